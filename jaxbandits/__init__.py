@@ -1,0 +1,20 @@
+"""Pure-exploration and kernel bandits as pure JAX functions, simulated in batches of thousands."""
+
+from jaxbandits import linear
+from jaxbandits.base import Algorithm, Decision, Environment, Outcome, Status
+from jaxbandits.run import run
+from jaxbandits.sweep import Results, sweep, task_key
+
+__all__ = [
+    "Algorithm",
+    "Decision",
+    "Environment",
+    "Outcome",
+    "Results",
+    "Status",
+    "linear",
+    "run",
+    "sweep",
+    "task_key",
+]
+__version__ = "0.1.0"

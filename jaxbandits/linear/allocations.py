@@ -1,0 +1,99 @@
+"""Allocations of pulls that the fixed designs track."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits.base import Array
+from jaxbandits.checks import require
+from jaxbandits.linear.problem import check_arms, check_theta
+from jaxbandits.numerics.design import Design, design
+
+
+def pair_directions(arms: Array) -> Array:
+    """The differences x_i - x_j of all pairs i < j, in the order (0, 1), (0, 2), ..., (K-2, K-1).
+
+    Args:
+        arms: float (K, d).
+
+    Returns:
+        float (K (K-1)/2, d).
+
+    Raises:
+        ValueError: `arms` are no valid (K, d) array.
+    """
+    check_arms(arms)
+    first, second = np.triu_indices(arms.shape[0], 1)
+    return arms[first] - arms[second]
+
+
+def xy_allocation(arms: Array, *, steps: int = 1000) -> Design:
+    """The allocation that minimises the largest squared width of all pairs of arms.
+
+    Args:
+        arms: float (K, d), spanning R^d.
+        steps: iterations of the solver.
+
+    Returns:
+        Design, whose value is the maximum over pairs of ||x_i - x_j||^2 in A(p)^-1: n pulls in these
+        proportions give the worst pair the squared width value/n.
+
+    Raises:
+        ValueError: `arms` are no valid (K, d) array or do not span R^d (see `reduce_rank`).
+
+    Cost: O(d^3 + K^3 d) a step.
+
+    Source: Soare, Lazaric and Munos (2014), the XY-allocation.
+    """
+    # The continuous optimum instead of the published greedy increments: these stall on ties, where no single
+    # pull lowers the maximum (on K orthogonal arms they pull the first one for ever).
+    check_arms(arms, full_rank=True)
+    return design(arms, pair_directions(arms), steps=steps)
+
+
+def g_allocation(arms: Array, *, steps: int = 1000) -> Design:
+    """The allocation that minimises the largest squared width of a single arm; its value is d.
+
+    Args:
+        arms: float (K, d), spanning R^d.
+        steps: iterations of the solver.
+
+    Returns:
+        Design.
+
+    Raises:
+        ValueError: `arms` are no valid (K, d) array or do not span R^d (see `reduce_rank`).
+
+    Cost: O(d^3 + K^2 d) a step.
+
+    Source: Soare, Lazaric and Munos (2014), the G-allocation; Kiefer and Wolfowitz (1960) for the value.
+    """
+    check_arms(arms, full_rank=True)
+    return design(arms, arms, steps=steps)
+
+
+def oracle_allocation(arms: Array, *, theta: Array, steps: int = 1000) -> Design:
+    """The allocation that best tells the best arm from each other arm, given the truth.
+
+    Args:
+        arms: float (K, d), spanning R^d.
+        theta: float (d,), the truth, under which the best arm must be unique.
+        steps: iterations of the solver.
+
+    Returns:
+        Design, whose value is max over i of ||x_best - x_i||^2 / Delta_i^2 in A(p)^-1.
+
+    Raises:
+        ValueError: `arms` or `theta` are not valid, the arms do not span R^d, or two tie for the best.
+
+    Cost: O(d^3 + K^2 d) a step.
+
+    Source: Xu, Honda and Sugiyama (2018), equation (18).
+    """
+    check_arms(arms, full_rank=True)
+    check_theta(theta, arms)
+    best = jnp.argmax(jnp.matmul(arms, theta, precision="highest"))
+    directions = arms[best] - arms
+    gaps = jnp.matmul(directions, theta, precision="highest")
+    others = jnp.arange(arms.shape[0]) != best
+    require(jnp.where(others, gaps, 1) > 0, "theta", "have a unique best arm", gaps)
+    return design(arms, directions, weights=jnp.where(others, 1 / gaps**2, 0), steps=steps)

@@ -1,0 +1,149 @@
+"""Optimal experimental designs: how to share out measurements so that a set of directions is known best."""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbandits.base import Array
+from jaxbandits.checks import require
+from jaxbandits.numerics.linalg import gram, spd_inverse, squared_norms
+
+FLOOR = 1e-9  # least share of an arm while solving: keeps A(p) regular where the directions do not span R^d
+SUPPORT = 1e-7  # a smaller share is set to zero in the answer
+
+
+class Design(NamedTuple):
+    """A near-optimal design with a certificate."""
+
+    allocation: Array  # float (K,)   shares of the measurements, at least 0, with sum 1
+    value: Array  # float ()          what it attains: an upper bound of the optimum
+    lower: Array  # float ()          a lower bound of the optimum
+
+
+def design(arms: Array, directions: Array, *, weights: Array | None = None, steps: int = 1000) -> Design:
+    """Minimises max_m c_m y_m' A(p)^-1 y_m over the simplex, A(p) = sum_k p_k x_k x_k'.
+
+    With the arms as directions this is the G-optimal design, with their differences the XY-optimal one, with
+    a single direction the c-optimal one. The optimal allocation is often not unique; its value is.
+
+    Args:
+        arms: float (K, d), spanning R^d. If they do not, every result is NaN.
+        directions: float (M, d), the y_m.
+        weights: float (M,), the c_m, at least 0, default 1. A direction of weight 0 is left out, so that a
+            varying set of directions keeps one shape; with all weights 0 the value is 0.
+        steps: iterations, a Python int.
+
+    Returns:
+        Design of the arms' dtype. lower <= optimum <= value up to rounding, so value/lower - 1 bounds the
+        relative error: about 2e-3 after 1000 steps and 4e-5 after 5000 on designs with up to 30 arms in 20
+        dimensions. In float32 rounding costs 1e-5, but 3e-3 where the squared norms of the arms' differences
+        lie 1e4 apart.
+
+    Raises:
+        ValueError: a shape does not fit, a weight is negative or not finite, or `steps` is below 1.
+
+    Cost: O(d^3 + K d^2 + K d M) a step.
+
+    Source: multiplicative updates with exponent 1/2 (Fellman 1974; Yu 2010) against exponential weights on
+    the directions; the lower bound is the equivalence theorem for a weighted sum of the criteria.
+    """
+    require(jnp.ndim(arms) == 2, "arms", "have shape (K, d)", jnp.shape(arms))
+    require(
+        jnp.ndim(directions) == 2 and directions.shape[1] == arms.shape[1],
+        "directions",
+        f"have shape (M, {arms.shape[1]})",
+        jnp.shape(directions),
+    )
+    if weights is None:
+        weights = jnp.ones(directions.shape[0], arms.dtype)
+    shape = directions.shape[:1]
+    require(jnp.shape(weights) == shape, "weights", f"have shape {shape}", jnp.shape(weights))
+    require((weights >= 0) & (weights < jnp.inf), "weights", "be finite and at least 0", weights)
+    require(steps >= 1, "steps", "be at least 1", steps)
+    return _saddle_point(arms, directions, weights, steps=steps)
+
+
+class _Search(NamedTuple):
+    p: Array  # float (K,)           current shares
+    scores: Array  # float (M,)      cumulated log-weights of the directions
+    p_mean: Array  # float (K,)      means of p and q, where step t counts t + 1 times
+    q_mean: Array  # float (M,)
+    best: Array  # float (K,)        the shares of least value
+    value: Array  # float ()
+    lower: Array  # float ()
+
+
+@partial(jax.jit, static_argnames="steps")
+def _saddle_point(arms: Array, directions: Array, weights: Array, *, steps: int) -> Design:
+    dtype = arms.dtype
+    arm_count, direction_count = arms.shape[0], directions.shape[0]
+    floor = max(FLOOR, 2 * float(jnp.finfo(dtype).eps))
+    empty = ~jnp.any(weights > 0)
+    weights = jnp.where(empty, 1, weights)
+    active = weights > 0
+
+    def step(t: Array, search: _Search) -> _Search:
+        p = search.p
+        inverse = spd_inverse(gram(arms, p))
+        norms = weights * squared_norms(directions, inverse)
+        # slopes[k, m] = -d norms[m] / d p[k]
+        cross = jnp.matmul(jnp.matmul(arms, inverse, precision="highest"), directions.T, precision="highest")
+        slopes = weights * cross**2
+        value = norms.max()
+
+        rate = 2 / jnp.sqrt(1 + t.astype(dtype) / 10)
+        scores = search.scores + rate * (norms / value - 1)
+        q = jax.nn.softmax(jnp.where(active, scores, -jnp.inf))
+        share = 2 / (t.astype(dtype) + 2)
+        p_mean = search.p_mean + share * (p - search.p_mean)
+        q_mean = search.q_mean + share * (q - search.q_mean)
+
+        def certificate(q: Array) -> tuple[Array, Array]:
+            # The mean of the norms under q is at most their maximum. It is convex in p and homogeneous of
+            # degree -1, so this bounds its minimum over p from below.
+            slope = jnp.matmul(slopes, q, precision="highest")
+            return jnp.matmul(q, norms, precision="highest") ** 2 / slope.max(), slope
+
+        lower, slope = certificate(q)
+        lower_mean, _ = certificate(q_mean)
+        # The square root makes the step monotone for a fixed q.
+        p_next = _normalise(jnp.maximum(_normalise(p * jnp.sqrt(slope)), floor))
+        return _Search(
+            p=p_next,
+            scores=scores,
+            p_mean=p_mean,
+            q_mean=q_mean,
+            best=jnp.where(value < search.value, p, search.best),
+            value=jnp.minimum(value, search.value),
+            lower=jnp.maximum(search.lower, jnp.maximum(lower, lower_mean)),
+        )
+
+    uniform = jnp.full(arm_count, 1 / arm_count, dtype)
+    search = lax.fori_loop(
+        0,
+        steps,
+        step,
+        _Search(
+            p=uniform,
+            scores=jnp.zeros(direction_count, dtype),
+            p_mean=uniform,
+            q_mean=jnp.zeros(direction_count, dtype),
+            best=uniform,
+            value=jnp.asarray(jnp.inf, dtype),
+            lower=jnp.zeros((), dtype),
+        ),
+    )
+    value_mean = (weights * squared_norms(directions, spd_inverse(gram(arms, search.p_mean)))).max()
+    best = jnp.where(value_mean < search.value, search.p_mean, search.best)
+    return Design(
+        allocation=_normalise(jnp.where(best < max(SUPPORT, 10 * floor), 0, best)),
+        value=jnp.where(empty, 0, jnp.minimum(value_mean, search.value)),
+        lower=jnp.where(empty, 0, search.lower),
+    )
+
+
+def _normalise(weights: Array) -> Array:
+    return weights / weights.sum()

@@ -1,0 +1,32 @@
+"""Every test runs in 64 bit, under strict dtype promotion, on two CPU devices."""
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+os.environ["XLA_FLAGS"] = (os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=2").strip()
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("MPLBACKEND", "agg")
+
+import jax
+
+jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+
+# The tests import the installed `jaxbandits`. `experiments` is not installed, so it is loaded by its path, without
+# putting the checkout (and its own copy of jaxbandits) on sys.path.
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def _load(name: str) -> None:
+    folder = ROOT / name
+    spec = importlib.util.spec_from_file_location(
+        name, folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+
+
+_load("experiments")

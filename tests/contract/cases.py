@@ -1,0 +1,90 @@
+"""Every algorithm of every family, one line each: what joins this table has to keep the promises of the contract."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandits import linear
+from jaxbandits.base import Algorithm, Environment
+
+
+class Case(NamedTuple):
+    """How to make an algorithm and its environment, and what must make a difference."""
+
+    make: Callable[..., tuple[Algorithm, Environment]]  # (dtype, **hyperparameters)
+    changes: dict[str, Any]  # one other value of every hyperparameter that must change the run
+    traced: tuple[str, ...] = ("delta",)  # hyperparameters that may be tracers
+    dtypes: tuple[str, ...] = ("float64", "float32")
+    max_rounds: int = 100_000  # enough to stop
+
+
+def _arms(dtype) -> jax.Array:
+    return jnp.asarray([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6]], dtype)
+
+
+def _linear(factory: Callable[..., Algorithm], action: type) -> Callable[..., tuple[Algorithm, Environment]]:
+    """An algorithm for three arms in the plane, the second best trailing by 0.2."""
+
+    def make(dtype, **hyperparameters):
+        arms = _arms(dtype)
+        bandit = linear.LinearBandit(arms, jnp.asarray([1.0, 0.0], dtype), jnp.asarray(0.5, dtype))
+        return factory(arms, **({"delta": 0.1} | hyperparameters)), linear.gaussian(bandit, action=action)
+
+    return make
+
+
+def _ratio(arms, **hyperparameters):
+    return linear.lingape(arms, rule="ratio", ratios=linear.ratio_tables(arms).p, **hyperparameters)
+
+
+def _leap(arms, **hyperparameters):
+    return linear.lingape(arms, **({"leap": True} | hyperparameters))
+
+
+def _static(factory):
+    def make(arms, **hyperparameters):
+        allocation = hyperparameters.pop("allocation", [0.4, 0.4, 0.2])
+        return factory(arms, jnp.asarray(allocation, arms.dtype), **hyperparameters)
+
+    return make
+
+
+LINGAPE = {
+    "delta": 0.01,
+    "epsilon": 0.1,
+    "ridge": 3.0,
+    "noise_scale": 0.7,
+    "norm_bound": 3.0,
+    "union_bound": 1.0,
+}
+FIXED = {"delta": 0.01, "noise_scale": 0.7, "union_power": 1, "width": "subgaussian"}
+
+CASES = {
+    "lingape": Case(_linear(linear.lingape, linear.Pull), LINGAPE),
+    "lingape-ratio": Case(_linear(_ratio, linear.Pull), LINGAPE),
+    "lingape-leap": Case(
+        _linear(_leap, linear.Pull),
+        LINGAPE | {"leap_max": 2, "leap_margin": 40.0, "leap_noise_scale": 5.0, "leap": False},
+        dtypes=("float64",),
+    ),
+    "xy-static": Case(
+        _linear(_static(linear.xy_static), linear.Allocation),
+        FIXED | {"allocation": [0.6, 0.3, 0.1], "ridge": 5.0, "growth": 0.1, "max_pulls": 40},
+        dtypes=("float64",),
+        max_rounds=2000,
+    ),
+    "xy-static-exact": Case(
+        _linear(_static(linear.xy_static_exact), linear.Bridge),
+        FIXED | {"allocation": [0.6, 0.3, 0.1], "ridge": 5.0, "max_pulls": 40},
+        dtypes=("float64",),
+        max_rounds=5000,
+    ),
+    "xy-adaptive": Case(
+        _linear(linear.xy_adaptive, linear.Allocation),
+        FIXED | {"alpha": 0.3, "first_width": 0.5, "max_pulls": 40, "keep_eliminated": True},
+        dtypes=("float64",),
+        max_rounds=100,
+    ),
+}

@@ -1,0 +1,257 @@
+"""The engine on toy algorithms whose runs are known in advance."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandits
+from jaxbandits.base import Algorithm, Decision, Environment, Status
+from jaxbandits.run import run, streams
+
+KEY = jax.random.key(3)
+
+
+class Count(NamedTuple):
+    pulls: jax.Array
+    total: jax.Array
+    refreshed: jax.Array  # how often the state was rebuilt on its own request
+
+
+def counter(limit, *, period=None):
+    """Sums noise until `limit` pulls; with a `period`, asks for a refresh whenever `pulls` is a multiple of it."""
+
+    def stale(state):
+        return (state.pulls // period > state.refreshed) & (state.pulls < limit)
+
+    def refresh(state):
+        due = stale(state) if period else False
+        return state._replace(refreshed=state.refreshed + jnp.where(due, 1, 0))
+
+    return Algorithm(
+        init=lambda key: Count(jnp.zeros((), int), jnp.zeros(()), jnp.zeros((), int)),
+        decide=lambda key, state: Decision(jnp.ones((), int), state.pulls >= limit, state.pulls % 7),
+        observe=lambda state, action, observation: state._replace(
+            pulls=state.pulls + action, total=state.total + observation
+        ),
+        idle=jnp.zeros((), int),
+        refresh=refresh,
+        **({"stale": stale} if period else {}),
+    )
+
+
+NOISE = Environment(lambda key: jax.random.normal(key), lambda action, noise: action.astype(float) * noise)
+LIMITS = jnp.asarray([5, 400, 17, 90])
+
+
+def counting(limit, key):
+    return counter(limit), NOISE
+
+
+def total(task, outcome):
+    return {"total": outcome.state.total}
+
+
+def test_refilled_lanes_equal_plain_runs_bit_for_bit():
+    results = jaxbandits.sweep(
+        counting, LIMITS, seeds=25, key=KEY, max_rounds=1000, metrics=total, lanes=8, chunk=16, progress=False
+    )
+    columns = results.columns
+    np.testing.assert_array_equal(columns["row"], np.repeat(np.arange(4), 25))
+    np.testing.assert_array_equal(columns["seed"], np.tile(np.arange(25), 4))
+    np.testing.assert_array_equal(columns["pulls"], np.repeat(np.asarray(LIMITS), 25))
+    np.testing.assert_array_equal(columns["answer"], columns["pulls"] % 7)
+    assert (columns["status"] == Status.STOPPED).all()
+    for n in (0, 30, 60, 99):
+        key = jaxbandits.task_key(KEY, columns["row"][n], columns["seed"][n])
+        single = run(key, counter(LIMITS[columns["row"][n]]), NOISE, max_rounds=1000, chunk=16)
+        assert single.state.total == columns["total"][n]
+    assert len(np.unique(columns["total"])) == 100  # no two tasks share their noise
+
+
+@pytest.mark.parametrize(("lanes", "chunk"), [(1, 7), (3, 16), (64, 1), (200, 1000)])
+def test_lanes_and_chunk_do_not_change_the_streams(lanes, chunk):
+    settings = {"seeds": 5, "key": KEY, "max_rounds": 1000, "metrics": total, "progress": False}
+    a = jaxbandits.sweep(counting, LIMITS, **settings, lanes=lanes, chunk=chunk)
+    b = jaxbandits.sweep(counting, LIMITS, **settings)
+    for name in ("pulls", "rounds", "status", "answer"):
+        np.testing.assert_array_equal(a.columns[name], b.columns[name])
+    np.testing.assert_allclose(a.columns["total"], b.columns["total"], rtol=1e-12)
+
+
+def test_more_seeds_and_rows_leave_the_earlier_runs_as_they_were():
+    settings = {"key": KEY, "max_rounds": 1000, "metrics": total, "progress": False, "lanes": 8}
+    few = jaxbandits.sweep(counting, LIMITS[:2], seeds=3, **settings)
+    many = jaxbandits.sweep(counting, LIMITS, seeds=5, **settings)
+    chosen = (many.columns["row"] < 2) & (many.columns["seed"] < 3)
+    for name, values in few.columns.items():
+        np.testing.assert_array_equal(values, many.columns[name][chosen])
+
+
+def test_repeated_sweeps_are_equal_bit_for_bit():
+    settings = {"seeds": 40, "key": KEY, "max_rounds": 1000, "metrics": total, "progress": False}
+    a = jaxbandits.sweep(counting, LIMITS, **settings, lanes=8, chunk=16)
+    b = jaxbandits.sweep(counting, LIMITS, **settings, lanes=8, chunk=16)
+    for name, values in a.columns.items():
+        np.testing.assert_array_equal(values, b.columns[name])
+
+
+@pytest.mark.parametrize("lanes", [1, 5])
+def test_stale_lanes_are_refreshed_in_time_and_only_then(lanes):
+    results = jaxbandits.sweep(
+        lambda limit, key: (counter(limit, period=3), NOISE),
+        LIMITS,
+        seeds=4,
+        key=KEY,
+        max_rounds=1000,
+        metrics=lambda task, outcome: {"refreshed": outcome.state.refreshed},
+        lanes=lanes,
+        chunk=8,
+        progress=False,
+    )
+    # a refresh is due at pulls 3, 6, .. below the limit
+    np.testing.assert_array_equal(results.columns["refreshed"], (results.columns["pulls"] - 1) // 3)
+
+
+def test_a_heavy_refresh_is_a_branch_of_its_own():
+    """With an axis name the refresh lies behind a conditional with one predicate for all lanes."""
+
+    def one(key, limit):
+        return run(key, counter(limit, period=3), NOISE, max_rounds=100, axis_name="lanes").pulls
+
+    keys = jax.random.split(KEY, 4)
+    text = str(jax.make_jaxpr(jax.vmap(one, axis_name="lanes"))(keys, LIMITS))
+    assert " cond[" in text
+
+
+def test_censored_and_failed_runs_are_reported_apart():
+    def build(task, key):
+        limit, bad = task
+        environment = Environment(
+            NOISE.noise, lambda action, noise: jnp.where(bad, jnp.nan, NOISE.respond(action, noise))
+        )
+        return counter(limit), environment
+
+    tasks = (jnp.asarray([5, 5000, 50]), jnp.asarray([False, False, True]))
+    results = jaxbandits.sweep(build, tasks, seeds=3, key=KEY, max_rounds=100, progress=False)
+    summary = results.summary()
+    np.testing.assert_array_equal(summary["runs"], [3, 3, 3])
+    np.testing.assert_array_equal(summary["stopped"], [3, 0, 0])
+    np.testing.assert_array_equal(summary["censored"], [0, 3, 0])
+    np.testing.assert_array_equal(summary["failed"], [0, 0, 3])
+    assert summary["pulls_mean"][0] == 5
+    assert np.isnan(summary["pulls_mean"][1:]).all()
+    np.testing.assert_array_equal(results.columns["rounds"][3:6], [100, 100, 100])
+
+
+def test_summary_by_hand():
+    columns = {
+        "row": np.array([0, 0, 0, 1]),
+        "seed": np.array([0, 1, 2, 0]),
+        "status": np.array([1, 1, 2, 1]),
+        "pulls": np.array([10, 20, 999, 7]),
+        "group": np.array([4, 4, 4, 4]),
+    }
+    results = jaxbandits.Results(columns, None)
+    by_row = results.summary()
+    np.testing.assert_array_equal(by_row["pulls_mean"], [15, 7])
+    np.testing.assert_allclose(by_row["pulls_se"], [5, np.nan])
+    np.testing.assert_array_equal(by_row["pulls_q50"], [15, 7])
+    np.testing.assert_array_equal(by_row["censored"], [1, 0])
+    by_group = results.summary(by="group")
+    np.testing.assert_allclose(by_group["pulls_mean"], [37 / 3])
+    with pytest.raises(ValueError, match="by must name scalar columns, .* got 'nothing'"):
+        results.summary(by="nothing")
+
+
+def test_structured_answers_and_vector_metrics_become_columns():
+    def build(task, key):
+        algorithm = counter(5)
+
+        def decide(key, state):
+            return algorithm.decide(key, state)._replace(answer={"arm": state.pulls, "vector": jnp.arange(3)})
+
+        return algorithm._replace(decide=decide), NOISE
+
+    results = jaxbandits.sweep(
+        build,
+        seeds=2,
+        key=KEY,
+        max_rounds=100,
+        metrics=lambda task, outcome: {"v": jnp.ones(4)},
+        progress=False,
+    )
+    assert results.columns["answer.arm"].shape == (2,)
+    assert results.columns["answer.vector"].shape == (2, 3)
+    assert results.columns["v"].shape == (2, 4)
+
+
+def test_random_instances_take_the_runs_own_key():
+    def build(task, key):
+        return counter(1 + jax.random.randint(key, (), 0, 1000)), NOISE
+
+    results = jaxbandits.sweep(build, seeds=30, key=KEY, max_rounds=2000, progress=False)
+    assert len(np.unique(results.columns["pulls"])) > 20
+    expected = 1 + jax.random.randint(streams(jaxbandits.task_key(KEY, 0, 4)).build, (), 0, 1000)
+    assert results.columns["pulls"][4] == expected
+
+
+def test_occupancy_counts_the_busy_share():
+    # 8 equal runs of 10 rounds in 4 lanes with chunks of 20: half of every chunk is idle
+    results = jaxbandits.sweep(
+        counting, jnp.asarray([10]), seeds=8, key=KEY, max_rounds=99, lanes=4, chunk=20, progress=False
+    )
+    assert results.stats.occupancy == pytest.approx(0.5)
+    assert results.stats.pulls == results.stats.rounds == 80
+
+
+def test_progress_shows_runs_speed_and_time_left(capfd):
+    jaxbandits.sweep(counting, LIMITS, seeds=10, key=KEY, max_rounds=1000)
+    shown = capfd.readouterr().err
+    assert "40/40" in shown
+    assert "pulls/s" in shown
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"seeds": 0}, r"seeds must lie in \[1, 2\^31\), got 0"),
+        ({"max_rounds": 0}, r"max_rounds must lie in \[1, 2\^31\), got 0"),
+        ({"max_rounds": 2**31}, r"max_rounds must lie in \[1, 2\^31\), got 2147483648"),
+        ({"lanes": 0}, r"lanes must lie in \[1, 2\^31\), got 0"),
+        ({"chunk": -1}, r"chunk must lie in \[1, 2\^31\), got -1"),
+        ({"tasks": jnp.asarray(3)}, "tasks must be arrays with one common leading axis, got shapes"),
+        (
+            {"tasks": (jnp.ones(3), jnp.ones(4))},
+            "tasks must be arrays with one common leading axis, got shapes",
+        ),
+        ({"tasks": jnp.ones(0)}, "tasks must have at least one row, got 0"),
+        (
+            {"metrics": lambda task, outcome: {"pulls": outcome.pulls}},
+            "metrics must not return the name of a column that every sweep has, got 'pulls'",
+        ),
+    ],
+)
+def test_bad_arguments_are_named(settings, message):
+    settings = {"tasks": LIMITS, "seeds": 2, "max_rounds": 10, "progress": False} | settings
+    with pytest.raises(ValueError, match=message):
+        jaxbandits.sweep(counting, settings.pop("tasks"), key=KEY, **settings)
+
+
+@pytest.mark.parametrize("name", ["max_rounds", "chunk"])
+def test_run_names_bad_arguments(name):
+    with pytest.raises(ValueError, match=f"{name} must be at least 1, got 0"):
+        run(KEY, counter(3), NOISE, **({"max_rounds": 5} | {name: 0}))
+
+
+def test_importing_the_library_changes_no_setting():
+    import subprocess
+    import sys
+
+    code = (
+        "import jax; before = dict(jax.config.values); import jaxbandits; "
+        "assert dict(jax.config.values) == before; assert not jax.config.jax_enable_x64"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,380 @@
+"""LinGapE against worked numbers, brute force, a plain transcription, and the laws it must obey."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference.lingape import lingape as transcription
+
+import jaxbandits
+from jaxbandits import linear
+from jaxbandits.base import Status
+from jaxbandits.linear.lingape import lingape
+from jaxbandits.run import run
+
+KEY = jax.random.key(0)
+
+
+def random_arms(seed, K=6, d=3):
+    arms = np.random.default_rng(seed).normal(size=(K, d))
+    return arms / np.linalg.norm(arms, axis=1, keepdims=True)
+
+
+def drive(algorithm, rewards, rounds):
+    """Feeds an algorithm the reward `rewards[arm, n]` at the n-th pull of an arm; returns the states and decisions."""
+    decide, observe = jax.jit(algorithm.decide), jax.jit(algorithm.observe)
+    state, states, decisions = algorithm.init(KEY), [], []
+    for _ in range(rounds):
+        decision = decide(KEY, state)
+        states.append(state)
+        decisions.append(decision)
+        if decision.stop:
+            break
+        arm, times = int(decision.action.arm), int(decision.action.times)
+        first = int(state.counts[arm])
+        state = observe(state, decision.action, jnp.asarray(rewards[arm, first : first + times].sum()))
+    return states, decisions
+
+
+# Worked by hand
+
+
+def test_two_canonical_arms_by_hand():
+    algorithm = lingape(jnp.eye(2), delta=0.1, noise_scale=1.0, norm_bound=1.0, union_bound=1.0)
+    state = algorithm.init(KEY)
+    for arm, reward in ((0, 1.0), (1, 0.0)):
+        decision = algorithm.decide(KEY, state)
+        assert decision.action == (arm, 1)
+        assert not decision.stop
+        state = algorithm.observe(state, decision.action, jnp.asarray(reward))
+    np.testing.assert_allclose(state.theta, [0.5, 0.0])
+    np.testing.assert_allclose(state.logdet, 1.38629, atol=1e-5)
+    decision = algorithm.decide(KEY, state)
+    # B = 2.94775 lies between the two values of epsilon, so the stop tells its value; scores tie, so arm 0 is due.
+    assert decision.action.arm == 0
+    for epsilon, stops in ((2.94774, False), (2.94776, True)):
+        other = lingape(jnp.eye(2), delta=0.1, norm_bound=1.0, union_bound=1.0, epsilon=epsilon)
+        assert bool(other.decide(KEY, state).stop) is stops
+
+
+def test_confidence_radius_by_hand():
+    # log det A = 3, d = 3, ridge = 4: logdet(A / ridge) = 3 - 3 log 4; C = 7.03760 with delta .05, R 1, S 2, u 9.
+    arms = jnp.eye(3)
+    algorithm = lingape(arms, delta=0.05, ridge=4.0, norm_bound=2.0, union_bound=9.0)
+    # a diagonal A with equal entries exp(1): every pair has width sqrt(2 / e), every gap is 0, so B = C sqrt(2 / e)
+    state = algorithm.init(KEY)._replace(
+        pulls=jnp.asarray(3),
+        images=arms / np.e,
+        leverage=jnp.full(3, 1 / np.e),
+        logdet=jnp.asarray(3 - 3 * np.log(4)),
+    )
+    bound = 7.03760 * np.sqrt(2 / np.e)
+    for epsilon, stops in ((bound - 1e-5, False), (bound + 1e-5, True)):
+        other = lingape(arms, delta=0.05, ridge=4.0, norm_bound=2.0, union_bound=9.0, epsilon=epsilon)
+        assert bool(other.decide(KEY, state).stop) is stops
+
+
+# Brute force
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_greedy_rule_is_the_best_arm_by_inversion(seed):
+    arms = random_arms(seed)
+    rng = np.random.default_rng(seed)
+    algorithm = lingape(jnp.asarray(arms), delta=0.05)
+    counts, sums = rng.integers(1, 50, 6), rng.normal(size=6) * 10
+    state = algorithm.init(KEY)._replace(
+        pulls=jnp.asarray(counts.sum()), counts=jnp.asarray(counts), sums=jnp.asarray(sums)
+    )
+    state = algorithm.refresh(state)
+    A = np.eye(3) + (arms.T * counts) @ arms
+    theta = np.linalg.solve(A, arms.T @ sums)
+    np.testing.assert_allclose(state.theta, theta, atol=1e-12)
+    np.testing.assert_allclose(state.logdet, np.linalg.slogdet(A)[1], rtol=1e-12)
+    decision = algorithm.decide(KEY, state)
+    i = int(np.argmax(arms @ theta))
+    y = arms - arms[i]
+    C = np.sqrt(np.linalg.slogdet(A)[1] + 2 * np.log(36 / 0.05)) + 2
+    upper = y @ theta + C * np.sqrt(np.einsum("kd,de,ke->k", y, np.linalg.inv(A), y))
+    upper[i] = -np.inf
+    pair = arms[i] - arms[np.argmax(upper)]
+    scores = [pair @ np.linalg.inv(A + np.outer(x, x)) @ pair for x in arms]
+    assert decision.action.arm == np.argmin(scores)
+    assert decision.answer == i
+
+
+def test_cache_after_5000_rounds_equals_a_rebuild():
+    bandit = linear.soare(5)
+    algorithm = lingape(bandit.arms, delta=0.05)
+    end = run(KEY, algorithm, linear.gaussian(bandit), max_rounds=5000, chunk=5000)
+    rebuilt = algorithm.refresh(end.state)
+    for name in ("images", "leverage", "theta", "logdet"):
+        np.testing.assert_allclose(getattr(end.state, name), getattr(rebuilt, name), rtol=1e-9, atol=1e-10)
+
+
+def test_a_block_equals_single_observations():
+    arms = jnp.asarray(random_arms(4))
+    algorithm = lingape(arms, delta=0.05)
+    rewards = np.random.default_rng(0).normal(size=30)
+    single = block = algorithm.observe(
+        algorithm.init(KEY), linear.Pull(jnp.asarray(1), jnp.asarray(1)), jnp.asarray(0.3)
+    )
+    for reward in rewards:
+        single = algorithm.observe(single, linear.Pull(jnp.asarray(2), jnp.asarray(1)), jnp.asarray(reward))
+    block = algorithm.observe(block, linear.Pull(jnp.asarray(2), jnp.asarray(30)), jnp.asarray(rewards.sum()))
+    for a, b in zip(single, block, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+
+
+# Against the transcription, on one tape
+
+
+@pytest.mark.parametrize("rule", ["greedy", "ratio"])
+@pytest.mark.parametrize("seed", range(3))
+def test_equals_the_transcription_arm_by_arm(rule, seed):
+    arms, theta = random_arms(seed), np.array([1.0, 0.3, -0.2])
+    ratios = np.asarray(linear.ratio_tables(arms).p) if rule == "ratio" else None
+    tape = np.random.default_rng(seed).normal(size=(6, 3000)) * 0.5 + (arms @ theta)[:, None]
+    seen = np.zeros(6, int)
+
+    def reward(arm, _):
+        seen[arm] += 1
+        return tape[arm, seen[arm] - 1]
+
+    settings = {"delta": 0.1, "epsilon": 0.05, "ridge": 0.7, "noise_scale": 0.5, "norm_bound": 1.2}
+    pulled, answer, _ = transcription(arms, reward, ratios=ratios, max_rounds=1500, **settings)
+    assert answer is not None
+    algorithm = lingape(
+        jnp.asarray(arms), rule=rule, ratios=None if ratios is None else jnp.asarray(ratios), **settings
+    )
+    _, decisions = drive(algorithm, tape, 1600)
+    assert decisions[-1].stop
+    assert [int(decision.action.arm) for decision in decisions[:-1]] == pulled
+    assert decisions[-1].answer == answer
+
+
+# Leaps
+
+
+@pytest.mark.parametrize("rule", ["greedy", "ratio"])
+def test_a_leap_pulls_what_single_rounds_pull(rule):
+    """Coupled by one reward stream an arm, leaps and single rounds agree at every leap's end."""
+    bandit = linear.soare(2, omega=0.1)
+    ratios = linear.ratio_tables(bandit.arms).p if rule == "ratio" else None
+    rng = np.random.default_rng(3)
+    tape = rng.normal(size=(3, 20000)) + np.asarray(bandit.arms @ bandit.theta)[:, None]
+    plain = lingape(bandit.arms, delta=0.1, rule=rule, ratios=ratios)
+    leaping = lingape(bandit.arms, delta=0.1, rule=rule, ratios=ratios, leap=True)
+    states, decisions = drive(plain, tape, 4000)
+    leap_states, leap_decisions = drive(leaping, tape, 4000)
+    by_pulls = {int(state.pulls): (state, d) for state, d in zip(states, decisions, strict=True)}
+    longest = 0
+    for state, decision in zip(leap_states, leap_decisions, strict=True):
+        if int(state.pulls) not in by_pulls:
+            break
+        single, expected = by_pulls[int(state.pulls)]
+        np.testing.assert_array_equal(single.counts, state.counts)
+        assert bool(decision.stop) == bool(expected.stop)
+        longest = max(longest, int(decision.action.times))
+    assert longest > 3
+    assert len(leap_states) < 0.7 * int(leap_states[-1].pulls)
+
+
+def test_no_path_inside_the_envelope_breaks_a_leap():
+    """At every interior round of a leap: the same arm, the same pair, no stop, for 400 paths with the extreme ones."""
+    bandit = linear.soare(3, omega=0.05)
+    arms = bandit.arms
+    leaping = lingape(arms, delta=0.05, leap=True)
+    plain = lingape(arms, delta=0.05)
+    end = run(jax.random.key(3), leaping, linear.gaussian(bandit), max_rounds=300)
+    decision = leaping.decide(KEY, end.state)
+    arm, m = int(decision.action.arm), int(decision.action.times)
+    assert m > 20
+    mean = float((arms @ bandit.theta)[arm])
+    # every path whose centred partial sums stay within 7.6 sqrt(m): random walks, and both constant extremes
+    rng = np.random.default_rng(0)
+    walks = np.cumsum(rng.normal(size=(400, m - 1)), axis=1) * rng.uniform(0.2, 8, (400, 1))
+    walks = np.clip(walks, -7.6 * np.sqrt(m), 7.6 * np.sqrt(m))
+    walks[0], walks[1] = 7.6 * np.sqrt(m), -7.6 * np.sqrt(m)
+    sums = walks + mean * np.arange(1, m)
+
+    @jax.jit
+    @jax.vmap
+    def inside(path):
+        def at(times, total):
+            return plain.decide(KEY, plain.observe(end.state, linear.Pull(jnp.asarray(arm), times), total))
+
+        decisions = jax.vmap(at)(jnp.arange(1, m), path)
+        return jnp.all(decisions.action.arm == arm), jnp.any(decisions.stop)
+
+    same_arm, stops = inside(jnp.asarray(sums))
+    assert same_arm.all()
+    assert not stops.any()
+
+
+def test_leaps_leave_the_law_unchanged():
+    """Kolmogorov-Smirnov of the stopping times, 400 against 400 runs; false alarm 1e-4."""
+    from scipy.stats import ks_2samp
+
+    bandit = linear.soare(3, omega=0.1)
+
+    def times(leap, seed):
+        return jaxbandits.sweep(
+            lambda task, key: (lingape(bandit.arms, delta=0.05, leap=leap), linear.gaussian(bandit)),
+            seeds=400,
+            key=jax.random.key(seed),
+            max_rounds=10**6,
+            progress=False,
+        )
+
+    plain, leaping = times(False, 1), times(True, 2)
+    assert leaping.stats.rounds < 0.5 * plain.stats.rounds
+    assert ks_2samp(plain.columns["pulls"], leaping.columns["pulls"]).pvalue > 1e-4
+
+
+# Laws
+
+
+@pytest.fixture
+def random_run():
+    arms, theta = random_arms(11), np.array([1.0, 0.4, -0.3])
+    noise = np.random.default_rng(5).normal(size=(6, 400))
+
+    def actions(arms=arms, theta=theta, scale=1.0, order=None, **settings):
+        settings = {"delta": 0.1, "ridge": 1.0, "norm_bound": 1.2, "noise_scale": 1.0} | settings
+        order = np.arange(6) if order is None else order
+        tape = scale * noise[order] + (arms @ theta)[:, None]
+        _, decisions = drive(lingape(jnp.asarray(arms), **settings), tape, 300)
+        return [int(d.action.arm) for d in decisions]
+
+    return arms, theta, actions
+
+
+def test_rotation_changes_nothing(random_run):
+    arms, theta, actions = random_run
+    rotation = np.linalg.qr(np.random.default_rng(2).normal(size=(3, 3)))[0]
+    assert actions(arms=arms @ rotation, theta=theta @ rotation) == actions()
+
+
+def test_scaling_rewards_changes_nothing(random_run):
+    _, theta, actions = random_run
+    scaled = actions(theta=3 * theta, scale=3.0, noise_scale=3.0, norm_bound=3.6, epsilon=0.3)
+    assert scaled == actions(epsilon=0.1)
+
+
+def test_doubling_arms_and_halving_theta_changes_nothing(random_run):
+    arms, theta, actions = random_run
+    assert actions(arms=2 * arms, theta=theta / 2, ridge=4.0, norm_bound=0.6) == actions()
+
+
+def test_permuting_arms_permutes_the_pulls_after_the_first_round(random_run):
+    arms, _, actions = random_run
+    order = np.random.default_rng(1).permutation(6)
+    permuted = actions(arms=arms[order], order=order)
+    assert [int(order[a]) for a in permuted[6:]] == actions()[6:]
+
+
+def test_reduced_rank_changes_nothing(random_run):
+    arms, theta, actions = random_run
+    wide = np.hstack([arms, np.zeros((6, 2))])
+    reduced = np.asarray(linear.reduce_rank(wide))
+    assert reduced.shape == (6, 3)
+    coordinates = np.linalg.lstsq(reduced, arms @ theta, rcond=None)[0]
+    assert actions(arms=reduced, theta=coordinates) == actions()
+
+
+# Statistics
+
+
+def test_mean_stopping_time_on_canonical_arms():
+    """The mean over 1000 runs is within 4 standard errors of 2783 +- 30."""
+    bandit = linear.canonical(0.5)
+    results = jaxbandits.sweep(
+        lambda task, key: (lingape(bandit.arms, delta=0.05), linear.gaussian(bandit)),
+        seeds=1000,
+        key=jax.random.key(4),
+        max_rounds=10**6,
+        progress=False,
+    )
+    summary = results.summary()
+    assert summary["stopped"] == 1000
+    assert abs(summary["pulls_mean"][0] - 2783) < 4 * np.hypot(summary["pulls_se"][0], 30)
+    assert (results.columns["answer"] == 0).all()
+
+
+def test_errors_are_counted_where_they_must_happen():
+    """An over-confident setting errs far more often than delta, so the counting of errors has power."""
+    bandit = linear.canonical(0.1, d=3)
+    results = jaxbandits.sweep(
+        lambda task, key: (
+            lingape(bandit.arms, delta=0.05, noise_scale=0.05, norm_bound=0.0, union_bound=1.0),
+            linear.gaussian(bandit),
+        ),
+        seeds=500,
+        key=jax.random.key(5),
+        max_rounds=10**5,
+        progress=False,
+    )
+    assert (results.columns["status"] == Status.STOPPED).all()
+    assert np.mean(results.columns["answer"] != 0) > 0.3
+
+
+def test_float32_with_refresh_has_the_right_mean():
+    """soare(2, omega=0.1): float32 and float64 means agree within 4 standard errors (600 runs each)."""
+
+    def times(dtype, seed):
+        bandit = linear.soare(2, omega=0.1, dtype=dtype)
+        results = jaxbandits.sweep(
+            lambda task, key: (lingape(bandit.arms, delta=0.05), linear.gaussian(bandit)),
+            seeds=600,
+            key=jax.random.key(seed),
+            max_rounds=10**6,
+            progress=False,
+        )
+        assert (results.columns["status"] == Status.STOPPED).all()
+        return results.columns["pulls"]
+
+    single, double = times(jnp.float32, 1), times(jnp.float64, 2)
+    se = np.hypot(single.std() / np.sqrt(600), double.std() / np.sqrt(600))
+    assert abs(single.mean() - double.mean()) < 4 * se
+
+
+# Bad input
+
+ARMS = jnp.eye(3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"delta": 0.0}, r"delta must lie in \(0, 1\), got 0.0"),
+        ({"delta": 1.5}, r"delta must lie in \(0, 1\), got 1.5"),
+        ({"epsilon": -1.0}, "epsilon must be at least 0, got -1.0"),
+        ({"ridge": 0.0}, "ridge must be positive, got 0.0"),
+        ({"noise_scale": -2.0}, "noise_scale must be positive, got -2.0"),
+        ({"norm_bound": -1.0}, "norm_bound must be at least 0, got -1.0"),
+        ({"union_bound": 0.0}, "union_bound must be positive, got 0.0"),
+        ({"rule": "best"}, "rule must be 'greedy' or 'ratio', got 'best'"),
+        ({"rule": "ratio"}, r"ratios must be given with rule='ratio' \(see ratio_tables\), got None"),
+        (
+            {"rule": "ratio", "ratios": jnp.ones((2, 2))},
+            r"ratios must have shape \(3, 3, 3\), got .*\(2, 2\)",
+        ),
+        (
+            {"rule": "ratio", "ratios": jnp.ones((3, 3, 3))},
+            "ratios must sum to 1 over the last axis for every i != j",
+        ),
+        ({"leap": True, "leap_margin": 5.0}, "leap_margin must be at least 7, got 5.0"),
+        ({"leap": True, "leap_max": 0}, r"leap_max must lie in \[1, 2\^20\], got 0"),
+        ({"leap": True, "leap_max": 2**21}, r"leap_max must lie in \[1, 2\^20\], got 2097152"),
+        ({"leap": True, "leap_noise_scale": 0.0}, "leap_noise_scale must be positive, got 0.0"),
+        (
+            {"leap": True, "arms": jnp.eye(3, dtype=jnp.float32)},
+            "arms must be float64 with leap=True, got .*float32",
+        ),
+    ],
+)
+def test_bad_settings_are_named(settings, message):
+    settings = {"delta": 0.1, "arms": ARMS} | settings
+    with pytest.raises(ValueError, match=message):
+        lingape(settings.pop("arms"), **settings)
