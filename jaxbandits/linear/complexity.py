@@ -80,7 +80,7 @@ def hardness_oracle(arms: Array, theta: Array, *, ratios: RatioTables) -> Array:
     Raises:
         ValueError: `arms`, `theta` or `ratios` are not valid, or two arms tie for the best.
 
-    Source: Soare, Lazaric and Munos (2014); Xu, Honda and Sugiyama (2018), section 6.
+    Source: Soare, Lazaric and Munos (2014); Xu, Honda and Sugiyama (2018), Theorem 3.
     """
     return _oracle_terms(arms, theta, ratios).max()
 
@@ -265,6 +265,7 @@ def theorem2_implicit(
     Source: Xu, Honda and Sugiyama (2018), the proof of Theorem 2.
     """
     require(ridge > 0, "ridge", "be above 0", ridge)
+    hardness = jnp.asarray(hardness, float)
     union = _log_union(arms, delta)
 
     def right_hand_side(t: Array) -> Array:
@@ -273,9 +274,14 @@ def theorem2_implicit(
         return hardness * radius**2 + arms
 
     # The right-hand side is concave and positive at 0, so it crosses t once; from above the crossing the iteration
-    # falls towards it.
-    above = lax.while_loop(lambda t: t < right_hand_side(t), lambda t: 2 * t, jnp.asarray(float(arms)))
-    return lax.while_loop(lambda t: right_hand_side(t) < t, right_hand_side, above)
+    # falls towards it. The pair compares a value with itself: computed twice, it may be rounded in two ways.
+    above = lax.while_loop(lambda t: t < right_hand_side(t), lambda t: 2 * t, jnp.asarray(arms, float))
+    t, _ = lax.while_loop(
+        lambda pair: pair[1] < pair[0],
+        lambda pair: (pair[1], right_hand_side(pair[1])),
+        (above, right_hand_side(above)),
+    )
+    return t
 
 
 class LowerBound(NamedTuple):
@@ -314,7 +320,7 @@ def lower_bound(
 
     Cost: O(d^3 + K^2 d) a step.
 
-    Source: Jedra and Proutiere (2020), Theorem 1; Soare (2015); Kaufmann, Cappe and Garivier (2016) for the kl.
+    Source: Jedra and Proutiere (2020); Kaufmann, Cappé and Garivier (2016) for the kl.
     """
     require((delta > 0) & (delta < 1), "delta", "lie in (0, 1)", delta)
     require(noise_scale > 0, "noise_scale", "be above 0", noise_scale)

@@ -443,7 +443,7 @@ def _means(bandit: LinearBandit) -> tuple[Array, Array]:
 
 def _bandit(arms: np.ndarray, theta: np.ndarray, noise_scale: float, dtype: Any) -> LinearBandit:
     require(noise_scale > 0, "noise_scale", "be positive", noise_scale)
-    return LinearBandit(*(jnp.asarray(np.float64(x), dtype) for x in (arms, theta, noise_scale)))
+    return LinearBandit(*(jnp.asarray(np.asarray(x, np.float64), dtype) for x in (arms, theta, noise_scale)))
 
 
 def _span(arms: Array | np.ndarray) -> np.ndarray | None:

@@ -8,7 +8,6 @@ import numpy as np
 
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.checks import is_concrete, require
-from jaxbandits.linear.allocations import pair_directions
 from jaxbandits.linear.problem import Allocation, Bridge, check_arms
 from jaxbandits.linear.width import Width, check_width, confidence_scale
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse, squared_norms
@@ -86,7 +85,10 @@ def xy_static(
         ValueError: an argument lies outside the range above, or a shape does not fit.
 
     **Guarantee**: P(the answer is not the best arm) <= delta, for noise_scale-sub-Gaussian noise. **Cost**:
-    O(K d^2 + d^3) a round, log(n / K) / growth rounds.
+    O(K d^2 + d^3) a round, about (1 + log(growth n)) / growth rounds.
+
+    **float32** gives the same mean stopping time on `soare(5)` (16 million pulls), to the 1 % that 200 runs can tell,
+    at growth 1e-3. At growth 0 its sums would lose single rewards beyond some 10^6 pulls.
 
     Source: Soare, Lazaric and Munos (2014), XY-static; Xu, Honda and Sugiyama (2018), section 7.
     """
@@ -134,7 +136,7 @@ def xy_static_exact(
     ridge: Array | float = 0.0,
     union_power: int = 2,
     width: Width = "azuma",
-    growth: Array | float = 0.05,
+    growth: Array | float = 0.2,
     max_pulls: int = 10**9,
     margin: float = 4.0,
     bridge_noise_scale: Array | float | None = None,
@@ -154,7 +156,7 @@ def xy_static_exact(
         ridge: as in `xy_static`.
         union_power: as in `xy_static`.
         width: as in `xy_static`.
-        growth: () in [0, 1); a cell starts with max(1, growth n) pulls. It changes the speed, not the law.
+        growth: () in [0, 1); a cell has max(1, growth n) pulls at first. It changes the speed, not the law.
         max_pulls: as in `xy_static`; a cell that would exceed it is not begun.
         margin: M >= 3.5. A cell is passed over if the rule holds nowhere inside unless, for some arm, the path of the
             rewards strays from the line between its two known ends by more than M sigma sqrt(m), with m the arm's
@@ -169,7 +171,8 @@ def xy_static_exact(
         ValueError: an argument lies outside the range above, or a shape does not fit.
 
     **Guarantee**: as `xy_static`; the law is that of `xy_static(growth=0)` up to K times the above probability a cell.
-    **Cost**: O(K d^2 + d^3 + K^2 d) a round; FIXME rounds.
+    **Cost**: O(K d^2 + d^3 + K^2 d) a round; 370 rounds a run on `canonical(0.5)` and 790 on `soare(5)`, where
+    `xy_static` takes 3600 and 11200 at growth 1e-3, and 8 thousand and 16 million at growth 0.
 
     Source: as `xy_static`; the tail of the Brownian bridge's maximum is Doob's (1949).
     """
@@ -320,16 +323,17 @@ def _fails_inside(arms: Array, seen: Look, inverse: Array, pulls: Array, sums: A
 
 def _check(arms, allocation, delta, noise_scale, ridge, union_power, width, growth, max_pulls) -> None:
     require(ridge >= 0, "ridge", "be at least 0", ridge)
-    check_arms(arms, full_rank=is_concrete(ridge) and ridge == 0)
+    check_arms(arms, full_rank=is_concrete(ridge) and float(ridge) == 0)
     K = arms.shape[0]
     require(allocation.shape == (K,), "allocation", f"have shape ({K},)", f"shape {allocation.shape}")
-    require(allocation >= 0, "allocation", "be at least 0", allocation)
-    require(jnp.abs(allocation.sum() - 1) < 1e-6, "allocation", "sum to 1", allocation)
     if is_concrete(arms, allocation):
-        pulled = np.asarray(arms)[np.asarray(allocation) > 0]
-        ranks = [np.linalg.matrix_rank(x) for x in (pulled, np.vstack([pulled, pair_directions(arms)]))]
-        require(ranks[0] == ranks[1], "allocation", "give shares to arms that span all differences of arms", allocation)
+        features, shares = np.asarray(arms), np.asarray(allocation)
+        require(shares >= 0, "allocation", "be at least 0", allocation)
+        require(abs(shares.sum() - 1) < 1e-6, "allocation", "sum to 1", allocation)
+        pulled = features[shares > 0]
+        rank, needed = map(np.linalg.matrix_rank, (pulled, np.vstack([pulled, features - features[0]])))
+        require(rank == needed, "allocation", "have a support that spans all differences of arms", allocation)
     check_width(delta=delta, arms=K, noise_scale=noise_scale, union_power=union_power, width=width)
-    require((0 <= growth) & (growth < 1), "growth", "lie in [0, 1)", growth)
+    require((growth >= 0) & (growth < 1), "growth", "lie in [0, 1)", growth)
     largest = jnp.iinfo(jnp.result_type(int)).max
     require(K <= max_pulls <= largest, "max_pulls", f"lie in [{K}, {largest}]", max_pulls)

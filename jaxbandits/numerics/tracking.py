@@ -87,8 +87,8 @@ def _round(allocation: Array, n: Array | int) -> Array:
         last = share.size - 1 - jnp.argmax((last_pull >= last_pull.max() * (1 - slack))[::-1])
         return counts.at[jnp.where(missing > 0, first, last)].add(jnp.sign(missing)), step + 1
 
-    # The level is off by at most s/2 pulls; the bound on the steps is for allocations that are not finite.
-    steps = 4 * share.size
+    # The level is off by at most s/2 pulls and its slack; the bound is for allocations that are not finite.
+    steps = 4 * (share.size + jnp.ceil(n.astype(share.dtype) * slack).astype(int))
     counts, _ = lax.while_loop(
         lambda carry: (carry[0].sum() != n) & (carry[1] < steps), correct, (counts, jnp.zeros((), int))
     )

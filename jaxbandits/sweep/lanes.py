@@ -1,9 +1,9 @@
 """Lanes that are refilled as they finish.
 
 A batch of lanes advances by a chunk of rounds in one call of a compiled function. The host then takes out the lanes
-that have finished and gives them new tasks, so that no lane waits for the slowest one. Several batches advance side by side,
-each driven by a thread of its own: on a CPU they occupy the cores (XLA runs small elementwise kernels on one), on an
-accelerator one batch computes while the host looks after the other.
+that have finished and gives them new tasks, so that no lane waits for the slowest one. Several batches advance side by
+side, each driven by a thread of its own: on a CPU they occupy the cores (XLA runs small elementwise kernels on one), on
+an accelerator one batch computes while the host looks after the other.
 """
 
 import functools
@@ -138,19 +138,23 @@ def sweep(
         .compile()
     )
     compile_seconds = time.perf_counter() - started
+    if on_cpu and "lapack" in compiled.as_text():
+        # jaxlib's batched LAPACK calls wait inside the pool of threads that is to do their work: two batches at a time
+        # would lock up. The library's own algorithms make no such call (see numerics.linalg).
+        empty = empty[:1]
 
     started = time.perf_counter()
     queue = _Queue(total)
     with progress_bar(total, show=progress) as show:
 
         def finished(count: int) -> None:
-            show(count, int(queue.pulls / (time.perf_counter() - started)))
+            show(count, queue.pulls / (time.perf_counter() - started))
 
         def drive(batch: Batch) -> None:
             call = functools.partial(compiled, tasks, key)
             _drive(call, batch, queue, finished, lanes=lanes, seeds=seeds, max_rounds=max_rounds)
 
-        with ThreadPoolExecutor(batches) as threads:
+        with ThreadPoolExecutor(len(empty)) as threads:
             futures = [threads.submit(drive, batch) for batch in empty]
             try:
                 for future in futures:
@@ -165,8 +169,9 @@ def sweep(
         rounds=queue.rounds,
         occupancy=queue.rounds / (queue.calls * lanes * chunk),
         lanes=lanes,
-        batches=batches,
+        batches=len(empty),
         chunk=chunk,
+        bytes=len(empty) * _bytes(compiled),
     )
     return Results(queue.columns(), stats)
 
@@ -253,6 +258,17 @@ def _noise_bytes(build: Build, tasks: PyTree, key: Key) -> int:
     """Bytes that one round's noise takes in one lane."""
     shapes = jax.eval_shape(lambda: build(jax.tree.map(lambda x: x[0], tasks), key)[1].noise(key))
     return max(1, sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes)))
+
+
+def _bytes(compiled: Any) -> int:
+    """Device memory of one batch; what is donated counts once."""
+    memory = compiled.memory_analysis()
+    return (
+        memory.argument_size_in_bytes
+        + memory.output_size_in_bytes
+        + memory.temp_size_in_bytes
+        - memory.alias_size_in_bytes
+    )
 
 
 def _empty_batch(shapes: PyTree, lanes: int) -> Batch:

@@ -1,11 +1,15 @@
 """What a person sees while a sweep runs."""
 
 import contextlib
+import sys
+import time
 from collections.abc import Callable, Iterator
+
+TERMINAL_SECONDS, LOG_SECONDS = 0.2, 5.0  # between two redraws: a log file keeps every one of them
 
 
 @contextlib.contextmanager
-def progress_bar(total: int, *, show: bool) -> Iterator[Callable[[int, int], None]]:
+def progress_bar(total: int, *, show: bool) -> Iterator[Callable[[int, float], None]]:
     """Yields `report(finished, pulls_per_second)`, which moves a bar over `total` tasks; a silent one if not `show`."""
     if not show:
         yield lambda finished, pulls_per_second: None
@@ -16,11 +20,16 @@ def progress_bar(total: int, *, show: bool) -> Iterator[Callable[[int, int], Non
         raise ModuleNotFoundError(
             "progress=True draws its bar with tqdm: pip install 'jaxbandits[sweep]', or pass progress=False"
         ) from error
-    with tqdm(total=total, unit="run", dynamic_ncols=True, smoothing=0.05) as bar:
+    pause = TERMINAL_SECONDS if sys.stderr.isatty() else LOG_SECONDS
+    drawn = time.monotonic()
+    with tqdm(total=total, unit="run", mininterval=pause, smoothing=0.05) as bar:
 
-        def report(finished: int, pulls_per_second: int) -> None:
+        def report(finished: int, pulls_per_second: float) -> None:
+            nonlocal drawn
             bar.set_postfix_str(f"{pulls_per_second:.2e} pulls/s", refresh=False)
             bar.update(finished)
-            bar.refresh()
+            if time.monotonic() - drawn > pause:  # the rate is news even where no run has finished
+                bar.refresh()
+                drawn = time.monotonic()
 
         yield report

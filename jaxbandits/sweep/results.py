@@ -21,6 +21,7 @@ class Stats(NamedTuple):
     lanes: int  # width of one batch of lanes
     batches: int  # batches advanced side by side
     chunk: int  # rounds between two visits of the host
+    bytes: int  # device memory of all batches: what is carried, and what one call works with
 
 
 class Results(NamedTuple):

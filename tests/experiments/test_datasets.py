@@ -90,8 +90,8 @@ def test_the_sample_is_uniform_over_the_log(tmp_path, monkeypatch):
     numbers = np.concatenate([datasets.load_r6a(path, sample=4, seed=seed).sample[:, 1] for seed in range(400)])
     kept = np.bincount(np.round(numbers).astype(int), minlength=20)
     assert kept.sum() == 1600
-    # Counts without replacement vary less than multinomial ones: by the factor 1 - 4/20 * 19/19 of the variance.
-    assert stats.chi2(19).sf(np.sum((kept - 80) ** 2) / (80 * (1 - 4 / 20)) * 19 / 20) > 1e-5
+    # Draws without replacement: variance 400 * 0.2 * 0.8 a count, correlation -1/19 between two.
+    assert stats.chi2(19).sf(np.sum((kept - 80) ** 2) / 64 * 19 / 20) > 1e-5
 
 
 def test_a_small_log_is_kept_whole_and_a_seed_fixes_the_sample(tmp_path):

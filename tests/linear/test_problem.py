@@ -13,7 +13,7 @@ from scipy import stats
 from jaxbandits.linear import problem
 from jaxbandits.linear.problem import Allocation, Bridge, LinearBandit, Pull
 
-DRAWS = 20_000
+DRAWS = 10_000
 FALSE_ALARM = 1e-5
 
 
@@ -26,7 +26,7 @@ def bandit(means, noise_scale=1.0, dtype=float):
 def sample(environment, action, seed=0, draws=DRAWS):
     """Independent observations of one action."""
     keys = jax.random.split(jax.random.key(seed), draws)
-    return np.asarray(jax.vmap(lambda key: environment.respond(action, environment.noise(key)))(keys))
+    return jax.vmap(lambda key: environment.respond(action, environment.noise(key)))(keys)
 
 
 def assert_normal(values, mean, variance):
@@ -112,17 +112,23 @@ def test_a_sign_is_positive_with_its_probability(mean):
     assert stats.binomtest(int(np.sum(values == 1)), DRAWS, (1 + mean) / 2).pvalue > FALSE_ALARM
 
 
-@pytest.mark.parametrize(("times", "mean"), [(1, 0.2), (2, -0.9), (19, 0.0), (50, 0.9), (1000, -0.4), (10**7, 0.02)])
-def test_blocks_of_signs_are_binomial(times, mean):
-    environment = problem.signs(bandit([0.5, mean]), blocks=True)
-    assert_binomial_signs(sample(environment, Pull(jnp.array(1), jnp.array(times))), times, (1 + mean) / 2)
+BLOCKS = {1: 0.2, 2: -0.9, 19: 0.0, 50: 0.9, 1000: -0.4, 10**7: 0.02}  # pulls: mean
 
 
-def test_sign_allocation_is_binomial_per_arm():
-    environment = problem.signs(bandit([0.5, -1.0, 0.1, 1.0]), Allocation)
-    values = sample(environment, Allocation(jnp.array([30, 9, 0, 5])))
-    assert_binomial_signs(values[:, 0], 30, 0.75)
-    np.testing.assert_array_equal(values[:, 1:], np.broadcast_to([-9.0, 0.0, 5.0], (DRAWS, 3)))
+def test_blocks_of_signs_are_binomial():
+    environment = problem.signs(bandit(list(BLOCKS.values())), blocks=True)
+    draw = jax.jit(lambda action: sample(environment, action))
+    for arm, (times, mean) in enumerate(BLOCKS.items()):
+        values = draw(Pull(jnp.array(arm), jnp.array(times)))
+        assert_binomial_signs(np.asarray(values), times, (1 + mean) / 2)
+
+
+def test_an_allocation_of_signs_is_binomial_per_arm():
+    environment = problem.signs(bandit([*BLOCKS.values(), -1.0, 0.1, 1.0]), Allocation)
+    values = np.asarray(sample(environment, Allocation(jnp.array([*BLOCKS, 9, 0, 5]))))
+    for arm, (times, mean) in enumerate(BLOCKS.items()):
+        assert_binomial_signs(values[:, arm], times, (1 + mean) / 2)
+    np.testing.assert_array_equal(values[:, len(BLOCKS) :], np.broadcast_to([-9.0, 0.0, 5.0], (DRAWS, 3)))
 
 
 def test_a_single_sign_refuses_to_stand_for_a_block():
@@ -220,20 +226,21 @@ def test_theorem3_counterexample_by_hand():
     np.testing.assert_allclose(instance.arms @ instance.theta, [0, -0.1, -0.1, -0.1, -0.2, -0.2], rtol=1e-15)
 
 
-def test_sphere_is_uniform_on_unit_vectors_with_a_lead():
-    leads, coordinates = [], []
-    for seed in range(300):
-        instance = problem.sphere(seed, 6, 3, 0.1)
-        np.testing.assert_allclose(np.linalg.norm(instance.arms, axis=1), 1, rtol=1e-14)
-        np.testing.assert_allclose(np.linalg.norm(instance.theta), 1, rtol=1e-14)
-        second, best = np.sort(instance.arms @ instance.theta)[-2:]
-        leads.append(best - second)
-        coordinates.append(instance.theta[0])
-    assert min(leads) >= 0.1
-    assert min(leads) < 0.12
-    # In three dimensions a coordinate of a uniform unit vector is uniform on (-1, 1); false alarm 1e-5.
-    assert stats.kstest(coordinates, stats.uniform(-1, 2).cdf).pvalue > FALSE_ALARM
-    np.testing.assert_array_equal(problem.sphere(7, 6, 3, 0.1).arms, problem.sphere(7, 6, 3, 0.1).arms)
+def test_sphere_is_uniform_on_unit_vectors():
+    instances = [problem.sphere(seed, 2, 3, 0.0) for seed in range(1000)]
+    vectors = np.concatenate([np.vstack([instance.arms, instance.theta]) for instance in instances])
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-14)
+    # A coordinate is uniform; the sum of the three fourth powers has mean 3/5 and variance 16/525.
+    assert stats.kstest(vectors[:, 0], stats.uniform(-1, 2).cdf).pvalue > FALSE_ALARM
+    assert abs(np.mean(np.sum(vectors**4, axis=1)) - 3 / 5) < 4.5 * np.sqrt(16 / 525 / 3000)
+
+
+def test_sphere_redraws_until_the_best_arm_leads():
+    instances = [problem.sphere(seed, 6, 3, 0.1) for seed in range(200)]
+    means = np.sort(np.stack([instance.arms @ instance.theta for instance in instances]))
+    leads = means[:, -1] - means[:, -2]
+    assert 0.1 <= leads.min() < 0.12
+    np.testing.assert_array_equal(problem.sphere(7, 6, 3, 0.1).arms, instances[7].arms)
 
 
 @pytest.mark.parametrize("K", [10, 40])
@@ -253,7 +260,7 @@ def test_yahoo_like_keeps_its_promises(K):
 
 def test_yahoo_like_truth_is_the_click_rate():
     """Click probabilities lie in [0.01, 0.26], so the means of the labels lie in [-0.98, -0.5], up to the fit."""
-    instances = [problem.yahoo_like(seed, 10) for seed in range(3)]
+    instances = [problem.yahoo_like(seed, 10, log=10_000) for seed in range(3)]
     means = np.concatenate([instance.arms @ instance.theta for instance in instances])
     assert -0.98 < means.mean() < -0.5
     assert means.max() > -0.75

@@ -1,0 +1,103 @@
+"""What the experiments on linear bandits share: the sweeps of each algorithm, with the settings of the paper."""
+
+import sys
+import zlib
+from argparse import Namespace
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+import jaxbandits
+from jaxbandits import linear
+from jaxbandits.linear import LinearBandit
+
+DELTA = 0.05
+
+
+def simulate(
+    name: str,
+    build: Callable,
+    tasks: Any = None,
+    *,
+    options: Namespace,
+    seeds: int,
+    max_rounds: int,
+    metrics: Callable | None = None,
+    chunk: int | None = None,
+) -> jaxbandits.Results:
+    """A sweep under a heading. The root key is made from the name, so that no two sweeps share their noise."""
+    print(f"\n{name}", file=sys.stderr)
+    return jaxbandits.sweep(
+        build,
+        tasks,
+        seeds=seeds,
+        key=jax.random.key(zlib.crc32(name.encode())),
+        max_rounds=max_rounds,
+        metrics=metrics,
+        lanes=options.lanes,
+        chunk=chunk,
+    )
+
+
+def arm_counts(task: Any, outcome: jaxbandits.Outcome) -> dict[str, jax.Array]:
+    """Pulls of every arm."""
+    return {"counts": outcome.state.counts}
+
+
+def lingape_runs(name: str, bandit: LinearBandit, *, options: Namespace, seeds: int, **settings: Any):
+    """LinGapE as in section 7.1: R = 1, S = ||theta|| <= 2, ridge 1; with leaps, which leave its law unchanged."""
+    settings = {"delta": DELTA, "leap": True} | settings
+    return simulate(
+        f"{name}: LinGapE",
+        lambda task, key: (linear.lingape(bandit.arms, **settings), linear.gaussian(bandit)),
+        options=options,
+        seeds=seeds,
+        max_rounds=2**31 - 1,
+        metrics=arm_counts,
+    )
+
+
+def static_runs(name: str, bandit: LinearBandit, *, options: Namespace, seeds: int, **settings: Any):
+    """XY-static on its certified optimal allocation; about log(pulls) / growth rounds a run."""
+    allocation = linear.xy_allocation(bandit.arms).allocation
+    settings = {"delta": DELTA} | settings
+    return simulate(
+        f"{name}: XY-static",
+        lambda task, key: (
+            linear.xy_static(bandit.arms, allocation, **settings),
+            linear.gaussian(bandit, linear.Allocation),
+        ),
+        options=options,
+        seeds=seeds,
+        max_rounds=100_000,
+        metrics=arm_counts,
+    )
+
+
+def adaptive_runs(name: str, bandit: LinearBandit, *, options: Namespace, seeds: int, **settings: Any):
+    """XY-adaptive as published: an arm that was thrown out may come back. One round is a phase."""
+    settings = {"delta": DELTA} | settings
+    return simulate(
+        f"{name}: XY-adaptive",
+        lambda task, key: (
+            linear.xy_adaptive(bandit.arms, **settings),
+            linear.gaussian(bandit, linear.Allocation),
+        ),
+        options=options,
+        seeds=seeds,
+        max_rounds=100,
+        chunk=4,
+    )
+
+
+def bound(bandit: LinearBandit, delta: float = DELTA) -> float:
+    """T* kl(delta, 1 - delta) of an instance."""
+    return float(linear.lower_bound(bandit.arms, bandit.theta, delta=delta, noise_scale=bandit.noise_scale).pulls)
+
+
+def wrong(results: jaxbandits.Results, bandit: LinearBandit) -> int:
+    """How many of the stopped runs recommend an arm that is not the best."""
+    best = int(np.argmax(np.asarray(bandit.arms @ bandit.theta)))
+    return int(np.sum((results.columns["answer"] != best) & (results.columns["status"] == 1)))

@@ -1,0 +1,115 @@
+"""LinGapE on soare(5) and on 30 arms in 8 dimensions, with and without leaps, in both precisions."""
+
+import sys
+import time
+from argparse import Namespace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxbandits
+from experiments.report import STYLES, Report, number
+from jaxbandits import linear
+from jaxbandits.sweep import Stats
+from tests.reference.lingape import lingape as transcription
+
+LANES = (64, 256, 1024, 4096, 16384)
+ROUNDS, LEAP_ROUNDS = 2048, 8192  # of every run; with leaps, about all that soare(5) needs
+LEAST = 10_000_000  # rounds of one measurement without leaps, so that it takes a second or so
+HEAD = (
+    "instance",
+    "leap",
+    "dtype",
+    "lanes",
+    "pulls/s",
+    "rounds/s",
+    "x NumPy",
+    "occupancy",
+    "compile s",
+    "MB",
+)
+
+
+def run(options: Namespace) -> Report:
+    instances = {
+        "soare(5)": lambda dtype: linear.soare(5, dtype=dtype),
+        "K=30, d=8": lambda dtype: linear.sphere(0, 30, 8, 0.05, dtype=dtype),
+    }
+    lanes = (options.lanes,) if options.lanes else (256, 1024) if options.quick else LANES
+    rows, parts, plain = [], [], {}
+    for instance, make in instances.items():
+        plain[instance] = numpy_rounds_per_second(make(jnp.float64))
+        for leap, dtype in ((False, jnp.float64), (False, jnp.float32), (True, jnp.float64)):
+            for width in lanes:
+                label = (instance, "yes" if leap else "no", np.dtype(dtype).name, width)
+                print(*label, file=sys.stderr, sep=", ")
+                stats = measure(make(dtype), leap=leap, lanes=width)
+                speed = stats.pulls / stats.seconds
+                rows.append(
+                    (
+                        *map(str, label),
+                        f"{speed:.2e}",
+                        f"{stats.rounds / stats.seconds:.2e}",
+                        number(round(speed / plain[instance])),
+                        f"{stats.occupancy:.1%}",
+                        f"{stats.compile_seconds:.1f}",
+                        f"{stats.bytes / 1e6:.1f}",
+                    )
+                )
+                parts.append(dict(zip(("instance", "leap", "dtype"), label, strict=False)) | stats._asdict())
+
+    def draw(figure) -> None:
+        for axes, instance in zip(figure.subplots(1, 2, sharey=True), instances, strict=True):
+            for style, (leap, dtype) in enumerate((("no", "float64"), ("no", "float32"), ("yes", "float64"))):
+                chosen = [p for p in parts if (p["instance"], p["leap"], p["dtype"]) == (instance, leap, dtype)]
+                axes.plot(
+                    [p["lanes"] for p in chosen],
+                    [p["pulls"] / p["seconds"] for p in chosen],
+                    label=f"{dtype}{', leap' if leap == 'yes' else ''}",
+                    mfc="w",
+                    **STYLES[style],
+                )
+            axes.axhline(plain[instance], color="k", lw=1)
+            axes.set(xscale="log", yscale="log", xlabel="lanes of a batch", title=f"LinGapE, {instance}")
+            axes.text(lanes[0], plain[instance] * 1.15, "NumPy transcription, one core")
+        figure.axes[0].set_ylabel("pulls a second")
+        figure.axes[0].legend()
+
+    return Report(
+        "LinGapE: speed of the whole engine",
+        lines=[],
+        claims=[],
+        columns={name: np.array([part[name] for part in parts]) for name in parts[0]},
+        draw=draw,
+        notes=[
+            "NumPy transcription, one core, rounds a second: "
+            + "; ".join(f"{name}: {number(round(speed))}" for name, speed in plain.items())
+        ],
+        grid=(HEAD, rows),
+    )
+
+
+def measure(bandit: linear.LinearBandit, *, leap: bool, lanes: int) -> Stats:
+    """One sweep that fills every lane of every batch at least once, for a fixed number of rounds."""
+
+    def build(task: None, key: jax.Array):
+        return linear.lingape(bandit.arms, delta=0.05, leap=leap), linear.gaussian(bandit)
+
+    batches = max(2, jax.local_device_count())
+    rounds = LEAP_ROUNDS if leap else max(ROUNDS, LEAST // (batches * lanes))
+    seeds = max(256, 4 * batches * lanes if lanes < 256 else batches * lanes)
+    results = jaxbandits.sweep(
+        build, seeds=seeds, key=jax.random.key(0), max_rounds=rounds, lanes=lanes, progress=False
+    )
+    return results.stats
+
+
+def numpy_rounds_per_second(bandit: linear.LinearBandit, seconds: float = 1.0) -> float:
+    """Speed of the transcription, which inverts A in every round and tries every arm by another inversion."""
+    arms, means = np.asarray(bandit.arms), np.asarray(bandit.arms @ bandit.theta)
+    rng, rounds, started = np.random.default_rng(0), 0, time.perf_counter()
+    while time.perf_counter() - started < seconds:
+        transcription(arms, lambda arm, _: means[arm] + rng.normal(), delta=0.05, max_rounds=200)
+        rounds += 200
+    return rounds / (time.perf_counter() - started)

@@ -1,0 +1,76 @@
+"""Theorem 3 of Xu, Honda, Sugiyama (2018): its bound H_0 <= 72 H' is false; does LinGapE pay for it?
+
+On a counterexample with 2n + 2 arms in n + 2 dimensions the ratio H_0 / H' grows without limit. LinGapE's own pulls
+are shown beside, over the lower bound T* kl, and over H_0 and H' themselves. What holds in general is
+9 H_oracle <= H_0 <= 36 K H_oracle.
+"""
+
+from argparse import Namespace
+
+import jax.numpy as jnp
+import numpy as np
+
+from experiments import _linear as runs
+from experiments.report import Claim, Line, Report, curve, joined, line
+from jaxbandits import linear
+
+
+def run(options: Namespace) -> Report:
+    sizes = (1, 4, 16) if options.quick else (1, 2, 4, 8, 16, 24)
+    seeds = options.seeds or (20 if options.quick else 100)
+    pulls, parts, hardness, bracketed = [], {}, [], True
+    for n in sizes:
+        bandit = linear.theorem3_counterexample(n)
+        ratios = linear.ratio_tables(bandit.arms)
+        H0 = float(linear.hardness_lingape(bandit.arms, bandit.theta, ratios=ratios))
+        oracle = float(linear.hardness_oracle(bandit.arms, bandit.theta, ratios=ratios))
+        total = float(linear.hardness_oracle_sum(bandit.arms, bandit.theta, ratios=ratios))
+        hardness.append((H0, total))
+        bracketed &= 1 - 1e-9 <= H0 / (9 * oracle) <= 4 * bandit.arms.shape[0]
+        sweep = runs.lingape_runs(
+            f"theorem 3, n = {n}",
+            bandit,
+            options=options,
+            seeds=seeds,
+            norm_bound=float(jnp.linalg.norm(bandit.theta)),
+        )
+        label = f"LinGapE, n = {n}"
+        pulls.append(line(label, sweep.columns["pulls"], status=sweep.columns["status"], bound=runs.bound(bandit)))
+        parts[label] = sweep.columns | {"n": np.full(len(sweep.columns["row"]), n)}
+
+    H0, total = np.array(hardness).T
+    per_total = np.array([line.ours for line in pulls]) / total
+    lines = [Line(f"H_0 / H', n = {n}", value) for n, value in zip(sizes, H0 / total, strict=True)]
+    claims = [
+        Claim(
+            "H_0 <= 72 H' for every instance (Theorem 3 as printed)",
+            f"up to {max(H0 / total):.1f}",
+            max(H0 / total) <= 72,
+        ),
+        Claim("9 H_oracle <= H_0 <= 36 K H_oracle", "all sizes", bool(bracketed)),
+        Claim(
+            "LinGapE itself pays: its pulls over H' grow as H_0 / H' does",
+            f"{per_total[-1] / per_total[0]:.2f} times from n = {sizes[0]} to {sizes[-1]}, "
+            f"H_0 / H' {H0[-1] / total[-1] / (H0[0] / total[0]):.2f} times",
+            bool(per_total[-1] / per_total[0] > 0.5 * (H0[-1] / total[-1]) / (H0[0] / total[0])),
+        ),
+    ]
+
+    def draw(figure) -> None:
+        axes = figure.subplots()
+        axes.plot(sizes, H0 / total, "k-", marker="*", label="H_0 / H'")
+        axes.axhline(72, color="k", lw=0.8, ls=":", label="72, the printed limit")
+        curve(axes, sizes, pulls, "LinGapE pulls / H'", 0, scale=1 / total)
+        curve(axes, sizes, pulls, "LinGapE pulls / (T* kl)", 1, scale=1 / np.array([line.bound for line in pulls]))
+        axes.set(xscale="log", yscale="log", xlabel="n", title="Theorem 3's counterexample", xticks=sizes)
+        axes.set_xticklabels(map(str, sizes))
+        axes.minorticks_off()
+        axes.legend()
+
+    return Report(
+        "Theorem 3 of Xu, Honda, Sugiyama (2018): H_0 against H' on a counterexample",
+        lines + pulls,
+        claims,
+        joined({name: {k: v for k, v in part.items() if k != "counts"} for name, part in parts.items()}, label="run"),
+        draw,
+    )

@@ -1,0 +1,179 @@
+"""XY-adaptive: phases of a fixed design, each for the arms that the phase before has left."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxbandits.base import Algorithm, Array, Decision, Key
+from jaxbandits.checks import require
+from jaxbandits.linear.allocations import pair_directions
+from jaxbandits.linear.problem import Allocation, check_arms
+from jaxbandits.linear.width import Width, check_width, confidence_scale
+from jaxbandits.linear.xy_static import least_squares
+from jaxbandits.numerics.design import design
+from jaxbandits.numerics.linalg import dot, gram, spd_inverse, squared_norms
+from jaxbandits.numerics.tracking import tracked_counts
+
+
+class State(NamedTuple):
+    """What the last phase has left, and the plan of the next."""
+
+    pulls: Array  # int ()
+    members: Array  # bool (K,)      the arms that may still be the best
+    theta: Array  # float (d,)       the last phase's estimate
+    width: Array  # float ()         the last phase's end: largest ||x_i - x_k||^2 in A^-1 of two members
+    planned: Array  # bool ()        the following two belong to the present members
+    counts: Array  # int (K,)        the next phase; zero if it would exceed the budget
+    next_width: Array  # float ()    what it will reach
+
+
+def xy_adaptive(
+    arms: Array,
+    *,
+    delta: Array | float,
+    noise_scale: Array | float = 1.0,
+    alpha: Array | float = 0.1,
+    first_width: Array | float | None = None,
+    union_power: int = 2,
+    width: Width = "azuma",
+    keep_eliminated: bool = False,
+    max_pulls: int = 10**9,
+    design_steps: int = 1000,
+) -> Algorithm:
+    """Estimates theta anew in phases, each with the best design for the arms that the last one has left.
+
+    A phase tracks the allocation, over all arms, that minimises the largest ||x_i - x_k|| in A^-1 of two members, and
+    ends once the square of that is `alpha` times what the phase before reached. Arm i then beats arm k if its
+    estimated lead is at least the confidence width, and the next members are the arms that nobody beats. The run stops
+    when a single one is left.
+
+    Args:
+        arms: float (K, d), features, spanning R^d; the run has their dtype.
+        delta: () in (0, 1), admitted probability of error.
+        noise_scale: () > 0, sub-Gaussian constant of the noise, in units of reward.
+        alpha: () in (0, 1), what a phase leaves of the squared width.
+        first_width: () > 0, the squared width that the first phase improves on; 1 / (d (d + 1) + 1) by default, as in
+            the original. 1 is also in use. The pulls grow by factors 1 / alpha, so the stopping time depends on this
+            by up to such a factor.
+        union_power: 2 for the guarantee, or 1; see `confidence_scale`.
+        width: "azuma" or "subgaussian", see `confidence_scale`.
+        keep_eliminated: whether an arm that was beaten stays out. False is the published algorithm: a phase knows
+            nothing of the earlier ones, so an arm may come back, and the run may go to and fro between sets of members,
+            in phases ten times as long each, without end (up to 6 of 50 runs on `canonical(0.5)`). With True every
+            run that was tried has stopped.
+        max_pulls: Python int, at least K. A phase that would exceed it is not begun: the run idles until its rounds
+            are spent, and is censored.
+        design_steps: iterations of the design's solver.
+
+    Returns:
+        Algorithm with actions `Allocation`, one a phase, and answers int (). It is stale after every phase.
+
+    Raises:
+        ValueError: an argument lies outside the range above, or a shape does not fit.
+
+    **Guarantee**: P(the answer is not the best arm) <= delta, for noise_scale-sub-Gaussian noise. **Cost**:
+    O(K^2 d^2 + d^3) a phase, and in `refresh` O(K^2 d^2 + K^3 d + d^3) for each of `design_steps` steps and for each
+    bit of max_pulls; 5 phases on `soare(5)`, 2 on `canonical(0.5)`. Give `run` an `axis_name` under `vmap`.
+
+    **float32** gives the same stopping times on `soare(5)` (10^8 pulls).
+
+    Source: Soare, Lazaric and Munos (2014), XY-adaptive; Xu, Honda and Sugiyama (2018), equation (6).
+    """
+    arms = jnp.asarray(arms)
+    check_arms(arms, full_rank=True)
+    (K, d), dtype = arms.shape, arms.dtype
+    check_width(delta=delta, arms=K, noise_scale=noise_scale, union_power=union_power, width=width)
+    require((alpha > 0) & (alpha < 1), "alpha", "lie in (0, 1)", alpha)
+    first_width = 1 / (d * (d + 1) + 1) if first_width is None else first_width
+    require((first_width > 0) & (first_width < jnp.inf), "first_width", "be positive and finite", first_width)
+    largest = jnp.iinfo(jnp.result_type(int)).max
+    require(K <= max_pulls < largest, "max_pulls", f"lie in [{K}, {largest})", max_pulls)
+    require(design_steps >= 1, "design_steps", "be at least 1", design_steps)
+    alpha = jnp.asarray(alpha, dtype)
+    first, second = np.triu_indices(K, 1)
+    pairs = pair_directions(arms)
+    leads = arms[:, None] - arms  # [i, k] = x_i - x_k
+
+    def init(key: Key) -> State:
+        del key
+        return State(
+            pulls=jnp.zeros((), int),
+            members=jnp.ones(K, bool),
+            theta=jnp.zeros(d, dtype),
+            width=jnp.asarray(first_width, dtype),
+            planned=jnp.zeros((), bool),
+            counts=jnp.zeros(K, int),
+            next_width=jnp.asarray(first_width, dtype),
+        )
+
+    def stale(state: State) -> Array:
+        return ~state.planned & (state.members.sum() > 1)
+
+    def refresh(state: State) -> State:
+        rivals = state.members[first] & state.members[second]
+        allocation = design(arms, pairs, weights=rivals.astype(dtype), steps=design_steps).allocation
+
+        def reached(n: Array) -> Array:
+            inverse = spd_inverse(gram(arms, tracked_counts(allocation, n).astype(dtype)))
+            return jnp.max(jnp.where(rivals, squared_norms(pairs, inverse), 0))
+
+        # The counts grow with n, arm by arm, so the width falls, and bisection finds the least n.
+        room = max_pulls - state.pulls
+
+        def halve(_: int, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
+            low, high = bracket
+            middle = jnp.maximum(low + (high - low) // 2, K)
+            enough = reached(middle) <= alpha * state.width
+            return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
+
+        bracket = (jnp.full_like(room, K - 1), jnp.maximum(room + 1, K))
+        _, n = lax.fori_loop(0, max_pulls.bit_length() + 1, halve, bracket)
+        plan = state._replace(
+            planned=jnp.ones((), bool),
+            counts=jnp.where(n <= room, tracked_counts(allocation, n), 0),
+            next_width=reached(n),
+        )
+        # A phase that is planned stays as it is, however often the engine refreshes.
+        return jax.tree.map(lambda new, old: jnp.where(stale(state), new, old), plan, state)
+
+    def decide(key: Key, state: State) -> Decision:
+        del key
+        counts = jnp.where(state.planned, state.counts, 0)
+        answer = jnp.argmax(jnp.where(state.members, dot(arms, state.theta), -jnp.inf))
+        return Decision(Allocation(counts), state.members.sum() <= 1, answer)
+
+    def observe(state: State, action: Allocation, observation: Array) -> State:
+        n = action.counts.sum()
+        theta, inverse = least_squares(arms, action.counts, observation, 0)
+        norms = jnp.sqrt(squared_norms(leads.reshape(K * K, d), inverse)).reshape(K, K)
+        scale = confidence_scale(
+            jnp.maximum(n, 1).astype(dtype),
+            delta=delta,
+            arms=K,
+            noise_scale=noise_scale,
+            union_power=union_power,
+            width=width,
+        )
+        beats = (scale * norms <= dot(leads, theta)) & ~jnp.eye(K, dtype=bool)
+        # Any arm may beat, members or not.
+        members = ~beats.any(0)
+        if keep_eliminated:
+            members &= state.members
+            # Arms that were out may beat all that are in.
+            leader = jnp.argmax(jnp.where(state.members, dot(arms, theta), -jnp.inf))
+            members = jnp.where(members.any(), members, jnp.arange(K) == leader)
+        after = State(
+            pulls=state.pulls + n,
+            members=members,
+            theta=theta,
+            width=state.next_width,
+            planned=jnp.zeros((), bool),
+            counts=state.counts,
+            next_width=state.next_width,
+        )
+        return jax.tree.map(lambda new, old: jnp.where(n > 0, new, old), after, state)
+
+    return Algorithm(init, decide, observe, Allocation(jnp.zeros(K, int)), refresh, stale)

@@ -1,0 +1,85 @@
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference.fixed_designs import estimate, next_arm, norm, scale
+
+from jaxbandits.linear.problem import canonical, soare, sphere
+from jaxbandits.linear.xy_oracle import xy_oracle
+
+
+@pytest.mark.parametrize(
+    ("bandit", "n"),
+    [(soare(2), 2682688), (soare(5), 2742463), (soare(10), 2794850), (canonical(0.1), 205751), (canonical(0.5), 6215)],
+)
+def test_sample_complexity_of_the_papers_instances(bandit, n):
+    oracle = xy_oracle(bandit.arms, theta=bandit.theta, delta=0.05)
+    assert oracle.n == n == oracle.counts.sum()
+    assert oracle.lower <= oracle.value * (1 + 1e-12)
+    assert oracle.value <= oracle.lower * (1 + 1e-6)
+
+
+def test_counts_on_soare_are_those_of_table_1():
+    bandit = soare(5)
+    counts = np.asarray(xy_oracle(bandit.arms, theta=bandit.theta, delta=0.05).counts)
+    assert np.abs(counts - [13646, 2728606, 68, 68, 68, 1]).max() <= 20
+
+
+def test_canonical_design_by_hand():
+    # The best arm's share is 1 / (1 + r), the others' 1 / (r (1 + r)), the value (1 + r)^2 / gap^2, with r = sqrt(4).
+    bandit = canonical(0.5)
+    oracle = xy_oracle(bandit.arms, theta=bandit.theta, delta=0.05)
+    np.testing.assert_allclose(oracle.allocation, [1 / 3, 1 / 6, 1 / 6, 1 / 6, 1 / 6], atol=1e-6)
+    np.testing.assert_allclose(oracle.value, 36)
+
+
+def test_subgaussian_width_by_the_formula():
+    # n = 2 f log(pi^2 n^2 K / (3 delta)) with f = 10100.84, by fixed point.
+    bandit = soare(5)
+    n = 1e6
+    for _ in range(50):
+        n = 2 * 10100.83625 * np.log(np.pi**2 * n**2 * 6 / (3 * 0.05))
+    oracle = xy_oracle(bandit.arms, theta=bandit.theta, delta=0.05, width="subgaussian")
+    assert abs(oracle.n - n) < 20
+    assert oracle.n < 739_500  # LinGapE's mean: it beats the published oracle only thanks to the latter's width
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("union_power", [1, 2])
+def test_n_is_the_first_that_holds(seed, union_power):
+    bandit = sphere(seed, 5, 3, 0.5)
+    options = dict(delta=0.1, noise_scale=0.3, union_power=union_power)
+    oracle = xy_oracle(bandit.arms, theta=bandit.theta, **options)
+
+    arms, theta, allocation = (np.asarray(x) for x in (bandit.arms, bandit.theta, oracle.allocation))
+    best = int(np.argmax(arms @ theta))
+    others = np.delete(arms, best, axis=0)
+    counts = np.ones(5, int)
+    while True:
+        _, inverse = estimate(arms, counts, np.zeros(5))
+        c = scale(counts.sum(), 5, **options)
+        if all(c * norm(arms[best] - x, inverse) <= (arms[best] - x) @ theta for x in others):
+            break
+        counts[next_arm(allocation, counts)] += 1
+    assert oracle.n == counts.sum()
+    np.testing.assert_array_equal(oracle.counts, counts)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"theta": jnp.zeros(2)}, r"theta must be of shape \(5,\), got shape \(2,\)"),
+        ({"theta": jnp.ones(5)}, "theta must have a unique best arm"),
+        ({"arms": jnp.eye(5, dtype=jnp.float32)}, "arms must be float64, got dtype float32"),
+        ({"arms": jnp.eye(5)[:3]}, r"arms must span R\^5 .*reduce_rank"),
+        ({"delta": 1.5}, r"delta must lie in \(0, 1\), got 1.5"),
+        ({"noise_scale": 0.0}, "noise_scale must be above 0"),
+        ({"union_power": 3}, "union_power must be 1 or 2, got 3"),
+        ({"width": "hoeffding"}, "width must be one of .*'hoeffding'"),
+        ({"theta": jnp.array([1e-8, 0, 0, 0, 0])}, "gaps must take fewer than 2"),
+    ],
+)
+def test_bad_input(changes, message):
+    bandit = canonical(0.5)
+    arguments = dict(arms=bandit.arms, theta=bandit.theta, delta=0.05, steps=10) | changes
+    with pytest.raises(ValueError, match=message):
+        xy_oracle(**arguments)
