@@ -121,23 +121,18 @@ def run(
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}")
     keys = streams(key)
-    state = algorithm.init(keys.init)
-    rounds = jnp.zeros((), jnp.int32)
 
-    def more(outcome: Outcome) -> Outcome:
-        return advance(
-            algorithm,
-            environment,
-            keys,
-            outcome.state,
-            outcome.rounds,
-            max_rounds=max_rounds,
-            chunk=chunk,
-            axis_name=axis_name,
+    def more(carry: tuple[Array, Array, PyTree]) -> tuple[Array, Array, PyTree]:
+        _, rounds, state = carry
+        outcome = advance(
+            algorithm, environment, keys, state, rounds, max_rounds=max_rounds, chunk=chunk, axis_name=axis_name
         )
+        return outcome.status, outcome.rounds, outcome.state
 
-    start = Outcome(jnp.int32(Status.RUNNING), state.pulls, rounds, None, state)
-    return lax.while_loop(lambda outcome: outcome.status == Status.RUNNING, more, more(start))
+    start = jnp.int32(Status.RUNNING), jnp.zeros((), jnp.int32), algorithm.init(keys.init)
+    status, rounds, state = lax.while_loop(lambda carry: carry[0] == Status.RUNNING, more, start)
+    answer = algorithm.decide(jax.random.fold_in(keys.decide, rounds), state).answer
+    return Outcome(status, state.pulls, rounds, answer, state)
 
 
 def _refresh_stale(algorithm: Algorithm, state: PyTree, wanted: Array, axis_name: str | None) -> PyTree:

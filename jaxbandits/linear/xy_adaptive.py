@@ -76,7 +76,7 @@ def xy_adaptive(
 
     **Guarantee**: P(the answer is not the best arm) <= delta, for noise_scale-sub-Gaussian noise. **Cost**:
     O(K^2 d^2 + d^3) a phase, and in `refresh` O(K^2 d^2 + K^3 d + d^3) for each of `design_steps` steps and for each
-    bit of max_pulls; 5 phases on `soare(5)`, 2 on `canonical(0.5)`. Give `run` an `axis_name` under `vmap`.
+    bit of max_pulls; 5 phases on `soare(5)`, 2 on `canonical(0.5)`.
 
     **float32** gives the same stopping times on `soare(5)` (10^8 pulls).
 
@@ -112,13 +112,13 @@ def xy_adaptive(
     def stale(state: State) -> Array:
         return ~state.planned & (state.members.sum() > 1)
 
-    def refresh(state: State) -> State:
+    def plan(state: State) -> State:
         rivals = state.members[first] & state.members[second]
         allocation = design(arms, pairs, weights=rivals.astype(dtype), steps=design_steps).allocation
 
-        def reached(n: Array) -> Array:
-            inverse = spd_inverse(gram(arms, tracked_counts(allocation, n).astype(dtype)))
-            return jnp.max(jnp.where(rivals, squared_norms(pairs, inverse), 0))
+        def reached(counts: Array) -> Array:
+            norms = squared_norms(pairs, spd_inverse(gram(arms, counts.astype(dtype))))
+            return jnp.max(jnp.where(rivals, norms, 0))
 
         # The counts grow with n, arm by arm, so the width falls, and bisection finds the least n.
         room = max_pulls - state.pulls
@@ -126,18 +126,21 @@ def xy_adaptive(
         def halve(_: int, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
             low, high = bracket
             middle = jnp.maximum(low + (high - low) // 2, K)
-            enough = reached(middle) <= alpha * state.width
+            enough = reached(tracked_counts(allocation, middle)) <= alpha * state.width
             return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
 
         bracket = (jnp.full_like(room, K - 1), jnp.maximum(room + 1, K))
         _, n = lax.fori_loop(0, max_pulls.bit_length() + 1, halve, bracket)
-        plan = state._replace(
+        counts = tracked_counts(allocation, n)
+        return state._replace(
             planned=jnp.ones((), bool),
-            counts=jnp.where(n <= room, tracked_counts(allocation, n), 0),
-            next_width=reached(n),
+            counts=jnp.where(n <= room, counts, 0),
+            next_width=reached(counts),
         )
-        # A phase that is planned stays as it is, however often the engine refreshes.
-        return jax.tree.map(lambda new, old: jnp.where(stale(state), new, old), plan, state)
+
+    def refresh(state: State) -> State:
+        # A loop that runs once or not at all: unlike a branch, it costs nothing under vmap if no lane needs a plan.
+        return lax.while_loop(stale, plan, state)
 
     def decide(key: Key, state: State) -> Decision:
         del key

@@ -67,7 +67,7 @@ def xy_oracle(
     check_theta(theta, arms)
     K = arms.shape[0]
     dtype = arms.dtype
-    require(dtype == jnp.float64, "arms", "be float64", f"dtype {dtype}")
+    require(dtype == jnp.float64, "arms", "be float64", dtype)
     check_width(delta=delta, arms=K, noise_scale=noise_scale, union_power=union_power, width=width)
     optimum = oracle_allocation(arms, theta=theta, steps=steps)
 

@@ -179,7 +179,7 @@ def xy_static_exact(
     arms, allocation = jnp.asarray(arms), jnp.asarray(allocation)
     K, dtype = arms.shape[0], arms.dtype
     _check(arms, allocation, delta, noise_scale, ridge, union_power, width, growth, max_pulls)
-    require(dtype == jnp.float64, "arms", "be float64", f"dtype {dtype}")
+    require(dtype == jnp.float64, "arms", "be float64", dtype)
     require(margin >= 3.5, "margin", "be at least 3.5", margin)
     sigma = noise_scale if bridge_noise_scale is None else bridge_noise_scale
     require(sigma > 0, "bridge_noise_scale", "be positive", sigma)
@@ -325,7 +325,7 @@ def _check(arms, allocation, delta, noise_scale, ridge, union_power, width, grow
     require(ridge >= 0, "ridge", "be at least 0", ridge)
     check_arms(arms, full_rank=is_concrete(ridge) and float(ridge) == 0)
     K = arms.shape[0]
-    require(allocation.shape == (K,), "allocation", f"have shape ({K},)", f"shape {allocation.shape}")
+    require(allocation.shape == (K,), "allocation", f"have shape ({K},)", allocation.shape)
     if is_concrete(arms, allocation):
         features, shares = np.asarray(arms), np.asarray(allocation)
         require(shares >= 0, "allocation", "be at least 0", allocation)

@@ -30,7 +30,7 @@ def design(arms: Array, directions: Array, *, weights: Array | None = None, step
     a single direction the c-optimal one. The optimal allocation is often not unique; its value is.
 
     Args:
-        arms: float (K, d), spanning R^d. If they do not, every result is NaN.
+        arms: float (K, d), spanning R^d. If they do not, value and lower are NaN.
         directions: float (M, d), the y_m.
         weights: float (M,), the c_m, at least 0, default 1. A direction of weight 0 is left out, so that a
             varying set of directions keeps one shape; with all weights 0 the value is 0.

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxbandits import linear
 from jaxbandits.base import Algorithm, Environment
@@ -20,15 +20,15 @@ class Case(NamedTuple):
     max_rounds: int = 100_000  # enough to stop
 
 
-def _arms(dtype) -> jax.Array:
-    return jnp.asarray([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6]], dtype)
+ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6]])
+RATIOS = linear.ratio_tables(ARMS).p
 
 
 def _linear(factory: Callable[..., Algorithm], action: type) -> Callable[..., tuple[Algorithm, Environment]]:
     """An algorithm for three arms in the plane, the second best trailing by 0.2."""
 
     def make(dtype, **hyperparameters):
-        arms = _arms(dtype)
+        arms = jnp.asarray(ARMS, dtype)
         bandit = linear.LinearBandit(arms, jnp.asarray([1.0, 0.0], dtype), jnp.asarray(0.5, dtype))
         return factory(arms, **({"delta": 0.1} | hyperparameters)), linear.gaussian(bandit, action=action)
 
@@ -36,7 +36,7 @@ def _linear(factory: Callable[..., Algorithm], action: type) -> Callable[..., tu
 
 
 def _ratio(arms, **hyperparameters):
-    return linear.lingape(arms, rule="ratio", ratios=linear.ratio_tables(arms).p, **hyperparameters)
+    return linear.lingape(arms, rule="ratio", ratios=RATIOS, **hyperparameters)
 
 
 def _leap(arms, **hyperparameters):
@@ -45,7 +45,7 @@ def _leap(arms, **hyperparameters):
 
 def _static(factory):
     def make(arms, **hyperparameters):
-        allocation = hyperparameters.pop("allocation", [0.4, 0.4, 0.2])
+        allocation = hyperparameters.pop("allocation", (0.4, 0.4, 0.2))
         return factory(arms, jnp.asarray(allocation, arms.dtype), **hyperparameters)
 
     return make
@@ -71,13 +71,13 @@ CASES = {
     ),
     "xy-static": Case(
         _linear(_static(linear.xy_static), linear.Allocation),
-        FIXED | {"allocation": [0.6, 0.3, 0.1], "ridge": 5.0, "growth": 0.1, "max_pulls": 40},
+        FIXED | {"allocation": (0.6, 0.3, 0.1), "ridge": 5.0, "growth": 0.1, "max_pulls": 40},
         dtypes=("float64",),
         max_rounds=2000,
     ),
     "xy-static-exact": Case(
         _linear(_static(linear.xy_static_exact), linear.Bridge),
-        FIXED | {"allocation": [0.6, 0.3, 0.1], "ridge": 5.0, "max_pulls": 40},
+        FIXED | {"allocation": (0.6, 0.3, 0.1), "ridge": 5.0, "max_pulls": 40},
         dtypes=("float64",),
         max_rounds=5000,
     ),

@@ -1,5 +1,7 @@
 """The promises of `jaxbandits.base`, checked for every algorithm in `cases.py`."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -36,19 +38,36 @@ def assert_same(a, b):
         np.testing.assert_array_equal(x, y)
 
 
+@functools.cache
+def _partway(make, dtype, rounds):
+    algorithm, environment = make(dtype)
+    keys = streams(KEY)
+
+    @jax.jit
+    def first_rounds():
+        start = algorithm.init(keys.init)
+        return advance(algorithm, environment, keys, start, jnp.int32(0), max_rounds=rounds, chunk=rounds)
+
+    jitted = algorithm._replace(
+        **{name: jax.jit(getattr(algorithm, name)) for name in ("init", "decide", "observe", "refresh", "stale")}
+    )
+    return jitted, environment._replace(respond=jax.jit(environment.respond)), first_rounds().state
+
+
 def partway(case, dtype, rounds=20):
     """An algorithm, its environment, and a state some rounds into a run."""
-    algorithm, environment = case.make(dtype)
-    keys = streams(KEY)
-    step = jax.jit(
-        lambda state: advance(algorithm, environment, keys, state, jnp.int32(0), max_rounds=rounds, chunk=rounds)
-    )
-    return algorithm, environment, step(algorithm.init(keys.init)).state
+    return _partway(case.make, dtype, rounds)
 
 
-def outcome(case, key=KEY, dtype="float64", **hyperparameters):
-    algorithm, environment = case.make(dtype, **hyperparameters)
-    return jax.jit(lambda key: run(key, algorithm, environment, max_rounds=case.max_rounds))(key)
+@functools.cache
+def compiled(make, max_rounds, **hyperparameters):
+    """A whole run as one compiled function of its key: most tests need no other."""
+    algorithm, environment = make("float64", **hyperparameters)
+    return jax.jit(lambda key: run(key, algorithm, environment, max_rounds=max_rounds))
+
+
+def outcome(case, key=KEY, **hyperparameters):
+    return compiled(case.make, case.max_rounds, **hyperparameters)(key)
 
 
 @every_dtype
@@ -84,15 +103,15 @@ def test_state_keeps_its_structure_shapes_and_dtypes(case, dtype):
 def test_idle_changes_no_bit(case):
     algorithm, environment, state = partway(case, "float64")
     observation = environment.respond(algorithm.idle, environment.noise(KEY))
-    assert_same(jax.jit(algorithm.observe)(state, algorithm.idle, observation), state)
+    assert_same(algorithm.observe(state, algorithm.idle, observation), state)
 
 
 @every_dtype
 def test_refresh_changes_nothing_but_rounding(case, dtype):
     algorithm, _, state = partway(case, dtype)
-    state = jax.jit(algorithm.refresh)(state)  # it may have been stale
+    state = algorithm.refresh(state)  # it may have been stale
     assert not algorithm.stale(state)
-    again = jax.jit(algorithm.refresh)(state)
+    again = algorithm.refresh(state)
     tolerance = 1e-9 if dtype == "float64" else 2e-3
     for old, new in zip(leaves(state), leaves(again), strict=True):
         np.testing.assert_allclose(new, old, rtol=tolerance, atol=tolerance)

@@ -136,6 +136,12 @@ def test_theorem_2_implicit_is_the_largest_solution(hardness, ridge):
     assert np.all(excess(t * np.geomspace(1.001, 1e3, 50)) > 0)
 
 
+def test_theorem_2_implicit_ends_in_single_precision(hardness):
+    """Where rounding alone still moves the iteration."""
+    with jax.enable_x64(False):
+        assert complexity.theorem2_implicit(hardness, **THEOREM2) == pytest.approx(11604543, rel=1e-5)
+
+
 def test_theorem_2_for_a_large_ridge():
     arguments = {"arms": 5, "delta": 0.1, "noise_scale": 0.5, "norm_bound": 3.0, "arm_norm": 2.0}
     bound = complexity.theorem2_large_ridge_bound(10.0, ridge=41.0, **arguments)

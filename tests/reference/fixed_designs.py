@@ -1,4 +1,4 @@
-"""The fixed designs, transcribed from the papers into plain NumPy: one pull at a time, A inverted anew at every look."""
+"""The fixed designs, transcribed from the papers into plain NumPy, pull by pull; A is inverted anew at every look."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -100,10 +100,11 @@ def xy_adaptive(
         theta, inverse = estimate(arms, counts, rewards(len(phases), counts))
         c = scale(counts.sum(), K, **confidence)
 
-        def beats(i: int, k: int) -> bool:
-            return i != k and c * norm(arms[i] - arms[k], inverse) <= (arms[i] - arms[k]) @ theta
-
-        left = {k for k in range(K) if not any(beats(i, k) for i in range(K))}
+        left = set()
+        for k, x in enumerate(arms):
+            leads = np.delete(arms, k, axis=0) - x
+            if not any(c * norm(y, inverse) <= y @ theta for y in leads):
+                left.add(k)
         if keep_eliminated:
             left = left & members or {max(members, key=lambda k: arms[k] @ theta)}
         members = left

@@ -1,0 +1,176 @@
+"""XY-adaptive against a plain transcription, hand-made phases, and its published stopping times."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference.fixed_designs import xy_adaptive as transcription
+
+from jaxbandits.base import Status
+from jaxbandits.linear.problem import Allocation, canonical, gaussian, soare, sphere
+from jaxbandits.linear.xy_adaptive import xy_adaptive
+from jaxbandits.numerics.design import design
+from jaxbandits.run import run
+
+KEY = jax.random.key(0)
+STEPS = 300
+
+
+def many(bandit, runs, *, max_rounds=32, **options):
+    algorithm = xy_adaptive(bandit.arms, delta=0.05, **options)
+    environment = gaussian(bandit, action=Allocation)
+
+    def one(key):
+        return run(key, algorithm, environment, max_rounds=max_rounds, chunk=8, axis_name="lanes")
+
+    return jax.jit(jax.vmap(one, axis_name="lanes"))(jax.random.split(jax.random.key(1), runs))
+
+
+@pytest.mark.parametrize("keep_eliminated", [False, True])
+@pytest.mark.parametrize(
+    ("seed", "options"),
+    [(0, {}), (1, {"alpha": 0.3, "first_width": 2.0}), (2, {"width": "subgaussian", "union_power": 1})],
+)
+def test_every_phase_equals_the_transcription(seed, options, keep_eliminated):
+    bandit = sphere(seed, 5, 3, 0.25)
+    arms, theta = np.asarray(bandit.arms), np.asarray(bandit.theta)
+    options = {
+        "delta": 0.1,
+        "noise_scale": 0.3,
+        "alpha": 0.2,
+        "first_width": 1.0,
+        "keep_eliminated": keep_eliminated,
+    } | options
+
+    def solve(differences):
+        # The same pairs in the same order, without the masked ones.
+        return np.asarray(design(bandit.arms, jnp.array(differences), steps=STEPS).allocation)
+
+    def rewards(phase, counts):
+        # Noisier than the algorithm is told, so that arms come and go.
+        noise = np.random.default_rng([seed, phase]).normal(size=5)
+        return counts * (arms @ theta) + 1.5 * np.sqrt(counts) * noise
+
+    phases = transcription(arms, solve, rewards, max_phases=4, **options)
+    assert len(phases) >= 2
+
+    algorithm = xy_adaptive(bandit.arms, design_steps=STEPS, **options)
+    decide, observe, refresh = map(jax.jit, (algorithm.decide, algorithm.observe, algorithm.refresh))
+    state = algorithm.init(KEY)
+    for i, phase in enumerate(phases):
+        assert algorithm.stale(state)
+        state = refresh(state)
+        decision = decide(KEY, state)
+        assert not decision.stop
+        counts = decision.action.counts
+        assert tuple(counts.tolist()) == phase.counts
+        state = observe(state, decision.action, jnp.asarray(rewards(i, np.asarray(counts))))
+        np.testing.assert_allclose(state.width, phase.width, rtol=1e-9)
+        assert tuple(state.members.tolist()) == phase.members
+    decision = decide(KEY, state)
+    assert decision.stop == (sum(phases[-1].members) == 1)
+    assert state.pulls == sum(sum(phase.counts) for phase in phases)
+    assert phases[-1].members[int(decision.answer)]
+
+
+def test_a_phase_takes_the_least_pulls_by_hand():
+    # m pulls of each canonical arm leave 2/m on every pair, so 0.1 of the first width 1/31 takes m = 620.
+    algorithm = xy_adaptive(jnp.eye(5), delta=0.05)
+    state = algorithm.refresh(algorithm.init(KEY))
+    assert np.all(np.abs(np.asarray(state.counts) - 620) <= 1)
+    assert state.next_width <= 1 / 310 * (1 + 1e-12)
+
+
+def after_a_phase(keep_eliminated, members, means):
+    """The state after a planned phase of canonical arms that sees exactly these means."""
+    algorithm = xy_adaptive(jnp.eye(3), delta=0.05, keep_eliminated=keep_eliminated)
+    state = algorithm.init(KEY)._replace(members=jnp.array(members), width=jnp.array(1e-3))
+    state = algorithm.refresh(state)
+    action = algorithm.decide(KEY, state).action
+    return algorithm, algorithm.observe(state, action, action.counts.astype(float) * jnp.array(means))
+
+
+def test_a_beaten_arm_comes_back_as_published():
+    # The members 0 and 1 are told apart; arm 2 has a single pull, so nobody beats it.
+    algorithm, state = after_a_phase(False, [True, True, False], [10.0, 0.0, 0.0])
+    assert state.members.tolist() == [True, False, True]
+    assert algorithm.stale(state)
+
+
+def test_a_beaten_arm_stays_out_with_keep_eliminated():
+    algorithm, state = after_a_phase(True, [True, True, False], [10.0, 0.0, 0.0])
+    assert state.members.tolist() == [True, False, False]
+    decision = algorithm.decide(KEY, state)
+    assert (bool(decision.stop), int(decision.answer), bool(algorithm.stale(state))) == (True, 0, False)
+
+
+def test_the_leading_member_stays_if_an_outsider_beats_them_all():
+    algorithm, state = after_a_phase(True, [True, True, False], [1.0, 2.0, 500.0])
+    assert state.members.tolist() == [False, True, False]
+    assert algorithm.decide(KEY, state).answer == 1
+    _, published = after_a_phase(False, [True, True, False], [1.0, 2.0, 500.0])
+    assert published.members.tolist() == [False, False, True]
+
+
+def test_a_planned_phase_is_not_planned_again():
+    algorithm = xy_adaptive(sphere(0, 5, 3, 0.25).arms, delta=0.05, design_steps=STEPS)
+    start = algorithm.init(KEY)
+    assert algorithm.stale(start)
+    np.testing.assert_array_equal(algorithm.decide(KEY, start).action.counts, 0)
+    state = algorithm.refresh(start)
+    assert not algorithm.stale(state)
+    for once, twice in zip(state, algorithm.refresh(state), strict=True):
+        np.testing.assert_array_equal(twice, once)
+    for before, after in zip(state, algorithm.observe(state, algorithm.idle, jnp.zeros(5)), strict=True):
+        np.testing.assert_array_equal(after, before)
+
+
+@pytest.mark.parametrize(("d", "pulls", "phases"), [(2, 4.07e7, 5), (5, 1.019e8, 5)])
+def test_stopping_time_on_soare(d, pulls, phases):
+    # The published setting; the phases grow tenfold, so the stopping time hardly varies.
+    outcome = many(soare(d), 20)
+    assert np.all(outcome.status == Status.STOPPED)
+    assert np.all(outcome.answer == 0)
+    assert np.all(outcome.rounds == phases)
+    np.testing.assert_allclose(outcome.pulls, pulls, rtol=0.02)
+
+
+def test_published_elimination_may_never_end_and_keeping_it_always_does():
+    published = many(canonical(0.5), 50, first_width=1.0)
+    censored = np.asarray(published.status == Status.MAX_ROUNDS)
+    assert 1 <= censored.sum() <= 10
+    # Censored for lack of pulls: the next phase of ten times as many would exceed 10^9.
+    assert np.all(published.pulls[censored] > 10**7)
+    assert np.all(published.pulls <= 10**9)
+    assert np.all(published.rounds[censored] == 32)
+    kept = many(canonical(0.5), 50, first_width=1.0, keep_eliminated=True)
+    assert np.all(kept.status == Status.STOPPED)
+    assert np.all(kept.answer == 0)
+
+
+def test_a_run_beyond_its_budget_is_censored():
+    # The first phase needs 3100 pulls.
+    outcome = many(canonical(0.5), 2, max_pulls=3090)
+    assert np.all(outcome.status == Status.MAX_ROUNDS)
+    assert np.all(outcome.pulls == 0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"arms": jnp.eye(5)[0]}, "arms must "),
+        ({"arms": jnp.eye(5)[:3]}, "arms must .*reduce_rank"),
+        ({"delta": 1.0}, r"delta must lie in \(0, 1\), got 1.0"),
+        ({"noise_scale": 0}, "noise_scale must be above 0, got 0"),
+        ({"alpha": 1.0}, r"alpha must lie in \(0, 1\), got 1.0"),
+        ({"first_width": 0.0}, "first_width must be positive and finite, got 0.0"),
+        ({"first_width": float("inf")}, "first_width must be positive and finite, got inf"),
+        ({"union_power": 1.5}, "union_power must be 1 or 2, got 1.5"),
+        ({"width": "wide"}, "width must be one of .*'wide'"),
+        ({"max_pulls": 4}, r"max_pulls must lie in \[5, \d+\), got 4"),
+        ({"design_steps": 0}, "design_steps must be at least 1, got 0"),
+    ],
+)
+def test_bad_input(changes, message):
+    with pytest.raises(ValueError, match=message):
+        xy_adaptive(**({"arms": jnp.eye(5), "delta": 0.05} | changes))

@@ -1,0 +1,305 @@
+"""XY-static against worked numbers, a plain transcription, brute force inside its cells, and its published means."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from reference.fixed_designs import xy_static as transcription
+from scipy.stats import ks_2samp
+
+from jaxbandits.base import Status
+from jaxbandits.linear.allocations import g_allocation, xy_allocation
+from jaxbandits.linear.problem import Allocation, Bridge, LinearBandit, canonical, gaussian, sphere
+from jaxbandits.linear.xy_static import State, _fails_inside, _inverse, _look, xy_static, xy_static_exact
+from jaxbandits.numerics.tracking import tracked_counts
+from jaxbandits.run import run
+
+KEY = jax.random.key(0)
+UNIFORM = jnp.full(5, 0.2)
+
+
+def rewards(bandit, pulls, seed=0):
+    """The m-th reward of every arm, float (K, pulls)."""
+    means = np.asarray(bandit.arms @ bandit.theta)
+    return means[:, None] + np.random.default_rng(seed).normal(size=(len(means), pulls))
+
+
+def follow(algorithm, tape, max_rounds):
+    """Runs on recorded rewards, and returns the final state and rounds."""
+    cumulated = jnp.concatenate([jnp.zeros((tape.shape[0], 1)), jnp.cumsum(tape, axis=1)], axis=1)
+
+    def sums(counts):
+        return jnp.take_along_axis(cumulated, counts[:, None], axis=1)[:, 0]
+
+    def step(carry):
+        state, rounds = carry
+        action = algorithm.decide(KEY, state).action
+        observation = sums(state.counts + action.counts) - sums(state.counts)
+        return algorithm.observe(state, action, observation), rounds + 1
+
+    def more(carry):
+        return ~algorithm.decide(KEY, carry[0]).stop & (carry[1] < max_rounds)
+
+    return lax.while_loop(more, step, (algorithm.init(KEY), jnp.zeros((), int)))
+
+
+def many(bandit, algorithm, action, runs, *, max_rounds=20_000, seed=1):
+    environment = gaussian(bandit, action=action)
+    keys = jax.random.split(jax.random.key(seed), runs)
+    return jax.jit(jax.vmap(lambda key: run(key, algorithm, environment, max_rounds=max_rounds)))(keys)
+
+
+# The rule
+
+
+def test_the_stop_by_hand():
+    # Two orthogonal arms, 50 pulls each: scale(100) = 2 sqrt(2 log(6 10^4 4/(0.05 pi^2))) = 10.23510 and
+    # ||x_0 - x_1|| = sqrt(2/50) = 0.2, so the means must differ by 2.047021.
+    algorithm = xy_static(jnp.eye(2), jnp.array([0.5, 0.5]), delta=0.05)
+    for lead, stop in ((2.04702, False), (2.04703, True)):
+        state = State(jnp.array(100), jnp.array([50, 50]), jnp.array([0.0, 50 * lead]))
+        decision = algorithm.decide(KEY, state)
+        assert (bool(decision.stop), int(decision.answer)) == (stop, 1)
+
+
+def test_a_ridge_enters_estimate_and_width_by_hand():
+    # As above with ridge 50: the estimates are halved, and the norm is sqrt(2/100).
+    algorithm = xy_static(jnp.eye(2), jnp.array([0.5, 0.5]), delta=0.05, ridge=50.0)
+    for lead, stop in ((2.89492, False), (2.89493, True)):
+        state = State(jnp.array(100), jnp.array([50, 50]), jnp.array([50 * lead, 0.0]))
+        assert bool(algorithm.decide(KEY, state).stop) == stop
+
+
+@pytest.mark.parametrize(
+    ("bandit", "allocate", "options"),
+    [
+        (canonical(2.0, 4), xy_allocation, {}),
+        (sphere(0, 6, 3, 0.5), xy_allocation, {"growth": 0.05}),
+        (sphere(1, 6, 3, 0.5), g_allocation, {"ridge": 2.0, "union_power": 1}),
+        (sphere(2, 7, 4, 0.3), xy_allocation, {"width": "subgaussian", "growth": 1e-2}),
+    ],
+)
+def test_every_look_equals_the_transcription(bandit, allocate, options):
+    allocation = allocate(bandit.arms).allocation
+    options = {"delta": 0.1, "noise_scale": 0.3, "growth": 0.0} | options
+    tape = rewards(bandit, 4000)
+    looks = transcription(np.asarray(bandit.arms), np.asarray(allocation), tape, **options)
+    assert len(looks) > 15
+
+    algorithm = xy_static(bandit.arms, allocation, **options)
+    decide, observe = jax.jit(algorithm.decide), jax.jit(algorithm.observe)
+    state = algorithm.init(KEY)
+    for look in looks:
+        decision = decide(KEY, state)
+        assert not decision.stop
+        sums = [
+            tape[k, start : start + more].sum()
+            for k, (start, more) in enumerate(zip(state.counts, decision.action.counts, strict=True))
+        ]
+        state = observe(state, decision.action, jnp.array(sums))
+        decision = decide(KEY, state)
+        assert tuple(state.counts.tolist()) == look.counts
+        assert (state.pulls, decision.answer, decision.stop) == (look.n, look.answer, look.stop)
+
+
+def test_permuting_the_arms_permutes_the_run():
+    # Without ties: the shares differ from arm to arm.
+    bandit, order = sphere(3, 6, 3, 0.4), np.array([3, 1, 5, 0, 4, 2])
+    allocation = jnp.array([0.11, 0.13, 0.17, 0.18, 0.2, 0.21])
+    tape = jnp.asarray(rewards(bandit, 4000))
+    make = partial(xy_static, delta=0.1, noise_scale=0.5, growth=0.02)
+    one, rounds = follow(make(bandit.arms, allocation), tape, 5000)
+    other, _ = follow(make(bandit.arms[order], allocation[order]), tape[order], 5000)
+    assert 20 < rounds < 5000
+    np.testing.assert_array_equal(other.counts, one.counts[order])
+
+
+def test_rotating_the_features_changes_nothing():
+    bandit = sphere(3, 6, 3, 0.4)
+    rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
+    allocation = xy_allocation(bandit.arms).allocation
+    tape = jnp.asarray(rewards(bandit, 4000))
+    make = partial(xy_static, delta=0.1, noise_scale=0.5, growth=0.02)
+    one, rounds = follow(make(bandit.arms, allocation), tape, 5000)
+    other, _ = follow(make(bandit.arms @ rotation, allocation), tape, 5000)
+    assert 20 < rounds < 5000
+    np.testing.assert_array_equal(other.counts, one.counts)
+
+
+def test_rewards_and_noise_scale_share_their_unit():
+    bandit = sphere(3, 6, 3, 0.4)
+    allocation = xy_allocation(bandit.arms).allocation
+    tape = jnp.asarray(rewards(bandit, 4000))
+    one, rounds = follow(xy_static(bandit.arms, allocation, delta=0.1, noise_scale=0.5, growth=0.02), tape, 5000)
+    other, _ = follow(xy_static(bandit.arms, allocation, delta=0.1, noise_scale=1.5, growth=0.02), 3 * tape, 5000)
+    assert 20 < rounds < 5000
+    np.testing.assert_array_equal(other.counts, one.counts)
+
+
+# The exact version
+
+
+@pytest.mark.parametrize("growth", [0.02, 0.2, 0.9])
+@pytest.mark.parametrize(
+    ("bandit", "ridge"), [(canonical(1.0), 0.0), (sphere(3, 6, 3, 0.4), 0.0), (sphere(3, 6, 3, 0.4), 3.0)]
+)
+def test_exact_stops_where_the_look_at_every_n_does(bandit, ridge, growth):
+    # An over-confident noise_scale, so that many runs stop early, by a fluctuation.
+    pulls = 3000
+    allocation = xy_allocation(bandit.arms).allocation
+    options = {"delta": 0.05, "noise_scale": 0.4, "ridge": ridge, "max_pulls": pulls}
+    plain = xy_static(bandit.arms, allocation, growth=0, **options)
+    exact = xy_static_exact(bandit.arms, allocation, growth=growth, bridge_noise_scale=1.0, **options)
+    tapes = jnp.stack([jnp.asarray(rewards(bandit, pulls, seed)) for seed in range(40)])
+    one, _ = jax.jit(jax.vmap(lambda tape: follow(plain, tape, pulls)))(tapes)
+    other, _ = jax.jit(jax.vmap(lambda tape: follow(exact, tape, 3 * pulls)))(tapes)
+    assert len(np.unique(one.pulls)) > 20
+    np.testing.assert_array_equal(other.pulls, one.pulls)
+    np.testing.assert_array_equal(other.counts, one.counts)
+    np.testing.assert_allclose(other.sums, one.sums, rtol=1e-9, atol=1e-9)
+
+
+def test_exact_has_the_law_of_the_look_at_every_n():
+    # The bridges are drawn here, not read off a tape. False alarms: 1 in 1000.
+    bandit = canonical(1.0, 4)
+    options = {"delta": 0.1, "noise_scale": 0.7}
+    plain = many(bandit, xy_static(bandit.arms, jnp.full(4, 0.25), growth=0, **options), Allocation, 1000)
+    exact = xy_static_exact(bandit.arms, jnp.full(4, 0.25), bridge_noise_scale=1.0, **options)
+    exact = many(bandit, exact, Bridge, 1000, seed=2)
+    assert np.all(plain.status == Status.STOPPED)
+    assert np.all(exact.status == Status.STOPPED)
+    assert exact.rounds.mean() < plain.rounds.mean()
+    assert ks_2samp(plain.pulls, exact.pulls).pvalue > 1e-3
+
+
+def test_a_cell_that_is_passed_over_holds_no_stop():
+    """Brute force on random cells: paths at random in the envelope, and such as push a pair of arms apart."""
+    bandit, ridge, margin = sphere(3, 5, 3, 0.3), 0.5, 1.0
+    arms, means = bandit.arms, np.asarray(bandit.arms @ bandit.theta)
+    allocation = xy_allocation(arms).allocation
+    look = partial(_look, arms, ridge=ridge, delta=0.05, noise_scale=1.0, union_power=2, width="azuma")
+
+    @jax.jit
+    def try_cell(n, key):  # n: the ends and 400 numbers between
+        counts = jax.vmap(partial(tracked_counts, allocation))(n)
+        start, pulls, inside = counts[0], counts[1] - counts[0], counts[2:] - counts[0]
+        draws = jax.random.normal(key, (2, 5))
+        sums_start = start * means + jnp.sqrt(start) * draws[0]
+        sums = pulls * means + jnp.sqrt(pulls) * draws[1]
+        stray = margin * jnp.sqrt(pulls)
+        inverse = _inverse(arms, counts[1], ridge)
+        passed = _fails_inside(arms, look(start, sums_start), inverse, pulls, sums, stray)
+
+        apart = jnp.sign((arms[:, None] - arms).reshape(25, 3) @ inverse @ arms.T)
+        pushed = jax.random.choice(key, apart, (200,))
+        noise = jnp.concatenate([jax.random.uniform(key, (200, 5), minval=-1, maxval=1), pushed]) * stray
+        line = sums_start + inside / jnp.maximum(pulls, 1) * sums
+        looks = jax.vmap(look)(start + inside, line + noise)
+        norms = jnp.sqrt(jnp.einsum("nki,nij,nkj->nk", looks.directions, looks.inverse, looks.directions))
+        leads = jnp.where(norms > 0, looks.gaps / (looks.scale[:, None] * norms), jnp.inf)
+        return passed, looks.stop.any(), leads.min(1).max()
+
+    rng = np.random.default_rng(0)
+    cells = []
+    for seed in range(400):
+        low = int(rng.integers(20, 3000))
+        high = low + int(rng.integers(2, 2 + low // 4))
+        n = jnp.array([low, high, *rng.integers(low + 1, high, size=400)])
+        with jax.numpy_dtype_promotion("standard"):
+            cells.append(try_cell(n, jax.random.key(seed)))
+    passed, stops, leads = map(np.array, zip(*cells, strict=True))
+    assert not np.any(passed & stops)
+    # The bound is of use: nearly every cell in which no such path stops is passed over.
+    assert 0.2 < passed.mean() < 0.4
+    assert np.mean(passed | stops) > 0.95
+    assert np.sum(passed & (leads > 0.9)) > 5
+
+
+# Whole runs
+
+
+@pytest.mark.parametrize(("factory", "action"), [(xy_static, Allocation), (xy_static_exact, Bridge)])
+def test_mean_stopping_time_on_the_canonical_instance(factory, action):
+    # Published setting of the second experiment, gap 0.5: 8488 +- 77.
+    outcome = many(canonical(0.5), factory(jnp.eye(5), UNIFORM, delta=0.05), action, 150)
+    assert np.all(outcome.status == Status.STOPPED)
+    assert np.all(outcome.answer == 0)
+    standard_error = np.std(outcome.pulls) / np.sqrt(150)
+    assert abs(np.mean(outcome.pulls) - 8488) < 4 * np.hypot(standard_error, 77)
+
+
+@pytest.mark.parametrize(("factory", "action"), [(xy_static, Allocation), (xy_static_exact, Bridge)])
+def test_overconfident_runs_err(factory, action):
+    # Told a tenth of the noise, the runs stop early: an error rate above 2 delta shows that errors are counted.
+    bandit = canonical(0.3)._replace(noise_scale=jnp.array(1.0))
+    options = {"bridge_noise_scale": 1.0} if factory is xy_static_exact else {}
+    outcome = many(bandit, factory(jnp.eye(5), UNIFORM, delta=0.05, noise_scale=0.1, **options), action, 300)
+    assert np.all(outcome.status == Status.STOPPED)
+    assert 0.1 < np.mean(outcome.answer != 0) < 0.7
+
+
+@pytest.mark.parametrize(("factory", "action"), [(xy_static, Allocation), (xy_static_exact, Bridge)])
+def test_a_run_beyond_its_budget_is_censored(factory, action):
+    algorithm = factory(jnp.eye(5), UNIFORM, delta=0.05, growth=0.1, max_pulls=1000)
+    outcome = many(canonical(0.5), algorithm, action, 3, max_rounds=2000)
+    assert np.all(outcome.status == Status.MAX_ROUNDS)
+    assert np.all(outcome.rounds == 2000)
+    assert np.all((outcome.pulls > 900) & (outcome.pulls <= 1000))
+
+
+@pytest.mark.parametrize("delta", [0.01, 0.2])
+def test_delta_may_be_traced(delta):
+    bandit = LinearBandit(jnp.eye(2), jnp.array([3.0, 0.0]), jnp.array(1.0))
+    environment = gaussian(bandit, action=Allocation)
+
+    def one(delta):
+        algorithm = xy_static(bandit.arms, jnp.array([0.5, 0.5]), delta=delta, growth=0)
+        return run(KEY, algorithm, environment, max_rounds=500).pulls
+
+    assert jax.jit(one)(delta) == one(delta)
+
+
+@pytest.mark.parametrize("factory", [xy_static, xy_static_exact])
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"arms": jnp.eye(5)[:1]}, "arms must .*K >= 2"),
+        ({"arms": jnp.eye(5)[:3], "allocation": jnp.full(3, 1 / 3)}, "arms must .*reduce_rank"),
+        ({"allocation": jnp.full(4, 0.25)}, r"allocation must have shape \(5,\), got \(4,\)"),
+        ({"allocation": jnp.array([1.2, -0.2, 0, 0, 0])}, "allocation must be at least 0, got "),
+        ({"allocation": jnp.full(5, 0.25)}, "allocation must sum to 1, got "),
+        ({"allocation": jnp.array([0.25, 0.25, 0.25, 0.25, 0])}, "allocation must have a support that spans"),
+        ({"delta": 0.0}, r"delta must lie in \(0, 1\), got 0.0"),
+        ({"noise_scale": -1.0}, "noise_scale must be above 0, got -1.0"),
+        ({"ridge": -0.1}, "ridge must be at least 0, got -0.1"),
+        ({"union_power": 0}, "union_power must be 1 or 2, got 0"),
+        ({"width": "exact"}, "width must be one of .*'exact'"),
+        ({"growth": 1.0}, r"growth must lie in \[0, 1\), got 1.0"),
+        ({"max_pulls": 4}, r"max_pulls must lie in \[5, \d+\], got 4"),
+    ],
+)
+def test_bad_input(factory, changes, message):
+    arguments = {"arms": jnp.eye(5), "allocation": UNIFORM, "delta": 0.05} | changes
+    with pytest.raises(ValueError, match=message):
+        factory(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"arms": jnp.eye(5, dtype=jnp.float32)}, "arms must be float64, got .*float32"),
+        ({"margin": 3.0}, "margin must be at least 3.5, got 3.0"),
+        ({"bridge_noise_scale": 0.0}, "bridge_noise_scale must be positive, got 0.0"),
+    ],
+)
+def test_bad_input_of_the_exact_version(changes, message):
+    arguments = {"arms": jnp.eye(5), "allocation": UNIFORM, "delta": 0.05} | changes
+    with pytest.raises(ValueError, match=message):
+        xy_static_exact(**arguments)
+
+
+def test_a_ridge_admits_arms_that_do_not_span():
+    xy_static(jnp.eye(5)[:3], jnp.full(3, 1 / 3), delta=0.05, ridge=0.01)
