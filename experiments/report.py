@@ -168,6 +168,7 @@ def save(report: Report, name: str, folder: Path) -> list[Path]:
             "axes.spines.top": False,
             "axes.spines.right": False,
             "axes.grid": True,
+            "axes.axisbelow": True,
             "grid.color": "#dddddd",
             "legend.frameon": False,
             "lines.markersize": 6,

@@ -46,9 +46,13 @@ def _leap(arms, **hyperparameters):
 def _static(factory):
     def make(arms, **hyperparameters):
         allocation = hyperparameters.pop("allocation", (0.4, 0.4, 0.2))
-        return factory(arms, jnp.asarray(allocation, arms.dtype), **hyperparameters)
+        return factory(arms, jnp.asarray(allocation, arms.dtype), **({"growth": 0.05} | hyperparameters))
 
     return make
+
+
+def _adaptive(arms, **hyperparameters):
+    return linear.xy_adaptive(arms, **({"design_steps": 50} | hyperparameters))
 
 
 LINGAPE = {
@@ -71,7 +75,7 @@ CASES = {
     ),
     "xy-static": Case(
         _linear(_static(linear.xy_static), linear.Allocation),
-        FIXED | {"allocation": (0.6, 0.3, 0.1), "ridge": 5.0, "growth": 0.1, "max_pulls": 40},
+        FIXED | {"allocation": (0.6, 0.3, 0.1), "ridge": 5.0, "growth": 0.2, "max_pulls": 40},
         dtypes=("float64",),
         max_rounds=2000,
     ),
@@ -82,8 +86,8 @@ CASES = {
         max_rounds=5000,
     ),
     "xy-adaptive": Case(
-        _linear(linear.xy_adaptive, linear.Allocation),
-        FIXED | {"alpha": 0.3, "first_width": 0.5, "max_pulls": 40, "keep_eliminated": True},
+        _linear(_adaptive, linear.Allocation),
+        FIXED | {"delta": 1e-6, "alpha": 0.3, "first_width": 0.5, "max_pulls": 40},
         dtypes=("float64",),
         max_rounds=100,
     ),
