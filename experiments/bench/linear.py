@@ -16,7 +16,7 @@ from tests.reference.lingape import lingape as transcription
 
 LANES = (64, 256, 1024, 4096, 16384)
 ROUNDS, LEAP_ROUNDS = 2048, 8192  # of every run; with leaps, about all that soare(5) needs
-LEAST = 10_000_000  # rounds of one measurement without leaps, so that it takes a second or so
+LEAST, MOST = 10**7, 2**27  # rounds of one measurement: long enough to be timed, short enough to be waited for
 HEAD = (
     "instance",
     "leap",
@@ -98,6 +98,7 @@ def measure(bandit: linear.LinearBandit, *, leap: bool, lanes: int) -> Stats:
 
     batches = max(2, jax.local_device_count())
     rounds = LEAP_ROUNDS if leap else max(ROUNDS, LEAST // (batches * lanes))
+    rounds = min(rounds, MOST // (batches * lanes))
     seeds = max(256, 4 * batches * lanes if lanes < 256 else batches * lanes)
     results = jaxbandits.sweep(
         build, seeds=seeds, key=jax.random.key(0), max_rounds=rounds, lanes=lanes, progress=False

@@ -5,7 +5,7 @@ from jax import lax
 
 from jaxbandits.base import Array
 
-UNROLL = 16  # longest axis that `dot` spells out
+UNROLL = 32  # longest axis that `dot` spells out
 
 
 def dot(a: Array, b: Array) -> Array:

@@ -138,7 +138,7 @@ def sweep(
         .compile()
     )
     compile_seconds = time.perf_counter() - started
-    if on_cpu and "lapack" in compiled.as_text():
+    if on_cpu and "lapack" in (compiled.as_text() or ""):
         # jaxlib's batched LAPACK calls wait inside the pool of threads that is to do their work: two batches at a time
         # would lock up. The library's own algorithms make no such call (see numerics.linalg).
         empty = empty[:1]

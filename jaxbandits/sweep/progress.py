@@ -21,15 +21,16 @@ def progress_bar(total: int, *, show: bool) -> Iterator[Callable[[int, float], N
             "progress=True draws its bar with tqdm: pip install 'jaxbandits[sweep]', or pass progress=False"
         ) from error
     pause = TERMINAL_SECONDS if sys.stderr.isatty() else LOG_SECONDS
-    drawn = time.monotonic()
+    drawn = time.time()
     with tqdm(total=total, unit="run", mininterval=pause, smoothing=0.05) as bar:
 
         def report(finished: int, pulls_per_second: float) -> None:
             nonlocal drawn
             bar.set_postfix_str(f"{pulls_per_second:.2e} pulls/s", refresh=False)
             bar.update(finished)
-            if time.monotonic() - drawn > pause:  # the rate is news even where no run has finished
+            drawn = max(drawn, bar.last_print_t)
+            if time.time() - drawn > pause:  # the rate is news even where no run has finished
                 bar.refresh()
-                drawn = time.monotonic()
+                drawn = time.time()
 
         yield report

@@ -75,7 +75,7 @@ CASES = {
     ),
     "xy-static": Case(
         _linear(_static(linear.xy_static), linear.Allocation),
-        FIXED | {"allocation": (0.6, 0.3, 0.1), "ridge": 5.0, "growth": 0.2, "max_pulls": 40},
+        FIXED | {"allocation": (0.6, 0.3, 0.1), "ridge": 200.0, "growth": 0.2, "max_pulls": 40},
         dtypes=("float64",),
         max_rounds=2000,
     ),
@@ -87,7 +87,7 @@ CASES = {
     ),
     "xy-adaptive": Case(
         _linear(_adaptive, linear.Allocation),
-        FIXED | {"delta": 1e-6, "alpha": 0.3, "first_width": 0.5, "max_pulls": 40},
+        FIXED | {"delta": 1e-40, "alpha": 0.3, "first_width": 0.5, "max_pulls": 40},
         dtypes=("float64",),
         max_rounds=100,
     ),
