@@ -44,7 +44,7 @@ def run(options: Namespace) -> Report:
             for width in lanes:
                 label = (instance, "yes" if leap else "no", np.dtype(dtype).name, width)
                 print(*label, file=sys.stderr, sep=", ")
-                stats = measure(make(dtype), leap=leap, lanes=width)
+                stats = measure(make(dtype), leap=leap, lanes=width, least=LEAST // (10 if options.quick else 1))
                 speed = stats.pulls / stats.seconds
                 rows.append(
                     (
@@ -90,14 +90,14 @@ def run(options: Namespace) -> Report:
     )
 
 
-def measure(bandit: linear.LinearBandit, *, leap: bool, lanes: int) -> Stats:
+def measure(bandit: linear.LinearBandit, *, leap: bool, lanes: int, least: int) -> Stats:
     """One sweep that fills every lane of every batch at least once, for a fixed number of rounds."""
 
     def build(task: None, key: jax.Array):
         return linear.lingape(bandit.arms, delta=0.05, leap=leap), linear.gaussian(bandit)
 
     batches = max(2, jax.local_device_count())
-    rounds = LEAP_ROUNDS if leap else max(ROUNDS, LEAST // (batches * lanes))
+    rounds = LEAP_ROUNDS if leap else max(ROUNDS, least // (batches * lanes))
     rounds = min(rounds, MOST // (batches * lanes))
     seeds = max(256, 4 * batches * lanes if lanes < 256 else batches * lanes)
     results = jaxbandits.sweep(

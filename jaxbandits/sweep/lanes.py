@@ -88,6 +88,12 @@ def sweep(
     tasks = jax.tree.map(jnp.asarray, tasks)
     total = rows * seeds
 
+    def one_state_and_noise() -> tuple[PyTree, PyTree]:
+        algorithm, environment = build(jax.tree.map(lambda x: x[0], tasks), key)
+        return algorithm.init(key), environment.noise(key)
+
+    state_shape, noise_shape = jax.eval_shape(one_state_and_noise)
+
     on_cpu = jax.default_backend() == "cpu"
     batches = (os.cpu_count() or 1) if on_cpu else 2
     if lanes is None:
@@ -95,7 +101,7 @@ def sweep(
         lanes = min(CPU_LANES if on_cpu else ACCELERATOR_LANES, -(-total // (8 * batches)) * 8)
     batches = min(batches, -(-total // lanes))
     if chunk is None:
-        chunk = max(1, min(DEFAULT_CHUNK, NOISE_BYTES // (lanes * _noise_bytes(build, tasks, key))))
+        chunk = max(1, min(DEFAULT_CHUNK, NOISE_BYTES // (lanes * _size(noise_shape))))
 
     def one_lane(
         tasks: PyTree, key: Key, row: Array, seed: Array, fresh: Array, budget: Array, batch: Batch
@@ -124,13 +130,8 @@ def sweep(
             report[name] = value
         return Batch(outcome.state, outcome.rounds), report
 
-    def fresh_state(row: Array) -> PyTree:
-        algorithm, _ = build(jax.tree.map(lambda x: x[row], tasks), key)
-        return algorithm.init(key)
-
-    shapes = jax.eval_shape(fresh_state, jax.ShapeDtypeStruct((), jnp.int32))
     started = time.perf_counter()
-    empty = [_empty_batch(shapes, lanes) for _ in range(batches)]
+    empty = [_empty_batch(state_shape, lanes) for _ in range(batches)]
     integers = np.zeros(lanes, np.int32)
     compiled = (
         jax.jit(jax.vmap(one_lane, in_axes=(None, None, 0, 0, 0, 0, 0), axis_name=AXIS), donate_argnums=6)
@@ -148,7 +149,8 @@ def sweep(
     with progress_bar(total, show=progress) as show:
 
         def finished(count: int) -> None:
-            show(count, queue.pulls / (time.perf_counter() - started))
+            with queue.lock:
+                show(count, queue.pulls / (time.perf_counter() - started))
 
         def drive(batch: Batch) -> None:
             call = functools.partial(compiled, tasks, key)
@@ -181,6 +183,7 @@ class _Queue:
 
     def __init__(self, total: int):
         self.total, self.next, self.pulls, self.rounds, self.calls = total, 0, 0, 0, 0
+        self.closed = False
         self.parts: list[dict[str, np.ndarray]] = []
         self.lock = threading.Lock()
 
@@ -191,9 +194,8 @@ class _Queue:
             return np.arange(first, self.next)
 
     def close(self) -> None:
-        """No more tasks: every thread ends after the chunk it is in."""
-        with self.lock:
-            self.next = self.total
+        """Every thread ends after the chunk it is in: one of them has failed, or a person has had enough."""
+        self.closed = True
 
     def put(self, part: dict[str, np.ndarray], *, pulls: int, rounds: int) -> None:
         with self.lock:
@@ -220,7 +222,7 @@ def _drive(
     tasks = np.full(lanes, -1)  # id of the task in each lane; -1: none
     pulls = np.zeros(lanes, np.int64)
     rounds = np.zeros(lanes, np.int64)
-    while True:
+    while not queue.closed:
         fresh = tasks < 0
         new = queue.take(int(fresh.sum()))
         fresh[np.flatnonzero(fresh)[len(new) :]] = False
@@ -254,9 +256,8 @@ def _count_rows(tasks: PyTree) -> int:
     return next(iter(sizes))[0] if sizes else 1
 
 
-def _noise_bytes(build: Build, tasks: PyTree, key: Key) -> int:
-    """Bytes that one round's noise takes in one lane."""
-    shapes = jax.eval_shape(lambda: build(jax.tree.map(lambda x: x[0], tasks), key)[1].noise(key))
+def _size(shapes: PyTree) -> int:
+    """Bytes of a pytree of shapes, at least 1."""
     return max(1, sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes)))
 
 

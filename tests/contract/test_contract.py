@@ -240,3 +240,9 @@ def test_budget_of_rounds_is_censoring(case):
     end = run(KEY, algorithm, environment, max_rounds=1, chunk=4)
     assert end.status == Status.MAX_ROUNDS
     assert end.rounds == 1
+
+
+@every_case
+def test_no_lapack_call(case):
+    """jaxlib's batched LAPACK calls block the threads that a sweep computes with (see numerics.linalg)."""
+    assert "lapack" not in compiled(case.make, case.max_rounds).lower(KEY).as_text()

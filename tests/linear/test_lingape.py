@@ -1,5 +1,8 @@
 """LinGapE against worked numbers, brute force, a plain transcription, and the laws it must obey."""
 
+import subprocess
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -337,6 +340,24 @@ def test_float32_with_refresh_has_the_right_mean():
     single, double = times(jnp.float32, 1), times(jnp.float64, 2)
     se = np.hypot(single.std() / np.sqrt(600), double.std() / np.sqrt(600))
     assert abs(single.mean() - double.mean()) < 4 * se
+
+
+def test_runs_without_64_bit():
+    """float32 throughout, in a process where `jax_enable_x64` is off."""
+    code = """
+import jax, jaxbandits
+from jaxbandits import linear
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+bandit = linear.canonical(1.0, d=3)
+assert bandit.arms.dtype == "float32"
+results = jaxbandits.sweep(
+    lambda task, key: (linear.lingape(bandit.arms, delta=0.1), linear.gaussian(bandit)),
+    seeds=20, key=jax.random.key(0), max_rounds=100_000, progress=False,
+)
+assert (results.columns["status"] == 1).all() and (results.columns["answer"] == 0).all()
+assert results.columns["pulls"].dtype == "int32"
+"""
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
 
 # Bad input
