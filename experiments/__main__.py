@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+from experiments.report import positive, save, table
+
 HERE = Path(__file__).parent
 FAMILIES = ("linear",)
 
@@ -32,7 +34,8 @@ def listing() -> str:
 def main(arguments: list[str]) -> int:
     """Runs one experiment: prints its table, writes its figure and its raw columns."""
     names = experiments()
-    chosen = next((a for a in arguments if not a.startswith("-")), None)
+    words = [argument for argument in arguments if not argument.startswith("-")]
+    chosen = next((word for word in words if word in names or word == "bench"), next(iter(words), None))
     if chosen is None:
         print(__doc__, listing(), "Each takes --help.", sep="\n\n")
         return 0
@@ -51,8 +54,8 @@ def main(arguments: list[str]) -> int:
     if bench:
         parser.add_argument("family", choices=FAMILIES)
     parser.add_argument("--quick", action="store_true", help="a smaller run that shows the same thing")
-    parser.add_argument("--seeds", type=_positive, help="runs of each setting (default: the experiment's own)")
-    parser.add_argument("--lanes", type=_positive, help="lanes of one batch (default: chosen from the device)")
+    parser.add_argument("--seeds", type=positive, help="runs of each setting (default: the experiment's own)")
+    parser.add_argument("--lanes", type=positive, help="lanes of one batch (default: chosen from the device)")
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for what is written (%(default)s)")
     if hasattr(module, "add_arguments"):
         module.add_arguments(parser)
@@ -61,7 +64,6 @@ def main(arguments: list[str]) -> int:
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    from experiments.report import save, table
 
     started = time.perf_counter()
     report = module.run(options)
@@ -73,13 +75,6 @@ def main(arguments: list[str]) -> int:
     print(f"{seconds:.1f} s on {jax.device_count()} x {device.device_kind} ({device.platform}), jax {jax.__version__}")
     print("written:", ", ".join(map(str, written)))
     return 0
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
-    return value
 
 
 if __name__ == "__main__":

@@ -100,4 +100,4 @@ def bound(bandit: LinearBandit, delta: float = DELTA) -> float:
 def wrong(results: jaxbandits.Results, bandit: LinearBandit) -> int:
     """How many of the stopped runs recommend an arm that is not the best."""
     best = int(np.argmax(np.asarray(bandit.arms @ bandit.theta)))
-    return int(np.sum((results.columns["answer"] != best) & (results.columns["status"] == 1)))
+    return int(np.sum((results.columns["answer"] != best) & (results.columns["status"] == jaxbandits.Status.STOPPED)))

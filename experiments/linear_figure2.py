@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments import _linear as runs
-from experiments.report import Claim, Line, Report, curve, joined, line
-from jaxbandits import linear
+from experiments.report import Claim, Line, Report, answers_are_right, curve, joined, line
+from jaxbandits import Status, linear
 
 GAPS = (0.1, 0.2, 0.3, 0.4, 0.5)
 
@@ -63,7 +63,7 @@ def run(options: Namespace) -> Report:
     ratio = ours["XY-static"] / ours["LinGapE"]
     scaled = ours["LinGapE"] * np.square(GAPS)
     wrong = sum(runs.wrong(sweep, linear.canonical(GAPS[0])) for sweep in sweeps.values())
-    stopped = sum(int(np.sum(sweep.columns["status"] == 1)) for sweep in sweeps.values())
+    stopped = sum(int(np.sum(sweep.columns["status"] == Status.STOPPED)) for sweep in sweeps.values())
     claims = [
         Claim(
             "LinGapE needs the fewest pulls at every gap",
@@ -85,11 +85,7 @@ def run(options: Namespace) -> Report:
             ", ".join(f"{x:.0f}" for x in scaled),
             bool(np.all(np.diff(scaled) < 0) and scaled[-1] > scaled[0] / 2),
         ),
-        Claim(
-            f"at most a share delta = {runs.DELTA} of the answers is wrong",
-            f"{wrong} of {stopped}",
-            wrong <= runs.DELTA * stopped,
-        ),
+        answers_are_right(wrong, stopped, runs.DELTA),
     ]
 
     def draw(figure) -> None:

@@ -19,8 +19,8 @@ import numpy as np
 
 from experiments import _linear as runs
 from experiments.datasets import load_r6a, r6a_instance, real_features
-from experiments.report import Claim, Line, Report, curve, joined
-from jaxbandits import linear
+from experiments.report import Claim, Line, Report, answers_are_right, curve, joined, positive
+from jaxbandits import Status, linear
 
 NOISE = 2.0  # the paper's R: it bounds the noise of a +-1 reward by 2, though 1 is its sub-Gaussian constant
 
@@ -33,7 +33,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="where the features come from (%(default)s)",
     )
     parser.add_argument("--r6a", metavar="PATH", help="the Yahoo! R6A log of 1 May 2009; overrides --instance")
-    parser.add_argument("--instances", type=int, help="instances of each K (default: 10, quick 4)")
+    parser.add_argument("--instances", type=positive, help="instances of each K (default: 10, quick 4)")
 
 
 def run(options: Namespace) -> Report:
@@ -88,8 +88,8 @@ def run(options: Namespace) -> Report:
             summary = sweep.summary()
             curves[name].append(across_instances(f"{name}, K = {K}", summary, bounds))
             best = np.argmax(np.einsum("nkd,nd->nk", bandits.arms, bandits.theta), 1)
-            wrong += int(np.sum((columns["answer"] != best[columns["row"]]) & (columns["status"] == 1)))
-            stopped += int(np.sum(columns["status"] == 1))
+            wrong += int(np.sum((columns["answer"] != best[columns["row"]]) & (columns["status"] == Status.STOPPED)))
+            stopped += int(np.sum(columns["status"] == Status.STOPPED))
             parts[f"{name}, K = {K}"] = columns | {
                 "K": np.full(len(columns["row"]), K),
                 "bound": bounds[columns["row"]],
@@ -104,11 +104,7 @@ def run(options: Namespace) -> Report:
             bool(np.all((ratio > 3) & (ratio < 10))),
         ),
         Claim("the advantage grows with K", shown, bool(np.all(np.diff(ratio) > 0))),
-        Claim(
-            f"at most a share delta = {runs.DELTA} of the answers is wrong",
-            f"{wrong} of {stopped}",
-            wrong <= runs.DELTA * stopped,
-        ),
+        answers_are_right(wrong, stopped, runs.DELTA),
     ]
 
     def draw(figure) -> None:

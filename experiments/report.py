@@ -1,12 +1,17 @@
 """What every experiment hands back, and how it is shown: a table, a figure, the raw columns."""
 
+import argparse
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import binom
 
+from jaxbandits import Status
+
+FALSE_ALARM = 1e-3  # with which a delta-correct algorithm, erring as often as it may, is said to err too often
 STANDARD_ERRORS = 4  # two means agree if they differ by less than this many standard errors of the difference
 # Told apart in black and white: by marker and by line.
 STYLES = (
@@ -68,8 +73,8 @@ def line(
     values = np.asarray(values, float)
     censored = failed = 0
     if status is not None:
-        censored, failed = int(np.sum(status == 2)), int(np.sum(status == 3))
-        values = values[status == 1]
+        censored, failed = int(np.sum(status == Status.MAX_ROUNDS)), int(np.sum(status == Status.NONFINITE))
+        values = values[status == Status.STOPPED]
     n = len(values)
     spread = float(np.std(values, ddof=1)) if n > 1 else np.nan
     return Line(
@@ -83,6 +88,16 @@ def line(
         printed_se=spread / np.sqrt(printed_runs) if printed_runs else 0.0,
         bound=bound,
         note=note,
+    )
+
+
+def answers_are_right(wrong: int, stopped: int, delta: float) -> Claim:
+    """Whether the errors are as rare as promised: a binomial test with a false alarm of 0.1 %."""
+    most = int(binom.ppf(1 - FALSE_ALARM, stopped, delta))
+    return Claim(
+        f"a share of at most delta = {delta} of the answers is wrong",
+        f"{wrong} of {stopped}, {most} allowed",
+        stopped > 0 and wrong <= most,
     )
 
 
@@ -191,6 +206,14 @@ def joined(parts: dict[str, dict[str, np.ndarray]], label: str = "algorithm") ->
     return columns | {
         name: np.concatenate([part[name] for part in parts.values()]) for name in names if len(widths[name]) == 1
     }
+
+
+def positive(text: str) -> int:
+    """A command line's whole number, at least 1."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
+    return value
 
 
 def _troubles(line: Line) -> str:

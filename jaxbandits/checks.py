@@ -12,6 +12,14 @@ def is_concrete(*values: Any) -> bool:
     return not any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values))
 
 
+def known(value: Any) -> Any:
+    """A value that can be looked at now as a NumPy array, a traced one as it is.
+
+    Under a trace even `jax.numpy` operations on constants are traced; what is to be checked there is taken out first.
+    """
+    return np.asarray(value) if is_concrete(value) else value
+
+
 def require(holds: Any, name: str, expected: str, got: Any) -> None:
     """Raises `ValueError("NAME must EXPECTED, got GOT")` unless `holds`.
 

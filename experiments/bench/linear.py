@@ -12,11 +12,12 @@ import jaxbandits
 from experiments.report import STYLES, Report, number
 from jaxbandits import linear
 from jaxbandits.sweep import Stats
+from jaxbandits.sweep.lanes import side_by_side
 from tests.reference.lingape import lingape as transcription
 
 LANES = (64, 256, 1024, 4096, 16384)
 ROUNDS, LEAP_ROUNDS = 2048, 8192  # of every run; with leaps, about all that soare(5) needs
-LEAST, MOST = 10**7, 2**27  # rounds of one measurement: long enough to be timed, short enough to be waited for
+LEAST, MOST = 10**7, 2**25  # rounds of one measurement: long enough to be timed, short enough to be waited for
 HEAD = (
     "instance",
     "leap",
@@ -43,9 +44,9 @@ def run(options: Namespace) -> Report:
         for leap, dtype in ((False, jnp.float64), (False, jnp.float32), (True, jnp.float64)):
             for width in lanes:
                 label = (instance, "yes" if leap else "no", np.dtype(dtype).name, width)
-                print(*label, file=sys.stderr, sep=", ")
                 stats = measure(make(dtype), leap=leap, lanes=width, least=LEAST // (10 if options.quick else 1))
                 speed = stats.pulls / stats.seconds
+                print(*label, f"{speed:.2e} pulls/s", file=sys.stderr, sep=", ")
                 rows.append(
                     (
                         *map(str, label),
@@ -96,7 +97,7 @@ def measure(bandit: linear.LinearBandit, *, leap: bool, lanes: int, least: int) 
     def build(task: None, key: jax.Array):
         return linear.lingape(bandit.arms, delta=0.05, leap=leap), linear.gaussian(bandit)
 
-    batches = max(2, jax.local_device_count())
+    batches = side_by_side()
     rounds = LEAP_ROUNDS if leap else max(ROUNDS, least // (batches * lanes))
     rounds = min(rounds, MOST // (batches * lanes))
     seeds = max(256, 4 * batches * lanes if lanes < 256 else batches * lanes)

@@ -4,8 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.base import Array
-from jaxbandits.checks import require
-from jaxbandits.linear.problem import check_arms, check_theta
+from jaxbandits.linear.problem import check_arms, leads
 from jaxbandits.numerics.design import Design, design
 
 
@@ -90,10 +89,5 @@ def oracle_allocation(arms: Array, *, theta: Array, steps: int = 1000) -> Design
     Source: Xu, Honda and Sugiyama (2018), equation (18).
     """
     check_arms(arms, full_rank=True)
-    check_theta(theta, arms)
-    best = jnp.argmax(jnp.matmul(arms, theta, precision="highest"))
-    directions = arms[best] - arms
-    gaps = jnp.matmul(directions, theta, precision="highest")
-    others = jnp.arange(arms.shape[0]) != best
-    require(jnp.where(others, gaps, 1) > 0, "theta", "have a unique best arm", gaps)
-    return design(arms, directions, weights=jnp.where(others, 1 / gaps**2, 0), steps=steps)
+    _, directions, gaps = leads(arms, theta)
+    return design(arms, directions, weights=jnp.where(gaps > 0, 1 / gaps**2, 0), steps=steps)

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandits.base import Array
-from jaxbandits.checks import require
+from jaxbandits.checks import known, require
 from jaxbandits.linear.allocations import oracle_allocation
-from jaxbandits.linear.problem import check_arms, check_theta
+from jaxbandits.linear.problem import leads
 from jaxbandits.linear.ratios import RatioTables
 
 
@@ -31,8 +31,9 @@ def gaps(arms: Array, theta: Array) -> Array:
 
     Source: Xu, Honda and Sugiyama (2018), equation (14), whose second "arg min" is a minimum.
     """
-    leads, is_best = _leads(arms, theta)
-    return jnp.where(is_best, jnp.min(jnp.where(is_best, jnp.inf, leads)), leads)
+    best, _, behind = leads(arms, theta)
+    is_best = jnp.arange(behind.size) == best
+    return jnp.where(is_best, jnp.min(jnp.where(is_best, jnp.inf, behind)), behind)
 
 
 def hardness_lingape(arms: Array, theta: Array, *, ratios: RatioTables, epsilon: Array | float = 0.0) -> Array:
@@ -144,7 +145,7 @@ def theorem2_ridge_limit(
     Raises:
         ValueError: an argument is out of range.
     """
-    require(norm_bound > 0, "norm_bound", "be above 0", norm_bound)
+    require(known(norm_bound) > 0, "norm_bound", "be positive", norm_bound)
     return 2 * (noise_scale / norm_bound) ** 2 * _log_union(arms, delta)
 
 
@@ -185,7 +186,7 @@ def theorem2_bound(
     Source: Xu, Honda and Sugiyama (2018), Theorem 2, equation (16).
     """
     limit = theorem2_ridge_limit(arms=arms, delta=delta, noise_scale=noise_scale, norm_bound=norm_bound)
-    require((ridge > 0) & (ridge <= limit), "ridge", f"lie in (0, {limit}]", ridge)
+    require((known(ridge) > 0) & (known(ridge) <= known(limit)), "ridge", f"lie in (0, {limit}]", ridge)
     variance = hardness * noise_scale**2
     leading = 8 * variance * _log_union(arms, delta) + arms
     a = 4 * variance * arm_norm * jnp.sqrt(dimension / ridge)
@@ -226,7 +227,7 @@ def theorem2_large_ridge_bound(
     """
     variance = hardness * noise_scale**2
     limit = 4 * variance * arm_norm**2
-    require(ridge > limit, "ridge", f"be above {limit}", ridge)
+    require(known(ridge) > known(limit), "ridge", f"be above {limit}", ridge)
     return 8 * variance * _log_union(arms, delta) + 4 * hardness * ridge * norm_bound**2 + 2 * arms
 
 
@@ -264,7 +265,7 @@ def theorem2_implicit(
 
     Source: Xu, Honda and Sugiyama (2018), the proof of Theorem 2.
     """
-    require(ridge > 0, "ridge", "be above 0", ridge)
+    require(known(ridge) > 0, "ridge", "be positive", ridge)
     hardness = jnp.asarray(hardness, float)
     union = _log_union(arms, delta)
 
@@ -322,8 +323,8 @@ def lower_bound(
 
     Source: Jedra and Proutiere (2020); Kaufmann, Cappé and Garivier (2016) for the kl.
     """
-    require((delta > 0) & (delta < 1), "delta", "lie in (0, 1)", delta)
-    require(noise_scale > 0, "noise_scale", "be above 0", noise_scale)
+    require((known(delta) > 0) & (known(delta) < 1), "delta", "lie in (0, 1)", delta)
+    require(known(noise_scale) > 0, "noise_scale", "be positive", noise_scale)
     optimum = oracle_allocation(arms, theta=theta, steps=steps)
     dtype = optimum.lower.dtype
     delta, noise_scale = jnp.asarray(delta, dtype), jnp.asarray(noise_scale, dtype)
@@ -332,22 +333,10 @@ def lower_bound(
     return LowerBound(T_star, T_star * information, optimum.allocation)
 
 
-def _leads(arms: Array, theta: Array) -> tuple[Array, Array]:
-    """The best arm's lead over each arm, and which arm is the best."""
-    check_arms(arms)
-    check_theta(theta, arms)
-    best = jnp.argmax(jnp.matmul(arms, theta, precision="highest"))
-    # From the difference of the features: the means of two good arms agree in their leading digits.
-    leads = jnp.matmul(arms[best] - arms, theta, precision="highest")
-    is_best = jnp.arange(arms.shape[0]) == best
-    require(jnp.where(is_best, 1, leads) > 0, "theta", "have a unique best arm", leads)
-    return leads, is_best
-
-
 def _oracle_terms(arms: Array, theta: Array, ratios: RatioTables) -> Array:
-    leads, is_best = _leads(arms, theta)
+    best, _, behind = leads(arms, theta)
     _, rho = _tables(arms, ratios)
-    return jnp.where(is_best, 0, rho[jnp.argmax(is_best)] / leads**2)
+    return jnp.where(behind > 0, rho[best] / behind**2, 0)
 
 
 def _tables(arms: Array, ratios: RatioTables) -> tuple[Array, Array]:
@@ -357,11 +346,11 @@ def _tables(arms: Array, ratios: RatioTables) -> tuple[Array, Array]:
 
 
 def _epsilon(epsilon: Array | float, arms: Array) -> Array:
-    require(epsilon >= 0, "epsilon", "be at least 0", epsilon)
+    require(known(epsilon) >= 0, "epsilon", "be at least 0", epsilon)
     return jnp.asarray(epsilon, arms.dtype)
 
 
 def _log_union(arms: int, delta: Array | float) -> Array:
     """log(K^2 / delta)."""
-    require((delta > 0) & (delta < 1), "delta", "lie in (0, 1)", delta)
+    require((known(delta) > 0) & (known(delta) < 1), "delta", "lie in (0, 1)", delta)
     return 2 * math.log(arms) - jnp.log(delta)

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.checks import require
+from jaxbandits.checks import is_concrete, known, require
 from jaxbandits.linear.problem import Pull, check_arms
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse_logdet
 
@@ -91,37 +92,42 @@ def lingape(
     centred reward sum strays beyond M noise_scale sqrt(m), no state inside it would stop, change the pair (i, j) or
     pull another arm; so it gives the law of single rounds but for a probability below 1e-12 a leap (M = 7.6).
 
-    **float32** is good for mean stopping times on soare(5) to within 3 %, if refreshed at least every 1024 rounds
-    (`run` and `sweep` do); without refresh it never stops there.
+    **float32** is good for mean stopping times on soare(5) to within 3 %, if refreshed at least every 1024 rounds: the
+    `chunk` of `run` and `sweep`, 256 by default. Without refresh it never stops there.
 
     Source: Xu, Honda, Sugiyama (2018), Algorithms 1 and 2, arXiv 1710.05552.
     """
+    arms = jnp.asarray(arms)
     check_arms(arms)
     K, _ = arms.shape
     dtype = arms.dtype
-    require(delta > 0, "delta", "lie in (0, 1)", delta)
-    require(delta < 1, "delta", "lie in (0, 1)", delta)
-    require(epsilon >= 0, "epsilon", "be at least 0", epsilon)
-    require(ridge > 0, "ridge", "be positive", ridge)
-    require(noise_scale > 0, "noise_scale", "be positive", noise_scale)
-    require(norm_bound >= 0, "norm_bound", "be at least 0", norm_bound)
+    require((known(delta) > 0) & (known(delta) < 1), "delta", "lie in (0, 1)", delta)
+    require(known(epsilon) >= 0, "epsilon", "be at least 0", epsilon)
+    require(known(ridge) > 0, "ridge", "be positive", ridge)
+    require(known(noise_scale) > 0, "noise_scale", "be positive", noise_scale)
+    require(known(norm_bound) >= 0, "norm_bound", "be at least 0", norm_bound)
     union_bound = K**2 if union_bound is None else union_bound
-    require(union_bound > 0, "union_bound", "be positive", union_bound)
+    require(known(union_bound) > 0, "union_bound", "be positive", union_bound)
     require(rule in ("greedy", "ratio"), "rule", "be 'greedy' or 'ratio'", rule)
     shares = None
     if rule == "ratio":
         require(ratios is not None, "ratios", "be given with rule='ratio' (see ratio_tables)", None)
         shares = jnp.asarray(ratios, dtype)
         require(shares.shape == (K, K, K), "ratios", f"have shape {(K, K, K)}", f"shape {shares.shape}")
-        total = jnp.sum(shares, -1)
-        sums_to_one = jnp.abs(total - 1) < 1e-6
-        require(sums_to_one | jnp.eye(K, dtype=bool), "ratios", "sum to 1 over the last axis for every i != j", total)
+        if is_concrete(ratios):
+            table = np.asarray(ratios)
+            sums_to_one = abs(table.sum(-1) - 1) < 1e-6
+            require(table >= 0, "ratios", "be at least 0", table)
+            require(
+                sums_to_one | np.eye(K, dtype=bool), "ratios", "sum to 1 over the last axis for every i != j", table
+            )
+            require(table == table.swapaxes(0, 1), "ratios", "be the same for (i, j) and (j, i)", table)
     leap_noise_scale = noise_scale if leap_noise_scale is None else leap_noise_scale
     if leap:
         require(dtype == jnp.float64, "arms", "be float64 with leap=True", f"dtype {dtype}")
         require(1 <= leap_max <= 2**20, "leap_max", "lie in [1, 2^20]", leap_max)
         require(leap_margin >= 7, "leap_margin", "be at least 7", leap_margin)
-        require(leap_noise_scale > 0, "leap_noise_scale", "be positive", leap_noise_scale)
+        require(known(leap_noise_scale) > 0, "leap_noise_scale", "be positive", leap_noise_scale)
 
     delta, epsilon, ridge, noise_scale, norm_bound, union_bound = (
         jnp.asarray(x, dtype) for x in (delta, epsilon, ridge, noise_scale, norm_bound, union_bound)

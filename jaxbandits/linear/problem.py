@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.base import Array, Environment, Key
-from jaxbandits.checks import is_concrete, require
+from jaxbandits.checks import is_concrete, known, require
 from jaxbandits.numerics.linalg import dot
 
 RANK_TOLERANCE = 1e-10  # singular values below this fraction of the largest count as zero
@@ -124,8 +124,9 @@ def signs(bandit: LinearBandit, action: Action = Pull, *, blocks: bool = False) 
     means, _ = _means(bandit)
     dtype = means.dtype
     require(action in (Pull, Allocation), "action", "be Pull or Allocation", action)
-    largest = jnp.max(jnp.abs(means))
-    require(largest <= 1, "theta", "give abs(x.theta) <= 1 for every arm x", largest)
+    if is_concrete(bandit):
+        largest = np.abs(np.asarray(bandit.arms) @ np.asarray(bandit.theta)).max()
+        require(largest <= 1, "theta", "give abs(x.theta) <= 1 for every arm x", largest)
 
     if action is Pull and not blocks:
 
@@ -397,6 +398,43 @@ def reduce_bandit(bandit: LinearBandit) -> LinearBandit:
     return bandit._replace(arms=reduce_rank(bandit.arms), theta=theta)
 
 
+# The best arm
+
+
+class Leads(NamedTuple):
+    """How far the best arm is ahead of each."""
+
+    best: Array  # int ()
+    directions: Array  # float (K, d)   x_best - x_k
+    gaps: Array  # float (K,)           (x_best - x_k).theta, 0 for the best
+
+
+def leads(arms: Array, theta: Array) -> Leads:
+    """The best arm and its lead over the others.
+
+    Args:
+        arms: float (K, d).
+        theta: float (d,).
+
+    Returns:
+        Leads, the gaps taken from the differences of the features: the means of two good arms agree in their leading
+        digits.
+
+    Raises:
+        ValueError: `arms` or `theta` are not valid, or two arms tie for the best.
+    """
+    check_arms(arms)
+    check_theta(theta, arms)
+    if is_concrete(arms, theta):
+        features, truth = np.asarray(arms), np.asarray(theta)
+        behind = (features[np.argmax(features @ truth)] - features) @ truth
+        require(np.sum(behind <= 0) == 1, "theta", "have a unique best arm", behind)
+    arms = jnp.asarray(arms)
+    best = jnp.argmax(jnp.matmul(arms, theta, precision="highest"))
+    directions = arms[best] - arms
+    return Leads(best, directions, jnp.matmul(directions, theta, precision="highest"))
+
+
 # Checks
 
 
@@ -437,7 +475,7 @@ def _means(bandit: LinearBandit) -> tuple[Array, Array]:
     check_arms(arms)
     check_theta(theta, arms)
     require(scale.shape == (), "noise_scale", "be a scalar", scale)
-    require(scale > 0, "noise_scale", "be positive", scale)
+    require(known(bandit.noise_scale) > 0, "noise_scale", "be positive", bandit.noise_scale)
     return dot(arms, theta), scale
 
 

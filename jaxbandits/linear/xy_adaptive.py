@@ -8,7 +8,7 @@ import numpy as np
 from jax import lax
 
 from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.checks import require
+from jaxbandits.checks import known, require
 from jaxbandits.linear.allocations import pair_directions
 from jaxbandits.linear.problem import Allocation, check_arms
 from jaxbandits.linear.width import Width, check_width, confidence_scale
@@ -86,9 +86,11 @@ def xy_adaptive(
     check_arms(arms, full_rank=True)
     (K, d), dtype = arms.shape, arms.dtype
     check_width(delta=delta, arms=K, noise_scale=noise_scale, union_power=union_power, width=width)
-    require((alpha > 0) & (alpha < 1), "alpha", "lie in (0, 1)", alpha)
+    require((known(alpha) > 0) & (known(alpha) < 1), "alpha", "lie in (0, 1)", alpha)
     first_width = 1 / (d * (d + 1) + 1) if first_width is None else first_width
-    require((first_width > 0) & (first_width < jnp.inf), "first_width", "be positive and finite", first_width)
+    require(
+        (known(first_width) > 0) & (known(first_width) < jnp.inf), "first_width", "be positive and finite", first_width
+    )
     largest = jnp.iinfo(jnp.result_type(int)).max
     require(K <= max_pulls < largest, "max_pulls", f"lie in [{K}, {largest})", max_pulls)
     require(design_steps >= 1, "design_steps", "be at least 1", design_steps)
@@ -171,7 +173,7 @@ def xy_adaptive(
         after = State(
             pulls=state.pulls + n,
             members=members,
-            theta=theta,
+            theta=theta + 0 * state.theta,  # a NaN of an earlier phase stays, so that the run ends as NONFINITE
             width=state.next_width,
             planned=jnp.zeros((), bool),
             counts=state.counts,

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxbandits.base import Array
 from jaxbandits.checks import require
 from jaxbandits.linear.allocations import oracle_allocation
-from jaxbandits.linear.problem import check_arms, check_theta
+from jaxbandits.linear.problem import check_arms, leads
 from jaxbandits.linear.width import Width, check_width, confidence_scale
 from jaxbandits.numerics.linalg import gram, spd_inverse, squared_norms
 from jaxbandits.numerics.tracking import tracked_counts
@@ -64,16 +64,13 @@ def xy_oracle(
     Source: Soare, Lazaric and Munos (2014), the oracle; Xu, Honda and Sugiyama (2018), equation (18) and Table 1.
     """
     check_arms(arms, full_rank=True)
-    check_theta(theta, arms)
     K = arms.shape[0]
     dtype = arms.dtype
     require(dtype == jnp.float64, "arms", "be float64", dtype)
     check_width(delta=delta, arms=K, noise_scale=noise_scale, union_power=union_power, width=width)
     optimum = oracle_allocation(arms, theta=theta, steps=steps)
 
-    best = jnp.argmax(jnp.matmul(arms, theta, precision="highest"))
-    directions = jnp.delete(arms[best] - arms, best, axis=0)
-    gaps = jnp.matmul(directions, theta, precision="highest")
+    _, directions, gaps = leads(arms, theta)
 
     @jax.jit
     def is_enough(n: Array) -> Array:
@@ -87,7 +84,8 @@ def xy_oracle(
             union_power=union_power,
             width=width,
         )
-        return scale**2 * jnp.max(squared_norms(directions, inverse) / gaps**2) <= 1
+        norms = scale**2 * squared_norms(directions, inverse)
+        return jnp.all(norms <= gaps**2)
 
     def enough(n: int) -> bool:
         return bool(is_enough(jnp.asarray(n, int)))

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandits.base import Array
-from jaxbandits.checks import require
+from jaxbandits.checks import known, require
 
 
 def tracked_counts(allocation: Array, n: Array | int) -> Array:
@@ -38,7 +38,7 @@ def tracked_counts(allocation: Array, n: Array | int) -> Array:
     require(jnp.ndim(allocation) == 1, "allocation", "have shape (K,)", jnp.shape(allocation))
     allocation = jnp.asarray(allocation)
     arms = allocation.shape[0]
-    require(n >= arms, "n", f"be at least {arms}, the number of arms", n)
+    require(known(n) >= arms, "n", f"be at least {arms}, the number of arms", n)
     outside = (allocation == 0).astype(int)
     return _round(allocation, jnp.asarray(n, int) - outside.sum()) + outside
 
@@ -61,7 +61,7 @@ def round_allocation(allocation: Array, n: Array | int) -> Array:
     Source: Pukelsheim and Rieder (1992), the efficient rounding; it is Adams' divisor method.
     """
     require(jnp.ndim(allocation) == 1, "allocation", "have shape (K,)", jnp.shape(allocation))
-    require(n >= jnp.sum(allocation > 0), "n", "be at least the number of arms with a positive share", n)
+    require(known(n) >= (known(allocation) > 0).sum(), "n", "be at least the number of arms with a positive share", n)
     return _round(allocation, n)
 
 

@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any, NamedTuple
 
 import jax
@@ -95,7 +95,7 @@ def sweep(
     state_shape, noise_shape = jax.eval_shape(one_state_and_noise)
 
     on_cpu = jax.default_backend() == "cpu"
-    batches = (os.cpu_count() or 1) if on_cpu else 2
+    batches = side_by_side()
     if lanes is None:
         # An even share, rounded up to a multiple of 8: whole vector registers, and few distinct shapes to compile.
         lanes = min(CPU_LANES if on_cpu else ACCELERATOR_LANES, -(-total // (8 * batches)) * 8)
@@ -159,7 +159,7 @@ def sweep(
         with ThreadPoolExecutor(len(empty)) as threads:
             futures = [threads.submit(drive, batch) for batch in empty]
             try:
-                for future in futures:
+                for future in as_completed(futures):
                     future.result()
             finally:
                 queue.close()
@@ -176,6 +176,13 @@ def sweep(
         bytes=len(empty) * _bytes(compiled),
     )
     return Results(queue.columns(), stats)
+
+
+def side_by_side() -> int:
+    """Batches that advance at the same time: one a core of this process on a CPU, two on an accelerator."""
+    if jax.default_backend() != "cpu":
+        return 2
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Queue:
@@ -199,7 +206,8 @@ class _Queue:
 
     def put(self, part: dict[str, np.ndarray], *, pulls: int, rounds: int) -> None:
         with self.lock:
-            self.parts.append(part)
+            if len(part["row"]) or not self.parts:  # a chunk in which nothing finished leaves no trace
+                self.parts.append(part)
             self.pulls, self.rounds, self.calls = self.pulls + pulls, self.rounds + rounds, self.calls + 1
 
     def columns(self) -> dict[str, np.ndarray]:

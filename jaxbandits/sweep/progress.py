@@ -18,7 +18,7 @@ def progress_bar(total: int, *, show: bool) -> Iterator[Callable[[int, float], N
         from tqdm.auto import tqdm
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "progress=True draws its bar with tqdm: pip install 'jaxbandits[sweep]', or pass progress=False"
+            "progress=True draws its bar with tqdm: pip install tqdm, or pass progress=False"
         ) from error
     pause = TERMINAL_SECONDS if sys.stderr.isatty() else LOG_SECONDS
     drawn = time.time()

@@ -65,11 +65,14 @@ class Results(NamedTuple):
             ("failed", Status.NONFINITE),
         ):
             table[name] = count(status == value)
-        stopped = status == Status.STOPPED
+        # Runs of a group side by side, so that each is looked at once however many groups there are.
+        order = np.argsort(member, kind="stable")
+        order = order[status[order] == Status.STOPPED]
+        ends = np.cumsum(table["stopped"])[:-1]
         for name, values in scalar.items():
             if name in by or name in NOT_SUMMARISED or values.dtype.kind not in "biuf":
                 continue
-            rows = [_describe(values[stopped & (member == g)].astype(float)) for g in range(groups.shape[1])]
+            rows = [_describe(group) for group in np.split(values[order].astype(float), ends)]
             table |= {f"{name}_{key}": np.array([row[key] for row in rows]) for key in rows[0]}
         return table
 

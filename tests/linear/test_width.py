@@ -61,7 +61,7 @@ def test_noise_scale_multiplies():
         ({"delta": 1.5}, r"delta must lie in \(0, 1\), got 1.5"),
         ({"delta": 0.0}, r"delta must lie in \(0, 1\), got 0.0"),
         ({"arms": 1}, "arms must number at least 2, got 1"),
-        ({"noise_scale": 0.0}, "noise_scale must be above 0, got 0.0"),
+        ({"noise_scale": 0.0}, "noise_scale must be positive, got 0.0"),
         ({"union_power": 3}, "union_power must be 1 or 2, got 3"),
         ({"width": "normal"}, "width must be one of .*azuma.*subgaussian.*, got 'normal'"),
     ],

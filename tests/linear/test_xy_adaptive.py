@@ -158,7 +158,7 @@ def test_a_phase_beyond_the_budget_is_not_begun(max_pulls, counts):
         ({"arms": jnp.eye(5)[0]}, "arms must "),
         ({"arms": jnp.eye(5)[:3]}, "arms must .*reduce_rank"),
         ({"delta": 1.0}, r"delta must lie in \(0, 1\), got 1.0"),
-        ({"noise_scale": 0}, "noise_scale must be above 0, got 0"),
+        ({"noise_scale": 0}, "noise_scale must be positive, got 0"),
         ({"alpha": 1.0}, r"alpha must lie in \(0, 1\), got 1.0"),
         ({"first_width": 0.0}, "first_width must be positive and finite, got 0.0"),
         ({"first_width": float("inf")}, "first_width must be positive and finite, got inf"),

@@ -76,7 +76,7 @@ def test_n_is_the_first_that_holds(seed, union_power):
         ),
         ({"arms": jnp.eye(5)[:3]}, "arms must .*reduce_rank"),
         ({"delta": 1.5}, r"delta must lie in \(0, 1\), got 1.5"),
-        ({"noise_scale": 0.0}, "noise_scale must be above 0"),
+        ({"noise_scale": 0.0}, "noise_scale must be positive"),
         ({"union_power": 3}, "union_power must be 1 or 2, got 3"),
         ({"width": "hoeffding"}, "width must be one of .*'hoeffding'"),
         ({"theta": jnp.array([1e-8, 0, 0, 0, 0])}, "gaps must take fewer than 2"),

@@ -269,7 +269,7 @@ def test_delta_may_be_traced():
         ({"allocation": jnp.full(5, 0.25)}, "allocation must sum to 1, got "),
         ({"allocation": jnp.array([0.25, 0.25, 0.25, 0.25, 0])}, "allocation must have a support that spans"),
         ({"delta": 0.0}, r"delta must lie in \(0, 1\), got 0.0"),
-        ({"noise_scale": -1.0}, "noise_scale must be above 0, got -1.0"),
+        ({"noise_scale": -1.0}, "noise_scale must be positive, got -1.0"),
         ({"ridge": -0.1}, "ridge must be at least 0, got -0.1"),
         ({"union_power": 0}, "union_power must be 1 or 2, got 0"),
         ({"width": "exact"}, "width must be one of .*'exact'"),
