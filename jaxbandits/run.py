@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandits.base import Algorithm, Array, Environment, Key, Outcome, PyTree, Status, never
+from jaxbandits.checks import known, require
 
 DEFAULT_CHUNK = 256  # rounds between two refreshes
 
@@ -95,7 +96,7 @@ def run(
     algorithm: Algorithm,
     environment: Environment,
     *,
-    max_rounds: int,
+    max_rounds: Array | int,
     chunk: int = DEFAULT_CHUNK,
     axis_name: str | None = None,
 ) -> Outcome:
@@ -117,9 +118,8 @@ def run(
     Raises:
         ValueError: `max_rounds` or `chunk` is below 1.
     """
-    for name, value in (("max_rounds", max_rounds), ("chunk", chunk)):
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}")
+    require(known(max_rounds) >= 1, "max_rounds", "be at least 1", max_rounds)
+    require(chunk >= 1, "chunk", "be at least 1", chunk)
     keys = streams(key)
 
     def more(carry: tuple[Array, Array, PyTree]) -> tuple[Array, Array, PyTree]:

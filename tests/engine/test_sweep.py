@@ -1,5 +1,8 @@
 """The engine on toy algorithms whose runs are known in advance."""
 
+import contextlib
+import subprocess
+import sys
 from typing import NamedTuple
 
 import jax
@@ -214,6 +217,39 @@ def test_progress_shows_runs_speed_and_time_left(capfd):
     assert "pulls/s" in shown
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_an_interrupted_sweep_ends_at_the_chunk(monkeypatch, error):
+    """Runs of 2^31 rounds are under way; what goes wrong in one thread ends them all, at once."""
+    chunks = []
+
+    @contextlib.contextmanager
+    def failing(total, *, show):
+        def report(finished, pulls_per_second):
+            chunks.append(finished)
+            if len(chunks) == 3:
+                raise error("enough")
+
+        yield report
+
+    monkeypatch.setattr(sys.modules["jaxbandits.sweep.lanes"], "progress_bar", failing)
+    with pytest.raises(error, match="enough"):
+        jaxbandits.sweep(
+            lambda task, key: (counter(2**31), NOISE), seeds=16, key=KEY, max_rounds=2**31 - 1, lanes=4, progress=False
+        )
+    assert len(chunks) < 50
+
+
+def test_one_nan_among_many_rewards_is_not_forgotten():
+    """A single broken observation in the middle of a run ends it as NONFINITE, whatever follows."""
+
+    def build(task, key):
+        noise = lambda key: (jax.random.normal(key), jax.random.uniform(key) < 0.01)  # noqa: E731
+        return counter(500), Environment(noise, lambda action, z: jnp.where(z[1], jnp.nan, NOISE.respond(action, z[0])))
+
+    results = jaxbandits.sweep(build, seeds=20, key=KEY, max_rounds=1000, progress=False)
+    assert np.mean(results.columns["status"] == Status.NONFINITE) > 0.8
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -247,9 +283,6 @@ def test_run_names_bad_arguments(name):
 
 
 def test_importing_the_library_changes_no_setting():
-    import subprocess
-    import sys
-
     code = (
         "import jax; before = dict(jax.config.values); import jaxbandits; "
         "assert dict(jax.config.values) == before; assert not jax.config.jax_enable_x64"

@@ -183,36 +183,67 @@ def test_a_leap_pulls_what_single_rounds_pull(rule):
     assert len(leap_states) < 0.7 * int(leap_states[-1].pulls)
 
 
-def test_no_path_inside_the_envelope_breaks_a_leap():
-    """At every interior round of a leap: the same arm, the same pair, no stop, for 400 paths with the extreme ones."""
+def pair_and_stop(arms, state, delta):
+    """Leader, challenger and stop of a state, transcribed."""
+    theta, images = np.asarray(state.theta), np.asarray(state.images)
+    i = int(np.argmax(arms @ theta))
+    widths = np.sqrt(np.maximum(np.sum((arms - arms[i]) * (images - images[i]), 1), 0))
+    C = np.sqrt(float(state.logdet) + 2 * np.log(len(arms) ** 2 / delta)) + 2
+    upper = (arms - arms[i]) @ theta + C * widths
+    upper[i] = -np.inf
+    return i, int(np.argmax(upper)), upper.max() <= 0
+
+
+@pytest.mark.parametrize("rule", ["greedy", "ratio"])
+def test_no_path_inside_the_envelope_breaks_a_leap(rule):
+    """At every interior round of a leap, for centred sums up to the certificate's bound on either side: the same arm,
+    the same pair, no stop. Two dozen states of different ages.
+    """
+    bandit, delta = linear.soare(3, omega=0.03), 0.05
+    arms = np.asarray(bandit.arms)
+    ratios = linear.ratio_tables(arms).p if rule == "ratio" else None
+    settings = {"delta": delta, "rule": rule, "ratios": ratios}
+    leaping, plain = lingape(bandit.arms, **settings, leap=True), lingape(bandit.arms, **settings)
+    decide, observe = jax.jit(plain.decide), jax.jit(plain.observe)
+    leap_decide = jax.jit(leaping.decide)
+    advance = jax.jit(lambda seed, n: run(jax.random.key(seed), leaping, linear.gaussian(bandit), max_rounds=n).state)
+    leaps = []
+    for seed, rounds in enumerate(range(40, 640, 25)):
+        state = advance(seed, rounds)
+        decision = leap_decide(KEY, state)
+        arm, m = int(decision.action.arm), int(decision.action.times)
+        if decision.stop or m < 2:
+            continue
+        leaps.append(m)
+        i, j, _ = pair_and_stop(arms, state, delta)
+        n, estimate = int(state.counts[arm]), arms[arm] @ np.asarray(state.theta)
+        drift = abs(float(state.sums[arm]) / n - estimate) + np.sqrt((n + 1) * (np.log(n + 1) + 60)) / n
+        stray = (m - 1) * drift + 7.6 * np.sqrt(m)
+        leverage = float(state.leverage[arm])
+        for pulls in sorted({1, m // 4, m // 2, m - 1} - {0}):
+            for z in (-stray, -stray / 3, 0.0, stray / 3, stray):
+                # the sum that moves every x_k.theta_hat by x_k'A^-1 x_a times z
+                total = pulls * estimate + z * (1 + pulls * leverage)
+                inside = observe(state, linear.Pull(jnp.asarray(arm), jnp.asarray(pulls)), jnp.asarray(total))
+                now_i, now_j, stops = pair_and_stop(arms, inside, delta)
+                assert {now_i, now_j} == {i, j}
+                assert not stops
+                assert decide(KEY, inside).action.arm == arm
+    assert len(leaps) >= 3
+    assert max(leaps) > 20
+
+
+def test_the_certificate_is_monotone_in_the_length_of_the_leap():
+    """A shorter limit gives the same leap cut at the limit, for every limit."""
     bandit = linear.soare(3, omega=0.05)
-    arms = bandit.arms
-    leaping = lingape(arms, delta=0.05, leap=True)
-    plain = lingape(arms, delta=0.05)
-    end = run(jax.random.key(3), leaping, linear.gaussian(bandit), max_rounds=300)
-    decision = leaping.decide(KEY, end.state)
-    arm, m = int(decision.action.arm), int(decision.action.times)
-    assert m > 20
-    mean = float((arms @ bandit.theta)[arm])
-    # every path whose centred partial sums stay within 7.6 sqrt(m): random walks, and both constant extremes
-    rng = np.random.default_rng(0)
-    walks = np.cumsum(rng.normal(size=(400, m - 1)), axis=1) * rng.uniform(0.2, 8, (400, 1))
-    walks = np.clip(walks, -7.6 * np.sqrt(m), 7.6 * np.sqrt(m))
-    walks[0], walks[1] = 7.6 * np.sqrt(m), -7.6 * np.sqrt(m)
-    sums = walks + mean * np.arange(1, m)
-
-    @jax.jit
-    @jax.vmap
-    def inside(path):
-        def at(times, total):
-            return plain.decide(KEY, plain.observe(end.state, linear.Pull(jnp.asarray(arm), times), total))
-
-        decisions = jax.vmap(at)(jnp.arange(1, m), path)
-        return jnp.all(decisions.action.arm == arm), jnp.any(decisions.stop)
-
-    same_arm, stops = inside(jnp.asarray(sums))
-    assert same_arm.all()
-    assert not stops.any()
+    state = run(
+        jax.random.key(3), lingape(bandit.arms, delta=0.05, leap=True), linear.gaussian(bandit), max_rounds=300
+    ).state
+    longest = int(lingape(bandit.arms, delta=0.05, leap=True).decide(KEY, state).action.times)
+    assert longest > 20
+    for limit in (1, 2, 3, 7, 8, longest - 1, longest, longest + 1):
+        times = lingape(bandit.arms, delta=0.05, leap=True, leap_max=limit).decide(KEY, state).action.times
+        assert times == min(limit, longest)
 
 
 def test_leaps_leave_the_law_unchanged():
@@ -259,6 +290,21 @@ def test_rotation_changes_nothing(random_run):
     assert actions(arms=arms @ rotation, theta=theta @ rotation) == actions()
 
 
+def test_the_order_of_observations_does_not_matter():
+    algorithm = lingape(jnp.asarray(random_arms(7)), delta=0.1)
+    rng = np.random.default_rng(0)
+    seen = [(int(arm), float(reward)) for arm, reward in zip(rng.integers(0, 6, 40), rng.normal(size=40), strict=True)]
+
+    def after(observations):
+        state = algorithm.init(KEY)
+        for arm, reward in observations:
+            state = algorithm.observe(state, linear.Pull(jnp.asarray(arm), jnp.asarray(1)), jnp.asarray(reward))
+        return state
+
+    for a, b in zip(after(seen), after(seen[::-1]), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)
+
+
 def test_scaling_rewards_changes_nothing(random_run):
     _, theta, actions = random_run
     scaled = actions(theta=3 * theta, scale=3.0, noise_scale=3.0, norm_bound=3.6, epsilon=0.3)
@@ -303,6 +349,21 @@ def test_mean_stopping_time_on_canonical_arms():
     assert summary["stopped"] == 1000
     assert abs(summary["pulls_mean"][0] - 2783) < 4 * np.hypot(summary["pulls_se"][0], 30)
     assert (results.columns["answer"] == 0).all()
+
+
+def test_mean_stopping_time_on_soare_with_leaps():
+    """The mean over 400 runs is within 4 standard errors of 748k +- 4k."""
+    bandit = linear.soare(5)
+    results = jaxbandits.sweep(
+        lambda task, key: (lingape(bandit.arms, delta=0.05, leap=True), linear.gaussian(bandit)),
+        seeds=400,
+        key=jax.random.key(6),
+        max_rounds=10**6,
+        progress=False,
+    )
+    summary = results.summary()
+    assert summary["stopped"] == 400
+    assert abs(summary["pulls_mean"][0] - 748e3) < 4 * np.hypot(summary["pulls_se"][0], 4e3)
 
 
 def test_errors_are_counted_where_they_must_happen():
@@ -363,6 +424,8 @@ assert results.columns["pulls"].dtype == "int32"
 # Bad input
 
 ARMS = jnp.eye(3)
+ASYMMETRIC = np.full((3, 3, 3), 1 / 3)
+ASYMMETRIC[0, 1] = (1.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -385,6 +448,13 @@ ARMS = jnp.eye(3)
             {"rule": "ratio", "ratios": jnp.ones((3, 3, 3))},
             "ratios must sum to 1 over the last axis for every i != j",
         ),
+        ({"rule": "ratio", "ratios": -jnp.ones((3, 3, 3))}, "ratios must be at least 0"),
+        ({"rule": "ratio", "ratios": ASYMMETRIC}, r"ratios must be the same for \(i, j\) and \(j, i\)"),
+        ({"arms": jnp.ones(3)}, r"arms must have shape \(K, d\) with K >= 2 and d >= 1, got \(3,\)"),
+        ({"arms": jnp.ones((1, 3))}, r"arms must have shape \(K, d\) with K >= 2 and d >= 1, got \(1, 3\)"),
+        ({"arms": jnp.asarray([[1.0, jnp.nan], [0.0, 1.0]])}, "arms must be finite"),
+        ({"arms": jnp.zeros((2, 2))}, "arms must not be all zero"),
+        ({"arms": jnp.ones((2, 2))}, "arms must have no two equal rows"),
         ({"leap": True, "leap_margin": 5.0}, "leap_margin must be at least 7, got 5.0"),
         ({"leap": True, "leap_max": 0}, r"leap_max must lie in \[1, 2\^20\], got 0"),
         ({"leap": True, "leap_max": 2**21}, r"leap_max must lie in \[1, 2\^20\], got 2097152"),
@@ -399,3 +469,24 @@ def test_bad_settings_are_named(settings, message):
     settings = {"delta": 0.1, "arms": ARMS} | settings
     with pytest.raises(ValueError, match=message):
         lingape(settings.pop("arms"), **settings)
+
+
+@pytest.mark.parametrize("arms", [np.eye(3), jnp.eye(3)])
+def test_values_that_are_known_are_checked_under_a_trace_too(arms):
+    """A sweep traces its `build`: what is wrong there is named as it is anywhere else."""
+
+    delta = jnp.asarray(1.5)
+
+    def build(task, key):
+        return lingape(arms, delta=delta), linear.gaussian(linear.canonical(0.5, d=3))
+
+    with pytest.raises(ValueError, match=r"delta must lie in \(0, 1\), got 1.5"):
+        jaxbandits.sweep(build, seeds=2, key=KEY, max_rounds=10, progress=False)
+
+
+def test_numpy_arms_are_arms():
+    def build(task, key):
+        return lingape(np.eye(3), delta=0.1), linear.gaussian(linear.canonical(1.0, d=3))
+
+    results = jaxbandits.sweep(build, seeds=4, key=KEY, max_rounds=10_000, progress=False)
+    assert (results.columns["status"] == Status.STOPPED).all()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from reference.fixed_designs import xy_adaptive as transcription
 
-from jaxbandits.base import Status
+from jaxbandits.base import Environment, Status
 from jaxbandits.linear.problem import Allocation, canonical, gaussian, soare, sphere
 from jaxbandits.linear.xy_adaptive import xy_adaptive
 from jaxbandits.numerics.design import design
@@ -159,6 +159,7 @@ def test_a_phase_beyond_the_budget_is_not_begun(max_pulls, counts):
         ({"arms": jnp.eye(5)[:3]}, "arms must .*reduce_rank"),
         ({"delta": 1.0}, r"delta must lie in \(0, 1\), got 1.0"),
         ({"noise_scale": 0}, "noise_scale must be positive, got 0"),
+        ({"alpha": 0.0}, r"alpha must lie in \(0, 1\), got 0.0"),
         ({"alpha": 1.0}, r"alpha must lie in \(0, 1\), got 1.0"),
         ({"first_width": 0.0}, "first_width must be positive and finite, got 0.0"),
         ({"first_width": float("inf")}, "first_width must be positive and finite, got inf"),
@@ -171,3 +172,19 @@ def test_a_phase_beyond_the_budget_is_not_begun(max_pulls, counts):
 def test_bad_input(changes, message):
     with pytest.raises(ValueError, match=message):
         xy_adaptive(**({"arms": jnp.eye(5), "delta": 0.05} | changes))
+
+
+def test_one_broken_phase_is_not_forgotten():
+    """A NaN in the first phase ends the run, though the second would be sound by itself."""
+    bandit = canonical(0.5)
+    algorithm = xy_adaptive(bandit.arms, delta=0.05)
+    environment = gaussian(bandit, Allocation)
+
+    first_phase = algorithm.refresh(algorithm.init(jax.random.key(0))).counts.sum()
+
+    def respond(action, noise):
+        return jnp.where(action.counts.sum() <= first_phase, jnp.nan, environment.respond(action, noise))
+
+    broken = Environment(environment.noise, respond)
+    end = run(jax.random.key(0), algorithm, broken, max_rounds=50)
+    assert end.status == Status.NONFINITE

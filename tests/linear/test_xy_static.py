@@ -273,6 +273,7 @@ def test_delta_may_be_traced():
         ({"ridge": -0.1}, "ridge must be at least 0, got -0.1"),
         ({"union_power": 0}, "union_power must be 1 or 2, got 0"),
         ({"width": "exact"}, "width must be one of .*'exact'"),
+        ({"growth": -0.1}, r"growth must lie in \[0, 1\), got -0.1"),
         ({"growth": 1.0}, r"growth must lie in \[0, 1\), got 1.0"),
         ({"max_pulls": 4}, r"max_pulls must lie in \[5, \d+\], got 4"),
     ],
