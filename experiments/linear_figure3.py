@@ -58,7 +58,8 @@ def run(options: Namespace) -> Report:
         # The hardest instances first, so that no long run is left for the end.
         order = np.argsort(-bounds)
         bounds, norms = bounds[order], norms[order]
-        bandits = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[reduced[n] for n in order])
+        allocations = jnp.stack([linear.xy_allocation(reduced[n].arms).allocation for n in order])
+        bandits = stacked([reduced[n] for n in order])
         sweeps = {
             "LinGapE": runs.simulate(
                 f"figure 3, {source}, K = {K}: LinGapE",
@@ -77,7 +78,7 @@ def run(options: Namespace) -> Report:
                     linear.xy_static(task[0].arms, task[1], delta=runs.DELTA, noise_scale=NOISE, ridge=0.01),
                     linear.signs(task[0], linear.Allocation),
                 ),
-                (bandits, jax.jit(jax.vmap(lambda arms: linear.xy_allocation(arms).allocation))(bandits.arms)),
+                (bandits, allocations),
                 options=options,
                 seeds=seeds,
                 max_rounds=100_000,
@@ -126,6 +127,16 @@ def run(options: Namespace) -> Report:
             "T* kl is that of Gaussian noise with the variance 1, which a +-1 reward approaches at x.theta = 0.",
         ),
     )
+
+
+def stacked(bandits: list[linear.LinearBandit]) -> linear.LinearBandit:
+    """The instances as one table of tasks; ranks differ, and a coordinate that is always zero changes nothing."""
+    rank = max(bandit.theta.size for bandit in bandits)
+
+    def widened(x: jax.Array) -> jax.Array:
+        return x if x.ndim == 0 else jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, rank - x.shape[-1])])
+
+    return jax.tree.map(lambda *leaves: jnp.stack([widened(x) for x in leaves]), *bandits)
 
 
 def across_instances(quantity: str, summary: dict[str, np.ndarray], bounds: np.ndarray) -> Line:

@@ -14,9 +14,12 @@ from experiments import _linear as runs
 from experiments.report import Claim, Line, Report, curve, joined, line
 from jaxbandits import linear
 
+LARGEST_PLAYED = 16  # beyond it, in 26 dimensions and more, the bounds alone are computed
+
 
 def run(options: Namespace) -> Report:
     sizes = (1, 4, 16) if options.quick else (1, 2, 4, 8, 16, 24)
+    played = [n for n in sizes if n <= LARGEST_PLAYED]
     seeds = options.seeds or (8 if options.quick else 40)
     pulls, parts, hardness, bracketed = [], {}, [], True
     for n in sizes:
@@ -27,6 +30,8 @@ def run(options: Namespace) -> Report:
         total = float(linear.hardness_oracle_sum(bandit.arms, bandit.theta, ratios=ratios))
         hardness.append((H0, total))
         bracketed &= 1 - 1e-9 <= H0 / (9 * oracle) <= 4 * bandit.arms.shape[0]
+        if n not in played:
+            continue
         sweep = runs.lingape_runs(
             f"theorem 3, n = {n}",
             bandit,
@@ -40,7 +45,8 @@ def run(options: Namespace) -> Report:
         parts[label] = sweep.columns | {"n": np.full(len(sweep.columns["row"]), n)}
 
     H0, total = np.array(hardness).T
-    per_total = np.array([line.ours for line in pulls]) / total
+    per_total = np.array([line.ours for line in pulls]) / total[: len(played)]
+    growth = (H0 / total)[len(played) - 1] / (H0 / total)[0]
     lines = [Line(f"H_0 / H', n = {n}", value) for n, value in zip(sizes, H0 / total, strict=True)]
     claims = [
         Claim(
@@ -51,9 +57,9 @@ def run(options: Namespace) -> Report:
         Claim("9 H_oracle <= H_0 <= 36 K H_oracle", "all sizes", bool(bracketed)),
         Claim(
             "LinGapE itself pays: its pulls over H' grow as H_0 / H' does",
-            f"{per_total[-1] / per_total[0]:.2f} times from n = {sizes[0]} to {sizes[-1]}, "
-            f"H_0 / H' {H0[-1] / total[-1] / (H0[0] / total[0]):.2f} times",
-            bool(per_total[-1] / per_total[0] > 0.5 * (H0[-1] / total[-1]) / (H0[0] / total[0])),
+            f"{per_total[-1] / per_total[0]:.2f} times from n = {played[0]} to {played[-1]}, "
+            f"H_0 / H' {growth:.2f} times",
+            bool(per_total[-1] / per_total[0] > 0.5 * growth),
         ),
     ]
 
@@ -61,8 +67,8 @@ def run(options: Namespace) -> Report:
         axes = figure.subplots()
         axes.plot(sizes, H0 / total, "k-", marker="*", label="H_0 / H'")
         axes.axhline(72, color="k", lw=0.8, ls=":", label="72, the printed limit")
-        curve(axes, sizes, pulls, "LinGapE pulls / H'", 0, scale=1 / total)
-        curve(axes, sizes, pulls, "LinGapE pulls / (T* kl)", 1, scale=1 / np.array([line.bound for line in pulls]))
+        curve(axes, played, pulls, "LinGapE pulls / H'", 0, scale=1 / total[: len(played)])
+        curve(axes, played, pulls, "LinGapE pulls / (T* kl)", 1, scale=1 / np.array([line.bound for line in pulls]))
         axes.set(xscale="log", yscale="log", xlabel="n", title="Theorem 3's counterexample", xticks=sizes)
         axes.set_xticklabels(map(str, sizes))
         axes.minorticks_off()

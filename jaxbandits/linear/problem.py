@@ -125,7 +125,7 @@ def signs(bandit: LinearBandit, action: Action = Pull, *, blocks: bool = False) 
     dtype = means.dtype
     require(action in (Pull, Allocation), "action", "be Pull or Allocation", action)
     if is_concrete(bandit):
-        largest = np.abs(np.asarray(bandit.arms) @ np.asarray(bandit.theta)).max()
+        largest = float(np.abs(np.asarray(bandit.arms) @ np.asarray(bandit.theta)).max())
         require(largest <= 1, "theta", "give abs(x.theta) <= 1 for every arm x", largest)
 
     if action is Pull and not blocks:

@@ -137,7 +137,7 @@ def test_a_block_equals_single_observations():
 def test_equals_the_transcription_arm_by_arm(rule, seed):
     arms, theta = random_arms(seed), np.array([1.0, 0.3, -0.2])
     ratios = np.asarray(linear.ratio_tables(arms).p) if rule == "ratio" else None
-    tape = np.random.default_rng(seed).normal(size=(6, 3000)) * 0.5 + (arms @ theta)[:, None]
+    tape = np.random.default_rng(seed).normal(size=(6, 6000)) * 0.5 + (arms @ theta)[:, None]
     seen = np.zeros(6, int)
 
     def reward(arm, _):
@@ -145,12 +145,12 @@ def test_equals_the_transcription_arm_by_arm(rule, seed):
         return tape[arm, seen[arm] - 1]
 
     settings = {"delta": 0.1, "epsilon": 0.05, "ridge": 0.7, "noise_scale": 0.5, "norm_bound": 1.2}
-    pulled, answer, _ = transcription(arms, reward, ratios=ratios, max_rounds=1500, **settings)
+    pulled, answer, _ = transcription(arms, reward, ratios=ratios, max_rounds=5000, **settings)
     assert answer is not None
     algorithm = lingape(
         jnp.asarray(arms), rule=rule, ratios=None if ratios is None else jnp.asarray(ratios), **settings
     )
-    _, decisions = drive(algorithm, tape, 1600)
+    _, decisions = drive(algorithm, tape, 5100)
     assert decisions[-1].stop
     assert [int(decision.action.arm) for decision in decisions[:-1]] == pulled
     assert decisions[-1].answer == answer
