@@ -92,8 +92,8 @@ def lingape(
     centred reward sum strays beyond M noise_scale sqrt(m), no state inside it would stop, change the pair (i, j) or
     pull another arm; so it gives the law of single rounds but for a probability below 1e-12 a leap (M = 7.6).
 
-    **float32** is good for mean stopping times on soare(5) to within 3 %, if refreshed at least every 1024 rounds: the
-    `chunk` of `run` and `sweep`, 256 by default. Without refresh it never stops there.
+    **float32** gives mean stopping times on soare(5) that are 3 % low (512 runs), if refreshed at least every 1024
+    rounds: the `chunk` of `run` and `sweep`, 256 by default. Without refresh it never stops there.
 
     Source: Xu, Honda, Sugiyama (2018), Algorithms 1 and 2, arXiv 1710.05552.
     """
