@@ -148,10 +148,14 @@ def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def curve(axes: Any, x: Sequence[float], lines: Sequence[Line], label: str, style: int, *, scale: Any = 1.0) -> None:
-    """Draws one algorithm's means with bars of two standard errors, times `scale` for every x."""
+    """Draws one algorithm's means with bars of two standard errors, times `scale` for every x.
+
+    A bar ends at a tenth of its mean, so that it has an end on a log axis.
+    """
     y = np.array([line.ours for line in lines]) * scale
     se = np.array([line.se for line in lines]) * scale
-    axes.errorbar(x, y, yerr=2 * np.nan_to_num(se), label=label, mfc="w", **STYLES[style])
+    bars = 2 * np.nan_to_num(se)
+    axes.errorbar(x, y, yerr=[np.minimum(bars, 0.9 * y), bars], label=label, mfc="w", **STYLES[style])
 
 
 def number(value: float) -> str:
