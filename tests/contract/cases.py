@@ -76,12 +76,13 @@ CASES = {
     "xy-static": Case(
         _linear(_static(linear.xy_static), linear.Allocation),
         FIXED | {"allocation": (0.6, 0.3, 0.1), "ridge": 200.0, "growth": 0.2, "max_pulls": 40},
-        dtypes=("float64",),
         max_rounds=2000,
     ),
     "xy-static-exact": Case(
         _linear(_static(linear.xy_static_exact), linear.Bridge),
-        FIXED | {"allocation": (0.6, 0.3, 0.1), "ridge": 5.0, "max_pulls": 40},
+        FIXED
+        | {"allocation": (0.6, 0.3, 0.1), "ridge": 5.0, "max_pulls": 40}
+        | {"growth": 0.2, "margin": 20.0, "bridge_noise_scale": 3.0},
         dtypes=("float64",),
         max_rounds=5000,
     ),
