@@ -25,6 +25,7 @@ def simulate(
     seeds: int,
     max_rounds: int,
     metrics: Callable | None = None,
+    lanes: int | None = None,
     chunk: int | None = None,
 ) -> jaxbandits.Results:
     """A sweep under a heading. The root key is made from the name, so that no two sweeps share their noise."""
@@ -36,7 +37,7 @@ def simulate(
         key=jax.random.key(zlib.crc32(name.encode())),
         max_rounds=max_rounds,
         metrics=metrics,
-        lanes=options.lanes,
+        lanes=options.lanes or lanes,
         chunk=chunk,
     )
 
