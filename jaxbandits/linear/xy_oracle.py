@@ -43,7 +43,7 @@ def xy_oracle(
     width of every x_best - x_i is at most the gap.
 
     Args:
-        arms: float64 (K, d), spanning R^d. In float32 a share of 3e-5, which `soare` needs, is lost.
+        arms: float64 (K, d), spanning R^d. In float32 tracked counts are exact to about 10^5 pulls only.
         theta: float64 (d,), the truth.
         delta: in (0, 1), admitted probability of error.
         noise_scale: sub-Gaussian constant of the noise, positive.
