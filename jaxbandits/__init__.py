@@ -3,7 +3,7 @@
 from jaxbandits import linear
 from jaxbandits.base import Algorithm, Decision, Environment, Outcome, Status
 from jaxbandits.run import run
-from jaxbandits.sweep import Results, sweep, task_key
+from jaxbandits.sweep import Results, compare, load, process_pool, sweep, task_key
 
 __all__ = [
     "Algorithm",
@@ -12,7 +12,10 @@ __all__ = [
     "Outcome",
     "Results",
     "Status",
+    "compare",
     "linear",
+    "load",
+    "process_pool",
     "run",
     "sweep",
     "task_key",

@@ -1,235 +1,235 @@
 """Lanes that are refilled as they finish.
 
 A batch of lanes advances by a chunk of rounds in one call of a compiled function. The host then takes out the lanes
-that have finished and gives them new tasks, so that no lane waits for the slowest one. Several batches advance side by
-side, each driven by a thread of its own: on a CPU they occupy the cores (XLA runs small elementwise kernels on one), on
-an accelerator one batch computes while the host looks after the other.
+that have finished and gives them new tasks, so that no lane waits for the slowest one. A batch is spread over the
+devices of a mesh, which never talk to each other. Several batches advance side by side, each driven by a thread of its
+own: on a CPU they occupy the cores (XLA runs small elementwise kernels on one), on an accelerator one batch computes
+while the host looks after the other.
 """
 
-import functools
+import contextlib
+import hashlib
+import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from jaxbandits.base import Algorithm, Array, Environment, Key, Outcome, PyTree, Status
+from jaxbandits.base import Array, Key, PyTree, Status
 from jaxbandits.run import DEFAULT_CHUNK, advance, streams
-from jaxbandits.sweep.progress import progress_bar
-from jaxbandits.sweep.results import Results, Stats
+from jaxbandits.sweep.job import Job, current_settings, task_key, under
+from jaxbandits.sweep.results import Stats
 
-AXIS = "lanes"
+LANES, DEVICES = "lanes", "devices"  # axis names: of the vmap within a device, of the mesh
 CPU_LANES = 256  # enough to fill the vector units; more only lengthens the tail of a small sweep
 ACCELERATOR_LANES = 16384
 NOISE_BYTES = 2**28  # most memory for the noise of one chunk of one batch
 
-Build = Callable[[Any, Key], tuple[Algorithm, Environment]]
-Metrics = Callable[[Any, Outcome], Mapping[str, Array]]
-
-
-def task_key(key: Key, row: Array | int, seed: Array | int) -> Key:
-    """The key of one task: `run(task_key(key, row, seed), ...)` is what the sweep ran as (row, seed)."""
-    return jax.random.fold_in(jax.random.fold_in(key, row), seed)
+log = logging.getLogger(__name__)
 
 
 class Batch(NamedTuple):
     """What one batch of lanes carries from chunk to chunk."""
 
-    state: PyTree  # leaves (lanes, ...)    on the device
+    state: PyTree  # leaves (lanes, ...)    on the devices
     rounds: Array  # int32 (lanes,)
 
 
-def sweep(
-    build: Build,
-    tasks: PyTree = None,
-    *,
-    seeds: int,
-    key: Key,
-    max_rounds: int,
-    metrics: Metrics | None = None,
-    lanes: int | None = None,
-    chunk: int | None = None,
-    progress: bool = True,
-) -> Results:
-    """Runs `seeds` independent repetitions of every row of a table of tasks.
+class Program(NamedTuple):
+    """A compiled call that advances one batch by a chunk."""
 
-    Args:
-        build: (task, key) -> (algorithm, environment) for one row of `tasks`. It is traced under `vmap`, so one
-            compilation serves the whole table. `key` is the run's own, for instances that are drawn at random.
-        tasks: pytree of arrays whose leading axis counts the rows (instances, parameters); None for a single row.
-        seeds: repetitions of every row. More seeds leave the earlier ones as they were.
-        key: root key. Task (row, seed) has the stream of `task_key(key, row, seed)`, whatever the lanes.
-        max_rounds: budget of rounds; a run that reaches it ends as `Status.MAX_ROUNDS`.
-        metrics: (task, outcome) -> dict of arrays, evaluated on the device for every finished run.
-        lanes: width of one batch of lanes; by default 256 on a CPU and 16384 on an accelerator, or fewer if there are
-            fewer tasks. As many batches advance side by side as the CPU has cores (an accelerator: two).
-        chunk: rounds between two visits of the host, which are also the rounds between two refreshes of an algorithm's
-            cache; 256 by default, or fewer if their noise would not fit into 256 MB.
-        progress: show a bar with finished runs, pulls a second and the time left.
+    call: Callable[..., tuple[Batch, dict[str, Array]]]  # (row, seed, fresh, budget, batch) -> (batch, report)
+    empty: Callable[[], Batch]  # a batch whose lanes have no task
+    lanes: int  # of one device
+    devices: int
+    batches: int  # to be advanced side by side
+    chunk: int
+    seconds: float  # that compiling took
+    bytes: int  # device memory of all batches on one device
 
-    Returns:
-        Results with `columns`: row, seed, status, pulls, rounds, answer (a structured answer: answer.FIELD), and the
-        metrics, ordered by row and seed. Equal arguments, lanes, chunk and device kind give equal bits.
+    @property
+    def width(self) -> int:
+        """Lanes of one batch on all devices."""
+        return self.lanes * self.devices
 
-    Raises:
-        ValueError: an argument does not fit; it is named.
-    """
-    rows = _count_rows(tasks)
-    for name, value in (("seeds", seeds), ("max_rounds", max_rounds), ("lanes", lanes), ("chunk", chunk)):
-        if value is not None and not 1 <= value < 2**31:
-            raise ValueError(f"{name} must lie in [1, 2^31), got {value}")
-    if rows * seeds == 0:
-        raise ValueError(f"tasks must have at least one row, got {rows}")
-    tasks = jax.tree.map(jnp.asarray, tasks)
-    total = rows * seeds
 
-    def one_state_and_noise() -> tuple[PyTree, PyTree]:
-        algorithm, environment = build(jax.tree.map(lambda x: x[0], tasks), key)
-        return algorithm.init(key), environment.noise(key)
+def cores() -> int:
+    """Cores that this process may use. `NPROC`, which XLA heeds too, gives a worker its share of a machine."""
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    asked = os.environ.get("NPROC", "")
+    return min(available, int(asked)) if asked.isdecimal() and int(asked) > 0 else available
 
-    state_shape, noise_shape = jax.eval_shape(one_state_and_noise)
 
-    on_cpu = jax.default_backend() == "cpu"
-    batches = side_by_side()
-    if lanes is None:
-        # An even share, rounded up to a multiple of 8: whole vector registers, and few distinct shapes to compile.
-        lanes = min(CPU_LANES if on_cpu else ACCELERATOR_LANES, -(-total // (8 * batches)) * 8)
-    batches = min(batches, -(-total // lanes))
-    if chunk is None:
-        chunk = max(1, min(DEFAULT_CHUNK, NOISE_BYTES // (lanes * _size(noise_shape))))
+def side_by_side(mesh: Mesh) -> int:
+    """Batches that advance at the same time: what makes one device a core busy on a CPU, two on an accelerator."""
+    return max(1, cores() // mesh.size) if _on_cpu(mesh) else 2
 
-    def one_lane(
-        tasks: PyTree, key: Key, row: Array, seed: Array, fresh: Array, budget: Array, batch: Batch
-    ) -> tuple[Batch, dict[str, Array]]:
-        task = jax.tree.map(lambda x: x[row], tasks)
-        keys = streams(task_key(key, row, seed))
-        # Built inside vmap but outside the loop over the chunk: what a factory precomputes is done once a chunk.
-        algorithm, environment = build(task, keys.build)
-        state = jax.tree.map(lambda new, old: jnp.where(fresh, new, old), algorithm.init(keys.init), batch.state)
-        rounds = jnp.where(fresh, 0, batch.rounds)
-        outcome = advance(
-            algorithm,
-            environment,
-            keys,
-            state,
-            rounds,
-            max_rounds=budget,
-            chunk=chunk,
-            axis_name=AXIS,
-        )
-        report = {"status": outcome.status, "pulls": outcome.pulls, "rounds": outcome.rounds}
-        report |= _answer_columns(outcome.answer)
-        for name, value in (metrics(task, outcome) if metrics is not None else {}).items():
-            if name in report or name in ("row", "seed"):
-                raise ValueError(f"metrics must not return the name of a column that every sweep has, got {name!r}")
-            report[name] = value
-        return Batch(outcome.state, outcome.rounds), report
 
+def default_lanes(mesh: Mesh, tasks: int) -> int:
+    """Lanes of one batch on one device, where the caller does not say."""
+    # An even share, rounded up to a multiple of 8: whole vector registers, and few distinct shapes to compile.
+    share = -(-tasks // (8 * side_by_side(mesh) * mesh.size)) * 8
+    return min(CPU_LANES if _on_cpu(mesh) else ACCELERATOR_LANES, share)
+
+
+def default_chunk(job: Job, lanes: int) -> int:
+    """Rounds between two visits of the host, where the caller does not say."""
+    _, noise = _shapes(job)
+    return max(1, min(DEFAULT_CHUNK, NOISE_BYTES // max(1, lanes * _bytes(noise))))
+
+
+def fingerprint(job: Job, chunk: int) -> tuple[str, dict[str, str]]:
+    """What tells one program from another: a hash of all its operations and constants; its columns and their types."""
+    one = jax.ShapeDtypeStruct((1,), np.int32)
+    flag = jax.ShapeDtypeStruct((1,), bool)
+    batch = jax.eval_shape(lambda: _empty_batch(_shapes(job)[0], 1))
+    lowered = jax.jit(_advance_lanes(job, chunk)).lower(job.tasks, job.key, one, one, flag, one, batch)
+    report = lowered.out_info[1]
+    columns = {name: f"{leaf.dtype}{list(leaf.shape[1:]) or ''}" for name, leaf in report.items()}
+    return hashlib.sha256(lowered.as_text().encode()).hexdigest(), columns
+
+
+def compile_lanes(job: Job, mesh: Mesh, *, tasks: int, lanes: int, chunk: int) -> Program:
+    """Compiles the advance of one batch of `lanes` lanes a device, for as many batches as `tasks` tasks can fill."""
     started = time.perf_counter()
-    empty = [_empty_batch(state_shape, lanes) for _ in range(batches)]
-    integers = np.zeros(lanes, np.int32)
-    compiled = (
-        jax.jit(jax.vmap(one_lane, in_axes=(None, None, 0, 0, 0, 0, 0), axis_name=AXIS), donate_argnums=6)
-        .lower(tasks, key, integers, integers, np.zeros(lanes, bool), integers, empty[0])
-        .compile()
-    )
-    compile_seconds = time.perf_counter() - started
-    if on_cpu and "lapack" in (compiled.as_text() or ""):
-        # jaxlib's batched LAPACK calls wait inside the pool of threads that is to do their work: two batches at a time
-        # would lock up. The library's own algorithms make no such call (see numerics.linalg).
-        empty = empty[:1]
-
-    started = time.perf_counter()
-    queue = _Queue(total)
-    with progress_bar(total, show=progress) as show:
-
-        def finished(count: int) -> None:
-            with queue.lock:
-                show(count, queue.pulls / (time.perf_counter() - started))
-
-        def drive(batch: Batch) -> None:
-            call = functools.partial(compiled, tasks, key)
-            _drive(call, batch, queue, finished, lanes=lanes, seeds=seeds, max_rounds=max_rounds)
-
-        with ThreadPoolExecutor(len(empty)) as threads:
-            futures = [threads.submit(drive, batch) for batch in empty]
-            try:
-                for future in as_completed(futures):
-                    future.result()
-            finally:
-                queue.close()
-
-    stats = Stats(
-        seconds=time.perf_counter() - started,
-        compile_seconds=compile_seconds,
-        pulls=queue.pulls,
-        rounds=queue.rounds,
-        occupancy=queue.rounds / (queue.calls * lanes * chunk),
+    with _advice(job, lanes, chunk):
+        compiled, call, empty = _compile(job, mesh, lanes, chunk)
+        if _on_cpu(mesh) and "lapack" in (compiled.as_text() or ""):
+            # jaxlib's batched LAPACK calls wait inside the pool of threads that is to do their work: two at a time
+            # would lock up. The library's own algorithms make no such call (see numerics.linalg).
+            log.warning("the algorithm calls LAPACK: its lanes advance in one batch on one device")
+            if mesh.size > 1:
+                mesh = Mesh(mesh.devices.ravel()[:1], (DEVICES,))
+                compiled, call, empty = _compile(job, mesh, lanes, chunk)
+            batches = 1
+        else:
+            batches = min(side_by_side(mesh), -(-tasks // (lanes * mesh.size)))
+    memory = compiled.memory_analysis()
+    # What is donated counts once.
+    needed = memory.argument_size_in_bytes + memory.output_size_in_bytes - memory.alias_size_in_bytes
+    needed = batches * (needed + memory.temp_size_in_bytes)
+    there = _memory(mesh)
+    if there is not None and needed > there:
+        # A CPU would not refuse: the system would kill the process once the memory is touched.
+        raise MemoryError(_too_little(job, lanes, chunk, f"{needed / 1e6:.3g} of {there / 1e6:.3g} MB"))
+    program = Program(
+        call=call,
+        empty=empty,
         lanes=lanes,
-        batches=len(empty),
+        devices=mesh.size,
+        batches=batches,
         chunk=chunk,
-        bytes=len(empty) * _bytes(compiled),
+        seconds=time.perf_counter() - started,
+        bytes=needed,
     )
-    return Results(queue.columns(), stats)
+    log.info(
+        "compiled in %.1f s: %d x %d lanes on each of %d devices, chunks of %d rounds, %.1f MB a device",
+        program.seconds,
+        batches,
+        lanes,
+        mesh.size,
+        chunk,
+        program.bytes / 1e6,
+    )
+    return program
 
 
-def side_by_side() -> int:
-    """Batches that advance at the same time: one a core of this process on a CPU, two on an accelerator."""
-    if jax.default_backend() != "cpu":
-        return 2
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+class Queue:
+    """The tasks that are left and the runs that are finished: the one thing that the threads share."""
 
-
-class _Queue:
-    """The tasks that are left and the rows that are finished: the one thing that the threads share."""
-
-    def __init__(self, total: int):
-        self.total, self.next, self.pulls, self.rounds, self.calls = total, 0, 0, 0, 0
+    def __init__(self, todo: np.ndarray):
+        self.todo, self.next = todo, 0
         self.closed = False
-        self.parts: list[dict[str, np.ndarray]] = []
+        self.parts: list[dict[str, np.ndarray]] = []  # finished, and not taken out yet
+        self.finished = self.censored = self.pulls = self.rounds = self.room = 0
+        self.started = time.perf_counter()
         self.lock = threading.Lock()
 
     def take(self, count: int) -> np.ndarray:
         """The next task ids, at most `count`."""
         with self.lock:
-            first, self.next = self.next, min(self.next + count, self.total)
-            return np.arange(first, self.next)
+            ids = self.todo[self.next : self.next + count]
+            self.next += len(ids)
+            return ids
+
+    @property
+    def waiting(self) -> int:
+        """Finished runs that have not been taken out."""
+        return sum(len(part["row"]) for part in self.parts)
+
+    def put(self, part: dict[str, np.ndarray], *, pulls: int, rounds: int, room: int) -> None:
+        """Finished runs, and what a chunk has done: `room` is the rounds that its lanes could have carried out."""
+        with self.lock:
+            if len(part["row"]) or not self.parts:  # a chunk in which nothing finished leaves no trace
+                self.parts.append(part)
+            self.finished += len(part["row"])
+            self.censored += int(np.sum(part["status"] == Status.MAX_ROUNDS))
+            self.pulls, self.rounds, self.room = self.pulls + pulls, self.rounds + rounds, self.room + room
+
+    def pop(self) -> dict[str, np.ndarray] | None:
+        """The columns of the runs that have finished since the last call; None before the first chunk."""
+        with self.lock:
+            parts, self.parts = self.parts, []
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else None
 
     def close(self) -> None:
         """Every thread ends after the chunk it is in: one of them has failed, or a person has had enough."""
         self.closed = True
 
-    def put(self, part: dict[str, np.ndarray], *, pulls: int, rounds: int) -> None:
+    def stats(self, program: Program) -> Stats:
+        """How it went so far."""
         with self.lock:
-            if len(part["row"]) or not self.parts:  # a chunk in which nothing finished leaves no trace
-                self.parts.append(part)
-            self.pulls, self.rounds, self.calls = self.pulls + pulls, self.rounds + rounds, self.calls + 1
+            return Stats(
+                seconds=time.perf_counter() - self.started,
+                compile_seconds=program.seconds,
+                pulls=self.pulls,
+                rounds=self.rounds,
+                occupancy=self.rounds / self.room if self.room else 0.0,
+                lanes=program.lanes,
+                devices=program.devices,
+                batches=program.batches,
+                chunk=program.chunk,
+                bytes=program.bytes,
+            )
 
-    def columns(self) -> dict[str, np.ndarray]:
-        columns = {name: np.concatenate([part[name] for part in self.parts]) for name in self.parts[0]}
-        order = np.lexsort((columns["seed"], columns["row"]))
-        return {name: values[order] for name, values in columns.items()}
+
+def drive_all(program: Program, job: Job, queue: Queue, visit: Callable[[int], None]) -> None:
+    """Advances all batches until the queue is empty or closed.
+
+    Args:
+        program: the compiled call.
+        job: what is run.
+        queue: where the tasks come from and the finished runs go.
+        visit: called after every chunk of every batch, by the batch's thread, with the number of runs that finished.
+    """
+    settings = current_settings()
+
+    def drive() -> None:
+        with under(settings), _advice(job, program.lanes, program.chunk):
+            _drive(program, job, queue, visit)
+
+    with ThreadPoolExecutor(program.batches, thread_name_prefix="jaxbandits") as threads:
+        futures = [threads.submit(drive) for _ in range(program.batches)]
+        try:
+            for future in as_completed(futures):
+                future.result()
+        finally:
+            queue.close()
 
 
-def _drive(
-    call: Callable,
-    batch: Batch,
-    queue: _Queue,
-    finished: Callable[[int], None],
-    *,
-    lanes: int,
-    seeds: int,
-    max_rounds: int,
-) -> None:
+def _drive(program: Program, job: Job, queue: Queue, visit: Callable[[int], None]) -> None:
     """Advances one batch of lanes until there is no task left for it."""
-    tasks = np.full(lanes, -1)  # id of the task in each lane; -1: none
-    pulls = np.zeros(lanes, np.int64)
-    rounds = np.zeros(lanes, np.int64)
+    batch, width = program.empty(), program.width
+    tasks = np.full(width, -1)  # id of the task in each lane; -1: none
+    pulls = np.zeros(width, np.int64)
+    rounds = np.zeros(width, np.int64)
     while not queue.closed:
         fresh = tasks < 0
         new = queue.take(int(fresh.sum()))
@@ -239,9 +239,10 @@ def _drive(
         busy = tasks >= 0
         if not busy.any():
             return
-        row, seed = np.divmod(np.maximum(tasks, 0), seeds)
-        budget = np.where(busy, max_rounds, 0)  # a lane without a task idles: it has no rounds to spend
-        batch, report = call(row.astype(np.int32), seed.astype(np.int32), fresh, budget.astype(np.int32), batch)
+        # Seed by seed: rows of different cost are mixed at any time, and a sweep that is cut short has all of them.
+        seed, row = np.divmod(np.maximum(tasks, 0), job.rows)
+        budget = np.where(busy, job.max_rounds, 0)  # a lane without a task idles: it has no rounds to spend
+        batch, report = program.call(row.astype(np.int32), seed.astype(np.int32), fresh, budget.astype(np.int32), batch)
         report = jax.device_get(report)
         done = busy & (report["status"] != Status.RUNNING)
         part = {"row": row[done], "seed": seed[done]} | {name: x[done] for name, x in report.items()}
@@ -249,41 +250,74 @@ def _drive(
             part,
             pulls=int((report["pulls"] - pulls)[busy].sum()),
             rounds=int((report["rounds"] - rounds)[busy].sum()),
+            room=width * program.chunk,
         )
         pulls, rounds = report["pulls"].astype(np.int64), report["rounds"].astype(np.int64)
         tasks[done] = -1
-        finished(int(done.sum()))
+        visit(int(done.sum()))
 
 
-def _count_rows(tasks: PyTree) -> int:
-    leaves = jax.tree.leaves(tasks)
-    sizes = {np.shape(leaf)[:1] for leaf in leaves}
-    if () in sizes or len(sizes) > 1:
-        shapes = [np.shape(leaf) for leaf in leaves]
-        raise ValueError(f"tasks must be arrays with one common leading axis, got shapes {shapes}")
-    return next(iter(sizes))[0] if sizes else 1
+def _advance_lanes(job: Job, chunk: int) -> Callable:
+    """(tasks, key, row, seed, fresh, budget, batch) -> (batch, report), over the lanes of one device."""
+
+    def one_lane(
+        tasks: PyTree, key: Key, row: Array, seed: Array, fresh: Array, budget: Array, batch: Batch
+    ) -> tuple[Batch, dict[str, Array]]:
+        task = jax.tree.map(lambda x: x[row], tasks)
+        keys = streams(task_key(key, row, seed))
+        # Built inside vmap but outside the loop over the chunk: what a factory precomputes is done once a chunk.
+        algorithm, environment = job.build(task, keys.build)
+        state = jax.tree.map(lambda new, old: jnp.where(fresh, new, old), algorithm.init(keys.init), batch.state)
+        rounds = jnp.where(fresh, 0, batch.rounds)
+        outcome = advance(algorithm, environment, keys, state, rounds, max_rounds=budget, chunk=chunk, axis_name=LANES)
+        report = {"status": outcome.status, "pulls": outcome.pulls, "rounds": outcome.rounds}
+        report |= _answer_columns(outcome.answer)
+        for name, value in (job.metrics(task, outcome) if job.metrics is not None else {}).items():
+            if name in report or name in ("row", "seed"):
+                raise ValueError(f"metrics must not return the name of a column that every sweep has, got {name!r}")
+            report[name] = value
+        return Batch(outcome.state, outcome.rounds), report
+
+    return jax.vmap(one_lane, in_axes=(None, None, 0, 0, 0, 0, 0), axis_name=LANES)
 
 
-def _size(shapes: PyTree) -> int:
-    """Bytes of a pytree of shapes, at least 1."""
-    return max(1, sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes)))
-
-
-def _bytes(compiled: Any) -> int:
-    """Device memory of one batch; what is donated counts once."""
-    memory = compiled.memory_analysis()
-    return (
-        memory.argument_size_in_bytes
-        + memory.output_size_in_bytes
-        + memory.temp_size_in_bytes
-        - memory.alias_size_in_bytes
+def _compile(job: Job, mesh: Mesh, lanes: int, chunk: int) -> tuple[Any, Callable, Callable[[], Batch]]:
+    mesh = Mesh(mesh.devices.ravel(), (DEVICES,))
+    over_lanes, everywhere = NamedSharding(mesh, PartitionSpec(DEVICES)), NamedSharding(mesh, PartitionSpec())
+    sharded = jax.shard_map(
+        _advance_lanes(job, chunk),
+        mesh=mesh,
+        in_specs=(everywhere.spec, everywhere.spec, *[over_lanes.spec] * 5),
+        out_specs=over_lanes.spec,
+        check_vma=False,
     )
+    tasks, key = jax.device_put((job.tasks, job.key), everywhere)
+    width, state = lanes * mesh.size, _shapes(job)[0]
+    integers = jax.ShapeDtypeStruct((width,), np.int32, sharding=over_lanes)
+    flags = jax.ShapeDtypeStruct((width,), bool, sharding=over_lanes)
+    batch = jax.tree.map(
+        lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=over_lanes),
+        jax.eval_shape(lambda: _empty_batch(state, width)),
+    )
+    lowered = jax.jit(sharded, donate_argnums=6).lower(tasks, key, integers, integers, flags, integers, batch)
+    compiled = lowered.compile()
+    return compiled, lambda *lane: compiled(tasks, key, *lane), lambda: _empty_batch(state, width, over_lanes)
 
 
-def _empty_batch(shapes: PyTree, lanes: int) -> Batch:
+def _shapes(job: Job) -> tuple[PyTree, PyTree]:
+    """Shapes of one lane's state, and of the noise of one of its rounds."""
+
+    def one() -> tuple[PyTree, PyTree]:
+        algorithm, environment = job.build(jax.tree.map(lambda x: x[0], job.tasks), job.key)
+        return algorithm.init(job.key), environment.noise(job.key)
+
+    return jax.eval_shape(one)
+
+
+def _empty_batch(shapes: PyTree, width: int, sharding: NamedSharding | None = None) -> Batch:
     return Batch(
-        state=jax.tree.map(lambda leaf: jnp.zeros((lanes, *leaf.shape), leaf.dtype), shapes),
-        rounds=jnp.zeros(lanes, jnp.int32),
+        state=jax.tree.map(lambda leaf: jnp.zeros((width, *leaf.shape), leaf.dtype, device=sharding), shapes),
+        rounds=jnp.zeros(width, jnp.int32, device=sharding),
     )
 
 
@@ -292,3 +326,39 @@ def _answer_columns(answer: PyTree) -> dict[str, Array]:
     leaves, _ = jax.tree.flatten_with_path(answer)
     names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in leaves]
     return {f"answer.{name}" if name else "answer": leaf for name, (_, leaf) in zip(names, leaves, strict=True)}
+
+
+def _on_cpu(mesh: Mesh) -> bool:
+    return mesh.devices.flat[0].platform == "cpu"
+
+
+def _bytes(shapes: PyTree) -> int:
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes))
+
+
+def _memory(mesh: Mesh) -> int | None:
+    """Bytes of memory for each device; None where it is not known."""
+    if _on_cpu(mesh):
+        known = "SC_PHYS_PAGES" in getattr(os, "sysconf_names", ())
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // mesh.size if known else None
+    return (mesh.devices.flat[0].memory_stats() or {}).get("bytes_limit")
+
+
+def _too_little(job: Job, lanes: int, chunk: int, needed: str) -> str:
+    state, noise = (_bytes(shapes) for shapes in _shapes(job))
+    return (
+        f"lanes={lanes} with chunk={chunk} do not fit into the device's memory ({needed}): the states of a batch take "
+        f"{lanes * state / 1e6:.3g} MB (lower lanes), the noise of its chunk {lanes * chunk * noise / 1e6:.3g} MB "
+        "(lower lanes or chunk)"
+    )
+
+
+@contextlib.contextmanager
+def _advice(job: Job, lanes: int, chunk: int) -> Iterator[None]:
+    """Says which argument to lower when the device runs out of memory."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        raise MemoryError(_too_little(job, lanes, chunk, str(error).partition("\n")[0])) from error

@@ -1,13 +1,24 @@
 """What a sweep returns."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from jaxbandits.base import Status
+from jaxbandits.sweep.grouping import (
+    NOT_SUMMARISED,
+    count_endings,
+    describe,
+    group_names,
+    grouped,
+    is_real,
+    scalar_columns,
+    stopped_runs,
+    with_groups,
+)
 
-QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-NOT_SUMMARISED = ("row", "seed", "status")
+if TYPE_CHECKING:
+    import pandas
 
 
 class Stats(NamedTuple):
@@ -18,10 +29,21 @@ class Stats(NamedTuple):
     pulls: int  # oracle queries of all runs together
     rounds: int  # decisions of all runs together
     occupancy: float  # share of lane-rounds that carried a run forward; the rest were idle
-    lanes: int  # width of one batch of lanes
+    lanes: int  # width of one batch of lanes on one device
+    devices: int  # over which a batch is spread
     batches: int  # batches advanced side by side
     chunk: int  # rounds between two visits of the host
-    bytes: int  # device memory of all batches: what is carried, and what one call works with
+    bytes: int  # memory of all batches on one device: what is carried, and what one call works with
+
+
+def added(stats: Sequence[Stats]) -> Stats:
+    """All processes of a sweep together, as if one had worked after the other; zeros if there are none."""
+    if not stats:
+        return Stats(0.0, 0.0, 0, 0, 0.0, 0, 0, 0, 0, 0)
+    sums = {name: sum(getattr(s, name) for s in stats) for name in ("seconds", "compile_seconds", "pulls", "rounds")}
+    most = {name: max(getattr(s, name) for s in stats) for name in ("lanes", "devices", "batches", "chunk", "bytes")}
+    room = sum(s.rounds / s.occupancy for s in stats if s.occupancy)
+    return Stats(**sums, **most, occupancy=sums["rounds"] / room if room else 0.0)
 
 
 class Results(NamedTuple):
@@ -37,51 +59,46 @@ class Results(NamedTuple):
             by: column or columns that name a group; their values are scalars.
 
         Returns:
-            dict of arrays with one entry a group, in the order of the group's values: the columns of `by`; `runs`,
-            `stopped`, `censored` (out of rounds) and `failed` (not finite), which are counts; and for every other
-            scalar numeric column NAME its `NAME_mean`, the mean's standard error `NAME_se`, and quantiles `NAME_q05` ..
-            `NAME_q95`. These are taken over the stopped runs alone, and are NaN where there are none (the standard
-            error: fewer than two).
+            dict of arrays with one entry a group, in the order of the group's values: the columns of `by`, value and
+            dtype as they are; `runs`, `stopped`, `censored` (out of rounds) and `failed` (not finite), which are
+            counts; and for every other real column NAME of shape (runs, ...) its `NAME_mean`, the mean's standard error
+            `NAME_se`, and quantiles `NAME_q05` .. `NAME_q95`, all float64 (groups, ...): an array is described entry by
+            entry. These are taken over the stopped runs alone, and are NaN where there are none (the standard error:
+            fewer than two) and where a value among them is NaN; an infinite one leaves NaNs or infinities.
 
         Raises:
-            ValueError: `by` names a column that does not exist or is not scalar.
+            ValueError: `by` names no column, one that does not exist or is not scalar, or one with a name that the
+                summary itself uses.
         """
-        by = (by,) if isinstance(by, str) else tuple(by)
-        scalar = {name: x for name, x in self.columns.items() if x.ndim == 1}
-        for name in by:
-            if name not in scalar:
-                raise ValueError(f"by must name scalar columns, one of {sorted(scalar)}, got {name!r}")
-        groups, member = np.unique(np.stack([scalar[name] for name in by]), axis=1, return_inverse=True)
+        by = group_names(by, scalar_columns(self.columns))
+        first, group = grouped([self.columns[name] for name in by])
         status = self.columns["status"]
+        counts = count_endings(status, group, len(first))
+        order = stopped_runs(status, group)
+        described = {}
+        for name, values in self.columns.items():
+            if name not in (*by, *NOT_SUMMARISED) and is_real(values):
+                table = describe(values, order, counts["stopped"])
+                described |= {f"{name}_{key}": statistic for key, statistic in table.items()}
+        return with_groups({name: self.columns[name][first] for name in by}, counts | described)
 
-        def count(which: np.ndarray) -> np.ndarray:
-            return np.bincount(member[which], minlength=groups.shape[1])
+    def to_pandas(self) -> "pandas.DataFrame":
+        """The runs as a data frame, one row a run, in the order of `columns`.
 
-        table = {name: values.astype(scalar[name].dtype) for name, values in zip(by, groups, strict=True)}
-        table["runs"] = count(np.ones_like(status, bool))
-        for name, value in (
-            ("stopped", Status.STOPPED),
-            ("censored", Status.MAX_ROUNDS),
-            ("failed", Status.NONFINITE),
-        ):
-            table[name] = count(status == value)
-        # Runs of a group side by side, so that each is looked at once however many groups there are.
-        order = np.argsort(member, kind="stable")
-        order = order[status[order] == Status.STOPPED]
-        ends = np.cumsum(table["stopped"])[:-1]
-        for name, values in scalar.items():
-            if name in by or name in NOT_SUMMARISED or values.dtype.kind not in "biuf":
-                continue
-            rows = [_describe(group) for group in np.split(values[order].astype(float), ends)]
-            table |= {f"{name}_{key}": np.array([row[key] for row in rows]) for key in rows[0]}
-        return table
+        Returns:
+            DataFrame with the columns of `columns`. A scalar column of numbers keeps its dtype (`status` holds the
+            integers of `Status`); an array column is of dtype object and holds one NumPy array a run.
 
-
-def _describe(values: np.ndarray) -> dict[str, float]:
-    n = len(values)
-    table = {
-        "mean": float(np.mean(values)) if n else np.nan,
-        "se": float(np.std(values, ddof=1) / np.sqrt(n)) if n > 1 else np.nan,
-    }
-    quantiles = np.quantile(values, QUANTILES) if n else np.full(len(QUANTILES), np.nan)
-    return table | {f"q{round(100 * q):02d}": float(v) for q, v in zip(QUANTILES, quantiles, strict=True)}
+        Raises:
+            ModuleNotFoundError: pandas is not installed.
+        """
+        try:
+            import pandas
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError("to_pandas needs pandas: pip install pandas") from error
+        return pandas.DataFrame(
+            {
+                name: values if values.ndim == 1 else pandas.Series(list(values), dtype=object)
+                for name, values in self.columns.items()
+            }
+        )

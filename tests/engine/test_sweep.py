@@ -224,14 +224,14 @@ def test_an_interrupted_sweep_ends_at_the_chunk(monkeypatch, error):
 
     @contextlib.contextmanager
     def failing(total, *, show):
-        def report(finished, pulls_per_second):
+        def report(finished, stats, censored):
             chunks.append(finished)
             if len(chunks) == 3:
                 raise error("enough")
 
         yield report
 
-    monkeypatch.setattr(sys.modules["jaxbandits.sweep.lanes"], "progress_bar", failing)
+    monkeypatch.setattr(sys.modules["jaxbandits.sweep.local"], "progress_bar", failing)
     with pytest.raises(error, match="enough"):
         jaxbandits.sweep(
             lambda task, key: (counter(2**31), NOISE), seeds=16, key=KEY, max_rounds=2**31 - 1, lanes=4, progress=False

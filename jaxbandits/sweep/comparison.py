@@ -1,0 +1,117 @@
+"""Two sweeps side by side."""
+
+import os
+import warnings
+
+import numpy as np
+
+from jaxbandits.sweep.grouping import (
+    NOT_SUMMARISED,
+    count_endings,
+    describe,
+    group_names,
+    grouped,
+    is_real,
+    scalar_columns,
+    stopped_runs,
+    with_groups,
+)
+from jaxbandits.sweep.results import Results
+from jaxbandits.sweep.store import load
+
+Sweep = Results | str | os.PathLike[str]
+
+
+def compare(a: Sweep, b: Sweep, *, by: str | tuple[str, ...] = "row") -> dict[str, np.ndarray]:
+    """Compares two sweeps group by group: how far apart are the means, and are the distributions the same?
+
+    Everything is taken over the stopped runs. Where runs were censored or failed, those that stopped are a selection
+    (the budget cuts off the longest runs), so means and distributions are of different survivors in `a` and `b`: read
+    `censored_a` and `censored_b` first, and repeat the sweep with a larger budget if they are not zero.
+
+    The runs of `a` are taken as independent of those of `b`. Two sweeps under one root key share the noise of every
+    task, and then neither the standard error nor the p-value holds; give each its own key.
+
+    Args:
+        a: one sweep, as Results or as the folder of its store.
+        b: the other.
+        by: column or columns that name a group, scalar and of the same kind (integer, floating point, ..) in both.
+            Equal values are one group: by `row`, the tables of tasks must be the same.
+
+    Returns:
+        dict of arrays with one entry a group, in the order of the group's values. A group that only one sweep has is
+        left out. The columns of `by`; `runs_a`, `stopped_a`, `censored_a`, `failed_a` and the same for b, which are
+        counts; and for every other real scalar column NAME that both have:
+            NAME_difference: mean of a minus mean of b, NaN where either has no stopped run.
+            NAME_se: standard error of the difference, NaN where either has fewer than two.
+            NAME_ks: two-sample Kolmogorov-Smirnov statistic, the largest distance between the two empirical
+                distribution functions, NaN where either has no stopped run.
+            NAME_p: its two-sided p-value as of `scipy.stats.ks_2samp`, conservative where values are tied, and not
+                corrected for the number of groups and columns.
+
+    Raises:
+        ValueError: `by` does not fit (see `Results.summary`), or the sweeps have no group in common.
+    """
+    a, b = (sweep if isinstance(sweep, Results) else load(sweep) for sweep in (a, b))
+    scalar = {
+        name: (values, b.columns[name])
+        for name, values in scalar_columns(a.columns).items()
+        if name in scalar_columns(b.columns)
+    }
+    by = group_names(by, scalar)
+    for name in by:
+        kinds = [values.dtype for values in scalar[name]]
+        if kinds[0].kind != kinds[1].kind:
+            raise ValueError(
+                f"by must name columns of the same kind in both sweeps, got {name!r} of {kinds[0]} and {kinds[1]}"
+            )
+    measured = [
+        name
+        for name, pair in scalar.items()
+        if name not in (*by, *NOT_SUMMARISED) and all(is_real(values) for values in pair)
+    ]
+    # One table of the runs of both, in which every group is a pair of groups: a's runs and b's.
+    joint = {name: np.concatenate(scalar[name]) for name in ("status", *by, *measured)}
+    first, group = grouped([joint[name] for name in by])
+    pair = 2 * group + np.repeat([0, 1], [len(values) for values in scalar["status"]])
+    counts = count_endings(joint["status"], pair, 2 * len(first))
+    order = stopped_runs(joint["status"], pair)
+    ends = np.cumsum(counts["stopped"])[:-1]
+    common = (counts["runs"].reshape(-1, 2) > 0).all(axis=1)
+    if not common.any():
+        raise ValueError(f"by must name columns with a value that both sweeps have, got none in common for {by}")
+
+    compared = {
+        f"{name}_{side}": count.reshape(-1, 2)[common, i]
+        for i, side in enumerate("ab")
+        for name, count in counts.items()
+    }
+    for name in measured:
+        values = joint[name]
+        table = describe(values, order, counts["stopped"])
+        mean, se = (table[key].reshape(-1, 2)[common] for key in ("mean", "se"))
+        # Integers are compared as they are: as floating-point numbers large ones would be tied.
+        exact = values[order] if np.issubdtype(values.dtype, np.integer) else values[order].astype(float)
+        groups = np.split(exact, ends)
+        tests = np.array([_kolmogorov_smirnov(*groups[2 * g : 2 * g + 2]) for g in np.flatnonzero(common)])
+        with np.errstate(invalid="ignore"):  # of infinite means
+            difference = mean[:, 0] - mean[:, 1]
+        compared |= {
+            f"{name}_difference": difference,
+            f"{name}_se": np.hypot(se[:, 0], se[:, 1]),
+            f"{name}_ks": tests[:, 0],
+            f"{name}_p": tests[:, 1],
+        }
+    return with_groups({name: joint[name][first[common]] for name in by}, compared)
+
+
+def _kolmogorov_smirnov(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Statistic and p-value (2,)."""
+    from scipy import stats  # a quarter of a second, which those who only sweep need not wait for
+
+    if not (len(a) and len(b)):
+        return np.full(2, np.nan)
+    with warnings.catch_warnings():
+        # Of almost equal samples SciPy's exact p-value may round to a little over 1; it warns and approximates it.
+        warnings.filterwarnings("ignore", "ks_2samp: Exact calculation unsuccessful", RuntimeWarning)
+        return np.array(stats.ks_2samp(a, b))

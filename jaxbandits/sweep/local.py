@@ -1,0 +1,113 @@
+"""A sweep, or a shard of one, in this process."""
+
+import logging
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jaxlib.version
+import numpy as np
+from jax.sharding import Mesh
+
+from jaxbandits.sweep import store as disk
+from jaxbandits.sweep.job import Job, current_settings, describe_key, describe_tasks, name_of
+from jaxbandits.sweep.lanes import Queue, compile_lanes, default_chunk, default_lanes, drive_all, fingerprint
+from jaxbandits.sweep.progress import progress_bar
+from jaxbandits.sweep.results import Results
+
+log = logging.getLogger(__name__)
+
+
+class Shard(NamedTuple):
+    """One of several parts of a sweep: a share of the seeds, of all rows."""
+
+    number: int  # from 0
+    of: int
+
+
+def run_in_memory(job: Job, *, lanes: int | None, chunk: int | None, mesh: Mesh, progress: bool) -> Results:
+    """Runs all tasks; nothing is kept of a sweep that does not end."""
+    lanes = lanes or default_lanes(mesh, job.total)
+    chunk = chunk or default_chunk(job, lanes)
+    program = compile_lanes(job, mesh, tasks=job.total, lanes=lanes, chunk=chunk)
+    queue = Queue(np.arange(job.total))
+    with progress_bar(job.total, show=progress) as show:
+        drive_all(program, job, queue, lambda finished: show(finished, queue.stats(program), queue.censored))
+    columns = queue.pop() or {}
+    order = np.lexsort((columns["seed"], columns["row"]))
+    return Results({name: values[order] for name, values in columns.items()}, queue.stats(program))
+
+
+def run_into_store(
+    job: Job, folder: Path, *, lanes: int | None, chunk: int | None, mesh: Mesh, progress: bool, shard: Shard
+) -> None:
+    """Runs those tasks of a shard that are not in the store yet. The caller holds the store's lock."""
+
+    def describe(held: dict[str, Any] | None) -> dict[str, Any]:
+        settled = held["arguments"] if held else {}
+        width = lanes or settled.get("lanes") or default_lanes(mesh, -(-job.total // shard.of))
+        length = chunk or settled.get("chunk") or default_chunk(job, width)
+        return describe_sweep(job, mesh, lanes=width, chunk=length)
+
+    arguments = disk.agree(folder, describe)["arguments"]
+    done = disk.finished(folder, job.rows, job.seeds)
+    first, last = (job.total * n // shard.of for n in (shard.number, shard.number + 1))
+    todo = first + np.flatnonzero(~done[first:last])
+    if len(todo) < last - first:
+        log.info("%s: %d of %d runs are there already", folder, last - first - len(todo), last - first)
+    if not len(todo):
+        return
+    program = compile_lanes(job, mesh, tasks=len(todo), lanes=arguments["lanes"], chunk=arguments["chunk"])
+    queue = Queue(todo)
+    writer = disk.Writer(folder, queue.pop, lambda: queue.stats(program))
+    with progress_bar(last - first, done=last - first - len(todo), show=progress) as show:
+
+        def visit(finished: int) -> None:
+            show(finished, queue.stats(program), queue.censored)
+            if writer.due(queue.waiting):
+                writer.write()
+                if disk.stop_sign(folder).exists():
+                    queue.close()
+
+        try:
+            drive_all(program, job, queue, visit)
+        finally:
+            writer.write()
+
+
+def describe_call(job: Job, *, lanes: int | None, chunk: int | None) -> dict[str, Any]:
+    """The arguments of a sweep, as a manifest has them; without those that the caller leaves open."""
+    arguments = {
+        "rows": job.rows,
+        "seeds": job.seeds,
+        "max_rounds": job.max_rounds,
+        "key": describe_key(job.key),
+        "lanes": lanes,
+        "chunk": chunk,
+    }
+    return {
+        "arguments": {name: value for name, value in arguments.items() if value is not None},
+        "tasks": describe_tasks(job.tasks),
+    }
+
+
+def describe_sweep(job: Job, mesh: Mesh, *, lanes: int, chunk: int) -> dict[str, Any]:
+    """The manifest: all that decides the bits of the results, and the columns."""
+    from jaxbandits import __version__  # not there yet while the package is being imported
+
+    program, columns = fingerprint(job, chunk)
+    device = mesh.devices.flat[0]
+    return describe_call(job, lanes=lanes, chunk=chunk) | {
+        "program": {"sha256": program},  # of build and metrics, with the values that they close over
+        "functions": {"build": name_of(job.build), "metrics": name_of(job.metrics)},
+        "columns": {"row": "int64", "seed": "int64"} | columns,
+        "made_by": {
+            "jaxbandits": __version__,
+            "jax": jax.__version__,
+            "jaxlib": jaxlib.version.__version__,
+            "numpy": np.__version__,
+            "platform": device.platform,
+            "device_kind": device.device_kind,
+            "x64": current_settings().enable_x64,
+        },
+    }

@@ -1,0 +1,108 @@
+"""The door: one call runs any number of tasks."""
+
+import os
+from concurrent.futures import Executor
+from pathlib import Path
+
+from jax.sharding import Mesh
+
+from jaxbandits.base import Key, PyTree
+from jaxbandits.sweep import store as disk
+from jaxbandits.sweep.job import Build, Metrics, checked
+from jaxbandits.sweep.local import Shard, describe_call, run_in_memory, run_into_store
+from jaxbandits.sweep.results import Results
+from jaxbandits.sweep.shards import DEFAULT_SHARDS, local_mesh, spread
+
+
+def sweep(
+    build: Build,
+    tasks: PyTree = None,
+    *,
+    seeds: int,
+    key: Key,
+    max_rounds: int,
+    metrics: Metrics | None = None,
+    lanes: int | None = None,
+    chunk: int | None = None,
+    store: str | os.PathLike[str] | None = None,
+    executor: Executor | None = None,
+    shards: int | None = None,
+    mesh: Mesh | None = None,
+    progress: bool = True,
+) -> Results:
+    """Runs `seeds` independent repetitions of every row of a table of tasks.
+
+    Args:
+        build: (task, key) -> (algorithm, environment) for one row of `tasks`. It is traced under `vmap`, so one
+            compilation serves the whole table. `key` is the run's own, for instances that are drawn at random.
+        tasks: pytree of arrays whose leading axis counts the rows (instances, parameters); None for a single row.
+        seeds: repetitions of every row. More seeds leave the earlier ones as they were.
+        key: root key. Task (row, seed) has the stream of `task_key(key, row, seed)`, whatever the lanes.
+        max_rounds: budget of rounds; a run that reaches it ends as `Status.MAX_ROUNDS`.
+        metrics: (task, outcome) -> dict of arrays, evaluated on the device for every finished run.
+        lanes: width of one batch of lanes on one device; by default 256 on a CPU and 16384 on an accelerator, or fewer
+            if there are fewer tasks. As many batches advance side by side as keep the cores busy (an accelerator: two).
+        chunk: rounds between two visits of the host, which are also the rounds between two refreshes of an algorithm's
+            cache; 256 by default, or fewer if their noise would not fit into 256 MB.
+        store: folder for the finished runs, as Parquet files that any reader takes for one table. A sweep that was
+            killed or interrupted goes on when it is called again: runs that are there are not run again. Where `lanes`
+            and `chunk` are left open, those of the store hold.
+        executor: runs the sweep as `shards` calls on its workers (processes, Dask, MPI, SLURM), which all reach the
+            folder `store`. Functions and arrays travel by cloudpickle, and the JAX settings of the caller with them.
+        shards: calls into which an executor's sweep is cut, 8 by default; at least as many as there are workers.
+        mesh: devices of this process to spread every batch over; all of them by default. They do not communicate.
+        progress: show a bar with finished runs, pulls a second, occupancy of the lanes, censored runs and the time
+            left.
+
+    Returns:
+        Results with `columns`: row, seed, status, pulls, rounds, answer (a structured answer: answer.FIELD), and the
+        metrics, ordered by row and seed. Equal arguments, lanes, chunk and device kind give equal bits, on any number
+        of devices, processes and interruptions.
+
+    Raises:
+        ValueError: an argument does not fit, or the store holds another sweep; what differs is named.
+        MemoryError: the device is too small for `lanes` or `chunk`.
+        OSError: the store cannot be written, or another process is writing to it.
+        KeyboardInterrupt: as it came, after the chunk has ended and what is finished is in the store.
+    """
+    job = checked(
+        build,
+        tasks,
+        seeds=seeds,
+        key=key,
+        max_rounds=max_rounds,
+        metrics=metrics,
+        lanes=lanes,
+        chunk=chunk,
+        shards=shards,
+    )
+    if executor is None and shards is not None:
+        raise ValueError(f"shards are the calls made on an executor, got shards={shards} without one")
+    if executor is not None and store is None:
+        raise ValueError("executor needs a store, a folder that all its workers reach, got store=None")
+    if executor is not None and mesh is not None:
+        raise ValueError("mesh must be None with an executor, whose workers use all the devices that they see")
+    mesh = mesh or local_mesh()
+    if store is None:
+        return run_in_memory(job, lanes=lanes, chunk=chunk, mesh=mesh, progress=progress)
+
+    folder = Path(store).absolute()
+    disk.make_folder(folder)
+    with disk.locked(folder, "store") as let_others_write:
+        disk.check_call(folder, describe_call(job, lanes=lanes, chunk=chunk))
+        disk.tidy(folder)
+        try:
+            if executor is None:
+                run_into_store(job, folder, lanes=lanes, chunk=chunk, mesh=mesh, progress=progress, shard=Shard(0, 1))
+            else:
+                let_others_write()
+                count = shards or DEFAULT_SHARDS
+                spread(job, folder, executor=executor, shards=count, lanes=lanes, chunk=chunk, progress=progress)
+        except KeyboardInterrupt:
+            stored = int(disk.finished(folder, job.rows, job.seeds).sum())
+            raise KeyboardInterrupt(
+                f"{stored} of {job.total} runs are finished and stored in {folder}; the same call goes on from there"
+            ) from None
+        finally:
+            disk.seal(folder)
+        return disk.load(folder)

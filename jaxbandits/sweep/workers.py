@@ -1,0 +1,78 @@
+"""Worker processes on this machine that do not get in each other's way."""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any, NamedTuple
+
+from jaxbandits.sweep.lanes import cores
+
+MEMORY = 0.9  # share of a GPU's memory that its workers reserve together
+
+
+class Share(NamedTuple):
+    """What one worker may use."""
+
+    cores: Sequence[int] | None  # by number, where the system lets a process choose; else None
+    environment: dict[str, str]
+
+
+def process_pool(workers: int, *, gpus: Sequence[int | str] = ()) -> ProcessPoolExecutor:
+    """An executor for `sweep(..., executor=)`: processes that share out the cores, or the GPUs, of this machine.
+
+    Left to themselves, all workers would start a thread on every core, and the first would reserve most of every GPU.
+    Each worker is given its own cores (by affinity where the system has it, and by `NPROC`, which XLA and this library
+    heed) and, with `gpus`, one of them (`CUDA_VISIBLE_DEVICES`; workers on the same GPU share out its memory by
+    `XLA_PYTHON_CLIENT_MEM_FRACTION`). Without `gpus` the workers see what this process sees.
+
+    The process that calls `sweep` opens JAX's devices, too: start it with `JAX_PLATFORMS=cpu` where its workers are to
+    have the GPUs' memory for themselves.
+
+    Args:
+        workers: number of processes. They start afresh ("spawn"), so a script that uses them needs the usual
+            `if __name__ == "__main__":`.
+        gpus: names of the GPUs, as in `CUDA_VISIBLE_DEVICES`.
+
+    Returns:
+        ProcessPoolExecutor, to be used in a `with` statement. Its workers leave Ctrl-C to the process that called
+        `sweep`, which has them finish their chunk and write.
+
+    Raises:
+        ValueError: `workers` is below 1.
+    """
+    if workers < 1:
+        raise ValueError(f"workers must be at least 1, got {workers}")
+    context = multiprocessing.get_context("spawn")
+    shares = context.SimpleQueue()
+    for share in share_out(workers, gpus):
+        shares.put(share)
+    return ProcessPoolExecutor(workers, mp_context=context, initializer=_settle, initargs=(shares,))
+
+
+def share_out(workers: int, gpus: Sequence[int | str]) -> list[Share]:
+    """The shares of all workers; cores and GPUs go round, those left over go to the first."""
+    numbers = sorted(os.sched_getaffinity(0))[: cores()] if hasattr(os, "sched_getaffinity") else None
+    shares = []
+    for n in range(workers):
+        mine = [core for core in range(cores()) if core % workers == n % cores()] or [n % cores()]
+        environment = {"NPROC": str(len(mine))}
+        if gpus:
+            sharing = len(range(n % len(gpus), workers, len(gpus)))
+            environment |= {
+                "JAX_PLATFORMS": "cuda",
+                "CUDA_VISIBLE_DEVICES": str(gpus[n % len(gpus)]),
+                "XLA_PYTHON_CLIENT_MEM_FRACTION": f"{MEMORY / sharing:.3f}",
+            }
+        shares.append(Share(numbers and [numbers[core] for core in mine], environment))
+    return shares
+
+
+def _settle(shares: Any) -> None:
+    """Runs in a new worker, before JAX opens its devices."""
+    share: Share = shares.get()
+    os.environ.update(share.environment)
+    if share.cores is not None:
+        os.sched_setaffinity(0, share.cores)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

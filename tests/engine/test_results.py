@@ -1,0 +1,277 @@
+"""Tables of runs worked out on paper."""
+
+import subprocess
+import sys
+
+import ml_dtypes
+import numpy as np
+import pytest
+from scipy import stats
+
+from jaxbandits.sweep import grouping
+from jaxbandits.sweep.comparison import compare
+from jaxbandits.sweep.results import Results
+
+BIG = 2**53  # the first integer whose successor is no float64
+
+
+def table(*, row, status=None, **columns):
+    row = np.asarray(row)
+    status = np.ones(len(row)) if status is None else status
+    columns = {"row": row, "status": np.asarray(status, np.int32)} | {k: np.asarray(v) for k, v in columns.items()}
+    return Results(columns, None)
+
+
+def test_an_array_column_is_described_entry_by_entry():
+    results = table(
+        row=[0, 1, 0, 0],
+        status=[1, 1, 2, 1],
+        pulls_per_arm=[[10, 1], [5, 6], [999, 999], [20, 4]],
+        curve=np.arange(24.0).reshape(4, 3, 2),
+    )
+    summary = results.summary()
+    np.testing.assert_array_equal(summary["pulls_per_arm_mean"], [[15, 2.5], [5, 6]])
+    # two values a distance d apart: standard deviation d / sqrt(2), standard error d / 2
+    np.testing.assert_allclose(summary["pulls_per_arm_se"], [[5, 1.5], [np.nan, np.nan]])
+    np.testing.assert_allclose(summary["pulls_per_arm_q05"], [[10.5, 1.15], [5, 6]])
+    np.testing.assert_allclose(summary["pulls_per_arm_q95"], [[19.5, 3.85], [5, 6]])
+    # the runs of row 0 that stopped are the first and the last: entries e and e + 18
+    np.testing.assert_array_equal(summary["curve_mean"][0], np.arange(6).reshape(3, 2) + 9)
+    np.testing.assert_array_equal(summary["curve_se"][0], np.full((3, 2), 9))
+    np.testing.assert_array_equal(summary["curve_q25"][0], np.arange(6).reshape(3, 2) + 4.5)
+    np.testing.assert_array_equal(summary["curve_mean"][1], np.arange(6, 12).reshape(3, 2))
+
+
+def test_groups_without_a_stopped_run_are_nan():
+    summary = table(row=[7, 8, 8], status=[1, 2, 3], x=[4.0, 5.0, 6.0], v=[[1, 2], [3, 4], [5, 6]]).summary()
+    np.testing.assert_array_equal(summary["row"], [7, 8])
+    for name, expected in (("runs", [1, 2]), ("stopped", [1, 0]), ("censored", [0, 1]), ("failed", [0, 1])):
+        np.testing.assert_array_equal(summary[name], expected)
+    np.testing.assert_array_equal(summary["x_mean"], [4, np.nan])
+    np.testing.assert_array_equal(summary["x_q50"], [4, np.nan])
+    np.testing.assert_array_equal(summary["v_mean"], [[1, 2], [np.nan, np.nan]])
+    assert np.isnan(summary["v_se"]).all()
+
+
+def test_no_runs_make_a_summary_without_groups():
+    summary = table(row=np.zeros(0, int), x=np.zeros(0), v=np.zeros((0, 3))).summary()
+    assert summary["runs"].shape == summary["x_mean"].shape == (0,)
+    assert summary["v_mean"].shape == (0, 3)
+
+
+@pytest.mark.parametrize("block", [1, 7, 40, 2**22])
+def test_blocks_do_not_change_a_summary(monkeypatch, block):
+    rng = np.random.default_rng(5)
+    row = rng.integers(0, 6, 60)
+    status = rng.integers(1, 3, 60)
+    values = rng.normal(size=(60, 2, 5))
+    monkeypatch.setattr(grouping, "BLOCK", block)
+    summary = table(row=row, status=status, v=values).summary()
+    for group in range(6):
+        chosen = values[(row == group) & (status == 1)]
+        np.testing.assert_allclose(summary["v_mean"][group], chosen.mean(axis=0), rtol=1e-12)
+        np.testing.assert_allclose(
+            summary["v_se"][group], chosen.std(axis=0, ddof=1) / np.sqrt(len(chosen)), rtol=1e-12
+        )
+        np.testing.assert_allclose(summary["v_q75"][group], np.quantile(chosen, 0.75, axis=0), rtol=1e-12)
+
+
+def test_group_values_are_kept_exactly():
+    """An integer beside a floating-point column, too large for float64: two groups, not one."""
+    results = table(
+        row=[0, 0, 0, 0],
+        limit=[BIG + 1, BIG, BIG + 1, BIG],
+        delta=np.asarray([0.1, 0.2, 0.1, 0.1], np.float32),
+        x=[1.0, 2.0, 3.0, 4.0],
+    )
+    summary = results.summary(by=("limit", "delta"))
+    assert summary["limit"].tolist() == [BIG, BIG, BIG + 1]
+    assert summary["limit"].dtype == np.int64
+    np.testing.assert_array_equal(summary["delta"], np.asarray([0.1, 0.2, 0.1], np.float32))
+    assert summary["delta"].dtype == np.float32
+    np.testing.assert_array_equal(summary["x_mean"], [4, 2, 2])
+    np.testing.assert_array_equal(results.summary(by=("delta", "limit"))["x_mean"], [4, 2, 2])
+
+
+def test_group_values_of_any_scalar_kind():
+    results = table(
+        row=[0, 0, 0], name=["b", "a", "b"], flag=[True, False, True], gap=[np.nan, 1.0, np.nan], x=[1, 2, 3]
+    )
+    summary = results.summary(by=("name", "flag", "gap"))
+    assert summary["name"].tolist() == ["a", "b"]
+    assert summary["flag"].tolist() == [False, True]
+    np.testing.assert_array_equal(summary["gap"], [1, np.nan])
+    np.testing.assert_array_equal(summary["x_mean"], [2, 2])
+
+
+def test_what_is_real_is_summarised_and_nothing_else():
+    summary = table(
+        row=[0, 0],
+        flag=[True, False],
+        half=np.asarray([1, 2], ml_dtypes.bfloat16),
+        name=["a", "b"],
+        root=[1j, 2j],
+        infinite=[1.0, np.inf],
+        missing=[1.0, np.nan],
+    ).summary()
+    assert {name.removesuffix("_mean") for name in summary if name.endswith("_mean")} == {
+        "flag",
+        "half",
+        "infinite",
+        "missing",
+    }
+    assert summary["flag_mean"] == 0.5
+    assert summary["half_mean"] == 1.5
+    assert summary["infinite_mean"] == np.inf
+    assert np.isnan(summary["missing_mean"])
+
+
+@pytest.mark.parametrize(
+    ("by", "message"),
+    [
+        ((), r"by must name at least one column, got \(\)"),
+        ("v", r"by must name scalar columns, one of \['row', 'runs', 'status', 'x'\], got 'v'"),
+        (("row", "y"), "by must name scalar columns, .* got 'y'"),
+        ("runs", "by must not name a column that is called as one of the results, got 'runs'"),
+    ],
+)
+def test_summary_names_a_bad_by(by, message):
+    with pytest.raises(ValueError, match=message):
+        table(row=[0], x=[1.0], v=[[1.0]], runs=[3]).summary(by=by)
+
+
+def test_to_pandas_keeps_dtypes_and_one_array_a_run():
+    curve = np.arange(12.0).reshape(3, 2, 2)
+    results = table(
+        row=[0, 0, 1],
+        status=[1, 2, 3],
+        pulls=np.asarray([1, 2, 3], np.int64),
+        regret=np.asarray([0.5, 0.25, np.nan], np.float32),
+        correct=[True, False, True],
+        curve=curve,
+        empty=np.zeros((3, 0)),
+    )
+    frame = results.to_pandas()
+    assert list(frame.columns) == ["row", "status", "pulls", "regret", "correct", "curve", "empty"]
+    assert [str(dtype) for dtype in frame.dtypes] == ["int64", "int32", "int64", "float32", "bool", "object", "object"]
+    assert frame["status"].tolist() == [1, 2, 3]
+    assert frame["pulls"].tolist() == [1, 2, 3]
+    for run in range(3):
+        assert isinstance(frame["curve"][run], np.ndarray)
+        np.testing.assert_array_equal(frame["curve"][run], curve[run])
+    assert frame["empty"][2].shape == (0,)
+    assert len(table(row=[], v=np.zeros((0, 2))).to_pandas()) == 0
+
+
+def test_a_missing_pandas_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ModuleNotFoundError, match="to_pandas needs pandas: pip install pandas"):
+        table(row=[0]).to_pandas()
+
+
+def test_pandas_is_imported_only_where_it_is_used():
+    code = "import sys, jaxbandits.sweep.results; assert 'pandas' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_compare_by_hand():
+    a = table(row=[0, 0, 0, 1, 2], status=[1, 1, 2, 1, 1], pulls=[10, 20, 999, 5, 0])
+    b = table(row=[1, 0, 0, 0, 3], status=[3, 1, 1, 1, 1], pulls=[5, 12, 15, 21, 0])
+    compared = compare(a, b)
+    counts = {
+        "row": [0, 1],
+        "runs_a": [3, 1],
+        "stopped_a": [2, 1],
+        "censored_a": [1, 0],
+        "failed_a": [0, 0],
+        "runs_b": [3, 1],
+        "stopped_b": [3, 0],
+        "censored_b": [0, 0],
+        "failed_b": [0, 1],
+    }
+    for name, expected in counts.items():
+        np.testing.assert_array_equal(compared[name], expected)
+    assert set(compared) == {*counts, "pulls_difference", "pulls_se", "pulls_ks", "pulls_p"}
+    # row 0: means 15 and 16; squared standard errors 50 / 2 and 21 / 3
+    np.testing.assert_array_equal(compared["pulls_difference"], [-1, np.nan])
+    np.testing.assert_allclose(compared["pulls_se"], [np.sqrt(32), np.nan])
+    # in order they are a b b a b: the distribution functions are farthest apart at the first a, 1/2 against 0. Of the
+    # ten orders only b a b a b stays below.
+    np.testing.assert_allclose(compared["pulls_ks"], [0.5, np.nan])
+    np.testing.assert_allclose(compared["pulls_p"], [0.9, np.nan])
+
+
+def test_the_order_of_runs_does_not_change_a_comparison():
+    rng = np.random.default_rng(2)
+    columns = {"row": rng.integers(0, 4, 50), "status": rng.integers(1, 4, 50), "x": rng.normal(size=50)}
+    order = rng.permutation(50)
+    other = table(row=np.arange(40) % 5, x=rng.normal(size=40))
+    one = compare(table(**columns), other)
+    two = compare(table(**{name: values[order] for name, values in columns.items()}), other)
+    for name, values in one.items():
+        np.testing.assert_allclose(values, two[name], rtol=1e-12)
+    swapped = compare(other, table(**columns))
+    np.testing.assert_allclose(swapped["x_difference"], -one["x_difference"], rtol=1e-12)
+    np.testing.assert_array_equal(swapped["censored_b"], one["censored_a"])
+    np.testing.assert_allclose(swapped["x_p"], one["x_p"], rtol=1e-9)
+
+
+def test_kolmogorov_smirnov_with_ties():
+    rng = np.random.default_rng(4)
+    a = table(row=np.repeat(np.arange(8), 15), x=rng.integers(0, 6, 120))
+    b = table(row=np.tile(np.arange(8), 20), x=rng.integers(1, 8, 160))
+    compared = compare(a, b)
+    assert len(np.unique(compared["x_ks"])) > 4
+    for row in range(8):
+        x, y = (side.columns["x"][side.columns["row"] == row] for side in (a, b))
+        distance = max(abs(np.mean(x <= v) - np.mean(y <= v)) for v in range(8))
+        assert compared["x_ks"][row] == pytest.approx(distance)
+        assert compared["x_p"][row] == stats.ks_2samp(x, y).pvalue
+
+
+def test_large_integers_are_not_tied():
+    compared = compare(table(row=[0, 0], x=[BIG + 1, BIG + 1]), table(row=[0, 0], x=[BIG, BIG]))
+    assert compared["x_ks"] == 1
+    assert compared["x_p"] == pytest.approx(1 / 3)  # two of the six orders keep the samples apart
+
+
+def test_almost_equal_samples_have_a_p_value_of_one():
+    compared = compare(table(row=[0] * 5, x=[14, 22, 55, 61, 74]), table(row=[0] * 5, x=[15, 29, 45, 60, 90]))
+    assert compared["x_ks"] == pytest.approx(0.2)
+    assert compared["x_p"] == pytest.approx(1)
+
+
+def test_compare_takes_the_scalar_real_columns_of_both():
+    a = table(row=[0, 1], delta=[0.1, 0.2], x=[1.0, np.inf], half=np.asarray([1, 2], ml_dtypes.bfloat16), mine=[1, 2])
+    b = table(row=[5, 6], delta=[0.2, 0.1], x=[np.inf, 3.0], half=np.asarray([4, 8], np.float32), v=[[1], [2]])
+    compared = compare(a, b, by="delta")
+    assert {name for name in compared if name.endswith("_ks")} == {"x_ks", "half_ks"}
+    np.testing.assert_array_equal(compared["delta"], [0.1, 0.2])
+    np.testing.assert_array_equal(compared["x_difference"], [-2, np.nan])
+    np.testing.assert_array_equal(compared["half_difference"], [-7, -2])
+    np.testing.assert_array_equal(compared["half_ks"], [1, 1])
+
+
+def test_compare_by_several_columns():
+    a = table(row=[0, 0, 1], limit=[BIG, BIG + 1, BIG], x=[1, 2, 3])
+    b = table(row=[0, 1, 1], limit=[BIG + 1, BIG + 1, BIG], x=[20, 30, 40])
+    compared = compare(a, b, by=("row", "limit"))
+    assert compared["row"].tolist() == [0, 1]
+    assert compared["limit"].tolist() == [BIG + 1, BIG]
+    np.testing.assert_array_equal(compared["x_difference"], [-18, -37])
+
+
+@pytest.mark.parametrize(
+    ("by", "message"),
+    [
+        ("row", r"by must name columns with a value that both sweeps have, got none in common for \('row',\)"),
+        ("only_a", r"by must name scalar columns, one of \['row', 'runs_a', 'setting', 'status'\], got 'only_a'"),
+        ("setting", "by must name columns of the same kind in both sweeps, got 'setting' of int64 and float64"),
+        ("runs_a", "by must not name a column that is called as one of the results, got 'runs_a'"),
+    ],
+)
+def test_compare_names_a_bad_by(by, message):
+    a = table(row=[0, 1], setting=[1, 2], runs_a=[1, 1], only_a=[1, 2])
+    b = table(row=[2, 3], setting=[1.0, 2.0], runs_a=[1, 1])
+    with pytest.raises(ValueError, match=message):
+        compare(a, b, by=by)
