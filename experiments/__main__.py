@@ -2,15 +2,22 @@
 
 import argparse
 import ast
+import contextlib
 import importlib
+import logging
+import os
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from experiments.report import positive, save, table
+from jaxbandits import process_pool
 
 HERE = Path(__file__).parent
 FAMILIES = ("linear",)
+BENCHES = ("sweep", *FAMILIES)
 
 
 def experiments() -> dict[str, str]:
@@ -25,9 +32,9 @@ def experiments() -> dict[str, str]:
 def listing() -> str:
     """All that can be run, a line each."""
     names = experiments()
-    width = max(map(len, [*names, "bench FAMILY"]))
+    width = max(map(len, [*names, "bench NAME"]))
     lines = [f"  {name.ljust(width)}  {text}" for name, text in names.items()]
-    lines.append(f"  {'bench FAMILY'.ljust(width)}  Speed of the engine; FAMILY is one of: {', '.join(FAMILIES)}.")
+    lines.append(f"  {'bench NAME'.ljust(width)}  Speed; NAME is one of: {', '.join(BENCHES)}.")
     return "\n".join(["experiments:", *lines])
 
 
@@ -52,10 +59,16 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("name", choices=[chosen], help=argparse.SUPPRESS)
     if bench:
-        parser.add_argument("family", choices=FAMILIES)
+        parser.add_argument("bench", choices=BENCHES, help="the engine, or a family of algorithms")
     parser.add_argument("--quick", action="store_true", help="a smaller run that shows the same thing")
     parser.add_argument("--seeds", type=positive, help="runs of each setting (default: the experiment's own)")
     parser.add_argument("--lanes", type=positive, help="lanes of one batch (default: chosen from the device)")
+    if not bench:
+        parser.add_argument("--store", type=Path, help="folder for finished runs; after a kill, the same call goes on")
+        parser.add_argument(
+            "--workers", type=positive, default=1, help="processes to share out the cores of this machine (%(default)s)"
+        )
+    parser.add_argument("--verbose", action="store_true", help="say what is compiled, resumed and written")
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for what is written (%(default)s)")
     if hasattr(module, "add_arguments"):
         module.add_arguments(parser)
@@ -64,17 +77,53 @@ def main(arguments: list[str]) -> int:
     import jax
 
     jax.config.update("jax_enable_x64", True)
+    keep_compiled_programs()
+    logging.basicConfig(format="%(message)s", level=logging.INFO if options.verbose else logging.WARNING)
 
     started = time.perf_counter()
-    report = module.run(options)
+    try:
+        with contextlib.nullcontext() if bench else workers(options, chosen):
+            report = module.run(options)
+    except KeyboardInterrupt as interrupt:
+        print(f"\ninterrupted: {interrupt or 'nothing is kept without --store DIR'}", file=sys.stderr)
+        return 130
     seconds = time.perf_counter() - started
-    name = f"bench_{options.family}" if bench else chosen
+    name = f"bench_{options.bench}" if bench else chosen
     written = save(report, name, options.out)
     print(f"\n{table(report)}\n")
     device = jax.devices()[0]
     print(f"{seconds:.1f} s on {jax.device_count()} x {device.device_kind} ({device.platform}), jax {jax.__version__}")
     print("written:", ", ".join(map(str, written)))
     return 0
+
+
+@contextlib.contextmanager
+def workers(options: argparse.Namespace, experiment: str) -> Iterator[None]:
+    """Sets `options.executor`, and `options.store` to the experiment's own folder.
+
+    Workers need a place to write to, so without --store they get a temporary one.
+    """
+    options.executor = None
+    with contextlib.ExitStack() as stack:
+        if options.store is not None:
+            options.store /= experiment
+        if options.workers > 1:
+            if options.store is None:
+                options.store = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            options.executor = stack.enter_context(process_pool(options.workers))
+        yield
+
+
+def keep_compiled_programs() -> None:
+    """Compiled programs are kept from one call to the next, where the user has not chosen a place for them."""
+    import jax
+
+    if not jax.config.jax_compilation_cache_dir:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jaxbandits"
+        settings = {"jax_compilation_cache_dir": str(cache), "jax_persistent_cache_min_compile_time_secs": 0.5}
+        for name, value in settings.items():
+            jax.config.update(name, value)
+            os.environ[name.upper()] = str(value)  # for the workers
 
 
 if __name__ == "__main__":

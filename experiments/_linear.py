@@ -1,45 +1,17 @@
 """What the experiments on linear bandits share: the sweeps of each algorithm, with the settings of the paper."""
 
-import sys
-import zlib
 from argparse import Namespace
-from collections.abc import Callable
 from typing import Any
 
 import jax
 import numpy as np
 
 import jaxbandits
+from experiments._simulate import simulate
 from jaxbandits import linear
 from jaxbandits.linear import LinearBandit
 
 DELTA = 0.05
-
-
-def simulate(
-    name: str,
-    build: Callable,
-    tasks: Any = None,
-    *,
-    options: Namespace,
-    seeds: int,
-    max_rounds: int,
-    metrics: Callable | None = None,
-    lanes: int | None = None,
-    chunk: int | None = None,
-) -> jaxbandits.Results:
-    """A sweep under a heading. The root key is made from the name, so that no two sweeps share their noise."""
-    print(f"\n{name}", file=sys.stderr)
-    return jaxbandits.sweep(
-        build,
-        tasks,
-        seeds=seeds,
-        key=jax.random.key(zlib.crc32(name.encode())),
-        max_rounds=max_rounds,
-        metrics=metrics,
-        lanes=options.lanes or lanes,
-        chunk=chunk,
-    )
 
 
 def arm_counts(task: Any, outcome: jaxbandits.Outcome) -> dict[str, jax.Array]:

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments import _linear as runs
+from experiments._simulate import simulate
 from experiments.report import Claim, Line, Report, answers_are_right, curve, joined, line
 from jaxbandits import Status, linear
 
@@ -28,7 +29,7 @@ def run(options: Namespace) -> Report:
         return linear.LinearBandit(arms, jnp.zeros(5).at[0].set(gap), jnp.ones(()))
 
     sweeps = {
-        "LinGapE": runs.simulate(
+        "LinGapE": simulate(
             "figure 2: LinGapE",
             lambda gap, key: (linear.lingape(arms, delta=runs.DELTA), linear.gaussian(bandit(gap))),
             gaps,
@@ -36,7 +37,7 @@ def run(options: Namespace) -> Report:
             seeds=seeds,
             max_rounds=10**7,
         ),
-        "XY-static": runs.simulate(
+        "XY-static": simulate(
             "figure 2: XY-static",
             lambda gap, key: (
                 linear.xy_static(arms, allocation, delta=runs.DELTA),

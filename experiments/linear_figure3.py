@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments import _linear as runs
+from experiments._simulate import simulate
 from experiments.datasets import load_r6a, r6a_instance, real_features
 from experiments.report import Claim, Line, Report, answers_are_right, curve, joined, positive
 from jaxbandits import Status, linear
@@ -62,7 +63,7 @@ def run(options: Namespace) -> Report:
         allocations = jnp.stack([linear.xy_allocation(reduced[n].arms).allocation for n in order])
         bandits = stacked([reduced[n] for n in order])
         sweeps = {
-            "LinGapE": runs.simulate(
+            "LinGapE": simulate(
                 f"figure 3, {source}, K = {K}: LinGapE",
                 lambda task, key: (
                     linear.lingape(task[0].arms, delta=runs.DELTA, noise_scale=NOISE, norm_bound=task[1]),
@@ -74,7 +75,7 @@ def run(options: Namespace) -> Report:
                 max_rounds=10**8,
                 lanes=LANES,
             ),
-            "XY-static": runs.simulate(
+            "XY-static": simulate(
                 f"figure 3, {source}, K = {K}: XY-static",
                 lambda task, key: (
                     linear.xy_static(task[0].arms, task[1], delta=runs.DELTA, noise_scale=NOISE, ridge=0.01),

@@ -12,4 +12,4 @@ from experiments.report import Report
 
 
 def run(options: Namespace) -> Report:
-    return importlib.import_module(f"experiments.bench.{options.family}").run(options)
+    return importlib.import_module(f"experiments.bench.{options.bench}").run(options)

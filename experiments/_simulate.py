@@ -1,0 +1,51 @@
+"""The one way in which experiments call `sweep`: under a heading, with the options of the command line."""
+
+import re
+import sys
+import zlib
+from argparse import Namespace
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+import jaxbandits
+
+SHARDS_PER_WORKER = 2  # so that a worker that is done early finds another shard
+
+
+def simulate(
+    name: str,
+    build: Callable,
+    tasks: Any = None,
+    *,
+    options: Namespace,
+    seeds: int,
+    max_rounds: int,
+    metrics: Callable | None = None,
+    lanes: int | None = None,
+    chunk: int | None = None,
+) -> jaxbandits.Results:
+    """A sweep under a heading; its root key is made from the name, so that no two sweeps share their noise.
+
+    With `--store` its finished runs lie in a folder of its own, and with `--workers` it runs on several processes.
+    """
+    print(f"\n{name}", file=sys.stderr)
+    return jaxbandits.sweep(
+        build,
+        tasks,
+        seeds=seeds,
+        key=jax.random.key(zlib.crc32(name.encode())),
+        max_rounds=max_rounds,
+        metrics=metrics,
+        lanes=options.lanes or lanes,
+        chunk=chunk,
+        store=options.store and options.store / folder_name(name),
+        executor=options.executor,
+        shards=options.executor and SHARDS_PER_WORKER * options.workers,
+    )
+
+
+def folder_name(name: str) -> str:
+    """The heading in letters that any file system takes."""
+    return re.sub(r"[^a-z0-9.=]+", "-", name.lower()).strip("-")
