@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandits.base import Algorithm, Array, Environment, Key, Outcome, PyTree, Status, never
+from jaxbandits.base import Algorithm, Array, Environment, Key, Outcome, PyTree, Status, identity, never
 from jaxbandits.checks import known, require
 
 DEFAULT_CHUNK = 256  # rounds between two refreshes
@@ -44,7 +44,8 @@ def advance(
     """Carries one lane through at most `chunk` further rounds.
 
     The lane is refreshed first, so rounding errors of a cache live for at most one chunk. A lane that has stopped, or
-    has spent its budget, gets the idle action: it costs a round of time but changes nothing.
+    has spent its budget, gets the idle action: it costs a round of time but changes nothing. A lane without budget is
+    not refreshed either: it keeps every bit.
 
     Args:
         algorithm: what decides.
@@ -61,7 +62,8 @@ def advance(
     Returns:
         Outcome whose status is RUNNING if rounds remain.
     """
-    state = algorithm.refresh(state)
+    if algorithm.refresh is not identity:
+        state = _where(rounds < max_rounds, algorithm.refresh(state), state)
     noise = jax.vmap(lambda r: environment.noise(jax.random.fold_in(keys.noise, r)))(
         rounds + jnp.arange(chunk, dtype=rounds.dtype)
     )
@@ -140,9 +142,13 @@ def _refresh_stale(algorithm: Algorithm, state: PyTree, wanted: Array, axis_name
     any_due = due if axis_name is None else lax.pmax(due.astype(jnp.int32), axis_name) > 0
 
     def refresh(state: PyTree) -> PyTree:
-        return jax.tree.map(lambda new, old: jnp.where(due, new, old), algorithm.refresh(state), state)
+        return _where(due, algorithm.refresh(state), state)
 
     return lax.cond(any_due, refresh, lambda state: state, state)
+
+
+def _where(condition: Array, new: PyTree, old: PyTree) -> PyTree:
+    return jax.tree.map(lambda new, old: jnp.where(condition, new, old), new, old)
 
 
 def _is_finite(state: PyTree) -> Array:

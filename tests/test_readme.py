@@ -1,17 +1,38 @@
 """The README's Python blocks run as they stand, one after the other."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 README = Path(__file__).resolve().parent.parent / "README.md"
+BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+SCRIPT = 'if __name__ == "__main__":'
 
 
-def test_python_blocks_run(capsys):
-    blocks = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-    assert len(blocks) >= 2
+def test_python_blocks_run(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     names = {}
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), names)
+    for block in BLOCKS:
+        if SCRIPT not in block:
+            exec(compile(block, "README.md", "exec"), names)
     shown = capsys.readouterr().out
     assert "[20 20 20] [0 0 0]" in shown  # all runs stopped, none censored
     assert int(names["state"].pulls) == 1
+    assert len(names["frame"]) == 60
+    assert names["difference"]["pulls_difference"].shape == (3,)
+
+
+def test_the_script_runs(tmp_path):
+    """As a file of its own, since its workers import it."""
+    (script,) = (block for block in BLOCKS if SCRIPT in block)
+    (tmp_path / "script.py").write_text(script)
+    environment = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
+    environment["JAX_COMPILATION_CACHE_DIR"] = str(tmp_path / "cache")
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    processes, dask = done.stdout.splitlines()
+    assert processes == dask

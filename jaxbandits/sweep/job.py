@@ -91,7 +91,8 @@ def describe_tasks(tasks: PyTree) -> dict[str, Any]:
         sha.update(f"{name} {leaf.dtype} {values.shape}".encode())
         sha.update(np.ascontiguousarray(values).tobytes())
         table[name] = {"dtype": str(leaf.dtype), "shape": list(values.shape)}
-        if values.size <= SHOWN and values.dtype.kind in "biuf":
+        # JSON has no word for what is not finite.
+        if values.size <= SHOWN and values.dtype.kind in "biuf" and np.isfinite(values).all():
             table[name]["values"] = values.tolist()
     return {"sha256": sha.hexdigest(), "table": table}
 

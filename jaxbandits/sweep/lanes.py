@@ -1,7 +1,7 @@
 """Lanes that are refilled as they finish.
 
-A batch of lanes advances by a chunk of rounds in one call of a compiled function. The host then takes out the lanes
-that have finished and gives them new tasks, so that no lane waits for the slowest one. A batch is spread over the
+A batch of lanes advances by a few chunks of rounds in one call of a compiled function. The host then takes out the
+lanes that have finished and gives them new tasks, so that no lane waits for the slowest one. A batch is spread over the
 devices of a mesh, which never talk to each other. Several batches advance side by side, each driven by a thread of its
 own: on a CPU they occupy the cores (XLA runs small elementwise kernels on one), on an accelerator one batch computes
 while the host looks after the other.
@@ -10,6 +10,7 @@ while the host looks after the other.
 import contextlib
 import hashlib
 import logging
+import math
 import os
 import threading
 import time
@@ -20,9 +21,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from jaxbandits.base import Array, Key, PyTree, Status
+from jaxbandits.base import Array, Key, Outcome, PyTree, Status
 from jaxbandits.run import DEFAULT_CHUNK, advance, streams
 from jaxbandits.sweep.job import Job, current_settings, task_key, under
 from jaxbandits.sweep.results import Stats
@@ -31,6 +33,8 @@ LANES, DEVICES = "lanes", "devices"  # axis names: of the vmap within a device, 
 CPU_LANES = 256  # enough to fill the vector units; more only lengthens the tail of a small sweep
 ACCELERATOR_LANES = 16384
 NOISE_BYTES = 2**28  # most memory for the noise of one chunk of one batch
+HOST_SECONDS = 1e-3  # that a batch loses by a visit of the host (measured on two cores, 64 to 256 lanes)
+CALL_SECONDS = 0.25  # longest time between two visits: progress, interruptions and new parts wait for one
 
 log = logging.getLogger(__name__)
 
@@ -43,9 +47,9 @@ class Batch(NamedTuple):
 
 
 class Program(NamedTuple):
-    """A compiled call that advances one batch by a chunk."""
+    """A compiled call that advances one batch by some chunks."""
 
-    call: Callable[..., tuple[Batch, dict[str, Array]]]  # (row, seed, fresh, budget, batch) -> (batch, report)
+    call: Callable[..., tuple[Batch, dict[str, Array]]]  # (row, seed, fresh, budget, chunks, batch) -> (batch, report)
     empty: Callable[[], Batch]  # a batch whose lanes have no task
     lanes: int  # of one device
     devices: int
@@ -90,7 +94,8 @@ def fingerprint(job: Job, chunk: int) -> tuple[str, dict[str, str]]:
     one = jax.ShapeDtypeStruct((1,), np.int32)
     flag = jax.ShapeDtypeStruct((1,), bool)
     batch = jax.eval_shape(lambda: _empty_batch(_shapes(job)[0], 1))
-    lowered = jax.jit(_advance_lanes(job, chunk)).lower(job.tasks, job.key, one, one, flag, one, batch)
+    chunks = jax.ShapeDtypeStruct((), np.int32)
+    lowered = jax.jit(_advance_lanes(job, chunk)).lower(job.tasks, job.key, one, one, flag, one, chunks, batch)
     report = lowered.out_info[1]
     columns = {name: f"{leaf.dtype}{list(leaf.shape[1:]) or ''}" for name, leaf in report.items()}
     return hashlib.sha256(lowered.as_text().encode()).hexdigest(), columns
@@ -207,7 +212,7 @@ def drive_all(program: Program, job: Job, queue: Queue, visit: Callable[[int], N
         program: the compiled call.
         job: what is run.
         queue: where the tasks come from and the finished runs go.
-        visit: called after every chunk of every batch, by the batch's thread, with the number of runs that finished.
+        visit: called after every call of every batch, by the batch's thread, with the number of runs that finished.
     """
     settings = current_settings()
 
@@ -230,6 +235,7 @@ def _drive(program: Program, job: Job, queue: Queue, visit: Callable[[int], None
     tasks = np.full(width, -1)  # id of the task in each lane; -1: none
     pulls = np.zeros(width, np.int64)
     rounds = np.zeros(width, np.int64)
+    chunks = 1
     while not queue.closed:
         fresh = tasks < 0
         new = queue.take(int(fresh.sum()))
@@ -242,34 +248,64 @@ def _drive(program: Program, job: Job, queue: Queue, visit: Callable[[int], None
         # Seed by seed: rows of different cost are mixed at any time, and a sweep that is cut short has all of them.
         seed, row = np.divmod(np.maximum(tasks, 0), job.rows)
         budget = np.where(busy, job.max_rounds, 0)  # a lane without a task idles: it has no rounds to spend
-        batch, report = program.call(row.astype(np.int32), seed.astype(np.int32), fresh, budget.astype(np.int32), batch)
-        report = jax.device_get(report)
+        started = time.perf_counter()
+        batch, report = program.call(
+            row.astype(np.int32), seed.astype(np.int32), fresh, budget.astype(np.int32), np.int32(chunks), batch
+        )
+        # Wait first: device_get would do so holding the lock of Python, and keep the other batches from starting.
+        report = jax.device_get(jax.block_until_ready(report))
+        round_seconds = (time.perf_counter() - started) / (chunks * program.chunk)
         done = busy & (report["status"] != Status.RUNNING)
         part = {"row": row[done], "seed": seed[done]} | {name: x[done] for name, x in report.items()}
         queue.put(
             part,
             pulls=int((report["pulls"] - pulls)[busy].sum()),
             rounds=int((report["rounds"] - rounds)[busy].sum()),
-            room=width * program.chunk,
+            room=width * chunks * program.chunk,
         )
         pulls, rounds = report["pulls"].astype(np.int64), report["rounds"].astype(np.int64)
         tasks[done] = -1
+        chunks = _chunks_until_visit(queue, program, round_seconds)
         visit(int(done.sum()))
 
 
+def _chunks_until_visit(queue: Queue, program: Program, round_seconds: float) -> int:
+    """Chunks of the next call, from the length of runs so far and the time that a round of the batch takes.
+
+    A visit costs the batch h rounds' worth of time. A call of c rounds lets a run of m rounds, once it has ended, wait
+    c / 2 rounds for the visit. The losses h / c + c / (2 m) are least at c = sqrt(2 h m).
+    """
+    m = queue.rounds / (queue.finished + program.width * program.batches)
+    c = min(math.sqrt(2 * HOST_SECONDS / round_seconds * m), CALL_SECONDS / round_seconds)
+    return max(1, int(c / program.chunk))
+
+
 def _advance_lanes(job: Job, chunk: int) -> Callable:
-    """(tasks, key, row, seed, fresh, budget, batch) -> (batch, report), over the lanes of one device."""
+    """(tasks, key, row, seed, fresh, budget, chunks, batch) -> (batch, report), over the lanes of one device."""
 
     def one_lane(
-        tasks: PyTree, key: Key, row: Array, seed: Array, fresh: Array, budget: Array, batch: Batch
+        tasks: PyTree, key: Key, row: Array, seed: Array, fresh: Array, budget: Array, chunks: Array, batch: Batch
     ) -> tuple[Batch, dict[str, Array]]:
         task = jax.tree.map(lambda x: x[row], tasks)
         keys = streams(task_key(key, row, seed))
-        # Built inside vmap but outside the loop over the chunk: what a factory precomputes is done once a chunk.
+        # Built inside vmap but outside the loops: what a factory precomputes is done once a call.
         algorithm, environment = job.build(task, keys.build)
         state = jax.tree.map(lambda new, old: jnp.where(fresh, new, old), algorithm.init(keys.init), batch.state)
         rounds = jnp.where(fresh, 0, batch.rounds)
-        outcome = advance(algorithm, environment, keys, state, rounds, max_rounds=budget, chunk=chunk, axis_name=LANES)
+
+        def one_chunk(_: Array, carry: tuple[Array, Array, PyTree]) -> tuple[Array, Array, PyTree]:
+            status, rounds, state = carry
+            # A run that has ended gets no more rounds, so that it does not matter when the host looks.
+            allowed = jnp.where(status == Status.RUNNING, budget, rounds)
+            outcome = advance(
+                algorithm, environment, keys, state, rounds, max_rounds=allowed, chunk=chunk, axis_name=LANES
+            )
+            return outcome.status, outcome.rounds, outcome.state
+
+        start = jnp.int32(Status.RUNNING), rounds, state
+        status, rounds, state = lax.fori_loop(0, chunks, one_chunk, start)
+        answer = algorithm.decide(jax.random.fold_in(keys.decide, rounds), state).answer
+        outcome = Outcome(status, state.pulls, rounds, answer, state)
         report = {"status": outcome.status, "pulls": outcome.pulls, "rounds": outcome.rounds}
         report |= _answer_columns(outcome.answer)
         for name, value in (job.metrics(task, outcome) if job.metrics is not None else {}).items():
@@ -278,7 +314,7 @@ def _advance_lanes(job: Job, chunk: int) -> Callable:
             report[name] = value
         return Batch(outcome.state, outcome.rounds), report
 
-    return jax.vmap(one_lane, in_axes=(None, None, 0, 0, 0, 0, 0), axis_name=LANES)
+    return jax.vmap(one_lane, in_axes=(None, None, 0, 0, 0, 0, None, 0), axis_name=LANES)
 
 
 def _compile(job: Job, mesh: Mesh, lanes: int, chunk: int) -> tuple[Any, Callable, Callable[[], Batch]]:
@@ -287,7 +323,7 @@ def _compile(job: Job, mesh: Mesh, lanes: int, chunk: int) -> tuple[Any, Callabl
     sharded = jax.shard_map(
         _advance_lanes(job, chunk),
         mesh=mesh,
-        in_specs=(everywhere.spec, everywhere.spec, *[over_lanes.spec] * 5),
+        in_specs=(everywhere.spec, everywhere.spec, *[over_lanes.spec] * 4, everywhere.spec, over_lanes.spec),
         out_specs=over_lanes.spec,
         check_vma=False,
     )
@@ -295,13 +331,12 @@ def _compile(job: Job, mesh: Mesh, lanes: int, chunk: int) -> tuple[Any, Callabl
     width, state = lanes * mesh.size, _shapes(job)[0]
     integers = jax.ShapeDtypeStruct((width,), np.int32, sharding=over_lanes)
     flags = jax.ShapeDtypeStruct((width,), bool, sharding=over_lanes)
-    batch = jax.tree.map(
-        lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=over_lanes),
-        jax.eval_shape(lambda: _empty_batch(state, width)),
-    )
-    lowered = jax.jit(sharded, donate_argnums=6).lower(tasks, key, integers, integers, flags, integers, batch)
+    empty = jax.jit(lambda: _empty_batch(state, width), out_shardings=over_lanes).lower()
+    batch = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=over_lanes), empty.out_info)
+    chunks = jax.ShapeDtypeStruct((), np.int32, sharding=everywhere)
+    lowered = jax.jit(sharded, donate_argnums=7).lower(tasks, key, integers, integers, flags, integers, chunks, batch)
     compiled = lowered.compile()
-    return compiled, lambda *lane: compiled(tasks, key, *lane), lambda: _empty_batch(state, width, over_lanes)
+    return compiled, lambda *lane: compiled(tasks, key, *lane), empty.compile()
 
 
 def _shapes(job: Job) -> tuple[PyTree, PyTree]:
@@ -314,10 +349,10 @@ def _shapes(job: Job) -> tuple[PyTree, PyTree]:
     return jax.eval_shape(one)
 
 
-def _empty_batch(shapes: PyTree, width: int, sharding: NamedSharding | None = None) -> Batch:
+def _empty_batch(shapes: PyTree, width: int) -> Batch:
     return Batch(
-        state=jax.tree.map(lambda leaf: jnp.zeros((width, *leaf.shape), leaf.dtype, device=sharding), shapes),
-        rounds=jnp.zeros(width, jnp.int32, device=sharding),
+        state=jax.tree.map(lambda leaf: jnp.zeros((width, *leaf.shape), leaf.dtype), shapes),
+        rounds=jnp.zeros(width, jnp.int32),
     )
 
 

@@ -1,7 +1,10 @@
 """A sweep on several processes or machines: shards, each of them an ordinary call submitted to an executor."""
 
+import contextlib
+import logging
 import time
-from concurrent.futures import FIRST_EXCEPTION, Executor, wait
+from concurrent.futures import Executor
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 
@@ -16,48 +19,59 @@ from jaxbandits.sweep.progress import progress_bar
 from jaxbandits.sweep.results import Stats, added
 
 DEFAULT_SHARDS = 8
-POLL_SECONDS = 0.5  # between two looks for new parts
+POLL_SECONDS = 0.25  # between two looks for new parts
 STOP_SECONDS = 60  # that running shards get to notice the stop sign
+
+log = logging.getLogger(__name__)
 
 
 def spread(
     job: Job, folder: Path, *, executor: Executor, shards: int, lanes: int | None, chunk: int | None, progress: bool
 ) -> None:
     """Runs what the store lacks, in `shards` calls on an executor. The caller holds the store's lock, shared."""
-    cloudpickle = _cloudpickle()
-    # Bytes, so that 64-bit arrays are unpacked only once the worker has switched to the caller's settings.
-    payload = cloudpickle.dumps((job, lanes, chunk))
+    payload = _packed(job, lanes, chunk)
     seen: set[str] = set()
     before = sum(about["runs"] for about in disk.new_parts(folder, seen))
     sessions: dict[str, Stats] = {}
     censored, started = 0, time.perf_counter()
-    futures = [
-        executor.submit(run_shard, current_settings(), payload, str(folder), Shard(n, shards)) for n in range(shards)
-    ]
+    futures = []
     try:
+        for n in range(shards):
+            futures.append(executor.submit(run_shard, current_settings(), payload, str(folder), Shard(n, shards)))
         with progress_bar(job.total, done=before, show=progress) as show:
-            pending = set(futures)
+            pending = futures
             while pending:
-                finished, pending = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_EXCEPTION)
+                time.sleep(POLL_SECONDS)
+                # One by one: the jobs of submitit are asked like futures, but `concurrent.futures.wait` refuses them.
+                ended = [future for future in pending if future.done()]
                 runs = 0
                 for about in disk.new_parts(folder, seen):
-                    sessions[about["session"]] = Stats(**{name: about[name] for name in Stats._fields})
+                    stats = Stats(**{name: about[name] for name in Stats._fields})
+                    # A process describes all that it has done up to a part, and parts come in no order.
+                    latest = sessions.get(about["session"], stats)
+                    sessions[about["session"]] = max(latest, stats, key=attrgetter("seconds"))
                     runs, censored = runs + about["runs"], censored + about["censored"]
                 show(runs, added(list(sessions.values()))._replace(seconds=time.perf_counter() - started), censored)
-                for future in finished:
+                for future in ended:
                     future.result()
-    except BaseException:
-        disk.stop_sign(folder).touch()
+                pending = [future for future in pending if future not in ended]
+    except BaseException as error:
+        with contextlib.suppress(OSError):  # a full disk is what may have gone wrong
+            disk.stop_sign(folder).touch()
         for future in futures:
             future.cancel()
-        wait(futures, timeout=STOP_SECONDS)
+        _wait_for_shards(folder, shards)
+        if not isinstance(error, ValueError):  # the call itself was wrong
+            error.add_note(f"Runs that have finished are kept in {folder}; the same call goes on from there.")
         raise
 
 
 def run_shard(settings: Settings, payload: bytes, folder: str, shard: Shard) -> None:
     """The call that an executor carries out: runs what is left of one shard into the store."""
     store = Path(folder)
-    with under(settings), disk.locked(store, "store", shared=True), disk.locked(store, f"shard-{shard.number}"):
+    with under(settings), disk.locked(store, "store", shared=True), disk.locked(store, _lock(shard.number)):
+        if disk.stop_sign(store).exists():  # an executor may start what it can no longer cancel
+            return
         job, lanes, chunk = _cloudpickle().loads(payload)
         run_into_store(job, store, lanes=lanes, chunk=chunk, mesh=local_mesh(), progress=False, shard=shard)
 
@@ -65,6 +79,41 @@ def run_shard(settings: Settings, payload: bytes, folder: str, shard: Shard) -> 
 def local_mesh() -> Mesh:
     """All devices of this process."""
     return Mesh(np.array(jax.local_devices()), ("devices",))
+
+
+def _packed(job: Job, lanes: int | None, chunk: int | None) -> bytes:
+    """As bytes, so that 64-bit arrays are unpacked only once the worker has switched to the caller's settings."""
+    cloudpickle = _cloudpickle()
+    try:
+        return cloudpickle.dumps((job, lanes, chunk))
+    except Exception as error:  # whatever an object raises that will not be pickled
+        raise ValueError(
+            "build and metrics must be picklable by cloudpickle to travel to an executor's workers, with all that they "
+            f"close over, got {type(error).__name__}: {error}"
+        ) from error
+
+
+def _lock(shard: int) -> str:
+    return f"shard-{shard}"
+
+
+def _wait_for_shards(folder: Path, shards: int) -> None:
+    """Waits until no shard is running: some futures count as done once they are cancelled, whatever still runs."""
+    deadline = time.monotonic() + STOP_SECONDS
+    for n in range(shards):
+        while _is_running(folder, n):
+            if time.monotonic() > deadline:
+                log.warning("%s: shards are still running; they end after their chunk", folder)
+                return
+            time.sleep(POLL_SECONDS)
+
+
+def _is_running(folder: Path, shard: int) -> bool:
+    try:
+        with disk.locked(folder, _lock(shard)):
+            return False
+    except BlockingIOError:
+        return True
 
 
 def _cloudpickle() -> ModuleType:

@@ -9,6 +9,7 @@ writers need not agree on anything, so a process may be killed at any moment.
 import contextlib
 import errno
 import hashlib
+import importlib.util
 import json
 import logging
 import os
@@ -23,9 +24,11 @@ import numpy as np
 from jaxbandits.base import Status
 from jaxbandits.sweep.results import Results, Stats, added
 
-COMPARED = ("arguments", "tasks", "program", "made_by")  # of a manifest: what must be the same to go on
+COMPARED = ("arguments", "tasks", "columns", "program", "made_by")  # of a manifest: what must be the same to go on
 MANIFEST = "_manifest.json"  # readers of Parquet folders pass over names that begin with an underscore or a dot
 ABOUT = b"jaxbandits"  # key of a part's own metadata
+TEMPORARY = ".jaxbandits-"  # how the names of half-written files begin; the folder may hold other files, too
+STORED = {"bool", "float16", "float32", "float64"} | {f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)}
 FIRST_PAUSE, LAST_PAUSE = 1.0, 30.0  # seconds between two parts, at the beginning of a sweep and later
 MOST_ROWS = 2**18  # finished runs that wait for being written
 
@@ -55,7 +58,8 @@ def load(store: str | os.PathLike[str]) -> Results:
     for path, data in _parts(folder):
         if data is None:
             raise ValueError(
-                f"store has a damaged part, {path.name}: the same sweep, called again, drops it and runs its tasks anew"
+                f"store has a damaged part, {path.name}: the same sweep, called again, sets it aside and runs its "
+                "tasks anew"
             )
         table, about = _table(data)
         tables.append(table.replace_schema_metadata(None))
@@ -63,12 +67,12 @@ def load(store: str | os.PathLike[str]) -> Results:
     missing = sorted(set(manifest["parts"]) - {path.name for path in _part_paths(folder)})
     if missing:
         log.warning("%s: %d parts have been taken away, such as %s", folder, len(missing), missing[0])
-    if tables:
-        columns = {
-            name: _numpy(column) for name, column in zip(tables[0].column_names, pa.concat_tables(tables), strict=True)
-        }
-    else:
-        columns = {name: _empty(kind) for name, kind in manifest["columns"].items()}
+    runs = sum(map(len, tables))
+    table = pa.concat_tables(tables) if runs else {}
+    columns = {}
+    for name, (dtype, shape) in _kinds(manifest).items():
+        empty = 0 in (runs, *shape)  # nothing of it is in the parts
+        columns[name] = np.empty((runs, *shape), dtype) if empty else _numpy(table[name]).reshape(runs, *shape)
     order = np.lexsort((columns["seed"], columns["row"]))
     columns = {name: values[order] for name, values in columns.items()}
     twice = (np.diff(columns["row"]) == 0) & (np.diff(columns["seed"]) == 0)
@@ -82,11 +86,23 @@ def load(store: str | os.PathLike[str]) -> Results:
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
-    """What the store holds; None if it holds nothing yet."""
+    """What the store holds; None if it holds nothing yet.
+
+    Raises:
+        ValueError: the manifest cannot be read.
+    """
     try:
-        return json.loads((folder / MANIFEST).read_text())
-    except FileNotFoundError:
+        manifest = json.loads((folder / MANIFEST).read_bytes())
+        if not {*COMPARED, "parts"} <= manifest.keys():
+            raise ValueError("it is not that of a sweep")
+    except (FileNotFoundError, NotADirectoryError):
         return None
+    except (ValueError, AttributeError) as error:
+        raise ValueError(
+            f"store has a manifest that cannot be read, {str(folder / MANIFEST)!r} ({error}): put back a copy of it, "
+            "or choose another folder"
+        ) from error
+    return manifest
 
 
 def agree(folder: Path, describe: Callable[[dict[str, Any] | None], dict[str, Any]]) -> dict[str, Any]:
@@ -101,14 +117,21 @@ def agree(folder: Path, describe: Callable[[dict[str, Any] | None], dict[str, An
         The manifest.
 
     Raises:
-        ValueError: the store holds another sweep; the message lists the differences.
+        ValueError: the store holds another sweep; the message lists the differences. Or a column is of a dtype that
+            Parquet has no name for.
     """
     held = read_manifest(folder)
     mine = describe(held)
+    for name, (dtype, _) in _kinds(mine).items():
+        if dtype not in STORED:
+            raise ValueError(
+                f"answers and metrics must be booleans, integers or floats to be stored, got {dtype} for {name!r}"
+            )
     with locked(folder, "manifest", wait=True):
         now = read_manifest(folder)
         if now is None:
-            _write(folder / MANIFEST, _dump(mine | {"parts": {}}))
+            with _explained(folder):
+                _write(folder / MANIFEST, _dump(mine | {"parts": {}}))
             return mine
     if now != held:  # another shard was first, and what both left open is settled
         mine = describe(now)
@@ -121,13 +144,20 @@ def check_call(folder: Path, call: dict[str, Any]) -> None:
     held = read_manifest(folder)
     if held is not None:
         _refuse_another(folder, held, call)
+    elif parts := _part_paths(folder):
+        raise ValueError(
+            f"store must be a new folder or one that a sweep has written, but {str(folder)!r} has no {MANIFEST} and "
+            f"holds {parts[0].name}"
+        )
 
 
 def make_folder(folder: Path) -> None:
     """Creates the store's folder, and finds out now rather than after the first hour that it cannot be written."""
+    if importlib.util.find_spec("pyarrow") is None:
+        raise ModuleNotFoundError("store= keeps runs in Parquet files with pyarrow: pip install pyarrow")
     with _explained(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".{uuid.uuid4().hex}.tmp"
+        probe = _temporary(folder)
         probe.write_bytes(b"")
         probe.unlink()
 
@@ -141,29 +171,33 @@ def locked(folder: Path, name: str, *, shared: bool = False, wait: bool = False)
     """
     import fcntl
 
-    with open(folder / f".{name}.lock", "ab") as file:
-        try:
-            fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError as error:
-            raise BlockingIOError(
-                error.errno, "another process is writing to this store: let it end, or stop it", str(folder)
-            ) from None
-        except OSError as error:
-            if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
-                raise
-            log.warning("%s is on a file system without locks: see to it that no two sweeps write to it", folder)
-        yield lambda: fcntl.flock(file, fcntl.LOCK_SH)
+    with open(folder / f".{name}.lock", "a+b") as file:  # over NFS, a shared lock wants a file that can be read
+
+        def take(kind: int) -> None:
+            try:
+                fcntl.flock(file, kind)
+            except BlockingIOError as error:
+                raise BlockingIOError(
+                    error.errno, "another process is writing to this store: let it end, or stop it", str(folder)
+                ) from None
+            except OSError as error:
+                if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
+                    raise
+                log.warning("%s is on a file system without locks: see to it that no two sweeps write to it", folder)
+
+        take((fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+        yield lambda: take(fcntl.LOCK_SH | fcntl.LOCK_NB)
 
 
 def tidy(folder: Path) -> None:
-    """Drops what a killed process has left half-written. The caller is the only one who writes."""
-    for path in folder.glob(".*.tmp"):
+    """Clears away what was left half-written and what has decayed. The caller is the only one who writes."""
+    for path in folder.glob(f"{TEMPORARY}*"):
         path.unlink(missing_ok=True)
         log.info("%s: dropped %s, which was never finished", folder, path.name)
-    for path, data in list(_parts(folder)):
+    for path, data in _parts(folder):
         if data is None:
-            path.unlink()
-            log.warning("%s: dropped %s, which is damaged; its tasks are run again", folder, path.name)
+            path.rename(path.with_name(f".{path.name}.damaged"))  # hidden from readers, but not destroyed
+            log.warning("%s: set %s aside, which is damaged; its tasks are run again", folder, path.name)
     stop_sign(folder).unlink(missing_ok=True)
 
 
@@ -173,12 +207,13 @@ def stop_sign(folder: Path) -> Path:
 
 
 def finished(folder: Path, rows: int, seeds: int) -> np.ndarray:
-    """Which tasks are done: bool (seeds * rows,), seed by seed."""
+    """Which tasks are done: bool (seeds * rows,), seed by seed. The store is `tidy`: checksums are not looked at."""
+    import pyarrow.parquet as pq
+
     done = np.zeros(seeds * rows, bool)
-    for _, data in _parts(folder):
-        if data is not None:
-            table, _ = _table(data, columns=["row", "seed"])
-            done[_numpy(table["seed"]) * rows + _numpy(table["row"])] = True
+    for path in _part_paths(folder):
+        table = pq.read_table(path, columns=["row", "seed"])
+        done[_numpy(table["seed"]) * rows + _numpy(table["row"])] = True
     return done
 
 
@@ -225,7 +260,8 @@ def write_part(folder: Path, columns: dict[str, np.ndarray], about: dict[str, An
         "censored": int(np.sum(status == Status.MAX_ROUNDS)),
         "failed": int(np.sum(status == Status.NONFINITE)),
     }
-    table = pa.table({name: _arrow(name, values) for name, values in columns.items()})
+    # Parquet has no lists of no elements; `load` knows such a column from the manifest.
+    table = pa.table({name: _arrow(values) for name, values in columns.items() if 0 not in values.shape[1:]})
     buffer = pa.BufferOutputStream()
     pq.write_table(table.replace_schema_metadata({ABOUT: json.dumps(about)}), buffer, compression="zstd")
     data = buffer.getvalue().to_pybytes()
@@ -254,7 +290,7 @@ def seal(folder: Path) -> None:
 
 def _write(path: Path, data: bytes) -> None:
     """All of it or nothing, also when the power fails."""
-    temporary = path.with_name(f".{uuid.uuid4().hex}.tmp")
+    temporary = _temporary(path.parent)
     try:
         with open(temporary, "xb") as file:
             file.write(data)
@@ -269,6 +305,10 @@ def _write(path: Path, data: bytes) -> None:
         os.fsync(directory)
     finally:
         os.close(directory)
+
+
+def _temporary(folder: Path) -> Path:
+    return folder / f"{TEMPORARY}{uuid.uuid4().hex}"
 
 
 @contextlib.contextmanager
@@ -299,20 +339,18 @@ def _checksum(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _table(data: bytes, columns: list[str] | None = None) -> tuple[Any, dict[str, Any]]:
+def _table(data: bytes) -> tuple[Any, dict[str, Any]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pq.read_table(pa.BufferReader(data), columns=columns)
+    table = pq.read_table(pa.BufferReader(data))
     return table, json.loads(table.schema.metadata[ABOUT])
 
 
-def _arrow(name: str, values: np.ndarray) -> Any:
+def _arrow(values: np.ndarray) -> Any:
     """A column; arrays become lists of fixed size, one within the other."""
     import pyarrow as pa
 
-    if values.dtype.kind not in "biuf":
-        raise ValueError(f"metrics must return real numbers to be stored, got dtype {values.dtype} for {name!r}")
     column = pa.array(np.ascontiguousarray(values).reshape(-1))
     for size in reversed(values.shape[1:]):
         column = pa.FixedSizeListArray.from_arrays(column, size)
@@ -320,21 +358,19 @@ def _arrow(name: str, values: np.ndarray) -> Any:
 
 
 def _numpy(column: Any) -> np.ndarray:
+    """The numbers of a column, of whatever shape, one after the other."""
     import pyarrow as pa
 
-    column, shape = column.combine_chunks(), [len(column)]
-    if isinstance(column, pa.ChunkedArray):
-        column = pa.concat_arrays(column.chunks)
-    while pa.types.is_fixed_size_list(column.type):
-        shape.append(column.type.list_size)
-        column = column.flatten()
-    return column.to_numpy(zero_copy_only=False).reshape(shape)
+    values = column.combine_chunks()
+    while pa.types.is_fixed_size_list(values.type):
+        values = values.flatten()
+    return values.to_numpy(zero_copy_only=False)
 
 
-def _empty(kind: str) -> np.ndarray:
-    """No runs, of a column that the manifest describes as in 'float64[3, 2]'."""
-    dtype, _, shape = kind.partition("[")
-    return np.empty((0, *(int(n) for n in shape.rstrip("]").split(",") if n)), dtype)
+def _kinds(manifest: dict[str, Any]) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """The dtype and the shape of every column of a manifest, which has them as in 'float64[3, 2]'."""
+    pairs = {name: kind.rstrip("]").partition("[") for name, kind in manifest["columns"].items()}
+    return {name: (dtype, tuple(map(int, filter(None, shape.split(","))))) for name, (dtype, _, shape) in pairs.items()}
 
 
 def _stats(abouts: list[dict[str, Any]]) -> Stats:
@@ -361,9 +397,15 @@ def _refuse_another(folder: Path, held: dict[str, Any], mine: dict[str, Any]) ->
 
 
 def _differences(held: Any, mine: Any, path: str) -> Iterator[str]:
+    texts = json.dumps(held), json.dumps(mine)  # as a text, NaN equals itself
+    if texts[0] == texts[1]:
+        return
     if isinstance(held, dict) and isinstance(mine, dict):
         for name, value in mine.items():
-            yield from _differences(held.get(name), value, f"{path}.{name}")
-    elif held != mine:
-        short = [text if len(text) <= 60 else f"{text[:57]}..." for text in (json.dumps(held), json.dumps(mine))]
+            yield from _differences(held.get(name), value, f"{path}.{name}".rstrip("."))
+    elif isinstance(held, list) and isinstance(mine, list) and len(held) == len(mine):
+        n = next(n for n, pair in enumerate(zip(held, mine, strict=True)) if json.dumps(pair[0]) != json.dumps(pair[1]))
+        yield from _differences(held[n], mine[n], f"{path}[{n}]")  # the first speaks for the rest
+    else:
+        short = [text if len(text) <= 60 else f"{text[:57]}..." for text in texts]
         yield f"{path}: {short[0]} in the store, {short[1]} now"

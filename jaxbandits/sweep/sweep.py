@@ -1,5 +1,6 @@
 """The door: one call runs any number of tasks."""
 
+import contextlib
 import os
 from concurrent.futures import Executor
 from pathlib import Path
@@ -45,8 +46,8 @@ def sweep(
         chunk: rounds between two visits of the host, which are also the rounds between two refreshes of an algorithm's
             cache; 256 by default, or fewer if their noise would not fit into 256 MB.
         store: folder for the finished runs, as Parquet files that any reader takes for one table. A sweep that was
-            killed or interrupted goes on when it is called again: runs that are there are not run again. Where `lanes`
-            and `chunk` are left open, those of the store hold.
+            killed or interrupted goes on when it is called again: runs that are there are not run again; a part that has
+            decayed is set aside, and its tasks are. Where `lanes` and `chunk` are left open, those of the store hold.
         executor: runs the sweep as `shards` calls on its workers (processes, Dask, MPI, SLURM), which all reach the
             folder `store`. Functions and arrays travel by cloudpickle, and the JAX settings of the caller with them.
         shards: calls into which an executor's sweep is cut, 8 by default; at least as many as there are workers.
@@ -98,11 +99,14 @@ def sweep(
                 let_others_write()
                 count = shards or DEFAULT_SHARDS
                 spread(job, folder, executor=executor, shards=count, lanes=lanes, chunk=chunk, progress=progress)
-        except KeyboardInterrupt:
+        except BaseException as error:
+            with contextlib.suppress(OSError):  # a full disk may be what has gone wrong
+                disk.seal(folder)
+            if not isinstance(error, KeyboardInterrupt):
+                raise
             stored = int(disk.finished(folder, job.rows, job.seeds).sum())
             raise KeyboardInterrupt(
                 f"{stored} of {job.total} runs are finished and stored in {folder}; the same call goes on from there"
             ) from None
-        finally:
-            disk.seal(folder)
+        disk.seal(folder)
         return disk.load(folder)

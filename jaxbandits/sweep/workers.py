@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any, NamedTuple
 
+import jax
+
 from jaxbandits.sweep.lanes import cores
 
 MEMORY = 0.9  # share of a GPU's memory that its workers reserve together
@@ -17,6 +19,7 @@ class Share(NamedTuple):
 
     cores: Sequence[int] | None  # by number, where the system lets a process choose; else None
     environment: dict[str, str]
+    platforms: str | None  # what JAX is to use, where it is not to choose itself
 
 
 def process_pool(workers: int, *, gpus: Sequence[int | str] = ()) -> ProcessPoolExecutor:
@@ -31,8 +34,9 @@ def process_pool(workers: int, *, gpus: Sequence[int | str] = ()) -> ProcessPool
     have the GPUs' memory for themselves.
 
     Args:
-        workers: number of processes. They start afresh ("spawn"), so a script that uses them needs the usual
-            `if __name__ == "__main__":`.
+        workers: number of processes. They start afresh ("spawn") and import the script that uses them, so it needs the
+            usual `if __name__ == "__main__":`. What stands outside of it must not open JAX's devices, with an array for
+            instance, before a worker knows its GPU.
         gpus: names of the GPUs, as in `CUDA_VISIBLE_DEVICES`.
 
     Returns:
@@ -45,10 +49,8 @@ def process_pool(workers: int, *, gpus: Sequence[int | str] = ()) -> ProcessPool
     if workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}")
     context = multiprocessing.get_context("spawn")
-    shares = context.SimpleQueue()
-    for share in share_out(workers, gpus):
-        shares.put(share)
-    return ProcessPoolExecutor(workers, mp_context=context, initializer=_settle, initargs=(shares,))
+    initargs = share_out(workers, gpus), context.Value("i", 0)
+    return ProcessPoolExecutor(workers, mp_context=context, initializer=_settle, initargs=initargs)
 
 
 def share_out(workers: int, gpus: Sequence[int | str]) -> list[Share]:
@@ -56,23 +58,35 @@ def share_out(workers: int, gpus: Sequence[int | str]) -> list[Share]:
     numbers = sorted(os.sched_getaffinity(0))[: cores()] if hasattr(os, "sched_getaffinity") else None
     shares = []
     for n in range(workers):
-        mine = [core for core in range(cores()) if core % workers == n % cores()] or [n % cores()]
+        mine = [core for core in range(cores()) if core % workers == n % cores()]
         environment = {"NPROC": str(len(mine))}
         if gpus:
             sharing = len(range(n % len(gpus), workers, len(gpus)))
             environment |= {
-                "JAX_PLATFORMS": "cuda",
                 "CUDA_VISIBLE_DEVICES": str(gpus[n % len(gpus)]),
                 "XLA_PYTHON_CLIENT_MEM_FRACTION": f"{MEMORY / sharing:.3f}",
             }
-        shares.append(Share(numbers and [numbers[core] for core in mine], environment))
+        shares.append(Share(numbers and [numbers[core] for core in mine], environment, "cuda,cpu" if gpus else None))
     return shares
 
 
-def _settle(shares: Any) -> None:
-    """Runs in a new worker, before JAX opens its devices."""
-    share: Share = shares.get()
+def _settle(shares: Sequence[Share], taken: Any) -> None:
+    """Runs in a new worker, before JAX opens its devices; `taken` counts the shares that have an owner."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with taken.get_lock():
+        share = shares[taken.value]
+        taken.value += 1
     os.environ.update(share.environment)
     if share.cores is not None:
-        os.sched_setaffinity(0, share.cores)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # A library that the script imports may have started threads by now, each with an affinity of its own.
+        for thread in os.listdir("/proc/self/task"):
+            os.sched_setaffinity(int(thread), share.cores)
+    if share.platforms is not None:
+        try:
+            jax.config.update("jax_num_cpu_devices", 1)  # the setting through which JAX tells that it is too late
+        except RuntimeError as error:
+            raise RuntimeError(
+                "a worker's script opens JAX's devices as it is imported, before the worker knows its GPU: move what "
+                'makes arrays there into a function, or under `if __name__ == "__main__":`'
+            ) from error
+        jax.config.update("jax_platforms", share.platforms)  # it read the environment when it was imported

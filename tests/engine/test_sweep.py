@@ -3,58 +3,16 @@
 import contextlib
 import subprocess
 import sys
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from engine.toys import KEY, LIMITS, NOISE, counter, counting, total
 
 import jaxbandits
-from jaxbandits.base import Algorithm, Decision, Environment, Status
+from jaxbandits.base import Environment, Status
 from jaxbandits.run import run, streams
-
-KEY = jax.random.key(3)
-
-
-class Count(NamedTuple):
-    pulls: jax.Array
-    total: jax.Array
-    refreshed: jax.Array  # how often the state was rebuilt on its own request
-
-
-def counter(limit, *, period=None):
-    """Sums noise until `limit` pulls; with a `period`, asks for a refresh whenever `pulls` is a multiple of it."""
-
-    def stale(state):
-        return (state.pulls // period > state.refreshed) & (state.pulls < limit)
-
-    def refresh(state):
-        due = stale(state) if period else False
-        return state._replace(refreshed=state.refreshed + jnp.where(due, 1, 0))
-
-    return Algorithm(
-        init=lambda key: Count(jnp.zeros((), int), jnp.zeros(()), jnp.zeros((), int)),
-        decide=lambda key, state: Decision(jnp.ones((), int), state.pulls >= limit, state.pulls % 7),
-        observe=lambda state, action, observation: state._replace(
-            pulls=state.pulls + action, total=state.total + observation
-        ),
-        idle=jnp.zeros((), int),
-        refresh=refresh,
-        **({"stale": stale} if period else {}),
-    )
-
-
-NOISE = Environment(lambda key: jax.random.normal(key), lambda action, noise: action.astype(float) * noise)
-LIMITS = jnp.asarray([5, 400, 17, 90])
-
-
-def counting(limit, key):
-    return counter(limit), NOISE
-
-
-def total(task, outcome):
-    return {"total": outcome.state.total}
 
 
 def test_refilled_lanes_equal_plain_runs_bit_for_bit():

@@ -73,13 +73,13 @@ def test_table_and_files(tmp_path):
     assert str(table["counts"].type) == "fixed_size_list<element: int64>[2]"
 
 
-def command(*arguments, cwd=ROOT):
+def command(*arguments, cwd=ROOT, **environment):
     return subprocess.run(
         [sys.executable, "-m", "experiments", *arguments],
         cwd=cwd,
         capture_output=True,
         text=True,
-        env=os.environ | {"JAX_PLATFORMS": "cpu"},
+        env=os.environ | {"JAX_PLATFORMS": "cpu"} | environment,
     )
 
 
@@ -88,13 +88,13 @@ def test_the_command_lists_what_exists():
     assert done.returncode == 0
     for name in ("table1", "figure1", "figure2", "figure3", "width", "theorem3"):
         assert f"linear_{name}  " in done.stdout
-    assert "bench FAMILY" in done.stdout
+    assert "bench NAME" in done.stdout
 
 
 def test_help_tells_the_options():
     done = command("linear_figure3", "--help")
     assert done.returncode == 0
-    for option in ("--quick", "--seeds", "--lanes", "--out", "--instance", "--r6a"):
+    for option in ("--quick", "--seeds", "--lanes", "--store", "--workers", "--out", "--instance", "--r6a"):
         assert option in done.stdout
 
 
@@ -113,10 +113,22 @@ def test_the_command_names_what_is_wrong(arguments, message):
 
 
 def test_a_small_experiment_end_to_end(tmp_path):
-    done = command("linear_figure2", "--seeds", "8", "--lanes", "8", "--out", str(tmp_path))
-    assert done.returncode == 0, done.stderr
-    assert "LinGapE, gap 0.5" in done.stdout
-    assert "written:" in done.stdout
-    table = pq.read_table(tmp_path / "linear_figure2.parquet")
-    assert table.num_rows == 2 * 5 * 8
-    assert (tmp_path / "linear_figure2.png").stat().st_size > 10_000
+    """On two workers into a store; then once more, from the store alone; compiled programs are kept meanwhile."""
+    stored = ("linear_figure2", "--seeds", "8", "--lanes", "8", "--store", str(tmp_path / "store"), "--verbose")
+    first = command(*stored, "--workers", "2", "--out", str(tmp_path / "first"), XDG_CACHE_HOME=str(tmp_path))
+    assert first.returncode == 0, first.stderr
+    assert "LinGapE, gap 0.5" in first.stdout
+    assert "written:" in first.stdout
+    assert any((tmp_path / "jaxbandits").iterdir())
+    again = command(*stored, "--out", str(tmp_path / "again"), XDG_CACHE_HOME=str(tmp_path))
+    assert again.returncode == 0, again.stderr
+    assert again.stderr.count("40 of 40 runs are there already") == 2
+    assert "compiled in" not in again.stderr
+    tables = [pq.read_table(tmp_path / name / "linear_figure2.parquet") for name in ("first", "again")]
+    assert tables[0].num_rows == 2 * 5 * 8
+    assert tables[0].equals(tables[1])
+    assert (tmp_path / "first" / "linear_figure2.png").stat().st_size > 10_000
+    assert {path.name for path in (tmp_path / "store" / "linear_figure2").iterdir()} == {
+        "figure-2-lingape",
+        "figure-2-xy-static",
+    }

@@ -1,0 +1,684 @@
+"""Sweeps that are kept on disk: what is stored, how it is read, how a sweep goes on, and what goes wrong."""
+
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import duckdb
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas
+import polars
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from engine.toys import KEY, LIMITS, NOISE, counter, counting, total
+
+import jaxbandits
+from jaxbandits.base import Status
+
+disk, local = (sys.modules[f"jaxbandits.sweep.{name}"] for name in ("store", "local"))
+
+TASKS = LIMITS.astype(jnp.int32)  # 5, 400, 17, 90
+SETTINGS = {"seeds": 5, "key": KEY, "max_rounds": 1000, "metrics": total, "lanes": 4, "chunk": 16, "progress": False}
+RUNS = 20
+HAND_MADE = {"seconds": 1.0, "compile_seconds": 0.5, "pulls": 10, "rounds": 10, "occupancy": 0.5}
+HAND_MADE |= {"lanes": 4, "devices": 2, "batches": 1, "chunk": 16, "bytes": 100}
+
+
+def build(limit, key):
+    return counter(limit.astype(int)), NOISE
+
+
+def sweep(store=None, *, build=build, tasks=TASKS, **changes):
+    return jaxbandits.sweep(build, tasks, store=store, **(SETTINGS | changes))
+
+
+def assert_same(a, b):
+    """The same columns in the same order, bit for bit: a NaN or a -0.0 counts as what it is."""
+    assert list(a.columns) == list(b.columns)
+    for name, values in a.columns.items():
+        assert values.dtype == b.columns[name].dtype, name
+        assert values.shape == b.columns[name].shape, name
+        assert values.tobytes() == b.columns[name].tobytes(), name
+
+
+def parts(folder):
+    return {path.name for path in folder.glob("*.parquet")}
+
+
+def about(folder, name):
+    return json.loads(pq.read_schema(folder / name).metadata[b"jaxbandits"])
+
+
+def runs(folder, names):
+    return sum(about(folder, name)["runs"] for name in names)
+
+
+def assert_tidy(folder):
+    assert {path.name for path in folder.iterdir()} - parts(folder) <= {
+        "_manifest.json",
+        ".store.lock",
+        ".manifest.lock",
+    }
+
+
+def failing(error, *, after=0):
+    """A function that works `after` times, as `os.fsync` does, and raises from then on."""
+    works, calls = os.fsync, []
+
+    def fsync(number):
+        calls.append(number)
+        if len(calls) > after:
+            raise error
+        works(number)
+
+    return fsync
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """The sweep without a store."""
+    return sweep()
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """The sweep in a store, with a part for every chunk in which a run finished."""
+    folder = tmp_path_factory.mktemp("stored")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(disk, "LAST_PAUSE", 0.0)
+        sweep(folder)
+    assert len(parts(folder)) >= 4
+    return folder
+
+
+@pytest.fixture
+def copied(stored, tmp_path):
+    """A copy of that store, to be damaged. Its path looks like that of a partitioned data set."""
+    return Path(shutil.copytree(stored, tmp_path / "seed=3" / "epsilon=0.1"))
+
+
+@pytest.fixture
+def every_chunk(monkeypatch):
+    monkeypatch.setattr(disk, "LAST_PAUSE", 0.0)
+
+
+@pytest.fixture
+def nothing_runs(monkeypatch):
+    def compile_lanes(*args, **kwargs):
+        raise AssertionError("nothing was to be compiled")
+
+    monkeypatch.setattr(local, "compile_lanes", compile_lanes)
+
+
+def all_kinds(task, outcome):
+    x = outcome.state.total
+    return {
+        "vector": x * jnp.arange(3.0),
+        "matrix": x + jnp.arange(6.0).reshape(2, 3),
+        "flag": x > 0,
+        "flags": x > jnp.arange(-2.0, 2.0),
+        "bytes": jnp.arange(3, dtype=jnp.uint8),
+        "short": jnp.full((), -7, jnp.int16),
+        "count": outcome.rounds,
+        "half": x.astype(jnp.float16),
+        "single": x.astype(jnp.float32) * jnp.arange(2, dtype=jnp.float32),
+        "strange": jnp.stack([jnp.nan * x, jnp.asarray(jnp.inf), jnp.asarray(-jnp.inf), jnp.asarray(-0.0)]),
+        "none": jnp.zeros(0, jnp.int32),
+        "nones": jnp.zeros((2, 0, 3), jnp.float32),
+    }
+
+
+@pytest.fixture(scope="module")
+def kinds(tmp_path_factory):
+    """A sweep with columns of all kinds, and its store of several parts."""
+    folder = tmp_path_factory.mktemp("kinds")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(disk, "LAST_PAUSE", 0.0)
+        return folder, sweep(folder, metrics=all_kinds)
+
+
+def test_a_store_changes_no_bit(plain, stored):
+    np.testing.assert_array_equal(plain.columns["pulls"], np.repeat([5, 400, 17, 90], 5))
+    assert_same(disk.load(stored), plain)
+    assert_tidy(stored)
+
+
+def test_columns_of_all_kinds_survive(kinds):
+    folder, from_sweep = kinds
+    in_memory = sweep(metrics=all_kinds)
+    assert in_memory.columns["nones"].shape == (RUNS, 2, 0, 3)
+    assert np.signbit(in_memory.columns["strange"][:, 3]).all()
+    assert_same(from_sweep, in_memory)
+    assert_same(disk.load(str(folder)), in_memory)
+
+
+@pytest.mark.usefixtures("nothing_runs")
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        (lambda x: x.astype(complex), "complex128"),
+        (lambda x: x.astype(jnp.bfloat16), "bfloat16"),
+        (lambda x: jax.random.key(3), "key<fry>"),
+    ],
+)
+def test_a_dtype_that_parquet_lacks_is_refused_before_anything_runs(tmp_path, value, dtype):
+    with pytest.raises(ValueError, match=f"answers and metrics must be booleans, .* got {dtype} for 'z'"):
+        sweep(tmp_path, metrics=lambda task, outcome: {"z": value(outcome.state.total)})
+    with pytest.raises(ValueError, match="store must be a folder that a sweep has written"):
+        disk.load(tmp_path)
+
+
+def test_pandas_duckdb_and_polars_read_the_folder_as_one_table(kinds):
+    folder, results = kinds
+    assert len(parts(folder)) > 1
+    pulls = results.columns["pulls"].sum()
+    assert pulls == 5 * (5 + 400 + 17 + 90)
+
+    frame = pandas.read_parquet(folder).sort_values(["row", "seed"])
+    assert len(frame) == RUNS
+    np.testing.assert_array_equal(frame["pulls"], results.columns["pulls"])
+    np.testing.assert_array_equal(np.stack(frame["vector"].to_list()), results.columns["vector"])
+
+    query = f"SELECT count(*), sum(pulls), sum(matrix[2][3]) FROM '{folder}/*.parquet'"
+    count, total_pulls, corner = duckdb.connect().execute(query).fetchone()
+    assert (count, total_pulls) == (RUNS, pulls)
+    assert corner == pytest.approx(results.columns["matrix"][:, 1, 2].sum())
+
+    table = polars.read_parquet(f"{folder}/*.parquet").sort("row", "seed")
+    assert table.height == RUNS
+    np.testing.assert_array_equal(table["count"], results.columns["rounds"])
+    np.testing.assert_array_equal(table["single"].to_numpy(), results.columns["single"])
+
+
+def test_arrays_are_lists_of_fixed_size(kinds):
+    folder, _ = kinds
+    schema = pq.read_schema(folder / min(parts(folder)))
+    assert schema.field("vector").type == pa.list_(pa.float64(), 3)
+    assert schema.field("matrix").type == pa.list_(pa.list_(pa.float64(), 3), 2)
+    assert schema.field("flags").type == pa.list_(pa.bool_(), 4)
+
+
+def test_only_what_is_missing_is_run_again(copied, plain, every_chunk):
+    before = sorted(parts(copied), key=lambda name: about(copied, name)["seconds"])
+    dropped, kept = before[:-1:2], {*before[1::2], before[-1]}  # the last part tells how the first sweep fared
+    again = runs(copied, dropped)
+    pulls = sum(int(pq.read_table(copied / name)["pulls"].to_numpy().sum()) for name in dropped)
+    assert 0 < again < RUNS
+    for name in dropped:
+        (copied / name).unlink()
+    with pytest.raises(AssertionError):
+        assert_same(disk.load(copied), plain)
+
+    resumed = sweep(copied, lanes=None, chunk=None)  # those of the store hold
+
+    assert_same(resumed, plain)
+    assert kept <= parts(copied)
+    assert runs(copied, parts(copied) - kept) == again
+    assert (resumed.stats.lanes, resumed.stats.chunk) == (4, 16)
+    assert resumed.stats.pulls == plain.columns["pulls"].sum() + pulls
+    assert_tidy(copied)
+
+
+@pytest.mark.usefixtures("nothing_runs")
+def test_a_complete_store_is_read_and_not_compiled_again(copied, plain):
+    assert_same(sweep(copied), plain)
+
+
+def test_the_manifest_tells_what_was_run(stored):
+    manifest = json.loads((stored / "_manifest.json").read_text())
+    assert manifest["arguments"] == {
+        "rows": 4,
+        "seeds": 5,
+        "max_rounds": 1000,
+        "key": {"impl": "threefry2x32", "data": [0, 3]},
+        "lanes": 4,
+        "chunk": 16,
+    }
+    assert manifest["tasks"]["table"] == {"": {"dtype": "int32", "shape": [4], "values": [5, 400, 17, 90]}}
+    assert manifest["columns"] == {
+        "row": "int64",
+        "seed": "int64",
+        "answer": "int64",
+        "pulls": "int64",
+        "rounds": "int32",
+        "status": "int32",
+        "total": "float64",
+    }
+    assert manifest["functions"]["metrics"] == "engine.toys.total"
+    assert manifest["made_by"]["jax"] == jax.__version__
+    assert manifest["made_by"]["x64"] is True
+    assert manifest["parts"] == {
+        path.name: {"bytes": path.stat().st_size, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+        for path in stored.glob("*.parquet")
+    }
+
+
+def test_the_manifest_is_replaced_as_a_whole(copied, monkeypatch):
+    before = (copied / "_manifest.json").read_bytes()
+    (copied / min(parts(copied))).unlink()
+    monkeypatch.setattr(os, "fsync", failing(OSError(errno.ENOSPC, "No space left on device")))
+    with pytest.raises(OSError, match="No space left on device: the store cannot be written"):
+        disk.seal(copied)
+    assert (copied / "_manifest.json").read_bytes() == before
+    assert_tidy(copied)
+
+
+def test_parts_that_were_taken_away_are_told_of(copied, caplog):
+    gone = max(parts(copied))
+    (copied / gone).unlink()
+    disk.load(copied)
+    assert f"1 parts have been taken away, such as {gone}" in caplog.text
+
+
+CLOSED_OVER = np.arange(1000.0)
+
+
+def with_array(values):
+    def build(limit, key):
+        noise = lambda key: NOISE.noise(key) + jnp.asarray(values)[limit]  # noqa: E731
+        return counter(limit.astype(int)), NOISE._replace(noise=noise)
+
+    return build
+
+
+@pytest.mark.usefixtures("nothing_runs")
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seeds": 6}, "arguments.seeds: 5 in the store, 6 now"),
+        ({"max_rounds": 999}, "arguments.max_rounds: 1000 in the store, 999 now"),
+        ({"key": jax.random.key(4)}, "arguments.key.data[1]: 3 in the store, 4 now"),
+        ({"key": jax.random.key(3, impl="rbg")}, 'arguments.key.impl: "threefry2x32" in the store, "rbg" now'),
+        ({"lanes": 8}, "arguments.lanes: 4 in the store, 8 now"),
+        ({"chunk": 17}, "arguments.chunk: 16 in the store, 17 now"),
+        ({"tasks": TASKS.at[1].set(401)}, "tasks.table.values[1]: 400 in the store, 401 now"),
+        ({"tasks": TASKS[:3]}, "arguments.rows: 4 in the store, 3 now"),
+        ({"tasks": TASKS[:, None]}, "tasks.table.shape: [4] in the store, [4, 1] now"),
+        ({"tasks": LIMITS}, 'tasks.table.dtype: "int32" in the store, "int64" now'),
+        ({"tasks": {"limit": TASKS}}, 'tasks.table.limit: null in the store, {"dtype": "int32",'),
+        ({"metrics": None}, "(program: build and metrics, with all the values that they close over)"),
+        (
+            {"metrics": lambda task, outcome: {"twice": 2 * outcome.state.total}},
+            'columns.twice: null in the store, "float64" now',
+        ),
+        ({"build": lambda limit, key: (counter(limit.astype(int) + 1), NOISE)}, "(program: build and metrics,"),
+    ],
+)
+def test_another_sweep_is_refused_with_the_difference(stored, changes, message):
+    before = (stored / "_manifest.json").read_bytes()
+    with pytest.raises(ValueError, match=re.escape(message)) as refused:
+        sweep(stored, **changes)
+    assert f"store {str(stored)!r} holds another sweep:" in str(refused.value)
+    assert (stored / "_manifest.json").read_bytes() == before
+
+
+def test_a_value_that_build_closes_over_is_part_of_the_program(tmp_path):
+    first = sweep(tmp_path, build=with_array(CLOSED_OVER))
+    assert_same(sweep(tmp_path, build=with_array(CLOSED_OVER.copy())), first)
+    with pytest.raises(ValueError, match="program: build and metrics"):
+        sweep(tmp_path, build=with_array(np.where(CLOSED_OVER == 999, 998, CLOSED_OVER)))
+
+
+@pytest.mark.usefixtures("nothing_runs")
+def test_other_versions_and_settings_are_refused(stored, monkeypatch):
+    with jax.enable_x64(False), pytest.raises(ValueError, match="made_by.x64: true in the store, false now"):
+        sweep(stored)
+    for module in (jax, jaxbandits):
+        name, version = module.__name__, module.__version__
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "__version__", "77.0")
+            with pytest.raises(ValueError, match=f'made_by.{name}: "{version}" in the store, "77.0" now'):
+                sweep(stored)
+
+
+def test_tasks_that_are_not_finite_are_equal_to_themselves(tmp_path, monkeypatch):
+    settings = {"build": lambda task, key: (counter(5), NOISE), "tasks": jnp.asarray([jnp.nan, 1.0, -jnp.inf])}
+    first = sweep(tmp_path, **settings)
+    assert_same(sweep(tmp_path, **settings), first)
+    with pytest.raises(ValueError, match="tasks.sha256"):
+        sweep(tmp_path, build=settings["build"], tasks=settings["tasks"].at[0].set(2))
+
+
+def cut_short(folder):
+    path = folder / min(parts(folder))
+    path.write_bytes(path.read_bytes()[:-100])
+    return path.name
+
+
+def flip_a_bit(folder):
+    path = folder / min(parts(folder))
+    data = bytearray(path.read_bytes())
+    data[len(data) // 3] ^= 1
+    path.write_bytes(data)
+    return path.name
+
+
+def add_a_stranger(folder):
+    pandas.DataFrame({"row": [0], "seed": [0]}).to_parquet(folder / "part-0.parquet")
+    return "part-0.parquet"
+
+
+@pytest.mark.parametrize("damage", [cut_short, flip_a_bit, add_a_stranger])
+def test_damaged_parts_are_set_aside_and_run_again(copied, plain, caplog, damage):
+    before = parts(copied)
+    counts = {name: runs(copied, [name]) for name in before}
+    damaged = damage(copied)
+    data = (copied / damaged).read_bytes()
+    with pytest.raises(ValueError, match=f"store has a damaged part, {damaged}: the same sweep, called again, sets it"):
+        disk.load(copied)
+    assert (copied / damaged).exists()
+
+    assert_same(sweep(copied), plain)
+
+    assert f"set {damaged} aside, which is damaged; its tasks are run again" in caplog.text
+    assert (copied / f".{damaged}.damaged").read_bytes() == data
+    assert damaged not in parts(copied)
+    assert len(pandas.concat(map(pandas.read_parquet, copied.glob("*.parquet")))) == RUNS
+    assert runs(copied, parts(copied) - before) == counts.get(damaged, 0)
+
+
+@pytest.mark.usefixtures("nothing_runs")
+def test_what_a_killed_writer_left_is_dropped_and_nothing_else(copied, plain):
+    (copied / ".jaxbandits-0123").write_bytes(b"PAR1")
+    (copied / ".notes.tmp").write_text("mine")
+    assert_same(disk.load(copied), plain)
+    assert_same(sweep(copied), plain)
+    assert not (copied / ".jaxbandits-0123").exists()
+    assert (copied / ".notes.tmp").read_text() == "mine"
+
+
+@pytest.mark.usefixtures("nothing_runs")
+@pytest.mark.parametrize("text", ['{"arguments": {"rows": 4,', "[]", '{"arguments": {}}', "\xff", ""])
+def test_a_manifest_that_cannot_be_read_is_named(copied, text):
+    (copied / "_manifest.json").write_bytes(text.encode("latin1"))
+    before = parts(copied)
+    for call in (disk.load, sweep):
+        with pytest.raises(ValueError, match="store has a manifest that cannot be read, '.*_manifest.json'"):
+            call(copied)
+    assert parts(copied) == before
+
+
+@pytest.mark.usefixtures("nothing_runs")
+def test_a_folder_of_other_parquet_files_is_left_alone(tmp_path):
+    name = add_a_stranger(tmp_path)
+    with pytest.raises(ValueError, match=f"store must be a new folder or .* has no _manifest.json and holds {name}"):
+        sweep(tmp_path)
+    assert parts(tmp_path) == {name}
+
+
+@pytest.mark.usefixtures("nothing_runs")
+def test_a_second_writer_is_refused_until_the_first_process_ends(copied, plain):
+    code = (
+        "import fcntl; file = open('.store.lock'); fcntl.flock(file, fcntl.LOCK_EX); print('held', flush=True); input()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], cwd=copied, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout.readline() == b"held\n"
+        with pytest.raises(BlockingIOError, match="another process is writing to this store") as refused:
+            sweep(copied)
+        assert refused.value.filename == str(copied)
+        assert_same(disk.load(copied), plain)  # reading needs no lock
+        other.kill()
+    assert_same(sweep(copied), plain)
+
+
+def test_locks_shared_and_not(tmp_path):
+    with disk.locked(tmp_path, "store") as let_others_write:
+        with pytest.raises(BlockingIOError), disk.locked(tmp_path, "store", shared=True):
+            pass
+        let_others_write()
+        with disk.locked(tmp_path, "store", shared=True), disk.locked(tmp_path, "shard-0"):
+            pass
+        with pytest.raises(BlockingIOError), disk.locked(tmp_path, "store"):
+            pass
+    with disk.locked(tmp_path, "store"):
+        pass
+
+
+def test_a_lock_file_is_open_for_both_kinds_of_lock(tmp_path, monkeypatch):
+    """Over NFS, a shared lock needs a file that can be read and an exclusive one a file that can be written."""
+    modes = []
+    monkeypatch.setattr(fcntl, "flock", lambda file, kind: modes.append((file.readable(), file.writable())))
+    with disk.locked(tmp_path, "store", shared=True):
+        assert modes == [(True, True)]
+
+
+@pytest.mark.usefixtures("nothing_runs")
+def test_a_file_system_without_locks_is_warned_of(copied, plain, monkeypatch, caplog):
+    def flock(file, kind):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    assert_same(sweep(copied), plain)
+    assert "is on a file system without locks: see to it that no two sweeps write to it" in caplog.text
+    with disk.locked(copied, "store") as let_others_write:
+        let_others_write()
+
+
+def test_a_lock_that_fails_otherwise_is_an_error(tmp_path, monkeypatch):
+    def flock(file, kind):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with pytest.raises(OSError, match="Input/output error"), disk.locked(tmp_path, "store"):
+        pass
+
+
+def in_a_child(script, *args):
+    """Runs a script with the settings of the tests, the toys at hand; its arguments are in `sys.argv`."""
+    return subprocess.run(
+        [sys.executable, "-c", script, *map(str, args)],
+        env=os.environ
+        | {
+            "PYTHONPATH": str(Path(__file__).parents[1]),
+            "JAX_ENABLE_X64": "1",
+            "JAX_NUMPY_DTYPE_PROMOTION": "strict",
+        },
+        capture_output=True,
+        text=True,
+    )
+
+
+# `sweep` as it is above, but of the toys' own functions, which another process knows, too.
+CHILD = """
+import os, resource, signal, sys, time
+import jaxbandits
+from engine.toys import KEY, LIMITS, counting, total
+disk = sys.modules["jaxbandits.sweep.store"]
+disk.LAST_PAUSE = 0.0
+
+def sweep(seeds):
+    settings = {"key": KEY, "max_rounds": 1000, "metrics": total, "lanes": 4, "chunk": 16, "progress": False}
+    return jaxbandits.sweep(counting, LIMITS, seeds=seeds, store=sys.argv[1], **settings)
+
+"""
+
+
+def plain_of_toys(seeds):
+    return jaxbandits.sweep(counting, LIMITS, **(SETTINGS | {"seeds": seeds}))
+
+
+def test_a_file_that_may_not_grow_is_a_clear_error_and_the_same_call_goes_on(tmp_path):
+    """The manifest takes some 1000 bytes and a part 3000: a limit of 2000 stops the first part."""
+    child = in_a_child(
+        CHILD
+        + """
+_, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (2000, most))
+try:
+    sweep(5)
+except OSError as error:
+    print(error)
+print(*(name for name in os.listdir(sys.argv[1]) if "part" in name or "jaxbandits" in name))
+resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+sweep(5)
+""",
+        tmp_path,
+    )
+    assert child.returncode == 0, child.stderr
+    message, left_behind = child.stdout.splitlines()
+    assert message.startswith(f"[Errno {errno.EFBIG}] File too large: the store cannot be written; runs that were")
+    assert message.endswith(f"the same call goes on from there once there is room and permission: {str(tmp_path)!r}")
+    assert left_behind == ""
+    assert_same(disk.load(tmp_path), plain_of_toys(seeds=5))
+    assert_tidy(tmp_path)
+
+
+@pytest.mark.usefixtures("nothing_runs")
+@pytest.mark.parametrize(("name", "error"), [("file", FileExistsError), ("file/store", NotADirectoryError)])
+def test_a_store_that_cannot_be_a_folder_is_found_out_at_once(tmp_path, name, error):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(error, match="the store cannot be written"):
+        sweep(tmp_path / name)
+
+
+@pytest.mark.usefixtures("nothing_runs")
+def test_a_store_needs_pyarrow_and_says_so_at_once(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ModuleNotFoundError, match="store= keeps runs in Parquet files with pyarrow: pip install"):
+        sweep(tmp_path)
+
+
+@pytest.mark.usefixtures("every_chunk")
+def test_a_disk_that_fills_up_loses_nothing_that_was_stored(tmp_path, plain, monkeypatch):
+    # two syncs a file: the manifest, two parts, and then the disk is full
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", failing(OSError(errno.ENOSPC, "No space left on device"), after=6))
+        with pytest.raises(OSError, match="No space left on device: the store cannot be written; runs that") as full:
+            sweep(tmp_path)
+    assert full.value.errno == errno.ENOSPC
+    assert_tidy(tmp_path)
+    kept = parts(tmp_path)
+    assert len(kept) == 2
+    assert runs(tmp_path, kept) < RUNS
+
+    assert_same(sweep(tmp_path), plain)
+    assert kept <= parts(tmp_path)
+
+
+def test_ctrl_c_ends_after_the_chunk_and_the_same_call_goes_on(tmp_path):
+    child = in_a_child(
+        CHILD
+        + """
+write_part, written = disk.write_part, []
+
+def interrupted(*args):
+    write_part(*args)
+    written.append(args)
+    if len(written) == 3:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(1.0)  # in this thread, while the main one hears of it
+
+disk.write_part = interrupted
+sweep(25)
+""",
+        tmp_path,
+    )
+    assert child.returncode == -signal.SIGINT, child.stderr
+    stored = int(disk.finished(tmp_path, 4, 25).sum())
+    assert 0 < stored < 100
+    assert child.stderr.splitlines()[-1] == (
+        f"KeyboardInterrupt: {stored} of 100 runs are finished and stored in {tmp_path}; the same call goes on from "
+        "there"
+    )
+    assert len(disk.load(tmp_path).columns["row"]) == stored
+    before = parts(tmp_path)
+
+    resumed = jaxbandits.sweep(counting, LIMITS, store=tmp_path, **(SETTINGS | {"seeds": 25}))
+
+    assert_same(resumed, plain_of_toys(seeds=25))
+    assert runs(tmp_path, parts(tmp_path) - before) == 100 - stored
+
+
+@pytest.mark.parametrize("name", ["", "missing", "file"])
+def test_load_names_a_folder_that_is_no_store(tmp_path, name):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="store must be a folder that a sweep has written, but .* has no _manifest"):
+        disk.load(tmp_path / name)
+
+
+def test_a_store_without_runs_has_empty_columns(kinds, tmp_path):
+    folder, results = kinds
+    shutil.copy(folder / "_manifest.json", tmp_path)
+    empty = disk.load(tmp_path)
+    assert list(empty.columns) == list(results.columns)
+    for name, values in empty.columns.items():
+        assert values.dtype == results.columns[name].dtype
+        assert values.shape == (0, *results.columns[name].shape[1:])
+    assert empty.stats.pulls == 0
+    assert len(empty.summary()["runs"]) == 0
+
+
+def test_a_run_that_is_there_twice_is_named(copied, plain):
+    again = {name: values[[7, 11]] for name, values in plain.columns.items()}
+    disk.write_part(copied, again, {"session": "another"} | HAND_MADE)
+    expected = r"store has 2 runs more than once, the first \(row, seed\) = \(1, 2\)"
+    with pytest.raises(ValueError, match=expected):
+        disk.load(copied)
+
+
+def test_stats_add_up_the_processes_that_wrote(stored, plain, tmp_path):
+    shutil.copy(stored / "_manifest.json", tmp_path)
+    abouts = [
+        {"session": "a"} | HAND_MADE,
+        {"session": "a"} | HAND_MADE | {"seconds": 3.0, "pulls": 30, "rounds": 20, "occupancy": 0.25},
+        {"session": "b"} | HAND_MADE | {"seconds": 2.0, "pulls": 5, "rounds": 10, "lanes": 8},
+    ]
+    for n in np.random.default_rng(0).permutation(3):
+        disk.write_part(tmp_path, {name: values[[n]] for name, values in plain.columns.items()}, abouts[n])
+    stats = disk.load(tmp_path).stats
+    # of "a" the last word counts: 20 of 80 lane-rounds; of "b" 10 of 20
+    assert stats._asdict() == {
+        "seconds": 5.0,
+        "compile_seconds": 1.0,
+        "pulls": 35,
+        "rounds": 30,
+        "occupancy": 0.3,
+        "lanes": 8,
+        "devices": 2,
+        "batches": 1,
+        "chunk": 16,
+        "bytes": 100,
+    }
+
+
+def test_a_part_counts_its_endings(tmp_path):
+    status = np.asarray([Status.STOPPED, Status.MAX_ROUNDS, Status.MAX_ROUNDS, Status.NONFINITE, Status.STOPPED])
+    disk.write_part(tmp_path, {"row": np.arange(5), "status": status}, {"session": "a"})
+    (told,) = disk.new_parts(tmp_path, set())
+    assert told == {"session": "a", "runs": 5, "censored": 2, "failed": 1}
+
+
+def test_parts_come_soon_at_first_and_seldom_later(tmp_path, monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr(disk, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    writer = disk.Writer(tmp_path, lambda: None, lambda: None)
+
+    def due(seconds, waiting=0):
+        clock[0] = 100.0 + seconds
+        return writer.due(waiting)
+
+    assert [due(0.5), due(1.0), due(1.1)] == [False, False, True]
+    writer.write()
+    assert [due(2.0), due(2.2)] == [False, True]
+    due(990.0)
+    writer.write()
+    assert [due(999.8), due(1000.1)] == [False, True]  # a hundredth of the time so far
+    due(9970.0)
+    writer.write()
+    assert [due(9999.9), due(10000.1)] == [False, True]
+    writer.write()
+    assert [due(10000.2, waiting=2**18), due(10000.2, waiting=2**18 + 1)] == [False, True]

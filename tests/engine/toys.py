@@ -1,0 +1,50 @@
+"""Toy algorithms whose runs are known in advance."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandits.base import Algorithm, Decision, Environment
+
+KEY = jax.random.key(3)
+
+
+class Count(NamedTuple):
+    pulls: jax.Array
+    total: jax.Array
+    refreshed: jax.Array  # how often the state was rebuilt on its own request
+
+
+def counter(limit, *, period=None):
+    """Sums noise until `limit` pulls; with a `period`, asks for a refresh whenever `pulls` is a multiple of it."""
+
+    def stale(state):
+        return (state.pulls // period > state.refreshed) & (state.pulls < limit)
+
+    def refresh(state):
+        due = stale(state) if period else False
+        return state._replace(refreshed=state.refreshed + jnp.where(due, 1, 0))
+
+    return Algorithm(
+        init=lambda key: Count(jnp.zeros((), int), jnp.zeros(()), jnp.zeros((), int)),
+        decide=lambda key, state: Decision(jnp.ones((), int), state.pulls >= limit, state.pulls % 7),
+        observe=lambda state, action, observation: state._replace(
+            pulls=state.pulls + action, total=state.total + observation
+        ),
+        idle=jnp.zeros((), int),
+        refresh=refresh,
+        **({"stale": stale} if period else {}),
+    )
+
+
+NOISE = Environment(lambda key: jax.random.normal(key), lambda action, noise: action.astype(float) * noise)
+LIMITS = jnp.asarray([5, 400, 17, 90])
+
+
+def counting(limit, key):
+    return counter(limit), NOISE
+
+
+def total(task, outcome):
+    return {"total": outcome.state.total}
