@@ -16,7 +16,7 @@ from experiments.report import positive, save, table
 from jaxbandits import process_pool
 
 HERE = Path(__file__).parent
-FAMILIES = ("linear",)
+FAMILIES = ("linear", "fullbandit")
 BENCHES = ("sweep", *FAMILIES)
 
 

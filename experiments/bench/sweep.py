@@ -66,7 +66,7 @@ def run(options: Namespace) -> Report:
         lines.append((what, setting, measured, aim))
 
     for lanes in (256,) if quick else (64, 256, 1024):
-        share, speed = overhead(lanes, rounds=CHUNK * (8 if quick else 64), repeats=2 if quick else 5)
+        share, speed = overhead(lanes, rounds=CHUNK * (64 if quick else 512), repeats=2 if quick else 4)
         note("overhead over a bare loop", f"{lanes} lanes a batch", f"{share:+.1%} at {speed:.2e} rounds/s", "< 5 %")
 
     for name, seeds, build in heavy_tails(quick):

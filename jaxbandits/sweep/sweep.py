@@ -46,7 +46,7 @@ def sweep(
         chunk: rounds between two visits of the host, which are also the rounds between two refreshes of an algorithm's
             cache; 256 by default, or fewer if their noise would not fit into 256 MB.
         store: folder for the finished runs, as Parquet files that any reader takes for one table. A sweep that was
-            killed or interrupted goes on when it is called again: runs that are there are not run again; a part that has
+            killed or interrupted goes on when it is called again: what is there is not run again; a part that has
             decayed is set aside, and its tasks are. Where `lanes` and `chunk` are left open, those of the store hold.
         executor: runs the sweep as `shards` calls on its workers (processes, Dask, MPI, SLURM), which all reach the
             folder `store`. Functions and arrays travel by cloudpickle, and the JAX settings of the caller with them.

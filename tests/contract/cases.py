@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits import linear
+from jaxbandits import fullbandit, linear
 from jaxbandits.base import Algorithm, Environment
 
 
@@ -55,6 +55,23 @@ def _adaptive(arms, **hyperparameters):
     return linear.xy_adaptive(arms, **({"design_steps": 50} | hyperparameters))
 
 
+def _sums(factory: Callable[..., Algorithm], *, means: list[float], k: int, size: int, seed: int, **defaults: Any):
+    """The best k arms, from the sums of random sets of k."""
+    support = fullbandit.random_support(seed, len(means), k, size=size)
+
+    def make(dtype, **hyperparameters):
+        design = fullbandit.make_design(support, k, dtype=dtype)
+        instance = fullbandit.Instance(jnp.asarray(means, dtype), k)
+        settings = {"delta": 0.1, "epsilon": 0.2} | defaults | hyperparameters
+        return factory(design, k, **settings), fullbandit.gaussian(instance, design)
+
+    return make
+
+
+def _strides(factory):
+    return _sums(factory, means=[1.0, 0.8, 0.5, 0.2, 0.0], k=2, size=6, seed=10, resolution=0.02)
+
+
 LINGAPE = {
     "delta": 0.01,
     "epsilon": 0.1,
@@ -64,6 +81,8 @@ LINGAPE = {
     "union_bound": 1.0,
 }
 FIXED = {"delta": 0.01, "noise_scale": 0.7, "union_power": 1, "width": "subgaussian"}
+SUMS = {"delta": 0.01, "epsilon": 0.4, "sigma": 1.0, "first_test": 200_000, "gram": "limit"}
+STRIDES = SUMS | {"resolution": 0.3, "stride_z": 1.0, "stride_variance": 0.1}
 
 CASES = {
     "lingape": Case(_linear(linear.lingape, linear.Pull), LINGAPE),
@@ -91,5 +110,14 @@ CASES = {
         FIXED | {"delta": 1e-40, "alpha": 0.3, "first_width": 0.5, "max_pulls": 40},
         dtypes=("float64",),
         max_rounds=100,
+    ),
+    "saqm": Case(_strides(fullbandit.saqm), STRIDES | {"alpha": 0.5, "reduction": "exact"}, ("delta", "epsilon")),
+    "icb": Case(_strides(fullbandit.icb), STRIDES | {"width": "ellipsoid"}, ("delta", "sigma")),
+    "exhaustive": Case(_strides(fullbandit.exhaustive), STRIDES, ("delta", "epsilon")),
+    "spectral": Case(_strides(fullbandit.spectral), STRIDES, ("delta", "stride_variance")),
+    "sa-foa": Case(
+        _sums(fullbandit.sa_foa, means=[1.0, 0.9, 0.6, 0.5, 0.2, 0.0], k=3, size=12, seed=0),
+        SUMS | {"draws": 3, "threshold": 1.0, "mode": "all", "reduction": "exact", "growth": 1.2},
+        ("delta", "epsilon"),
     ),
 }

@@ -186,7 +186,7 @@ def test_sweep_equals_plain_runs(case):
     for seed in range(12):
         single = outcome(case, jaxbandits.task_key(KEY, 0, seed))
         for name in ("status", "pulls", "rounds", "answer"):
-            assert results.columns[name][seed] == getattr(single, name), (seed, name)
+            np.testing.assert_array_equal(results.columns[name][seed], getattr(single, name), err_msg=f"{seed}, {name}")
 
 
 @every_case

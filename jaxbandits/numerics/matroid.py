@@ -1,0 +1,116 @@
+"""Bases of largest weight: the greedy algorithm on three kinds of matroids.
+
+Each factory returns a pure function `maximize(weights (n,)) -> bool (n,)`, the indicator of a base of largest total
+weight. It takes the elements by falling weight, the lowest index among ties, and keeps what is independent of those
+kept before, which is optimal for every matroid (Rado 1957; Edmonds 1971). Bases are wanted, not independent sets, so
+negative weights are taken too; an element of weight -inf is in the base only if it is in every base.
+"""
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbandits.base import Array
+from jaxbandits.checks import known, require
+
+Oracle = Callable[[Array], Array]
+
+
+def uniform(k: int) -> Oracle:
+    """The matroid whose bases are all sets of k elements.
+
+    Args:
+        k: Python int, at least 0.
+
+    Returns:
+        `maximize(weights (n,)) -> bool (n,)`. It raises `ValueError` for n < k. Cost: O(n log n).
+
+    Raises:
+        ValueError: `k` is negative.
+    """
+    require(k >= 0, "k", "be at least 0", k)
+
+    def maximize(weights: Array) -> Array:
+        _check_weights(weights, None)
+        require(weights.shape[0] >= k, "weights", f"have at least {k} entries", weights.shape)
+        return jnp.zeros(weights.shape, bool).at[_falling(weights)[:k]].set(True)
+
+    return maximize
+
+
+def partition(groups: Array, capacities: Array) -> Oracle:
+    """The matroid whose bases hold `capacities[g]` elements of every group g, or all where it has fewer.
+
+    Args:
+        groups: int (n,), the group of each element, in 0..G-1.
+        capacities: int (G,), at least 0.
+
+    Returns:
+        `maximize(weights (n,)) -> bool (n,)`. Cost: O(n (G + log n)).
+
+    Raises:
+        ValueError: a shape or a dtype does not fit, a capacity is negative, or a group is out of range.
+    """
+    for name, value in (("groups", groups), ("capacities", capacities)):
+        require(jnp.ndim(value) == 1, name, "be a vector", jnp.shape(value))
+        require(jnp.issubdtype(jnp.asarray(value).dtype, jnp.integer), name, "be integers", value)
+    count = jnp.shape(capacities)[0]
+    require((known(groups) >= 0) & (known(groups) < count), "groups", f"lie in 0..{count - 1}", groups)
+    require(known(capacities) >= 0, "capacities", "be at least 0", capacities)
+    groups, capacities = jnp.asarray(groups), jnp.asarray(capacities)
+    belongs = groups[:, None] == jnp.arange(count, dtype=groups.dtype)
+
+    def maximize(weights: Array) -> Array:
+        _check_weights(weights, groups.shape[0])
+        order = _falling(weights)
+        rank = jnp.cumsum(belongs[order], axis=0, dtype=capacities.dtype)  # within each group, 1 for its heaviest
+        kept = jnp.any(belongs[order] & (rank <= capacities), axis=1)
+        return jnp.zeros(weights.shape, bool).at[order].set(kept)
+
+    return maximize
+
+
+def graphic(edges: Array) -> Oracle:
+    """The matroid of a graph: its elements are the edges, its bases the spanning forests.
+
+    Args:
+        edges: int (n, 2), the two ends of each edge. Vertices are any integers; parallel edges are allowed, and a loop
+            is in no base.
+
+    Returns:
+        `maximize(weights (n,)) -> bool (n,)`. Cost: O(n^2).
+
+    Raises:
+        ValueError: `edges` is not an integer array (n, 2).
+
+    Source: Kruskal (1956).
+    """
+    shape = jnp.shape(edges)
+    require(len(shape) == 2 and shape[1] == 2, "edges", "have shape (n, 2)", shape)
+    edges = jnp.asarray(edges)
+    require(jnp.issubdtype(edges.dtype, jnp.integer), "edges", "be integers", edges.dtype)
+
+    def maximize(weights: Array) -> Array:
+        _check_weights(weights, shape[0])
+        order = _falling(weights)
+
+        def take(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+            # A tree of the forest is known by the name of one of its vertices, which stands at all edge ends in it.
+            base, trees = carry
+            one, other = trees[order[i], 0], trees[order[i], 1]
+            return base.at[order[i]].set(one != other), jnp.where(trees == other, one, trees)
+
+        return lax.fori_loop(0, shape[0], take, (jnp.zeros(shape[0], bool), edges))[0]
+
+    return maximize
+
+
+def _falling(weights: Array) -> Array:
+    return jnp.argsort(weights, stable=True, descending=True)
+
+
+def _check_weights(weights: Array, n: int | None) -> None:
+    shape = jnp.shape(weights)
+    fits = len(shape) == 1 and n in (None, shape[0])
+    require(fits, "weights", f"have shape ({'n' if n is None else n},)", shape)

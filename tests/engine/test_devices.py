@@ -1,0 +1,222 @@
+"""A sweep spread over devices: the same bits on any number of them, and not a word between them."""
+
+import logging
+import os
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from engine.toys import KEY, LIMITS, NOISE, counter, counting, total
+from jax import lax
+from jax.sharding import Mesh
+
+import jaxbandits
+from jaxbandits.base import Status
+from jaxbandits.sweep import lanes as engine
+from jaxbandits.sweep.job import checked
+from jaxbandits.sweep.shards import local_mesh
+
+SCRIPT = """
+import sys
+
+import jax
+import jaxbandits
+import numpy as np
+from jaxbandits import linear
+
+bandit = linear.soare(5)
+
+
+def build(delta, key):
+    return linear.lingape(bandit.arms, delta=delta, leap=True), linear.gaussian(bandit)
+
+
+def metrics(delta, outcome):
+    return {"theta": outcome.state.theta}
+
+
+results = jaxbandits.sweep(
+    build,
+    jax.numpy.asarray([0.3, 0.01]),
+    seeds=20,
+    key=jax.random.key(7),
+    max_rounds=100_000,
+    metrics=metrics,
+    lanes=8,
+    progress=False,
+)
+np.savez(sys.argv[1], devices=results.stats.devices, **results.columns)
+"""
+COMMUNICATION = ("all-reduce", "all-gather", "all-to-all", "collective", "reduce-scatter", "send", "recv")
+TINY = {"seeds": 10, "key": KEY, "max_rounds": 1000, "metrics": total, "lanes": 4, "chunk": 16, "progress": False}
+
+
+def job(build, **settings):
+    settings = {"tasks": LIMITS, "seeds": 5, "key": KEY, "max_rounds": 1000, "metrics": total} | settings
+    return checked(build, settings.pop("tasks"), **settings)
+
+
+def same_bits(a, b):
+    assert list(a) == list(b)
+    for name in a:
+        assert (a[name].dtype, a[name].shape) == (b[name].dtype, b[name].shape)
+        assert a[name].tobytes() == b[name].tobytes(), name
+
+
+def test_one_two_and_eight_devices_give_the_same_bits(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    processes = {}
+    for count in (1, 2, 8):
+        environment = os.environ | {
+            "XLA_FLAGS": f"--xla_force_host_platform_device_count={count}",
+            "JAX_ENABLE_X64": "1",
+            "JAX_NUMPY_DTYPE_PROMOTION": "strict",
+        }
+        command = [sys.executable, str(tmp_path / "script.py"), str(tmp_path / f"{count}.npz")]
+        processes[count] = subprocess.Popen(command, env=environment)
+    columns = {}
+    for count, process in processes.items():
+        assert process.wait() == 0
+        columns[count] = dict(np.load(tmp_path / f"{count}.npz"))
+        assert columns[count].pop("devices") == count
+    assert columns[1]["theta"].dtype == np.float64
+    assert (columns[1]["status"] == Status.STOPPED).all()
+    same_bits(columns[1], columns[2])
+    same_bits(columns[1], columns[8])
+
+
+def test_any_mesh_will_do_and_all_devices_are_the_default():
+    devices = np.array(jax.devices())
+    assert len(devices) == 2
+    by_default = jaxbandits.sweep(counting, LIMITS, **TINY)
+    assert by_default.stats.devices == 2
+    for mesh, size in [
+        (Mesh(devices[1:], ("lanes",)), 1),
+        (Mesh(devices[::-1], ("x",)), 2),
+        (Mesh(devices.reshape(1, 2), ("model", "devices")), 2),
+    ]:
+        results = jaxbandits.sweep(counting, LIMITS, **TINY, mesh=mesh)
+        assert results.stats.devices == size
+        same_bits(by_default.columns, results.columns)
+
+
+def wrapped(monkeypatch, wrap):
+    """Puts `wrap(call)` in the place of every compiled call."""
+
+    def compile_lanes(*arguments, **settings):
+        program = engine.compile_lanes(*arguments, **settings)
+        return program._replace(call=wrap(program.call))
+
+    monkeypatch.setattr(sys.modules["jaxbandits.sweep.local"], "compile_lanes", compile_lanes)
+
+
+def test_every_device_holds_its_share_of_the_lanes(monkeypatch):
+    seen = []
+
+    def look(tree):
+        seen.extend({part.device: part.index[0] for part in leaf.addressable_shards} for leaf in jax.tree.leaves(tree))
+
+    def looked_at(call):
+        def wrapper(*lanes):
+            look(lanes[-1])
+            returned = call(*lanes)
+            look(returned)
+            return returned
+
+        return wrapper
+
+    wrapped(monkeypatch, looked_at)
+    jaxbandits.sweep(counting, LIMITS, **TINY)
+    first, second = jax.devices()
+    assert seen
+    assert all(shares == {first: slice(0, 4), second: slice(4, 8)} for shares in seen)
+
+
+HEAVY = lambda limit, key: (counter(limit, period=3), NOISE)  # noqa: E731
+
+
+def chatty(limit, key):
+    algorithm = counter(limit)
+    return algorithm._replace(refresh=lambda state: state._replace(total=lax.psum(state.total, "devices"))), NOISE
+
+
+@pytest.mark.parametrize(
+    ("build", "expected"), [(counting, []), (HEAVY, []), (chatty, ["all-reduce"])], ids=["light", "heavy", "chatty"]
+)
+def test_devices_do_not_communicate(build, expected):
+    compiled, _, _ = engine._compile(job(build), local_mesh(), 4, 16)
+    text = compiled.as_text()
+    assert "num_partitions=2" in text
+    assert [word for word in COMMUNICATION if word in text] == expected
+
+
+def test_the_heavy_refresh_of_one_device_is_no_concern_of_the_other():
+    """Lanes of one device ask for refreshes, those of the other never do; both end as they would alone."""
+    limits = jnp.asarray([50, 2])
+    settings = TINY | {"metrics": lambda task, outcome: {"refreshed": outcome.state.refreshed}, "seeds": 4}
+    results = jaxbandits.sweep(HEAVY, limits, **settings)
+    np.testing.assert_array_equal(results.columns["refreshed"], [16] * 4 + [0] * 4)
+
+
+def test_lanes_that_cannot_fit_are_refused_before_they_are_made():
+    def hungry(task, key):
+        algorithm = counter(5)
+        return algorithm._replace(init=lambda key: algorithm.init(key)._replace(total=jnp.zeros(2**20))), NOISE
+
+    # 2^20 lanes with 8 MB each: 8.8e6 MB
+    with pytest.raises(MemoryError) as raised:
+        jaxbandits.sweep(hungry, seeds=2**24, key=KEY, max_rounds=10, lanes=2**20, chunk=1, progress=False)
+    assert "lanes=1048576 with chunk=1 do not fit into the device's memory" in str(raised.value)
+    assert "the states of a batch take 8.8e+06 MB (lower lanes)" in str(raised.value)
+    assert "the noise of its chunk 8.39 MB (lower lanes or chunk)" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        (
+            "RESOURCE_EXHAUSTED: Out of memory allocating 7 bytes.\nMore.",
+            MemoryError,
+            r"lanes=4 with chunk=16 do not fit into the device's memory "
+            r"\(RESOURCE_EXHAUSTED: Out of memory allocating 7 bytes\.\)",
+        ),
+        ("INTERNAL: broken", jax.errors.JaxRuntimeError, "INTERNAL: broken"),
+    ],
+)
+def test_memory_that_runs_out_on_the_way_is_named(monkeypatch, text, error, message):
+    def failing(call):
+        calls = []
+
+        def wrapper(*lanes):
+            calls.append(1)
+            if len(calls) == 4:
+                raise jax.errors.JaxRuntimeError(text)
+            return call(*lanes)
+
+        return wrapper
+
+    wrapped(monkeypatch, failing)
+    with pytest.raises(error, match=message):
+        jaxbandits.sweep(counting, LIMITS, **TINY)
+
+
+def test_lapack_keeps_to_one_batch_on_one_device(caplog):
+    def factorising(limit, key):
+        algorithm = counter(limit)
+
+        def observe(state, action, observation):
+            state = algorithm.observe(state, action, observation)
+            factor = jnp.linalg.cholesky((1 + state.pulls.astype(float)) * jnp.eye(3))
+            return state._replace(total=factor[2, 2])
+
+        return algorithm._replace(observe=observe), NOISE
+
+    with caplog.at_level(logging.WARNING, logger="jaxbandits"):
+        results = jaxbandits.sweep(factorising, LIMITS, **TINY)
+    assert "the algorithm calls LAPACK: its lanes advance in one batch on one device" in caplog.messages
+    assert (results.stats.devices, results.stats.batches) == (1, 1)
+    np.testing.assert_array_equal(results.columns["pulls"], np.repeat(LIMITS, 10))
+    np.testing.assert_allclose(results.columns["total"], np.sqrt(1 + results.columns["pulls"]), rtol=1e-15)

@@ -1,0 +1,134 @@
+"""A sweep that is killed again and again loses no run, doubles none, and ends as if nothing had been."""
+
+import os
+import queue
+import runpy
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pandas
+
+import jaxbandits
+
+SCRIPT = """
+import importlib, logging, sys
+
+import jax
+import jax.numpy as jnp
+import jaxbandits
+from jaxbandits import linear
+
+bandit = linear.soare(5)
+
+
+def build(delta, key):
+    return linear.lingape(bandit.arms, delta=delta, leap=True), linear.gaussian(bandit)
+
+
+def metrics(delta, outcome):
+    return {"theta": outcome.state.theta, "counts": outcome.state.counts}
+
+
+arguments = {
+    "build": build,
+    "tasks": jnp.asarray([0.3, 0.05, 0.01]),
+    "seeds": 70,
+    "key": jax.random.key(11),
+    "max_rounds": 100_000,
+    "metrics": metrics,
+    "lanes": 4,
+    "chunk": 32,
+    "progress": False,
+}
+
+if __name__ == "__main__":
+    # No pause between two parts, so that many a kill falls into the writing of one.
+    importlib.import_module("jaxbandits.sweep.store").FIRST_PAUSE = 0.0
+    logging.basicConfig(stream=sys.stdout, format="%(message)s")
+    logging.getLogger("jaxbandits").setLevel("DEBUG")
+    print("imported", flush=True)
+    jaxbandits.sweep(**arguments, store=sys.argv[1])
+"""
+RUNS = 210
+
+# The child says "imported" before it does anything, "compiled" when it begins to drive and "wrote" for every part. It
+# is killed at a random moment after the first such line, at most so many seconds later.
+MOMENTS = [("imported", 2.5)] * 3 + [("compiled", 0.3)] * 5 + [("wrote", 0.3)] * 12
+
+
+def start(script, store):
+    """The sweep in a process of its own, and a queue of the lines that it prints; None ends them."""
+    environment = os.environ | {
+        "XLA_FLAGS": "",  # one device; this process has two
+        "NPROC": "1",  # one batch, so that no machine comes to the end before the last kill
+        "JAX_ENABLE_X64": "1",
+        "JAX_NUMPY_DTYPE_PROMOTION": "strict",
+        "JAX_COMPILATION_CACHE_DIR": str(script.parent / "cache"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
+    process = subprocess.Popen(
+        [sys.executable, str(script), str(store)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
+    )
+    lines = queue.Queue()
+
+    def read():
+        with process.stdout as stdout:
+            for line in stdout:
+                lines.put(line.decode())
+        lines.put(None)
+
+    threading.Thread(target=read).start()
+    return process, lines
+
+
+def wait_for(lines, word):
+    """Reads on to a line with this word."""
+    seen = []
+    while not seen or word not in seen[-1]:
+        seen.append(lines.get(timeout=120))
+        assert seen[-1] is not None, "".join(seen[:-1])
+
+
+def count(store):
+    """Runs that are stored."""
+    return len(jaxbandits.load(store).columns["row"]) if (store / "_manifest.json").exists() else 0
+
+
+def test_twenty_kills_leave_no_trace_in_the_results(tmp_path):
+    script, store = tmp_path / "script.py", tmp_path / "store"
+    script.write_text(SCRIPT)
+    random = np.random.default_rng(5)
+    stored = [0]
+    for moment in random.permutation(len(MOMENTS)):
+        word, most = MOMENTS[moment]
+        process, lines = start(script, store)
+        wait_for(lines, word)
+        time.sleep(random.uniform(0, most))
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+        stored.append(count(store))
+    # No kill came after the end, and most came after new runs had been stored.
+    print(stored)
+    assert stored[-1] < RUNS
+    gained = np.diff(stored)
+    assert (gained >= 0).all()
+    assert (gained > 0).sum() >= 12
+
+    process, _ = start(script, store)
+    assert process.wait() == 0
+    settings = runpy.run_path(str(script))["arguments"]
+    uninterrupted = jaxbandits.sweep(settings.pop("build"), **settings).columns
+    columns = jaxbandits.load(store).columns
+    assert sorted(columns) == sorted(uninterrupted)
+    for name, values in uninterrupted.items():
+        assert (columns[name].dtype, columns[name].shape) == (values.dtype, values.shape)
+        assert columns[name].tobytes() == values.tobytes(), name
+
+    frame = pandas.read_parquet(store).sort_values(["row", "seed"])
+    assert len(frame) == RUNS
+    for name, values in uninterrupted.items():
+        np.testing.assert_array_equal(np.stack(frame[name].to_numpy()), values)

@@ -1,0 +1,160 @@
+"""Worker processes share out the machine."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import jaxbandits
+from jaxbandits.sweep.lanes import cores
+from jaxbandits.sweep.workers import share_out
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """A function that makes this machine one with these cores and this NPROC."""
+
+    def make(numbers, nproc=None):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(numbers))
+        monkeypatch.delenv("NPROC", raising=False)
+        if nproc is not None:
+            monkeypatch.setenv("NPROC", nproc)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("numbers", "nproc", "workers", "expected"),
+    [
+        (range(4), None, 2, [[0, 2], [1, 3]]),
+        (range(5), None, 2, [[0, 2, 4], [1, 3]]),
+        (range(3), None, 1, [[0, 1, 2]]),
+        (range(2), None, 5, [[0], [1], [0], [1], [0]]),
+        ([7, 3, 12, 9], None, 2, [[3, 9], [7, 12]]),  # a process that is itself confined to some cores
+        (range(8), "4", 2, [[0, 2], [1, 3]]),
+        (range(2), "4", 2, [[0], [1]]),
+        (range(64), None, 7, [list(range(n, 64, 7)) for n in range(7)]),
+    ],
+)
+def test_cores_are_shared_evenly(machine, numbers, nproc, workers, expected):
+    machine(numbers, nproc)
+    shares = share_out(workers, ())
+    assert [share.cores for share in shares] == expected
+    assert [share.environment for share in shares] == [{"NPROC": str(len(mine))} for mine in expected]
+    assert {share.platforms for share in shares} == {None}
+
+
+@pytest.mark.parametrize(("nproc", "expected"), [(None, 6), ("4", 4), ("9", 6), ("0", 6), ("", 6), ("many", 6)])
+def test_nproc_limits_the_cores(machine, nproc, expected):
+    machine(range(6), nproc)
+    assert cores() == expected
+
+
+def test_without_affinity_only_the_number_of_cores_is_known(monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.delenv("NPROC", raising=False)
+    assert [(share.cores, share.environment["NPROC"]) for share in share_out(3, ())] == [
+        (None, "2"),
+        (None, "1"),
+        (None, "1"),
+    ]
+
+
+def test_gpus_go_round_and_their_memory_is_shared_out(machine):
+    machine(range(10))
+    shares = share_out(5, [0, "GPU-a1"])
+    seen = [
+        (share.environment["CUDA_VISIBLE_DEVICES"], share.environment["XLA_PYTHON_CLIENT_MEM_FRACTION"])
+        for share in shares
+    ]
+    # three workers have the first GPU, two the second, and 90 % of each is given away
+    assert seen == [("0", "0.300"), ("GPU-a1", "0.450"), ("0", "0.300"), ("GPU-a1", "0.450"), ("0", "0.300")]
+    assert {share.platforms for share in shares} == {"cuda,cpu"}
+    assert [share.environment["NPROC"] for share in shares] == ["2"] * 5
+
+
+def test_a_pool_has_at_least_one_worker():
+    with pytest.raises(ValueError, match="workers must be at least 1, got 0"):
+        jaxbandits.process_pool(0)
+
+
+SCRIPT = """
+import concurrent.futures, json, os, pathlib, signal, sys, time
+
+import jax
+import jaxbandits
+
+{at_import}
+
+
+def describe(name):
+    folder = pathlib.Path(sys.argv[1])
+    (folder / name).touch()
+    while len(list(folder.iterdir())) < 2:  # so that every worker answers once
+        time.sleep(0.02)
+    jax.numpy.ones(3).block_until_ready()
+    threads = list(pathlib.Path("/proc/self/task").iterdir())
+    return {{
+        "cores": [sorted(os.sched_getaffinity(int(thread.name))) for thread in threads],
+        "nproc": int(os.environ["NPROC"]),
+        "xla": sum((thread / "comm").read_text() == "tf_XLAEigen\\n" for thread in threads),
+        "interruptible": signal.getsignal(signal.SIGINT) != signal.SIG_IGN,
+    }}
+
+
+def look(_):
+    return jax.config.jax_platforms, os.environ["CUDA_VISIBLE_DEVICES"], os.environ["XLA_PYTHON_CLIENT_MEM_FRACTION"]
+
+
+if __name__ == "__main__":
+    with jaxbandits.process_pool(2) as pool:
+        described = list(pool.map(describe, "ab"))
+    with jaxbandits.process_pool(1, gpus=["GPU-a1"]) as pool:
+        try:
+            looked = pool.submit(look, None).result()
+        except concurrent.futures.BrokenExecutor:
+            looked = None
+    print(json.dumps([described, looked]))
+"""
+
+
+@pytest.fixture(scope="module", params=["", "jax.numpy.ones(3)"], ids=["clean", "opens_devices_at_import"])
+def pools(request, tmp_path_factory):
+    """What the workers of a CPU pool and of a GPU pool say of themselves, and what they print."""
+    folder = tmp_path_factory.mktemp("workers")
+    (folder / "script.py").write_text(SCRIPT.format(at_import=request.param))
+    (folder / "here").mkdir()
+    process = subprocess.run(
+        [sys.executable, str(folder / "script.py"), str(folder / "here")],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"XLA_FLAGS": "", "NPROC": ""},
+    )
+    return bool(request.param), *json.loads(process.stdout), process.stderr
+
+
+def test_workers_keep_to_their_cores(pools):
+    late, described, _, _ = pools
+    seen = []
+    for worker in described:
+        mine = worker["cores"][0]
+        assert worker["cores"] == [mine] * len(worker["cores"])  # all threads, also those that were there before
+        assert worker["nproc"] == len(mine)
+        if not late:
+            assert worker["xla"] == len(mine)
+        assert not worker["interruptible"]
+        seen.append(mine)
+    assert sorted(seen) == sorted(share.cores for share in share_out(2, ()))
+
+
+def test_workers_keep_to_their_gpu_or_say_that_it_is_too_late(pools):
+    late, _, looked, printed = pools
+    if late:
+        assert looked is None
+        assert "a worker's script opens JAX's devices as it is imported, before the worker knows its GPU" in printed
+    else:
+        assert looked == ["cuda,cpu", "GPU-a1", "0.900"]

@@ -1,0 +1,78 @@
+"""Confidence radii."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbandits.fullbandit.confidence import ellipsoid_radius, lemma1_radius
+
+
+@pytest.mark.parametrize(
+    ("t", "n", "k", "delta", "ellipsoid", "lemma1"),
+    [
+        (10**6, 9, 4, 0.1, 66.2332246, 31.8160365),
+        (100, 3, 2, 0.05, 20.2440981, 10.1220491),
+    ],
+)
+def test_by_hand(t, n, k, delta, ellipsoid, lemma1):
+    assert ellipsoid_radius(t, n, k, delta) == pytest.approx(ellipsoid, abs=1e-7)
+    assert lemma1_radius(t, n, k, delta) == pytest.approx(lemma1, abs=1e-7)
+
+
+def test_as_printed():
+    t, n, k, delta, sigma = 12345, 20, 7, 0.02, 3.5
+    log = math.log(6 * t**2 / (math.pi**2 * delta))
+    ellipsoid = 2 * math.sqrt(2) * sigma * math.sqrt(log + math.log(math.comb(n, k)))
+    assert ellipsoid_radius(t, n, k, delta, sigma) == pytest.approx(ellipsoid, rel=1e-14)
+    assert lemma1_radius(t, n, k, delta, sigma) == pytest.approx(sigma * math.sqrt(2 * (log + math.log(n))), rel=1e-14)
+
+
+def test_the_ellipsoid_is_twice_as_wide_at_equal_logarithms():
+    wide = ellipsoid_radius(1000, 10, 4, 0.1, log_sets=2.0)
+    assert wide == pytest.approx(2 * float(lemma1_radius(1000, 10, 4, 0.1, log_sets=2.0)), rel=1e-15)
+    assert wide != pytest.approx(float(ellipsoid_radius(1000, 10, 4, 0.1)))
+    assert lemma1_radius(1000, 10, 4, 0.1, log_sets=2.0) != pytest.approx(float(lemma1_radius(1000, 10, 4, 0.1)))
+
+
+def test_more_superarms_than_an_integer_counts():
+    """C(400, 200) is about 1e119."""
+    radius = ellipsoid_radius(10**8, 400, 200, 0.05, 1.0)
+    log = math.log(6 / math.pi**2) + 2 * math.log(1e8) + math.log(math.comb(400, 200)) - math.log(0.05)
+    assert radius == pytest.approx(2 * math.sqrt(2 * log), rel=1e-13)
+
+
+def test_counts_whose_square_overflows():
+    with jax.enable_x64(False):
+        radius = lemma1_radius(jnp.asarray(2 * 10**9), 111, 10, 0.05)
+        assert radius.dtype == jnp.float32
+    assert radius == pytest.approx(float(lemma1_radius(2e9, 111, 10, 0.05)), rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
+@pytest.mark.parametrize("radius", [ellipsoid_radius, lemma1_radius])
+def test_keeps_the_dtype_and_takes_tracers(radius, dtype):
+    t, deltas, sigmas = (jnp.array(x, dtype) for x in ([10.0, 1e6], [0.1, 0.2], [1.0, 3.0]))
+    traced = jax.jit(jax.vmap(lambda t, delta, sigma: radius(t, 9, 4, delta, sigma)))(t, deltas, sigmas)
+    assert traced.dtype == dtype
+    expected = [radius(10, 9, 4, 0.1, 1.0), radius(10**6, 9, 4, 0.2, 3.0)]
+    np.testing.assert_allclose(traced, np.array(expected, float), rtol=1e-6)
+
+
+@pytest.mark.parametrize("radius", [ellipsoid_radius, lemma1_radius])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"k": 1}, "k must lie in 2..8, got 1"),
+        ({"k": 9}, "k must lie in 2..8, got 9"),
+        ({"delta": 1.0}, r"delta must lie in \(0, 1\), got 1.0"),
+        ({"delta": 0.0}, r"delta must lie in \(0, 1\), got 0.0"),
+        ({"sigma": 0.0}, "sigma must be positive, got 0.0"),
+        ({"log_sets": -1.0}, "log_sets must be at least 0, got -1.0"),
+    ],
+)
+def test_refuses(radius, change, message):
+    with pytest.raises(ValueError, match=message):
+        radius(**({"t": 100, "n": 9, "k": 4, "delta": 0.1} | change))

@@ -1,0 +1,190 @@
+"""The search for the first passage: against tests after every pull on the same rewards, and against compiled runs."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference import fullbandit as reference
+from reference.tape import cumulate, rewards
+from scipy import stats
+
+from jaxbandits.fullbandit.design import cyclic_support, g_allocation, make_design, random_support
+from jaxbandits.fullbandit.exhaustive import exhaustive_rule
+from jaxbandits.fullbandit.first_passage import Path, bernoulli_path, first_passage, gaussian_path
+from jaxbandits.fullbandit.icb import icb, icb_rule
+from jaxbandits.fullbandit.problem import Instance, bernoulli
+from jaxbandits.fullbandit.saqm import saqm_rule
+from jaxbandits.run import run
+
+N, K = 6, 3
+THETA = jnp.array([0.9, 0.2, 0.7, -0.5, 0.4, 0.1])
+INSTANCE = Instance(THETA, K)
+ALLOCATION = g_allocation(random_support(3, N, K, size=14))
+DESIGN = make_design(ALLOCATION.support, K, weights=ALLOCATION.weights)
+CYCLIC = make_design(cyclic_support(5, 3), 3)
+# Small radii let the noise, of standard deviation 1.7, cross the rule early and often.
+RULES = {
+    "saqm": (saqm_rule, reference.saqm, 1, 0.15),
+    "icb": (icb_rule, reference.icb, 3, 0.5),
+    "exhaustive": (exhaustive_rule, reference.exhaustive, 3, 0.3),
+}
+
+
+def compiled(rule, k=K, **options):
+    return jax.jit(partial(rule, k=k, **({"delta": 0.05, "epsilon": 0.3} | options)))
+
+
+def tape_path(tape):
+    """Recorded rewards as a path: a position is how much of each has been read."""
+    sums = np.asarray(cumulate(tape))
+    return Path(
+        start=np.zeros(len(sums), int),
+        extend=lambda rng, position, pulls: position + pulls,
+        bridge=lambda rng, left, right, before, after: left + before,
+        sums=lambda position: np.take_along_axis(sums, position[:, None], axis=1)[:, 0],
+        variance=float(K),
+    )
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_no_earlier_pull_is_missed_on_recorded_rewards(name):
+    rule, literal, swaps, sigma = RULES[name]
+    options = {"delta": 0.05, "epsilon": 0.3, "sigma": sigma}
+    late = 0
+    for seed in range(6):
+        tape = rewards(THETA, DESIGN.support, 400, seed)
+        seen = reference.looks(
+            np.asarray(DESIGN.support),
+            np.asarray(DESIGN.weights),
+            np.asarray(tape),
+            partial(literal, k=K, **options),
+            14,
+        )
+        found = first_passage(
+            np.random.default_rng(0), tape_path(tape), DESIGN, compiled(rule, **options), swaps=swaps, ratio=1.3
+        )
+        assert found.stopped
+        assert found.pulls == seen[-1].t
+        assert tuple(np.flatnonzero(found.answer)) == seen[-1].answer
+        late += seen[-1].t > len(weights)
+    assert late >= 4  # most runs have something to search
+
+
+@pytest.mark.parametrize("per", ["arm", "pull"])
+def test_a_gaussian_bridge_has_the_moments_of_a_middle(per):
+    path = gaussian_path(INSTANCE, DESIGN, scale=2.0, per=per)
+    rng, s = np.random.default_rng(0), len(DESIGN.weights)
+    before, after = np.arange(s) % 4, np.arange(s) % 3
+    ends = [path.extend(rng, path.start, before + after) for _ in range(20_000)]
+    middles = np.array([path.bridge(rng, path.start, end, before, after) for end in ends])
+    rest = np.array(ends) - middles
+    means, variance = np.asarray(DESIGN.support @ THETA), 4.0 * (K if per == "arm" else 1)
+    assert path.variance == variance
+    for part, pulls in ((middles, before), (rest, after)):
+        np.testing.assert_allclose(part.mean(0), pulls * means, atol=4.5 * np.sqrt(variance * 3 / 20_000))
+        np.testing.assert_allclose(part.var(0), pulls * variance, rtol=0.05, atol=1e-12)
+    # Independent, as the increments of the path are.
+    products = ((middles - before * means) * (rest - after * means)).mean(0)
+    np.testing.assert_allclose(products, 0, atol=4.5 * variance * 3 / np.sqrt(20_000))
+
+
+def test_a_bernoulli_bridge_has_the_law_of_a_middle():
+    accuracies = jnp.array([0.9, 0.2, 0.7, 0.0, 0.4])
+    path = bernoulli_path(Instance(accuracies, 3), CYCLIC)
+    rng, before, after = np.random.default_rng(1), np.array([3, 0, 2, 1, 5]), np.array([2, 4, 0, 1, 5])
+    ends = [path.extend(rng, path.start, before + after) for _ in range(20_000)]
+    middles = np.array([path.bridge(rng, path.start, end, before, after) for end in ends])
+    assert np.all((middles >= 0) & (middles <= before[:, None]) & (middles <= np.array(ends)))
+    members = np.array([np.flatnonzero(row) for row in np.asarray(CYCLIC.support)])
+    p = np.asarray(accuracies)[members]
+    np.testing.assert_allclose(middles.mean(0), before[:, None] * p, atol=0.05)
+    np.testing.assert_allclose(middles.var(0), before[:, None] * p * (1 - p), atol=0.06)
+    assert path.sums(middles[0]).tolist() == middles[0].sum(1).tolist()
+    assert path.variance == pytest.approx(max((row * (1 - row)).sum() for row in p))
+
+
+def test_compiled_runs_stop_as_late():
+    """Means within 3.3 standard errors and equal laws by Kolmogorov-Smirnov at 1e-3: false alarm 2e-3."""
+    options = {"k": 3, "delta": 0.05, "epsilon": 0.3, "sigma": 1.0}
+    instance = Instance(jnp.array([0.9, 0.3, 0.7, 0.5, 0.1]), 3)
+    rule, path = compiled(icb_rule, **options), bernoulli_path(instance, CYCLIC)
+    searched = [first_passage(np.random.default_rng(i), path, CYCLIC, rule, swaps=2) for i in range(50)]
+    pulls = np.array([found.pulls for found in searched])
+    assert all(found.stopped for found in searched)
+
+    algorithm = icb(CYCLIC, resolution=0.0, **options)
+    environment = bernoulli(instance, CYCLIC)
+    keys = jax.random.split(jax.random.key(2), 150)
+    ends = jax.jit(jax.vmap(lambda key: run(key, algorithm, environment, max_rounds=20_000, chunk=64)))(keys)
+    compiled_pulls = np.asarray(ends.pulls)
+    assert np.all(np.asarray(ends.status) == 1)
+    error = np.sqrt(pulls.var() / 50 + compiled_pulls.var() / 150)
+    assert abs(pulls.mean() - compiled_pulls.mean()) < 3.3 * error
+    assert stats.ks_2samp(pulls, compiled_pulls).pvalue > 1e-3
+    assert pulls.std() > 0
+    assert np.mean([found.evaluations for found in searched]) < pulls.mean() / 2
+
+
+def test_without_noise_the_passage_is_the_same_every_time():
+    """Every pull is a sure success or failure, so T is where the deterministic rule first holds."""
+    instance = Instance(jnp.array([1.0, 1.0, 0.0, 0.0, 1.0]), 3)
+    rule, path = compiled(icb_rule, k=3, sigma=3.0), bernoulli_path(instance, CYCLIC)
+    found = [first_passage(np.random.default_rng(i), path, CYCLIC, rule, swaps=2) for i in range(3)]
+    # theta_hat is exact, so only the widths count: at every t before, one arm of the answer may still be worse.
+    assert len({f.pulls for f in found}) == 1
+    tape = np.repeat(np.asarray(CYCLIC.support @ instance.theta)[:, None], found[0].pulls, axis=1)
+    literal = partial(reference.icb, k=3, delta=0.05, epsilon=0.3, sigma=3.0)
+    seen = reference.looks(np.asarray(CYCLIC.support), np.asarray(CYCLIC.weights), tape, literal, 5)
+    assert seen[-1].t == found[0].pulls
+    assert found[0].answer.tolist() == [True, True, False, False, True]
+
+
+def test_a_coarse_search_stops_a_little_later():
+    rule = compiled(exhaustive_rule, sigma=0.3)
+    for seed in range(4):
+        path = tape_path(rewards(THETA, DESIGN.support, 400, seed))
+        exact, coarse = (
+            first_passage(np.random.default_rng(0), path, DESIGN, rule, swaps=3, resolution=h) for h in (0.0, 0.2)
+        )
+        assert exact.pulls <= coarse.pulls
+
+
+def test_a_rule_that_never_holds_ends_at_the_last_pull():
+    rule = compiled(icb_rule, sigma=100.0)
+    path = gaussian_path(INSTANCE, DESIGN)
+    found = first_passage(np.random.default_rng(0), path, DESIGN, rule, swaps=3, max_pulls=777)
+    assert (found.stopped, found.pulls) == (False, 777)
+    assert found.evaluations < 300
+
+
+BAD = {
+    "swaps must lie in 1..3, got 0": {"swaps": 0},
+    "swaps must lie in 1..3, got 4": {"swaps": 4},
+    "ratio must be above 1, got 1.0": {"ratio": 1.0},
+    "resolution must be at least 0, got -0.1": {"resolution": -0.1},
+    "z must be positive, got 0.0": {"z": 0.0},
+    f"first_test must be at least {len(DESIGN.weights)}, one pull each, got 5": {"first_test": 5},
+    "max_pulls must be at least 90, the first test, got 80": {"first_test": 90, "max_pulls": 80},
+}
+
+
+@pytest.mark.parametrize(("message", "options"), BAD.items(), ids=BAD.keys())
+def test_bad_arguments_are_named(message, options):
+    path = gaussian_path(INSTANCE, DESIGN)
+    with pytest.raises(ValueError, match=message):
+        first_passage(np.random.default_rng(0), path, DESIGN, compiled(icb_rule), **({"swaps": 3} | options))
+
+
+def test_bad_instances_are_named():
+    with pytest.raises(ValueError, match="per must be 'arm' or 'pull', got 'set'"):
+        gaussian_path(INSTANCE, DESIGN, per="set")
+    with pytest.raises(ValueError, match="scale must be at least 0, got -1"):
+        gaussian_path(INSTANCE, DESIGN, scale=-1.0)
+    with pytest.raises(ValueError, match=r"theta must have shape \(6,\), got \(5,\)"):
+        gaussian_path(Instance(THETA[:5], K), DESIGN)
+    with pytest.raises(ValueError, match=r"theta must lie in \[0, 1\], got "):
+        bernoulli_path(INSTANCE, DESIGN)
+    with pytest.raises(ValueError, match="k must be the size 3 of the design's super-arms, got 2"):
+        gaussian_path(Instance(THETA, 2), DESIGN)

@@ -1,0 +1,443 @@
+"""Instances by hand, the laws of the environments, and the score of an answer.
+
+A test of a law compares draws from fixed seeds with the exact distribution; over the seeds, it would raise a false
+alarm with a probability of about 1e-5.
+"""
+
+import functools
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from scipy import stats
+
+from jaxbandits.fullbandit import problem
+from jaxbandits.fullbandit.design import all_superarms, make_design
+from jaxbandits.fullbandit.problem import Block, Instance
+
+DRAWS = 4000
+FALSE_ALARM = 1e-5
+
+PAIRS = make_design(all_superarms(4, 2), 2)  # six super-arms
+X = np.asarray(PAIRS.support)
+THETA = np.array([0.9, 0.5, 0.0, 1.0])
+COUNTS = np.array([1, 0, 3, 1, 40, 7])
+# Five questions; workers 0 and 1 are right together, worker 2 where they are wrong, worker 3 always.
+CORRECT = np.array([[1, 1, 0, 1], [1, 1, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1], [1, 1, 0, 1]])
+
+
+def instance(theta=THETA, k=2):
+    return Instance(jnp.asarray(theta), k)
+
+
+def block(counts):
+    return Block(jnp.asarray(counts), jnp.zeros(()))
+
+
+@functools.cache
+def sampler(environment, draws):
+    """Compiled once for all blocks and seeds."""
+    one = jax.vmap(lambda key, counts: environment.respond(block(counts), environment.noise(key)), (0, None))
+    return jax.jit(lambda key, counts: one(jax.random.split(key, draws), counts))
+
+
+def sample(environment, counts, seed=0, draws=DRAWS):
+    """Independent observations of one block, (draws, s)."""
+    return np.asarray(sampler(environment, draws)(jax.random.key(seed), jnp.asarray(counts)))
+
+
+def assert_normal(values, mean, variance):
+    assert stats.kstest(values, stats.norm(mean, np.sqrt(variance)).cdf).pvalue > FALSE_ALARM
+
+
+def assert_law(values, pmf):
+    """Values 0, 1, .. against their probabilities: chi-square over cells of at least 10 expected values."""
+    np.testing.assert_array_equal(values, np.round(values))
+    expected, found = len(values) * pmf, np.bincount(values.astype(int), minlength=len(pmf))
+    assert len(found) == len(pmf)
+    assert found[expected < 1e-9].sum() == 0
+    big = expected > 10
+    rare = expected[~big].sum()
+    assert found[~big].sum() <= rare + 6 * np.sqrt(rare) + 10
+    assert stats.chi2(max(big.sum() - 1, 1)).sf(np.sum((found - expected)[big] ** 2 / expected[big])) > FALSE_ALARM
+
+
+def law_of_a_sum(pull, m):
+    """Probabilities of the sum of m pulls, from those of one: one pull after the other."""
+    pmf = np.ones(1)
+    for _ in range(m):
+        pmf = np.convolve(pmf, pull)
+    return pmf
+
+
+# Gaussian
+
+
+@pytest.mark.parametrize(("per", "variance"), [("arm", 2 * 0.25), ("pull", 0.25)])
+def test_gaussian_blocks_have_the_law_of_a_sum(per, variance):
+    theta = np.array([0.5, -0.3, 0.1, 1.0])
+    values = sample(problem.gaussian(instance(theta), PAIRS, scale=0.5, per=per), COUNTS)
+    assert np.all(values[:, COUNTS == 0] == 0)
+    for i in np.flatnonzero(COUNTS):
+        assert_normal(values[:, i], COUNTS[i] * (X[i] @ theta), COUNTS[i] * variance)
+    correlation = np.corrcoef(values[:, COUNTS > 0].T) - np.eye(5)
+    assert np.abs(correlation).max() < 5 / np.sqrt(DRAWS)
+
+
+def test_gaussian_by_hand():
+    environment = problem.gaussian(instance([0.5, -0.25, 0.0, 2.0]), PAIRS, scale=3.0)
+    assert environment.noise(jax.random.key(0)).shape == (6,)
+    noise = jnp.array([1.0, 1.0, -2.0, 0.0, 0.0, 1.0])
+    observed = environment.respond(block([8, 0, 2, 1, 4, 0]), noise)
+    np.testing.assert_allclose(observed, [2 + 3 * 4, 0, 5 - 2 * 3 * 2, -0.25, 7, 0], rtol=1e-14)
+
+
+# Right and wrong answers
+
+
+def bernoulli_pull(i):
+    """Probabilities of one pull of super-arm i."""
+    pmf = np.ones(1)
+    for p in THETA[X[i] == 1]:
+        pmf = np.convolve(pmf, [1 - p, p])
+    return pmf
+
+
+def replay_pull(i):
+    return np.bincount((CORRECT @ X[i]).astype(int), minlength=3) / len(CORRECT)
+
+
+COUNTING = {
+    "bernoulli": (problem.bernoulli(instance(), PAIRS), bernoulli_pull),
+    "replay": (problem.replay(CORRECT, PAIRS), replay_pull),
+}
+
+
+@pytest.mark.parametrize("name", COUNTING)
+def test_counted_blocks_have_the_law_of_a_sum(name):
+    """Of one pull too; and some arms always succeed, or never."""
+    environment, pull = COUNTING[name]
+    values = sample(environment, COUNTS)
+    for i, m in enumerate(COUNTS):
+        assert_law(values[:, i], law_of_a_sum(pull(i), m))
+    moving = np.std(values, axis=0) > 0
+    assert moving.sum() >= 3
+    assert np.abs(np.corrcoef(values[:, moving].T) - np.eye(moving.sum())).max() < 5 / np.sqrt(DRAWS)
+
+
+@pytest.mark.parametrize("name", COUNTING)
+def test_one_block_is_many_pulls_one_by_one(name):
+    environment, _ = COUNTING[name]
+    m = 8
+    together = sample(environment, np.full(6, m), seed=1)
+    one_by_one = sum(sample(environment, np.ones(6, int), seed=2 + pull) for pull in range(m))
+    for i in range(6):
+        assert stats.ks_2samp(together[:, i], one_by_one[:, i]).pvalue > FALSE_ALARM
+        # A mean and a variance of so many draws are off by less than six standard deviations.
+        spread = max(together[:, i].var(), one_by_one[:, i].var())
+        assert abs(together[:, i].mean() - one_by_one[:, i].mean()) <= 6 * np.sqrt(2 * spread / DRAWS)
+        assert abs(together[:, i].var() - one_by_one[:, i].var()) <= 6 * spread * np.sqrt(4 / DRAWS)
+
+
+@pytest.mark.parametrize("m", [10**5, 2 * 10**8])
+def test_huge_blocks_are_normal_to_the_eye(m):
+    """Mean and variance of a block that no one could pull one by one."""
+    counts = np.full(6, m)
+    for name, (environment, pull) in COUNTING.items():
+        values = sample(environment, counts, seed=3)
+        for i in range(6):
+            support = np.arange(3)
+            mean = pull(i) @ support
+            variance = pull(i) @ (support - mean) ** 2
+            if variance == 0:
+                assert np.all(values[:, i] == m * mean), name
+            else:
+                assert_normal(values[:, i] + np.random.default_rng(i).uniform(-0.5, 0.5, DRAWS), m * mean, m * variance)
+
+
+def test_replay_noise_is_shared_by_the_workers():
+    """Workers 0 and 1 are right together, 0 and 2 never: variances 4 * 0.24 and 0, where independence has 0.48."""
+    together, apart = (int(np.flatnonzero((pair == X).all(axis=1))[0]) for pair in ([1, 1, 0, 0], [1, 0, 1, 0]))
+    values = sample(COUNTING["replay"][0], np.full(6, 100))
+    assert abs(values[:, together].var() / 96 - 1) < 6 * np.sqrt(2 / DRAWS)
+    assert np.all(values[:, apart] == 100)
+
+
+def test_the_normal_sampler_has_the_moments_of_the_exact_one():
+    values = sample(problem.bernoulli(instance(), PAIRS, sampler="normal"), COUNTS)
+    variances = X @ (THETA * (1 - THETA))
+    for i, m in enumerate(COUNTS):
+        if m * variances[i] == 0:
+            np.testing.assert_allclose(values[:, i], m * (X[i] @ THETA), rtol=1e-14)
+        else:
+            assert_normal(values[:, i], m * (X[i] @ THETA), m * variances[i])
+
+
+def test_workers_who_always_or_never_know_give_no_noise():
+    theta = np.array([1.0, 0.0, 1.0, 0.0])
+    counts = np.array([0, 1, 10, 11, 1000, 10**9])
+    for sampler in ("exact", "normal"):
+        values = sample(problem.bernoulli(instance(theta), PAIRS, sampler=sampler), counts)
+        np.testing.assert_array_equal(values, np.tile(counts * (X @ theta), (DRAWS, 1)))
+
+
+def test_accuracies_that_are_none_end_a_run():
+    for sampler in ("exact", "normal"):
+
+        def respond(theta, sampler=sampler):
+            environment = problem.bernoulli(instance(theta), PAIRS, sampler=sampler)
+            return environment.respond(block(COUNTS), environment.noise(jax.random.key(0)))
+
+        assert not jnp.isnan(jax.jit(respond)(jnp.asarray(THETA))).any()
+        assert jnp.isnan(jax.jit(respond)(jnp.array([0.5, 1.2, 0.5, 0.5]))).any()
+        assert jnp.isnan(jax.jit(respond)(jnp.array([-0.1, 0.9, 0.5, 0.5]))).any()
+
+
+def test_binomial_sums_need_64_bit():
+    with jax.enable_x64(False):
+        design = make_design(all_superarms(4, 2), 2)
+        few = Instance(jnp.asarray(THETA), 2)
+        normal = problem.bernoulli(few, design, sampler="normal")
+        assert normal.respond(Block(jnp.ones(6, int), jnp.zeros(())), jnp.zeros(6)).dtype == jnp.float32
+        with pytest.raises(ValueError, match="jax_enable_x64 must be on for binomial sums, got False"):
+            problem.bernoulli(few, design)
+        with pytest.raises(ValueError, match="jax_enable_x64 must be on for binomial sums, got False"):
+            problem.replay(CORRECT, design)
+
+
+# All environments
+
+
+def make(name, theta, design):
+    return {
+        "gaussian": lambda: problem.gaussian(Instance(theta, 2), design),
+        "exact": lambda: problem.bernoulli(Instance(theta, 2), design),
+        "normal": lambda: problem.bernoulli(Instance(theta, 2), design, sampler="normal"),
+        "replay": lambda: problem.replay(theta > jnp.asarray([[0.2], [0.6], [0.95]], theta.dtype), design),
+    }[name]()
+
+
+ENVIRONMENTS = ["gaussian", "exact", "normal", "replay"]
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_nothing_pulled_gives_zero_in_the_dtype_of_the_design(name):
+    dtype = jnp.float32
+    environment = make(name, jnp.asarray(THETA), make_design(all_superarms(4, 2), 2, dtype=dtype))
+    observed = environment.respond(Block(jnp.zeros(6, int), jnp.zeros((), dtype)), environment.noise(jax.random.key(3)))
+    assert observed.dtype == dtype
+    np.testing.assert_array_equal(observed, np.zeros(6))
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_environments_can_be_built_inside_vmap_over_instances_and_designs(name):
+    thetas = jnp.asarray([THETA, [0.1, 0.7, 0.3, 0.25]])
+    weighted = make_design(all_superarms(4, 2), 2, weights=np.array([3, 1, 1, 1, 1, 1]) / 8)
+    cyclic = make_design(all_superarms(4, 2)[::-1], 2)
+    designs = [weighted, cyclic]
+
+    def respond(theta, design):
+        environment = make(name, theta, design)
+        return environment.respond(block(COUNTS), environment.noise(jax.random.key(5)))
+
+    batch = jax.jit(jax.vmap(respond))(thetas, jax.tree.map(lambda *leaves: jnp.stack(leaves), *designs))
+    one_by_one = [jax.jit(respond)(theta, design) for theta, design in zip(thetas, designs, strict=True)]
+    np.testing.assert_allclose(batch, one_by_one, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_a_lane_does_not_depend_on_its_neighbours(name):
+    """Inside a compiled loop over rounds, some lanes idle and others pull by the million."""
+    environment = make(name, jnp.asarray(THETA), PAIRS)
+
+    def total(key, counts):
+        def one_round(r, sums):
+            noise = environment.noise(jax.random.fold_in(key, r))
+            return sums + environment.respond(block(counts * r), noise)
+
+        return lax.fori_loop(0, 4, one_round, jnp.zeros(6))
+
+    total = jax.jit(jax.vmap(total))
+    keys = jax.random.split(jax.random.key(0), 3)
+    counts = jnp.asarray([np.zeros(6, int), COUNTS, COUNTS * 10**6])
+    sums = total(keys, counts)
+    assert np.all(sums[0] == 0)
+    for idle in range(3):
+        left = total(keys, counts.at[idle].set(0))
+        np.testing.assert_array_equal(left, sums.at[idle].set(0))
+
+
+def test_adding_a_constant_to_theta_adds_it_to_every_pull():
+    noise, some = jnp.linspace(-1, 1, 6), block(COUNTS)
+    low, high = (problem.gaussian(instance(THETA + shift), PAIRS).respond(some, noise) for shift in (0, 3))
+    np.testing.assert_allclose(high - low, 2 * 3 * COUNTS, rtol=1e-12)
+
+
+# The value of an answer
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_score_against_all_sets(k):
+    counts = np.array([7, 3, 7, 3, 5, 3, 0])
+    sets = np.array([[i in chosen for i in range(7)] for chosen in itertools.combinations(range(7), k)])
+    values = sets @ counts
+    losses = jax.vmap(lambda answer: problem.loss(answer, counts, k))(sets)
+    np.testing.assert_array_equal(losses, values.max() - values)
+    assert losses.dtype == counts.dtype
+    for theta in (counts, counts / 30, (counts / 30).astype(np.float32)):
+        optimal = jax.jit(jax.vmap(lambda answer, theta=theta: problem.is_optimal(answer, theta, k)))(sets)
+        np.testing.assert_array_equal(optimal, values == values.max())
+    # k = 3 and 5 take one of one, and two of three tied arms.
+    assert np.sum(values == values.max()) == {2: 1, 3: 1, 5: 3}[k]
+
+
+def test_epsilon_admits_a_loss():
+    theta, answer = np.array([0.9, 0.5, 0.3, 0.1]), np.array([True, False, True, False])
+    admitted = [bool(problem.is_optimal(answer, theta, 2, epsilon=epsilon)) for epsilon in (0.19, 0.2, 0.21)]
+    assert admitted == [False, True, True]  # 0.5 - 0.3 is a little more than 0.2 in float64
+    counts = np.array([9, 5, 3, 1])
+    admitted = [bool(problem.is_optimal(answer, counts, 2, epsilon=epsilon)) for epsilon in (0, 1.9, 2)]
+    assert admitted == [False, False, True]
+
+
+def test_a_set_of_another_size_is_not_optimal():
+    theta = np.array([0.9, 0.5, 0.3, 0.1])
+    for size in range(5):
+        assert bool(problem.is_optimal(np.arange(4) < size, theta, 2, epsilon=10.0)) == (size == 2)
+
+
+# Instances
+
+
+def test_synthetic_has_its_gap():
+    for seed, gap in itertools.product(range(20), (0.0, 0.1, 1.0)):
+        theta = np.asarray(problem.synthetic(seed, 10, 4, gap).theta)
+        assert theta.shape == (10,)
+        assert abs(theta[:4].min() - theta[4] - gap) < 1e-15
+        assert np.all((theta[:4] >= 0) & (theta[:4] <= 1))
+        assert np.all((theta[5:] >= -1) & (theta[5:] <= theta[4]))
+
+
+def test_synthetic_means_are_uniform():
+    thetas = np.stack([problem.synthetic(seed, 7, 3, 0.2).theta for seed in range(500)])
+    assert stats.kstest(thetas[:, :3].ravel(), stats.uniform.cdf).pvalue > FALSE_ALARM
+    rest = (thetas[:, 4:] + 1) / (thetas[:, 3:4] + 1)
+    assert stats.kstest(rest.ravel(), stats.uniform.cdf).pvalue > FALSE_ALARM
+
+
+def test_synthetic_shuffles_the_same_means():
+    sorted_first = [
+        tuple(np.argsort(-problem.synthetic(seed, 6, 2, 0.1, shuffle=True).theta)[:2]) for seed in range(30)
+    ]
+    assert len(set(map(frozenset, sorted_first))) > 8
+    plain, shuffled, again, other = (
+        np.asarray(problem.synthetic(seed, 6, 2, 0.1, shuffle=shuffle).theta)
+        for seed, shuffle in ((4, False), (4, True), (4, True), (5, True))
+    )
+    np.testing.assert_array_equal(np.sort(plain), np.sort(shuffled))
+    np.testing.assert_array_equal(shuffled, again)
+    assert not np.array_equal(np.sort(shuffled), np.sort(other))
+
+
+def test_synthetic_of_as_few_arms_as_can_be():
+    theta = np.asarray(problem.synthetic(0, 3, 2, 1.0).theta)
+    assert theta.shape == (3,)
+    assert abs(theta[:2].min() - theta[2] - 1) < 1e-15
+
+
+SIZES = {
+    "it": (36, 25, 0.5367, 0.84),
+    "medicine": (45, 36, 0.4753, 0.9167),
+    "pokemon": (55, 20, 0.2773, 1.0),
+    "science": (111, 20, 0.2946, 0.85),
+    "few": (12, 3, 0.5, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("seed", range(5))
+def test_crowd_like_keeps_its_promises(name, seed):
+    workers, tasks, average, best = SIZES[name]
+    made = problem.crowd_like(seed, workers, tasks, average, best)
+    counts = np.asarray(made.theta) * tasks
+    assert made.k == 10
+    assert counts.shape == (workers,)
+    np.testing.assert_allclose(counts, np.round(counts), atol=1e-12)
+    assert counts.min() > -1e-12
+    assert round(counts.max()) == round(best * tasks)
+    assert round(counts.sum()) == round(average * tasks * workers)
+    tenth, next_best = np.sort(counts)[::-1][9:11]
+    assert tenth - next_best > 0.5
+    again, other = (problem.crowd_like(s, workers, tasks, average, best).theta for s in (seed, seed + 100))
+    np.testing.assert_array_equal(made.theta, again)
+    assert not np.array_equal(made.theta, other)
+
+
+def test_crowd_like_draws_beta_accuracies():
+    theta = np.asarray(problem.crowd_like(0, 3000, 10_000, 0.3, 0.8, k=100).theta)
+    assert stats.kstest(theta / 0.8, stats.beta(4 * 0.375, 4 * 0.625).cdf).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
+def test_instances_take_a_dtype(dtype):
+    made = [
+        problem.synthetic(0, 6, 2, 0.1, dtype=dtype),
+        problem.crowdsourcing("it", dtype=dtype),
+        problem.crowd_like(0, 36, 25, 0.5, 0.8, dtype=dtype),
+    ]
+    assert {each.theta.dtype for each in made} == {jnp.dtype(dtype)}
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: problem.synthetic(0, 5, 1, 0.1), "k must lie in 2..4, got 1"),
+        (lambda: problem.synthetic(0, 5, 5, 0.1), "k must lie in 2..4, got 5"),
+        (lambda: problem.synthetic(0, 5, 2, -0.1), r"gap must lie in \[0, 1\], got -0.1"),
+        (lambda: problem.synthetic(0, 5, 2, 1.1), r"gap must lie in \[0, 1\], got 1.1"),
+        (lambda: problem.synthetic(0, 5, 2, math.nan), r"gap must lie in \[0, 1\], got nan"),
+        (lambda: problem.crowd_like(0, 10, 5, 0.4, 0.8), "k must lie in 2..9, got 10"),
+        (lambda: problem.crowd_like(0, 30, 0, 0.4, 0.8), "tasks must be at least 1, got 0"),
+        (lambda: problem.crowd_like(0, 30, 5, 0.4, 1.2), r"best must lie in \(0, 1\], got 1.2"),
+        (lambda: problem.crowd_like(0, 30, 5, 0.8, 0.8), r"average must lie in \(0, 0.8\), got 0.8"),
+        (lambda: problem.crowd_like(0, 30, 5, 0.01, 0.05), "best must be at least one of 5 tasks, got 0.05"),
+        (
+            lambda: problem.crowd_like(0, 30, 5, 0.02, 0.8),
+            r"average must give a sum of correct answers in 4..120, .*, got 0.02",
+        ),
+        (lambda: problem.crowd_like(0, 30, 1, 0.9, 1.0), "k must part the workers in one of .* draws, got 10"),
+        (lambda: problem.gaussian(instance(), PAIRS, scale=-1.0), "scale must be at least 0, got -1.0"),
+        (lambda: problem.gaussian(instance(), PAIRS, per="set"), "per must be 'arm' or 'pull', got 'set'"),
+        (lambda: problem.gaussian(instance(THETA[:3]), PAIRS), r"theta must have shape \(4,\), got \(3,\)"),
+        (lambda: problem.gaussian(instance(THETA / 0.0), PAIRS), "theta must be finite"),
+        (lambda: problem.gaussian(instance(k=3), PAIRS), "k must be the size 2 of the design's super-arms, got 3"),
+        (lambda: problem.bernoulli(instance(2 * THETA), PAIRS), r"theta must lie in \[0, 1\]"),
+        (lambda: problem.bernoulli(instance(-THETA), PAIRS, sampler="normal"), r"theta must lie in \[0, 1\]"),
+        (lambda: problem.bernoulli(instance(), PAIRS, sampler="beta"), "sampler must be 'exact' or 'normal'"),
+        (lambda: problem.replay(CORRECT[:, :3], PAIRS), r"correct must have shape \(Q, 4\), got \(5, 3\)"),
+        (lambda: problem.replay(CORRECT[0], PAIRS), r"correct must have shape \(Q, 4\), got \(4,\)"),
+        (lambda: problem.replay(CORRECT[:0], PAIRS), r"correct must have shape \(Q, 4\), got \(0, 4\)"),
+        (lambda: problem.replay(CORRECT / 2, PAIRS), "correct must hold zeros and ones only"),
+        (lambda: problem.loss(np.ones(3, bool), THETA, 2), r"answer must have shape \(4,\), got \(3,\)"),
+        (lambda: problem.loss(np.ones((2, 4), bool), np.ones((2, 4)), 2), r"theta must have shape \(n,\)"),
+        (lambda: problem.loss(np.ones(4, bool), THETA, 4), "k must lie in 2..3, got 4"),
+        (lambda: problem.is_optimal(np.ones(4, bool), THETA, 2, epsilon=-1), "epsilon must be at least 0, got -1"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
+def test_bad_input(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_k_is_no_array_of_a_batch():
+    batch = Instance(jnp.asarray([THETA, THETA]), jnp.array([2, 2]))
+    with pytest.raises(ValueError, match="k must be a Python int, got a traced value"):
+        jax.vmap(lambda one: problem.gaussian(one, PAIRS).noise(jax.random.key(0)))(batch)
