@@ -121,7 +121,9 @@ def bernoulli(instance: Instance, design: Design, *, sampler: Literal["exact", "
         return _normal(_sums(support, theta), jnp.sqrt(_sums(support, variance)))
 
     _require_64_bit()
-    members = jnp.argsort(-support, axis=1, stable=True)[:, : instance.k]
+    # On the host where it is known: XLA would sort a constant at compile time, and take long over it.
+    rows, xp = (np.asarray(support), np) if is_concrete(support) else (support, jnp)
+    members = xp.argsort(-rows, axis=1, stable=True)[:, : instance.k]
     probability = jnp.asarray(instance.theta, jnp.float64)[members]
 
     def respond(block: Block, noise: Key) -> Array:

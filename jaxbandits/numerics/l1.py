@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linprog
 
 from jaxbandits.checks import require
 
@@ -33,6 +32,8 @@ def decompose(atoms: np.ndarray, target: np.ndarray) -> Decomposition:
 
     Cost: one linear program with 2K variables and d constraints, 2 ms for K = 30.
     """
+    from scipy.optimize import linprog  # a quarter of a second, which most programs need not wait for
+
     atoms, target = np.asarray(atoms, np.float64), np.asarray(target, np.float64)
     require(atoms.ndim == 2, "atoms", "have shape (K, d)", atoms.shape)
     require(target.shape == atoms.shape[1:], "target", f"have shape {atoms.shape[1:]}", target.shape)

@@ -1,6 +1,7 @@
 """A sweep, or a shard of one, in this process."""
 
 import logging
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,8 @@ from jaxbandits.sweep.job import Job, current_settings, describe_key, describe_t
 from jaxbandits.sweep.lanes import Queue, compile_lanes, default_chunk, default_lanes, drive_all, fingerprint
 from jaxbandits.sweep.progress import progress_bar
 from jaxbandits.sweep.results import Results
+
+LOOK_SECONDS = 1.0  # between two looks for the stop sign: a network file system takes its time to answer
 
 log = logging.getLogger(__name__)
 
@@ -62,10 +65,15 @@ def run_into_store(
     writer = disk.Writer(folder, queue.pop, lambda: queue.stats(program))
     with progress_bar(last - first, done=last - first - len(todo), show=progress) as show:
 
+        looked = time.monotonic()
+
         def visit(finished: int) -> None:
+            nonlocal looked
             show(finished, queue.stats(program), queue.censored)
             if writer.due(queue.waiting):
                 writer.write()
+            if time.monotonic() - looked > LOOK_SECONDS:
+                looked = time.monotonic()
                 if disk.stop_sign(folder).exists():
                     queue.close()
 

@@ -50,7 +50,8 @@ def sweep(
             decayed is set aside, and its tasks are. Where `lanes` and `chunk` are left open, those of the store hold.
         executor: runs the sweep as `shards` calls on its workers (processes, Dask, MPI, SLURM), which all reach the
             folder `store`. Functions and arrays travel by cloudpickle, and the JAX settings of the caller with them.
-        shards: calls into which an executor's sweep is cut, 8 by default; at least as many as there are workers.
+        shards: calls into which an executor's sweep is cut, 8 by default; at least as many as there are workers. Each
+            compiles the program anew (seconds), unless JAX keeps compiled ones (`jax_compilation_cache_dir`).
         mesh: devices of this process to spread every batch over; all of them by default. They do not communicate.
         progress: show a bar with finished runs, pulls a second, occupancy of the lanes, censored runs and the time
             left.
@@ -79,6 +80,8 @@ def sweep(
     )
     if executor is None and shards is not None:
         raise ValueError(f"shards are the calls made on an executor, got shards={shards} without one")
+    if executor is not None and not callable(getattr(executor, "submit", None)):
+        raise ValueError(f"executor must have a method submit, as those of concurrent.futures do, got {executor!r}")
     if executor is not None and store is None:
         raise ValueError("executor needs a store, a folder that all its workers reach, got store=None")
     if executor is not None and mesh is not None:

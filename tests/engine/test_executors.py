@@ -1,0 +1,368 @@
+"""Sweeps cut into shards, on executors of every kind: the same bits, and nothing is lost when workers are."""
+
+import importlib
+import json
+import multiprocessing
+import os
+import re
+import runpy
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from engine.toys import KEY, LIMITS, NOISE, counter, counting, total
+from jax.sharding import Mesh
+
+import jaxbandits
+
+store_module = sys.modules["jaxbandits.sweep.store"]
+
+TINY = {"seeds": 10, "key": KEY, "max_rounds": 1000, "metrics": total, "lanes": 4, "chunk": 16, "progress": False}
+LONG = jnp.asarray([9000, 12000])  # rounds, for runs that are to be caught on their way
+
+
+def same_bits(a, b):
+    assert sorted(a) == sorted(b)
+    for name in a:
+        assert (a[name].dtype, a[name].shape) == (b[name].dtype, b[name].shape)
+        assert a[name].tobytes() == b[name].tobytes(), name
+
+
+def parts(store):
+    return list(Path(store).glob("part-*.parquet"))
+
+
+def sessions(store):
+    """The processes, or calls, that have written to a store."""
+    return {json.loads(pq.read_schema(path).metadata[b"jaxbandits"])["session"] for path in parts(store)}
+
+
+def until(condition):
+    """Waits for something to come true."""
+    for _ in range(3000):
+        if condition():
+            return
+        time.sleep(0.02)
+    raise TimeoutError("it never came true")
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """A store with the whole sweep, as this process runs it on its own."""
+    folder = tmp_path_factory.mktemp("stored")
+    jaxbandits.sweep(counting, LIMITS, **TINY, store=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def plain(stored):
+    """What every executor has to find."""
+    return jaxbandits.load(stored).columns
+
+
+@pytest.fixture(scope="module")
+def pool():
+    with jaxbandits.process_pool(2) as pool:
+        yield pool
+
+
+def test_a_process_pool_gives_the_same_bits_whatever_the_shards(tmp_path, plain, pool):
+    results = jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path, executor=pool, shards=4)
+    same_bits(results.columns, plain)
+    assert len(sessions(tmp_path)) == 4
+    # What is lost is run again, whoever ran it before, and nothing else.
+    kept, *lost = sorted(parts(tmp_path))
+    for path in lost:
+        path.unlink()
+    results = jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path, executor=pool, shards=3)
+    same_bits(results.columns, plain)
+    assert kept in parts(tmp_path)
+    for path in parts(tmp_path)[1:]:
+        path.unlink()
+    same_bits(jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path).columns, plain)
+
+
+def test_closures_and_settings_travel_to_the_workers(tmp_path, pool):
+    fine = jnp.asarray(1 + 2.0**-50)  # rounds to 1 in float32
+    large = jnp.asarray(2**40)
+    settings = TINY | {
+        "seeds": 2,
+        "metrics": lambda task, outcome: {
+            "fine": outcome.state.total * fine,
+            "large": outcome.pulls + large,
+            "x64": jnp.asarray(jax.config.jax_enable_x64),
+            "strict": jnp.asarray(jax.config.jax_numpy_dtype_promotion == "strict"),
+            "precise": jnp.asarray(jax.config.jax_default_matmul_precision == "highest"),
+        },
+    }
+    build = lambda limit, key: (counter(limit), NOISE)  # noqa: E731
+    # The settings of this thread, which are not those that the process was started with.
+    with jax.numpy_dtype_promotion("standard"), jax.default_matmul_precision("highest"):
+        columns = jaxbandits.sweep(build, LIMITS, **settings, store=tmp_path, executor=pool, shards=2).columns
+        same_bits(columns, jaxbandits.sweep(build, LIMITS, **settings).columns)
+    assert columns["fine"].dtype == np.float64
+    np.testing.assert_array_equal(columns["large"], columns["pulls"] + 2**40)
+    assert columns["x64"].all()
+    assert not columns["strict"].any()
+    assert columns["precise"].all()
+
+
+def test_what_goes_wrong_in_a_worker_is_raised_here(tmp_path, plain, pool):
+    broken = tmp_path / "broken"
+    broken.touch()
+
+    def build(limit, key):
+        if broken.exists():
+            raise LookupError("no such instance")
+        return counting(limit, key)
+
+    with pytest.raises(LookupError, match="no such instance"):
+        jaxbandits.sweep(build, LIMITS, **TINY, store=tmp_path / "store", executor=pool, shards=2)
+    broken.unlink()
+    results = jaxbandits.sweep(build, LIMITS, **TINY, store=tmp_path / "store", executor=pool, shards=2)
+    same_bits(results.columns, plain)
+
+
+def test_a_worker_that_dies_costs_only_what_it_was_doing(tmp_path, plain, pool):
+    store, died = tmp_path / "store", tmp_path / "died"
+
+    def build(limit, key):
+        if parts(store) and not died.exists():
+            died.touch()
+            os._exit(1)
+        return counting(limit, key)
+
+    with jaxbandits.process_pool(1) as mortal, pytest.raises(BrokenProcessPool) as raised:
+        jaxbandits.sweep(build, LIMITS, **TINY, store=store, executor=mortal, shards=4)
+    assert raised.value.__notes__ == [f"Runs that have finished are kept in {store}; the same call goes on from there."]
+    assert len(jaxbandits.load(store).columns["row"]) == 10  # the first of four shards
+    results = jaxbandits.sweep(build, LIMITS, **TINY, store=store, executor=pool, shards=4)
+    same_bits(results.columns, plain)
+    assert len(sessions(store)) == 4
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")),
+        lambda: ThreadPoolExecutor(2),
+    ],
+    ids=["processes", "threads"],
+)
+def test_the_executors_of_the_standard_library(tmp_path, plain, make):
+    with make() as executor:
+        results = jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path, executor=executor, shards=2)
+    same_bits(results.columns, plain)
+
+
+def test_threads_take_over_the_settings_of_the_caller(tmp_path):
+    settings = TINY | {"metrics": lambda task, outcome: {"product": outcome.pulls * jnp.float32(0.5)}}
+    with ThreadPoolExecutor(1) as executor, jax.numpy_dtype_promotion("standard"):
+        results = jaxbandits.sweep(counting, LIMITS, **settings, store=tmp_path, executor=executor, shards=1)
+    np.testing.assert_array_equal(results.columns["product"], results.columns["pulls"] / 2)
+
+
+def done(error=None):
+    """A job that has ended, with no more than what is asked of it."""
+
+    def result():
+        if error is not None:
+            raise error
+
+    return SimpleNamespace(done=lambda: True, result=result, cancel=lambda: None)
+
+
+def test_jobs_need_not_be_futures_of_the_standard_library(tmp_path, plain):
+    def submit(call, *arguments):
+        call(*arguments)
+        return done()
+
+    executor = SimpleNamespace(submit=submit)
+    results = jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path, executor=executor, shards=2)
+    same_bits(results.columns, plain)
+
+
+def refusing(*arguments, **settings):
+    raise AssertionError("nothing was to be done")
+
+
+def test_running_shards_are_waited_for_and_late_ones_do_nothing(tmp_path, monkeypatch):
+    """One shard fails while another is under way, and a third is started only after the call has ended."""
+    monkeypatch.setattr(store_module, "FIRST_PAUSE", 0.01)
+    calls = []
+
+    def submit(call, *arguments):
+        calls.append((call, arguments))
+        if len(calls) == 1:
+            thread = threading.Thread(target=call, args=arguments)
+            thread.start()
+            calls.append(thread)
+            until(lambda: len(parts(tmp_path)) > 1)
+            return Future()  # which lets itself be cancelled, whatever the thread does
+        return done(RuntimeError("the node is gone"))
+
+    settings = TINY | {"seeds": 5000, "max_rounds": 10**6}
+    with pytest.raises(RuntimeError, match="the node is gone"):
+        jaxbandits.sweep(counting, LONG, **settings, store=tmp_path, executor=SimpleNamespace(submit=submit), shards=3)
+    (_, thread, _, (late, arguments)) = calls
+    assert not thread.is_alive()
+    stored = len(jaxbandits.load(tmp_path).columns["row"])
+    assert 0 < stored < 10_000
+    monkeypatch.setattr(sys.modules["jaxbandits.sweep.shards"], "run_into_store", refusing)
+    late(*arguments)
+
+
+def test_dask_runs_the_shards_of_a_killed_worker_again(tmp_path):
+    from distributed import Client, LocalCluster
+
+    settings = TINY | {"seeds": 400, "max_rounds": 10**6}
+    expected = jaxbandits.sweep(counting, LONG, **settings).columns
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+
+        def lower_pause():
+            importlib.import_module("jaxbandits.sweep.store").FIRST_PAUSE = 0.01
+            return os.getpid()
+
+        pids = client.run(lower_pause)
+        killed = []
+
+        def kill():
+            until(lambda: len(sessions(tmp_path)) == 2)  # both shards have begun to write
+            killed.append(pids[next(worker for worker, calls in client.processing().items() if calls)])
+            os.kill(killed[0], signal.SIGKILL)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        results = jaxbandits.sweep(counting, LONG, **settings, store=tmp_path, executor=client.get_executor(), shards=2)
+        killer.join()
+        assert killed[0] not in client.run(os.getpid).values()
+    assert len(sessions(tmp_path)) == 3  # a second worker has gone on where the killed one had got to
+    same_bits(results.columns, expected)
+
+
+SCRIPT = """
+import sys
+
+import jax
+import jaxbandits
+from engine.toys import KEY, counting, total
+
+sys.modules["jaxbandits.sweep.store"].FIRST_PAUSE = 0.01  # in the workers, too, which import this script
+
+arguments = {
+    "tasks": jax.numpy.asarray([9000, 12000]),
+    "seeds": 600,
+    "key": KEY,
+    "max_rounds": 10**6,
+    "metrics": total,
+    "lanes": 4,
+    "chunk": 16,
+    "progress": False,
+}
+
+if __name__ == "__main__":
+    with jaxbandits.process_pool(2) as pool:
+        jaxbandits.sweep(counting, **arguments, store=sys.argv[1], executor=pool, shards=6)
+"""
+
+
+def test_control_c_ends_all_workers_and_keeps_what_they_have_done(tmp_path):
+    script, store = tmp_path / "script.py", tmp_path / "store"
+    script.write_text(SCRIPT)
+    process = subprocess.Popen(
+        [sys.executable, str(script), str(store)],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=os.environ
+        | {
+            "PYTHONPATH": str(Path(__file__).parents[1]),
+            "JAX_ENABLE_X64": "1",
+            "JAX_NUMPY_DTYPE_PROMOTION": "strict",
+        },
+    )
+    until(lambda: len(sessions(store)) == 2)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers as well
+    _, printed = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGINT
+    columns = jaxbandits.load(store).columns
+    stored = len(columns["row"])
+    assert 0 < stored < 1200
+    assert f"KeyboardInterrupt: {stored} of 1200 runs are finished and stored in {store}; the same call" in printed
+    assert "Process SpawnProcess" not in printed  # no worker has a traceback of its own
+
+    settings = runpy.run_path(str(script))["arguments"]
+    results = jaxbandits.sweep(counting, **settings, store=store)
+    same_bits(results.columns, jaxbandits.sweep(counting, **settings).columns)
+    assert results.columns["pulls"].tolist() == [9000] * 600 + [12000] * 600
+
+
+NOBODY = SimpleNamespace(submit=refusing)
+LOCK = threading.Lock()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"executor": NOBODY}, "executor needs a store, a folder that all its workers reach, got store=None"),
+        ({"shards": 3}, "shards are the calls made on an executor, got shards=3 without one"),
+        ({"executor": NOBODY, "store": "s", "shards": 0}, r"shards must lie in \[1, 2\^31\), got 0"),
+        (
+            {"executor": NOBODY, "store": "s", "mesh": Mesh(jax.devices(), "x")},
+            "mesh must be None with an executor, whose workers use all the devices that they see",
+        ),
+        (
+            {"executor": NOBODY, "store": "s", "metrics": lambda task, outcome: {"free": not LOCK.locked()}},
+            "build and metrics must be picklable by cloudpickle to travel to an executor's workers, with all that they "
+            r"close over, got TypeError: cannot pickle '_thread.lock' object",
+        ),
+    ],
+)
+def test_bad_arguments_are_named(tmp_path, monkeypatch, settings, message):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        jaxbandits.sweep(counting, LIMITS, **TINY | settings)
+
+
+def test_another_sweep_is_refused_before_anything_is_submitted(stored):
+    with pytest.raises(ValueError, match=r"holds another sweep:\n  arguments.seeds: 10 in the store, 11 now"):
+        jaxbandits.sweep(counting, LIMITS, **TINY | {"seeds": 11}, store=stored, executor=NOBODY)
+
+
+def test_another_build_is_refused_by_the_workers(stored):
+    build = lambda limit, key: (counter(limit + 1), NOISE)  # noqa: E731
+    with ThreadPoolExecutor(1) as executor, pytest.raises(ValueError, match="holds another sweep") as raised:
+        jaxbandits.sweep(build, LIMITS, **TINY, store=stored, executor=executor, shards=1)
+    assert not hasattr(raised.value, "__notes__")
+
+
+def test_the_bar_of_the_coordinator_begins_where_it_was_and_reaches_the_end(tmp_path, capfd):
+    def bar():
+        with ThreadPoolExecutor(2) as executor:
+            settings = TINY | {"progress": True}
+            jaxbandits.sweep(counting, LIMITS, **settings, store=tmp_path, executor=executor, shards=2)
+        printed = capfd.readouterr().err
+        assert "pulls/s" in printed
+        return re.findall(r"(\d+)/40", printed)
+
+    shown = bar()
+    assert (shown[0], shown[-1]) == ("0", "40")
+    parts(tmp_path)[0].unlink()
+    left = len(jaxbandits.load(tmp_path).columns["row"])
+    assert left < 40
+    shown = bar()
+    assert (shown[0], shown[-1]) == (str(left), "40")
