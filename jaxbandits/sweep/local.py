@@ -30,7 +30,7 @@ class Shard(NamedTuple):
 
 def run_in_memory(job: Job, *, lanes: int | None, chunk: int | None, mesh: Mesh, progress: bool) -> Results:
     """Runs all tasks; nothing is kept of a sweep that does not end."""
-    lanes = lanes or default_lanes(mesh, job.total)
+    lanes = lanes or default_lanes(job, mesh, job.total)
     chunk = chunk or default_chunk(job, lanes)
     program = compile_lanes(job, mesh, tasks=job.total, lanes=lanes, chunk=chunk)
     queue = Queue(np.arange(job.total))
@@ -48,7 +48,7 @@ def run_into_store(
 
     def describe(held: dict[str, Any] | None) -> dict[str, Any]:
         settled = held["arguments"] if held else {}
-        width = lanes or settled.get("lanes") or default_lanes(mesh, -(-job.total // shard.of))
+        width = lanes or settled.get("lanes") or default_lanes(job, mesh, -(-job.total // shard.of))
         length = chunk or settled.get("chunk") or default_chunk(job, width)
         return describe_sweep(job, mesh, lanes=width, chunk=length)
 
@@ -64,7 +64,6 @@ def run_into_store(
     queue = Queue(todo)
     writer = disk.Writer(folder, queue.pop, lambda: queue.stats(program))
     with progress_bar(last - first, done=last - first - len(todo), show=progress) as show:
-
         looked = time.monotonic()
 
         def visit(finished: int) -> None:

@@ -41,8 +41,9 @@ def sweep(
         key: root key. Task (row, seed) has the stream of `task_key(key, row, seed)`, whatever the lanes.
         max_rounds: budget of rounds; a run that reaches it ends as `Status.MAX_ROUNDS`.
         metrics: (task, outcome) -> dict of arrays, evaluated on the device for every finished run.
-        lanes: width of one batch of lanes on one device; by default 256 on a CPU and 16384 on an accelerator, or fewer
-            if there are fewer tasks. As many batches advance side by side as keep the cores busy (an accelerator: two).
+        lanes: width of one batch of lanes on one device. By default at most 256 on a CPU and 16384 on an accelerator,
+            fewer if there are few tasks or the states are large: see `jaxbandits.sweep.lanes.default_lanes`. As many
+            batches advance side by side as keep the cores busy (an accelerator: two).
         chunk: rounds between two visits of the host, which are also the rounds between two refreshes of an algorithm's
             cache; 256 by default, or fewer if their noise would not fit into 256 MB.
         store: folder for the finished runs, as Parquet files that any reader takes for one table. A sweep that was

@@ -52,16 +52,10 @@ def tape_path(tape):
 def test_no_earlier_pull_is_missed_on_recorded_rewards(name):
     rule, literal, swaps, sigma = RULES[name]
     options = {"delta": 0.05, "epsilon": 0.3, "sigma": sigma}
-    late = 0
+    support, weights, late = np.asarray(DESIGN.support), np.asarray(DESIGN.weights), 0
     for seed in range(6):
         tape = rewards(THETA, DESIGN.support, 400, seed)
-        seen = reference.looks(
-            np.asarray(DESIGN.support),
-            np.asarray(DESIGN.weights),
-            np.asarray(tape),
-            partial(literal, k=K, **options),
-            14,
-        )
+        seen = reference.looks(support, weights, np.asarray(tape), partial(literal, k=K, **options), len(weights))
         found = first_passage(
             np.random.default_rng(0), tape_path(tape), DESIGN, compiled(rule, **options), swaps=swaps, ratio=1.3
         )

@@ -9,15 +9,15 @@ import pytest
 from reference import fullbandit as reference
 from reference.tape import KEY, every_state, rewards
 
-from jaxbandits.fullbandit.design import all_superarms, g_allocation, make_design, random_support
+from jaxbandits.fullbandit.design import all_superarms, make_design, random_support
 from jaxbandits.fullbandit.exhaustive import exhaustive_rule
 from jaxbandits.fullbandit.icb import best_rival, icb, icb_rule
 from jaxbandits.fullbandit.state import top_set
 
 PAIRS = make_design(all_superarms(3, 2), 2)
 THETA3 = jnp.array([1.0, 0.5, 0.0])
-ALLOCATION = g_allocation(random_support(5, 5, 3, size=9))
-DESIGN = make_design(ALLOCATION.support, 3, weights=ALLOCATION.weights)
+ROOTS = np.sqrt([5, 11, 17, 7, 13, 19, 3, 23])  # no two counts over shares ever tie
+DESIGN = make_design(random_support(5, 5, 3, size=8), 3, weights=ROOTS / ROOTS.sum())
 GROUPS = jnp.array([0, 0, 1, 1, 1, 2])  # of a partition matroid: one arm of each
 
 
@@ -35,7 +35,7 @@ def rival_in(sets, theta, widths):
     leads = [
         theta[list(M)].sum() - theta[list(best)].sum() + sum(widths[e] for e in set(M) ^ set(best))
         for M in sets
-        if M != best
+        if best != M
     ]
     return best, max(leads)
 
@@ -159,9 +159,9 @@ def test_pull_by_pull_it_is_the_transcription(width):
 
 def test_a_class_can_stop_earlier_than_all_sets():
     design = make_design(random_support(2, 6, 3, size=12), 3)
-    theta = jnp.array([0.9, 0.0, 0.6, 0.0, 0.55, 0.3])  # arms 4 and 5 never compete
-    tape = rewards(theta, design.support, 400, 2, scale=0.1)
-    settings = {"delta": 0.1, "epsilon": 0.05, "sigma": 0.1}
+    theta = jnp.array([0.9, 0.0, 0.6, 0.0, 0.45, 0.4])  # arms 4 and 5 never compete within the class
+    tape = rewards(theta, design.support, 400, 2, scale=0.01)
+    settings = {"delta": 0.1, "epsilon": 0.01, "sigma": 0.1}
     whole, parts = (
         every_state(icb(design, 3, feasible=feasible, **settings), tape, 4000)[-1] for feasible in (None, one_of_each)
     )

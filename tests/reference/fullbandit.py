@@ -72,7 +72,7 @@ def chi(arms: tuple[int, ...], n: int) -> np.ndarray:
 
 
 def others(answer: tuple[int, ...], n: int) -> list[tuple[int, ...]]:
-    return [M for M in combinations(range(n), len(answer)) if M != answer]
+    return [M for M in combinations(range(n), len(answer)) if answer != M]
 
 
 def norm(y: np.ndarray, inverse: np.ndarray) -> float:

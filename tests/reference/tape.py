@@ -9,7 +9,7 @@ KEY = jax.random.key(0)
 
 def cumulate(tape):
     """tape[i, m], the m-th reward of super-arm i, as sums of the first m."""
-    return jnp.concatenate([jnp.zeros((tape.shape[0], 1)), jnp.cumsum(tape, axis=1)], axis=1)
+    return jnp.concatenate([jnp.zeros((tape.shape[0], 1), tape.dtype), jnp.cumsum(tape, axis=1)], axis=1)
 
 
 def step(algorithm, sums, state):
