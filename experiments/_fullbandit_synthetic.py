@@ -35,6 +35,11 @@ def g_design(seed: int, rows: int, *, n: int = ARMS, k: int = SIZE) -> Design:
     return fullbandit.make_design(support, k, weights=shares / shares.sum())
 
 
+def uniform_design(seed: int, rows: int) -> Design:
+    """Equal shares on random super-arms."""
+    return fullbandit.make_design(fullbandit.random_support(SUPPORTS + seed, ARMS, SIZE, size=rows), SIZE)
+
+
 def tasks(gaps: Sequence[float], realizations: int, design: Callable[[int], Design]) -> Task:
     """Rows gap by gap; the r-th instances of all gaps share the r-th design."""
     designs = stacked([design(r) for r in range(realizations)])

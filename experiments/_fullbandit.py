@@ -1,0 +1,93 @@
+"""What the experiments on top-k identification share: designs side by side, and runs on crowdsourced quizzes."""
+
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxbandits
+from experiments._simulate import simulate
+from jaxbandits.base import Algorithm, Environment
+from jaxbandits.fullbandit.design import Design, make_design, random_support
+from jaxbandits.fullbandit.problem import FOLDERS, is_optimal
+
+DELTA = 0.05
+EPSILON = 0.5
+SIZE = 10  # workers of a super-arm
+QUIZZES = tuple(FOLDERS)
+QUICK_QUIZZES = ("it", "pokemon")  # with ties and without
+
+
+def stacked(designs: Sequence[Design]) -> Design:
+    """Designs of one shape as a table of tasks."""
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *designs)
+
+
+def random_designs(count: int, n: int, k: int, *, ratio: float = 2.0) -> Design:
+    """A table of `count` uniform designs, each on random super-arms of its own, `ratio` for every arm."""
+    return stacked([make_design(random_support(seed, n, k, size=round(ratio * n)), k) for seed in range(count)])
+
+
+def quiz_runs(
+    heading: str,
+    correct: np.ndarray,
+    rule: Callable[[Design, int], Algorithm],
+    environment: Callable[[Design], Environment],
+    designs: Design,
+    *,
+    options: Namespace,
+    seeds: int,
+    chunk: int = 8,
+) -> jaxbandits.Results:
+    """Runs of one rule on the workers of a quiz, a row for each design.
+
+    `correct`, int (n,), counts the right answers of every worker. Workers tie, so the answer of a run is judged by its
+    value, in whole questions: the column `optimal`. Runs take some 30 rounds, hence the short chunk.
+    """
+
+    def judged(design: Design, outcome: jaxbandits.Outcome) -> dict[str, jax.Array]:
+        return {"optimal": is_optimal(outcome.answer, jnp.asarray(correct), SIZE)}
+
+    return simulate(
+        heading,
+        lambda design, key: (rule(design, SIZE), environment(design)),
+        designs,
+        options=options,
+        seeds=seeds,
+        max_rounds=100_000,
+        metrics=judged,
+        chunk=chunk,
+    )
+
+
+def means_by_row(results: jaxbandits.Results) -> np.ndarray:
+    """Mean pulls of the stopped runs of every row."""
+    return results.summary()["pulls_mean"]
+
+
+def optimal_runs(sweeps: Sequence[jaxbandits.Results]) -> tuple[int, int]:
+    """How many runs stopped with an optimal answer, and how many there are."""
+    optimal = [sweep.columns["optimal"] & (sweep.columns["status"] == jaxbandits.Status.STOPPED) for sweep in sweeps]
+    return sum(int(runs.sum()) for runs in optimal), sum(map(len, optimal))
+
+
+def add_data_argument(parser: ArgumentParser, **settings: Any) -> None:
+    """`--data`, the folder with the published answers of the quizzes."""
+    parser.add_argument(
+        "--data",
+        type=_folder_of_quizzes,
+        metavar="DIR",
+        help="folder Datasets of https://github.com/garfieldpigljy/CrowdLabelwithTextContent",
+        **settings,
+    )
+
+
+def _folder_of_quizzes(text: str) -> Path:
+    missing = [name for name in FOLDERS.values() if not (Path(text) / name / "answer.csv").is_file()]
+    if missing:
+        raise ArgumentTypeError(f"must hold NAME/answer.csv for NAME = {', '.join(missing)}, got {text}")
+    return Path(text)

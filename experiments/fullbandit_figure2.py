@@ -1,0 +1,154 @@
+"""Figure 2 of Kuroki et al. (2020): time of one test of every rule against the number of arms.
+
+n = 10, 12 .. 24 arms, k = n/2, on random instances with a uniform design of 2n random super-arms. Timed is a test, from
+A_t^-1 and the estimate to the decision, one run at a time in a compiled loop; means over 10 realizations. The figure
+has no printed values, and times depend on the machine: only their growth is checked.
+"""
+
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Callable
+from functools import partial
+from math import comb
+
+import jax
+import numpy as np
+from jax import lax
+
+from experiments._fullbandit import DELTA, EPSILON, random_designs
+from experiments.report import Claim, Report, curve, line
+from jaxbandits import fullbandit
+from jaxbandits.base import Array
+from jaxbandits.fullbandit import Design
+
+SIZES = tuple(range(10, 26, 2))
+GAP = 0.4
+PULLS = 10_000  # before the first test; it has no influence on the time
+ENOUGH = 0.05  # seconds of a measurement, so that the call itself does not count
+TRIES = 3  # of which the shortest counts: something else disturbed the others
+FLAT = 14  # times, by which a polynomial rule may slow down: (24/10)^3, for O(n^3) in SA-FOA
+
+Rule = Callable[[Design, Array, Array], Array]  # (design, theta, t) -> bool (), it holds
+
+
+def run(options: Namespace) -> Report:
+    sizes = SIZES[:4] if options.quick else SIZES
+    realizations = options.seeds or (3 if options.quick else 10)
+    seconds: dict[str, np.ndarray] = {}  # (sizes, realizations)
+    for n in sizes:
+        designs = random_designs(realizations, n, n // 2)
+        thetas = [fullbandit.synthetic(r, n, n // 2, GAP, shuffle=True).theta for r in range(realizations)]
+        for name, rule in rules(n // 2).items():
+            print(f"figure 2: {name}, n = {n}", file=sys.stderr)
+            measure = stopwatch(rule)
+            times = [measure(jax.tree.map(lambda x, r=r: x[r], designs), theta) for r, theta in enumerate(thetas)]
+            seconds[name] = np.vstack([*seconds.get(name, ()), times])
+
+    curves = {
+        name: [line(f"{name}, n = {n}, microseconds", 1e6 * times) for n, times in zip(sizes, rows, strict=True)]
+        for name, rows in seconds.items()
+    }
+    means = {name: np.array([x.ours for x in lines]) for name, lines in curves.items()}
+    growth = {name: values[-1] / values[0] for name, values in means.items()}
+    steps = means["Exhaustive"][1:] / means["Exhaustive"][:-1]
+    # Four times as many sets a step, from the size on from which these are what takes the time.
+    per_step = (means["Exhaustive"][-1] / means["Exhaustive"][2]) ** (1 / (len(sizes) - 3))
+    claims = [
+        Claim(
+            f"{name} takes nearly the same time for all n (within a factor of {FLAT})",
+            f"{growth[name]:.1f} times from n = {sizes[0]} to n = {sizes[-1]}",
+            bool(growth[name] < FLAT),
+        )
+        for name in means
+        if name != "Exhaustive"
+    ] + [
+        Claim(
+            "Exhaustive takes about four times as long at each step of n (3 to 6 times a step from n = 14 on)",
+            f"{per_step:.1f} times a step; steps " + ", ".join(f"{x:.1f}" for x in steps),
+            bool(3 < per_step < 6),
+        ),
+        Claim(
+            "Exhaustive is the slowest at the largest n",
+            ", ".join(f"{name} {values[-1]:.3g} us" for name, values in means.items()),
+            max(means, key=lambda name: means[name][-1]) == "Exhaustive",
+        ),
+    ]
+
+    def draw(figure) -> None:
+        axes = figure.subplots()
+        for style, (name, lines) in enumerate(curves.items()):
+            curve(axes, sizes, lines, name, style)
+        axes.set(yscale="log", xlabel="arms n (k = n/2)", ylabel="time of a test in microseconds", xticks=sizes)
+        axes.set_title("Figure 2: time of one test of every rule")
+        axes.legend()
+
+    return Report(
+        "Figure 2 of Kuroki et al. (2020): time of a test",
+        [line for lines in curves.values() for line in lines],
+        claims,
+        {
+            "algorithm": np.repeat(list(seconds), len(sizes) * realizations),
+            "n": np.tile(np.repeat(sizes, realizations), len(seconds)),
+            "realization": np.tile(np.arange(realizations), len(seconds) * len(sizes)),
+            "seconds": np.concatenate([rows.ravel() for rows in seconds.values()]),
+        },
+        draw,
+        notes=(
+            "A test of SAQM here includes the peeling, which an algorithm with gram='limit' does once for all tests. "
+            "Not included is the inversion of A_t, O(n^3), which such an algorithm does not need either.",
+        ),
+        grid=(
+            ("n", *(f"{name}, us" for name in curves), "super-arms"),
+            [
+                (str(n), *(f"{lines[row].ours:,.3g}" for lines in curves.values()), f"{comb(n, n // 2):,}")
+                for row, n in enumerate(sizes)
+            ],
+        ),
+    )
+
+
+def rules(k: int) -> dict[str, Rule]:
+    """SA-FOA is asked for the rivals from all 2n rows, some of which its test would sample."""
+    settings = {"k": k, "delta": DELTA}
+    looks = {
+        "SAQM": fullbandit.saqm_rule,
+        "ICB": fullbandit.icb_rule,
+        "Exhaustive": fullbandit.exhaustive_rule,
+    }
+
+    def holds(look: Callable, design: Design, theta: Array, t: Array) -> Array:
+        return look(design.inverse / t, theta, t, epsilon=EPSILON, **settings).stop
+
+    def no_rival_leads(design: Design, theta: Array, t: Array) -> Array:
+        rivals = fullbandit.surrogates(design.inverse / t, theta, t, support=design.support, **settings)
+        return (rivals.leads <= EPSILON / 2).all()
+
+    return {name: partial(holds, look) for name, look in looks.items()} | {"SA-FOA": no_rival_leads}
+
+
+def stopwatch(rule: Rule) -> Callable[[Design, Array], float]:
+    """(design, theta) -> seconds of a test."""
+
+    @jax.jit
+    def repeated(design: Design, theta: Array, tests: int) -> Array:
+        # Every test has a t and an estimate of its own: what they share, the compiler would do once.
+        def test(i: Array, held: Array) -> Array:
+            t = PULLS + (i + held).astype(theta.dtype)
+            return held + rule(design, theta + 1e-9 * t, t).astype(int)
+
+        return lax.fori_loop(0, tests, test, 0)
+
+    def measure(design: Design, theta: Array) -> float:
+        def seconds(tests: int) -> float:
+            started = time.perf_counter()
+            repeated(design, theta, tests).block_until_ready()
+            return time.perf_counter() - started
+
+        seconds(1)  # compiles
+        tests = 1
+        while (elapsed := seconds(tests)) < ENOUGH:
+            tests *= 2
+        return min(elapsed, *(seconds(tests) for _ in range(TRIES - 1))) / tests
+
+    return measure
