@@ -104,7 +104,7 @@ def run(options: Namespace) -> Report:
             all(abs(ratio[s] / theirs - 1) < 0.08 for s, theirs in RATIO.items()),
         ),
         Claim(
-            f"peeling reaches the {RELIED_ON} that SAQM relies on, on nine supports of ten",
+            f"peeling finds {RELIED_ON} of the largest norm, as SAQM is told, on nine supports of ten of any size",
             ", ".join(f"s = {s}: {np.mean(columns['ratio'] >= RELIED_ON):.0%}" for s, columns in designs.items()),
             all(np.mean(columns["ratio"] >= RELIED_ON) >= 0.9 for columns in designs.values()),
         ),
@@ -145,6 +145,8 @@ def run(options: Namespace) -> Report:
         notes=(
             f"Medians over {realizations} supports, each with an instance of its own; of the ratio the mean and the "
             "least. rho is the largest |chi_M|^2. Bars in the figure reach from the first to the last decile.",
+            f"Kuroki et al. take {RELIED_ON} from what they saw on one kind of design. On small supports peeling falls "
+            "short of it, and SAQM's guarantee does not cover the run: it stops too early, and right all the same.",
         ),
         grid=(
             ("s", "s / n", "condition", "rho / n", "peeling", *(f"{name}, pulls" for name in RULES), ""),

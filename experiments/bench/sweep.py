@@ -83,7 +83,7 @@ def run(options: Namespace) -> Report:
     with tempfile.TemporaryDirectory() as folder:
         for what, setting, measured, aim in storage(Path(folder), 10**5 if quick else 10**6):
             note(what, setting, measured, aim)
-        seeds = 400 if quick else 8000
+        seeds = 400 if quick else 4000
         for workers, seconds in processes(Path(folder), seeds):
             note("seconds, compilation included", f"LinGapE with leaps, {seeds} runs, {workers}", f"{seconds:.1f} s")
 

@@ -9,6 +9,7 @@ from experiments import _fullbandit, fullbandit_replay, fullbandit_table1, fullb
 from jaxbandits import Results, Status
 from jaxbandits.fullbandit.problem import FOLDERS, crowdsourcing_counts
 
+PAPER, OTHER = fullbandit_table2.PRINTED, fullbandit_table2.OTHER
 OPTIONS = {"quick": False, "seeds": None, "lanes": None, "store": None, "workers": 1, "executor": None}
 
 
@@ -69,19 +70,16 @@ def test_the_numbers_of_table2_are_typed_right():
     assert fullbandit_table2.at(fullbandit_table2.OTHER_SE, "SAQM, exact reduction", "english") == 6_909
 
 
-PAPER, OTHER = fullbandit_table2.PRINTED, fullbandit_table2.OTHER
-
-
 def table2(monkeypatch, change=lambda name, quiz, columns: None, **options):
     """Table 2 from runs that are made up: they scatter by a tenth around the other program's means."""
     rng = np.random.default_rng(1)
 
-    def made_up(heading, correct, rule, environment, designs, *, seeds, **_):
+    def made_up(heading, correct, rule, environment, supports, *, seeds, **_):
         name, quiz = heading.removeprefix("crowd table 2: ").split(": ")
-        runs = len(designs.cycle) * seeds
+        runs = supports * seeds
         columns = {
-            "row": np.repeat(np.arange(len(designs.cycle)), seeds),
-            "seed": np.tile(np.arange(seeds), len(designs.cycle)),
+            "row": np.repeat(np.arange(supports), seeds),
+            "seed": np.tile(np.arange(seeds), supports),
             "status": np.full(runs, Status.STOPPED),
             "pulls": 1000 * fullbandit_table2.at(OTHER, name, quiz) * rng.normal(1, 0.1, runs),
             "answer": np.zeros((runs, len(correct)), bool),
@@ -90,6 +88,7 @@ def table2(monkeypatch, change=lambda name, quiz, columns: None, **options):
         change(name, quiz, columns)
         return Results(columns, None)
 
+    monkeypatch.setattr(_fullbandit, "random_designs", lambda count, *_, **__: count)
     monkeypatch.setattr(_fullbandit, "quiz_runs", made_up)
     return fullbandit_table2.run(Namespace(**OPTIONS | {"support_ratio": 2.0, "sampler": "normal"} | options))
 
