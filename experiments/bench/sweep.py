@@ -69,13 +69,14 @@ def run(options: Namespace) -> Report:
         share, speed = overhead(lanes, rounds=CHUNK * (64 if quick else 512), repeats=2 if quick else 4)
         note("overhead over a bare loop", f"{lanes} lanes a batch", f"{share:+.1%} at {speed:.2e} rounds/s", "< 5 %")
 
-    for name, seeds, build in heavy_tails(quick):
+    for name, tasks, seeds, build in heavy_tails(quick):
         stats = jaxbandits.sweep(
-            build, seeds=seeds, key=KEY, max_rounds=2**31 - 1, lanes=options.lanes, progress=False
+            build, tasks, seeds=seeds, key=KEY, max_rounds=2**31 - 1, lanes=options.lanes, progress=False
         ).stats
+        runs = seeds * (1 if tasks is None else len(tasks))
         note(
             "occupancy",
-            f"{name}, {seeds} tasks, {stats.batches} x {stats.lanes} lanes",
+            f"{name}, {runs} tasks, {stats.batches} x {stats.lanes} lanes",
             f"{stats.occupancy:.1%}",
             "> 95 %",
         )
@@ -151,12 +152,11 @@ def overhead(lanes: int, *, rounds: int, repeats: int) -> tuple[float, float]:
     return min(sweep_seconds) / min(bare_seconds) - 1, seeds.size * rounds / min(sweep_seconds)
 
 
-def heavy_tails(quick: bool) -> list[tuple[str, int, Callable]]:
-    """Tasks whose lengths differ: LinGapE's own stopping times, and lengths from a Pareto law."""
+def heavy_tails(quick: bool) -> list[tuple[str, Any, int, Callable]]:
+    """Tasks whose lengths differ: LinGapE's stopping times over a table of gaps, and lengths from a Pareto law."""
     arms = linear.canonical(0.1).arms
 
-    def lingape(task: Any, key: jax.Array) -> tuple[Algorithm, Environment]:
-        gap = 0.1 + 0.4 * jax.random.uniform(key)
+    def lingape(gap: jax.Array, key: jax.Array) -> tuple[Algorithm, Environment]:
         bandit = linear.LinearBandit(arms, jnp.zeros(5).at[0].set(gap), jnp.ones(()))
         return linear.lingape(arms, delta=0.05), linear.gaussian(bandit)
 
@@ -166,10 +166,11 @@ def heavy_tails(quick: bool) -> list[tuple[str, int, Callable]]:
 
         return build
 
+    gaps = jnp.linspace(0.1, 0.5, 20)
     return [
-        ("LinGapE, gaps from .1 to .5", 1000 if quick else 10_000, lingape),
-        ("Pareto lengths, exponent 2", 20_000 if quick else 200_000, pareto(2.0)),
-        ("Pareto lengths, exponent 1.5", 20_000 if quick else 200_000, pareto(1.5)),
+        ("LinGapE, 20 gaps from .1 to .5", gaps, 50 if quick else 500, lingape),
+        ("Pareto lengths, exponent 2", None, 20_000 if quick else 200_000, pareto(2.0)),
+        ("Pareto lengths, exponent 1.5", None, 20_000 if quick else 200_000, pareto(1.5)),
     ]
 
 

@@ -36,6 +36,7 @@ ACCELERATOR_LANES = 16384
 ACCELERATOR_SHARE = 8  # the states of one batch take at most this part of the memory: two batches, inputs and outputs
 NOISE_BYTES = 2**28  # most memory for the noise of one chunk of one batch
 HOST_SECONDS = 1e-3  # that a batch loses by a visit of the host (measured on two cores, 64 to 256 lanes)
+SORTED_FROM = 0.75  # share of the tasks that are handed out seed by seed; the rest, longest rows first
 CALL_SECONDS = 0.25  # longest time between two visits: progress, interruptions and new parts wait for one
 
 log = logging.getLogger(__name__)
@@ -164,8 +165,10 @@ def compile_lanes(job: Job, mesh: Mesh, *, tasks: int, lanes: int, chunk: int) -
 class Queue:
     """The tasks that are left and the runs that are finished: the one thing that the threads share."""
 
-    def __init__(self, todo: np.ndarray):
-        self.todo, self.next = todo, 0
+    def __init__(self, todo: np.ndarray, rows: int):
+        self.todo, self.next, self.rows = todo, 0, rows
+        self.lengths, self.runs = np.zeros(rows), np.zeros(rows)  # rounds and number of the finished runs of a row
+        self.is_sorted = False
         self.closed = False
         self.parts: list[dict[str, np.ndarray]] = []  # finished, and not taken out yet
         self.finished = self.censored = self.pulls = self.rounds = self.room = 0
@@ -175,9 +178,19 @@ class Queue:
     def take(self, count: int) -> np.ndarray:
         """The next task ids, at most `count`."""
         with self.lock:
+            if not self.is_sorted and self.next >= SORTED_FROM * len(self.todo):
+                self.todo = np.concatenate([self.todo[: self.next], self._longest_first(self.todo[self.next :])])
+                self.is_sorted = True
             ids = self.todo[self.next : self.next + count]
             self.next += len(ids)
             return ids
+
+    def _longest_first(self, ids: np.ndarray) -> np.ndarray:
+        """By the mean length of a row's runs so far, so that short ones fill the lanes at the end."""
+        means = np.where(
+            self.runs > 0, self.lengths / np.maximum(self.runs, 1), np.inf
+        )  # none has ended: they are long
+        return ids[np.argsort(-means[ids % self.rows], kind="stable")]
 
     @property
     def waiting(self) -> int:
@@ -190,6 +203,8 @@ class Queue:
             if len(part["row"]) or not self.parts:  # a chunk in which nothing finished leaves no trace
                 self.parts.append(part)
             self.finished += len(part["row"])
+            np.add.at(self.lengths, part["row"], part["rounds"])
+            np.add.at(self.runs, part["row"], 1)
             self.censored += int(np.sum(part["status"] == Status.MAX_ROUNDS))
             self.pulls, self.rounds, self.room = self.pulls + pulls, self.rounds + rounds, self.room + room
 
@@ -260,7 +275,7 @@ def _drive(program: Program, job: Job, queue: Queue, visit: Callable[[int], None
         busy = tasks >= 0
         if not busy.any():
             return
-        # Seed by seed: rows of different cost are mixed at any time, and a sweep that is cut short has all of them.
+        # Ids go seed by seed: rows of different cost are mixed, and a sweep that is cut short has all of them.
         seed, row = np.divmod(np.maximum(tasks, 0), job.rows)
         budget = np.where(busy, job.max_rounds, 0)  # a lane without a task idles: it has no rounds to spend
         started = time.perf_counter()

@@ -33,7 +33,7 @@ def run_in_memory(job: Job, *, lanes: int | None, chunk: int | None, mesh: Mesh,
     lanes = lanes or default_lanes(job, mesh, job.total)
     chunk = chunk or default_chunk(job, lanes)
     program = compile_lanes(job, mesh, tasks=job.total, lanes=lanes, chunk=chunk)
-    queue = Queue(np.arange(job.total))
+    queue = Queue(np.arange(job.total), job.rows)
     with progress_bar(job.total, show=progress) as show:
         drive_all(program, job, queue, lambda finished: show(finished, queue.stats(program), queue.censored))
     columns = queue.pop() or {}
@@ -61,7 +61,7 @@ def run_into_store(
     if not len(todo):
         return
     program = compile_lanes(job, mesh, tasks=len(todo), lanes=arguments["lanes"], chunk=arguments["chunk"])
-    queue = Queue(todo)
+    queue = Queue(todo, job.rows)
     writer = disk.Writer(folder, queue.pop, lambda: queue.stats(program))
     with progress_bar(last - first, done=last - first - len(todo), show=progress) as show:
         looked = time.monotonic()

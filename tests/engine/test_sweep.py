@@ -13,6 +13,7 @@ from engine.toys import KEY, LIMITS, NOISE, counter, counting, total
 import jaxbandits
 from jaxbandits.base import Environment, Status
 from jaxbandits.run import run, streams
+from jaxbandits.sweep.lanes import Queue
 
 
 def test_refilled_lanes_equal_plain_runs_bit_for_bit():
@@ -246,3 +247,16 @@ def test_importing_the_library_changes_no_setting():
         "assert dict(jax.config.values) == before; assert not jax.config.jax_enable_x64"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_last_tasks_are_those_of_the_shortest_rows():
+    """Three rows, eight seeds each: what is left after three quarters goes by the mean length of a row's runs."""
+    queue = Queue(np.arange(24), 3)
+    taken = [queue.take(9), queue.take(9)]  # six seeds of every row
+    np.testing.assert_array_equal(np.concatenate(taken), np.arange(18))
+    part = {"row": np.array([0, 2, 2]), "rounds": np.array([10, 40, 60]), "status": np.ones(3, int)}
+    queue.put(part, pulls=110, rounds=110, room=200)
+    # Row 1 has ended nowhere yet, row 2 takes 50 rounds, row 0 takes 10.
+    np.testing.assert_array_equal(queue.take(4), [19, 22, 20, 23])
+    np.testing.assert_array_equal(queue.take(4), [18, 21])
+    assert queue.take(4).size == 0
