@@ -85,7 +85,8 @@ def main(arguments: list[str]) -> int:
         with contextlib.nullcontext() if bench else workers(options, chosen):
             report = module.run(options)
     except KeyboardInterrupt as interrupt:
-        print(f"\ninterrupted: {interrupt or 'nothing is kept without --store DIR'}", file=sys.stderr)
+        kept = str(interrupt) if options.store else ""
+        print(f"\ninterrupted: {kept or 'nothing is kept without --store DIR'}", file=sys.stderr)
         return 130
     seconds = time.perf_counter() - started
     name = f"bench_{options.bench}" if bench else chosen
@@ -99,17 +100,19 @@ def main(arguments: list[str]) -> int:
 
 @contextlib.contextmanager
 def workers(options: argparse.Namespace, experiment: str) -> Iterator[None]:
-    """Sets `options.executor`, and `options.store` to the experiment's own folder.
+    """Sets `options.executor`, and `options.folder` to where the experiment's runs go.
 
     Workers need a place to write to, so without --store they get a temporary one.
     """
     options.executor = None
+    options.folder = options.store and options.store / experiment
     with contextlib.ExitStack() as stack:
-        if options.store is not None:
-            options.store /= experiment
         if options.workers > 1:
-            if options.store is None:
-                options.store = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            import jax
+
+            jax.config.update("jax_platforms", "cpu")  # of this process, so that workers have the GPUs for themselves
+            if options.folder is None:
+                options.folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             options.executor = stack.enter_context(process_pool(options.workers))
         yield
 

@@ -40,7 +40,7 @@ def simulate(
         metrics=metrics,
         lanes=options.lanes or lanes,
         chunk=chunk,
-        store=options.store and options.store / folder_name(name),
+        store=options.folder and options.folder / folder_name(name),
         executor=options.executor,
         shards=options.executor and SHARDS_PER_WORKER * options.workers,
     )

@@ -57,8 +57,10 @@ def checked(
         ValueError: one of them does not fit; it is named. `widths` are further integers to look at.
     """
     for name, value in {"seeds": seeds, "max_rounds": max_rounds, **widths}.items():
-        if value is not None and not 1 <= value < 2**31:
-            raise ValueError(f"{name} must lie in [1, 2^31), got {value}")
+        if value is not None and not (isinstance(value, (int, np.integer)) and 1 <= value < 2**31):
+            raise ValueError(f"{name} must be an integer in [1, 2^31), got {value}")
+    if not isinstance(key, jax.Array):
+        raise ValueError(f"key must be a JAX key, such as jax.random.key(0), got {key!r}")
     rows = _count_rows(tasks)
     if rows == 0:
         raise ValueError(f"tasks must have at least one row, got {rows}")

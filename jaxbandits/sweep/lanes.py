@@ -100,7 +100,7 @@ def default_lanes(job: Job, mesh: Mesh, tasks: int) -> int:
 
 
 def default_chunk(job: Job, lanes: int) -> int:
-    """Rounds between two visits of the host, where the caller does not say."""
+    """Rounds of a chunk, where the caller does not say."""
     _, noise = _shapes(job)
     return max(1, min(DEFAULT_CHUNK, NOISE_BYTES // max(1, lanes * _bytes(noise))))
 
@@ -198,18 +198,18 @@ class Queue:
         return sum(len(part["row"]) for part in self.parts)
 
     def put(self, part: dict[str, np.ndarray], *, pulls: int, rounds: int, room: int) -> None:
-        """Finished runs, and what a chunk has done: `room` is the rounds that its lanes could have carried out."""
+        """Finished runs, if any, and what a call has done; `room`: rounds that its lanes could have carried out."""
         with self.lock:
-            if len(part["row"]) or not self.parts:  # a chunk in which nothing finished leaves no trace
+            if part:
                 self.parts.append(part)
-            self.finished += len(part["row"])
-            np.add.at(self.lengths, part["row"], part["rounds"])
-            np.add.at(self.runs, part["row"], 1)
-            self.censored += int(np.sum(part["status"] == Status.MAX_ROUNDS))
+                self.finished += len(part["row"])
+                np.add.at(self.lengths, part["row"], part["rounds"])
+                np.add.at(self.runs, part["row"], 1)
+                self.censored += int(np.sum(part["status"] == Status.MAX_ROUNDS))
             self.pulls, self.rounds, self.room = self.pulls + pulls, self.rounds + rounds, self.room + room
 
     def pop(self) -> dict[str, np.ndarray] | None:
-        """The columns of the runs that have finished since the last call; None before the first chunk."""
+        """The columns of the runs that have finished since the last call; None if none has."""
         with self.lock:
             parts, self.parts = self.parts, []
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else None
@@ -283,10 +283,15 @@ def _drive(program: Program, job: Job, queue: Queue, visit: Callable[[int], None
             row.astype(np.int32), seed.astype(np.int32), fresh, budget.astype(np.int32), np.int32(chunks), batch
         )
         # Wait first: device_get would do so holding the lock of Python, and keep the other batches from starting.
-        report = jax.device_get(jax.block_until_ready(report))
+        jax.block_until_ready(report)
+        report |= jax.device_get({name: report[name] for name in ("status", "pulls", "rounds")})
         round_seconds = (time.perf_counter() - started) / (chunks * program.chunk)
         done = busy & (report["status"] != Status.RUNNING)
-        part = {"row": row[done], "seed": seed[done]} | {name: x[done] for name, x in report.items()}
+        part = {}
+        if done.any():
+            # Answers and metrics may be large, curves for instance: else they stay on the device.
+            report |= jax.device_get(report)
+            part = {"row": row[done], "seed": seed[done]} | {name: x[done] for name, x in report.items()}
         queue.put(
             part,
             pulls=int((report["pulls"] - pulls)[busy].sum()),

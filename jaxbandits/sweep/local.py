@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,13 +17,13 @@ from jaxbandits.sweep.lanes import Queue, compile_lanes, default_chunk, default_
 from jaxbandits.sweep.progress import progress_bar
 from jaxbandits.sweep.results import Results
 
-LOOK_SECONDS = 1.0  # between two looks for the stop sign: a network file system takes its time to answer
+LOOK_SECONDS = 1.0  # between two looks whether a shard is called off: a network file system takes its time to answer
 
 log = logging.getLogger(__name__)
 
 
 class Shard(NamedTuple):
-    """One of several parts of a sweep: a share of the seeds, of all rows."""
+    """One of several parts of a sweep. Its tasks are a random choice of all, so that shards take about equally long."""
 
     number: int  # from 0
     of: int
@@ -42,9 +43,17 @@ def run_in_memory(job: Job, *, lanes: int | None, chunk: int | None, mesh: Mesh,
 
 
 def run_into_store(
-    job: Job, folder: Path, *, lanes: int | None, chunk: int | None, mesh: Mesh, progress: bool, shard: Shard
+    job: Job,
+    folder: Path,
+    *,
+    lanes: int | None,
+    chunk: int | None,
+    mesh: Mesh,
+    progress: bool,
+    shard: Shard = Shard(0, 1),  # noqa: B008
+    called_off: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Runs those tasks of a shard that are not in the store yet. The caller holds the store's lock."""
+    """Runs those tasks of a shard that are not in the store yet. The caller holds the locks."""
 
     def describe(held: dict[str, Any] | None) -> dict[str, Any]:
         settled = held["arguments"] if held else {}
@@ -54,16 +63,17 @@ def run_into_store(
 
     arguments = disk.agree(folder, describe)["arguments"]
     done = disk.finished(folder, job.rows, job.seeds)
-    first, last = (job.total * n // shard.of for n in (shard.number, shard.number + 1))
-    todo = first + np.flatnonzero(~done[first:last])
-    if len(todo) < last - first:
-        log.info("%s: %d of %d runs are there already", folder, last - first - len(todo), last - first)
+    mine = tasks_of(shard, job.total)
+    todo = mine[~done[mine]]
+    there = len(mine) - len(todo)
+    if there:
+        log.info("%s: %d of %d runs are there already", folder, there, len(mine))
     if not len(todo):
         return
     program = compile_lanes(job, mesh, tasks=len(todo), lanes=arguments["lanes"], chunk=arguments["chunk"])
     queue = Queue(todo, job.rows)
     writer = disk.Writer(folder, queue.pop, lambda: queue.stats(program))
-    with progress_bar(last - first, done=last - first - len(todo), show=progress) as show:
+    with progress_bar(len(mine), done=there, show=progress) as show:
         looked = time.monotonic()
 
         def visit(finished: int) -> None:
@@ -73,13 +83,20 @@ def run_into_store(
                 writer.write()
             if time.monotonic() - looked > LOOK_SECONDS:
                 looked = time.monotonic()
-                if disk.stop_sign(folder).exists():
+                if called_off():
                     queue.close()
 
         try:
             drive_all(program, job, queue, visit)
         finally:
             writer.write()
+
+
+def tasks_of(shard: Shard, total: int) -> np.ndarray:
+    """The tasks of a shard, seed by seed: fixed, whoever asks."""
+    if shard.of == 1:
+        return np.arange(total)
+    return np.sort(np.random.default_rng(0).permutation(total)[shard.number :: shard.of])
 
 
 def describe_call(job: Job, *, lanes: int | None, chunk: int | None) -> dict[str, Any]:

@@ -32,7 +32,7 @@ class Stats(NamedTuple):
     lanes: int  # width of one batch of lanes on one device
     devices: int  # over which a batch is spread
     batches: int  # batches advanced side by side
-    chunk: int  # rounds between two visits of the host
+    chunk: int  # rounds between two refreshes; the host looks in after one chunk or several
     bytes: int  # memory of all batches on one device: what is carried, and what one call works with
 
 

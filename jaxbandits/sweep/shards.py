@@ -4,6 +4,7 @@ import contextlib
 import logging
 import time
 from concurrent.futures import Executor
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
@@ -26,7 +27,15 @@ log = logging.getLogger(__name__)
 
 
 def spread(
-    job: Job, folder: Path, *, executor: Executor, shards: int, lanes: int | None, chunk: int | None, progress: bool
+    job: Job,
+    folder: Path,
+    *,
+    call: str,
+    executor: Executor,
+    shards: int,
+    lanes: int | None,
+    chunk: int | None,
+    progress: bool,
 ) -> None:
     """Runs what the store lacks, in `shards` calls on an executor. The caller holds the store's lock, shared."""
     payload = _packed(job, lanes, chunk)
@@ -37,7 +46,8 @@ def spread(
     futures = []
     try:
         for n in range(shards):
-            futures.append(executor.submit(run_shard, current_settings(), payload, str(folder), Shard(n, shards)))
+            settings = current_settings()
+            futures.append(executor.submit(run_shard, settings, payload, str(folder), call, Shard(n, shards)))
         with progress_bar(job.total, done=before, show=progress) as show:
             pending = futures
             while pending:
@@ -58,22 +68,41 @@ def spread(
     except BaseException as error:
         with contextlib.suppress(OSError):  # a full disk is what may have gone wrong
             disk.stop_sign(folder).touch()
+            # Before they are cancelled: some executors would kill a running shard, and what it has not written yet.
+            _wait_for_shards(folder, shards)
         for future in futures:
             future.cancel()
-        _wait_for_shards(folder, shards)
         if not isinstance(error, ValueError):  # the call itself was wrong
             error.add_note(f"Runs that have finished are kept in {folder}; the same call goes on from there.")
         raise
 
 
-def run_shard(settings: Settings, payload: bytes, folder: str, shard: Shard) -> None:
+def run_shard(settings: Settings, payload: bytes, folder: str, call: str, shard: Shard) -> None:
     """The call that an executor carries out: runs what is left of one shard into the store."""
     store = Path(folder)
-    with under(settings), disk.locked(store, "store", shared=True), disk.locked(store, _lock(shard.number)):
-        if disk.stop_sign(store).exists():  # an executor may start what it can no longer cancel
+    called_off = partial(disk.is_called_off, store, call)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(under(settings))
+        stack.enter_context(disk.locked(store, "store", shared=True))
+        while not called_off():  # an executor may start what it can no longer cancel
+            try:
+                stack.enter_context(disk.locked(store, _lock(shard.number)))
+                break
+            except BlockingIOError:  # a worker that was given up for dead still has it
+                time.sleep(POLL_SECONDS)
+        else:
             return
         job, lanes, chunk = _cloudpickle().loads(payload)
-        run_into_store(job, store, lanes=lanes, chunk=chunk, mesh=local_mesh(), progress=False, shard=shard)
+        run_into_store(
+            job,
+            store,
+            lanes=lanes,
+            chunk=chunk,
+            mesh=local_mesh(),
+            progress=False,
+            shard=shard,
+            called_off=called_off,
+        )
 
 
 def local_mesh() -> Mesh:

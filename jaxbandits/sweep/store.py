@@ -25,6 +25,7 @@ from jaxbandits.base import Status
 from jaxbandits.sweep.results import Results, Stats, added
 
 COMPARED = ("arguments", "tasks", "columns", "program", "made_by")  # of a manifest: what must be the same to go on
+CALL = ".call"  # holds the name of the call of `sweep` that is under way, or was the last
 MANIFEST = "_manifest.json"  # readers of Parquet folders pass over names that begin with an underscore or a dot
 ABOUT = b"jaxbandits"  # key of a part's own metadata
 TEMPORARY = ".jaxbandits-"  # how the names of half-written files begin; the folder may hold other files, too
@@ -80,7 +81,8 @@ def load(store: str | os.PathLike[str]) -> Results:
         n = int(np.argmax(twice))
         raise ValueError(
             f"store has {int(twice.sum())} runs more than once, the first (row, seed) = "
-            f"({columns['row'][n]}, {columns['seed'][n]}): parts of two stores lie in {str(folder)!r}"
+            f"({columns['row'][n]}, {columns['seed'][n]}): the same sweep, called again, sets aside the parts that "
+            "repeat them"
         )
     return Results(columns, _stats(abouts))
 
@@ -198,7 +200,44 @@ def tidy(folder: Path) -> None:
         if data is None:
             path.rename(path.with_name(f".{path.name}.damaged"))  # hidden from readers, but not destroyed
             log.warning("%s: set %s aside, which is damaged; its tasks are run again", folder, path.name)
+    _set_doubles_aside(folder)
     stop_sign(folder).unlink(missing_ok=True)
+
+
+def _set_doubles_aside(folder: Path) -> None:
+    """Parts with a run that another part has too: two writers got past the locks, or a part was copied in."""
+    paths = _part_paths(folder)
+    runs = [_runs(path) for path in paths]
+    together = np.concatenate([np.zeros(0, np.int64), *runs])
+    if len(np.unique(together)) == len(together):
+        return
+    seen = np.zeros(0, np.int64)
+    for path, here in zip(paths, runs, strict=True):
+        merged = np.unique(np.concatenate([seen, here]))
+        if len(merged) == len(seen) + len(here):
+            seen = merged
+            continue
+        path.rename(path.with_name(f".{path.name}.doubled"))
+        log.warning(
+            "%s: set %s aside, which has runs of another part; what only it had is run again", folder, path.name
+        )
+
+
+def begin_call(folder: Path) -> str:
+    """Marks that a new call of `sweep` begins. Shards of earlier ones, which an executor may hold, are called off.
+
+    Returns:
+        The name of the call, for `is_called_off`.
+    """
+    name = uuid.uuid4().hex
+    with _explained(folder):
+        _write(folder / CALL, name.encode())
+    return name
+
+
+def is_called_off(folder: Path, call: str) -> bool:
+    """Whether the shards of a call are to end: a stop sign is up, or another call has begun."""
+    return stop_sign(folder).exists() or (folder / CALL).read_text() != call
 
 
 def stop_sign(folder: Path) -> Path:
@@ -208,13 +247,19 @@ def stop_sign(folder: Path) -> Path:
 
 def finished(folder: Path, rows: int, seeds: int) -> np.ndarray:
     """Which tasks are done: bool (seeds * rows,), seed by seed. The store is `tidy`: checksums are not looked at."""
-    import pyarrow.parquet as pq
-
     done = np.zeros(seeds * rows, bool)
     for path in _part_paths(folder):
-        table = pq.read_table(path, columns=["row", "seed"])
-        done[_numpy(table["seed"]) * rows + _numpy(table["row"])] = True
+        seed, row = np.divmod(_runs(path), 2**32)
+        done[seed * rows + row] = True
     return done
+
+
+def _runs(path: Path) -> np.ndarray:
+    """The runs of a part as single numbers: the seed in the upper half, the row in the lower."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path, columns=["row", "seed"])
+    return _numpy(table["seed"]) * 2**32 + _numpy(table["row"])
 
 
 class Writer:
@@ -225,6 +270,7 @@ class Writer:
 
         self.folder, self.pop, self.stats = folder, pop, stats
         self.session = uuid.uuid4().hex
+        self.unwritten: list[dict[str, np.ndarray]] = []  # taken over, and kept until they are on the disk
         self.started = self.last = time.monotonic()
         self.lock = threading.Lock()
 
@@ -239,8 +285,13 @@ class Writer:
         with self.lock:
             self.last = time.monotonic()
             columns = self.pop()
-            if columns is not None and len(columns["row"]):
+            if columns is not None:
+                self.unwritten.append(columns)
+            if self.unwritten:
+                names = self.unwritten[0]
+                columns = {name: np.concatenate([part[name] for part in self.unwritten]) for name in names}
                 write_part(self.folder, columns, {"session": self.session} | self.stats()._asdict())
+                self.unwritten = []
 
 
 def write_part(folder: Path, columns: dict[str, np.ndarray], about: dict[str, Any]) -> None:
@@ -303,6 +354,9 @@ def _write(path: Path, data: bytes) -> None:
     directory = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(directory)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems sync folders by themselves
+            raise
     finally:
         os.close(directory)
 

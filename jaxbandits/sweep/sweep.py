@@ -3,6 +3,7 @@
 import contextlib
 import os
 from concurrent.futures import Executor
+from functools import partial
 from pathlib import Path
 
 from jax.sharding import Mesh
@@ -10,7 +11,7 @@ from jax.sharding import Mesh
 from jaxbandits.base import Key, PyTree
 from jaxbandits.sweep import store as disk
 from jaxbandits.sweep.job import Build, Metrics, checked
-from jaxbandits.sweep.local import Shard, describe_call, run_in_memory, run_into_store
+from jaxbandits.sweep.local import describe_call, run_in_memory, run_into_store
 from jaxbandits.sweep.results import Results
 from jaxbandits.sweep.shards import DEFAULT_SHARDS, local_mesh, spread
 
@@ -44,8 +45,9 @@ def sweep(
         lanes: width of one batch of lanes on one device. By default at most 256 on a CPU and 16384 on an accelerator,
             fewer if there are few tasks or the states are large: see `jaxbandits.sweep.lanes.default_lanes`. As many
             batches advance side by side as keep the cores busy (an accelerator: two).
-        chunk: rounds between two visits of the host, which are also the rounds between two refreshes of an algorithm's
-            cache; 256 by default, or fewer if their noise would not fit into 256 MB.
+        chunk: rounds between two refreshes of an algorithm's cache; 256 by default, or fewer if their noise would not
+            fit into 256 MB. The host looks in after one chunk or several, the longer the runs are, at least every
+            quarter of a second if a chunk takes no longer.
         store: folder for the finished runs, as Parquet files that any reader takes for one table. A sweep that was
             killed or interrupted goes on when it is called again: what is there is not run again; a part that has
             decayed is set aside, and its tasks are. Where `lanes` and `chunk` are left open, those of the store hold.
@@ -59,14 +61,16 @@ def sweep(
 
     Returns:
         Results with `columns`: row, seed, status, pulls, rounds, answer (a structured answer: answer.FIELD), and the
-        metrics, ordered by row and seed. Equal arguments, lanes, chunk and device kind give equal bits, on any number
-        of devices, processes and interruptions.
+        metrics, ordered by row and seed. Equal arguments, lanes, chunk and kind of device (of
+        processor, on a CPU) give equal bits, on any number of devices, processes and interruptions.
 
     Raises:
         ValueError: an argument does not fit, or the store holds another sweep; what differs is named.
         MemoryError: the device is too small for `lanes` or `chunk`.
         OSError: the store cannot be written, or another process is writing to it.
-        KeyboardInterrupt: as it came, after the chunk has ended and what is finished is in the store.
+        KeyboardInterrupt: as it came, after the call under way has ended and what is finished is in the store.
+        RuntimeError: the store lacks runs though all that was asked for has ended, because someone has put up a stop
+            sign (a file `.stop`) or a network file system is late; the same call goes on.
     """
     job = checked(
         build,
@@ -87,22 +91,38 @@ def sweep(
         raise ValueError("executor needs a store, a folder that all its workers reach, got store=None")
     if executor is not None and mesh is not None:
         raise ValueError("mesh must be None with an executor, whose workers use all the devices that they see")
-    mesh = mesh or local_mesh()
     if store is None:
-        return run_in_memory(job, lanes=lanes, chunk=chunk, mesh=mesh, progress=progress)
+        return run_in_memory(job, lanes=lanes, chunk=chunk, mesh=mesh or local_mesh(), progress=progress)
 
     folder = Path(store).absolute()
     disk.make_folder(folder)
     with disk.locked(folder, "store") as let_others_write:
         disk.check_call(folder, describe_call(job, lanes=lanes, chunk=chunk))
         disk.tidy(folder)
+        call = disk.begin_call(folder)
         try:
             if executor is None:
-                run_into_store(job, folder, lanes=lanes, chunk=chunk, mesh=mesh, progress=progress, shard=Shard(0, 1))
+                run_into_store(
+                    job,
+                    folder,
+                    lanes=lanes,
+                    chunk=chunk,
+                    mesh=mesh or local_mesh(),
+                    progress=progress,
+                    called_off=partial(disk.is_called_off, folder, call),
+                )
             else:
                 let_others_write()
-                count = shards or DEFAULT_SHARDS
-                spread(job, folder, executor=executor, shards=count, lanes=lanes, chunk=chunk, progress=progress)
+                spread(
+                    job,
+                    folder,
+                    call=call,
+                    executor=executor,
+                    shards=shards or DEFAULT_SHARDS,
+                    lanes=lanes,
+                    chunk=chunk,
+                    progress=progress,
+                )
         except BaseException as error:
             with contextlib.suppress(OSError):  # a full disk may be what has gone wrong
                 disk.seal(folder)
@@ -113,4 +133,7 @@ def sweep(
                 f"{stored} of {job.total} runs are finished and stored in {folder}; the same call goes on from there"
             ) from None
         disk.seal(folder)
-        return disk.load(folder)
+        results = disk.load(folder)
+    if (stored := len(results.columns["row"])) < job.total:
+        raise RuntimeError(f"{stored} of {job.total} runs are in {folder}: the same call goes on from there")
+    return results

@@ -1,8 +1,10 @@
 """Worker processes on this machine that do not get in each other's way."""
 
+import contextlib
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any, NamedTuple
@@ -27,8 +29,9 @@ def process_pool(workers: int, *, gpus: Sequence[int | str] = ()) -> ProcessPool
 
     Left to themselves, all workers would start a thread on every core, and the first would reserve most of every GPU.
     Each worker is given its own cores (by affinity where the system has it, and by `NPROC`, which XLA and this library
-    heed) and, with `gpus`, one of them (`CUDA_VISIBLE_DEVICES`; workers on the same GPU share out its memory by
-    `XLA_PYTHON_CLIENT_MEM_FRACTION`). Without `gpus` the workers see what this process sees.
+    heed) and, with `gpus`, one of them (`CUDA_VISIBLE_DEVICES`); workers on the same GPU share out its memory
+    (`XLA_PYTHON_CLIENT_MEM_FRACTION`). Without `gpus` all workers see, and share, what this process sees. Workers end
+    when this process does, however it ends.
 
     The process that calls `sweep` opens JAX's devices, too: start it with `JAX_PLATFORMS=cpu` where its workers are to
     have the GPUs' memory for themselves.
@@ -59,7 +62,7 @@ def share_out(workers: int, gpus: Sequence[int | str]) -> list[Share]:
     shares = []
     for n in range(workers):
         mine = [core for core in range(cores()) if core % workers == n % cores()]
-        environment = {"NPROC": str(len(mine))}
+        environment = {"NPROC": str(len(mine)), "XLA_PYTHON_CLIENT_MEM_FRACTION": f"{MEMORY / workers:.3f}"}
         if gpus:
             sharing = len(range(n % len(gpus), workers, len(gpus)))
             environment |= {
@@ -73,6 +76,7 @@ def share_out(workers: int, gpus: Sequence[int | str]) -> list[Share]:
 def _settle(shares: Sequence[Share], taken: Any) -> None:
     """Runs in a new worker, before JAX opens its devices; `taken` counts the shares that have an owner."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     with taken.get_lock():
         share = shares[taken.value]
         taken.value += 1
@@ -80,7 +84,8 @@ def _settle(shares: Sequence[Share], taken: Any) -> None:
     if share.cores is not None:
         # A library that the script imports may have started threads by now, each with an affinity of its own.
         for thread in os.listdir("/proc/self/task"):
-            os.sched_setaffinity(int(thread), share.cores)
+            with contextlib.suppress(ProcessLookupError):  # or ended them
+                os.sched_setaffinity(int(thread), share.cores)
     if share.platforms is not None:
         try:
             jax.config.update("jax_num_cpu_devices", 1)  # the setting through which JAX tells that it is too late
@@ -90,3 +95,11 @@ def _settle(shares: Sequence[Share], taken: Any) -> None:
                 'makes arrays there into a function, or under `if __name__ == "__main__":`'
             ) from error
         jax.config.update("jax_platforms", share.platforms)  # it read the environment when it was imported
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed would run what is queued, and then wait for more for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -138,7 +138,7 @@ def test_a_worker_that_dies_costs_only_what_it_was_doing(tmp_path, plain, pool):
     store, died = tmp_path / "store", tmp_path / "died"
 
     def build(limit, key):
-        if parts(store) and not died.exists():
+        if list(store.glob("part-*")) and not died.exists():  # this module is unknown to the workers
             died.touch()
             os._exit(1)
         return counting(limit, key)
@@ -280,8 +280,8 @@ if __name__ == "__main__":
 """
 
 
-def test_control_c_ends_all_workers_and_keeps_what_they_have_done(tmp_path):
-    script, store = tmp_path / "script.py", tmp_path / "store"
+def started(script, store):
+    """The script in a session of its own, once both of its workers have stored something."""
     script.write_text(SCRIPT)
     process = subprocess.Popen(
         [sys.executable, str(script), str(store)],
@@ -296,6 +296,68 @@ def test_control_c_ends_all_workers_and_keeps_what_they_have_done(tmp_path):
         },
     )
     until(lambda: len(sessions(store)) == 2)
+    return process
+
+
+def can_be_locked(store):
+    try:
+        with store_module.locked(store, "store"):
+            return True
+    except BlockingIOError:
+        return False
+
+
+def test_workers_end_with_a_process_that_is_killed(tmp_path):
+    store = tmp_path / "store"
+    process = started(tmp_path / "script.py", store)
+    process.kill()
+    process.communicate(timeout=60)  # until the workers have closed their end, too
+    until(lambda: can_be_locked(store))  # no worker is left that writes
+    stored = len(jaxbandits.load(store).columns["row"])
+    assert 0 < stored < 1200
+
+
+def test_a_shard_waits_for_the_worker_that_still_has_it(tmp_path, plain):
+    """As when an executor has given up a worker that lives."""
+    released = threading.Event()
+
+    def hold():
+        with store_module.locked(tmp_path, "shard-1"):
+            time.sleep(2)
+            released.set()
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    with ThreadPoolExecutor(1) as executor:
+        results = jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path, executor=executor, shards=2)
+    assert released.is_set()
+    holder.join()
+    same_bits(results.columns, plain)
+
+
+def test_shards_of_an_earlier_call_do_nothing(tmp_path, plain):
+    """As when the process that called is dead, and its jobs are still queued somewhere."""
+    late = []
+
+    class Queued(ThreadPoolExecutor):
+        def submit(self, function, *arguments):
+            late.append((function, arguments))
+            raise RuntimeError("the caller dies")
+
+    with Queued(1) as executor, pytest.raises(RuntimeError, match="the caller dies"):
+        jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path, executor=executor, shards=1)
+    jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path)
+    kept = sorted(parts(tmp_path))
+    kept[0].unlink()
+    ((function, arguments),) = late
+    function(*arguments)
+    assert sorted(parts(tmp_path)) == kept[1:]
+    same_bits(jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path).columns, plain)
+
+
+def test_control_c_ends_all_workers_and_keeps_what_they_have_done(tmp_path, monkeypatch):
+    script, store = tmp_path / "script.py", tmp_path / "store"
+    process = started(script, store)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers as well
     _, printed = process.communicate(timeout=60)
     assert process.returncode == -signal.SIGINT
@@ -305,6 +367,7 @@ def test_control_c_ends_all_workers_and_keeps_what_they_have_done(tmp_path):
     assert f"KeyboardInterrupt: {stored} of 1200 runs are finished and stored in {store}; the same call" in printed
     assert "Process SpawnProcess" not in printed  # no worker has a traceback of its own
 
+    monkeypatch.setattr(store_module, "FIRST_PAUSE", store_module.FIRST_PAUSE)  # which the script changes
     settings = runpy.run_path(str(script))["arguments"]
     results = jaxbandits.sweep(counting, **settings, store=store)
     same_bits(results.columns, jaxbandits.sweep(counting, **settings).columns)
@@ -320,7 +383,7 @@ LOCK = threading.Lock()
     [
         ({"executor": NOBODY}, "executor needs a store, a folder that all its workers reach, got store=None"),
         ({"shards": 3}, "shards are the calls made on an executor, got shards=3 without one"),
-        ({"executor": NOBODY, "store": "s", "shards": 0}, r"shards must lie in \[1, 2\^31\), got 0"),
+        ({"executor": NOBODY, "store": "s", "shards": 0}, r"shards must be an integer in \[1, 2\^31\), got 0"),
         (
             {"executor": NOBODY, "store": "s", "mesh": Mesh(jax.devices(), "x")},
             "mesh must be None with an executor, whose workers use all the devices that they see",

@@ -69,6 +69,7 @@ def assert_tidy(folder):
     assert {path.name for path in folder.iterdir()} - parts(folder) <= {
         "_manifest.json",
         ".store.lock",
+        ".call",
         ".manifest.lock",
     }
 
@@ -556,7 +557,7 @@ def test_a_store_needs_pyarrow_and_says_so_at_once(tmp_path, monkeypatch):
 def test_a_disk_that_fills_up_loses_nothing_that_was_stored(tmp_path, plain, monkeypatch):
     # two syncs a file: the manifest, two parts, and then the disk is full
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", failing(OSError(errno.ENOSPC, "No space left on device"), after=6))
+        patch.setattr(os, "fsync", failing(OSError(errno.ENOSPC, "No space left on device"), after=8))
         with pytest.raises(OSError, match="No space left on device: the store cannot be written; runs that") as full:
             sweep(tmp_path)
     assert full.value.errno == errno.ENOSPC
@@ -628,6 +629,8 @@ def test_a_run_that_is_there_twice_is_named(copied, plain):
     expected = r"store has 2 runs more than once, the first \(row, seed\) = \(1, 2\)"
     with pytest.raises(ValueError, match=expected):
         disk.load(copied)
+    assert_same(sweep(copied), plain)
+    assert list(copied.glob(".part-*.doubled"))
 
 
 def test_stats_add_up_the_processes_that_wrote(stored, plain, tmp_path):

@@ -212,11 +212,13 @@ def test_one_nan_among_many_rewards_is_not_forgotten():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"seeds": 0}, r"seeds must lie in \[1, 2\^31\), got 0"),
-        ({"max_rounds": 0}, r"max_rounds must lie in \[1, 2\^31\), got 0"),
-        ({"max_rounds": 2**31}, r"max_rounds must lie in \[1, 2\^31\), got 2147483648"),
-        ({"lanes": 0}, r"lanes must lie in \[1, 2\^31\), got 0"),
-        ({"chunk": -1}, r"chunk must lie in \[1, 2\^31\), got -1"),
+        ({"seeds": 0}, r"seeds must be an integer in \[1, 2\^31\), got 0"),
+        ({"max_rounds": 0}, r"max_rounds must be an integer in \[1, 2\^31\), got 0"),
+        ({"max_rounds": 2**31}, r"max_rounds must be an integer in \[1, 2\^31\), got 2147483648"),
+        ({"lanes": 0}, r"lanes must be an integer in \[1, 2\^31\), got 0"),
+        ({"seeds": 1e3}, r"seeds must be an integer in \[1, 2\^31\), got 1000.0"),
+        ({"key": 0}, r"key must be a JAX key, such as jax.random.key\(0\), got 0"),
+        ({"chunk": -1}, r"chunk must be an integer in \[1, 2\^31\), got -1"),
         ({"tasks": jnp.asarray(3)}, "tasks must be arrays with one common leading axis, got shapes"),
         (
             {"tasks": (jnp.ones(3), jnp.ones(4))},
@@ -230,9 +232,9 @@ def test_one_nan_among_many_rewards_is_not_forgotten():
     ],
 )
 def test_bad_arguments_are_named(settings, message):
-    settings = {"tasks": LIMITS, "seeds": 2, "max_rounds": 10, "progress": False} | settings
+    settings = {"tasks": LIMITS, "seeds": 2, "key": KEY, "max_rounds": 10, "progress": False} | settings
     with pytest.raises(ValueError, match=message):
-        jaxbandits.sweep(counting, settings.pop("tasks"), key=KEY, **settings)
+        jaxbandits.sweep(counting, settings.pop("tasks"), **settings)
 
 
 @pytest.mark.parametrize("name", ["max_rounds", "chunk"])

@@ -42,7 +42,9 @@ def test_cores_are_shared_evenly(machine, numbers, nproc, workers, expected):
     machine(numbers, nproc)
     shares = share_out(workers, ())
     assert [share.cores for share in shares] == expected
-    assert [share.environment for share in shares] == [{"NPROC": str(len(mine))} for mine in expected]
+    assert [share.environment for share in shares] == [
+        {"NPROC": str(len(mine)), "XLA_PYTHON_CLIENT_MEM_FRACTION": f"{0.9 / len(expected):.3f}"} for mine in expected
+    ]
     assert {share.platforms for share in shares} == {None}
 
 
