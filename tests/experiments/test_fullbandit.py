@@ -5,12 +5,19 @@ from argparse import ArgumentParser, Namespace
 import numpy as np
 import pytest
 
-from experiments import _fullbandit, fullbandit_replay, fullbandit_table1, fullbandit_table2, report
+from experiments import (
+    _fullbandit,
+    fullbandit_certified,
+    fullbandit_replay,
+    fullbandit_table1,
+    fullbandit_table2,
+    report,
+)
 from jaxbandits import Results, Status
 from jaxbandits.fullbandit.problem import FOLDERS, crowdsourcing_counts
 
 PAPER, OTHER = fullbandit_table2.PRINTED, fullbandit_table2.OTHER
-OPTIONS = {"quick": False, "seeds": None, "lanes": None, "store": None, "workers": 1, "executor": None}
+OPTIONS = {"quick": False, "seeds": None, "lanes": None, "folder": None, "workers": 1, "executor": None}
 
 
 @pytest.fixture
@@ -177,3 +184,13 @@ def test_a_folder_without_the_quizzes_is_refused(tmp_path, capsys):
     with pytest.raises(SystemExit):
         parser.parse_args([])
     assert "required: --data" in capsys.readouterr().err
+
+
+def test_rules_on_one_path_stop_in_the_order_of_their_guarantees():
+    """Exhaustive's rule is bounded by those of spectral and of ICB, run by run; SA-FOA's is not."""
+    result = fullbandit_certified.run(Namespace(**OPTIONS | {"quick": True, "seeds": 3}))
+    claims = {claim.statement: claim for claim in result.claims}
+    for rival in ("spectral", "ICB, ellipsoid"):
+        (claim,) = (c for text, c in claims.items() if text.startswith(f"Exhaustive never stops later than {rival}"))
+        assert claim.holds
+        assert float(claim.measured.split("; ")[1].split(" to ")[0]) >= 1
