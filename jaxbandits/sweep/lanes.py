@@ -31,7 +31,7 @@ from jaxbandits.sweep.results import Stats
 
 LANES, DEVICES = "lanes", "devices"  # axis names: of the vmap within a device, of the mesh
 CPU_LANES = 256  # enough to fill the vector units: twice as many are no faster
-CPU_BYTES = 2**21  # states of a batch beyond it leave the caches (256 kB a state: 8 lanes are 1.7 times as fast as 32)
+CPU_BYTES = 2**23  # of the states of a batch; beyond it they leave the caches (twice as much runs at .7 of the rate)
 ACCELERATOR_LANES = 16384
 ACCELERATOR_SHARE = 8  # the states of one batch take at most this part of the memory: two batches, inputs and outputs
 NOISE_BYTES = 2**28  # most memory for the noise of one chunk of one batch
