@@ -5,7 +5,6 @@ import logging
 import time
 from concurrent.futures import Executor
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 
@@ -17,7 +16,6 @@ from jaxbandits.sweep import store as disk
 from jaxbandits.sweep.job import Job, Settings, current_settings, under
 from jaxbandits.sweep.local import Shard, run_into_store
 from jaxbandits.sweep.progress import progress_bar
-from jaxbandits.sweep.results import Stats, added
 
 DEFAULT_SHARDS = 8
 POLL_SECONDS = 0.25  # between two looks for new parts
@@ -41,8 +39,7 @@ def spread(
     payload = _packed(job, lanes, chunk)
     seen: set[str] = set()
     before = sum(about["runs"] for about in disk.new_parts(folder, seen))
-    sessions: dict[str, Stats] = {}
-    censored, started = 0, time.perf_counter()
+    abouts, started = [], time.perf_counter()
     futures = []
     try:
         for n in range(shards):
@@ -54,14 +51,10 @@ def spread(
                 time.sleep(POLL_SECONDS)
                 # One by one: the jobs of submitit are asked like futures, but `concurrent.futures.wait` refuses them.
                 ended = [future for future in pending if future.done()]
-                runs = 0
-                for about in disk.new_parts(folder, seen):
-                    stats = Stats(**{name: about[name] for name in Stats._fields})
-                    # A process describes all that it has done up to a part, and parts come in no order.
-                    latest = sessions.get(about["session"], stats)
-                    sessions[about["session"]] = max(latest, stats, key=attrgetter("seconds"))
-                    runs, censored = runs + about["runs"], censored + about["censored"]
-                show(runs, added(list(sessions.values()))._replace(seconds=time.perf_counter() - started), censored)
+                new = disk.new_parts(folder, seen)
+                abouts += new
+                stats = disk.stats_of(abouts)._replace(seconds=time.perf_counter() - started)
+                show(sum(about["runs"] for about in new), stats, sum(about["censored"] for about in abouts))
                 for future in ended:
                     future.result()
                 pending = [future for future in pending if future not in ended]

@@ -84,7 +84,7 @@ def load(store: str | os.PathLike[str]) -> Results:
             f"({columns['row'][n]}, {columns['seed'][n]}): the same sweep, called again, sets aside the parts that "
             "repeat them"
         )
-    return Results(columns, _stats(abouts))
+    return Results(columns, stats_of(abouts))
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
@@ -427,9 +427,10 @@ def _kinds(manifest: dict[str, Any]) -> dict[str, tuple[str, tuple[int, ...]]]:
     return {name: (dtype, tuple(map(int, filter(None, shape.split(","))))) for name, (dtype, _, shape) in pairs.items()}
 
 
-def _stats(abouts: list[dict[str, Any]]) -> Stats:
+def stats_of(abouts: list[dict[str, Any]]) -> Stats:
+    """All processes together, from what their parts say of them."""
     last: dict[str, dict[str, Any]] = {}
-    for about in abouts:  # a process describes all that it has done up to a part
+    for about in abouts:  # a process describes all that it has done up to a part, and parts come in no order
         if about["seconds"] >= last.get(about["session"], about)["seconds"]:
             last[about["session"]] = about
     return added([Stats(**{name: about[name] for name in Stats._fields}) for about in last.values()])
