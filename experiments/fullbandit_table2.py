@@ -86,7 +86,7 @@ def run(options: Namespace) -> Report:
     sweeps = {}
     for quiz in quizzes:
         crowd = crowdsourcing(quiz)
-        supports = 4 if options.quick else 16 if quiz == "science" else 20
+        supports = 16 if quiz == "science" else 20
         designs = runs.random_designs(supports, crowd.theta.size, crowd.k, ratio=options.support_ratio)
         for name, rule in RULES.items():
             is_slow = name.startswith("SA-FOA")  # it takes ten times as many rounds, each the longest
