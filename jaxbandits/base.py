@@ -45,8 +45,8 @@ class Algorithm(NamedTuple):
     floating-point entries are finite as long as the run is healthy: the engine ends a run whose state holds
     a NaN or an infinity as `Status.NONFINITE`.
 
-    `stop` is a function of the state alone, so that a lane that has stopped stays stopped. A state that is stale is
-    refreshed before it is decided on, and a state that stops is never stale.
+    `stop` is a function of the state alone, so that a lane that has stopped stays stopped. A state that is stale
+    gets the idle action until it is refreshed, and a state that stops is never stale.
     """
 
     init: Callable[[Key], PyTree]  # (key) -> state

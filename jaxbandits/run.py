@@ -56,31 +56,35 @@ def advance(
             stream of a task does not depend on how its rounds are cut into chunks.
         max_rounds: the budget of rounds.
         chunk: rounds of this call, a Python int; the trip count is fixed.
-        axis_name: name of the enclosing `vmap` axis, if any. With it, an algorithm's heavy refresh stays a real branch
-            that is entered only when some lane asks; without it, `vmap` runs both branches in every round.
+        axis_name: name of the enclosing `vmap` axis, if any. With it, an algorithm's heavy refresh stays a real branch,
+            entered when half of the running lanes wait for it: a batch pays for the work of all its lanes, whoever
+            asks. A waiting lane idles, which spends none of its rounds and changes nothing in its run. Without an
+            axis name, `vmap` runs both branches in every round.
 
     Returns:
         Outcome whose status is RUNNING if rounds remain.
     """
     if algorithm.refresh is not identity:
         state = _where(rounds < max_rounds, algorithm.refresh(state), state)
+    first = rounds
     noise = jax.vmap(lambda r: environment.noise(jax.random.fold_in(keys.noise, r)))(
-        rounds + jnp.arange(chunk, dtype=rounds.dtype)
+        first + jnp.arange(chunk, dtype=rounds.dtype)
     )
 
     def one_round(r: Array, carry: tuple[PyTree, Array]) -> tuple[PyTree, Array]:
         state, rounds = carry
-        in_budget = rounds < max_rounds
+        ready = rounds < max_rounds
         if algorithm.stale is not never:
-            state = _refresh_stale(algorithm, state, in_budget, axis_name)
+            state, ready = _refresh_stale(algorithm, state, ready, axis_name)
         decision = algorithm.decide(jax.random.fold_in(keys.decide, rounds), state)
-        active = ~decision.stop & in_budget
+        active = ~decision.stop & ready
         action = jax.tree.map(lambda a, idle: jnp.where(active, a, idle), decision.action, algorithm.idle)
         # Without the barrier XLA copies the whole decision into each of the kernels that update the state
         # (measured on LinGapE, K = 6, two cores: 1.4e7 rounds a second without, 1.7e7 with).
         action = lax.optimization_barrier(action)
-        # A lane is active for a prefix of the chunk, so its r-th noise is that of its own round number.
-        observation = environment.respond(action, jax.tree.map(lambda x: x[r], noise))
+        # A lane that never waits is active for a prefix of the chunk: its r-th noise is that of its own round number.
+        own = r if algorithm.stale is never else jnp.minimum(rounds - first, chunk - 1)
+        observation = environment.respond(action, jax.tree.map(lambda x: x[own], noise))
         return algorithm.observe(state, action, observation), rounds + active.astype(rounds.dtype)
 
     state, rounds = lax.fori_loop(0, chunk, one_round, (state, rounds))
@@ -137,14 +141,22 @@ def run(
     return Outcome(status, state.pulls, rounds, answer, state)
 
 
-def _refresh_stale(algorithm: Algorithm, state: PyTree, wanted: Array, axis_name: str | None) -> PyTree:
-    due = algorithm.stale(state) & wanted
-    any_due = due if axis_name is None else lax.pmax(due.astype(jnp.int32), axis_name) > 0
+def _refresh_stale(
+    algorithm: Algorithm, state: PyTree, in_budget: Array, axis_name: str | None
+) -> tuple[PyTree, Array]:
+    """Does the heavy work of the lanes that ask for it once enough of them do; says which lanes need not wait."""
+    due = algorithm.stale(state) & in_budget
+    if axis_name is None:
+        now = due
+    else:
+        waiting, running = lax.psum((due.astype(jnp.int32), in_budget.astype(jnp.int32)), axis_name)
+        now = (waiting > 0) & (2 * waiting >= running)
 
     def refresh(state: PyTree) -> PyTree:
         return _where(due, algorithm.refresh(state), state)
 
-    return lax.cond(any_due, refresh, lambda state: state, state)
+    state = lax.cond(now, refresh, lambda state: state, state)
+    return state, in_budget & (now | ~due)
 
 
 def _where(condition: Array, new: PyTree, old: PyTree) -> PyTree:

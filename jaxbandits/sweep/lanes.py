@@ -22,6 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.core import eval_jaxpr
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from jaxbandits.base import Array, Key, Outcome, PyTree, Status
@@ -37,6 +38,7 @@ ACCELERATOR_SHARE = 8  # the states of one batch take at most this part of the m
 NOISE_BYTES = 2**28  # most memory for the noise of one chunk of one batch
 HOST_SECONDS = 1e-3  # that a batch loses by a visit of the host (measured on two cores, 64 to 256 lanes)
 SORTED_FROM = 0.75  # share of the tasks that are handed out seed by seed; the rest, longest rows first
+LIFTED_BYTES = 2**20  # closed-over arrays from this size on are inputs of the program rather than constants in its text
 CALL_SECONDS = 0.25  # longest time between two visits: progress, interruptions and new parts wait for one
 
 log = logging.getLogger(__name__)
@@ -107,14 +109,14 @@ def default_chunk(job: Job, lanes: int) -> int:
 
 def fingerprint(job: Job, chunk: int) -> tuple[str, dict[str, str]]:
     """What tells one program from another: a hash of all its operations and constants; its columns and their types."""
-    one = jax.ShapeDtypeStruct((1,), np.int32)
-    flag = jax.ShapeDtypeStruct((1,), bool)
-    batch = jax.eval_shape(lambda: _empty_batch(_shapes(job)[0], 1))
-    chunks = jax.ShapeDtypeStruct((), np.int32)
-    lowered = jax.jit(_advance_lanes(job, chunk)).lower(job.tasks, job.key, one, one, flag, one, chunks, batch)
+    advance_lanes, data, inputs = _lifted(job, chunk, 1)
+    lowered = jax.jit(advance_lanes).lower(data, job.tasks, job.key, *inputs)
     report = lowered.out_info[1]
     columns = {name: f"{leaf.dtype}{list(leaf.shape[1:]) or ''}" for name, leaf in report.items()}
-    return hashlib.sha256(lowered.as_text().encode()).hexdigest(), columns
+    sha = hashlib.sha256(lowered.as_text().encode())
+    for array in data:
+        sha.update(np.asarray(array).tobytes())
+    return sha.hexdigest(), columns
 
 
 def compile_lanes(job: Job, mesh: Mesh, *, tasks: int, lanes: int, chunk: int) -> Program:
@@ -352,26 +354,60 @@ def _advance_lanes(job: Job, chunk: int) -> Callable:
     return jax.vmap(one_lane, in_axes=(None, None, 0, 0, 0, 0, None, 0), axis_name=LANES)
 
 
+def _lifted(job: Job, chunk: int, lanes: int) -> tuple[Callable, list[Array], tuple[PyTree, ...]]:
+    """The advance of the lanes of one device, with large closed-over arrays as its first argument.
+
+    As constants they would be part of the program's text, for XLA to read, fold, copy and keep in its cache: 123 MB of
+    images took 2 s to compile and 0.5 s to hash. Small ones are better known to the compiler.
+
+    Returns:
+        (data, tasks, key, row, seed, fresh, budget, chunks, batch) -> (batch, report); the data; the shapes of the
+        arguments from `row` on.
+    """
+    numbers = jax.ShapeDtypeStruct((lanes,), np.int32)
+    batch = jax.eval_shape(lambda: _empty_batch(_shapes(job)[0], lanes))
+    flags, chunks = jax.ShapeDtypeStruct((lanes,), bool), jax.ShapeDtypeStruct((), np.int32)
+    inputs = (numbers, numbers, flags, numbers, chunks, batch)
+    traced, out = jax.make_jaxpr(_advance_lanes(job, chunk), return_shape=True)(job.tasks, job.key, *inputs)
+    large = [getattr(const, "nbytes", 0) >= LIFTED_BYTES for const in traced.consts]
+
+    def advance_lanes(data: list[Array], *arguments: PyTree) -> tuple[Batch, dict[str, Array]]:
+        lifted = iter(data)
+        consts = [next(lifted) if is_large else const for const, is_large in zip(traced.consts, large, strict=True)]
+        leaves = eval_jaxpr(traced.jaxpr, consts, *jax.tree.leaves(arguments))
+        return jax.tree.unflatten(jax.tree.structure(out), leaves)
+
+    data = [const for const, is_large in zip(traced.consts, large, strict=True) if is_large]
+    return advance_lanes, data, inputs
+
+
 def _compile(job: Job, mesh: Mesh, lanes: int, chunk: int) -> tuple[Any, Callable, Callable[[], Batch]]:
     mesh = Mesh(mesh.devices.ravel(), (DEVICES,))
     over_lanes, everywhere = NamedSharding(mesh, PartitionSpec(DEVICES)), NamedSharding(mesh, PartitionSpec())
+    advance_lanes, data, inputs = _lifted(job, chunk, lanes)
+    shardings = (over_lanes, over_lanes, over_lanes, over_lanes, everywhere, over_lanes)
     sharded = jax.shard_map(
-        _advance_lanes(job, chunk),
+        advance_lanes,
         mesh=mesh,
-        in_specs=(everywhere.spec, everywhere.spec, *[over_lanes.spec] * 4, everywhere.spec, over_lanes.spec),
+        in_specs=(*[everywhere.spec] * 3, *[sharding.spec for sharding in shardings]),
         out_specs=over_lanes.spec,
         check_vma=False,
     )
-    tasks, key = jax.device_put((job.tasks, job.key), everywhere)
-    width, state = lanes * mesh.size, _shapes(job)[0]
-    integers = jax.ShapeDtypeStruct((width,), np.int32, sharding=over_lanes)
-    flags = jax.ShapeDtypeStruct((width,), bool, sharding=over_lanes)
-    empty = jax.jit(lambda: _empty_batch(state, width), out_shardings=over_lanes).lower()
-    batch = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=over_lanes), empty.out_info)
-    chunks = jax.ShapeDtypeStruct((), np.int32, sharding=everywhere)
-    lowered = jax.jit(sharded, donate_argnums=7).lower(tasks, key, integers, integers, flags, integers, chunks, batch)
-    compiled = lowered.compile()
-    return compiled, lambda *lane: compiled(tasks, key, *lane), empty.compile()
+    shared = jax.device_put((data, job.tasks, job.key), everywhere)
+
+    def whole(shape: jax.ShapeDtypeStruct, sharding: NamedSharding) -> jax.ShapeDtypeStruct:
+        of_all = (shape.shape[0] * mesh.size, *shape.shape[1:]) if sharding is over_lanes else shape.shape
+        return jax.ShapeDtypeStruct(of_all, shape.dtype, sharding=sharding)
+
+    arguments = [
+        jax.tree.map(lambda leaf, sharding=sharding: whole(leaf, sharding), shape)
+        for shape, sharding in zip(inputs, shardings, strict=True)
+    ]
+    state, width = _shapes(job)[0], lanes * mesh.size
+    empty = jax.jit(lambda: _empty_batch(state, width), out_shardings=over_lanes)
+    donated = len(shared) + len(inputs) - 1
+    compiled = jax.jit(sharded, donate_argnums=donated).lower(*shared, *arguments).compile()
+    return compiled, lambda *lane: compiled(*shared, *lane), empty.lower().compile()
 
 
 def _shapes(job: Job) -> tuple[PyTree, PyTree]:

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from engine.toys import KEY, LIMITS, NOISE, counter, counting, total
 from jax import lax
-from jax.sharding import Mesh
+from jax.sharding import Mesh, PartitionSpec
 
 import jaxbandits
-from jaxbandits.base import Status
+from jaxbandits.base import Environment, Status
 from jaxbandits.sweep import lanes as engine
 from jaxbandits.sweep.job import checked
 from jaxbandits.sweep.shards import local_mesh
@@ -143,14 +143,46 @@ def chatty(limit, key):
     return algorithm._replace(refresh=lambda state: state._replace(total=lax.psum(state.total, "devices"))), NOISE
 
 
-@pytest.mark.parametrize(
-    ("build", "expected"), [(counting, []), (HEAVY, []), (chatty, ["all-reduce"])], ids=["light", "heavy", "chatty"]
-)
-def test_devices_do_not_communicate(build, expected):
+@pytest.mark.parametrize("build", [counting, HEAVY], ids=["light", "heavy"])
+def test_devices_do_not_communicate(build):
     compiled, _, _ = engine._compile(job(build), local_mesh(), 4, 16)
     text = compiled.as_text()
     assert "num_partitions=2" in text
-    assert [word for word in COMMUNICATION if word in text] == expected
+    assert [word for word in COMMUNICATION if word in text] == []
+
+
+def test_large_shared_arrays_are_inputs_of_the_program_and_part_of_its_name():
+    """A million numbers that every lane reads: not in the text, one copy, and other numbers are another program."""
+
+    def reading(numbers):
+        shared = jnp.asarray(numbers)
+        noise = Environment(NOISE.noise, lambda action, noise: action.astype(float) * shared[action * 1000 + 7])
+        return lambda limit, key: (counter(limit), noise)
+
+    numbers = np.arange(2.0**20)
+    compiled, _, _ = engine._compile(job(reading(numbers)), local_mesh(), 4, 16)
+    sizes = compiled.memory_analysis()
+    assert len(compiled.as_text()) < 10**5
+    assert numbers.nbytes <= sizes.argument_size_in_bytes < 1.1 * numbers.nbytes
+    results = jaxbandits.sweep(reading(numbers), LIMITS, **TINY | {"metrics": total})
+    np.testing.assert_array_equal(results.columns["total"], 1007.0 * results.columns["pulls"])
+
+    name = engine.fingerprint(job(reading(numbers)), 16)
+    assert engine.fingerprint(job(reading(numbers)), 16) == name
+    numbers[-1] += 1
+    assert engine.fingerprint(job(reading(numbers)), 16) != name
+
+
+def test_communication_would_be_seen():
+    mesh, spec = local_mesh(), PartitionSpec("devices")
+    total = jax.shard_map(lambda x: lax.psum(x, "devices"), mesh=mesh, in_specs=spec, out_specs=PartitionSpec())
+    text = jax.jit(total).lower(jnp.arange(2.0)).compile().as_text()
+    assert [word for word in COMMUNICATION if word in text] == ["all-reduce"]
+
+
+def test_an_algorithm_cannot_talk_to_other_devices():
+    with pytest.raises(NameError, match="unbound axis name: devices"):
+        engine._compile(job(chatty), local_mesh(), 4, 16)
 
 
 def test_the_heavy_refresh_of_one_device_is_no_concern_of_the_other():

@@ -12,7 +12,7 @@ from engine.toys import KEY, LIMITS, NOISE, counter, counting, total
 
 import jaxbandits
 from jaxbandits.base import Environment, Status
-from jaxbandits.run import run, streams
+from jaxbandits.run import advance, run, streams
 from jaxbandits.sweep.lanes import Queue
 
 
@@ -75,6 +75,42 @@ def test_stale_lanes_are_refreshed_in_time_and_only_then(lanes):
     )
     # a refresh is due at pulls 3, 6, .. below the limit
     np.testing.assert_array_equal(results.columns["refreshed"], (results.columns["pulls"] - 1) // 3)
+
+
+def test_a_run_does_not_depend_on_how_long_its_lane_waits_for_a_refresh():
+    def runs(lanes, chunk):
+        return jaxbandits.sweep(
+            lambda task, key: (counter(task[0], period=task[1]), NOISE),
+            (LIMITS, jnp.asarray([2, 3, 5, 40])),
+            seeds=5,
+            key=KEY,
+            max_rounds=300,  # the run of 400 rounds is cut: waiting must not use up its budget
+            metrics=total,
+            lanes=lanes,
+            chunk=chunk,
+            progress=False,
+        ).columns
+
+    alone = runs(1, 64)  # never waits
+    for lanes, chunk in [(5, 8), (20, 7), (20, 64)]:
+        for name, values in runs(lanes, chunk).items():
+            np.testing.assert_array_equal(values, alone[name])
+    np.testing.assert_array_equal(alone["rounds"], np.repeat([5, 300, 17, 90], 5))
+
+
+def test_lanes_wait_until_half_of_them_do():
+    """One lane asks after every round, three never do: it goes on only once a chunk."""
+    period = jnp.asarray([1, 1000, 1000, 1000])
+
+    def one(key, period):
+        algorithm = counter(1000, period=period)
+        keys, start = streams(key), algorithm.init(key)
+        return advance(algorithm, NOISE, keys, start, jnp.int32(0), max_rounds=100, chunk=10, axis_name="lanes").rounds
+
+    rounds = jax.vmap(one, axis_name="lanes")(jax.random.split(KEY, 4), period)
+    np.testing.assert_array_equal(rounds, [1, 10, 10, 10])
+    rounds = jax.vmap(one, axis_name="lanes")(jax.random.split(KEY, 2), period[:2])
+    np.testing.assert_array_equal(rounds, [10, 10])
 
 
 def test_a_heavy_refresh_is_a_branch_of_its_own():

@@ -23,7 +23,7 @@ def counter(limit, *, period=None):
         return (state.pulls // period > state.refreshed) & (state.pulls < limit)
 
     def refresh(state):
-        due = stale(state) if period else False
+        due = stale(state) if period is not None else False
         return state._replace(refreshed=state.refreshed + jnp.where(due, 1, 0))
 
     return Algorithm(
@@ -34,7 +34,7 @@ def counter(limit, *, period=None):
         ),
         idle=jnp.zeros((), int),
         refresh=refresh,
-        **({"stale": stale} if period else {}),
+        **({"stale": stale} if period is not None else {}),
     )
 
 
