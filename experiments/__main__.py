@@ -16,7 +16,7 @@ from experiments.report import positive, save, table
 from jaxbandits import process_pool
 
 HERE = Path(__file__).parent
-FAMILIES = ("linear", "fullbandit")
+FAMILIES = ("linear", "fullbandit", "kcenter", "cpe")
 BENCHES = ("sweep", *FAMILIES)
 
 
@@ -122,8 +122,9 @@ def keep_compiled_programs() -> None:
     import jax
 
     if not jax.config.jax_compilation_cache_dir:
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jaxbandits"
-        settings = {"jax_compilation_cache_dir": str(cache), "jax_persistent_cache_min_compile_time_secs": 0.5}
+        from experiments._simulate import cache_folder
+
+        settings = {"jax_compilation_cache_dir": str(cache_folder()), "jax_persistent_cache_min_compile_time_secs": 0.5}
         for name, value in settings.items():
             jax.config.update(name, value)
             os.environ[name.upper()] = str(value)  # for the workers

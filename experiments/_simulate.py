@@ -1,10 +1,12 @@
 """The one way in which experiments call `sweep`: under a heading, with the options of the command line."""
 
+import os
 import re
 import sys
 import zlib
 from argparse import Namespace
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -44,6 +46,11 @@ def simulate(
         executor=options.executor,
         shards=options.executor and SHARDS_PER_WORKER * options.workers,
     )
+
+
+def cache_folder() -> Path:
+    """Where experiments keep what is tedious to make again: compiled programs, decoded images."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jaxbandits"
 
 
 def folder_name(name: str) -> str:

@@ -1,6 +1,6 @@
 """Pure-exploration and kernel bandits as pure JAX functions, simulated in batches of thousands."""
 
-from jaxbandits import fullbandit, linear
+from jaxbandits import cpe, fullbandit, linear
 from jaxbandits.base import Algorithm, Decision, Environment, Outcome, Status
 from jaxbandits.run import run
 from jaxbandits.sweep import Results, compare, load, process_pool, sweep, task_key
@@ -13,6 +13,7 @@ __all__ = [
     "Results",
     "Status",
     "compare",
+    "cpe",
     "fullbandit",
     "linear",
     "load",

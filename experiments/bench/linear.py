@@ -13,6 +13,7 @@ from experiments.report import STYLES, Report, number
 from jaxbandits import linear
 from jaxbandits.sweep import Stats
 from jaxbandits.sweep.lanes import side_by_side
+from jaxbandits.sweep.shards import local_mesh
 from tests.reference.lingape import lingape as transcription
 
 LANES = (64, 256, 1024, 4096, 16384)
@@ -97,7 +98,7 @@ def measure(bandit: linear.LinearBandit, *, leap: bool, lanes: int, least: int) 
     def build(task: None, key: jax.Array):
         return linear.lingape(bandit.arms, delta=0.05, leap=leap), linear.gaussian(bandit)
 
-    batches = side_by_side()
+    batches = side_by_side(local_mesh())
     rounds = LEAP_ROUNDS if leap else max(ROUNDS, least // (batches * lanes))
     rounds = min(rounds, MOST // (batches * lanes))
     seeds = max(256, 4 * batches * lanes if lanes < 256 else batches * lanes)

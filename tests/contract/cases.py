@@ -1,12 +1,13 @@
 """Every algorithm of every family, one line each: what joins this table has to keep the promises of the contract."""
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits import fullbandit, linear
+from jaxbandits import cpe, fullbandit, linear
 from jaxbandits.base import Algorithm, Environment
 
 
@@ -18,6 +19,7 @@ class Case(NamedTuple):
     traced: tuple[str, ...] = ("delta",)  # hyperparameters that may be tracers
     dtypes: tuple[str, ...] = ("float64", "float32")
     max_rounds: int = 100_000  # enough to stop
+    integers: bool = False  # observations are integers
 
 
 ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6]])
@@ -73,6 +75,34 @@ def _strides(factory):
     return _sums(factory, means=[1.0, 0.8, 0.6, 0.3, 0.1, 0.0], k=3, size=12, seed=0, resolution=0.02)
 
 
+def _levels(factory: Callable[..., Algorithm], problem: Callable[..., Any], arms: Callable[..., cpe.Arms]):
+    """The best decision on a few arms."""
+
+    def make(dtype, **hyperparameters):
+        algorithm = factory(problem(dtype=dtype), **({"delta": 0.1} | hyperparameters))
+        return algorithm, cpe.environment(arms(dtype=dtype), block=hyperparameters.get("block", 1))
+
+    return make
+
+
+def _blocks(factory: Callable[..., Algorithm]):
+    make = _levels(factory, *THREE)
+    return lambda dtype, **hyperparameters: make(dtype, block=8, **hyperparameters)
+
+
+def _variance(factory: Callable[..., Algorithm]):
+    return functools.partial(factory, estimator="variance")
+
+
+def _chen(problem, **hyperparameters):
+    return cpe.clucb(problem, **({"radius": "chen"} | hyperparameters))
+
+
+THREE = functools.partial(cpe.best_arm, 3), functools.partial(cpe.bernoulli, [0.9, 0.4, 0.2])
+# Groups of 1 and 2, one with variance .05 and one with .25, and one interview to be given away.
+GROUPS = functools.partial(cpe.opinion_sampling, [1, 2], 3), functools.partial(cpe.bernoulli, [0.05, 0.5])
+
+
 LINGAPE = {
     "delta": 0.01,
     "epsilon": 0.1,
@@ -82,6 +112,7 @@ LINGAPE = {
     "union_bound": 1.0,
 }
 FIXED = {"delta": 0.01, "noise_scale": 0.7, "union_power": 1, "width": "subgaussian"}
+LEVELS = {"delta": 0.01, "radius_scale": 0.7, "observations": "binary"}
 SUMS = {"delta": 0.01, "epsilon": 0.4, "sigma": 1.0, "first_test": 2_000_000, "gram": "limit"}
 STRIDES = SUMS | {"resolution": 0.3, "stride_z": 1.0, "stride_variance": 0.1}
 
@@ -121,4 +152,9 @@ CASES = {
         SUMS | {"draws": 3, "threshold": 1.0, "mode": "all", "reduction": "exact", "growth": 1.2},
         ("delta", "epsilon"),
     ),
+    "coci": Case(_levels(cpe.coci, *THREE), LEVELS | {"block": 8}, ("delta", "radius_scale")),
+    "coci-block": Case(_blocks(cpe.coci), {"delta": 0.01}, dtypes=("float64",)),
+    "coci-variance": Case(_levels(_variance(cpe.coci), *GROUPS), LEVELS, dtypes=("float64",)),
+    "uniform": Case(_levels(cpe.uniform, *THREE), LEVELS | {"block": 8}),
+    "clucb": Case(_levels(_chen, *THREE), {"delta": 0.01, "radius": "coci", "scale": 0.8}, ("delta", "scale")),
 }

@@ -25,6 +25,16 @@ every_change = pytest.mark.parametrize(
         for name, value in case.changes.items()
     ],
 )
+# Integers cannot be NaN.
+every_dtype_of_floats = pytest.mark.parametrize(
+    ("case", "dtype"),
+    [
+        pytest.param(case, dtype, id=f"{name}-{dtype}")
+        for name, case in CASES.items()
+        for dtype in case.dtypes
+        if not case.integers
+    ],
+)
 KEY = jax.random.key(7)
 
 
@@ -185,8 +195,11 @@ def test_sweep_equals_plain_runs(case):
     )
     for seed in range(12):
         single = outcome(case, jaxbandits.task_key(KEY, 0, seed))
-        for name in ("status", "pulls", "rounds", "answer"):
-            np.testing.assert_array_equal(results.columns[name][seed], getattr(single, name), err_msg=f"{seed}, {name}")
+        fields = single.answer._asdict() if hasattr(single.answer, "_asdict") else {}
+        expected = {f"answer.{name}": value for name, value in fields.items()} or {"answer": single.answer}
+        expected |= {name: getattr(single, name) for name in ("status", "pulls", "rounds")}
+        for name, value in expected.items():
+            np.testing.assert_array_equal(results.columns[name][seed], value, err_msg=f"{seed}, {name}")
 
 
 @every_case
@@ -223,13 +236,15 @@ def test_traced_hyperparameters_compile_once(case):
         assert outcome(case, **dict.fromkeys(case.traced, float(value))).pulls == expected
 
 
-@every_dtype
+@every_dtype_of_floats
 def test_nan_observations_end_as_nonfinite(case, dtype):
     algorithm, environment = case.make(dtype)
-    broken = Environment(
-        environment.noise,
-        lambda action, noise: environment.respond(action, noise) * jnp.asarray(jnp.nan, dtype),
-    )
+
+    def poisoned(action, noise):
+        observation = environment.respond(action, noise)
+        return jax.tree.map(lambda x: x * jnp.asarray(jnp.nan, dtype) if x.dtype == dtype else x, observation)
+
+    broken = Environment(environment.noise, poisoned)
     end = jax.jit(lambda key: run(key, algorithm, broken, max_rounds=case.max_rounds))(KEY)
     assert end.status == Status.NONFINITE
 

@@ -1,0 +1,127 @@
+"""Eight small instances, one or two of each kind of problem, with unique optima."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxbandits.base import Array
+from jaxbandits.cpe.arms import Arms, bernoulli, means, stack_arms, uniform_arms, variances
+from jaxbandits.cpe.classes import perfect_matchings, spanning_trees, st_paths
+from jaxbandits.cpe.problem import Problem
+from jaxbandits.cpe.tables import best_arm, opinion_sampling, sites, top_k, water
+
+
+class Instance(NamedTuple):
+    """A problem and the truth about its arms."""
+
+    problem: Problem
+    arms: Arms  # the truth: never given to a factory
+    tau: int  # 1 if theta are means, 2 if variances; static
+    theta: Array  # float (m,), the truth
+
+
+def best5(*, dtype: Any = None) -> Instance:
+    """The best of 5 Bernoulli arms: arm 0.
+
+    Args:
+        dtype: dtype of all arrays; by default JAX's own.
+
+    Returns:
+        Instance with Lambda = (.125, .125, .15, .25, .375).
+    """
+    return _of_means(best_arm(5, dtype=dtype), [0.85, 0.6, 0.55, 0.35, 0.1], dtype)
+
+
+def top2of6(*, dtype: Any = None) -> Instance:
+    """The best 2 of 6 Bernoulli arms: arms 0 and 1.
+
+    Args:
+        dtype: dtype of all arrays; by default JAX's own.
+
+    Returns:
+        Instance with Lambda = (.2, .13, .13, .165, .265, .315).
+    """
+    return _of_means(top_k(6, 2, dtype=dtype), [0.92, 0.78, 0.52, 0.45, 0.25, 0.15], dtype)
+
+
+def water3(*, dtype: Any = None) -> Instance:
+    """Six steps of water from 3 sources with quadratic costs a y + q y^2 / 2: y = (3, 2, 1).
+
+    Args:
+        dtype: dtype of all arrays; by default JAX's own.
+
+    Returns:
+        Instance with Lambda = (.1, .1, .325).
+    """
+    y = np.arange(5)
+    costs = [a * y + q * y**2 / 2 for a, q in ((1.1, 0.4), (1.3, 0.5), (1.1, 0.8))]
+    return _of_means(water(costs, 6, dtype=dtype), [0.6, 0.85, 0.15], dtype)
+
+
+def sites5(*, dtype: Any = None) -> Instance:
+    """The best 2 of 5 sites net of their costs: sites 0 and 1.
+
+    Args:
+        dtype: dtype of all arrays; by default JAX's own.
+
+    Returns:
+        Instance with Lambda = (.2, .225, .225, .2, .2).
+    """
+    return _of_means(sites([1.3, 1.1, 1.45, 1.2, 1.05], 2, dtype=dtype), [0.8, 0.65, 0.5, 0.3, 0.15], dtype)
+
+
+def osa4(*, dtype: Any = None) -> Instance:
+    """Seven people to ask in 4 groups of sizes 1, 3, 4, 1: y = (1, 2, 3, 1), levels (0, 1, 2, 0).
+
+    Args:
+        dtype: dtype of all arrays; by default JAX's own.
+
+    Returns:
+        Instance whose theta are variances, with Lambda = (.177368, .07, .07, .209342).
+    """
+    arms = stack_arms(bernoulli([0.3, 0.5, 0.5], dtype=dtype), uniform_arms([0.35], [0.65], dtype=dtype))
+    return Instance(opinion_sampling([1, 3, 4, 1], 7, dtype=dtype), arms, 2, variances(arms))
+
+
+def paths5(*, dtype: Any = None) -> Instance:
+    """The best of 5 paths from node 0 to node 4 over 7 edges: edges 0, 2, 4, 6.
+
+    Args:
+        dtype: dtype of all arrays; by default JAX's own.
+
+    Returns:
+        Instance with Lambda = (.316667, .316667, .216667, .216667, .2, .2, .2).
+    """
+    edges = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4)]
+    return _of_means(st_paths(edges, 0, 4, dtype=dtype), [0.8, 0.35, 0.5, 0.3, 0.45, 0.6, 0.75], dtype)
+
+
+def trees5(*, dtype: Any = None) -> Instance:
+    """The best of 8 spanning trees of 4 nodes and 5 edges: edges 0, 1, 3.
+
+    Args:
+        dtype: dtype of all arrays; by default JAX's own.
+
+    Returns:
+        Instance with Lambda = (.275, .125, .125, .25, .175).
+    """
+    edges = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)]
+    return _of_means(spanning_trees(4, edges, dtype=dtype), [0.85, 0.55, 0.3, 0.7, 0.2], dtype)
+
+
+def matching3(*, dtype: Any = None) -> Instance:
+    """The best of the 6 perfect matchings of 3 + 3 nodes: edges 0, 4, 8.
+
+    Args:
+        dtype: dtype of all arrays; by default JAX's own.
+
+    Returns:
+        Instance with Lambda = (.225, .233333, .225, .225, .15, .15, .233333, .15, .15).
+    """
+    theta = [0.85, 0.35, 0.25, 0.3, 0.75, 0.45, 0.2, 0.5, 0.8]
+    return _of_means(perfect_matchings(3, dtype=dtype), theta, dtype)
+
+
+def _of_means(problem: Problem, theta: list[float], dtype: Any) -> Instance:
+    arms = bernoulli(theta, dtype=dtype)
+    return Instance(problem, arms, 1, means(arms))

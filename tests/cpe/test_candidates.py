@@ -1,0 +1,323 @@
+"""The candidates of a box: by hand, at every corner, and every form against the others."""
+
+import sys
+from itertools import product
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference import cpe as reference
+
+from jaxbandits import cpe
+from jaxbandits.cpe.candidates import (
+    candidates,
+    disagreement,
+    lasting_candidates,
+    ranges,
+    reachable,
+    stops,
+    threshold,
+    two_call,
+)
+from jaxbandits.cpe.oracles import solve
+from jaxbandits.cpe.problem import OpinionSampling
+
+RNG = np.random.default_rng
+TREES = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)]
+
+
+def arms(mask):
+    return set(np.flatnonzero(np.asarray(mask)).tolist())
+
+
+def box(theta, h):
+    theta = jnp.asarray(theta)
+    return jnp.clip(theta - h, 0, 1), jnp.clip(theta + h, 0, 1)
+
+
+def around(instance, widths, *, two_calls=False):
+    """The candidates of boxes of some half-widths around the truth."""
+    problem, theta = instance.problem, instance.theta
+
+    def found(h):
+        lo, hi = box(theta, h)
+        if two_calls:
+            return two_call(lambda theta: solve(problem, theta), lo, hi)
+        return candidates(problem, lo, hi, solve(problem, theta))
+
+    masks = jax.jit(jax.vmap(found))(jnp.asarray(widths))
+    return {h: arms(mask) for h, mask in zip(widths, masks, strict=True)}
+
+
+def boxes(rng, number, m, *, grid=False, spread=1.0):
+    """Boxes within [0, 1]^m and a point of each; on a grid of eighths, where entries tie."""
+    point, *widths = rng.uniform(size=(3, number, m))
+    lo, hi = point - spread * widths[0], point + spread * widths[1]
+    sides = np.clip([lo, point, hi], 0, 1)
+    return tuple(jnp.asarray(np.round(8 * side) / 8 if grid else side) for side in sides)
+
+
+def both_kinds(seed, number, m, **settings):
+    """Half of the boxes have continuous corners, half lie on the grid."""
+    parts = [boxes(RNG([seed, grid]), number // 2, m, grid=bool(grid), **settings) for grid in (0, 1)]
+    return tuple(jnp.concatenate(pair) for pair in zip(*parts, strict=True))
+
+
+# By hand
+
+
+def test_best_arm_by_hand():
+    lo, hi = jnp.asarray([0.5, 0.3, 0.1]), jnp.asarray([0.8, 0.6, 0.4])
+    assert arms(jax.jit(candidates)(cpe.best_arm(3), lo, hi, jnp.asarray([1, 0, 0]))) == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("water3", {0.05: set(), 0.12: {0, 1}, 0.33: {0, 1, 2}}),
+        ("osa4", {0.06: set(), 0.08: {1, 2}, 0.18: {0, 1, 2}, 0.21: {0, 1, 2, 3}}),
+        ("trees5", {0.12: set(), 0.13: {1, 2}, 0.2: {1, 2, 4}, 0.26: {1, 2, 3, 4}}),
+        ("paths5", {0.19: set(), 0.21: {4, 5, 6}, 0.25: {2, 3, 4, 5, 6}, 0.32: {0, 1, 2, 3, 4, 5, 6}}),
+        ("matching3", {0.14: set(), 0.16: {4, 5, 7, 8}}),
+    ],
+)
+def test_boxes_around_the_truth_by_hand(name, expected):
+    assert around(getattr(cpe, name)(), tuple(expected)) == expected
+
+
+def test_levels_of_opinion_sampling_by_hand():
+    problem = cpe.osa4().problem
+    levels = jax.jit(ranges)(problem, jnp.asarray([0.15, 0.2, 0.2, 0]), jnp.asarray([0.25, 0.25, 0.25, 0.02]))
+    assert levels.least.tolist() == levels.most.tolist() == [0, 1, 2, 0]
+    lo, hi = jnp.zeros(4), jnp.asarray([0.25, 0.3, 0.3, 0.02])
+    levels = jax.jit(ranges)(problem, lo, hi)
+    assert levels.least.tolist() == [0, 0, 0, 0]
+    assert levels.most.tolist() == [3, 3, 3, 3]
+    assert jax.jit(candidates)(problem, lo, hi, jnp.zeros(4, jnp.int32)).all()
+
+
+def test_a_lower_bound_of_zero_does_not_keep_an_arm_open():
+    # With the published rounding rule arm 0 would be a candidate for ever.
+    lo, hi = jnp.asarray([0.2, 0.0, 0.0]), jnp.asarray([0.25, 0.01, 0.01])
+    for problem in (cpe.opinion_sampling([2, 1, 1], 4), OpinionSampling(jnp.asarray([2.0, 1.0, 1.0]), 4)):
+        found = jax.jit(lambda lo, hi, problem=problem: candidates(problem, lo, hi, solve(problem, hi)))
+        assert not found(lo, hi).any()
+
+
+def test_two_calls_miss_arms_where_the_optimum_is_not_bi_monotone():
+    two_paths = cpe.st_paths([(0, 1), (1, 3), (0, 2), (2, 3)], 0, 3)
+    two_paths = cpe.Instance(two_paths, cpe.bernoulli([0.7, 0.7, 0.5, 0.5]), 1, jnp.asarray([0.7, 0.7, 0.5, 0.5]))
+    for instance, h, seen, true in (
+        (cpe.matching3(), 0.16, set(), {4, 5, 7, 8}),
+        (cpe.paths5(), 0.21, {5}, {4, 5, 6}),
+        (two_paths, 0.15, set(), {0, 1, 2, 3}),
+    ):
+        assert around(instance, (h,), two_calls=True) == {h: seen}
+        assert around(instance, (h,)) == {h: true}
+
+
+def test_two_calls_miss_arms_where_costs_are_concave():
+    # ERRATUM of the paper's Lemma 3: with decreasing marginal costs the optimum is not bi-monotone.
+    y, cost = reference.concave_costs()
+
+    def oracle(theta):
+        return jnp.asarray(y)[jnp.argmax(jnp.asarray(y, float) @ theta - jnp.asarray(cost))]
+
+    assert oracle(jnp.asarray([0.5, 0.4, 0.5])).tolist() == [0, 0, 10]
+    assert oracle(jnp.asarray([0.5, 0.6, 0.5])).tolist() == [5, 5, 0]
+    theta = jnp.asarray([0.7, 0.7, 0.4])
+    assert oracle(theta).tolist() == [5, 5, 0]
+    # All three arms are open from .150005 on; two calls see .249995 for the first two.
+    expected = {0.15: set(), 0.1501: {2}, 0.2499: {2}, 0.2501: {0, 1, 2}}
+    found = jax.jit(jax.vmap(lambda h: two_call(oracle, *box(theta, h))))(jnp.asarray(tuple(expected)))
+    assert [arms(mask) for mask in found] == list(expected.values())
+    lo, hi = box(theta, 0.1501)
+    assert oracle(jnp.asarray([lo[0], lo[1], hi[2]])).tolist() == [0, 0, 10]
+
+
+# At every corner of the box a plain enumeration finds the best decision
+
+
+def random_tables(rng, number, m, W):
+    """Tables whose entries tie on the grid, some with short rows; one list of arguments each."""
+    for _ in range(number):
+        cost = np.sort(rng.integers(0, 8, (m, W)) / 8, axis=1)
+        cost[rng.integers(m), W - 1] = np.inf
+        coef = np.where(np.isfinite(cost), 1.0, 0.0)
+        kind = str(rng.choice(["exactly", "at most", "at least"]))
+        yield coef, cost, int(rng.integers(1, m * W - 1)), kind
+
+
+@jax.jit
+def table_forms(table, lo, point, hi):
+    def forms(lo, point, hi):
+        levels = solve(table, point)
+        least, most = ranges(table, lo, hi)
+        return (
+            threshold(table, lo, hi, levels),
+            most != least,
+            two_call(lambda theta: solve(table, theta), lo, hi),
+            ~stops(table, lo, hi, levels),
+            lasting_candidates(table, lo, hi, levels),
+        )
+
+    return jax.vmap(forms)(lo, point, hi)
+
+
+def varies_over_corners(problem, sets):
+    """Whether level i is not the same at all corners, bool (boxes, m)."""
+    lo, _, hi = (np.asarray(side) for side in sets)
+    choices = np.array(list(product((False, True), repeat=lo.shape[1])))
+    levels = [
+        [reference.phi(problem, corner) for corner in np.where(choices, *ends)] for ends in zip(hi, lo, strict=True)
+    ]
+    return np.ptp(levels, axis=1) > 0
+
+
+def test_every_form_for_tables_is_right_at_every_corner():
+    for number, arguments in enumerate(random_tables(RNG(1), 12, 3, 3)):
+        coef, cost, quota, kind = arguments
+        sets = both_kinds(number, 60, 3)
+        forms = table_forms(cpe.table(coef, cost, quota, kind=kind), *sets)
+        found, counted, called, still_open, lasting = (np.asarray(form) for form in forms)
+        expected = varies_over_corners(reference.table(*arguments), sets)
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(counted, expected)
+        np.testing.assert_array_equal(called, expected)
+        np.testing.assert_array_equal(still_open, np.any(expected, axis=1))
+        np.testing.assert_array_equal(lasting, expected)
+
+
+CLASSES = {
+    "paths": (cpe.paths5().problem, 12),
+    "matchings": (cpe.matching3().problem, 6),
+    "trees": (cpe.trees5().problem, 24),
+    "offsets": (cpe.enumerated([[1, 0, 1, 0], [0, 1, 1, 0], [0, 0, 0, 1], [1, 1, 1, 1]], [0.25, 0, 0.125, 1]), 24),
+}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_enumerated_classes_are_right_at_every_corner(name):
+    problem, number = CLASSES[name]
+    plain = reference.linear(problem.rows, problem.offset)
+    np.testing.assert_array_equal(plain.decisions, problem.rows)
+    sets = both_kinds(5, number, problem.rows.shape[1], spread=0.3)
+
+    @jax.jit
+    @jax.vmap
+    def forms(lo, point, hi):
+        levels = solve(problem, point)
+        return candidates(problem, lo, hi, levels), stops(problem, lo, hi, levels)
+
+    found, stopped = (np.asarray(form) for form in forms(*sets))
+    expected = varies_over_corners(plain, sets)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(stopped, ~expected.any(axis=1))
+    assert 0 < expected.mean() < 1
+
+
+# One form against another
+
+
+def test_large_classes_are_compared_by_a_matrix_product(monkeypatch):
+    problem = cpe.matching3().problem
+    lo, _, hi = boxes(RNG(2), 200, 9)
+
+    def found(lo, hi):
+        return disagreement(problem, reachable(problem, lo, hi))
+
+    pairs = jax.jit(jax.vmap(found))(lo, hi)
+    monkeypatch.setattr(sys.modules["jaxbandits.cpe.candidates"], "MAX_PAIRS", 0)
+    multiplied = jax.jit(jax.vmap(lambda lo, hi: found(lo, hi)))(lo, hi)
+    np.testing.assert_array_equal(pairs, multiplied)
+
+
+def test_opinion_sampling_without_a_table_is_as_with_one():
+    sizes, budget = [1, 3, 4, 1], 12
+    with_table, without = cpe.opinion_sampling(sizes, budget), OpinionSampling(jnp.asarray(sizes, float), budget)
+    lo, point, hi = boxes(RNG(3), 300, 4)
+    lo = jnp.where(RNG(4).uniform(size=lo.shape) < 0.2, 0, lo)  # as after clipping
+
+    @jax.jit
+    @jax.vmap
+    def forms(lo, point, hi):
+        levels = solve(with_table, point)
+        narrow = point - 0.1 * (point - lo), point + 0.1 * (hi - point)
+        return [
+            (candidates(p, *ends, levels), stops(p, *ends, levels), lasting_candidates(p, *ends, levels))
+            for p in (with_table, without)
+            for ends in ((lo, hi), narrow)
+        ]
+
+    wide, narrow, wide_without, narrow_without = forms(lo, point, hi)
+    jax.tree.map(np.testing.assert_array_equal, (wide, narrow), (wide_without, narrow_without))
+    assert 0 < np.mean(narrow[0]) < 1
+
+
+def test_spanning_trees_by_connectivity_are_as_listed():
+    graph, listed = cpe.graphic(4, TREES), cpe.spanning_trees(4, TREES)
+    sets = both_kinds(6, 400, 5)
+
+    @jax.jit
+    @jax.vmap
+    def forms(lo, point, hi):
+        levels = solve(graph, point)
+        called = two_call(lambda theta: solve(graph, theta), lo, hi)
+        return candidates(graph, lo, hi, levels), called, disagreement(listed, reachable(listed, lo, hi))
+
+    by_connection, by_calls, by_list = forms(*sets)
+    np.testing.assert_array_equal(by_connection, by_list)
+    np.testing.assert_array_equal(by_calls, by_list)
+    assert 0 < np.mean(by_list) < 1
+
+
+def test_a_bridge_is_never_a_candidate():
+    edges = [(0, 1), (1, 2), (1, 2)]
+    lo, hi = jnp.zeros(3), jnp.ones(3)
+    for problem in (cpe.st_paths(edges, 0, 2), cpe.graphic(3, edges), cpe.spanning_trees(3, edges)):
+        found = jax.jit(lambda lo, hi, problem=problem: candidates(problem, lo, hi, solve(problem, hi)))
+        assert arms(found(lo, hi)) == {1, 2}
+
+
+# Laws
+
+
+LAWS = ["top2of6", "water3", "osa4", "paths5"]
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_no_point_of_the_box_contradicts_and_smaller_boxes_have_fewer_candidates(name):
+    problem = getattr(cpe, name)().problem
+    lo, point, hi = boxes(RNG(7), 100, getattr(cpe, name)().theta.size, spread=0.4)
+    shares = jnp.asarray(RNG(8).uniform(size=(60, lo.shape[1])))
+
+    @jax.jit
+    @jax.vmap
+    def forms(lo, point, hi):
+        levels = solve(problem, point)
+        inner = point - 0.8 * (point - lo), point + 0.8 * (hi - point)
+        seen = jax.vmap(lambda share: solve(problem, lo + share * (hi - lo)))(shares)
+        found = [candidates(problem, *ends, levels) for ends in ((lo, hi), inner)]
+        crossed = hi - 0.1, lo + 0.1  # whatever they are candidates of holds for all boxes around
+        return *found, jnp.any(seen != levels, axis=0), lasting_candidates(problem, *crossed, levels)
+
+    found, fewer, varies, lasting = (np.asarray(form) for form in forms(lo, point, hi))
+    assert not (varies & ~found).any()
+    assert not (fewer & ~found).any()
+    assert (fewer != found).any()
+    within = np.asarray((hi - 0.1 >= lo) & (lo + 0.1 <= hi)).all(axis=1)  # the crossed corners lie in the box
+    assert not (lasting & ~found)[within].any()
+
+
+def test_candidates_of_permuted_arms_are_the_permuted_candidates():
+    order = RNG(9).permutation(6)
+    problem = cpe.top_k(6, 2)
+    lo, point, hi = boxes(RNG(10), 50, 6)
+
+    @jax.jit
+    @jax.vmap
+    def found(lo, point, hi):
+        return candidates(problem, lo, hi, solve(problem, point))
+
+    np.testing.assert_array_equal(found(lo, point, hi)[:, order], found(lo[:, order], point[:, order], hi[:, order]))

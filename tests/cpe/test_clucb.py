@@ -1,0 +1,108 @@
+"""CLUCB against its transcription, and its runs without noise."""
+
+from functools import partial
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference import cpe as reference
+from reference.cpe_tape import assert_same, follow, record
+
+from jaxbandits import cpe
+from jaxbandits.cpe.oracles import solve
+from jaxbandits.cpe.problem import OpinionSampling
+
+PATHS, SITES = cpe.paths5().problem, cpe.sites5().problem
+OFFSETS = cpe.enumerated([[1, 0, 1, 0], [0, 1, 1, 0], [0, 0, 0, 1], [1, 1, 0, 1]], [0.25, 0, 0.125, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("problem", "plain", "means", "settings"),
+    [
+        (cpe.best_arm(4), reference.linear(np.eye(4, dtype=int)), (0.95, 0.4, 0.3, 0.2), {}),
+        (cpe.best_arm(4), reference.linear(np.eye(4, dtype=int)), (0.95, 0.4, 0.3, 0.2), {"radius": "chen"}),
+        (
+            SITES,
+            reference.table(SITES.coef, SITES.cost, 2),
+            (0.9, 0.6, 0.3, 0.2, 0.1),
+            {"radius": "chen", "scale": 0.3},
+        ),
+        (PATHS, reference.linear(PATHS.rows), (0.9, 0.2, 0.5, 0.2, 0.4, 0.6, 0.9), {}),
+        (OFFSETS, reference.linear(OFFSETS.rows, OFFSETS.offset), (0.9, 0.2, 0.6, 0.15), {}),
+    ],
+)
+def test_is_the_transcription_step_by_step(problem, plain, means, settings):
+    rng = np.random.default_rng(2)
+    tape = rng.uniform(size=(len(means), 1200))
+    observations = "binary" if plain.decisions.sum(axis=1).max() == 1 else "unit"
+    if observations == "binary":
+        tape = (tape < np.array(means)[:, None]).astype(float)
+    else:
+        # Sums of several estimates tie up to rounding if samples are 0 or 1, and CLUCB depends on how ties break.
+        tape = np.array(means)[:, None] + 0.1 * (tape - 0.5)
+    radius_of = partial(reference.chen_radius, delta=0.1, scale=settings.get("scale", 0.5))
+    is_chen = settings.get("radius") == "chen"
+    rounds = reference.clucb(plain, tape, delta=0.1, radius_of=radius_of if is_chen else None)
+    assert 30 < len(rounds) < 2000
+    algorithm = cpe.clucb(problem, delta=0.1, observations=observations, **settings)
+    assert_same(record(algorithm, tape, 2000), rounds)
+
+
+@pytest.mark.parametrize(
+    ("name", "pulls"),
+    [
+        ("best5", 2293),
+        ("top2of6", 2302),
+        ("sites5", 1404),
+        ("paths5", 1734),
+        ("trees5", 2269),
+        ("matching3", 3323),
+    ],
+)
+def test_without_noise(name, pulls):
+    instance = getattr(cpe, name)()
+    state, rounds, answer = follow(cpe.clucb(instance.problem, delta=0.1), instance.theta)
+    assert state.pulls == rounds == pulls
+    assert answer == solve(instance.problem, instance.theta).tolist()
+
+
+def test_listed_and_unlisted_trees_are_the_same():
+    edges, theta = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)], [0.85, 0.55, 0.3, 0.7, 0.2]
+    state, _, answer = follow(cpe.clucb(cpe.graphic(4, edges), delta=0.1), theta)
+    assert (int(state.pulls), answer) == (2269, [1, 1, 0, 1, 0])
+
+
+def test_the_published_radius_by_hand():
+    # Two constant arms, gap 1: the run ends once twice the radius, sqrt(2 ln(8 n^3 / .1) / T) / 2, is at most 1.
+    def leads(n):
+        return sum(np.sqrt(2 * np.log(80 * n**3) / T) / 2 for T in (n - n // 2, n // 2)) <= 1
+
+    expected = next(n for n in range(2, 1000) if leads(n))
+    state, _, _ = follow(cpe.clucb(cpe.best_arm(2), delta=0.1, radius="chen"), [1.0, 0.0])
+    assert state.pulls == expected
+
+
+@pytest.mark.parametrize(
+    ("problem", "changes", "message"),
+    [
+        (cpe.best_arm(3), {"delta": 0.0}, r"delta must lie in \(0, 1\), got 0.0"),
+        (cpe.best_arm(3), {"radius": "chern"}, r"radius must be one of \('coci', 'chen'\), got 'chern'"),
+        (cpe.best_arm(3), {"scale": 0.0}, "scale must be positive, got 0.0"),
+        (cpe.best_arm(3), {"observations": "all"}, "observations must be one of .*, got 'all'"),
+        (cpe.water3().problem, {}, "problem must be Enumerated, .*, got 'rows of 4 entries'"),
+        (
+            cpe.table([[1.0], [1.0], [1.0]], [[0.1], [0.2], [0.3]], 2, kind="at most"),
+            {},
+            "problem must be Enumerated, .*, got 'floor 0.0 and ceiling inf'",
+        ),
+        (OpinionSampling(jnp.ones(3), 50), {}, "problem must be Enumerated, .*, got 'OpinionSampling'"),
+        (
+            cpe.oracle(lambda theta: (theta > 0).astype(int), 2, bi_monotone=True),
+            {},
+            "problem must be Enumerated, .*, got 'Oracle'",
+        ),
+    ],
+)
+def test_bad_input(problem, changes, message):
+    with pytest.raises(ValueError, match=message):
+        cpe.clucb(problem, **({"delta": 0.1} | changes))

@@ -1,0 +1,260 @@
+"""Radii against linear programs and closed forms; gaps, widths and bounds against numbers worked out by hand."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from jaxbandits.cpe import classes, complexity, instances, tables
+from jaxbandits.cpe.oracles import solve
+from jaxbandits.cpe.problem import Enumerated, oracle
+
+DISJOINT = [(0, 1), (1, 3), (0, 2), (2, 3)]  # two paths without a common edge
+
+
+def radius_of(problem):
+    return jax.jit(lambda theta: complexity.consistent_radius(problem, theta))
+
+
+def radius_by_programs(decisions, slopes, offset, theta):
+    """The least distance at which some decision with another y_i leads, one linear program for each decision.
+
+    Decision y pays slopes_y.theta - offset_y.
+    """
+    m = len(theta)
+    best = np.argmax(slopes @ theta - offset)
+    radii = np.full(m, np.inf)
+    sides = np.vstack([np.eye(m), -np.eye(m)])
+    for y, (slope, cost) in enumerate(zip(slopes, offset, strict=True)):
+        # Variables theta', h: y leads, and |theta' - theta| <= h.
+        leads = np.column_stack([slopes - slope, np.zeros(len(slopes))])
+        near = np.column_stack([sides, -np.ones(2 * m)])
+        found = linprog(
+            np.eye(m + 1)[m],
+            np.vstack([leads, near]),
+            np.concatenate([offset - cost, sides @ theta]),
+            bounds=[(0, 1)] * (m + 1),
+        )
+        if found.status == 0:
+            differs = decisions[y] != decisions[best]
+            radii[differs] = np.minimum(radii[differs], found.fun)
+    return radii
+
+
+def listed(problem):
+    return np.asarray(problem.rows), np.asarray(problem.rows), np.asarray(problem.offset)
+
+
+# Radii
+
+
+@pytest.mark.parametrize("name", ["paths5", "trees5", "matching3"])
+def test_radii_of_classes_against_linear_programs(name):
+    problem = getattr(instances, name)().problem
+    radius = radius_of(problem)
+    rng = np.random.default_rng(0)
+    for theta in rng.random((3, problem.rows.shape[1])):
+        np.testing.assert_allclose(radius(jnp.asarray(theta)), radius_by_programs(*listed(problem), theta), atol=1e-7)
+
+
+def test_radii_with_offsets_against_linear_programs():
+    rng = np.random.default_rng(1)
+    problem = classes.enumerated(np.unique(rng.integers(0, 2, (9, 4)), axis=0), rng.random(9) * 0.5)
+    radius = radius_of(problem)
+    for theta in rng.random((4, 4)):
+        np.testing.assert_allclose(radius(jnp.asarray(theta)), radius_by_programs(*listed(problem), theta), atol=1e-7)
+
+
+@pytest.mark.parametrize("tight", [True, False])
+def test_radii_of_water_planning_against_linear_programs(tight):
+    rng = np.random.default_rng(2)
+    steps = np.sort(rng.random((3, 3)), axis=1) + (1 if tight else 0.2)
+    costs = np.column_stack([np.zeros(3), np.cumsum(steps, axis=1)])
+    radius = radius_of(tables.water(costs, 4, tight=tight))
+    decisions = np.array([y for y in itertools.product(range(4), repeat=3) if sum(y) >= 4])
+    offset = costs[np.arange(3), decisions].sum(axis=1)
+    for theta in rng.random((3, 3)):
+        expected = radius_by_programs(decisions, decisions.astype(float), offset, theta)
+        np.testing.assert_allclose(radius(jnp.asarray(theta)), expected, atol=1e-7)
+
+
+def test_radii_of_opinion_sampling_against_linear_programs():
+    rng = np.random.default_rng(3)
+    sizes = np.array([1, 3, 4])
+    radius = radius_of(tables.opinion_sampling(sizes, 7))
+    decisions = np.array([y for y in itertools.product(range(1, 6), repeat=3) if sum(y) <= 7])
+    for theta in rng.random((3, 3)) / 4:
+        expected = radius_by_programs(decisions, -(sizes**2) / decisions, np.zeros(len(decisions)), theta)
+        np.testing.assert_allclose(radius(jnp.asarray(theta)), expected, atol=1e-7)
+
+
+def test_radii_of_top_k_in_closed_form():
+    theta = jnp.asarray(np.random.default_rng(4).random(7))
+    closed = complexity.radius_top_k(theta, 3)
+    np.testing.assert_allclose(radius_of(tables.top_k(7, 3))(theta), closed, rtol=1e-12)
+    # A shift of all means changes nothing.
+    np.testing.assert_allclose(complexity.radius_top_k(theta + 0.3, 3), closed, rtol=1e-12)
+    np.testing.assert_allclose(complexity.radius_top_k(jnp.asarray([0.1, 0.9, 0.6, 0.5]), 2), [0.25, 0.2, 0.05, 0.05])
+
+
+def test_the_radii_of_water3_by_hand():
+    # -1.5 - h = -1.7 + h is where source 1 takes its third unit instead of source 0.
+    instance = instances.water3()
+    np.testing.assert_allclose(radius_of(instance.problem)(instance.theta)[:2], 0.1, rtol=1e-12)
+
+
+def test_the_radius_of_osa4_by_hand():
+    instance = instances.osa4()
+    expected = (2 / 3 - 0.375) / (16 / 6 + 9 / 6)
+    np.testing.assert_allclose(radius_of(instance.problem)(instance.theta)[1], expected, rtol=1e-12)
+
+
+def test_a_bridge_has_no_radius():
+    problem = classes.st_paths([(0, 1), (1, 2), (1, 2)], 0, 2)
+    radii = radius_of(problem)(jnp.asarray([0.5, 0.7, 0.3]))
+    np.testing.assert_allclose(radii, [np.inf, 0.2, 0.2])
+    np.testing.assert_allclose(complexity.hardness(radii), 50)
+    np.testing.assert_allclose(complexity.uniform_hardness(radii), 75)
+
+
+def test_a_tie_has_radius_zero():
+    np.testing.assert_allclose(radius_of(tables.best_arm(3))(jnp.asarray([0.5, 0.5, 0.2])), [0, 0, 0.15], atol=1e-15)
+
+
+# What the two-call test makes of problems that are not bi-monotone
+
+
+def dishonest(problem: Enumerated):
+    return oracle(lambda theta: solve(problem, theta), problem.rows.shape[1], bi_monotone=True)
+
+
+def test_disjoint_paths_look_easier_than_they_are():
+    problem, theta = classes.st_paths(DISJOINT, 0, 3), jnp.asarray([0.7, 0.7, 0.5, 0.5])
+    np.testing.assert_allclose(radius_of(problem)(theta), 0.1)  # a quarter of the gap 0.4
+    np.testing.assert_allclose(radius_of(dishonest(problem))(theta), 0.2)  # half of it
+
+
+def test_concave_water_planning_looks_easier_than_it_is():
+    steps = np.array([y for y in itertools.product(range(6), range(6), range(11)) if sum(y) == 10])
+    f = [lambda y: y + 1 - np.exp(-2 * y)] * 2 + [lambda y: y + 2 * (1 - np.exp(-2 * y))]
+    offset = sum(f[i](steps[:, i].astype(float)) for i in range(3))
+    table, cost = jnp.asarray(steps), jnp.asarray(offset)
+
+    def solve_concave(theta):
+        return table[jnp.argmax(jnp.sum(table.astype(theta.dtype) * theta, axis=1) - cost)]
+
+    theta = np.array([0.7, 0.7, 0.4])
+    np.testing.assert_array_equal(solve_concave(jnp.asarray(theta)), [5, 5, 0])
+    exact = radius_by_programs(steps, steps.astype(float), offset, theta)
+    np.testing.assert_allclose(exact, 0.150005, atol=1e-6)
+    seen = radius_of(oracle(solve_concave, 3, bi_monotone=True))(jnp.asarray(theta))
+    np.testing.assert_allclose(seen, [0.249995, 0.249995, 0.150005], atol=1e-6)
+
+
+# Gaps and widths
+
+
+@pytest.mark.parametrize(
+    ("problem", "expected"),
+    [
+        (classes.st_paths([(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4)], 0, 4), 5),
+        (classes.st_paths(DISJOINT, 0, 3), 4),
+        (classes.perfect_matchings(3), 6),
+        (classes.spanning_trees(4, list(itertools.combinations(range(4), 2))), 2),
+        (classes.enumerated([row for row in itertools.product((0, 1), repeat=5) if sum(row) == 2]), 2),
+    ],
+)
+def test_widths(problem, expected):
+    assert complexity.width(problem.rows) == expected
+
+
+@pytest.mark.parametrize("name", ["trees5", "paths5", "matching3"])
+def test_radii_are_at_least_gaps_over_width(name):
+    problem = getattr(instances, name)().problem
+    width = complexity.width(problem.rows)
+    radius, gaps = radius_of(problem), jax.jit(lambda theta: complexity.reward_gaps(problem, theta))
+    for theta in jnp.asarray(np.random.default_rng(5).random((5, problem.rows.shape[1]))):
+        least = gaps(theta) / width
+        assert (radius(theta) >= least - 1e-12).all()
+        if width == 2:
+            np.testing.assert_allclose(radius(theta), least, rtol=1e-9)
+
+
+def test_gaps_by_hand():
+    np.testing.assert_allclose(
+        complexity.reward_gaps(tables.top_k(4, 2), jnp.asarray([0.1, 0.9, 0.6, 0.5])), [0.5, 0.4, 0.1, 0.1]
+    )
+    sites = tables.sites([0.0, 0.5, 0.25], 1)
+    np.testing.assert_allclose(complexity.reward_gaps(sites, jnp.asarray([0.5, 0.5, 0.5])), [0.25, 0.5, 0.25])
+    problem = classes.st_paths([(0, 1), (1, 2), (1, 2)], 0, 2)
+    np.testing.assert_allclose(complexity.reward_gaps(problem, jnp.asarray([0.5, 0.7, 0.3])), [np.inf, 0.4, 0.4])
+
+
+# Bounds
+
+
+def test_bounds_by_hand():
+    settings = {"m": 4, "tau": 1, "delta": 0.1}
+    np.testing.assert_allclose(complexity.theorem1_bound(100, **settings), 10823.42, atol=0.005)
+    np.testing.assert_allclose(complexity.implicit_time(100, c=2, **settings), 5957.19, atol=0.005)
+    np.testing.assert_allclose(complexity.implicit_time(100, c=0.5, **settings), 1259.18, atol=0.005)
+    bound = complexity.arm_bound(jnp.asarray([0.1, np.inf]), 1000, 2, 0.1)
+    np.testing.assert_allclose(bound, [1 + 200 * np.log(2e10), 1])
+    np.testing.assert_allclose(complexity.clucb_bound(25, 2, 4, 0.1), 8 + 49900 * np.log(16000))
+    np.testing.assert_allclose(complexity.lower_bound_rate(100, 4, 0.1), 100 + 25 * np.log(10))
+
+
+def test_roots_are_roots_and_in_order():
+    H = jnp.asarray([1.0, 3.0, 40.0, 1e4, 1e8])
+    for delta in (0.5, 1e-6):
+        half, two = (complexity.implicit_time(H, 8, 2, delta, c) for c in (0.5, 2))
+        for c, time in ((0.5, half), (2, two)):
+            np.testing.assert_allclose(8 + c * H * np.log(4 * time**3 / (2 * delta)), time, rtol=1e-10)
+            assert (time > 3 * c * H).all()  # the larger of the two roots
+        assert (half < two).all()
+        assert (two < complexity.theorem1_bound(H, 8, 2, delta)).all()
+
+
+def test_uniform_sampling_is_never_easier():
+    radii = jnp.asarray(np.random.default_rng(6).random((50, 5)) + 0.01)
+    H, H_uniform = jax.vmap(complexity.hardness)(radii), jax.vmap(complexity.uniform_hardness)(radii)
+    assert (H_uniform >= H).all()
+    np.testing.assert_allclose(complexity.hardness(jnp.asarray([0.5, 0.25])), 20)
+    np.testing.assert_allclose(complexity.uniform_hardness(jnp.asarray([0.5, 0.25])), 32)
+
+
+# Bad input
+
+
+def _not_promised():
+    return complexity.consistent_radius(oracle(lambda x: (x > 0.5).astype(int), 2, bi_monotone=False), jnp.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: complexity.consistent_radius(tables.best_arm(2), jnp.ones(3)), "theta must have shape (2,), got (3,)"),
+        (lambda: complexity.consistent_radius(tables.best_arm(2), jnp.asarray([0.5, 1.5])), "theta must lie in [0, 1]"),
+        (_not_promised, "problem must be bi-monotone"),
+        (lambda: complexity.radius_top_k(jnp.ones(3), 3), "k must lie in 1..2, got 3"),
+        (lambda: complexity.reward_gaps(instances.water3().problem, jnp.ones(3)), "a table of width 1, got 4"),
+        (
+            lambda: complexity.reward_gaps(tables.water([[0, 0.5], [0, 0.6]], 1, tight=False), jnp.ones(2)),
+            "problem must take exactly a known number of entries",
+        ),
+        (lambda: complexity.reward_gaps(classes.graphic(2, [(0, 1), (0, 1)]), jnp.ones(2)), "got 'Graphic'"),
+        (lambda: complexity.width(np.zeros((61, 2))), "rows must be at most 60, got 61"),
+        (lambda: complexity.width([[0, 2]]), "rows must hold zeros and ones only"),
+        (lambda: complexity.theorem1_bound(0, 4, 1, 0.1), "H must be positive, got 0"),
+        (lambda: complexity.theorem1_bound(10, 4, 3, 0.1), "tau must be 1 or 2, got 3"),
+        (lambda: complexity.theorem1_bound(10, 4, 1, 1.0), "delta must lie in (0, 1), got 1.0"),
+        (lambda: complexity.implicit_time(10, 4, 1, 0.1, 0.1), "c must be at least 1/2, got 0.1"),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match="must") as error:
+        call()
+    assert message in str(error.value)

@@ -1,0 +1,142 @@
+"""Sums, estimates and radii against plain NumPy, and what they refuse."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from reference import cpe as reference
+
+from jaxbandits import cpe
+from jaxbandits.cpe.estimate import add, box, check_confidence, empty, estimate, squared_radius
+from jaxbandits.cpe.problem import OpinionSampling, Pulls
+
+ADD = jax.jit(add)
+ESTIMATE = jax.jit(estimate, static_argnums=1)
+
+
+def blocks(tape, order, size):
+    """Rounds of `size` slots, the last with empty ones, and a count for every arm."""
+    taken = np.zeros(len(tape), int)
+    for start in range(0, len(order), size):
+        arms, index, samples = np.full(size, len(tape)), np.zeros(size, int), np.full(size, np.nan)
+        for slot, arm in enumerate(order[start : start + size]):
+            arms[slot], index[slot], samples[slot] = arm, taken[arm], tape[arm, taken[arm]]
+            taken[arm] += 1
+        yield Pulls(jnp.asarray(arms, jnp.int32), jnp.asarray(index, jnp.int32)), jnp.asarray(samples)
+
+
+@pytest.mark.parametrize("tau", [1, 2])
+@pytest.mark.parametrize("observations", ["binary", "unit"])
+def test_estimates_are_those_of_numpy_however_the_samples_are_grouped(tau, observations):
+    rng = np.random.default_rng(0)
+    order = rng.integers(0, 3, 50)
+    tape = rng.uniform(size=(3, 50))
+    tape = np.rint(tape) if observations == "binary" else tape
+    estimator = {1: "mean", 2: "variance"}[tau]
+    counts = np.bincount(order)
+    for size in (1, 8):
+        statistics = empty(3, jnp.float64, estimator=estimator, observations=observations)
+        for pulls, samples in blocks(tape, order, size):
+            statistics = ADD(statistics, pulls, samples)
+        np.testing.assert_array_equal(statistics.counts, counts)
+        np.testing.assert_allclose(
+            ESTIMATE(statistics, estimator), reference.estimates(tape, counts, tau), rtol=1e-14, atol=1e-15
+        )
+        assert statistics.poison == 0
+
+
+@pytest.mark.parametrize("estimator", ["mean", "variance"])
+@pytest.mark.parametrize("observations", ["binary", "unit"])
+def test_what_is_missing_is_finite_and_an_empty_block_changes_no_bit(estimator, observations):
+    nothing = empty(2, jnp.float32, estimator=estimator, observations=observations)
+    assert jnp.isfinite(ESTIMATE(nothing, estimator)).all()
+    assert ((ESTIMATE(nothing, estimator) >= 0) & (ESTIMATE(nothing, estimator) <= 1)).all()
+    one = ADD(nothing, Pulls(jnp.int32([0, 2]), jnp.int32([0, 0])), jnp.float32([1, 0]))
+    same = ADD(one, Pulls(jnp.int32([2, 2]), jnp.int32([0, 0])), jnp.float32([0, jnp.nan]))
+    jax.tree.map(np.testing.assert_array_equal, one, same)
+    assert jax.tree.map(lambda x: x.dtype, one) == jax.tree.map(lambda x: x.dtype, nothing)
+
+
+@pytest.mark.parametrize(
+    ("observations", "sample", "is_lawful"),
+    [
+        ("binary", 1.0, True),
+        ("binary", 0.5, False),
+        ("binary", np.nan, False),
+        ("unit", 0.5, True),
+        ("unit", 1.5, False),
+        ("unit", -0.1, False),
+        ("unit", np.nan, False),
+    ],
+)
+def test_a_sample_that_is_none_poisons_the_state(observations, sample, is_lawful):
+    statistics = empty(2, jnp.float64, estimator="mean", observations=observations)
+    statistics = ADD(statistics, Pulls(jnp.int32([1]), jnp.int32([0])), jnp.asarray([sample]))
+    statistics = ADD(statistics, Pulls(jnp.int32([0]), jnp.int32([0])), jnp.asarray([1.0]))
+    assert jnp.isfinite(statistics.poison) == is_lawful
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.9, 0.95), (0.3, 0.7), (0.0, 1.0)])
+def test_a_million_samples_in_32_bit(low, high):
+    rounds, size = 2000, 500
+    u = jax.random.uniform(jax.random.key(1), (rounds, size), jnp.float32, low, high)
+    u = jnp.where(low == 0, jnp.round(u + 0.49), u)  # the last law: 1 with probability .99
+    pulls = Pulls(jnp.zeros(size, jnp.int32), jnp.zeros(size, jnp.int32))
+    start = empty(1, jnp.float32, estimator="variance", observations="unit")
+    statistics = jax.jit(lambda u: lax.scan(lambda s, x: (add(s, pulls, x), None), start, u)[0])(u)
+    exact = np.asarray(u, np.float64).ravel()
+    assert abs(float(ESTIMATE(statistics, "variance")[0]) - exact.var(ddof=1)) < 1e-7
+    mean = empty(1, jnp.float32, estimator="mean", observations="unit")._replace(
+        counts=statistics.counts, sums=statistics.sums._replace(second=None)
+    )
+    assert abs(float(ESTIMATE(mean, "mean")[0]) - exact.mean()) < 1e-7
+
+
+@pytest.mark.parametrize(("tau", "expected"), [(1, (0.858939, 0.607361)), (2, (0.838522, 0.592924))])
+def test_radii_by_hand(tau, expected):
+    radii = jnp.sqrt(squared_radius(jnp.asarray(40.0), tau=tau, delta=0.1) / jnp.asarray([10.0, 20.0]))
+    np.testing.assert_allclose(radii, expected, atol=5e-7)
+    half = jnp.sqrt(squared_radius(jnp.asarray(40.0), tau=tau, delta=0.1, radius_scale=0.5) / 10)
+    np.testing.assert_allclose(half, expected[0] / 2, atol=5e-7)
+
+
+def test_radii_neither_overflow_nor_lose_a_tiny_delta():
+    radius = jnp.sqrt(squared_radius(jnp.float32(2e9), tau=2, delta=1e-37))
+    np.testing.assert_allclose(radius, np.sqrt((np.log(2) + 37 * np.log(10) + 3 * np.log(2e9)) / 2), rtol=1e-6)
+
+
+def test_boxes_are_kept_to_the_unit_cube():
+    lo, hi = box(jnp.asarray([-0.1, 0.2]), jnp.asarray([0.8, 1.1]), clip=True)
+    assert (lo.tolist(), hi.tolist()) == ([0, 0.2], [0.8, 1])
+    lo, hi = box(jnp.asarray([-0.1, 0.2]), jnp.asarray([0.8, 1.1]), clip=False)
+    assert (lo.tolist(), hi.tolist()) == ([-0.1, 0.2], [0.8, 1.1])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"delta": 0.0}, r"delta must lie in \(0, 1\), got 0.0"),
+        ({"delta": 1.0}, r"delta must lie in \(0, 1\), got 1.0"),
+        ({"estimator": "median"}, r"estimator must be one of \('mean', 'variance'\), got 'median'"),
+        ({"observations": "real"}, r"observations must be one of \('binary', 'unit'\), got 'real'"),
+        ({"radius_scale": 0.0}, "radius_scale must be positive, got 0.0"),
+        ({"clip": False, "estimator": "variance"}, "clip must be True unless .*, got False"),
+        ({"clip": False, "problem": cpe.trees5().problem}, "clip must be True unless .*, got False"),
+        (
+            {"problem": OpinionSampling(jnp.ones(3), 50)},
+            "estimator must be 'variance' for opinion sampling, got 'mean'",
+        ),
+    ],
+)
+def test_bad_input(changes, message):
+    settings = {
+        "problem": cpe.best_arm(3),
+        "delta": 0.1,
+        "estimator": "mean",
+        "observations": "unit",
+        "clip": True,
+        "radius_scale": 1.0,
+    } | changes
+    with pytest.raises(ValueError, match=message):
+        check_confidence(settings.pop("problem"), **settings)

@@ -1,0 +1,214 @@
+"""The maximisers against enumeration in exact rationals, ties included."""
+
+import itertools
+from fractions import Fraction
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbandits.cpe import classes, oracles, tables
+from jaxbandits.cpe.oracles import greedy_osa, osa_threshold, solve
+from jaxbandits.cpe.problem import OpinionSampling, Table, oracle
+
+KINDS = ("exactly", "at most", "at least")
+
+
+def solver(problem):
+    return jax.jit(lambda theta: solve(problem, theta))
+
+
+def random_table(rng, m, width):
+    """A table on a grid of eighths, some rows shorter, whose reward at grid points is exact in floats."""
+    while True:
+        at_zero = -np.sort(rng.integers(-6, 7, (m, width)) / 8, axis=1)
+        at_one = -np.sort(-at_zero - rng.integers(0, 9, (m, width)) / 8, axis=1)
+        coef, cost = at_one - at_zero, -at_zero
+        lengths = rng.integers(1, width + 1, m)
+        ended = np.arange(width) >= lengths[:, None]
+        coef[ended], cost[ended] = 0, np.inf
+        if lengths.sum() >= 3:
+            kind = KINDS[rng.integers(3)]
+            low, high = {"exactly": (1, -1), "at most": (1, 0), "at least": (0, -1)}[kind]
+            return kind, tables.table(coef, cost, rng.integers(low, lengths.sum() + high + 1), kind=kind)
+
+
+def best_by_enumeration(kind, problem, theta):
+    coef, cost, quota = np.asarray(problem.coef), np.asarray(problem.cost), int(problem.quota)
+    lengths = np.isfinite(cost).sum(axis=1)
+    values = [
+        [Fraction(a) * Fraction(x) - Fraction(c) for a, c in zip(row[:length], costs, strict=False)]
+        for row, costs, length, x in zip(coef, cost, lengths, theta, strict=True)
+    ]
+    best = None
+    for levels in itertools.product(*(range(length + 1) for length in lengths)):  # in lexicographic order
+        total = sum(levels)
+        if {"exactly": total == quota, "at most": total <= quota, "at least": total >= quota}[kind]:
+            reward = sum(sum(row[:level], Fraction(0)) for row, level in zip(values, levels, strict=True))
+            if best is None or reward > best[0]:
+                best = reward, levels
+    return best[1]
+
+
+def tables_and_points(seed, count=240, m=3, width=3):
+    rng = np.random.default_rng(seed)
+    kinds, problems = zip(*(random_table(rng, m, width) for _ in range(count)), strict=True)
+    theta = np.where(np.arange(count)[:, None] % 3 == 0, rng.random((count, m)), rng.integers(0, 9, (count, m)) / 8)
+    return kinds, problems, theta
+
+
+@pytest.mark.parametrize("ranked", [64, 0])
+def test_a_table_takes_the_smallest_of_the_best_decisions(monkeypatch, ranked):
+    monkeypatch.setattr(oracles, "RANKED", ranked)
+    kinds, problems, theta = tables_and_points(0)
+    stacked = jax.tree.map(lambda *fields: jnp.stack(fields), *problems)
+    levels = jax.jit(jax.vmap(lambda problem, theta: solve(problem, theta)))(stacked, jnp.asarray(theta))
+    assert levels.dtype == jnp.int32
+    expected = [best_by_enumeration(*case) for case in zip(kinds, problems, theta, strict=True)]
+    np.testing.assert_array_equal(levels, expected)
+    assert set(kinds) == set(KINDS)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_bisection_equals_ranking_on_a_larger_table(monkeypatch, dtype):
+    rng = np.random.default_rng(1)
+    problem = tables.opinion_sampling(rng.integers(1, 5, 9), 40, dtype=dtype)
+    assert problem.coef.size > oracles.RANKED
+    theta = jnp.asarray(
+        np.where(np.arange(60)[:, None] % 2, rng.random((60, 9)), rng.integers(0, 3, (60, 9)) / 8), dtype
+    )
+    theta = theta.at[0].set(0)
+    bisected = jax.jit(jax.vmap(lambda x: solve(problem, x)))(theta)
+    monkeypatch.setattr(oracles, "RANKED", 10**4)
+    ranked = jax.jit(jax.vmap(lambda x: solve(problem, x)))(theta)
+    np.testing.assert_array_equal(bisected, ranked)
+    np.testing.assert_array_equal(bisected[0], 0)
+
+
+def test_ties_go_to_the_largest_index():
+    np.testing.assert_array_equal(solver(tables.best_arm(2))(jnp.asarray([0.5, 0.5])), [0, 1])
+    np.testing.assert_array_equal(solver(tables.top_k(4, 2))(jnp.asarray([0.2, 0.7, 0.7, 0.7])), [0, 0, 1, 1])
+    # -0.0 and 0.0 are one value, also where floats are compared as integers.
+    wide = tables.top_k(oracles.RANKED + 1, 1)
+    theta = jnp.zeros(oracles.RANKED + 1).at[-1].set(-0.0)
+    np.testing.assert_array_equal(np.flatnonzero(solver(wide)(theta)), [oracles.RANKED])
+
+
+def test_an_enumerated_class_takes_the_smallest_of_the_best_rows():
+    rng = np.random.default_rng(2)
+    rows = np.unique(rng.integers(0, 2, (12, 5)), axis=0)
+    offset = rng.integers(0, 5, len(rows)) / 8
+    shuffled = rng.permutation(len(rows))
+    problem = classes.enumerated(rows[shuffled], offset[shuffled])
+    np.testing.assert_array_equal(problem.rows, rows)  # np.unique sorts lexicographically
+    np.testing.assert_array_equal(problem.offset, offset)
+    theta = np.where(np.arange(200)[:, None] % 2, rng.random((200, 5)), rng.integers(0, 9, (200, 5)) / 8)
+    found = jax.jit(jax.vmap(lambda x: solve(problem, x)))(jnp.asarray(theta))
+    for x, levels in zip(theta, np.asarray(found), strict=True):
+        rewards = [
+            sum(Fraction(t) for t, one in zip(x, row, strict=True) if one) - Fraction(o)
+            for row, o in zip(rows, offset, strict=True)
+        ]
+        np.testing.assert_array_equal(levels, rows[rewards.index(max(rewards))])
+
+
+def test_trees_that_are_not_listed_are_the_listed_ones():
+    edges = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (0, 1)]  # a parallel edge
+    listed, graph = classes.spanning_trees(4, edges), classes.graphic(4, edges)
+    rng = np.random.default_rng(3)
+    theta = jnp.asarray(np.where(np.arange(200)[:, None] % 2, rng.random((200, 7)), rng.integers(0, 4, (200, 7)) / 8))
+    greedy = jax.jit(jax.vmap(lambda x: solve(graph, x)))(theta)
+    assert greedy.dtype == jnp.int32
+    np.testing.assert_array_equal(greedy, jax.jit(jax.vmap(lambda x: solve(listed, x)))(theta))
+
+
+def test_an_oracle_is_called():
+    problem = oracle(lambda theta: (theta > 0.5).astype(jnp.int64), 3, bi_monotone=True)
+    levels = solve(problem, jnp.asarray([0.2, 0.6, 0.7]))
+    assert levels.dtype == jnp.int32
+    np.testing.assert_array_equal(levels, [0, 1, 1])
+
+
+# Opinion sampling
+
+
+def allocation_by_enumeration(theta, sizes, budget):
+    """The lexicographically smallest allocation of least variance."""
+    weights = [Fraction(n) ** 2 * Fraction(x) for n, x in zip(sizes, theta, strict=True)]
+    best = None
+    for y in itertools.product(range(1, budget - len(sizes) + 2), repeat=len(sizes)):
+        if sum(y) <= budget:
+            variance = sum(w / level for w, level in zip(weights, y, strict=True))
+            if best is None or variance < best[0]:
+                best = variance, y
+    return best[1]
+
+
+BOTH = jax.jit(lambda x, n, budget: (greedy_osa(x, n, budget), osa_threshold(x, n, budget)), static_argnums=2)
+
+
+@pytest.mark.parametrize(
+    ("theta", "sizes", "budget", "base", "steps", "allocation"),
+    [
+        ([0.21, 0.04, 0.09], [10, 30, 20], 50, [13, 17, 17], 2, [14, 18, 18]),
+        ([0.25, 0.25, 0.25], [1, 1, 1], 5, [1, 1, 1], 1, [1, 2, 2]),
+        # Lemma 8 with m = 3 and c = 10: the floor of the continuous optimum (30, 1.5, 1.5) would be no safe base.
+        ([1, 1, 1], [20, 1, 1], 33, [29, 1, 1], 1, [29, 2, 2]),
+        # Algorithm 2 as printed starts from (4, 1, 1), which exceeds the budget.
+        ([0.25, 0, 0], [2, 1, 1], 4, [2, 1, 1], 0, [2, 1, 1]),
+        ([0, 0, 0], [2, 1, 1], 9, [1, 1, 1], 0, [1, 1, 1]),
+    ],
+)
+def test_allocations_by_hand(theta, sizes, budget, base, steps, allocation):
+    greedy, threshold = BOTH(jnp.asarray(theta, float), jnp.asarray(sizes), budget)
+    np.testing.assert_array_equal(greedy.base, base)
+    np.testing.assert_array_equal(greedy.allocation, allocation)
+    assert greedy.steps == steps
+    np.testing.assert_array_equal(threshold, allocation)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_allocations_against_enumeration(dtype):
+    rng = np.random.default_rng(4)
+    sizes = rng.integers(1, 5, (120, 3))
+    theta = rng.integers(0, 9, (120, 3)) / 8  # zeros and ties are common
+    expected = [allocation_by_enumeration(*case, 8) for case in zip(theta, sizes, strict=True)]
+    for f in (lambda x, n: greedy_osa(x, n, 8).allocation, lambda x, n: osa_threshold(x, n, 8)):
+        np.testing.assert_array_equal(jax.jit(jax.vmap(f))(jnp.asarray(theta, dtype), jnp.asarray(sizes)), expected)
+
+
+@pytest.mark.parametrize(("m", "budget"), [(4, 36), (20, 52), (200, 10**6)])
+def test_all_forms_agree_without_ties(m, budget):
+    rng = np.random.default_rng(m)
+    sizes = rng.integers(1, 30, m)
+    theta = rng.random(m) * (rng.random(m) < 0.8)
+    greedy, threshold = BOTH(jnp.asarray(theta), jnp.asarray(sizes), budget)
+    y = np.asarray(greedy.allocation)
+    np.testing.assert_array_equal(y, threshold)
+    assert y.sum() == budget
+    # No unit can be moved to better use: the least gain taken exceeds the largest one left.
+    weights = sizes**2 * theta
+    assert (weights / (y * (y - 1.0).clip(1e-9)))[y > 1].min() > (weights / (y * (y + 1.0))).max()
+    assert (y[theta == 0] == 1).all()
+    problem = tables.opinion_sampling(sizes, budget)
+    assert isinstance(problem, Table if budget - m <= 32 else OpinionSampling)
+    np.testing.assert_array_equal(solver(problem)(jnp.asarray(theta)), y - 1)
+
+
+def test_an_allocation_in_32_bit_keeps_to_a_large_budget():
+    rng = np.random.default_rng(5)
+    greedy, threshold = BOTH(jnp.asarray(rng.random(50), jnp.float32), jnp.asarray(rng.integers(1, 30, 50)), 10**5)
+    assert greedy.allocation.sum() == threshold.sum() == 10**5
+    assert jnp.abs(greedy.allocation - threshold).max() <= 1
+
+
+def test_a_nan_ends():
+    greedy, threshold = BOTH(jnp.asarray([0.2, jnp.nan, 0.1]), jnp.asarray([2, 1, 1]), 9)
+    assert greedy.allocation.shape == threshold.shape == (3,)
+
+
+@pytest.mark.parametrize("form", [greedy_osa, osa_threshold])
+def test_a_budget_below_one_each_is_refused(form):
+    with pytest.raises(ValueError, match="budget must be at least 3, got 2"):
+        form(jnp.ones(3), jnp.ones(3), 2)

@@ -1,0 +1,368 @@
+"""The problems: what their constructors build and refuse, and which of them are bi-monotone."""
+
+import itertools
+import math
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbandits.cpe import classes, tables
+from jaxbandits.cpe.oracles import solve
+from jaxbandits.cpe.problem import (
+    Enumerated,
+    OpinionSampling,
+    Table,
+    arm_count,
+    decision,
+    entries_above,
+    entry_values,
+    find_bi_monotone_violation,
+    float_dtype,
+    oracle,
+    row_values,
+)
+
+KEY = jax.random.key(0)
+PATHS = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4)]
+SQUARE = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)]
+CONVEX = [(0.0, 1.3, 3.0, 5.1), (0.0, 1.55)]
+
+
+def constant_oracle(theta):
+    return (theta > 0.5).astype(int)
+
+
+# Tables
+
+
+def test_best_arm_and_top_k():
+    problem = tables.top_k(4, 2)
+    np.testing.assert_array_equal(
+        entry_values(problem, jnp.asarray([0.1, 0.4, 0.3, 0.2])), [[0.1], [0.4], [0.3], [0.2]]
+    )
+    assert (problem.quota, problem.floor, problem.ceiling, problem.base, problem.step) == (2, -np.inf, np.inf, 0, 1)
+    assert problem.quota.dtype == jnp.int32
+    assert jax.tree.all(jax.tree.map(jnp.array_equal, tables.best_arm(4), tables.top_k(4, 1)))
+
+
+def test_sites_are_paid_for():
+    problem = tables.sites([0.5, 0.25], 1)
+    np.testing.assert_array_equal(entry_values(problem, jnp.asarray([1.0, 0.5])), [[0.5], [0.25]])
+
+
+def test_water_from_sources_of_different_size():
+    problem = tables.water(CONVEX, 2)
+    assert arm_count(problem) == 2
+    values = entry_values(problem, jnp.asarray([1.0, 0.5]))
+    np.testing.assert_allclose(values, [[-0.3, -0.7, -1.1], [-1.05, -np.inf, -np.inf]], rtol=1e-12)
+    np.testing.assert_array_equal(decision(problem, jnp.asarray([2, 0])), [2, 0])
+    assert (problem.floor, problem.ceiling) == (-np.inf, np.inf)
+
+
+def test_water_in_steps():
+    # f(y) = 2 y^2 on multiples of 1/2: a step costs 1/2, 3/2, ... and yields theta / 2.
+    problem = tables.water([[0.0, 0.5, 2.0], [0.0, 0.5, 2.0]], 1, step=0.5, tight=False)
+    np.testing.assert_allclose(entry_values(problem, jnp.asarray([1.0, 0.5])), [[0.0, -1.0], [-0.25, -1.25]])
+    np.testing.assert_array_equal(decision(problem, jnp.asarray([2, 1])), [1.0, 0.5])
+    assert (problem.floor, problem.ceiling) == (-np.inf, 0)
+
+
+def test_water_beyond_the_demand_where_it_pays():
+    problem = tables.water([[0.0, 0.2, 0.6], [0.0, 0.3, 0.9]], 1, tight=False)
+    theta = jnp.asarray([(0.1, 0.1), (0.5, 0.1), (0.5, 0.5), (0.1, 0.7)])
+    levels = jax.jit(jax.vmap(lambda x: solve(problem, x)))(theta)
+    np.testing.assert_array_equal(levels, [(1, 0), (2, 0), (2, 1), (0, 2)])
+
+
+def test_a_linear_cost_is_convex_in_spite_of_rounding():
+    costs = np.outer([1.1, 1.3], np.arange(30) * 0.1)
+    assert (np.diff(costs, 2) < 0).any()
+    problem = tables.water(costs, 10, step=0.1)
+    assert (np.diff(problem.cost, axis=1) >= 0).all()
+
+
+def test_opinion_sampling_is_a_table_unless_it_is_wide():
+    problem = tables.opinion_sampling([1, 3], 5)
+    np.testing.assert_allclose(problem.coef, [[1 / 2, 1 / 6, 1 / 12], [9 / 2, 9 / 6, 9 / 12]])
+    assert (problem.quota, problem.floor, problem.ceiling, problem.base) == (3, 0, np.inf, 1)
+    np.testing.assert_array_equal(decision(problem, jnp.asarray([0, 3])), [1, 4])
+    assert isinstance(tables.opinion_sampling([1, 3], 34), Table)
+    wide = tables.opinion_sampling([1, 3], 35)
+    assert isinstance(wide, OpinionSampling)
+    assert wide.budget == 35
+    np.testing.assert_array_equal(decision(wide, jnp.asarray([0, 33])), [1, 34])
+
+
+def test_entries_above_a_value_against_a_list_of_them():
+    limit = 40
+    rng = np.random.default_rng(0)
+    number = np.arange(1, limit + 1)
+    for dtype in ("float32", "float64"):
+        weights = np.concatenate([rng.random(60), rng.integers(0, 9, 60) / 8]).astype(dtype)
+        entries = weights[:, None] / (number * (number + 1)).astype(dtype)
+        # Values that equal an entry of the same arm or of another, and 0.
+        picked = entries[rng.permutation(120), rng.integers(0, limit, 120)]
+        value = np.where(rng.random(120) < 0.5, entries[np.arange(120), rng.integers(0, limit, 120)], picked)
+        value[:3] = 0
+        count = jax.jit(lambda w, v, ties: entries_above(w, v, limit=limit, inclusive=ties))
+        above = count(jnp.asarray(weights), jnp.asarray(value), jnp.zeros(120, bool))
+        assert above.dtype == jnp.int32
+        np.testing.assert_array_equal(above, (entries > value[:, None]).sum(axis=1))
+        at_least = count(jnp.asarray(weights), jnp.asarray(value), jnp.ones(120, bool))
+        np.testing.assert_array_equal(at_least, ((entries >= value[:, None]) & (entries > 0)).sum(axis=1))
+
+
+# Classes
+
+
+def test_rows_are_sorted_with_their_offsets():
+    problem = classes.enumerated([[1, 0, 1], [0, 1, 1], [1, 0, 0]], [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(problem.rows, [[0, 1, 1], [1, 0, 0], [1, 0, 1]])
+    np.testing.assert_array_equal(problem.offset, [2.0, 3.0, 1.0])
+    np.testing.assert_array_equal(row_values(problem, jnp.asarray([0.5, 0.25, 0.125])), [-1.625, -2.5, -0.375])
+    assert problem.rows.dtype == jnp.int32
+    np.testing.assert_array_equal(decision(problem, problem.rows[1]), [1, 0, 0])
+
+
+def test_paths_by_hand():
+    edges = {frozenset(np.flatnonzero(row).tolist()) for row in np.asarray(classes.st_paths(PATHS, 0, 4).rows)}
+    assert edges == {frozenset(path) for path in ((0, 2, 4, 6), (0, 2, 5), (0, 3, 6), (1, 4, 6), (1, 5))}
+    # A cycle through 1 and 2 makes no endless path, and edges have a direction.
+    cyclic = classes.st_paths([(0, 1), (1, 2), (2, 1), (2, 3), (1, 3), (3, 0)], 0, 3)
+    np.testing.assert_array_equal(cyclic.rows, [[1, 0, 0, 0, 1, 0], [1, 1, 0, 1, 0, 0]])
+
+
+def test_matchings_by_hand():
+    np.testing.assert_array_equal(classes.perfect_matchings(2).rows, [[0, 1, 1, 0], [1, 0, 0, 1]])
+    rows = np.asarray(classes.perfect_matchings(4).rows).reshape(-1, 4, 4)
+    assert len(rows) == math.factorial(4)
+    assert (rows.sum(axis=1) == 1).all()
+    assert (rows.sum(axis=2) == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges", "count"),
+    [
+        (4, list(itertools.combinations(range(4), 2)), 16),  # Cayley: n^(n-2)
+        (5, list(itertools.combinations(range(5), 2)), 125),
+        (4, SQUARE, 8),
+        (2, [(0, 1), (0, 1), (1, 1)], 2),  # parallel edges; a loop is in no tree
+    ],
+)
+def test_spanning_trees_are_counted(nodes, edges, count):
+    rows = np.asarray(classes.spanning_trees(nodes, edges).rows)
+    assert rows.shape == (count, len(edges))
+    # Kirchhoff: the number of trees is a minor of the Laplacian.
+    laplacian = np.zeros((nodes, nodes))
+    for a, b in edges:
+        laplacian[[a, b], [a, b]] += a != b
+        laplacian[[a, b], [b, a]] -= a != b
+    np.testing.assert_allclose(np.linalg.det(laplacian[1:, 1:]), count)
+    assert (rows.sum(axis=1) == nodes - 1).all()
+
+
+# Dtypes and traces
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_dtype_of_a_run(dtype):
+    problems = [
+        tables.best_arm(3, dtype=dtype),
+        tables.sites([1, 2], 1, dtype=dtype),
+        tables.water(CONVEX, 2, dtype=dtype),
+        tables.opinion_sampling([1, 2], 4, dtype=dtype),
+        tables.opinion_sampling([1, 2], 40, dtype=dtype),
+        classes.enumerated([[0, 1], [1, 0]], dtype=dtype),
+    ]
+    for problem in problems:
+        assert float_dtype(problem) == dtype
+        leaves = [leaf for leaf in jax.tree.leaves(problem) if isinstance(leaf, jax.Array)]
+        assert {leaf.dtype for leaf in leaves} <= {jnp.dtype(dtype), jnp.dtype("int32")}
+        levels = jax.eval_shape(partial(solve, problem), jnp.zeros(arm_count(problem), dtype))
+        assert levels.dtype == jnp.int32
+        y = jax.eval_shape(partial(decision, problem), levels)
+        assert y.dtype == ("int32" if isinstance(problem, Enumerated) else dtype)
+    for problem in (classes.graphic(4, SQUARE), oracle(constant_oracle, 2, bi_monotone=True)):
+        assert float_dtype(problem) == jnp.float64  # JAX's default here
+
+
+def test_a_problem_may_be_made_of_traced_arrays():
+    def build(costs, rows, sizes, k, offset):
+        return (
+            tables.sites(costs, k),
+            tables.top_k(3, k),
+            tables.water(rows, k),
+            tables.opinion_sampling(sizes, 6),
+            classes.enumerated(np.eye(3, dtype=int), offset),
+        )
+
+    arrays = (
+        jnp.asarray([0.5, 0.25, 0.0]),
+        jnp.asarray([[0.0, 1.25, 3.0], [0.0, 1.5, 3.5]]),
+        jnp.asarray([1.0, 2.0, 3.0]),
+        jnp.asarray(2),
+        jnp.asarray([0.1, 0.2, 0.3]),
+    )
+    traced, concrete = jax.jit(build)(*arrays), build(*arrays)
+    assert jax.tree.structure(traced) == jax.tree.structure(concrete)
+    jax.tree.map(np.testing.assert_array_equal, traced, concrete)
+
+
+def test_what_is_known_is_checked_under_a_trace_too():
+    with pytest.raises(ValueError, match="costs must be convex on the grid for arm 1"):
+        jax.jit(lambda x: tables.water([[0, 2, 5], [0, 3, 4]], 1, tight=False).coef * x)(jnp.ones(()))
+
+
+# Bi-monotone or not
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        tables.top_k(4, 2),
+        tables.water([(0.0, 0.2, 0.6, 1.2), (0.0, 0.3, 0.9), (0.0, 0.1, 0.2)], 2, tight=False),
+        tables.opinion_sampling([1, 3, 2], 7),
+        tables.opinion_sampling([1, 3, 2], 40),
+        classes.spanning_trees(4, SQUARE),
+        classes.graphic(4, SQUARE),
+    ],
+)
+def test_no_violation_where_there_is_none(problem):
+    assert find_bi_monotone_violation(lambda x: solve(problem, x), KEY, arm_count(problem), samples=2000) is None
+
+
+CONCAVE_STEPS = np.array([y for y in itertools.product(range(6), range(6), range(11)) if sum(y) == 10])
+
+
+def solve_concave(theta):
+    """Water from three sources of concave costs y + 1 - exp(-2 y), twice, and y + 2 (1 - exp(-2 y))."""
+    cost = (CONCAVE_STEPS + np.array([1, 1, 2]) * (1 - np.exp(-2.0 * CONCAVE_STEPS))).sum(axis=1)
+    reward = jnp.sum(jnp.asarray(CONCAVE_STEPS, theta.dtype) * theta, axis=1) - jnp.asarray(cost, theta.dtype)
+    return jnp.asarray(CONCAVE_STEPS)[jnp.argmax(reward)]
+
+
+def test_concave_costs_are_not_bi_monotone():
+    np.testing.assert_array_equal(solve_concave(jnp.asarray([0.5, 0.4, 0.5])), [0, 0, 10])
+    np.testing.assert_array_equal(solve_concave(jnp.asarray([0.5, 0.6, 0.5])), [5, 5, 0])  # theta_1 up, y_0 up
+
+
+PATH_PROBLEM = classes.st_paths(PATHS, 0, 4)
+MATCHING_PROBLEM = classes.perfect_matchings(3)
+
+
+@pytest.mark.parametrize(
+    ("find", "m"),
+    [
+        (lambda x: solve(PATH_PROBLEM, x), 7),
+        (lambda x: solve(MATCHING_PROBLEM, x), 9),
+        (solve_concave, 3),
+        (lambda x: 1 - (x > 0.5).astype(int), 3),  # its own level falls
+    ],
+)
+def test_a_violation_is_found_and_is_one(find, m):
+    lower, upper = find_bi_monotone_violation(find, KEY, m)
+    (i,) = np.flatnonzero(lower != upper)
+    assert lower[i] < upper[i]
+    rise = np.asarray(find(upper) - find(lower))
+    assert rise[i] < 0 or np.delete(rise, i).max() > 0
+
+
+# Bad input
+
+INF = np.inf
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: tables.top_k(1, 1), "m must be at least 2, got 1"),
+        (lambda: tables.top_k(3, 3), "k must lie in 1..2, got 3"),
+        (lambda: tables.top_k(3, 0), "k must lie in 1..2, got 0"),
+        (lambda: tables.sites([1.0], 1), "costs must have shape (m,) with m >= 2, got (1,)"),
+        (lambda: tables.sites([1.0, INF], 1), "costs must be finite"),
+        (lambda: tables.sites([1.0, 2.0], 2), "k must lie in 1..1, got 2"),
+        (lambda: tables.table([[1.0], [-1.0]], [[0.0], [0.0]], 1), "coef must be finite and at least 0"),
+        (lambda: tables.table([[1.0], [INF]], [[0.0], [0.0]], 1), "coef must be finite and at least 0"),
+        (lambda: tables.table([[1.0], [1.0]], [[0.0], [np.nan]], 1), "cost must be finite, or +inf"),
+        (lambda: tables.table([[1.0], [1.0]], [[0.0], [-INF]], 1), "cost must be finite, or +inf"),
+        (lambda: tables.table([[1.0], [1.0]], [0.0, 0.0], 1), "cost must have shape (2, 1), got (2,)"),
+        (lambda: tables.table([1.0, 1.0], [0.0, 0.0], 1), "coef must have shape (m, W) with m >= 2, got (2,)"),
+        (
+            lambda: tables.table(np.ones((2, 3)), [[0, 1, 2], [0, 2, 1]], 1),
+            "coef and cost must give rows that do not increase (arm 1, entries 1 and 2, at theta = 0), got [-2. -1.]",
+        ),
+        (
+            lambda: tables.table([[1, 1], [0.5, 1]], np.zeros((2, 2)), 1),
+            "coef and cost must give rows that do not increase (arm 1, entries 0 and 1, at theta = 1), got [0.5 1. ]",
+        ),
+        (lambda: tables.table(np.ones((2, 1)), np.zeros((2, 1)), 3), "quota must lie in 0..2"),
+        (
+            lambda: tables.table(np.ones((2, 1)), np.zeros((2, 1)), 2),
+            "quota must leave a choice among 2 entries, or the only decision is known without a pull, got 2",
+        ),
+        (
+            lambda: tables.table(np.ones((2, 1)), np.zeros((2, 1)), 2, kind="at least"),
+            "the only decision is known without a pull, got 2",
+        ),
+        (
+            lambda: tables.table(np.ones((2, 1)), np.zeros((2, 1)), 0, kind="at most"),
+            "the only decision is known without a pull, got 0",
+        ),
+        (
+            lambda: tables.table(np.ones((2, 1)), np.zeros((2, 1)), 1, kind="some"),
+            "kind must be one of ('exactly', 'at most', 'at least'), got 'some'",
+        ),
+        (lambda: tables.table(np.ones((2, 1)), np.zeros((2, 1)), 1, step=0.0), "step must be positive, got 0.0"),
+        (lambda: tables.water([[0, 2, 3], [0, 2, 5]], 1), "costs must be convex on the grid for arm 0 (concave"),
+        (lambda: tables.water([[0, 2, 5], [0, 0.5, 2]], 1), "costs must rise by at least 1 per unit of water if tight"),
+        (lambda: tables.water([[0, 2, 5], [0]], 1), "costs must be f(0), f(step), ... for arm 1"),
+        (lambda: tables.water([[0, 2, 5], [0, INF]], 1), "costs must be f(0), f(step), ... for arm 1, finite"),
+        (lambda: tables.water([[0, 2, 5]], 1), "costs must have at least 2 rows, got 1"),
+        (lambda: tables.water(CONVEX, 0), "demand must lie in 1..3, got 0"),
+        (lambda: tables.water(CONVEX, 4), "demand must lie in 1..3, got 4"),
+        (lambda: tables.water(CONVEX, 1.5), "demand must be a whole number of steps, got 1.5"),
+        (lambda: tables.water(CONVEX, 1, step=-1.0), "step must be positive, got -1.0"),
+        (lambda: tables.opinion_sampling([1, 0], 5), "sizes must be positive integers"),
+        (lambda: tables.opinion_sampling([1, 1.5], 5), "sizes must be positive integers"),
+        (lambda: tables.opinion_sampling([3], 5), "sizes must have shape (m,) with m >= 2, got (1,)"),
+        (lambda: tables.opinion_sampling([1, 2], 2), "budget must exceed 2, or the only decision is known"),
+        (lambda: tables.opinion_sampling([1, 2], 4.0), "budget must be a Python int, got 4.0"),
+        (lambda: classes.enumerated([[0, 2], [1, 0]]), "rows must hold zeros and ones only"),
+        (lambda: classes.enumerated([[0, 1], [0, 1]]), "rows must differ from each other"),
+        (lambda: classes.enumerated(np.zeros((0, 2))), "rows must have shape (N, m), N >= 1, m >= 2, got (0, 2)"),
+        (lambda: classes.enumerated([[0], [1]]), "rows must have shape (N, m), N >= 1, m >= 2, got (2, 1)"),
+        (lambda: classes.enumerated([[0, 1]]), "the only decision is known without a pull, got 1"),
+        (
+            lambda: classes.enumerated(np.zeros((5001, 2))),
+            "rows must be at most 5000",
+        ),
+        (lambda: classes.enumerated(np.eye(2), [1.0]), "offset must have shape (2,), got (1,)"),
+        (lambda: classes.enumerated(np.eye(2), [1.0, np.nan]), "offset must be finite"),
+        (lambda: jax.jit(classes.enumerated)(jnp.eye(2)), "rows must be known when the problem is made, got a traced"),
+        (lambda: classes.st_paths([(0, 1), (2, 3)], 0, 3), "edges must connect 0 to 3"),
+        (lambda: classes.st_paths(PATHS, 1, 1), "t must differ from s, got 1"),
+        (lambda: classes.st_paths(PATHS, 0, 5), "t must be a node in 0..4, got 5"),
+        (lambda: classes.st_paths(PATHS, -1, 4), "s must be a node in 0..4, got -1"),
+        (lambda: classes.st_paths([(0, 1), (1, 2)], 0, 2), "rows must be at least 2, or the only decision is known"),
+        (lambda: classes.perfect_matchings(7), "n must lie in 2..6"),
+        (lambda: classes.spanning_trees(4, [(0, 1), (2, 3)]), "edges must connect all 4 nodes"),
+        (lambda: classes.spanning_trees(3, [(0, 1), (1, 3)]), "edges must lie in 0..2"),
+        (lambda: classes.spanning_trees(7, list(itertools.combinations(range(7), 2))), "rows must be at most 5000"),
+        (lambda: classes.graphic(3, [(0, 1), (1, 2)]), "edges must have a cycle, or the only decision is known"),
+        (lambda: classes.graphic(3, [(0.0, 1.0), (1.0, 2.0)]), "edges must be integers"),
+        (lambda: classes.graphic(3, [(0, 1, 2)]), "edges must have shape (m, 2) with m >= 2, got (1, 3)"),
+        (lambda: oracle("solve", 2, bi_monotone=True), "solve must be callable, got 'solve'"),
+        (lambda: oracle(constant_oracle, 1, bi_monotone=True), "arms must be a Python int of at least 2, got 1"),
+        (lambda: oracle(constant_oracle, 2, bi_monotone=1), "bi_monotone must be a bool, got 1"),
+        (lambda: oracle(lambda x: x, 2, bi_monotone=True), "solve must return integers of shape (2,)"),
+        (lambda: oracle(lambda x: jnp.argmax(x), 2, bi_monotone=True), "solve must return integers of shape (2,)"),
+        (lambda: find_bi_monotone_violation(constant_oracle, KEY, 2, samples=1), "samples must be at least 2, got 1"),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match="must") as error:
+        call()
+    assert message in str(error.value)

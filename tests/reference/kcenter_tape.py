@@ -1,0 +1,50 @@
+"""Drives algorithms for noisy distances with recorded noise: the noise of a query is that of its number."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+KEY = jax.random.key(3)
+
+
+def distances(seed, n, dim=3):
+    points = np.random.default_rng(seed).random((n, dim))
+    return ((points[:, None] - points) ** 2).sum(-1) / dim
+
+
+def tape(seed, size, noise="gaussian"):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal(size) if noise == "gaussian" else rng.random(size)
+
+
+def follow(make, instance, noise, rounds, k):
+    """Runs `make(*instance)`, an algorithm and its environment; compiled once for each `make`.
+
+    Returns the last state, and the queries made: one (node, slot) each.
+    """
+    state, nodes, slots = _scan(make, rounds)(instance, jnp.asarray(noise))
+    n = state.samples.counts.shape[0]
+    asked = (nodes < n) & (slots < k - 1)
+    return state, list(zip(nodes[asked].tolist(), slots[asked].tolist(), strict=True))
+
+
+@functools.cache
+def _scan(make, rounds):
+    @jax.jit
+    def scan(instance, noise):
+        algorithm, environment = make(*instance)
+
+        def one_round(state, _):
+            state = algorithm.refresh(state)
+            action = algorithm.decide(jax.random.fold_in(KEY, state.pulls), state).action
+            numbers = state.pulls + jnp.arange(action.node.size).reshape(action.node.shape)
+            observation = environment.respond(action, noise[numbers])
+            return algorithm.observe(state, action, observation), (action.node, action.slot)
+
+        state, (nodes, slots) = lax.scan(one_round, algorithm.init(KEY), length=rounds)
+        return state, nodes, slots
+
+    return scan
