@@ -18,13 +18,7 @@ PATHS = cpe.paths5().problem
 
 
 CASES = {
-    # (problem, its transcription, means of Bernoulli samples or None for uniform ones, settings, rounds)
-    "best-arm": (
-        cpe.best_arm(4),
-        reference.linear(np.eye(4, dtype=int), bi_monotone=True),
-        (0.9, 0.5, 0.4, 0.2),
-        {"scale": 0.6},
-    ),
+    # problem, its transcription, means of Bernoulli samples or None for uniform ones, settings
     "ties": (
         cpe.top_k(4, 2),
         reference.table(np.ones((4, 1)), np.zeros((4, 1)), 2),
@@ -142,20 +136,6 @@ def test_an_honest_oracle_is_as_good_as_its_table():
 
 
 # Runs
-
-
-def test_a_grid_of_traced_settings_is_one_program():
-    def run(delta, scale, key):
-        algorithm = cpe.coci(cpe.best_arm(3), delta=delta, radius_scale=scale, observations="binary", block=4)
-        environment = cpe.environment(cpe.bernoulli([0.9, 0.3, 0.2]), block=4, stream=key)
-        return jaxbandits.run(key, algorithm, environment, max_rounds=4000)
-
-    deltas, scales = jnp.asarray([0.3, 0.1, 0.001]), jnp.asarray([1.0, 1.0, 0.5])
-    outcomes = jax.jit(jax.vmap(run, in_axes=(0, 0, None)))(deltas, scales, jax.random.key(3))
-    assert (outcomes.status == jaxbandits.Status.STOPPED).all()
-    # Common samples: a smaller delta never stops sooner, smaller radii do.
-    assert outcomes.pulls[0] < outcomes.pulls[1]
-    assert outcomes.pulls[2] < outcomes.pulls[1]
 
 
 def outcomes(instance, seeds, **settings):
