@@ -1,6 +1,6 @@
 """Pure-exploration and kernel bandits as pure JAX functions, simulated in batches of thousands."""
 
-from jaxbandits import cpe, fullbandit, linear
+from jaxbandits import cpe, fullbandit, kcenter, linear
 from jaxbandits.base import Algorithm, Decision, Environment, Outcome, Status
 from jaxbandits.run import run
 from jaxbandits.sweep import Results, compare, load, process_pool, sweep, task_key
@@ -15,6 +15,7 @@ __all__ = [
     "compare",
     "cpe",
     "fullbandit",
+    "kcenter",
     "linear",
     "load",
     "process_pool",

@@ -1,4 +1,4 @@
-"""Beta and gamma draws without a loop, for shapes of at least 1: posteriors of Bernoulli means under a uniform prior."""
+"""Beta and gamma draws of shapes of at least 1, without a loop: posteriors of probabilities under a uniform prior."""
 
 import jax
 import jax.numpy as jnp

@@ -20,7 +20,7 @@ class Blocks(NamedTuple):
 class Leader(NamedTuple):
     """The largest value and the runner-up's, the lowest index among ties."""
 
-    index: Array  # int32 ()       of the largest value
+    index: Array  # int32 ()       of the largest value  # pyright: ignore[reportIncompatibleMethodOverride]
     value: Array  # float ()
     runner_up: Array  # float ()   the largest of all other values; the least finite one if there is none
     challenger: Array  # int32 ()  its index
@@ -37,7 +37,8 @@ def build(values: Array, width: int | None = None) -> Blocks:
         Blocks. Cost: O(n).
     """
     (n,) = values.shape
-    width = 2 ** round(math.log2(max(n, 1)) / 2) if width is None else width
+    if width is None:
+        width = 1 << round(math.log2(n) / 2)
     rows = jnp.full(-(-n // width) * width, _nothing(values.dtype)).at[:n].set(values).reshape(-1, width)
     return Blocks(rows, *_two_largest(rows), jnp.asarray(n, jnp.int32))
 
@@ -59,6 +60,8 @@ def update(blocks: Blocks, index: Array, value: Array) -> Blocks:
         Blocks. Cost: O(n / B + B) for one index, O(n) for several.
     """
     count, width = blocks.values.shape
+    if jnp.size(index) == 1:
+        index, value = jnp.reshape(index, ()), jnp.reshape(value, ())
     block, place = index // width, index % width
     block = jnp.where(index < blocks.size, block, count)
     if jnp.ndim(index) > 0:

@@ -1,0 +1,100 @@
+"""Greedy k-center from noisy samples of distances (Jali, Karamchandani and Moharir)."""
+
+from jaxbandits.kcenter.complexity import (
+    LowerBound,
+    characteristic_time,
+    lower_bound,
+    most_queries,
+    noisy_lower_bound,
+    stage_times,
+    upper_bound,
+)
+from jaxbandits.kcenter.ds_random import ds_random
+from jaxbandits.kcenter.ds_ts import ds_ts
+from jaxbandits.kcenter.ds_ucb import ds_ucb
+from jaxbandits.kcenter.instances import (
+    binary_rows,
+    clusters,
+    contrast_rows,
+    digits,
+    image_crops,
+    tiny_imagenet,
+    triplet_like,
+    zappos,
+    zappos_from_votes,
+)
+from jaxbandits.kcenter.ns_random import ns_random
+from jaxbandits.kcenter.ns_tands import ns_tands, track_and_stop
+from jaxbandits.kcenter.ns_ts import ns_ts
+from jaxbandits.kcenter.problem import (
+    Centers,
+    Counts,
+    Greedy,
+    Match,
+    NaiveGreedy,
+    PairPull,
+    Pull,
+    Sample,
+    centers_match,
+    dimension_sampling,
+    greedy,
+    greedy_from_points,
+    naive_greedy,
+    naive_queries,
+    noisy_distances,
+    normalised_distances,
+    pairwise_sums,
+    radius,
+    radius_ratio,
+)
+from jaxbandits.kcenter.thresholds import exploration_rate
+from jaxbandits.kcenter.weights import Weights, omega_mirror, omega_newton
+
+__all__ = [
+    "Centers",
+    "Counts",
+    "Greedy",
+    "LowerBound",
+    "Match",
+    "NaiveGreedy",
+    "PairPull",
+    "Pull",
+    "Sample",
+    "Weights",
+    "binary_rows",
+    "centers_match",
+    "characteristic_time",
+    "clusters",
+    "contrast_rows",
+    "digits",
+    "dimension_sampling",
+    "ds_random",
+    "ds_ts",
+    "ds_ucb",
+    "exploration_rate",
+    "greedy",
+    "greedy_from_points",
+    "image_crops",
+    "lower_bound",
+    "most_queries",
+    "naive_greedy",
+    "naive_queries",
+    "noisy_distances",
+    "noisy_lower_bound",
+    "normalised_distances",
+    "ns_random",
+    "ns_tands",
+    "ns_ts",
+    "omega_mirror",
+    "omega_newton",
+    "pairwise_sums",
+    "radius",
+    "radius_ratio",
+    "stage_times",
+    "tiny_imagenet",
+    "track_and_stop",
+    "triplet_like",
+    "upper_bound",
+    "zappos",
+    "zappos_from_votes",
+]

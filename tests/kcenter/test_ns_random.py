@@ -1,0 +1,79 @@
+"""Random sampling with noise against a plain transcription on one tape, and in blocks."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference import kcenter_ns as reference
+from reference.kcenter_tape import KEY, distances, follow, tape
+
+from jaxbandits.base import Status
+from jaxbandits.kcenter.ns_random import ns_random
+from jaxbandits.kcenter.problem import Counts, Pull, noisy_distances
+from jaxbandits.run import run
+
+N, K, DELTA, SIZE = 7, 4, 0.1, 6000
+TABLE = distances(126, N, dim=2)  # its gaps are .18, .11 and .10
+
+
+def make(table, variance):
+    algorithm = ns_random(N, K, variance=variance, delta=DELTA)
+    return algorithm, noisy_distances(table, variance=variance, action=Pull)
+
+
+@functools.cache
+def numbers(arms):
+    """Uniform numbers of arms, one for each query."""
+    keys = jax.vmap(lambda q: jax.random.fold_in(KEY, q))(jnp.arange(SIZE))
+    return np.asarray(jax.vmap(lambda key: jax.random.randint(key, (), 0, arms, jnp.int32))(keys))
+
+
+def test_equals_the_transcription():
+    recorded = tape(5, SIZE + 1)
+
+    def draw(q, candidates, p):
+        rank, slot = divmod(int(numbers(len(candidates) * p)[q]), p)
+        return candidates[rank], slot
+
+    bounds = reference.gaussian(0.01, n=N, delta=DELTA)
+    expected = reference.ns_random(lambda v, s, q: TABLE[v, s] + 0.1 * recorded[q], bounds, draw, n=N, k=K)
+    state, queries = follow(make, (jnp.asarray(TABLE), 0.01), recorded, SIZE, K)
+    assert queries == expected.log
+    assert state.stage.centers.tolist() == expected.centers
+    assert state.stage.queries.tolist() == expected.queries()
+
+
+def test_blocks_find_the_same_centers():
+    algorithm = ns_random(N, K, variance=0.01, delta=DELTA, block=32)
+    environment = noisy_distances(TABLE, variance=0.01, action=Counts)
+    end = jax.jit(lambda: run(KEY, algorithm, environment, max_rounds=1000))()
+    assert end.status == Status.STOPPED
+    np.testing.assert_array_equal(end.answer.indices, [0, 5, 3, 2])
+    counts = np.asarray(end.state.samples.counts)
+    assert int(end.pulls) == counts.sum() == int(end.answer.queries.sum())
+    assert (counts.sum() - (6 + 5 + 4)) % 32 == 0
+    assert not counts[0].any()  # the first center
+    assert not counts[5, 1:].any()  # a center from the second stage on
+
+
+def test_a_block_is_spread_over_the_arms_of_the_stage():
+    algorithm = ns_random(N, K, variance=0.01, delta=DELTA, block=7000)
+    state = algorithm.init(KEY)
+    stage = state.stage._replace(
+        centers=jnp.asarray([6, 0, 3, -1], jnp.int32), found=jnp.asarray(3, jnp.int32), cursor=jnp.asarray(N, jnp.int32)
+    )
+    pulls = np.asarray(jax.jit(algorithm.decide)(KEY, state._replace(stage=stage)).action.pulls)
+    arms = ~np.isin(np.arange(N), [6, 0, 3])
+    assert pulls.sum() == 7000
+    assert not pulls[~arms].any()
+    # Twelve arms with 583.3 expected each: five standard deviations are 116.
+    assert abs(pulls[arms] - 7000 / 12).max() < 116
+
+
+def test_bad_input():
+    with pytest.raises(ValueError, match=r"block must be at least 1, got 0"):
+        ns_random(N, K, variance=0.01, block=0)
+    with pytest.raises(ValueError, match=r"variance must be given for Gaussian noise, got None"):
+        ns_random(N, K)

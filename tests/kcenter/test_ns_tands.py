@@ -1,0 +1,257 @@
+"""NS-TandS against a plain transcription on one tape, and the laws it must obey."""
+
+import functools
+from math import log
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference import kcenter_ns as reference
+from reference.kcenter_tape import KEY, distances, follow, tape
+
+from jaxbandits.base import Status
+from jaxbandits.kcenter.ns_tands import batch_pulls, ns_tands, track_and_stop
+from jaxbandits.kcenter.problem import Counts, Pull, noisy_distances
+from jaxbandits.kcenter.weights import omega_newton
+from jaxbandits.run import run
+
+N, K, DELTA = 7, 4, 0.1
+TABLE = distances(126, N, dim=2)  # its gaps are .18, .11 and .10
+EVERY, OFFSET = 20, 0.5  # so small that rounds of every kind come up
+PAIRS = log(N**2 / DELTA)
+CONSTANT = 2 * reference.mixture_constant(PAIRS / 2)
+
+RATES = {
+    "loglog": lambda q, p, a, b: log(1 + log(q)) + PAIRS,
+    "gaussian": lambda q, p, a, b: 2 * log(4 + log(a)) + 2 * log(4 + log(b)) + CONSTANT,
+}
+
+
+@functools.cache
+def maker(noise="gaussian", **settings):
+    settings = {"every": EVERY, "forced_offset": OFFSET, "delta": DELTA} | settings
+
+    def make(table, variance):
+        algorithm = ns_tands(N, K, variance=variance if noise == "gaussian" else None, noise=noise, **settings)
+        return algorithm, noisy_distances(table, variance=variance, noise=noise, action=Pull)
+
+    return make
+
+
+@jax.jit
+def solve(means, slots, candidates):
+    return omega_newton(means, slots, candidates, variance=1.0).omega
+
+
+def weights(means, nodes):
+    padded, slots, candidates = np.zeros((N, K - 1)), np.arange(K - 1) < means.shape[1], np.zeros(N, bool)
+    padded[:, : means.shape[1]] = means
+    candidates[nodes] = True
+    return np.asarray(solve(padded, slots, candidates))
+
+
+def compare(make, z, beta="loglog", noise="gaussian", variance=0.01, size=4000, ends=True, **settings):
+    recorded = tape(5, size + 4, noise)
+
+    def reward(v, s, q):
+        normal = TABLE[v, s] + np.sqrt(variance) * recorded[q]
+        return normal if noise == "gaussian" else float(recorded[q] < TABLE[v, s])
+
+    settings = {"every": EVERY, "forced_offset": OFFSET} | settings
+    expected = reference.ns_tands(reward, z, RATES[beta], weights, n=N, k=K, max_queries=size, **settings)
+    state, queries = follow(make, (jnp.asarray(TABLE), variance), recorded, size + 2 * N, K)
+    assert queries[:size] == expected.log[:size]
+    assert (len(expected.centers) == K) is ends
+    if ends:
+        assert len(queries) == len(expected.log) == state.pulls
+        assert state.stage.centers.tolist() == expected.centers
+        assert state.stage.queries.tolist() == expected.queries()
+    return state
+
+
+# The transcription
+
+
+@pytest.mark.parametrize(
+    ("tracking", "reset", "beta"),
+    [
+        ("difference", "stage", "loglog"),
+        ("ratio", "printed", "gaussian"),
+    ],
+)
+def test_gaussian_equals_the_transcription(tracking, reset, beta):
+    z = functools.partial(reference.z_gaussian, variance=0.01)
+    compare(maker(tracking=tracking, reset=reset, beta=beta), z, beta, tracking=tracking, reset=reset)
+
+
+def test_bernoulli_equals_the_transcription():
+    make = maker("bernoulli", tracking="ratio")
+    state = compare(make, reference.z_bernoulli, noise="bernoulli", size=2500, ends=False, tracking="ratio")
+    assert state.stage.found >= 2
+
+
+# The weights
+
+
+@functools.cache
+def stepwise():
+    """An algorithm whose functions are compiled, its environment, and a first state."""
+    algorithm, environment = maker()(jnp.asarray(TABLE), 0.01)
+    functions = {name: jax.jit(getattr(algorithm, name)) for name in ("decide", "observe", "refresh", "stale")}
+    return algorithm._replace(**functions), environment, algorithm.init(KEY)
+
+
+def same(a, b):
+    jax.tree.map(np.testing.assert_array_equal, a, b)
+
+
+def test_weights_are_due_every_so_many_queries_and_a_lane_waits_for_them():
+    algorithm, environment, state = stepwise()
+    ages = []
+    for z in tape(5, 120):
+        if algorithm.stale(state):
+            ages.append(int(state.pulls - state.solved) if state.solved >= 0 else EVERY)
+            action = algorithm.decide(KEY, state).action
+            assert action.node == N
+            same(algorithm.observe(state, action, environment.respond(action, jnp.asarray(1.0))), state)
+            fresh = algorithm.refresh(state)
+            assert not algorithm.stale(fresh)
+            assert fresh.solved == state.pulls
+            means = np.asarray(state.samples.sums.total) / np.maximum(state.samples.counts, 1)
+            p = int(state.stage.found)
+            nodes = [v for v in range(N) if v not in state.stage.centers.tolist()]
+            np.testing.assert_allclose(fresh.omega, weights(means[:, :p], nodes), atol=1e-9)
+            state = fresh
+        same(algorithm.refresh(state), state)
+        action = algorithm.decide(KEY, state).action
+        state = algorithm.observe(state, action, environment.respond(action, jnp.asarray(z)))
+    assert len(ages) >= 3
+    assert min(ages) == EVERY
+
+
+def test_forced_queries_need_no_weights():
+    algorithm, _, state = stepwise()
+
+    def after(queries):
+        stage = state.stage._replace(queries=jnp.asarray([queries, 0, 0], jnp.uint32), cursor=jnp.asarray(N, jnp.int32))
+        counts = state.samples.counts.at[:, 0].set(jnp.asarray([0, 400, 400, 400, 400, 400, 10], jnp.int32))
+        samples = state.samples._replace(counts=counts)
+        return state._replace(stage=stage, samples=samples, fewest=jnp.asarray(6 * (K - 1), jnp.int32))
+
+    # sqrt(T) - offset n k / 2 passes the 10 queries of node 6 at T = 17^2 = 289.
+    assert algorithm.stale(after(289))
+    assert not algorithm.stale(after(290))
+    action = algorithm.decide(KEY, after(290)).action
+    assert (action.node, action.slot) == (6, 0)
+
+
+# Laws
+
+
+@functools.cache
+def compiled(**settings):
+    batch = settings.get("batch", 1)
+
+    @jax.jit
+    def end(key, table, first_center, told, variance):
+        algorithm = ns_tands(N, K, variance=told, first_center=first_center, delta=DELTA, **settings)
+        environment = noisy_distances(table, variance=variance, action=Pull if batch == 1 else Counts)
+        return run(key, algorithm, environment, max_rounds=3000)
+
+    return end
+
+
+def ended(table=TABLE, first_center=0, told=0.01, variance=0.01, seed=0, **settings):
+    return compiled(**settings)(jax.random.key(seed), jnp.asarray(table), first_center, told, variance)
+
+
+def test_laws():
+    one = ended(seed=1)
+    np.testing.assert_array_equal(one.answer.indices, [0, 5, 3, 2])
+    # Only distance over deviation counts.
+    assert ended(2 * TABLE, told=0.04, variance=0.04, seed=1).pulls == one.pulls
+    assert ended(seed=2).pulls != one.pulls
+    # Without noise, permuted nodes are permuted centers.
+    order = np.array([3, 0, 6, 1, 5, 2, 4])  # the new names' old names
+    permuted = ended(TABLE[np.ix_(order, order)], first_center=1, variance=0.0)
+    np.testing.assert_array_equal(order[np.asarray(permuted.answer.indices)], [0, 5, 3, 2])
+    np.testing.assert_array_equal(permuted.answer.queries[0], ended(variance=0.0).answer.queries[0])
+    # A variance set too low gives wrong centers.
+    wrong = sum(
+        not np.array_equal(ended(told=1e-4, variance=0.1, seed=s).answer.indices, [0, 5, 3, 2]) for s in range(9)
+    )
+    assert wrong >= 5
+    # Two equal best nodes are never told apart.
+    tied = TABLE.copy()
+    tied[1], tied[:, 1] = TABLE[5], TABLE[:, 5]
+    tied[1, 1] = tied[1, 5] = tied[5, 1] = 0
+    end = ended(tied, variance=0.0)
+    assert end.status == Status.MAX_ROUNDS
+    np.testing.assert_array_equal(end.answer.indices, [0, 1, -1, -1])
+
+
+# Batches
+
+
+@pytest.mark.parametrize("floor", [-3.0, 2.0, 9.5, 60.0])
+def test_batches_equal_the_transcription(floor):
+    rng = np.random.default_rng(int(floor) + 9)
+    allot = jax.jit(functools.partial(batch_pulls, batch=50))
+    for _ in range(20):
+        arms = (rng.random(N) < 0.8)[:, None] & (np.arange(3) < rng.integers(1, 4))
+        arms[0, 0] = True
+        omega = np.where(arms, rng.random((N, 3)) ** 4 * (rng.random((N, 3)) < 0.5) + 1e-9, 0)
+        omega /= omega.sum()
+        pulls = np.where(arms, rng.integers(1, 30, (N, 3)), 5).astype(np.int32)
+        T = int(pulls[arms].sum())
+        given = allot(omega, jnp.asarray(pulls), jnp.asarray(float(T)), floor=floor, arms=arms)
+        assert given.sum() == 50
+        assert not given[~arms].any()
+        np.testing.assert_array_equal(given[arms], reference.batch_of(omega[arms], pulls[arms], T, 50, floor))
+
+
+def test_largest_remainders_by_hand():
+    # Targets .55, .25 and .2 of 40, less 20, 6 and 4 pulls: 2, 4 and 4. Four queries in proportion are .8, 1.6 and 1.6.
+    omega, pulls = jnp.asarray([[0.55], [0.25], [0.2]]), jnp.asarray([[20], [6], [4]], jnp.int32)
+    arms = jnp.ones((3, 1), bool)
+    given = batch_pulls(omega, pulls, jnp.asarray(36.0), batch=4, floor=jnp.asarray(0.0), arms=arms)
+    np.testing.assert_array_equal(given, [[1], [2], [1]])
+
+
+def test_track_and_stop_spends_batches():
+    algorithm = track_and_stop(N, K, variance=0.01, delta=DELTA, batch=25, every=25)
+    environment = noisy_distances(TABLE, variance=0.01, action=Counts)
+    end = jax.jit(lambda: run(KEY, algorithm, environment, max_rounds=1000))()
+    assert end.status == Status.STOPPED
+    np.testing.assert_array_equal(end.answer.indices, [0, 5, 3, 2])
+    assert (int(end.pulls) - (6 + 5 + 4)) % 25 == 0
+    assert int(end.pulls) == int(end.answer.queries.sum()) == int(end.state.samples.counts.sum())
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"k": 1}, r"k must lie in 2\.\.7, got 1"),
+        ({"variance": None}, r"variance must be given for Gaussian noise"),
+        ({"noise": "bernoulli", "variance": -1.0}, r"variance must be positive, got -1.0"),
+        ({"beta": "sqrt"}, r"beta must be one of .*, got 'sqrt'"),
+        (
+            {"noise": "bernoulli", "variance": None, "beta": "gaussian"},
+            r"beta must not be 'gaussian' with the",
+        ),
+        ({"tracking": "sum"}, r"tracking must be one of .*, got 'sum'"),
+        ({"reset": "never"}, r"reset must be one of .*, got 'never'"),
+        ({"solver": "simplex"}, r"solver must be one of .*, got 'simplex'"),
+        ({"forced_offset": -1}, r"forced_offset must be at least 0, got -1"),
+        ({"every": 0}, r"every must be at least 1, got 0"),
+        ({"mirror_steps": 0}, r"mirror_steps must be at least 1, got 0"),
+        ({"batch": 0}, r"batch must be at least 1, got 0"),
+    ],
+)
+def test_bad_input(settings, message):
+    with pytest.raises(ValueError, match=message):
+        ns_tands(**({"n": 7, "k": 4, "variance": 0.01} | settings))

@@ -1,0 +1,64 @@
+"""Exploration rates against worked numbers and direct minimisation."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference.kcenter_ns import mixture_constant as mixture
+
+from jaxbandits.kcenter.thresholds import exploration_rate, mixture_constant
+
+
+def rate(form, q=1000, found=2, a=10, b=20, *, n=10, k=4, delta=0.1, dtype=None):
+    return exploration_rate(form, n, k, delta=delta, dtype=dtype)(*(jnp.asarray(x) for x in (q, found, a, b)))
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ("loglog", 8.97560),  # log((1 + 6.907755) / .001)
+        ("log", 13.81551),  # log(1000 / .001)
+        ("gk", 17.21671),  # log(2 (16 - 1) 1000 / .001): stage 2 has 8 x 2 arms
+    ],
+)
+def test_rates_by_hand(form, expected):
+    np.testing.assert_allclose(rate(form), expected, atol=1e-5)
+
+
+def test_a_stage_of_one_arm_has_a_rate():
+    assert np.isfinite(rate("gk", q=3, found=1, n=2, k=2))
+
+
+def test_gaussian_rate_is_that_of_direct_minimisation():
+    counts = 2 * np.log(4 + np.log(10)) + 2 * np.log(4 + np.log(20))
+    exact = counts + 2 * mixture(np.log(100 / 0.1) / 2)
+    assert 0 <= rate("gaussian") - exact < 1e-3
+
+
+def test_gaussian_rate_pays_for_all_pairs():
+    # n = 10: sum_p (9 - p) p is 40 pairs for k = 4, fewer than n^2 = 100, and 9 * 45 - 285 = 120 for k = 10.
+    difference = 2 * mixture(np.log(120 / 0.1) / 2) - 2 * mixture(np.log(100 / 0.1) / 2)
+    np.testing.assert_allclose(rate("gaussian", k=10) - rate("gaussian", k=4), difference, atol=1e-3)
+    assert rate("gaussian", k=5) == rate("gaussian", k=4)
+
+
+def test_mixture_constant_is_the_minimum_but_for_the_grid():
+    y = np.array([0.1, 1.0, 3.0, 10.0, 30.0, 100.0])
+    excess = np.asarray(mixture_constant(jnp.asarray(y))) - [mixture(x) for x in y]
+    assert (excess >= -1e-9).all()
+    assert (excess < 1e-4).all()
+
+
+@pytest.mark.parametrize("form", ["loglog", "log", "gk", "gaussian"])
+def test_float32_and_tracers(form):
+    values = jax.jit(lambda delta: rate(form, delta=delta, dtype="float32"))(jnp.float32(1e-12))
+    assert values.dtype == "float32"
+    np.testing.assert_allclose(values, rate(form, delta=1e-12), rtol=1e-5)
+
+
+def test_bad_input():
+    with pytest.raises(ValueError, match=r"beta must be one of .*, got 'sqrt'"):
+        exploration_rate("sqrt", 10, 4, delta=0.1)
+    for delta in (0, 1.0):
+        with pytest.raises(ValueError, match=r"delta must lie in \(0, 1\)"):
+            exploration_rate("log", 10, 4, delta=delta)
