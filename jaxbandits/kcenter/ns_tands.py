@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandits.base import Algorithm, Array, Decision, Key
+from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
 from jaxbandits.checks import known, require
 from jaxbandits.kcenter import samples as seen
 from jaxbandits.kcenter import stage as stages
@@ -98,10 +98,10 @@ def ns_tands(
             Bernoulli z.
 
     **Guarantee**: the greedy centers in their order with probability at least 1 - delta if beta is "gaussian" and the
-    noise is; the other rates are customary. **Cost**: O(n k^2) a round (10^4 operations at n = 50, k = 10), and a
-    solution for the weights every `every` queries.
+    noise is; the other rates are customary. **Cost**: O(n k + k^2) a round, and a solution for the weights every
+    `every` queries; O(n k^2) in the rare rounds that look at Z of all nodes.
 
-    **float32**: sums are compensated; Z keeps about 4 digits at 10^7 queries of an arm.
+    **float32**: sums are compensated, so Z is as exact as the difference of two means can be.
 
     Source: Jali, Karamchandani and Moharir, Greedy k-center from noisy distance samples, Algorithm 4.
     """
@@ -151,6 +151,7 @@ def ns_tands(
 
     def tracked(state: State) -> tuple[Array, Array]:
         """The pulls that the tracking counts, by arm and in all."""
+        # DEVIATION: Algorithm 4 has reset="printed".
         in_all = state.stage.queries[stages.newest(state.stage)] if reset == "stage" else state.pulls
         return state.samples.counts - state.base, in_all.astype(dtype)
 
@@ -171,17 +172,13 @@ def ns_tands(
     def refresh(state: State) -> State:
         is_due = stale(state)
 
-        def solve(carry: tuple[Array, Array]) -> tuple[Array, Array]:
-            mean, stage = seen.mean(state.samples, dtype), state.stage
-            taking_part = candidates(stage) & is_due  # under vmap the slowest lane that is due sets the time
+        def solve(mean: Array) -> Array:
+            slots, taking_part = stages.slots(state.stage), candidates(state.stage)
             if solver == "newton":
-                weights = omega_newton(mean, stages.slots(stage), taking_part, variance=1.0)
-            else:
-                weights = omega_mirror(mean, stages.slots(stage), taking_part, variance=1.0, steps=mirror_steps)
-            return weights.omega, jnp.zeros_like(carry[1])
+                return omega_newton(mean, slots, taking_part, variance=1.0).omega
+            return omega_mirror(mean, slots, taking_part, variance=1.0, steps=mirror_steps).omega
 
-        # A loop of one turn, not a cond: vmap would run both branches of that in all lanes, whoever is due.
-        omega, _ = lax.while_loop(lambda carry: carry[1], solve, (state.omega, is_due))
+        omega = _when(is_due, solve, seen.mean(state.samples, dtype), state.omega)
         return state._replace(omega=omega, solved=jnp.where(is_due, state.pulls, state.solved))
 
     def next_arm(state: State) -> Array:
@@ -244,18 +241,17 @@ def ns_tands(
         margins = partial(margins_of, at_best=(mean[best], samples.counts[best]), stage=stage, q=pulls)
 
         # One node of small Z is enough to go on with the stage, so the others are looked at only when the last one seen
-        # to have the least Z is refuted. Again a loop of one turn.
+        # to have the least Z is refuted (on Zappos, n = 25, in one round of 2000).
         witness = state.witness
         refuted = ~is_rival[witness] | (margins(mean[witness], samples.counts[witness]) > 0)
 
-        def look(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-            margin = jnp.where(is_rival, margins(mean, samples.counts), most)
+        def look(arms: tuple[Array, Array]) -> tuple[Array, Array]:
+            margin = jnp.where(is_rival, margins(*arms), most)
             least = jnp.min(margin)
-            return _first(margin == least), least > 0, jnp.zeros_like(carry[2])
+            return _first(margin == least), least > 0
 
         is_tested = is_asked & (stage.cursor == n) & refuted
-        start = witness, jnp.zeros_like(is_tested), is_tested
-        witness, decided, _ = lax.while_loop(lambda carry: carry[2], look, start)
+        witness, decided = _when(is_tested, look, (mean, samples.counts), (state.witness, jnp.zeros((), bool)))
         base = state.base if reset == "printed" else jnp.where(decided, samples.counts, state.base)
         fewest = jnp.where(arms(stage), samples.counts - base, jnp.iinfo(jnp.int32).max).ravel()
         return State(
@@ -263,9 +259,9 @@ def ns_tands(
             stage=stages.advance(stage, best, decided),
             samples=samples,
             base=base,
-            best=best,
+            best=jnp.where(is_asked, best, state.best),
             witness=witness,
-            fewest=_first(fewest == jnp.min(fewest)),
+            fewest=jnp.where(is_asked, _first(fewest == jnp.min(fewest)), state.fewest),
             omega=state.omega,
             solved=jnp.where(decided, UNSOLVED, state.solved),
         )
@@ -302,8 +298,8 @@ def track_and_stop(
     """The best of its class, beyond the paper: `ns_tands` in batches that fill all arms up to their proportions.
 
     With a batch of 1 it is `ns_tands` with ratio tracking. Arguments, results and errors are those of `ns_tands`.
-    **Cost**: O(n k^2 + n k log(n k)) and a solution for the weights a round, that is, every `batch` queries. It takes
-    1.0 to 1.4 times sum_p T*_p beta(q) queries.
+    **Cost**: O(n k log(n k) + k^2) a round, that is, every `batch` queries, and a solution for the weights every
+    `every`. It takes 1.0 to 1.4 times sum_p T*_p beta(q) queries.
     """
     return ns_tands(
         n,
@@ -374,6 +370,20 @@ def batch_pulls(omega: Array, pulls: Array, in_all: Array, *, batch: int, floor:
     spread = forced + whole.astype(jnp.int32)
     order = jnp.argsort(whole - share, stable=True)
     return spread.at[order].add((size < batch - spread.sum(dtype=jnp.int32)).astype(jnp.int32)).reshape(shape)
+
+
+def _when(condition: Array, compute: Callable[[PyTree], PyTree], operand: PyTree, otherwise: PyTree) -> PyTree:
+    """`compute(operand)` where the condition holds, else `otherwise`.
+
+    It is a loop of one turn or none: of a `cond`, `vmap` would run both branches in all lanes in every round.
+    """
+
+    def turn(carry: tuple[Array, PyTree]) -> tuple[Array, PyTree]:
+        # Tied to the carry, or XLA would see that the turns do not differ and compute their result ahead of the loop.
+        again, inputs = lax.optimization_barrier((carry[0], operand))
+        return ~again, compute(inputs)
+
+    return lax.while_loop(lambda carry: carry[0], turn, (condition, otherwise))[1]
 
 
 def _first(mask: Array) -> Array:

@@ -13,7 +13,7 @@ KEY = jax.random.key(5)
 def follow(make, points, *, rounds, levels=None, burst=1):
     """A compiled function of a tape and of what `make` takes: the last state, and what was asked in every round.
 
-    `make(*parameters)` gives the algorithm. A waiting algorithm is refreshed at the start of every third round.
+    `make(*parameters)` gives the algorithm.
     """
     environment = dimension_sampling(points, levels=levels, burst=burst)
 
@@ -22,8 +22,6 @@ def follow(make, points, *, rounds, levels=None, burst=1):
         algorithm = make(*parameters)
 
         def one_round(state, r):
-            waits = algorithm.stale(state) & (r % 3 == 0)
-            state = jax.tree.map(lambda new, old: jnp.where(waits, new, old), algorithm.refresh(state), state)
             action: Pull = algorithm.decide(jax.random.fold_in(KEY, r), state).action
             sample = environment.respond(action, tape[state.pulls + jnp.arange(burst)])
             after = algorithm.observe(state, action, sample)
