@@ -133,13 +133,13 @@ def dimension_sampler(
     Raises:
         ValueError: an argument is out of range or unknown.
     """
+    dtype = check_sampling(n, m, k, levels=levels, scale=scale, dtype=dtype)
     cap = m if cap is None else cap
     require(cap >= 1, "cap", "be at least 1", cap)
     require(burst >= 1, "burst", "be at least 1", burst)
     require(ties in get_args(Ties), "ties", f"be one of {get_args(Ties)}", ties)
     check_triangle(triangle)
     require(not (triangle == "squared" and scale == "root"), "triangle", "be 'metric' with scale='root'", triangle)
-    dtype = check_sampling(n, m, k, levels=levels, scale=scale, dtype=dtype)
     bounds = arm_bounds(interval, m=m, cap=cap, scale=scale, levels=levels, dtype=dtype)
     unit = 1 if levels is None else levels**2
     least, most = jnp.finfo(dtype).min, jnp.finfo(dtype).max

@@ -80,10 +80,10 @@ def ds_random(
     Source: Jali, Karamchandani and Moharir, Greedy k-center from noisy distance samples, section VIII.
     """
     stages.check_run(n, k, first_center, delta)
+    dtype = check_sampling(n, m, k, levels=levels, scale=scale, dtype=dtype)
     require(block >= 1, "block", "be at least 1", block)
     cap = m if cap is None else cap
     require(cap >= 1, "cap", "be at least 1", cap)
-    dtype = check_sampling(n, m, k, levels=levels, scale=scale, dtype=dtype)
     form = sampled_interval(interval, n, delta=delta, union=union, radius_scale=radius_scale, alpha=alpha, k1=k1)
     bounds = arm_bounds(form, m=m, cap=cap, scale=scale, levels=levels, dtype=dtype)
     least, most = jnp.finfo(dtype).min, jnp.finfo(dtype).max

@@ -55,7 +55,8 @@ def join(spans: Spans, slot: Array, lower: Array, upper: Array, kind: Triangle) 
     for middle in range(lower.size):  # Floyd-Warshall
         most = jnp.minimum(most, most[:, middle, None] + most[None, middle, :])
     detour = jnp.max(least[:, :, None] - most[None, :, :], axis=1)
-    return Spans(jnp.maximum(least, jnp.maximum(detour, detour.T)), most)
+    sharper = jnp.maximum(least, jnp.maximum(detour, detour.T))
+    return Spans(jnp.where(places[:, None] == places, 0, sharper), most)
 
 
 def tighten(spans: Spans, lower: Array, upper: Array, slots: Array, kind: Triangle) -> Array:

@@ -3,6 +3,7 @@
 Query number q of a run draws dimension tape[q]; a run counts m queries for an exact read.
 """
 
+from functools import cache
 from math import inf, log, log1p, sqrt
 from typing import NamedTuple
 
@@ -80,6 +81,7 @@ def sample(
     points = np.asarray(points, float)
     n, m = points.shape
     cap = m if cap is None else cap
+    interval = cache(interval)
     t, s = np.zeros((n, k - 1), int), np.zeros((n, k - 1), int)
     total = np.zeros((n, k - 1))
     exact: dict[tuple[int, int], int] = {}  # arms that were read, and in which stage

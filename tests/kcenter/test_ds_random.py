@@ -1,0 +1,120 @@
+import re
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference import kcenter_ds as reference
+from reference.kcenter_ds_tape import KEY, tape
+
+from jaxbandits.base import Status
+from jaxbandits.kcenter import stage as stages
+from jaxbandits.kcenter.ds_random import ds_random, in_blocks
+from jaxbandits.kcenter.ds_ucb import ds_ucb
+from jaxbandits.kcenter.problem import dimension_sampling, greedy, pairwise_sums
+from jaxbandits.run import run
+
+POINTS = 0.5 + np.random.default_rng(1).uniform(0.05, 1, (5, 1)) * (np.random.default_rng(2).random((5, 12)) - 0.5)
+N, M, K = 5, 12, 3
+
+
+def test_every_query_is_that_of_the_transcription():
+    algorithm, environment = ds_random(N, M, K), dimension_sampling(POINTS)
+    decide, observe = jax.jit(algorithm.decide), jax.jit(algorithm.observe)
+    respond = jax.jit(environment.respond)
+    state, draws, arms = algorithm.init(KEY), tape(3, M), []
+    draw = jax.jit(lambda key, stage: stages.draw_arms(key, stage, N, (1,)))
+    while True:
+        key = jax.random.fold_in(KEY, len(arms))
+        decision = decide(key, state)
+        if decision.stop:
+            break
+        arms.append(tuple(int(x[0]) for x in draw(key, state.stage)))
+        pulls = int(state.pulls)
+        state = observe(state, decision.action, respond(decision.action, draws[pulls : pulls + 1]))
+    interval = partial(reference.lil, delta=0.1 / N)
+    expected = reference.random_sampling(POINTS, K, draws, lambda step, centers: arms[step], interval=interval)
+    assert state.stage.centers.tolist() == expected.centers
+    assert state.stage.queries.tolist() == expected.queries
+    np.testing.assert_array_equal(state.counts, expected.counts)
+    assert np.any(np.asarray(state.counts) == M + 1)
+    assert int(state.stage.queries.sum()) == state.pulls
+
+
+@pytest.mark.parametrize("block", [3, 64])
+def test_blocks_have_the_same_law_and_read_no_arm_twice(block):
+    environment = in_blocks(dimension_sampling(POINTS), block)
+
+    @jax.jit
+    def one(key):
+        return run(key, ds_random(N, M, K, block=block), environment, max_rounds=5000)
+
+    end = one(KEY)
+    assert end.status == Status.STOPPED
+    assert end.answer.indices.tolist() == greedy(pairwise_sums(POINTS), k=K).centers.tolist()
+    counts, sums = np.asarray(end.state.counts), np.asarray(end.state.sums)
+    assert counts.max() == M + 1
+    assert end.pulls == np.where(counts > M, 2 * M, counts).sum() <= 2 * M * (4 + 3)
+    exact = pairwise_sums(POINTS)[:, np.asarray(end.answer.indices)[:-1]]
+    np.testing.assert_allclose(sums[counts > M], exact[counts > M])
+
+
+def test_idle_blocks_change_no_bit():
+    algorithm, environment = ds_random(N, M, K, block=4), in_blocks(dimension_sampling(POINTS), 4)
+
+    @jax.jit
+    def both(key):
+        state = algorithm.init(key)
+        for step in range(4):
+            keys = jax.random.split(jax.random.fold_in(key, step))
+            action = algorithm.decide(keys[0], state).action
+            state = algorithm.observe(state, action, environment.respond(action, environment.noise(keys[1])))
+        sample = environment.respond(algorithm.idle, environment.noise(key))
+        return state, algorithm.observe(state, algorithm.idle, sample)
+
+    state, same = both(KEY)
+    assert state.pulls > 4
+    for old, new in zip(jax.tree.leaves(state), jax.tree.leaves(same), strict=True):
+        np.testing.assert_array_equal(new, old)
+
+
+def test_it_needs_more_queries_than_the_leader_alone():
+    spread = np.linspace(0.05, 0.3, 12)[:, None]
+    spread[11] = 1
+    points = 0.5 + spread * (np.random.default_rng(2).random((12, 100)) - 0.5)
+
+    def pulls(algorithm):
+        environment = dimension_sampling(points)
+        one = jax.jit(lambda key: run(key, algorithm, environment, max_rounds=5000).pulls)
+        return np.mean([one(jax.random.key(seed)) for seed in range(5)])
+
+    assert pulls(ds_random(12, 100, 2)) > 2 * pulls(ds_ucb(12, 100, 2))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"block": 0}, "block must be at least 1, got 0"),
+        ({"cap": 0}, "cap must be at least 1, got 0"),
+        ({"interval": "no"}, "interval must be one of ('lil', 'lemma1', 'kl'), got 'no'"),
+        ({"first_center": 9}, "first_center must lie in 0..4, got 9"),
+    ],
+    ids=str,
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        ds_random(N, M, K, **arguments)
+
+
+def test_integer_points():
+    pixels = np.array([[0, 0, 0], [16, 16, 16], [8, 8, 9], [16, 2, 0]], np.uint8)
+
+    @jax.jit
+    def one(key):
+        algorithm = ds_random(4, 3, 2, levels=16)
+        return run(key, algorithm, dimension_sampling(pixels, levels=16), max_rounds=500)
+
+    end = one(KEY)
+    assert end.answer.indices.tolist() == [0, 1]
+    assert end.state.sums.dtype == jnp.int32

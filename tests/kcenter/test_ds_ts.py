@@ -1,0 +1,114 @@
+import re
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference import kcenter_ds as reference
+from reference.kcenter_ds_tape import KEY, follow, one_by_one, tape
+
+from jaxbandits.kcenter.ds import Arms
+from jaxbandits.kcenter.ds_ts import ds_ts, thompson
+from jaxbandits.kcenter.ds_ucb import ds_ucb
+from jaxbandits.numerics.beta import beta
+
+PIXELS = np.random.default_rng(0).integers(0, 17, (6, 25)).astype(np.uint8)
+LEVELS = 16
+INTERVAL = partial(reference.kl_bounds, delta=0.1 / 36)
+
+
+@jax.jit
+def draws(key, successes, failures):
+    """The draws of one query: of its slot, of its choice between the rules, of its rounding."""
+    for_mix, for_theta = jax.random.split(key)
+    theta = beta(for_theta, 1.0 + successes, 1.0 + failures)
+    return theta, jax.random.uniform(for_mix), jax.random.uniform(jax.random.fold_in(key, 1))
+
+
+def expected(seed, mix, **options):
+    zeros = np.zeros(2)
+
+    def key(step):
+        return jax.random.fold_in(jax.random.wrap_key_data(seed), step)
+
+    def pick(lower, step, successes, counts, open):
+        theta, z, _ = (np.asarray(x) for x in draws(key(step), successes.astype(float), np.minimum(counts, 25) - successes.astype(float)))
+        return min(open, key=lambda i: (theta[i], i)) if z < mix else reference.lowest(lower)
+
+    def coin(step):
+        return float(draws(key(step), zeros, zeros)[2])
+
+    return reference.sample(PIXELS, 3, tape(2, 25), interval=INTERVAL, levels=LEVELS, pick=pick, coin=coin, **options)
+
+
+@pytest.mark.parametrize(("burst", "options"), [(1, {"redraw": True}), (4, {}), (8, {"cap": 12})], ids=str)
+def test_every_query_is_that_of_the_transcription(burst, options):
+    algorithm = ds_ts(6, 25, 3, mix=0.7, levels=LEVELS, burst=burst, **options)
+    drive = follow(lambda: algorithm, PIXELS, rounds=500, levels=LEVELS, burst=burst)
+    state, asked = drive(tape(2, 25))
+    run = expected(state.chance.seed, 0.7, **options)
+    assert one_by_one(asked, 25) == run.asked
+    assert state.stage.centers.tolist() == run.centers
+    np.testing.assert_array_equal(state.counts, run.counts)
+    successes = np.asarray(state.chance.successes)
+    assert np.all(successes <= np.asarray(state.counts))
+    assert successes.sum() > 0
+
+
+def test_without_thompson_sampling_it_is_ds_ucb_at_the_same_interval():
+    ts = ds_ts(6, 25, 3, mix=0, levels=LEVELS, burst=4)
+    ucb = ds_ucb(6, 25, 3, interval="kl", levels=LEVELS, burst=4)
+    assert ts.init(KEY).chance is None
+    drives = [follow(lambda a=a: a, PIXELS, rounds=300, levels=LEVELS, burst=4) for a in (ts, ucb)]
+    (state, asked), (other, others) = (drive(tape(2, 25)) for drive in drives)
+    np.testing.assert_array_equal(asked, others)
+    np.testing.assert_array_equal(state.counts, other.counts)
+    assert state.stage.found == 3
+
+
+def test_the_mix_may_be_traced_and_matters():
+    drive = follow(
+        lambda mix: ds_ts(6, 25, 3, mix=mix, levels=LEVELS, burst=4), PIXELS, rounds=300, levels=LEVELS, burst=4
+    )
+    asked = [drive(tape(2, 25), mix)[1] for mix in (0.0, 0.5, 1.0)]
+    _, plain = follow(
+        lambda: ds_ts(6, 25, 3, mix=0, levels=LEVELS, burst=4), PIXELS, rounds=300, levels=LEVELS, burst=4
+    )(tape(2, 25))
+    np.testing.assert_array_equal(asked[0], plain)
+    assert not np.array_equal(asked[0], asked[1])
+    assert not np.array_equal(asked[1], asked[2])
+
+
+def test_slots_are_drawn_by_the_posterior():
+    """Beta(4, 8) against Beta(10, 12), and an arm that is closed; the second has the least lower bound."""
+    arms = Arms(
+        counts=jnp.array([10, 20, 5], jnp.int32),
+        successes=jnp.array([3, 9, 0], jnp.int32),
+        lower=jnp.array([0.3, 0.1, 0.2]),
+        open=jnp.array([True, True, False]),
+    )
+    keys = jax.random.split(KEY, 4000)
+    rng = np.random.default_rng(0)
+    share = np.mean(rng.beta(4, 8, 10**5) > rng.beta(10, 12, 10**5))
+    for mix, second in ((1.0, share), (0.4, 0.4 * share + 0.6)):
+        slots = np.asarray(jax.vmap(lambda key, mix=mix: thompson(mix, 25)(key, arms))(keys))
+        assert np.all(slots < 2)
+        assert abs(slots.mean() - second) < 4 * np.sqrt(second * (1 - second) / 4000) + 0.006
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"mix": 1.5}, "mix must lie in [0, 1], got 1.5"),
+        ({"mix": -0.1}, "mix must lie in [0, 1], got -0.1"),
+        ({"delta": 1.0}, "delta must lie in (0, 1), got 1.0"),
+        ({"alpha": 0.5}, "alpha must exceed 1, got 0.5"),
+        ({"union": "none"}, "union must be one of ('points', 'pairs'), got 'none'"),
+        ({"burst": 0}, "burst must be at least 1, got 0"),
+    ],
+    ids=str,
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        ds_ts(6, 25, 3, **arguments)

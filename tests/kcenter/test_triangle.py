@@ -1,0 +1,102 @@
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbandits.kcenter.ds_ucb import ds_ucb
+from jaxbandits.kcenter.problem import dimension_sampling, greedy, pairwise_sums
+from jaxbandits.kcenter.triangle import far, is_out_of_reach, join, tighten, unknown
+from jaxbandits.run import run
+
+SLOTS = 4
+
+
+@partial(jax.jit, static_argnames="kind")
+def everything(lower, upper, found, slot, kind):
+    """Centers 0..3 join one after the other, then node 4 is looked at; lower and upper are (5, 5)."""
+    spans = unknown(SLOTS + 1, lower.dtype)
+    for center in range(SLOTS):
+        joined = join(spans, jnp.asarray(center, jnp.int32), lower[center, :SLOTS], upper[center, :SLOTS], kind)
+        spans = jax.tree.map(lambda new, old, center=center: jnp.where(center < found, new, old), joined, spans)
+    slots = jnp.arange(SLOTS) < found
+    row = lower[4, :SLOTS], upper[4, :SLOTS]
+    return spans, tighten(spans, *row, slots, kind), is_out_of_reach(spans, slot, *row, slots, kind)
+
+
+def instance(seed, kind):
+    rng = np.random.default_rng(seed)
+    points = rng.random((5, 2))
+    d = np.sqrt(((points[:, None] - points) ** 2).sum(-1))
+    d = d if kind == "metric" else d**2
+    width = rng.choice([0.0, 0.02, 0.3, 5.0], (2, 5, 5))
+    lower, upper = d - width[0] * rng.random((5, 5)), d + width[1] * rng.random((5, 5))
+    return d, np.maximum(lower, lower.T), np.minimum(upper, upper.T)
+
+
+@pytest.mark.parametrize("kind", ["metric", "squared"])
+def test_valid_bounds_stay_valid_and_become_sharper(kind):
+    gains = skips = 0
+    for seed in range(300):
+        d, lower, upper = instance(seed, kind)
+        found = seed % SLOTS + 1
+        newest = jnp.asarray(found - 1, jnp.int32)
+        spans, sharper, is_out = everything(lower, upper, found, newest, kind)
+        r = d[:SLOTS, :SLOTS] if kind == "metric" else np.sqrt(d[:SLOTS, :SLOTS])
+        assert np.all(spans.lower <= r + 1e-12)
+        assert np.all(spans.upper >= r - 1e-12)
+        np.testing.assert_array_equal(spans.lower, spans.lower.T)
+        np.testing.assert_array_equal(spans.upper, spans.upper.T)
+        assert np.all(np.diag(spans.lower) == 0)
+        assert np.all(np.diag(spans.upper) == 0)
+        row = slice(0, found)
+        assert np.all(sharper[row] >= lower[4, row])
+        assert np.all(sharper[row] <= d[4, row] + 1e-12)
+        np.testing.assert_array_equal(sharper[found:], lower[4, found:SLOTS])
+        gains += np.any(sharper[row] > np.maximum(lower[4, row], 0))
+        # An upper bound by way of another center never is the least one.
+        u = np.minimum(upper, far(jnp.float64)) if kind == "metric" else np.sqrt(upper)
+        by_way = u[4, row][:, None] + spans.upper[row, row]
+        np.testing.assert_allclose(np.min(by_way), np.min(u[4, row]))
+        if is_out and found > 1:
+            skips += 1
+            assert d[4, found - 1] > d[4, : found - 1].min()
+    assert gains > 50
+    assert skips > 10
+
+
+def test_three_points_on_a_line_by_hand():
+    """Centers at 0 and 1, known exactly; the node is at most .2 from the first, so at least .8 from the second."""
+    lower, upper = np.zeros((5, 5)), np.full((5, 5), 9.0)
+    lower[1, 0] = upper[1, 0] = 1.0
+    lower[4, :2], upper[4, :2] = [0.1, 0.0], [0.2, 9.0]
+    _, sharper, is_out = everything(lower, upper, 2, jnp.asarray(1, jnp.int32), "metric")
+    np.testing.assert_allclose(sharper[:2], [0.1, 0.8])
+    assert is_out
+    _, sharper, _ = everything(lower, upper, 1, jnp.asarray(0, jnp.int32), "metric")
+    np.testing.assert_array_equal(sharper[:2], [0.1, 0.0])
+    _, sharper, is_out = everything(lower**2, upper**2, 2, jnp.asarray(1, jnp.int32), "squared")
+    np.testing.assert_allclose(sharper[:2], [0.01, 0.64])
+    assert is_out
+
+
+def test_clustered_points_have_the_same_centers_for_fewer_queries():
+    rng = np.random.default_rng(3)
+    points = np.clip(rng.uniform(0.1, 0.9, (4, 60))[np.arange(24) % 4] + rng.uniform(-0.1, 0.1, (24, 60)), 0, 1)
+    sums = pairwise_sums(points)
+
+    def runs(triangle):
+        @jax.jit
+        def one(key):
+            algorithm = ds_ucb(24, 60, 4, burst=4, triangle=triangle)
+            return run(key, algorithm, dimension_sampling(points, exact=sums, burst=4), max_rounds=20_000)
+
+        return [one(jax.random.key(seed)) for seed in range(4)]
+
+    truth = greedy(sums, k=4).centers.tolist()
+    plain, sharp = runs(None), runs("squared")
+    assert all(end.answer.indices.tolist() == truth for end in plain + sharp)
+    skipped = [int(np.sum(np.asarray(end.state.counts) == 0)) for end in sharp]
+    assert min(skipped) > 12  # more than the arms of the centers themselves
+    assert sum(int(end.pulls) for end in sharp) < 0.95 * sum(int(end.pulls) for end in plain)
