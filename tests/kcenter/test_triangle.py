@@ -42,7 +42,7 @@ def test_valid_bounds_stay_valid_and_become_sharper(kind):
         d, lower, upper = instance(seed, kind)
         found = seed % SLOTS + 1
         newest = jnp.asarray(found - 1, jnp.int32)
-        spans, sharper, is_out = everything(lower, upper, found, newest, kind)
+        spans, sharper, is_out = jax.tree.map(np.asarray, everything(lower, upper, found, newest, kind))
         r = d[:SLOTS, :SLOTS] if kind == "metric" else np.sqrt(d[:SLOTS, :SLOTS])
         assert np.all(spans.lower <= r + 1e-12)
         assert np.all(spans.upper >= r - 1e-12)
@@ -56,7 +56,7 @@ def test_valid_bounds_stay_valid_and_become_sharper(kind):
         np.testing.assert_array_equal(sharper[found:], lower[4, found:SLOTS])
         gains += np.any(sharper[row] > np.maximum(lower[4, row], 0))
         # An upper bound by way of another center never is the least one.
-        u = np.minimum(upper, far(jnp.float64)) if kind == "metric" else np.sqrt(upper)
+        u = np.minimum(upper, float(far(jnp.float64))) if kind == "metric" else np.sqrt(upper)
         by_way = u[4, row][:, None] + spans.upper[row, row]
         np.testing.assert_allclose(np.min(by_way), np.min(u[4, row]))
         if is_out and found > 1:
@@ -99,4 +99,4 @@ def test_clustered_points_have_the_same_centers_for_fewer_queries():
     assert all(end.answer.indices.tolist() == truth for end in plain + sharp)
     skipped = [int(np.sum(np.asarray(end.state.counts) == 0)) for end in sharp]
     assert min(skipped) > 12  # more than the arms of the centers themselves
-    assert sum(int(end.pulls) for end in sharp) < 0.95 * sum(int(end.pulls) for end in plain)
+    assert all(a.pulls < b.pulls for a, b in zip(sharp, plain, strict=True))

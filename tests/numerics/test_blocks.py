@@ -42,7 +42,7 @@ def test_ten_thousand_updates_with_many_ties():
 
         return lax.scan(one, blocks.build(start), (places, values))
 
-    end, (leaders, read) = run(start, places, values)
+    end, (leaders, read) = jax.tree.map(np.asarray, run(start, places, values))
     current = start.copy()
     for step in range(steps):
         if places[step] < n:

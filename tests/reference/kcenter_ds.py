@@ -38,7 +38,7 @@ def kl_bounds(e, t, delta, alpha=1.1, k1=None):
 
 
 def divergence(p, q):
-    return sum(a * log(a / b) if a > 0 else 0.0 for a, b in ((p, q), (1 - p, 1 - q)))
+    return sum(a * (log(a) - log(b)) if a > 0 else 0.0 for a, b in ((p, q), (1 - p, 1 - q)))
 
 
 def bisect(p, c, far):

@@ -1,0 +1,245 @@
+"""Error rates of DS-UCB with the paper's radius, with the proved one, and with Bernoulli KL intervals.
+
+The paper runs DS-UCB with radii sqrt(C log(1 + (1 + log t) / delta') / t), C = 0.1, which is no bound for rewards in
+[0, 1]: a normal reward of variance C / 2 would just have it, at a single t. Lemma 1 proves a radius some six times as
+wide. Here delta = 0.3 .. 0.001, n = 20 points of m = 192 dimensions, k = 3, 20 instances of three kinds: points around
+the middle of the cube, each at a scale of its own (contrast), crops of photographs, 8 x 8 x 3 (crops), and corners of
+the cube (binary), whose rewards have the largest variance, up to 1/4. An extension: the paper counts no errors.
+"""
+
+import itertools
+from argparse import Namespace
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import beta, binom
+
+from experiments._kcenter import Images, blocks, image_runs
+from experiments.report import FALSE_ALARM, STYLES, Claim, Line, Report, joined, line, number
+from jaxbandits import Status
+from jaxbandits.kcenter.ds_ucb import ds_ucb
+from jaxbandits.kcenter.instances import BINARY_LEVELS, IMAGE_LEVELS, binary_rows, contrast_rows, image_crops
+from jaxbandits.kcenter.problem import greedy, pairwise_sums
+
+N, SIDE, K = 20, 8, 3
+M = 3 * SIDE**2
+INSTANCES, QUICK_INSTANCES = 20, 5
+DELTAS, QUICK_DELTAS = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001), (0.3, 0.01)
+RULES = {
+    "C = 0.1": {"interval": "lil"},
+    "Lemma 1": {"interval": "lemma1"},
+    "KL": {"interval": "kl"},
+}
+PAPER = "C = 0.1"
+RADIUS_SCALE = 0.1  # C
+
+
+class Kind(NamedTuple):
+    """Instances of one kind."""
+
+    images: Images
+    levels: int | None
+    variance: float  # of a reward, the mean over the arms that decide
+
+
+class Cell(NamedTuple):
+    """The runs of one rule on one kind, at one delta."""
+
+    delta: float
+    queries: Line
+    wrong: int
+    stopped: int
+
+    @property
+    def rate(self) -> float:
+        """Share of wrong answers."""
+        return self.wrong / self.stopped
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Of 95 %, by Clopper and Pearson."""
+        right = self.stopped - self.wrong
+        return (
+            float(beta.ppf(0.025, self.wrong, right + 1)) if self.wrong else 0.0,
+            float(beta.ppf(0.975, self.wrong + 1, right)) if right else 1.0,
+        )
+
+    @property
+    def allowed(self) -> int:
+        """Errors that a rule with error probability delta exceeds with a probability of FALSE_ALARM."""
+        return int(binom.ppf(1 - FALSE_ALARM, self.stopped, self.delta))
+
+    @property
+    def breaks(self) -> bool:
+        """Whether there are more."""
+        return self.wrong > self.allowed
+
+
+Cells = dict[tuple[str, str], list[Cell]]  # (kind, rule) -> for each delta
+
+
+def run(options: Namespace) -> Report:
+    deltas, instances = (QUICK_DELTAS, QUICK_INSTANCES) if options.quick else (DELTAS, INSTANCES)
+    seeds = options.seeds or (20 if options.quick else 2000 // INSTANCES)
+    kinds = kinds_of(instances)
+    sweeps = {
+        (kind, rule): image_runs(
+            f"kcenter errors: {kind}, {rule}",
+            partial(ds_ucb, ties="lowest", **settings),  # a wrong leader may tie with another one
+            found.images,
+            blocks(N, instances),
+            k=K,
+            settings={"delta": deltas},
+            levels=found.levels,
+            options=options,
+            seeds=seeds,
+        ).columns
+        for kind, found in kinds.items()
+        for rule, settings in RULES.items()
+    }
+    cells = {
+        (kind, rule): [
+            cell(f"{kind}, {rule}, delta {delta}", delta, columns, columns["row"] // instances == place)
+            for place, delta in enumerate(deltas)
+        ]
+        for (kind, rule), columns in sweeps.items()
+    }
+    return Report(
+        f"Error rates of DS-UCB, n = {N}, m = {M}, k = {K}",
+        [each.queries for row in cells.values() for each in row],
+        claims(cells, kinds),
+        joined({f"{kind}, {rule}": columns for (kind, rule), columns in sweeps.items()}, "sweep"),
+        partial(draw, cells=cells, kinds=kinds),
+        notes=notes(kinds, instances * seeds),
+        grid=grid(cells),
+    )
+
+
+def kinds_of(instances: int) -> dict[str, Kind]:
+    return {
+        "contrast": kind(partial(contrast_rows, N, M), None, instances),
+        "crops": kind(partial(image_crops, N, size=SIDE, augment=True), IMAGE_LEVELS, instances),
+        "binary": kind(partial(binary_rows, N, M), BINARY_LEVELS, instances),
+    }
+
+
+def kind(make: Callable[..., np.ndarray], levels: int | None, instances: int) -> Kind:
+    """The instances of the first seeds that leave no doubt which centers are greedy's."""
+    drawn = (make(seed=seed) for seed in itertools.count())
+    untied = (points for points in drawn if greedy(pairwise_sums(points), k=K).gaps.min() > 0)
+    found = list(itertools.islice(untied, instances))
+    points = np.concatenate(found)
+    variance = float(np.mean([decisive_variance(each / (levels or 1)) for each in found]))
+    return Kind(Images(points, pairwise_sums(points), ""), levels, variance)
+
+
+def decisive_variance(points: np.ndarray) -> float:
+    """The variance of a reward of the new center against its nearest center, the mean over the stages.
+
+    Args:
+        points: (n, m), in [0, 1].
+    """
+    centers = greedy(pairwise_sums(points), k=K).centers
+    found = []
+    for p in range(1, K):
+        rewards = np.square(points[centers[p]] - points[centers[:p]])
+        found.append(rewards[np.argmin(rewards.mean(axis=1))].var())
+    return float(np.mean(found))
+
+
+def cell(quantity: str, delta: float, columns: dict[str, np.ndarray], where: np.ndarray) -> Cell:
+    status, ordered = columns["status"][where], columns["ordered"][where]
+    stopped = status == Status.STOPPED
+    queries = line(quantity, columns["pulls"][where], status=status)
+    return Cell(delta, queries, int((stopped & ~ordered).sum()), int(stopped.sum()))
+
+
+def claims(cells: Cells, kinds: dict[str, Kind]) -> list[Claim]:
+    every = [each for row in cells.values() for each in row]
+    runs, stopped = (sum(values) for values in zip(*((each.queries.runs, each.stopped) for each in every), strict=True))
+    found = [Claim("every run stops", f"{stopped:,} of {runs:,}", runs == stopped)]
+    for rule in RULES:
+        if rule != PAPER:
+            rows = [each for (_, name), row in cells.items() if name == rule for each in row]
+            found.append(
+                Claim(
+                    f"{rule}: a share of at most delta of the answers is wrong, for every kind and delta",
+                    f"{sum(each.wrong for each in rows)} of {sum(each.stopped for each in rows):,}",
+                    not any(each.breaks for each in rows),
+                )
+            )
+    for kind in kinds:
+        row = cells[kind, PAPER]
+        found.append(
+            Claim(
+                f"{PAPER}, {kind}: a share of at most delta of the answers is wrong, for every delta",
+                ", ".join(f"{each.rate:.2%} at {each.delta}" for each in row),
+                not any(each.breaks for each in row),
+            )
+        )
+    row = cells["binary", PAPER]
+    found.append(
+        Claim(
+            f"{PAPER} errs more often than delta at every delta where the rewards have the largest variance",
+            f"{sum(each.breaks for each in row)} of {len(row)} deltas on binary points",
+            all(each.breaks for each in row),
+        )
+    )
+    return found
+
+
+def grid(cells: Cells) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    head = ("points, rule", "delta", "queries", "wrong", "share", "95 % interval", "allowed", "verdict")
+    rows = [
+        (
+            f"{kind}, {rule}",
+            str(each.delta),
+            f"{number(round(each.queries.ours))} +- {each.queries.se:.2g}",
+            f"{each.wrong} of {each.stopped}",
+            f"{each.rate:.2%}",
+            "{:.2%} to {:.2%}".format(*each.interval),
+            str(each.allowed),
+            "BREAKS delta" if each.breaks else "keeps delta",
+        )
+        for (kind, rule), row in cells.items()
+        for each in row
+    ]
+    return head, rows
+
+
+def notes(kinds: dict[str, Kind], runs: int) -> tuple[str, ...]:
+    variances = ", ".join(f"{each.variance:.3f} ({kind})" for kind, each in kinds.items())
+    return (
+        f"{runs:,} runs a row, on all instances alike. A run is wrong if it stops with other centers than greedy's, or "
+        "in another order. allowed: what a rule of error probability delta exceeds with a probability of "
+        f"{FALSE_ALARM:.1%}.",
+        f"The variance of a reward of the next center: {variances}; C / 2 = {RADIUS_SCALE / 2:g}. Where it is larger, "
+        "the radius with C = 0.1 is too small, and errors fall more slowly than delta. An arm is read after m samples, "
+        "so that few dimensions mean few errors, too.",
+    )
+
+
+def draw(figure: Any, *, cells: Cells, kinds: dict[str, Kind]) -> None:
+    figure.set_size_inches(10.2, 4.6)
+    panels = figure.subplots(1, len(kinds), sharex=True, sharey=True)
+    least = min(0.5 / row[0].stopped for row in cells.values())
+    for axes, (kind, found) in zip(panels, kinds.items(), strict=True):
+        for style, rule in enumerate(RULES):
+            row = cells[kind, rule]
+            deltas = np.array([each.delta for each in row]) * 1.06 ** (style - 1)
+            rates = np.array([each.rate for each in row])
+            low, high = np.transpose([each.interval for each in row])
+            seen = rates > 0
+            bars = [rates - np.maximum(low, 0.1 * rates), high - rates]
+            color = STYLES[style]["color"]
+            axes.errorbar(deltas[seen], rates[seen], [bar[seen] for bar in bars], label=rule, mfc="w", **STYLES[style])
+            axes.plot(deltas[~seen], np.full((~seen).sum(), least), STYLES[style]["marker"], color=color, mfc="w")
+        edge = np.array([row[0].delta for row in (cells[kind, PAPER], cells[kind, PAPER][::-1])])
+        axes.plot(edge, edge, "k-", lw=1, label="delta")
+        axes.set(xscale="log", yscale="log", xlabel="delta", title=f"{kind}, variance {found.variance:.3f}")
+        axes.invert_xaxis()
+    panels[0].axhline(least, color="none")
+    panels[0].set(ylabel="share of wrong answers (lowest: none seen)")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=9)

@@ -1,0 +1,231 @@
+"""Table V of Jali, Karamchandani, Moharir: NS-TS on noisy distances of images, and how much the images matter.
+
+Gaussian noise of variance 0.01 on normalised squared distances, delta = 0.1, n = 100, 500 and 1000 images, mix 0.9, 0.8
+and 0. The paper names neither its images nor its first center: here instances are disjoint blocks of images, and the
+first center is image 0 of each. A run ends with the tenth center or after three million queries, and says when it had
+three, five and seven.
+"""
+
+from argparse import ArgumentParser, Namespace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from experiments import _kcenter as runs
+from experiments._kcenter_noisy import Cell, cell, ended, expected, quantiles, scatter, slashed, solutions, times, wrong
+from experiments.report import STYLES, Claim, Line, Report, answers_are_right, joined, line
+from jaxbandits.kcenter.ns_ts import ns_ts
+from jaxbandits.kcenter.problem import PairPull
+
+VARIANCE = 0.01
+MIXES = (0.9, 0.8, 0.0)
+LIMIT = 3_000_000  # queries of a run
+BLOCKS = {100: 10, 500: 4, 1000: 2}
+KS = (3, 5, 7, 10)
+QUICK_BLOCKS, QUICK_KS, QUICK_LIMIT = {100: 6}, (3, 5), 200_000
+UNIT = 1e3
+NEAR = 1.5  # factor between the mixes on one instance
+LAW = 0.4, 2.0  # queries over 2 beta sum T*
+# Thousands of queries, for mix 0.9, 0.8 and 0.
+PRINTED = {
+    (100, 3): (31, 27, 29),
+    (100, 5): (170, 132, 138),
+    (100, 7): (1120, 1088, 1098),
+    (100, 10): (11326, 11142, 11137),
+    (500, 3): (16, 16, 17),
+    (500, 5): (76, 80, 98),
+    (500, 7): (2147, 2277, 2637),
+    (500, 10): (2447, 2573, 2956),
+    (1000, 3): (31, 32, 34),
+    (1000, 5): (108, 107, 122),
+    (1000, 7): (297, 310, 387),
+    (1000, 10): (2070, 1636, 1651),
+}
+
+
+class Instances(NamedTuple):
+    """The blocks of one size until the first k centers."""
+
+    cells: list[dict[float, Cell]]  # of every block, by mix
+    expected: np.ndarray  # (blocks,)  queries by 2 beta sum T*
+
+    @property
+    def first(self) -> int | None:
+        """The first block all of whose runs ended."""
+        return next((b for b, mixes in enumerate(self.cells) if ended(list(mixes.values()))), None)
+
+    def means(self, mix: float) -> np.ndarray:
+        """Of every block, infinite if a run was censored."""
+        return np.array([mixes[mix].mean for mixes in self.cells])
+
+
+Table = dict[tuple[int, int], Instances]  # (n, k) -> Instances
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    runs.add_data_argument(parser)
+
+
+def run(options: Namespace) -> Report:
+    sizes, ks, limit = (QUICK_BLOCKS, QUICK_KS, QUICK_LIMIT) if options.quick else (BLOCKS, KS, LIMIT)
+    seeds = options.seeds or 2
+    images = runs.images(options, max(n * count for n, count in sizes.items()))
+    distances = images.distances
+    table: Table = {}
+    columns, lines, mistakes = {}, [], 0
+    for n, count in sizes.items():
+        rows = runs.blocks(n, count)
+        sweep = runs.distance_runs(
+            f"kcenter table 5: n = {n}",
+            partial(ns_ts, delta=runs.DELTA),
+            distances,
+            rows,
+            k=ks[-1],
+            action=PairPull,
+            variance=VARIANCE,
+            settings={"mix": MIXES},
+            options=options,
+            seeds=seeds,
+            max_rounds=limit // 2,
+        ).columns
+        setting, block = np.divmod(sweep["row"], count)
+        columns[f"n = {n}"] = sweep | {"mix": np.array(MIXES)[setting], "block": block}
+        truths = solutions(distances, rows, ks[-1])
+        mistakes += wrong(sweep, np.array([truth.centers for truth in truths])[block])
+        law = [
+            np.cumsum(expected(times(distances[np.ix_(row, row)], truth, VARIANCE), n))
+            for row, truth in zip(rows, truths, strict=True)
+        ]
+        for k in ks:
+            cells = [
+                {mix: cell(sweep, (setting == s) & (block == b), truth.centers, k) for s, mix in enumerate(MIXES)}
+                for b, truth in enumerate(truths)
+            ]
+            table[n, k] = instances = Instances(cells, np.array([queries[k - 2] for queries in law]))
+            lines += first_block_lines(n, k, instances, seeds)
+
+    return Report(
+        f"Table V of Jali et al.: thousands of queries of NS-TS, {images.label}",
+        lines,
+        claims(table, (mistakes, sum(len(part["row"]) for part in columns.values()))),
+        joined(columns, "size"),
+        partial(draw, table=table, limit=limit),
+        notes=notes(table, seeds, limit),
+        grid=grid(table, limit),
+    )
+
+
+def first_block_lines(n: int, k: int, instances: Instances, seeds: int) -> list[Line]:
+    """The first block that ended, beside the paper's instance."""
+    if instances.first is None:
+        return [Line(f"n = {n}, k = {k}", np.nan, runs=seeds, censored=seeds, printed=PRINTED[n, k][0])]
+    return [
+        line(f"n = {n}, k = {k}, mix {mix}", found.queries / UNIT, printed=printed, note=f"block {instances.first}")
+        for (mix, found), printed in zip(instances.cells[instances.first].items(), PRINTED[n, k], strict=True)
+    ]
+
+
+def claims(table: Table, mistakes: tuple[int, int]) -> list[Claim]:
+    apart, ratios = {}, []
+    for (n, k), instances in table.items():
+        if instances.first is not None:
+            means = [found.mean for found in instances.cells[instances.first].values()]
+            apart[f"n = {n}, k = {k}"] = max(means) / min(means)
+        for mix in MIXES:
+            ratio = instances.means(mix) / instances.expected
+            ratios += ratio[np.isfinite(ratio)].tolist()
+    worst = max(apart, key=apart.__getitem__)
+    return [
+        Claim(
+            f"the three mixes are within a factor {NEAR} of each other on the first block that ended",
+            f"at most {apart[worst]:.2f} ({worst}), {np.median(list(apart.values())):.2f} in the median",
+            apart[worst] <= NEAR,
+        ),
+        Claim(
+            f"queries are {LAW[0]} to {LAW[1]} times 2 beta sum T*, on every block that ended",
+            f"{min(ratios):.2f} to {max(ratios):.2f}, {np.median(ratios):.2f} in the median",
+            LAW[0] <= min(ratios) and max(ratios) <= LAW[1],
+        ),
+        answers_are_right(*mistakes, runs.DELTA),
+    ]
+
+
+def grid(table: Table, limit: float) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    head = (
+        "n, k",
+        "paper, mix .9/.8/0",
+        "block",
+        "ours on it",
+        "s.e.",
+        "all blocks, mix .9",
+        "below paper",
+        "q / (2 beta T*)",
+        "runs ended",
+        "ordered",
+        "as a set",
+    )
+    rows = []
+    for (n, k), instances in table.items():
+        found = [each for mixes in instances.cells for each in mixes.values()]
+        reached = sum(len(each.queries) for each in found)
+        first = None if instances.first is None else list(instances.cells[instances.first].values())
+        means = instances.means(MIXES[0])
+        ratio = (means / instances.expected)[np.isfinite(means)]
+        rows.append(
+            (
+                f"{n}, {k}",
+                slashed(PRINTED[n, k]),
+                "-" if first is None else str(instances.first),
+                "-" if first is None else slashed([each.mean for each in first], UNIT),
+                "-" if first is None else slashed([each.se for each in first], UNIT),
+                quantiles(means, limit, UNIT),
+                f"{int((means < PRINTED[n, k][0] * UNIT).sum())} of {len(means)}",
+                f"{ratio.min():.2f} to {ratio.max():.2f}" if len(ratio) else "-",
+                f"{reached} of {sum(each.runs for each in found)}",
+                f"{sum(each.ordered for each in found)} of {reached}",
+                f"{sum(each.members for each in found)} of {reached}",
+            )
+        )
+    return head, rows
+
+
+def notes(table: Table, seeds: int, limit: int) -> tuple[str, ...]:
+    easy = [means.min() / UNIT for (_, k), instances in table.items() if k == 3 for means in [instances.means(0.9)]]
+    hard = [sum(np.isinf(instances.means(0.9))) for (_, k), instances in table.items() if k == 3]
+    return (
+        f"Block b holds images b n to (b+1) n - 1. {seeds} runs of each block and mix, the ordered shares over all of "
+        f"them; a block ended if all its runs did, within {limit:,} queries. Median and, in brackets, range over "
+        "blocks of their means.",
+        f"The gaps between the best and the second best candidate decide: for k = 3 the quickest block takes "
+        f"{slashed(easy)} thousand queries (n = {slashed([n for n, k in table if k == 3])}), and {slashed(hard)} "
+        "blocks do not end. The paper's one instance is a draw from such a range.",
+    )
+
+
+def draw(figure: Any, *, table: Table, limit: float) -> None:
+    figure.set_size_inches(8, 4.8)
+    axes = figure.subplots()
+    for x, ((n, k), instances) in enumerate(table.items()):
+        scatter(axes, x - 0.2, instances.means(MIXES[0]), limit, color="#777777", ms=9, mew=1.5)
+        first = instances.first
+        for style, (mix, printed) in enumerate(zip(MIXES, PRINTED[n, k], strict=True)):
+            marks = STYLES[style] | {"linestyle": ""}
+            place = x + 0.05 + 0.1 * style
+            if first is not None:
+                found = instances.cells[first][mix]
+                axes.errorbar(place, found.mean, yerr=2 * np.nan_to_num(found.se), mfc="w", **marks)
+            axes.plot(place, printed * UNIT, "x", color=marks["color"], ms=6, mew=1.5)
+    axes.axhline(limit, color="k", lw=0.8, ls=":")
+    axes.text(0.99, limit, "limit", transform=axes.get_yaxis_transform(), ha="right", va="bottom", fontsize=9)
+    axes.plot([], [], "_", color="#777777", ms=9, mew=1.5, label="a block, mix 0.9")
+    axes.plot([], [], "^", color="#777777", mfc="w", ms=9, mew=1.5, label="blocks that did not end")
+    for style, mix in enumerate(MIXES):
+        axes.plot([], [], mfc="w", label=f"first block that ended, mix {mix:g}", **STYLES[style] | {"linestyle": ""})
+    axes.plot([], [], "kx", ms=6, mew=1.5, label="printed in the paper")
+    axes.set(yscale="log", ylabel="queries until the k-th center", xticks=range(len(table)))
+    axes.set_xticklabels([f"{n}\n{k}" for n, k in table])
+    axes.set_xlabel("n (above), k (below)")
+    axes.set_title("Table V: NS-TS on noisy distances of images")
+    axes.grid(axis="x", visible=False)
+    figure.legend(loc="outside lower center", ncols=3, fontsize=9)

@@ -1,0 +1,298 @@
+"""The triangle inequality between centers: what it saves DS-UCB, and NS-TS on judgements of shoes.
+
+The paper remarks that the triangle inequality might help. Here a lower bound of a distance is raised by way of the
+other centers, and a node is not queried against a new center that cannot be its nearest; squared distances are those
+of a metric. Points: 200 points of 1000 dimensions in 5, 10 and 20 clusters of half width 0.05, 300 different digits
+(with KL intervals: their rewards vary too much for C = 0.1), 100 images; and the first 25 and 15 shoes of Zappos, where
+--data has them. k = 10 (shoes: 5), delta = 0.1. An extension of the paper.
+"""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxbandits
+from experiments import _kcenter as runs
+from experiments._kcenter import Images
+from experiments.report import STANDARD_ERRORS, STYLES, Claim, Line, Report, joined, line, number
+from jaxbandits import Outcome, Status
+from jaxbandits.kcenter import samples as seen
+from jaxbandits.kcenter.ds import arm_bounds
+from jaxbandits.kcenter.ds_ucb import ds_ucb
+from jaxbandits.kcenter.instances import DIGIT_LEVELS, IMAGE_LEVELS, clusters, digits
+from jaxbandits.kcenter.intervals import Form, sampled_interval
+from jaxbandits.kcenter.ns_ts import ns_ts
+from jaxbandits.kcenter.problem import PairPull, pairwise_sums
+from jaxbandits.kcenter.triangle import tighten
+
+KIND = "squared"  # the relation of the distances and the metric
+K, SHOE_K = 10, 5
+CLUSTERS, CLUSTER_POINTS, CLUSTER_M, SPREAD = (5, 10, 20), 200, 1000, 0.05
+DIGITS, IMAGES = 300, 100
+SHOES = {25: 0, 15: 3}  # first centers, by number of shoes
+MIX = 0.9  # of NS-TS
+LIMIT = 20_000_000  # rounds on shoes
+
+Bounds = Callable[[Any], tuple[jax.Array, jax.Array, jax.Array]]  # state -> counts, lower, upper, all (n, k-1)
+
+
+class Case(NamedTuple):
+    """Runs of one kind of points, without and with the triangle inequality."""
+
+    rows: int  # instances
+    without: jaxbandits.Results
+    with_: jaxbandits.Results
+
+
+class Saving(NamedTuple):
+    """What became of the queries."""
+
+    ratio: float  # with over without
+    se: float
+    skipped: float  # share of the first queries of all arms
+    raised: float  # share of the arms whose lower bound is raised at the end
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    runs.add_data_argument(parser)
+
+
+def run(options: Namespace) -> Report:
+    seeds = options.seeds or (1 if options.quick else 4)
+    cases: dict[str, Case] = {}
+    for g in CLUSTERS[1:2] if options.quick else CLUSTERS:
+        instances = range(1 if options.quick else 3)
+        points = np.concatenate([clusters(CLUSTER_POINTS, CLUSTER_M, g, SPREAD, seed) for seed in instances])
+        cases[f"{g} clusters"] = sampled(f"{g} clusters", points, None, CLUSTER_POINTS, options, seeds)
+    cases["digits"] = sampled("digits", different_digits(), DIGIT_LEVELS, DIGITS, options, 3 * seeds, interval="kl")
+    if not options.quick:
+        photographs = runs.images(options, 4 * IMAGES)
+        cases[photographs.label] = sampled("images", photographs.points, IMAGE_LEVELS, IMAGES, options, seeds)
+    if options.data is not None:
+        for n in list(SHOES)[:1] if options.quick else SHOES:
+            cases[f"{n} shoes"] = judged(n, options, seeds)
+
+    columns = {
+        f"{name}, {label}": sweep.columns
+        for name, case in cases.items()
+        for label, sweep in (("without", case.without), ("with", case.with_))
+    }
+    savings = {name: saving(case) for name, case in cases.items()}
+    return Report(
+        "The triangle inequality: queries without it and with it",
+        [
+            queries_line(f"{name}, {label}", columns[f"{name}, {label}"])
+            for name in cases
+            for label in ("without", "with")
+        ],
+        claims(cases, savings),
+        joined(columns, "sweep"),
+        partial(draw, savings=savings),
+        notes=(
+            "with / without: of the mean queries, with its standard error over runs. skipped: the share of arms that "
+            "were never queried, as their center could not be the node's nearest. raised: the share whose lower bound "
+            "is raised at the end of a run. Shoes: NS-TS with mix 0.9, and distances between which the triangle "
+            "inequality holds for roots, but not throughout for the distances themselves.",
+            "There is little to save: the first stage has one center, and no other one to go by; and what costs most "
+            "is telling the best nodes apart, by samples of their nearest centers, whose bounds are not the looser.",
+        ),
+        grid=grid(cases, savings),
+    )
+
+
+def different_digits() -> np.ndarray:
+    """The first ones, without repetitions."""
+    points = digits()
+    _, first = np.unique(points, axis=0, return_index=True)
+    return points[np.sort(first)[:DIGITS]]
+
+
+def sampled(
+    name: str,
+    points: np.ndarray,
+    levels: int | None,
+    n: int,
+    options: Namespace,
+    seeds: int,
+    *,
+    interval: Form = "lil",
+) -> Case:
+    """Runs of DS-UCB on instances of n points."""
+    rows, m = runs.blocks(n, len(points) // n), points.shape[1]
+    found = Images(points, pairwise_sums(points), name)
+    width = sampled_interval(interval, n, delta=runs.DELTA, union=None)
+    bounds = arm_bounds(width, m=m, cap=m, scale="mean", levels=levels, dtype=jnp.result_type(float))
+
+    def statistics(state: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
+        return state.counts, *bounds(state.counts, state.sums)
+
+    def go(label: str, **settings: Any) -> jaxbandits.Results:
+        return runs.image_runs(
+            f"kcenter triangle: {name}, {label}",
+            partial(ds_ucb, delta=runs.DELTA, interval=interval, **settings),
+            found,
+            rows,
+            k=K,
+            levels=levels,
+            metrics=partial(effect, statistics=statistics),
+            options=options,
+            seeds=seeds,
+        )
+
+    return Case(len(rows), go("without"), go("with", triangle=KIND))
+
+
+def judged(n: int, options: Namespace, seeds: int) -> Case:
+    """Runs of NS-TS on the first n shoes."""
+    interval = seen.confidence_interval(n, noise="bernoulli", variance=None, delta=runs.DELTA, alpha=1.1, k1=None)
+    distances = runs.judgements(options, n).distances
+
+    def statistics(state: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
+        counts = state.samples.counts
+        lower, upper = interval(seen.mean(state.samples, distances.dtype), jnp.maximum(counts, 1))
+        return counts, jnp.where(counts > 0, lower, 0), jnp.where(counts > 0, upper, jnp.inf)
+
+    def go(label: str, **settings: Any) -> jaxbandits.Results:
+        return runs.distance_runs(
+            f"kcenter triangle: {n} shoes, {label}",
+            partial(ns_ts, delta=runs.DELTA, mix=MIX, **settings),
+            distances,
+            runs.blocks(n, 1),
+            k=SHOE_K,
+            action=PairPull,
+            noise="bernoulli",
+            first_center=SHOES[n],
+            metrics=partial(effect, statistics=statistics),
+            options=options,
+            seeds=seeds,
+            max_rounds=LIMIT,
+        )
+
+    return Case(1, go("without"), go("with", triangle=KIND))
+
+
+def effect(task: Any, outcome: Outcome, *, statistics: Bounds) -> dict[str, jax.Array]:
+    """How many arms there were in a finished run, skipped ones and those whose lower bound is raised."""
+    state = outcome.state
+    counts, lower, upper = statistics(state)
+    nodes, slots = (jnp.arange(size) for size in counts.shape)
+    # The i-th center has arms with the i centers before it, a node that is none with all.
+    is_center = nodes[:, None] == outcome.answer.indices
+    found = jnp.where(is_center.any(axis=1), jnp.argmax(is_center, axis=1), slots.size)
+    arms = slots < found[:, None]
+    raised = jnp.zeros_like(arms)
+    if state.spans is not None:
+        held = jnp.ones(slots.size, bool)
+        raised = jax.vmap(lambda low, high: tighten(state.spans, low, high, held, KIND))(lower, upper) > lower
+    return {"arms": arms.sum(), "skipped": (arms & (counts == 0)).sum(), "raised": (arms & raised).sum()}
+
+
+def queries_line(quantity: str, columns: dict[str, np.ndarray]) -> Line:
+    """The mean, with its standard error on these instances."""
+    mean, se = mean_and_se(columns)
+    return line(quantity, columns["pulls"], status=columns["status"])._replace(ours=mean, se=se)
+
+
+def mean_and_se(columns: dict[str, np.ndarray]) -> tuple[float, float]:
+    """Of the queries of the runs that stopped; instances are given."""
+    stopped = columns["status"] == Status.STOPPED
+    groups = [columns["pulls"][stopped & (columns["row"] == row)] for row in np.unique(columns["row"])]
+    means = [group.mean() if len(group) else np.nan for group in groups]
+    errors = [group.std(ddof=1) / np.sqrt(len(group)) if len(group) > 1 else np.nan for group in groups]
+    return float(np.mean(means)), float(np.linalg.norm(errors) / len(groups))
+
+
+def saving(case: Case) -> Saving:
+    (before, before_se), (after, after_se) = (mean_and_se(sweep.columns) for sweep in (case.without, case.with_))
+    columns = case.with_.columns
+    arms = columns["arms"].sum()
+    return Saving(
+        ratio=after / before,
+        se=after / before * np.hypot(before_se / before, after_se / after),
+        skipped=columns["skipped"].sum() / arms,
+        raised=columns["raised"].sum() / arms,
+    )
+
+
+def claims(cases: dict[str, Case], savings: dict[str, Saving]) -> list[Claim]:
+    sweeps = [sweep.columns for case in cases.values() for sweep in (case.without, case.with_)]
+    stopped, total = (sum(values) for values in zip(*((stops(x), len(x["status"])) for x in sweeps), strict=True))
+    same = {name: (shared(case.without), shared(case.with_)) for name, case in cases.items()}
+    found = [
+        Claim("every run stops", f"{stopped} of {total}", stopped == total),
+        Claim(
+            "the centers are greedy's in every run, without the triangle inequality and with it",
+            ", ".join(f"{name} {before}, {after}" for name, (before, after) in same.items()),
+            all(bool(sweep["ordered"].all()) for sweep in sweeps),
+        ),
+    ]
+    clustered = {name: each for name, each in savings.items() if "clusters" in name}
+    mean = np.mean([each.ratio for each in clustered.values()])
+    se = np.linalg.norm([np.nan_to_num(each.se) for each in clustered.values()]) / len(clustered)
+    found.append(
+        Claim(
+            f"it saves queries on clustered points, by more than {STANDARD_ERRORS} standard errors",
+            f"{1 - mean:.1%} of them, +- {se:.1%}; "
+            + ", ".join(f"{1 - each.ratio:.1%} ({name})" for name, each in clustered.items()),
+            bool(mean + STANDARD_ERRORS * se < 1),
+        )
+    )
+    for name, each in savings.items():
+        if "image" in name or "crop" in name:
+            found.append(
+                Claim(
+                    f"it changes nothing on images, within {STANDARD_ERRORS} standard errors",
+                    f"{each.ratio:.3f} +- {each.se:.3f}, {each.raised:.1%} of the lower bounds raised",
+                    bool(abs(each.ratio - 1) < STANDARD_ERRORS * each.se),
+                )
+            )
+    return found
+
+
+def stops(columns: dict[str, np.ndarray]) -> int:
+    return int((columns["status"] == Status.STOPPED).sum())
+
+
+def shared(sweep: jaxbandits.Results) -> str:
+    return runs.share(sweep.columns)
+
+
+def grid(cases: dict[str, Case], savings: dict[str, Saving]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    kinds = "ordered", "as a set"
+    head = ("", "instances", "without", *kinds, "with", *kinds, "with / without", "skipped", "raised")
+    rows = []
+    for name, case in cases.items():
+        cells = []
+        for sweep in (case.without, case.with_):
+            mean, se = mean_and_se(sweep.columns)
+            spread = f" +- {se:.2g}" if np.isfinite(se) else ""
+            cells += [f"{number(round(mean))}{spread}", *(runs.share(sweep.columns, x) for x in ("ordered", "members"))]
+        each = savings[name]
+        ratio = f"{each.ratio:.3f}" + (f" +- {each.se:.3f}" if np.isfinite(each.se) else "")
+        rows.append((name, str(case.rows), *cells, ratio, f"{each.skipped:.1%}", f"{each.raised:.1%}"))
+    return head, rows
+
+
+def draw(figure: Any, *, savings: dict[str, Saving]) -> None:
+    figure.set_size_inches(9.6, 0.5 * len(savings) + 2)
+    left, right = figure.subplots(1, 2, sharey=True)
+    places = np.arange(len(savings))
+    values = list(savings.values())
+    marks = [{**style, "linestyle": "", "mfc": "w"} for style in STYLES]
+    left.errorbar(
+        [each.ratio for each in values], places, xerr=[2 * np.nan_to_num(each.se) for each in values], **marks[0]
+    )
+    left.axvline(1, color="k", lw=1)
+    left.set(xlabel="queries with / without", title="Queries", yticks=places)
+    left.set_yticklabels(list(savings))
+    left.set_xlim(left=0)
+    left.invert_yaxis()
+    right.plot([each.skipped for each in values], places, label="never queried", **marks[1])
+    right.plot([each.raised for each in values], places, label="lower bound raised", **marks[2])
+    right.set(xlabel="share of the arms", title="Arms", xlim=(-0.03, 1.03))
+    figure.legend(*right.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=9)
