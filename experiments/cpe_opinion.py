@@ -326,9 +326,10 @@ def draw(
     floor = 3e-5
     for style, rule in enumerate(RULES):
         mean = excess[most, rule].mean(axis=0)
-        shown = mean > floor
-        keys = STYLES[style] | {"mfc": "w"}
-        when.plot(np.array(TIMES)[shown], mean[shown], label=f"plan of {rule}", **keys)
+        bars = 2 * excess[most, rule].std(axis=0, ddof=1) / np.sqrt(len(excess[most, rule]))
+        at, keys = mean > floor, STYLES[style] | {"mfc": "w"}
+        lower = np.minimum(bars, 0.9 * mean)
+        when.errorbar(np.array(TIMES)[at], mean[at], yerr=[lower[at], bars[at]], label=f"plan of {rule}", **keys)
         when.axvline(lines[most, rule].ours, color=STYLES[style]["color"], ls=STYLES[style]["linestyle"], lw=1)
         when.annotate(
             f"{rule} stops",
@@ -340,6 +341,9 @@ def draw(
             rotation=90,
             fontsize=8,
         )
+    none = [time for t, time in enumerate(TIMES) if not any(excess[most, rule][:, t:].any() for rule in RULES)]
+    if none:
+        when.annotate(f"0 in all runs\nfrom {number(none[0])} on", (none[0], 1.2 * floor), va="bottom", fontsize=8)
     for name in ("equal", "proportional"):
         value = variance(allocations[name]) / variance(allocations["the plan"]) - 1
         when.axhline(value, color="k", lw=1, ls=(0, (4, 2)) if name == "equal" else (0, (1, 1)), label=name)

@@ -17,7 +17,7 @@ from experiments.kcenter_table3 import (
     BY_K,
     MIX,
     add_up_to,
-    images_needed,
+    images_of,
     mean,
     places_of,
     sizes_of,
@@ -28,7 +28,7 @@ from jaxbandits import Status
 from jaxbandits.kcenter.ds_random import ds_random
 from jaxbandits.kcenter.problem import naive_queries
 
-RANDOM_UP_TO, QUICK_RANDOM_UP_TO = 100, 0
+RANDOM_UP_TO = 100
 RANDOM_RUNS = {100: 2}  # one for every other n
 UNIT = 1e5
 PRINTED = {
@@ -65,21 +65,20 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--random-up-to",
         type=int,
+        default=RANDOM_UP_TO,
         metavar="N",
-        help=f"random sampling for at most so many images (default: {RANDOM_UP_TO})",
+        help="random sampling for at most so many images (%(default)s)",
     )
 
 
 def run(options: Namespace) -> Report:
     sizes = sizes_of(options)
-    random_up_to = QUICK_RANDOM_UP_TO if options.quick else RANDOM_UP_TO
-    random_up_to = random_up_to if options.random_up_to is None else options.random_up_to
-    images = _kcenter.images(options, images_needed(sizes))
+    images = images_of(options, sizes)
     m = images.points.shape[1]
     sweeps = {}
     for n, size in sizes.items():
         sweeps["DS-TS", n] = thompson_runs(n, size, MIX, images, options)
-        if n <= random_up_to:
+        if n <= options.random_up_to:
             sweeps["random", n] = scheduled_runs(
                 f"kcenter table 4: random, n = {n}",
                 partial(ds_random, delta=_kcenter.DELTA, interval="kl"),
@@ -87,6 +86,7 @@ def run(options: Namespace) -> Report:
                 schedule(n, len(images.points), first=RANDOM_RUNS.get(n, 1)),
                 options=options,
                 block=DRAWS,
+                lanes=RANDOM_RUNS.get(n, 1),
             )
     cells = {
         rule: {
@@ -99,7 +99,7 @@ def run(options: Namespace) -> Report:
     return Report(
         f"Table IV of Jali et al.: queries x 1e5 until k centers of n images, {images.label}",
         [cell.first for row in cells.values() for cell in row.values()],
-        claims(cells, list(sweeps.values()), m, is_real=options.data is not None),
+        claims(cells, list(sweeps.values()), m, is_real=options.data is not None and not options.quick),
         joined({f"{rule}, n = {n}": columns for (rule, n), columns in sweeps.items()}, "sweep"),
         partial(draw, cells=cells, sweeps=sweeps, m=m),
         notes=(
