@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.stats import binom
 
-from experiments._kcenter import Images, blocks, distance_runs, image_runs
+from experiments._kcenter import BURST, Images, blocks, distance_runs, image_runs
 from experiments.report import FALSE_ALARM, STYLES, Claim, Line, Report, joined, number
 from jaxbandits import Status
 from jaxbandits.base import Algorithm
@@ -49,6 +49,7 @@ class Sampled(NamedTuple):
 
     rule: Callable[..., Algorithm]
     seeds: int  # of each instance and delta
+    burst: int = BURST
 
 
 class Noisy(NamedTuple):
@@ -67,11 +68,12 @@ def batches(time: int, seeds: int) -> Noisy:
 
 HEURISTIC, DIFFERENCE, THOMPSON = "DS-UCB, C = 0.1", "difference", "NS-TS"
 RATIO, BATCHES, LONG = "ratio", f"ratio, batches of {TIME // 20}", f"ratio, batches, T* = {LONG_TIME:,}"
+# Greedy's centers are unique here, but after a wrong center two nodes may be equally far, and the run would not end.
 SAMPLED = {
-    HEURISTIC: Sampled(partial(ds_ucb, interval="lil"), 4),
-    "DS-UCB, Lemma 1": Sampled(partial(ds_ucb, interval="lemma1"), 1),
-    "DS-UCB, KL": Sampled(partial(ds_ucb, interval="kl"), 1),
-    "DS-TS": Sampled(ds_ts, 1),
+    HEURISTIC: Sampled(partial(ds_ucb, interval="lil", ties="lowest"), 4),
+    "DS-UCB, Lemma 1": Sampled(partial(ds_ucb, interval="lemma1", ties="lowest"), 1),
+    "DS-UCB, KL": Sampled(partial(ds_ucb, interval="kl", ties="lowest"), 1),
+    "DS-TS": Sampled(partial(ds_ts, ties="lowest"), 1, burst=8),
 }
 NOISY = {
     THOMPSON: Noisy(ns_ts, 2, PairPull, 2, TIME),
@@ -149,7 +151,14 @@ def rule_runs(
     seeds = options.seeds or (1 if options.quick else entry.seeds)
     if isinstance(entry, Sampled):
         columns = image_runs(
-            heading, entry.rule, found.images, found.rows, levels=BINARY_LEVELS, seeds=seeds, **shared
+            heading,
+            entry.rule,
+            found.images,
+            found.rows,
+            levels=BINARY_LEVELS,
+            burst=entry.burst,
+            seeds=seeds,
+            **shared,
         ).columns
         times = theory.binary
     else:
@@ -172,7 +181,7 @@ def rule_runs(
 
 
 def instances(count: int) -> Instances:
-    """The first seeds with unique greedy centers: no rule ends where two nodes are equally far."""
+    """The first seeds with unique greedy centers."""
     points: list[np.ndarray] = []
     solved = []
     seed = 0

@@ -217,8 +217,10 @@ def draw(figure: Any, *, cells: Cells, sweeps: dict[tuple[str, int], dict[str, n
                 found = [measured(rule, sweeps[rule, n], unit=1.0, k=k).first for _, (n, k) in there]
                 curve(axes, [at for at, _ in there], found, label, style)
             marks = [(at, printed[place] * UNIT) for at, place in zip(x, places, strict=True) if place in printed]
-            axes.plot(*np.transpose(marks), "x", color=STYLES[style]["color"], mew=2, label=f"{label}, in the paper")
+            color = STYLES[style]["color"]
+            axes.plot([at for at, _ in marks], [queries for _, queries in marks], "x", color=color, mew=2)
         axes.set(yscale="log")
+    left.plot([], [], "kx", mew=2, label="in the paper")
     left.set(xscale="log", xlabel="images n", ylabel="queries", title=f"Until {K} centers")
     left.set_xticks(sizes, [f"{n:,}" for n in sizes])
     left.minorticks_off()

@@ -2,7 +2,7 @@
 
 Gaussian noise of variance 0.01 on normalised squared distances, delta = 0.1, n = 100, 500 and 1000 images, mix 0.9, 0.8
 and 0. The paper names neither its images nor its first center: here instances are disjoint blocks of images, and the
-first center is image 0 of each. A run ends with the tenth center or after three million queries, and says when it had
+first center is image 0 of each. A run ends with the tenth center or after two million queries, and says when it had
 three, five and seven.
 """
 
@@ -20,7 +20,7 @@ from jaxbandits.kcenter.problem import PairPull
 
 VARIANCE = 0.01
 MIXES = (0.9, 0.8, 0.0)
-LIMIT = 3_000_000  # queries of a run
+LIMIT = 2_000_000  # queries of a run
 BLOCKS = {100: 10, 500: 4, 1000: 2}
 KS = (3, 5, 7, 10)
 QUICK_BLOCKS, QUICK_KS, QUICK_LIMIT = {100: 6}, (3, 5), 200_000

@@ -47,7 +47,9 @@ class State(NamedTuple):
 
     pulls: Array  # int ()
     stage: Stage
-    counts: Array  # int32 (n, k-1)  queries; above the cap the arm has been read, and is known exactly
+    # int32 (n, k-1), queries. Above the cap the arm has been read, and is known exactly: cap + 1, with `redraw` the cap
+    # and the number of the stage.
+    counts: Array
     sums: Array  # (n, k-1)          of rewards, over all m dimensions once the arm is read; int32 or float
     chance: Chance | None
     upper: Blocks  # n values        the least upper bound of every candidate
@@ -202,7 +204,7 @@ def dimension_sampler(
         stage, slot = state.stage, action.slot
         old = read(state, action.node)
         here = places == slot
-        count, total = jnp.take(old.counts, slot), jnp.take(old.sums, slot)
+        count, total = (jnp.take(x, slot, mode="clip") for x in (old.counts, old.sums))
 
         # The arm after 1, 2, .. burst samples.
         number = jnp.arange(1, burst + 1, dtype=jnp.int32)
@@ -213,7 +215,7 @@ def dimension_sampler(
             keys = query_keys(state.chance, burst + 1)
             coins = jax.vmap(lambda key: jax.random.uniform(jax.random.fold_in(key, 1), (), dtype))(keys[:-1])
             rounded = (coins < rewards.astype(dtype) / unit).astype(jnp.int32)
-            successes = jnp.take(old.successes, slot) + jnp.cumsum(rounded, dtype=jnp.int32)
+            successes = jnp.take(old.successes, slot, mode="clip") + jnp.cumsum(rounded, dtype=jnp.int32)
             keys = keys[1:]
         rows = jax.vmap(lambda *arm: put(old, here, Row(*arm)))(counts, sums, successes, *bounds(counts, sums))
 
@@ -227,19 +229,21 @@ def dimension_sampler(
         used = jnp.where(stage.cursor < n, 1, used)
         used = jnp.where((action.node < n) & (slot < k - 1) & (count < cap), used, 0)
 
-        after = jax.tree.map(lambda new: new[jnp.maximum(used - 1, 0)], rows)
-        # Among arms read in this stage and before, only the first stay closed with `redraw`.
-        count, total = jnp.asarray(cap + (stage.found if redraw else 1), jnp.int32), sample.exact
-        exact = put(old, here, Row(count, total, old.successes, *bounds(count, total)))
-        row = jax.tree.map(lambda new, old: jnp.where(used > 0, new, old), after, old)
+        def last(values: Array, before: Array) -> Array:
+            return jnp.where(used > 0, values[jnp.maximum(used - 1, 0)], before)
+
         is_read = (action.node < n) & action.exact
-        return jax.tree.map(lambda new, old: jnp.where(is_read, new, old), exact, row), used
+        count = jnp.where(is_read, cap + (stage.found if redraw else 1), last(counts, count))
+        total = jnp.where(is_read, sample.exact, last(sums, total))
+        successes = last(successes, jnp.take(old.successes, slot, mode="clip"))
+        return put(old, here, Row(count, total, successes, *bounds(count, total))), used
 
     def look(state: State, is_asked: Array) -> State:
         """Tests whether the stage is over, and plans the next round."""
         stage, plan = state.stage, state.plan
         lead = blocks.leader(state.upper)
-        node = jnp.where(plan.is_tied, lead.challenger, lead.index)
+        # The leader, or if that is known exactly, the best of the others.
+        node = jnp.where(plan.is_tied & (lead.index == plan.leader), lead.challenger, lead.index)
         row = read(state, node)
         arms = arms_of(stage, state.spans, row)
         slot = pick(None if state.chance is None else query_keys(state.chance, 1)[0], arms)
@@ -271,7 +275,7 @@ def dimension_sampler(
             node=jnp.where(is_opening, stage.cursor, jnp.where(is_stuck, null, node)),
             slot=jnp.where(asks, slot, jnp.where(is_opening & ~passes, stages.newest(stage), stages.passing(k))),
             exact=asks & (jnp.take(row.counts, slot) == cap),
-            rival=jnp.where(plan.is_tied, lead.value, lead.runner_up),
+            rival=jnp.where(node == lead.index, lead.runner_up, lead.value),
             leader=lead.index,
             is_tied=~is_opening & is_known & ~plan.is_tied,
         )
