@@ -39,7 +39,7 @@ OTHER = {
     0.3: (2.95e6, 0.03e6),
     1.0: (7.77e6, 0.01e6),
 }
-OTHER_RADIUS = {1e-2: 1.05, 3e-2: 1.06}
+OTHER_RADIUS, OTHER_RADIUS_RUNS = {1e-2: 1.05, 3e-2: 1.06}, 5
 
 Cells = dict[float, Measured]  # C -> queries
 Lines = dict[float, Line]  # C -> share or radius, over all instances
@@ -85,7 +85,10 @@ def run(options: Namespace) -> Report:
     errors = over_instances("wrong", {scale: ~columns["ordered"] for scale, columns in at.items()})
     wrong_sets = over_instances("wrong set", {scale: ~columns["members"] for scale, columns in at.items()})
     radii = over_instances("radius", {scale: columns["radius"] for scale, columns in at.items()})
-    first_radii = {scale: columns["radius"][columns["instance"] == 0].mean() for scale, columns in at.items()}
+    first_radii = {
+        scale: line(f"radius, C = {scale:g}", columns["radius"][columns["instance"] == 0])
+        for scale, columns in at.items()
+    }
     return Report(
         f"DS-UCB against C, n = {n}, k = 10, delta = 0.1, {images.label}",
         [cell.first for cell in cells.values()],
@@ -96,7 +99,9 @@ def run(options: Namespace) -> Report:
             f"queries: means over runs on the first {n} images with standard errors, then the mean and the range over "
             f"{1 + others} instances of {n} images that share none. Ordered and as a set: the runs on the first {n} "
             "images with greedy's centers. Errors and radius: over all runs on all instances.",
-            "The radius is a squared distance, over greedy's; below 1 the answer is better than greedy's.",
+            "The radius is a squared distance, over greedy's; below 1 the answer is better than greedy's. At the least "
+            "C centers rest on hardly more than one number of each image, and yet their radius is "
+            f"{radii[SCALES[0]].ours:.2f} times greedy's.",
         ),
         grid=grid(cells, errors, radii),
     )
@@ -106,7 +111,7 @@ def claims(
     cells: Cells,
     errors: Lines,
     radii: Lines,
-    first_radii: dict[float, float],
+    first_radii: Lines,
     sweeps: dict[str, dict[str, np.ndarray]],
     *,
     is_real: bool,
@@ -131,22 +136,24 @@ def claims(
             all(errors[scale].ours == 1 for scale in SCALES if scale <= 1e-2),
         ),
         Claim(
-            "wrong centers are nearly as good: the radius is at most 10 % above greedy's, from C = 0.01 on",
-            ", ".join(f"{radii[scale].ours:.3f}" for scale in radii if scale >= 1e-2),
-            all(radii[scale].ours <= 1.1 for scale in radii if scale >= 1e-2),
+            "wrong centers are nearly as good: the radius is at most 10 % above greedy's for every C",
+            ", ".join(f"{radius.ours:.3f}" for radius in radii.values()),
+            all(radius.ours <= 1.1 for radius in radii.values()),
         ),
     ]
     if not is_real:
         return found
-    ours = {f"C = {scale:g}": cell.first for scale, cell in cells.items()}
+    ours = {f"C = {scale:g}": cell.first for scale, cell in cells.items()} | {
+        f"radius, C = {scale:g}": radius for scale, radius in first_radii.items()
+    }
+    # Of the other program's radii only the means of five runs are known: their spread is taken to be ours.
+    other_radius = {
+        f"radius, C = {scale:g}": (mean, first_radii[scale].se * np.sqrt(first_radii[scale].runs / OTHER_RADIUS_RUNS))
+        for scale, mean in OTHER_RADIUS.items()
+    }
     return [
         *found,
-        same_as_the_other(ours, {f"C = {scale:g}": other for scale, other in OTHER.items()}),
-        Claim(
-            "and the same radius on them, within 0.03 (of its five runs)",
-            ", ".join(f"{first_radii[scale]:.3f} and {other} at {scale}" for scale, other in OTHER_RADIUS.items()),
-            all(abs(first_radii[scale] - other) <= 0.03 for scale, other in OTHER_RADIUS.items()),
-        ),
+        same_as_the_other(ours, {f"C = {scale:g}": other for scale, other in OTHER.items()} | other_radius),
     ]
 
 
@@ -187,7 +194,8 @@ def draw(figure: Any, *, cells: Cells, errors: Lines, wrong_sets: Lines, radii: 
     left.legend(loc="upper left", fontsize=9)
     for lines, label, style in ((errors, "not greedy's, in order", 1), (wrong_sets, "not greedy's, as a set", 2)):
         y, bars = means(lines)
-        middle.errorbar(scales, y, yerr=[np.minimum(bars, y), np.minimum(bars, 1 - y)], label=label, **STYLES[style])
+        bars = [np.minimum(bars, y), np.minimum(bars, 1 - y)]
+        middle.errorbar(scales, y, yerr=bars, label=label, mfc="w", **STYLES[style])
     middle.axhline(_kcenter.DELTA, color="k", lw=1, ls=":")
     middle.text(scales[0], _kcenter.DELTA, "delta", va="bottom", fontsize=9)
     middle.set(
@@ -201,7 +209,7 @@ def draw(figure: Any, *, cells: Cells, errors: Lines, wrong_sets: Lines, radii: 
     for axes in (left, middle, right):
         axes.set(xscale="log", xlabel="C, the scale of the squared radii")
         axes.axvline(PICKED, color="#777777", lw=1, ls="--", zorder=0)
-    right.text(0.9 * PICKED, 0.9, "the paper's C", transform=right.get_xaxis_transform(), ha="right", fontsize=9)
+    left.text(0.9 * PICKED, 0.03, "the paper's C", transform=left.get_xaxis_transform(), ha="right", fontsize=9)
 
 
 def means(lines: Lines) -> tuple[np.ndarray, np.ndarray]:

@@ -35,7 +35,7 @@ class Plan(NamedTuple):
 
 
 class Chance(NamedTuple):
-    """What a randomised choice of slots needs. Query s draws from its own key, in whichever burst it comes."""
+    """What a randomised choice of slots needs. Query s has draws of its own, in whichever burst it comes."""
 
     successes: Array  # int32 (n, k-1)  of the rewards, rounded at random to 0 or 1
     seed: Array  # uint32 (2,)          key data
@@ -76,12 +76,12 @@ class Arms(NamedTuple):
     open: Array  # bool (k-1,)    the slot holds a center, to which the distance is not known exactly
 
 
-Pick = Callable[[Any, Arms], Array]  # (key, or None where nothing is random, arms) -> slot, int32 ()
+Pick = Callable[[Array, Arms], Array]  # (draws float (width,), uniform on [0, 1), arms) -> slot, int32 ()
 
 
-def lowest(key: Any, arms: Arms) -> Array:
+def lowest(draws: Array, arms: Arms) -> Array:
     """The slot of the least lower bound."""
-    del key
+    del draws
     return jnp.argmin(arms.lower).astype(jnp.int32)
 
 
@@ -92,7 +92,7 @@ def dimension_sampler(
     *,
     interval: Interval,
     pick: Pick,
-    is_randomised: bool,
+    width: int,
     first_center: Array | int | None,
     cap: int | None,
     scale: Scale,
@@ -117,7 +117,7 @@ def dimension_sampler(
         k: as in `ds_ucb`.
         interval: on the scale of `scale`.
         pick: the slot of the leader to ask next.
-        is_randomised: whether `pick` wants a key and successes.
+        width: draws that a `pick` takes; with 0 no successes are counted.
         first_center: as in `ds_ucb`.
         cap: as in `ds_ucb`.
         scale: as in `ds_ucb`.
@@ -160,7 +160,7 @@ def dimension_sampler(
             stage=stage,
             counts=none,
             sums=none if levels is not None else none.astype(dtype),
-            chance=Chance(none, jax.random.bits(for_chance, (2,), jnp.uint32), zero) if is_randomised else None,
+            chance=Chance(none, jax.random.bits(for_chance, (2,), jnp.uint32), zero) if width > 0 else None,
             upper=blocks.build(jnp.full(n, most, dtype)),
             spans=None if triangle is None else unknown(k, dtype),
             plan=Plan(zero, slot, no, jnp.asarray(most, dtype), zero, no),
@@ -210,22 +210,21 @@ def dimension_sampler(
         number = jnp.arange(1, burst + 1, dtype=jnp.int32)
         rewards = sample.rewards.at[:, slot].get(mode="clip")
         counts, sums = count + number, total + jnp.cumsum(rewards, dtype=rewards.dtype)
-        keys, successes = None, jnp.zeros_like(number)
+        draws, successes = query_draws(state.chance, burst), jnp.zeros_like(number)
         if state.chance is not None:
-            keys = query_keys(state.chance, burst + 1)
-            coins = jax.vmap(lambda key: jax.random.uniform(jax.random.fold_in(key, 1), (), dtype))(keys[:-1])
-            rounded = (coins < rewards.astype(dtype) / unit).astype(jnp.int32)
+            rounded = (draws[:-1, width] < rewards.astype(dtype) / unit).astype(jnp.int32)
             successes = jnp.take(old.successes, slot, mode="clip") + jnp.cumsum(rounded, dtype=jnp.int32)
-            keys = keys[1:]
         rows = jax.vmap(lambda *arm: put(old, here, Row(*arm)))(counts, sums, successes, *bounds(counts, sums))
 
-        def goes_on(row: Row, key: Any) -> Array:
+        def goes_on(row: Row, draws: Array) -> Array:
             arms = arms_of(stage, state.spans, row)
             leads = least_upper(stage, row) > state.plan.rival
             decided = stages.is_decided(jnp.min(arms.lower), state.plan.rival)
-            return leads & ~decided & (jnp.take(row.counts, slot) < cap) & (pick(key, arms) == slot)
+            return leads & ~decided & (jnp.take(row.counts, slot) < cap) & (pick(draws[:width], arms) == slot)
 
-        used = 1 + jnp.min(jnp.where(jax.vmap(goes_on)(rows, keys), burst - 1, number - 1))
+        between = jax.tree.map(lambda x: x[:-1], rows)
+        stops = jnp.where(jax.vmap(goes_on)(between, draws[1:-1]), burst, number[:-1])
+        used = jnp.min(stops, initial=burst)
         used = jnp.where(stage.cursor < n, 1, used)
         used = jnp.where((action.node < n) & (slot < k - 1) & (count < cap), used, 0)
 
@@ -246,7 +245,7 @@ def dimension_sampler(
         node = jnp.where(plan.is_tied & (lead.index == plan.leader), lead.challenger, lead.index)
         row = read(state, node)
         arms = arms_of(stage, state.spans, row)
-        slot = pick(None if state.chance is None else query_keys(state.chance, 1)[0], arms)
+        slot = pick(query_draws(state.chance, 0)[0, :width], arms)
         # If the least lower bound is exact, so is the least upper bound: there is nothing left to learn of the node.
         is_known = jnp.take(row.counts, jnp.argmin(arms.lower)) > cap
 
@@ -281,6 +280,14 @@ def dimension_sampler(
         )
         coming = jax.tree.map(lambda new, old: jnp.where(is_asked, new, old), coming, plan)
         return state._replace(stage=stage, spans=spans, plan=coming)
+
+    def query_draws(chance: Chance | None, count: int) -> Array:
+        """The draws of the next query and `count` more (1 + count, 1 + width), the last ones for their rounding."""
+        if chance is None:
+            return jnp.zeros((1 + count, 1), dtype)
+        seed = jax.random.wrap_key_data(chance.seed, impl="threefry2x32")
+        steps = chance.step + jnp.arange(1 + count, dtype=jnp.int32)
+        return jax.vmap(lambda s: jax.random.uniform(jax.random.fold_in(seed, s), (width + 1,), dtype))(steps)
 
     def read(state: State, node: Array) -> Row:
         counts, sums = state.counts.at[node].get(mode="clip"), state.sums.at[node].get(mode="clip")
@@ -356,12 +363,6 @@ def arm_bounds(
 def put(row: Row, here: Array, arm: Row) -> Row:
     """The row with an arm's values where `here` holds."""
     return jax.tree.map(lambda new, old: jnp.where(here, new, old), arm, row)
-
-
-def query_keys(chance: Chance, count: int) -> Key:
-    """The keys of the next queries (count,): of the choice of their slot, and folded with 1, of their rounding."""
-    seed = jax.random.wrap_key_data(chance.seed, impl="threefry2x32")
-    return jax.vmap(lambda number: jax.random.fold_in(seed, chance.step + number))(jnp.arange(count, dtype=jnp.int32))
 
 
 def check_sampling(n: int, m: int, k: int, *, levels: int | None, scale: Scale, dtype: Any) -> Any:

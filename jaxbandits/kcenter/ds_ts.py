@@ -3,16 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 
-from jaxbandits.base import Algorithm, Array, Key
+from jaxbandits.base import Algorithm, Array
 from jaxbandits.checks import is_concrete, known, require
 from jaxbandits.kcenter.ds import Arms, Pick, Scale, Ties, dimension_sampler, lowest
 from jaxbandits.kcenter.intervals import Union, sampled_interval
 from jaxbandits.kcenter.stage import check_run
 from jaxbandits.kcenter.triangle import Triangle
-from jaxbandits.numerics.beta import beta
+from jaxbandits.numerics.beta import UNIFORMS, beta_of
 
 
 def ds_ts(
@@ -85,7 +84,7 @@ def ds_ts(
         k,
         interval=sampled_interval("kl", n, delta=delta, union=union, alpha=alpha, k1=k1),
         pick=thompson(mix, m if cap is None else cap) if is_randomised else lowest,
-        is_randomised=is_randomised,
+        width=1 + UNIFORMS * (k - 1) if is_randomised else 0,
         first_center=first_center,
         cap=cap,
         scale=scale,
@@ -102,12 +101,12 @@ def ds_ts(
 def thompson(mix: Array | float, cap: int) -> Pick:
     """The slot of the least posterior draw with probability `mix`, else of the least lower bound."""
 
-    def pick(key: Key, arms: Arms) -> Array:
-        for_mix, for_theta = jax.random.split(key)
+    def pick(draws: Array, arms: Arms) -> Array:
         dtype = arms.lower.dtype
         failures = jnp.minimum(arms.counts, cap) - arms.successes
-        theta = beta(for_theta, 1 + arms.successes.astype(dtype), 1 + failures.astype(dtype))
+        uniform = draws[1:].reshape(UNIFORMS, -1)
+        theta = beta_of(uniform, 1 + arms.successes.astype(dtype), 1 + failures.astype(dtype))
         drawn = jnp.argmin(jnp.where(arms.open, theta, 2)).astype(jnp.int32)
-        return jnp.where(jax.random.uniform(for_mix, (), dtype) < jnp.asarray(mix, dtype), drawn, lowest(None, arms))
+        return jnp.where(draws[0] < jnp.asarray(mix, dtype), drawn, lowest(draws, arms))
 
     return pick

@@ -88,7 +88,7 @@ def ds_ucb(
         k,
         interval=sampled_interval(interval, n, delta=delta, union=union, radius_scale=radius_scale, alpha=alpha, k1=k1),
         pick=lowest,
-        is_randomised=False,
+        width=0,
         first_center=first_center,
         cap=cap,
         scale=scale,

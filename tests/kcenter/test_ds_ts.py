@@ -11,7 +11,7 @@ from reference.kcenter_ds_tape import KEY, follow, one_by_one, tape
 from jaxbandits.kcenter.ds import Arms
 from jaxbandits.kcenter.ds_ts import ds_ts, thompson
 from jaxbandits.kcenter.ds_ucb import ds_ucb
-from jaxbandits.numerics.beta import beta
+from jaxbandits.numerics.beta import beta_of
 
 N, M, K, LEVELS = 6, 150, 3, 16
 # Binary rows of different densities; the third is about as far from the first as from the last.
@@ -24,9 +24,9 @@ INTERVAL = partial(reference.kl_bounds, delta=0.1 / 36)
 def draws(seed, step, successes, failures):
     """The draws of one query: of its slot, of its choice between the rules, of its rounding."""
     key = jax.random.fold_in(jax.random.wrap_key_data(seed), step)
-    for_mix, for_theta = jax.random.split(key)
-    theta = beta(for_theta, 1.0 + successes, 1.0 + failures)
-    return theta, jax.random.uniform(for_mix), jax.random.uniform(jax.random.fold_in(key, 1))
+    uniform = jax.random.uniform(key, (2 + 16 * (K - 1),))
+    theta = beta_of(uniform[1:-1].reshape(16, K - 1), 1.0 + successes, 1.0 + failures)
+    return theta, uniform[0], uniform[-1]
 
 
 def expected(seed, mix, **options):
@@ -89,7 +89,7 @@ def test_slots_are_drawn_by_the_posterior():
 
     @jax.jit
     def draw(mix):
-        return jax.vmap(lambda key: thompson(mix, M)(key, arms))(jax.random.split(KEY, 4000))
+        return jax.vmap(lambda uniform: thompson(mix, M)(uniform, arms))(jax.random.uniform(KEY, (4000, 49)))
 
     for mix, second in ((1.0, share), (0.4, 0.4 * share + 0.6)):
         slots = np.asarray(draw(mix))

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxbandits.numerics.beta import beta, gamma
+from jaxbandits.numerics.beta import beta, gamma_of
 
 DRAWS = 20_000
 
 
 @pytest.mark.parametrize("shape", [1.0, 1.5, 30.0, 4000.0])
 def test_gamma_has_its_law(shape):
-    draws = jax.jit(gamma)(jax.random.key(0), jnp.full(DRAWS, shape))
+    draws = jax.jit(gamma_of)(jax.random.uniform(jax.random.key(0), (8, DRAWS)), jnp.full(DRAWS, shape))
     # A draw of 20,000 strays so far once in 10^4 tests.
     assert stats.kstest(np.asarray(draws), stats.gamma(shape).cdf).pvalue > 1e-4
 
@@ -28,3 +28,10 @@ def test_draws_are_independent_and_keep_their_dtype():
     draws = jax.jit(beta)(jax.random.key(2), ones, ones)
     assert draws.dtype == jnp.float32
     assert np.abs(np.corrcoef(draws) - np.eye(3)).max() < 0.06  # 4 standard deviations
+
+
+def test_the_ends_of_the_unit_interval_make_finite_draws():
+    for dtype in (jnp.float32, jnp.float64):
+        for end in (0.0, 1 - jnp.finfo(dtype).eps):
+            draw = gamma_of(jnp.full(8, end, dtype), jnp.asarray(1.0, dtype))
+            assert 0 < draw < 100
