@@ -9,7 +9,7 @@ from jaxbandits.kcenter.complexity import (
     stage_times,
     upper_bound,
 )
-from jaxbandits.kcenter.ds_random import ds_random
+from jaxbandits.kcenter.ds_random import ds_random, in_blocks
 from jaxbandits.kcenter.ds_ts import ds_ts
 from jaxbandits.kcenter.ds_ucb import ds_ucb
 from jaxbandits.kcenter.instances import (
@@ -75,6 +75,7 @@ __all__ = [
     "greedy",
     "greedy_from_points",
     "image_crops",
+    "in_blocks",
     "lower_bound",
     "most_queries",
     "naive_greedy",

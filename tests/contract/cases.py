@@ -104,7 +104,7 @@ GROUPS = functools.partial(cpe.opinion_sampling, [1, 2], 3), functools.partial(c
 
 
 # Three centers of five points, by sampled dimensions and by noisy distances: gaps of .05 and more, and no ties.
-POINTS = np.random.default_rng(4).random((5, 30)) * np.array([0.1, 1.0, 0.5, 0.8, 0.3])[:, None]
+POINTS = np.random.default_rng(4).random((5, 400)) * np.array([0.1, 1.0, 0.5, 0.8, 0.3])[:, None]
 DISTANCES = np.abs(np.subtract.outer(*[[0.0, 0.9, 0.15, 0.5, 0.3]] * 2))
 
 
@@ -114,7 +114,9 @@ def _sampled(factory: Callable[..., Algorithm], **defaults: Any) -> Callable[...
         points = jnp.asarray(POINTS, dtype)
         exact = jnp.asarray(kcenter.pairwise_sums(POINTS), dtype)
         environment = kcenter.dimension_sampling(points, exact=exact, burst=settings.get("burst", 1))
-        return factory(5, 30, 3, **settings), environment
+        if "block" in settings:
+            environment = kcenter.in_blocks(environment, settings["block"])
+        return factory(*POINTS.shape, 3, **settings), environment
 
     return make
 
