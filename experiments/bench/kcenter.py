@@ -30,7 +30,7 @@ VARIANCE = 0.01
 SIZES = (100, 1000, 10_000)
 SMALL = (15, 50)  # nodes, for NS-TandS, whose rounds cost O(n k^2)
 SMALL_K = 5
-CUT = 2**14  # rounds of a run that is cut
+CUT = 2**11  # rounds of a run that is cut
 HEAD = (
     "rule",
     "n",
@@ -134,7 +134,7 @@ def subjects(points: np.ndarray, sums: np.ndarray, sizes: tuple[int, ...]) -> li
             environment = kcenter.dimension_sampling(shared, exact=table, rows=nodes, levels=LEVELS, burst=BURST)
             return rule(n, m, K, levels=LEVELS, burst=BURST), environment
 
-        lanes = 64 if n <= 1000 else 16
+        lanes = 64 if n <= 1000 else 8
         loop = partial(plain_sampling, points[:n])
         found.append(Subject("DS-UCB", n, partial(sampled, rule=kcenter.ds_ucb), loop, 2**30, lanes))
         found.append(Subject("DS-TS", n, partial(sampled, rule=kcenter.ds_ts), loop, CUT, lanes))
@@ -144,7 +144,7 @@ def subjects(points: np.ndarray, sums: np.ndarray, sizes: tuple[int, ...]) -> li
             return kcenter.ns_ts(n, K, variance=VARIANCE), kcenter.noisy_distances(distances[:n, :n], variance=VARIANCE)
 
         loop = partial(plain_noisy, np.asarray(distances[:n, :n]))
-        found.append(Subject("NS-TS", n, noisy, loop, 2 * CUT, 64))
+        found.append(Subject("NS-TS", n, noisy, loop, 8 * CUT, 64))
     for n in SMALL:
         for tracking in ("difference", "ratio"):
 
@@ -153,7 +153,7 @@ def subjects(points: np.ndarray, sums: np.ndarray, sizes: tuple[int, ...]) -> li
                 return algorithm, kcenter.noisy_distances(distances[:n, :n], variance=VARIANCE, action=kcenter.Pull)
 
             loop = partial(plain_tracking, np.asarray(distances[:n, :n]), tracking)
-            found.append(Subject(f"NS-TandS, {tracking}", n, tracked, loop, CUT // 4, 64))
+            found.append(Subject(f"NS-TandS, {tracking}", n, tracked, loop, CUT, 64))
     return found
 
 
