@@ -23,7 +23,7 @@ from jaxbandits.sweep.shards import local_mesh
 from tests.reference import cpe as plain
 
 DELTA = 0.1
-BLOCK = 32
+BLOCK = 16  # fastest for COCI: larger ones are seldom filled, and each slot draws its sample
 LANES = (64, 256, 1024)
 RUNS = 4  # that a lane goes through, so that the last ones, which end one by one, count little
 INSTANCES = {
