@@ -10,6 +10,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("MPLBACKEND", "agg")
 
 import jax
+import pytest
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -30,3 +31,10 @@ def _load(name: str) -> None:
 
 
 _load("experiments")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def compiled_programs_are_dropped():
+    """Every compiled program holds memory maps, and Linux grants a process 65,530: the whole suite needs more."""
+    yield
+    jax.clear_caches()
