@@ -1,0 +1,142 @@
+"""Cholesky factors of one lane's matrices of 16 to some thousand rows, in blocks, as matrix products under `vmap`.
+
+LAPACK would take the lanes one after another, and jaxlib's batched LAPACK calls may wait inside the pool of threads
+that is to do their work. Only the leading `live` rows are worked on: a matrix that is mostly padding costs little.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbandits.base import Array
+from jaxbandits.numerics.trips import blocks_below, for_blocks, padded
+
+BLOCK = 16  # rows of a diagonal block, which is factored pivot by pivot
+
+
+class Factor(NamedTuple):
+    """L with L L' = A, padded to whole blocks."""
+
+    lower: Array  # float (p, p)  0 above the diagonal, and in the blocks beyond the live rows
+    inverses: Array  # float (p / 16, 16, 16)  of the diagonal blocks of L
+    live: Array  # int32 ()  rows that count
+
+
+def cholesky(matrix: Array, live: Array | int | None = None) -> Factor:
+    """The Cholesky factor of a symmetric positive definite matrix.
+
+    The blocks below a diagonal block are found by multiplying with its inverse, and corrected once by what that leaves
+    over. So the factor is as good as that of substitution: LL' is A but for rounding, however near to singular A is.
+
+    Args:
+        matrix: float (n, n); only its leading (live, live) part is read.
+        live: () rows that count; None: all.
+
+    Returns:
+        Factor. If a pivot is not positive, NaN. Cost: O(n live^2), in live / 16 turns.
+    """
+    n = matrix.shape[0]
+    live = jnp.asarray(n if live is None else live, jnp.int32)
+    size = padded(n, BLOCK)
+    is_live = jnp.arange(size, dtype=jnp.int32) < live
+    matrix = jnp.pad(matrix, (0, size - n))
+    matrix = jnp.where(is_live[:, None] & is_live, matrix, jnp.eye(size, dtype=matrix.dtype))
+    rows = jnp.arange(size, dtype=jnp.int32)[:, None]
+
+    # Each block is taken from what remains once it is known. Of a matrix near to singular little remains, so rounding
+    # is small too; subtracting all earlier products of a block at a time, which is faster, left twice the error.
+    def turn(first: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        remains, lower, inverses = carry
+        panel = lax.dynamic_slice_in_dim(remains, first, BLOCK, axis=1)
+        diagonal, inverse = _small(lax.dynamic_slice_in_dim(panel, first, BLOCK))
+        below = jnp.where(rows < first + BLOCK, 0, _divide(diagonal, inverse, panel.T).T)
+        remains -= _times(below, below.T)
+        column = lax.dynamic_update_slice_in_dim(below, diagonal, first, axis=0)
+        lower = lax.dynamic_update_slice_in_dim(lower, column, first, axis=1)
+        return remains, lower, lax.dynamic_update_index_in_dim(inverses, inverse, first // BLOCK, axis=0)
+
+    inverses = jnp.zeros((size // BLOCK, BLOCK, BLOCK), matrix.dtype)
+    _, lower, inverses = for_blocks(live, BLOCK, turn, (matrix, jnp.zeros_like(matrix), inverses))
+    return Factor(lower, inverses, live)
+
+
+def solve_lower(factor: Factor, right: Array) -> Array:
+    """L^-1 B.
+
+    Args:
+        factor: of a matrix of n rows.
+        right: float (n, k) or (n,); the rows beyond the live ones are not read.
+
+    Returns:
+        float (n, k) or (n,), 0 in the rows beyond the live ones. Cost: O(n live k).
+    """
+    right, shape = _columns(factor, right)
+
+    def turn(first: Array, solved: Array) -> Array:
+        left = lax.dynamic_slice_in_dim(factor.lower, first, BLOCK)
+        block = lax.dynamic_slice_in_dim(right, first, BLOCK) - _times(left, solved)
+        diagonal = lax.dynamic_slice_in_dim(left, first, BLOCK, axis=1)
+        solution = _divide(diagonal, factor.inverses[first // BLOCK], block)
+        return lax.dynamic_update_slice_in_dim(solved, solution, first, axis=0)
+
+    return for_blocks(factor.live, BLOCK, turn, jnp.zeros_like(right))[: shape[0]].reshape(shape)
+
+
+def solve_upper(factor: Factor, right: Array) -> Array:
+    """L'^-1 B; arguments, result and cost as for `solve_lower`."""
+    right, shape = _columns(factor, right)
+    # From the last block that any lane has, upwards; a lane that has fewer solves for zeros until its own begin.
+    last = blocks_below(factor.live, BLOCK) - 1
+
+    def turn(done: Array, solved: Array) -> Array:
+        first = last * BLOCK - done
+        below = lax.dynamic_slice_in_dim(factor.lower, first, BLOCK, axis=1)
+        block = lax.dynamic_slice_in_dim(right, first, BLOCK) - _times(below.T, solved)
+        diagonal = lax.dynamic_slice_in_dim(below, first, BLOCK)
+        solution = _divide(diagonal.T, factor.inverses[first // BLOCK].T, block)
+        return lax.dynamic_update_slice_in_dim(solved, solution, first, axis=0)
+
+    return for_blocks(factor.live, BLOCK, turn, jnp.zeros_like(right))[: shape[0]].reshape(shape)
+
+
+def log_det(factor: Factor) -> Array:
+    """The logarithm of det A, float ()."""
+    diagonal = jnp.diagonal(factor.lower)
+    is_live = jnp.arange(diagonal.shape[0], dtype=jnp.int32) < factor.live
+    return 2 * jnp.sum(jnp.log(jnp.where(is_live, diagonal, 1)))
+
+
+def _columns(factor: Factor, right: Array) -> tuple[Array, tuple[int, ...]]:
+    """The right-hand side as a matrix of whole blocks, with zeros beyond the live rows; and its shape before."""
+    columns = right.reshape(right.shape[0], -1)
+    columns = jnp.pad(columns, ((0, factor.lower.shape[0] - right.shape[0]), (0, 0)))
+    return jnp.where(jnp.arange(columns.shape[0], dtype=jnp.int32)[:, None] < factor.live, columns, 0), right.shape
+
+
+def _divide(triangle: Array, inverse: Array, block: Array) -> Array:
+    """The solution X of T X = B, corrected once."""
+    solution = _times(inverse, block)
+    return solution + _times(inverse, block - _times(triangle, solution))
+
+
+def _small(matrix: Array) -> tuple[Array, Array]:
+    """L and L^-1 of a few rows, pivot by pivot."""
+    size = matrix.shape[0]
+    place = jnp.arange(size, dtype=jnp.int32)
+
+    def pivot(k: Array, work: Array) -> Array:
+        row = lax.dynamic_slice_in_dim(work, k, 1)
+        value = lax.dynamic_slice(work, (k, k), (1, 1))
+        row /= jnp.sqrt(jnp.where(value > 0, value, jnp.nan))
+        column = lax.dynamic_slice_in_dim(work, k, 1, axis=1) / jnp.sqrt(value)
+        return jnp.where((place == k)[:, None], row, work - jnp.where((place > k)[:, None], column, 0) * row)
+
+    work = jnp.concatenate([matrix, jnp.eye(size, dtype=matrix.dtype)], axis=1)
+    work = lax.fori_loop(0, size, pivot, work)
+    # The rows are now [L' L^-1]; what is left of A below the diagonal of L' is rounding.
+    return jnp.tril(work[:, :size].T), jnp.tril(work[:, size:])
+
+
+def _times(a: Array, b: Array) -> Array:
+    return jnp.matmul(a, b, precision="highest")

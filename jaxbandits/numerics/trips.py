@@ -1,0 +1,64 @@
+"""Loops whose number of turns is data, without the price that `vmap` puts on them.
+
+`vmap` of a loop with a trip count per lane selects, in every turn, between the old and the new carry of every lane:
+a copy of all that the loop works on. Where further turns do no harm, one trip count for all lanes needs no select.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import jax.numpy as jnp
+from jax import lax
+from jax.custom_batching import custom_vmap
+
+from jaxbandits.base import Array
+
+T = TypeVar("T")
+
+
+@custom_vmap
+def common(count: Array) -> Array:
+    """`count`, or under `vmap` the largest of all lanes, which is the same value in each of them.
+
+    A result may depend on it only where every value from `count` up gives the same: else a run would depend on its
+    neighbours.
+
+    Args:
+        count: int ().
+
+    Returns:
+        int ().
+    """
+    return count
+
+
+@common.def_vmap
+def _common_of_lanes(axis_size: int, in_batched: list[bool], count: Array) -> tuple[Array, bool]:
+    del axis_size
+    return (common(jnp.max(count)) if in_batched[0] else common(count)), False
+
+
+def for_blocks(live: Array, size: int, body: Callable[[Array, T], T], carry: T) -> T:
+    """Runs `body(first, carry)` for first = 0, size, 2 size, .. below the number of live entries of any lane.
+
+    Args:
+        live: int (), entries at the front that count in this lane. A turn beyond them must leave the carry as it is, or
+            write only what nothing reads.
+        size: of a block.
+        body: a turn.
+        carry: its start.
+
+    Returns:
+        The last carry.
+    """
+    return lax.fori_loop(0, blocks_below(live, size), lambda i, carry: body(i * size, carry), carry)
+
+
+def blocks_below(live: Array, size: int) -> Array:
+    """Turns of `for_blocks`, int32 ()."""
+    return (common(jnp.asarray(live, jnp.int32)) + (size - 1)) // size
+
+
+def padded(length: int, size: int) -> int:
+    """The least multiple of `size` that holds `length` entries."""
+    return -(-length // size) * size

@@ -1,0 +1,215 @@
+"""Gaussian-process posteriors: by hand, against scikit-learn, and their forms against each other."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+from jaxbandits.numerics import gp
+
+RIDGE = 0.04
+SE = functools.partial(gp.squared_exponential, lengthscale=1.0)
+TWO = jnp.asarray([[0.0], [1.0]])
+posterior = jax.jit(gp.posterior, static_argnums=0)
+sparse_posterior = jax.jit(gp.sparse_posterior, static_argnums=0)
+inducing = jax.jit(gp.inducing, static_argnums=0)
+
+
+def close(actual, expected, tolerance=1e-9):
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=tolerance)
+
+
+def data(n, d, seed=0):
+    rng = np.random.default_rng(seed)
+    return jnp.asarray(rng.random((n, d))), jnp.asarray(rng.standard_normal(n)), jnp.asarray(rng.random((60, d)))
+
+
+def test_kernels_by_hand():
+    x, y = jnp.zeros(1), jnp.full(1, 0.37)
+    for nu, value in ((0.5, 0.2913198911), (1.5, 0.3703949550), (2.5, 0.3991656070)):
+        close(gp.matern(x, y, lengthscale=0.3, nu=nu), value, 1e-10)
+    close(gp.squared_exponential(x, y, lengthscale=0.3), 0.4674066845, 1e-10)
+    for bad in (0.0, -1.0):
+        with pytest.raises(ValueError, match=f"lengthscale must be positive, got {bad}"):
+            gp.squared_exponential(x, y, lengthscale=bad)
+    with pytest.raises(ValueError, match="nu must be one of"):
+        gp.matern(x, y, lengthscale=1.0, nu=2.0)
+
+
+def test_one_and_two_observations_by_hand():
+    one = gp.posterior(SE, TWO[:1], jnp.ones(1), TWO[:1], ridge=RIDGE)
+    close(one.mean, 0.9615384615)
+    close(one.variance, 0.0384615385)
+    two = gp.posterior(SE, TWO[:1], jnp.asarray([1.5]), TWO[:1], ridge=RIDGE, counts=jnp.asarray([2]))
+    close(two.mean, 0.7352941176)
+    close(two.variance, 0.0196078431)
+    twice = gp.posterior(SE, TWO[jnp.asarray([0, 0])], jnp.asarray([1.0, 0.5]), TWO[:1], ridge=RIDGE)
+    close(twice.mean, two.mean)
+    close(twice.variance, two.variance)
+    close(twice.log_det, two.log_det)
+    ten = gp.posterior(SE, TWO[:1], jnp.zeros(1), TWO[:1], ridge=RIDGE, counts=jnp.asarray([10]))
+    close(ten.log_det / 2, 2.7627264696, 1e-10)
+
+
+def test_two_points_by_hand():
+    y = jnp.asarray([1.0, -1.0])
+    exact = gp.posterior(SE, TWO, y, TWO, ridge=RIDGE)
+    close(exact.mean, [0.9077212705, -0.9077212705])
+    close(exact.variance, [0.0376685553, 0.0376685553])
+    close(exact.log_det / 2, 3.0502439411)
+    close(gp.information_gain(gp.cross(SE, TWO, TWO), RIDGE), 3.0502439411)
+    sparse = gp.sparse_posterior(SE, gp.inducing(SE, TWO[:1], jitter=0.0), TWO, y, TWO, ridge=RIDGE)
+    close(sparse.mean, [0.2794765864, 0.1695111183])
+    close(sparse.variance, [0.0284115236, 0.6425725743])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "theirs"),
+    [
+        (functools.partial(gp.squared_exponential, lengthscale=0.3), RBF(0.3)),
+        (functools.partial(gp.matern, lengthscale=0.3, nu=0.5), Matern(0.3, nu=0.5)),
+        (functools.partial(gp.matern, lengthscale=0.3, nu=1.5), Matern(0.3, nu=1.5)),
+        (functools.partial(gp.matern, lengthscale=0.3, nu=2.5), Matern(0.3, nu=2.5)),
+    ],
+    ids=["se", "matern1", "matern3", "matern5"],
+)
+def test_exact_posterior_is_that_of_scikit_learn(kernel, theirs):
+    points, y, at = data(80, 2)
+    outside = GaussianProcessRegressor(theirs, alpha=RIDGE, optimizer=None).fit(points, y)
+    mean, sd = outside.predict(at, return_std=True)
+    ours = posterior(kernel, points, y, at, ridge=RIDGE)
+    close(ours.mean, mean, 1e-10)
+    close(ours.variance, sd**2, 1e-10)
+
+
+def test_all_exact_forms_agree():
+    rng = np.random.default_rng(1)
+    kernel = functools.partial(gp.squared_exponential, lengthscale=0.2)
+    grid = jnp.asarray(rng.random((50, 2)))
+    index = jnp.asarray(rng.integers(50, size=80), jnp.int32)  # with repeats
+    y = jnp.asarray(rng.standard_normal(80))
+    direct = posterior(kernel, grid[index], y, grid, ridge=RIDGE)
+    counts, sums = jnp.zeros(50, int).at[index].add(1), jnp.zeros(50).at[index].add(y)
+    forms = [posterior(kernel, grid, sums, grid, ridge=RIDGE, counts=counts)]
+
+    order = jnp.argsort(-counts)  # the points that were seen to the front, and no other is read
+    seen = jnp.sum(counts > 0)
+    spoilt = jnp.where(jnp.arange(50) < seen, sums[order], jnp.nan)
+    forms.append(posterior(kernel, grid[order], spoilt, grid, ridge=RIDGE, counts=counts[order], live=seen))
+
+    def buffer(carry, step):
+        state, rows = carry
+        t, a, reward = step
+        column = jax.vmap(lambda x: kernel(x, grid[a]))(grid) - gp.explained(rows, rows[:, a])
+        state, row = gp.condition(state, column, a, reward, RIDGE)
+        return (state, rows.at[t].set(row)), None
+
+    def covariance(carry, step):
+        state, matrix = carry
+        _, a, reward = step
+        state, row = gp.condition(state, matrix[:, a], a, reward, RIDGE)
+        return (state, matrix - row[:, None] * row), None
+
+    steps = (jnp.arange(80), index, y)
+    prior = gp.prior(kernel, grid)
+    forms.append(jax.jit(lambda: jax.lax.scan(buffer, (prior, jnp.zeros((80, 50))), steps))()[0][0])
+    forms.append(jax.jit(lambda: jax.lax.scan(covariance, (prior, gp.cross(kernel, grid, grid)), steps))()[0][0])
+    for form in forms:
+        for ours, theirs in zip(form, direct, strict=True):
+            close(ours, theirs, 1e-8)
+
+
+def test_nothing_is_observed_beyond_the_grid():
+    grid = jnp.asarray([[0.0], [0.5], [2.0]])
+    before = gp.prior(SE, grid)
+    column = jax.vmap(lambda x: SE(x, grid[1]))(grid)
+    after, row = gp.condition(before, column, jnp.int32(3), jnp.asarray(7.0), RIDGE)
+    np.testing.assert_array_equal(row, 0)
+    for old, new in zip(before, after, strict=True):
+        np.testing.assert_array_equal(old, new)
+
+
+def test_order_of_the_data_does_not_matter_and_data_never_raise_the_variance():
+    points, y, at = data(64, 3, 2)
+    kernel = functools.partial(gp.matern, lengthscale=0.5, nu=2.5)
+    one, other = (posterior(kernel, points[o], y[o], at, ridge=RIDGE) for o in (jnp.arange(64), jnp.arange(64)[::-1]))
+    for a, b in zip(one, other, strict=True):
+        close(a, b, 1e-10)
+    fewer = posterior(kernel, points, y, at, ridge=RIDGE, live=40)
+    assert np.all(fewer.variance >= one.variance - 1e-12)
+    assert np.any(fewer.variance > one.variance + 1e-4)
+
+
+def test_a_scaled_kernel_scales_the_posterior():
+    points, y, at = data(40, 2, 3)
+    kernel = functools.partial(gp.squared_exponential, lengthscale=0.4)
+    one = posterior(kernel, points, y, at, ridge=RIDGE)
+    scaled = posterior(lambda a, b: 9 * kernel(a, b), points, 3 * y, at, ridge=9 * RIDGE)
+    close(scaled.mean, 3 * one.mean, 1e-10)
+    close(scaled.variance, 9 * one.variance, 1e-10)
+    close(scaled.log_det, one.log_det, 1e-9)
+
+
+def test_sparse_with_all_data_is_exact():
+    points, y, at = data(30, 2, 4)
+    kernel = functools.partial(gp.matern, lengthscale=0.5, nu=1.5)
+    sparse = sparse_posterior(kernel, inducing(kernel, points, jitter=0.0), points, y, at, ridge=RIDGE)
+    exact = posterior(kernel, points, y, at, ridge=RIDGE)
+    close(sparse.mean, exact.mean, 1e-9)
+    close(sparse.variance, exact.variance, 1e-9)
+
+
+def test_sparse_is_the_subset_of_regressors_without_a_root():
+    points, y, at = data(90, 2, 5)
+    kernel = functools.partial(gp.matern, lengthscale=0.5, nu=1.5)
+    counts = jnp.asarray(np.random.default_rng(5).integers(0, 4, 90))
+    sums = jnp.where(counts > 0, y, 0)
+    # Inducing points beyond the live ones are no inducing points, whatever they hold.
+    padded = jnp.where(jnp.arange(25)[:, None] < 12, points[:25], 7.0)
+    induced = inducing(kernel, padded, live=12, jitter=0.0)
+    sparse = sparse_posterior(kernel, induced, points, sums, at, ridge=RIDGE, counts=counts)
+    s = np.asarray(points[:12])
+    kss, ksx, ksa = (np.asarray(gp.cross(kernel, s, b)) for b in (s, points, at))
+    inner = RIDGE * kss + (ksx * np.asarray(counts)) @ ksx.T
+    close(sparse.mean, ksa.T @ np.linalg.solve(inner, ksx @ np.asarray(sums)), 1e-9)
+    variance = 1 - np.sum(ksa * np.linalg.solve(kss, ksa), 0) + RIDGE * np.sum(ksa * np.linalg.solve(inner, ksa), 0)
+    close(sparse.variance, variance, 1e-9)
+
+
+def test_the_messages_depend_on_the_root_and_the_posterior_does_not():
+    """Cholesky and symmetric root of K_SS give the same mean, but other v and vbar."""
+    points, y, at = data(50, 3, 6)
+    kernel = functools.partial(gp.matern, lengthscale=0.7, nu=2.5)
+    s = points[:10]
+    values, vectors = np.linalg.eigh(gp.cross(kernel, s, s))
+    root = vectors / np.sqrt(values) @ vectors.T
+    z, z_at = root @ gp.cross(kernel, s, points), root @ gp.cross(kernel, s, at)
+    bar = np.linalg.solve(RIDGE * np.eye(10) + z @ z.T, z @ y)
+    induced = inducing(kernel, s, jitter=0.0)
+    ours = gp.features(kernel, induced, points)
+    factor = gp.feature_gram(ours, jnp.ones(50), ridge=RIDGE, live=jnp.int32(10))
+    our_bar = gp.solve_spd(factor, ours @ y)
+    close(our_bar @ gp.features(kernel, induced, at), bar @ z_at, 1e-8)
+    assert np.max(np.abs(our_bar - bar)) > 0.01
+
+
+def test_float32_keeps_what_it_keeps():
+    """2000 observations, ridge 0.04: variance within 3e-6, mean within 2e-3, none negative."""
+    points, y, at = data(2000, 4, 7)
+    kernel = functools.partial(gp.squared_exponential, lengthscale=1.0)
+    exact = posterior(kernel, points, y, at, ridge=RIDGE)
+    single = posterior(kernel, *(x.astype(jnp.float32) for x in (points, y, at)), ridge=RIDGE)
+    assert single.mean.dtype == jnp.float32
+    close(single.variance, exact.variance, 3e-6)
+    close(single.mean, exact.mean, 2e-3)
+    assert np.all(single.variance >= 0)
+
+
+def test_a_failed_factor_is_nan():
+    same = jnp.zeros((40, 2))
+    failed = gp.inducing(SE, same, jitter=-1e-3)
+    assert np.any(np.isnan(failed.factor.lower))
