@@ -4,19 +4,22 @@ import argparse
 import ast
 import contextlib
 import importlib
+import json
 import logging
 import os
+import platform
+import shlex
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from experiments.report import positive, save, table
-from jaxbandits import process_pool
+from experiments.report import positive, record, save, table
+from jaxbandits import __version__, process_pool
 
 HERE = Path(__file__).parent
-FAMILIES = ("linear", "fullbandit", "kcenter", "cpe")
+FAMILIES = ("linear", "fullbandit", "kcenter", "cpe", "kernel")
 BENCHES = ("sweep", *FAMILIES)
 
 
@@ -32,26 +35,27 @@ def experiments() -> dict[str, str]:
 def listing() -> str:
     """All that can be run, a line each."""
     names = experiments()
-    width = max(map(len, [*names, "bench NAME"]))
+    width = max(map(len, names))
     lines = [f"  {name.ljust(width)}  {text}" for name, text in names.items()]
+    lines.append(f"  {'report'.ljust(width)}  All of these, and one page: what the papers claim, what was found.")
     lines.append(f"  {'bench NAME'.ljust(width)}  Speed; NAME is one of: {', '.join(BENCHES)}.")
     return "\n".join(["experiments:", *lines])
 
 
 def main(arguments: list[str]) -> int:
-    """Runs one experiment: prints its table, writes its figure and its raw columns."""
+    """Runs one experiment: prints its table, writes its figure, its raw columns and what the report shows of it."""
     names = experiments()
     words = [argument for argument in arguments if not argument.startswith("-")]
-    chosen = next((word for word in words if word in names or word == "bench"), next(iter(words), None))
+    chosen = next((word for word in words if word in names or word in ("bench", "report")), next(iter(words), None))
     if chosen is None:
         print(__doc__, listing(), "Each takes --help.", sep="\n\n")
         return 0
-    bench = chosen == "bench"
-    if not bench and chosen not in names:
+    bench, report_page = chosen == "bench", chosen == "report"
+    if not (bench or report_page) and chosen not in names:
         print(f"there is no experiment {chosen!r}\n\n{listing()}", file=sys.stderr)
         return 2
 
-    module = importlib.import_module("experiments.bench" if bench else f"experiments.{chosen}")
+    module = importlib.import_module(f"experiments.{'page' if report_page else chosen}")
     parser = argparse.ArgumentParser(
         prog=f"python -m experiments {chosen}",
         description=module.__doc__,
@@ -73,6 +77,8 @@ def main(arguments: list[str]) -> int:
     if hasattr(module, "add_arguments"):
         module.add_arguments(parser)
     options = parser.parse_args(arguments)
+    if report_page:
+        return module.run(options, names)
 
     import jax
 
@@ -80,6 +86,7 @@ def main(arguments: list[str]) -> int:
     keep_compiled_programs()
     logging.basicConfig(format="%(message)s", level=logging.INFO if options.verbose else logging.WARNING)
 
+    options.simulated = []
     started = time.perf_counter()
     try:
         with contextlib.nullcontext() if bench else workers(options, chosen):
@@ -93,7 +100,13 @@ def main(arguments: list[str]) -> int:
     written = save(report, name, options.out)
     print(f"\n{table(report)}\n")
     device = jax.devices()[0]
-    print(f"{seconds:.1f} s on {jax.device_count()} x {device.device_kind} ({device.platform}), jax {jax.__version__}")
+    machine = f"{jax.device_count()} x {device.device_kind} ({device.platform}), {os.cpu_count()} CPU cores"
+    versions = f"jaxbandits {__version__}, jax {jax.__version__}, Python {platform.python_version()}"
+    print(f"{seconds:.1f} s on {machine}, {versions}")
+    written.append(options.out / f"{name}.json")
+    told = {"command": f"python -m experiments {shlex.join(arguments)}", "seconds": seconds, "machine": machine}
+    told |= {"versions": versions, "pulls": sum(options.simulated)}
+    written[-1].write_text(json.dumps(record(report) | told, indent=1))
     print("written:", ", ".join(map(str, written)))
     return 0
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 
 import jaxbandits
 
@@ -33,7 +34,7 @@ def simulate(
     With `--store` its finished runs lie in a folder of its own, and with `--workers` it runs on several processes.
     """
     print(f"\n{name}", file=sys.stderr)
-    return jaxbandits.sweep(
+    results = jaxbandits.sweep(
         build,
         tasks,
         seeds=seeds,
@@ -46,6 +47,8 @@ def simulate(
         executor=options.executor,
         shards=options.executor and SHARDS_PER_WORKER * options.workers,
     )
+    getattr(options, "simulated", []).append(int(np.sum(results.columns["pulls"])))
+    return results
 
 
 def cache_folder() -> Path:

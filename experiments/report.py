@@ -169,6 +169,21 @@ def number(value: float) -> str:
     return f"{value:.4g}"
 
 
+def record(report: Report) -> dict[str, Any]:
+    """All but the raw columns and the figure, as JSON takes it: a number that is not finite is None."""
+    lines = [
+        {name: _plain(value) for name, value in line._asdict().items()} | {"verdict": verdict(line)}
+        for line in report.lines
+    ]
+    return {
+        "title": report.title,
+        "lines": lines,
+        "claims": [claim._asdict() | {"holds": bool(claim.holds)} for claim in report.claims],
+        "notes": list(report.notes),
+        "grid": report.grid and [list(report.grid[0]), [list(map(str, row)) for row in report.grid[1]]],
+    }
+
+
 def save(report: Report, name: str, folder: Path) -> list[Path]:
     """Writes NAME.txt (the table), NAME.parquet (the raw columns) and NAME.png (the figure)."""
     import pyarrow as pa
@@ -218,6 +233,13 @@ def positive(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
     return value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (str, type(None))):
+        return value
+    value = np.asarray(value).item()
+    return value if np.isfinite(value) else None
 
 
 def _troubles(line: Line) -> str:
