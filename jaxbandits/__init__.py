@@ -1,6 +1,6 @@
 """Pure-exploration and kernel bandits as pure JAX functions, simulated in batches of thousands."""
 
-from jaxbandits import cpe, fullbandit, kcenter, linear
+from jaxbandits import cpe, fullbandit, kcenter, kernel, linear
 from jaxbandits.base import Algorithm, Decision, Environment, Outcome, Status
 from jaxbandits.run import run
 from jaxbandits.sweep import Results, compare, load, process_pool, sweep, task_key
@@ -16,6 +16,7 @@ __all__ = [
     "cpe",
     "fullbandit",
     "kcenter",
+    "kernel",
     "linear",
     "load",
     "process_pool",

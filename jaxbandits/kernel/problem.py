@@ -62,6 +62,7 @@ class Metered(NamedTuple):
     pulls: Array  # int ()
     round: Array  # int32 ()
     regret: Array  # float ()    of all agents so far
+    syncs: Array  # int32 ()     times that something was sent
     curve: Array  # float (G, 3) regret, uplink an agent, downlink, after each round of the grid; 0 before it
 
 
@@ -87,7 +88,7 @@ def h1(
     Source: Pavlovic, Salgia and Zhao (2024), Section 5.
     """
     u, candidates = _ridge_function(key, size, dimension, domain, dtype)
-    return problem(candidates, jnp.cos(3 * u), noise_sd=noise_sd)
+    return tabular(candidates, jnp.cos(3 * u), noise_sd=noise_sd)
 
 
 def h2(
@@ -98,7 +99,7 @@ def h2(
     Arguments, result, errors and source as for `h1`.
     """
     u, candidates = _ridge_function(key, size, dimension, domain, dtype)
-    return problem(candidates, u**3 - 3 * u**2 + 3 * u + 3, noise_sd=noise_sd)
+    return tabular(candidates, u**3 - 3 * u**2 + 3 * u + 3, noise_sd=noise_sd)
 
 
 def branin(key: Key, *, size: int = 1000, noise_sd: Any = 0.2, dtype: Any = None) -> Problem:
@@ -119,7 +120,7 @@ def branin(key: Key, *, size: int = 1000, noise_sd: Any = 0.2, dtype: Any = None
     Source: Picheny, Wagner and Ginsbourger (2013); Pavlovic, Salgia and Zhao (2024), Section 5.
     """
     candidates = _uniform(key, size, 2, dtype)
-    return problem(candidates, jax.vmap(branin_value)(candidates), noise_sd=noise_sd)
+    return tabular(candidates, jax.vmap(branin_value)(candidates), noise_sd=noise_sd)
 
 
 def hartmann4(key: Key, *, size: int = 1000, noise_sd: Any = 0.2, dtype: Any = None) -> Problem:
@@ -128,7 +129,7 @@ def hartmann4(key: Key, *, size: int = 1000, noise_sd: Any = 0.2, dtype: Any = N
     Its length scale is 1; the maximum on the cube is 3.1344941. Else as `branin`.
     """
     candidates = _uniform(key, size, 4, dtype)
-    return problem(candidates, jax.vmap(hartmann4_value)(candidates), noise_sd=noise_sd)
+    return tabular(candidates, jax.vmap(hartmann4_value)(candidates), noise_sd=noise_sd)
 
 
 def rkhs(
@@ -167,10 +168,10 @@ def rkhs(
     square = jnp.matmul(weights, jnp.matmul(gram, weights, precision="highest"), precision="highest")
     weights *= jnp.asarray(norm, candidates.dtype) / jnp.sqrt(square)
     values = jnp.matmul(cross(kernel, candidates, centers), weights, precision="highest")
-    return problem(candidates, values, noise_sd=noise_sd)
+    return tabular(candidates, values, noise_sd=noise_sd)
 
 
-def problem(candidates: Array, values: Array, *, noise_sd: Any) -> Problem:
+def tabular(candidates: Array, values: Array, *, noise_sd: Any) -> Problem:
     """An instance from its table of values.
 
     Args:
@@ -242,7 +243,8 @@ def metered(algorithm: Algorithm, problem: Problem, *, grid: tuple[int, ...]) ->
     def init(key: Key) -> Metered:
         inner = algorithm.init(key)
         nothing = jnp.zeros((), dtype)
-        return Metered(inner, inner.pulls, jnp.zeros((), jnp.int32), nothing, jnp.zeros((len(grid), 3), dtype))
+        none = jnp.zeros((), jnp.int32)
+        return Metered(inner, inner.pulls, none, nothing, none, jnp.zeros((len(grid), 3), dtype))
 
     def decide(key: Key, state: Metered) -> Decision:
         return algorithm.decide(key, state.inner)
@@ -257,13 +259,18 @@ def metered(algorithm: Algorithm, problem: Problem, *, grid: tuple[int, ...]) ->
                 pulls=inner.pulls,
                 round=state.round + jnp.any(asked).astype(jnp.int32),
                 regret=state.regret + jnp.sum(regret),
+                syncs=state.syncs + has_sent(state.inner, inner),
                 curve=state.curve,
             )
         )
 
     def refresh(state: Metered) -> Metered:
         # A synchronisation after a round belongs to that round.
-        return written(state._replace(inner=algorithm.refresh(state.inner)))
+        inner = algorithm.refresh(state.inner)
+        return written(state._replace(inner=inner, syncs=state.syncs + has_sent(state.inner, inner)))
+
+    def has_sent(before: PyTree, after: PyTree) -> Array:
+        return (after.traffic.downlink != before.traffic.downlink).astype(jnp.int32)
 
     return Algorithm(init, decide, observe, algorithm.idle, refresh, lambda state: algorithm.stale(state.inner))
 

@@ -151,8 +151,7 @@ def posterior(
     dtype = points.dtype
     s = jnp.ones(points.shape[0], dtype) if counts is None else jnp.sqrt(counts.astype(dtype))
     ridge = jnp.asarray(ridge, dtype)
-    eye = jnp.eye(points.shape[0], dtype=dtype)
-    factor = cholesky(eye + s[:, None] * cross(kernel, points, points) * s / ridge, live)
+    factor = data_factor(cross(kernel, points, points), s, ridge=ridge, live=live)
     v = solve_lower(factor, s[:, None] * cross(kernel, points, at)) / jnp.sqrt(ridge)
     means = solve_lower(factor, jnp.where(s > 0, sums / jnp.where(s > 0, s, 1), 0)) / jnp.sqrt(ridge)
     return Posterior(
@@ -160,6 +159,40 @@ def posterior(
         variance=jnp.maximum(prior_variance(kernel, at) - jnp.sum(v**2, axis=0), 0),
         log_det=log_det(factor),
     )
+
+
+def data_factor(gram: Array, weights: Array, *, ridge: Array | float, live: Array | int | None = None) -> Factor:
+    """The factor L of B = I + diag(s) K diag(s) / ridge.
+
+    Args:
+        gram: K, float (n, n), of the distinct points.
+        weights: s, float (n,), square roots of the observations at each.
+        ridge: variance of the noise, () > 0.
+        live: () points at the front that count; None: all.
+
+    Returns:
+        Factor. Cost: O(n^3).
+    """
+    eye = jnp.eye(gram.shape[0], dtype=gram.dtype)
+    return cholesky(eye + weights[:, None] * gram * weights / jnp.asarray(ridge, gram.dtype), live)
+
+
+def whitening(factor: Factor, weights: Array, *, ridge: Array | float) -> Array:
+    """H = L^-1 diag(s) / sqrt(ridge): the variance at x is k(x, x) - |H k(points, x)|^2.
+
+    For many x in blocks, a product with H is several times faster than substitution. No digits are lost by it: the
+    eigenvalues of B lie between 1 and 1 + n / ridge.
+
+    Args:
+        factor: L, see `data_factor`.
+        weights: s, float (n,).
+        ridge: variance of the noise, () > 0.
+
+    Returns:
+        float (n, n), lower triangular, 0 in the rows beyond the live ones. Cost: O(n^3).
+    """
+    inverse = solve_lower(factor, jnp.eye(weights.shape[0], dtype=weights.dtype))
+    return inverse * (weights / jnp.sqrt(jnp.asarray(ridge, weights.dtype)))
 
 
 def prior(kernel: Kernel, at: Array) -> Posterior:
@@ -279,13 +312,34 @@ def sparse_posterior(
     ridge.
     """
     z, z_at = features(kernel, inducing, points), features(kernel, inducing, at)
-    ones = jnp.ones(points.shape[0], points.dtype)
-    factor = feature_gram(z, ones if counts is None else counts, ridge=ridge, live=inducing.factor.live)
+    counts = jnp.ones(points.shape[0], points.dtype) if counts is None else counts
+    live = inducing.factor.live
+    return sparse_from(z, sums, z_at, prior_variance(kernel, at), ridge=ridge, counts=counts, live=live)
+
+
+def sparse_from(
+    z: Array, sums: Array, z_at: Array, prior: Array, *, ridge: Array | float, counts: Array, live: Array
+) -> Sparse:
+    """`sparse_posterior` from features that are known.
+
+    Args:
+        z: float (m, n), features of the observations' points.
+        sums: float (n,), of the observations at each point.
+        z_at: float (m, M), features where f is wanted.
+        prior: float (M,), k(x, x) there.
+        ridge: variance of the noise, () > 0.
+        counts: (n,), observations at each point.
+        live: int (), inducing points that count.
+
+    Returns:
+        Sparse. Cost: O(m^2 (m + n + M)).
+    """
+    factor = feature_gram(z, counts, ridge=ridge, live=live)
     projected = solve_lower(factor, jnp.matmul(z, sums, precision="highest"))
     whitened = solve_lower(factor, z_at)
-    residual = jnp.maximum(prior_variance(kernel, at) - jnp.sum(z_at**2, axis=0), 0)
+    residual = jnp.maximum(prior - jnp.sum(z_at**2, axis=0), 0)
     mean = jnp.matmul(projected, whitened, precision="highest")
-    return Sparse(mean, residual, jnp.sqrt(jnp.asarray(ridge, points.dtype)) * whitened)
+    return Sparse(mean, residual, jnp.sqrt(jnp.asarray(ridge, z.dtype)) * whitened)
 
 
 def solve_spd(factor: Factor, right: Array) -> Array:
@@ -302,4 +356,6 @@ def information_gain(gram: Array, ridge: Array | float) -> Array:
 def _squared_distance(x: Array, y: Array, lengthscale: Array | float) -> Array:
     """|x - y|^2 / l^2, from the difference: |x|^2 + |y|^2 - 2 x'y may be negative."""
     require(known(lengthscale) > 0, "lengthscale", "be positive", lengthscale)
-    return jnp.sum(((x - y) / jnp.asarray(lengthscale, x.dtype)) ** 2)
+    difference = (x - y) / jnp.asarray(lengthscale, x.dtype)
+    # One term after another: XLA does not vectorise a reduction of few terms over all pairs (5 times slower at d = 2).
+    return sum((difference[i] ** 2 for i in range(1, difference.shape[0])), start=difference[0] ** 2)

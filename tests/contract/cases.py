@@ -4,10 +4,11 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits import cpe, fullbandit, kcenter, linear
+from jaxbandits import cpe, fullbandit, kcenter, kernel, linear
 from jaxbandits.base import Algorithm, Environment
 
 
@@ -131,6 +132,21 @@ def _noisy(factory: Callable[..., Algorithm], **defaults: Any) -> Callable[..., 
     return make
 
 
+def _kernel(factory: Callable[..., Algorithm], *, alone: bool = False, **defaults: Any):
+    """Three agents, or one learner, who ask a function on 40 points of the square."""
+    agents = 1 if alone else 3
+
+    def make(dtype, **hyperparameters):
+        settings = {"beta": 1.0, "ridge": 0.04, "horizon": 24} | defaults | hyperparameters
+        lengthscale = settings.pop("lengthscale", 0.2)
+        settings |= {} if alone else {"n_agents": agents}
+        problem = kernel.branin(jax.random.key(2), size=40, dtype=dtype)
+        rule = functools.partial(kernel.squared_exponential, lengthscale=lengthscale)
+        return factory(problem.candidates, kernel=rule, **settings), kernel.environment(problem, agents)
+
+    return make
+
+
 LINGAPE = {
     "delta": 0.01,
     "epsilon": 0.1,
@@ -217,5 +233,44 @@ CASES = {
         | {"every": 50, "solver": "mirror", "variance": 0.02},
     ),
     "track-and-stop": Case(_noisy(kcenter.track_and_stop, batch=10), {"delta": 0.01}, dtypes=("float64",)),
+    "duets": Case(
+        _kernel(kernel.duets),
+        {"beta": 0.1, "ridge": 0.5, "lengthscale": 0.4, "horizon": 30, "first_epoch": 5, "epochs": (4, 20), "p0": 0.5}
+        | {"inducing_probability": kernel.log_rate(2.0), "elimination": "point", "jitter": 0.1},
+        ("beta", "ridge", "lengthscale"),
+        max_rounds=1000,
+    ),
+    "dis-kernel-ucb": Case(
+        _kernel(kernel.dis_kernel_ucb),
+        {"beta": 0.1, "ridge": 0.5, "lengthscale": 0.4, "horizon": 30, "threshold": 1.0},
+        ("beta", "ridge"),
+        max_rounds=1000,
+    ),
+    "approx-dis-kernel-ucb": Case(
+        _kernel(kernel.approx_dis_kernel_ucb, max_inducing=30),
+        {"beta": 0.1, "ridge": 0.5, "lengthscale": 0.4, "horizon": 30, "threshold": 5.0, "oversampling": 3.0}
+        | {"max_inducing": 2, "jitter": 0.1},
+        ("beta", "ridge"),
+        max_rounds=1000,
+    ),
+    "n-kernel-ucb": Case(
+        _kernel(kernel.n_kernel_ucb),
+        {"beta": 0.1, "ridge": 0.5, "lengthscale": 0.4, "horizon": 30},
+        ("beta", "lengthscale"),
+        max_rounds=1000,
+    ),
+    "gp-ucb": Case(
+        _kernel(kernel.gp_ucb, alone=True),
+        {"ridge": 0.5, "confidence": lambda t, log_det: jnp.sqrt(log_det)},
+        ("beta",),
+        dtypes=("float64",),
+        max_rounds=1000,
+    ),
+    "bpe": Case(
+        _kernel(kernel.bpe, alone=True),
+        {"beta": 0.1, "ridge": 0.5, "lengthscale": 0.4, "horizon": 30, "keep_data": True},
+        ("beta", "ridge"),
+        max_rounds=1000,
+    ),
     "clucb": Case(_levels(_chen, *THREE), {"delta": 0.01, "radius": "coci", "scale": 0.8}, ("delta", "scale")),
 }

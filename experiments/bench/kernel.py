@@ -1,0 +1,236 @@
+"""Distributed kernel bandits on Branin, 2000 candidates, 10 agents, 50 rounds, beta .2 to 5: agent-rounds a second.
+
+One query of one agent is an agent-round. The floor is the time in which this machine reads the memory that a round
+needs (the agents' and the pooled buffers, covariance rows) or, for DUETS, multiplies the matrices of its three
+synchronisations as large as they are when no draw repeats and nothing has been trimmed; both rates are measured in the
+same run, on as many cores as the sweep uses. DUETS often needs less: repeats and trimming make its matrices smaller.
+"""
+
+import os
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxbandits
+from experiments.report import Report, number
+from jaxbandits import kernel
+from jaxbandits.base import Algorithm
+from jaxbandits.kernel.duets import epoch_lengths
+from jaxbandits.kernel.problem import Problem, branin, paper_kernel
+from jaxbandits.sweep import Stats
+from tests.reference import kernel_approx, kernel_duets, kernel_ucb
+
+AGENTS, HORIZON, SIZE, RIDGE = 10, 50, 2000, 0.04
+MAX_INDUCING = 64
+BETAS = (0.2, 0.5, 1.0, 2.0, 5.0)
+LANES = (1, 2, 4, 16)
+SEEDS, QUICK_SEEDS = 40, 12  # of each beta
+RULES: dict[str, Callable[..., Algorithm]] = {
+    "DUETS": kernel.duets,
+    "DisKernelUCB": kernel.dis_kernel_ucb,
+    "ApproxDisKernelUCB": kernel.approx_dis_kernel_ucb,
+    "N-KernelUCB": kernel.n_kernel_ucb,
+}
+# Numbers that a round must read: the N agents' own rows, the pooled rows for two sets of columns at once, W.
+READ = {
+    "DisKernelUCB": AGENTS * HORIZON * SIZE * 2,
+    "ApproxDisKernelUCB": MAX_INDUCING * SIZE + AGENTS * HORIZON * MAX_INDUCING,
+    "N-KernelUCB": AGENTS * HORIZON * SIZE,
+}
+HEAD = ("rule", "precision", "lanes", "agent-rounds/s", "x NumPy", "share of floor", "busy", "compile s", "MB")
+
+
+def run(options: Namespace) -> Report:
+    loops = numpy_rates()
+    rows, parts = [], []
+    for dtype in ("float64",) if options.quick else ("float64", "float32"):
+        reads, products = bandwidth(dtype), flops(dtype)
+        for rule in RULES:
+            for lanes in widths(options):
+                stats = measure(rule, dtype, lanes, QUICK_SEEDS if options.quick else SEEDS)
+                speed = stats.pulls / stats.seconds
+                floor = floor_of(rule, dtype, reads, products)
+                print(rule, dtype, lanes, f"{speed:.2e} agent-rounds/s", file=sys.stderr, sep=", ")
+                rows.append(
+                    (
+                        rule,
+                        dtype,
+                        str(stats.lanes),
+                        f"{speed:.2e}",
+                        number(round(speed / loops[rule])),
+                        f"{speed / floor:.0%}",
+                        f"{stats.occupancy:.0%}",
+                        f"{stats.compile_seconds:.1f}",
+                        f"{stats.bytes / 1e6:.0f}",
+                    )
+                )
+                parts.append({"rule": rule, "dtype": dtype, "floor": floor} | stats._asdict())
+        speed, compiling = unrolled(dtype, 64 if options.quick else 256)
+        share = speed / floor_of("DUETS", dtype, reads, products)
+        row = ("duets_run", dtype, "16", f"{speed:.2e}", number(round(speed / loops["DUETS"])), f"{share:.0%}")
+        rows.append((*row, "100%", f"{compiling:.1f}", ""))
+    return Report(
+        "Distributed kernel bandits: speed of the whole engine",
+        lines=[],
+        claims=[],
+        columns={column: np.array([part[column] for part in parts]) for column in parts[0]},
+        draw=None,
+        notes=[
+            "NumPy, one core, agent-rounds a second: "
+            + "; ".join(f"{name}: {number(round(speed))}" for name, speed in loops.items())
+            + ". All but the last solve every posterior anew; the last updates N-KernelUCB's by one row, as we do.",
+            f"duets_run: one compiled call over seeds and beta, 16 lanes on one of {cores()} cores.",
+        ],
+        grid=(HEAD, rows),
+    )
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def widths(options: Namespace) -> tuple[int | None, ...]:
+    """Lanes of a batch to measure; None: the sweep's own choice."""
+    return (options.lanes,) if options.lanes else (None,) if options.quick else (None, *LANES)
+
+
+def settings(rule: str) -> dict[str, Any]:
+    more = {"max_inducing": MAX_INDUCING} if rule == "ApproxDisKernelUCB" else {}
+    return {"kernel": paper_kernel("branin"), "n_agents": AGENTS, "horizon": HORIZON, "ridge": RIDGE} | more
+
+
+def measure(rule: str, dtype: str, lanes: int | None, seeds: int) -> Stats:
+    """One sweep over seeds and beta, each run with candidates of its own."""
+
+    def build(beta: jax.Array, key: jax.Array) -> tuple[Algorithm, jaxbandits.Environment]:
+        problem = branin(key, size=SIZE, dtype=dtype)
+        return RULES[rule](problem.candidates, beta=beta, **settings(rule)), kernel.environment(problem, AGENTS)
+
+    return jaxbandits.sweep(
+        build,
+        jnp.asarray(BETAS, dtype),
+        seeds=seeds,
+        key=jax.random.key(0),
+        max_rounds=HORIZON + 1,
+        lanes=lanes,
+        chunk=HORIZON + 1,
+        progress=False,
+    ).stats
+
+
+def unrolled(dtype: str, runs: int, lanes: int = 16) -> tuple[float, float]:
+    """Agent-rounds a second of `duets_run`, and seconds of compiling."""
+
+    def one(key: jax.Array, beta: jax.Array) -> jax.Array:
+        return kernel.duets_run(key, branin(key, size=SIZE, dtype=dtype), beta=beta, **settings("DUETS")).regret[-1]
+
+    def batch(index: int) -> tuple[jax.Array, jax.Array]:
+        keys = jax.random.split(jax.random.key(index), lanes)
+        return keys, jnp.asarray(np.resize(BETAS, lanes), dtype)
+
+    started = time.perf_counter()
+    compiled = jax.jit(jax.vmap(one)).lower(*batch(0)).compile()
+    compiling = time.perf_counter() - started
+    jax.block_until_ready(compiled(*batch(0)))
+    started = time.perf_counter()
+    for index in range(runs // lanes):
+        jax.block_until_ready(compiled(*batch(index)))
+    return runs * AGENTS * HORIZON / (time.perf_counter() - started), compiling
+
+
+def floor_of(rule: str, dtype: str, reads: float, products: float) -> float:
+    """Agent-rounds a second that no program that does this work can exceed."""
+    if rule == "DUETS":
+        sizes = [AGENTS * rounds for rounds in epoch_lengths(HORIZON)[:-1]]
+        work = sum(n**2 * (SIZE + n) for n in sizes)  # a triangular solve and a factor, additions and products
+        return AGENTS * HORIZON * products / work
+    return AGENTS * reads / (READ[rule] * np.dtype(dtype).itemsize)
+
+
+def bandwidth(dtype: str) -> float:
+    """Bytes a second that all cores together read where N-KernelUCB's buffer lies."""
+    rows = jnp.ones((AGENTS, HORIZON, SIZE), dtype)
+    product = jax.jit(lambda c, rows: jnp.einsum("nt,ntm->nm", c, rows, precision="highest"))
+    return _rate(lambda: product(rows[..., 0], rows)) * rows.nbytes
+
+
+def flops(dtype: str, n: int = 512) -> float:
+    """Operations a second of matrix products on all cores."""
+    a = jnp.ones((n, n), dtype)
+    product = jax.jit(lambda a: jnp.matmul(a, a, precision="highest"))
+    return _rate(lambda: product(a)) * 2 * n**3
+
+
+def _rate(call: Callable[[], jax.Array], seconds: float = 0.5) -> float:
+    """Calls a second, a thread a core."""
+
+    def count() -> int:
+        calls, started = 0, time.perf_counter()
+        while time.perf_counter() - started < seconds:
+            jax.block_until_ready(call())
+            calls += 1
+        return calls
+
+    jax.block_until_ready(call())
+    with ThreadPoolExecutor(cores()) as pool:
+        return sum(each.result() for each in [pool.submit(count) for _ in range(cores())]) / seconds
+
+
+def numpy_rates() -> dict[str, float]:
+    """Agent-rounds a second of the plain loops, each on one run of beta = 1."""
+    problem = branin(jax.random.key(1), size=SIZE, dtype="float64")
+    candidates, values = np.asarray(problem.candidates), np.asarray(problem.values)
+    rng = np.random.default_rng(0)
+    coins, thinning = rng.random((2, AGENTS, HORIZON))
+    draws = kernel.Draws(coins, thinning, rng.random((HORIZON, AGENTS, HORIZON)))
+    rewards = values + 0.2 * rng.standard_normal((HORIZON, AGENTS, SIZE))
+    pairs = kernel_duets.squared_exponential(0.2)
+    gram = pairs(candidates, candidates)
+    common = {"beta": 1.0, "ridge": RIDGE}
+    loops = {
+        "DUETS": lambda: kernel_duets.duets(
+            candidates,
+            lambda n, t, a: rewards[t, n, a],
+            coins,
+            thinning,
+            kernel=pairs,
+            lengths=epoch_lengths(HORIZON),
+            **common,
+        ),
+        "DisKernelUCB": lambda: kernel_ucb.dis_kernel_ucb(gram, 2, rewards, coins, threshold=10.0, **common),
+        "ApproxDisKernelUCB": lambda: kernel_approx.approx_dis_kernel_ucb(
+            gram, 2, rewards, draws, threshold=20.0, oversampling=1.0, **common
+        ),
+        "N-KernelUCB": lambda: kernel_ucb.n_kernel_ucb(gram, rewards, coins, **common),
+        "N-KernelUCB, a row at a time": lambda: a_row_at_a_time(gram, problem, rewards, coins),
+    }
+    rates = {}
+    for name, loop in loops.items():
+        started = time.perf_counter()
+        loop()
+        rates[name] = AGENTS * HORIZON / (time.perf_counter() - started)
+    return rates
+
+
+def a_row_at_a_time(gram: np.ndarray, problem: Problem, rewards: np.ndarray, coins: np.ndarray) -> np.ndarray:
+    """N-KernelUCB as a NumPy programmer in a hurry writes it; returns the queries (T, N)."""
+    size = len(problem.values)
+    rows = np.zeros((AGENTS, HORIZON, size))
+    mean, variance = np.zeros((AGENTS, size)), np.ones((AGENTS, size))
+    queries = np.zeros((HORIZON, AGENTS), int)
+    for t in range(HORIZON):
+        queries[t] = np.argmax(mean + np.sqrt(np.maximum(variance, 0)), axis=1) if t else (coins[:, 0] * size)
+        for n, a in enumerate(queries[t]):
+            column = gram[a] - rows[n, :t, a] @ rows[n, :t]
+            v = max(column[a], 0.0)
+            rows[n, t] = column / np.sqrt(RIDGE + v)
+            mean[n] += column * (rewards[t, n, a] - mean[n, a]) / (RIDGE + v)
+            variance[n] -= rows[n, t] ** 2
+    return queries

@@ -1,0 +1,185 @@
+"""Information gain: the largest, that of uniform draws, and what the algorithms gather.
+
+1000 candidates of each of the four domains, kernels SE, Matern 5/2 and 3/2, ridge .04, up to 2000 observations. Greedy
+selection reaches 1 - 1/e of the largest gain. Uniform draws: mean of 5. Algorithms: 10 agents, 50 rounds, beta 1, 5
+runs, SE kernel. Slopes at the end against the orders that theory has.
+"""
+
+import functools
+from argparse import Namespace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments import _kernel as kernels
+from experiments._kernel import DIMENSIONS, FUNCTIONS, PLAYERS, RIDGE
+from experiments.report import STYLES, Claim, Report
+from jaxbandits import kernel
+from jaxbandits.base import Algorithm, Array, Decision, Key, Outcome, PyTree
+from jaxbandits.kernel.problem import LENGTHSCALES, Problem, Traffic, paper_kernel
+from jaxbandits.numerics import gp
+
+SIZE = 1000
+OBSERVATIONS, QUICK_OBSERVATIONS = 2000, 300
+DRAWS = 5
+RUNS, QUICK_RUNS = 5, 2
+BETA = 1.0
+KERNELS = {"SE": None, "Matern 5/2": 2.5, "Matern 3/2": 1.5}
+ROUNDING = 1e-9
+
+
+class Counted(NamedTuple):
+    """An algorithm's state, and how often each candidate was asked."""
+
+    inner: PyTree
+    pulls: Array
+    traffic: Traffic
+    counts: Array  # int32 (M,)
+
+
+def run(options: Namespace) -> Report:
+    n = QUICK_OBSERVATIONS if options.quick else OBSERVATIONS
+    runs = options.seeds or (QUICK_RUNS if options.quick else RUNS)
+    curves: dict[tuple[str, str, str], np.ndarray] = {}
+    for function in FUNCTIONS:
+        candidates = getattr(kernel, function)(jax.random.key(0), size=SIZE).candidates
+        for name, nu in KERNELS.items():
+            rule = _kernel_of(function, nu)
+            curves[function, name, "greedy"] = np.asarray(
+                jax.jit(functools.partial(kernel.greedy_information_gain, kernel=rule, ridge=RIDGE, n=n))(candidates)
+            )
+            order = jax.random.randint(jax.random.key(1), (DRAWS, n), 0, SIZE)
+            curves[function, name, "uniform"] = np.mean(jax.jit(functools.partial(_along, rule))(candidates, order), 0)
+    reached = {
+        (function, rule): kernels.runs(
+            "kernel information gain",
+            function,
+            rule,
+            options=options,
+            replicates=runs,
+            betas=(BETA,),
+            adapt=counted,
+            metrics=functools.partial(gain, function),
+        ).columns["gain"]
+        for function in FUNCTIONS
+        for rule in PLAYERS
+    }
+    asked = kernels.AGENTS * kernels.HORIZON
+    rows = []
+    for function, text in FUNCTIONS.items():
+        for name in KERNELS:
+            greedy, uniform = curves[function, name, "greedy"], curves[function, name, "uniform"]
+            ours = [f"{np.mean(reached[function, rule]):.1f}" if name == "SE" else "" for rule in PLAYERS]
+            at = min(asked, n) - 1
+            gains = (f"{greedy[at]:.1f}", f"{uniform[at]:.1f}")
+            rows.append((f"{text}, {name}", *gains, *ours, _slope(greedy), order_of(function, name)))
+    above = min(
+        float(np.min(curves[f, name, "greedy"] - curves[f, name, "uniform"])) for f in FUNCTIONS for name in KERNELS
+    )
+    steps = [np.diff(curves[f, name, "greedy"], prepend=0) for f in FUNCTIONS for name in KERNELS]
+    return Report(
+        f"Information gain in nats after {min(asked, n)} observations",
+        [],
+        [
+            Claim(
+                "greedy selection gains at least what uniform draws do, always",
+                f"{above:.3g} more at least",
+                above >= -ROUNDING,
+            ),
+            Claim(
+                "along greedy selection the gain grows, by ever less",
+                f"last step {min(s[-1] for s in steps):.2g} to {max(s[-1] for s in steps):.2g} nats",
+                all(np.all(s > 0) and np.all(np.diff(s) <= ROUNDING) for s in steps),
+            ),
+        ],
+        {
+            "function": np.repeat([f for f, _, _ in curves], n),
+            "kernel": np.repeat([name for _, name, _ in curves], n),
+            "selection": np.repeat([s for _, _, s in curves], n),
+            "observations": np.tile(np.arange(1, n + 1), len(curves)),
+            "gain": np.concatenate(list(curves.values())),
+        },
+        lambda figure: draw(figure, curves, reached, asked),
+        notes=["The last columns: d log(gain) / d log(n) of the greedy curve at its end, and the order in theory."],
+        grid=(("", "greedy", "uniform", *PLAYERS, "slope", "theory"), rows),
+    )
+
+
+def counted(algorithm: Algorithm) -> Algorithm:
+    """Counts the queries of each candidate."""
+
+    def init(key: Key) -> Counted:
+        inner = algorithm.init(key)
+        return Counted(inner, inner.pulls, inner.traffic, jnp.zeros(SIZE, jnp.int32))
+
+    def decide(key: Key, state: Counted) -> Decision:
+        return algorithm.decide(key, state.inner)
+
+    def observe(state: Counted, action: Array, rewards: Array) -> Counted:
+        inner = algorithm.observe(state.inner, action, rewards)
+        return Counted(inner, inner.pulls, inner.traffic, state.counts.at[action].add(1, mode="drop"))
+
+    def refresh(state: Counted) -> Counted:
+        inner = algorithm.refresh(state.inner)
+        return state._replace(inner=inner, pulls=inner.pulls, traffic=inner.traffic)
+
+    return Algorithm(init, decide, observe, algorithm.idle, refresh, lambda state: algorithm.stale(state.inner))
+
+
+def gain(function: str, problem: Problem, outcome: Outcome) -> dict[str, Array]:
+    """Information gain of all queries of a run."""
+    candidates, counts = problem.candidates, outcome.state.inner.counts
+    nothing = jnp.zeros_like(problem.values)
+    posterior = gp.posterior(paper_kernel(function), candidates, nothing, candidates[:1], ridge=RIDGE, counts=counts)
+    return {"gain": posterior.log_det / 2}
+
+
+def _kernel_of(function: str, nu: float | None) -> gp.Kernel:
+    if nu is None:
+        return paper_kernel(function)
+    return functools.partial(gp.matern, lengthscale=LENGTHSCALES[function], nu=nu)
+
+
+def _along(rule: gp.Kernel, candidates: Array, orders: Array) -> Array:
+    """The gain after every observation, (draws, n), of candidates asked in the given orders (draws, n)."""
+    gram = gp.cross(rule, candidates, candidates)
+
+    def one(order: Array) -> Array:
+        def step(covariance: Array, a: Array) -> tuple[Array, Array]:
+            after, row = gp.condition(gp.prior(rule, candidates), covariance[a], a, jnp.zeros(()), RIDGE)
+            return covariance - row[:, None] * row, after.log_det / 2
+
+        return jnp.cumsum(jax.lax.scan(step, gram, order)[1])
+
+    return jax.lax.map(one, orders)
+
+
+def _slope(values: np.ndarray) -> str:
+    half = len(values) // 2
+    return f"{np.log(values[-1] / values[half - 1]) / np.log(len(values) / half):.2f}"
+
+
+def order_of(function: str, name: str) -> str:
+    """The order of the largest gain in the number of observations n."""
+    d, nu = DIMENSIONS[function], KERNELS[name]
+    return f"log^{d + 1} n" if nu is None else f"n^{d / (2 * nu + d):.2f}"
+
+
+def draw(figure: Any, curves: dict, reached: dict, asked: int) -> None:
+    figure.set_size_inches(12, 3.8)
+    for axes, (function, text) in zip(figure.subplots(1, len(FUNCTIONS)), FUNCTIONS.items(), strict=True):
+        for style, name in zip(STYLES, KERNELS, strict=False):
+            for selection, line in (("greedy", "-"), ("uniform", ":")):
+                values = curves[function, name, selection]
+                label = f"{name}, {selection}"
+                axes.plot(np.arange(1, len(values) + 1), values, color=style["color"], linestyle=line, label=label)
+        for style, rule in zip(STYLES, PLAYERS, strict=False):
+            axes.plot(
+                asked, np.mean(reached[function, rule]), style["marker"], color="k", mfc="w", label=f"{rule} (SE)"
+            )
+        axes.set(xscale="log", yscale="log", title=text, xlabel="observations", ylim=(1, None))
+    figure.axes[0].set_ylabel("information gain in nats")
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=8)

@@ -1,0 +1,360 @@
+"""ApproxDisKernelUCB against its transcription, in its limits, and by hand."""
+
+import functools
+import itertools
+import re
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference.kernel_approx import approx_dis_kernel_ucb as transcription
+
+from jaxbandits import Status, run
+from jaxbandits.kernel.approx_dis_kernel_ucb import approx_dis_kernel_ucb
+from jaxbandits.kernel.problem import Draws, environment, tabular
+from jaxbandits.numerics.gp import cross, matern, squared_exponential
+
+M, N, T, D = 60, 4, 24, 2
+RIDGE = 0.04
+KEY = jax.random.key(0)
+RNG = np.random.default_rng(0)
+POINTS = jnp.asarray(RNG.random((M, D)))
+VALUES = jnp.asarray(np.sin(5 * POINTS[:, 0]) + POINTS[:, 1] ** 2)
+
+
+class Numbers(NamedTuple):
+    """All that one compiled program takes."""
+
+    points: jax.Array = POINTS
+    gram: jax.Array | None = None
+    lengthscale: float = 0.3
+    scale: float = 1.0
+    beta: float | np.ndarray = 0.7
+    ridge: float = RIDGE
+    threshold: float = 40.0
+    oversampling: float = 1.0
+    jitter: float = 1e-10
+
+    def kernel(self, x, y):
+        return self.scale * squared_exponential(x, y, lengthscale=self.lengthscale)
+
+
+class Tape(NamedTuple):
+    draws: Draws
+    rewards: jax.Array  # float (T, N, M)
+
+
+class Step(NamedTuple):
+    action: np.ndarray
+    due: bool  # whether the round was followed by a synchronisation
+    state: NamedTuple  # after it
+    answer: int
+
+
+def tape(seed, agents=N):
+    rng = np.random.default_rng(seed)
+    shapes = (agents, T), (agents, T), (T, agents, T)
+    noise = 0.2 * rng.standard_normal((T, agents, 1))
+    return Tape(Draws(*(jnp.asarray(rng.random(shape)) for shape in shapes)), VALUES + jnp.asarray(noise))
+
+
+TAPE = tape(1)
+
+
+def build(numbers, draws=None, **static):
+    options = {"kernel": numbers.kernel, "n_agents": N, "horizon": T} | static
+    points, gram, _, _, *rest = numbers
+    names = ("beta", "ridge", "threshold", "oversampling", "jitter")
+    return approx_dis_kernel_ucb(points, gram=gram, draws=draws, **dict(zip(names, rest, strict=True)), **options)
+
+
+def arrays(**numbers):
+    numbers = Numbers(**numbers)
+    return jax.tree.map(jnp.asarray, numbers._replace(beta=np.broadcast_to(numbers.beta, (T,)).astype(float)))
+
+
+@functools.partial(jax.jit, static_argnames="agents")
+def one_round(tape, numbers, state, agents):
+    algorithm = build(numbers, tape.draws, n_agents=agents)
+    decision = algorithm.decide(KEY, state)
+    rewards = jnp.take_along_axis(tape.rewards[state.t], decision.action[:, None], axis=1)[:, 0]
+    state = algorithm.observe(state, decision.action, rewards)
+    return decision, algorithm.stale(state), state
+
+
+@functools.partial(jax.jit, static_argnames="agents")
+def refreshed(tape, numbers, state, agents):
+    algorithm = build(numbers, tape.draws, n_agents=agents)
+    state = algorithm.refresh(state)
+    return state, algorithm.decide(KEY, state)
+
+
+@jax.jit
+def waited(numbers, state):
+    algorithm = build(numbers)
+    return algorithm.observe(state, algorithm.idle, jnp.ones(N))
+
+
+def replay(tape, waits=False, **numbers):
+    """The run that the tape gives."""
+    agents, numbers = len(tape.draws.coins), arrays(**numbers)
+    state, steps = build(numbers, tape.draws, n_agents=agents).init(KEY), []
+    for _ in range(T):
+        if waits:
+            state = waited(numbers, state)
+        decision, due, state = one_round(tape, numbers, state, agents)
+        assert not decision.stop
+        if waits:
+            state = waited(numbers, waited(numbers, state))
+        state, after = refreshed(tape, numbers, state, agents)
+        same(refreshed(tape, numbers, state, agents)[0], state)
+        steps.append(Step(np.asarray(decision.action), bool(due), state, int(after.answer)))
+    assert after.stop
+    return steps
+
+
+def same(one, other):
+    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        if jnp.issubdtype(a.dtype, jax.dtypes.prng_key):
+            a, b = jax.random.key_data(a), jax.random.key_data(b)
+        np.testing.assert_array_equal(a, b)
+
+
+def by_transcription(tape, **numbers):
+    numbers = Numbers(**numbers)
+    gram = cross(numbers.kernel, POINTS, POINTS) if numbers.gram is None else numbers.gram
+    draws = Draws(*map(np.asarray, tape.draws))
+    _, _, _, _, beta, ridge, threshold, oversampling, jitter = numbers
+    return transcription(
+        np.asarray(gram),
+        D,
+        np.asarray(tape.rewards),
+        draws,
+        beta=beta,
+        ridge=ridge,
+        threshold=threshold,
+        oversampling=oversampling,
+        jitter=jitter,
+    )
+
+
+def agree(steps, expected, tolerance=1e-6):
+    assert len(steps) == len(expected) == T
+    agents = len(steps[0].action)
+    for t, ((action, due, state, answer), theirs) in enumerate(zip(steps, expected, strict=True)):
+        np.testing.assert_array_equal(action, theirs.action, err_msg=f"round {t}")
+        assert due == (theirs.inducing is not None), t
+        assert (state.traffic.uplink, state.traffic.downlink) == (theirs.uplink, theirs.downlink), t
+        if theirs.inducing:
+            assert state.inducing == len(theirs.inducing)
+        np.testing.assert_allclose(state.mean, theirs.mean, rtol=0, atol=tolerance)
+        np.testing.assert_allclose(state.variance, theirs.variance, rtol=0, atol=tolerance)
+        assert answer == theirs.answer, t
+        assert state.pulls == agents * (t + 1)
+        assert state.t == t + 1
+    np.testing.assert_array_equal(state.asked, np.stack([step.action for step in steps], axis=1))
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {},
+        {"threshold": 20.0},
+        {"threshold": 3.0, "oversampling": 4.0},
+        {"oversampling": 0.03},
+        {"beta": np.linspace(2, 0.1, T)},
+        {"ridge": 0.01, "threshold": 90.0},
+    ],
+    ids=["plain", "paper", "often", "few", "schedule", "ridge"],
+)
+def test_transcription(numbers):
+    expected = by_transcription(TAPE, **numbers)
+    agree(replay(TAPE, **numbers), expected)
+    assert sum(r.inducing is not None for r in expected) >= 2
+
+
+def test_no_inducing_point_is_chosen():
+    # Then the posteriors stay, the agents' own data with them, and nothing is sent: before the first points, and after.
+    tape_, numbers = tape(3), {"threshold": 10.0, "oversampling": 0.003}
+    expected = by_transcription(tape_, **numbers)
+    agree(replay(tape_, **numbers), expected)
+    sizes = [len(r.inducing) for r in expected if r.inducing is not None]
+    assert sizes == [0, 1, 2, 0, 1, 1, 3, 0, 2]
+
+
+def test_a_table_of_another_kernel():
+    gram = cross(functools.partial(matern, lengthscale=0.5, nu=2.5), POINTS, POINTS)
+    agree(replay(TAPE, gram=gram), by_transcription(TAPE, gram=gram))
+
+
+def test_fewer_queries_than_candidates():
+    # The data are then taken one by one, above by counts.
+    few = tape(2, agents=2)
+    assert 2 * T <= M < N * T
+    agree(replay(few), by_transcription(few))
+
+
+def test_first_synchronisation_by_hand():
+    # k = 1 and ridge 0.04: one query spends 25 > 20, and every query is an inducing point. The 4 coins differ.
+    first = replay(TAPE, threshold=20.0)[0]
+    assert first.due
+    assert len(set(first.action)) == N
+    assert first.state.traffic.uplink == N * (D + N**2 + N)
+    assert first.state.traffic.downlink == N * D + N**2 + N
+    assert not replay(TAPE, threshold=25.5)[0].due
+
+
+def test_ten_distinct_points_in_ten_dimensions():
+    # In float32: all is kept in it.
+    points = jnp.asarray(np.random.default_rng(5).random((10, 10)), jnp.float32)
+    coins = jnp.tile((jnp.arange(10, dtype=jnp.float32)[:, None] + 0.5) / 10, (1, 2))
+    draws = Draws(coins, coins, jnp.zeros((2, 10, 2), jnp.float32))
+    kernel = functools.partial(squared_exponential, lengthscale=1.0)
+    algorithm = approx_dis_kernel_ucb(points, kernel=kernel, n_agents=10, horizon=2, beta=1.0, ridge=RIDGE, draws=draws)
+    start = jax.jit(algorithm.init)(KEY)
+    action = jax.jit(algorithm.decide)(KEY, start).action
+    np.testing.assert_array_equal(action, np.arange(10))
+    rewards = jnp.arange(10, dtype=jnp.float32)
+    asked = jax.jit(algorithm.observe)(start, action, rewards)
+    assert algorithm.stale(asked)
+    state = jax.jit(algorithm.refresh)(asked)
+    assert (state.traffic.uplink / 10, state.traffic.downlink) == (120, 210)
+    assert jax.tree.map(lambda x: (x.shape, x.dtype), state) == jax.tree.map(lambda x: (x.shape, x.dtype), start)
+    mean, variance = exact(np.asarray(cross(kernel, points, points), float), range(10), np.arange(10.0))
+    np.testing.assert_allclose(state.shared_mean, mean, atol=2e-4)
+    np.testing.assert_allclose(state.shared_variance, variance, atol=1e-5)
+
+
+def exact(gram, seen, rewards):
+    seen = list(seen)
+    inverse = np.linalg.inv(gram[np.ix_(seen, seen)] + RIDGE * np.eye(len(seen)))
+    return gram[:, seen] @ inverse @ rewards, np.diag(gram - gram[:, seen] @ inverse @ gram[seen])
+
+
+def test_never_synchronises():
+    steps = replay(TAPE, threshold=np.inf)
+    assert not any(step.due for step in steps)
+    asked = np.stack([step.action for step in steps], axis=1)
+    np.testing.assert_array_equal(asked, np.floor(np.asarray(TAPE.draws.coins) * M))
+    last = steps[-1]
+    assert last.state.traffic.uplink == last.state.traffic.downlink == last.answer == 0
+
+
+def test_every_query_an_inducing_point_is_the_exact_posterior():
+    # With a length scale at which the points are far from dependent, and without jitter to speak of.
+    numbers = {"lengthscale": 0.05, "jitter": 1e-14}
+    gram = np.asarray(cross(Numbers(**numbers).kernel, POINTS, POINTS))
+    compared = 0
+    for t, (_, due, state, _) in enumerate(replay(TAPE, threshold=3.0, oversampling=1e12, **numbers)):
+        if due:
+            seen = np.asarray(state.asked[:, : t + 1]).ravel()
+            assert state.inducing == len(set(seen))
+            mean, variance = exact(gram, seen, np.asarray(state.rewards[:, : t + 1]).ravel())
+            np.testing.assert_allclose(state.mean, np.tile(mean, (N, 1)), atol=1e-9)
+            np.testing.assert_allclose(state.shared_variance, variance, atol=1e-9)
+            compared += 1
+    assert compared >= 3
+
+
+def test_waiting_and_idling_change_nothing():
+    for one, other in zip(replay(TAPE), replay(TAPE, waits=True), strict=True):
+        np.testing.assert_array_equal(one.action, other.action)
+        same(one.state, other.state)
+
+
+def test_a_permutation_of_the_candidates_permutes_the_queries():
+    order = np.random.default_rng(3).permutation(M)
+    plain = replay(TAPE)
+    coins, start = np.array(TAPE.draws.coins), 1 + next(t for t, step in enumerate(plain) if step.due)
+    for t in range(start):  # a coin picks a place, not a point
+        coins[:, t] = (np.argsort(order)[plain[t].action] + 0.5) / M
+    moved = Tape(TAPE.draws._replace(coins=jnp.asarray(coins)), TAPE.rewards[:, :, order])
+    for one, other in zip(plain, replay(moved, points=POINTS[order]), strict=True):
+        np.testing.assert_array_equal(one.action, order[other.action])
+        assert one.state.traffic == other.state.traffic
+
+
+def test_scales():
+    # Kernel, ridge and rewards in another unit: the same queries.
+    other_unit = {"scale": 9.0, "ridge": 9 * RIDGE, "jitter": 9e-10}
+    for one, other in zip(replay(TAPE), replay(Tape(TAPE.draws, 3 * TAPE.rewards), **other_unit), strict=True):
+        np.testing.assert_array_equal(one.action, other.action)
+        np.testing.assert_allclose(9 * one.state.variance, other.state.variance, atol=1e-6)
+        assert one.due == other.due
+
+
+def test_variance_never_rises_with_an_agents_own_data():
+    fallen = 0
+    for one, other in itertools.pairwise(replay(TAPE)):
+        if not other.due:
+            assert np.all(other.state.variance <= one.state.variance)
+            fallen += bool(np.any(other.state.variance < one.state.variance))
+    assert fallen >= 10
+
+
+@jax.jit
+def three_lanes(keys, betas, thresholds, oversampling):
+    """Runs with room for 16 inducing points, whose lanes wait for each other."""
+    bandit = tabular(POINTS, VALUES, noise_sd=0.2)
+
+    def one(key, beta, threshold, oversampling):
+        numbers = Numbers(beta=beta, threshold=threshold, oversampling=oversampling)
+        return run(
+            key,
+            build(numbers, max_inducing=16),
+            environment(bandit, N),
+            max_rounds=T,
+            chunk=10,
+            axis_name="lanes",
+        )
+
+    return jax.vmap(one, axis_name="lanes")(keys, betas, thresholds, oversampling)
+
+
+KEYS, BETAS = jax.random.split(KEY, 3), jnp.asarray([0.2, 1.0, 3.0])
+
+
+def test_lanes_that_wait_for_each_other_run_as_alone():
+    usual = np.full(3, 20.0), np.full(3, 0.05)
+    together = three_lanes(KEYS, BETAS, *usual)
+    np.testing.assert_array_equal(together.status, Status.STOPPED)
+    np.testing.assert_array_equal(together.pulls, N * T)
+    assert len(set(np.asarray(together.state.traffic.uplink).tolist())) == 3
+    assert np.all(together.state.inducing > 0)
+    for i in range(3):
+        alone = three_lanes(KEYS[jnp.full(3, i)], BETAS[jnp.full(3, i)], *usual)  # all are due at the same time
+        for name in ("asked", "rewards", "spent", "mean", "variance", "traffic"):
+            same(*(jax.tree.map(lambda x, i=i: x[i], getattr(runs.state, name)) for runs in (together, alone)))
+
+
+def test_more_inducing_points_than_there_is_room_for():
+    # The second lane makes every point that it has seen an inducing one, in every round, and looks for new points.
+    explores = np.array([False, True, False])
+    runs = three_lanes(
+        KEYS, jnp.where(explores, 100.0, BETAS), np.where(explores, 1e-3, 20.0), np.where(explores, 1e12, 0.05)
+    )
+    np.testing.assert_array_equal(runs.status, [Status.STOPPED, Status.NONFINITE, Status.STOPPED])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"threshold": 0.0}, "threshold must be positive, got 0.0"),
+        ({"oversampling": 0.0}, "oversampling must be finite and positive, got 0.0"),
+        ({"oversampling": jnp.inf}, "oversampling must be finite and positive, got inf"),
+        ({"max_inducing": 0}, "max_inducing must be an int >= 1, got 0"),
+        ({"max_inducing": 2.0}, "max_inducing must be an int >= 1, got 2.0"),
+        ({"jitter": -1e-9}, "jitter must be finite and not negative, got -1e-09"),
+        ({"ridge": 0.0}, "ridge must be finite and positive, got 0.0"),
+        ({"beta": jnp.ones(3)}, "beta must have shape () or (24,), got (3,)"),
+        ({"gram": jnp.eye(3)}, "gram must have shape (60, 60), got (3, 3)"),
+    ],
+)
+def test_bad_input(change, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        build(
+            Numbers(**{name: value for name, value in change.items() if name in Numbers._fields}),
+            **{name: value for name, value in change.items() if name not in Numbers._fields},
+        )

@@ -1,0 +1,132 @@
+"""BPE against its transcription, its batches, and its limits."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference.kernel_bpe import bpe as transcription
+from reference.kernel_ucb import KERNEL, RIDGE, follow, instance
+
+from jaxbandits.kernel.bpe import batch_lengths, bpe
+
+HORIZON = 30
+
+
+def make(candidates, **changes):
+    return bpe(candidates, **({"kernel": KERNEL, "horizon": HORIZON, "beta": 1.0, "ridge": RIDGE} | changes))
+
+
+@pytest.mark.parametrize(
+    ("horizon", "lengths"),
+    [
+        (1, (1,)),
+        (50, (8, 20, 22)),
+        (500, (23, 108, 233, 136)),
+        (10000, (100, 1000, 3163, 5625, 112)),
+    ],
+)
+def test_batches_by_hand(horizon, lengths):
+    assert batch_lengths(horizon) == lengths
+    assert sum(lengths) == horizon
+
+
+def height(x):
+    return 1 + x[0] / 4 + x[1] / 9
+
+
+def uneven(x, y):
+    return KERNEL(x, y) * height(x) * height(y)
+
+
+@pytest.mark.parametrize("keep_data", [False, True])
+@pytest.mark.parametrize(("size", "with_gram"), [(60, False), (25, True), (9, False)])
+def test_is_the_transcription_step_by_step(size, with_gram, keep_data):
+    # Of two candidates with one prior variance, asked equally often, rounding would pick the next.
+    candidates, gram, rewards, _ = instance(1, size, horizon=HORIZON, agents=1)
+    scale = np.asarray(height(candidates.T))
+    gram *= scale[:, None] * scale
+    expected = transcription(gram, rewards[:, 0], beta=1.0, ridge=RIDGE, keep_data=keep_data)
+    algorithm = make(candidates, kernel=uneven, keep_data=keep_data, gram=jnp.asarray(gram) if with_gram else None)
+    most = HORIZON if keep_data else max(batch_lengths(HORIZON))
+    assert algorithm.init(jax.random.key(0)).kept.shape == (min(most, size), size)
+    steps = follow(algorithm, rewards)
+    assert len(expected[-1].active) < len(expected[0].active) == size
+    for t, (step, plain) in enumerate(zip(steps, expected, strict=True)):
+        assert step.action.tolist() == [plain.action]
+        assert np.flatnonzero(step.state.active).tolist() == plain.active
+        assert step.answer == plain.answer
+        assert step.state.active[step.answer] or step.answer == 0
+        assert (step.state.t, step.state.pulls) == (t + 1, t + 1)
+        assert step.state.traffic == (0, 0)
+
+
+def test_queries_of_a_batch_do_not_depend_on_rewards():
+    candidates, _, rewards, _ = instance(2, 40, horizon=HORIZON, agents=1)
+    first = batch_lengths(HORIZON)[0]
+    actions = [[int(s.action[0]) for s in follow(make(candidates), tape)] for tape in (rewards, -rewards)]
+    assert actions[0][:first] == actions[1][:first]
+    assert actions[0][first:] != actions[1][first:]
+
+
+def test_widths_that_drop_nothing_and_all_but_the_best():
+    candidates, _, rewards, _ = instance(3, 40, horizon=HORIZON, agents=1)
+    assert np.all(follow(make(candidates, beta=1e6), rewards)[-1].state.active)
+    last = follow(make(candidates, beta=0.0), rewards)[-1]
+    assert np.flatnonzero(last.state.active).tolist() == [last.answer]
+
+
+def test_active_sets_nest():
+    candidates, _, rewards, _ = instance(4, 40, horizon=HORIZON, agents=1)
+    before = np.ones(40, bool)
+    for step in follow(make(candidates, beta=0.5), rewards):
+        assert not np.any(np.asarray(step.state.active) & ~before)
+        before = np.asarray(step.state.active)
+
+
+@pytest.mark.parametrize("size", [40, 9])
+def test_idle_keeps_every_bit(size):
+    candidates, _, rewards, _ = instance(5, size, horizon=HORIZON, agents=1)
+    algorithm = make(candidates)
+    steps, observe = follow(algorithm, rewards), jax.jit(algorithm.observe)
+    ends = np.cumsum(batch_lengths(HORIZON))
+    for t in (0, ends[0] - 2, ends[0] - 1, ends[0], HORIZON - 1):  # about the end of a batch, and the last
+        state = steps[t].state
+        jax.tree.map(np.testing.assert_array_equal, observe(state, algorithm.idle, jnp.ones(1)), state)
+
+
+def test_vmap_over_widths_is_a_loop():
+    candidates, _, rewards, _ = instance(6, 40, horizon=HORIZON, agents=1)
+
+    def last(beta, ridge):
+        algorithm = make(candidates, beta=beta, ridge=ridge)
+
+        def one_round(state, rewards):
+            action = algorithm.decide(jax.random.key(0), state).action
+            return algorithm.observe(state, action, rewards[:, action[0]]), None
+
+        return jax.lax.scan(one_round, algorithm.init(jax.random.key(0)), jnp.asarray(rewards))[0]
+
+    betas, ridges = jnp.array([0.3, 3.0]), jnp.array([0.04, 0.2])
+    lanes, alone = jax.jit(jax.vmap(last))(betas, ridges), jax.jit(last)
+    assert lanes.active.sum(axis=1).tolist()[0] < lanes.active.sum(axis=1).tolist()[1]
+    for lane in range(2):
+        expected = jax.tree.leaves(alone(betas[lane], ridges[lane]))
+        for found, wanted in zip(jax.tree.leaves(lanes), expected, strict=True):
+            np.testing.assert_allclose(found[lane], wanted, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"beta": np.ones(HORIZON)}, r"beta must have shape \(\), got \(30,\)"),
+        ({"beta": np.nan}, "beta must be finite and not negative, got nan"),
+        ({"horizon": 0}, "horizon must be an int >= 1, got 0"),
+        ({"ridge": 0.0}, "ridge must be finite and positive, got 0.0"),
+    ],
+)
+def test_bad_input(changes, message):
+    candidates, *_ = instance(0, 40, horizon=HORIZON)
+    with pytest.raises(ValueError, match=message):
+        make(candidates, **changes)
+    with pytest.raises(ValueError, match="horizon must be an int >= 1, got 2.0"):
+        batch_lengths(2.0)

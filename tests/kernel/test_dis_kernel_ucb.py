@@ -1,0 +1,190 @@
+"""DisKernelUCB against its transcription, in both memories, its limits, its trigger and its messages."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from reference.kernel_ucb import AGENTS, KERNEL, RIDGE, Step, instance
+from reference.kernel_ucb import dis_kernel_ucb as transcription
+
+from jaxbandits import kernel
+from jaxbandits.kernel.dis_kernel_ucb import dis_kernel_ucb
+from jaxbandits.kernel.n_kernel_ucb import n_kernel_ucb
+from jaxbandits.numerics.gp import squared_exponential
+from jaxbandits.run import run
+
+HORIZON = 20
+SCHEDULE = np.linspace(0.5, 2.0, HORIZON)
+
+
+def make(candidates, draws, *, horizon=HORIZON, factory=dis_kernel_ucb, **changes):
+    settings = {"kernel": KERNEL, "n_agents": AGENTS, "horizon": horizon, "beta": 1.0, "ridge": RIDGE} | changes
+    return factory(candidates, draws=draws, **settings)
+
+
+@partial(jax.jit, static_argnames=("factory",))
+def recorded(candidates, draws, rewards, settings, *, factory):
+    """All rounds of a run, stacked: one compilation serves all settings of one shape."""
+    horizon, agents, _ = rewards.shape
+    algorithm = make(candidates, draws, horizon=horizon, n_agents=agents, factory=factory, **settings)
+    key = jax.random.key(0)
+
+    def one_round(state, rewards):
+        action = algorithm.decide(key, state).action
+        state = algorithm.observe(state, action, rewards[jnp.arange(agents), action])
+        return state, Step(action, state, algorithm.decide(key, state).answer)
+
+    return lax.scan(one_round, algorithm.init(key), rewards)[1]
+
+
+def follow(candidates, draws, rewards, *, factory=dis_kernel_ucb, beta=1.0, **settings):
+    if factory is dis_kernel_ucb:
+        settings = {"threshold": 10.0} | settings
+    settings["beta"] = np.broadcast_to(beta, len(rewards))
+    steps = jax.tree.map(np.asarray, recorded(candidates, draws, rewards, settings, factory=factory))
+    return [jax.tree.map(lambda x, t=t: x[t], steps) for t in range(len(rewards))]
+
+
+@pytest.mark.parametrize(
+    ("size", "beta", "threshold", "with_gram"),
+    [(70, 1.0, 10.0, False), (70, SCHEDULE, 3.0, False), (15, 1.0, 10.0, True), (15, SCHEDULE, 3.0, True)],
+)
+def test_is_the_transcription_step_by_step(size, beta, threshold, with_gram):
+    candidates, gram, rewards, draws = instance(1, size, horizon=HORIZON)
+    expected = transcription(gram, 2, rewards, draws.coins, beta=beta, ridge=RIDGE, threshold=threshold)
+    assert 2 <= sum(plain.synced for plain in expected) < HORIZON - 1
+    table = {"gram": gram} if with_gram else {}
+    steps = follow(candidates, draws, rewards, beta=beta, threshold=threshold, **table)
+    assert (steps[0].state.shared_kept is None) == (size >= AGENTS * HORIZON)
+    last = 0
+    for t, (step, plain) in enumerate(zip(steps, expected, strict=True)):
+        last = t + 1 if plain.synced else last
+        assert step.action.tolist() == plain.action.tolist()
+        assert step.state.synced == last
+        np.testing.assert_allclose(step.state.own.mean, plain.mean, atol=1e-10)
+        np.testing.assert_allclose(step.state.own.variance, plain.variance, atol=1e-10)
+        assert (step.state.traffic.uplink, step.state.traffic.downlink) == (plain.uplink, plain.downlink)
+        assert step.answer == plain.answer
+        assert (step.state.t, step.state.pulls) == (t + 1, AGENTS * (t + 1))
+        # The agents' mean number sent, and the broadcasts.
+        assert plain.uplink / AGENTS + plain.downlink == (2 + 1) * (AGENTS + 1) * last
+    assert last < HORIZON
+
+
+@pytest.mark.parametrize("size", [70, 15])
+def test_without_synchronisation_the_agents_are_alone(size):
+    candidates, gram, rewards, draws = instance(2, size, horizon=HORIZON)
+    table = {} if size > 15 else {"gram": gram}
+    silent = follow(candidates, draws, rewards, threshold=np.inf, **table)
+    alone = follow(candidates, draws, rewards, factory=n_kernel_ucb)
+    assert [s.action.tolist() for s in silent] == [s.action.tolist() for s in alone]
+    assert silent[-1].state.traffic == (0, 0)
+    assert silent[-1].answer == 0
+
+
+@pytest.mark.parametrize("threshold", [0.5, 10.0])
+def test_one_agent_has_nothing_to_learn_from_itself(threshold):
+    candidates, _, rewards, draws = instance(3, 70, horizon=HORIZON, agents=1)
+    talking = follow(candidates, draws, rewards, threshold=threshold)
+    alone = follow(candidates, draws, rewards, factory=n_kernel_ucb)
+    assert talking[-1].state.synced > 0
+    assert [s.action.tolist() for s in talking] == [s.action.tolist() for s in alone]
+
+
+def test_a_small_threshold_makes_one_agent_of_all():
+    candidates, _, rewards, draws = instance(4, 70, horizon=HORIZON)
+    steps = follow(candidates, draws, rewards, threshold=1e-9)
+    assert len(set(steps[0].action.tolist())) > 1
+    assert all(len(set(step.action.tolist())) == 1 for step in steps[1:])
+    assert [int(step.state.synced) for step in steps] == [*range(1, HORIZON), HORIZON - 1]
+    assert steps[-1].state.traffic == (AGENTS * (HORIZON - 1) * 3, AGENTS * (HORIZON - 1) * 3)
+
+
+@jax.jit
+def after_two(candidates):
+    """Where two agents stand whose second queries are 1 and, again, 2; and after the first, 0 and 2."""
+    unit = partial(squared_exponential, lengthscale=1.0)
+    algorithm = make(candidates, None, kernel=unit, n_agents=2, horizon=5)
+    first = algorithm.observe(algorithm.init(jax.random.key(0)), jnp.array([0, 2], jnp.int32), jnp.zeros(2))
+    return first, algorithm.observe(first, jnp.array([1, 2], jnp.int32), jnp.zeros(2))
+
+
+@pytest.mark.parametrize(("variance", "fires"), [(0.1, False), (0.1883, False), (0.1884, True), (0.5, True)])
+def test_the_trigger_by_hand(variance, fires):
+    # One point: log(1 + 1 / 0.04) = log 26 = 3.258 < 10. Two: 2 (log 26 + log(1 + v / 0.04)) > 10 iff v > 0.18833.
+    # The second point is where the first leaves a variance of 1 - exp(-x^2) / 1.04.
+    second = np.sqrt(-np.log((1 - variance) * 1.04))
+    first, state = after_two(jnp.array([[0.0], [second], [50.0], [60.0]]))
+    np.testing.assert_allclose(first.own.log_det, np.log(26), rtol=1e-12)
+    assert first.synced == 0
+    assert state.synced == (2 if fires else 0)
+    # Four points of one number and a reward each: all that the agents send, and all that the server sends on.
+    assert state.traffic == ((8, 8) if fires else (0, 0))
+
+
+def test_right_after_a_synchronisation_all_know_the_same():
+    candidates, _, rewards, draws = instance(1, 70, horizon=HORIZON)
+    steps = follow(candidates, draws, rewards)
+    fresh = [s for t, s in enumerate(steps) if s.state.synced == t + 1]
+    assert fresh
+    for step in fresh:
+        np.testing.assert_array_equal(step.state.own.mean, np.tile(step.state.pooled.mean, (AGENTS, 1)))
+        np.testing.assert_array_equal(step.state.shared_mean, step.state.pooled.mean)
+        assert step.answer == np.argmax(step.state.pooled.mean)
+        assert step.state.fresh.tolist() == [0] * AGENTS
+
+
+@pytest.mark.parametrize("size", [70, 15])
+def test_idle_keeps_every_bit(size):
+    candidates, gram, rewards, draws = instance(6, size, horizon=HORIZON)
+    algorithm = make(candidates, draws)
+    steps = follow(candidates, draws, rewards, **({} if size > 15 else {"gram": gram}))
+    observe = jax.jit(algorithm.observe)
+    for state in (algorithm.init(jax.random.key(0)), steps[6].state, steps[-1].state):
+        kept = observe(state, algorithm.idle, jnp.ones(AGENTS))
+        jax.tree.map(np.testing.assert_array_equal, kept, state)
+    assert algorithm.decide(jax.random.key(0), steps[-1].state).stop
+
+
+def test_lanes_do_not_depend_on_the_age_of_their_neighbours():
+    branin = kernel.branin(jax.random.key(1), size=80)
+    branin_kernel = kernel.paper_kernel("branin")
+
+    def one(key, threshold):
+        algorithm = dis_kernel_ucb(
+            branin.candidates, kernel=branin_kernel, n_agents=4, horizon=12, beta=0.5, ridge=RIDGE, threshold=threshold
+        )
+        environment = kernel.environment(branin, 4)
+        watched = kernel.metered(algorithm, branin, grid=(3, 12))
+        return run(key, watched, environment, max_rounds=20, chunk=7).state
+
+    together = jax.jit(jax.vmap(one))
+    keys, thresholds = jax.random.split(jax.random.key(2), 3), jnp.array([2.0, 10.0, 1e3])
+    lanes = together(keys, thresholds)
+    assert len(set(lanes.inner.synced.tolist())) > 1
+    for lane in range(3):
+        alike = together(keys[jnp.full(3, lane)], thresholds[jnp.full(3, lane)])
+        np.testing.assert_array_equal(lanes.inner.synced[lane], alike.inner.synced[0])
+        np.testing.assert_allclose(lanes.curve[lane], alike.curve[0], rtol=1e-9)
+        np.testing.assert_allclose(lanes.inner.own.mean[lane], alike.inner.own.mean[0], atol=1e-9)
+        assert float(lanes.curve[lane, 1, 1] + lanes.curve[lane, 1, 2]) == 3 * 5 * int(lanes.inner.synced[lane])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"threshold": 0.0}, "threshold must be positive, got 0.0"),
+        ({"threshold": np.nan}, "threshold must be positive, got nan"),
+        ({"beta": np.inf}, "beta must be finite and not negative, got inf"),
+        ({"ridge": -0.1}, "ridge must be finite and positive, got -0.1"),
+        ({"n_agents": 2.0}, "n_agents must be an int >= 1, got 2.0"),
+        ({"gram": np.eye(3)}, r"gram must have shape \(40, 40\), got \(3, 3\)"),
+    ],
+)
+def test_bad_input(changes, message):
+    candidates, *_ = instance(0, 40, horizon=HORIZON)
+    with pytest.raises(ValueError, match=message):
+        make(candidates, None, **changes)
