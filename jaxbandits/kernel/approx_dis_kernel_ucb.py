@@ -37,7 +37,7 @@ class State(NamedTuple):
     mean: Array  # float (N, M)
     variance: Array  # float (N, M)
     spent: Array  # float (N,)    shared variance over the ridge, summed over the queries since a synchronisation
-    key: Key  # of the choice of inducing points
+    seed: Array  # uint32 ()       of the choice of inducing points
 
 
 def approx_dis_kernel_ucb(
@@ -139,7 +139,7 @@ def approx_dis_kernel_ucb(
             mean=jnp.zeros((n_agents, size), dtype),
             variance=jnp.tile(before, (n_agents, 1)),
             spent=jnp.zeros(n_agents, dtype),
-            key=key,
+            seed=jax.random.bits(key, (), jnp.uint32),
         )
 
     def decide(key: Key, state: State) -> Decision:
@@ -184,7 +184,7 @@ def approx_dis_kernel_ucb(
         """Float (N, T), of a synchronisation after the last round observed."""
         if draws is not None:
             return jnp.asarray(draws.rls, dtype)[jnp.maximum(state.t, 1) - 1]
-        return jax.random.uniform(jax.random.fold_in(state.key, state.t), (n_agents, horizon), dtype)
+        return jax.random.uniform(jax.random.fold_in(jax.random.key(state.seed), state.t), (n_agents, horizon), dtype)
 
     def choose(state: State) -> Array:
         """The candidates that each agent proposes as inducing points, bool (N, M)."""
