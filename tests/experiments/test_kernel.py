@@ -1,0 +1,148 @@
+"""What the experiments on distributed kernel bandits compute from their runs."""
+
+from argparse import Namespace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from experiments import _kernel as kernels
+from experiments import kernel_figure1 as figure1
+from experiments import kernel_figure1_continuum as continuum
+from experiments import kernel_information_gain as information
+from experiments import kernel_protocol as protocol
+from experiments import kernel_scaling as scaling
+from jaxbandits import Status, kernel
+from jaxbandits.numerics import gp
+
+OPTIONS = Namespace(quick=True, seeds=None, lanes=2, store=None, folder=None, executor=None, workers=1)
+SMALL = {"n_agents": 3, "horizon": 6, "size": 40, "replicates": 3, "betas": (0.2, 1.0), "grid": (2, 6)}
+
+
+@pytest.fixture(scope="module")
+def sweeps():
+    """Two algorithms on the same instances and noise."""
+    return {rule: kernels.runs("a test", "branin", rule, options=OPTIONS, **SMALL) for rule in ("DUETS", "N-KernelUCB")}
+
+
+def test_runs_are_measured(sweeps):
+    for rule, results in sweeps.items():
+        columns = results.columns
+        assert np.all(columns["status"] == Status.STOPPED)
+        assert np.all(columns["pulls"] == 18)
+        curve = kernels.by_beta(results, "curve", SMALL["betas"])
+        assert curve.shape == (2, 3, 2, 3)
+        assert np.all(np.diff(curve[..., kernels.REGRET], axis=-1) > 0)
+        np.testing.assert_allclose(curve[..., -1, 0], kernels.by_beta(results, "regret", SMALL["betas"]))
+        np.testing.assert_allclose(columns["uplink"] + columns["downlink"], columns["communication"])
+        assert np.all((columns["syncs"] > 0) == (rule == "DUETS"))
+    draws = sweeps["DUETS"].columns["communication_draws"]
+    assert np.all(draws >= sweeps["DUETS"].columns["communication"])
+
+
+def test_beta_does_not_change_the_instance():
+    results = kernels.runs(
+        "a test",
+        "branin",
+        "N-KernelUCB",
+        options=OPTIONS,
+        **SMALL,
+        label="instance",
+        metrics=lambda problem, outcome: {"best": problem.best},
+    )
+    best = kernels.by_beta(results, "best", SMALL["betas"])
+    np.testing.assert_array_equal(best[0], best[1])
+    assert len(np.unique(best[0])) == SMALL["replicates"]
+
+
+def test_paired_algorithms_see_the_same_noise():
+    problem = kernel.tabular(jnp.zeros((4, 1)), jnp.arange(4.0), noise_sd=1.0)
+    settings = {"kernel": kernel.paper_kernel("branin"), "n_agents": 2, "horizon": 5, "beta": 1.0, "ridge": 0.04}
+    heard = []
+    for factory in (kernel.duets, kernel.n_kernel_ucb):
+        inner = kernel.metered(factory(problem.candidates, **settings), problem, grid=(5,))
+        algorithm, environment = kernels.paired(inner, problem, jax.random.key(3))
+        state = algorithm.init(jax.random.key(len(heard)))
+        asked = algorithm.decide(jax.random.key(1), state).action._replace(round=jnp.int32(4))
+        noise = environment.respond(asked, environment.noise(jax.random.key(2))) - problem.values[asked.candidates]
+        heard.append(np.asarray(noise))
+    np.testing.assert_allclose(heard[0], heard[1], atol=1e-12)
+    assert abs(heard[0][0] - heard[0][1]) > 1e-3  # one for each agent
+
+
+def test_gain_of_all_queries(sweeps):
+    results = kernels.runs(
+        "a test",
+        "branin",
+        "N-KernelUCB",
+        options=OPTIONS,
+        **(SMALL | {"size": information.SIZE, "replicates": 1, "betas": (1.0,)}),
+        label="gain",
+        adapt=information.counted,
+        metrics=lambda problem, outcome: (
+            information.gain("branin", problem, outcome)
+            | {"counts": outcome.state.inner.counts, "candidates": problem.candidates}
+        ),
+    )
+    counts = results.columns["counts"][0]
+    assert counts.sum() == 18
+    points = np.repeat(results.columns["candidates"][0], counts, axis=0)
+    gram = gp.cross(kernel.paper_kernel("branin"), jnp.asarray(points), jnp.asarray(points))
+    expected = np.linalg.slogdet(np.eye(18) + np.asarray(gram) / 0.04)[1] / 2
+    np.testing.assert_allclose(results.columns["gain"][0], expected, rtol=1e-9)
+
+
+def test_gain_along_an_order_is_that_of_the_prefix():
+    rule = kernel.paper_kernel("branin")
+    candidates = jax.random.uniform(jax.random.key(0), (20, 2))
+    order = jnp.asarray([[3, 3, 7, 0]])
+    gram = gp.cross(rule, candidates[order[0]], candidates[order[0]])
+    expected = [gp.information_gain(gram[:n, :n], 0.04) for n in (1, 2, 3, 4)]
+    np.testing.assert_allclose(information._along(rule, candidates, order)[0], expected, rtol=1e-9)
+
+
+def test_share_of_draws_that_an_algorithm_wins():
+    rng = np.random.default_rng(0)
+    first = np.array([[5.0] * 10, [1.0] * 10])  # best at its second beta
+    second = np.array([[2.0] * 10, [3.0] * 10])
+    np.testing.assert_array_equal(protocol.wins(np.stack([first, second]), rng, 100), [1.0, 0.0])
+    noisy = np.stack([rng.normal(size=(1, 400)), rng.normal(size=(1, 400))])
+    assert abs(protocol.wins(noisy, rng, 2000)[0] - 0.5) < 0.25
+
+
+def test_slopes():
+    rng = np.random.default_rng(0)
+    x = [5, 10, 20, 40]
+    slope, low, high = scaling.slope_of(x, [3 * n**1.5 * rng.uniform(0.9, 1.1, 50) for n in x])
+    assert low < slope < high
+    assert abs(slope - 1.5) < 0.02
+    assert high - low < 0.05
+
+
+def test_beta_is_chosen_on_the_tuning_runs_alone(sweeps):
+    betas, runs = len(kernels.BETAS), figure1.TUNING + 2
+    beta, replicate = np.meshgrid(kernels.BETAS, np.arange(runs), indexing="ij")
+    regret = np.where(replicate < figure1.TUNING, abs(beta - 1.0), -abs(beta - 1.0))  # the others say otherwise
+    results = sweeps["DUETS"]._replace(
+        columns={"beta": beta.ravel(), "replicate": replicate.ravel(), "regret": regret.ravel()}
+    )
+    assert kernels.BETAS[figure1.chosen_beta(results)] == 1.0
+    assert figure1.at_chosen(results, "regret").shape == (2,)
+    assert kernels.by_beta(results, "regret").shape == (betas, runs)
+
+
+def test_duets_on_the_continuum():
+    run = continuum.duets("branin", np.random.default_rng(0))
+    assert 0 < run.regret < 500 * (continuum.BEST["branin"] + 5)
+    assert (run.communication - 3) % 4 == 0  # (d + 2) numbers a point, and one for each of three synchronisations
+    rng = np.random.default_rng(1)
+    space = continuum.domain("branin", rng)
+    half = continuum.Elimination(np.array([[0.0, 0.5]]), np.array([1.0]), 0.5)
+    points, is_short = continuum.active(space, [half], 500, 0.2, rng)
+    assert not is_short
+    assert np.all(continuum.covariance(points, half.points, 0.2)[:, 0] >= 0.5)
+    nowhere = continuum.Elimination(np.array([[0.5, 0.5]]), np.array([1.0]), 1.0)
+    points, is_short = continuum.active(space, [nowhere], 5, 0.2, rng)
+    assert is_short
+    np.testing.assert_array_equal(points, np.full((5, 2), 0.5))
