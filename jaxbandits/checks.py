@@ -29,6 +29,18 @@ def require(holds: Any, name: str, expected: str, got: Any) -> None:
         raise ValueError(f"{name} must {expected}, got {_show(got)}")
 
 
+def require_positive(name: str, value: Any) -> None:
+    """Raises `ValueError` unless the value is positive and finite; a traced one is skipped."""
+    require(known(value) > 0, name, "be positive", value)
+    require(known(value) < np.inf, name, "be finite", value)
+
+
+def require_not_negative(name: str, value: Any) -> None:
+    """Raises `ValueError` unless the value is at least 0 and finite; a traced one is skipped."""
+    require(known(value) >= 0, name, "be at least 0", value)
+    require(known(value) < np.inf, name, "be finite", value)
+
+
 def _show(value: Any) -> str:
     if not is_concrete(value):
         return "a traced value"

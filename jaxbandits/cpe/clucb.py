@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.checks import is_concrete, known, require
+from jaxbandits.checks import is_concrete, require, require_positive
 from jaxbandits.cpe.estimate import (
     Observations,
     Statistics,
@@ -71,7 +71,7 @@ def clucb(
     _check_problem(problem)
     check_confidence(problem, delta=delta, estimator="mean", observations=observations, clip=True, radius_scale=1.0)
     require(radius in get_args(Radius), "radius", f"be one of {get_args(Radius)}", radius)
-    require(known(scale) > 0, "scale", "be positive", scale)
+    require_positive("scale", scale)
     m, dtype = arm_count(problem), float_dtype(problem)
 
     def squared(n: Array) -> Array:

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, get_args
 import jax.numpy as jnp
 
 from jaxbandits.base import Array
-from jaxbandits.checks import known, require
+from jaxbandits.checks import known, require, require_positive
 from jaxbandits.cpe.problem import OpinionSampling, Problem, Pulls, Table
 from jaxbandits.numerics import compensated
 from jaxbandits.numerics.compensated import Sum
@@ -55,7 +55,7 @@ def check_confidence(
     require((known(delta) > 0) & (known(delta) < 1), "delta", "lie in (0, 1)", delta)
     require(estimator in get_args(Estimator), "estimator", f"be one of {get_args(Estimator)}", estimator)
     require(observations in get_args(Observations), "observations", f"be one of {get_args(Observations)}", observations)
-    require(known(radius_scale) > 0, "radius_scale", "be positive", radius_scale)
+    require_positive("radius_scale", radius_scale)
     if isinstance(problem, OpinionSampling):
         require(estimator == "variance", "estimator", "be 'variance' for opinion sampling", estimator)
     if not clip:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.base import Array
-from jaxbandits.checks import is_concrete, known, require
+from jaxbandits.checks import is_concrete, known, require, require_positive
 from jaxbandits.cpe.problem import OpinionSampling, Table, floats
 
 TABLE_WIDTH = 32  # levels of opinion sampling beyond which no table is written down
@@ -47,7 +47,7 @@ def table(
             is unknown, or there are not enough entries or only one decision.
     """
     require(kind in get_args(Kind), "kind", f"be one of {get_args(Kind)}", kind)
-    require(known(step) > 0, "step", "be positive", step)
+    require_positive("step", step)
     coef = floats(coef, dtype)
     cost = floats(cost, coef.dtype)
     shape = coef.shape
@@ -148,7 +148,7 @@ def water(
 
     Source: Huang, Ok, Li and Chen (2018), section 4.1.
     """
-    require(known(step) > 0, "step", "be positive", step)
+    require_positive("step", step)
     require(jnp.issubdtype(jnp.asarray(demand).dtype, jnp.integer), "demand", "be a whole number of steps", demand)
     slopes = _slopes(costs) if is_concrete(costs) else jnp.diff(jnp.asarray(costs), axis=1)
     if tight and is_concrete(slopes, step):

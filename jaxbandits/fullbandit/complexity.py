@@ -12,7 +12,7 @@ from jax import lax
 from numpy.typing import ArrayLike
 
 from jaxbandits.base import Array
-from jaxbandits.checks import known, require
+from jaxbandits.checks import known, require, require_not_negative, require_positive
 from jaxbandits.fullbandit.confidence import ellipsoid_radius, lemma1_radius
 from jaxbandits.fullbandit.design import Design, all_superarms, check_design, xy_allocation
 from jaxbandits.fullbandit.exhaustive import exhaustive_rule, largest_squared_norm, superarm_table
@@ -115,7 +115,7 @@ def hardness(rho: Array | float, gap: Array | float, epsilon: Array | float) -> 
 
     Source: Kuroki et al., Theorem 3 and Lemma 3.
     """
-    require(known(epsilon) >= 0, "epsilon", "be at least 0", epsilon)
+    require_not_negative("epsilon", epsilon)
     rho = jnp.asarray(rho)
     return rho / (jnp.asarray(gap, rho.dtype) + jnp.asarray(epsilon, rho.dtype)) ** 2
 
@@ -314,7 +314,7 @@ def _sa_foa_time(
     reduction: Reduction = "paper",
     first_test: Array | int | None = None,
 ) -> Array:
-    require(known(epsilon) > 0, "epsilon", "be positive", epsilon)
+    require_positive("epsilon", epsilon)
     (s, n), dtype = design.support.shape, theta.dtype
     require(draws >= 1, "draws", "be at least 1", draws)
     require(known(threshold) > 0, "threshold", "be positive", threshold)

@@ -5,7 +5,7 @@ import math
 import jax.numpy as jnp
 
 from jaxbandits.base import Array
-from jaxbandits.checks import known, require
+from jaxbandits.checks import known, require, require_positive
 
 
 def check_confidence(
@@ -15,7 +15,7 @@ def check_confidence(
     require(2 <= k <= n - 1, "k", f"lie in 2..{n - 1}", k)
     require((known(delta) > 0) & (known(delta) < 1), "delta", "lie in (0, 1)", delta)
     if sigma is not None:
-        require(known(sigma) > 0, "sigma", "be positive", sigma)
+        require_positive("sigma", sigma)
     if log_sets is not None:
         require(known(log_sets) >= 0, "log_sets", "be at least 0", log_sets)
 

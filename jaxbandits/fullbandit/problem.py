@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.base import Array, Environment, Key
-from jaxbandits.checks import is_concrete, known, require
+from jaxbandits.checks import is_concrete, known, require, require_not_negative
 from jaxbandits.fullbandit.design import Design, check_design
 
 MAX_DRAWS = 10_000  # draws of a random instance after which what was asked for is declared out of reach
@@ -82,7 +82,7 @@ def gaussian(
     Source: Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), section 5.
     """
     require(per in ("arm", "pull"), "per", "be 'arm' or 'pull'", per)
-    require(known(scale) >= 0, "scale", "be at least 0", scale)
+    require_not_negative("scale", scale)
     theta, support = _truth(instance, design)
     dtype = support.dtype
     variance = support.sum(axis=1) if per == "arm" else jnp.ones(support.shape[0], dtype)
@@ -241,7 +241,7 @@ def is_optimal(answer: Array, theta: Array, k: int, *, epsilon: Array | float = 
     Raises:
         ValueError: the shapes differ, k is not in 2..n-1, or `epsilon` is negative.
     """
-    require(known(epsilon) >= 0, "epsilon", "be at least 0", epsilon)
+    require_not_negative("epsilon", epsilon)
     lost = loss(answer, theta, k)
     admitted = jnp.asarray(epsilon).astype(lost.dtype)
     if jnp.issubdtype(lost.dtype, jnp.floating):

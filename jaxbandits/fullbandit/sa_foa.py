@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.checks import known, require
+from jaxbandits.checks import known, require, require_positive
 from jaxbandits.fullbandit.confidence import ellipsoid_radius
 from jaxbandits.fullbandit.design import Design
 from jaxbandits.fullbandit.problem import Block
@@ -285,7 +285,7 @@ def _certain(stops: Array, dtype) -> Array:
 
 
 def _check(s, epsilon, draws, threshold, mode, reduction, lottery, growth, first_test, gram) -> None:
-    require(known(epsilon) > 0, "epsilon", "be positive", epsilon)
+    require_positive("epsilon", epsilon)
     require(known(draws) >= 1, "draws", "be at least 1", draws)
     require(known(threshold) > 0, "threshold", "be positive", threshold)
     words = {
@@ -296,6 +296,6 @@ def _check(s, epsilon, draws, threshold, mode, reduction, lottery, growth, first
     }
     for name, (word, choices) in words.items():
         require(word in get_args(choices), name, f"be one of {get_args(choices)}", word)
-    require(growth is None or known(growth) > 1, "growth", "be above 1, or None", growth)
+    require(growth is None or 1 < known(growth) < jnp.inf, "growth", "be above 1, or None", growth)
     require(lottery == "hazard" or growth is None, "growth", "be None if the lottery is drawn", growth)
     require(first_test is None or known(first_test) >= s, "first_test", f"be at least {s}, one pull each", first_test)

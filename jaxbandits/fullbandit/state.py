@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
-from jaxbandits.checks import known, require
+from jaxbandits.checks import known, require, require_not_negative
 from jaxbandits.fullbandit.confidence import check_confidence
 from jaxbandits.fullbandit.design import Design, check_design, tracking_counts
 from jaxbandits.fullbandit.problem import Block
@@ -194,4 +194,4 @@ def check_run(
     """
     check_design(design, k)
     check_confidence(design.support.shape[1], k, delta, sigma)
-    require(known(epsilon) >= 0, "epsilon", "be at least 0", epsilon)
+    require_not_negative("epsilon", epsilon)

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.checks import known, require
+from jaxbandits.checks import known, require, require_not_negative, require_positive
 from jaxbandits.kernel import ucb
 from jaxbandits.kernel.problem import Draws, Traffic, check_run, check_size, chosen, round_coins
 from jaxbandits.numerics.cholesky import cholesky, solve_lower
@@ -104,15 +104,10 @@ def approx_dis_kernel_ucb(
     )
     dtype, (size, dimension) = candidates.dtype, candidates.shape
     require(known(threshold) > 0, "threshold", "be positive", threshold)
-    require(
-        (known(oversampling) > 0) & (known(oversampling) < jnp.inf),
-        "oversampling",
-        "be finite and positive",
-        oversampling,
-    )
+    require_positive("oversampling", oversampling)
     check_size("max_inducing", max_inducing)
     jitter = default_jitter(dtype) if jitter is None else jitter
-    require((known(jitter) >= 0) & (known(jitter) < jnp.inf), "jitter", "be finite and not negative", jitter)
+    require_not_negative("jitter", jitter)
 
     beta, ridge, threshold, oversampling, jitter = (
         jnp.asarray(x, dtype) for x in (beta, ridge, threshold, oversampling, jitter)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandits.base import Array
-from jaxbandits.checks import known, require
+from jaxbandits.checks import known, require, require_not_negative, require_positive
 from jaxbandits.kernel.problem import check_candidates, check_size
 from jaxbandits.numerics import gp
 from jaxbandits.numerics.cholesky import cholesky
@@ -275,9 +275,9 @@ def duets_regret_bound(
     Source: Pavlovic, Salgia and Zhao (2024), Theorem 4.1 and its proof.
     """
     # Lemma 4.2 has the largest variance of epoch j over the active set of epoch j - 1: it is that of epoch j - 1.
-    require(known(norm_bound) >= 0, "norm_bound", "not be negative", norm_bound)
+    require_not_negative("norm_bound", norm_bound)
     check_size("components", components)
-    require(known(beta) >= 0, "beta", "not be negative", beta)
+    require_not_negative("beta", beta)
     _check_gamma(gamma)
     queries = _queries(n_agents, horizon)
     check_size("first_epoch", first_epoch)
@@ -338,8 +338,8 @@ def orders(gamma: Array | float, *, n_agents: int, horizon: int) -> Orders:
 def _check_width(
     norm_bound: Array | float, noise_sd: Array | float, ridge: Array | float, delta: Array | float
 ) -> None:
-    require(known(norm_bound) >= 0, "norm_bound", "not be negative", norm_bound)
-    require(known(noise_sd) >= 0, "noise_sd", "not be negative", noise_sd)
+    require_not_negative("norm_bound", norm_bound)
+    require_not_negative("noise_sd", noise_sd)
     _positive("ridge", ridge)
     _check_probability("delta", delta)
 
@@ -349,7 +349,7 @@ def _check_probability(name: str, value: Array | float) -> None:
 
 
 def _check_gamma(gamma: Array | float) -> None:
-    require(known(gamma) >= 0, "gamma", "not be negative", gamma)
+    require_not_negative("gamma", gamma)
 
 
 def _check_gram(gram: Array) -> Array:
@@ -359,7 +359,7 @@ def _check_gram(gram: Array) -> Array:
 
 
 def _positive(name: str, value: Array | float) -> Array | float:
-    require((known(value) > 0) & (known(value) < jnp.inf), name, "be finite and positive", value)
+    require_positive(name, value)
     return value
 
 

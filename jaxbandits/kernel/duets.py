@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandits.base import Algorithm, Array, Decision, Key, identity, never
-from jaxbandits.checks import known, require
+from jaxbandits.checks import require, require_not_negative, require_positive
 from jaxbandits.kernel.problem import Draws, Problem, Traffic, check_run, chosen, environment, round_coins
 from jaxbandits.numerics.cholesky import Factor, cholesky, solve_lower, solve_upper
 from jaxbandits.numerics.gp import (
@@ -659,13 +659,13 @@ def _settings(
     require(elimination in ELIMINATIONS, "elimination", f"be one of {ELIMINATIONS}", elimination)
     if inducing_probability is None:
         p0 = P0 if p0 is None else p0
-        require((known(p0) > 0) & (known(p0) < jnp.inf), "p0", "be finite and positive", p0)
+        require_positive("p0", p0)
         inducing_probability = _proportional(jnp.asarray(p0, dtype))
     else:
         require(p0 is None, "p0", "be None where inducing_probability is given", p0)
         require(callable(inducing_probability), "inducing_probability", "be a function", inducing_probability)
     jitter = default_jitter(dtype) if jitter is None else jitter
-    require((known(jitter) >= 0) & (known(jitter) < jnp.inf), "jitter", "be finite and not negative", jitter)
+    require_not_negative("jitter", jitter)
 
     def covariance(rows: Array, columns: Array) -> Array:
         if gram is not None:

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, PyTree
-from jaxbandits.checks import is_concrete, known, require
+from jaxbandits.checks import is_concrete, known, require, require_not_negative, require_positive
 from jaxbandits.numerics.gp import Kernel, cross, squared_exponential
 
 Domain = Literal["ball", "sphere"]
@@ -159,7 +159,7 @@ def rkhs(
     Raises:
         ValueError: an argument is out of range.
     """
-    require(known(norm) > 0, "norm", "be positive", norm)
+    require_positive("norm", norm)
     for_candidates, for_centers, for_weights = jax.random.split(key, 3)
     candidates = _uniform(for_candidates, size, dimension, dtype)
     centers = jax.random.uniform(for_centers, (CENTERS, dimension), candidates.dtype)
@@ -187,7 +187,7 @@ def tabular(candidates: Array, values: Array, *, noise_sd: Any) -> Problem:
     """
     candidates = check_candidates(candidates)
     require(jnp.shape(values) == candidates.shape[:1], "values", f"have shape ({len(candidates)},)", jnp.shape(values))
-    require((known(noise_sd) >= 0) & (known(noise_sd) < jnp.inf), "noise_sd", "be finite and not negative", noise_sd)
+    require_not_negative("noise_sd", noise_sd)
     dtype = candidates.dtype
     return Problem(candidates, jnp.asarray(values, dtype), jnp.asarray(noise_sd, dtype), jnp.max(values).astype(dtype))
 
@@ -352,8 +352,8 @@ def check_run(
     check_size("horizon", horizon)
     shapes = [(), (horizon,)] if schedule else [()]
     require(jnp.shape(beta) in shapes, "beta", f"have shape {' or '.join(map(str, shapes))}", jnp.shape(beta))
-    require((known(beta) >= 0) & (known(beta) < jnp.inf), "beta", "be finite and not negative", beta)
-    require((known(ridge) > 0) & (known(ridge) < jnp.inf), "ridge", "be finite and positive", ridge)
+    require_not_negative("beta", beta)
+    require_positive("ridge", ridge)
     if gram is not None:
         size = candidates.shape[0]
         require(jnp.shape(gram) == (size, size), "gram", f"have shape ({size}, {size})", jnp.shape(gram))

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandits.base import Array
-from jaxbandits.checks import known, require
+from jaxbandits.checks import known, require, require_not_negative, require_positive
 from jaxbandits.linear.allocations import oracle_allocation
 from jaxbandits.linear.problem import leads
 from jaxbandits.linear.ratios import RatioTables
@@ -145,7 +145,7 @@ def theorem2_ridge_limit(
     Raises:
         ValueError: an argument is out of range.
     """
-    require(known(norm_bound) > 0, "norm_bound", "be positive", norm_bound)
+    require_positive("norm_bound", norm_bound)
     return 2 * (noise_scale / norm_bound) ** 2 * _log_union(arms, delta)
 
 
@@ -265,7 +265,7 @@ def theorem2_implicit(
 
     Source: Xu, Honda and Sugiyama (2018), the proof of Theorem 2.
     """
-    require(known(ridge) > 0, "ridge", "be positive", ridge)
+    require_positive("ridge", ridge)
     hardness = jnp.asarray(hardness, float)
     union = _log_union(arms, delta)
 
@@ -324,7 +324,7 @@ def lower_bound(
     Source: Jedra and Proutiere (2020); Kaufmann, Cappé and Garivier (2016) for the kl.
     """
     require((known(delta) > 0) & (known(delta) < 1), "delta", "lie in (0, 1)", delta)
-    require(known(noise_scale) > 0, "noise_scale", "be positive", noise_scale)
+    require_positive("noise_scale", noise_scale)
     optimum = oracle_allocation(arms, theta=theta, steps=steps)
     dtype = optimum.lower.dtype
     delta, noise_scale = jnp.asarray(delta, dtype), jnp.asarray(noise_scale, dtype)
@@ -346,7 +346,7 @@ def _tables(arms: Array, ratios: RatioTables) -> tuple[Array, Array]:
 
 
 def _epsilon(epsilon: Array | float, arms: Array) -> Array:
-    require(known(epsilon) >= 0, "epsilon", "be at least 0", epsilon)
+    require_not_negative("epsilon", epsilon)
     return jnp.asarray(epsilon, arms.dtype)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 
 from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.checks import is_concrete, known, require
+from jaxbandits.checks import is_concrete, known, require, require_not_negative, require_positive
 from jaxbandits.linear.problem import Pull, check_arms
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse_logdet
 
@@ -102,12 +102,12 @@ def lingape(
     K, _ = arms.shape
     dtype = arms.dtype
     require((known(delta) > 0) & (known(delta) < 1), "delta", "lie in (0, 1)", delta)
-    require(known(epsilon) >= 0, "epsilon", "be at least 0", epsilon)
-    require(known(ridge) > 0, "ridge", "be positive", ridge)
-    require(known(noise_scale) > 0, "noise_scale", "be positive", noise_scale)
-    require(known(norm_bound) >= 0, "norm_bound", "be at least 0", norm_bound)
+    require_not_negative("epsilon", epsilon)
+    require_positive("ridge", ridge)
+    require_positive("noise_scale", noise_scale)
+    require_not_negative("norm_bound", norm_bound)
     union_bound = K**2 if union_bound is None else union_bound
-    require(known(union_bound) > 0, "union_bound", "be positive", union_bound)
+    require_positive("union_bound", union_bound)
     require(rule in ("greedy", "ratio"), "rule", "be 'greedy' or 'ratio'", rule)
     shares = None
     if rule == "ratio":
@@ -127,7 +127,7 @@ def lingape(
         require(dtype == jnp.float64, "arms", "be float64 with leap=True", f"dtype {dtype}")
         require(1 <= leap_max <= 2**20, "leap_max", "lie in [1, 2^20]", leap_max)
         require(leap_margin >= 7, "leap_margin", "be at least 7", leap_margin)
-        require(known(leap_noise_scale) > 0, "leap_noise_scale", "be positive", leap_noise_scale)
+        require_positive("leap_noise_scale", leap_noise_scale)
 
     delta, epsilon, ridge, noise_scale, norm_bound, union_bound = (
         jnp.asarray(x, dtype) for x in (delta, epsilon, ridge, noise_scale, norm_bound, union_bound)

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 import jax.numpy as jnp
 
 from jaxbandits.base import Array
-from jaxbandits.checks import known, require
+from jaxbandits.checks import known, require, require_positive
 
 Width = Literal["azuma", "subgaussian"]
 
@@ -23,7 +23,7 @@ def check_width(*, delta: Array | float, arms: int, noise_scale: Array | float, 
     """
     require((known(delta) > 0) & (known(delta) < 1), "delta", "lie in (0, 1)", delta)
     require(arms >= 2, "arms", "number at least 2", arms)
-    require(known(noise_scale) > 0, "noise_scale", "be positive", noise_scale)
+    require_positive("noise_scale", noise_scale)
     require(union_power in (1, 2), "union_power", "be 1 or 2", union_power)
     require(width in get_args(Width), "width", f"be one of {get_args(Width)}", width)
 

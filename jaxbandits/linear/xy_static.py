@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.checks import is_concrete, known, require
+from jaxbandits.checks import is_concrete, known, require, require_not_negative, require_positive
 from jaxbandits.linear.problem import Allocation, Bridge, check_arms
 from jaxbandits.linear.width import Width, check_width, confidence_scale
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse, squared_norms
@@ -183,7 +183,7 @@ def xy_static_exact(
     require(dtype == jnp.float64, "arms", "be float64", dtype)
     require(margin >= 3.5, "margin", "be at least 3.5", margin)
     sigma = noise_scale if bridge_noise_scale is None else bridge_noise_scale
-    require(known(sigma) > 0, "bridge_noise_scale", "be positive", sigma)
+    require_positive("bridge_noise_scale", sigma)
     allocation = allocation.astype(dtype)
     look = partial(
         _look,
@@ -323,7 +323,7 @@ def _fails_inside(arms: Array, seen: Look, inverse: Array, pulls: Array, sums: A
 
 
 def _check(arms, allocation, delta, noise_scale, ridge, union_power, width, growth, max_pulls) -> None:
-    require(known(ridge) >= 0, "ridge", "be at least 0", ridge)
+    require_not_negative("ridge", ridge)
     check_arms(arms, full_rank=is_concrete(ridge) and float(ridge) == 0)
     K = arms.shape[0]
     require(allocation.shape == (K,), "allocation", f"have shape ({K},)", allocation.shape)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandits.base import Array
-from jaxbandits.checks import known, require
+from jaxbandits.checks import require, require_not_negative
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse
 
 FLOOR = 1e-9  # least share of an arm while solving: keeps A(p) regular where the directions do not span R^d
@@ -61,7 +61,7 @@ def design(arms: Array, directions: Array, *, weights: Array | None = None, step
         weights = jnp.ones(directions.shape[0], arms.dtype)
     shape = directions.shape[:1]
     require(jnp.shape(weights) == shape, "weights", f"have shape {shape}", jnp.shape(weights))
-    require((known(weights) >= 0) & (known(weights) < jnp.inf), "weights", "be finite and at least 0", weights)
+    require_not_negative("weights", weights)
     require(steps >= 1, "steps", "be at least 1", steps)
     return _saddle_point(arms, directions, weights, steps=steps)
 

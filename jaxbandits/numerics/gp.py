@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandits.base import Array
-from jaxbandits.checks import known, require
+from jaxbandits.checks import require, require_positive
 from jaxbandits.numerics.cholesky import Factor, cholesky, log_det, solve_lower, solve_upper
 
 Kernel = Callable[[Array, Array], Array]  # (x (d,), y (d,)) -> float (), positive semidefinite
@@ -355,7 +355,7 @@ def information_gain(gram: Array, ridge: Array | float) -> Array:
 
 def _squared_distance(x: Array, y: Array, lengthscale: Array | float) -> Array:
     """|x - y|^2 / l^2, from the difference: |x|^2 + |y|^2 - 2 x'y may be negative."""
-    require(known(lengthscale) > 0, "lengthscale", "be positive", lengthscale)
+    require_positive("lengthscale", lengthscale)
     difference = (x - y) / jnp.asarray(lengthscale, x.dtype)
     # One term after another: XLA does not vectorise a reduction of few terms over all pairs (5 times slower at d = 2).
     return sum((difference[i] ** 2 for i in range(1, difference.shape[0])), start=difference[0] ** 2)

@@ -119,9 +119,9 @@ def test_vmap_over_widths_is_a_loop():
     ("changes", "message"),
     [
         ({"beta": np.ones(HORIZON)}, r"beta must have shape \(\), got \(30,\)"),
-        ({"beta": np.nan}, "beta must be finite and not negative, got nan"),
+        ({"beta": np.nan}, "beta must be at least 0, got nan"),
         ({"horizon": 0}, "horizon must be an int >= 1, got 0"),
-        ({"ridge": 0.0}, "ridge must be finite and positive, got 0.0"),
+        ({"ridge": 0.0}, "ridge must be positive, got 0.0"),
     ],
 )
 def test_bad_input(changes, message):

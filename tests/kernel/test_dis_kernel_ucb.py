@@ -178,8 +178,8 @@ def test_lanes_do_not_depend_on_the_age_of_their_neighbours():
     [
         ({"threshold": 0.0}, "threshold must be positive, got 0.0"),
         ({"threshold": np.nan}, "threshold must be positive, got nan"),
-        ({"beta": np.inf}, "beta must be finite and not negative, got inf"),
-        ({"ridge": -0.1}, "ridge must be finite and positive, got -0.1"),
+        ({"beta": np.inf}, "beta must be finite, got inf"),
+        ({"ridge": -0.1}, "ridge must be positive, got -0.1"),
         ({"n_agents": 2.0}, "n_agents must be an int >= 1, got 2.0"),
         ({"gram": np.eye(3)}, r"gram must have shape \(40, 40\), got \(3, 3\)"),
     ],

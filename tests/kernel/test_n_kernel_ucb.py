@@ -161,9 +161,9 @@ def test_shared_pieces_by_hand():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"beta": -1.0}, "beta must be finite and not negative, got -1.0"),
+        ({"beta": -1.0}, "beta must be at least 0, got -1.0"),
         ({"beta": np.ones(3)}, r"beta must have shape \(\) or \(20,\), got \(3,\)"),
-        ({"ridge": 0.0}, "ridge must be finite and positive, got 0.0"),
+        ({"ridge": 0.0}, "ridge must be positive, got 0.0"),
         ({"agents": 0}, "n_agents must be an int >= 1, got 0"),
         ({"horizon": 2.5}, "horizon must be an int >= 1, got 2.5"),
         ({"kernel": 1.0}, "kernel must be a function of two points, got 1.0"),
