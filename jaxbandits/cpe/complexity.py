@@ -76,6 +76,8 @@ def radius_top_k(theta: Array, k: int) -> Array:
 
     Raises:
         ValueError: `k` is out of range.
+
+    Source: Huang, Ok, Li and Chen (2018), the radius of `consistent_radius`, worked out for top-k.
     """
     return _top_gaps(jnp.asarray(theta), k) / 2
 

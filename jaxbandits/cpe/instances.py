@@ -14,7 +14,7 @@ from jaxbandits.cpe.tables import best_arm, opinion_sampling, sites, top_k, wate
 class Instance(NamedTuple):
     """A problem and the truth about its arms."""
 
-    problem: Problem
+    problem: Problem  # what is asked of theta
     arms: Arms  # the truth: never given to a factory
     tau: int  # 1 if theta are means, 2 if variances; static
     theta: Array  # float (m,), the truth

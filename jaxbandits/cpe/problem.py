@@ -47,7 +47,7 @@ class OpinionSampling(NamedTuple):
     """
 
     sizes: Array  # float (m,)   positive integers
-    budget: int
+    budget: int  # interviews in all, a Python int
 
 
 class Enumerated(NamedTuple):
@@ -63,7 +63,7 @@ class Graphic(NamedTuple):
     A disconnected graph has spanning forests. The number of nodes is a Python int, so it is closed over.
     """
 
-    nodes: int
+    nodes: int  # a Python int
     ends: Array  # int32 (m, 2)    the two ends of each edge
 
 
@@ -71,8 +71,8 @@ class Oracle(NamedTuple):
     """A problem of the user's own, known by its maximiser. It is closed over, not passed through `jit` or `vmap`."""
 
     solve: Callable[[Array], Array]  # theta (m,) -> levels int (m,)
-    arms: int
-    bi_monotone: bool
+    arms: int  # m, a Python int
+    bi_monotone: bool  # whether the two-call test may be used
 
 
 Problem = Table | OpinionSampling | Enumerated | Graphic | Oracle

@@ -70,7 +70,7 @@ def table(
 
 
 def best_arm(m: int, *, dtype: Any = None) -> Table:
-    """The arm of the largest theta; see `top_k`."""
+    """The arm of the largest theta: `top_k` with k = 1; arguments, result and errors as there."""
     return top_k(m, 1, dtype=dtype)
 
 

@@ -222,6 +222,8 @@ def mean_field_time(
         ValueError: an argument is out of range or `rule` is unknown.
 
     Cost: 60 tests of the rule, which is monotone in t. That of "sa_foa" is not: it is looked at every 0.2 % of t.
+
+    Source: ours, from the stopping rules of Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020).
     """
     require(rule in get_args(Rule), "rule", f"be one of {get_args(Rule)}", rule)
     check_run(design, k, delta=delta, epsilon=epsilon, sigma=sigma)

@@ -39,6 +39,8 @@ def information_gain(gram: Array, ridge: Array | float) -> Array:
 
     Raises:
         ValueError: `gram` is not square, or `ridge` is not positive.
+
+    Source: Srinivas, Krause, Kakade and Seeger (2010); Pavlovic, Salgia and Zhao (2024), Section 2.
     """
     return gp.information_gain(_check_gram(gram), _positive("ridge", ridge))
 
@@ -91,6 +93,8 @@ def effective_dimension(gram: Array, ridge: Array | float) -> Array:
 
     Raises:
         ValueError: `gram` is not square, or `ridge` is not positive.
+
+    Source: Calandriello, Carratino, Lazaric, Valko and Rosasco (2019).
     """
     gram = _check_gram(gram)
     ridge = jnp.asarray(_positive("ridge", ridge), gram.dtype)

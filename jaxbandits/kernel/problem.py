@@ -58,7 +58,7 @@ class Traffic(NamedTuple):
 class Metered(NamedTuple):
     """An algorithm's state, and what an observer who knows the truth has measured."""
 
-    inner: PyTree
+    inner: PyTree  # the algorithm's state
     pulls: Array  # int ()
     round: Array  # int32 ()
     regret: Array  # float ()    of all agents so far
@@ -404,7 +404,13 @@ LENGTHSCALES = {"h1": 1.0, "h2": 1.0, "branin": 0.2, "hartmann4": 1.0}  # of the
 
 
 def paper_kernel(name: str) -> Kernel:
-    """The squared exponential kernel that the paper's experiments use for `h1`, `h2`, `branin` or `hartmann4`.
+    """The squared exponential kernel that the paper's experiments use for a function.
+
+    Args:
+        name: "h1", "h2", "branin" or "hartmann4".
+
+    Returns:
+        (x (d,), y (d,)) -> float ().
 
     Raises:
         ValueError: it names no such function.

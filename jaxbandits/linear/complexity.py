@@ -144,6 +144,8 @@ def theorem2_ridge_limit(
 
     Raises:
         ValueError: an argument is out of range.
+
+    Source: Xu, Honda and Sugiyama (2018), the condition of Theorem 2.
     """
     require_positive("norm_bound", norm_bound)
     return 2 * (noise_scale / norm_bound) ** 2 * _log_union(arms, delta)

@@ -50,7 +50,7 @@ class Results(NamedTuple):
     """One entry a finished run, ordered by row, then seed."""
 
     columns: dict[str, np.ndarray]  # row, seed, status, pulls, rounds, answer, and the metrics: (runs, ...)
-    stats: Stats
+    stats: Stats  # how the sweep went
 
     def summary(self, by: str | tuple[str, ...] = "row") -> dict[str, np.ndarray]:
         """Describes the runs of each group.

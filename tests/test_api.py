@@ -1,0 +1,71 @@
+"""The public names: exported, typed, and documented with what a user needs to call them."""
+
+import importlib
+import inspect
+import re
+
+import pytest
+
+import jaxbandits
+from jaxbandits import Algorithm
+
+FAMILIES = ("linear", "fullbandit", "kcenter", "cpe", "kernel")
+MODULES = ("jaxbandits", *(f"jaxbandits.{family}" for family in FAMILIES))
+PUBLIC = [
+    pytest.param(getattr(importlib.import_module(module), name), id=f"{module}.{name}")
+    for module in MODULES
+    for name in importlib.import_module(module).__all__
+    if not inspect.ismodule(getattr(importlib.import_module(module), name))
+]
+FUNCTIONS = [public for public in PUBLIC if inspect.isfunction(public.values[0])]
+STRUCTS = [public for public in PUBLIC if hasattr(public.values[0], "_fields")]
+# A docstring that gives shapes itself, in Args, or by naming the function whose arguments these are.
+ARGUMENTS = re.compile(r"Args:|[Aa]rguments|[Aa]s (?:in |for )?`|\((?:[A-Za-z0-9+-]+(?:, ?[A-Za-z0-9+-]+)*,?)?\)")
+SOURCE = re.compile(r"Source:|\(\d{4}\)|Theorem|Lemma|Proposition|[Ee]quation|Algorithm \d|Section|\bours\b|[Aa]s `")
+
+
+def is_factory(public):
+    """Whether it makes an algorithm, and not of another one."""
+    signature = inspect.signature(public)
+    return signature.return_annotation is Algorithm and "algorithm" not in signature.parameters
+
+
+def test_all_is_what_can_be_imported():
+    for module in map(importlib.import_module, MODULES):
+        assert sorted(module.__all__) == sorted(set(module.__all__))
+        assert all(hasattr(module, name) for name in module.__all__)
+    assert set(FAMILIES) <= set(jaxbandits.__all__)
+
+
+@pytest.mark.parametrize("public", PUBLIC)
+def test_it_is_documented(public):
+    text = inspect.getdoc(public) or ""
+    assert len(text.splitlines()[0]) > 10, "no docstring"
+    assert not (inspect.isclass(public) and text.startswith(f"{public.__name__}(")), "a docstring that was generated"
+
+
+@pytest.mark.parametrize("public", FUNCTIONS)
+def test_arguments_are_typed_and_have_shapes(public):
+    signature = inspect.signature(public)
+    untyped = [name for name, each in signature.parameters.items() if each.annotation is inspect.Parameter.empty]
+    assert not untyped
+    assert signature.return_annotation is not inspect.Signature.empty
+    if signature.parameters:
+        assert ARGUMENTS.search(inspect.getdoc(public)), "neither Args nor shapes"
+
+
+@pytest.mark.parametrize(
+    "public",
+    [each for each in FUNCTIONS if is_factory(each.values[0]) or each.values[0].__module__.endswith("complexity")],
+)
+def test_algorithms_and_bounds_name_their_source(public):
+    assert SOURCE.search(inspect.getdoc(public))
+
+
+@pytest.mark.parametrize("public", STRUCTS)
+def test_fields_say_what_they_hold(public):
+    """With a comment behind the field or above it."""
+    lines = inspect.getsource(public).splitlines()
+    for field in public._fields:
+        place = next(i for i, text in enumerate(lines) if re.match(rf"\s+{field}: ", text))
+        assert "#" in lines[place] or lines[place - 1].strip().startswith("#"), field
