@@ -123,6 +123,14 @@ def run(
 
     Raises:
         ValueError: `max_rounds` or `chunk` is below 1.
+
+    Example:
+        >>> from jaxbandits import Status, linear, run
+        >>> bandit = linear.canonical(0.5)
+        >>> algorithm, environment = linear.lingape(bandit.arms, delta=0.1), linear.gaussian(bandit)
+        >>> outcome = run(jax.random.key(0), algorithm, environment, max_rounds=10**6)
+        >>> print(Status(int(outcome.status)).name, outcome.answer)
+        STOPPED 0
     """
     require(known(max_rounds) >= 1, "max_rounds", "be at least 1", max_rounds)
     require(chunk >= 1, "chunk", "be at least 1", chunk)

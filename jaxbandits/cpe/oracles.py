@@ -36,6 +36,11 @@ def solve(problem: Problem, theta: Array) -> Array:
 
     Cost: O((m W)^2) for a `Table` of at most 64 entries, else O(m W) 32 or 64 times; O(N m) for `Enumerated`; O(m^2)
     for `Graphic`; O(m) 32 or 64 times for `OpinionSampling`.
+
+    Example:
+        >>> from jaxbandits import cpe
+        >>> print(solve(cpe.top_k(4, 2), jnp.asarray([0.2, 0.9, 0.4, 0.1])))
+        [0 1 1 0]
     """
     match problem:
         case Table():

@@ -228,6 +228,15 @@ def metered(algorithm: Algorithm, problem: Problem, *, grid: tuple[int, ...]) ->
 
     Raises:
         ValueError: `grid` is not increasing, or begins below 1.
+
+    Example:
+        >>> from jaxbandits import kernel, run
+        >>> bandit, rule = branin(jax.random.key(0), size=100), paper_kernel("branin")
+        >>> duets = kernel.duets(bandit.candidates, kernel=rule, n_agents=4, horizon=20, beta=0.5, ridge=0.04)
+        >>> duets = metered(duets, bandit, grid=(10, 20))
+        >>> outcome = run(jax.random.key(0), duets, environment(bandit, 4), max_rounds=21)
+        >>> print(outcome.pulls, outcome.state.round, outcome.state.curve.shape)
+        80 20 (2, 3)
     """
     increasing = all(isinstance(t, int) and t >= 1 for t in grid) and list(grid) == sorted(set(grid)) and len(grid) > 0
     require(increasing, "grid", "hold increasing integers >= 1", grid)

@@ -147,6 +147,12 @@ def posterior(
         Posterior. NaN where the kernel is not positive semidefinite. Cost: O(n^2 (n + M)).
 
     Source: Rasmussen and Williams (2006), equations 2.25 and 2.26.
+
+    Example:
+        >>> kernel = lambda x, y: squared_exponential(x, y, lengthscale=1.0)
+        >>> known = posterior(kernel, jnp.zeros((1, 1)), jnp.ones(1), jnp.asarray([[0.0], [1.0]]), ridge=0.04)
+        >>> print(known.mean.round(3), known.variance.round(3))
+        [0.962 0.583] [0.038 0.646]
     """
     dtype = points.dtype
     s = jnp.ones(points.shape[0], dtype) if counts is None else jnp.sqrt(counts.astype(dtype))

@@ -71,6 +71,17 @@ def sweep(
         KeyboardInterrupt: as it came, after the call under way has ended and what is finished is in the store.
         RuntimeError: the store lacks runs though all that was asked for has ended, because someone has put up a stop
             sign (a file `.stop`) or a network file system is late; the same call goes on.
+
+    Example:
+        >>> import jax
+        >>> from jaxbandits import linear, sweep
+        >>> bandit = linear.canonical(0.5)
+        >>> def build(delta, key):
+        ...     return linear.lingape(bandit.arms, delta=delta), linear.gaussian(bandit)
+        >>> deltas, key = jax.numpy.array([0.1, 0.01]), jax.random.key(0)
+        >>> results = sweep(build, deltas, seeds=3, key=key, max_rounds=10**6, progress=False)
+        >>> print(results.summary()["stopped"], results.columns["answer"])
+        [3 3] [0 0 0 0 0 0]
     """
     job = checked(
         build,

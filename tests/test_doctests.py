@@ -1,0 +1,28 @@
+"""The examples in the docstrings give what they say."""
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import jaxbandits
+
+MODULES = [module.name for module in pkgutil.walk_packages(jaxbandits.__path__, "jaxbandits.")]
+EXAMPLES = [
+    pytest.param(example, id=example.name)
+    for name in MODULES
+    for example in doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(name))
+    if example.examples
+]
+
+
+def test_there_are_some():
+    assert len(EXAMPLES) >= 6
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_example(example):
+    said = []
+    result = doctest.DocTestRunner().run(example, out=said.append)
+    assert result.failed == 0, "".join(said)
