@@ -2,7 +2,7 @@
 
 import os
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ import numpy as np
 
 import jaxbandits
 from experiments._simulate import cache_folder, simulate
+from experiments.report import Claim, answers_are_right
 from jaxbandits.base import Algorithm, Status
 from jaxbandits.kcenter.ds_random import in_blocks
 from jaxbandits.kcenter.instances import image_crops, tiny_imagenet, triplet_like, zappos
@@ -235,6 +236,13 @@ def _compared(
         "greedy": task["truth"],
         "radius": radius_ratio(outcome.answer.indices, task["truth"], distances, task["rows"]),
     } | (besides(task, outcome) if besides is not None else {})
+
+
+def greedy_was_found(sweeps: Collection[Mapping[str, np.ndarray]]) -> Claim:
+    """Whether the runs that stopped have greedy's centers, in order, as often as promised."""
+    stopped = sum(int((columns["status"] == Status.STOPPED).sum()) for columns in sweeps)
+    ordered = sum(int(columns["ordered"].sum()) for columns in sweeps)
+    return answers_are_right(stopped - ordered, stopped, DELTA)
 
 
 def queries_until(columns: Mapping[str, np.ndarray], k: int) -> np.ndarray:

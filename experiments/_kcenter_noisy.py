@@ -4,16 +4,20 @@ A rule does not know how many centers will be wanted, so that a run for ten also
 reached its budget says so too, if it had three by then.
 """
 
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from experiments import _kcenter
 from experiments._kcenter import DELTA
 from experiments.report import number
 from jaxbandits.kcenter.complexity import stage_times
 from jaxbandits.kcenter.intervals import least_k1
-from jaxbandits.kcenter.problem import Greedy, greedy
+from jaxbandits.kcenter.ns_ts import ns_ts
+from jaxbandits.kcenter.problem import Greedy, PairPull, greedy
 
 ALPHA = 1.1  # of the intervals
 K1 = least_k1(ALPHA)
@@ -48,6 +52,56 @@ def cell(columns: Mapping[str, np.ndarray], chosen: np.ndarray, truth: np.ndarra
         ordered=int(np.all(centers == truth[:k], axis=1).sum()),
         members=int(np.all(np.sort(centers, axis=1) == np.sort(truth[:k]), axis=1).sum()),
     )
+
+
+class Thompson(NamedTuple):
+    """Runs of NS-TS with several mixes, on blocks of images."""
+
+    columns: dict[str, np.ndarray]
+    mix: np.ndarray  # (runs,)
+    block: np.ndarray  # int (runs,)
+    truths: list[Greedy]  # of every block
+
+
+def thompson_runs(
+    heading: str,
+    distances: np.ndarray,
+    rows: np.ndarray,
+    *,
+    k: int,
+    variance: float,
+    mixes: Sequence[float],
+    limit: int,
+    options: Namespace,
+    seeds: int,
+) -> Thompson:
+    """Runs until the k-th center, or until they have taken `limit` queries."""
+    columns = _kcenter.distance_runs(
+        heading,
+        partial(ns_ts, delta=DELTA),
+        distances,
+        rows,
+        k=k,
+        action=PairPull,
+        variance=variance,
+        settings={"mix": mixes},
+        options=options,
+        seeds=seeds,
+        max_rounds=limit // 2,
+    ).columns
+    setting, block = np.divmod(columns["row"], len(rows))
+    return Thompson(columns, np.array(mixes)[setting], block, solutions(distances, rows, k))
+
+
+def cells_by_mix(found: Thompson, k: int) -> list[dict[float, Cell]]:
+    """Of every block, until the first k centers."""
+    return [
+        {
+            float(mix): cell(found.columns, (found.mix == mix) & (found.block == b), truth.centers, k)
+            for mix in dict.fromkeys(found.mix.tolist())
+        }
+        for b, truth in enumerate(found.truths)
+    ]
 
 
 def wrong(columns: Mapping[str, np.ndarray], truth: np.ndarray) -> int:

@@ -34,6 +34,7 @@ RULES = {
 }
 PAPER = "C = 0.1"
 RADIUS_SCALE = 0.1  # C
+BURST = 1  # dimensions drawn each round: with so few of them in all, arms get two to five queries in a row
 
 
 class Kind(NamedTuple):
@@ -95,6 +96,7 @@ def run(options: Namespace) -> Report:
             levels=found.levels,
             options=options,
             seeds=seeds,
+            burst=BURST,
         ).columns
         for kind, found in kinds.items()
         for rule, settings in RULES.items()

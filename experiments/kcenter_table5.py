@@ -13,10 +13,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments import _kcenter as runs
-from experiments._kcenter_noisy import Cell, cell, ended, expected, quantiles, scatter, slashed, solutions, times, wrong
+from experiments._kcenter_noisy import (
+    Cell,
+    cells_by_mix,
+    ended,
+    expected,
+    quantiles,
+    scatter,
+    slashed,
+    thompson_runs,
+    times,
+    wrong,
+)
 from experiments.report import STYLES, Claim, Line, Report, answers_are_right, joined, line
-from jaxbandits.kcenter.ns_ts import ns_ts
-from jaxbandits.kcenter.problem import PairPull
 
 VARIANCE = 0.01
 MIXES = (0.9, 0.8, 0.0)
@@ -76,33 +85,26 @@ def run(options: Namespace) -> Report:
     columns, lines, mistakes = {}, [], 0
     for n, count in sizes.items():
         rows = runs.blocks(n, count)
-        sweep = runs.distance_runs(
+        found = thompson_runs(
             f"kcenter table 5: n = {n}",
-            partial(ns_ts, delta=runs.DELTA),
             distances,
             rows,
             k=ks[-1],
-            action=PairPull,
             variance=VARIANCE,
-            settings={"mix": MIXES},
+            mixes=MIXES,
+            limit=limit,
             options=options,
             seeds=seeds,
-            max_rounds=limit // 2,
-        ).columns
-        setting, block = np.divmod(sweep["row"], count)
-        columns[f"n = {n}"] = sweep | {"mix": np.array(MIXES)[setting], "block": block}
-        truths = solutions(distances, rows, ks[-1])
-        mistakes += wrong(sweep, np.array([truth.centers for truth in truths])[block])
+        )
+        columns[f"n = {n}"] = found.columns | {"mix": found.mix, "block": found.block}
+        mistakes += wrong(found.columns, np.array([truth.centers for truth in found.truths])[found.block])
         law = [
             np.cumsum(expected(times(distances[np.ix_(row, row)], truth, VARIANCE), n))
-            for row, truth in zip(rows, truths, strict=True)
+            for row, truth in zip(rows, found.truths, strict=True)
         ]
         for k in ks:
-            cells = [
-                {mix: cell(sweep, (setting == s) & (block == b), truth.centers, k) for s, mix in enumerate(MIXES)}
-                for b, truth in enumerate(truths)
-            ]
-            table[n, k] = instances = Instances(cells, np.array([queries[k - 2] for queries in law]))
+            expectation = np.array([queries[k - 2] for queries in law])
+            table[n, k] = instances = Instances(cells_by_mix(found, k), expectation)
             lines += first_block_lines(n, k, instances, seeds)
 
     return Report(

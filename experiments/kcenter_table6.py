@@ -17,12 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments import _kcenter as runs
-from experiments._kcenter_noisy import Cell, cell, slashed, solutions
-from experiments.report import STYLES, Claim, Line, Report, answers_are_right, joined, number
-from jaxbandits import Status
+from experiments._kcenter_noisy import Cell, cell, cells_by_mix, slashed, thompson_runs
+from experiments.report import STYLES, Claim, Line, Report, joined, number
 from jaxbandits.kcenter.ns_tands import ns_tands
-from jaxbandits.kcenter.ns_ts import ns_ts
-from jaxbandits.kcenter.problem import PairPull, Pull
+from jaxbandits.kcenter.problem import Pull
 
 VARIANCE = 0.001
 MIXES = (0.0, 0.8)
@@ -89,27 +87,22 @@ def run(options: Namespace) -> Report:
     table: Table = {}
     for n in sizes:
         rows = runs.blocks(n, BLOCKS[n])
-        thompson = runs.distance_runs(
+        thompson = thompson_runs(
             f"kcenter table 6: NS-TS: n = {n}",
-            partial(ns_ts, delta=runs.DELTA),
             images.distances,
             rows,
             k=KS[n][-1],
-            action=PairPull,
             variance=VARIANCE,
-            settings={"mix": MIXES},
+            mixes=MIXES,
+            limit=LIMIT,
             options=options,
             seeds=seeds,
-            max_rounds=LIMIT // 2,
-        ).columns
-        setting, block = np.divmod(thompson["row"], len(rows))
-        parts[f"NS-TS, n = {n}"] = thompson | {"block": block, "rule": np.array([TS, TS_MIXED])[setting]}
-        truths = [solution.centers for solution in solutions(images.distances, rows, KS[n][-1])]
+        )
+        rule = np.where(thompson.mix == MIXES[0], TS, TS_MIXED)
+        parts[f"NS-TS, n = {n}"] = thompson.columns | {"block": thompson.block, "rule": rule}
         for k in KS[n]:
-            cells = {
-                name: [cell(thompson, (setting == s) & (block == b), truth, k) for b, truth in enumerate(truths)]
-                for s, name in enumerate((TS, TS_MIXED))
-            }
+            by_mix = cells_by_mix(thompson, k)
+            cells = {name: [each[mix] for each in by_mix] for name, mix in zip((TS, TS_MIXED), MIXES, strict=True)}
             counted = np.flatnonzero([np.isfinite(each.mean) for each in cells[TS]])
             cells = {name: [found[b] for b in counted] for name, found in cells.items()}
             for name, settings in TANDS.items():
@@ -125,7 +118,9 @@ def run(options: Namespace) -> Report:
                     seeds=seeds,
                     max_rounds=TANDS_LIMIT,
                 ).columns
-                cells[name] = [cell(columns, columns["row"] == i, truths[b], k) for i, b in enumerate(counted)]
+                cells[name] = [
+                    cell(columns, columns["row"] == i, thompson.truths[b].centers, k) for i, b in enumerate(counted)
+                ]
                 label = {"block": counted[columns["row"]], "rule": np.full(len(columns["row"]), name)}
                 parts[f"{name}, n = {n}, k = {k}"] = columns | label
             table[n, k] = Row(len(rows), cells)
@@ -133,7 +128,7 @@ def run(options: Namespace) -> Report:
     return Report(
         f"Table VI of Jali et al.: NS-TandS against NS-TS, {images.label}",
         lines(table),
-        [*claims(table), right(list(parts.values()))],
+        [*claims(table), runs.greedy_was_found(parts.values())],
         joined(parts, "sweep"),
         partial(draw, table=table),
         notes=notes(table, seeds),
@@ -176,14 +171,6 @@ def claims(table: Table) -> list[Claim]:
         )
         for few, many in pairs
     ]
-
-
-def right(parts: list[dict[str, np.ndarray]]) -> Claim:
-    stopped, ordered = (
-        np.concatenate([values(part) for part in parts])
-        for values in (lambda part: part["status"] == Status.STOPPED, lambda part: part["ordered"])
-    )
-    return answers_are_right(int((stopped & ~ordered).sum()), int(stopped.sum()), runs.DELTA)
 
 
 def grid(table: Table, *, compare: bool) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:

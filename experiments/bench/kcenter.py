@@ -1,8 +1,9 @@
 """Greedy k-center on crops of photographs (m = 12288, k = 10): queries a second, and what a round costs as n grows.
 
-Dimension sampling in bursts of 16 of images in memory; noisy sampling of their distances with variance 0.01; delta =
-0.1. DS-UCB: whole runs, half of whose queries, where n is small, are reads of whole arms (m queries each), so "one by
-one" counts the others. The other rules are cut after a number of rounds. The naive greedy reads all distances it needs.
+Dimension sampling of images in memory, in bursts of 16 (DS-TS: one by one); noisy sampling of their distances with
+variance 0.01; delta = 0.1. DS-UCB: whole runs, half of whose queries, where n is small, are reads of whole arms (m
+queries each), so "one by one" counts the others. The other rules are cut after a number of rounds. The naive greedy
+reads all distances it needs.
 """
 
 import sys
@@ -25,7 +26,7 @@ from jaxbandits.sweep.shards import local_mesh
 
 K = 10
 LEVELS = 255
-BURST = 16
+BURST, THOMPSON_BURST = 16, 1  # DS-TS takes posterior draws for every sample that a round may use
 VARIANCE = 0.01
 SIZES = (100, 1000, 10_000)
 SMALL = (15, 50)  # nodes, for NS-TandS, whose rounds cost O(n k^2)
@@ -129,15 +130,25 @@ def subjects(points: np.ndarray, sums: np.ndarray, sizes: tuple[int, ...]) -> li
         nodes = jnp.arange(n, dtype=jnp.int32)
 
         def sampled(
-            task: None, key: jax.Array, *, rule: Callable[..., Algorithm], n: int = n, nodes: jax.Array = nodes
+            task: None,
+            key: jax.Array,
+            *,
+            rule: Callable[..., Algorithm],
+            burst: int,
+            n: int = n,
+            nodes: jax.Array = nodes,
         ) -> tuple[Algorithm, Environment]:
-            environment = kcenter.dimension_sampling(shared, exact=table, rows=nodes, levels=LEVELS, burst=BURST)
-            return rule(n, m, K, levels=LEVELS, burst=BURST), environment
+            environment = kcenter.dimension_sampling(shared, exact=table, rows=nodes, levels=LEVELS, burst=burst)
+            return rule(n, m, K, levels=LEVELS, burst=burst), environment
 
         lanes = 64 if n <= 1000 else 8
         loop = partial(plain_sampling, points[:n])
-        found.append(Subject("DS-UCB", n, partial(sampled, rule=kcenter.ds_ucb), loop, 2**30, lanes))
-        found.append(Subject("DS-TS", n, partial(sampled, rule=kcenter.ds_ts), loop, CUT, lanes))
+        plain, thompson = (
+            partial(sampled, rule=rule, burst=burst)
+            for rule, burst in ((kcenter.ds_ucb, BURST), (kcenter.ds_ts, THOMPSON_BURST))
+        )
+        found.append(Subject("DS-UCB", n, plain, loop, 2**30, lanes))
+        found.append(Subject("DS-TS", n, thompson, loop, CUT, lanes))
     for n in sizes[:2]:
 
         def noisy(task: None, key: jax.Array, n: int = n) -> tuple[Algorithm, Environment]:

@@ -37,7 +37,18 @@ class _Stages(NamedTuple):
 
 
 def most_queries(n: int, m: int, k: int) -> int:
-    """The queries that no run of dimension sampling exceeds, 2 m for each arm: 2 m sum_{p=1..k-1} (n - p)."""
+    """The queries that no run of dimension sampling exceeds, 2 m for each arm: 2 m sum_{p=1..k-1} (n - p).
+
+    Args:
+        n: points.
+        m: dimensions.
+        k: centers.
+
+    Returns:
+        A Python int.
+
+    Source: Algorithm 1, which reads an arm exactly after m queries of it.
+    """
     return m * (k - 1) * (2 * n - k)
 
 
@@ -153,6 +164,8 @@ def stage_times(distances: Any, centers: Any, variance: Array | float) -> Array:
 
     Raises:
         ValueError: a shape does not fit, or a value is out of range.
+
+    Source: Garivier and Kaufmann (2016); Jali, Karamchandani and Moharir, Algorithm 4, for a stage of greedy.
     """
     stages = _stages(distances, centers)
     n, k = stages.table.shape

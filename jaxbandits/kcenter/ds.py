@@ -32,6 +32,7 @@ class Plan(NamedTuple):
     rival: Array  # float ()      the largest upper bound of the other nodes
     leader: Array  # int32 ()     the node of largest upper bound
     is_tied: Array  # bool ()     the leader's distance is known exactly, and equals the others' largest upper bound
+    coin: Array  # float ()       uniform, rounds the first reward at random
 
 
 class Chance(NamedTuple):
@@ -52,7 +53,10 @@ class State(NamedTuple):
     counts: Array
     sums: Array  # (n, k-1)          of rewards, over all m dimensions once the arm is read; int32 or float
     chance: Chance | None
-    upper: Blocks  # n values        the least upper bound of every candidate
+    # float (n, k-1), derived; those of "kl" take longer to compute than all else in a round.
+    lower: Array
+    upper: Array
+    order: Blocks  # n values        the least upper bound of every candidate
     spans: Spans | None  # bounds between centers, with the triangle inequality
     plan: Plan
 
@@ -146,7 +150,7 @@ def dimension_sampler(
     unit = 1 if levels is None else levels**2
     least, most = jnp.finfo(dtype).min, jnp.finfo(dtype).max
     null, zero, no = jnp.asarray(n, jnp.int32), jnp.zeros((), jnp.int32), jnp.zeros((), bool)
-    idle = no_pull(n, k)
+    idle = stages.no_pull(n, k)
     places = jnp.arange(k - 1, dtype=jnp.int32)
     kind: Triangle = triangle or "squared"  # where spans are None, nothing reads it
 
@@ -155,15 +159,18 @@ def dimension_sampler(
         none = jnp.zeros((n, k - 1), jnp.int32)
         stage = stages.begin(for_center, n, k, first_center)
         slot = jnp.where(stages.is_center(stage, zero), stages.passing(k), stages.newest(stage))
+        chance = Chance(none, jax.random.bits(for_chance, (2,), jnp.uint32), zero) if width > 0 else None
         return State(
             pulls=jnp.zeros((), int),
             stage=stage,
             counts=none,
             sums=none if levels is not None else none.astype(dtype),
-            chance=Chance(none, jax.random.bits(for_chance, (2,), jnp.uint32), zero) if width > 0 else None,
-            upper=blocks.build(jnp.full(n, most, dtype)),
+            chance=chance,
+            lower=jnp.zeros((n, k - 1), dtype),
+            upper=jnp.full((n, k - 1), most, dtype),
+            order=blocks.build(jnp.full(n, most, dtype)),
             spans=None if triangle is None else unknown(k, dtype),
-            plan=Plan(zero, slot, no, jnp.asarray(most, dtype), zero, no),
+            plan=Plan(zero, slot, no, jnp.asarray(most, dtype), zero, no, query_draws(chance, 0, 1)[0, width]),
         )
 
     def decide(key: Key, state: State) -> Decision:
@@ -184,7 +191,7 @@ def dimension_sampler(
         is_asked, is_opening = node < n, stage.cursor < n
         row, used = take(state, action, sample)
         queries = jnp.where(is_asked & action.exact, m, used)
-        upper = jnp.where(stages.is_center(stage, node), least, least_upper(stage, row))
+        value = jnp.where(stages.is_center(stage, node), least, least_upper(stage, row))
         chance = state.chance
         if chance is not None:
             successes = chance.successes.at[node].set(row.successes, mode="drop")
@@ -195,7 +202,9 @@ def dimension_sampler(
             counts=state.counts.at[node].set(row.counts, mode="drop"),
             sums=state.sums.at[node].set(row.sums, mode="drop"),
             chance=chance,
-            upper=blocks.update(state.upper, node, upper),
+            lower=state.lower.at[node].set(row.lower, mode="drop"),
+            upper=state.upper.at[node].set(row.upper, mode="drop"),
+            order=blocks.update(state.order, node, value),
         )
         return look(state, is_asked)
 
@@ -210,9 +219,11 @@ def dimension_sampler(
         number = jnp.arange(1, burst + 1, dtype=jnp.int32)
         rewards = sample.rewards.at[:, slot].get(mode="clip")
         counts, sums = count + number, total + jnp.cumsum(rewards, dtype=rewards.dtype)
-        draws, successes = query_draws(state.chance, burst), jnp.zeros_like(number)
+        # Of every sample but the first, whose arm is chosen already.
+        draws, successes = query_draws(state.chance, 1, burst - 1), jnp.zeros_like(number)
         if state.chance is not None:
-            rounded = (draws[:-1, width] < rewards.astype(dtype) / unit).astype(jnp.int32)
+            coins = jnp.concatenate([state.plan.coin[None], draws[:, width]])
+            rounded = (coins < rewards.astype(dtype) / unit).astype(jnp.int32)
             successes = jnp.take(old.successes, slot, mode="clip") + jnp.cumsum(rounded, dtype=jnp.int32)
         rows = jax.vmap(lambda *arm: put(old, here, Row(*arm)))(counts, sums, successes, *bounds(counts, sums))
 
@@ -223,7 +234,7 @@ def dimension_sampler(
             return leads & ~decided & (jnp.take(row.counts, slot) < cap) & (pick(draws[:width], arms) == slot)
 
         between = jax.tree.map(lambda x: x[:-1], rows)
-        stops = jnp.where(jax.vmap(goes_on)(between, draws[1:-1]), burst, number[:-1])
+        stops = jnp.where(jax.vmap(goes_on)(between, draws), burst, number[:-1])
         used = jnp.min(stops, initial=burst)
         used = jnp.where(stage.cursor < n, 1, used)
         used = jnp.where((action.node < n) & (slot < k - 1) & (count < cap), used, 0)
@@ -240,12 +251,13 @@ def dimension_sampler(
     def look(state: State, is_asked: Array) -> State:
         """Tests whether the stage is over, and plans the next round."""
         stage, plan = state.stage, state.plan
-        lead = blocks.leader(state.upper)
+        lead = blocks.leader(state.order)
         # The leader, or if that is known exactly, the best of the others.
         node = jnp.where(plan.is_tied & (lead.index == plan.leader), lead.challenger, lead.index)
         row = read(state, node)
         arms = arms_of(stage, state.spans, row)
-        slot = pick(query_draws(state.chance, 0)[0, :width], arms)
+        draws = query_draws(state.chance, 0, 1)[0]
+        slot = pick(draws[:width], arms)
         # If the least lower bound is exact, so is the least upper bound: there is nothing left to learn of the node.
         is_known = jnp.take(row.counts, jnp.argmin(arms.lower)) > cap
 
@@ -277,23 +289,24 @@ def dimension_sampler(
             rival=jnp.where(node == lead.index, lead.runner_up, lead.value),
             leader=lead.index,
             is_tied=~is_opening & is_known & ~plan.is_tied,
+            coin=draws[width],
         )
         coming = jax.tree.map(lambda new, old: jnp.where(is_asked, new, old), coming, plan)
         return state._replace(stage=stage, spans=spans, plan=coming)
 
-    def query_draws(chance: Chance | None, count: int) -> Array:
-        """The draws of the next query and `count` more (1 + count, 1 + width), the last ones for their rounding."""
+    def query_draws(chance: Chance | None, first: int, count: int) -> Array:
+        """The draws of some of the coming queries (count, width + 1), the last ones to round their rewards."""
         if chance is None:
-            return jnp.zeros((1 + count, 1), dtype)
+            return jnp.zeros((count, 1), dtype)
         seed = jax.random.wrap_key_data(chance.seed, impl="threefry2x32")
-        steps = chance.step + jnp.arange(1 + count, dtype=jnp.int32)
+        steps = chance.step + jnp.arange(first, first + count, dtype=jnp.int32)
         return jax.vmap(lambda s: jax.random.uniform(jax.random.fold_in(seed, s), (width + 1,), dtype))(steps)
 
     def read(state: State, node: Array) -> Row:
-        counts, sums = state.counts.at[node].get(mode="clip"), state.sums.at[node].get(mode="clip")
-        chance = state.chance
+        chance, tables = state.chance, (state.counts, state.sums, state.lower, state.upper)
+        counts, sums, lower, upper = (table.at[node].get(mode="clip") for table in tables)
         successes = jnp.zeros_like(counts) if chance is None else chance.successes.at[node].get(mode="clip")
-        return Row(counts, sums, successes, *bounds(counts, sums))
+        return Row(counts, sums, successes, lower, upper)
 
     def arms_of(stage: Stage, spans: Spans | None, row: Row) -> Arms:
         slots = stages.slots(stage)
@@ -315,18 +328,12 @@ def dimension_sampler(
     def refresh(state: State) -> State:
         plan, centers = state.plan, state.stage.centers[:-1]
         node = jnp.where(plan.exact, plan.node, null)
-        action = Pull(node, plan.slot, centers, plan.exact, idle.seed)
+        action = Pull(node, plan.slot, centers, plan.exact)
         exact = exact_distance(node, centers.at[plan.slot].get(mode="clip"))
         nothing = jnp.zeros((burst, k - 1), state.sums.dtype)
         return observe(state, action, Sample(nothing, jnp.asarray(exact, state.sums.dtype)))
 
     return Algorithm(init, decide, observe, idle, refresh, stale)
-
-
-def no_pull(n: int, k: int) -> Pull:
-    """The `Pull` that does nothing."""
-    node, slot = jnp.asarray(n, jnp.int32), jnp.zeros((), jnp.int32)
-    return Pull(node, slot, jnp.zeros(k - 1, jnp.int32), jnp.zeros((), bool), jnp.zeros(2, jnp.uint32))
 
 
 def arm_bounds(

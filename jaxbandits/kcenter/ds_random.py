@@ -9,7 +9,7 @@ from jax import lax
 from jaxbandits.base import Algorithm, Array, Decision, Environment, Key
 from jaxbandits.checks import require
 from jaxbandits.kcenter import stage as stages
-from jaxbandits.kcenter.ds import Scale, arm_bounds, check_sampling, no_pull
+from jaxbandits.kcenter.ds import Scale, arm_bounds, check_sampling
 from jaxbandits.kcenter.intervals import Form, Union, sampled_interval
 from jaxbandits.kcenter.problem import Pull, Sample
 from jaxbandits.kcenter.stage import Stage
@@ -87,7 +87,7 @@ def ds_random(
     form = sampled_interval(interval, n, delta=delta, union=union, radius_scale=radius_scale, alpha=alpha, k1=k1)
     bounds = arm_bounds(form, m=m, cap=cap, scale=scale, levels=levels, dtype=dtype)
     least, most = jnp.finfo(dtype).min, jnp.finfo(dtype).max
-    idle = no_pull(n, k)
+    idle = stages.no_pull(n, k)
     if block > 1:
         idle = jax.tree.map(lambda x: jnp.broadcast_to(x, (block, *x.shape)), idle)
     draws = jnp.arange(block, dtype=jnp.int32)
@@ -116,7 +116,6 @@ def ds_random(
             slot=jnp.where(is_opening, first_slot, slot),
             centers=jnp.broadcast_to(stage.centers[:-1], (block, k - 1)),
             exact=~done & ~is_opening & (count == cap),
-            seed=jnp.zeros((block, 2), jnp.uint32),
         )
         if block == 1:
             action = jax.tree.map(lambda x: x[0], action)

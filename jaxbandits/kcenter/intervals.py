@@ -11,7 +11,7 @@ from typing import Literal, get_args
 import jax.numpy as jnp
 
 from jaxbandits.base import Array
-from jaxbandits.checks import known, require
+from jaxbandits.checks import known, require, require_positive
 from jaxbandits.numerics.kl import kl_bounds
 
 Interval = Callable[[Array, Array], tuple[Array, Array]]  # (means (...), counts (...)) -> (lower, upper)
@@ -47,7 +47,7 @@ def sampled_interval(
         ValueError: an argument is out of range or unknown.
     """
     require(form in get_args(Form), "interval", f"be one of {get_args(Form)}", form)
-    require(known(radius_scale) > 0, "radius_scale", "be positive", radius_scale)
+    require_positive("radius_scale", radius_scale)
     check_kl(alpha, k1)
     # DEVIATION: (22) is printed with n^2. The paper's tables grow with 1 / delta as they do with n, and not with n^2.
     union = ("points" if form == "lil" else "pairs") if union is None else union

@@ -71,11 +71,10 @@ def ns_random(
     require(block >= 1, "block", "be at least 1", block)
     interval = seen.confidence_interval(n, noise=noise, variance=variance, delta=delta, alpha=alpha, k1=k1)
     least, most = jnp.finfo(dtype).min, jnp.finfo(dtype).max
-    null, zero = jnp.asarray(n, jnp.int32), jnp.zeros((), jnp.int32)
+    null = jnp.asarray(n, jnp.int32)
     nodes, places = jnp.arange(n, dtype=jnp.int32), jnp.arange(k - 1, dtype=jnp.int32)
-    no_centers = jnp.zeros(k - 1, jnp.int32)
-    null_pull = Pull(null, zero, no_centers, jnp.zeros((), bool), jnp.zeros(2, jnp.uint32))
     no_pulls = jnp.zeros((n, k - 1), jnp.int32)
+    idle = stages.no_pull(n, k) if block == 1 else Counts(no_pulls, jnp.zeros(k - 1, jnp.int32))
 
     def init(key: Key) -> State:
         return State(
@@ -92,17 +91,18 @@ def ns_random(
         return jnp.min(jnp.where(known, lower, most), axis=-1), jnp.min(jnp.where(known, upper, most), axis=-1)
 
     def ask_one(key: Key, stage: Stage) -> Pull:
-        node, slot = draw(key, stage, ())
+        node, slot = stages.draw_arms(key, stage, n, ())
         is_opening = stage.cursor < n
         opening_slot = jnp.where(stages.is_center(stage, stage.cursor), stages.passing(k), stages.newest(stage))
-        return null_pull._replace(
+        return Pull(
             node=jnp.where(stages.is_complete(stage), null, jnp.where(is_opening, stage.cursor, node)),
             slot=jnp.where(is_opening, opening_slot, slot),
             centers=stage.centers[:-1],
+            exact=jnp.zeros((), bool),
         )
 
     def ask_block(key: Key, stage: Stage) -> Counts:
-        node, slot = draw(key, stage, (block,))
+        node, slot = stages.draw_arms(key, stage, n, (block,))
         pulls = no_pulls.at[node, slot].add(1)
         opening = ~stages.is_center(stage, nodes)[:, None] & (places == stages.newest(stage))
         pulls = jnp.where(stage.cursor < n, opening.astype(jnp.int32), pulls)
@@ -150,13 +150,4 @@ def ns_random(
             stage=stages.advance(stage, lead.index, decided),
         )
 
-    def draw(key: Key, stage: Stage, shape: tuple[int, ...]) -> tuple[Array, Array]:
-        """Uniform arms of the present stage, as nodes and slots."""
-        number = jax.random.randint(key, shape, 0, (n - stage.found) * stage.found, jnp.int32)
-        slot, rank = number % stage.found, number // stage.found
-        # The candidate of a rank has as many centers before it as have at most that many candidates before them.
-        centers = jnp.where(stage.centers >= 0, stage.centers, null)
-        before = centers - jnp.sum(centers[:, None] > centers, axis=1, dtype=jnp.int32)
-        return rank + jnp.sum(before <= rank[..., None], axis=-1, dtype=jnp.int32), slot
-
-    return Algorithm(init, decide, observe, null_pull if block == 1 else Counts(no_pulls, no_centers))
+    return Algorithm(init, decide, observe, idle)

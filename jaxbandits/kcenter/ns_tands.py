@@ -122,12 +122,8 @@ def ns_tands(
     most = jnp.finfo(dtype).max
     null = jnp.asarray(n, jnp.int32)
     nodes = jnp.arange(n, dtype=jnp.int32)
-    no_pulls, no_centers = jnp.zeros((n, k - 1), jnp.int32), jnp.zeros(k - 1, jnp.int32)
-    if batch == 1:
-        zero = jnp.zeros((), jnp.int32)
-        idle = Pull(null, zero, no_centers, jnp.zeros((), bool), jnp.zeros(2, jnp.uint32))
-    else:
-        idle = Counts(no_pulls, no_centers)
+    no_pulls = jnp.zeros((n, k - 1), jnp.int32)
+    idle = stages.no_pull(n, k) if batch == 1 else Counts(no_pulls, jnp.zeros(k - 1, jnp.int32))
 
     def init(key: Key) -> State:
         return State(
@@ -300,6 +296,8 @@ def track_and_stop(
     With a batch of 1 it is `ns_tands` with ratio tracking. Arguments, results and errors are those of `ns_tands`.
     **Cost**: O(n k log(n k) + k^2) a round, that is, every `batch` queries, and a solution for the weights every
     `every`. It takes 1.0 to 1.4 times sum_p T*_p beta(q) queries.
+
+    Source: Jali, Karamchandani and Moharir, Algorithm 4, tracked by ratios (ours).
     """
     return ns_tands(
         n,

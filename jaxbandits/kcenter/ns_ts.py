@@ -177,9 +177,9 @@ def ns_ts(
 
     def decide(key: Key, state: State) -> Decision:
         stage = state.stage
-        promising = blocks.leader(state.upper).index
-        best = blocks.leader(state.nearest).index if pair else promising
-        rival = _leader_but(state.upper, best) if pair else null
+        promising = blocks.leader(state.upper)
+        best = blocks.leader(state.nearest).index if pair else promising.index
+        rival = jnp.where(promising.index == best, promising.challenger, promising.index) if pair else null
         is_opening, is_complete = stage.cursor < n, stages.is_complete(stage)
         node = jnp.where(is_opening, jnp.stack([stage.cursor, null]), jnp.stack([best, rival]))
         opening_slot = jnp.where(passes(state), stages.passing(k), stages.newest(stage))
@@ -188,7 +188,7 @@ def ns_ts(
             slot=jnp.where(is_opening, opening_slot, pick(key, state, node)),
             centers=stage.centers[:-1],
         )
-        return Decision(action, is_complete, stages.answer(stage, promising))
+        return Decision(action, is_complete, stages.answer(stage, promising.index))
 
     def observe(state: State, action: PairPull, rewards: Array) -> State:
         stage, node = state.stage, action.node
@@ -239,15 +239,3 @@ def ns_ts(
         return state._replace(stage=stages.advance(state.stage, lead.index, decided), spans=spans)
 
     return Algorithm(init, decide, observe, idle)
-
-
-def _leader_but(order: Blocks, node: Array) -> Array:
-    """The node of largest value other than `node`, the lowest among ties."""
-    count, width = order.values.shape
-    block, place = node // width, node % width
-    least = jnp.finfo(order.top.dtype).min
-    rest = jnp.where(jnp.arange(width, dtype=node.dtype) == place, least, order.values[block])
-    top = jnp.where(jnp.arange(count, dtype=node.dtype) == block, jnp.max(rest), order.top)
-    best = jnp.argmax(top).astype(node.dtype)
-    row = jnp.where(best == block, rest, order.values[best])
-    return best * width + jnp.argmax(row).astype(node.dtype)

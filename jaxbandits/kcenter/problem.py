@@ -19,7 +19,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from jaxbandits.base import Array, Environment, Key
-from jaxbandits.checks import is_concrete, known, require
+from jaxbandits.checks import is_concrete, require, require_not_negative
 
 LARGEST_OWN_TABLE = 4096  # points up to which an environment makes its own table of pairwise sums
 BLOCK = 1024  # points that are converted to floats at a time
@@ -36,7 +36,6 @@ class Pull(NamedTuple):
     slot: Array  # int32 ()
     centers: Array  # int32 (k-1,)  the centers found so far; entries past them are not read
     exact: Array  # bool ()     reads the whole arm, at the cost of m queries
-    seed: Array  # uint32 (2,)  key data of the algorithm's own randomness within a burst; no environment reads it
 
 
 class PairPull(NamedTuple):
@@ -80,7 +79,7 @@ class Greedy(NamedTuple):
 class NaiveGreedy(NamedTuple):
     """The exact solution from all dimensions, and what it costs."""
 
-    greedy: Greedy
+    greedy: Greedy  # the centers
     printed: int  # n m k queries, as the paper's tables count
     needed: int  # m queries of each candidate at each stage, m sum over p = 1..k-1 of (n - p)
 
@@ -215,7 +214,7 @@ def noisy_distances(
         )
 
     require(variance is not None, "variance", "be given for Gaussian noise", variance)
-    require(known(variance) >= 0, "variance", "be at least 0", variance)
+    require_not_negative("variance", variance)
     deviation = jnp.sqrt(jnp.asarray(variance).astype(dtype))
 
     if action is Counts:
@@ -338,6 +337,11 @@ def greedy(distances: Any, *, k: int, first_center: int = 0) -> Greedy:
 
     Raises:
         ValueError: distances are not a table of distances, or an argument is out of range.
+
+    Example:
+        >>> places = np.array([0, 1, 5, 9])
+        >>> print(greedy(abs(places[:, None] - places), k=3).centers)
+        [0 3 2]
     """
     distances = np.asarray(distances)
     check_distances(distances)
@@ -396,7 +400,16 @@ def naive_greedy(points: Any, *, k: int, first_center: int = 0, levels: int | No
 
 
 def naive_queries(n: int, m: int, k: int) -> tuple[int, int]:
-    """The queries of `naive_greedy`: (as the paper's tables count, really needed)."""
+    """The queries of `naive_greedy`.
+
+    Args:
+        n: points.
+        m: dimensions.
+        k: centers.
+
+    Returns:
+        (n m k, as the paper's tables count; m sum over p = 1..k-1 of (n - p), which are really needed).
+    """
     return n * m * k, m * sum(n - p for p in range(1, k))
 
 

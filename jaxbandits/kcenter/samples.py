@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandits.base import Array, PyTree
-from jaxbandits.checks import known, require
+from jaxbandits.checks import require, require_positive
 from jaxbandits.kcenter import intervals
 from jaxbandits.numerics import compensated
 from jaxbandits.numerics.compensated import Sum
@@ -95,7 +95,8 @@ def check_noise(noise: Noise, variance: Array | float | None) -> None:
     """Raises `ValueError` unless the noise is known, and its variance positive and, if Gaussian, given."""
     require(noise in get_args(Noise), "noise", f"be one of {get_args(Noise)}", noise)
     require(noise != "gaussian" or variance is not None, "variance", "be given for Gaussian noise", variance)
-    require(variance is None or known(variance) > 0, "variance", "be positive", variance)
+    if variance is not None:
+        require_positive("variance", variance)
 
 
 def check_dtype(dtype: Any) -> Any:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from jaxbandits.base import Array, Key
 from jaxbandits.checks import known, require
-from jaxbandits.kcenter.problem import Centers
+from jaxbandits.kcenter.problem import Centers, Pull
 
 
 class Stage(NamedTuple):
@@ -96,6 +96,12 @@ def advance(stage: Stage, node: Array, decided: Array) -> Stage:
         found=stage.found + decided.astype(jnp.int32),
         cursor=jnp.where(decided, 0, stage.cursor),
     )
+
+
+def no_pull(n: int, k: int) -> Pull:
+    """The `Pull` that does nothing."""
+    node, slot = jnp.asarray(n, jnp.int32), jnp.zeros((), jnp.int32)
+    return Pull(node, slot, jnp.zeros(k - 1, jnp.int32), jnp.zeros((), bool))
 
 
 def draw_arms(key: Key, stage: Stage, n: int, shape: tuple[int, ...]) -> tuple[Array, Array]:

@@ -32,6 +32,7 @@ from jaxbandits.sweep.results import Stats
 
 LANES, DEVICES = "lanes", "devices"  # axis names: of the vmap within a device, of the mesh
 CPU_LANES = 256  # enough to fill the vector units: twice as many are no faster
+VECTOR = 8  # lanes
 CPU_BYTES = 2**23  # of the states of a batch; beyond it they leave the caches (twice as much runs at .7 of the rate)
 ACCELERATOR_LANES = 16384
 ACCELERATOR_SHARE = 8  # the states of one batch take at most this part of the memory: two batches, inputs and outputs
@@ -89,16 +90,19 @@ def default_lanes(job: Job, mesh: Mesh, tasks: int) -> int:
     some N m / L + M rounds, runs being m rounds long in the mean and M at most: the product is least at
     L = sqrt(15 N m / M). Runs of pure exploration have M / m from 2 to 30, so that 3 sqrt(N) is a fair middle.
     (Measured, gaps from .1 to .5, two cores: 200 tasks take 1.3 s in 16 lanes, 1.6 s in 64; 1000 tasks 3.1 s in 64
-    lanes, 9.4 s in 256; 4000 tasks 15 s in 64 or 128, 12 s in 256.)
+    lanes, 9.4 s in 256; 4000 tasks 15 s in 64 or 128, 12 s in 256.) A state of megabytes is vectorised by itself, and
+    is best alone in the cache (N-KernelUCB, 8 MB: 5.3e4 queries a second in 1 lane, 4.3e4 in 2, 2.2e4 in 8).
     """
     state = max(1, _bytes(_shapes(job)[0]))
     share = -(-tasks // (side_by_side(mesh) * mesh.size))
     if _on_cpu(mesh):
         lanes = min(3 * math.sqrt(share), share, CPU_LANES, CPU_BYTES / state)
+        if CPU_BYTES / state < VECTOR:
+            return max(1, math.floor(lanes))
     else:
         memory = _memory(mesh)
         lanes = min(share, ACCELERATOR_LANES, memory / (ACCELERATOR_SHARE * state) if memory else ACCELERATOR_LANES)
-    return max(1, math.ceil(lanes / 8)) * 8  # whole vector registers, and few distinct shapes to compile
+    return max(1, math.ceil(lanes / VECTOR)) * VECTOR  # whole vector registers, and few distinct shapes to compile
 
 
 def default_chunk(job: Job, lanes: int) -> int:

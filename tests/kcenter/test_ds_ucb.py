@@ -144,18 +144,19 @@ def assert_same(a, b):
 def test_the_cache_is_what_a_rebuild_would_give():
     algorithm = ds_ucb(8, 30, 4, levels=LEVELS)
     state, _ = follow(lambda: algorithm, PIXELS, rounds=150, levels=LEVELS)(tape(1, 30))
-    t, mean = np.asarray(state.counts), np.asarray(state.sums) / LEVELS**2
-    upper = []
-    for v in range(8):
-        arms = [i for i in range(int(state.stage.found)) if t[v, i] > 0]
-        ends = [
-            mean[v, i] / 30 if t[v, i] > 30 else reference.lil(mean[v, i] / t[v, i], int(t[v, i]), 0.1 / 8)[1]
-            for i in arms
-        ]
-        upper.append(np.finfo(float).min if v in state.stage.centers else min(ends))
-    np.testing.assert_allclose(state.upper.values.ravel()[:8], upper, rtol=1e-14)
-    np.testing.assert_array_equal(state.upper.top, state.upper.values.max(axis=1))
-    np.testing.assert_array_equal(state.upper.second, np.sort(state.upper.values, axis=1)[:, -2])
+    t, total = np.asarray(state.counts), np.asarray(state.sums) / LEVELS**2
+    lower, upper = np.zeros((8, 3)), np.full((8, 3), np.finfo(float).max)
+    for arm in zip(*np.nonzero(t), strict=True):
+        exact = (total[arm] / 30,) * 2
+        lower[arm], upper[arm] = exact if t[arm] > 30 else reference.lil(total[arm] / t[arm], int(t[arm]), 0.1 / 8)
+    assert (t > 30).any()
+    np.testing.assert_allclose(state.lower, lower, rtol=1e-14)
+    np.testing.assert_allclose(state.upper, upper, rtol=1e-14)
+    least = np.min(np.asarray(state.upper)[:, : int(state.stage.found)], axis=1)
+    least[np.isin(np.arange(8), state.stage.centers)] = np.finfo(float).min
+    np.testing.assert_array_equal(state.order.values.ravel()[:8], least)
+    np.testing.assert_array_equal(state.order.top, state.order.values.max(axis=1))
+    np.testing.assert_array_equal(state.order.second, np.sort(state.order.values, axis=1)[:, -2])
     # One query of every candidate about every center but the last found one is the least.
     assert state.pulls == np.where(t > 30, 60, t).sum()
     assert state.pulls == int(state.stage.queries.sum())

@@ -28,9 +28,7 @@ def brute_sums(points):
 
 
 def pull(node, slot, centers, exact=False):
-    return Pull(
-        jnp.int32(node), jnp.int32(slot), jnp.array(centers, jnp.int32), jnp.array(exact), jnp.zeros(2, jnp.uint32)
-    )
+    return Pull(jnp.int32(node), jnp.int32(slot), jnp.array(centers, jnp.int32), jnp.array(exact))
 
 
 def pair(nodes, slots, centers):
