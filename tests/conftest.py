@@ -36,7 +36,7 @@ _load("experiments")
 
 @pytest.fixture(autouse=True)
 def few_memory_maps():
-    """Drops compiled programs in time: each holds memory maps, Linux grants a process 65,530, and all tests need more."""
+    """Drops compiled programs in time: each holds memory maps, of which Linux grants 65,530, fewer than all tests need."""
     yield
     if MAPS.exists() and MAPS.read_bytes().count(b"\n") > MOST_MAPS:
         jax.clear_caches()
