@@ -36,7 +36,7 @@ _load("experiments")
 
 @pytest.fixture(autouse=True)
 def few_memory_maps():
-    """Drops compiled programs in time: each holds memory maps, of which Linux grants 65,530, fewer than all tests need."""
+    """Drops compiled programs in time: they hold memory maps, of which a process may have 65,530."""
     yield
     if MAPS.exists() and MAPS.read_bytes().count(b"\n") > MOST_MAPS:
         jax.clear_caches()
