@@ -24,6 +24,7 @@ AGENTS, HORIZON = 20, 500
 QUICK_AGENTS, QUICK_HORIZON = 5, 60
 RUNS, QUICK_RUNS = 5, 2
 POINTS = 20  # of a curve
+MAX_INDUCING = 256
 
 
 def run(options: Namespace) -> Report:
@@ -42,6 +43,7 @@ def run(options: Namespace) -> Report:
             horizon=horizon,
             grid=grid[rule],
             dtype=jnp.float32,
+            fixed={"max_inducing": MAX_INDUCING} if rule == "ApproxDisKernelUCB" else None,
             metrics=_last_shared if rule == "DisKernelUCB" else None,
             lanes=1,
         )
