@@ -296,6 +296,7 @@ def _check(s, epsilon, draws, threshold, mode, reduction, lottery, growth, first
     }
     for name, (word, choices) in words.items():
         require(word in get_args(choices), name, f"be one of {get_args(choices)}", word)
-    require(growth is None or 1 < known(growth) < jnp.inf, "growth", "be above 1, or None", growth)
+    if growth is not None:
+        require((known(growth) > 1) & (known(growth) < jnp.inf), "growth", "be above 1, or None", growth)
     require(lottery == "hazard" or growth is None, "growth", "be None if the lottery is drawn", growth)
     require(first_test is None or known(first_test) >= s, "first_test", f"be at least {s}, one pull each", first_test)
