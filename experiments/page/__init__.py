@@ -8,6 +8,7 @@ that was killed goes on where it was.
 import base64
 import datetime
 import hashlib
+import importlib
 import json
 import re
 import struct
@@ -75,7 +76,10 @@ LINE_HEADS = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--only", nargs="+", metavar="PREFIX", default=[""], help="experiments whose names begin so")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="the papers' data, for the experiments that take it")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="--data of the experiments on k-center")
+    parser.add_argument(
+        "--quizzes", type=Path, metavar="DIR", help="--data of those on full-bandit feedback; one of them needs it"
+    )
     parser.add_argument("--rerun", action="store_true", help="run again what has ended")
 
 
@@ -83,7 +87,9 @@ def run(options: Namespace, experiments: Mapping[str, str]) -> int:
     """Runs what is missing, writes the page; the exit status is 1 if an experiment failed."""
     options.out.mkdir(parents=True, exist_ok=True)
     names = [name for name in experiments if name.startswith(tuple(options.only))]
-    stamp = program() + f" quick={options.quick} seeds={options.seeds} data={options.data}"
+    left_out = [name for name in names if data_flags(name, options) is None]
+    names = [name for name in names if name not in left_out]
+    stamp = program() + f" quick={options.quick} seeds={options.seeds} data={options.data} quizzes={options.quizzes}"
     failures = {}
     with tqdm(names, unit="experiment", disable=not names) as bar:
         for name in bar:
@@ -98,6 +104,8 @@ def run(options: Namespace, experiments: Mapping[str, str]) -> int:
             build(options.out, names, experiments, failures, quick=options.quick)
     page = build(options.out, names, experiments, failures, quick=options.quick)
     print(f"written: {page}")
+    for name in left_out:
+        print(f"{name} is left out: it needs data, see its --help", file=sys.stderr)
     for name, failure in failures.items():
         print(f"{name} failed: {failure.strip().splitlines()[-1]}", file=sys.stderr)
     return int(bool(failures))
@@ -113,8 +121,7 @@ def run_one(name: str, options: Namespace) -> str:
     for flag, value in (("--seeds", options.seeds), ("--lanes", options.lanes), ("--store", options.store)):
         command += [flag, str(value)] if value else []
     command += ["--workers", str(options.workers)] if options.workers > 1 else []
-    if options.data and takes_data(name):
-        command += ["--data", str(options.data)]
+    command += data_flags(name, options) or []
     started = time.perf_counter()
     log = options.out / f"{name}.log"
     with log.open("w") as output:
@@ -125,10 +132,15 @@ def run_one(name: str, options: Namespace) -> str:
     return f"{words}\nexit status {status} after {time.perf_counter() - started:.0f} s; all of it: {log}"
 
 
-def takes_data(name: str) -> bool:
-    """Whether an experiment has the option --data."""
-    text = (HERE.parent / f"{name}.py").read_text()
-    return bool(re.search(r"add_data_argument|\"--data\"|import add_arguments|add_arguments = ", text))
+def data_flags(name: str, options: Namespace) -> list[str] | None:
+    """The experiment's --data, if it has one and a folder is given; None if it cannot do without."""
+    parser = ArgumentParser(add_help=False)
+    getattr(importlib.import_module(f"experiments.{name}"), "add_arguments", lambda parser: None)(parser)
+    takes = next((action for action in parser._actions if action.dest == "data"), None)
+    folder = options.quizzes if name.startswith("fullbandit") else options.data
+    if takes is None or folder is None:
+        return None if takes is not None and takes.required else []
+    return ["--data", str(folder)]
 
 
 def program() -> str:

@@ -144,7 +144,9 @@ def posterior(
         live: () points at the front that count; None: all.
 
     Returns:
-        Posterior. NaN where the kernel is not positive semidefinite. Cost: O(n^2 (n + M)).
+        Posterior. NaN where the kernel is not positive semidefinite. Cost: O(n^2 (n + M)). In float32 it is right to
+        2e-3 with 2000 observations and a ridge of .04, as B's condition is at most 1 + n / ridge; with a ridge of 1e-4
+        the mean is off by a hundredth and more, so use 64 bit there.
 
     Source: Rasmussen and Williams (2006), equations 2.25 and 2.26.
 

@@ -79,7 +79,7 @@ def test_an_experiment_that_has_ended_is_not_run_again(tmp_path, monkeypatch):
         return ""
 
     monkeypatch.setattr(page, "run_one", run_one)
-    options = Namespace(out=tmp_path, only=[""], quick=True, seeds=None, data=None, rerun=False)
+    options = Namespace(out=tmp_path, only=[""], quick=True, seeds=None, data=None, quizzes=None, rerun=False)
     assert page.run(options, NAMES) == 1
     assert ran == list(NAMES)
     assert "it went wrong" in (tmp_path / "index.html").read_text()
@@ -87,6 +87,17 @@ def test_an_experiment_that_has_ended_is_not_run_again(tmp_path, monkeypatch):
     assert ran == [*NAMES, "kernel_beta"]  # the one that failed
     page.run(Namespace(**vars(options) | {"quick": False}), {"linear_table1": NAMES["linear_table1"]})
     assert ran[-1] == "linear_table1"
+
+
+def test_data_go_to_the_experiments_that_take_them():
+    options = Namespace(data="images", quizzes=None)
+    assert page.data_flags("kcenter_table1", options) == ["--data", "images"]
+    assert page.data_flags("fullbandit_table2", options) == []
+    assert page.data_flags("linear_table1", options) == []
+    assert page.data_flags("fullbandit_replay", options) is None
+    given = Namespace(data=None, quizzes="quizzes")
+    assert page.data_flags("fullbandit_replay", given) == ["--data", "quizzes"]
+    assert page.data_flags("kcenter_table1", given) == []
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt install chromium")

@@ -214,6 +214,16 @@ def test_float32_keeps_what_it_keeps():
     assert np.all(single.variance >= 0)
 
 
+def test_float32_breaks_where_the_ridge_is_small():
+    """Ridge 1e-4, 2000 observations: what the docstring warns of is there to be warned of."""
+    points, y, at = data(2000, 2, 8)
+    kernel = functools.partial(gp.squared_exponential, lengthscale=0.2)
+    exact = posterior(kernel, points, y, at, ridge=1e-4)
+    single = posterior(kernel, *(x.astype(jnp.float32) for x in (points, y, at)), ridge=1e-4)
+    error = np.max(np.abs(np.asarray(single.mean) - np.asarray(exact.mean)))
+    assert error > 0.01, error
+
+
 def test_a_failed_factor_is_nan():
     same = jnp.zeros((40, 2))
     failed = inducing(SE, same, jitter=-1e-3)
