@@ -20,7 +20,7 @@ from jaxbandits import __version__, process_pool
 
 HERE = Path(__file__).parent
 FAMILIES = ("linear", "fullbandit", "kcenter", "cpe", "kernel")
-BENCHES = ("sweep", *FAMILIES)
+BENCHES = ("all", "sweep", *FAMILIES)
 
 
 def experiments() -> dict[str, str]:
@@ -38,7 +38,7 @@ def listing() -> str:
     width = max(map(len, names))
     lines = [f"  {name.ljust(width)}  {text}" for name, text in names.items()]
     lines.append(f"  {'report'.ljust(width)}  All of these, and one page: what the papers claim, what was found.")
-    lines.append(f"  {'bench NAME'.ljust(width)}  Speed; NAME is one of: {', '.join(BENCHES)}.")
+    lines.append(f"  {'bench [NAME]'.ljust(width)}  Speed; NAME is one of: {', '.join(BENCHES)}.")
     return "\n".join(["experiments:", *lines])
 
 
@@ -63,7 +63,13 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("name", choices=[chosen], help=argparse.SUPPRESS)
     if bench:
-        parser.add_argument("bench", choices=BENCHES, help="the engine, or a family of algorithms")
+        parser.add_argument(
+            "bench",
+            nargs="?",
+            choices=BENCHES,
+            default="all",
+            help="one table of all, the engine, or a family in depth",
+        )
     parser.add_argument("--quick", action="store_true", help="a smaller run that shows the same thing")
     parser.add_argument("--seeds", type=positive, help="runs of each setting (default: the experiment's own)")
     parser.add_argument("--lanes", type=positive, help="lanes of one batch (default: chosen from the device)")

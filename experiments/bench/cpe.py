@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 import jaxbandits
+from experiments.bench.case import Case
 from experiments.report import STYLES, Report, number
 from jaxbandits import cpe
 from jaxbandits.base import Algorithm
@@ -88,14 +89,36 @@ def rules(instance: cpe.Instance) -> dict[tuple[str, int], Callable[..., Algorit
     return found
 
 
-def measure(instance: cpe.Instance, factory: Callable[..., Algorithm], block: int, *, lanes: int, runs: int) -> Stats:
-    """One sweep that gives every lane of every batch that many runs."""
+def cases() -> list[Case]:
+    """The best two of six arms."""
+    name = "top2of6"
+    instance = INSTANCES[name]()
+    return [
+        Case(
+            "cpe",
+            rule if block == 1 else f"{rule}, blocks",
+            name,
+            builder(instance, factory, block),
+            partial(numpy_pulls_per_second, instance),
+            10**6,
+            lanes=LANES[1],
+            runs=RUNS,
+        )
+        for (rule, block), factory in rules(instance).items()
+    ]
 
+
+def builder(instance: cpe.Instance, factory: Callable[..., Algorithm], block: int) -> Callable:
     def build(task: None, key: jax.Array) -> tuple[Algorithm, jaxbandits.Environment]:
         return factory(instance.problem), cpe.environment(instance.arms, block=block)
 
-    seeds = runs * side_by_side(local_mesh()) * lanes
-    key = jax.random.key(0)
+    return build
+
+
+def measure(instance: cpe.Instance, factory: Callable[..., Algorithm], block: int, *, lanes: int, runs: int) -> Stats:
+    """One sweep that gives every lane of every batch that many runs."""
+    seeds, key = runs * side_by_side(local_mesh()) * lanes, jax.random.key(0)
+    build = builder(instance, factory, block)
     return jaxbandits.sweep(build, seeds=seeds, key=key, max_rounds=10**6, lanes=lanes, progress=False).stats
 
 

@@ -17,8 +17,10 @@ import jax
 import numpy as np
 
 import jaxbandits
+from experiments.bench.case import Case
 from experiments.report import STYLES, Report, number
 from jaxbandits import fullbandit
+from jaxbandits.base import Algorithm, Environment
 
 SETTINGS = {"delta": 0.05, "epsilon": 0.5, "sigma": 10.0, "gram": "limit"}
 RULES = {
@@ -120,6 +122,23 @@ def run(options: Namespace) -> Report:
         ],
         grid=(HEAD, rows),
     )
+
+
+def cases() -> list[Case]:
+    """Whole runs on the quiz "it", with the normal sampler."""
+    crowd = fullbandit.crowdsourcing("it")
+    n = crowd.theta.size
+    design = fullbandit.make_design(fullbandit.random_support(0, n, crowd.k, size=2 * n), crowd.k)
+
+    def case(rule: str, factory: Any) -> Case:
+        def build(task: None, key: jax.Array) -> tuple[Algorithm, Environment]:
+            return factory(design, crowd.k), fullbandit.bernoulli(crowd, design, sampler="normal")
+
+        plain = partial(numpy_pulls_per_second, rule, design, crowd)
+        lanes, runs = (8, 2) if rule.startswith("SA-FOA") else (64, 16)
+        return Case("fullbandit", rule, f"it, n = {n}", build, plain, 100_000, lanes, runs, chunk=8)
+
+    return [case(rule, factory) for rule, (factory, _) in RULES.items()]
 
 
 def part_runs(part: dict[str, Any]) -> float:

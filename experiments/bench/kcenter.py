@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxbandits
+from experiments.bench.case import Case
 from experiments.report import STYLES, Report, number
 from jaxbandits import kcenter
 from jaxbandits.base import Algorithm, Environment
@@ -119,6 +120,13 @@ def run(options: Namespace) -> Report:
         ],
         grid=(HEAD, rows),
     )
+
+
+def cases() -> list[Case]:
+    """100 crops of photographs; NS-TandS on 15 of them."""
+    points = kcenter.image_crops(100, 7, augment=True)
+    chosen = [s for s in subjects(points, kcenter.pairwise_sums(points), (100,)) if s.n in (100, SMALL[0])]
+    return [Case("kcenter", s.rule, f"crops, n = {s.n}", s.build, s.loop, s.rounds, s.lanes) for s in chosen]
 
 
 def subjects(points: np.ndarray, sums: np.ndarray, sizes: tuple[int, ...]) -> list[Subject]:

@@ -12,6 +12,7 @@ import time
 from argparse import Namespace
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import jax
@@ -19,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxbandits
+from experiments.bench.case import Case
 from experiments.report import Report, number
 from jaxbandits import kernel
 from jaxbandits.base import Algorithm
@@ -48,7 +50,7 @@ HEAD = ("rule", "precision", "lanes", "agent-rounds/s", "x NumPy", "share of flo
 
 
 def run(options: Namespace) -> Report:
-    loops = numpy_rates()
+    loops = {name: _rate_of(loop) for name, loop in numpy_loops().items()}
     rows, parts = [], []
     for dtype in ("float64", "float32"):
         reads, products = bandwidth(dtype), flops(dtype)
@@ -106,15 +108,47 @@ def settings(rule: str) -> dict[str, Any]:
     return {"kernel": paper_kernel("branin"), "n_agents": AGENTS, "horizon": HORIZON, "ridge": RIDGE} | more
 
 
-def measure(rule: str, dtype: str, lanes: int | None, seeds: int) -> Stats:
-    """One sweep over seeds and beta, each run with candidates of its own."""
+def cases() -> list[Case]:
+    """Branin, float64, one lane a batch."""
+
+    def floor(rule: str) -> tuple[float, str]:
+        return floor_of(rule, "float64", bandwidth("float64"), flops("float64")), (
+            "products" if rule == "DUETS" else "memory"
+        )
+
+    return [
+        Case(
+            "kernel",
+            rule,
+            "Branin",
+            builder(rule, "float64"),
+            partial(_rate_of, loop),
+            HORIZON + 1,
+            lanes=1,
+            runs=5 * len(BETAS),
+            chunk=HORIZON + 1,
+            tasks=jnp.asarray(BETAS),
+            floor=partial(floor, rule),
+        )
+        for rule, loop in numpy_loops().items()
+        if rule in RULES
+    ]
+
+
+def builder(rule: str, dtype: str) -> Callable:
+    """Each run has candidates of its own."""
 
     def build(beta: jax.Array, key: jax.Array) -> tuple[Algorithm, jaxbandits.Environment]:
         problem = branin(key, size=SIZE, dtype=dtype)
         return RULES[rule](problem.candidates, beta=beta, **settings(rule)), kernel.environment(problem, AGENTS)
 
+    return build
+
+
+def measure(rule: str, dtype: str, lanes: int | None, seeds: int) -> Stats:
+    """One sweep over seeds and beta."""
     return jaxbandits.sweep(
-        build,
+        builder(rule, dtype),
         jnp.asarray(BETAS, dtype),
         seeds=seeds,
         key=jax.random.key(0),
@@ -183,8 +217,8 @@ def _rate(call: Callable[[], jax.Array], seconds: float = 0.5) -> float:
         return sum(each.result() for each in [pool.submit(count) for _ in range(cores())]) / seconds
 
 
-def numpy_rates() -> dict[str, float]:
-    """Agent-rounds a second of the plain loops, each on one run of beta = 1."""
+def numpy_loops() -> dict[str, Callable[[], Any]]:
+    """The plain loops, each one run of beta = 1."""
     problem = branin(jax.random.key(1), size=SIZE, dtype="float64")
     candidates, values = np.asarray(problem.candidates), np.asarray(problem.values)
     rng = np.random.default_rng(0)
@@ -194,7 +228,7 @@ def numpy_rates() -> dict[str, float]:
     pairs = kernel_duets.squared_exponential(0.2)
     gram = pairs(candidates, candidates)
     common = {"beta": 1.0, "ridge": RIDGE}
-    loops = {
+    return {
         "DUETS": lambda: kernel_duets.duets(
             candidates,
             lambda n, t, a: rewards[t, n, a],
@@ -211,12 +245,13 @@ def numpy_rates() -> dict[str, float]:
         "N-KernelUCB": lambda: kernel_ucb.n_kernel_ucb(gram, rewards, coins, **common),
         "N-KernelUCB, a row at a time": lambda: a_row_at_a_time(gram, problem, rewards, coins),
     }
-    rates = {}
-    for name, loop in loops.items():
-        started = time.perf_counter()
-        loop()
-        rates[name] = AGENTS * HORIZON / (time.perf_counter() - started)
-    return rates
+
+
+def _rate_of(loop: Callable[[], Any]) -> float:
+    """Agent-rounds a second of one run."""
+    started = time.perf_counter()
+    loop()
+    return AGENTS * HORIZON / (time.perf_counter() - started)
 
 
 def a_row_at_a_time(gram: np.ndarray, problem: Problem, rewards: np.ndarray, coins: np.ndarray) -> np.ndarray:

@@ -3,17 +3,23 @@
 import sys
 import time
 from argparse import Namespace
+from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 import jaxbandits
+from experiments.bench.case import Case
 from experiments.report import STYLES, Report, number
 from jaxbandits import linear
+from jaxbandits.base import Algorithm, Environment
+from jaxbandits.numerics.design import design
 from jaxbandits.sweep import Stats
 from jaxbandits.sweep.lanes import side_by_side
 from jaxbandits.sweep.shards import local_mesh
+from tests.reference import fixed_designs
 from tests.reference.lingape import lingape as transcription
 
 LANES = (64, 256, 1024, 4096, 16384)
@@ -92,6 +98,33 @@ def run(options: Namespace) -> Report:
     )
 
 
+def cases() -> list[Case]:
+    """On soare(5), float64; single pulls are cut after a number of rounds, the rest are whole runs."""
+    bandit = linear.soare(5)
+    allocation = linear.xy_allocation(bandit.arms).allocation
+
+    def case(rule: str, factory: Any, action: Any, plain: Any, max_rounds: int, **more: Any) -> Case:
+        def build(task: None, key: jax.Array) -> tuple[Algorithm, Environment]:
+            return factory(), linear.gaussian(bandit, action)
+
+        return Case("linear", rule, "soare(5)", build, plain, max_rounds, lanes=256, **more)
+
+    pull_by_pull = partial(numpy_rounds_per_second, bandit)
+    lingape = partial(linear.lingape, bandit.arms, delta=0.05)
+    static, exact = (
+        partial(rule, bandit.arms, allocation, delta=0.05) for rule in (linear.xy_static, linear.xy_static_exact)
+    )
+    adaptive = partial(linear.xy_adaptive, bandit.arms, delta=0.05)
+    grid = numpy_static_pulls_per_second
+    return [
+        case("LinGapE", lingape, linear.Pull, pull_by_pull, 8 * ROUNDS),
+        case("LinGapE, leap", partial(lingape, leap=True), linear.Pull, pull_by_pull, LEAP_ROUNDS),
+        case("XY-static", static, linear.Allocation, grid, 10**5, runs=8),
+        case("XY-static, every pull", exact, linear.Bridge, grid, 10**5, runs=8),
+        case("XY-adaptive", adaptive, linear.Allocation, numpy_adaptive_pulls_per_second, 100, runs=2, chunk=4),
+    ]
+
+
 def measure(bandit: linear.LinearBandit, *, leap: bool, lanes: int, least: int) -> Stats:
     """One sweep that fills every lane of every batch at least once, for a fixed number of rounds."""
 
@@ -116,3 +149,30 @@ def numpy_rounds_per_second(bandit: linear.LinearBandit, seconds: float = 1.0) -
         transcription(arms, lambda arm, _: means[arm] + rng.normal(), delta=0.05, max_rounds=200)
         rounds += 200
     return rounds / (time.perf_counter() - started)
+
+
+def numpy_static_pulls_per_second(seconds: float = 1.0) -> float:
+    """XY-static with a look at every pull, on five canonical arms, where it stops soon."""
+    arms, rng, pulls, started = np.eye(5), np.random.default_rng(0), 0, time.perf_counter()
+    means = np.eye(5)[0]
+    while time.perf_counter() - started < seconds:
+        looks = fixed_designs.xy_static(arms, np.full(5, 0.2), means[:, None] + rng.normal(size=(5, 2000)), delta=0.05)
+        pulls += looks[-1].n
+    return pulls / (time.perf_counter() - started)
+
+
+def numpy_adaptive_pulls_per_second(seconds: float = 1.0) -> float:
+    """XY-adaptive on the same arms; its designs are computed as in ours."""
+    arms, means, rng, pulls, started = np.eye(5), np.eye(5)[0], np.random.default_rng(0), 0, time.perf_counter()
+
+    def solve(differences: list[np.ndarray]) -> np.ndarray:
+        return np.asarray(design(jnp.asarray(arms), jnp.asarray(differences)).allocation)
+
+    def rewards(phase: int, counts: np.ndarray) -> np.ndarray:
+        return means * counts + np.sqrt(counts) * rng.normal(size=5)
+
+    settings = {"alpha": 0.1, "first_width": 1 / 31, "keep_eliminated": False, "max_phases": 8}
+    while time.perf_counter() - started < seconds:
+        phases = fixed_designs.xy_adaptive(arms, solve, rewards, delta=0.05, **settings)
+        pulls += sum(sum(phase.counts) for phase in phases)
+    return pulls / (time.perf_counter() - started)

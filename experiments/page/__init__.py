@@ -7,24 +7,20 @@ that was killed goes on where it was.
 
 import base64
 import datetime
-import hashlib
-import importlib
-import json
 import re
 import struct
-import subprocess
 import sys
-import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, select_autoescape
-from tqdm import tqdm
 
-import jaxbandits
-from experiments.report import number
+from experiments.page import running
+from experiments.page.errata import ERRATA
+from experiments.page.running import record_of
+from experiments.report import number, positive
 
 HERE = Path(__file__).parent
 TITLE = "jaxbandits: five papers, reproduced"
@@ -35,14 +31,8 @@ PAPERS = {
     "cpe": ("Huang et al.", "Huang, Ok, Li, Chen (2018), combinatorial pure exploration with separable rewards"),
     "kernel": ("Pavlovic et al.", "Pavlovic, Salgia, Zhao (2024), distributed kernel bandits"),
 }
-BEYOND = "beyond the paper"
-# What is wrong in a paper, for experiments that show an error of it rather than a difference from it.
-ERRORS = {
-    "linear_theorem3": "Theorem 3's bound H_0 <= 72 H' has a counterexample.",
-    "fullbandit_certified": "SA-FOA tests a lower bound of what its guarantee needs.",
-    "cpe_two_call": "Lemma 3 and Theorem 3 need the best decision to be bi-monotone, which they do not show.",
-    "cpe_osa": "Algorithm 2 as printed starts beyond the budget where a variance is 0.",
-}
+# These show an error of the paper, and not a number of it that differs.
+IN_ERROR = ("linear_theorem3", "fullbandit_certified", "cpe_two_call", "cpe_osa")
 VERDICTS = {  # and their class on the page
     "reproduced": "reproduced",
     "reproduced in part": "partly",
@@ -80,84 +70,33 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--quizzes", type=Path, metavar="DIR", help="--data of those on full-bandit feedback; one of them needs it"
     )
+    parser.add_argument(
+        "--jobs", type=positive, help="experiments side by side (default: one a core, on an accelerator one)"
+    )
     parser.add_argument("--rerun", action="store_true", help="run again what has ended")
 
 
 def run(options: Namespace, experiments: Mapping[str, str]) -> int:
-    """Runs what is missing, writes the page; the exit status is 1 if an experiment failed."""
+    """Runs what is missing, writes the page; the exit status is 1 if an experiment failed, 130 after Ctrl-C."""
     options.out.mkdir(parents=True, exist_ok=True)
     names = [name for name in experiments if name.startswith(tuple(options.only))]
-    left_out = [name for name in names if data_flags(name, options) is None]
+    left_out = [name for name in names if running.data_flags(name, options) is None]
     names = [name for name in names if name not in left_out]
-    stamp = program() + f" quick={options.quick} seeds={options.seeds} data={options.data} quizzes={options.quizzes}"
-    failures = {}
-    with tqdm(names, unit="experiment", disable=not names) as bar:
-        for name in bar:
-            bar.set_postfix_str(name)
-            if options.rerun or (record_of(options.out, name) or {}).get("stamp") != stamp:
-                failure = run_one(name, options)
-                if failure:
-                    failures[name] = failure
-                    continue
-                path = options.out / f"{name}.json"
-                path.write_text(json.dumps(json.loads(path.read_text()) | {"stamp": stamp}, indent=1))
-            build(options.out, names, experiments, failures, quick=options.quick)
-    page = build(options.out, names, experiments, failures, quick=options.quick)
-    print(f"written: {page}")
+
+    def write(failures: Mapping[str, str]) -> Path:
+        return build(options.out, names, experiments, failures, quick=options.quick)
+
+    try:
+        failures = running.run_all(names, options, write)
+    except KeyboardInterrupt:
+        print("\ninterrupted: the same call goes on with what has not ended", file=sys.stderr)
+        return 130
+    print(f"written: {write(failures)}")
     for name in left_out:
         print(f"{name} is left out: it needs data, see its --help", file=sys.stderr)
     for name, failure in failures.items():
         print(f"{name} failed: {failure.strip().splitlines()[-1]}", file=sys.stderr)
     return int(bool(failures))
-
-
-def run_one(name: str, options: Namespace) -> str:
-    """Runs an experiment in a process of its own; returns its last words if it failed.
-
-    Compiled programs hold memory maps, of which a process may have 65,530: all experiments together need more.
-    """
-    command = [sys.executable, "-m", "experiments", name, "--out", str(options.out)]
-    command += ["--quick"] * options.quick
-    for flag, value in (("--seeds", options.seeds), ("--lanes", options.lanes), ("--store", options.store)):
-        command += [flag, str(value)] if value else []
-    command += ["--workers", str(options.workers)] if options.workers > 1 else []
-    command += data_flags(name, options) or []
-    started = time.perf_counter()
-    log = options.out / f"{name}.log"
-    with log.open("w") as output:
-        status = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False).returncode
-    if status == 0:
-        return ""
-    words = "\n".join(log.read_text().splitlines()[-20:])
-    return f"{words}\nexit status {status} after {time.perf_counter() - started:.0f} s; all of it: {log}"
-
-
-def data_flags(name: str, options: Namespace) -> list[str] | None:
-    """The experiment's --data, if it has one and a folder is given; None if it cannot do without."""
-    parser = ArgumentParser(add_help=False)
-    getattr(importlib.import_module(f"experiments.{name}"), "add_arguments", lambda parser: None)(parser)
-    takes = next((action for action in parser._actions if action.dest == "data"), None)
-    folder = options.quizzes if name.startswith("fullbandit") else options.data
-    if takes is None or folder is None:
-        return None if takes is not None and takes.required else []
-    return ["--data", str(folder)]
-
-
-def program() -> str:
-    """What ran: versions, and a hash of the sources."""
-    import jax
-
-    digest = hashlib.sha256()
-    for folder in (Path(jaxbandits.__file__).parent, HERE.parent):
-        for path in sorted(folder.rglob("*.py")):
-            digest.update(path.read_bytes())
-    return f"jaxbandits {jaxbandits.__version__}, jax {jax.__version__}, sources {digest.hexdigest()[:16]}"
-
-
-def record_of(folder: Path, name: str) -> dict[str, Any] | None:
-    """What an experiment wrote of its last run."""
-    path = folder / f"{name}.json"
-    return json.loads(path.read_text()) if path.exists() else None
 
 
 def build(
@@ -188,6 +127,10 @@ def build(
             "short": short,
             "cite": cite,
             "experiments": [item for item in done if item["family"] == family],
+            "errata": [
+                erratum._asdict() | {"link": any(item["name"] == erratum.shown_by for item in done)}
+                for erratum in ERRATA[family]
+            ],
         }
         for family, (short, cite) in PAPERS.items()
     ]
@@ -250,7 +193,7 @@ def item_of(folder: Path, name: str, about: str, failure: str) -> dict[str, Any]
         "hold": sum(holds),
         "verdict": "failed to run" if failure else verdict,
         "verdict_class": VERDICTS["failed to run" if failure else verdict],
-        "reason": ERRORS.get(name, ""),
+        "reason": " ".join(erratum_in_words(name)),
         "failure": failure,
         "seconds": record["seconds"],
         "time": duration(record["seconds"]),
@@ -265,7 +208,7 @@ def item_of(folder: Path, name: str, about: str, failure: str) -> dict[str, Any]
 
 def verdict_of(name: str, agree: int, printed: int, holds: list[bool], *, is_of_paper: bool) -> str:
     """One of `VERDICTS`, from the numbers that agree and the claims that hold."""
-    if name in ERRORS:
+    if name in IN_ERROR:
         return "paper in error"
     total, good = printed + len(holds), agree + sum(holds)
     if total == 0:
@@ -296,6 +239,12 @@ def shown(line: Mapping[str, Any]) -> dict[str, Any]:
         "verdict_class": verdict.lower(),
         "note": line["note"],
     }
+
+
+def erratum_in_words(name: str) -> list[str]:
+    """What an experiment shows to be wrong in its paper."""
+    found = (erratum for errata in ERRATA.values() for erratum in errata if erratum.shown_by == name)
+    return [f"{erratum.where}: {erratum.printed}. {erratum.right}" for erratum in found]
 
 
 def claims_in_words(claims: Iterable[Mapping[str, Any]]) -> str:

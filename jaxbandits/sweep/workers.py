@@ -73,13 +73,8 @@ def share_out(workers: int, gpus: Sequence[int | str]) -> list[Share]:
     return shares
 
 
-def _settle(shares: Sequence[Share], taken: Any) -> None:
-    """Runs in a new worker, before JAX opens its devices; `taken` counts the shares that have an owner."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    with taken.get_lock():
-        share = shares[taken.value]
-        taken.value += 1
+def occupy(share: Share) -> None:
+    """Keeps this process to its share; to be called before JAX opens its devices."""
     os.environ.update(share.environment)
     if share.cores is not None:
         # A library that the script imports may have started threads by now, each with an affinity of its own.
@@ -97,9 +92,23 @@ def _settle(shares: Sequence[Share], taken: Any) -> None:
         jax.config.update("jax_platforms", share.platforms)  # it read the environment when it was imported
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """A worker whose parent was killed would run what is queued, and then wait for more for ever."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+
+    def watch() -> None:
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _settle(shares: Sequence[Share], taken: Any) -> None:
+    """Runs in a new worker; `taken` counts the shares that have an owner."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent()
+    with taken.get_lock():
+        share = shares[taken.value]
+        taken.value += 1
+    occupy(share)

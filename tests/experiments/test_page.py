@@ -69,7 +69,7 @@ def test_a_number_that_is_not_finite_is_shown_as_none(tmp_path):
 def test_an_experiment_that_has_ended_is_not_run_again(tmp_path, monkeypatch):
     ran = []
 
-    def run_one(name, options):
+    def run_one(name, options, *rest):
         ran.append(name)
         if name == "kernel_beta":
             return "it went wrong\nexit status 1"
@@ -78,8 +78,8 @@ def test_an_experiment_that_has_ended_is_not_run_again(tmp_path, monkeypatch):
         (options.out / f"{name}.json").write_text(json.dumps(record(Report(name, [], [], {}, None)) | told))
         return ""
 
-    monkeypatch.setattr(page, "run_one", run_one)
-    options = Namespace(out=tmp_path, only=[""], quick=True, seeds=None, data=None, quizzes=None, rerun=False)
+    monkeypatch.setattr(page.running, "run_one", run_one)
+    options = Namespace(out=tmp_path, only=[""], quick=True, seeds=None, data=None, quizzes=None, rerun=False, jobs=1)
     assert page.run(options, NAMES) == 1
     assert ran == list(NAMES)
     assert "it went wrong" in (tmp_path / "index.html").read_text()
@@ -91,13 +91,13 @@ def test_an_experiment_that_has_ended_is_not_run_again(tmp_path, monkeypatch):
 
 def test_data_go_to_the_experiments_that_take_them():
     options = Namespace(data="images", quizzes=None)
-    assert page.data_flags("kcenter_table1", options) == ["--data", "images"]
-    assert page.data_flags("fullbandit_table2", options) == []
-    assert page.data_flags("linear_table1", options) == []
-    assert page.data_flags("fullbandit_replay", options) is None
+    assert page.running.data_flags("kcenter_table1", options) == ["--data", "images"]
+    assert page.running.data_flags("fullbandit_table2", options) == []
+    assert page.running.data_flags("linear_table1", options) == []
+    assert page.running.data_flags("fullbandit_replay", options) is None
     given = Namespace(data=None, quizzes="quizzes")
-    assert page.data_flags("fullbandit_replay", given) == ["--data", "quizzes"]
-    assert page.data_flags("kcenter_table1", given) == []
+    assert page.running.data_flags("fullbandit_replay", given) == ["--data", "quizzes"]
+    assert page.running.data_flags("kcenter_table1", given) == []
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt install chromium")

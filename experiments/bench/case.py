@@ -1,0 +1,90 @@
+"""What the table of all families measures of an algorithm, and what it is measured against."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+import jaxbandits
+from jaxbandits.base import Algorithm, Decision, Environment, PyTree
+from jaxbandits.sweep import Stats
+from jaxbandits.sweep.lanes import side_by_side
+from jaxbandits.sweep.shards import local_mesh
+
+LEAST_ROUNDS = 512  # of a lane, for a time that can be measured
+
+
+class Case(NamedTuple):
+    """One algorithm on one instance."""
+
+    family: str
+    rule: str
+    instance: str
+    build: Callable[[Any, jax.Array], tuple[Algorithm, Environment]]
+    plain: Callable[[], float]  # queries a second of the plain NumPy loop, on one core
+    max_rounds: int
+    lanes: int  # of a batch
+    runs: int = 1  # that a lane goes through
+    chunk: int | None = None
+    tasks: Any = None
+    floor: Callable[[], tuple[float, str]] | None = None  # queries a second that something else allows, and what
+
+
+class Asking(NamedTuple):
+    """The state of an algorithm that has made up its mind."""
+
+    pulls: jax.Array
+    action: PyTree
+    heard: jax.Array  # float ()    a sum over all observations, so that none of them is left out
+
+
+def asking(algorithm: Algorithm) -> Algorithm:
+    """The algorithm's first question again and again: a round in which nobody estimates or decides anything."""
+
+    def init(key: jax.Array) -> Asking:
+        start, later = jax.random.split(key)
+        first = algorithm.decide(later, algorithm.refresh(algorithm.init(start))).action
+        return Asking(jnp.zeros((), int), first, jnp.zeros(()))
+
+    def decide(key: jax.Array, state: Asking) -> Decision:
+        return Decision(state.action, jnp.zeros((), bool), jnp.zeros((), int))
+
+    def observe(state: Asking, action: PyTree, observation: PyTree) -> Asking:
+        heard = sum(jnp.sum(leaf).astype(state.heard.dtype) for leaf in jax.tree.leaves(observation))
+        return state._replace(heard=state.heard + heard)
+
+    return Algorithm(init, decide, observe, algorithm.idle)
+
+
+def measure(case: Case, *, lanes: int, runs: int) -> Stats:
+    """One sweep that gives every lane of every batch that many runs."""
+    return _sweep(case, case.build, lanes=lanes, runs=runs, max_rounds=case.max_rounds)
+
+
+def answers_a_second(case: Case, stats: Stats) -> float:
+    """Rounds a second of the same sweep, if its algorithm only asks."""
+
+    def build(task: Any, key: jax.Array) -> tuple[Algorithm, Environment]:
+        algorithm, environment = case.build(task, key)
+        return asking(algorithm), environment
+
+    rounds = max(LEAST_ROUNDS, round(stats.rounds / (stats.batches * stats.lanes * stats.devices)))
+    only = _sweep(case, build, lanes=stats.lanes, runs=1, max_rounds=rounds)
+    return only.rounds / only.seconds
+
+
+def _sweep(case: Case, build: Callable, *, lanes: int, runs: int, max_rounds: int) -> Stats:
+    rows = 1 if case.tasks is None else len(jax.tree.leaves(case.tasks)[0])
+    mesh = local_mesh()
+    seeds = -(-runs * side_by_side(mesh) * mesh.size * lanes // rows)
+    return jaxbandits.sweep(
+        build,
+        case.tasks,
+        seeds=seeds,
+        key=jax.random.key(0),
+        max_rounds=max_rounds,
+        lanes=lanes,
+        chunk=case.chunk,
+        progress=False,
+    ).stats

@@ -1,0 +1,82 @@
+"""The table of all speeds: every family is in it, and its limit is a sweep that only asks."""
+
+import importlib
+from argparse import Namespace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from experiments.bench import all as every
+from experiments.bench.case import Case, asking
+from jaxbandits import linear, run
+
+RULES = {
+    "linear": {"LinGapE", "LinGapE, leap", "XY-static", "XY-static, every pull", "XY-adaptive"},
+    "fullbandit": {"SAQM", "ICB, ellipsoid", "spectral", "SA-FOA, eps/2"},
+    "kcenter": {"DS-UCB", "DS-TS", "NS-TS", "NS-TandS, difference", "NS-TandS, ratio"},
+    "cpe": {"COCI", "COCI, blocks", "uniform", "uniform, blocks", "CLUCB"},
+    "kernel": {"DUETS", "DisKernelUCB", "ApproxDisKernelUCB", "N-KernelUCB"},
+}
+
+
+@pytest.mark.parametrize("family", every.FAMILIES)
+def test_every_algorithm_has_a_row(family):
+    cases = importlib.import_module(f"experiments.bench.{family}").cases()
+    assert {case.rule for case in cases} == RULES[family]
+    for case in cases:
+        task = None if case.tasks is None else jax.tree.leaves(case.tasks)[0][0]
+        assert set(case.build(task, jax.random.key(0))[0]._fields) == {
+            "init", "decide", "observe", "idle", "refresh", "stale"
+        }  # fmt: skip
+
+
+def test_asking_repeats_the_first_question_and_hears_every_answer():
+    bandit = linear.canonical(0.5)
+    algorithm = linear.lingape(bandit.arms, delta=0.1)
+    outcome = run(jax.random.key(0), asking(algorithm), linear.gaussian(bandit), max_rounds=50)
+    assert outcome.rounds == 50
+    assert outcome.state.action.arm == 0
+    assert outcome.state.heard != 0
+    another = run(jax.random.key(0), asking(algorithm), linear.gaussian(bandit), max_rounds=49)
+    assert outcome.state.heard != another.state.heard
+
+
+def test_a_row(monkeypatch):
+    bandit = linear.canonical(0.5)
+
+    def build(task, key):
+        return linear.lingape(bandit.arms, delta=0.1), linear.gaussian(bandit)
+
+    case = Case("linear", "LinGapE", "canonical", build, lambda: 10.0, max_rounds=64, lanes=4)
+    monkeypatch.setattr(every, "FAMILIES", ("linear",))
+    monkeypatch.setattr(importlib.import_module("experiments.bench.linear"), "cases", lambda: [case])
+    report = every.run(Namespace(lanes=None, quick=True))
+    columns = {name: values[0] for name, values in report.columns.items()}
+    assert columns["rounds"] == 4 * columns["batches"] * columns["devices"] * 64
+    assert columns["queries"] == pytest.approx(columns["pulls"] / columns["seconds"])
+    assert columns["limit"] > 0
+    head, rows = report.grid
+    row = dict(zip(head, rows[0], strict=True))
+    assert row["algorithm"] == "LinGapE"
+    assert row["x NumPy"] == every.number(float(f"{columns['queries'] / 10:.2g}"))
+    assert row["share of limit"] == f"{columns['queries'] / columns['limit']:.0%}"
+
+
+def test_a_floor_takes_the_place_of_the_answers():
+    bandit = linear.canonical(0.5)
+    case = Case(
+        "linear",
+        "LinGapE",
+        "canonical",
+        lambda beta, key: (linear.lingape(bandit.arms, delta=beta), linear.gaussian(bandit)),
+        lambda: 1.0,
+        max_rounds=16,
+        lanes=2,
+        tasks=jnp.array([0.1, 0.2]),
+        floor=lambda: (123.0, "memory"),
+    )
+    part = every.measured(case, Namespace(lanes=None, quick=False))
+    assert (part["limit"], part["by"]) == (123.0, "memory")
+    assert np.isfinite(part["queries"])
