@@ -20,6 +20,7 @@ NOISE_SD = 0.2
 RIDGE = NOISE_SD**2
 BETAS = (0.2, 0.5, 1.0, 2.0, 5.0)
 FUNCTIONS = {"h1": "h1", "h2": "h2", "branin": "Branin", "hartmann4": "Hartmann"}
+QUICK_FUNCTIONS = ("h1", "branin")  # where a program is compiled for each: most of the time of a quick run
 DIMENSIONS = {"h1": 10, "h2": 10, "branin": 2, "hartmann4": 4}
 RULES: dict[str, Callable[..., Algorithm]] = {
     "DUETS": kernel.duets,
@@ -65,6 +66,11 @@ def paired(algorithm: Algorithm, problem: Problem, stream: Key) -> tuple[Algorit
     idle = Asked(algorithm.idle, jnp.zeros((), jnp.int32))
     wrapped = algorithm._replace(decide=decide, observe=observe, idle=idle)
     return wrapped, Environment(lambda key: jnp.zeros((), dtype), respond)
+
+
+def functions(options: Namespace) -> dict[str, str]:
+    """Those that an experiment takes which compiles programs of its own."""
+    return {name: FUNCTIONS[name] for name in QUICK_FUNCTIONS} if options.quick else FUNCTIONS
 
 
 def runs(

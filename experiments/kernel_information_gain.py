@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments import _kernel as kernels
-from experiments._kernel import DIMENSIONS, FUNCTIONS, PLAYERS, RIDGE
+from experiments._kernel import DIMENSIONS, PLAYERS, RIDGE
 from experiments.report import STYLES, Claim, Report
 from jaxbandits import kernel
 from jaxbandits.base import Algorithm, Array, Decision, Key, Outcome, PyTree
@@ -42,8 +42,9 @@ class Counted(NamedTuple):
 def run(options: Namespace) -> Report:
     n = QUICK_OBSERVATIONS if options.quick else OBSERVATIONS
     runs = options.seeds or (QUICK_RUNS if options.quick else RUNS)
+    functions = kernels.functions(options)
     curves: dict[tuple[str, str, str], np.ndarray] = {}
-    for function in FUNCTIONS:
+    for function in functions:
         candidates = getattr(kernel, function)(jax.random.key(0), size=SIZE).candidates
         for name, nu in KERNELS.items():
             rule = _kernel_of(function, nu)
@@ -63,12 +64,12 @@ def run(options: Namespace) -> Report:
             adapt=counted,
             metrics=functools.partial(gain, function),
         ).columns["gain"]
-        for function in FUNCTIONS
+        for function in functions
         for rule in PLAYERS
     }
     asked = kernels.AGENTS * kernels.HORIZON
     rows = []
-    for function, text in FUNCTIONS.items():
+    for function, text in functions.items():
         for name in KERNELS:
             greedy, uniform = curves[function, name, "greedy"], curves[function, name, "uniform"]
             ours = [f"{np.mean(reached[function, rule]):.1f}" if name == "SE" else "" for rule in PLAYERS]
@@ -76,9 +77,9 @@ def run(options: Namespace) -> Report:
             gains = (f"{greedy[at]:.1f}", f"{uniform[at]:.1f}")
             rows.append((f"{text}, {name}", *gains, *ours, _slope(greedy), order_of(function, name)))
     above = min(
-        float(np.min(curves[f, name, "greedy"] - curves[f, name, "uniform"])) for f in FUNCTIONS for name in KERNELS
+        float(np.min(curves[f, name, "greedy"] - curves[f, name, "uniform"])) for f in functions for name in KERNELS
     )
-    steps = [np.diff(curves[f, name, "greedy"], prepend=0) for f in FUNCTIONS for name in KERNELS]
+    steps = [np.diff(curves[f, name, "greedy"], prepend=0) for f in functions for name in KERNELS]
     return Report(
         f"Information gain in nats after {min(asked, n)} observations",
         [],
@@ -101,7 +102,7 @@ def run(options: Namespace) -> Report:
             "observations": np.tile(np.arange(1, n + 1), len(curves)),
             "gain": np.concatenate(list(curves.values())),
         },
-        lambda figure: draw(figure, curves, reached, asked),
+        lambda figure: draw(figure, functions, curves, reached, asked),
         notes=["The last columns: d log(gain) / d log(n) of the greedy curve at its end, and the order in theory."],
         grid=(("", "greedy", "uniform", *PLAYERS, "slope", "theory"), rows),
     )
@@ -167,9 +168,9 @@ def order_of(function: str, name: str) -> str:
     return f"log^{d + 1} n" if nu is None else f"n^{d / (2 * nu + d):.2f}"
 
 
-def draw(figure: Any, curves: dict, reached: dict, asked: int) -> None:
+def draw(figure: Any, functions: dict[str, str], curves: dict, reached: dict, asked: int) -> None:
     figure.set_size_inches(12, 3.8)
-    for axes, (function, text) in zip(figure.subplots(1, len(FUNCTIONS)), FUNCTIONS.items(), strict=True):
+    for axes, (function, text) in zip(figure.subplots(1, len(functions)), functions.items(), strict=True):
         for style, name in zip(STYLES, KERNELS, strict=False):
             for selection, line in (("greedy", "-"), ("uniform", ":")):
                 values = curves[function, name, selection]

@@ -18,7 +18,7 @@ from experiments.report import STYLES, Claim, Report, joined
 from jaxbandits import Status
 from jaxbandits.kernel import Problem
 
-NAMES = ("h1", "branin")
+NAMES, QUICK_NAMES = ("h1", "branin"), ("branin",)
 BETAS = (0.2, 1.0)
 AGENTS, HORIZON = 20, 500
 QUICK_AGENTS, QUICK_HORIZON = 5, 60
@@ -29,6 +29,7 @@ MAX_INDUCING = 256
 
 def run(options: Namespace) -> Report:
     agents, horizon = (QUICK_AGENTS, QUICK_HORIZON) if options.quick else (AGENTS, HORIZON)
+    names = QUICK_NAMES if options.quick else NAMES
     count = options.seeds or (QUICK_RUNS if options.quick else RUNS)
     grid = {rule: _grid(horizon * (agents if rule in ALONE else 1)) for rule in (*PLAYERS, *ALONE)}
     found = {
@@ -47,7 +48,7 @@ def run(options: Namespace) -> Report:
             metrics=_last_shared if rule == "DisKernelUCB" else None,
             lanes=1,
         )
-        for function in NAMES
+        for function in names
         for rule in grid
     }
     rows = []
@@ -65,12 +66,12 @@ def run(options: Namespace) -> Report:
                 "DUETS communicates least of the three that communicate",
                 ", ".join(
                     f"{FUNCTIONS[function]}, beta {beta:g}: {_sent(found, function, 'DUETS', row):,.0f}"
-                    for function in NAMES
+                    for function in names
                     for row, beta in enumerate(BETAS)
                 ),
                 all(
                     _sent(found, function, "DUETS", row) < _sent(found, function, rule, row)
-                    for function in NAMES
+                    for function in names
                     for row in range(len(BETAS))
                     for rule in ("DisKernelUCB", "ApproxDisKernelUCB")
                 ),
@@ -78,7 +79,7 @@ def run(options: Namespace) -> Report:
             Claim("every run ends after its last round, without a NaN", f"{ended.sum()} of {ended.size}", ended.all()),
         ],
         joined({f"{function}, {rule}": results.columns for (function, rule), results in found.items()}, "runs"),
-        lambda figure: draw(figure, found, grid, agents),
+        lambda figure: draw(figure, names, found, grid, agents),
         notes=["float32. The two central learners ask one point at a time, as many as all agents together."],
         grid=(("", "regret", "communication"), rows),
     )
@@ -100,8 +101,10 @@ def _sent(found: dict[tuple[str, str], jaxbandits.Results], function: str, rule:
 def _exact_count(found: dict[tuple[str, str], jaxbandits.Results], agents: int) -> Claim:
     """DisKernelUCB sends every point once up and once down: (d + 1)(N + 1) numbers a round that is shared."""
     off = []
-    for function in NAMES:
-        columns = found[function, "DisKernelUCB"].columns
+    for (function, rule), results in found.items():
+        if rule != "DisKernelUCB":
+            continue
+        columns = results.columns
         expected = (DIMENSIONS[function] + 1) * (agents + 1) * columns["last_shared"]
         off.append(np.abs(columns["communication"] - expected))
     worst = float(np.max(np.concatenate(off)))
@@ -117,11 +120,11 @@ def _entry(values: np.ndarray) -> str:
     return f"{mean:,.0f} +- {se:,.0f}"
 
 
-def draw(figure: Any, found: dict, grid: dict[str, tuple[int, ...]], agents: int) -> None:
+def draw(figure: Any, names: tuple[str, ...], found: dict, grid: dict[str, tuple[int, ...]], agents: int) -> None:
     figure.set_size_inches(10, 7)
-    axes = figure.subplots(2, len(NAMES), sharex=True)
+    axes = figure.subplots(2, len(names), sharex=True, squeeze=False)
     styles = (*STYLES, {"marker": "P", "linestyle": "-", "color": "#555555"})
-    for column, function in enumerate(NAMES):
+    for column, function in enumerate(names):
         for style, rule in zip(styles, grid, strict=True):
             curve = by_beta(found[function, rule], "curve", BETAS)
             row = int(np.argmin(np.mean(by_beta(found[function, rule], "regret", BETAS), axis=1)))

@@ -13,7 +13,7 @@ import numpy as np
 
 from experiments import _kernel as kernels
 from experiments import kernel_figure1 as figure1
-from experiments._kernel import AGENTS, BETAS, FUNCTIONS, PLAYERS, by_beta, mean_se
+from experiments._kernel import AGENTS, BETAS, PLAYERS, by_beta, mean_se
 from experiments.report import STYLES, Report, joined
 from jaxbandits.kernel import log_rate
 
@@ -28,6 +28,7 @@ TUNING, EVALUATION, QUICK_EVALUATION = 5, 20, 4
 
 def run(options: Namespace) -> Report:
     evaluation = options.seeds or (QUICK_EVALUATION if options.quick else EVALUATION)
+    functions = kernels.functions(options)
     duets = {"epochs": EPOCHS, "inducing_probability": log_rate(RATE), "elimination": "point"}
     found = {
         (function, rule): kernels.runs(
@@ -43,12 +44,12 @@ def run(options: Namespace) -> Report:
             same_instance=True,
             fixed=duets if rule == "DUETS" else None,
         )
-        for function in FUNCTIONS
+        for function in functions
         for rule in PLAYERS
     }
     paper = {key: figure1.cell(results) for key, results in figure1.sweeps(options).items()}
     rows, here = [], {}
-    for function, name in FUNCTIONS.items():
+    for function, name in functions.items():
         for rule in PLAYERS:
             regrets = by_beta(found[function, rule], "regret", SCALED)
             row = int(np.argmin(np.mean(regrets[:, :TUNING], axis=1)))
@@ -65,13 +66,13 @@ def run(options: Namespace) -> Report:
                     f"{BETAS[row]:g}",
                 )
             )
-    lowest = {name: min(PLAYERS, key=lambda rule, f=f: here[f, rule].mean()) for f, name in FUNCTIONS.items()}
+    lowest = {name: min(PLAYERS, key=lambda rule, f=f: here[f, rule].mean()) for f, name in functions.items()}
     return Report(
         "Figure 1 under the settings of the public code",
         [],
         [],
         joined({f"{function}, {rule}": results.columns for (function, rule), results in found.items()}, "runs"),
-        lambda figure: draw(figure, paper, here),
+        lambda figure: draw(figure, functions, paper, here),
         notes=[
             "Least mean regret under the public code's settings: "
             + ", ".join(f"{name} {rule}" for name, rule in lowest.items())
@@ -85,9 +86,14 @@ def run(options: Namespace) -> Report:
     )
 
 
-def draw(figure: Any, paper: dict[tuple[str, str], figure1.Cell], here: dict[tuple[str, str], np.ndarray]) -> None:
+def draw(
+    figure: Any,
+    functions: dict[str, str],
+    paper: dict[tuple[str, str], figure1.Cell],
+    here: dict[tuple[str, str], np.ndarray],
+) -> None:
     figure.set_size_inches(11, 3.8)
-    for axes, (function, name) in zip(figure.subplots(1, len(FUNCTIONS)), FUNCTIONS.items(), strict=True):
+    for axes, (function, name) in zip(figure.subplots(1, len(functions)), functions.items(), strict=True):
         for index, (style, rule) in enumerate(zip(STYLES, PLAYERS, strict=False)):
             for x, values in ((index, paper[function, rule].regret), (index + 0.38, here[function, rule])):
                 mean, se = mean_se(values)

@@ -14,13 +14,13 @@ from experiments import _kernel as kernels
 from experiments._kernel import AGENTS, FUNCTIONS, HORIZON, PLAYERS, by_beta, mean_se
 from experiments.report import STYLES, Claim, Report, joined
 
-NAMES = ("h1", "branin")
+NAMES, QUICK_NAMES = ("h1", "branin"), ("branin",)
 BETA = {
     "h1": {"DUETS": 0.2, "DisKernelUCB": 0.2, "ApproxDisKernelUCB": 0.2, "N-KernelUCB": 0.5},
     "branin": {"DUETS": 0.2, "DisKernelUCB": 0.5, "ApproxDisKernelUCB": 0.2, "N-KernelUCB": 0.5},
 }
-MANY_AGENTS, QUICK_AGENTS = (5, 10, 20, 40), (3, 6, 12)
-HORIZONS, QUICK_HORIZONS = (50, 100, 200, 400), (25, 50, 100)
+MANY_AGENTS, QUICK_AGENTS = (5, 10, 20, 40), (5, 10)
+HORIZONS, QUICK_HORIZONS = (50, 100, 200, 400), (25, 50)
 RUNS, QUICK_RUNS = 10, 4
 MAX_INDUCING = 256
 BOOTSTRAPS = 2000
@@ -30,6 +30,7 @@ LEVEL = 0.95
 def run(options: Namespace) -> Report:
     count = options.seeds or (QUICK_RUNS if options.quick else RUNS)
     agents = QUICK_AGENTS if options.quick else MANY_AGENTS
+    names = QUICK_NAMES if options.quick else NAMES
     horizons = QUICK_HORIZONS if options.quick else HORIZONS
     axes = {"N": [(n, HORIZON) for n in agents], "T": [(AGENTS, t) for t in horizons]}
     found = {
@@ -44,7 +45,7 @@ def run(options: Namespace) -> Report:
             horizon=t,
             fixed={"max_inducing": MAX_INDUCING} if rule == "ApproxDisKernelUCB" else None,
         )
-        for function in NAMES
+        for function in names
         for rule in PLAYERS
         for n, t in dict.fromkeys(axes["N"] + axes["T"])
     }
@@ -53,7 +54,7 @@ def run(options: Namespace) -> Report:
         key: _column(results, "regret", BETA[key[0]][key[1]]) / (key[2] * key[3]) for key, results in found.items()
     }
     slopes, rows = {}, []
-    for function in NAMES:
+    for function in names:
         for rule in PLAYERS:
             for axis, points in axes.items():
                 for kind, values in (("communication", sent), ("regret a query", per_query)):
@@ -69,7 +70,7 @@ def run(options: Namespace) -> Report:
     def below(other: str, axis: str) -> Claim:
         pairs = {
             function: tuple(slopes[function, rule, axis, "communication"][0] for rule in ("DUETS", other))
-            for function in NAMES
+            for function in names
         }
         return Claim(
             f"DUETS' communication grows more slowly in {axis} than {other}'s (slope on log axes)",
@@ -82,7 +83,7 @@ def run(options: Namespace) -> Report:
         [],
         [below("DisKernelUCB", "N"), below("DisKernelUCB", "T"), below("ApproxDisKernelUCB", "N")],
         joined({", ".join(map(str, key)): results.columns for key, results in found.items()}, "runs"),
-        lambda figure: draw(figure, axes, sent, per_query),
+        lambda figure: draw(figure, names, axes, sent, per_query),
         notes=[
             f"Means over {count} runs; intervals: {100 * LEVEL:.0f} % bootstrap. Theory has no word on DUETS against "
             "ApproxDisKernelUCB in T, whose dictionary is bounded too, and for few agents every point of DUETS' first "
@@ -114,10 +115,12 @@ def _entry(values: np.ndarray) -> str:
     return f"{mean:,.0f} +- {se:,.0f}" if mean >= 10 else f"{mean:.3f} +- {se:.3f}"
 
 
-def draw(figure: Any, points: dict[str, list[tuple[int, int]]], sent: dict, per_query: dict) -> None:
+def draw(
+    figure: Any, names: tuple[str, ...], points: dict[str, list[tuple[int, int]]], sent: dict, per_query: dict
+) -> None:
     figure.set_size_inches(11, 6.4)
-    panels = figure.subplots(2, 2 * len(NAMES))
-    for column, (function, axis) in enumerate((f, a) for f in NAMES for a in points):
+    panels = figure.subplots(2, 2 * len(names))
+    for column, (function, axis) in enumerate((f, a) for f in names for a in points):
         for row, values in enumerate((sent, per_query)):
             axes = panels[row, column]
             for style, rule in zip(STYLES, PLAYERS, strict=False):

@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib
+import itertools
 import json
 import multiprocessing
 import os
@@ -46,7 +47,7 @@ def run_all(names: Sequence[str], options: Namespace, ended: Callable[[dict[str,
     missing = [name for name in names if options.rerun or (record_of(options.out, name) or {}).get("stamp") != stamp]
     if not missing:
         return {}
-    missing.sort(key=lambda name: (name not in LONG, names.index(name)))
+    missing = in_order(missing)
     jobs = min(options.jobs or default_jobs(options), len(missing))
     shares: SimpleQueue[Share] = SimpleQueue()
     for share in share_out(jobs, ()):
@@ -80,6 +81,16 @@ def run_all(names: Sequence[str], options: Namespace, ended: Callable[[dict[str,
                 process.terminate()
             raise
     return failures
+
+
+def in_order(names: Sequence[str]) -> list[str]:
+    """The longest first, then one of each family in turn: those side by side seldom compile the same programs."""
+    families: dict[str, list[str]] = {}
+    for name in names:
+        if name not in LONG:
+            families.setdefault(name.partition("_")[0], []).append(name)
+    turns = itertools.chain.from_iterable(itertools.zip_longest(*families.values()))
+    return [name for name in LONG if name in names] + [name for name in turns if name is not None]
 
 
 def run_one(

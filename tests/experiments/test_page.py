@@ -81,10 +81,10 @@ def test_an_experiment_that_has_ended_is_not_run_again(tmp_path, monkeypatch):
     monkeypatch.setattr(page.running, "run_one", run_one)
     options = Namespace(out=tmp_path, only=[""], quick=True, seeds=None, data=None, quizzes=None, rerun=False, jobs=1)
     assert page.run(options, NAMES) == 1
-    assert ran == list(NAMES)
+    assert sorted(ran) == sorted(NAMES)
     assert "it went wrong" in (tmp_path / "index.html").read_text()
     assert page.run(options, NAMES) == 1
-    assert ran == [*NAMES, "kernel_beta"]  # the one that failed
+    assert ran[len(NAMES) :] == ["kernel_beta"]  # the one that failed
     page.run(Namespace(**vars(options) | {"quick": False}), {"linear_table1": NAMES["linear_table1"]})
     assert ran[-1] == "linear_table1"
 

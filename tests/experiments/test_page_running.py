@@ -62,6 +62,12 @@ def test_the_last_words_of_an_experiment_that_fails(tmp_path):
     assert said.endswith("kcenter_table1.log")
 
 
+def test_the_longest_first_and_then_all_families_in_turn():
+    names = ["cpe_delta", "cpe_gap", "cpe_osa", "kernel_beta", "kernel_scaling", "linear_table1"]
+    expected = ["kernel_scaling", "cpe_delta", "kernel_beta", "linear_table1", "cpe_gap", "cpe_osa"]
+    assert running.in_order(names) == expected
+
+
 def test_the_stamp_tells_what_ran(tmp_path):
     options = Namespace(quick=True, seeds=None, data=None, quizzes=None)
     stamp = running.stamp_of(options)
