@@ -17,6 +17,7 @@ from pathlib import Path
 
 from experiments.report import positive, record, save, table
 from jaxbandits import __version__, process_pool
+from jaxbandits.sweep.lanes import cores
 
 HERE = Path(__file__).parent
 FAMILIES = ("linear", "fullbandit", "kcenter", "cpe", "kernel")
@@ -106,7 +107,9 @@ def main(arguments: list[str]) -> int:
     written = save(report, name, options.out)
     print(f"\n{table(report)}\n")
     device = jax.devices()[0]
-    machine = f"{jax.device_count()} x {device.device_kind} ({device.platform}), {os.cpu_count()} CPU cores"
+    machine = (
+        f"{jax.device_count()} x {device.device_kind} ({device.platform}), {cores()} of {os.cpu_count()} CPU cores"
+    )
     versions = f"jaxbandits {__version__}, jax {jax.__version__}, Python {platform.python_version()}"
     print(f"{seconds:.1f} s on {machine}, {versions}")
     written.append(options.out / f"{name}.json")

@@ -6,7 +6,6 @@ synchronisations as large as they are when no draw repeats and nothing has been 
 same run, on as many cores as the sweep uses. DUETS often needs less: repeats and trimming make its matrices smaller.
 """
 
-import os
 import sys
 import time
 from argparse import Namespace
@@ -27,6 +26,7 @@ from jaxbandits.base import Algorithm
 from jaxbandits.kernel.duets import epoch_lengths
 from jaxbandits.kernel.problem import Problem, branin, paper_kernel
 from jaxbandits.sweep import Stats
+from jaxbandits.sweep.lanes import cores
 from tests.reference import kernel_approx, kernel_duets, kernel_ucb
 
 AGENTS, HORIZON, SIZE, RIDGE = 10, 50, 2000, 0.04
@@ -92,10 +92,6 @@ def run(options: Namespace) -> Report:
         ],
         grid=(HEAD, rows),
     )
-
-
-def cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def widths(options: Namespace) -> tuple[int | None, ...]:
