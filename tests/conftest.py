@@ -34,6 +34,13 @@ def _load(name: str) -> None:
 _load("experiments")
 
 
+def pytest_collection_modifyitems(items):
+    """The tests of a file run in one process, which compiles what they share once."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(str(item.path.relative_to(ROOT))))
+
+
 @pytest.fixture(autouse=True)
 def few_memory_maps():
     """Drops compiled programs in time: they hold memory maps, of which a process may have 65,530."""

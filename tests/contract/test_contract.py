@@ -12,29 +12,29 @@ import jaxbandits
 from jaxbandits.base import Decision, Environment, Status
 from jaxbandits.run import advance, run, streams
 
-every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-every_dtype = pytest.mark.parametrize(
-    ("case", "dtype"),
-    [pytest.param(case, dtype, id=f"{name}-{dtype}") for name, case in CASES.items() for dtype in case.dtypes],
-)
-every_change = pytest.mark.parametrize(
-    ("case", "name", "value"),
-    [
-        pytest.param(case, name, value, id=f"{key}-{name}")
-        for key, case in CASES.items()
-        for name, value in case.changes.items()
-    ],
-)
+
+def each(*names, of=lambda case: [()]):
+    """Parameters for every case; those of one case run in one process, which compiles its programs once."""
+    return pytest.mark.parametrize(
+        ("case", *names),
+        [
+            pytest.param(
+                case,
+                *more,
+                id="-".join(map(str, (name, *more[:1]))),
+                marks=pytest.mark.xdist_group(f"contract, {name}"),
+            )
+            for name, case in CASES.items()
+            for more in of(case)
+        ],
+    )
+
+
+every_case = each()
+every_dtype = each("dtype", of=lambda case: [(dtype,) for dtype in case.dtypes])
+every_change = each("name", "value", of=lambda case: list(case.changes.items()))
 # Integers cannot be NaN.
-every_dtype_of_floats = pytest.mark.parametrize(
-    ("case", "dtype"),
-    [
-        pytest.param(case, dtype, id=f"{name}-{dtype}")
-        for name, case in CASES.items()
-        for dtype in case.dtypes
-        if not case.integers
-    ],
-)
+every_dtype_of_floats = each("dtype", of=lambda case: [] if case.integers else [(dtype,) for dtype in case.dtypes])
 KEY = jax.random.key(7)
 
 
@@ -70,14 +70,15 @@ def partway(case, dtype, rounds=20):
 
 
 @functools.cache
-def compiled(make, max_rounds, **hyperparameters):
-    """A whole run as one compiled function of its key: most tests need no other."""
+def compiled(make, **hyperparameters):
+    """A whole run as one compiled function of its key and budget: most tests need no other."""
     algorithm, environment = make("float64", **hyperparameters)
-    return jax.jit(lambda key: run(key, algorithm, environment, max_rounds=max_rounds))
+    return jax.jit(lambda key, max_rounds: run(key, algorithm, environment, max_rounds=max_rounds))
 
 
-def outcome(case, key=KEY, **hyperparameters):
-    return compiled(case.make, case.max_rounds, **hyperparameters)(key)
+def outcome(case, key=KEY, *, max_rounds=None, **hyperparameters):
+    budget = jnp.int32(case.max_rounds if max_rounds is None else max_rounds)
+    return compiled(case.make, **hyperparameters)(key, budget)
 
 
 @every_dtype
@@ -159,8 +160,7 @@ def test_a_stopped_lane_stays_as_it_is(case):
 @every_case
 def test_a_prefix_is_the_same_run(case):
     end = outcome(case)
-    algorithm, environment = case.make("float64")
-    short = run(KEY, algorithm, environment, max_rounds=max(1, int(end.rounds) - 1))
+    short = outcome(case, max_rounds=max(1, int(end.rounds) - 1))
     assert short.status == Status.MAX_ROUNDS
     assert int(short.rounds) == max(1, int(end.rounds) - 1)
     assert int(short.pulls) <= int(end.pulls)
@@ -251,8 +251,7 @@ def test_nan_observations_end_as_nonfinite(case, dtype):
 
 @every_case
 def test_budget_of_rounds_is_censoring(case):
-    algorithm, environment = case.make("float64")
-    end = run(KEY, algorithm, environment, max_rounds=1, chunk=4)
+    end = outcome(case, max_rounds=1)
     assert end.status == Status.MAX_ROUNDS
     assert end.rounds == 1
 
@@ -260,4 +259,4 @@ def test_budget_of_rounds_is_censoring(case):
 @every_case
 def test_no_lapack_call(case):
     """jaxlib's batched LAPACK calls block the threads that a sweep computes with (see numerics.linalg)."""
-    assert "lapack" not in compiled(case.make, case.max_rounds).lower(KEY).as_text()
+    assert "lapack" not in compiled(case.make).lower(KEY, jnp.int32(1)).as_text()
