@@ -130,14 +130,17 @@ def run(options: Namespace) -> Report:
 
 
 def likely(distances: np.ndarray, n: int) -> Greedy:
-    """Greedy's centers from the first center whose 2 beta sum T* is nearest to the printed queries, in logarithm."""
+    """Greedy's centers from the first center whose 2 beta sum T* is nearest to the printed queries, in logarithm.
+
+    Stages that end in a tie, or on judgements that are certain, have no such number.
+    """
     found, misses = [], []
     for first in range(n):
         solution = greedy(distances, k=KS[n][-1], first_center=first)
-        tied = np.any(solution.gaps == 0)
-        law = np.cumsum(2 * CHOICE * times(distances, solution, None))
-        found.append(solution)
-        misses.append(np.inf if tied else sum(abs(np.log(law[k - 2] / UNIT / PRINTED[n, k][1][0])) for k in KS[n]))
+        if np.all((solution.gaps > 0) & (solution.bottlenecks > 0) & (solution.bottlenecks < 1)):
+            law = np.cumsum(2 * CHOICE * times(distances, solution, None))
+            found.append(solution)
+            misses.append(sum(abs(np.log(law[k - 2] / UNIT / PRINTED[n, k][1][0])) for k in KS[n]))
     return found[int(np.argmin(misses))]
 
 

@@ -126,7 +126,9 @@ def build(
             "family": family,
             "short": short,
             "cite": cite,
-            "experiments": [item for item in done if item["family"] == family],
+            "experiments": sorted(
+                (item for item in done if item["family"] == family), key=lambda item: not is_of_paper(item["item"])
+            ),
             "errata": [
                 erratum._asdict() | {"link": any(item["name"] == erratum.shown_by for item in done)}
                 for erratum in ERRATA[family]
@@ -163,10 +165,10 @@ def item_of(folder: Path, name: str, about: str, failure: str) -> dict[str, Any]
     printed = [line for line in lines if line["printed"]]
     holds = [claim["holds"] for claim in record["claims"]]
     agree = sum(line["verdict"] == "agrees" for line in printed)
-    found = re.match(r"(Figure|Table) (\w+)", about)
+    found = re.match(r"(Figure|Table|Theorem) (\w+)", about)
     item = found[0] if found else re.sub(r".*_(figure|table)(\d+)$", r"\1 \2", name).capitalize()
-    item = item if re.match(r"(Figure|Table) \w+$", item) else name.partition("_")[2].replace("_", " ")
-    verdict = verdict_of(name, agree, len(printed), holds, is_of_paper=bool(re.match(r"Figure|Table", item)))
+    item = item if is_of_paper(item) else name.partition("_")[2].replace("_", " ")
+    verdict = verdict_of(name, agree, len(printed), holds, is_of_paper=is_of_paper(item))
     image = folder / f"{name}.png"
     shown_image = {}
     if image.exists() and not failure:
@@ -204,6 +206,11 @@ def item_of(folder: Path, name: str, about: str, failure: str) -> dict[str, Any]
         "versions": record.get("versions", ""),
         "parquet": f"{name}.parquet" if (folder / f"{name}.parquet").exists() and not failure else "",
     } | shown_image
+
+
+def is_of_paper(item: str) -> bool:
+    """Whether the paper has it; else it is an experiment of ours."""
+    return re.match(r"(Figure|Table|Theorem) \w+$", item) is not None
 
 
 def verdict_of(name: str, agree: int, printed: int, holds: list[bool], *, is_of_paper: bool) -> str:

@@ -16,6 +16,7 @@ from experiments import (
 )
 from experiments._kcenter_noisy import Cell
 from jaxbandits import Status
+from jaxbandits.kcenter.instances import triplet_like
 from jaxbandits.kcenter.problem import greedy
 from jaxbandits.sweep.results import Results
 
@@ -198,3 +199,11 @@ def test_the_law_of_the_rivals_is_capped():
     assert radius[1] < 0.1 <= radius[0]
     assert 4 < many / few < 4.5
     assert kcenter_single_node.rivals(np.array([0.1, 0.05]), 10**6) == few + many
+
+
+def test_the_first_center_of_table_7_leaves_no_stage_without_a_law():
+    """Among simulated judgements some are certain, and then a stage's characteristic time is 0."""
+    distances = triplet_like(25, 3)
+    solution = kcenter_table7.likely(distances, 25)
+    assert np.all((solution.bottlenecks > 0) & (solution.bottlenecks < 1))
+    assert np.all(_kcenter_noisy.times(distances, solution, None) > 0)
