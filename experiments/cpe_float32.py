@@ -17,7 +17,7 @@ from experiments.report import STYLES, Claim, Report, joined, line, number
 from jaxbandits import Status
 from jaxbandits.cpe import instances
 
-QUICK = ("best5", "osa4")
+QUICK = ("best5",)
 RULES = tuple(_cpe.RULES)
 DTYPES = {"float32": jnp.float32, "float64": jnp.float64}
 SAME = 0.99  # share of the runs that must not differ

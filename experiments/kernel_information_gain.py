@@ -27,6 +27,7 @@ DRAWS = 5
 RUNS, QUICK_RUNS = 5, 2
 BETA = 1.0
 KERNELS = {"SE": None, "Matern 5/2": 2.5, "Matern 3/2": 1.5}
+QUICK_KERNELS = ("SE", "Matern 3/2")
 ROUNDING = 1e-9
 
 
@@ -43,11 +44,12 @@ def run(options: Namespace) -> Report:
     n = QUICK_OBSERVATIONS if options.quick else OBSERVATIONS
     runs = options.seeds or (QUICK_RUNS if options.quick else RUNS)
     functions = kernels.functions(options)
+    names = QUICK_KERNELS if options.quick else tuple(KERNELS)
     curves: dict[tuple[str, str, str], np.ndarray] = {}
     for function in functions:
         candidates = getattr(kernel, function)(jax.random.key(0), size=SIZE).candidates
-        for name, nu in KERNELS.items():
-            rule = _kernel_of(function, nu)
+        for name in names:
+            rule = _kernel_of(function, KERNELS[name])
             curves[function, name, "greedy"] = np.asarray(
                 jax.jit(functools.partial(kernel.greedy_information_gain, kernel=rule, ridge=RIDGE, n=n))(candidates)
             )
@@ -70,16 +72,16 @@ def run(options: Namespace) -> Report:
     asked = kernels.AGENTS * kernels.HORIZON
     rows = []
     for function, text in functions.items():
-        for name in KERNELS:
+        for name in names:
             greedy, uniform = curves[function, name, "greedy"], curves[function, name, "uniform"]
             ours = [f"{np.mean(reached[function, rule]):.1f}" if name == "SE" else "" for rule in PLAYERS]
             at = min(asked, n) - 1
             gains = (f"{greedy[at]:.1f}", f"{uniform[at]:.1f}")
             rows.append((f"{text}, {name}", *gains, *ours, _slope(greedy), order_of(function, name)))
     above = min(
-        float(np.min(curves[f, name, "greedy"] - curves[f, name, "uniform"])) for f in functions for name in KERNELS
+        float(np.min(curves[f, name, "greedy"] - curves[f, name, "uniform"])) for f in functions for name in names
     )
-    steps = [np.diff(curves[f, name, "greedy"], prepend=0) for f in functions for name in KERNELS]
+    steps = [np.diff(curves[f, name, "greedy"], prepend=0) for f in functions for name in names]
     return Report(
         f"Information gain in nats after {min(asked, n)} observations",
         [],
@@ -102,7 +104,7 @@ def run(options: Namespace) -> Report:
             "observations": np.tile(np.arange(1, n + 1), len(curves)),
             "gain": np.concatenate(list(curves.values())),
         },
-        lambda figure: draw(figure, functions, curves, reached, asked),
+        lambda figure: draw(figure, functions, names, curves, reached, asked),
         notes=["The last columns: d log(gain) / d log(n) of the greedy curve at its end, and the order in theory."],
         grid=(("", "greedy", "uniform", *PLAYERS, "slope", "theory"), rows),
     )
@@ -168,10 +170,12 @@ def order_of(function: str, name: str) -> str:
     return f"log^{d + 1} n" if nu is None else f"n^{d / (2 * nu + d):.2f}"
 
 
-def draw(figure: Any, functions: dict[str, str], curves: dict, reached: dict, asked: int) -> None:
+def draw(
+    figure: Any, functions: dict[str, str], names: tuple[str, ...], curves: dict, reached: dict, asked: int
+) -> None:
     figure.set_size_inches(12, 3.8)
     for axes, (function, text) in zip(figure.subplots(1, len(functions)), functions.items(), strict=True):
-        for style, name in zip(STYLES, KERNELS, strict=False):
+        for style, name in zip(STYLES, names, strict=False):
             for selection, line in (("greedy", "-"), ("uniform", ":")):
                 values = curves[function, name, selection]
                 label = f"{name}, {selection}"

@@ -35,12 +35,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="where the features come from (%(default)s)",
     )
     parser.add_argument("--r6a", metavar="PATH", help="the Yahoo! R6A log of 1 May 2009; overrides --instance")
-    parser.add_argument("--instances", type=positive, help="instances of each K (default: 10, quick 4)")
+    parser.add_argument("--instances", type=positive, help="instances of each K (default: 10, quick 2)")
 
 
 def run(options: Namespace) -> Report:
     sizes = (10, 20) if options.quick else (10, 20, 40)
-    count = options.instances or (4 if options.quick else 10)
+    count = options.instances or (2 if options.quick else 10)
     seeds = options.seeds or (4 if options.quick else 10)
     log = load_r6a(options.r6a) if options.r6a else None
     source = "r6a" if log else options.instance
