@@ -1,5 +1,6 @@
 """What the experiments on synthetic instances share: G-optimal designs, tables of tasks, several rules on one path."""
 
+from argparse import Namespace
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -7,8 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments._fullbandit import stacked
-from jaxbandits import fullbandit
+from experiments._fullbandit import DELTA, EPSILON, stacked
+from experiments._simulate import simulate
+from jaxbandits import Outcome, fullbandit
 from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
 from jaxbandits.fullbandit import Block, Design, Estimate
 
@@ -49,6 +51,32 @@ def tasks(gaps: Sequence[float], realizations: int, design: Callable[[int], Desi
 
 def instance(task: Task) -> fullbandit.Instance:
     return fullbandit.Instance(task.theta, SIZE)
+
+
+def rule_runs(
+    heading: str, rule: Callable[..., Algorithm], table: Task, *, options: Namespace, **settings: Any
+) -> dict[str, np.ndarray]:
+    """One run of a rule on every row of a table; `best` and `good` tell how good its answer is."""
+
+    def judge(task: Task, outcome: Outcome) -> dict[str, Array]:
+        return {
+            "best": fullbandit.is_optimal(outcome.answer, task.theta, SIZE),
+            "good": fullbandit.is_optimal(outcome.answer, task.theta, SIZE, epsilon=EPSILON),
+        }
+
+    return simulate(
+        heading,
+        lambda task, key: (
+            rule(task.design, SIZE, delta=DELTA, epsilon=EPSILON, **settings),
+            fullbandit.gaussian(instance(task), task.design),
+        ),
+        table,
+        options=options,
+        seeds=1,
+        max_rounds=100_000,
+        metrics=judge,
+        chunk=32,
+    ).columns
 
 
 # Several rules on one path of rewards

@@ -9,14 +9,12 @@ printed values, so what the text says of it is checked, and our means against th
 from argparse import Namespace
 from functools import partial
 
-import jax
 import numpy as np
 
 from experiments._fullbandit import DELTA, EPSILON
-from experiments._fullbandit_synthetic import ARMS, SIZE, Task, g_design, instance, tasks
-from experiments._simulate import simulate
+from experiments._fullbandit_synthetic import ARMS, SIZE, g_design, rule_runs, tasks
 from experiments.report import STANDARD_ERRORS, Claim, Line, Report, answers_are_right, curve, joined, line, number
-from jaxbandits import Outcome, Status, fullbandit
+from jaxbandits import Status, fullbandit
 
 GAPS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 ROWS = 50  # super-arms of a support
@@ -40,29 +38,10 @@ INDEPENDENT = {
 def run(options: Namespace) -> Report:
     realizations = options.seeds or (10 if options.quick else 100)
     table = tasks(GAPS, realizations, lambda r: g_design(r, ROWS))
-
-    def judge(task: Task, outcome: Outcome) -> dict[str, jax.Array]:
-        return {
-            "best": fullbandit.is_optimal(outcome.answer, task.theta, SIZE),
-            "good": fullbandit.is_optimal(outcome.answer, task.theta, SIZE, epsilon=EPSILON),
-        }
-
     parts: dict[str, dict[str, np.ndarray]] = {}
     curves: dict[str, list[Line]] = {}
     for name, rule in RULES.items():
-        columns = simulate(
-            f"figure 3: {name}",
-            lambda task, key, rule=rule: (
-                rule(task.design, SIZE, delta=DELTA, epsilon=EPSILON),
-                fullbandit.gaussian(instance(task), task.design),
-            ),
-            table,
-            options=options,
-            seeds=1,
-            max_rounds=100_000,
-            metrics=judge,
-            chunk=32,
-        ).columns
+        columns = rule_runs(f"figure 3: {name}", rule, table, options=options)
         parts[name] = columns | {"gap": np.repeat(GAPS, realizations)}
         by_gap = {gap: parts[name]["gap"] == gap for gap in GAPS}
         curves[name] = [

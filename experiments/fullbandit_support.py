@@ -14,11 +14,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments._fullbandit import DELTA, EPSILON
-from experiments._fullbandit_synthetic import ARMS, SIZE, Task, instance, tasks, uniform_design
-from experiments._simulate import simulate
+from experiments._fullbandit import DELTA
+from experiments._fullbandit_synthetic import ARMS, SIZE, rule_runs, tasks, uniform_design
 from experiments.report import STYLES, Claim, Report, answers_are_right, joined, line, number
-from jaxbandits import Outcome, Status, fullbandit
+from jaxbandits import Status, fullbandit
 from jaxbandits.fullbandit import Design
 from jaxbandits.numerics.densest_subgraph import quadratic_maximization
 
@@ -40,28 +39,12 @@ RATIO = {10: 0.60, 20: 0.83, 50: 0.93}
 def run(options: Namespace) -> Report:
     realizations = options.seeds or (20 if options.quick else 200)
     sizes = QUICK if options.quick else SIZES
-
-    def judge(task: Task, outcome: Outcome) -> dict[str, jax.Array]:
-        return {"good": fullbandit.is_optimal(outcome.answer, task.theta, SIZE, epsilon=EPSILON)}
-
     parts = {}
     for s in sizes:
         table = tasks((GAP,), realizations, lambda r, s=s: uniform_design(r, s))
         qualities = jax.jit(jax.vmap(quality))(table.design)
         for name, rule in RULES.items():
-            columns = simulate(
-                f"support: {name}, s = {s}",
-                lambda task, key, rule=rule: (
-                    rule(task.design, SIZE, delta=DELTA, epsilon=EPSILON, gram="limit"),
-                    fullbandit.gaussian(instance(task), task.design),
-                ),
-                table,
-                options=options,
-                seeds=1,
-                max_rounds=100_000,
-                metrics=judge,
-                chunk=32,
-            ).columns
+            columns = rule_runs(f"support: {name}, s = {s}", rule, table, options=options, gram="limit")
             sized = {"s": np.full(realizations, s)} | {key: np.asarray(x) for key, x in qualities.items()}
             parts[f"{name}, s = {s}"] = columns | sized | {"rule": np.full(realizations, name)}
 
