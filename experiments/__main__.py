@@ -90,7 +90,8 @@ def main(arguments: list[str]) -> int:
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    keep_compiled_programs()
+    if not bench:  # which measures what compiling takes
+        keep_compiled_programs()
     logging.basicConfig(format="%(message)s", level=logging.INFO if options.verbose else logging.WARNING)
 
     options.simulated = []
