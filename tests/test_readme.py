@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 README = Path(__file__).resolve().parent.parent / "README.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
 SCRIPT = 'if __name__ == "__main__":'
@@ -36,3 +38,21 @@ def test_the_script_runs(tmp_path):
     assert done.returncode == 0, done.stderr
     processes, dask = done.stdout.splitlines()
     assert processes == dask
+
+
+@pytest.mark.parametrize(
+    "page", [README, README.parent / "experiments" / "README.md"], ids=lambda page: page.parent.name
+)
+def test_links_lead_somewhere(page):
+    links = re.findall(r"\]\(([^)#]+)\)", page.read_text())
+    there = [link for link in links if not link.startswith("http")]
+    assert there
+    assert [link for link in there if not (page.parent / link).exists()] == []
+
+
+def test_commands_name_experiments_that_exist():
+    said = set()
+    for page in (README, README.parent / "experiments" / "README.md"):
+        said |= set(re.findall(r"`((?:linear|fullbandit|kcenter|cpe|kernel)_\w+)[` ]", page.read_text()))
+    assert len(said) > 15
+    assert {name for name in said if not (README.parent / "experiments" / f"{name}.py").exists()} == set()

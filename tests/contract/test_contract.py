@@ -49,36 +49,29 @@ def assert_same(a, b):
 
 
 @functools.cache
-def _partway(make, dtype, rounds):
+def compiled(make, dtype="float64", **hyperparameters):
+    """A whole run as one compiled function of its key and budget: most tests need no other."""
+    algorithm, environment = make(dtype, **hyperparameters)
+    return jax.jit(lambda key, max_rounds: run(key, algorithm, environment, max_rounds=max_rounds))
+
+
+def outcome(case, key=KEY, *, max_rounds=None, **settings):
+    budget = jnp.int32(case.max_rounds if max_rounds is None else max_rounds)
+    return compiled(case.make, **settings)(key, budget)
+
+
+@functools.cache
+def parts(make, dtype):
+    """The functions of an algorithm and its environment, compiled one by one."""
     algorithm, environment = make(dtype)
-    keys = streams(KEY)
-
-    @jax.jit
-    def first_rounds():
-        start = algorithm.init(keys.init)
-        return advance(algorithm, environment, keys, start, jnp.int32(0), max_rounds=rounds, chunk=rounds)
-
-    jitted = algorithm._replace(
-        **{name: jax.jit(getattr(algorithm, name)) for name in ("init", "decide", "observe", "refresh", "stale")}
-    )
-    return jitted, environment._replace(respond=jax.jit(environment.respond)), first_rounds().state
+    names = ("init", "decide", "observe", "refresh", "stale")
+    jitted = algorithm._replace(**{name: jax.jit(getattr(algorithm, name)) for name in names})
+    return jitted, environment._replace(respond=jax.jit(environment.respond))
 
 
 def partway(case, dtype, rounds=20):
     """An algorithm, its environment, and a state some rounds into a run."""
-    return _partway(case.make, dtype, rounds)
-
-
-@functools.cache
-def compiled(make, **hyperparameters):
-    """A whole run as one compiled function of its key and budget: most tests need no other."""
-    algorithm, environment = make("float64", **hyperparameters)
-    return jax.jit(lambda key, max_rounds: run(key, algorithm, environment, max_rounds=max_rounds))
-
-
-def outcome(case, key=KEY, *, max_rounds=None, **hyperparameters):
-    budget = jnp.int32(case.max_rounds if max_rounds is None else max_rounds)
-    return compiled(case.make, **hyperparameters)(key, budget)
+    return *parts(case.make, dtype), outcome(case, max_rounds=rounds, dtype=dtype).state
 
 
 @every_dtype
