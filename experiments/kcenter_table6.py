@@ -100,7 +100,7 @@ def run(options: Namespace) -> Report:
         )
         rule = np.where(thompson.mix == MIXES[0], TS, TS_MIXED)
         parts[f"NS-TS, n = {n}"] = thompson.columns | {"block": thompson.block, "rule": rule}
-        for k in KS[n][:1] if options.quick else KS[n]:
+        for k in KS[n]:
             by_mix = cells_by_mix(thompson, k)
             cells = {name: [each[mix] for each in by_mix] for name, mix in zip((TS, TS_MIXED), MIXES, strict=True)}
             counted = np.flatnonzero([np.isfinite(each.mean) for each in cells[TS]])

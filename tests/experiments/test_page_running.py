@@ -12,7 +12,6 @@ import psutil
 import pytest
 
 from experiments.page import running
-from jaxbandits.sweep.workers import Share
 
 ROOT = Path(__file__).resolve().parents[2]
 SHORT, LONGER = "fullbandit_table1", "cpe_eight"  # nothing is random in the first
@@ -54,12 +53,15 @@ def test_a_report_that_is_stopped_goes_on(tmp_path, how):
 
 
 def test_the_last_words_of_an_experiment_that_fails(tmp_path):
-    options = Namespace(out=tmp_path, quick=True, seeds=None, lanes=None, store=None, workers=1, quizzes=None)
-    options.data = tmp_path / "nowhere"
-    said = running.run_one("kcenter_table1", options, Share(None, {}, None), {})
-    assert "nowhere" in said
-    assert said.splitlines()[-1].startswith("exit status 2 after")
-    assert said.endswith("kcenter_table1.log")
+    process = report(tmp_path, "--only", SHORT, "kcenter_table1", "--data", str(tmp_path / "nowhere"))
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "kcenter_table1 failed: exit status 2 after" in output
+    assert output.splitlines()[-1].endswith(f"all of it: {tmp_path / 'kcenter_table1.log'}")
+    page = (tmp_path / "index.html").read_text()
+    assert "nowhere" in page  # what it said itself
+    assert "Failed to run." in page
+    assert "stamp" in (tmp_path / f"{SHORT}.json").read_text()  # the others have run
 
 
 def test_the_longest_first_and_then_all_families_in_turn():

@@ -88,7 +88,7 @@ def test_the_command_lists_what_exists():
     assert done.returncode == 0
     for name in ("table1", "figure1", "figure2", "figure3", "width", "theorem3"):
         assert f"linear_{name}  " in done.stdout
-    assert "bench NAME" in done.stdout
+    assert "bench [NAME]" in done.stdout
 
 
 def test_help_tells_the_options():
