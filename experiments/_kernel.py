@@ -20,7 +20,7 @@ NOISE_SD = 0.2
 RIDGE = NOISE_SD**2
 BETAS = (0.2, 0.5, 1.0, 2.0, 5.0)
 FUNCTIONS = {"h1": "h1", "h2": "h2", "branin": "Branin", "hartmann4": "Hartmann"}
-QUICK_FUNCTIONS = ("h1", "branin")  # where a program is compiled for each: most of the time of a quick run
+QUICK_FUNCTIONS = ("branin",)  # where a program is compiled for each: most of the time of a quick run
 DIMENSIONS = {"h1": 10, "h2": 10, "branin": 2, "hartmann4": 4}
 RULES: dict[str, Callable[..., Algorithm]] = {
     "DUETS": kernel.duets,

@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+import time
 import zlib
 from argparse import Namespace
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import numpy as np
 
 import jaxbandits
 
+PAUSE = 5.0  # seconds until a store that is in use is tried again
 SHARDS_PER_WORKER = 2  # so that a worker that is done early finds another shard
 
 
@@ -34,21 +36,35 @@ def simulate(
     With `--store` its finished runs lie in a folder of its own, and with `--workers` it runs on several processes.
     """
     print(f"\n{name}", file=sys.stderr)
-    results = jaxbandits.sweep(
-        build,
-        tasks,
-        seeds=seeds,
-        key=jax.random.key(zlib.crc32(name.encode())),
-        max_rounds=max_rounds,
-        metrics=metrics,
-        lanes=options.lanes or lanes,
-        chunk=chunk,
-        store=options.folder and options.folder / folder_name(name),
-        executor=options.executor,
-        shards=options.executor and SHARDS_PER_WORKER * options.workers,
-    )
+
+    def call() -> jaxbandits.Results:
+        return jaxbandits.sweep(
+            build,
+            tasks,
+            seeds=seeds,
+            key=jax.random.key(zlib.crc32(name.encode())),
+            max_rounds=max_rounds,
+            metrics=metrics,
+            lanes=options.lanes or lanes,
+            chunk=chunk,
+            store=options.folder and options.folder / folder_name(name),
+            executor=options.executor,
+            shards=options.executor and SHARDS_PER_WORKER * options.workers,
+        )
+
+    results = patiently(call)
     getattr(options, "simulated", []).append(int(np.sum(results.columns["pulls"])))
     return results
+
+
+def patiently(call: Callable[[], jaxbandits.Results]) -> jaxbandits.Results:
+    """Waits while another process makes these very runs, as some experiments of a report do; then they are there."""
+    while True:
+        try:
+            return call()
+        except BlockingIOError as error:
+            print(f"waiting: {error}", file=sys.stderr)
+            time.sleep(PAUSE)
 
 
 def cache_folder() -> Path:

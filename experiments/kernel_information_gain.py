@@ -174,7 +174,9 @@ def draw(
     figure: Any, functions: dict[str, str], names: tuple[str, ...], curves: dict, reached: dict, asked: int
 ) -> None:
     figure.set_size_inches(12, 3.8)
-    for axes, (function, text) in zip(figure.subplots(1, len(functions)), functions.items(), strict=True):
+    for axes, (function, text) in zip(
+        figure.subplots(1, len(functions), squeeze=False)[0], functions.items(), strict=True
+    ):
         for style, name in zip(STYLES, names, strict=False):
             for selection, line in (("greedy", "-"), ("uniform", ":")):
                 values = curves[function, name, selection]

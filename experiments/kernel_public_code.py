@@ -93,7 +93,9 @@ def draw(
     here: dict[tuple[str, str], np.ndarray],
 ) -> None:
     figure.set_size_inches(11, 3.8)
-    for axes, (function, name) in zip(figure.subplots(1, len(functions)), functions.items(), strict=True):
+    for axes, (function, name) in zip(
+        figure.subplots(1, len(functions), squeeze=False)[0], functions.items(), strict=True
+    ):
         for index, (style, rule) in enumerate(zip(STYLES, PLAYERS, strict=False)):
             for x, values in ((index, paper[function, rule].regret), (index + 0.38, here[function, rule])):
                 mean, se = mean_se(values)

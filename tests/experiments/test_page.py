@@ -79,7 +79,9 @@ def test_an_experiment_that_has_ended_is_not_run_again(tmp_path, monkeypatch):
         return ""
 
     monkeypatch.setattr(page.running, "run_one", run_one)
-    options = Namespace(out=tmp_path, only=[""], quick=True, seeds=None, data=None, quizzes=None, rerun=False, jobs=1)
+    options = Namespace(
+        out=tmp_path, only=[""], quick=True, seeds=None, data=None, quizzes=None, rerun=False, jobs=1, store=None
+    )
     assert page.run(options, NAMES) == 1
     assert sorted(ran) == sorted(NAMES)
     assert "it went wrong" in (tmp_path / "index.html").read_text()

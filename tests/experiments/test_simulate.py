@@ -1,0 +1,43 @@
+"""Experiments that share runs: one makes them, the other waits for them."""
+
+import threading
+from argparse import Namespace
+
+import jax.numpy as jnp
+import numpy as np
+
+from experiments import _simulate
+from jaxbandits import linear
+from jaxbandits.sweep import store as store_module
+
+
+def build(delta, key):
+    bandit = linear.canonical(1.0)
+    return linear.lingape(bandit.arms, delta=delta), linear.gaussian(bandit)
+
+
+def runs(folder):
+    options = Namespace(folder=folder, executor=None, workers=1, lanes=2)
+    return _simulate.simulate("two runs", build, jnp.array([0.1]), options=options, seeds=2, max_rounds=10_000)
+
+
+def test_a_store_that_another_process_writes_to_is_waited_for(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(_simulate, "PAUSE", 0.1)
+    folder = tmp_path / _simulate.folder_name("two runs")
+    folder.mkdir()
+    held, released = threading.Event(), threading.Event()
+
+    def other():
+        with store_module.locked(folder, "store"):
+            held.set()
+            released.wait(60)
+
+    holder, timer = threading.Thread(target=other), threading.Timer(2.0, released.set)
+    holder.start()
+    held.wait(60)
+    timer.start()
+    results = runs(tmp_path)
+    assert released.is_set()
+    holder.join()
+    assert "waiting: [Errno 11] another process is writing to this store" in capsys.readouterr().err
+    np.testing.assert_array_equal(results.columns["pulls"], runs(None).columns["pulls"])
