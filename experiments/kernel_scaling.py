@@ -19,7 +19,7 @@ BETA = {
     "h1": {"DUETS": 0.2, "DisKernelUCB": 0.2, "ApproxDisKernelUCB": 0.2, "N-KernelUCB": 0.5},
     "branin": {"DUETS": 0.2, "DisKernelUCB": 0.5, "ApproxDisKernelUCB": 0.2, "N-KernelUCB": 0.5},
 }
-MANY_AGENTS, QUICK_AGENTS = (5, 10, 20, 40), (5, 10)
+MANY_AGENTS, QUICK_AGENTS = (5, 10, 20, 40), (10, 30)
 HORIZONS, QUICK_HORIZONS = (50, 100, 200, 400), (25, 50)
 RUNS, QUICK_RUNS = 10, 4
 MAX_INDUCING = 256

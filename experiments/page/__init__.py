@@ -11,7 +11,7 @@ import re
 import struct
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -188,9 +188,9 @@ def item_of(folder: Path, name: str, about: str, failure: str) -> dict[str, Any]
         "about": about,
         "title": record["title"],
         "lines": lines if not record.get("grid") else [],
-        "grid": record.get("grid"),
-        "claims": record["claims"],
-        "notes": record["notes"],
+        "grid": typeset(record.get("grid")),
+        "claims": typeset(record["claims"]),
+        "notes": typeset(record["notes"]),
         "printed": len(printed),
         "agree": agree,
         "hold": sum(holds),
@@ -226,6 +226,15 @@ def verdict_of(name: str, agree: int, printed: int, holds: list[bool], *, is_of_
     if good == total:
         return "reproduced"
     return "reproduced in part" if good > 0 else "not reproduced"
+
+
+def typeset(text: Any) -> Any:
+    """Plus and minus as one sign, in a text or in all texts of a list or a table."""
+    if isinstance(text, str):
+        return text.replace("+-", "±")
+    if isinstance(text, Mapping):
+        return {key: typeset(value) for key, value in text.items()}
+    return [typeset(each) for each in text] if isinstance(text, Sequence) else text
 
 
 def shown(line: Mapping[str, Any]) -> dict[str, Any]:

@@ -58,6 +58,13 @@ def test_verdicts(tmp_path):
     assert page.verdict_of("kernel_public_code", 0, 0, [], is_of_paper=False) == "measured"
 
 
+def test_plus_and_minus_are_one_sign():
+    claims = [{"statement": "1 +- 2", "measured": "3", "holds": True}]
+    assert page.typeset([["", "a"], [["x", "1 +- 2"]]]) == [["", "a"], [["x", "1 ± 2"]]]
+    assert page.typeset(claims) == [{"statement": "1 ± 2", "measured": "3", "holds": True}]
+    assert page.typeset(None) is None
+
+
 def test_a_number_that_is_not_finite_is_shown_as_none(tmp_path):
     shown = page.shown(
         json.loads(json.dumps(record(Report("", [Line("x", np.nan, np.nan)], [], {}, None))))["lines"][0]
