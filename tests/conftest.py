@@ -15,9 +15,11 @@ import pytest
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 
+# Compiled programs hold memory maps, of which a process may have 65,530; these are about 2 GB of programs.
+MAPS, MOST_MAPS = Path("/proc/self/maps"), 20_000
+
 # The tests import the installed `jaxbandits`. `experiments` is not installed, so it is loaded by its path, without
 # putting the checkout (and its own copy of jaxbandits) on sys.path.
-MAPS, MOST_MAPS = Path("/proc/self/maps"), 20_000  # about 2 GB of compiled programs
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -43,7 +45,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(autouse=True)
 def few_memory_maps():
-    """Drops compiled programs in time: they hold memory maps, of which a process may have 65,530."""
+    """Drops compiled programs in time."""
     yield
     if MAPS.exists() and MAPS.read_bytes().count(b"\n") > MOST_MAPS:
         jax.clear_caches()
