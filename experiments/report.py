@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import binom
 
 from jaxbandits import Status
 
@@ -93,6 +92,8 @@ def line(
 
 def answers_are_right(wrong: int, stopped: int, delta: float) -> Claim:
     """Whether the errors are as rare as promised: a binomial test with a false alarm of 0.1 %."""
+    from scipy.stats import binom  # half a second
+
     most = int(binom.ppf(1 - FALSE_ALARM, stopped, delta))
     return Claim(
         f"a share of at most delta = {delta} of the answers is wrong",

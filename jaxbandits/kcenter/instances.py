@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import expit
 
 from jaxbandits.checks import require
 
@@ -286,6 +285,8 @@ def triplet_like(n: int, seed: int, dim: int = 3, beta: float = 2.0, reps: int =
     Raises:
         ValueError: an argument is out of range.
     """
+    from scipy.special import expit
+
     require(n >= 3, "n", "be at least 3", n)
     require(dim >= 1, "dim", "be at least 1", dim)
     require(reps >= 1, "reps", "be at least 1", reps)

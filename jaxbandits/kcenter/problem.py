@@ -16,7 +16,6 @@ from typing import Any, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from jaxbandits.base import Array, Environment, Key
 from jaxbandits.checks import is_concrete, require, require_not_negative
@@ -267,6 +266,8 @@ def pairwise_sums(points: Any) -> np.ndarray:
     Raises:
         ValueError: points are not (N, m), or a sum of integers may reach 2^31.
     """
+    from scipy.spatial.distance import cdist  # a quarter of a second, which most programs need not wait for
+
     points = np.asarray(points)
     require(points.ndim == 2, "points", "have shape (N, m)", points.shape)
     if not np.issubdtype(points.dtype, np.integer):
@@ -364,6 +365,8 @@ def greedy_from_points(points: Any, *, k: int, first_center: int = 0, levels: in
     Raises:
         ValueError: as `dimension_sampling`, or an argument is out of range.
     """
+    from scipy.spatial.distance import cdist
+
     points = np.asarray(points)
     check_points(points, levels)
     n, m = points.shape
