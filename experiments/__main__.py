@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from experiments.report import positive, record, save, table
+from experiments.report import positive, record, save, table, whole
 from jaxbandits import __version__, process_pool
 from jaxbandits.sweep.lanes import cores
 
@@ -116,7 +116,8 @@ def main(arguments: list[str]) -> int:
     written.append(options.out / f"{name}.json")
     told = {"command": f"python -m experiments {shlex.join(arguments)}", "seconds": seconds, "machine": machine}
     told |= {"versions": versions, "pulls": sum(options.simulated)}
-    written[-1].write_text(json.dumps(record(report) | told, indent=1))
+    text = json.dumps(record(report) | told, indent=1)
+    whole(written[-1], lambda path: path.write_text(text))
     print("written:", ", ".join(map(str, written)))
     return 0
 

@@ -213,8 +213,15 @@ def save(report: Report, name: str, folder: Path) -> list[Path]:
             figure = Figure(figsize=(6.4, 4.4), layout="constrained", dpi=150)
             report.draw(figure)
             written.append(folder / f"{name}.png")
-            figure.savefig(written[-1])
+            whole(written[-1], lambda path: figure.savefig(path, format="png"))
     return written
+
+
+def whole(path: Path, write: Callable[[Path], Any]) -> None:
+    """Writes a file under another name first, so that who reads it meanwhile has the old one or the new."""
+    hidden = path.with_name(f".{path.name}")
+    write(hidden)
+    hidden.replace(path)
 
 
 def joined(parts: dict[str, dict[str, np.ndarray]], label: str = "algorithm") -> dict[str, np.ndarray]:

@@ -1,8 +1,9 @@
-"""Every experiment, one after another, and one page with what the papers claim, what was measured, and the verdict.
+"""Every experiment, several side by side, and one page with what the papers claim, what was measured, and the verdict.
 
 Writes index.html, which needs no network and no other file, beside the table, the figure and the raw columns of every
 experiment. An experiment that has ended is not run again by the same program with the same options, and one that was
-killed goes on where it was: finished runs lie in --store, by default in the folder "runs" beside the page.
+killed goes on where it was: finished runs lie in --store, by default beside the page, in a folder for each program and
+set of options.
 """
 
 import base64
@@ -79,7 +80,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace, experiments: Mapping[str, str]) -> int:
     """Runs what is missing, writes the page; the exit status is 1 if an experiment failed, 130 after Ctrl-C."""
     options.out.mkdir(parents=True, exist_ok=True)
-    options.store = options.store or options.out / "runs"
+    options = Namespace(**vars(options) | {"store": options.store or running.own_store(options)})
     names = [name for name in experiments if name.startswith(tuple(options.only))]
     left_out = [name for name in names if running.data_flags(name, options) is None]
     names = [name for name in names if name not in left_out]

@@ -73,7 +73,7 @@ ERRATA: dict[str, tuple[Erratum, ...]] = {
         Erratum("Lemma 7", "cond(A_t) = O(k)", "The constant hides 1/λ_min: 43 to 175 at s = 2n, up to 4e5 at s = n."),
         Erratum("Corollary 1", "its closed form", "Drops a factor 2: log L bounds log √τ', not log τ'."),
         Erratum(
-            "Propositions 1, Lemma 1",
+            "Proposition 1, Lemma 1",
             "the union over t with c' = 6/π²",
             "It needs π²/6 (0.8 % of C_t at the sizes of Table 2); Lemma 1 lacks the factor 2 of two sides. Kept as "
             "printed; log_sets= overrides.",

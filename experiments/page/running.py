@@ -20,6 +20,7 @@ from typing import Any
 from tqdm import tqdm
 
 import jaxbandits
+from experiments.report import whole
 from jaxbandits.sweep.lanes import cores
 from jaxbandits.sweep.workers import Share, end_with_parent, occupy, share_out
 
@@ -72,7 +73,8 @@ def run_all(names: Sequence[str], options: Namespace, ended: Callable[[dict[str,
                     failures[name] = failure
                 else:
                     path = options.out / f"{name}.json"
-                    path.write_text(json.dumps(json.loads(path.read_text()) | {"stamp": stamp}, indent=1))
+                    text = json.dumps(json.loads(path.read_text()) | {"stamp": stamp}, indent=1)
+                    whole(path, lambda path, text=text: path.write_text(text))
                 bar.update()
                 ended(failures)
         except KeyboardInterrupt:
@@ -169,6 +171,12 @@ def stamp_of(options: Namespace) -> str:
         f"jaxbandits {jaxbandits.__version__}, jax {jax.__version__}, sources {digest.hexdigest()[:16]}, "
         + ", ".join(f"{name}={value}" for name, value in chosen.items())
     )
+
+
+def own_store(options: Namespace) -> Path:
+    """Where finished runs lie if the user names no place: apart for what a store would refuse to mix."""
+    told = f"{stamp_of(options)}, lanes={options.lanes}"
+    return options.out / "runs" / hashlib.sha256(told.encode()).hexdigest()[:12]
 
 
 def record_of(folder: Path, name: str) -> dict[str, Any] | None:

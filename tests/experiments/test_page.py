@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from experiments import page
-from experiments.report import Claim, Line, Report, record, save
+from experiments.report import Claim, Line, Report, record, save, whole
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 NAMES = {
@@ -74,21 +74,22 @@ def test_a_number_that_is_not_finite_is_shown_as_none(tmp_path):
 
 
 def test_an_experiment_that_has_ended_is_not_run_again(tmp_path, monkeypatch):
-    ran = []
+    ran, stores = [], []
 
     def run_one(name, options, *rest):
         ran.append(name)
+        stores.append(options.store)
         if name == "kernel_beta":
             return "it went wrong\nexit status 1"
         save(Report(name, [], [], {"x": np.arange(1)}, None), name, options.out)
         told = {"seconds": 1.0, "pulls": 0, "command": "", "machine": "", "versions": ""}
-        (options.out / f"{name}.json").write_text(json.dumps(record(Report(name, [], [], {}, None)) | told))
+        text = json.dumps(record(Report(name, [], [], {}, None)) | told)
+        whole(options.out / f"{name}.json", lambda path: path.write_text(text))  # the page is built meanwhile
         return ""
 
     monkeypatch.setattr(page.running, "run_one", run_one)
-    options = Namespace(
-        out=tmp_path, only=[""], quick=True, seeds=None, data=None, quizzes=None, rerun=False, jobs=1, store=None
-    )
+    unset = dict.fromkeys(("seeds", "lanes", "store", "data", "quizzes"))
+    options = Namespace(out=tmp_path, only=[""], quick=True, rerun=False, jobs=1, **unset)
     assert page.run(options, NAMES) == 1
     assert sorted(ran) == sorted(NAMES)
     assert "it went wrong" in (tmp_path / "index.html").read_text()
@@ -96,6 +97,10 @@ def test_an_experiment_that_has_ended_is_not_run_again(tmp_path, monkeypatch):
     assert ran[len(NAMES) :] == ["kernel_beta"]  # the one that failed
     page.run(Namespace(**vars(options) | {"quick": False}), {"linear_table1": NAMES["linear_table1"]})
     assert ran[-1] == "linear_table1"
+    # Small and full runs do not share a store, which would refuse the other's seeds.
+    assert len(set(stores[:-1])) == 1
+    assert stores[-1] != stores[0]
+    assert stores[-1].parent == tmp_path / "runs"
 
 
 def test_data_go_to_the_experiments_that_take_them():
