@@ -68,9 +68,9 @@ def paired(algorithm: Algorithm, problem: Problem, stream: Key) -> tuple[Algorit
     return wrapped, Environment(lambda key: jnp.zeros((), dtype), respond)
 
 
-def functions(options: Namespace) -> dict[str, str]:
-    """Those that an experiment takes which compiles programs of its own."""
-    return {name: FUNCTIONS[name] for name in QUICK_FUNCTIONS} if options.quick else FUNCTIONS
+def functions(options: Namespace, quick: Sequence[str] = QUICK_FUNCTIONS) -> dict[str, str]:
+    """Those that an experiment takes, and their names; of a quick one `quick`."""
+    return {function: FUNCTIONS[function] for function in quick} if options.quick else FUNCTIONS
 
 
 def runs(

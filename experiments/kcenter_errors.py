@@ -27,6 +27,12 @@ N, SIDE, K = 20, 8, 3
 M = 3 * SIDE**2
 INSTANCES, QUICK_INSTANCES = 20, 5
 DELTAS, QUICK_DELTAS = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001), (0.3, 0.01)
+KINDS = {
+    "contrast": (partial(contrast_rows, N, M), None),
+    "crops": (partial(image_crops, N, size=SIDE, augment=True), IMAGE_LEVELS),
+    "binary": (partial(binary_rows, N, M), BINARY_LEVELS),
+}
+QUICK_KINDS = ("contrast", "binary")  # rewards of the least and of the largest variance
 RULES = {
     "C = 0.1": {"interval": "lil"},
     "Lemma 1": {"interval": "lemma1"},
@@ -84,7 +90,7 @@ Cells = dict[tuple[str, str], list[Cell]]  # (kind, rule) -> for each delta
 def run(options: Namespace) -> Report:
     deltas, instances = (QUICK_DELTAS, QUICK_INSTANCES) if options.quick else (DELTAS, INSTANCES)
     seeds = options.seeds or (20 if options.quick else 2000 // INSTANCES)
-    kinds = kinds_of(instances)
+    kinds = {name: kind(*KINDS[name], instances) for name in (QUICK_KINDS if options.quick else KINDS)}
     sweeps = {
         (kind, rule): image_runs(
             f"kcenter errors: {kind}, {rule}",
@@ -117,14 +123,6 @@ def run(options: Namespace) -> Report:
         notes=notes(kinds, instances * seeds),
         grid=grid(cells),
     )
-
-
-def kinds_of(instances: int) -> dict[str, Kind]:
-    return {
-        "contrast": kind(partial(contrast_rows, N, M), None, instances),
-        "crops": kind(partial(image_crops, N, size=SIDE, augment=True), IMAGE_LEVELS, instances),
-        "binary": kind(partial(binary_rows, N, M), BINARY_LEVELS, instances),
-    }
 
 
 def kind(make: Callable[..., np.ndarray], levels: int | None, instances: int) -> Kind:

@@ -28,7 +28,7 @@ LIMIT = 150_000  # queries of NS-TS
 TANDS_LIMIT = 10 * LIMIT
 BLOCKS = {15: 20, 25: 12, 50: 20}
 KS = {15: (3, 5), 25: (3, 5), 50: (3,)}
-QUICK = (15,)
+QUICK_KS = {15: (3,)}
 TS, TS_MIXED = (f"NS-TS, mix {mix:g}" for mix in MIXES)
 TANDS = {
     "difference, loglog": {"tracking": "difference", "beta": "loglog"},
@@ -80,18 +80,18 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> Report:
-    sizes = QUICK if options.quick else tuple(BLOCKS)
+    numbers = QUICK_KS if options.quick else KS
     seeds = options.seeds or (2 if options.quick else 4)
-    images = runs.images(options, max(n * BLOCKS[n] for n in sizes))
+    images = runs.images(options, max(n * BLOCKS[n] for n in numbers))
     parts: dict[str, dict[str, np.ndarray]] = {}
     table: Table = {}
-    for n in sizes:
+    for n, ks in numbers.items():
         rows = runs.blocks(n, BLOCKS[n])
         thompson = thompson_runs(
             f"kcenter table 6: NS-TS: n = {n}",
             images.distances,
             rows,
-            k=KS[n][-1],
+            k=ks[-1],
             variance=VARIANCE,
             mixes=MIXES,
             limit=LIMIT,
@@ -100,7 +100,7 @@ def run(options: Namespace) -> Report:
         )
         rule = np.where(thompson.mix == MIXES[0], TS, TS_MIXED)
         parts[f"NS-TS, n = {n}"] = thompson.columns | {"block": thompson.block, "rule": rule}
-        for k in KS[n]:
+        for k in ks:
             by_mix = cells_by_mix(thompson, k)
             cells = {name: [each[mix] for each in by_mix] for name, mix in zip((TS, TS_MIXED), MIXES, strict=True)}
             counted = np.flatnonzero([np.isfinite(each.mean) for each in cells[TS]])

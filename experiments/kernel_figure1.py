@@ -7,6 +7,7 @@ regret is significantly lower, consistently. All algorithms of a run see the sam
 """
 
 from argparse import Namespace
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from experiments._kernel import BETAS, DIMENSIONS, FUNCTIONS, PLAYERS, by_beta, 
 from experiments.report import STYLES, Claim, Report, joined, number
 from jaxbandits import Status
 
+QUICK_FUNCTIONS = ("h2", "branin")
 TUNING, EVALUATION, QUICK_EVALUATION = 5, 20, 6
 GRID = (2, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50)  # 2: DUETS' first synchronisation
 DISTINCT = 1000 * (1 - 0.999**20)  # candidates expected in 20 uniform draws of 1000
@@ -69,13 +71,13 @@ def run(options: Namespace) -> Report:
         joined({f"{function}, {rule}": results.columns for (function, rule), results in found.items()}, "runs"),
         lambda figure: draw(figure, cells, (communication.holds, regret.holds)),
         notes=[
-            f"beta chosen on {TUNING} runs, means over {len(cells['h1', 'DUETS'].regret)} others, +- one standard "
+            f"beta chosen on {TUNING} runs, means over {len(cells['branin', 'DUETS'].regret)} others, +- one standard "
             "error. The paper's first claim is on communication, its second on regret; it gives no number for either.",
             "Communication = numbers an agent sends, on average, and numbers broadcast. Where DUETS sends a repeated "
             "candidate again, as it must where candidates are a continuum: "
             + "; ".join(
                 f"{FUNCTIONS[f]} {number(round(float(np.mean(at_chosen(found[f, 'DUETS'], 'communication_draws')))))}"
-                for f in FUNCTIONS
+                for f in functions_of(cells)
             )
             + ".",
             *paired_differences(cells),
@@ -94,9 +96,14 @@ def sweeps(options: Namespace) -> dict[tuple[str, str], jaxbandits.Results]:
         (function, rule): kernels.runs(
             "kernel figure 1", function, rule, options=options, replicates=TUNING + evaluation, grid=GRID
         )
-        for function in FUNCTIONS
+        for function in kernels.functions(options, QUICK_FUNCTIONS)
         for rule in PLAYERS
     }
+
+
+def functions_of(found: Mapping[tuple[str, str], Any]) -> dict[str, str]:
+    """Those of which there are runs, and their names."""
+    return {function: FUNCTIONS[function] for function, _ in found}
 
 
 def chosen_beta(results: jaxbandits.Results) -> int:
@@ -116,7 +123,7 @@ def cell(results: jaxbandits.Results) -> Cell:
 
 def table(cells: dict[tuple[str, str], Cell]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     rows = []
-    for function, name in FUNCTIONS.items():
+    for function, name in functions_of(cells).items():
         for kind in ("regret", "communication"):
             rows.append((f"{name}, {kind}", *(entry(getattr(cells[function, rule], kind)) for rule in PLAYERS)))
         rows.append((f"{name}, beta", *(f"{cells[function, rule].beta:g}" for rule in PLAYERS)))
@@ -136,15 +143,15 @@ def claims_of_the_paper(cells: dict[tuple[str, str], Cell]) -> tuple[Claim, Clai
             np.mean(cells[function, rule].communication) for rule in ("DisKernelUCB", "ApproxDisKernelUCB")
         )
         / np.mean(cells[function, "DUETS"].communication)
-        for function in FUNCTIONS
+        for function in functions_of(cells)
     }
     lowest = {
-        FUNCTIONS[function]: min(PLAYERS, key=lambda rule, f=function: np.mean(cells[f, rule].regret))
-        for function in FUNCTIONS
+        name: min(PLAYERS, key=lambda rule, f=function: np.mean(cells[f, rule].regret))
+        for function, name in functions_of(cells).items()
     }
     significant = all(
         mean + 2 * se < 0
-        for function in FUNCTIONS
+        for function in functions_of(cells)
         for mean, se in (
             mean_se(cells[function, "DUETS"].regret - cells[function, rule].regret) for rule in PLAYERS[1:]
         )
@@ -166,7 +173,7 @@ def claims_of_the_paper(cells: dict[tuple[str, str], Cell]) -> tuple[Claim, Clai
 
 def paired_differences(cells: dict[tuple[str, str], Cell]) -> list[str]:
     texts = []
-    for function, name in FUNCTIONS.items():
+    for function, name in functions_of(cells).items():
         parts = []
         for rule in PLAYERS[1:]:
             mean, se = mean_se(cells[function, "DUETS"].regret - cells[function, rule].regret)
@@ -178,7 +185,8 @@ def paired_differences(cells: dict[tuple[str, str], Cell]) -> list[str]:
 def same_as_the_other(found: dict[tuple[str, str], jaxbandits.Results]) -> Claim:
     """Against another program's table, each mean at its beta: all within 3 standard errors, but for one within 4."""
     apart = {}
-    for (function, rule), (beta, regret, regret_se, communication, communication_se) in OTHER.items():
+    for function, rule in found:
+        beta, regret, regret_se, communication, communication_se = OTHER[function, rule]
         row = BETAS.index(beta)
         for kind, mean, se in (
             ("regret", regret, regret_se),
@@ -200,7 +208,7 @@ def same_as_the_other(found: dict[tuple[str, str], jaxbandits.Results]) -> Claim
 def first_synchronisation(found: dict[tuple[str, str], jaxbandits.Results]) -> Claim:
     """All of the 20 draws become inducing points then, whatever beta is."""
     numbers, expected = {}, {}
-    for function, name in FUNCTIONS.items():
+    for function, name in functions_of(found).items():
         curve = by_beta(found[function, "DUETS"], "curve")[0, :, 0]
         numbers[name] = mean_se(curve[:, kernels.UPLINK] + curve[:, kernels.DOWNLINK])
         expected[name] = DISTINCT * (DIMENSIONS[function] + 2) + 1
@@ -220,10 +228,11 @@ def healthy(found: dict[tuple[str, str], jaxbandits.Results]) -> Claim:
 
 
 def draw(figure: Any, cells: dict[tuple[str, str], Cell], holds: tuple[bool, bool]) -> None:
-    figure.set_size_inches(12, 5.8)
-    axes = figure.subplots(2, len(FUNCTIONS), sharex=True)
+    functions = functions_of(cells)
+    figure.set_size_inches(3 * len(functions), 5.8)
+    axes = figure.subplots(2, len(functions), sharex=True)
     rounds = np.array((0, *GRID))
-    for column, (function, name) in enumerate(FUNCTIONS.items()):
+    for column, (function, name) in enumerate(functions.items()):
         for style, rule in zip(STYLES, PLAYERS, strict=False):
             curve = cells[function, rule].curve
             for row, values in enumerate((curve[..., kernels.REGRET], curve[..., 1:].sum(axis=-1))):

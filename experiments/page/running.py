@@ -26,8 +26,13 @@ from jaxbandits.sweep.workers import Share, end_with_parent, occupy, share_out
 
 EXPERIMENTS = Path(__file__).parent.parent
 MOST_JOBS = 8  # some hold a gigabyte
+# What a server imports once, for all processes: JAX, Arrow and Matplotlib take each of them more than a second.
+IMPORTED = ("experiments.__main__", "experiments.report", "matplotlib.backends.backend_agg", "pyarrow.parquet")
 # The longest at full size, of minutes each: they start first, lest one of them runs alone at the end.
-LONG = ("kernel_scaling", "kernel_large", "kernel_information_gain", "fullbandit_table2")
+LONG = (
+    *("kcenter_table3", "kernel_scaling", "kcenter_table4", "kernel_large"),
+    *("kernel_information_gain", "fullbandit_table2"),
+)
 
 
 def run_all(names: Sequence[str], options: Namespace, ended: Callable[[dict[str, str]], Any]) -> dict[str, str]:
@@ -49,6 +54,8 @@ def run_all(names: Sequence[str], options: Namespace, ended: Callable[[dict[str,
     if not missing:
         return {}
     missing = in_order(missing)
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload([*IMPORTED, *(f"experiments.{name}" for name in missing)])
     jobs = min(options.jobs or default_jobs(options), len(missing))
     shares: SimpleQueue[Share] = SimpleQueue()
     for share in share_out(jobs, ()):
@@ -60,7 +67,9 @@ def run_all(names: Sequence[str], options: Namespace, ended: Callable[[dict[str,
     def one(name: str) -> str:
         share = shares.get()
         try:
-            return run_one(name, options, share, under_way, lambda: bar.set_postfix_str(", ".join(under_way)))
+            return run_one(
+                processes, name, options, share, under_way, lambda: bar.set_postfix_str(", ".join(under_way))
+            )
         finally:
             shares.put(share)
 
@@ -96,14 +105,20 @@ def in_order(names: Sequence[str]) -> list[str]:
 
 
 def run_one(
-    name: str, options: Namespace, share: Share, under_way: dict[str, Any], changed: Callable[[], Any] = lambda: None
+    processes: Any,
+    name: str,
+    options: Namespace,
+    share: Share,
+    under_way: dict[str, Any],
+    changed: Callable[[], Any],
 ) -> str:
     """Runs an experiment in a process of its own, which ends when this one does; its last words if it failed.
 
-    Compiled programs hold memory maps, of which a process may have 65,530: all experiments together need more.
+    Compiled programs hold memory maps, of which a process may have 65,530: all experiments together need more. The
+    server of `processes` has opened no device of JAX's, which a process could not inherit.
     """
     log = options.out / f"{name}.log"
-    process = multiprocessing.get_context("spawn").Process(target=work, args=(command(name, options), share, log))
+    process = processes.Process(target=work, args=(command(name, options), share, log))
     started = time.perf_counter()
     process.start()
     under_way[name] = process

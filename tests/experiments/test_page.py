@@ -76,7 +76,7 @@ def test_a_number_that_is_not_finite_is_shown_as_none(tmp_path):
 def test_an_experiment_that_has_ended_is_not_run_again(tmp_path, monkeypatch):
     ran, stores = [], []
 
-    def run_one(name, options, *rest):
+    def run_one(processes, name, options, *rest):
         ran.append(name)
         stores.append(options.store)
         if name == "kernel_beta":
