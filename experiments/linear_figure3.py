@@ -39,7 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> Report:
-    sizes = (10, 20) if options.quick else (10, 20, 40)
+    sizes = (5, 10) if options.quick else (10, 20, 40)
     count = options.instances or (2 if options.quick else 10)
     seeds = options.seeds or (4 if options.quick else 10)
     log = load_r6a(options.r6a) if options.r6a else None
