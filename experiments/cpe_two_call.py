@@ -192,9 +192,8 @@ def missed(case: Instance, boxes: int) -> list[float]:
 
 def named_box(case: Instance, half: float) -> tuple[tuple[int, ...], ...]:
     """The candidates of a box around theta, by both tests."""
-    return tuple(
-        tuple(np.flatnonzero(found).tolist()) for found in both(case.problem, case.theta - half, case.theta + half)
-    )
+    found = jax.jit(partial(both, case.problem))(case.theta - half, case.theta + half)
+    return tuple(tuple(np.flatnonzero(each).tolist()) for each in found)
 
 
 # Water from three sources of concave cost

@@ -34,7 +34,7 @@ Rule = Callable[[Design, Array, Array], Array]  # (design, theta, t) -> bool (),
 
 def run(options: Namespace) -> Report:
     sizes = SIZES[:4] if options.quick else SIZES
-    realizations = options.seeds or (3 if options.quick else 10)
+    realizations = options.seeds or (2 if options.quick else 10)
     seconds: dict[str, np.ndarray] = {}  # (sizes, realizations)
     for n in sizes:
         designs = random_designs(realizations, n, n // 2)

@@ -24,7 +24,7 @@ from jaxbandits.numerics.densest_subgraph import quadratic_maximization
 GAP = 0.4
 FULL = comb(ARMS, SIZE)
 SIZES = (10, 15, 20, 22, 30, 50, FULL)
-QUICK = (10, 20, 50, FULL)
+MAIN, QUICK = (10, 20, 50, FULL), (10, 20, FULL)  # sizes that differ in more than chance
 RULES = {
     "SAQM": fullbandit.saqm,
     "ICB, ellipsoid": partial(fullbandit.icb, width="ellipsoid"),
@@ -57,13 +57,13 @@ def run(options: Namespace) -> Report:
     condition = {s: float(np.median(columns["condition"])) for s, columns in designs.items()}
     stopped = runs["status"] == Status.STOPPED
     two = sizes.index(20)
-    main = [sizes.index(s) for s in QUICK]
+    main = [s for s in MAIN if s in sizes]
     claims = [
         Claim(
-            "the more super-arms, the fewer pulls, for every rule (medians at s = 10, 20, 50, 252)",
+            f"the more super-arms, the fewer pulls, for every rule (medians at s = {', '.join(map(str, main))})",
             ", ".join(f"{name} {values[0] / values[-1]:.0f} times fewer" for name, values in medians.items())
             + " with all 252 than with n",
-            all(np.all(np.diff(values[main]) < 0) for values in medians.values()),
+            all(np.all(np.diff(values[[sizes.index(s) for s in main]]) < 0) for values in medians.values()),
         ),
         Claim(
             "n super-arms are ill-conditioned: 5 times the pulls of 2 n and more",
@@ -78,13 +78,13 @@ def run(options: Namespace) -> Report:
         ),
         Claim(
             "the median rho / n is that of an independent implementation (within 20 %)",
-            ", ".join(f"s = {s}: {rho[s] / ARMS:.3g}, {theirs:g} there" for s, theirs in RHO.items()),
-            all(abs(rho[s] / ARMS / theirs - 1) < 0.2 for s, theirs in RHO.items()),
+            ", ".join(f"s = {s}: {rho[s] / ARMS:.3g}, {theirs:g} there" for s, theirs in RHO.items() if s in rho),
+            all(abs(rho[s] / ARMS / theirs - 1) < 0.2 for s, theirs in RHO.items() if s in rho),
         ),
         Claim(
             "so is the mean ratio of peeling (within 8 %)",
-            ", ".join(f"s = {s}: {ratio[s]:.3f}, {theirs:g} there" for s, theirs in RATIO.items()),
-            all(abs(ratio[s] / theirs - 1) < 0.08 for s, theirs in RATIO.items()),
+            ", ".join(f"s = {s}: {ratio[s]:.3f}, {theirs:g} there" for s, theirs in RATIO.items() if s in ratio),
+            all(abs(ratio[s] / theirs - 1) < 0.08 for s, theirs in RATIO.items() if s in ratio),
         ),
         Claim(
             f"peeling finds {RELIED_ON} of the largest norm, as SAQM is told, on nine supports of ten of any size",
