@@ -23,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.core import eval_jaxpr
+from jax.extend.core import ClosedJaxpr
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from jaxbandits.base import Array, Key, Outcome, PyTree, Status
@@ -52,6 +53,17 @@ class Batch(NamedTuple):
     rounds: Array  # int32 (lanes,)
 
 
+class Lane(NamedTuple):
+    """What one lane does in a call, traced: the job's own Python code runs once, however many lanes there will be."""
+
+    job: Job
+    chunk: int  # rounds
+    jaxpr: ClosedJaxpr  # (tasks, key, row, seed, fresh, budget, chunks, batch) -> (batch, report), without a lane axis
+    inputs: tuple[PyTree, ...]  # shapes, from `row` on
+    outputs: PyTree  # shapes
+    seconds: float  # that tracing took
+
+
 class Program(NamedTuple):
     """A compiled call that advances one batch by some chunks."""
 
@@ -61,7 +73,7 @@ class Program(NamedTuple):
     devices: int
     batches: int  # to be advanced side by side
     chunk: int
-    seconds: float  # that compiling took
+    seconds: float  # that tracing and compiling took
     bytes: int  # device memory of all batches on one device
 
     @property
@@ -111,10 +123,22 @@ def default_chunk(job: Job, lanes: int) -> int:
     return max(1, min(DEFAULT_CHUNK, NOISE_BYTES // max(1, lanes * _bytes(noise))))
 
 
-def fingerprint(job: Job, chunk: int) -> tuple[str, dict[str, str]]:
+def trace(job: Job, chunk: int) -> Lane:
+    """Traces the advance of one lane by chunks of `chunk` rounds."""
+    started = time.perf_counter()
+    number: PyTree = jax.ShapeDtypeStruct((), np.int32)
+    # Made anew, because a state that an algorithm builds from Python's numbers has weak types, and a batch has none.
+    state = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), _shapes(job)[0])
+    inputs = (number, number, jax.ShapeDtypeStruct((), bool), number, number, Batch(state, number))
+    make = jax.make_jaxpr(_advance_lane(job, chunk), axis_env=[(LANES, 1)], return_shape=True)
+    jaxpr, outputs = make(job.tasks, job.key, *inputs)
+    return Lane(job, chunk, jaxpr, inputs, outputs, time.perf_counter() - started)
+
+
+def fingerprint(lane: Lane) -> tuple[str, dict[str, str]]:
     """What tells one program from another: a hash of all its operations and constants; its columns and their types."""
-    advance_lanes, data, inputs = _lifted(job, chunk, 1)
-    lowered = jax.jit(advance_lanes).lower(data, job.tasks, job.key, *inputs)
+    advance_lanes, data = _lifted(lane)
+    lowered = jax.jit(advance_lanes).lower(data, lane.job.tasks, lane.job.key, *_of_lanes(lane.inputs, 1))
     report = lowered.out_info[1]
     columns = {name: f"{leaf.dtype}{list(leaf.shape[1:]) or ''}" for name, leaf in report.items()}
     sha = hashlib.sha256(lowered.as_text().encode())
@@ -123,18 +147,19 @@ def fingerprint(job: Job, chunk: int) -> tuple[str, dict[str, str]]:
     return sha.hexdigest(), columns
 
 
-def compile_lanes(job: Job, mesh: Mesh, *, tasks: int, lanes: int, chunk: int) -> Program:
+def compile_lanes(lane: Lane, mesh: Mesh, *, tasks: int, lanes: int) -> Program:
     """Compiles the advance of one batch of `lanes` lanes a device, for as many batches as `tasks` tasks can fill."""
     started = time.perf_counter()
+    job, chunk = lane.job, lane.chunk
     with _advice(job, lanes, chunk):
-        compiled, call, empty = _compile(job, mesh, lanes, chunk)
+        compiled, call, empty = _compile(lane, mesh, lanes)
         if _on_cpu(mesh) and "lapack" in (compiled.as_text() or ""):
             # jaxlib's batched LAPACK calls wait inside the pool of threads that is to do their work: two at a time
             # would lock up. The library's own algorithms make no such call (see numerics.linalg).
             log.warning("the algorithm calls LAPACK: its lanes advance in one batch on one device")
             if mesh.size > 1:
                 mesh = Mesh(mesh.devices.ravel()[:1], (DEVICES,))
-                compiled, call, empty = _compile(job, mesh, lanes, chunk)
+                compiled, call, empty = _compile(lane, mesh, lanes)
             batches = 1
         else:
             batches = min(side_by_side(mesh), -(-tasks // (lanes * mesh.size)))
@@ -153,7 +178,7 @@ def compile_lanes(job: Job, mesh: Mesh, *, tasks: int, lanes: int, chunk: int) -
         devices=mesh.size,
         batches=batches,
         chunk=chunk,
-        seconds=time.perf_counter() - started,
+        seconds=lane.seconds + time.perf_counter() - started,
         bytes=needed,
     )
     log.info(
@@ -321,8 +346,8 @@ def _chunks_until_visit(queue: Queue, program: Program, round_seconds: float) ->
     return max(1, int(c / program.chunk))
 
 
-def _advance_lanes(job: Job, chunk: int) -> Callable:
-    """(tasks, key, row, seed, fresh, budget, chunks, batch) -> (batch, report), over the lanes of one device."""
+def _advance_lane(job: Job, chunk: int) -> Callable:
+    """(tasks, key, row, seed, fresh, budget, chunks, batch) -> (batch, report), of one lane."""
 
     def one_lane(
         tasks: PyTree, key: Key, row: Array, seed: Array, fresh: Array, budget: Array, chunks: Array, batch: Batch
@@ -355,40 +380,45 @@ def _advance_lanes(job: Job, chunk: int) -> Callable:
             report[name] = value
         return Batch(outcome.state, outcome.rounds), report
 
-    return jax.vmap(one_lane, in_axes=(None, None, 0, 0, 0, 0, None, 0), axis_name=LANES)
+    return one_lane
 
 
-def _lifted(job: Job, chunk: int, lanes: int) -> tuple[Callable, list[Array], tuple[PyTree, ...]]:
+def _lifted(lane: Lane) -> tuple[Callable, list[Array]]:
     """The advance of the lanes of one device, with large closed-over arrays as its first argument.
 
     As constants they would be part of the program's text, for XLA to read, fold, copy and keep in its cache: 123 MB of
     images took 2 s to compile and 0.5 s to hash. Small ones are better known to the compiler.
 
     Returns:
-        (data, tasks, key, row, seed, fresh, budget, chunks, batch) -> (batch, report); the data; the shapes of the
-        arguments from `row` on.
+        (data, tasks, key, row, seed, fresh, budget, chunks, batch) -> (batch, report); the data.
     """
-    numbers = jax.ShapeDtypeStruct((lanes,), np.int32)
-    batch = jax.eval_shape(lambda: _empty_batch(_shapes(job)[0], lanes))
-    flags, chunks = jax.ShapeDtypeStruct((lanes,), bool), jax.ShapeDtypeStruct((), np.int32)
-    inputs = (numbers, numbers, flags, numbers, chunks, batch)
-    traced, out = jax.make_jaxpr(_advance_lanes(job, chunk), return_shape=True)(job.tasks, job.key, *inputs)
-    large = [getattr(const, "nbytes", 0) >= LIFTED_BYTES for const in traced.consts]
+    every = lane.jaxpr.consts
+    large = [getattr(const, "nbytes", 0) >= LIFTED_BYTES for const in every]
 
     def advance_lanes(data: list[Array], *arguments: PyTree) -> tuple[Batch, dict[str, Array]]:
         lifted = iter(data)
-        consts = [next(lifted) if is_large else const for const, is_large in zip(traced.consts, large, strict=True)]
-        leaves = eval_jaxpr(traced.jaxpr, consts, *jax.tree.leaves(arguments))
-        return jax.tree.unflatten(jax.tree.structure(out), leaves)
+        consts = [next(lifted) if is_large else const for const, is_large in zip(every, large, strict=True)]
 
-    data = [const for const, is_large in zip(traced.consts, large, strict=True) if is_large]
-    return advance_lanes, data, inputs
+        def one_lane(*arguments: PyTree) -> tuple[Batch, dict[str, Array]]:
+            leaves = eval_jaxpr(lane.jaxpr.jaxpr, consts, *jax.tree.leaves(arguments))
+            return jax.tree.unflatten(jax.tree.structure(lane.outputs), leaves)
+
+        return jax.vmap(one_lane, in_axes=(None, None, 0, 0, 0, 0, None, 0), axis_name=LANES)(*arguments)
+
+    return advance_lanes, [const for const, is_large in zip(every, large, strict=True) if is_large]
 
 
-def _compile(job: Job, mesh: Mesh, lanes: int, chunk: int) -> tuple[Any, Callable, Callable[[], Batch]]:
+def _of_lanes(inputs: tuple[PyTree, ...], lanes: int) -> tuple[PyTree, ...]:
+    """The shapes of a lane's inputs for so many of them, which share the number of chunks."""
+    *each, chunks, batch = inputs
+    *each, batch = jax.tree.map(lambda x: jax.ShapeDtypeStruct((lanes, *x.shape), x.dtype), [*each, batch])
+    return *each, chunks, batch
+
+
+def _compile(lane: Lane, mesh: Mesh, lanes: int) -> tuple[Any, Callable, Callable[[], Batch]]:
     mesh = Mesh(mesh.devices.ravel(), (DEVICES,))
     over_lanes, everywhere = NamedSharding(mesh, PartitionSpec(DEVICES)), NamedSharding(mesh, PartitionSpec())
-    advance_lanes, data, inputs = _lifted(job, chunk, lanes)
+    (advance_lanes, data), inputs = _lifted(lane), _of_lanes(lane.inputs, lanes * mesh.size)
     shardings = (over_lanes, over_lanes, over_lanes, over_lanes, everywhere, over_lanes)
     sharded = jax.shard_map(
         advance_lanes,
@@ -397,21 +427,20 @@ def _compile(job: Job, mesh: Mesh, lanes: int, chunk: int) -> tuple[Any, Callabl
         out_specs=over_lanes.spec,
         check_vma=False,
     )
-    shared = jax.device_put((data, job.tasks, job.key), everywhere)
-
-    def whole(shape: jax.ShapeDtypeStruct, sharding: NamedSharding) -> jax.ShapeDtypeStruct:
-        of_all = (shape.shape[0] * mesh.size, *shape.shape[1:]) if sharding is over_lanes else shape.shape
-        return jax.ShapeDtypeStruct(of_all, shape.dtype, sharding=sharding)
-
+    shared = jax.device_put((data, lane.job.tasks, lane.job.key), everywhere)
     arguments = [
-        jax.tree.map(lambda leaf, sharding=sharding: whole(leaf, sharding), shape)
-        for shape, sharding in zip(inputs, shardings, strict=True)
+        jax.tree.map(lambda x, on=sharding: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=on), shapes)
+        for shapes, sharding in zip(inputs, shardings, strict=True)
     ]
-    state, width = _shapes(job)[0], lanes * mesh.size
-    empty = jax.jit(lambda: _empty_batch(state, width), out_shardings=over_lanes)
     donated = len(shared) + len(inputs) - 1
     compiled = jax.jit(sharded, donate_argnums=donated).lower(*shared, *arguments).compile()
-    return compiled, lambda *lane: compiled(*shared, *lane), empty.lower().compile()
+
+    def empty() -> Batch:
+        # Copied, because the call is to write into it; a program that makes zeros would have to be compiled.
+        zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), inputs[-1])
+        return jax.device_put(zeros, over_lanes, may_alias=False)
+
+    return compiled, lambda *lane: compiled(*shared, *lane), empty
 
 
 def _shapes(job: Job) -> tuple[PyTree, PyTree]:
@@ -422,13 +451,6 @@ def _shapes(job: Job) -> tuple[PyTree, PyTree]:
         return algorithm.init(job.key), environment.noise(job.key)
 
     return jax.eval_shape(one)
-
-
-def _empty_batch(shapes: PyTree, width: int) -> Batch:
-    return Batch(
-        state=jax.tree.map(lambda leaf: jnp.zeros((width, *leaf.shape), leaf.dtype), shapes),
-        rounds=jnp.zeros(width, jnp.int32),
-    )
 
 
 def _answer_columns(answer: PyTree) -> dict[str, Array]:

@@ -1,5 +1,6 @@
 """A sweep, or a shard of one, in this process."""
 
+import functools
 import logging
 import time
 from collections.abc import Callable
@@ -13,7 +14,16 @@ from jax.sharding import Mesh
 
 from jaxbandits.sweep import store as disk
 from jaxbandits.sweep.job import Job, current_settings, describe_key, describe_tasks, name_of
-from jaxbandits.sweep.lanes import Queue, compile_lanes, default_chunk, default_lanes, drive_all, fingerprint
+from jaxbandits.sweep.lanes import (
+    Lane,
+    Queue,
+    compile_lanes,
+    default_chunk,
+    default_lanes,
+    drive_all,
+    fingerprint,
+    trace,
+)
 from jaxbandits.sweep.progress import progress_bar
 from jaxbandits.sweep.results import Results
 
@@ -33,7 +43,7 @@ def run_in_memory(job: Job, *, lanes: int | None, chunk: int | None, mesh: Mesh,
     """Runs all tasks; nothing is kept of a sweep that does not end."""
     lanes = lanes or default_lanes(job, mesh, job.total)
     chunk = chunk or default_chunk(job, lanes)
-    program = compile_lanes(job, mesh, tasks=job.total, lanes=lanes, chunk=chunk)
+    program = compile_lanes(trace(job, chunk), mesh, tasks=job.total, lanes=lanes)
     queue = Queue(np.arange(job.total), job.rows)
     with progress_bar(job.total, show=progress) as show:
         drive_all(program, job, queue, lambda finished: show(finished, queue.stats(program), queue.censored))
@@ -54,12 +64,13 @@ def run_into_store(
     called_off: Callable[[], bool] = lambda: False,
 ) -> None:
     """Runs those tasks of a shard that are not in the store yet. The caller holds the locks."""
+    traced = functools.cache(lambda length: trace(job, length))
 
     def describe(held: dict[str, Any] | None) -> dict[str, Any]:
         settled = held["arguments"] if held else {}
         width = lanes or settled.get("lanes") or default_lanes(job, mesh, -(-job.total // shard.of))
         length = chunk or settled.get("chunk") or default_chunk(job, width)
-        return describe_sweep(job, mesh, lanes=width, chunk=length)
+        return describe_sweep(traced(length), mesh, lanes=width)
 
     arguments = disk.agree(folder, describe)["arguments"]
     done = disk.finished(folder, job.rows, job.seeds)
@@ -70,7 +81,7 @@ def run_into_store(
         log.info("%s: %d of %d runs are there already", folder, there, len(mine))
     if not len(todo):
         return
-    program = compile_lanes(job, mesh, tasks=len(todo), lanes=arguments["lanes"], chunk=arguments["chunk"])
+    program = compile_lanes(traced(arguments["chunk"]), mesh, tasks=len(todo), lanes=arguments["lanes"])
     queue = Queue(todo, job.rows)
     writer = disk.Writer(folder, queue.pop, lambda: queue.stats(program))
     with progress_bar(len(mine), done=there, show=progress) as show:
@@ -115,13 +126,14 @@ def describe_call(job: Job, *, lanes: int | None, chunk: int | None) -> dict[str
     }
 
 
-def describe_sweep(job: Job, mesh: Mesh, *, lanes: int, chunk: int) -> dict[str, Any]:
+def describe_sweep(lane: Lane, mesh: Mesh, *, lanes: int) -> dict[str, Any]:
     """The manifest: all that decides the bits of the results, and the columns."""
     from jaxbandits import __version__  # not there yet while the package is being imported
 
-    program, columns = fingerprint(job, chunk)
+    job = lane.job
+    program, columns = fingerprint(lane)
     device = mesh.devices.flat[0]
-    return describe_call(job, lanes=lanes, chunk=chunk) | {
+    return describe_call(job, lanes=lanes, chunk=lane.chunk) | {
         "program": {"sha256": program},  # of build and metrics, with the values that they close over
         "functions": {"build": name_of(job.build), "metrics": name_of(job.metrics)},
         "columns": {"row": "int64", "seed": "int64"} | columns,

@@ -145,7 +145,7 @@ def chatty(limit, key):
 
 @pytest.mark.parametrize("build", [counting, HEAVY], ids=["light", "heavy"])
 def test_devices_do_not_communicate(build):
-    compiled, _, _ = engine._compile(job(build), local_mesh(), 4, 16)
+    compiled, _, _ = engine._compile(engine.trace(job(build), 16), local_mesh(), 4)
     text = compiled.as_text()
     assert "num_partitions=2" in text
     assert [word for word in COMMUNICATION if word in text] == []
@@ -160,17 +160,17 @@ def test_large_shared_arrays_are_inputs_of_the_program_and_part_of_its_name():
         return lambda limit, key: (counter(limit), noise)
 
     numbers = np.arange(2.0**20)
-    compiled, _, _ = engine._compile(job(reading(numbers)), local_mesh(), 4, 16)
+    compiled, _, _ = engine._compile(engine.trace(job(reading(numbers)), 16), local_mesh(), 4)
     sizes = compiled.memory_analysis()
     assert len(compiled.as_text()) < 10**5
     assert numbers.nbytes <= sizes.argument_size_in_bytes < 1.1 * numbers.nbytes
     results = jaxbandits.sweep(reading(numbers), LIMITS, **TINY | {"metrics": total})
     np.testing.assert_array_equal(results.columns["total"], 1007.0 * results.columns["pulls"])
 
-    name = engine.fingerprint(job(reading(numbers)), 16)
-    assert engine.fingerprint(job(reading(numbers)), 16) == name
+    name = engine.fingerprint(engine.trace(job(reading(numbers)), 16))
+    assert engine.fingerprint(engine.trace(job(reading(numbers)), 16)) == name
     numbers[-1] += 1
-    assert engine.fingerprint(job(reading(numbers)), 16) != name
+    assert engine.fingerprint(engine.trace(job(reading(numbers)), 16)) != name
 
 
 def test_communication_would_be_seen():
@@ -182,7 +182,7 @@ def test_communication_would_be_seen():
 
 def test_an_algorithm_cannot_talk_to_other_devices():
     with pytest.raises(NameError, match="unbound axis name: devices"):
-        engine._compile(job(chatty), local_mesh(), 4, 16)
+        engine.trace(job(chatty), 16)
 
 
 def test_the_heavy_refresh_of_one_device_is_no_concern_of_the_other():
