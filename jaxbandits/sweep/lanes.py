@@ -354,7 +354,7 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
     ) -> tuple[Batch, dict[str, Array]]:
         task = jax.tree.map(lambda x: x[row], tasks)
         keys = streams(task_key(key, row, seed))
-        # Built inside vmap but outside the loops: what a factory precomputes is done once a call.
+        # Built outside the loops: what a factory precomputes is done once a call.
         algorithm, environment = job.build(task, keys.build)
         state = jax.tree.map(lambda new, old: jnp.where(fresh, new, old), algorithm.init(keys.init), batch.state)
         rounds = jnp.where(fresh, 0, batch.rounds)
@@ -440,7 +440,7 @@ def _compile(lane: Lane, mesh: Mesh, lanes: int) -> tuple[Any, Callable, Callabl
         zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), inputs[-1])
         return jax.device_put(zeros, over_lanes, may_alias=False)
 
-    return compiled, lambda *lane: compiled(*shared, *lane), empty
+    return compiled, lambda *given: compiled(*shared, *given), empty
 
 
 def _shapes(job: Job) -> tuple[PyTree, PyTree]:
