@@ -35,8 +35,9 @@ def sweep(
     """Runs `seeds` independent repetitions of every row of a table of tasks.
 
     Args:
-        build: (task, key) -> (algorithm, environment) for one row of `tasks`. It is traced under `vmap`, so one
-            compilation serves the whole table. `key` is the run's own, for instances that are drawn at random.
+        build: (task, key) -> (algorithm, environment) for one row of `tasks`. It is traced once, for one
+            lane, and one compilation serves the whole table. `key` is the run's own, for instances that are drawn at
+            random.
         tasks: pytree of arrays whose leading axis counts the rows (instances, parameters); None for a single row.
         seeds: repetitions of every row. More seeds leave the earlier ones as they were.
         key: root key. Task (row, seed) has the stream of `task_key(key, row, seed)`, whatever the lanes.
