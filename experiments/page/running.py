@@ -30,8 +30,8 @@ MOST_JOBS = 8  # some hold a gigabyte
 IMPORTED = ("experiments.__main__", "experiments.report", "matplotlib.backends.backend_agg", "pyarrow.parquet")
 # The longest at full size, of minutes each: they start first, lest one of them runs alone at the end.
 LONG = (
-    *("kcenter_table3", "kernel_scaling", "kcenter_table4", "kernel_large"),
-    *("kernel_information_gain", "fullbandit_table2"),
+    *("kcenter_table3", "kernel_scaling", "kcenter_table4", "kcenter_table7", "kernel_large"),
+    *("kernel_information_gain", "kcenter_triangle", "fullbandit_table2"),
 )
 
 
