@@ -167,8 +167,8 @@ def item_of(folder: Path, name: str, about: str, failure: str) -> dict[str, Any]
     printed = [line for line in lines if line["printed"]]
     holds = [claim["holds"] for claim in record["claims"]]
     agree = sum(line["verdict"] == "agrees" for line in printed)
-    found = re.match(r"(Figure|Table|Theorem) (\w+)", about)
-    item = found[0] if found else re.sub(r".*_(figure|table)(\d+)$", r"\1 \2", name).capitalize()
+    found = re.match(r"((?:Figure|Table|Theorem) \w+) of ", about)
+    item = found[1] if found else re.sub(r".*_(figure|table)(\d+)$", r"\1 \2", name).capitalize()
     item = item if is_of_paper(item) else name.partition("_")[2].replace("_", " ")
     verdict = verdict_of(name, agree, len(printed), holds, is_of_paper=is_of_paper(item))
     image = folder / f"{name}.png"
@@ -187,7 +187,7 @@ def item_of(folder: Path, name: str, about: str, failure: str) -> dict[str, Any]
         "family": family,
         "item": item,
         "about": about,
-        "title": record["title"],
+        "title": re.sub(r"^(Figure|Table|Theorem) \w+ of [^:]*: ", "", record["title"]),  # the item says so
         "lines": lines if not record.get("grid") else [],
         "grid": typeset(record.get("grid")),
         "claims": typeset(record["claims"]),

@@ -58,6 +58,28 @@ def test_verdicts(tmp_path):
     assert page.verdict_of("kernel_public_code", 0, 0, [], is_of_paper=False) == "measured"
 
 
+@pytest.mark.parametrize(
+    ("name", "about", "title", "shown"),
+    [
+        (
+            "fullbandit_figure3",
+            "Figure 3 of Kuroki et al. (2020): pulls.",
+            "Figure 3 of Kuroki et al. (2020): pulls",
+            3,
+        ),
+        ("fullbandit_replay", "Table 2 with real answers: pulls.", "Table 2 with real answers", None),
+        ("kcenter_figure1", "The figure on C.", "DS-UCB against C", 1),
+    ],
+)
+def test_what_the_paper_has_is_named_as_there(name, about, title, shown, tmp_path):
+    (tmp_path / f"{name}.json").write_text(
+        json.dumps(record(Report(title, [], [], {}, None)) | {"seconds": 1, "pulls": 0})
+    )
+    item = page.item_of(tmp_path, name, about, "")
+    assert item["item"] == (f"Figure {shown}" if shown else "replay")
+    assert item["title"] == title.removeprefix("Figure 3 of Kuroki et al. (2020): ")
+
+
 def test_plus_and_minus_are_one_sign():
     claims = [{"statement": "1 +- 2", "measured": "3", "holds": True}]
     assert page.typeset([["", "a"], [["x", "1 +- 2"]]]) == [["", "a"], [["x", "1 ± 2"]]]
