@@ -229,7 +229,7 @@ def healthy(found: dict[tuple[str, str], jaxbandits.Results]) -> Claim:
 
 def draw(figure: Any, cells: dict[tuple[str, str], Cell], holds: tuple[bool, bool]) -> None:
     functions = functions_of(cells)
-    figure.set_size_inches(3 * len(functions), 5.8)
+    figure.set_size_inches(max(10.5, 3 * len(functions)), 5.8)
     axes = figure.subplots(2, len(functions), sharex=True)
     rounds = np.array((0, *GRID))
     for column, (function, name) in enumerate(functions.items()):
