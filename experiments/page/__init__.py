@@ -93,7 +93,7 @@ def run(options: Namespace, experiments: Mapping[str, str]) -> int:
     except KeyboardInterrupt:
         print("\ninterrupted: the same call goes on with what has not ended", file=sys.stderr)
         return 130
-    print(f"written: {write(failures)}")
+    print(f"written: {write(failures)}", flush=True)  # before the failures, wherever the two streams go
     for name in left_out:
         print(f"{name} is left out: it needs data, see its --help", file=sys.stderr)
     for name, failure in failures.items():

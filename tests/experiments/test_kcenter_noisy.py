@@ -141,6 +141,7 @@ def test_table6_compares_on_the_blocks_that_end(slow, holds, monkeypatch, tmp_pa
             columns["answer.found"][columns["row"] == 1] = 2
 
     monkeypatch.setattr(_kcenter, "distance_runs", made_up(queries, change=change))
+    monkeypatch.setattr(kcenter_table6, "QUICK_KS", {15: (3, 5)})
     result = kcenter_table6.run(Namespace(**OPTIONS))
     assert [row[0] for row in result.grid[1]] == ["15, 3 (19 of 20)", "15, 5 (19 of 20)"]
     assert [claim.holds for claim in result.claims] == [slow != "ratio, loglog", slow != "ratio, log:", True]
