@@ -80,12 +80,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> Report:
-    numbers = QUICK_KS if options.quick else KS
+    sizes = QUICK_KS if options.quick else KS
     seeds = options.seeds or (2 if options.quick else 4)
-    images = runs.images(options, max(n * BLOCKS[n] for n in numbers))
+    images = runs.images(options, max(n * BLOCKS[n] for n in sizes))
     parts: dict[str, dict[str, np.ndarray]] = {}
     table: Table = {}
-    for n, ks in numbers.items():
+    for n, ks in sizes.items():
         rows = runs.blocks(n, BLOCKS[n])
         thompson = thompson_runs(
             f"kcenter table 6: NS-TS: n = {n}",

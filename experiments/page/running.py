@@ -26,7 +26,7 @@ from jaxbandits.sweep.workers import Share, end_with_parent, occupy, share_out
 
 EXPERIMENTS = Path(__file__).parent.parent
 MOST_JOBS = 8  # some hold a gigabyte
-# What a server imports once, for all processes: JAX, Arrow and Matplotlib take each of them more than a second.
+# What a server imports once for all processes: JAX, Arrow and Matplotlib would cost each of them more than a second.
 IMPORTED = ("experiments.__main__", "experiments.report", "matplotlib.backends.backend_agg", "pyarrow.parquet")
 # The longest at full size, of minutes each: they start first, lest one of them runs alone at the end.
 LONG = (
