@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from experiments._interrupts import raised_again
 from experiments.report import positive, record, save, table, whole
 from jaxbandits import __version__, process_pool
 from jaxbandits.sweep.lanes import cores
@@ -43,6 +44,7 @@ def listing() -> str:
     return "\n".join(["experiments:", *lines])
 
 
+@raised_again()
 def main(arguments: list[str]) -> int:
     """Runs one experiment: prints its table, writes its figure, its raw columns and what the report shows of it."""
     names = experiments()
@@ -100,8 +102,8 @@ def main(arguments: list[str]) -> int:
         with contextlib.nullcontext() if bench else workers(options, chosen):
             report = module.run(options)
     except KeyboardInterrupt as interrupt:
-        kept = str(interrupt) if options.store else ""
-        print(f"\ninterrupted: {kept or 'nothing is kept without --store DIR'}", file=sys.stderr)
+        kept = str(interrupt) or f"what is finished is stored in {options.folder}; the same call goes on from there"
+        print(f"\ninterrupted: {kept if options.store else 'nothing is kept without --store DIR'}", file=sys.stderr)
         return 130
     seconds = time.perf_counter() - started
     name = f"bench_{options.bench}" if bench else chosen

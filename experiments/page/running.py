@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
@@ -60,18 +61,35 @@ def run_all(names: Sequence[str], options: Namespace, ended: Callable[[dict[str,
     shares: SimpleQueue[Share] = SimpleQueue()
     for share in share_out(jobs, ()):
         shares.put(share)
+    starting, stopping = threading.Lock(), False
     under_way: dict[str, Any] = {}
     failures: dict[str, str] = {}
     bar = tqdm(total=len(names), initial=len(names) - len(missing), unit="experiment")
 
     def one(name: str) -> str:
-        share = shares.get()
+        """Runs an experiment in a process of its own, which ends when this one does; its last words if it failed.
+
+        Compiled programs hold memory maps, of which a process may have 65,530: all experiments together need more. The
+        server of `processes` has opened no device of JAX's, which a process could not inherit.
+        """
+        log, share, started = options.out / f"{name}.log", shares.get(), time.perf_counter()
         try:
-            return run_one(
-                processes, name, options, share, under_way, lambda: bar.set_postfix_str(", ".join(under_way))
-            )
+            process = processes.Process(target=work, args=(command(name, options), share, log))
+            with starting:  # so that none starts after all under way were told to end
+                if stopping:
+                    return ""
+                process.start()
+                under_way[name] = process
+            bar.set_postfix_str(", ".join(under_way))
+            process.join()
+            del under_way[name]
+            bar.set_postfix_str(", ".join(under_way))
         finally:
             shares.put(share)
+        if process.exitcode == 0:
+            return ""
+        words = "\n".join(log.read_text().splitlines()[-20:]) if log.exists() else ""
+        return f"{words}\nexit status {process.exitcode} after {time.perf_counter() - started:.0f} s; all of it: {log}"
 
     with bar, ThreadPoolExecutor(jobs) as pool:
         futures = {pool.submit(one, name): name for name in missing}
@@ -88,8 +106,10 @@ def run_all(names: Sequence[str], options: Namespace, ended: Callable[[dict[str,
                 ended(failures)
         except KeyboardInterrupt:
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in list(under_way.values()):
-                process.terminate()
+            with starting:
+                stopping = True
+                for process in list(under_way.values()):
+                    process.terminate()
             raise
     return failures
 
@@ -102,34 +122,6 @@ def in_order(names: Sequence[str]) -> list[str]:
             families.setdefault(name.partition("_")[0], []).append(name)
     turns = itertools.chain.from_iterable(itertools.zip_longest(*families.values()))
     return [name for name in LONG if name in names] + [name for name in turns if name is not None]
-
-
-def run_one(
-    processes: Any,
-    name: str,
-    options: Namespace,
-    share: Share,
-    under_way: dict[str, Any],
-    changed: Callable[[], Any],
-) -> str:
-    """Runs an experiment in a process of its own, which ends when this one does; its last words if it failed.
-
-    Compiled programs hold memory maps, of which a process may have 65,530: all experiments together need more. The
-    server of `processes` has opened no device of JAX's, which a process could not inherit.
-    """
-    log = options.out / f"{name}.log"
-    process = processes.Process(target=work, args=(command(name, options), share, log))
-    started = time.perf_counter()
-    process.start()
-    under_way[name] = process
-    changed()
-    process.join()
-    del under_way[name]
-    changed()
-    if process.exitcode == 0:
-        return ""
-    words = "\n".join(log.read_text().splitlines()[-20:]) if log.exists() else ""
-    return f"{words}\nexit status {process.exitcode} after {time.perf_counter() - started:.0f} s; all of it: {log}"
 
 
 def work(arguments: Sequence[str], share: Share, log: Path) -> None:

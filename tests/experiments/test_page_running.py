@@ -15,6 +15,7 @@ from experiments.page import running
 
 ROOT = Path(__file__).resolve().parents[2]
 SHORT, LONGER = "fullbandit_table1", "cpe_eight"  # nothing is random in the first
+SEEDS = "--seeds", "3000"  # a minute of the second, at least
 
 
 def report(folder, *more):
@@ -35,7 +36,7 @@ def until_under_way(process, folder):
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_report_that_is_stopped_goes_on(tmp_path, how):
-    process = report(tmp_path, "--only", SHORT, LONGER)
+    process = report(tmp_path, *SEEDS, "--only", SHORT, LONGER)
     workers = until_under_way(process, tmp_path)
     process.send_signal(how)
     output, _ = process.communicate(timeout=60)
@@ -46,7 +47,7 @@ def test_a_report_that_is_stopped_goes_on(tmp_path, how):
         assert "goes on with what has not ended" in output
 
     ended = (tmp_path / f"{SHORT}.json").stat().st_mtime_ns
-    again = report(tmp_path, "--only", SHORT)
+    again = report(tmp_path, *SEEDS, "--only", SHORT)
     assert again.communicate(timeout=120)[0].splitlines()[-1] == f"written: {tmp_path / 'index.html'}"
     assert again.returncode == 0
     assert (tmp_path / f"{SHORT}.json").stat().st_mtime_ns == ended

@@ -1,0 +1,74 @@
+"""Ctrl-C arrives, wherever the main thread is."""
+
+import gc
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+from experiments import __main__ as command_line
+from experiments import fullbandit_table1
+from experiments._interrupts import raised_again
+
+
+class Slow:
+    """Its end takes a while, in the garbage collector; what is raised there is only printed."""
+
+    def __init__(self):
+        self.myself = self
+
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(1000):
+            time.sleep(0.001)
+
+
+def lose_an_interrupt_and_wait():
+    started = time.monotonic()
+    Slow()
+    gc.collect()
+    assert time.monotonic() - started < 1  # the interrupt ended it, and was lost
+    while time.monotonic() - started < 20:
+        time.sleep(0.01)
+
+
+def test_an_interrupt_in_the_garbage_collector_is_raised_again():
+    others = sys.unraisablehook
+    with pytest.raises(KeyboardInterrupt), raised_again():
+        lose_an_interrupt_and_wait()
+    assert sys.unraisablehook is others
+
+
+class Failing:
+    def __del__(self):
+        raise RuntimeError("else")
+
+
+def test_other_exceptions_are_left_to_others(monkeypatch):
+    seen = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda lost: seen.append(str(lost.exc_value)))
+    with raised_again():
+        Failing()
+        gc.collect()
+    assert seen == ["else"]
+
+
+@pytest.mark.parametrize(
+    ("words", "store", "told"),
+    [
+        ("", False, "interrupted: nothing is kept without --store DIR"),
+        ("", True, "interrupted: what is finished is stored in {}; the same call goes on from there"),
+        ("7 of 9 runs are stored", True, "interrupted: 7 of 9 runs are stored"),
+    ],
+)
+def test_what_an_interrupted_experiment_says(tmp_path, monkeypatch, capsys, words, store, told):
+    def interrupted(options):
+        raise KeyboardInterrupt(*[words] * bool(words))
+
+    monkeypatch.setattr(fullbandit_table1, "run", interrupted)
+    monkeypatch.setattr(command_line, "keep_compiled_programs", lambda: None)  # this process's own choice stays
+    arguments = ["fullbandit_table1", "--out", str(tmp_path), *["--store", str(tmp_path / "runs")] * store]
+    assert command_line.main(arguments) == 130
+    assert capsys.readouterr().err.strip() == told.format(tmp_path / "runs" / "fullbandit_table1")
