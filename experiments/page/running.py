@@ -61,35 +61,18 @@ def run_all(names: Sequence[str], options: Namespace, ended: Callable[[dict[str,
     shares: SimpleQueue[Share] = SimpleQueue()
     for share in share_out(jobs, ()):
         shares.put(share)
-    starting, stopping = threading.Lock(), False
-    under_way: dict[str, Any] = {}
+    under_way = UnderWay()
     failures: dict[str, str] = {}
     bar = tqdm(total=len(names), initial=len(names) - len(missing), unit="experiment")
 
     def one(name: str) -> str:
-        """Runs an experiment in a process of its own, which ends when this one does; its last words if it failed.
-
-        Compiled programs hold memory maps, of which a process may have 65,530: all experiments together need more. The
-        server of `processes` has opened no device of JAX's, which a process could not inherit.
-        """
-        log, share, started = options.out / f"{name}.log", shares.get(), time.perf_counter()
+        share = shares.get()
         try:
-            process = processes.Process(target=work, args=(command(name, options), share, log))
-            with starting:  # so that none starts after all under way were told to end
-                if stopping:
-                    return ""
-                process.start()
-                under_way[name] = process
-            bar.set_postfix_str(", ".join(under_way))
-            process.join()
-            del under_way[name]
-            bar.set_postfix_str(", ".join(under_way))
+            return run_one(
+                processes, name, options, share, under_way, lambda: bar.set_postfix_str(", ".join(under_way.names()))
+            )
         finally:
             shares.put(share)
-        if process.exitcode == 0:
-            return ""
-        words = "\n".join(log.read_text().splitlines()[-20:]) if log.exists() else ""
-        return f"{words}\nexit status {process.exitcode} after {time.perf_counter() - started:.0f} s; all of it: {log}"
 
     with bar, ThreadPoolExecutor(jobs) as pool:
         futures = {pool.submit(one, name): name for name in missing}
@@ -106,10 +89,7 @@ def run_all(names: Sequence[str], options: Namespace, ended: Callable[[dict[str,
                 ended(failures)
         except KeyboardInterrupt:
             pool.shutdown(wait=False, cancel_futures=True)
-            with starting:
-                stopping = True
-                for process in list(under_way.values()):
-                    process.terminate()
+            under_way.end()
             raise
     return failures
 
@@ -122,6 +102,67 @@ def in_order(names: Sequence[str]) -> list[str]:
             families.setdefault(name.partition("_")[0], []).append(name)
     turns = itertools.chain.from_iterable(itertools.zip_longest(*families.values()))
     return [name for name in LONG if name in names] + [name for name in turns if name is not None]
+
+
+class UnderWay:
+    """The processes of the experiments that run, by name; none starts after all were told to end."""
+
+    def __init__(self) -> None:
+        self._lock, self._ended = threading.Lock(), False
+        self._processes: dict[str, Any] = {}
+
+    def start(self, name: str, process: Any) -> bool:
+        """Whether it was started."""
+        with self._lock:
+            if not self._ended:
+                process.start()
+                self._processes[name] = process
+            return not self._ended
+
+    def forget(self, name: str) -> None:
+        """It has ended."""
+        with self._lock:
+            del self._processes[name]
+
+    def names(self) -> list[str]:
+        """In the order in which they started."""
+        with self._lock:
+            return list(self._processes)
+
+    def end(self) -> None:
+        """Tells all to end."""
+        with self._lock:
+            self._ended = True
+            for process in self._processes.values():
+                process.terminate()
+
+
+def run_one(
+    processes: Any,
+    name: str,
+    options: Namespace,
+    share: Share,
+    under_way: UnderWay,
+    changed: Callable[[], Any],
+) -> str:
+    """Runs an experiment in a process of its own, which ends when this one does; its last words if it failed.
+
+    Compiled programs hold memory maps, of which a process may have 65,530: all experiments together need more. The
+    server of `processes` has opened no device of JAX's, which a process could not inherit.
+    """
+    log = options.out / f"{name}.log"
+    process = processes.Process(target=work, args=(command(name, options), share, log))
+    started = time.perf_counter()
+    if not under_way.start(name, process):
+        return "interrupted"
+    changed()
+    process.join()
+    under_way.forget(name)
+    changed()
+    if process.exitcode == 0:
+        return ""
+    words = "\n".join(log.read_text().splitlines()[-20:]) if log.exists() else ""
+    return f"{words}\nexit status {process.exitcode} after {time.perf_counter() - started:.0f} s; all of it: {log}"
 
 
 def work(arguments: Sequence[str], share: Share, log: Path) -> None:

@@ -53,6 +53,24 @@ def test_a_report_that_is_stopped_goes_on(tmp_path, how):
     assert (tmp_path / f"{SHORT}.json").stat().st_mtime_ns == ended
 
 
+def test_no_experiment_starts_after_all_were_told_to_end():
+    class Process:
+        told = ""
+
+        def start(self):
+            self.told += "start "
+
+        def terminate(self):
+            self.told += "end"
+
+    under_way, first, late = running.UnderWay(), Process(), Process()
+    assert under_way.start("first", first)
+    under_way.end()
+    assert not under_way.start("late", late)
+    assert (first.told, late.told) == ("start end", "")
+    assert under_way.names() == ["first"]
+
+
 def test_the_last_words_of_an_experiment_that_fails(tmp_path):
     process = report(tmp_path, "--only", SHORT, "kcenter_table1", "--data", str(tmp_path / "nowhere"))
     output, _ = process.communicate(timeout=120)
