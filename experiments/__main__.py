@@ -102,8 +102,13 @@ def main(arguments: list[str]) -> int:
         with contextlib.nullcontext() if bench else workers(options, chosen):
             report = module.run(options)
     except KeyboardInterrupt as interrupt:
-        kept = str(interrupt) or f"what is finished is stored in {options.folder}; the same call goes on from there"
-        print(f"\ninterrupted: {kept if options.store else 'nothing is kept without --store DIR'}", file=sys.stderr)
+        if bench:
+            kept = "nothing is kept"
+        elif not options.store:
+            kept = "nothing is kept without --store DIR"
+        else:
+            kept = str(interrupt) or f"what is finished is stored in {options.folder}; the same call goes on from there"
+        print(f"\ninterrupted: {kept}", file=sys.stderr)
         return 130
     seconds = time.perf_counter() - started
     name = f"bench_{options.bench}" if bench else chosen

@@ -1,6 +1,7 @@
 """Ctrl-C arrives, wherever the main thread is."""
 
 import gc
+import importlib
 import os
 import signal
 import sys
@@ -9,7 +10,6 @@ import time
 import pytest
 
 from experiments import __main__ as command_line
-from experiments import fullbandit_table1
 from experiments._interrupts import raised_again
 
 
@@ -60,19 +60,25 @@ def test_other_exceptions_are_left_to_others(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("words", "store", "told"),
+    ("name", "words", "store", "told"),
     [
-        ("", False, "interrupted: nothing is kept without --store DIR"),
-        ("", True, "interrupted: what is finished is stored in {}; the same call goes on from there"),
-        ("7 of 9 runs are stored", True, "interrupted: 7 of 9 runs are stored"),
+        ("fullbandit_table1", "", False, "interrupted: nothing is kept without --store DIR"),
+        (
+            "fullbandit_table1",
+            "",
+            True,
+            "interrupted: what is finished is stored in {}; the same call goes on from there",
+        ),
+        ("fullbandit_table1", "7 of 9 runs are stored", True, "interrupted: 7 of 9 runs are stored"),
+        ("bench", "", False, "interrupted: nothing is kept"),
     ],
 )
-def test_what_an_interrupted_experiment_says(tmp_path, monkeypatch, capsys, words, store, told):
+def test_what_an_interrupted_experiment_says(tmp_path, monkeypatch, capsys, name, words, store, told):
     def interrupted(options):
         raise KeyboardInterrupt(*[words] * bool(words))
 
-    monkeypatch.setattr(fullbandit_table1, "run", interrupted)
+    monkeypatch.setattr(importlib.import_module(f"experiments.{name}"), "run", interrupted)
     monkeypatch.setattr(command_line, "keep_compiled_programs", lambda: None)  # this process's own choice stays
-    arguments = ["fullbandit_table1", "--out", str(tmp_path), *["--store", str(tmp_path / "runs")] * store]
+    arguments = [name, "--out", str(tmp_path), *["--store", str(tmp_path / "runs")] * store]
     assert command_line.main(arguments) == 130
-    assert capsys.readouterr().err.strip() == told.format(tmp_path / "runs" / "fullbandit_table1")
+    assert capsys.readouterr().err.strip() == told.format(tmp_path / "runs" / name)
