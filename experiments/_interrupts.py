@@ -1,6 +1,5 @@
 """Ctrl-C that is not lost."""
 
-import _thread
 import contextlib
 import signal
 import sys
@@ -26,7 +25,8 @@ def raised_again() -> Iterator[None]:
             return
         for number in (signal.SIGINT, signal.SIGTERM):
             if signal.getsignal(number) is signal.default_int_handler:
-                again = threading.Timer(PAUSE, _thread.interrupt_main, (number,))
+                # A signal of the system's, which wakes the main thread where it waits; `interrupt_main` would not.
+                again = threading.Timer(PAUSE, signal.pthread_kill, (threading.main_thread().ident, number))
                 again.daemon = True
                 again.start()
                 return
