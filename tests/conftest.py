@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -49,3 +50,11 @@ def few_memory_maps():
     yield
     if MAPS.exists() and MAPS.read_bytes().count(b"\n") > MOST_MAPS:
         jax.clear_caches()
+
+
+@pytest.fixture
+def interruptible():
+    """Shells start what runs in the background with Ctrl-C ignored, and its children inherit that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

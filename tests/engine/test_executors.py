@@ -355,6 +355,7 @@ def test_shards_of_an_earlier_call_do_nothing(tmp_path, plain):
     same_bits(jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path).columns, plain)
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_control_c_ends_all_workers_and_keeps_what_they_have_done(tmp_path, monkeypatch):
     script, store = tmp_path / "script.py", tmp_path / "store"
     process = started(script, store)

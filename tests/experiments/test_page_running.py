@@ -34,6 +34,7 @@ def until_under_way(process, folder):
     return psutil.Process(process.pid).children(recursive=True)
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_report_that_is_stopped_goes_on(tmp_path, how):
     process = report(tmp_path, *SEEDS, "--only", SHORT, LONGER)
