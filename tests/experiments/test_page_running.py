@@ -15,7 +15,7 @@ from experiments.page import running
 
 ROOT = Path(__file__).resolve().parents[2]
 SHORT, LONGER = "fullbandit_table1", "cpe_eight"  # nothing is random in the first
-SEEDS = "--seeds", "3000"  # a minute of the second, at least
+SEEDS = "--seeds", "10000"  # so that the second does not end by itself before it is stopped
 
 
 def report(folder, *more):
