@@ -2,8 +2,8 @@
 
 from jaxbandits import cpe, fullbandit, kcenter, kernel, linear
 from jaxbandits.base import Algorithm, Decision, Environment, Outcome, Status
-from jaxbandits.run import run
-from jaxbandits.sweep import Results, compare, load, process_pool, sweep, task_key
+from jaxbandits.engine import Results, compare, load, process_pool, sweep, task_key
+from jaxbandits.engine.running import run
 
 __all__ = [
     "Algorithm",

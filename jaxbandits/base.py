@@ -4,15 +4,54 @@ Everything here describes a single lane. No function has a batch axis; `jax.vmap
 """
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 
 PyTree = Any
 Array = jax.Array
 Key = jax.Array
+
+
+def static_fields(*names: str) -> Callable[[type], type]:
+    """Makes fields of a NamedTuple static for JAX: sizes, graphs, functions, whatever is no array.
+
+    They are part of a struct's structure, not of its leaves, so that the struct goes through `jit`, `vmap` and
+    stacking as it is. Their values must be hashable.
+
+    Args:
+        *names: of the fields.
+
+    Returns:
+        A decorator of the class.
+
+    Example:
+        >>> @static_fields("k")
+        ... class Problem(NamedTuple):
+        ...     means: Array
+        ...     k: int
+        >>> jax.tree.map(jax.numpy.shape, Problem(jax.numpy.zeros(3), k=2))
+        Problem(means=(3,), k=2)
+    """
+
+    def register(struct: type) -> type:
+        leaves = [name for name in struct._fields if name not in names]
+
+        def flatten(value: Any) -> tuple[list[Any], tuple[Any, ...]]:
+            return [getattr(value, name) for name in leaves], tuple(getattr(value, name) for name in names)
+
+        def flatten_with_keys(value: Any) -> tuple[list[tuple[Any, Any]], tuple[Any, ...]]:
+            children, static = flatten(value)
+            return list(zip(map(jax.tree_util.GetAttrKey, leaves), children, strict=True)), static
+
+        def unflatten(static: tuple[Any, ...], children: Iterable[Any]) -> Any:
+            return struct(**dict(zip(leaves, children, strict=True)), **dict(zip(names, static, strict=True)))
+
+        jax.tree_util.register_pytree_with_keys(struct, flatten_with_keys, unflatten, flatten)
+        return struct
+
+    return register
 
 
 class Decision(NamedTuple):
@@ -23,38 +62,29 @@ class Decision(NamedTuple):
     answer: PyTree  # the recommendation if the run ended now
 
 
-def identity(state: PyTree) -> PyTree:
-    """The default `refresh`: nothing is derived, so nothing is rebuilt."""
-    return state
-
-
-def never(state: PyTree) -> Array:
-    """The default `stale`: there is no heavy, rare work.
-
-    The engine recognises this very function and then compiles no branch for the work.
-    """
-    del state
-    return jnp.zeros((), bool)
-
-
 class Algorithm(NamedTuple):
     """A sequential algorithm as pure functions of one lane's state.
 
-    A state is a NamedTuple with an integer field `pulls` (): the oracle queries spent so far, kept by `observe`.
-    Its exact statistics (integer counts, reward sums) are the truth; everything else in it is a cache. All its
-    floating-point entries are finite as long as the run is healthy: the engine ends a run whose state holds
-    a NaN or an infinity as `Status.NONFINITE`.
+    A state is a NamedTuple whose first field is `pulls`, an integer (): the oracle queries spent so far, kept by
+    `observe`. Its exact statistics (integer counts, reward sums) are the truth; everything else in it is a cache. All
+    its floating-point entries are finite as long as the run is healthy: the engine ends a run whose state holds a NaN
+    or an infinity as `Status.NONFINITE`.
 
-    `stop` is a function of the state alone, so that a lane that has stopped stays stopped. A state that is stale
-    gets the idle action until it is refreshed, and a state that stops is never stale.
+    `stop` is a function of the state alone, so that a lane that has stopped stays stopped.
+
+    `refresh` is cheap, and is called for every lane at a chunk's start. `plan` is heavy and rare: a new phase, a
+    synchronisation, new weights. It comes with `stale`, which says that it is due, or not at all. A state that is stale
+    gets the idle action until it is planned, which may be some rounds later: what the run does must not depend on how
+    long it waits. Planning spends no pull; a state that has just been planned is not stale, nor is one that stops.
     """
 
     init: Callable[[Key], PyTree]  # (key) -> state
     decide: Callable[[Key, PyTree], Decision]  # (key, state) -> Decision
     observe: Callable[[PyTree, PyTree, PyTree], PyTree]  # (state, action, observation) -> state
     idle: PyTree  # an action that does nothing: observing it leaves every bit of the state as it was, at no query
-    refresh: Callable[[PyTree], PyTree] = identity  # (state) -> state  rebuilds all that is derived from the statistics
-    stale: Callable[[PyTree], Array] = never  # (state) -> bool ()  heavy, rare work is due
+    refresh: Callable[[PyTree], PyTree] | None = None  # (state) -> state  rebuilds the cache from the statistics
+    plan: Callable[[Key, PyTree], PyTree] | None = None  # (key, state) -> state  heavy, rare work, where it is due
+    stale: Callable[[PyTree], Array] | None = None  # (state) -> bool ()  `plan` is due
 
 
 class Environment(NamedTuple):

@@ -1,10 +1,23 @@
-"""Argument checks shared by the factories: eager where values are known, silent under a trace."""
+"""The vocabulary of argument checks: one line an argument, the same words in all families.
 
-from typing import Any
+A check raises `ValueError("NAME must EXPECTED, got GOT")` before anything is traced or compiled. A value that is traced
+cannot be looked at, so the same line then is a `jax.experimental.checkify.debug_check`: it does nothing, unless the
+program runs under `checkify`, as `sweep` does once for the whole task table before the first round.
+"""
+
+import operator
+from collections.abc import Sequence
+from typing import Any, get_args
 
 import jax
 import jax.core
+import jax.numpy as jnp
 import numpy as np
+from jax.experimental import checkify
+
+from jaxbandits.base import Array
+
+SHOWN = 8  # numbers of an array that a message spells out
 
 
 def is_concrete(*values: Any) -> bool:
@@ -21,30 +34,310 @@ def known(value: Any) -> Any:
 
 
 def require(holds: Any, name: str, expected: str, got: Any) -> None:
-    """Raises `ValueError("NAME must EXPECTED, got GOT")` unless `holds`.
+    """Raises `ValueError("NAME must EXPECTED, got GOT")` unless `holds`, of any shape, is true throughout.
 
-    A traced `holds` is skipped, so a factory may be called inside `jit` and `vmap`.
+    A traced `holds` becomes a `debug_check`, so a factory may be called inside `jit` and `vmap`.
     """
-    if is_concrete(holds) and not bool(np.all(holds)):
-        raise ValueError(f"{name} must {expected}, got {_show(got)}")
+    if is_concrete(holds):
+        if not bool(np.all(holds)):
+            raise ValueError(f"{name} must {expected}, got {show(got)}")
+        return
+    message = f"{name} must {expected}".replace("{", "{{").replace("}", "}}")
+    leaves = jax.tree.leaves(got)
+    if len(leaves) == 1 and np.size(leaves[0]) <= SHOWN and np.result_type(jnp.result_type(leaves[0])).kind in "biuf":
+        checkify.debug_check(jnp.all(holds), message + ", got {got}", got=jnp.asarray(leaves[0]))
+    else:
+        checkify.debug_check(jnp.all(holds), message)
+
+
+def real(
+    name: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    below: float | None = None,
+    most: float | None = None,
+    finite: bool = True,
+) -> Any:
+    """A real number: a Python or NumPy number, or an array of shape (), which may be traced.
+
+    Args:
+        name: of the argument.
+        value: what came.
+        above: it must be larger than this.
+        least: it must be at least this.
+        below: it must be smaller than this.
+        most: it must be at most this.
+        finite: whether infinity is refused. NaN always is.
+
+    Returns:
+        The value as it came.
+
+    Raises:
+        ValueError: it is no number, or lies outside.
+    """
+    expected = _range(above, least, below, most, "a number")
+    number = _scalar(name, value, expected, "iuf")
+    _require_entries(number, name, expected, finite, above, least, below, most)
+    return value
+
+
+def probability(name: str, value: Any) -> Any:
+    """A number in the open interval (0, 1), as `real`."""
+    return real(name, value, above=0, below=1)
+
+
+def positive(name: str, value: Any, *, finite: bool = True) -> Any:
+    """A number larger than 0, as `real`."""
+    return real(name, value, above=0, finite=finite)
+
+
+def not_negative(name: str, value: Any, *, finite: bool = True) -> Any:
+    """A number of at least 0, as `real`."""
+    return real(name, value, least=0, finite=finite)
+
+
+def whole(name: str, value: Any, *, least: int | None = None, most: int | None = None) -> int:
+    """A whole number that shapes the program: a Python or NumPy integer, never traced, and no bool.
+
+    Args:
+        name: of the argument.
+        value: what came.
+        least: it must be at least this.
+        most: it must be at most this.
+
+    Returns:
+        The value as a Python int.
+
+    Raises:
+        ValueError: it is no integer, or lies outside.
+    """
+    expected = _range(None, least, None, most, "an integer")
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        raise ValueError(f"{name} must {expected}, got {show(value)}")
+    require((least is None or value >= least) and (most is None or value <= most), name, expected, value)
+    return int(value)
+
+
+def integer(name: str, value: Any, *, least: int | None = None, most: int | None = None) -> Any:
+    """A whole number that may be traced: an integer, or an array of integers of shape ().
+
+    Arguments, result and errors are those of `whole`, except that the value is returned as it came.
+    """
+    expected = _range(None, least, None, most, "an integer")
+    number = _scalar(name, value, expected, "iu")
+    _require_entries(number, name, expected, False, None, least, None, most)
+    return value
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False, as Python or NumPy has it."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False, got {show(value)}")
+    return bool(value)
+
+
+def one_of(name: str, value: Any, choices: Any) -> Any:
+    """One of a few words, given as a `Literal` type or as a sequence of them."""
+    words = get_args(choices) or tuple(choices)
+    if not isinstance(value, type(words[0])) or value not in words:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, words))}, got {show(value)}")
+    return value
+
+
+def function(name: str, value: Any, of: str = "") -> Any:
+    """Something that can be called; `of` says with what, for the message."""
+    if not callable(value):
+        raise ValueError(f"{name} must be a function{of and f' of {of}'}, got {show(value)}")
+    return value
+
+
+def instance(name: str, value: Any, kinds: type | tuple[type, ...]) -> Any:
+    """An object of one of these classes."""
+    if not isinstance(value, kinds):
+        names = " or ".join(kind.__name__ for kind in (kinds if isinstance(kinds, tuple) else (kinds,)))
+        raise ValueError(f"{name} must be of type {names}, got {show(value)}")
+    return value
+
+
+def array(
+    name: str,
+    value: Any,
+    shape: Sequence[int | str | None],
+    *,
+    kind: str = "float",
+    dtype: Any = None,
+    finite: bool = True,
+    above: float | None = None,
+    least: float | None = None,
+    below: float | None = None,
+    most: float | None = None,
+) -> Array:
+    """An array of a given shape, from an array or from nested lists.
+
+    Args:
+        name: of the argument.
+        value: what came.
+        shape: an int is the size of an axis; a letter names an axis of any size of at least 1, the same size wherever
+            it stands again; "..." as the first entry stands for any leading axes.
+        kind: "float": real numbers, of which integers become JAX's default float type; "int"; "bool".
+        dtype: of the result, where it is not to be that of the value.
+        finite: whether infinite entries are refused. NaN always is.
+        above: every entry must be larger than this.
+        least: every entry must be at least this.
+        below: every entry must be smaller than this.
+        most: every entry must be at most this.
+
+    Returns:
+        The value as a JAX array, so that a float array keeps its dtype.
+
+    Raises:
+        ValueError: it is ragged, of another shape or kind, or an entry lies outside.
+    """
+    words = {"float": "real numbers", "int": "integers", "bool": "booleans"}[kind]
+    drawn = ", ".join(str(axis) for axis in shape) + ("," if len(shape) == 1 else "")
+    expected = f"be an array of {words} of shape ({drawn})"
+    if not isinstance(value, (jax.Array, np.ndarray)):
+        value = _from_lists(name, value, expected)
+    allowed = {"float": "iuf", "int": "iu", "bool": "b"}[kind]
+    if _kind(value) not in allowed or not _fits(np.shape(value), shape):
+        raise ValueError(f"{name} must {expected}, got {show(value)}")
+    if kind != "bool":
+        expected = _range(above, least, below, most, "numbers")
+        _require_entries(known(value), name, expected, finite and kind == "float", above, least, below, most)
+    if dtype is None and kind == "float" and _kind(value) != "f":
+        dtype = jnp.result_type(float)
+    return jnp.asarray(value, dtype)
+
+
+def float_dtype(name: str, value: Any) -> Any:
+    """A floating dtype, or None for JAX's own default."""
+    try:
+        dtype = jnp.dtype(jnp.result_type(float) if value is None else value)
+    except TypeError:
+        dtype = None
+    if dtype is None or not jnp.issubdtype(dtype, jnp.floating):
+        raise ValueError(f"{name} must be a floating dtype, got {show(value)}")
+    return jax.dtypes.canonicalize_dtype(dtype)
+
+
+def one_size(**sizes: tuple[int, Any]) -> None:
+    """Raises `ValueError` unless all arguments agree on a size: `one_size(arms=(K, arms), theta=(d, theta))`."""
+    if len({size for size, _ in sizes.values()}) > 1:
+        shown = ", ".join(f"{name} has {size}" for name, (size, _) in sizes.items())
+        raise ValueError(f"{' and '.join(sizes)} must be of one size, got: {shown}")
+
+
+def show(value: Any) -> str:
+    """A value as a message has it: short, and of an array no more than its shape and type if it is large."""
+    if not is_concrete(value):
+        leaves = jax.tree.leaves(value)
+        return f"a traced value of shape {np.shape(leaves[0])} and dtype {leaves[0].dtype}" if leaves else "a tracer"
+    if isinstance(value, (jax.Array, np.ndarray)):
+        array = np.asarray(value)
+        few = array.size <= SHOWN and array.ndim <= 1
+        return str(array) if few else f"an array of shape {array.shape} and dtype {array.dtype}"
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:197]}..."
+
+
+def _scalar(name: str, value: Any, expected: str, kinds: str) -> Any:
+    """The value as `known`; raises `ValueError` unless it is a number of a dtype of these kinds."""
+    is_number = isinstance(value, (int, float, np.generic, np.ndarray, jax.Array))
+    if not is_number or np.shape(value) != () or _kind(value) not in kinds:
+        raise ValueError(f"{name} must {expected}, got {show(value)}")
+    return known(value)
+
+
+def _kind(value: Any) -> str:
+    """Of the dtype: "b", "i", "u", "f", or another letter for what is no number."""
+    dtype = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
+    if jnp.issubdtype(dtype, jnp.floating):  # bfloat16, too
+        return "f"
+    return getattr(dtype, "kind", "O")
+
+
+def _from_lists(name: str, value: Any, expected: str) -> Any:
+    """Nested lists as an array. Their leaves may be arrays, traced ones as well."""
+    refused = ValueError(f"{name} must {expected}, got {show(value)}")
+    if value is None or isinstance(value, (str, bytes, dict, set)) or hasattr(value, "_fields"):
+        raise refused
+    try:
+        return np.asarray(value) if is_concrete(value) else jnp.asarray(value)
+    except (TypeError, ValueError) as error:  # ragged, or made of something else
+        raise refused from error
+
+
+def _fits(shape: tuple[int, ...], wanted: Sequence[int | str | None]) -> bool:
+    if wanted and wanted[0] == "...":
+        wanted = wanted[1:]
+        shape = shape[max(0, len(shape) - len(wanted)) :]
+    if len(shape) != len(wanted):
+        return False
+    sizes: dict[str, int] = {}
+    for size, axis in zip(shape, wanted, strict=True):
+        if size != (axis if isinstance(axis, int) else sizes.setdefault(str(axis), size)):
+            return False
+        if not isinstance(axis, int) and size < 1:
+            return False
+    return True
+
+
+def _require_entries(
+    values: Any,
+    name: str,
+    expected: str,
+    finite: bool,
+    above: float | None,
+    least: float | None,
+    below: float | None,
+    most: float | None,
+) -> None:
+    """Raises `ValueError` unless all values lie where they are to."""
+    holds = values == values
+    for bound, within in ((above, operator.gt), (least, operator.ge), (below, operator.lt), (most, operator.le)):
+        if bound is not None:
+            holds = holds & within(values, bound)
+    if finite and expected == "be numbers":
+        expected = "be finite"
+    require(holds, name, expected, _worst(values, holds))
+    if finite:
+        holds = np.isfinite(values) if is_concrete(values) else jnp.isfinite(values)
+        require(holds, name, "be finite", _worst(values, holds))
+
+
+def _worst(values: Any, holds: Any) -> Any:
+    """The first entry at fault, of an array that is too large to be shown."""
+    if is_concrete(values, holds) and np.size(values) > SHOWN:
+        return np.asarray(values).ravel()[np.argmin(np.asarray(holds).ravel())]
+    return values
+
+
+def _range(above: float | None, least: float | None, below: float | None, most: float | None, noun: str) -> str:
+    """What is expected, in words."""
+    lower = above if above is not None else least
+    upper = below if below is not None else most
+    be = f"be {noun}" if noun == "an integer" else "be"
+    if lower is not None and upper is not None:
+        interval = f"{'(' if above is not None else '['}{lower}, {upper}{')' if below is not None else ']'}"
+        return f"{be} in {interval}" if noun == "an integer" else f"lie in {interval}"
+    if lower is None and upper is None:
+        return f"be {noun}"
+    if above == 0:
+        words = "positive"
+    elif lower is not None:
+        words = f"more than {lower}" if above is not None else f"at least {lower}"
+    else:
+        words = f"less than {upper}" if below is not None else f"at most {upper}"
+    return f"{be} of {words}" if noun == "an integer" else f"{be} {words}"
 
 
 def require_positive(name: str, value: Any) -> None:
-    """Raises `ValueError` unless the value is positive and finite; a traced one is skipped."""
-    require(known(value) > 0, name, "be positive", value)
-    require(known(value) < np.inf, name, "be finite", value)
+    """As `positive`."""
+    positive(name, value)
 
 
 def require_not_negative(name: str, value: Any) -> None:
-    """Raises `ValueError` unless the value is at least 0 and finite; a traced one is skipped."""
-    require(known(value) >= 0, name, "be at least 0", value)
-    require(known(value) < np.inf, name, "be finite", value)
-
-
-def _show(value: Any) -> str:
-    if not is_concrete(value):
-        return "a traced value"
-    if isinstance(value, (jax.Array, np.ndarray)):
-        array = np.asarray(value)
-        return str(array) if array.size <= 8 else f"an array of shape {array.shape} and dtype {array.dtype}"
-    return repr(value)
+    """As `not_negative`."""
+    not_negative(name, value)

@@ -18,9 +18,9 @@ from experiments.bench.case import Case
 from experiments.report import STYLES, Report, number
 from jaxbandits import cpe
 from jaxbandits.base import Algorithm
-from jaxbandits.sweep import Stats
-from jaxbandits.sweep.lanes import side_by_side
-from jaxbandits.sweep.shards import local_mesh
+from jaxbandits.engine import Stats
+from jaxbandits.engine.lanes import side_by_side
+from jaxbandits.engine.shards import local_mesh
 from tests.reference import cpe as plain
 
 DELTA = 0.1

@@ -23,10 +23,10 @@ from experiments.bench.case import Case
 from experiments.report import Report, number
 from jaxbandits import kernel
 from jaxbandits.base import Algorithm
+from jaxbandits.engine import Stats
+from jaxbandits.engine.lanes import cores
 from jaxbandits.kernel.duets import epoch_lengths
 from jaxbandits.kernel.problem import Problem, branin, paper_kernel
-from jaxbandits.sweep import Stats
-from jaxbandits.sweep.lanes import cores
 from tests.reference import kernel_approx, kernel_duets, kernel_ucb
 
 AGENTS, HORIZON, SIZE, RIDGE = 10, 50, 2000, 0.04

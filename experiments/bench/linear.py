@@ -15,10 +15,10 @@ from experiments.bench.case import Case
 from experiments.report import STYLES, Report, number
 from jaxbandits import linear
 from jaxbandits.base import Algorithm, Environment
+from jaxbandits.engine import Stats
+from jaxbandits.engine.lanes import side_by_side
+from jaxbandits.engine.shards import local_mesh
 from jaxbandits.numerics.design import design
-from jaxbandits.sweep import Stats
-from jaxbandits.sweep.lanes import side_by_side
-from jaxbandits.sweep.shards import local_mesh
 from tests.reference import fixed_designs
 from tests.reference.lingape import lingape as transcription
 

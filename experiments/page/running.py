@@ -22,8 +22,8 @@ from tqdm import tqdm
 
 import jaxbandits
 from experiments.report import whole
-from jaxbandits.sweep.lanes import cores
-from jaxbandits.sweep.workers import Share, end_with_parent, occupy, share_out
+from jaxbandits.engine.lanes import cores
+from jaxbandits.engine.workers import Share, end_with_parent, occupy, share_out
 
 EXPERIMENTS = Path(__file__).parent.parent
 MOST_JOBS = 8  # some hold a gigabyte

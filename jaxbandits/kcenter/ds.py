@@ -325,7 +325,8 @@ def dimension_sampler(
     def stale(state: State) -> Array:
         return state.plan.exact
 
-    def refresh(state: State) -> State:
+    def settle(key: Key, state: State) -> State:
+        del key
         plan, centers = state.plan, state.stage.centers[:-1]
         node = jnp.where(plan.exact, plan.node, null)
         action = Pull(node, plan.slot, centers, plan.exact)
@@ -333,7 +334,7 @@ def dimension_sampler(
         nothing = jnp.zeros((burst, k - 1), state.sums.dtype)
         return observe(state, action, Sample(nothing, jnp.asarray(exact, state.sums.dtype)))
 
-    return Algorithm(init, decide, observe, idle, refresh, stale)
+    return Algorithm(init, decide, observe, idle, plan=settle, stale=stale)
 
 
 def arm_bounds(

@@ -165,7 +165,8 @@ def ns_tands(
         # A batch has room for both kinds of queries.
         return follows & is_due & ~(is_forced(state) & (batch == 1))
 
-    def refresh(state: State) -> State:
+    def plan(key: Key, state: State) -> State:
+        del key
         is_due = stale(state)
 
         def solve(mean: Array) -> Array:
@@ -274,7 +275,7 @@ def ns_tands(
             margin = jnp.where(slots[j], jnp.minimum(margin, ahead), margin)
         return jnp.max(jnp.where(slots, margin, -most), axis=-1)
 
-    return Algorithm(init, decide, observe, idle, refresh, stale)
+    return Algorithm(init, decide, observe, idle, plan=plan, stale=stale)
 
 
 def track_and_stop(

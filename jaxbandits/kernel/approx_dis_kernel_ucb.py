@@ -14,7 +14,6 @@ from jaxbandits.kernel import ucb
 from jaxbandits.kernel.problem import Draws, Traffic, check_run, check_size, chosen, round_coins
 from jaxbandits.numerics.cholesky import cholesky, solve_lower
 from jaxbandits.numerics.gp import Kernel, Posterior, condition, default_jitter, explained, prior_variance, sparse_from
-from jaxbandits.numerics.trips import for_blocks
 
 
 class State(NamedTuple):
@@ -194,7 +193,8 @@ def approx_dis_kernel_ucb(
         counts = jnp.zeros(size, int).at[state.asked].add(1, mode="drop")
         return z, counts, jnp.zeros(size, dtype).at[state.asked].add(state.rewards, mode="drop")
 
-    def synchronise(state: State) -> State:
+    def synchronise(key: Key, state: State) -> State:
+        del key
         proposed = choose(state)
         is_inducing = jnp.any(proposed, axis=0)
         m = jnp.sum(is_inducing)
@@ -224,12 +224,8 @@ def approx_dis_kernel_ucb(
         )
         return _where(m > 0, synchronised, state)._replace(spent=jnp.zeros_like(state.spent))
 
-    def refresh(state: State) -> State:
-        # A loop of one turn or none: a branch that stays one under `vmap`, so nothing is rebuilt where no lane is due.
-        due = stale(state)
-        return for_blocks(due, 1, lambda _, state: _where(due, synchronise(state), state), state)
-
-    return Algorithm(init, decide, observe, jnp.full(n_agents, size, jnp.int32), refresh, stale)
+    idle = jnp.full(n_agents, size, jnp.int32)
+    return Algorithm(init, decide, observe, idle, plan=synchronise, stale=stale)
 
 
 def _where(condition: Array, new: State, old: State) -> State:

@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandits.base import Algorithm, Array, Decision, Key, identity, never
+from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.checks import require, require_not_negative, require_positive
+from jaxbandits.engine.running import streams
 from jaxbandits.kernel.problem import Draws, Problem, Traffic, check_run, chosen, environment, round_coins
 from jaxbandits.numerics.cholesky import Factor, cholesky, solve_lower, solve_upper
 from jaxbandits.numerics.gp import (
@@ -23,7 +24,6 @@ from jaxbandits.numerics.gp import (
     whitening,
 )
 from jaxbandits.numerics.trips import common, for_blocks, padded
-from jaxbandits.run import streams
 
 Covariance = Callable[[Array, Array], Array]  # (candidates int (n,), candidates int (m,)) -> float (n, m)
 Probability = Callable[[Array, Array], Array]  # (sigma_max^2 (), draws of the epoch float ()) -> probability ()
@@ -234,12 +234,8 @@ def duets(
     def stale(state: State) -> Array:
         return (state.epoch < last) & (state.t == ends[state.epoch])
 
-    def refresh(state: State) -> State:
-        # Where no lane is due, as at the start of a chunk, this is free.
-        is_any_due = common(stale(state).astype(jnp.int32)) > 0
-        return lax.cond(is_any_due, synchronise, lambda state: state, state)
-
-    def synchronise(state: State) -> State:
+    def synchronise(key: Key, state: State) -> State:
+        del key
         due = stale(state)
         counted = due & (columns < rounds[state.epoch])
         result = _synchronise(
@@ -270,8 +266,8 @@ def duets(
 
     idle = jnp.full((n_agents,), M, jnp.int32)
     if last == 0:
-        return Algorithm(init, decide, observe, idle, identity, never)
-    return Algorithm(init, decide, observe, idle, refresh, stale)
+        return Algorithm(init, decide, observe, idle)
+    return Algorithm(init, decide, observe, idle, plan=synchronise, stale=stale)
 
 
 def duets_run(key: Key, problem: Problem, *, n_agents: int, horizon: int, **settings: Any) -> Run:

@@ -274,14 +274,28 @@ def metered(algorithm: Algorithm, problem: Problem, *, grid: tuple[int, ...]) ->
         )
 
     def refresh(state: Metered) -> Metered:
+        return state._replace(inner=algorithm.refresh(state.inner))
+
+    def plan(key: Key, state: Metered) -> Metered:
         # A synchronisation after a round belongs to that round.
-        inner = algorithm.refresh(state.inner)
+        inner = algorithm.plan(key, state.inner)
         return written(state._replace(inner=inner, syncs=state.syncs + has_sent(state.inner, inner)))
 
     def has_sent(before: PyTree, after: PyTree) -> Array:
         return (after.traffic.downlink != before.traffic.downlink).astype(jnp.int32)
 
-    return Algorithm(init, decide, observe, algorithm.idle, refresh, lambda state: algorithm.stale(state.inner))
+    def stale(state: Metered) -> Array:
+        return algorithm.stale(state.inner)
+
+    return Algorithm(
+        init,
+        decide,
+        observe,
+        algorithm.idle,
+        refresh=None if algorithm.refresh is None else refresh,
+        plan=None if algorithm.plan is None else plan,
+        stale=None if algorithm.stale is None else stale,
+    )
 
 
 def every_tenth(horizon: int) -> tuple[int, ...]:

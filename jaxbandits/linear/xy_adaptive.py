@@ -75,7 +75,7 @@ def xy_adaptive(
         ValueError: an argument lies outside the range above, or a shape does not fit.
 
     **Guarantee**: P(the answer is not the best arm) <= delta, for noise_scale-sub-Gaussian noise. **Cost**:
-    O(K^2 d^2 + d^3) a phase, and in `refresh` O(K^2 d^2 + K^3 d + d^3) for each of `design_steps` steps and for each
+    O(K^2 d^2 + d^3) a phase, and in `plan` O(K^2 d^2 + K^3 d + d^3) for each of `design_steps` steps and for each
     bit of max_pulls; 5 phases on `soare(5)`, 2 on `canonical(0.5)`.
 
     **float32** gives the same stopping times on `soare(5)` (10^8 pulls).
@@ -114,7 +114,8 @@ def xy_adaptive(
     def stale(state: State) -> Array:
         return ~state.planned & (state.members.sum() > 1)
 
-    def plan(state: State) -> State:
+    def plan(key: Key, state: State) -> State:
+        del key
         rivals = state.members[first] & state.members[second]
         allocation = design(arms, pairs, weights=rivals.astype(dtype), steps=design_steps).allocation
 
@@ -139,10 +140,6 @@ def xy_adaptive(
             counts=jnp.where(n <= room, counts, 0),
             next_width=reached(counts),
         )
-
-    def refresh(state: State) -> State:
-        # A loop that runs once or not at all: unlike a branch, it costs nothing under vmap if no lane needs a plan.
-        return lax.while_loop(stale, plan, state)
 
     def decide(key: Key, state: State) -> Decision:
         del key
@@ -181,4 +178,4 @@ def xy_adaptive(
         )
         return jax.tree.map(lambda new, old: jnp.where(n > 0, new, old), after, state)
 
-    return Algorithm(init, decide, observe, Allocation(jnp.zeros(K, int)), refresh, stale)
+    return Algorithm(init, decide, observe, Allocation(jnp.zeros(K, int)), plan=plan, stale=stale)

@@ -10,7 +10,7 @@ from contract.cases import CASES
 
 import jaxbandits
 from jaxbandits.base import Decision, Environment, Status
-from jaxbandits.run import advance, run, streams
+from jaxbandits.engine.running import advance, run, streams
 
 
 def each(*names, of=lambda case: [()]):

@@ -15,9 +15,9 @@ from jax.sharding import Mesh, PartitionSpec
 
 import jaxbandits
 from jaxbandits.base import Environment, Status
-from jaxbandits.sweep import lanes as engine
-from jaxbandits.sweep.job import checked
-from jaxbandits.sweep.shards import local_mesh
+from jaxbandits.engine import lanes as engine
+from jaxbandits.engine.shards import local_mesh
+from jaxbandits.engine.tasks import checked
 
 SCRIPT = """
 import sys
@@ -110,7 +110,7 @@ def wrapped(monkeypatch, wrap):
         program = engine.compile_lanes(*arguments, **settings)
         return program._replace(call=wrap(program.call))
 
-    monkeypatch.setattr(sys.modules["jaxbandits.sweep.local"], "compile_lanes", compile_lanes)
+    monkeypatch.setattr(sys.modules["jaxbandits.engine.local"], "compile_lanes", compile_lanes)
 
 
 def test_every_device_holds_its_share_of_the_lanes(monkeypatch):
@@ -185,12 +185,12 @@ def test_an_algorithm_cannot_talk_to_other_devices():
         engine.trace(job(chatty), 16)
 
 
-def test_the_heavy_refresh_of_one_device_is_no_concern_of_the_other():
-    """Lanes of one device ask for refreshes, those of the other never do; both end as they would alone."""
+def test_the_planning_of_one_device_is_no_concern_of_the_other():
+    """Lanes of one device plan, those of the other never do; both end as they would alone."""
     limits = jnp.asarray([50, 2])
-    settings = TINY | {"metrics": lambda task, outcome: {"refreshed": outcome.state.refreshed}, "seeds": 4}
+    settings = TINY | {"metrics": lambda task, outcome: {"planned": outcome.state.planned}, "seeds": 4}
     results = jaxbandits.sweep(HEAVY, limits, **settings)
-    np.testing.assert_array_equal(results.columns["refreshed"], [16] * 4 + [0] * 4)
+    np.testing.assert_array_equal(results.columns["planned"], [16] * 4 + [0] * 4)
 
 
 def test_lanes_that_cannot_fit_are_refused_before_they_are_made():

@@ -26,7 +26,7 @@ from jax.sharding import Mesh
 
 import jaxbandits
 
-store_module = sys.modules["jaxbandits.sweep.store"]
+store_module = sys.modules["jaxbandits.engine.store"]
 
 TINY = {"seeds": 10, "key": KEY, "max_rounds": 1000, "metrics": total, "lanes": 4, "chunk": 16, "progress": False}
 LONG = jnp.asarray([9000, 12000])  # rounds, for runs that are to be caught on their way
@@ -219,7 +219,7 @@ def test_running_shards_are_waited_for_and_late_ones_do_nothing(tmp_path, monkey
     assert not thread.is_alive()
     stored = len(jaxbandits.load(tmp_path).columns["row"])
     assert 0 < stored < 10_000
-    monkeypatch.setattr(sys.modules["jaxbandits.sweep.shards"], "run_into_store", refusing)
+    monkeypatch.setattr(sys.modules["jaxbandits.engine.shards"], "run_into_store", refusing)
     late(*arguments)
 
 
@@ -234,7 +234,7 @@ def test_dask_runs_the_shards_of_a_killed_worker_again(tmp_path):
     ):
 
         def lower_pause():
-            importlib.import_module("jaxbandits.sweep.store").FIRST_PAUSE = 0.01
+            importlib.import_module("jaxbandits.engine.store").FIRST_PAUSE = 0.01
             return os.getpid()
 
         pids = client.run(lower_pause)
@@ -261,7 +261,7 @@ import jax
 import jaxbandits
 from engine.toys import KEY, counting, total
 
-sys.modules["jaxbandits.sweep.store"].FIRST_PAUSE = 0.01  # in the workers, too, which import this script
+sys.modules["jaxbandits.engine.store"].FIRST_PAUSE = 0.01  # in the workers, too, which import this script
 
 arguments = {
     "tasks": jax.numpy.asarray([9000, 12000]),

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxbandits.sweep import grouping
-from jaxbandits.sweep.comparison import compare
-from jaxbandits.sweep.results import Results
+from jaxbandits.engine import grouping
+from jaxbandits.engine.comparison import compare
+from jaxbandits.engine.results import Results
 
 BIG = 2**53  # the first integer whose successor is no float64
 
@@ -170,7 +170,7 @@ def test_a_missing_pandas_is_named(monkeypatch):
 
 
 def test_pandas_is_imported_only_where_it_is_used():
-    code = "import sys, jaxbandits.sweep.results; assert 'pandas' not in sys.modules"
+    code = "import sys, jaxbandits.engine.results; assert 'pandas' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

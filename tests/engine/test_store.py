@@ -27,7 +27,7 @@ from engine.toys import KEY, LIMITS, NOISE, counter, counting, total
 import jaxbandits
 from jaxbandits.base import Status
 
-disk, local = (sys.modules[f"jaxbandits.sweep.{name}"] for name in ("store", "local"))
+disk, local = (sys.modules[f"jaxbandits.engine.{name}"] for name in ("store", "local"))
 
 TASKS = LIMITS.astype(jnp.int32)  # 5, 400, 17, 90
 SETTINGS = {"seeds": 5, "key": KEY, "max_rounds": 1000, "metrics": total, "lanes": 4, "chunk": 16, "progress": False}
@@ -498,7 +498,7 @@ CHILD = """
 import os, resource, signal, sys, time
 import jaxbandits
 from engine.toys import KEY, LIMITS, counting, total
-disk = sys.modules["jaxbandits.sweep.store"]
+disk = sys.modules["jaxbandits.engine.store"]
 disk.LAST_PAUSE = 0.0
 
 def sweep(seeds):

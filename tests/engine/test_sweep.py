@@ -3,6 +3,7 @@
 import contextlib
 import subprocess
 import sys
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,9 +12,9 @@ import pytest
 from engine.toys import KEY, LIMITS, NOISE, counter, counting, total
 
 import jaxbandits
-from jaxbandits.base import Environment, Status
-from jaxbandits.run import advance, run, streams
-from jaxbandits.sweep.lanes import Queue
+from jaxbandits.base import Algorithm, Decision, Environment, Status
+from jaxbandits.engine.lanes import Queue
+from jaxbandits.engine.running import advance, ask, run, streams
 
 
 def test_refilled_lanes_equal_plain_runs_bit_for_bit():
@@ -61,23 +62,23 @@ def test_repeated_sweeps_are_equal_bit_for_bit():
 
 
 @pytest.mark.parametrize("lanes", [1, 5])
-def test_stale_lanes_are_refreshed_in_time_and_only_then(lanes):
+def test_stale_lanes_are_planned_in_time_and_only_then(lanes):
     results = jaxbandits.sweep(
         lambda limit, key: (counter(limit, period=3), NOISE),
         LIMITS,
         seeds=4,
         key=KEY,
         max_rounds=1000,
-        metrics=lambda task, outcome: {"refreshed": outcome.state.refreshed},
+        metrics=lambda task, outcome: {"planned": outcome.state.planned},
         lanes=lanes,
         chunk=8,
         progress=False,
     )
-    # a refresh is due at pulls 3, 6, .. below the limit
-    np.testing.assert_array_equal(results.columns["refreshed"], (results.columns["pulls"] - 1) // 3)
+    # a plan is due at pulls 3, 6, .. below the limit
+    np.testing.assert_array_equal(results.columns["planned"], (results.columns["pulls"] - 1) // 3)
 
 
-def test_a_run_does_not_depend_on_how_long_its_lane_waits_for_a_refresh():
+def test_a_run_does_not_depend_on_how_long_its_lane_waits_for_its_plan():
     def runs(lanes, chunk):
         return jaxbandits.sweep(
             lambda task, key: (counter(task[0], period=task[1]), NOISE),
@@ -99,7 +100,7 @@ def test_a_run_does_not_depend_on_how_long_its_lane_waits_for_a_refresh():
 
 
 def test_lanes_wait_until_half_of_them_do():
-    """One lane asks after every round, three never do: it goes on only once a chunk."""
+    """One lane is due after every round, three never do: it goes on only once a chunk."""
     period = jnp.asarray([1, 1000, 1000, 1000])
 
     def one(key, period):
@@ -113,8 +114,8 @@ def test_lanes_wait_until_half_of_them_do():
     np.testing.assert_array_equal(rounds, [10, 10])
 
 
-def test_a_heavy_refresh_is_a_branch_of_its_own():
-    """With an axis name the refresh lies behind a conditional with one predicate for all lanes."""
+def test_planning_is_a_branch_of_its_own():
+    """With an axis name planning lies behind a conditional with one predicate for all lanes."""
 
     def one(key, limit):
         return run(key, counter(limit, period=3), NOISE, max_rounds=100, axis_name="lanes").pulls
@@ -226,7 +227,7 @@ def test_an_interrupted_sweep_ends_at_the_chunk(monkeypatch, error):
 
         yield report
 
-    monkeypatch.setattr(sys.modules["jaxbandits.sweep.local"], "progress_bar", failing)
+    monkeypatch.setattr(sys.modules["jaxbandits.engine.local"], "progress_bar", failing)
     with pytest.raises(error, match="enough"):
         jaxbandits.sweep(
             lambda task, key: (counter(2**31), NOISE), seeds=16, key=KEY, max_rounds=2**31 - 1, lanes=4, progress=False
@@ -298,3 +299,67 @@ def test_the_last_tasks_are_those_of_the_shortest_rows():
     np.testing.assert_array_equal(queue.take(4), [19, 22, 20, 23])
     np.testing.assert_array_equal(queue.take(4), [18, 21])
     assert queue.take(4).size == 0
+
+
+class Drawn(NamedTuple):
+    pulls: jax.Array
+    total: jax.Array
+    planned: jax.Array
+
+
+def drawing(limit):
+    """Adds a number drawn in planning after every round."""
+
+    def plan(key, state):
+        return state._replace(planned=state.pulls, total=state.total + jax.random.normal(key))
+
+    def decide(key, state):
+        is_planned = state.planned == state.pulls
+        return Decision(jnp.ones((), int), (state.pulls >= limit) & is_planned, jnp.zeros((), int))
+
+    return Algorithm(
+        init=lambda key: Drawn(jnp.zeros((), int), jnp.zeros(()), jnp.zeros((), int)),
+        decide=decide,
+        observe=lambda state, action, observation: state._replace(pulls=state.pulls + action),
+        idle=jnp.zeros((), int),
+        plan=plan,
+        stale=lambda state: state.planned < state.pulls,
+    )
+
+
+@pytest.mark.parametrize(("lanes", "max_rounds"), [(1, 100), (3, 100), (3, 10)])
+def test_planning_has_a_key_of_its_own_and_a_run_is_planned_to_its_end(lanes, max_rounds):
+    """Round r plans with the key of r, however long it waits, and a spent budget still leaves a planned state."""
+    limits, settings = jnp.asarray([10, 20]), {"seeds": 4, "key": KEY, "progress": False, "chunk": 4}
+    build = lambda limit, key: (drawing(limit), NOISE)  # noqa: E731
+    results = jaxbandits.sweep(build, limits, max_rounds=max_rounds, lanes=lanes, metrics=total, **settings)
+    for n in range(8):
+        row, seed, rounds = (int(results.columns[name][n]) for name in ("row", "seed", "rounds"))
+        key = streams(jaxbandits.task_key(KEY, row, seed)).plan
+        drawn = sum(float(jax.random.normal(jax.random.fold_in(key, r))) for r in range(1, rounds + 1))
+        assert rounds == min(max_rounds, limits[row])
+        assert results.columns["status"][n] == (Status.STOPPED if limits[row] <= max_rounds else Status.MAX_ROUNDS)
+        np.testing.assert_allclose(results.columns["total"][n], drawn)
+
+
+def test_plan_and_stale_come_together():
+    with pytest.raises(ValueError, match="algorithm must have both plan and stale, or neither, got plan without stale"):
+        run(KEY, drawing(3)._replace(stale=None), NOISE, max_rounds=3)
+
+
+def test_an_environment_of_other_actions_is_refused():
+    pairs = Environment(NOISE.noise, lambda action, noise: action[0] * noise)
+    with pytest.raises(ValueError, match=r"environment does not answer this algorithm: .* idle action is int64\[\]"):
+        run(KEY, counter(3), pairs, max_rounds=3)
+    vectors = Environment(NOISE.noise, lambda action, noise: jnp.zeros(3))
+    with pytest.raises(ValueError, match=r"does not keep its state with this environment: .* by float64\[3\]"):
+        run(KEY, counter(3), vectors, max_rounds=3)
+
+
+def test_by_hand_a_state_is_planned_where_that_is_due():
+    algorithm = drawing(3)
+    state = algorithm.init(KEY)
+    same, decision = ask(algorithm, KEY, state)
+    assert (int(same.planned), float(same.total)) == (0, 0.0)
+    state, _ = ask(algorithm, KEY, algorithm.observe(state, decision.action, 0.0))
+    assert (int(state.planned), bool(state.total == 0.0)) == (1, False)

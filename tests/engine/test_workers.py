@@ -8,8 +8,8 @@ import sys
 import pytest
 
 import jaxbandits
-from jaxbandits.sweep.lanes import cores
-from jaxbandits.sweep.workers import share_out
+from jaxbandits.engine.lanes import cores
+from jaxbandits.engine.workers import share_out
 
 
 @pytest.fixture

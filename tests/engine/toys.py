@@ -13,18 +13,17 @@ KEY = jax.random.key(3)
 class Count(NamedTuple):
     pulls: jax.Array
     total: jax.Array
-    refreshed: jax.Array  # how often the state was rebuilt on its own request
+    planned: jax.Array  # how often the state was planned
 
 
 def counter(limit, *, period=None):
-    """Sums noise until `limit` pulls; with a `period`, asks for a refresh whenever `pulls` is a multiple of it."""
+    """Sums noise until `limit` pulls; with a `period`, plans whenever `pulls` is a multiple of it."""
 
     def stale(state):
-        return (state.pulls // period > state.refreshed) & (state.pulls < limit)
+        return (state.pulls // period > state.planned) & (state.pulls < limit)
 
-    def refresh(state):
-        due = stale(state) if period is not None else False
-        return state._replace(refreshed=state.refreshed + jnp.where(due, 1, 0))
+    def plan(key, state):
+        return state._replace(planned=state.planned + 1)
 
     return Algorithm(
         init=lambda key: Count(jnp.zeros((), int), jnp.zeros(()), jnp.zeros((), int)),
@@ -33,8 +32,8 @@ def counter(limit, *, period=None):
             pulls=state.pulls + action, total=state.total + observation
         ),
         idle=jnp.zeros((), int),
-        refresh=refresh,
-        **({"stale": stale} if period is not None else {}),
+        refresh=lambda state: state,
+        **({"plan": plan, "stale": stale} if period is not None else {}),
     )
 
 

@@ -19,7 +19,7 @@ from experiments import (
 from jaxbandits import Results, Status
 from jaxbandits.cpe.oracles import solve
 from jaxbandits.cpe.problem import decision
-from jaxbandits.sweep import Stats
+from jaxbandits.engine import Stats
 
 OPTIONS = Namespace(quick=True, seeds=4, lanes=None, folder=None, workers=1, executor=None)
 STATS = Stats(*[1.0] * len(Stats._fields))

@@ -16,9 +16,9 @@ from experiments import (
 )
 from experiments._kcenter_noisy import Cell
 from jaxbandits import Status
+from jaxbandits.engine.results import Results
 from jaxbandits.kcenter.instances import triplet_like
 from jaxbandits.kcenter.problem import greedy
-from jaxbandits.sweep.results import Results
 
 OPTIONS = {
     "quick": True,

@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments import _simulate
 from jaxbandits import linear
-from jaxbandits.sweep import store as store_module
+from jaxbandits.engine import store as store_module
 
 
 def build(delta, key):

@@ -10,13 +10,13 @@ from reference import fullbandit as reference
 from reference.tape import cumulate, rewards
 from scipy import stats
 
+from jaxbandits.engine.running import run
 from jaxbandits.fullbandit.design import cyclic_support, g_allocation, make_design, random_support
 from jaxbandits.fullbandit.exhaustive import exhaustive_rule
 from jaxbandits.fullbandit.first_passage import Path, bernoulli_path, first_passage, gaussian_path
 from jaxbandits.fullbandit.icb import icb, icb_rule
 from jaxbandits.fullbandit.problem import Instance, bernoulli
 from jaxbandits.fullbandit.saqm import saqm_rule
-from jaxbandits.run import run
 
 N, K = 6, 3
 THETA = jnp.array([0.9, 0.2, 0.7, -0.5, 0.4, 0.1])

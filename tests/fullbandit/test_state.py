@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from reference.tape import KEY, every_state, follow, rewards
 
+from jaxbandits.engine.running import run
 from jaxbandits.fullbandit.design import Design, make_design, random_support, tracking_counts
 from jaxbandits.fullbandit.exhaustive import exhaustive
 from jaxbandits.fullbandit.icb import icb
@@ -16,7 +17,6 @@ from jaxbandits.fullbandit.problem import Instance, gaussian
 from jaxbandits.fullbandit.saqm import saqm
 from jaxbandits.fullbandit.spectral import spectral
 from jaxbandits.fullbandit.state import State, estimator, next_counts, top_set
-from jaxbandits.run import run
 
 N, K = 5, 3
 THETA = jnp.array([0.9, 0.2, 0.7, -0.5, 0.4])

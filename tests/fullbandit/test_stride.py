@@ -10,6 +10,7 @@ from reference import fullbandit as reference
 from reference.tape import follow, rewards
 
 from jaxbandits.base import Status
+from jaxbandits.engine.running import run
 from jaxbandits.fullbandit.design import g_allocation, make_design, random_support
 from jaxbandits.fullbandit.exhaustive import exhaustive
 from jaxbandits.fullbandit.icb import icb
@@ -17,7 +18,6 @@ from jaxbandits.fullbandit.problem import Instance, bernoulli
 from jaxbandits.fullbandit.saqm import saqm
 from jaxbandits.fullbandit.spectral import spectral
 from jaxbandits.fullbandit.stride import largest_change, safe_stride
-from jaxbandits.run import run
 
 N, K = 6, 3
 THETA = jnp.array([0.9, 0.2, 0.7, -0.5, 0.4, 0.1])

@@ -9,11 +9,11 @@ from reference import kcenter_ds as reference
 from reference.kcenter_ds_tape import KEY, tape
 
 from jaxbandits.base import Status
+from jaxbandits.engine.running import run
 from jaxbandits.kcenter import stage as stages
 from jaxbandits.kcenter.ds_random import ds_random, in_blocks
 from jaxbandits.kcenter.ds_ucb import ds_ucb
 from jaxbandits.kcenter.problem import dimension_sampling, greedy, pairwise_sums
-from jaxbandits.run import run
 
 POINTS = 0.5 + np.random.default_rng(1).uniform(0.05, 1, (5, 1)) * (np.random.default_rng(2).random((5, 12)) - 0.5)
 N, M, K = 5, 12, 3

@@ -10,9 +10,9 @@ from reference import kcenter_ds as reference
 from reference.kcenter_ds_tape import KEY, follow, one_by_one, tape
 
 from jaxbandits.base import Status
+from jaxbandits.engine.running import run
 from jaxbandits.kcenter.ds_ucb import ds_ucb
 from jaxbandits.kcenter.problem import dimension_sampling, greedy, pairwise_sums
-from jaxbandits.run import run
 
 PIXELS = np.random.default_rng(0).integers(0, 17, (8, 30)).astype(np.uint8)
 LEVELS = 16

@@ -10,9 +10,9 @@ from reference import kcenter_ns as reference
 from reference.kcenter_tape import KEY, distances, follow, tape
 
 from jaxbandits.base import Status
+from jaxbandits.engine.running import run
 from jaxbandits.kcenter.ns_random import ns_random
 from jaxbandits.kcenter.problem import Counts, Pull, noisy_distances
-from jaxbandits.run import run
 
 N, K, DELTA, SIZE = 7, 4, 0.1, 6000
 TABLE = distances(126, N, dim=2)  # its gaps are .18, .11 and .10

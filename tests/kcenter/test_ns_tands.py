@@ -11,10 +11,10 @@ from reference import kcenter_ns as reference
 from reference.kcenter_tape import KEY, distances, follow, tape
 
 from jaxbandits.base import Status
+from jaxbandits.engine.running import run
 from jaxbandits.kcenter.ns_tands import batch_pulls, ns_tands, track_and_stop
 from jaxbandits.kcenter.problem import Counts, Pull, noisy_distances
 from jaxbandits.kcenter.weights import omega_newton
-from jaxbandits.run import run
 
 N, K, DELTA = 7, 4, 0.1
 TABLE = distances(126, N, dim=2)  # its gaps are .18, .11 and .10

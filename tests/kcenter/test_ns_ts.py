@@ -10,10 +10,10 @@ from reference import kcenter_ns as reference
 from reference.kcenter_tape import KEY, distances, follow, tape
 
 from jaxbandits.base import Status
+from jaxbandits.engine.running import run
 from jaxbandits.kcenter.ns_ts import ns_ts
 from jaxbandits.kcenter.problem import noisy_distances
 from jaxbandits.numerics.beta import beta
-from jaxbandits.run import run
 
 THREE = np.array([[0, 0.5, 0.8], [0.5, 0, 0.9], [0.8, 0.9, 0]])
 

@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxbandits.engine.running import run
 from jaxbandits.kcenter.ds_ucb import ds_ucb
 from jaxbandits.kcenter.problem import dimension_sampling, greedy, pairwise_sums
 from jaxbandits.kcenter.triangle import far, is_out_of_reach, join, tighten, unknown
-from jaxbandits.run import run
 
 SLOTS = 4
 

@@ -11,10 +11,10 @@ from reference.kernel_ucb import AGENTS, KERNEL, RIDGE, Step, instance
 from reference.kernel_ucb import dis_kernel_ucb as transcription
 
 from jaxbandits import kernel
+from jaxbandits.engine.running import run
 from jaxbandits.kernel.dis_kernel_ucb import dis_kernel_ucb
 from jaxbandits.kernel.n_kernel_ucb import n_kernel_ucb
 from jaxbandits.numerics.gp import squared_exponential
-from jaxbandits.run import run
 
 HORIZON = 20
 SCHEDULE = np.linspace(0.5, 2.0, HORIZON)

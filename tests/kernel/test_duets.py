@@ -11,6 +11,7 @@ from scipy import stats
 
 from jaxbandits import run
 from jaxbandits.base import Status
+from jaxbandits.engine.running import streams
 from jaxbandits.kernel.duets import (
     agent_project,
     duets,
@@ -25,7 +26,6 @@ from jaxbandits.kernel.duets import (
 )
 from jaxbandits.kernel.problem import Draws, branin, chosen, environment, h1
 from jaxbandits.numerics import gp
-from jaxbandits.run import streams
 
 KEY = jax.random.key(0)
 N, T, M, RIDGE = 3, 20, 300, 0.04  # 300 candidates: a whole block of the table and a part of one

@@ -12,8 +12,8 @@ from reference.lingape import lingape as transcription
 import jaxbandits
 from jaxbandits import linear
 from jaxbandits.base import Status
+from jaxbandits.engine.running import run
 from jaxbandits.linear.lingape import lingape
-from jaxbandits.run import run
 
 KEY = jax.random.key(0)
 

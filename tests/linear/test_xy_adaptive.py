@@ -7,10 +7,10 @@ import pytest
 from reference.fixed_designs import xy_adaptive as transcription
 
 from jaxbandits.base import Environment, Status
+from jaxbandits.engine.running import run
 from jaxbandits.linear.problem import Allocation, canonical, gaussian, soare, sphere
 from jaxbandits.linear.xy_adaptive import xy_adaptive
 from jaxbandits.numerics.design import design
-from jaxbandits.run import run
 
 KEY = jax.random.key(0)
 STEPS = 300

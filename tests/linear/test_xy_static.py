@@ -11,11 +11,11 @@ from reference.fixed_designs import xy_static as transcription
 from scipy.stats import ks_2samp
 
 from jaxbandits.base import Status
+from jaxbandits.engine.running import run
 from jaxbandits.linear.allocations import g_allocation, xy_allocation
 from jaxbandits.linear.problem import Allocation, Bridge, LinearBandit, canonical, gaussian, sphere
 from jaxbandits.linear.xy_static import State, _fails_inside, _inverse, _look, xy_static, xy_static_exact
 from jaxbandits.numerics.tracking import tracked_counts
-from jaxbandits.run import run
 
 KEY = jax.random.key(0)
 UNIFORM = jnp.full(5, 0.2)

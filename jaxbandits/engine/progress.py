@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from jaxbandits.sweep.results import Stats
+from jaxbandits.engine.results import Stats
 
 TERMINAL_SECONDS, LOG_SECONDS = 0.2, 5.0  # between two redraws: a log file keeps every one of them
 

@@ -27,9 +27,9 @@ from jax.extend.core import ClosedJaxpr
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from jaxbandits.base import Array, Key, Outcome, PyTree, Status
-from jaxbandits.run import DEFAULT_CHUNK, advance, streams
-from jaxbandits.sweep.job import Job, current_settings, task_key, under
-from jaxbandits.sweep.results import Stats
+from jaxbandits.engine.results import Stats
+from jaxbandits.engine.running import DEFAULT_CHUNK, advance, streams
+from jaxbandits.engine.tasks import Job, current_settings, task_key, under
 
 LANES, DEVICES = "lanes", "devices"  # axis names: of the vmap within a device, of the mesh
 CPU_LANES = 256  # enough to fill the vector units: twice as many are no faster
@@ -308,7 +308,7 @@ def _drive(program: Program, job: Job, queue: Queue, visit: Callable[[int], None
             return
         # Ids go seed by seed: rows of different cost are mixed, and a sweep that is cut short has all of them.
         seed, row = np.divmod(np.maximum(tasks, 0), job.rows)
-        budget = np.where(busy, job.max_rounds, 0)  # a lane without a task idles: it has no rounds to spend
+        budget = np.where(busy, job.max_rounds, -1)  # a lane without a task idles
         started = time.perf_counter()
         batch, report = program.call(
             row.astype(np.int32), seed.astype(np.int32), fresh, budget.astype(np.int32), np.int32(chunks), batch
@@ -361,8 +361,8 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
 
         def one_chunk(_: Array, carry: tuple[Array, Array, PyTree]) -> tuple[Array, Array, PyTree]:
             status, rounds, state = carry
-            # A run that has ended gets no more rounds, so that it does not matter when the host looks.
-            allowed = jnp.where(status == Status.RUNNING, budget, rounds)
+            # A run that has ended keeps every bit, so that it does not matter when the host looks.
+            allowed = jnp.where(status == Status.RUNNING, budget, -1)
             outcome = advance(
                 algorithm, environment, keys, state, rounds, max_rounds=allowed, chunk=chunk, axis_name=LANES
             )

@@ -12,9 +12,8 @@ import jaxlib.version
 import numpy as np
 from jax.sharding import Mesh
 
-from jaxbandits.sweep import store as disk
-from jaxbandits.sweep.job import Job, current_settings, describe_key, describe_tasks, name_of
-from jaxbandits.sweep.lanes import (
+from jaxbandits.engine import store as disk
+from jaxbandits.engine.lanes import (
     Lane,
     Queue,
     compile_lanes,
@@ -24,8 +23,9 @@ from jaxbandits.sweep.lanes import (
     fingerprint,
     trace,
 )
-from jaxbandits.sweep.progress import progress_bar
-from jaxbandits.sweep.results import Results
+from jaxbandits.engine.progress import progress_bar
+from jaxbandits.engine.results import Results
+from jaxbandits.engine.tasks import Job, current_settings, describe_key, describe_tasks, name_of
 
 LOOK_SECONDS = 1.0  # between two looks whether a shard is called off: a network file system takes its time to answer
 

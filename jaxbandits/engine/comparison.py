@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 
-from jaxbandits.sweep.grouping import (
+from jaxbandits.engine.grouping import (
     NOT_SUMMARISED,
     count_endings,
     describe,
@@ -16,8 +16,8 @@ from jaxbandits.sweep.grouping import (
     stopped_runs,
     with_groups,
 )
-from jaxbandits.sweep.results import Results
-from jaxbandits.sweep.store import load
+from jaxbandits.engine.results import Results
+from jaxbandits.engine.store import load
 
 Sweep = Results | str | os.PathLike[str]
 

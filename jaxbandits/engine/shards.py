@@ -12,10 +12,10 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
-from jaxbandits.sweep import store as disk
-from jaxbandits.sweep.job import Job, Settings, current_settings, under
-from jaxbandits.sweep.local import Shard, run_into_store
-from jaxbandits.sweep.progress import progress_bar
+from jaxbandits.engine import store as disk
+from jaxbandits.engine.local import Shard, run_into_store
+from jaxbandits.engine.progress import progress_bar
+from jaxbandits.engine.tasks import Job, Settings, current_settings, under
 
 DEFAULT_SHARDS = 8
 POLL_SECONDS = 0.25  # between two looks for new parts

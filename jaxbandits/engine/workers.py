@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from jaxbandits.sweep.lanes import cores
+from jaxbandits.engine.lanes import cores
 
 MEMORY = 0.9  # share of a GPU's memory that its workers reserve together
 

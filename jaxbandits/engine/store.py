@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from jaxbandits.base import Status
-from jaxbandits.sweep.results import Results, Stats, added
+from jaxbandits.engine.results import Results, Stats, added
 
 COMPARED = ("arguments", "tasks", "columns", "program", "made_by")  # of a manifest: what must be the same to go on
 CALL = ".call"  # holds the name of the call of `sweep` that is under way, or was the last

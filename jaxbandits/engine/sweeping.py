@@ -9,11 +9,11 @@ from pathlib import Path
 from jax.sharding import Mesh
 
 from jaxbandits.base import Key, PyTree
-from jaxbandits.sweep import store as disk
-from jaxbandits.sweep.job import Build, Metrics, checked
-from jaxbandits.sweep.local import describe_call, run_in_memory, run_into_store
-from jaxbandits.sweep.results import Results
-from jaxbandits.sweep.shards import DEFAULT_SHARDS, local_mesh, spread
+from jaxbandits.engine import store as disk
+from jaxbandits.engine.local import describe_call, run_in_memory, run_into_store
+from jaxbandits.engine.results import Results
+from jaxbandits.engine.shards import DEFAULT_SHARDS, local_mesh, spread
+from jaxbandits.engine.tasks import Build, Metrics, checked
 
 
 def sweep(
@@ -44,7 +44,7 @@ def sweep(
         max_rounds: budget of rounds; a run that reaches it ends as `Status.MAX_ROUNDS`.
         metrics: (task, outcome) -> dict of arrays, evaluated on the device for every finished run.
         lanes: width of one batch of lanes on one device. By default at most 256 on a CPU and 16384 on an accelerator,
-            fewer if there are few tasks or the states are large: see `jaxbandits.sweep.lanes.default_lanes`. As many
+            fewer if there are few tasks or the states are large: see `jaxbandits.engine.lanes.default_lanes`. As many
             batches advance side by side as keep the cores busy (an accelerator: two).
         chunk: rounds between two refreshes of an algorithm's cache; 256 by default, or fewer if their noise would not
             fit into 256 MB. The host looks in after one chunk or several, the longer the runs are, at least every

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from jaxbandits.sweep.grouping import (
+from jaxbandits.engine.grouping import (
     NOT_SUMMARISED,
     count_endings,
     describe,

@@ -1,0 +1,49 @@
+"""The combinatorial algorithms of the conformance suite."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from contract.case import Case
+
+from jaxbandits import cpe
+from jaxbandits.base import Algorithm
+
+
+def _levels(factory: Callable[..., Algorithm], problem: Callable[..., Any], arms: Callable[..., cpe.Arms]):
+    """The best decision on a few arms."""
+
+    def make(dtype, **hyperparameters):
+        algorithm = factory(problem(dtype=dtype), **({"delta": 0.1} | hyperparameters))
+        return algorithm, cpe.environment(arms(dtype=dtype), block=hyperparameters.get("block", 1))
+
+    return make
+
+
+def _blocks(factory: Callable[..., Algorithm]):
+    make = _levels(factory, *THREE)
+    return lambda dtype, **hyperparameters: make(dtype, block=8, **hyperparameters)
+
+
+def _variance(factory: Callable[..., Algorithm]):
+    return functools.partial(factory, estimator="variance")
+
+
+def _chen(problem, **hyperparameters):
+    return cpe.clucb(problem, **({"radius": "chen"} | hyperparameters))
+
+
+THREE = functools.partial(cpe.best_arm, 3), functools.partial(cpe.bernoulli, [0.9, 0.4, 0.2])
+# Groups of 1 and 2, one with variance .05 and one with .25, and one interview to be given away.
+GROUPS = functools.partial(cpe.opinion_sampling, [1, 2], 3), functools.partial(cpe.bernoulli, [0.05, 0.5])
+
+
+LEVELS = {"delta": 0.01, "radius_scale": 0.7, "observations": "binary"}
+
+CASES = {
+    "coci": Case(_levels(cpe.coci, *THREE), LEVELS | {"block": 8}, ("delta", "radius_scale")),
+    "coci-block": Case(_blocks(cpe.coci), {"delta": 0.01}, dtypes=("float64",)),
+    "coci-variance": Case(_levels(_variance(cpe.coci), *GROUPS), LEVELS, dtypes=("float64",)),
+    "uniform": Case(_levels(cpe.uniform, *THREE), LEVELS | {"block": 8}),
+    "clucb": Case(_levels(_chen, *THREE), {"delta": 0.01, "radius": "coci", "scale": 0.8}, ("delta", "scale")),
+}

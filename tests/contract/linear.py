@@ -1,0 +1,84 @@
+"""The linear bandits of the conformance suite."""
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+import numpy as np
+from contract.case import Case
+
+from jaxbandits import linear
+from jaxbandits.base import Algorithm, Environment
+
+ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6]])
+RATIOS = linear.ratio_tables(ARMS).p
+
+
+def _linear(factory: Callable[..., Algorithm], action: type) -> Callable[..., tuple[Algorithm, Environment]]:
+    """An algorithm for three arms in the plane, the second best trailing by 0.2."""
+
+    def make(dtype, **hyperparameters):
+        arms = jnp.asarray(ARMS, dtype)
+        bandit = linear.LinearBandit(arms, jnp.asarray([1.0, 0.0], dtype), jnp.asarray(0.5, dtype))
+        return factory(arms, **({"delta": 0.1} | hyperparameters)), linear.gaussian(bandit, action=action)
+
+    return make
+
+
+def _ratio(arms, **hyperparameters):
+    return linear.lingape(arms, rule="ratio", ratios=RATIOS, **hyperparameters)
+
+
+def _leap(arms, **hyperparameters):
+    return linear.lingape(arms, **({"leap": True} | hyperparameters))
+
+
+def _static(factory):
+    def make(arms, **hyperparameters):
+        allocation = hyperparameters.pop("allocation", (0.4, 0.4, 0.2))
+        return factory(arms, jnp.asarray(allocation, arms.dtype), **({"growth": 0.05} | hyperparameters))
+
+    return make
+
+
+def _adaptive(arms, **hyperparameters):
+    return linear.xy_adaptive(arms, **({"design_steps": 50} | hyperparameters))
+
+
+LINGAPE = {
+    "delta": 0.01,
+    "epsilon": 0.1,
+    "ridge": 3.0,
+    "noise_scale": 0.7,
+    "norm_bound": 3.0,
+    "union_bound": 1.0,
+}
+FIXED = {"delta": 0.01, "noise_scale": 0.7, "union_power": 1, "width": "subgaussian"}
+
+CASES = {
+    "lingape": Case(_linear(linear.lingape, linear.Pull), LINGAPE),
+    "lingape-ratio": Case(_linear(_ratio, linear.Pull), LINGAPE),
+    "lingape-leap": Case(
+        _linear(_leap, linear.Pull),
+        LINGAPE | {"leap_max": 2, "leap_margin": 40.0, "leap_noise_scale": 5.0, "leap": False},
+        dtypes=("float64",),
+    ),
+    "xy-static": Case(
+        _linear(_static(linear.xy_static), linear.Allocation),
+        FIXED | {"allocation": (0.6, 0.3, 0.1), "ridge": 200.0, "growth": 0.2, "max_pulls": 40},
+        max_rounds=2000,
+    ),
+    "xy-static-exact": Case(
+        _linear(_static(linear.xy_static_exact), linear.Bridge),
+        FIXED
+        | {"allocation": (0.6, 0.3, 0.1), "ridge": 5.0, "max_pulls": 40}
+        | {"growth": 0.2, "margin": 20.0, "bridge_noise_scale": 3.0},
+        dtypes=("float64",),
+        max_rounds=5000,
+    ),
+    "xy-adaptive": Case(
+        _linear(_adaptive, linear.Allocation),
+        FIXED | {"delta": 1e-40, "alpha": 0.3, "first_width": 0.5, "max_pulls": 40},
+        dtypes=("float64",),
+        max_rounds=100,
+    ),
+}
