@@ -208,9 +208,9 @@ def array(
         _require_entries(known(value), name, expected, finite and kind == "float", above, least, below, most)
     if dtype is None and kind == "float" and _kind(value) != "f":
         dtype = jnp.result_type(float)
-    if is_concrete(value):
+    if is_concrete(value) and not isinstance(value, jax.Array):
         value = np.asarray(value, dtype)  # so that the conversion is no program to compile
-    return jnp.asarray(value)
+    return jnp.asarray(value, dtype)
 
 
 def float_dtype(name: str, value: Any) -> Any:
