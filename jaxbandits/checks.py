@@ -5,8 +5,10 @@ cannot be looked at, so the same line then is a `jax.experimental.checkify.debug
 program runs under `checkify`, as `sweep` does once for the whole task table before the first round.
 """
 
+import contextlib
+import contextvars
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
 import jax
@@ -18,6 +20,21 @@ from jax.experimental import checkify
 from jaxbandits.base import Array
 
 SHOWN = 8  # numbers of an array that a message spells out
+_TRACED = contextvars.ContextVar("traced", default=True)  # whether checks of traced values leave a debug_check
+
+
+@contextlib.contextmanager
+def without_traced() -> Iterator[None]:
+    """Traces a program without its `debug_check`s, where it has been checked already.
+
+    Each of them is numbered within the process, so the same program would have another text, and another name in a
+    store, in every process that traces it.
+    """
+    token = _TRACED.set(False)
+    try:
+        yield
+    finally:
+        _TRACED.reset(token)
 
 
 def is_concrete(*values: Any) -> bool:
@@ -41,6 +58,8 @@ def require(holds: Any, name: str, expected: str, got: Any) -> None:
     if is_concrete(holds):
         if not bool(np.all(holds)):
             raise ValueError(f"{name} must {expected}, got {show(got)}")
+        return
+    if not _TRACED.get():
         return
     message = f"{name} must {expected}".replace("{", "{{").replace("}", "}}")
     leaves = jax.tree.leaves(got)

@@ -26,6 +26,7 @@ from jax.core import eval_jaxpr
 from jax.extend.core import ClosedJaxpr
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from jaxbandits import checks
 from jaxbandits.base import Array, Key, Outcome, PyTree, Status
 from jaxbandits.engine.results import Stats
 from jaxbandits.engine.running import DEFAULT_CHUNK, advance, streams
@@ -131,7 +132,8 @@ def trace(job: Job, chunk: int) -> Lane:
     state = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), _shapes(job)[0])
     inputs = (number, number, jax.ShapeDtypeStruct((), bool), number, number, Batch(state, number))
     make = jax.make_jaxpr(_advance_lane(job, chunk), axis_env=[(LANES, 1)], return_shape=True)
-    jaxpr, outputs = make(job.tasks, job.key, *inputs)
+    with checks.without_traced():
+        jaxpr, outputs = make(job.tasks, job.key, *inputs)
     return Lane(job, chunk, jaxpr, inputs, outputs, time.perf_counter() - started)
 
 
