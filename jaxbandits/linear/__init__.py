@@ -3,15 +3,15 @@
 K arms have known features x_0..x_{K-1} in R^d, and a pull of arm a pays x_a.theta plus noise, with an unknown theta. A
 pull of one arm informs about all others, so an algorithm pulls what separates the arms that may be the best.
 
-    >>> import jax, jaxbandits
-    >>> from jaxbandits import linear
-    >>> key = jax.random.key(0)
-    >>> instance = linear.soare(5)  # the truth: an Instance
-    >>> algorithm = linear.lingape(instance.arms, delta=0.05, noise_scale=instance.noise_scale)  # of what is known
-    >>> environment = linear.environment(instance)  # answers it
-    >>> outcome = jaxbandits.run(key, algorithm, environment, max_rounds=10**6)
-    >>> print(linear.is_right(instance, outcome.answer))  # traceable
-    True
+>>> import jax, jaxbandits
+>>> from jaxbandits import linear
+>>> key = jax.random.key(0)
+>>> instance = linear.soare(5)  # the truth: an Instance
+>>> algorithm = linear.lingape(instance.arms, delta=0.05, noise_scale=instance.noise_scale)  # what a learner may know
+>>> environment = linear.environment(instance)  # answers it
+>>> outcome = jaxbandits.run(key, algorithm, environment, max_rounds=10**6)
+>>> print(linear.is_right(instance, outcome.answer))  # traceable
+True
 
 | algorithm | what it does | action |
 | --- | --- | --- |
