@@ -4,7 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jaxinstances import linear
+
+from jaxbandits import linear
 
 THEOREM2 = {
     "arms": 6,
