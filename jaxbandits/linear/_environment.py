@@ -1,7 +1,7 @@
 """The actions of the algorithms, and the environment that answers them."""
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -80,65 +80,63 @@ def environment(instance: Instance, action: Action = Pull, *, noise: Noise = "ga
     if noise == "gaussian":
         means = dot(arms, theta)
         shape = () if action is Pull else means.shape
-        return Environment(
-            lambda key: jax.random.normal(key, shape, means.dtype), _gaussian_sums(action, means, noise_scale)
-        )
+        respond = _bridge(means, noise_scale) if action is Bridge else _gaussian_sum(action, means, noise_scale)
+        return Environment(lambda key: jax.random.normal(key, shape, means.dtype), respond)
 
     if is_concrete(arms, theta):
         largest = float(np.abs(np.asarray(arms) @ np.asarray(theta)).max())
         require(largest <= 1, "instance.theta", "give abs(x.theta) <= 1 for every arm x", largest)
     if action is Pull and leap == 1:
-        dtype = arms.dtype
-        return Environment(lambda key: jax.random.uniform(key, (), dtype), _single_sign(dot(arms, theta)))
+        means = dot(arms, theta)
+        return Environment(lambda key: jax.random.uniform(key, (), means.dtype), _single_sign(means))
     has_64_bit = jnp.result_type(float) == jnp.float64
     require(has_64_bit, "jax_enable_x64", "be on for sums of more than one sign", has_64_bit)
-    return Environment(lambda key: key, _sign_sums(action, dot(arms, theta), leap))
+    return Environment(lambda key: key, _sign_sum(action, dot(arms, theta), leap))
 
 
-def _gaussian_sums(action: Action, means: Array, noise_scale: Array) -> Callable[..., Array]:
-    dtype = means.dtype
+def _pulls_of(kind: Action, action: Any, means: Array) -> tuple[Array, Array]:
+    """How often an action pulls, and the mean of what it pulls: both () for a `Pull`, both (K,) for an `Allocation`."""
+    return (action.times, means[action.arm]) if kind is Pull else (action.counts, means)
 
-    def pull(action: Pull, noise: Array) -> Array:
-        times = action.times.astype(dtype)
-        return times * means[action.arm] + noise_scale * jnp.sqrt(times) * noise
 
-    def allocation(action: Allocation, noise: Array) -> Array:
-        counts = action.counts.astype(dtype)
-        return counts * means + noise_scale * jnp.sqrt(counts) * noise
+def _gaussian_sum(kind: Action, means: Array, noise_scale: Array) -> Callable[[Any, Array], Array]:
+    def respond(action: Any, noise: Array) -> Array:
+        counts, mean = _pulls_of(kind, action, means)
+        counts = counts.astype(means.dtype)
+        return counts * mean + noise_scale * jnp.sqrt(counts) * noise
 
-    def bridge(action: Bridge, noise: Array) -> Array:
+    return respond
+
+
+def _bridge(means: Array, noise_scale: Array) -> Callable[[Bridge, Array], Array]:
+    def respond(action: Bridge, noise: Array) -> Array:
         # Both fractions come from integers, so that counts == ahead returns ahead_sums bit for bit.
-        counts, ahead = action.counts.astype(dtype), jnp.maximum(action.ahead, 1).astype(dtype)
-        left = (action.ahead - action.counts).astype(dtype)
+        counts, ahead = (x.astype(means.dtype) for x in (action.counts, jnp.maximum(action.ahead, 1)))
+        left = (action.ahead - action.counts).astype(means.dtype)
         is_known = action.ahead > 0
         mean = jnp.where(is_known, action.ahead_sums * (counts / ahead), counts * means)
         variance = jnp.where(is_known, counts * (left / ahead), counts)
         return mean + noise_scale * jnp.sqrt(variance) * noise
 
-    return pull if action is Pull else allocation if action is Allocation else bridge
+    return respond
 
 
 def _single_sign(means: Array) -> Callable[[Pull, Array], Array]:
-    def pull(action: Pull, noise: Array) -> Array:
+    def respond(action: Pull, noise: Array) -> Array:
         mean = means[action.arm]
         reward = jnp.where(noise < (1 + mean) / 2, 1, -1) * action.times
         # A traced theta could not be checked: what has no law must not pass for a reward.
         is_lawful = (action.times <= 1) & (jnp.abs(mean) <= 1)
         return jnp.where(is_lawful, reward.astype(means.dtype), jnp.nan)
 
-    return pull
+    return respond
 
 
-def _sign_sums(action: Action, means: Array, leap: int) -> Callable[..., Array]:
-    def sums(counts: Array, mean: Array, key: Key) -> Array:
-        counts = counts.astype(jnp.float64)
-        probability = (1 + mean.astype(jnp.float64)) / 2
-        return (2 * jax.random.binomial(key, counts, probability) - counts).astype(means.dtype)
+def _sign_sum(kind: Action, means: Array, leap: int) -> Callable[[Any, Key], Array]:
+    def respond(action: Any, noise: Key) -> Array:
+        counts, mean = (x.astype(jnp.float64) for x in _pulls_of(kind, action, means))
+        sums = 2 * jax.random.binomial(noise, counts, (1 + mean) / 2) - counts
+        is_lawful = counts <= leap if kind is Pull else True
+        return jnp.where(is_lawful, sums, jnp.nan).astype(means.dtype)
 
-    def pull(action: Pull, noise: Key) -> Array:
-        return jnp.where(action.times <= leap, sums(action.times, means[action.arm], noise), jnp.nan)
-
-    def allocation(action: Allocation, noise: Key) -> Array:
-        return sums(action.counts, means, noise)
-
-    return pull if action is Pull else allocation
+    return respond

@@ -15,29 +15,29 @@ class Confidence(NamedTuple):
     """What a radius depends on beside the number of pulls; see `confidence_radius`."""
 
     delta: Array | float
-    arms: int
+    K: int
     noise_scale: Array | float
     union_power: int
     radius: Radius
 
 
 def checked_confidence(
-    delta: Array | float, arms: int, noise_scale: Array | float, union_power: int, radius: Radius
+    delta: Array | float, K: int, noise_scale: Array | float, union_power: int, radius: Radius
 ) -> Confidence:
     """The arguments of `confidence_radius` as one; raises `ValueError` unless they are in range."""
     checks.probability("delta", delta)
-    arms = checks.whole("arms", arms, least=2)
+    K = checks.whole("K", K, least=2)
     checks.positive("noise_scale", noise_scale)
     union_power = checks.whole("union_power", union_power, least=1, most=2)
     checks.one_of("radius", radius, Radius)
-    return Confidence(delta, arms, noise_scale, union_power, radius)
+    return Confidence(delta, K, noise_scale, union_power, radius)
 
 
 def confidence_radius(
     n: Array | float,
     *,
     delta: Array | float,
-    arms: int,
+    K: int,
     noise_scale: Array | float = 1.0,
     union_power: int = 2,
     radius: Radius = "azuma",
@@ -51,7 +51,7 @@ def confidence_radius(
     Args:
         n: int or float (...), number of pulls, at least 1.
         delta: float (), error probability, in (0, 1).
-        arms: K, a Python int, at least 2.
+        K: number of arms, a Python int, at least 2.
         noise_scale: float (), sub-Gaussian constant of the noise, in units of reward, above 0. Proposition 1 behind
             "azuma" asks for bounded noise and its bound; the published experiments put 1 for standard Gaussian noise.
         union_power: 2 for a union bound over all pairs, 1 for the pairs with one known arm.
@@ -67,14 +67,14 @@ def confidence_radius(
     Source: Soare, Lazaric and Munos (2014), Proposition 1; Xu, Honda and Sugiyama (2018), equation (2).
     """
     n = checks.array("n", n, ("...",), least=1)
-    return radius_after(n, checked_confidence(delta, arms, noise_scale, union_power, radius))
+    return radius_after(n, checked_confidence(delta, K, noise_scale, union_power, radius))
 
 
 def radius_after(n: Array, confidence: Confidence) -> Array:
     """The radius after n pulls, float (...), unchecked."""
-    delta, arms, noise_scale, union_power, radius = confidence
+    delta, K, noise_scale, union_power, radius = confidence
     # The sum of logarithms: n^2 would overflow an integer.
-    log_union = 2 * jnp.log(n) + union_power * math.log(arms) - jnp.log(jnp.asarray(delta, n.dtype))
+    log_union = 2 * jnp.log(n) + union_power * math.log(K) - jnp.log(jnp.asarray(delta, n.dtype))
     noise_scale = jnp.asarray(noise_scale, n.dtype)
     if radius == "subgaussian":
         return noise_scale * jnp.sqrt(2 * (log_union + math.log(math.pi**2 / 3)))

@@ -11,12 +11,12 @@ from jaxbandits.checks import known, require
 
 
 def theorem2_ridge_limit(
-    *, arms: int, delta: Array | float, noise_scale: Array | float, norm_bound: Array | float
+    *, K: int, delta: Array | float, noise_scale: Array | float, norm_bound: Array | float
 ) -> Array:
     """The largest ridge for which `theorem2_bound` holds, 2 R^2 / S^2 log(K^2 / delta).
 
     Args:
-        arms: K, a Python int, at least 2.
+        K: number of arms, a Python int, at least 2.
         delta: float (), error probability, in (0, 1).
         noise_scale: float (), R, sub-Gaussian constant of the noise, in units of reward, above 0.
         norm_bound: float (), S, bound of theta's norm, above 0.
@@ -29,16 +29,16 @@ def theorem2_ridge_limit(
 
     Source: Xu, Honda and Sugiyama (2018), the condition of Theorem 2.
     """
-    _check(arms, delta, noise_scale, norm_bound)
+    _check(K, delta, noise_scale, norm_bound)
     checks.positive("norm_bound", norm_bound)
-    return 2 * (noise_scale / norm_bound) ** 2 * _log_union(arms, delta)
+    return 2 * (noise_scale / norm_bound) ** 2 * _log_union(K, delta)
 
 
 def theorem2_bound(
     hardness: Array | float,
     *,
-    arms: int,
-    dimension: int,
+    K: int,
+    d: int,
     delta: Array | float,
     ridge: Array | float,
     noise_scale: Array | float,
@@ -52,8 +52,8 @@ def theorem2_bound(
 
     Args:
         hardness: float (), H = `hardness_lingape`, above 0.
-        arms: K, a Python int, at least 2.
-        dimension: d, a Python int, at least 1.
+        K: number of arms, a Python int, at least 2.
+        d: dimension, a Python int, at least 1.
         delta: float (), error probability, in (0, 1).
         ridge: float (), regularisation, above 0 and at most `theorem2_ridge_limit`.
         noise_scale: float (), R, sub-Gaussian constant of the noise, in units of reward, above 0.
@@ -70,21 +70,21 @@ def theorem2_bound(
 
     Source: Xu, Honda and Sugiyama (2018), Theorem 2, equation (16).
     """
-    _check(arms, delta, noise_scale, norm_bound, hardness, arm_norm, dimension, ridge)
+    _check(K, delta, noise_scale, norm_bound, hardness, arm_norm, d, ridge)
     printed = checks.flag("printed", printed)
-    limit = theorem2_ridge_limit(arms=arms, delta=delta, noise_scale=noise_scale, norm_bound=norm_bound)
+    limit = theorem2_ridge_limit(K=K, delta=delta, noise_scale=noise_scale, norm_bound=norm_bound)
     require(known(ridge) <= known(limit), "ridge", f"lie in (0, {limit}]", ridge)
     variance = hardness * noise_scale**2
-    leading = 8 * variance * _log_union(arms, delta) + arms
-    a = 4 * variance * arm_norm * jnp.sqrt(dimension / ridge)
+    leading = 8 * variance * _log_union(K, delta) + K
+    a = 4 * variance * arm_norm * jnp.sqrt(d / ridge)
     m_squared = 4 * (a**2 + leading**2) if printed else ((a + jnp.sqrt(a**2 + 4 * leading)) / 2) ** 2
-    return leading + 4 * variance * dimension * jnp.log1p(m_squared * arm_norm**2 / (ridge * dimension))
+    return leading + 4 * variance * d * jnp.log1p(m_squared * arm_norm**2 / (ridge * d))
 
 
 def theorem2_large_ridge_bound(
     hardness: Array | float,
     *,
-    arms: int,
+    K: int,
     delta: Array | float,
     ridge: Array | float,
     noise_scale: Array | float,
@@ -105,18 +105,18 @@ def theorem2_large_ridge_bound(
 
     Source: Xu, Honda and Sugiyama (2018), Theorem 2, equation (17).
     """
-    _check(arms, delta, noise_scale, norm_bound, hardness, arm_norm, ridge=ridge)
+    _check(K, delta, noise_scale, norm_bound, hardness, arm_norm, ridge=ridge)
     variance = hardness * noise_scale**2
     limit = 4 * variance * arm_norm**2
     require(known(ridge) > known(limit), "ridge", f"be above {limit}", ridge)
-    return 8 * variance * _log_union(arms, delta) + 4 * hardness * ridge * norm_bound**2 + 2 * arms
+    return 8 * variance * _log_union(K, delta) + 4 * hardness * ridge * norm_bound**2 + 2 * K
 
 
 def theorem2_implicit(
     hardness: Array | float,
     *,
-    arms: int,
-    dimension: int,
+    K: int,
+    d: int,
     delta: Array | float,
     ridge: Array | float,
     noise_scale: Array | float,
@@ -138,18 +138,18 @@ def theorem2_implicit(
 
     Source: Xu, Honda and Sugiyama (2018), the proof of Theorem 2.
     """
-    _check(arms, delta, noise_scale, norm_bound, hardness, arm_norm, dimension, ridge)
+    _check(K, delta, noise_scale, norm_bound, hardness, arm_norm, d, ridge)
     hardness = jnp.asarray(hardness, float)
-    union = _log_union(arms, delta)
+    union = _log_union(K, delta)
 
     def right_hand_side(t: Array) -> Array:
-        logdet = dimension * jnp.log1p(t * arm_norm**2 / (ridge * dimension))
+        logdet = d * jnp.log1p(t * arm_norm**2 / (ridge * d))
         radius = noise_scale * jnp.sqrt(2 * union + logdet) + jnp.sqrt(ridge) * norm_bound
-        return hardness * radius**2 + arms
+        return hardness * radius**2 + K
 
     # The right-hand side is concave and positive at 0, so it crosses t once; from above the crossing the iteration
     # falls towards it. The pair compares a value with itself: computed twice, it may be rounded in two ways.
-    above = lax.while_loop(lambda t: t < right_hand_side(t), lambda t: 2 * t, jnp.asarray(arms, float))
+    above = lax.while_loop(lambda t: t < right_hand_side(t), lambda t: 2 * t, jnp.asarray(K, float))
     t, _ = lax.while_loop(
         lambda pair: pair[1] < pair[0],
         lambda pair: (pair[1], right_hand_side(pair[1])),
@@ -158,26 +158,16 @@ def theorem2_implicit(
     return t
 
 
-def _check(
-    arms: int,
-    delta: Array | float,
-    noise_scale: Array | float,
-    norm_bound: Array | float,
-    hardness: Array | float = 1.0,
-    arm_norm: Array | float = 1.0,
-    dimension: int = 1,
-    ridge: Array | float = 1.0,
-) -> None:
-    checks.whole("arms", arms, least=2)
+def _check(K, delta, noise_scale, norm_bound, hardness=1.0, arm_norm=1.0, d=1, ridge=1.0) -> None:
+    checks.whole("K", K, least=2)
+    checks.whole("d", d, least=1)
     checks.probability("delta", delta)
-    checks.positive("noise_scale", noise_scale)
     checks.not_negative("norm_bound", norm_bound)
-    checks.positive("hardness", hardness)
-    checks.positive("arm_norm", arm_norm)
-    checks.whole("dimension", dimension, least=1)
-    checks.positive("ridge", ridge)
+    numbers = {"noise_scale": noise_scale, "hardness": hardness, "arm_norm": arm_norm, "ridge": ridge}
+    for name, value in numbers.items():
+        checks.positive(name, value)
 
 
-def _log_union(arms: int, delta: Array | float) -> Array:
+def _log_union(K: int, delta: Array | float) -> Array:
     """log(K^2 / delta)."""
-    return 2 * math.log(arms) - jnp.log(delta)
+    return 2 * math.log(K) - jnp.log(delta)

@@ -19,14 +19,14 @@ STATIC = {
     "max_pulls": 10**6,
 }
 HARDNESS = {"arms": ARMS, "theta": THETA, "ratios": RATIOS}
-BOUND = {"arms": 6, "delta": 0.05, "noise_scale": 1.0, "norm_bound": 2.0}
-THEOREM2 = BOUND | {"hardness": 3.0, "dimension": 5, "ridge": 1.0, "arm_norm": 1.0}
+BOUND = {"K": 6, "delta": 0.05, "noise_scale": 1.0, "norm_bound": 2.0}
+THEOREM2 = BOUND | {"hardness": 3.0, "d": 5, "ridge": 1.0, "arm_norm": 1.0}
 MADE = {"noise_scale": 1.0, "dtype": "float64"}
 DEFAULT = {"dtype": ("none",)}
 
 CALLS = {
     "canonical": Call(linear.canonical, {"gap": 0.5, "d": 5} | MADE, fine=DEFAULT),
-    "confidence_radius": Call(linear.confidence_radius, {"n": 100.0, "arms": 5} | FIXED, fine={"n": ("list", "array")}),
+    "confidence_radius": Call(linear.confidence_radius, {"n": 100.0, "K": 5} | FIXED, fine={"n": ("list", "array")}),
     "environment": Call(
         linear.environment, {"instance": INSTANCE, "action": linear.Pull, "noise": "gaussian", "leap": 1}
     ),

@@ -8,8 +8,8 @@ import pytest
 from jaxbandits import linear
 
 THEOREM2 = {
-    "arms": 6,
-    "dimension": 5,
+    "K": 6,
+    "d": 5,
     "delta": 0.05,
     "ridge": 1.0,
     "noise_scale": 1.0,
@@ -117,7 +117,7 @@ def test_theorem_2(hardness):
     assert linear.theorem2_bound(hardness, **THEOREM2, printed=True) == pytest.approx(60368588, abs=1)
     assert linear.theorem2_bound(hardness, **THEOREM2) == pytest.approx(5.14e7, rel=1e-3)
     assert linear.theorem2_implicit(hardness, **THEOREM2) == pytest.approx(11604543, abs=1)
-    limit = linear.theorem2_ridge_limit(arms=6, delta=0.05, noise_scale=1.0, norm_bound=2.0)
+    limit = linear.theorem2_ridge_limit(K=6, delta=0.05, noise_scale=1.0, norm_bound=2.0)
     assert limit == pytest.approx(3.28963, abs=1e-5)
 
 
@@ -141,7 +141,7 @@ def test_theorem_2_implicit_ends_in_single_precision(hardness):
 
 
 def test_theorem_2_for_a_large_ridge():
-    arguments = {"arms": 5, "delta": 0.1, "noise_scale": 0.5, "norm_bound": 3.0, "arm_norm": 2.0}
+    arguments = {"K": 5, "delta": 0.1, "noise_scale": 0.5, "norm_bound": 3.0, "arm_norm": 2.0}
     bound = linear.theorem2_large_ridge_bound(10.0, ridge=41.0, **arguments)
     assert bound == pytest.approx(8 * 10 * 0.25 * np.log(250) + 4 * 10 * 41 * 9 + 10)
     with pytest.raises(ValueError, match="ridge must be above 40.0, got 40.0"):

@@ -306,13 +306,11 @@ def test_hardness_falls_with_epsilon_and_keeps_to_its_bounds(seed, epsilons):
 
 @jax.jit
 def bounds(hardness, ridges, noise_scale, norm_bound, arm_norm, delta):
-    common = {"arms": K, "delta": delta, "noise_scale": noise_scale, "norm_bound": norm_bound, "arm_norm": arm_norm}
+    common = {"K": K, "delta": delta, "noise_scale": noise_scale, "norm_bound": norm_bound, "arm_norm": arm_norm}
     small, large = ridges
-    implicit, at_large = (
-        linear.theorem2_implicit(hardness, dimension=DIMENSION, ridge=ridge, **common) for ridge in ridges
-    )
+    implicit, at_large = (linear.theorem2_implicit(hardness, d=DIMENSION, ridge=ridge, **common) for ridge in ridges)
     relaxed, printed = (
-        linear.theorem2_bound(hardness, dimension=DIMENSION, ridge=small, printed=printed, **common)
+        linear.theorem2_bound(hardness, d=DIMENSION, ridge=small, printed=printed, **common)
         for printed in (False, True)
     )
     return implicit, relaxed, printed, at_large, linear.theorem2_large_ridge_bound(hardness, ridge=large, **common)
@@ -327,7 +325,7 @@ def bounds(hardness, ridges, noise_scale, norm_bound, arm_norm, delta):
 )
 def test_what_theorem_2_relaxes_only_grows(hardness, shares, scales, delta):
     noise_scale, norm_bound, arm_norm = scales
-    limit = linear.theorem2_ridge_limit(arms=K, delta=delta, noise_scale=noise_scale, norm_bound=norm_bound)
+    limit = linear.theorem2_ridge_limit(K=K, delta=delta, noise_scale=noise_scale, norm_bound=norm_bound)
     ridges = shares[0] * limit, shares[1] * 4 * hardness * noise_scale**2 * arm_norm**2
     implicit, relaxed, printed, at_large, large = bounds(hardness, ridges, *scales, delta)
     assert K < implicit <= relaxed <= printed
