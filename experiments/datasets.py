@@ -68,7 +68,7 @@ def load_r6a(path: str | Path, *, sample: int = 10_000, seed: int = 0) -> R6ALog
             z = _kron(article, user)
             gram += z.T @ z
             moment += z.T @ label
-            kept = _reservoir(rng, kept, z, seen=displays, size=sample)
+            kept = _reservoir(rng, kept, z, before=displays, size=sample)
             displays += len(z)
     require(displays > 0, "path", "name a log with at least one line in the format of R6A", str(path))
     return R6ALog(gram, moment, kept, displays, lines - displays)
@@ -169,9 +169,9 @@ def _block(blocks: list[str], name: str) -> list[float] | None:
     return [features[index] for index in range(1, 7)] if complete else None
 
 
-def _reservoir(rng: np.random.Generator, kept: np.ndarray, new: np.ndarray, *, seen: int, size: int) -> np.ndarray:
-    """Extends a uniform sample of `seen` rows to one of all rows (Vitter, 1985, algorithm R)."""
-    rank = np.arange(seen, seen + len(new))
+def _reservoir(rng: np.random.Generator, kept: np.ndarray, new: np.ndarray, *, before: int, size: int) -> np.ndarray:
+    """Extends a uniform sample of `before` rows to one of all rows (Vitter, 1985, algorithm R)."""
+    rank = np.arange(before, before + len(new))
     slot = np.where(rank < size, rank, rng.integers(rank + 1))
     grown = np.vstack([kept, new[: max(0, size - len(kept))]])
     for row in np.flatnonzero(slot < size):

@@ -66,7 +66,7 @@ def environment(instance: Instance, action: Action = Pull, *, noise: Noise = "ga
         the round's key where sums are binomial. Zero pulls of an arm give exactly 0. Cost per round: O(1), or O(K).
 
     Raises:
-        ValueError: the instance is not valid, `action`, `noise` or `leap` is none of these; under signs,
+        ValueError: the instance is not valid, or `action`, `noise` or `leap` is not one of these; under signs,
             abs(x.theta) > 1 for some arm, or binomial sums are needed while `jax_enable_x64` is off.
     """
     arms, theta, noise_scale = checked_instance(instance)

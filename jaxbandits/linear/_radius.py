@@ -53,7 +53,7 @@ def confidence_radius(
         delta: float (), error probability, in (0, 1).
         K: number of arms, a Python int, at least 2.
         noise_scale: float (), sub-Gaussian constant of the noise, in units of reward, above 0. Proposition 1 behind
-            "azuma" asks for bounded noise and its bound; the published experiments put 1 for standard Gaussian noise.
+            "azuma" requires bounded noise and its bound; the published experiments put 1 for standard Gaussian noise.
         union_power: 2 for a union bound over all pairs, 1 for the pairs with one known arm.
         radius: "azuma", as published, or "subgaussian", also valid and tight: its square is smaller by a factor 3.8
             (K = 6, n = 1e6 to 1.5e7).

@@ -176,7 +176,7 @@ def test_lower_bound_of_canonical_arms():
 
 
 def test_lower_bound_needs_no_more_than_any_allocation_of_the_oracle():
-    """T* is at least what the single hardest pair asks for, 2 H_oracle, and at most twice the sum's share."""
+    """T* is at least what the single hardest pair requires, 2 H_oracle, and at most twice the sum's share."""
     instance = linear.sphere(2, 6, 3, 0.1)
     _, H_oracle, H_sum = measures(instance)
     T_star = float(linear.lower_bound(instance.arms, instance.theta, delta=0.05, steps=2000).T_star)

@@ -208,7 +208,7 @@ def test_coordinates_of_the_span_change_nothing(rule, seed):
 def remembered(arms, pulls, sums):
     """The state after some observations, and what a refresh makes of it."""
     algorithm = linear.lingape(arms, delta=DELTA, ridge=0.5)
-    state, _ = lax.scan(lambda state, seen: (algorithm.observe(state, *seen), None), algorithm.init(KEY), (pulls, sums))
+    state, _ = lax.scan(lambda state, pair: (algorithm.observe(state, *pair), None), algorithm.init(KEY), (pulls, sums))
     return state, algorithm.refresh(state)
 
 
@@ -226,7 +226,7 @@ def test_the_state_depends_on_counts_and_sums_alone(seed):
     shuffled, _ = remembered(arms, Pull(pulled[order], times[order]), sums[order])
     assert_close(shuffled, state)
 
-    mine = pulled == np.arange(number)[:, None]  # all pulls of an arm at once, and none of what is no arm
+    mine = pulled == np.arange(number)[:, None]  # all pulls of an arm at once, and zero pulls of the others
     at_once, _ = remembered(arms, Pull(np.arange(number) % K, mine @ times), mine @ sums)
     assert_close(at_once, state)
 
