@@ -1,5 +1,6 @@
 """LinGapE: fully adaptive best-arm identification in linear bandits (Xu, Honda, Sugiyama, 2018)."""
 
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import jax.numpy as jnp
@@ -96,8 +97,11 @@ def lingape(
 
     numbers = (delta, epsilon, ridge, noise_scale, norm_bound, union_bound)
     delta, epsilon, ridge, noise_scale, norm_bound, union_bound = (jnp.asarray(x, dtype) for x in numbers)
-    confidence = Confidence(delta, ridge, noise_scale, norm_bound, union_bound)
-    settings = Settings(arms, epsilon, confidence, shares if rule == "ratio" else None, leap_margin, leap_noise_scale)
+
+    def radius(logdet: Array) -> Array:
+        return noise_scale * jnp.sqrt(logdet + 2 * jnp.log(union_bound / delta)) + jnp.sqrt(ridge) * norm_bound
+
+    settings = Settings(arms, epsilon, radius, shares if rule == "ratio" else None, leap_margin, leap_noise_scale)
 
     def init(key: Key) -> State:
         del key
@@ -152,22 +156,12 @@ def lingape(
     return Algorithm(init, decide, observe, Pull(jnp.zeros((), int), jnp.zeros((), int)), refresh)
 
 
-class Confidence(NamedTuple):
-    """What the confidence radius of theta depends on, each ()."""
-
-    delta: Array
-    ridge: Array
-    noise_scale: Array
-    norm_bound: Array
-    union_bound: Array
-
-
 class Settings(NamedTuple):
     """What the rule depends on."""
 
     arms: Array  # float (K, d)
     epsilon: Array  # float ()
-    confidence: Confidence
+    radius: Callable[[Array], Array]  # (log det(A / ridge)) -> C, the confidence radius of theta in the norm of A
     shares: Array | None  # float (K, K, K)   of the rule "ratio"
     leap_margin: float
     leap_noise_scale: Array | float
@@ -196,11 +190,6 @@ class Comparison(NamedTuple):
     bound: Array  # float ()      B: upper confidence bound of the challenger's lead over the leader
 
 
-def _radius(confidence: Confidence, logdet: Array) -> Array:
-    delta, ridge, noise_scale, norm_bound, union_bound = confidence
-    return noise_scale * jnp.sqrt(logdet + 2 * jnp.log(union_bound / delta)) + jnp.sqrt(ridge) * norm_bound
-
-
 def _compare(settings: Settings, state: State) -> Comparison:
     # Differences first: near ties, x_k.theta - x_i.theta and the Gram form of the widths lose all their digits.
     arms = settings.arms
@@ -208,7 +197,7 @@ def _compare(settings: Settings, state: State) -> Comparison:
     directions = arms - arms[leader]
     gaps = dot(directions, state.theta)
     widths = jnp.sqrt(jnp.maximum(dot(directions, state.images - state.images[leader]), 0))
-    C = _radius(settings.confidence, state.logdet)
+    C = settings.radius(state.logdet)
     upper = jnp.where(jnp.arange(arms.shape[0]) == leader, -jnp.inf, gaps + C * widths)
     challenger = jnp.argmax(upper)
     return Comparison(leader, challenger, C, gaps, widths, upper[challenger])
@@ -282,7 +271,7 @@ def _longest_leap(settings: Settings, state: State, pair: Comparison, arm: Array
         c = m / (1 + m * lev)
         width_j_end = jnp.sqrt(jnp.maximum(width_j**2 - c * (g_j - g_i) ** 2, 0))
         floor = gap_j - jnp.abs(g_j - g_i) * stray + C * width_j_end
-        C_end = _radius(settings.confidence, state.logdet + jnp.log1p(m * lev))
+        C_end = settings.radius(state.logdet + jnp.log1p(m * lev))
         behind_i = pair.gaps + jnp.abs(g - g_i) * stray
         behind_j = pair.gaps - gap_j + jnp.abs(g - g_j) * stray
         may_swap = -gap_j <= jnp.abs(g_j - g_i) * stray

@@ -29,7 +29,7 @@ def theorem2_ridge_limit(
 
     Source: Xu, Honda and Sugiyama (2018), the condition of Theorem 2.
     """
-    _check(K, delta, noise_scale, norm_bound)
+    _check(K, delta, norm_bound, noise_scale=noise_scale)
     checks.positive("norm_bound", norm_bound)
     return 2 * (noise_scale / norm_bound) ** 2 * _log_union(K, delta)
 
@@ -70,7 +70,7 @@ def theorem2_bound(
 
     Source: Xu, Honda and Sugiyama (2018), Theorem 2, equation (16).
     """
-    _check(K, delta, noise_scale, norm_bound, hardness, arm_norm, d, ridge)
+    _check(K, delta, norm_bound, d, hardness=hardness, noise_scale=noise_scale, arm_norm=arm_norm, ridge=ridge)
     printed = checks.flag("printed", printed)
     limit = theorem2_ridge_limit(K=K, delta=delta, noise_scale=noise_scale, norm_bound=norm_bound)
     require(known(ridge) <= known(limit), "ridge", f"lie in (0, {limit}]", ridge)
@@ -105,7 +105,7 @@ def theorem2_large_ridge_bound(
 
     Source: Xu, Honda and Sugiyama (2018), Theorem 2, equation (17).
     """
-    _check(K, delta, noise_scale, norm_bound, hardness, arm_norm, ridge=ridge)
+    _check(K, delta, norm_bound, hardness=hardness, noise_scale=noise_scale, arm_norm=arm_norm, ridge=ridge)
     variance = hardness * noise_scale**2
     limit = 4 * variance * arm_norm**2
     require(known(ridge) > known(limit), "ridge", f"be above {limit}", ridge)
@@ -138,7 +138,7 @@ def theorem2_implicit(
 
     Source: Xu, Honda and Sugiyama (2018), the proof of Theorem 2.
     """
-    _check(K, delta, noise_scale, norm_bound, hardness, arm_norm, d, ridge)
+    _check(K, delta, norm_bound, d, hardness=hardness, noise_scale=noise_scale, arm_norm=arm_norm, ridge=ridge)
     hardness = jnp.asarray(hardness, float)
     union = _log_union(K, delta)
 
@@ -158,13 +158,12 @@ def theorem2_implicit(
     return t
 
 
-def _check(K, delta, noise_scale, norm_bound, hardness=1.0, arm_norm=1.0, d=1, ridge=1.0) -> None:
+def _check(K: int, delta: Array | float, norm_bound: Array | float, d: int = 1, **positive: Array | float) -> None:
     checks.whole("K", K, least=2)
     checks.whole("d", d, least=1)
     checks.probability("delta", delta)
     checks.not_negative("norm_bound", norm_bound)
-    numbers = {"noise_scale": noise_scale, "hardness": hardness, "arm_norm": arm_norm, "ridge": ridge}
-    for name, value in numbers.items():
+    for name, value in positive.items():
         checks.positive(name, value)
 
 
