@@ -1,8 +1,8 @@
 """Linear bandits fitted to data: the Yahoo! log R6A, if the user has it, and data that scikit-learn bundles.
 
 Each instance follows section 7.2 and appendix A of Xu, Honda and Sugiyama (2018): the ridge fit of labels +1
-and -1 is the truth, rewards are signs (`jaxbandits.linear.problem.signs`), and the arms are drawn from the
-data until the best one leads all others by a least gap. Arms need not span their space: see `reduce_bandit`.
+and -1 is the truth, rewards are signs (`linear.environment(instance, noise="sign")`), and the arms are drawn from the
+data until the best one leads all others by a least gap. Arms need not span their space: see `linear.reduce_instance`.
 """
 
 import gzip
@@ -16,7 +16,7 @@ import numpy as np
 from sklearn import datasets
 
 from jaxbandits.checks import require
-from jaxbandits.linear.problem import LinearBandit, separated_arms
+from jaxbandits.linear import Instance, separated_arms
 
 BLOCK = 8192  # displays that are held at a time while a log is read
 COMPONENTS = 4  # principal components that describe a digit
@@ -68,13 +68,13 @@ def load_r6a(path: str | Path, *, sample: int = 10_000, seed: int = 0) -> R6ALog
             z = _kron(article, user)
             gram += z.T @ z
             moment += z.T @ label
-            kept = _reservoir(rng, kept, z, seen=displays, size=sample)
+            kept = _reservoir(rng, kept, z, before=displays, size=sample)
             displays += len(z)
     require(displays > 0, "path", "name a log with at least one line in the format of R6A", str(path))
     return R6ALog(gram, moment, kept, displays, lines - displays)
 
 
-def r6a_instance(log: R6ALog, seed: int, K: int, *, min_gap: float = 0.05, ridge: float = 0.01) -> LinearBandit:
+def r6a_instance(log: R6ALog, seed: int, K: int, *, min_gap: float = 0.05, ridge: float = 0.01) -> Instance:
     """K displays of the log as arms, with the ridge fit of the clicks as the truth.
 
     Args:
@@ -85,7 +85,7 @@ def r6a_instance(log: R6ALog, seed: int, K: int, *, min_gap: float = 0.05, ridge
         ridge: regularisation of the fit.
 
     Returns:
-        LinearBandit with arms (K, 36), all abs(x.theta) < 1 and noise_scale 1.
+        Instance with arms (K, 36), all abs(x.theta) < 1 and noise_scale 1.
 
     Raises:
         ValueError: `K` is below 2, or no draw of the arms reaches `min_gap`.
@@ -94,7 +94,7 @@ def r6a_instance(log: R6ALog, seed: int, K: int, *, min_gap: float = 0.05, ridge
     return _draw(log.sample, theta, seed, K, min_gap)
 
 
-def real_features(name: str, seed: int, K: int, *, min_gap: float = 0.05, ridge: float = 0.01) -> LinearBandit:
+def real_features(name: str, seed: int, K: int, *, min_gap: float = 0.05, ridge: float = 0.01) -> Instance:
     """K real feature vectors as arms, with the ridge fit of the data's own labels as the truth.
 
     `digits` is the closest that scikit-learn bundles to a log of articles shown to users: it has both items
@@ -116,7 +116,7 @@ def real_features(name: str, seed: int, K: int, *, min_gap: float = 0.05, ridge:
         ridge: regularisation of the fit.
 
     Returns:
-        LinearBandit with arms (K, d), all abs(x.theta) < 1 and noise_scale 1.
+        Instance with arms (K, d), all abs(x.theta) < 1 and noise_scale 1.
 
     Raises:
         ValueError: `name` is unknown, `K` is below 2, or no draw of the arms reaches `min_gap`.
@@ -129,9 +129,9 @@ def real_features(name: str, seed: int, K: int, *, min_gap: float = 0.05, ridge:
     return _draw(features, theta, seed, K, min_gap)
 
 
-def _draw(features: np.ndarray, theta: np.ndarray, seed: int, K: int, min_gap: float) -> LinearBandit:
+def _draw(features: np.ndarray, theta: np.ndarray, seed: int, K: int, min_gap: float) -> Instance:
     arms = separated_arms(np.random.default_rng(seed), features, theta, K, min_gap)
-    return LinearBandit(jnp.asarray(arms), jnp.asarray(theta), jnp.ones(()))
+    return Instance(jnp.asarray(arms), jnp.asarray(theta), jnp.ones(()))
 
 
 def _kron(items: np.ndarray, contexts: np.ndarray) -> np.ndarray:
@@ -169,9 +169,9 @@ def _block(blocks: list[str], name: str) -> list[float] | None:
     return [features[index] for index in range(1, 7)] if complete else None
 
 
-def _reservoir(rng: np.random.Generator, kept: np.ndarray, new: np.ndarray, *, seen: int, size: int) -> np.ndarray:
-    """Extends a uniform sample of `seen` rows to one of all rows (Vitter, 1985, algorithm R)."""
-    rank = np.arange(seen, seen + len(new))
+def _reservoir(rng: np.random.Generator, kept: np.ndarray, new: np.ndarray, *, before: int, size: int) -> np.ndarray:
+    """Extends a uniform sample of `before` rows to one of all rows (Vitter, 1985, algorithm R)."""
+    rank = np.arange(before, before + len(new))
     slot = np.where(rank < size, rank, rng.integers(rank + 1))
     grown = np.vstack([kept, new[: max(0, size - len(kept))]])
     for row in np.flatnonzero(slot < size):

@@ -19,19 +19,21 @@ def run(options: Namespace) -> Report:
     curves: dict[str, list[Line]] = {"LinGapE": [], "XY-oracle": [], "XY-static": [], "XY-adaptive": []}
     parts = {}
     for d in dimensions:
-        bandit, name = linear.soare(d), f"figure 1, d = {d}"
-        bound = runs.bound(bandit)
+        instance, name = linear.soare(d), f"figure 1, d = {d}"
+        bound = runs.bound(instance)
         sweeps = {
-            "LinGapE": runs.lingape_runs(name, bandit, options=options, seeds=seeds),
-            "XY-static": runs.static_runs(name, bandit, options=options, seeds=min(seeds, 20 if options.quick else 60)),
-            "XY-adaptive": runs.adaptive_runs(name, bandit, options=options, seeds=min(seeds, 20)),
+            "LinGapE": runs.lingape_runs(name, instance, options=options, seeds=seeds),
+            "XY-static": runs.static_runs(
+                name, instance, options=options, seeds=min(seeds, 20 if options.quick else 60)
+            ),
+            "XY-adaptive": runs.adaptive_runs(name, instance, options=options, seeds=min(seeds, 20)),
         }
         for algorithm, sweep in sweeps.items():
             columns = sweep.columns
             quantity = f"{algorithm}, d = {d}"
             curves[algorithm].append(line(quantity, columns["pulls"], status=columns["status"], bound=bound))
             parts[quantity] = columns | {"d": np.full(len(columns["row"]), d)}
-        oracle = linear.xy_oracle(bandit.arms, theta=bandit.theta, delta=runs.DELTA)
+        oracle = linear.xy_oracle(instance.arms, theta=instance.theta, delta=runs.DELTA)
         curves["XY-oracle"].append(Line(f"XY-oracle, d = {d}", oracle.n, bound=bound))
 
     ours = {name: np.array([line.ours for line in lines]) for name, lines in curves.items()}

@@ -25,13 +25,13 @@ def run(options: Namespace) -> Report:
     allocation = linear.xy_allocation(arms).allocation
     seeds = options.seeds or (200 if options.quick else 2000)
 
-    def bandit(gap: jax.Array) -> linear.LinearBandit:
-        return linear.LinearBandit(arms, jnp.zeros(5).at[0].set(gap), jnp.ones(()))
+    def instance(gap: jax.Array) -> linear.Instance:
+        return linear.Instance(arms, jnp.zeros(5).at[0].set(gap), jnp.ones(()))
 
     sweeps = {
         "LinGapE": simulate(
             "figure 2: LinGapE",
-            lambda gap, key: (linear.lingape(arms, delta=runs.DELTA), linear.gaussian(bandit(gap))),
+            lambda gap, key: (linear.lingape(arms, delta=runs.DELTA), linear.environment(instance(gap))),
             gaps,
             options=options,
             seeds=seeds,
@@ -41,7 +41,7 @@ def run(options: Namespace) -> Report:
             "figure 2: XY-static",
             lambda gap, key: (
                 linear.xy_static(arms, allocation, delta=runs.DELTA),
-                linear.gaussian(bandit(gap), linear.Allocation),
+                linear.environment(instance(gap), linear.Allocation),
             ),
             gaps,
             options=options,

@@ -45,7 +45,7 @@ def run(options: Namespace) -> Report:
     log = load_r6a(options.r6a) if options.r6a else None
     source = "r6a" if log else options.instance
 
-    def instance(seed: int, K: int) -> linear.LinearBandit:
+    def drawn(seed: int, K: int) -> linear.Instance:
         if log is not None:
             return r6a_instance(log, seed, K)
         return linear.yahoo_like(seed, K) if source == "yahoo_like" else real_features(source, seed, K)
@@ -53,23 +53,23 @@ def run(options: Namespace) -> Report:
     curves: dict[str, list[Line]] = {"LinGapE": [], "XY-static": []}
     parts, wrong, stopped = {}, 0, 0
     for K in sizes:
-        full = [instance(seed, K) for seed in range(count)]
-        norms = jnp.stack([jnp.linalg.norm(bandit.theta) for bandit in full])
-        reduced = [linear.reduce_bandit(bandit) for bandit in full]
-        bounds = np.array([runs.bound(bandit) for bandit in reduced])
+        full = [drawn(seed, K) for seed in range(count)]
+        norms = jnp.stack([jnp.linalg.norm(instance.theta) for instance in full])
+        reduced = [linear.reduce_instance(instance) for instance in full]
+        bounds = np.array([runs.bound(instance) for instance in reduced])
         # The hardest instances first, so that no long run is left for the end.
         order = np.argsort(-bounds)
         bounds, norms = bounds[order], norms[order]
         allocations = jnp.stack([linear.xy_allocation(reduced[n].arms).allocation for n in order])
-        bandits = stacked([reduced[n] for n in order])
+        instances = stacked([reduced[n] for n in order])
         sweeps = {
             "LinGapE": simulate(
                 f"figure 3, {source}, K = {K}: LinGapE",
                 lambda task, key: (
                     linear.lingape(task[0].arms, delta=runs.DELTA, noise_scale=NOISE, norm_bound=task[1]),
-                    linear.signs(task[0]),
+                    linear.environment(task[0], noise="sign"),
                 ),
-                (bandits, norms),
+                (instances, norms),
                 options=options,
                 seeds=seeds,
                 max_rounds=10**8,
@@ -79,9 +79,9 @@ def run(options: Namespace) -> Report:
                 f"figure 3, {source}, K = {K}: XY-static",
                 lambda task, key: (
                     linear.xy_static(task[0].arms, task[1], delta=runs.DELTA, noise_scale=NOISE, ridge=0.01),
-                    linear.signs(task[0], linear.Allocation),
+                    linear.environment(task[0], linear.Allocation, noise="sign"),
                 ),
-                (bandits, allocations),
+                (instances, allocations),
                 options=options,
                 seeds=seeds,
                 max_rounds=100_000,
@@ -91,8 +91,9 @@ def run(options: Namespace) -> Report:
             columns = sweep.columns
             summary = sweep.summary()
             curves[name].append(across_instances(f"{name}, K = {K}", summary, bounds))
-            best = np.argmax(np.einsum("nkd,nd->nk", bandits.arms, bandits.theta), 1)
-            wrong += int(np.sum((columns["answer"] != best[columns["row"]]) & (columns["status"] == Status.STOPPED)))
+            own = jax.tree.map(lambda x, rows=columns["row"]: x[rows], instances)
+            is_right = np.asarray(jax.vmap(linear.is_right)(own, columns["answer"]))
+            wrong += int(np.sum(~is_right & (columns["status"] == Status.STOPPED)))
             stopped += int(np.sum(columns["status"] == Status.STOPPED))
             parts[f"{name}, K = {K}"] = columns | {
                 "K": np.full(len(columns["row"]), K),
@@ -132,14 +133,14 @@ def run(options: Namespace) -> Report:
     )
 
 
-def stacked(bandits: list[linear.LinearBandit]) -> linear.LinearBandit:
+def stacked(instances: list[linear.Instance]) -> linear.Instance:
     """The instances as one table of tasks; ranks differ, and a coordinate that is always zero changes nothing."""
-    rank = max(bandit.theta.size for bandit in bandits)
+    rank = max(instance.theta.size for instance in instances)
 
     def widened(x: jax.Array) -> jax.Array:
         return x if x.ndim == 0 else jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, rank - x.shape[-1])])
 
-    return jax.tree.map(lambda *leaves: jnp.stack([widened(x) for x in leaves]), *bandits)
+    return jax.tree.map(lambda *leaves: jnp.stack([widened(x) for x in leaves]), *instances)
 
 
 def across_instances(quantity: str, summary: dict[str, np.ndarray], bounds: np.ndarray) -> Line:

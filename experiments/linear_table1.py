@@ -22,17 +22,17 @@ ROUNDING = 20  # pulls by which the oracle's total may differ: its design is kno
 
 
 def run(options: Namespace) -> Report:
-    bandit = linear.soare(5)
+    instance = linear.soare(5)
     seeds = options.seeds or (200 if options.quick else 2000)
-    bound = runs.bound(bandit)
+    bound = runs.bound(instance)
     sweeps = {
-        "LinGapE": runs.lingape_runs("table 1", bandit, options=options, seeds=seeds),
+        "LinGapE": runs.lingape_runs("table 1", instance, options=options, seeds=seeds),
         "XY-static": runs.static_runs(
-            "table 1", bandit, options=options, seeds=min(seeds, 60 if options.quick else 400)
+            "table 1", instance, options=options, seeds=min(seeds, 60 if options.quick else 400)
         ),
-        "XY-adaptive": runs.adaptive_runs("table 1", bandit, options=options, seeds=min(seeds, 20)),
+        "XY-adaptive": runs.adaptive_runs("table 1", instance, options=options, seeds=min(seeds, 20)),
     }
-    oracle = linear.xy_oracle(bandit.arms, theta=bandit.theta, delta=runs.DELTA)
+    oracle = linear.xy_oracle(instance.arms, theta=instance.theta, delta=runs.DELTA)
 
     lines = []
     for name in ("LinGapE", "XY-static"):
@@ -60,7 +60,7 @@ def run(options: Namespace) -> Report:
     counts = sweeps["LinGapE"].columns["counts"]
     share = counts[:, 1].sum() / counts.sum()
     odds = counts[:, 1].sum() / counts[:, 0].sum()
-    wrong = sum(runs.wrong(sweep, bandit) for sweep in sweeps.values())
+    wrong = sum(runs.wrong(sweep, instance) for sweep in sweeps.values())
     stopped = sum(int(np.sum(sweep.columns["status"] == Status.STOPPED)) for sweep in sweeps.values())
     claims = [
         Claim(

@@ -23,25 +23,25 @@ def run(options: Namespace) -> Report:
     seeds = options.seeds or (8 if options.quick else 40)
     pulls, parts, hardness, bracketed = [], {}, [], True
     for n in sizes:
-        bandit = linear.theorem3_counterexample(n)
-        ratios = linear.ratio_tables(bandit.arms)
-        H0 = float(linear.hardness_lingape(bandit.arms, bandit.theta, ratios=ratios))
-        oracle = float(linear.hardness_oracle(bandit.arms, bandit.theta, ratios=ratios))
-        total = float(linear.hardness_oracle_sum(bandit.arms, bandit.theta, ratios=ratios))
+        instance = linear.theorem3_counterexample(n)
+        ratios = linear.ratio_tables(instance.arms)
+        H0 = float(linear.hardness_lingape(instance.arms, instance.theta, ratios=ratios))
+        oracle = float(linear.hardness_oracle(instance.arms, instance.theta, ratios=ratios))
+        total = float(linear.hardness_oracle_sum(instance.arms, instance.theta, ratios=ratios))
         hardness.append((H0, total))
-        bracketed &= 1 - 1e-9 <= H0 / (9 * oracle) <= 4 * bandit.arms.shape[0]
+        bracketed &= 1 - 1e-9 <= H0 / (9 * oracle) <= 4 * instance.arms.shape[0]
         if n not in played:
             continue
         sweep = runs.lingape_runs(
             f"theorem 3, n = {n}",
-            bandit,
+            instance,
             options=options,
             seeds=seeds,
-            norm_bound=float(jnp.linalg.norm(bandit.theta)),
-            leap=False,  # the rule changes its arm in every round here
+            norm_bound=float(jnp.linalg.norm(instance.theta)),
+            leap=1,  # the rule changes its arm in every round here
         )
         label = f"LinGapE, n = {n}"
-        pulls.append(line(label, sweep.columns["pulls"], status=sweep.columns["status"], bound=runs.bound(bandit)))
+        pulls.append(line(label, sweep.columns["pulls"], status=sweep.columns["status"], bound=runs.bound(instance)))
         parts[label] = sweep.columns | {"n": np.full(len(sweep.columns["row"]), n)}
 
     H0, total = np.array(hardness).T

@@ -12,7 +12,7 @@ from experiments import _linear as runs
 from experiments.report import Claim, Line, Report, joined, line
 from jaxbandits import linear
 
-WIDTHS = ("azuma", "subgaussian")
+RADII = ("azuma", "subgaussian")
 
 
 def run(options: Namespace) -> Report:
@@ -20,49 +20,49 @@ def run(options: Namespace) -> Report:
     instances = {"soare(5)": linear.soare(5), "canonical(0.5)": linear.canonical(0.5)}
     lines: dict[tuple[str, str], Line] = {}
     parts = {}
-    for instance, bandit in instances.items():
-        bound = runs.bound(bandit)
-        sweeps = {"LinGapE": runs.lingape_runs(instance, bandit, options=options, seeds=seeds)} | {
-            f"XY-static, {width}": runs.static_runs(
-                f"{instance}, {width}",
-                bandit,
+    for where, instance in instances.items():
+        bound = runs.bound(instance)
+        sweeps = {"LinGapE": runs.lingape_runs(where, instance, options=options, seeds=seeds)} | {
+            f"XY-static, {radius}": runs.static_runs(
+                f"{where}, {radius}",
+                instance,
                 options=options,
                 seeds=min(seeds, 50 if options.quick else 200),
-                width=width,
+                radius=radius,
             )
-            for width in WIDTHS
+            for radius in RADII
         }
         for name, sweep in sweeps.items():
             columns = sweep.columns
-            label = f"{name}, {instance}"
-            lines[instance, name] = line(label, columns["pulls"], status=columns["status"], bound=bound)
+            label = f"{name}, {where}"
+            lines[where, name] = line(label, columns["pulls"], status=columns["status"], bound=bound)
             parts[label] = columns
-        for width in WIDTHS:
-            oracle = linear.xy_oracle(bandit.arms, theta=bandit.theta, delta=runs.DELTA, width=width)
-            name = f"XY-oracle, {width}"
-            lines[instance, name] = Line(f"{name}, {instance}", oracle.n, bound=bound)
+        for radius in RADII:
+            oracle = linear.xy_oracle(instance.arms, theta=instance.theta, delta=runs.DELTA, radius=radius)
+            name = f"XY-oracle, {radius}"
+            lines[where, name] = Line(f"{name}, {where}", oracle.n, bound=bound)
 
     claims = []
-    for instance in instances:
-        lingape = lines[instance, "LinGapE"].ours
-        for width in WIDTHS:
-            oracle = lines[instance, f"XY-oracle, {width}"].ours
+    for where in instances:
+        lingape = lines[where, "LinGapE"].ours
+        for radius in RADII:
+            oracle = lines[where, f"XY-oracle, {radius}"].ours
             claims.append(
                 Claim(
-                    f"LinGapE needs fewer pulls than XY-oracle on {instance}, {width} width",
+                    f"LinGapE needs fewer pulls than XY-oracle on {where}, {radius} width",
                     f"{lingape:.4g} against {oracle:.4g}",
                     bool(lingape < oracle),
                 )
             )
 
     def draw(figure) -> None:
-        for axes, instance in zip(figure.subplots(1, 2), instances, strict=True):
-            names = [name for key, name in lines if key == instance]
-            shown = [lines[instance, name] for name in names]
+        for axes, where in zip(figure.subplots(1, 2), instances, strict=True):
+            names = [name for key, name in lines if key == where]
+            shown = [lines[where, name] for name in names]
             y = np.arange(len(names))[::-1]
             axes.barh(y, [s.ours for s in shown], xerr=[2 * np.nan_to_num(s.se) for s in shown], color="#999999")
             axes.axvline(shown[0].bound, color="k", lw=1, ls="--")
-            axes.set(xscale="log", title=instance, xlabel="pulls (dashed: T* kl)")
+            axes.set(xscale="log", title=where, xlabel="pulls (dashed: T* kl)")
             axes.set_yticks(y, [name.replace(", ", ",\n") for name in names])
             axes.grid(axis="y", visible=False)
 

@@ -23,6 +23,7 @@ from tests.reference import fixed_designs
 from tests.reference.lingape import lingape as transcription
 
 LANES = (64, 256, 1024, 4096, 16384)
+LEAP = 65536
 ROUNDS, LEAP_ROUNDS = 2048, 8192  # of every run; with leaps, about all that soare(5) needs
 LEAST, MOST = 10**7, 2**25  # rounds of one measurement: long enough to be timed, short enough to be waited for
 HEAD = (
@@ -48,9 +49,9 @@ def run(options: Namespace) -> Report:
     rows, parts, plain = [], [], {}
     for instance, make in instances.items():
         plain[instance] = numpy_rounds_per_second(make(jnp.float64))
-        for leap, dtype in ((False, jnp.float64), (False, jnp.float32), (True, jnp.float64)):
+        for leap, dtype in ((1, jnp.float64), (1, jnp.float32), (LEAP, jnp.float64)):
             for width in lanes:
-                label = (instance, "yes" if leap else "no", np.dtype(dtype).name, width)
+                label = (instance, "yes" if leap > 1 else "no", np.dtype(dtype).name, width)
                 stats = measure(make(dtype), leap=leap, lanes=width, least=LEAST // (10 if options.quick else 1))
                 speed = stats.pulls / stats.seconds
                 print(*label, f"{speed:.2e} pulls/s", file=sys.stderr, sep=", ")
@@ -100,39 +101,39 @@ def run(options: Namespace) -> Report:
 
 def cases() -> list[Case]:
     """On soare(5), float64; single pulls are cut after a number of rounds, the rest are whole runs."""
-    bandit = linear.soare(5)
-    allocation = linear.xy_allocation(bandit.arms).allocation
+    instance = linear.soare(5)
+    allocation = linear.xy_allocation(instance.arms).allocation
 
     def case(rule: str, factory: Any, action: Any, plain: Any, max_rounds: int, **more: Any) -> Case:
         def build(task: None, key: jax.Array) -> tuple[Algorithm, Environment]:
-            return factory(), linear.gaussian(bandit, action)
+            return factory(), linear.environment(instance, action)
 
         return Case("linear", rule, "soare(5)", build, plain, max_rounds, lanes=256, **more)
 
-    pull_by_pull = partial(numpy_rounds_per_second, bandit)
-    lingape = partial(linear.lingape, bandit.arms, delta=0.05)
+    pull_by_pull = partial(numpy_rounds_per_second, instance)
+    lingape = partial(linear.lingape, instance.arms, delta=0.05)
     static, exact = (
-        partial(rule, bandit.arms, allocation, delta=0.05) for rule in (linear.xy_static, linear.xy_static_exact)
+        partial(rule, instance.arms, allocation, delta=0.05) for rule in (linear.xy_static, linear.xy_static_exact)
     )
-    adaptive = partial(linear.xy_adaptive, bandit.arms, delta=0.05)
+    adaptive = partial(linear.xy_adaptive, instance.arms, delta=0.05)
     grid = numpy_static_pulls_per_second
     return [
         case("LinGapE", lingape, linear.Pull, pull_by_pull, 8 * ROUNDS),
-        case("LinGapE, leap", partial(lingape, leap=True), linear.Pull, pull_by_pull, LEAP_ROUNDS),
+        case("LinGapE, leap", partial(lingape, leap=LEAP), linear.Pull, pull_by_pull, LEAP_ROUNDS),
         case("XY-static", static, linear.Allocation, grid, 10**5, runs=8),
         case("XY-static, every pull", exact, linear.Bridge, grid, 10**5, runs=8),
         case("XY-adaptive", adaptive, linear.Allocation, numpy_adaptive_pulls_per_second, 100, runs=2, chunk=4),
     ]
 
 
-def measure(bandit: linear.LinearBandit, *, leap: bool, lanes: int, least: int) -> Stats:
+def measure(instance: linear.Instance, *, leap: int, lanes: int, least: int) -> Stats:
     """One sweep that fills every lane of every batch at least once, for a fixed number of rounds."""
 
     def build(task: None, key: jax.Array):
-        return linear.lingape(bandit.arms, delta=0.05, leap=leap), linear.gaussian(bandit)
+        return linear.lingape(instance.arms, delta=0.05, leap=leap), linear.environment(instance)
 
     batches = side_by_side(local_mesh())
-    rounds = LEAP_ROUNDS if leap else max(ROUNDS, least // (batches * lanes))
+    rounds = LEAP_ROUNDS if leap > 1 else max(ROUNDS, least // (batches * lanes))
     rounds = min(rounds, MOST // (batches * lanes))
     seeds = max(256, 4 * batches * lanes if lanes < 256 else batches * lanes)
     results = jaxbandits.sweep(
@@ -141,9 +142,9 @@ def measure(bandit: linear.LinearBandit, *, leap: bool, lanes: int, least: int) 
     return results.stats
 
 
-def numpy_rounds_per_second(bandit: linear.LinearBandit, seconds: float = 1.0) -> float:
+def numpy_rounds_per_second(instance: linear.Instance, seconds: float = 1.0) -> float:
     """Speed of the transcription, which inverts A in every round and tries every arm by another inversion."""
-    arms, means = np.asarray(bandit.arms), np.asarray(bandit.arms @ bandit.theta)
+    arms, means = np.asarray(instance.arms), np.asarray(instance.arms @ instance.theta)
     rng, rounds, started = np.random.default_rng(0), 0, time.perf_counter()
     while time.perf_counter() - started < seconds:
         transcription(arms, lambda arm, _: means[arm] + rng.normal(), delta=0.05, max_rounds=200)
@@ -152,12 +153,12 @@ def numpy_rounds_per_second(bandit: linear.LinearBandit, seconds: float = 1.0) -
 
 
 def numpy_static_pulls_per_second(seconds: float = 1.0) -> float:
-    """XY-static with a look at every pull, on five canonical arms, where it stops soon."""
+    """XY-static with a test at every pull, on five canonical arms, where it stops soon."""
     arms, rng, pulls, started = np.eye(5), np.random.default_rng(0), 0, time.perf_counter()
     means = np.eye(5)[0]
     while time.perf_counter() - started < seconds:
-        looks = fixed_designs.xy_static(arms, np.full(5, 0.2), means[:, None] + rng.normal(size=(5, 2000)), delta=0.05)
-        pulls += looks[-1].n
+        tests = fixed_designs.xy_static(arms, np.full(5, 0.2), means[:, None] + rng.normal(size=(5, 2000)), delta=0.05)
+        pulls += tests[-1].n
     return pulls / (time.perf_counter() - started)
 
 

@@ -120,11 +120,11 @@ def run(options: Namespace) -> Report:
 
 def overhead(lanes: int, *, rounds: int, repeats: int) -> tuple[float, float]:
     """Time of a sweep over that of the bare loop, minus 1; and the sweep's rounds a second. Best of the repeats."""
-    bandit = linear.soare(5)
+    instance = linear.soare(5)
     batches = cores()
 
     def build(task: Any, key: jax.Array) -> tuple[Algorithm, Environment]:
-        return linear.lingape(bandit.arms, delta=0.05), linear.gaussian(bandit)
+        return linear.lingape(instance.arms, delta=0.05), linear.environment(instance)
 
     def one(seed: jax.Array) -> jax.Array:
         keys = streams(jaxbandits.task_key(KEY, 0, seed))
@@ -157,8 +157,8 @@ def heavy_tails(quick: bool) -> list[tuple[str, Any, int, Callable]]:
     arms = linear.canonical(0.1).arms
 
     def lingape(gap: jax.Array, key: jax.Array) -> tuple[Algorithm, Environment]:
-        bandit = linear.LinearBandit(arms, jnp.zeros(5).at[0].set(gap), jnp.ones(()))
-        return linear.lingape(arms, delta=0.05), linear.gaussian(bandit)
+        instance = linear.Instance(arms, jnp.zeros(5).at[0].set(gap), jnp.ones(()))
+        return linear.lingape(arms, delta=0.05), linear.environment(instance)
 
     def pareto(exponent: float) -> Callable:
         def build(task: Any, key: jax.Array) -> tuple[Algorithm, Environment]:
@@ -214,10 +214,10 @@ def storage(folder: Path, rows: int) -> list[tuple[str, str, str, str]]:
 
 def processes(folder: Path, seeds: int) -> list[tuple[str, float]]:
     """Seconds of one sweep on the threads of this process, on one worker with one core, and on a worker a core."""
-    bandit = linear.soare(5)
+    instance = linear.soare(5)
 
     def build(task: Any, key: jax.Array) -> tuple[Algorithm, Environment]:
-        return linear.lingape(bandit.arms, delta=0.05, leap=True), linear.gaussian(bandit)
+        return linear.lingape(instance.arms, delta=0.05, leap=65536), linear.environment(instance)
 
     def timed(name: str, **settings: Any) -> float:
         started = time.perf_counter()

@@ -1,62 +1,94 @@
-"""Best-arm identification in linear bandits (Xu, Honda, Sugiyama 2018; Soare, Lazaric, Munos 2014)."""
+"""Best-arm identification in linear bandits: find the arm with the largest mean, in as few pulls as possible.
 
-from jaxbandits.linear.allocations import g_allocation, oracle_allocation, pair_directions, xy_allocation
-from jaxbandits.linear.complexity import (
+K arms have known features x_0..x_{K-1} in R^d, and a pull of arm a pays x_a.theta plus noise, with an unknown theta. A
+pull of one arm informs about all others, so an algorithm pulls what separates the arms that may be the best.
+
+>>> import jax, jaxbandits
+>>> from jaxbandits import linear
+>>> key = jax.random.key(0)
+>>> instance = linear.soare(5)  # the truth: an Instance
+>>> algorithm = linear.lingape(instance.arms, delta=0.05, noise_scale=instance.noise_scale)  # what a learner may know
+>>> environment = linear.environment(instance)  # answers it
+>>> outcome = jaxbandits.run(key, algorithm, environment, max_rounds=10**6)
+>>> print(linear.is_right(instance, outcome.answer))  # traceable
+True
+
+| algorithm | what it does | action |
+| --- | --- | --- |
+| `lingape` | fully adaptive: pulls what separates the leader from its strongest challenger | `Pull` |
+| `xy_static` | tracks a fixed allocation: `xy_allocation`, `g_allocation` or another | `Allocation` |
+| `xy_static_exact` | the same, tested at every pull; simulation only | `Bridge` |
+| `xy_adaptive` | phases of a fixed design, each for the arms that the last one has left | `Allocation` |
+| `xy_oracle` | the pulls of the best fixed design when theta is known; nothing is random | |
+
+`environment(instance, action)` takes the class of the algorithm's actions. Instances: `soare`, `canonical`, `sphere`,
+`yahoo_like`, `theorem3_counterexample`, or an `Instance` of your own. How hard one is: `lower_bound`,
+`hardness_lingape` and its kin, `theorem2_bound`.
+
+Source: Xu, Honda, Sugiyama (2018), A fully adaptive algorithm for pure exploration in linear bandits, arXiv 1710.05552;
+Soare, Lazaric, Munos (2014), Best-arm identification in linear bandits.
+"""
+
+from jaxbandits.linear._allocations import g_allocation, oracle_allocation, pair_directions, xy_allocation
+from jaxbandits.linear._arms import reduce_rank
+from jaxbandits.linear._complexity import (
     gaps,
     hardness_lingape,
     hardness_oracle,
     hardness_oracle_sum,
     hardness_ugape,
     lower_bound,
-    theorem2_bound,
-    theorem2_implicit,
-    theorem2_large_ridge_bound,
-    theorem2_ridge_limit,
 )
-from jaxbandits.linear.lingape import lingape
-from jaxbandits.linear.problem import (
-    Allocation,
-    Bridge,
-    LinearBandit,
-    Pull,
+from jaxbandits.linear._environment import Allocation, Bridge, Pull, environment
+from jaxbandits.linear._instances import (
+    Instance,
     canonical,
-    gaussian,
-    reduce_bandit,
-    reduce_rank,
-    signs,
+    is_right,
+    reduce_instance,
+    separated_arms,
     soare,
     sphere,
     theorem3_counterexample,
     yahoo_like,
 )
-from jaxbandits.linear.ratios import ratio_tables
-from jaxbandits.linear.width import confidence_scale
-from jaxbandits.linear.xy_adaptive import xy_adaptive
-from jaxbandits.linear.xy_oracle import xy_oracle
-from jaxbandits.linear.xy_static import xy_static, xy_static_exact
+from jaxbandits.linear._lingape import lingape
+from jaxbandits.linear._radius import confidence_radius
+from jaxbandits.linear._ratios import RatioTables, ratio_tables
+from jaxbandits.linear._theorem2 import (
+    theorem2_bound,
+    theorem2_implicit,
+    theorem2_large_ridge_bound,
+    theorem2_ridge_limit,
+)
+from jaxbandits.linear._xy_adaptive import xy_adaptive
+from jaxbandits.linear._xy_oracle import xy_oracle
+from jaxbandits.linear._xy_static import xy_static
+from jaxbandits.linear._xy_static_exact import xy_static_exact
 
 __all__ = [
     "Allocation",
     "Bridge",
-    "LinearBandit",
+    "Instance",
     "Pull",
+    "RatioTables",
     "canonical",
-    "confidence_scale",
+    "confidence_radius",
+    "environment",
     "g_allocation",
     "gaps",
-    "gaussian",
     "hardness_lingape",
     "hardness_oracle",
     "hardness_oracle_sum",
     "hardness_ugape",
+    "is_right",
     "lingape",
     "lower_bound",
     "oracle_allocation",
     "pair_directions",
     "ratio_tables",
-    "reduce_bandit",
+    "reduce_instance",
     "reduce_rank",
-    "signs",
+    "separated_arms",
     "soare",
     "sphere",
     "theorem2_bound",

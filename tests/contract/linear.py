@@ -18,8 +18,8 @@ def _linear(factory: Callable[..., Algorithm], action: type) -> Callable[..., tu
 
     def make(dtype, **hyperparameters):
         arms = jnp.asarray(ARMS, dtype)
-        bandit = linear.LinearBandit(arms, jnp.asarray([1.0, 0.0], dtype), jnp.asarray(0.5, dtype))
-        return factory(arms, **({"delta": 0.1} | hyperparameters)), linear.gaussian(bandit, action=action)
+        instance = linear.Instance(arms, jnp.asarray([1.0, 0.0], dtype), jnp.asarray(0.5, dtype))
+        return factory(arms, **({"delta": 0.1} | hyperparameters)), linear.environment(instance, action)
 
     return make
 
@@ -29,7 +29,7 @@ def _ratio(arms, **hyperparameters):
 
 
 def _leap(arms, **hyperparameters):
-    return linear.lingape(arms, **({"leap": True} | hyperparameters))
+    return linear.lingape(arms, **({"leap": 65536} | hyperparameters))
 
 
 def _static(factory):
@@ -52,14 +52,14 @@ LINGAPE = {
     "norm_bound": 3.0,
     "union_bound": 1.0,
 }
-FIXED = {"delta": 0.01, "noise_scale": 0.7, "union_power": 1, "width": "subgaussian"}
+FIXED = {"delta": 0.01, "noise_scale": 0.7, "union_power": 1, "radius": "subgaussian"}
 
 CASES = {
     "lingape": Case(_linear(linear.lingape, linear.Pull), LINGAPE),
     "lingape-ratio": Case(_linear(_ratio, linear.Pull), LINGAPE),
     "lingape-leap": Case(
         _linear(_leap, linear.Pull),
-        LINGAPE | {"leap_max": 2, "leap_margin": 40.0, "leap_noise_scale": 5.0, "leap": False},
+        LINGAPE | {"leap": 2, "leap_margin": 40.0, "leap_noise_scale": 5.0},
         dtypes=("float64",),
     ),
     "xy-static": Case(

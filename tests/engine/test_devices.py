@@ -27,11 +27,11 @@ import jaxbandits
 import numpy as np
 from jaxbandits import linear
 
-bandit = linear.soare(5)
+instance = linear.soare(5)
 
 
 def build(delta, key):
-    return linear.lingape(bandit.arms, delta=delta, leap=True), linear.gaussian(bandit)
+    return linear.lingape(instance.arms, delta=delta, leap=65536), linear.environment(instance)
 
 
 def metrics(delta, outcome):

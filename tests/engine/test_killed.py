@@ -22,11 +22,11 @@ import jax.numpy as jnp
 import jaxbandits
 from jaxbandits import linear
 
-bandit = linear.soare(5)
+instance = linear.soare(5)
 
 
 def build(delta, key):
-    return linear.lingape(bandit.arms, delta=delta, leap=True), linear.gaussian(bandit)
+    return linear.lingape(instance.arms, delta=delta, leap=65536), linear.environment(instance)
 
 
 def metrics(delta, outcome):

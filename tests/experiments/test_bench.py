@@ -33,21 +33,21 @@ def test_every_algorithm_has_a_row(family):
 
 
 def test_asking_repeats_the_first_question_and_hears_every_answer():
-    bandit = linear.canonical(0.5)
-    algorithm = linear.lingape(bandit.arms, delta=0.1)
-    outcome = run(jax.random.key(0), asking(algorithm), linear.gaussian(bandit), max_rounds=50)
+    instance = linear.canonical(0.5)
+    algorithm = linear.lingape(instance.arms, delta=0.1)
+    outcome = run(jax.random.key(0), asking(algorithm), linear.environment(instance), max_rounds=50)
     assert outcome.rounds == 50
     assert outcome.state.action.arm == 0
     assert outcome.state.heard != 0
-    another = run(jax.random.key(0), asking(algorithm), linear.gaussian(bandit), max_rounds=49)
+    another = run(jax.random.key(0), asking(algorithm), linear.environment(instance), max_rounds=49)
     assert outcome.state.heard != another.state.heard
 
 
 def test_a_row(monkeypatch):
-    bandit = linear.canonical(0.5)
+    instance = linear.canonical(0.5)
 
     def build(task, key):
-        return linear.lingape(bandit.arms, delta=0.1), linear.gaussian(bandit)
+        return linear.lingape(instance.arms, delta=0.1), linear.environment(instance)
 
     case = Case("linear", "LinGapE", "canonical", build, lambda: 10.0, max_rounds=64, lanes=4)
     monkeypatch.setattr(every, "FAMILIES", ("linear",))
@@ -65,12 +65,12 @@ def test_a_row(monkeypatch):
 
 
 def test_a_floor_takes_the_place_of_the_answers():
-    bandit = linear.canonical(0.5)
+    instance = linear.canonical(0.5)
     case = Case(
         "linear",
         "LinGapE",
         "canonical",
-        lambda beta, key: (linear.lingape(bandit.arms, delta=beta), linear.gaussian(bandit)),
+        lambda beta, key: (linear.lingape(instance.arms, delta=beta), linear.environment(instance)),
         lambda: 1.0,
         max_rounds=16,
         lanes=2,

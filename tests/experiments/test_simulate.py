@@ -12,8 +12,8 @@ from jaxbandits.engine import store as store_module
 
 
 def build(delta, key):
-    bandit = linear.canonical(1.0)
-    return linear.lingape(bandit.arms, delta=delta), linear.gaussian(bandit)
+    instance = linear.canonical(1.0)
+    return linear.lingape(instance.arms, delta=delta), linear.environment(instance)
 
 
 def runs(folder):

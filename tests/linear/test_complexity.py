@@ -5,13 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits.linear import complexity
-from jaxbandits.linear.problem import canonical, soare, sphere, theorem3_counterexample
-from jaxbandits.linear.ratios import ratio_tables
+from jaxbandits import linear
 
 THEOREM2 = {
-    "arms": 6,
-    "dimension": 5,
+    "K": 6,
+    "d": 5,
     "delta": 0.05,
     "ridge": 1.0,
     "noise_scale": 1.0,
@@ -20,67 +18,67 @@ THEOREM2 = {
 }
 
 
-def measures(bandit):
+def measures(instance):
     """H_0, H_oracle and H'."""
-    arguments, ratios = (bandit.arms, bandit.theta), ratio_tables(bandit.arms)
+    arguments, ratios = (instance.arms, instance.theta), linear.ratio_tables(instance.arms)
     return (
-        float(complexity.hardness_lingape(*arguments, ratios=ratios)),
-        float(complexity.hardness_oracle(*arguments, ratios=ratios)),
-        float(complexity.hardness_oracle_sum(*arguments, ratios=ratios)),
+        float(linear.hardness_lingape(*arguments, ratios=ratios)),
+        float(linear.hardness_oracle(*arguments, ratios=ratios)),
+        float(linear.hardness_oracle_sum(*arguments, ratios=ratios)),
     )
 
 
 @pytest.fixture(name="hardness", scope="module")
 def _hardness():
-    return measures(soare(5))[0]
+    return measures(linear.soare(5))[0]
 
 
 def test_gaps_by_hand():
-    bandit = soare(3, 0.1)
+    instance = linear.soare(3, 0.1)
     near = 2 * (1 - np.cos(0.1))
-    np.testing.assert_allclose(complexity.gaps(bandit.arms, bandit.theta), [near, 2, 2, near], rtol=1e-12)
+    np.testing.assert_allclose(linear.gaps(instance.arms, instance.theta), [near, 2, 2, near], rtol=1e-12)
 
 
 def test_gap_of_soare():
-    bandit = soare(5)
-    assert complexity.gaps(bandit.arms, bandit.theta)[5] == pytest.approx(9.999917e-5, rel=1e-7)
+    instance = linear.soare(5)
+    assert linear.gaps(instance.arms, instance.theta)[5] == pytest.approx(9.999917e-5, rel=1e-7)
     # float32 rounds the features, not the gap: 6e-4 is what 1 - cos(0.01) keeps.
-    single = soare(5, dtype=jnp.float32)
-    assert complexity.gaps(single.arms, single.theta)[5] == pytest.approx(9.999917e-5, rel=1e-3)
+    single = linear.soare(5, dtype=jnp.float32)
+    assert linear.gaps(single.arms, single.theta)[5] == pytest.approx(9.999917e-5, rel=1e-3)
 
 
 @pytest.mark.parametrize("d", [2, 3, 5])
 def test_hardness_of_soare(d):
     omega = 0.01
-    H_0, H_oracle, _ = measures(soare(d, omega))
+    H_0, H_oracle, _ = measures(linear.soare(d, omega))
     assert H_oracle == pytest.approx((1 + 1 / np.tan(omega / 2)) ** 2 / 4, rel=1e-9)
     assert H_oracle == pytest.approx(10100.0825, abs=1e-4)
     assert pytest.approx(9 * H_oracle + (4.5 * (d - 1) if d > 2 else 0), rel=1e-9) == H_0
 
 
 def test_hardness_of_canonical_arms():
-    bandit = canonical(0.5)
-    H_0, H_oracle, H_sum = measures(bandit)
+    instance = linear.canonical(0.5)
+    H_0, H_oracle, H_sum = measures(instance)
     assert pytest.approx(360) == H_0
     assert H_oracle == pytest.approx(16)
     assert H_sum == pytest.approx(64)
-    assert complexity.hardness_ugape(bandit.arms, bandit.theta) == pytest.approx(5 * 4 / 0.25**2)
+    assert linear.hardness_ugape(instance.arms, instance.theta) == pytest.approx(5 * 4 / 0.25**2)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.5, 2.0])
 def test_hardness_of_canonical_arms_is_close_to_that_without_structure(epsilon):
-    bandit = canonical(0.3, 7)
-    ratios = ratio_tables(bandit.arms)
-    linear = complexity.hardness_lingape(bandit.arms, bandit.theta, ratios=ratios, epsilon=epsilon)
-    plain = complexity.hardness_ugape(bandit.arms, bandit.theta, epsilon=epsilon)
-    assert linear <= 9 / 8 * plain * (1 + 1e-12)
-    assert linear == pytest.approx(7 * 2 / max(epsilon, (epsilon + 0.3) / 3) ** 2)
+    instance = linear.canonical(0.3, 7)
+    ratios = linear.ratio_tables(instance.arms)
+    structured = linear.hardness_lingape(instance.arms, instance.theta, ratios=ratios, epsilon=epsilon)
+    plain = linear.hardness_ugape(instance.arms, instance.theta, epsilon=epsilon)
+    assert structured <= 9 / 8 * plain * (1 + 1e-12)
+    assert structured == pytest.approx(7 * 2 / max(epsilon, (epsilon + 0.3) / 3) ** 2)
 
 
 @pytest.mark.parametrize(("n", "ratio"), [(2, 17.986), (16, 80.8), (24, 116.7)])
 def test_theorem_3_is_refuted(n, ratio):
     s, gap = 0.01, 0.1
-    H_0, _, H_sum = measures(theorem3_counterexample(n, s, gap))
+    H_0, _, H_sum = measures(linear.theorem3_counterexample(n, s, gap))
     assert pytest.approx(18 * (n + 2 + n * s**2) / gap**2, rel=1e-8) == H_0
     assert H_sum == pytest.approx((4 + 5 * n * s**2) / gap**2, rel=1e-8)
     assert H_0 / H_sum == pytest.approx(ratio, abs=0.05)
@@ -88,21 +86,21 @@ def test_theorem_3_is_refuted(n, ratio):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_what_holds_instead_of_theorem_3(seed):
-    bandit = sphere(seed, 8, 3, 0.05)
-    ratios = ratio_tables(bandit.arms)
-    H_0, H_oracle, H_sum = measures(bandit)
+    instance = linear.sphere(seed, 8, 3, 0.05)
+    ratios = linear.ratio_tables(instance.arms)
+    H_0, H_oracle, H_sum = measures(instance)
     assert 9 * H_oracle * (1 - 1e-12) <= H_0 <= 36 * 8 * H_oracle
     assert H_oracle <= H_sum <= 7 * H_oracle
-    relaxed = complexity.hardness_lingape(bandit.arms, bandit.theta, ratios=ratios, epsilon=0.3)
+    relaxed = linear.hardness_lingape(instance.arms, instance.theta, ratios=ratios, epsilon=0.3)
     assert relaxed <= H_0
     root = np.sqrt(ratios.rho)
     assert np.all(root[:, None] <= root[:, :, None] + root + 1e-9)
 
 
 def test_hardness_lingape_against_its_sums():
-    bandit, epsilon = sphere(1, 5, 3, 0.05), 0.1
-    p, rho = ratios = ratio_tables(bandit.arms)
-    gaps = complexity.gaps(bandit.arms, bandit.theta)
+    instance, epsilon = linear.sphere(1, 5, 3, 0.05), 0.1
+    p, rho = ratios = linear.ratio_tables(instance.arms)
+    gaps = linear.gaps(instance.arms, instance.theta)
     expected = sum(
         max(
             p[i, j, k] * rho[i, j] / max(epsilon, (epsilon + gaps[i]) / 3, (epsilon + gaps[j]) / 3) ** 2
@@ -111,22 +109,22 @@ def test_hardness_lingape_against_its_sums():
         )
         for k in range(5)
     )
-    computed = complexity.hardness_lingape(bandit.arms, bandit.theta, ratios=ratios, epsilon=epsilon)
+    computed = linear.hardness_lingape(instance.arms, instance.theta, ratios=ratios, epsilon=epsilon)
     assert computed == pytest.approx(float(expected), rel=1e-12)
 
 
 def test_theorem_2(hardness):
-    assert complexity.theorem2_bound(hardness, **THEOREM2, printed=True) == pytest.approx(60368588, abs=1)
-    assert complexity.theorem2_bound(hardness, **THEOREM2) == pytest.approx(5.14e7, rel=1e-3)
-    assert complexity.theorem2_implicit(hardness, **THEOREM2) == pytest.approx(11604543, abs=1)
-    limit = complexity.theorem2_ridge_limit(arms=6, delta=0.05, noise_scale=1.0, norm_bound=2.0)
+    assert linear.theorem2_bound(hardness, **THEOREM2, printed=True) == pytest.approx(60368588, abs=1)
+    assert linear.theorem2_bound(hardness, **THEOREM2) == pytest.approx(5.14e7, rel=1e-3)
+    assert linear.theorem2_implicit(hardness, **THEOREM2) == pytest.approx(11604543, abs=1)
+    limit = linear.theorem2_ridge_limit(K=6, delta=0.05, noise_scale=1.0, norm_bound=2.0)
     assert limit == pytest.approx(3.28963, abs=1e-5)
 
 
 @pytest.mark.parametrize("ridge", [0.01, 1.0, 100.0])
 def test_theorem_2_implicit_is_the_largest_solution(hardness, ridge):
     arguments = THEOREM2 | {"ridge": ridge}
-    t = float(complexity.theorem2_implicit(hardness, **arguments))
+    t = float(linear.theorem2_implicit(hardness, **arguments))
 
     def excess(t):
         radius = np.sqrt(2 * np.log(36 / 0.05) + 5 * np.log1p(t / (5 * ridge))) + 2 * np.sqrt(ridge)
@@ -139,18 +137,18 @@ def test_theorem_2_implicit_is_the_largest_solution(hardness, ridge):
 def test_theorem_2_implicit_ends_in_single_precision(hardness):
     """Where rounding alone still moves the iteration."""
     with jax.enable_x64(False):
-        assert complexity.theorem2_implicit(hardness, **THEOREM2) == pytest.approx(11604543, rel=1e-5)
+        assert linear.theorem2_implicit(hardness, **THEOREM2) == pytest.approx(11604543, rel=1e-5)
 
 
 def test_theorem_2_for_a_large_ridge():
-    arguments = {"arms": 5, "delta": 0.1, "noise_scale": 0.5, "norm_bound": 3.0, "arm_norm": 2.0}
-    bound = complexity.theorem2_large_ridge_bound(10.0, ridge=41.0, **arguments)
+    arguments = {"K": 5, "delta": 0.1, "noise_scale": 0.5, "norm_bound": 3.0, "arm_norm": 2.0}
+    bound = linear.theorem2_large_ridge_bound(10.0, ridge=41.0, **arguments)
     assert bound == pytest.approx(8 * 10 * 0.25 * np.log(250) + 4 * 10 * 41 * 9 + 10)
     with pytest.raises(ValueError, match="ridge must be above 40.0, got 40.0"):
-        complexity.theorem2_large_ridge_bound(10.0, ridge=40.0, **arguments)
+        linear.theorem2_large_ridge_bound(10.0, ridge=40.0, **arguments)
 
 
-@pytest.mark.parametrize("function", [complexity.theorem2_bound, complexity.theorem2_implicit])
+@pytest.mark.parametrize("function", [linear.theorem2_bound, linear.theorem2_implicit])
 def test_theorem_2_is_traceable(hardness, function):
     def bound(delta):
         return function(hardness, **(THEOREM2 | {"delta": delta}))
@@ -160,47 +158,47 @@ def test_theorem_2_is_traceable(hardness, function):
 
 
 def test_lower_bound_of_soare():
-    bandit = soare(5)
-    bound = complexity.lower_bound(bandit.arms, bandit.theta, delta=0.05)
+    instance = linear.soare(5)
+    bound = linear.lower_bound(instance.arms, instance.theta, delta=0.05)
     assert bound.T_star == pytest.approx(20201.67, abs=0.01)
     assert bound.pulls == pytest.approx(53534, abs=1)
 
 
 def test_lower_bound_of_canonical_arms():
-    bandit = canonical(0.5)
-    bound = complexity.lower_bound(bandit.arms, bandit.theta, delta=0.05)
+    instance = linear.canonical(0.5)
+    bound = linear.lower_bound(instance.arms, instance.theta, delta=0.05)
     assert bound.T_star == pytest.approx(72, rel=1e-4)
     assert bound.T_star <= 72 * (1 + 1e-12)
     assert bound.pulls == pytest.approx(190.80, abs=0.01)
     np.testing.assert_allclose(bound.allocation, [1 / 3, *[1 / 6] * 4], rtol=1e-3)
-    noisier = complexity.lower_bound(bandit.arms, bandit.theta, delta=0.05, noise_scale=2.0)
+    noisier = linear.lower_bound(instance.arms, instance.theta, delta=0.05, noise_scale=2.0)
     assert noisier.pulls == pytest.approx(4 * float(bound.pulls), rel=1e-9)
 
 
 def test_lower_bound_needs_no_more_than_any_allocation_of_the_oracle():
-    """T* is at least what the single hardest pair asks for, 2 H_oracle, and at most twice the sum's share."""
-    bandit = sphere(2, 6, 3, 0.1)
-    _, H_oracle, H_sum = measures(bandit)
-    T_star = float(complexity.lower_bound(bandit.arms, bandit.theta, delta=0.05, steps=2000).T_star)
+    """T* is at least what the single hardest pair requires, 2 H_oracle, and at most twice the sum's share."""
+    instance = linear.sphere(2, 6, 3, 0.1)
+    _, H_oracle, H_sum = measures(instance)
+    T_star = float(linear.lower_bound(instance.arms, instance.theta, delta=0.05, steps=2000).T_star)
     assert 2 * H_oracle * (1 - 1e-3) <= T_star <= 2 * H_sum
 
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
 def test_dtype_and_tracing(dtype):
-    bandit = canonical(0.5, dtype=dtype)
-    ratios = ratio_tables(bandit.arms)
+    instance = linear.canonical(0.5, dtype=dtype)
+    ratios = linear.ratio_tables(instance.arms)
 
     def everything(arms, theta):
         return (
-            complexity.gaps(arms, theta),
-            complexity.hardness_lingape(arms, theta, ratios=ratios),
-            complexity.hardness_oracle(arms, theta, ratios=ratios),
-            complexity.hardness_oracle_sum(arms, theta, ratios=ratios),
-            complexity.hardness_ugape(arms, theta),
-            complexity.lower_bound(arms, theta, delta=0.05, steps=100),
+            linear.gaps(arms, theta),
+            linear.hardness_lingape(arms, theta, ratios=ratios),
+            linear.hardness_oracle(arms, theta, ratios=ratios),
+            linear.hardness_oracle_sum(arms, theta, ratios=ratios),
+            linear.hardness_ugape(arms, theta),
+            linear.lower_bound(arms, theta, delta=0.05, steps=100),
         )
 
-    results = jax.tree.leaves(jax.jit(everything)(bandit.arms, bandit.theta))
+    results = jax.tree.leaves(jax.jit(everything)(instance.arms, instance.theta))
     assert all(leaf.dtype == dtype for leaf in results)
     assert results[1] == pytest.approx(360, rel=1e-5)
 
@@ -208,25 +206,28 @@ def test_dtype_and_tracing(dtype):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda x, r: complexity.gaps(x, jnp.array([1.0, 1, 0])), "theta must have a unique best arm"),
-        (lambda x, r: complexity.gaps(x, jnp.ones(2)), r"theta must have shape \(3,\), got \(2,\)"),
+        (lambda x, r: linear.gaps(x, jnp.array([1.0, 1, 0])), "theta must have a unique best arm"),
+        (lambda x, r: linear.gaps(x, jnp.ones(2)), r"theta must be an array of real numbers of shape \(3,\)"),
         (
-            lambda x, r: complexity.hardness_lingape(x, x[0], ratios=r, epsilon=-1.0),
+            lambda x, r: linear.hardness_lingape(x, x[0], ratios=r, epsilon=-1.0),
             "epsilon must be at least 0, got -1",
         ),
-        (lambda x, r: complexity.hardness_ugape(x, x[0], epsilon=-1.0), "epsilon must be at least 0, got -1"),
-        (lambda x, r: complexity.hardness_oracle(x[:2], x[0], ratios=r), r"ratios must have p of shape \(2, 2, 2\)"),
-        (lambda x, r: complexity.lower_bound(x, x[0], delta=1.0), r"delta must lie in \(0, 1\), got 1.0"),
-        (lambda x, r: complexity.lower_bound(x, x[0], delta=0.1, noise_scale=0.0), "noise_scale must be positive"),
-        (lambda x, r: complexity.lower_bound(x[:2], x[0], delta=0.1), r"arms must have rank 3 .*reduce_rank"),
-        (lambda x, r: complexity.theorem2_bound(1.0, **(THEOREM2 | {"ridge": 4.0})), r"ridge must lie in \(0, 3.28"),
-        (lambda x, r: complexity.theorem2_implicit(1.0, **(THEOREM2 | {"ridge": 0.0})), "ridge must be positive"),
+        (lambda x, r: linear.hardness_ugape(x, x[0], epsilon=-1.0), "epsilon must be at least 0, got -1"),
         (
-            lambda x, r: complexity.theorem2_bound(1.0, **(THEOREM2 | {"norm_bound": 0.0})),
+            lambda x, r: linear.hardness_oracle(x[:2], x[0], ratios=r),
+            r"ratios.p must be an array of real numbers of shape \(2, 2, 2\)",
+        ),
+        (lambda x, r: linear.lower_bound(x, x[0], delta=1.0), r"delta must lie in \(0, 1\), got 1.0"),
+        (lambda x, r: linear.lower_bound(x, x[0], delta=0.1, noise_scale=0.0), "noise_scale must be positive"),
+        (lambda x, r: linear.lower_bound(x[:2], x[0], delta=0.1), r"arms must have rank 3 .*reduce_rank"),
+        (lambda x, r: linear.theorem2_bound(1.0, **(THEOREM2 | {"ridge": 4.0})), r"ridge must lie in \(0, 3.28"),
+        (lambda x, r: linear.theorem2_implicit(1.0, **(THEOREM2 | {"ridge": 0.0})), "ridge must be positive"),
+        (
+            lambda x, r: linear.theorem2_bound(1.0, **(THEOREM2 | {"norm_bound": 0.0})),
             "norm_bound must be positive",
         ),
     ],
 )
 def test_refuses(call, message):
     with pytest.raises(ValueError, match=message):
-        call(jnp.eye(3), ratio_tables(np.eye(3)))
+        call(jnp.eye(3), linear.ratio_tables(np.eye(3)))

@@ -1,4 +1,4 @@
-"""Laws that hold for every algorithm of the family, whatever the instance: found by property-based tests."""
+"""Laws that hold for every algorithm of the family, on any instance: found by property-based tests."""
 
 import functools
 from typing import NamedTuple
@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from jax import lax
 
 from jaxbandits import linear
-from jaxbandits.linear import Allocation, Bridge, LinearBandit, Pull
-from jaxbandits.linear.ratios import RatioTables
+from jaxbandits.engine.running import ask
+from jaxbandits.linear import Allocation, Bridge, Pull, RatioTables
 
 K, DIMENSION, ROUNDS, DELTA = 5, 3, 400, 0.1
 KEY = jax.random.key(0)
@@ -24,12 +24,12 @@ seeds = st.integers(0, 2**32 - 1)
 orders = st.permutations(range(K)).map(np.array)
 
 
-class Instance(NamedTuple):
+class Setting(NamedTuple):
     """All that a run depends on."""
 
     arms: jax.Array  # float (K, d)
     theta: jax.Array  # float (d,)
-    noise: jax.Array  # float (K, ROUNDS)   of the rewards of arm k when it is asked for the n-th time
+    noise: jax.Array  # float (K, ROUNDS)   of the rewards of arm k when it is pulled for the n-th time
     shares: jax.Array  # float (K,)   what the static designs track
     ratios: jax.Array  # float (K, K, K)   what the ratio rule follows
     noise_scale: float = 0.2
@@ -43,21 +43,21 @@ class End(NamedTuple):
 
     rounds: jax.Array  # int ()
     pulls: jax.Array  # int ()
-    counts: jax.Array  # int (K,)   pulls asked for
+    counts: jax.Array  # int (K,)   pulls
     stop: jax.Array  # bool ()
     answer: jax.Array  # int ()
 
 
-def instance(seed):
+def setting(seed):
     """Arms of which the first two are good ones. Nothing ties."""
     rng = np.random.default_rng(seed)
     arms = rng.normal(size=(K, DIMENSION))
     arms[1] = arms[0] + 0.2 * arms[1]
     arms /= np.linalg.norm(arms, axis=1, keepdims=True)
     theta = arms[0] + 0.1 * rng.normal(size=DIMENSION)
-    # In `ratio_tables` some shares tie, as 1/2 and 1/2 for a pair that is best told apart by its own pulls.
+    # In `ratio_tables` some shares tie, as 1/2 and 1/2 for a pair that is best separated by its own pulls.
     ratios = rng.dirichlet(np.ones(K), (K, K))
-    return Instance(
+    return Setting(
         arms=jnp.asarray(arms),
         theta=jnp.asarray(theta),
         noise=jnp.asarray(rng.normal(size=(K, ROUNDS))),
@@ -85,7 +85,7 @@ def build(rule, x):
         norm_bound=x.norm_bound,
         rule="ratio" if rule == "ratio" else "greedy",
         ratios=x.ratios,
-        leap=rule == "leap",
+        leap=65536 if rule == "leap" else 1,
     )
     return algorithm, Pull
 
@@ -97,7 +97,7 @@ def compiled(rule):
     @jax.jit
     def end(x):
         algorithm, kind = build(rule, x)
-        environment = linear.gaussian(LinearBandit(x.arms, x.theta, x.noise_scale), kind)
+        environment = linear.environment(linear.Instance(x.arms, x.theta, x.noise_scale), kind)
 
         def more(carry):
             state, rounds, *_ = carry
@@ -105,18 +105,17 @@ def compiled(rule):
 
         def turn(carry):
             state, rounds, turns, counts = carry
-            state = lax.cond(algorithm.stale(state), algorithm.refresh, lambda state: state, state)
-            action = algorithm.decide(KEY, state).action
+            state, (action, *_) = ask(algorithm, KEY, state)
             noise = x.noise[jnp.arange(K), turns]
             if kind is Pull:
-                noise, asked = noise[action.arm], jnp.where(jnp.arange(K) == action.arm, action.times, 0)
+                noise, pulls = noise[action.arm], jnp.where(jnp.arange(K) == action.arm, action.times, 0)
             else:
-                asked = action.counts
+                pulls = action.counts
             state = algorithm.observe(state, action, environment.respond(action, noise))
-            return state, rounds + 1, turns + (asked > 0).astype(int), counts + asked
+            return state, rounds + 1, turns + (pulls > 0).astype(int), counts + pulls
 
-        none = jnp.zeros(K, int)
-        state, rounds, _, counts = lax.while_loop(more, turn, (algorithm.init(KEY), jnp.zeros((), int), none, none))
+        zeros = jnp.zeros(K, int)
+        state, rounds, _, counts = lax.while_loop(more, turn, (algorithm.init(KEY), jnp.zeros((), int), zeros, zeros))
         decision = algorithm.decide(KEY, state)
         return End(rounds, state.pulls, counts, decision.stop, decision.answer)
 
@@ -142,7 +141,7 @@ def assert_same(rule, one, other):
 @quickly
 @given(seed=seeds, order=orders)
 def test_permuting_the_arms_permutes_the_counts(rule, seed, order):
-    x = instance(seed)
+    x = setting(seed)
     permuted = compiled(rule)(
         x._replace(
             arms=x.arms[order],
@@ -159,7 +158,7 @@ def test_permuting_the_arms_permutes_the_counts(rule, seed, order):
 @quickly
 @given(seed=seeds)
 def test_rotating_arms_and_theta_changes_nothing(rule, seed):
-    x = instance(seed)
+    x = setting(seed)
     rotation, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(DIMENSION, DIMENSION)))
     assert_same(rule, compiled(rule)(x._replace(arms=x.arms @ rotation, theta=x.theta @ rotation)), compiled(rule)(x))
 
@@ -168,7 +167,7 @@ def test_rotating_arms_and_theta_changes_nothing(rule, seed):
 @quickly
 @given(seed=seeds, c=st.floats(0.2, 5.0))
 def test_rewards_in_other_units_change_nothing(rule, seed, c):
-    x = instance(seed)
+    x = setting(seed)
     scaled = x._replace(
         theta=c * x.theta, noise_scale=c * x.noise_scale, norm_bound=c * x.norm_bound, epsilon=c * x.epsilon
     )
@@ -179,7 +178,7 @@ def test_rewards_in_other_units_change_nothing(rule, seed, c):
 @quickly
 @given(seed=seeds, c=st.floats(0.2, 5.0))
 def test_features_in_other_units_change_nothing(rule, seed, c):
-    x = instance(seed)
+    x = setting(seed)
     scaled = x._replace(arms=c * x.arms, theta=x.theta / c, ridge=c**2 * x.ridge, norm_bound=x.norm_bound / c)
     assert_same(rule, compiled(rule)(scaled), compiled(rule)(x))
 
@@ -188,13 +187,13 @@ def test_features_in_other_units_change_nothing(rule, seed, c):
 @quickly
 @given(seed=seeds)
 def test_coordinates_of_the_span_change_nothing(rule, seed):
-    x = instance(seed)
+    x = setting(seed)
     rng = np.random.default_rng(seed)
     basis, _ = np.linalg.qr(rng.normal(size=(DIMENSION + 2, DIMENSION)))
     across = rng.normal(size=DIMENSION + 2)
     across -= basis @ (basis.T @ across)
-    wide = LinearBandit(x.arms @ basis.T, x.theta @ basis.T + across, jnp.asarray(x.noise_scale))
-    reduced = linear.reduce_bandit(wide)
+    wide = linear.Instance(x.arms @ basis.T, x.theta @ basis.T + across, jnp.asarray(x.noise_scale))
+    reduced = linear.reduce_instance(wide)
     assert reduced.arms.shape == x.arms.shape
     end = compiled(rule)(x)
     assert_same(rule, compiled(rule)(x._replace(arms=reduced.arms, theta=reduced.theta)), end)
@@ -209,7 +208,7 @@ def test_coordinates_of_the_span_change_nothing(rule, seed):
 def remembered(arms, pulls, sums):
     """The state after some observations, and what a refresh makes of it."""
     algorithm = linear.lingape(arms, delta=DELTA, ridge=0.5)
-    state, _ = lax.scan(lambda state, seen: (algorithm.observe(state, *seen), None), algorithm.init(KEY), (pulls, sums))
+    state, _ = lax.scan(lambda state, pair: (algorithm.observe(state, *pair), None), algorithm.init(KEY), (pulls, sums))
     return state, algorithm.refresh(state)
 
 
@@ -217,7 +216,7 @@ def remembered(arms, pulls, sums):
 @given(seed=seeds)
 def test_the_state_depends_on_counts_and_sums_alone(seed):
     rng = np.random.default_rng(seed)
-    arms, number = instance(seed).arms, 40
+    arms, number = setting(seed).arms, 40
     pulled, times = rng.integers(0, K, number), rng.integers(1, 20, number)
     sums = rng.normal(size=number) * times
     state, rebuilt = remembered(arms, Pull(pulled, times), sums)
@@ -227,7 +226,7 @@ def test_the_state_depends_on_counts_and_sums_alone(seed):
     shuffled, _ = remembered(arms, Pull(pulled[order], times[order]), sums[order])
     assert_close(shuffled, state)
 
-    mine = pulled == np.arange(number)[:, None]  # all pulls of an arm at once, and none of what is no arm
+    mine = pulled == np.arange(number)[:, None]  # all pulls of an arm at once, and zero pulls of the others
     at_once, _ = remembered(arms, Pull(np.arange(number) % K, mine @ times), mine @ sums)
     assert_close(at_once, state)
 
@@ -244,7 +243,7 @@ def other_coordinates(seed):
 @thoroughly
 @given(seed=seeds, order=orders)
 def test_designs_depend_on_no_basis(seed, order):
-    x, change = instance(seed), other_coordinates(seed)
+    x, change = setting(seed), other_coordinates(seed)
     arms, theta = (x.arms @ change)[order], jnp.asarray(np.linalg.solve(change, x.theta))
     for design in (
         lambda arms, theta: linear.xy_allocation(arms, steps=200),
@@ -259,9 +258,9 @@ def test_designs_depend_on_no_basis(seed, order):
 @settings(quickly, max_examples=3)
 @given(seed=seeds, order=orders, c=st.floats(0.2, 5.0))
 def test_the_oracle_depends_on_no_basis_and_no_unit(seed, order, c):
-    bandit, change = linear.sphere(seed, K, DIMENSION, 0.2), other_coordinates(seed)
-    arms, theta = (bandit.arms @ change)[order], jnp.asarray(c * np.linalg.solve(change, bandit.theta))
-    one = linear.xy_oracle(bandit.arms, theta=bandit.theta, delta=DELTA, steps=200)
+    instance, change = linear.sphere(seed, K, DIMENSION, 0.2), other_coordinates(seed)
+    arms, theta = (instance.arms @ change)[order], jnp.asarray(c * np.linalg.solve(change, instance.theta))
+    one = linear.xy_oracle(instance.arms, theta=instance.theta, delta=DELTA, steps=200)
     other = linear.xy_oracle(arms, theta=theta, delta=DELTA, noise_scale=c, steps=200)
     assert other.n == one.n
     np.testing.assert_array_equal(other.counts, one.counts[order])
@@ -281,7 +280,7 @@ def hardnesses(arms, theta, p, rho, epsilon):
 @settings(thoroughly, max_examples=20)
 @given(seed=seeds, order=orders, c=st.floats(0.2, 5.0), epsilon=st.floats(0.0, 1.0))
 def test_tables_and_hardness_depend_on_no_basis_and_hardness_on_the_unit_squared(seed, order, c, epsilon):
-    x, change = instance(seed), other_coordinates(seed)
+    x, change = setting(seed), other_coordinates(seed)
     arms, theta = (x.arms @ change)[order], jnp.asarray(np.linalg.solve(change, x.theta))
     one, other = linear.ratio_tables(x.arms), linear.ratio_tables(arms)
     assert_close(other, RatioTables(one.p[np.ix_(order, order, order)], one.rho[np.ix_(order, order)]))
@@ -295,7 +294,7 @@ def test_tables_and_hardness_depend_on_no_basis_and_hardness_on_the_unit_squared
 @settings(thoroughly, max_examples=20)
 @given(seed=seeds, epsilons=st.tuples(st.floats(0.0, 2.0), st.floats(0.0, 2.0)).map(sorted))
 def test_hardness_falls_with_epsilon_and_keeps_to_its_bounds(seed, epsilons):
-    x = instance(seed)
+    x = setting(seed)
     tables = linear.ratio_tables(x.arms)
     H_0, U_0, H_oracle, H_sum = hardnesses(x.arms, x.theta, *tables, 0.0)
     (H_small, U_small, *_), (H_large, U_large, *_) = (hardnesses(x.arms, x.theta, *tables, e) for e in epsilons)
@@ -307,13 +306,11 @@ def test_hardness_falls_with_epsilon_and_keeps_to_its_bounds(seed, epsilons):
 
 @jax.jit
 def bounds(hardness, ridges, noise_scale, norm_bound, arm_norm, delta):
-    common = {"arms": K, "delta": delta, "noise_scale": noise_scale, "norm_bound": norm_bound, "arm_norm": arm_norm}
+    common = {"K": K, "delta": delta, "noise_scale": noise_scale, "norm_bound": norm_bound, "arm_norm": arm_norm}
     small, large = ridges
-    implicit, at_large = (
-        linear.theorem2_implicit(hardness, dimension=DIMENSION, ridge=ridge, **common) for ridge in ridges
-    )
+    implicit, at_large = (linear.theorem2_implicit(hardness, d=DIMENSION, ridge=ridge, **common) for ridge in ridges)
     relaxed, printed = (
-        linear.theorem2_bound(hardness, dimension=DIMENSION, ridge=small, printed=printed, **common)
+        linear.theorem2_bound(hardness, d=DIMENSION, ridge=small, printed=printed, **common)
         for printed in (False, True)
     )
     return implicit, relaxed, printed, at_large, linear.theorem2_large_ridge_bound(hardness, ridge=large, **common)
@@ -328,7 +325,7 @@ def bounds(hardness, ridges, noise_scale, norm_bound, arm_norm, delta):
 )
 def test_what_theorem_2_relaxes_only_grows(hardness, shares, scales, delta):
     noise_scale, norm_bound, arm_norm = scales
-    limit = linear.theorem2_ridge_limit(arms=K, delta=delta, noise_scale=noise_scale, norm_bound=norm_bound)
+    limit = linear.theorem2_ridge_limit(K=K, delta=delta, noise_scale=noise_scale, norm_bound=norm_bound)
     ridges = shares[0] * limit, shares[1] * 4 * hardness * noise_scale**2 * arm_norm**2
     implicit, relaxed, printed, at_large, large = bounds(hardness, ridges, *scales, delta)
     assert K < implicit <= relaxed <= printed

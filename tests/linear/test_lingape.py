@@ -13,7 +13,7 @@ import jaxbandits
 from jaxbandits import linear
 from jaxbandits.base import Status
 from jaxbandits.engine.running import run
-from jaxbandits.linear.lingape import lingape
+from jaxbandits.linear import lingape
 
 KEY = jax.random.key(0)
 
@@ -107,25 +107,25 @@ def test_greedy_rule_is_the_best_arm_by_inversion(seed):
 
 
 def test_cache_after_5000_rounds_equals_a_rebuild():
-    bandit = linear.soare(5)
-    algorithm = lingape(bandit.arms, delta=0.05)
-    end = run(KEY, algorithm, linear.gaussian(bandit), max_rounds=5000, chunk=5000)
+    instance = linear.soare(5)
+    algorithm = lingape(instance.arms, delta=0.05)
+    end = run(KEY, algorithm, linear.environment(instance), max_rounds=5000, chunk=5000)
     rebuilt = algorithm.refresh(end.state)
     for name in ("images", "leverage", "theta", "logdet"):
         np.testing.assert_allclose(getattr(end.state, name), getattr(rebuilt, name), rtol=1e-9, atol=1e-10)
 
 
-def test_a_block_equals_single_observations():
+def test_a_sum_equals_single_observations():
     arms = jnp.asarray(random_arms(4))
     algorithm = lingape(arms, delta=0.05)
     rewards = np.random.default_rng(0).normal(size=30)
-    single = block = algorithm.observe(
+    single = together = algorithm.observe(
         algorithm.init(KEY), linear.Pull(jnp.asarray(1), jnp.asarray(1)), jnp.asarray(0.3)
     )
     for reward in rewards:
         single = algorithm.observe(single, linear.Pull(jnp.asarray(2), jnp.asarray(1)), jnp.asarray(reward))
-    block = algorithm.observe(block, linear.Pull(jnp.asarray(2), jnp.asarray(30)), jnp.asarray(rewards.sum()))
-    for a, b in zip(single, block, strict=True):
+    together = algorithm.observe(together, linear.Pull(jnp.asarray(2), jnp.asarray(30)), jnp.asarray(rewards.sum()))
+    for a, b in zip(single, together, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
 
 
@@ -138,11 +138,11 @@ def test_equals_the_transcription_arm_by_arm(rule, seed):
     arms, theta = random_arms(seed), np.array([1.0, 0.3, -0.2])
     ratios = np.asarray(linear.ratio_tables(arms).p) if rule == "ratio" else None
     tape = np.random.default_rng(seed).normal(size=(6, 6000)) * 0.5 + (arms @ theta)[:, None]
-    seen = np.zeros(6, int)
+    pulls = np.zeros(6, int)
 
     def reward(arm, _):
-        seen[arm] += 1
-        return tape[arm, seen[arm] - 1]
+        pulls[arm] += 1
+        return tape[arm, pulls[arm] - 1]
 
     settings = {"delta": 0.1, "epsilon": 0.05, "ridge": 0.7, "noise_scale": 0.5, "norm_bound": 1.2}
     pulled, answer, _ = transcription(arms, reward, ratios=ratios, max_rounds=5000, **settings)
@@ -162,12 +162,12 @@ def test_equals_the_transcription_arm_by_arm(rule, seed):
 @pytest.mark.parametrize("rule", ["greedy", "ratio"])
 def test_a_leap_pulls_what_single_rounds_pull(rule):
     """Coupled by one reward stream an arm, leaps and single rounds agree at every leap's end."""
-    bandit = linear.soare(2, omega=0.1)
-    ratios = linear.ratio_tables(bandit.arms).p if rule == "ratio" else None
+    instance = linear.soare(2, omega=0.1)
+    ratios = linear.ratio_tables(instance.arms).p if rule == "ratio" else None
     rng = np.random.default_rng(3)
-    tape = rng.normal(size=(3, 20000)) + np.asarray(bandit.arms @ bandit.theta)[:, None]
-    plain = lingape(bandit.arms, delta=0.1, rule=rule, ratios=ratios)
-    leaping = lingape(bandit.arms, delta=0.1, rule=rule, ratios=ratios, leap=True)
+    tape = rng.normal(size=(3, 20000)) + np.asarray(instance.arms @ instance.theta)[:, None]
+    plain = lingape(instance.arms, delta=0.1, rule=rule, ratios=ratios)
+    leaping = lingape(instance.arms, delta=0.1, rule=rule, ratios=ratios, leap=65536)
     states, decisions = drive(plain, tape, 4000)
     leap_states, leap_decisions = drive(leaping, tape, 4000)
     by_pulls = {int(state.pulls): (state, d) for state, d in zip(states, decisions, strict=True)}
@@ -199,14 +199,16 @@ def test_no_path_inside_the_envelope_breaks_a_leap(rule):
     """At every interior round of a leap, for centred sums up to the certificate's bound on either side: the same arm,
     the same pair, no stop. Two dozen states of different ages.
     """
-    bandit, delta = linear.soare(3, omega=0.03), 0.05
-    arms = np.asarray(bandit.arms)
+    instance, delta = linear.soare(3, omega=0.03), 0.05
+    arms = np.asarray(instance.arms)
     ratios = linear.ratio_tables(arms).p if rule == "ratio" else None
     settings = {"delta": delta, "rule": rule, "ratios": ratios}
-    leaping, plain = lingape(bandit.arms, **settings, leap=True), lingape(bandit.arms, **settings)
+    leaping, plain = lingape(instance.arms, **settings, leap=65536), lingape(instance.arms, **settings)
     decide, observe = jax.jit(plain.decide), jax.jit(plain.observe)
     leap_decide = jax.jit(leaping.decide)
-    advance = jax.jit(lambda seed, n: run(jax.random.key(seed), leaping, linear.gaussian(bandit), max_rounds=n).state)
+    advance = jax.jit(
+        lambda seed, n: run(jax.random.key(seed), leaping, linear.environment(instance), max_rounds=n).state
+    )
     leaps = []
     for seed, rounds in enumerate(range(40, 640, 25)):
         state = advance(seed, rounds)
@@ -235,14 +237,14 @@ def test_no_path_inside_the_envelope_breaks_a_leap(rule):
 
 def test_the_certificate_is_monotone_in_the_length_of_the_leap():
     """A shorter limit gives the same leap cut at the limit, for every limit."""
-    bandit = linear.soare(3, omega=0.05)
+    instance = linear.soare(3, omega=0.05)
     state = run(
-        jax.random.key(3), lingape(bandit.arms, delta=0.05, leap=True), linear.gaussian(bandit), max_rounds=300
+        jax.random.key(3), lingape(instance.arms, delta=0.05, leap=65536), linear.environment(instance), max_rounds=300
     ).state
-    longest = int(lingape(bandit.arms, delta=0.05, leap=True).decide(KEY, state).action.times)
+    longest = int(lingape(instance.arms, delta=0.05, leap=65536).decide(KEY, state).action.times)
     assert longest > 20
     for limit in (1, 2, 3, 7, 8, longest - 1, longest, longest + 1):
-        times = lingape(bandit.arms, delta=0.05, leap=True, leap_max=limit).decide(KEY, state).action.times
+        times = lingape(instance.arms, delta=0.05, leap=limit).decide(KEY, state).action.times
         assert times == min(limit, longest)
 
 
@@ -250,18 +252,18 @@ def test_leaps_leave_the_law_unchanged():
     """Kolmogorov-Smirnov of the stopping times, 400 against 400 runs; false alarm 1e-4."""
     from scipy.stats import ks_2samp
 
-    bandit = linear.soare(3, omega=0.1)
+    instance = linear.soare(3, omega=0.1)
 
     def times(leap, seed):
         return jaxbandits.sweep(
-            lambda task, key: (lingape(bandit.arms, delta=0.05, leap=leap), linear.gaussian(bandit)),
+            lambda task, key: (lingape(instance.arms, delta=0.05, leap=leap), linear.environment(instance)),
             seeds=400,
             key=jax.random.key(seed),
             max_rounds=10**6,
             progress=False,
         )
 
-    plain, leaping = times(False, 1), times(True, 2)
+    plain, leaping = times(1, 1), times(65536, 2)
     assert leaping.stats.rounds < 0.5 * plain.stats.rounds
     assert ks_2samp(plain.columns["pulls"], leaping.columns["pulls"]).pvalue > 1e-4
 
@@ -293,7 +295,9 @@ def test_rotation_changes_nothing(random_run):
 def test_the_order_of_observations_does_not_matter():
     algorithm = lingape(jnp.asarray(random_arms(7)), delta=0.1)
     rng = np.random.default_rng(0)
-    seen = [(int(arm), float(reward)) for arm, reward in zip(rng.integers(0, 6, 40), rng.normal(size=40), strict=True)]
+    observations = [
+        (int(arm), float(reward)) for arm, reward in zip(rng.integers(0, 6, 40), rng.normal(size=40), strict=True)
+    ]
 
     def after(observations):
         state = algorithm.init(KEY)
@@ -301,7 +305,7 @@ def test_the_order_of_observations_does_not_matter():
             state = algorithm.observe(state, linear.Pull(jnp.asarray(arm), jnp.asarray(1)), jnp.asarray(reward))
         return state
 
-    for a, b in zip(after(seen), after(seen[::-1]), strict=True):
+    for a, b in zip(after(observations), after(observations[::-1]), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)
 
 
@@ -336,16 +340,16 @@ def test_reduced_rank_changes_nothing(random_run):
 
 
 @pytest.mark.parametrize(
-    ("bandit", "leap", "seeds", "mean", "se"),
+    ("instance", "leap", "seeds", "mean", "se"),
     [
-        pytest.param(linear.canonical(0.5), False, 1000, 2783, 30, id="canonical"),
-        pytest.param(linear.soare(5), True, 400, 748e3, 4e3, id="soare-leap"),
+        pytest.param(linear.canonical(0.5), 1, 1000, 2783, 30, id="canonical"),
+        pytest.param(linear.soare(5), 65536, 400, 748e3, 4e3, id="soare-leap"),
     ],
 )
-def test_mean_stopping_time(bandit, leap, seeds, mean, se):
+def test_mean_stopping_time(instance, leap, seeds, mean, se):
     """Within 4 standard errors of a mean that another implementation measured; every answer is right."""
     results = jaxbandits.sweep(
-        lambda task, key: (lingape(bandit.arms, delta=0.05, leap=leap), linear.gaussian(bandit)),
+        lambda task, key: (lingape(instance.arms, delta=0.05, leap=leap), linear.environment(instance)),
         seeds=seeds,
         key=jax.random.key(4),
         max_rounds=10**6,
@@ -359,11 +363,11 @@ def test_mean_stopping_time(bandit, leap, seeds, mean, se):
 
 def test_errors_are_counted_where_they_must_happen():
     """An over-confident setting errs far more often than delta, so the counting of errors has power."""
-    bandit = linear.canonical(0.1, d=3)
+    instance = linear.canonical(0.1, d=3)
     results = jaxbandits.sweep(
         lambda task, key: (
-            lingape(bandit.arms, delta=0.05, noise_scale=0.05, norm_bound=0.0, union_bound=1.0),
-            linear.gaussian(bandit),
+            lingape(instance.arms, delta=0.05, noise_scale=0.05, norm_bound=0.0, union_bound=1.0),
+            linear.environment(instance),
         ),
         seeds=500,
         key=jax.random.key(5),
@@ -378,9 +382,9 @@ def test_float32_with_refresh_has_the_right_mean():
     """soare(2, omega=0.1): float32 and float64 means agree within 4 standard errors (600 runs each)."""
 
     def times(dtype, seed):
-        bandit = linear.soare(2, omega=0.1, dtype=dtype)
+        instance = linear.soare(2, omega=0.1, dtype=dtype)
         results = jaxbandits.sweep(
-            lambda task, key: (lingape(bandit.arms, delta=0.05), linear.gaussian(bandit)),
+            lambda task, key: (lingape(instance.arms, delta=0.05), linear.environment(instance)),
             seeds=600,
             key=jax.random.key(seed),
             max_rounds=10**6,
@@ -400,10 +404,10 @@ def test_runs_without_64_bit():
 import jax, jaxbandits
 from jaxbandits import linear
 jax.config.update("jax_numpy_dtype_promotion", "strict")
-bandit = linear.canonical(1.0, d=3)
-assert bandit.arms.dtype == "float32"
+instance = linear.canonical(1.0, d=3)
+assert instance.arms.dtype == "float32"
 results = jaxbandits.sweep(
-    lambda task, key: (linear.lingape(bandit.arms, delta=0.1), linear.gaussian(bandit)),
+    lambda task, key: (linear.lingape(instance.arms, delta=0.1), linear.environment(instance)),
     seeds=20, key=jax.random.key(0), max_rounds=100_000, progress=False,
 )
 assert (results.columns["status"] == 1).all() and (results.columns["answer"] == 0).all()
@@ -429,11 +433,11 @@ ASYMMETRIC[0, 1] = (1.0, 0.0, 0.0)
         ({"noise_scale": -2.0}, "noise_scale must be positive, got -2.0"),
         ({"norm_bound": -1.0}, "norm_bound must be at least 0, got -1.0"),
         ({"union_bound": 0.0}, "union_bound must be positive, got 0.0"),
-        ({"rule": "best"}, "rule must be 'greedy' or 'ratio', got 'best'"),
+        ({"rule": "best"}, "rule must be one of 'greedy', 'ratio', got 'best'"),
         ({"rule": "ratio"}, r"ratios must be given with rule='ratio' \(see ratio_tables\), got None"),
         (
             {"rule": "ratio", "ratios": jnp.ones((2, 2))},
-            r"ratios must have shape \(3, 3, 3\), got .*\(2, 2\)",
+            r"ratios must be an array of real numbers of shape \(3, 3, 3\), got .*\(2, 2\)",
         ),
         (
             {"rule": "ratio", "ratios": jnp.ones((3, 3, 3))},
@@ -441,18 +445,19 @@ ASYMMETRIC[0, 1] = (1.0, 0.0, 0.0)
         ),
         ({"rule": "ratio", "ratios": -jnp.ones((3, 3, 3))}, "ratios must be at least 0"),
         ({"rule": "ratio", "ratios": ASYMMETRIC}, r"ratios must be the same for \(i, j\) and \(j, i\)"),
-        ({"arms": jnp.ones(3)}, r"arms must have shape \(K, d\) with K >= 2 and d >= 1, got \(3,\)"),
-        ({"arms": jnp.ones((1, 3))}, r"arms must have shape \(K, d\) with K >= 2 and d >= 1, got \(1, 3\)"),
+        ({"arms": jnp.ones(3)}, r"arms must be an array of real numbers of shape \(K, d\), got \[1. 1. 1.\]"),
+        ({"arms": jnp.ones((1, 3))}, r"arms must have at least 2 rows, got \(1, 3\)"),
         ({"arms": jnp.asarray([[1.0, jnp.nan], [0.0, 1.0]])}, "arms must be finite"),
-        ({"arms": jnp.zeros((2, 2))}, "arms must not be all zero"),
+        ({"arms": jnp.zeros((2, 2))}, "arms must have no two equal rows"),
         ({"arms": jnp.ones((2, 2))}, "arms must have no two equal rows"),
-        ({"leap": True, "leap_margin": 5.0}, "leap_margin must be at least 7, got 5.0"),
-        ({"leap": True, "leap_max": 0}, r"leap_max must lie in \[1, 2\^20\], got 0"),
-        ({"leap": True, "leap_max": 2**21}, r"leap_max must lie in \[1, 2\^20\], got 2097152"),
-        ({"leap": True, "leap_noise_scale": 0.0}, "leap_noise_scale must be positive, got 0.0"),
+        ({"leap": 65536, "leap_margin": 5.0}, "leap_margin must be at least 7, got 5.0"),
+        ({"leap": 0}, r"leap must be an integer in \[1, 1048576\], got 0"),
+        ({"leap": 2**21}, r"leap must be an integer in \[1, 1048576\], got 2097152"),
+        ({"leap": True}, r"leap must be an integer in \[1, 1048576\], got True"),
+        ({"leap": 65536, "leap_noise_scale": 0.0}, "leap_noise_scale must be positive, got 0.0"),
         (
-            {"leap": True, "arms": jnp.eye(3, dtype=jnp.float32)},
-            "arms must be float64 with leap=True, got .*float32",
+            {"leap": 65536, "arms": jnp.eye(3, dtype=jnp.float32)},
+            "arms must be float64 with leap > 1, got .*float32",
         ),
     ],
 )
@@ -469,7 +474,7 @@ def test_values_that_are_known_are_checked_under_a_trace_too(arms):
     delta = jnp.asarray(1.5)
 
     def build(task, key):
-        return lingape(arms, delta=delta), linear.gaussian(linear.canonical(0.5, d=3))
+        return lingape(arms, delta=delta), linear.environment(linear.canonical(0.5, d=3))
 
     with pytest.raises(ValueError, match=r"delta must lie in \(0, 1\), got 1.5"):
         jaxbandits.sweep(build, seeds=2, key=KEY, max_rounds=10, progress=False)
@@ -477,7 +482,7 @@ def test_values_that_are_known_are_checked_under_a_trace_too(arms):
 
 def test_numpy_arms_are_arms():
     def build(task, key):
-        return lingape(np.eye(3), delta=0.1), linear.gaussian(linear.canonical(1.0, d=3))
+        return lingape(np.eye(3), delta=0.1), linear.environment(linear.canonical(1.0, d=3))
 
     results = jaxbandits.sweep(build, seeds=4, key=KEY, max_rounds=10_000, progress=False)
     assert (results.columns["status"] == Status.STOPPED).all()

@@ -5,14 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits.linear.problem import canonical, reduce_rank, soare, sphere
-from jaxbandits.linear.ratios import ratio_tables
+from jaxbandits import linear
 from jaxbandits.numerics.design import design
 
 
 @pytest.mark.parametrize("omega", [0.01, 0.1, 1.0])
 def test_good_pair_of_soare(omega):
-    p, rho = ratio_tables(soare(4, omega).arms)
+    p, rho = linear.ratio_tables(linear.soare(4, omega).arms)
     first, second = 1 - np.cos(omega), np.sin(omega)
     assert rho[0, 4] == pytest.approx((first + second) ** 2, rel=1e-12)
     np.testing.assert_allclose(p[0, 4], np.array([first, second, 0, 0, 0]) / (first + second), rtol=1e-12)
@@ -20,13 +19,13 @@ def test_good_pair_of_soare(omega):
 
 
 def test_numbers_of_soare():
-    p, rho = ratio_tables(soare(5).arms)
+    p, rho = linear.ratio_tables(linear.soare(5).arms)
     assert rho[0, 5] == pytest.approx(1.009991e-4, rel=1e-6)
     assert p[0, 5, 1] / p[0, 5, 0] == pytest.approx(199.998, abs=1e-3)
 
 
 def test_canonical_arms():
-    p, rho = ratio_tables(canonical(0.5).arms)
+    p, rho = linear.ratio_tables(linear.canonical(0.5).arms)
     distinct = ~np.eye(5, dtype=bool)
     np.testing.assert_allclose(rho, 4.0 * distinct, atol=1e-12)
     for i, j in zip(*np.nonzero(distinct), strict=True):
@@ -34,8 +33,8 @@ def test_canonical_arms():
 
 
 def test_tables_are_symmetric_distributions_and_best():
-    arms = sphere(3, 7, 3, 0.05).arms
-    p, rho = ratio_tables(arms)
+    arms = linear.sphere(3, 7, 3, 0.05).arms
+    p, rho = linear.ratio_tables(arms)
     np.testing.assert_array_equal(p, p.swapaxes(0, 1))
     np.testing.assert_array_equal(rho, rho.T)
     assert p.min() == 0
@@ -52,14 +51,14 @@ def test_tables_are_symmetric_distributions_and_best():
 
 def test_arms_that_do_not_span_and_other_coordinates():
     arms = np.random.default_rng(0).normal(size=(6, 2)) @ np.random.default_rng(1).normal(size=(2, 4))
-    p, rho = ratio_tables(arms)
-    reduced = ratio_tables(reduce_rank(jnp.array(arms)))
+    p, rho = linear.ratio_tables(arms)
+    reduced = linear.ratio_tables(linear.reduce_rank(jnp.array(arms)))
     np.testing.assert_allclose(reduced.rho, rho, rtol=1e-9)
     np.testing.assert_allclose(reduced.p, p, atol=1e-9)
 
 
 def test_refuses():
     with pytest.raises(ValueError, match="arms must have no two equal rows"):
-        ratio_tables(jnp.ones((2, 3)))
+        linear.ratio_tables(jnp.ones((2, 3)))
     with pytest.raises(ValueError, match="arms must be concrete, got a traced value"):
-        jax.jit(ratio_tables)(jnp.eye(3))
+        jax.jit(linear.ratio_tables)(jnp.eye(3))

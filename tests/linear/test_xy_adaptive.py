@@ -1,5 +1,7 @@
 """XY-adaptive against a plain transcription, hand-made phases, and its published stopping times."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,21 +9,20 @@ import pytest
 from reference.fixed_designs import xy_adaptive as transcription
 
 from jaxbandits.base import Environment, Status
-from jaxbandits.engine.running import run
-from jaxbandits.linear.problem import Allocation, canonical, gaussian, soare, sphere
-from jaxbandits.linear.xy_adaptive import xy_adaptive
+from jaxbandits.engine.running import ask, run
+from jaxbandits.linear import Allocation, canonical, environment, soare, sphere, xy_adaptive
 from jaxbandits.numerics.design import design
 
 KEY = jax.random.key(0)
 STEPS = 300
 
 
-def many(bandit, runs, *, max_rounds=32, **options):
-    algorithm = xy_adaptive(bandit.arms, delta=0.05, **options)
-    environment = gaussian(bandit, action=Allocation)
+def many(instance, runs, *, max_rounds=32, **options):
+    algorithm = xy_adaptive(instance.arms, delta=0.05, **options)
+    rewards = environment(instance, Allocation)
 
     def one(key):
-        return run(key, algorithm, environment, max_rounds=max_rounds, chunk=8, axis_name="lanes")
+        return run(key, algorithm, rewards, max_rounds=max_rounds, chunk=8, axis_name="lanes")
 
     return jax.jit(jax.vmap(one, axis_name="lanes"))(jax.random.split(jax.random.key(1), runs))
 
@@ -29,17 +30,17 @@ def many(bandit, runs, *, max_rounds=32, **options):
 @pytest.mark.parametrize("keep_eliminated", [False, True])
 @pytest.mark.parametrize(
     ("seed", "options"),
-    [(0, {}), (1, {"alpha": 0.3, "first_width": 2.0}), (2, {"width": "subgaussian", "union_power": 1})],
+    [(0, {}), (1, {"alpha": 0.3, "first_width": 2.0}), (2, {"radius": "subgaussian", "union_power": 1})],
 )
 def test_every_phase_equals_the_transcription(seed, options, keep_eliminated):
-    bandit = sphere(seed, 5, 3, 0.25)
-    arms, theta = np.asarray(bandit.arms), np.asarray(bandit.theta)
+    instance = sphere(seed, 5, 3, 0.25)
+    arms, theta = np.asarray(instance.arms), np.asarray(instance.theta)
     options = {"delta": 0.1, "noise_scale": 0.3, "alpha": 0.2, "first_width": 1.0} | options
     options["keep_eliminated"] = keep_eliminated
 
     def solve(differences):
         # The same pairs in the same order, without the masked ones.
-        return np.asarray(design(bandit.arms, jnp.array(differences), steps=STEPS).allocation)
+        return np.asarray(design(instance.arms, jnp.array(differences), steps=STEPS).allocation)
 
     def rewards(phase, counts):
         # Noisier than the algorithm is told, so that arms come and go.
@@ -49,18 +50,17 @@ def test_every_phase_equals_the_transcription(seed, options, keep_eliminated):
     phases = transcription(arms, solve, rewards, max_phases=4, **options)
     assert len(phases) >= 2
 
-    algorithm = xy_adaptive(bandit.arms, design_steps=STEPS, **options)
-    decide, observe, refresh = map(jax.jit, (algorithm.decide, algorithm.observe, algorithm.refresh))
+    algorithm = xy_adaptive(instance.arms, design_steps=STEPS, **options)
+    turn, decide, observe = map(jax.jit, (partial(ask, algorithm), algorithm.decide, algorithm.observe))
     state = algorithm.init(KEY)
     for i, phase in enumerate(phases):
         assert algorithm.stale(state)
-        state = refresh(state)
-        decision = decide(KEY, state)
+        state, decision = turn(KEY, state)
         assert not decision.stop
         counts = decision.action.counts
         assert tuple(counts.tolist()) == phase.counts
         state = observe(state, decision.action, jnp.asarray(rewards(i, np.asarray(counts))))
-        np.testing.assert_allclose(state.width, phase.width, rtol=1e-9)
+        np.testing.assert_allclose(state.squared_width, phase.width, rtol=1e-9)
         assert tuple(state.members.tolist()) == phase.members
     decision = decide(KEY, state)
     assert decision.stop == (sum(phases[-1].members) == 1)
@@ -71,22 +71,21 @@ def test_every_phase_equals_the_transcription(seed, options, keep_eliminated):
 def test_a_phase_takes_the_least_pulls_by_hand():
     # m pulls of each canonical arm leave 2/m on every pair, so 0.1 of the first width 1/31 takes m = 620.
     algorithm = xy_adaptive(jnp.eye(5), delta=0.05)
-    state = algorithm.refresh(algorithm.init(KEY))
+    state = algorithm.plan(KEY, algorithm.init(KEY))
     assert np.all(np.abs(np.asarray(state.counts) - 620) <= 1)
-    assert state.next_width <= 1 / 310 * (1 + 1e-12)
+    assert state.next_squared_width <= 1 / 310 * (1 + 1e-12)
 
 
 def after_a_phase(keep_eliminated, members, means):
     """The state after a planned phase of canonical arms that sees exactly these means."""
     algorithm = xy_adaptive(jnp.eye(3), delta=0.05, keep_eliminated=keep_eliminated)
-    state = algorithm.init(KEY)._replace(members=jnp.array(members), width=jnp.array(1e-3))
-    state = algorithm.refresh(state)
-    action = algorithm.decide(KEY, state).action
+    state = algorithm.init(KEY)._replace(members=jnp.array(members), squared_width=jnp.array(1e-3))
+    state, (action, *_) = ask(algorithm, KEY, state)
     return algorithm, algorithm.observe(state, action, action.counts.astype(float) * jnp.array(means))
 
 
 def test_a_beaten_arm_comes_back_as_published():
-    # The members 0 and 1 are told apart; arm 2 has a single pull, so nobody beats it.
+    # Arm 0 beats arm 1, the other member; arm 2 has a single pull, so no arm beats it.
     algorithm, state = after_a_phase(False, [True, True, False], [10.0, 0.0, 0.0])
     assert state.members.tolist() == [True, False, True]
     assert algorithm.stale(state)
@@ -112,9 +111,9 @@ def test_a_planned_phase_is_not_planned_again():
     start = algorithm.init(KEY)
     assert algorithm.stale(start)
     np.testing.assert_array_equal(algorithm.decide(KEY, start).action.counts, 0)
-    state = algorithm.refresh(start)
+    state = algorithm.plan(KEY, start)
     assert not algorithm.stale(state)
-    for once, twice in zip(state, algorithm.refresh(state), strict=True):
+    for once, twice in zip(state, ask(algorithm, KEY, state)[0], strict=True):
         np.testing.assert_array_equal(twice, once)
     for before, after in zip(state, algorithm.observe(state, algorithm.idle, jnp.zeros(5)), strict=True):
         np.testing.assert_array_equal(after, before)
@@ -145,7 +144,7 @@ def test_published_elimination_may_never_end_and_keeping_it_always_does():
 @pytest.mark.parametrize(("max_pulls", "counts"), [(5, 0), (3000, 0), (4000, 620)])
 def test_a_phase_beyond_the_budget_is_not_begun(max_pulls, counts):
     algorithm = xy_adaptive(jnp.eye(5), delta=0.05, max_pulls=max_pulls)
-    state = algorithm.refresh(algorithm.init(KEY))
+    state = algorithm.plan(KEY, algorithm.init(KEY))
     decision = algorithm.decide(KEY, state)
     assert not decision.stop
     assert not algorithm.stale(state)
@@ -161,12 +160,12 @@ def test_a_phase_beyond_the_budget_is_not_begun(max_pulls, counts):
         ({"noise_scale": 0}, "noise_scale must be positive, got 0"),
         ({"alpha": 0.0}, r"alpha must lie in \(0, 1\), got 0.0"),
         ({"alpha": 1.0}, r"alpha must lie in \(0, 1\), got 1.0"),
-        ({"first_width": 0.0}, "first_width must be positive and finite, got 0.0"),
-        ({"first_width": float("inf")}, "first_width must be positive and finite, got inf"),
-        ({"union_power": 1.5}, "union_power must be 1 or 2, got 1.5"),
-        ({"width": "wide"}, "width must be one of .*'wide'"),
-        ({"max_pulls": 4}, r"max_pulls must lie in \[5, \d+\), got 4"),
-        ({"design_steps": 0}, "design_steps must be at least 1, got 0"),
+        ({"first_width": 0.0}, "first_width must be positive, got 0.0"),
+        ({"first_width": float("inf")}, "first_width must be finite, got inf"),
+        ({"union_power": 1.5}, r"union_power must be an integer in \[1, 2\], got 1.5"),
+        ({"radius": "wide"}, "radius must be one of .*'wide'"),
+        ({"max_pulls": 4}, r"max_pulls must be an integer in \[5, \d+\], got 4"),
+        ({"design_steps": 0}, "design_steps must be an integer of at least 1, got 0"),
     ],
 )
 def test_bad_input(changes, message):
@@ -176,15 +175,14 @@ def test_bad_input(changes, message):
 
 def test_one_broken_phase_is_not_forgotten():
     """A NaN in the first phase ends the run, though the second would be sound by itself."""
-    bandit = canonical(0.5)
-    algorithm = xy_adaptive(bandit.arms, delta=0.05)
-    environment = gaussian(bandit, Allocation)
-
-    first_phase = algorithm.refresh(algorithm.init(jax.random.key(0))).counts.sum()
+    instance = canonical(0.5)
+    algorithm = xy_adaptive(instance.arms, delta=0.05)
+    rewards = environment(instance, Allocation)
+    first_phase = algorithm.plan(KEY, algorithm.init(KEY)).counts.sum()
 
     def respond(action, noise):
-        return jnp.where(action.counts.sum() <= first_phase, jnp.nan, environment.respond(action, noise))
+        return jnp.where(action.counts.sum() <= first_phase, jnp.nan, rewards.respond(action, noise))
 
-    broken = Environment(environment.noise, respond)
-    end = run(jax.random.key(0), algorithm, broken, max_rounds=50)
+    broken = Environment(rewards.noise, respond)
+    end = run(KEY, algorithm, broken, max_rounds=50)
     assert end.status == Status.NONFINITE

@@ -1,18 +1,17 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference.fixed_designs import estimate, next_arm, norm, scale
+from reference.fixed_designs import confidence_radius, estimate, next_arm, norm
 
-from jaxbandits.linear.problem import canonical, soare, sphere
-from jaxbandits.linear.xy_oracle import xy_oracle
+from jaxbandits.linear import canonical, soare, sphere, xy_oracle
 
 
 @pytest.mark.parametrize(
-    ("bandit", "n"),
+    ("instance", "n"),
     [(soare(2), 2682688), (soare(5), 2742463), (soare(10), 2794850), (canonical(0.1), 205751), (canonical(0.5), 6215)],
 )
-def test_sample_complexity_of_the_papers_instances(bandit, n):
-    oracle = xy_oracle(bandit.arms, theta=bandit.theta, delta=0.05)
+def test_sample_complexity_of_the_papers_instances(instance, n):
+    oracle = xy_oracle(instance.arms, theta=instance.theta, delta=0.05)
     assert abs(oracle.n - n) <= 2  # the solver's last digits move it by one
     assert oracle.n == oracle.counts.sum()
     assert oracle.lower <= oracle.value * (1 + 1e-12)
@@ -20,44 +19,44 @@ def test_sample_complexity_of_the_papers_instances(bandit, n):
 
 
 def test_counts_on_soare_are_those_of_table_1():
-    bandit = soare(5)
-    counts = np.asarray(xy_oracle(bandit.arms, theta=bandit.theta, delta=0.05).counts)
+    instance = soare(5)
+    counts = np.asarray(xy_oracle(instance.arms, theta=instance.theta, delta=0.05).counts)
     assert np.abs(counts - [13646, 2728606, 68, 68, 68, 1]).max() <= 20
 
 
 def test_canonical_design_by_hand():
     # The best arm's share is 1 / (1 + r), the others' 1 / (r (1 + r)), the value (1 + r)^2 / gap^2, with r = sqrt(4).
-    bandit = canonical(0.5)
-    oracle = xy_oracle(bandit.arms, theta=bandit.theta, delta=0.05)
+    instance = canonical(0.5)
+    oracle = xy_oracle(instance.arms, theta=instance.theta, delta=0.05)
     np.testing.assert_allclose(oracle.allocation, [1 / 3, 1 / 6, 1 / 6, 1 / 6, 1 / 6], atol=1e-6)
     np.testing.assert_allclose(oracle.value, 36)
 
 
-def test_subgaussian_width_by_the_formula():
+def test_subgaussian_radius_by_the_formula():
     # n = 2 f log(pi^2 n^2 K / (3 delta)) with f = 10100.84, by fixed point.
-    bandit = soare(5)
+    instance = soare(5)
     n = 1e6
     for _ in range(50):
         n = 2 * 10100.83625 * np.log(np.pi**2 * n**2 * 6 / (3 * 0.05))
-    oracle = xy_oracle(bandit.arms, theta=bandit.theta, delta=0.05, width="subgaussian")
+    oracle = xy_oracle(instance.arms, theta=instance.theta, delta=0.05, radius="subgaussian")
     assert abs(oracle.n - n) < 20
-    assert oracle.n < 739_500  # LinGapE's mean: it beats the published oracle only thanks to the latter's width
+    assert oracle.n < 739_500  # LinGapE's mean: it beats the published oracle only thanks to the latter's radius
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("union_power", [1, 2])
 def test_n_is_the_first_that_holds(seed, union_power):
-    bandit = sphere(seed, 5, 3, 0.5)
+    instance = sphere(seed, 5, 3, 0.5)
     options = {"delta": 0.1, "noise_scale": 0.3, "union_power": union_power}
-    oracle = xy_oracle(bandit.arms, theta=bandit.theta, **options)
+    oracle = xy_oracle(instance.arms, theta=instance.theta, **options)
 
-    arms, theta, allocation = (np.asarray(x) for x in (bandit.arms, bandit.theta, oracle.allocation))
+    arms, theta, allocation = (np.asarray(x) for x in (instance.arms, instance.theta, oracle.allocation))
     best = int(np.argmax(arms @ theta))
     others = np.delete(arms, best, axis=0)
     counts = np.ones(5, int)
     while True:
         _, inverse = estimate(arms, counts, np.zeros(5))
-        c = scale(counts.sum(), 5, **options)
+        c = confidence_radius(counts.sum(), 5, **options)
         if all(c * norm(arms[best] - x, inverse) <= (arms[best] - x) @ theta for x in others):
             break
         counts[next_arm(allocation, counts)] += 1
@@ -68,7 +67,7 @@ def test_n_is_the_first_that_holds(seed, union_power):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"theta": jnp.zeros(2)}, r"theta must have shape \(5,\), got \(2,\)"),
+        ({"theta": jnp.zeros(2)}, r"theta must be an array of real numbers of shape \(5,\)"),
         ({"theta": jnp.ones(5)}, "theta must have a unique best arm"),
         (
             {"arms": jnp.eye(5, dtype=jnp.float32), "theta": jnp.ones(5, jnp.float32)},
@@ -77,13 +76,13 @@ def test_n_is_the_first_that_holds(seed, union_power):
         ({"arms": jnp.eye(5)[:3]}, "arms must .*reduce_rank"),
         ({"delta": 1.5}, r"delta must lie in \(0, 1\), got 1.5"),
         ({"noise_scale": 0.0}, "noise_scale must be positive"),
-        ({"union_power": 3}, "union_power must be 1 or 2, got 3"),
-        ({"width": "hoeffding"}, "width must be one of .*'hoeffding'"),
-        ({"theta": jnp.array([1e-8, 0, 0, 0, 0])}, "gaps must take fewer than 2"),
+        ({"union_power": 3}, r"union_power must be an integer in \[1, 2\], got 3"),
+        ({"radius": "hoeffding"}, "radius must be one of .*'hoeffding'"),
+        ({"theta": jnp.array([1e-8, 0, 0, 0, 0])}, r"theta must have gaps that take fewer than 2\^53"),
     ],
 )
 def test_bad_input(changes, message):
-    bandit = canonical(0.5)
-    arguments = {"arms": bandit.arms, "theta": bandit.theta, "delta": 0.05, "steps": 10} | changes
+    instance = canonical(0.5)
+    arguments = {"arms": instance.arms, "theta": instance.theta, "delta": 0.05, "steps": 10} | changes
     with pytest.raises(ValueError, match=message):
         xy_oracle(**arguments)

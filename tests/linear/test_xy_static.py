@@ -12,18 +12,31 @@ from scipy.stats import ks_2samp
 
 from jaxbandits.base import Status
 from jaxbandits.engine.running import run
-from jaxbandits.linear.allocations import g_allocation, xy_allocation
-from jaxbandits.linear.problem import Allocation, Bridge, LinearBandit, canonical, gaussian, sphere
-from jaxbandits.linear.xy_static import State, _fails_inside, _inverse, _look, xy_static, xy_static_exact
+from jaxbandits.linear import (
+    Allocation,
+    Bridge,
+    Instance,
+    canonical,
+    environment,
+    g_allocation,
+    sphere,
+    xy_allocation,
+    xy_static,
+    xy_static_exact,
+)
+from jaxbandits.linear._least_squares import inverse_gram
+from jaxbandits.linear._static_rule import compare, static_rule
+from jaxbandits.linear._xy_static import State
+from jaxbandits.linear._xy_static_exact import _fails_inside
 from jaxbandits.numerics.tracking import tracked_counts
 
 KEY = jax.random.key(0)
 UNIFORM = jnp.full(5, 0.2)
 
 
-def rewards(bandit, pulls, seed=0):
+def rewards(instance, pulls, seed=0):
     """The m-th reward of every arm, float (K, pulls)."""
-    means = np.asarray(bandit.arms @ bandit.theta)
+    means = np.asarray(instance.arms @ instance.theta)
     return means[:, None] + np.random.default_rng(seed).normal(size=(len(means), pulls))
 
 
@@ -46,17 +59,17 @@ def follow(algorithm, tape, max_rounds):
     return lax.while_loop(more, step, (algorithm.init(KEY), jnp.zeros((), int)))
 
 
-def many(bandit, algorithm, action, runs, *, max_rounds=20_000, seed=1):
-    environment = gaussian(bandit, action=action)
+def many(instance, algorithm, action, runs, *, max_rounds=20_000, seed=1):
+    rewards = environment(instance, action)
     keys = jax.random.split(jax.random.key(seed), runs)
-    return jax.jit(jax.vmap(lambda key: run(key, algorithm, environment, max_rounds=max_rounds)))(keys)
+    return jax.jit(jax.vmap(lambda key: run(key, algorithm, rewards, max_rounds=max_rounds)))(keys)
 
 
 # The rule
 
 
 def test_the_stop_by_hand():
-    # Two orthogonal arms, 50 pulls each: scale(100) = 2 sqrt(2 log(6 10^4 4/(0.05 pi^2))) = 10.23510 and
+    # Two orthogonal arms, 50 pulls each: radius(100) = 2 sqrt(2 log(6 10^4 4/(0.05 pi^2))) = 10.23510 and
     # ||x_0 - x_1|| = sqrt(2/50) = 0.2, so the means must differ by 2.047021.
     algorithm = xy_static(jnp.eye(2), jnp.array([0.5, 0.5]), delta=0.05)
     for lead, stop in ((2.04702, False), (2.04703, True)):
@@ -65,7 +78,7 @@ def test_the_stop_by_hand():
         assert (bool(decision.stop), int(decision.answer)) == (stop, 1)
 
 
-def test_a_ridge_enters_estimate_and_width_by_hand():
+def test_a_ridge_enters_estimate_and_bound_by_hand():
     # As above with ridge 50: the estimates are halved, and the norm is sqrt(2/100).
     algorithm = xy_static(jnp.eye(2), jnp.array([0.5, 0.5]), delta=0.05, ridge=50.0)
     for lead, stop in ((2.89492, False), (2.89493, True)):
@@ -74,25 +87,25 @@ def test_a_ridge_enters_estimate_and_width_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("bandit", "allocate", "options"),
+    ("instance", "allocate", "options"),
     [
         (canonical(2.0, 4), xy_allocation, {}),
         (sphere(0, 6, 3, 0.5), xy_allocation, {"growth": 0.05}),
         (sphere(1, 6, 3, 0.5), g_allocation, {"ridge": 2.0, "union_power": 1}),
-        (sphere(2, 7, 4, 0.3), xy_allocation, {"width": "subgaussian", "growth": 1e-2}),
+        (sphere(2, 7, 4, 0.3), xy_allocation, {"radius": "subgaussian", "growth": 1e-2}),
     ],
 )
-def test_every_look_equals_the_transcription(bandit, allocate, options):
-    allocation = allocate(bandit.arms).allocation
+def test_every_test_of_the_rule_equals_the_transcription(instance, allocate, options):
+    allocation = allocate(instance.arms).allocation
     options = {"delta": 0.1, "noise_scale": 0.3, "growth": 0.0} | options
-    tape = rewards(bandit, 4000)
-    looks = transcription(np.asarray(bandit.arms), np.asarray(allocation), tape, **options)
-    assert len(looks) > 15
+    tape = rewards(instance, 4000)
+    expected = transcription(np.asarray(instance.arms), np.asarray(allocation), tape, **options)
+    assert len(expected) > 15
 
-    algorithm = xy_static(bandit.arms, allocation, **options)
+    algorithm = xy_static(instance.arms, allocation, **options)
     decide, observe = jax.jit(algorithm.decide), jax.jit(algorithm.observe)
     state = algorithm.init(KEY)
-    for look in looks:
+    for test in expected:
         decision = decide(KEY, state)
         assert not decision.stop
         sums = [
@@ -101,40 +114,40 @@ def test_every_look_equals_the_transcription(bandit, allocate, options):
         ]
         state = observe(state, decision.action, jnp.array(sums))
         decision = decide(KEY, state)
-        assert tuple(state.counts.tolist()) == look.counts
-        assert (state.pulls, decision.answer, decision.stop) == (look.n, look.answer, look.stop)
+        assert tuple(state.counts.tolist()) == test.counts
+        assert (state.pulls, decision.answer, decision.stop) == (test.n, test.answer, test.stop)
 
 
 def test_permuting_the_arms_permutes_the_run():
     # Without ties: the shares differ from arm to arm.
-    bandit, order = sphere(3, 6, 3, 0.4), np.array([3, 1, 5, 0, 4, 2])
+    instance, order = sphere(3, 6, 3, 0.4), np.array([3, 1, 5, 0, 4, 2])
     allocation = jnp.array([0.11, 0.13, 0.17, 0.18, 0.2, 0.21])
-    tape = jnp.asarray(rewards(bandit, 4000))
+    tape = jnp.asarray(rewards(instance, 4000))
     make = partial(xy_static, delta=0.1, noise_scale=0.5, growth=0.02)
-    one, rounds = follow(make(bandit.arms, allocation), tape, 5000)
-    other, _ = follow(make(bandit.arms[order], allocation[order]), tape[order], 5000)
+    one, rounds = follow(make(instance.arms, allocation), tape, 5000)
+    other, _ = follow(make(instance.arms[order], allocation[order]), tape[order], 5000)
     assert 20 < rounds < 5000
     np.testing.assert_array_equal(other.counts, one.counts[order])
 
 
 def test_rotating_the_features_changes_nothing():
-    bandit = sphere(3, 6, 3, 0.4)
+    instance = sphere(3, 6, 3, 0.4)
     rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
-    allocation = xy_allocation(bandit.arms).allocation
-    tape = jnp.asarray(rewards(bandit, 4000))
+    allocation = xy_allocation(instance.arms).allocation
+    tape = jnp.asarray(rewards(instance, 4000))
     make = partial(xy_static, delta=0.1, noise_scale=0.5, growth=0.02)
-    one, rounds = follow(make(bandit.arms, allocation), tape, 5000)
-    other, _ = follow(make(bandit.arms @ rotation, allocation), tape, 5000)
+    one, rounds = follow(make(instance.arms, allocation), tape, 5000)
+    other, _ = follow(make(instance.arms @ rotation, allocation), tape, 5000)
     assert 20 < rounds < 5000
     np.testing.assert_array_equal(other.counts, one.counts)
 
 
 def test_rewards_and_noise_scale_share_their_unit():
-    bandit = sphere(3, 6, 3, 0.4)
-    allocation = xy_allocation(bandit.arms).allocation
-    tape = jnp.asarray(rewards(bandit, 4000))
-    one, rounds = follow(xy_static(bandit.arms, allocation, delta=0.1, noise_scale=0.5, growth=0.02), tape, 5000)
-    other, _ = follow(xy_static(bandit.arms, allocation, delta=0.1, noise_scale=1.5, growth=0.02), 3 * tape, 5000)
+    instance = sphere(3, 6, 3, 0.4)
+    allocation = xy_allocation(instance.arms).allocation
+    tape = jnp.asarray(rewards(instance, 4000))
+    one, rounds = follow(xy_static(instance.arms, allocation, delta=0.1, noise_scale=0.5, growth=0.02), tape, 5000)
+    other, _ = follow(xy_static(instance.arms, allocation, delta=0.1, noise_scale=1.5, growth=0.02), 3 * tape, 5000)
     assert 20 < rounds < 5000
     np.testing.assert_array_equal(other.counts, one.counts)
 
@@ -144,16 +157,16 @@ def test_rewards_and_noise_scale_share_their_unit():
 
 @pytest.mark.parametrize("growth", [0.02, 0.2, 0.9])
 @pytest.mark.parametrize(
-    ("bandit", "ridge"), [(canonical(1.0), 0.0), (sphere(3, 6, 3, 0.4), 0.0), (sphere(3, 6, 3, 0.4), 3.0)]
+    ("instance", "ridge"), [(canonical(1.0), 0.0), (sphere(3, 6, 3, 0.4), 0.0), (sphere(3, 6, 3, 0.4), 3.0)]
 )
-def test_exact_stops_where_the_look_at_every_n_does(bandit, ridge, growth):
+def test_exact_stops_where_the_test_at_every_n_does(instance, ridge, growth):
     # An over-confident noise_scale, so that many runs stop early, by a fluctuation.
     pulls = 3000
-    allocation = xy_allocation(bandit.arms).allocation
+    allocation = xy_allocation(instance.arms).allocation
     options = {"delta": 0.05, "noise_scale": 0.4, "ridge": ridge, "max_pulls": pulls}
-    plain = xy_static(bandit.arms, allocation, growth=0, **options)
-    exact = xy_static_exact(bandit.arms, allocation, growth=growth, bridge_noise_scale=1.0, **options)
-    tapes = jnp.stack([jnp.asarray(rewards(bandit, pulls, seed)) for seed in range(40)])
+    plain = xy_static(instance.arms, allocation, growth=0, **options)
+    exact = xy_static_exact(instance.arms, allocation, growth=growth, bridge_noise_scale=1.0, **options)
+    tapes = jnp.stack([jnp.asarray(rewards(instance, pulls, seed)) for seed in range(40)])
     one, _ = jax.jit(jax.vmap(lambda tape: follow(plain, tape, pulls)))(tapes)
     other, _ = jax.jit(jax.vmap(lambda tape: follow(exact, tape, 3 * pulls)))(tapes)
     assert len(np.unique(one.pulls)) > 20
@@ -162,13 +175,13 @@ def test_exact_stops_where_the_look_at_every_n_does(bandit, ridge, growth):
     np.testing.assert_allclose(other.sums, one.sums, rtol=1e-9, atol=1e-9)
 
 
-def test_exact_has_the_law_of_the_look_at_every_n():
+def test_exact_has_the_law_of_the_test_at_every_n():
     # The bridges are drawn here, not read off a tape. False alarms: 1 in 1000.
-    bandit = canonical(1.0, 4)
+    instance = canonical(1.0, 4)
     options = {"delta": 0.1, "noise_scale": 0.7}
-    plain = many(bandit, xy_static(bandit.arms, jnp.full(4, 0.25), growth=0, **options), Allocation, 1000)
-    exact = xy_static_exact(bandit.arms, jnp.full(4, 0.25), bridge_noise_scale=1.0, **options)
-    exact = many(bandit, exact, Bridge, 1000, seed=2)
+    plain = many(instance, xy_static(instance.arms, jnp.full(4, 0.25), growth=0, **options), Allocation, 1000)
+    exact = xy_static_exact(instance.arms, jnp.full(4, 0.25), bridge_noise_scale=1.0, **options)
+    exact = many(instance, exact, Bridge, 1000, seed=2)
     assert np.all(plain.status == Status.STOPPED)
     assert np.all(exact.status == Status.STOPPED)
     assert exact.rounds.mean() < plain.rounds.mean()
@@ -177,10 +190,10 @@ def test_exact_has_the_law_of_the_look_at_every_n():
 
 def test_a_cell_that_is_passed_over_holds_no_stop():
     """Brute force on random cells: paths at random in the envelope, and such as push a pair of arms apart."""
-    bandit, ridge, margin = sphere(3, 5, 3, 0.3), 0.5, 1.0
-    arms, means = bandit.arms, np.asarray(bandit.arms @ bandit.theta)
+    instance, ridge, margin = sphere(3, 5, 3, 0.3), 0.5, 1.0
+    arms, means = instance.arms, np.asarray(instance.arms @ instance.theta)
     allocation = xy_allocation(arms).allocation
-    look = partial(_look, arms, ridge=ridge, delta=0.05, noise_scale=1.0, union_power=2, width="azuma")
+    rule = static_rule(arms, allocation, 0.05, 1.0, ridge, 2, "azuma", 0.0, 10**9)
 
     @jax.jit
     def try_cell(n, key):  # n: the ends and 400 numbers between
@@ -190,17 +203,17 @@ def test_a_cell_that_is_passed_over_holds_no_stop():
         sums_start = start * means + jnp.sqrt(start) * draws[0]
         sums = pulls * means + 4 * jnp.sqrt(pulls) * draws[1]
         stray = margin * jnp.sqrt(pulls)
-        inverse = _inverse(arms, counts[1], ridge)
-        passed = _fails_inside(arms, look(start, sums_start), inverse, pulls, sums, stray)
+        inverse = inverse_gram(arms, counts[1], ridge)
+        passed = _fails_inside(arms, compare(rule, start, sums_start), inverse, pulls, sums, stray)
 
         apart = jnp.sign((arms[:, None] - arms).reshape(25, 3) @ inverse @ arms.T)
         pushed = jax.random.choice(key, apart, (200,))
         noise = jnp.concatenate([jax.random.uniform(key, (200, 5), minval=-1, maxval=1), pushed]) * stray
         line = sums_start + inside / jnp.maximum(pulls, 1) * sums
-        looks = jax.vmap(look)(start + inside, line + noise)
-        norms = jnp.sqrt(jnp.einsum("nki,nij,nkj->nk", looks.directions, looks.inverse, looks.directions))
-        leads = jnp.where(norms > 0, looks.gaps / (looks.scale[:, None] * norms), jnp.inf)
-        return passed, looks.stop.any(), leads.min(1).max()
+        tests = jax.vmap(partial(compare, rule))(start + inside, line + noise)
+        norms = jnp.sqrt(jnp.einsum("nki,nij,nkj->nk", tests.directions, tests.inverse, tests.directions))
+        leads = jnp.where(norms > 0, tests.gaps / (tests.radius[:, None] * norms), jnp.inf)
+        return passed, tests.stop.any(), leads.min(1).max()
 
     rng = np.random.default_rng(0)
     cells = []
@@ -248,12 +261,12 @@ def test_a_run_beyond_its_budget_is_censored(factory, action):
 
 
 def test_delta_may_be_traced():
-    bandit = LinearBandit(jnp.eye(2), jnp.array([3.0, 0.0]), jnp.array(1.0))
-    environment = gaussian(bandit, action=Allocation)
+    instance = Instance(jnp.eye(2), jnp.array([3.0, 0.0]), jnp.array(1.0))
+    rewards = environment(instance, Allocation)
 
     def one(delta):
-        algorithm = xy_static(bandit.arms, jnp.array([0.5, 0.5]), delta=delta, growth=0)
-        return run(KEY, algorithm, environment, max_rounds=500).pulls
+        algorithm = xy_static(instance.arms, jnp.array([0.5, 0.5]), delta=delta, growth=0)
+        return run(KEY, algorithm, rewards, max_rounds=500).pulls
 
     assert jax.jit(one)(0.01) == one(0.01)
 
@@ -262,20 +275,20 @@ def test_delta_may_be_traced():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"arms": jnp.eye(5)[:1]}, "arms must .*K >= 2"),
+        ({"arms": jnp.eye(5)[:1]}, "arms must have at least 2 rows"),
         ({"arms": jnp.eye(5)[:3], "allocation": jnp.full(3, 1 / 3)}, "arms must .*reduce_rank"),
-        ({"allocation": jnp.full(4, 0.25)}, r"allocation must have shape \(5,\), got \(4,\)"),
+        ({"allocation": jnp.full(4, 0.25)}, r"allocation must be an array of real numbers of shape \(5,\)"),
         ({"allocation": jnp.array([1.2, -0.2, 0, 0, 0])}, "allocation must be at least 0, got "),
         ({"allocation": jnp.full(5, 0.25)}, "allocation must sum to 1, got "),
         ({"allocation": jnp.array([0.25, 0.25, 0.25, 0.25, 0])}, "allocation must have a support that spans"),
         ({"delta": 0.0}, r"delta must lie in \(0, 1\), got 0.0"),
         ({"noise_scale": -1.0}, "noise_scale must be positive, got -1.0"),
         ({"ridge": -0.1}, "ridge must be at least 0, got -0.1"),
-        ({"union_power": 0}, "union_power must be 1 or 2, got 0"),
-        ({"width": "exact"}, "width must be one of .*'exact'"),
+        ({"union_power": 0}, r"union_power must be an integer in \[1, 2\], got 0"),
+        ({"radius": "exact"}, "radius must be one of .*'exact'"),
         ({"growth": -0.1}, r"growth must lie in \[0, 1\), got -0.1"),
         ({"growth": 1.0}, r"growth must lie in \[0, 1\), got 1.0"),
-        ({"max_pulls": 4}, r"max_pulls must lie in \[5, \d+\], got 4"),
+        ({"max_pulls": 4}, r"max_pulls must be an integer in \[5, \d+\], got 4"),
     ],
 )
 def test_bad_input(factory, changes, message):

@@ -5,8 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits.linear.allocations import g_allocation, oracle_allocation, pair_directions, xy_allocation
-from jaxbandits.linear.problem import canonical, soare
+from jaxbandits.linear import canonical, g_allocation, oracle_allocation, pair_directions, soare, xy_allocation
 from jaxbandits.numerics.design import design
 from jaxbandits.numerics.l1 import decompose
 

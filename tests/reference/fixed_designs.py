@@ -1,4 +1,4 @@
-"""The fixed designs, transcribed from the papers into plain NumPy, pull by pull; A is inverted anew at every look."""
+"""The fixed designs, transcribed from the papers into plain NumPy, pull by pull; A is inverted anew at every test."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -6,8 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 
-def scale(n: int, arms: int, *, delta: float, noise_scale: float = 1.0, union_power: int = 2, width: str = "azuma"):
-    if width == "azuma":
+def confidence_radius(
+    n: int, arms: int, *, delta: float, noise_scale: float = 1.0, union_power: int = 2, radius: str = "azuma"
+):
+    if radius == "azuma":
         return 2 * noise_scale * np.sqrt(2 * np.log(6 * n**2 * arms**union_power / (delta * np.pi**2)))
     return noise_scale * np.sqrt(2 * np.log(np.pi**2 * n**2 * arms**union_power / (3 * delta)))
 
@@ -30,7 +32,7 @@ def norm(y: np.ndarray, inverse: np.ndarray) -> float:
     return float(np.sqrt(y @ inverse @ y))
 
 
-class Look(NamedTuple):
+class Test(NamedTuple):
     n: int
     counts: tuple[int, ...]
     answer: int
@@ -45,11 +47,11 @@ def xy_static(
     ridge: float = 0.0,
     growth: float = 0.0,
     **confidence,
-) -> list[Look]:
-    """Every look at the rule, up to the stop."""
+) -> list[Test]:
+    """Every test of the rule, up to the stop."""
     K = len(arms)
     counts, sums = np.zeros(K, int), np.zeros(K)
-    looks, n, due = [], 0, K
+    tests, n, due = [], 0, K
     while True:
         arm = next_arm(allocation, counts)
         sums[arm] += tape[arm, counts[arm]]
@@ -59,11 +61,11 @@ def xy_static(
             continue
         theta, inverse = estimate(arms, counts, sums, ridge)
         i = int(np.argmax(arms @ theta))
-        c = scale(n, K, **confidence)
+        c = confidence_radius(n, K, **confidence)
         stop = all(c * norm(arms[i] - x, inverse) <= (arms[i] - x) @ theta for x in np.delete(arms, i, axis=0))
-        looks.append(Look(n, tuple(counts.tolist()), i, stop))
+        tests.append(Test(n, tuple(counts.tolist()), i, stop))
         if stop:
-            return looks
+            return tests
         due = n + max(1, int(growth * n))
 
 
@@ -98,7 +100,7 @@ def xy_adaptive(
                 break
             counts[next_arm(allocation, counts)] += 1
         theta, inverse = estimate(arms, counts, rewards(len(phases), counts))
-        c = scale(counts.sum(), K, **confidence)
+        c = confidence_radius(counts.sum(), K, **confidence)
 
         left = set()
         for k, x in enumerate(arms):

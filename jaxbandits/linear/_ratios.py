@@ -1,13 +1,14 @@
-"""How the pulls for one pair of arms are best shared out: the tables of LinGapE's ratio rule."""
+"""The best shares of the pulls for each pair of arms: the tables of LinGapE's ratio rule."""
 
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete, require
-from jaxbandits.linear.problem import check_arms
+from jaxbandits.linear._arms import checked_arms
 from jaxbandits.numerics.l1 import decompose
 
 
@@ -27,16 +28,16 @@ def ratio_tables(arms: Array | np.ndarray) -> RatioTables:
         arms: float (K, d), concrete; they need not span R^d.
 
     Returns:
-        RatioTables. A cast to the dtype of the run is the caller's.
+        RatioTables; the functions that take them cast them to the dtype of the arms.
 
     Raises:
-        ValueError: `arms` are no valid (K, d) array, or a tracer.
+        ValueError: `arms` is not a valid (K, d) array, or traced.
 
     Cost: K (K - 1)/2 linear programs on the host, about a second for K = 30.
 
     Source: Xu, Honda and Sugiyama (2018), equations (10) and (11); rho as in appendix B.
     """
-    check_arms(arms)
+    checked_arms(arms)
     require(is_concrete(arms), "arms", "be concrete", arms)
     arms = np.asarray(arms, np.float64)
     K = len(arms)
@@ -49,3 +50,14 @@ def ratio_tables(arms: Array | np.ndarray) -> RatioTables:
         # example of the canonical arms (w = (1, -1), rho = 4) need its square.
         rho[i, j] = rho[j, i] = total**2
     return RatioTables(p, rho)
+
+
+def checked_shares(ratios: Any, K: int, dtype: Any) -> Array:
+    """The table p as an array; raises `ValueError` unless it is one for K arms."""
+    array = checks.array("ratios", ratios, (K, K, K), least=0)
+    if is_concrete(ratios):
+        table = np.asarray(ratios)
+        sums_to_one = abs(table.sum(-1) - 1) < 1e-6
+        require(sums_to_one | np.eye(K, dtype=bool), "ratios", "sum to 1 over the last axis for every i != j", table)
+        require(table == table.swapaxes(0, 1), "ratios", "be the same for (i, j) and (j, i)", table)
+    return array.astype(dtype)

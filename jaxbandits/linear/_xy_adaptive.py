@@ -1,5 +1,6 @@
 """XY-adaptive: phases of a fixed design, each for the arms that the phase before has left."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -7,27 +8,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.checks import known, require
-from jaxbandits.linear.allocations import pair_directions
-from jaxbandits.linear.problem import Allocation, check_arms
-from jaxbandits.linear.width import Width, check_width, confidence_scale
-from jaxbandits.linear.xy_static import least_squares
+from jaxbandits.linear._allocations import pair_directions
+from jaxbandits.linear._arms import checked_arms
+from jaxbandits.linear._environment import Allocation
+from jaxbandits.linear._least_squares import least_squares
+from jaxbandits.linear._radius import Confidence, Radius, checked_confidence, radius_after
 from jaxbandits.numerics.design import design
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse, squared_norms
 from jaxbandits.numerics.tracking import tracked_counts
-
-
-class State(NamedTuple):
-    """What the last phase has left, and the plan of the next."""
-
-    pulls: Array  # int ()
-    members: Array  # bool (K,)      the arms that may still be the best
-    theta: Array  # float (d,)       the last phase's estimate
-    width: Array  # float ()         the last phase's end: largest ||x_i - x_k||^2 in A^-1 of two members
-    planned: Array  # bool ()        the following two belong to the present members
-    counts: Array  # int (K,)        the next phase; zero if it would exceed the budget
-    next_width: Array  # float ()    what it will reach
 
 
 def xy_adaptive(
@@ -38,7 +28,7 @@ def xy_adaptive(
     alpha: Array | float = 0.1,
     first_width: Array | float | None = None,
     union_power: int = 2,
-    width: Width = "azuma",
+    radius: Radius = "azuma",
     keep_eliminated: bool = False,
     max_pulls: int = 10**9,
     design_steps: int = 1000,
@@ -47,8 +37,8 @@ def xy_adaptive(
 
     A phase tracks the allocation, over all arms, that minimises the largest ||x_i - x_k|| in A^-1 of two members, and
     ends once the square of that is `alpha` times what the phase before reached. Arm i then beats arm k if its
-    estimated lead is at least the confidence width, and the next members are the arms that nobody beats. The run stops
-    when a single one is left.
+    estimated lead is at least its confidence bound, and the next members are the arms that no arm beats. The run
+    stops when a single one is left.
 
     Args:
         arms: float (K, d), features, spanning R^d; the run has their dtype.
@@ -58,12 +48,12 @@ def xy_adaptive(
         first_width: () > 0, the squared width that the first phase improves on; 1 / (d (d + 1) + 1) by default, as in
             the original. 1 is also in use. The pulls grow by factors 1 / alpha, so the stopping time depends on this
             by up to such a factor.
-        union_power: 2 for the guarantee, or 1; see `confidence_scale`.
-        width: "azuma" or "subgaussian", see `confidence_scale`.
-        keep_eliminated: whether an arm that was beaten stays out. False is the published algorithm: a phase knows
-            nothing of the earlier ones, so an arm may come back, and the run may go to and fro between sets of members,
-            in phases ten times as long each, without end (up to 6 of 50 runs on `canonical(0.5)`). With True every
-            run that was tried has stopped.
+        union_power: 2 for the guarantee, or 1; see `confidence_radius`.
+        radius: "azuma" or "subgaussian", see `confidence_radius`.
+        keep_eliminated: whether an arm that was beaten stays out. False is the published algorithm: a phase uses
+            nothing of the earlier ones, so an arm may come back, and the run may alternate between sets of members, in
+            phases ten times as long each, without end (up to 6 of 50 runs on `canonical(0.5)`). With True every run
+            that was tried has stopped.
         max_pulls: Python int, at least K. A phase that would exceed it is not begun: the run idles until its rounds
             are spent, and is censored.
         design_steps: iterations of the design's solver.
@@ -82,22 +72,18 @@ def xy_adaptive(
 
     Source: Soare, Lazaric and Munos (2014), XY-adaptive; Xu, Honda and Sugiyama (2018), equation (6).
     """
-    arms = jnp.asarray(arms)
-    check_arms(arms, full_rank=True)
+    arms = checked_arms(arms, full_rank=True)
     (K, d), dtype = arms.shape, arms.dtype
-    check_width(delta=delta, arms=K, noise_scale=noise_scale, union_power=union_power, width=width)
-    require((known(alpha) > 0) & (known(alpha) < 1), "alpha", "lie in (0, 1)", alpha)
+    confidence = checked_confidence(delta, K, noise_scale, union_power, radius)
+    checks.probability("alpha", alpha)
     first_width = 1 / (d * (d + 1) + 1) if first_width is None else first_width
-    require(
-        (known(first_width) > 0) & (known(first_width) < jnp.inf), "first_width", "be positive and finite", first_width
-    )
-    largest = jnp.iinfo(jnp.result_type(int)).max
-    require(K <= max_pulls < largest, "max_pulls", f"lie in [{K}, {largest})", max_pulls)
-    require(design_steps >= 1, "design_steps", "be at least 1", design_steps)
+    checks.positive("first_width", first_width)
+    keep_eliminated = checks.flag("keep_eliminated", keep_eliminated)
+    max_pulls = checks.whole("max_pulls", max_pulls, least=K, most=int(jnp.iinfo(jnp.result_type(int)).max) - 1)
+    design_steps = checks.whole("design_steps", design_steps, least=1)
     alpha = jnp.asarray(alpha, dtype)
     first, second = np.triu_indices(K, 1)
     pairs = pair_directions(arms)
-    leads = arms[:, None] - arms  # [i, k] = x_i - x_k
 
     def init(key: Key) -> State:
         del key
@@ -105,10 +91,10 @@ def xy_adaptive(
             pulls=jnp.zeros((), int),
             members=jnp.ones(K, bool),
             theta=jnp.zeros(d, dtype),
-            width=jnp.asarray(first_width, dtype),
+            squared_width=jnp.asarray(first_width, dtype),
             planned=jnp.zeros((), bool),
             counts=jnp.zeros(K, int),
-            next_width=jnp.asarray(first_width, dtype),
+            next_squared_width=jnp.asarray(first_width, dtype),
         )
 
     def stale(state: State) -> Array:
@@ -123,22 +109,16 @@ def xy_adaptive(
             norms = squared_norms(pairs, spd_inverse(gram(arms, counts.astype(dtype))))
             return jnp.max(jnp.where(rivals, norms, 0))
 
-        # The counts grow with n, arm by arm, so the width falls, and bisection finds the least n.
+        def suffices(n: Array) -> Array:
+            return reached(tracked_counts(allocation, n)) <= alpha * state.squared_width
+
         room = max_pulls - state.pulls
-
-        def halve(_: int, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
-            low, high = bracket
-            middle = jnp.maximum(low + (high - low) // 2, K)
-            enough = reached(tracked_counts(allocation, middle)) <= alpha * state.width
-            return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
-
-        bracket = (jnp.full_like(room, K - 1), jnp.maximum(room + 1, K))
-        _, n = lax.fori_loop(0, max_pulls.bit_length() + 1, halve, bracket)
+        n = _least_pulls(suffices, K, room, steps=max_pulls.bit_length() + 1)
         counts = tracked_counts(allocation, n)
         return state._replace(
             planned=jnp.ones((), bool),
             counts=jnp.where(n <= room, counts, 0),
-            next_width=reached(counts),
+            next_squared_width=reached(counts),
         )
 
     def decide(key: Key, state: State) -> Decision:
@@ -149,19 +129,7 @@ def xy_adaptive(
 
     def observe(state: State, action: Allocation, observation: Array) -> State:
         n = action.counts.sum()
-        theta, inverse = least_squares(arms, action.counts, observation, 0)
-        norms = jnp.sqrt(squared_norms(leads.reshape(K * K, d), inverse)).reshape(K, K)
-        scale = confidence_scale(
-            jnp.maximum(n, 1).astype(dtype),
-            delta=delta,
-            arms=K,
-            noise_scale=noise_scale,
-            union_power=union_power,
-            width=width,
-        )
-        beats = (scale * norms <= dot(leads, theta)) & ~jnp.eye(K, dtype=bool)
-        # Any arm may beat, members or not.
-        members = ~beats.any(0)
+        theta, members = _unbeaten(arms, confidence, action.counts, observation)
         if keep_eliminated:
             members &= state.members
             # Arms that were out may beat all that are in.
@@ -171,11 +139,50 @@ def xy_adaptive(
             pulls=state.pulls + n,
             members=members,
             theta=theta + 0 * state.theta,  # a NaN of an earlier phase stays, so that the run ends as NONFINITE
-            width=state.next_width,
+            squared_width=state.next_squared_width,
             planned=jnp.zeros((), bool),
             counts=state.counts,
-            next_width=state.next_width,
+            next_squared_width=state.next_squared_width,
         )
         return jax.tree.map(lambda new, old: jnp.where(n > 0, new, old), after, state)
 
     return Algorithm(init, decide, observe, Allocation(jnp.zeros(K, int)), plan=plan, stale=stale)
+
+
+class State(NamedTuple):
+    """What the last phase has left, and the plan of the next."""
+
+    pulls: Array  # int ()
+    members: Array  # bool (K,)      the arms that may still be the best
+    theta: Array  # float (d,)       the last phase's estimate
+    squared_width: Array  # float ()   the last phase's end: largest ||x_i - x_k||^2 in A^-1 of two members
+    planned: Array  # bool ()        the following two belong to the present members
+    counts: Array  # int (K,)        the next phase; zero if it would exceed the budget
+    next_squared_width: Array  # float ()   what it will reach
+
+
+def _least_pulls(suffices: Callable[[Array], Array], K: int, room: Array, *, steps: int) -> Array:
+    """The least n in [K, room] that suffices, or a larger number if none does, int ().
+
+    The counts grow with n, arm by arm, so the widths fall, and bisection finds it.
+    """
+
+    def halve(_: int, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = bracket
+        middle = jnp.maximum(low + (high - low) // 2, K)
+        enough = suffices(middle)
+        return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
+
+    bracket = (jnp.full_like(room, K - 1), jnp.maximum(room + 1, K))
+    return lax.fori_loop(0, steps, halve, bracket)[1]
+
+
+def _unbeaten(arms: Array, confidence: Confidence, counts: Array, sums: Array) -> tuple[Array, Array]:
+    """The estimate of a phase, float (d,), and the arms that no arm beats in it, members or not, bool (K,)."""
+    K, d = arms.shape
+    differences = arms[:, None] - arms  # [i, k] = x_i - x_k
+    theta, inverse = least_squares(arms, counts, sums, 0)
+    norms = jnp.sqrt(squared_norms(differences.reshape(K * K, d), inverse)).reshape(K, K)
+    radius = radius_after(jnp.maximum(counts.sum(), 1).astype(arms.dtype), confidence)
+    beats = (radius * norms <= dot(differences, theta)) & ~jnp.eye(K, dtype=bool)
+    return theta, ~beats.any(0)

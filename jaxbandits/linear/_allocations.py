@@ -3,8 +3,9 @@
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandits import checks
 from jaxbandits.base import Array
-from jaxbandits.linear.problem import check_arms, leads
+from jaxbandits.linear._arms import checked_arms, leads
 from jaxbandits.numerics.design import Design, design
 
 
@@ -18,9 +19,9 @@ def pair_directions(arms: Array) -> Array:
         float (K (K-1)/2, d).
 
     Raises:
-        ValueError: `arms` are no valid (K, d) array.
+        ValueError: `arms` is not a valid (K, d) array.
     """
-    check_arms(arms)
+    arms = checked_arms(arms)
     first, second = np.triu_indices(arms.shape[0], 1)
     return arms[first] - arms[second]
 
@@ -30,22 +31,22 @@ def xy_allocation(arms: Array, *, steps: int = 1000) -> Design:
 
     Args:
         arms: float (K, d), spanning R^d.
-        steps: iterations of the solver.
+        steps: iterations of the solver, a Python int, at least 1.
 
     Returns:
         Design, whose value is the maximum over pairs of ||x_i - x_j||^2 in A(p)^-1: n pulls in these
         proportions give the worst pair the squared width value/n.
 
     Raises:
-        ValueError: `arms` are no valid (K, d) array or do not span R^d (see `reduce_rank`).
+        ValueError: an argument is not valid, or the arms do not span R^d (see `reduce_rank`).
 
     Cost: O(d^3 + K^3 d) a step.
 
     Source: Soare, Lazaric and Munos (2014), the XY-allocation.
     """
     # The continuous optimum instead of the published greedy increments: these stall on ties, where no single
-    # pull lowers the maximum (on K orthogonal arms they pull the first one for ever).
-    check_arms(arms, full_rank=True)
+    # pull lowers the maximum (on K orthogonal arms they never pull any but the first).
+    arms, steps = checked_arms(arms, full_rank=True), checks.whole("steps", steps, least=1)
     return design(arms, pair_directions(arms), steps=steps)
 
 
@@ -54,40 +55,40 @@ def g_allocation(arms: Array, *, steps: int = 1000) -> Design:
 
     Args:
         arms: float (K, d), spanning R^d.
-        steps: iterations of the solver.
+        steps: iterations of the solver, a Python int, at least 1.
 
     Returns:
         Design.
 
     Raises:
-        ValueError: `arms` are no valid (K, d) array or do not span R^d (see `reduce_rank`).
+        ValueError: an argument is not valid, or the arms do not span R^d (see `reduce_rank`).
 
     Cost: O(d^3 + K^2 d) a step.
 
     Source: Soare, Lazaric and Munos (2014), the G-allocation; Kiefer and Wolfowitz (1960) for the value.
     """
-    check_arms(arms, full_rank=True)
+    arms, steps = checked_arms(arms, full_rank=True), checks.whole("steps", steps, least=1)
     return design(arms, arms, steps=steps)
 
 
 def oracle_allocation(arms: Array, *, theta: Array, steps: int = 1000) -> Design:
-    """The allocation that best tells the best arm from each other arm, given the truth.
+    """The allocation that best separates the best arm from each other arm, given the truth.
 
     Args:
         arms: float (K, d), spanning R^d.
         theta: float (d,), the truth, under which the best arm must be unique.
-        steps: iterations of the solver.
+        steps: iterations of the solver, a Python int, at least 1.
 
     Returns:
         Design, whose value is max over i of ||x_best - x_i||^2 / Delta_i^2 in A(p)^-1.
 
     Raises:
-        ValueError: `arms` or `theta` are not valid, the arms do not span R^d, or two tie for the best.
+        ValueError: an argument is not valid, the arms do not span R^d, or two tie for the best.
 
     Cost: O(d^3 + K^2 d) a step.
 
     Source: Xu, Honda and Sugiyama (2018), equation (18).
     """
-    check_arms(arms, full_rank=True)
+    arms, steps = checked_arms(arms, full_rank=True), checks.whole("steps", steps, least=1)
     _, directions, gaps = leads(arms, theta)
     return design(arms, directions, weights=jnp.where(gaps > 0, 1 / gaps**2, 0), steps=steps)

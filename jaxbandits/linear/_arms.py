@@ -1,0 +1,110 @@
+"""What can be the arms of a linear bandit, the space that they span, and how far the best one leads."""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits import checks
+from jaxbandits.base import Array
+from jaxbandits.checks import is_concrete, require
+
+RANK_TOLERANCE = 1e-10  # singular values below this fraction of the largest count as zero
+
+
+def checked_arms(arms: Any, *, name: str = "arms", full_rank: bool = False) -> Array:
+    """The arms as an array: float (K, d) with K >= 2, finite, no two rows equal.
+
+    Args:
+        arms: what came. The shape and the finiteness of traced arms are checked, their rows and their rank are not.
+        name: of the argument, for the message.
+        full_rank: whether they must span R^d, too, as an unregularised estimate needs.
+
+    Returns:
+        float (K, d).
+
+    Raises:
+        ValueError: they are not of this kind.
+    """
+    array = checks.array(name, arms, ("K", "d"))
+    require(array.shape[0] >= 2, name, "have at least 2 rows", array.shape)
+    if is_concrete(arms):
+        values = np.asarray(arms)
+        require(len(np.unique(values, axis=0)) == len(values), name, "have no two equal rows", values)
+        basis = span(values, array.dtype) if full_rank else None
+        if basis is not None:
+            raise ValueError(f"{name} must have rank {values.shape[1]} (see linear.reduce_rank), got {basis.shape[1]}")
+    return array
+
+
+def span(arms: np.ndarray, dtype: Any) -> np.ndarray | None:
+    """An orthonormal basis (d, r) of the arms' span, or None if they span R^d.
+
+    Singular values below 1e-10 of the largest, or below what `dtype` distinguishes from zero, count as zero.
+    """
+    tolerance = max(RANK_TOLERANCE, max(arms.shape) * float(jnp.finfo(dtype).eps))
+    _, values, directions = np.linalg.svd(arms.astype(np.float64), full_matrices=False)
+    rank = int(np.sum(values > tolerance * values[0]))
+    return None if rank == arms.shape[1] else directions[:rank].T
+
+
+def reduce_rank(arms: Array | np.ndarray) -> Array:
+    """Coordinates of the arms in an orthonormal basis of their span.
+
+    Gaps, widths, log det(A / ridge) and ridge predictions are the same in these coordinates, in which A is regular once
+    every arm has been pulled. Arms that span R^d already are returned as they are.
+
+    Args:
+        arms: float (K, d), concrete: the rank is a shape.
+
+    Returns:
+        float (K, r), with r the rank: singular values below 1e-10 of the largest, or below what the dtype distinguishes
+        from zero, count as zero. Cost: O(K d min(K, d)), on the host.
+
+    Raises:
+        ValueError: `arms` is not a valid (K, d) array, or traced.
+    """
+    array = checked_arms(arms)
+    require(is_concrete(arms), "arms", "be concrete", arms)
+    values = np.asarray(arms)
+    basis = span(values, array.dtype)
+    return array if basis is None else jnp.asarray(values.astype(np.float64) @ basis, array.dtype)
+
+
+class Leads(NamedTuple):
+    """How far the best arm is ahead of each."""
+
+    best: Array  # int ()
+    directions: Array  # float (K, d)   x_best - x_k
+    gaps: Array  # float (K,)           (x_best - x_k).theta, 0 for the best
+
+
+def leads(arms: Array, theta: Array) -> Leads:
+    """The best arm and its lead over the others.
+
+    Args:
+        arms: float (K, d).
+        theta: float (d,).
+
+    Returns:
+        Leads. The gaps are taken from the differences of the features, because the means of two good arms agree in
+        their leading digits.
+
+    Raises:
+        ValueError: `arms` or `theta` is not valid, or two arms tie for the best.
+    """
+    arms = checked_arms(arms)
+    theta = checks.array("theta", theta, (arms.shape[1],), dtype=arms.dtype)
+    if is_concrete(arms, theta):  # on the host: nothing is compiled for what is refused
+        features, truth = np.asarray(arms), np.asarray(theta)
+        _require_unique((features[np.argmax(features @ truth)] - features) @ truth)
+    best = jnp.argmax(jnp.matmul(arms, theta, precision="highest"))
+    directions = arms[best] - arms
+    gaps = jnp.matmul(directions, theta, precision="highest")
+    if not is_concrete(gaps):
+        _require_unique(gaps)
+    return Leads(best, directions, gaps)
+
+
+def _require_unique(behind: Any) -> None:
+    require((behind <= 0).sum() == 1, "theta", "have a unique best arm", behind)

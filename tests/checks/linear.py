@@ -1,0 +1,111 @@
+"""Valid calls of the linear family."""
+
+import jax.numpy as jnp
+import numpy as np
+from checks.calls import Call
+
+from jaxbandits import linear
+
+ARMS = jnp.asarray(np.array([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6]]))
+THETA = jnp.asarray(np.array([1.0, 0.0]))
+INSTANCE = linear.Instance(ARMS, THETA, jnp.asarray(np.array(0.5)))
+RATIOS = linear.RatioTables(*map(jnp.asarray, linear.ratio_tables(ARMS)))
+FIXED = {"delta": 0.1, "noise_scale": 0.5, "union_power": 2, "radius": "azuma"}
+STATIC = {
+    "arms": ARMS,
+    "allocation": jnp.asarray(np.array([0.4, 0.4, 0.2])),
+    "ridge": 0.5,
+    "growth": 0.1,
+    "max_pulls": 10**6,
+}
+HARDNESS = {"arms": ARMS, "theta": THETA, "ratios": RATIOS}
+BOUND = {"K": 6, "delta": 0.05, "noise_scale": 1.0, "norm_bound": 2.0}
+THEOREM2 = BOUND | {"hardness": 3.0, "d": 5, "ridge": 1.0, "arm_norm": 1.0}
+MADE = {"noise_scale": 1.0, "dtype": "float64"}
+DEFAULT = {"dtype": ("none",)}
+
+CALLS = {
+    "canonical": Call(linear.canonical, {"gap": 0.5, "d": 5} | MADE, fine=DEFAULT),
+    "confidence_radius": Call(linear.confidence_radius, {"n": 100.0, "K": 5} | FIXED, fine={"n": ("list", "array")}),
+    "environment": Call(
+        linear.environment, {"instance": INSTANCE, "action": linear.Pull, "noise": "gaussian", "leap": 1}
+    ),
+    "environment, sign": Call(
+        linear.environment, {"instance": INSTANCE, "action": linear.Allocation, "noise": "sign", "leap": 1}
+    ),
+    "g_allocation": Call(linear.g_allocation, {"arms": ARMS, "steps": 10}),
+    "gaps": Call(linear.gaps, {"arms": ARMS, "theta": THETA}),
+    "hardness_lingape": Call(linear.hardness_lingape, HARDNESS | {"epsilon": 0.1}),
+    "hardness_oracle": Call(linear.hardness_oracle, HARDNESS),
+    "hardness_oracle_sum": Call(linear.hardness_oracle_sum, HARDNESS),
+    "hardness_ugape": Call(linear.hardness_ugape, {"arms": ARMS, "theta": THETA, "epsilon": 0.1}),
+    "is_right": Call(linear.is_right, {"instance": INSTANCE, "answer": 1}),
+    "lingape": Call(
+        linear.lingape,
+        {
+            "arms": ARMS,
+            "delta": 0.1,
+            "epsilon": 0.1,
+            "ridge": 1.0,
+            "noise_scale": 1.0,
+            "norm_bound": 2.0,
+            "union_bound": 9.0,
+            "rule": "ratio",
+            "ratios": RATIOS.p,
+            "leap": 64,
+            "leap_margin": 8.0,
+            "leap_noise_scale": 1.0,
+        },
+        fine={"union_bound": ("none",), "leap_noise_scale": ("none",)},
+    ),
+    "lower_bound": Call(
+        linear.lower_bound, {"arms": ARMS, "theta": THETA, "delta": 0.1, "noise_scale": 1.0, "steps": 10}
+    ),
+    "oracle_allocation": Call(linear.oracle_allocation, {"arms": ARMS, "theta": THETA, "steps": 10}),
+    "pair_directions": Call(linear.pair_directions, {"arms": ARMS}),
+    "ratio_tables": Call(linear.ratio_tables, {"arms": ARMS}),
+    "reduce_instance": Call(linear.reduce_instance, {"instance": INSTANCE}),
+    "reduce_rank": Call(linear.reduce_rank, {"arms": ARMS}),
+    "separated_arms": Call(
+        linear.separated_arms,
+        {
+            "rng": np.random.default_rng(0),
+            "features": jnp.asarray(np.random.default_rng(1).uniform(-0.5, 0.5, (50, 2))),
+            "theta": THETA,
+            "K": 3,
+            "min_gap": 0.01,
+        },
+    ),
+    "soare": Call(linear.soare, {"d": 3, "omega": 0.1} | MADE, fine=DEFAULT),
+    "sphere": Call(linear.sphere, {"seed": 0, "K": 5, "d": 3, "min_gap": 0.1} | MADE, fine=DEFAULT),
+    "theorem2_bound": Call(linear.theorem2_bound, THEOREM2 | {"printed": False}),
+    "theorem2_implicit": Call(linear.theorem2_implicit, THEOREM2),
+    "theorem2_large_ridge_bound": Call(
+        linear.theorem2_large_ridge_bound, BOUND | {"hardness": 3.0, "ridge": 100.0, "arm_norm": 1.0}
+    ),
+    "theorem2_ridge_limit": Call(linear.theorem2_ridge_limit, BOUND),
+    "theorem3_counterexample": Call(
+        linear.theorem3_counterexample, {"n": 2, "s": 0.01, "gap": 0.1} | MADE, fine=DEFAULT
+    ),
+    "xy_adaptive": Call(
+        linear.xy_adaptive,
+        FIXED
+        | {"arms": ARMS, "alpha": 0.1, "first_width": 1.0, "keep_eliminated": True}
+        | {"max_pulls": 10**6, "design_steps": 10},
+        fine={"first_width": ("none",)},
+    ),
+    "xy_allocation": Call(linear.xy_allocation, {"arms": ARMS, "steps": 10}),
+    "xy_oracle": Call(linear.xy_oracle, FIXED | {"arms": ARMS, "theta": THETA, "steps": 10}),
+    "xy_static": Call(linear.xy_static, FIXED | STATIC),
+    "xy_static_exact": Call(
+        linear.xy_static_exact,
+        FIXED | STATIC | {"margin": 4.0, "bridge_noise_scale": 1.0},
+        fine={"bridge_noise_scale": ("none",)},
+    ),
+    "yahoo_like": Call(
+        linear.yahoo_like,
+        {"seed": 0, "K": 3, "articles": 4, "users": 5, "log": 100, "ridge": 0.01, "min_gap": 0.01}
+        | {"dtype": "float64"},
+        fine=DEFAULT,
+    ),
+}
