@@ -16,8 +16,8 @@ from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, Outcom
 from jaxbandits.kernel.problem import Metered, Problem, every_tenth, metered, paper_kernel
 
 AGENTS, HORIZON, SIZE = 10, 50, 1000
-NOISE_SD = 0.2
-RIDGE = NOISE_SD**2
+NOISE_SCALE = 0.2
+NOISE_VARIANCE = NOISE_SCALE**2
 BETAS = (0.2, 0.5, 1.0, 2.0, 5.0)
 FUNCTIONS = {"h1": "h1", "h2": "h2", "branin": "Branin", "hartmann4": "Hartmann"}
 QUICK_FUNCTIONS = ("branin",)  # where a program is compiled for each: most of the time of a quick run
@@ -61,7 +61,7 @@ def paired(algorithm: Algorithm, problem: Problem, stream: Key) -> tuple[Algorit
     def respond(action: Asked, noise: Array) -> Array:
         del noise
         normal = jax.random.normal(jax.random.fold_in(stream, action.round), (agents,), dtype)
-        return problem.values.at[action.candidates].get(mode="clip") + problem.noise_sd * normal
+        return problem.values.at[action.candidates].get(mode="clip") + problem.noise_scale * normal
 
     idle = Asked(algorithm.idle, jnp.zeros((), jnp.int32))
     wrapped = algorithm._replace(decide=decide, observe=observe, idle=idle)
@@ -88,7 +88,7 @@ def runs(
     label: str | None = None,
     instance: Mapping[str, Any] | None = None,
     fixed: Mapping[str, Any] | None = None,
-    ridge: float = RIDGE,
+    ridge: float = NOISE_VARIANCE,
     same_instance: bool = False,
     dtype: Any = jnp.float64,
     adapt: Callable[[Algorithm], Algorithm] | None = None,
@@ -125,7 +125,7 @@ def runs(
     """
     beta, replicate = np.meshgrid(np.asarray(betas), np.arange(replicates), indexing="ij")
     rounds, common = (n_agents * horizon, {}) if rule in ALONE else (horizon, {"n_agents": n_agents})
-    common |= {"horizon": rounds, "kernel": paper_kernel(function), "ridge": ridge}
+    common |= {"horizon": rounds, "kernel": paper_kernel(function), "noise_variance": ridge}
     common |= SETTINGS.get(rule, {}) | dict(fixed or {})
     samples = zlib.crc32(f"{heading}, {function}".encode())
     make = getattr(kernel, function)
@@ -135,7 +135,7 @@ def runs(
         root = jax.random.key(samples)
         for_instance, for_noise = jax.random.split(jax.random.fold_in(root, task["replicate"]))
         for_instance = root if same_instance else for_instance
-        return make(for_instance, size=size, noise_sd=NOISE_SD, dtype=dtype, **(instance or {})), for_noise
+        return make(for_instance, size=size, noise_scale=NOISE_SCALE, dtype=dtype, **(instance or {})), for_noise
 
     def build(task: dict[str, Array], key: Key) -> tuple[Algorithm, Environment]:
         del key  # it is the run's own, and the algorithms must share instances and noise

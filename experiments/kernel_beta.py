@@ -8,7 +8,7 @@ from argparse import Namespace
 from typing import Any
 
 from experiments import kernel_figure1 as figure1
-from experiments._kernel import BETAS, FUNCTIONS, NOISE_SD, PLAYERS, RIDGE, by_beta
+from experiments._kernel import BETAS, FUNCTIONS, NOISE_SCALE, PLAYERS, NOISE_VARIANCE, by_beta
 from experiments.report import Claim, Line, Report, curve, joined, line, number
 from jaxbandits.kernel import confidence_width
 
@@ -28,7 +28,7 @@ def run(options: Namespace) -> Report:
         for (function, rule), results in found.items()
     }
     spread = {key: max(x.ours for x in cells) / min(x.ours for x in cells) for key, cells in lines.items()}
-    width = float(confidence_width(NORM_BOUND, NOISE_SD, RIDGE, DELTA))
+    width = float(confidence_width(NORM_BOUND, NOISE_SCALE, NOISE_VARIANCE, DELTA))
     rows = [
         (
             f"{name}, {rule}",

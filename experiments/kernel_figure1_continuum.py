@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from experiments import _kernel as kernels
 from experiments import kernel_figure1 as figure1
-from experiments._kernel import AGENTS, DIMENSIONS, FUNCTIONS, HORIZON, NOISE_SD, RIDGE
+from experiments._kernel import AGENTS, DIMENSIONS, FUNCTIONS, HORIZON, NOISE_SCALE, NOISE_VARIANCE
 from experiments.report import STANDARD_ERRORS, STYLES, Claim, Report, line, number
 from jaxbandits.kernel.duets import epoch_lengths
 from jaxbandits.kernel.problem import LENGTHSCALES, branin_value, hartmann4_value
@@ -154,7 +154,7 @@ def duets(function: str, rng: np.random.Generator) -> Run:
         regret += float(np.sum(BEST[function] - values))
         if epoch == len(epochs) - 1:
             break
-        rewards = values + NOISE_SD * rng.standard_normal(len(points))
+        rewards = values + NOISE_SCALE * rng.standard_normal(len(points))
         fresh, short = active(space, past, FRESH, lengthscale, rng)
         is_short |= short
         everywhere = np.concatenate([points, fresh])
@@ -164,7 +164,7 @@ def duets(function: str, rng: np.random.Generator) -> Run:
             continue
         root = cholesky(covariance(chosen, chosen, lengthscale) + JITTER * np.eye(len(chosen)), lower=True)
         z = solve_triangular(root, covariance(chosen, points, lengthscale), lower=True)
-        bar = np.linalg.solve(RIDGE * np.eye(len(chosen)) + z @ z.T, z @ rewards)
+        bar = np.linalg.solve(NOISE_VARIANCE * np.eye(len(chosen)) + z @ z.T, z @ rewards)
         alpha = solve_triangular(root.T, bar, lower=False)
         peak = np.max(covariance(everywhere, chosen, lengthscale) @ alpha)
         past.append(Elimination(chosen, alpha, float(peak - 2 * beta * width)))
@@ -196,7 +196,7 @@ def active(
 
 def variance(points: np.ndarray, at: np.ndarray, lengthscale: float) -> np.ndarray:
     """Exact posterior variance at `at` after observations at `points`."""
-    factor = cholesky(RIDGE * np.eye(len(points)) + covariance(points, points, lengthscale), lower=True), True
+    factor = cholesky(NOISE_VARIANCE * np.eye(len(points)) + covariance(points, points, lengthscale), lower=True), True
     cross = covariance(points, at, lengthscale)
     return 1 - np.sum(cross * cho_solve(factor, cross), axis=0)
 

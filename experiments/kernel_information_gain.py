@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments import _kernel as kernels
-from experiments._kernel import DIMENSIONS, PLAYERS, RIDGE
+from experiments._kernel import DIMENSIONS, PLAYERS, NOISE_VARIANCE
 from experiments.report import STYLES, Claim, Report
 from jaxbandits import kernel
 from jaxbandits.base import Algorithm, Array, Decision, Key, Outcome, PyTree
@@ -51,7 +51,7 @@ def run(options: Namespace) -> Report:
         for name in names:
             rule = _kernel_of(function, KERNELS[name])
             curves[function, name, "greedy"] = np.asarray(
-                jax.jit(functools.partial(kernel.greedy_information_gain, kernel=rule, ridge=RIDGE, n=n))(candidates)
+                jax.jit(functools.partial(kernel.greedy_information_gain, kernel=rule, noise_variance=NOISE_VARIANCE, n=n))(candidates)
             )
             order = jax.random.randint(jax.random.key(1), (DRAWS, n), 0, SIZE)
             curves[function, name, "uniform"] = np.mean(jax.jit(functools.partial(_along, rule))(candidates, order), 0)
@@ -135,7 +135,7 @@ def gain(function: str, problem: Problem, outcome: Outcome) -> dict[str, Array]:
     """Information gain of all queries of a run."""
     candidates, counts = problem.candidates, outcome.state.inner.counts
     nothing = jnp.zeros_like(problem.values)
-    posterior = gp.posterior(paper_kernel(function), candidates, nothing, candidates[:1], ridge=RIDGE, counts=counts)
+    posterior = gp.posterior(paper_kernel(function), candidates, nothing, candidates[:1], noise_variance=NOISE_VARIANCE, counts=counts)
     return {"gain": posterior.log_det / 2}
 
 
@@ -151,7 +151,7 @@ def _along(rule: gp.Kernel, candidates: Array, orders: Array) -> Array:
 
     def one(order: Array) -> Array:
         def step(covariance: Array, a: Array) -> tuple[Array, Array]:
-            after, row = gp.condition(gp.prior(rule, candidates), covariance[a], a, jnp.zeros(()), RIDGE)
+            after, row = gp.condition(gp.prior(rule, candidates), covariance[a], a, jnp.zeros(()), NOISE_VARIANCE)
             return covariance - row[:, None] * row, after.log_det / 2
 
         return jnp.cumsum(jax.lax.scan(step, gram, order)[1])

@@ -17,12 +17,12 @@ from experiments._kernel import AGENTS, BETAS, PLAYERS, by_beta, mean_se
 from experiments.report import STYLES, Report, joined
 from jaxbandits.kernel import log_rate
 
-RIDGE = 0.2
+NOISE_VARIANCE = 0.2
 EPOCHS = (5, 16, 29)  # 5, then ceil(sqrt(50 T_j)), the last cut
 SIZE = 2000
 RATE = 4.0
 # Its confidence bounds are sigma / sqrt(ridge) wide, so each beta of the grid means so much in our units.
-SCALED = tuple(beta / math.sqrt(RIDGE) for beta in BETAS)
+SCALED = tuple(beta / math.sqrt(NOISE_VARIANCE) for beta in BETAS)
 TUNING, EVALUATION, QUICK_EVALUATION = 5, 20, 4
 
 
@@ -39,7 +39,7 @@ def run(options: Namespace) -> Report:
             replicates=TUNING + evaluation,
             betas=SCALED,
             size=SIZE,
-            ridge=RIDGE,
+            noise_variance=NOISE_VARIANCE,
             instance={"domain": "sphere"} if function in ("h1", "h2") else None,
             same_instance=True,
             fixed=duets if rule == "DUETS" else None,

@@ -29,7 +29,7 @@ from jaxbandits.kernel.duets import epoch_lengths
 from jaxbandits.kernel.problem import Problem, branin, paper_kernel
 from tests.reference import kernel_approx, kernel_duets, kernel_ucb
 
-AGENTS, HORIZON, SIZE, RIDGE = 10, 50, 2000, 0.04
+AGENTS, HORIZON, SIZE, NOISE_VARIANCE = 10, 50, 2000, 0.04
 MAX_INDUCING = 64
 BETAS = (0.2, 0.5, 1.0, 2.0, 5.0)
 LANES = (1, 2, 4, 16, None)  # None: what the sweep chooses
@@ -101,7 +101,7 @@ def widths(options: Namespace) -> tuple[int | None, ...]:
 
 def settings(rule: str) -> dict[str, Any]:
     more = {"max_inducing": MAX_INDUCING} if rule == "ApproxDisKernelUCB" else {}
-    return {"kernel": paper_kernel("branin"), "n_agents": AGENTS, "horizon": HORIZON, "ridge": RIDGE} | more
+    return {"kernel": paper_kernel("branin"), "n_agents": AGENTS, "horizon": HORIZON, "noise_variance": NOISE_VARIANCE} | more
 
 
 def cases() -> list[Case]:
@@ -219,11 +219,11 @@ def numpy_loops() -> dict[str, Callable[[], Any]]:
     candidates, values = np.asarray(problem.candidates), np.asarray(problem.values)
     rng = np.random.default_rng(0)
     coins, thinning = rng.random((2, AGENTS, HORIZON))
-    draws = kernel.Draws(coins, thinning, rng.random((HORIZON, AGENTS, HORIZON)))
+    draws = kernel.Coins(coins, thinning, rng.random((HORIZON, AGENTS, HORIZON)))
     rewards = values + 0.2 * rng.standard_normal((HORIZON, AGENTS, SIZE))
     pairs = kernel_duets.squared_exponential(0.2)
     gram = pairs(candidates, candidates)
-    common = {"beta": 1.0, "ridge": RIDGE}
+    common = {"beta": 1.0, "noise_variance": NOISE_VARIANCE}
     return {
         "DUETS": lambda: kernel_duets.duets(
             candidates,
@@ -261,7 +261,7 @@ def a_row_at_a_time(gram: np.ndarray, problem: Problem, rewards: np.ndarray, coi
         for n, a in enumerate(queries[t]):
             column = gram[a] - rows[n, :t, a] @ rows[n, :t]
             v = max(column[a], 0.0)
-            rows[n, t] = column / np.sqrt(RIDGE + v)
-            mean[n] += column * (rewards[t, n, a] - mean[n, a]) / (RIDGE + v)
+            rows[n, t] = column / np.sqrt(NOISE_VARIANCE + v)
+            mean[n] += column * (rewards[t, n, a] - mean[n, a]) / (NOISE_VARIANCE + v)
             variance[n] -= rows[n, t] ** 2
     return queries

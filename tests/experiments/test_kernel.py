@@ -57,8 +57,8 @@ def test_beta_does_not_change_the_instance():
 
 
 def test_paired_algorithms_see_the_same_noise():
-    problem = kernel.tabular(jnp.zeros((4, 1)), jnp.arange(4.0), noise_sd=1.0)
-    settings = {"kernel": kernel.paper_kernel("branin"), "n_agents": 2, "horizon": 5, "beta": 1.0, "ridge": 0.04}
+    problem = kernel.tabular(jnp.zeros((4, 1)), jnp.arange(4.0), noise_scale=1.0)
+    settings = {"kernel": kernel.paper_kernel("branin"), "n_agents": 2, "horizon": 5, "beta": 1.0, "noise_variance": 0.04}
     heard = []
     for factory in (kernel.duets, kernel.n_kernel_ucb):
         inner = kernel.metered(factory(problem.candidates, **settings), problem, grid=(5,))

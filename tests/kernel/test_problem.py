@@ -81,7 +81,7 @@ def test_functions_of_one_direction():
     np.testing.assert_array_equal(other.candidates, bandit.candidates)
     np.testing.assert_allclose(other.values, np.cos(3 * u), atol=1e-9)
     assert other.best == other.values.max()
-    assert other.noise_sd == 0.2
+    assert other.noise_scale == 0.2
 
 
 def test_uniform_in_the_ball():
@@ -119,17 +119,17 @@ def test_random_instances():
         assert np.any(bandit.candidates != other.candidates)
         assert jnp.all((bandit.candidates >= 0) & (bandit.candidates < 1))
         assert bandit.best == jnp.max(bandit.values)
-        assert bandit.noise_sd == 0.2
-        single = made(make, size=30, dtype=jnp.float32, noise_sd=0.5)
+        assert bandit.noise_scale == 0.2
+        single = made(make, size=30, dtype=jnp.float32, noise_scale=0.5)
         assert {leaf.dtype for leaf in single} == {jnp.dtype("float32")}
-        assert single.noise_sd == 0.5
+        assert single.noise_scale == 0.5
     bandit = made(kernel.branin)
     assert bandit.candidates.shape == (1000, 2)
     np.testing.assert_allclose(bandit.values, branin_at(bandit.candidates))
 
 
 def test_environment():
-    bandit = kernel.tabular(jnp.zeros((3, 1)), jnp.asarray([1.0, 2.0, 4.0]), noise_sd=0.5)
+    bandit = kernel.tabular(jnp.zeros((3, 1)), jnp.asarray([1.0, 2.0, 4.0]), noise_scale=0.5)
     environment = kernel.environment(bandit, 2)
     rewards = environment.respond(jnp.asarray([2, 0], jnp.int32), jnp.asarray([1.0, -2.0]))
     np.testing.assert_array_equal(rewards, [4.5, 0.0])
@@ -151,7 +151,7 @@ def test_coins():
 
 
 def test_round_coins():
-    draws = kernel.Draws(jnp.asarray([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]), jnp.zeros((2, 3)), jnp.zeros((3, 2, 3)))
+    draws = kernel.Coins(jnp.asarray([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]), jnp.zeros((2, 3)), jnp.zeros((3, 2, 3)))
     np.testing.assert_array_equal(round_coins(KEY, draws, jnp.int32(1), 2, jnp.float64), [0.2, 0.5])
     coins = round_coins(KEY, None, jnp.int32(1), 5, jnp.float32)
     assert (coins.shape, coins.dtype) == ((5,), jnp.float32)
@@ -205,7 +205,7 @@ def walk(n_agents, size):
 
 def test_metered():
     values = jnp.asarray([1.0, 2.0, 4.0, 0.0, 3.0])
-    bandit = kernel.tabular(jnp.zeros((5, 1)), values, noise_sd=0.1)
+    bandit = kernel.tabular(jnp.zeros((5, 1)), values, noise_scale=0.1)
     inner, environment, grid = walk(2, 5), kernel.environment(bandit, 2), (1, 3, 4, 12)
     outer = kernel.metered(inner, bandit, grid=grid)
     plain, state = inner.init(KEY), outer.init(KEY)
@@ -243,8 +243,8 @@ def test_default_grid():
 
 
 ONE = jnp.zeros((4, 2))
-GOOD = {"kernel": SE, "n_agents": 2, "horizon": 3, "beta": 1.0, "ridge": 0.1}
-DRAWS = kernel.Draws(jnp.zeros((2, 3)), jnp.zeros((2, 3)), jnp.zeros((3, 2, 3)))
+GOOD = {"kernel": SE, "n_agents": 2, "horizon": 3, "beta": 1.0, "noise_variance": 0.1}
+DRAWS = kernel.Coins(jnp.zeros((2, 3)), jnp.zeros((2, 3)), jnp.zeros((3, 2, 3)))
 
 
 @pytest.mark.parametrize(
@@ -255,13 +255,13 @@ DRAWS = kernel.Draws(jnp.zeros((2, 3)), jnp.zeros((2, 3)), jnp.zeros((3, 2, 3)))
         (lambda: kernel.branin(KEY, size=2.0), "size must be an int >= 1, got 2.0"),
         (lambda: kernel.h2(KEY, dimension=0), "dimension must be an int >= 1, got 0"),
         (lambda: kernel.h2(KEY, domain="cube"), "domain must be one of ('ball', 'sphere'), got 'cube'"),
-        (lambda: kernel.branin(KEY, noise_sd=-1.0), "noise_sd must be at least 0, got -1.0"),
+        (lambda: kernel.branin(KEY, noise_scale=-1.0), "noise_scale must be at least 0, got -1.0"),
         (lambda: kernel.rkhs(KEY, kernel=SE, dimension=2, norm=0.0), "norm must be positive, got 0.0"),
-        (lambda: kernel.tabular(ONE, jnp.zeros(3), noise_sd=1.0), "values must have shape (4,), got (3,)"),
-        (lambda: kernel.tabular(jnp.zeros(4), jnp.zeros(4), noise_sd=1.0), "got (4,)"),
-        (lambda: kernel.tabular(jnp.zeros((0, 2)), jnp.zeros(0), noise_sd=1.0), "got (0, 2)"),
-        (lambda: kernel.tabular(jnp.zeros((4, 2), int), jnp.zeros(4), noise_sd=1.0), "candidates must be floating"),
-        (lambda: kernel.tabular(ONE.at[1, 1].set(jnp.nan), jnp.zeros(4), noise_sd=1.0), "candidates must be finite"),
+        (lambda: kernel.tabular(ONE, jnp.zeros(3), noise_scale=1.0), "values must have shape (4,), got (3,)"),
+        (lambda: kernel.tabular(jnp.zeros(4), jnp.zeros(4), noise_scale=1.0), "got (4,)"),
+        (lambda: kernel.tabular(jnp.zeros((0, 2)), jnp.zeros(0), noise_scale=1.0), "got (0, 2)"),
+        (lambda: kernel.tabular(jnp.zeros((4, 2), int), jnp.zeros(4), noise_scale=1.0), "candidates must be floating"),
+        (lambda: kernel.tabular(ONE.at[1, 1].set(jnp.nan), jnp.zeros(4), noise_scale=1.0), "candidates must be finite"),
         (lambda: kernel.environment(kernel.branin(KEY, size=3), 0), "n_agents must be an int >= 1, got 0"),
         (lambda: check(kernel=3), "kernel must be a function of two points, got 3"),
         (lambda: check(n_agents=0), "n_agents must be an int >= 1, got 0"),
@@ -270,7 +270,7 @@ DRAWS = kernel.Draws(jnp.zeros((2, 3)), jnp.zeros((2, 3)), jnp.zeros((3, 2, 3)))
         (lambda: check(beta=np.inf), "beta must be finite, got inf"),
         (lambda: check(beta=jnp.ones(2)), "beta must have shape () or (3,), got (2,)"),
         (lambda: check(beta=jnp.ones(3), schedule=False), "beta must have shape (), got (3,)"),
-        (lambda: check(ridge=0.0), "ridge must be positive, got 0.0"),
+        (lambda: check(noise_variance=0.0), "ridge must be positive, got 0.0"),
         (lambda: check(gram=jnp.eye(3)), "gram must have shape (4, 4), got (3, 3)"),
         (
             lambda: check(draws=DRAWS._replace(coins=jnp.zeros((3, 2)))),
@@ -295,7 +295,7 @@ def test_shapes_are_checked_under_a_trace_too():
 
     @jax.jit
     def traced(beta, ridge):
-        check(beta=beta, ridge=ridge)
+        check(beta=beta, noise_variance=ridge)
 
     traced(jnp.asarray(-1.0), jnp.asarray(-1.0))  # values are not known
     with pytest.raises(ValueError, match=r"beta must have shape"):
