@@ -8,7 +8,7 @@ from argparse import Namespace
 from typing import Any
 
 from experiments import kernel_figure1 as figure1
-from experiments._kernel import BETAS, FUNCTIONS, NOISE_SCALE, PLAYERS, NOISE_VARIANCE, by_beta
+from experiments._kernel import BETAS, FUNCTIONS, NOISE_SCALE, NOISE_VARIANCE, PLAYERS, by_beta
 from experiments.report import Claim, Line, Report, curve, joined, line, number
 from jaxbandits.kernel import confidence_width
 

@@ -20,8 +20,8 @@ from experiments import _kernel as kernels
 from experiments import kernel_figure1 as figure1
 from experiments._kernel import AGENTS, DIMENSIONS, FUNCTIONS, HORIZON, NOISE_SCALE, NOISE_VARIANCE
 from experiments.report import STANDARD_ERRORS, STYLES, Claim, Report, line, number
-from jaxbandits.kernel.duets import epoch_lengths
-from jaxbandits.kernel.problem import LENGTHSCALES, branin_value, hartmann4_value
+from jaxbandits.kernel import epoch_lengths
+from jaxbandits.kernel._instances import LENGTHSCALES, branin_value, hartmann4_value
 
 BETA = {"h1": 0.2, "h2": 0.2, "branin": 0.2, "hartmann4": 1.0}
 BEST = {"h1": 1.0, "h2": 4.0, "branin": 1.0473938911, "hartmann4": 3.1344941}

@@ -1,7 +1,7 @@
 """Distributed kernel bandits at a larger size: 20 agents, 500 rounds, beside two central learners of 10,000 queries.
 
 h1 and Branin, 1000 candidates, beta .2 and 1, 5 runs each, float32. The central learners see every observation at once
-and ask one point at a time: GP-UCB is the limit of communication that is free, without parallelism; BPE eliminates in
+and query one point at a time: GP-UCB is the limit of communication that is free, without parallelism; BPE eliminates in
 batches, as DUETS does.
 """
 
@@ -16,7 +16,7 @@ from experiments import _kernel as kernels
 from experiments._kernel import ALONE, DIMENSIONS, FUNCTIONS, PLAYERS, by_beta, mean_se
 from experiments.report import STYLES, Claim, Report, joined
 from jaxbandits import Status
-from jaxbandits.kernel import Problem
+from jaxbandits.kernel import Instance
 
 NAMES, QUICK_NAMES = ("h1", "branin"), ("branin",)
 BETAS = (0.2, 1.0)
@@ -89,8 +89,8 @@ def _grid(rounds: int) -> tuple[int, ...]:
     return tuple(sorted({max(1, rounds * i // POINTS) for i in range(1, POINTS + 1)}))
 
 
-def _last_shared(problem: Problem, outcome: jaxbandits.Outcome) -> dict[str, Any]:
-    del problem
+def _last_shared(instance: Instance, outcome: jaxbandits.Outcome) -> dict[str, Any]:
+    del instance
     return {"last_shared": outcome.state.inner.synced}
 
 

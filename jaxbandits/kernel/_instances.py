@@ -243,7 +243,7 @@ def unit_ball(key: Key, size: int, dimension: int, dtype: Any, domain: Domain = 
 
 
 def _ridge_function(key: Key, size: int, dimension: int, domain: Domain, dtype: Any) -> tuple[Array, Array]:
-    """x'theta of every candidate, float (M,), and the candidates, float (M, d)."""
+    """X'theta of every candidate, float (M,), and the candidates, float (M, d)."""
     checks.key("key", key)
     size, dimension = checks.whole("size", size, least=1), checks.whole("dimension", dimension, least=1)
     checks.one_of("domain", domain, Domain)

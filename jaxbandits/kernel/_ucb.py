@@ -1,4 +1,4 @@
-"""What the upper confidence bound algorithms share: the index, the query that it makes, and columns of the covariance."""
+"""What the upper confidence bound algorithms share: index, query, and columns of the covariance."""
 
 from collections.abc import Callable
 from typing import NamedTuple

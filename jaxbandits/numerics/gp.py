@@ -218,7 +218,7 @@ def condition(
 
     With c the posterior covariance of the grid with the observed point and v its variance, the row
     r = c / sqrt(noise_variance + v): the covariance falls by r r', the variance by r^2. So the column of any later
-    point a is k(., a) - R' R[:, a], with the rows R so far (`explained`); or a matrix is kept, from which r r' is taken.
+    point a is k(., a) - R' R[:, a], with the rows R so far (`explained`), or that of a matrix from which r r' is taken.
 
     Args:
         posterior: before, on M points.

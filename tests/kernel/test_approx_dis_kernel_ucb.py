@@ -12,6 +12,7 @@ import pytest
 from reference.kernel_approx import approx_dis_kernel_ucb as transcription
 
 from jaxbandits import Status, kernel, run
+from jaxbandits.engine.running import ask
 from jaxbandits.numerics.gp import cross
 
 M, N, T, D = 60, 4, 24, 2
@@ -65,7 +66,9 @@ def build(numbers, coins=None, **static):
     options = {"kernel": numbers.kernel, "n_agents": N, "horizon": T} | static
     points, gram, _, _, *rest = numbers
     names = ("beta", "noise_variance", "threshold", "oversampling", "jitter")
-    return kernel.approx_dis_kernel_ucb(points, gram=gram, coins=coins, **dict(zip(names, rest, strict=True)), **options)
+    return kernel.approx_dis_kernel_ucb(
+        points, gram=gram, coins=coins, **dict(zip(names, rest, strict=True)), **options
+    )
 
 
 def arrays(**numbers):
@@ -209,7 +212,9 @@ def test_ten_distinct_points_in_ten_dimensions():
     uniforms = jnp.tile((jnp.arange(10, dtype=jnp.float32)[:, None] + 0.5) / 10, (1, 2))
     coins = kernel.Coins(uniforms, uniforms, jnp.zeros((2, 10, 2), jnp.float32))
     unit = functools.partial(kernel.squared_exponential, lengthscale=1.0)
-    algorithm = kernel.approx_dis_kernel_ucb(points, kernel=unit, n_agents=10, horizon=2, beta=1.0, noise_variance=NOISE_VARIANCE, coins=coins)
+    algorithm = kernel.approx_dis_kernel_ucb(
+        points, kernel=unit, n_agents=10, horizon=2, beta=1.0, noise_variance=NOISE_VARIANCE, coins=coins
+    )
     start = jax.jit(algorithm.init)(KEY)
     action = jax.jit(algorithm.decide)(KEY, start).action
     np.testing.assert_array_equal(action, np.arange(10))
@@ -233,8 +238,8 @@ def exact(gram, seen, rewards):
 def test_never_synchronises():
     steps = replay(TAPE, threshold=np.inf)
     assert not any(step.due for step in steps)
-    asked = np.stack([step.action for step in steps], axis=1)
-    np.testing.assert_array_equal(asked, np.floor(np.asarray(TAPE.coins.queries) * M))
+    queries = np.stack([step.action for step in steps], axis=1)
+    np.testing.assert_array_equal(queries, np.floor(np.asarray(TAPE.coins.queries) * M))
     last = steps[-1]
     assert last.state.traffic.uplink == last.state.traffic.downlink == last.answer == 0
 
@@ -264,7 +269,7 @@ def test_waiting_and_idling_change_nothing():
 def test_a_permutation_of_the_candidates_permutes_the_queries():
     order = np.random.default_rng(3).permutation(M)
     plain = replay(TAPE)
-    coins, start = np.array(TAPE.coins.queries), 1 + next(t for t, step in enumerate(plain) if step.due)
+    uniforms, start = np.array(TAPE.coins.queries), 1 + next(t for t, step in enumerate(plain) if step.due)
     for t in range(start):  # a coin picks a place, not a point
         uniforms[:, t] = (np.argsort(order)[plain[t].action] + 0.5) / M
     moved = Tape(TAPE.coins._replace(queries=jnp.asarray(uniforms)), TAPE.rewards[:, :, order])
@@ -346,7 +351,10 @@ def test_more_inducing_points_than_there_is_room_for():
         ({"jitter": -1e-9}, "jitter must be at least 0, got -1e-09"),
         ({"noise_variance": 0.0}, "noise_variance must be positive, got 0.0"),
         ({"beta": jnp.ones(3)}, "beta must be an array of real numbers of shape (24,), got [1. 1. 1.]"),
-        ({"gram": jnp.eye(3)}, "gram must be an array of real numbers of shape (60, 60), got an array of shape (3, 3) and dtype float64"),
+        (
+            {"gram": jnp.eye(3)},
+            "gram must be an array of real numbers of shape (60, 60), got an array of shape (3, 3) and dtype float64",
+        ),
     ],
 )
 def test_bad_input(change, message):

@@ -13,7 +13,9 @@ HORIZON = 30
 
 
 def make(candidates, **changes):
-    return kernel.bpe(candidates, **({"kernel": KERNEL, "horizon": HORIZON, "beta": 1.0, "noise_variance": NOISE_VARIANCE} | changes))
+    return kernel.bpe(
+        candidates, **({"kernel": KERNEL, "horizon": HORIZON, "beta": 1.0, "noise_variance": NOISE_VARIANCE} | changes)
+    )
 
 
 @pytest.mark.parametrize(

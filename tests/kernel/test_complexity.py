@@ -78,7 +78,9 @@ def test_a_sum_of_variances_is_at_most_the_information_gain():
     # With k <= 1, whatever the points.
     state, rows, spent = gp.prior(KERNEL, POINTS), jnp.zeros((30, 40)), 0.0
     step = jax.jit(
-        lambda state, rows, a: gp.condition(state, GRAM[:, a] - gp.explained(rows, rows[:, a]), a, jnp.zeros(()), NOISE_VARIANCE)
+        lambda state, rows, a: gp.condition(
+            state, GRAM[:, a] - gp.explained(rows, rows[:, a]), a, jnp.zeros(()), NOISE_VARIANCE
+        )
     )
     for t, a in enumerate(RNG.integers(40, size=30)):
         spent += float(state.variance[a])
@@ -162,11 +164,20 @@ def test_violations_of_a_width_that_is_too_small_are_seen():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda c: c.information_gain(jnp.ones((2, 3)), 1.0), "gram must be an array of real numbers of shape (n, n), got an array of shape (2, 3) and dtype float64"),
+        (
+            lambda c: c.information_gain(jnp.ones((2, 3)), 1.0),
+            "gram must be an array of real numbers of shape (n, n), got an array of shape (2, 3) and dtype float64",
+        ),
         (lambda c: c.information_gain(jnp.eye(2), 0.0), "noise_variance must be positive, got 0.0"),
         (lambda c: c.effective_dimension(jnp.eye(2), -1.0), "noise_variance must be positive, got -1.0"),
-        (lambda c: c.greedy_information_gain(POINTS, KERNEL, NOISE_VARIANCE, 0), "n must be an integer of at least 1, got 0"),
-        (lambda c: c.greedy_information_gain(POINTS, 3, NOISE_VARIANCE, 2), "kernel must be a function of two points, got 3"),
+        (
+            lambda c: c.greedy_information_gain(POINTS, KERNEL, NOISE_VARIANCE, 0),
+            "n must be an integer of at least 1, got 0",
+        ),
+        (
+            lambda c: c.greedy_information_gain(POINTS, 3, NOISE_VARIANCE, 2),
+            "kernel must be a function of two points, got 3",
+        ),
         (lambda c: c.confidence_width(-1.0, 1.0, 1.0, 0.1), "norm_bound must be at least 0, got -1.0"),
         (lambda c: c.confidence_width(1.0, -0.1, 1.0, 0.1), "noise_scale must be at least 0, got -0.1"),
         (lambda c: c.confidence_width(1.0, 1.0, 1.0, 1.0), "delta must lie in (0, 1), got 1.0"),

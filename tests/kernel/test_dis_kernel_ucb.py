@@ -17,7 +17,13 @@ SCHEDULE = np.linspace(0.5, 2.0, HORIZON)
 
 
 def make(candidates, coins, *, horizon=HORIZON, factory=kernel.dis_kernel_ucb, **changes):
-    settings = {"kernel": KERNEL, "n_agents": AGENTS, "horizon": horizon, "beta": 1.0, "noise_variance": NOISE_VARIANCE} | changes
+    settings = {
+        "kernel": KERNEL,
+        "n_agents": AGENTS,
+        "horizon": horizon,
+        "beta": 1.0,
+        "noise_variance": NOISE_VARIANCE,
+    } | changes
     return factory(candidates, coins=coins, **settings)
 
 
@@ -50,7 +56,9 @@ def follow(candidates, coins, rewards, *, factory=kernel.dis_kernel_ucb, beta=1.
 )
 def test_is_the_transcription_step_by_step(size, beta, threshold, with_gram):
     candidates, gram, rewards, coins = instance(1, size, horizon=HORIZON)
-    expected = transcription(gram, 2, rewards, coins.queries, beta=beta, noise_variance=NOISE_VARIANCE, threshold=threshold)
+    expected = transcription(
+        gram, 2, rewards, coins.queries, beta=beta, noise_variance=NOISE_VARIANCE, threshold=threshold
+    )
     assert 2 <= sum(plain.synced for plain in expected) < HORIZON - 1
     table = {"gram": gram} if with_gram else {}
     steps = follow(candidates, coins, rewards, beta=beta, threshold=threshold, **table)
@@ -151,7 +159,13 @@ def test_lanes_do_not_depend_on_the_age_of_their_neighbours():
 
     def one(key, threshold):
         algorithm = kernel.dis_kernel_ucb(
-            branin.candidates, kernel=branin_kernel, n_agents=4, horizon=12, beta=0.5, noise_variance=NOISE_VARIANCE, threshold=threshold
+            branin.candidates,
+            kernel=branin_kernel,
+            n_agents=4,
+            horizon=12,
+            beta=0.5,
+            noise_variance=NOISE_VARIANCE,
+            threshold=threshold,
         )
         environment = kernel.environment(branin, n_agents=4)
         measured = kernel.metered(algorithm, branin, grid=(3, 12))

@@ -31,7 +31,16 @@ KINDS = {
 
 
 def make(coins, hyper, **static):
-    return kernel.duets(INSTANCE.candidates, kernel=SE, n_agents=N, horizon=T, noise_variance=NOISE_VARIANCE, coins=coins, **hyper, **static)
+    return kernel.duets(
+        INSTANCE.candidates,
+        kernel=SE,
+        n_agents=N,
+        horizon=T,
+        noise_variance=NOISE_VARIANCE,
+        coins=coins,
+        **hyper,
+        **static,
+    )
 
 
 @functools.cache
@@ -198,7 +207,12 @@ def whole():
 
     def one(key, hyper, scale, sign):
         instance = INSTANCE._replace(values=scale * INSTANCE.values, noise_scale=scale * INSTANCE.noise_scale)
-        settings = {"n_agents": N, "horizon": T, "noise_variance": scale**2 * NOISE_VARIANCE, "jitter": scale**2 * 1e-10}
+        settings = {
+            "n_agents": N,
+            "horizon": T,
+            "noise_variance": scale**2 * NOISE_VARIANCE,
+            "jitter": scale**2 * 1e-10,
+        }
         return kernel.duets_run(key, instance, kernel=lambda x, y: sign * scale**2 * SE(x, y), **settings, **hyper)
 
     return jax.jit(jax.vmap(one))
@@ -273,7 +287,16 @@ def test_the_first_synchronisation_by_hand():
 
     def one(key):
         instance = kernel.h1(jax.random.fold_in(key, 1), size=1000, dimension=d)
-        return kernel.duets_run(key, instance, kernel=kernel.paper_kernel("h1"), n_agents=10, horizon=3, epochs=(2, 1), beta=0.5, noise_variance=NOISE_VARIANCE)
+        return kernel.duets_run(
+            key,
+            instance,
+            kernel=kernel.paper_kernel("h1"),
+            n_agents=10,
+            horizon=3,
+            epochs=(2, 1),
+            beta=0.5,
+            noise_variance=NOISE_VARIANCE,
+        )
 
     result = jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(5), lanes_))
     distinct = np.array([len(set(np.ravel(actions[:2]))) for actions in np.asarray(result.actions)])
@@ -342,7 +365,9 @@ def test_epochs_by_hand():
 
 
 def test_one_epoch_sends_nothing():
-    algorithm = kernel.duets(INSTANCE.candidates, kernel=SE, n_agents=N, horizon=4, beta=0.5, noise_variance=NOISE_VARIANCE, first_epoch=4)
+    algorithm = kernel.duets(
+        INSTANCE.candidates, kernel=SE, n_agents=N, horizon=4, beta=0.5, noise_variance=NOISE_VARIANCE, first_epoch=4
+    )
     outcome = jax.jit(lambda: run(KEY, algorithm, kernel.environment(INSTANCE, n_agents=N), max_rounds=9, chunk=5))()
     assert (outcome.status, outcome.rounds, outcome.pulls) == (Status.STOPPED, 4, 4 * N)
     assert (outcome.state.traffic.uplink, outcome.state.traffic.downlink, outcome.answer) == (0, 0, 0)
@@ -353,7 +378,9 @@ def test_one_epoch_sends_nothing():
 
 def test_coins_by_hand():
     coins = kernel.Coins(jnp.asarray([[0.5], [0.999999], [0.0]]), jnp.zeros((3, 1)), jnp.zeros((1, 3, 1)))
-    algorithm = kernel.duets(INSTANCE.candidates, kernel=SE, n_agents=3, horizon=1, beta=0.5, noise_variance=NOISE_VARIANCE, coins=coins)
+    algorithm = kernel.duets(
+        INSTANCE.candidates, kernel=SE, n_agents=3, horizon=1, beta=0.5, noise_variance=NOISE_VARIANCE, coins=coins
+    )
     active = jnp.full(M, M, jnp.int32).at[:3].set(jnp.asarray([3, 7, 9], jnp.int32))
     state = algorithm.init(KEY)._replace(active=active, size=jnp.int32(3))
     np.testing.assert_array_equal(algorithm.decide(KEY, state).action, [7, 9, 3])
@@ -391,8 +418,14 @@ def test_trim_by_hand():
         ({"epochs": (20, 0)}, r"epochs must hold ints >= 1 summing to 20, got \(20, 0\)"),
         ({"epochs": (2, 18), "first_epoch": 2}, "epochs must be None where first_epoch is given"),
         ({"p0": 0.0}, "p0 must be positive, got 0.0"),
-        ({"p0": 10.0, "inducing_probability": kernel.log_rate(4.0)}, "p0 must be None where inducing_probability is given"),
-        ({"inducing_probability": 0.5}, "inducing_probability must be a function of sigma_max.2 and the number of draws, got 0.5"),
+        (
+            {"p0": 10.0, "inducing_probability": kernel.log_rate(4.0)},
+            "p0 must be None where inducing_probability is given",
+        ),
+        (
+            {"inducing_probability": 0.5},
+            "inducing_probability must be a function of sigma_max.2 and the number of draws, got 0.5",
+        ),
         ({"elimination": "both"}, "elimination must be one of 'uniform', 'point', got 'both'"),
         ({"jitter": -1e-9}, "jitter must be at least 0, got -1e-09"),
         ({"gram": jnp.ones((2, 3))}, r"gram must be an array of real numbers of shape \(300, 300\), got"),

@@ -14,7 +14,9 @@ HORIZON = 30
 
 def make(candidates, coins, **changes):
     return kernel.gp_ucb(
-        candidates, coins=coins, **({"kernel": KERNEL, "horizon": HORIZON, "beta": 1.0, "noise_variance": NOISE_VARIANCE} | changes)
+        candidates,
+        coins=coins,
+        **({"kernel": KERNEL, "horizon": HORIZON, "beta": 1.0, "noise_variance": NOISE_VARIANCE} | changes),
     )
 
 

@@ -21,7 +21,13 @@ instance = partial(any_instance, horizon=HORIZON)
 
 
 def make(candidates, coins, *, horizon=HORIZON, agents=AGENTS, **changes):
-    settings = {"kernel": KERNEL, "n_agents": agents, "horizon": horizon, "beta": 1.0, "noise_variance": NOISE_VARIANCE} | changes
+    settings = {
+        "kernel": KERNEL,
+        "n_agents": agents,
+        "horizon": horizon,
+        "beta": 1.0,
+        "noise_variance": NOISE_VARIANCE,
+    } | changes
     return kernel.n_kernel_ucb(candidates, coins=coins, **settings)
 
 
@@ -78,7 +84,9 @@ def test_permuted_candidates_permute_the_queries():
 def test_a_scaled_kernel_with_scaled_rewards_asks_the_same():
     candidates, _, rewards, coins = instance(5, 50)
     plain = follow(make(candidates, coins), rewards)
-    scaled = follow(make(candidates, coins, kernel=lambda x, y: 9 * KERNEL(x, y), noise_variance=9 * NOISE_VARIANCE), 3 * rewards)
+    scaled = follow(
+        make(candidates, coins, kernel=lambda x, y: 9 * KERNEL(x, y), noise_variance=9 * NOISE_VARIANCE), 3 * rewards
+    )
     assert [s.action.tolist() for s in plain] == [s.action.tolist() for s in scaled]
 
 

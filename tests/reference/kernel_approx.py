@@ -31,7 +31,9 @@ def sparse(gram, noise_variance, jitter, points, data):
     return mean, unseen + noise_variance * np.sum(at * np.linalg.solve(inner, at), axis=0)
 
 
-def approx_dis_kernel_ucb(gram, dimension, rewards, coins, *, beta, noise_variance, threshold, oversampling, jitter=1e-10):
+def approx_dis_kernel_ucb(
+    gram, dimension, rewards, coins, *, beta, noise_variance, threshold, oversampling, jitter=1e-10
+):
     """Rewards are (T, N, M), what agent n would see at each candidate in each round. Returns a list of `Round`."""
     horizon, n_agents, size = rewards.shape
     beta = np.broadcast_to(beta, (horizon,))

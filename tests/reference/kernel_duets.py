@@ -82,7 +82,9 @@ def duets(
                 keep = mean >= mean.max() - 2 * beta * np.sqrt(sigma_sq)
             else:
                 prior = np.diag(kernel(at, at))
-                sd = np.sqrt(np.maximum(prior - (near**2).sum(0), 0) + noise_variance * (near * np.linalg.solve(A, near)).sum(0))
+                sd = np.sqrt(
+                    np.maximum(prior - (near**2).sum(0), 0) + noise_variance * (near * np.linalg.solve(A, near)).sum(0)
+                )
                 keep = mean + beta * sd >= (mean - beta * sd).max()
             answer = active[int(mean.argmax())]
             active = [a for a, stays in zip(active, keep, strict=True) if stays]
