@@ -153,20 +153,20 @@ def function(name: str, value: Any, of: str = "") -> Any:
     return value
 
 
-def key(name: str, value: Any) -> Any:
-    """One random key, of `jax.random.key` or of `jax.random.PRNGKey`."""
-    dtype = getattr(value, "dtype", None)
-    is_new = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key) and np.shape(value) == ()
-    if not is_new and not (dtype == np.uint32 and np.shape(value) == (2,)):
-        raise ValueError(f"{name} must be a key of jax.random, got {show(value)}")
-    return value
-
-
 def instance(name: str, value: Any, kinds: type | tuple[type, ...]) -> Any:
     """An object of one of these classes."""
     if not isinstance(value, kinds):
         names = " or ".join(kind.__name__ for kind in (kinds if isinstance(kinds, tuple) else (kinds,)))
         raise ValueError(f"{name} must be of type {names}, got {show(value)}")
+    return value
+
+
+def key(name: str, value: Any) -> Any:
+    """A JAX key, which may be traced: a typed one of shape (), or a raw one, a vector of unsigned 32-bit integers."""
+    dtype = value.dtype if isinstance(value, jax.Array) else None
+    is_typed = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
+    if dtype is None or np.ndim(value) != (0 if is_typed else 1) or not (is_typed or dtype == jnp.uint32):
+        raise ValueError(f"{name} must be a JAX key, such as jax.random.key(0), got {show(value)}")
     return value
 
 

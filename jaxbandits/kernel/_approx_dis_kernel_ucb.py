@@ -96,12 +96,14 @@ def approx_dis_kernel_ucb(
     Source: Li, Wang, Wang and Wang (2022), Algorithm 2; Pavlovic, Salgia and Zhao (2024), Section 5 and equations (5)
     and (6).
     """
-    settings = checked(Settings(candidates, kernel, n_agents, horizon, beta, noise_variance, gram, coins))
     checks.positive("threshold", threshold, finite=False)
     checks.positive("oversampling", oversampling)
     checks.whole("max_inducing", max_inducing, least=1)
+    if jitter is not None:
+        checks.not_negative("jitter", jitter)
+    settings = checked(Settings(candidates, kernel, n_agents, horizon, beta, noise_variance, gram, coins))
     dtype, size = settings.candidates.dtype, settings.candidates.shape[0]
-    jitter = default_jitter(dtype) if jitter is None else checks.not_negative("jitter", jitter)
+    jitter = default_jitter(dtype) if jitter is None else jitter
 
     threshold, oversampling, jitter = (jnp.asarray(x, dtype) for x in (threshold, oversampling, jitter))
     noise_variance, before = settings.noise_variance, prior_variance(kernel, settings.candidates)

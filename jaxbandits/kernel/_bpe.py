@@ -60,8 +60,8 @@ def bpe(
 
     Source: Li and Scarlett (2022), Algorithm 1.
     """
-    settings = checked(Settings(candidates, kernel, 1, horizon, beta, noise_variance, gram), beta_per_round=False)
     checks.flag("keep_data", keep_data)
+    settings = checked(Settings(candidates, kernel, 1, horizon, beta, noise_variance, gram), beta_per_round=False)
     beta, dtype, size = settings.beta, settings.candidates.dtype, settings.candidates.shape[0]
     lengths = batch_lengths(horizon)
     capacity = horizon if keep_data else max(lengths)

@@ -70,8 +70,8 @@ def dis_kernel_ucb(
     Source: Li, Wang, Wang and Wang (2022), Algorithm 1, as in Pavlovic, Salgia and Zhao (2024), Section 5. There the
     agents act in turn and may synchronise within a round; here they act at once.
     """
-    settings = checked(Settings(candidates, kernel, n_agents, horizon, beta, noise_variance, gram, coins))
     checks.positive("threshold", threshold, finite=False)
+    settings = checked(Settings(candidates, kernel, n_agents, horizon, beta, noise_variance, gram, coins))
     candidates, noise_variance = settings.candidates, settings.noise_variance
     dtype, (size, dimension) = candidates.dtype, candidates.shape
     threshold = jnp.asarray(threshold, dtype)

@@ -9,7 +9,7 @@ from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.kernel._duets_server import synchronise
 from jaxbandits.kernel._duets_settings import Elimination, Probability, duets_settings, thinning_coins
 from jaxbandits.kernel._metered import Traffic, no_traffic
-from jaxbandits.kernel._settings import Coins, Settings, checked, picked, round_coins
+from jaxbandits.kernel._settings import Coins, Settings, picked, round_coins
 from jaxbandits.numerics.gp import Kernel
 
 
@@ -86,9 +86,8 @@ def duets(
     Source: Pavlovic, Salgia and Zhao (2024), Order-Optimal Regret in Distributed Kernel Bandits using Uniform Sampling
     with Shared Randomness, Algorithms 1 and 2.
     """
-    common = Settings(candidates, kernel, n_agents, horizon, beta, noise_variance, gram, coins)
     settings = duets_settings(
-        checked(common, beta_per_round=False),
+        Settings(candidates, kernel, n_agents, horizon, beta, noise_variance, gram, coins),
         first_epoch=first_epoch,
         epochs=epochs,
         p0=p0,

@@ -16,7 +16,7 @@ from jaxbandits.kernel._duets_settings import duets_settings, thinning_coins
 from jaxbandits.kernel._environment import environment
 from jaxbandits.kernel._instances import Instance, check_instance
 from jaxbandits.kernel._metered import Traffic
-from jaxbandits.kernel._settings import Coins, Settings, checked, picked, round_coins
+from jaxbandits.kernel._settings import Coins, Settings, picked, round_coins
 from jaxbandits.numerics.gp import Kernel
 
 
@@ -66,8 +66,8 @@ def duets_run(
     checks.key("key", key)
     check_instance(instance)
     common = Settings(instance.candidates, kernel, n_agents, horizon, beta, noise_variance, gram, coins)
-    common = checked(common, beta_per_round=False)
     settings = duets_settings(common, **rules)
+    common = settings.common
     M, dtype = common.candidates.shape[0], common.candidates.dtype
     keys, answers = streams(key), environment(instance, n_agents=n_agents)
     seed = jax.random.bits(keys.init, (), jnp.uint32)

@@ -10,7 +10,7 @@ from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Array
-from jaxbandits.kernel._settings import Settings
+from jaxbandits.kernel._settings import Settings, checked
 from jaxbandits.numerics.gp import cross, default_jitter, prior_variance
 
 Covariance = Callable[[Array, Array], Array]  # (candidates int (n,), candidates int (m,)) -> float (n, m)
@@ -43,22 +43,23 @@ def duets_settings(
     jitter: Array | float | None = None,
 ) -> DuetsSettings:
     """Checks the arguments of `duets`, of which `common` are those that the family shares."""
-    candidates, kernel, gram, horizon = common.candidates, common.kernel, common.gram, common.horizon
-    dtype = candidates.dtype
+    horizon = checks.whole("horizon", common.horizon, least=1)
     if epochs is None:
         epochs = epoch_lengths(horizon, first_epoch)
     else:
         checks.require(first_epoch is None, "epochs", "be None where first_epoch is given", epochs)
         are_rounds = isinstance(epochs, (tuple, list)) and all(type(rounds) is int and rounds >= 1 for rounds in epochs)
         checks.require(are_rounds and sum(epochs) == horizon, "epochs", f"hold ints >= 1 summing to {horizon}", epochs)
-    checks.one_of("elimination", elimination, Elimination)
     if inducing_probability is None:
-        p0 = jnp.asarray(P0 if p0 is None else checks.positive("p0", p0), dtype)
-        inducing_probability = _proportional(p0)
+        p0 = P0 if p0 is None else checks.positive("p0", p0)
     else:
         checks.function("inducing_probability", inducing_probability, "sigma_max^2 and the number of draws")
         checks.require(p0 is None, "p0", "be None where inducing_probability is given", p0)
-    jitter = default_jitter(dtype) if jitter is None else checks.not_negative("jitter", jitter)
+    checks.one_of("elimination", elimination, Elimination)
+    if jitter is not None:
+        checks.not_negative("jitter", jitter)
+    common = checked(common, beta_per_round=False)
+    candidates, kernel, gram, dtype = common.candidates, common.kernel, common.gram, common.candidates.dtype
 
     def covariance(rows: Array, columns: Array) -> Array:
         if gram is not None:
@@ -71,9 +72,9 @@ def duets_settings(
         covariance=covariance,
         variances=prior_variance(kernel, candidates),
         epochs=tuple(epochs),
-        probability=inducing_probability,
+        probability=_proportional(jnp.asarray(p0, dtype)) if inducing_probability is None else inducing_probability,
         is_pointwise=elimination == "point",
-        jitter=jnp.asarray(jitter, dtype),
+        jitter=jnp.asarray(default_jitter(dtype) if jitter is None else jitter, dtype),
     )
 
 

@@ -42,9 +42,9 @@ def gp_ucb(
 
     Source: Srinivas, Krause, Kakade and Seeger (2010), Algorithm 1.
     """
-    settings = checked(Settings(candidates, kernel, 1, horizon, beta, noise_variance, gram, coins))
     if confidence is not None:
         checks.function("confidence", confidence, "t and log_det")
+    settings = checked(Settings(candidates, kernel, 1, horizon, beta, noise_variance, gram, coins))
 
     def beta_of(t: Array, log_det: Array) -> Array:
         if confidence is None:

@@ -68,7 +68,7 @@ def h1(
 
     Source: Pavlovic, Salgia and Zhao (2024), Section 5.
     """
-    checks.not_negative("noise_scale", noise_scale)
+    dtype = _checked_dtype(key, size, dimension, noise_scale, dtype)
     u, candidates = _ridge_function(key, size, dimension, domain, dtype)
     return tabular(candidates, jnp.cos(3 * u), noise_scale=noise_scale)
 
@@ -86,7 +86,7 @@ def h2(
 
     Arguments, result, errors and source as for `h1`.
     """
-    checks.not_negative("noise_scale", noise_scale)
+    dtype = _checked_dtype(key, size, dimension, noise_scale, dtype)
     u, candidates = _ridge_function(key, size, dimension, domain, dtype)
     return tabular(candidates, u**3 - 3 * u**2 + 3 * u + 3, noise_scale=noise_scale)
 
@@ -98,8 +98,8 @@ def branin(key: Key, *, size: int = 1000, noise_scale: Array | float = 0.2, dtyp
 
     Source: Picheny, Wagner and Ginsbourger (2013); Pavlovic, Salgia and Zhao (2024), Section 5.
     """
-    checks.not_negative("noise_scale", noise_scale)
-    candidates = _uniform(key, size, 2, dtype)
+    dtype = _checked_dtype(key, size, 2, noise_scale, dtype)
+    candidates = jax.random.uniform(key, (size, 2), dtype)
     return tabular(candidates, jax.vmap(branin_value)(candidates), noise_scale=noise_scale)
 
 
@@ -108,8 +108,8 @@ def hartmann4(key: Key, *, size: int = 1000, noise_scale: Array | float = 0.2, d
 
     Its length scale is 1; the maximum on the cube is 3.1344941. Arguments, result, errors and source as for `branin`.
     """
-    checks.not_negative("noise_scale", noise_scale)
-    candidates = _uniform(key, size, 4, dtype)
+    dtype = _checked_dtype(key, size, 4, noise_scale, dtype)
+    candidates = jax.random.uniform(key, (size, 4), dtype)
     return tabular(candidates, jax.vmap(hartmann4_value)(candidates), noise_scale=noise_scale)
 
 
@@ -140,17 +140,16 @@ def rkhs(
     Raises:
         ValueError: an argument is out of range.
     """
-    checks.key("key", key)
+    dtype = _checked_dtype(key, size, dimension, noise_scale, dtype)
     checks.function("kernel", kernel, "two points")
     checks.positive("norm", norm)
-    checks.not_negative("noise_scale", noise_scale)
     for_candidates, for_centers, for_weights = jax.random.split(key, 3)
-    candidates = _uniform(for_candidates, size, dimension, dtype)
-    centers = jax.random.uniform(for_centers, (CENTERS, dimension), candidates.dtype)
-    weights = jax.random.normal(for_weights, (CENTERS,), candidates.dtype)
+    candidates = jax.random.uniform(for_candidates, (size, dimension), dtype)
+    centers = jax.random.uniform(for_centers, (CENTERS, dimension), dtype)
+    weights = jax.random.normal(for_weights, (CENTERS,), dtype)
     gram = cross(kernel, centers, centers)
     square = jnp.matmul(weights, jnp.matmul(gram, weights, precision="highest"), precision="highest")
-    weights *= jnp.asarray(norm, candidates.dtype) / jnp.sqrt(square)
+    weights *= jnp.asarray(norm, dtype) / jnp.sqrt(square)
     values = jnp.matmul(cross(kernel, candidates, centers), weights, precision="highest")
     return tabular(candidates, values, noise_scale=noise_scale)
 
@@ -242,20 +241,19 @@ def unit_ball(key: Key, size: int, dimension: int, dtype: Any, domain: Domain = 
     return direction * jax.random.uniform(for_radius, (size, 1), dtype) ** (1 / dimension)
 
 
+def _checked_dtype(key: Key, size: int, dimension: int, noise_scale: Array | float, dtype: Any) -> Any:
+    """The dtype of an instance that is to be drawn; raises `ValueError` unless all of its numbers are in range."""
+    checks.key("key", key)
+    checks.whole("size", size, least=1)
+    checks.whole("dimension", dimension, least=1)
+    checks.not_negative("noise_scale", noise_scale)
+    return checks.float_dtype("dtype", dtype)
+
+
 def _ridge_function(key: Key, size: int, dimension: int, domain: Domain, dtype: Any) -> tuple[Array, Array]:
     """X'theta of every candidate, float (M,), and the candidates, float (M, d)."""
-    checks.key("key", key)
-    size, dimension = checks.whole("size", size, least=1), checks.whole("dimension", dimension, least=1)
     checks.one_of("domain", domain, Domain)
-    dtype = checks.float_dtype("dtype", dtype)
     for_candidates, for_theta = jax.random.split(key)
     candidates = unit_ball(for_candidates, size, dimension, dtype, domain)
     theta = unit_ball(for_theta, 1, dimension, dtype, "sphere")[0]
     return jnp.matmul(candidates, theta, precision="highest"), candidates
-
-
-def _uniform(key: Key, size: int, dimension: int, dtype: Any) -> Array:
-    """Uniform points of the unit cube, float (size, dimension)."""
-    checks.key("key", key)
-    size, dimension = checks.whole("size", size, least=1), checks.whole("dimension", dimension, least=1)
-    return jax.random.uniform(key, (size, dimension), checks.float_dtype("dtype", dtype))
