@@ -93,26 +93,20 @@ def metered(algorithm: Algorithm, instance: Instance, *, grid: tuple[int, ...]) 
             )
         )
 
-    def refresh(state: Metered) -> Metered:
-        return state._replace(inner=algorithm.refresh(state.inner))
+    outer = Algorithm(init, decide, observe, algorithm.idle)
+    if (refresh := algorithm.refresh) is not None:
+        outer = outer._replace(refresh=lambda state: state._replace(inner=refresh(state.inner)))
+    if (stale := algorithm.stale) is not None:
+        outer = outer._replace(stale=lambda state: stale(state.inner))
+    if (plan := algorithm.plan) is not None:
 
-    def plan(key: Key, state: Metered) -> Metered:
-        # A synchronisation after a round belongs to that round.
-        inner = algorithm.plan(key, state.inner)
-        return with_row(state._replace(inner=inner, syncs=state.syncs + _has_sent(state.inner, inner)))
+        def outer_plan(key: Key, state: Metered) -> Metered:
+            # A synchronisation after a round belongs to that round.
+            inner = plan(key, state.inner)
+            return with_row(state._replace(inner=inner, syncs=state.syncs + _has_sent(state.inner, inner)))
 
-    def stale(state: Metered) -> Array:
-        return algorithm.stale(state.inner)
-
-    return Algorithm(
-        init,
-        decide,
-        observe,
-        algorithm.idle,
-        refresh=None if algorithm.refresh is None else refresh,
-        plan=None if algorithm.plan is None else plan,
-        stale=None if algorithm.stale is None else stale,
-    )
+        outer = outer._replace(plan=outer_plan)
+    return outer
 
 
 def _has_sent(before: PyTree, after: PyTree) -> Array:

@@ -1,6 +1,6 @@
 """What all algorithms of the family take, checked in one place, and the coins by which they draw candidates."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -31,8 +31,8 @@ class Settings(NamedTuple):
     kernel: Kernel  # (x (d,), y (d,)) -> float (), positive semidefinite, of a single pair of candidates
     n_agents: int  # N
     horizon: int  # T, rounds of one query an agent
-    beta: Array | float  # () or (T,)     width of the index in standard deviations, >= 0, for all rounds or for each
-    noise_variance: Array | float  # () > 0  of the Gaussian process
+    beta: Any  # float () or (T,) >= 0    width of the index in standard deviations, for all rounds or for each
+    noise_variance: Any  # float () > 0   of the Gaussian process
     gram: Array | None = None  # float (M, M)  the kernel of all pairs; None: it is computed where it is needed
     coins: Coins | None = None  # replace the algorithm's own randomness
 
