@@ -46,7 +46,7 @@ class RoundAction(NamedTuple):
 def paired(algorithm: Algorithm, instance: Instance, stream: Key) -> tuple[Algorithm, Environment]:
     """A metered algorithm and its environment, whose noise is a function of the stream, the round and the agent alone.
 
-    Two algorithms with the same stream see the same noise, whatever rows of whatever sweeps they are.
+    Two algorithms with the same stream see the same noise, in any rows of any sweeps.
     """
     agents = algorithm.idle.shape[0]
     dtype = instance.values.dtype
@@ -149,12 +149,12 @@ def runs(
         state = outcome.state
         traffic, dtype = state.inner.traffic, state.regret.dtype
         uplink, downlink = traffic.uplink.astype(dtype) / agents, traffic.downlink.astype(dtype)
-        found = {"regret": state.regret, "uplink": uplink, "downlink": downlink, "communication": uplink + downlink}
-        found |= {"curve": state.curve, "syncs": state.syncs}
+        measures = {"regret": state.regret, "uplink": uplink, "downlink": downlink, "communication": uplink + downlink}
+        measures |= {"curve": state.curve, "syncs": state.syncs}
         if hasattr(state.inner, "traffic_draws"):
             draws = state.inner.traffic_draws
-            found["communication_draws"] = draws.uplink.astype(dtype) / agents + draws.downlink.astype(dtype)
-        return found | (metrics(drawn(task)[0], outcome) if metrics else {})
+            measures["communication_draws"] = draws.uplink.astype(dtype) / agents + draws.downlink.astype(dtype)
+        return measures | (metrics(drawn(task)[0], outcome) if metrics else {})
 
     tasks = {"beta": jnp.asarray(beta.ravel(), dtype), "replicate": jnp.asarray(replicate.ravel(), jnp.int32)}
     results = simulate(

@@ -215,7 +215,7 @@ def _rate(call: Callable[[], jax.Array], seconds: float = 0.5) -> float:
 
     jax.block_until_ready(call())
     with ThreadPoolExecutor(cores()) as pool:
-        return sum(each.result() for each in [pool.submit(count) for _ in range(cores())]) / seconds
+        return sum(future.result() for future in [pool.submit(count) for _ in range(cores())]) / seconds
 
 
 def numpy_loops() -> dict[str, Callable[[], Any]]:
