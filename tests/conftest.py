@@ -10,6 +10,11 @@ os.environ["XLA_FLAGS"] = (os.environ.get("XLA_FLAGS", "") + " --xla_force_host_
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("MPLBACKEND", "agg")
 
+ROOT = Path(__file__).resolve().parent.parent
+# Compiled programs, shared by the workers of a run and found again by the next one. A user's own choice holds.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".pytest_cache" / "compiled"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+
 import jax
 import pytest
 
@@ -21,7 +26,6 @@ MAPS, MOST_MAPS = Path("/proc/self/maps"), 20_000
 
 # The tests import the installed `jaxbandits`. `experiments` is not installed, so it is loaded by its path, without
 # putting the checkout (and its own copy of jaxbandits) on sys.path.
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def _load(name: str) -> None:
