@@ -4,7 +4,7 @@ N agents query for T rounds. gamma_n is the information gain of n observations, 
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
@@ -242,9 +242,7 @@ def orders(gamma: Array | float, *, n_agents: int, horizon: int) -> Orders:
     return Orders(jnp.sqrt(queries * gamma), gamma, queries**0.5 * gamma, n_agents * gamma**3)
 
 
-def _check_width(
-    norm_bound: Array | float, noise_scale: Array | float, noise_variance: Array | float, delta: Array | float
-) -> None:
+def _check_width(norm_bound: Any, noise_scale: Any, noise_variance: Any, delta: Any) -> None:
     checks.not_negative("norm_bound", norm_bound)
     checks.not_negative("noise_scale", noise_scale)
     checks.positive("noise_variance", noise_variance)

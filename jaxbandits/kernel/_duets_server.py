@@ -57,7 +57,7 @@ def pool(covariance: Covariance, indices: Array, size: int) -> Pool:
 
     Args:
         covariance: of candidates.
-        indices: int32 (D,), candidates drawn; M is none.
+        indices: int32 (D,), candidates drawn; M is no draw.
         size: M.
 
     Returns:
@@ -117,7 +117,7 @@ def server_select(
         table: of `tabulate`.
         variances: float (M,), k(x, x) of the active candidates.
         size: int32 (), active candidates.
-        indices: int32 (D,), the draws; M is none.
+        indices: int32 (D,), the draws; M is no draw.
         thinning: float (D,), a uniform variable for each.
         probability: sigma_max^2 () -> probability () that a draw becomes an inducing point.
         noise_variance: float ().
@@ -185,20 +185,7 @@ def synchronise(
     size: Array,
     n_draws: Array,
 ) -> Synchronised:
-    """Everything between two epochs.
-
-    Args:
-        settings: of the run.
-        indices: int32 (N, rounds), the draws; M is none.
-        rewards: float (N, rounds).
-        thinning: float (N, rounds), see `thinning_coins`.
-        active: int32 (M,), ascending, M beyond the first `size`.
-        size: int32 ().
-        n_draws: float (), the draws of the epoch.
-
-    Returns:
-        Synchronised.
-    """
+    """Everything between two epochs; indices, rewards and thinning are (N, rounds), and an index of M is no draw."""
     (M, d), dtype = settings.common.candidates.shape, settings.common.candidates.dtype
     covariance, noise_variance = settings.covariance, settings.common.noise_variance
     indices, thinning = indices.ravel(), thinning.ravel()

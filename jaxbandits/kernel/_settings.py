@@ -38,17 +38,9 @@ class Settings(NamedTuple):
 
 
 def checked(settings: Settings, *, beta_per_round: bool = True) -> Settings:
-    """The settings, with numbers as arrays of the candidates' dtype.
+    """The settings, with numbers as arrays of the candidates' dtype; with `beta_per_round`, beta may be (T,).
 
-    Args:
-        settings: as they came.
-        beta_per_round: whether `beta` may be one a round, (T,).
-
-    Returns:
-        Settings.
-
-    Raises:
-        ValueError: an argument is not as `Settings` says.
+    Raises `ValueError` unless every argument is as `Settings` says.
     """
     candidates, kernel, n_agents, horizon, beta, noise_variance, gram, coins = settings
     candidates = checks.array("candidates", candidates, ("M", "d"))

@@ -115,15 +115,9 @@ def memory(settings: Settings, capacity: int) -> Memory:
 
 
 def explained_by_first(rows: Array, coefficients: Array, live: Array) -> Array:
-    """`explained` without reading many of the rows that do not count.
+    """`explained` (..., M) without reading many of the rows (C, M) whose coefficients (..., C) are 0, from `live` on.
 
-    Args:
-        rows: float (C, M).
-        coefficients: float (..., C), 0 from `live` on.
-        live: int (), the same for all agents that share a `vmap`.
-
-    Returns:
-        float (..., M).
+    All agents that share a `vmap` have the same `live`, int ().
     """
     capacity = rows.shape[0]
     sizes = sorted({-(-capacity * part // PARTS) for part in range(1, PARTS + 1)})
