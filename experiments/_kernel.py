@@ -13,11 +13,11 @@ import jaxbandits
 from experiments._simulate import simulate
 from jaxbandits import kernel
 from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, Outcome
-from jaxbandits.kernel.problem import Metered, Problem, every_tenth, metered, paper_kernel
+from jaxbandits.kernel import Instance, Metered
 
 AGENTS, HORIZON, SIZE = 10, 50, 1000
-NOISE_SD = 0.2
-RIDGE = NOISE_SD**2
+NOISE_SCALE = 0.2
+NOISE_VARIANCE = NOISE_SCALE**2
 BETAS = (0.2, 0.5, 1.0, 2.0, 5.0)
 FUNCTIONS = {"h1": "h1", "h2": "h2", "branin": "Branin", "hartmann4": "Hartmann"}
 QUICK_FUNCTIONS = ("branin",)  # where a program is compiled for each: most of the time of a quick run
@@ -30,40 +30,40 @@ RULES: dict[str, Callable[..., Algorithm]] = {
     "GP-UCB": kernel.gp_ucb,
     "BPE": kernel.bpe,
 }
-ALONE = ("GP-UCB", "BPE")  # one learner, who asks one point at a time
+ALONE = ("GP-UCB", "BPE")  # one learner, who queries one point at a time
 PLAYERS = ("DUETS", "DisKernelUCB", "ApproxDisKernelUCB", "N-KernelUCB")  # of the paper's Figure 1
 SETTINGS = {"ApproxDisKernelUCB": {"max_inducing": 64}}  # the dictionaries of Figure 1 held 38 points at most
 REGRET, UPLINK, DOWNLINK = range(3)  # columns of a curve
 
 
-class Asked(NamedTuple):
-    """An action that says for which round it is."""
+class RoundAction(NamedTuple):
+    """The agents' queries, and for which round they are."""
 
     candidates: Array  # int32 (N,)
     round: Array  # int32 ()
 
 
-def paired(algorithm: Algorithm, problem: Problem, stream: Key) -> tuple[Algorithm, Environment]:
+def paired(algorithm: Algorithm, instance: Instance, stream: Key) -> tuple[Algorithm, Environment]:
     """A metered algorithm and its environment, whose noise is a function of the stream, the round and the agent alone.
 
-    Two algorithms with the same stream see the same noise, whatever rows of whatever sweeps they are.
+    Two algorithms with the same stream see the same noise, in any rows of any sweeps.
     """
     agents = algorithm.idle.shape[0]
-    dtype = problem.values.dtype
+    dtype = instance.values.dtype
 
     def decide(key: Key, state: Metered) -> Decision:
         decision = algorithm.decide(key, state)
-        return decision._replace(action=Asked(decision.action, state.round))
+        return decision._replace(action=RoundAction(decision.action, state.round))
 
-    def observe(state: Metered, action: Asked, rewards: Array) -> Metered:
+    def observe(state: Metered, action: RoundAction, rewards: Array) -> Metered:
         return algorithm.observe(state, action.candidates, rewards)
 
-    def respond(action: Asked, noise: Array) -> Array:
+    def respond(action: RoundAction, noise: Array) -> Array:
         del noise
         normal = jax.random.normal(jax.random.fold_in(stream, action.round), (agents,), dtype)
-        return problem.values.at[action.candidates].get(mode="clip") + problem.noise_sd * normal
+        return instance.values.at[action.candidates].get(mode="clip") + instance.noise_scale * normal
 
-    idle = Asked(algorithm.idle, jnp.zeros((), jnp.int32))
+    idle = RoundAction(algorithm.idle, jnp.zeros((), jnp.int32))
     wrapped = algorithm._replace(decide=decide, observe=observe, idle=idle)
     return wrapped, Environment(lambda key: jnp.zeros((), dtype), respond)
 
@@ -88,11 +88,11 @@ def runs(
     label: str | None = None,
     instance: Mapping[str, Any] | None = None,
     fixed: Mapping[str, Any] | None = None,
-    ridge: float = RIDGE,
+    noise_variance: float = NOISE_VARIANCE,
     same_instance: bool = False,
     dtype: Any = jnp.float64,
     adapt: Callable[[Algorithm], Algorithm] | None = None,
-    metrics: Callable[[Problem, Outcome], dict[str, Array]] | None = None,
+    metrics: Callable[[Instance, Outcome], dict[str, Array]] | None = None,
     **simulated: Any,
 ) -> jaxbandits.Results:
     """Runs of an algorithm at several beta, on the instances and with the noise of all others under the same heading.
@@ -100,7 +100,7 @@ def runs(
     Args:
         heading: names the instances and the noise; with function and label it is unique to these runs.
         function: one of `FUNCTIONS`.
-        rule: one of `RULES`. Those of one learner ask n_agents horizon points.
+        rule: one of `RULES`. Those of one learner query n_agents horizon points.
         options: of the command line.
         replicates: instances, each with every beta.
         betas: widths of the confidence bounds.
@@ -111,7 +111,7 @@ def runs(
         label: of these runs under the heading; by default the rule.
         instance: further arguments of the function's factory.
         fixed: further arguments of the algorithm.
-        ridge: of the posteriors.
+        noise_variance: of the posteriors.
         same_instance: whether all replicates have the instance of the first.
         dtype: of the runs.
         adapt: puts something around the algorithm, whose state keeps the field `traffic`.
@@ -125,35 +125,36 @@ def runs(
     """
     beta, replicate = np.meshgrid(np.asarray(betas), np.arange(replicates), indexing="ij")
     rounds, common = (n_agents * horizon, {}) if rule in ALONE else (horizon, {"n_agents": n_agents})
-    common |= {"horizon": rounds, "kernel": paper_kernel(function), "ridge": ridge}
+    common |= {"horizon": rounds, "kernel": kernel.paper_kernel(function), "noise_variance": noise_variance}
     common |= SETTINGS.get(rule, {}) | dict(fixed or {})
     samples = zlib.crc32(f"{heading}, {function}".encode())
     make = getattr(kernel, function)
     agents = common.get("n_agents", 1)
 
-    def drawn(task: dict[str, Array]) -> tuple[Problem, Key]:
+    def drawn(task: dict[str, Array]) -> tuple[Instance, Key]:
         root = jax.random.key(samples)
         for_instance, for_noise = jax.random.split(jax.random.fold_in(root, task["replicate"]))
         for_instance = root if same_instance else for_instance
-        return make(for_instance, size=size, noise_sd=NOISE_SD, dtype=dtype, **(instance or {})), for_noise
+        return make(for_instance, size=size, noise_scale=NOISE_SCALE, dtype=dtype, **(instance or {})), for_noise
 
     def build(task: dict[str, Array], key: Key) -> tuple[Algorithm, Environment]:
         del key  # it is the run's own, and the algorithms must share instances and noise
-        problem, for_noise = drawn(task)
-        algorithm = RULES[rule](problem.candidates, beta=task["beta"], **common)
+        truth, for_noise = drawn(task)
+        algorithm = RULES[rule](truth.candidates, beta=task["beta"], **common)
         algorithm = adapt(algorithm) if adapt else algorithm
-        return paired(metered(algorithm, problem, grid=grid or every_tenth(rounds)), problem, for_noise)
+        algorithm = kernel.metered(algorithm, truth, grid=grid or kernel.every_tenth(rounds))
+        return paired(algorithm, truth, for_noise)
 
     def measured(task: dict[str, Array], outcome: Outcome) -> dict[str, Array]:
         state = outcome.state
         traffic, dtype = state.inner.traffic, state.regret.dtype
         uplink, downlink = traffic.uplink.astype(dtype) / agents, traffic.downlink.astype(dtype)
-        found = {"regret": state.regret, "uplink": uplink, "downlink": downlink, "communication": uplink + downlink}
-        found |= {"curve": state.curve, "syncs": state.syncs}
+        measures = {"regret": state.regret, "uplink": uplink, "downlink": downlink, "communication": uplink + downlink}
+        measures |= {"curve": state.curve, "syncs": state.syncs}
         if hasattr(state.inner, "traffic_draws"):
             draws = state.inner.traffic_draws
-            found["communication_draws"] = draws.uplink.astype(dtype) / agents + draws.downlink.astype(dtype)
-        return found | (metrics(drawn(task)[0], outcome) if metrics else {})
+            measures["communication_draws"] = draws.uplink.astype(dtype) / agents + draws.downlink.astype(dtype)
+        return measures | (metrics(drawn(task)[0], outcome) if metrics else {})
 
     tasks = {"beta": jnp.asarray(beta.ravel(), dtype), "replicate": jnp.asarray(replicate.ravel(), jnp.int32)}
     results = simulate(

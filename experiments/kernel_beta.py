@@ -1,14 +1,14 @@
 """How much the regret of distributed kernel bandits depends on beta, which the paper tunes.
 
 The runs of kernel_figure1 (with --store they are not run again): means over all of them, at every beta; and the beta
-that theory asks of a fixed point, B + R sqrt((2/ridge) log(2/delta)), with norm bound B = 1, noise R and delta = 0.1.
+that theory asks of a fixed point, B + R sqrt((2/variance) log(2/delta)), with norm bound B = 1, noise R, delta = 0.1.
 """
 
 from argparse import Namespace
 from typing import Any
 
 from experiments import kernel_figure1 as figure1
-from experiments._kernel import BETAS, FUNCTIONS, NOISE_SD, PLAYERS, RIDGE, by_beta
+from experiments._kernel import BETAS, FUNCTIONS, NOISE_SCALE, NOISE_VARIANCE, PLAYERS, by_beta
 from experiments.report import Claim, Line, Report, curve, joined, line, number
 from jaxbandits.kernel import confidence_width
 
@@ -17,18 +17,18 @@ FLATTEST_ELSEWHERE = ("h2", "hartmann4")  # where DUETS depends on beta more tha
 
 
 def run(options: Namespace) -> Report:
-    found = figure1.sweeps(options)
-    functions = figure1.functions_of(found)
+    all_runs = figure1.sweeps(options)
+    functions = figure1.functions_of(all_runs)
     compared = [function for function in FLATTEST_ELSEWHERE if function in functions]
     lines: dict[tuple[str, str], list[Line]] = {
         (function, rule): [
             line(f"{FUNCTIONS[function]}, {rule}, beta {beta:g}", values)
             for beta, values in zip(BETAS, by_beta(results, "regret"), strict=True)
         ]
-        for (function, rule), results in found.items()
+        for (function, rule), results in all_runs.items()
     }
     spread = {key: max(x.ours for x in cells) / min(x.ours for x in cells) for key, cells in lines.items()}
-    width = float(confidence_width(NORM_BOUND, NOISE_SD, RIDGE, DELTA))
+    width = float(confidence_width(NORM_BOUND, NOISE_SCALE, NOISE_VARIANCE, DELTA))
     rows = [
         (
             f"{name}, {rule}",
@@ -51,7 +51,7 @@ def run(options: Namespace) -> Report:
                 all(spread[f, "DUETS"] == max(spread[f, rule] for rule in PLAYERS) for f in compared),
             )
         ],
-        joined({f"{function}, {rule}": results.columns for (function, rule), results in found.items()}, "runs"),
+        joined({f"{function}, {rule}": results.columns for (function, rule), results in all_runs.items()}, "runs"),
         lambda figure: draw(figure, functions, lines, width),
         notes=[
             f"Theory asks for beta = {width:.3f} where the norm is bounded by {number(NORM_BOUND)}: beyond the best of "

@@ -55,30 +55,30 @@ class Cell(NamedTuple):
 
 
 def run(options: Namespace) -> Report:
-    found = sweeps(options)
-    cells = {key: cell(results) for key, results in found.items()}
+    all_runs = sweeps(options)
+    cells = {key: cell(results) for key, results in all_runs.items()}
     communication, regret = claims_of_the_paper(cells)
+    repeated = {
+        f: float(np.mean(at_chosen(all_runs[f, "DUETS"], "communication_draws"))) for f in functions_of(all_runs)
+    }
     return Report(
         "Figure 1 of Pavlovic, Salgia, Zhao (2024): regret and communication",
         [],
         [
             communication,
             regret,
-            same_as_the_other(found),
-            first_synchronisation(found),
-            healthy(found),
+            same_as_the_other(all_runs),
+            first_synchronisation(all_runs),
+            healthy(all_runs),
         ],
-        joined({f"{function}, {rule}": results.columns for (function, rule), results in found.items()}, "runs"),
+        joined({f"{function}, {rule}": results.columns for (function, rule), results in all_runs.items()}, "runs"),
         lambda figure: draw(figure, cells, (communication.holds, regret.holds)),
         notes=[
             f"beta chosen on {TUNING} runs, means over {len(cells['branin', 'DUETS'].regret)} others, +- one standard "
             "error. The paper's first claim is on communication, its second on regret; it gives no number for either.",
             "Communication = numbers an agent sends, on average, and numbers broadcast. Where DUETS sends a repeated "
             "candidate again, as it must where candidates are a continuum: "
-            + "; ".join(
-                f"{FUNCTIONS[f]} {number(round(float(np.mean(at_chosen(found[f, 'DUETS'], 'communication_draws')))))}"
-                for f in functions_of(cells)
-            )
+            + "; ".join(f"{FUNCTIONS[f]} {number(round(repeated[f]))}" for f in functions_of(cells))
             + ".",
             *paired_differences(cells),
         ],
@@ -101,9 +101,9 @@ def sweeps(options: Namespace) -> dict[tuple[str, str], jaxbandits.Results]:
     }
 
 
-def functions_of(found: Mapping[tuple[str, str], Any]) -> dict[str, str]:
+def functions_of(all_runs: Mapping[tuple[str, str], Any]) -> dict[str, str]:
     """Those of which there are runs, and their names."""
-    return {function: FUNCTIONS[function] for function, _ in found}
+    return {function: FUNCTIONS[function] for function, _ in all_runs}
 
 
 def chosen_beta(results: jaxbandits.Results) -> int:
@@ -182,17 +182,17 @@ def paired_differences(cells: dict[tuple[str, str], Cell]) -> list[str]:
     return texts
 
 
-def same_as_the_other(found: dict[tuple[str, str], jaxbandits.Results]) -> Claim:
+def same_as_the_other(all_runs: dict[tuple[str, str], jaxbandits.Results]) -> Claim:
     """Against another program's table, each mean at its beta: all within 3 standard errors, but for one within 4."""
     apart = {}
-    for function, rule in found:
+    for function, rule in all_runs:
         beta, regret, regret_se, communication, communication_se = OTHER[function, rule]
         row = BETAS.index(beta)
         for kind, mean, se in (
             ("regret", regret, regret_se),
             ("communication", communication, communication_se),
         ):
-            values = by_beta(found[function, rule], kind)[row, TUNING:]
+            values = by_beta(all_runs[function, rule], kind)[row, TUNING:]
             if se > 0:
                 room = se * np.sqrt(1 + OTHER_RUNS / len(values))
                 apart[f"{FUNCTIONS[function]}, {rule}, {kind}"] = (np.mean(values) - mean) / room
@@ -205,11 +205,11 @@ def same_as_the_other(found: dict[tuple[str, str], jaxbandits.Results]) -> Claim
     )
 
 
-def first_synchronisation(found: dict[tuple[str, str], jaxbandits.Results]) -> Claim:
-    """All of the 20 draws become inducing points then, whatever beta is."""
+def first_synchronisation(all_runs: dict[tuple[str, str], jaxbandits.Results]) -> Claim:
+    """All of the 20 draws become inducing points then, at every beta."""
     numbers, expected = {}, {}
-    for function, name in functions_of(found).items():
-        curve = by_beta(found[function, "DUETS"], "curve")[0, :, 0]
+    for function, name in functions_of(all_runs).items():
+        curve = by_beta(all_runs[function, "DUETS"], "curve")[0, :, 0]
         numbers[name] = mean_se(curve[:, kernels.UPLINK] + curve[:, kernels.DOWNLINK])
         expected[name] = DISTINCT * (DIMENSIONS[function] + 2) + 1
     return Claim(
@@ -219,8 +219,8 @@ def first_synchronisation(found: dict[tuple[str, str], jaxbandits.Results]) -> C
     )
 
 
-def healthy(found: dict[tuple[str, str], jaxbandits.Results]) -> Claim:
-    status = np.concatenate([results.columns["status"] for results in found.values()])
+def healthy(all_runs: dict[tuple[str, str], jaxbandits.Results]) -> Claim:
+    status = np.concatenate([results.columns["status"] for results in all_runs.values()])
     ended = int(np.sum(status == Status.STOPPED))
     return Claim(
         "every run ends after its last round, without a NaN", f"{ended} of {len(status)}", ended == len(status)
@@ -244,7 +244,7 @@ def draw(figure: Any, cells: dict[tuple[str, str], Cell], holds: tuple[bool, boo
         axes[1, column].set(xlabel="round", ylim=(0, None))
     axes[0, 0].set_ylabel("regret of all agents")
     axes[1, 0].set_ylabel("numbers sent (an agent\nand in broadcasts)")
-    words = ["reproduces" if each else "does not reproduce" for each in holds]
+    words = ["reproduces" if claim_holds else "does not reproduce" for claim_holds in holds]
     figure.suptitle(
         f"Less communication than both distributed baselines: {words[0]}. Lower regret than all: {words[1]}.\n"
         "Means and standard deviations over runs, at the beta that separate runs chose.",

@@ -18,10 +18,10 @@ from tqdm import tqdm
 
 from experiments import _kernel as kernels
 from experiments import kernel_figure1 as figure1
-from experiments._kernel import AGENTS, DIMENSIONS, FUNCTIONS, HORIZON, NOISE_SD, RIDGE
+from experiments._kernel import AGENTS, DIMENSIONS, FUNCTIONS, HORIZON, NOISE_SCALE, NOISE_VARIANCE
 from experiments.report import STANDARD_ERRORS, STYLES, Claim, Report, line, number
-from jaxbandits.kernel.duets import epoch_lengths
-from jaxbandits.kernel.problem import LENGTHSCALES, branin_value, hartmann4_value
+from jaxbandits.kernel import epoch_lengths
+from jaxbandits.kernel._instances import LENGTHSCALES, branin_value, hartmann4_value
 
 BETA = {"h1": 0.2, "h2": 0.2, "branin": 0.2, "hartmann4": 1.0}
 BEST = {"h1": 1.0, "h2": 4.0, "branin": 1.0473938911, "hartmann4": 3.1344941}
@@ -63,7 +63,7 @@ class Run(NamedTuple):
 def run(options: Namespace) -> Report:
     count = options.seeds or (QUICK_RUNS if options.quick else RUNS)
     functions = kernels.functions(options, figure1.QUICK_FUNCTIONS)
-    found = {
+    all_runs = {
         function: [duets(function, np.random.default_rng((seed, index))) for seed in tqdm(range(count), desc=name)]
         for index, (function, name) in enumerate(FUNCTIONS.items())
         if function in functions
@@ -72,23 +72,23 @@ def run(options: Namespace) -> Report:
     rows, apart = [], {}
     for function, name in functions.items():
         cells = {
-            kind: line(name, np.array([getattr(each, kind) for each in found[function]]))
+            kind: line(name, np.array([getattr(run, kind) for run in all_runs[function]]))
             for kind in ("communication", "regret")
         }
         for index, (kind, cell) in enumerate(cells.items()):
             mean, se = OTHER[function][2 * index : 2 * index + 2]
             apart[f"{name}, {kind}"] = (cell.ours - mean) / (se * np.sqrt(1 + OTHER_RUNS / count))
-        short = sum(each.is_short for each in found[function])
+        short = sum(run.is_short for run in all_runs[function])
         rows.append(
             (
                 name,
                 figure1.entry(finite[function, "DUETS"].communication),
-                *(figure1.entry(np.array([getattr(e, kind) for e in found[function]])) for kind in cells),
+                *(figure1.entry(np.array([getattr(run, kind) for run in all_runs[function]])) for kind in cells),
                 f"{short} of {count}",
             )
         )
     worst = max(apart, key=lambda key: abs(apart[key]))
-    sent = {function: np.mean([each.communication for each in runs]) for function, runs in found.items()}
+    sent = {function: np.mean([run.communication for run in runs]) for function, runs in all_runs.items()}
     rivals = {
         f: min(np.mean(finite[f, rule].communication) for rule in ("DisKernelUCB", "ApproxDisKernelUCB"))
         for f in functions
@@ -109,13 +109,13 @@ def run(options: Namespace) -> Report:
             ),
         ],
         {
-            "function": np.repeat(list(found), count),
+            "function": np.repeat(list(all_runs), count),
             **{
-                kind: np.array([getattr(each, kind) for runs in found.values() for each in runs])
+                kind: np.array([getattr(run, kind) for runs in all_runs.values() for run in runs])
                 for kind in Run._fields
             },
         },
-        lambda figure: draw(figure, functions, found, finite),
+        lambda figure: draw(figure, functions, all_runs, finite),
         notes=[
             f"The baselines run on {number(1000)} candidates. Where {PROPOSALS:,} proposals give too few points of the "
             "active set (last column), those found are drawn again."
@@ -154,7 +154,7 @@ def duets(function: str, rng: np.random.Generator) -> Run:
         regret += float(np.sum(BEST[function] - values))
         if epoch == len(epochs) - 1:
             break
-        rewards = values + NOISE_SD * rng.standard_normal(len(points))
+        rewards = values + NOISE_SCALE * rng.standard_normal(len(points))
         fresh, short = active(space, past, FRESH, lengthscale, rng)
         is_short |= short
         everywhere = np.concatenate([points, fresh])
@@ -164,7 +164,7 @@ def duets(function: str, rng: np.random.Generator) -> Run:
             continue
         root = cholesky(covariance(chosen, chosen, lengthscale) + JITTER * np.eye(len(chosen)), lower=True)
         z = solve_triangular(root, covariance(chosen, points, lengthscale), lower=True)
-        bar = np.linalg.solve(RIDGE * np.eye(len(chosen)) + z @ z.T, z @ rewards)
+        bar = np.linalg.solve(NOISE_VARIANCE * np.eye(len(chosen)) + z @ z.T, z @ rewards)
         alpha = solve_triangular(root.T, bar, lower=False)
         peak = np.max(covariance(everywhere, chosen, lengthscale) @ alpha)
         past.append(Elimination(chosen, alpha, float(peak - 2 * beta * width)))
@@ -176,15 +176,15 @@ def active(
     space: Domain, past: list[Elimination], count: int, lengthscale: float, rng: np.random.Generator
 ) -> tuple[np.ndarray, bool]:
     """Uniform points of the active set, and whether rejection found too few of them."""
-    kept, have, left = [], 0, PROPOSALS
+    survivors, have, left = [], 0, PROPOSALS
     while have < count and left > 0:
         x = space.draw(BLOCK)
         left -= BLOCK
-        for each in past:
-            x = x[covariance(x, each.points, lengthscale) @ each.alpha >= each.threshold]
-        kept.append(x)
+        for elimination in past:
+            x = x[covariance(x, elimination.points, lengthscale) @ elimination.alpha >= elimination.threshold]
+        survivors.append(x)
         have += len(x)
-    points = np.concatenate(kept)
+    points = np.concatenate(survivors)
     if have >= count:
         return points[:count], False
     if past:  # the last survivors: points of an epoch that its own elimination left
@@ -196,7 +196,7 @@ def active(
 
 def variance(points: np.ndarray, at: np.ndarray, lengthscale: float) -> np.ndarray:
     """Exact posterior variance at `at` after observations at `points`."""
-    factor = cholesky(RIDGE * np.eye(len(points)) + covariance(points, points, lengthscale), lower=True), True
+    factor = cholesky(NOISE_VARIANCE * np.eye(len(points)) + covariance(points, points, lengthscale), lower=True), True
     cross = covariance(points, at, lengthscale)
     return 1 - np.sum(cross * cho_solve(factor, cross), axis=0)
 
@@ -213,14 +213,14 @@ def _directions(rng: np.random.Generator, count: int, d: int) -> np.ndarray:
 def draw(
     figure: Any,
     functions: dict[str, str],
-    found: dict[str, list[Run]],
+    all_runs: dict[str, list[Run]],
     finite: dict[tuple[str, str], figure1.Cell],
 ) -> None:
     axes = figure.subplots()
     places = np.arange(len(functions))
     kinds = {
         "DUETS, 1000 candidates": [finite[f, "DUETS"].communication for f in functions],
-        "DUETS, continuum": [np.array([run.communication for run in found[f]]) for f in functions],
+        "DUETS, continuum": [np.array([run.communication for run in all_runs[f]]) for f in functions],
         "DisKernelUCB": [finite[f, "DisKernelUCB"].communication for f in functions],
         "ApproxDisKernelUCB": [finite[f, "ApproxDisKernelUCB"].communication for f in functions],
     }

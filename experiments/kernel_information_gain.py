@@ -1,8 +1,8 @@
 """Information gain: the largest, that of uniform draws, and what the algorithms gather.
 
-1000 candidates of each of the four domains, kernels SE, Matern 5/2 and 3/2, ridge .04, up to 2000 observations. Greedy
-selection reaches 1 - 1/e of the largest gain. Uniform draws: mean of 5. Algorithms: 10 agents, 50 rounds, beta 1, 5
-runs, SE kernel. Slopes at the end against the orders that theory has.
+1000 candidates of each of the four domains, kernels SE, Matern 5/2 and 3/2, noise variance .04, up to 2000
+observations. Greedy selection reaches 1 - 1/e of the largest gain. Uniform draws: mean of 5. Algorithms: 10 agents, 50
+rounds, beta 1, 5 runs, SE kernel. Slopes at the end against the orders that theory has.
 """
 
 import functools
@@ -14,11 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments import _kernel as kernels
-from experiments._kernel import DIMENSIONS, PLAYERS, RIDGE
+from experiments._kernel import DIMENSIONS, NOISE_VARIANCE, PLAYERS
 from experiments.report import STYLES, Claim, Report
 from jaxbandits import kernel
 from jaxbandits.base import Algorithm, Array, Decision, Key, Outcome, PyTree
-from jaxbandits.kernel.problem import LENGTHSCALES, Problem, Traffic, paper_kernel
+from jaxbandits.kernel import Instance, Traffic, paper_kernel
+from jaxbandits.kernel._instances import LENGTHSCALES
 from jaxbandits.numerics import gp
 
 SIZE = 1000
@@ -32,10 +33,10 @@ ROUNDING = 1e-9
 
 
 class Counted(NamedTuple):
-    """An algorithm's state, and how often each candidate was asked."""
+    """An algorithm's state, and how often each candidate was queried."""
 
-    inner: PyTree
     pulls: Array
+    inner: PyTree
     traffic: Traffic
     counts: Array  # int32 (M,)
 
@@ -51,7 +52,9 @@ def run(options: Namespace) -> Report:
         for name in names:
             rule = _kernel_of(function, KERNELS[name])
             curves[function, name, "greedy"] = np.asarray(
-                jax.jit(functools.partial(kernel.greedy_information_gain, kernel=rule, ridge=RIDGE, n=n))(candidates)
+                jax.jit(
+                    functools.partial(kernel.greedy_information_gain, kernel=rule, noise_variance=NOISE_VARIANCE, n=n)
+                )(candidates)
             )
             order = jax.random.randint(jax.random.key(1), (DRAWS, n), 0, SIZE)
             curves[function, name, "uniform"] = np.mean(jax.jit(functools.partial(_along, rule))(candidates, order), 0)
@@ -69,13 +72,13 @@ def run(options: Namespace) -> Report:
         for function in functions
         for rule in PLAYERS
     }
-    asked = kernels.AGENTS * kernels.HORIZON
+    queried = kernels.AGENTS * kernels.HORIZON
     rows = []
     for function, text in functions.items():
         for name in names:
             greedy, uniform = curves[function, name, "greedy"], curves[function, name, "uniform"]
             ours = [f"{np.mean(reached[function, rule]):.1f}" if name == "SE" else "" for rule in PLAYERS]
-            at = min(asked, n) - 1
+            at = min(queried, n) - 1
             gains = (f"{greedy[at]:.1f}", f"{uniform[at]:.1f}")
             rows.append((f"{text}, {name}", *gains, *ours, _slope(greedy), order_of(function, name)))
     above = min(
@@ -83,7 +86,7 @@ def run(options: Namespace) -> Report:
     )
     steps = [np.diff(curves[f, name, "greedy"], prepend=0) for f in functions for name in names]
     return Report(
-        f"Information gain in nats after {min(asked, n)} observations",
+        f"Information gain in nats after {min(queried, n)} observations",
         [],
         [
             Claim(
@@ -104,7 +107,7 @@ def run(options: Namespace) -> Report:
             "observations": np.tile(np.arange(1, n + 1), len(curves)),
             "gain": np.concatenate(list(curves.values())),
         },
-        lambda figure: draw(figure, functions, names, curves, reached, asked),
+        lambda figure: draw(figure, functions, names, curves, reached, queried),
         notes=["The last columns: d log(gain) / d log(n) of the greedy curve at its end, and the order in theory."],
         grid=(("", "greedy", "uniform", *PLAYERS, "slope", "theory"), rows),
     )
@@ -115,27 +118,32 @@ def counted(algorithm: Algorithm) -> Algorithm:
 
     def init(key: Key) -> Counted:
         inner = algorithm.init(key)
-        return Counted(inner, inner.pulls, inner.traffic, jnp.zeros(SIZE, jnp.int32))
+        return Counted(inner.pulls, inner, inner.traffic, jnp.zeros(SIZE, jnp.int32))
 
     def decide(key: Key, state: Counted) -> Decision:
         return algorithm.decide(key, state.inner)
 
     def observe(state: Counted, action: Array, rewards: Array) -> Counted:
         inner = algorithm.observe(state.inner, action, rewards)
-        return Counted(inner, inner.pulls, inner.traffic, state.counts.at[action].add(1, mode="drop"))
+        return Counted(inner.pulls, inner, inner.traffic, state.counts.at[action].add(1, mode="drop"))
 
-    def refresh(state: Counted) -> Counted:
-        inner = algorithm.refresh(state.inner)
-        return state._replace(inner=inner, pulls=inner.pulls, traffic=inner.traffic)
+    def plan(key: Key, state: Counted) -> Counted:
+        inner = algorithm.plan(key, state.inner)
+        return state._replace(inner=inner, traffic=inner.traffic)
 
-    return Algorithm(init, decide, observe, algorithm.idle, refresh, lambda state: algorithm.stale(state.inner))
+    counting = Algorithm(init, decide, observe, algorithm.idle)
+    if algorithm.plan is None:
+        return counting
+    return counting._replace(plan=plan, stale=lambda state: algorithm.stale(state.inner))
 
 
-def gain(function: str, problem: Problem, outcome: Outcome) -> dict[str, Array]:
+def gain(function: str, instance: Instance, outcome: Outcome) -> dict[str, Array]:
     """Information gain of all queries of a run."""
-    candidates, counts = problem.candidates, outcome.state.inner.counts
-    nothing = jnp.zeros_like(problem.values)
-    posterior = gp.posterior(paper_kernel(function), candidates, nothing, candidates[:1], ridge=RIDGE, counts=counts)
+    candidates, counts = instance.candidates, outcome.state.inner.counts
+    sums = jnp.zeros_like(instance.values)
+    posterior = gp.posterior(
+        paper_kernel(function), candidates, sums, candidates[:1], noise_variance=NOISE_VARIANCE, counts=counts
+    )
     return {"gain": posterior.log_det / 2}
 
 
@@ -146,12 +154,12 @@ def _kernel_of(function: str, nu: float | None) -> gp.Kernel:
 
 
 def _along(rule: gp.Kernel, candidates: Array, orders: Array) -> Array:
-    """The gain after every observation, (draws, n), of candidates asked in the given orders (draws, n)."""
+    """The gain after every observation, (draws, n), of candidates queried in the given orders (draws, n)."""
     gram = gp.cross(rule, candidates, candidates)
 
     def one(order: Array) -> Array:
         def step(covariance: Array, a: Array) -> tuple[Array, Array]:
-            after, row = gp.condition(gp.prior(rule, candidates), covariance[a], a, jnp.zeros(()), RIDGE)
+            after, row = gp.condition(gp.prior(rule, candidates), covariance[a], a, jnp.zeros(()), NOISE_VARIANCE)
             return covariance - row[:, None] * row, after.log_det / 2
 
         return jnp.cumsum(jax.lax.scan(step, gram, order)[1])
@@ -171,7 +179,7 @@ def order_of(function: str, name: str) -> str:
 
 
 def draw(
-    figure: Any, functions: dict[str, str], names: tuple[str, ...], curves: dict, reached: dict, asked: int
+    figure: Any, functions: dict[str, str], names: tuple[str, ...], curves: dict, reached: dict, queried: int
 ) -> None:
     figure.set_size_inches(12, 3.8)
     for axes, (function, text) in zip(
@@ -184,7 +192,7 @@ def draw(
                 axes.plot(np.arange(1, len(values) + 1), values, color=style["color"], linestyle=line, label=label)
         for style, rule in zip(STYLES, PLAYERS, strict=False):
             axes.plot(
-                asked, np.mean(reached[function, rule]), style["marker"], color="k", mfc="w", label=f"{rule} (SE)"
+                queried, np.mean(reached[function, rule]), style["marker"], color="k", mfc="w", label=f"{rule} (SE)"
             )
         axes.set(xscale="log", yscale="log", title=text, xlabel="observations", ylim=(1, None))
     figure.axes[0].set_ylabel("information gain in nats")

@@ -19,9 +19,9 @@ OTHER = {"h1": 0.0, "h2": 0.31, "branin": 0.0, "hartmann4": 0.15}  # DUETS' shar
 
 
 def run(options: Namespace) -> Report:
-    found = figure1.sweeps(options)
-    regret = {key: by_beta(results, "regret") for key, results in found.items()}  # (betas, runs)
-    functions = figure1.functions_of(found)
+    all_runs = figure1.sweeps(options)
+    regret = {key: by_beta(results, "regret") for key, results in all_runs.items()}  # (betas, runs)
+    functions = figure1.functions_of(all_runs)
     total = regret["branin", "DUETS"].shape[1]
     rng = np.random.default_rng(0)
     shares, errors = {}, {}

@@ -17,12 +17,12 @@ from experiments._kernel import AGENTS, BETAS, PLAYERS, by_beta, mean_se
 from experiments.report import STYLES, Report, joined
 from jaxbandits.kernel import log_rate
 
-RIDGE = 0.2
+NOISE_VARIANCE = 0.2
 EPOCHS = (5, 16, 29)  # 5, then ceil(sqrt(50 T_j)), the last cut
 SIZE = 2000
 RATE = 4.0
-# Its confidence bounds are sigma / sqrt(ridge) wide, so each beta of the grid means so much in our units.
-SCALED = tuple(beta / math.sqrt(RIDGE) for beta in BETAS)
+# Its confidence bounds are sigma / sqrt(noise_variance) wide, so each beta of the grid means so much in our units.
+SCALED = tuple(beta / math.sqrt(NOISE_VARIANCE) for beta in BETAS)
 TUNING, EVALUATION, QUICK_EVALUATION = 5, 20, 4
 
 
@@ -30,7 +30,7 @@ def run(options: Namespace) -> Report:
     evaluation = options.seeds or (QUICK_EVALUATION if options.quick else EVALUATION)
     functions = kernels.functions(options)
     duets = {"epochs": EPOCHS, "inducing_probability": log_rate(RATE), "elimination": "point"}
-    found = {
+    all_runs = {
         (function, rule): kernels.runs(
             "kernel public code",
             function,
@@ -39,7 +39,7 @@ def run(options: Namespace) -> Report:
             replicates=TUNING + evaluation,
             betas=SCALED,
             size=SIZE,
-            ridge=RIDGE,
+            noise_variance=NOISE_VARIANCE,
             instance={"domain": "sphere"} if function in ("h1", "h2") else None,
             same_instance=True,
             fixed=duets if rule == "DUETS" else None,
@@ -48,31 +48,31 @@ def run(options: Namespace) -> Report:
         for rule in PLAYERS
     }
     paper = {key: figure1.cell(results) for key, results in figure1.sweeps(options).items()}
-    rows, here = [], {}
+    rows, public = [], {}
     for function, name in functions.items():
         for rule in PLAYERS:
-            regrets = by_beta(found[function, rule], "regret", SCALED)
+            regrets = by_beta(all_runs[function, rule], "regret", SCALED)
             row = int(np.argmin(np.mean(regrets[:, :TUNING], axis=1)))
-            here[function, rule] = regrets[row, TUNING:]
-            sent = AGENTS * by_beta(found[function, rule], "uplink", SCALED)[row, TUNING:]
+            public[function, rule] = regrets[row, TUNING:]
+            sent = AGENTS * by_beta(all_runs[function, rule], "uplink", SCALED)[row, TUNING:]
             cell = paper[function, rule]
             rows.append(
                 (
                     f"{name}, {rule}",
                     figure1.entry(cell.regret),
                     figure1.entry(cell.communication),
-                    figure1.entry(here[function, rule]),
+                    figure1.entry(public[function, rule]),
                     figure1.entry(sent),
                     f"{BETAS[row]:g}",
                 )
             )
-    lowest = {name: min(PLAYERS, key=lambda rule, f=f: here[f, rule].mean()) for f, name in functions.items()}
+    lowest = {name: min(PLAYERS, key=lambda rule, f=f: public[f, rule].mean()) for f, name in functions.items()}
     return Report(
         "Figure 1 under the settings of the public code",
         [],
         [],
-        joined({f"{function}, {rule}": results.columns for (function, rule), results in found.items()}, "runs"),
-        lambda figure: draw(figure, functions, paper, here),
+        joined({f"{function}, {rule}": results.columns for (function, rule), results in all_runs.items()}, "runs"),
+        lambda figure: draw(figure, functions, paper, public),
         notes=[
             "Least mean regret under the public code's settings: "
             + ", ".join(f"{name} {rule}" for name, rule in lowest.items())
@@ -90,14 +90,14 @@ def draw(
     figure: Any,
     functions: dict[str, str],
     paper: dict[tuple[str, str], figure1.Cell],
-    here: dict[tuple[str, str], np.ndarray],
+    public: dict[tuple[str, str], np.ndarray],
 ) -> None:
     figure.set_size_inches(11, 3.8)
     for axes, (function, name) in zip(
         figure.subplots(1, len(functions), squeeze=False)[0], functions.items(), strict=True
     ):
         for index, (style, rule) in enumerate(zip(STYLES, PLAYERS, strict=False)):
-            for x, values in ((index, paper[function, rule].regret), (index + 0.38, here[function, rule])):
+            for x, values in ((index, paper[function, rule].regret), (index + 0.38, public[function, rule])):
                 mean, se = mean_se(values)
                 faded = 0.45 if x > index else 1.0
                 axes.bar(x, mean, yerr=2 * se, width=0.36, color=style["color"], alpha=faded)

@@ -33,7 +33,7 @@ def run(options: Namespace) -> Report:
     names = QUICK_NAMES if options.quick else NAMES
     horizons = QUICK_HORIZONS if options.quick else HORIZONS
     axes = {"N": [(n, HORIZON) for n in agents], "T": [(AGENTS, t) for t in horizons]}
-    found = {
+    all_runs = {
         (function, rule, n, t): kernels.runs(
             f"kernel scaling, N={n}, T={t}",
             function,
@@ -49,9 +49,9 @@ def run(options: Namespace) -> Report:
         for rule in PLAYERS
         for n, t in dict.fromkeys(axes["N"] + axes["T"])
     }
-    sent = {key: _column(results, "communication", BETA[key[0]][key[1]]) for key, results in found.items()}
+    sent = {key: _column(results, "communication", BETA[key[0]][key[1]]) for key, results in all_runs.items()}
     per_query = {
-        key: _column(results, "regret", BETA[key[0]][key[1]]) / (key[2] * key[3]) for key, results in found.items()
+        key: _column(results, "regret", BETA[key[0]][key[1]]) / (key[2] * key[3]) for key, results in all_runs.items()
     }
     slopes, rows = {}, []
     for function in names:
@@ -82,7 +82,7 @@ def run(options: Namespace) -> Report:
         "Growth of communication and regret with agents (N) and rounds (T)",
         [],
         [below("DisKernelUCB", "N"), below("DisKernelUCB", "T"), below("ApproxDisKernelUCB", "N")],
-        joined({", ".join(map(str, key)): results.columns for key, results in found.items()}, "runs"),
+        joined({", ".join(map(str, key)): results.columns for key, results in all_runs.items()}, "runs"),
         lambda figure: draw(figure, names, axes, sent, per_query),
         notes=[
             f"Means over {count} runs; intervals: {100 * LEVEL:.0f} % bootstrap. Theory has no word on DUETS against "

@@ -180,6 +180,15 @@ def instance(name: str, value: Any, kinds: type | tuple[type, ...]) -> Any:
     return value
 
 
+def key(name: str, value: Any) -> Any:
+    """A JAX key, which may be traced: a typed one of shape (), or a raw one, a vector of unsigned 32-bit integers."""
+    dtype = value.dtype if isinstance(value, jax.Array) else None
+    is_typed = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
+    if dtype is None or np.ndim(value) != (0 if is_typed else 1) or not (is_typed or dtype == jnp.uint32):
+        raise ValueError(f"{name} must be a JAX key, such as jax.random.key(0), got {show(value)}")
+    return value
+
+
 def array(
     name: str,
     value: Any,

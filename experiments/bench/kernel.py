@@ -25,11 +25,10 @@ from jaxbandits import kernel
 from jaxbandits.base import Algorithm
 from jaxbandits.engine import Stats
 from jaxbandits.engine.lanes import cores
-from jaxbandits.kernel.duets import epoch_lengths
-from jaxbandits.kernel.problem import Problem, branin, paper_kernel
+from jaxbandits.kernel import Instance, branin, epoch_lengths, paper_kernel
 from tests.reference import kernel_approx, kernel_duets, kernel_ucb
 
-AGENTS, HORIZON, SIZE, RIDGE = 10, 50, 2000, 0.04
+AGENTS, HORIZON, SIZE, NOISE_VARIANCE = 10, 50, 2000, 0.04
 MAX_INDUCING = 64
 BETAS = (0.2, 0.5, 1.0, 2.0, 5.0)
 LANES = (1, 2, 4, 16, None)  # None: what the sweep chooses
@@ -101,7 +100,12 @@ def widths(options: Namespace) -> tuple[int | None, ...]:
 
 def settings(rule: str) -> dict[str, Any]:
     more = {"max_inducing": MAX_INDUCING} if rule == "ApproxDisKernelUCB" else {}
-    return {"kernel": paper_kernel("branin"), "n_agents": AGENTS, "horizon": HORIZON, "ridge": RIDGE} | more
+    return {
+        "kernel": paper_kernel("branin"),
+        "n_agents": AGENTS,
+        "horizon": HORIZON,
+        "noise_variance": NOISE_VARIANCE,
+    } | more
 
 
 def cases() -> list[Case]:
@@ -135,8 +139,9 @@ def builder(rule: str, dtype: str) -> Callable:
     """Each run has candidates of its own."""
 
     def build(beta: jax.Array, key: jax.Array) -> tuple[Algorithm, jaxbandits.Environment]:
-        problem = branin(key, size=SIZE, dtype=dtype)
-        return RULES[rule](problem.candidates, beta=beta, **settings(rule)), kernel.environment(problem, AGENTS)
+        instance = branin(key, size=SIZE, dtype=dtype)
+        environment = kernel.environment(instance, n_agents=AGENTS)
+        return RULES[rule](instance.candidates, beta=beta, **settings(rule)), environment
 
     return build
 
@@ -210,36 +215,36 @@ def _rate(call: Callable[[], jax.Array], seconds: float = 0.5) -> float:
 
     jax.block_until_ready(call())
     with ThreadPoolExecutor(cores()) as pool:
-        return sum(each.result() for each in [pool.submit(count) for _ in range(cores())]) / seconds
+        return sum(future.result() for future in [pool.submit(count) for _ in range(cores())]) / seconds
 
 
 def numpy_loops() -> dict[str, Callable[[], Any]]:
     """The plain loops, each one run of beta = 1."""
-    problem = branin(jax.random.key(1), size=SIZE, dtype="float64")
-    candidates, values = np.asarray(problem.candidates), np.asarray(problem.values)
+    instance = branin(jax.random.key(1), size=SIZE, dtype="float64")
+    candidates, values = np.asarray(instance.candidates), np.asarray(instance.values)
     rng = np.random.default_rng(0)
-    coins, thinning = rng.random((2, AGENTS, HORIZON))
-    draws = kernel.Draws(coins, thinning, rng.random((HORIZON, AGENTS, HORIZON)))
+    uniforms, thinning = rng.random((2, AGENTS, HORIZON))
+    coins = kernel.Coins(uniforms, thinning, rng.random((HORIZON, AGENTS, HORIZON)))
     rewards = values + 0.2 * rng.standard_normal((HORIZON, AGENTS, SIZE))
     pairs = kernel_duets.squared_exponential(0.2)
     gram = pairs(candidates, candidates)
-    common = {"beta": 1.0, "ridge": RIDGE}
+    common = {"beta": 1.0, "noise_variance": NOISE_VARIANCE}
     return {
         "DUETS": lambda: kernel_duets.duets(
             candidates,
             lambda n, t, a: rewards[t, n, a],
-            coins,
+            uniforms,
             thinning,
             kernel=pairs,
             lengths=epoch_lengths(HORIZON),
             **common,
         ),
-        "DisKernelUCB": lambda: kernel_ucb.dis_kernel_ucb(gram, 2, rewards, coins, threshold=10.0, **common),
+        "DisKernelUCB": lambda: kernel_ucb.dis_kernel_ucb(gram, 2, rewards, uniforms, threshold=10.0, **common),
         "ApproxDisKernelUCB": lambda: kernel_approx.approx_dis_kernel_ucb(
-            gram, 2, rewards, draws, threshold=20.0, oversampling=1.0, **common
+            gram, 2, rewards, coins, threshold=20.0, oversampling=1.0, **common
         ),
-        "N-KernelUCB": lambda: kernel_ucb.n_kernel_ucb(gram, rewards, coins, **common),
-        "N-KernelUCB, a row at a time": lambda: a_row_at_a_time(gram, problem, rewards, coins),
+        "N-KernelUCB": lambda: kernel_ucb.n_kernel_ucb(gram, rewards, uniforms, **common),
+        "N-KernelUCB, a row at a time": lambda: a_row_at_a_time(gram, instance, rewards, uniforms),
     }
 
 
@@ -250,9 +255,9 @@ def _rate_of(loop: Callable[[], Any]) -> float:
     return AGENTS * HORIZON / (time.perf_counter() - started)
 
 
-def a_row_at_a_time(gram: np.ndarray, problem: Problem, rewards: np.ndarray, coins: np.ndarray) -> np.ndarray:
+def a_row_at_a_time(gram: np.ndarray, instance: Instance, rewards: np.ndarray, coins: np.ndarray) -> np.ndarray:
     """N-KernelUCB as a NumPy programmer in a hurry writes it; returns the queries (T, N)."""
-    size = len(problem.values)
+    size = len(instance.values)
     rows = np.zeros((AGENTS, HORIZON, size))
     mean, variance = np.zeros((AGENTS, size)), np.ones((AGENTS, size))
     queries = np.zeros((HORIZON, AGENTS), int)
@@ -261,7 +266,7 @@ def a_row_at_a_time(gram: np.ndarray, problem: Problem, rewards: np.ndarray, coi
         for n, a in enumerate(queries[t]):
             column = gram[a] - rows[n, :t, a] @ rows[n, :t]
             v = max(column[a], 0.0)
-            rows[n, t] = column / np.sqrt(RIDGE + v)
-            mean[n] += column * (rewards[t, n, a] - mean[n, a]) / (RIDGE + v)
+            rows[n, t] = column / np.sqrt(NOISE_VARIANCE + v)
+            mean[n] += column * (rewards[t, n, a] - mean[n, a]) / (NOISE_VARIANCE + v)
             variance[n] -= rows[n, t] ** 2
     return queries

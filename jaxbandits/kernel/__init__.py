@@ -1,55 +1,77 @@
 """Distributed kernel bandits: agents that share what they learn of one function, at the price of communication.
 
+N agents query a function f on M candidates for T rounds, one candidate each a round, and model f by a Gaussian process
+with a given kernel. What counts is the regret of all agents together, and the numbers that they send and receive.
+
+    >>> import jax
+    >>> import jaxbandits
+    >>> from jaxbandits import kernel
+    >>> key = jax.random.key(0)
+    >>> settings = {"kernel": kernel.paper_kernel("branin"), "n_agents": 10, "horizon": 50, "beta": 0.5}
+    >>> instance = kernel.branin(key, noise_scale=0.2)  # the truth: an Instance
+    >>> algorithm = kernel.duets(instance.candidates, noise_variance=0.04, **settings)  # from what a learner may know
+    >>> environment = kernel.environment(instance, n_agents=10)  # answers it
+    >>> outcome = jaxbandits.run(key, algorithm, environment, max_rounds=10**6)
+    >>> print(kernel.regret(instance, outcome.answer).round(3))
+    0.0
+
+| algorithm | what it does |
+| --- | --- |
+| `duets` | shared coins: uniform sampling of active candidates, and elimination by a sparse posterior |
+| `dis_kernel_ucb` | GP-UCB of all agents, who share all data when one of them has learned enough |
+| `approx_dis_kernel_ucb` | the same through a dictionary of inducing points |
+| `n_kernel_ucb` | GP-UCB of every agent alone |
+| `gp_ucb` | GP-UCB of one learner |
+| `bpe` | one learner: batches of the most uncertain points, and elimination |
+
+`Settings` says what all of these take. `metered` puts around any of them a meter of regret and messages, which takes
+the truth. Apart from them stands `duets_run`, an engine of its own: whole runs of `duets` as a few array operations.
+
 Source: Pavlovic, Salgia and Zhao (2024), Order-Optimal Regret in Distributed Kernel Bandits using Uniform Sampling with
 Shared Randomness.
 """
 
-from jaxbandits.kernel.approx_dis_kernel_ucb import approx_dis_kernel_ucb
-from jaxbandits.kernel.bpe import bpe
-from jaxbandits.kernel.complexity import (
+from jaxbandits.kernel._approx_dis_kernel_ucb import approx_dis_kernel_ucb
+from jaxbandits.kernel._bpe import batch_lengths, bpe
+from jaxbandits.kernel._complexity import (
     Orders,
     anytime_width,
     confidence_width,
     duets_delta,
     duets_p0,
     duets_regret_bound,
-    effective_dimension,
     epoch_bound,
-    greedy_information_gain,
     inducing_set_bound,
-    information_gain,
-    information_gain_order,
     orders,
 )
-from jaxbandits.kernel.dis_kernel_ucb import dis_kernel_ucb
-from jaxbandits.kernel.duets import duets, duets_run, log_rate
-from jaxbandits.kernel.gp_ucb import gp_ucb
-from jaxbandits.kernel.n_kernel_ucb import n_kernel_ucb
-from jaxbandits.kernel.problem import (
-    Draws,
-    Metered,
-    Problem,
-    Traffic,
-    branin,
-    environment,
-    h1,
-    h2,
-    hartmann4,
-    metered,
-    paper_kernel,
-    rkhs,
-    tabular,
+from jaxbandits.kernel._dis_kernel_ucb import dis_kernel_ucb
+from jaxbandits.kernel._duets import duets
+from jaxbandits.kernel._duets_run import duets_run
+from jaxbandits.kernel._duets_settings import epoch_lengths, log_rate
+from jaxbandits.kernel._environment import environment
+from jaxbandits.kernel._gp_ucb import gp_ucb
+from jaxbandits.kernel._information import (
+    effective_dimension,
+    greedy_information_gain,
+    information_gain,
+    information_gain_order,
 )
+from jaxbandits.kernel._instances import Instance, branin, h1, h2, hartmann4, paper_kernel, regret, rkhs, tabular
+from jaxbandits.kernel._metered import Metered, Traffic, every_tenth, metered
+from jaxbandits.kernel._n_kernel_ucb import n_kernel_ucb
+from jaxbandits.kernel._settings import Coins, Settings
 from jaxbandits.numerics.gp import matern, squared_exponential
 
 __all__ = [
-    "Draws",
+    "Coins",
+    "Instance",
     "Metered",
     "Orders",
-    "Problem",
+    "Settings",
     "Traffic",
     "anytime_width",
     "approx_dis_kernel_ucb",
+    "batch_lengths",
     "bpe",
     "branin",
     "confidence_width",
@@ -62,6 +84,8 @@ __all__ = [
     "effective_dimension",
     "environment",
     "epoch_bound",
+    "epoch_lengths",
+    "every_tenth",
     "gp_ucb",
     "greedy_information_gain",
     "h1",
@@ -76,6 +100,7 @@ __all__ = [
     "n_kernel_ucb",
     "orders",
     "paper_kernel",
+    "regret",
     "rkhs",
     "squared_exponential",
     "tabular",

@@ -1,7 +1,7 @@
 """Gaussian-process posteriors of one lane: exact, exact on a grid by rank-one updates, and sparse.
 
-Every posterior is that of f ~ GP(0, k) after observations f(x_i) + noise of variance `ridge`. Variances carry the scale
-of the kernel; nothing is divided by the ridge.
+Every posterior is that of f ~ GP(0, k) after observations f(x_i) + noise of variance `noise_variance`. Variances carry
+the scale of the kernel; nothing is divided by that of the noise.
 """
 
 from collections.abc import Callable
@@ -10,8 +10,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxbandits import checks
 from jaxbandits.base import Array
-from jaxbandits.checks import require, require_positive
 from jaxbandits.numerics.cholesky import Factor, cholesky, log_det, solve_lower, solve_upper
 
 Kernel = Callable[[Array, Array], Array]  # (x (d,), y (d,)) -> float (), positive semidefinite
@@ -24,7 +24,7 @@ class Posterior(NamedTuple):
 
     mean: Array  # float (M,)
     variance: Array  # float (M,)  >= 0
-    log_det: Array  # float ()     log det(I + K/ridge) of the observations
+    log_det: Array  # float ()     log det(I + K / noise_variance) of the observations
 
 
 class Inducing(NamedTuple):
@@ -39,7 +39,7 @@ class Sparse(NamedTuple):
 
     mean: Array  # float (M,)
     residual: Array  # float (M,)   max(k(x, x) - z'z, 0), what no observation can lower
-    whitened: Array  # float (m, M) W = sqrt(ridge) L_A^-1 Z with A = ridge I + Z Z' = L_A L_A'
+    whitened: Array  # float (m, M) W = sqrt(noise_variance) L_A^-1 Z with A = noise_variance I + Z Z' = L_A L_A'
 
     @property
     def variance(self) -> Array:
@@ -59,7 +59,7 @@ def squared_exponential(x: Array, y: Array, *, lengthscale: Array | float) -> Ar
         float ().
 
     Raises:
-        ValueError: `lengthscale` is not positive.
+        ValueError: a point is not as above, or `lengthscale` is not positive.
     """
     return jnp.exp(-_squared_distance(x, y, lengthscale) / 2)
 
@@ -78,11 +78,11 @@ def matern(x: Array, y: Array, *, lengthscale: Array | float, nu: float) -> Arra
         float ().
 
     Raises:
-        ValueError: `lengthscale` is not positive, or `nu` is another number.
+        ValueError: a point is not as above, `lengthscale` is not positive, or `nu` is another number.
 
     Source: Rasmussen and Williams (2006), equations 4.14 and 4.17.
     """
-    require(nu in SMOOTHNESS, "nu", f"be one of {SMOOTHNESS}", nu)
+    checks.one_of("nu", nu, SMOOTHNESS)
     r = jnp.sqrt(_squared_distance(x, y, lengthscale))
     if nu == 0.5:
         return jnp.exp(-r)
@@ -124,44 +124,44 @@ def posterior(
     sums: Array,
     at: Array,
     *,
-    ridge: Array | float,
+    noise_variance: Array | float,
     counts: Array | None = None,
     live: Array | int | None = None,
 ) -> Posterior:
     """The exact posterior, by one Cholesky factor.
 
-    w observations at one point are one observation of their mean with noise ridge / w. So repeats are merged before,
-    and the factor is never larger than the number of distinct points. With s = sqrt(w),
-    B = I + diag(s) K diag(s) / ridge, whose eigenvalues are at least 1.
+    w observations at one point are one observation of their mean with noise of variance noise_variance / w. So repeats
+    are merged before, and the factor is never larger than the number of distinct points. With s = sqrt(w),
+    B = I + diag(s) K diag(s) / noise_variance, whose eigenvalues are at least 1.
 
     Args:
         kernel: of a single pair.
         points: float (n, d).
         sums: float (n,), of the observations at each point.
         at: float (M, d), where f is wanted.
-        ridge: variance of the noise, () > 0.
+        noise_variance: () > 0.
         counts: int (n,), observations at each point, 0 allowed; None: 1 each.
         live: () points at the front that count; None: all.
 
     Returns:
         Posterior. NaN where the kernel is not positive semidefinite. Cost: O(n^2 (n + M)). In float32 it is right to
-        2e-3 with 2000 observations and a ridge of .04, as B's condition is at most 1 + n / ridge; with a ridge of 1e-4
-        the mean is off by a hundredth and more, so use 64 bit there.
+        2e-3 with 2000 observations and a variance of .04, as B's condition is at most 1 + n / noise_variance; with one
+        of 1e-4 the mean is off by a hundredth and more, so use 64 bit there.
 
     Source: Rasmussen and Williams (2006), equations 2.25 and 2.26.
 
     Example:
         >>> kernel = lambda x, y: squared_exponential(x, y, lengthscale=1.0)
-        >>> known = posterior(kernel, jnp.zeros((1, 1)), jnp.ones(1), jnp.asarray([[0.0], [1.0]]), ridge=0.04)
+        >>> known = posterior(kernel, jnp.zeros((1, 1)), jnp.ones(1), jnp.asarray([[0.0], [1.0]]), noise_variance=0.04)
         >>> print(known.mean.round(3), known.variance.round(3))
         [0.962 0.583] [0.038 0.646]
     """
     dtype = points.dtype
     s = jnp.ones(points.shape[0], dtype) if counts is None else jnp.sqrt(counts.astype(dtype))
-    ridge = jnp.asarray(ridge, dtype)
-    factor = data_factor(cross(kernel, points, points), s, ridge=ridge, live=live)
-    v = solve_lower(factor, s[:, None] * cross(kernel, points, at)) / jnp.sqrt(ridge)
-    means = solve_lower(factor, jnp.where(s > 0, sums / jnp.where(s > 0, s, 1), 0)) / jnp.sqrt(ridge)
+    noise_variance = jnp.asarray(noise_variance, dtype)
+    factor = data_factor(cross(kernel, points, points), s, noise_variance=noise_variance, live=live)
+    v = solve_lower(factor, s[:, None] * cross(kernel, points, at)) / jnp.sqrt(noise_variance)
+    means = solve_lower(factor, jnp.where(s > 0, sums / jnp.where(s > 0, s, 1), 0)) / jnp.sqrt(noise_variance)
     return Posterior(
         mean=jnp.matmul(means, v, precision="highest"),
         variance=jnp.maximum(prior_variance(kernel, at) - jnp.sum(v**2, axis=0), 0),
@@ -169,38 +169,40 @@ def posterior(
     )
 
 
-def data_factor(gram: Array, weights: Array, *, ridge: Array | float, live: Array | int | None = None) -> Factor:
-    """The factor L of B = I + diag(s) K diag(s) / ridge.
+def data_factor(
+    gram: Array, weights: Array, *, noise_variance: Array | float, live: Array | int | None = None
+) -> Factor:
+    """The factor L of B = I + diag(s) K diag(s) / noise_variance.
 
     Args:
         gram: K, float (n, n), of the distinct points.
         weights: s, float (n,), square roots of the observations at each.
-        ridge: variance of the noise, () > 0.
+        noise_variance: () > 0.
         live: () points at the front that count; None: all.
 
     Returns:
         Factor. Cost: O(n^3).
     """
     eye = jnp.eye(gram.shape[0], dtype=gram.dtype)
-    return cholesky(eye + weights[:, None] * gram * weights / jnp.asarray(ridge, gram.dtype), live)
+    return cholesky(eye + weights[:, None] * gram * weights / jnp.asarray(noise_variance, gram.dtype), live)
 
 
-def whitening(factor: Factor, weights: Array, *, ridge: Array | float) -> Array:
-    """H = L^-1 diag(s) / sqrt(ridge): the variance at x is k(x, x) - |H k(points, x)|^2.
+def whitening(factor: Factor, weights: Array, *, noise_variance: Array | float) -> Array:
+    """H = L^-1 diag(s) / sqrt(noise_variance): the variance at x is k(x, x) - |H k(points, x)|^2.
 
     For many x in blocks, a product with H is several times faster than substitution. No digits are lost by it: the
-    eigenvalues of B lie between 1 and 1 + n / ridge.
+    eigenvalues of B lie between 1 and 1 + n / noise_variance.
 
     Args:
         factor: L, see `data_factor`.
         weights: s, float (n,).
-        ridge: variance of the noise, () > 0.
+        noise_variance: () > 0.
 
     Returns:
         float (n, n), lower triangular, 0 in the rows beyond the live ones. Cost: O(n^3).
     """
     inverse = solve_lower(factor, jnp.eye(weights.shape[0], dtype=weights.dtype))
-    return inverse * (weights / jnp.sqrt(jnp.asarray(ridge, weights.dtype)))
+    return inverse * (weights / jnp.sqrt(jnp.asarray(noise_variance, weights.dtype)))
 
 
 def prior(kernel: Kernel, at: Array) -> Posterior:
@@ -210,20 +212,20 @@ def prior(kernel: Kernel, at: Array) -> Posterior:
 
 
 def condition(
-    posterior: Posterior, column: Array, index: Array, reward: Array, ridge: Array | float
+    posterior: Posterior, column: Array, index: Array, reward: Array, noise_variance: Array | float
 ) -> tuple[Posterior, Array]:
     """The posterior on a grid after one more observation, and what that observation explains.
 
     With c the posterior covariance of the grid with the observed point and v its variance, the row
-    r = c / sqrt(ridge + v): the covariance falls by r r', the variance by r^2. So the column of any later point a is
-    k(., a) - R' R[:, a], with the rows R so far (`explained`), or it is kept as a matrix from which r r' is taken.
+    r = c / sqrt(noise_variance + v): the covariance falls by r r', the variance by r^2. So the column of any later
+    point a is k(., a) - R' R[:, a], with the rows R so far (`explained`), or that of a matrix from which r r' is taken.
 
     Args:
         posterior: before, on M points.
         column: c, float (M,).
         index: int (), the observed point. M or more: nothing is observed.
         reward: float ().
-        ridge: float ().
+        noise_variance: float ().
 
     Returns:
         Posterior, and the row, float (M,); zeros if nothing is observed. Cost: O(M).
@@ -231,13 +233,13 @@ def condition(
     dtype = column.dtype
     is_seen = index < column.shape[0]
     variance = jnp.maximum(column.at[index].get(mode="clip"), 0)
-    scale = jnp.sqrt(jnp.asarray(ridge, dtype) + variance)
+    scale = jnp.sqrt(jnp.asarray(noise_variance, dtype) + variance)
     row = jnp.where(is_seen, column / scale, 0)
     surprise = (reward - posterior.mean.at[index].get(mode="clip")) / scale
     conditioned = Posterior(
         mean=posterior.mean + row * surprise,
         variance=jnp.maximum(posterior.variance - row**2, 0),
-        log_det=posterior.log_det + jnp.where(is_seen, jnp.log1p(variance / jnp.asarray(ridge, dtype)), 0),
+        log_det=posterior.log_det + jnp.where(is_seen, jnp.log1p(variance / jnp.asarray(noise_variance, dtype)), 0),
     )
     return conditioned, row
 
@@ -256,7 +258,7 @@ def inducing(kernel: Kernel, points: Array, *, live: Array | int | None = None, 
 
     Args:
         kernel: of a single pair.
-        points: float (m, d), without repeats: two equal points are told apart by the jitter alone.
+        points: float (m, d), without repeats: two equal points are distinguished by the jitter alone.
         live: () points at the front that count; None: all.
         jitter: added to the diagonal, () >= 0; see `default_jitter`.
 
@@ -272,13 +274,13 @@ def features(kernel: Kernel, inducing: Inducing, at: Array) -> Array:
     return solve_lower(inducing.factor, cross(kernel, inducing.points, at))
 
 
-def feature_gram(z: Array, counts: Array, *, ridge: Array | float, live: Array) -> Factor:
-    """The factor of A = ridge I + Z diag(counts) Z'.
+def feature_gram(z: Array, counts: Array, *, noise_variance: Array | float, live: Array) -> Factor:
+    """The factor of A = noise_variance I + Z diag(counts) Z'.
 
     Args:
         z: float (m, n), features of the data's points.
         counts: (n,), observations at each.
-        ridge: float () > 0.
+        noise_variance: float () > 0.
         live: int (), inducing points that count.
 
     Returns:
@@ -286,7 +288,7 @@ def feature_gram(z: Array, counts: Array, *, ridge: Array | float, live: Array) 
     """
     weighted = z * counts.astype(z.dtype)
     gram = jnp.matmul(weighted, z.T, precision="highest")
-    return cholesky(gram + jnp.asarray(ridge, z.dtype) * jnp.eye(z.shape[0], dtype=z.dtype), live)
+    return cholesky(gram + jnp.asarray(noise_variance, z.dtype) * jnp.eye(z.shape[0], dtype=z.dtype), live)
 
 
 def sparse_posterior(
@@ -296,10 +298,10 @@ def sparse_posterior(
     sums: Array,
     at: Array,
     *,
-    ridge: Array | float,
+    noise_variance: Array | float,
     counts: Array | None = None,
 ) -> Sparse:
-    """The posterior through the inducing points: mean z'A^-1 Z y, variance k - z'z + ridge z'A^-1 z.
+    """The posterior through the inducing points: mean z'A^-1 Z y, variance k - z'z + noise_variance z'A^-1 z.
 
     With all data points as inducing points it is exact. The variance is summed from parts that are not negative; the
     printed k - z' Z Z' A^-1 z cancels.
@@ -310,23 +312,25 @@ def sparse_posterior(
         points: float (n, d), of the observations.
         sums: float (n,), of the observations at each point.
         at: float (M, d), where f is wanted.
-        ridge: variance of the noise, () > 0.
+        noise_variance: () > 0.
         counts: int (n,), observations at each point; None: 1 each.
 
     Returns:
         Sparse. Cost: O(m^2 (m + n + M)).
 
-    Source: Pavlovic, Salgia and Zhao (2024), equations (5) and (6); the latter's left side is the variance over the
-    ridge.
+    Source: Pavlovic, Salgia and Zhao (2024), equations (5) and (6); the latter's left side is the variance over that
+    of the noise.
     """
     z, z_at = features(kernel, inducing, points), features(kernel, inducing, at)
     counts = jnp.ones(points.shape[0], points.dtype) if counts is None else counts
     live = inducing.factor.live
-    return sparse_from(z, sums, z_at, prior_variance(kernel, at), ridge=ridge, counts=counts, live=live)
+    return sparse_from(
+        z, sums, z_at, prior_variance(kernel, at), noise_variance=noise_variance, counts=counts, live=live
+    )
 
 
 def sparse_from(
-    z: Array, sums: Array, z_at: Array, prior: Array, *, ridge: Array | float, counts: Array, live: Array
+    z: Array, sums: Array, z_at: Array, prior: Array, *, noise_variance: Array | float, counts: Array, live: Array
 ) -> Sparse:
     """`sparse_posterior` from features that are known.
 
@@ -335,19 +339,19 @@ def sparse_from(
         sums: float (n,), of the observations at each point.
         z_at: float (m, M), features where f is wanted.
         prior: float (M,), k(x, x) there.
-        ridge: variance of the noise, () > 0.
+        noise_variance: () > 0.
         counts: (n,), observations at each point.
         live: int (), inducing points that count.
 
     Returns:
         Sparse. Cost: O(m^2 (m + n + M)).
     """
-    factor = feature_gram(z, counts, ridge=ridge, live=live)
+    factor = feature_gram(z, counts, noise_variance=noise_variance, live=live)
     projected = solve_lower(factor, jnp.matmul(z, sums, precision="highest"))
     whitened = solve_lower(factor, z_at)
     residual = jnp.maximum(prior - jnp.sum(z_at**2, axis=0), 0)
     mean = jnp.matmul(projected, whitened, precision="highest")
-    return Sparse(mean, residual, jnp.sqrt(jnp.asarray(ridge, z.dtype)) * whitened)
+    return Sparse(mean, residual, jnp.sqrt(jnp.asarray(noise_variance, z.dtype)) * whitened)
 
 
 def solve_spd(factor: Factor, right: Array) -> Array:
@@ -355,15 +359,18 @@ def solve_spd(factor: Factor, right: Array) -> Array:
     return solve_upper(factor, solve_lower(factor, right))
 
 
-def information_gain(gram: Array, ridge: Array | float) -> Array:
-    """(1/2) log det(I + K / ridge): what observations at the points of `gram` (n, n) tell of f, in nats, float ()."""
+def information_gain(gram: Array, noise_variance: Array | float) -> Array:
+    """(1/2) log det(I + K / noise_variance): what observations at K's points tell of f, float () in nats."""
     eye = jnp.eye(gram.shape[0], dtype=gram.dtype)
-    return log_det(cholesky(eye + gram / jnp.asarray(ridge, gram.dtype))) / 2
+    return log_det(cholesky(eye + gram / jnp.asarray(noise_variance, gram.dtype))) / 2
 
 
 def _squared_distance(x: Array, y: Array, lengthscale: Array | float) -> Array:
     """|x - y|^2 / l^2, from the difference: |x|^2 + |y|^2 - 2 x'y may be negative."""
-    require_positive("lengthscale", lengthscale)
+    if checks.is_concrete(x, y):
+        x, y = (checks.array(name, point, ("d",)) for name, point in (("x", x), ("y", y)))
+        checks.one_size(x=(x.size, x), y=(y.size, y))
+    checks.positive("lengthscale", lengthscale)
     difference = (x - y) / jnp.asarray(lengthscale, x.dtype)
     # One term after another: XLA does not vectorise a reduction of few terms over all pairs (5 times slower at d = 2).
     return sum((difference[i] ** 2 for i in range(1, difference.shape[0])), start=difference[0] ** 2)

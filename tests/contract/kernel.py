@@ -13,16 +13,16 @@ from jaxbandits.base import Algorithm
 
 
 def _kernel(factory: Callable[..., Algorithm], *, alone: bool = False, **defaults: Any):
-    """Three agents, or one learner, who ask a function on 40 points of the square."""
+    """Three agents, or one learner, who query a function on 40 points of the square."""
     agents = 1 if alone else 3
 
     def make(dtype, **hyperparameters):
-        settings = {"beta": 1.0, "ridge": 0.04, "horizon": 24} | defaults | hyperparameters
+        settings = {"beta": 1.0, "noise_variance": 0.04, "horizon": 24} | defaults | hyperparameters
         lengthscale = settings.pop("lengthscale", 0.2)
         settings |= {} if alone else {"n_agents": agents}
-        problem = kernel.branin(jax.random.key(2), size=40, dtype=dtype)
+        instance = kernel.branin(jax.random.key(2), size=40, dtype=dtype)
         rule = functools.partial(kernel.squared_exponential, lengthscale=lengthscale)
-        return factory(problem.candidates, kernel=rule, **settings), kernel.environment(problem, agents)
+        return factory(instance.candidates, kernel=rule, **settings), kernel.environment(instance, n_agents=agents)
 
     return make
 
@@ -30,41 +30,49 @@ def _kernel(factory: Callable[..., Algorithm], *, alone: bool = False, **default
 CASES = {
     "duets": Case(
         _kernel(kernel.duets),
-        {"beta": 0.1, "ridge": 0.5, "lengthscale": 0.4, "horizon": 30, "first_epoch": 5, "epochs": (4, 20), "p0": 0.5}
+        {
+            "beta": 0.1,
+            "noise_variance": 0.5,
+            "lengthscale": 0.4,
+            "horizon": 30,
+            "first_epoch": 5,
+            "epochs": (4, 20),
+            "p0": 0.5,
+        }
         | {"inducing_probability": kernel.log_rate(2.0), "elimination": "point", "jitter": 0.1},
-        ("beta", "ridge", "lengthscale"),
+        ("beta", "noise_variance", "lengthscale"),
         max_rounds=1000,
     ),
     "dis-kernel-ucb": Case(
         _kernel(kernel.dis_kernel_ucb),
-        {"beta": 0.1, "ridge": 0.5, "lengthscale": 0.4, "horizon": 30, "threshold": 1.0},
-        ("beta", "ridge"),
+        {"beta": 0.1, "noise_variance": 0.5, "lengthscale": 0.4, "horizon": 30, "threshold": 1.0},
+        ("beta", "noise_variance"),
         max_rounds=1000,
     ),
     "approx-dis-kernel-ucb": Case(
         _kernel(kernel.approx_dis_kernel_ucb, max_inducing=30),
-        {"beta": 0.1, "ridge": 0.5, "lengthscale": 0.4, "horizon": 30, "threshold": 5.0, "oversampling": 3.0}
+        {"beta": 0.1, "noise_variance": 0.5, "lengthscale": 0.4, "horizon": 30, "threshold": 5.0, "oversampling": 3.0}
         | {"max_inducing": 2, "jitter": 0.1},
-        ("beta", "ridge"),
+        ("beta", "noise_variance"),
         max_rounds=1000,
     ),
     "n-kernel-ucb": Case(
         _kernel(kernel.n_kernel_ucb),
-        {"beta": 0.1, "ridge": 0.5, "lengthscale": 0.4, "horizon": 30},
+        {"beta": 0.1, "noise_variance": 0.5, "lengthscale": 0.4, "horizon": 30},
         ("beta", "lengthscale"),
         max_rounds=1000,
     ),
     "gp-ucb": Case(
         _kernel(kernel.gp_ucb, alone=True),
-        {"ridge": 0.5, "confidence": lambda t, log_det: jnp.sqrt(log_det)},
+        {"noise_variance": 0.5, "confidence": lambda t, log_det: jnp.sqrt(log_det)},
         ("beta",),
         dtypes=("float64",),
         max_rounds=1000,
     ),
     "bpe": Case(
         _kernel(kernel.bpe, alone=True),
-        {"beta": 0.1, "ridge": 0.5, "lengthscale": 0.4, "horizon": 30, "keep_data": True},
-        ("beta", "ridge"),
+        {"beta": 0.1, "noise_variance": 0.5, "lengthscale": 0.4, "horizon": 30, "keep_data": True},
+        ("beta", "noise_variance"),
         max_rounds=1000,
     ),
 }

@@ -49,7 +49,7 @@ def test_beta_does_not_change_the_instance():
         options=OPTIONS,
         **SMALL,
         label="instance",
-        metrics=lambda problem, outcome: {"best": problem.best},
+        metrics=lambda instance, outcome: {"best": instance.best},
     )
     best = kernels.by_beta(results, "best", SMALL["betas"])
     np.testing.assert_array_equal(best[0], best[1])
@@ -57,15 +57,21 @@ def test_beta_does_not_change_the_instance():
 
 
 def test_paired_algorithms_see_the_same_noise():
-    problem = kernel.tabular(jnp.zeros((4, 1)), jnp.arange(4.0), noise_sd=1.0)
-    settings = {"kernel": kernel.paper_kernel("branin"), "n_agents": 2, "horizon": 5, "beta": 1.0, "ridge": 0.04}
+    instance = kernel.tabular(jnp.zeros((4, 1)), jnp.arange(4.0), noise_scale=1.0)
+    settings = {
+        "kernel": kernel.paper_kernel("branin"),
+        "n_agents": 2,
+        "horizon": 5,
+        "beta": 1.0,
+        "noise_variance": 0.04,
+    }
     heard = []
     for factory in (kernel.duets, kernel.n_kernel_ucb):
-        inner = kernel.metered(factory(problem.candidates, **settings), problem, grid=(5,))
-        algorithm, environment = kernels.paired(inner, problem, jax.random.key(3))
+        inner = kernel.metered(factory(instance.candidates, **settings), instance, grid=(5,))
+        algorithm, environment = kernels.paired(inner, instance, jax.random.key(3))
         state = algorithm.init(jax.random.key(len(heard)))
-        asked = algorithm.decide(jax.random.key(1), state).action._replace(round=jnp.int32(4))
-        noise = environment.respond(asked, environment.noise(jax.random.key(2))) - problem.values[asked.candidates]
+        action = algorithm.decide(jax.random.key(1), state).action._replace(round=jnp.int32(4))
+        noise = environment.respond(action, environment.noise(jax.random.key(2))) - instance.values[action.candidates]
         heard.append(np.asarray(noise))
     np.testing.assert_allclose(heard[0], heard[1], atol=1e-12)
     assert abs(heard[0][0] - heard[0][1]) > 1e-3  # one for each agent
@@ -80,9 +86,9 @@ def test_gain_of_all_queries(sweeps):
         **(SMALL | {"size": information.SIZE, "replicates": 1, "betas": (1.0,)}),
         label="gain",
         adapt=information.counted,
-        metrics=lambda problem, outcome: (
-            information.gain("branin", problem, outcome)
-            | {"counts": outcome.state.inner.counts, "candidates": problem.candidates}
+        metrics=lambda instance, outcome: (
+            information.gain("branin", instance, outcome)
+            | {"counts": outcome.state.inner.counts, "candidates": instance.candidates}
         ),
     )
     counts = results.columns["counts"][0]

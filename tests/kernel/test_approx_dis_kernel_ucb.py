@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 from reference.kernel_approx import approx_dis_kernel_ucb as transcription
 
-from jaxbandits import Status, run
-from jaxbandits.kernel.approx_dis_kernel_ucb import approx_dis_kernel_ucb
-from jaxbandits.kernel.problem import Draws, environment, tabular
-from jaxbandits.numerics.gp import cross, matern, squared_exponential
+from jaxbandits import Status, kernel, run
+from jaxbandits.engine.running import ask
+from jaxbandits.numerics.gp import cross
 
 M, N, T, D = 60, 4, 24, 2
-RIDGE = 0.04
+NOISE_VARIANCE = 0.04
 KEY = jax.random.key(0)
 RNG = np.random.default_rng(0)
 POINTS = jnp.asarray(RNG.random((M, D)))
@@ -32,17 +31,17 @@ class Numbers(NamedTuple):
     lengthscale: float = 0.3
     scale: float = 1.0
     beta: float | np.ndarray = 0.7
-    ridge: float = RIDGE
+    noise_variance: float = NOISE_VARIANCE
     threshold: float = 40.0
     oversampling: float = 1.0
     jitter: float = 1e-10
 
     def kernel(self, x, y):
-        return self.scale * squared_exponential(x, y, lengthscale=self.lengthscale)
+        return self.scale * kernel.squared_exponential(x, y, lengthscale=self.lengthscale)
 
 
 class Tape(NamedTuple):
-    draws: Draws
+    coins: kernel.Coins
     rewards: jax.Array  # float (T, N, M)
 
 
@@ -57,17 +56,19 @@ def tape(seed, agents=N):
     rng = np.random.default_rng(seed)
     shapes = (agents, T), (agents, T), (T, agents, T)
     noise = 0.2 * rng.standard_normal((T, agents, 1))
-    return Tape(Draws(*(jnp.asarray(rng.random(shape)) for shape in shapes)), VALUES + jnp.asarray(noise))
+    return Tape(kernel.Coins(*(jnp.asarray(rng.random(shape)) for shape in shapes)), VALUES + jnp.asarray(noise))
 
 
 TAPE = tape(1)
 
 
-def build(numbers, draws=None, **static):
+def build(numbers, coins=None, **static):
     options = {"kernel": numbers.kernel, "n_agents": N, "horizon": T} | static
     points, gram, _, _, *rest = numbers
-    names = ("beta", "ridge", "threshold", "oversampling", "jitter")
-    return approx_dis_kernel_ucb(points, gram=gram, draws=draws, **dict(zip(names, rest, strict=True)), **options)
+    names = ("beta", "noise_variance", "threshold", "oversampling", "jitter")
+    return kernel.approx_dis_kernel_ucb(
+        points, gram=gram, coins=coins, **dict(zip(names, rest, strict=True)), **options
+    )
 
 
 def arrays(**numbers):
@@ -77,7 +78,7 @@ def arrays(**numbers):
 
 @functools.partial(jax.jit, static_argnames="agents")
 def one_round(tape, numbers, state, agents):
-    algorithm = build(numbers, tape.draws, n_agents=agents)
+    algorithm = build(numbers, tape.coins, n_agents=agents)
     decision = algorithm.decide(KEY, state)
     rewards = jnp.take_along_axis(tape.rewards[state.t], decision.action[:, None], axis=1)[:, 0]
     state = algorithm.observe(state, decision.action, rewards)
@@ -85,10 +86,9 @@ def one_round(tape, numbers, state, agents):
 
 
 @functools.partial(jax.jit, static_argnames="agents")
-def refreshed(tape, numbers, state, agents):
-    algorithm = build(numbers, tape.draws, n_agents=agents)
-    state = algorithm.refresh(state)
-    return state, algorithm.decide(KEY, state)
+def planned(tape, numbers, state, agents):
+    algorithm = build(numbers, tape.coins, n_agents=agents)
+    return ask(algorithm, KEY, state)
 
 
 @jax.jit
@@ -99,8 +99,8 @@ def waited(numbers, state):
 
 def replay(tape, waits=False, **numbers):
     """The run that the tape gives."""
-    agents, numbers = len(tape.draws.coins), arrays(**numbers)
-    state, steps = build(numbers, tape.draws, n_agents=agents).init(KEY), []
+    agents, numbers = len(tape.coins.queries), arrays(**numbers)
+    state, steps = build(numbers, tape.coins, n_agents=agents).init(KEY), []
     for _ in range(T):
         if waits:
             state = waited(numbers, state)
@@ -108,8 +108,8 @@ def replay(tape, waits=False, **numbers):
         assert not decision.stop
         if waits:
             state = waited(numbers, waited(numbers, state))
-        state, after = refreshed(tape, numbers, state, agents)
-        same(refreshed(tape, numbers, state, agents)[0], state)
+        state, after = planned(tape, numbers, state, agents)
+        same(planned(tape, numbers, state, agents)[0], state)
         steps.append(Step(np.asarray(decision.action), bool(due), state, int(after.answer)))
     assert after.stop
     return steps
@@ -125,15 +125,15 @@ def same(one, other):
 def by_transcription(tape, **numbers):
     numbers = Numbers(**numbers)
     gram = cross(numbers.kernel, POINTS, POINTS) if numbers.gram is None else numbers.gram
-    draws = Draws(*map(np.asarray, tape.draws))
-    _, _, _, _, beta, ridge, threshold, oversampling, jitter = numbers
+    coins = kernel.Coins(*map(np.asarray, tape.coins))
+    _, _, _, _, beta, noise_variance, threshold, oversampling, jitter = numbers
     return transcription(
         np.asarray(gram),
         D,
         np.asarray(tape.rewards),
-        draws,
+        coins,
         beta=beta,
-        ridge=ridge,
+        noise_variance=noise_variance,
         threshold=threshold,
         oversampling=oversampling,
         jitter=jitter,
@@ -154,7 +154,7 @@ def agree(steps, expected, tolerance=1e-6):
         assert answer == theirs.answer, t
         assert state.pulls == agents * (t + 1)
         assert state.t == t + 1
-    np.testing.assert_array_equal(state.asked, np.stack([step.action for step in steps], axis=1))
+    np.testing.assert_array_equal(state.queries, np.stack([step.action for step in steps], axis=1))
 
 
 @pytest.mark.parametrize(
@@ -165,9 +165,9 @@ def agree(steps, expected, tolerance=1e-6):
         {"threshold": 3.0, "oversampling": 4.0},
         {"oversampling": 0.03},
         {"beta": np.linspace(2, 0.1, T)},
-        {"ridge": 0.01, "threshold": 90.0},
+        {"noise_variance": 0.01, "threshold": 90.0},
     ],
-    ids=["plain", "paper", "often", "few", "schedule", "ridge"],
+    ids=["plain", "paper", "often", "few", "schedule", "noise_variance"],
 )
 def test_transcription(numbers):
     expected = by_transcription(TAPE, **numbers)
@@ -185,7 +185,7 @@ def test_no_inducing_point_is_chosen():
 
 
 def test_a_table_of_another_kernel():
-    gram = cross(functools.partial(matern, lengthscale=0.5, nu=2.5), POINTS, POINTS)
+    gram = cross(functools.partial(kernel.matern, lengthscale=0.5, nu=2.5), POINTS, POINTS)
     agree(replay(TAPE, gram=gram), by_transcription(TAPE, gram=gram))
 
 
@@ -197,7 +197,7 @@ def test_fewer_queries_than_candidates():
 
 
 def test_first_synchronisation_by_hand():
-    # k = 1 and ridge 0.04: one query spends 25 > 20, and every query is an inducing point. The 4 coins differ.
+    # k = 1 and noise variance 0.04: one query spends 25 > 20, and every query is an inducing point. The 4 coins differ.
     first = replay(TAPE, threshold=20.0)[0]
     assert first.due
     assert len(set(first.action)) == N
@@ -209,35 +209,37 @@ def test_first_synchronisation_by_hand():
 def test_ten_distinct_points_in_ten_dimensions():
     # In float32: all is kept in it.
     points = jnp.asarray(np.random.default_rng(5).random((10, 10)), jnp.float32)
-    coins = jnp.tile((jnp.arange(10, dtype=jnp.float32)[:, None] + 0.5) / 10, (1, 2))
-    draws = Draws(coins, coins, jnp.zeros((2, 10, 2), jnp.float32))
-    kernel = functools.partial(squared_exponential, lengthscale=1.0)
-    algorithm = approx_dis_kernel_ucb(points, kernel=kernel, n_agents=10, horizon=2, beta=1.0, ridge=RIDGE, draws=draws)
+    uniforms = jnp.tile((jnp.arange(10, dtype=jnp.float32)[:, None] + 0.5) / 10, (1, 2))
+    coins = kernel.Coins(uniforms, uniforms, jnp.zeros((2, 10, 2), jnp.float32))
+    unit = functools.partial(kernel.squared_exponential, lengthscale=1.0)
+    algorithm = kernel.approx_dis_kernel_ucb(
+        points, kernel=unit, n_agents=10, horizon=2, beta=1.0, noise_variance=NOISE_VARIANCE, coins=coins
+    )
     start = jax.jit(algorithm.init)(KEY)
     action = jax.jit(algorithm.decide)(KEY, start).action
     np.testing.assert_array_equal(action, np.arange(10))
     rewards = jnp.arange(10, dtype=jnp.float32)
-    asked = jax.jit(algorithm.observe)(start, action, rewards)
-    assert algorithm.stale(asked)
-    state = jax.jit(algorithm.refresh)(asked)
+    observed = jax.jit(algorithm.observe)(start, action, rewards)
+    assert algorithm.stale(observed)
+    state = jax.jit(algorithm.plan)(KEY, observed)
     assert (state.traffic.uplink / 10, state.traffic.downlink) == (120, 210)
     assert jax.tree.map(lambda x: (x.shape, x.dtype), state) == jax.tree.map(lambda x: (x.shape, x.dtype), start)
-    mean, variance = exact(np.asarray(cross(kernel, points, points), float), range(10), np.arange(10.0))
+    mean, variance = exact(np.asarray(cross(unit, points, points), float), range(10), np.arange(10.0))
     np.testing.assert_allclose(state.shared_mean, mean, atol=2e-4)
     np.testing.assert_allclose(state.shared_variance, variance, atol=1e-5)
 
 
 def exact(gram, seen, rewards):
     seen = list(seen)
-    inverse = np.linalg.inv(gram[np.ix_(seen, seen)] + RIDGE * np.eye(len(seen)))
+    inverse = np.linalg.inv(gram[np.ix_(seen, seen)] + NOISE_VARIANCE * np.eye(len(seen)))
     return gram[:, seen] @ inverse @ rewards, np.diag(gram - gram[:, seen] @ inverse @ gram[seen])
 
 
 def test_never_synchronises():
     steps = replay(TAPE, threshold=np.inf)
     assert not any(step.due for step in steps)
-    asked = np.stack([step.action for step in steps], axis=1)
-    np.testing.assert_array_equal(asked, np.floor(np.asarray(TAPE.draws.coins) * M))
+    queries = np.stack([step.action for step in steps], axis=1)
+    np.testing.assert_array_equal(queries, np.floor(np.asarray(TAPE.coins.queries) * M))
     last = steps[-1]
     assert last.state.traffic.uplink == last.state.traffic.downlink == last.answer == 0
 
@@ -249,7 +251,7 @@ def test_every_query_an_inducing_point_is_the_exact_posterior():
     compared = 0
     for t, (_, due, state, _) in enumerate(replay(TAPE, threshold=3.0, oversampling=1e12, **numbers)):
         if due:
-            seen = np.asarray(state.asked[:, : t + 1]).ravel()
+            seen = np.asarray(state.queries[:, : t + 1]).ravel()
             assert state.inducing == len(set(seen))
             mean, variance = exact(gram, seen, np.asarray(state.rewards[:, : t + 1]).ravel())
             np.testing.assert_allclose(state.mean, np.tile(mean, (N, 1)), atol=1e-9)
@@ -267,19 +269,19 @@ def test_waiting_and_idling_change_nothing():
 def test_a_permutation_of_the_candidates_permutes_the_queries():
     order = np.random.default_rng(3).permutation(M)
     plain = replay(TAPE)
-    coins, start = np.array(TAPE.draws.coins), 1 + next(t for t, step in enumerate(plain) if step.due)
+    uniforms, start = np.array(TAPE.coins.queries), 1 + next(t for t, step in enumerate(plain) if step.due)
     for t in range(start):  # a coin picks a place, not a point
-        coins[:, t] = (np.argsort(order)[plain[t].action] + 0.5) / M
-    moved = Tape(TAPE.draws._replace(coins=jnp.asarray(coins)), TAPE.rewards[:, :, order])
+        uniforms[:, t] = (np.argsort(order)[plain[t].action] + 0.5) / M
+    moved = Tape(TAPE.coins._replace(queries=jnp.asarray(uniforms)), TAPE.rewards[:, :, order])
     for one, other in zip(plain, replay(moved, points=POINTS[order]), strict=True):
         np.testing.assert_array_equal(one.action, order[other.action])
         assert one.state.traffic == other.state.traffic
 
 
 def test_scales():
-    # Kernel, ridge and rewards in another unit: the same queries.
-    other_unit = {"scale": 9.0, "ridge": 9 * RIDGE, "jitter": 9e-10}
-    for one, other in zip(replay(TAPE), replay(Tape(TAPE.draws, 3 * TAPE.rewards), **other_unit), strict=True):
+    # Kernel, noise variance and rewards in another unit: the same queries.
+    other_unit = {"scale": 9.0, "noise_variance": 9 * NOISE_VARIANCE, "jitter": 9e-10}
+    for one, other in zip(replay(TAPE), replay(Tape(TAPE.coins, 3 * TAPE.rewards), **other_unit), strict=True):
         np.testing.assert_array_equal(one.action, other.action)
         np.testing.assert_allclose(9 * one.state.variance, other.state.variance, atol=1e-6)
         assert one.due == other.due
@@ -297,14 +299,14 @@ def test_variance_never_rises_with_an_agents_own_data():
 @jax.jit
 def three_lanes(keys, betas, thresholds, oversampling):
     """Runs with room for 16 inducing points, whose lanes wait for each other."""
-    bandit = tabular(POINTS, VALUES, noise_sd=0.2)
+    instance = kernel.tabular(POINTS, VALUES, noise_scale=0.2)
 
     def one(key, beta, threshold, oversampling):
         numbers = Numbers(beta=beta, threshold=threshold, oversampling=oversampling)
         return run(
             key,
             build(numbers, max_inducing=16),
-            environment(bandit, N),
+            kernel.environment(instance, n_agents=N),
             max_rounds=T,
             chunk=10,
             axis_name="lanes",
@@ -325,7 +327,7 @@ def test_lanes_that_wait_for_each_other_run_as_alone():
     assert np.all(together.state.inducing > 0)
     for i in range(3):
         alone = three_lanes(KEYS[jnp.full(3, i)], BETAS[jnp.full(3, i)], *usual)  # all are due at the same time
-        for name in ("asked", "rewards", "spent", "mean", "variance", "traffic"):
+        for name in ("queries", "rewards", "trigger", "mean", "variance", "traffic"):
             same(*(jax.tree.map(lambda x, i=i: x[i], getattr(runs.state, name)) for runs in (together, alone)))
 
 
@@ -344,12 +346,15 @@ def test_more_inducing_points_than_there_is_room_for():
         ({"threshold": 0.0}, "threshold must be positive, got 0.0"),
         ({"oversampling": 0.0}, "oversampling must be positive, got 0.0"),
         ({"oversampling": jnp.inf}, "oversampling must be finite, got inf"),
-        ({"max_inducing": 0}, "max_inducing must be an int >= 1, got 0"),
-        ({"max_inducing": 2.0}, "max_inducing must be an int >= 1, got 2.0"),
+        ({"max_inducing": 0}, "max_inducing must be an integer of at least 1, got 0"),
+        ({"max_inducing": 2.0}, "max_inducing must be an integer of at least 1, got 2.0"),
         ({"jitter": -1e-9}, "jitter must be at least 0, got -1e-09"),
-        ({"ridge": 0.0}, "ridge must be positive, got 0.0"),
-        ({"beta": jnp.ones(3)}, "beta must have shape () or (24,), got (3,)"),
-        ({"gram": jnp.eye(3)}, "gram must have shape (60, 60), got (3, 3)"),
+        ({"noise_variance": 0.0}, "noise_variance must be positive, got 0.0"),
+        ({"beta": jnp.ones(3)}, "beta must be an array of real numbers of shape (24,), got [1. 1. 1.]"),
+        (
+            {"gram": jnp.eye(3)},
+            "gram must be an array of real numbers of shape (60, 60), got an array of shape (3, 3) and dtype float64",
+        ),
     ],
 )
 def test_bad_input(change, message):

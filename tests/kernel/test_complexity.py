@@ -10,35 +10,35 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from jaxbandits.kernel import complexity
-from jaxbandits.kernel.problem import rkhs
+from jaxbandits import kernel
+from jaxbandits.kernel._complexity import LEAST_P0
 from jaxbandits.numerics import gp
 
-RIDGE = 0.04
+NOISE_VARIANCE = 0.04
 KERNEL = functools.partial(gp.squared_exponential, lengthscale=0.3)
 RNG = np.random.default_rng(0)
 POINTS = jnp.asarray(RNG.random((40, 2)))
 GRAM = gp.cross(KERNEL, POINTS, POINTS)
-information_gain = jax.jit(complexity.information_gain)
-effective_dimension = jax.jit(complexity.effective_dimension)
-greedy = jax.jit(complexity.greedy_information_gain, static_argnames=("kernel", "n"))
+information_gain = jax.jit(kernel.information_gain)
+effective_dimension = jax.jit(kernel.effective_dimension)
+greedy = jax.jit(kernel.greedy_information_gain, static_argnames=("kernel", "n"))
 
 
 def log_det(gram):
-    return np.linalg.slogdet(np.eye(len(gram)) + np.asarray(gram) / RIDGE)[1]
+    return np.linalg.slogdet(np.eye(len(gram)) + np.asarray(gram) / NOISE_VARIANCE)[1]
 
 
 def test_information_gain():
-    assert information_gain(jnp.ones((10, 10)), RIDGE) == pytest.approx(2.7627264696, abs=1e-9)
-    assert information_gain(GRAM, RIDGE) == pytest.approx(log_det(GRAM) / 2, rel=1e-10)
+    assert information_gain(jnp.ones((10, 10)), NOISE_VARIANCE) == pytest.approx(2.7627264696, abs=1e-9)
+    assert information_gain(GRAM, NOISE_VARIANCE) == pytest.approx(log_det(GRAM) / 2, rel=1e-10)
 
 
 def test_greedy_information_gain():
-    gains = np.asarray(greedy(POINTS, KERNEL, RIDGE, 60))
+    gains = np.asarray(greedy(POINTS, KERNEL, NOISE_VARIANCE, 60))
     seen, gram = [], np.asarray(GRAM)
     for gain in gains:
         cross = gram[:, seen]
-        inverse = np.linalg.inv(gram[np.ix_(seen, seen)] + RIDGE * np.eye(len(seen)))
+        inverse = np.linalg.inv(gram[np.ix_(seen, seen)] + NOISE_VARIANCE * np.eye(len(seen)))
         variance = np.diag(gram) - np.einsum("ij,jk,ik->i", cross, inverse, cross)
         seen.append(int(np.argmax(variance - 1e-9 * np.arange(40))))  # ties, all of them first, to the lowest
         assert gain == pytest.approx(log_det(gram[np.ix_(seen, seen)]) / 2, rel=1e-6)
@@ -51,7 +51,7 @@ def test_greedy_information_gain():
 
 def test_greedy_information_gain_is_near_the_largest():
     few = POINTS[:6]
-    gains, gram = greedy(few, KERNEL, RIDGE, 3), np.asarray(GRAM)[:6, :6]
+    gains, gram = greedy(few, KERNEL, NOISE_VARIANCE, 3), np.asarray(GRAM)[:6, :6]
     for n in (1, 2, 3):
         most = max(
             log_det(gram[np.ix_(chosen, chosen)]) / 2 for chosen in itertools.combinations_with_replacement(range(6), n)
@@ -61,16 +61,16 @@ def test_greedy_information_gain_is_near_the_largest():
 
 def test_greedy_information_gain_of_the_first_two_by_hand():
     # Points 0 and 1 with l = 1: gain 0.5 log 26, then that of both.
-    kernel = functools.partial(gp.squared_exponential, lengthscale=1.0)
-    gains = complexity.greedy_information_gain(jnp.asarray([[0.0], [1.0]]), kernel, RIDGE, 2)
+    unit = functools.partial(gp.squared_exponential, lengthscale=1.0)
+    gains = kernel.greedy_information_gain(jnp.asarray([[0.0], [1.0]]), unit, NOISE_VARIANCE, 2)
     np.testing.assert_allclose(gains, [0.5 * math.log(26), 3.0502439411], atol=1e-9)
 
 
 def test_effective_dimension():
-    ours = effective_dimension(GRAM, RIDGE)
+    ours = effective_dimension(GRAM, NOISE_VARIANCE)
     eigenvalues = np.linalg.eigvalsh(np.asarray(GRAM))
-    assert ours == pytest.approx(np.sum(eigenvalues / (eigenvalues + RIDGE)), rel=1e-9)
-    assert ours <= 2 * information_gain(GRAM, RIDGE)
+    assert ours == pytest.approx(np.sum(eigenvalues / (eigenvalues + NOISE_VARIANCE)), rel=1e-9)
+    assert ours <= 2 * information_gain(GRAM, NOISE_VARIANCE)
     assert effective_dimension(jnp.ones((5, 5)), 1.0) == pytest.approx(5 / 6)
 
 
@@ -78,32 +78,34 @@ def test_a_sum_of_variances_is_at_most_the_information_gain():
     # With k <= 1, whatever the points.
     state, rows, spent = gp.prior(KERNEL, POINTS), jnp.zeros((30, 40)), 0.0
     step = jax.jit(
-        lambda state, rows, a: gp.condition(state, GRAM[:, a] - gp.explained(rows, rows[:, a]), a, jnp.zeros(()), RIDGE)
+        lambda state, rows, a: gp.condition(
+            state, GRAM[:, a] - gp.explained(rows, rows[:, a]), a, jnp.zeros(()), NOISE_VARIANCE
+        )
     )
     for t, a in enumerate(RNG.integers(40, size=30)):
         spent += float(state.variance[a])
         state, row = step(state, rows, a)
         rows = rows.at[t].set(row)
-        assert spent <= state.log_det / math.log(1 + 1 / RIDGE) + 1e-9
+        assert spent <= state.log_det / math.log(1 + 1 / NOISE_VARIANCE) + 1e-9
 
 
 def test_widths_by_hand():
-    assert complexity.confidence_width(0.0, 0.2, 0.04, 0.1) == pytest.approx(2.4477468307, abs=1e-9)
-    assert complexity.confidence_width(3.0, 0.2, 0.04, 0.1) == pytest.approx(5.4477468307, abs=1e-9)
+    assert kernel.confidence_width(0.0, 0.2, 0.04, 0.1) == pytest.approx(2.4477468307, abs=1e-9)
+    assert kernel.confidence_width(3.0, 0.2, 0.04, 0.1) == pytest.approx(5.4477468307, abs=1e-9)
     # log_det = 2 and delta = 1/e: sqrt(4 / 0.04) R = 10 R
-    widths = complexity.anytime_width(1.0, 0.2, 0.04, 1 / math.e, jnp.asarray([2.0, 14.0]))
+    widths = kernel.anytime_width(1.0, 0.2, 0.04, 1 / math.e, jnp.asarray([2.0, 14.0]))
     np.testing.assert_allclose(widths, [3.0, 5.0], rtol=1e-12)
 
 
 def test_bounds_by_hand():
-    assert complexity.duets_p0(0.1, 10, 50) == pytest.approx(713.0511, abs=1e-4)
-    assert complexity.duets_p0(0.1, 10, 50, complexity.LEAST_P0) == pytest.approx(713.0511 * 32 / 3 / 72, abs=1e-4)
+    assert kernel.duets_p0(0.1, 10, 50) == pytest.approx(713.0511, abs=1e-4)
+    assert kernel.duets_p0(0.1, 10, 50, LEAST_P0) == pytest.approx(713.0511 * 32 / 3 / 72, abs=1e-4)
     # log log 500 = 1.8269
-    assert complexity.duets_delta(0.1, 10, 50, 1000) == pytest.approx(0.1 / 2000 / 5.826912, rel=1e-5)
-    assert np.isfinite(complexity.duets_delta(0.1, 1, 50, 1000))
-    assert complexity.inducing_set_bound(10.0, 5.0, math.exp(-2), 3.0) == pytest.approx(750)
-    assert complexity.epoch_bound(10, 16) == complexity.epoch_bound(16, 2) == 6
-    bound = complexity.duets_regret_bound(
+    assert kernel.duets_delta(0.1, 10, 50, 1000) == pytest.approx(0.1 / 2000 / 5.826912, rel=1e-5)
+    assert np.isfinite(kernel.duets_delta(0.1, 1, 50, 1000))
+    assert kernel.inducing_set_bound(10.0, 5.0, math.exp(-2), 3.0) == pytest.approx(750)
+    assert kernel.epoch_bound(10, 16) == kernel.epoch_bound(16, 2) == 6
+    bound = kernel.duets_regret_bound(
         norm_bound=2.0,
         components=3,
         spread=4.0,
@@ -118,13 +120,13 @@ def test_bounds_by_hand():
 
 
 def test_orders():
-    orders = complexity.orders(jnp.asarray([1.0, 4.0]), n_agents=5, horizon=20)
+    orders = kernel.orders(jnp.asarray([1.0, 4.0]), n_agents=5, horizon=20)
     np.testing.assert_allclose(orders.duets_regret, [10, 20])
     np.testing.assert_allclose(orders.duets_communication, [1, 4])
     np.testing.assert_allclose(orders.approx_regret, [10, 40])
     np.testing.assert_allclose(orders.approx_communication, [5, 320])
-    assert complexity.information_gain_order(math.e**2, dimension=3) == pytest.approx(16)
-    assert complexity.information_gain_order(16.0, dimension=2, nu=1.0) == pytest.approx(4)
+    assert kernel.information_gain_order(math.e**2, dimension=3) == pytest.approx(16)
+    assert kernel.information_gain_order(16.0, dimension=2, nu=1.0) == pytest.approx(4)
 
 
 @functools.cache
@@ -135,17 +137,17 @@ def errors():
     @jax.vmap
     def one(key):
         build, noise = jax.random.split(key)
-        bandit = rkhs(build, kernel=KERNEL, dimension=2, norm=1.0, size=21)
-        sums = bandit.values[1:] + bandit.noise_sd * jax.random.normal(noise, (20,))
-        seen = gp.posterior(KERNEL, bandit.candidates[1:], sums, bandit.candidates[:1], ridge=RIDGE)
+        bandit = kernel.rkhs(build, kernel=KERNEL, dimension=2, norm=1.0, size=21)
+        sums = bandit.values[1:] + bandit.noise_scale * jax.random.normal(noise, (20,))
+        seen = gp.posterior(KERNEL, bandit.candidates[1:], sums, bandit.candidates[:1], noise_variance=NOISE_VARIANCE)
         return jnp.abs(bandit.values[0] - seen.mean[0]), jnp.sqrt(seen.variance[0])
 
     return tuple(map(np.asarray, one(jax.random.split(jax.random.key(3), 1000))))
 
 
-def violations(norm_bound, noise_sd, delta):
+def violations(norm_bound, noise_scale, delta):
     error, sd = errors()
-    return int(np.sum(error > float(complexity.confidence_width(norm_bound, noise_sd, RIDGE, delta)) * sd))
+    return int(np.sum(error > float(kernel.confidence_width(norm_bound, noise_scale, NOISE_VARIANCE, delta)) * sd))
 
 
 def test_confidence_width_holds():
@@ -162,13 +164,22 @@ def test_violations_of_a_width_that_is_too_small_are_seen():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda c: c.information_gain(jnp.ones((2, 3)), 1.0), "gram must be a square matrix, got (2, 3)"),
-        (lambda c: c.information_gain(jnp.eye(2), 0.0), "ridge must be positive, got 0.0"),
-        (lambda c: c.effective_dimension(jnp.eye(2), -1.0), "ridge must be positive, got -1.0"),
-        (lambda c: c.greedy_information_gain(POINTS, KERNEL, RIDGE, 0), "n must be an int >= 1, got 0"),
-        (lambda c: c.greedy_information_gain(POINTS, 3, RIDGE, 2), "kernel must be a function of two points, got 3"),
+        (
+            lambda c: c.information_gain(jnp.ones((2, 3)), 1.0),
+            "gram must be an array of real numbers of shape (n, n), got an array of shape (2, 3) and dtype float64",
+        ),
+        (lambda c: c.information_gain(jnp.eye(2), 0.0), "noise_variance must be positive, got 0.0"),
+        (lambda c: c.effective_dimension(jnp.eye(2), -1.0), "noise_variance must be positive, got -1.0"),
+        (
+            lambda c: c.greedy_information_gain(POINTS, KERNEL, NOISE_VARIANCE, 0),
+            "n must be an integer of at least 1, got 0",
+        ),
+        (
+            lambda c: c.greedy_information_gain(POINTS, 3, NOISE_VARIANCE, 2),
+            "kernel must be a function of two points, got 3",
+        ),
         (lambda c: c.confidence_width(-1.0, 1.0, 1.0, 0.1), "norm_bound must be at least 0, got -1.0"),
-        (lambda c: c.confidence_width(1.0, -0.1, 1.0, 0.1), "noise_sd must be at least 0, got -0.1"),
+        (lambda c: c.confidence_width(1.0, -0.1, 1.0, 0.1), "noise_scale must be at least 0, got -0.1"),
         (lambda c: c.confidence_width(1.0, 1.0, 1.0, 1.0), "delta must lie in (0, 1), got 1.0"),
         (lambda c: c.anytime_width(1.0, 1.0, 1.0, 0.0, jnp.zeros(())), "delta must lie in (0, 1), got 0.0"),
         (lambda c: c.duets_delta(2.0, 1, 2, 5), "delta must lie in (0, 1), got 2.0"),
@@ -179,7 +190,7 @@ def test_violations_of_a_width_that_is_too_small_are_seen():
         (lambda c: c.inducing_set_bound(0.0, 1.0, 0.1, 1.0), "p0 must be positive, got 0.0"),
         (lambda c: c.inducing_set_bound(1.0, -1.0, 0.1, 1.0), "gamma must be at least 0, got -1.0"),
         (lambda c: c.epoch_bound(1, 1), "horizon must be at least 2 with one agent, got 1"),
-        (lambda c: c.epoch_bound(0, 1), "n_agents must be an int >= 1, got 0"),
+        (lambda c: c.epoch_bound(0, 1), "n_agents must be an integer of at least 1, got 0"),
         (lambda c: c.information_gain_order(0.5, dimension=1), "n must be at least 1, got 0.5"),
         (lambda c: c.information_gain_order(2.0, dimension=1, nu=0.0), "nu must be positive, got 0.0"),
         (lambda c: c.orders(-1.0, n_agents=1, horizon=2), "gamma must be at least 0, got -1.0"),
@@ -187,5 +198,5 @@ def test_violations_of_a_width_that_is_too_small_are_seen():
 )
 def test_bad_input(call, message):
     with pytest.raises(ValueError) as caught:  # noqa: PT011
-        call(complexity)
+        call(kernel)
     assert str(caught.value) == message

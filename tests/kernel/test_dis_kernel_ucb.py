@@ -7,29 +7,31 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from reference.kernel_ucb import AGENTS, KERNEL, RIDGE, Step, instance
+from reference.kernel_ucb import AGENTS, KERNEL, NOISE_VARIANCE, Step, instance
 from reference.kernel_ucb import dis_kernel_ucb as transcription
 
-from jaxbandits import kernel
-from jaxbandits.engine.running import run
-from jaxbandits.kernel.dis_kernel_ucb import dis_kernel_ucb
-from jaxbandits.kernel.n_kernel_ucb import n_kernel_ucb
-from jaxbandits.numerics.gp import squared_exponential
+from jaxbandits import kernel, run
 
 HORIZON = 20
 SCHEDULE = np.linspace(0.5, 2.0, HORIZON)
 
 
-def make(candidates, draws, *, horizon=HORIZON, factory=dis_kernel_ucb, **changes):
-    settings = {"kernel": KERNEL, "n_agents": AGENTS, "horizon": horizon, "beta": 1.0, "ridge": RIDGE} | changes
-    return factory(candidates, draws=draws, **settings)
+def make(candidates, coins, *, horizon=HORIZON, factory=kernel.dis_kernel_ucb, **changes):
+    settings = {
+        "kernel": KERNEL,
+        "n_agents": AGENTS,
+        "horizon": horizon,
+        "beta": 1.0,
+        "noise_variance": NOISE_VARIANCE,
+    } | changes
+    return factory(candidates, coins=coins, **settings)
 
 
 @partial(jax.jit, static_argnames=("factory",))
-def recorded(candidates, draws, rewards, settings, *, factory):
+def recorded(candidates, coins, rewards, settings, *, factory):
     """All rounds of a run, stacked: one compilation serves all settings of one shape."""
     horizon, agents, _ = rewards.shape
-    algorithm = make(candidates, draws, horizon=horizon, n_agents=agents, factory=factory, **settings)
+    algorithm = make(candidates, coins, horizon=horizon, n_agents=agents, factory=factory, **settings)
     key = jax.random.key(0)
 
     def one_round(state, rewards):
@@ -40,11 +42,11 @@ def recorded(candidates, draws, rewards, settings, *, factory):
     return lax.scan(one_round, algorithm.init(key), rewards)[1]
 
 
-def follow(candidates, draws, rewards, *, factory=dis_kernel_ucb, beta=1.0, **settings):
-    if factory is dis_kernel_ucb:
+def follow(candidates, coins, rewards, *, factory=kernel.dis_kernel_ucb, beta=1.0, **settings):
+    if factory is kernel.dis_kernel_ucb:
         settings = {"threshold": 10.0} | settings
     settings["beta"] = np.broadcast_to(beta, len(rewards))
-    steps = jax.tree.map(np.asarray, recorded(candidates, draws, rewards, settings, factory=factory))
+    steps = jax.tree.map(np.asarray, recorded(candidates, coins, rewards, settings, factory=factory))
     return [jax.tree.map(lambda x, t=t: x[t], steps) for t in range(len(rewards))]
 
 
@@ -53,12 +55,14 @@ def follow(candidates, draws, rewards, *, factory=dis_kernel_ucb, beta=1.0, **se
     [(70, 1.0, 10.0, False), (70, SCHEDULE, 3.0, False), (15, 1.0, 10.0, True), (15, SCHEDULE, 3.0, True)],
 )
 def test_is_the_transcription_step_by_step(size, beta, threshold, with_gram):
-    candidates, gram, rewards, draws = instance(1, size, horizon=HORIZON)
-    expected = transcription(gram, 2, rewards, draws.coins, beta=beta, ridge=RIDGE, threshold=threshold)
+    candidates, gram, rewards, coins = instance(1, size, horizon=HORIZON)
+    expected = transcription(
+        gram, 2, rewards, coins.queries, beta=beta, noise_variance=NOISE_VARIANCE, threshold=threshold
+    )
     assert 2 <= sum(plain.synced for plain in expected) < HORIZON - 1
     table = {"gram": gram} if with_gram else {}
-    steps = follow(candidates, draws, rewards, beta=beta, threshold=threshold, **table)
-    assert (steps[0].state.shared_kept is None) == (size >= AGENTS * HORIZON)
+    steps = follow(candidates, coins, rewards, beta=beta, threshold=threshold, **table)
+    assert (steps[0].state.shared_memory is None) == (size >= AGENTS * HORIZON)
     last = 0
     for t, (step, plain) in enumerate(zip(steps, expected, strict=True)):
         last = t + 1 if plain.synced else last
@@ -76,10 +80,10 @@ def test_is_the_transcription_step_by_step(size, beta, threshold, with_gram):
 
 @pytest.mark.parametrize("size", [70, 15])
 def test_without_synchronisation_the_agents_are_alone(size):
-    candidates, gram, rewards, draws = instance(2, size, horizon=HORIZON)
+    candidates, gram, rewards, coins = instance(2, size, horizon=HORIZON)
     table = {} if size > 15 else {"gram": gram}
-    silent = follow(candidates, draws, rewards, threshold=np.inf, **table)
-    alone = follow(candidates, draws, rewards, factory=n_kernel_ucb)
+    silent = follow(candidates, coins, rewards, threshold=np.inf, **table)
+    alone = follow(candidates, coins, rewards, factory=kernel.n_kernel_ucb)
     assert [s.action.tolist() for s in silent] == [s.action.tolist() for s in alone]
     assert silent[-1].state.traffic == (0, 0)
     assert silent[-1].answer == 0
@@ -87,16 +91,16 @@ def test_without_synchronisation_the_agents_are_alone(size):
 
 @pytest.mark.parametrize("threshold", [0.5, 10.0])
 def test_one_agent_has_nothing_to_learn_from_itself(threshold):
-    candidates, _, rewards, draws = instance(3, 70, horizon=HORIZON, agents=1)
-    talking = follow(candidates, draws, rewards, threshold=threshold)
-    alone = follow(candidates, draws, rewards, factory=n_kernel_ucb)
+    candidates, _, rewards, coins = instance(3, 70, horizon=HORIZON, agents=1)
+    talking = follow(candidates, coins, rewards, threshold=threshold)
+    alone = follow(candidates, coins, rewards, factory=kernel.n_kernel_ucb)
     assert talking[-1].state.synced > 0
     assert [s.action.tolist() for s in talking] == [s.action.tolist() for s in alone]
 
 
 def test_a_small_threshold_makes_one_agent_of_all():
-    candidates, _, rewards, draws = instance(4, 70, horizon=HORIZON)
-    steps = follow(candidates, draws, rewards, threshold=1e-9)
+    candidates, _, rewards, coins = instance(4, 70, horizon=HORIZON)
+    steps = follow(candidates, coins, rewards, threshold=1e-9)
     assert len(set(steps[0].action.tolist())) > 1
     assert all(len(set(step.action.tolist())) == 1 for step in steps[1:])
     assert [int(step.state.synced) for step in steps] == [*range(1, HORIZON), HORIZON - 1]
@@ -106,7 +110,7 @@ def test_a_small_threshold_makes_one_agent_of_all():
 @jax.jit
 def after_two(candidates):
     """Where two agents stand whose second queries are 1 and, again, 2; and after the first, 0 and 2."""
-    unit = partial(squared_exponential, lengthscale=1.0)
+    unit = partial(kernel.squared_exponential, lengthscale=1.0)
     algorithm = make(candidates, None, kernel=unit, n_agents=2, horizon=5)
     first = algorithm.observe(algorithm.init(jax.random.key(0)), jnp.array([0, 2], jnp.int32), jnp.zeros(2))
     return first, algorithm.observe(first, jnp.array([1, 2], jnp.int32), jnp.zeros(2))
@@ -126,8 +130,8 @@ def test_the_trigger_by_hand(variance, fires):
 
 
 def test_right_after_a_synchronisation_all_know_the_same():
-    candidates, _, rewards, draws = instance(1, 70, horizon=HORIZON)
-    steps = follow(candidates, draws, rewards)
+    candidates, _, rewards, coins = instance(1, 70, horizon=HORIZON)
+    steps = follow(candidates, coins, rewards)
     fresh = [s for t, s in enumerate(steps) if s.state.synced == t + 1]
     assert fresh
     for step in fresh:
@@ -139,9 +143,9 @@ def test_right_after_a_synchronisation_all_know_the_same():
 
 @pytest.mark.parametrize("size", [70, 15])
 def test_idle_keeps_every_bit(size):
-    candidates, gram, rewards, draws = instance(6, size, horizon=HORIZON)
-    algorithm = make(candidates, draws)
-    steps = follow(candidates, draws, rewards, **({} if size > 15 else {"gram": gram}))
+    candidates, gram, rewards, coins = instance(6, size, horizon=HORIZON)
+    algorithm = make(candidates, coins)
+    steps = follow(candidates, coins, rewards, **({} if size > 15 else {"gram": gram}))
     observe = jax.jit(algorithm.observe)
     for state in (algorithm.init(jax.random.key(0)), steps[6].state, steps[-1].state):
         kept = observe(state, algorithm.idle, jnp.ones(AGENTS))
@@ -154,12 +158,18 @@ def test_lanes_do_not_depend_on_the_age_of_their_neighbours():
     branin_kernel = kernel.paper_kernel("branin")
 
     def one(key, threshold):
-        algorithm = dis_kernel_ucb(
-            branin.candidates, kernel=branin_kernel, n_agents=4, horizon=12, beta=0.5, ridge=RIDGE, threshold=threshold
+        algorithm = kernel.dis_kernel_ucb(
+            branin.candidates,
+            kernel=branin_kernel,
+            n_agents=4,
+            horizon=12,
+            beta=0.5,
+            noise_variance=NOISE_VARIANCE,
+            threshold=threshold,
         )
-        environment = kernel.environment(branin, 4)
-        watched = kernel.metered(algorithm, branin, grid=(3, 12))
-        return run(key, watched, environment, max_rounds=20, chunk=7).state
+        environment = kernel.environment(branin, n_agents=4)
+        measured = kernel.metered(algorithm, branin, grid=(3, 12))
+        return run(key, measured, environment, max_rounds=20, chunk=7).state
 
     together = jax.jit(jax.vmap(one))
     keys, thresholds = jax.random.split(jax.random.key(2), 3), jnp.array([2.0, 10.0, 1e3])
@@ -179,9 +189,9 @@ def test_lanes_do_not_depend_on_the_age_of_their_neighbours():
         ({"threshold": 0.0}, "threshold must be positive, got 0.0"),
         ({"threshold": np.nan}, "threshold must be positive, got nan"),
         ({"beta": np.inf}, "beta must be finite, got inf"),
-        ({"ridge": -0.1}, "ridge must be positive, got -0.1"),
-        ({"n_agents": 2.0}, "n_agents must be an int >= 1, got 2.0"),
-        ({"gram": np.eye(3)}, r"gram must have shape \(40, 40\), got \(3, 3\)"),
+        ({"noise_variance": -0.1}, "noise_variance must be positive, got -0.1"),
+        ({"n_agents": 2.0}, "n_agents must be an integer of at least 1, got 2.0"),
+        ({"gram": np.eye(3)}, r"gram must be an array of real numbers of shape \(40, 40\), got"),
     ],
 )
 def test_bad_input(changes, message):

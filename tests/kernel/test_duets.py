@@ -9,92 +9,89 @@ import pytest
 from reference import kernel_duets as reference
 from scipy import stats
 
-from jaxbandits import run
-from jaxbandits.base import Status
+from jaxbandits import Status, kernel, run
 from jaxbandits.engine.running import streams
-from jaxbandits.kernel.duets import (
-    agent_project,
-    duets,
-    duets_run,
-    epoch_lengths,
-    log_rate,
-    pool,
-    server_aggregate,
-    server_select,
-    tabulate,
-    trim,
-)
-from jaxbandits.kernel.problem import Draws, branin, chosen, environment, h1
+from jaxbandits.kernel._duets_server import agent_project, pool, server_aggregate, server_select, tabulate, trim
+from jaxbandits.kernel._settings import picked
 from jaxbandits.numerics import gp
 
 KEY = jax.random.key(0)
-N, T, M, RIDGE = 3, 20, 300, 0.04  # 300 candidates: a whole block of the table and a part of one
+N, T, M, NOISE_VARIANCE = 3, 20, 300, 0.04  # 300 candidates: a whole block of the table and a part of one
 LENGTHS = (2, 6, 10, 2)
 SE = functools.partial(gp.squared_exponential, lengthscale=0.2)
-PROBLEM = branin(jax.random.key(1), size=M)
+INSTANCE = kernel.branin(jax.random.key(1), size=M)
 KINDS = {
     "plain": {},
     "other": {
         "elimination": "point",
-        "inducing_probability": log_rate(4.0),
-        "gram": gp.cross(SE, PROBLEM.candidates, PROBLEM.candidates),
+        "inducing_probability": kernel.log_rate(4.0),
+        "gram": gp.cross(SE, INSTANCE.candidates, INSTANCE.candidates),
     },
 }
 
 
-def make(draws, hyper, **static):
-    return duets(PROBLEM.candidates, kernel=SE, n_agents=N, horizon=T, ridge=RIDGE, draws=draws, **hyper, **static)
+def make(coins, hyper, **static):
+    return kernel.duets(
+        INSTANCE.candidates,
+        kernel=SE,
+        n_agents=N,
+        horizon=T,
+        noise_variance=NOISE_VARIANCE,
+        coins=coins,
+        **hyper,
+        **static,
+    )
 
 
 @functools.cache
 def compiled(kind):
-    """decide, observe and refresh of (draws, hyperparameters, ..), each compiled once for all their values."""
+    """decide, observe and plan of (coins, hyperparameters, ..), each compiled once for all their values."""
 
-    def decide(draws, hyper, key, state):
-        algorithm = make(draws, hyper, **KINDS[kind])
+    def decide(coins, hyper, key, state):
+        algorithm = make(coins, hyper, **KINDS[kind])
         return algorithm.decide(key, state), algorithm.stale(state)
 
-    def observe(draws, hyper, *rest):
-        return make(draws, hyper, **KINDS[kind]).observe(*rest)
+    def observe(coins, hyper, *rest):
+        return make(coins, hyper, **KINDS[kind]).observe(*rest)
 
-    def refresh(draws, hyper, state):
-        return make(draws, hyper, **KINDS[kind]).refresh(state)
+    def plan(coins, hyper, state):
+        return make(coins, hyper, **KINDS[kind]).plan(KEY, state)
 
-    return jax.jit(decide), jax.jit(observe), jax.jit(refresh)
+    return jax.jit(decide), jax.jit(observe), jax.jit(plan)
 
 
-def draws_of(seed):
+def coins_of(seed):
     rng = np.random.default_rng(seed)
-    coins, thinning = rng.random((2, N, T))
-    return Draws(jnp.asarray(coins), jnp.asarray(thinning), jnp.zeros((T, N, T))), rng.standard_normal((T, N))
+    queries, thinning = rng.random((2, N, T))
+    return kernel.Coins(jnp.asarray(queries), jnp.asarray(thinning), jnp.zeros((T, N, T))), rng.standard_normal((T, N))
 
 
 def rewards_of(noise):
-    values = np.asarray(PROBLEM.values)
+    values = np.asarray(INSTANCE.values)
     return lambda agent, t, candidate: values[candidate] + 0.2 * noise[t, agent]
 
 
-def follow(kind, draws, hyper, noise, key=KEY):
+def follow(kind, coins, hyper, noise, key=KEY):
     """Queries (T, N), the states after each synchronisation, and the last one."""
-    decide, observe, refresh = compiled(kind)
+    decide, observe, plan = compiled(kind)
     keys = streams(key)
-    state, queries, synchronised = make(draws, hyper, **KINDS[kind]).init(keys.init), [], []
+    state, queries, synchronised = make(coins, hyper, **KINDS[kind]).init(keys.init), [], []
     reward = rewards_of(noise)
     for t in range(T):
         of_round = jax.random.fold_in(keys.decide, t)
-        decision, is_stale = decide(draws, hyper, of_round, state)
+        decision, is_stale = decide(coins, hyper, of_round, state)
         if is_stale:
-            state = refresh(draws, hyper, state)
+            state = plan(coins, hyper, state)
             synchronised.append(state)
-            decision, is_stale = decide(draws, hyper, of_round, state)
+            decision, is_stale = decide(coins, hyper, of_round, state)
         assert not is_stale
         assert not decision.stop
         action = np.asarray(decision.action)
         queries.append(action)
         y = jnp.asarray([reward(n, t, action[n]) for n in range(N)])
-        state = observe(draws, hyper, state, decision.action, y)
+        state = observe(coins, hyper, state, decision.action, y)
         assert (state.t, state.pulls) == (t + 1, N * (t + 1))
-    decision, is_stale = decide(draws, hyper, KEY, state)
+    decision, is_stale = decide(coins, hyper, KEY, state)
     assert decision.stop
     assert not is_stale
     return np.array(queries), synchronised, state
@@ -115,21 +112,21 @@ def sent(state):
     ],
 )
 def test_is_the_transcription_step_by_step(kind, beta, p0, left, seed):
-    draws, noise = draws_of(seed)
+    coins, noise = coins_of(seed)
     settings = {"p0": p0} if p0 else {"probability": lambda sigma_sq, n: 4 * np.log(n) / n, "elimination": "point"}
     queries, records, answer = reference.duets(
-        np.asarray(PROBLEM.candidates),
+        np.asarray(INSTANCE.candidates),
         rewards_of(noise),
-        np.asarray(draws.coins),
-        np.asarray(draws.thinning),
+        np.asarray(coins.queries),
+        np.asarray(coins.thinning),
         kernel=reference.squared_exponential(0.2),
         beta=beta,
-        ridge=RIDGE,
+        noise_variance=NOISE_VARIANCE,
         lengths=reference.epochs(T, 2),
         **settings,
     )
     hyper = {"beta": beta} | ({"p0": p0} if p0 else {})
-    ours, synchronised, last = follow(kind, draws, hyper, noise)
+    ours, synchronised, last = follow(kind, coins, hyper, noise)
     np.testing.assert_array_equal(ours, queries)
     assert len(synchronised) == len(records) == 3
     before = set(range(M))
@@ -148,55 +145,55 @@ def test_is_the_transcription_step_by_step(kind, beta, p0, left, seed):
 
 
 def test_messages_agent_by_agent_give_the_same_active_candidates():
-    draws, noise = draws_of(2)
+    coins, noise = coins_of(2)
     hyper = {"beta": 0.5, "p0": 0.3}
-    _, synchronised, _ = follow("plain", draws, hyper, noise)
+    _, synchronised, _ = follow("plain", coins, hyper, noise)
     first, second = synchronised[:2]
     decide, observe, _ = compiled("plain")
     reward, state, own = rewards_of(noise), first, []
     for t in range(2, 8):
-        action = decide(draws, hyper, KEY, state)[0].action
+        action = decide(coins, hyper, KEY, state)[0].action
         own.append([(int(a), reward(n, t, int(a))) for n, a in enumerate(action)])
-        state = observe(draws, hyper, state, action, jnp.asarray([y for _, y in own[-1]]))
+        state = observe(coins, hyper, state, action, jnp.asarray([y for _, y in own[-1]]))
     indices = jnp.asarray([[a for a, _ in row] for row in own], jnp.int32)  # (6, N)
     rewards = jnp.asarray([[y for _, y in row] for row in own])
 
     @jax.jit
     def protocol():
         def covariance(i, j):
-            points = [PROBLEM.candidates.at[k].get(mode="clip") for k in (i, j)]
+            points = [INSTANCE.candidates.at[k].get(mode="clip") for k in (i, j)]
             return gp.cross(SE, *points)
 
         drawn = pool(covariance, indices.ravel(), M)
-        near = tabulate(covariance, drawn.slots, drawn.live, first.active, first.size)
+        table = tabulate(covariance, drawn.slots, drawn.live, first.active, first.size)
         selection = server_select(
             drawn,
-            near,
+            table,
             jnp.ones(M),
             first.size,
             indices.ravel(),
-            draws.thinning[:, 2:8].T.ravel(),
+            coins.thinning[:, 2:8].T.ravel(),
             probability=lambda sigma_max_sq: 0.3 * sigma_max_sq,
-            ridge=RIDGE,
+            noise_variance=NOISE_VARIANCE,
         )
         # Broadcast: the inducing points. From here on every party works with its own copy.
-        points = PROBLEM.candidates.at[drawn.slots.at[selection.places].get(mode="clip")].get(mode="clip")
+        points = INSTANCE.candidates.at[drawn.slots.at[selection.inducing].get(mode="clip")].get(mode="clip")
         shared = gp.inducing(SE, points, live=selection.size, jitter=1e-10)
 
         def z(at):
-            return gp.features(SE, shared, PROBLEM.candidates[at])
+            return gp.features(SE, shared, INSTANCE.candidates[at])
 
         messages = [agent_project(z(indices[:, n]), rewards[:, n]) for n in range(N)]
         data = z(indices.ravel())
-        factor = gp.feature_gram(data, jnp.ones(6 * N), ridge=RIDGE, live=selection.size)
+        factor = gp.feature_gram(data, jnp.ones(6 * N), noise_variance=NOISE_VARIANCE, live=selection.size)
         vbar = server_aggregate(factor, sum(messages))
         # Broadcast: vbar and sigma_max.
         mean = vbar @ z(jnp.minimum(first.active, M - 1))
         return selection, trim(mean, 0.5 * selection.sigma_max, jnp.arange(M, dtype=jnp.int32) < first.size)
 
-    selection, kept = protocol()
+    selection, stays = protocol()
     assert 2 <= selection.size <= selection.draws < 6 * N
-    np.testing.assert_array_equal(np.asarray(first.active)[np.asarray(kept)], second.active[: second.size])
+    np.testing.assert_array_equal(np.asarray(first.active)[np.asarray(stays)], second.active[: second.size])
     assert second.traffic.uplink - first.traffic.uplink == N * int(selection.size)
     assert second.sigma_max == selection.sigma_max
 
@@ -209,11 +206,14 @@ def whole():
     """`duets_run` over lanes of (key, hyperparameters, scale of f, sign of the kernel)."""
 
     def one(key, hyper, scale, sign):
-        problem = PROBLEM._replace(
-            values=scale * PROBLEM.values, noise_sd=scale * PROBLEM.noise_sd, best=scale * PROBLEM.best
-        )
-        settings = {"n_agents": N, "horizon": T, "ridge": scale**2 * RIDGE, "jitter": scale**2 * 1e-10}
-        return duets_run(key, problem, kernel=lambda x, y: sign * scale**2 * SE(x, y), **settings, **hyper)
+        instance = INSTANCE._replace(values=scale * INSTANCE.values, noise_scale=scale * INSTANCE.noise_scale)
+        settings = {
+            "n_agents": N,
+            "horizon": T,
+            "noise_variance": scale**2 * NOISE_VARIANCE,
+            "jitter": scale**2 * 1e-10,
+        }
+        return kernel.duets_run(key, instance, kernel=lambda x, y: sign * scale**2 * SE(x, y), **settings, **hyper)
 
     return jax.jit(jax.vmap(one))
 
@@ -227,7 +227,7 @@ def test_the_whole_run_is_that_of_the_contract():
     keys = jax.random.split(jax.random.key(3), LANES)
     hyper = {"beta": jnp.asarray([0.2, 0.5, 1.0, 0.5] * 10), "p0": jnp.asarray([10.0, 0.5, 10.0, 2.0] * 10)}
     result = lanes(keys, **hyper)
-    noise_of = environment(PROBLEM, N).noise
+    noise_of = kernel.environment(INSTANCE, n_agents=N).noise
     for lane in range(3):
         ours, one = jax.tree.map(lambda x, lane=lane: x[lane], (result, hyper))
         noise = np.array([noise_of(jax.random.fold_in(streams(keys[lane]).noise, r)) for r in range(T)])
@@ -237,7 +237,7 @@ def test_the_whole_run_is_that_of_the_contract():
         np.testing.assert_array_equal(ours.answer, last.answer)
         np.testing.assert_allclose(ours.peak, last.peak, rtol=1e-6)
         np.testing.assert_allclose(ours.sigma_max, last.sigma_max, rtol=1e-9)
-        gaps = PROBLEM.best - np.asarray(PROBLEM.values)[queries]
+        gaps = INSTANCE.best - np.asarray(INSTANCE.values)[queries]
         np.testing.assert_allclose(ours.regret, gaps.sum(1).cumsum())
         # Messages belong to the round after which they are sent.
         for a, b in zip((*ours.traffic, *ours.traffic_draws), zip(*map(sent, synchronised), strict=True), strict=True):
@@ -264,7 +264,7 @@ def test_limits_and_scale():
         np.testing.assert_array_equal(numbers[silent], 0)
     assert result.answer[silent] == 0
     assert result.sizes[plain, -1] < M
-    # The kernel and the ridge times 4, p0 over 4, f and its noise times 2: the same questions.
+    # The kernel and the noise variance times 4, p0 over 4, f and its noise times 2: the same queries.
     np.testing.assert_array_equal(result.actions[double], result.actions[plain])
     np.testing.assert_allclose(result.regret[double], 2 * result.regret[plain])
     # No covariance: the factor fails, and the run must not go on as if nothing were known.
@@ -275,7 +275,7 @@ def test_limits_and_scale():
 def test_nothing_trimmed_is_uniform_sampling():
     keys = jax.random.split(jax.random.key(4), (5, LANES))
     regret = np.ravel([lanes(some, beta=1e6, p0=10.0).regret[:, -1] for some in keys])
-    values = np.asarray(PROBLEM.values)
+    values = np.asarray(INSTANCE.values)
     expected = N * T * (values.max() - values.mean())
     error = np.sqrt(N * T) * values.std() / np.sqrt(regret.size)
     assert abs(regret.mean() - expected) < 4 * error  # false alarm: 6e-5
@@ -286,9 +286,17 @@ def test_the_first_synchronisation_by_hand():
     lanes_, d = 160, 10
 
     def one(key):
-        problem = h1(jax.random.fold_in(key, 1), size=1000, dimension=d)
-        kernel = functools.partial(gp.squared_exponential, lengthscale=1.0)
-        return duets_run(key, problem, kernel=kernel, n_agents=10, horizon=3, epochs=(2, 1), beta=0.5, ridge=RIDGE)
+        instance = kernel.h1(jax.random.fold_in(key, 1), size=1000, dimension=d)
+        return kernel.duets_run(
+            key,
+            instance,
+            kernel=kernel.paper_kernel("h1"),
+            n_agents=10,
+            horizon=3,
+            epochs=(2, 1),
+            beta=0.5,
+            noise_variance=NOISE_VARIANCE,
+        )
 
     result = jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(5), lanes_))
     distinct = np.array([len(set(np.ravel(actions[:2]))) for actions in np.asarray(result.actions)])
@@ -307,26 +315,25 @@ def test_the_first_synchronisation_by_hand():
     assert abs(cost.mean() - (expected * (d + 2) + 1)) < 4 * cost.std() / np.sqrt(lanes_)
 
 
-def test_waiting_and_refreshing_twice_change_nothing():
-    draws, noise = draws_of(7)
+def test_waiting_changes_nothing_and_a_planned_state_is_not_stale():
+    coins, noise = coins_of(7)
     hyper = {"beta": 0.5, "p0": 1.0}
-    decide, observe, refresh = compiled("plain")
-    algorithm = make(draws, hyper)
+    decide, observe, plan = compiled("plain")
+    algorithm = make(coins, hyper)
     state, reward = algorithm.init(KEY), rewards_of(noise)
-    same(refresh(draws, hyper, state), state)
+    assert not algorithm.stale(state)
     for t in range(2):
-        action = decide(draws, hyper, KEY, state)[0].action
-        state = observe(draws, hyper, state, action, jnp.asarray([reward(n, t, int(a)) for n, a in enumerate(action)]))
+        action = decide(coins, hyper, KEY, state)[0].action
+        state = observe(coins, hyper, state, action, jnp.asarray([reward(n, t, int(a)) for n, a in enumerate(action)]))
     assert algorithm.stale(state)
-    waited = observe(draws, hyper, state, algorithm.idle, jnp.full(N, jnp.nan))
+    waited = observe(coins, hyper, state, algorithm.idle, jnp.full(N, jnp.nan))
     same(waited, state)
-    once = refresh(draws, hyper, state)
+    once = plan(coins, hyper, state)
     assert once.epoch == 1
     assert not algorithm.stale(once)
-    same(refresh(draws, hyper, once), once)
-    # An agent that asks nothing is not counted, and its reward is not looked at.
+    # An agent that queries nothing is not counted, and its reward is not looked at.
     one_idle = jnp.asarray([5, M, 9], jnp.int32)
-    state = observe(draws, hyper, once, one_idle, jnp.asarray([1.0, jnp.nan, 2.0]))
+    state = observe(coins, hyper, once, one_idle, jnp.asarray([1.0, jnp.nan, 2.0]))
     assert (state.pulls - once.pulls, state.t - once.t) == (2, 1)
     np.testing.assert_array_equal(state.indices[:, 0], one_idle)
     np.testing.assert_array_equal(state.rewards[:, 0], [1.0, 0.0, 2.0])
@@ -338,37 +345,42 @@ def same(state, other):
 
 
 def test_single_precision_is_kept():
-    candidates = PROBLEM.candidates.astype(jnp.float32)
-    algorithm = duets(candidates, kernel=SE, n_agents=N, horizon=T, beta=0.5, ridge=RIDGE)
+    candidates = INSTANCE.candidates.astype(jnp.float32)
+    algorithm = kernel.duets(candidates, kernel=SE, n_agents=N, horizon=T, beta=0.5, noise_variance=NOISE_VARIANCE)
     state = algorithm.init(KEY)
     seen = jax.eval_shape(algorithm.observe, state, algorithm.idle, jnp.zeros(N, jnp.float32))
-    after = jax.eval_shape(algorithm.refresh, seen)
+    after = jax.eval_shape(algorithm.plan, KEY, seen)
     assert jax.tree.map(lambda x: (x.shape, x.dtype), after) == jax.tree.map(lambda x: (x.shape, x.dtype), state)
     assert {x.dtype for x in jax.tree.leaves(after) if x.dtype.kind == "f"} == {jnp.dtype("float32")}
 
 
 def test_epochs_by_hand():
-    assert epoch_lengths(50) == (2, 10, 22, 16)
-    assert epoch_lengths(500) == (2, 31, 124, 248, 95)
-    assert epoch_lengths(50, 5) == (5, 15, 27, 3)
-    assert epoch_lengths(50, 50) == (50,)
-    assert epoch_lengths(T) == LENGTHS == tuple(reference.epochs(T, 2))
+    assert kernel.epoch_lengths(50) == (2, 10, 22, 16)
+    assert kernel.epoch_lengths(500) == (2, 31, 124, 248, 95)
+    assert kernel.epoch_lengths(50, 5) == (5, 15, 27, 3)
+    assert kernel.epoch_lengths(50, 50) == (50,)
+    assert kernel.epoch_lengths(T) == LENGTHS == tuple(reference.epochs(T, 2))
     # T_j = T: a root taken in floating point may fall below.
-    assert epoch_lengths(10**8 + 1, 10**8) == (10**8, 1)
+    assert kernel.epoch_lengths(10**8 + 1, 10**8) == (10**8, 1)
 
 
 def test_one_epoch_sends_nothing():
-    algorithm = duets(PROBLEM.candidates, kernel=SE, n_agents=N, horizon=4, beta=0.5, ridge=RIDGE, first_epoch=4)
-    outcome = jax.jit(lambda: run(KEY, algorithm, environment(PROBLEM, N), max_rounds=9, chunk=5))()
+    algorithm = kernel.duets(
+        INSTANCE.candidates, kernel=SE, n_agents=N, horizon=4, beta=0.5, noise_variance=NOISE_VARIANCE, first_epoch=4
+    )
+    outcome = jax.jit(lambda: run(KEY, algorithm, kernel.environment(INSTANCE, n_agents=N), max_rounds=9, chunk=5))()
     assert (outcome.status, outcome.rounds, outcome.pulls) == (Status.STOPPED, 4, 4 * N)
     assert (outcome.state.traffic.uplink, outcome.state.traffic.downlink, outcome.answer) == (0, 0, 0)
-    short = duets(PROBLEM.candidates, kernel=SE, n_agents=N, horizon=1, beta=0.5, ridge=RIDGE)
-    assert not short.stale(short.init(KEY))
+    short = kernel.duets(INSTANCE.candidates, kernel=SE, n_agents=N, horizon=1, beta=0.5, noise_variance=NOISE_VARIANCE)
+    assert short.plan is None
+    assert short.stale is None
 
 
 def test_coins_by_hand():
-    draws = Draws(jnp.asarray([[0.5], [0.999999], [0.0]]), jnp.zeros((3, 1)), jnp.zeros((1, 3, 1)))
-    algorithm = duets(PROBLEM.candidates, kernel=SE, n_agents=3, horizon=1, beta=0.5, ridge=RIDGE, draws=draws)
+    coins = kernel.Coins(jnp.asarray([[0.5], [0.999999], [0.0]]), jnp.zeros((3, 1)), jnp.zeros((1, 3, 1)))
+    algorithm = kernel.duets(
+        INSTANCE.candidates, kernel=SE, n_agents=3, horizon=1, beta=0.5, noise_variance=NOISE_VARIANCE, coins=coins
+    )
     active = jnp.full(M, M, jnp.int32).at[:3].set(jnp.asarray([3, 7, 9], jnp.int32))
     state = algorithm.init(KEY)._replace(active=active, size=jnp.int32(3))
     np.testing.assert_array_equal(algorithm.decide(KEY, state).action, [7, 9, 3])
@@ -377,7 +389,7 @@ def test_coins_by_hand():
 @pytest.mark.parametrize("size", [3, 7, 1000])
 def test_coins_are_uniform(size):
     coins = jax.random.uniform(jax.random.key(6), (100_000,))
-    counts = np.bincount(np.asarray(chosen(coins, size)), minlength=size)
+    counts = np.bincount(np.asarray(picked(coins, size)), minlength=size)
     assert counts.size == size
     assert stats.chisquare(counts).pvalue > 1e-3
 
@@ -392,38 +404,43 @@ def test_trim_by_hand():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"candidates": jnp.zeros(3)}, r"candidates must have shape \(M, d\)"),
+        ({"candidates": jnp.zeros(3)}, r"candidates must be an array of real numbers of shape \(M, d\)"),
         ({"candidates": jnp.full((2, 2), jnp.nan)}, "candidates must be finite"),
-        ({"candidates": jnp.zeros((2, 2), int)}, "candidates must be floating, got dtype.'int64'.*"),
         ({"kernel": 3}, "kernel must be a function of two points, got 3"),
-        ({"n_agents": 0}, "n_agents must be an int >= 1, got 0"),
-        ({"horizon": 2.0}, "horizon must be an int >= 1, got 2.0"),
+        ({"n_agents": 0}, "n_agents must be an integer of at least 1, got 0"),
+        ({"horizon": 2.0}, "horizon must be an integer of at least 1, got 2.0"),
         ({"beta": -1.0}, "beta must be at least 0, got -1.0"),
-        ({"beta": jnp.ones(T)}, r"beta must have shape \(\), got \(20,\)"),
-        ({"ridge": 0.0}, "ridge must be positive, got 0.0"),
-        ({"first_epoch": 0}, r"first_epoch must be an int in \[1, 20\], got 0"),
-        ({"first_epoch": 21}, r"first_epoch must be an int in \[1, 20\], got 21"),
+        ({"beta": jnp.ones(T)}, "beta must be at least 0, got"),
+        ({"noise_variance": 0.0}, "noise_variance must be positive, got 0.0"),
+        ({"first_epoch": 0}, r"first_epoch must be an integer in \[1, 20\], got 0"),
+        ({"first_epoch": 21}, r"first_epoch must be an integer in \[1, 20\], got 21"),
         ({"epochs": (2, 17)}, r"epochs must hold ints >= 1 summing to 20, got \(2, 17\)"),
         ({"epochs": (20, 0)}, r"epochs must hold ints >= 1 summing to 20, got \(20, 0\)"),
         ({"epochs": (2, 18), "first_epoch": 2}, "epochs must be None where first_epoch is given"),
         ({"p0": 0.0}, "p0 must be positive, got 0.0"),
-        ({"p0": 10.0, "inducing_probability": log_rate(4.0)}, "p0 must be None where inducing_probability is given"),
-        ({"inducing_probability": 0.5}, "inducing_probability must be a function, got 0.5"),
-        ({"elimination": "both"}, r"elimination must be one of \('uniform', 'point'\), got 'both'"),
-        ({"jitter": -1e-9}, "jitter must be at least 0, got -1e-09"),
-        ({"gram": jnp.ones((2, 3))}, r"gram must have shape \(300, 300\), got \(2, 3\)"),
         (
-            {"draws": Draws(jnp.ones((N, T)), jnp.zeros((N, T)), jnp.zeros((T, N, T)))},
-            r"draws.coins must lie in \[0, 1\)",
+            {"p0": 10.0, "inducing_probability": kernel.log_rate(4.0)},
+            "p0 must be None where inducing_probability is given",
         ),
         (
-            {"draws": Draws(jnp.zeros((N, T)), jnp.zeros((T, N)), jnp.zeros((T, N, T)))},
-            r"draws.thinning must have shape \(3, 20\), got \(20, 3\)",
+            {"inducing_probability": 0.5},
+            "inducing_probability must be a function of sigma_max.2 and the number of draws, got 0.5",
+        ),
+        ({"elimination": "both"}, "elimination must be one of 'uniform', 'point', got 'both'"),
+        ({"jitter": -1e-9}, "jitter must be at least 0, got -1e-09"),
+        ({"gram": jnp.ones((2, 3))}, r"gram must be an array of real numbers of shape \(300, 300\), got"),
+        (
+            {"coins": kernel.Coins(jnp.ones((N, T)), jnp.zeros((N, T)), jnp.zeros((T, N, T)))},
+            r"coins.queries must lie in \[0, 1\)",
+        ),
+        (
+            {"coins": kernel.Coins(jnp.zeros((N, T)), jnp.zeros((T, N)), jnp.zeros((T, N, T)))},
+            r"coins.thinning must be an array of real numbers of shape \(3, 20\), got",
         ),
     ],
 )
 def test_bad_input(changes, message):
-    arguments = {"candidates": PROBLEM.candidates, "kernel": SE, "n_agents": N, "horizon": T, "beta": 0.5}
-    arguments |= {"ridge": RIDGE} | changes
+    arguments = {"candidates": INSTANCE.candidates, "kernel": SE, "n_agents": N, "horizon": T, "beta": 0.5}
+    arguments |= {"noise_variance": NOISE_VARIANCE} | changes
     with pytest.raises(ValueError, match=message):
-        duets(arguments.pop("candidates"), **arguments)
+        kernel.duets(arguments.pop("candidates"), **arguments)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jaxbandits import kernel, run
 
-AGENTS, HORIZON, SIZE, DIMENSION, RIDGE, NOISE = 3, 12, 40, 3, 0.04, 0.2
+AGENTS, HORIZON, SIZE, DIMENSION, NOISE_VARIANCE, NOISE = 3, 12, 40, 3, 0.04, 0.2
 RULES = {
     "duets": kernel.duets,
     "dis": kernel.dis_kernel_ucb,
@@ -28,24 +28,24 @@ def compiled(rule):
 
     @jax.jit
     def curve(key, candidates, values, scale):
-        problem = kernel.tabular(candidates, scale * values, noise_sd=NOISE * scale)
+        instance = kernel.tabular(candidates, scale * values, noise_scale=NOISE * scale)
         settings = {"p0": 10.0 / scale**2} if rule == "duets" else {}
         algorithm = RULES[rule](
-            problem.candidates,
+            instance.candidates,
             kernel=lambda x, y: scale**2 * kernel.squared_exponential(x, y, lengthscale=0.5),
             n_agents=AGENTS,
             horizon=HORIZON,
             beta=1.0,
-            ridge=RIDGE * scale**2,
+            noise_variance=NOISE_VARIANCE * scale**2,
             **settings,
         )
-        metered = kernel.metered(algorithm, problem, grid=tuple(range(1, HORIZON + 1)))
-        return run(key, metered, kernel.environment(problem, AGENTS), max_rounds=HORIZON + 1).state.curve
+        metered = kernel.metered(algorithm, instance, grid=tuple(range(1, HORIZON + 1)))
+        return run(key, metered, kernel.environment(instance, n_agents=AGENTS), max_rounds=HORIZON + 1).state.curve
 
     return curve
 
 
-def instance(seed):
+def drawn(seed):
     rng = np.random.default_rng(seed)
     candidates = rng.uniform(-1, 1, (SIZE, DIMENSION))
     values = np.sin(3 * candidates[:, 0]) + candidates[:, 1] ** 2 - candidates[:, 2]
@@ -56,7 +56,7 @@ def instance(seed):
 @quickly
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_rotation_of_the_candidates_changes_nothing(rule, seed):
-    candidates, values = instance(seed)
+    candidates, values = drawn(seed)
     rotation, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(DIMENSION, DIMENSION)))
     key, one = jax.random.key(seed), jnp.ones(())
     curves = [compiled(rule)(key, x, values, one) for x in (candidates, candidates @ rotation)]
@@ -67,7 +67,7 @@ def test_a_rotation_of_the_candidates_changes_nothing(rule, seed):
 @quickly
 @given(seed=st.integers(0, 2**32 - 1), scale=st.floats(0.2, 5.0))
 def test_rewards_in_other_units_change_the_regret_by_the_unit_alone(rule, seed, scale):
-    candidates, values = instance(seed)
+    candidates, values = drawn(seed)
     key = jax.random.key(seed)
     one = compiled(rule)(key, candidates, values, jnp.ones(()))
     scaled = compiled(rule)(key, candidates, values, jnp.asarray(scale))
@@ -79,7 +79,7 @@ def test_rewards_in_other_units_change_the_regret_by_the_unit_alone(rule, seed, 
 @quickly
 @given(seed=st.integers(0, 2**32 - 1))
 def test_regret_and_messages_only_grow(rule, seed):
-    candidates, values = instance(seed)
+    candidates, values = drawn(seed)
     curve = np.asarray(compiled(rule)(jax.random.key(seed), candidates, values, jnp.ones(())))
     assert np.all(np.diff(curve, axis=0, prepend=0) >= -1e-12)
     worst = AGENTS * (float(values.max()) - float(values.min()))

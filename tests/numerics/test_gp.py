@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from jaxbandits.numerics import gp
 
-RIDGE = 0.04
+NOISE_VARIANCE = 0.04
 SE = functools.partial(gp.squared_exponential, lengthscale=1.0)
 TWO = jnp.asarray([[0.0], [1.0]])
 posterior = jax.jit(gp.posterior, static_argnums=0)
@@ -41,28 +41,28 @@ def test_kernels_by_hand():
 
 
 def test_one_and_two_observations_by_hand():
-    one = posterior(SE, TWO[:1], jnp.ones(1), TWO[:1], ridge=RIDGE)
+    one = posterior(SE, TWO[:1], jnp.ones(1), TWO[:1], noise_variance=NOISE_VARIANCE)
     close(one.mean, 0.9615384615)
     close(one.variance, 0.0384615385)
-    two = posterior(SE, TWO[:1], jnp.asarray([1.5]), TWO[:1], ridge=RIDGE, counts=jnp.asarray([2]))
+    two = posterior(SE, TWO[:1], jnp.asarray([1.5]), TWO[:1], noise_variance=NOISE_VARIANCE, counts=jnp.asarray([2]))
     close(two.mean, 0.7352941176)
     close(two.variance, 0.0196078431)
-    twice = posterior(SE, TWO[jnp.asarray([0, 0])], jnp.asarray([1.0, 0.5]), TWO[:1], ridge=RIDGE)
+    twice = posterior(SE, TWO[jnp.asarray([0, 0])], jnp.asarray([1.0, 0.5]), TWO[:1], noise_variance=NOISE_VARIANCE)
     close(twice.mean, two.mean)
     close(twice.variance, two.variance)
     close(twice.log_det, two.log_det)
-    ten = posterior(SE, TWO[:1], jnp.zeros(1), TWO[:1], ridge=RIDGE, counts=jnp.asarray([10]))
+    ten = posterior(SE, TWO[:1], jnp.zeros(1), TWO[:1], noise_variance=NOISE_VARIANCE, counts=jnp.asarray([10]))
     close(ten.log_det / 2, 2.7627264696, 1e-10)
 
 
 def test_two_points_by_hand():
     y = jnp.asarray([1.0, -1.0])
-    exact = posterior(SE, TWO, y, TWO, ridge=RIDGE)
+    exact = posterior(SE, TWO, y, TWO, noise_variance=NOISE_VARIANCE)
     close(exact.mean, [0.9077212705, -0.9077212705])
     close(exact.variance, [0.0376685553, 0.0376685553])
     close(exact.log_det / 2, 3.0502439411)
-    close(gp.information_gain(gp.cross(SE, TWO, TWO), RIDGE), 3.0502439411)
-    sparse = sparse_posterior(SE, inducing(SE, TWO[:1], jitter=0.0), TWO, y, TWO, ridge=RIDGE)
+    close(gp.information_gain(gp.cross(SE, TWO, TWO), NOISE_VARIANCE), 3.0502439411)
+    sparse = sparse_posterior(SE, inducing(SE, TWO[:1], jitter=0.0), TWO, y, TWO, noise_variance=NOISE_VARIANCE)
     close(sparse.mean, [0.2794765864, 0.1695111183])
     close(sparse.variance, [0.0284115236, 0.6425725743])
 
@@ -79,9 +79,9 @@ def test_two_points_by_hand():
 )
 def test_exact_posterior_is_that_of_scikit_learn(kernel, theirs):
     points, y, at = data(80, 2)
-    outside = GaussianProcessRegressor(theirs, alpha=RIDGE, optimizer=None).fit(points, y)
+    outside = GaussianProcessRegressor(theirs, alpha=NOISE_VARIANCE, optimizer=None).fit(points, y)
     mean, sd = outside.predict(at, return_std=True)
-    ours = posterior(kernel, points, y, at, ridge=RIDGE)
+    ours = posterior(kernel, points, y, at, noise_variance=NOISE_VARIANCE)
     close(ours.mean, mean, 1e-10)
     close(ours.variance, sd**2, 1e-10)
 
@@ -92,26 +92,28 @@ def test_all_exact_forms_agree():
     grid = jnp.asarray(rng.random((50, 2)))
     index = jnp.asarray(rng.integers(50, size=80), jnp.int32)  # with repeats
     y = jnp.asarray(rng.standard_normal(80))
-    direct = posterior(kernel, grid[index], y, grid, ridge=RIDGE)
+    direct = posterior(kernel, grid[index], y, grid, noise_variance=NOISE_VARIANCE)
     counts, sums = jnp.zeros(50, int).at[index].add(1), jnp.zeros(50).at[index].add(y)
-    forms = [posterior(kernel, grid, sums, grid, ridge=RIDGE, counts=counts)]
+    forms = [posterior(kernel, grid, sums, grid, noise_variance=NOISE_VARIANCE, counts=counts)]
 
     order = jnp.argsort(-counts)  # the points that were seen to the front, and no other is read
     seen = jnp.sum(counts > 0)
     spoilt = jnp.where(jnp.arange(50) < seen, sums[order], jnp.nan)
-    forms.append(posterior(kernel, grid[order], spoilt, grid, ridge=RIDGE, counts=counts[order], live=seen))
+    forms.append(
+        posterior(kernel, grid[order], spoilt, grid, noise_variance=NOISE_VARIANCE, counts=counts[order], live=seen)
+    )
 
     def buffer(carry, step):
         state, rows = carry
         t, a, reward = step
         column = jax.vmap(lambda x: kernel(x, grid[a]))(grid) - gp.explained(rows, rows[:, a])
-        state, row = gp.condition(state, column, a, reward, RIDGE)
+        state, row = gp.condition(state, column, a, reward, NOISE_VARIANCE)
         return (state, rows.at[t].set(row)), None
 
     def covariance(carry, step):
         state, matrix = carry
         _, a, reward = step
-        state, row = gp.condition(state, matrix[:, a], a, reward, RIDGE)
+        state, row = gp.condition(state, matrix[:, a], a, reward, NOISE_VARIANCE)
         return (state, matrix - row[:, None] * row), None
 
     steps = (jnp.arange(80), index, y)
@@ -127,7 +129,7 @@ def test_nothing_is_observed_beyond_the_grid():
     grid = jnp.asarray([[0.0], [0.5], [2.0]])
     before = gp.prior(SE, grid)
     column = jax.vmap(lambda x: SE(x, grid[1]))(grid)
-    after, row = gp.condition(before, column, jnp.int32(3), jnp.asarray(7.0), RIDGE)
+    after, row = gp.condition(before, column, jnp.int32(3), jnp.asarray(7.0), NOISE_VARIANCE)
     np.testing.assert_array_equal(row, 0)
     for old, new in zip(before, after, strict=True):
         np.testing.assert_array_equal(old, new)
@@ -136,10 +138,13 @@ def test_nothing_is_observed_beyond_the_grid():
 def test_order_of_the_data_does_not_matter_and_data_never_raise_the_variance():
     points, y, at = data(64, 3, 2)
     kernel = functools.partial(gp.matern, lengthscale=0.5, nu=2.5)
-    one, other = (posterior(kernel, points[o], y[o], at, ridge=RIDGE) for o in (jnp.arange(64), jnp.arange(64)[::-1]))
+    one, other = (
+        posterior(kernel, points[o], y[o], at, noise_variance=NOISE_VARIANCE)
+        for o in (jnp.arange(64), jnp.arange(64)[::-1])
+    )
     for a, b in zip(one, other, strict=True):
         close(a, b, 1e-10)
-    fewer = posterior(kernel, points, y, at, ridge=RIDGE, live=40)
+    fewer = posterior(kernel, points, y, at, noise_variance=NOISE_VARIANCE, live=40)
     assert np.all(fewer.variance >= one.variance - 1e-12)
     assert np.any(fewer.variance > one.variance + 1e-4)
 
@@ -147,8 +152,8 @@ def test_order_of_the_data_does_not_matter_and_data_never_raise_the_variance():
 def test_a_scaled_kernel_scales_the_posterior():
     points, y, at = data(40, 2, 3)
     kernel = functools.partial(gp.squared_exponential, lengthscale=0.4)
-    one = posterior(kernel, points, y, at, ridge=RIDGE)
-    scaled = posterior(lambda a, b: 9 * kernel(a, b), points, 3 * y, at, ridge=9 * RIDGE)
+    one = posterior(kernel, points, y, at, noise_variance=NOISE_VARIANCE)
+    scaled = posterior(lambda a, b: 9 * kernel(a, b), points, 3 * y, at, noise_variance=9 * NOISE_VARIANCE)
     close(scaled.mean, 3 * one.mean, 1e-10)
     close(scaled.variance, 9 * one.variance, 1e-10)
     close(scaled.log_det, one.log_det, 1e-9)
@@ -157,8 +162,10 @@ def test_a_scaled_kernel_scales_the_posterior():
 def test_sparse_with_all_data_is_exact():
     points, y, at = data(30, 2, 4)
     kernel = functools.partial(gp.matern, lengthscale=0.5, nu=1.5)
-    sparse = sparse_posterior(kernel, inducing(kernel, points, jitter=0.0), points, y, at, ridge=RIDGE)
-    exact = posterior(kernel, points, y, at, ridge=RIDGE)
+    sparse = sparse_posterior(
+        kernel, inducing(kernel, points, jitter=0.0), points, y, at, noise_variance=NOISE_VARIANCE
+    )
+    exact = posterior(kernel, points, y, at, noise_variance=NOISE_VARIANCE)
     close(sparse.mean, exact.mean, 1e-9)
     close(sparse.variance, exact.variance, 1e-9)
 
@@ -171,12 +178,14 @@ def test_sparse_is_the_subset_of_regressors_without_a_root():
     # Inducing points beyond the live ones are no inducing points, whatever they hold.
     padded = jnp.where(jnp.arange(25)[:, None] < 12, points[:25], 7.0)
     induced = inducing(kernel, padded, live=12, jitter=0.0)
-    sparse = sparse_posterior(kernel, induced, points, sums, at, ridge=RIDGE, counts=counts)
+    sparse = sparse_posterior(kernel, induced, points, sums, at, noise_variance=NOISE_VARIANCE, counts=counts)
     s = np.asarray(points[:12])
     kss, ksx, ksa = (np.asarray(gp.cross(kernel, s, b)) for b in (s, points, at))
-    inner = RIDGE * kss + (ksx * np.asarray(counts)) @ ksx.T
+    inner = NOISE_VARIANCE * kss + (ksx * np.asarray(counts)) @ ksx.T
     close(sparse.mean, ksa.T @ np.linalg.solve(inner, ksx @ np.asarray(sums)), 1e-9)
-    variance = 1 - np.sum(ksa * np.linalg.solve(kss, ksa), 0) + RIDGE * np.sum(ksa * np.linalg.solve(inner, ksa), 0)
+    variance = (
+        1 - np.sum(ksa * np.linalg.solve(kss, ksa), 0) + NOISE_VARIANCE * np.sum(ksa * np.linalg.solve(inner, ksa), 0)
+    )
     close(sparse.variance, variance, 1e-9)
 
 
@@ -188,13 +197,13 @@ def test_the_messages_depend_on_the_root_and_the_posterior_does_not():
     values, vectors = np.linalg.eigh(gp.cross(kernel, s, s))
     root = vectors / np.sqrt(values) @ vectors.T
     z, z_at = root @ gp.cross(kernel, s, points), root @ gp.cross(kernel, s, at)
-    bar = np.linalg.solve(RIDGE * np.eye(10) + z @ z.T, z @ y)
+    bar = np.linalg.solve(NOISE_VARIANCE * np.eye(10) + z @ z.T, z @ y)
     induced = inducing(kernel, s, jitter=0.0)
 
     @jax.jit
     def protocol(induced):
         ours = gp.features(kernel, induced, points)
-        factor = gp.feature_gram(ours, jnp.ones(50), ridge=RIDGE, live=jnp.int32(10))
+        factor = gp.feature_gram(ours, jnp.ones(50), noise_variance=NOISE_VARIANCE, live=jnp.int32(10))
         return gp.solve_spd(factor, ours @ y), gp.features(kernel, induced, at)
 
     our_bar, ours_at = protocol(induced)
@@ -203,23 +212,23 @@ def test_the_messages_depend_on_the_root_and_the_posterior_does_not():
 
 
 def test_float32_keeps_what_it_keeps():
-    """2000 observations, ridge 0.04: variance within 3e-6, mean within 2e-3, none negative."""
+    """2000 observations, noise variance 0.04: variance within 3e-6, mean within 2e-3, none negative."""
     points, y, at = data(2000, 4, 7)
     kernel = functools.partial(gp.squared_exponential, lengthscale=1.0)
-    exact = posterior(kernel, points, y, at, ridge=RIDGE)
-    single = posterior(kernel, *(x.astype(jnp.float32) for x in (points, y, at)), ridge=RIDGE)
+    exact = posterior(kernel, points, y, at, noise_variance=NOISE_VARIANCE)
+    single = posterior(kernel, *(x.astype(jnp.float32) for x in (points, y, at)), noise_variance=NOISE_VARIANCE)
     assert single.mean.dtype == jnp.float32
     close(single.variance, exact.variance, 3e-6)
     close(single.mean, exact.mean, 2e-3)
     assert np.all(single.variance >= 0)
 
 
-def test_float32_breaks_where_the_ridge_is_small():
-    """Ridge 1e-4, 2000 observations: what the docstring warns of is there to be warned of."""
+def test_float32_breaks_where_the_noise_is_small():
+    """Noise variance 1e-4, 2000 observations: what the docstring warns of is there to be warned of."""
     points, y, at = data(2000, 2, 8)
     kernel = functools.partial(gp.squared_exponential, lengthscale=0.2)
-    exact = posterior(kernel, points, y, at, ridge=1e-4)
-    single = posterior(kernel, *(x.astype(jnp.float32) for x in (points, y, at)), ridge=1e-4)
+    exact = posterior(kernel, points, y, at, noise_variance=1e-4)
+    single = posterior(kernel, *(x.astype(jnp.float32) for x in (points, y, at)), noise_variance=1e-4)
     error = np.max(np.abs(np.asarray(single.mean) - np.asarray(exact.mean)))
     assert error > 0.01, error
 

@@ -18,20 +18,22 @@ class Round(NamedTuple):
     answer: int
 
 
-def sparse(gram, ridge, jitter, points, data):
+def sparse(gram, noise_variance, jitter, points, data):
     """Mean and variance at all candidates given `data`, a list of (candidate, reward), through `points`."""
     prior = np.diag(gram)
     if not points:
         return np.zeros(len(gram)), prior.copy()
     at, square = gram[points], gram[np.ix_(points, points)] + jitter * np.eye(len(points))
     seen = gram[np.ix_(points, [a for a, _ in data])]
-    inner = ridge * square + seen @ seen.T
+    inner = noise_variance * square + seen @ seen.T
     mean = at.T @ np.linalg.solve(inner, seen @ np.array([y for _, y in data]))
     unseen = np.maximum(prior - np.sum(at * np.linalg.solve(square, at), axis=0), 0)
-    return mean, unseen + ridge * np.sum(at * np.linalg.solve(inner, at), axis=0)
+    return mean, unseen + noise_variance * np.sum(at * np.linalg.solve(inner, at), axis=0)
 
 
-def approx_dis_kernel_ucb(gram, dimension, rewards, draws, *, beta, ridge, threshold, oversampling, jitter=1e-10):
+def approx_dis_kernel_ucb(
+    gram, dimension, rewards, coins, *, beta, noise_variance, threshold, oversampling, jitter=1e-10
+):
     """Rewards are (T, N, M), what agent n would see at each candidate in each round. Returns a list of `Round`."""
     horizon, n_agents, size = rewards.shape
     beta = np.broadcast_to(beta, (horizon,))
@@ -45,18 +47,18 @@ def approx_dis_kernel_ucb(gram, dimension, rewards, draws, *, beta, ridge, thres
         if points:
             action = np.argmax(mean + beta[t] * np.sqrt(np.maximum(variance, 0)), axis=1)
         else:
-            action = np.minimum(np.floor(draws.coins[:, t] * size).astype(int), size - 1)
+            action = np.minimum(np.floor(coins.queries[:, t] * size).astype(int), size - 1)
         for n, a in enumerate(action):
             history[n].append((a, rewards[t, n, a]))
             own[n].append((a, rewards[t, n, a]))
-            spent[n] += shared_variance[a] / ridge
+            spent[n] += shared_variance[a] / noise_variance
 
         chosen = proposed = None
         if np.any(spent > threshold) and t + 1 < horizon:
             spent[:] = 0
-            odds = np.minimum(1, oversampling * shared_variance / ridge)
+            odds = np.minimum(1, oversampling * shared_variance / noise_variance)
             proposed = [
-                sorted({a for s, (a, _) in enumerate(mine) if draws.rls[t, n, s] < odds[a]})
+                sorted({a for s, (a, _) in enumerate(mine) if coins.inducing[t, n, s] < odds[a]})
                 for n, mine in enumerate(history)
             ]
             chosen = sorted(set().union(*proposed))
@@ -65,9 +67,9 @@ def approx_dis_kernel_ucb(gram, dimension, rewards, draws, *, beta, ridge, thres
                 uplink += sum(len(mine) * dimension + m**2 + m for mine in proposed)
                 downlink += m * dimension + m**2 + m
                 shared, own = [pair for mine in history for pair in mine], [[] for _ in range(n_agents)]
-                shared_mean, shared_variance = sparse(gram, ridge, jitter, points, shared)
+                shared_mean, shared_variance = sparse(gram, noise_variance, jitter, points, shared)
         for n in range(n_agents):
-            mean[n], variance[n] = sparse(gram, ridge, jitter, points, shared + own[n])
+            mean[n], variance[n] = sparse(gram, noise_variance, jitter, points, shared + own[n])
         answer = int(np.argmax(shared_mean))
         rounds.append(Round(action, chosen, proposed, uplink, downlink, mean.copy(), variance.copy(), answer))
     return rounds

@@ -15,7 +15,7 @@ class Query(NamedTuple):
     answer: int
 
 
-def bpe(gram, rewards, *, beta, ridge, keep_data=False):
+def bpe(gram, rewards, *, beta, noise_variance, keep_data=False):
     """Rewards are (T, M). Returns a list of `Query`."""
     horizon, size = rewards.shape
     active, answer, data, queries = list(range(size)), 0, [], []
@@ -25,11 +25,11 @@ def bpe(gram, rewards, *, beta, ridge, keep_data=False):
         if not keep_data:
             data = []
         for _ in range(min(length, horizon - len(queries))):
-            variance = exact(gram, ridge, data)[1]
+            variance = exact(gram, noise_variance, data)[1]
             a = max(active, key=lambda x: (variance[x], -x))
             data.append((a, rewards[len(queries), a]))
             queries.append(Query(a, active, answer))
-        mean, variance, _ = exact(gram, ridge, data)
+        mean, variance, _ = exact(gram, noise_variance, data)
         sd = beta * np.sqrt(np.maximum(variance, 0))
         bar = max(mean[x] - sd[x] for x in active)
         answer = max(active, key=lambda x: (mean[x], -x))

@@ -20,8 +20,8 @@ def epochs(horizon, first):
     return lengths
 
 
-def exact_variance(kernel, points, at, ridge):
-    k, noisy = kernel(points, at), kernel(points, points) + ridge * np.eye(len(points))
+def exact_variance(kernel, points, at, noise_variance):
+    k, noisy = kernel(points, at), kernel(points, points) + noise_variance * np.eye(len(points))
     return np.diag(kernel(at, at)) - (k * np.linalg.solve(noisy, k)).sum(0)
 
 
@@ -33,7 +33,7 @@ def duets(
     *,
     kernel,
     beta,
-    ridge,
+    noise_variance,
     lengths,
     p0=10.0,
     probability=None,
@@ -58,7 +58,7 @@ def duets(
         if epoch == len(lengths) - 1:
             break
         at = candidates[active]
-        sigma_sq = exact_variance(kernel, candidates[[a for _, a, _, _ in drawn]], at, ridge).max()
+        sigma_sq = exact_variance(kernel, candidates[[a for _, a, _, _ in drawn]], at, noise_variance).max()
         p = p0 * sigma_sq if probability is None else probability(sigma_sq, len(drawn))
         chosen = [a for _, a, _, u in drawn if u < min(max(p, 0), 1)]
         inducing = sorted(set(chosen))
@@ -75,14 +75,16 @@ def duets(
                 for n in range(n_agents)
             ]
             features = z([a for _, a, _, _ in drawn])
-            A = ridge * np.eye(len(points)) + features @ features.T
+            A = noise_variance * np.eye(len(points)) + features @ features.T
             near = z(active)
             mean = near.T @ np.linalg.solve(A, sum(messages))
             if elimination == "uniform":
                 keep = mean >= mean.max() - 2 * beta * np.sqrt(sigma_sq)
             else:
                 prior = np.diag(kernel(at, at))
-                sd = np.sqrt(np.maximum(prior - (near**2).sum(0), 0) + ridge * (near * np.linalg.solve(A, near)).sum(0))
+                sd = np.sqrt(
+                    np.maximum(prior - (near**2).sum(0), 0) + noise_variance * (near * np.linalg.solve(A, near)).sum(0)
+                )
                 keep = mean + beta * sd >= (mean - beta * sd).max()
             answer = active[int(mean.argmax())]
             active = [a for a, stays in zip(active, keep, strict=True) if stays]

@@ -1,4 +1,4 @@
-"""DisKernelUCB: agents that share all their data when one of them has learnt enough (Li, Wang, Wang, Wang, 2022)."""
+"""DisKernelUCB: agents that share all their data when one of them has learned enough (Li, Wang, Wang, Wang, 2022)."""
 
 from typing import NamedTuple
 
@@ -6,10 +6,11 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.checks import known, require
-from jaxbandits.kernel.problem import Draws, Traffic, check_run, round_coins
-from jaxbandits.kernel.ucb import best, beta_at, explained_by_first, index, memory, queries
+from jaxbandits.kernel._metered import Traffic, no_traffic
+from jaxbandits.kernel._settings import Coins, Settings, checked, round_coins
+from jaxbandits.kernel._ucb import best, beta_at, explained_by_first, index, memory, queries
 from jaxbandits.numerics.gp import Kernel, Posterior, condition, explained, prior
 
 
@@ -29,8 +30,8 @@ class State(NamedTuple):
     pooled: Posterior  # float (M,), (M,), ()  of the data of all agents
     shared_mean: Array  # float (M,)  of the last synchronisation
     own_rows: Array  # float (N, T, M)  of each agent's observations since; the row of a round stands `synced` earlier
-    pooled_kept: Array  # float (N T, M), or (M, M) if N T > M  the covariance, see `memory`
-    shared_kept: Array | None  # float (M, M)  that of the last synchronisation; None: it is in the buffer
+    pooled_memory: Array  # float (N T, M), or (M, M) if N T > M  the covariance, see `memory`
+    shared_memory: Array | None  # float (M, M)  that of the last synchronisation; None: it is in the buffer
 
 
 def dis_kernel_ucb(
@@ -40,34 +41,28 @@ def dis_kernel_ucb(
     n_agents: int,
     horizon: int,
     beta: Array | float,
-    ridge: Array | float,
+    noise_variance: Array | float,
     threshold: Array | float = 10.0,
-    draws: Draws | None = None,
     gram: Array | None = None,
+    coins: Coins | None = None,
 ) -> Algorithm:
-    """Every agent asks by GP-UCB given the shared data and its own, and all data are shared when one has learnt enough.
+    """Every agent queries by GP-UCB given the shared data and its own; all data are shared when one has learned enough.
 
     After a round but the last, the agents synchronise if for any of them (its observations since the last time) times
-    log[det(I + K_now / ridge) / det(I + K_then / ridge)] exceeds the threshold. Until they have data of their own all
-    of them then ask the same candidate.
+    log[det(I + K_now / noise_variance) / det(I + K_then / noise_variance)] exceeds the threshold. Until they have data
+    of their own, all of them then query the same candidate.
 
     Args:
-        candidates: float (M, d); the run has their dtype.
-        kernel: of a single pair of points.
-        n_agents: N.
-        horizon: T, rounds.
-        beta: width of the index, in standard deviations, >= 0: () or, one a round, (T,).
-        ridge: variance of the noise, () > 0.
+        candidates, kernel, n_agents, horizon, beta, noise_variance, gram: as in `Settings`.
         threshold: D of the trigger, () > 0; infinity: the agents never synchronise.
-        draws: replaces the algorithm's randomness: agent n's first query is the candidate that coins[n, 0] picks.
-        gram: float (M, M), the kernel of all pairs, or None: columns are taken from it instead of computed.
+        coins: replace the algorithm's randomness: agent n's first query is the candidate that queries[n, 0] picks.
 
     Returns:
         Algorithm with actions int32 (N,), and answers int32 (), the maximiser of the mean at the last synchronisation;
         0 before the first.
 
     Raises:
-        ValueError: an argument is out of range.
+        ValueError: an argument is not as above, or not as `Settings` says.
 
     **Cost**: O(N M (min(N T, M) + T)) a round. A synchronisation of n observations an agent sends n (d + 1) numbers
     from each agent, and N n (d + 1) to all.
@@ -75,85 +70,79 @@ def dis_kernel_ucb(
     Source: Li, Wang, Wang and Wang (2022), Algorithm 1, as in Pavlovic, Salgia and Zhao (2024), Section 5. There the
     agents act in turn and may synchronise within a round; here they act at once.
     """
-    candidates = check_run(
-        candidates,
-        kernel=kernel,
-        n_agents=n_agents,
-        horizon=horizon,
-        beta=beta,
-        ridge=ridge,
-        draws=draws,
-        gram=gram,
-    )
-    require(known(threshold) > 0, "threshold", "be positive", threshold)
+    checks.positive("threshold", threshold, finite=False)
+    settings = checked(Settings(candidates, kernel, n_agents, horizon, beta, noise_variance, gram, coins))
+    candidates, noise_variance = settings.candidates, settings.noise_variance
     dtype, (size, dimension) = candidates.dtype, candidates.shape
-    beta, ridge, threshold = (jnp.asarray(x, dtype) for x in (beta, ridge, threshold))
-    covariance = memory(kernel, candidates, n_agents * horizon, gram)
+    threshold = jnp.asarray(threshold, dtype)
+    covariance = memory(settings, n_agents * horizon)
     rounds = jnp.arange(horizon, dtype=jnp.int32)
 
     def init(key: Key) -> State:
         del key
-        nothing, nothing_known = jnp.zeros((), int), prior(kernel, candidates)
+        before = prior(settings.kernel, candidates)
         return State(
-            pulls=nothing,
-            traffic=Traffic(nothing, nothing),
+            pulls=jnp.zeros((), int),
+            traffic=no_traffic(),
             t=jnp.zeros((), jnp.int32),
             synced=jnp.zeros((), jnp.int32),
             fresh=jnp.zeros(n_agents, int),
-            own=jax.tree.map(lambda x: jnp.broadcast_to(x, (n_agents, *x.shape)), nothing_known),
-            pooled=nothing_known,
-            shared_mean=nothing_known.mean,
+            own=jax.tree.map(lambda x: jnp.broadcast_to(x, (n_agents, *x.shape)), before),
+            pooled=before,
+            shared_mean=before.mean,
             own_rows=jnp.zeros((n_agents, horizon, size), dtype),
-            pooled_kept=covariance.start,
-            shared_kept=None if covariance.is_buffer else covariance.start,
+            pooled_memory=covariance.start,
+            shared_memory=None if covariance.is_buffer else covariance.start,
         )
 
     def decide(key: Key, state: State) -> Decision:
-        indices = index(state.own.mean, state.own.variance, beta_at(beta, state.t))
-        coins = round_coins(key, draws, state.t, n_agents, dtype)
-        return Decision(queries(indices, coins, state.t), state.t >= horizon, best(state.shared_mean))
+        indices = index(state.own.mean, state.own.variance, beta_at(settings.beta, state.t))
+        action = queries(indices, round_coins(settings, key, state.t), state.t)
+        return Decision(action, state.t >= horizon, best(state.shared_mean))
 
     def shared_and_pooled_columns(state: State, action: Array) -> tuple[Array, Array]:
         """The covariance with each query of a round (N, M), at the last synchronisation and now."""
         live = jnp.stack([state.synced, state.t]) * n_agents
-        if state.shared_kept is None:
-            shared, pooled = covariance.columns(state.pooled_kept, action, live)
+        if state.shared_memory is None:
+            shared, pooled = covariance.columns(state.pooled_memory, action, live)
         else:
-            (shared,) = covariance.columns(state.shared_kept, action, live[:1])
-            (pooled,) = covariance.columns(state.pooled_kept, action, live[1:])
+            (shared,) = covariance.columns(state.shared_memory, action, live[:1])
+            (pooled,) = covariance.columns(state.pooled_memory, action, live[1:])
         return shared, pooled
 
     def observe(state: State, action: Array, rewards: Array) -> State:
-        asked = action < size
-        anyone = jnp.any(asked)
+        queried = action < size
+        is_round = jnp.any(queried)
         age = state.t - state.synced
         shared_columns, pooled_columns = shared_and_pooled_columns(state, action)
 
         def learn(own, rows, column, query, reward):
             coefficients = jnp.where(rounds < age, rows.at[:, query].get(mode="clip"), 0)
-            own, row = condition(own, column - explained_by_first(rows, coefficients, age), query, reward, ridge)
-            return own, rows.at[jnp.where(anyone, age, horizon)].set(row, mode="drop")
+            own, row = condition(
+                own, column - explained_by_first(rows, coefficients, age), query, reward, noise_variance
+            )
+            return own, rows.at[jnp.where(is_round, age, horizon)].set(row, mode="drop")
 
         own, own_rows = jax.vmap(learn)(state.own, state.own_rows, shared_columns, action, rewards)
 
         def pool(n: Array, carry: tuple[Posterior, Array]) -> tuple[Posterior, Array]:
             pooled, rows = carry
             column = pooled_columns[n] - explained(rows, rows.at[:, action[n]].get(mode="clip"))
-            pooled, row = condition(pooled, column, action[n], rewards[n], ridge)
+            pooled, row = condition(pooled, column, action[n], rewards[n], noise_variance)
             return pooled, rows.at[n].set(row)
 
         pooled, rows = lax.fori_loop(0, n_agents, pool, (state.pooled, jnp.zeros((n_agents, size), dtype)))
-        place = jnp.where(anyone, state.t, horizon) * n_agents
-        pooled_kept = covariance.append(state.pooled_kept, rows, place)
+        first = jnp.where(is_round, state.t, horizon) * n_agents
+        pooled_memory = covariance.append(state.pooled_memory, rows, first)
 
-        t = state.t + anyone.astype(jnp.int32)
-        fresh = state.fresh + asked.astype(state.fresh.dtype)
-        learnt = fresh.astype(dtype) * own.log_det
-        due = anyone & (t < horizon) & jnp.any(learnt > threshold)
+        t = state.t + is_round.astype(jnp.int32)
+        fresh = state.fresh + queried.astype(state.fresh.dtype)
+        learned = fresh.astype(dtype) * own.log_det
+        due = is_round & (t < horizon) & jnp.any(learned > threshold)
         sent = jnp.where(due, jnp.sum(fresh) * (dimension + 1), 0)
-        shared_kept = state.shared_kept
+        shared_memory = state.shared_memory
         return State(
-            pulls=state.pulls + jnp.sum(asked, dtype=state.pulls.dtype),
+            pulls=state.pulls + jnp.sum(queried, dtype=state.pulls.dtype),
             traffic=Traffic(state.traffic.uplink + sent, state.traffic.downlink + sent),
             t=t,
             synced=jnp.where(due, t, state.synced),
@@ -166,8 +155,8 @@ def dis_kernel_ucb(
             pooled=pooled,
             shared_mean=jnp.where(due, pooled.mean, state.shared_mean),
             own_rows=own_rows,
-            pooled_kept=pooled_kept,
-            shared_kept=None if shared_kept is None else jnp.where(due, pooled_kept, shared_kept),
+            pooled_memory=pooled_memory,
+            shared_memory=None if shared_memory is None else jnp.where(due, pooled_memory, shared_memory),
         )
 
     return Algorithm(init, decide, observe, jnp.full(n_agents, size, jnp.int32))

@@ -1,0 +1,60 @@
+"""GP-UCB: one learner with all the queries (Srinivas, Krause, Kakade, Seeger, 2010)."""
+
+import jax.numpy as jnp
+
+from jaxbandits import checks
+from jaxbandits.base import Algorithm, Array, Decision, Key
+from jaxbandits.kernel._n_kernel_ucb import Confidence, State, independent_agents
+from jaxbandits.kernel._settings import Coins, Settings, checked
+from jaxbandits.kernel._ucb import beta_at
+from jaxbandits.numerics.gp import Kernel
+
+
+def gp_ucb(
+    candidates: Array,
+    *,
+    kernel: Kernel,
+    horizon: int,
+    beta: Array | float,
+    noise_variance: Array | float,
+    confidence: Confidence | None = None,
+    gram: Array | None = None,
+    coins: Coins | None = None,
+) -> Algorithm:
+    """One learner queries the candidate with the largest mean + beta sd, one candidate a round.
+
+    With N T queries it is the limit of N agents that communicate for free and query one after another.
+
+    Args:
+        candidates, kernel, horizon, beta, noise_variance, gram: as in `Settings`.
+        confidence: (t, log_det) -> beta () replaces `beta`; t, int (), is the number of the query to come, from 1, and
+            log_det () is log det(I + K / noise_variance) of the queries before it. See `anytime_width`.
+        coins: replace the algorithm's randomness, of one agent: the first query is the candidate that queries[0, 0]
+            picks.
+
+    Returns:
+        Algorithm with actions int32 (1,), and answers int32 (), the maximiser of the mean.
+
+    Raises:
+        ValueError: an argument is not as `Settings` says, or `confidence` is no function.
+
+    **Guarantee**: regret of order gamma_T sqrt(T) with the width of `anytime_width`. **Cost**: O(M min(T, M)) a round.
+
+    Source: Srinivas, Krause, Kakade and Seeger (2010), Algorithm 1.
+    """
+    if confidence is not None:
+        checks.function("confidence", confidence, "t and log_det")
+    settings = checked(Settings(candidates, kernel, 1, horizon, beta, noise_variance, gram, coins))
+
+    def beta_of(t: Array, log_det: Array) -> Array:
+        if confidence is None:
+            return beta_at(settings.beta, t)
+        return jnp.asarray(confidence(t + 1, log_det), settings.candidates.dtype)
+
+    agent = independent_agents(settings, beta_of)
+
+    def decide(key: Key, state: State) -> Decision:
+        decision = agent.decide(key, state)
+        return decision._replace(answer=decision.answer[0])
+
+    return agent._replace(decide=decide)

@@ -1,0 +1,83 @@
+"""What all algorithms of the family take, checked in one place, and the coins by which they draw candidates."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandits import checks
+from jaxbandits.base import Array, Key
+from jaxbandits.numerics.gp import Kernel
+
+
+class Coins(NamedTuple):
+    """Uniform variables in [0, 1) that replace those of an algorithm's keys: for replays, and for paired comparisons.
+
+    Every agent has its own, so that no two of them ever share a coin.
+    """
+
+    queries: Array  # float (N, T)      which candidate an agent draws in each round
+    thinning: Array  # float (N, T)     which of these draws DUETS makes inducing points
+    inducing: Array  # float (T, N, T)  which queries ApproxDisKernelUCB does, when it synchronises after each round
+
+
+class Settings(NamedTuple):
+    """The arguments that the factories of this family share.
+
+    A factory of a single learner takes no `n_agents`, and its horizon counts queries.
+    """
+
+    candidates: Array  # float (M, d)     the run has their dtype
+    kernel: Kernel  # (x (d,), y (d,)) -> float (), positive semidefinite, of a single pair of candidates
+    n_agents: int  # N
+    horizon: int  # T, rounds of one query an agent
+    beta: Any  # float () or (T,) >= 0    width of the index in standard deviations, for all rounds or for each
+    noise_variance: Any  # float () > 0   of the Gaussian process
+    gram: Array | None = None  # float (M, M)  the kernel of all pairs; None: it is computed where it is needed
+    coins: Coins | None = None  # replace the algorithm's own randomness
+
+
+def checked(settings: Settings, *, beta_per_round: bool = True) -> Settings:
+    """The settings, with numbers as arrays of the candidates' dtype; with `beta_per_round`, beta may be (T,).
+
+    Raises `ValueError` unless every argument is as `Settings` says.
+    """
+    candidates, kernel, n_agents, horizon, beta, noise_variance, gram, coins = settings
+    candidates = checks.array("candidates", candidates, ("M", "d"))
+    checks.function("kernel", kernel, "two points")
+    n_agents = checks.whole("n_agents", n_agents, least=1)
+    horizon = checks.whole("horizon", horizon, least=1)
+    if beta_per_round and (isinstance(beta, (list, tuple)) or getattr(beta, "ndim", 0) > 0):
+        beta = checks.array("beta", beta, (horizon,), least=0)
+    else:
+        checks.not_negative("beta", beta)
+    checks.positive("noise_variance", noise_variance)
+    size, dtype = candidates.shape[0], candidates.dtype
+    if gram is not None:
+        gram = checks.array("gram", gram, (size, size))
+    if coins is not None:
+        checks.instance("coins", coins, Coins)
+        shapes = (n_agents, horizon), (n_agents, horizon), (horizon, n_agents, horizon)
+        coins = Coins(
+            *(
+                checks.array(f"coins.{name}", values, shape, least=0, below=1)
+                for name, values, shape in zip(Coins._fields, coins, shapes, strict=True)
+            )
+        )
+    beta, noise_variance, gram, coins = jax.tree.map(
+        lambda x: jnp.asarray(x, dtype), (beta, noise_variance, gram, coins)
+    )
+    return Settings(candidates, kernel, n_agents, horizon, beta, noise_variance, gram, coins)
+
+
+def picked(coin: Array, size: Array | int) -> Array:
+    """The index in 0 .. size - 1 that a uniform variable picks, int32, shaped as `coin`."""
+    size = jnp.asarray(size, jnp.int32)
+    return jnp.minimum(jnp.floor(coin * size.astype(coin.dtype)).astype(jnp.int32), size - 1)
+
+
+def round_coins(settings: Settings, key: Key, t: Array) -> Array:
+    """The coins of round `t` (from 0), float (N,): from the decision's key, unless the settings have them."""
+    if settings.coins is None:
+        return jax.random.uniform(key, (settings.n_agents,), settings.candidates.dtype)
+    return settings.coins.queries[:, jnp.minimum(t, settings.horizon - 1)]

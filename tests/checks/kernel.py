@@ -1,0 +1,111 @@
+"""Valid calls of the kernel family."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from checks.calls import Call
+
+from jaxbandits import kernel
+
+KEY = jax.random.key(0)
+SE = functools.partial(kernel.squared_exponential, lengthscale=0.5)
+POINTS = np.random.default_rng(0).random((5, 2))
+CANDIDATES = jnp.asarray(POINTS)
+GRAM = jnp.asarray(np.exp(-2 * np.sum((POINTS[:, None] - POINTS) ** 2, axis=-1)))
+INSTANCE = kernel.Instance(CANDIDATES, jnp.asarray(np.arange(5.0)), jnp.asarray(np.array(0.2)))
+AGENTS, HORIZON = 2, 6
+COINS = kernel.Coins(
+    *(jnp.full(shape, 0.5) for shape in ((AGENTS, HORIZON), (AGENTS, HORIZON), (HORIZON, AGENTS, HORIZON)))
+)
+ALONE = kernel.Coins(*(jnp.full(shape, 0.5) for shape in ((1, HORIZON), (1, HORIZON), (HORIZON, 1, HORIZON))))
+SHARED = {"kernel": SE, "horizon": HORIZON, "beta": 1.0, "noise_variance": 0.04, "gram": GRAM}
+LEARNER = {"candidates": CANDIDATES} | SHARED
+TEAM = LEARNER | {"n_agents": AGENTS, "coins": COINS}
+DUETS = {"first_epoch": 2, "epochs": None, "p0": 5.0, "inducing_probability": None}
+DUETS |= {"elimination": "point", "jitter": 1e-9}
+EPOCHS = {"first_epoch": None, "epochs": (2, 4), "p0": None, "inducing_probability": kernel.log_rate(2.0)}
+DRAWN = {"key": KEY, "size": 5, "noise_scale": 0.2, "dtype": "float64"}
+RIDGE = DRAWN | {"dimension": 2, "domain": "sphere"}
+WIDTH = {"norm_bound": 1.0, "noise_scale": 0.2, "noise_variance": 0.04, "delta": 0.1}
+MANY = {"n_agents": 3, "horizon": 7}
+PAIR = {"x": CANDIDATES[0], "y": CANDIDATES[1], "lengthscale": 0.5}
+
+NO_TABLE = {"gram": ("none",)}
+NO_COINS = NO_TABLE | {"coins": ("none",)}
+DEFAULT = {"dtype": ("none",)}
+SEVERAL = ("list", "array")  # numbers where one or more may stand
+DEFAULTS = dict.fromkeys(("first_epoch", "epochs", "p0", "inducing_probability", "jitter"), ("none",))
+
+CALLS = {
+    "anytime_width": Call(kernel.anytime_width, WIDTH | {"log_det": 2.0}, fine={"log_det": SEVERAL}),
+    "approx_dis_kernel_ucb": Call(
+        kernel.approx_dis_kernel_ucb,
+        TEAM | {"threshold": 20.0, "oversampling": 1.0, "max_inducing": 4, "jitter": 1e-9},
+        fine=NO_COINS | {"threshold": ("inf",), "jitter": ("none",)},
+    ),
+    "batch_lengths": Call(kernel.batch_lengths, {"horizon": HORIZON}),
+    "bpe": Call(kernel.bpe, LEARNER | {"keep_data": True}, fine=NO_TABLE),
+    "branin": Call(kernel.branin, DRAWN, fine=DEFAULT),
+    "confidence_width": Call(kernel.confidence_width, WIDTH),
+    "dis_kernel_ucb": Call(kernel.dis_kernel_ucb, TEAM | {"threshold": 10.0}, fine=NO_COINS | {"threshold": ("inf",)}),
+    "duets": Call(kernel.duets, TEAM | DUETS, fine=NO_COINS | DEFAULTS),
+    "duets, epochs": Call(kernel.duets, TEAM | DUETS | EPOCHS, fine=NO_COINS | DEFAULTS),
+    "duets_delta": Call(kernel.duets_delta, MANY | {"delta": 0.1, "discretisation": 10.0}),
+    "duets_p0": Call(kernel.duets_p0, MANY | {"delta_prime": 0.1, "constant": 72.0}),
+    "duets_regret_bound": Call(
+        kernel.duets_regret_bound,
+        MANY
+        | {"norm_bound": 1.0, "components": 2, "spread": 3.0, "beta": 1.0, "gamma": 2.0}
+        | {"first_epoch": 2, "epochs": 4.0},
+    ),
+    "duets_run": Call(
+        kernel.duets_run,
+        SHARED | DUETS | {"key": KEY, "instance": INSTANCE, "n_agents": AGENTS, "coins": COINS},
+        fine=NO_COINS | DEFAULTS,
+    ),
+    "effective_dimension": Call(kernel.effective_dimension, {"gram": GRAM, "noise_variance": 0.04}),
+    "environment": Call(kernel.environment, {"instance": INSTANCE, "n_agents": 2}),
+    "epoch_bound": Call(kernel.epoch_bound, MANY),
+    "epoch_lengths": Call(kernel.epoch_lengths, {"horizon": HORIZON, "first_epoch": 2}, fine=DEFAULTS),
+    "every_tenth": Call(kernel.every_tenth, {"horizon": HORIZON}),
+    "gp_ucb": Call(
+        kernel.gp_ucb,
+        LEARNER | {"confidence": lambda t, log_det: log_det, "coins": ALONE},
+        fine=NO_COINS | {"confidence": ("none",)},
+    ),
+    "greedy_information_gain": Call(
+        kernel.greedy_information_gain, {"candidates": CANDIDATES, "kernel": SE, "noise_variance": 0.04, "n": 3}
+    ),
+    "h1": Call(kernel.h1, RIDGE, fine=DEFAULT),
+    "h2": Call(kernel.h2, RIDGE, fine=DEFAULT),
+    "hartmann4": Call(kernel.hartmann4, DRAWN, fine=DEFAULT),
+    "inducing_set_bound": Call(
+        kernel.inducing_set_bound, {"p0": 10.0, "gamma": 2.0, "delta_prime": 0.1, "spread": 3.0}
+    ),
+    "information_gain": Call(kernel.information_gain, {"gram": GRAM, "noise_variance": 0.04}),
+    "information_gain_order": Call(
+        kernel.information_gain_order, {"n": 10.0, "dimension": 2, "nu": 2.5}, fine={"n": SEVERAL, "nu": ("none",)}
+    ),
+    "log_rate": Call(kernel.log_rate, {"c": 4.0}),
+    "matern": Call(kernel.matern, PAIR | {"nu": 2.5}),
+    "metered": Call(
+        kernel.metered,
+        {"algorithm": kernel.n_kernel_ucb(**TEAM), "instance": INSTANCE, "grid": (2, 6)},
+    ),
+    "n_kernel_ucb": Call(kernel.n_kernel_ucb, TEAM, fine=NO_COINS),
+    "n_kernel_ucb, a beta a round": Call(
+        kernel.n_kernel_ucb,
+        TEAM | {"beta": jnp.asarray(np.linspace(1, 2, HORIZON))},
+        fine=NO_COINS | {"beta": ("scalar",)},
+    ),
+    "orders": Call(kernel.orders, MANY | {"gamma": 2.0}, fine={"gamma": SEVERAL}),
+    "paper_kernel": Call(kernel.paper_kernel, {"name": "branin"}),
+    "regret": Call(kernel.regret, {"instance": INSTANCE, "answer": 3}, fine={"answer": SEVERAL}),
+    "rkhs": Call(kernel.rkhs, DRAWN | {"kernel": SE, "dimension": 2, "norm": 2.0}, fine=DEFAULT),
+    "squared_exponential": Call(kernel.squared_exponential, PAIR),
+    "tabular": Call(
+        kernel.tabular, {"candidates": CANDIDATES, "values": jnp.asarray(np.arange(5.0)), "noise_scale": 0.2}
+    ),
+}
