@@ -85,8 +85,8 @@ def _best_by_bisection(table: Table, of_all: Worth) -> Array:
     limits = jnp.iinfo(order.dtype)
     start = jnp.asarray(limits.min, order.dtype), jnp.asarray(limits.max, order.dtype)
     last, _ = lax.fori_loop(0, limits.bits, halve, start)
-    low = jnp.max(jnp.where(order == last, of_all.low, -jnp.inf))
-    high = jnp.max(jnp.where(order == last, of_all.high, -jnp.inf))
+    low = jnp.min(jnp.where(order == last, of_all.low, jnp.inf))  # inf if the quota is 0
+    high = jnp.max(jnp.where(order == last, of_all.high, low))
     above = jnp.sum(of_all.low > high, axis=1, dtype=jnp.int32)
     equal = jnp.sum((of_all.low <= high) & (of_all.high >= low), axis=1, dtype=jnp.int32)
     levels = above + share_out(equal, table.quota - jnp.sum(above, dtype=jnp.int32))

@@ -46,5 +46,7 @@ CASES = {
     "coci-block": Case(_leaps(cpe.coci), {"delta": 0.01}, dtypes=("float64",)),
     "coci-variance": Case(_levels(_variance(cpe.coci), *GROUPS), LEVELS, dtypes=("float64",)),
     "uniform": Case(_levels(cpe.uniform, *THREE), LEVELS | {"leap": 8}),
-    "clucb": Case(_levels(_chen, *THREE), {"delta": 0.01, "radius": "coci", "noise_scale": 0.8}, ("delta", "noise_scale")),
+    "clucb": Case(
+        _levels(_chen, *THREE), {"delta": 0.01, "radius": "coci", "noise_scale": 0.8}, ("delta", "noise_scale")
+    ),
 }

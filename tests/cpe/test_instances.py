@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits.cpe import arms, complexity, instances
-from jaxbandits.cpe.oracles import solve
-from jaxbandits.cpe.problem import decision, entry_values
+from jaxbandits import cpe
+from jaxbandits.cpe import decision, solve
+from jaxbandits.cpe._entries import entry_values
 
 # name: decision at theta, radii, H, H_U / H, root with c = 1/2, Theorem 1; delta = 0.1
 EIGHT = {
@@ -33,17 +33,17 @@ EIGHT = {
 @pytest.mark.parametrize("name", EIGHT)
 def test_what_is_stated_holds(name):
     best, radii, H, ratio, root, bound = EIGHT[name]
-    instance = getattr(instances, name)()
-    truth = arms.means if instance.tau == 1 else arms.variances
+    instance = getattr(cpe, name)()
+    truth = cpe.means if instance.tau == 1 else cpe.variances
     np.testing.assert_array_equal(truth(instance.arms), instance.theta)
     np.testing.assert_array_equal(decision(instance.problem, solve(instance.problem, instance.theta)), best)
 
     def measures(theta):
-        radii = complexity.consistent_radius(instance.problem, theta)
-        H = complexity.hardness(radii)
+        radii = cpe.consistent_radius(instance.problem, theta)
+        H = cpe.hardness(radii)
         settings = {"m": len(best), "tau": instance.tau, "delta": 0.1}
-        root = complexity.implicit_time(H, c=0.5, **settings)
-        return radii, H, complexity.uniform_hardness(radii) / H, root, complexity.theorem1_bound(H, **settings)
+        root = cpe.implicit_time(H, c=0.5, **settings)
+        return radii, H, cpe.uniform_hardness(radii) / H, root, cpe.theorem1_bound(H, **settings)
 
     found = jax.jit(measures)(instance.theta)
     np.testing.assert_allclose(found[0], radii, rtol=0, atol=1e-6)  # all positive: the optimum is unique
@@ -52,18 +52,18 @@ def test_what_is_stated_holds(name):
 
 
 def test_osa4_is_about_variances():
-    np.testing.assert_allclose(instances.osa4().theta, [0.21, 0.25, 0.25, 0.0075], rtol=1e-14)
+    np.testing.assert_allclose(cpe.osa4().theta, [0.21, 0.25, 0.25, 0.0075], rtol=1e-14)
 
 
 def test_the_entries_of_water3():
-    instance = instances.water3()
+    instance = cpe.water3()
     expected = [[-0.7, -1.1, -1.5, -1.9], [-0.7, -1.2, -1.7, -2.2], [-1.35, -2.15, -2.95, -3.75]]
     np.testing.assert_allclose(entry_values(instance.problem, instance.theta), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", EIGHT)
 def test_all_floats_follow_the_dtype(name):
-    instance = getattr(instances, name)(dtype=jnp.float32)
+    instance = getattr(cpe, name)(dtype=jnp.float32)
     leaves = jax.tree.leaves((instance.problem, instance.arms, instance.theta))
     floats = [leaf for leaf in leaves if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jnp.floating)]
     assert len(floats) >= 4
