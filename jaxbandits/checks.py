@@ -218,7 +218,8 @@ def array(
     if dtype is None and kind == "float" and _kind(value) != "f":
         dtype = jnp.result_type(float)
     if is_concrete(value) and not isinstance(value, jax.Array):
-        value = np.asarray(value, dtype)  # so that the conversion is no program to compile
+        value = np.asarray(value, dtype)
+        dtype = jax.dtypes.canonicalize_dtype(value.dtype)  # without one JAX compiles a program for the conversion
     return jnp.asarray(value, dtype)
 
 

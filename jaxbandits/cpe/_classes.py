@@ -59,6 +59,7 @@ def st_paths(edges: Any, s: int, t: int, *, dtype: Any = None) -> Enumerated:
         ValueError: `edges` are not as above, s or t is no node of theirs, s = t, or there is not more than one path, or
             more than 5000.
     """
+    checks.float_dtype("dtype", dtype)
     edges = _checked_edges(edges)
     nodes = int(edges.max()) + 1
     for name, node in (("s", s), ("t", t)):
@@ -90,6 +91,7 @@ def perfect_matchings(n: int, *, dtype: Any = None) -> Enumerated:
     Raises:
         ValueError: `n` is out of range.
     """
+    checks.float_dtype("dtype", dtype)
     checks.whole("n", n, least=2, most=6)  # 6! = 720, 7! = 5040 > MAX_ROWS
     matchings = (tuple(n * r + c for r, c in enumerate(columns)) for columns in permutations(range(n)))
     return _listed(matchings, n * n, "have a perfect matching", dtype)
@@ -110,7 +112,8 @@ def spanning_trees(nodes: int, edges: Any, *, dtype: Any = None) -> Enumerated:
         ValueError: `edges` are not as above or do not connect the nodes, or there is not more than one tree, or more
             than 5000.
     """
-    edges = _checked_edges(edges, nodes)
+    checks.float_dtype("dtype", dtype)
+    edges = _checked_edges(edges, checks.whole("nodes", nodes, least=2))
 
     def grow(kept: tuple[int, ...], edge: int) -> Iterator[tuple[int, ...]]:
         """The trees that hold what is kept, and no other edge before `edge`; there is at least one."""
@@ -139,7 +142,7 @@ def graphic(nodes: int, edges: Any) -> Graphic:
     Raises:
         ValueError: `edges` are not as above, or have no cycle, so that there is one decision only.
     """
-    edges = _checked_edges(edges, nodes)
+    edges = _checked_edges(edges, checks.whole("nodes", nodes, least=2))
     cyclic = len(edges) > nodes - _components(nodes, edges)
     require(cyclic, "edges", "have a cycle, or the only decision is known without a pull", edges)
     return Graphic(nodes, jnp.asarray(edges, jnp.int32))
@@ -147,8 +150,6 @@ def graphic(nodes: int, edges: Any) -> Graphic:
 
 def _checked_edges(edges: Any, nodes: int | None = None) -> np.ndarray:
     """The edges of a graph as int (m, 2); raises `ValueError` unless they are m >= 2 pairs in 0..nodes-1."""
-    if nodes is not None:
-        checks.whole("nodes", nodes, least=2)
     require(is_concrete(edges), "edges", "be known when the problem is made", edges)
     checks.array("edges", edges, ("m", 2), kind="int", least=0, most=None if nodes is None else nodes - 1)
     edges = np.asarray(edges)

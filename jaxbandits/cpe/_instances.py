@@ -69,7 +69,8 @@ def is_right(instance: Instance, answer: Array) -> Array:
     """
     check_instance(instance)
     answer = checks.array("answer", answer, instance.theta.shape, kind="int")
-    return jnp.all(answer == best_levels(instance.problem, instance.theta.astype(float_dtype(instance.problem))))
+    best = best_levels(instance.problem, instance.theta.astype(float_dtype(instance.problem)))
+    return jnp.all(answer.astype(best.dtype) == best)
 
 
 def check_instance(instance: Any) -> None:
