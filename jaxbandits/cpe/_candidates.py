@@ -92,8 +92,8 @@ def two_call(solve: Callable[[Array], Array], lo: Array, hi: Array) -> Array:
     """
     checks.function("solve", solve, "theta")
     lo, hi = _checked_corners(lo, hi, "m")
-    least, greatest = _called_at_corners(solve, lo, hi)
-    return greatest != least
+    lowest, highest = _called_at_corners(solve, lo, hi)
+    return highest != lowest
 
 
 # The tests that the algorithms call: those above without their checks
@@ -105,8 +105,8 @@ def open_arms(problem: Problem, lo: Array, hi: Array, levels: Array) -> Array:
         return threshold(problem, lo, hi, levels)
     if isinstance(problem, Enumerated):
         return disagreement(problem, reachable(problem, lo, hi))
-    least, greatest = ranges(problem, lo, hi)
-    return greatest != least
+    lowest, highest = ranges(problem, lo, hi)
+    return highest != lowest
 
 
 def lasting_arms(problem: Problem, lo: Array, hi: Array, levels: Array) -> Array:
@@ -132,8 +132,8 @@ def lasting_arms(problem: Problem, lo: Array, hi: Array, levels: Array) -> Array
         return parts(levels) | parts(levels - 1)
     if isinstance(problem, Enumerated):
         return disagreement(problem, reachable(problem, lo, hi))
-    least, greatest = ranges(problem, lo, hi)
-    return greatest > least
+    lowest, highest = ranges(problem, lo, hi)
+    return highest > lowest
 
 
 def is_decided(problem: Problem, lo: Array, hi: Array, levels: Array) -> Array:
@@ -151,17 +151,17 @@ def is_decided(problem: Problem, lo: Array, hi: Array, levels: Array) -> Array:
 class Ranges(NamedTuple):
     """The levels that each arm takes in a box."""
 
-    least: Array  # int32 (m,)
-    greatest: Array  # int32 (m,)
+    lowest: Array  # int32 (m,)
+    highest: Array  # int32 (m,)
 
 
 def ranges(problem: Table | Graphic | Oracle, lo: Array, hi: Array) -> Ranges:
-    """The least and the greatest level of every arm at its two extreme corners.
+    """The lowest and the highest level of every arm, at its two extreme corners.
 
     Args:
         problem: bi-monotone: a `Table`, `Graphic` or `Oracle`.
         lo: float (m,).
-        hi: float (m,). Where lo > hi the "greatest" level may be below the "least".
+        hi: float (m,). Where lo > hi the "highest" level may be below the "lowest".
 
     Returns:
         Ranges: phi_i(lo at i, hi elsewhere) and phi_i(hi at i, lo elsewhere).

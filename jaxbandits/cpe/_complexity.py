@@ -62,9 +62,9 @@ def consistent_radius(problem: Problem, theta: Array) -> Array:
         is_out = varies(middle)
         return jnp.where(is_out, low, middle), jnp.where(is_out, middle, high)
 
-    one = jnp.ones(m, dtype)
-    _, radius = lax.fori_loop(0, HALVINGS, halve, (jnp.zeros_like(one), one))
-    return jnp.where(varies(one), radius, jnp.inf)
+    unit = jnp.ones(m, dtype)
+    _, radius = lax.fori_loop(0, HALVINGS, halve, (jnp.zeros_like(unit), unit))
+    return jnp.where(varies(unit), radius, jnp.inf)
 
 
 def radius_top_k(theta: Array, k: int) -> Array:
@@ -114,8 +114,8 @@ def reward_gaps(problem: Table | Enumerated, theta: Array) -> Array:
         return _top_gaps(entry_values(problem, theta)[:, 0], int(problem.quota))
     values = row_values(problem, theta)
     best = problem.rows[jnp.argmax(values)]
-    other = jnp.where(problem.rows != best, values[:, None], -jnp.inf)
-    return values.max() - other.max(axis=0)
+    rivals = jnp.where(problem.rows != best, values[:, None], -jnp.inf)
+    return values.max() - rivals.max(axis=0)
 
 
 def _top_gaps(values: Array, k: int) -> Array:

@@ -35,7 +35,7 @@ def worth(table: Table, theta: Array) -> Worth:
     half: with u half of `rounding`, by less than u (4 coef theta + 2 |cost|) in all. The interval has twice that on
     each side, so that rational inputs which tie overlap, also with an entry whose worth is theta itself (coef 1, cost
     0), which has no interval: equal theta are equal. Worths that differ by 8 `rounding` times the sum of both entries'
-    coef theta + |cost| are told apart, in 64 bit by about 4e-15, in 32 bit by about 2e-6.
+    coef theta + |cost| count as different, in 64 bit by about 4e-15, in 32 bit by about 2e-6.
 
     Args:
         table: the problem.
@@ -64,8 +64,8 @@ def _best_by_rank(table: Table, of_all: Worth) -> Array:
     m, width = of_all.low.shape
     low, high = (side.reshape(-1) for side in of_all)
     arm, level = (axis.reshape(-1) for axis in jnp.indices((m, width), jnp.int32))
-    other = jnp.where(arm > arm[:, None], high >= low[:, None], low > high[:, None])  # whether column precedes row
-    precedes = jnp.where(arm == arm[:, None], level < level[:, None], other)
+    is_better = jnp.where(arm > arm[:, None], high >= low[:, None], low > high[:, None])  # column than row
+    precedes = jnp.where(arm == arm[:, None], level < level[:, None], is_better)
     rank = jnp.sum(precedes, axis=1, dtype=jnp.int32)
     chosen = ((rank < table.quota) & (low > table.floor)) | (low > table.ceiling)
     return jnp.sum(chosen.reshape(m, width), axis=1, dtype=jnp.int32)
@@ -90,9 +90,9 @@ def _best_by_bisection(table: Table, of_all: Worth) -> Array:
     above = jnp.sum(of_all.low > high, axis=1, dtype=jnp.int32)
     equal = jnp.sum((of_all.low <= high) & (of_all.high >= low), axis=1, dtype=jnp.int32)
     levels = above + share_out(equal, table.quota - jnp.sum(above, dtype=jnp.int32))
-    greatest = jnp.sum(of_all.low > table.floor, axis=1, dtype=jnp.int32)
-    least = jnp.sum(of_all.low > table.ceiling, axis=1, dtype=jnp.int32)
-    return jnp.maximum(jnp.minimum(levels, greatest), least)
+    allowed = jnp.sum(of_all.low > table.floor, axis=1, dtype=jnp.int32)
+    forced = jnp.sum(of_all.low > table.ceiling, axis=1, dtype=jnp.int32)
+    return jnp.maximum(jnp.minimum(levels, allowed), forced)
 
 
 def share_out(wanted: Array, places: Array) -> Array:

@@ -124,8 +124,8 @@ def opinions_exceed(problem: OpinionSampling, own: Array, others: Array, level: 
     y = jnp.maximum(level, 0).astype(own.dtype) + 1
     entry = problem.sizes**2 * own / (y * (y + 1))
     # Among equal entries the larger arm is ahead.
-    least = entry[:, None] * jnp.where(arm > arm[:, None], 1 - room, 1 + room).astype(own.dtype)
-    ahead = entries_above(problem.sizes**2 * others, least, limit=limit)
+    value = entry[:, None] * jnp.where(arm > arm[:, None], 1 - room, 1 + room).astype(own.dtype)
+    ahead = entries_above(problem.sizes**2 * others, value, limit=limit)
     better = level.astype(jnp.int32) + jnp.sum(jnp.where(arm == arm[:, None], 0, ahead), axis=1, dtype=jnp.int32)
     return ((better < limit) & (entry > 0)) | (level < 0)
 

@@ -157,7 +157,7 @@ def check_problem(problem: Any, name: str = "problem") -> None:
 
 
 def check_sizes(sizes: Any, name: str = "sizes") -> None:
-    """Raises `ValueError` unless the sizes of groups are at least two positive integers, whatever their dtype."""
+    """Raises `ValueError` unless the sizes of groups are at least two positive integers, of any dtype."""
     checks.array(name, sizes, ("m",), least=1)
     require(np.size(sizes) >= 2, name, "have shape (m,) with m >= 2", np.shape(sizes))
     require(known(sizes) == known(sizes) // 1, name, "be positive integers", sizes)

@@ -119,8 +119,8 @@ def sample_least_pulled(problem: Problem, rule: Rule, settings: Settings) -> Alg
             last = squared(state.pulls + number.astype(state.pulls.dtype) - 1)
             ahead = bounds(estimates, T, share, tau=tau, first=squared(state.pulls), last=last, clip=clip)
             is_certain = ~is_ready | (number == 1) | rule.lasts(mask, ahead, levels)
-            one = (jnp.arange(m, dtype=jnp.int32) == arm).astype(jnp.int32)
-            pulls = slots(counts, jnp.where(is_certain, share, one), leap)
+            single = (jnp.arange(m, dtype=jnp.int32) == arm).astype(jnp.int32)
+            pulls = slots(counts, jnp.where(is_certain, share, single), leap)
         return Decision(pulls, is_ready & stop, levels)
 
     def observe(state: State, action: Pulls, observation: Array) -> State:

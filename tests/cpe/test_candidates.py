@@ -79,11 +79,11 @@ def test_boxes_around_the_truth_by_hand(name, expected):
 def test_levels_of_opinion_sampling_by_hand():
     problem = cpe.osa4().problem
     levels = jax.jit(ranges)(problem, jnp.asarray([0.15, 0.2, 0.2, 0]), jnp.asarray([0.25, 0.25, 0.25, 0.02]))
-    assert levels.least.tolist() == levels.greatest.tolist() == [0, 1, 2, 0]
+    assert levels.lowest.tolist() == levels.highest.tolist() == [0, 1, 2, 0]
     lo, hi = jnp.zeros(4), jnp.asarray([0.25, 0.3, 0.3, 0.02])
     levels = jax.jit(ranges)(problem, lo, hi)
-    assert levels.least.tolist() == [0, 0, 0, 0]
-    assert levels.greatest.tolist() == [3, 3, 3, 3]
+    assert levels.lowest.tolist() == [0, 0, 0, 0]
+    assert levels.highest.tolist() == [3, 3, 3, 3]
     assert jax.jit(candidates)(problem, lo, hi, jnp.zeros(4, jnp.int32)).all()
 
 
@@ -143,10 +143,10 @@ def random_tables(rng, number, m, W):
 def table_forms(table, lo, point, hi):
     def forms(lo, point, hi):
         levels = solve(table, point)
-        least, greatest = ranges(table, lo, hi)
+        lowest, highest = ranges(table, lo, hi)
         return (
             threshold(table, lo, hi, levels),
-            greatest != least,
+            highest != lowest,
             two_call(lambda theta: solve(table, theta), lo, hi),
             ~stops(table, lo, hi, levels),
             lasting_arms(table, lo, hi, levels),

@@ -26,7 +26,7 @@ def pulls(slots, index=None):
 
 
 def environment(law, **settings):
-    """What answers for some arms, whatever the problem."""
+    """What answers for some arms; the problem plays no part."""
     m, dtype = law.low.shape[0], law.low.dtype
     return cpe.environment(cpe.instance(cpe.best_arm(m, dtype=dtype), law), **settings)
 

@@ -1,4 +1,4 @@
-"""Laws that hold for every class of decisions and every rule, whatever the instance: found by property-based tests."""
+"""Laws that hold for every class of decisions, every rule and any instance: property-based tests."""
 
 import functools
 from itertools import combinations, product

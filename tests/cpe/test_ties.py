@@ -130,7 +130,7 @@ def test_candidates_of_rational_boxes_are_those_of_fractions(dtype):
     for table, lo, hi in zip(tables, lows, highs, strict=True):
         own = np.eye(M, dtype=bool)
         ends = [[chosen(*table, np.where(own[i], *pair))[i] for pair in ((hi, lo), (lo, hi))] for i in range(M)]
-        expected.append([most != least for most, least in ends])
+        expected.append([high != low for high, low in ends])
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(stopped, ~np.any(expected, axis=1))
 
