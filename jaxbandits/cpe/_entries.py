@@ -31,24 +31,25 @@ def entry_values(table: Table, theta: Array) -> Array:
 def worth(table: Table, theta: Array) -> Worth:
     """What the entries of a table are worth, up to rounding.
 
-    Theta, coef and cost are off by half a unit in the last place of each, the product and the difference by another
-    half: with u half of `rounding`, by less than u (4 coef theta + 2 |cost|) in all. The interval has twice that on
-    each side, so that rational inputs which tie overlap, also with an entry whose worth is theta itself (coef 1, cost
-    0), which has no interval: equal theta are equal. Worths that differ by 8 `rounding` times the sum of both entries'
+    Coef and cost are moved by 4 `rounding` of themselves, 8 times the error that each has as a rounded number. What
+    rounds besides them (theta, the product, the difference) takes half of that room, so that rational inputs which tie
+    overlap. An entry whose worth is theta itself (coef 1, cost 0) is not moved: equal theta are equal, and the room of
+    other entries is enough for both. Worths that differ by 8 `rounding` times the sum of both entries'
     coef theta + |cost| count as different, in 64 bit by about 4e-15, in 32 bit by about 2e-6.
 
     Args:
         table: the problem.
-        theta: float (m,).
+        theta: float (m,). Where it is below 0, as in boxes that are not clipped, ties are a matter of rounding.
 
     Returns:
         Worth of (m, W), -inf where a row has ended.
     """
-    values = entry_values(table, theta)
-    size = table.coef * jnp.abs(theta)[:, None] + jnp.abs(table.cost)
-    is_plain = ((table.coef == 1) & (table.cost == 0)) | jnp.isinf(table.cost)
-    room = jnp.where(is_plain, 0, 4 * rounding(values.dtype) * size)
-    return Worth(values - room, values + room)
+    is_plain = (table.coef == 1) & (table.cost == 0)
+    room = jnp.where(is_plain, 0, 4 * rounding(table.coef.dtype)).astype(table.coef.dtype)
+    coef, cost = room * table.coef, jnp.where(jnp.isinf(table.cost), 0, room * jnp.abs(table.cost))
+    low = (table.coef - coef) * theta[:, None] - (table.cost + cost)
+    high = (table.coef + coef) * theta[:, None] - (table.cost - cost)
+    return Worth(low, high)
 
 
 # The best entries
