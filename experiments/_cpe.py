@@ -12,23 +12,18 @@ import numpy as np
 import jaxbandits
 from experiments._simulate import simulate
 from experiments.report import STANDARD_ERRORS, Claim, Line, curve, number
+from jaxbandits import cpe
 from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, Outcome, PyTree, Status
-from jaxbandits.cpe import sampling
-from jaxbandits.cpe.arms import Arms, bernoulli, environment
-from jaxbandits.cpe.clucb import clucb
-from jaxbandits.cpe.coci import coci
-from jaxbandits.cpe.complexity import consistent_radius, hardness, implicit_time, theorem1_bound, uniform_hardness
-from jaxbandits.cpe.estimate import Statistics, estimate, squared_radius
-from jaxbandits.cpe.instances import Instance
-from jaxbandits.cpe.oracles import solve
-from jaxbandits.cpe.problem import Enumerated, Graphic, Table
-from jaxbandits.cpe.tables import best_arm
-from jaxbandits.cpe.uniform import uniform
+from jaxbandits.cpe import Instance, _sampling
+from jaxbandits.cpe._estimate import Statistics, estimate, squared_radius
 
 DELTA = 0.1
-BLOCK = 32  # pulls of a round at most; it changes nothing but the time
-RULES = {"COCI": coci, "uniform": uniform, "CLUCB": clucb}
+LEAP = 32  # pulls of a round at most; it changes nothing but the time
+RULES = {"COCI": cpe.coci, "uniform": cpe.uniform, "CLUCB": cpe.clucb}
 ESTIMATORS = {1: "mean", 2: "variance"}  # of tau
+# The law and the bound of many hardnesses or deltas at once.
+laws_at = jnp.vectorize(cpe.implicit_time, excluded=(1, 2, 4))
+bounds_at = jnp.vectorize(cpe.theorem1_bound, excluded=(1, 2))
 
 Task = dict[str, Any]
 Adapt = Callable[[Algorithm, Task], Algorithm]
@@ -37,13 +32,16 @@ Adapt = Callable[[Algorithm, Task], Algorithm]
 def refuses(rule: str, instance: Instance) -> bool:
     """CLUCB is for 0/1 decisions that are linear in means."""
     problem = instance.problem
-    binary = problem.coef.shape[1] == 1 if isinstance(problem, Table) else isinstance(problem, (Enumerated, Graphic))
-    return rule == "CLUCB" and not (binary and instance.tau == 1)
+    if isinstance(problem, cpe.Table):
+        is_binary = problem.coef.shape[1] == 1
+    else:
+        is_binary = isinstance(problem, (cpe.Enumerated, cpe.Graphic))
+    return rule == "CLUCB" and not (is_binary and instance.tau == 1)
 
 
 def best_arm_instance(theta: Sequence[float]) -> Instance:
     """The best of Bernoulli arms."""
-    return Instance(best_arm(len(theta)), bernoulli(theta), 1, jnp.asarray(theta, float))
+    return cpe.instance(cpe.best_arm(len(theta)), cpe.bernoulli(theta))
 
 
 def without_noise(instance: Instance) -> Instance:
@@ -61,7 +59,7 @@ def runs(
     replicates: int | Sequence[int],
     settings: Mapping[str, Sequence[float]] | None = None,
     label: str | None = None,
-    block: int = BLOCK,
+    leap: int = LEAP,
     max_rounds: int = 2**30,
     adapt: Adapt | None = None,
     metrics: Callable[[Task, Outcome], dict[str, Array]] | None = None,
@@ -71,7 +69,7 @@ def runs(
     """Runs of a rule that see the same samples as all others under the same heading.
 
     Sample s of arm i is a function of the heading, the replicate, i and s: neither the rule, nor the setting, nor the
-    block, nor the dtype changes it.
+    leap, nor the dtype changes it.
 
     Args:
         heading: names the samples; with the label it is unique to these runs.
@@ -82,7 +80,7 @@ def runs(
         settings: numbers that the rule takes, all of one length, delta if need be. The table of tasks has a row for
             each setting, instance and replicate, in this order.
         label: of these runs under the heading; by default the rule.
-        block: pulls of a round at most; CLUCB has one.
+        leap: pulls of a round at most; CLUCB has one.
         max_rounds: the budget of a run, in rounds.
         adapt: puts something around the algorithm, whose state keeps the field `statistics`. A task has `arms`,
             `theta`, `settings`, `instance` (a number) and `replicate`.
@@ -103,10 +101,10 @@ def runs(
     setting, instance, replicate = np.indices((count, len(instances), replicates.max())).reshape(3, -1)
     setting, instance, replicate = np.stack([setting, instance, replicate])[:, replicate < replicates[instance]]
 
-    factory, slots = RULES[rule], 1 if rule == "CLUCB" else block
-    common = {"observations": "binary" if all(is_binary(each.arms) for each in instances) else "unit"}
+    factory, slots = RULES[rule], 1 if rule == "CLUCB" else leap
+    common = {"observations": "binary" if all(is_binary(case.arms) for case in instances) else "unit"}
     if rule != "CLUCB":
-        common |= {"estimator": ESTIMATORS[tau], "block": block}
+        common |= {"estimator": ESTIMATORS[tau], "leap": leap}
     common |= dict(fixed or {})
     samples = zlib.crc32(heading.encode())
 
@@ -114,17 +112,18 @@ def runs(
         del key  # it is the run's own, and the rules must share their samples
         algorithm = factory(problem, **common, **task["settings"])
         stream = jax.random.fold_in(jax.random.key(samples), task["replicate"])
-        return adapt(algorithm, task) if adapt else algorithm, environment(task["arms"], block=slots, stream=stream)
+        environment = cpe.environment(instances[0]._replace(arms=task["arms"]), leap=slots, stream=stream)
+        return adapt(algorithm, task) if adapt else algorithm, environment
 
     def judged(task: Task, outcome: Outcome) -> dict[str, Array]:
-        best = jnp.all(outcome.answer == solve(problem, task["theta"]))
+        best = cpe.is_right(instances[0]._replace(theta=task["theta"]), outcome.answer)
         further = metrics(task, outcome) if metrics else {}
         return {"right": best & (outcome.status == Status.STOPPED), "counts": outcome.state.statistics.counts} | further
 
     dtype = instances[0].theta.dtype
     tasks = {
-        "arms": jax.tree.map(lambda *parts: jnp.stack(parts)[instance], *(each.arms for each in instances)),
-        "theta": jnp.stack([each.theta for each in instances])[instance],
+        "arms": jax.tree.map(lambda *parts: jnp.stack(parts)[instance], *(case.arms for case in instances)),
+        "theta": jnp.stack([case.theta for case in instances])[instance],
         "settings": {name: jnp.asarray(values, dtype)[setting] for name, values in settings.items()},
         "instance": jnp.asarray(instance, jnp.int32),
         "replicate": jnp.asarray(replicate, jnp.int32),
@@ -143,7 +142,7 @@ def runs(
     return results._replace(columns=results.columns | known)
 
 
-def is_binary(arms: Arms) -> bool:
+def is_binary(arms: cpe.Arms) -> bool:
     """Whether all samples are 0 or 1."""
     return bool(np.all(np.equal(arms.low, arms.high) & np.isin(arms.low, (0, 1))))
 
@@ -151,8 +150,8 @@ def is_binary(arms: Arms) -> bool:
 # Something around the algorithm
 
 
-class Watched(NamedTuple):
-    """The state of COCI or of uniform sampling with single pulls, and what was seen of xi."""
+class WithXi(NamedTuple):
+    """The state of COCI or of uniform sampling with single pulls, and whether xi held so far."""
 
     pulls: Array
     statistics: Statistics
@@ -160,26 +159,26 @@ class Watched(NamedTuple):
 
 
 def watched(algorithm: Algorithm, task: Task, *, tau: int) -> Algorithm:
-    """Watches whether theta stays in the box: `runs(adapt=partial(watched, tau=1), block=1, metrics=was_inside)`."""
+    """Watches whether theta stays in the box: `runs(adapt=partial(watched, tau=1), leap=1, metrics=was_inside)`."""
 
-    def inner(state: Watched) -> sampling.State:
-        return sampling.State(state.pulls, state.statistics, None)
+    def inner(state: WithXi) -> _sampling.State:
+        return _sampling.State(state.pulls, state.statistics, None)
 
-    def init(key: Key) -> Watched:
+    def init(key: Key) -> WithXi:
         state = algorithm.init(key)
-        return Watched(state.pulls, state.statistics, jnp.ones((), bool))
+        return WithXi(state.pulls, state.statistics, jnp.ones((), bool))
 
-    def decide(key: Key, state: Watched) -> Decision:
+    def decide(key: Key, state: WithXi) -> Decision:
         return algorithm.decide(key, inner(state))
 
-    def observe(state: Watched, action: PyTree, observation: PyTree) -> Watched:
+    def observe(state: WithXi, action: PyTree, observation: PyTree) -> WithXi:
         pulls, statistics, _ = algorithm.observe(inner(state), action, observation)
         counts, theta = statistics.counts, task["theta"]
         n = jnp.maximum(pulls, 1).astype(theta.dtype)
         squared = squared_radius(n, tau=tau, **task["settings"])
         off = jnp.abs(estimate(statistics, ESTIMATORS[tau]) - theta)
         is_out = jnp.any(off > jnp.sqrt(squared / jnp.maximum(counts, tau).astype(theta.dtype)))
-        return Watched(pulls, statistics, state.inside & ~(jnp.all(counts >= tau) & is_out))
+        return WithXi(pulls, statistics, state.inside & ~(jnp.all(counts >= tau) & is_out))
 
     return Algorithm(init, decide, observe, algorithm.idle)
 
@@ -211,12 +210,12 @@ def laws(instances: Instance | Sequence[Instance], *, delta: float = DELTA) -> l
     problem, tau, m = instances[0].problem, instances[0].tau, len(instances[0].theta)
 
     def compute(theta: Array) -> Law:
-        radii = consistent_radius(problem, theta)
-        H, H_U = hardness(radii), uniform_hardness(radii)
-        roots = (implicit_time(h, m, tau, delta, 0.5) for h in (H, H_U))
-        return Law(radii, H, H_U, *roots, *(theorem1_bound(h, m, tau, delta) for h in (H, H_U)))
+        radii = cpe.consistent_radius(problem, theta)
+        H, H_U = cpe.hardness(radii), cpe.uniform_hardness(radii)
+        roots = (cpe.implicit_time(h, m, tau, delta, 0.5) for h in (H, H_U))
+        return Law(radii, H, H_U, *roots, *(cpe.theorem1_bound(h, m, tau, delta) for h in (H, H_U)))
 
-    found = jax.tree.map(np.asarray, jax.jit(jax.vmap(compute))(jnp.stack([each.theta for each in instances])))
+    found = jax.tree.map(np.asarray, jax.jit(jax.vmap(compute))(jnp.stack([case.theta for case in instances])))
     return [Law(radii, *map(float, numbers)) for radii, *numbers in zip(*found, strict=True)]
 
 

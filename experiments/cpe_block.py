@@ -14,8 +14,7 @@ from experiments import _cpe
 from experiments._cpe import in_range
 from experiments.cpe_eight import NAMES
 from experiments.report import STYLES, Claim, Report, joined, line, number
-from jaxbandits import Status
-from jaxbandits.cpe import instances
+from jaxbandits import Status, cpe
 
 QUICK = ("best5", "osa4")
 RULES = ("COCI", "uniform")
@@ -36,12 +35,12 @@ def run(options: Namespace) -> Report:
     sweeps: Sweeps = {
         (name, rule, block): _cpe.runs(
             f"cpe block: {name}",
-            getattr(instances, name)(),
+            getattr(cpe, name)(),
             rule,
             options=options,
             replicates=replicates,
             label=f"{rule}, block {block}",
-            block=block,
+            leap=block,
         )
         for name in names
         for rule in RULES

@@ -15,8 +15,7 @@ import numpy as np
 from experiments import _cpe
 from experiments._cpe import RULES, Law, cell, in_range, points
 from experiments.report import Claim, Line, Report, joined, line, number
-from jaxbandits.cpe.complexity import implicit_time, theorem1_bound
-from jaxbandits.cpe.instances import top2of6
+from jaxbandits import cpe
 
 DELTAS = (0.3, 0.1, 1e-2, 1e-3, 1e-4, 1e-6)
 # Mean pulls by another program in NumPy, on 200 runs.
@@ -32,7 +31,7 @@ Lines = dict[tuple[str, float], Line]  # (rule, delta) -> Line
 
 def run(options: Namespace) -> Report:
     replicates = options.seeds or (40 if options.quick else 200)
-    case = top2of6()
+    case = cpe.top2of6()
     law = _cpe.laws(case)[0]
     sweeps = {
         rule: _cpe.runs("cpe delta", case, rule, settings={"delta": DELTAS}, options=options, replicates=replicates)
@@ -51,9 +50,9 @@ def run(options: Namespace) -> Report:
     bounds, roots, uniform_roots = (
         np.round(values).tolist()
         for values in (
-            theorem1_bound(H, m, 1, deltas),
-            implicit_time(H, m, 1, deltas, 0.5),
-            implicit_time(H_U, m, 1, deltas, 0.5),
+            _cpe.bounds_at(H, m, 1, deltas),
+            _cpe.laws_at(H, m, 1, deltas, 0.5),
+            _cpe.laws_at(H_U, m, 1, deltas, 0.5),
         )
     )
     return Report(
@@ -134,7 +133,7 @@ def draw(figure: Any, *, lines: Lines, law: Law, m: int) -> None:
         (law.H, "k", r"law of COCI: $T = m + \frac{H}{2}\,\ln(4 T^3/\delta)$"),
     ):
         axes.plot(
-            1 / fine, implicit_time(jnp.asarray(H), m, 1, jnp.asarray(fine), 0.5), color=color, lw=1.2, label=label
+            1 / fine, _cpe.laws_at(jnp.asarray(H), m, 1, jnp.asarray(fine), 0.5), color=color, lw=1.2, label=label
         )
     for style, rule in enumerate(RULES):
         points(axes, 1 / np.array(DELTAS), [lines[rule, delta] for delta in DELTAS], rule, style)

@@ -21,11 +21,10 @@ import jaxbandits
 from experiments import _cpe
 from experiments._cpe import DELTA, Law, Task, cell, in_range
 from experiments.report import STYLES, Claim, Line, Report, joined, line, number
+from jaxbandits import cpe
 from jaxbandits.base import Algorithm, PyTree
-from jaxbandits.cpe import instances
-from jaxbandits.cpe.complexity import arm_bound, implicit_time, theorem1_bound
-from jaxbandits.cpe.estimate import Moments
-from jaxbandits.cpe.instances import Instance
+from jaxbandits.cpe import Instance
+from jaxbandits.cpe._estimate import Moments
 from jaxbandits.numerics.compensated import Sum
 
 NAMES = ("best5", "top2of6", "water3", "sites5", "osa4", "paths5", "trees5", "matching3")
@@ -72,7 +71,7 @@ Lines = dict[tuple[str, str], Line]
 def run(options: Namespace) -> Report:
     names = QUICK if options.quick else NAMES
     replicates = options.seeds or (40 if options.quick else 400)
-    cases = {name: getattr(instances, name)() for name in names}
+    cases = {name: getattr(cpe, name)() for name in names}
     laws = {name: _cpe.laws(case)[0] for name, case in cases.items()}
     sweeps: Sweeps = {
         (name, rule): _cpe.runs(
@@ -81,7 +80,7 @@ def run(options: Namespace) -> Report:
             rule,
             options=options,
             replicates=[replicates, 1],
-            block=1,
+            leap=1,
             adapt=partial(around, case=case, rule=rule),
             metrics=_cpe.was_inside if rule == "COCI" else None,
         )
@@ -151,9 +150,9 @@ def held(algorithm: Algorithm, task: Task) -> Algorithm:
     def observe(state: Any, action: PyTree, observation: PyTree) -> Any:
         state = algorithm.observe(state, action, observation)
         counts, sums, _ = state.statistics
-        zero, theta = jnp.zeros_like(task["theta"]), task["theta"]
+        zeros, theta = jnp.zeros_like(task["theta"]), task["theta"]
         squares = theta * jnp.maximum(counts - 1, 0).astype(theta.dtype)
-        true = Moments(Sum(zero, zero), Sum(squares, zero))
+        true = Moments(Sum(zeros, zeros), Sum(squares, zeros))
         kept = jax.tree.map(lambda x, y: jnp.where(task["instance"] == 1, x, y), true, sums)
         return state._replace(statistics=state.statistics._replace(sums=kept))
 
@@ -224,7 +223,7 @@ def bound_claims(noisy: Sweeps, cases: dict[str, Instance], laws: dict[str, Law]
     for name, law in laws.items():
         columns = noisy[name, "COCI"].columns
         shares[name] = columns["pulls"].max() / law.bound
-        per_arm = arm_bound(jnp.asarray(law.radii), jnp.asarray(columns["pulls"][:, None]), cases[name].tau, DELTA)
+        per_arm = jax.vmap(partial(cpe.arm_bound, law.radii, tau=cases[name].tau, delta=DELTA))(columns["pulls"])
         arms[name] = float(np.max(columns["counts"] / np.asarray(per_arm)))
         inside, total = inside + int(columns["inside"].sum()), total + len(columns["inside"])
     uniform = {name: noisy[name, "uniform"].columns["pulls"].max() / law.bound_uniform for name, law in laws.items()}
@@ -290,8 +289,8 @@ def draw(figure: Any, *, lines: Lines, laws: dict[str, Law]) -> None:
     figure.set_size_inches(10, 5)
     left, right = figure.subplots(1, 2)
     H = np.geomspace(80, 1200, 100)
-    left.plot(H, implicit_time(H, 5, 1, DELTA, 0.5), "k-", lw=1.2, label="law: T = m + H/2 ln(4 T³/δ)")
-    left.plot(H, theorem1_bound(H, 5, 1, DELTA), color="k", lw=1.2, ls=":", label="Theorem 1, Theorem 4")
+    left.plot(H, _cpe.laws_at(H, 5, 1, DELTA, 0.5), "k-", lw=1.2, label="law: T = m + H/2 ln(4 T³/δ)")
+    left.plot(H, _cpe.bounds_at(H, 5, 1, DELTA), color="k", lw=1.2, ls=":", label="Theorem 1, Theorem 4")
     for style, rule in enumerate(RULES):
         marks = STYLES[style] | {"linestyle": ""}
         shown = [name for name in laws if (name, rule) in lines]

@@ -14,8 +14,7 @@ import jaxbandits
 from experiments import _cpe
 from experiments.cpe_eight import NAMES
 from experiments.report import STYLES, Claim, Report, joined, line, number
-from jaxbandits import Status
-from jaxbandits.cpe import instances
+from jaxbandits import Status, cpe
 
 QUICK = ("best5",)
 RULES = tuple(_cpe.RULES)
@@ -31,7 +30,7 @@ def run(options: Namespace) -> Report:
     sweeps: Sweeps = {}
     for name in names:
         for dtype, kind in DTYPES.items():
-            case = getattr(instances, name)(dtype=kind)
+            case = getattr(cpe, name)(dtype=kind)
             for rule in RULES:
                 if not _cpe.refuses(rule, case):
                     sweeps[name, rule, dtype] = _cpe.runs(

@@ -14,7 +14,6 @@ import numpy as np
 from experiments import _cpe
 from experiments._cpe import DELTA, RULES, Law, cell, in_range, points
 from experiments.report import Claim, Line, Report, joined, line, number
-from jaxbandits.cpe.complexity import implicit_time, theorem1_bound
 
 SHAPE = np.array([0.4, 0.12, 0.05, -0.15, -0.4])
 GAPS = (1.0, 0.7, 0.5, 0.35, 0.25)
@@ -119,17 +118,17 @@ def draw(figure: Any, *, lines: Lines, laws: dict[float, Law]) -> None:
     fine = np.geomspace(H.min() / 1.3, H.max() * 1.3, 100)
     ratio = laws[1.0].H_U / laws[1.0].H
     m = len(SHAPE)
-    axes.plot(fine, theorem1_bound(jnp.asarray(fine), m, 1, DELTA), "k:", lw=1.2, label="Theorem 1, the bound of COCI")
+    axes.plot(fine, _cpe.bounds_at(jnp.asarray(fine), m, 1, DELTA), "k:", lw=1.2, label="Theorem 1, the bound of COCI")
     axes.plot(
         fine,
-        implicit_time(jnp.asarray(ratio * fine), m, 1, DELTA, 0.5),
+        _cpe.laws_at(jnp.asarray(ratio * fine), m, 1, DELTA, 0.5),
         color="#888888",
         lw=1.2,
         label="law of uniform: with $H_U$",
     )
     axes.plot(
         fine,
-        implicit_time(jnp.asarray(fine), m, 1, DELTA, 0.5),
+        _cpe.laws_at(jnp.asarray(fine), m, 1, DELTA, 0.5),
         "k-",
         lw=1.2,
         label=r"law of COCI: $T = m + \frac{H}{2}\,\ln(4 T^3/\delta)$",

@@ -23,15 +23,11 @@ import jaxbandits
 from experiments import _cpe
 from experiments._cpe import DELTA, Law, Task, in_range
 from experiments.report import STANDARD_ERRORS, STYLES, Claim, Line, Report, answers_are_right, joined, line, number
-from jaxbandits import Outcome, Status
+from jaxbandits import Outcome, Status, cpe
 from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
-from jaxbandits.cpe import sampling
-from jaxbandits.cpe.arms import discrete, variances
-from jaxbandits.cpe.estimate import Statistics, estimate
-from jaxbandits.cpe.instances import Instance
-from jaxbandits.cpe.oracles import solve
-from jaxbandits.cpe.problem import Problem
-from jaxbandits.cpe.tables import opinion_sampling
+from jaxbandits.cpe import Instance, _sampling, solve
+from jaxbandits.cpe._estimate import Statistics, estimate
+from jaxbandits.cpe._problems import Problem
 
 
 class Group(NamedTuple):
@@ -156,8 +152,8 @@ def run(options: Namespace) -> Report:
 
 def instance(budget: int) -> Instance:
     """The poll as an instance: an interview draws one of the group's respondents."""
-    arms = discrete(np.broadcast_to([0.0, 1.0], (len(GROUPS), 2)), np.stack([1 - SHARES, SHARES], axis=1))
-    return Instance(opinion_sampling(SIZES, budget), arms, 2, variances(arms))
+    arms = cpe.discrete(np.broadcast_to([0.0, 1.0], (len(GROUPS), 2)), np.stack([1 - SHARES, SHARES], axis=1))
+    return cpe.instance(cpe.opinion_sampling(SIZES, budget), arms, estimator="variance")
 
 
 # Plans on the way
@@ -168,7 +164,7 @@ class Noted(NamedTuple):
 
     pulls: Array
     statistics: Statistics
-    leap: Array | None
+    reach: Array | None
     plans: Array  # int32 (times, m)   levels of the best decision at the estimates; 0 for times to come
 
 
@@ -180,14 +176,14 @@ def noting(algorithm: Algorithm, task: Task, *, problem: Problem) -> Algorithm:
         return Noted(*algorithm.init(key), jnp.zeros((len(TIMES), len(GROUPS)), jnp.int32))
 
     def decide(key: Key, state: Noted) -> Decision:
-        return algorithm.decide(key, sampling.State(*state[:3]))
+        return algorithm.decide(key, _sampling.State(*state[:3]))
 
     def observe(state: Noted, action: PyTree, observation: PyTree) -> Noted:
-        after = algorithm.observe(sampling.State(*state[:3]), action, observation)
-        times = jnp.asarray(TIMES, jnp.int32)
-        reached = (state.pulls < times) & (times <= after.pulls)
+        after = algorithm.observe(_sampling.State(*state[:3]), action, observation)
+        times = jnp.asarray(TIMES)
+        is_reached = (state.pulls < times) & (times <= after.pulls)
         plan = solve(problem, estimate(after.statistics, "variance"))
-        return Noted(*after, jnp.where(reached[:, None], plan, state.plans))
+        return Noted(*after, jnp.where(is_reached[:, None], plan, state.plans))
 
     return Algorithm(init, decide, observe, algorithm.idle)
 
@@ -195,7 +191,7 @@ def noting(algorithm: Algorithm, task: Task, *, problem: Problem) -> Algorithm:
 def noted(task: Task, outcome: Outcome) -> dict[str, Array]:
     """The plans, and after the end the answer."""
     del task
-    is_over = jnp.asarray(TIMES, jnp.int32) > outcome.pulls
+    is_over = jnp.asarray(TIMES) > outcome.pulls
     return {"plans": jnp.where(is_over[:, None], outcome.answer, outcome.state.plans)}
 
 

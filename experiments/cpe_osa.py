@@ -26,8 +26,7 @@ import numpy as np
 
 from experiments.report import STYLES, Claim, Report, number
 from jaxbandits.base import Array
-from jaxbandits.cpe.oracles import greedy_osa, osa_threshold, solve
-from jaxbandits.cpe.tables import table
+from jaxbandits.cpe import greedy_osa, osa_threshold, solve, table
 
 SMALL = ((2, 5), (3, 7), (4, 9), (5, 11))  # (m, k) within reach of brute force
 LARGE = ((5, 100), (20, 1000), (50, 10_000), (100, 100_000), (500, 1_000_000))

@@ -14,8 +14,7 @@ import numpy as np
 from experiments import _cpe
 from experiments._cpe import DELTA, cell, never_falls
 from experiments.report import STANDARD_ERRORS, STYLES, Claim, Line, Report, answers_are_right, curve, line
-from jaxbandits import Status
-from jaxbandits.cpe.instances import best5
+from jaxbandits import Status, cpe
 
 SCALES = (1.0, 0.5, 0.35, 0.25, 0.18, 0.12)
 # By another program in NumPy, on 1000 runs.
@@ -31,12 +30,12 @@ def run(options: Namespace) -> Report:
     replicates = options.seeds or (200 if options.quick else 1000)
     columns = _cpe.runs(
         "cpe radius",
-        best5(),
+        cpe.best5(),
         "COCI",
         settings={"radius_scale": SCALES},
         options=options,
         replicates=replicates,
-        block=1,
+        leap=1,
         adapt=partial(_cpe.watched, tau=1),
         metrics=_cpe.was_inside,
     ).columns

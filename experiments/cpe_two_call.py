@@ -25,16 +25,10 @@ import jaxbandits
 from experiments import _cpe
 from experiments._cpe import DELTA
 from experiments.report import STANDARD_ERRORS, STYLES, Claim, Report, joined, line, number
-from jaxbandits import Status
+from jaxbandits import Status, cpe
 from jaxbandits.base import Array
-from jaxbandits.cpe import instances
-from jaxbandits.cpe.arms import bernoulli, constant, means
-from jaxbandits.cpe.candidates import candidates, two_call
-from jaxbandits.cpe.classes import st_paths
-from jaxbandits.cpe.complexity import consistent_radius, implicit_time
-from jaxbandits.cpe.instances import Instance
-from jaxbandits.cpe.oracles import solve
-from jaxbandits.cpe.problem import Problem, find_bi_monotone_violation, oracle
+from jaxbandits.cpe import Instance, candidates, consistent_radius, find_bi_monotone_violation, oracle, solve, two_call
+from jaxbandits.cpe._problems import Problem
 
 CLASSES = ("paths5", "matching3", "trees5")
 BOXES = 6000
@@ -80,11 +74,11 @@ ENDINGS = {
 def run(options: Namespace) -> Report:
     replicates = options.seeds or (20 if options.quick else 400)
     boxes = 600 if options.quick else BOXES
-    cases = {name: getattr(instances, name)() for name in CLASSES} | {"two paths": two_paths()}
+    cases = {name: getattr(cpe, name)() for name in CLASSES} | {"two paths": two_paths()}
     shares = {name: missed(cases[name], boxes) for name in CLASSES}
 
     def runs(heading: str, case: Instance, budget: int, replicates: int, test: str) -> jaxbandits.Results:
-        settings = {"options": options, "replicates": replicates, "label": test, "block": 1, "max_rounds": budget}
+        settings = {"options": options, "replicates": replicates, "label": test, "leap": 1, "max_rounds": budget}
         return _cpe.runs(f"cpe two-call: {heading}", case, "COCI", **settings)
 
     tests = {"exact": cases["two paths"], "two calls": dishonest(cases["two paths"])}
@@ -163,8 +157,8 @@ def run(options: Namespace) -> Report:
 
 def two_paths() -> Instance:
     """Two disjoint paths of two edges; one is better by .4."""
-    arms = bernoulli([0.7, 0.7, 0.5, 0.5])
-    return Instance(st_paths([(0, 1), (1, 3), (0, 2), (2, 3)], 0, 3), arms, 1, means(arms))
+    arms = cpe.bernoulli([0.7, 0.7, 0.5, 0.5])
+    return cpe.instance(cpe.st_paths([(0, 1), (1, 3), (0, 2), (2, 3)], 0, 3), arms)
 
 
 def dishonest(case: Instance) -> Instance:
@@ -214,7 +208,7 @@ def concave_case() -> Instance:
         return decisions[jnp.argmax(decisions.astype(costs.dtype) @ theta.astype(costs.dtype) - costs)]
 
     theta = jnp.asarray(CONCAVE_THETA)
-    return Instance(oracle(best, 3, bi_monotone=True), constant(theta), 1, theta)
+    return cpe.instance(oracle(best, 3, bi_monotone=True), cpe.constant(theta))
 
 
 def reach(radii: np.ndarray) -> np.ndarray:
@@ -301,7 +295,7 @@ def noisy_claims(noisy: dict[str, jaxbandits.Results]) -> list[Claim]:
     stopped = {name: sweep.columns["status"] == Status.STOPPED for name, sweep in noisy.items()}
     median = {name: np.median(sweep.columns["pulls"][stopped[name]]) for name, sweep in noisy.items()}
     ratio = median["exact"] / median["two calls"]
-    by_law = np.divide(*(implicit_time(4 / Lambda**2, 4, 1, DELTA, 0.5) for Lambda in (0.1, 0.2)))
+    by_law = np.divide(*(cpe.implicit_time(4 / Lambda**2, 4, 1, DELTA, 0.5) for Lambda in (0.1, 0.2)))
     early, never = stopped["two calls"].mean(), (~stopped["two calls"]).sum()
     return [
         Claim(

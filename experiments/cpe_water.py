@@ -21,13 +21,10 @@ import jaxbandits
 from experiments import _cpe
 from experiments._cpe import DELTA, Law, Task, in_range
 from experiments.report import STYLES, Claim, Line, Report, answers_are_right, joined, line, number
-from jaxbandits import Outcome, Status
+from jaxbandits import Outcome, Status, cpe
 from jaxbandits.base import Array
-from jaxbandits.cpe.arms import discrete, means
-from jaxbandits.cpe.estimate import box, estimate, squared_radius
-from jaxbandits.cpe.instances import Instance
-from jaxbandits.cpe.oracles import solve
-from jaxbandits.cpe.tables import sites, water
+from jaxbandits.cpe import Instance, solve
+from jaxbandits.cpe._estimate import box, estimate, squared_radius
 
 GRADES = (0.0, 0.25, 0.5, 0.75, 1.0)
 DEMAND = 20  # steps of 10 ML a day
@@ -123,10 +120,10 @@ def instances() -> dict[str, Instance]:
     """The two questions, about the same tests."""
     steps = (np.arange(source.most + 1) for source in SOURCES)
     costs = [source.first * y + source.rise * y**2 / 2 for source, y in zip(SOURCES, steps, strict=True)]
-    problems = {"water": water(costs, DEMAND), "sites": sites([source.site for source in SOURCES], PLANTS)}
+    problems = {"water": cpe.water(costs, DEMAND), "sites": cpe.sites([source.site for source in SOURCES], PLANTS)}
     weights = [source.grades for source in SOURCES]
-    arms = discrete(np.broadcast_to(GRADES, np.shape(weights)), weights)
-    return {question: Instance(problem, arms, 1, means(arms)) for question, problem in problems.items()}
+    arms = cpe.discrete(np.broadcast_to(GRADES, np.shape(weights)), weights)
+    return {question: cpe.instance(problem, arms) for question, problem in problems.items()}
 
 
 def box_at_the_end(task: Task, outcome: Outcome) -> dict[str, Array]:

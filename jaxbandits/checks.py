@@ -172,6 +172,15 @@ def function(name: str, value: Any, of: str = "") -> Any:
     return value
 
 
+def key(name: str, value: Any) -> Any:
+    """One random key, of `jax.random.key` or of `jax.random.PRNGKey`."""
+    dtype = getattr(value, "dtype", None)
+    is_new = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key) and np.shape(value) == ()
+    if not is_new and not (dtype == np.uint32 and np.shape(value) == (2,)):
+        raise ValueError(f"{name} must be a key of jax.random, got {show(value)}")
+    return value
+
+
 def instance(name: str, value: Any, kinds: type | tuple[type, ...]) -> Any:
     """An object of one of these classes."""
     if not isinstance(value, kinds):
@@ -237,7 +246,8 @@ def array(
     if dtype is None and kind == "float" and _kind(value) != "f":
         dtype = jnp.result_type(float)
     if is_concrete(value) and not isinstance(value, jax.Array):
-        value = np.asarray(value, dtype)  # so that the conversion is no program to compile
+        value = np.asarray(value, dtype)
+        dtype = jax.dtypes.canonicalize_dtype(value.dtype)  # without one JAX compiles a program for the conversion
     return jnp.asarray(value, dtype)
 
 

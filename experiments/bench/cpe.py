@@ -80,7 +80,7 @@ def rules(instance: cpe.Instance) -> dict[tuple[str, int], Callable[..., Algorit
     mean = instance.tau == 1
     common = {"delta": DELTA, "observations": "binary" if mean else "unit"}
     found: dict[tuple[str, int], Callable[..., Algorithm]] = {
-        (name, block): partial(rule, estimator="mean" if mean else "variance", block=block, **common)
+        (name, block): partial(rule, estimator="mean" if mean else "variance", leap=block, **common)
         for name, rule in (("COCI", cpe.coci), ("uniform", cpe.uniform))
         for block in (1, BLOCK)
     }
@@ -110,7 +110,7 @@ def cases() -> list[Case]:
 
 def builder(instance: cpe.Instance, factory: Callable[..., Algorithm], block: int) -> Callable:
     def build(task: None, key: jax.Array) -> tuple[Algorithm, jaxbandits.Environment]:
-        return factory(instance.problem), cpe.environment(instance.arms, block=block)
+        return factory(instance.problem), cpe.environment(instance, leap=block)
 
     return build
 

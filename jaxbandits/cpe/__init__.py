@@ -1,44 +1,55 @@
 """Combinatorial pure exploration with continuous, separable rewards: which decision is the best?
 
-Problems are tables of marginal values (best arm, top k, water planning, sites), opinion sampling, enumerated classes
-(paths, matchings, trees), spanning trees, or an oracle of the user's. Rewards depend on the means of the arms, or on
-their variances.
+A sample of arm i lies in [0, 1]; its mean, or its variance, is theta_i. A decision gives every arm a level, and pays a
+sum over the arms of something that depends on theta_i and the level. Wanted is the decision that pays most, with error
+probability at most delta. Problems are tables of marginal values (best arm, top k, water planning, sites), opinion
+sampling, enumerated classes (paths, matchings, trees), spanning trees, or an oracle of your own.
+
+    >>> import jax, jaxbandits
+    >>> from jaxbandits import cpe
+    >>> key = jax.random.key(0)
+
+    >>> instance = cpe.best5()  # the truth: an Instance
+    >>> algorithm = cpe.coci(instance.problem, delta=0.05)  # from what a learner may know
+    >>> environment = cpe.environment(instance)  # answers it
+    >>> outcome = jaxbandits.run(key, algorithm, environment, max_rounds=10**6)
+    >>> print(cpe.is_right(instance, outcome.answer))
+    True
+
+| algorithm | what it does |
+| --- | --- |
+| `coci` | pulls the least pulled arm among those on which the best decision is still open |
+| `uniform` | pulls all arms in turn, with the same stopping rule |
+| `clucb` | for 0/1 decisions with a linear reward: the arms on which the best decision and its strongest rival differ |
+| `greedy_osa`, `osa_threshold` | no bandits: the best allocation of interviews at known variances |
+
+An instance of your own is `cpe.instance(problem, arms)`.
 
 Source: Huang, Ok, Li and Chen (2018), Combinatorial Pure Exploration with Continuous and Separable Reward Functions and
 Its Applications.
 """
 
-from jaxbandits.cpe.arms import (
-    Arms,
-    bernoulli,
-    constant,
-    discrete,
-    environment,
-    means,
-    stack_arms,
-    uniform_arms,
-    variances,
-)
-from jaxbandits.cpe.candidates import candidates, stops, two_call
-from jaxbandits.cpe.classes import enumerated, graphic, perfect_matchings, spanning_trees, st_paths
-from jaxbandits.cpe.clucb import clucb
-from jaxbandits.cpe.coci import coci
-from jaxbandits.cpe.complexity import (
+from jaxbandits.cpe._arms import Arms, bernoulli, constant, discrete, means, stack_arms, uniform_arms, variances
+from jaxbandits.cpe._bounds import (
     arm_bound,
     clucb_bound,
-    consistent_radius,
     hardness,
     implicit_time,
     lower_bound_rate,
-    radius_top_k,
-    reward_gaps,
     theorem1_bound,
     uniform_hardness,
-    width,
 )
-from jaxbandits.cpe.instances import (
+from jaxbandits.cpe._candidates import candidates, stops, two_call
+from jaxbandits.cpe._classes import enumerated, graphic, perfect_matchings, spanning_trees, st_paths
+from jaxbandits.cpe._clucb import clucb
+from jaxbandits.cpe._coci import coci
+from jaxbandits.cpe._complexity import consistent_radius, exchange_width, radius_top_k, reward_gaps
+from jaxbandits.cpe._environment import Pulls, environment
+from jaxbandits.cpe._instances import (
     Instance,
     best5,
+    instance,
+    is_right,
     matching3,
     osa4,
     paths5,
@@ -47,20 +58,12 @@ from jaxbandits.cpe.instances import (
     trees5,
     water3,
 )
-from jaxbandits.cpe.oracles import greedy_osa, osa_threshold, solve
-from jaxbandits.cpe.problem import (
-    Enumerated,
-    Graphic,
-    OpinionSampling,
-    Oracle,
-    Pulls,
-    Table,
-    decision,
-    find_bi_monotone_violation,
-    oracle,
-)
-from jaxbandits.cpe.tables import best_arm, opinion_sampling, sites, table, top_k, water
-from jaxbandits.cpe.uniform import uniform
+from jaxbandits.cpe._opinions import greedy_osa, osa_threshold
+from jaxbandits.cpe._oracle import find_bi_monotone_violation, oracle
+from jaxbandits.cpe._problems import Enumerated, Graphic, OpinionSampling, Oracle, Table, decision
+from jaxbandits.cpe._solve import solve
+from jaxbandits.cpe._tables import best_arm, opinion_sampling, sites, table, top_k, water
+from jaxbandits.cpe._uniform import uniform
 
 __all__ = [
     "Arms",
@@ -85,11 +88,14 @@ __all__ = [
     "discrete",
     "enumerated",
     "environment",
+    "exchange_width",
     "find_bi_monotone_violation",
     "graphic",
     "greedy_osa",
     "hardness",
     "implicit_time",
+    "instance",
+    "is_right",
     "lower_bound_rate",
     "matching3",
     "means",
@@ -120,5 +126,4 @@ __all__ = [
     "variances",
     "water",
     "water3",
-    "width",
 ]

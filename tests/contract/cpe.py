@@ -15,14 +15,15 @@ def _levels(factory: Callable[..., Algorithm], problem: Callable[..., Any], arms
 
     def make(dtype, **hyperparameters):
         algorithm = factory(problem(dtype=dtype), **({"delta": 0.1} | hyperparameters))
-        return algorithm, cpe.environment(arms(dtype=dtype), block=hyperparameters.get("block", 1))
+        instance = cpe.instance(problem(dtype=dtype), arms(dtype=dtype))
+        return algorithm, cpe.environment(instance, leap=hyperparameters.get("leap", 1))
 
     return make
 
 
-def _blocks(factory: Callable[..., Algorithm]):
+def _leaps(factory: Callable[..., Algorithm]):
     make = _levels(factory, *THREE)
-    return lambda dtype, **hyperparameters: make(dtype, block=8, **hyperparameters)
+    return lambda dtype, **hyperparameters: make(dtype, leap=8, **hyperparameters)
 
 
 def _variance(factory: Callable[..., Algorithm]):
@@ -41,9 +42,11 @@ GROUPS = functools.partial(cpe.opinion_sampling, [1, 2], 3), functools.partial(c
 LEVELS = {"delta": 0.01, "radius_scale": 0.7, "observations": "binary"}
 
 CASES = {
-    "coci": Case(_levels(cpe.coci, *THREE), LEVELS | {"block": 8}, ("delta", "radius_scale")),
-    "coci-block": Case(_blocks(cpe.coci), {"delta": 0.01}, dtypes=("float64",)),
+    "coci": Case(_levels(cpe.coci, *THREE), LEVELS | {"leap": 8}, ("delta", "radius_scale")),
+    "coci-block": Case(_leaps(cpe.coci), {"delta": 0.01}, dtypes=("float64",)),
     "coci-variance": Case(_levels(_variance(cpe.coci), *GROUPS), LEVELS, dtypes=("float64",)),
-    "uniform": Case(_levels(cpe.uniform, *THREE), LEVELS | {"block": 8}),
-    "clucb": Case(_levels(_chen, *THREE), {"delta": 0.01, "radius": "coci", "scale": 0.8}, ("delta", "scale")),
+    "uniform": Case(_levels(cpe.uniform, *THREE), LEVELS | {"leap": 8}),
+    "clucb": Case(
+        _levels(_chen, *THREE), {"delta": 0.01, "radius": "coci", "noise_scale": 0.8}, ("delta", "noise_scale")
+    ),
 }

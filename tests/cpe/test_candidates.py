@@ -1,6 +1,5 @@
 """The candidates of a box: by hand, at every corner, and every form against the others."""
 
-import sys
 from itertools import product
 
 import jax
@@ -10,18 +9,9 @@ import pytest
 from reference import cpe as reference
 
 from jaxbandits import cpe
-from jaxbandits.cpe.candidates import (
-    candidates,
-    disagreement,
-    lasting_candidates,
-    ranges,
-    reachable,
-    stops,
-    threshold,
-    two_call,
-)
-from jaxbandits.cpe.oracles import solve
-from jaxbandits.cpe.problem import OpinionSampling
+from jaxbandits.cpe import OpinionSampling, _rows, candidates, solve, stops, two_call
+from jaxbandits.cpe._candidates import lasting_arms, ranges, threshold
+from jaxbandits.cpe._rows import disagreement, reachable
 
 RNG = np.random.default_rng
 TREES = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)]
@@ -89,16 +79,16 @@ def test_boxes_around_the_truth_by_hand(name, expected):
 def test_levels_of_opinion_sampling_by_hand():
     problem = cpe.osa4().problem
     levels = jax.jit(ranges)(problem, jnp.asarray([0.15, 0.2, 0.2, 0]), jnp.asarray([0.25, 0.25, 0.25, 0.02]))
-    assert levels.least.tolist() == levels.most.tolist() == [0, 1, 2, 0]
+    assert levels.lowest.tolist() == levels.highest.tolist() == [0, 1, 2, 0]
     lo, hi = jnp.zeros(4), jnp.asarray([0.25, 0.3, 0.3, 0.02])
     levels = jax.jit(ranges)(problem, lo, hi)
-    assert levels.least.tolist() == [0, 0, 0, 0]
-    assert levels.most.tolist() == [3, 3, 3, 3]
+    assert levels.lowest.tolist() == [0, 0, 0, 0]
+    assert levels.highest.tolist() == [3, 3, 3, 3]
     assert jax.jit(candidates)(problem, lo, hi, jnp.zeros(4, jnp.int32)).all()
 
 
 def test_a_lower_bound_of_zero_does_not_keep_an_arm_open():
-    # With the published rounding rule arm 0 would be a candidate for ever.
+    # With the published rounding rule arm 0 would never stop being a candidate.
     lo, hi = jnp.asarray([0.2, 0.0, 0.0]), jnp.asarray([0.25, 0.01, 0.01])
     for problem in (cpe.opinion_sampling([2, 1, 1], 4), OpinionSampling(jnp.asarray([2.0, 1.0, 1.0]), 4)):
         found = jax.jit(lambda lo, hi, problem=problem: candidates(problem, lo, hi, solve(problem, hi)))
@@ -107,7 +97,7 @@ def test_a_lower_bound_of_zero_does_not_keep_an_arm_open():
 
 def test_two_calls_miss_arms_where_the_optimum_is_not_bi_monotone():
     two_paths = cpe.st_paths([(0, 1), (1, 3), (0, 2), (2, 3)], 0, 3)
-    two_paths = cpe.Instance(two_paths, cpe.bernoulli([0.7, 0.7, 0.5, 0.5]), 1, jnp.asarray([0.7, 0.7, 0.5, 0.5]))
+    two_paths = cpe.instance(two_paths, cpe.bernoulli([0.7, 0.7, 0.5, 0.5]))
     for instance, h, seen, true in (
         (cpe.matching3(), 0.16, set(), {4, 5, 7, 8}),
         (cpe.paths5(), 0.21, {5}, {4, 5, 6}),
@@ -153,13 +143,13 @@ def random_tables(rng, number, m, W):
 def table_forms(table, lo, point, hi):
     def forms(lo, point, hi):
         levels = solve(table, point)
-        least, most = ranges(table, lo, hi)
+        lowest, highest = ranges(table, lo, hi)
         return (
             threshold(table, lo, hi, levels),
-            most != least,
+            highest != lowest,
             two_call(lambda theta: solve(table, theta), lo, hi),
             ~stops(table, lo, hi, levels),
-            lasting_candidates(table, lo, hi, levels),
+            lasting_arms(table, lo, hi, levels),
         )
 
     return jax.vmap(forms)(lo, point, hi)
@@ -228,7 +218,7 @@ def test_large_classes_are_compared_by_a_matrix_product(monkeypatch):
         return disagreement(problem, reachable(problem, lo, hi))
 
     pairs = jax.jit(jax.vmap(found))(lo, hi)
-    monkeypatch.setattr(sys.modules["jaxbandits.cpe.candidates"], "MAX_PAIRS", 0)
+    monkeypatch.setattr(_rows, "MAX_PAIRS", 0)
     multiplied = jax.jit(jax.vmap(lambda lo, hi: found(lo, hi)))(lo, hi)
     np.testing.assert_array_equal(pairs, multiplied)
 
@@ -245,7 +235,7 @@ def test_opinion_sampling_without_a_table_is_as_with_one():
         levels = solve(with_table, point)
         narrow = point - 0.1 * (point - lo), point + 0.1 * (hi - point)
         return [
-            (candidates(p, *ends, levels), stops(p, *ends, levels), lasting_candidates(p, *ends, levels))
+            (candidates(p, *ends, levels), stops(p, *ends, levels), lasting_arms(p, *ends, levels))
             for p in (with_table, without)
             for ends in ((lo, hi), narrow)
         ]
@@ -299,8 +289,8 @@ def test_no_point_of_the_box_contradicts_and_smaller_boxes_have_fewer_candidates
         inner = point - 0.8 * (point - lo), point + 0.8 * (hi - point)
         seen = jax.vmap(lambda share: solve(problem, lo + share * (hi - lo)))(shares)
         found = [candidates(problem, *ends, levels) for ends in ((lo, hi), inner)]
-        crossed = hi - 0.1, lo + 0.1  # whatever they are candidates of holds for all boxes around
-        return *found, jnp.any(seen != levels, axis=0), lasting_candidates(problem, *crossed, levels)
+        crossed = hi - 0.1, lo + 0.1  # what is a candidate there is one of every box around
+        return *found, jnp.any(seen != levels, axis=0), lasting_arms(problem, *crossed, levels)
 
     found, fewer, varies, lasting = (np.asarray(form) for form in forms(lo, point, hi))
     assert not (varies & ~found).any()

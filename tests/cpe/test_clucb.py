@@ -9,8 +9,6 @@ from reference import cpe as reference
 from reference.cpe_tape import assert_same, follow, record
 
 from jaxbandits import cpe
-from jaxbandits.cpe.oracles import solve
-from jaxbandits.cpe.problem import OpinionSampling
 
 PATHS, SITES = cpe.paths5().problem, cpe.sites5().problem
 OFFSETS = cpe.enumerated([[1, 0, 1, 0], [0, 1, 1, 0], [0, 0, 0, 1], [1, 1, 0, 1]], [0.25, 0, 0.125, 0.5])
@@ -25,7 +23,7 @@ OFFSETS = cpe.enumerated([[1, 0, 1, 0], [0, 1, 1, 0], [0, 0, 0, 1], [1, 1, 0, 1]
             SITES,
             reference.table(SITES.coef, SITES.cost, 2),
             (0.9, 0.6, 0.3, 0.2, 0.1),
-            {"radius": "chen", "scale": 0.3},
+            {"radius": "chen", "noise_scale": 0.3},
         ),
         (PATHS, reference.linear(PATHS.rows), (0.9, 0.2, 0.5, 0.2, 0.4, 0.6, 0.9), {}),
         (OFFSETS, reference.linear(OFFSETS.rows, OFFSETS.offset), (0.9, 0.2, 0.6, 0.15), {}),
@@ -40,7 +38,7 @@ def test_is_the_transcription_step_by_step(problem, plain, means, settings):
     else:
         # Sums of several estimates tie up to rounding if samples are 0 or 1, and CLUCB depends on how ties break.
         tape = np.array(means)[:, None] + 0.1 * (tape - 0.5)
-    radius_of = partial(reference.chen_radius, delta=0.1, scale=settings.get("scale", 0.5))
+    radius_of = partial(reference.chen_radius, delta=0.1, scale=settings.get("noise_scale", 0.5))
     is_chen = settings.get("radius") == "chen"
     rounds = reference.clucb(plain, tape, delta=0.1, radius_of=radius_of if is_chen else None)
     assert 30 < len(rounds) < 2000
@@ -63,7 +61,7 @@ def test_without_noise(name, pulls):
     instance = getattr(cpe, name)()
     state, rounds, answer = follow(cpe.clucb(instance.problem, delta=0.1), instance.theta)
     assert state.pulls == rounds == pulls
-    assert answer == solve(instance.problem, instance.theta).tolist()
+    assert answer == cpe.solve(instance.problem, instance.theta).tolist()
 
 
 def test_listed_and_unlisted_trees_are_the_same():
@@ -86,8 +84,8 @@ def test_the_published_radius_by_hand():
     ("problem", "changes", "message"),
     [
         (cpe.best_arm(3), {"delta": 0.0}, r"delta must lie in \(0, 1\), got 0.0"),
-        (cpe.best_arm(3), {"radius": "chern"}, r"radius must be one of \('coci', 'chen'\), got 'chern'"),
-        (cpe.best_arm(3), {"scale": 0.0}, "scale must be positive, got 0.0"),
+        (cpe.best_arm(3), {"radius": "chern"}, "radius must be one of 'coci', 'chen', got 'chern'"),
+        (cpe.best_arm(3), {"noise_scale": 0.0}, "noise_scale must be positive, got 0.0"),
         (cpe.best_arm(3), {"observations": "all"}, "observations must be one of .*, got 'all'"),
         (cpe.water3().problem, {}, "problem must be Enumerated, .*, got 'rows of 4 entries'"),
         (
@@ -95,7 +93,7 @@ def test_the_published_radius_by_hand():
             {},
             "problem must be Enumerated, .*, got 'floor 0.0 and ceiling inf'",
         ),
-        (OpinionSampling(jnp.ones(3), 50), {}, "problem must be Enumerated, .*, got 'OpinionSampling'"),
+        (cpe.OpinionSampling(jnp.ones(3), 50), {}, "problem must be Enumerated, .*, got 'OpinionSampling'"),
         (
             cpe.oracle(lambda theta: (theta > 0).astype(int), 2, bi_monotone=True),
             {},

@@ -9,8 +9,6 @@ from reference.cpe_tape import assert_same, follow, hold_variance, record
 
 import jaxbandits
 from jaxbandits import cpe
-from jaxbandits.cpe.oracles import solve
-from jaxbandits.cpe.problem import OpinionSampling
 
 WATER = cpe.water3().problem
 OSA = cpe.osa4().problem
@@ -96,7 +94,7 @@ def test_without_noise(name):
     state, rounds, answer = follow(algorithm, instance.theta, hold=hold)
     assert state.statistics.counts.tolist() == TARGETS[name]
     assert state.pulls == rounds == sum(TARGETS[name])
-    assert answer == solve(instance.problem, instance.theta).tolist()
+    assert answer == cpe.solve(instance.problem, instance.theta).tolist()
 
 
 def test_a_bridge_is_pulled_once():
@@ -115,7 +113,7 @@ def test_two_calls_never_end_on_disjoint_paths():
     theta = [0.7, 0.7, 0.5, 0.5]
     state, rounds, answer = follow(cpe.coci(problem, delta=0.1), theta)
     assert (rounds, state.statistics.counts.tolist(), answer) == (5953, [1489, 1488, 1488, 1488], [1, 1, 0, 0])
-    dishonest = cpe.oracle(lambda theta: solve(problem, theta), 4, bi_monotone=True)
+    dishonest = cpe.oracle(lambda theta: cpe.solve(problem, theta), 4, bi_monotone=True)
     state, rounds, _ = follow(cpe.coci(dishonest, delta=0.1), theta)
     assert (rounds, state.statistics.counts.tolist()) == (20_000, [9687, 9687, 313, 313])
 
@@ -130,7 +128,7 @@ def test_two_calls_never_end_on_concave_costs():
 
 def test_an_honest_oracle_is_as_good_as_its_table():
     instance = cpe.top2of6()
-    oracle = cpe.oracle(lambda theta: solve(instance.problem, theta), 6, bi_monotone=True)
+    oracle = cpe.oracle(lambda theta: cpe.solve(instance.problem, theta), 6, bi_monotone=True)
     state, _, _ = follow(cpe.coci(oracle, delta=0.1), instance.theta)
     assert state.statistics.counts.tolist() == TARGETS["top2of6"]
 
@@ -144,7 +142,7 @@ def outcomes(instance, seeds, **settings):
     def run(key):
         estimator = "variance" if instance.tau == 2 else "mean"
         algorithm = cpe.coci(instance.problem, delta=0.1, estimator=estimator, **settings)
-        environment = cpe.environment(instance.arms, block=settings.get("block", 1))
+        environment = cpe.environment(instance, leap=settings.get("leap", 1))
         return jaxbandits.run(key, algorithm, environment, max_rounds=5000, chunk=64)
 
     keys = jax.vmap(jax.random.fold_in, (None, 0))(jax.random.key(11), jnp.arange(seeds))
@@ -163,7 +161,7 @@ def test_errors_are_counted_where_radii_are_too_small():
 
 def test_mean_pulls_of_opinion_sampling():
     # Measured with another program, 400 runs: 6672 with a standard error of 1. A run has a standard deviation of 20.
-    found = outcomes(cpe.osa4(), 32, block=32)
+    found = outcomes(cpe.osa4(), 32, leap=32)
     assert abs(float(found.pulls.mean()) - 6672) < 6 * np.sqrt(20**2 / 32 + 1)
     assert (np.asarray(found.answer) == [0, 1, 2, 0]).all()
 
@@ -179,11 +177,11 @@ def test_float32_stops_at_the_same_time():
     ("problem", "changes", "message"),
     [
         (cpe.best_arm(3), {"delta": 1.5}, r"delta must lie in \(0, 1\), got 1.5"),
-        (cpe.best_arm(3), {"block": 0}, "block must be a Python int of at least 1, got 0"),
-        (cpe.best_arm(3), {"block": 2.0}, "block must be a Python int of at least 1, got 2.0"),
+        (cpe.best_arm(3), {"leap": 0}, "leap must be an integer of at least 1, got 0"),
+        (cpe.best_arm(3), {"leap": 2.0}, "leap must be an integer of at least 1, got 2.0"),
         (cpe.best_arm(3), {"radius_scale": -1.0}, "radius_scale must be positive, got -1.0"),
         (cpe.best_arm(3), {"estimator": "mode"}, "estimator must be one of .*, got 'mode'"),
-        (OpinionSampling(jnp.ones(3), 50), {}, "estimator must be 'variance' for opinion sampling"),
+        (cpe.OpinionSampling(jnp.ones(3), 50), {}, "estimator must be 'variance' for opinion sampling"),
         (
             cpe.oracle(lambda theta: (theta > 0).astype(int), 2, bi_monotone=False),
             {},

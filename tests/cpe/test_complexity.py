@@ -1,6 +1,7 @@
-"""Radii against linear programs and closed forms; gaps, widths and bounds against numbers worked out by hand."""
+"""Radii against linear programs and closed forms; gaps, exchange widths and bounds by hand."""
 
 import itertools
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -8,15 +9,13 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from jaxbandits.cpe import classes, complexity, instances, tables
-from jaxbandits.cpe.oracles import solve
-from jaxbandits.cpe.problem import Enumerated, oracle
+from jaxbandits import cpe
 
 DISJOINT = [(0, 1), (1, 3), (0, 2), (2, 3)]  # two paths without a common edge
 
 
 def radius_of(problem):
-    return jax.jit(lambda theta: complexity.consistent_radius(problem, theta))
+    return jax.jit(lambda theta: cpe.consistent_radius(problem, theta))
 
 
 def radius_by_programs(decisions, slopes, offset, theta):
@@ -53,7 +52,7 @@ def listed(problem):
 
 @pytest.mark.parametrize("name", ["paths5", "trees5", "matching3"])
 def test_radii_of_classes_against_linear_programs(name):
-    problem = getattr(instances, name)().problem
+    problem = getattr(cpe, name)().problem
     radius = radius_of(problem)
     rng = np.random.default_rng(0)
     for theta in rng.random((3, problem.rows.shape[1])):
@@ -62,7 +61,7 @@ def test_radii_of_classes_against_linear_programs(name):
 
 def test_radii_with_offsets_against_linear_programs():
     rng = np.random.default_rng(1)
-    problem = classes.enumerated(np.unique(rng.integers(0, 2, (9, 4)), axis=0), rng.random(9) * 0.5)
+    problem = cpe.enumerated(np.unique(rng.integers(0, 2, (9, 4)), axis=0), rng.random(9) * 0.5)
     radius = radius_of(problem)
     for theta in rng.random((4, 4)):
         np.testing.assert_allclose(radius(jnp.asarray(theta)), radius_by_programs(*listed(problem), theta), atol=1e-7)
@@ -73,7 +72,7 @@ def test_radii_of_water_planning_against_linear_programs(tight):
     rng = np.random.default_rng(2)
     steps = np.sort(rng.random((3, 3)), axis=1) + (1 if tight else 0.2)
     costs = np.column_stack([np.zeros(3), np.cumsum(steps, axis=1)])
-    radius = radius_of(tables.water(costs, 4, tight=tight))
+    radius = radius_of(cpe.water(costs, 4, tight=tight))
     decisions = np.array([y for y in itertools.product(range(4), repeat=3) if sum(y) >= 4])
     offset = costs[np.arange(3), decisions].sum(axis=1)
     for theta in rng.random((3, 3)):
@@ -84,7 +83,7 @@ def test_radii_of_water_planning_against_linear_programs(tight):
 def test_radii_of_opinion_sampling_against_linear_programs():
     rng = np.random.default_rng(3)
     sizes = np.array([1, 3, 4])
-    radius = radius_of(tables.opinion_sampling(sizes, 7))
+    radius = radius_of(cpe.opinion_sampling(sizes, 7))
     decisions = np.array([y for y in itertools.product(range(1, 6), repeat=3) if sum(y) <= 7])
     for theta in rng.random((3, 3)) / 4:
         expected = radius_by_programs(decisions, -(sizes**2) / decisions, np.zeros(len(decisions)), theta)
@@ -92,47 +91,47 @@ def test_radii_of_opinion_sampling_against_linear_programs():
 
 
 def test_radii_of_top_k_in_closed_form():
-    theta = jnp.asarray(np.random.default_rng(4).random(7))
-    closed = complexity.radius_top_k(theta, 3)
-    np.testing.assert_allclose(radius_of(tables.top_k(7, 3))(theta), closed, rtol=1e-12)
+    theta = jnp.asarray(0.7 * np.random.default_rng(4).random(7))
+    closed = cpe.radius_top_k(theta, 3)
+    np.testing.assert_allclose(radius_of(cpe.top_k(7, 3))(theta), closed, rtol=1e-12)
     # A shift of all means changes nothing.
-    np.testing.assert_allclose(complexity.radius_top_k(theta + 0.3, 3), closed, rtol=1e-12)
-    np.testing.assert_allclose(complexity.radius_top_k(jnp.asarray([0.1, 0.9, 0.6, 0.5]), 2), [0.25, 0.2, 0.05, 0.05])
+    np.testing.assert_allclose(cpe.radius_top_k(theta + 0.3, 3), closed, rtol=1e-12)
+    np.testing.assert_allclose(cpe.radius_top_k(jnp.asarray([0.1, 0.9, 0.6, 0.5]), 2), [0.25, 0.2, 0.05, 0.05])
 
 
 def test_the_radii_of_water3_by_hand():
     # -1.5 - h = -1.7 + h is where source 1 takes its third unit instead of source 0.
-    instance = instances.water3()
+    instance = cpe.water3()
     np.testing.assert_allclose(radius_of(instance.problem)(instance.theta)[:2], 0.1, rtol=1e-12)
 
 
 def test_the_radius_of_osa4_by_hand():
-    instance = instances.osa4()
+    instance = cpe.osa4()
     expected = (2 / 3 - 0.375) / (16 / 6 + 9 / 6)
     np.testing.assert_allclose(radius_of(instance.problem)(instance.theta)[1], expected, rtol=1e-12)
 
 
 def test_a_bridge_has_no_radius():
-    problem = classes.st_paths([(0, 1), (1, 2), (1, 2)], 0, 2)
+    problem = cpe.st_paths([(0, 1), (1, 2), (1, 2)], 0, 2)
     radii = radius_of(problem)(jnp.asarray([0.5, 0.7, 0.3]))
     np.testing.assert_allclose(radii, [np.inf, 0.2, 0.2])
-    np.testing.assert_allclose(complexity.hardness(radii), 50)
-    np.testing.assert_allclose(complexity.uniform_hardness(radii), 75)
+    np.testing.assert_allclose(cpe.hardness(radii), 50)
+    np.testing.assert_allclose(cpe.uniform_hardness(radii), 75)
 
 
 def test_a_tie_has_radius_zero():
-    np.testing.assert_allclose(radius_of(tables.best_arm(3))(jnp.asarray([0.5, 0.5, 0.2])), [0, 0, 0.15], atol=1e-15)
+    np.testing.assert_allclose(radius_of(cpe.best_arm(3))(jnp.asarray([0.5, 0.5, 0.2])), [0, 0, 0.15], atol=1e-15)
 
 
 # What the two-call test makes of problems that are not bi-monotone
 
 
-def dishonest(problem: Enumerated):
-    return oracle(lambda theta: solve(problem, theta), problem.rows.shape[1], bi_monotone=True)
+def dishonest(problem: cpe.Enumerated):
+    return cpe.oracle(lambda theta: cpe.solve(problem, theta), problem.rows.shape[1], bi_monotone=True)
 
 
 def test_disjoint_paths_look_easier_than_they_are():
-    problem, theta = classes.st_paths(DISJOINT, 0, 3), jnp.asarray([0.7, 0.7, 0.5, 0.5])
+    problem, theta = cpe.st_paths(DISJOINT, 0, 3), jnp.asarray([0.7, 0.7, 0.5, 0.5])
     np.testing.assert_allclose(radius_of(problem)(theta), 0.1)  # a quarter of the gap 0.4
     np.testing.assert_allclose(radius_of(dishonest(problem))(theta), 0.2)  # half of it
 
@@ -150,32 +149,32 @@ def test_concave_water_planning_looks_easier_than_it_is():
     np.testing.assert_array_equal(solve_concave(jnp.asarray(theta)), [5, 5, 0])
     exact = radius_by_programs(steps, steps.astype(float), offset, theta)
     np.testing.assert_allclose(exact, 0.150005, atol=1e-6)
-    seen = radius_of(oracle(solve_concave, 3, bi_monotone=True))(jnp.asarray(theta))
+    seen = radius_of(cpe.oracle(solve_concave, 3, bi_monotone=True))(jnp.asarray(theta))
     np.testing.assert_allclose(seen, [0.249995, 0.249995, 0.150005], atol=1e-6)
 
 
-# Gaps and widths
+# Gaps and exchange widths
 
 
 @pytest.mark.parametrize(
     ("problem", "expected"),
     [
-        (classes.st_paths([(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4)], 0, 4), 5),
-        (classes.st_paths(DISJOINT, 0, 3), 4),
-        (classes.perfect_matchings(3), 6),
-        (classes.spanning_trees(4, list(itertools.combinations(range(4), 2))), 2),
-        (classes.enumerated([row for row in itertools.product((0, 1), repeat=5) if sum(row) == 2]), 2),
+        (cpe.st_paths([(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4)], 0, 4), 5),
+        (cpe.st_paths(DISJOINT, 0, 3), 4),
+        (cpe.perfect_matchings(3), 6),
+        (cpe.spanning_trees(4, list(itertools.combinations(range(4), 2))), 2),
+        (cpe.enumerated([row for row in itertools.product((0, 1), repeat=5) if sum(row) == 2]), 2),
     ],
 )
-def test_widths(problem, expected):
-    assert complexity.width(problem.rows) == expected
+def test_exchange_widths(problem, expected):
+    assert cpe.exchange_width(problem.rows) == expected
 
 
 @pytest.mark.parametrize("name", ["trees5", "paths5", "matching3"])
 def test_radii_are_at_least_gaps_over_width(name):
-    problem = getattr(instances, name)().problem
-    width = complexity.width(problem.rows)
-    radius, gaps = radius_of(problem), jax.jit(lambda theta: complexity.reward_gaps(problem, theta))
+    problem = getattr(cpe, name)().problem
+    width = cpe.exchange_width(problem.rows)
+    radius, gaps = radius_of(problem), jax.jit(lambda theta: cpe.reward_gaps(problem, theta))
     for theta in jnp.asarray(np.random.default_rng(5).random((5, problem.rows.shape[1]))):
         least = gaps(theta) / width
         assert (radius(theta) >= least - 1e-12).all()
@@ -185,12 +184,12 @@ def test_radii_are_at_least_gaps_over_width(name):
 
 def test_gaps_by_hand():
     np.testing.assert_allclose(
-        complexity.reward_gaps(tables.top_k(4, 2), jnp.asarray([0.1, 0.9, 0.6, 0.5])), [0.5, 0.4, 0.1, 0.1]
+        cpe.reward_gaps(cpe.top_k(4, 2), jnp.asarray([0.1, 0.9, 0.6, 0.5])), [0.5, 0.4, 0.1, 0.1]
     )
-    sites = tables.sites([0.0, 0.5, 0.25], 1)
-    np.testing.assert_allclose(complexity.reward_gaps(sites, jnp.asarray([0.5, 0.5, 0.5])), [0.25, 0.5, 0.25])
-    problem = classes.st_paths([(0, 1), (1, 2), (1, 2)], 0, 2)
-    np.testing.assert_allclose(complexity.reward_gaps(problem, jnp.asarray([0.5, 0.7, 0.3])), [np.inf, 0.4, 0.4])
+    sites = cpe.sites([0.0, 0.5, 0.25], 1)
+    np.testing.assert_allclose(cpe.reward_gaps(sites, jnp.asarray([0.5, 0.5, 0.5])), [0.25, 0.5, 0.25])
+    problem = cpe.st_paths([(0, 1), (1, 2), (1, 2)], 0, 2)
+    np.testing.assert_allclose(cpe.reward_gaps(problem, jnp.asarray([0.5, 0.7, 0.3])), [np.inf, 0.4, 0.4])
 
 
 # Bounds
@@ -198,60 +197,63 @@ def test_gaps_by_hand():
 
 def test_bounds_by_hand():
     settings = {"m": 4, "tau": 1, "delta": 0.1}
-    np.testing.assert_allclose(complexity.theorem1_bound(100, **settings), 10823.42, atol=0.005)
-    np.testing.assert_allclose(complexity.implicit_time(100, c=2, **settings), 5957.19, atol=0.005)
-    np.testing.assert_allclose(complexity.implicit_time(100, c=0.5, **settings), 1259.18, atol=0.005)
-    bound = complexity.arm_bound(jnp.asarray([0.1, np.inf]), 1000, 2, 0.1)
+    np.testing.assert_allclose(cpe.theorem1_bound(100, **settings), 10823.42, atol=0.005)
+    np.testing.assert_allclose(cpe.implicit_time(100, c=2, **settings), 5957.19, atol=0.005)
+    np.testing.assert_allclose(cpe.implicit_time(100, c=0.5, **settings), 1259.18, atol=0.005)
+    bound = cpe.arm_bound(jnp.asarray([0.1, np.inf]), 1000, 2, 0.1)
     np.testing.assert_allclose(bound, [1 + 200 * np.log(2e10), 1])
-    np.testing.assert_allclose(complexity.clucb_bound(25, 2, 4, 0.1), 8 + 49900 * np.log(16000))
-    np.testing.assert_allclose(complexity.lower_bound_rate(100, 4, 0.1), 100 + 25 * np.log(10))
+    np.testing.assert_allclose(cpe.clucb_bound(25, 2, 4, 0.1), 8 + 49900 * np.log(16000))
+    np.testing.assert_allclose(cpe.lower_bound_rate(100, 4, 0.1), 100 + 25 * np.log(10))
 
 
 def test_roots_are_roots_and_in_order():
     H = jnp.asarray([1.0, 3.0, 40.0, 1e4, 1e8])
     for delta in (0.5, 1e-6):
-        half, two = (complexity.implicit_time(H, 8, 2, delta, c) for c in (0.5, 2))
+        half, two = (jax.vmap(partial(cpe.implicit_time, m=8, tau=2, delta=delta, c=c))(H) for c in (0.5, 2))
         for c, time in ((0.5, half), (2, two)):
             np.testing.assert_allclose(8 + c * H * np.log(4 * time**3 / (2 * delta)), time, rtol=1e-10)
             assert (time > 3 * c * H).all()  # the larger of the two roots
         assert (half < two).all()
-        assert (two < complexity.theorem1_bound(H, 8, 2, delta)).all()
+        assert (two < jax.vmap(partial(cpe.theorem1_bound, m=8, tau=2, delta=delta))(H)).all()
 
 
 def test_uniform_sampling_is_never_easier():
     radii = jnp.asarray(np.random.default_rng(6).random((50, 5)) + 0.01)
-    H, H_uniform = jax.vmap(complexity.hardness)(radii), jax.vmap(complexity.uniform_hardness)(radii)
+    H, H_uniform = jax.vmap(cpe.hardness)(radii), jax.vmap(cpe.uniform_hardness)(radii)
     assert (H_uniform >= H).all()
-    np.testing.assert_allclose(complexity.hardness(jnp.asarray([0.5, 0.25])), 20)
-    np.testing.assert_allclose(complexity.uniform_hardness(jnp.asarray([0.5, 0.25])), 32)
+    np.testing.assert_allclose(cpe.hardness(jnp.asarray([0.5, 0.25])), 20)
+    np.testing.assert_allclose(cpe.uniform_hardness(jnp.asarray([0.5, 0.25])), 32)
 
 
 # Bad input
 
 
 def _not_promised():
-    return complexity.consistent_radius(oracle(lambda x: (x > 0.5).astype(int), 2, bi_monotone=False), jnp.ones(2))
+    return cpe.consistent_radius(cpe.oracle(lambda x: (x > 0.5).astype(int), 2, bi_monotone=False), jnp.ones(2))
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: complexity.consistent_radius(tables.best_arm(2), jnp.ones(3)), "theta must have shape (2,), got (3,)"),
-        (lambda: complexity.consistent_radius(tables.best_arm(2), jnp.asarray([0.5, 1.5])), "theta must lie in [0, 1]"),
-        (_not_promised, "problem must be bi-monotone"),
-        (lambda: complexity.radius_top_k(jnp.ones(3), 3), "k must lie in 1..2, got 3"),
-        (lambda: complexity.reward_gaps(instances.water3().problem, jnp.ones(3)), "a table of width 1, got 4"),
         (
-            lambda: complexity.reward_gaps(tables.water([[0, 0.5], [0, 0.6]], 1, tight=False), jnp.ones(2)),
+            lambda: cpe.consistent_radius(cpe.best_arm(2), jnp.ones(3)),
+            "theta must be an array of real numbers of shape (2,), got",
+        ),
+        (lambda: cpe.consistent_radius(cpe.best_arm(2), jnp.asarray([0.5, 1.5])), "theta must lie in [0, 1]"),
+        (_not_promised, "problem must be bi-monotone"),
+        (lambda: cpe.radius_top_k(jnp.ones(3), 3), "k must be an integer in [1, 2], got 3"),
+        (lambda: cpe.reward_gaps(cpe.water3().problem, jnp.ones(3)), "a table with rows of one entry, got 4"),
+        (
+            lambda: cpe.reward_gaps(cpe.water([[0, 0.5], [0, 0.6]], 1, tight=False), jnp.ones(2)),
             "problem must take exactly a known number of entries",
         ),
-        (lambda: complexity.reward_gaps(classes.graphic(2, [(0, 1), (0, 1)]), jnp.ones(2)), "got 'Graphic'"),
-        (lambda: complexity.width(np.zeros((61, 2))), "rows must be at most 60, got 61"),
-        (lambda: complexity.width([[0, 2]]), "rows must hold zeros and ones only"),
-        (lambda: complexity.theorem1_bound(0, 4, 1, 0.1), "H must be positive, got 0"),
-        (lambda: complexity.theorem1_bound(10, 4, 3, 0.1), "tau must be 1 or 2, got 3"),
-        (lambda: complexity.theorem1_bound(10, 4, 1, 1.0), "delta must lie in (0, 1), got 1.0"),
-        (lambda: complexity.implicit_time(10, 4, 1, 0.1, 0.1), "c must be at least 1/2, got 0.1"),
+        (lambda: cpe.reward_gaps(cpe.graphic(2, [(0, 1), (0, 1)]), jnp.ones(2)), "got 'Graphic'"),
+        (lambda: cpe.exchange_width(np.zeros((61, 2))), "rows must be at most 60, got 61"),
+        (lambda: cpe.exchange_width([[0, 2]]), "rows must hold zeros and ones only"),
+        (lambda: cpe.theorem1_bound(0, 4, 1, 0.1), "H must be positive, got 0"),
+        (lambda: cpe.theorem1_bound(10, 4, 3, 0.1), "tau must be an integer in [1, 2], got 3"),
+        (lambda: cpe.theorem1_bound(10, 4, 1, 1.0), "delta must lie in (0, 1), got 1.0"),
+        (lambda: cpe.implicit_time(10, 4, 1, 0.1, 0.1), "c must be at least 0.5, got 0.1"),
     ],
 )
 def test_bad_input(call, message):

@@ -5,15 +5,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits.cpe import arms
-from jaxbandits.cpe.arms import Arms, environment
-from jaxbandits.cpe.problem import Pulls
+from jaxbandits import cpe
+from jaxbandits.cpe import Arms, Pulls
 
-MIXED = arms.stack_arms(
-    arms.bernoulli([0.3, 0.0, 1.0]),
-    arms.uniform_arms([0.35], [0.65]),
-    arms.discrete([[0.25, 0.5, 1.0]], [[0.5, 0.25, 0.25]]),
-    arms.constant([0.7]),
+MIXED = cpe.stack_arms(
+    [
+        cpe.bernoulli([0.3, 0.0, 1.0]),
+        cpe.uniform_arms([0.35], [0.65]),
+        cpe.discrete([[0.25, 0.5, 1.0]], [[0.5, 0.25, 0.25]]),
+        cpe.constant([0.7]),
+    ]
 )
 MEANS = [0.3, 0, 1, 0.5, 0.5, 0.7]
 VARIANCES = [0.21, 0, 0, 0.3**2 / 12, 0.5 * 0.25**2 + 0.25 * 0.5**2, 0]
@@ -24,18 +25,24 @@ def pulls(slots, index=None):
     return Pulls(slots, jnp.zeros_like(slots) if index is None else jnp.asarray(index, jnp.int32))
 
 
+def environment(law, **settings):
+    """What answers for some arms; the problem plays no part."""
+    m, dtype = law.low.shape[0], law.low.dtype
+    return cpe.environment(cpe.instance(cpe.best_arm(m, dtype=dtype), law), **settings)
+
+
 def responder(law, **settings):
     """What answers pulls, compiled."""
     return jax.jit(environment(law, **settings).respond)
 
 
 def test_moments_by_hand():
-    np.testing.assert_allclose(arms.means(MIXED), MEANS, rtol=1e-14)
-    np.testing.assert_allclose(arms.variances(MIXED), VARIANCES, rtol=1e-14, atol=1e-30)
+    np.testing.assert_allclose(cpe.means(MIXED), MEANS, rtol=1e-14)
+    np.testing.assert_allclose(cpe.variances(MIXED), VARIANCES, rtol=1e-14, atol=1e-30)
 
 
 def test_samples_by_hand():
-    respond = responder(MIXED, block=6)
+    respond = responder(MIXED, leap=6)
     u = jnp.asarray([0.0, 0.25, 0.3, 0.5, 0.75, 1 - 2**-24])
     expected = [
         [1, 1, 0, 0, 0, 0],  # 1 iff u < 0.3
@@ -51,19 +58,19 @@ def test_samples_by_hand():
 
 
 def test_a_mixture_of_segments():
-    law = Arms(*(jnp.asarray([row]) for row in ([0.0, 0.5], [0.25, 1.0], [0.75, 0.25])))
-    respond = responder(law, block=4)
+    law = Arms(*(jnp.asarray([row] * 2) for row in ([0.0, 0.5], [0.25, 1.0], [0.75, 0.25])))
+    respond = responder(law, leap=4)
     samples = respond(pulls([0, 0, 0, 0]), jnp.asarray([0.0, 0.375, 0.75, 0.875]))
     np.testing.assert_allclose(samples, [0, 0.125, 0.5, 0.75])
-    np.testing.assert_allclose(arms.means(law), 0.75 * 0.125 + 0.25 * 0.75)
-    expected = 0.75 * (0.25**2 / 12 + 0.125**2) + 0.25 * (0.5**2 / 12 + 0.75**2) - arms.means(law) ** 2
-    np.testing.assert_allclose(arms.variances(law), expected)
+    np.testing.assert_allclose(cpe.means(law), 0.75 * 0.125 + 0.25 * 0.75)
+    expected = 0.75 * (0.25**2 / 12 + 0.125**2) + 0.25 * (0.5**2 / 12 + 0.75**2) - cpe.means(law) ** 2
+    np.testing.assert_allclose(cpe.variances(law), expected)
 
 
 @pytest.mark.parametrize("stream", [None, jax.random.key(7)])
 def test_samples_have_the_moments_of_their_law(stream):
     n, m = 20_000, 6
-    sampler = environment(MIXED, block=n, stream=stream)
+    sampler = environment(MIXED, leap=n, stream=stream)
     index = jnp.arange(n, dtype=jnp.int32)
 
     @jax.jit
@@ -85,19 +92,19 @@ def test_samples_have_the_moments_of_their_law(stream):
 def test_a_stream_depends_on_arm_and_number_only():
     key = jax.random.key(3)
     assert jax.tree.leaves(environment(MIXED, stream=key).noise(key)) == []
-    one, three = responder(MIXED, stream=key), responder(MIXED, block=3, stream=key)
+    one, three = responder(MIXED, stream=key), responder(MIXED, leap=3, stream=key)
     together = three(pulls([3, 0, 3], [5, 2, 6]), ())
     apart = [one(pulls([arm], [s]), ())[0] for arm, s in ((3, 5), (0, 2), (3, 6))]
     np.testing.assert_array_equal(together, apart)
     assert together[0] != together[2]
-    elsewhere = responder(MIXED, block=3, stream=jax.random.key(4))(pulls([3, 0, 3], [5, 2, 6]), ())
+    elsewhere = responder(MIXED, leap=3, stream=jax.random.key(4))(pulls([3, 0, 3], [5, 2, 6]), ())
     assert together[0] != elsewhere[0]
 
 
 def test_the_law_of_an_arm_does_not_move_its_uniforms():
     key = jax.random.key(5)
-    plain = responder(arms.uniform_arms([0.0, 0.0], [1.0, 1.0]), block=50, stream=key)
-    coins = responder(arms.bernoulli([0.2, 0.6]), block=50, stream=key)
+    plain = responder(cpe.uniform_arms([0.0, 0.0], [1.0, 1.0]), leap=50, stream=key)
+    coins = responder(cpe.bernoulli([0.2, 0.6]), leap=50, stream=key)
     action = pulls([1] * 50, range(50))
     np.testing.assert_array_equal(coins(action, ()), plain(action, ()) < 0.6)
 
@@ -105,8 +112,8 @@ def test_the_law_of_an_arm_does_not_move_its_uniforms():
 @pytest.mark.parametrize("stream", [None, jax.random.key(9)])
 def test_32_and_64_bit_see_the_same_samples(stream):
     def samples_in(dtype):
-        law = arms.stack_arms(arms.bernoulli([0.3], dtype=dtype), arms.uniform_arms([0.0], [1.0], dtype=dtype))
-        sampler = environment(law, block=2000, stream=stream)
+        law = cpe.stack_arms([cpe.bernoulli([0.3], dtype=dtype), cpe.uniform_arms([0.0], [1.0], dtype=dtype)])
+        sampler = environment(law, leap=2000, stream=stream)
         draw = jax.jit(lambda action, key: sampler.respond(action, sampler.noise(key)))
         samples = draw(pulls([0, 1] * 1000, range(2000)), jax.random.key(1))
         assert samples.dtype == dtype
@@ -116,7 +123,7 @@ def test_32_and_64_bit_see_the_same_samples(stream):
 
 
 def test_fresh_samples_follow_the_round():
-    sampler = environment(MIXED, block=4)
+    sampler = environment(MIXED, leap=4)
     noise = [sampler.noise(jax.random.key(i)) for i in range(2)]
     assert noise[0].shape == (4,)
     assert not (noise[0] == noise[1]).any()
@@ -128,8 +135,8 @@ def test_fresh_samples_follow_the_round():
 def test_arms_may_be_traced():
     @jax.jit
     def draw(p, slots):
-        law = arms.bernoulli(p)
-        return environment(law, block=3).respond(slots, jnp.asarray([0.1, 0.5, 0.1])), arms.means(law)
+        law = cpe.bernoulli(p)
+        return environment(law, leap=3).respond(slots, jnp.asarray([0.1, 0.5, 0.1])), cpe.means(law)
 
     samples, means = draw(jnp.asarray([0.4, 0.2]), pulls([0, 1, 2]))
     np.testing.assert_array_equal(samples, [1, 0, 0])
@@ -145,28 +152,37 @@ HALF = jnp.full((2, 2), 0.5)
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: arms.bernoulli([0.5, 1.5]), "p must lie in [0, 1]"),
-        (lambda: arms.bernoulli([0.5, np.nan]), "p must lie in [0, 1]"),
-        (lambda: arms.bernoulli(0.5), "p must have shape (m,), got ()"),
-        (lambda: arms.uniform_arms([0.5], [0.4]), "high must be at least low"),
-        (lambda: arms.uniform_arms([-0.1], [0.4]), "low must lie in [0, 1]"),
-        (lambda: arms.uniform_arms([0.1], [0.4, 0.5]), "high must have shape (1,), got (2,)"),
-        (lambda: arms.constant([1.1]), "values must lie in [0, 1]"),
-        (lambda: arms.discrete([[0.5, 2.0]], [[0.5, 0.5]]), "values must lie in [0, 1]"),
-        (lambda: arms.discrete([[0.5, 1.0]], [[1.5, -0.5]]), "weights must be at least 0"),
-        (lambda: arms.discrete([[0.5, 1.0]], [[0.5, 0.4]]), "weights must sum to 1 for every arm"),
-        (lambda: arms.discrete([[0.5, 1.0]], [[1.0]]), "weights must have shape (1, 2), got (1, 1)"),
-        (lambda: arms.discrete([0.5], [1.0]), "values must have shape (m, V), got (1,)"),
+        (lambda: cpe.bernoulli([0.5, 1.5]), "p must lie in [0, 1]"),
+        (lambda: cpe.bernoulli([0.5, np.nan]), "p must lie in [0, 1]"),
+        (lambda: cpe.bernoulli(0.5), "p must be an array of real numbers of shape (m,), got 0.5"),
+        (lambda: cpe.uniform_arms([0.5], [0.4]), "high must be at least low"),
+        (lambda: cpe.uniform_arms([-0.1], [0.4]), "low must lie in [0, 1]"),
+        (lambda: cpe.uniform_arms([0.1], [0.4, 0.5]), "high must be an array of real numbers of shape (1,)"),
+        (lambda: cpe.constant([1.1]), "values must lie in [0, 1]"),
+        (lambda: cpe.discrete([[0.5, 2.0]], [[0.5, 0.5]]), "values must lie in [0, 1]"),
+        (lambda: cpe.discrete([[0.5, 1.0]], [[1.5, -0.5]]), "weights must be at least 0"),
+        (lambda: cpe.discrete([[0.5, 1.0]], [[0.5, 0.4]]), "weights must sum to 1 for every arm"),
+        (lambda: cpe.discrete([[0.5, 1.0]], [[1.0]]), "weights must be an array of real numbers of shape (1, 2)"),
+        (lambda: cpe.discrete([0.5], [1.0]), "values must be an array of real numbers of shape (m, V)"),
         (lambda: environment(Arms(HALF, HALF, HALF - 0.1)), "arms.weight must sum to 1 for every arm"),
         (lambda: environment(Arms(HALF, HALF, HALF * jnp.asarray([3.0, -1.0]))), "arms.weight must be at least 0"),
         (lambda: environment(Arms(HALF - 1, HALF, HALF)), "arms.low must lie in [0, 1]"),
         (lambda: environment(Arms(HALF, HALF + 1, HALF)), "arms.high must lie in [0, 1]"),
         (lambda: environment(Arms(HALF, HALF / 2, HALF)), "arms.high must be at least low"),
-        (lambda: environment(Arms(HALF, HALF[0], HALF)), "arms.high must have shape (2, 2), got (2,)"),
-        (lambda: environment(Arms(HALF, HALF, HALF[:1])), "arms.weight must have shape (2, 2), got (1, 2)"),
-        (lambda: environment(Arms(HALF[0], HALF[0], HALF[0])), "arms.low must have shape (m, V), got (2,)"),
-        (lambda: environment(MIXED, block=0), "block must be a positive int, got 0"),
-        (lambda: environment(MIXED, block=1.0), "block must be a positive int, got 1.0"),
+        (
+            lambda: environment(Arms(HALF, HALF[0], HALF)),
+            "arms.high must be an array of real numbers of shape (2, 2), got",
+        ),
+        (
+            lambda: environment(Arms(HALF, HALF, HALF[:1])),
+            "arms.weight must be an array of real numbers of shape (2, 2), got",
+        ),
+        (
+            lambda: environment(Arms(HALF[0], HALF[0], HALF[0])),
+            "arms.low must be an array of real numbers of shape (m, V), got",
+        ),
+        (lambda: environment(MIXED, leap=0), "leap must be an integer of at least 1, got 0"),
+        (lambda: environment(MIXED, leap=1.0), "leap must be an integer of at least 1, got 1.0"),
     ],
 )
 def test_bad_input(call, message):

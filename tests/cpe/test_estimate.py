@@ -8,14 +8,14 @@ from jax import lax
 from reference import cpe as reference
 
 from jaxbandits import cpe
-from jaxbandits.cpe.estimate import add, box, check_confidence, empty, estimate, squared_radius
-from jaxbandits.cpe.problem import OpinionSampling, Pulls
+from jaxbandits.cpe import OpinionSampling, Pulls
+from jaxbandits.cpe._estimate import add, box, empty, estimate, squared_radius
 
 ADD = jax.jit(add)
 ESTIMATE = jax.jit(estimate, static_argnums=1)
 
 
-def blocks(tape, order, size):
+def rounds(tape, order, size):
     """Rounds of `size` slots, the last with empty ones, and a count for every arm."""
     taken = np.zeros(len(tape), int)
     for start in range(0, len(order), size):
@@ -37,7 +37,7 @@ def test_estimates_are_those_of_numpy_however_the_samples_are_grouped(tau, obser
     counts = np.bincount(order)
     for size in (1, 8):
         statistics = empty(3, jnp.float64, estimator=estimator, observations=observations)
-        for pulls, samples in blocks(tape, order, size):
+        for pulls, samples in rounds(tape, order, size):
             statistics = ADD(statistics, pulls, samples)
         np.testing.assert_array_equal(statistics.counts, counts)
         np.testing.assert_allclose(
@@ -48,7 +48,7 @@ def test_estimates_are_those_of_numpy_however_the_samples_are_grouped(tau, obser
 
 @pytest.mark.parametrize("estimator", ["mean", "variance"])
 @pytest.mark.parametrize("observations", ["binary", "unit"])
-def test_what_is_missing_is_finite_and_an_empty_block_changes_no_bit(estimator, observations):
+def test_what_is_missing_is_finite_and_a_round_of_empty_slots_changes_no_bit(estimator, observations):
     nothing = empty(2, jnp.float32, estimator=estimator, observations=observations)
     assert jnp.isfinite(ESTIMATE(nothing, estimator)).all()
     assert ((ESTIMATE(nothing, estimator) >= 0) & (ESTIMATE(nothing, estimator) <= 1)).all()
@@ -70,7 +70,7 @@ def test_what_is_missing_is_finite_and_an_empty_block_changes_no_bit(estimator, 
         ("unit", np.nan, False),
     ],
 )
-def test_a_sample_that_is_none_poisons_the_state(observations, sample, is_lawful):
+def test_a_sample_that_is_not_one_poisons_the_state(observations, sample, is_lawful):
     statistics = empty(2, jnp.float64, estimator="mean", observations=observations)
     statistics = ADD(statistics, Pulls(jnp.int32([1]), jnp.int32([0])), jnp.asarray([sample]))
     statistics = ADD(statistics, Pulls(jnp.int32([0]), jnp.int32([0])), jnp.asarray([1.0]))
@@ -118,8 +118,8 @@ def test_boxes_are_kept_to_the_unit_cube():
     [
         ({"delta": 0.0}, r"delta must lie in \(0, 1\), got 0.0"),
         ({"delta": 1.0}, r"delta must lie in \(0, 1\), got 1.0"),
-        ({"estimator": "median"}, r"estimator must be one of \('mean', 'variance'\), got 'median'"),
-        ({"observations": "real"}, r"observations must be one of \('binary', 'unit'\), got 'real'"),
+        ({"estimator": "median"}, "estimator must be one of 'mean', 'variance', got 'median'"),
+        ({"observations": "real"}, "observations must be one of 'binary', 'unit', got 'real'"),
         ({"radius_scale": 0.0}, "radius_scale must be positive, got 0.0"),
         ({"clip": False, "estimator": "variance"}, "clip must be True unless .*, got False"),
         ({"clip": False, "problem": cpe.trees5().problem}, "clip must be True unless .*, got False"),
@@ -130,13 +130,6 @@ def test_boxes_are_kept_to_the_unit_cube():
     ],
 )
 def test_bad_input(changes, message):
-    settings = {
-        "problem": cpe.best_arm(3),
-        "delta": 0.1,
-        "estimator": "mean",
-        "observations": "unit",
-        "clip": True,
-        "radius_scale": 1.0,
-    } | changes
+    settings = {"problem": cpe.best_arm(3), "delta": 0.1} | changes
     with pytest.raises(ValueError, match=message):
-        check_confidence(settings.pop("problem"), **settings)
+        cpe.coci(**settings)

@@ -5,9 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits.cpe import arms, complexity, instances
-from jaxbandits.cpe.oracles import solve
-from jaxbandits.cpe.problem import decision, entry_values
+import jaxbandits
+from jaxbandits import cpe
+from jaxbandits.cpe import decision, solve
+from jaxbandits.cpe._entries import entry_values
+
+KEY = jax.random.key(3)
 
 # name: decision at theta, radii, H, H_U / H, root with c = 1/2, Theorem 1; delta = 0.1
 EIGHT = {
@@ -33,17 +36,17 @@ EIGHT = {
 @pytest.mark.parametrize("name", EIGHT)
 def test_what_is_stated_holds(name):
     best, radii, H, ratio, root, bound = EIGHT[name]
-    instance = getattr(instances, name)()
-    truth = arms.means if instance.tau == 1 else arms.variances
+    instance = getattr(cpe, name)()
+    truth = cpe.means if instance.tau == 1 else cpe.variances
     np.testing.assert_array_equal(truth(instance.arms), instance.theta)
     np.testing.assert_array_equal(decision(instance.problem, solve(instance.problem, instance.theta)), best)
 
     def measures(theta):
-        radii = complexity.consistent_radius(instance.problem, theta)
-        H = complexity.hardness(radii)
+        radii = cpe.consistent_radius(instance.problem, theta)
+        H = cpe.hardness(radii)
         settings = {"m": len(best), "tau": instance.tau, "delta": 0.1}
-        root = complexity.implicit_time(H, c=0.5, **settings)
-        return radii, H, complexity.uniform_hardness(radii) / H, root, complexity.theorem1_bound(H, **settings)
+        root = cpe.implicit_time(H, c=0.5, **settings)
+        return radii, H, cpe.uniform_hardness(radii) / H, root, cpe.theorem1_bound(H, **settings)
 
     found = jax.jit(measures)(instance.theta)
     np.testing.assert_allclose(found[0], radii, rtol=0, atol=1e-6)  # all positive: the optimum is unique
@@ -52,18 +55,77 @@ def test_what_is_stated_holds(name):
 
 
 def test_osa4_is_about_variances():
-    np.testing.assert_allclose(instances.osa4().theta, [0.21, 0.25, 0.25, 0.0075], rtol=1e-14)
+    np.testing.assert_allclose(cpe.osa4().theta, [0.21, 0.25, 0.25, 0.0075], rtol=1e-14)
 
 
 def test_the_entries_of_water3():
-    instance = instances.water3()
+    instance = cpe.water3()
     expected = [[-0.7, -1.1, -1.5, -1.9], [-0.7, -1.2, -1.7, -2.2], [-1.35, -2.15, -2.95, -3.75]]
     np.testing.assert_allclose(entry_values(instance.problem, instance.theta), expected, rtol=1e-12)
 
 
+def test_an_instance_of_a_problem_and_arms_of_ones_own():
+    arms = cpe.stack_arms([cpe.bernoulli([0.25]), cpe.uniform_arms([0.0], [1.0])])
+    mean, variance = (cpe.instance(cpe.best_arm(2), arms, estimator=name) for name in ("mean", "variance"))
+    assert (mean.tau, mean.theta.tolist()) == (1, [0.25, 0.5])
+    assert variance.tau == 2
+    np.testing.assert_allclose(variance.theta, [0.1875, 1 / 12], rtol=1e-15)
+    with pytest.raises(ValueError, match="problem and arms must be of one size, got: problem has 3, arms has 2"):
+        cpe.instance(cpe.best_arm(3), arms)
+    with pytest.raises(ValueError, match="estimator must be 'variance' for opinion sampling, got 'mean'"):
+        cpe.instance(cpe.opinion_sampling([1, 2], 40), arms)
+
+
+def test_the_leading_of_the_best_decisions_is_right():
+    instance = cpe.instance(cpe.sites([1.3, 1.1, 0.0], 1), cpe.bernoulli([0.8, 0.6, 0.0]))
+    assert not cpe.is_right(instance, jnp.asarray([1, 0, 0]))  # worth -0.5, as much as the second site
+    unpaid = cpe.instance(cpe.sites([1.3, 1.1, 0.5], 1), cpe.bernoulli([0.8, 0.6, 0.0]))  # a tie of all three
+    rights = jax.jit(jax.vmap(lambda answer: cpe.is_right(unpaid, answer)))(jnp.eye(3, dtype=int))
+    assert rights.tolist() == [False, False, True]
+
+
+EDGES = [(0, 1), (0, 2), (1, 2)]
+
+
+def first(theta):
+    return (jnp.arange(3) == jnp.argmax(theta)).astype(int)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        cpe.sites([0.5, 0.25, 0.0], 1),
+        cpe.opinion_sampling([1, 2, 3], 50),
+        cpe.enumerated(np.eye(3, dtype=int)),
+        cpe.graphic(3, EDGES),
+        cpe.oracle(first, 3, bi_monotone=True),
+    ],
+    ids=lambda problem: type(problem).__name__,
+)
+def test_problems_and_instances_go_through_jit_vmap_and_stacking(problem):
+    estimator = "variance" if isinstance(problem, cpe.OpinionSampling) else "mean"
+    thetas = ([0.25, 0.5, 0.75], [0.5, 0.25, 0.375])
+    pair = [cpe.instance(problem, cpe.bernoulli(p), estimator=estimator) for p in thetas]
+    stacked = jax.tree.map(lambda *parts: jnp.stack(parts), *pair)
+    assert type(stacked.problem) is type(problem)
+    assert stacked.tau == pair[0].tau
+    assert jax.tree.all(jax.tree.map(lambda leaf: isinstance(leaf, jax.Array), stacked))
+
+    def judge(instance):
+        algorithm = cpe.coci(instance.problem, delta=0.1, estimator=estimator)
+        outcome = jaxbandits.run(KEY, algorithm, cpe.environment(instance, stream=KEY), max_rounds=20)
+        return outcome.answer, cpe.is_right(instance, solve(instance.problem, instance.theta))
+
+    one_by_one = [jax.jit(judge)(instance) for instance in pair]
+    answers, are_right = jax.jit(jax.vmap(judge))(stacked)
+    np.testing.assert_array_equal(answers, [answer for answer, _ in one_by_one])
+    assert are_right.all()
+    assert all(is_right for _, is_right in one_by_one)
+
+
 @pytest.mark.parametrize("name", EIGHT)
 def test_all_floats_follow_the_dtype(name):
-    instance = getattr(instances, name)(dtype=jnp.float32)
+    instance = getattr(cpe, name)(dtype=jnp.float32)
     leaves = jax.tree.leaves((instance.problem, instance.arms, instance.theta))
     floats = [leaf for leaf in leaves if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jnp.floating)]
     assert len(floats) >= 4

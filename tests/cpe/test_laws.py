@@ -1,4 +1,4 @@
-"""Laws that hold for every class of decisions and every rule, whatever the instance: found by property-based tests."""
+"""Laws that hold for every class of decisions, every rule and any instance: property-based tests."""
 
 import functools
 from itertools import combinations, product
@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from reference import cpe as reference
 
 from jaxbandits import Status, cpe, run
-from jaxbandits.cpe.candidates import lasting_candidates
+from jaxbandits.cpe._candidates import lasting_arms
 
 ARMS, LEVELS, ROWS, NODES, BUDGET, BOXES, ROUNDS = 5, 2, 8, 4, 10, 8, 5000
 KINDS = {"exactly": (1, -1), "at most": (1, 0), "at least": (0, -1)}
-FIXED = {"opinions": {"budget": BUDGET}, "trees": {"nodes": NODES}}  # Python ints, which are not traced
 BI_MONOTONE = ["table", "sites", "opinions", "trees"]
 every_class = pytest.mark.parametrize("name", [*BI_MONOTONE, "listed"])
 quickly = settings(max_examples=6, deadline=None, derandomize=True)
@@ -90,35 +89,33 @@ def boxes(rng, *, ties):
     return jnp.asarray(sides[1] + rng.choice([0.25, 0.5, 1], (BOXES, 1)) * (sides - sides[1]))
 
 
-# One look
+# One round
 
 
 @functools.cache
-def looking(name):
+def judging(name):
     """Levels, candidates and stop at some boxes."""
 
     @jax.jit
-    def looks(problem, sides):
-        problem = problem._replace(**FIXED.get(name, {}))
-
-        def look(lo, point, hi):
+    def judged(problem, sides):
+        def judge(lo, point, hi):
             levels = cpe.solve(problem, point)
             return levels, cpe.candidates(problem, lo, hi, levels), cpe.stops(problem, lo, hi, levels)
 
-        return jax.vmap(look)(*sides)
+        return jax.vmap(judge)(*sides)
 
-    return looks
+    return judged
 
 
 @every_class
 @thoroughly
 @given(seed=seeds, ties=st.booleans())
-def test_every_look_is_that_of_an_enumeration(name, seed, ties):
+def test_levels_and_candidates_are_those_of_an_enumeration(name, seed, ties):
     rng = np.random.default_rng(seed)
     ties = ties and name != "opinions"  # whose entries are not exact
     problem, sides = random_problem(name, rng, ties=ties), boxes(rng, ties=ties)
     plain = enumerated(name, problem)
-    levels, found, stopped = looking(name)(problem, sides)
+    levels, found, stopped = judging(name)(problem, sides)
     np.testing.assert_array_equal(levels, [reference.phi(plain, np.asarray(point)) for point in sides[1]])
     expected = np.array([reference.candidates(plain, lo, hi) for lo, _, hi in np.asarray(sides).swapaxes(0, 1)])
     np.testing.assert_array_equal(found, expected)
@@ -131,8 +128,8 @@ def test_every_look_is_that_of_an_enumeration(name, seed, ties):
 def test_permuting_the_arms_permutes_levels_and_candidates(name, seed, order):
     rng = np.random.default_rng(seed)
     problem, sides = random_problem(name, rng), boxes(rng, ties=False)
-    levels, found, stopped = looking(name)(problem, sides)
-    other_levels, other_found, other_stopped = looking(name)(permuted(problem, order), sides[..., order])
+    levels, found, stopped = judging(name)(problem, sides)
+    other_levels, other_found, other_stopped = judging(name)(permuted(problem, order), sides[..., order])
     np.testing.assert_array_equal(other_levels, levels[:, order])
     np.testing.assert_array_equal(other_found, found[:, order])
     np.testing.assert_array_equal(other_stopped, stopped)
@@ -142,8 +139,7 @@ def test_permuting_the_arms_permutes_levels_and_candidates(name, seed, order):
 def lasting(name):
     @jax.jit
     def found(problem, lo, hi, levels):
-        problem = problem._replace(**FIXED.get(name, {}))
-        return jax.vmap(lambda *box: lasting_candidates(problem, *box))(lo, hi, levels)
+        return jax.vmap(lambda *box: lasting_arms(problem, *box))(lo, hi, levels)
 
     return found
 
@@ -155,8 +151,8 @@ def test_candidates_grow_with_the_box(name, seed, ties):
     rng = np.random.default_rng(seed)
     problem, (lo, point, hi) = random_problem(name, rng, ties=ties), boxes(rng, ties=ties)
     wide = jnp.stack([lo * rng.choice([0, 0.5, 1], lo.shape), point, 1 - (1 - hi) * rng.choice([0, 0.5, 1], hi.shape)])
-    levels, fewer, stops_sooner = looking(name)(problem, jnp.stack([lo, point, hi]))
-    _, more, stops_later = looking(name)(problem, wide)
+    levels, fewer, stops_sooner = judging(name)(problem, jnp.stack([lo, point, hi]))
+    _, more, stops_later = judging(name)(problem, wide)
     assert not np.any(fewer & ~more)
     assert not np.any(stops_later & ~stops_sooner)
 
@@ -171,11 +167,11 @@ def test_candidates_grow_with_the_box(name, seed, ties):
 def test_no_point_of_the_box_contradicts(name, seed, ties):
     rng = np.random.default_rng(seed)
     problem, sides = random_problem(name, rng, ties=ties), boxes(rng, ties=ties)
-    levels, found, _ = looking(name)(problem, sides)
+    levels, found, _ = judging(name)(problem, sides)
     lo, _, hi = sides
     for _ in range(5):
         point = jnp.clip(lo + rng.choice([0.25, 0.5, 1], lo.shape) * (hi - lo), lo, hi)
-        other, _, _ = looking(name)(problem, jnp.stack([lo, point, hi]))
+        other, _, _ = judging(name)(problem, jnp.stack([lo, point, hi]))
         assert not np.any((other != levels) & ~found)
 
 
@@ -185,8 +181,8 @@ def test_no_point_of_the_box_contradicts(name, seed, ties):
 def test_raising_an_arm_never_lowers_its_level_nor_raises_another(name, seed, ties, arm):
     rng = np.random.default_rng(seed)
     problem, (lo, point, hi) = random_problem(name, rng, ties=ties), boxes(rng, ties=ties)
-    before, _, _ = looking(name)(problem, jnp.stack([lo, point, hi]))
-    after, _, _ = looking(name)(problem, jnp.stack([lo, point.at[:, arm].set(hi[:, arm]), hi]))
+    before, _, _ = judging(name)(problem, jnp.stack([lo, point, hi]))
+    after, _, _ = judging(name)(problem, jnp.stack([lo, point.at[:, arm].set(hi[:, arm]), hi]))
     rise = np.asarray(after - before)
     assert np.all(np.where(np.arange(ARMS) == arm, rise >= 0, rise <= 0))
 
@@ -195,20 +191,20 @@ def test_raising_an_arm_never_lowers_its_level_nor_raises_another(name, seed, ti
 
 
 @functools.cache
-def compiled(rule, name, block):
+def compiled(rule, name, leap):
     """The end of a run, as a function of the problem, the arms and the stream of their samples."""
 
     @jax.jit
     def end(key, problem, p, max_rounds):
-        problem = problem._replace(**FIXED.get(name, {}))
         common = {"delta": 0.1, "observations": "binary"}
         if rule == "clucb":
             algorithm = cpe.clucb(problem, **common)
         else:
             factory = {"coci": cpe.coci, "uniform": cpe.uniform}[rule]
             estimator = "variance" if name == "opinions" else "mean"
-            algorithm = factory(problem, estimator=estimator, block=block, radius_scale=0.2, **common)
-        environment = cpe.environment(cpe.bernoulli(p), block=block, stream=key)
+            algorithm = factory(problem, estimator=estimator, leap=leap, radius_scale=0.2, **common)
+        instance = cpe.instance(problem, cpe.bernoulli(p), estimator="variance" if name == "opinions" else "mean")
+        environment = cpe.environment(instance, leap=leap, stream=key)
         outcome = run(key, algorithm, environment, max_rounds=max_rounds)
         return outcome.status, outcome.pulls, outcome.state.statistics.counts, outcome.answer
 
@@ -239,18 +235,19 @@ def test_every_answer_is_feasible_whenever_the_run_ends(rule, name, seed, budget
 @pytest.mark.parametrize(("rule", "name"), LEAST_PULLED)
 @quickly
 @given(seed=seeds)
-def test_blocks_change_nothing(rule, name, seed):
+def test_leaps_change_nothing(rule, name, seed):
     instance = random_run(name, seed)
-    single, block = (compiled(rule, name, block)(*instance, ROUNDS) for block in (1, 8))
+    single, several = (compiled(rule, name, leap)(*instance, ROUNDS) for leap in (1, 8))
     if single[0] == Status.STOPPED:
-        jax.tree.map(np.testing.assert_array_equal, block, single)
+        jax.tree.map(np.testing.assert_array_equal, several, single)
     else:
-        assert block[1] >= single[1] == ROUNDS
+        assert several[1] >= single[1] == ROUNDS
 
 
 @jax.jit
 def samples(stream, p, pulls):
-    environment = cpe.environment(cpe.bernoulli(p), block=pulls.arms.size, stream=stream)
+    instance = cpe.instance(cpe.best_arm(ARMS), cpe.bernoulli(p))
+    environment = cpe.environment(instance, leap=pulls.arms.size, stream=stream)
     return environment.respond(pulls, environment.noise(stream))
 
 
@@ -309,7 +306,7 @@ def test_radii_are_at_least_gaps_over_width_and_equal_for_trees(name, seed):
     rows = CLASSES[name].rows
     theta = np.random.default_rng(seed).random(rows.shape[1])
     radii, gaps = radii_and_gaps(name)(theta)
-    assert np.all(radii >= gaps / cpe.width(rows) - 1e-12)
+    assert np.all(radii >= gaps / cpe.exchange_width(rows) - 1e-12)
     if name == "trees":
         np.testing.assert_allclose(radii, gaps / 2, atol=1e-12)
         np.testing.assert_allclose(radii, radii_of_trees(theta), atol=1e-12)
@@ -319,11 +316,11 @@ def test_radii_are_at_least_gaps_over_width_and_equal_for_trees(name, seed):
 def times(radii, delta):
     """The hardness of COCI and of uniform sampling, and for each and both estimators its roots and its bound."""
     both = jnp.stack([cpe.hardness(radii), cpe.uniform_hardness(radii)])
-    laws = [
-        (*(cpe.implicit_time(both, ARMS, tau, delta, c) for c in (0.5, 2)), cpe.theorem1_bound(both, ARMS, tau, delta))
-        for tau in (1, 2)
-    ]
-    return both, jnp.asarray(laws)
+
+    def laws(H, tau):
+        return *(cpe.implicit_time(H, ARMS, tau, delta, c) for c in (0.5, 2)), cpe.theorem1_bound(H, ARMS, tau, delta)
+
+    return both, jnp.asarray([jax.vmap(functools.partial(laws, tau=tau))(both) for tau in (1, 2)])
 
 
 @thoroughly

@@ -6,7 +6,6 @@ from reference import cpe as reference
 from reference.cpe_tape import assert_same, follow, hold_variance, record
 
 from jaxbandits import cpe
-from jaxbandits.cpe.oracles import solve
 
 TREES = cpe.trees5().problem
 WATER = cpe.water3().problem
@@ -55,7 +54,7 @@ def test_without_noise(name, pulls):
     assert state.pulls == rounds == pulls
     assert (np.diff(counts) <= 0).all()
     assert counts[0] - counts[-1] <= 1
-    assert answer == solve(instance.problem, instance.theta).tolist()
+    assert answer == cpe.solve(instance.problem, instance.theta).tolist()
 
 
 def test_a_smaller_delta_takes_longer():

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from experiments import _cpe, cpe_delta, cpe_eight, cpe_gap, cpe_radius, report
-from jaxbandits import Results, Status
-from jaxbandits.cpe import instances
+from jaxbandits import Results, Status, cpe
 
 OPTIONS = Namespace(quick=False, seeds=None, lanes=None, folder=None, workers=1, executor=None)
 
@@ -25,7 +24,7 @@ def test_runs_of_one_heading_see_the_same_samples():
         options=OPTIONS,
         replicates=[3, 1],
         settings={"delta": (0.1, 0.1, 1e-6)},
-        block=1,
+        leap=1,
         adapt=partial(_cpe.watched, tau=1),
         metrics=_cpe.was_inside,
     ).columns
@@ -45,23 +44,23 @@ def test_runs_of_one_heading_see_the_same_samples():
 
 def test_clucb_is_for_linear_means():
     names = ("best5", "water3", "osa4", "paths5")
-    refused = [name for name in names if _cpe.refuses("CLUCB", getattr(instances, name)())]
+    refused = [name for name in names if _cpe.refuses("CLUCB", getattr(cpe, name)())]
     assert refused == ["water3", "osa4"]
     assert [name for name, ends in cpe_eight.NOISE_FREE.items() if len(ends) == 2] == refused
-    assert not _cpe.refuses("uniform", instances.osa4())
+    assert not _cpe.refuses("uniform", cpe.osa4())
 
 
 def test_samples_without_noise_are_theta():
-    arms = _cpe.without_noise(instances.best5()).arms
+    arms = _cpe.without_noise(cpe.best5()).arms
     assert np.all(arms.low == arms.high)
     assert arms.low[:, 0].tolist() == [0.85, 0.6, 0.55, 0.35, 0.1]
-    assert _cpe.is_binary(instances.best5().arms)
+    assert _cpe.is_binary(cpe.best5().arms)
     assert not _cpe.is_binary(arms)
-    assert not _cpe.is_binary(instances.osa4().arms)
+    assert not _cpe.is_binary(cpe.osa4().arms)
 
 
 def test_law_of_best5():
-    (law,) = _cpe.laws(instances.best5())
+    (law,) = _cpe.laws(cpe.best5())
     assert law.radii == pytest.approx([0.125, 0.125, 0.15, 0.25, 0.375])
     assert round(law.H, 2) == 195.56
     assert (round(law.coci), round(law.bound)) == (2681, 22734)

@@ -17,8 +17,7 @@ from experiments import (
     report,
 )
 from jaxbandits import Results, Status
-from jaxbandits.cpe.oracles import solve
-from jaxbandits.cpe.problem import decision
+from jaxbandits.cpe import decision, solve
 from jaxbandits.engine import Stats
 
 OPTIONS = Namespace(quick=True, seeds=4, lanes=None, folder=None, workers=1, executor=None)

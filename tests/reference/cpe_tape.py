@@ -14,7 +14,7 @@ class Trace(NamedTuple):
     """What every round looked like before its pulls; after the stop nothing changes."""
 
     stop: np.ndarray  # bool (rounds,)
-    arms: np.ndarray  # int32 (rounds, block)
+    arms: np.ndarray  # int32 (rounds, leap)
     pulls: np.ndarray  # int32 (rounds,)
     counts: np.ndarray  # int32 (rounds, m)
     answer: np.ndarray  # int32 (rounds, m)

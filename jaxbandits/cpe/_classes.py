@@ -7,8 +7,9 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandits import checks
 from jaxbandits.checks import is_concrete, require
-from jaxbandits.cpe.problem import Enumerated, Graphic, floats
+from jaxbandits.cpe._problems import Enumerated, Graphic, floats
 
 MAX_ROWS = 5000  # decisions of an enumerated class: its candidates test compares all pairs
 
@@ -27,18 +28,16 @@ def enumerated(rows: Any, offset: Any = None, *, dtype: Any = None) -> Enumerate
     Raises:
         ValueError: a shape, a value or the number of rows is not as above.
     """
+    dtype = checks.float_dtype("dtype", dtype)
     require(is_concrete(rows), "rows", "be known when the problem is made", rows)
+    checks.array("rows", rows, ("N", "m"))
     rows = np.asarray(rows)
-    shape = rows.shape
-    require(len(shape) == 2 and shape[0] >= 1 and shape[1] >= 2, "rows", "have shape (N, m), N >= 1, m >= 2", shape)
+    require(rows.shape[1] >= 2, "rows", "have shape (N, m) with m >= 2", rows.shape)
     require(np.isin(rows, (0, 1)), "rows", "hold zeros and ones only", rows)
-    require(shape[0] <= MAX_ROWS, "rows", f"be at most {MAX_ROWS}: all pairs are compared", shape[0])
-    require(len(np.unique(rows, axis=0)) == shape[0], "rows", "differ from each other", rows)
-    require(shape[0] > 1, "rows", "be at least 2, or the only decision is known without a pull", shape[0])
-    offset = floats(np.zeros(shape[0]) if offset is None else offset, dtype)
-    require(offset.shape == (shape[0],), "offset", f"have shape ({shape[0]},)", offset.shape)
-    if is_concrete(offset):
-        require(np.isfinite(np.asarray(offset)), "offset", "be finite", offset)
+    require(len(rows) <= MAX_ROWS, "rows", f"be at most {MAX_ROWS}: all pairs are compared", len(rows))
+    require(len(np.unique(rows, axis=0)) == len(rows), "rows", "differ from each other", rows)
+    require(len(rows) > 1, "rows", "be at least 2, or the only decision is known without a pull", len(rows))
+    offset = floats("offset", np.zeros(len(rows)) if offset is None else offset, (len(rows),), dtype)
     order = np.lexsort(rows.T[::-1])
     return Enumerated(jnp.asarray(rows[order], jnp.int32), jnp.asarray(offset[order]))
 
@@ -49,8 +48,8 @@ def st_paths(edges: Any, s: int, t: int, *, dtype: Any = None) -> Enumerated:
     Args:
         edges: int (m, 2), m >= 2, from where and to where each edge leads; nodes are numbered from 0. Parallel edges
             are allowed.
-        s: first node.
-        t: last node.
+        s: first node, a Python int.
+        t: last node, another one.
         dtype: dtype of the run; by default JAX's own.
 
     Returns:
@@ -60,10 +59,11 @@ def st_paths(edges: Any, s: int, t: int, *, dtype: Any = None) -> Enumerated:
         ValueError: `edges` are not as above, s or t is no node of theirs, s = t, or there is not more than one path, or
             more than 5000.
     """
-    nodes = int(np.max(edges, initial=0)) + 1
-    edges = _check_edges(nodes, edges)
+    checks.float_dtype("dtype", dtype)
+    edges = _checked_edges(edges)
+    nodes = int(edges.max()) + 1
     for name, node in (("s", s), ("t", t)):
-        require(0 <= node < nodes, name, f"be a node in 0..{nodes - 1}", node)
+        checks.whole(name, node, least=0, most=nodes - 1)
     require(s != t, "t", "differ from s", t)
 
     def walk(node: int, visited: frozenset[int], used: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
@@ -91,7 +91,8 @@ def perfect_matchings(n: int, *, dtype: Any = None) -> Enumerated:
     Raises:
         ValueError: `n` is out of range.
     """
-    require(2 <= n <= 6, "n", f"lie in 2..6 (at most {MAX_ROWS} matchings)", n)
+    checks.float_dtype("dtype", dtype)
+    checks.whole("n", n, least=2, most=6)  # 6! = 720, 7! = 5040 > MAX_ROWS
     matchings = (tuple(n * r + c for r, c in enumerate(columns)) for columns in permutations(range(n)))
     return _listed(matchings, n * n, "have a perfect matching", dtype)
 
@@ -100,7 +101,7 @@ def spanning_trees(nodes: int, edges: Any, *, dtype: Any = None) -> Enumerated:
     """The spanning trees of a connected graph, listed; an edge is an arm. See `graphic` where they are too many.
 
     Args:
-        nodes: number of nodes.
+        nodes: number of nodes, a Python int.
         edges: int (m, 2), m >= 2, the ends of each edge in 0..nodes-1. Parallel edges are allowed.
         dtype: dtype of the run; by default JAX's own.
 
@@ -111,7 +112,8 @@ def spanning_trees(nodes: int, edges: Any, *, dtype: Any = None) -> Enumerated:
         ValueError: `edges` are not as above or do not connect the nodes, or there is not more than one tree, or more
             than 5000.
     """
-    edges = _check_edges(nodes, edges)
+    checks.float_dtype("dtype", dtype)
+    edges = _checked_edges(edges, checks.whole("nodes", nodes, least=2))
 
     def grow(kept: tuple[int, ...], edge: int) -> Iterator[tuple[int, ...]]:
         """The trees that hold what is kept, and no other edge before `edge`; there is at least one."""
@@ -140,20 +142,18 @@ def graphic(nodes: int, edges: Any) -> Graphic:
     Raises:
         ValueError: `edges` are not as above, or have no cycle, so that there is one decision only.
     """
-    edges = _check_edges(nodes, edges)
+    edges = _checked_edges(edges, checks.whole("nodes", nodes, least=2))
     cyclic = len(edges) > nodes - _components(nodes, edges)
     require(cyclic, "edges", "have a cycle, or the only decision is known without a pull", edges)
     return Graphic(nodes, jnp.asarray(edges, jnp.int32))
 
 
-def _check_edges(nodes: int, edges: Any) -> np.ndarray:
+def _checked_edges(edges: Any, nodes: int | None = None) -> np.ndarray:
     """The edges of a graph as int (m, 2); raises `ValueError` unless they are m >= 2 pairs in 0..nodes-1."""
     require(is_concrete(edges), "edges", "be known when the problem is made", edges)
+    checks.array("edges", edges, ("m", 2), kind="int", least=0, most=None if nodes is None else nodes - 1)
     edges = np.asarray(edges)
-    fits = edges.ndim == 2 and edges.shape[0] >= 2 and edges.shape[1] == 2
-    require(fits, "edges", "have shape (m, 2) with m >= 2", edges.shape)
-    require(np.issubdtype(edges.dtype, np.integer), "edges", "be integers", edges.dtype)
-    require((edges >= 0) & (edges < nodes), "edges", f"lie in 0..{nodes - 1}", edges)
+    require(len(edges) >= 2, "edges", "have shape (m, 2) with m >= 2", edges.shape)
     return edges
 
 

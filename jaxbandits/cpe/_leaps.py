@@ -1,8 +1,8 @@
-"""Many pulls at once, exactly.
+"""Many pulls in one round, exactly.
 
 As long as the set of arms to pull from stays the same, the next N pulls are known now: each goes to the least pulled
-arm of the set. Whether it stays the same can be told from two boxes: one within every box of the next N rounds, and one
-around them.
+arm of the set. Two boxes tell whether it stays the same: one within every box of the next N rounds, and one around
+them.
 """
 
 from typing import NamedTuple
@@ -10,8 +10,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxbandits.base import Array
-from jaxbandits.cpe.estimate import Box, box
-from jaxbandits.cpe.problem import Pulls
+from jaxbandits.cpe._environment import Pulls
+from jaxbandits.cpe._estimate import Box, box
 
 
 class Bounds(NamedTuple):
@@ -43,29 +43,29 @@ def shares(counts: Array, mask: Array, number: Array) -> Array:
     return jnp.where(is_reached, level - counts + (earlier < rest).astype(jnp.int32), 0)
 
 
-def slots(counts: Array, share: Array, block: int) -> Pulls:
+def slots(counts: Array, share: Array, leap: int) -> Pulls:
     """Some pulls of every arm as one action, arm after arm.
 
     Args:
         counts: int32 (m,), pulls so far.
-        share: int32 (m,), pulls of each arm, `block` at most in all.
-        block: slots of an action, a Python int.
+        share: int32 (m,), pulls of each arm, `leap` at most in all.
+        leap: slots of an action, a Python int.
 
     Returns:
-        Pulls. Cost: O(m block).
+        Pulls. Cost: O(m leap).
     """
-    slot = jnp.arange(block, dtype=jnp.int32)[:, None]
+    slot = jnp.arange(leap, dtype=jnp.int32)[:, None]
     end = jnp.cumsum(share)
     begin = end - share
-    here = (begin <= slot) & (slot < end)
+    is_own = (begin <= slot) & (slot < end)
     return Pulls(
         arms=jnp.sum(end <= slot, axis=1, dtype=jnp.int32),
-        index=jnp.sum(jnp.where(here, counts + slot - begin, 0), axis=1, dtype=jnp.int32),
+        index=jnp.sum(jnp.where(is_own, counts + slot - begin, 0), axis=1, dtype=jnp.int32),
     )
 
 
 def bounds(estimates: Array, counts: Array, share: Array, *, tau: int, first: Array, last: Array, clip: bool) -> Bounds:
-    """The boxes of the next rounds, whatever the samples are.
+    """The boxes of the next rounds, for any samples.
 
     An estimate is A / B, B the count T (means) or T - 1 (variances), and a further sample adds a number in [0, 1] to A.
     So after any of s more samples it is at least A / (B + s) and at most (A + s) / (B + s).
@@ -88,8 +88,8 @@ def bounds(estimates: Array, counts: Array, share: Array, *, tau: int, first: Ar
     B = T - (tau - 1)
     lowest = estimates * (B / (B + s))
     highest = lowest + s / (B + s)
-    least, most = jnp.sqrt(first / (T + s)) - room, jnp.sqrt(last / T) + room
+    narrow, wide = jnp.sqrt(first / (T + s)) - room, jnp.sqrt(last / T) + room
     return Bounds(
-        inner=box(highest - least, lowest + least, clip=clip),
-        outer=box(lowest - most, highest + most, clip=clip),
+        inner=box(highest - narrow, lowest + narrow, clip=clip),
+        outer=box(lowest - wide, highest + wide, clip=clip),
     )

@@ -9,21 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits.cpe import classes, tables
-from jaxbandits.cpe.oracles import solve
-from jaxbandits.cpe.problem import (
-    Enumerated,
-    OpinionSampling,
-    Table,
-    arm_count,
-    decision,
-    entries_above,
-    entry_values,
-    find_bi_monotone_violation,
-    float_dtype,
-    oracle,
-    row_values,
-)
+from jaxbandits import cpe
+from jaxbandits.cpe import Enumerated, OpinionSampling, Table, decision, find_bi_monotone_violation, oracle, solve
+from jaxbandits.cpe._entries import entry_values
+from jaxbandits.cpe._opinions import entries_above
+from jaxbandits.cpe._problems import arm_count, float_dtype
+from jaxbandits.cpe._rows import row_values
 
 KEY = jax.random.key(0)
 PATHS = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4)]
@@ -39,22 +30,22 @@ def constant_oracle(theta):
 
 
 def test_best_arm_and_top_k():
-    problem = tables.top_k(4, 2)
+    problem = cpe.top_k(4, 2)
     np.testing.assert_array_equal(
         entry_values(problem, jnp.asarray([0.1, 0.4, 0.3, 0.2])), [[0.1], [0.4], [0.3], [0.2]]
     )
     assert (problem.quota, problem.floor, problem.ceiling, problem.base, problem.step) == (2, -np.inf, np.inf, 0, 1)
     assert problem.quota.dtype == jnp.int32
-    assert jax.tree.all(jax.tree.map(jnp.array_equal, tables.best_arm(4), tables.top_k(4, 1)))
+    assert jax.tree.all(jax.tree.map(jnp.array_equal, cpe.best_arm(4), cpe.top_k(4, 1)))
 
 
 def test_sites_are_paid_for():
-    problem = tables.sites([0.5, 0.25], 1)
+    problem = cpe.sites([0.5, 0.25], 1)
     np.testing.assert_array_equal(entry_values(problem, jnp.asarray([1.0, 0.5])), [[0.5], [0.25]])
 
 
 def test_water_from_sources_of_different_size():
-    problem = tables.water(CONVEX, 2)
+    problem = cpe.water(CONVEX, 2)
     assert arm_count(problem) == 2
     values = entry_values(problem, jnp.asarray([1.0, 0.5]))
     np.testing.assert_allclose(values, [[-0.3, -0.7, -1.1], [-1.05, -np.inf, -np.inf]], rtol=1e-12)
@@ -64,14 +55,14 @@ def test_water_from_sources_of_different_size():
 
 def test_water_in_steps():
     # f(y) = 2 y^2 on multiples of 1/2: a step costs 1/2, 3/2, ... and yields theta / 2.
-    problem = tables.water([[0.0, 0.5, 2.0], [0.0, 0.5, 2.0]], 1, step=0.5, tight=False)
+    problem = cpe.water([[0.0, 0.5, 2.0], [0.0, 0.5, 2.0]], 1, step=0.5, tight=False)
     np.testing.assert_allclose(entry_values(problem, jnp.asarray([1.0, 0.5])), [[0.0, -1.0], [-0.25, -1.25]])
     np.testing.assert_array_equal(decision(problem, jnp.asarray([2, 1])), [1.0, 0.5])
     assert (problem.floor, problem.ceiling) == (-np.inf, 0)
 
 
 def test_water_beyond_the_demand_where_it_pays():
-    problem = tables.water([[0.0, 0.2, 0.6], [0.0, 0.3, 0.9]], 1, tight=False)
+    problem = cpe.water([[0.0, 0.2, 0.6], [0.0, 0.3, 0.9]], 1, tight=False)
     theta = jnp.asarray([(0.1, 0.1), (0.5, 0.1), (0.5, 0.5), (0.1, 0.7)])
     levels = jax.jit(jax.vmap(lambda x: solve(problem, x)))(theta)
     np.testing.assert_array_equal(levels, [(1, 0), (2, 0), (2, 1), (0, 2)])
@@ -80,17 +71,17 @@ def test_water_beyond_the_demand_where_it_pays():
 def test_a_linear_cost_is_convex_in_spite_of_rounding():
     costs = np.outer([1.1, 1.3], np.arange(30) * 0.1)
     assert (np.diff(costs, 2) < 0).any()
-    problem = tables.water(costs, 10, step=0.1)
+    problem = cpe.water(costs, 10, step=0.1)
     assert (np.diff(problem.cost, axis=1) >= 0).all()
 
 
 def test_opinion_sampling_is_a_table_unless_it_is_wide():
-    problem = tables.opinion_sampling([1, 3], 5)
+    problem = cpe.opinion_sampling([1, 3], 5)
     np.testing.assert_allclose(problem.coef, [[1 / 2, 1 / 6, 1 / 12], [9 / 2, 9 / 6, 9 / 12]])
     assert (problem.quota, problem.floor, problem.ceiling, problem.base) == (3, 0, np.inf, 1)
     np.testing.assert_array_equal(decision(problem, jnp.asarray([0, 3])), [1, 4])
-    assert isinstance(tables.opinion_sampling([1, 3], 34), Table)
-    wide = tables.opinion_sampling([1, 3], 35)
+    assert isinstance(cpe.opinion_sampling([1, 3], 34), Table)
+    wide = cpe.opinion_sampling([1, 3], 35)
     assert isinstance(wide, OpinionSampling)
     assert wide.budget == 35
     np.testing.assert_array_equal(decision(wide, jnp.asarray([0, 33])), [1, 34])
@@ -107,19 +98,16 @@ def test_entries_above_a_value_against_a_list_of_them():
         picked = entries[rng.permutation(120), rng.integers(0, limit, 120)]
         value = np.where(rng.random(120) < 0.5, entries[np.arange(120), rng.integers(0, limit, 120)], picked)
         value[:3] = 0
-        count = jax.jit(lambda w, v, ties: entries_above(w, v, limit=limit, inclusive=ties))
-        above = count(jnp.asarray(weights), jnp.asarray(value), jnp.zeros(120, bool))
+        above = jax.jit(lambda w, v: entries_above(w, v, limit=limit))(jnp.asarray(weights), jnp.asarray(value))
         assert above.dtype == jnp.int32
         np.testing.assert_array_equal(above, (entries > value[:, None]).sum(axis=1))
-        at_least = count(jnp.asarray(weights), jnp.asarray(value), jnp.ones(120, bool))
-        np.testing.assert_array_equal(at_least, ((entries >= value[:, None]) & (entries > 0)).sum(axis=1))
 
 
 # Classes
 
 
 def test_rows_are_sorted_with_their_offsets():
-    problem = classes.enumerated([[1, 0, 1], [0, 1, 1], [1, 0, 0]], [1.0, 2.0, 3.0])
+    problem = cpe.enumerated([[1, 0, 1], [0, 1, 1], [1, 0, 0]], [1.0, 2.0, 3.0])
     np.testing.assert_array_equal(problem.rows, [[0, 1, 1], [1, 0, 0], [1, 0, 1]])
     np.testing.assert_array_equal(problem.offset, [2.0, 3.0, 1.0])
     np.testing.assert_array_equal(row_values(problem, jnp.asarray([0.5, 0.25, 0.125])), [-1.625, -2.5, -0.375])
@@ -128,16 +116,16 @@ def test_rows_are_sorted_with_their_offsets():
 
 
 def test_paths_by_hand():
-    edges = {frozenset(np.flatnonzero(row).tolist()) for row in np.asarray(classes.st_paths(PATHS, 0, 4).rows)}
+    edges = {frozenset(np.flatnonzero(row).tolist()) for row in np.asarray(cpe.st_paths(PATHS, 0, 4).rows)}
     assert edges == {frozenset(path) for path in ((0, 2, 4, 6), (0, 2, 5), (0, 3, 6), (1, 4, 6), (1, 5))}
     # A cycle through 1 and 2 makes no endless path, and edges have a direction.
-    cyclic = classes.st_paths([(0, 1), (1, 2), (2, 1), (2, 3), (1, 3), (3, 0)], 0, 3)
+    cyclic = cpe.st_paths([(0, 1), (1, 2), (2, 1), (2, 3), (1, 3), (3, 0)], 0, 3)
     np.testing.assert_array_equal(cyclic.rows, [[1, 0, 0, 0, 1, 0], [1, 1, 0, 1, 0, 0]])
 
 
 def test_matchings_by_hand():
-    np.testing.assert_array_equal(classes.perfect_matchings(2).rows, [[0, 1, 1, 0], [1, 0, 0, 1]])
-    rows = np.asarray(classes.perfect_matchings(4).rows).reshape(-1, 4, 4)
+    np.testing.assert_array_equal(cpe.perfect_matchings(2).rows, [[0, 1, 1, 0], [1, 0, 0, 1]])
+    rows = np.asarray(cpe.perfect_matchings(4).rows).reshape(-1, 4, 4)
     assert len(rows) == math.factorial(4)
     assert (rows.sum(axis=1) == 1).all()
     assert (rows.sum(axis=2) == 1).all()
@@ -153,7 +141,7 @@ def test_matchings_by_hand():
     ],
 )
 def test_spanning_trees_are_counted(nodes, edges, count):
-    rows = np.asarray(classes.spanning_trees(nodes, edges).rows)
+    rows = np.asarray(cpe.spanning_trees(nodes, edges).rows)
     assert rows.shape == (count, len(edges))
     # Kirchhoff: the number of trees is a minor of the Laplacian.
     laplacian = np.zeros((nodes, nodes))
@@ -170,12 +158,12 @@ def test_spanning_trees_are_counted(nodes, edges, count):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_dtype_of_a_run(dtype):
     problems = [
-        tables.best_arm(3, dtype=dtype),
-        tables.sites([1, 2], 1, dtype=dtype),
-        tables.water(CONVEX, 2, dtype=dtype),
-        tables.opinion_sampling([1, 2], 4, dtype=dtype),
-        tables.opinion_sampling([1, 2], 40, dtype=dtype),
-        classes.enumerated([[0, 1], [1, 0]], dtype=dtype),
+        cpe.best_arm(3, dtype=dtype),
+        cpe.sites([1, 2], 1, dtype=dtype),
+        cpe.water(CONVEX, 2, dtype=dtype),
+        cpe.opinion_sampling([1, 2], 4, dtype=dtype),
+        cpe.opinion_sampling([1, 2], 40, dtype=dtype),
+        cpe.enumerated([[0, 1], [1, 0]], dtype=dtype),
     ]
     for problem in problems:
         assert float_dtype(problem) == dtype
@@ -185,18 +173,18 @@ def test_the_dtype_of_a_run(dtype):
         assert levels.dtype == jnp.int32
         y = jax.eval_shape(partial(decision, problem), levels)
         assert y.dtype == ("int32" if isinstance(problem, Enumerated) else dtype)
-    for problem in (classes.graphic(4, SQUARE), oracle(constant_oracle, 2, bi_monotone=True)):
+    for problem in (cpe.graphic(4, SQUARE), oracle(constant_oracle, 2, bi_monotone=True)):
         assert float_dtype(problem) == jnp.float64  # JAX's default here
 
 
 def test_a_problem_may_be_made_of_traced_arrays():
     def build(costs, rows, sizes, k, offset):
         return (
-            tables.sites(costs, k),
-            tables.top_k(3, k),
-            tables.water(rows, k),
-            tables.opinion_sampling(sizes, 6),
-            classes.enumerated(np.eye(3, dtype=int), offset),
+            cpe.sites(costs, k),
+            cpe.top_k(3, k),
+            cpe.water(rows, k),
+            cpe.opinion_sampling(sizes, 6),
+            cpe.enumerated(np.eye(3, dtype=int), offset),
         )
 
     arrays = (
@@ -213,7 +201,7 @@ def test_a_problem_may_be_made_of_traced_arrays():
 
 def test_what_is_known_is_checked_under_a_trace_too():
     with pytest.raises(ValueError, match="costs must be convex on the grid for arm 1"):
-        jax.jit(lambda x: tables.water([[0, 2, 5], [0, 3, 4]], 1, tight=False).coef * x)(jnp.ones(()))
+        jax.jit(lambda x: cpe.water([[0, 2, 5], [0, 3, 4]], 1, tight=False).coef * x)(jnp.ones(()))
 
 
 # Bi-monotone or not
@@ -222,12 +210,12 @@ def test_what_is_known_is_checked_under_a_trace_too():
 @pytest.mark.parametrize(
     "problem",
     [
-        tables.top_k(4, 2),
-        tables.water([(0.0, 0.2, 0.6, 1.2), (0.0, 0.3, 0.9), (0.0, 0.1, 0.2)], 2, tight=False),
-        tables.opinion_sampling([1, 3, 2], 7),
-        tables.opinion_sampling([1, 3, 2], 40),
-        classes.spanning_trees(4, SQUARE),
-        classes.graphic(4, SQUARE),
+        cpe.top_k(4, 2),
+        cpe.water([(0.0, 0.2, 0.6, 1.2), (0.0, 0.3, 0.9), (0.0, 0.1, 0.2)], 2, tight=False),
+        cpe.opinion_sampling([1, 3, 2], 7),
+        cpe.opinion_sampling([1, 3, 2], 40),
+        cpe.spanning_trees(4, SQUARE),
+        cpe.graphic(4, SQUARE),
     ],
 )
 def test_no_violation_where_there_is_none(problem):
@@ -249,8 +237,8 @@ def test_concave_costs_are_not_bi_monotone():
     np.testing.assert_array_equal(solve_concave(jnp.asarray([0.5, 0.6, 0.5])), [5, 5, 0])  # theta_1 up, y_0 up
 
 
-PATH_PROBLEM = classes.st_paths(PATHS, 0, 4)
-MATCHING_PROBLEM = classes.perfect_matchings(3)
+PATH_PROBLEM = cpe.st_paths(PATHS, 0, 4)
+MATCHING_PROBLEM = cpe.perfect_matchings(3)
 
 
 @pytest.mark.parametrize(
@@ -278,88 +266,94 @@ INF = np.inf
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: tables.top_k(1, 1), "m must be at least 2, got 1"),
-        (lambda: tables.top_k(3, 3), "k must lie in 1..2, got 3"),
-        (lambda: tables.top_k(3, 0), "k must lie in 1..2, got 0"),
-        (lambda: tables.sites([1.0], 1), "costs must have shape (m,) with m >= 2, got (1,)"),
-        (lambda: tables.sites([1.0, INF], 1), "costs must be finite"),
-        (lambda: tables.sites([1.0, 2.0], 2), "k must lie in 1..1, got 2"),
-        (lambda: tables.table([[1.0], [-1.0]], [[0.0], [0.0]], 1), "coef must be finite and at least 0"),
-        (lambda: tables.table([[1.0], [INF]], [[0.0], [0.0]], 1), "coef must be finite and at least 0"),
-        (lambda: tables.table([[1.0], [1.0]], [[0.0], [np.nan]], 1), "cost must be finite, or +inf"),
-        (lambda: tables.table([[1.0], [1.0]], [[0.0], [-INF]], 1), "cost must be finite, or +inf"),
-        (lambda: tables.table([[1.0], [1.0]], [0.0, 0.0], 1), "cost must have shape (2, 1), got (2,)"),
-        (lambda: tables.table([1.0, 1.0], [0.0, 0.0], 1), "coef must have shape (m, W) with m >= 2, got (2,)"),
+        (lambda: cpe.top_k(1, 1), "m must be an integer of at least 2, got 1"),
+        (lambda: cpe.top_k(3, 3), "k must be an integer in [1, 2], got 3"),
+        (lambda: cpe.top_k(3, 0), "k must be an integer in [1, 2], got 0"),
+        (lambda: cpe.sites([1.0], 1), "costs must have shape (m,) with m >= 2, got (1,)"),
+        (lambda: cpe.sites([1.0, INF], 1), "costs must be finite"),
+        (lambda: cpe.sites([1.0, 2.0], 2), "k must be an integer in [1, 1], got 2"),
+        (lambda: cpe.table([[1.0], [-1.0]], [[0.0], [0.0]], 1), "coef must be at least 0"),
+        (lambda: cpe.table([[1.0], [INF]], [[0.0], [0.0]], 1), "coef must be finite"),
+        (lambda: cpe.table([[1.0], [1.0]], [[0.0], [np.nan]], 1), "cost must be more than -inf"),
+        (lambda: cpe.table([[1.0], [1.0]], [[0.0], [-INF]], 1), "cost must be more than -inf"),
         (
-            lambda: tables.table(np.ones((2, 3)), [[0, 1, 2], [0, 2, 1]], 1),
+            lambda: cpe.table([[1.0], [1.0]], [0.0, 0.0], 1),
+            "cost must be an array of real numbers of shape (2, 1), got",
+        ),
+        (lambda: cpe.table([1.0, 1.0], [0.0, 0.0], 1), "coef must be an array of real numbers of shape (m, W), got"),
+        (
+            lambda: cpe.table(np.ones((2, 3)), [[0, 1, 2], [0, 2, 1]], 1),
             "coef and cost must give rows that do not increase (arm 1, entries 1 and 2, at theta = 0), got [-2. -1.]",
         ),
         (
-            lambda: tables.table([[1, 1], [0.5, 1]], np.zeros((2, 2)), 1),
+            lambda: cpe.table([[1, 1], [0.5, 1]], np.zeros((2, 2)), 1),
             "coef and cost must give rows that do not increase (arm 1, entries 0 and 1, at theta = 1), got [0.5 1. ]",
         ),
-        (lambda: tables.table(np.ones((2, 1)), np.zeros((2, 1)), 3), "quota must lie in 0..2"),
+        (lambda: cpe.table(np.ones((2, 1)), np.zeros((2, 1)), 3), "quota must lie in 0..2"),
         (
-            lambda: tables.table(np.ones((2, 1)), np.zeros((2, 1)), 2),
+            lambda: cpe.table(np.ones((2, 1)), np.zeros((2, 1)), 2),
             "quota must leave a choice among 2 entries, or the only decision is known without a pull, got 2",
         ),
         (
-            lambda: tables.table(np.ones((2, 1)), np.zeros((2, 1)), 2, kind="at least"),
+            lambda: cpe.table(np.ones((2, 1)), np.zeros((2, 1)), 2, kind="at least"),
             "the only decision is known without a pull, got 2",
         ),
         (
-            lambda: tables.table(np.ones((2, 1)), np.zeros((2, 1)), 0, kind="at most"),
+            lambda: cpe.table(np.ones((2, 1)), np.zeros((2, 1)), 0, kind="at most"),
             "the only decision is known without a pull, got 0",
         ),
         (
-            lambda: tables.table(np.ones((2, 1)), np.zeros((2, 1)), 1, kind="some"),
-            "kind must be one of ('exactly', 'at most', 'at least'), got 'some'",
+            lambda: cpe.table(np.ones((2, 1)), np.zeros((2, 1)), 1, kind="some"),
+            "kind must be one of 'exactly', 'at most', 'at least', got 'some'",
         ),
-        (lambda: tables.table(np.ones((2, 1)), np.zeros((2, 1)), 1, step=0.0), "step must be positive, got 0.0"),
-        (lambda: tables.water([[0, 2, 3], [0, 2, 5]], 1), "costs must be convex on the grid for arm 0 (concave"),
-        (lambda: tables.water([[0, 2, 5], [0, 0.5, 2]], 1), "costs must rise by at least 1 per unit of water if tight"),
-        (lambda: tables.water([[0, 2, 5], [0]], 1), "costs must be f(0), f(step), ... for arm 1"),
-        (lambda: tables.water([[0, 2, 5], [0, INF]], 1), "costs must be f(0), f(step), ... for arm 1, finite"),
-        (lambda: tables.water([[0, 2, 5]], 1), "costs must have at least 2 rows, got 1"),
-        (lambda: tables.water(CONVEX, 0), "demand must lie in 1..3, got 0"),
-        (lambda: tables.water(CONVEX, 4), "demand must lie in 1..3, got 4"),
-        (lambda: tables.water(CONVEX, 1.5), "demand must be a whole number of steps, got 1.5"),
-        (lambda: tables.water(CONVEX, 1, step=-1.0), "step must be positive, got -1.0"),
-        (lambda: tables.opinion_sampling([1, 0], 5), "sizes must be positive integers"),
-        (lambda: tables.opinion_sampling([1, 1.5], 5), "sizes must be positive integers"),
-        (lambda: tables.opinion_sampling([3], 5), "sizes must have shape (m,) with m >= 2, got (1,)"),
-        (lambda: tables.opinion_sampling([1, 2], 2), "budget must exceed 2, or the only decision is known"),
-        (lambda: tables.opinion_sampling([1, 2], 4.0), "budget must be a Python int, got 4.0"),
-        (lambda: classes.enumerated([[0, 2], [1, 0]]), "rows must hold zeros and ones only"),
-        (lambda: classes.enumerated([[0, 1], [0, 1]]), "rows must differ from each other"),
-        (lambda: classes.enumerated(np.zeros((0, 2))), "rows must have shape (N, m), N >= 1, m >= 2, got (0, 2)"),
-        (lambda: classes.enumerated([[0], [1]]), "rows must have shape (N, m), N >= 1, m >= 2, got (2, 1)"),
-        (lambda: classes.enumerated([[0, 1]]), "the only decision is known without a pull, got 1"),
+        (lambda: cpe.table(np.ones((2, 1)), np.zeros((2, 1)), 1, step=0.0), "step must be positive, got 0.0"),
+        (lambda: cpe.water([[0, 2, 3], [0, 2, 5]], 1), "costs must be convex on the grid for arm 0 (concave"),
+        (lambda: cpe.water([[0, 2, 5], [0, 0.5, 2]], 1), "costs must rise by at least 1 per unit of water if tight"),
+        (lambda: cpe.water([[0, 2, 5], [0]], 1), "costs[1] must be f(0), f(step), ..., with one step at least"),
+        (lambda: cpe.water([[0, 2, 5], [0, INF]], 1), "costs[1] must be finite"),
+        (lambda: cpe.water([[0, 2, 5]], 1), "costs must have at least 2 rows, got"),
+        (lambda: cpe.water(CONVEX, 0), "demand must be an integer of at least 1, got 0"),
+        (lambda: cpe.water(CONVEX, 4), "demand must lie in 1..3, got 4"),
+        (lambda: cpe.water(CONVEX, 1.5), "demand must be an integer of at least 1, got 1.5"),
+        (lambda: cpe.water(CONVEX, 1, step=-1.0), "step must be positive, got -1.0"),
+        (lambda: cpe.opinion_sampling([1, 0], 5), "sizes must be at least 1"),
+        (lambda: cpe.opinion_sampling([1, 1.5], 5), "sizes must be positive integers"),
+        (lambda: cpe.opinion_sampling([3], 5), "sizes must have shape (m,) with m >= 2, got (1,)"),
+        (lambda: cpe.opinion_sampling([1, 2], 2), "budget must exceed 2, or the only decision is known"),
+        (lambda: cpe.opinion_sampling([1, 2], 4.0), "budget must be an integer, got 4.0"),
+        (lambda: cpe.enumerated([[0, 2], [1, 0]]), "rows must hold zeros and ones only"),
+        (lambda: cpe.enumerated([[0, 1], [0, 1]]), "rows must differ from each other"),
+        (lambda: cpe.enumerated(np.zeros((0, 2))), "rows must be an array of real numbers of shape (N, m), got"),
+        (lambda: cpe.enumerated([[0], [1]]), "rows must have shape (N, m) with m >= 2, got (2, 1)"),
+        (lambda: cpe.enumerated([[0, 1]]), "the only decision is known without a pull, got 1"),
         (
-            lambda: classes.enumerated(np.zeros((5001, 2))),
+            lambda: cpe.enumerated(np.zeros((5001, 2))),
             "rows must be at most 5000",
         ),
-        (lambda: classes.enumerated(np.eye(2), [1.0]), "offset must have shape (2,), got (1,)"),
-        (lambda: classes.enumerated(np.eye(2), [1.0, np.nan]), "offset must be finite"),
-        (lambda: jax.jit(classes.enumerated)(jnp.eye(2)), "rows must be known when the problem is made, got a traced"),
-        (lambda: classes.st_paths([(0, 1), (2, 3)], 0, 3), "edges must connect 0 to 3"),
-        (lambda: classes.st_paths(PATHS, 1, 1), "t must differ from s, got 1"),
-        (lambda: classes.st_paths(PATHS, 0, 5), "t must be a node in 0..4, got 5"),
-        (lambda: classes.st_paths(PATHS, -1, 4), "s must be a node in 0..4, got -1"),
-        (lambda: classes.st_paths([(0, 1), (1, 2)], 0, 2), "rows must be at least 2, or the only decision is known"),
-        (lambda: classes.perfect_matchings(7), "n must lie in 2..6"),
-        (lambda: classes.spanning_trees(4, [(0, 1), (2, 3)]), "edges must connect all 4 nodes"),
-        (lambda: classes.spanning_trees(3, [(0, 1), (1, 3)]), "edges must lie in 0..2"),
-        (lambda: classes.spanning_trees(7, list(itertools.combinations(range(7), 2))), "rows must be at most 5000"),
-        (lambda: classes.graphic(3, [(0, 1), (1, 2)]), "edges must have a cycle, or the only decision is known"),
-        (lambda: classes.graphic(3, [(0.0, 1.0), (1.0, 2.0)]), "edges must be integers"),
-        (lambda: classes.graphic(3, [(0, 1, 2)]), "edges must have shape (m, 2) with m >= 2, got (1, 3)"),
-        (lambda: oracle("solve", 2, bi_monotone=True), "solve must be callable, got 'solve'"),
-        (lambda: oracle(constant_oracle, 1, bi_monotone=True), "arms must be a Python int of at least 2, got 1"),
-        (lambda: oracle(constant_oracle, 2, bi_monotone=1), "bi_monotone must be a bool, got 1"),
+        (lambda: cpe.enumerated(np.eye(2), [1.0]), "offset must be an array of real numbers of shape (2,), got"),
+        (lambda: cpe.enumerated(np.eye(2), [1.0, np.nan]), "offset must be finite"),
+        (lambda: jax.jit(cpe.enumerated)(jnp.eye(2)), "rows must be known when the problem is made, got a traced"),
+        (lambda: cpe.st_paths([(0, 1), (2, 3)], 0, 3), "edges must connect 0 to 3"),
+        (lambda: cpe.st_paths(PATHS, 1, 1), "t must differ from s, got 1"),
+        (lambda: cpe.st_paths(PATHS, 0, 5), "t must be an integer in [0, 4], got 5"),
+        (lambda: cpe.st_paths(PATHS, -1, 4), "s must be an integer in [0, 4], got -1"),
+        (lambda: cpe.st_paths([(0, 1), (1, 2)], 0, 2), "rows must be at least 2, or the only decision is known"),
+        (lambda: cpe.perfect_matchings(7), "n must be an integer in [2, 6], got 7"),
+        (lambda: cpe.spanning_trees(4, [(0, 1), (2, 3)]), "edges must connect all 4 nodes"),
+        (lambda: cpe.spanning_trees(3, [(0, 1), (1, 3)]), "edges must lie in [0, 2]"),
+        (lambda: cpe.spanning_trees(7, list(itertools.combinations(range(7), 2))), "rows must be at most 5000"),
+        (lambda: cpe.graphic(3, [(0, 1), (1, 2)]), "edges must have a cycle, or the only decision is known"),
+        (lambda: cpe.graphic(3, [(0.0, 1.0), (1.0, 2.0)]), "edges must be an array of integers of shape (m, 2)"),
+        (lambda: cpe.graphic(3, [(0, 1, 2)]), "edges must be an array of integers of shape (m, 2), got"),
+        (lambda: oracle("solve", 2, bi_monotone=True), "solve must be a function of theta, got 'solve'"),
+        (lambda: oracle(constant_oracle, 1, bi_monotone=True), "arms must be an integer of at least 2, got 1"),
+        (lambda: oracle(constant_oracle, 2, bi_monotone=1), "bi_monotone must be True or False, got 1"),
         (lambda: oracle(lambda x: x, 2, bi_monotone=True), "solve must return integers of shape (2,)"),
         (lambda: oracle(lambda x: jnp.argmax(x), 2, bi_monotone=True), "solve must return integers of shape (2,)"),
-        (lambda: find_bi_monotone_violation(constant_oracle, KEY, 2, samples=1), "samples must be at least 2, got 1"),
+        (
+            lambda: find_bi_monotone_violation(constant_oracle, KEY, 2, samples=1),
+            "samples must be an integer of at least 2, got 1",
+        ),
     ],
 )
 def test_bad_input(call, message):

@@ -1,33 +1,28 @@
 """CLUCB: pull the least known arm on which the best decision and its strongest rival differ (Chen et al., 2014)."""
 
 import math
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.checks import is_concrete, require, require_positive
-from jaxbandits.cpe.estimate import (
-    Observations,
-    Statistics,
-    add,
-    check_confidence,
-    empty,
-    estimate,
-    squared_radius,
-)
-from jaxbandits.cpe.oracles import solve
-from jaxbandits.cpe.problem import Enumerated, Graphic, Problem, Pulls, Table, arm_count, entry_values, float_dtype
+from jaxbandits.checks import is_concrete, require
+from jaxbandits.cpe._entries import entry_values
+from jaxbandits.cpe._environment import Pulls
+from jaxbandits.cpe._estimate import Observations, Statistics, add, empty, estimate, squared_radius
+from jaxbandits.cpe._problems import Enumerated, Graphic, Problem, Table, arm_count, check_problem, float_dtype
+from jaxbandits.cpe._solve import best_levels
 from jaxbandits.numerics.linalg import dot
 
 Radius = Literal["coci", "chen"]
 
 
 class State(NamedTuple):
-    """All that has been seen."""
+    """All samples so far."""
 
-    pulls: Array  # int32 ()
+    pulls: Array  # int ()
     statistics: Statistics
 
 
@@ -36,7 +31,7 @@ def clucb(
     *,
     delta: Array | float,
     radius: Radius = "coci",
-    scale: Array | float = 0.5,
+    noise_scale: Array | float = 0.5,
     observations: Observations = "unit",
 ) -> Algorithm:
     """Plays the best decision M at the estimates against the best one M' at estimates that favour all but M.
@@ -50,8 +45,9 @@ def clucb(
             which exactly `quota` are taken. theta are the means of the samples.
         delta: () in (0, 1), admitted probability of error.
         radius: "coci", the radius of `coci`, so that the two differ in what they pull only, or "chen",
-            scale sqrt(2 ln(4 m n^3 / delta) / T), the published one.
-        scale: () > 0, the sub-Gaussian constant of "chen". 1/2 is sharp for samples in [0, 1], 1 the published choice.
+            noise_scale sqrt(2 ln(4 m n^3 / delta) / T), the published one.
+        noise_scale: () > 0, the sub-Gaussian constant of "chen". 1/2 is sharp for samples in [0, 1], 1 the published
+            choice.
         observations: as in `coci`.
 
     Returns:
@@ -69,31 +65,32 @@ def clucb(
     Source: Chen, Lin, King, Lyu and Chen (2014), Combinatorial pure exploration of multi-armed bandits, Algorithm 1.
     """
     _check_problem(problem)
-    check_confidence(problem, delta=delta, estimator="mean", observations=observations, clip=True, radius_scale=1.0)
-    require(radius in get_args(Radius), "radius", f"be one of {get_args(Radius)}", radius)
-    require_positive("scale", scale)
+    checks.probability("delta", delta)
+    checks.one_of("radius", radius, Radius)
+    checks.positive("noise_scale", noise_scale)
+    checks.one_of("observations", observations, Observations)
     m, dtype = arm_count(problem), float_dtype(problem)
 
     def squared(n: Array) -> Array:
         n = jnp.maximum(n, 1).astype(dtype)
         if radius == "coci":
             return squared_radius(n, tau=1, delta=delta)
-        R, log_delta = jnp.asarray(scale, dtype), jnp.log(jnp.asarray(delta, dtype))
+        R, log_delta = jnp.asarray(noise_scale, dtype), jnp.log(jnp.asarray(delta, dtype))
         return 2 * R**2 * (math.log(4 * m) + 3 * jnp.log(n) - log_delta)
 
     def init(key: Key) -> State:
         del key
         statistics = empty(m, dtype, estimator="mean", observations=observations)
-        return State(jnp.zeros((), jnp.int32), statistics)
+        return State(jnp.zeros((), int), statistics)
 
     def decide(key: Key, state: State) -> Decision:
         del key
         counts, estimates = state.statistics.counts, estimate(state.statistics, "mean")
         is_ready = jnp.all(counts >= 1)
         radii = jnp.sqrt(squared(state.pulls) / jnp.maximum(counts, 1).astype(dtype))
-        best = solve(problem, estimates)
+        best = best_levels(problem, estimates)
         against = jnp.where(best > 0, estimates - radii, estimates + radii)
-        rival = solve(problem, against)
+        rival = best_levels(problem, against)
         disputed = best != rival
         stop = is_ready & (~jnp.any(disputed) | (_lead(problem, against, rival, best) <= 0))
         due = jnp.where(disputed | ~is_ready, counts, jnp.iinfo(jnp.int32).max)
@@ -101,10 +98,10 @@ def clucb(
 
     def observe(state: State, action: Pulls, observation: Array) -> State:
         number = jnp.sum(action.arms < m, dtype=jnp.int32)
-        return State(state.pulls + number, add(state.statistics, action, observation))
+        return State(state.pulls + number.astype(state.pulls.dtype), add(state.statistics, action, observation))
 
-    nothing = Pulls(jnp.full(1, m, jnp.int32), jnp.zeros(1, jnp.int32))
-    return Algorithm(init, decide, observe, nothing)
+    idle = Pulls(jnp.full(1, m, jnp.int32), jnp.zeros(1, jnp.int32))
+    return Algorithm(init, decide, observe, idle)
 
 
 def _lead(problem: Problem, theta: Array, one: Array, other: Array) -> Array:
@@ -127,8 +124,9 @@ def _offset(problem: Enumerated, levels: Array) -> Array:
 def _check_problem(problem: Problem) -> None:
     expected = "be Enumerated, Graphic, or a Table with one entry a row of which exactly `quota` are taken"
     require(isinstance(problem, (Table, Enumerated, Graphic)), "problem", expected, type(problem).__name__)
+    check_problem(problem)
     if isinstance(problem, Table):
         require(jnp.shape(problem.coef)[1] == 1, "problem", expected, f"rows of {jnp.shape(problem.coef)[1]} entries")
         if is_concrete(problem.floor, problem.ceiling):
-            exactly = np.isneginf(np.asarray(problem.floor)) and np.isposinf(np.asarray(problem.ceiling))
-            require(exactly, "problem", expected, f"floor {problem.floor} and ceiling {problem.ceiling}")
+            is_exact = np.isneginf(np.asarray(problem.floor)) and np.isposinf(np.asarray(problem.ceiling))
+            require(is_exact, "problem", expected, f"floor {problem.floor} and ceiling {problem.ceiling}")

@@ -1,13 +1,12 @@
-"""What has been seen, exactly, and the box that it leaves for theta."""
+"""Exact statistics of the samples, estimates from them, and the box that they leave for theta."""
 
 import math
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 import jax.numpy as jnp
 
 from jaxbandits.base import Array
-from jaxbandits.checks import known, require, require_positive
-from jaxbandits.cpe.problem import OpinionSampling, Problem, Pulls, Table
+from jaxbandits.cpe._environment import Pulls
 from jaxbandits.numerics import compensated
 from jaxbandits.numerics.compensated import Sum
 
@@ -27,7 +26,7 @@ class Statistics(NamedTuple):
 
     counts: Array  # int32 (m,)
     sums: Array | Moments  # int32 (m,), the number of ones, where samples are 0 or 1
-    poison: Array  # float ()   0; NaN once a sample was not what `observations` says, which ends the run
+    poison: Array  # float ()   0; NaN after a sample that is not of the kind `observations`, which ends the run
 
 
 class Box(NamedTuple):
@@ -42,27 +41,6 @@ def initial_pulls(estimator: Estimator) -> int:
     return {"mean": 1, "variance": 2}[estimator]
 
 
-def check_confidence(
-    problem: Problem,
-    *,
-    delta: Array | float,
-    estimator: Estimator,
-    observations: Observations,
-    clip: bool,
-    radius_scale: Array | float,
-) -> None:
-    """Raises `ValueError` for what cannot be estimated, or not so."""
-    require((known(delta) > 0) & (known(delta) < 1), "delta", "lie in (0, 1)", delta)
-    require(estimator in get_args(Estimator), "estimator", f"be one of {get_args(Estimator)}", estimator)
-    require(observations in get_args(Observations), "observations", f"be one of {get_args(Observations)}", observations)
-    require_positive("radius_scale", radius_scale)
-    if isinstance(problem, OpinionSampling):
-        require(estimator == "variance", "estimator", "be 'variance' for opinion sampling", estimator)
-    if not clip:
-        fits = isinstance(problem, Table) and estimator == "mean"
-        require(fits, "clip", "be True unless the problem is a Table and the estimator the mean", clip)
-
-
 def empty(m: int, dtype: jnp.dtype, *, estimator: Estimator, observations: Observations) -> Statistics:
     """The statistics of no sample.
 
@@ -75,26 +53,25 @@ def empty(m: int, dtype: jnp.dtype, *, estimator: Estimator, observations: Obser
     Returns:
         Statistics.
     """
-    none = jnp.zeros(m, jnp.int32)
-    poison = jnp.zeros((), dtype)
+    counts, poison = jnp.zeros(m, jnp.int32), jnp.zeros((), dtype)
     if observations == "binary":
-        return Statistics(none, none, poison)
-    zero = compensated.zeros((m,), dtype)
-    return Statistics(none, Moments(zero, zero if estimator == "variance" else None), poison)
+        return Statistics(counts, counts, poison)
+    sums = compensated.zeros((m,), dtype)
+    return Statistics(counts, Moments(sums, sums if estimator == "variance" else None), poison)
 
 
 def add(statistics: Statistics, pulls: Pulls, samples: Array) -> Statistics:
-    """Adds a block of samples.
+    """Adds the samples of one round.
 
     Args:
         statistics: of the samples so far.
         pulls: which arms were pulled.
-        samples: float (block,); what stands in an empty slot is not looked at.
+        samples: float (leap,); the entry of an empty slot is ignored.
 
     Returns:
-        Statistics. An empty block changes no bit.
+        Statistics. A round of empty slots changes no bit.
 
-    Cost: O(m block).
+    Cost: O(m leap).
     """
     counts, sums, poison = statistics
     m = counts.shape[0]

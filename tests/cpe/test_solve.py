@@ -8,9 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits.cpe import classes, oracles, tables
-from jaxbandits.cpe.oracles import greedy_osa, osa_threshold, solve
-from jaxbandits.cpe.problem import OpinionSampling, Table, oracle
+from jaxbandits import cpe
+from jaxbandits.cpe import OpinionSampling, Table, _entries, greedy_osa, oracle, osa_threshold, solve
 
 KINDS = ("exactly", "at most", "at least")
 
@@ -31,7 +30,7 @@ def random_table(rng, m, width):
         if lengths.sum() >= 3:
             kind = KINDS[rng.integers(3)]
             low, high = {"exactly": (1, -1), "at most": (1, 0), "at least": (0, -1)}[kind]
-            return kind, tables.table(coef, cost, rng.integers(low, lengths.sum() + high + 1), kind=kind)
+            return kind, cpe.table(coef, cost, rng.integers(low, lengths.sum() + high + 1), kind=kind)
 
 
 def best_by_enumeration(kind, problem, theta):
@@ -60,7 +59,7 @@ def tables_and_points(seed, count=240, m=3, width=3):
 
 @pytest.mark.parametrize("ranked", [64, 0])
 def test_a_table_takes_the_smallest_of_the_best_decisions(monkeypatch, ranked):
-    monkeypatch.setattr(oracles, "RANKED", ranked)
+    monkeypatch.setattr(_entries, "RANKED", ranked)
     kinds, problems, theta = tables_and_points(0)
     stacked = jax.tree.map(lambda *fields: jnp.stack(fields), *problems)
     levels = jax.jit(jax.vmap(lambda problem, theta: solve(problem, theta)))(stacked, jnp.asarray(theta))
@@ -73,26 +72,26 @@ def test_a_table_takes_the_smallest_of_the_best_decisions(monkeypatch, ranked):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_bisection_equals_ranking_on_a_larger_table(monkeypatch, dtype):
     rng = np.random.default_rng(1)
-    problem = tables.opinion_sampling(rng.integers(1, 5, 9), 40, dtype=dtype)
-    assert problem.coef.size > oracles.RANKED
+    problem = cpe.opinion_sampling(rng.integers(1, 5, 9), 40, dtype=dtype)
+    assert problem.coef.size > _entries.RANKED
     theta = jnp.asarray(
         np.where(np.arange(60)[:, None] % 2, rng.random((60, 9)), rng.integers(0, 3, (60, 9)) / 8), dtype
     )
     theta = theta.at[0].set(0)
     bisected = jax.jit(jax.vmap(lambda x: solve(problem, x)))(theta)
-    monkeypatch.setattr(oracles, "RANKED", 10**4)
+    monkeypatch.setattr(_entries, "RANKED", 10**4)
     ranked = jax.jit(jax.vmap(lambda x: solve(problem, x)))(theta)
     np.testing.assert_array_equal(bisected, ranked)
     np.testing.assert_array_equal(bisected[0], 0)
 
 
 def test_ties_go_to_the_largest_index():
-    np.testing.assert_array_equal(solver(tables.best_arm(2))(jnp.asarray([0.5, 0.5])), [0, 1])
-    np.testing.assert_array_equal(solver(tables.top_k(4, 2))(jnp.asarray([0.2, 0.7, 0.7, 0.7])), [0, 0, 1, 1])
+    np.testing.assert_array_equal(solver(cpe.best_arm(2))(jnp.asarray([0.5, 0.5])), [0, 1])
+    np.testing.assert_array_equal(solver(cpe.top_k(4, 2))(jnp.asarray([0.2, 0.7, 0.7, 0.7])), [0, 0, 1, 1])
     # -0.0 and 0.0 are one value, also where floats are compared as integers.
-    wide = tables.top_k(oracles.RANKED + 1, 1)
-    theta = jnp.zeros(oracles.RANKED + 1).at[-1].set(-0.0)
-    np.testing.assert_array_equal(np.flatnonzero(solver(wide)(theta)), [oracles.RANKED])
+    wide = cpe.top_k(_entries.RANKED + 1, 1)
+    theta = jnp.zeros(_entries.RANKED + 1).at[-1].set(-0.0)
+    np.testing.assert_array_equal(np.flatnonzero(solver(wide)(theta)), [_entries.RANKED])
 
 
 def test_an_enumerated_class_takes_the_smallest_of_the_best_rows():
@@ -100,7 +99,7 @@ def test_an_enumerated_class_takes_the_smallest_of_the_best_rows():
     rows = np.unique(rng.integers(0, 2, (12, 5)), axis=0)
     offset = rng.integers(0, 5, len(rows)) / 8
     shuffled = rng.permutation(len(rows))
-    problem = classes.enumerated(rows[shuffled], offset[shuffled])
+    problem = cpe.enumerated(rows[shuffled], offset[shuffled])
     np.testing.assert_array_equal(problem.rows, rows)  # np.unique sorts lexicographically
     np.testing.assert_array_equal(problem.offset, offset)
     theta = np.where(np.arange(200)[:, None] % 2, rng.random((200, 5)), rng.integers(0, 9, (200, 5)) / 8)
@@ -115,7 +114,7 @@ def test_an_enumerated_class_takes_the_smallest_of_the_best_rows():
 
 def test_trees_that_are_not_listed_are_the_listed_ones():
     edges = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (0, 1)]  # a parallel edge
-    listed, graph = classes.spanning_trees(4, edges), classes.graphic(4, edges)
+    listed, graph = cpe.spanning_trees(4, edges), cpe.graphic(4, edges)
     rng = np.random.default_rng(3)
     theta = jnp.asarray(np.where(np.arange(200)[:, None] % 2, rng.random((200, 7)), rng.integers(0, 4, (200, 7)) / 8))
     greedy = jax.jit(jax.vmap(lambda x: solve(graph, x)))(theta)
@@ -191,7 +190,7 @@ def test_all_forms_agree_without_ties(m, budget):
     weights = sizes**2 * theta
     assert (weights / (y * (y - 1.0).clip(1e-9)))[y > 1].min() > (weights / (y * (y + 1.0))).max()
     assert (y[theta == 0] == 1).all()
-    problem = tables.opinion_sampling(sizes, budget)
+    problem = cpe.opinion_sampling(sizes, budget)
     assert isinstance(problem, Table if budget - m <= 32 else OpinionSampling)
     np.testing.assert_array_equal(solver(problem)(jnp.asarray(theta)), y - 1)
 
@@ -209,6 +208,6 @@ def test_a_nan_ends():
 
 
 @pytest.mark.parametrize("form", [greedy_osa, osa_threshold])
-def test_a_budget_below_one_each_is_refused(form):
-    with pytest.raises(ValueError, match="budget must be at least 3, got 2"):
+def test_a_budget_below_one_interview_a_group_is_refused(form):
+    with pytest.raises(ValueError, match="budget must be an integer of at least 3, got 2"):
         form(jnp.ones(3), jnp.ones(3), 2)

@@ -1,4 +1,4 @@
-"""Runs in blocks of pulls against runs one pull at a time, on the same samples."""
+"""Runs with leaps against runs one pull at a time, on the same samples."""
 
 import jax
 import jax.numpy as jnp
@@ -8,17 +8,17 @@ from reference import cpe as reference
 from reference.cpe_tape import record
 
 from jaxbandits import cpe
-from jaxbandits.cpe.blocks import bounds, shares, slots
-from jaxbandits.cpe.estimate import squared_radius
+from jaxbandits.cpe._estimate import squared_radius
+from jaxbandits.cpe._leaps import bounds, shares, slots
 
-BLOCK = 16
+LEAP = 16
 
 
 @jax.jit
 @jax.vmap
 def planned(counts, mask, number):
     share = shares(counts, mask, number)
-    return share, slots(counts, share, BLOCK)
+    return share, slots(counts, share, LEAP)
 
 
 def test_shares_are_those_of_pulling_the_least_pulled_arm_again_and_again():
@@ -26,17 +26,17 @@ def test_shares_are_those_of_pulling_the_least_pulled_arm_again_and_again():
     counts = rng.integers(0, 12, (400, 5)).astype(np.int32)
     mask = rng.uniform(size=counts.shape) < 0.6
     mask[np.arange(400), rng.integers(0, 5, 400)] = True
-    number = rng.integers(0, BLOCK + 1, 400).astype(np.int32)
+    number = rng.integers(0, LEAP + 1, 400).astype(np.int32)
     share, pulls = planned(*map(jnp.asarray, (counts, mask, number)))
     for lane in range(400):
-        now, asked = counts[lane].copy(), []
+        now, pulled = counts[lane].copy(), []
         for _ in range(number[lane]):
             arm = reference.least_pulled(now, mask[lane])
-            asked.append((arm, int(now[arm])))
+            pulled.append((arm, int(now[arm])))
             now[arm] += 1
         np.testing.assert_array_equal(share[lane], now - counts[lane])
         slot = list(zip(pulls.arms[lane].tolist(), pulls.index[lane].tolist(), strict=True))
-        assert slot == sorted(asked) + [(5, 0)] * (BLOCK - number[lane])
+        assert slot == sorted(pulled) + [(5, 0)] * (LEAP - number[lane])
 
 
 def test_shares_of_large_counts_do_not_overflow():
@@ -47,7 +47,7 @@ def test_shares_of_large_counts_do_not_overflow():
 
 
 @pytest.mark.parametrize("tau", [1, 2])
-def test_every_box_of_a_block_lies_between_the_bounds(tau):
+def test_every_box_of_a_leap_lies_between_the_bounds(tau):
     rng = np.random.default_rng(1)
     lanes, m, number = 100, 3, 12
     counts = rng.integers(tau, 30, (lanes, m))
@@ -60,12 +60,12 @@ def test_every_box_of_a_block_lies_between_the_bounds(tau):
 
     @jax.jit
     @jax.vmap
-    def of_block(estimates, counts, share):
+    def of_leap(estimates, counts, share):
         n = counts.sum()
         return bounds(estimates, counts, share, tau=tau, first=squared(n), last=squared(n + number - 1), clip=True)
 
     first = np.array([reference.estimates(tape[lane], counts[lane], tau) for lane in range(lanes)])
-    inner, outer = jax.tree.map(np.asarray, of_block(*map(jnp.asarray, (first, counts, share))))
+    inner, outer = jax.tree.map(np.asarray, of_leap(*map(jnp.asarray, (first, counts, share))))
     moved = 0
     for lane in range(lanes):
         order = rng.permutation(np.repeat(np.arange(m), share[lane]))
@@ -92,7 +92,7 @@ def samples(instance, number, seed):
 
 
 @pytest.mark.parametrize(
-    ("name", "factory", "block", "pulls_a_round"),
+    ("name", "factory", "leap", "pulls_a_round"),
     [
         ("top2of6", cpe.coci, 8, 4),
         ("top2of6", cpe.uniform, 32, 20),
@@ -102,30 +102,30 @@ def samples(instance, number, seed):
         ("trees5", cpe.uniform, 8, 7),
     ],
 )
-def test_a_block_changes_nothing_but_the_rounds(name, factory, block, pulls_a_round):
+def test_a_leap_changes_nothing_but_the_rounds(name, factory, leap, pulls_a_round):
     instance = getattr(cpe, name)()
     tape = samples(instance, 3500, 3).astype(float)
     estimator = "variance" if instance.tau == 2 else "mean"
     settings = {"delta": 0.1, "observations": "binary", "estimator": estimator}
     single = record(factory(instance.problem, **settings), tape, 8000)
-    several = record(factory(instance.problem, block=block, **settings), tape, 2000)
+    several = record(factory(instance.problem, leap=leap, **settings), tape, 2000)
     assert single.stop[-1]
     assert several.stop[-1]
     assert single.pulls[-1] == several.pulls[-1]
     np.testing.assert_array_equal(single.answer[-1], several.answer[-1])
     np.testing.assert_array_equal(single.counts[several.pulls], several.counts)
     assert several.pulls[-1] > pulls_a_round * several.stop.argmax()
-    assert (several.arms < len(tape)).sum(axis=1).max() == block
+    assert (several.arms < len(tape)).sum(axis=1).max() == leap
 
 
-def test_a_block_grows_with_success_and_shrinks_with_failure():
+def test_a_leap_grows_with_success_and_shrinks_with_failure():
     instance = cpe.best5()
-    algorithm = cpe.coci(instance.problem, delta=0.1, observations="binary", block=32)
+    algorithm = cpe.coci(instance.problem, delta=0.1, observations="binary", leap=32)
     trace = record(algorithm, samples(instance, 2000, 4).astype(float), 800)
     number = (trace.arms < 5).sum(axis=1)[: trace.stop.argmax()]
     assert number[0] == 5  # the first pull of each arm
-    leap = 1
+    reach = 1
     for pulls in number[1:]:
-        assert pulls in (1, leap)
-        leap = min(2 * leap, 32) if pulls == leap else max(1, leap // 2)
+        assert pulls in (1, reach)
+        reach = min(2 * reach, 32) if pulls == reach else max(1, reach // 2)
     assert set(number[1:].tolist()) == {1, 2, 4, 8, 16, 32}
