@@ -5,16 +5,17 @@ Everything here describes a single lane. No function has a batch axis; `jax.vmap
 
 import enum
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 
 PyTree = Any
 Array = jax.Array
 Key = jax.Array
+T = TypeVar("T")
 
 
-def static_fields(*names: str) -> Callable[[type], type]:
+def static_fields(*names: str) -> Callable[[type[T]], type[T]]:
     """Makes fields of a NamedTuple static for JAX: sizes, graphs, functions, whatever is no array.
 
     They are part of a struct's structure, not of its leaves, so that the struct goes through `jit`, `vmap` and
@@ -35,7 +36,7 @@ def static_fields(*names: str) -> Callable[[type], type]:
         Problem(means=(3,), k=2)
     """
 
-    def register(struct: type) -> type:
+    def register(struct: Any) -> Any:
         leaves = [name for name in struct._fields if name not in names]
 
         def flatten(value: Any) -> tuple[list[Any], tuple[Any, ...]]:
