@@ -60,7 +60,7 @@ class Sampler(NamedTuple):
     triangle: Triangle | None
     ties: Ties
     leap: int
-    redraw: bool
+    redraw: bool  # whether arms read in an earlier stage are open to `pick`; a round that picks one is lost
     dtype: Any
 
 
@@ -114,10 +114,9 @@ class Row(NamedTuple):
 
 def make_sampler(
     problem: Dimensions,
-    interval: Interval,
     pick: Callable[[int], Pick],
-    *,
     delta: Array | float,
+    interval: Interval,
     first_center: Array | int | None,
     scale: Scale,
     cap: int | None,
@@ -127,51 +126,20 @@ def make_sampler(
     dtype: Any,
     redraw: bool = False,
 ) -> Sampler:
-    """A sampler from the arguments of `ds_ucb`, checked.
-
-    Args:
-        problem: Dimensions.
-        interval: on the scale of `scale`.
-        pick: from the cap, the choice of the leader's slot.
-        delta: as all that follow, an argument of `ds_ucb`.
-        first_center: see there.
-        scale: see there.
-        cap: see there.
-        triangle: see there.
-        ties: see there.
-        leap: see there.
-        dtype: see there.
-        redraw: whether arms read in an earlier stage are open to `pick`; a round that picks one is lost.
-
-    Returns:
-        Sampler.
-
-    Raises:
-        ValueError: an argument is out of range or unknown.
-    """
-    cap, dtype = check_sampling(problem, interval, delta, first_center, scale, cap, dtype)
+    """The sampler of these settings, checked; they are those of `ds_ucb` and `ds_ts`. `pick` is told the cap."""
+    cap, dtype = check_sampling(problem, delta, interval, first_center, scale, cap, dtype)
     check_triangle(triangle)
     require(not (triangle == "squared" and scale == "root"), "triangle", "be 'metric' with scale='root'", triangle)
     checks.one_of("ties", ties, Ties)
+    leap, redraw = checks.whole("leap", leap, least=1), checks.flag("redraw", redraw)
     bounds = arm_bounds(bounds_of(interval, problem.n, delta), problem, cap=cap, scale=scale, dtype=dtype)
-    return Sampler(
-        problem=problem,
-        first_center=first_center,
-        bounds=bounds,
-        pick=pick(cap),
-        cap=cap,
-        triangle=triangle,
-        ties=ties,
-        leap=checks.whole("leap", leap, least=1),
-        redraw=checks.flag("redraw", redraw),
-        dtype=dtype,
-    )
+    return Sampler(problem, first_center, bounds, pick(cap), cap, triangle, ties, leap, redraw, dtype)
 
 
 def check_sampling(
     problem: Dimensions,
-    interval: Interval,
     delta: Array | float,
+    interval: Interval,
     first_center: Array | int | None,
     scale: Scale,
     cap: int | None,

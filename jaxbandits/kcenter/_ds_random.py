@@ -51,7 +51,7 @@ def ds_random(
 
     Source: Jali, Karamchandani and Moharir, Greedy k-center from noisy distance samples, section VIII.
     """
-    cap, dtype = check_sampling(problem, interval, delta, first_center, scale, cap, dtype)
+    cap, dtype = check_sampling(problem, delta, interval, first_center, scale, cap, dtype)
     count = checks.whole("test_every", test_every, least=1)
     bounds = arm_bounds(bounds_of(interval, problem.n, delta), problem, cap=cap, scale=scale, dtype=dtype)
     sampler = RandomSampler(problem, first_center, bounds, cap, count, dtype)
@@ -68,7 +68,7 @@ class RandomSampler(NamedTuple):
     first_center: Array | int | None
     bounds: Bounds  # (counts, sums) -> (lower, upper)
     cap: int
-    count: int  # draws of a round
+    per_round: int  # draws of a round
     dtype: Any
 
 
@@ -98,7 +98,7 @@ def init(sampler: RandomSampler, key: Key) -> State:
 def decide(sampler: RandomSampler, key: Key, state: State) -> Decision:
     """The next nodes of the first pass, or random arms."""
     n, _, k, _ = sampler.problem
-    stage, count, cap = state.stage, sampler.count, sampler.cap
+    stage, count, cap = state.stage, sampler.per_round, sampler.cap
     is_complete, is_opening = _stage.is_complete(stage), stage.cursor < n
     node, slot, rank = draw_in_order(key, stage, n, k, count)
     # As if the draws came one by one: those of the same arm find it further on.
@@ -130,7 +130,7 @@ def draw_in_order(key: Key, stage: Stage, n: int, k: int, count: int) -> tuple[A
 def observe(sampler: RandomSampler, state: State, action: Pull, sample: Sample) -> State:
     """Adds the rewards of a round, and tests whether the stage is over."""
     n, m, k, _ = sampler.problem
-    if sampler.count == 1:
+    if sampler.per_round == 1:
         action, sample = jax.tree.map(lambda x: x[None], (action, sample))
     stage, node, slot = state.stage, action.node, action.slot
     is_opening, is_round = stage.cursor < n, jnp.any(node < n)
@@ -144,7 +144,7 @@ def observe(sampler: RandomSampler, state: State, action: Pull, sample: Sample) 
     _, least_upper = least_bounds(sampler, stage, counts, sums, node)
     value = jnp.where(_stage.is_center(stage, node), jnp.finfo(sampler.dtype).min, least_upper)
     upper = blocks.update(state.upper, node, value)
-    moves = jnp.where(is_opening & is_round, jnp.minimum(sampler.count, n - stage.cursor), 0)
+    moves = jnp.where(is_opening & is_round, jnp.minimum(sampler.per_round, n - stage.cursor), 0)
     stage = _stage.step(_stage.spend(stage, queries), moves)
     lead = blocks.leader(upper)
     least_lower, _ = least_bounds(sampler, stage, counts, sums, lead.index)

@@ -65,18 +65,7 @@ def ds_ts(
         return Pick(partial(thompson, mix=mix, cap=cap), 1 + UNIFORMS * (problem.k - 1))
 
     sampler = make_sampler(
-        problem,
-        interval,
-        pick,
-        delta=delta,
-        first_center=first_center,
-        scale=scale,
-        cap=cap,
-        triangle=triangle,
-        ties=ties,
-        leap=leap,
-        dtype=dtype,
-        redraw=redraw,
+        problem, pick, delta, interval, first_center, scale, cap, triangle, ties, leap, dtype, redraw
     )
     return dimension_sampler(sampler)
 

@@ -64,16 +64,6 @@ def ds_ucb(
     Source: Jali, Karamchandani and Moharir, Greedy k-center from noisy distance samples, Algorithm 1.
     """
     sampler = make_sampler(
-        problem,
-        interval,
-        lambda cap: Pick(lowest, 0),
-        delta=delta,
-        first_center=first_center,
-        scale=scale,
-        cap=cap,
-        triangle=triangle,
-        ties=ties,
-        leap=leap,
-        dtype=dtype,
+        problem, lambda cap: Pick(lowest, 0), delta, interval, first_center, scale, cap, triangle, ties, leap, dtype
     )
     return dimension_sampler(sampler)

@@ -68,7 +68,7 @@ class RandomSampler(NamedTuple):
     problem: Distances
     first_center: Array | int | None
     interval: Bounds  # (means, counts) -> (lower, upper)
-    count: int  # queries of a round
+    per_round: int  # queries of a round
     dtype: Any
 
 
@@ -112,7 +112,7 @@ def decide_many(sampler: RandomSampler, key: Key, state: State) -> Decision:
     """The whole first pass, or random arms."""
     n, k, _ = sampler.problem
     stage, is_complete = state.stage, _stage.is_complete(state.stage)
-    node, slot = _stage.draw_arms(key, stage, n, (sampler.count,))
+    node, slot = _stage.draw_arms(key, stage, n, (sampler.per_round,))
     pulls = jnp.zeros((n, k - 1), jnp.int32).at[node, slot].add(1)
     is_newest = jnp.arange(k - 1, dtype=jnp.int32) == _stage.newest(stage)
     opening = ~_stage.is_center(stage, jnp.arange(n, dtype=jnp.int32))[:, None] & is_newest

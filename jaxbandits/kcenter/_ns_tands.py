@@ -73,19 +73,8 @@ def ns_tands(
     Source: Jali, Karamchandani and Moharir, Greedy k-center from noisy distance samples, Algorithm 4.
     """
     checks.one_of("tracking", tracking, Tracking)
-    tracker = make_tracker(
-        problem,
-        delta=delta,
-        noise_scale=noise_scale,
-        first_center=first_center,
-        rate=rate,
-        reset=reset,
-        forced_offset=forced_offset,
-        weights_every=weights_every,
-        solver=solver,
-        mirror_steps=mirror_steps,
-        dtype=dtype,
-    )
+    settings = (delta, noise_scale, first_center, rate, forced_offset, weights_every, dtype)
+    tracker = make_tracker(problem, *settings, reset=reset, solver=solver, mirror_steps=mirror_steps)
     # A query of an arm that is behind needs no weights.
     return Algorithm(
         init=partial(_tracking.init, tracker),

@@ -47,24 +47,15 @@ def track_and_stop(
     Source: Jali, Karamchandani and Moharir, Algorithm 4, tracked by ratios (ours).
     """
     test_every = checks.whole("test_every", test_every, least=1)
-    tracker = make_tracker(
-        problem,
-        delta=delta,
-        noise_scale=noise_scale,
-        first_center=first_center,
-        rate=rate,
-        forced_offset=forced_offset,
-        weights_every=weights_every,
-        dtype=dtype,
-    )
+    tracker = make_tracker(problem, delta, noise_scale, first_center, rate, forced_offset, weights_every, dtype)
     # A batch has room for arms that are behind and for the others, so it needs weights.
     return Algorithm(
         init=partial(_tracking.init, tracker),
         decide=partial(decide, tracker, test_every),
         observe=partial(observe, tracker),
         idle=no_counts(problem),
-        plan=lambda key, state: _tracking.plan(tracker, state, False),
-        stale=lambda state: _tracking.stale(tracker, state, False),
+        plan=lambda key, state: _tracking.plan(tracker, state, jnp.zeros((), bool)),
+        stale=lambda state: _tracking.stale(tracker, state, jnp.zeros((), bool)),
     )
 
 

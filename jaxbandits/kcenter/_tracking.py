@@ -63,39 +63,19 @@ class State(NamedTuple):
 
 def make_tracker(
     problem: Distances,
-    *,
     delta: Array | float,
     noise_scale: Array | float | None,
     first_center: Array | int | None,
     rate: Rate,
     forced_offset: Array | float,
     weights_every: Array | int,
+    dtype: Any,
+    *,
     reset: Reset = "stage",
     solver: Solver = "newton",
     mirror_steps: int = 1000,
-    dtype: Any,
 ) -> Tracker:
-    """A tracker from the arguments of `ns_tands`, checked.
-
-    Args:
-        problem: Distances.
-        delta: as all that follow, an argument of `ns_tands`.
-        noise_scale: see there.
-        first_center: see there.
-        rate: see there.
-        forced_offset: see there.
-        weights_every: see there.
-        reset: see there.
-        solver: see there.
-        mirror_steps: see there.
-        dtype: see there.
-
-    Returns:
-        Tracker.
-
-    Raises:
-        ValueError: an argument is out of range or unknown.
-    """
+    """The tracker of these settings, checked; they are those of `ns_tands`."""
     check_noisy(problem)
     checks.probability("delta", delta)
     require(noise_scale is not None or problem.noise == "bernoulli", "noise_scale", "be given for Gaussian noise", None)
@@ -112,17 +92,11 @@ def make_tracker(
     require(noise_scale is not None or rate != "gaussian", "rate", "not be 'gaussian' with the Bernoulli Z", rate)
     evidence = bernoulli_evidence if noise_scale is None else partial(gaussian_evidence, noise_scale=noise_scale)
     solve = omega_newton if solver == "newton" else partial(omega_mirror, steps=mirror_steps)
-    return Tracker(
-        problem=problem,
-        first_center=first_center,
-        evidence=evidence,
-        threshold=threshold,
-        solve=lambda means, slots, taking_part: solve(means, slots, taking_part, noise_scale=1.0).omega,
-        reset=reset,
-        forced_offset=forced_offset,
-        weights_every=weights_every,
-        dtype=dtype,
-    )
+
+    def proportions(means: Array, slots: Array, taking_part: Array) -> Array:
+        return solve(means, slots, taking_part, noise_scale=1.0).omega
+
+    return Tracker(problem, first_center, evidence, threshold, proportions, reset, forced_offset, weights_every, dtype)
 
 
 def init(tracker: Tracker, key: Key) -> State:
@@ -213,7 +187,7 @@ def is_behind(tracker: Tracker, state: State) -> Array:
     return pulls.ravel()[state.fewest].astype(tracker.dtype) < floor(tracker, in_all)
 
 
-def weights_are_due(tracker: Tracker, state: State, can_wait: Array | bool) -> Array:
+def weights_are_due(tracker: Tracker, state: State, can_wait: Array) -> Array:
     """Whether the weights are to be computed, bool (): they are old, and `can_wait`, bool (), is false."""
     weights_every = jnp.asarray(tracker.weights_every, state.pulls.dtype)
     is_old = (state.solved == UNSOLVED) | (state.pulls - state.solved >= weights_every)
@@ -221,12 +195,12 @@ def weights_are_due(tracker: Tracker, state: State, can_wait: Array | bool) -> A
     return follows & is_old & ~can_wait
 
 
-def stale(tracker: Tracker, state: State, can_wait: Array | bool) -> Array:
+def stale(tracker: Tracker, state: State, can_wait: Array) -> Array:
     """Whether all nodes are to be looked at, or the weights are due."""
     return state.is_refuted | weights_are_due(tracker, state, can_wait)
 
 
-def plan(tracker: Tracker, state: State, can_wait: Array | bool) -> State:
+def plan(tracker: Tracker, state: State, can_wait: Array) -> State:
     """Looks at all nodes where the witness is refuted, which may end the stage, and then computes weights that are due.
 
     `can_wait` does not depend on what is planned before the weights, unless the stage ends, and then none are due.
