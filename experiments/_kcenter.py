@@ -68,10 +68,8 @@ def _images(data: Path | None, count: int) -> Images:
     if data is None:
         points, label = kcenter.image_crops(count, 7, augment=True), "crops of two photographs"
     else:
-        points, label = (
-            kcenter.tiny_imagenet(data / IMAGES, count, cache=cache_folder()),
-            "Tiny ImageNet, validation images",
-        )
+        points = kcenter.tiny_imagenet(data / IMAGES, count, cache=cache_folder())
+        label = "Tiny ImageNet, validation images"
     return Images(points, pairwise_sums(points), label)
 
 
@@ -137,7 +135,7 @@ def image_runs(
         centers (`greedy`), and its radius over theirs (`radius`).
     """
     problem = kcenter.Dimensions(rows.shape[1], images.points.shape[1], k, levels)
-    several = {"leap": leap} if test_every is None else {"test_every": test_every}
+    several: dict[str, Any] = {"leap": leap} if test_every is None else {"test_every": test_every}
     points, sums = jnp.asarray(images.points), jnp.asarray(images.sums)
     distinct, which = np.unique(rows, axis=0, return_inverse=True)
     truth = np.stack([greedy(images.sums[np.ix_(row, row)], k=k).centers for row in distinct])[which.reshape(-1)]
