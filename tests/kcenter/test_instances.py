@@ -41,7 +41,7 @@ def images(tmp_path):
 def decoded(monkeypatch):
     """The names of the files decoded so far."""
     names, decode = [], _images._decode
-    monkeypatch.setattr(instances, "_decode", lambda file: names.append(file.name) or decode(file))
+    monkeypatch.setattr(_images, "_decode", lambda file: names.append(file.name) or decode(file))
     return names
 
 

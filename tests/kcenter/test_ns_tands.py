@@ -191,10 +191,8 @@ def test_laws():
     np.testing.assert_array_equal(order[np.asarray(permuted.answer.indices)], [0, 5, 3, 2])
     np.testing.assert_array_equal(permuted.answer.queries[0], ended(noise_scale=0.0).answer.queries[0])
     # A noise scale set too low gives wrong centers.
-    wrong = sum(
-        not np.array_equal(ended(told=0.01, noise_scale=0.1**0.5, seed=s).answer.indices, [0, 5, 3, 2])
-        for s in range(9)
-    )
+    ends = [ended(told=0.01, noise_scale=0.1**0.5, seed=seed) for seed in range(9)]
+    wrong = sum(not np.array_equal(end.answer.indices, [0, 5, 3, 2]) for end in ends)
     assert wrong >= 5
     # It never decides between two equal best nodes.
     tied = TABLE.copy()
