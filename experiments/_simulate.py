@@ -58,7 +58,7 @@ def simulate(
 
 
 def patiently(call: Callable[[], jaxbandits.Results]) -> jaxbandits.Results:
-    """Waits while another process makes these very runs, as some experiments of a report do; then they are there."""
+    """Waits while another process makes the same runs, as some experiments of a report do, and then reads them."""
     while True:
         try:
             return call()
@@ -68,7 +68,7 @@ def patiently(call: Callable[[], jaxbandits.Results]) -> jaxbandits.Results:
 
 
 def cache_folder() -> Path:
-    """Where experiments keep what is tedious to make again: compiled programs, decoded images."""
+    """Where experiments keep what takes long to make: compiled programs, decoded images."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jaxbandits"
 
 

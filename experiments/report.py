@@ -12,7 +12,7 @@ from jaxbandits import Status
 
 FALSE_ALARM = 1e-3  # with which a delta-correct algorithm, erring as often as it may, is said to err too often
 STANDARD_ERRORS = 4  # two means agree if they differ by less than this many standard errors of the difference
-# Told apart in black and white: by marker and by line.
+# Distinguishable in black and white: by marker and by line.
 STYLES = (
     {"marker": "o", "linestyle": "-", "color": "#1b4f8f"},
     {"marker": "s", "linestyle": "--", "color": "#b03a2e"},
@@ -218,14 +218,14 @@ def save(report: Report, name: str, folder: Path) -> list[Path]:
 
 
 def whole(path: Path, write: Callable[[Path], Any]) -> None:
-    """Writes a file under another name first, so that who reads it meanwhile has the old one or the new."""
+    """Writes a file under another name and renames it, so that a reader never sees half of it."""
     hidden = path.with_name(f".{path.name}")
     write(hidden)
     hidden.replace(path)
 
 
 def joined(parts: dict[str, dict[str, np.ndarray]], label: str = "algorithm") -> dict[str, np.ndarray]:
-    """Stacks the columns of several sweeps, with a column that tells them apart; keeps the columns they share."""
+    """Stacks the columns of several sweeps, with a column that says which; keeps the columns they share."""
     shared = set.intersection(*(set(part) for part in parts.values()))
     names = [name for name in next(iter(parts.values())) if name in shared]
     widths = {name: {part[name].shape[1:] for part in parts.values()} for name in names}

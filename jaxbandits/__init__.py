@@ -1,6 +1,43 @@
-"""Pure-exploration and kernel bandits as pure JAX functions, simulated in batches of thousands."""
+"""Pure-exploration and kernel bandits as pure JAX functions, simulated in batches of thousands.
 
-from jaxbandits import cpe, fullbandit, kcenter, kernel, linear
+Every family has the same look; the lines below differ from those of another family in names alone:
+
+>>> import jax
+>>> import jaxbandits
+>>> from jaxbandits import linear
+>>> key = jax.random.key(0)
+>>> instance = linear.soare(5)  # the truth: an Instance
+>>> algorithm = linear.lingape(instance.arms, delta=0.05, noise_scale=instance.noise_scale)  # what a learner may know
+>>> environment = linear.environment(instance)  # answers it
+>>> outcome = jaxbandits.run(key, algorithm, environment, max_rounds=10**6)
+>>> print(linear.is_right(instance, outcome.answer))
+True
+
+`run` is one run, as a pure function for `jit` and `vmap`; `sweep` makes thousands of them, over seeds, instances and
+parameters. `testing.check` holds an algorithm of your own to what both rely on.
+
+The words, one meaning each:
+
+| word | meaning |
+| --- | --- |
+| task, row, seed | a task is one run to be made: a row of the task table (instance, parameters) and a seed |
+| run | a task's whole course, from its first round to its end; `Results` has one entry for each |
+| round | one `decide`, `respond`, `observe` |
+| pull, query | one use of the oracle (arms: pull; distances: query); a round may stand for many |
+| leap | many pulls in one round, with the law of one by one unchanged; `leap=n` the most (1: none) |
+| horizon | the number of pulls that a run is meant to last (in `kernel` rounds, of `n_agents` pulls each) |
+| budget | `max_rounds`: what the engine allows; a run that reaches it is censored |
+| lane, batch | a lane is a place in which one run after another advances; a batch is the lanes of one compiled call |
+| chunk | the rounds between two looks of the host |
+| shard | a part of the task table that one worker runs |
+| store | the folder of finished runs |
+| problem, instance | what the learner may know; that with the truth |
+| noise_scale | sub-Gaussian constant or standard deviation of the noise, in units of reward |
+| ridge | regulariser of least squares |
+| noise_variance | a Gaussian process' own noise variance |
+"""
+
+from jaxbandits import cpe, fullbandit, kcenter, kernel, linear, testing
 from jaxbandits.base import Algorithm, Decision, Environment, Outcome, Status
 from jaxbandits.engine import Results, compare, load, process_pool, sweep, task_key
 from jaxbandits.engine.running import run
@@ -12,6 +49,7 @@ __all__ = [
     "Outcome",
     "Results",
     "Status",
+    "ask",
     "compare",
     "cpe",
     "fullbandit",
@@ -23,5 +61,6 @@ __all__ = [
     "run",
     "sweep",
     "task_key",
+    "testing",
 ]
 __version__ = "0.1.0"

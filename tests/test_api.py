@@ -2,7 +2,9 @@
 
 import importlib
 import inspect
+import pkgutil
 import re
+from functools import reduce
 
 import pytest
 
@@ -35,6 +37,13 @@ def test_all_is_what_can_be_imported():
         assert sorted(module.__all__) == sorted(set(module.__all__))
         assert all(hasattr(module, name) for name in module.__all__)
     assert set(FAMILIES) <= set(jaxbandits.__all__)
+
+
+def test_no_module_is_hidden_by_a_function_of_its_own_name():
+    """`jaxbandits.engine.sizing` is what `import jaxbandits.engine.sizing` says."""
+    for module in pkgutil.walk_packages(jaxbandits.__path__, "jaxbandits."):
+        imported = importlib.import_module(module.name)
+        assert reduce(getattr, module.name.split(".")[1:], jaxbandits) is imported, module.name
 
 
 @pytest.mark.parametrize("public", PUBLIC)

@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 
 import jaxbandits
-from jaxbandits.base import Algorithm, Decision, Environment, PyTree
+from jaxbandits import Algorithm, Decision, Environment, ask
+from jaxbandits.base import PyTree
 from jaxbandits.engine import Stats
 from jaxbandits.engine.lanes import side_by_side
 from jaxbandits.engine.shards import local_mesh
@@ -31,28 +32,28 @@ class Case(NamedTuple):
     floor: Callable[[], tuple[float, str]] | None = None  # queries a second that something else allows, and what
 
 
-class Asking(NamedTuple):
-    """The state of an algorithm that has made up its mind."""
+class Repeat(NamedTuple):
+    """The state of an algorithm that repeats one query."""
 
     pulls: jax.Array
     action: PyTree
-    heard: jax.Array  # float ()    a sum over all observations, so that none of them is left out
+    total: jax.Array  # float ()    of all observations, so that none of them is left out
 
 
-def asking(algorithm: Algorithm) -> Algorithm:
-    """The algorithm's first question again and again: a round in which nobody estimates or decides anything."""
+def repeating(algorithm: Algorithm) -> Algorithm:
+    """The algorithm's first query again and again: rounds in which nothing is estimated or decided."""
 
-    def init(key: jax.Array) -> Asking:
+    def init(key: jax.Array) -> Repeat:
         start, later = jax.random.split(key)
-        first = algorithm.decide(later, algorithm.refresh(algorithm.init(start))).action
-        return Asking(jnp.zeros((), int), first, jnp.zeros(()))
+        first = ask(algorithm, later, algorithm.init(start))[1].action
+        return Repeat(jnp.zeros((), int), first, jnp.zeros(()))
 
-    def decide(key: jax.Array, state: Asking) -> Decision:
+    def decide(key: jax.Array, state: Repeat) -> Decision:
         return Decision(state.action, jnp.zeros((), bool), jnp.zeros((), int))
 
-    def observe(state: Asking, action: PyTree, observation: PyTree) -> Asking:
-        heard = sum(jnp.sum(leaf).astype(state.heard.dtype) for leaf in jax.tree.leaves(observation))
-        return state._replace(heard=state.heard + heard)
+    def observe(state: Repeat, action: PyTree, observation: PyTree) -> Repeat:
+        total = sum(jnp.sum(leaf).astype(state.total.dtype) for leaf in jax.tree.leaves(observation))
+        return state._replace(total=state.total + total)
 
     return Algorithm(init, decide, observe, algorithm.idle)
 
@@ -63,11 +64,11 @@ def measure(case: Case, *, lanes: int, runs: int) -> Stats:
 
 
 def answers_a_second(case: Case, stats: Stats) -> float:
-    """Rounds a second of the same sweep, if its algorithm only asks."""
+    """Rounds a second of the same sweep, if its algorithm repeats one query."""
 
     def build(task: Any, key: jax.Array) -> tuple[Algorithm, Environment]:
         algorithm, environment = case.build(task, key)
-        return asking(algorithm), environment
+        return repeating(algorithm), environment
 
     rounds = max(LEAST_ROUNDS, round(stats.rounds / (stats.batches * stats.lanes * stats.devices)))
     only = _sweep(case, build, lanes=stats.lanes, runs=1, max_rounds=rounds)

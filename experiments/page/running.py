@@ -29,7 +29,7 @@ EXPERIMENTS = Path(__file__).parent.parent
 MOST_JOBS = 8  # some hold a gigabyte
 # What a server imports once for all processes: JAX, Arrow and Matplotlib would cost each of them more than a second.
 IMPORTED = ("experiments.__main__", "experiments.report", "matplotlib.backends.backend_agg", "pyarrow.parquet")
-# The longest at full size, of minutes each: they start first, lest one of them runs alone at the end.
+# The longest at full size, of minutes each: they start first, so that none of them runs alone at the end.
 LONG = (
     *("kcenter_table3", "kernel_scaling", "kcenter_table4", "kcenter_table7", "kernel_large"),
     *("kernel_information_gain", "kcenter_triangle", "fullbandit_table2"),
@@ -201,8 +201,8 @@ def default_jobs(options: Namespace) -> int:
     """One a core on a CPU, where most of the time goes into compiling, on one core; one by one on an accelerator."""
     if options.workers > 1:
         return 1
-    asks = [sys.executable, "-c", "import jax; print(jax.default_backend())"]  # here it would take the GPU's memory
-    backend = subprocess.run(asks, capture_output=True, text=True, check=True).stdout.split()[-1]
+    probe = [sys.executable, "-c", "import jax; print(jax.default_backend())"]  # here it would take the GPU's memory
+    backend = subprocess.run(probe, capture_output=True, text=True, check=True).stdout.split()[-1]
     return min(cores(), MOST_JOBS) if backend == "cpu" else 1
 
 

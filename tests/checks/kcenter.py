@@ -92,9 +92,7 @@ CALLS = {
         {"levels": ("none",), "dtype": ("none",), "sums": ("shape",)},
     ),
     "greedy": Call(kcenter.greedy, {"distances": TABLE, "k": 3, "first_center": 0}),
-    "greedy_from_points": Call(
-        kcenter.greedy_from_points, {"points": PIXELS, "k": 3, "first_center": 0, "levels": 16}
-    ),
+    "greedy_from_points": Call(kcenter.greedy_from_points, {"points": PIXELS, "k": 3, "first_center": 0, "levels": 16}),
     "naive_greedy": Call(kcenter.naive_greedy, {"points": PIXELS, "k": 3, "first_center": 0, "levels": 16}),
     "naive_queries": Call(kcenter.naive_queries, SIZES),
     "most_queries": Call(kcenter.most_queries, SIZES),
@@ -120,7 +118,9 @@ CALLS = {
     ),
     "digits": Call(kcenter.digits, {"n": 5, "seed": 0}, {"n": ("none",), "seed": ("none",)}),
     "image_crops": Call(kcenter.image_crops, {"n": 3, "seed": 0, "size": 4, "augment": True}),
-    "tiny_imagenet": Call(kcenter.tiny_imagenet, {"path": FOLDER, "n": 2, "start": 0, "cache": FOLDER}, {"cache": ("none",)}),
+    "tiny_imagenet": Call(
+        kcenter.tiny_imagenet, {"path": FOLDER, "n": 2, "start": 0, "cache": FOLDER}, {"cache": ("none",)}
+    ),
     "zappos": Call(kcenter.zappos, {"path": FOLDER, "n": 5, "source": "matrix"}),
     "zappos_from_votes": Call(kcenter.zappos_from_votes, {"path": FOLDER}),
 }

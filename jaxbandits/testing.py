@@ -1,0 +1,263 @@
+"""The promises of the contract, for anybody's algorithm.
+
+`check` drives an algorithm through some rounds and holds every promise of `jaxbandits.base` against what it does. All
+algorithms of this library pass it; one of your own that does runs in sweeps, under `jit` and `vmap`, as they do.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxbandits import checks
+from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, PyTree, Status
+from jaxbandits.engine.running import require_fit, require_pair, run, streams
+
+LANES = 3  # of the batch that is compared with single runs
+NEVER = np.iinfo(np.int32).max  # round of a violation that has not been seen
+ROUNDING = {"float64": 1e-8, "float32": 1e-2}  # of a cache against its rebuild, relative to its largest entry
+
+
+class Violations(NamedTuple):
+    """The first round in which each promise was broken, `NEVER` where it held; int32, or one entry a leaf."""
+
+    idle: Array  # (leaves of the state,)     an idle action changed it
+    refreshed: Array  # (leaves,)             a refresh changed it by more than rounding
+    finite: Array  # (leaves,)                it holds a NaN or an infinity
+    stop_by_key: Array  # ()                  two keys gave two stops
+    stop_unplanned: Array  # ()               it stops, and yet a plan is due
+    stale_again: Array  # ()                  it was planned, and a plan is due all the same
+    planned_pulls: Array  # ()                planning changed the number of pulls
+    pulls_fell: Array  # ()                   a round lowered the number of pulls
+
+
+def check(algorithm: Algorithm, environment: Environment, *, key: Key, rounds: int = 200) -> None:
+    """Holds an algorithm to the promises of the contract.
+
+    - The first field of a state is `pulls`, an integer (); `stop` is a boolean ().
+    - Every part keeps the structure, shapes and types of a state, also whether a type is weak, so that each part is
+      compiled once; an action has those of `idle`, and the environment takes both.
+    - Observing `idle` changes no bit and spends no pull.
+    - `stop` is a function of the state: it does not depend on the key. A state that stops is not stale.
+    - `refresh` changes nothing but rounding. Planning spends no pull, and a state just planned is not stale.
+    - Pulls are counted: they never fall, and some are spent.
+    - The state stays finite. Equal keys give equal runs, and a batch under `jax.vmap`, whose lanes wait for each
+      other's plans, gives the runs of a loop.
+
+    Args:
+        algorithm: what is to be checked.
+        environment: what answers it.
+        key: of the runs.
+        rounds: that are looked at; a run that stops earlier is looked at until it stops. Choose enough for the run to
+            stop and to plan.
+
+    Raises:
+        AssertionError: a promise is broken; one sentence says by which part, and where it can, in which round and
+            field.
+        ValueError: `rounds` is not a positive integer.
+
+    Cost: three programs are compiled; every round looks at the whole state.
+
+    Example:
+        >>> from jaxbandits import linear, testing
+        >>> instance = linear.canonical(0.5)
+        >>> algorithm, environment = linear.lingape(instance.arms, delta=0.1), linear.environment(instance)
+        >>> testing.check(algorithm, environment, key=jax.random.key(0))
+        >>> forgetful = algorithm._replace(observe=lambda state, action, reward: state._replace(pulls=state.pulls + 1))
+        >>> testing.check(forgetful, environment, key=jax.random.key(0))
+        Traceback (most recent call last):
+        AssertionError: observe(state, idle, ..) changed pulls in round 0: an idle action must change nothing
+    """
+    checks.instance("algorithm", algorithm, Algorithm)
+    checks.instance("environment", environment, Environment)
+    checks.whole("rounds", rounds, least=1)
+    _check_shapes(algorithm, environment, key)
+    state = jax.eval_shape(algorithm.init, key)
+    names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in jax.tree.leaves_with_path(state)]
+    _check_violations(_walk(algorithm, environment, key, rounds), names)
+    _check_batch(algorithm, environment, key, rounds)
+
+
+def _check_shapes(algorithm: Algorithm, environment: Environment, key: Key) -> None:
+    """What can be seen without computing anything."""
+    try:
+        require_pair(algorithm)
+        require_fit(algorithm, environment)
+    except ValueError as error:
+        raise AssertionError(str(error)) from error
+    state = jax.eval_shape(algorithm.init, key)
+    first = getattr(type(state), "_fields", ("",))[0]
+    _assert(first == "pulls", f"init(key) must make a NamedTuple whose first field is pulls, got {first or state!r}")
+    is_count = state.pulls.shape == () and jnp.issubdtype(state.pulls.dtype, jnp.integer)
+    _assert(is_count, f"init(key) must make pulls an integer of shape (), got {_shown(state.pulls)}")
+
+    decision = jax.eval_shape(algorithm.decide, key, state)
+    _assert(isinstance(decision, Decision), f"decide(key, state) must return a Decision, got {decision!r}")
+    is_bool = decision.stop.shape == () and decision.stop.dtype == bool
+    _assert(is_bool, f"decide(key, state) must give a stop of type bool and shape (), got {_shown(decision.stop)}")
+    idle = jax.eval_shape(lambda: jax.tree.map(jnp.asarray, algorithm.idle))
+    _assert_same_kind("decide(key, state) gives actions", decision.action, idle, "idle is", weak=False)
+
+    noise = jax.eval_shape(environment.noise, key)
+    observation = jax.eval_shape(environment.respond, decision.action, noise)
+    parts: dict[str, Any] = {"observe(state, action, observation)": (algorithm.observe, decision.action, observation)}
+    for name, (part, *arguments) in parts.items():
+        _assert_same_kind(f"{name} makes states", jax.eval_shape(part, state, *arguments), state, "init(key) makes")
+    if algorithm.refresh is not None:
+        refreshed = jax.eval_shape(algorithm.refresh, state)
+        _assert_same_kind("refresh(state) makes states", refreshed, state, "init(key) makes")
+    if algorithm.plan is not None and algorithm.stale is not None:
+        planned, due = jax.eval_shape(algorithm.plan, key, state), jax.eval_shape(algorithm.stale, state)
+        _assert_same_kind("plan(key, state) makes states", planned, state, "init(key) makes")
+        is_bool = due.shape == () and due.dtype == bool
+        _assert(is_bool, f"stale(state) must be of type bool and shape (), got {_shown(due)}")
+
+
+def _walk(algorithm: Algorithm, environment: Environment, key: Key, rounds: int) -> tuple[Violations, Array]:
+    """One run, looked at before every round: the violations, and the pulls that it spent."""
+    keys = streams(key)
+
+    def one_round(r: Array, carry: tuple[PyTree, Violations]) -> tuple[PyTree, Violations]:
+        state, found = carry
+        seen: dict[str, Array] = {}
+        if algorithm.plan is not None and algorithm.stale is not None:
+            plan, stale = algorithm.plan, algorithm.stale
+            due = stale(state)
+            seen["stop_unplanned"] = due & algorithm.decide(jax.random.fold_in(keys.decide, r), state).stop
+            planned = lax.cond(due, lambda s: plan(jax.random.fold_in(keys.plan, r), s), lambda s: s, state)
+            seen["planned_pulls"] = planned.pulls != state.pulls
+            state = planned
+            seen["stale_again"] = due & stale(state)
+        of_round = jax.random.fold_in(keys.decide, r)
+        decision = algorithm.decide(of_round, state)
+        seen["stop_by_key"] = algorithm.decide(jax.random.fold_in(of_round, 1), state).stop != decision.stop
+        if algorithm.refresh is not None:
+            seen["refreshed"] = _leaves(lambda x, y: ~_is_close(x, y), algorithm.refresh(state), state)
+        noise = environment.noise(jax.random.fold_in(keys.noise, r))
+        still = algorithm.observe(state, algorithm.idle, environment.respond(algorithm.idle, noise))
+        seen["idle"] = _leaves(lambda x, y: jnp.any(_bits(x) != _bits(y)), still, state)
+        seen["finite"] = _leaves(lambda x, _: ~_is_finite(x), state, state)
+
+        action = jax.tree.map(lambda a, idle: jnp.where(decision.stop, idle, a), decision.action, algorithm.idle)
+        after = algorithm.observe(state, action, environment.respond(action, noise))
+        seen["pulls_fell"] = after.pulls < state.pulls
+        now = {name: jnp.where(broken, r, NEVER) for name, broken in seen.items()}
+        return after, found._replace(**{name: jnp.minimum(getattr(found, name), at) for name, at in now.items()})
+
+    @jax.jit
+    def walk() -> tuple[Violations, Array]:
+        state = algorithm.init(keys.init)
+        never = jnp.full((), NEVER, jnp.int32)
+        of_leaves = jnp.full(len(jax.tree.leaves(state)), NEVER, jnp.int32)
+        found = Violations(of_leaves, of_leaves, of_leaves, *[never] * (len(Violations._fields) - 3))
+        # A loop of a length that is known, so that a broken stopping rule cannot make it endless.
+        end, found = lax.fori_loop(jnp.int32(0), jnp.int32(rounds), one_round, (state, found))
+        return found, end.pulls - state.pulls
+
+    return walk()
+
+
+def _check_violations(walked: tuple[Violations, Array], names: list[str]) -> None:
+    """Says which promise was broken first."""
+    found, pulls = jax.device_get(walked)
+    sentences = {
+        "idle": "observe(state, idle, ..) changed {field} in round {round}: an idle action must change nothing",
+        "refreshed": "refresh(state) changed {field} in round {round} by more than rounding: it must rebuild "
+        "what observe has kept up to date",
+        "finite": "the state's {field} is not finite before round {round}: a healthy run holds no NaN and no infinity",
+        "stop_by_key": "decide(key, state) gave two stops for two keys in round {round}: stop must be a function of "
+        "the state",
+        "stop_unplanned": "stale(state) holds for the state of round {round}, which stops: a state that stops is not "
+        "stale",
+        "stale_again": "plan(key, state) left the state of round {round} stale: a state just planned is not stale",
+        "planned_pulls": "plan(key, state) changed pulls in round {round}: planning spends no pull",
+        "pulls_fell": "observe(state, action, observation) lowered pulls in round {round}: it counts all queries",
+    }
+    at = {name: int(np.min(rounds)) for name, rounds in found._asdict().items()}
+    first = min(at, key=lambda name: at[name])
+    if at[first] < NEVER:
+        leaf = int(np.argmin(getattr(found, first)))
+        raise AssertionError(sentences[first].format(field=names[leaf], round=at[first]))
+    _assert(pulls > 0, "observe(state, action, observation) counted no pull in the whole run: it adds what was queried")
+
+
+def _check_batch(algorithm: Algorithm, environment: Environment, key: Key, rounds: int) -> None:
+    """A batch of lanes, which wait for each other's plans, against runs one by one."""
+    keys = jax.random.split(key, LANES)
+
+    def one(key: Key, max_rounds: Array, axis_name: str | None = None) -> PyTree:
+        end = run(key, algorithm, environment, max_rounds=max_rounds, chunk=min(rounds, 64), axis_name=axis_name)
+        return end._replace(state=None)
+
+    budget = jnp.asarray(rounds, jnp.int32)
+    batched = jax.jit(jax.vmap(lambda key, budget: one(key, budget, "lanes"), (0, None), axis_name="lanes"))
+    together, alone = jax.device_get(batched(keys, budget)), jax.jit(one)
+    for n in range(LANES):
+        single = jax.device_get(alone(keys[n], budget))
+        for path, value in jax.tree.leaves_with_path(single):
+            name = jax.tree_util.keystr(path, simple=True, separator=".")
+            other = jax.tree.leaves(together)[[p for p, _ in jax.tree.leaves_with_path(single)].index(path)][n]
+            _assert(
+                np.array_equal(value, other, equal_nan=np.asarray(value).dtype.kind == "f"),
+                f"a run under vmap ended with {name} = {other}, the same run alone with {value}: a run must not depend "
+                "on its neighbours, nor on how long it waits for its plan",
+            )
+        if n == 0:
+            again = jax.device_get(alone(keys[n], budget))
+            same = all(np.array_equal(x, y) for x, y in zip(*map(jax.tree.leaves, (single, again)), strict=True))
+            _assert(
+                same or int(single.status) == Status.NONFINITE,
+                "two runs with the same key ended differently: every part must be a pure function of its arguments",
+            )
+
+
+def _leaves(compare: Any, new: PyTree, old: PyTree) -> Array:
+    """`compare` of every pair of leaves, bool (leaves,)."""
+    return jnp.stack([compare(x, y) for x, y in zip(jax.tree.leaves(new), jax.tree.leaves(old), strict=True)])
+
+
+def _bits(x: Array) -> Array:
+    """The bits of a leaf, as integers."""
+    if jnp.issubdtype(x.dtype, jax.dtypes.prng_key):
+        return jax.random.key_data(x)
+    if jnp.issubdtype(x.dtype, jnp.floating):
+        return lax.bitcast_convert_type(x, f"uint{8 * x.dtype.itemsize}")
+    return x
+
+
+def _is_close(x: Array, y: Array) -> Array:
+    if not jnp.issubdtype(x.dtype, jnp.floating):
+        return jnp.all(_bits(x) == _bits(y))
+    tolerance = ROUNDING.get(str(x.dtype), 5e-2) * jnp.max(jnp.abs(y), initial=0)
+    return jnp.all((jnp.abs(x - y) <= tolerance) | (_bits(x) == _bits(y)))
+
+
+def _is_finite(x: Array) -> Array:
+    return jnp.all(jnp.isfinite(x)) if jnp.issubdtype(x.dtype, jnp.inexact) else jnp.ones((), bool)
+
+
+def _assert(holds: Any, sentence: str) -> None:
+    if not bool(holds):
+        raise AssertionError(sentence)
+
+
+def _assert_same_kind(what: str, new: PyTree, old: PyTree, of_old: str, *, weak: bool = True) -> None:
+    """Both of one structure, with leaves of the same shape and type."""
+    if jax.tree.structure(new) != jax.tree.structure(old):
+        raise AssertionError(f"{what} of structure {jax.tree.structure(new)}, {of_old} {jax.tree.structure(old)}")
+    for (path, x), y in zip(jax.tree.leaves_with_path(new), jax.tree.leaves(old), strict=True):
+        name = jax.tree_util.keystr(path, simple=True, separator=".")
+        where = f" with {name}" if name else ""
+        _assert((x.shape, x.dtype) == (y.shape, y.dtype), f"{what}{where} {_shown(x)}, {of_old} {_shown(y)}")
+        _assert(
+            not weak or x.weak_type == y.weak_type,
+            f"{what}{where} {_shown(x)}, {of_old} {_shown(y)}: a weak type, that of a Python number, makes a second "
+            "compilation; give it a dtype",
+        )
+
+
+def _shown(x: Any) -> str:
+    weak = " of weak type" if getattr(x, "weak_type", False) else ""
+    return f"{x.dtype}{list(x.shape)}{weak}"

@@ -1,0 +1,141 @@
+"""Every argument of every public function, replaced by what it cannot be: refused by name, before anything is compiled.
+
+The valid calls lie beside this file, one table a family. A mutation that makes another valid value is said to be `fine`
+there.
+"""
+
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+TABLES = ("linear", "fullbandit", "kcenter", "cpe", "kernel", "engine", "numerics")
+CALLS = {
+    f"{table}.{name}": call
+    for table in TABLES
+    for name, call in importlib.import_module(f"checks.{table}").CALLS.items()
+}
+FAMILIES = TABLES[:5]
+WORD, NUMBER = "no such word", 1.5
+compiled = []
+jax.monitoring.register_event_duration_secs_listener(
+    lambda event, seconds, **_: compiled.append(event) if event.endswith("backend_compile_duration") else None
+)
+
+
+def is_array(value: Any) -> bool:
+    return isinstance(value, (np.ndarray, jax.Array, list)) and np.ndim(value) > 0 and not is_key(value)
+
+
+def is_key(value: Any) -> bool:
+    return isinstance(value, jax.Array) and jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key)
+
+
+def with_nan(value: Any) -> Any:
+    """An array with a NaN in it."""
+    array = np.array(value, float)
+    array.flat[array.size // 2] = np.nan
+    return array
+
+
+def is_float(leaf: Any) -> bool:
+    return np.result_type(leaf).kind == "f" if hasattr(leaf, "dtype") and not is_key(leaf) else isinstance(leaf, float)
+
+
+def mutations(value: Any) -> Iterator[tuple[str, Any]]:
+    """Names and values of what may stand in the place of a valid value."""
+    yield "none", None
+    if isinstance(value, (bool, np.bool_)):
+        yield from {"string": WORD, "number": NUMBER, "list": [value]}.items()
+    elif isinstance(value, (int, np.integer)) or (hasattr(value, "dtype") and value.shape == () and not is_key(value)):
+        is_whole = isinstance(value, (int, np.integer)) or np.issubdtype(value.dtype, np.integer)
+        yield from {"nan": np.nan, "inf": np.inf, "negative": -3 if is_whole else -NUMBER, "string": WORD}.items()
+        yield from {"complex": 1j, "list": [value], "array": np.full(1, value), "flag": True}.items()
+        if is_whole:
+            yield "fraction", NUMBER
+    elif isinstance(value, float):
+        yield from {"nan": np.nan, "inf": np.inf, "negative": -NUMBER, "string": WORD}.items()
+        yield from {"complex": 1j, "list": [value], "array": np.full(1, value), "flag": True}.items()
+    elif isinstance(value, str):
+        yield from {"string": WORD, "number": NUMBER, "list": [value]}.items()
+    elif is_array(value):
+        array = np.asarray(value)
+        yield from {"string": WORD, "scalar": NUMBER, "complex": array * 1j, "shape": array[None]}.items()
+        yield "empty", array[..., :0]
+        if array.dtype.kind in "f":
+            yield "nan_inside", with_nan(array)
+            yield "inf_inside", np.where(np.isnan(with_nan(array)), np.inf, array)
+        if array.ndim > 1:
+            yield "ragged", [list(row) if n else list(row)[:-1] for n, row in enumerate(array.tolist())]
+    elif hasattr(value, "_fields"):
+        yield from {"string": WORD, "number": NUMBER, "list": [value]}.items()
+        leaves, structure = jax.tree.flatten(value)
+        for n, leaf in enumerate(leaves):
+            if is_float(leaf):
+                yield "nan_inside", jax.tree.unflatten(structure, [*leaves[:n], with_nan(leaf), *leaves[n + 1 :]])
+    else:  # a function, a key, a path, a type
+        yield from {"string": WORD, "number": NUMBER, "list": [value]}.items()
+
+
+def names_of(argument: str, value: Any) -> tuple[str, ...]:
+    """The words by which a message may name an argument: a struct also by its fields."""
+    return argument, *getattr(value, "_fields", ())
+
+
+def refusal(call, argument: str, mutated: Any) -> str:
+    """How a call with a mutated argument ends: "clear", or what is wrong."""
+    before = len(compiled)
+    try:
+        call.function(**call.arguments | {argument: mutated})
+    except ValueError as error:
+        names = names_of(argument, call.arguments[argument])
+        if not any(re.search(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])", str(error)) for name in names):
+            return f"a ValueError that does not name it: {str(error)[:80]}"
+        return "clear" if len(compiled) == before else "refused after something was compiled"
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error).partition(chr(10))[0][:80]}"
+    return "silence"
+
+
+def test_every_public_function_of_the_families_has_a_call():
+    for family in FAMILIES:
+        module = importlib.import_module(f"jaxbandits.{family}")
+        functions = {name for name in module.__all__ if inspect.isfunction(getattr(module, name))}
+        without = {name for name in functions if inspect.signature(getattr(module, name)).parameters}
+        functions_called = {call.function.__name__ for name, call in CALLS.items() if name.startswith(f"{family}.")}
+        assert sorted(without - functions_called) == []
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_argument_is_in_the_call_and_the_call_is_good(name):
+    """Traced, so that nothing is compiled; where the function needs values, called."""
+    call = CALLS[name]
+    parameters = inspect.signature(call.function).parameters.values()
+    named = {p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
+    assert named <= set(call.arguments)
+
+    def valid():
+        call.function(**call.arguments)
+
+    try:
+        jax.eval_shape(valid)
+    except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError):
+        valid()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_bad_arguments_are_refused_by_name(name):
+    call = CALLS[name]
+    bad = {}
+    for argument, value in call.arguments.items():
+        for mutation, mutated in mutations(value):
+            if mutation not in call.fine.get(argument, ()):
+                end = refusal(call, argument, mutated)
+                if end != "clear":
+                    bad[f"{argument}, {mutation}"] = end
+    assert bad == {}

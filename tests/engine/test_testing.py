@@ -1,0 +1,117 @@
+"""`jaxbandits.testing.check` finds every broken promise, and says in a sentence which part is at fault."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import pytest
+from engine.toys import KEY, NOISE, counter
+
+from jaxbandits.base import Decision, Environment
+from jaxbandits.testing import check
+
+GOOD, PLANS = counter(30), counter(30, period=3)
+CALLS = itertools.count()
+
+
+def forgets_idle(state, action, observation):
+    return state._replace(pulls=state.pulls + 1, total=state.total + observation)
+
+
+def decides_by_key(key, state):
+    return GOOD.decide(key, state)._replace(stop=jax.random.uniform(key) < 0.5)
+
+
+def impure(key, state):
+    """Another program every time that it is traced."""
+    decision = GOOD.decide(key, state)
+    return decision._replace(answer=decision.answer + next(CALLS))
+
+
+BROKEN = {
+    "idle": (GOOD._replace(observe=forgets_idle), r"observe\(state, idle, \.\.\) changed pulls in round 0"),
+    "stop": (GOOD._replace(decide=decides_by_key), r"decide\(key, state\) gave two stops for two keys in round \d+"),
+    "refresh": (
+        GOOD._replace(refresh=lambda state: state._replace(total=0.9 * state.total)),
+        r"refresh\(state\) changed total in round 1 by more than rounding",
+    ),
+    "nan": (
+        GOOD._replace(init=lambda key: GOOD.init(key)._replace(total=jnp.full((), jnp.inf, float))),
+        "total is not finite before round 0",
+    ),
+    "plan pulls": (
+        PLANS._replace(plan=lambda key, state: state._replace(pulls=state.pulls + 1, planned=state.planned + 1)),
+        r"plan\(key, state\) changed pulls in round 3",
+    ),
+    "plan twice": (
+        PLANS._replace(plan=lambda key, state: state),
+        r"plan\(key, state\) left the state of round 3 stale",
+    ),
+    "stale and stopped": (
+        PLANS._replace(stale=lambda state: (state.pulls >= 30) & (state.planned == 0)),
+        "stale\\(state\\) holds for the state of round 30, which stops",
+    ),
+    "plan alone": (PLANS._replace(stale=None), "both plan and stale, or neither"),
+    "lost pulls": (
+        GOOD._replace(observe=lambda state, action, x: state._replace(pulls=state.pulls - action)),
+        r"observe\(state, action, observation\) lowered pulls in round 0",
+    ),
+    "no pulls": (
+        GOOD._replace(observe=lambda state, action, x: state._replace(total=state.total + x)),
+        r"observe\(state, action, observation\) counted no pull",
+    ),
+    "dtype": (
+        GOOD._replace(refresh=lambda state: state._replace(total=state.total.astype(jnp.float32))),
+        r"refresh\(state\) makes states with total float32\[\], init\(key\) makes float64\[\]",
+    ),
+    "weak type": (
+        GOOD._replace(init=lambda key: GOOD.init(key)._replace(total=jax.lax.full((), 0.0))),
+        r"a weak type, that of a Python number, makes a second compilation",
+    ),
+    "action": (
+        GOOD._replace(decide=lambda key, state: Decision(jnp.ones(2, int), state.pulls > 30, state.pulls)),
+        r"decide\(key, state\) gives actions int64\[2\], idle is int64\[\]",
+    ),
+    "stop shape": (
+        GOOD._replace(decide=lambda key, state: GOOD.decide(key, state)._replace(stop=jnp.zeros(1, bool))),
+        r"stop of type bool and shape \(\), got bool\[1\]",
+    ),
+    "first field": (
+        GOOD._replace(init=lambda key: (jnp.zeros((), int), jnp.zeros(()))),
+        "states with a field pulls",
+    ),
+    "key": (GOOD._replace(decide=impure), "must be a pure function|must not depend on its neighbours"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_promise_is_found_and_named(name):
+    algorithm, sentence = BROKEN[name]
+    with pytest.raises(AssertionError, match=sentence):
+        check(algorithm, NOISE, key=KEY, rounds=40)
+
+
+@pytest.mark.parametrize("algorithm", [GOOD, PLANS], ids=["light", "plans"])
+def test_good_algorithms_pass(algorithm):
+    check(algorithm, NOISE, key=KEY, rounds=40)
+
+
+def test_planning_at_random_is_no_fault():
+    """Its key is that of the round, however long a lane waits for it."""
+    check(PLANS._replace(plan=shuffling), NOISE, key=KEY, rounds=40)
+
+
+def shuffling(key, state):
+    return state._replace(planned=state.planned + 1, total=jax.random.normal(key))
+
+
+def test_an_environment_that_does_not_fit_is_named():
+    with pytest.raises(AssertionError, match="environment does not answer this algorithm"):
+        check(GOOD, Environment(NOISE.noise, lambda action, noise: action["arm"] * noise), key=KEY)
+
+
+def test_bad_arguments_are_refused():
+    with pytest.raises(ValueError, match="rounds must be an integer of at least 1, got 0"):
+        check(GOOD, NOISE, key=KEY, rounds=0)
+    with pytest.raises(ValueError, match="algorithm must be of type Algorithm"):
+        check(None, NOISE, key=KEY)
