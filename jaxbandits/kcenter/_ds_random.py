@@ -10,10 +10,10 @@ from jax import lax
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.kcenter import _stage
-from jaxbandits.kcenter._ds import check_sampling
 from jaxbandits.kcenter._environment import Pull, Sample, no_pull
 from jaxbandits.kcenter._intervals import Bounds, Interval, Lil, Scale, arm_bounds, bounds_of
 from jaxbandits.kcenter._problem import Dimensions
+from jaxbandits.kcenter._sampler import check_sampling
 from jaxbandits.kcenter._stage import Stage
 from jaxbandits.numerics import blocks
 from jaxbandits.numerics.blocks import Blocks

@@ -8,9 +8,10 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array
 from jaxbandits.checks import is_concrete
-from jaxbandits.kcenter._ds import Arms, Pick, Ties, dimension_sampler, lowest, make_sampler
+from jaxbandits.kcenter._ds import dimension_sampler, lowest
 from jaxbandits.kcenter._intervals import KL, Interval, Scale
 from jaxbandits.kcenter._problem import Dimensions
+from jaxbandits.kcenter._sampler import Arms, Pick, Ties, make_sampler
 from jaxbandits.kcenter._triangle import Triangle
 from jaxbandits.numerics.beta import UNIFORMS, beta_of
 

@@ -3,9 +3,10 @@
 from typing import Any
 
 from jaxbandits.base import Algorithm, Array
-from jaxbandits.kcenter._ds import Pick, Ties, dimension_sampler, lowest, make_sampler
+from jaxbandits.kcenter._ds import dimension_sampler, lowest
 from jaxbandits.kcenter._intervals import Interval, Lil, Scale
 from jaxbandits.kcenter._problem import Dimensions
+from jaxbandits.kcenter._sampler import Pick, Ties, make_sampler
 from jaxbandits.kcenter._triangle import Triangle
 
 

@@ -88,15 +88,15 @@ def dimension_instance(
     points = as_array("points", points)
     check_points("points", points, levels)
     size, m = points.shape
-    n = size if rows is None else _rows("rows", rows, size).shape[0]
+    rows = _rows("rows", rows, size)
+    n = size if rows is None else rows.size
     checks.whole("k", k, least=2, most=n)
     if exact is None:
         require(is_concrete(points), "exact", "be pairwise_sums(points) where points are traced", exact)
         require(size <= LARGEST_OWN_TABLE, "exact", f"be pairwise_sums(points), made once, for {size} points", exact)
         exact = pairwise_sums(points)
-    instance = DimensionInstance(Dimensions(n, m, k, levels), points, as_array("exact", exact), rows)
-    _check_exact("exact", instance)
-    return _on_device(instance)
+    _check_exact("exact", exact, points)
+    return DimensionInstance(Dimensions(n, m, k, levels), jnp.asarray(points), jnp.asarray(exact), rows)
 
 
 def distance_instance(
@@ -121,18 +121,11 @@ def distance_instance(
     distances = as_array("distances", distances)
     checks.one_of("noise", noise, Noise)
     check_distances("distances", distances, largest=1.0 if noise == "bernoulli" else np.inf)
-    n = distances.shape[0] if rows is None else _rows("rows", rows, distances.shape[0]).shape[0]
+    rows = _rows("rows", rows, distances.shape[0])
+    n = distances.shape[0] if rows is None else rows.size
     checks.whole("k", k, least=2, most=n)
     check_noise_scale("noise_scale", noise_scale, noise)
-    return _on_device(DistanceInstance(Distances(n, k, noise), distances, noise_scale, rows))
-
-
-def _on_device(instance: Any) -> Any:
-    """The same instance with JAX arrays."""
-    rows = None if instance.rows is None else jnp.asarray(instance.rows, jnp.int32)
-    if isinstance(instance, DistanceInstance):
-        return instance._replace(distances=jnp.asarray(instance.distances), rows=rows)
-    return instance._replace(points=jnp.asarray(instance.points), exact=jnp.asarray(instance.exact), rows=rows)
+    return DistanceInstance(Distances(n, k, noise), jnp.asarray(distances), noise_scale, rows)
 
 
 # Checks
@@ -164,18 +157,21 @@ def check_instance(instance: Any) -> None:
     problem = instance.problem
     if isinstance(instance, DimensionInstance):
         checks.instance("instance.problem", problem, Dimensions)
-        check_points("instance.points", as_array("instance.points", instance.points), problem.levels)
-        _check_exact("instance.exact", instance)
-        sizes = np.shape(instance.points)
-        require(problem.m == sizes[1], "instance.problem.m", f"be {sizes[1]}, as points have it", problem.m)
+        points = as_array("instance.points", instance.points)
+        check_points("instance.points", points, problem.levels)
+        _check_exact("instance.exact", instance.exact, points)
+        size, m = points.shape
+        require(problem.m == m, "instance.problem.m", f"be {m}, the dimension of the points", problem.m)
     else:
         checks.instance("instance.problem", problem, Distances)
         checks.one_of("instance.problem.noise", problem.noise, Noise)
         largest = 1.0 if problem.noise == "bernoulli" else np.inf
-        check_distances("instance.distances", as_array("instance.distances", instance.distances), largest=largest)
+        distances = as_array("instance.distances", instance.distances)
+        check_distances("instance.distances", distances, largest=largest)
         check_noise_scale("instance.noise_scale", instance.noise_scale, problem.noise)
-        sizes = np.shape(instance.distances)
-    n = sizes[0] if instance.rows is None else _rows("instance.rows", instance.rows, sizes[0]).shape[0]
+        size = distances.shape[0]
+    rows = _rows("instance.rows", instance.rows, size)
+    n = size if rows is None else rows.size
     require(problem.n == n, "instance.problem.n", f"be {n}, the number of points", problem.n)
     checks.whole("instance.problem.k", problem.k, least=2, most=n)
 
@@ -189,8 +185,8 @@ def check_noise_scale(name: str, noise_scale: Any, noise: Noise) -> None:
         require(noise_scale is None, name, "be None for Bernoulli noise", noise_scale)
 
 
-def _check_exact(name: str, instance: DimensionInstance) -> None:
-    points, exact = instance.points, as_array(name, instance.exact)
+def _check_exact(name: str, exact: Any, points: Any) -> None:
+    exact = as_array(name, exact)
     size, dtype = points.shape[0], sum_dtype(points.dtype)
     require(exact.shape == (size, size), name, f"have shape {(size, size)}", exact.shape)
     require(exact.dtype == dtype, name, f"have dtype {dtype}, that of pairwise_sums(points)", exact.dtype)
@@ -198,8 +194,10 @@ def _check_exact(name: str, instance: DimensionInstance) -> None:
         require(np.isfinite(np.asarray(exact)), name, "be finite", exact)
 
 
-def _rows(name: str, rows: Any, size: int) -> Any:
-    return checks.array(name, rows, ("n",), kind="int", least=0, most=size - 1)
+def _rows(name: str, rows: Any, size: int) -> Array | None:
+    if rows is None:
+        return None
+    return checks.array(name, rows, ("n",), kind="int", dtype=jnp.int32, least=0, most=size - 1)
 
 
 def check_reward_scale(noise_scale: Any, noise: Noise) -> None:

@@ -9,8 +9,8 @@ from reference import kcenter_ds as reference
 from reference.kcenter_ds_tape import KEY, follow, one_by_one, tape
 
 from jaxbandits.kcenter import KL, Dimensions, ds_ts, ds_ucb
-from jaxbandits.kcenter._ds import Arms
 from jaxbandits.kcenter._ds_ts import thompson
+from jaxbandits.kcenter._sampler import Arms
 from jaxbandits.numerics.beta import beta_of
 
 N, M, K, LEVELS = 6, 150, 3, 16
