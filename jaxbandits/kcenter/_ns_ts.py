@@ -165,17 +165,17 @@ def init(duel: Duel, key: Key) -> State:
 def decide(duel: Duel, key: Key, state: State) -> Decision:
     """The next node of the first pass, or the best node and its rival."""
     n, k, _ = duel.problem
-    stage, nobody = state.stage, jnp.asarray(n, jnp.int32)
+    stage, no_node = state.stage, jnp.asarray(n, jnp.int32)
     promising = blocks.leader(state.upper)
-    best, rival = promising.index, nobody
+    best, rival = promising.index, no_node
     if duel.pair:
         best = blocks.leader(state.nearest).index
         rival = jnp.where(promising.index == best, promising.challenger, promising.index)
     is_opening, is_complete = stage.cursor < n, _stage.is_complete(stage)
-    node = jnp.where(is_opening, jnp.stack([stage.cursor, nobody]), jnp.stack([best, rival]))
+    node = jnp.where(is_opening, jnp.stack([stage.cursor, no_node]), jnp.stack([best, rival]))
     opening_slot = jnp.where(passes(duel, state), _stage.no_slot(k), _stage.newest(stage))
     action = PairPull(
-        node=jnp.where(is_complete, nobody, node),
+        node=jnp.where(is_complete, no_node, node),
         slot=jnp.where(is_opening, opening_slot, pick(duel, key, state, node)),
         centers=stage.centers[:-1],
         problem=duel.problem,

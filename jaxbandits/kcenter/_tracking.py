@@ -136,7 +136,7 @@ def tracked(tracker: Tracker, state: State) -> tuple[Array, Array]:
 
 
 def floor(tracker: Tracker, in_all: Array) -> Array:
-    """Arms with fewer pulls are queried whatever their weights."""
+    """Arms with fewer pulls are queried first."""
     n, k, _ = tracker.problem
     return jnp.sqrt(in_all) - jnp.asarray(tracker.forced_offset, tracker.dtype) * (n * k / 2)
 

@@ -47,9 +47,9 @@ def expected(seed, mix, **options):
 def test_every_query_is_that_of_the_transcription(leap, options):
     rule = partial(ds_ts, delta=0.1, mix=0.7, **options)
     drive = follow(rule, PIXELS, k=K, rounds=2000, levels=LEVELS, leap=leap)
-    state, asked = drive(tape(2, M))
+    state, queried = drive(tape(2, M))
     run = expected(state.posterior.seed, 0.7, **options)
-    assert one_by_one(asked, M) == run.asked
+    assert one_by_one(queried, M) == run.queried
     assert state.stage.centers.tolist() == run.centers
     # With `redraw` a count also tells the stage in which the arm was read.
     cap = options.get("cap", M)
@@ -65,13 +65,13 @@ def test_mix_is_a_share_that_may_be_traced_and_at_0_it_is_ds_ucb_at_the_same_int
 
     plain = partial(ds_ts, delta=0.1, mix=0)
     assert plain(Dimensions(N, M, K, LEVELS)).init(KEY).posterior is None
-    state, asked = drive(plain)(tape(2, M))
+    state, queried = drive(plain)(tape(2, M))
     assert state.stage.found == K
     ucb = drive(partial(ds_ucb, delta=0.1, interval=KL()))
-    np.testing.assert_array_equal(ucb(tape(2, M))[1], asked)
+    np.testing.assert_array_equal(ucb(tape(2, M))[1], queried)
     traced = drive(lambda problem, mix, leap: ds_ts(problem, delta=0.1, mix=mix, leap=leap))
     never, half, always = (traced(tape(2, M), mix)[1] for mix in (0.0, 0.5, 1.0))
-    np.testing.assert_array_equal(never, asked)
+    np.testing.assert_array_equal(never, queried)
     assert not np.array_equal(never, half)
     assert not np.array_equal(half, always)
 

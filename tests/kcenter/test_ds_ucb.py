@@ -91,16 +91,16 @@ def test_every_query_is_that_of_the_transcription(leap, options):
         partial(ds_ucb, delta=0.1, **options),
         PIXELS,
         k=4,
-        rounds=len(expected.asked) + 60,
+        rounds=len(expected.queried) + 60,
         levels=LEVELS,
         leap=leap,
     )
-    state, asked = drive(tape(1, 30))
-    assert one_by_one(asked, 30) == expected.asked
+    state, queried = drive(tape(1, 30))
+    assert one_by_one(queried, 30) == expected.queried
     assert state.stage.centers.tolist() == expected.centers
     assert state.stage.queries.tolist() == expected.queries
     np.testing.assert_array_equal(state.counts, expected.counts)
-    assert any(cost == 30 for _, _, cost in expected.asked)
+    assert any(cost == 30 for _, _, cost in expected.queried)
 
 
 def test_the_cache_is_what_a_rebuild_would_give():
@@ -153,7 +153,7 @@ def test_constant_rows_leave_nothing_to_chance():
     for end in ends:
         np.testing.assert_array_equal(end.state.counts, ends[0].state.counts)
         np.testing.assert_array_equal(order[permuted.answer.indices], end.answer.indices)
-        # Which of the nodes that tie is asked first hardly ever matters.
+        # Which of the nodes that tie is queried first hardly ever matters.
         np.testing.assert_array_equal(permuted.answer.queries, end.answer.queries)
 
 
@@ -182,14 +182,14 @@ def test_what_makes_intervals_wide_costs_queries_and_saves_errors():
 @pytest.mark.parametrize("ties", ["none", "lowest"])
 def test_equal_distances_are_never_decided(ties):
     rule = partial(ds_ucb, delta=0.1, ties=ties)
-    state, asked = follow(rule, CONSTANT[[0, 2, 1, 2]], k=2, rounds=40)(tape(0, 4))
+    state, queried = follow(rule, CONSTANT[[0, 2, 1, 2]], k=2, rounds=40)(tape(0, 4))
     # Four queries and the reading of each of the equal nodes, and two of the one between.
     assert state.counts[:, 0].tolist() == [0, 5, 2, 5]
     assert state.pulls == 18
     decision = rule(Dimensions(4, 4, 2)).decide(KEY, state)
     assert decision.answer.indices.tolist() == [0, 1]
     assert decision.stop == (ties == "lowest")
-    assert np.all(asked[-20:, 0] == 4)
+    assert np.all(queried[-20:, 0] == 4)
 
 
 def test_bounds_that_tie_by_rounding_are_no_equal_distances():

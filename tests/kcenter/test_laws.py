@@ -1,4 +1,4 @@
-"""Laws that hold for every algorithm of the family, whatever the instance: found by property-based tests."""
+"""Laws that hold for every algorithm of the family and any instance: found by property-based tests."""
 
 import functools
 
@@ -20,7 +20,7 @@ SAMPLERS = {
     "ts at mix 0": (kcenter.ds_ts, {"mix": 0.0}),
     "random": (kcenter.ds_random, {}),
 }
-ASKERS = {
+NOISY_RULES = {
     "ts": (kcenter.ns_ts, {"mix": 0.9}, kcenter.PairPull),
     "ts at mix 0": (kcenter.ns_ts, {"mix": 0.0}, kcenter.PairPull),
     "tands": (functools.partial(kcenter.ns_tands, weights_every=10), {"forced_offset": 1.0}, kcenter.Pull),
@@ -29,7 +29,7 @@ ASKERS = {
 }
 seeds, firsts = st.integers(0, 2**32 - 1), st.integers(0, N - 1)
 every_sampler = pytest.mark.parametrize("rule", SAMPLERS)
-every_asker = pytest.mark.parametrize("rule", ASKERS)
+every_noisy_rule = pytest.mark.parametrize("rule", NOISY_RULES)
 quickly = settings(max_examples=6, deadline=None, derandomize=True)
 often = settings(max_examples=50, deadline=None, derandomize=True)
 
@@ -81,7 +81,7 @@ def truth(points, first):
 @every_sampler
 @quickly
 @given(seed=seeds, first=firsts, exponent=st.floats(-60, -0.1))
-def test_sampling_never_costs_more_than_all_arms_asked_and_read(rule, seed, first, exponent):
+def test_sampling_never_costs_more_than_all_arms_queried_and_read(rule, seed, first, exponent):
     end = sampled(rule, cloud(seed), seed, first, delta=10**exponent)
     assert end.status == Status.STOPPED
     assert end.pulls <= 2 * M * sum(N - p for p in range(1, K))
@@ -96,9 +96,7 @@ def test_sampling_never_costs_more_than_all_arms_asked_and_read(rule, seed, firs
 @pytest.mark.parametrize(("constant", "delta"), [(True, USUAL), (False, SURE)], ids=["constant", "sure"])
 @quickly
 @given(seed=seeds, first=firsts)
-def test_where_no_interval_fails_the_centers_are_greedys_whatever_the_order_of_the_nodes(
-    rule, constant, delta, seed, first
-):
+def test_where_no_interval_fails_the_centers_are_greedys_in_any_order_of_the_nodes(rule, constant, delta, seed, first):
     points, (order, place) = cloud(seed, constant=constant), an_order(seed)
     end = sampled(rule, points, seed, first, delta=delta)
     other = sampled(rule, points[order], seed, place[first], delta=delta)
@@ -145,7 +143,7 @@ def test_sampling_for_more_centers_begins_as_for_fewer(rule, seed, first):
 
 
 @functools.cache
-def asker(factory, action, k):
+def noisy_runner(factory, action, k):
     @jax.jit
     def end(key, table, noise_scale, settings):
         instance = kcenter.distance_instance(table, k=k, noise_scale=noise_scale)
@@ -155,11 +153,13 @@ def asker(factory, action, k):
     return end
 
 
-def asked(rule, table, told, seed, first, *, noise_scale=None, k=K, **options):
+def noisy_run(rule, table, told, seed, first, *, noise_scale=None, k=K, **options):
     """The end of a run; the noise scale is the one that the algorithm is told, or another."""
-    factory, settings, action = ASKERS[rule]
+    factory, settings, action = NOISY_RULES[rule]
     numbers = {"first_center": int(first), "noise_scale": told} | settings | options
-    return asker(factory, action, k)(jax.random.key(seed), table, told if noise_scale is None else noise_scale, numbers)
+    return noisy_runner(factory, action, k)(
+        jax.random.key(seed), table, told if noise_scale is None else noise_scale, numbers
+    )
 
 
 def plane(seed, first):
@@ -169,25 +169,25 @@ def plane(seed, first):
     return table, float(kcenter.greedy(table, k=K, first_center=first).gaps.min())
 
 
-@every_asker
+@every_noisy_rule
 @quickly
 @given(seed=seeds, first=firsts)
 def test_counts_and_queries_agree(rule, seed, first):
     table, noise_scale = plane(seed, first)
-    end = asked(rule, table, noise_scale, seed, first)
+    end = noisy_run(rule, table, noise_scale, seed, first)
     assert end.status == Status.STOPPED
     counts = np.asarray(end.state.samples.counts)
     assert end.pulls == counts.sum() == end.answer.queries.sum(dtype=int)
     check_counts(counts, end.answer.indices)
 
 
-@every_asker
+@every_noisy_rule
 @quickly
 @given(seed=seeds, first=firsts)
-def test_without_noise_the_centers_are_greedys_whatever_the_order_of_the_nodes(rule, seed, first):
+def test_without_noise_the_centers_are_greedys_in_any_order_of_the_nodes(rule, seed, first):
     (table, told), (order, place) = plane(seed, first), an_order(seed)
-    end = asked(rule, table, told, seed, first, noise_scale=0.0)
-    other = asked(rule, table[np.ix_(order, order)], told, seed, place[first], noise_scale=0.0)
+    end = noisy_run(rule, table, told, seed, first, noise_scale=0.0)
+    other = noisy_run(rule, table[np.ix_(order, order)], told, seed, place[first], noise_scale=0.0)
     np.testing.assert_array_equal(end.answer.indices, kcenter.greedy(table, k=K, first_center=first).centers)
     np.testing.assert_array_equal(order[other.answer.indices], end.answer.indices)
     if rule == "ts at mix 0":  # the others draw, or break ties, by the order of the nodes
@@ -199,7 +199,7 @@ def test_without_noise_the_centers_are_greedys_whatever_the_order_of_the_nodes(r
 @given(seed=seeds, first=firsts)
 def test_without_noise_nothing_is_left_to_chance(rule, seed, first):
     table, told = plane(seed, first)
-    end, again = (asked(rule, table, told, key, first, noise_scale=0.0) for key in (seed, seed + 1))
+    end, again = (noisy_run(rule, table, told, key, first, noise_scale=0.0) for key in (seed, seed + 1))
     jax.tree.map(np.testing.assert_array_equal, again, end)
 
 
@@ -208,8 +208,8 @@ def test_without_noise_nothing_is_left_to_chance(rule, seed, first):
 @given(seed=seeds, first=firsts, unit=st.floats(0.01, 100))
 def test_only_distances_over_deviations_count(rule, seed, first, unit):
     table, noise_scale = plane(seed, first)
-    end = asked(rule, table, noise_scale, seed, first)
-    other = asked(rule, unit * table, unit * noise_scale, seed, first)
+    end = noisy_run(rule, table, noise_scale, seed, first)
+    other = noisy_run(rule, unit * table, unit * noise_scale, seed, first)
     np.testing.assert_array_equal(other.state.samples.counts, end.state.samples.counts)
     np.testing.assert_array_equal(other.answer.indices, end.answer.indices)
 
@@ -217,11 +217,11 @@ def test_only_distances_over_deviations_count(rule, seed, first, unit):
 @pytest.mark.parametrize("rule", ["ts at mix 0", "tands", "random"])  # the draws of others depend on k
 @quickly
 @given(seed=seeds, first=firsts)
-def test_asking_for_more_centers_begins_as_for_fewer(rule, seed, first):
+def test_querying_for_more_centers_begins_as_for_fewer(rule, seed, first):
     table, noise_scale = plane(seed, first)
     # Forced queries depend on k, unless that is made up for.
     options = {k: {"forced_offset": K / k} if rule == "tands" else {} for k in (K, K + 1)}
-    fewer, more = (asked(rule, table, noise_scale, seed, first, k=k, **options[k]).answer for k in options)
+    fewer, more = (noisy_run(rule, table, noise_scale, seed, first, k=k, **options[k]).answer for k in options)
     np.testing.assert_array_equal(more.indices[:-1], fewer.indices)
     np.testing.assert_array_equal(more.queries[:-1], fewer.queries)
 

@@ -37,10 +37,10 @@ def follow(make, points, *, rounds, k, levels=None, leap=1):
     return run
 
 
-def one_by_one(asked, m):
+def one_by_one(queried, m):
     """The rounds' leaps as single queries: (node, slot, cost) each."""
     singles = []
-    for node, slot, queries in asked.tolist():
+    for node, slot, queries in queried.tolist():
         singles += [(node, slot, queries)] if queries == m else [(node, slot, 1)] * queries
     return singles
 

@@ -29,8 +29,8 @@ def follow(make, instance, noise, rounds, k):
     """
     state, nodes, slots = _scan(make, rounds)(instance, jnp.asarray(noise))
     n = state.samples.counts.shape[0]
-    asked = (nodes < n) & (slots < k - 1)
-    return state, list(zip(nodes[asked].tolist(), slots[asked].tolist(), strict=True))
+    queried = (nodes < n) & (slots < k - 1)
+    return state, list(zip(nodes[queried].tolist(), slots[queried].tolist(), strict=True))
 
 
 @functools.cache
