@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import require
-from jaxbandits.kcenter._weights import omega_newton
+from jaxbandits.kcenter._weights import check_scales, omega_newton
 from jaxbandits.numerics.kl import bernoulli_kl
 
 ACCURACY = 1e-9  # relative, of a characteristic time; in float32 a few roundings
@@ -150,7 +150,7 @@ def characteristic_time(means: Any, *, noise_scale: Array | float) -> Array:
     Source: equation (19).
     """
     means = checks.array("means", means, ("candidates", "slots"))
-    _check_noise_scale(noise_scale, (), means.shape)
+    check_scales(noise_scale, means.shape)
     candidates, slots = (jnp.ones(size, bool) for size in means.shape)
     lowest = means.min(1)
     tied = jnp.sum(lowest == lowest.max()) > 1
@@ -176,7 +176,7 @@ def stage_times(distances: Any, centers: Any, *, noise_scale: Array | float) -> 
     """
     stages = _stages(distances, centers)
     n, k = stages.table.shape
-    _check_noise_scale(noise_scale, (), (k - 1,), (n, k - 1))
+    check_scales(noise_scale, (k - 1,), (n, k - 1))
     shape, noise_scale = jnp.shape(noise_scale), jnp.asarray(noise_scale, stages.table.dtype)
     by_stage = jnp.broadcast_to(noise_scale, (k - 1, *shape)) if len(shape) != 1 else noise_scale
     tied = _race(stages)[2]
@@ -203,16 +203,6 @@ def noisy_lower_bound(distances: Any, centers: Any, *, noise_scale: Array | floa
     checks.probability("delta", delta)
     times = stage_times(distances, centers, noise_scale=noise_scale)
     return times.sum() * jnp.maximum(-jnp.log(2.4 * jnp.asarray(delta, times.dtype)), 0)
-
-
-def _check_noise_scale(noise_scale: Any, *shapes: tuple[int, ...]) -> None:
-    """Raises `ValueError` unless it is positive, and of one of these shapes."""
-    if jnp.ndim(noise_scale) == 0:
-        checks.positive("noise_scale", noise_scale)
-        return
-    shape = jnp.shape(noise_scale)
-    require(shape in shapes, "noise_scale", f"have shape {' or '.join(map(str, shapes))}", shape)
-    checks.array("noise_scale", noise_scale, shape, above=0)
 
 
 def _stages(distances: Any, centers: Any, largest: float | None = None) -> _Stages:

@@ -101,7 +101,9 @@ def normalised_distances(sums: Any, *, m: int, levels: int | None = None, dtype:
         ValueError: sums are no numbers of at least 0, `m` or `levels` is no integer of at least 1, or m levels^2
             reaches 2^31.
     """
-    sums = np.asarray(checks.array("sums", as_array("sums", sums), ("...",), least=0))
+    sums = np.asarray(as_array("sums", sums))
+    require(sums.size > 0 and sums.dtype.kind != "b", "sums", "be numbers", sums)
+    require(np.isfinite(sums) & (sums >= 0), "sums", "be finite and at least 0", sums)
     checks.whole("m", m, least=1)
     if levels is not None:
         check_levels("levels", levels, m)

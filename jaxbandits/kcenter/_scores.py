@@ -107,9 +107,10 @@ def _radius(name: str, indices: Array, distances: Array, rows: Array | None) -> 
     # Integers stay integers.
     distances = checks.array("distances", distances, ("N", "N"), dtype=getattr(distances, "dtype", None), least=0)
     size = distances.shape[0]
-    points = jnp.arange(size)
     if rows is not None:
-        points = checks.array("rows", rows, ("n",), kind="int", least=0, most=size - 1)
-    indices = checks.array(name, indices, ("k",), kind="int", least=-1, most=points.shape[0] - 1)
+        rows = checks.array("rows", rows, ("n",), kind="int", least=0, most=size - 1)
+    n = size if rows is None else rows.size
+    indices = checks.array(name, indices, ("k",), kind="int", least=-1, most=n - 1)
+    points = jnp.arange(n) if rows is None else rows
     centers = points[jnp.where(indices >= 0, indices, indices[0])]
     return jnp.max(jnp.min(distances[points[:, None], centers], axis=1))

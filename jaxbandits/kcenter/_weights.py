@@ -13,14 +13,16 @@ bound.
 Source: Jali, Karamchandani and Moharir, Greedy k-center from noisy distance samples: equation (19) and appendix C.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 from jaxbandits import checks
 from jaxbandits.base import Array
+from jaxbandits.checks import require
 from jaxbandits.numerics.barrier import minimize_reciprocals
 from jaxbandits.numerics.mirror_ascent import ascend, mirror_ascent, scale_by_largest
 
@@ -157,10 +159,7 @@ def _duels(
     n, slot_count = means.shape
     slots = checks.array("slots", slots, (slot_count,), kind="bool")
     candidates = checks.array("candidates", candidates, (n,), kind="bool")
-    if jnp.ndim(noise_scale) == 0:
-        checks.positive("noise_scale", noise_scale)
-    else:
-        noise_scale = checks.array("noise_scale", noise_scale, (n, slot_count), above=0)
+    check_scales(noise_scale, (n, slot_count))
     checks.positive("gap_floor", gap_floor)
 
     far = jnp.finfo(means.dtype).max
@@ -179,6 +178,16 @@ def _duels(
         best_variance=variance[best],
         rest_variance=jnp.take_along_axis(variance, nearest[:, None], 1)[:, 0],
     )
+
+
+def check_scales(noise_scale: Any, *shapes: tuple[int, ...]) -> None:
+    """Raises `ValueError` unless it is a positive number, or an array of positive numbers of one of these shapes."""
+    if isinstance(noise_scale, (jax.Array, np.ndarray)) and noise_scale.ndim > 0:
+        shape = noise_scale.shape
+        require(shape in shapes, "noise_scale", f"have shape {' or '.join(map(str, ((), *shapes)))}", shape)
+        checks.array("noise_scale", noise_scale, shape, above=0)
+    else:
+        checks.positive("noise_scale", noise_scale)
 
 
 def _spread(duels: _Duels, best: Array, rest: Array) -> Array:

@@ -4,7 +4,7 @@ import gzip
 import tempfile
 from pathlib import Path
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 from checks.calls import Call
 from PIL import Image
@@ -16,10 +16,10 @@ PIXELS = np.array([[0, 3], [16, 2], [5, 9], [1, 16]], np.uint8)
 SUMS = kcenter.pairwise_sums(POINTS)
 TABLE = kcenter.normalised_distances(SUMS, m=20)
 ROWS = np.array([5, 0, 3, 1], np.int32)
-SAMPLED = kcenter.dimension_instance(POINTS, k=3)
-NOISY = kcenter.distance_instance(TABLE, k=3, noise_scale=0.1)
+SAMPLED = jax.tree.map(np.asarray, kcenter.dimension_instance(POINTS, k=3))
+NOISY = jax.tree.map(np.asarray, kcenter.distance_instance(TABLE, k=3, noise_scale=0.1))
 CENTERS = kcenter.greedy(TABLE, k=3).centers
-ANSWER = kcenter.Centers(jnp.asarray(CENTERS), jnp.asarray(3, jnp.int32), jnp.zeros(2, jnp.uint32))
+ANSWER = kcenter.Centers(CENTERS, np.int32(3), np.zeros(2, np.uint32))
 MEANS = np.array([[0.45, 0.5], [0.35, 0.4], [0.3, 0.47]])
 DELTA = {"delta": 0.1}
 DATA = tempfile.TemporaryDirectory()  # what the loaders read, made up
@@ -79,7 +79,7 @@ CALLS = {
     ),
     "is_right": Call(kcenter.is_right, {"instance": NOISY, "answer": ANSWER}),
     "centers_match": Call(kcenter.centers_match, {"indices": CENTERS, "truth": CENTERS}),
-    "radius": Call(kcenter.radius, {"indices": CENTERS, "distances": TABLE, "rows": ROWS}, {"rows": ("none",)}),
+    "radius": Call(kcenter.radius, {"indices": CENTERS % 4, "distances": TABLE, "rows": ROWS}, {"rows": ("none",)}),
     "radius_ratio": Call(
         kcenter.radius_ratio,
         {"indices": ROWS[1:] % 3, "truth": ROWS[1:] % 3, "distances": TABLE, "rows": ROWS},
@@ -89,7 +89,7 @@ CALLS = {
     "normalised_distances": Call(
         kcenter.normalised_distances,
         {"sums": SUMS, "m": 20, "levels": 16, "dtype": "float64"},
-        {"levels": ("none",), "dtype": ("none",), "sums": ("shape",)},
+        {"levels": ("none",), "dtype": ("none",), "sums": ("shape", "scalar")},
     ),
     "greedy": Call(kcenter.greedy, {"distances": TABLE, "k": 3, "first_center": 0}),
     "greedy_from_points": Call(kcenter.greedy_from_points, {"points": PIXELS, "k": 3, "first_center": 0, "levels": 16}),
@@ -119,7 +119,7 @@ CALLS = {
     "digits": Call(kcenter.digits, {"n": 5, "seed": 0}, {"n": ("none",), "seed": ("none",)}),
     "image_crops": Call(kcenter.image_crops, {"n": 3, "seed": 0, "size": 4, "augment": True}),
     "tiny_imagenet": Call(
-        kcenter.tiny_imagenet, {"path": FOLDER, "n": 2, "start": 0, "cache": FOLDER}, {"cache": ("none",)}
+        kcenter.tiny_imagenet, {"path": FOLDER, "n": 2, "start": 0, "cache": FOLDER}, {"cache": ("none", "string")}
     ),
     "zappos": Call(kcenter.zappos, {"path": FOLDER, "n": 5, "source": "matrix"}),
     "zappos_from_votes": Call(kcenter.zappos_from_votes, {"path": FOLDER}),

@@ -20,7 +20,7 @@ from jaxbandits.kcenter import (
 DELTA = 0.1
 lower = jax.jit(lower_bound)
 upper = jax.jit(upper_bound)
-times_of = jax.jit(stage_times)
+times_of = jax.jit(lambda distances, centers, noise_scale: stage_times(distances, centers, noise_scale=noise_scale))
 
 
 def two_valued(n: int, m: int, seed: int) -> np.ndarray:
@@ -138,16 +138,16 @@ def test_characteristic_time():
 def test_stage_times_are_those_of_the_stages():
     distances = two_valued(6, 501, 4)
     centers = greedy_order(distances, 4)
-    times = times_of(jnp.array(distances), jnp.array(centers), 0.25)
+    times = times_of(jnp.array(distances), jnp.array(centers), 0.5)
     for p in range(1, 4):
         left = np.delete(np.arange(6), centers[:p])
         means = jnp.array(distances[left][:, centers[:p]])
         assert times[p - 1] == pytest.approx(float(characteristic_time(means, noise_scale=0.5)), rel=1e-7)
     total = noisy_lower_bound(jnp.array(distances), jnp.array(centers), noise_scale=0.5, delta=0.01)
     assert total == pytest.approx(float(times.sum()) * math.log(1 / 0.024), rel=1e-12)
-    by_stage = times_of(jnp.array(distances), jnp.array(centers), jnp.array([0.25, 0.5, 1.0]))
+    by_stage = times_of(jnp.array(distances), jnp.array(centers), jnp.sqrt(jnp.array([0.25, 0.5, 1.0])))
     np.testing.assert_allclose(by_stage, times * jnp.array([1.0, 2.0, 4.0]), rtol=1e-8)
-    by_arm = times_of(jnp.array(distances), jnp.array(centers), jnp.full((6, 3), 0.5))
+    by_arm = times_of(jnp.array(distances), jnp.array(centers), jnp.full((6, 3), 0.5**0.5))
     np.testing.assert_allclose(by_arm, 2 * times, rtol=1e-8)
 
 
@@ -183,7 +183,7 @@ def test_under_a_trace():
     ("call", "message"),
     [
         (lambda d, s: lower_bound(d[:2], s, 0.1), "distances must be an array of real numbers of shape (n, n), got"),
-        (lambda d, s: lower_bound(-d, s, 0.1), "distances must be at least 0, got -"),
+        (lambda d, s: lower_bound(-d, s, 0.1), "distances must be at least 0, got"),
         (lambda d, s: lower_bound(d, s[:1], 0.1), "centers must have shape (k,) with 2 <= k <= n, got (1,)"),
         (lambda d, s: lower_bound(d, s + 2, 0.1), "centers must lie in [0, 2], got [2 3]"),
         (lambda d, s: lower_bound(d, s, 1.0), "delta must lie in (0, 1), got 1.0"),

@@ -118,9 +118,9 @@ def test_bad_images(images, tmp_path):
     Image.new("RGB", (64, 63)).save(folder / "val_1.JPEG")
     with pytest.raises(ValueError, match=re.escape("val_1.JPEG must be of 64 x 64 pixels, got (64, 63)")):
         kcenter.tiny_imagenet(folder, 2)
-    with pytest.raises(ValueError, match="n must be at least 2, got 1"):
+    with pytest.raises(ValueError, match="n must be an integer of at least 2, got 1"):
         kcenter.tiny_imagenet(folder, 1)
-    with pytest.raises(ValueError, match="start must be at least 0, got -1"):
+    with pytest.raises(ValueError, match="start must be an integer of at least 0, got -1"):
         kcenter.tiny_imagenet(folder, 2, start=-1)
 
 
@@ -217,10 +217,10 @@ def test_bad_matrix(tmp_path):
     write_matrix(tmp_path, 84)
     with pytest.raises(ValueError, match=re.escape("D_heuristic_85x85.csv must hold 85 x 85 numbers, got (84, [84])")):
         kcenter.zappos(tmp_path)
-    with pytest.raises(ValueError, match="source must be 'matrix' or 'votes', got 'vote'"):
+    with pytest.raises(ValueError, match="source must be one of 'matrix', 'votes', got 'vote'"):
         kcenter.zappos(tmp_path, source="vote")
     for n in (1, 86):
-        with pytest.raises(ValueError, match=f"n must lie in 2..85, got {n}"):
+        with pytest.raises(ValueError, match=rf"n must be an integer in \[2, 85\], got {n}"):
             kcenter.zappos(tmp_path, n)
 
 
@@ -251,7 +251,7 @@ def test_digits():
     np.testing.assert_array_equal(kcenter.digits(5), points[:5])
     np.testing.assert_array_equal(kcenter.digits(5, 3), points[np.random.default_rng(3).permutation(1797)[:5]])
     for n in (1, 1798):
-        with pytest.raises(ValueError, match=f"n must lie in 2..1797, got {n}"):
+        with pytest.raises(ValueError, match=rf"n must be an integer in \[2, 1797\], got {n}"):
             kcenter.digits(n)
 
 
@@ -286,9 +286,9 @@ def test_augmented_crops_are_changed_as_announced():
 
 
 def test_bad_crops():
-    with pytest.raises(ValueError, match="n must be at least 2, got 1"):
+    with pytest.raises(ValueError, match="n must be an integer of at least 2, got 1"):
         kcenter.image_crops(1, 0)
-    with pytest.raises(ValueError, match="size must lie in 1..427, got 428"):
+    with pytest.raises(ValueError, match=r"size must be an integer in \[1, 427\], got 428"):
         kcenter.image_crops(2, 0, size=428)
 
 
@@ -362,14 +362,14 @@ def test_triplet_like_votes_by_the_logistic_law():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: kcenter.clusters(1, 2, 1, 0.1, 0), "n must be at least 2, got 1"),
-        (lambda: kcenter.clusters(2, 2, 0, 0.1, 0), "n_clusters must be at least 1, got 0"),
+        (lambda: kcenter.clusters(1, 2, 1, 0.1, 0), "n must be an integer of at least 2, got 1"),
+        (lambda: kcenter.clusters(2, 2, 0, 0.1, 0), "n_clusters must be an integer of at least 1, got 0"),
         (lambda: kcenter.clusters(2, 2, 1, -0.1, 0), "spread must be at least 0, got -0.1"),
-        (lambda: kcenter.contrast_rows(2, 0, 0), "m must be at least 1, got 0"),
-        (lambda: kcenter.binary_rows(1, 2, 0), "n must be at least 2, got 1"),
-        (lambda: kcenter.triplet_like(2, 0), "n must be at least 3, got 2"),
-        (lambda: kcenter.triplet_like(3, 0, dim=0), "dim must be at least 1, got 0"),
-        (lambda: kcenter.triplet_like(3, 0, reps=0), "reps must be at least 1, got 0"),
+        (lambda: kcenter.contrast_rows(2, 0, 0), "m must be an integer of at least 1, got 0"),
+        (lambda: kcenter.binary_rows(1, 2, 0), "n must be an integer of at least 2, got 1"),
+        (lambda: kcenter.triplet_like(2, 0), "n must be an integer of at least 3, got 2"),
+        (lambda: kcenter.triplet_like(3, 0, dim=0), "dim must be an integer of at least 1, got 0"),
+        (lambda: kcenter.triplet_like(3, 0, reps=0), "reps must be an integer of at least 1, got 0"),
     ],
 )
 def test_bad_generators(call, message):
