@@ -40,7 +40,7 @@ The words, one meaning each:
 from jaxbandits import cpe, fullbandit, kcenter, kernel, linear, testing
 from jaxbandits.base import Algorithm, Decision, Environment, Outcome, Status
 from jaxbandits.engine import Results, compare, load, process_pool, sweep, task_key
-from jaxbandits.engine.running import run
+from jaxbandits.engine.running import ask, run
 
 __all__ = [
     "Algorithm",

@@ -209,7 +209,9 @@ def array(
     if dtype is None and kind == "float" and _kind(value) != "f":
         dtype = jnp.result_type(float)
     if is_concrete(value) and not isinstance(value, jax.Array):
-        value = np.asarray(value, dtype)  # so that the conversion is no program to compile
+        # With its dtype named the conversion is no program to compile.
+        dtype = jax.dtypes.canonicalize_dtype(value.dtype if dtype is None else dtype)
+        value = np.asarray(value, dtype)
     return jnp.asarray(value, dtype)
 
 

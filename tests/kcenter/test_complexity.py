@@ -183,7 +183,7 @@ def test_under_a_trace():
     ("call", "message"),
     [
         (lambda d, s: lower_bound(d[:2], s, 0.1), "distances must be an array of real numbers of shape (n, n), got"),
-        (lambda d, s: lower_bound(-d, s, 0.1), "distances must be at least 0, got"),
+        (lambda d, s: lower_bound(-d, s, 0.1), "distances must lie in [0, 1], got"),
         (lambda d, s: lower_bound(d, s[:1], 0.1), "centers must have shape (k,) with 2 <= k <= n, got (1,)"),
         (lambda d, s: lower_bound(d, s + 2, 0.1), "centers must lie in [0, 2], got [2 3]"),
         (lambda d, s: lower_bound(d, s, 1.0), "delta must lie in (0, 1), got 1.0"),
