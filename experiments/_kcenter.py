@@ -14,22 +14,13 @@ import numpy as np
 import jaxbandits
 from experiments._simulate import cache_folder, simulate
 from experiments.report import Claim, answers_are_right
+from jaxbandits import kcenter
 from jaxbandits.base import Algorithm, Status
-from jaxbandits.kcenter.ds_random import in_blocks
-from jaxbandits.kcenter.instances import image_crops, tiny_imagenet, triplet_like, zappos
-from jaxbandits.kcenter.problem import (
-    centers_match,
-    dimension_sampling,
-    greedy,
-    noisy_distances,
-    normalised_distances,
-    pairwise_sums,
-    radius_ratio,
-)
+from jaxbandits.kcenter import greedy, pairwise_sums
 
 DELTA = 0.1
 LEVELS = 255  # of a colour
-BURST = 16  # dimensions drawn each round; the paper's one a round gives the same law
+LEAP = 16  # dimensions drawn each round; the paper's one a round gives the same law
 IMAGES, SHOES = Path("tiny-imagenet-200/val/images"), Path("zappos")
 VARIABLE = "JAXBANDITS_DATA"  # the folder that --data names where it is not given
 
@@ -44,7 +35,7 @@ class Images(NamedTuple):
     @property
     def distances(self) -> np.ndarray:
         """Float64 (N, N), in [0, 1]."""
-        return normalised_distances(self.sums, m=self.points.shape[1], levels=LEVELS)
+        return kcenter.normalised_distances(self.sums, m=self.points.shape[1], levels=LEVELS)
 
 
 class Judgements(NamedTuple):
@@ -75,17 +66,18 @@ def images(options: Namespace, count: int) -> Images:
 @cache
 def _images(data: Path | None, count: int) -> Images:
     if data is None:
-        points, label = image_crops(count, 7, augment=True), "crops of two photographs"
+        points, label = kcenter.image_crops(count, 7, augment=True), "crops of two photographs"
     else:
-        points, label = tiny_imagenet(data / IMAGES, count, cache=cache_folder()), "Tiny ImageNet, validation images"
+        points = kcenter.tiny_imagenet(data / IMAGES, count, cache=cache_folder())
+        label = "Tiny ImageNet, validation images"
     return Images(points, pairwise_sums(points), label)
 
 
 def judgements(options: Namespace, count: int) -> Judgements:
     """The first `count` shoes of the Zappos judgements, or as many things judged at random."""
     if options.data is None:
-        return Judgements(triplet_like(count, 3), "simulated judgements")
-    return Judgements(zappos(options.data / SHOES, count), "Zappos, judgements of shoes")
+        return Judgements(kcenter.triplet_like(count, 3), "simulated judgements")
+    return Judgements(kcenter.zappos(options.data / SHOES, count), "Zappos, judgements of shoes")
 
 
 def consecutive(n: int, count: int, total: int) -> np.ndarray:
@@ -112,8 +104,8 @@ def image_runs(
     settings: Mapping[str, Sequence[float]] | None = None,
     options: Namespace,
     seeds: int,
-    burst: int = BURST,
-    block: int | None = None,
+    leap: int = LEAP,
+    test_every: int | None = None,
     levels: int | None = LEVELS,
     metrics: Callable[..., dict[str, Any]] | None = None,
     max_rounds: int = 2**30,
@@ -123,7 +115,7 @@ def image_runs(
 
     Args:
         heading: unique to these runs.
-        rule: (n, m, k, *, levels, burst, **settings) -> Algorithm; with `block`, it takes that in place of `burst`.
+        rule: (problem, *, leap, **settings) -> Algorithm; with `test_every`, it takes that in place of `leap`.
         images: what all instances take their points from.
         rows: int (instances, n), the points of each.
         k: number of centers.
@@ -131,8 +123,8 @@ def image_runs(
             instance, the instances of a setting side by side.
         options: of the command line.
         seeds: runs of a row.
-        burst: dimensions drawn each round.
-        block: actions of a round, for `ds_random`; None: one.
+        leap: dimensions drawn each round.
+        test_every: draws of a round, for `ds_random`; None: the rule is another one.
         levels: of the points; None for floats.
         metrics: (task, outcome) -> dict of arrays, what to know of a run besides.
         max_rounds: the budget of a run.
@@ -142,16 +134,15 @@ def image_runs(
         Results with, a run, whether it stopped with greedy's centers (`ordered`, or as a set: `members`), these
         centers (`greedy`), and its radius over theirs (`radius`).
     """
-    n, m = rows.shape[1], images.points.shape[1]
+    problem = kcenter.Dimensions(rows.shape[1], images.points.shape[1], k, levels)
+    several: dict[str, Any] = {"leap": leap} if test_every is None else {"test_every": test_every}
     points, sums = jnp.asarray(images.points), jnp.asarray(images.sums)
     distinct, which = np.unique(rows, axis=0, return_inverse=True)
     truth = np.stack([greedy(images.sums[np.ix_(row, row)], k=k).centers for row in distinct])[which.reshape(-1)]
 
     def build(task: dict[str, Any], key: jax.Array) -> tuple[Algorithm, jaxbandits.Environment]:
-        several = {"burst": burst} if block is None else {"block": block}
-        algorithm = rule(n, m, k, levels=levels, **several, **task["settings"])
-        sampling = partial(dimension_sampling, points, exact=sums, rows=task["rows"], levels=levels)
-        return algorithm, sampling(burst=burst) if block is None else in_blocks(sampling(), block)
+        instance = kcenter.DimensionInstance(problem, points, sums, task["rows"])
+        return rule(problem, **several, **task["settings"]), kcenter.environment(instance, **several)
 
     return simulate(
         heading,
@@ -173,8 +164,7 @@ def distance_runs(
     *,
     k: int,
     action: type,
-    variance: float | Sequence[float] | None = None,
-    noise: str = "gaussian",
+    noise_scale: float | Sequence[float] | None = None,
     settings: Mapping[str, Sequence[float]] | None = None,
     first_center: int = 0,
     options: Namespace,
@@ -185,19 +175,21 @@ def distance_runs(
 ) -> jaxbandits.Results:
     """Runs of a rule that sees distances through noise; as `image_runs`.
 
-    `rule` is (n, k, *, variance, noise, first_center, **settings) -> Algorithm. `variance` may be one of each instance.
+    `rule` is (problem, *, noise_scale, first_center, **settings) -> Algorithm. `noise_scale` may be one of each
+    instance; None: rewards are Bernoulli.
     """
-    n, table = rows.shape[1], jnp.asarray(distances)
+    problem = kcenter.Distances(rows.shape[1], k, "bernoulli" if noise_scale is None else "gaussian")
+    table = jnp.asarray(distances)
     truth = np.stack([greedy(distances[np.ix_(row, row)], k=k, first_center=first_center).centers for row in rows])
 
     tasks = _tasks(settings, rows, truth)
-    if np.ndim(variance) > 0:
-        tasks["variance"] = np.resize(variance, len(tasks["rows"]))
+    if np.ndim(noise_scale) > 0:
+        tasks["noise_scale"] = np.resize(noise_scale, len(tasks["rows"]))
 
     def build(task: dict[str, Any], key: jax.Array) -> tuple[Algorithm, jaxbandits.Environment]:
-        law = {"variance": task.get("variance", variance), "noise": noise}
-        algorithm = rule(n, k, **law, first_center=first_center, **task["settings"])
-        return algorithm, noisy_distances(table, **law, action=action, rows=task["rows"])
+        instance = kcenter.DistanceInstance(problem, table, task.get("noise_scale", noise_scale), task["rows"])
+        algorithm = rule(problem, noise_scale=instance.noise_scale, first_center=first_center, **task["settings"])
+        return algorithm, kcenter.environment(instance, action=action)
 
     return simulate(
         heading,
@@ -229,12 +221,12 @@ def _compared(
     besides: Callable[..., Any] | None = None,
 ) -> dict[str, jax.Array]:
     stopped = outcome.status == Status.STOPPED
-    same = centers_match(outcome.answer.indices, task["truth"])
+    same = kcenter.centers_match(outcome.answer.indices, task["truth"])
     return {
         "ordered": stopped & same.ordered,
         "members": stopped & same.members,
         "greedy": task["truth"],
-        "radius": radius_ratio(outcome.answer.indices, task["truth"], distances, task["rows"]),
+        "radius": kcenter.radius_ratio(outcome.answer.indices, task["truth"], distances, task["rows"]),
     } | (besides(task, outcome) if besides is not None else {})
 
 

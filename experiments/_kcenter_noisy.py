@@ -14,10 +14,8 @@ import numpy as np
 from experiments import _kcenter
 from experiments._kcenter import DELTA
 from experiments.report import number
-from jaxbandits.kcenter.complexity import stage_times
-from jaxbandits.kcenter.intervals import least_k1
-from jaxbandits.kcenter.ns_ts import ns_ts
-from jaxbandits.kcenter.problem import Greedy, PairPull, greedy
+from jaxbandits.kcenter import Greedy, PairPull, greedy, ns_ts, stage_times
+from jaxbandits.kcenter._intervals import least_k1
 
 ALPHA = 1.1  # of the intervals
 K1 = least_k1(ALPHA)
@@ -69,7 +67,7 @@ def thompson_runs(
     rows: np.ndarray,
     *,
     k: int,
-    variance: float,
+    noise_scale: float,
     mixes: Sequence[float],
     limit: int,
     options: Namespace,
@@ -83,7 +81,7 @@ def thompson_runs(
         rows,
         k=k,
         action=PairPull,
-        variance=variance,
+        noise_scale=noise_scale,
         settings={"mix": mixes},
         options=options,
         seeds=seeds,
@@ -115,10 +113,11 @@ def ended(cells: Sequence[Cell]) -> bool:
     return all(np.isfinite(each.mean) for each in cells)
 
 
-def times(distances: np.ndarray, solution: Greedy, variance: float | None) -> np.ndarray:
-    """T* of every stage (k-1,); `variance` None: of Bernoulli rewards at each stage's bottleneck."""
+def times(distances: np.ndarray, solution: Greedy, noise_scale: float | None) -> np.ndarray:
+    """T* of every stage (k-1,); `noise_scale` None: of Bernoulli rewards at each stage's bottleneck."""
     d = solution.bottlenecks
-    return np.asarray(stage_times(distances, solution.centers, d * (1 - d) if variance is None else variance))
+    scale = np.sqrt(d * (1 - d)) if noise_scale is None else noise_scale
+    return np.asarray(stage_times(distances, solution.centers, noise_scale=scale))
 
 
 def expected(times: np.ndarray, n: int) -> np.ndarray:

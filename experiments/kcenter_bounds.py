@@ -21,18 +21,33 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.stats import binom
 
-from experiments._kcenter import BURST, Images, blocks, distance_runs, image_runs
+from experiments._kcenter import LEAP, Images, blocks, distance_runs, image_runs
 from experiments.report import FALSE_ALARM, STYLES, Claim, Line, Report, joined, number
 from jaxbandits import Status
 from jaxbandits.base import Algorithm
-from jaxbandits.kcenter.complexity import lower_bound, most_queries, stage_times, upper_bound
-from jaxbandits.kcenter.ds_ts import ds_ts
-from jaxbandits.kcenter.ds_ucb import ds_ucb
-from jaxbandits.kcenter.instances import BINARY_LEVELS, binary_rows
-from jaxbandits.kcenter.ns_tands import ns_tands, track_and_stop
-from jaxbandits.kcenter.ns_ts import ns_ts
-from jaxbandits.kcenter.problem import Counts, PairPull, Pull, greedy, normalised_distances, pairwise_sums
-from jaxbandits.kcenter.thresholds import exploration_rate
+from jaxbandits.kcenter import (
+    KL,
+    Counts,
+    Lemma1,
+    Lil,
+    PairPull,
+    Pull,
+    binary_rows,
+    ds_ts,
+    ds_ucb,
+    exploration_rate,
+    greedy,
+    lower_bound,
+    most_queries,
+    normalised_distances,
+    ns_tands,
+    ns_ts,
+    pairwise_sums,
+    stage_times,
+    track_and_stop,
+    upper_bound,
+)
+from jaxbandits.kcenter._points import BINARY_LEVELS
 
 N, M, K = 50, 1500, 3
 INSTANCES, QUICK_INSTANCES = 10, 3
@@ -48,7 +63,7 @@ class Sampled(NamedTuple):
 
     rule: Callable[..., Algorithm]
     seeds: int  # of each instance and delta
-    burst: int = BURST
+    leap: int = LEAP
 
 
 class Noisy(NamedTuple):
@@ -62,17 +77,17 @@ class Noisy(NamedTuple):
 
 
 def batches(time: int, seeds: int) -> Noisy:
-    return Noisy(partial(track_and_stop, batch=time // 20), seeds, Counts, time // 20, time)
+    return Noisy(partial(track_and_stop, test_every=time // 20), seeds, Counts, time // 20, time)
 
 
 HEURISTIC, DIFFERENCE, THOMPSON = "DS-UCB, C = 0.1", "difference", "NS-TS"
 RATIO, BATCHES, LONG = "ratio", f"ratio, batches of {TIME // 20}", f"ratio, batches, T* = {LONG_TIME:,}"
 # Greedy's centers are unique here, but after a wrong center two nodes may be equally far, and the run would not end.
 SAMPLED = {
-    HEURISTIC: Sampled(partial(ds_ucb, interval="lil", ties="lowest"), 4),
-    "DS-UCB, Lemma 1": Sampled(partial(ds_ucb, interval="lemma1", ties="lowest"), 1),
-    "DS-UCB, KL": Sampled(partial(ds_ucb, interval="kl", ties="lowest"), 1),
-    "DS-TS": Sampled(partial(ds_ts, ties="lowest"), 1, burst=8),
+    HEURISTIC: Sampled(partial(ds_ucb, interval=Lil(), ties="lowest"), 4),
+    "DS-UCB, Lemma 1": Sampled(partial(ds_ucb, interval=Lemma1(), ties="lowest"), 1),
+    "DS-UCB, KL": Sampled(partial(ds_ucb, interval=KL(), ties="lowest"), 1),
+    "DS-TS": Sampled(partial(ds_ts, ties="lowest"), 1, leap=8),
 }
 NOISY = {
     THOMPSON: Noisy(ns_ts, 2, PairPull, 2, TIME),
@@ -155,7 +170,7 @@ def rule_runs(
             found.images,
             found.rows,
             levels=BINARY_LEVELS,
-            burst=entry.burst,
+            leap=entry.leap,
             seeds=seeds,
             **shared,
         ).columns
@@ -167,7 +182,7 @@ def rule_runs(
             found.table,
             found.rows,
             action=entry.action,
-            variance=entry.time / theory.unit,
+            noise_scale=np.sqrt(entry.time / theory.unit),
             max_rounds=LIMIT * entry.time // entry.queries,
             seeds=seeds,
             **shared,
@@ -212,7 +227,8 @@ def bounds(found: Instances, deltas: Sequence[float]) -> Bounds:
             upper = jax.vmap(partial(upper_bound, distances, centers, M, delta))(jnp.asarray(FACTORS))
             return sum(lower_bound(distances, centers, delta)), upper
 
-        binary, unit = (stage_times(distances, centers, x).sum() for x in (bottlenecks * (1 - bottlenecks), 1.0))
+        scales = jnp.sqrt(bottlenecks * (1 - bottlenecks)), 1.0
+        binary, unit = (stage_times(distances, centers, noise_scale=scale).sum() for scale in scales)
         return Bounds(*jax.vmap(at)(jnp.asarray(deltas)), binary, unit)
 
     lower, upper, binary, unit = map(np.asarray, of(found.distances, found.centers, found.bottlenecks))

@@ -19,9 +19,19 @@ from scipy.stats import beta, binom
 from experiments._kcenter import Images, blocks, image_runs
 from experiments.report import FALSE_ALARM, STYLES, Claim, Line, Report, joined, line, number
 from jaxbandits import Status
-from jaxbandits.kcenter.ds_ucb import ds_ucb
-from jaxbandits.kcenter.instances import BINARY_LEVELS, IMAGE_LEVELS, binary_rows, contrast_rows, image_crops
-from jaxbandits.kcenter.problem import greedy, pairwise_sums
+from jaxbandits.kcenter import (
+    KL,
+    Lemma1,
+    Lil,
+    binary_rows,
+    contrast_rows,
+    ds_ucb,
+    greedy,
+    image_crops,
+    pairwise_sums,
+)
+from jaxbandits.kcenter._images import IMAGE_LEVELS
+from jaxbandits.kcenter._points import BINARY_LEVELS
 
 N, SIDE, K = 20, 8, 3
 M = 3 * SIDE**2
@@ -34,13 +44,13 @@ KINDS = {
 }
 QUICK_KINDS = ("contrast", "binary")  # rewards of the least and of the largest variance
 RULES = {
-    "C = 0.1": {"interval": "lil"},
-    "Lemma 1": {"interval": "lemma1"},
-    "KL": {"interval": "kl"},
+    "C = 0.1": {"interval": Lil()},
+    "Lemma 1": {"interval": Lemma1()},
+    "KL": {"interval": KL()},
 }
 PAPER = "C = 0.1"
 RADIUS_SCALE = 0.1  # C
-BURST = 1  # dimensions drawn each round: with so few of them in all, arms get two to five queries in a row
+LEAP = 1  # dimensions drawn each round: with so few of them in all, arms get two to five queries in a row
 
 
 class Kind(NamedTuple):
@@ -102,7 +112,7 @@ def run(options: Namespace) -> Report:
             levels=found.levels,
             options=options,
             seeds=seeds,
-            burst=BURST,
+            leap=LEAP,
         ).columns
         for kind, found in kinds.items()
         for rule, settings in RULES.items()

@@ -23,7 +23,8 @@ from experiments._kcenter_dimensions import (
 )
 from experiments.report import STYLES, Claim, Line, Report, curve, joined, line, number
 from jaxbandits import Status
-from jaxbandits.kcenter.ds_ucb import ds_ucb
+from jaxbandits.base import Algorithm
+from jaxbandits.kcenter import Dimensions, Lil, ds_ucb
 
 N, QUICK_N = 1000, 100
 TOTAL, QUICK_TOTAL = 10_000, 500
@@ -49,6 +50,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     _kcenter.add_data_argument(parser)
 
 
+def ucb(problem: Dimensions, *, radius_scale: Any, leap: int) -> Algorithm:
+    """DS-UCB with radii of this scale."""
+    return ds_ucb(problem, delta=_kcenter.DELTA, interval=Lil(radius_scale), leap=leap)
+
+
 def run(options: Namespace) -> Report:
     n, total = (QUICK_N, QUICK_TOTAL) if options.quick else (N, TOTAL)
     runs, large = options.seeds or (8 if options.quick else 20), LARGE[:1] if options.quick else LARGE
@@ -61,7 +67,7 @@ def run(options: Namespace) -> Report:
     sweeps = {
         name: scheduled_runs(
             f"kcenter figure 1: {name} C, n = {n}",
-            ds_ucb,
+            ucb,
             images,
             plan,
             settings={"radius_scale": scales},

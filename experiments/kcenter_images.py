@@ -15,17 +15,13 @@ from experiments import _kcenter
 from experiments._kcenter_dimensions import DRAWS
 from experiments.report import Claim, Line, Report, joined, line, number
 from jaxbandits import Status
-from jaxbandits.kcenter.ds_random import ds_random
-from jaxbandits.kcenter.ds_ts import ds_ts
-from jaxbandits.kcenter.ds_ucb import ds_ucb
-from jaxbandits.kcenter.instances import SIDE
-from jaxbandits.kcenter.ns_ts import ns_ts
-from jaxbandits.kcenter.problem import PairPull, greedy, naive_queries
+from jaxbandits.kcenter import Lil, PairPull, ds_random, ds_ts, ds_ucb, greedy, naive_queries, ns_ts
+from jaxbandits.kcenter._images import SIDE
 
 SIZE, QUICK_SIZE = (1000, 10), (50, 5)  # images and centers
 VARIANCE = 1e-4
 SMALL_C = 0.01
-THOMPSON_BURST = 4  # dimensions drawn each round: DS-TS, whose runs take minutes, uses two or three of them
+THOMPSON_LEAP = 4  # dimensions drawn each round: DS-TS, whose runs take minutes, uses two or three of them
 GREEDY, UCB, SMALL, TS, NOISY, RANDOM = (
     "exact greedy",
     "DS-UCB",
@@ -34,7 +30,7 @@ GREEDY, UCB, SMALL, TS, NOISY, RANDOM = (
     "NS-TS",
     "random sampling",
 )
-BY_DIMENSION = {UCB: ds_ucb, SMALL: partial(ds_ucb, radius_scale=SMALL_C), TS: ds_ts}
+BY_DIMENSION = {UCB: ds_ucb, SMALL: partial(ds_ucb, interval=Lil(SMALL_C)), TS: ds_ts}
 CERTAIN = (UCB, TS, NOISY, RANDOM)  # whose errors are to be as rare as delta says
 RED, GREEN, BLUE, GREY = "#d0021b", "#1e7d4f", "#1b4f8f", "#8a8a8a"
 
@@ -69,7 +65,7 @@ def run(options: Namespace) -> Report:
             options=options,
             seeds=1 if name == TS else seeds,
             lanes=1 if name == TS else seeds,
-            burst=THOMPSON_BURST if name == TS else _kcenter.BURST,
+            leap=THOMPSON_LEAP if name == TS else _kcenter.LEAP,
         ).columns
         for name, rule in BY_DIMENSION.items()
     }
@@ -80,7 +76,7 @@ def run(options: Namespace) -> Report:
         rows,
         k=k,
         action=PairPull,
-        variance=VARIANCE,
+        noise_scale=VARIANCE**0.5,
         options=options,
         seeds=seeds,
         lanes=seeds,
@@ -96,7 +92,7 @@ def run(options: Namespace) -> Report:
             options=options,
             seeds=1,
             lanes=1,
-            block=DRAWS,
+            test_every=DRAWS,
         ).columns
 
     printed, needed = naive_queries(n, m, k)

@@ -21,13 +21,11 @@ from experiments import _kcenter as runs
 from experiments._kcenter_noisy import ALPHA, K1, expected, solutions, times
 from experiments._simulate import simulate
 from experiments.report import STYLES, Claim, Line, Report, joined, line, number
-from jaxbandits import Outcome, Status
-from jaxbandits.kcenter.ds_ucb import ds_ucb
-from jaxbandits.kcenter.ns_ts import ns_ts
-from jaxbandits.kcenter.problem import greedy, noisy_distances, pairwise_sums
-from jaxbandits.kcenter.samples import mean
+from jaxbandits import Algorithm, Environment, Outcome, Status, kcenter
+from jaxbandits.kcenter import Lil, ds_ucb, greedy, ns_ts, pairwise_sums
+from jaxbandits.kcenter._samples import mean
 
-VARIANCE = 0.01
+NOISE_SCALE = 0.1
 NODES = 4  # of the noisy instances, the first center among them
 BEST = 1
 GAPS = (0.4, 0.2, 0.1, 0.05, 0.025)
@@ -77,7 +75,7 @@ def run(options: Namespace) -> Report:
         for name, sweep in sweeps.items()
         for row, gap in enumerate(GAPS)
     }
-    law = {gap: expected(times(table(gap), greedy(table(gap), k=2), VARIANCE), NODES)[0] for gap in GAPS}
+    law = {gap: expected(times(table(gap), greedy(table(gap), k=2), NOISE_SCALE), NODES)[0] for gap in GAPS}
 
     images = runs.images(options, IMAGES)
     order = np.random.default_rng(0).permutation(images.points.shape[1])
@@ -89,7 +87,7 @@ def run(options: Namespace) -> Report:
         thinned = runs.Images(points, pairwise_sums(points), images.label)
         sweep = runs.image_runs(
             f"kcenter single node: m = {m}",
-            partial(ds_ucb, delta=runs.DELTA, radius_scale=RADIUS_SCALE),
+            partial(ds_ucb, delta=runs.DELTA, interval=Lil(RADIUS_SCALE)),
             thinned,
             rows,
             k=2,
@@ -123,12 +121,14 @@ def noisy_runs(pair: bool, limit: int, seeds: int, options: Namespace) -> jaxban
         samples = outcome.state.samples
         return {"counts": samples.counts[:, 0], "means": mean(samples, task.dtype)[:, 0]}
 
+    def build(task: jax.Array, key: jax.Array) -> tuple[Algorithm, Environment]:
+        instance = kcenter.distance_instance(task, k=2, noise_scale=NOISE_SCALE)
+        algorithm = ns_ts(instance.problem, noise_scale=NOISE_SCALE, delta=runs.DELTA, mix=0.0, pair=pair)
+        return algorithm, kcenter.environment(instance)
+
     return simulate(
         f"kcenter single node: {'pair' if pair else 'leader'}",
-        lambda task, key: (
-            ns_ts(NODES, 2, variance=VARIANCE, delta=runs.DELTA, mix=0.0, pair=pair),
-            noisy_distances(task, variance=VARIANCE),
-        ),
+        build,
         np.stack([table(gap) for gap in GAPS]),
         options=options,
         seeds=seeds,
@@ -152,7 +152,7 @@ def noisy_of(name: str, columns: dict[str, np.ndarray], row: int, limit: int) ->
         limit=limit,
         best=best,
         rival=float(np.median(np.delete(counts, (0, BEST), axis=1).max(axis=1))),
-        width=float(2 * np.sqrt(2 * VARIANCE * level)),
+        width=float(2 * NOISE_SCALE * np.sqrt(2 * level)),
     )
 
 

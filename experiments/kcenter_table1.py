@@ -24,7 +24,7 @@ from experiments._kcenter_dimensions import (
 )
 from experiments.report import Claim, Report, curve, joined, verdict
 from jaxbandits import Status
-from jaxbandits.kcenter.ds_ucb import ds_ucb
+from jaxbandits.kcenter import Lil, ds_ucb
 
 N, QUICK_N = 1000, 100
 TOTAL, QUICK_TOTAL = 10_000, 500
@@ -56,7 +56,7 @@ def run(options: Namespace) -> Report:
     sweeps = {
         union: scheduled_runs(
             f"kcenter table 1: {union}, n = {n}",
-            partial(ds_ucb, union=union),
+            partial(ds_ucb, interval=Lil(union=union)),
             images,
             plan,
             settings={"delta": DELTAS},

@@ -24,9 +24,7 @@ from experiments._kcenter_dimensions import (
 )
 from experiments.report import STYLES, Claim, Report, answers_are_right, curve, joined, number, verdict
 from jaxbandits import Status
-from jaxbandits.kcenter.ds_random import ds_random
-from jaxbandits.kcenter.ds_ucb import ds_ucb
-from jaxbandits.kcenter.problem import naive_queries
+from jaxbandits.kcenter import Lil, ds_random, ds_ucb, naive_queries
 
 
 class Size(NamedTuple):
@@ -49,7 +47,7 @@ QUICK_SIZES = {100: Size(4, 3, 1, 0), 200: Size(4, 1, 1, 0)}
 BY_K, QUICK_BY_K = 1000, 200  # the n for which k varies
 KS = (3, 5, 7)
 UNIT = 1e5
-RULES = {"DS-UCB": {}, "as printed": {"scale": "root", "union": "pairs"}}
+RULES = {"DS-UCB": {}, "as printed": {"scale": "root", "interval": Lil(union="pairs")}}
 PRINTED = {
     (100, 10): 11,
     (500, 10): 8,
@@ -135,7 +133,7 @@ def run(options: Namespace) -> Report:
                 images,
                 schedule(n, total, first=size.random),
                 options=options,
-                block=DRAWS,
+                test_every=DRAWS,
                 lanes=size.random,
             )
 

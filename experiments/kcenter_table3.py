@@ -27,9 +27,7 @@ from experiments.kcenter_table2 import KS
 from experiments.kcenter_table2 import PRINTED as PRINTED_UCB
 from experiments.report import STYLES, Claim, Report, curve, joined, number
 from jaxbandits import Status
-from jaxbandits.kcenter.ds_ts import ds_ts
-from jaxbandits.kcenter.ds_ucb import ds_ucb
-from jaxbandits.kcenter.problem import pairwise_sums
+from jaxbandits.kcenter import ds_ts, ds_ucb, pairwise_sums
 
 
 class Size(NamedTuple):
@@ -47,7 +45,7 @@ QUICK_STEP = 16  # of an image's numbers, every so many-th is left
 UP_TO = 1000
 BY_K = 1000  # the n for which k varies
 UNIT, UNIT_UCB = 1e4, 1e5
-BURST = 1  # dimensions drawn each round: every further one brings posterior draws, and DS-TS often changes its slot
+LEAP = 1  # dimensions drawn each round: every further one brings posterior draws, and DS-TS often changes its slot
 # For mix 1, 0.99 and 0.
 PRINTED = {
     (100, 10): (271, 268, 286),
@@ -147,7 +145,7 @@ def thompson_runs(n: int, size: Size, mix: float, images: Images, options: Names
         images,
         schedule(n, len(images.points), first=options.seeds or size.first, others=others),
         options=options,
-        burst=BURST,
+        leap=LEAP,
     )
 
 

@@ -25,8 +25,7 @@ from experiments.kcenter_table3 import (
 )
 from experiments.report import STYLES, Claim, Report, curve, joined, number
 from jaxbandits import Status
-from jaxbandits.kcenter.ds_random import ds_random
-from jaxbandits.kcenter.problem import naive_queries
+from jaxbandits.kcenter import KL, ds_random, naive_queries
 
 RANDOM_UP_TO = 100
 RANDOM_RUNS = {100: 2}  # one for every other n
@@ -81,11 +80,11 @@ def run(options: Namespace) -> Report:
         if n <= options.random_up_to:
             sweeps["random", n] = scheduled_runs(
                 f"kcenter table 4: random, n = {n}",
-                partial(ds_random, delta=_kcenter.DELTA, interval="kl"),
+                partial(ds_random, delta=_kcenter.DELTA, interval=KL()),
                 images,
                 schedule(n, len(images.points), first=RANDOM_RUNS.get(n, 1)),
                 options=options,
-                block=DRAWS,
+                test_every=DRAWS,
                 lanes=RANDOM_RUNS.get(n, 1),
             )
     cells = {

@@ -90,7 +90,7 @@ def run(options: Namespace) -> Report:
             distances,
             rows,
             k=ks[-1],
-            variance=VARIANCE,
+            noise_scale=VARIANCE**0.5,
             mixes=MIXES,
             limit=limit,
             options=options,

@@ -19,8 +19,7 @@ import numpy as np
 from experiments import _kcenter as runs
 from experiments._kcenter_noisy import Cell, cell, cells_by_mix, slashed, thompson_runs
 from experiments.report import STYLES, Claim, Line, Report, joined, number
-from jaxbandits.kcenter.ns_tands import ns_tands
-from jaxbandits.kcenter.problem import Pull
+from jaxbandits.kcenter import Pull, ns_tands
 
 VARIANCE = 0.001
 MIXES = (0.0, 0.8)
@@ -31,11 +30,11 @@ KS = {15: (3, 5), 25: (3, 5), 50: (3,)}
 QUICK_KS = {15: (3,)}
 TS, TS_MIXED = (f"NS-TS, mix {mix:g}" for mix in MIXES)
 TANDS = {
-    "difference, loglog": {"tracking": "difference", "beta": "loglog"},
-    "difference, log": {"tracking": "difference", "beta": "log"},
-    "difference, loglog, printed reset": {"tracking": "difference", "beta": "loglog", "reset": "printed"},
-    "ratio, loglog": {"tracking": "ratio", "beta": "loglog"},
-    "ratio, log": {"tracking": "ratio", "beta": "log"},
+    "difference, loglog": {"tracking": "difference", "rate": "loglog"},
+    "difference, log": {"tracking": "difference", "rate": "log"},
+    "difference, loglog, printed reset": {"tracking": "difference", "rate": "loglog", "reset": "printed"},
+    "ratio, loglog": {"tracking": "ratio", "rate": "loglog"},
+    "ratio, log": {"tracking": "ratio", "rate": "log"},
 }
 RULES = (TS_MIXED, *TANDS)
 # Hundreds of queries: NS-TS with mix 0 and 0.8, NS-TandS.
@@ -92,7 +91,7 @@ def run(options: Namespace) -> Report:
             images.distances,
             rows,
             k=ks[-1],
-            variance=VARIANCE,
+            noise_scale=VARIANCE**0.5,
             mixes=MIXES,
             limit=LIMIT,
             options=options,
@@ -113,7 +112,7 @@ def run(options: Namespace) -> Report:
                     rows[counted],
                     k=k,
                     action=Pull,
-                    variance=VARIANCE,
+                    noise_scale=VARIANCE**0.5,
                     options=options,
                     seeds=seeds,
                     max_rounds=TANDS_LIMIT,

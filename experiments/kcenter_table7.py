@@ -19,10 +19,7 @@ from experiments._kcenter_noisy import Cell, cell, expected, slashed, times
 from experiments.report import STYLES, Claim, Line, Report, joined, line, number
 from jaxbandits import Results
 from jaxbandits.base import Algorithm
-from jaxbandits.kcenter.ns_random import ns_random
-from jaxbandits.kcenter.ns_tands import ns_tands
-from jaxbandits.kcenter.ns_ts import ns_ts
-from jaxbandits.kcenter.problem import Counts, Greedy, PairPull, Pull, greedy
+from jaxbandits.kcenter import Counts, Greedy, PairPull, Pull, greedy, ns_random, ns_tands, ns_ts
 
 MIXES = (0.9, 0.7, 0.0)
 TRACKINGS = ("difference", "ratio")
@@ -39,7 +36,7 @@ TRACKED = {
 }
 RANDOM_SIZES = (25, 15)
 MANY = 25  # nodes from which runs are long, and one is made in place of several
-BLOCK = 1024  # queries of Random in a round
+TEST_EVERY = 1024  # queries of Random in a round
 LIMIT = 100_000_000  # rounds of a run
 UNIT = 1e4
 CHOICE = 28.0  # beta where the first center is chosen
@@ -158,7 +155,6 @@ def sweeps_of(n: int, distances: np.ndarray, first: int, options: Namespace) -> 
             distances,
             runs.blocks(n, 1),
             k=k,
-            noise="bernoulli",
             action=action,
             first_center=first,
             options=options,
@@ -174,7 +170,7 @@ def sweeps_of(n: int, distances: np.ndarray, first: int, options: Namespace) -> 
         (TS[-1], most): sweep(TS[-1], partial(ns_ts, mix=MIXES[-1]), most, PairPull),
     }
     if n in RANDOM_SIZES:
-        sweeps[RANDOM, most] = sweep(RANDOM, partial(ns_random, block=BLOCK), most, Counts)
+        sweeps[RANDOM, most] = sweep(RANDOM, partial(ns_random, test_every=TEST_EVERY), most, Counts)
     for k in KS[n]:
         for tracking in TRACKED.get((n, k), ()):
             name = f"NS-TandS, {tracking}"
@@ -322,7 +318,8 @@ def notes(table: Table) -> tuple[str, ...]:
     counts = {n: next(iter(row.cells.values())).runs for (n, _), row in table.items()}
     return (
         f"Runs: {', '.join(f'{count} for n = {n}' for n, count in counts.items())}; means and their standard errors. "
-        f"Random asks {BLOCK} queries a round, which is the same law but for a stop at most {BLOCK - 1} queries late. "
+        f"Random makes {TEST_EVERY} queries a round, which is the same law but for a stop at most {TEST_EVERY - 1} queries "
+        "late. "
         "Cells without a number have not been run: they take from ten minutes to hours.",
         "The paper's first center is unknown, and its numbers are those of one instance: ours was chosen by its T* to "
         "be like it, so levels may be compared to within a factor of two, ratios between rules better.",

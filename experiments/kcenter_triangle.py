@@ -21,14 +21,11 @@ from experiments import _kcenter as runs
 from experiments._kcenter import Images
 from experiments.report import STANDARD_ERRORS, STYLES, Claim, Line, Report, joined, line, number
 from jaxbandits import Outcome, Status
-from jaxbandits.kcenter import samples as seen
-from jaxbandits.kcenter.ds import arm_bounds
-from jaxbandits.kcenter.ds_ucb import ds_ucb
-from jaxbandits.kcenter.instances import DIGIT_LEVELS, IMAGE_LEVELS, clusters, digits
-from jaxbandits.kcenter.intervals import Form, sampled_interval
-from jaxbandits.kcenter.ns_ts import ns_ts
-from jaxbandits.kcenter.problem import PairPull, pairwise_sums
-from jaxbandits.kcenter.triangle import tighten
+from jaxbandits.kcenter import KL, Dimensions, Lil, PairPull, clusters, digits, ds_ucb, ns_ts, pairwise_sums
+from jaxbandits.kcenter._images import DIGIT_LEVELS, IMAGE_LEVELS
+from jaxbandits.kcenter._intervals import Interval, arm_bounds, bounds_of
+from jaxbandits.kcenter._samples import mean
+from jaxbandits.kcenter._triangle import tighten
 
 KIND = "squared"  # the relation of the distances and the metric
 K, SHOE_K = 10, 5
@@ -69,7 +66,7 @@ def run(options: Namespace) -> Report:
         instances = range(1 if options.quick else 3)
         points = np.concatenate([clusters(CLUSTER_POINTS, CLUSTER_M, g, SPREAD, seed) for seed in instances])
         cases[f"{g} clusters"] = sampled(f"{g} clusters", points, None, CLUSTER_POINTS, options, seeds)
-    cases["digits"] = sampled("digits", different_digits(), DIGIT_LEVELS, DIGITS, options, 3 * seeds, interval="kl")
+    cases["digits"] = sampled("digits", different_digits(), DIGIT_LEVELS, DIGITS, options, 3 * seeds, interval=KL())
     if not options.quick:
         photographs = runs.images(options, 4 * IMAGES)
         cases[photographs.label] = sampled("images", photographs.points, IMAGE_LEVELS, IMAGES, options, seeds)
@@ -120,13 +117,14 @@ def sampled(
     options: Namespace,
     seeds: int,
     *,
-    interval: Form = "lil",
+    interval: Interval = Lil(),  # noqa: B008  it cannot be changed
 ) -> Case:
     """Runs of DS-UCB on instances of n points."""
     rows, m = runs.blocks(n, len(points) // n), points.shape[1]
     found = Images(points, pairwise_sums(points), name)
-    width = sampled_interval(interval, n, delta=runs.DELTA, union=None)
-    bounds = arm_bounds(width, m=m, cap=m, scale="mean", levels=levels, dtype=jnp.result_type(float))
+    problem = Dimensions(n, m, K, levels)
+    bounds = bounds_of(interval, n, runs.DELTA)
+    bounds = arm_bounds(bounds, problem, cap=m, scale="mean", dtype=jnp.result_type(float))
 
     def statistics(state: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
         return state.counts, *bounds(state.counts, state.sums)
@@ -149,12 +147,12 @@ def sampled(
 
 def judged(n: int, options: Namespace, seeds: int) -> Case:
     """Runs of NS-TS on the first n shoes."""
-    interval = seen.confidence_interval(n, noise="bernoulli", variance=None, delta=runs.DELTA, alpha=1.1, k1=None)
+    interval = bounds_of(KL(), n, runs.DELTA)
     distances = runs.judgements(options, n).distances
 
     def statistics(state: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
         counts = state.samples.counts
-        lower, upper = interval(seen.mean(state.samples, distances.dtype), jnp.maximum(counts, 1))
+        lower, upper = interval(mean(state.samples, distances.dtype), jnp.maximum(counts, 1))
         return counts, jnp.where(counts > 0, lower, 0), jnp.where(counts > 0, upper, jnp.inf)
 
     def go(label: str, **settings: Any) -> jaxbandits.Results:
@@ -165,7 +163,6 @@ def judged(n: int, options: Namespace, seeds: int) -> Case:
             runs.blocks(n, 1),
             k=SHOE_K,
             action=PairPull,
-            noise="bernoulli",
             first_center=SHOES[n],
             metrics=partial(effect, statistics=statistics),
             options=options,
@@ -186,9 +183,9 @@ def effect(task: Any, outcome: Outcome, *, statistics: Bounds) -> dict[str, jax.
     found = jnp.where(is_center.any(axis=1), jnp.argmax(is_center, axis=1), slots.size)
     arms = slots < found[:, None]
     raised = jnp.zeros_like(arms)
-    if state.spans is not None:
+    if state.between is not None:
         held = jnp.ones(slots.size, bool)
-        raised = jax.vmap(lambda low, high: tighten(state.spans, low, high, held, KIND))(lower, upper) > lower
+        raised = jax.vmap(lambda low, high: tighten(state.between, low, high, held, KIND))(lower, upper) > lower
     return {"arms": arms.sum(), "skipped": (arms & (counts == 0)).sum(), "raised": (arms & raised).sum()}
 
 

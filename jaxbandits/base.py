@@ -12,11 +12,11 @@ import jax
 PyTree = Any
 Array = jax.Array
 Key = jax.Array
-Struct = TypeVar("Struct")
+T = TypeVar("T")
 
 
-def static_fields(*names: str) -> Callable[[type[Struct]], type[Struct]]:
-    """Makes fields of a NamedTuple static for JAX: sizes, graphs, functions, whatever is no array.
+def static_fields(*names: str) -> Callable[[type[T]], type[T]]:
+    """Makes fields of a NamedTuple static for JAX: sizes, graphs, functions, anything that is no array.
 
     They are part of a struct's structure, not of its leaves, so that the struct goes through `jit`, `vmap` and
     stacking as it is. Their values must be hashable.
@@ -36,8 +36,8 @@ def static_fields(*names: str) -> Callable[[type[Struct]], type[Struct]]:
         Problem(means=(3,), k=2)
     """
 
-    def register(struct: type[Struct]) -> type[Struct]:
-        leaves = [name for name in struct._fields if name not in names]  # pyright: ignore[reportAttributeAccessIssue]
+    def register(struct: Any) -> Any:
+        leaves = [name for name in struct._fields if name not in names]
 
         def flatten(value: Any) -> tuple[list[Any], tuple[Any, ...]]:
             return [getattr(value, name) for name in leaves], tuple(getattr(value, name) for name in names)

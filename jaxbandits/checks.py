@@ -246,8 +246,9 @@ def array(
     if dtype is None and kind == "float" and _kind(value) != "f":
         dtype = jnp.result_type(float)
     if is_concrete(value) and not isinstance(value, jax.Array):
+        # With its dtype named the conversion is no program to compile.
+        dtype = jax.dtypes.canonicalize_dtype(value.dtype if dtype is None else dtype)
         value = np.asarray(value, dtype)
-        dtype = jax.dtypes.canonicalize_dtype(value.dtype)  # without one JAX compiles a program for the conversion
     return jnp.asarray(value, dtype)
 
 

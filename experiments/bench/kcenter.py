@@ -1,7 +1,7 @@
 """Greedy k-center on crops of photographs (m = 12288, k = 10): queries a second, and what a round costs as n grows.
 
-Dimension sampling of images in memory, in bursts of 16 (DS-TS: one by one); noisy sampling of their distances with
-variance 0.01; delta = 0.1. DS-UCB: whole runs, half of whose queries, where n is small, are reads of whole arms (m
+Dimension sampling of images in memory, in leaps of 16 (DS-TS: one by one); noisy sampling of their distances with
+noise scale 0.1; delta = 0.1. DS-UCB: whole runs, half of whose queries, where n is small, are reads of whole arms (m
 queries each), so "one by one" counts the others. The other rules are cut after a number of rounds. The naive greedy
 reads all distances it needs.
 """
@@ -27,8 +27,9 @@ from jaxbandits.engine.shards import local_mesh
 
 K = 10
 LEVELS = 255
-BURST, THOMPSON_BURST = 16, 1  # DS-TS takes posterior draws for every sample that a round may use
-VARIANCE = 0.01
+LEAP, THOMPSON_LEAP = 16, 1  # DS-TS takes posterior draws for every sample that a round may use
+DELTA = 0.1
+NOISE_SCALE = 0.1
 SIZES = (100, 1000, 10_000)
 SMALL = (15, 50)  # nodes, for NS-TandS, whose rounds cost O(n k^2)
 SMALL_K = 5
@@ -142,25 +143,27 @@ def subjects(points: np.ndarray, sums: np.ndarray, sizes: tuple[int, ...]) -> li
             key: jax.Array,
             *,
             rule: Callable[..., Algorithm],
-            burst: int,
+            leap: int,
             n: int = n,
             nodes: jax.Array = nodes,
         ) -> tuple[Algorithm, Environment]:
-            environment = kcenter.dimension_sampling(shared, exact=table, rows=nodes, levels=LEVELS, burst=burst)
-            return rule(n, m, K, levels=LEVELS, burst=burst), environment
+            instance = kcenter.DimensionInstance(kcenter.Dimensions(n, m, K, LEVELS), shared, table, nodes)
+            return rule(instance.problem, delta=DELTA, leap=leap), kcenter.environment(instance, leap=leap)
 
         lanes = 64 if n <= 1000 else 8
         loop = partial(plain_sampling, points[:n])
         plain, thompson = (
-            partial(sampled, rule=rule, burst=burst)
-            for rule, burst in ((kcenter.ds_ucb, BURST), (kcenter.ds_ts, THOMPSON_BURST))
+            partial(sampled, rule=rule, leap=leap)
+            for rule, leap in ((kcenter.ds_ucb, LEAP), (kcenter.ds_ts, THOMPSON_LEAP))
         )
         found.append(Subject("DS-UCB", n, plain, loop, 2**30, lanes))
         found.append(Subject("DS-TS", n, thompson, loop, CUT, lanes))
     for n in sizes[:2]:
 
         def noisy(task: None, key: jax.Array, n: int = n) -> tuple[Algorithm, Environment]:
-            return kcenter.ns_ts(n, K, variance=VARIANCE), kcenter.noisy_distances(distances[:n, :n], variance=VARIANCE)
+            instance = kcenter.distance_instance(distances[:n, :n], k=K, noise_scale=NOISE_SCALE)
+            algorithm = kcenter.ns_ts(instance.problem, delta=DELTA, noise_scale=NOISE_SCALE)
+            return algorithm, kcenter.environment(instance)
 
         loop = partial(plain_noisy, np.asarray(distances[:n, :n]))
         found.append(Subject("NS-TS", n, noisy, loop, 8 * CUT, 64))
@@ -168,8 +171,9 @@ def subjects(points: np.ndarray, sums: np.ndarray, sizes: tuple[int, ...]) -> li
         for tracking in ("difference", "ratio"):
 
             def tracked(task: None, key: jax.Array, n: int = n, tracking: Any = tracking):
-                algorithm = kcenter.ns_tands(n, SMALL_K, variance=VARIANCE, tracking=tracking)
-                return algorithm, kcenter.noisy_distances(distances[:n, :n], variance=VARIANCE, action=kcenter.Pull)
+                instance = kcenter.distance_instance(distances[:n, :n], k=SMALL_K, noise_scale=NOISE_SCALE)
+                algorithm = kcenter.ns_tands(instance.problem, delta=DELTA, noise_scale=NOISE_SCALE, tracking=tracking)
+                return algorithm, kcenter.environment(instance, action=kcenter.Pull)
 
             loop = partial(plain_tracking, np.asarray(distances[:n, :n]), tracking)
             found.append(Subject(f"NS-TandS, {tracking}", n, tracked, loop, CUT, 64))
@@ -231,7 +235,7 @@ def plain_noisy(distances: np.ndarray, seconds: float = 1.0) -> float:
     while time.perf_counter() - started < seconds:
         for _ in range(50):
             mean = total / t
-            width = np.sqrt(2 * VARIANCE * (np.log(11.11) + 1.1 * np.log(t) + np.log(n**2 / 0.1)) / t)
+            width = NOISE_SCALE * np.sqrt(2 * (np.log(11.11) + 1.1 * np.log(t) + np.log(n**2 / 0.1)) / t)
             first = int(np.argmax(mean))
             upper = mean + width
             upper[first] = -np.inf
@@ -255,7 +259,7 @@ def plain_tracking(distances: np.ndarray, tracking: str, seconds: float = 1.0) -
         if queries % 100 == 0:
             omega = plain_weights(mean, h)
         with np.errstate(invalid="ignore"):
-            z = (mean[h] - mean) ** 2 / (2 * VARIANCE) * t[h] * t / (t[h] + t)
+            z = (mean[h] - mean) ** 2 / (2 * NOISE_SCALE**2) * t[h] * t / (t[h] + t)
         np.min(np.delete(z, [0, h]))
         v = int(np.argmax(omega / t if tracking == "ratio" else omega - t / t.sum()))
         total[v] += distances[v, 0] + 0.1 * rng.normal()

@@ -1,6 +1,33 @@
-"""Greedy k-center from noisy samples of distances (Jali, Karamchandani and Moharir)."""
+"""Greedy k-center from noisy samples of distances (Jali, Karamchandani and Moharir).
 
-from jaxbandits.kcenter.complexity import (
+Greedy starts from one point and k - 1 times adds the point farthest from the centers found so far. Wanted are its
+centers, in order, with probability 1 - delta and for few queries. A query is a single dimension of the distance of two
+points (`dimension_instance`: points too long to be read as a whole), or their distance through noise
+(`distance_instance`: judgements of people, say).
+
+>>> import jax, jaxbandits
+>>> from jaxbandits import kcenter
+>>> key = jax.random.key(0)
+>>> instance = kcenter.dimension_instance(kcenter.contrast_rows(6, 100, seed=0), k=3)
+>>> algorithm = kcenter.ds_ucb(instance.problem, delta=0.05)
+>>> environment = kcenter.environment(instance)
+>>> outcome = jaxbandits.run(key, algorithm, environment, max_rounds=10**6)
+>>> print(kcenter.is_right(instance, outcome.answer))
+True
+
+| algorithm | what it does |
+| --- | --- |
+| `ds_ucb` | samples dimensions: upper and lower confidence bounds |
+| `ds_ts` | the same with Thompson sampling of the center |
+| `ds_random` | samples dimensions uniformly: a baseline |
+| `naive_greedy` | reads all dimensions of every distance: a baseline, on the host |
+| `ns_ts` | noisy distances, two nodes a round: confidence bounds and Thompson sampling |
+| `ns_tands` | noisy distances: tracks the optimal proportions of queries |
+| `track_and_stop` | the same in batches, beyond the paper |
+| `ns_random` | noisy distances, uniformly: a baseline |
+"""
+
+from jaxbandits.kcenter._complexity import (
     LowerBound,
     characteristic_time,
     lower_bound,
@@ -9,51 +36,52 @@ from jaxbandits.kcenter.complexity import (
     stage_times,
     upper_bound,
 )
-from jaxbandits.kcenter.ds_random import ds_random, in_blocks
-from jaxbandits.kcenter.ds_ts import ds_ts
-from jaxbandits.kcenter.ds_ucb import ds_ucb
-from jaxbandits.kcenter.instances import (
-    binary_rows,
-    clusters,
-    contrast_rows,
-    digits,
-    image_crops,
-    tiny_imagenet,
-    triplet_like,
-    zappos,
-    zappos_from_votes,
-)
-from jaxbandits.kcenter.ns_random import ns_random
-from jaxbandits.kcenter.ns_tands import ns_tands, track_and_stop
-from jaxbandits.kcenter.ns_ts import ns_ts
-from jaxbandits.kcenter.problem import (
-    Centers,
-    Counts,
+from jaxbandits.kcenter._ds_random import ds_random
+from jaxbandits.kcenter._ds_ts import ds_ts
+from jaxbandits.kcenter._ds_ucb import ds_ucb
+from jaxbandits.kcenter._environment import Counts, PairPull, Pull, Sample, environment
+from jaxbandits.kcenter._exact import (
     Greedy,
-    Match,
     NaiveGreedy,
-    PairPull,
-    Pull,
-    Sample,
-    centers_match,
-    dimension_sampling,
     greedy,
     greedy_from_points,
     naive_greedy,
     naive_queries,
-    noisy_distances,
     normalised_distances,
     pairwise_sums,
-    radius,
-    radius_ratio,
 )
-from jaxbandits.kcenter.thresholds import exploration_rate
-from jaxbandits.kcenter.weights import Weights, omega_mirror, omega_newton
+from jaxbandits.kcenter._images import digits, image_crops, tiny_imagenet
+from jaxbandits.kcenter._intervals import KL, Lemma1, Lil
+from jaxbandits.kcenter._judgements import triplet_like, zappos, zappos_from_votes
+from jaxbandits.kcenter._ns_random import ns_random
+from jaxbandits.kcenter._ns_tands import ns_tands
+from jaxbandits.kcenter._ns_ts import ns_ts
+from jaxbandits.kcenter._points import binary_rows, clusters, contrast_rows
+from jaxbandits.kcenter._problem import (
+    DimensionInstance,
+    Dimensions,
+    DistanceInstance,
+    Distances,
+    dimension_instance,
+    distance_instance,
+)
+from jaxbandits.kcenter._scores import Match, centers_match, is_right, radius, radius_ratio
+from jaxbandits.kcenter._stage import Centers
+from jaxbandits.kcenter._thresholds import exploration_rate
+from jaxbandits.kcenter._track_and_stop import track_and_stop
+from jaxbandits.kcenter._weights import Weights, omega_mirror, omega_newton
 
 __all__ = [
+    "KL",
     "Centers",
     "Counts",
+    "DimensionInstance",
+    "Dimensions",
+    "DistanceInstance",
+    "Distances",
     "Greedy",
+    "Lemma1",
+    "Lil",
     "LowerBound",
     "Match",
     "NaiveGreedy",
@@ -67,20 +95,21 @@ __all__ = [
     "clusters",
     "contrast_rows",
     "digits",
-    "dimension_sampling",
+    "dimension_instance",
+    "distance_instance",
     "ds_random",
     "ds_ts",
     "ds_ucb",
+    "environment",
     "exploration_rate",
     "greedy",
     "greedy_from_points",
     "image_crops",
-    "in_blocks",
+    "is_right",
     "lower_bound",
     "most_queries",
     "naive_greedy",
     "naive_queries",
-    "noisy_distances",
     "noisy_lower_bound",
     "normalised_distances",
     "ns_random",

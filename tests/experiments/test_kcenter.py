@@ -9,10 +9,7 @@ import pytest
 
 from experiments import _kcenter, kcenter_bounds, report
 from jaxbandits import Results, Status
-from jaxbandits.kcenter.ds_ucb import ds_ucb
-from jaxbandits.kcenter.instances import binary_rows, contrast_rows
-from jaxbandits.kcenter.ns_ts import ns_ts
-from jaxbandits.kcenter.problem import PairPull, greedy, pairwise_sums
+from jaxbandits.kcenter import Distances, PairPull, binary_rows, contrast_rows, ds_ucb, greedy, ns_ts, pairwise_sums
 
 OPTIONS = Namespace(quick=True, seeds=None, lanes=None, folder=None, workers=1, executor=None, data=None)
 # Distances of 0, .1, .35, .8, 1, .45 and .97 on a line; first centers 0, 3 and 1 of the rows below.
@@ -53,7 +50,7 @@ def test_the_instances_of_a_setting_stand_side_by_side(asked):
         ROWS,
         k=3,
         action=PairPull,
-        variance=0.5,
+        noise_scale=0.7,
         settings=settings,
         options=OPTIONS,
         seeds=4,
@@ -65,13 +62,13 @@ def test_the_instances_of_a_setting_stand_side_by_side(asked):
     assert tasks["rows"].tolist() == [*ROWS.tolist()] * 2
     # From 0: .8, then .35. From .8: 0, then .35 (node 1). From .1: 1, then .45.
     assert tasks["truth"].tolist() == [[0, 3, 2], [0, 3, 1], [0, 1, 2]] * 2
-    assert "variance" not in tasks
+    assert "noise_scale" not in tasks
     assert (asked["seeds"], asked["max_rounds"], asked["heading"]) == (4, 7, "test")
 
 
 def test_settings_may_be_missing(asked):
     _kcenter.distance_runs(
-        "test", ns_ts, LINE, ROWS, k=2, action=PairPull, variance=0.5, options=OPTIONS, seeds=1, max_rounds=1
+        "test", ns_ts, LINE, ROWS, k=2, action=PairPull, noise_scale=0.7, options=OPTIONS, seeds=1, max_rounds=1
     )
     assert asked["tasks"]["settings"] == {}
     assert asked["tasks"]["truth"].tolist() == [[0, 3], [0, 3], [0, 1]]
@@ -80,9 +77,9 @@ def test_settings_may_be_missing(asked):
 def test_an_instance_may_have_noise_of_its_own(asked):
     rules = []
 
-    def rule(n, k, **arguments):
+    def rule(problem, **arguments):
         rules.append(arguments)
-        return ns_ts(n, k, **arguments)
+        return ns_ts(problem, **arguments)
 
     _kcenter.distance_runs(
         "test",
@@ -91,20 +88,20 @@ def test_an_instance_may_have_noise_of_its_own(asked):
         ROWS,
         k=3,
         action=PairPull,
-        variance=(0.0025, 0.01, 0.04),
+        noise_scale=(0.05, 0.1, 0.2),
         settings={"delta": (0.1, 0.01)},
         options=OPTIONS,
         seeds=1,
         max_rounds=1,
     )
-    assert asked["tasks"]["variance"].tolist() == [0.0025, 0.01, 0.04] * 2
-    pull = PairPull(jnp.array([1, 2], jnp.int32), jnp.zeros(2, jnp.int32), jnp.zeros(2, jnp.int32))
+    assert asked["tasks"]["noise_scale"].tolist() == [0.05, 0.1, 0.2] * 2
+    pull = PairPull(jnp.array([1, 2], jnp.int32), jnp.zeros(2, jnp.int32), jnp.zeros(2, jnp.int32), Distances(4, 3))
     noise = []
     for row in (3, 4, 5):
         _, environment = asked["build"](task(asked["tasks"], row), None)
         points = ROWS[row % 3]
         noise.append(rewards(environment, pull) - LINE[points[[1, 2]], points[0]])
-    assert [float(each["variance"]) for each in rules] == [0.0025, 0.01, 0.04]
+    assert [float(each["noise_scale"]) for each in rules] == [0.05, 0.1, 0.2]
     assert {float(each["delta"]) for each in rules} == {0.01}
     np.testing.assert_allclose(np.array(noise[1:]) / noise[0], np.repeat([[2.0], [4.0]], 2, axis=1), rtol=1e-9)
 
@@ -118,7 +115,7 @@ def test_instances_take_their_points_from_the_same_images(asked):
     # Nodes 1 and 0 of the last instance are points 4 and 1.
     pull = algorithm.idle._replace(node=jnp.int32(1), slot=jnp.int32(0), centers=jnp.zeros(1, jnp.int32))
     sample = rewards(environment, pull)
-    assert sample.rewards.shape == (_kcenter.BURST, 1)
+    assert sample.rewards.shape == (_kcenter.LEAP, 1)
     assert set(sample.rewards[:, 0].tolist()) == {9, 9 * 30**2}
     assert int(sample.exact) == 9 + 9 * 30**2
 
@@ -181,7 +178,7 @@ def test_a_run_is_compared_with_greedy():
         settings={"radius_scale": (1.0, 1e-4)},
         options=OPTIONS,
         seeds=8,
-        burst=4,
+        leap=4,
         levels=None,
     ).columns
     truth = np.array([greedy(images.sums[np.ix_(row, row)], k=3).centers for row in rows])
@@ -373,7 +370,9 @@ def test_bounds_are_those_of_each_instance(monkeypatch):
     monkeypatch.setattr(kcenter_bounds, "FACTORS", np.array([0.5, 1, 2]))
     monkeypatch.setattr(kcenter_bounds, "lower_bound", lower)
     monkeypatch.setattr(kcenter_bounds, "upper_bound", lambda distances, centers, m, delta, c: centers[1] * c + delta)
-    monkeypatch.setattr(kcenter_bounds, "stage_times", lambda distances, centers, variance: variance * jnp.ones(2))
+    monkeypatch.setattr(
+        kcenter_bounds, "stage_times", lambda distances, centers, noise_scale: noise_scale**2 * jnp.ones(2)
+    )
     distances = np.zeros((3, 50, 50))
     distances[:, 0, 1] = 100, 200, 300
     centers = np.array([[0, 5.0, 1], [0, 6, 1], [0, 7, 1]])

@@ -16,7 +16,7 @@ from experiments import (
     report,
 )
 from jaxbandits import Results, Status
-from jaxbandits.kcenter.problem import greedy, pairwise_sums
+from jaxbandits.kcenter import greedy, pairwise_sums
 
 OPTIONS = {
     "quick": False,

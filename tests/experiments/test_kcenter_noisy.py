@@ -17,8 +17,7 @@ from experiments import (
 from experiments._kcenter_noisy import Cell
 from jaxbandits import Status
 from jaxbandits.engine.results import Results
-from jaxbandits.kcenter.instances import triplet_like
-from jaxbandits.kcenter.problem import greedy
+from jaxbandits.kcenter import greedy, triplet_like
 
 OPTIONS = {
     "quick": True,
@@ -155,7 +154,7 @@ def table7(monkeypatch, factors, **options):
         rule = heading.removeprefix("kcenter table 7: ").partition(": ")[0]
         return 100_000 * factors[rule] * np.ones(len(row), int)
 
-    def law(distances, solution, variance):
+    def law(distances, solution, noise_scale):
         return np.full(len(solution.centers) - 1, 1e4 * (1 + abs(solution.centers[0] - 7)))
 
     monkeypatch.setattr(kcenter_table7, "times", law)

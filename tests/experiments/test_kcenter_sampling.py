@@ -10,7 +10,7 @@ import pytest
 
 from experiments import _kcenter, kcenter_errors, kcenter_table3, kcenter_table4, kcenter_triangle, report
 from jaxbandits import Status
-from jaxbandits.kcenter.triangle import Spans
+from jaxbandits.kcenter._triangle import CenterBounds
 
 OPTIONS = {
     "quick": False,
@@ -189,7 +189,7 @@ def test_skipped_and_raised_arms_are_counted():
     counts = jnp.array([[5, 0], [5, 5], [0, 0], [5, 0]])
     lower = jnp.zeros((4, 2)).at[3, 0].set(0.09)
     upper = jnp.full((4, 2), 0.04).at[3].set(jnp.array([0.16, jnp.inf]))
-    far_apart = Spans(jnp.array([[0, 0.9], [0.9, 0]]), jnp.array([[0, 1.0], [1.0, 0]]))
+    far_apart = CenterBounds(jnp.array([[0, 0.9], [0.9, 0]]), jnp.array([[0, 1.0], [1.0, 0]]))
     outcome = SimpleNamespace(answer=SimpleNamespace(indices=jnp.array([2, 0, 1])), state=SimpleNamespace(spans=None))
 
     def statistics(state):

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits.kcenter.complexity import (
+from jaxbandits.kcenter import (
     characteristic_time,
     lower_bound,
     most_queries,
@@ -20,7 +20,7 @@ from jaxbandits.kcenter.complexity import (
 DELTA = 0.1
 lower = jax.jit(lower_bound)
 upper = jax.jit(upper_bound)
-times_of = jax.jit(stage_times)
+times_of = jax.jit(lambda distances, centers, noise_scale: stage_times(distances, centers, noise_scale=noise_scale))
 
 
 def two_valued(n: int, m: int, seed: int) -> np.ndarray:
@@ -114,40 +114,40 @@ def test_equal_distances_make_the_bounds_infinite():
     centers = jnp.array([0, 1])
     assert all(np.isinf(half) for half in lower(distances, centers, DELTA))
     assert np.isinf(times_of(distances, centers, 1.0)[0])
-    assert np.isinf(noisy_lower_bound(distances, centers, 1.0, DELTA))
-    assert np.isinf(characteristic_time(jnp.array([[0.5], [0.5], [0.3]]), 1.0))
+    assert np.isinf(noisy_lower_bound(distances, centers, noise_scale=1.0, delta=DELTA))
+    assert np.isinf(characteristic_time(jnp.array([[0.5], [0.5], [0.3]]), noise_scale=1.0))
 
 
 def test_no_bound_without_confidence():
     distances = jnp.array([[0, 0.25, 0.81], [0.25, 0, 0.16], [0.81, 0.16, 0]])
     centers = jnp.array([0, 2])
     assert sum(lower(distances, centers, 0.5)) == 0
-    assert noisy_lower_bound(distances, centers, 1.0, 0.5) == 0
+    assert noisy_lower_bound(distances, centers, noise_scale=1.0, delta=0.5) == 0
 
 
 def test_characteristic_time():
     """Appendix C, and one slot with 4 rivals at gap .2: 2 (1 + sqrt 4)^2 / .04."""
     example = jnp.array([[0.45, 0.5, 0.55], [0.35, 0.4, 0.6], [0.3, 0.47, 0.52]])
-    assert characteristic_time(example, 1.0) == pytest.approx(1085.694, abs=5e-4)
-    assert characteristic_time(example, jnp.full((3, 3), 2.0)) == pytest.approx(2 * 1085.694, abs=1e-3)
+    assert characteristic_time(example, noise_scale=1.0) == pytest.approx(1085.694, abs=5e-4)
+    assert characteristic_time(example, noise_scale=jnp.full((3, 3), 2.0**0.5)) == pytest.approx(2 * 1085.694, abs=1e-3)
     rivals = jnp.array([[0.5], [0.3], [0.3], [0.3], [0.3]])
-    assert characteristic_time(rivals, 1.0) == pytest.approx(450, rel=1e-8)
-    assert characteristic_time(rivals.astype(jnp.float32), 1.0) == pytest.approx(450, rel=1e-5)
+    assert characteristic_time(rivals, noise_scale=1.0) == pytest.approx(450, rel=1e-8)
+    assert characteristic_time(rivals.astype(jnp.float32), noise_scale=1.0) == pytest.approx(450, rel=1e-5)
 
 
 def test_stage_times_are_those_of_the_stages():
     distances = two_valued(6, 501, 4)
     centers = greedy_order(distances, 4)
-    times = times_of(jnp.array(distances), jnp.array(centers), 0.25)
+    times = times_of(jnp.array(distances), jnp.array(centers), 0.5)
     for p in range(1, 4):
         left = np.delete(np.arange(6), centers[:p])
         means = jnp.array(distances[left][:, centers[:p]])
-        assert times[p - 1] == pytest.approx(float(characteristic_time(means, 0.25)), rel=1e-7)
-    total = noisy_lower_bound(jnp.array(distances), jnp.array(centers), 0.25, 0.01)
+        assert times[p - 1] == pytest.approx(float(characteristic_time(means, noise_scale=0.5)), rel=1e-7)
+    total = noisy_lower_bound(jnp.array(distances), jnp.array(centers), noise_scale=0.5, delta=0.01)
     assert total == pytest.approx(float(times.sum()) * math.log(1 / 0.024), rel=1e-12)
-    by_stage = times_of(jnp.array(distances), jnp.array(centers), jnp.array([0.25, 0.5, 1.0]))
+    by_stage = times_of(jnp.array(distances), jnp.array(centers), jnp.sqrt(jnp.array([0.25, 0.5, 1.0])))
     np.testing.assert_allclose(by_stage, times * jnp.array([1.0, 2.0, 4.0]), rtol=1e-8)
-    by_arm = times_of(jnp.array(distances), jnp.array(centers), jnp.full((6, 3), 0.5))
+    by_arm = times_of(jnp.array(distances), jnp.array(centers), jnp.full((6, 3), 0.5**0.5))
     np.testing.assert_allclose(by_arm, 2 * times, rtol=1e-8)
 
 
@@ -170,7 +170,7 @@ def test_under_a_trace():
         return (
             sum(halves),
             upper_bound(distances, centers, 200, DELTA),
-            noisy_lower_bound(distances, centers, 1.0, DELTA),
+            noisy_lower_bound(distances, centers, noise_scale=1.0, delta=DELTA),
         )
 
     for lane, measured in enumerate(zip(*measure(jnp.array(tables), jnp.array(orders)), strict=True)):
@@ -182,18 +182,21 @@ def test_under_a_trace():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda d, s: lower_bound(d[:2], s, 0.1), "distances must have shape (n, n), got (2, 3)"),
-        (lambda d, s: lower_bound(-d, s, 0.1), "distances must be at least 0, got an array of shape (3, 3)"),
+        (lambda d, s: lower_bound(d[:2], s, 0.1), "distances must be an array of real numbers of shape (n, n), got"),
+        (lambda d, s: lower_bound(-d, s, 0.1), "distances must lie in [0, 1], got"),
         (lambda d, s: lower_bound(d, s[:1], 0.1), "centers must have shape (k,) with 2 <= k <= n, got (1,)"),
-        (lambda d, s: lower_bound(d, s + 2, 0.1), "centers must lie in 0..2, got [2 3]"),
+        (lambda d, s: lower_bound(d, s + 2, 0.1), "centers must lie in [0, 2], got [2 3]"),
         (lambda d, s: lower_bound(d, s, 1.0), "delta must lie in (0, 1), got 1.0"),
-        (lambda d, s: upper_bound(d, s, 0, 0.1), "m must be at least 1, got 0"),
+        (lambda d, s: upper_bound(d, s, 0, 0.1), "m must be an integer of at least 1, got 0"),
         (lambda d, s: upper_bound(d, s, 5, 0.0), "delta must lie in (0, 1), got 0.0"),
         (lambda d, s: upper_bound(d, s, 5, 0.1, 0.0), "c must be positive, got 0.0"),
-        (lambda d, s: stage_times(d, s, 0.0), "variance must be positive, got 0.0"),
-        (lambda d, s: stage_times(d, s, jnp.ones(4)), "variance must have shape (), (1,) or (3, 1), got (4,)"),
-        (lambda d, s: noisy_lower_bound(d, s, 1.0, 2.0), "delta must lie in (0, 1), got 2.0"),
-        (lambda d, s: characteristic_time(d[0], 1.0), "means must have shape (candidates, slots), got (3,)"),
+        (lambda d, s: stage_times(d, s, noise_scale=0.0), "noise_scale must be positive, got 0.0"),
+        (lambda d, s: stage_times(d, s, noise_scale=jnp.ones(4)), "noise_scale must have shape () or (1,) or (3, 1)"),
+        (lambda d, s: noisy_lower_bound(d, s, noise_scale=1.0, delta=2.0), "delta must lie in (0, 1), got 2.0"),
+        (
+            lambda d, s: characteristic_time(d[0], noise_scale=1.0),
+            "means must be an array of real numbers of shape (candidates",
+        ),
     ],
 )
 def test_bad_input(call, message):

@@ -10,21 +10,29 @@ from reference.kcenter_ds_tape import KEY, tape
 
 from jaxbandits.base import Status
 from jaxbandits.engine.running import run
-from jaxbandits.kcenter import stage as stages
-from jaxbandits.kcenter.ds_random import ds_random, in_blocks
-from jaxbandits.kcenter.ds_ucb import ds_ucb
-from jaxbandits.kcenter.problem import dimension_sampling, greedy, pairwise_sums
+from jaxbandits.kcenter import (
+    Dimensions,
+    Lil,
+    _stage,
+    dimension_instance,
+    ds_random,
+    ds_ucb,
+    environment,
+    greedy,
+    pairwise_sums,
+)
 
 POINTS = 0.5 + np.random.default_rng(1).uniform(0.05, 1, (5, 1)) * (np.random.default_rng(2).random((5, 12)) - 0.5)
 N, M, K = 5, 12, 3
+INSTANCE = dimension_instance(POINTS, k=K)
 
 
 def test_every_query_is_that_of_the_transcription():
-    algorithm, environment = ds_random(N, M, K), dimension_sampling(POINTS)
+    algorithm = ds_random(INSTANCE.problem, delta=0.1)
     decide, observe = jax.jit(algorithm.decide), jax.jit(algorithm.observe)
-    respond = jax.jit(environment.respond)
+    respond = jax.jit(environment(INSTANCE).respond)
     state, draws, arms = algorithm.init(KEY), tape(3, M), []
-    draw = jax.jit(lambda key, stage: stages.draw_arms(key, stage, N, (1,)))
+    draw = jax.jit(lambda key, stage: _stage.draw_arms(key, stage, N, (1,)))
     while True:
         key = jax.random.fold_in(KEY, len(arms))
         decision = decide(key, state)
@@ -42,13 +50,12 @@ def test_every_query_is_that_of_the_transcription():
     assert int(state.stage.queries.sum()) == state.pulls
 
 
-@pytest.mark.parametrize("block", [3, 64])
-def test_blocks_have_the_same_law_and_read_no_arm_twice(block):
-    environment = in_blocks(dimension_sampling(POINTS), block)
-
+@pytest.mark.parametrize("count", [3, 64])
+def test_rounds_of_several_draws_have_the_same_law_and_read_no_arm_twice(count):
     @jax.jit
     def one(key):
-        return run(key, ds_random(N, M, K, block=block), environment, max_rounds=5000)
+        algorithm = ds_random(INSTANCE.problem, delta=0.1, test_every=count)
+        return run(key, algorithm, environment(INSTANCE, test_every=count), max_rounds=5000)
 
     end = one(KEY)
     assert end.status == Status.STOPPED
@@ -60,13 +67,14 @@ def test_blocks_have_the_same_law_and_read_no_arm_twice(block):
     np.testing.assert_allclose(sums[counts > M], exact[counts > M])
 
 
-def test_idle_blocks_change_no_bit():
-    algorithm, environment = ds_random(N, M, K, block=4), in_blocks(dimension_sampling(POINTS), 4)
+def test_idle_rounds_change_no_bit():
+    algorithm = ds_random(INSTANCE.problem, delta=0.1, test_every=4)
+    answers = environment(INSTANCE, test_every=4)
 
     @jax.jit
     def step(state, key):
         keys = jax.random.split(key)
-        sample = environment.respond(algorithm.decide(keys[0], state).action, environment.noise(keys[1]))
+        sample = answers.respond(algorithm.decide(keys[0], state).action, answers.noise(keys[1]))
         after = algorithm.observe(state, algorithm.decide(keys[0], state).action, sample)
         return after, algorithm.observe(after, algorithm.idle, sample)
 
@@ -83,27 +91,28 @@ def test_it_needs_more_queries_than_the_leader_alone():
     spread[11] = 1
     points = 0.5 + spread * (np.random.default_rng(2).random((12, 100)) - 0.5)
 
-    def pulls(algorithm):
-        environment = dimension_sampling(points)
-        one = jax.jit(lambda key: run(key, algorithm, environment, max_rounds=5000).pulls)
+    def pulls(rule):
+        instance = dimension_instance(points, k=2)
+        algorithm = rule(instance.problem, delta=0.1)
+        one = jax.jit(lambda key: run(key, algorithm, environment(instance), max_rounds=5000).pulls)
         return np.mean([one(jax.random.key(seed)) for seed in range(5)])
 
-    assert pulls(ds_random(12, 100, 2)) > 1.5 * pulls(ds_ucb(12, 100, 2))
+    assert pulls(ds_random) > 1.5 * pulls(ds_ucb)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"block": 0}, "block must be at least 1, got 0"),
-        ({"cap": 0}, "cap must be at least 1, got 0"),
-        ({"interval": "no"}, "interval must be one of ('lil', 'lemma1', 'kl'), got 'no'"),
-        ({"first_center": 9}, "first_center must lie in 0..4, got 9"),
+        ({"test_every": 0}, "test_every must be an integer of at least 1, got 0"),
+        ({"cap": 0}, "cap must be an integer of at least 1, got 0"),
+        ({"interval": Lil(union="no")}, "interval.union must be one of 'points', 'pairs', got 'no'"),
+        ({"first_center": 9}, "first_center must be an integer in [0, 4], got 9"),
     ],
     ids=str,
 )
 def test_bad_arguments(arguments, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        ds_random(N, M, K, **arguments)
+        ds_random(Dimensions(N, M, K), **{"delta": 0.1} | arguments)
 
 
 def test_integer_points():
@@ -111,8 +120,8 @@ def test_integer_points():
 
     @jax.jit
     def one(key):
-        algorithm = ds_random(4, 3, 2, levels=16)
-        return run(key, algorithm, dimension_sampling(pixels, levels=16), max_rounds=500)
+        instance = dimension_instance(pixels, k=2, levels=16)
+        return run(key, ds_random(instance.problem, delta=0.1), environment(instance), max_rounds=500)
 
     end = one(KEY)
     assert end.answer.indices.tolist() == [0, 1]

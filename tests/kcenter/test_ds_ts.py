@@ -8,9 +8,9 @@ import pytest
 from reference import kcenter_ds as reference
 from reference.kcenter_ds_tape import KEY, follow, one_by_one, tape
 
-from jaxbandits.kcenter.ds import Arms
-from jaxbandits.kcenter.ds_ts import ds_ts, thompson
-from jaxbandits.kcenter.ds_ucb import ds_ucb
+from jaxbandits.kcenter import KL, Dimensions, ds_ts, ds_ucb
+from jaxbandits.kcenter._ds_ts import thompson
+from jaxbandits.kcenter._sampler import Arms
 from jaxbandits.numerics.beta import beta_of
 
 N, M, K, LEVELS = 6, 150, 3, 16
@@ -43,35 +43,35 @@ def expected(seed, mix, **options):
     return reference.sample(PIXELS, K, tape(2, M), interval=INTERVAL, levels=LEVELS, pick=pick, coin=coin, **options)
 
 
-@pytest.mark.parametrize(("burst", "options"), [(1, {"redraw": True}), (4, {}), (8, {"cap": 80})], ids=str)
-def test_every_query_is_that_of_the_transcription(burst, options):
-    algorithm = ds_ts(N, M, K, mix=0.7, levels=LEVELS, burst=burst, **options)
-    drive = follow(lambda: algorithm, PIXELS, rounds=2000, levels=LEVELS, burst=burst)
-    state, asked = drive(tape(2, M))
-    run = expected(state.chance.seed, 0.7, **options)
-    assert one_by_one(asked, M) == run.asked
+@pytest.mark.parametrize(("leap", "options"), [(1, {"redraw": True}), (4, {}), (8, {"cap": 80})], ids=str)
+def test_every_query_is_that_of_the_transcription(leap, options):
+    rule = partial(ds_ts, delta=0.1, mix=0.7, **options)
+    drive = follow(rule, PIXELS, k=K, rounds=2000, levels=LEVELS, leap=leap)
+    state, queried = drive(tape(2, M))
+    run = expected(state.posterior.seed, 0.7, **options)
+    assert one_by_one(queried, M) == run.queried
     assert state.stage.centers.tolist() == run.centers
     # With `redraw` a count also tells the stage in which the arm was read.
     cap = options.get("cap", M)
     np.testing.assert_array_equal(np.minimum(state.counts, cap + 1), run.counts)
-    successes = np.asarray(state.chance.successes)
+    successes = np.asarray(state.posterior.successes)
     assert np.all(successes <= np.asarray(state.counts))
     assert successes.sum() > 0
 
 
 def test_mix_is_a_share_that_may_be_traced_and_at_0_it_is_ds_ucb_at_the_same_interval():
     def drive(make):
-        return follow(make, PIXELS, rounds=900, levels=LEVELS, burst=4)
+        return follow(make, PIXELS, k=K, rounds=900, levels=LEVELS, leap=4)
 
-    plain = ds_ts(N, M, K, mix=0, levels=LEVELS, burst=4)
-    assert plain.init(KEY).chance is None
-    state, asked = drive(lambda: plain)(tape(2, M))
+    plain = partial(ds_ts, delta=0.1, mix=0)
+    assert plain(Dimensions(N, M, K, LEVELS)).init(KEY).posterior is None
+    state, queried = drive(plain)(tape(2, M))
     assert state.stage.found == K
-    ucb = drive(lambda: ds_ucb(N, M, K, interval="kl", levels=LEVELS, burst=4))
-    np.testing.assert_array_equal(ucb(tape(2, M))[1], asked)
-    traced = drive(lambda mix: ds_ts(N, M, K, mix=mix, levels=LEVELS, burst=4))
+    ucb = drive(partial(ds_ucb, delta=0.1, interval=KL()))
+    np.testing.assert_array_equal(ucb(tape(2, M))[1], queried)
+    traced = drive(lambda problem, mix, leap: ds_ts(problem, delta=0.1, mix=mix, leap=leap))
     never, half, always = (traced(tape(2, M), mix)[1] for mix in (0.0, 0.5, 1.0))
-    np.testing.assert_array_equal(never, asked)
+    np.testing.assert_array_equal(never, queried)
     assert not np.array_equal(never, half)
     assert not np.array_equal(half, always)
 
@@ -89,7 +89,7 @@ def test_slots_are_drawn_by_the_posterior():
 
     @jax.jit
     def draw(mix):
-        return jax.vmap(lambda uniform: thompson(mix, M)(uniform, arms))(jax.random.uniform(KEY, (4000, 49)))
+        return jax.vmap(lambda uniform: thompson(uniform, arms, mix=mix, cap=M))(jax.random.uniform(KEY, (4000, 49)))
 
     for mix, second in ((1.0, share), (0.4, 0.4 * share + 0.6)):
         slots = np.asarray(draw(mix))
@@ -103,12 +103,12 @@ def test_slots_are_drawn_by_the_posterior():
         ({"mix": 1.5}, "mix must lie in [0, 1], got 1.5"),
         ({"mix": -0.1}, "mix must lie in [0, 1], got -0.1"),
         ({"delta": 1.0}, "delta must lie in (0, 1), got 1.0"),
-        ({"alpha": 0.5}, "alpha must exceed 1, got 0.5"),
-        ({"union": "none"}, "union must be one of ('points', 'pairs'), got 'none'"),
-        ({"burst": 0}, "burst must be at least 1, got 0"),
+        ({"interval": KL(0.5)}, "interval.alpha must be more than 1, got 0.5"),
+        ({"interval": KL(union="none")}, "interval.union must be one of 'points', 'pairs', got 'none'"),
+        ({"leap": 0}, "leap must be an integer of at least 1, got 0"),
     ],
     ids=str,
 )
 def test_bad_arguments(arguments, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        ds_ts(N, M, K, **arguments)
+        ds_ts(Dimensions(N, M, K), **{"delta": 0.1} | arguments)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from jaxbandits.kcenter import instances
-from jaxbandits.kcenter.problem import greedy, greedy_from_points
+from jaxbandits import kcenter
+from jaxbandits.kcenter import _images
 
 needs_data = pytest.mark.skipif("JAXBANDITS_DATA" not in os.environ, reason="JAXBANDITS_DATA is not set")
 HEADER = "head,b,c,votes_b_closer,votes_c_closer\n"
@@ -40,14 +40,14 @@ def images(tmp_path):
 @pytest.fixture
 def decoded(monkeypatch):
     """The names of the files decoded so far."""
-    names, decode = [], instances._decode
-    monkeypatch.setattr(instances, "_decode", lambda file: names.append(file.name) or decode(file))
+    names, decode = [], _images._decode
+    monkeypatch.setattr(_images, "_decode", lambda file: names.append(file.name) or decode(file))
     return names
 
 
 def test_images_by_number_with_grey_ones_among_them(images, decoded):
     folder, colours = images
-    points = instances.tiny_imagenet(folder, 4, start=8)
+    points = kcenter.tiny_imagenet(folder, 4, start=8)
     assert decoded == ["val_8.JPEG", "val_9.JPEG", "val_10.JPEG", "val_11.JPEG"]
     assert points.shape == (4, 12288)
     assert points.dtype == np.uint8
@@ -61,51 +61,51 @@ def test_an_image_is_flattened_by_row_column_and_channel(tmp_path):
     picture[:32, :, 0] = picture[:, 32:, 2] = 200
     for number in range(2):
         Image.fromarray(picture).save(tmp_path / f"val_{number}.JPEG", quality=100, subsampling=0)
-    found = instances.tiny_imagenet(tmp_path, 2)[1].reshape(64, 64, 3)
+    found = kcenter.tiny_imagenet(tmp_path, 2)[1].reshape(64, 64, 3)
     assert np.abs(found.astype(int) - picture)[8:24, 8:24].max() <= 3
     assert np.abs(found.astype(int) - picture)[40:56, 40:56].max() <= 3
 
 
 def test_decoded_images_are_kept(images, decoded, tmp_path, monkeypatch):
     folder, _ = images
-    first = instances.tiny_imagenet(folder, 3)
-    np.testing.assert_array_equal(instances.tiny_imagenet(folder, 3), first)
+    first = kcenter.tiny_imagenet(folder, 3)
+    np.testing.assert_array_equal(kcenter.tiny_imagenet(folder, 3), first)
     assert len(decoded) == 3
     assert [file.suffix for file in folder.iterdir() if file.suffix != ".JPEG"] == [".npy"]
-    np.testing.assert_array_equal(instances.tiny_imagenet(folder, 3, start=1)[:2], first[1:])
+    np.testing.assert_array_equal(kcenter.tiny_imagenet(folder, 3, start=1)[:2], first[1:])
     assert len(decoded) == 6
     chosen = tmp_path / "made" / "here"
-    instances.tiny_imagenet(folder, 3, cache=chosen)
-    instances.tiny_imagenet(folder, 3, cache=chosen)
+    kcenter.tiny_imagenet(folder, 3, cache=chosen)
+    kcenter.tiny_imagenet(folder, 3, cache=chosen)
     assert len(decoded) == 9
     # A file that is not what it should be is written anew.
     (kept,) = chosen.iterdir()
     kept.write_bytes(kept.read_bytes()[:200])
-    np.testing.assert_array_equal(instances.tiny_imagenet(folder, 3, cache=chosen), first)
+    np.testing.assert_array_equal(kcenter.tiny_imagenet(folder, 3, cache=chosen), first)
     assert len(decoded) == 12
-    instances.tiny_imagenet(folder, 3, cache=chosen)
+    kcenter.tiny_imagenet(folder, 3, cache=chosen)
     assert len(decoded) == 12
 
 
 def test_where_the_images_cannot_be_written_to_the_users_cache_serves(images, decoded, tmp_path, monkeypatch):
     folder, _ = images
     # Root may write anywhere, so the folder is made to refuse by hand.
-    write = instances.tempfile.NamedTemporaryFile
+    write = _images.tempfile.NamedTemporaryFile
 
     def refuse(*args, dir, **options):
         if dir in refused:
             raise PermissionError(13, "Permission denied", str(dir))
         return write(*args, dir=dir, **options)
 
-    monkeypatch.setattr(instances.tempfile, "NamedTemporaryFile", refuse)
+    monkeypatch.setattr(_images.tempfile, "NamedTemporaryFile", refuse)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     refused = [folder, tmp_path / "cache" / "jaxbandits"]
-    first = instances.tiny_imagenet(folder, 2)  # nowhere to write: no reason to fail
+    first = kcenter.tiny_imagenet(folder, 2)  # nowhere to write: no reason to fail
     refused = [folder]
-    np.testing.assert_array_equal(instances.tiny_imagenet(folder, 2), first)
+    np.testing.assert_array_equal(kcenter.tiny_imagenet(folder, 2), first)
     assert len(decoded) == 4
     assert len(list((tmp_path / "cache" / "jaxbandits").iterdir())) == 1
-    np.testing.assert_array_equal(instances.tiny_imagenet(folder, 2), first)
+    np.testing.assert_array_equal(kcenter.tiny_imagenet(folder, 2), first)
     assert len(decoded) == 4
 
 
@@ -114,23 +114,23 @@ def test_bad_images(images, tmp_path):
     with pytest.raises(
         ValueError, match="path must hold val_12.JPEG, from http://cs231n.*, got '.*/images/val_12.JPEG'"
     ):
-        instances.tiny_imagenet(folder, 13)
+        kcenter.tiny_imagenet(folder, 13)
     Image.new("RGB", (64, 63)).save(folder / "val_1.JPEG")
     with pytest.raises(ValueError, match=re.escape("val_1.JPEG must be of 64 x 64 pixels, got (64, 63)")):
-        instances.tiny_imagenet(folder, 2)
-    with pytest.raises(ValueError, match="n must be at least 2, got 1"):
-        instances.tiny_imagenet(folder, 1)
-    with pytest.raises(ValueError, match="start must be at least 0, got -1"):
-        instances.tiny_imagenet(folder, 2, start=-1)
+        kcenter.tiny_imagenet(folder, 2)
+    with pytest.raises(ValueError, match="n must be an integer of at least 2, got 1"):
+        kcenter.tiny_imagenet(folder, 1)
+    with pytest.raises(ValueError, match="start must be an integer of at least 0, got -1"):
+        kcenter.tiny_imagenet(folder, 2, start=-1)
 
 
 @pytest.mark.parametrize(
     ("missing", "package", "call"),
     [
-        ("PIL", "Pillow", lambda folder: instances.tiny_imagenet(folder, 2)),
-        ("PIL", "Pillow", lambda folder: instances.image_crops(2, 0)),
-        ("sklearn", "scikit-learn", lambda folder: instances.image_crops(2, 0)),
-        ("sklearn", "scikit-learn", lambda folder: instances.digits()),
+        ("PIL", "Pillow", lambda folder: kcenter.tiny_imagenet(folder, 2)),
+        ("PIL", "Pillow", lambda folder: kcenter.image_crops(2, 0)),
+        ("sklearn", "scikit-learn", lambda folder: kcenter.image_crops(2, 0)),
+        ("sklearn", "scikit-learn", lambda folder: kcenter.digits()),
     ],
 )
 def test_a_missing_package_is_named(images, monkeypatch, missing, package, call):
@@ -142,7 +142,7 @@ def test_a_missing_package_is_named(images, monkeypatch, missing, package, call)
 
 @needs_data
 def test_real_images_and_their_greedy_centers(tmp_path):
-    points = instances.tiny_imagenet(data("tiny-imagenet-200", "val", "images"), 10_000, cache=tmp_path)
+    points = kcenter.tiny_imagenet(data("tiny-imagenet-200", "val", "images"), 10_000, cache=tmp_path)
     pixels = points.reshape(10_000, -1, 3)
     assert np.sum(np.all(pixels == pixels[:, :, :1], axis=(1, 2))) == 187
     for n, centers, bottleneck in [
@@ -150,7 +150,7 @@ def test_real_images_and_their_greedy_centers(tmp_path):
         (1000, [0, 694, 140, 320, 42, 238, 845, 627, 779, 318], 0.3226),
         (10_000, [0, 3624, 6247, 7643, 2566, 6383, 4377, 3786, 8292, 3592], 0.3417),
     ]:
-        solution = greedy_from_points(points[:n], k=10, levels=instances.IMAGE_LEVELS)
+        solution = kcenter.greedy_from_points(points[:n], k=10, levels=_images.IMAGE_LEVELS)
         np.testing.assert_array_equal(solution.centers, centers)
         assert abs(solution.bottlenecks[0] - bottleneck) < 5e-5
 
@@ -166,7 +166,7 @@ def test_votes_by_hand(tmp_path):
     # P[0,1] = 3/4, P[0,2] = 1/4; P[1,0] = 0, P[1,2] = 1; P[2,0] = P[2,1] = 1/2.
     write_votes(tmp_path, HEADER + "0,1,2,3,1\n1,0,2,0,2\n2,0,1,1,1\n")
     expected = [[0, 1, 7 / 8], [1, 0, 1 / 2], [7 / 8, 1 / 2, 0]]
-    np.testing.assert_allclose(instances.zappos_from_votes(tmp_path), expected)
+    np.testing.assert_allclose(kcenter.zappos_from_votes(tmp_path), expected)
 
 
 def test_triplets_without_a_vote_do_not_count(tmp_path):
@@ -174,7 +174,7 @@ def test_triplets_without_a_vote_do_not_count(tmp_path):
     lines = ["0,1,2,3,1", "0,1,3,0,0", "0,2,3,0,2", "1,0,2,1,1", "1,0,3,1,1", "1,2,3,1,1"]
     lines += ["2,0,1,1,1", "2,0,3,1,1", "2,1,3,1,1", "3,0,1,1,1", "3,0,2,1,1", "3,1,2,1,1"]
     write_votes(tmp_path, HEADER + "\n".join(lines))
-    np.testing.assert_allclose(instances.zappos_from_votes(tmp_path)[0], [0, 1 - 0.375, 1 - 0.0625, 1 - 0.5])
+    np.testing.assert_allclose(kcenter.zappos_from_votes(tmp_path)[0], [0, 1 - 0.375, 1 - 0.0625, 1 - 0.5])
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_triplets_without_a_vote_do_not_count(tmp_path):
 def test_bad_votes(tmp_path, text, message):
     write_votes(tmp_path, text)
     with pytest.raises(ValueError, match=re.escape(message)):
-        instances.zappos_from_votes(tmp_path)
+        kcenter.zappos_from_votes(tmp_path)
 
 
 def write_matrix(folder, size):
@@ -204,8 +204,8 @@ def write_matrix(folder, size):
 
 def test_matrix(tmp_path):
     table = write_matrix(tmp_path, 85)
-    np.testing.assert_array_equal(instances.zappos(tmp_path), table)
-    np.testing.assert_array_equal(instances.zappos(tmp_path, 7), table[:7, :7])
+    np.testing.assert_array_equal(kcenter.zappos(tmp_path), table)
+    np.testing.assert_array_equal(kcenter.zappos(tmp_path, 7), table[:7, :7])
 
 
 def test_bad_matrix(tmp_path):
@@ -213,20 +213,20 @@ def test_bad_matrix(tmp_path):
         with pytest.raises(
             ValueError, match=rf"path must hold {file}, .*Heim et al. \(2015\).*salmon.*, got '.*/{file}'"
         ):
-            instances.zappos(tmp_path, source=source)
+            kcenter.zappos(tmp_path, source=source)
     write_matrix(tmp_path, 84)
     with pytest.raises(ValueError, match=re.escape("D_heuristic_85x85.csv must hold 85 x 85 numbers, got (84, [84])")):
-        instances.zappos(tmp_path)
-    with pytest.raises(ValueError, match="source must be 'matrix' or 'votes', got 'vote'"):
-        instances.zappos(tmp_path, source="vote")
+        kcenter.zappos(tmp_path)
+    with pytest.raises(ValueError, match="source must be one of 'matrix', 'votes', got 'vote'"):
+        kcenter.zappos(tmp_path, source="vote")
     for n in (1, 86):
-        with pytest.raises(ValueError, match=f"n must lie in 2..85, got {n}"):
-            instances.zappos(tmp_path, n)
+        with pytest.raises(ValueError, match=rf"n must be an integer in \[2, 85\], got {n}"):
+            kcenter.zappos(tmp_path, n)
 
 
 @needs_data
 def test_real_shoes():
-    matrix, votes = (instances.zappos(data("zappos"), source=source) for source in ("matrix", "votes"))
+    matrix, votes = (kcenter.zappos(data("zappos"), source=source) for source in ("matrix", "votes"))
     assert matrix.shape == votes.shape == (85, 85)
     assert np.abs(matrix - votes).max() < 1e-6
     np.testing.assert_array_equal(matrix, matrix.T)
@@ -234,32 +234,32 @@ def test_real_shoes():
     assert abs(apart.min() - 0.0855) < 5e-5
     assert abs(apart.max() - 0.9938) < 5e-5
     np.testing.assert_array_equal(
-        greedy(matrix[:55, :55], k=10, first_center=17).centers, [17, 26, 51, 13, 7, 9, 41, 22, 6, 23]
+        kcenter.greedy(matrix[:55, :55], k=10, first_center=17).centers, [17, 26, 51, 13, 7, 9, 41, 22, 6, 23]
     )
-    np.testing.assert_array_equal(instances.zappos(data("zappos"), 55, "votes"), votes[:55, :55])
+    np.testing.assert_array_equal(kcenter.zappos(data("zappos"), 55, "votes"), votes[:55, :55])
 
 
 # Data that come with scikit-learn
 
 
 def test_digits():
-    points = instances.digits()
+    points = kcenter.digits()
     assert points.shape == (1797, 64)
     assert points.dtype == np.uint8
-    assert points.max() == instances.DIGIT_LEVELS
+    assert points.max() == _images.DIGIT_LEVELS
     np.testing.assert_array_equal(points[0, :8], [0, 0, 5, 13, 9, 1, 0, 0])
-    np.testing.assert_array_equal(instances.digits(5), points[:5])
-    np.testing.assert_array_equal(instances.digits(5, 3), points[np.random.default_rng(3).permutation(1797)[:5]])
+    np.testing.assert_array_equal(kcenter.digits(5), points[:5])
+    np.testing.assert_array_equal(kcenter.digits(5, 3), points[np.random.default_rng(3).permutation(1797)[:5]])
     for n in (1, 1798):
-        with pytest.raises(ValueError, match=f"n must lie in 2..1797, got {n}"):
-            instances.digits(n)
+        with pytest.raises(ValueError, match=rf"n must be an integer in \[2, 1797\], got {n}"):
+            kcenter.digits(n)
 
 
 def test_image_crops_come_pixel_by_pixel_from_the_photographs():
     from sklearn.datasets import load_sample_image
 
     photographs = [load_sample_image("china.jpg"), load_sample_image("flower.jpg")]
-    points = instances.image_crops(6, 5, size=9).reshape(6, 9, 9, 3)
+    points = kcenter.image_crops(6, 5, size=9).reshape(6, 9, 9, 3)
     rng = np.random.default_rng(5)
     for crop in points:
         photograph = photographs[rng.integers(2)]
@@ -272,7 +272,7 @@ def test_image_crops_come_pixel_by_pixel_from_the_photographs():
 
 
 def test_augmented_crops_are_changed_as_announced():
-    plain, changed = (instances.image_crops(2, 11, size=8, augment=augment)[0] for augment in (False, True))
+    plain, changed = (kcenter.image_crops(2, 11, size=8, augment=augment)[0] for augment in (False, True))
     rng = np.random.default_rng(11)
     rng.integers(2)
     side = rng.integers(8, 428)
@@ -282,21 +282,21 @@ def test_augmented_crops_are_changed_as_announced():
     expected = 255 - expected if inverted else expected
     expected = expected[:, ::-1] if mirrored else expected
     np.testing.assert_array_equal(changed.reshape(8, 8, 3), expected)
-    assert instances.image_crops(2, 11).shape == (2, 12288)
+    assert kcenter.image_crops(2, 11).shape == (2, 12288)
 
 
 def test_bad_crops():
-    with pytest.raises(ValueError, match="n must be at least 2, got 1"):
-        instances.image_crops(1, 0)
-    with pytest.raises(ValueError, match="size must lie in 1..427, got 428"):
-        instances.image_crops(2, 0, size=428)
+    with pytest.raises(ValueError, match="n must be an integer of at least 2, got 1"):
+        kcenter.image_crops(1, 0)
+    with pytest.raises(ValueError, match=r"size must be an integer in \[1, 427\], got 428"):
+        kcenter.image_crops(2, 0, size=428)
 
 
 # Random points
 
 
 def test_clusters():
-    points = instances.clusters(7, 50, 3, 0.2, seed=1)
+    points = kcenter.clusters(7, 50, 3, 0.2, seed=1)
     rng = np.random.default_rng(1)
     centers = rng.uniform(0.1, 0.9, (3, 50))
     assert points.shape == (7, 50)
@@ -305,39 +305,39 @@ def test_clusters():
     for a in range(7):
         assert np.abs(points[a] - centers[a % 3]).max() <= 0.2
     # The greedy centers are one of each cluster.
-    apart = instances.clusters(30, 200, 5, 0.05, seed=2)
-    assert set(greedy_from_points(apart, k=5).centers % 5) == set(range(5))
+    apart = kcenter.clusters(30, 200, 5, 0.05, seed=2)
+    assert set(kcenter.greedy_from_points(apart, k=5).centers % 5) == set(range(5))
 
 
 def test_contrast_rows():
-    points = instances.contrast_rows(6, 4000, seed=1)
+    points = kcenter.contrast_rows(6, 4000, seed=1)
     scale = np.random.default_rng(1).uniform(0.05, 1, 6)
     np.testing.assert_allclose(np.ptp(points, axis=1), scale, rtol=0.01)
     np.testing.assert_allclose((points.min(axis=1) + points.max(axis=1)) / 2, 0.5, atol=0.01)
 
 
 def test_binary_rows():
-    points = instances.binary_rows(6, 4000, seed=1)
+    points = kcenter.binary_rows(6, 4000, seed=1)
     share = np.random.default_rng(1).uniform(0.05, 0.95, 6)
     assert points.dtype == np.uint8
     assert set(np.unique(points)) == {0, 1}
     np.testing.assert_allclose(points.mean(axis=1), share, atol=0.04)
-    assert greedy_from_points(points, k=2, levels=instances.BINARY_LEVELS).bottlenecks[0] <= 1
+    assert kcenter.greedy_from_points(points, k=2, levels=1).bottlenecks[0] <= 1
 
 
 def test_triplet_like():
-    table = instances.triplet_like(30, seed=4)
+    table = kcenter.triplet_like(30, seed=4)
     assert table.shape == (30, 30)
     np.testing.assert_array_equal(table, table.T)
     assert np.all(np.diag(table) == 0)
     assert table.min() >= 0
     assert table.max() <= 1
-    assert not np.array_equal(table, instances.triplet_like(30, seed=5))
+    assert not np.array_equal(table, kcenter.triplet_like(30, seed=5))
 
 
 def test_triplet_like_with_voters_who_never_err():
     """Then P[i, j] is the share of the others that are farther from i than j is."""
-    table = instances.triplet_like(9, seed=2, dim=2, beta=1e6, reps=3)
+    table = kcenter.triplet_like(9, seed=2, dim=2, sharpness=1e6, reps=3)
     z = np.random.default_rng(2).standard_normal((9, 2))
     far = np.linalg.norm(z[:, None] - z, axis=-1)
     share = np.array(
@@ -350,7 +350,7 @@ def test_triplet_like_with_voters_who_never_err():
 
 def test_triplet_like_votes_by_the_logistic_law():
     """Three things and many votes: P is the law itself."""
-    table = instances.triplet_like(3, seed=7, beta=1.5, reps=10**7)
+    table = kcenter.triplet_like(3, seed=7, sharpness=1.5, reps=10**7)
     z = np.random.default_rng(7).standard_normal((3, 3))
     far = np.linalg.norm(z[:, None] - z, axis=-1)
     for i, j, l in ((0, 1, 2), (0, 2, 1), (1, 2, 0)):
@@ -362,14 +362,14 @@ def test_triplet_like_votes_by_the_logistic_law():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: instances.clusters(1, 2, 1, 0.1, 0), "n must be at least 2, got 1"),
-        (lambda: instances.clusters(2, 2, 0, 0.1, 0), "n_clusters must be at least 1, got 0"),
-        (lambda: instances.clusters(2, 2, 1, -0.1, 0), "spread must be at least 0, got -0.1"),
-        (lambda: instances.contrast_rows(2, 0, 0), "m must be at least 1, got 0"),
-        (lambda: instances.binary_rows(1, 2, 0), "n must be at least 2, got 1"),
-        (lambda: instances.triplet_like(2, 0), "n must be at least 3, got 2"),
-        (lambda: instances.triplet_like(3, 0, dim=0), "dim must be at least 1, got 0"),
-        (lambda: instances.triplet_like(3, 0, reps=0), "reps must be at least 1, got 0"),
+        (lambda: kcenter.clusters(1, 2, 1, 0.1, 0), "n must be an integer of at least 2, got 1"),
+        (lambda: kcenter.clusters(2, 2, 0, 0.1, 0), "n_clusters must be an integer of at least 1, got 0"),
+        (lambda: kcenter.clusters(2, 2, 1, -0.1, 0), "spread must be at least 0, got -0.1"),
+        (lambda: kcenter.contrast_rows(2, 0, 0), "m must be an integer of at least 1, got 0"),
+        (lambda: kcenter.binary_rows(1, 2, 0), "n must be an integer of at least 2, got 1"),
+        (lambda: kcenter.triplet_like(2, 0), "n must be an integer of at least 3, got 2"),
+        (lambda: kcenter.triplet_like(3, 0, dim=0), "dim must be an integer of at least 1, got 0"),
+        (lambda: kcenter.triplet_like(3, 0, reps=0), "reps must be an integer of at least 1, got 0"),
     ],
 )
 def test_bad_generators(call, message):

@@ -1,4 +1,4 @@
-"""Laws that hold for every algorithm of the family, whatever the instance: found by property-based tests."""
+"""Laws that hold for every algorithm of the family and any instance: found by property-based tests."""
 
 import functools
 
@@ -20,16 +20,16 @@ SAMPLERS = {
     "ts at mix 0": (kcenter.ds_ts, {"mix": 0.0}),
     "random": (kcenter.ds_random, {}),
 }
-ASKERS = {
+NOISY_RULES = {
     "ts": (kcenter.ns_ts, {"mix": 0.9}, kcenter.PairPull),
     "ts at mix 0": (kcenter.ns_ts, {"mix": 0.0}, kcenter.PairPull),
-    "tands": (functools.partial(kcenter.ns_tands, every=10), {"forced_offset": 1.0}, kcenter.Pull),
-    "batches": (functools.partial(kcenter.track_and_stop, every=10, batch=16), {}, kcenter.Counts),
+    "tands": (functools.partial(kcenter.ns_tands, weights_every=10), {"forced_offset": 1.0}, kcenter.Pull),
+    "batches": (functools.partial(kcenter.track_and_stop, weights_every=10, test_every=16), {}, kcenter.Counts),
     "random": (kcenter.ns_random, {}, kcenter.Pull),
 }
 seeds, firsts = st.integers(0, 2**32 - 1), st.integers(0, N - 1)
 every_sampler = pytest.mark.parametrize("rule", SAMPLERS)
-every_asker = pytest.mark.parametrize("rule", ASKERS)
+every_noisy_rule = pytest.mark.parametrize("rule", NOISY_RULES)
 quickly = settings(max_examples=6, deadline=None, derandomize=True)
 often = settings(max_examples=50, deadline=None, derandomize=True)
 
@@ -54,8 +54,8 @@ def check_counts(counts, centers):
 def sampler(factory, k):
     @jax.jit
     def end(key, points, exact, settings):
-        environment = kcenter.dimension_sampling(points, exact=exact)
-        return run(key, factory(N, M, k, **settings), environment, max_rounds=20_000)
+        instance = kcenter.dimension_instance(points, k=k, exact=exact)
+        return run(key, factory(instance.problem, **settings), kcenter.environment(instance), max_rounds=20_000)
 
     return end
 
@@ -81,7 +81,7 @@ def truth(points, first):
 @every_sampler
 @quickly
 @given(seed=seeds, first=firsts, exponent=st.floats(-60, -0.1))
-def test_sampling_never_costs_more_than_all_arms_asked_and_read(rule, seed, first, exponent):
+def test_sampling_never_costs_more_than_all_arms_queried_and_read(rule, seed, first, exponent):
     end = sampled(rule, cloud(seed), seed, first, delta=10**exponent)
     assert end.status == Status.STOPPED
     assert end.pulls <= 2 * M * sum(N - p for p in range(1, K))
@@ -96,9 +96,7 @@ def test_sampling_never_costs_more_than_all_arms_asked_and_read(rule, seed, firs
 @pytest.mark.parametrize(("constant", "delta"), [(True, USUAL), (False, SURE)], ids=["constant", "sure"])
 @quickly
 @given(seed=seeds, first=firsts)
-def test_where_no_interval_fails_the_centers_are_greedys_whatever_the_order_of_the_nodes(
-    rule, constant, delta, seed, first
-):
+def test_where_no_interval_fails_the_centers_are_greedys_in_any_order_of_the_nodes(rule, constant, delta, seed, first):
     points, (order, place) = cloud(seed, constant=constant), an_order(seed)
     end = sampled(rule, points, seed, first, delta=delta)
     other = sampled(rule, points[order], seed, place[first], delta=delta)
@@ -145,48 +143,51 @@ def test_sampling_for_more_centers_begins_as_for_fewer(rule, seed, first):
 
 
 @functools.cache
-def asker(factory, action, k):
+def noisy_runner(factory, action, k):
     @jax.jit
-    def end(key, table, variance, settings):
-        environment = kcenter.noisy_distances(table, variance=variance, action=action)
-        return run(key, factory(N, k, **settings), environment, max_rounds=20_000)
+    def end(key, table, noise_scale, settings):
+        instance = kcenter.distance_instance(table, k=k, noise_scale=noise_scale)
+        environment = kcenter.environment(instance, action=action)
+        return run(key, factory(instance.problem, delta=USUAL, **settings), environment, max_rounds=20_000)
 
     return end
 
 
-def asked(rule, table, told, seed, first, *, variance=None, k=K, **options):
-    """The end of a run; the variance is the one that the algorithm is told, or another."""
-    factory, settings, action = ASKERS[rule]
-    numbers = {"first_center": int(first), "variance": told} | settings | options
-    return asker(factory, action, k)(jax.random.key(seed), table, told if variance is None else variance, numbers)
+def noisy_run(rule, table, told, seed, first, *, noise_scale=None, k=K, **options):
+    """The end of a run; the noise scale is the one that the algorithm is told, or another."""
+    factory, settings, action = NOISY_RULES[rule]
+    numbers = {"first_center": int(first), "noise_scale": told} | settings | options
+    return noisy_runner(factory, action, k)(
+        jax.random.key(seed), table, told if noise_scale is None else noise_scale, numbers
+    )
 
 
 def plane(seed, first):
-    """Distances of random points of the plane, and a variance at which their gaps are soon told."""
+    """Distances of random points of the plane, and a noise scale at which their gaps soon show."""
     points = np.random.default_rng(seed).random((N, 2))
     table = np.sqrt(((points[:, None] - points) ** 2).sum(-1))
-    return table, float(kcenter.greedy(table, k=K, first_center=first).gaps.min()) ** 2
+    return table, float(kcenter.greedy(table, k=K, first_center=first).gaps.min())
 
 
-@every_asker
+@every_noisy_rule
 @quickly
 @given(seed=seeds, first=firsts)
 def test_counts_and_queries_agree(rule, seed, first):
-    table, variance = plane(seed, first)
-    end = asked(rule, table, variance, seed, first)
+    table, noise_scale = plane(seed, first)
+    end = noisy_run(rule, table, noise_scale, seed, first)
     assert end.status == Status.STOPPED
     counts = np.asarray(end.state.samples.counts)
     assert end.pulls == counts.sum() == end.answer.queries.sum(dtype=int)
     check_counts(counts, end.answer.indices)
 
 
-@every_asker
+@every_noisy_rule
 @quickly
 @given(seed=seeds, first=firsts)
-def test_without_noise_the_centers_are_greedys_whatever_the_order_of_the_nodes(rule, seed, first):
+def test_without_noise_the_centers_are_greedys_in_any_order_of_the_nodes(rule, seed, first):
     (table, told), (order, place) = plane(seed, first), an_order(seed)
-    end = asked(rule, table, told, seed, first, variance=0.0)
-    other = asked(rule, table[np.ix_(order, order)], told, seed, place[first], variance=0.0)
+    end = noisy_run(rule, table, told, seed, first, noise_scale=0.0)
+    other = noisy_run(rule, table[np.ix_(order, order)], told, seed, place[first], noise_scale=0.0)
     np.testing.assert_array_equal(end.answer.indices, kcenter.greedy(table, k=K, first_center=first).centers)
     np.testing.assert_array_equal(order[other.answer.indices], end.answer.indices)
     if rule == "ts at mix 0":  # the others draw, or break ties, by the order of the nodes
@@ -198,7 +199,7 @@ def test_without_noise_the_centers_are_greedys_whatever_the_order_of_the_nodes(r
 @given(seed=seeds, first=firsts)
 def test_without_noise_nothing_is_left_to_chance(rule, seed, first):
     table, told = plane(seed, first)
-    end, again = (asked(rule, table, told, key, first, variance=0.0) for key in (seed, seed + 1))
+    end, again = (noisy_run(rule, table, told, key, first, noise_scale=0.0) for key in (seed, seed + 1))
     jax.tree.map(np.testing.assert_array_equal, again, end)
 
 
@@ -206,9 +207,9 @@ def test_without_noise_nothing_is_left_to_chance(rule, seed, first):
 @quickly
 @given(seed=seeds, first=firsts, unit=st.floats(0.01, 100))
 def test_only_distances_over_deviations_count(rule, seed, first, unit):
-    table, variance = plane(seed, first)
-    end = asked(rule, table, variance, seed, first)
-    other = asked(rule, unit * table, unit**2 * variance, seed, first)
+    table, noise_scale = plane(seed, first)
+    end = noisy_run(rule, table, noise_scale, seed, first)
+    other = noisy_run(rule, unit * table, unit * noise_scale, seed, first)
     np.testing.assert_array_equal(other.state.samples.counts, end.state.samples.counts)
     np.testing.assert_array_equal(other.answer.indices, end.answer.indices)
 
@@ -216,11 +217,11 @@ def test_only_distances_over_deviations_count(rule, seed, first, unit):
 @pytest.mark.parametrize("rule", ["ts at mix 0", "tands", "random"])  # the draws of others depend on k
 @quickly
 @given(seed=seeds, first=firsts)
-def test_asking_for_more_centers_begins_as_for_fewer(rule, seed, first):
-    table, variance = plane(seed, first)
+def test_querying_for_more_centers_begins_as_for_fewer(rule, seed, first):
+    table, noise_scale = plane(seed, first)
     # Forced queries depend on k, unless that is made up for.
     options = {k: {"forced_offset": K / k} if rule == "tands" else {} for k in (K, K + 1)}
-    fewer, more = (asked(rule, table, variance, seed, first, k=k, **options[k]).answer for k in options)
+    fewer, more = (noisy_run(rule, table, noise_scale, seed, first, k=k, **options[k]).answer for k in options)
     np.testing.assert_array_equal(more.indices[:-1], fewer.indices)
     np.testing.assert_array_equal(more.queries[:-1], fewer.queries)
 
@@ -232,7 +233,7 @@ def test_asking_for_more_centers_begins_as_for_fewer(rule, seed, first):
 def solver(name):
     solve = {"newton": kcenter.omega_newton, "mirror": functools.partial(kcenter.omega_mirror, steps=100)}[name]
     return jax.jit(
-        lambda means, candidates, variance: solve(means, jnp.ones(K - 1, bool), candidates, variance=variance)
+        lambda means, candidates, noise_scale: solve(means, jnp.ones(K - 1, bool), candidates, noise_scale=noise_scale)
     )
 
 
@@ -247,13 +248,13 @@ def test_proportions_depend_on_gaps_over_deviations_alone(name, seed, unit, cons
     assert np.all(np.asarray(omega) >= 0)
     assert not np.any(omega[seed % N])
     nodes, slots = rng.permutation(N), rng.permutation(K - 1)
-    for given_means, given_candidates, variance, expected, factor in [
-        (unit * means, candidates, unit**2, omega, 1),
-        (means, candidates, unit, omega, unit),
+    for given_means, given_candidates, noise_scale, expected, factor in [
+        (unit * means, candidates, unit, omega, 1),
+        (means, candidates, unit, omega, unit**2),
         (means + constant, candidates, 1.0, omega, 1),
         (means[nodes][:, slots], candidates[nodes], 1.0, omega[nodes][:, slots], 1),
     ]:
-        other = solve(given_means, given_candidates, variance)
+        other = solve(given_means, given_candidates, noise_scale)
         np.testing.assert_allclose(other.omega, expected, atol=1e-6)
         np.testing.assert_allclose(other.time, factor * time, rtol=1e-6)
 
@@ -273,12 +274,12 @@ def test_a_rival_less_takes_no_more_time_and_no_proportions_take_less(seed):
 @functools.cache
 def hardness():
     @jax.jit
-    def measures(table, centers, variance, delta):
+    def measures(table, centers, noise_scale, delta):
         return (
             sum(kcenter.lower_bound(table, centers, delta)),
             kcenter.upper_bound(table, centers, M, delta),
-            kcenter.stage_times(table, centers, variance),
-            kcenter.noisy_lower_bound(table, centers, variance, delta),
+            kcenter.stage_times(table, centers, noise_scale=noise_scale),
+            kcenter.noisy_lower_bound(table, centers, noise_scale=noise_scale, delta=delta),
         )
 
     return measures
@@ -290,14 +291,14 @@ def test_names_and_units_make_no_instance_harder(seed, first, unit, smaller):
     table = plane(seed, first)[0] / 2
     order, place = an_order(seed)
     centers = kcenter.greedy(table, k=K, first_center=first).centers
-    once = hardness()(table, centers, 0.01, USUAL)
-    other = hardness()(table[np.ix_(order, order)], place[centers].astype(centers.dtype), 0.01, USUAL)
+    once = hardness()(table, centers, 0.1, USUAL)
+    other = hardness()(table[np.ix_(order, order)], place[centers].astype(centers.dtype), 0.1, USUAL)
     jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-6), other, once)
-    scaled = hardness()(unit * table, centers, 0.01 * unit**2, USUAL)
+    scaled = hardness()(unit * table, centers, 0.1 * unit, USUAL)
     np.testing.assert_allclose(scaled[2], once[2], rtol=1e-6)
     np.testing.assert_allclose(scaled[3], once[3], rtol=1e-6)
     # To be surer takes more queries, though never more than there are.
-    surer = hardness()(table, centers, 0.01, smaller * USUAL)
+    surer = hardness()(table, centers, 0.1, smaller * USUAL)
     for few, many in zip(once, surer, strict=True):
         assert np.all(np.asarray(few) <= np.asarray(many) * (1 + 1e-12))
     assert surer[1] <= kcenter.most_queries(N, M, K)

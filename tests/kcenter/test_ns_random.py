@@ -1,4 +1,4 @@
-"""Random sampling with noise against a plain transcription on one tape, and in blocks."""
+"""Random sampling with noise against a plain transcription on one tape, and in rounds of several queries."""
 
 import functools
 
@@ -11,16 +11,16 @@ from reference.kcenter_tape import KEY, distances, follow, tape
 
 from jaxbandits.base import Status
 from jaxbandits.engine.running import run
-from jaxbandits.kcenter.ns_random import ns_random
-from jaxbandits.kcenter.problem import Counts, Pull, noisy_distances
+from jaxbandits.kcenter import Counts, Distances, Pull, distance_instance, environment, ns_random
 
 N, K, DELTA, SIZE = 7, 4, 0.1, 6000
 TABLE = distances(126, N, dim=2)  # its gaps are .18, .11 and .10
 
 
 def make(table, variance):
-    algorithm = ns_random(N, K, variance=variance, delta=DELTA)
-    return algorithm, noisy_distances(table, variance=variance, action=Pull)
+    instance = distance_instance(table, k=K, noise_scale=jnp.sqrt(variance))
+    algorithm = ns_random(instance.problem, noise_scale=instance.noise_scale, delta=DELTA)
+    return algorithm, environment(instance, action=Pull)
 
 
 @functools.cache
@@ -45,10 +45,10 @@ def test_equals_the_transcription():
     assert state.stage.queries.tolist() == expected.queries()
 
 
-def test_blocks_find_the_same_centers():
-    algorithm = ns_random(N, K, variance=0.01, delta=DELTA, block=32)
-    environment = noisy_distances(TABLE, variance=0.01, action=Counts)
-    end = jax.jit(lambda: run(KEY, algorithm, environment, max_rounds=1000))()
+def test_rounds_of_several_queries_find_the_same_centers():
+    instance = distance_instance(TABLE, k=K, noise_scale=0.1)
+    algorithm = ns_random(instance.problem, noise_scale=0.1, delta=DELTA, test_every=32)
+    end = jax.jit(lambda: run(KEY, algorithm, environment(instance, action=Counts), max_rounds=1000))()
     assert end.status == Status.STOPPED
     np.testing.assert_array_equal(end.answer.indices, [0, 5, 3, 2])
     counts = np.asarray(end.state.samples.counts)
@@ -58,8 +58,8 @@ def test_blocks_find_the_same_centers():
     assert not counts[5, 1:].any()  # a center from the second stage on
 
 
-def test_a_block_is_spread_over_the_arms_of_the_stage():
-    algorithm = ns_random(N, K, variance=0.01, delta=DELTA, block=7000)
+def test_a_round_is_spread_over_the_arms_of_the_stage():
+    algorithm = ns_random(Distances(N, K), noise_scale=0.1, delta=DELTA, test_every=7000)
     state = algorithm.init(KEY)
     stage = state.stage._replace(
         centers=jnp.asarray([6, 0, 3, -1], jnp.int32), found=jnp.asarray(3, jnp.int32), cursor=jnp.asarray(N, jnp.int32)
@@ -73,7 +73,7 @@ def test_a_block_is_spread_over_the_arms_of_the_stage():
 
 
 def test_bad_input():
-    with pytest.raises(ValueError, match=r"block must be at least 1, got 0"):
-        ns_random(N, K, variance=0.01, block=0)
-    with pytest.raises(ValueError, match=r"variance must be given for Gaussian noise, got None"):
-        ns_random(N, K)
+    with pytest.raises(ValueError, match=r"test_every must be an integer of at least 1, got 0"):
+        ns_random(Distances(N, K), delta=DELTA, noise_scale=0.1, test_every=0)
+    with pytest.raises(ValueError, match=r"noise_scale must be given for Gaussian noise, got None"):
+        ns_random(Distances(N, K), delta=DELTA)

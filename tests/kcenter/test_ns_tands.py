@@ -12,9 +12,17 @@ from reference.kcenter_tape import KEY, distances, follow, tape
 
 from jaxbandits.base import Status
 from jaxbandits.engine.running import run
-from jaxbandits.kcenter.ns_tands import batch_pulls, ns_tands, track_and_stop
-from jaxbandits.kcenter.problem import Counts, Pull, noisy_distances
-from jaxbandits.kcenter.weights import omega_newton
+from jaxbandits.kcenter import (
+    Counts,
+    Distances,
+    Pull,
+    distance_instance,
+    environment,
+    ns_tands,
+    omega_newton,
+    track_and_stop,
+)
+from jaxbandits.kcenter._track_and_stop import batch_pulls
 
 N, K, DELTA = 7, 4, 0.1
 TABLE = distances(126, N, dim=2)  # its gaps are .18, .11 and .10
@@ -30,18 +38,20 @@ RATES = {
 
 @functools.cache
 def maker(noise="gaussian", **settings):
-    settings = {"every": EVERY, "forced_offset": OFFSET, "delta": DELTA} | settings
+    settings = {"weights_every": EVERY, "forced_offset": OFFSET, "delta": DELTA} | settings
 
     def make(table, variance):
-        algorithm = ns_tands(N, K, variance=variance if noise == "gaussian" else None, noise=noise, **settings)
-        return algorithm, noisy_distances(table, variance=variance, noise=noise, action=Pull)
+        noise_scale = jnp.sqrt(variance) if noise == "gaussian" else None
+        instance = distance_instance(table, k=K, noise_scale=noise_scale, noise=noise)
+        algorithm = ns_tands(instance.problem, noise_scale=noise_scale, **settings)
+        return algorithm, environment(instance, action=Pull)
 
     return make
 
 
 @jax.jit
 def solve(means, slots, candidates):
-    return omega_newton(means, slots, candidates, variance=1.0).omega
+    return omega_newton(means, slots, candidates, noise_scale=1.0).omega
 
 
 def weights(means, nodes):
@@ -51,7 +61,7 @@ def weights(means, nodes):
     return np.asarray(solve(padded, slots, candidates))
 
 
-def compare(make, z, beta="loglog", noise="gaussian", variance=0.01, size=4000, ends=True, **settings):
+def compare(make, z, rate="loglog", noise="gaussian", variance=0.01, size=4000, ends=True, **settings):
     recorded = tape(5, size + 4, noise)
 
     def reward(v, s, q):
@@ -59,7 +69,7 @@ def compare(make, z, beta="loglog", noise="gaussian", variance=0.01, size=4000, 
         return normal if noise == "gaussian" else float(recorded[q] < TABLE[v, s])
 
     settings = {"every": EVERY, "forced_offset": OFFSET} | settings
-    expected = reference.ns_tands(reward, z, RATES[beta], weights, n=N, k=K, max_queries=size, **settings)
+    expected = reference.ns_tands(reward, z, RATES[rate], weights, n=N, k=K, max_queries=size, **settings)
     state, queries = follow(make, (jnp.asarray(TABLE), variance), recorded, size + 2 * N, K)
     assert queries[:size] == expected.log[:size]
     assert (len(expected.centers) == K) is ends
@@ -74,15 +84,15 @@ def compare(make, z, beta="loglog", noise="gaussian", variance=0.01, size=4000, 
 
 
 @pytest.mark.parametrize(
-    ("tracking", "reset", "beta"),
+    ("tracking", "reset", "rate"),
     [
         ("difference", "stage", "loglog"),
         ("ratio", "printed", "gaussian"),
     ],
 )
-def test_gaussian_equals_the_transcription(tracking, reset, beta):
+def test_gaussian_equals_the_transcription(tracking, reset, rate):
     z = functools.partial(reference.z_gaussian, variance=0.01)
-    compare(maker(tracking=tracking, reset=reset, beta=beta), z, beta, tracking=tracking, reset=reset)
+    compare(maker(tracking=tracking, reset=reset, rate=rate), z, rate, tracking=tracking, reset=reset)
 
 
 def test_bernoulli_equals_the_transcription():
@@ -97,37 +107,42 @@ def test_bernoulli_equals_the_transcription():
 @functools.cache
 def stepwise():
     """An algorithm whose functions are compiled, its environment, and a first state."""
-    algorithm, environment = maker()(jnp.asarray(TABLE), 0.01)
-    functions = {name: jax.jit(getattr(algorithm, name)) for name in ("decide", "observe", "refresh", "stale")}
-    return algorithm._replace(**functions), environment, algorithm.init(KEY)
+    algorithm, answers = maker()(jnp.asarray(TABLE), 0.01)
+    functions = {name: jax.jit(getattr(algorithm, name)) for name in ("decide", "observe", "plan", "stale")}
+    return algorithm._replace(**functions), answers, algorithm.init(KEY)
 
 
 def same(a, b):
     jax.tree.map(np.testing.assert_array_equal, a, b)
 
 
-def test_weights_are_due_every_so_many_queries_and_a_lane_waits_for_them():
-    algorithm, environment, state = stepwise()
-    ages = []
-    for z in tape(5, 120):
+def test_weights_are_due_every_so_many_queries_and_a_refuted_witness_is_replaced_or_ends_the_stage():
+    algorithm, answers, state = stepwise()
+    ages, looks, ends = [], 0, 0
+    for z in tape(5, 300):
         if algorithm.stale(state):
-            ages.append(int(state.pulls - state.solved) if state.solved >= 0 else EVERY)
-            action = algorithm.decide(KEY, state).action
-            assert action.node == N
-            same(algorithm.observe(state, action, environment.respond(action, jnp.asarray(1.0))), state)
-            fresh = algorithm.refresh(state)
+            fresh = algorithm.plan(KEY, state)
             assert not algorithm.stale(fresh)
-            assert fresh.solved == state.pulls
-            means = np.asarray(state.samples.sums.total) / np.maximum(state.samples.counts, 1)
-            p = int(state.stage.found)
-            nodes = [v for v in range(N) if v not in state.stage.centers.tolist()]
-            np.testing.assert_allclose(fresh.omega, weights(means[:, :p], nodes), atol=1e-9)
+            assert not fresh.is_refuted
+            assert fresh.pulls == state.pulls
+            looks += bool(state.is_refuted)
+            ends += int(fresh.stage.found - state.stage.found)
+            if fresh.solved == state.pulls:
+                ages.append(int(state.pulls - state.solved) if state.solved >= 0 else EVERY)
+                means = np.asarray(state.samples.sums.total) / np.maximum(state.samples.counts, 1)
+                nodes = [v for v in range(N) if v not in state.stage.centers.tolist()]
+                np.testing.assert_allclose(fresh.omega, weights(means[:, : int(state.stage.found)], nodes), atol=1e-9)
+            else:
+                assert state.is_refuted
+            assert fresh.stage.cursor == 0 or fresh.witness not in [*state.stage.centers.tolist(), state.best]
             state = fresh
-        same(algorithm.refresh(state), state)
+        same(algorithm.plan(KEY, state), state)
         action = algorithm.decide(KEY, state).action
-        state = algorithm.observe(state, action, environment.respond(action, jnp.asarray(z)))
+        state = algorithm.observe(state, action, answers.respond(action, jnp.asarray(z)))
+        same(algorithm.observe(state, algorithm.idle, jnp.asarray(z)), state)
     assert len(ages) >= 3
     assert min(ages) == EVERY
+    assert looks > ends >= 1
 
 
 def test_forced_queries_need_no_weights():
@@ -151,42 +166,39 @@ def test_forced_queries_need_no_weights():
 
 @functools.cache
 def compiled(**settings):
-    batch = settings.get("batch", 1)
-
     @jax.jit
-    def end(key, table, first_center, told, variance):
-        algorithm = ns_tands(N, K, variance=told, first_center=first_center, delta=DELTA, **settings)
-        environment = noisy_distances(table, variance=variance, action=Pull if batch == 1 else Counts)
-        return run(key, algorithm, environment, max_rounds=3000)
+    def end(key, table, first_center, told, noise_scale):
+        instance = distance_instance(table, k=K, noise_scale=noise_scale)
+        algorithm = ns_tands(instance.problem, noise_scale=told, first_center=first_center, delta=DELTA, **settings)
+        return run(key, algorithm, environment(instance, action=Pull), max_rounds=3000)
 
     return end
 
 
-def ended(table=TABLE, first_center=0, told=0.01, variance=0.01, seed=0, **settings):
-    return compiled(**settings)(jax.random.key(seed), jnp.asarray(table), first_center, told, variance)
+def ended(table=TABLE, first_center=0, told=0.1, noise_scale=0.1, seed=0, **settings):
+    return compiled(**settings)(jax.random.key(seed), jnp.asarray(table), first_center, told, noise_scale)
 
 
 def test_laws():
     one = ended(seed=1)
     np.testing.assert_array_equal(one.answer.indices, [0, 5, 3, 2])
     # Only distance over deviation counts.
-    assert ended(2 * TABLE, told=0.04, variance=0.04, seed=1).pulls == one.pulls
+    assert ended(2 * TABLE, told=0.2, noise_scale=0.2, seed=1).pulls == one.pulls
     assert ended(seed=2).pulls != one.pulls
     # Without noise, permuted nodes are permuted centers.
     order = np.array([3, 0, 6, 1, 5, 2, 4])  # the new names' old names
-    permuted = ended(TABLE[np.ix_(order, order)], first_center=1, variance=0.0)
+    permuted = ended(TABLE[np.ix_(order, order)], first_center=1, noise_scale=0.0)
     np.testing.assert_array_equal(order[np.asarray(permuted.answer.indices)], [0, 5, 3, 2])
-    np.testing.assert_array_equal(permuted.answer.queries[0], ended(variance=0.0).answer.queries[0])
-    # A variance set too low gives wrong centers.
-    wrong = sum(
-        not np.array_equal(ended(told=1e-4, variance=0.1, seed=s).answer.indices, [0, 5, 3, 2]) for s in range(9)
-    )
+    np.testing.assert_array_equal(permuted.answer.queries[0], ended(noise_scale=0.0).answer.queries[0])
+    # A noise scale set too low gives wrong centers.
+    ends = [ended(told=0.01, noise_scale=0.1**0.5, seed=seed) for seed in range(9)]
+    wrong = sum(not np.array_equal(end.answer.indices, [0, 5, 3, 2]) for end in ends)
     assert wrong >= 5
-    # Two equal best nodes are never told apart.
+    # It never decides between two equal best nodes.
     tied = TABLE.copy()
     tied[1], tied[:, 1] = TABLE[5], TABLE[:, 5]
     tied[1, 1] = tied[1, 5] = tied[5, 1] = 0
-    end = ended(tied, variance=0.0)
+    end = ended(tied, noise_scale=0.0)
     assert end.status == Status.MAX_ROUNDS
     np.testing.assert_array_equal(end.answer.indices, [0, 1, -1, -1])
 
@@ -220,9 +232,9 @@ def test_largest_remainders_by_hand():
 
 
 def test_track_and_stop_spends_batches():
-    algorithm = track_and_stop(N, K, variance=0.01, delta=DELTA, batch=25, every=25)
-    environment = noisy_distances(TABLE, variance=0.01, action=Counts)
-    end = jax.jit(lambda: run(KEY, algorithm, environment, max_rounds=1000))()
+    instance = distance_instance(TABLE, k=K, noise_scale=0.1)
+    algorithm = track_and_stop(instance.problem, noise_scale=0.1, delta=DELTA, test_every=25, weights_every=25)
+    end = jax.jit(lambda: run(KEY, algorithm, environment(instance, action=Counts), max_rounds=1000))()
     assert end.status == Status.STOPPED
     np.testing.assert_array_equal(end.answer.indices, [0, 5, 3, 2])
     assert (int(end.pulls) - (6 + 5 + 4)) % 25 == 0
@@ -231,27 +243,30 @@ def test_track_and_stop_spends_batches():
 
 # Bad input
 
+BERNOULLI = Distances(7, 4, "bernoulli")
+
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"k": 1}, r"k must lie in 2\.\.7, got 1"),
-        ({"variance": None}, r"variance must be given for Gaussian noise"),
-        ({"noise": "bernoulli", "variance": -1.0}, r"variance must be positive, got -1.0"),
-        ({"beta": "sqrt"}, r"beta must be one of .*, got 'sqrt'"),
+        ({"problem": Distances(7, 1)}, r"problem.k must be an integer in \[2, 7\], got 1"),
+        ({"noise_scale": None}, r"noise_scale must be given for Gaussian noise"),
+        ({"problem": BERNOULLI, "noise_scale": -1.0}, r"noise_scale must be positive, got -1.0"),
+        ({"rate": "sqrt"}, r"rate must be one of .*, got 'sqrt'"),
         (
-            {"noise": "bernoulli", "variance": None, "beta": "gaussian"},
-            r"beta must not be 'gaussian' with the",
+            {"problem": BERNOULLI, "noise_scale": None, "rate": "gaussian"},
+            r"rate must not be 'gaussian' with the",
         ),
         ({"tracking": "sum"}, r"tracking must be one of .*, got 'sum'"),
         ({"reset": "never"}, r"reset must be one of .*, got 'never'"),
         ({"solver": "simplex"}, r"solver must be one of .*, got 'simplex'"),
         ({"forced_offset": -1}, r"forced_offset must be at least 0, got -1"),
-        ({"every": 0}, r"every must be at least 1, got 0"),
-        ({"mirror_steps": 0}, r"mirror_steps must be at least 1, got 0"),
-        ({"batch": 0}, r"batch must be at least 1, got 0"),
+        ({"weights_every": 0}, r"weights_every must be an integer of at least 1, got 0"),
+        ({"mirror_steps": 0}, r"mirror_steps must be an integer of at least 1, got 0"),
     ],
 )
 def test_bad_input(settings, message):
     with pytest.raises(ValueError, match=message):
-        ns_tands(**({"n": 7, "k": 4, "variance": 0.01} | settings))
+        ns_tands(**({"problem": Distances(7, 4), "delta": DELTA, "noise_scale": 0.1} | settings))
+    with pytest.raises(ValueError, match="test_every must be an integer of at least 1, got 0"):
+        track_and_stop(Distances(7, 4), delta=DELTA, noise_scale=0.1, test_every=0)

@@ -11,8 +11,7 @@ from reference.kcenter_tape import KEY, distances, follow, tape
 
 from jaxbandits.base import Status
 from jaxbandits.engine.running import run
-from jaxbandits.kcenter.ns_ts import ns_ts
-from jaxbandits.kcenter.problem import noisy_distances
+from jaxbandits.kcenter import KL, Distances, distance_instance, environment, ns_ts
 from jaxbandits.numerics.beta import beta
 
 THREE = np.array([[0, 0.5, 0.8], [0.5, 0, 0.9], [0.8, 0.9, 0]])
@@ -21,16 +20,17 @@ THREE = np.array([[0, 0.5, 0.8], [0.5, 0, 0.9], [0.8, 0.9, 0]])
 @functools.cache
 def compiled():
     @jax.jit
-    def three_nodes(key, table, first_center, told, variance):
-        algorithm = ns_ts(3, 2, variance=told, first_center=first_center, mix=0.0)
-        return run(key, algorithm, noisy_distances(table, variance=variance), max_rounds=2000)
+    def three_nodes(key, table, first_center, told, noise_scale):
+        instance = distance_instance(table, k=2, noise_scale=noise_scale)
+        algorithm = ns_ts(instance.problem, delta=0.1, noise_scale=told, first_center=first_center, mix=0.0)
+        return run(key, algorithm, environment(instance), max_rounds=2000)
 
     return three_nodes
 
 
-def three(table=THREE, first_center=0, told=0.01, variance=0.0, seed=0):
-    """Two centers among three nodes; by default without noise, though a variance of 0.01 is allowed for."""
-    return compiled()(jax.random.key(seed), jnp.asarray(table), first_center, told, variance)
+def three(table=THREE, first_center=0, told=0.1, noise_scale=0.0, seed=0):
+    """Two centers among three nodes; by default without noise, though a noise scale of 0.1 is allowed for."""
+    return compiled()(jax.random.key(seed), jnp.asarray(table), first_center, told, noise_scale)
 
 
 # Worked by hand
@@ -57,12 +57,12 @@ def test_permuted_nodes_are_permuted_centers():
 
 
 def test_only_distance_over_deviation_counts():
-    one, two = three(variance=0.01, seed=1), three(2 * THREE, told=0.04, variance=0.04, seed=1)
+    one, two = three(noise_scale=0.1, seed=1), three(2 * THREE, told=0.2, noise_scale=0.2, seed=1)
     assert one.pulls == two.pulls != 18
-    assert three(variance=0.01, seed=2).pulls != one.pulls
+    assert three(noise_scale=0.1, seed=2).pulls != one.pulls
 
 
-def test_equal_nodes_are_never_told_apart():
+def test_equal_nodes_are_never_decided():
     tied = np.array([[0, 0.5, 0.5], [0.5, 0, 0.9], [0.5, 0.9, 0]])
     end = three(tied)
     assert end.status == Status.MAX_ROUNDS
@@ -70,8 +70,8 @@ def test_equal_nodes_are_never_told_apart():
     np.testing.assert_array_equal(end.answer.indices, [0, 1])  # a guess, the lowest
 
 
-def test_a_variance_set_too_low_gives_wrong_centers():
-    ends = [three(told=1e-4, variance=0.3, seed=seed) for seed in range(20)]
+def test_a_noise_scale_set_too_low_gives_wrong_centers():
+    ends = [three(told=0.01, noise_scale=0.3**0.5, seed=seed) for seed in range(20)]
     wrong = sum(int(end.answer.indices[1]) == 1 for end in ends)
     assert all(end.status == Status.STOPPED for end in ends)
     assert wrong >= 3  # the probability of fewer at odds of one in three is below 2 %
@@ -87,8 +87,10 @@ QUERIES = 3000
 @functools.cache
 def maker(noise="gaussian", **settings):
     def make(table, variance):
-        algorithm = ns_ts(N, K, variance=variance, noise=noise, delta=DELTA, **settings)
-        return algorithm, noisy_distances(table, variance=variance, noise=noise)
+        noise_scale = jnp.sqrt(variance) if noise == "gaussian" else None
+        instance = distance_instance(table, k=K, noise_scale=noise_scale, noise=noise)
+        algorithm = ns_ts(instance.problem, noise_scale=noise_scale, delta=DELTA, **settings)
+        return algorithm, environment(instance)
 
     return make
 
@@ -127,7 +129,7 @@ def chance():
 
 
 def test_least_lower_bound_equals_the_transcription():
-    assert compare(maker(mix=0.0, k1=11.11)).pulls > 300
+    assert compare(maker(mix=0.0, interval=KL(k1=11.11))).pulls > 300
 
 
 def test_one_node_alone_equals_the_transcription_and_does_not_end():
@@ -190,7 +192,7 @@ def test_bernoulli_equals_the_transcription():
 def test_triangle_equals_the_transcription(seed, dim, variance):
     instance = {"table": distances(seed, N, dim), "variance": variance}
     sharper = compare(maker(mix=0.0, triangle="squared"), triangle="squared", **instance)
-    plain = compare(maker(mix=0.0, k1=11.11), **instance)
+    plain = compare(maker(mix=0.0, interval=KL(k1=11.11)), **instance)
     np.testing.assert_array_equal(sharper.stage.centers, plain.stage.centers)
     assert sharper.pulls < plain.pulls
     # With little noise some nodes need no query against the newest center at all.
@@ -204,21 +206,23 @@ def test_triangle_equals_the_transcription(seed, dim, variance):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n": 1}, r"n must be at least 2, got 1"),
-        ({"k": 8}, r"k must lie in 2\.\.7, got 8"),
-        ({"first_center": 7}, r"first_center must lie in 0\.\.6, got 7"),
+        ({"problem": Distances(1, 2)}, r"problem.n must be an integer of at least 2, got 1"),
+        ({"problem": Distances(7, 8)}, r"problem.k must be an integer in \[2, 7\], got 8"),
+        ({"problem": Distances(7, 4, "laplace")}, r"problem.noise must be one of .*, got 'laplace'"),
+        ({"problem": (7, 4)}, r"problem must be of type Distances, got \(7, 4\)"),
+        ({"first_center": 7}, r"first_center must be an integer in \[0, 6\], got 7"),
         ({"delta": 1.0}, r"delta must lie in \(0, 1\), got 1.0"),
-        ({"variance": None}, r"variance must be given for Gaussian noise, got None"),
-        ({"variance": 0.0}, r"variance must be positive, got 0.0"),
-        ({"noise": "laplace"}, r"noise must be one of .*, got 'laplace'"),
+        ({"noise_scale": None}, r"noise_scale must be given for Gaussian noise, got None"),
+        ({"noise_scale": 0.0}, r"noise_scale must be positive, got 0.0"),
+        ({"problem": Distances(7, 4, "bernoulli")}, r"noise_scale must be None for Bernoulli noise, got 0.1"),
         ({"mix": 1.1}, r"mix must lie in \[0, 1\], got 1.1"),
-        ({"alpha": 1.0}, r"alpha must exceed 1, got 1.0"),
-        ({"k1": 10.0}, r"k1 must exceed 1 \+ 1 / \(alpha - 1\), got 10.0"),
+        ({"interval": KL(1.0)}, r"interval.alpha must be more than 1, got 1.0"),
+        ({"interval": KL(k1=10.0)}, r"interval.k1 must exceed 1 \+ 1 / \(alpha - 1\), got 10.0"),
         ({"posterior": "flat"}, r"posterior must be .*, got 'flat'"),
         ({"triangle": "cubed"}, r"triangle must be .*, got 'cubed'"),
-        ({"dtype": "int32"}, r"dtype must be a float type, got 'int32'"),
+        ({"dtype": "int32"}, r"dtype must be a floating dtype, got 'int32'"),
     ],
 )
 def test_bad_input(settings, message):
     with pytest.raises(ValueError, match=message):
-        ns_ts(**({"n": 7, "k": 4, "variance": 0.01} | settings))
+        ns_ts(**({"problem": Distances(7, 4), "delta": 0.1, "noise_scale": 0.1} | settings))

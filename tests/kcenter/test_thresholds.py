@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from reference.kcenter_ns import mixture_constant as mixture
 
-from jaxbandits.kcenter.thresholds import exploration_rate, mixture_constant
+from jaxbandits.kcenter import exploration_rate
+from jaxbandits.kcenter._thresholds import mixture_constant
 
 
 def rate(form, q=1000, found=2, a=10, b=20, *, n=10, k=4, delta=0.1, dtype=None):
@@ -57,7 +58,7 @@ def test_float32_and_tracers(form):
 
 
 def test_bad_input():
-    with pytest.raises(ValueError, match=r"beta must be one of .*, got 'sqrt'"):
+    with pytest.raises(ValueError, match=r"rate must be one of .*, got 'sqrt'"):
         exploration_rate("sqrt", 10, 4, delta=0.1)
     for delta in (0, 1.0):
         with pytest.raises(ValueError, match=r"delta must lie in \(0, 1\)"):

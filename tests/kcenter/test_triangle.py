@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from jaxbandits.engine.running import run
-from jaxbandits.kcenter.ds_ucb import ds_ucb
-from jaxbandits.kcenter.problem import dimension_sampling, greedy, pairwise_sums
-from jaxbandits.kcenter.triangle import far, is_out_of_reach, join, tighten, unknown
+from jaxbandits.kcenter import dimension_instance, ds_ucb, environment, greedy, pairwise_sums
+from jaxbandits.kcenter._triangle import far, is_out_of_reach, join, tighten, unknown
 
 SLOTS = 4
 
@@ -89,8 +88,9 @@ def test_clustered_points_have_the_same_centers_for_fewer_queries():
     def runs(triangle):
         @jax.jit
         def one(key):
-            algorithm = ds_ucb(24, 60, 4, burst=4, triangle=triangle)
-            return run(key, algorithm, dimension_sampling(points, exact=sums, burst=4), max_rounds=20_000)
+            instance = dimension_instance(points, k=4, exact=sums)
+            algorithm = ds_ucb(instance.problem, delta=0.1, leap=4, triangle=triangle)
+            return run(key, algorithm, environment(instance, leap=4), max_rounds=20_000)
 
         return [one(jax.random.key(seed)) for seed in range(4)]
 

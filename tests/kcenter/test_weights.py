@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from jaxbandits.kcenter.weights import omega_mirror, omega_newton
+from jaxbandits.kcenter import omega_mirror, omega_newton
 
 newton = jax.jit(functools.partial(omega_newton, tolerance=1e-10))
 newton_roughly = jax.jit(omega_newton)
@@ -60,7 +60,7 @@ def slsqp(means: np.ndarray, variance: float) -> float:
 def test_one_slot_against_equal_rivals(rivals, gap, variance):
     means = np.full((rivals + 1, 1), 0.3)
     means[1] += gap
-    weights = newton(*everything(means), variance=variance)
+    weights = newton(*everything(means), noise_scale=np.sqrt(variance))
     share = 1 / (1 + np.sqrt(rivals))
     assert weights.time == pytest.approx(2 * variance * (1 + np.sqrt(rivals)) ** 2 / gap**2, rel=1e-9)
     expected = np.full((rivals + 1, 1), (1 - share) / rivals)
@@ -69,30 +69,30 @@ def test_one_slot_against_equal_rivals(rivals, gap, variance):
 
 
 def test_the_example_of_appendix_c():
-    weights = newton(*everything(EXAMPLE), variance=1.0)
+    weights = newton(*everything(EXAMPLE), noise_scale=1.0)
     optimum = [[0.36660, 0.10512, 0.05260], [0.37027, 0, 0], [0.10542, 0, 0]]
     np.testing.assert_allclose(weights.omega, optimum, atol=5e-6)
     assert weights.time == pytest.approx(1085.694, abs=5e-4)
 
 
 def test_mirror_ascent_on_the_example():
-    weights = mirror(*everything(EXAMPLE), variance=1.0)
+    weights = mirror(*everything(EXAMPLE), noise_scale=1.0)
     assert 1 < weights.time / 1085.694 < 1 + 1e-3
     assert weights.omega.sum() == pytest.approx(1, rel=1e-12)
-    np.testing.assert_allclose(weights.omega, newton(*everything(EXAMPLE), variance=1.0).omega, atol=1e-3)
+    np.testing.assert_allclose(weights.omega, newton(*everything(EXAMPLE), noise_scale=1.0).omega, atol=1e-3)
     assert weights.time == pytest.approx(1 / information(EXAMPLE, np.asarray(weights.omega), np.ones((3, 3))), rel=1e-9)
-    assert mirror(*everything(EXAMPLE), variance=1.0, steps=10).time > 1.02 * 1085.694
+    assert mirror(*everything(EXAMPLE), noise_scale=1.0, steps=10).time > 1.02 * 1085.694
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_against_slsqp(seed):
     means = np.random.default_rng(seed).random((6, 3))
-    weights = newton(*everything(means), variance=0.5)
+    weights = newton(*everything(means), noise_scale=0.5**0.5)
     assert weights.time == pytest.approx(slsqp(means, 0.5), rel=1e-5)
     omega = np.asarray(weights.omega)
     assert omega.sum() == pytest.approx(1, rel=1e-12)
     assert 1 / information(means, omega, np.full(means.shape, 0.5)) == pytest.approx(float(weights.time), rel=1e-8)
-    rough = mirror(*everything(means), variance=0.5)
+    rough = mirror(*everything(means), noise_scale=0.5**0.5)
     assert 1 <= rough.time / weights.time < 1.02
 
 
@@ -100,7 +100,7 @@ def test_no_other_proportions_do_better():
     """Random proportions over ALL arms: those that are no smallest entries are not worth a query."""
     rng = np.random.default_rng(7)
     means = rng.random((6, 3))
-    optimum = newton(*everything(means), variance=1.0)
+    optimum = newton(*everything(means), noise_scale=1.0)
     for _ in range(300):
         omega = np.asarray(optimum.omega) * rng.uniform(0.7, 1.3, means.shape) + 0.02 * rng.dirichlet(
             np.ones(18)
@@ -111,28 +111,32 @@ def test_no_other_proportions_do_better():
 def test_variances_by_arm():
     """Doubling the variance of every arm alike doubles T*; a noisier arm gets a larger share."""
     means, slots, candidates = everything(EXAMPLE)
-    even = newton(means, slots, candidates, variance=jnp.full((3, 3), 2.0))
+    even = newton(means, slots, candidates, noise_scale=jnp.full((3, 3), 2.0**0.5))
     assert even.time == pytest.approx(2 * 1085.694, rel=1e-6)
     noise = np.ones((3, 3))
     noise[0, 1] = 4
-    skewed = newton(means, slots, candidates, variance=jnp.array(noise))
+    skewed = newton(means, slots, candidates, noise_scale=jnp.array(np.sqrt(noise)))
     assert skewed.omega[0, 1] > 1.5 * even.omega[0, 1]
     assert 1 / information(EXAMPLE, np.asarray(skewed.omega), noise) == pytest.approx(float(skewed.time), rel=1e-8)
-    assert skewed.time <= mirror(means, slots, candidates, variance=jnp.array(noise)).time < 1.001 * skewed.time
+    assert (
+        skewed.time
+        <= mirror(means, slots, candidates, noise_scale=jnp.array(np.sqrt(noise))).time
+        < 1.001 * skewed.time
+    )
 
 
 def test_symmetries():
     rng = np.random.default_rng(8)
     means = rng.random((6, 3))
-    weights = newton(*everything(means), variance=1.0)
+    weights = newton(*everything(means), noise_scale=1.0)
     omega, time = np.asarray(weights.omega), float(weights.time)
-    scaled = newton(*everything(means), variance=1e-3)
+    scaled = newton(*everything(means), noise_scale=1e-3**0.5)
     assert scaled.time == pytest.approx(1e-3 * time, rel=1e-9)
     np.testing.assert_allclose(scaled.omega, omega, atol=1e-9)
-    np.testing.assert_allclose(newton(*everything(means + 5), variance=1.0).omega, omega, atol=1e-9)
-    assert newton(*everything(means / 10), variance=1.0).time == pytest.approx(100 * time, rel=1e-9)
+    np.testing.assert_allclose(newton(*everything(means + 5), noise_scale=1.0).omega, omega, atol=1e-9)
+    assert newton(*everything(means / 10), noise_scale=1.0).time == pytest.approx(100 * time, rel=1e-9)
     nodes, slots = rng.permutation(6), rng.permutation(3)
-    shuffled = newton(*everything(means[nodes][:, slots]), variance=1.0)
+    shuffled = newton(*everything(means[nodes][:, slots]), noise_scale=1.0)
     np.testing.assert_allclose(shuffled.omega, omega[nodes][:, slots], atol=1e-9)
 
 
@@ -144,8 +148,8 @@ def test_centers_and_empty_slots_take_no_part(solve):
     spoiled = means.copy()
     spoiled[~candidates] = 50
     spoiled[:, ~slots] = -50
-    found = solve(jnp.array(spoiled), jnp.array(slots), jnp.array(candidates), variance=1.0)
-    alone = solve(*everything(means[candidates][:, slots]), variance=1.0)
+    found = solve(jnp.array(spoiled), jnp.array(slots), jnp.array(candidates), noise_scale=1.0)
+    alone = solve(*everything(means[candidates][:, slots]), noise_scale=1.0)
     assert found.time == pytest.approx(float(alone.time), rel=1e-9)
     expected = np.zeros((6, 3))
     expected[np.ix_(candidates, slots)] = alone.omega
@@ -154,7 +158,7 @@ def test_centers_and_empty_slots_take_no_part(solve):
 
 @pytest.mark.parametrize("solve", [newton, mirror])
 def test_a_single_candidate_needs_nothing(solve):
-    found = solve(jnp.array(EXAMPLE), jnp.ones(3, bool), jnp.array([False, True, False]), variance=1.0)
+    found = solve(jnp.array(EXAMPLE), jnp.ones(3, bool), jnp.array([False, True, False]), noise_scale=1.0)
     assert found.time == 0
     np.testing.assert_array_equal(found.omega, 0)
 
@@ -162,21 +166,21 @@ def test_a_single_candidate_needs_nothing(solve):
 def test_ties_count_as_the_floor():
     """Two best nodes with equal means: all queries go to the two arms that would tell them apart."""
     means = np.array([[0.8], [0.8], [0.1]])
-    found = newton(*everything(means), variance=1.0, gap_floor=1e-3)
+    found = newton(*everything(means), noise_scale=1.0, gap_floor=1e-3)
     assert found.time == pytest.approx(2 * 4 / 1e-6, rel=5e-3)
     np.testing.assert_allclose(found.omega[:2, 0], 0.5, rtol=5e-3)
     for solve in (newton, mirror):
-        assert np.all(np.isfinite(solve(*everything(means), variance=1.0).omega))
+        assert np.all(np.isfinite(solve(*everything(means), noise_scale=1.0).omega))
 
 
 def test_lanes_in_float32():
     means = np.random.default_rng(10).random((4, 8, 3))
-    solve = functools.partial(omega_newton, variance=0.01)
+    solve = functools.partial(omega_newton, noise_scale=0.1)
     slots, candidates = jnp.ones(3, bool), jnp.ones(8, bool)
     batch = jax.jit(jax.vmap(lambda m: solve(m, slots, candidates)))(jnp.array(means, np.float32))
     assert batch.omega.dtype == batch.time.dtype == jnp.float32
     for lane in range(4):
-        exact = newton(jnp.array(means[lane]), slots, candidates, variance=0.01)
+        exact = newton(jnp.array(means[lane]), slots, candidates, noise_scale=0.1)
         assert batch.time[lane] == pytest.approx(float(exact.time), rel=2e-4)
         np.testing.assert_allclose(batch.omega[lane], exact.omega, atol=2e-3)
 
@@ -184,21 +188,21 @@ def test_lanes_in_float32():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"means": jnp.ones(3)}, "means must have shape (n, k-1), got (3,)"),
-        ({"slots": jnp.ones(2, bool)}, "slots must have shape (3,), got (2,)"),
-        ({"candidates": jnp.ones(2, bool)}, "candidates must have shape (4,), got (2,)"),
-        ({"variance": 0.0}, "variance must be positive, got 0.0"),
-        ({"variance": jnp.ones(3)}, "variance must have shape () or (4, 3), got (3,)"),
+        ({"means": jnp.ones(3)}, "means must be an array of real numbers of shape (n, k-1), got [1. 1. 1.]"),
+        ({"slots": jnp.ones(2, bool)}, "slots must be an array of booleans of shape (3,), got [ True  True]"),
+        ({"candidates": jnp.ones(2, bool)}, "candidates must be an array of booleans of shape (4,), got [ True  True]"),
+        ({"noise_scale": 0.0}, "noise_scale must be positive, got 0.0"),
+        ({"noise_scale": jnp.ones(3)}, "noise_scale must have shape () or (4, 3), got (3,)"),
         ({"gap_floor": 0.0}, "gap_floor must be positive, got 0.0"),
         ({"tolerance": -1.0}, "tolerance must be positive, got -1.0"),
     ],
 )
 def test_bad_input(arguments, message):
-    right = {"means": jnp.ones((4, 3)), "slots": jnp.ones(3, bool), "candidates": jnp.ones(4, bool), "variance": 1.0}
+    right = {"means": jnp.ones((4, 3)), "slots": jnp.ones(3, bool), "candidates": jnp.ones(4, bool), "noise_scale": 1.0}
     with pytest.raises(ValueError, match=re.escape(message)):
         omega_newton(**(right | arguments))
 
 
 def test_mirror_steps_must_be_positive():
-    with pytest.raises(ValueError, match="steps must be at least 1, got 0"):
-        omega_mirror(*everything(EXAMPLE), variance=1.0, steps=0)
+    with pytest.raises(ValueError, match="steps must be an integer of at least 1, got 0"):
+        omega_mirror(*everything(EXAMPLE), noise_scale=1.0, steps=0)

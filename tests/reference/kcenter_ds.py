@@ -11,7 +11,7 @@ import numpy as np
 
 
 class Run(NamedTuple):
-    asked: list[tuple[int, int, int]]  # node, slot, queries
+    queried: list[tuple[int, int, int]]  # node, slot, queries
     centers: list[int]
     counts: np.ndarray  # (n, k-1)
     queries: list[int]  # by stage
@@ -85,7 +85,7 @@ def sample(
     t, s = np.zeros((n, k - 1), int), np.zeros((n, k - 1), int)
     total = np.zeros((n, k - 1))
     exact: dict[tuple[int, int], int] = {}  # arms that were read, and in which stage
-    centers, asked, queries, step = [first_center], [], [], 0
+    centers, queried, queries, step = [first_center], [], [], 0
 
     def bounds(v, i):
         if t[v, i] == 0:
@@ -97,16 +97,16 @@ def sample(
         return interval(sqrt(e) if scale == "root" else e, int(t[v, i]))
 
     def draw(v, i):
-        q = sum(cost for _, _, cost in asked)
+        q = sum(cost for _, _, cost in queried)
         reward = (points[v, tape[q]] - points[centers[i], tape[q]]) ** 2
         t[v, i] += 1
         total[v, i] += reward
         if coin is not None:
             s[v, i] += coin(step) < reward / levels**2
-        asked.append((v, i, 1))
+        queried.append((v, i, 1))
 
     while len(centers) < k:
-        p, start = len(centers), len(asked)
+        p, start = len(centers), len(queried)
         for v in range(n):  # line 6 of the paper's algorithms
             if v not in centers:
                 draw(v, p - 1)
@@ -130,8 +130,8 @@ def sample(
                     if ties == "lowest":
                         center = v
                         break
-                    queries.append(sum(cost for _, _, cost in asked[start:]))
-                    return Run(asked, centers, t, queries, True)
+                    queries.append(sum(cost for _, _, cost in queried[start:]))
+                    return Run(queried, centers, t, queries, True)
                 v = by_upper[1]
             removed = [i for i in range(p) if (v, i) in exact and (not redraw or exact[v, i] == p)]
             i = pick(lower[v], step=step, successes=s[v], counts=t[v], open=[i for i in range(p) if i not in removed])
@@ -139,15 +139,15 @@ def sample(
                 if t[v, i] < cap:
                     draw(v, i)
                 else:
-                    asked.append((v, i, m))
+                    queried.append((v, i, m))
                     exact[v, i] = p
                     t[v, i] += 1
             step += 1
             if step > max_steps:
                 raise RuntimeError("no end")
         centers.append(center)
-        queries.append(sum(cost for _, _, cost in asked[start:]))
-    return Run(asked, centers, t, queries, False)
+        queries.append(sum(cost for _, _, cost in queried[start:]))
+    return Run(queried, centers, t, queries, False)
 
 
 def random_sampling(points, k, tape, arms, *, interval, levels=1, first_center=0):

@@ -5,25 +5,26 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxbandits.kcenter.problem import Pull, dimension_sampling
+from jaxbandits import kcenter
 
 KEY = jax.random.key(5)
 
 
-def follow(make, points, *, rounds, levels=None, burst=1):
-    """A compiled function of a tape and of what `make` takes: the last state, and what was asked in every round.
+def follow(make, points, *, rounds, k, levels=None, leap=1):
+    """A compiled function of a tape and of what `make` takes: the last state, and what was queried in every round.
 
-    `make(*parameters)` gives the algorithm.
+    `make(problem, *parameters)` gives the algorithm, and takes `leap=` too.
     """
-    environment = dimension_sampling(points, levels=levels, burst=burst)
+    instance = kcenter.dimension_instance(points, k=k, levels=levels)
+    environment = kcenter.environment(instance, leap=leap)
 
     @jax.jit
     def scan(tape, *parameters):
-        algorithm = make(*parameters)
+        algorithm = make(instance.problem, *parameters, leap=leap)
 
         def one_round(state, r):
-            action: Pull = algorithm.decide(jax.random.fold_in(KEY, r), state).action
-            sample = environment.respond(action, tape[state.pulls + jnp.arange(burst)])
+            action = algorithm.decide(jax.random.fold_in(KEY, r), state).action
+            sample = environment.respond(action, tape[state.pulls + jnp.arange(leap)])
             after = algorithm.observe(state, action, sample)
             return after, (action.node, action.slot, after.pulls - state.pulls)
 
@@ -36,10 +37,10 @@ def follow(make, points, *, rounds, levels=None, burst=1):
     return run
 
 
-def one_by_one(asked, m):
-    """The rounds' bursts as single queries: (node, slot, cost) each."""
+def one_by_one(queried, m):
+    """The rounds' leaps as single queries: (node, slot, cost) each."""
     singles = []
-    for node, slot, queries in asked.tolist():
+    for node, slot, queries in queried.tolist():
         singles += [(node, slot, queries)] if queries == m else [(node, slot, 1)] * queries
     return singles
 

@@ -1,6 +1,6 @@
 """Greedy k-center from noisy distances, transcribed from the paper into plain Python, one query at a time.
 
-A reward is asked for as reward(v, s, q): node v against center s, q queries having been made before it.
+A reward is reward(v, s, q): node v against center s, q queries having been made before it.
 """
 
 import functools
@@ -89,7 +89,7 @@ def kl(p: float, q: float) -> float:
 
 
 class Bounds:
-    """Intervals of all arms, with the triangle inequality where it is asked for."""
+    """Intervals of all arms, with the triangle inequality where it is wanted."""
 
     def __init__(self, run: Run, interval: Interval, triangle: str | None):
         self.run, self.interval, self.triangle = run, interval, triangle

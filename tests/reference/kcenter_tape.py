@@ -7,6 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxbandits.engine.running import ask
+
 KEY = jax.random.key(3)
 
 
@@ -27,8 +29,8 @@ def follow(make, instance, noise, rounds, k):
     """
     state, nodes, slots = _scan(make, rounds)(instance, jnp.asarray(noise))
     n = state.samples.counts.shape[0]
-    asked = (nodes < n) & (slots < k - 1)
-    return state, list(zip(nodes[asked].tolist(), slots[asked].tolist(), strict=True))
+    queried = (nodes < n) & (slots < k - 1)
+    return state, list(zip(nodes[queried].tolist(), slots[queried].tolist(), strict=True))
 
 
 @functools.cache
@@ -38,8 +40,8 @@ def _scan(make, rounds):
         algorithm, environment = make(*instance)
 
         def one_round(state, _):
-            state = algorithm.refresh(state)
-            action = algorithm.decide(jax.random.fold_in(KEY, state.pulls), state).action
+            state, decision = ask(algorithm, jax.random.fold_in(KEY, state.pulls), state)
+            action = decision.action
             numbers = state.pulls + jnp.arange(action.node.size).reshape(action.node.shape)
             observation = environment.respond(action, noise[numbers])
             return algorithm.observe(state, action, observation), (action.node, action.slot)

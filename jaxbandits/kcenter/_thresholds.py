@@ -1,22 +1,22 @@
-"""How large a likelihood ratio must be before a run trusts it: the exploration rates beta(q, delta') of NS-TandS."""
+"""How large a likelihood ratio must be before a run trusts it: the exploration rates of NS-TandS."""
 
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandits import checks
 from jaxbandits.base import Array
-from jaxbandits.checks import known, require
 
 Rate = Literal["loglog", "log", "gk", "gaussian"]
 GRID = 256  # values of lambda that `mixture_constant` tries
 
 
 def exploration_rate(
-    form: Rate, n: int, k: int, *, delta: Array | float, dtype: Any = None
+    rate: Rate, n: int, k: int, *, delta: Array | float, dtype: Any = None
 ) -> Callable[[Array, Array, Array, Array], Array]:
     """The threshold that the likelihood ratio Z of two arms must exceed.
 
@@ -31,42 +31,44 @@ def exploration_rate(
       (Kaufmann and Koolen, 2021), and for every k.
 
     Args:
-        form: one of the above.
-        n: number of nodes.
-        k: number of centers.
+        rate: one of the above.
+        n: number of nodes, at least 2.
+        k: number of centers, in 2..n.
         delta: () in (0, 1), admitted probability of error.
         dtype: of the result; JAX's own by default.
 
     Returns:
         (q, found, a, b) -> float, broadcast: q int (), queries of the whole run, at least 1; found int (), centers
-        found so far; a and b int, at least 1, pulls of the two arms. The first three forms do not look at a and b and
-        give a scalar; the last looks at nothing else.
+        found so far; a and b int, at least 1, pulls of the two arms. The first three rates do not depend on a and b and
+        give a scalar; the last depends on nothing else.
 
     Raises:
-        ValueError: `form` is unknown or `delta` is out of range.
+        ValueError: `rate` is unknown, or another argument is out of range.
     """
-    require(form in get_args(Rate), "beta", f"be one of {get_args(Rate)}", form)
-    require((known(delta) > 0) & (known(delta) < 1), "delta", "lie in (0, 1)", delta)
-    dtype = jnp.dtype(float if dtype is None else dtype)
+    checks.one_of("rate", rate, Rate)
+    checks.whole("n", n, least=2)
+    checks.whole("k", k, least=2, most=n)
+    checks.probability("delta", delta)
+    dtype = checks.float_dtype("dtype", dtype)
     delta = jnp.asarray(delta, dtype)
     pairs = n**2
-    if form == "gaussian":
+    if rate == "gaussian":
         pairs = max(pairs, sum((n - p - 1) * p for p in range(1, k)))
     confidence = math.log(pairs) - jnp.log(delta)  # log(1 / delta'); delta' itself may underflow
-    constant = 2 * mixture_constant(confidence / 2) if form == "gaussian" else None
+    constant = 2 * mixture_constant(confidence / 2) if rate == "gaussian" else None
 
-    def rate(q: Array, found: Array, a: Array, b: Array) -> Array:
+    def threshold(q: Array, found: Array, a: Array, b: Array) -> Array:
         if constant is not None:
             return _log_log(a, dtype) + _log_log(b, dtype) + constant
         log_q = jnp.log(q.astype(dtype))
-        if form == "loglog":
+        if rate == "loglog":
             return jnp.log1p(log_q) + confidence
-        if form == "log":
+        if rate == "log":
             return log_q + confidence
         rivals = jnp.maximum((n - found) * found - 1, 1).astype(dtype)
         return jnp.log(2 * rivals) + log_q + confidence
 
-    return rate
+    return threshold
 
 
 def mixture_constant(y: Array) -> Array:
@@ -92,7 +94,7 @@ def _log_log(count: Array, dtype: Any) -> Array:
 
 @functools.cache
 def _mixture_grid() -> tuple[np.ndarray, np.ndarray]:
-    from scipy.special import zeta  # loads slowly, and only one form needs it
+    from scipy.special import zeta  # loads slowly, and only one rate needs it
 
     lam = 1 - np.geomspace(0.49, 1e-4, GRID)  # the minimum moves towards 1 as y grows
     return lam, 2 * lam - 2 * lam * np.log(4 * lam) + np.log(zeta(2 * lam)) - np.log1p(-lam) / 2

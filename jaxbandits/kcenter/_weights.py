@@ -13,14 +13,16 @@ bound.
 Source: Jali, Karamchandani and Moharir, Greedy k-center from noisy distance samples: equation (19) and appendix C.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
+from jaxbandits import checks
 from jaxbandits.base import Array
-from jaxbandits.checks import known, require
+from jaxbandits.checks import require
 from jaxbandits.numerics.barrier import minimize_reciprocals
 from jaxbandits.numerics.mirror_ascent import ascend, mirror_ascent, scale_by_largest
 
@@ -35,6 +37,7 @@ class Weights(NamedTuple):
 class _Duels(NamedTuple):
     """The best row against all others, slots along the rows."""
 
+    means: Array  # float (n, k-1)
     best: Array  # int ()
     nearest: Array  # int (n,)           the slot of each node's smallest mean
     gaps: Array  # float (k-1, n)        floored
@@ -48,7 +51,7 @@ def omega_newton(
     slots: Array,
     candidates: Array,
     *,
-    variance: Array | float,
+    noise_scale: Array | float,
     tolerance: Array | float = 1e-4,
     gap_floor: Array | float = 1e-6,
 ) -> Weights:
@@ -61,7 +64,7 @@ def omega_newton(
         means: float (n, k-1), the mean of every arm.
         slots: bool (k-1,), the slots that hold a center.
         candidates: bool (n,), the nodes that are no centers.
-        variance: float () or (n, k-1), positive, of one query.
+        noise_scale: float () or (n, k-1), positive, standard deviation of one query.
         tolerance: relative error of T*.
         gap_floor: smaller gaps count as this one, in units of distance.
 
@@ -69,11 +72,12 @@ def omega_newton(
         Weights.
 
     Raises:
-        ValueError: a shape does not fit, or `variance`, `tolerance` or `gap_floor` is not positive.
+        ValueError: a shape does not fit, or `noise_scale`, `tolerance` or `gap_floor` is not positive.
 
     Cost: O(n k^2) a step, about 7 steps; see `minimize_reciprocals`.
     """
-    duels = _duels(means, slots, candidates, variance, gap_floor)
+    checks.positive("tolerance", tolerance)
+    duels = _duels(means, slots, candidates, noise_scale, gap_floor)
     optimum = minimize_reciprocals(
         duels.gaps**2 / 2,
         row_costs=duels.best_variance,
@@ -92,7 +96,7 @@ def omega_mirror(
     slots: Array,
     candidates: Array,
     *,
-    variance: Array | float,
+    noise_scale: Array | float,
     steps: int = 1000,
     gap_floor: Array | float = 1e-6,
 ) -> Weights:
@@ -102,7 +106,7 @@ def omega_mirror(
         means: float (n, k-1), the mean of every arm.
         slots: bool (k-1,), the slots that hold a center.
         candidates: bool (n,), the nodes that are no centers.
-        variance: float () or (n, k-1), positive, of one query.
+        noise_scale: float () or (n, k-1), positive, standard deviation of one query.
         steps: Python int, at least 1.
         gap_floor: smaller gaps count as this one, in units of distance.
 
@@ -115,8 +119,9 @@ def omega_mirror(
 
     Cost: O(n k) a step.
     """
-    duels = _duels(means, slots, candidates, variance, gap_floor)
-    slot_count = means.shape[1]
+    checks.whole("steps", steps, least=1)
+    duels = _duels(means, slots, candidates, noise_scale, gap_floor)
+    means, slot_count = duels.means, duels.means.shape[1]
     active = jnp.concatenate([duels.mask.any(1), duels.mask.any(0)])
     variances = jnp.concatenate([duels.best_variance, duels.rest_variance])
     log_count = jnp.log(jnp.maximum(active.sum(dtype=means.dtype), 2))
@@ -147,24 +152,24 @@ def omega_mirror(
     return Weights(_spread(duels, weights[:slot_count], weights[slot_count:]), time)
 
 
-def _duels(means: Array, slots: Array, candidates: Array, variance: Array | float, gap_floor: Array | float) -> _Duels:
-    require(jnp.ndim(means) == 2, "means", "have shape (n, k-1)", jnp.shape(means))
-    means, slots, candidates = jnp.asarray(means), jnp.asarray(slots), jnp.asarray(candidates)
+def _duels(
+    means: Array, slots: Array, candidates: Array, noise_scale: Array | float, gap_floor: Array | float
+) -> _Duels:
+    means = checks.array("means", means, ("n", "k-1"))
     n, slot_count = means.shape
-    require(slots.shape == (slot_count,), "slots", f"have shape {(slot_count,)}", slots.shape)
-    require(candidates.shape == (n,), "candidates", f"have shape {(n,)}", candidates.shape)
-    fits = jnp.shape(variance) in ((), (n, slot_count))
-    require(fits, "variance", f"have shape () or {(n, slot_count)}", jnp.shape(variance))
-    require(known(variance) > 0, "variance", "be positive", variance)
-    require(known(gap_floor) > 0, "gap_floor", "be positive", gap_floor)
+    slots = checks.array("slots", slots, (slot_count,), kind="bool")
+    candidates = checks.array("candidates", candidates, (n,), kind="bool")
+    check_scales(noise_scale, (n, slot_count))
+    checks.positive("gap_floor", gap_floor)
 
     far = jnp.finfo(means.dtype).max
     listed = jnp.where(slots, means, far)
     lowest, nearest = listed.min(1), listed.argmin(1)
     best = jnp.argmax(jnp.where(candidates, lowest, -far))
     others = candidates & (jnp.arange(n) != best)
-    variance = jnp.broadcast_to(jnp.asarray(variance, means.dtype), means.shape)
+    variance = jnp.broadcast_to(jnp.square(jnp.asarray(noise_scale, means.dtype)), means.shape)
     return _Duels(
+        means=means,
         best=best,
         nearest=nearest,
         # Two nearly equal rows would make their limits, which are squared gaps, vanish against all others.
@@ -173,6 +178,16 @@ def _duels(means: Array, slots: Array, candidates: Array, variance: Array | floa
         best_variance=variance[best],
         rest_variance=jnp.take_along_axis(variance, nearest[:, None], 1)[:, 0],
     )
+
+
+def check_scales(noise_scale: Any, *shapes: tuple[int, ...]) -> None:
+    """Raises `ValueError` unless it is a positive number, or an array of positive numbers of one of these shapes."""
+    if isinstance(noise_scale, (jax.Array, np.ndarray)) and noise_scale.ndim > 0:
+        shape = noise_scale.shape
+        require(shape in shapes, "noise_scale", f"have shape {' or '.join(map(str, ((), *shapes)))}", shape)
+        checks.array("noise_scale", noise_scale, shape, above=0)
+    else:
+        checks.positive("noise_scale", noise_scale)
 
 
 def _spread(duels: _Duels, best: Array, rest: Array) -> Array:

@@ -1,9 +1,9 @@
 """What all algorithms of the family share: centers are found one by one, a stage each.
 
 A stage with p centers begins with a pass over the nodes in index order, one a round, in which each candidate's newest
-slot, p - 1, is queried once. What needs no query, a center above all, is passed by: the round's action names the slot
-`passing(k)`, which is none, and costs nothing. Then rounds go by the algorithm's own rule until the upper bounds
-of all candidates but one lie below the lower bound of that one, the next center.
+slot, p - 1, is queried once. A node that needs no query, such as a center, is passed by: the round's action names the
+slot `no_slot(k)`, which does not exist, and costs nothing. Then rounds go by the algorithm's own rule until the upper
+bounds of all candidates but one lie below the lower bound of that one, the next center.
 """
 
 from typing import NamedTuple
@@ -11,9 +11,17 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxbandits import checks
 from jaxbandits.base import Array, Key
-from jaxbandits.checks import known, require
-from jaxbandits.kcenter.problem import Centers, Pull
+from jaxbandits.kcenter._problem import Problem
+
+
+class Centers(NamedTuple):
+    """The answer of an algorithm."""
+
+    indices: Array  # int32 (k,)    the centers found, in order, then the best guess at the next one, then -1
+    found: Array  # int32 ()        how many have been found
+    queries: Array  # uint32 (k-1,) queries by stage, exact reads included
 
 
 class Stage(NamedTuple):
@@ -25,8 +33,9 @@ class Stage(NamedTuple):
     queries: Array  # uint32 (k-1,)  by stage
 
 
-def begin(key: Key, n: int, k: int, first_center: Array | int | None) -> Stage:
+def begin(key: Key, problem: Problem, first_center: Array | int | None) -> Stage:
     """The first stage; a first center that is None is drawn uniformly."""
+    n, k = problem.n, problem.k
     first = jax.random.randint(key, (), 0, n, jnp.int32) if first_center is None else first_center
     return Stage(
         centers=jnp.full(k, -1, jnp.int32).at[0].set(jnp.asarray(first, jnp.int32)),
@@ -56,15 +65,15 @@ def newest(stage: Stage) -> Array:
     return stage.found - 1
 
 
-def passing(k: int) -> Array:
+def no_slot(k: int) -> Array:
     """The slot that stands for no query in a round of the first pass."""
     return jnp.asarray(k - 1, jnp.int32)
 
 
 def spend(stage: Stage, queries: Array) -> Stage:
     """Counts queries towards the present stage."""
-    here = jnp.arange(stage.queries.size, dtype=jnp.int32) == newest(stage)
-    return stage._replace(queries=stage.queries + jnp.where(here, queries, 0).astype(jnp.uint32))
+    is_present = jnp.arange(stage.queries.size, dtype=jnp.int32) == newest(stage)
+    return stage._replace(queries=stage.queries + jnp.where(is_present, queries, 0).astype(jnp.uint32))
 
 
 def step(stage: Stage, nodes: Array | int) -> Stage:
@@ -90,18 +99,12 @@ def is_decided(lower: Array, runner_up: Array) -> Array:
 
 def advance(stage: Stage, node: Array, decided: Array) -> Stage:
     """Where `decided` holds, makes the node a center and starts the next stage; else changes nothing."""
-    here = jnp.arange(stage.centers.size, dtype=jnp.int32) == stage.found
+    is_next = jnp.arange(stage.centers.size, dtype=jnp.int32) == stage.found
     return stage._replace(
-        centers=jnp.where(decided & here, node.astype(jnp.int32), stage.centers),
+        centers=jnp.where(decided & is_next, node.astype(jnp.int32), stage.centers),
         found=stage.found + decided.astype(jnp.int32),
         cursor=jnp.where(decided, 0, stage.cursor),
     )
-
-
-def no_pull(n: int, k: int) -> Pull:
-    """The `Pull` that does nothing."""
-    node, slot = jnp.asarray(n, jnp.int32), jnp.zeros((), jnp.int32)
-    return Pull(node, slot, jnp.zeros(k - 1, jnp.int32), jnp.zeros((), bool))
 
 
 def draw_arms(key: Key, stage: Stage, n: int, shape: tuple[int, ...]) -> tuple[Array, Array]:
@@ -124,21 +127,17 @@ def answer(stage: Stage, guess: Array) -> Centers:
 
     Args:
         stage: Stage.
-        guess: int (), a node; one that is a center already (its stage's first pass has not come to it) is no guess.
+        guess: int (), a node; one that is a center already (the first pass has not reached it yet) is no guess.
 
     Returns:
         Centers.
     """
-    here = jnp.arange(stage.centers.size, dtype=jnp.int32) == stage.found
-    indices = jnp.where(here & ~is_center(stage, guess), guess.astype(jnp.int32), stage.centers)
+    is_next = jnp.arange(stage.centers.size, dtype=jnp.int32) == stage.found
+    indices = jnp.where(is_next & ~is_center(stage, guess), guess.astype(jnp.int32), stage.centers)
     return Centers(indices, stage.found, stage.queries)
 
 
-def check_run(n: int, k: int, first_center: Array | int | None, delta: Array | float) -> None:
-    """Raises `ValueError` unless 2 <= k <= n, the first center is a node or None, and delta lies in (0, 1)."""
-    require(n >= 2, "n", "be at least 2", n)
-    require(2 <= k <= n, "k", f"lie in 2..{n}", k)
+def check_first_center(first_center: Array | int | None, n: int) -> None:
+    """Raises `ValueError` unless it is None or a node."""
     if first_center is not None:
-        is_node = (known(first_center) >= 0) & (known(first_center) < n)
-        require(is_node, "first_center", f"lie in 0..{n - 1}", first_center)
-    require((known(delta) > 0) & (known(delta) < 1), "delta", "lie in (0, 1)", delta)
+        checks.integer("first_center", first_center, least=0, most=n - 1)

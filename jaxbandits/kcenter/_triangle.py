@@ -5,17 +5,17 @@ sampled, so only centers can stand between. Bounds here are of r, a metric: r = 
 r = sqrt(d) where d is the square of one ("squared"), as with dimension sampling.
 """
 
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 import jax.numpy as jnp
 
+from jaxbandits import checks
 from jaxbandits.base import Array
-from jaxbandits.checks import require
 
 Triangle = Literal["metric", "squared"]
 
 
-class Spans(NamedTuple):
+class CenterBounds(NamedTuple):
     """Bounds of r between the centers, symmetric with zero diagonals, and closed under the triangle inequality."""
 
     lower: Array  # float (k-1, k-1)
@@ -27,46 +27,46 @@ def far(dtype: jnp.dtype) -> Array:
     return jnp.asarray(jnp.sqrt(jnp.finfo(dtype).max) / 64, dtype)
 
 
-def unknown(k: int, dtype: jnp.dtype) -> Spans:
+def unknown(k: int, dtype: jnp.dtype) -> CenterBounds:
     """Nothing is known of k - 1 slots."""
     apart = ~jnp.eye(k - 1, dtype=bool)
-    return Spans(jnp.zeros((k - 1, k - 1), dtype), jnp.where(apart, far(dtype), 0))
+    return CenterBounds(jnp.zeros((k - 1, k - 1), dtype), jnp.where(apart, far(dtype), 0))
 
 
-def join(spans: Spans, slot: Array, lower: Array, upper: Array, kind: Triangle) -> Spans:
+def join(between: CenterBounds, slot: Array, lower: Array, upper: Array, kind: Triangle) -> CenterBounds:
     """Adds the node that becomes the center of a slot.
 
     Args:
-        spans: Spans of the slots before it.
+        between: CenterBounds of the slots before it.
         slot: int32 (), its slot; beyond the last one nothing changes.
         lower: float (k-1,), the node's lower bounds of d to the slots before it; others are not read.
         upper: float (k-1,), its upper bounds.
         kind: the relation of r and d.
 
     Returns:
-        Spans, closed. Cost: O(k^3).
+        CenterBounds, closed. Cost: O(k^3).
     """
-    places = jnp.arange(lower.size, dtype=jnp.int32)
+    slots = jnp.arange(lower.size, dtype=jnp.int32)
     near, wide = _metric(lower, upper, kind)
-    in_row, in_column = places[:, None] == slot, places[None, :] == slot
-    row, column = in_row & (places[None, :] < slot), in_column & (places[:, None] < slot)
-    least = jnp.where(row, near[None, :], jnp.where(column, near[:, None], spans.lower))
-    most = jnp.where(row, wide[None, :], jnp.where(column, wide[:, None], spans.upper))
+    in_row, in_column = slots[:, None] == slot, slots[None, :] == slot
+    row, column = in_row & (slots[None, :] < slot), in_column & (slots[:, None] < slot)
+    shortest = jnp.where(row, near[None, :], jnp.where(column, near[:, None], between.lower))
+    longest = jnp.where(row, wide[None, :], jnp.where(column, wide[:, None], between.upper))
     for middle in range(lower.size):  # Floyd-Warshall
-        most = jnp.minimum(most, most[:, middle, None] + most[None, middle, :])
-    detour = jnp.max(least[:, :, None] - most[None, :, :], axis=1)
-    sharper = jnp.maximum(least, jnp.maximum(detour, detour.T))
-    return Spans(jnp.where(places[:, None] == places, 0, sharper), most)
+        longest = jnp.minimum(longest, longest[:, middle, None] + longest[None, middle, :])
+    detour = jnp.max(shortest[:, :, None] - longest[None, :, :], axis=1)
+    sharper = jnp.maximum(shortest, jnp.maximum(detour, detour.T))
+    return CenterBounds(jnp.where(slots[:, None] == slots, 0, sharper), longest)
 
 
-def tighten(spans: Spans, lower: Array, upper: Array, slots: Array, kind: Triangle) -> Array:
+def tighten(between: CenterBounds, lower: Array, upper: Array, slots: Array, kind: Triangle) -> Array:
     """The lower bounds of one node's distances to the centers, by way of the other centers.
 
     Valid wherever all bounds that enter are. The upper bounds gain nothing: r to a center by way of another is at
     least r to the other, so the least upper bound of the node would stay.
 
     Args:
-        spans: Spans.
+        between: CenterBounds.
         lower: float (k-1,), the node's lower bounds of d.
         upper: float (k-1,), its upper bounds.
         slots: bool (k-1,), the slots that hold a center.
@@ -76,17 +76,19 @@ def tighten(spans: Spans, lower: Array, upper: Array, slots: Array, kind: Triang
         float (k-1,), at least `lower`, and the very same bits where there is no gain. Cost: O(k^2).
     """
     near, wide = _metric(lower, upper, kind)
-    by_way = jnp.maximum(near[:, None] - spans.upper, spans.lower - wide[:, None])
+    by_way = jnp.maximum(near[:, None] - between.upper, between.lower - wide[:, None])
     reach = jnp.max(jnp.where(slots[:, None], by_way, -far(lower.dtype)), axis=0)
     gain = slots & (reach > near)
     return jnp.where(gain, jnp.maximum(lower, reach if kind == "metric" else jnp.square(reach)), lower)
 
 
-def is_out_of_reach(spans: Spans, slot: Array, lower: Array, upper: Array, slots: Array, kind: Triangle) -> Array:
+def is_out_of_reach(
+    between: CenterBounds, slot: Array, lower: Array, upper: Array, slots: Array, kind: Triangle
+) -> Array:
     """Whether the center of a slot that the node was never queried against cannot be its nearest one.
 
     Args:
-        spans: Spans.
+        between: CenterBounds.
         slot: int32 (), the slot.
         lower: float (k-1,), the node's lower bounds of d.
         upper: float (k-1,), its upper bounds.
@@ -98,20 +100,20 @@ def is_out_of_reach(spans: Spans, slot: Array, lower: Array, upper: Array, slots
     """
     others = slots & (jnp.arange(slots.size, dtype=jnp.int32) != slot)
     _, wide = _metric(lower, upper, kind)
-    most = far(lower.dtype)
-    least = jnp.max(jnp.where(others, spans.lower[:, slot] - wide, -most))
-    return least > jnp.min(jnp.where(others, wide, most))
+    largest = far(lower.dtype)
+    nearest = jnp.max(jnp.where(others, between.lower[:, slot] - wide, -largest))
+    return nearest > jnp.min(jnp.where(others, wide, largest))
 
 
 def check_triangle(triangle: Triangle | None) -> None:
     """Raises `ValueError` unless it is None or known."""
     if triangle is not None:
-        require(triangle in get_args(Triangle), "triangle", f"be None or one of {get_args(Triangle)}", triangle)
+        checks.one_of("triangle", triangle, Triangle)
 
 
 def _metric(lower: Array, upper: Array, kind: Triangle) -> tuple[Array, Array]:
     """Bounds of r from bounds of d."""
-    most = far(lower.dtype)
+    largest = far(lower.dtype)
     if kind == "metric":
-        return jnp.clip(lower, 0, most), jnp.clip(upper, 0, most)
-    return jnp.sqrt(jnp.clip(lower, 0, most)), jnp.minimum(jnp.sqrt(jnp.maximum(upper, 0)), most)
+        return jnp.clip(lower, 0, largest), jnp.clip(upper, 0, largest)
+    return jnp.sqrt(jnp.clip(lower, 0, largest)), jnp.minimum(jnp.sqrt(jnp.maximum(upper, 0)), largest)

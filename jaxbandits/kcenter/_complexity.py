@@ -1,6 +1,6 @@
 """How hard an instance is: bounds on the queries, and characteristic times.
 
-All of it is about the truth, and none of it is for an algorithm to see.
+All of it needs the truth, which no algorithm knows.
 
 Source: Jali, Karamchandani and Moharir, "Greedy k-Center from Noisy Distance Samples".
 """
@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxbandits import checks
 from jaxbandits.base import Array
-from jaxbandits.checks import known, require
-from jaxbandits.kcenter.weights import omega_newton
+from jaxbandits.checks import require
+from jaxbandits.kcenter._weights import check_scales, omega_newton
 from jaxbandits.numerics.kl import bernoulli_kl
 
 ACCURACY = 1e-9  # relative, of a characteristic time; in float32 a few roundings
@@ -40,28 +41,34 @@ def most_queries(n: int, m: int, k: int) -> int:
     """The queries that no run of dimension sampling exceeds, 2 m for each arm: 2 m sum_{p=1..k-1} (n - p).
 
     Args:
-        n: points.
-        m: dimensions.
-        k: centers.
+        n: number of points, at least 2.
+        m: dimensions, at least 1.
+        k: number of centers, in 2..n.
 
     Returns:
         A Python int.
 
+    Raises:
+        ValueError: an argument is no integer, or lies outside the range above.
+
     Source: Algorithm 1, which reads an arm exactly after m queries of it.
     """
+    checks.whole("n", n, least=2)
+    checks.whole("m", m, least=1)
+    checks.whole("k", k, least=2, most=n)
     return m * (k - 1) * (2 * n - k)
 
 
 def lower_bound(distances: Any, centers: Any, delta: Array | float) -> LowerBound:
-    """Expected queries that dimension sampling cannot do without, if every coordinate takes two values only.
+    """The expected queries that dimension sampling needs at least, if every coordinate takes two values only.
 
     Args:
         distances: float (n, n), in [0, 1].
         centers: int (k,), greedy's centers in order.
-        delta: () in (0, 1), admitted probability of error. From 1/2.4 on the bound is 0.
+        delta: () in (0, 1), admitted probability of error. For delta of at least 1/2.4 the bound is 0.
 
     Returns:
-        LowerBound, infinite where a center cannot be told from another node.
+        LowerBound, infinite where a center is as far as another node.
 
     Raises:
         ValueError: a shape does not fit, or a value is out of range.
@@ -70,16 +77,16 @@ def lower_bound(distances: Any, centers: Any, delta: Array | float) -> LowerBoun
 
     Source: Theorem 1; its log(1/2.4 delta) is log(1/(2.4 delta)).
     """
-    stages = _stages(distances, centers)
+    checks.probability("delta", delta)
+    stages = _stages(distances, centers, largest=1)
     k = stages.table.shape[1]
-    _check_delta(delta)
     needed = jnp.maximum(-jnp.log(2.4 * jnp.asarray(delta, stages.table.dtype)), 0)
     node = stages.table[None, :, :-1]
     center = stages.table[jnp.asarray(centers)[1:], None, :-1]
 
     def queries(kl: Array) -> Array:
-        most = jnp.max(kl, -1, initial=0, where=stages.slots[:, None])
-        return jnp.where(most > 0, needed / jnp.where(most > 0, most, 1), jnp.inf)
+        largest = jnp.max(kl, -1, initial=0, where=stages.slots[:, None])
+        return jnp.where(largest > 0, needed / jnp.where(largest > 0, largest, 1), jnp.inf)
 
     never_centers = stages.place == k
     later = stages.place > jnp.arange(1, k)[:, None]
@@ -94,12 +101,12 @@ def upper_bound(distances: Any, centers: Any, m: int, delta: Array | float, c: A
     Args:
         distances: float (n, n), in [0, 1].
         centers: int (k,), greedy's centers in order.
-        m: dimensions of a point.
+        m: dimensions of a point, an int of at least 1.
         delta: () in (0, 1).
         c: () > 0, the constant, which the theorem leaves open; its figures take 1.
 
     Returns:
-        float (), at most `most_queries` for c as large as you like.
+        float (), at most `most_queries`, however large c is.
 
     Raises:
         ValueError: a shape does not fit, or a value is out of range.
@@ -108,10 +115,10 @@ def upper_bound(distances: Any, centers: Any, m: int, delta: Array | float, c: A
 
     Source: Theorem 2.
     """
-    stages = _stages(distances, centers)
-    _check_delta(delta)
-    require(known(m) >= 1, "m", "be at least 1", m)
-    require(known(c) > 0, "c", "be positive", c)
+    checks.integer("m", m, least=1)
+    checks.probability("delta", delta)
+    checks.positive("c", c)
+    stages = _stages(distances, centers, largest=1)
     table = stages.table[:, :-1]
     n, dtype = table.shape[0], table.dtype
     nearest, bottleneck, _ = _race(stages)
@@ -127,37 +134,37 @@ def upper_bound(distances: Any, centers: Any, m: int, delta: Array | float, c: A
     return jnp.sum(jnp.max(queries, 0, initial=0, where=takes_part))
 
 
-def characteristic_time(means: Any, variance: Array | float) -> Array:
+def characteristic_time(means: Any, *, noise_scale: Array | float) -> Array:
     """T* of one stage: with noisy distances, about T* log(1/delta) queries are needed to find its center.
 
     Args:
         means: float (candidates, slots), the true distances.
-        variance: float () or (candidates, slots), positive, of one query.
+        noise_scale: float () or (candidates, slots), positive, standard deviation of one query.
 
     Returns:
         float (), infinite if two candidates tie for the farthest.
 
     Raises:
-        ValueError: a shape does not fit, or `variance` is not positive.
+        ValueError: a shape does not fit, or `noise_scale` is not positive.
 
     Source: equation (19).
     """
-    means = jnp.asarray(means)
-    require(means.ndim == 2, "means", "have shape (candidates, slots)", means.shape)
+    means = checks.array("means", means, ("candidates", "slots"))
+    check_scales(noise_scale, means.shape)
     candidates, slots = (jnp.ones(size, bool) for size in means.shape)
     lowest = means.min(1)
     tied = jnp.sum(lowest == lowest.max()) > 1
-    return _time(means, slots, candidates, variance, tied)
+    return _time(means, slots, candidates, jnp.asarray(noise_scale, means.dtype), tied)
 
 
-def stage_times(distances: Any, centers: Any, variance: Array | float) -> Array:
+def stage_times(distances: Any, centers: Any, *, noise_scale: Array | float) -> Array:
     """T* of every stage.
 
     Args:
         distances: float (n, n).
         centers: int (k,), greedy's centers in order.
-        variance: of one query, positive: (), or (k-1,) by stage, or (n, k-1) by arm. For Bernoulli rewards d (1 - d),
-            of each arm or at each stage's bottleneck.
+        noise_scale: standard deviation of one query, positive: (), or (k-1,) by stage, or (n, k-1) by arm. For
+            Bernoulli rewards sqrt(d (1 - d)), of each arm or at each stage's bottleneck.
 
     Returns:
         float (k-1,), infinite for a stage whose two farthest nodes tie, 0 for a stage with a single candidate.
@@ -169,23 +176,21 @@ def stage_times(distances: Any, centers: Any, variance: Array | float) -> Array:
     """
     stages = _stages(distances, centers)
     n, k = stages.table.shape
-    shape = jnp.shape(variance)
-    require(shape in ((), (k - 1,), (n, k - 1)), "variance", f"have shape (), {(k - 1,)} or {(n, k - 1)}", shape)
-    variance = jnp.asarray(variance, stages.table.dtype)
-    by_stage = jnp.broadcast_to(variance, (k - 1, *shape)) if len(shape) != 1 else variance
-    require(known(variance) > 0, "variance", "be positive", variance)
+    check_scales(noise_scale, (k - 1,), (n, k - 1))
+    shape, noise_scale = jnp.shape(noise_scale), jnp.asarray(noise_scale, stages.table.dtype)
+    by_stage = jnp.broadcast_to(noise_scale, (k - 1, *shape)) if len(shape) != 1 else noise_scale
     tied = _race(stages)[2]
     return jax.vmap(lambda *stage: _time(stages.table[:, :-1], *stage))(stages.slots, stages.candidates, by_stage, tied)
 
 
-def noisy_lower_bound(distances: Any, centers: Any, variance: Array | float, delta: Array | float) -> Array:
-    """sum_p T*_p log(1/(2.4 delta)): the expected queries that noisy sampling cannot do without, for small delta.
+def noisy_lower_bound(distances: Any, centers: Any, *, noise_scale: Array | float, delta: Array | float) -> Array:
+    """sum_p T*_p log(1/(2.4 delta)): the expected queries that noisy sampling needs at least, for small delta.
 
     Args:
         distances: float (n, n).
         centers: int (k,), greedy's centers in order.
-        variance: of one query, as for `stage_times`.
-        delta: () in (0, 1), admitted probability of error. From 1/2.4 on the bound is 0.
+        noise_scale: standard deviation of one query, as for `stage_times`.
+        delta: () in (0, 1), admitted probability of error. For delta of at least 1/2.4 the bound is 0.
 
     Returns:
         float ().
@@ -193,28 +198,19 @@ def noisy_lower_bound(distances: Any, centers: Any, variance: Array | float, del
     Raises:
         ValueError: as `stage_times`, or `delta` is out of range.
 
-    The boxes of different stages are taken as unrelated, and the bound is one for delta to 0.
+    The alternatives of different stages are taken as unrelated, and the bound holds in the limit of small delta.
     """
-    times = stage_times(distances, centers, variance)
-    _check_delta(delta)
+    checks.probability("delta", delta)
+    times = stage_times(distances, centers, noise_scale=noise_scale)
     return times.sum() * jnp.maximum(-jnp.log(2.4 * jnp.asarray(delta, times.dtype)), 0)
 
 
-def _check_delta(delta: Any) -> None:
-    """Raises `ValueError` unless delta lies in (0, 1)."""
-    require((known(delta) > 0) & (known(delta) < 1), "delta", "lie in (0, 1)", delta)
-
-
-def _stages(distances: Any, centers: Any) -> _Stages:
-    shape = jnp.shape(distances)
-    require(len(shape) == 2 and shape[0] == shape[1], "distances", "have shape (n, n)", shape)
-    n = shape[0]
-    count = jnp.shape(centers)
-    require(len(count) == 1 and 2 <= count[0] <= n, "centers", "have shape (k,) with 2 <= k <= n", count)
-    listed = known(centers)
-    require((listed >= 0) & (listed < n), "centers", f"lie in 0..{n - 1}", centers)
-    require(known(distances) >= 0, "distances", "be at least 0", distances)
-    distances, centers, k = jnp.asarray(distances), jnp.asarray(centers), count[0]
+def _stages(distances: Any, centers: Any, largest: float | None = None) -> _Stages:
+    distances = checks.array("distances", distances, ("n", "n"), least=0, most=largest)
+    n = distances.shape[0]
+    centers = checks.array("centers", centers, ("k",), kind="int", least=0, most=n - 1)
+    k = centers.shape[0]
+    require(2 <= k <= n, "centers", "have shape (k,) with 2 <= k <= n", (k,))
     place = jnp.full(n, k, int).at[centers].set(jnp.arange(k))
     p = jnp.arange(1, k)[:, None]
     return _Stages(distances[:, centers], place, jnp.arange(k - 1) < p, place >= p)
@@ -230,7 +226,7 @@ def _race(stages: _Stages) -> tuple[Array, Array, Array]:
 
 
 @jax.jit
-def _time(means: Array, slots: Array, candidates: Array, variance: Array | float, tied: Array) -> Array:
+def _time(means: Array, slots: Array, candidates: Array, noise_scale: Array, tied: Array) -> Array:
     tolerance = max(ACCURACY, 20 * float(jnp.finfo(means.dtype).eps))
-    weights = omega_newton(means, slots, candidates, variance=variance, tolerance=tolerance, gap_floor=LEAST_GAP)
+    weights = omega_newton(means, slots, candidates, noise_scale=noise_scale, tolerance=tolerance, gap_floor=LEAST_GAP)
     return jnp.where(tied, jnp.inf, weights.time)

@@ -1,0 +1,263 @@
+"""The laws of the environments, and what they refuse.
+
+A test of a law draws from fixed seeds and admits five standard errors.
+"""
+
+import functools
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandits
+from jaxbandits import kcenter
+from jaxbandits.kcenter import Counts, Pull
+
+DRAWS = 20_000
+RNG = np.random.default_rng(3)
+PIXELS = RNG.integers(0, 256, (6, 40)).astype(np.uint8)
+FLOATS = RNG.random((6, 40))
+# A metric table of six points, all distances in (0, 1).
+TABLE = np.abs(np.subtract.outer(x := np.array([0.0, 0.07, 0.3, 0.55, 0.8, 0.99]), x))
+
+
+def brute_sums(points):
+    points = points.astype(np.int64 if points.dtype.kind in "iu" else float)
+    return np.square(points[:, None] - points[None]).sum(axis=-1)
+
+
+def sampling(points, k=3, *, leap=1, **parts):
+    """The environment of points, and what makes its actions of (node, slot, centers, exact)."""
+    instance = kcenter.dimension_instance(points, k=k, **parts)
+
+    def pull(node, slot, centers, exact=False):
+        return Pull(*integers(node, slot, centers), jnp.array(exact), instance.problem)
+
+    return kcenter.environment(instance, leap=leap), pull
+
+
+def noisy(distances, action=kcenter.PairPull, **parts):
+    """The environment of noisy distances, and what makes its actions."""
+    instance = kcenter.distance_instance(distances, k=3, **parts)
+    extra = {"exact": jnp.array(False)} if action is Pull else {}
+    return (
+        kcenter.environment(instance, action=action),
+        lambda *fields: action(*integers(*fields), **extra, problem=instance.problem),
+    )
+
+
+def integers(*fields):
+    return (jnp.array(x, jnp.int32) for x in fields)
+
+
+@functools.cache
+def sampler(environment):
+    one = jax.vmap(lambda key, action: environment.respond(action, environment.noise(key)), (0, None))
+    return jax.jit(lambda key, action: one(jax.random.split(key, DRAWS), action))
+
+
+def sample(environment, action, seed=0):
+    """Independent observations of one action, stacked."""
+    return jax.tree.map(np.asarray, sampler(environment)(jax.random.key(seed), action))
+
+
+def assert_moments(values, mean, variance, fourth=3.0):
+    """Mean and variance over axis 0 within five standard errors; `fourth` bounds the standardised fourth moment."""
+    error = np.sqrt(variance / len(values))
+    assert np.all(np.abs(values.mean(axis=0) - mean) <= 5 * error + 1e-12)
+    spread = np.square(values - mean).mean(axis=0)
+    assert np.all(np.abs(spread - variance) <= 5 * variance * np.sqrt((fourth - 1) / len(values)) + 1e-12)
+
+
+# Dimension sampling
+
+
+@pytest.mark.parametrize(("points", "levels", "dtype"), [(PIXELS, 255, jnp.int32), (FLOATS, None, jnp.float64)])
+def test_a_sample_holds_the_drawn_dimensions_against_every_slot(points, levels, dtype):
+    environment, pull = sampling(points, levels=levels, leap=3)
+    dims = jnp.array([5, 39, 0], jnp.int32)
+    found = jax.jit(environment.respond)(pull(4, 1, [2, 0]), dims)
+    wide = points.astype(np.int64 if levels else float)
+    np.testing.assert_array_equal(found.rewards, np.square(wide[4, [5, 39, 0], None] - wide[[2, 0]][:, [5, 39, 0]].T))
+    np.testing.assert_allclose(found.exact, brute_sums(points)[4, 0], rtol=1e-15)
+    assert found.rewards.dtype == found.exact.dtype == dtype
+
+
+def test_rows_pick_the_instance_from_shared_points():
+    rows = np.array([5, 0, 3], np.int32)
+    shared, pull = sampling(PIXELS, levels=255, leap=2, rows=rows)
+    own, _ = sampling(PIXELS[rows], levels=255, leap=2)
+    noise = own.noise(jax.random.key(1))
+    np.testing.assert_array_equal(shared.noise(jax.random.key(1)), noise)
+    for action in (pull(0, 1, [1, 2]), pull(2, 0, [1, 0]), pull(1, 1, [0, 2])):
+        jax.tree.map(np.testing.assert_array_equal, shared.respond(action, noise), own.respond(action, noise))
+
+
+def test_what_is_not_queried_is_not_read():
+    """An action past the nodes or the slots, and centers that are not found yet, spoil nothing."""
+    environment, pull = sampling(FLOATS, leap=2)
+    noise = environment.noise(jax.random.key(0))
+    for action in (pull(6, 0, [0, -1]), pull(1, 2, [0, -1])):
+        assert all(np.all(np.isfinite(x)) for x in environment.respond(action, noise))
+    first = environment.respond(pull(4, 0, [2, -1]), noise)
+    other = environment.respond(pull(4, 0, [2, 5]), noise)
+    np.testing.assert_array_equal(first.rewards[:, 0], other.rewards[:, 0])
+    assert first.exact == other.exact
+
+
+def test_dimensions_are_uniform_and_independent_within_a_leap():
+    environment, _ = sampling(PIXELS, levels=255, leap=2)
+    dims = np.asarray(jax.vmap(environment.noise)(jax.random.split(jax.random.key(0), DRAWS)))
+    assert dims.dtype == np.int32
+    assert dims.shape == (DRAWS, 2)
+    shares = np.bincount(dims.ravel(), minlength=40) / dims.size
+    assert np.all(np.abs(shares - 1 / 40) < 5 * np.sqrt(1 / 40 / dims.size))
+    joint = np.mean((dims[:, 0] < 20) & (dims[:, 1] < 20))
+    assert abs(joint - 0.25) < 5 * np.sqrt(0.25 * 0.75 / DRAWS)
+
+
+def test_a_reward_has_the_distance_for_its_mean():
+    environment, pull = sampling(PIXELS, levels=255)
+    rewards = sample(environment, pull(4, 1, [2, 0])).rewards[:, 0, :] / 255**2
+    exact = np.square((PIXELS[[4]].astype(float) - PIXELS[[2, 0]]) / 255)
+    fourth = np.max(np.mean((exact.T - exact.mean(axis=1)) ** 4, axis=0) / exact.var(axis=1) ** 2)
+    assert_moments(rewards, exact.mean(axis=1), exact.var(axis=1), fourth)
+
+
+def test_environments_can_be_made_under_a_trace():
+    table = kcenter.pairwise_sums(PIXELS)
+
+    @jax.jit
+    @functools.partial(jax.vmap, in_axes=(None, None, 0))
+    def reads(points, table, rows):
+        environment, pull = sampling(points, k=2, exact=table, rows=rows, levels=255)
+        return environment.respond(pull(1, 0, [0], exact=True), environment.noise(jax.random.key(0))).exact
+
+    rows = np.array([[0, 1], [4, 2]], np.int32)
+    np.testing.assert_array_equal(reads(PIXELS, table, rows), brute_sums(PIXELS)[rows[:, 1], rows[:, 0]])
+    with pytest.raises(ValueError, match=r"exact must be pairwise_sums\(points\) where points are traced, got None"):
+        jax.eval_shape(lambda points: sampling(points, levels=255)[0].noise(jax.random.key(0)), PIXELS)
+
+
+# Noisy distances
+
+
+def test_gaussian_rewards():
+    one, pull = noisy(TABLE, noise_scale=0.2, action=Pull)
+    assert_moments(sample(one, pull(3, 1, [0, 5])), TABLE[3, 5], 0.04)
+    two, pair = noisy(TABLE, noise_scale=0.2)
+    found = sample(two, pair([3, 1], [1, 0], [0, 5]))
+    assert_moments(found, TABLE[[3, 1], [5, 0]], 0.04)
+    assert abs(np.corrcoef(found.T)[0, 1]) < 5 / np.sqrt(DRAWS)
+
+
+def test_sums_of_gaussian_rewards():
+    pulls = np.array([[0, 1], [5, 1000], [1, 0], [0, 0], [2, 2], [10**6, 3]])
+    environment, counts = noisy(TABLE, noise_scale=0.2, action=Counts)
+    found = sample(environment, counts(pulls, [0, 4]))
+    assert_moments(found, pulls * TABLE[:, [0, 4]], 0.04 * pulls)
+    assert np.all(found[:, pulls == 0] == 0)
+
+
+def test_bernoulli_rewards():
+    one, pull = noisy(TABLE, noise="bernoulli", action=Pull)
+    found = sample(one, pull(3, 1, [0, 5]))
+    assert found.dtype == np.int32
+    assert set(found) == {0, 1}
+    assert_moments(found, TABLE[3, 5], TABLE[3, 5] * (1 - TABLE[3, 5]))
+    environment, pair = noisy(TABLE, noise="bernoulli")
+    two = sample(environment, pair([3, 2], [1, 0], [2, 5]))
+    chance = TABLE[[3, 2], [5, 2]]
+    assert chance[1] == 0
+    assert_moments(two, chance, chance * (1 - chance))
+    assert np.all(two[:, 1] == 0)
+
+
+def test_sums_of_bernoulli_rewards():
+    """Up to the counts at which JAX's sampler in 32 bit is wrong."""
+    certain = np.where(TABLE > 0.98, 1.0, TABLE)
+    pulls = np.array([[0, 7], [5, 1000], [1, 0], [0, 0], [2, 2], [10, 10**7]])
+    chance = certain[:, [0, 4]]
+    environment, counts = noisy(certain, noise="bernoulli", action=Counts)
+    found = sample(environment, counts(pulls, [0, 4]))
+    assert found.dtype == np.int32
+    assert_moments(found, pulls * chance, pulls * chance * (1 - chance), fourth=20)
+    assert np.all(found[:, 5, 0] == 10)
+    with (
+        jax.enable_x64(False),
+        pytest.raises(ValueError, match="jax_enable_x64 must be on for binomial sums, got False"),
+    ):
+        noisy(TABLE.astype(np.float32), noise="bernoulli", action=Counts)
+
+
+def test_noisy_rows_dtype_and_no_noise():
+    rows = np.array([5, 0, 3], np.int32)
+    silent, pair = noisy(TABLE.astype(np.float32), noise_scale=0.0, rows=rows)
+    found = silent.respond(pair([0, 2], [1, 0], [1, 2]), silent.noise(jax.random.key(0)))
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, TABLE.astype(np.float32)[[5, 3], [3, 0]])
+    block, counts = noisy(TABLE, noise_scale=0.0, rows=rows, action=Counts)
+    sums = block.respond(counts([[1, 2], [0, 1], [3, 0]], [1, 2]), block.noise(jax.random.key(0)))
+    np.testing.assert_array_equal(sums, np.array([[1, 2], [0, 1], [3, 0]]) * TABLE[np.ix_(rows, [0, 3])])
+    idle = silent.respond(pair([3, 3], [2, 2], [1, -1]), silent.noise(jax.random.key(0)))
+    assert np.all(np.isfinite(idle))
+
+
+# Algorithms and environments that do not fit
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "k"), [(5, 40, 3), (6, 41, 3), (6, 40, 2)], ids=["another n", "another m", "another k"]
+)
+def test_an_algorithm_for_other_sizes_is_refused(n, m, k):
+    environment, _ = sampling(FLOATS)
+    algorithm = kcenter.ds_ucb(kcenter.Dimensions(n, m, k), delta=0.1)
+    with pytest.raises(ValueError, match=re.escape(f"action.problem must be {kcenter.Dimensions(6, 40, 3)}, the env")):
+        jaxbandits.run(jax.random.key(0), algorithm, environment, max_rounds=5)
+
+
+@pytest.mark.parametrize("action", [kcenter.Pull, kcenter.PairPull, kcenter.Counts])
+def test_an_algorithm_for_fewer_nodes_or_another_law_is_refused(action):
+    environment, _ = noisy(TABLE, noise_scale=0.1, action=action)
+    factory = {kcenter.Pull: kcenter.ns_tands, kcenter.PairPull: kcenter.ns_ts, kcenter.Counts: kcenter.track_and_stop}
+    for problem in (kcenter.Distances(5, 3), kcenter.Distances(6, 2), kcenter.Distances(6, 3, "bernoulli")):
+        noise_scale = 0.1 if problem.noise == "gaussian" else None
+        algorithm = factory[action](problem, delta=0.1, noise_scale=noise_scale)
+        with pytest.raises(ValueError, match=r"action.problem must be Distances\(n=6, k=3, noise='gaussian'\)"):
+            jaxbandits.run(jax.random.key(0), algorithm, environment, max_rounds=5)
+
+
+def test_another_class_of_actions_another_leap_and_another_number_of_draws_are_refused():
+    instance = kcenter.distance_instance(TABLE, k=3, noise_scale=0.1)
+    points = kcenter.dimension_instance(FLOATS, k=3)
+    pairs = [
+        (kcenter.ns_ts(instance.problem, delta=0.1, noise_scale=0.1), kcenter.environment(instance, action=Pull)),
+        (kcenter.ns_tands(instance.problem, delta=0.1, noise_scale=0.1), kcenter.environment(instance)),
+        (kcenter.ds_ucb(points.problem, delta=0.1), kcenter.environment(instance, action=Pull)),
+        (kcenter.ds_ucb(points.problem, delta=0.1, leap=4), kcenter.environment(points)),
+        (kcenter.ds_ucb(points.problem, delta=0.1, leap=4), kcenter.environment(points, leap=2)),
+        (kcenter.ds_ucb(points.problem, delta=0.1), kcenter.environment(points, leap=4)),
+        (kcenter.ds_random(points.problem, delta=0.1, test_every=4), kcenter.environment(points)),
+        (kcenter.ds_random(points.problem, delta=0.1, test_every=4), kcenter.environment(points, test_every=2)),
+        (kcenter.ds_random(points.problem, delta=0.1), kcenter.environment(points, test_every=4)),
+    ]
+    for algorithm, environment in pairs:
+        with pytest.raises(ValueError, match="does not"):
+            jaxbandits.run(jax.random.key(0), algorithm, environment, max_rounds=5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"leap": 2}, "leap must be 1 where distances are noisy, got 2"),
+        ({"test_every": 2}, "test_every must be 1 where distances are noisy, got 2"),
+        ({"action": "pair"}, "action must be Pull, PairPull or Counts, got 'pair'"),
+    ],
+)
+def test_what_means_nothing_is_refused(settings, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        kcenter.environment(kcenter.distance_instance(TABLE, k=3, noise_scale=0.1), **settings)
+    with pytest.raises(ValueError, match="action must be Pull where dimensions are sampled"):
+        kcenter.environment(kcenter.dimension_instance(FLOATS, k=3), action=Counts)
