@@ -208,6 +208,8 @@ def array(
         _require_entries(known(value), name, expected, finite and kind == "float", above, least, below, most)
     if dtype is None and kind == "float" and _kind(value) != "f":
         dtype = jnp.result_type(float)
+    if is_concrete(value) and not isinstance(value, jax.Array):
+        value = np.asarray(value, dtype)  # so that the conversion is no program to compile
     return jnp.asarray(value, dtype)
 
 
@@ -334,10 +336,10 @@ def _range(above: float | None, least: float | None, below: float | None, most: 
 
 
 def require_positive(name: str, value: Any) -> None:
-    """As `positive`."""
-    positive(name, value)
+    """As `positive`, of every entry of an array."""
+    _require_entries(known(value), name, "be positive", True, 0, None, None, None)
 
 
 def require_not_negative(name: str, value: Any) -> None:
-    """As `not_negative`."""
-    not_negative(name, value)
+    """As `not_negative`, of every entry of an array."""
+    _require_entries(known(value), name, "be at least 0", True, None, 0, None, None)
