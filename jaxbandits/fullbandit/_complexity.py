@@ -204,12 +204,14 @@ def oracle_time(instance: Instance, *, support: ArrayLike | None = None, steps: 
 
     Source: the characteristic time of Soare, Lazaric and Munos (2014), over super-arms.
     """
-    values = np.asarray(check_instance(instance), np.float64)
+    check_instance(instance)
+    values = np.asarray(instance.theta, np.float64)
     require(values.size <= ORACLE_ARMS, "instance.theta", f"have at most {ORACLE_ARMS} arms", values.size)
     checks.positive("instance.noise_scale", instance.noise_scale)
     checks.whole("steps", steps, least=1)
     rows = all_superarms(values.size, instance.k)
-    pulled = rows if support is None else np.asarray(check_mask("support", support, ("s", values.size)))
+    if support is not None:
+        check_mask("support", support, ("s", values.size))
     best = np.argmax(rows @ values)
     changes = rows[best].astype(np.float64) - np.delete(rows, best, axis=0)
     # From the differences: sums over super-arms that tie differ in their last digits.
@@ -217,7 +219,7 @@ def oracle_time(instance: Instance, *, support: ArrayLike | None = None, steps: 
     if leads.min() <= 0:
         return float("inf")
     scaled = np.sqrt(instance.k) * float(instance.noise_scale) * changes / leads[:, None]
-    return xy_allocation(pulled, directions=scaled, steps=steps).value
+    return xy_allocation(rows if support is None else support, directions=scaled, steps=steps).value
 
 
 def _check_bound(hardness, n, k, delta, noise_scale) -> Array:

@@ -231,14 +231,16 @@ def check_mask(name: str, value: Any, shape: Sequence[int | str]) -> Array:
     except ValueError:  # ragged: refused by the next line
         kind = ""
     mask = checks.array(name, value, shape, kind="bool" if kind == "b" else "float")
-    entries = known(mask)
-    require((entries == 0) | (entries == 1), name, "have entries 0 and 1", mask)
+    if kind != "b":
+        entries = known(value)
+        require((entries == 0) | (entries == 1), name, "have entries 0 and 1", value)
     return mask
 
 
 def check_rows(name: str, rows: ArrayLike) -> np.ndarray:
     """A 0/1 matrix on the host; raises `ValueError` unless its rows differ and span all arms."""
-    matrix = np.asarray(check_mask(name, rows, ("s", "n")))
+    check_mask(name, rows, ("s", "n"))
+    matrix = np.asarray(rows)
     s, n = matrix.shape
     require(s >= n, name, "have shape (s, n) with s >= n", matrix.shape)
     require(len(np.unique(matrix, axis=0)) == s, name, "have no two equal rows", matrix)

@@ -60,7 +60,7 @@ def environment(
     checks.one_of("noise", noise, Noise)
     checks.one_of("sampler", sampler, Sampler)
     if noise == "bernoulli":
-        theta = checks.array("instance.theta", theta, (n,), least=0, most=1)
+        checks.array("instance.theta", instance.theta, (n,), least=0, most=1)
     if noise == "replay":
         _check_answers(instance, n)
     if noise == "replay" or (noise == "bernoulli" and sampler == "exact"):

@@ -161,7 +161,8 @@ def _best_row(theta: Array, table: np.ndarray) -> Array:
 
 
 def _checked_class(superarms: ArrayLike, n: int, k: int) -> np.ndarray:
-    rows = np.asarray(check_mask("superarms", superarms, ("K", n)))
+    check_mask("superarms", superarms, ("K", n))
+    rows = np.asarray(superarms)
     require(2 <= len(rows) <= MAX_SUPERARMS, "superarms", f"number 2..{MAX_SUPERARMS}", len(rows))
     rows = rows.astype(bool)
     require(rows.sum(1) == k, "superarms", f"have k = {k} arms each", rows.sum(1))
