@@ -12,13 +12,17 @@ from jaxbandits.checks import require
 from jaxbandits.fullbandit._design import Design
 from jaxbandits.fullbandit._leap import whole_pulls
 from jaxbandits.fullbandit._surrogates import Surrogates, find_surrogates
-from jaxbandits.fullbandit._tracking import Pace, check_pace, check_rule, estimator, next_counts
+from jaxbandits.fullbandit._tracking import DesignMatrix, check_rule, estimator, next_counts
 from jaxbandits.numerics.densest_subgraph import Reduction
 
 Mode = Literal["random", "all"]
 Lottery = Literal["hazard", "draw"]
-SA_FOA_PACE = Pace(growth=0.01)
-BLOCKED_GROWTH = (
+# The grid of evaluations is coarse while a lottery after each of t further pulls would hardly ever stop the run, and
+# coarser still while no surrogate is near to letting it stop.
+UNLIKELY = 0.01  # expected stops in t further pulls
+UNLIKELY_GROWTH = 0.02
+FAR_GROWTH = 0.05
+FAR = 0.8  # share of the width that the lead of a surrogate exceeds the bar by
     0.05  # largest share between two tests while every surrogate blocks: no lottery could stop the run there
 )
 
@@ -51,7 +55,9 @@ def sa_foa(
     mode: Mode = "random",
     reduction: Reduction = "paper",
     lottery: Lottery = "hazard",
-    pace: Pace = SA_FOA_PACE,
+    growth: Array | float | None = 0.005,
+    first_test: Array | int | None = None,
+    design_matrix: DesignMatrix = "counts",
 ) -> Algorithm:
     """Tracks a design until no rival found from a random sample of its super-arms can lead by threshold epsilon.
 
@@ -76,8 +82,10 @@ def sa_foa(
         reduction: see `quadratic_maximization`.
         lottery: "hazard", or "draw": the sample of each test is drawn literally, as `sampled_rows` of the state. This
             takes a growth of None.
-        pace: `first_test` and `design_matrix` as for all rules. Its `growth`, here above 0 or None, is the largest
-            share between two evaluations of c. `z` and `pull_variance` are not used.
+        growth: () > 0, largest number of pulls between two evaluations of c as a share of those so far, or None: one
+            pull a round. While a stop is unlikely, at least 0.02, and 0.05 in the first part of a run.
+        first_test: () at least s, the number of pulls before the first test; s, the size of the support, by default.
+        design_matrix: "counts" or "limit", as in `Pace`.
 
     Returns:
         Algorithm with actions `TestedPulls` and answers bool (n,), the k arms.
@@ -97,14 +105,15 @@ def sa_foa(
     """
     check_rule(design, delta, epsilon, noise_scale)
     check_sampling(epsilon, samples, threshold, mode, reduction)
-    check_pace(design, pace)
-    checks.one_of("lottery", lottery, Lottery)
-    if pace.growth is not None:
-        checks.positive("pace.growth", pace.growth)
-    require(lottery == "hazard" or pace.growth is None, "pace.growth", "be None if the lottery is drawn", pace.growth)
     (s, n), dtype = design.support.shape, design.inverse.dtype
-    estimate = estimator(design, design_matrix=pace.design_matrix)
-    first = jnp.asarray(s if pace.first_test is None else pace.first_test, int)
+    checks.one_of("lottery", lottery, Lottery)
+    if growth is not None:
+        checks.positive("growth", growth)
+    require(lottery == "hazard" or growth is None, "growth", "be None if the lottery is drawn", growth)
+    if first_test is not None:
+        checks.integer("first_test", first_test, least=s)
+    estimate = estimator(design, design_matrix=design_matrix)
+    first = jnp.asarray(s if first_test is None else first_test, int)
     bar = jnp.asarray(threshold, dtype) * jnp.asarray(epsilon, dtype)
     zeros = jnp.zeros(s, int)
 
@@ -131,8 +140,9 @@ def sa_foa(
         is_tested = state.pulls >= first
         stop = is_tested & (state.hazard + hazard >= state.clock)
 
-        leap = _leap(t, hazard, state.clock - state.hazard, jnp.all(blocks), _distance(rivals, bar), pace.growth)
-        counts = next_counts(design, state, jnp.where(is_tested, leap, first - state.pulls), pace)
+        leap = _leap(t, hazard, state.clock - state.hazard, _is_far(rivals, bar), growth)
+        whole_cycles = design_matrix == "limit" and growth is not None
+        counts = next_counts(design, state, jnp.where(is_tested, leap, first - state.pulls), whole_cycles=whole_cycles)
         # All the tests after these pulls, each at the hazard of the first.
         cumulated = jnp.where(is_tested, hazard * counts.sum().astype(dtype), 0)
         return Decision(TestedPulls(counts, cumulated), stop, rivals.answer)
@@ -190,21 +200,21 @@ def check_sampling(epsilon, samples, threshold, mode, reduction) -> None:
     checks.one_of("reduction", reduction, Reduction)
 
 
-def _leap(t: Array, hazard: Array, left: Array, all_block: Array, distance: Array, growth) -> Array:
+def _leap(t: Array, hazard: Array, left: Array, is_far: Array, growth: Array | float | None) -> Array:
     """Pulls until the next evaluation: as far as the grid goes, and no further than to the test that will stop."""
     if growth is None:
         return jnp.ones((), int)
     growth = jnp.asarray(growth, t.dtype)
-    is_far = all_block & (distance > growth)
-    grid = whole_pulls(jnp.where(is_far, jnp.clip(distance, growth, BLOCKED_GROWTH), growth) * t)
+    coarse = jnp.maximum(growth, jnp.where(is_far, FAR_GROWTH, UNLIKELY_GROWTH))
+    grid = whole_pulls(jnp.where(hazard * t < UNLIKELY, coarse, growth) * t)
     # Of the tests from here on, each adding `hazard`, the last that fails. 0 / 0 is a test that cannot stop.
     failing = jnp.ceil(left / hazard) - 1
     return jnp.fmin(grid, jnp.maximum(failing, 1)).astype(int)
 
 
-def _distance(rivals: Surrogates, bar: Array) -> Array:
-    """The growth of t in which the widths alone carry the first surrogate half of its way down to the bar."""
-    return jnp.min((rivals.leads - bar) / rivals.widths)
+def _is_far(rivals: Surrogates, bar: Array) -> Array:
+    """Whether the width is most of what makes every surrogate block. Rivals change where it is no longer."""
+    return jnp.all(rivals.leads - bar > FAR * rivals.widths)
 
 
 def _certain(stops: Array, dtype) -> Array:

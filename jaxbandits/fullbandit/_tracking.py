@@ -104,7 +104,8 @@ def track_and_test(
             growth=pace.growth,
         )
         is_tested = state.pulls >= first
-        counts = next_counts(design, state, jnp.where(is_tested, leap, first - state.pulls), pace)
+        whole_cycles = pace.design_matrix == "limit" and pace.growth is not None
+        counts = next_counts(design, state, jnp.where(is_tested, leap, first - state.pulls), whole_cycles=whole_cycles)
         return Decision(Pulls(counts), is_tested & verdict.stop, verdict.answer)
 
     def observe(state: State, action: Pulls, observation: Array) -> State:
@@ -153,14 +154,14 @@ def estimator(design: Design, *, design_matrix: DesignMatrix = "counts") -> Call
     return estimate
 
 
-def next_counts(design: Design, state: PyTree, leap: Array, pace: Pace) -> Array:
+def next_counts(design: Design, state: PyTree, leap: Array, *, whole_cycles: bool) -> Array:
     """The pulls of the next round.
 
     Args:
         design: what is tracked.
         state: anything with `counts` int (s,) and `pulls` int ().
-        leap: int (), how many they are. With the matrix of the limit a uniform design goes on to a whole cycle.
-        pace: when the rule is tested.
+        leap: int (), how many they are.
+        whole_cycles: whether a uniform design goes on to a whole cycle.
 
     Returns:
         int (s,), at least 0; 0 where an integer could not count the pulls.
@@ -168,7 +169,7 @@ def next_counts(design: Design, state: PyTree, leap: Array, pace: Pace) -> Array
     s = design.support.shape[0]
     room = jnp.iinfo(state.pulls.dtype).max - s - state.pulls
     target = state.pulls + jnp.where(leap <= room, leap, 0)
-    if pace.design_matrix == "limit" and pace.growth is not None:
+    if whole_cycles:
         cycle = jnp.maximum(design.cycle, 1).astype(target.dtype)
         target = -(-target // cycle) * cycle
     # In float32 a count may be off by a few pulls, but no pull is taken back.
