@@ -23,8 +23,6 @@ UNLIKELY = 0.01  # expected stops in t further pulls
 UNLIKELY_GROWTH = 0.02
 FAR_GROWTH = 0.05
 FAR = 0.8  # share of the width that the lead of a surrogate exceeds the bar by
-    0.05  # largest share between two tests while every surrogate blocks: no lottery could stop the run there
-)
 
 
 class State(NamedTuple):
