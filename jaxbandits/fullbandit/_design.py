@@ -90,7 +90,7 @@ def check_design(design: Design) -> None:
     checks.array("design.cycle", design.cycle, (), kind="int", least=0)
     checks.array("design.gram", design.gram, (n, n))
     checks.array("design.inverse", design.inverse, (n, n))
-    checks.array("design.spectral", design.spectral, (), above=0)
+    checks.array("design.spectral", design.spectral, (), least=0)
     checks.array("design.condition", design.condition, (), least=0)
     checks.whole("design.k", design.k, least=2, most=n - 1)
     if is_concrete(design.support):

@@ -17,12 +17,8 @@ from jaxbandits.numerics.densest_subgraph import Reduction
 
 Mode = Literal["random", "all"]
 Lottery = Literal["hazard", "draw"]
-# The grid of evaluations is coarse while a lottery after each of t further pulls would hardly ever stop the run, and
-# coarser still while no surrogate is near to letting it stop.
-UNLIKELY = 0.01  # expected stops in t further pulls
-UNLIKELY_GROWTH = 0.02
-FAR_GROWTH = 0.05
-FAR = 0.8  # share of the width that the lead of a surrogate exceeds the bar by
+UNLIKELY = 0.01  # expected number of stops in t further pulls, below which the grid of evaluations is coarse
+COARSE = 0.025  # its share of t then
 
 
 class State(NamedTuple):
@@ -81,7 +77,7 @@ def sa_foa(
         lottery: "hazard", or "draw": the sample of each test is drawn literally, as `sampled_rows` of the state. This
             takes a growth of None.
         growth: () > 0, largest number of pulls between two evaluations of c as a share of those so far, or None: one
-            pull a round. While a stop is unlikely, at least 0.02, and 0.05 in the first part of a run.
+            pull a round. While a stop is unlikely it is larger: 0.025, and up to 0.25 at the beginning.
         first_test: () at least s, the number of pulls before the first test; s, the size of the support, by default.
         design_matrix: "counts" or "limit", as in `Pace`.
 
@@ -138,7 +134,7 @@ def sa_foa(
         is_tested = state.pulls >= first
         stop = is_tested & (state.hazard + hazard >= state.clock)
 
-        leap = _leap(t, hazard, state.clock - state.hazard, _is_far(rivals, bar), growth)
+        leap = _leap(t, hazard, state.clock - state.hazard, _distance(rivals, bar), growth)
         whole_cycles = design_matrix == "limit" and growth is not None
         counts = next_counts(design, state, jnp.where(is_tested, leap, first - state.pulls), whole_cycles=whole_cycles)
         # All the tests after these pulls, each at the hazard of the first.
@@ -198,21 +194,24 @@ def check_sampling(epsilon, samples, threshold, mode, reduction) -> None:
     checks.one_of("reduction", reduction, Reduction)
 
 
-def _leap(t: Array, hazard: Array, left: Array, is_far: Array, growth: Array | float | None) -> Array:
+def _leap(t: Array, hazard: Array, left: Array, distance: Array, growth: Array | float | None) -> Array:
     """Pulls until the next evaluation: as far as the grid goes, and no further than to the test that will stop."""
     if growth is None:
         return jnp.ones((), int)
     growth = jnp.asarray(growth, t.dtype)
-    coarse = jnp.maximum(growth, jnp.where(is_far, FAR_GROWTH, UNLIKELY_GROWTH))
+    # While t grows by a share x the widths fall by x/2, so all surrogates still block up to about 2 distance. Far from
+    # it they are nothing but width; from about 0.5 on a surrogate may turn into M^ itself, and let go at once.
+    blocked = jnp.minimum(distance / 2, jnp.maximum(distance**3 / 4, COARSE))
+    coarse = jnp.fmax(growth, jnp.where(distance > 0, blocked, COARSE))
     grid = whole_pulls(jnp.where(hazard * t < UNLIKELY, coarse, growth) * t)
     # Of the tests from here on, each adding `hazard`, the last that fails. 0 / 0 is a test that cannot stop.
     failing = jnp.ceil(left / hazard) - 1
     return jnp.fmin(grid, jnp.maximum(failing, 1)).astype(int)
 
 
-def _is_far(rivals: Surrogates, bar: Array) -> Array:
-    """Whether the width is most of what makes every surrogate block. Rivals change where it is no longer."""
-    return jnp.all(rivals.leads - bar > FAR * rivals.widths)
+def _distance(rivals: Surrogates, bar: Array) -> Array:
+    """By which share of its width the lead of every surrogate exceeds the bar at least; not above 0 if one does not."""
+    return jnp.min((rivals.leads - bar) / rivals.widths)
 
 
 def _certain(stops: Array, dtype) -> Array:

@@ -13,11 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+from jaxbandits.fullbandit.problem import Block, Instance
 from scipy import stats
 
-from jaxbandits.fullbandit import problem
-from jaxbandits.fullbandit.design import all_superarms, make_design
-from jaxbandits.fullbandit.problem import Block, Instance
+from jaxbandits.fullbandit import all_superarms, make_design, problem
 
 DRAWS = 4000
 FALSE_ALARM = 1e-5

@@ -8,15 +8,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+from jaxbandits.fullbandit.problem import Block, Instance, gaussian
+from jaxbandits.fullbandit.sa_foa import State, _peel, lottery_hazard, sa_foa, sampled_rows, surrogates
 from reference import fullbandit as reference
 from reference.tape import KEY, cumulate, rewards, step
 from scipy import stats
 
-from jaxbandits.fullbandit.confidence import ellipsoid_radius
-from jaxbandits.fullbandit.design import cyclic_support, g_allocation, make_design, random_support
-from jaxbandits.fullbandit.exhaustive import exhaustive_rule
-from jaxbandits.fullbandit.problem import Block, Instance, gaussian
-from jaxbandits.fullbandit.sa_foa import State, _peel, lottery_hazard, sa_foa, sampled_rows, surrogates
+from jaxbandits.fullbandit import (
+    cyclic_support,
+    ellipsoid_radius,
+    exhaustive_rule,
+    g_allocation,
+    make_design,
+    random_support,
+)
 from jaxbandits.numerics.densest_subgraph import quadratic_maximization
 
 N, K = 6, 3
