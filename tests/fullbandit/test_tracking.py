@@ -90,9 +90,8 @@ def test_the_limit_is_unbiased_and_safe_whatever_the_counts(design):
     X, p = np.asarray(design.support), np.asarray(design.weights)
     for _ in range(5):
         counts = rng.integers(1, 50, p.size)
-        seen = estimator(design, design_matrix="limit")(
-            jnp.asarray(counts), jnp.asarray(counts * (X @ np.asarray(THETA)))
-        )
+        sums = jnp.asarray(counts * (X @ np.asarray(THETA)))
+        seen = estimator(design, design_matrix="limit")(jnp.asarray(counts), sums)
         np.testing.assert_allclose(seen.theta, THETA, rtol=1e-9)
         # The covariance of the estimate, for noise of variance 1, is at most the inverse that stands for it.
         weights = np.asarray(design.inverse) @ X.T * p

@@ -91,8 +91,8 @@ def first_passage(
 
     **Guarantee**: the law is that of testing after every pull, up to the above probability, for rules whose margin
     depends on the estimate through at most `swaps` exchanges and falls as the widths grow. For `saqm_rule` the set
-    whose own width enters is taken to be that of an end. **Cost**: some 1000 evaluations, for T of 10^3 and of 10^5 alike
-    (n = 5 and 6), of O(s n^2 + n^3) each and that of the rule.
+    whose own width enters is taken to be that of an end. **Cost**: some 1000 evaluations, for T of 10^3
+    and of 10^5 alike (n = 5 and 6), of O(s n^2 + n^3) each and that of the rule.
     """
     support = np.asarray(design.support, np.float64)
     s, n = support.shape
