@@ -146,8 +146,8 @@ def test_one_action_is_many_pulls_one_by_one(name):
 def test_huge_counts_are_normal_to_the_eye(m):
     """Mean and variance of an action that no one could pull one by one."""
     counts = np.full(6, m)
-    for name, (environment, pull) in COUNTING.items():
-        values = sample(environment, counts, seed=3)
+    for name, (answers, pull) in COUNTING.items():
+        values = sample(answers, counts, seed=3)
         for i in range(6):
             support = np.arange(3)
             mean = pull(i) @ support
@@ -424,13 +424,13 @@ def test_instances_take_a_dtype(dtype):
         ),
         (
             lambda: fullbandit.crowd_like(0, 30, 1, 0.9, 1.0),
-            "k must leave a gap behind worker k in one of .* draws, got 10",
+            "k must leave a gap .*, got 10",
         ),
         (lambda: environment(instance(noise_scale=-1.0), PAIRS), "instance.noise_scale must be at least 0, got -1.0"),
         (lambda: environment(instance(), PAIRS, noise="set"), "noise must be one of .*'replay', got 'set'"),
         (
             lambda: environment(instance(THETA[:3]), PAIRS),
-            "instance.theta and design must be of one size, got: .* has 3",
+            "instance.theta and design must be of one size, got",
         ),
         (lambda: environment(instance(THETA / 0.0), PAIRS), "instance.theta must be finite"),
         (lambda: environment(instance(k=3), PAIRS), "instance.k and design.k must be of one size, got: .* has 3"),
