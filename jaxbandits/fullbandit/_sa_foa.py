@@ -31,7 +31,7 @@ class State(NamedTuple):
     clock: Array  # float ()     the cumulated hazard at which the run stops
 
 
-class TestedPulls(NamedTuple):
+class LotteryPulls(NamedTuple):
     """Pulls of super-arms as in `Pulls`, with a lottery after each of them."""
 
     counts: Array  # int (s,)
@@ -82,7 +82,7 @@ def sa_foa(
         design_matrix: "counts" or "limit", as in `Pace`.
 
     Returns:
-        Algorithm with actions `TestedPulls` and answers bool (n,), the k arms.
+        Algorithm with actions `LotteryPulls` and answers bool (n,), the k arms.
 
     Raises:
         ValueError: an argument lies outside the range above, or the design is too ill-conditioned for its dtype.
@@ -139,9 +139,9 @@ def sa_foa(
         counts = next_counts(design, state, jnp.where(is_tested, leap, first - state.pulls), whole_cycles=whole_cycles)
         # All the tests after these pulls, each at the hazard of the first.
         cumulated = jnp.where(is_tested, hazard * counts.sum().astype(dtype), 0)
-        return Decision(TestedPulls(counts, cumulated), stop, rivals.answer)
+        return Decision(LotteryPulls(counts, cumulated), stop, rivals.answer)
 
-    def observe(state: State, action: TestedPulls, observation: Array) -> State:
+    def observe(state: State, action: LotteryPulls, observation: Array) -> State:
         return State(
             pulls=state.pulls + action.counts.sum(),
             counts=state.counts + action.counts,
@@ -150,7 +150,7 @@ def sa_foa(
             clock=state.clock,
         )
 
-    return Algorithm(init, decide, observe, TestedPulls(zeros, jnp.zeros((), dtype)))
+    return Algorithm(init, decide, observe, LotteryPulls(zeros, jnp.zeros((), dtype)))
 
 
 def lottery_hazard(blocking: Array, *, s: int, size: int, dtype) -> Array:

@@ -25,7 +25,7 @@ from jaxbandits.fullbandit import (
     sa_foa,
     surrogates,
 )
-from jaxbandits.fullbandit._sa_foa import COARSE, UNLIKELY, State, TestedPulls, lottery_hazard, sampled_rows
+from jaxbandits.fullbandit._sa_foa import COARSE, UNLIKELY, LotteryPulls, State, lottery_hazard, sampled_rows
 from jaxbandits.fullbandit._surrogates import peel_all
 from jaxbandits.numerics.densest_subgraph import quadratic_maximization
 
@@ -365,7 +365,7 @@ def test_leaps_reach_the_grid_or_the_stop():
 def test_observe_adds_what_the_action_says():
     algorithm = make()
     state = state_at(100)
-    new = algorithm.observe(state, TestedPulls(jnp.arange(9), jnp.asarray(0.25)), jnp.ones(9))
+    new = algorithm.observe(state, LotteryPulls(jnp.arange(9), jnp.asarray(0.25)), jnp.ones(9))
     assert int(new.pulls) == 136
     np.testing.assert_array_equal(new.counts, state.counts + jnp.arange(9))
     np.testing.assert_array_equal(new.sums, state.sums + 1)
