@@ -11,9 +11,10 @@ import numpy as np
 
 import jaxbandits
 from experiments._simulate import simulate
+from jaxbandits import fullbandit
 from jaxbandits.base import Algorithm, Environment
-from jaxbandits.fullbandit.design import Design, make_design, random_support
-from jaxbandits.fullbandit.problem import FOLDERS, is_optimal
+from jaxbandits.fullbandit import Design
+from jaxbandits.fullbandit._crowdsourcing import FOLDERS
 
 DELTA = 0.05
 EPSILON = 0.5
@@ -29,13 +30,18 @@ def stacked(designs: Sequence[Design]) -> Design:
 
 def random_designs(count: int, n: int, k: int, *, ratio: float = 2.0) -> Design:
     """A table of `count` uniform designs, each on random super-arms of its own, `ratio` for every arm."""
-    return stacked([make_design(random_support(seed, n, k, size=round(ratio * n)), k) for seed in range(count)])
+    return stacked(
+        [
+            fullbandit.make_design(fullbandit.random_support(seed, n, k, size=round(ratio * n)), k)
+            for seed in range(count)
+        ]
+    )
 
 
 def quiz_runs(
     heading: str,
     correct: np.ndarray,
-    rule: Callable[[Design, int], Algorithm],
+    rule: Callable[[Design], Algorithm],
     environment: Callable[[Design], Environment],
     designs: Design,
     *,
@@ -48,13 +54,14 @@ def quiz_runs(
     `correct`, int (n,), counts the right answers of every worker. Workers tie, so the answer of a run is judged by its
     value, in whole questions: the column `optimal`. Runs take some 30 rounds, hence the short chunk.
     """
+    counts = fullbandit.Instance(jnp.asarray(correct), SIZE)
 
     def judged(design: Design, outcome: jaxbandits.Outcome) -> dict[str, jax.Array]:
-        return {"optimal": is_optimal(outcome.answer, jnp.asarray(correct), SIZE)}
+        return {"optimal": fullbandit.is_right(counts, outcome.answer)}
 
     return simulate(
         heading,
-        lambda design, key: (rule(design, SIZE), environment(design)),
+        lambda design, key: (rule(design), environment(design)),
         designs,
         options=options,
         seeds=seeds,

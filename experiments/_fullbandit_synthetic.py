@@ -12,7 +12,7 @@ from experiments._fullbandit import DELTA, EPSILON, stacked
 from experiments._simulate import simulate
 from jaxbandits import Outcome, fullbandit
 from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
-from jaxbandits.fullbandit import Block, Design, Estimate
+from jaxbandits.fullbandit import Design, Estimate, Pulls
 
 ARMS, SIZE = 10, 5  # of the paper's synthetic data
 UNUSED = 1e-4  # share of a row that a G-optimal design drops, so that all designs of a table have one shape
@@ -60,15 +60,15 @@ def rule_runs(
 
     def judge(task: Task, outcome: Outcome) -> dict[str, Array]:
         return {
-            "best": fullbandit.is_optimal(outcome.answer, task.theta, SIZE),
-            "good": fullbandit.is_optimal(outcome.answer, task.theta, SIZE, epsilon=EPSILON),
+            "best": fullbandit.is_right(instance(task), outcome.answer),
+            "good": fullbandit.is_right(instance(task), outcome.answer, EPSILON),
         }
 
     return simulate(
         heading,
         lambda task, key: (
-            rule(task.design, SIZE, delta=DELTA, epsilon=EPSILON, **settings),
-            fullbandit.gaussian(instance(task), task.design),
+            rule(task.design, delta=DELTA, epsilon=EPSILON, **settings),
+            fullbandit.environment(instance(task), task.design),
         ),
         table,
         options=options,
@@ -92,16 +92,15 @@ class Moment(NamedTuple):
 
 
 class State(NamedTuple):
+    pulls: Array  # int ()
     counts: Array  # int (s,)
     sums: Array  # float (s,)
-    pulls: Array  # int ()
     index: Array  # int ()      of the next time
     notes: PyTree  # all that was written down
 
 
 def follow(
     design: Design,
-    k: int,
     times: Sequence[int],
     *,
     begin: Callable[[Key], PyTree],
@@ -114,27 +113,24 @@ def follow(
     """
     estimate = fullbandit.estimator(design)
     ends = jnp.asarray([*times, 2 * times[-1]], int)  # the last block is never pulled
-    none = jnp.zeros(design.support.shape[0], int)
-    idle = Block(none, jnp.zeros((), design.inverse.dtype))
+    idle = Pulls(jnp.zeros(design.support.shape[0], int))
 
     def init(key: Key) -> State:
-        zero = jnp.zeros((), int)
-        return State(none, none.astype(design.inverse.dtype), zero, zero, begin(key))
+        start = jnp.zeros((), int)
+        return State(start, idle.counts, idle.counts.astype(design.inverse.dtype), start, begin(key))
 
     def decide(key: Key, state: State) -> Decision:
         del key
         counts = fullbandit.tracking_counts(design, ends[state.index]) - state.counts
         stop = (state.index == len(times)) | done(state.notes)
-        return Decision(
-            idle._replace(counts=counts), stop, fullbandit.top_set(estimate(state.counts, state.sums).theta, k)
-        )
+        return Decision(Pulls(counts), stop, fullbandit.top_set(estimate(state.counts, state.sums).theta, design.k))
 
-    def observe(state: State, action: Block, observation: Array) -> State:
+    def observe(state: State, action: Pulls, observation: Array) -> State:
         counts, sums = state.counts + action.counts, state.sums + observation
         t = ends[state.index]
         block = ends[state.index + 1] - t
         moment = Moment(state.index, t.astype(sums.dtype), block.astype(sums.dtype), estimate(counts, sums))
-        after = State(counts, sums, counts.sum(), state.index + 1, note(state.notes, moment))
+        after = State(counts.sum(), counts, sums, state.index + 1, note(state.notes, moment))
         pulled = action.counts.sum() > 0
         return jax.tree.map(lambda new, old: jnp.where(pulled, new, old), after, state)
 

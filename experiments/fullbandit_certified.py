@@ -15,12 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments._fullbandit import DELTA, EPSILON
-from experiments._fullbandit_synthetic import ARMS, SIZE, Moment, Task, follow, g_design, instance, tasks
+from experiments._fullbandit_synthetic import ARMS, Moment, Task, follow, g_design, instance, tasks
 from experiments._simulate import simulate
 from experiments.report import STYLES, Claim, Report, joined, line, number
 from jaxbandits import Outcome, Status, fullbandit
 from jaxbandits.base import Algorithm, Array, Key
-from jaxbandits.fullbandit.sa_foa import lottery_hazard
+from jaxbandits.fullbandit._sa_foa import lottery_hazard
 
 GAPS = (0.1, 0.4, 1.0)
 ROWS = (50, 20)  # super-arms of a support
@@ -47,7 +47,7 @@ def run(options: Namespace) -> Report:
     for rows in ROWS:
         columns = simulate(
             f"certified: s = {rows}",
-            lambda task, key: (referee(task.design), fullbandit.gaussian(instance(task), task.design)),
+            lambda task, key: (referee(task.design), fullbandit.environment(instance(task), task.design)),
             tasks(GAPS, realizations, lambda r, rows=rows: g_design(r, rows)),
             options=options,
             seeds=1,
@@ -175,7 +175,7 @@ def referee(design: fullbandit.Design) -> Algorithm:
     """Writes down when each rule holds first, and ends when all have held."""
     dtype = design.inverse.dtype
     rows = design.support.shape[0]
-    settings = {"k": SIZE, "delta": DELTA, "epsilon": EPSILON}
+    settings = {"delta": DELTA, "epsilon": EPSILON}
 
     def begin(key: Key) -> Notes:
         clocks = jnp.maximum(jax.random.exponential(key, (len(SAMPLED),), dtype), jnp.finfo(dtype).tiny)
@@ -188,19 +188,19 @@ def referee(design: fullbandit.Design) -> Algorithm:
         )
 
     def note(notes: Notes, moment: Moment) -> Notes:
-        t, (theta, inverse, level) = moment.t, moment.estimate
-        exhaustive = fullbandit.exhaustive_rule(inverse, theta, t, **settings)
+        seen = (design, moment.estimate, moment.t)
+        exhaustive = fullbandit.exhaustive_rule(*seen, **settings)
         held = [
             exhaustive.stop,
-            fullbandit.spectral_rule(design.spectral / level, theta, t, **settings).stop,
-            fullbandit.icb_rule(inverse, theta, t, width="ellipsoid", **settings).stop,
-            fullbandit.saqm_rule(inverse, theta, t, alpha="exact", **settings).stop,
-            fullbandit.saqm_rule(inverse, theta, t, alpha=0.9, **settings).stop,
+            fullbandit.spectral_rule(*seen, **settings).stop,
+            fullbandit.icb_rule(*seen, radius="ellipsoid", **settings).stop,
+            fullbandit.saqm_rule(*seen, alpha="exact", **settings).stop,
+            fullbandit.saqm_rule(*seen, alpha=0.9, **settings).stop,
         ]
-        rivals = fullbandit.surrogates(inverse, theta, t, support=design.support, k=SIZE, delta=DELTA)
+        rivals = fullbandit.surrogates(*seen, delta=DELTA)
         permitted = EPSILON * jnp.asarray(list(SAMPLED.values()), dtype)
         blocking = (rivals.leads > permitted[:, None]).sum(axis=1)
-        hazards = lottery_hazard(blocking, s=rows, samples=ARMS, dtype=dtype)
+        hazards = lottery_hazard(blocking, s=rows, size=ARMS, dtype=dtype)
         # All tests up to the next time have this hazard, and one of them may be the last.
         drawn = notes.hazards + hazards * moment.block >= notes.clocks
         failing = jnp.maximum(jnp.ceil((notes.clocks - notes.hazards) / hazards) - 1, 0)
@@ -210,17 +210,17 @@ def referee(design: fullbandit.Design) -> Algorithm:
         is_first = holds & (notes.pulls == 0)
         is_larger = EPSILON - exhaustive.margin > permitted
         return Notes(
-            pulls=jnp.where(is_first, (t + waited).astype(int), notes.pulls),
+            pulls=jnp.where(is_first, (moment.t + waited).astype(int), notes.pulls),
             answers=jnp.where(is_first[:, None], exhaustive.answer, notes.answers),
             exceeded=jnp.where(is_first[len(held) :], is_larger, notes.exceeded),
             hazards=jnp.where(drawn, notes.hazards, notes.hazards + hazards * moment.block),
             clocks=notes.clocks,
         )
 
-    return follow(design, SIZE, TIMES, begin=begin, note=note, done=lambda notes: jnp.all(notes.pulls > 0))
+    return follow(design, TIMES, begin=begin, note=note, done=lambda notes: jnp.all(notes.pulls > 0))
 
 
 def verdicts(task: Task, outcome: Outcome) -> dict[str, Array]:
     notes: Notes = outcome.state.notes
-    good = jax.vmap(lambda answer: fullbandit.is_optimal(answer, task.theta, SIZE, epsilon=EPSILON))(notes.answers)
+    good = jax.vmap(lambda answer: fullbandit.is_right(instance(task), answer, EPSILON))(notes.answers)
     return {"pulls_of": notes.pulls, "exceeded": notes.exceeded, "good": good}

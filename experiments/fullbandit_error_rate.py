@@ -22,11 +22,11 @@ from jaxbandits import Outcome, Status, fullbandit
 THETA = (0.2, 0.5, 0.0, 0.4, 0.1, 0.3)
 SIZE = 2
 EPSILON = 0.01  # less than any two super-arms differ by
-SCALES = tuple(2.0**-j for j in range(6))  # of sigma
+SCALES = tuple(2.0**-j for j in range(6))  # of an arm's noise, as the learner is told it; sigma is k times that
 RULES = {
     "SAQM": fullbandit.saqm,
     "Exhaustive": fullbandit.exhaustive,
-    "ICB, Lemma 1": partial(fullbandit.icb, width="lemma1"),
+    "ICB, Lemma 1": partial(fullbandit.icb, radius="lemma1"),
 }
 
 
@@ -35,17 +35,17 @@ def run(options: Namespace) -> Report:
     design = fullbandit.make_design(fullbandit.all_superarms(len(THETA), SIZE), SIZE)
     instance = fullbandit.Instance(jnp.asarray(THETA), SIZE)
 
-    def judge(sigma: jax.Array, outcome: Outcome) -> dict[str, jax.Array]:
-        return {"good": fullbandit.is_optimal(outcome.answer, instance.theta, SIZE, epsilon=EPSILON)}
+    def judge(noise_scale: jax.Array, outcome: Outcome) -> dict[str, jax.Array]:
+        return {"good": fullbandit.is_right(instance, outcome.answer, EPSILON)}
 
     parts = {
         name: simulate(
             f"error rate: {name}",
-            lambda sigma, key, rule=rule: (
-                rule(design, SIZE, delta=DELTA, epsilon=EPSILON, sigma=sigma),
-                fullbandit.gaussian(instance, design),
+            lambda noise_scale, key, rule=rule: (
+                rule(design, delta=DELTA, epsilon=EPSILON, noise_scale=noise_scale),
+                fullbandit.environment(instance, design),
             ),
-            SIZE * jnp.asarray(SCALES),
+            jnp.asarray(SCALES),
             options=options,
             seeds=seeds,
             max_rounds=100_000,

@@ -22,7 +22,7 @@ from experiments._simulate import simulate
 from experiments.report import Claim, Line, Report, curve, joined, line
 from jaxbandits import Outcome, fullbandit
 from jaxbandits.base import Algorithm, Array, Key
-from jaxbandits.fullbandit.exhaustive import largest_squared_norm, superarm_table
+from jaxbandits.fullbandit._exhaustive import largest_squared_norm, superarm_table
 from jaxbandits.numerics.densest_subgraph import quadratic_maximization
 
 GAPS = (0.1, 1.0)
@@ -62,7 +62,7 @@ def run(options: Namespace) -> Report:
     for name, design in supports.items():
         columns = simulate(
             f"figure 1: {name}",
-            lambda task, key: (observer(task.design), fullbandit.gaussian(instance(task), task.design)),
+            lambda task, key: (observer(task.design), fullbandit.environment(instance(task), task.design)),
             tasks(GAPS, realizations, design),
             options=options,
             seeds=1,
@@ -180,14 +180,15 @@ def observer(design: fullbandit.Design) -> Algorithm:
 
     def note(notes: Notes, moment: Moment) -> Notes:
         t, (theta, inverse, _) = moment.t, moment.estimate
+        tested = (design, moment.estimate, t)
         radius = fullbandit.ellipsoid_radius(t, ARMS, SIZE, DELTA)
         peeled = jnp.sqrt(quadratic_maximization(inverse, SIZE).value)
         largest = jnp.sqrt(largest_squared_norm(inverse, table))
 
-        rivals = fullbandit.surrogates(inverse, theta, t, support=design.support, k=SIZE, delta=DELTA)
+        rivals = fullbandit.surrogates(*tested, delta=DELTA)
         found = rivals.leads[notes.rows[moment.index]].max()
         found = jnp.where(jnp.isfinite(found), found, 0)  # all that was drawn is M^
-        lead = -fullbandit.exhaustive_rule(inverse, theta, t, k=SIZE, delta=DELTA, epsilon=0.0).margin
+        lead = -fullbandit.exhaustive_rule(*tested, delta=DELTA, epsilon=0.0).margin
         lead = jnp.maximum(lead, 0)
         value = jnp.where(rivals.answer, theta, 0).sum()
 
@@ -199,7 +200,7 @@ def observer(design: fullbandit.Design) -> Algorithm:
         )
         return Notes(notes.rows, jax.tree.map(lambda old, new: old.at[moment.index].set(new), notes.quality, seen))
 
-    return follow(design, SIZE, TIMES, begin=begin, note=note)
+    return follow(design, TIMES, begin=begin, note=note)
 
 
 def quality(task: Task, outcome: Outcome) -> dict[str, Array]:

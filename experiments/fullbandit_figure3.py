@@ -20,10 +20,10 @@ GAPS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 ROWS = 50  # super-arms of a support
 RULES = {
     "SAQM": fullbandit.saqm,
-    "ICB, ellipsoid": partial(fullbandit.icb, width="ellipsoid"),
+    "ICB, ellipsoid": partial(fullbandit.icb, radius="ellipsoid"),
     "SA-FOA": fullbandit.sa_foa,
     "Exhaustive": fullbandit.exhaustive,
-    "ICB, Lemma 1": partial(fullbandit.icb, width="lemma1"),
+    "ICB, Lemma 1": partial(fullbandit.icb, radius="lemma1"),
 }
 # Means and their standard errors over 10 realizations, from an implementation in NumPy that shares nothing with ours.
 INDEPENDENT = {

@@ -10,15 +10,15 @@ from argparse import ArgumentParser, Namespace
 from functools import partial
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 
 import jaxbandits
 from experiments import _fullbandit as runs
 from experiments.fullbandit_table2 import RULES
 from experiments.report import Claim, Report, joined, number
-from jaxbandits.fullbandit.design import Design
-from jaxbandits.fullbandit.problem import FOLDERS, Instance, bernoulli, load_correct, replay
+from jaxbandits import fullbandit
+from jaxbandits.fullbandit import Design
+from jaxbandits.fullbandit._crowdsourcing import FOLDERS
 
 NEAR = 0.03
 MARKERS = "os^Dv<>P"  # of the answers
@@ -54,14 +54,17 @@ def run(options: Namespace) -> Report:
     seeds = options.seeds or (8 if options.quick else 20)
     sweeps, variances, tied = {}, {}, []
     for quiz in quizzes:
-        correct = load_correct(options.data / FOLDERS[quiz])
+        correct = fullbandit.load_correct(options.data / FOLDERS[quiz])
         ranked = np.sort(correct.sum(axis=0))[::-1]
         if ranked[runs.SIZE - 1] == ranked[runs.SIZE]:
             tied.append(quiz)
         designs = runs.random_designs(3, correct.shape[1], runs.SIZE)
         variances[quiz] = pull_variances(correct, designs)
-        crowd = Instance(jnp.asarray(correct.mean(axis=0)), runs.SIZE)
-        environments = (partial(bernoulli, crowd, sampler="normal"), partial(replay, correct))
+        crowd = fullbandit.from_answers(correct, k=runs.SIZE)
+        environments = (
+            partial(fullbandit.environment, crowd, noise="bernoulli", sampler="normal"),
+            partial(fullbandit.environment, crowd, noise="replay"),
+        )
         for noise, environment in zip(NOISES, environments, strict=True):
             sweeps[noise, quiz] = runs.quiz_runs(
                 f"replay: SAQM: {noise}: {quiz}",

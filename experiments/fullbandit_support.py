@@ -27,9 +27,10 @@ SIZES = (10, 15, 20, 22, 30, 50, FULL)
 MAIN, QUICK = (10, 20, 50, FULL), (10, 20, FULL)  # sizes that differ in more than chance
 RULES = {
     "SAQM": fullbandit.saqm,
-    "ICB, ellipsoid": partial(fullbandit.icb, width="ellipsoid"),
+    "ICB, ellipsoid": partial(fullbandit.icb, radius="ellipsoid"),
     "spectral": fullbandit.spectral,
 }
+LIMIT = fullbandit.Pace(design_matrix="limit")
 RELIED_ON = 0.9  # the ratio that SAQM takes its peeling to have
 # By s, over 40 supports, from an implementation in NumPy that shares nothing with ours.
 RHO = {20: 4.3, 50: 1.9}
@@ -44,7 +45,7 @@ def run(options: Namespace) -> Report:
         table = tasks((GAP,), realizations, lambda r, s=s: uniform_design(r, s))
         qualities = jax.jit(jax.vmap(quality))(table.design)
         for name, rule in RULES.items():
-            columns = rule_runs(f"support: {name}, s = {s}", rule, table, options=options, gram="limit")
+            columns = rule_runs(f"support: {name}, s = {s}", rule, table, options=options, pace=LIMIT)
             sized = {"s": np.full(realizations, s)} | {key: np.asarray(x) for key, x in qualities.items()}
             parts[f"{name}, s = {s}"] = columns | sized | {"rule": np.full(realizations, name)}
 

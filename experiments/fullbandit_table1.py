@@ -12,7 +12,8 @@ import numpy as np
 
 from experiments import _fullbandit as runs
 from experiments.report import Claim, Line, Report
-from jaxbandits.fullbandit.problem import FOLDERS, Crowd, crowdsourcing_counts, load_correct
+from jaxbandits.fullbandit import crowdsourcing_counts, load_correct
+from jaxbandits.fullbandit._crowdsourcing import FOLDERS, Crowd
 
 PRINTED = {  # tasks, workers, average and best accuracy
     "it": (25, 36, 0.54, 0.84),

@@ -18,22 +18,19 @@ import numpy as np
 
 from experiments import _fullbandit as runs
 from experiments.report import STANDARD_ERRORS, STYLES, Claim, Line, Report, joined, line
-from jaxbandits.fullbandit.icb import icb
-from jaxbandits.fullbandit.problem import bernoulli, crowdsourcing, crowdsourcing_counts
-from jaxbandits.fullbandit.sa_foa import sa_foa
-from jaxbandits.fullbandit.saqm import saqm
-from jaxbandits.fullbandit.spectral import spectral
+from jaxbandits import fullbandit
 
 # Rules are tested after whole cycles, where the counts of a uniform design are its limit: nothing need be inverted.
-COMMON = {"delta": runs.DELTA, "epsilon": runs.EPSILON, "sigma": 10.0, "gram": "limit"}
+COMMON = {"delta": runs.DELTA, "epsilon": runs.EPSILON}
+PACED = COMMON | {"pace": fullbandit.Pace(design_matrix="limit")}
 RULES = {
-    "SAQM": partial(saqm, **COMMON),
-    "ICB, ellipsoid": partial(icb, width="ellipsoid", **COMMON),
-    "ICB, Lemma 1": partial(icb, width="lemma1", **COMMON),
-    "SA-FOA, eps/2": partial(sa_foa, threshold=0.5, **COMMON),
-    "SA-FOA, eps": partial(sa_foa, threshold=1.0, **COMMON),
-    "SAQM, exact reduction": partial(saqm, reduction="exact", **COMMON),
-    "spectral": partial(spectral, **COMMON),
+    "SAQM": partial(fullbandit.saqm, **PACED),
+    "ICB, ellipsoid": partial(fullbandit.icb, radius="ellipsoid", **PACED),
+    "ICB, Lemma 1": partial(fullbandit.icb, radius="lemma1", **PACED),
+    "SA-FOA, eps/2": partial(fullbandit.sa_foa, threshold=0.5, design_matrix="limit", **COMMON),
+    "SA-FOA, eps": partial(fullbandit.sa_foa, threshold=1.0, design_matrix="limit", **COMMON),
+    "SAQM, exact reduction": partial(fullbandit.saqm, reduction="exact", **PACED),
+    "spectral": partial(fullbandit.spectral, **PACED),
 }
 REALIZATIONS = 5  # that the paper averages
 NEAR = 0.4  # by how much ours over the paper's may differ from 1
@@ -85,16 +82,16 @@ def run(options: Namespace) -> Report:
     seeds = options.seeds or (1 if options.quick else 3)
     sweeps = {}
     for quiz in quizzes:
-        crowd = crowdsourcing(quiz)
+        crowd = fullbandit.crowdsourcing(quiz)
         supports = 16 if quiz == "science" else 20
         designs = runs.random_designs(supports, crowd.theta.size, crowd.k, ratio=options.support_ratio)
         for name, rule in RULES.items():
             is_slow = name.startswith("SA-FOA")  # it takes ten times as many rounds, each the longest
             sweeps[name, quiz] = runs.quiz_runs(
                 f"crowd table 2: {name}: {quiz}",
-                crowdsourcing_counts(quiz).correct,
+                fullbandit.crowdsourcing_counts(quiz).correct,
                 rule,
-                partial(bernoulli, crowd, sampler=options.sampler),
+                partial(fullbandit.environment, crowd, noise="bernoulli", sampler=options.sampler),
                 designs,
                 options=options,
                 seeds=1 if is_slow else seeds,
@@ -222,7 +219,7 @@ def draw(figure: Any, *, lines: Lines, quizzes: tuple[str, ...]) -> None:
         if name in PRINTED:
             axes.plot(x, [1000 * at(PRINTED, name, quiz) for quiz in quizzes], "_", color=marks["color"], ms=8, mew=2)
     axes.plot([], [], "k_", ms=8, mew=2, label="printed in the paper")
-    workers = [crowdsourcing(quiz).theta.size for quiz in quizzes]
+    workers = [fullbandit.crowdsourcing(quiz).theta.size for quiz in quizzes]
     axes.set(yscale="log", ylabel="pulls until the stop", xticks=range(len(quizzes)))
     axes.set_xticklabels([f"{quiz}\nn = {n}" for quiz, n in zip(quizzes, workers, strict=True)])
     axes.set_title("Table 2: the ten best of n workers, from sums only")

@@ -22,12 +22,13 @@ from experiments.report import STYLES, Report, number
 from jaxbandits import fullbandit
 from jaxbandits.base import Algorithm, Environment
 
-SETTINGS = {"delta": 0.05, "epsilon": 0.5, "sigma": 10.0, "gram": "limit"}
+COMMON = {"delta": 0.05, "epsilon": 0.5}
+PACED = COMMON | {"pace": fullbandit.Pace(design_matrix="limit")}
 RULES = {
-    "SAQM": (partial(fullbandit.saqm, **SETTINGS), 4000),
-    "ICB, ellipsoid": (partial(fullbandit.icb, width="ellipsoid", **SETTINGS), 4000),
-    "spectral": (partial(fullbandit.spectral, **SETTINGS), 4000),
-    "SA-FOA, eps/2": (partial(fullbandit.sa_foa, **SETTINGS), 64),
+    "SAQM": (partial(fullbandit.saqm, **PACED), 4000),
+    "ICB, ellipsoid": (partial(fullbandit.icb, radius="ellipsoid", **PACED), 4000),
+    "spectral": (partial(fullbandit.spectral, **PACED), 4000),
+    "SA-FOA, eps/2": (partial(fullbandit.sa_foa, design_matrix="limit", **COMMON), 64),
 }
 QUIZZES = ("it", "science")
 HEAD = (
@@ -61,7 +62,7 @@ def run(options: Namespace) -> Report:
                 )
 
                 def build(task: Any, key: jax.Array, factory=factory, sampler=sampler, crowd=crowd, design=design):
-                    return factory(design, crowd.k), fullbandit.bernoulli(crowd, design, sampler=sampler)
+                    return factory(design), fullbandit.environment(crowd, design, noise="bernoulli", sampler=sampler)
 
                 results = jaxbandits.sweep(
                     build,
@@ -132,7 +133,7 @@ def cases() -> list[Case]:
 
     def case(rule: str, factory: Any) -> Case:
         def build(task: None, key: jax.Array) -> tuple[Algorithm, Environment]:
-            return factory(design, crowd.k), fullbandit.bernoulli(crowd, design, sampler="normal")
+            return factory(design), fullbandit.environment(crowd, design, noise="bernoulli", sampler="normal")
 
         plain = partial(numpy_pulls_per_second, rule, design, crowd)
         lanes, runs = (8, 2) if rule.startswith("SA-FOA") else (64, 16)

@@ -1,76 +1,99 @@
-"""Top-k identification when only sums of rewards are seen (Kuroki, Xu, Miyauchi, Honda, Sugiyama 2020)."""
+"""Top-k identification when only sums of rewards are seen.
 
-from jaxbandits.fullbandit.complexity import (
+n arms have unknown means. A learner pulls sets of k arms, super-arms, and sees the sum of their rewards, one number a
+pull; it wants the super-arm of the largest mean, up to epsilon, with an error rate of at most delta. All algorithms
+track a `Design`, which says beforehand what is pulled and in which shares, and differ in when they stop.
+
+    >>> import jax, jaxbandits
+    >>> from jaxbandits import fullbandit
+    >>> design = fullbandit.make_design(fullbandit.all_superarms(6, 3), 3)
+    >>> key = jax.random.key(0)
+
+    >>> instance = fullbandit.synthetic(0, 6, 3, 0.5)
+    >>> algorithm = fullbandit.icb(design, delta=0.05, epsilon=0.2, noise_scale=instance.noise_scale)
+    >>> environment = fullbandit.environment(instance, design)
+    >>> outcome = jaxbandits.run(key, algorithm, environment, max_rounds=10**6)
+    >>> print(fullbandit.is_right(instance, outcome.answer))
+    True
+
+| algorithm | stops when | guarantee |
+| --- | --- | --- |
+| `saqm` | the gap exceeds twice the widest super-arm, by greedy peeling | if peeling reaches its ratio `alpha` |
+| `icb` | no super-arm can lead within independent widths of the arms | yes |
+| `exhaustive` | no super-arm can lead within the ellipsoid, all tried | yes |
+| `spectral` | a bound of the same, of one eigenvalue, has it | yes |
+| `sa_foa` | no rival found by sampling and linearising leads | none |
+
+Each rule is a function of its own as well (`saqm_rule`, ..., and the `surrogates` of SA-FOA). `Pace` says when a rule
+is tested: all pulls between two tests are one round, with the law of one by one.
+
+Source: Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Polynomial-time algorithms for multiple-arm identification with
+full-bandit feedback.
+"""
+
+from jaxbandits.fullbandit._allocations import g_allocation, xy_allocation
+from jaxbandits.fullbandit._complexity import (
     gap,
     hardness,
     icb_bound,
-    mean_field_time,
     oracle_time,
     rho,
     rho_independent,
     saqm_bound,
 )
-from jaxbandits.fullbandit.confidence import ellipsoid_radius, lemma1_radius
-from jaxbandits.fullbandit.design import (
-    Design,
-    all_superarms,
-    cyclic_support,
-    g_allocation,
-    make_design,
-    random_support,
-    tracking_counts,
-    xy_allocation,
-)
-from jaxbandits.fullbandit.exhaustive import exhaustive, exhaustive_rule
-from jaxbandits.fullbandit.first_passage import bernoulli_path, first_passage, gaussian_path
-from jaxbandits.fullbandit.icb import icb, icb_rule
-from jaxbandits.fullbandit.problem import (
-    Block,
-    Instance,
-    bernoulli,
+from jaxbandits.fullbandit._confidence import ellipsoid_radius, lemma1_radius
+from jaxbandits.fullbandit._crowdsourcing import (
     crowd_like,
     crowdsourcing,
     crowdsourcing_counts,
-    gaussian,
-    is_optimal,
+    from_answers,
     load_correct,
-    loss,
-    replay,
-    synthetic,
 )
-from jaxbandits.fullbandit.sa_foa import sa_foa, surrogates
-from jaxbandits.fullbandit.saqm import saqm, saqm_rule
-from jaxbandits.fullbandit.spectral import spectral, spectral_rule
-from jaxbandits.fullbandit.state import Estimate, Look, State, estimator, top_set
+from jaxbandits.fullbandit._design import (
+    Design,
+    all_superarms,
+    cyclic_support,
+    make_design,
+    random_support,
+    tracking_counts,
+)
+from jaxbandits.fullbandit._environment import Pulls, environment
+from jaxbandits.fullbandit._exhaustive import exhaustive, exhaustive_rule
+from jaxbandits.fullbandit._icb import icb, icb_rule
+from jaxbandits.fullbandit._instances import Instance, is_right, loss, synthetic
+from jaxbandits.fullbandit._mean_field import mean_field_time
+from jaxbandits.fullbandit._sa_foa import sa_foa
+from jaxbandits.fullbandit._saqm import saqm, saqm_rule
+from jaxbandits.fullbandit._spectral import spectral, spectral_rule
+from jaxbandits.fullbandit._surrogates import surrogates
+from jaxbandits.fullbandit._tracking import Estimate, Pace, State, Verdict, estimator, top_set
 
 __all__ = [
-    "Block",
     "Design",
     "Estimate",
     "Instance",
-    "Look",
+    "Pace",
+    "Pulls",
     "State",
+    "Verdict",
     "all_superarms",
-    "bernoulli",
-    "bernoulli_path",
     "crowd_like",
     "crowdsourcing",
     "crowdsourcing_counts",
     "cyclic_support",
     "ellipsoid_radius",
+    "environment",
     "estimator",
     "exhaustive",
     "exhaustive_rule",
-    "first_passage",
+    "from_answers",
     "g_allocation",
     "gap",
-    "gaussian",
-    "gaussian_path",
     "hardness",
     "icb",
     "icb_bound",
     "icb_rule",
-    "is_optimal",
+    "is_right",
     "lemma1_radius",
     "load_correct",
     "loss",
@@ -78,7 +101,6 @@ __all__ = [
     "mean_field_time",
     "oracle_time",
     "random_support",
-    "replay",
     "rho",
     "rho_independent",
     "sa_foa",

@@ -14,7 +14,8 @@ from experiments import (
     report,
 )
 from jaxbandits import Results, Status
-from jaxbandits.fullbandit.problem import FOLDERS, crowdsourcing_counts
+from jaxbandits.fullbandit import crowdsourcing_counts
+from jaxbandits.fullbandit._crowdsourcing import FOLDERS
 
 PAPER, OTHER = fullbandit_table2.PRINTED, fullbandit_table2.OTHER
 OPTIONS = {"quick": False, "seeds": None, "lanes": None, "folder": None, "workers": 1, "executor": None}

@@ -129,7 +129,7 @@ def test_supports_are_measured_and_compared(monkeypatch):
     """The designs are real, the runs made up: pulls fall with the size, and one support of three deceives SAQM."""
     count = 3
 
-    def made_up(heading, rule, table, *, options, gram):
+    def made_up(heading, rule, table, *, options, pace):
         size = int(heading.rpartition(" ")[2])
         right = np.ones(count, bool)
         pulls = np.full(count, 1e7 if size == 10 else 1e6 / size)
@@ -155,7 +155,7 @@ def test_figure1_compares_with_the_largest_of_all_super_arms():
     outcome = run(
         jax.random.key(0),
         figure1.observer(task.design),
-        fullbandit.gaussian(instance(task), task.design),
+        fullbandit.environment(instance(task), task.design),
         max_rounds=len(figure1.TIMES) + 1,
         chunk=len(figure1.TIMES) + 1,
     )

@@ -9,20 +9,26 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits.fullbandit.complexity import (
+from jaxbandits.fullbandit import (
+    Estimate,
+    Instance,
+    all_superarms,
+    cyclic_support,
+    ellipsoid_radius,
     gap,
     hardness,
     icb_bound,
+    lemma1_radius,
+    make_design,
     mean_field_time,
     oracle_time,
+    random_support,
     rho,
     rho_independent,
     saqm_bound,
+    surrogates,
+    synthetic,
 )
-from jaxbandits.fullbandit.confidence import ellipsoid_radius, lemma1_radius
-from jaxbandits.fullbandit.design import all_superarms, cyclic_support, make_design, random_support
-from jaxbandits.fullbandit.problem import synthetic
-from jaxbandits.fullbandit.sa_foa import surrogates
 
 PAIRS = make_design([[1, 1, 0], [1, 0, 1], [0, 1, 1]], 2)
 LINE = jnp.array([1.0, 0.5, 0.0])
@@ -30,13 +36,13 @@ CYCLE = make_design(cyclic_support(5, 3), 3)
 FIVE = jnp.array([1.0, 0.8, 0.6, 0.2, 0.0])
 
 
-def stop(rule, design=PAIRS, theta=LINE, k=2, **arguments):
-    return mean_field_time(rule, design, theta, k, **({"delta": 0.05, "epsilon": 0.5} | arguments))
+def stop(rule, design=PAIRS, theta=LINE, **arguments):
+    return mean_field_time(rule, design, Instance(theta, design.k), **({"delta": 0.05, "epsilon": 0.5} | arguments))
 
 
 def test_gap():
-    assert gap(jnp.array([0.1, 0.9, 0.4, 0.7]), 2) == pytest.approx(0.3)
-    assert gap(jnp.array([0.5, 0.5, 0.1]), 1) == 0
+    assert gap(Instance(jnp.array([0.1, 0.9, 0.4, 0.7]), 2)) == pytest.approx(0.3)
+    assert gap(Instance(jnp.array([0.7, 0.5, 0.5, 0.1]), 2)) == 0
 
 
 @pytest.mark.parametrize(("n", "k", "size"), [(6, 2, 9), (9, 4, 18), (8, 6, 16)])
@@ -44,10 +50,10 @@ def test_rho_against_enumeration(n, k, size):
     design = make_design(random_support(1, n, k, size=size), k)
     inverse = np.linalg.inv(design.gram)
     norms = [inverse[np.ix_(members, members)].sum() for members in itertools.combinations(range(n), k)]
-    assert rho(design, k) == pytest.approx(max(norms))
+    assert rho(design) == pytest.approx(max(norms))
     assert max(norms) >= n
-    assert 0.8 * max(norms) < rho(design, k, method="greedy") <= max(norms) * (1 + 1e-12)
-    spectral = rho(design, k, method="spectral")
+    assert 0.8 * max(norms) < rho(design, method="greedy") <= max(norms) * (1 + 1e-12)
+    spectral = rho(design, method="spectral")
     assert spectral == pytest.approx(k * np.linalg.eigvalsh(inverse)[-1], rel=1e-7)
     assert spectral >= max(norms)
 
@@ -56,15 +62,15 @@ def test_rho_against_enumeration(n, k, size):
 def test_all_superarms_with_equal_shares(n, k):
     design = make_design(all_superarms(n, k), k)
     swaps, least = min(k, n - k), k * (n - k) / (n * (n - 1))
-    assert rho(design, k) == pytest.approx(n)
-    assert rho(design, k, method="greedy") == pytest.approx(n)
-    assert rho_independent(design, k) == pytest.approx(4 * swaps**2 * ((1 - 1 / n) / least + 1 / k**2))
+    assert rho(design) == pytest.approx(n)
+    assert rho(design, method="greedy") == pytest.approx(n)
+    assert rho_independent(design) == pytest.approx(4 * swaps**2 * ((1 - 1 / n) / least + 1 / k**2))
 
 
 def test_rho_independent_takes_the_widest_arms():
     design = make_design(random_support(3, 7, 2), 2)
     diagonal = np.sort(np.diagonal(np.linalg.inv(design.gram)))
-    assert rho_independent(design, 2) == pytest.approx(np.sqrt(diagonal[-4:]).sum() ** 2)
+    assert rho_independent(design) == pytest.approx(np.sqrt(diagonal[-4:]).sum() ** 2)
 
 
 def test_hardness():
@@ -77,7 +83,7 @@ def test_hardness():
     [
         ("saqm", {}, 9363.916, 3 * (1 + 1 / 0.9) ** 2),
         ("icb", {}, 1290.387, 9),
-        ("icb", {"width": "ellipsoid"}, 6051.696, 9),
+        ("icb", {"radius": "ellipsoid"}, 6051.696, 9),
         ("exhaustive", {}, 3861.988, 6),
         ("spectral", {}, 3861.988, 6),
     ],
@@ -95,7 +101,7 @@ def test_bounds_by_hand():
     saqm_factor = 3 * (1 + 1 / 0.9) ** 2 / (3 + 1 / 0.9) ** 2
     assert saqm_bound(saqm_factor, 3, 2, delta=0.05) == pytest.approx(9363.916, rel=2e-7)
     assert icb_bound(9 / 4, 3, 2, delta=0.05) == pytest.approx(1290.387, rel=1e-6)
-    assert icb_bound(9 / 4, 3, 2, delta=0.05, width="ellipsoid") == pytest.approx(6051.696, rel=1e-6)
+    assert icb_bound(9 / 4, 3, 2, delta=0.05, radius="ellipsoid") == pytest.approx(6051.696, rel=1e-6)
 
 
 def test_bounds_at_the_ends():
@@ -106,21 +112,21 @@ def test_bounds_at_the_ends():
 @pytest.mark.parametrize("seed", range(2))
 def test_bounds_hold_for_the_mean_field(seed):
     n, k, epsilon = 8, 3, 0.1
-    theta = synthetic(seed, n, k, 0.3).theta
+    instance = synthetic(seed, n, k, 0.3)
     design = make_design(random_support(seed, n, k), k)
-    measure = partial(hardness, gap=gap(theta, k), epsilon=epsilon)
-    arguments = {"design": design, "theta": theta, "k": k, "epsilon": epsilon}
-    bound = saqm_bound(measure(rho(design, k)), n, k, delta=0.05, alpha=1.0)
+    measure = partial(hardness, gap=gap(instance), epsilon=epsilon)
+    arguments = {"design": design, "theta": instance.theta, "epsilon": epsilon}
+    bound = saqm_bound(measure(rho(design)), n, k, delta=0.05, alpha=1.0)
     assert stop("saqm", **arguments, alpha="exact") <= bound
-    assert stop("icb", **arguments) <= icb_bound(measure(rho_independent(design, k)), n, k, delta=0.05)
+    assert stop("icb", **arguments) <= icb_bound(measure(rho_independent(design)), n, k, delta=0.05)
     # Any rule that is sure of its answer takes longer than the exhaustive one.
     surest = stop("exhaustive", **arguments)
     assert surest <= stop("spectral", **arguments)
-    assert surest <= stop("icb", **arguments, width="ellipsoid")
+    assert surest <= stop("icb", **arguments, radius="ellipsoid")
 
 
 def test_mean_field_scales_with_the_noise_and_never_ends_on_a_tie():
-    once, thrice = (float(stop("exhaustive", sigma=sigma)) for sigma in (1.0, 3.0))
+    once, thrice = (float(stop("exhaustive", noise_scale=scale)) for scale in (0.5, 1.5))
     assert 9 < thrice / once < 15
     for rule in ("saqm", "icb"):
         assert stop(rule, theta=jnp.array([1.0, 0.5, 0.5]), epsilon=0.0) == jnp.inf
@@ -131,7 +137,7 @@ def test_mean_field_under_jit_and_vmap():
     stacked = jax.tree.map(lambda *x: jnp.stack(x), *designs)
     theta = synthetic(0, 6, 3, 0.2).theta
     for rule in ("saqm", "sa_foa"):
-        run = partial(stop, rule, theta=theta, k=3, sigma=0.2)
+        run = partial(stop, rule, theta=theta, noise_scale=0.2 / 3)
         times = jax.jit(jax.vmap(run))(stacked)
         np.testing.assert_allclose(times, [run(design) for design in designs], rtol=1e-9)
 
@@ -146,7 +152,7 @@ def test_mean_field_in_float32():
 
 def test_sa_foa_stops_before_it_is_sure():
     """Five arms: between 30000 and 46950 pulls peeling loses sight of the rival {0, 1, 3}, the other one later."""
-    five = partial(stop, design=CYCLE, theta=FIVE, k=3)
+    five = partial(stop, design=CYCLE, theta=FIVE)
     assert five("exhaustive", epsilon=0.1) == pytest.approx(166128, abs=1)
     loses = five("sa_foa", epsilon=0.2, mode="all")
     assert 30000 < loses <= 46950 * 1.002
@@ -154,22 +160,22 @@ def test_sa_foa_stops_before_it_is_sure():
     assert 46950 < keeps <= 166128 * 1.002
 
 
-@pytest.mark.parametrize("draws", [1, 2])
-def test_sa_foa_against_its_lotteries_one_by_one(draws):
+@pytest.mark.parametrize("samples", [1, 2])
+def test_sa_foa_against_its_lotteries_one_by_one(samples):
     design = make_design(random_support(2, 6, 3), 3)
-    theta, sigma, s = jnp.array([0.9, 0.8, 0.7, 0.5, 0.3, 0.0]), 0.3, 12
+    theta, scale, s = jnp.array([0.9, 0.8, 0.7, 0.5, 0.3, 0.0]), 0.1, 12
     t = jnp.arange(s, 4000.0)
     leads = jax.vmap(
-        lambda t: surrogates(design.inverse / t, theta, t, support=design.support, k=3, delta=0.05, sigma=sigma).leads
+        lambda t: surrogates(design, Estimate(theta, design.inverse / t, t), t, delta=0.05, noise_scale=scale).leads
     )(t)
-    success = (1 - np.mean(np.asarray(leads) > 0.05, axis=1)) ** (6 * draws)
+    success = (1 - np.mean(np.asarray(leads) > 0.05, axis=1)) ** (6 * samples)
     survival = np.cumprod(1 - success)
     assert survival[-1] == 0
     mean = s + survival.sum()
     assert np.any((success > 0) & (success < 1))
-    found = stop("sa_foa", design, theta, 3, epsilon=0.1, sigma=sigma, draws=draws)
+    found = stop("sa_foa", design, theta, epsilon=0.1, noise_scale=scale, samples=samples)
     assert found == pytest.approx(mean, rel=5e-3)
-    late = stop("sa_foa", design, theta, 3, epsilon=0.1, sigma=sigma, draws=draws, first_test=10_000)
+    late = stop("sa_foa", design, theta, epsilon=0.1, noise_scale=scale, samples=samples, first_test=10_000)
     assert late == pytest.approx(10_000, abs=1)
 
 
@@ -179,44 +185,54 @@ def test_oracle_time_by_hand():
     p0 = 1 - p1 - p2
     with np.errstate(divide="ignore"):
         time = np.where(p0 > 0, 2 * np.maximum((1 / p1 + 1 / p2) / 0.25, 1 / p0 + 1 / p2), np.inf)
-    assert oracle_time(LINE, 2) == pytest.approx(time.min(), rel=5e-3)
-    assert oracle_time(LINE, 2, variance=0.5) == pytest.approx(time.min() / 4, rel=5e-3)
+    assert oracle_time(Instance(LINE, 2)) == pytest.approx(time.min(), rel=5e-3)
+    assert oracle_time(Instance(LINE, 2, 0.5)) == pytest.approx(time.min() / 4, rel=5e-3)
 
 
 def test_oracle_time_of_equal_leads_and_of_fewer_superarms():
     """One bad arm among n: the n-1 rivals each trade it in, alike but for names."""
     theta = np.array([1.0, 1.0, 1.0, 0.5])
-    whole = oracle_time(theta, 3)
+    whole = oracle_time(Instance(theta, 3))
     # A set leaves one arm out: 1/p_3 + 1/p_i for i < 3, least at p_3 = sqrt(3) p_i.
     assert whole == pytest.approx(3 * (1 + math.sqrt(3)) ** 2 / 0.25, rel=5e-3)
     theta = np.array([0.9, 0.7, 0.2, 0.1, 0.0])
-    assert oracle_time(theta, 3, support=cyclic_support(5, 3)) > oracle_time(theta, 3)
-    assert oracle_time(np.array([1.0, 0.5, 0.5]), 2) == math.inf
+    assert oracle_time(Instance(theta, 3), support=cyclic_support(5, 3)) > oracle_time(Instance(theta, 3))
+    assert oracle_time(Instance(np.array([1.0, 0.5, 0.5]), 2)) == math.inf
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (partial(gap, LINE, 3), "k must lie in 1..2, got 3"),
-        (partial(gap, PAIRS.gram, 2), r"theta must have shape \(n,\), got \(3, 3\)"),
-        (partial(rho, PAIRS, 2, method="exact"), "method must be one of .*greedy.*, got 'exact'"),
-        (partial(rho_independent, PAIRS, 3), "k must lie in 2..2, got 3"),
+        (partial(gap, Instance(LINE, 3)), r"instance.k must be an integer in \[2, 2\], got 3"),
+        (
+            partial(gap, Instance(PAIRS.gram, 2)),
+            r"instance.theta must be an array of .* of shape \(n,\), got",
+        ),
+        (partial(rho, PAIRS, method="exact"), "method must be one of .*greedy.*, got 'exact'"),
+        (partial(rho_independent, PAIRS._replace(k=3)), r"design.k must be an integer in \[2, 2\], got 3"),
         (partial(hardness, 1.0, 0.5, -0.1), "epsilon must be at least 0, got -0.1"),
         (partial(saqm_bound, 1.0, 3, 2, delta=0.05, alpha=1.5), r"alpha must lie in \(0, 1\], got 1.5"),
         (partial(saqm_bound, 1.0, 3, 2, delta=1.5), r"delta must lie in \(0, 1\), got 1.5"),
-        (partial(icb_bound, 1.0, 3, 2, delta=0.05, width="l1"), "width must be one of .*lemma1.*, got 'l1'"),
+        (partial(icb_bound, 1.0, 3, 2, delta=0.05, radius="l1"), "radius must be one of .*lemma1.*, got 'l1'"),
         (partial(stop, "lingape"), "rule must be one of .*saqm.*, got 'lingape'"),
-        (partial(stop, "icb", theta=FIVE), r"theta must have shape \(3,\), got \(5,\)"),
+        (
+            partial(stop, "icb", theta=FIVE),
+            "instance.theta and design must be of one size, got: .* has 5, .* has 3",
+        ),
         (partial(stop, "icb", epsilon=-1.0), "epsilon must be at least 0, got -1.0"),
         (partial(stop, "sa_foa", epsilon=0.0), "epsilon must be positive, got 0.0"),
         (partial(stop, "sa_foa", mode="some"), "mode must be one of .*random.*, got 'some'"),
         (partial(stop, "sa_foa", reduction="qp"), "reduction must be one of .*exact.*, got 'qp'"),
-        (partial(stop, "sa_foa", draws=0), "draws must be at least 1, got 0"),
+        (partial(stop, "sa_foa", samples=0), "samples must be an integer of at least 1, got 0"),
+        (
+            partial(stop, "saqm", samples=1),
+            "options must be among .*alpha.* for saqm, got .*samples",
+        ),
         (partial(stop, "sa_foa", threshold=0.0), "threshold must be positive, got 0.0"),
-        (partial(stop, "sa_foa", first_test=2), "first_test must be at least 3, one pull each, got 2"),
-        (partial(oracle_time, np.arange(13.0), 2), r"theta must have shape \(n,\), n <= 12, got \(13,\)"),
-        (partial(oracle_time, LINE, 2, variance=0.0), "variance must be positive, got 0.0"),
-        (partial(oracle_time, LINE, 3), "k must lie in 2..2, got 3"),
+        (partial(stop, "sa_foa", first_test=2), "first_test must be an integer of at least 3, got 2"),
+        (partial(oracle_time, Instance(np.arange(13.0), 2)), "instance.theta must have at most 12 arms, got 13"),
+        (partial(oracle_time, Instance(LINE, 2, 0.0)), "instance.noise_scale must be positive, got 0.0"),
+        (partial(oracle_time, Instance(LINE, 3)), r"instance.k must be an integer in \[2, 2\], got 3"),
     ],
 )
 def test_refuses(call, message):

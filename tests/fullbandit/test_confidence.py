@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits.fullbandit.confidence import ellipsoid_radius, lemma1_radius
+from jaxbandits.fullbandit import ellipsoid_radius, lemma1_radius
 
 
 @pytest.mark.parametrize(
@@ -23,11 +23,13 @@ def test_by_hand(t, n, k, delta, ellipsoid, lemma1):
 
 
 def test_as_printed():
-    t, n, k, delta, sigma = 12345, 20, 7, 0.02, 3.5
+    t, n, k, delta, noise_scale = 12345, 20, 7, 0.02, 0.5
     log = math.log(6 * t**2 / (math.pi**2 * delta))
-    ellipsoid = 2 * math.sqrt(2) * sigma * math.sqrt(log + math.log(math.comb(n, k)))
-    assert ellipsoid_radius(t, n, k, delta, sigma) == pytest.approx(ellipsoid, rel=1e-14)
-    assert lemma1_radius(t, n, k, delta, sigma) == pytest.approx(sigma * math.sqrt(2 * (log + math.log(n))), rel=1e-14)
+    ellipsoid = 2 * math.sqrt(2) * 3.5 * math.sqrt(log + math.log(math.comb(n, k)))
+    assert ellipsoid_radius(t, n, k, delta, noise_scale) == pytest.approx(ellipsoid, rel=1e-14)
+    assert lemma1_radius(t, n, k, delta, noise_scale) == pytest.approx(
+        3.5 * math.sqrt(2 * (log + math.log(n))), rel=1e-14
+    )
 
 
 def test_the_ellipsoid_is_twice_as_wide_at_equal_logarithms():
@@ -39,7 +41,7 @@ def test_the_ellipsoid_is_twice_as_wide_at_equal_logarithms():
 
 def test_more_superarms_than_an_integer_counts():
     """C(400, 200) is about 1e119."""
-    radius = ellipsoid_radius(10**8, 400, 200, 0.05, 1.0)
+    radius = ellipsoid_radius(10**8, 400, 200, 0.05, 1 / 200)
     log = math.log(6 / math.pi**2) + 2 * math.log(1e8) + math.log(math.comb(400, 200)) - math.log(0.05)
     assert radius == pytest.approx(2 * math.sqrt(2 * log), rel=1e-13)
 
@@ -54,8 +56,8 @@ def test_counts_whose_square_overflows():
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
 @pytest.mark.parametrize("radius", [ellipsoid_radius, lemma1_radius])
 def test_keeps_the_dtype_and_takes_tracers(radius, dtype):
-    t, deltas, sigmas = (jnp.array(x, dtype) for x in ([10.0, 1e6], [0.1, 0.2], [1.0, 3.0]))
-    traced = jax.jit(jax.vmap(lambda t, delta, sigma: radius(t, 9, 4, delta, sigma)))(t, deltas, sigmas)
+    t, deltas, scales = (jnp.array(x, dtype) for x in ([10.0, 1e6], [0.1, 0.2], [1.0, 3.0]))
+    traced = jax.jit(jax.vmap(lambda t, delta, scale: radius(t, 9, 4, delta, scale)))(t, deltas, scales)
     assert traced.dtype == dtype
     expected = [radius(10, 9, 4, 0.1, 1.0), radius(10**6, 9, 4, 0.2, 3.0)]
     np.testing.assert_allclose(traced, np.array(expected, float), rtol=1e-6)
@@ -65,11 +67,11 @@ def test_keeps_the_dtype_and_takes_tracers(radius, dtype):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"k": 1}, "k must lie in 2..8, got 1"),
-        ({"k": 9}, "k must lie in 2..8, got 9"),
+        ({"k": 1}, r"k must be an integer in \[2, 8\], got 1"),
+        ({"k": 9}, r"k must be an integer in \[2, 8\], got 9"),
         ({"delta": 1.0}, r"delta must lie in \(0, 1\), got 1.0"),
         ({"delta": 0.0}, r"delta must lie in \(0, 1\), got 0.0"),
-        ({"sigma": 0.0}, "sigma must be positive, got 0.0"),
+        ({"noise_scale": 0.0}, "noise_scale must be positive, got 0.0"),
         ({"log_sets": -1.0}, "log_sets must be at least 0, got -1.0"),
     ],
 )

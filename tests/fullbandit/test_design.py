@@ -9,18 +9,18 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits.fullbandit.design import (
+from jaxbandits.fullbandit import (
     Design,
     all_superarms,
-    check_design,
     cyclic_support,
-    difference_directions,
     g_allocation,
     make_design,
     random_support,
     tracking_counts,
     xy_allocation,
 )
+from jaxbandits.fullbandit._allocations import difference_directions
+from jaxbandits.fullbandit._design import check_design
 
 PAIRS = [[1, 1, 0], [1, 0, 1], [0, 1, 1]]
 FULL_CLASSES = [(3, 2), (5, 2), (6, 3), (7, 5), (10, 4), (10, 5)]
@@ -90,7 +90,7 @@ def test_equal_shares_make_a_cycle_however_given():
 def test_dtypes():
     with jax.enable_x64(False):
         design = make_design(random_support(0, 8, 3), 3)
-        assert {x.dtype for x in design} == {jnp.dtype("float32"), jnp.dtype("int32")}
+        assert {x.dtype for x in jax.tree.leaves(design)} == {jnp.dtype("float32"), jnp.dtype("int32")}
     assert make_design(PAIRS, 2, dtype=jnp.float32).inverse.dtype == jnp.float32
     assert make_design(PAIRS, 2).cycle.dtype == jnp.int64
 
@@ -98,15 +98,16 @@ def test_dtypes():
 @pytest.mark.parametrize(
     ("support", "k", "change", "message"),
     [
-        (PAIRS, 1, {}, "k must lie in 2..2, got 1"),
-        (PAIRS, 3, {}, "k must lie in 2..2, got 3"),
-        ([1, 1, 0], 2, {}, r"support must have shape \(s, n\) with s >= n, got \(3,\)"),
+        (PAIRS, 1, {}, r"k must be an integer in \[2, 2\], got 1"),
+        (PAIRS, 3, {}, r"k must be an integer in \[2, 2\], got 3"),
+        ([1, 1, 0], 2, {}, r"support must be an array of real numbers of shape \(s, n\), got"),
         (PAIRS[:2], 2, {}, r"support must have shape \(s, n\) with s >= n, got \(2, 3\)"),
         ([[2, 0, 0], *PAIRS[1:]], 2, {}, "support must have entries 0 and 1"),
-        ([[1, 1, 1], *PAIRS[1:]], 2, {}, r"support must have 2 ones in every row, got \[3 2 2\]"),
+        ([[1, 1, 1], *PAIRS[1:]], 2, {}, r"support must have equally many ones in every row, got \[3 2 2\]"),
+        (cyclic_support(5, 3), 2, {}, "k must be the ones in a row of support, got 2"),
         ([*PAIRS, PAIRS[0]], 2, {}, "support must have no two equal rows"),
         (cyclic_support(4, 2), 2, {}, "support must span all arms, got rank 3 of 4"),
-        (PAIRS, 2, {"weights": [0.5, 0.5]}, r"weights must have shape \(3,\), got \(2,\)"),
+        (PAIRS, 2, {"weights": [0.5, 0.5]}, r"weights must be an array of real numbers of shape \(3,\), got"),
         (PAIRS, 2, {"weights": [0.5, 0.5, 0.0]}, r"weights must be positive, got \[0.5 0.5 0. \]"),
         (PAIRS, 2, {"weights": [0.5, 0.3, 0.2 + 2e-9]}, "weights must sum to 1, got 1.000000002"),
     ],
@@ -125,14 +126,14 @@ def test_float32_is_refused_where_it_cannot_bear_the_condition():
 
 def test_check_design():
     design = make_design(PAIRS, 2)
-    check_design(design, 2)
-    jax.jit(lambda design: check_design(design, 2))(design)
-    with pytest.raises(ValueError, match="k must lie in 2..2, got 3"):
-        jax.jit(lambda design: check_design(design, 3))(design)
-    with pytest.raises(ValueError, match="k must be the size 3 of the design's super-arms, got 2"):
-        check_design(make_design(cyclic_support(5, 3), 3), 2)
+    check_design(design)
+    jax.jit(check_design)(design)
+    with pytest.raises(ValueError, match=r"design.k must be an integer in \[2, 2\], got 3"):
+        jax.jit(check_design)(design._replace(k=3))
+    with pytest.raises(ValueError, match="design.k must be the size 3 of its super-arms, got 2"):
+        check_design(make_design(cyclic_support(5, 3), 3)._replace(k=2))
     with pytest.raises(ValueError, match=r"design must have a floating-point dtype, got dtype\('int64'\)"):
-        check_design(design._replace(support=jnp.array(PAIRS)), 2)
+        check_design(design._replace(support=jnp.array(PAIRS)))
 
 
 # Supports
@@ -141,7 +142,7 @@ def test_check_design():
 def test_all_superarms_in_lexicographic_order():
     rows = all_superarms(4, 2)
     assert [np.flatnonzero(row).tolist() for row in rows] == [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]
-    with pytest.raises(ValueError, match="superarms must number at most 5000000, got 10400600"):
+    with pytest.raises(ValueError, match="n and k must give at most 5000000 super-arms, got 10400600"):
         all_superarms(26, 13)
 
 
@@ -194,14 +195,14 @@ def test_default_support_is_well_conditioned():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"k": 1}, "k must lie in 2..5, got 1"),
-        ({"size": 5}, "size must lie in 6..20, got 5"),
-        ({"size": 21}, "size must lie in 6..20, got 21"),
+        ({"k": 1}, r"k must be an integer in \[2, 5\], got 1"),
+        ({"size": 5}, r"size must be an integer in \[6, 20\], got 5"),
+        ({"size": 21}, r"size must be an integer in \[6, 20\], got 21"),
         ({"n": 60, "k": 2, "size": 60}, "size must be so large that one of 1000 draws has rank 60, got 60"),
     ],
 )
 def test_random_support_refuses(change, message, monkeypatch):
-    monkeypatch.setattr("jaxbandits.fullbandit.design.MAX_DRAWS", 10)
+    monkeypatch.setattr("jaxbandits.fullbandit._design.MAX_DRAWS", 10)
     with pytest.raises(ValueError, match=message.replace("1000", "10")):
         random_support(**({"seed": 0, "n": 6, "k": 3} | change))
 
@@ -259,7 +260,7 @@ def test_uniform_shares_of_all_superarms_are_g_optimal_and_frank_wolfe_is_sparse
 
 @pytest.mark.parametrize(("n", "k"), [(5, 2), (6, 3)])
 def test_xy_allocation_of_all_superarms(n, k):
-    found = xy_allocation(all_superarms(n, k), k=k)
+    found = xy_allocation(all_superarms(n, k))
     optimum = 2 * min(k, n - k) * n * (n - 1) / (k * (n - k))
     assert found.value == pytest.approx(optimum, rel=1e-9)
     assert found.lower == pytest.approx(optimum, rel=1e-9)
@@ -267,7 +268,7 @@ def test_xy_allocation_of_all_superarms(n, k):
 
 def test_xy_allocation_on_a_random_support():
     rows = random_support(5, 7, 3, size=16)
-    found = xy_allocation(rows, k=3)
+    found = xy_allocation(rows)
     assert found.lower <= found.value <= found.lower * (1 + 5e-3)
     directions = difference_directions(7, 3)
 
@@ -281,15 +282,15 @@ def test_xy_allocation_on_a_random_support():
         *np.random.default_rng(1).dirichlet(np.ones(16), 50),
     ]
     assert min(map(value, rivals)) > found.lower
-    swaps = xy_allocation(rows, k=3, directions=difference_directions(7, 3)[:21])
+    swaps = xy_allocation(rows, directions=difference_directions(7, 3)[:21])
     assert swaps.value < found.value
 
 
 def test_xy_allocation_is_float64_in_any_mode():
     rows = random_support(5, 7, 3)
-    found = xy_allocation(rows, k=3, steps=50)
+    found = xy_allocation(rows, steps=50)
     with jax.enable_x64(False):
-        same = xy_allocation(rows, k=3, steps=50)
+        same = xy_allocation(rows, steps=50)
         make_design(same.support, 3, weights=same.weights)
     np.testing.assert_array_equal(same.weights, found.weights)
     assert same.lower == found.lower
@@ -316,10 +317,10 @@ def test_single_swaps_stand_for_too_many_directions():
     [
         (partial(g_allocation, PAIRS, method="newton"), "method must be one of .*frank_wolfe.*, got 'newton'"),
         (partial(g_allocation, PAIRS, tolerance=0), "tolerance must be positive, got 0"),
-        (partial(g_allocation, PAIRS, max_steps=0), "max_steps must be at least 1, got 0"),
+        (partial(g_allocation, PAIRS, max_steps=0), "max_steps must be an integer of at least 1, got 0"),
         (partial(g_allocation, cyclic_support(4, 2)), "support must span all arms, got rank 3 of 4"),
-        (partial(xy_allocation, cyclic_support(5, 3), k=2), "support must have 2 ones in every row"),
-        (partial(xy_allocation, PAIRS, k=2, directions=[[1.0, -1.0]]), r"directions must have shape \(M, 3\)"),
+        (partial(xy_allocation, [[1, 1, 0], [1, 0, 0], [0, 1, 1]]), "support must have equally many ones in every row"),
+        (partial(xy_allocation, PAIRS, directions=[[1.0, -1.0]]), r"directions must be an array .* of shape \(M, 3\)"),
     ],
 )
 def test_allocations_refuse(call, message):
@@ -389,5 +390,5 @@ def test_tracking_without_64_bit():
 
 def test_design_is_a_pytree_of_arrays():
     leaves = jax.tree.leaves(make_design(PAIRS, 2))
-    assert len(leaves) == len(Design._fields)
+    assert len(leaves) == len(Design._fields) - 1  # but for k
     assert all(isinstance(leaf, jax.Array) for leaf in leaves)

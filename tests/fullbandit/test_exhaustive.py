@@ -2,16 +2,22 @@
 
 import re
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from reference import fullbandit as reference
+from reference.fullbandit_rules import tested
 from reference.tape import KEY, every_state, rewards
 
-from jaxbandits.fullbandit.confidence import ellipsoid_radius
-from jaxbandits.fullbandit.design import all_superarms, make_design, random_support
-from jaxbandits.fullbandit.exhaustive import exhaustive, exhaustive_rule, superarm_table
+from jaxbandits.fullbandit import (
+    all_superarms,
+    ellipsoid_radius,
+    exhaustive,
+    exhaustive_rule,
+    make_design,
+    random_support,
+)
+from jaxbandits.fullbandit._exhaustive import superarm_table
 
 PAIRS = make_design(all_superarms(3, 2), 2)
 THETA3 = jnp.array([1.0, 0.5, 0.0])
@@ -30,33 +36,33 @@ def random_case(seed, n=6):
 
 def test_equation_5_by_hand():
     # C = 1 and |chi_M - chi_M^|^2 = 6 / 12: -0.5 + sqrt(0.5).
-    sigma = 1 / float(ellipsoid_radius(12.0, 3, 2, 0.05, 1.0))
-    look = exhaustive_rule(PAIRS.inverse / 12, THETA3, 12, k=2, delta=0.05, epsilon=0.0, sigma=sigma)
-    np.testing.assert_allclose([look.radius, -look.margin], [1.0, 0.2071068], atol=5e-8)
+    scale = 1 / float(ellipsoid_radius(12.0, 3, 2, 0.05, 1.0))
+    verdict = tested(exhaustive_rule, PAIRS.inverse / 12, THETA3, 12, k=2, delta=0.05, epsilon=0.0, noise_scale=scale)
+    np.testing.assert_allclose([verdict.radius, -verdict.margin], [1.0, 0.2071068], atol=5e-8)
 
 
 @pytest.mark.parametrize(("t", "stop"), [(3861.987, False), (3861.989, True)])
 def test_the_stop_by_hand(t, stop):
     # t = 6 C^2.
-    look = exhaustive_rule(PAIRS.inverse / t, THETA3, t, k=2, delta=0.05, epsilon=0.5, sigma=2.0)
-    assert look.stop == stop
-    assert look.answer.tolist() == [True, True, False]
+    verdict = tested(exhaustive_rule, PAIRS.inverse / t, THETA3, t, k=2, delta=0.05, epsilon=0.5)
+    assert verdict.stop == stop
+    assert verdict.answer.tolist() == [True, True, False]
 
 
 def test_a_value_of_epsilon_does_not_stop():
     theta = jnp.array([1.0, 0.5, 0.5])
-    assert not exhaustive_rule(jnp.zeros((3, 3)), theta, 10, k=2, delta=0.1, epsilon=0.0).stop
-    assert exhaustive_rule(jnp.zeros((3, 3)), theta, 10, k=2, delta=0.1, epsilon=0.01).stop
+    assert not tested(exhaustive_rule, jnp.zeros((3, 3)), theta, 10, k=2, delta=0.1, epsilon=0.0).stop
+    assert tested(exhaustive_rule, jnp.zeros((3, 3)), theta, 10, k=2, delta=0.1, epsilon=0.01).stop
 
 
 @pytest.mark.parametrize("k", [2, 3, 4])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_rule_against_enumeration(seed, k):
     inverse, theta = random_case(seed)
-    look = exhaustive_rule(inverse, theta, 50, k=k, delta=0.1, epsilon=0.3, sigma=0.4)
-    value = reference.largest_lead(np.asarray(inverse), np.asarray(theta), float(look.radius), k)
-    np.testing.assert_allclose(look.margin, 0.3 - value, rtol=1e-12)
-    assert tuple(np.flatnonzero(look.answer)) == reference.best(np.asarray(theta), k)
+    verdict = tested(exhaustive_rule, inverse, theta, 50, k=k, delta=0.1, epsilon=0.3, noise_scale=0.1)
+    value = reference.largest_lead(np.asarray(inverse), np.asarray(theta), float(verdict.radius), k)
+    np.testing.assert_allclose(verdict.margin, 0.3 - value, rtol=1e-12)
+    assert tuple(np.flatnonzero(verdict.answer)) == reference.best(np.asarray(theta), k)
 
 
 def leads(rows, best, inverse, theta, radius):
@@ -70,33 +76,33 @@ def test_more_super_arms_than_one_chunk_holds(seed):
     inverse, theta = random_case(seed, n=16)
     rows = all_superarms(16, 5)
     assert superarm_table(16, 5).shape == (2, 4096, 16)
-    look = exhaustive_rule(inverse, theta, 50, k=5, delta=0.1, epsilon=0.3, sigma=0.4)
-    every = leads(rows, np.asarray(look.answer), np.asarray(inverse), np.asarray(theta), float(look.radius))
-    np.testing.assert_allclose(look.margin, 0.3 - every.max(), rtol=1e-12)
+    verdict = tested(exhaustive_rule, inverse, theta, 50, k=5, delta=0.1, epsilon=0.3, noise_scale=0.1)
+    every = leads(rows, np.asarray(verdict.answer), np.asarray(inverse), np.asarray(theta), float(verdict.radius))
+    np.testing.assert_allclose(verdict.margin, 0.3 - every.max(), rtol=1e-12)
 
 
 def test_a_class_of_super_arms():
     inverse, theta = random_case(11)
-    settings = {"k": 3, "delta": 0.1, "epsilon": 0.3, "sigma": 0.4}
+    settings = {"k": 3, "delta": 0.1, "epsilon": 0.3, "noise_scale": 0.1}
     rows = all_superarms(6, 3)
     np.testing.assert_array_equal(
-        exhaustive_rule(inverse, theta, 50, superarms=rows, **settings).margin,
-        exhaustive_rule(inverse, theta, 50, **settings).margin,
+        tested(exhaustive_rule, inverse, theta, 50, superarms=rows, **settings).margin,
+        tested(exhaustive_rule, inverse, theta, 50, **settings).margin,
     )
     chosen = rows[[1, 4, 5, 9, 13, 16, 18]].astype(int)
-    look = exhaustive_rule(inverse, theta, 50, superarms=chosen, **settings)
+    verdict = tested(exhaustive_rule, inverse, theta, 50, superarms=chosen, **settings)
     best = max(chosen, key=lambda row: row @ np.asarray(theta))
-    np.testing.assert_array_equal(look.answer, best.astype(bool))
-    some = leads(chosen, best, np.asarray(inverse), np.asarray(theta), float(look.radius))
-    np.testing.assert_allclose(look.margin, 0.3 - some.max(), rtol=1e-12)
-    assert look.margin != exhaustive_rule(inverse, theta, 50, **settings).margin
+    np.testing.assert_array_equal(verdict.answer, best.astype(bool))
+    some = leads(chosen, best, np.asarray(inverse), np.asarray(theta), float(verdict.radius))
+    np.testing.assert_allclose(verdict.margin, 0.3 - some.max(), rtol=1e-12)
+    assert verdict.margin != tested(exhaustive_rule, inverse, theta, 50, **settings).margin
 
 
 def test_the_best_set_of_a_class_may_lie_in_its_last_chunk():
     rows = all_superarms(16, 5)
     theta = jnp.arange(16.0)
-    look = exhaustive_rule(jnp.eye(16) / 1e6, theta, 50, k=5, delta=0.1, epsilon=0.3, superarms=rows)
-    np.testing.assert_array_equal(look.answer, theta >= 11)
+    verdict = tested(exhaustive_rule, jnp.eye(16) / 1e6, theta, 50, k=5, delta=0.1, epsilon=0.3, superarms=rows)
+    np.testing.assert_array_equal(verdict.answer, theta >= 11)
 
 
 def test_the_table_holds_every_row_and_fills_up_with_the_last():
@@ -108,27 +114,9 @@ def test_the_table_holds_every_row_and_fills_up_with_the_last():
 # The algorithm
 
 
-def test_pull_by_pull_it_is_the_transcription():
-    theta = jnp.array([0.8, 0.1, 0.6, 0.2, 0.5])
-    tape = rewards(theta, DESIGN.support, 200, 2, scale=0.3)
-    settings = {"delta": 0.1, "epsilon": 0.4, "sigma": 0.25}
-    states = every_state(exhaustive(DESIGN, 3, resolution=None, **settings), tape, 1000)[1:]
-    support, weights = np.asarray(DESIGN.support), np.asarray(DESIGN.weights)
-    looks = reference.looks(
-        support, weights, np.asarray(tape), lambda *seen: reference.exhaustive(*seen, k=3, **settings), len(support)
-    )
-    assert [tuple(state.counts.tolist()) for state in states] == [look.counts for look in looks]
-    assert len(looks) > 20
-    decide = jax.jit(exhaustive(DESIGN, 3, **settings).decide)
-    for state, look in list(zip(states, looks, strict=True))[-20:]:
-        decision = decide(KEY, state)
-        assert bool(decision.stop) == look.stop
-        assert tuple(np.flatnonzero(decision.answer).tolist()) == look.answer
-
-
 def test_the_answer_lies_in_the_class():
     rows = all_superarms(5, 3)[[0, 3, 8]]
-    algorithm = exhaustive(DESIGN, 3, delta=0.1, epsilon=0.4, sigma=0.1, superarms=rows)
+    algorithm = exhaustive(DESIGN, delta=0.1, epsilon=0.4, noise_scale=0.1 / 3, superarms=rows)
     theta = jnp.array([0.0, 0.3, 0.6, 0.7, 0.5])  # the best three are not in the class
     last = every_state(algorithm, rewards(theta, DESIGN.support, 200, 3, scale=0.1), 1000)[-1]
     decision = algorithm.decide(KEY, last)
@@ -140,17 +128,17 @@ def test_the_answer_lies_in_the_class():
     ("superarms", "message"),
     [
         (np.eye(5), "superarms must have k = 3 arms each"),
-        (np.ones((4, 4)), "superarms must have shape (K, 5), got (4, 4)"),
-        (2 * all_superarms(5, 3), "superarms must be 0 or 1"),
+        (np.ones((4, 4)), "superarms must be an array of real numbers of shape (K, 5), got"),
+        (2 * all_superarms(5, 3), "superarms must have entries 0 and 1"),
         (all_superarms(5, 3)[:1], "superarms must number 2..5000000, got 1"),
         (all_superarms(5, 3)[[0, 1, 0]], "superarms must have no two equal rows"),
     ],
 )
 def test_bad_classes(superarms, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        exhaustive(DESIGN, 3, delta=0.1, epsilon=0.1, superarms=superarms)
+        exhaustive(DESIGN, delta=0.1, epsilon=0.1, superarms=superarms)
 
 
 def test_too_many_superarms():
-    with pytest.raises(ValueError, match="at most 5000000, got 254186856"):
-        exhaustive(make_design(random_support(0, 36, 10), 10), 10, delta=0.1, epsilon=0.1)
+    with pytest.raises(ValueError, match="at most 5000000 super-arms, got 254186856"):
+        exhaustive(make_design(random_support(0, 36, 10), 10), delta=0.1, epsilon=0.1)

@@ -7,16 +7,25 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from reference import fullbandit as reference
+from reference.first_passage import Path, bernoulli_path, first_passage, gaussian_path
 from reference.tape import cumulate, rewards
 from scipy import stats
 
 from jaxbandits.engine.running import run
-from jaxbandits.fullbandit.design import cyclic_support, g_allocation, make_design, random_support
-from jaxbandits.fullbandit.exhaustive import exhaustive_rule
-from jaxbandits.fullbandit.first_passage import Path, bernoulli_path, first_passage, gaussian_path
-from jaxbandits.fullbandit.icb import icb, icb_rule
-from jaxbandits.fullbandit.problem import Instance, bernoulli
-from jaxbandits.fullbandit.saqm import saqm_rule
+from jaxbandits.fullbandit import (
+    Estimate,
+    Instance,
+    Pace,
+    cyclic_support,
+    environment,
+    exhaustive_rule,
+    g_allocation,
+    icb,
+    icb_rule,
+    make_design,
+    random_support,
+    saqm_rule,
+)
 
 N, K = 6, 3
 THETA = jnp.array([0.9, 0.2, 0.7, -0.5, 0.4, 0.1])
@@ -26,14 +35,15 @@ DESIGN = make_design(ALLOCATION.support, K, weights=ALLOCATION.weights)
 CYCLIC = make_design(cyclic_support(5, 3), 3)
 # Small radii let the noise, of standard deviation 1.7, cross the rule early and often.
 RULES = {
-    "saqm": (saqm_rule, reference.saqm, 1, 0.15),
-    "icb": (icb_rule, reference.icb, 3, 0.5),
-    "exhaustive": (exhaustive_rule, reference.exhaustive, 3, 0.3),
+    "saqm": (saqm_rule, reference.saqm, 1, 0.05),
+    "icb": (icb_rule, reference.icb, 3, 0.5 / 3),
+    "exhaustive": (exhaustive_rule, reference.exhaustive, 3, 0.1),
 }
 
 
-def compiled(rule, k=K, **options):
-    return jax.jit(partial(rule, k=k, **({"delta": 0.05, "epsilon": 0.3} | options)))
+def compiled(rule, design=DESIGN, **options):
+    settings = {"delta": 0.05, "epsilon": 0.3} | options
+    return jax.jit(lambda inverse, theta, t: rule(design, Estimate(theta, inverse, jnp.ones(())), t, **settings))
 
 
 def tape_path(tape):
@@ -50,12 +60,12 @@ def tape_path(tape):
 
 @pytest.mark.parametrize("name", RULES)
 def test_no_earlier_pull_is_missed_on_recorded_rewards(name):
-    rule, literal, swaps, sigma = RULES[name]
-    options = {"delta": 0.05, "epsilon": 0.3, "sigma": sigma}
+    rule, literal, swaps, scale = RULES[name]
+    options = {"delta": 0.05, "epsilon": 0.3, "noise_scale": scale}
     support, weights, late = np.asarray(DESIGN.support), np.asarray(DESIGN.weights), 0
     for seed in range(6):
         tape = rewards(THETA, DESIGN.support, 400, seed)
-        seen = reference.looks(support, weights, np.asarray(tape), partial(literal, k=K, **options), len(weights))
+        seen = reference.tests_of(support, weights, np.asarray(tape), partial(literal, k=K, **options), len(weights))
         found = first_passage(
             np.random.default_rng(0), tape_path(tape), DESIGN, compiled(rule, **options), swaps=swaps, ratio=1.3
         )
@@ -66,15 +76,14 @@ def test_no_earlier_pull_is_missed_on_recorded_rewards(name):
     assert late >= 4  # most runs have something to search
 
 
-@pytest.mark.parametrize("per", ["arm", "pull"])
-def test_a_gaussian_bridge_has_the_moments_of_a_middle(per):
-    path = gaussian_path(INSTANCE, DESIGN, scale=2.0, per=per)
+def test_a_gaussian_bridge_has_the_moments_of_a_middle():
+    path = gaussian_path(INSTANCE._replace(noise_scale=2.0), DESIGN)
     rng, s = np.random.default_rng(0), len(DESIGN.weights)
     before, after = np.arange(s) % 4, np.arange(s) % 3
     ends = [path.extend(rng, path.start, before + after) for _ in range(20_000)]
     middles = np.array([path.bridge(rng, path.start, end, before, after) for end in ends])
     rest = np.array(ends) - middles
-    means, variance = np.asarray(DESIGN.support @ THETA), 4.0 * (K if per == "arm" else 1)
+    means, variance = np.asarray(DESIGN.support @ THETA), 4.0 * K
     assert path.variance == variance
     for part, pulls in ((middles, before), (rest, after)):
         np.testing.assert_allclose(part.mean(0), pulls * means, atol=4.5 * np.sqrt(variance * 3 / 20_000))
@@ -101,17 +110,17 @@ def test_a_bernoulli_bridge_has_the_law_of_a_middle():
 
 def test_compiled_runs_stop_as_late():
     """Means within 3.3 standard errors and equal laws by Kolmogorov-Smirnov at 1e-3: false alarm 2e-3."""
-    options = {"k": 3, "delta": 0.05, "epsilon": 0.3, "sigma": 1.0}
+    options = {"delta": 0.05, "epsilon": 0.3, "noise_scale": 1 / 3}
     instance = Instance(jnp.array([0.9, 0.3, 0.7, 0.5, 0.1]), 3)
-    rule, path = compiled(icb_rule, **options), bernoulli_path(instance, CYCLIC)
+    rule, path = compiled(icb_rule, CYCLIC, **options), bernoulli_path(instance, CYCLIC)
     searched = [first_passage(np.random.default_rng(i), path, CYCLIC, rule, swaps=2) for i in range(50)]
     pulls = np.array([found.pulls for found in searched])
     assert all(found.stopped for found in searched)
 
-    algorithm = icb(CYCLIC, resolution=0.0, **options)
-    environment = bernoulli(instance, CYCLIC)
+    algorithm = icb(CYCLIC, pace=Pace(growth=0.0), **options)
+    answers = environment(instance, CYCLIC, noise="bernoulli")
     keys = jax.random.split(jax.random.key(2), 150)
-    ends = jax.jit(jax.vmap(lambda key: run(key, algorithm, environment, max_rounds=20_000, chunk=64)))(keys)
+    ends = jax.jit(jax.vmap(lambda key: run(key, algorithm, answers, max_rounds=20_000, chunk=64)))(keys)
     compiled_pulls = np.asarray(ends.pulls)
     assert np.all(np.asarray(ends.status) == 1)
     error = np.sqrt(pulls.var() / 50 + compiled_pulls.var() / 150)
@@ -124,19 +133,19 @@ def test_compiled_runs_stop_as_late():
 def test_without_noise_the_passage_is_the_same_every_time():
     """Every pull is a sure success or failure, so T is where the deterministic rule first holds."""
     instance = Instance(jnp.array([1.0, 1.0, 0.0, 0.0, 1.0]), 3)
-    rule, path = compiled(icb_rule, k=3, sigma=3.0), bernoulli_path(instance, CYCLIC)
+    rule, path = compiled(icb_rule, CYCLIC), bernoulli_path(instance, CYCLIC)
     found = [first_passage(np.random.default_rng(i), path, CYCLIC, rule, swaps=2) for i in range(3)]
     # theta_hat is exact, so only the widths count: at every t before, one arm of the answer may still be worse.
     assert len({f.pulls for f in found}) == 1
     tape = np.repeat(np.asarray(CYCLIC.support @ instance.theta)[:, None], found[0].pulls, axis=1)
-    literal = partial(reference.icb, k=3, delta=0.05, epsilon=0.3, sigma=3.0)
-    seen = reference.looks(np.asarray(CYCLIC.support), np.asarray(CYCLIC.weights), tape, literal, 5)
+    literal = partial(reference.icb, k=3, delta=0.05, epsilon=0.3, noise_scale=1.0)
+    seen = reference.tests_of(np.asarray(CYCLIC.support), np.asarray(CYCLIC.weights), tape, literal, 5)
     assert seen[-1].t == found[0].pulls
     assert found[0].answer.tolist() == [True, True, False, False, True]
 
 
 def test_a_coarse_search_stops_a_little_later():
-    rule = compiled(exhaustive_rule, sigma=0.3)
+    rule = compiled(exhaustive_rule, noise_scale=0.1)
     for seed in range(4):
         path = tape_path(rewards(THETA, DESIGN.support, 400, seed))
         exact, coarse = (
@@ -146,7 +155,7 @@ def test_a_coarse_search_stops_a_little_later():
 
 
 def test_a_rule_that_never_holds_ends_at_the_last_pull():
-    rule = compiled(icb_rule, sigma=100.0)
+    rule = compiled(icb_rule, noise_scale=100 / 3)
     path = gaussian_path(INSTANCE, DESIGN)
     found = first_passage(np.random.default_rng(0), path, DESIGN, rule, swaps=3, max_pulls=777)
     assert (found.stopped, found.pulls) == (False, 777)
@@ -172,13 +181,9 @@ def test_bad_arguments_are_named(message, options):
 
 
 def test_bad_instances_are_named():
-    with pytest.raises(ValueError, match="per must be 'arm' or 'pull', got 'set'"):
-        gaussian_path(INSTANCE, DESIGN, per="set")
-    with pytest.raises(ValueError, match="scale must be at least 0, got -1"):
-        gaussian_path(INSTANCE, DESIGN, scale=-1.0)
-    with pytest.raises(ValueError, match=r"theta must have shape \(6,\), got \(5,\)"):
+    with pytest.raises(ValueError, match="instance.theta and design must be of one size, got: .* has 5, design has 6"):
         gaussian_path(Instance(THETA[:5], K), DESIGN)
     with pytest.raises(ValueError, match=r"theta must lie in \[0, 1\], got "):
         bernoulli_path(INSTANCE, DESIGN)
-    with pytest.raises(ValueError, match="k must be the size 3 of the design's super-arms, got 2"):
+    with pytest.raises(ValueError, match="instance.k and design.k must be of one size, got: .* has 2, design.k has 3"):
         gaussian_path(Instance(THETA, 2), DESIGN)

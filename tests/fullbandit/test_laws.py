@@ -11,27 +11,27 @@ from hypothesis import strategies as st
 
 from jaxbandits import Status, fullbandit, run
 
-N, K, SIZE, DELTA, EPSILON, SIGMA, NOISE = 6, 3, 9, 0.1, 0.4, 0.5, 0.3
+N, K, SIZE, DELTA, EPSILON, SCALE, NOISE = 6, 3, 9, 0.1, 0.4, 0.5 / 3, 0.3
 RULES = {
     "saqm": fullbandit.saqm,
-    "limit": functools.partial(fullbandit.saqm, gram="limit"),
+    "limit": fullbandit.saqm,
     "icb": fullbandit.icb,
     "exhaustive": fullbandit.exhaustive,
     "spectral": fullbandit.spectral,
     "sa_foa": fullbandit.sa_foa,
 }
-LOOKS = {
+VERDICTS = {
     "saqm": fullbandit.saqm_rule,
     "certain saqm": functools.partial(fullbandit.saqm_rule, alpha="exact"),
     "icb": fullbandit.icb_rule,
-    "ellipsoid": functools.partial(fullbandit.icb_rule, width="ellipsoid"),
+    "ellipsoid": functools.partial(fullbandit.icb_rule, radius="ellipsoid"),
     "exhaustive": fullbandit.exhaustive_rule,
     "spectral": fullbandit.spectral_rule,
 }
 TIMES = ("saqm", "icb", "exhaustive", "spectral", "sa_foa")
 seeds, constants, units = st.integers(0, 2**32 - 1), st.floats(-10, 10), st.floats(0.01, 100)
 every_rule = pytest.mark.parametrize("rule", RULES)
-every_look = pytest.mark.parametrize("rule", [*LOOKS, "sa_foa"])
+every_verdict = pytest.mark.parametrize("rule", [*VERDICTS, "sa_foa"])
 every_time = pytest.mark.parametrize("rule", TIMES)
 quickly = settings(max_examples=6, deadline=None, derandomize=True)
 often = settings(max_examples=50, deadline=None, derandomize=True)
@@ -62,10 +62,12 @@ def compiled(rule):
 
     @jax.jit
     def end(key, design, theta, unit):
-        options = {} if rule == "sa_foa" else {"stride_variance": K * (NOISE * unit) ** 2}
-        algorithm = RULES[rule](design, K, delta=DELTA, epsilon=EPSILON * unit, sigma=SIGMA * unit, **options)
-        environment = fullbandit.gaussian(fullbandit.Instance(unit * theta, K), design, scale=NOISE * unit)
-        return run(key, algorithm, environment, max_rounds=3000)
+        matrix = "limit" if rule == "limit" else "counts"
+        pace = fullbandit.Pace(pull_variance=K * (NOISE * unit) ** 2, design_matrix=matrix)
+        options = {} if rule == "sa_foa" else {"pace": pace}
+        algorithm = RULES[rule](design, delta=DELTA, epsilon=EPSILON * unit, noise_scale=SCALE * unit, **options)
+        truth = fullbandit.Instance(unit * theta, K, NOISE * unit)
+        return run(key, algorithm, fullbandit.environment(truth, design), max_rounds=3000)
 
     def call(seed, design, theta, unit=1.0):
         return end(jax.random.key(seed), design, theta, jnp.asarray(unit))
@@ -129,21 +131,21 @@ def margin_of(rule):
     """The margin of a rule, as a function of the design, the estimate and t, with A^-1 a multiple of Lambda^-1 / t."""
 
     @jax.jit
-    def margin(design, inverse, eigenvalue, theta, t, delta, epsilon, sigma):
+    def margin(design, theta, level, t, delta, epsilon, scale):
+        estimate = fullbandit.Estimate(theta, design.inverse / level, level)
         if rule == "sa_foa":
-            rivals = fullbandit.surrogates(inverse, theta, t, support=design.support, k=K, delta=delta, sigma=sigma)
+            rivals = fullbandit.surrogates(design, estimate, t, delta=delta, noise_scale=scale)
             return epsilon - rivals.leads.max()
-        seen = eigenvalue if rule == "spectral" else inverse
-        return LOOKS[rule](seen, theta, t, k=K, delta=delta, epsilon=epsilon, sigma=sigma).margin
+        return VERDICTS[rule](design, estimate, t, delta=delta, epsilon=epsilon, noise_scale=scale).margin
 
-    def call(design, theta, t=60.0, *, wider=1.0, delta=DELTA, epsilon=EPSILON, sigma=SIGMA):
-        numbers = (jnp.asarray(x) for x in (t, delta, epsilon, sigma))
-        return float(margin(design, wider * design.inverse / t, wider * design.spectral / t, theta, *numbers))
+    def call(design, theta, t=60.0, *, wider=1.0, delta=DELTA, epsilon=EPSILON, scale=SCALE):
+        numbers = (jnp.asarray(x) for x in (t / wider, t, delta, epsilon, scale))
+        return float(margin(design, theta, *numbers))
 
     return call
 
 
-@every_look
+@every_verdict
 @often
 @given(seed=seeds, constant=constants, unit=units)
 def test_order_origin_and_unit_of_the_means_leave_a_margin_as_it_is(rule, seed, constant, unit):
@@ -152,10 +154,10 @@ def test_order_origin_and_unit_of_the_means_leave_a_margin_as_it_is(rule, seed, 
     once = pytest.approx(margin(design, theta), rel=1e-9, abs=1e-9)
     assert margin(permuted(design, order), theta[order]) == once
     assert margin(design, theta + constant) == once
-    assert margin(design, unit * theta, epsilon=unit * EPSILON, sigma=unit * SIGMA) / unit == once
+    assert margin(design, unit * theta, epsilon=unit * EPSILON, scale=unit * SCALE) / unit == once
 
 
-@every_look
+@every_verdict
 @often
 @given(seed=seeds, factor=st.floats(1, 10), t=st.floats(9, 1e6))
 def test_a_margin_grows_with_epsilon_and_falls_as_more_is_asked_for(rule, seed, factor, t):
@@ -164,9 +166,9 @@ def test_a_margin_grows_with_epsilon_and_falls_as_more_is_asked_for(rule, seed, 
     once = margin()
     assert margin(epsilon=factor * EPSILON) == pytest.approx(once + (factor - 1) * EPSILON, rel=1e-9, abs=1e-9)
     # Wider intervals are wider, whether by the noise or by fewer pulls.
-    assert margin(sigma=factor * SIGMA) == pytest.approx(margin(wider=factor**2), rel=1e-9, abs=1e-9)
+    assert margin(scale=factor * SCALE) == pytest.approx(margin(wider=factor**2), rel=1e-9, abs=1e-9)
     if rule != "sa_foa":  # it looks for rivals anew, and may miss the ones it had
-        assert margin(sigma=factor * SIGMA) <= once + 1e-9
+        assert margin(scale=factor * SCALE) <= once + 1e-9
         assert margin(delta=DELTA / factor) <= once + 1e-9
 
 
@@ -218,13 +220,10 @@ def moments(name):
 
     @jax.jit
     def both(design, theta, counts):
-        truth = fullbandit.Instance(theta, K)
-        environment = {
-            "gaussian": functools.partial(fullbandit.gaussian, scale=NOISE),
-            "bernoulli": functools.partial(fullbandit.bernoulli, sampler="normal"),
-        }[name](truth, design)
-        block = fullbandit.Block(counts, jnp.zeros(()))
-        quiet, loud = (environment.respond(block, jnp.full(SIZE, noise)) for noise in (0.0, 1.0))
+        truth = fullbandit.Instance(theta, K, NOISE)
+        environment = fullbandit.environment(truth, design, noise=name, sampler="normal")
+        pulls = fullbandit.Pulls(counts)
+        quiet, loud = (environment.respond(pulls, jnp.full(SIZE, noise)) for noise in (0.0, 1.0))
         return quiet, (loud - quiet) ** 2
 
     return both
@@ -236,9 +235,9 @@ def time_of(rule):
 
     @jax.jit
     def time(design, theta, unit):
-        arguments = {"delta": DELTA, "epsilon": EPSILON * unit, "sigma": SIGMA * unit}
-        options = {"saqm": {"alpha": "exact"}, "icb": {"width": "ellipsoid"}}.get(rule, {})
-        return fullbandit.mean_field_time(rule, design, unit * theta, K, **arguments, **options)
+        arguments = {"delta": DELTA, "epsilon": EPSILON * unit, "noise_scale": SCALE * unit}
+        options = {"saqm": {"alpha": "exact"}, "icb": {"radius": "ellipsoid"}}.get(rule, {})
+        return fullbandit.mean_field_time(rule, design, fullbandit.Instance(unit * theta, K), **arguments, **options)
 
     return lambda design, theta, unit=1.0: float(time(design, theta, jnp.asarray(unit)))
 
@@ -263,18 +262,18 @@ def test_the_exhaustive_rule_is_the_first_to_hold_and_bounds_hold_for_all(seed, 
     first = time_of("exhaustive")(design, theta)
     for rule in ("saqm", "icb", "spectral"):
         assert first <= time_of(rule)(design, theta) * (1 + 1e-9)
-    least, largest, most = (float(rho_by(method)(design)) for method in ("greedy", "enumerate", "spectral"))
+    lower, largest, upper = (float(rho_by(method)(design)) for method in ("greedy", "enumerate", "spectral"))
     assert largest >= N - 1e-9
-    assert least <= largest * (1 + 1e-9)
-    assert largest <= most * (1 + 1e-9)
-    hardness = fullbandit.hardness(largest, fullbandit.gap(theta, K), EPSILON)
-    bound = fullbandit.saqm_bound(hardness, N, K, delta=DELTA, sigma=SIGMA, alpha=1.0)
+    assert lower <= largest * (1 + 1e-9)
+    assert largest <= upper * (1 + 1e-9)
+    hardness = fullbandit.hardness(largest, fullbandit.gap(fullbandit.Instance(theta, K)), EPSILON)
+    bound = fullbandit.saqm_bound(hardness, N, K, delta=DELTA, noise_scale=SCALE, alpha=1.0)
     assert time_of("saqm")(design, theta) <= bound
 
 
 @functools.cache
 def rho_by(method):
-    return jax.jit(functools.partial(fullbandit.rho, k=K, method=method))
+    return jax.jit(functools.partial(fullbandit.rho, method=method))
 
 
 @often
@@ -283,9 +282,10 @@ def test_a_loss_depends_on_differences_of_means_alone(seed, constant):
     _, theta = instance(seed)
     order = an_order(seed)
     best, other = fullbandit.top_set(theta, K), jnp.asarray(order < K)
-    lost = float(fullbandit.loss(other, theta, K))
-    assert fullbandit.loss(best, theta, K) == pytest.approx(0, abs=1e-12)
+    plain, shifted, permuted = (fullbandit.Instance(means, K) for means in (theta, theta + constant, theta[order]))
+    lost = float(fullbandit.loss(plain, other))
+    assert fullbandit.loss(plain, best) == pytest.approx(0, abs=1e-12)
     assert lost >= -1e-12
-    assert fullbandit.loss(other, theta + constant, K) == pytest.approx(lost, abs=1e-12)
-    assert fullbandit.loss(other[order], theta[order], K) == pytest.approx(lost, abs=1e-12)
-    assert bool(fullbandit.is_optimal(other, theta, K, epsilon=max(lost, 0)))
+    assert fullbandit.loss(shifted, other) == pytest.approx(lost, abs=1e-12)
+    assert fullbandit.loss(permuted, other[order]) == pytest.approx(lost, abs=1e-12)
+    assert bool(fullbandit.is_right(plain, other, max(lost, 0)))

@@ -2,21 +2,19 @@
 
 import re
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from reference import fullbandit as reference
-from reference.tape import KEY, every_state, rewards
+from reference.fullbandit_rules import tested
+from reference.tape import KEY
 
-from jaxbandits.fullbandit.design import all_superarms, make_design, random_support
-from jaxbandits.fullbandit.saqm import saqm, saqm_rule
-from jaxbandits.fullbandit.state import State
+from jaxbandits.fullbandit import Pace, State, all_superarms, make_design, random_support, saqm, saqm_rule
 from jaxbandits.numerics.densest_subgraph import quadratic_maximization, theorem1_ratio
 
 PAIRS = make_design(all_superarms(3, 2), 2)
 THETA3 = jnp.array([1.0, 0.5, 0.0])
-SETTINGS = {"k": 2, "delta": 0.05, "epsilon": 0.5, "sigma": 2.0}
+SETTINGS = {"k": 2, "delta": 0.05, "epsilon": 0.5}
 ROOTS = np.sqrt([5, 11, 17, 7, 13, 19, 3, 23])  # no two counts over shares ever tie
 DESIGN = make_design(random_support(5, 5, 3, size=8), 3, weights=ROOTS / ROOTS.sum())
 
@@ -32,34 +30,34 @@ def random_case(seed, n=6):
 
 def test_the_margin_by_hand():
     # Lambda^-1 = 3 I - 0.75 J, every |chi|^2 = 3; at t = 100, C = 20.244098: 1 - C sqrt(0.03) (1 + 1/0.9).
-    look = saqm_rule(PAIRS.inverse / 100, THETA3, 100, **SETTINGS)
-    np.testing.assert_allclose([look.radius, look.margin], [20.244098, -6.402359], atol=5e-7)
-    assert look.answer.tolist() == [True, True, False]
-    assert not look.stop
+    verdict = tested(saqm_rule, PAIRS.inverse / 100, THETA3, 100, **SETTINGS)
+    np.testing.assert_allclose([verdict.radius, verdict.margin], [20.244098, -6.402359], atol=5e-7)
+    assert verdict.answer.tolist() == [True, True, False]
+    assert not verdict.stop
 
 
 @pytest.mark.parametrize(("t", "stop"), [(9363.915, False), (9363.917, True)])
 def test_the_stop_by_hand(t, stop):
     # t = 3 (1 + 1/0.9)^2 C^2 with C = 26.46409.
-    assert saqm_rule(PAIRS.inverse / t, THETA3, t, **SETTINGS).stop == stop
+    assert tested(saqm_rule, PAIRS.inverse / t, THETA3, t, **SETTINGS).stop == stop
 
 
 def test_a_margin_of_zero_stops():
     inverse, theta = jnp.zeros((3, 3)), jnp.array([0.5, 0.5, 0.5])
-    look = saqm_rule(inverse, theta, 10, k=2, delta=0.1, epsilon=0.0)
-    assert look.margin == 0
-    assert look.stop
-    assert look.answer.tolist() == [True, True, False]  # ties go to the lowest index
+    verdict = tested(saqm_rule, inverse, theta, 10, k=2, delta=0.1, epsilon=0.0)
+    assert verdict.margin == 0
+    assert verdict.stop
+    assert verdict.answer.tolist() == [True, True, False]  # ties go to the lowest index
 
 
 @pytest.mark.parametrize("reduction", ["paper", "exact"])
 @pytest.mark.parametrize("seed", range(4))
 def test_the_rule_is_the_transcription(seed, reduction):
     inverse, theta = random_case(seed)
-    settings = {"k": 3, "delta": 0.1, "sigma": 0.3, "alpha": 0.7, "reduction": reduction}
-    margin = float(saqm_rule(inverse, theta, 50, epsilon=0.0, **settings).margin)
+    settings = {"k": 3, "delta": 0.1, "noise_scale": 0.1, "alpha": 0.7, "reduction": reduction}
+    margin = float(tested(saqm_rule, inverse, theta, 50, epsilon=0.0, **settings).margin)
     for epsilon in (-margin - 1e-9, -margin + 1e-9):
-        stop = saqm_rule(inverse, theta, 50, epsilon=epsilon, **settings).stop
+        stop = tested(saqm_rule, inverse, theta, 50, epsilon=epsilon, **settings).stop
         expected = reference.saqm(np.asarray(inverse), np.asarray(theta), 50, epsilon=epsilon, **settings)
         assert bool(stop) == expected[1] == (epsilon > -margin)
 
@@ -67,13 +65,15 @@ def test_the_rule_is_the_transcription(seed, reduction):
 def test_alpha_exact_is_the_largest_norm_and_theorem1_the_proven_ratio():
     inverse, theta = random_case(6)
     settings = {"k": 3, "delta": 0.1, "epsilon": 0.2}
-    look = saqm_rule(inverse, theta, 50, alpha=1.0, **settings)
+    verdict = tested(saqm_rule, inverse, theta, 50, alpha=1.0, **settings)
     peeled = np.sqrt(float(quadratic_maximization(inverse, 3).value))
     largest = max(reference.norm(reference.chi(M, 6), np.asarray(inverse)) for M in reference.combinations(range(6), 3))
     assert largest > peeled + 1e-3
     for alpha, norm in (("exact", largest), ("theorem1", peeled / np.sqrt(float(theorem1_ratio(inverse, 3))))):
-        expected = look.margin - look.radius * (norm - peeled)
-        np.testing.assert_allclose(saqm_rule(inverse, theta, 50, alpha=alpha, **settings).margin, expected, rtol=1e-9)
+        expected = verdict.margin - verdict.radius * (norm - peeled)
+        np.testing.assert_allclose(
+            tested(saqm_rule, inverse, theta, 50, alpha=alpha, **settings).margin, expected, rtol=1e-9
+        )
 
 
 # The algorithm
@@ -83,23 +83,24 @@ def test_alpha_exact_is_the_largest_norm_and_theorem1_the_proven_ratio():
 def test_every_alpha_gives_the_same_margin_in_the_limit_as_from_whole_cycles(alpha):
     design = make_design(random_support(1, 6, 3, size=12), 3)
     counts = jnp.full(12, 30)
-    state = State(counts, 30 * design.support @ jnp.array([0.9, 0.1, 0.8, 0.2, 0.7, 0.3]), counts.sum())
+    state = State(counts.sum(), counts, 30 * design.support @ jnp.array([0.9, 0.1, 0.8, 0.2, 0.7, 0.3]))
+    paces = {matrix: Pace(design_matrix=matrix) for matrix in ("counts", "limit")}
     for epsilon, stop in ((0.0, False), (100.0, True)):
-        for gram in ("counts", "limit"):
-            algorithm = saqm(design, 3, delta=0.1, epsilon=epsilon, sigma=1.0, alpha=alpha, gram=gram)
+        for pace in paces.values():
+            algorithm = saqm(design, delta=0.1, epsilon=epsilon, noise_scale=1 / 3, alpha=alpha, pace=pace)
             assert algorithm.decide(KEY, state).stop == stop
-    strides = [
-        saqm(design, 3, delta=0.1, epsilon=0.1, alpha=alpha, gram=gram).decide(KEY, state).action.counts.sum()
-        for gram in ("counts", "limit")
+    leaps = [
+        saqm(design, delta=0.1, epsilon=0.1, alpha=alpha, pace=pace).decide(KEY, state).action.counts.sum()
+        for pace in paces.values()
     ]
-    # The stride tells the margin; that of the limit is prolonged to a whole cycle.
-    assert strides[1] == -(-strides[0] // 12) * 12
+    # The leap tells the margin; that of the limit is prolonged to a whole cycle.
+    assert leaps[1] == -(-leaps[0] // 12) * 12
 
 
 def test_alpha_exact_is_that_of_the_design():
     design = make_design(random_support(9, 6, 3, size=9), 3)  # its peeling has no ties for rounding to break
     theta = jnp.array([0.9, 0.1, 0.8, 0.2, 0.7, 0.0])
-    state = State(jnp.full(9, 40), 40 * design.support @ theta, jnp.asarray(360))
+    state = State(jnp.asarray(360), jnp.full(9, 40), 40 * design.support @ theta)
     peeled = float(quadratic_maximization(design.inverse, 3).value)
     largest = max(
         reference.norm(reference.chi(M, 6), np.asarray(design.inverse)) for M in reference.combinations(range(6), 3)
@@ -107,29 +108,11 @@ def test_alpha_exact_is_that_of_the_design():
     ratio = np.sqrt(peeled) / largest
     assert ratio < 0.99
 
-    def block(alpha):
-        return saqm(design, 3, delta=0.1, epsilon=0.1, alpha=alpha).decide(KEY, state).action.counts
+    def pulls(alpha):
+        return saqm(design, delta=0.1, epsilon=0.1, alpha=alpha).decide(KEY, state).action.counts
 
-    np.testing.assert_array_equal(block("exact"), block(ratio))
-    assert block("exact").sum() > block(1.0).sum()
-
-
-def test_pull_by_pull_it_is_the_transcription():
-    theta = jnp.array([0.8, 0.1, 0.6, 0.2, 0.5])
-    tape = rewards(theta, DESIGN.support, 200, 0, scale=0.3)
-    settings = {"delta": 0.1, "epsilon": 0.4, "sigma": 0.15}
-    states = every_state(saqm(DESIGN, 3, resolution=None, **settings), tape, 1000)[1:]
-    support, weights = np.asarray(DESIGN.support), np.asarray(DESIGN.weights)
-    looks = reference.looks(
-        support, weights, np.asarray(tape), lambda *seen: reference.saqm(*seen, k=3, **settings), len(support)
-    )
-    assert [tuple(state.counts.tolist()) for state in states] == [look.counts for look in looks]
-    assert len(looks) > 50
-    decide = jax.jit(saqm(DESIGN, 3, **settings).decide)
-    for state, look in list(zip(states, looks, strict=True))[-20:]:
-        decision = decide(KEY, state)
-        assert bool(decision.stop) == look.stop
-        assert tuple(np.flatnonzero(decision.answer).tolist()) == look.answer
+    np.testing.assert_array_equal(pulls("exact"), pulls(ratio))
+    assert pulls("exact").sum() > pulls(1.0).sum()
 
 
 @pytest.mark.parametrize(
@@ -138,16 +121,16 @@ def test_pull_by_pull_it_is_the_transcription():
         ({"alpha": 0.0}, "alpha must lie in (0, 1], got 0.0"),
         ({"alpha": 1.1}, "alpha must lie in (0, 1], got 1.1"),
         ({"alpha": "best"}, "alpha must be a number or one of ('theorem1', 'exact'), got 'best'"),
-        ({"reduction": "none"}, "reduction must be one of ('paper', 'exact'), got 'none'"),
+        ({"reduction": "none"}, "reduction must be one of 'paper', 'exact', got 'none'"),
     ],
 )
 def test_bad_arguments(options, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        saqm(DESIGN, 3, delta=0.1, epsilon=0.1, **options)
+        saqm(DESIGN, delta=0.1, epsilon=0.1, **options)
     with pytest.raises(ValueError, match=re.escape(message)):
-        saqm_rule(DESIGN.inverse, jnp.arange(5.0), 10, k=3, delta=0.1, epsilon=0.1, **options)
+        tested(saqm_rule, DESIGN.inverse, jnp.arange(5.0), 10, k=3, delta=0.1, epsilon=0.1, **options)
 
 
 def test_too_many_superarms_for_an_exact_ratio():
-    with pytest.raises(ValueError, match="at most 5000000, got 9075135300"):
-        saqm(make_design(random_support(0, 36, 18), 18), 18, delta=0.1, epsilon=0.1, alpha="exact")
+    with pytest.raises(ValueError, match="at most 5000000 super-arms, got 9075135300"):
+        saqm(make_design(random_support(0, 36, 18), 18), delta=0.1, epsilon=0.1, alpha="exact")

@@ -13,7 +13,7 @@ import numpy as np
 Rule = Callable[[np.ndarray, np.ndarray, int], tuple[tuple[int, ...], bool]]
 
 
-class Look(NamedTuple):
+class Test(NamedTuple):
     t: int
     counts: tuple[int, ...]
     theta: np.ndarray
@@ -21,7 +21,7 @@ class Look(NamedTuple):
     stop: bool
 
 
-def looks(support: np.ndarray, weights: np.ndarray, tape: np.ndarray, rule: Rule, first_test: int) -> list[Look]:
+def tests_of(support: np.ndarray, weights: np.ndarray, tape: np.ndarray, rule: Rule, first_test: int) -> list[Test]:
     """Every test of a rule up to the stop; tape[i, m] is the m-th reward of super-arm i."""
     s, n = support.shape
     support = support.astype(float)
@@ -37,7 +37,7 @@ def looks(support: np.ndarray, weights: np.ndarray, tape: np.ndarray, rule: Rule
             continue
         inverse = np.linalg.inv(A)
         answer, stop = rule(inverse, inverse @ b, t)
-        seen.append(Look(t, tuple(counts.tolist()), inverse @ b, answer, stop))
+        seen.append(Test(t, tuple(counts.tolist()), inverse @ b, answer, stop))
         if stop:
             return seen
 
@@ -50,12 +50,12 @@ def next_superarm(weights: np.ndarray, counts: np.ndarray) -> int:
 # Radii
 
 
-def ellipsoid(t: int, n: int, k: int, delta: float, sigma: float) -> float:
-    return 2 * sqrt(2) * sigma * sqrt(log(6 / pi**2 * t**2 * comb(n, k) / delta))
+def ellipsoid(t: int, n: int, k: int, delta: float, noise_scale: float) -> float:
+    return 2 * sqrt(2) * k * noise_scale * sqrt(log(6 / pi**2 * t**2 * comb(n, k) / delta))
 
 
-def lemma1(t: int, n: int, k: int, delta: float, sigma: float) -> float:
-    return sigma * sqrt(2 * log(6 / pi**2 * t**2 * n / delta))
+def lemma1(t: int, n: int, k: int, delta: float, noise_scale: float) -> float:
+    return k * noise_scale * sqrt(2 * log(6 / pi**2 * t**2 * n / delta))
 
 
 # Sets
@@ -97,17 +97,17 @@ def peel(W: np.ndarray, k: int, reduction: str = "paper") -> tuple[int, ...]:
 # Rules
 
 
-def saqm(inverse, theta, t, *, k, delta, epsilon, sigma, alpha=0.9, reduction="paper"):
+def saqm(inverse, theta, t, *, k, delta, epsilon, noise_scale, alpha=0.9, reduction="paper"):
     n, answer = len(theta), best(theta, k)
-    C = ellipsoid(t, n, k, delta, sigma)
+    C = ellipsoid(t, n, k, delta, noise_scale)
     Z = C * norm(chi(peel(inverse, k, reduction), n), inverse)
     lead = theta[list(answer)].sum() - max(theta[list(M)].sum() for M in others(answer, n))
     return answer, lead + epsilon >= C * norm(chi(answer, n), inverse) + Z / alpha
 
 
-def icb(inverse, theta, t, *, k, delta, epsilon, sigma, width="lemma1"):
+def icb(inverse, theta, t, *, k, delta, epsilon, noise_scale, radius="lemma1"):
     n, answer = len(theta), best(theta, k)
-    C = {"lemma1": lemma1, "ellipsoid": ellipsoid}[width](t, n, k, delta, sigma)
+    C = {"lemma1": lemma1, "ellipsoid": ellipsoid}[radius](t, n, k, delta, noise_scale)
     return answer, best_rival(theta, C * np.sqrt(np.diag(inverse)), k) < epsilon
 
 
@@ -122,9 +122,9 @@ def best_rival(theta, widths, k):
     return max(value(M) for M in others(answer, n))
 
 
-def exhaustive(inverse, theta, t, *, k, delta, epsilon, sigma):
+def exhaustive(inverse, theta, t, *, k, delta, epsilon, noise_scale):
     n, answer = len(theta), best(theta, k)
-    C = ellipsoid(t, n, k, delta, sigma)
+    C = ellipsoid(t, n, k, delta, noise_scale)
     return answer, largest_lead(inverse, theta, C, k) < epsilon
 
 
@@ -135,10 +135,10 @@ def largest_lead(inverse, theta, radius, k):
     return max(y @ theta + radius * norm(y, inverse) for y in changes)
 
 
-def spectral(inverse, theta, t, *, k, delta, epsilon, sigma, eigenvalue):
+def spectral(inverse, theta, t, *, k, delta, epsilon, noise_scale, eigenvalue):
     """`eigenvalue` (t) -> what bounds |y|^2 in A_t^-1 over |y|_2^2 for y orthogonal to the constants."""
     n, answer = len(theta), best(theta, k)
-    C, L = ellipsoid(t, n, k, delta, sigma), eigenvalue(t)
+    C, L = ellipsoid(t, n, k, delta, noise_scale), eigenvalue(t)
     values = []
     for M in others(answer, n):
         swaps = len(set(M) - set(answer))
@@ -154,17 +154,17 @@ def sa_foa(
     k,
     delta,
     epsilon,
-    sigma,
+    noise_scale,
     support: np.ndarray,  # 0/1 (s, n)
-    draws: Callable[[int], np.ndarray],  # (t) -> rows of the support drawn for the test after t pulls
+    rows: Callable[[int], np.ndarray],  # (t) -> rows of the support drawn for the test after t pulls
     threshold=0.5,
     reduction="paper",
 ):
     n, answer = len(theta), best(theta, k)
-    C = ellipsoid(t, n, k, delta, sigma)
+    C = ellipsoid(t, n, k, delta, noise_scale)
     center = chi(answer, n)
     found = set()
-    for i in draws(t):
+    for i in rows(t):
         distance = norm(support[i] - center, inverse)
         if np.array_equal(support[i], center):
             continue

@@ -1,4 +1,4 @@
-"""Drives an algorithm that asks for blocks of pulls with recorded rewards, not with an environment."""
+"""Drives an algorithm that makes many pulls a round with recorded rewards in place of an environment."""
 
 import jax
 import jax.numpy as jnp

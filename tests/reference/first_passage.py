@@ -1,4 +1,4 @@
-"""The first pull at which a rule holds, in hundreds of evaluations: on the host, to check the compiled runs against.
+"""The first pull at which a rule holds, in hundreds of evaluations: compiled runs are checked against it.
 
 The sums at the end of a long block of pulls are drawn first. Where the rule might hold inside, the sums in the middle
 are drawn too, given both ends, and the halves are searched in the same way, the left one first.
@@ -6,19 +6,17 @@ are drawn too, given both ends, and the halves are searched in the same way, the
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from jaxbandits.checks import require
-from jaxbandits.fullbandit.design import Design, check_design, tracking_counts
-from jaxbandits.fullbandit.problem import Instance
-from jaxbandits.fullbandit.state import Look
+from jaxbandits.fullbandit import Design, Instance, Verdict, environment, tracking_counts
 
 SHORT = 4  # a block of so few pulls is searched one by one: its bound would cost as much as it can save
 
-Rule = Callable[[np.ndarray, np.ndarray, int], Look]  # (inverse float (n, n), theta float (n,), t) -> Look
+Rule = Callable[[np.ndarray, np.ndarray, int], Verdict]  # (inverse float (n, n), theta float (n,), t) -> Verdict
 
 
 class Path(NamedTuple):
@@ -74,9 +72,8 @@ def first_passage(
         rng: source of all randomness.
         path: `gaussian_path` or `bernoulli_path` of an instance.
         design: what is tracked.
-        rule: (A_t^-1, theta, t) -> `Look` such as `functools.partial(icb_rule, k=k, delta=delta, epsilon=epsilon)`.
-            Inside `jax.jit` it is faster; the estimates are float64, so jax_enable_x64 should be on. A rule with a
-            lottery has no first passage.
+        rule: (A_t^-1, theta, t) -> `Verdict`. Inside `jax.jit` it is faster; the estimates are float64, so
+            jax_enable_x64 should be on. A rule with a lottery has no first passage.
         swaps: by how many exchanges of arms the super-arms that the rule compares differ at most: 1 for `saqm_rule`,
             min(k, n - k) for the others.
         first_test: pulls before the first test, at least s; s, the size of the support, by default.
@@ -94,8 +91,8 @@ def first_passage(
 
     **Guarantee**: the law is that of testing after every pull, up to the above probability, for rules whose margin
     depends on the estimate through at most `swaps` exchanges and falls as the widths grow. For `saqm_rule` the set
-    whose own width enters is taken to be that of an end. **Cost**: some 1000 evaluations, whether T is 10^3 or 10^5
-    (n = 5 and 6), of O(s n^2 + n^3) each and that of the rule.
+    whose own width enters is taken to be that of an end. **Cost**: some 1000 evaluations, for T of 10^3
+    and of 10^5 alike (n = 5 and 6), of O(s n^2 + n^3) each and that of the rule.
     """
     support = np.asarray(design.support, np.float64)
     s, n = support.shape
@@ -152,29 +149,11 @@ def first_passage(
     return Passage(bool(seen.stop), left.t, np.asarray(seen.answer), evaluations)
 
 
-def gaussian_path(
-    instance: Instance, design: Design, *, scale: float = 1.0, per: Literal["arm", "pull"] = "arm"
-) -> Path:
-    """The rewards of `gaussian`.
-
-    Args:
-        instance: the instance.
-        design: what can be pulled.
-        scale: as in `gaussian`.
-        per: as in `gaussian`.
-
-    Returns:
-        Path; a position is the sums of rewards, float (s,).
-
-    Raises:
-        ValueError: theta does not fit the design, k is not the size of its super-arms, `scale` is negative, or `per` is
-            unknown.
-    """
-    require(per in ("arm", "pull"), "per", "be 'arm' or 'pull'", per)
-    require(scale >= 0, "scale", "be at least 0", scale)
+def gaussian_path(instance: Instance, design: Design) -> Path:
+    """The rewards of `environment(instance, design)`; a position is the sums of rewards, float (s,)."""
+    environment(instance, design)  # checks that the two fit
     theta, support = _truth(instance, design)
-    means = support @ theta
-    variance = float(scale**2 * (instance.k if per == "arm" else 1))
+    means, variance = support @ theta, instance.k * float(instance.noise_scale) ** 2
 
     def extend(rng: np.random.Generator, sums: np.ndarray, pulls: np.ndarray) -> np.ndarray:
         return sums + pulls * means + np.sqrt(variance * pulls) * rng.standard_normal(len(pulls))
@@ -189,20 +168,9 @@ def gaussian_path(
 
 
 def bernoulli_path(instance: Instance, design: Design) -> Path:
-    """The rewards of `bernoulli`.
-
-    Args:
-        instance: the instance, with theta in [0, 1].
-        design: what can be pulled.
-
-    Returns:
-        Path; a position is the successes of every arm of every super-arm, int (s, k).
-
-    Raises:
-        ValueError: theta does not fit the design or leaves [0, 1], or k is not the size of its super-arms.
-    """
+    """Right and wrong answers; a position is the successes of every arm of every super-arm, int (s, k)."""
+    environment(instance, design, noise="bernoulli")
     theta, support = _truth(instance, design)
-    require((theta >= 0) & (theta <= 1), "theta", "lie in [0, 1]", theta)
     members = np.argsort(-support, axis=1, kind="stable")[:, : instance.k]
 
     def extend(rng: np.random.Generator, successes: np.ndarray, pulls: np.ndarray) -> np.ndarray:
@@ -228,8 +196,4 @@ _tracking_counts = jax.jit(tracking_counts)
 
 
 def _truth(instance: Instance, design: Design) -> tuple[np.ndarray, np.ndarray]:
-    theta, support = np.asarray(instance.theta, np.float64), np.asarray(design.support, np.float64)
-    check_design(design, instance.k)
-    shape = support.shape[1:]
-    require(theta.shape == shape, "theta", f"have shape {shape}", theta.shape)
-    return theta, support
+    return np.asarray(instance.theta, np.float64), np.asarray(design.support, np.float64)

@@ -5,49 +5,52 @@ import jax.numpy as jnp
 from jaxbandits.base import Array
 
 
-def safe_stride(
+def safe_leap(
     t: Array,
     margin: Array,
     width: Array,
     *,
     reach: Array | float,
-    stride_z: Array | float = 8.0,
-    stride_variance: Array | float,
-    resolution: Array | float | None = 1e-3,
+    z: Array | float,
+    pull_variance: Array | float,
+    growth: Array | float | None,
 ) -> Array:
     """Pulls until the next test of a rule that has just failed.
 
     While t grows to t (1 + x), the confidence width inside the margin loses at most width x / 2, new noise moves the
-    margin by at most q sqrt(x) (reflection principle, tail 2 exp(-z^2 / 2)), and what is wrong with the estimate so
-    far, unknown, by q x; q = z sqrt(variance) reach / sqrt(t). The stride is t x where these three just make up for
-    the margin. It is a bound for the worst difference of super-arms, pointwise, not a theorem over all of them at
-    once (that would take z^2 = 64 + 2 log K): tests on the same rewards found no first passage missed.
+    margin by at most q sqrt(x) (reflection principle, tail 2 exp(-z^2 / 2)), and the unknown error of the estimate so
+    far by q x; q = z sqrt(pull_variance) reach / sqrt(t). The leap is t x where these three just make up for the
+    margin. It is a bound for the worst difference of super-arms, pointwise, not a theorem over all of them at once
+    (that would take z^2 = 64 + 2 log K): tests on the same rewards found no first passage missed.
 
     Args:
         t: float (), pulls so far, at least 1.
-        margin: float (), below 0 where the rule fails; 0 or more, or NaN, gives the shortest stride.
+        margin: float (), below 0 where the rule fails; 0 or more, or NaN, gives the shortest leap.
         width: float (), at least the confidence width in the margin, of the order 1 / sqrt(t).
         reach: float (), the largest |y| in Lambda^-1 over the differences y of super-arms that decide: see
             `largest_change`.
-        stride_z: () > 0, z, standard deviations.
-        stride_variance: () > 0, at least the largest variance of a pull. Too small a value stops late, never wrongly.
-        resolution: () >= 0, the least stride as a share of t; it delays the stop by about half of that. 0 allows
-            none: the stop is exact to the pull. None tests after every pull.
+        z: () > 0, as in `Pace`.
+        pull_variance: () > 0, as in `Pace`.
+        growth: () >= 0 or None, as in `Pace`.
 
     Returns:
         int (), at least 1, of the default integer type, at most a quarter of its range.
     """
-    if resolution is None:
+    if growth is None:
         return jnp.ones((), int)
     dtype = t.dtype
-    z, variance, resolution = (jnp.asarray(x, dtype) for x in (stride_z, stride_variance, resolution))
+    z, variance, growth = (jnp.asarray(x, dtype) for x in (z, pull_variance, growth))
     noise = z * jnp.sqrt(variance) * jnp.asarray(reach, dtype) / jnp.sqrt(t)
     loss = noise + width / 2
     lacking = jnp.where(margin < 0, -margin, 0)
     # The positive root of loss y^2 + noise y = lacking, in the form that does not cancel where little is lacking.
     root = 2 * lacking / (noise + jnp.sqrt(noise**2 + 4 * loss * lacking))
-    stride = jnp.floor(jnp.maximum(resolution, root**2) * t)
-    return jnp.clip(stride, 1, float(jnp.iinfo(jnp.result_type(int)).max // 4)).astype(int)
+    return whole_pulls(jnp.maximum(growth, root**2) * t).astype(int)
+
+
+def whole_pulls(pulls: Array) -> Array:
+    """A number of pulls, float (), rounded down to a whole one, at least 1 and at most a quarter of the integers."""
+    return jnp.clip(jnp.floor(pulls), 1, float(jnp.iinfo(jnp.result_type(int)).max // 4))
 
 
 def largest_change(spectral: Array, swaps: int) -> Array:

@@ -15,9 +15,8 @@ import pytest
 from jax import lax
 from scipy import stats
 
-from jaxbandits.fullbandit import problem
-from jaxbandits.fullbandit.design import all_superarms, make_design
-from jaxbandits.fullbandit.problem import Block, Instance
+from jaxbandits import fullbandit
+from jaxbandits.fullbandit import Instance, Pulls, all_superarms, environment, make_design
 
 DRAWS = 4000
 FALSE_ALARM = 1e-5
@@ -30,23 +29,23 @@ COUNTS = np.array([1, 0, 3, 1, 40, 7])
 CORRECT = np.array([[1, 1, 0, 1], [1, 1, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1], [1, 1, 0, 1]])
 
 
-def instance(theta=THETA, k=2):
-    return Instance(jnp.asarray(theta), k)
+def instance(theta=THETA, k=2, noise_scale=1.0):
+    return Instance(jnp.asarray(theta), k, noise_scale)
 
 
-def block(counts):
-    return Block(jnp.asarray(counts), jnp.zeros(()))
+def pulls(counts):
+    return Pulls(jnp.asarray(counts))
 
 
 @functools.cache
 def sampler(environment, draws):
-    """Compiled once for all blocks and seeds."""
-    one = jax.vmap(lambda key, counts: environment.respond(block(counts), environment.noise(key)), (0, None))
+    """Compiled once for all counts and seeds."""
+    one = jax.vmap(lambda key, counts: environment.respond(pulls(counts), environment.noise(key)), (0, None))
     return jax.jit(lambda key, counts: one(jax.random.split(key, draws), counts))
 
 
 def sample(environment, counts, seed=0, draws=DRAWS):
-    """Independent observations of one block, (draws, s)."""
+    """Independent observations of one action, (draws, s)."""
     return np.asarray(sampler(environment, draws)(jax.random.key(seed), jnp.asarray(counts)))
 
 
@@ -77,10 +76,9 @@ def law_of_a_sum(pull, m):
 # Gaussian
 
 
-@pytest.mark.parametrize(("per", "variance"), [("arm", 2 * 0.25), ("pull", 0.25)])
-def test_gaussian_blocks_have_the_law_of_a_sum(per, variance):
-    theta = np.array([0.5, -0.3, 0.1, 1.0])
-    values = sample(problem.gaussian(instance(theta), PAIRS, scale=0.5, per=per), COUNTS)
+def test_gaussian_sums_have_their_law():
+    theta, variance = np.array([0.5, -0.3, 0.1, 1.0]), 2 * 0.25
+    values = sample(environment(instance(theta, noise_scale=0.5), PAIRS), COUNTS)
     assert np.all(values[:, COUNTS == 0] == 0)
     for i in np.flatnonzero(COUNTS):
         assert_normal(values[:, i], COUNTS[i] * (X[i] @ theta), COUNTS[i] * variance)
@@ -89,11 +87,12 @@ def test_gaussian_blocks_have_the_law_of_a_sum(per, variance):
 
 
 def test_gaussian_by_hand():
-    environment = problem.gaussian(instance([0.5, -0.25, 0.0, 2.0]), PAIRS, scale=3.0)
-    assert environment.noise(jax.random.key(0)).shape == (6,)
+    answers = environment(instance([0.5, -0.25, 0.0, 2.0], noise_scale=3 / np.sqrt(2)), PAIRS)
+    assert answers.noise(jax.random.key(0)).shape == (6,)
     noise = jnp.array([1.0, 1.0, -2.0, 0.0, 0.0, 1.0])
-    observed = environment.respond(block([8, 0, 2, 1, 4, 0]), noise)
-    np.testing.assert_allclose(observed, [2 + 3 * 4, 0, 5 - 2 * 3 * 2, -0.25, 7, 0], rtol=1e-14)
+    observed = answers.respond(pulls([8, 0, 2, 1, 4, 0]), noise)
+    root = np.sqrt(2)
+    np.testing.assert_allclose(observed, [2 + 3 * 2 * root, 0, 5 - 2 * 3 * root, -0.25, 7, 0], rtol=1e-14)
 
 
 # Right and wrong answers
@@ -112,13 +111,13 @@ def replay_pull(i):
 
 
 COUNTING = {
-    "bernoulli": (problem.bernoulli(instance(), PAIRS), bernoulli_pull),
-    "replay": (problem.replay(CORRECT, PAIRS), replay_pull),
+    "bernoulli": (environment(instance(), PAIRS, noise="bernoulli"), bernoulli_pull),
+    "replay": (environment(fullbandit.from_answers(CORRECT, k=2), PAIRS, noise="replay"), replay_pull),
 }
 
 
 @pytest.mark.parametrize("name", COUNTING)
-def test_counted_blocks_have_the_law_of_a_sum(name):
+def test_counted_sums_have_their_law(name):
     """Of one pull too; and some arms always succeed, or never."""
     environment, pull = COUNTING[name]
     values = sample(environment, COUNTS)
@@ -130,7 +129,7 @@ def test_counted_blocks_have_the_law_of_a_sum(name):
 
 
 @pytest.mark.parametrize("name", COUNTING)
-def test_one_block_is_many_pulls_one_by_one(name):
+def test_one_action_is_many_pulls_one_by_one(name):
     environment, _ = COUNTING[name]
     m = 8
     together = sample(environment, np.full(6, m), seed=1)
@@ -144,11 +143,11 @@ def test_one_block_is_many_pulls_one_by_one(name):
 
 
 @pytest.mark.parametrize("m", [10**5, 2 * 10**8])
-def test_huge_blocks_are_normal_to_the_eye(m):
-    """Mean and variance of a block that no one could pull one by one."""
+def test_huge_counts_are_normal_to_the_eye(m):
+    """Mean and variance of an action that no one could pull one by one."""
     counts = np.full(6, m)
-    for name, (environment, pull) in COUNTING.items():
-        values = sample(environment, counts, seed=3)
+    for name, (answers, pull) in COUNTING.items():
+        values = sample(answers, counts, seed=3)
         for i in range(6):
             support = np.arange(3)
             mean = pull(i) @ support
@@ -168,7 +167,7 @@ def test_replay_noise_is_shared_by_the_workers():
 
 
 def test_the_normal_sampler_has_the_moments_of_the_exact_one():
-    values = sample(problem.bernoulli(instance(), PAIRS, sampler="normal"), COUNTS)
+    values = sample(environment(instance(), PAIRS, noise="bernoulli", sampler="normal"), COUNTS)
     variances = X @ (THETA * (1 - THETA))
     for i, m in enumerate(COUNTS):
         if m * variances[i] == 0:
@@ -181,7 +180,7 @@ def test_workers_who_always_or_never_know_give_no_noise():
     theta = np.array([1.0, 0.0, 1.0, 0.0])
     counts = np.array([0, 1, 10, 11, 1000, 10**9])
     for sampler in ("exact", "normal"):
-        values = sample(problem.bernoulli(instance(theta), PAIRS, sampler=sampler), counts)
+        values = sample(environment(instance(theta), PAIRS, noise="bernoulli", sampler=sampler), counts)
         np.testing.assert_array_equal(values, np.tile(counts * (X @ theta), (DRAWS, 1)))
 
 
@@ -189,8 +188,8 @@ def test_accuracies_that_are_none_end_a_run():
     for sampler in ("exact", "normal"):
 
         def respond(theta, sampler=sampler):
-            environment = problem.bernoulli(instance(theta), PAIRS, sampler=sampler)
-            return environment.respond(block(COUNTS), environment.noise(jax.random.key(0)))
+            answers = environment(instance(theta), PAIRS, noise="bernoulli", sampler=sampler)
+            return answers.respond(pulls(COUNTS), answers.noise(jax.random.key(0)))
 
         assert not jnp.isnan(jax.jit(respond)(jnp.asarray(THETA))).any()
         assert jnp.isnan(jax.jit(respond)(jnp.array([0.5, 1.2, 0.5, 0.5]))).any()
@@ -201,24 +200,24 @@ def test_binomial_sums_need_64_bit():
     with jax.enable_x64(False):
         design = make_design(all_superarms(4, 2), 2)
         few = Instance(jnp.asarray(THETA), 2)
-        normal = problem.bernoulli(few, design, sampler="normal")
-        assert normal.respond(Block(jnp.ones(6, int), jnp.zeros(())), jnp.zeros(6)).dtype == jnp.float32
+        normal = environment(few, design, noise="bernoulli", sampler="normal")
+        assert normal.respond(Pulls(jnp.ones(6, int)), jnp.zeros(6)).dtype == jnp.float32
         with pytest.raises(ValueError, match="jax_enable_x64 must be on for binomial sums, got False"):
-            problem.bernoulli(few, design)
+            environment(few, design, noise="bernoulli")
         with pytest.raises(ValueError, match="jax_enable_x64 must be on for binomial sums, got False"):
-            problem.replay(CORRECT, design)
+            environment(fullbandit.from_answers(CORRECT, k=2), design, noise="replay")
 
 
 # All environments
 
 
 def make(name, theta, design):
-    return {
-        "gaussian": lambda: problem.gaussian(Instance(theta, 2), design),
-        "exact": lambda: problem.bernoulli(Instance(theta, 2), design),
-        "normal": lambda: problem.bernoulli(Instance(theta, 2), design, sampler="normal"),
-        "replay": lambda: problem.replay(theta > jnp.asarray([[0.2], [0.6], [0.95]], theta.dtype), design),
-    }[name]()
+    if name == "replay":
+        asked = theta > jnp.asarray([[0.2], [0.6], [0.95]], theta.dtype)
+        return environment(fullbandit.from_answers(asked, k=2), design, noise="replay")
+    if name == "gaussian":
+        return environment(Instance(theta, 2), design)
+    return environment(Instance(theta, 2), design, noise="bernoulli", sampler=name)
 
 
 ENVIRONMENTS = ["gaussian", "exact", "normal", "replay"]
@@ -227,8 +226,8 @@ ENVIRONMENTS = ["gaussian", "exact", "normal", "replay"]
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_nothing_pulled_gives_zero_in_the_dtype_of_the_design(name):
     dtype = jnp.float32
-    environment = make(name, jnp.asarray(THETA), make_design(all_superarms(4, 2), 2, dtype=dtype))
-    observed = environment.respond(Block(jnp.zeros(6, int), jnp.zeros((), dtype)), environment.noise(jax.random.key(3)))
+    answers = make(name, jnp.asarray(THETA), make_design(all_superarms(4, 2), 2, dtype=dtype))
+    observed = answers.respond(Pulls(jnp.zeros(6, int)), answers.noise(jax.random.key(3)))
     assert observed.dtype == dtype
     np.testing.assert_array_equal(observed, np.zeros(6))
 
@@ -241,8 +240,8 @@ def test_environments_can_be_built_inside_vmap_over_instances_and_designs(name):
     designs = [weighted, cyclic]
 
     def respond(theta, design):
-        environment = make(name, theta, design)
-        return environment.respond(block(COUNTS), environment.noise(jax.random.key(5)))
+        answers = make(name, theta, design)
+        return answers.respond(pulls(COUNTS), answers.noise(jax.random.key(5)))
 
     batch = jax.jit(jax.vmap(respond))(thetas, jax.tree.map(lambda *leaves: jnp.stack(leaves), *designs))
     one_by_one = [jax.jit(respond)(theta, design) for theta, design in zip(thetas, designs, strict=True)]
@@ -252,12 +251,12 @@ def test_environments_can_be_built_inside_vmap_over_instances_and_designs(name):
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_a_lane_does_not_depend_on_its_neighbours(name):
     """Inside a compiled loop over rounds, some lanes idle and others pull by the million."""
-    environment = make(name, jnp.asarray(THETA), PAIRS)
+    answers = make(name, jnp.asarray(THETA), PAIRS)
 
     def total(key, counts):
         def one_round(r, sums):
-            noise = environment.noise(jax.random.fold_in(key, r))
-            return sums + environment.respond(block(counts * r), noise)
+            noise = answers.noise(jax.random.fold_in(key, r))
+            return sums + answers.respond(pulls(counts * r), noise)
 
         return lax.fori_loop(0, 4, one_round, jnp.zeros(6))
 
@@ -272,9 +271,21 @@ def test_a_lane_does_not_depend_on_its_neighbours(name):
 
 
 def test_adding_a_constant_to_theta_adds_it_to_every_pull():
-    noise, some = jnp.linspace(-1, 1, 6), block(COUNTS)
-    low, high = (problem.gaussian(instance(THETA + shift), PAIRS).respond(some, noise) for shift in (0, 3))
+    noise, action = jnp.linspace(-1, 1, 6), pulls(COUNTS)
+    low, high = (environment(instance(THETA + shift), PAIRS).respond(action, noise) for shift in (0, 3))
     np.testing.assert_allclose(high - low, 2 * 3 * COUNTS, rtol=1e-12)
+
+
+def test_instances_go_through_jit_and_vmap_and_can_be_stacked():
+    for made in (instance(), fullbandit.synthetic(0, 4, 2, 0.1), fullbandit.from_answers(CORRECT, k=2)):
+        same = jax.jit(lambda one: one)(made)
+        assert same.k == 2
+        np.testing.assert_array_equal(same.theta, made.theta)
+        stacked = jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(x) for x in leaves]), made, made)
+        assert stacked.k == 2
+        assert stacked.theta.shape == (2, 4)
+        right = jax.vmap(fullbandit.is_right, (0, None))(stacked, fullbandit.top_set(made.theta, 2))
+        assert right.tolist() == [True, True]
 
 
 # The value of an answer
@@ -285,29 +296,28 @@ def test_score_against_all_sets(k):
     counts = np.array([7, 3, 7, 3, 5, 3, 0])
     sets = np.array([[i in chosen for i in range(7)] for chosen in itertools.combinations(range(7), k)])
     values = sets @ counts
-    losses = jax.vmap(lambda answer: problem.loss(answer, counts, k))(sets)
+    losses = jax.vmap(lambda answer: fullbandit.loss(Instance(counts, k), answer))(sets)
     np.testing.assert_array_equal(losses, values.max() - values)
-    assert losses.dtype == counts.dtype
     for theta in (counts, counts / 30, (counts / 30).astype(np.float32)):
-        optimal = jax.jit(jax.vmap(lambda answer, theta=theta: problem.is_optimal(answer, theta, k)))(sets)
-        np.testing.assert_array_equal(optimal, values == values.max())
+        right = jax.jit(jax.vmap(lambda answer, theta=theta: fullbandit.is_right(Instance(theta, k), answer)))(sets)
+        np.testing.assert_array_equal(right, values == values.max())
     # k = 3 and 5 take one of one, and two of three tied arms.
     assert np.sum(values == values.max()) == {2: 1, 3: 1, 5: 3}[k]
 
 
 def test_epsilon_admits_a_loss():
-    theta, answer = np.array([0.9, 0.5, 0.3, 0.1]), np.array([True, False, True, False])
-    admitted = [bool(problem.is_optimal(answer, theta, 2, epsilon=epsilon)) for epsilon in (0.19, 0.2, 0.21)]
+    means, answer = Instance(np.array([0.9, 0.5, 0.3, 0.1]), 2), np.array([True, False, True, False])
+    admitted = [bool(fullbandit.is_right(means, answer, epsilon)) for epsilon in (0.19, 0.2, 0.21)]
     assert admitted == [False, True, True]  # 0.5 - 0.3 is a little more than 0.2 in float64
-    counts = np.array([9, 5, 3, 1])
-    admitted = [bool(problem.is_optimal(answer, counts, 2, epsilon=epsilon)) for epsilon in (0, 1.9, 2)]
+    counts = Instance(np.array([9, 5, 3, 1]), 2)
+    admitted = [bool(fullbandit.is_right(counts, answer, epsilon)) for epsilon in (0, 1.9, 2)]
     assert admitted == [False, False, True]
 
 
-def test_a_set_of_another_size_is_not_optimal():
-    theta = np.array([0.9, 0.5, 0.3, 0.1])
+def test_a_set_of_another_size_is_not_right():
+    means = Instance(np.array([0.9, 0.5, 0.3, 0.1]), 2)
     for size in range(5):
-        assert bool(problem.is_optimal(np.arange(4) < size, theta, 2, epsilon=10.0)) == (size == 2)
+        assert bool(fullbandit.is_right(means, np.arange(4) < size, 10.0)) == (size == 2)
 
 
 # Instances
@@ -315,7 +325,7 @@ def test_a_set_of_another_size_is_not_optimal():
 
 def test_synthetic_has_its_gap():
     for seed, gap in itertools.product(range(20), (0.0, 0.1, 1.0)):
-        theta = np.asarray(problem.synthetic(seed, 10, 4, gap).theta)
+        theta = np.asarray(fullbandit.synthetic(seed, 10, 4, gap).theta)
         assert theta.shape == (10,)
         assert abs(theta[:4].min() - theta[4] - gap) < 1e-15
         assert np.all((theta[:4] >= 0) & (theta[:4] <= 1))
@@ -323,7 +333,7 @@ def test_synthetic_has_its_gap():
 
 
 def test_synthetic_means_are_uniform():
-    thetas = np.stack([problem.synthetic(seed, 7, 3, 0.2).theta for seed in range(500)])
+    thetas = np.stack([fullbandit.synthetic(seed, 7, 3, 0.2).theta for seed in range(500)])
     assert stats.kstest(thetas[:, :3].ravel(), stats.uniform.cdf).pvalue > FALSE_ALARM
     rest = (thetas[:, 4:] + 1) / (thetas[:, 3:4] + 1)
     assert stats.kstest(rest.ravel(), stats.uniform.cdf).pvalue > FALSE_ALARM
@@ -331,11 +341,11 @@ def test_synthetic_means_are_uniform():
 
 def test_synthetic_shuffles_the_same_means():
     sorted_first = [
-        tuple(np.argsort(-problem.synthetic(seed, 6, 2, 0.1, shuffle=True).theta)[:2]) for seed in range(30)
+        tuple(np.argsort(-fullbandit.synthetic(seed, 6, 2, 0.1, shuffle=True).theta)[:2]) for seed in range(30)
     ]
     assert len(set(map(frozenset, sorted_first))) > 8
     plain, shuffled, again, other = (
-        np.asarray(problem.synthetic(seed, 6, 2, 0.1, shuffle=shuffle).theta)
+        np.asarray(fullbandit.synthetic(seed, 6, 2, 0.1, shuffle=shuffle).theta)
         for seed, shuffle in ((4, False), (4, True), (4, True), (5, True))
     )
     np.testing.assert_array_equal(np.sort(plain), np.sort(shuffled))
@@ -344,7 +354,7 @@ def test_synthetic_shuffles_the_same_means():
 
 
 def test_synthetic_of_as_few_arms_as_can_be():
-    theta = np.asarray(problem.synthetic(0, 3, 2, 1.0).theta)
+    theta = np.asarray(fullbandit.synthetic(0, 3, 2, 1.0).theta)
     assert theta.shape == (3,)
     assert abs(theta[:2].min() - theta[2] - 1) < 1e-15
 
@@ -362,7 +372,7 @@ SIZES = {
 @pytest.mark.parametrize("seed", range(5))
 def test_crowd_like_keeps_its_promises(name, seed):
     workers, tasks, average, best = SIZES[name]
-    made = problem.crowd_like(seed, workers, tasks, average, best)
+    made = fullbandit.crowd_like(seed, workers, tasks, average, best)
     counts = np.asarray(made.theta) * tasks
     assert made.k == 10
     assert counts.shape == (workers,)
@@ -372,22 +382,22 @@ def test_crowd_like_keeps_its_promises(name, seed):
     assert round(counts.sum()) == round(average * tasks * workers)
     tenth, next_best = np.sort(counts)[::-1][9:11]
     assert tenth - next_best > 0.5
-    again, other = (problem.crowd_like(s, workers, tasks, average, best).theta for s in (seed, seed + 100))
+    again, other = (fullbandit.crowd_like(s, workers, tasks, average, best).theta for s in (seed, seed + 100))
     np.testing.assert_array_equal(made.theta, again)
     assert not np.array_equal(made.theta, other)
 
 
 def test_crowd_like_draws_beta_accuracies():
-    theta = np.asarray(problem.crowd_like(0, 3000, 10_000, 0.3, 0.8, k=100).theta)
+    theta = np.asarray(fullbandit.crowd_like(0, 3000, 10_000, 0.3, 0.8, k=100).theta)
     assert stats.kstest(theta / 0.8, stats.beta(4 * 0.375, 4 * 0.625).cdf).pvalue > FALSE_ALARM
 
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
 def test_instances_take_a_dtype(dtype):
     made = [
-        problem.synthetic(0, 6, 2, 0.1, dtype=dtype),
-        problem.crowdsourcing("it", dtype=dtype),
-        problem.crowd_like(0, 36, 25, 0.5, 0.8, dtype=dtype),
+        fullbandit.synthetic(0, 6, 2, 0.1, dtype=dtype),
+        fullbandit.crowdsourcing("it", dtype=dtype),
+        fullbandit.crowd_like(0, 36, 25, 0.5, 0.8, dtype=dtype),
     ]
     assert {each.theta.dtype for each in made} == {jnp.dtype(dtype)}
 
@@ -398,37 +408,55 @@ def test_instances_take_a_dtype(dtype):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: problem.synthetic(0, 5, 1, 0.1), "k must lie in 2..4, got 1"),
-        (lambda: problem.synthetic(0, 5, 5, 0.1), "k must lie in 2..4, got 5"),
-        (lambda: problem.synthetic(0, 5, 2, -0.1), r"gap must lie in \[0, 1\], got -0.1"),
-        (lambda: problem.synthetic(0, 5, 2, 1.1), r"gap must lie in \[0, 1\], got 1.1"),
-        (lambda: problem.synthetic(0, 5, 2, math.nan), r"gap must lie in \[0, 1\], got nan"),
-        (lambda: problem.crowd_like(0, 10, 5, 0.4, 0.8), "k must lie in 2..9, got 10"),
-        (lambda: problem.crowd_like(0, 30, 0, 0.4, 0.8), "tasks must be at least 1, got 0"),
-        (lambda: problem.crowd_like(0, 30, 5, 0.4, 1.2), r"best must lie in \(0, 1\], got 1.2"),
-        (lambda: problem.crowd_like(0, 30, 5, 0.8, 0.8), r"average must lie in \(0, 0.8\), got 0.8"),
-        (lambda: problem.crowd_like(0, 30, 5, 0.01, 0.05), "best must be at least one of 5 tasks, got 0.05"),
+        (lambda: fullbandit.synthetic(0, 5, 1, 0.1), r"k must be an integer in \[2, 4\], got 1"),
+        (lambda: fullbandit.synthetic(0, 5, 5, 0.1), r"k must be an integer in \[2, 4\], got 5"),
+        (lambda: fullbandit.synthetic(0, 5, 2, -0.1), r"gap must lie in \[0, 1\], got -0.1"),
+        (lambda: fullbandit.synthetic(0, 5, 2, 1.1), r"gap must lie in \[0, 1\], got 1.1"),
+        (lambda: fullbandit.synthetic(0, 5, 2, math.nan), r"gap must lie in \[0, 1\], got nan"),
+        (lambda: fullbandit.crowd_like(0, 10, 5, 0.4, 0.8), r"k must be an integer in \[2, 9\], got 10"),
+        (lambda: fullbandit.crowd_like(0, 30, 0, 0.4, 0.8), "tasks must be an integer of at least 1, got 0"),
+        (lambda: fullbandit.crowd_like(0, 30, 5, 0.4, 1.2), r"best must lie in \(0, 1\], got 1.2"),
+        (lambda: fullbandit.crowd_like(0, 30, 5, 0.8, 0.8), r"average must lie in \(0, 0.8\), got 0.8"),
+        (lambda: fullbandit.crowd_like(0, 30, 5, 0.01, 0.05), "best must be at least one of 5 tasks, got 0.05"),
         (
-            lambda: problem.crowd_like(0, 30, 5, 0.02, 0.8),
+            lambda: fullbandit.crowd_like(0, 30, 5, 0.02, 0.8),
             r"average must give a sum of correct answers in 4..120, .*, got 0.02",
         ),
-        (lambda: problem.crowd_like(0, 30, 1, 0.9, 1.0), "k must part the workers in one of .* draws, got 10"),
-        (lambda: problem.gaussian(instance(), PAIRS, scale=-1.0), "scale must be at least 0, got -1.0"),
-        (lambda: problem.gaussian(instance(), PAIRS, per="set"), "per must be 'arm' or 'pull', got 'set'"),
-        (lambda: problem.gaussian(instance(THETA[:3]), PAIRS), r"theta must have shape \(4,\), got \(3,\)"),
-        (lambda: problem.gaussian(instance(THETA / 0.0), PAIRS), "theta must be finite"),
-        (lambda: problem.gaussian(instance(k=3), PAIRS), "k must be the size 2 of the design's super-arms, got 3"),
-        (lambda: problem.bernoulli(instance(2 * THETA), PAIRS), r"theta must lie in \[0, 1\]"),
-        (lambda: problem.bernoulli(instance(-THETA), PAIRS, sampler="normal"), r"theta must lie in \[0, 1\]"),
-        (lambda: problem.bernoulli(instance(), PAIRS, sampler="beta"), "sampler must be 'exact' or 'normal'"),
-        (lambda: problem.replay(CORRECT[:, :3], PAIRS), r"correct must have shape \(Q, 4\), got \(5, 3\)"),
-        (lambda: problem.replay(CORRECT[0], PAIRS), r"correct must have shape \(Q, 4\), got \(4,\)"),
-        (lambda: problem.replay(CORRECT[:0], PAIRS), r"correct must have shape \(Q, 4\), got \(0, 4\)"),
-        (lambda: problem.replay(CORRECT / 2, PAIRS), "correct must hold zeros and ones only"),
-        (lambda: problem.loss(np.ones(3, bool), THETA, 2), r"answer must have shape \(4,\), got \(3,\)"),
-        (lambda: problem.loss(np.ones((2, 4), bool), np.ones((2, 4)), 2), r"theta must have shape \(n,\)"),
-        (lambda: problem.loss(np.ones(4, bool), THETA, 4), "k must lie in 2..3, got 4"),
-        (lambda: problem.is_optimal(np.ones(4, bool), THETA, 2, epsilon=-1), "epsilon must be at least 0, got -1"),
+        (
+            lambda: fullbandit.crowd_like(0, 30, 1, 0.9, 1.0),
+            "k must leave a gap .*, got 10",
+        ),
+        (lambda: environment(instance(noise_scale=-1.0), PAIRS), "instance.noise_scale must be at least 0, got -1.0"),
+        (lambda: environment(instance(), PAIRS, noise="set"), "noise must be one of .*'replay', got 'set'"),
+        (
+            lambda: environment(instance(THETA[:3]), PAIRS),
+            "instance.theta and design must be of one size, got",
+        ),
+        (lambda: environment(instance(THETA / 0.0), PAIRS), "instance.theta must be finite"),
+        (lambda: environment(instance(k=3), PAIRS), "instance.k and design.k must be of one size, got: .* has 3"),
+        (lambda: environment(THETA, PAIRS), "instance must be of type Instance"),
+        (lambda: environment(instance(), THETA), "design must be of type Design"),
+        (lambda: environment(instance(2 * THETA), PAIRS, noise="bernoulli"), r"theta must lie in \[0, 1\]"),
+        (
+            lambda: environment(instance(-THETA), PAIRS, noise="bernoulli", sampler="normal"),
+            r"theta must lie in \[0, 1\]",
+        ),
+        (
+            lambda: environment(instance(), PAIRS, noise="bernoulli", sampler="beta"),
+            "sampler must be one of 'exact', 'normal', got 'beta'",
+        ),
+        (lambda: environment(instance(), PAIRS, noise="replay"), "instance.correct must hold the answers"),
+        (
+            lambda: environment(instance()._replace(correct=CORRECT[:, :3] == 1), PAIRS, noise="replay"),
+            r"instance.correct must be an array of booleans of shape \(Q, 4\)",
+        ),
+        (lambda: fullbandit.from_answers(CORRECT[0], k=2), r"correct must be an array of .* of shape \(Q, n\)"),
+        (lambda: fullbandit.from_answers(CORRECT[:0], k=2), r"correct must be an array of .* of shape \(Q, n\)"),
+        (lambda: fullbandit.from_answers(CORRECT / 2, k=2), "correct must have entries 0 and 1"),
+        (lambda: fullbandit.loss(instance(), np.ones(3, bool)), r"answer must be an array of booleans of shape \(4,\)"),
+        (lambda: fullbandit.loss(instance(np.ones((2, 4))), np.ones((2, 4), bool)), "instance.theta must be an array"),
+        (lambda: fullbandit.loss(instance(k=4), np.ones(4, bool)), r"instance.k must be an integer in \[2, 3\], got 4"),
+        (lambda: fullbandit.is_right(instance(), np.ones(4, bool), -1), "epsilon must be at least 0, got -1"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
@@ -439,5 +467,5 @@ def test_bad_input(make, message):
 
 def test_k_is_no_array_of_a_batch():
     batch = Instance(jnp.asarray([THETA, THETA]), jnp.array([2, 2]))
-    with pytest.raises(ValueError, match="k must be a Python int, got a traced value"):
-        jax.vmap(lambda one: problem.gaussian(one, PAIRS).noise(jax.random.key(0)))(batch)
+    with pytest.raises(ValueError, match="instance.k must be an integer"):
+        jax.vmap(lambda theta: environment(batch._replace(theta=theta), PAIRS).noise(jax.random.key(0)))(batch.theta)

@@ -1,37 +1,40 @@
 """ICB: stops when no super-arm can beat the estimated best one within independent widths of the single arms."""
 
 from collections.abc import Callable
-from typing import Literal, get_args
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array
-from jaxbandits.checks import require
-from jaxbandits.fullbandit.confidence import ellipsoid_radius, lemma1_radius
-from jaxbandits.fullbandit.design import Design
-from jaxbandits.fullbandit.state import Estimate, Gram, Look, check_run, top_set, track_and_test
-from jaxbandits.fullbandit.stride import largest_change
+from jaxbandits.fullbandit._confidence import Radius, confidence_radius
+from jaxbandits.fullbandit._design import Design
+from jaxbandits.fullbandit._leap import largest_change
+from jaxbandits.fullbandit._tracking import (
+    PACE,
+    Estimate,
+    Pace,
+    Verdict,
+    check_estimate,
+    check_pace,
+    check_rule,
+    largest,
+    track_and_test,
+)
 
-Width = Literal["lemma1", "ellipsoid"]
 Oracle = Callable[[Array], Array]  # (weights float (n,)) -> bool (n,)
 
 
 def icb(
     design: Design,
-    k: int,
     *,
     delta: Array | float,
     epsilon: Array | float,
-    sigma: Array | float | None = None,
-    width: Width = "lemma1",
+    noise_scale: Array | float = 1.0,
+    radius: Radius = "lemma1",
     feasible: Oracle | None = None,
-    first_test: Array | int | None = None,
-    resolution: Array | float | None = 1e-3,
-    stride_z: Array | float = 8.0,
-    stride_variance: Array | float | None = None,
-    gram: Gram = "counts",
+    pace: Pace = PACE,
 ) -> Algorithm:
     """Tracks a design until no other super-arm can lead the estimated best one by epsilon, arm by arm.
 
@@ -40,26 +43,20 @@ def icb(
 
     Args:
         design: what to pull, `make_design(support, k)`; the run has its dtype.
-        k: size of a super-arm, a Python int in 2..n-1.
         delta: () in (0, 1), admitted probability of error.
         epsilon: () >= 0, admitted loss of the answer, in units of reward.
-        sigma: () > 0, bound of the noise of one pull; k by default, for arms whose noise lies in [-1, 1].
-        width: "lemma1", as printed: `lemma1_radius`; or "ellipsoid": `ellipsoid_radius`, with which the published
+        noise_scale: () > 0, sub-Gaussian constant of the noise of an arm, in units of reward: 1 suffices for noise in
+            [-1, 1]. That of a pull, the literature's sigma, is taken to be k times as large: see `ellipsoid_radius`.
+        radius: "lemma1", as printed: `lemma1_radius`; or "ellipsoid": `ellipsoid_radius`, with which the published
             numbers of pulls come out, and which bounds the rule of `exhaustive` from above.
         feasible: the class of super-arms, if not all sets of k arms: an oracle (weights float (n,)) -> bool (n,) that
-            returns a heaviest set of the class, whatever the signs; a weight of -inf forbids an arm, and if no set can
-            do without it, it returns one with that arm, or one of fewer than k arms. All sets of the class have k
+            returns a heaviest set of the class, for weights of any sign; a weight of -inf forbids an arm, and if no set
+            can do without it, it returns one with that arm, or one of fewer than k arms. All sets of the class have k
             arms, as the bases of a matroid have: see `numerics.matroid`.
-        first_test: () at least s, the number of pulls before the first test; s, the size of the support, by default.
-        resolution: () >= 0, least number of pulls between two tests as a share of those so far; 0 finds the first
-            passage of the rule to the pull, the default delays it by about 0.05 %. None: one pull a round.
-        stride_z: () > 0, how safe the strides between tests are, in standard deviations; see `safe_stride`.
-        stride_variance: () > 0, at least the variance of any pull; k by default.
-        gram: "counts": A of the pulls made; "limit": t Lambda in its place, without an inversion a test. With "limit"
-            a uniform design is tested after whole cycles, unless `resolution` is None.
+        pace: when the rule is tested.
 
     Returns:
-        Algorithm with actions `Block` and answers bool (n,), the k arms.
+        Algorithm with actions `Pulls` and answers bool (n,), the k arms.
 
     Raises:
         ValueError: an argument lies outside the range above, or the design is too ill-conditioned for its dtype.
@@ -73,75 +70,61 @@ def icb(
     Source: Kuroki, Xu, Miyauchi, Honda and Sugiyama, Polynomial-time algorithms for multiple-arm identification with
     full-bandit feedback, Algorithm 4.
     """
-    check_run(design, k, delta=delta, epsilon=epsilon, sigma=sigma)
-    require(width in get_args(Width), "width", f"be one of {get_args(Width)}", width)
-    n = design.support.shape[1]
-    swaps = min(k, n - k)
+    check_rule(design, delta, epsilon, noise_scale)
+    _check_choices(radius, feasible)
+    check_pace(design, pace)
+    swaps = min(design.k, design.support.shape[1] - design.k)
     reach = largest_change(design.spectral, swaps)
     widest = jnp.maximum(reach, 2 * swaps * jnp.sqrt(jnp.diagonal(design.inverse).max()))
 
-    def look(estimate: Estimate, t: Array) -> tuple[Look, Array]:
-        seen = icb_rule(
-            estimate.inverse,
-            estimate.theta,
-            t,
-            k=k,
-            delta=delta,
-            epsilon=epsilon,
-            sigma=sigma,
-            width=width,
-            feasible=feasible,
-        )
-        return seen, seen.radius * widest / jnp.sqrt(t)
+    def test(estimate: Estimate, t: Array) -> tuple[Verdict, Array]:
+        verdict = _rule(design.k, estimate, t, delta, epsilon, noise_scale, radius, feasible)
+        return verdict, verdict.radius * widest / jnp.sqrt(t)
 
-    return track_and_test(
-        design,
-        k,
-        look,
-        reach=reach,
-        first_test=first_test,
-        resolution=resolution,
-        stride_z=stride_z,
-        stride_variance=stride_variance,
-        gram=gram,
-    )
+    return track_and_test(design, test, reach=reach, pace=pace)
 
 
 def icb_rule(
-    inverse: Array,
-    theta: Array,
-    t: Array | int,
+    design: Design,
+    estimate: Estimate,
+    t: Array | float,
     *,
-    k: int,
     delta: Array | float,
     epsilon: Array | float,
-    sigma: Array | float | None = None,
-    width: Width = "lemma1",
+    noise_scale: Array | float = 1.0,
+    radius: Radius = "lemma1",
     feasible: Oracle | None = None,
-) -> Look:
+) -> Verdict:
     """The stopping rule of `icb`, whose other arguments it takes.
 
     Args:
-        inverse: float (n, n), A_t^-1.
-        theta: float (n,), the estimate.
+        design: what is tracked.
+        estimate: of `estimator(design)`.
         t: () >= 1, pulls.
-        k: as in `icb`.
-        delta: as in `icb`.
-        epsilon: as in `icb`.
-        sigma: as in `icb`.
-        width: as in `icb`.
-        feasible: as in `icb`.
+        delta: () in (0, 1).
+        epsilon: () >= 0.
+        noise_scale: () > 0.
+        radius: "lemma1" or "ellipsoid".
+        feasible: the class of super-arms.
 
     Returns:
-        Look; the margin is epsilon - V, with V of `best_rival`, and the rule holds where V < epsilon.
+        Verdict; the margin is epsilon - V, with V of `best_rival`, and the rule holds where V < epsilon.
+
+    Raises:
+        ValueError: an argument is out of range.
     """
-    require(width in get_args(Width), "width", f"be one of {get_args(Width)}", width)
-    radius = {"lemma1": lemma1_radius, "ellipsoid": ellipsoid_radius}[width](
-        jnp.asarray(t, theta.dtype), theta.size, k, delta, sigma
-    )
-    answer, rival = best_rival(theta, radius * jnp.sqrt(jnp.diagonal(inverse)), k=k, feasible=feasible)
+    check_rule(design, delta, epsilon, noise_scale)
+    check_estimate(design, estimate, t)
+    _check_choices(radius, feasible)
+    return _rule(design.k, estimate, t, delta, epsilon, noise_scale, radius, feasible)
+
+
+def _rule(k, estimate: Estimate, t, delta, epsilon, noise_scale, radius: Radius, feasible: Oracle | None) -> Verdict:
+    theta = estimate.theta
+    c = confidence_radius(radius, jnp.asarray(t, theta.dtype), theta.size, k, delta, noise_scale)
+    answer, rival = best_rival(theta, c * jnp.sqrt(jnp.diagonal(estimate.inverse)), k=k, feasible=feasible)
     margin = jnp.asarray(epsilon, theta.dtype) - rival
-    return Look(answer, margin > 0, margin, radius)
+    return Verdict(answer, margin > 0, margin, c)
 
 
 def best_rival(theta: Array, widths: Array, *, k: int, feasible: Oracle | None = None) -> tuple[Array, Array]:
@@ -150,7 +133,7 @@ def best_rival(theta: Array, widths: Array, *, k: int, feasible: Oracle | None =
     Args:
         theta: float (n,), values of the arms.
         widths: float (n,), at least 0.
-        k: size of a super-arm, a Python int in 1..n-1.
+        k: arms in a super-arm, a Python int in 1..n-1.
         feasible: as in `icb`.
 
     Returns:
@@ -165,7 +148,7 @@ def best_rival(theta: Array, widths: Array, *, k: int, feasible: Oracle | None =
     if feasible is not None:
         return _best_feasible_rival(theta, widths, k, feasible)
     swaps = min(k, theta.size - k)
-    answer = top_set(theta, k)
+    answer = largest(theta, k)
     gains, _ = lax.top_k(jnp.where(answer, -jnp.inf, theta + widths), swaps)
     losses = -lax.top_k(jnp.where(answer, widths - theta, -jnp.inf), swaps)[0]
     # One swap is forced, as the rival must be another set; the others are made where they gain, and the gains fall.
@@ -186,3 +169,9 @@ def _best_feasible_rival(theta: Array, widths: Array, k: int, feasible: Oracle) 
     # ERRATUM: all bases but one do not form a matroid, so one greedy run does not solve P1. Any other set of the
     # class misses some arm of M^, so the best over the arms that it may miss is the optimum.
     return answer, jax.vmap(without)(jnp.flatnonzero(answer, size=k)).max()
+
+
+def _check_choices(radius: Radius, feasible: Oracle | None) -> None:
+    checks.one_of("radius", radius, Radius)
+    if feasible is not None:
+        checks.function("feasible", feasible, "weights (n,)")
