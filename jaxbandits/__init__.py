@@ -2,8 +2,7 @@
 
 from jaxbandits import cpe, fullbandit, kcenter, kernel, linear
 from jaxbandits.base import Algorithm, Decision, Environment, Outcome, Status
-from jaxbandits.engine import Results, compare, load, process_pool, sweep, task_key
-from jaxbandits.engine.running import run
+from jaxbandits.engine import Results, ask, compare, load, process_pool, run, sweep, task_key
 
 __all__ = [
     "Algorithm",
@@ -12,6 +11,7 @@ __all__ = [
     "Outcome",
     "Results",
     "Status",
+    "ask",
     "compare",
     "cpe",
     "fullbandit",

@@ -6,6 +6,7 @@ program runs under `checkify`, as `sweep` does once for the whole task table bef
 """
 
 import operator
+import os
 from collections.abc import Sequence
 from typing import Any, get_args
 
@@ -146,6 +147,13 @@ def one_of(name: str, value: Any, choices: Any) -> Any:
     return value
 
 
+def path(name: str, value: Any) -> str | os.PathLike[str]:
+    """The path of a file or folder: a string or a `pathlib.Path`."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise ValueError(f"{name} must be a path, got {show(value)}")
+    return value
+
+
 def function(name: str, value: Any, of: str = "") -> Any:
     """Something that can be called; `of` says with what, for the message."""
     if not callable(value):
@@ -158,6 +166,15 @@ def instance(name: str, value: Any, kinds: type | tuple[type, ...]) -> Any:
     if not isinstance(value, kinds):
         names = " or ".join(kind.__name__ for kind in (kinds if isinstance(kinds, tuple) else (kinds,)))
         raise ValueError(f"{name} must be of type {names}, got {show(value)}")
+    return value
+
+
+def key(name: str, value: Any) -> Any:
+    """A JAX key, which may be traced: a typed one of shape (), or a raw one, a vector of unsigned 32-bit integers."""
+    dtype = value.dtype if isinstance(value, jax.Array) else None
+    is_typed = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
+    if dtype is None or np.ndim(value) != (0 if is_typed else 1) or not (is_typed or dtype == jnp.uint32):
+        raise ValueError(f"{name} must be a JAX key, such as jax.random.key(0), got {show(value)}")
     return value
 
 
@@ -208,6 +225,8 @@ def array(
         _require_entries(known(value), name, expected, finite and kind == "float", above, least, below, most)
     if dtype is None and kind == "float" and _kind(value) != "f":
         dtype = jnp.result_type(float)
+    if is_concrete(value) and not isinstance(value, jax.Array):
+        value = np.asarray(value, dtype)  # so that the conversion is no program to compile
     return jnp.asarray(value, dtype)
 
 
@@ -235,9 +254,9 @@ def show(value: Any) -> str:
         leaves = jax.tree.leaves(value)
         return f"a traced value of shape {np.shape(leaves[0])} and dtype {leaves[0].dtype}" if leaves else "a tracer"
     if isinstance(value, (jax.Array, np.ndarray)):
-        array = np.asarray(value)
-        few = array.size <= SHOWN and array.ndim <= 1
-        return str(array) if few else f"an array of shape {array.shape} and dtype {array.dtype}"
+        is_key = jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
+        is_short = value.size <= SHOWN and value.ndim <= 1 and not is_key
+        return str(np.asarray(value)) if is_short else f"an array of shape {value.shape} and dtype {value.dtype}"
     text = repr(value)
     return text if len(text) <= 200 else f"{text[:197]}..."
 
@@ -334,10 +353,10 @@ def _range(above: float | None, least: float | None, below: float | None, most: 
 
 
 def require_positive(name: str, value: Any) -> None:
-    """As `positive`."""
-    positive(name, value)
+    """As `positive`, of every entry of an array."""
+    _require_entries(known(value), name, "be positive", True, 0, None, None, None)
 
 
 def require_not_negative(name: str, value: Any) -> None:
-    """As `not_negative`."""
-    not_negative(name, value)
+    """As `not_negative`, of every entry of an array."""
+    _require_entries(known(value), name, "be at least 0", True, None, 0, None, None)

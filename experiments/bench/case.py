@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import jaxbandits
 from jaxbandits.base import Algorithm, Decision, Environment, PyTree
 from jaxbandits.engine import Stats
-from jaxbandits.engine.lanes import side_by_side
 from jaxbandits.engine.shards import local_mesh
+from jaxbandits.engine.sizing import side_by_side
 
 LEAST_ROUNDS = 512  # of a lane, for a time that can be measured
 
