@@ -261,7 +261,8 @@ def _plan_where_due(
         The state, and whether the lane still waits for its plan.
     """
     compute_plan, stale = algorithm.plan, algorithm.stale
-    assert compute_plan is not None and stale is not None  # `require_pair`
+    assert compute_plan is not None  # as `require_pair` makes sure
+    assert stale is not None
     due = stale(state) & is_live
     if axis_name is None:
         now = due

@@ -406,7 +406,7 @@ def test_what_a_killed_writer_left_is_dropped_and_nothing_else(copied, plain):
 def test_a_manifest_that_cannot_be_read_is_named(copied, text):
     (copied / "_manifest.json").write_bytes(text.encode("latin1"))
     before = parts(copied)
-    for call in (disk.load, sweep):
+    for call in (jaxbandits.load, sweep):
         with pytest.raises(ValueError, match="store has a manifest that cannot be read, '.*_manifest.json'"):
             call(copied)
     assert parts(copied) == before
