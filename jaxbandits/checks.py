@@ -250,9 +250,10 @@ def one_size(**sizes: tuple[int, Any]) -> None:
 
 def show(value: Any) -> str:
     """A value as a message has it: short, and of an array no more than its shape and type if it is large."""
+    if isinstance(value, jax.core.Tracer):
+        return f"a traced value of shape {np.shape(value)} and dtype {value.dtype}"
     if not is_concrete(value):
-        leaves = jax.tree.leaves(value)
-        return f"a traced value of shape {np.shape(leaves[0])} and dtype {leaves[0].dtype}" if leaves else "a tracer"
+        return f"an object of type {type(value).__name__} with traced values"
     if isinstance(value, (jax.Array, np.ndarray)):
         is_key = jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
         is_short = value.size <= SHOWN and value.ndim <= 1 and not is_key

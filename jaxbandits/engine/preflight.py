@@ -23,6 +23,7 @@ from jaxbandits.base import Array, Key, PyTree
 from jaxbandits.engine.running import require_fit, streams
 from jaxbandits.engine.tasks import Job, build_row, fold_task
 
+COMPILER_OPTIONS = {"xla_backend_optimization_level": 0}  # the program runs once: compiling it is what takes time
 ROWS = 4096  # of the table that are checked at a time, so that memory does not grow with the table
 
 log = logging.getLogger(__name__)
@@ -55,7 +56,8 @@ def preflight(job: Job) -> None:
         refused = _refused_rows(functools.partial(check, constants[1], tasks, key), job.rows) if check else None
         return changed, refused
 
-    changed, refused = jax.device_get(jax.jit(program)((constants, checked_constants), job.tasks, job.key))
+    program = jax.jit(program, compiler_options=COMPILER_OPTIONS)
+    changed, refused = jax.device_get(program((constants, checked_constants), job.tasks, job.key))
     log.info("checked %d rows in %.1f s", job.rows, time.perf_counter() - started)
     if refused is not None:
         is_any, row, error = refused
@@ -77,11 +79,12 @@ def _probe(job: Job, tasks: PyTree, key: Key, row: Array) -> dict[str, Array]:
     # Idle, a round as the engine would carry it out, idle: a loop, so that each function is compiled once.
     def one_round(r: Array, carry: tuple[PyTree, PyTree]) -> tuple[PyTree, PyTree]:
         state, changed = carry
-        decision = algorithm.decide(jax.random.fold_in(keys.decide, r), state)
-        active = (r == 1) & ~decision.stop
+        active = r == 1
         if algorithm.stale is not None:
             active &= ~algorithm.stale(state)
-        action = jax.tree.map(lambda a, idle: jnp.where(active, a, idle), decision.action, algorithm.idle)
+        # Whether the state stops is left out, and so is the work of finding out.
+        action = algorithm.decide(jax.random.fold_in(keys.decide, r), state).action
+        action = jax.tree.map(lambda a, idle: jnp.where(active, a, idle), action, algorithm.idle)
         observation = environment.respond(action, environment.noise(jax.random.fold_in(keys.noise, r)))
         after = algorithm.observe(state, action, observation)
         differs = jax.tree.map(lambda new, old, was: was | (~active & ~_same_bits(new, old)), after, state, changed)
@@ -139,8 +142,6 @@ def _sentence(error: checkify.Error) -> str:
 
 def _same_bits(a: Array, b: Array) -> Array:
     """Whether two arrays of one shape and dtype are the same, bit for bit: bool ()."""
-    if jnp.issubdtype(a.dtype, jax.dtypes.prng_key):
-        a, b = jax.random.key_data(a), jax.random.key_data(b)
     if jnp.issubdtype(a.dtype, jnp.complexfloating):
         return _same_bits(a.real, b.real) & _same_bits(a.imag, b.imag)
     if jnp.issubdtype(a.dtype, jnp.floating):

@@ -244,13 +244,14 @@ def test_memory_that_runs_out_on_the_way_is_named(monkeypatch, text, error, mess
 def test_lapack_keeps_to_one_batch_on_one_device(caplog):
     def factorising(limit, key):
         algorithm = counter(limit)
+        init = lambda key: algorithm.init(key)._replace(total=jnp.ones(()))  # noqa: E731
 
         def observe(state, action, observation):
             state = algorithm.observe(state, action, observation)
             factor = jnp.linalg.cholesky((1 + state.pulls.astype(float)) * jnp.eye(3))
             return state._replace(total=factor[2, 2])
 
-        return algorithm._replace(observe=observe), NOISE
+        return algorithm._replace(init=init, observe=observe), NOISE
 
     with caplog.at_level(logging.WARNING, logger="jaxbandits"):
         results = jaxbandits.sweep(factorising, LIMITS, **TINY)

@@ -488,6 +488,7 @@ def in_a_child(script, *args):
             "PYTHONPATH": str(Path(__file__).parents[1]),
             "JAX_ENABLE_X64": "1",
             "JAX_NUMPY_DTYPE_PROMOTION": "strict",
+            "JAX_ENABLE_COMPILATION_CACHE": "0",  # into which a child that may not write would put half a program
         },
         capture_output=True,
         text=True,
