@@ -18,7 +18,7 @@ from pathlib import Path
 from experiments._interrupts import raised_again
 from experiments.report import positive, record, save, table, whole
 from jaxbandits import __version__, process_pool
-from jaxbandits.engine.lanes import cores
+from jaxbandits.engine.sizing import cores
 
 HERE = Path(__file__).parent
 FAMILIES = ("linear", "fullbandit", "kcenter", "cpe", "kernel")

@@ -39,8 +39,7 @@ The words, one meaning each:
 
 from jaxbandits import cpe, fullbandit, kcenter, kernel, linear, testing
 from jaxbandits.base import Algorithm, Decision, Environment, Outcome, Status
-from jaxbandits.engine import Results, compare, load, process_pool, sweep, task_key
-from jaxbandits.engine.running import ask, run
+from jaxbandits.engine import Results, ask, compare, load, process_pool, run, sweep, task_key
 
 __all__ = [
     "Algorithm",

@@ -8,6 +8,7 @@ program runs under `checkify`, as `sweep` does once for the whole task table bef
 import contextlib
 import contextvars
 import operator
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
@@ -165,19 +166,17 @@ def one_of(name: str, value: Any, choices: Any) -> Any:
     return value
 
 
+def path(name: str, value: Any) -> str | os.PathLike[str]:
+    """The path of a file or folder: a string or a `pathlib.Path`."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise ValueError(f"{name} must be a path, got {show(value)}")
+    return value
+
+
 def function(name: str, value: Any, of: str = "") -> Any:
     """Something that can be called; `of` says with what, for the message."""
     if not callable(value):
         raise ValueError(f"{name} must be a function{of and f' of {of}'}, got {show(value)}")
-    return value
-
-
-def key(name: str, value: Any) -> Any:
-    """One random key, of `jax.random.key` or of `jax.random.PRNGKey`."""
-    dtype = getattr(value, "dtype", None)
-    is_new = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key) and np.shape(value) == ()
-    if not is_new and not (dtype == np.uint32 and np.shape(value) == (2,)):
-        raise ValueError(f"{name} must be a key of jax.random, got {show(value)}")
     return value
 
 
@@ -272,13 +271,14 @@ def one_size(**sizes: tuple[int, Any]) -> None:
 
 def show(value: Any) -> str:
     """A value as a message has it: short, and of an array no more than its shape and type if it is large."""
+    if isinstance(value, jax.core.Tracer):
+        return f"a traced value of shape {np.shape(value)} and dtype {value.dtype}"
     if not is_concrete(value):
-        leaves = jax.tree.leaves(value)
-        return f"a traced value of shape {np.shape(leaves[0])} and dtype {leaves[0].dtype}" if leaves else "a tracer"
+        return f"an object of type {type(value).__name__} with traced values"
     if isinstance(value, (jax.Array, np.ndarray)):
-        array = np.asarray(value)
-        few = array.size <= SHOWN and array.ndim <= 1
-        return str(array) if few else f"an array of shape {array.shape} and dtype {array.dtype}"
+        is_key = jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
+        is_short = value.size <= SHOWN and value.ndim <= 1 and not is_key
+        return str(np.asarray(value)) if is_short else f"an array of shape {value.shape} and dtype {value.dtype}"
     text = repr(value)
     return text if len(text) <= 200 else f"{text[:197]}..."
 

@@ -9,10 +9,10 @@ from pathlib import Path
 os.environ["XLA_FLAGS"] = (os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=2").strip()
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("MPLBACKEND", "agg")
-
-ROOT = Path(__file__).resolve().parent.parent
 # Compiled programs, shared by the workers of a run and found again by the next one. A user's own choice holds.
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".pytest_cache" / "compiled"))
+os.environ.setdefault(
+    "JAX_COMPILATION_CACHE_DIR", str(Path(__file__).resolve().parents[1] / ".pytest_cache" / "compiled")
+)
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 import jax
@@ -21,6 +21,7 @@ import pytest
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 
+ROOT = Path(__file__).resolve().parent.parent
 # Compiled programs hold memory maps, of which a process may have 65,530; these are about 2 GB of programs.
 MAPS, MOST_MAPS = Path("/proc/self/maps"), 20_000
 

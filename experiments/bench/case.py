@@ -10,8 +10,8 @@ import jaxbandits
 from jaxbandits import Algorithm, Decision, Environment, ask
 from jaxbandits.base import PyTree
 from jaxbandits.engine import Stats
-from jaxbandits.engine.lanes import side_by_side
 from jaxbandits.engine.shards import local_mesh
+from jaxbandits.engine.sizing import side_by_side
 
 LEAST_ROUNDS = 512  # of a lane, for a time that can be measured
 

@@ -19,8 +19,8 @@ from experiments.report import STYLES, Report, number
 from jaxbandits import cpe
 from jaxbandits.base import Algorithm
 from jaxbandits.engine import Stats
-from jaxbandits.engine.lanes import side_by_side
 from jaxbandits.engine.shards import local_mesh
+from jaxbandits.engine.sizing import side_by_side
 from tests.reference import cpe as plain
 
 DELTA = 0.1

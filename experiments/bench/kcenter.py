@@ -22,8 +22,8 @@ from experiments.bench.case import Case
 from experiments.report import STYLES, Report, number
 from jaxbandits import kcenter
 from jaxbandits.base import Algorithm, Environment
-from jaxbandits.engine.lanes import side_by_side
 from jaxbandits.engine.shards import local_mesh
+from jaxbandits.engine.sizing import side_by_side
 
 K = 10
 LEVELS = 255

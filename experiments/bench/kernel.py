@@ -24,7 +24,7 @@ from experiments.report import Report, number
 from jaxbandits import kernel
 from jaxbandits.base import Algorithm
 from jaxbandits.engine import Stats
-from jaxbandits.engine.lanes import cores
+from jaxbandits.engine.sizing import cores
 from jaxbandits.kernel import Instance, branin, epoch_lengths, paper_kernel
 from tests.reference import kernel_approx, kernel_duets, kernel_ucb
 

@@ -16,8 +16,8 @@ from experiments.report import STYLES, Report, number
 from jaxbandits import linear
 from jaxbandits.base import Algorithm, Environment
 from jaxbandits.engine import Stats
-from jaxbandits.engine.lanes import side_by_side
 from jaxbandits.engine.shards import local_mesh
+from jaxbandits.engine.sizing import side_by_side
 from jaxbandits.numerics.design import design
 from tests.reference import fixed_designs
 from tests.reference.lingape import lingape as transcription

@@ -21,8 +21,8 @@ from jax import lax
 import jaxbandits
 from experiments.report import STYLES, Report
 from jaxbandits import Algorithm, Decision, Environment, linear
-from jaxbandits.engine.lanes import cores
 from jaxbandits.engine.running import advance, streams
+from jaxbandits.engine.sizing import cores
 
 KEY = jax.random.key(0)
 HEAD = ("what", "setting", "measured", "aim")

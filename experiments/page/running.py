@@ -22,7 +22,7 @@ from tqdm import tqdm
 
 import jaxbandits
 from experiments.report import whole
-from jaxbandits.engine.lanes import cores
+from jaxbandits.engine.sizing import cores
 from jaxbandits.engine.workers import Share, end_with_parent, occupy, share_out
 
 EXPERIMENTS = Path(__file__).parent.parent

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 
+from jaxbandits.checks import show
 from jaxbandits.engine.grouping import (
     NOT_SUMMARISED,
     count_endings,
@@ -23,36 +24,37 @@ Sweep = Results | str | os.PathLike[str]
 
 
 def compare(a: Sweep, b: Sweep, *, by: str | tuple[str, ...] = "row") -> dict[str, np.ndarray]:
-    """Compares two sweeps group by group: how far apart are the means, and are the distributions the same?
+    """Compares two sweeps group by group: the difference of the means, and a test of equal distributions.
 
     Everything is taken over the stopped runs. Where runs were censored or failed, those that stopped are a selection
-    (the budget cuts off the longest runs), so means and distributions are of different survivors in `a` and `b`: read
-    `censored_a` and `censored_b` first, and repeat the sweep with a larger budget if they are not zero.
+    (the budget cuts off the longest runs), and the selections in `a` and `b` differ: read `censored_a` and
+    `censored_b` first, and repeat the sweep with a larger budget if they are not zero.
 
-    The runs of `a` are taken as independent of those of `b`. Two sweeps under one root key share the noise of every
-    task, and then neither the standard error nor the p-value holds; give each its own key.
+    The runs of `a` are assumed to be independent of those of `b`. Two sweeps under one root key share the noise of
+    every task, and then neither the standard error nor the p-value holds: give each sweep its own key.
 
     Args:
         a: one sweep, as Results or as the folder of its store.
         b: the other.
-        by: column or columns that name a group, scalar and of the same kind (integer, floating point, ..) in both.
-            Equal values are one group: by `row`, the tables of tasks must be the same.
+        by: name or names of the columns whose values make a group, scalar and of the same kind (integer, floating
+            point, ..) in both sweeps. Equal values are one group: `row` presumes that the tables of tasks are the same.
 
     Returns:
-        dict of arrays with one entry a group, in the order of the group's values. A group that only one sweep has is
-        left out. The columns of `by`; `runs_a`, `stopped_a`, `censored_a`, `failed_a` and the same for b, which are
-        counts; and for every other real scalar column NAME that both have:
+        dict of arrays with one entry for every group that both sweeps have, in the order of the groups' values: the
+        columns of `by`; the counts `runs_a`, `stopped_a`, `censored_a`, `failed_a` and the same for b; and for every
+        other real scalar column NAME that both have:
             NAME_difference: mean of a minus mean of b, NaN where either has no stopped run.
             NAME_se: standard error of the difference, NaN where either has fewer than two.
             NAME_ks: two-sample Kolmogorov-Smirnov statistic, the largest distance between the two empirical
                 distribution functions, NaN where either has no stopped run.
-            NAME_p: its two-sided p-value as of `scipy.stats.ks_2samp`, conservative where values are tied, and not
+            NAME_p: its two-sided p-value, from `scipy.stats.ks_2samp`; conservative where values are tied, and not
                 corrected for the number of groups and columns.
 
     Raises:
-        ValueError: `by` does not fit (see `Results.summary`), or the sweeps have no group in common.
+        ValueError: `a` or `b` is neither Results nor a store, `by` does not fit (see `Results.summary`), or the sweeps
+            have no group in common.
     """
-    a, b = (sweep if isinstance(sweep, Results) else load(sweep) for sweep in (a, b))
+    a, b = _results("a", a), _results("b", b)
     scalar = {
         name: (values, b.columns[name])
         for name, values in scalar_columns(a.columns).items()
@@ -70,7 +72,7 @@ def compare(a: Sweep, b: Sweep, *, by: str | tuple[str, ...] = "row") -> dict[st
         for name, pair in scalar.items()
         if name not in (*by, *NOT_SUMMARISED) and all(is_real(values) for values in pair)
     ]
-    # One table of the runs of both, in which every group is a pair of groups: a's runs and b's.
+    # One table with the runs of both, in which every group is a pair of groups: the runs of a and those of b.
     joint = {name: np.concatenate(scalar[name]) for name in ("status", *by, *measured)}
     first, group = grouped([joint[name] for name in by])
     pair = 2 * group + np.repeat([0, 1], [len(values) for values in scalar["status"]])
@@ -90,7 +92,7 @@ def compare(a: Sweep, b: Sweep, *, by: str | tuple[str, ...] = "row") -> dict[st
         values = joint[name]
         table = describe(values, order, counts["stopped"])
         mean, se = (table[key].reshape(-1, 2)[common] for key in ("mean", "se"))
-        # Integers are compared as they are: as floating-point numbers large ones would be tied.
+        # Integers are compared as they are: large ones would be tied as floating-point numbers.
         exact = values[order] if np.issubdtype(values.dtype, np.integer) else values[order].astype(float)
         groups = np.split(exact, ends)
         tests = np.array([_kolmogorov_smirnov(*groups[2 * g : 2 * g + 2]) for g in np.flatnonzero(common)])
@@ -105,13 +107,25 @@ def compare(a: Sweep, b: Sweep, *, by: str | tuple[str, ...] = "row") -> dict[st
     return with_groups({name: joint[name][first[common]] for name in by}, compared)
 
 
+def _results(name: str, sweep: Sweep) -> Results:
+    """The Results of a sweep, loaded if they are those of a store."""
+    if isinstance(sweep, Results):
+        return sweep
+    if not isinstance(sweep, (str, os.PathLike)):
+        raise ValueError(f"{name} must be Results or the folder of a store, got {show(sweep)}")
+    try:
+        return load(sweep)
+    except ValueError as error:
+        raise ValueError(f"{name} must be Results or the folder of a store: {error}") from error
+
+
 def _kolmogorov_smirnov(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Statistic and p-value (2,)."""
-    from scipy import stats  # a quarter of a second, which those who only sweep need not wait for
+    from scipy import stats  # its import takes a quarter of a second, and only `compare` needs it
 
     if not (len(a) and len(b)):
         return np.full(2, np.nan)
     with warnings.catch_warnings():
-        # Of almost equal samples SciPy's exact p-value may round to a little over 1; it warns and approximates it.
+        # For almost equal samples SciPy's exact p-value may round to a little over 1: it warns, and approximates it.
         warnings.filterwarnings("ignore", "ks_2samp: Exact calculation unsuccessful", RuntimeWarning)
         return np.array(stats.ks_2samp(a, b))

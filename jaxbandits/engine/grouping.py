@@ -1,4 +1,4 @@
-"""Runs in groups: what `summary` and `compare` have in common."""
+"""Groups of runs and their statistics, for `summary` and `compare`."""
 
 import math
 
@@ -6,12 +6,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.base import Status
+from jaxbandits.checks import show
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 STATISTICS = ("mean", "se", *(f"q{round(100 * q):02d}" for q in QUANTILES))
 ENDINGS = {"stopped": Status.STOPPED, "censored": Status.MAX_ROUNDS, "failed": Status.NONFINITE}
 NOT_SUMMARISED = ("row", "seed", "status")
-BLOCK = 2**22  # numbers described at a time: 32 MB in double precision, however large a column is
+MAX_NUMBERS = 2**22  # described at a time: 32 MB in double precision, however large a column is
 
 
 def scalar_columns(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -20,24 +21,26 @@ def scalar_columns(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def is_real(values: np.ndarray) -> bool:
-    """True for numbers with an order; JAX knows more floating-point types than NumPy does."""
+    """True for numbers with an order, those of the floating types that only JAX knows included."""
     return any(jnp.issubdtype(values.dtype, kind) for kind in (np.bool_, np.integer, np.floating))
 
 
 def group_names(by: str | tuple[str, ...], scalar: dict) -> tuple[str, ...]:
-    """`by` as names of scalar columns, or a ValueError."""
+    """`by` as names of scalar columns; raises `ValueError` if it is something else."""
+    if not isinstance(by, (str, tuple, list)):
+        raise ValueError(f"by must be the name of a column or a tuple of names, got {show(by)}")
     names = (by,) if isinstance(by, str) else tuple(by)
     if not names:
         raise ValueError("by must name at least one column, got ()")
     for name in names:
-        if name not in scalar:
+        if not isinstance(name, str) or name not in scalar:
             raise ValueError(f"by must name scalar columns, one of {sorted(scalar)}, got {name!r}")
     return names
 
 
 def grouped(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Equal runs together, in the order of their values: one run of each group (groups,), the group of each (runs,)."""
-    # Column by column, each by its rank: side by side in one array they would all take one dtype and lose digits.
+    """Groups runs of equal values, ordered by them: one run of each group (groups,), the group of each run (runs,)."""
+    # Column by column, each by its rank: in one array the columns would take one dtype and lose digits.
     group = np.zeros(len(columns[0]), np.int64)
     first = group
     for values in columns:
@@ -53,46 +56,46 @@ def count_endings(status: np.ndarray, group: np.ndarray, groups: int) -> dict[st
 
 
 def stopped_runs(status: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """The stopped runs, those of a group side by side."""
+    """The stopped runs, group by group."""
     stopped = np.flatnonzero(status == Status.STOPPED)
     return stopped[np.argsort(group[stopped], kind="stable")]
 
 
 def describe(values: np.ndarray, order: np.ndarray, counts: np.ndarray) -> dict[str, np.ndarray]:
-    """Statistics (groups, ...) of a column (runs, ...), whose runs `order` lists group by group, `counts` in each."""
+    """Statistics (groups, ...) of a column (runs, ...); `order` lists its runs group by group, `counts` in each."""
     shape = values.shape[1:]
     width = math.prod(shape)
     values = values.reshape(len(values), width)
     starts = np.cumsum(counts) - counts
     table = {name: np.full((len(counts), width), np.nan) for name in STATISTICS}
-    # Groups of the same size make one rectangular array, so that one call describes as many as fit into a block.
+    # Groups of the same size make one rectangular array, so one call describes as many as fit into a block.
     for size in np.unique(counts[counts > 0]):
         groups = np.flatnonzero(counts == size)
-        wide = max(1, min(width, BLOCK // size))
-        tall = max(1, BLOCK // (size * wide))
-        for i in range(0, len(groups), tall):
-            part = groups[i : i + tall]
+        entries_at_once = max(1, min(width, MAX_NUMBERS // size))
+        groups_at_once = max(1, MAX_NUMBERS // (size * entries_at_once))
+        for i in range(0, len(groups), groups_at_once):
+            part = groups[i : i + groups_at_once]
             runs = order[starts[part][:, None] + np.arange(size)]
-            for j in range(0, width, wide):
-                entries = slice(j, j + wide)
+            for j in range(0, width, entries_at_once):
+                entries = slice(j, j + entries_at_once)
                 for name, statistic in _statistics(values[runs, entries].astype(float)).items():
                     table[name][part, entries] = statistic
     return {name: statistic.reshape(len(counts), *shape) for name, statistic in table.items()}
 
 
-def _statistics(block: np.ndarray) -> dict[str, np.ndarray]:
-    """Statistics (groups, entries) of (groups, runs, entries); infinite values make NaNs and no noise about them."""
-    runs = block.shape[1]
+def _statistics(values: np.ndarray) -> dict[str, np.ndarray]:
+    """Statistics (groups, entries) of values (groups, runs, entries); infinite ones make NaNs without a warning."""
+    runs = values.shape[1]
     with np.errstate(invalid="ignore"):
-        mean = np.mean(block, axis=1)
-        se = np.std(block, axis=1, ddof=1) / np.sqrt(runs) if runs > 1 else np.full_like(mean, np.nan)
-        quantiles = np.quantile(block, QUANTILES, axis=1, overwrite_input=True)
+        mean = np.mean(values, axis=1)
+        se = np.std(values, axis=1, ddof=1) / np.sqrt(runs) if runs > 1 else np.full_like(mean, np.nan)
+        quantiles = np.quantile(values, QUANTILES, axis=1, overwrite_input=True)
     return dict(zip(STATISTICS, (mean, se, *quantiles), strict=True))
 
 
 def with_groups(groups: dict[str, np.ndarray], table: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The columns that name the groups, then what is said of them."""
+    """The columns that name the groups, followed by their statistics."""
     for name in groups:
         if name in table:
-            raise ValueError(f"by must not name a column that is called as one of the results, got {name!r}")
+            raise ValueError(f"by must not name a column that is named like one of the results, got {name!r}")
     return groups | table

@@ -1,4 +1,4 @@
-"""What a sweep returns."""
+"""The results of a sweep, and their summary."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,53 +22,54 @@ if TYPE_CHECKING:
 
 
 class Stats(NamedTuple):
-    """How a sweep went."""
+    """What a sweep did, and how fast."""
 
     seconds: float  # wall time, without compilation
     compile_seconds: float
     pulls: int  # oracle queries of all runs together
     rounds: int  # decisions of all runs together
     occupancy: float  # share of lane-rounds that carried a run forward; the rest were idle
-    lanes: int  # width of one batch of lanes on one device
-    devices: int  # over which a batch is spread
-    batches: int  # batches advanced side by side
-    chunk: int  # rounds between two refreshes; the host looks in after one chunk or several
-    bytes: int  # memory of all batches on one device: what is carried, and what one call works with
+    lanes: int  # of one batch on one device
+    devices: int  # that a batch is spread over
+    batches: int  # that advance side by side
+    chunk: int  # rounds between two refreshes; the host visits a batch after one chunk or several
+    bytes: int  # memory of all batches on one device: what they carry, and the workspace of a call
 
 
 def added(stats: Sequence[Stats]) -> Stats:
-    """All processes of a sweep together, as if one had worked after the other; zeros if there are none."""
+    """The sum over all processes of a sweep, as if they had run one after the other; zeros if there are none."""
     if not stats:
         return Stats(0.0, 0.0, 0, 0, 0.0, 0, 0, 0, 0, 0)
     sums = {name: sum(getattr(s, name) for s in stats) for name in ("seconds", "compile_seconds", "pulls", "rounds")}
-    most = {name: max(getattr(s, name) for s in stats) for name in ("lanes", "devices", "batches", "chunk", "bytes")}
-    room = sum(s.rounds / s.occupancy for s in stats if s.occupancy)
-    return Stats(**sums, **most, occupancy=sums["rounds"] / room if room else 0.0)
+    maxima = {name: max(getattr(s, name) for s in stats) for name in ("lanes", "devices", "batches", "chunk", "bytes")}
+    capacity = sum(s.rounds / s.occupancy for s in stats if s.occupancy)
+    return Stats(**sums, **maxima, occupancy=sums["rounds"] / capacity if capacity else 0.0)
 
 
 class Results(NamedTuple):
-    """One entry a finished run, ordered by row, then seed."""
+    """What a sweep returns: one entry for every finished run, ordered by row, then seed."""
 
     columns: dict[str, np.ndarray]  # row, seed, status, pulls, rounds, answer, and the metrics: (runs, ...)
-    stats: Stats  # how the sweep went
+    stats: Stats  # times, counts and the choices that the sweep made
 
     def summary(self, by: str | tuple[str, ...] = "row") -> dict[str, np.ndarray]:
         """Describes the runs of each group.
 
         Args:
-            by: column or columns that name a group; their values are scalars.
+            by: name or names of the scalar columns whose values make a group.
 
         Returns:
-            dict of arrays with one entry a group, in the order of the group's values: the columns of `by`, value and
-            dtype as they are; `runs`, `stopped`, `censored` (out of rounds) and `failed` (not finite), which are
-            counts; and for every other real column NAME of shape (runs, ...) its `NAME_mean`, the mean's standard error
-            `NAME_se`, and quantiles `NAME_q05` .. `NAME_q95`, all float64 (groups, ...): an array is described entry by
-            entry. These are taken over the stopped runs alone, and are NaN where there are none (the standard error:
-            fewer than two) and where a value among them is NaN; an infinite one leaves NaNs or infinities.
+            dict of arrays with one entry for every group, in the order of the groups' values: the columns of `by`,
+            values and dtypes unchanged; the counts `runs`, `stopped`, `censored` (out of rounds) and `failed` (not
+            finite); and for every other real column NAME of shape (runs, ...) its `NAME_mean`, the mean's standard
+            error `NAME_se`, and quantiles `NAME_q05` .. `NAME_q95`, all float64 (groups, ...): an array is described
+            entry by entry. Statistics are taken over the stopped runs alone. They are NaN where there are no such runs
+            (the standard error: fewer than two) or one of their values is NaN; an infinite value makes NaNs or
+            infinities.
 
         Raises:
-            ValueError: `by` names no column, one that does not exist or is not scalar, or one with a name that the
-                summary itself uses.
+            ValueError: `by` names no column, one that does not exist or is not scalar, or one whose name the summary
+                itself uses.
         """
         by = group_names(by, scalar_columns(self.columns))
         first, group = grouped([self.columns[name] for name in by])
@@ -83,11 +84,11 @@ class Results(NamedTuple):
         return with_groups({name: self.columns[name][first] for name in by}, counts | described)
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """The runs as a data frame, one row a run, in the order of `columns`.
+        """The runs as a data frame, one row for every run, in the order of `columns`.
 
         Returns:
-            DataFrame with the columns of `columns`. A scalar column of numbers keeps its dtype (`status` holds the
-            integers of `Status`); an array column is of dtype object and holds one NumPy array a run.
+            DataFrame with the columns of `columns`. A scalar column keeps its dtype (`status` holds the integers of
+            `Status`); an array column is of dtype object and holds one NumPy array for every run.
 
         Raises:
             ModuleNotFoundError: pandas is not installed.

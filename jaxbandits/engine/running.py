@@ -1,7 +1,7 @@
 """One task from its first round to its last; `jax.vmap` makes a batch of it.
 
-`advance` is the only loop over rounds in the library: `run` repeats it until the task ends, `jaxbandits.sweep` calls it
-for thousands of lanes and refills those that have ended. `ask` is for a loop of your own.
+`advance` is the engine's only loop over rounds: `run` repeats it until the task ends, `jaxbandits.sweep` calls it for
+thousands of lanes and refills those that have ended. `ask` is for a loop of your own.
 """
 
 from typing import NamedTuple
@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, Outcome, PyTree, Status
-from jaxbandits.checks import known, require
 
 DEFAULT_CHUNK = 256  # rounds between two refreshes
 
@@ -47,10 +47,10 @@ def advance(
     The lane is refreshed first, so rounding errors of a cache live for at most one chunk. A lane that has stopped, or
     has spent its budget, gets the idle action: it costs a round of time but changes nothing.
 
-    Within the chunk a batch plans once half of its running lanes wait for it, because it pays for the work of all its
-    lanes, whoever is due; at a chunk's start it plans for whoever is due, so that no lane starves. A waiting lane
-    idles, which spends none of its rounds and changes nothing in its run. A lane whose budget is spent is planned a
-    last time if that is due, so that its stop and its answer are those of all its observations.
+    Planning costs a batch the work of all its lanes, however many are due. Within the chunk it therefore plans once
+    half of its running lanes wait for it; at a chunk's start it plans for every lane that is due, so that none starves.
+    A waiting lane idles, which spends none of its rounds and changes nothing in its run. A lane whose budget is spent
+    is planned a last time if that is due, so that its stop and its answer are those of all its observations.
 
     Args:
         algorithm: what decides.
@@ -59,19 +59,19 @@ def advance(
         state: the algorithm's state.
         rounds: int32 (), rounds carried out so far; round r draws its noise from `fold_in(keys.noise, r)`, so the
             stream of a task does not depend on how its rounds are cut into chunks.
-        max_rounds: the budget of rounds. Less than `rounds`, such as -1, leaves every bit of the state as it is.
+        max_rounds: the budget of rounds. A budget below `rounds`, such as -1, leaves every bit of the state as it is.
         chunk: rounds of this call, a Python int; the trip count is fixed.
         axis_name: name of the enclosing `vmap` axis, if any. With it, an algorithm's `plan` stays a real branch of the
             batch. Without it, `vmap` plans in every lane and every round.
 
     Returns:
-        Outcome whose status is RUNNING if rounds remain, or a plan is due.
+        Outcome whose status is RUNNING if rounds remain or a plan is due.
     """
     require_pair(algorithm)
-    plans = algorithm.plan is not None
+    has_plan = algorithm.plan is not None
     if algorithm.refresh is not None:
         state = _where(rounds < max_rounds, algorithm.refresh(state), state)
-    if plans and axis_name is not None:
+    if has_plan and axis_name is not None:
         state, _ = _plan_where_due(algorithm, keys, state, rounds, rounds <= max_rounds, axis_name, patient=False)
     first = rounds
     noise = jax.vmap(lambda r: environment.noise(jax.random.fold_in(keys.noise, r)))(
@@ -81,7 +81,7 @@ def advance(
     def one_round(r: Array, carry: tuple[PyTree, Array]) -> tuple[PyTree, Array]:
         state, rounds = carry
         ready = rounds < max_rounds
-        if plans:
+        if has_plan:
             state, waits = _plan_where_due(algorithm, keys, state, rounds, rounds <= max_rounds, axis_name)
             ready &= ~waits
         decision = algorithm.decide(jax.random.fold_in(keys.decide, rounds), state)
@@ -91,7 +91,7 @@ def advance(
         # (measured on LinGapE, K = 6, two cores: 1.4e7 rounds a second without, 1.7e7 with).
         action = lax.optimization_barrier(action)
         # A lane that never waits is active for a prefix of the chunk: its r-th noise is that of its own round number.
-        own = jnp.minimum(rounds - first, chunk - 1) if plans else r
+        own = jnp.minimum(rounds - first, chunk - 1) if has_plan else r
         observation = environment.respond(action, jax.tree.map(lambda x: x[own], noise))
         return algorithm.observe(state, action, observation), rounds + active.astype(rounds.dtype)
 
@@ -131,18 +131,25 @@ def run(
         Outcome, whose status is never RUNNING.
 
     Raises:
-        ValueError: `max_rounds` or `chunk` is below 1, or the algorithm and the environment do not fit together.
+        ValueError: an argument is of the wrong kind, `max_rounds` or `chunk` is below 1, or the algorithm and the
+            environment do not fit together.
 
     Example:
         >>> from jaxbandits import Status, linear, run
-        >>> bandit = linear.canonical(0.5)
-        >>> algorithm, environment = linear.lingape(bandit.arms, delta=0.1), linear.gaussian(bandit)
+        >>> instance = linear.canonical(0.5)
+        >>> algorithm = linear.lingape(instance.arms, delta=0.1)
+        >>> environment = linear.environment(instance)
         >>> outcome = run(jax.random.key(0), algorithm, environment, max_rounds=10**6)
         >>> print(Status(int(outcome.status)).name, outcome.answer)
         STOPPED 0
     """
-    require(known(max_rounds) >= 1, "max_rounds", "be at least 1", max_rounds)
-    require(chunk >= 1, "chunk", "be at least 1", chunk)
+    checks.key("key", key)
+    checks.instance("algorithm", algorithm, Algorithm)
+    checks.instance("environment", environment, Environment)
+    checks.integer("max_rounds", max_rounds, least=1)
+    chunk = checks.whole("chunk", chunk, least=1)
+    if axis_name is not None:
+        checks.instance("axis_name", axis_name, str)
     require_fit(algorithm, environment)
     keys = streams(key)
 
@@ -160,18 +167,18 @@ def run(
 
 
 def ask(algorithm: Algorithm, key: Key, state: PyTree) -> tuple[PyTree, Decision]:
-    """What to query next, in a loop of your own: plans if that is due, then decides.
+    """Says what to query next, in a loop of your own: plans if that is due, then decides.
 
     Args:
         algorithm: what decides.
-        key: of this round; planning draws from one that is folded from it.
+        key: of this round; planning draws from a key that is folded from it.
         state: the algorithm's state.
 
     Returns:
-        The state, planned where that was due, and the Decision. Observe its action with this state.
+        The state, planned if that was due, and the Decision. Observe its action with this state.
 
     Raises:
-        ValueError: the algorithm has one of `plan` and `stale` without the other.
+        ValueError: an argument is of the wrong kind, or the algorithm has one of `plan` and `stale` without the other.
 
     Example:
         >>> from jaxbandits import linear
@@ -182,10 +189,15 @@ def ask(algorithm: Algorithm, key: Key, state: PyTree) -> tuple[PyTree, Decision
         >>> print(state.pulls)
         1
     """
+    checks.instance("algorithm", algorithm, Algorithm)
+    checks.key("key", key)
+    if not hasattr(state, "pulls"):
+        raise ValueError(f"state must be a state of the algorithm, with a field pulls, got {checks.show(state)}")
     require_pair(algorithm)
-    if algorithm.plan is not None:
-        due, plan_key = algorithm.stale(state), jax.random.fold_in(key, 1)
-        state = lax.cond(due, lambda state: algorithm.plan(plan_key, state), lambda state: state, state)
+    plan, stale = algorithm.plan, algorithm.stale
+    if plan is not None and stale is not None:
+        plan_key = jax.random.fold_in(key, 1)
+        state = lax.cond(stale(state), lambda state: plan(plan_key, state), lambda state: state, state)
     return state, algorithm.decide(key, state)
 
 
@@ -199,8 +211,8 @@ def require_pair(algorithm: Algorithm) -> None:
 def require_fit(algorithm: Algorithm, environment: Environment) -> None:
     """Raises `ValueError` unless the two belong together.
 
-    The environment must take the algorithm's actions, and the algorithm must take its answers and make a state of the
-    same structure, shapes and types of them. Nothing is computed: shapes alone are looked at.
+    The environment must take the algorithm's actions; the algorithm must take its observations, and keep the structure,
+    shapes and types of its state. Nothing is computed: only shapes are compared.
     """
     require_pair(algorithm)
     key = jax.eval_shape(lambda: jax.random.key(0))
@@ -208,12 +220,12 @@ def require_fit(algorithm: Algorithm, environment: Environment) -> None:
     noise = jax.eval_shape(environment.noise, key)
     if not hasattr(state, "pulls"):
         raise ValueError(f"algorithm must have states with a field pulls, got {type(state).__name__}")
-    whose = f"the algorithm's idle action is {_described(algorithm.idle)}"
+    given = f"the algorithm's idle action is {_described(algorithm.idle)}"
     try:
         observation = jax.eval_shape(environment.respond, algorithm.idle, noise)
     except Exception as error:
         raise ValueError(
-            f"environment does not answer this algorithm: {whose}, and respond(idle, noise) raised "
+            f"environment does not answer this algorithm: {given}, and respond(idle, noise) raised "
             f"{type(error).__name__}: {_first_line(error)}. Make the environment for this kind of action, and of the "
             "same sizes"
         ) from error
@@ -221,13 +233,13 @@ def require_fit(algorithm: Algorithm, environment: Environment) -> None:
         after = jax.eval_shape(algorithm.observe, state, algorithm.idle, observation)
     except Exception as error:
         raise ValueError(
-            f"algorithm does not take this environment's observations: {whose}, the environment answers it by "
+            f"algorithm does not take this environment's observations: {given}, the environment answers it by "
             f"{_described(observation)}, and observe(state, idle, observation) raised {type(error).__name__}: "
             f"{_first_line(error)}. Make the environment for this kind of action, and of the same sizes"
         ) from error
     if _described(after) != _described(state):
         raise ValueError(
-            f"algorithm does not keep its state with this environment: {whose}, the environment answers it by "
+            f"algorithm does not keep its state with this environment: {given}, the environment answers it by "
             f"{_described(observation)}, and observe(state, idle, observation) makes {_described(after)} of "
             f"{_described(state)}"
         )
@@ -243,8 +255,15 @@ def _plan_where_due(
     *,
     patient: bool = True,
 ) -> tuple[PyTree, Array]:
-    """Plans in the lanes where that is due; if `patient`, once half of the live lanes wait. Says which wait on."""
-    due = algorithm.stale(state) & is_live
+    """Plans in the lanes where that is due; if `patient`, only once half of the live lanes wait.
+
+    Returns:
+        The state, and whether the lane still waits for its plan.
+    """
+    compute_plan, stale = algorithm.plan, algorithm.stale
+    assert compute_plan is not None  # as `require_pair` makes sure
+    assert stale is not None
+    due = stale(state) & is_live
     if axis_name is None:
         now = due
     else:
@@ -252,16 +271,18 @@ def _plan_where_due(
         now = (waiting > 0) & (2 * waiting >= live) if patient else waiting > 0
 
     def plan(state: PyTree) -> PyTree:
-        return _where(due, algorithm.plan(jax.random.fold_in(keys.plan, rounds), state), state)
+        return _where(due, compute_plan(jax.random.fold_in(keys.plan, rounds), state), state)
 
     return lax.cond(now, plan, lambda state: state, state), due & ~now
 
 
 def _where(condition: Array, new: PyTree, old: PyTree) -> PyTree:
+    """`jnp.where` for whole states."""
     return jax.tree.map(lambda new, old: jnp.where(condition, new, old), new, old)
 
 
 def _is_finite(state: PyTree) -> Array:
+    """Whether all floating-point entries are finite."""
     finite = jnp.ones((), bool)
     for leaf in jax.tree.leaves(state):
         if jnp.issubdtype(leaf.dtype, jnp.inexact):
@@ -276,10 +297,11 @@ def _described(tree: PyTree) -> str:
 
 
 class _Shown(str):
-    """Shown without quotes."""
+    """A string that is shown without quotes."""
 
     __repr__ = str.__str__
 
 
 def _first_line(error: Exception) -> str:
+    """The message of an error without the details that JAX appends."""
     return str(error).partition("\n")[0]

@@ -1,4 +1,4 @@
-"""A sweep on several processes or machines: shards, each of them an ordinary call submitted to an executor."""
+"""A sweep on several processes or machines: shards, each an ordinary call that is submitted to an executor."""
 
 import contextlib
 import logging
@@ -12,14 +12,14 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
-from jaxbandits.engine import store as disk
-from jaxbandits.engine.local import Shard, run_into_store
+from jaxbandits.engine.driving import Shard, run_into_store
 from jaxbandits.engine.progress import progress_bar
+from jaxbandits.engine.store import is_called_off, locked, new_parts, stats_of, stop_sign
 from jaxbandits.engine.tasks import Job, Settings, current_settings, under
 
 DEFAULT_SHARDS = 8
-POLL_SECONDS = 0.25  # between two looks for new parts
-STOP_SECONDS = 60  # that running shards get to notice the stop sign
+POLL_SECONDS = 0.25  # between two checks for new parts
+STOP_SECONDS = 60  # for running shards to notice the stop sign
 
 log = logging.getLogger(__name__)
 
@@ -35,33 +35,33 @@ def spread(
     chunk: int | None,
     progress: bool,
 ) -> None:
-    """Runs what the store lacks, in `shards` calls on an executor. The caller holds the store's lock, shared."""
+    """Runs the tasks that the store lacks, in `shards` calls on an executor. The caller holds the shared lock."""
     payload = _packed(job, lanes, chunk)
-    seen: set[str] = set()
-    before = sum(about["runs"] for about in disk.new_parts(folder, seen))
+    known: set[str] = set()
+    before = sum(about["runs"] for about in new_parts(folder, known))
     abouts, started = [], time.perf_counter()
     futures = []
     try:
         for n in range(shards):
             settings = current_settings()
             futures.append(executor.submit(run_shard, settings, payload, str(folder), call, Shard(n, shards)))
-        with progress_bar(job.total, done=before, show=progress) as show:
+        with progress_bar(job.total, done=before, show=progress) as report:
             pending = futures
             while pending:
                 time.sleep(POLL_SECONDS)
-                # One by one: the jobs of submitit are asked like futures, but `concurrent.futures.wait` refuses them.
+                # One by one: the jobs of submitit are used like futures, but `concurrent.futures.wait` refuses them.
                 ended = [future for future in pending if future.done()]
-                new = disk.new_parts(folder, seen)
+                new = new_parts(folder, known)
                 abouts += new
-                stats = disk.stats_of(abouts)._replace(seconds=time.perf_counter() - started)
-                show(sum(about["runs"] for about in new), stats, sum(about["censored"] for about in abouts))
+                stats = stats_of(abouts)._replace(seconds=time.perf_counter() - started)
+                report(sum(about["runs"] for about in new), stats, sum(about["censored"] for about in abouts))
                 for future in ended:
                     future.result()
                 pending = [future for future in pending if future not in ended]
     except BaseException as error:
-        with contextlib.suppress(OSError):  # a full disk is what may have gone wrong
-            disk.stop_sign(folder).touch()
-            # Before they are cancelled: some executors would kill a running shard, and what it has not written yet.
+        with contextlib.suppress(OSError):  # a full disk may be the cause
+            stop_sign(folder).touch()
+            # Before they are cancelled: some executors kill a running shard, and lose what it has not written yet.
             _wait_for_shards(folder, shards)
         for future in futures:
             future.cancel()
@@ -71,17 +71,17 @@ def spread(
 
 
 def run_shard(settings: Settings, payload: bytes, folder: str, call: str, shard: Shard) -> None:
-    """The call that an executor carries out: runs what is left of one shard into the store."""
+    """The call that an executor carries out: runs the tasks of one shard that the store lacks."""
     store = Path(folder)
-    called_off = partial(disk.is_called_off, store, call)
+    called_off = partial(is_called_off, store, call)
     with contextlib.ExitStack() as stack:
         stack.enter_context(under(settings))
-        stack.enter_context(disk.locked(store, "store", shared=True))
+        stack.enter_context(locked(store, "store", shared=True))
         while not called_off():  # an executor may start what it can no longer cancel
             try:
-                stack.enter_context(disk.locked(store, _lock(shard.number)))
+                stack.enter_context(locked(store, _lock(shard.number)))
                 break
-            except BlockingIOError:  # a worker that was given up for dead still has it
+            except BlockingIOError:  # a worker that was believed dead still holds it
                 time.sleep(POLL_SECONDS)
         else:
             return
@@ -108,7 +108,7 @@ def _packed(job: Job, lanes: int | None, chunk: int | None) -> bytes:
     cloudpickle = _cloudpickle()
     try:
         return cloudpickle.dumps((job, lanes, chunk))
-    except Exception as error:  # whatever an object raises that will not be pickled
+    except Exception as error:  # an object that cannot be pickled may raise anything
         raise ValueError(
             "build and metrics must be picklable by cloudpickle to travel to an executor's workers, with all that they "
             f"close over, got {type(error).__name__}: {error}"
@@ -116,11 +116,12 @@ def _packed(job: Job, lanes: int | None, chunk: int | None) -> bytes:
 
 
 def _lock(shard: int) -> str:
+    """The name of a shard's lock."""
     return f"shard-{shard}"
 
 
 def _wait_for_shards(folder: Path, shards: int) -> None:
-    """Waits until no shard is running: some futures count as done once they are cancelled, whatever still runs."""
+    """Waits until no shard is running: some futures count as done once they are cancelled, though they still run."""
     deadline = time.monotonic() + STOP_SECONDS
     for n in range(shards):
         while _is_running(folder, n):
@@ -131,14 +132,16 @@ def _wait_for_shards(folder: Path, shards: int) -> None:
 
 
 def _is_running(folder: Path, shard: int) -> bool:
+    """Whether a process holds the shard's lock."""
     try:
-        with disk.locked(folder, _lock(shard)):
+        with locked(folder, _lock(shard)):
             return False
     except BlockingIOError:
         return True
 
 
 def _cloudpickle() -> ModuleType:
+    """The module, which only executors need."""
     try:
         import cloudpickle
     except ModuleNotFoundError as error:

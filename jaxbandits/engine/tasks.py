@@ -1,7 +1,6 @@
-"""What a sweep is asked to do: the table of tasks, and all that decides the results."""
+"""The tasks of a sweep: the table, the keys, and all else that decides the results."""
 
 import contextlib
-import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -9,12 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Environment, Key, Outcome, PyTree
 
 Build = Callable[[Any, Key], tuple[Algorithm, Environment]]
 Metrics = Callable[[Any, Outcome], Mapping[str, Array]]
 
-SHOWN = 10_000  # numbers of a task table that a description spells out; a longer one is known by its hash alone
+LARGEST = 2**31 - 1  # of the counts that the device holds as int32
 
 
 class Job(NamedTuple):
@@ -35,7 +35,7 @@ class Job(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """The JAX settings that decide results. They belong to a thread, so another thread or process has to be told."""
+    """The JAX settings that decide results. They belong to a thread, and are handed to other threads and processes."""
 
     enable_x64: bool
     numpy_dtype_promotion: str
@@ -44,27 +44,55 @@ class Settings(NamedTuple):
 
 
 def task_key(key: Key, row: Array | int, seed: Array | int) -> Key:
-    """The key of one task: `run(task_key(key, row, seed), ...)` is what the sweep ran as (row, seed)."""
+    """The key of one task: `run(task_key(key, row, seed), ...)` is what the sweep ran as (row, seed).
+
+    Args:
+        key: root key of the sweep.
+        row: int (), of the table of tasks.
+        seed: int (), the repetition.
+
+    Returns:
+        Key of the task, for `run`.
+
+    Raises:
+        ValueError: `row` or `seed` is no integer of at least 0, or `key` is no key.
+    """
+    checks.key("key", key)
+    checks.integer("row", row, least=0)
+    checks.integer("seed", seed, least=0)
+    return fold_task(key, row, seed)
+
+
+def fold_task(key: Key, row: Array | int, seed: Array | int) -> Key:
+    """`task_key` without its checks, which the engine's own program does not need."""
     return jax.random.fold_in(jax.random.fold_in(key, row), seed)
 
 
 def checked(
-    build: Build, tasks: PyTree, *, seeds: int, key: Key, max_rounds: int, metrics: Metrics | None, **widths: int | None
+    build: Build, tasks: PyTree, *, seeds: int, key: Key, max_rounds: int, metrics: Metrics | None = None
 ) -> Job:
     """The job that these arguments describe.
 
     Raises:
-        ValueError: one of them does not fit; it is named. `widths` are further integers to look at.
+        ValueError: one of them does not fit; it is named.
     """
-    for name, value in {"seeds": seeds, "max_rounds": max_rounds, **widths}.items():
-        if value is not None and not (isinstance(value, (int, np.integer)) and 1 <= value < 2**31):
-            raise ValueError(f"{name} must be an integer in [1, 2^31), got {value}")
-    if not isinstance(key, jax.Array):
-        raise ValueError(f"key must be a JAX key, such as jax.random.key(0), got {key!r}")
+    checks.function("build", build, "(task, key)")
+    if metrics is not None:
+        checks.function("metrics", metrics, "(task, outcome)")
+    seeds = checks.whole("seeds", seeds, least=1, most=LARGEST)
+    max_rounds = checks.whole("max_rounds", max_rounds, least=1, most=LARGEST)
+    checks.key("key", key)
     rows = _count_rows(tasks)
-    if rows == 0:
-        raise ValueError(f"tasks must have at least one row, got {rows}")
     return Job(build, jax.tree.map(jnp.asarray, tasks), rows, seeds, key, max_rounds, metrics)
+
+
+def build_row(job: Job, task: PyTree, key: Key) -> tuple[Algorithm, Environment]:
+    """The algorithm and the environment of one row; raises `ValueError` unless `build` returns the two."""
+    built = job.build(task, key)
+    is_pair = isinstance(built, tuple) and len(built) == 2
+    if not (is_pair and isinstance(built[0], Algorithm) and isinstance(built[1], Environment)):
+        raise ValueError(f"build must return a pair (Algorithm, Environment), got {checks.show(built)}")
+    return built
 
 
 def current_settings() -> Settings:
@@ -81,43 +109,16 @@ def under(settings: Settings) -> Iterator[None]:
         yield
 
 
-def describe_tasks(tasks: PyTree) -> dict[str, Any]:
-    """The table for a person and for comparison: a hash of its bytes, shapes, and values where there are few."""
-    table: dict[str, Any] = {}
-    sha = hashlib.sha256()
-    for path, leaf in jax.tree.flatten_with_path(tasks)[0]:
-        name = jax.tree_util.keystr(path, simple=True, separator=".")
-        # A PRNG key has no bytes of its own.
-        is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-        values = np.asarray(jax.random.key_data(leaf) if is_key else leaf)
-        sha.update(f"{name} {leaf.dtype} {values.shape}".encode())
-        sha.update(np.ascontiguousarray(values).tobytes())
-        table[name] = {"dtype": str(leaf.dtype), "shape": list(values.shape)}
-        # JSON has no word for what is not finite.
-        if values.size <= SHOWN and values.dtype.kind in "biuf" and np.isfinite(values).all():
-            table[name]["values"] = values.tolist()
-    return {"sha256": sha.hexdigest(), "table": table}
-
-
-def describe_key(key: Key) -> dict[str, Any]:
-    """A PRNG key, typed or raw, as plain values."""
-    if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
-        return {"impl": str(jax.random.key_impl(key)), "data": np.asarray(jax.random.key_data(key)).tolist()}
-    return {"impl": "raw", "data": np.asarray(key).tolist()}
-
-
-def name_of(function: Callable | None) -> str | None:
-    """Where a function comes from, as far as it tells."""
-    inner = getattr(function, "func", function)  # of a functools.partial
-    if inner is None:
-        return None
-    return f"{getattr(inner, '__module__', '?')}.{getattr(inner, '__qualname__', type(inner).__qualname__)}"
-
-
 def _count_rows(tasks: PyTree) -> int:
+    """The length of the leading axis that all arrays of the table share; 1 where there is no table."""
     leaves = jax.tree.leaves(tasks)
+    for leaf in leaves:
+        if not isinstance(leaf, jax.Array) and not (isinstance(leaf, np.ndarray) and leaf.dtype.kind in "biufcV"):
+            raise ValueError(f"tasks must be a pytree of arrays, got {checks.show(leaf)} in it")
     sizes = {np.shape(leaf)[:1] for leaf in leaves}
     if () in sizes or len(sizes) > 1:
         shapes = [np.shape(leaf) for leaf in leaves]
         raise ValueError(f"tasks must be arrays with one common leading axis, got shapes {shapes}")
+    if sizes and next(iter(sizes)) == (0,):
+        raise ValueError("tasks must have at least one row, got 0")
     return next(iter(sizes))[0] if sizes else 1

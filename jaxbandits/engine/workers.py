@@ -1,4 +1,4 @@
-"""Worker processes on this machine that do not get in each other's way."""
+"""Worker processes that share out the cores, or the GPUs, of this machine."""
 
 import contextlib
 import multiprocessing
@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import jax
 
-from jaxbandits.engine.lanes import cores
+from jaxbandits import checks
+from jaxbandits.engine.sizing import cores
 
 MEMORY = 0.9  # share of a GPU's memory that its workers reserve together
 
@@ -21,7 +22,7 @@ class Share(NamedTuple):
 
     cores: Sequence[int] | None  # by number, where the system lets a process choose; else None
     environment: dict[str, str]
-    platforms: str | None  # what JAX is to use, where it is not to choose itself
+    platforms: str | None  # for JAX to use; None where JAX chooses
 
 
 def process_pool(workers: int, *, gpus: Sequence[int | str] = ()) -> ProcessPoolExecutor:
@@ -38,38 +39,39 @@ def process_pool(workers: int, *, gpus: Sequence[int | str] = ()) -> ProcessPool
 
     Args:
         workers: number of processes. They start afresh ("spawn") and import the script that uses them, so it needs the
-            usual `if __name__ == "__main__":`. What stands outside of it must not open JAX's devices, with an array for
-            instance, before a worker knows its GPU.
+            usual `if __name__ == "__main__":`. Code outside of it must not open JAX's devices, for instance by making
+            an array, because a worker does not know its GPU yet.
         gpus: names of the GPUs, as in `CUDA_VISIBLE_DEVICES`.
 
     Returns:
         ProcessPoolExecutor, to be used in a `with` statement. Its workers leave Ctrl-C to the process that called
-        `sweep`, which has them finish their chunk and write.
+        `sweep`, which lets them finish their chunk and write.
 
     Raises:
-        ValueError: `workers` is below 1.
+        ValueError: `workers` is no integer of at least 1, or `gpus` is no sequence of names.
     """
-    if workers < 1:
-        raise ValueError(f"workers must be at least 1, got {workers}")
+    workers = checks.whole("workers", workers, least=1)
+    if not isinstance(gpus, (list, tuple, range)) or not all(_is_gpu(gpu) for gpu in gpus):
+        raise ValueError(f"gpus must be a list of numbers or names of GPUs, got {checks.show(gpus)}")
     context = multiprocessing.get_context("spawn")
     initargs = share_out(workers, gpus), context.Value("i", 0)
     return ProcessPoolExecutor(workers, mp_context=context, initializer=_settle, initargs=initargs)
 
 
 def share_out(workers: int, gpus: Sequence[int | str]) -> list[Share]:
-    """The shares of all workers; cores and GPUs go round, those left over go to the first."""
+    """The shares of all workers: cores and GPUs are dealt in turn, so the first workers get those left over."""
     numbers = sorted(os.sched_getaffinity(0))[: cores()] if hasattr(os, "sched_getaffinity") else None
     shares = []
     for n in range(workers):
-        mine = [core for core in range(cores()) if core % workers == n % cores()]
-        environment = {"NPROC": str(len(mine)), "XLA_PYTHON_CLIENT_MEM_FRACTION": f"{MEMORY / workers:.3f}"}
+        own = [core for core in range(cores()) if core % workers == n % cores()]
+        environment = {"NPROC": str(len(own)), "XLA_PYTHON_CLIENT_MEM_FRACTION": f"{MEMORY / workers:.3f}"}
         if gpus:
             sharing = len(range(n % len(gpus), workers, len(gpus)))
             environment |= {
                 "CUDA_VISIBLE_DEVICES": str(gpus[n % len(gpus)]),
                 "XLA_PYTHON_CLIENT_MEM_FRACTION": f"{MEMORY / sharing:.3f}",
             }
-        shares.append(Share(numbers and [numbers[core] for core in mine], environment, "cuda,cpu" if gpus else None))
+        shares.append(Share(numbers and [numbers[core] for core in own], environment, "cuda,cpu" if gpus else None))
     return shares
 
 
@@ -77,23 +79,23 @@ def occupy(share: Share) -> None:
     """Keeps this process to its share; to be called before JAX opens its devices."""
     os.environ.update(share.environment)
     if share.cores is not None:
-        # A library that the script imports may have started threads by now, each with an affinity of its own.
+        # A library that the script imports may have started threads already, each with an affinity of its own.
         for thread in os.listdir("/proc/self/task"):
             with contextlib.suppress(ProcessLookupError):  # or ended them
                 os.sched_setaffinity(int(thread), share.cores)
     if share.platforms is not None:
         try:
-            jax.config.update("jax_num_cpu_devices", 1)  # the setting through which JAX tells that it is too late
+            jax.config.update("jax_num_cpu_devices", 1)  # JAX refuses this setting once its devices are open
         except RuntimeError as error:
             raise RuntimeError(
                 "a worker's script opens JAX's devices as it is imported, before the worker knows its GPU: move what "
                 'makes arrays there into a function, or under `if __name__ == "__main__":`'
             ) from error
-        jax.config.update("jax_platforms", share.platforms)  # it read the environment when it was imported
+        jax.config.update("jax_platforms", share.platforms)  # it has read the environment at import
 
 
 def end_with_parent() -> None:
-    """A worker whose parent was killed would run what is queued, and then wait for more for ever."""
+    """Ends a worker with its parent: if that were killed, it would run what is queued and then wait forever."""
 
     def watch() -> None:
         parent = multiprocessing.parent_process()
@@ -104,8 +106,14 @@ def end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
+def _is_gpu(name: object) -> bool:
+    """Whether this may stand in `CUDA_VISIBLE_DEVICES`."""
+    is_number = isinstance(name, int) and not isinstance(name, bool) and name >= 0
+    return is_number or (isinstance(name, str) and name != "")
+
+
 def _settle(shares: Sequence[Share], taken: Any) -> None:
-    """Runs in a new worker; `taken` counts the shares that have an owner."""
+    """Initialises a new worker; `taken` counts the shares that have an owner."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
     with taken.get_lock():

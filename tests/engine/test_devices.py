@@ -15,8 +15,9 @@ from jax.sharding import Mesh, PartitionSpec
 
 import jaxbandits
 from jaxbandits.base import Environment, Status
-from jaxbandits.engine import lanes as engine
+from jaxbandits.engine import program
 from jaxbandits.engine.shards import local_mesh
+from jaxbandits.engine.sizing import shapes_of
 from jaxbandits.engine.tasks import checked
 
 SCRIPT = """
@@ -57,6 +58,11 @@ TINY = {"seeds": 10, "key": KEY, "max_rounds": 1000, "metrics": total, "lanes": 
 def job(build, **settings):
     settings = {"tasks": LIMITS, "seeds": 5, "key": KEY, "max_rounds": 1000, "metrics": total} | settings
     return checked(build, settings.pop("tasks"), **settings)
+
+
+def traced(build):
+    sweep = job(build)
+    return program.trace(sweep, shapes_of(sweep), 16)
 
 
 def same_bits(a, b):
@@ -107,10 +113,10 @@ def wrapped(monkeypatch, wrap):
     """Puts `wrap(call)` in the place of every compiled call."""
 
     def compile_lanes(*arguments, **settings):
-        program = engine.compile_lanes(*arguments, **settings)
-        return program._replace(call=wrap(program.call))
+        compiled = program.compile_lanes(*arguments, **settings)
+        return compiled._replace(call=wrap(compiled.call))
 
-    monkeypatch.setattr(sys.modules["jaxbandits.engine.local"], "compile_lanes", compile_lanes)
+    monkeypatch.setattr(sys.modules["jaxbandits.engine.driving"], "compile_lanes", compile_lanes)
 
 
 def test_every_device_holds_its_share_of_the_lanes(monkeypatch):
@@ -145,7 +151,7 @@ def chatty(limit, key):
 
 @pytest.mark.parametrize("build", [counting, HEAVY], ids=["light", "heavy"])
 def test_devices_do_not_communicate(build):
-    compiled, _, _ = engine._compile(engine.trace(job(build), 16), local_mesh(), 4)
+    compiled, _, _ = program._compile(traced(build), local_mesh(), 4)
     text = compiled.as_text()
     assert "num_partitions=2" in text
     assert [word for word in COMMUNICATION if word in text] == []
@@ -160,17 +166,17 @@ def test_large_shared_arrays_are_inputs_of_the_program_and_part_of_its_name():
         return lambda limit, key: (counter(limit), noise)
 
     numbers = np.arange(2.0**20)
-    compiled, _, _ = engine._compile(engine.trace(job(reading(numbers)), 16), local_mesh(), 4)
+    compiled, _, _ = program._compile(traced(reading(numbers)), local_mesh(), 4)
     sizes = compiled.memory_analysis()
     assert len(compiled.as_text()) < 10**5
     assert numbers.nbytes <= sizes.argument_size_in_bytes < 1.1 * numbers.nbytes
     results = jaxbandits.sweep(reading(numbers), LIMITS, **TINY | {"metrics": total})
     np.testing.assert_array_equal(results.columns["total"], 1007.0 * results.columns["pulls"])
 
-    name = engine.fingerprint(engine.trace(job(reading(numbers)), 16))
-    assert engine.fingerprint(engine.trace(job(reading(numbers)), 16)) == name
+    name = program.fingerprint(traced(reading(numbers)))
+    assert program.fingerprint(traced(reading(numbers))) == name
     numbers[-1] += 1
-    assert engine.fingerprint(engine.trace(job(reading(numbers)), 16)) != name
+    assert program.fingerprint(traced(reading(numbers))) != name
 
 
 def test_communication_would_be_seen():
@@ -182,7 +188,7 @@ def test_communication_would_be_seen():
 
 def test_an_algorithm_cannot_talk_to_other_devices():
     with pytest.raises(NameError, match="unbound axis name: devices"):
-        engine.trace(job(chatty), 16)
+        traced(chatty)
 
 
 def test_the_planning_of_one_device_is_no_concern_of_the_other():
@@ -238,13 +244,14 @@ def test_memory_that_runs_out_on_the_way_is_named(monkeypatch, text, error, mess
 def test_lapack_keeps_to_one_batch_on_one_device(caplog):
     def factorising(limit, key):
         algorithm = counter(limit)
+        init = lambda key: algorithm.init(key)._replace(total=jnp.ones(()))  # noqa: E731
 
         def observe(state, action, observation):
             state = algorithm.observe(state, action, observation)
             factor = jnp.linalg.cholesky((1 + state.pulls.astype(float)) * jnp.eye(3))
             return state._replace(total=factor[2, 2])
 
-        return algorithm._replace(observe=observe), NOISE
+        return algorithm._replace(init=init, observe=observe), NOISE
 
     with caplog.at_level(logging.WARNING, logger="jaxbandits"):
         results = jaxbandits.sweep(factorising, LIMITS, **TINY)

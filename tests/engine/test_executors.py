@@ -25,8 +25,7 @@ from engine.toys import KEY, LIMITS, NOISE, counter, counting, total
 from jax.sharding import Mesh
 
 import jaxbandits
-
-store_module = sys.modules["jaxbandits.engine.store"]
+from jaxbandits.engine.store import locked, writing
 
 TINY = {"seeds": 10, "key": KEY, "max_rounds": 1000, "metrics": total, "lanes": 4, "chunk": 16, "progress": False}
 LONG = jnp.asarray([9000, 12000])  # rounds, for runs that are to be caught on their way
@@ -199,7 +198,7 @@ def refusing(*arguments, **settings):
 
 def test_running_shards_are_waited_for_and_late_ones_do_nothing(tmp_path, monkeypatch):
     """One shard fails while another is under way, and a third is started only after the call has ended."""
-    monkeypatch.setattr(store_module, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(writing, "FIRST_PAUSE", 0.01)
     calls = []
 
     def submit(call, *arguments):
@@ -234,7 +233,7 @@ def test_dask_runs_the_shards_of_a_killed_worker_again(tmp_path):
     ):
 
         def lower_pause():
-            importlib.import_module("jaxbandits.engine.store").FIRST_PAUSE = 0.01
+            importlib.import_module("jaxbandits.engine.store.writing").FIRST_PAUSE = 0.01
             return os.getpid()
 
         pids = client.run(lower_pause)
@@ -260,8 +259,9 @@ import sys
 import jax
 import jaxbandits
 from engine.toys import KEY, counting, total
+from jaxbandits.engine.store import writing
 
-sys.modules["jaxbandits.engine.store"].FIRST_PAUSE = 0.01  # in the workers, too, which import this script
+writing.FIRST_PAUSE = 0.01  # in the workers, too, which import this script
 
 arguments = {
     "tasks": jax.numpy.asarray([9000, 12000]),
@@ -301,7 +301,7 @@ def started(script, store):
 
 def can_be_locked(store):
     try:
-        with store_module.locked(store, "store"):
+        with locked(store, "store"):
             return True
     except BlockingIOError:
         return False
@@ -322,7 +322,7 @@ def test_a_shard_waits_for_the_worker_that_still_has_it(tmp_path, plain):
     released = threading.Event()
 
     def hold():
-        with store_module.locked(tmp_path, "shard-1"):
+        with locked(tmp_path, "shard-1"):
             time.sleep(2)
             released.set()
 
@@ -368,7 +368,7 @@ def test_control_c_ends_all_workers_and_keeps_what_they_have_done(tmp_path, monk
     assert f"KeyboardInterrupt: {stored} of 1200 runs are finished and stored in {store}; the same call" in printed
     assert "Process SpawnProcess" not in printed  # no worker has a traceback of its own
 
-    monkeypatch.setattr(store_module, "FIRST_PAUSE", store_module.FIRST_PAUSE)  # which the script changes
+    monkeypatch.setattr(writing, "FIRST_PAUSE", writing.FIRST_PAUSE)  # which the script changes
     settings = runpy.run_path(str(script))["arguments"]
     results = jaxbandits.sweep(counting, **settings, store=store)
     same_bits(results.columns, jaxbandits.sweep(counting, **settings).columns)
@@ -382,9 +382,9 @@ LOCK = threading.Lock()
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"executor": NOBODY}, "executor needs a store, a folder that all its workers reach, got store=None"),
-        ({"shards": 3}, "shards are the calls made on an executor, got shards=3 without one"),
-        ({"executor": NOBODY, "store": "s", "shards": 0}, r"shards must be an integer in \[1, 2\^31\), got 0"),
+        ({"executor": NOBODY}, "executor must come with a store, a folder that all its workers reach, got store=None"),
+        ({"shards": 3}, "shards must be None without an executor, on which they are calls, got 3"),
+        ({"executor": NOBODY, "store": "s", "shards": 0}, r"shards must be an integer in \[1, 2147483647\], got 0"),
         (
             {"executor": NOBODY, "store": "s", "mesh": Mesh(jax.devices(), "x")},
             "mesh must be None with an executor, whose workers use all the devices that they see",

@@ -47,7 +47,7 @@ arguments = {
 
 if __name__ == "__main__":
     # No pause between two parts, so that many a kill falls into the writing of one.
-    importlib.import_module("jaxbandits.engine.store").FIRST_PAUSE = 0.0
+    importlib.import_module("jaxbandits.engine.store.writing").FIRST_PAUSE = 0.0
     logging.basicConfig(stream=sys.stdout, format="%(message)s")
     logging.getLogger("jaxbandits").setLevel("DEBUG")
     print("imported", flush=True)

@@ -65,7 +65,7 @@ def test_blocks_do_not_change_a_summary(monkeypatch, block):
     row = rng.integers(0, 6, 60)
     status = rng.integers(1, 3, 60)
     values = rng.normal(size=(60, 2, 5))
-    monkeypatch.setattr(grouping, "BLOCK", block)
+    monkeypatch.setattr(grouping, "MAX_NUMBERS", block)
     summary = table(row=row, status=status, v=values).summary()
     for group in range(6):
         chosen = values[(row == group) & (status == 1)]
@@ -132,7 +132,7 @@ def test_what_is_real_is_summarised_and_nothing_else():
         ((), r"by must name at least one column, got \(\)"),
         ("v", r"by must name scalar columns, one of \['row', 'runs', 'status', 'x'\], got 'v'"),
         (("row", "y"), "by must name scalar columns, .* got 'y'"),
-        ("runs", "by must not name a column that is called as one of the results, got 'runs'"),
+        ("runs", "by must not name a column that is named like one of the results, got 'runs'"),
     ],
 )
 def test_summary_names_a_bad_by(by, message):
@@ -267,7 +267,7 @@ def test_compare_by_several_columns():
         ("row", r"by must name columns with a value that both sweeps have, got none in common for \('row',\)"),
         ("only_a", r"by must name scalar columns, one of \['row', 'runs_a', 'setting', 'status'\], got 'only_a'"),
         ("setting", "by must name columns of the same kind in both sweeps, got 'setting' of int64 and float64"),
-        ("runs_a", "by must not name a column that is called as one of the results, got 'runs_a'"),
+        ("runs_a", "by must not name a column that is named like one of the results, got 'runs_a'"),
     ],
 )
 def test_compare_names_a_bad_by(by, message):

@@ -26,8 +26,9 @@ from engine.toys import KEY, LIMITS, NOISE, counter, counting, total
 
 import jaxbandits
 from jaxbandits.base import Status
-
-disk, local = (sys.modules[f"jaxbandits.engine.{name}"] for name in ("store", "local"))
+from jaxbandits.engine import driving
+from jaxbandits.engine import store as store_package
+from jaxbandits.engine.store import writing
 
 TASKS = LIMITS.astype(jnp.int32)  # 5, 400, 17, 90
 SETTINGS = {"seeds": 5, "key": KEY, "max_rounds": 1000, "metrics": total, "lanes": 4, "chunk": 16, "progress": False}
@@ -98,7 +99,7 @@ def stored(tmp_path_factory):
     """The sweep in a store, with a part for every chunk in which a run finished."""
     folder = tmp_path_factory.mktemp("stored")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(disk, "LAST_PAUSE", 0.0)
+        patch.setattr(writing, "LAST_PAUSE", 0.0)
         sweep(folder)
     assert len(parts(folder)) >= 4
     return folder
@@ -112,7 +113,7 @@ def copied(stored, tmp_path):
 
 @pytest.fixture
 def every_chunk(monkeypatch):
-    monkeypatch.setattr(disk, "LAST_PAUSE", 0.0)
+    monkeypatch.setattr(writing, "LAST_PAUSE", 0.0)
 
 
 @pytest.fixture
@@ -120,7 +121,7 @@ def nothing_runs(monkeypatch):
     def compile_lanes(*args, **kwargs):
         raise AssertionError("nothing was to be compiled")
 
-    monkeypatch.setattr(local, "compile_lanes", compile_lanes)
+    monkeypatch.setattr(driving, "compile_lanes", compile_lanes)
 
 
 def all_kinds(task, outcome):
@@ -146,13 +147,13 @@ def kinds(tmp_path_factory):
     """A sweep with columns of all kinds, and its store of several parts."""
     folder = tmp_path_factory.mktemp("kinds")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(disk, "LAST_PAUSE", 0.0)
+        patch.setattr(writing, "LAST_PAUSE", 0.0)
         return folder, sweep(folder, metrics=all_kinds)
 
 
 def test_a_store_changes_no_bit(plain, stored):
     np.testing.assert_array_equal(plain.columns["pulls"], np.repeat([5, 400, 17, 90], 5))
-    assert_same(disk.load(stored), plain)
+    assert_same(jaxbandits.load(stored), plain)
     assert_tidy(stored)
 
 
@@ -162,7 +163,7 @@ def test_columns_of_all_kinds_survive(kinds):
     assert in_memory.columns["nones"].shape == (RUNS, 2, 0, 3)
     assert np.signbit(in_memory.columns["strange"][:, 3]).all()
     assert_same(from_sweep, in_memory)
-    assert_same(disk.load(str(folder)), in_memory)
+    assert_same(jaxbandits.load(str(folder)), in_memory)
 
 
 @pytest.mark.usefixtures("nothing_runs")
@@ -178,7 +179,7 @@ def test_a_dtype_that_parquet_lacks_is_refused_before_anything_runs(tmp_path, va
     with pytest.raises(ValueError, match=f"answers and metrics must be booleans, .* got {dtype} for 'z'"):
         sweep(tmp_path, metrics=lambda task, outcome: {"z": value(outcome.state.total)})
     with pytest.raises(ValueError, match="store must be a folder that a sweep has written"):
-        disk.load(tmp_path)
+        jaxbandits.load(tmp_path)
 
 
 def test_pandas_duckdb_and_polars_read_the_folder_as_one_table(kinds):
@@ -220,7 +221,7 @@ def test_only_what_is_missing_is_run_again(copied, plain, every_chunk):
     for name in dropped:
         (copied / name).unlink()
     with pytest.raises(AssertionError):
-        assert_same(disk.load(copied), plain)
+        assert_same(jaxbandits.load(copied), plain)
 
     resumed = sweep(copied, lanes=None, chunk=None)  # those of the store hold
 
@@ -271,7 +272,7 @@ def test_the_manifest_is_replaced_as_a_whole(copied, monkeypatch):
     (copied / min(parts(copied))).unlink()
     monkeypatch.setattr(os, "fsync", failing(OSError(errno.ENOSPC, "No space left on device")))
     with pytest.raises(OSError, match="No space left on device: the store cannot be written"):
-        disk.seal(copied)
+        store_package.seal(copied)
     assert (copied / "_manifest.json").read_bytes() == before
     assert_tidy(copied)
 
@@ -279,8 +280,8 @@ def test_the_manifest_is_replaced_as_a_whole(copied, monkeypatch):
 def test_parts_that_were_taken_away_are_told_of(copied, caplog):
     gone = max(parts(copied))
     (copied / gone).unlink()
-    disk.load(copied)
-    assert f"1 parts have been taken away, such as {gone}" in caplog.text
+    jaxbandits.load(copied)
+    assert f"1 parts are missing, such as {gone}" in caplog.text
 
 
 CLOSED_OVER = np.arange(1000.0)
@@ -378,7 +379,7 @@ def test_damaged_parts_are_set_aside_and_run_again(copied, plain, caplog, damage
     damaged = damage(copied)
     data = (copied / damaged).read_bytes()
     with pytest.raises(ValueError, match=f"store has a damaged part, {damaged}: the same sweep, called again, sets it"):
-        disk.load(copied)
+        jaxbandits.load(copied)
     assert (copied / damaged).exists()
 
     assert_same(sweep(copied), plain)
@@ -394,7 +395,7 @@ def test_damaged_parts_are_set_aside_and_run_again(copied, plain, caplog, damage
 def test_what_a_killed_writer_left_is_dropped_and_nothing_else(copied, plain):
     (copied / ".jaxbandits-0123").write_bytes(b"PAR1")
     (copied / ".notes.tmp").write_text("mine")
-    assert_same(disk.load(copied), plain)
+    assert_same(jaxbandits.load(copied), plain)
     assert_same(sweep(copied), plain)
     assert not (copied / ".jaxbandits-0123").exists()
     assert (copied / ".notes.tmp").read_text() == "mine"
@@ -405,7 +406,7 @@ def test_what_a_killed_writer_left_is_dropped_and_nothing_else(copied, plain):
 def test_a_manifest_that_cannot_be_read_is_named(copied, text):
     (copied / "_manifest.json").write_bytes(text.encode("latin1"))
     before = parts(copied)
-    for call in (disk.load, sweep):
+    for call in (jaxbandits.load, sweep):
         with pytest.raises(ValueError, match="store has a manifest that cannot be read, '.*_manifest.json'"):
             call(copied)
     assert parts(copied) == before
@@ -431,21 +432,21 @@ def test_a_second_writer_is_refused_until_the_first_process_ends(copied, plain):
         with pytest.raises(BlockingIOError, match="another process is writing to this store") as refused:
             sweep(copied)
         assert refused.value.filename == str(copied)
-        assert_same(disk.load(copied), plain)  # reading needs no lock
+        assert_same(jaxbandits.load(copied), plain)  # reading needs no lock
         other.kill()
     assert_same(sweep(copied), plain)
 
 
 def test_locks_shared_and_not(tmp_path):
-    with disk.locked(tmp_path, "store") as let_others_write:
-        with pytest.raises(BlockingIOError), disk.locked(tmp_path, "store", shared=True):
+    with store_package.locked(tmp_path, "store") as let_others_write:
+        with pytest.raises(BlockingIOError), store_package.locked(tmp_path, "store", shared=True):
             pass
         let_others_write()
-        with disk.locked(tmp_path, "store", shared=True), disk.locked(tmp_path, "shard-0"):
+        with store_package.locked(tmp_path, "store", shared=True), store_package.locked(tmp_path, "shard-0"):
             pass
-        with pytest.raises(BlockingIOError), disk.locked(tmp_path, "store"):
+        with pytest.raises(BlockingIOError), store_package.locked(tmp_path, "store"):
             pass
-    with disk.locked(tmp_path, "store"):
+    with store_package.locked(tmp_path, "store"):
         pass
 
 
@@ -453,7 +454,7 @@ def test_a_lock_file_is_open_for_both_kinds_of_lock(tmp_path, monkeypatch):
     """Over NFS, a shared lock needs a file that can be read and an exclusive one a file that can be written."""
     modes = []
     monkeypatch.setattr(fcntl, "flock", lambda file, kind: modes.append((file.readable(), file.writable())))
-    with disk.locked(tmp_path, "store", shared=True):
+    with store_package.locked(tmp_path, "store", shared=True):
         assert modes == [(True, True)]
 
 
@@ -464,8 +465,8 @@ def test_a_file_system_without_locks_is_warned_of(copied, plain, monkeypatch, ca
 
     monkeypatch.setattr(fcntl, "flock", flock)
     assert_same(sweep(copied), plain)
-    assert "is on a file system without locks: see to it that no two sweeps write to it" in caplog.text
-    with disk.locked(copied, "store") as let_others_write:
+    assert "is on a file system without locks: make sure that no two sweeps write to it" in caplog.text
+    with store_package.locked(copied, "store") as let_others_write:
         let_others_write()
 
 
@@ -474,7 +475,7 @@ def test_a_lock_that_fails_otherwise_is_an_error(tmp_path, monkeypatch):
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    with pytest.raises(OSError, match="Input/output error"), disk.locked(tmp_path, "store"):
+    with pytest.raises(OSError, match="Input/output error"), store_package.locked(tmp_path, "store"):
         pass
 
 
@@ -487,6 +488,7 @@ def in_a_child(script, *args):
             "PYTHONPATH": str(Path(__file__).parents[1]),
             "JAX_ENABLE_X64": "1",
             "JAX_NUMPY_DTYPE_PROMOTION": "strict",
+            "JAX_ENABLE_COMPILATION_CACHE": "0",  # into which a child that may not write would put half a program
         },
         capture_output=True,
         text=True,
@@ -498,8 +500,8 @@ CHILD = """
 import os, resource, signal, sys, time
 import jaxbandits
 from engine.toys import KEY, LIMITS, counting, total
-disk = sys.modules["jaxbandits.engine.store"]
-disk.LAST_PAUSE = 0.0
+from jaxbandits.engine.store import writing
+writing.LAST_PAUSE = 0.0
 
 def sweep(seeds):
     settings = {"key": KEY, "max_rounds": 1000, "metrics": total, "lanes": 4, "chunk": 16, "progress": False}
@@ -534,7 +536,7 @@ sweep(5)
     assert message.startswith(f"[Errno {errno.EFBIG}] File too large: the store cannot be written; runs that were")
     assert message.endswith(f"the same call goes on from there once there is room and permission: {str(tmp_path)!r}")
     assert left_behind == ""
-    assert_same(disk.load(tmp_path), plain_of_toys(seeds=5))
+    assert_same(jaxbandits.load(tmp_path), plain_of_toys(seeds=5))
     assert_tidy(tmp_path)
 
 
@@ -575,7 +577,7 @@ def test_ctrl_c_ends_after_the_chunk_and_the_same_call_goes_on(tmp_path):
     child = in_a_child(
         CHILD
         + """
-write_part, written = disk.write_part, []
+write_part, written = writing.write_part, []
 
 def interrupted(*args):
     write_part(*args)
@@ -584,19 +586,19 @@ def interrupted(*args):
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(1.0)  # in this thread, while the main one hears of it
 
-disk.write_part = interrupted
+writing.write_part = interrupted
 sweep(25)
 """,
         tmp_path,
     )
     assert child.returncode == -signal.SIGINT, child.stderr
-    stored = int(disk.finished(tmp_path, 4, 25).sum())
+    stored = int(store_package.finished(tmp_path, 4, 25).sum())
     assert 0 < stored < 100
     assert child.stderr.splitlines()[-1] == (
         f"KeyboardInterrupt: {stored} of 100 runs are finished and stored in {tmp_path}; the same call goes on from "
         "there"
     )
-    assert len(disk.load(tmp_path).columns["row"]) == stored
+    assert len(jaxbandits.load(tmp_path).columns["row"]) == stored
     before = parts(tmp_path)
 
     resumed = jaxbandits.sweep(counting, LIMITS, store=tmp_path, **(SETTINGS | {"seeds": 25}))
@@ -609,13 +611,13 @@ sweep(25)
 def test_load_names_a_folder_that_is_no_store(tmp_path, name):
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="store must be a folder that a sweep has written, but .* has no _manifest"):
-        disk.load(tmp_path / name)
+        jaxbandits.load(tmp_path / name)
 
 
 def test_a_store_without_runs_has_empty_columns(kinds, tmp_path):
     folder, results = kinds
     shutil.copy(folder / "_manifest.json", tmp_path)
-    empty = disk.load(tmp_path)
+    empty = jaxbandits.load(tmp_path)
     assert list(empty.columns) == list(results.columns)
     for name, values in empty.columns.items():
         assert values.dtype == results.columns[name].dtype
@@ -626,10 +628,10 @@ def test_a_store_without_runs_has_empty_columns(kinds, tmp_path):
 
 def test_a_run_that_is_there_twice_is_named(copied, plain):
     again = {name: values[[7, 11]] for name, values in plain.columns.items()}
-    disk.write_part(copied, again, {"session": "another"} | HAND_MADE)
+    writing.write_part(copied, again, {"session": "another"} | HAND_MADE)
     expected = r"store has 2 runs more than once, the first \(row, seed\) = \(1, 2\)"
     with pytest.raises(ValueError, match=expected):
-        disk.load(copied)
+        jaxbandits.load(copied)
     assert_same(sweep(copied), plain)
     assert list(copied.glob(".part-*.doubled"))
 
@@ -642,8 +644,8 @@ def test_stats_add_up_the_processes_that_wrote(stored, plain, tmp_path):
         {"session": "b"} | HAND_MADE | {"seconds": 2.0, "pulls": 5, "rounds": 10, "lanes": 8},
     ]
     for n in np.random.default_rng(0).permutation(3):
-        disk.write_part(tmp_path, {name: values[[n]] for name, values in plain.columns.items()}, abouts[n])
-    stats = disk.load(tmp_path).stats
+        writing.write_part(tmp_path, {name: values[[n]] for name, values in plain.columns.items()}, abouts[n])
+    stats = jaxbandits.load(tmp_path).stats
     # of "a" the last word counts: 20 of 80 lane-rounds; of "b" 10 of 20
     assert stats._asdict() == {
         "seconds": 5.0,
@@ -661,15 +663,15 @@ def test_stats_add_up_the_processes_that_wrote(stored, plain, tmp_path):
 
 def test_a_part_counts_its_endings(tmp_path):
     status = np.asarray([Status.STOPPED, Status.MAX_ROUNDS, Status.MAX_ROUNDS, Status.NONFINITE, Status.STOPPED])
-    disk.write_part(tmp_path, {"row": np.arange(5), "status": status}, {"session": "a"})
-    (told,) = disk.new_parts(tmp_path, set())
+    writing.write_part(tmp_path, {"row": np.arange(5), "status": status}, {"session": "a"})
+    (told,) = store_package.new_parts(tmp_path, set())
     assert told == {"session": "a", "runs": 5, "censored": 2, "failed": 1}
 
 
 def test_parts_come_soon_at_first_and_seldom_later(tmp_path, monkeypatch):
     clock = [100.0]
-    monkeypatch.setattr(disk, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    writer = disk.Writer(tmp_path, lambda: None, lambda: None)
+    monkeypatch.setattr(writing, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    writer = store_package.Writer(tmp_path, lambda: None, lambda: None)
 
     def due(seconds, waiting=0):
         clock[0] = 100.0 + seconds

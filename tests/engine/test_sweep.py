@@ -13,7 +13,7 @@ from engine.toys import KEY, LIMITS, NOISE, counter, counting, total
 
 import jaxbandits
 from jaxbandits.base import Algorithm, Decision, Environment, Status
-from jaxbandits.engine.lanes import Queue
+from jaxbandits.engine.queue import Queue
 from jaxbandits.engine.running import advance, ask, run, streams
 
 
@@ -227,7 +227,7 @@ def test_an_interrupted_sweep_ends_at_the_chunk(monkeypatch, error):
 
         yield report
 
-    monkeypatch.setattr(sys.modules["jaxbandits.engine.local"], "progress_bar", failing)
+    monkeypatch.setattr(sys.modules["jaxbandits.engine.driving"], "progress_bar", failing)
     with pytest.raises(error, match="enough"):
         jaxbandits.sweep(
             lambda task, key: (counter(2**31), NOISE), seeds=16, key=KEY, max_rounds=2**31 - 1, lanes=4, progress=False
@@ -249,13 +249,13 @@ def test_one_nan_among_many_rewards_is_not_forgotten():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"seeds": 0}, r"seeds must be an integer in \[1, 2\^31\), got 0"),
-        ({"max_rounds": 0}, r"max_rounds must be an integer in \[1, 2\^31\), got 0"),
-        ({"max_rounds": 2**31}, r"max_rounds must be an integer in \[1, 2\^31\), got 2147483648"),
-        ({"lanes": 0}, r"lanes must be an integer in \[1, 2\^31\), got 0"),
-        ({"seeds": 1e3}, r"seeds must be an integer in \[1, 2\^31\), got 1000.0"),
+        ({"seeds": 0}, r"seeds must be an integer in \[1, 2147483647\], got 0"),
+        ({"max_rounds": 0}, r"max_rounds must be an integer in \[1, 2147483647\], got 0"),
+        ({"max_rounds": 2**31}, r"max_rounds must be an integer in \[1, 2147483647\], got 2147483648"),
+        ({"lanes": 0}, r"lanes must be an integer in \[1, 2147483647\], got 0"),
+        ({"seeds": 1e3}, r"seeds must be an integer in \[1, 2147483647\], got 1000.0"),
         ({"key": 0}, r"key must be a JAX key, such as jax.random.key\(0\), got 0"),
-        ({"chunk": -1}, r"chunk must be an integer in \[1, 2\^31\), got -1"),
+        ({"chunk": -1}, r"chunk must be an integer in \[1, 2147483647\], got -1"),
         ({"tasks": jnp.asarray(3)}, "tasks must be arrays with one common leading axis, got shapes"),
         (
             {"tasks": (jnp.ones(3), jnp.ones(4))},
@@ -276,7 +276,7 @@ def test_bad_arguments_are_named(settings, message):
 
 @pytest.mark.parametrize("name", ["max_rounds", "chunk"])
 def test_run_names_bad_arguments(name):
-    with pytest.raises(ValueError, match=f"{name} must be at least 1, got 0"):
+    with pytest.raises(ValueError, match=f"{name} must be an integer of at least 1, got 0"):
         run(KEY, counter(3), NOISE, **({"max_rounds": 5} | {name: 0}))
 
 
@@ -294,7 +294,7 @@ def test_the_last_tasks_are_those_of_the_shortest_rows():
     taken = [queue.take(9), queue.take(9)]  # six seeds of every row
     np.testing.assert_array_equal(np.concatenate(taken), np.arange(18))
     part = {"row": np.array([0, 2, 2]), "rounds": np.array([10, 40, 60]), "status": np.ones(3, int)}
-    queue.put(part, pulls=110, rounds=110, room=200)
+    queue.add(part, pulls=110, rounds=110, capacity=200)
     # Row 1 has ended nowhere yet, row 2 takes 50 rounds, row 0 takes 10.
     np.testing.assert_array_equal(queue.take(4), [19, 22, 20, 23])
     np.testing.assert_array_equal(queue.take(4), [18, 21])

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import jaxbandits
-from jaxbandits.engine.lanes import cores
+from jaxbandits.engine.sizing import cores
 from jaxbandits.engine.workers import share_out
 
 
@@ -79,7 +79,7 @@ def test_gpus_go_round_and_their_memory_is_shared_out(machine):
 
 
 def test_a_pool_has_at_least_one_worker():
-    with pytest.raises(ValueError, match="workers must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="workers must be an integer of at least 1, got 0"):
         jaxbandits.process_pool(0)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments import _simulate
 from jaxbandits import linear
-from jaxbandits.engine import store as store_module
+from jaxbandits.engine.store import locked
 
 
 def build(delta, key):
@@ -28,7 +28,7 @@ def test_a_store_that_another_process_writes_to_is_waited_for(tmp_path, monkeypa
     held, released = threading.Event(), threading.Event()
 
     def other():
-        with store_module.locked(folder, "store"):
+        with locked(folder, "store"):
             held.set()
             released.wait(60)
 

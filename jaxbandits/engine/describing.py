@@ -1,0 +1,89 @@
+"""What the manifest of a store says of a sweep."""
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jaxlib.version
+import numpy as np
+from jax.sharding import Mesh
+
+from jaxbandits.base import Key, PyTree
+from jaxbandits.engine.program import Lane, fingerprint
+from jaxbandits.engine.tasks import Job, current_settings
+
+SHOWN = 10_000  # numbers of a task table that a description spells out; of a longer one it gives the hash alone
+
+
+def describe_call(job: Job, *, lanes: int | None, chunk: int | None) -> dict[str, Any]:
+    """The arguments of a sweep, as its manifest lists them; without those that the caller leaves open."""
+    arguments = {
+        "rows": job.rows,
+        "seeds": job.seeds,
+        "max_rounds": job.max_rounds,
+        "key": describe_key(job.key),
+        "lanes": lanes,
+        "chunk": chunk,
+    }
+    return {
+        "arguments": {name: value for name, value in arguments.items() if value is not None},
+        "tasks": describe_tasks(job.tasks),
+    }
+
+
+def describe_sweep(lane: Lane, mesh: Mesh, *, lanes: int) -> dict[str, Any]:
+    """The manifest: all that decides the bits of the results, and the columns."""
+    from jaxbandits import __version__  # which is set only at the end of the package's own import
+
+    job = lane.job
+    program, columns = fingerprint(lane)
+    device = mesh.devices.flat[0]
+    return describe_call(job, lanes=lanes, chunk=lane.chunk) | {
+        "program": {"sha256": program},  # of build and metrics, with the values that they close over
+        "functions": {"build": name_of(job.build), "metrics": name_of(job.metrics)},
+        "columns": {"row": "int64", "seed": "int64"} | columns,
+        "made_by": {
+            "jaxbandits": __version__,
+            "jax": jax.__version__,
+            "jaxlib": jaxlib.version.__version__,
+            "numpy": np.__version__,
+            "platform": device.platform,
+            "device_kind": device.device_kind,
+            "x64": current_settings().enable_x64,
+        },
+    }
+
+
+def describe_tasks(tasks: PyTree) -> dict[str, Any]:
+    """The table, to be read and compared: a hash of its bytes, shapes, and values where there are few."""
+    table: dict[str, Any] = {}
+    sha = hashlib.sha256()
+    for path, leaf in jax.tree.flatten_with_path(tasks)[0]:
+        name = jax.tree_util.keystr(path, simple=True, separator=".")
+        # A PRNG key has no bytes of its own.
+        is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+        values = np.asarray(jax.random.key_data(leaf) if is_key else leaf)
+        sha.update(f"{name} {leaf.dtype} {values.shape}".encode())
+        sha.update(np.ascontiguousarray(values).tobytes())
+        table[name] = {"dtype": str(leaf.dtype), "shape": list(values.shape)}
+        # JSON has no NaN and no infinity.
+        if values.size <= SHOWN and values.dtype.kind in "biuf" and np.isfinite(values).all():
+            table[name]["values"] = values.tolist()
+    return {"sha256": sha.hexdigest(), "table": table}
+
+
+def describe_key(key: Key) -> dict[str, Any]:
+    """A PRNG key, typed or raw, as plain values."""
+    if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+        return {"impl": str(jax.random.key_impl(key)), "data": np.asarray(jax.random.key_data(key)).tolist()}
+    return {"impl": "raw", "data": np.asarray(key).tolist()}
+
+
+def name_of(function: Callable | None) -> str | None:
+    """The module and the name of a function, as far as they are known."""
+    inner = getattr(function, "func", function)  # of a functools.partial
+    if inner is None:
+        return None
+    return f"{getattr(inner, '__module__', '?')}.{getattr(inner, '__qualname__', type(inner).__qualname__)}"

@@ -1,0 +1,150 @@
+"""What a sweep checks before its first round, in one small program of its own.
+
+Within a traced program nothing can raise: a bad parameter in the table of tasks would end its runs as censored, and an
+algorithm that breaks the contract would return wrong results as STOPPED. Both are found here, and cost a fraction of
+what it takes to compile the sweep itself.
+"""
+
+import functools
+import logging
+import operator
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.core import eval_jaxpr
+from jax.experimental import checkify
+
+from jaxbandits.base import Array, Key, PyTree
+from jaxbandits.engine.running import require_fit, streams
+from jaxbandits.engine.tasks import Job, build_row, fold_task
+
+COMPILER_OPTIONS = {"xla_backend_optimization_level": 0}  # the program runs once: compiling it is what takes time
+ROWS = 4096  # of the table that are checked at a time, so that memory does not grow with the table
+
+log = logging.getLogger(__name__)
+
+
+def preflight(job: Job) -> None:
+    """Checks the parameters of all rows, and the promise of `idle` on the values of the first row.
+
+    The checks of every row are those that `build` and `init` make of traced values (`jaxbandits.checks`). They run with
+    the key of the row's first seed; instances that are drawn at random are not checked for the other seeds.
+
+    The promise is that observing the idle action changes no bit of the state. It is tried on the initial state and on
+    that after one round (of an algorithm that plans before its first round: on the initial state alone).
+
+    Args:
+        job: the sweep.
+
+    Raises:
+        ValueError: a parameter is refused, with its row; the algorithm and the environment do not fit together; or
+            observing `idle` changes the state.
+    """
+    started = time.perf_counter()
+    probe, constants, has_checks = _lifted(functools.partial(_probe, job), job)
+    check, checked_constants = None, []
+    if has_checks:
+        check, checked_constants, _ = _lifted(functools.partial(_start, job), job)
+
+    def program(constants: Any, tasks: PyTree, key: Key) -> Any:
+        changed = probe(constants[0], tasks, key, jnp.int32(0))
+        refused = _refused_rows(functools.partial(check, constants[1], tasks, key), job.rows) if check else None
+        return changed, refused
+
+    program = jax.jit(program, compiler_options=COMPILER_OPTIONS)
+    changed, refused = jax.device_get(program((constants, checked_constants), job.tasks, job.key))
+    log.info("checked %d rows in %.1f s", job.rows, time.perf_counter() - started)
+    if refused is not None:
+        is_any, row, error = refused
+        if is_any:
+            raise ValueError(f"{f'row {row} of tasks: ' if jax.tree.leaves(job.tasks) else ''}{_sentence(error)}")
+    if fields := [name for name, is_changed in changed.items() if is_changed]:
+        raise ValueError(
+            f"algorithm breaks its promise: observe(state, idle, ..) changed {', '.join(fields)}: an idle action must "
+            "change nothing"
+        )
+
+
+def _probe(job: Job, tasks: PyTree, key: Key, row: Array) -> dict[str, Array]:
+    """Which parts of the state the idle action changes: bool () each."""
+    keys = streams(fold_task(key, row, 0))
+    algorithm, environment = build_row(job, jax.tree.map(lambda x: x[row], tasks), keys.build)
+    require_fit(algorithm, environment)
+
+    # Idle, a round as the engine would carry it out, idle: a loop, so that each function is compiled once.
+    def one_round(r: Array, carry: tuple[PyTree, PyTree]) -> tuple[PyTree, PyTree]:
+        state, changed = carry
+        active = r == 1
+        if algorithm.stale is not None:
+            active &= ~algorithm.stale(state)
+        # Whether the state stops is left out, and so is the work of finding out.
+        action = algorithm.decide(jax.random.fold_in(keys.decide, r), state).action
+        action = jax.tree.map(lambda a, idle: jnp.where(active, a, idle), action, algorithm.idle)
+        observation = environment.respond(action, environment.noise(jax.random.fold_in(keys.noise, r)))
+        after = algorithm.observe(state, action, observation)
+        differs = jax.tree.map(lambda new, old, was: was | (~active & ~_same_bits(new, old)), after, state, changed)
+        return after, differs
+
+    state = algorithm.init(keys.init)
+    nothing = jax.tree.map(lambda leaf: jnp.zeros((), bool), state)
+    _, changed = lax.fori_loop(0, 3, one_round, (state, nothing))
+    leaves = jax.tree.leaves_with_path(changed)
+    return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in leaves}
+
+
+def _start(job: Job, tasks: PyTree, key: Key, row: Array) -> None:
+    """Builds and initialises one row, for the checks that this makes."""
+    keys = streams(fold_task(key, row, 0))
+    algorithm, _ = build_row(job, jax.tree.map(lambda x: x[row], tasks), keys.build)
+    algorithm.init(keys.init)
+
+
+def _lifted(function: Callable, job: Job) -> tuple[Callable, list[Array], bool]:
+    """Traces a function of (tasks, key, row).
+
+    Returns:
+        The same with the arrays that it closes over as a first argument, which XLA then need not fold and keep; these
+        arrays; whether the function makes checks.
+    """
+    row = jax.ShapeDtypeStruct((), np.int32)
+    jaxpr, outputs = jax.make_jaxpr(function, return_shape=True)(job.tasks, job.key, row)
+
+    def call(constants: list[Array], *arguments: PyTree) -> PyTree:
+        leaves = eval_jaxpr(jaxpr.jaxpr, constants, *jax.tree.leaves(arguments))
+        return jax.tree.unflatten(jax.tree.structure(outputs), leaves)
+
+    return call, jaxpr.consts, bool(jaxpr.effects)
+
+
+def _refused_rows(check: Callable[[Array], None], rows: int) -> tuple[Array, Array, checkify.Error]:
+    """Whether a check fails in any row, the first such row, and its error."""
+
+    def one_row(row: Array) -> tuple[Array, checkify.Error]:
+        error, _ = checkify.checkify(check, errors=checkify.user_checks)(row)
+        (is_violated, *_), _ = error.tree_flatten()
+        return functools.reduce(operator.or_, is_violated.values(), jnp.zeros((), bool)), error
+
+    numbers = jnp.arange(rows, dtype=jnp.int32)
+    refused, errors = jax.vmap(one_row)(numbers) if rows <= ROWS else lax.map(one_row, numbers, batch_size=ROWS)
+    row = jnp.argmax(refused)
+    return jnp.any(refused), row, jax.tree.map(lambda leaf: leaf[row], errors)
+
+
+def _sentence(error: checkify.Error) -> str:
+    """The message of a check that failed, without what checkify appends."""
+    return (error.get() or "").removesuffix(" (`check` failed)")
+
+
+def _same_bits(a: Array, b: Array) -> Array:
+    """Whether two arrays of one shape and dtype are the same, bit for bit: bool ()."""
+    if jnp.issubdtype(a.dtype, jnp.complexfloating):
+        return _same_bits(a.real, b.real) & _same_bits(a.imag, b.imag)
+    if jnp.issubdtype(a.dtype, jnp.floating):
+        unsigned = jnp.dtype(f"uint{8 * a.dtype.itemsize}")
+        a, b = (lax.bitcast_convert_type(x, unsigned) for x in (a, b))
+    return jnp.all(a == b)

@@ -1,0 +1,252 @@
+"""The compiled call of a sweep: a batch of lanes that advances by some chunks of rounds.
+
+A batch is spread over the devices of a mesh, which do not communicate.
+"""
+
+import hashlib
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.core import eval_jaxpr
+from jax.extend.core import ClosedJaxpr
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from jaxbandits import checks
+from jaxbandits.base import Array, Key, Outcome, PyTree, Status
+from jaxbandits.checks import show
+from jaxbandits.engine.running import advance, streams
+from jaxbandits.engine.sizing import Shapes, device_memory, memory_advice, on_cpu, side_by_side, with_memory_advice
+from jaxbandits.engine.tasks import Job, build_row, fold_task
+
+LANES, DEVICES = "lanes", "devices"  # axis names: of the vmap within a device, of the mesh
+LIFTED_BYTES = 2**20  # closed-over arrays from this size on are inputs of the program rather than constants in its text
+
+log = logging.getLogger(__name__)
+
+
+class Batch(NamedTuple):
+    """What one batch of lanes carries from chunk to chunk."""
+
+    state: PyTree  # leaves (lanes, ...)    on the devices
+    rounds: Array  # int32 (lanes,)
+
+
+class Lane(NamedTuple):
+    """What one lane does in a call, traced: the job's own Python code runs once, however many lanes there will be."""
+
+    job: Job
+    shapes: Shapes
+    chunk: int  # rounds
+    jaxpr: ClosedJaxpr  # (tasks, key, row, seed, fresh, budget, chunks, batch) -> (batch, report), without a lane axis
+    inputs: tuple[PyTree, ...]  # shapes, from `row` on
+    outputs: PyTree  # shapes
+    seconds: float  # that tracing took
+
+
+class Program(NamedTuple):
+    """A compiled call that advances one batch by some chunks."""
+
+    call: Callable[..., tuple[Batch, dict[str, Array]]]  # (row, seed, fresh, budget, chunks, batch) -> (batch, report)
+    empty: Callable[[], Batch]  # a batch whose lanes have no task
+    lanes: int  # of one device
+    devices: int
+    batches: int  # to be advanced side by side
+    chunk: int
+    shapes: Shapes  # of one lane
+    seconds: float  # that tracing and compiling took
+    bytes: int  # device memory of all batches on one device
+
+    @property
+    def all_lanes(self) -> int:
+        """Lanes of one batch, on all devices together."""
+        return self.lanes * self.devices
+
+
+def trace(job: Job, shapes: Shapes, chunk: int) -> Lane:
+    """Traces the advance of one lane by chunks of `chunk` rounds."""
+    started = time.perf_counter()
+    number: PyTree = jax.ShapeDtypeStruct((), np.int32)
+    inputs = (number, number, jax.ShapeDtypeStruct((), bool), number, number, Batch(shapes.state, number))
+    make = jax.make_jaxpr(_advance_lane(job, chunk), axis_env=[(LANES, 1)], return_shape=True)
+    with checks.without_traced():
+        jaxpr, outputs = make(job.tasks, job.key, *inputs)
+    return Lane(job, shapes, chunk, jaxpr, inputs, outputs, time.perf_counter() - started)
+
+
+def fingerprint(lane: Lane) -> tuple[str, dict[str, str]]:
+    """Identifies a program: a hash of all its operations and constants; its columns and their types."""
+    advance_lanes, data = _lifted(lane)
+    lowered = jax.jit(advance_lanes).lower(data, lane.job.tasks, lane.job.key, *_of_lanes(lane.inputs, 1))
+    report = lowered.out_info[1]
+    columns = {name: f"{leaf.dtype}{list(leaf.shape[1:]) or ''}" for name, leaf in report.items()}
+    sha = hashlib.sha256(lowered.as_text().encode())
+    for array in data:
+        sha.update(np.asarray(array).tobytes())
+    return sha.hexdigest(), columns
+
+
+def compile_lanes(lane: Lane, mesh: Mesh, *, tasks: int, lanes: int) -> Program:
+    """Compiles the advance of one batch of `lanes` lanes a device, for as many batches as `tasks` tasks can fill."""
+    started = time.perf_counter()
+    shapes, chunk = lane.shapes, lane.chunk
+    with with_memory_advice(shapes, lanes, chunk):
+        compiled, call, empty = _compile(lane, mesh, lanes)
+        if on_cpu(mesh) and "lapack" in (compiled.as_text() or ""):
+            # jaxlib's batched LAPACK calls wait inside the pool of threads that is to do their work: two at a time
+            # would lock up. The library's own algorithms make no such call (see numerics.linalg).
+            log.warning("the algorithm calls LAPACK: its lanes advance in one batch on one device")
+            if mesh.size > 1:
+                mesh = Mesh(mesh.devices.ravel()[:1], (DEVICES,))
+                compiled, call, empty = _compile(lane, mesh, lanes)
+            batches = 1
+        else:
+            batches = min(side_by_side(mesh), -(-tasks // (lanes * mesh.size)))
+    sizes = compiled.memory_analysis()
+    # What is donated counts once.
+    needed = sizes.argument_size_in_bytes + sizes.output_size_in_bytes - sizes.alias_size_in_bytes
+    needed = batches * (needed + sizes.temp_size_in_bytes)
+    memory = device_memory(mesh)
+    if memory is not None and needed > memory:
+        # A CPU would not refuse: the system would kill the process once the memory is touched.
+        raise MemoryError(memory_advice(shapes, lanes, chunk, f"{needed / 1e6:.3g} of {memory / 1e6:.3g} MB"))
+    program = Program(
+        call=call,
+        empty=empty,
+        lanes=lanes,
+        devices=mesh.size,
+        batches=batches,
+        chunk=chunk,
+        shapes=shapes,
+        seconds=lane.seconds + time.perf_counter() - started,
+        bytes=needed,
+    )
+    log.info(
+        "compiled in %.1f s: %d x %d lanes on each of %d devices, chunks of %d rounds, %.1f MB a device",
+        program.seconds,
+        batches,
+        lanes,
+        mesh.size,
+        chunk,
+        program.bytes / 1e6,
+    )
+    return program
+
+
+def _advance_lane(job: Job, chunk: int) -> Callable:
+    """(tasks, key, row, seed, fresh, budget, chunks, batch) -> (batch, report), of one lane."""
+
+    def one_lane(
+        tasks: PyTree, key: Key, row: Array, seed: Array, fresh: Array, budget: Array, chunks: Array, batch: Batch
+    ) -> tuple[Batch, dict[str, Array]]:
+        task = jax.tree.map(lambda x: x[row], tasks)
+        keys = streams(fold_task(key, row, seed))
+        # Built outside the loops: what a factory precomputes is done once a call.
+        algorithm, environment = build_row(job, task, keys.build)
+        state = jax.tree.map(lambda new, old: jnp.where(fresh, new, old), algorithm.init(keys.init), batch.state)
+        rounds = jnp.where(fresh, 0, batch.rounds)
+
+        def one_chunk(_: Array, carry: tuple[Array, Array, PyTree]) -> tuple[Array, Array, PyTree]:
+            status, rounds, state = carry
+            # A run that has ended keeps every bit, so that it does not matter when the host looks.
+            allowed = jnp.where(status == Status.RUNNING, budget, -1)
+            outcome = advance(
+                algorithm, environment, keys, state, rounds, max_rounds=allowed, chunk=chunk, axis_name=LANES
+            )
+            return outcome.status, outcome.rounds, outcome.state
+
+        start = jnp.int32(Status.RUNNING), rounds, state
+        status, rounds, state = lax.fori_loop(0, chunks, one_chunk, start)
+        answer = algorithm.decide(jax.random.fold_in(keys.decide, rounds), state).answer
+        outcome = Outcome(status, state.pulls, rounds, answer, state)
+        report = {"status": outcome.status, "pulls": outcome.pulls, "rounds": outcome.rounds}
+        report |= _answer_columns(outcome.answer)
+        for name, value in _metrics(job, task, outcome).items():
+            if name in report or name in ("row", "seed"):
+                raise ValueError(f"metrics must not return the name of a column that every sweep has, got {name!r}")
+            report[name] = value
+        return Batch(outcome.state, outcome.rounds), report
+
+    return one_lane
+
+
+def _metrics(job: Job, task: PyTree, outcome: Outcome) -> Mapping[str, Array]:
+    """What the caller's `metrics` makes of a run."""
+    if job.metrics is None:
+        return {}
+    metrics = job.metrics(task, outcome)
+    if not isinstance(metrics, Mapping):
+        raise ValueError(f"metrics must return a dict of arrays, got {show(metrics)}")
+    return metrics
+
+
+def _lifted(lane: Lane) -> tuple[Callable, list[Array]]:
+    """The advance of the lanes of one device, with large closed-over arrays as its first argument.
+
+    As constants they would be part of the program's text, for XLA to read, fold, copy and keep in its cache: 123 MB of
+    images took 2 s to compile and 0.5 s to hash. Small ones are better known to the compiler.
+
+    Returns:
+        (data, tasks, key, row, seed, fresh, budget, chunks, batch) -> (batch, report); the data.
+    """
+    constants = lane.jaxpr.consts
+    is_large = [getattr(constant, "nbytes", 0) >= LIFTED_BYTES for constant in constants]
+
+    def advance_lanes(data: list[Array], *arguments: PyTree) -> tuple[Batch, dict[str, Array]]:
+        lifted = iter(data)
+        values = [next(lifted) if large else constant for constant, large in zip(constants, is_large, strict=True)]
+
+        def one_lane(*arguments: PyTree) -> tuple[Batch, dict[str, Array]]:
+            leaves = eval_jaxpr(lane.jaxpr.jaxpr, values, *jax.tree.leaves(arguments))
+            return jax.tree.unflatten(jax.tree.structure(lane.outputs), leaves)
+
+        return jax.vmap(one_lane, in_axes=(None, None, 0, 0, 0, 0, None, 0), axis_name=LANES)(*arguments)
+
+    return advance_lanes, [constant for constant, large in zip(constants, is_large, strict=True) if large]
+
+
+def _of_lanes(inputs: tuple[PyTree, ...], lanes: int) -> tuple[PyTree, ...]:
+    """The shapes of the inputs of so many lanes, which share the number of chunks."""
+    *per_lane, chunks, batch = inputs
+    *per_lane, batch = jax.tree.map(lambda x: jax.ShapeDtypeStruct((lanes, *x.shape), x.dtype), [*per_lane, batch])
+    return *per_lane, chunks, batch
+
+
+def _compile(lane: Lane, mesh: Mesh, lanes: int) -> tuple[Any, Callable, Callable[[], Batch]]:
+    mesh = Mesh(mesh.devices.ravel(), (DEVICES,))
+    over_lanes, everywhere = NamedSharding(mesh, PartitionSpec(DEVICES)), NamedSharding(mesh, PartitionSpec())
+    (advance_lanes, data), inputs = _lifted(lane), _of_lanes(lane.inputs, lanes * mesh.size)
+    shardings = (over_lanes, over_lanes, over_lanes, over_lanes, everywhere, over_lanes)
+    sharded = jax.shard_map(
+        advance_lanes,
+        mesh=mesh,
+        in_specs=(*[everywhere.spec] * 3, *[sharding.spec for sharding in shardings]),
+        out_specs=over_lanes.spec,
+        check_vma=False,
+    )
+    shared = jax.device_put((data, lane.job.tasks, lane.job.key), everywhere)
+    arguments = [
+        jax.tree.map(lambda x, on=sharding: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=on), shapes)
+        for shapes, sharding in zip(inputs, shardings, strict=True)
+    ]
+    donated = len(shared) + len(inputs) - 1
+    compiled = jax.jit(sharded, donate_argnums=donated).lower(*shared, *arguments).compile()
+
+    def empty() -> Batch:
+        # Copied, because the call is to write into it; a program that makes zeros would have to be compiled.
+        zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), inputs[-1])
+        return jax.device_put(zeros, over_lanes, may_alias=False)
+
+    return compiled, lambda *given: compiled(*shared, *given), empty
+
+
+def _answer_columns(answer: PyTree) -> dict[str, Array]:
+    """The answer as columns: `answer`, or one column a leaf where it is a structure."""
+    leaves, _ = jax.tree.flatten_with_path(answer)
+    names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in leaves]
+    return {f"answer.{name}" if name else "answer": leaf for name, (_, leaf) in zip(names, leaves, strict=True)}

@@ -1,0 +1,92 @@
+"""The tasks that are left and the runs that have finished: what the threads that drive batches share."""
+
+import threading
+import time
+
+import numpy as np
+
+from jaxbandits.base import Status
+from jaxbandits.engine.program import Program
+from jaxbandits.engine.results import Stats
+
+SORTED_FROM = 0.75  # share of the tasks that are handed out seed by seed; the rest, longest rows first
+
+
+class Queue:
+    """Hands out tasks and collects finished runs; every method may be called by any thread."""
+
+    def __init__(self, todo: np.ndarray, rows: int):
+        self.todo, self.next, self.rows = todo, 0, rows
+        self.lengths, self.runs = np.zeros(rows), np.zeros(rows)  # rounds and number of the finished runs of a row
+        self.is_sorted = False
+        self.closed = False
+        self.parts: list[dict[str, np.ndarray]] = []  # finished, and not collected yet
+        self.finished = self.censored = self.pulls = self.rounds = self.capacity = 0
+        self.started = time.perf_counter()
+        self.lock = threading.Lock()
+
+    def take(self, count: int) -> np.ndarray:
+        """The next task ids, at most `count`."""
+        with self.lock:
+            if not self.is_sorted and self.next >= SORTED_FROM * len(self.todo):
+                self.todo = np.concatenate([self.todo[: self.next], self._longest_first(self.todo[self.next :])])
+                self.is_sorted = True
+            ids = self.todo[self.next : self.next + count]
+            self.next += len(ids)
+            return ids
+
+    def _longest_first(self, ids: np.ndarray) -> np.ndarray:
+        """By the mean length of a row's runs so far, so that short ones fill the lanes at the end."""
+        # A row of which no run has ended yet has long ones.
+        means = np.where(self.runs > 0, self.lengths / np.maximum(self.runs, 1), np.inf)
+        return ids[np.argsort(-means[ids % self.rows], kind="stable")]
+
+    @property
+    def waiting(self) -> int:
+        """Finished runs that have not been collected."""
+        return sum(len(part["row"]) for part in self.parts)
+
+    def add(self, part: dict[str, np.ndarray], *, pulls: int, rounds: int, capacity: int) -> None:
+        """Takes in the runs that finished in a call, if any, and counts what the call did.
+
+        Args:
+            part: columns of the finished runs; empty if there are none.
+            pulls: oracle queries of all lanes.
+            rounds: rounds of all lanes.
+            capacity: rounds that the lanes could have carried out.
+        """
+        with self.lock:
+            if part:
+                self.parts.append(part)
+                self.finished += len(part["row"])
+                np.add.at(self.lengths, part["row"], part["rounds"])
+                np.add.at(self.runs, part["row"], 1)
+                self.censored += int(np.sum(part["status"] == Status.MAX_ROUNDS))
+            self.pulls, self.rounds = self.pulls + pulls, self.rounds + rounds
+            self.capacity += capacity
+
+    def collect(self) -> dict[str, np.ndarray] | None:
+        """The columns of the runs that have finished since the last call; None if there are none."""
+        with self.lock:
+            parts, self.parts = self.parts, []
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else None
+
+    def close(self) -> None:
+        """Ends every thread after its current chunk: one of them has failed, or the sweep is interrupted."""
+        self.closed = True
+
+    def stats(self, program: Program) -> Stats:
+        """How the sweep has gone so far."""
+        with self.lock:
+            return Stats(
+                seconds=time.perf_counter() - self.started,
+                compile_seconds=program.seconds,
+                pulls=self.pulls,
+                rounds=self.rounds,
+                occupancy=self.rounds / self.capacity if self.capacity else 0.0,
+                lanes=program.lanes,
+                devices=program.devices,
+                batches=program.batches,
+                chunk=program.chunk,
+                bytes=program.bytes,
+            )

@@ -1,0 +1,65 @@
+"""Reads a store back."""
+
+import logging
+import os
+from pathlib import Path
+
+import numpy as np
+
+from jaxbandits import checks
+from jaxbandits.engine.results import Results
+from jaxbandits.engine.store.manifest import MANIFEST, column_kinds, read_manifest
+from jaxbandits.engine.store.parts import part_paths, read_parts, read_table, stats_of, to_numpy
+
+log = logging.getLogger(__name__)
+
+
+def load(store: str | os.PathLike[str]) -> Results:
+    """Reads a store: the Results of the sweep that wrote it, or the finished runs of one that has not ended.
+
+    Args:
+        store: path of the folder.
+
+    Returns:
+        Results, ordered by row and seed. `stats` adds up all processes that wrote to the store, so `seconds` is their
+        total time.
+
+    Raises:
+        ValueError: the folder is not a store, or a part of it is damaged.
+    """
+    import pyarrow as pa
+
+    folder = Path(checks.path("store", store))
+    manifest = read_manifest(folder)
+    if manifest is None:
+        raise ValueError(f"store must be a folder that a sweep has written, but {str(folder)!r} has no {MANIFEST}")
+    tables, abouts = [], []
+    for path, data in read_parts(folder):
+        if data is None:
+            raise ValueError(
+                f"store has a damaged part, {path.name}: the same sweep, called again, sets it aside and runs its "
+                "tasks again"
+            )
+        table, about = read_table(data)
+        tables.append(table.replace_schema_metadata(None))
+        abouts.append(about)
+    missing = sorted(set(manifest["parts"]) - {path.name for path in part_paths(folder)})
+    if missing:
+        log.warning("%s: %d parts are missing, such as %s", folder, len(missing), missing[0])
+    runs = sum(map(len, tables))
+    table = pa.concat_tables(tables) if runs else {}
+    columns = {}
+    for name, (dtype, shape) in column_kinds(manifest).items():
+        is_empty = 0 in (runs, *shape)  # then the parts have no such column
+        columns[name] = np.empty((runs, *shape), dtype) if is_empty else to_numpy(table[name]).reshape(runs, *shape)
+    order = np.lexsort((columns["seed"], columns["row"]))
+    columns = {name: values[order] for name, values in columns.items()}
+    repeated = (np.diff(columns["row"]) == 0) & (np.diff(columns["seed"]) == 0)
+    if repeated.any():
+        n = int(np.argmax(repeated))
+        raise ValueError(
+            f"store has {int(repeated.sum())} runs more than once, the first (row, seed) = "
+            f"({columns['row'][n]}, {columns['seed'][n]}): the same sweep, called again, sets aside the parts that "
+            "repeat them"
+        )
+    return Results(columns, stats_of(abouts))

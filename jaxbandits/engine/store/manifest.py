@@ -1,0 +1,128 @@
+"""The manifest: what a store holds, so that no other sweep is ever mixed in."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from jaxbandits.engine.store.files import explained, write_file
+from jaxbandits.engine.store.locks import locked
+from jaxbandits.engine.store.parts import part_paths
+
+COMPARED = ("arguments", "tasks", "columns", "program", "made_by")  # of a manifest: what must be equal to go on
+MANIFEST = "_manifest.json"  # readers of Parquet folders pass over names that begin with an underscore or a dot
+STORED = {"bool", "float16", "float32", "float64"} | {f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)}
+
+
+def read_manifest(folder: Path) -> dict[str, Any] | None:
+    """The manifest of a store; None if there is none yet.
+
+    Raises:
+        ValueError: the manifest cannot be read.
+    """
+    try:
+        manifest = json.loads((folder / MANIFEST).read_bytes())
+        if not {*COMPARED, "parts"} <= manifest.keys():
+            raise ValueError("it is not that of a sweep")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (ValueError, AttributeError) as error:
+        raise ValueError(
+            f"store has a manifest that cannot be read, {str(folder / MANIFEST)!r} ({error}): put back a copy of it, "
+            "or choose another folder"
+        ) from error
+    return manifest
+
+
+def agree(folder: Path, describe: Callable[[dict[str, Any] | None], dict[str, Any]]) -> dict[str, Any]:
+    """Makes sure that the store holds the sweep that is to be run, and no other.
+
+    Args:
+        folder: the store.
+        describe: (manifest of the store or None) -> manifest of the sweep to be run. Arguments that the caller left
+            open are taken over from the store.
+
+    Returns:
+        The manifest.
+
+    Raises:
+        ValueError: the store holds another sweep; the message lists the differences. Or a column is of a dtype that
+            Parquet has no name for.
+    """
+    before = read_manifest(folder)
+    wanted = describe(before)
+    for name, (dtype, _) in column_kinds(wanted).items():
+        if dtype not in STORED:
+            raise ValueError(
+                f"answers and metrics must be booleans, integers or floats to be stored, got {dtype} for {name!r}"
+            )
+    with locked(folder, "manifest", wait=True):
+        held = read_manifest(folder)
+        if held is None:
+            with explained(folder):
+                write_file(folder / MANIFEST, _dump(wanted | {"parts": {}}))
+            return wanted
+    if held != before:  # another shard was first, and has settled what the call left open
+        wanted = describe(held)
+    _refuse_another(folder, held, wanted)
+    return wanted
+
+
+def check_call(folder: Path, call: dict[str, Any]) -> None:
+    """Raises `ValueError` if the arguments of a call are not those of the store; done before any shard is submitted."""
+    held = read_manifest(folder)
+    if held is not None:
+        _refuse_another(folder, held, call)
+    elif parts := part_paths(folder):
+        raise ValueError(
+            f"store must be a new folder or one that a sweep has written, but {str(folder)!r} has no {MANIFEST} and "
+            f"holds {parts[0].name}"
+        )
+
+
+def seal(folder: Path) -> None:
+    """Lists all parts in the manifest."""
+    manifest = read_manifest(folder)
+    if manifest is not None:
+        listing = {path.name: {"bytes": path.stat().st_size, "sha256": path.stem[5:]} for path in part_paths(folder)}
+        with explained(folder):
+            write_file(folder / MANIFEST, _dump(manifest | {"parts": listing}))
+
+
+def column_kinds(manifest: dict[str, Any]) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """The dtype and the shape of every column of a manifest, which writes them as 'float64[3, 2]'."""
+    pairs = {name: kind.rstrip("]").partition("[") for name, kind in manifest["columns"].items()}
+    return {name: (dtype, tuple(map(int, filter(None, shape.split(","))))) for name, (dtype, _, shape) in pairs.items()}
+
+
+def _dump(manifest: dict[str, Any]) -> bytes:
+    return (json.dumps(manifest, indent=1) + "\n").encode()
+
+
+def _refuse_another(folder: Path, held: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """Raises `ValueError` with all differences between the manifest of a store and that of a call."""
+    lines = [line for name in COMPARED if name in wanted for line in _differences(held[name], wanted[name], name)]
+    if "program" in wanted and held["program"] != wanted["program"]:
+        lines.append("(program: build and metrics, with all the values that they close over)")
+    if lines:
+        raise ValueError(
+            f"store {str(folder)!r} holds another sweep:\n  " + "\n  ".join(lines) + "\n"
+            "Choose another folder, or call with the arguments of the store."
+        )
+
+
+def _differences(held: Any, wanted: Any, path: str) -> Iterator[str]:
+    """One line for every difference, with the path to it."""
+    texts = json.dumps(held), json.dumps(wanted)  # as text, NaN equals itself
+    if texts[0] == texts[1]:
+        return
+    if isinstance(held, dict) and isinstance(wanted, dict):
+        for name, value in wanted.items():
+            yield from _differences(held.get(name), value, f"{path}.{name}".rstrip("."))
+    elif isinstance(held, list) and isinstance(wanted, list) and len(held) == len(wanted):
+        pairs = enumerate(zip(held, wanted, strict=True))
+        n = next(n for n, (old, new) in pairs if json.dumps(old) != json.dumps(new))
+        yield from _differences(held[n], wanted[n], f"{path}[{n}]")  # the first one stands for the rest
+    else:
+        short = [text if len(text) <= 60 else f"{text[:57]}..." for text in texts]
+        yield f"{path}: {short[0]} in the store, {short[1]} now"

@@ -1,0 +1,79 @@
+"""Adds parts to a store while a sweep runs."""
+
+import json
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxbandits.base import Status
+from jaxbandits.engine.results import Stats
+from jaxbandits.engine.store.files import explained, write_file
+from jaxbandits.engine.store.parts import ABOUT, checksum, to_arrow
+
+FIRST_PAUSE, LAST_PAUSE = 1.0, 30.0  # seconds between two parts, at the beginning of a sweep and later
+MAX_WAITING = 2**18  # finished runs that may wait to be written
+
+log = logging.getLogger(__name__)
+
+
+class Writer:
+    """Writes the finished runs of a queue from time to time; shared by the threads that drive the lanes."""
+
+    def __init__(self, folder: Path, collect: Callable[[], dict[str, np.ndarray] | None], stats: Callable[[], Stats]):
+        self.folder, self.collect, self.stats = folder, collect, stats
+        self.session = uuid.uuid4().hex
+        self.unwritten: list[dict[str, np.ndarray]] = []  # collected, and kept until they are on the disk
+        self.started = self.last = time.monotonic()
+        self.lock = threading.Lock()
+
+    def due(self, waiting: int) -> bool:
+        """Whether a part is due: often at first, so that a kill costs little; seldom later, so that parts stay few."""
+        now = time.monotonic()
+        pause = min(max(FIRST_PAUSE, (now - self.started) / 100), LAST_PAUSE)
+        return now - self.last > pause or waiting > MAX_WAITING
+
+    def write(self) -> None:
+        """Writes the runs that have finished since the last part."""
+        with self.lock:
+            self.last = time.monotonic()
+            columns = self.collect()
+            if columns is not None:
+                self.unwritten.append(columns)
+            if self.unwritten:
+                names = self.unwritten[0]
+                columns = {name: np.concatenate([part[name] for part in self.unwritten]) for name in names}
+                write_part(self.folder, columns, {"session": self.session} | self.stats()._asdict())
+                self.unwritten = []
+
+
+def write_part(folder: Path, columns: dict[str, np.ndarray], about: dict[str, Any]) -> None:
+    """Adds finished runs to the store; once it returns they are on the disk.
+
+    Args:
+        folder: the store.
+        columns: the runs.
+        about: the part's metadata: the session of the process that writes, and the fields of its `Stats` so far.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    status = columns["status"]
+    about = about | {
+        "runs": len(status),
+        "censored": int(np.sum(status == Status.MAX_ROUNDS)),
+        "failed": int(np.sum(status == Status.NONFINITE)),
+    }
+    # Parquet has no lists of no elements; `load` knows such a column from the manifest.
+    table = pa.table({name: to_arrow(values) for name, values in columns.items() if 0 not in values.shape[1:]})
+    buffer = pa.BufferOutputStream()
+    pq.write_table(table.replace_schema_metadata({ABOUT: json.dumps(about)}), buffer, compression="zstd")
+    data = buffer.getvalue().to_pybytes()
+    with explained(folder):
+        write_file(folder / f"part-{checksum(data)}.parquet", data)
+    log.debug("%s: wrote %d runs", folder, len(status))

@@ -1,0 +1,62 @@
+"""A valid call of every public function of the engine."""
+
+import jax.numpy as jnp
+import numpy as np
+from checks.calls import Call
+from engine.toys import KEY, LIMITS, NOISE, counter, counting, total
+
+import jaxbandits
+from jaxbandits.engine import Results, Stats
+
+STATS = Stats(1.0, 1.0, 2, 2, 1.0, 8, 1, 1, 16, 100)
+COLUMNS = {"row": np.arange(2), "seed": np.zeros(2, int), "status": np.ones(2, int), "pulls": np.array([3, 4])}
+RESULTS = Results(COLUMNS, STATS)
+COUNTER = counter(5)
+
+SWEEP = {
+    "build": counting,
+    "tasks": LIMITS,
+    "seeds": 2,
+    "key": KEY,
+    "max_rounds": 1000,
+    "metrics": total,
+    "lanes": 4,
+    "chunk": 16,
+    "store": None,
+    "executor": None,
+    "shards": None,
+    "mesh": None,
+    "progress": False,
+}
+CALLS = {
+    "sweep": Call(
+        jaxbandits.sweep,
+        SWEEP,
+        # A table may hold any numbers in any shape, None is a table of one row, and a store may have any name.
+        fine={
+            "tasks": ("none", "nan", "inf", "negative", "shape", "nan_inside"),
+            "metrics": ("none",),
+            "lanes": ("none",),
+            "chunk": ("none",),
+            "store": ("none", "string"),
+            "executor": ("none",),
+            "shards": ("none",),
+            "mesh": ("none",),
+        },
+    ),
+    "run": Call(
+        jaxbandits.run,
+        {"key": KEY, "algorithm": COUNTER, "environment": NOISE, "max_rounds": 100, "chunk": 16, "axis_name": None},
+        fine={"axis_name": ("none", "string")},
+    ),
+    "ask": Call(
+        jaxbandits.ask,
+        {"algorithm": COUNTER, "key": KEY, "state": COUNTER.init(KEY)},
+        fine={"state": ("nan_inside",)},  # a run that has met a NaN ends as NONFINITE
+    ),
+    "task_key": Call(jaxbandits.task_key, {"key": KEY, "row": 3, "seed": jnp.asarray(4)}),
+    "compare": Call(jaxbandits.compare, {"a": RESULTS, "b": RESULTS, "by": "row"}),
+    "load": Call(jaxbandits.load, {"store": "a folder that no sweep has written"}),
+    "process_pool": Call(jaxbandits.process_pool, {"workers": 2, "gpus": (0, "1")}, fine={"gpus": ("empty",)}),
+    "summary": Call(lambda *, by: RESULTS.summary(by=by), {"by": "row"}),
+}
