@@ -56,8 +56,9 @@ def preflight(job: Job) -> None:
         refused = _refused_rows(functools.partial(check, constants[1], tasks, key), job.rows) if check else None
         return changed, refused
 
-    program = jax.jit(program, compiler_options=COMPILER_OPTIONS)
-    changed, refused = jax.device_get(program((constants, checked_constants), job.tasks, job.key))
+    arguments = (constants, checked_constants), job.tasks, job.key
+    compiled = jax.jit(program).lower(*arguments).compile(COMPILER_OPTIONS)
+    changed, refused = jax.device_get(compiled(*arguments))
     log.info("checked %d rows in %.1f s", job.rows, time.perf_counter() - started)
     if refused is not None:
         is_any, row, error = refused

@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandits import checks
 from jaxbandits.base import Array
-from jaxbandits.checks import known, require
 from jaxbandits.numerics.linalg import spd_inverse
 
-CENTERING = 0.1  # each step aims at this fraction of the present mean of multiplier times slack
+CENTERING = 0.1  # each step aims at this fraction of the current mean of multiplier times slack
 TO_BOUNDARY = 0.95  # a step that would leave the positive numbers goes this far of the way
 
 
@@ -20,13 +20,13 @@ class Optimum(NamedTuple):
     p: Array  # float (b,)     arbitrary in rows without a limit
     q: Array  # float (a,)     arbitrary in columns without a limit
     value: Array  # float ()   sum_j u_j / p_j + sum_i v_i / q_i
-    gap: Array  # float ()     certified: the value is at most this fraction of itself above the minimum
+    gap: Array  # float ()     certified: value - minimum is at most this fraction of the value
 
 
 class _Iterate(NamedTuple):
     p: Array  # float (b,)
     q: Array  # float (a,)
-    slack: Array  # float (b, a)        limits - p - q, kept for itself: the difference loses its digits
+    slack: Array  # float (b, a)        limits - p - q, carried along: computed anew, it would lose its digits
     multiplier: Array  # float (b, a)
     value: Array  # float ()
     gap: Array  # float ()
@@ -47,18 +47,19 @@ def minimize_reciprocals(
         limits: float (b, a), positive.
         row_costs: float (b,), the u_j > 0; 1 by default.
         column_costs: float (a,), the v_i > 0; 1 by default.
-        mask: bool (b, a), the pairs whose limit counts; all by default. A row or column without one takes no part.
-        tolerance: () > 0, relative gap at which to stop. In float32 1e-5 can be had, 1e-6 not always.
-        max_steps: bound on the steps.
+        mask: bool (b, a), the pairs whose limit counts; all by default. A row or column without such a pair takes no
+            part.
+        tolerance: () > 0, relative gap at which to stop. In float32 1e-5 is reached, 1e-6 not always.
+        max_steps: bound on the steps, a Python int of at least 1.
 
     Returns:
         Optimum, the best of all points visited.
 
     Raises:
-        ValueError: a shape does not fit, `limits` is not positive where it counts, or `tolerance` is not positive.
+        ValueError: an argument does not fit; `limits` must be positive where it counts.
 
-    The method is the primal-dual path-following one: Newton steps on the optimality conditions with
-    multiplier * slack = const, which is driven to 0. Any multipliers L >= 0 prove that the minimum is at least
+    The method follows the primal-dual path: Newton steps on the optimality conditions with multiplier * slack = const,
+    which is driven to 0. Any multipliers L >= 0 prove that the minimum is at least
     2 sum_j sqrt(u_j sum_i L_ji) + 2 sum_i sqrt(v_i sum_j L_ji) - sum_ji L_ji limits_ji; that is the gap. A step costs
     O(b^2 a + b^3), so the smaller side belongs in the rows. Measured over 1000 random instances from 1 x 4 to 5 x 200
     with limits over up to 12 decades: 7 steps on average to 1e-4, 26 at most. `vmap` takes as long as the slowest lane:
@@ -66,16 +67,20 @@ def minimize_reciprocals(
 
     Source: Wright (1997), Primal-dual interior-point methods, chapter 5.
     """
-    limits = jnp.asarray(limits)
-    require(limits.ndim == 2, "limits", "have shape (b, a)", limits.shape)
+    checks.positive("tolerance", tolerance)
+    checks.whole("max_steps", max_steps, least=1)
+    if mask is None:
+        limits = checks.array("limits", limits, ("b", "a"), above=0, finite=False)
+        mask = jnp.ones(limits.shape, bool)
+    else:  # a limit that does not count may be anything
+        if jnp.ndim(limits) != 2 or not jnp.issubdtype(jnp.result_type(limits), jnp.floating):
+            raise ValueError(f"limits must be an array of real numbers of shape (b, a), got {checks.show(limits)}")
+        mask = checks.array("mask", mask, jnp.shape(limits), kind="bool")
+        checks.require((checks.known(limits) > 0) | ~checks.known(mask), "limits", "be positive", limits)
+        limits = jnp.asarray(limits)
     b, a = limits.shape
-    mask = jnp.ones((b, a), bool) if mask is None else mask
-    u = jnp.ones(b, limits.dtype) if row_costs is None else row_costs
-    v = jnp.ones(a, limits.dtype) if column_costs is None else column_costs
-    for name, array, shape in (("mask", mask, (b, a)), ("row_costs", u, (b,)), ("column_costs", v, (a,))):
-        require(jnp.shape(array) == shape, name, f"have shape {shape}", jnp.shape(array))
-    require((known(limits) > 0) | ~known(mask), "limits", "be positive", limits)
-    require(known(tolerance) > 0, "tolerance", "be positive", tolerance)
+    u = jnp.ones(b, limits.dtype) if row_costs is None else checks.array("row_costs", row_costs, (b,), above=0)
+    v = jnp.ones(a, limits.dtype) if column_costs is None else checks.array("column_costs", column_costs, (a,), above=0)
     return _minimize(limits, u, v, mask, jnp.asarray(tolerance, limits.dtype), max_steps)
 
 

@@ -6,8 +6,8 @@ from jax import lax
 
 from jaxbandits.base import Array, Key
 
-PROPOSALS = 4  # of which the first that is accepted counts
-UNIFORMS = 4 * PROPOSALS  # that a beta variable is made of
+PROPOSALS = 4  # the first accepted one counts
+UNIFORMS = 4 * PROPOSALS  # that one beta variable takes
 
 
 def beta(key: Key, a: Array, b: Array) -> Array:
@@ -34,7 +34,7 @@ def beta_of(uniform: Array, a: Array, b: Array) -> Array:
         b: float (...), at least 1, of a's shape and dtype.
 
     Returns:
-        float (...), in (0, 1): of the law Beta(a, b), but for some 10^-5 of them (see `gamma_of`).
+        float (...), in (0, 1), distributed as Beta(a, b), but for some 10^-5 of them (see `gamma_of`).
     """
     half = UNIFORMS // 2
     ones, zeros = gamma_of(uniform[:half], a), gamma_of(uniform[half:], b)
@@ -52,8 +52,8 @@ def gamma_of(uniform: Array, shape: Array) -> Array:
         shape: float (...), at least 1.
 
     Returns:
-        float (...), positive. The number of proposals is fixed; where none of the four is accepted, which happens to
-        less than 7e-6 of them, the last one stands.
+        float (...), positive. The number of proposals is fixed: if none of the four is accepted, which has a
+        probability below 7e-6, the last one is used.
 
     Source: Marsaglia and Tsang, A simple method for generating gamma variables (2000).
     """

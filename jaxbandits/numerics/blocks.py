@@ -1,4 +1,4 @@
-"""Maxima of a vector that changes in one entry at a time: the entries in blocks, with the two largest of each block."""
+"""The largest entries of a vector that changes one entry at a time: blocks, with the two largest of each."""
 
 import math
 from typing import NamedTuple
@@ -18,7 +18,7 @@ class Blocks(NamedTuple):
 
 
 class Leader(NamedTuple):
-    """The largest value and the runner-up's, the lowest index among ties."""
+    """The largest and the second largest entry, the lowest index first among ties."""
 
     index: Array  # int32 ()       of the largest value  # pyright: ignore[reportIncompatibleMethodOverride]
     value: Array  # float ()
@@ -39,7 +39,7 @@ def build(values: Array, width: int | None = None) -> Blocks:
     (n,) = values.shape
     if width is None:
         width = 1 << round(math.log2(n) / 2)
-    rows = jnp.full(-(-n // width) * width, _nothing(values.dtype)).at[:n].set(values).reshape(-1, width)
+    rows = jnp.full(-(-n // width) * width, _lowest(values.dtype)).at[:n].set(values).reshape(-1, width)
     return Blocks(rows, *_two_largest(rows), jnp.asarray(n, jnp.int32))
 
 
@@ -53,8 +53,8 @@ def update(blocks: Blocks, index: Array, value: Array) -> Blocks:
 
     Args:
         blocks: Blocks.
-        index: int () or (b,), at least 0; an index from n on changes nothing, not a bit.
-        value: float, of the index's shape. Where an index comes twice, its values must be the same.
+        index: int () or (b,), at least 0; an index of n or more changes no bit.
+        value: float, of the index's shape. If an index occurs twice, its values must be equal.
 
     Returns:
         Blocks. Cost: O(n / B + B) for one index, O(n) for several.
@@ -81,13 +81,13 @@ def update(blocks: Blocks, index: Array, value: Array) -> Blocks:
 
 
 def leader(blocks: Blocks) -> Leader:
-    """The largest value and the runner-up's.
+    """The largest and the second largest entry.
 
     Args:
         blocks: Blocks.
 
     Returns:
-        Leader; what is not read of it costs nothing under `jit`. Cost: O(n / B + B).
+        Leader; fields that are not used cost nothing under `jit`. Cost: O(n / B + B).
     """
     count, width = blocks.values.shape
     block = _first(blocks.top, jnp.max(blocks.top))
@@ -105,15 +105,16 @@ def _two_largest(rows: Array) -> tuple[Array, Array]:
     """The largest and the second largest along the last axis."""
     top = jnp.max(rows, axis=-1)
     is_top = jnp.arange(rows.shape[-1], dtype=jnp.int32) == _first(rows, top)[..., None]
-    return top, jnp.max(jnp.where(is_top, _nothing(rows.dtype), rows), axis=-1)
+    return top, jnp.max(jnp.where(is_top, _lowest(rows.dtype), rows), axis=-1)
 
 
 def _first(rows: Array, value: Array) -> Array:
-    """The first place of a value that is there; two plain reductions, which XLA vectorises, as it does not argmax."""
+    """The first place of a value that occurs, by two plain reductions, which XLA vectorises, unlike argmax."""
     width = rows.shape[-1]
     places = jnp.where(rows == value[..., None], jnp.arange(width, dtype=jnp.int32), width)
     return jnp.min(places, axis=-1)
 
 
-def _nothing(dtype: jnp.dtype) -> Array:
+def _lowest(dtype: jnp.dtype) -> Array:
+    """The lowest finite value, which stands where there is no candidate."""
     return jnp.asarray(jnp.finfo(dtype).min, dtype)

@@ -1,7 +1,7 @@
 """Cholesky factors of one lane's matrices of 16 to some thousand rows, in blocks, as matrix products under `vmap`.
 
 LAPACK would take the lanes one after another, and jaxlib's batched LAPACK calls may wait inside the pool of threads
-that is to do their work. Only the leading `live` rows are worked on: a matrix that is mostly padding costs little.
+that is to do their work. Only the leading `live` rows take part: a matrix that is mostly padding costs little.
 """
 
 from typing import NamedTuple
@@ -26,8 +26,8 @@ class Factor(NamedTuple):
 def cholesky(matrix: Array, live: Array | int | None = None) -> Factor:
     """The Cholesky factor of a symmetric positive definite matrix.
 
-    The blocks below a diagonal block are found by multiplying with its inverse, and corrected once by what that leaves
-    over. So the factor is as good as that of substitution: LL' is A but for rounding, however near to singular A is.
+    The blocks below a diagonal block are found by multiplying with its inverse, and corrected once by the residual. So
+    the factor is as accurate as that of substitution: LL' is A but for rounding, however close to singular A is.
 
     Args:
         matrix: float (n, n); only its leading (live, live) part is read.
@@ -44,8 +44,8 @@ def cholesky(matrix: Array, live: Array | int | None = None) -> Factor:
     matrix = jnp.where(is_live[:, None] & is_live, matrix, jnp.eye(size, dtype=matrix.dtype))
     rows = jnp.arange(size, dtype=jnp.int32)[:, None]
 
-    # Each block is taken from what remains once it is known. Of a matrix near to singular little remains, so rounding
-    # is small too; subtracting all earlier products of a block at a time, which is faster, left twice the error.
+    # Each block is subtracted from the remainder as soon as it is known. Of a nearly singular matrix little remains, so
+    # rounding is small, too; subtracting all earlier products of a block at once is faster, but left twice the error.
     def turn(first: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         remains, lower, inverses = carry
         panel = lax.dynamic_slice_in_dim(remains, first, BLOCK, axis=1)
@@ -86,7 +86,7 @@ def solve_lower(factor: Factor, right: Array) -> Array:
 def solve_upper(factor: Factor, right: Array) -> Array:
     """L'^-1 B; arguments, result and cost as for `solve_lower`."""
     right, shape = _columns(factor, right)
-    # From the last block that any lane has, upwards; a lane that has fewer solves for zeros until its own begin.
+    # From the last block of any lane upwards; a lane with fewer blocks solves for zeros until its own begin.
     last = blocks_below(factor.live, BLOCK) - 1
 
     def turn(done: Array, solved: Array) -> Array:

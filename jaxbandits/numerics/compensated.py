@@ -10,8 +10,8 @@ from jaxbandits.base import Array
 class Sum(NamedTuple):
     """An unevaluated sum of two floats of any common shape; see `value`."""
 
-    total: Array  # float (...)   the sum as a plain loop would have it
-    lost: Array  # float (...)    what the roundings of `total` have lost
+    total: Array  # float (...)   the sum of a plain loop
+    lost: Array  # float (...)    the sum of the rounding errors of `total`
 
 
 def zeros(shape: tuple[int, ...], dtype: jnp.dtype) -> Sum:
@@ -30,7 +30,7 @@ def zeros(shape: tuple[int, ...], dtype: jnp.dtype) -> Sum:
 def add(s: Sum, x: Array) -> Sum:
     """Adds one term to every sum.
 
-    The rounding error of an addition is itself a float, and six additions find it, whichever of the two terms is the
+    The rounding error of an addition is itself a float, and six additions find it, whichever of the two terms is
     larger (no branch). A term of 0 changes no bit.
 
     Args:
@@ -39,7 +39,7 @@ def add(s: Sum, x: Array) -> Sum:
 
     Returns:
         Sum (...), whose `value` is off by about one rounding of the sum, however many terms came before. Measured in
-        float32 over 10^6 terms of mean 0.8: the relative error is 1e-8, that of a plain sum 2e-5.
+        float32 over 10^6 terms of mean 0.8: the relative error is 1e-8, against 2e-5 for a plain sum.
 
     Source: Knuth (1969), the art of computer programming 2, section 4.2.2 theorem B; Neumaier (1974).
     """

@@ -1,14 +1,14 @@
 """Quadratic forms over sets of k elements: the densest k-subgraph and its greedy peeling."""
 
 from functools import partial
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandits import checks
 from jaxbandits.base import Array
-from jaxbandits.checks import require
 from jaxbandits.numerics.linalg import dot, spd_inverse
 
 Reduction = Literal["paper", "exact"]
@@ -16,7 +16,7 @@ SQUARINGS = 30  # of a matrix, for its largest eigenvalue: the 2^30-th root of n
 
 
 class Peeled(NamedTuple):
-    """The set that is left, and the way to it."""
+    """The set that is left, and the order of removal."""
 
     mask: Array  # bool (n,)
     value: Array  # float ()          mask' W mask
@@ -39,7 +39,7 @@ def quadratic_maximization(W: Array, k: int, *, reduction: Reduction = "paper") 
         Peeled of W's dtype; several sets may have nearly the same degrees, so in float32 the set can be another one.
 
     Raises:
-        ValueError: `W` is not square, `k` is out of range, or `reduction` is unknown.
+        ValueError: `W` is not square or not finite, `k` is out of range, or `reduction` is unknown.
 
     **Guarantee**: for a positive definite W, "paper" and k >= 3 the value is at least `theorem1_ratio(W, k)` of the
     optimum. For k = 2, for "exact" and for a W with negative edge weights there is none. **Cost**: O(n^2).
@@ -47,8 +47,8 @@ def quadratic_maximization(W: Array, k: int, *, reduction: Reduction = "paper") 
     Source: Kuroki, Xu, Miyauchi, Honda and Sugiyama, Polynomial-time algorithms for multiple-arm identification with
     full-bandit feedback, Algorithm 1; the peeling is that of Asahiro, Iwama, Tamaki and Tokuyama (2000).
     """
-    _check(W, k)
-    require(reduction in get_args(Reduction), "reduction", f"be one of {get_args(Reduction)}", reduction)
+    W, k = _checked(W, k)
+    checks.one_of("reduction", reduction, Reduction)
     return _peel(W, k=k, reduction=reduction)
 
 
@@ -76,8 +76,8 @@ def _peel(W: Array, *, k: int, reduction: Reduction) -> Peeled:
 
     def remove(carry: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], Array]:
         alive, degrees = carry
-        least = jnp.argmin(jnp.where(alive, degrees, jnp.inf))
-        return (alive & (jnp.arange(n) != least), degrees - weights[least]), least
+        removed = jnp.argmin(jnp.where(alive, degrees, jnp.inf))
+        return (alive & (jnp.arange(n) != removed), degrees - weights[removed]), removed
 
     (mask, _), order = lax.scan(remove, (jnp.ones(n, bool), weights.sum(0)), length=n - k)
     chi = mask.astype(W.dtype)
@@ -85,7 +85,7 @@ def _peel(W: Array, *, k: int, reduction: Reduction) -> Peeled:
 
 
 def alpha_dks(n: int, k: int) -> float:
-    """The share of the largest weight inside k of n vertices that peeling is sure to reach, for weights >= 0.
+    """The share of the largest weight inside k of n vertices that peeling is guaranteed to reach, for weights >= 0.
 
     Args:
         n: number of vertices.
@@ -95,18 +95,19 @@ def alpha_dks(n: int, k: int) -> float:
         A number in (0, 1]; terms that vanish as n grows are dropped, as in the source.
 
     Raises:
-        ValueError: `k` is out of range.
+        ValueError: `n` or `k` is out of range.
 
     Source: Asahiro, Iwama, Tamaki and Tokuyama (2000), Greedily finding a dense subgraph.
     """
-    require(2 <= k <= n, "k", f"lie in 2..{n}", k)
+    n = checks.whole("n", n, least=2)
+    k = checks.whole("k", k, least=2, most=n)
     return (1 / 2 + n / (2 * k)) ** -2 if 3 * k >= n else 1 / (2 * (n / k - 1))
 
 
 def theorem1_ratio(W: Array, k: int) -> Array:
-    """What share of the largest chi' W chi `quadratic_maximization` with "paper" is sure to reach.
+    """The share of the largest chi' W chi that `quadratic_maximization` with "paper" is guaranteed to reach.
 
-    The share of the largest norm sqrt(chi' W chi) is the square root of it.
+    The share of the largest norm sqrt(chi' W chi) is its square root.
 
     Args:
         W: float (n, n), symmetric and positive definite; only the ratio of its extreme eigenvalues matters.
@@ -122,17 +123,17 @@ def theorem1_ratio(W: Array, k: int) -> Array:
 
     Source: Kuroki et al., Theorem 1.
     """
-    # ERRATUM: Lemma 5 behind it claims that the weight of an edge set bounds chi' W chi from above. It does for k >= 3;
-    # for k = 2 it fails wherever w_ij > 0.
-    _check(W, k)
+    # ERRATUM: Lemma 5, which it rests on, claims that the weight of an edge set bounds chi' W chi from above. It does
+    # for k >= 3; for k = 2 it fails wherever w_ij > 0.
+    W, k = _checked(W, k)
     condition = largest_eigenvalue(W) * largest_eigenvalue(spd_inverse(W))
     return alpha_dks(W.shape[0], k) / (k - 1) / condition
 
 
 def largest_eigenvalue(matrix: Array) -> Array:
-    """An upper bound of the largest eigenvalue, too large by the factor 1 + log(n) 1e-9 and rounding.
+    """An upper bound of the largest eigenvalue, too large by a factor of at most 1 + log(n) 1e-9, but for rounding.
 
-    It is the p-th root of trace M^p at p = 2^30, by squaring: no LAPACK call, so it may run anywhere.
+    It is the p-th root of trace M^p at p = 2^30, by squaring: it makes no LAPACK call, so it may run in any lane.
 
     Args:
         matrix: float (n, n), symmetric and positive semidefinite, not 0.
@@ -150,7 +151,6 @@ def largest_eigenvalue(matrix: Array) -> Array:
     return jnp.exp(lax.fori_loop(0, SQUARINGS + 1, square, (matrix, jnp.zeros((), matrix.dtype)))[1])
 
 
-def _check(W: Array, k: int) -> None:
-    shape = jnp.shape(W)
-    require(len(shape) == 2 and shape[0] == shape[1], "W", "have shape (n, n)", shape)
-    require(2 <= k <= shape[0], "k", f"lie in 2..{shape[0]}", k)
+def _checked(W: Array, k: int) -> tuple[Array, int]:
+    W = checks.array("W", W, ("n", "n"))
+    return W, checks.whole("k", k, least=2, most=W.shape[0])

@@ -1,4 +1,4 @@
-"""Optimal experimental designs: how to share out measurements so that a set of directions is known best."""
+"""Optimal experimental designs: how to share out measurements to estimate a set of directions best."""
 
 from functools import partial
 from typing import NamedTuple
@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandits import checks
 from jaxbandits.base import Array
-from jaxbandits.checks import require, require_not_negative
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse
 
 FLOOR = 1e-9  # least share of an arm while solving: keeps A(p) regular where the directions do not span R^d
@@ -33,36 +33,29 @@ def design(arms: Array, directions: Array, *, weights: Array | None = None, step
         arms: float (K, d), spanning R^d. If they do not, value and lower are NaN.
         directions: float (M, d), the y_m.
         weights: float (M,), the c_m, at least 0, default 1. A direction of weight 0 is left out, so that a
-            varying set of directions keeps one shape; with all weights 0 the value is 0.
-        steps: iterations, a Python int.
+            varying set of directions can keep one shape; if all weights are 0, the value is 0.
+        steps: iterations, a Python int of at least 1.
 
     Returns:
         Design of the arms' dtype. lower <= optimum <= value, so value/lower - 1 bounds the relative error:
         about 2e-3 after 1000 steps and 4e-5 after 5000 on designs with up to 30 arms in 20 dimensions.
-        Rounding takes part in `value` where the optimum leaves A nearly singular: up to 1e-7 relative, in
-        float32 3e-3.
+        Where the optimum leaves A nearly singular, rounding adds up to 1e-7 relative to `value`, in float32
+        3e-3.
 
     Raises:
-        ValueError: a shape does not fit, a weight is negative or not finite, or `steps` is below 1.
+        ValueError: a shape does not fit, an entry is not finite, a weight is negative, or `steps` is below 1.
 
     Cost: O(d^3 + (K + M) d^2 + K d M) a step.
 
     Source: multiplicative updates with exponent 1/2 (Fellman 1974; Yu 2010) against exponential weights on
     the directions; the lower bound is the equivalence theorem for a weighted sum of the criteria.
     """
-    require(jnp.ndim(arms) == 2, "arms", "have shape (K, d)", jnp.shape(arms))
-    require(
-        jnp.ndim(directions) == 2 and directions.shape[1] == arms.shape[1],
-        "directions",
-        f"have shape (M, {arms.shape[1]})",
-        jnp.shape(directions),
-    )
+    arms = checks.array("arms", arms, ("K", "d"))
+    directions = checks.array("directions", directions, ("M", arms.shape[1]))
     if weights is None:
         weights = jnp.ones(directions.shape[0], arms.dtype)
-    shape = directions.shape[:1]
-    require(jnp.shape(weights) == shape, "weights", f"have shape {shape}", jnp.shape(weights))
-    require_not_negative("weights", weights)
-    require(steps >= 1, "steps", "be at least 1", steps)
+    weights = checks.array("weights", weights, directions.shape[:1], least=0)
+    steps = checks.whole("steps", steps, least=1)
     return _saddle_point(arms, directions, weights, steps=steps)
 
 
@@ -81,8 +74,8 @@ def _saddle_point(arms: Array, directions: Array, weights: Array, *, steps: int)
     dtype = arms.dtype
     arm_count, direction_count = arms.shape[0], directions.shape[0]
     floor = max(FLOOR, 2 * float(jnp.finfo(dtype).eps))
-    empty = ~jnp.any(weights > 0)
-    weights = jnp.where(empty, 1, weights)
+    is_empty = ~jnp.any(weights > 0)
+    weights = jnp.where(is_empty, 1, weights)
     active = weights > 0
 
     def step(t: Array, search: _Search) -> _Search:
@@ -139,8 +132,8 @@ def _saddle_point(arms: Array, directions: Array, weights: Array, *, steps: int)
     best = jnp.where(value_mean < search.value, search.p_mean, search.best)
     return Design(
         allocation=_normalise(jnp.where(best < max(SUPPORT, 10 * floor), 0, best)),
-        value=jnp.where(empty, 0, jnp.minimum(value_mean, search.value)),
-        lower=jnp.where(empty, 0, search.lower),
+        value=jnp.where(is_empty, 0, jnp.minimum(value_mean, search.value)),
+        lower=jnp.where(is_empty, 0, search.lower),
     )
 
 

@@ -20,7 +20,7 @@ JITTER = {"float64": 1e-10, "float32": 1e-6}
 
 
 class Posterior(NamedTuple):
-    """What is known of f at M points."""
+    """The posterior of f at M points."""
 
     mean: Array  # float (M,)
     variance: Array  # float (M,)  >= 0
@@ -38,8 +38,13 @@ class Sparse(NamedTuple):
     """A posterior that sees f through the features z(x) = L^-1 k_S(x) only."""
 
     mean: Array  # float (M,)
+<<<<<<< HEAD
     residual: Array  # float (M,)   max(k(x, x) - z'z, 0), what no observation can lower
     whitened: Array  # float (m, M) W = sqrt(noise_variance) L_A^-1 Z with A = noise_variance I + Z Z' = L_A L_A'
+=======
+    residual: Array  # float (M,)   max(k(x, x) - z'z, 0), which no observation can lower
+    whitened: Array  # float (m, M) W = sqrt(ridge) L_A^-1 Z with A = ridge I + Z Z' = L_A L_A'
+>>>>>>> engine
 
     @property
     def variance(self) -> Array:
@@ -110,9 +115,9 @@ def prior_variance(kernel: Kernel, xs: Array) -> Array:
 
 
 def default_jitter(dtype: jnp.dtype) -> float:
-    """What is added to the diagonal of K_SS: 1e-10 in float64, 1e-6 in float32.
+    """The number that is added to the diagonal of K_SS: 1e-10 in float64, 1e-6 in float32.
 
-    It moves a sparse mean by up to 3e-3 (float64) or 1e-2 (float32) where K_SS is near to singular. In float32 the
+    It moves a sparse mean by up to 3e-3 (float64) or 1e-2 (float32) where K_SS is nearly singular. In float32 the
     factor of 400 points in the unit square (length scale 0.2) still fails at times; 200 never did.
     """
     return JITTER[jnp.dtype(dtype).name]
@@ -130,16 +135,27 @@ def posterior(
 ) -> Posterior:
     """The exact posterior, by one Cholesky factor.
 
+<<<<<<< HEAD
     w observations at one point are one observation of their mean with noise of variance noise_variance / w. So repeats
     are merged before, and the factor is never larger than the number of distinct points. With s = sqrt(w),
     B = I + diag(s) K diag(s) / noise_variance, whose eigenvalues are at least 1.
+=======
+    w observations at one point are one observation of their mean with noise ridge / w. So repeats are merged first, and
+    the factor is never larger than the number of distinct points. With s = sqrt(w),
+    B = I + diag(s) K diag(s) / ridge, whose eigenvalues are at least 1.
+>>>>>>> engine
 
     Args:
         kernel: of a single pair.
         points: float (n, d).
         sums: float (n,), of the observations at each point.
+<<<<<<< HEAD
         at: float (M, d), where f is wanted.
         noise_variance: () > 0.
+=======
+        at: float (M, d), the points at which f is wanted.
+        ridge: variance of the noise, () > 0.
+>>>>>>> engine
         counts: int (n,), observations at each point, 0 allowed; None: 1 each.
         live: () points at the front that count; None: all.
 
@@ -214,7 +230,7 @@ def prior(kernel: Kernel, at: Array) -> Posterior:
 def condition(
     posterior: Posterior, column: Array, index: Array, reward: Array, noise_variance: Array | float
 ) -> tuple[Posterior, Array]:
-    """The posterior on a grid after one more observation, and what that observation explains.
+    """The posterior on a grid after one more observation, and the row that this observation adds.
 
     With c the posterior covariance of the grid with the observed point and v its variance, the row
     r = c / sqrt(noise_variance + v): the covariance falls by r r', the variance by r^2. So the column of any later
@@ -231,15 +247,24 @@ def condition(
         Posterior, and the row, float (M,); zeros if nothing is observed. Cost: O(M).
     """
     dtype = column.dtype
-    is_seen = index < column.shape[0]
+    is_observed = index < column.shape[0]
     variance = jnp.maximum(column.at[index].get(mode="clip"), 0)
+<<<<<<< HEAD
     scale = jnp.sqrt(jnp.asarray(noise_variance, dtype) + variance)
     row = jnp.where(is_seen, column / scale, 0)
+=======
+    scale = jnp.sqrt(jnp.asarray(ridge, dtype) + variance)
+    row = jnp.where(is_observed, column / scale, 0)
+>>>>>>> engine
     surprise = (reward - posterior.mean.at[index].get(mode="clip")) / scale
     conditioned = Posterior(
         mean=posterior.mean + row * surprise,
         variance=jnp.maximum(posterior.variance - row**2, 0),
+<<<<<<< HEAD
         log_det=posterior.log_det + jnp.where(is_seen, jnp.log1p(variance / jnp.asarray(noise_variance, dtype)), 0),
+=======
+        log_det=posterior.log_det + jnp.where(is_observed, jnp.log1p(variance / jnp.asarray(ridge, dtype)), 0),
+>>>>>>> engine
     )
     return conditioned, row
 
@@ -247,8 +272,8 @@ def condition(
 def explained(rows: Array, coefficients: Array) -> Array:
     """R' R[:, a] from the rows R (n, M) and `coefficients` R[:, a] (n,), float (M,).
 
-    A row that does not count needs no clearing: its coefficient is set to 0. Cost: O(n M), and what the memory of the
-    rows takes to be read.
+    A row that does not count need not be cleared: its coefficient is set to 0. Cost: O(n M), and reading the rows from
+    memory.
     """
     return jnp.matmul(coefficients, rows, precision="highest")
 
@@ -258,7 +283,11 @@ def inducing(kernel: Kernel, points: Array, *, live: Array | int | None = None, 
 
     Args:
         kernel: of a single pair.
+<<<<<<< HEAD
         points: float (m, d), without repeats: two equal points are distinguished by the jitter alone.
+=======
+        points: float (m, d), distinct: of two equal points only the jitter keeps the matrix regular.
+>>>>>>> engine
         live: () points at the front that count; None: all.
         jitter: added to the diagonal, () >= 0; see `default_jitter`.
 
@@ -311,8 +340,13 @@ def sparse_posterior(
         inducing: of m points.
         points: float (n, d), of the observations.
         sums: float (n,), of the observations at each point.
+<<<<<<< HEAD
         at: float (M, d), where f is wanted.
         noise_variance: () > 0.
+=======
+        at: float (M, d), the points at which f is wanted.
+        ridge: variance of the noise, () > 0.
+>>>>>>> engine
         counts: int (n,), observations at each point; None: 1 each.
 
     Returns:
@@ -332,12 +366,12 @@ def sparse_posterior(
 def sparse_from(
     z: Array, sums: Array, z_at: Array, prior: Array, *, noise_variance: Array | float, counts: Array, live: Array
 ) -> Sparse:
-    """`sparse_posterior` from features that are known.
+    """`sparse_posterior` from features that have been computed.
 
     Args:
         z: float (m, n), features of the observations' points.
         sums: float (n,), of the observations at each point.
-        z_at: float (m, M), features where f is wanted.
+        z_at: float (m, M), features of the points at which f is wanted.
         prior: float (M,), k(x, x) there.
         noise_variance: () > 0.
         counts: (n,), observations at each point.
@@ -359,17 +393,25 @@ def solve_spd(factor: Factor, right: Array) -> Array:
     return solve_upper(factor, solve_lower(factor, right))
 
 
+<<<<<<< HEAD
 def information_gain(gram: Array, noise_variance: Array | float) -> Array:
     """(1/2) log det(I + K / noise_variance): what observations at K's points tell of f, float () in nats."""
+=======
+def information_gain(gram: Array, ridge: Array | float) -> Array:
+    """(1/2) log det(I + K / ridge), float (): what observations at the n points of `gram` tell of f, in nats."""
+>>>>>>> engine
     eye = jnp.eye(gram.shape[0], dtype=gram.dtype)
     return log_det(cholesky(eye + gram / jnp.asarray(noise_variance, gram.dtype))) / 2
 
 
 def _squared_distance(x: Array, y: Array, lengthscale: Array | float) -> Array:
     """|x - y|^2 / l^2, from the difference: |x|^2 + |y|^2 - 2 x'y may be negative."""
+<<<<<<< HEAD
     if checks.is_concrete(x, y):
         x, y = (checks.array(name, point, ("d",)) for name, point in (("x", x), ("y", y)))
         checks.one_size(x=(x.size, x), y=(y.size, y))
+=======
+>>>>>>> engine
     checks.positive("lengthscale", lengthscale)
     difference = (x - y) / jnp.asarray(lengthscale, x.dtype)
     # One term after another: XLA does not vectorise a reduction of few terms over all pairs (5 times slower at d = 2).

@@ -48,7 +48,7 @@ def kl_upper(p: Array, c: Array) -> Array:
         float (...).
 
     Newton's method on f(x) = kl(p, q) - c with x = log((1-p)/(1-q)), where f is convex and increasing, from a start
-    above the root: the iterates fall to it and never pass it. The number of steps is fixed.
+    above the root: the iterates decrease to it and never pass it. The number of steps is fixed.
     """
     zero, one = p <= 0, p >= 1
     p, c = jnp.broadcast_arrays(jnp.where(zero | one, 0.5, p), c)
@@ -67,8 +67,8 @@ def kl_bounds(p: Array, c: Array) -> tuple[Array, Array]:
     """The interval {q: kl(p, q) <= c}, as (upper, lower).
 
     Args:
-        p: float (...), in [0, 1], say the mean of t draws.
-        c: float (...), at least 0, of p's dtype, say log(1/delta) / t.
+        p: float (...), in [0, 1], for instance the mean of t draws.
+        c: float (...), at least 0, of p's dtype, for instance log(1/delta) / t.
 
     Returns:
         float (...), `kl_upper` and `kl_lower`.
@@ -82,8 +82,8 @@ def kl_bounds(p: Array, c: Array) -> tuple[Array, Array]:
 def _rise(p: Array, rest: Array, c: Array) -> tuple[Array, Array]:
     """How far q may rise above p, 0 < p < 1, as q - p and as x = log((1-p)/(1-q)).
 
-    The lower bound is the same problem with p and rest = 1 - p exchanged. Both are given: either may be so small that
-    1 minus the other has lost it.
+    The lower bound is the same problem with p and rest = 1 - p exchanged. Both are arguments, because either may be so
+    small that 1 minus the other would lose it.
     """
     # The start lies above the root, never far: kl is at least rest x + p log p; and it is the integral of
     # (t - p) / (t (1 - t)) from p to q, so that d = q - p has d^2 <= 2 c times the largest t (1 - t) there, which is at

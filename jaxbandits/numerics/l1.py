@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbandits.checks import require
+from jaxbandits import checks
 
 NEGLIGIBLE = 1e-12  # weights below this fraction of the largest are rounding, and set to zero
 
@@ -28,21 +28,22 @@ def decompose(atoms: np.ndarray, target: np.ndarray) -> Decomposition:
         target.alpha = sum_k v_k x_k.alpha <= sum_k |v_k|.
 
     Raises:
-        ValueError: a shape does not fit, or `target` is zero or not in the span of the atoms.
+        ValueError: a shape does not fit, an entry is not finite, or `target` is zero or not in the span of the atoms.
 
     Cost: one linear program with 2K variables and d constraints, 2 ms for K = 30.
     """
-    from scipy.optimize import linprog  # a quarter of a second, which most programs need not wait for
+    from scipy.optimize import linprog  # its import takes a quarter of a second, and most programs do not need it
 
-    atoms, target = np.asarray(atoms, np.float64), np.asarray(target, np.float64)
-    require(atoms.ndim == 2, "atoms", "have shape (K, d)", atoms.shape)
-    require(target.shape == atoms.shape[1:], "target", f"have shape {atoms.shape[1:]}", target.shape)
-    require(np.any(target), "target", "not be zero", target)
+    checks.array("atoms", atoms, ("K", "d"))
+    atoms = np.asarray(atoms, np.float64)
+    checks.array("target", target, atoms.shape[1:])
+    target = np.asarray(target, np.float64)
+    checks.require(np.any(target), "target", "not be zero", target)
     # The solver's tolerances are absolute.
     unit, length = np.abs(atoms).max(), np.abs(target).max()
     signed = np.vstack([atoms, -atoms]).T / unit
     result = linprog(np.ones(2 * len(atoms)), A_eq=signed, b_eq=target / length, method="highs-ds")
-    require(result.status == 0, "target", "lie in the span of the atoms", target)
+    checks.require(result.status == 0, "target", "lie in the span of the atoms", target)
     positive, negative = np.split(result.x, 2)
     weights = (positive - negative) * (length / unit)
     weights[np.abs(weights) < NEGLIGIBLE * np.abs(weights).max()] = 0

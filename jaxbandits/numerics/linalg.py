@@ -47,7 +47,7 @@ def spd_inverse_logdet(matrix: Array) -> tuple[Array, Array]:
     The matrix is scaled to a unit diagonal first, which keeps float32 usable when the pull counts of the arms differ by
     factors of 10^3. A matrix that is not positive definite gives NaN.
 
-    A sweep is a rank-one update, so under `vmap` the lanes are worked on side by side. LAPACK would take them one by
+    A sweep is a rank-one update, so under `vmap` the lanes advance side by side. LAPACK would take them one by
     one; worse, jaxlib's batched LAPACK calls wait inside the pool of threads that is to do their work, and two such
     calls at a time can lock up a machine with two cores for ever.
 
@@ -65,10 +65,10 @@ def spd_inverse_logdet(matrix: Array) -> tuple[Array, Array]:
 
     def sweep(k: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         swept, logdet = carry
-        here = jnp.arange(d) == k
+        is_pivot = jnp.arange(d) == k
         pivot = jnp.where(swept[k, k] > 0, swept[k, k], jnp.nan)
-        row = jnp.where(here, -1, swept[k])
-        rest = jnp.where(here[:, None] | here, 0, swept)
+        row = jnp.where(is_pivot, -1, swept[k])
+        rest = jnp.where(is_pivot[:, None] | is_pivot, 0, swept)
         return rest - row[:, None] * (row / pivot), logdet + jnp.log(pivot)
 
     start = scale[:, None] * matrix * scale, jnp.sum(jnp.log(diagonal))

@@ -1,9 +1,10 @@
 """Bases of largest weight: the greedy algorithm on three kinds of matroids.
 
 Each factory returns a pure function `maximize(weights (n,)) -> bool (n,)`, the indicator of a base of largest total
-weight. It takes the elements by falling weight, the lowest index among ties, and keeps what is independent of those
-kept before, which is optimal for every matroid (Rado 1957; Edmonds 1971). Bases are wanted, not independent sets, so
-negative weights are taken too; an element of weight -inf is in the base only if it is in every base.
+weight. It goes through the elements by falling weight, the lowest index first among ties, and keeps those that are
+independent of the ones kept before, which is optimal for every matroid (Rado 1957; Edmonds 1971). As bases are wanted,
+not independent sets, negative weights are taken too; an element of weight -inf is in the base only if it is in every
+base.
 """
 
 from collections.abc import Callable
@@ -11,8 +12,8 @@ from collections.abc import Callable
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandits import checks
 from jaxbandits.base import Array
-from jaxbandits.checks import known, require
 
 Oracle = Callable[[Array], Array]
 
@@ -29,11 +30,11 @@ def uniform(k: int) -> Oracle:
     Raises:
         ValueError: `k` is negative.
     """
-    require(k >= 0, "k", "be at least 0", k)
+    k = checks.whole("k", k, least=0)
 
     def maximize(weights: Array) -> Array:
         _check_weights(weights, None)
-        require(weights.shape[0] >= k, "weights", f"have at least {k} entries", weights.shape)
+        checks.require(weights.shape[0] >= k, "weights", f"have at least {k} entries", weights.shape)
         return jnp.zeros(weights.shape, bool).at[_falling(weights)[:k]].set(True)
 
     return maximize
@@ -52,13 +53,9 @@ def partition(groups: Array, capacities: Array) -> Oracle:
     Raises:
         ValueError: a shape or a dtype does not fit, a capacity is negative, or a group is out of range.
     """
-    for name, value in (("groups", groups), ("capacities", capacities)):
-        require(jnp.ndim(value) == 1, name, "be a vector", jnp.shape(value))
-        require(jnp.issubdtype(jnp.asarray(value).dtype, jnp.integer), name, "be integers", value)
-    count = jnp.shape(capacities)[0]
-    require((known(groups) >= 0) & (known(groups) < count), "groups", f"lie in 0..{count - 1}", groups)
-    require(known(capacities) >= 0, "capacities", "be at least 0", capacities)
-    groups, capacities = jnp.asarray(groups), jnp.asarray(capacities)
+    capacities = checks.array("capacities", capacities, ("G",), kind="int", least=0)
+    count = capacities.shape[0]
+    groups = checks.array("groups", groups, ("n",), kind="int", least=0, most=count - 1)
     belongs = groups[:, None] == jnp.arange(count, dtype=groups.dtype)
 
     def maximize(weights: Array) -> Array:
@@ -86,31 +83,30 @@ def graphic(edges: Array) -> Oracle:
 
     Source: Kruskal (1956).
     """
-    shape = jnp.shape(edges)
-    require(len(shape) == 2 and shape[1] == 2, "edges", "have shape (n, 2)", shape)
-    edges = jnp.asarray(edges)
-    require(jnp.issubdtype(edges.dtype, jnp.integer), "edges", "be integers", edges.dtype)
+    edges = checks.array("edges", edges, ("n", 2), kind="int")
+    n = edges.shape[0]
 
     def maximize(weights: Array) -> Array:
-        _check_weights(weights, shape[0])
+        _check_weights(weights, n)
         order = _falling(weights)
 
         def take(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
-            # A tree of the forest is known by the name of one of its vertices, which stands at all edge ends in it.
+            # A tree of the forest is named after one of its vertices; its edges have that name at both ends.
             base, trees = carry
-            one, other = trees[order[i], 0], trees[order[i], 1]
-            return base.at[order[i]].set(one != other), jnp.where(trees == other, one, trees)
+            a, b = trees[order[i], 0], trees[order[i], 1]
+            return base.at[order[i]].set(a != b), jnp.where(trees == b, a, trees)
 
-        return lax.fori_loop(0, shape[0], take, (jnp.zeros(shape[0], bool), edges))[0]
+        return lax.fori_loop(0, n, take, (jnp.zeros(n, bool), edges))[0]
 
     return maximize
 
 
 def _falling(weights: Array) -> Array:
+    """The elements by falling weight, the lowest index first among ties."""
     return jnp.argsort(weights, stable=True, descending=True)
 
 
 def _check_weights(weights: Array, n: int | None) -> None:
     shape = jnp.shape(weights)
     fits = len(shape) == 1 and n in (None, shape[0])
-    require(fits, "weights", f"have shape ({'n' if n is None else n},)", shape)
+    checks.require(fits, "weights", f"have shape ({'n' if n is None else n},)", shape)

@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import optax
 from jax import lax
 
+from jaxbandits import checks
 from jaxbandits.base import Array
-from jaxbandits.checks import require
 
 
 class Ascent(NamedTuple):
-    """Where an ascent has led."""
+    """The result of an ascent."""
 
     average: Array  # float (n,)        mean of the weights over the last half of the steps
     log_weights: Array  # float (n,)    the last iterate
@@ -37,12 +37,17 @@ def mirror_ascent(step_size: optax.ScalarOrSchedule) -> optax.GradientTransforma
     sqrt(2 log(n) / steps) / G, the mean of the iterates is within G sqrt(2 log(n) / steps) of the maximum of a concave
     objective.
 
+    Raises:
+        ValueError: `step_size` is neither positive nor a function.
+
     Source: Beck and Teboulle (2003), Mirror descent and nonlinear projected subgradient methods, section 5.
     """
+    if not callable(step_size):
+        checks.positive("step_size", step_size)
     schedule = step_size if callable(step_size) else optax.constant_schedule(step_size)
 
     def normalize(steps: optax.Updates, log_weights: optax.Params | None) -> optax.Updates:
-        require(log_weights is not None, "params", "be the log-weights", log_weights)
+        checks.require(log_weights is not None, "params", "be the log-weights", log_weights)
         return jax.tree.map(
             lambda step, w: step - jax.nn.logsumexp(w + step, axis=-1, keepdims=True), steps, log_weights
         )
@@ -79,9 +84,12 @@ def ascend(
         Ascent.
 
     Raises:
-        ValueError: `steps` is below 1.
+        ValueError: an argument is of the wrong kind, or `steps` is below 1.
     """
-    require(steps >= 1, "steps", "be at least 1", steps)
+    checks.function("supergradient", supergradient, "the weights")
+    log_weights = checks.array("log_weights", log_weights, ("n",), finite=False, below=float("inf"))
+    checks.instance("transformation", transformation, optax.GradientTransformation)
+    steps = checks.whole("steps", steps, least=1)
 
     def one_step(z: Array, carry: tuple[Array, optax.OptState, Array]) -> tuple[Array, optax.OptState, Array]:
         log_weights, state, total = carry

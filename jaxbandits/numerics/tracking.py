@@ -6,20 +6,19 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandits import checks
 from jaxbandits.base import Array
-from jaxbandits.checks import known, require
 
 
 def tracked_counts(allocation: Array, n: Array | int) -> Array:
     """Pull counts after n pulls of the rule that tracks an allocation.
 
     The rule pulls every arm once and then, at each step, the arm of the support with the least
-    count_a / p_a, the lowest index among ties. Here its n-th state is found at once. Counts grow with n,
+    count_a / p_a, the lowest index among ties. Its n-th state is computed directly. Counts grow with n,
     arm by arm, and count_a >= (n - K) p_a, so a squared confidence width is at most n / (n - K) times that
     of the allocation itself.
 
-    Rounding n p by largest remainders would not do: its counts do not grow with n arm by arm, so that some
-    increments are negative.
+    Rounding n p by largest remainders would not do: its counts do not grow with n arm by arm.
 
     Args:
         allocation: float (K,), at least 0, with sum 1. An arm with share 0 keeps its single pull, which
@@ -35,10 +34,10 @@ def tracked_counts(allocation: Array, n: Array | int) -> Array:
 
     Cost: O(K) for each of the few corrections, about sqrt(K) / 3 of them.
     """
-    require(jnp.ndim(allocation) == 1, "allocation", "have shape (K,)", jnp.shape(allocation))
-    allocation = jnp.asarray(allocation)
+    allocation = _checked(allocation)
     arms = allocation.shape[0]
-    require(known(n) >= arms, "n", f"be at least {arms}, the number of arms", n)
+    checks.integer("n", n)
+    checks.require(checks.known(n) >= arms, "n", f"be at least {arms}, the number of arms", n)
     outside = (allocation == 0).astype(int)
     return _round(allocation, jnp.asarray(n, int) - outside.sum()) + outside
 
@@ -60,9 +59,18 @@ def round_allocation(allocation: Array, n: Array | int) -> Array:
 
     Source: Pukelsheim and Rieder (1992), the efficient rounding; it is Adams' divisor method.
     """
-    require(jnp.ndim(allocation) == 1, "allocation", "have shape (K,)", jnp.shape(allocation))
-    require(known(n) >= (known(allocation) > 0).sum(), "n", "be at least the number of arms with a positive share", n)
+    allocation = _checked(allocation)
+    checks.integer("n", n)
+    support = (checks.known(allocation) > 0).sum()
+    checks.require(checks.known(n) >= support, "n", "be at least the number of arms with a positive share", n)
     return _round(allocation, n)
+
+
+def _checked(allocation: Array) -> Array:
+    """The allocation as an array; its entries are not checked, as a failed design has NaN."""
+    if jnp.ndim(allocation) != 1 or not jnp.issubdtype(jnp.result_type(allocation), jnp.floating):
+        raise ValueError(f"allocation must be an array of real numbers of shape (K,), got {checks.show(allocation)}")
+    return jnp.asarray(allocation)
 
 
 @partial(jax.jit, inline=True)
@@ -70,7 +78,7 @@ def _round(allocation: Array, n: Array | int) -> Array:
     n = jnp.asarray(n, int)
     support = allocation > 0
     share = jnp.where(support, allocation, 1)
-    # Shares such as 1/3 are rounded, and so are the quotients: what differs by less than this is a tie.
+    # Shares such as 1/3 are rounded, and so are the quotients: a difference of less than this is a tie.
     slack = 8 * jnp.finfo(allocation.dtype).eps
     # At level l the rule has taken every pull whose count_a / p_a lay below l, which leaves ceil(l p_a)
     # pulls. They sum to about l + s/2. Pulls at the level itself are ties: they belong to the corrections.
@@ -83,7 +91,7 @@ def _round(allocation: Array, n: Array | int) -> Array:
         next_pull = jnp.where(support, counts.astype(share.dtype) / share, jnp.inf)
         last_pull = jnp.where(support, (counts - 1).astype(share.dtype) / share, -jnp.inf)
         first = jnp.argmax(next_pull <= next_pull.min() * (1 + slack))
-        # Undoing the rule takes the last of the tied pulls back first.
+        # Undoing the rule takes back the last of the tied pulls first.
         last = share.size - 1 - jnp.argmax((last_pull >= last_pull.max() * (1 - slack))[::-1])
         return counts.at[jnp.where(missing > 0, first, last)].add(jnp.sign(missing)), step + 1
 

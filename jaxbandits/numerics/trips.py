@@ -1,4 +1,4 @@
-"""Loops whose number of turns is data, without the price that `vmap` puts on them.
+"""Loops whose trip count is data, without the cost that `vmap` adds to them.
 
 `vmap` of a loop with a trip count per lane selects, in every turn, between the old and the new carry of every lane:
 a copy of all that the loop works on. Where further turns do no harm, one trip count for all lanes needs no select.
@@ -20,7 +20,7 @@ T = TypeVar("T")
 def common(count: Array) -> Array:
     """`count`, or under `vmap` the largest of all lanes, which is the same value in each of them.
 
-    A result may depend on it only where every value from `count` up gives the same: else a run would depend on its
+    A result may use it only where every value from `count` up gives the same result: else a run would depend on its
     neighbours.
 
     Args:
@@ -55,7 +55,7 @@ def for_blocks(live: Array, size: int, body: Callable[[Array, T], T], carry: T) 
 
 
 def blocks_below(live: Array, size: int) -> Array:
-    """Turns of `for_blocks`, int32 ()."""
+    """The number of turns of `for_blocks`, int32 ()."""
     return (common(jnp.asarray(live, jnp.int32)) + (size - 1)) // size
 
 

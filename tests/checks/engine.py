@@ -1,5 +1,9 @@
 """A valid call of every public function of the engine."""
 
+import json
+import tempfile
+from pathlib import Path
+
 import jax.numpy as jnp
 import numpy as np
 from checks.calls import Call
@@ -12,6 +16,10 @@ STATS = Stats(1.0, 1.0, 2, 2, 1.0, 8, 1, 1, 16, 100)
 COLUMNS = {"row": np.arange(2), "seed": np.zeros(2, int), "status": np.ones(2, int), "pulls": np.array([3, 4])}
 RESULTS = Results(COLUMNS, STATS)
 COUNTER = counter(5)
+FOLDER = tempfile.TemporaryDirectory()  # a store without runs
+MANIFEST = {name: {} for name in ("arguments", "tasks", "program", "made_by", "parts")}
+MANIFEST |= {"columns": {"row": "int64", "seed": "int64"}}
+(Path(FOLDER.name) / "_manifest.json").write_text(json.dumps(MANIFEST))
 
 SWEEP = {
     "build": counting,
@@ -34,7 +42,7 @@ CALLS = {
         SWEEP,
         # A table may hold any numbers in any shape, None is a table of one row, and a store may have any name.
         fine={
-            "tasks": ("none", "nan", "inf", "negative", "shape", "nan_inside"),
+            "tasks": ("none", "complex", "shape", "nan_inside"),
             "metrics": ("none",),
             "lanes": ("none",),
             "chunk": ("none",),
@@ -55,8 +63,13 @@ CALLS = {
         fine={"state": ("nan_inside",)},  # a run that has met a NaN ends as NONFINITE
     ),
     "task_key": Call(jaxbandits.task_key, {"key": KEY, "row": 3, "seed": jnp.asarray(4)}),
-    "compare": Call(jaxbandits.compare, {"a": RESULTS, "b": RESULTS, "by": "row"}),
-    "load": Call(jaxbandits.load, {"store": "a folder that no sweep has written"}),
+    "compare": Call(
+        jaxbandits.compare,
+        {"a": RESULTS, "b": RESULTS, "by": "row"},
+        # Numbers of a sweep may be NaN, and several columns may name a group.
+        fine={"a": ("nan_inside",), "b": ("nan_inside",), "by": ("list",)},
+    ),
+    "load": Call(jaxbandits.load, {"store": FOLDER.name}),
     "process_pool": Call(jaxbandits.process_pool, {"workers": 2, "gpus": (0, "1")}, fine={"gpus": ("empty",)}),
-    "summary": Call(lambda *, by: RESULTS.summary(by=by), {"by": "row"}),
+    "summary": Call(lambda *, by: RESULTS.summary(by=by), {"by": "row"}, fine={"by": ("list",)}),
 }

@@ -142,11 +142,14 @@ def test_lanes_do_not_disturb_each_other():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"limits": jnp.ones(3)}, "limits must have shape (b, a), got (3,)"),
-        ({"limits": jnp.array([[1.0, 0.0]])}, "limits must be positive, got [[1. 0.]]"),
-        ({"row_costs": jnp.ones(2)}, "row_costs must have shape (1,), got (2,)"),
-        ({"column_costs": jnp.ones(1)}, "column_costs must have shape (2,), got (1,)"),
-        ({"mask": jnp.ones(2, bool)}, "mask must have shape (1, 2), got (2,)"),
+        ({"limits": jnp.ones(3)}, "limits must be an array of real numbers of shape (b, a), got [1. 1. 1.]"),
+        (
+            {"limits": jnp.array([[1.0, 0.0]])},
+            "limits must be positive, got an array of shape (1, 2) and dtype float64",
+        ),
+        ({"row_costs": jnp.ones(2)}, "row_costs must be an array of real numbers of shape (1,), got [1. 1.]"),
+        ({"column_costs": jnp.ones(1)}, "column_costs must be an array of real numbers of shape (2,), got [1.]"),
+        ({"mask": jnp.ones(2, bool)}, "mask must be an array of booleans of shape (1, 2), got [ True  True]"),
         ({"tolerance": 0.0}, "tolerance must be positive, got 0.0"),
     ],
 )

@@ -137,12 +137,15 @@ def test_theorem1_ratio_against_numpy(dtype, tolerance, scale):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: quadratic_maximization(jnp.ones((2, 3)), 2), r"W must have shape \(n, n\), got \(2, 3\)"),
-        (lambda: quadratic_maximization(HAND, 1), "k must lie in 2..3, got 1"),
-        (lambda: quadratic_maximization(HAND, 4), "k must lie in 2..3, got 4"),
+        (
+            lambda: quadratic_maximization(jnp.ones((2, 3)), 2),
+            r"W must be an array of real numbers of shape \(n, n\), got an array of shape \(2, 3\)",
+        ),
+        (lambda: quadratic_maximization(HAND, 1), r"k must be an integer in \[2, 3\], got 1"),
+        (lambda: quadratic_maximization(HAND, 4), r"k must be an integer in \[2, 3\], got 4"),
         (lambda: quadratic_maximization(HAND, 2, reduction="qp"), "reduction must be one of .*exact.*, got 'qp'"),
-        (lambda: theorem1_ratio(HAND, 1), "k must lie in 2..3, got 1"),
-        (lambda: alpha_dks(5, 6), "k must lie in 2..5, got 6"),
+        (lambda: theorem1_ratio(HAND, 1), r"k must be an integer in \[2, 3\], got 1"),
+        (lambda: alpha_dks(5, 6), r"k must be an integer in \[2, 5\], got 6"),
     ],
 )
 def test_refuses(call, message):

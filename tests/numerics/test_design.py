@@ -170,12 +170,15 @@ def test_pair_directions_in_order():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"arms": jnp.ones(3)}, r"arms must have shape \(K, d\), got \(3,\)"),
-        ({"directions": jnp.ones((4, 2))}, r"directions must have shape \(M, 3\), got \(4, 2\)"),
-        ({"weights": jnp.ones(2)}, r"weights must have shape \(3,\), got \(2,\)"),
+        ({"arms": jnp.ones(3)}, r"arms must be an array of real numbers of shape \(K, d\), got \[1. 1. 1.\]"),
+        (
+            {"directions": jnp.ones((4, 2))},
+            r"directions must be an array of real numbers of shape \(M, 3\), got an array of shape \(4, 2\)",
+        ),
+        ({"weights": jnp.ones(2)}, r"weights must be an array of real numbers of shape \(3,\), got \[1. 1.\]"),
         ({"weights": jnp.array([1.0, -1, 0])}, "weights must be at least 0, got"),
         ({"weights": jnp.array([1.0, jnp.nan, 0])}, "weights must be at least 0, got"),
-        ({"steps": 0}, "steps must be at least 1, got 0"),
+        ({"steps": 0}, "steps must be an integer of at least 1, got 0"),
     ],
 )
 def test_refuses(change, message):

@@ -88,7 +88,7 @@ def test_scale_by_largest():
 
 def test_bad_input():
     start, transformation = jnp.full(2, -jnp.log(2.0)), mirror_ascent(1.0)
-    with pytest.raises(ValueError, match="steps must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="steps must be an integer of at least 1, got 0"):
         ascend(lambda w: w, start, transformation, steps=0)
     with pytest.raises(ValueError, match="params must be the log-weights, got None"):
         transformation.update(start, transformation.init(start))

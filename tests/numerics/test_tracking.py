@@ -134,7 +134,9 @@ def test_rounding_maximises_the_least_ratio(n):
 
 @pytest.mark.parametrize("function", [tracked_counts, round_allocation])
 def test_refuses(function):
-    with pytest.raises(ValueError, match=r"allocation must have shape \(K,\), got \(1, 2\)"):
+    with pytest.raises(
+        ValueError, match=r"allocation must be an array of real numbers of shape \(K,\), got an array of shape \(1, 2\)"
+    ):
         function(jnp.ones((1, 2)), 5)
     with pytest.raises(ValueError, match="n must be at least .*, got 1"):
         function(jnp.array([0.5, 0.5]), 1)

@@ -1,0 +1,74 @@
+"""A valid call of every function of `numerics` that checks its arguments."""
+
+import jax.numpy as jnp
+import numpy as np
+from checks.calls import Call
+
+from jaxbandits.numerics import barrier, densest_subgraph, design, gp, l1, matroid, mirror_ascent, tracking
+
+SQUARE = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 2.0]])
+SHARES = np.array([0.5, 0.25, 0.25])
+X = np.array([0.1, 0.2])
+
+CALLS = {
+    "minimize_reciprocals": Call(
+        barrier.minimize_reciprocals,
+        {
+            "limits": np.ones((2, 3)),
+            "row_costs": np.ones(2),
+            "column_costs": np.ones(3),
+            "mask": np.ones((2, 3), bool),
+            "tolerance": 1e-4,
+            "max_steps": 40,
+        },
+        fine={
+            "limits": ("inf_inside",),  # no limit
+            "row_costs": ("none",),
+            "column_costs": ("none",),
+            "mask": ("none",),
+        },
+    ),
+    "quadratic_maximization": Call(
+        densest_subgraph.quadratic_maximization, {"W": SQUARE, "k": 2, "reduction": "exact"}
+    ),
+    "alpha_dks": Call(densest_subgraph.alpha_dks, {"n": 5, "k": 3}),
+    "theorem1_ratio": Call(densest_subgraph.theorem1_ratio, {"W": SQUARE, "k": 3}),
+    "design": Call(
+        design.design,
+        {"arms": SQUARE, "directions": SQUARE[:2], "weights": np.ones(2), "steps": 10},
+        fine={"weights": ("none",)},
+    ),
+    "decompose": Call(l1.decompose, {"atoms": SQUARE, "target": SHARES}),
+    "uniform": Call(matroid.uniform, {"k": 2}),
+    "partition": Call(matroid.partition, {"groups": np.array([0, 0, 1]), "capacities": np.array([1, 1])}),
+    "graphic": Call(matroid.graphic, {"edges": np.array([[0, 1], [1, 2], [0, 2]])}),
+    "mirror_ascent": Call(mirror_ascent.mirror_ascent, {"step_size": 0.1}),
+    "ascend": Call(
+        mirror_ascent.ascend,
+        {
+            "supergradient": lambda weights: -weights,
+            "log_weights": np.log(SHARES),
+            "transformation": mirror_ascent.mirror_ascent(0.1),
+            "steps": 3,
+        },
+    ),
+    "tracked_counts": Call(
+        tracking.tracked_counts,
+        {"allocation": SHARES, "n": 10},
+        fine={"allocation": ("nan_inside", "inf_inside")},  # as a failed design has them
+    ),
+    "round_allocation": Call(
+        tracking.round_allocation,
+        {"allocation": SHARES, "n": 10},
+        fine={"allocation": ("nan_inside", "inf_inside")},
+    ),
+    # The points are a pair out of many, in a loop over all of them: they are not checked.
+    "matern": Call(
+        lambda *, lengthscale, nu: gp.matern(jnp.asarray(X), jnp.asarray(X), lengthscale=lengthscale, nu=nu),
+        {"lengthscale": 0.2, "nu": 1.5},
+    ),
+    "squared_exponential": Call(
+        lambda *, lengthscale: gp.squared_exponential(jnp.asarray(X), jnp.asarray(X), lengthscale=lengthscale),
+        {"lengthscale": 0.2},
+    ),
+}
