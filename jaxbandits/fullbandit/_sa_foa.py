@@ -18,7 +18,7 @@ from jaxbandits.numerics.densest_subgraph import Reduction
 Mode = Literal["random", "all"]
 Lottery = Literal["hazard", "draw"]
 UNLIKELY = 0.01  # expected number of stops in t further pulls, below which the grid of evaluations is coarse
-COARSE = 0.025  # its share of t then
+COARSE = 0.02  # its share of t then
 
 
 class State(NamedTuple):
@@ -77,7 +77,7 @@ def sa_foa(
         lottery: "hazard", or "draw": the sample of each test is drawn literally, as `sampled_rows` of the state. This
             takes a growth of None.
         growth: () > 0, largest number of pulls between two evaluations of c as a share of those so far, or None: one
-            pull a round. While a stop is unlikely it is larger: 0.025, and up to 0.25 at the beginning.
+            pull a round. While a stop is unlikely it is larger: 0.02, and up to 0.25 at the beginning.
         first_test: () at least s, the number of pulls before the first test; s, the size of the support, by default.
         design_matrix: "counts" or "limit", as in `Pace`.
 

@@ -38,13 +38,8 @@ class Sparse(NamedTuple):
     """A posterior that sees f through the features z(x) = L^-1 k_S(x) only."""
 
     mean: Array  # float (M,)
-<<<<<<< HEAD
-    residual: Array  # float (M,)   max(k(x, x) - z'z, 0), what no observation can lower
-    whitened: Array  # float (m, M) W = sqrt(noise_variance) L_A^-1 Z with A = noise_variance I + Z Z' = L_A L_A'
-=======
     residual: Array  # float (M,)   max(k(x, x) - z'z, 0), which no observation can lower
-    whitened: Array  # float (m, M) W = sqrt(ridge) L_A^-1 Z with A = ridge I + Z Z' = L_A L_A'
->>>>>>> engine
+    whitened: Array  # float (m, M) W = sqrt(noise_variance) L_A^-1 Z with A = noise_variance I + Z Z' = L_A L_A'
 
     @property
     def variance(self) -> Array:
@@ -135,27 +130,16 @@ def posterior(
 ) -> Posterior:
     """The exact posterior, by one Cholesky factor.
 
-<<<<<<< HEAD
     w observations at one point are one observation of their mean with noise of variance noise_variance / w. So repeats
     are merged before, and the factor is never larger than the number of distinct points. With s = sqrt(w),
     B = I + diag(s) K diag(s) / noise_variance, whose eigenvalues are at least 1.
-=======
-    w observations at one point are one observation of their mean with noise ridge / w. So repeats are merged first, and
-    the factor is never larger than the number of distinct points. With s = sqrt(w),
-    B = I + diag(s) K diag(s) / ridge, whose eigenvalues are at least 1.
->>>>>>> engine
 
     Args:
         kernel: of a single pair.
         points: float (n, d).
         sums: float (n,), of the observations at each point.
-<<<<<<< HEAD
-        at: float (M, d), where f is wanted.
-        noise_variance: () > 0.
-=======
         at: float (M, d), the points at which f is wanted.
-        ridge: variance of the noise, () > 0.
->>>>>>> engine
+        noise_variance: () > 0.
         counts: int (n,), observations at each point, 0 allowed; None: 1 each.
         live: () points at the front that count; None: all.
 
@@ -249,22 +233,13 @@ def condition(
     dtype = column.dtype
     is_observed = index < column.shape[0]
     variance = jnp.maximum(column.at[index].get(mode="clip"), 0)
-<<<<<<< HEAD
     scale = jnp.sqrt(jnp.asarray(noise_variance, dtype) + variance)
-    row = jnp.where(is_seen, column / scale, 0)
-=======
-    scale = jnp.sqrt(jnp.asarray(ridge, dtype) + variance)
     row = jnp.where(is_observed, column / scale, 0)
->>>>>>> engine
     surprise = (reward - posterior.mean.at[index].get(mode="clip")) / scale
     conditioned = Posterior(
         mean=posterior.mean + row * surprise,
         variance=jnp.maximum(posterior.variance - row**2, 0),
-<<<<<<< HEAD
-        log_det=posterior.log_det + jnp.where(is_seen, jnp.log1p(variance / jnp.asarray(noise_variance, dtype)), 0),
-=======
-        log_det=posterior.log_det + jnp.where(is_observed, jnp.log1p(variance / jnp.asarray(ridge, dtype)), 0),
->>>>>>> engine
+        log_det=posterior.log_det + jnp.where(is_observed, jnp.log1p(variance / jnp.asarray(noise_variance, dtype)), 0),
     )
     return conditioned, row
 
@@ -283,11 +258,7 @@ def inducing(kernel: Kernel, points: Array, *, live: Array | int | None = None, 
 
     Args:
         kernel: of a single pair.
-<<<<<<< HEAD
         points: float (m, d), without repeats: two equal points are distinguished by the jitter alone.
-=======
-        points: float (m, d), distinct: of two equal points only the jitter keeps the matrix regular.
->>>>>>> engine
         live: () points at the front that count; None: all.
         jitter: added to the diagonal, () >= 0; see `default_jitter`.
 
@@ -340,13 +311,8 @@ def sparse_posterior(
         inducing: of m points.
         points: float (n, d), of the observations.
         sums: float (n,), of the observations at each point.
-<<<<<<< HEAD
-        at: float (M, d), where f is wanted.
-        noise_variance: () > 0.
-=======
         at: float (M, d), the points at which f is wanted.
-        ridge: variance of the noise, () > 0.
->>>>>>> engine
+        noise_variance: () > 0.
         counts: int (n,), observations at each point; None: 1 each.
 
     Returns:
@@ -393,25 +359,17 @@ def solve_spd(factor: Factor, right: Array) -> Array:
     return solve_upper(factor, solve_lower(factor, right))
 
 
-<<<<<<< HEAD
 def information_gain(gram: Array, noise_variance: Array | float) -> Array:
     """(1/2) log det(I + K / noise_variance): what observations at K's points tell of f, float () in nats."""
-=======
-def information_gain(gram: Array, ridge: Array | float) -> Array:
-    """(1/2) log det(I + K / ridge), float (): what observations at the n points of `gram` tell of f, in nats."""
->>>>>>> engine
     eye = jnp.eye(gram.shape[0], dtype=gram.dtype)
     return log_det(cholesky(eye + gram / jnp.asarray(noise_variance, gram.dtype))) / 2
 
 
 def _squared_distance(x: Array, y: Array, lengthscale: Array | float) -> Array:
     """|x - y|^2 / l^2, from the difference: |x|^2 + |y|^2 - 2 x'y may be negative."""
-<<<<<<< HEAD
     if checks.is_concrete(x, y):
         x, y = (checks.array(name, point, ("d",)) for name, point in (("x", x), ("y", y)))
         checks.one_size(x=(x.size, x), y=(y.size, y))
-=======
->>>>>>> engine
     checks.positive("lengthscale", lengthscale)
     difference = (x - y) / jnp.asarray(lengthscale, x.dtype)
     # One term after another: XLA does not vectorise a reduction of few terms over all pairs (5 times slower at d = 2).

@@ -59,6 +59,10 @@ BAD = {
     "observations": NOT_A_NAME,
 }
 ZERO_IS_GOOD = {
+    ("saqm", "growth"),
+    ("icb", "growth"),
+    ("exhaustive", "growth"),
+    ("spectral", "growth"),
     ("xy-static", "ridge"),
     ("xy-static-exact", "ridge"),
     ("xy-static", "growth"),
