@@ -209,6 +209,7 @@ def array(
     least: float | None = None,
     below: float | None = None,
     most: float | None = None,
+    nan: bool = False,
 ) -> Array:
     """An array of a given shape, from an array or from nested lists.
 
@@ -224,6 +225,7 @@ def array(
         least: every entry must be at least this.
         below: every entry must be smaller than this.
         most: every entry must be at most this.
+        nan: whether any entry will do, also NaN.
 
     Returns:
         The value as a JAX array, so that a float array keeps its dtype.
@@ -239,7 +241,7 @@ def array(
     allowed = {"float": "iuf", "int": "iu", "bool": "b"}[kind]
     if _kind(value) not in allowed or not _fits(np.shape(value), shape):
         raise ValueError(f"{name} must {expected}, got {show(value)}")
-    if kind != "bool":
+    if kind != "bool" and not nan:
         expected = _range(above, least, below, most, "numbers")
         _require_entries(known(value), name, expected, finite and kind == "float", above, least, below, most)
     if dtype is None and kind == "float" and _kind(value) != "f":
@@ -372,13 +374,3 @@ def _range(above: float | None, least: float | None, below: float | None, most: 
     else:
         words = f"less than {upper}" if below is not None else f"at most {upper}"
     return f"{be} of {words}" if noun == "an integer" else f"{be} {words}"
-
-
-def require_positive(name: str, value: Any) -> None:
-    """As `positive`, of every entry of an array."""
-    _require_entries(known(value), name, "be positive", True, 0, None, None, None)
-
-
-def require_not_negative(name: str, value: Any) -> None:
-    """As `not_negative`, of every entry of an array."""
-    _require_entries(known(value), name, "be at least 0", True, None, 0, None, None)

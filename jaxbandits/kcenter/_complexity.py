@@ -174,9 +174,10 @@ def stage_times(distances: Any, centers: Any, *, noise_scale: Array | float) -> 
 
     Source: Garivier and Kaufmann (2016); Jali, Karamchandani and Moharir, Algorithm 4, for a stage of greedy.
     """
-    stages = _stages(distances, centers)
-    n, k = stages.table.shape
+    distances, centers = _checked(distances, centers)
+    n, k = distances.shape[0], centers.size
     check_scales(noise_scale, (k - 1,), (n, k - 1))
+    stages = _stages(distances, centers)
     shape, noise_scale = jnp.shape(noise_scale), jnp.asarray(noise_scale, stages.table.dtype)
     by_stage = jnp.broadcast_to(noise_scale, (k - 1, *shape)) if len(shape) != 1 else noise_scale
     tied = _race(stages)[2]
@@ -205,12 +206,17 @@ def noisy_lower_bound(distances: Any, centers: Any, *, noise_scale: Array | floa
     return times.sum() * jnp.maximum(-jnp.log(2.4 * jnp.asarray(delta, times.dtype)), 0)
 
 
-def _stages(distances: Any, centers: Any, largest: float | None = None) -> _Stages:
+def _checked(distances: Any, centers: Any, largest: float | None = None) -> tuple[Array, Array]:
     distances = checks.array("distances", distances, ("n", "n"), least=0, most=largest)
     n = distances.shape[0]
     centers = checks.array("centers", centers, ("k",), kind="int", least=0, most=n - 1)
-    k = centers.shape[0]
-    require(2 <= k <= n, "centers", "have shape (k,) with 2 <= k <= n", (k,))
+    require(2 <= centers.size <= n, "centers", "have shape (k,) with 2 <= k <= n", centers.shape)
+    return distances, centers
+
+
+def _stages(distances: Any, centers: Any, largest: float | None = None) -> _Stages:
+    distances, centers = _checked(distances, centers, largest)
+    n, k = distances.shape[0], centers.size
     place = jnp.full(n, k, int).at[centers].set(jnp.arange(k))
     p = jnp.arange(1, k)[:, None]
     return _Stages(distances[:, centers], place, jnp.arange(k - 1) < p, place >= p)

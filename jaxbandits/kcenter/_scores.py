@@ -99,6 +99,7 @@ def radius_ratio(indices: Array, truth: Array, distances: Array, rows: Array | N
     Raises:
         ValueError: as `radius`.
     """
+    checks.array("truth", truth, ("k",), kind="int")
     ours = _radius("indices", indices, distances, rows).astype(float)
     return ours / _radius("truth", truth, distances, rows).astype(float)
 

@@ -73,11 +73,9 @@ def minimize_reciprocals(
         limits = checks.array("limits", limits, ("b", "a"), above=0, finite=False)
         mask = jnp.ones(limits.shape, bool)
     else:  # a limit that does not count may be anything
-        if jnp.ndim(limits) != 2 or not jnp.issubdtype(jnp.result_type(limits), jnp.floating):
-            raise ValueError(f"limits must be an array of real numbers of shape (b, a), got {checks.show(limits)}")
+        limits = checks.array("limits", limits, ("b", "a"), nan=True)
         mask = checks.array("mask", mask, jnp.shape(limits), kind="bool")
         checks.require((checks.known(limits) > 0) | ~checks.known(mask), "limits", "be positive", limits)
-        limits = jnp.asarray(limits)
     b, a = limits.shape
     u = jnp.ones(b, limits.dtype) if row_costs is None else checks.array("row_costs", row_costs, (b,), above=0)
     v = jnp.ones(a, limits.dtype) if column_costs is None else checks.array("column_costs", column_costs, (a,), above=0)
