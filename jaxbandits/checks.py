@@ -3,6 +3,8 @@
 A check raises `ValueError("NAME must EXPECTED, got GOT")` before anything is traced or compiled. A value that is traced
 cannot be looked at, so the same line then is a `jax.experimental.checkify.debug_check`: it does nothing, unless the
 program runs under `checkify`, as `sweep` does once for the whole task table before the first round.
+
+The file is longer than others because it is a dictionary: its entries are read one by one, where they are used.
 """
 
 import contextlib

@@ -13,7 +13,8 @@ from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, PyTree, Status
-from jaxbandits.engine.running import require_fit, require_pair, run, streams
+from jaxbandits.engine.fit import require_fit, require_pair, same_bits
+from jaxbandits.engine.running import run, streams
 
 LANES = 3  # of the batch that is compared with single runs
 NEVER = np.iinfo(np.int32).max  # round of a violation that has not been seen
@@ -137,7 +138,7 @@ def _walk(algorithm: Algorithm, environment: Environment, key: Key, rounds: int)
             seen["refreshed"] = _leaves(lambda x, y: ~_is_close(x, y), algorithm.refresh(state), state)
         noise = environment.noise(jax.random.fold_in(keys.noise, r))
         still = algorithm.observe(state, algorithm.idle, environment.respond(algorithm.idle, noise))
-        seen["idle"] = _leaves(lambda x, y: jnp.any(_bits(x) != _bits(y)), still, state)
+        seen["idle"] = _leaves(lambda x, y: ~same_bits(x, y), still, state)
         seen["finite"] = _leaves(lambda x, _: ~_is_finite(x), state, state)
 
         action = jax.tree.map(lambda a, idle: jnp.where(decision.stop, idle, a), decision.action, algorithm.idle)
@@ -218,20 +219,11 @@ def _leaves(compare: Any, new: PyTree, old: PyTree) -> Array:
     return jnp.stack([compare(x, y) for x, y in zip(jax.tree.leaves(new), jax.tree.leaves(old), strict=True)])
 
 
-def _bits(x: Array) -> Array:
-    """The bits of a leaf, as integers."""
-    if jnp.issubdtype(x.dtype, jax.dtypes.prng_key):
-        return jax.random.key_data(x)
-    if jnp.issubdtype(x.dtype, jnp.floating):
-        return lax.bitcast_convert_type(x, f"uint{8 * x.dtype.itemsize}")
-    return x
-
-
 def _is_close(x: Array, y: Array) -> Array:
     if not jnp.issubdtype(x.dtype, jnp.floating):
-        return jnp.all(_bits(x) == _bits(y))
+        return same_bits(x, y)
     tolerance = ROUNDING.get(str(x.dtype), 5e-2) * jnp.max(jnp.abs(y), initial=0)
-    return jnp.all((jnp.abs(x - y) <= tolerance) | (_bits(x) == _bits(y)))
+    return jnp.all((jnp.abs(x - y) <= tolerance) | (x == y))
 
 
 def _is_finite(x: Array) -> Array:

@@ -20,7 +20,8 @@ from jax.core import eval_jaxpr
 from jax.experimental import checkify
 
 from jaxbandits.base import Array, Key, PyTree
-from jaxbandits.engine.running import require_fit, streams
+from jaxbandits.engine.fit import require_fit, same_bits
+from jaxbandits.engine.running import streams
 from jaxbandits.engine.tasks import Job, build_row, fold_task
 
 COMPILER_OPTIONS = {"xla_backend_optimization_level": 0}  # the program runs once: compiling it is what takes time
@@ -88,7 +89,7 @@ def _probe(job: Job, tasks: PyTree, key: Key, row: Array) -> dict[str, Array]:
         action = jax.tree.map(lambda a, idle: jnp.where(active, a, idle), action, algorithm.idle)
         observation = environment.respond(action, environment.noise(jax.random.fold_in(keys.noise, r)))
         after = algorithm.observe(state, action, observation)
-        differs = jax.tree.map(lambda new, old, was: was | (~active & ~_same_bits(new, old)), after, state, changed)
+        differs = jax.tree.map(lambda new, old, was: was | (~active & ~same_bits(new, old)), after, state, changed)
         return after, differs
 
     state = algorithm.init(keys.init)
@@ -139,13 +140,3 @@ def _refused_rows(check: Callable[[Array], None], rows: int) -> tuple[Array, Arr
 def _sentence(error: checkify.Error) -> str:
     """The message of a check that failed, without what checkify appends."""
     return (error.get() or "").removesuffix(" (`check` failed)")
-
-
-def _same_bits(a: Array, b: Array) -> Array:
-    """Whether two arrays of one shape and dtype are the same, bit for bit: bool ()."""
-    if jnp.issubdtype(a.dtype, jnp.complexfloating):
-        return _same_bits(a.real, b.real) & _same_bits(a.imag, b.imag)
-    if jnp.issubdtype(a.dtype, jnp.floating):
-        unsigned = jnp.dtype(f"uint{8 * a.dtype.itemsize}")
-        a, b = (lax.bitcast_convert_type(x, unsigned) for x in (a, b))
-    return jnp.all(a == b)

@@ -2,6 +2,8 @@
 
 Every posterior is that of f ~ GP(0, k) after observations f(x_i) + noise of variance `noise_variance`. Variances carry
 the scale of the kernel; nothing is divided by that of the noise.
+
+The file is longer than others: the three kinds of posterior share their notation, and are compared with each other.
 """
 
 from collections.abc import Callable
