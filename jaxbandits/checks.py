@@ -190,6 +190,7 @@ def array(
     least: float | None = None,
     below: float | None = None,
     most: float | None = None,
+    entries: bool = True,
 ) -> Array:
     """An array of a given shape, from an array or from nested lists.
 
@@ -205,6 +206,7 @@ def array(
         least: every entry must be at least this.
         below: every entry must be smaller than this.
         most: every entry must be at most this.
+        entries: whether entries are checked at all; else only the shape and the kind are.
 
     Returns:
         The value as a JAX array, so that a float array keeps its dtype.
@@ -220,7 +222,7 @@ def array(
     allowed = {"float": "iuf", "int": "iu", "bool": "b"}[kind]
     if _kind(value) not in allowed or not _fits(np.shape(value), shape):
         raise ValueError(f"{name} must {expected}, got {show(value)}")
-    if kind != "bool":
+    if kind != "bool" and entries:
         expected = _range(above, least, below, most, "numbers")
         _require_entries(known(value), name, expected, finite and kind == "float", above, least, below, most)
     if dtype is None and kind == "float" and _kind(value) != "f":

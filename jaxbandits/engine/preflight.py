@@ -20,10 +20,11 @@ from jax.core import eval_jaxpr
 from jax.experimental import checkify
 
 from jaxbandits.base import Array, Key, PyTree
-from jaxbandits.engine.running import require_fit, streams
+from jaxbandits.engine.fitting import require_fit
+from jaxbandits.engine.running import streams
 from jaxbandits.engine.tasks import Job, build_row, fold_task
 
-COMPILER_OPTIONS = {"xla_backend_optimization_level": 0}  # the program runs once: compiling it is what takes time
+COMPILER_OPTIONS: dict[str, Any] = {"xla_backend_optimization_level": 0}  # it runs once: compiling is what takes time
 ROWS = 4096  # of the table that are checked at a time, so that memory does not grow with the table
 
 log = logging.getLogger(__name__)

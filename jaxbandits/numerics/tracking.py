@@ -68,9 +68,7 @@ def round_allocation(allocation: Array, n: Array | int) -> Array:
 
 def _checked(allocation: Array) -> Array:
     """The allocation as an array; its entries are not checked, as a failed design has NaN."""
-    if jnp.ndim(allocation) != 1 or not jnp.issubdtype(jnp.result_type(allocation), jnp.floating):
-        raise ValueError(f"allocation must be an array of real numbers of shape (K,), got {checks.show(allocation)}")
-    return jnp.asarray(allocation)
+    return checks.array("allocation", allocation, ("K",), entries=False)
 
 
 @partial(jax.jit, inline=True)
