@@ -24,7 +24,7 @@ from jaxbandits.engine.fit import require_fit, same_bits
 from jaxbandits.engine.running import streams
 from jaxbandits.engine.tasks import Job, build_row, fold_task
 
-COMPILER_OPTIONS = {"xla_backend_optimization_level": 0}  # the program runs once: compiling it is what takes time
+COMPILER_OPTIONS: dict[str, Any] = {"xla_backend_optimization_level": 0}  # it runs once: compiling is what takes time
 ROWS = 4096  # of the table that are checked at a time, so that memory does not grow with the table
 
 log = logging.getLogger(__name__)

@@ -77,8 +77,18 @@ def minimize_reciprocals(
         mask = checks.array("mask", mask, jnp.shape(limits), kind="bool")
         checks.require((checks.known(limits) > 0) | ~checks.known(mask), "limits", "be positive", limits)
     b, a = limits.shape
-    u = jnp.ones(b, limits.dtype) if row_costs is None else checks.array("row_costs", row_costs, (b,), above=0)
-    v = jnp.ones(a, limits.dtype) if column_costs is None else checks.array("column_costs", column_costs, (a,), above=0)
+    if mask is not None:
+        mask = checks.array("mask", mask, (b, a), kind="bool")
+    if row_costs is not None:
+        row_costs = checks.array("row_costs", row_costs, (b,), above=0)
+    if column_costs is not None:
+        column_costs = checks.array("column_costs", column_costs, (a,), above=0)
+    # A limit that does not count may be anything.
+    is_free = False if mask is None else ~checks.known(mask)
+    checks.require((checks.known(limits) > 0) | is_free, "limits", "be positive", limits)
+    mask = jnp.ones((b, a), bool) if mask is None else mask
+    u = jnp.ones(b, limits.dtype) if row_costs is None else row_costs
+    v = jnp.ones(a, limits.dtype) if column_costs is None else column_costs
     return _minimize(limits, u, v, mask, jnp.asarray(tolerance, limits.dtype), max_steps)
 
 
