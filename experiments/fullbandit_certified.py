@@ -188,16 +188,16 @@ def referee(design: fullbandit.Design) -> Algorithm:
         )
 
     def note(notes: Notes, moment: Moment) -> Notes:
-        seen = (design, moment.estimate, moment.t)
-        exhaustive = fullbandit.exhaustive_rule(*seen, **settings)
+        tested = (design, moment.estimate, moment.t)
+        exhaustive = fullbandit.exhaustive_rule(*tested, **settings)
         held = [
             exhaustive.stop,
-            fullbandit.spectral_rule(*seen, **settings).stop,
-            fullbandit.icb_rule(*seen, radius="ellipsoid", **settings).stop,
-            fullbandit.saqm_rule(*seen, alpha="exact", **settings).stop,
-            fullbandit.saqm_rule(*seen, alpha=0.9, **settings).stop,
+            fullbandit.spectral_rule(*tested, **settings).stop,
+            fullbandit.icb_rule(*tested, radius="ellipsoid", **settings).stop,
+            fullbandit.saqm_rule(*tested, alpha="exact", **settings).stop,
+            fullbandit.saqm_rule(*tested, alpha=0.9, **settings).stop,
         ]
-        rivals = fullbandit.surrogates(*seen, delta=DELTA)
+        rivals = fullbandit.surrogates(*tested, delta=DELTA)
         permitted = EPSILON * jnp.asarray(list(SAMPLED.values()), dtype)
         blocking = (rivals.leads > permitted[:, None]).sum(axis=1)
         hazards = lottery_hazard(blocking, s=rows, size=ARMS, dtype=dtype)

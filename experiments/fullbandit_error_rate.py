@@ -103,8 +103,9 @@ def run(options: Namespace) -> Report:
         sigmas = SIZE * np.array(SCALES)
         for style, name in enumerate(RULES):
             curve(left, sigmas, pulls[name], name, style)
-            seen = rates[name] > 0
-            curve(right, sigmas[seen], [x for x, s in zip(errors[name], seen, strict=True) if s], name, style)
+            erred = rates[name] > 0
+            shown = [x for x, is_shown in zip(errors[name], erred, strict=True) if is_shown]
+            curve(right, sigmas[erred], shown, name, style)
         right.axhline(DELTA, color="k", lw=1)
         right.text(sigmas[0], DELTA, "delta", ha="right", va="bottom")
         left.set(yscale="log", ylabel="pulls until the stop", title="Pulls")

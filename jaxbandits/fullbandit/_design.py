@@ -48,7 +48,7 @@ def make_design(support: ArrayLike, k: int, *, weights: ArrayLike | None = None,
         dtype: dtype of the arrays; by default JAX's own.
 
     Returns:
-        Design, computed in float64 whatever the dtype.
+        Design, computed in float64 and then rounded to the dtype.
 
     Raises:
         ValueError: an argument is not as above, or the dtype is float32 where cond(Lambda) exceeds 1e3.

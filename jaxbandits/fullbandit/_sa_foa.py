@@ -77,7 +77,8 @@ def sa_foa(
         lottery: "hazard", or "draw": the sample of each test is drawn literally, as `sampled_rows` of the state. This
             takes a growth of None.
         growth: () > 0, largest number of pulls between two evaluations of c as a share of those so far, or None: one
-            pull a round. While a stop is unlikely it is larger: 0.02, and up to 0.25 at the beginning.
+            pull a round. While a stop is unlikely it is larger: 0.02, and up to 0.25 at the beginning. A stop is seen
+            late, not early: at n = 6 runs took 0.5 +- 0.3 % more pulls than with one pull a round (16,000 runs each).
         first_test: () at least s, the number of pulls before the first test; s, the size of the support, by default.
         design_matrix: "counts" or "limit", as in `Pace`.
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from reference import fullbandit as reference
-from reference.fullbandit_rules import tested
+from reference.fullbandit_rules import verdict_of
 from reference.tape import KEY, every_state, rewards
 
 from jaxbandits.fullbandit import (
@@ -37,29 +37,31 @@ def random_case(seed, n=6):
 def test_equation_5_by_hand():
     # C = 1 and |chi_M - chi_M^|^2 = 6 / 12: -0.5 + sqrt(0.5).
     scale = 1 / float(ellipsoid_radius(12.0, 3, 2, 0.05, 1.0))
-    verdict = tested(exhaustive_rule, PAIRS.inverse / 12, THETA3, 12, k=2, delta=0.05, epsilon=0.0, noise_scale=scale)
+    verdict = verdict_of(
+        exhaustive_rule, PAIRS.inverse / 12, THETA3, 12, k=2, delta=0.05, epsilon=0.0, noise_scale=scale
+    )
     np.testing.assert_allclose([verdict.radius, -verdict.margin], [1.0, 0.2071068], atol=5e-8)
 
 
 @pytest.mark.parametrize(("t", "stop"), [(3861.987, False), (3861.989, True)])
 def test_the_stop_by_hand(t, stop):
     # t = 6 C^2.
-    verdict = tested(exhaustive_rule, PAIRS.inverse / t, THETA3, t, k=2, delta=0.05, epsilon=0.5)
+    verdict = verdict_of(exhaustive_rule, PAIRS.inverse / t, THETA3, t, k=2, delta=0.05, epsilon=0.5)
     assert verdict.stop == stop
     assert verdict.answer.tolist() == [True, True, False]
 
 
 def test_a_value_of_epsilon_does_not_stop():
     theta = jnp.array([1.0, 0.5, 0.5])
-    assert not tested(exhaustive_rule, jnp.zeros((3, 3)), theta, 10, k=2, delta=0.1, epsilon=0.0).stop
-    assert tested(exhaustive_rule, jnp.zeros((3, 3)), theta, 10, k=2, delta=0.1, epsilon=0.01).stop
+    assert not verdict_of(exhaustive_rule, jnp.zeros((3, 3)), theta, 10, k=2, delta=0.1, epsilon=0.0).stop
+    assert verdict_of(exhaustive_rule, jnp.zeros((3, 3)), theta, 10, k=2, delta=0.1, epsilon=0.01).stop
 
 
 @pytest.mark.parametrize("k", [2, 3, 4])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_rule_against_enumeration(seed, k):
     inverse, theta = random_case(seed)
-    verdict = tested(exhaustive_rule, inverse, theta, 50, k=k, delta=0.1, epsilon=0.3, noise_scale=0.1)
+    verdict = verdict_of(exhaustive_rule, inverse, theta, 50, k=k, delta=0.1, epsilon=0.3, noise_scale=0.1)
     value = reference.largest_lead(np.asarray(inverse), np.asarray(theta), float(verdict.radius), k)
     np.testing.assert_allclose(verdict.margin, 0.3 - value, rtol=1e-12)
     assert tuple(np.flatnonzero(verdict.answer)) == reference.best(np.asarray(theta), k)
@@ -76,7 +78,7 @@ def test_more_super_arms_than_one_chunk_holds(seed):
     inverse, theta = random_case(seed, n=16)
     rows = all_superarms(16, 5)
     assert superarm_table(16, 5).shape == (2, 4096, 16)
-    verdict = tested(exhaustive_rule, inverse, theta, 50, k=5, delta=0.1, epsilon=0.3, noise_scale=0.1)
+    verdict = verdict_of(exhaustive_rule, inverse, theta, 50, k=5, delta=0.1, epsilon=0.3, noise_scale=0.1)
     every = leads(rows, np.asarray(verdict.answer), np.asarray(inverse), np.asarray(theta), float(verdict.radius))
     np.testing.assert_allclose(verdict.margin, 0.3 - every.max(), rtol=1e-12)
 
@@ -86,22 +88,22 @@ def test_a_class_of_super_arms():
     settings = {"k": 3, "delta": 0.1, "epsilon": 0.3, "noise_scale": 0.1}
     rows = all_superarms(6, 3)
     np.testing.assert_array_equal(
-        tested(exhaustive_rule, inverse, theta, 50, superarms=rows, **settings).margin,
-        tested(exhaustive_rule, inverse, theta, 50, **settings).margin,
+        verdict_of(exhaustive_rule, inverse, theta, 50, superarms=rows, **settings).margin,
+        verdict_of(exhaustive_rule, inverse, theta, 50, **settings).margin,
     )
     chosen = rows[[1, 4, 5, 9, 13, 16, 18]].astype(int)
-    verdict = tested(exhaustive_rule, inverse, theta, 50, superarms=chosen, **settings)
+    verdict = verdict_of(exhaustive_rule, inverse, theta, 50, superarms=chosen, **settings)
     best = max(chosen, key=lambda row: row @ np.asarray(theta))
     np.testing.assert_array_equal(verdict.answer, best.astype(bool))
     some = leads(chosen, best, np.asarray(inverse), np.asarray(theta), float(verdict.radius))
     np.testing.assert_allclose(verdict.margin, 0.3 - some.max(), rtol=1e-12)
-    assert verdict.margin != tested(exhaustive_rule, inverse, theta, 50, **settings).margin
+    assert verdict.margin != verdict_of(exhaustive_rule, inverse, theta, 50, **settings).margin
 
 
 def test_the_best_set_of_a_class_may_lie_in_its_last_chunk():
     rows = all_superarms(16, 5)
     theta = jnp.arange(16.0)
-    verdict = tested(exhaustive_rule, jnp.eye(16) / 1e6, theta, 50, k=5, delta=0.1, epsilon=0.3, superarms=rows)
+    verdict = verdict_of(exhaustive_rule, jnp.eye(16) / 1e6, theta, 50, k=5, delta=0.1, epsilon=0.3, superarms=rows)
     np.testing.assert_array_equal(verdict.answer, theta >= 11)
 
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from reference import fullbandit as reference
-from reference.fullbandit_rules import tested
+from reference.fullbandit_rules import verdict_of
 from reference.tape import KEY, every_state, rewards
 
 from jaxbandits.fullbandit import (
@@ -116,11 +116,11 @@ def test_a_class_of_a_single_set_has_no_rival():
     ],
 )
 def test_the_stop_by_hand(radius, t, stop):
-    assert tested(icb_rule, PAIRS.inverse / t, THETA3, t, k=2, delta=0.05, epsilon=0.5, radius=radius).stop == stop
+    assert verdict_of(icb_rule, PAIRS.inverse / t, THETA3, t, k=2, delta=0.05, epsilon=0.5, radius=radius).stop == stop
 
 
 def test_the_radius_by_hand():
-    verdict = tested(icb_rule, PAIRS.inverse / 100, THETA3, 100, k=2, delta=0.05, epsilon=0.5)
+    verdict = verdict_of(icb_rule, PAIRS.inverse / 100, THETA3, 100, k=2, delta=0.05, epsilon=0.5)
     np.testing.assert_allclose(verdict.radius, 10.122049, atol=5e-7)  # a pull has the scale k
 
 
@@ -128,8 +128,8 @@ def test_a_value_of_epsilon_does_not_stop():
     # Widths 0, so V = 0.25 - 0.5.
     options = {"k": 2, "delta": 0.1, "noise_scale": 0.5}
     theta = jnp.array([1.0, 0.5, 0.25])
-    assert not tested(icb_rule, jnp.zeros((3, 3)), theta[::-1].at[0].set(0.5), 10, epsilon=0.0, **options).stop
-    assert tested(icb_rule, jnp.zeros((3, 3)), theta, 10, epsilon=0.0, **options).stop
+    assert not verdict_of(icb_rule, jnp.zeros((3, 3)), theta[::-1].at[0].set(0.5), 10, epsilon=0.0, **options).stop
+    assert verdict_of(icb_rule, jnp.zeros((3, 3)), theta, 10, epsilon=0.0, **options).stop
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -138,8 +138,8 @@ def test_with_the_ellipsoid_it_bounds_the_exhaustive_rule(seed):
     root = rng.normal(size=(6, 6))
     inverse, theta = jnp.asarray(root @ root.T / 200), jnp.asarray(rng.normal(size=6))
     options = {"k": 3, "delta": 0.1, "epsilon": 0.1, "noise_scale": 0.1}
-    independent = tested(icb_rule, inverse, theta, 50, radius="ellipsoid", **options)
-    assert independent.margin <= tested(exhaustive_rule, inverse, theta, 50, **options).margin + 1e-12
+    independent = verdict_of(icb_rule, inverse, theta, 50, radius="ellipsoid", **options)
+    assert independent.margin <= verdict_of(exhaustive_rule, inverse, theta, 50, **options).margin + 1e-12
 
 
 # The algorithm

@@ -349,7 +349,7 @@ def test_leaps_reach_the_grid_or_the_stop():
     t, action = next(
         (t, decision.action)
         for t, decision in late
-        if not decision.stop and decision.action.hazard / decision.action.counts.sum() * t >= UNLIKELY
+        if not decision.stop and float(decision.action.hazard) / int(decision.action.counts.sum()) * t >= UNLIKELY
     )
     assert int(action.counts.sum()) == t // 50
     hazard = float(action.hazard) / (t // 50)

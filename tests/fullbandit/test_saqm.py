@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from reference import fullbandit as reference
-from reference.fullbandit_rules import tested
+from reference.fullbandit_rules import verdict_of
 from reference.tape import KEY
 
 from jaxbandits.fullbandit import Pace, State, all_superarms, make_design, random_support, saqm, saqm_rule
@@ -30,7 +30,7 @@ def random_case(seed, n=6):
 
 def test_the_margin_by_hand():
     # Lambda^-1 = 3 I - 0.75 J, every |chi|^2 = 3; at t = 100, C = 20.244098: 1 - C sqrt(0.03) (1 + 1/0.9).
-    verdict = tested(saqm_rule, PAIRS.inverse / 100, THETA3, 100, **SETTINGS)
+    verdict = verdict_of(saqm_rule, PAIRS.inverse / 100, THETA3, 100, **SETTINGS)
     np.testing.assert_allclose([verdict.radius, verdict.margin], [20.244098, -6.402359], atol=5e-7)
     assert verdict.answer.tolist() == [True, True, False]
     assert not verdict.stop
@@ -39,12 +39,12 @@ def test_the_margin_by_hand():
 @pytest.mark.parametrize(("t", "stop"), [(9363.915, False), (9363.917, True)])
 def test_the_stop_by_hand(t, stop):
     # t = 3 (1 + 1/0.9)^2 C^2 with C = 26.46409.
-    assert tested(saqm_rule, PAIRS.inverse / t, THETA3, t, **SETTINGS).stop == stop
+    assert verdict_of(saqm_rule, PAIRS.inverse / t, THETA3, t, **SETTINGS).stop == stop
 
 
 def test_a_margin_of_zero_stops():
     inverse, theta = jnp.zeros((3, 3)), jnp.array([0.5, 0.5, 0.5])
-    verdict = tested(saqm_rule, inverse, theta, 10, k=2, delta=0.1, epsilon=0.0)
+    verdict = verdict_of(saqm_rule, inverse, theta, 10, k=2, delta=0.1, epsilon=0.0)
     assert verdict.margin == 0
     assert verdict.stop
     assert verdict.answer.tolist() == [True, True, False]  # ties go to the lowest index
@@ -55,9 +55,9 @@ def test_a_margin_of_zero_stops():
 def test_the_rule_is_the_transcription(seed, reduction):
     inverse, theta = random_case(seed)
     settings = {"k": 3, "delta": 0.1, "noise_scale": 0.1, "alpha": 0.7, "reduction": reduction}
-    margin = float(tested(saqm_rule, inverse, theta, 50, epsilon=0.0, **settings).margin)
+    margin = float(verdict_of(saqm_rule, inverse, theta, 50, epsilon=0.0, **settings).margin)
     for epsilon in (-margin - 1e-9, -margin + 1e-9):
-        stop = tested(saqm_rule, inverse, theta, 50, epsilon=epsilon, **settings).stop
+        stop = verdict_of(saqm_rule, inverse, theta, 50, epsilon=epsilon, **settings).stop
         expected = reference.saqm(np.asarray(inverse), np.asarray(theta), 50, epsilon=epsilon, **settings)
         assert bool(stop) == expected[1] == (epsilon > -margin)
 
@@ -65,14 +65,14 @@ def test_the_rule_is_the_transcription(seed, reduction):
 def test_alpha_exact_is_the_largest_norm_and_theorem1_the_proven_ratio():
     inverse, theta = random_case(6)
     settings = {"k": 3, "delta": 0.1, "epsilon": 0.2}
-    verdict = tested(saqm_rule, inverse, theta, 50, alpha=1.0, **settings)
+    verdict = verdict_of(saqm_rule, inverse, theta, 50, alpha=1.0, **settings)
     peeled = np.sqrt(float(quadratic_maximization(inverse, 3).value))
     largest = max(reference.norm(reference.chi(M, 6), np.asarray(inverse)) for M in reference.combinations(range(6), 3))
     assert largest > peeled + 1e-3
     for alpha, norm in (("exact", largest), ("theorem1", peeled / np.sqrt(float(theorem1_ratio(inverse, 3))))):
         expected = verdict.margin - verdict.radius * (norm - peeled)
         np.testing.assert_allclose(
-            tested(saqm_rule, inverse, theta, 50, alpha=alpha, **settings).margin, expected, rtol=1e-9
+            verdict_of(saqm_rule, inverse, theta, 50, alpha=alpha, **settings).margin, expected, rtol=1e-9
         )
 
 
@@ -128,7 +128,7 @@ def test_bad_arguments(options, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         saqm(DESIGN, delta=0.1, epsilon=0.1, **options)
     with pytest.raises(ValueError, match=re.escape(message)):
-        tested(saqm_rule, DESIGN.inverse, jnp.arange(5.0), 10, k=3, delta=0.1, epsilon=0.1, **options)
+        verdict_of(saqm_rule, DESIGN.inverse, jnp.arange(5.0), 10, k=3, delta=0.1, epsilon=0.1, **options)
 
 
 def test_too_many_superarms_for_an_exact_ratio():

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference.fullbandit_rules import tested
+from reference.fullbandit_rules import verdict_of
 from reference.tape import every_state, rewards
 
 from jaxbandits.fullbandit import (
@@ -31,7 +31,7 @@ DESIGN = make_design(random_support(5, 5, 3, size=8), 3, weights=ROOTS / ROOTS.s
 @pytest.mark.parametrize(("t", "stop"), [(3861.987, False), (3861.989, True)])
 def test_the_stop_by_hand(t, stop):
     # Lambda^-1 is 3 off the constants, so one swap has |y|^2 = 6 / t: the exhaustive rule.
-    verdict = tested(spectral_rule, PAIRS.spectral / t, THETA3, t, k=2, delta=0.05, epsilon=0.5)
+    verdict = verdict_of(spectral_rule, PAIRS.spectral / t, THETA3, t, k=2, delta=0.05, epsilon=0.5)
     assert verdict.stop == stop
     assert verdict.answer.tolist() == [True, True, False]
 
@@ -40,15 +40,15 @@ def test_the_value_by_hand():
     # Losses 0.1 and 0.1 + 0.5 after one and two swaps, widths C sqrt(2 L) and C sqrt(4 L).
     theta = jnp.array([0.8, 0.5, 0.4, 0.3])
     for eigenvalue in (1e-4, 1e-1):
-        verdict = tested(spectral_rule, eigenvalue, theta, 50, k=2, delta=0.1, epsilon=0.0, noise_scale=0.5)
+        verdict = verdict_of(spectral_rule, eigenvalue, theta, 50, k=2, delta=0.1, epsilon=0.0, noise_scale=0.5)
         width = float(verdict.radius) * np.sqrt(2 * eigenvalue)
         np.testing.assert_allclose(verdict.margin, -max(width - 0.1, np.sqrt(2) * width - 0.6), rtol=1e-12)
 
 
 def test_a_value_of_epsilon_does_not_stop():
     theta = jnp.array([1.0, 0.5, 0.5])
-    assert not tested(spectral_rule, 0.0, theta, 10, k=2, delta=0.1, epsilon=0.0).stop
-    assert tested(spectral_rule, 0.0, theta, 10, k=2, delta=0.1, epsilon=0.01).stop
+    assert not verdict_of(spectral_rule, 0.0, theta, 10, k=2, delta=0.1, epsilon=0.0).stop
+    assert verdict_of(spectral_rule, 0.0, theta, 10, k=2, delta=0.1, epsilon=0.01).stop
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])
@@ -60,8 +60,8 @@ def test_it_bounds_the_exhaustive_rule(seed, k):
     centring = np.eye(7) - 1 / 7
     eigenvalue = np.linalg.eigvalsh(centring @ inverse @ centring)[-1]
     settings = {"k": k, "delta": 0.1, "epsilon": 0.1, "noise_scale": 0.1}
-    bound = tested(spectral_rule, eigenvalue, theta, 50, **settings)
-    assert bound.margin <= tested(exhaustive_rule, jnp.asarray(inverse), theta, 50, **settings).margin + 1e-12
+    bound = verdict_of(spectral_rule, eigenvalue, theta, 50, **settings)
+    assert bound.margin <= verdict_of(exhaustive_rule, jnp.asarray(inverse), theta, 50, **settings).margin + 1e-12
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -69,10 +69,10 @@ def test_it_is_the_exhaustive_rule_where_all_super_arms_are_pulled_alike(seed):
     design = make_design(all_superarms(6, 3), 3)
     theta = jnp.asarray(np.random.default_rng(seed).normal(size=6))
     settings = {"k": 3, "delta": 0.1, "epsilon": 0.1, "noise_scale": 1 / 3}
-    bound = tested(spectral_rule, design.spectral / 70, theta, 70, **settings)
+    bound = verdict_of(spectral_rule, design.spectral / 70, theta, 70, **settings)
     # Enumeration finds the exact value, and every width is that of its number of swaps.
     np.testing.assert_allclose(
-        bound.margin, tested(exhaustive_rule, design.inverse / 70, theta, 70, **settings).margin, rtol=1e-9
+        bound.margin, verdict_of(exhaustive_rule, design.inverse / 70, theta, 70, **settings).margin, rtol=1e-9
     )
 
 

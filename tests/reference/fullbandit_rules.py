@@ -12,7 +12,7 @@ def a_design(n, k):
     return fullbandit.make_design(fullbandit.random_support(0, n, k), k)
 
 
-def tested(rule, inverse, theta, t, *, k, **settings):
+def verdict_of(rule, inverse, theta, t, *, k, **settings):
     """What a rule finds. Of a number in place of the matrix, spectral reads that it bounds the eigenvalues."""
     design, theta = a_design(theta.size, k), jnp.asarray(theta)
     if jnp.ndim(inverse) == 0:
