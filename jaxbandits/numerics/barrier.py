@@ -69,13 +69,7 @@ def minimize_reciprocals(
     """
     checks.positive("tolerance", tolerance)
     checks.whole("max_steps", max_steps, least=1)
-    if mask is None:
-        limits = checks.array("limits", limits, ("b", "a"), above=0, finite=False)
-        mask = jnp.ones(limits.shape, bool)
-    else:  # a limit that does not count may be anything
-        limits = checks.array("limits", limits, ("b", "a"), nan=True)
-        mask = checks.array("mask", mask, jnp.shape(limits), kind="bool")
-        checks.require((checks.known(limits) > 0) | ~checks.known(mask), "limits", "be positive", limits)
+    limits = checks.array("limits", limits, ("b", "a"), nan=True)
     b, a = limits.shape
     if mask is not None:
         mask = checks.array("mask", mask, (b, a), kind="bool")
