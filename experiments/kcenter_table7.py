@@ -318,8 +318,8 @@ def notes(table: Table) -> tuple[str, ...]:
     counts = {n: next(iter(row.cells.values())).runs for (n, _), row in table.items()}
     return (
         f"Runs: {', '.join(f'{count} for n = {n}' for n, count in counts.items())}; means and their standard errors. "
-        f"Random makes {TEST_EVERY} queries a round, which is the same law but for a stop at most {TEST_EVERY - 1} queries "
-        "late. "
+        f"Random makes {TEST_EVERY} queries a round, which is the same law but for a stop at most {TEST_EVERY - 1} "
+        "queries late. "
         "Cells without a number have not been run: they take from ten minutes to hours.",
         "The paper's first center is unknown, and its numbers are those of one instance: ours was chosen by its T* to "
         "be like it, so levels may be compared to within a factor of two, ratios between rules better.",
