@@ -27,7 +27,7 @@ from experiments._kcenter_noisy import (
 )
 from experiments.report import STYLES, Claim, Line, Report, answers_are_right, joined, line
 
-VARIANCE = 0.01
+NOISE_SCALE = 0.1
 MIXES = (0.9, 0.8, 0.0)
 LIMIT = 2_000_000  # queries of a run
 BLOCKS = {100: 10, 500: 4, 1000: 2}
@@ -90,7 +90,7 @@ def run(options: Namespace) -> Report:
             distances,
             rows,
             k=ks[-1],
-            noise_scale=VARIANCE**0.5,
+            noise_scale=NOISE_SCALE,
             mixes=MIXES,
             limit=limit,
             options=options,
@@ -99,7 +99,7 @@ def run(options: Namespace) -> Report:
         columns[f"n = {n}"] = found.columns | {"mix": found.mix, "block": found.block}
         mistakes += wrong(found.columns, np.array([truth.centers for truth in found.truths])[found.block])
         law = [
-            np.cumsum(expected(times(distances[np.ix_(row, row)], truth, VARIANCE), n))
+            np.cumsum(expected(times(distances[np.ix_(row, row)], truth, NOISE_SCALE), n))
             for row, truth in zip(rows, found.truths, strict=True)
         ]
         for k in ks:

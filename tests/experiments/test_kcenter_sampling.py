@@ -190,14 +190,14 @@ def test_skipped_and_raised_arms_are_counted():
     lower = jnp.zeros((4, 2)).at[3, 0].set(0.09)
     upper = jnp.full((4, 2), 0.04).at[3].set(jnp.array([0.16, jnp.inf]))
     far_apart = CenterBounds(jnp.array([[0, 0.9], [0.9, 0]]), jnp.array([[0, 1.0], [1.0, 0]]))
-    outcome = SimpleNamespace(answer=SimpleNamespace(indices=jnp.array([2, 0, 1])), state=SimpleNamespace(spans=None))
+    outcome = SimpleNamespace(answer=SimpleNamespace(indices=jnp.array([2, 0, 1])), state=SimpleNamespace(between=None))
 
     def statistics(state):
         return counts, lower, upper
 
     found = kcenter_triangle.effect(None, outcome, statistics=statistics)
     assert {name: int(value) for name, value in found.items()} == {"arms": 5, "skipped": 1, "raised": 0}
-    outcome.state.spans = far_apart
+    outcome.state.between = far_apart
     # Roots: node 1 is within 0.2 of both, so 0.7 from both; node 3 is within 0.4 of the first, 0.5 from the other.
     found = kcenter_triangle.effect(None, outcome, statistics=statistics)
     assert {name: int(value) for name, value in found.items()} == {"arms": 5, "skipped": 1, "raised": 4}
