@@ -18,9 +18,10 @@ def _sums(factory: Callable[..., Algorithm], *, means: list[float], k: int, size
         design = fullbandit.make_design(support, k, dtype=dtype)
         instance = fullbandit.Instance(jnp.asarray(means, dtype), k)
         settings = {"delta": 0.1, "epsilon": 0.2} | pace | hyperparameters
-        paced = {name: settings.pop(name) for name in fullbandit.Pace._fields if name in settings}
-        algorithm = factory(design, **settings, pace=fullbandit.Pace(**paced))
-        return algorithm, fullbandit.environment(instance, design)
+        if factory is not fullbandit.sa_foa:
+            paced = {name: settings.pop(name) for name in fullbandit.Pace._fields if name in settings}
+            settings["pace"] = fullbandit.Pace(**paced)
+        return factory(design, **settings), fullbandit.environment(instance, design)
 
     return make
 
