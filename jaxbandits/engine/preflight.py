@@ -19,6 +19,7 @@ from jax import lax
 from jax.core import eval_jaxpr
 from jax.experimental import checkify
 
+from jaxbandits import checks
 from jaxbandits.base import Array, Key, PyTree
 from jaxbandits.engine.fit import require_fit, same_bits
 from jaxbandits.engine.running import streams
@@ -47,24 +48,24 @@ def preflight(job: Job) -> None:
             observing `idle` changes the state.
     """
     started = time.perf_counter()
-    probe, constants, has_checks = _lifted(functools.partial(_probe, job), job)
-    check, checked_constants = None, []
-    if has_checks:
-        check, checked_constants, _ = _lifted(functools.partial(_start, job), job)
+    with checks.without_traced():
+        probe, constants, _ = _lifted(functools.partial(_probe, job), job)
+    start, start_constants, has_checks = _lifted(functools.partial(_start, job), job)
 
-    def program(constants: Any, tasks: PyTree, key: Key) -> Any:
-        changed = probe(constants[0], tasks, key, jnp.int32(0))
-        refused = _refused_rows(functools.partial(check, constants[1], tasks, key), job.rows) if check else None
-        return changed, refused
+    def program(constants: list[Array], start_constants: list[Array], tasks: PyTree, key: Key) -> Any:
+        changed = probe(constants, tasks, key, jnp.int32(0))
+        check = functools.partial(start, start_constants, tasks, key)
+        return changed, _is_refused(check, job.rows) if has_checks else jnp.zeros(0, bool)
 
-    arguments = (constants, checked_constants), job.tasks, job.key
+    arguments = constants, start_constants if has_checks else [], job.tasks, job.key
     compiled = jax.jit(program).lower(*arguments).compile(COMPILER_OPTIONS)
     changed, refused = jax.device_get(compiled(*arguments))
     log.info("checked %d rows in %.1f s", job.rows, time.perf_counter() - started)
-    if refused is not None:
-        is_any, row, error = refused
-        if is_any:
-            raise ValueError(f"{f'row {row} of tasks: ' if jax.tree.leaves(job.tasks) else ''}{_sentence(error)}")
+    if refused.any():
+        row = int(np.argmax(refused))
+        error, _ = jax.jit(_checked(functools.partial(start, start_constants, job.tasks, job.key)))(jnp.int32(row))
+        sentence = (error.get() or "").removesuffix(" (`check` failed)")
+        raise ValueError(f"row {row} of tasks: {sentence}" if jax.tree.leaves(job.tasks) else sentence)
     if fields := [name for name, is_changed in changed.items() if is_changed]:
         raise ValueError(
             f"algorithm breaks its promise: observe(state, idle, ..) changed {', '.join(fields)}: an idle action must "
@@ -123,20 +124,21 @@ def _lifted(function: Callable, job: Job) -> tuple[Callable, list[Array], bool]:
     return call, jaxpr.consts, bool(jaxpr.effects)
 
 
-def _refused_rows(check: Callable[[Array], None], rows: int) -> tuple[Array, Array, checkify.Error]:
-    """Whether a check fails in any row, the first such row, and its error."""
+def _checked(check: Callable[[Array], None]) -> Callable[[Array], tuple[checkify.Error, None]]:
+    """The same with the error of its checks as a first result."""
+    return checkify.checkify(check, errors=checkify.user_checks)
 
-    def one_row(row: Array) -> tuple[Array, checkify.Error]:
-        error, _ = checkify.checkify(check, errors=checkify.user_checks)(row)
-        (is_violated, *_), _ = error.tree_flatten()
-        return functools.reduce(operator.or_, is_violated.values(), jnp.zeros((), bool)), error
+
+def _is_refused(check: Callable[[Array], None], rows: int) -> Array:
+    """Whether any check of a row fails: bool (rows,).
+
+    Errors have codes that are counted within the process. They are left out, so that the program has the same text in
+    every process, and JAX finds it in its cache of compiled programs.
+    """
+
+    def one_row(row: Array) -> Array:
+        (is_violated, *_), _ = _checked(check)(row)[0].tree_flatten()
+        return functools.reduce(operator.or_, is_violated.values(), jnp.zeros((), bool))
 
     numbers = jnp.arange(rows, dtype=jnp.int32)
-    refused, errors = jax.vmap(one_row)(numbers) if rows <= ROWS else lax.map(one_row, numbers, batch_size=ROWS)
-    row = jnp.argmax(refused)
-    return jnp.any(refused), row, jax.tree.map(lambda leaf: leaf[row], errors)
-
-
-def _sentence(error: checkify.Error) -> str:
-    """The message of a check that failed, without what checkify appends."""
-    return (error.get() or "").removesuffix(" (`check` failed)")
+    return jax.vmap(one_row)(numbers) if rows <= ROWS else lax.map(one_row, numbers, batch_size=ROWS)
