@@ -202,7 +202,7 @@ def stale(tracker: Tracker, state: State, can_wait: Array) -> Array:
 
 
 def plan(tracker: Tracker, state: State, can_wait: Array) -> State:
-    """Looks at all nodes where the witnesses are refuted, which may end the stage, and then computes weights that are due.
+    """Looks at all nodes where the witnesses are refuted, which may end the stage, and computes weights that are due.
 
     `can_wait` does not depend on what is planned before the weights, unless the stage ends, and then none are due.
     """
@@ -218,7 +218,7 @@ def plan(tracker: Tracker, state: State, can_wait: Array) -> State:
 
 
 def end_stage(tracker: Tracker, state: State) -> State:
-    """Looks at all nodes where the witnesses are refuted: others take their place, or the best one is the next center."""
+    """Looks at all nodes where the witnesses are refuted: finds others, or the best one is the next center."""
 
     def look() -> tuple[Array, Array]:
         mean, best = _samples.mean(state.samples, tracker.dtype), state.best
