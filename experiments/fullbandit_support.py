@@ -152,6 +152,6 @@ def run(options: Namespace) -> Report:
 
 def quality(design: Design) -> dict[str, jax.Array]:
     """What can be said of a design before the first pull."""
-    largest = fullbandit.rho(design, SIZE)
+    largest = fullbandit.rho(design)
     peeled = quadratic_maximization(design.inverse, SIZE).value
     return {"condition": design.condition, "rho": largest, "ratio": jnp.sqrt(peeled / largest)}

@@ -9,7 +9,17 @@ import pytest
 
 from experiments import _kcenter, kcenter_bounds, report
 from jaxbandits import Results, Status
-from jaxbandits.kcenter import Distances, PairPull, binary_rows, contrast_rows, ds_ucb, greedy, ns_ts, pairwise_sums
+from jaxbandits.kcenter import (
+    Distances,
+    Lil,
+    PairPull,
+    binary_rows,
+    contrast_rows,
+    ds_ucb,
+    greedy,
+    ns_ts,
+    pairwise_sums,
+)
 
 OPTIONS = Namespace(quick=True, seeds=None, lanes=None, folder=None, workers=1, executor=None, data=None)
 # Distances of 0, .1, .35, .8, 1, .45 and .97 on a line; first centers 0, 3 and 1 of the rows below.
@@ -166,12 +176,15 @@ def test_shares_are_counts_of_runs():
 
 
 def test_a_run_is_compared_with_greedy():
+    def rule(problem, *, radius_scale, leap):
+        return ds_ucb(problem, delta=0.1, interval=Lil(radius_scale), leap=leap)
+
     points = contrast_rows(8, 16, 0)
     images = _kcenter.Images(points, pairwise_sums(points), "points")
     rows = np.array([[0, 1, 2, 3, 4], [3, 4, 5, 6, 7]], np.int32)
     columns = _kcenter.image_runs(
         "test",
-        ds_ucb,
+        rule,
         images,
         rows,
         k=3,

@@ -123,7 +123,7 @@ def test_a_small_experiment_end_to_end(tmp_path):
     assert any((tmp_path / "jaxbandits").iterdir())
     again = command(*stored, "--out", str(tmp_path / "again"), **own_cache)
     assert again.returncode == 0, again.stderr
-    assert again.stderr.count("40 of 40 runs are there already") == 2
+    assert again.stderr.count("40 of 40 runs are stored already") == 2
     assert "compiled in" not in again.stderr
     tables = [pq.read_table(tmp_path / name / "linear_figure2.parquet") for name in ("first", "again")]
     assert tables[0].num_rows == 2 * 5 * 8
