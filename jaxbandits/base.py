@@ -91,7 +91,7 @@ class Algorithm(NamedTuple):
 class Environment(NamedTuple):
     """A source of observations. Its randomness is apart from the response, so that it can be drawn ahead."""
 
-    noise: Callable[[Key], PyTree]  # (key) -> noise  the randomness of one round, whatever the action
+    noise: Callable[[Key], PyTree]  # (key) -> noise  the randomness of one round, for any action
     respond: Callable[[PyTree, PyTree], PyTree]  # (action, noise) -> observation
 
 

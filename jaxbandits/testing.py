@@ -122,48 +122,49 @@ def _walk(algorithm: Algorithm, environment: Environment, key: Key, rounds: int)
     keys = streams(key)
 
     def one_round(r: Array, carry: tuple[PyTree, Violations]) -> tuple[PyTree, Violations]:
-        state, found = carry
-        seen: dict[str, Array] = {}
+        state, violations = carry
+        broken_now: dict[str, Array] = {}
         if algorithm.plan is not None and algorithm.stale is not None:
             plan, stale = algorithm.plan, algorithm.stale
             due = stale(state)
-            seen["stop_unplanned"] = due & algorithm.decide(jax.random.fold_in(keys.decide, r), state).stop
+            broken_now["stop_unplanned"] = due & algorithm.decide(jax.random.fold_in(keys.decide, r), state).stop
             planned = lax.cond(due, lambda s: plan(jax.random.fold_in(keys.plan, r), s), lambda s: s, state)
-            seen["planned_pulls"] = planned.pulls != state.pulls
+            broken_now["planned_pulls"] = planned.pulls != state.pulls
             state = planned
-            seen["stale_again"] = due & stale(state)
+            broken_now["stale_again"] = due & stale(state)
         of_round = jax.random.fold_in(keys.decide, r)
         decision = algorithm.decide(of_round, state)
-        seen["stop_by_key"] = algorithm.decide(jax.random.fold_in(of_round, 1), state).stop != decision.stop
+        broken_now["stop_by_key"] = algorithm.decide(jax.random.fold_in(of_round, 1), state).stop != decision.stop
         if algorithm.refresh is not None:
-            seen["refreshed"] = _leaves(lambda x, y: ~_is_close(x, y), algorithm.refresh(state), state)
+            broken_now["refreshed"] = _leaves(lambda x, y: ~_is_close(x, y), algorithm.refresh(state), state)
         noise = environment.noise(jax.random.fold_in(keys.noise, r))
         still = algorithm.observe(state, algorithm.idle, environment.respond(algorithm.idle, noise))
-        seen["idle"] = _leaves(lambda x, y: ~same_bits(x, y), still, state)
-        seen["finite"] = _leaves(lambda x, _: ~_is_finite(x), state, state)
+        broken_now["idle"] = _leaves(lambda x, y: ~same_bits(x, y), still, state)
+        broken_now["finite"] = _leaves(lambda x, _: ~_is_finite(x), state, state)
 
         action = jax.tree.map(lambda a, idle: jnp.where(decision.stop, idle, a), decision.action, algorithm.idle)
         after = algorithm.observe(state, action, environment.respond(action, noise))
-        seen["pulls_fell"] = after.pulls < state.pulls
-        now = {name: jnp.where(broken, r, NEVER) for name, broken in seen.items()}
-        return after, found._replace(**{name: jnp.minimum(getattr(found, name), at) for name, at in now.items()})
+        broken_now["pulls_fell"] = after.pulls < state.pulls
+        rounds_now = {name: jnp.where(is_broken, r, NEVER) for name, is_broken in broken_now.items()}
+        earliest = {name: jnp.minimum(getattr(violations, name), at) for name, at in rounds_now.items()}
+        return after, violations._replace(**earliest)
 
     @jax.jit
     def walk() -> tuple[Violations, Array]:
         state = algorithm.init(keys.init)
         never = jnp.full((), NEVER, jnp.int32)
         of_leaves = jnp.full(len(jax.tree.leaves(state)), NEVER, jnp.int32)
-        found = Violations(of_leaves, of_leaves, of_leaves, *[never] * (len(Violations._fields) - 3))
+        violations = Violations(of_leaves, of_leaves, of_leaves, *[never] * (len(Violations._fields) - 3))
         # A loop of a length that is known, so that a broken stopping rule cannot make it endless.
-        end, found = lax.fori_loop(jnp.int32(0), jnp.int32(rounds), one_round, (state, found))
-        return found, end.pulls - state.pulls
+        end, violations = lax.fori_loop(jnp.int32(0), jnp.int32(rounds), one_round, (state, violations))
+        return violations, end.pulls - state.pulls
 
     return walk()
 
 
 def _check_violations(walked: tuple[Violations, Array], names: list[str]) -> None:
     """Says which promise was broken first."""
-    found, pulls = jax.device_get(walked)
+    violations, pulls = jax.device_get(walked)
     sentences = {
         "idle": "observe(state, idle, ..) changed {field} in round {round}: an idle action must change nothing",
         "refreshed": "refresh(state) changed {field} in round {round} by more than rounding: it must rebuild "
@@ -177,10 +178,10 @@ def _check_violations(walked: tuple[Violations, Array], names: list[str]) -> Non
         "planned_pulls": "plan(key, state) changed pulls in round {round}: planning spends no pull",
         "pulls_fell": "observe(state, action, observation) lowered pulls in round {round}: it counts all queries",
     }
-    at = {name: int(np.min(rounds)) for name, rounds in found._asdict().items()}
+    at = {name: int(np.min(rounds)) for name, rounds in violations._asdict().items()}
     first = min(at, key=lambda name: at[name])
     if at[first] < NEVER:
-        leaf = int(np.argmin(getattr(found, first)))
+        leaf = int(np.argmin(getattr(violations, first)))
         raise AssertionError(sentences[first].format(field=names[leaf], round=at[first]))
     _assert(pulls > 0, "observe(state, action, observation) counted no pull in the whole run: it adds what was queried")
 

@@ -94,8 +94,8 @@ def _probe(job: Job, tasks: PyTree, key: Key, row: Array) -> dict[str, Array]:
         return after, differs
 
     state = algorithm.init(keys.init)
-    nothing = jax.tree.map(lambda leaf: jnp.zeros((), bool), state)
-    _, changed = lax.fori_loop(0, 3, one_round, (state, nothing))
+    unchanged = jax.tree.map(lambda leaf: jnp.zeros((), bool), state)
+    _, changed = lax.fori_loop(0, 3, one_round, (state, unchanged))
     leaves = jax.tree.leaves_with_path(changed)
     return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in leaves}
 

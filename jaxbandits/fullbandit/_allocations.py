@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from jaxbandits import checks
 from jaxbandits.fullbandit._design import basis_first, check_rows, check_size, check_support, independent, masks
-from jaxbandits.numerics import design as optimal
+from jaxbandits.numerics.design import design
 
 Method = Literal["multiplicative", "frank_wolfe"]
 
@@ -102,7 +102,7 @@ def xy_allocation(support: ArrayLike, *, directions: ArrayLike | None = None, st
         ys = np.asarray(directions, np.float64)
     arms = rows.astype(np.float64)
     with jax.enable_x64(True):
-        solved = optimal.design(jnp.asarray(arms), jnp.asarray(ys), steps=steps)
+        solved = design(jnp.asarray(arms), jnp.asarray(ys), steps=steps)
         shares, lower = np.asarray(solved.allocation), float(solved.lower)
     return _pruned(rows, ys, shares, lower)
 
@@ -144,13 +144,13 @@ def _multiplicative_step(shares: np.ndarray, norms: np.ndarray, n: int) -> np.nd
 def _frank_wolfe_step(shares: np.ndarray, norms: np.ndarray, n: int) -> np.ndarray:
     """The exact step along the better of two lines: towards the largest norm, or away from the least in use."""
     largest = np.argmax(norms)
-    least = np.argmin(np.where(shares > 0, norms, np.inf))
-    if norms[largest] / n - 1 >= 1 - norms[least] / n:
+    smallest = np.argmin(np.where(shares > 0, norms, np.inf))
+    if norms[largest] / n - 1 >= 1 - norms[smallest] / n:
         to, size = largest, (norms[largest] / n - 1) / (norms[largest] - 1)
     else:
-        to, size = least, -shares[least] / (1 - shares[least])
-        if norms[least] > 1:
-            size = max(size, (norms[least] / n - 1) / (norms[least] - 1))
+        to, size = smallest, -shares[smallest] / (1 - shares[smallest])
+        if norms[smallest] > 1:
+            size = max(size, (norms[smallest] / n - 1) / (norms[smallest] - 1))
     moved = (1 - size) * shares
     moved[to] += size
     # The share that an away step uses up is 0, not what rounding leaves of it.

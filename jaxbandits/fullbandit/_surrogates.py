@@ -99,8 +99,8 @@ def peel_all(inverse: Array, diagonals: Array, k: int, reduction: Reduction) -> 
         degrees = sums + (n - 2 - removed).astype(own.dtype) * own
         # The first of the least: two plain minima take a third of the time of an argmin (n = 111, s = 222, one core).
         is_least = degrees <= degrees.min(axis=1, keepdims=True)
-        least = jnp.where(is_least, vertices, n - 1).min(axis=1)
-        return jnp.where(vertices == least[:, None], jnp.inf, sums - links[least])
+        weakest = jnp.where(is_least, vertices, n - 1).min(axis=1)
+        return jnp.where(vertices == weakest[:, None], jnp.inf, sums - links[weakest])
 
     sums = lax.fori_loop(0, n - k, remove, jnp.broadcast_to(links.sum(axis=1), own.shape))
     return jnp.isfinite(sums)

@@ -49,7 +49,7 @@ def spd_inverse_logdet(matrix: Array) -> tuple[Array, Array]:
 
     A sweep is a rank-one update, so under `vmap` the lanes advance side by side. LAPACK would take them one by
     one; worse, jaxlib's batched LAPACK calls wait inside the pool of threads that is to do their work, and two such
-    calls at a time can lock up a machine with two cores for ever.
+    calls at a time can lock up a machine with two cores.
 
     Args:
         matrix: float (d, d).
