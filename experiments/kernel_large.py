@@ -91,7 +91,7 @@ def _grid(rounds: int) -> tuple[int, ...]:
 
 def _last_shared(instance: Instance, outcome: jaxbandits.Outcome) -> dict[str, Any]:
     del instance
-    return {"last_shared": outcome.state.inner.synced}
+    return {"last_shared": outcome.state.synced}
 
 
 def _sent(all_runs: dict[tuple[str, str], jaxbandits.Results], function: str, rule: str, row: int) -> float:

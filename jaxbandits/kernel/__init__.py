@@ -24,8 +24,9 @@ with a given kernel. What counts is the regret of all agents together, and the n
 | `gp_ucb` | GP-UCB of one learner |
 | `bpe` | one learner: batches of the most uncertain points, and elimination |
 
-`Settings` says what all of these take. `metered` puts around any of them a meter of regret and messages, which takes
-the truth. Apart from them stands `duets_run`, an engine of its own: whole runs of `duets` as a few array operations.
+`Settings` says what all of these take. `round_regret` and `messages` are what `jaxbandits.record` takes, for curves of
+regret and of what was sent. Apart from them stands `duets_run`, an engine of its own: whole runs of `duets` as a few
+array operations.
 
 Source: Pavlovic, Salgia and Zhao (2024), Order-Optimal Regret in Distributed Kernel Bandits using Uniform Sampling with
 Shared Randomness.
@@ -57,15 +58,14 @@ from jaxbandits.kernel._information import (
     information_gain_order,
 )
 from jaxbandits.kernel._instances import Instance, branin, h1, h2, hartmann4, paper_kernel, regret, rkhs, tabular
-from jaxbandits.kernel._metered import Metered, Traffic, every_tenth, metered
 from jaxbandits.kernel._n_kernel_ucb import n_kernel_ucb
 from jaxbandits.kernel._settings import Coins, Settings
+from jaxbandits.kernel._traffic import Traffic, every_tenth, messages, round_regret
 from jaxbandits.numerics.gp import matern, squared_exponential
 
 __all__ = [
     "Coins",
     "Instance",
-    "Metered",
     "Orders",
     "Settings",
     "Traffic",
@@ -96,12 +96,13 @@ __all__ = [
     "information_gain_order",
     "log_rate",
     "matern",
-    "metered",
+    "messages",
     "n_kernel_ucb",
     "orders",
     "paper_kernel",
     "regret",
     "rkhs",
+    "round_regret",
     "squared_exponential",
     "tabular",
 ]
