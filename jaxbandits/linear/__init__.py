@@ -22,8 +22,9 @@ True
 | `xy_oracle` | the pulls of the best fixed design when theta is known; nothing is random | |
 
 `environment(instance, action)` takes the class of the algorithm's actions. Instances: `soare`, `canonical`, `sphere`,
-`yahoo_like`, `theorem3_counterexample`, or an `Instance` of your own. How hard one is: `lower_bound`,
-`hardness_lingape` and its kin, `theorem2_bound`.
+`yahoo_like`, `theorem3_counterexample`, or an `Instance` of your own. Their gaps, angles and noise scales may
+be traced: a generator may be called inside `build`. How hard one is: `lower_bound`, `hardness_lingape` and its kin,
+`theorem2_bound`.
 
 Source: Xu, Honda, Sugiyama (2018), A fully adaptive algorithm for pure exploration in linear bandits, arXiv 1710.05552;
 Soare, Lazaric, Munos (2014), Best-arm identification in linear bandits.
@@ -40,17 +41,15 @@ from jaxbandits.linear._complexity import (
     lower_bound,
 )
 from jaxbandits.linear._environment import Allocation, Bridge, Pull, environment
-from jaxbandits.linear._instances import (
-    Instance,
+from jaxbandits.linear._generators import (
     canonical,
-    is_right,
-    reduce_instance,
     separated_arms,
     soare,
     sphere,
     theorem3_counterexample,
     yahoo_like,
 )
+from jaxbandits.linear._instances import Instance, is_right, reduce_instance
 from jaxbandits.linear._lingape import lingape
 from jaxbandits.linear._radius import confidence_radius
 from jaxbandits.linear._ratios import RatioTables, ratio_tables
