@@ -15,7 +15,7 @@ GENERATORS = {
     "linear.soare": lambda x: linear.soare(3, x),
     "linear.sphere": lambda x: linear.sphere(0, 4, 3, x),
     "linear.reduce_instance": lambda x: linear.reduce_instance(
-        linear.Instance(jnp.eye(3)[:2], jnp.ones(3), noise_scale=x)
+        linear.Instance(np.eye(3)[:2], np.arange(3.0), noise_scale=x)
     ),
     "linear.theorem3_counterexample": lambda x: linear.theorem3_counterexample(2, s=x, gap=2 * x),
     "fullbandit.synthetic": lambda x: fullbandit.synthetic(0, 6, 2, x, shuffle=True),
