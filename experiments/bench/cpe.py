@@ -15,13 +15,13 @@ import numpy as np
 
 import jaxbandits
 from experiments.bench.case import Case
+from experiments.bench.reference import cpe as plain
 from experiments.report import STYLES, Report, number
 from jaxbandits import cpe
 from jaxbandits.base import Algorithm
 from jaxbandits.engine import Stats
 from jaxbandits.engine.shards import local_mesh
 from jaxbandits.engine.sizing import side_by_side
-from tests.reference import cpe as plain
 
 DELTA = 0.1
 BLOCK = 16  # fastest for COCI: larger ones are seldom filled, and each slot draws its sample
