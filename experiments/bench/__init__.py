@@ -6,10 +6,10 @@ program with its lanes.
 """
 
 import importlib
-from argparse import Namespace
 
 from experiments.report import Report
+from experiments.settings import Settings
 
 
-def run(options: Namespace) -> Report:
-    return importlib.import_module(f"experiments.bench.{options.bench}").run(options)
+def run(options: Settings) -> Report:
+    return importlib.import_module(f"experiments.bench.{options.own['bench']}").run(options)

@@ -9,7 +9,6 @@ that stands for more queries in a round may be, which is why queries a second st
 
 import importlib
 import sys
-from argparse import Namespace
 from functools import partial
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from experiments.bench.case import Case, answers_a_second, measure
 from experiments.report import Report, number
+from experiments.settings import Settings
 
 FAMILIES = ("linear", "fullbandit", "kcenter", "cpe", "kernel")
 WIDER = 64  # times as many lanes on an accelerator
@@ -37,7 +37,7 @@ HEAD = (
 )
 
 
-def run(options: Namespace) -> Report:
+def run(options: Settings) -> Report:
     parts = []
     for family in FAMILIES:
         for case in importlib.import_module(f"experiments.bench.{family}").cases():
@@ -59,7 +59,7 @@ def run(options: Namespace) -> Report:
     )
 
 
-def measured(case: Case, options: Namespace) -> dict[str, Any]:
+def measured(case: Case, options: Settings) -> dict[str, Any]:
     """One row as numbers."""
     wider = 1 if jax.default_backend() == "cpu" else WIDER
     stats = measure(case, lanes=options.lanes or case.lanes * wider, runs=1 if options.quick else case.runs)

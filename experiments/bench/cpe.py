@@ -5,7 +5,6 @@ Bernoulli arms (osa4: also a uniform one), delta = 0.1, float64. Whole runs, sev
 
 import sys
 import time
-from argparse import Namespace
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 import jaxbandits
 from experiments.bench.case import Case
 from experiments.report import STYLES, Report, number
+from experiments.settings import Settings
 from jaxbandits import cpe
 from jaxbandits.base import Algorithm
 from jaxbandits.engine import Stats
@@ -33,7 +33,7 @@ INSTANCES = {
 HEAD = ("instance", "rule", "block", "lanes", "pulls/s", "rounds/s", "pulls a round", "x NumPy", "compile s", "MB")
 
 
-def run(options: Namespace) -> Report:
+def run(options: Settings) -> Report:
     rows, parts, loops = [], [], {}
     for name, make in INSTANCES.items():
         instance = make()
@@ -70,7 +70,7 @@ def run(options: Namespace) -> Report:
     )
 
 
-def widths(options: Namespace, name: str) -> tuple[int, ...]:
+def widths(options: Settings, name: str) -> tuple[int, ...]:
     """Lanes of a batch to measure: all of them on one instance, the middle ones on the others."""
     return (options.lanes,) if options.lanes else LANES if name == "best5" and not options.quick else LANES[1:2]
 

@@ -8,7 +8,6 @@ a second are its pulls a second over the mean pulls of a run.
 import math
 import sys
 import time
-from argparse import Namespace
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -19,6 +18,7 @@ import numpy as np
 import jaxbandits
 from experiments.bench.case import Case
 from experiments.report import STYLES, Report, number
+from experiments.settings import Settings
 from jaxbandits import fullbandit
 from jaxbandits.base import Algorithm, Environment
 
@@ -46,7 +46,7 @@ HEAD = (
 )
 
 
-def run(options: Namespace) -> Report:
+def run(options: Settings) -> Report:
     rows, parts = [], []
     for quiz in QUIZZES:
         crowd = fullbandit.crowdsourcing(quiz)

@@ -8,7 +8,6 @@ reads all distances it needs.
 
 import sys
 import time
-from argparse import Namespace
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ import numpy as np
 import jaxbandits
 from experiments.bench.case import Case
 from experiments.report import STYLES, Report, number
+from experiments.settings import Settings
 from jaxbandits import kcenter
 from jaxbandits.base import Algorithm, Environment
 from jaxbandits.engine.shards import local_mesh
@@ -59,7 +59,7 @@ class Subject(NamedTuple):
     lanes: int  # of a batch
 
 
-def run(options: Namespace) -> Report:
+def run(options: Settings) -> Report:
     sizes = SIZES[:2] if options.quick else SIZES
     points = kcenter.image_crops(max(sizes), 7, augment=True)
     sums = kcenter.pairwise_sums(points)

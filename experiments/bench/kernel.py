@@ -8,7 +8,6 @@ same run, on as many cores as the sweep uses. DUETS often needs less: repeats an
 
 import sys
 import time
-from argparse import Namespace
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -21,6 +20,7 @@ import numpy as np
 import jaxbandits
 from experiments.bench.case import Case
 from experiments.report import Report, number
+from experiments.settings import Settings
 from jaxbandits import kernel
 from jaxbandits.base import Algorithm
 from jaxbandits.engine import Stats
@@ -48,7 +48,7 @@ READ = {
 HEAD = ("rule", "precision", "lanes", "agent-rounds/s", "x NumPy", "share of floor", "busy", "compile s", "MB")
 
 
-def run(options: Namespace) -> Report:
+def run(options: Settings) -> Report:
     loops = {name: _rate_of(loop) for name, loop in numpy_loops().items()}
     rows, parts = [], []
     for dtype in ("float64", "float32"):
@@ -93,7 +93,7 @@ def run(options: Namespace) -> Report:
     )
 
 
-def widths(options: Namespace) -> tuple[int | None, ...]:
+def widths(options: Settings) -> tuple[int | None, ...]:
     """Lanes of a batch to measure."""
     return (options.lanes,) if options.lanes else LANES[:1] if options.quick else LANES
 

@@ -2,7 +2,6 @@
 
 import sys
 import time
-from argparse import Namespace
 from functools import partial
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 import jaxbandits
 from experiments.bench.case import Case
 from experiments.report import STYLES, Report, number
+from experiments.settings import Settings
 from jaxbandits import linear
 from jaxbandits.base import Algorithm, Environment
 from jaxbandits.engine import Stats
@@ -40,7 +40,7 @@ HEAD = (
 )
 
 
-def run(options: Namespace) -> Report:
+def run(options: Settings) -> Report:
     instances = {
         "soare(5)": lambda dtype: linear.soare(5, dtype=dtype),
         "K=30, d=8": lambda dtype: linear.sphere(0, 30, 8, 0.05, dtype=dtype),

@@ -7,7 +7,6 @@ compiled round, repeated on the device without any visit of the host, in as many
 import sys
 import tempfile
 import time
-from argparse import Namespace
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,6 +19,7 @@ from jax import lax
 
 import jaxbandits
 from experiments.report import STYLES, Report
+from experiments.settings import Settings
 from jaxbandits import Algorithm, Decision, Environment, linear
 from jaxbandits.engine.running import advance, streams
 from jaxbandits.engine.sizing import cores
@@ -57,7 +57,7 @@ def walk(limit: jax.Array, size: int = 1) -> Algorithm:
 NOISE = Environment(jax.random.normal, lambda action, noise: noise)
 
 
-def run(options: Namespace) -> Report:
+def run(options: Settings) -> Report:
     quick = options.quick
     lines: list[tuple[str, str, str, str]] = []
 
