@@ -1,4 +1,4 @@
-"""Speed of the whole engine, against the plain NumPy transcription of the tests in the same run.
+"""Speed of the whole engine, against the plain NumPy transcription in the same run.
 
 A row is one sweep: its pulls and rounds a second (all batches together, without compilation), how much faster than the
 transcription on one core, the share of lane-rounds that were busy, the compile time and the memory of the compiled

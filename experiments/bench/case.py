@@ -52,8 +52,11 @@ def repeating(algorithm: Algorithm) -> Algorithm:
         return Decision(state.action, jnp.zeros((), bool), jnp.zeros((), int))
 
     def observe(state: Repeat, action: PyTree, observation: PyTree) -> Repeat:
+        # Some environments answer an idle query with what would have been noise; it must not count.
+        leaves = zip(jax.tree.leaves(action), jax.tree.leaves(algorithm.idle), strict=True)
+        is_idle = jnp.all(jnp.stack([jnp.all(part == idle) for part, idle in leaves]))
         total = sum(jnp.sum(leaf).astype(state.total.dtype) for leaf in jax.tree.leaves(observation))
-        return state._replace(total=state.total + total)
+        return state._replace(total=state.total + jnp.where(is_idle, 0, total))
 
     return Algorithm(init, decide, observe, algorithm.idle)
 

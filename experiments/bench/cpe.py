@@ -14,6 +14,7 @@ import numpy as np
 
 import jaxbandits
 from experiments.bench.case import Case
+from experiments.bench.reference import cpe as plain
 from experiments.report import STYLES, Report, number
 from experiments.settings import Settings
 from jaxbandits import cpe
@@ -21,7 +22,6 @@ from jaxbandits.base import Algorithm
 from jaxbandits.engine import Stats
 from jaxbandits.engine.shards import local_mesh
 from jaxbandits.engine.sizing import side_by_side
-from tests.reference import cpe as plain
 
 DELTA = 0.1
 BLOCK = 16  # fastest for COCI: larger ones are seldom filled, and each slot draws its sample

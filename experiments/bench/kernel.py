@@ -19,6 +19,7 @@ import numpy as np
 
 import jaxbandits
 from experiments.bench.case import Case
+from experiments.bench.reference import kernel_approx, kernel_duets, kernel_ucb
 from experiments.report import Report, number
 from experiments.settings import Settings
 from jaxbandits import kernel
@@ -26,7 +27,6 @@ from jaxbandits.base import Algorithm
 from jaxbandits.engine import Stats
 from jaxbandits.engine.sizing import cores
 from jaxbandits.kernel import Instance, branin, epoch_lengths, paper_kernel
-from tests.reference import kernel_approx, kernel_duets, kernel_ucb
 
 AGENTS, HORIZON, SIZE, NOISE_VARIANCE = 10, 50, 2000, 0.04
 MAX_INDUCING = 64

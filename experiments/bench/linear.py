@@ -11,6 +11,8 @@ import numpy as np
 
 import jaxbandits
 from experiments.bench.case import Case
+from experiments.bench.reference import fixed_designs
+from experiments.bench.reference.lingape import lingape as transcription
 from experiments.report import STYLES, Report, number
 from experiments.settings import Settings
 from jaxbandits import linear
@@ -19,8 +21,6 @@ from jaxbandits.engine import Stats
 from jaxbandits.engine.shards import local_mesh
 from jaxbandits.engine.sizing import side_by_side
 from jaxbandits.numerics.design import design
-from tests.reference import fixed_designs
-from tests.reference.lingape import lingape as transcription
 
 LANES = (64, 256, 1024, 4096, 16384)
 LEAP = 65536

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from reference.fixed_designs import xy_static as transcription
 from scipy.stats import ks_2samp
 
+from experiments.bench.reference.fixed_designs import xy_static as transcription
 from jaxbandits.base import Status
 from jaxbandits.engine.running import run
 from jaxbandits.linear import (

@@ -4,7 +4,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from reference.kernel_ucb import exact
+
+from experiments.bench.reference.kernel_ucb import exact
 
 
 class Query(NamedTuple):
