@@ -14,13 +14,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from experiments import FAMILIES, experiments, load
+from experiments import experiments, load
+from experiments.bench import BENCHES
 from experiments.report import atomically, record, save, table
 from experiments.settings import Settings, add_common, settings_of, stamp
 from jaxbandits import __version__, process_pool
 from jaxbandits.engine.sizing import cores
-
-BENCHES = ("all", "sweep", *FAMILIES)
 
 
 def listing() -> str:
