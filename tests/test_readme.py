@@ -26,6 +26,7 @@ def test_python_blocks_run(capsys, tmp_path, monkeypatch):
     assert names["difference"]["pulls_difference"].shape == (3,)
 
 
+@pytest.mark.processes
 def test_the_script_runs(tmp_path):
     """As a file of its own, since its workers import it."""
     (script,) = (block for block in BLOCKS if SCRIPT in block)
