@@ -32,6 +32,7 @@ def test_the_readme_is_one_that_one_reads():
     assert len(README.read_text().splitlines()) <= 200
 
 
+@pytest.mark.processes
 def test_the_script_runs(tmp_path):
     """As a file of its own, since its workers import it."""
     (tmp_path / "script.py").write_text(SCRIPTS[0])
