@@ -192,14 +192,7 @@ def processes(folder: Path, seeds: int) -> list[tuple[str, float]]:
     def timed(name: str, **settings: Any) -> float:
         started = time.perf_counter()
         jaxbandits.sweep(
-            build,
-            seeds=seeds,
-            key=KEY,
-            max_rounds=2**31 - 1,
-            lanes=64,
-            store=folder / name,
-            progress=False,
-            **settings,
+            build, seeds=seeds, key=KEY, max_rounds=2**31 - 1, lanes=64, store=folder / name, progress=False, **settings
         )
         return time.perf_counter() - started
 
