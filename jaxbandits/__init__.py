@@ -40,11 +40,13 @@ The words, one meaning each:
 from jaxbandits import cpe, fullbandit, kcenter, kernel, linear, testing
 from jaxbandits.base import Algorithm, Decision, Environment, Outcome, Status
 from jaxbandits.engine import Results, ask, compare, load, process_pool, run, sweep, task_key
+from jaxbandits.numbering import Numbered, numbered
 
 __all__ = [
     "Algorithm",
     "Decision",
     "Environment",
+    "Numbered",
     "Outcome",
     "Results",
     "Status",
@@ -56,6 +58,7 @@ __all__ = [
     "kernel",
     "linear",
     "load",
+    "numbered",
     "process_pool",
     "run",
     "sweep",

@@ -11,7 +11,7 @@ from jaxbandits.checks import show
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 STATISTICS = ("mean", "se", *(f"q{round(100 * q):02d}" for q in QUANTILES))
 ENDINGS = {"stopped": Status.STOPPED, "censored": Status.MAX_ROUNDS, "failed": Status.NONFINITE}
-NOT_SUMMARISED = ("row", "seed", "status")
+NOT_SUMMARISED = ("row", "seed", "status", "stream")
 MAX_NUMBERS = 2**22  # described at a time: 32 MB in double precision, however large a column is
 
 
