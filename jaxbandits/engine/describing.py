@@ -23,6 +23,7 @@ def describe_call(job: Job, *, lanes: int | None, chunk: int | None) -> dict[str
         "rows": job.rows,
         "seeds": job.seeds,
         "max_rounds": job.max_rounds,
+        "horizon": None if job.horizon is None else describe_horizon(job.horizon),
         "key": describe_key(job.key),
         "lanes": lanes,
         "chunk": chunk,
@@ -72,6 +73,11 @@ def describe_tasks(tasks: PyTree) -> dict[str, Any]:
         if values.size <= SHOWN and values.dtype.kind in "biuf" and np.isfinite(values).all():
             table[name]["values"] = values.tolist()
     return {"sha256": sha.hexdigest(), "table": table}
+
+
+def describe_horizon(horizon: np.ndarray) -> int | list[int]:
+    """The horizons of all rows, as one number where they are equal."""
+    return int(horizon[0]) if (horizon == horizon[0]).all() else horizon.tolist()
 
 
 def describe_key(key: Key) -> dict[str, Any]:

@@ -9,13 +9,14 @@ from jaxbandits.engine.grouping import (
     NOT_SUMMARISED,
     count_endings,
     describe,
+    finished_runs,
     group_names,
     grouped,
     is_real,
     scalar_columns,
-    stopped_runs,
     with_groups,
 )
+from jaxbandits.engine.recording import is_marks
 
 if TYPE_CHECKING:
     import pandas
@@ -60,12 +61,13 @@ class Results(NamedTuple):
 
         Returns:
             dict of arrays with one entry for every group, in the order of the groups' values: the columns of `by`,
-            values and dtypes unchanged; the counts `runs`, `stopped`, `censored` (out of rounds) and `failed` (not
-            finite); and for every other real column NAME of shape (runs, ...) its `NAME_mean`, the mean's standard
-            error `NAME_se`, and quantiles `NAME_q05` .. `NAME_q95`, all float64 (groups, ...): an array is described
-            entry by entry. Statistics are taken over the stopped runs alone. They are NaN where there are no such runs
-            (the standard error: fewer than two) or one of their values is NaN; an infinite value makes NaNs or
-            infinities.
+            values and dtypes unchanged; the counts `runs`, `finished` (stopped, or their horizon reached), `stopped`,
+            `censored` (out of rounds) and `failed` (not finite); and for every other real column NAME of shape
+            (runs, ...) its `NAME_mean`, the mean's standard error `NAME_se`, and quantiles `NAME_q05` .. `NAME_q95`,
+            all float64 (groups, ...): an array is described entry by entry, so that the bands of a curve stand beside
+            its marks, `curve.pulls` or `curve.rounds` (groups, G). Statistics are taken over the finished runs alone.
+            They are NaN where there are no such runs (the standard error: fewer than two) or one of their values is
+            NaN; an infinite value makes NaNs or infinities.
 
         Raises:
             ValueError: `by` names no column, one that does not exist or is not scalar, or one whose name the summary
@@ -75,11 +77,13 @@ class Results(NamedTuple):
         first, group = grouped([self.columns[name] for name in by])
         status = self.columns["status"]
         counts = count_endings(status, group, len(first))
-        order = stopped_runs(status, group)
+        order = finished_runs(status, group)
         described = {}
         for name, values in self.columns.items():
-            if name not in (*by, *NOT_SUMMARISED) and is_real(values):
-                table = describe(values, order, counts["stopped"])
+            if is_marks(name):
+                described[name] = values[first]
+            elif name not in (*by, *NOT_SUMMARISED) and is_real(values):
+                table = describe(values, order, counts["finished"])
                 described |= {f"{name}_{key}": statistic for key, statistic in table.items()}
         return with_groups({name: self.columns[name][first] for name in by}, counts | described)
 
