@@ -20,6 +20,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxbandits import checks
 from jaxbandits.base import Array, Key, Outcome, PyTree, Status
 from jaxbandits.checks import show
+from jaxbandits.engine.compiling import compiled
 from jaxbandits.engine.running import advance, streams
 from jaxbandits.engine.sizing import Shapes, device_memory, memory_advice, on_cpu, side_by_side, with_memory_advice
 from jaxbandits.engine.tasks import Job, build_row, fold_task
@@ -96,18 +97,18 @@ def compile_lanes(lane: Lane, mesh: Mesh, *, tasks: int, lanes: int) -> Program:
     started = time.perf_counter()
     shapes, chunk = lane.shapes, lane.chunk
     with with_memory_advice(shapes, lanes, chunk):
-        compiled, call, empty = _compile(lane, mesh, lanes)
-        if on_cpu(mesh) and "lapack" in (compiled.as_text() or ""):
+        executable, call, empty = _compile(lane, mesh, lanes)
+        if on_cpu(mesh) and "lapack" in (executable.as_text() or ""):
             # jaxlib's batched LAPACK calls wait inside the pool of threads that is to do their work: two at a time
             # would lock up. The library's own algorithms make no such call (see numerics.linalg).
             log.warning("the algorithm calls LAPACK: its lanes advance in one batch on one device")
             if mesh.size > 1:
                 mesh = Mesh(mesh.devices.ravel()[:1], (DEVICES,))
-                compiled, call, empty = _compile(lane, mesh, lanes)
+                executable, call, empty = _compile(lane, mesh, lanes)
             batches = 1
         else:
             batches = min(side_by_side(mesh), -(-tasks // (lanes * mesh.size)))
-    sizes = compiled.memory_analysis()
+    sizes = executable.memory_analysis()
     # What is donated counts once.
     needed = sizes.argument_size_in_bytes + sizes.output_size_in_bytes - sizes.alias_size_in_bytes
     needed = batches * (needed + sizes.temp_size_in_bytes)
@@ -235,14 +236,15 @@ def _compile(lane: Lane, mesh: Mesh, lanes: int) -> tuple[Any, Callable, Callabl
         for shapes, sharding in zip(inputs, shardings, strict=True)
     ]
     donated = len(shared) + len(inputs) - 1
-    compiled = jax.jit(sharded, donate_argnums=donated).lower(*shared, *arguments).compile()
+    lowered = jax.jit(sharded, donate_argnums=donated).lower(*shared, *arguments)
+    program = compiled(lowered, mesh.devices.ravel().tolist())
 
     def empty() -> Batch:
         # Copied, because the call is to write into it; a program that makes zeros would have to be compiled.
         zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), inputs[-1])
         return jax.device_put(zeros, over_lanes, may_alias=False)
 
-    return compiled, lambda *given: compiled(*shared, *given), empty
+    return program, lambda *given: program(*shared, *given), empty
 
 
 def _answer_columns(answer: PyTree) -> dict[str, Array]:
