@@ -28,6 +28,7 @@ from jaxbandits.engine.store import (
     tidy,
 )
 from jaxbandits.engine.tasks import LARGEST, Build, Metrics, checked
+from jaxbandits.engine.workers import forks, require_main
 
 
 def sweep(
@@ -71,7 +72,8 @@ def sweep(
             decayed is set aside, and its tasks are run again. `lanes` and `chunk` that are left open are those of the
             store.
         executor: runs the sweep as `shards` calls on its workers (processes, Dask, MPI, SLURM), which all reach the
-            folder `store`. Functions and arrays travel by cloudpickle, together with the JAX settings of the caller.
+            folder `store`: `jaxbandits.process_pool`, or any other one that does not fork this process. Functions and
+            arrays travel by cloudpickle, together with the JAX settings of the caller.
         shards: number of calls that an executor's sweep is cut into, 8 by default; at least as many as there are
             workers. Each compiles the program anew (seconds), unless JAX keeps compiled programs
             (`jax_compilation_cache_dir`).
@@ -157,10 +159,9 @@ def sweep(
                 f"{stored} of {job.total} runs are finished and stored in {folder}; the same call goes on from there"
             ) from None
         seal(folder)
-        results = load(folder)
-    if (stored := len(results.columns["row"])) < job.total:
-        raise RuntimeError(f"{stored} of {job.total} runs are in {folder}: the same call goes on from there")
-    return results
+        if (stored := int(finished(folder, job.rows, job.seeds).sum())) < job.total:
+            raise RuntimeError(f"{stored} of {job.total} runs are in {folder}: the same call goes on from there")
+        return load(folder)
 
 
 def _require_executor(
@@ -173,6 +174,13 @@ def _require_executor(
         return
     if not callable(getattr(executor, "submit", None)):
         raise ValueError(f"executor must have a method submit, like those of concurrent.futures, got {executor!r}")
+    require_main()
+    if forks(executor):
+        raise ValueError(
+            "executor must not fork: the copies of a process in which JAX runs lock up. Use "
+            "jaxbandits.process_pool(workers), or make the ProcessPoolExecutor with "
+            'mp_context=multiprocessing.get_context("spawn")'
+        )
     if store is None:
         raise ValueError("executor must come with a store, a folder that all its workers reach, got store=None")
     if mesh is not None:
