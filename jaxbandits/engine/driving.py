@@ -50,9 +50,9 @@ def run_in_memory(job: Job, *, lanes: int | None, chunk: int | None, mesh: Mesh,
     shapes = shapes_of(job)
     lanes = lanes or default_lanes(shapes, mesh, job.total)
     chunk = chunk or default_chunk(shapes, lanes)
-    program = compile_lanes(trace(job, shapes, chunk), mesh, tasks=job.total, lanes=lanes)
-    queue = Queue(np.arange(job.total), job.rows)
     with progress_bar(job.total, show=progress) as report:
+        program = compile_lanes(trace(job, shapes, chunk), mesh, tasks=job.total, lanes=lanes)
+        queue = Queue(np.arange(job.total), job.rows)
         drive_all(program, job, queue, lambda count: report(count, queue.stats(program), queue.censored))
     columns = queue.collect() or {}
     order = np.lexsort((columns["seed"], columns["row"]))
@@ -88,10 +88,10 @@ def run_into_store(
         log.info("%s: %d of %d runs are stored already", folder, stored, len(tasks))
     if not len(todo):
         return
-    program = compile_lanes(traced(arguments["chunk"]), mesh, tasks=len(todo), lanes=arguments["lanes"])
-    queue = Queue(todo, job.rows)
-    writer = Writer(folder, queue.collect, lambda: queue.stats(program))
     with progress_bar(len(tasks), done=stored, show=progress) as report:
+        program = compile_lanes(traced(arguments["chunk"]), mesh, tasks=len(todo), lanes=arguments["lanes"])
+        queue = Queue(todo, job.rows)
+        writer = Writer(folder, queue.collect, lambda: queue.stats(program))
         checked = time.monotonic()
 
         def visit(count: int) -> None:
