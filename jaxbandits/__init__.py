@@ -39,7 +39,7 @@ The words, one meaning each:
 
 from jaxbandits import cpe, fullbandit, kcenter, kernel, linear, testing
 from jaxbandits.base import Algorithm, Decision, Environment, Outcome, Status
-from jaxbandits.engine import Results, ask, compare, load, process_pool, run, sweep, task_key
+from jaxbandits.engine import Results, ask, compare, concatenate, grid, load, process_pool, rows, run, sweep, task_key
 
 __all__ = [
     "Algorithm",
@@ -50,13 +50,16 @@ __all__ = [
     "Status",
     "ask",
     "compare",
+    "concatenate",
     "cpe",
     "fullbandit",
+    "grid",
     "kcenter",
     "kernel",
     "linear",
     "load",
     "process_pool",
+    "rows",
     "run",
     "sweep",
     "task_key",

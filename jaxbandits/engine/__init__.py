@@ -9,16 +9,32 @@ A task waits in the queue until a lane of a batch is free. A compiled call advan
 chunks of rounds; the host then takes out the runs that have ended, refills their lanes, and from time to time writes a
 part to the store. With an executor, shards of the queue are driven by several processes, each as above.
 
-`compare` holds two sweeps against each other, `load` reads a store, `process_pool` makes an executor of this machine's
-cores or GPUs, and `task_key` gives the key with which `run` repeats a single task of a sweep.
+`grid` and `rows` spell tables of tasks; `concatenate` joins the results of several sweeps, and `compare` holds two of
+them against each other. `load` reads a store, `process_pool` makes an executor of this machine's cores or GPUs, and
+`task_key` gives the key with which `run` repeats a single task of a sweep.
 """
 
 from jaxbandits.engine.comparison import compare
+from jaxbandits.engine.joining import concatenate
 from jaxbandits.engine.results import Results, Stats
 from jaxbandits.engine.running import ask, run
 from jaxbandits.engine.store import load
 from jaxbandits.engine.sweeping import sweep
+from jaxbandits.engine.tables import grid, rows
 from jaxbandits.engine.tasks import task_key
 from jaxbandits.engine.workers import process_pool
 
-__all__ = ["Results", "Stats", "ask", "compare", "load", "process_pool", "run", "sweep", "task_key"]
+__all__ = [
+    "Results",
+    "Stats",
+    "ask",
+    "compare",
+    "concatenate",
+    "grid",
+    "load",
+    "process_pool",
+    "rows",
+    "run",
+    "sweep",
+    "task_key",
+]

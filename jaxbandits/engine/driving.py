@@ -26,7 +26,8 @@ from jaxbandits.engine.progress import progress_bar
 from jaxbandits.engine.queue import Queue
 from jaxbandits.engine.results import Results
 from jaxbandits.engine.sizing import default_chunk, default_lanes, shapes_of, with_memory_advice
-from jaxbandits.engine.store import Writer, agree, finished
+from jaxbandits.engine.store import Writer, agree, finished, table_of
+from jaxbandits.engine.tables import leaves_of, number_columns, with_tasks
 from jaxbandits.engine.tasks import Job, current_settings, under
 
 HOST_SECONDS = 1e-3  # that a batch loses by a visit of the host (measured on two cores, 64 to 256 lanes)
@@ -56,7 +57,8 @@ def run_in_memory(job: Job, *, lanes: int | None, chunk: int | None, mesh: Mesh,
         drive_all(program, job, queue, lambda count: report(count, queue.stats(program), queue.censored))
     columns = queue.collect() or {}
     order = np.lexsort((columns["seed"], columns["row"]))
-    return Results({name: values[order] for name, values in columns.items()}, queue.stats(program))
+    columns = {name: values[order] for name, values in columns.items()}
+    return Results(with_tasks(columns, number_columns(leaves_of(job.tasks))), queue.stats(program))
 
 
 def run_into_store(
@@ -80,7 +82,7 @@ def run_into_store(
         rounds = chunk or settled.get("chunk") or default_chunk(shapes, width)
         return describe_sweep(traced(rounds), mesh, lanes=width)
 
-    arguments = agree(folder, describe)["arguments"]
+    arguments = agree(folder, describe, table_of(job.tasks))["arguments"]
     tasks = tasks_of(shard, job.total)
     todo = tasks[~finished(folder, job.rows, job.seeds)[tasks]]
     stored = len(tasks) - len(todo)

@@ -23,6 +23,7 @@ from jaxbandits.checks import show
 from jaxbandits.engine.compiling import compiled
 from jaxbandits.engine.running import advance, streams
 from jaxbandits.engine.sizing import Shapes, device_memory, memory_advice, on_cpu, side_by_side, with_memory_advice
+from jaxbandits.engine.tables import is_task_column
 from jaxbandits.engine.tasks import Job, build_row, fold_task
 
 LANES, DEVICES = "lanes", "devices"  # axis names: of the vmap within a device, of the mesh
@@ -44,7 +45,7 @@ class Lane(NamedTuple):
     job: Job
     shapes: Shapes
     chunk: int  # rounds
-    jaxpr: ClosedJaxpr  # (tasks, key, row, seed, fresh, budget, chunks, batch) -> (batch, report), without a lane axis
+    jaxpr: ClosedJaxpr  # (task, key, row, seed, fresh, budget, chunks, batch) -> (batch, report), without a lane axis
     inputs: tuple[PyTree, ...]  # shapes, from `row` on
     outputs: PyTree  # shapes
     seconds: float  # that tracing took
@@ -75,15 +76,20 @@ def trace(job: Job, shapes: Shapes, chunk: int) -> Lane:
     number: PyTree = jax.ShapeDtypeStruct((), np.int32)
     inputs = (number, number, jax.ShapeDtypeStruct((), bool), number, number, Batch(shapes.state, number))
     make = jax.make_jaxpr(_advance_lane(job, chunk), axis_env=[(LANES, 1)], return_shape=True)
+    task = jax.eval_shape(lambda: jax.tree.map(lambda leaf: leaf[0], job.tasks))
     with checks.without_traced():
-        jaxpr, outputs = make(job.tasks, job.key, *inputs)
+        jaxpr, outputs = make(task, job.key, *inputs)
     return Lane(job, shapes, chunk, jaxpr, inputs, outputs, time.perf_counter() - started)
 
 
 def fingerprint(lane: Lane) -> tuple[str, dict[str, str]]:
-    """Identifies a program: a hash of all its operations and constants; its columns and their types."""
+    """Identifies a program: a hash of all its operations and constants; its columns and their types.
+
+    It is that of a table of one row, because a store may be given more of them.
+    """
     advance_lanes, data = _lifted(lane)
-    lowered = jax.jit(advance_lanes).lower(data, lane.job.tasks, lane.job.key, *_of_lanes(lane.inputs, 1))
+    table = jax.eval_shape(lambda: jax.tree.map(lambda leaf: leaf[:1], lane.job.tasks))
+    lowered = jax.jit(advance_lanes).lower(data, table, lane.job.key, *_of_lanes(lane.inputs, 1))
     report = lowered.out_info[1]
     columns = {name: f"{leaf.dtype}{list(leaf.shape[1:]) or ''}" for name, leaf in report.items()}
     sha = hashlib.sha256(lowered.as_text().encode())
@@ -140,12 +146,11 @@ def compile_lanes(lane: Lane, mesh: Mesh, *, tasks: int, lanes: int) -> Program:
 
 
 def _advance_lane(job: Job, chunk: int) -> Callable:
-    """(tasks, key, row, seed, fresh, budget, chunks, batch) -> (batch, report), of one lane."""
+    """(task, key, row, seed, fresh, budget, chunks, batch) -> (batch, report), of one lane."""
 
     def one_lane(
-        tasks: PyTree, key: Key, row: Array, seed: Array, fresh: Array, budget: Array, chunks: Array, batch: Batch
+        task: PyTree, key: Key, row: Array, seed: Array, fresh: Array, budget: Array, chunks: Array, batch: Batch
     ) -> tuple[Batch, dict[str, Array]]:
-        task = jax.tree.map(lambda x: x[row], tasks)
         keys = streams(fold_task(key, row, seed))
         # Built outside the loops: what a factory precomputes is done once a call.
         algorithm, environment = build_row(job, task, keys.build)
@@ -168,7 +173,7 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
         report = {"status": outcome.status, "pulls": outcome.pulls, "rounds": outcome.rounds}
         report |= _answer_columns(outcome.answer)
         for name, value in _metrics(job, task, outcome).items():
-            if name in report or name in ("row", "seed"):
+            if name in report or name in ("row", "seed") or is_task_column(name):
                 raise ValueError(f"metrics must not return the name of a column that every sweep has, got {name!r}")
             report[name] = value
         return Batch(outcome.state, outcome.rounds), report
@@ -202,8 +207,9 @@ def _lifted(lane: Lane) -> tuple[Callable, list[Array]]:
         lifted = iter(data)
         values = [next(lifted) if large else constant for constant, large in zip(constants, is_large, strict=True)]
 
-        def one_lane(*arguments: PyTree) -> tuple[Batch, dict[str, Array]]:
-            leaves = eval_jaxpr(lane.jaxpr.jaxpr, values, *jax.tree.leaves(arguments))
+        def one_lane(tasks: PyTree, key: Key, row: Array, *rest: PyTree) -> tuple[Batch, dict[str, Array]]:
+            task = jax.tree.map(lambda leaf: leaf[row], tasks)
+            leaves = eval_jaxpr(lane.jaxpr.jaxpr, values, *jax.tree.leaves((task, key, row, *rest)))
             return jax.tree.unflatten(jax.tree.structure(lane.outputs), leaves)
 
         return jax.vmap(one_lane, in_axes=(None, None, 0, 0, 0, 0, None, 0), axis_name=LANES)(*arguments)

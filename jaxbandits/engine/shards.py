@@ -14,7 +14,7 @@ from jax.sharding import Mesh
 
 from jaxbandits.engine.driving import Shard, run_into_store
 from jaxbandits.engine.progress import progress_bar
-from jaxbandits.engine.store import is_called_off, locked, new_parts, stats_of, stop_sign
+from jaxbandits.engine.store import finished, is_called_off, locked, new_parts, stats_of, stop_sign
 from jaxbandits.engine.tasks import Job, Settings, current_settings, under
 from jaxbandits.engine.workers import start_error
 
@@ -40,7 +40,8 @@ def spread(
     """Runs the tasks that the store lacks, in `shards` calls on an executor. The caller holds the shared lock."""
     payload = _packed(job, lanes, chunk)
     known: set[str] = set()
-    before = sum(about["runs"] for about in new_parts(folder, known))
+    new_parts(folder, known)
+    before = int(finished(folder, job.rows, job.seeds).sum())
     abouts, started = [], time.perf_counter()
     futures = []
     try:

@@ -13,7 +13,7 @@ from jaxbandits.base import Key, PyTree
 from jaxbandits.engine.describing import describe_call
 from jaxbandits.engine.driving import run_in_memory, run_into_store
 from jaxbandits.engine.preflight import preflight
-from jaxbandits.engine.results import Results
+from jaxbandits.engine.results import Results, of_tasks
 from jaxbandits.engine.shards import DEFAULT_SHARDS, local_mesh, spread
 from jaxbandits.engine.store import (
     begin_call,
@@ -23,8 +23,8 @@ from jaxbandits.engine.store import (
     load,
     locked,
     make_folder,
-    new_parts,
     seal,
+    table_of,
     tidy,
 )
 from jaxbandits.engine.tasks import LARGEST, Build, Metrics, checked
@@ -56,7 +56,8 @@ def sweep(
     Args:
         build: (task, key) -> (algorithm, environment) for one row of `tasks`. It is traced for a single lane, and one
             compilation serves the whole table. `key` is the run's own, for instances that are drawn at random.
-        tasks: pytree of arrays whose leading axis counts the rows (instances, parameters); None for a single row.
+        tasks: pytree of arrays whose leading axis counts the rows (instances, parameters), such as `jaxbandits.grid`
+            and `jaxbandits.rows` make; None for a single row.
         seeds: repetitions of every row. More seeds leave the earlier runs as they were.
         key: root key. Task (row, seed) has the stream of `task_key(key, row, seed)`, whichever lane it runs in.
         max_rounds: budget of rounds; a run that reaches it ends as `Status.MAX_ROUNDS`.
@@ -69,8 +70,9 @@ def sweep(
             least every quarter of a second (unless a chunk takes longer).
         store: folder for the finished runs, as Parquet files that any reader takes for one table. A sweep that was
             killed or interrupted goes on when it is called again: finished runs are not repeated; a part that has
-            decayed is set aside, and its tasks are run again. `lanes` and `chunk` that are left open are those of the
-            store.
+            decayed is set aside, and its tasks are run again. A store grows: called with more seeds, or with rows
+            added at the end of the table, a sweep runs what is missing; called with fewer, it returns those. `lanes`
+            and `chunk` that are left open are those of the store.
         executor: runs the sweep as `shards` calls on its workers (processes, Dask, MPI, SLURM), which all reach the
             folder `store`: `jaxbandits.process_pool`, or any other one that does not fork this process. Functions and
             arrays travel by cloudpickle, together with the JAX settings of the caller.
@@ -82,9 +84,10 @@ def sweep(
             left.
 
     Returns:
-        Results with `columns`: row, seed, status, pulls, rounds, answer (a structured answer: answer.FIELD), and the
-        metrics, ordered by row and seed. Equal arguments, lanes, chunk and kind of device (on a CPU: of processor) give
-        equal bits, on any number of devices and processes and after any interruption.
+        Results with `columns`: row, seed, the numbers of the table (task.NAME, or task if the table is one array),
+        status, pulls, rounds, answer (a structured answer: answer.FIELD), and the metrics, ordered by row and seed.
+        Equal arguments, lanes, chunk and kind of device (on a CPU: of processor) give equal bits, on any number of
+        devices and processes and after any interruption.
 
     Raises:
         ValueError: an argument does not fit; a row of `tasks` is refused by a check of the algorithm or its instance;
@@ -121,10 +124,10 @@ def sweep(
     folder = Path(checks.path("store", store)).absolute()
     make_folder(folder)
     with locked(folder, "store") as let_others_write:
-        check_call(folder, describe_call(job, lanes=lanes, chunk=chunk))
+        check_call(folder, describe_call(job, lanes=lanes, chunk=chunk), table_of(job.tasks))
         tidy(folder)
         call = begin_call(folder)
-        if sum(about["runs"] for about in new_parts(folder, set())) < job.total:
+        if not finished(folder, job.rows, job.seeds).all():
             preflight(job)
         try:
             if executor is None:
@@ -161,7 +164,7 @@ def sweep(
         seal(folder)
         if (stored := int(finished(folder, job.rows, job.seeds).sum())) < job.total:
             raise RuntimeError(f"{stored} of {job.total} runs are in {folder}: the same call goes on from there")
-        return load(folder)
+        return of_tasks(load(folder), job.rows, job.seeds)
 
 
 def _require_executor(

@@ -114,7 +114,10 @@ def _count_rows(tasks: PyTree) -> int:
     leaves = jax.tree.leaves(tasks)
     for leaf in leaves:
         if not isinstance(leaf, jax.Array) and not (isinstance(leaf, np.ndarray) and leaf.dtype.kind in "biufcV"):
-            raise ValueError(f"tasks must be a pytree of arrays, got {checks.show(leaf)} in it")
+            raise ValueError(
+                "tasks must be a pytree of arrays whose leading axis counts the rows (jaxbandits.rows and "
+                f"jaxbandits.grid make one of lists), got {checks.show(leaf)} in {checks.show(tasks)}"
+            )
     sizes = {np.shape(leaf)[:1] for leaf in leaves}
     if () in sizes or len(sizes) > 1:
         shapes = [np.shape(leaf) for leaf in leaves]

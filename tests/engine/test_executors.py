@@ -477,8 +477,8 @@ def test_bad_arguments_are_named(tmp_path, monkeypatch, settings, message):
 
 
 def test_another_sweep_is_refused_before_anything_is_submitted(stored):
-    with pytest.raises(ValueError, match=r"holds another sweep:\n  arguments.seeds: 10 in the store, 11 now"):
-        jaxbandits.sweep(counting, LIMITS, **TINY | {"seeds": 11}, store=stored, executor=NOBODY)
+    with pytest.raises(ValueError, match=r"holds another sweep:\n  arguments.max_rounds: 1000 in the store, 11 now"):
+        jaxbandits.sweep(counting, LIMITS, **TINY | {"max_rounds": 11}, store=stored, executor=NOBODY)
 
 
 def test_another_build_is_refused_by_the_workers(stored):
