@@ -1,25 +1,17 @@
-"""What every experiment hands back, and how it is shown: a table, a figure, the raw columns."""
+"""What every experiment hands back, and how it is written down: a table, a figure, the raw columns."""
 
-import argparse
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandits import Status
+from jaxbandits import Results, Status
 
-FALSE_ALARM = 1e-3  # with which a delta-correct algorithm, erring as often as it may, is said to err too often
 STANDARD_ERRORS = 4  # two means agree if they differ by less than this many standard errors of the difference
-# Distinguishable in black and white: by marker and by line.
-STYLES = (
-    {"marker": "o", "linestyle": "-", "color": "#1b4f8f"},
-    {"marker": "s", "linestyle": "--", "color": "#b03a2e"},
-    {"marker": "^", "linestyle": ":", "color": "#1e7d4f"},
-    {"marker": "D", "linestyle": "-.", "color": "#6c3483"},
-    {"marker": "v", "linestyle": (0, (5, 1, 1, 1, 1, 1)), "color": "#7d6608"},
-)
+
+Columns = Mapping[str, np.ndarray]  # (runs, ...)   of a sweep
 
 
 class Line(NamedTuple):
@@ -32,7 +24,8 @@ class Line(NamedTuple):
     censored: int = 0  # runs that reached their budget; `ours` is taken over the others
     failed: int = 0  # runs that ended with a NaN
     printed: float | None = None  # the paper's number
-    printed_se: float = 0.0  # its standard error, from our own spread and the paper's number of runs
+    printed_se: float = 0.0  # its standard error, as far as we can tell it
+    spread: str = ""  # whose spread that is: "one run's"
     tolerance: float = 0.0  # what a different rounding may change
     bound: float | None = None  # T* kl(delta, 1 - delta), no delta-correct algorithm needs fewer pulls
     note: str = ""
@@ -43,19 +36,22 @@ class Claim(NamedTuple):
 
     statement: str
     measured: str
-    holds: bool
+    holds: Any  # what `bool` takes
 
 
 class Report(NamedTuple):
     """The result of one experiment."""
 
     title: str
-    lines: list[Line]
-    claims: list[Claim]
-    columns: dict[str, np.ndarray]  # (runs, ...)    the raw results
+    lines: Sequence[Line]
+    claims: Sequence[Claim]
+    columns: Columns  # the raw results
     draw: Callable[[Any], None] | None  # (matplotlib figure) -> None
     notes: Sequence[str] = ()
-    grid: tuple[Sequence[str], Sequence[Sequence[str]]] | None = None  # a table of another kind: head and rows
+    grid: Sequence[Mapping[str, str]] = ()  # a table of another kind than that of the lines: rows of head and cell
+
+
+# Rows of a sweep as lines of a table
 
 
 def line(
@@ -63,10 +59,8 @@ def line(
     values: np.ndarray,
     *,
     status: np.ndarray | None = None,
-    printed: float | None = None,
     printed_runs: int | None = None,
-    bound: float | None = None,
-    note: str = "",
+    **more: Any,
 ) -> Line:
     """The mean over runs. A number that the paper measured on `printed_runs` runs has our spread over their root."""
     values = np.asarray(values, float)
@@ -74,32 +68,60 @@ def line(
     if status is not None:
         censored, failed = int(np.sum(status == Status.MAX_ROUNDS)), int(np.sum(status == Status.NONFINITE))
         values = values[status == Status.STOPPED]
-    n = len(values)
-    spread = float(np.std(values, ddof=1)) if n > 1 else np.nan
-    return Line(
-        quantity=quantity,
-        ours=float(np.mean(values)) if n else np.nan,
-        se=spread / np.sqrt(n) if n > 1 else np.nan,
-        runs=n + censored + failed,
-        censored=censored,
-        failed=failed,
-        printed=printed,
-        printed_se=spread / np.sqrt(printed_runs) if printed_runs else 0.0,
-        bound=bound,
-        note=note,
-    )
+    mean, se = mean_se(values)
+    if printed_runs and more.get("printed") is not None:
+        more["printed_se"] = se * np.sqrt(len(values) / printed_runs)
+        more["spread"] = "one run's" if printed_runs == 1 else f"{printed_runs} runs'"
+    return Line(quantity, float(mean), float(se), len(values) + censored + failed, censored, failed, **more)
 
 
-def answers_are_right(wrong: int, stopped: int, delta: float) -> Claim:
-    """Whether the errors are as rare as promised: a binomial test with a false alarm of 0.1 %."""
-    from scipy.stats import binom  # half a second
+def line_of(quantity: str, sweep: Results | Columns, where: Any = slice(None), **more: Any) -> Line:
+    """Mean pulls of the runs that stopped, of those that `where` marks."""
+    columns = sweep.columns if isinstance(sweep, Results) else sweep
+    return line(quantity, columns["pulls"][where], status=columns["status"][where], **more)
 
-    most = int(binom.ppf(1 - FALSE_ALARM, stopped, delta))
-    return Claim(
-        f"a share of at most delta = {delta} of the answers is wrong",
-        f"{wrong} of {stopped}, {most} allowed",
-        stopped > 0 and wrong <= most,
-    )
+
+def lines_by(
+    labels: Iterable[str], sweep: Results | Columns, *, by: str = "row", values: str = "pulls", **more: Any
+) -> list[Line]:
+    """A line for every row of a sweep, or for every number in another column."""
+    columns = sweep.columns if isinstance(sweep, Results) else sweep
+    return [
+        line(label, columns[values][columns[by] == n], status=columns["status"][columns[by] == n], **more)
+        for n, label in enumerate(labels)
+    ]
+
+
+def mean_se(values: np.ndarray, axis: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Means and their standard errors; NaN where there are too few values."""
+    values = np.asarray(values, float)
+    n = values.shape[axis]
+    blank = np.full(np.delete(values.shape, axis), np.nan)
+    mean = values.mean(axis) if n else blank
+    return mean, values.std(axis, ddof=1) / np.sqrt(n) if n > 1 else blank
+
+
+def means(lines: Iterable[Line]) -> np.ndarray:
+    """The measured numbers of lines."""
+    return np.array([each.ours for each in lines])
+
+
+def joined(parts: Mapping[Any, Results | Columns], label: str = "algorithm") -> dict[str, np.ndarray]:
+    """Stacks the columns of several sweeps, with a column that says which; keeps the columns they share."""
+    tables = {key: part.columns if isinstance(part, Results) else part for key, part in parts.items()}
+    shared = set.intersection(*(set(part) for part in tables.values()))
+    columns = {label: np.concatenate([np.full(len(part["row"]), _name(key)) for key, part in tables.items()])}
+    for name in next(iter(tables.values())):
+        if name in shared and len({part[name].shape[1:] for part in tables.values()}) == 1:
+            columns[name] = np.concatenate([part[name] for part in tables.values()])
+    return columns
+
+
+def _name(key: Any) -> str:
+    return ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)
+
+
+# As text
 
 
 def verdict(line: Line) -> str:
@@ -107,25 +129,26 @@ def verdict(line: Line) -> str:
     if line.printed is None:
         return "nothing printed"
     room = STANDARD_ERRORS * np.hypot(line.se, line.printed_se) + line.tolerance
-    return "agrees" if abs(line.ours - line.printed) <= room else "DIFFERS"
+    if not abs(line.ours - line.printed) <= room:
+        return "DIFFERS"
+    return f"agrees within {line.spread} spread" if line.spread else "agrees"
 
 
 def table(report: Report) -> str:
     """The report as text for a terminal."""
-    head = ("", "paper", "ours", "+- s.e.", "runs", "pulls / (T* kl)", "verdict")
-    rows = [
-        (
-            line.quantity,
-            "" if line.printed is None else number(line.printed),
-            number(line.ours),
-            "" if line.se == 0 else number(line.se),
-            f"{line.runs}" + _troubles(line),
-            "" if not line.bound else f"{line.ours / line.bound:.3g}",
-            verdict(line) + (f" ({line.note})" if line.note else ""),
-        )
+    rows = report.grid or [
+        {
+            "": line.quantity,
+            "paper": "" if line.printed is None else number(line.printed),
+            "ours": number(line.ours),
+            "+- s.e.": "" if line.se == 0 else number(two_digits(line.se)),
+            "runs": f"{line.runs}" + _troubles(line),
+            "pulls / (T* kl)": "" if not line.bound else f"{line.ours / line.bound:.3g}",
+            "verdict": verdict(line) + (f" ({line.note})" if line.note else ""),
+        }
         for line in report.lines
     ]
-    text = [report.title, "=" * len(report.title), "", *_aligned(*(report.grid or (head, rows)))]
+    text = [report.title, "=" * len(report.title), "", *_aligned(rows)]
     if report.claims:
         text.append("")
     text += [f"[{'holds' if c.holds else 'FAILS'}] {c.statement}: {c.measured}" for c in report.claims]
@@ -134,29 +157,18 @@ def table(report: Report) -> str:
     return "\n".join(text)
 
 
-def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def _aligned(rows: Sequence[Mapping[str, str]]) -> list[str]:
     """A line each: the first and the last column to the left, those between to the right."""
-    widths = [max(len(row[c]) for row in [head, *rows]) for c in range(len(head))]
+    cells = [list(rows[0]), *([str(cell) for cell in row.values()] for row in rows)] if rows else [[""]]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
 
     def show(row: Sequence[str]) -> str:
-        cells = [
-            cell.ljust(width) if c in (0, len(head) - 1) else cell.rjust(width)
-            for c, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        return "  ".join(cells).rstrip()
+        at_edge = (0, len(widths) - 1)
+        shown = [c.ljust(w) if n in at_edge else c.rjust(w) for n, (c, w) in enumerate(zip(row, widths, strict=True))]
+        return "  ".join(shown).rstrip()
 
-    return [show(head), "  ".join("-" * width for width in widths), *map(show, rows)]
-
-
-def curve(axes: Any, x: Sequence[float], lines: Sequence[Line], label: str, style: int, *, scale: Any = 1.0) -> None:
-    """Draws one algorithm's means with bars of two standard errors, times `scale` for every x.
-
-    A bar ends at a tenth of its mean, so that it has an end on a log axis.
-    """
-    y = np.array([line.ours for line in lines]) * scale
-    se = np.array([line.se for line in lines]) * scale
-    bars = 2 * np.nan_to_num(se)
-    axes.errorbar(x, y, yerr=[np.minimum(bars, 0.9 * y), bars], label=label, mfc="w", **STYLES[style])
+    head, *body = map(show, cells)
+    return [head, "  ".join("-" * width for width in widths), *body]
 
 
 def number(value: float) -> str:
@@ -170,23 +182,45 @@ def number(value: float) -> str:
     return f"{value:.4g}"
 
 
+def two_digits(value: float) -> float:
+    """As much as a standard error is known."""
+    return float(f"{value:.2g}") if np.isfinite(value) else value
+
+
+def plus_minus(line: Line, digits: int = 0) -> str:
+    """A mean with its standard error, if that is known, and the runs that have none."""
+    error = f" +- {line.se:,.{digits}f}" if np.isfinite(line.se) else ""
+    return f"{line.ours:,.{digits}f}{error}{_troubles(line)}"
+
+
+def listed(values: Mapping[Any, float] | Iterable[float], form: str = ".3g", between: str = ", ") -> str:
+    """Numbers side by side, after their names if they have any."""
+    if isinstance(values, Mapping):
+        return between.join(f"{name} {value:{form}}" for name, value in values.items())
+    return between.join(f"{value:{form}}" for value in values)
+
+
+def _troubles(line: Line) -> str:
+    words = [f"{line.censored} censored"] * (line.censored > 0) + [f"{line.failed} failed"] * (line.failed > 0)
+    return f" ({', '.join(words)})" if words else ""
+
+
+# As files
+
+
 def record(report: Report) -> dict[str, Any]:
     """All but the raw columns and the figure, as JSON takes it: a number that is not finite is None."""
     lines = [
         {name: _plain(value) for name, value in line._asdict().items()} | {"verdict": verdict(line)}
         for line in report.lines
     ]
-    return {
-        "title": report.title,
-        "lines": lines,
-        "claims": [claim._asdict() | {"holds": bool(claim.holds)} for claim in report.claims],
-        "notes": list(report.notes),
-        "grid": report.grid and [list(report.grid[0]), [list(map(str, row)) for row in report.grid[1]]],
-    }
+    grid = [list(report.grid[0]), [list(map(str, row.values())) for row in report.grid]] if report.grid else None
+    claims = [claim._asdict() | {"holds": bool(claim.holds)} for claim in report.claims]
+    return {"title": report.title, "lines": lines, "claims": claims, "notes": list(report.notes), "grid": grid}
 
 
 def save(report: Report, name: str, folder: Path) -> list[Path]:
-    """Writes NAME.txt (the table), NAME.parquet (the raw columns) and NAME.png (the figure)."""
+    """Writes NAME.txt (the table), NAME.parquet (the raw columns), NAME.png and NAME.svg (the figure)."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -195,52 +229,20 @@ def save(report: Report, name: str, folder: Path) -> list[Path]:
     written[0].write_text(table(report) + "\n")
     pq.write_table(pa.table({key: _arrow(values) for key, values in report.columns.items()}), written[1])
     if report.draw is not None:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
+        from experiments.figures import drawn
 
-        style = {
-            "font.size": 10,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.grid": True,
-            "axes.axisbelow": True,
-            "grid.color": "#dddddd",
-            "legend.frameon": False,
-            "lines.markersize": 6,
-            "errorbar.capsize": 3,
-        }
-        with mpl.rc_context(style):
-            figure = Figure(figsize=(6.4, 4.4), layout="constrained", dpi=150)
-            report.draw(figure)
-            written.append(folder / f"{name}.png")
-            whole(written[-1], lambda path: figure.savefig(path, format="png"))
+        figure = drawn(report.draw, name)
+        for kind in ("png", "svg"):
+            written.append(folder / f"{name}.{kind}")
+            atomically(written[-1], lambda path, kind=kind: figure(path, kind))
     return written
 
 
-def whole(path: Path, write: Callable[[Path], Any]) -> None:
+def atomically(path: Path, write: Callable[[Path], Any]) -> None:
     """Writes a file under another name and renames it, so that a reader never sees half of it."""
     hidden = path.with_name(f".{path.name}")
     write(hidden)
     hidden.replace(path)
-
-
-def joined(parts: dict[str, dict[str, np.ndarray]], label: str = "algorithm") -> dict[str, np.ndarray]:
-    """Stacks the columns of several sweeps, with a column that says which; keeps the columns they share."""
-    shared = set.intersection(*(set(part) for part in parts.values()))
-    names = [name for name in next(iter(parts.values())) if name in shared]
-    widths = {name: {part[name].shape[1:] for part in parts.values()} for name in names}
-    columns = {label: np.concatenate([np.full(len(part["row"]), key) for key, part in parts.items()])}
-    return columns | {
-        name: np.concatenate([part[name] for part in parts.values()]) for name in names if len(widths[name]) == 1
-    }
-
-
-def positive(text: str) -> int:
-    """A command line's whole number, at least 1."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
-    return value
 
 
 def _plain(value: Any) -> Any:
@@ -248,11 +250,6 @@ def _plain(value: Any) -> Any:
         return value
     value = np.asarray(value).item()
     return value if np.isfinite(value) else None
-
-
-def _troubles(line: Line) -> str:
-    words = [f"{line.censored} censored"] * (line.censored > 0) + [f"{line.failed} failed"] * (line.failed > 0)
-    return f" ({', '.join(words)})" if words else ""
 
 
 def _arrow(values: np.ndarray) -> Any:

@@ -25,7 +25,8 @@ The words, one meaning each:
 | round | one `decide`, `respond`, `observe` |
 | pull, query | one use of the oracle (arms: pull; distances: query); a round may stand for many |
 | leap | many pulls in one round, with the law of one by one unchanged; `leap=n` the most (1: none) |
-| horizon | the number of pulls that a run is meant to last (in `kernel` rounds, of `n_agents` pulls each) |
+| horizon | the pulls that a run is meant to last: reaching it is its end (`kernel`: rounds, of `n_agents` pulls each) |
+| curve, mark | what was recorded over a run; a number of pulls or rounds at which it has an entry |
 | budget | `max_rounds`: what the engine allows; a run that reaches it is censored |
 | lane, batch | a lane is a place in which one run after another advances; a batch is the lanes of one compiled call |
 | chunk | the rounds between two looks of the host |
@@ -39,15 +40,33 @@ The words, one meaning each:
 
 from jaxbandits import cpe, fullbandit, kcenter, kernel, linear, testing
 from jaxbandits.base import Algorithm, Decision, Environment, Outcome, Status
-from jaxbandits.engine import Results, ask, compare, concatenate, grid, load, process_pool, rows, run, sweep, task_key
+from jaxbandits.engine import (
+    Record,
+    Results,
+    Tape,
+    ask,
+    compare,
+    concatenate,
+    grid,
+    load,
+    process_pool,
+    record,
+    rows,
+    run,
+    sweep,
+    task_key,
+    trace,
+)
 
 __all__ = [
     "Algorithm",
     "Decision",
     "Environment",
     "Outcome",
+    "Record",
     "Results",
     "Status",
+    "Tape",
     "ask",
     "compare",
     "concatenate",
@@ -59,10 +78,12 @@ __all__ = [
     "linear",
     "load",
     "process_pool",
+    "record",
     "rows",
     "run",
     "sweep",
     "task_key",
     "testing",
+    "trace",
 ]
 __version__ = "0.1.0"

@@ -102,6 +102,7 @@ class Status(enum.IntEnum):
     STOPPED = 1  # the stopping rule held: the only status whose pulls are a stopping time
     MAX_ROUNDS = 2  # censored: the budget of rounds ran out first
     NONFINITE = 3  # failed: a NaN or an infinity in the state
+    HORIZON = 4  # complete: the run has spent the pulls that it was meant to last
 
 
 class Outcome(NamedTuple):
@@ -112,3 +113,4 @@ class Outcome(NamedTuple):
     rounds: Array  # int32 ()   decisions carried out
     answer: PyTree  # the recommendation
     state: PyTree  # the algorithm's last state
+    curves: Any = None  # dict of arrays (G, ...), what was recorded at G marks; empty if nothing was

@@ -53,6 +53,19 @@ def known(value: Any) -> Any:
     return np.asarray(value) if is_concrete(value) else value
 
 
+def constant(value: Any, dtype: Any) -> Array:
+    """An array of a value that is known, and stays known under a trace, where `jnp.asarray` would hide it.
+
+    So an instance that is made inside of a program keeps what does not depend on traced values for whoever needs to
+    look at it: checks, supports, the tables of ratios. A traced value is converted.
+    """
+    dtype = jax.dtypes.canonicalize_dtype(dtype)
+    if not is_concrete(value):
+        return jnp.asarray(value, dtype)
+    with jax.ensure_compile_time_eval():
+        return jnp.asarray(np.asarray(value).astype(dtype))
+
+
 def require(holds: Any, name: str, expected: str, got: Any) -> None:
     """Raises `ValueError("NAME must EXPECTED, got GOT")` unless `holds`, of any shape, is true throughout.
 

@@ -1,12 +1,17 @@
-"""Every test runs in 64 bit, under strict dtype promotion, on two CPU devices."""
+"""Every test runs in 64 bit, under strict dtype promotion, on two CPU devices.
+
+The workers of a run share compiled programs, which the next run finds again, and each keeps to its own cores. The end
+of a run says how many programs were compiled, and for how long.
+"""
 
 import importlib.util
 import os
 import signal
 import sys
+import time
+from collections import defaultdict
 from pathlib import Path
 
-os.environ["XLA_FLAGS"] = (os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=2").strip()
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("MPLBACKEND", "agg")
 # Compiled programs, shared by the workers of a run and found again by the next one. A user's own choice holds.
@@ -18,12 +23,36 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 import jax
 import pytest
 
+# Most of the time goes to compiling. Without optimisation XLA compiles in a third of the time, and most of the programs
+# run for milliseconds. A level in XLA_FLAGS holds: what is slow is run as users run it (see .ci/run).
+FLAGS = os.environ.get("XLA_FLAGS", "").split()
+if not any(flag.startswith("--xla_backend_optimization_level") for flag in FLAGS):
+    FLAGS += ["--xla_backend_optimization_level=0", "--xla_llvm_disable_expensive_passes=true"]
+    FLAGS += ["--xla_cpu_use_fusion_emitters=false"]
+os.environ["XLA_FLAGS"] = " ".join([*FLAGS, "--xla_force_host_platform_device_count=2"])
+
+
+def _own_cores() -> tuple[set[int], set[int]]:
+    """All cores, and those of this worker: XLA makes as many threads as a process has cores when it starts."""
+    if not hasattr(os, "sched_getaffinity"):
+        return set(), set()
+    every = sorted(os.sched_getaffinity(0))
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+    own = set(every[number::workers]) or set(every)  # more workers than cores: they share them all
+    return set(every), own
+
+
+ALL_CORES, OWN_CORES = _own_cores()
+if OWN_CORES:
+    os.sched_setaffinity(0, OWN_CORES)
+
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 
 ROOT = Path(__file__).resolve().parent.parent
-# Compiled programs hold memory maps, of which a process may have 65,530; these are about 2 GB of programs.
-MAPS, MOST_MAPS = Path("/proc/self/maps"), 20_000
+# Compiled programs hold memory maps, of which a process may have 65,530. 20,000 are about 2 GB of programs.
+MAPS, MOST_MAPS, MANY_MAPS = Path("/proc/self/maps"), 20_000, 6_000
 
 # The tests import the installed `jaxbandits`. `experiments` is not installed, so it is loaded by its path, without
 # putting the checkout (and its own copy of jaxbandits) on sys.path.
@@ -49,12 +78,92 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.xdist_group(str(item.path.relative_to(ROOT))))
 
 
+class Compilations:
+    """Counts, by file: tests, their seconds of processor, programs compiled, the seconds of that, and programs found
+    compiled. Of other processes, that tests start, it knows nothing.
+    """
+
+    HEAD = ("tests", "core s", "compiled", "seconds", "found")
+
+    def __init__(self):
+        self.place, self.table = "collecting", defaultdict(lambda: [0, 0.0, 0, 0.0, 0])
+        jax.monitoring.register_event_duration_secs_listener(self.compiled)
+        jax.monitoring.register_event_listener(self.found)
+
+    def compiled(self, event, seconds, **_):
+        if event == "/jax/core/compile/backend_compile_duration":  # also of a program that the cache has
+            self.table[self.place][2] += 1
+            self.table[self.place][3] += seconds
+
+    def found(self, event, **_):
+        if event == "/jax/compilation_cache/cache_hits":
+            self.table[self.place][2] -= 1
+            self.table[self.place][4] += 1
+
+    def add(self, table):
+        for place, row in table.items():
+            self.table[place] = [x + y for x, y in zip(self.table[place], row, strict=True)]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item, nextitem):
+        self.place, start = str(item.path.relative_to(ROOT)), time.process_time()
+        row = self.table[self.place]
+        try:
+            return (yield)
+        finally:
+            row[0], row[1] = row[0] + 1, row[1] + time.process_time() - start
+            self.place = "between"
+            # What a file has compiled goes with it, once there is much of it.
+            if (nextitem is None or nextitem.path != item.path) and memory_maps() > MANY_MAPS:
+                jax.clear_caches()
+
+    def pytest_sessionfinish(self, session):
+        if hasattr(session.config, "workeroutput"):
+            session.config.workeroutput["compilations"] = dict(self.table)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node):
+        self.add(getattr(node, "workeroutput", {}).get("compilations", {}))
+
+    def pytest_terminal_summary(self, terminalreporter, config):
+        """Folder by folder; with -v file by file."""
+        lines = defaultdict(lambda: [0, 0.0, 0, 0.0, 0])
+        for place, row in sorted(self.table.items()):
+            name = place if config.get_verbosity() > 0 else str(Path(place).parent).replace(".", "collecting")
+            lines[name] = [x + y for x, y in zip(lines[name], row, strict=True)]
+            lines["all"] = [x + y for x, y in zip(lines["all"], row, strict=True)]
+        terminalreporter.write_sep("=", "programs compiled")
+        terminalreporter.write_line("".join(f"{name:>10}" for name in self.HEAD))
+        for name, row in sorted(lines.items(), key=lambda line: line[1][1]):
+            cells = (f"{x:>10.1f}" if isinstance(x, float) else f"{x:>10}" for x in row)
+            terminalreporter.write_line("".join(cells) + f"  {name}")
+
+
+def pytest_configure(config):
+    config.pluginmanager.register(Compilations(), "compilations")
+
+
+def memory_maps() -> int:
+    return MAPS.read_bytes().count(b"\n") if MAPS.exists() else 0
+
+
 @pytest.fixture(autouse=True)
 def few_memory_maps():
     """Drops compiled programs in time."""
     yield
-    if MAPS.exists() and MAPS.read_bytes().count(b"\n") > MOST_MAPS:
+    if memory_maps() > MOST_MAPS:
         jax.clear_caches()
+
+
+@pytest.fixture(autouse=True)
+def cores(request):
+    """A test that starts processes gives them all cores."""
+    several = request.node.get_closest_marker("processes") is not None and OWN_CORES != ALL_CORES
+    if several:
+        os.sched_setaffinity(0, ALL_CORES)
+    yield
+    if several:
+        os.sched_setaffinity(0, OWN_CORES)
 
 
 @pytest.fixture

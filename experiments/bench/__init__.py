@@ -1,15 +1,42 @@
-"""Speed of the whole engine, against the plain NumPy transcription of the tests in the same run.
+"""Speed of the whole engine, against a plain NumPy loop in the same call.
 
-A row is one sweep: its pulls and rounds a second (all batches together, without compilation), how much faster than the
-transcription on one core, the share of lane-rounds that were busy, the compile time and the memory of the compiled
-program with its lanes.
+A row is one sweep: its queries and rounds a second (all batches together, without compilation), how much faster than
+the loop on one core, the share of lane-rounds that were busy, the compile time and the memory of the compiled program
+with its lanes.
+
+`all` has every algorithm of every family on one instance, and says how far it is from what the device allows: the speed
+of the same sweep if its algorithm asks its first question again and again. Keys, random numbers and answers of a round,
+and the host's visits, are left, but nothing is estimated or decided. For distributed kernel bandits, which ask seldom
+and compute much, it is the memory that a round must read or the products that it must multiply, at rates measured in
+the same run. No program that makes the same rounds is faster; one that stands for more queries in a round may be, which
+is why queries a second stand beside rounds a second. A family's name has its algorithms on more instances, with more
+lanes and in both precisions; `sweep`, what a sweep costs beyond its rounds.
 """
 
 import importlib
-from argparse import Namespace
+from argparse import ArgumentParser
 
+from experiments import FAMILIES
+from experiments.bench import case
 from experiments.report import Report
+from experiments.settings import Settings
+
+BENCHES = ("all", "sweep", *FAMILIES)
 
 
-def run(options: Namespace) -> Report:
-    return importlib.import_module(f"experiments.bench.{options.bench}").run(options)
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "bench", nargs="?", choices=BENCHES, default="all", help="all, the engine, or a family in depth"
+    )
+
+
+def run(options: Settings) -> Report:
+    bench = options.own["bench"]
+    if bench == "sweep":
+        return importlib.import_module("experiments.bench.sweep").run(options)
+    families = {name: importlib.import_module(f"experiments.bench.{name}") for name in FAMILIES}
+    if bench == "all":
+        cases = [each for module in families.values() for each in module.cases()]
+        return case.report("Speed of the whole engine, all families", cases, options, limits=True)
+    cases = families[bench].more_cases(options)
+    return case.report(f"Speed of the whole engine: {bench}", cases, options, limits=False)

@@ -1,12 +1,18 @@
-"""What the table of all families measures of an algorithm, and what it is measured against."""
+"""What the tables of speed measure of an algorithm, and what it is measured against."""
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 import jaxbandits
+from experiments.figures import COLORS
+from experiments.report import Report, number
+from experiments.settings import Settings
 from jaxbandits import Algorithm, Decision, Environment, ask
 from jaxbandits.base import PyTree
 from jaxbandits.engine import Stats
@@ -14,6 +20,7 @@ from jaxbandits.engine.shards import local_mesh
 from jaxbandits.engine.sizing import side_by_side
 
 LEAST_ROUNDS = 512  # of a lane, for a time that can be measured
+WIDER = 64  # times as many lanes on an accelerator
 
 
 class Case(NamedTuple):
@@ -25,7 +32,7 @@ class Case(NamedTuple):
     build: Callable[[Any, jax.Array], tuple[Algorithm, Environment]]
     plain: Callable[[], float]  # queries a second of the plain NumPy loop, on one core
     max_rounds: int
-    lanes: int  # of a batch
+    lanes: int | None  # of a batch; None: what the sweep chooses
     runs: int = 1  # that a lane goes through
     chunk: int | None = None
     tasks: Any = None
@@ -52,15 +59,83 @@ def repeating(algorithm: Algorithm) -> Algorithm:
         return Decision(state.action, jnp.zeros((), bool), jnp.zeros((), int))
 
     def observe(state: Repeat, action: PyTree, observation: PyTree) -> Repeat:
+        # Some environments answer an idle query with what would have been noise; it must not count.
+        leaves = zip(jax.tree.leaves(action), jax.tree.leaves(algorithm.idle), strict=True)
+        is_idle = jnp.all(jnp.stack([jnp.all(part == idle) for part, idle in leaves]))
         total = sum(jnp.sum(leaf).astype(state.total.dtype) for leaf in jax.tree.leaves(observation))
-        return state._replace(total=state.total + total)
+        return state._replace(total=state.total + jnp.where(is_idle, 0, total))
 
     return Algorithm(init, decide, observe, algorithm.idle)
 
 
-def measure(case: Case, *, lanes: int, runs: int) -> Stats:
-    """One sweep that gives every lane of every batch that many runs."""
-    return _sweep(case, case.build, lanes=lanes, runs=runs, max_rounds=case.max_rounds)
+def report(title: str, cases: Sequence[Case], options: Settings, *, limits: bool) -> Report:
+    """Measures the cases, a row each; `limits`: beside the speed of the same sweep if it asks one question only."""
+    plain: dict[Any, float] = {}
+    parts = []
+    for case in cases:
+        key = case.family, case.rule.partition(", leap")[0], case.instance
+        if key not in plain:
+            plain[key] = case.plain()
+        parts.append(measured(case, plain[key], options, limits=limits))
+        print(case.rule, case.instance, f"{parts[-1]['queries']:.2e} queries/s", file=sys.stderr, sep=", ")
+    return Report(
+        title,
+        lines=[],
+        claims=[],
+        columns={name: np.array([part[name] for part in parts]) for name in parts[0]},
+        draw=partial(draw, parts=parts),
+        notes=[
+            "x NumPy: against a plain loop over one run on one core, measured in the same call.",
+            "limited by: answers, the same sweep without estimates and decisions; memory and products, see --help.",
+            "busy: share of lanes at work. Every lane makes few runs here, so lanes are empty at the end.",
+        ],
+        grid=[row(part) for part in parts],
+    )
+
+
+def measured(case: Case, plain: float, options: Settings, *, limits: bool) -> dict[str, Any]:
+    """One row as numbers."""
+    wider = 1 if jax.default_backend() == "cpu" else WIDER
+    lanes = options.lanes or (case.lanes and case.lanes * wider)
+    stats = sweep(case, case.build, lanes=lanes, runs=1 if options.quick else case.runs, max_rounds=case.max_rounds)
+    limit, by = np.nan, ""
+    if case.floor is not None:
+        limit, by = case.floor()
+    elif limits:
+        limit, by = answers_a_second(case, stats) * stats.pulls / stats.rounds, "answers"
+    named = {"family": case.family, "rule": case.rule, "instance": case.instance, "plain": plain}
+    return named | {"queries": stats.pulls / stats.seconds, "limit": limit, "by": by} | stats._asdict()
+
+
+def row(part: dict[str, Any]) -> dict[str, str]:
+    """One row as text."""
+    return {
+        "family": part["family"],
+        "algorithm": part["rule"],
+        "instance": part["instance"],
+        "lanes": str(part["lanes"]),
+        "queries/s": f"{part['queries']:.2e}",
+        "rounds/s": f"{part['rounds'] / part['seconds']:.2e}",
+        "queries a round": f"{part['pulls'] / part['rounds']:.3g}",
+        "x NumPy": number(float(f"{part['queries'] / part['plain']:.2g}")),
+        "share of limit": f"{part['queries'] / part['limit']:.0%}" if part["by"] else "",
+        "limited by": part["by"],
+        "busy": f"{part['occupancy']:.0%}",
+        "compile s": f"{part['compile_seconds']:.1f}",
+        "MB": f"{part['bytes'] / 1e6:.1f}",
+    }
+
+
+def draw(figure: Any, *, parts: list[dict[str, Any]]) -> None:
+    figure.set_size_inches(7, 1 + 0.3 * len(parts))
+    axes = figure.subplots()
+    y = np.arange(len(parts))[::-1]
+    looks = (("plain", "NumPy loop, one core", "s"), ("queries", "measured", "o"), ("limit", "limit", "|"))
+    for name, label, marker in looks:
+        axes.plot([part[name] for part in parts], y, marker, label=label, ms=8, mfc="w", color=COLORS[0])
+    axes.set(xscale="log", xlabel="queries a second")
+    axes.set_yticks(y, ["{rule}, {instance}, {lanes}".format(**part) for part in parts], fontsize=8)
+    figure.legend(loc="outside upper center", ncols=3, fontsize=9)
 
 
 def answers_a_second(case: Case, stats: Stats) -> float:
@@ -71,14 +146,14 @@ def answers_a_second(case: Case, stats: Stats) -> float:
         return repeating(algorithm), environment
 
     rounds = max(LEAST_ROUNDS, round(stats.rounds / (stats.batches * stats.lanes * stats.devices)))
-    only = _sweep(case, build, lanes=stats.lanes, runs=1, max_rounds=rounds)
+    only = sweep(case, build, lanes=stats.lanes, runs=1, max_rounds=rounds)
     return only.rounds / only.seconds
 
 
-def _sweep(case: Case, build: Callable, *, lanes: int, runs: int, max_rounds: int) -> Stats:
+def sweep(case: Case, build: Callable, *, lanes: int | None, runs: int, max_rounds: int) -> Stats:
     rows = 1 if case.tasks is None else len(jax.tree.leaves(case.tasks)[0])
     mesh = local_mesh()
-    seeds = -(-runs * side_by_side(mesh) * mesh.size * lanes // rows)
+    seeds = -(-runs * side_by_side(mesh) * mesh.size * (lanes or 1) // rows)
     return jaxbandits.sweep(
         build,
         case.tasks,

@@ -7,7 +7,6 @@ compiled round, repeated on the device without any visit of the host, in as many
 import sys
 import tempfile
 import time
-from argparse import Namespace
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,13 +18,14 @@ import numpy as np
 from jax import lax
 
 import jaxbandits
-from experiments.report import STYLES, Report
+from experiments.figures import STYLES
+from experiments.report import Report
+from experiments.settings import Settings
 from jaxbandits import Algorithm, Decision, Environment, linear
 from jaxbandits.engine.running import advance, streams
 from jaxbandits.engine.sizing import cores
 
 KEY = jax.random.key(0)
-HEAD = ("what", "setting", "measured", "aim")
 CHUNK = 256
 SIZES = (8, 64, 512, 4096, 32768)  # float64 numbers of a state, for the choice of lanes
 WIDTHS = (8, 16, 32, 64, 128, 256, 512, 1024, 4096)
@@ -57,13 +57,13 @@ def walk(limit: jax.Array, size: int = 1) -> Algorithm:
 NOISE = Environment(jax.random.normal, lambda action, noise: noise)
 
 
-def run(options: Namespace) -> Report:
+def run(options: Settings) -> Report:
     quick = options.quick
-    lines: list[tuple[str, str, str, str]] = []
+    rows: list[dict[str, str]] = []
 
     def note(what: str, setting: str, measured: str, aim: str = "") -> None:
         print(what, setting, measured, aim, sep=" | ", file=sys.stderr)
-        lines.append((what, setting, measured, aim))
+        rows.append({"what": what, "setting": setting, "measured": measured, "aim": aim})
 
     for lanes in (256,) if quick else (64, 256, 1024):
         share, speed = overhead(lanes, rounds=CHUNK * (64 if quick else 512), repeats=2 if quick else 4)
@@ -74,12 +74,8 @@ def run(options: Namespace) -> Report:
             build, tasks, seeds=seeds, key=KEY, max_rounds=2**31 - 1, lanes=options.lanes, progress=False
         ).stats
         runs = seeds * (1 if tasks is None else len(tasks))
-        note(
-            "occupancy",
-            f"{name}, {runs} tasks, {stats.batches} x {stats.lanes} lanes",
-            f"{stats.occupancy:.1%}",
-            "> 95 %",
-        )
+        where = f"{name}, {runs} tasks, {stats.batches} x {stats.lanes} lanes"
+        note("occupancy", where, f"{stats.occupancy:.1%}", "> 95 %")
 
     with tempfile.TemporaryDirectory() as folder:
         for what, setting, measured, aim in storage(Path(folder), 10**5 if quick else 10**6):
@@ -114,7 +110,7 @@ def run(options: Namespace) -> Report:
             "numbers_per_second": np.concatenate([list(speeds.values()) for speeds in widths.values()]),
         },
         draw=draw,
-        grid=(HEAD, lines),
+        grid=rows,
     )
 
 

@@ -1,15 +1,13 @@
 """Every experiment, several side by side, and one page with what the papers claim, what was measured, and the verdict.
 
 Writes index.html, which needs no network and no other file, beside the table, the figure and the raw columns of every
-experiment. An experiment that has ended is not run again by the same program with the same options, and one that was
-killed goes on where it was: finished runs lie in --store, by default beside the page, in a folder for each program and
-set of options.
+experiment. An experiment that has ended is not run again by the same program with the same options, in a report or by
+itself, and one that was killed goes on where it was: finished runs lie in --store, by default beside the page, in a
+folder for each program and set of options.
 """
 
-import base64
 import datetime
 import re
-import struct
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,52 +15,27 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, select_autoescape
+from markupsafe import Markup
 
+from experiments import FAMILIES, experiments
 from experiments.page import running
-from experiments.page.errata import ERRATA
 from experiments.page.running import record_of
-from experiments.report import number, positive
+from experiments.papers import paper
+from experiments.report import number, two_digits
+from experiments.settings import whole
 
 HERE = Path(__file__).parent
-TITLE = "jaxbandits: five papers, reproduced"
-PAPERS = {
-    "linear": ("Xu et al.", "Xu, Honda, Sugiyama (2018), fully adaptive best arm identification in linear bandits"),
-    "fullbandit": ("Kuroki et al.", "Kuroki, Xu, Miyauchi, Honda, Sugiyama (2020), top-k identification from sums"),
-    "kcenter": ("Jali et al.", "Jali, Karamchandani, Moharir, greedy k-center from noisy distance samples"),
-    "cpe": ("Huang et al.", "Huang, Ok, Li, Chen (2018), combinatorial pure exploration with separable rewards"),
-    "kernel": ("Pavlovic et al.", "Pavlovic, Salgia, Zhao (2024), distributed kernel bandits"),
-}
-# These show an error of the paper, and not a number of it that differs.
-IN_ERROR = ("linear_theorem3", "fullbandit_certified", "cpe_two_call", "cpe_osa")
 VERDICTS = {  # and their class on the page
-    "reproduced": "reproduced",
-    "reproduced in part": "partly",
-    "not reproduced": "not",
-    "paper in error": "error",
-    "holds": "reproduced",
-    "holds in part": "partly",
-    "does not hold": "not",
+    "reproduced": "good",
+    "reproduced in part": "warn",
+    "not reproduced": "bad",
+    "paper in error": "warn",
+    "holds": "good",
+    "holds in part": "warn",
+    "does not hold": "bad",
     "measured": "",
-    "failed to run": "not",
+    "failed to run": "bad",
 }
-HEADS = (
-    ("paper", False),
-    ("figure or table", False),
-    ("what", False),
-    ("numbers that agree", True),
-    ("claims that hold", True),
-    ("verdict", False),
-    ("time", True),
-    ("queries", True),
-)
-LINE_HEADS = (
-    ("quantity", False),
-    ("paper", True),
-    ("ours", True),
-    ("ours / paper", True),
-    ("runs", True),
-    ("verdict", False),
-)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -72,21 +45,22 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--quizzes", type=Path, metavar="DIR", help="--data of those on full-bandit feedback; one of them needs it"
     )
     parser.add_argument(
-        "--jobs", type=positive, help="experiments side by side (default: one a core, on an accelerator one)"
+        "--jobs", type=whole, help="experiments side by side (default: one a core, on an accelerator one)"
     )
     parser.add_argument("--rerun", action="store_true", help="run again what has ended")
 
 
-def run(options: Namespace, experiments: Mapping[str, str]) -> int:
+def run(options: Namespace) -> int:
     """Runs what is missing, writes the page; the exit status is 1 if an experiment failed, 130 after Ctrl-C."""
     options.out.mkdir(parents=True, exist_ok=True)
-    options = Namespace(**vars(options) | {"store": options.store or running.own_store(options)})
-    names = [name for name in experiments if name.startswith(tuple(options.only))]
+    options.store = options.store or running.own_store(options)
+    about = experiments()
+    names = [name for name in about if name.startswith(tuple(options.only))]
     left_out = [name for name in names if running.data_flags(name, options) is None]
     names = [name for name in names if name not in left_out]
 
     def write(failures: Mapping[str, str]) -> Path:
-        return build(options.out, names, experiments, failures, quick=options.quick)
+        return build(options.out, names, about, failures, quick=options.quick)
 
     try:
         failures = running.run_all(names, options, write)
@@ -97,59 +71,48 @@ def run(options: Namespace, experiments: Mapping[str, str]) -> int:
     for name in left_out:
         print(f"{name} is left out: it needs data, see its --help", file=sys.stderr)
     for name, failure in failures.items():
-        print(f"{name} failed: {failure.strip().splitlines()[-1]}", file=sys.stderr)
+        print(f"{name} failed: {failure.strip().splitlines()[-2:]}", file=sys.stderr)
     return int(bool(failures))
 
 
 def build(
-    folder: Path,
-    names: Iterable[str],
-    experiments: Mapping[str, str],
-    failures: Mapping[str, str],
-    *,
-    quick: bool,
+    folder: Path, names: Iterable[str], about: Mapping[str, str], failures: Mapping[str, str], *, quick: bool
 ) -> Path:
     """Writes the page from what lies in the folder.
 
     Args:
-        folder: with NAME.json, NAME.png and NAME.parquet of experiments.
+        folder: with NAME.json, NAME.svg and NAME.parquet of experiments.
         names: in the order of the page.
-        experiments: name to first line of what it is.
+        about: name to first line of what it is.
         failures: name to the last words of those that failed.
         quick: whether the runs were small.
 
     Returns:
         Path of index.html.
     """
-    items = [item_of(folder, name, experiments[name], failures.get(name, "")) for name in names]
-    done = [item for item in items if item is not None]
-    papers = [
-        {
-            "family": family,
-            "short": short,
-            "cite": cite,
-            "experiments": sorted(
-                (item for item in done if item["family"] == family), key=lambda item: not is_of_paper(item["item"])
-            ),
-            "errata": [
-                erratum._asdict() | {"link": any(item["name"] == erratum.shown_by for item in done)}
-                for erratum in ERRATA[family]
-            ],
-        }
-        for family, (short, cite) in PAPERS.items()
-    ]
-    jinja = Environment(loader=FileSystemLoader(HERE), autoescape=select_autoescape(["j2"]), trim_blocks=True)
+    done = [item for name in names if (item := item_of(folder, name, about[name], failures.get(name, "")))]
+    papers = []
+    for family in FAMILIES:
+        own = [item for item in done if item["family"] == family]
+        errata = [
+            erratum._asdict() | {"link": any(item["name"] == erratum.shown_by for item in done)}
+            for erratum in paper(family).errata
+        ]
+        of_paper_first = sorted(own, key=lambda item: not is_of_paper(item["item"]))
+        if own:
+            papers.append({"family": family, **paper(family)._asdict(), "items": of_paper_first, "errata": errata})
+    jinja = Environment(
+        loader=FileSystemLoader(HERE), autoescape=select_autoescape(["j2"]), trim_blocks=True, lstrip_blocks=True
+    )
+    jinja.filters |= {"count": count, "numeric": numeric}
     page = folder / "index.html"
     page.write_text(
         jinja.get_template("page.html.j2").render(
-            title=TITLE,
-            papers=[paper for paper in papers if paper["experiments"]],
-            heads=HEADS,
-            line_heads=LINE_HEADS,
+            papers=papers,
             made=datetime.date.today().isoformat(),
             machine=next((item["machine"] for item in done if item["machine"]), ""),
             versions=next((item["versions"] for item in done if item["versions"]), ""),
-            sizes="These are small runs (--quick), with wide errors." if quick else "",
+            quick=quick,
         )
     )
     return page
@@ -162,52 +125,69 @@ def item_of(folder: Path, name: str, about: str, failure: str) -> dict[str, Any]
         return None
     if failure:
         record = {"title": about, "lines": [], "claims": [], "notes": [], "seconds": 0.0, "pulls": 0}
-    family = next(family for family in PAPERS if name.startswith(family))
-    lines = [shown(line) for line in record["lines"]]
-    printed = [line for line in lines if line["printed"]]
-    holds = [claim["holds"] for claim in record["claims"]]
-    agree = sum(line["verdict"] == "agrees" for line in printed)
+    family, _, rest = name.partition("_")
     found = re.match(r"((?:Figure|Table|Theorem) \w+) of ", about)
-    item = found[1] if found else re.sub(r".*_(figure|table)(\d+)$", r"\1 \2", name).capitalize()
-    item = item if is_of_paper(item) else name.partition("_")[2].replace("_", " ")
-    verdict = verdict_of(name, agree, len(printed), holds, is_of_paper=is_of_paper(item))
-    image = folder / f"{name}.png"
-    shown_image = {}
-    if image.exists() and not failure:
-        data = image.read_bytes()
-        width, height = struct.unpack(">II", data[16:24])
-        shown_image = {
-            "image": "data:image/png;base64," + base64.b64encode(data).decode(),
-            "width": width,
-            "height": height,
-            "alt": f"Figure of {name}. {about} {claims_in_words(record['claims'])}",
-        }
+    item = found[1] if found else re.sub(r"^(figure|table)(\d+)$", r"\1 \2", rest).capitalize()
+    item = item if is_of_paper(item) else rest.replace("_", " ")
+    printed = [line for line in record["lines"] if line["printed"] is not None]
+    agree = sum(line["verdict"].startswith("agrees") for line in printed)
+    holds = [claim["holds"] for claim in record["claims"]]
+    verdict = "failed to run" if failure else verdict_of(name, agree, len(printed), holds, is_of_paper(item))
+    figure, columns = folder / f"{name}.svg", folder / f"{name}.parquet"
+    errata = [each for each in paper(family).errata if each.shown_by == name]
     return {
         "name": name,
         "family": family,
         "item": item,
         "about": about,
         "title": re.sub(r"^(Figure|Table|Theorem) \w+ of [^:]*: ", "", record["title"]),  # the item says so
-        "lines": lines if not record.get("grid") else [],
-        "grid": typeset(record.get("grid")),
+        "rows": typeset(rows_of(record)),
         "claims": typeset(record["claims"]),
         "notes": typeset(record["notes"]),
         "printed": len(printed),
         "agree": agree,
         "hold": sum(holds),
-        "verdict": "failed to run" if failure else verdict,
-        "verdict_class": VERDICTS["failed to run" if failure else verdict],
-        "reason": " ".join(erratum_in_words(name)),
+        "verdict": verdict,
+        "class": VERDICTS[verdict],
+        "reason": " ".join(f"{each.where}: {each.printed}. {each.right}" for each in errata),
         "failure": failure,
         "seconds": record["seconds"],
         "time": duration(record["seconds"]),
         "pulls": record["pulls"],
-        "pulls_text": f"{record['pulls']:.2g}" if record["pulls"] else "",
-        "command": record.get("command", ""),
+        "command": shown_command(record.get("command", "")),
         "machine": record.get("machine", ""),
         "versions": record.get("versions", ""),
-        "parquet": f"{name}.parquet" if (folder / f"{name}.parquet").exists() and not failure else "",
-    } | shown_image
+        "parquet": columns.name if columns.exists() and not failure else "",
+        "figure": inline(figure.read_text()) if figure.exists() and not failure else "",
+        "alt": f"Figure of {name}. {about} {claims_in_words(record['claims'])}",
+    }
+
+
+def rows_of(record: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The table of an experiment, head to cell; of lines the verdict comes second."""
+    if record.get("grid"):
+        head, body = record["grid"]
+        return [dict(zip(head, row, strict=True)) for row in body]
+    lines = record["lines"]
+    rows = [shown(line) for line in lines]
+    absent = [head for head in (rows[0] if rows else ()) if not any(row[head] for row in rows)]
+    return [{head: cell for head, cell in row.items() if head not in absent} for row in rows]
+
+
+def shown(line: Mapping[str, Any]) -> dict[str, str]:
+    """One number as the page shows it."""
+    printed, ours, se, bound = line["printed"], line["ours"], line["se"], line["bound"]
+    troubles = [f"{line[kind]} {kind}" for kind in ("censored", "failed") if line[kind]]
+    verdict = "" if printed is None else line["verdict"].replace("DIFFERS", "differs")
+    return {
+        "quantity": line["quantity"],
+        "verdict": verdict + (f" ({line['note']})" if line["note"] else ""),
+        "paper": "" if printed is None else number(printed),
+        "ours": "-" if ours is None else number(ours) + (f" +- {number(two_digits(se))}" if se else ""),
+        "ours / paper": f"{ours / printed:.3g}" if printed and ours is not None else "",
+        "ours / (T* kl)": f"{ours / bound:.3g}" if bound and ours is not None else "",
+        "runs": f"{line['runs']}" + (f" ({', '.join(troubles)})" if troubles else ""),
+    }
 
 
 def is_of_paper(item: str) -> bool:
@@ -215,9 +195,9 @@ def is_of_paper(item: str) -> bool:
     return re.match(r"(Figure|Table|Theorem) \w+$", item) is not None
 
 
-def verdict_of(name: str, agree: int, printed: int, holds: list[bool], *, is_of_paper: bool) -> str:
+def verdict_of(name: str, agree: int, printed: int, holds: list[bool], is_of_paper: bool) -> str:
     """One of `VERDICTS`, from the numbers that agree and the claims that hold."""
-    if name in IN_ERROR:
+    if name in paper(name.partition("_")[0]).in_error:
         return "paper in error"
     total, good = printed + len(holds), agree + sum(holds)
     if total == 0:
@@ -234,35 +214,31 @@ def typeset(text: Any) -> Any:
     if isinstance(text, str):
         return text.replace("+-", "±")
     if isinstance(text, Mapping):
-        return {key: typeset(value) for key, value in text.items()}
+        return {typeset(key): typeset(value) for key, value in text.items()}
     return [typeset(each) for each in text] if isinstance(text, Sequence) else text
 
 
-def shown(line: Mapping[str, Any]) -> dict[str, Any]:
-    """One number as the page shows it."""
-    printed, ours, se = line["printed"], line["ours"], line["se"]
-    has_ours = ours is not None
-    troubles = [f"{line[kind]} {kind}" for kind in ("censored", "failed") if line[kind]]
-    verdict = "" if printed is None else line["verdict"]
-    return {
-        "quantity": line["quantity"],
-        "printed": "" if printed is None else number(printed),
-        "printed_value": "" if printed is None else printed,
-        "ours": (number(ours) + (f" ± {number(se)}" if se else "")) if has_ours else "-",
-        "ours_value": ours if has_ours else "",
-        "ratio": f"{ours / printed:.3g}" if printed and has_ours else "",
-        "runs": f"{line['runs']}" + (f" ({', '.join(troubles)})" if troubles else ""),
-        "runs_value": line["runs"],
-        "verdict": verdict,
-        "verdict_class": verdict.lower(),
-        "note": line["note"],
-    }
+def inline(svg: str) -> Markup:
+    """The figure without what a file begins with, at the width of the page."""
+    svg = svg[svg.index("<svg") :]
+    return Markup(re.sub(r'(<svg[^>]*?) width="[^"]*"|(<svg[^>]*?) height="[^"]*"', r"\1\2", svg, count=2))
 
 
-def erratum_in_words(name: str) -> list[str]:
-    """What an experiment shows to be wrong in its paper."""
-    found = (erratum for errata in ERRATA.values() for erratum in errata if erratum.shown_by == name)
-    return [f"{erratum.where}: {erratum.printed}. {erratum.right}" for erratum in found]
+def shown_command(command: str) -> str:
+    """Without the places of this machine, which change no number."""
+    command = re.sub(r" --(?:out|store|workers) \S+", "", command)
+    return re.sub(r"(--(?:data|r6a)) \S+", r"\1 DIR", command)
+
+
+def count(items: Sequence[Any], one: str, many: str) -> str:
+    """As in "1 experiment", "2 errata"."""
+    return f"{len(items)} {one if len(items) == 1 else many}"
+
+
+def numeric(rows: Sequence[Mapping[str, str]], head: str) -> bool:
+    """Whether a column holds numbers, which stand to the right."""
+    cells = [row[head] for row in rows if row[head] not in ("", "-")]
+    return bool(cells) and sum(re.match(r"[-+>]? ?[\d.]", cell) is not None for cell in cells) > len(cells) / 2
 
 
 def claims_in_words(claims: Iterable[Mapping[str, Any]]) -> str:

@@ -1,7 +1,7 @@
-"""Runs experiments, several side by side, each in a process of its own."""
+"""Runs experiments, several side by side: a pool of processes, one task a process."""
 
+import contextlib
 import hashlib
-import importlib
 import itertools
 import json
 import multiprocessing
@@ -9,26 +9,24 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import time
-from argparse import ArgumentParser, Namespace
+import traceback
+from argparse import Namespace
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
 
 from tqdm import tqdm
 
-import jaxbandits
-from experiments.report import whole
+from experiments.__main__ import main, parser_of
+from experiments.settings import settings_of, stamp
 from jaxbandits.engine.sizing import cores
-from jaxbandits.engine.workers import Share, end_with_parent, occupy, share_out
+from jaxbandits.engine.workers import Share, end_with_parent, occupy
 
-EXPERIMENTS = Path(__file__).parent.parent
 MOST_JOBS = 8  # some hold a gigabyte
 # What a server imports once for all processes: JAX, Arrow and Matplotlib would cost each of them more than a second.
-IMPORTED = ("experiments.__main__", "experiments.report", "matplotlib.backends.backend_agg", "pyarrow.parquet")
+IMPORTED = ["experiments.page.running", "experiments.figures", "matplotlib.backends.backend_agg", "pyarrow.parquet"]
 # The longest at full size, of minutes each: they start first, so that none of them runs alone at the end.
 LONG = (
     *("kcenter_table3", "kernel_scaling", "kcenter_table4", "kcenter_table7", "kernel_large"),
@@ -38,6 +36,9 @@ LONG = (
 
 def run_all(names: Sequence[str], options: Namespace, ended: Callable[[dict[str, str]], Any]) -> dict[str, str]:
     """Runs what has not ended with this program and these options.
+
+    Every experiment has a process of its own: compiled programs hold memory maps, of which a process may have 65,530,
+    and all experiments together need more.
 
     Args:
         names: the experiments.
@@ -50,48 +51,67 @@ def run_all(names: Sequence[str], options: Namespace, ended: Callable[[dict[str,
     Raises:
         KeyboardInterrupt: as it came, after the experiments under way have written what is finished.
     """
-    stamp = stamp_of(options)
-    missing = [name for name in names if options.rerun or (record_of(options.out, name) or {}).get("stamp") != stamp]
-    if not missing:
-        return {}
-    missing = in_order(missing)
-    processes = multiprocessing.get_context("forkserver")
-    processes.set_forkserver_preload([*IMPORTED, *(f"experiments.{name}" for name in missing)])
+    missing = in_order([name for name in names if options.rerun or not is_up_to_date(name, options)])
     jobs = min(options.jobs or default_jobs(options), len(missing))
-    shares: SimpleQueue[Share] = SimpleQueue()
-    for share in share_out(jobs, ()):
-        shares.put(share)
-    under_way = UnderWay()
     failures: dict[str, str] = {}
     bar = tqdm(total=len(names), initial=len(names) - len(missing), unit="experiment")
-
-    def one(name: str) -> str:
-        share = shares.get()
-        try:
-            return run_one(
-                processes, name, options, share, under_way, lambda: bar.set_postfix_str(", ".join(under_way.names()))
-            )
-        finally:
-            shares.put(share)
-
-    with bar, ThreadPoolExecutor(jobs) as pool:
-        futures = {pool.submit(one, name): name for name in missing}
-        try:
-            for future in as_completed(futures):
-                name, failure = futures[future], future.result()
-                if failure:
-                    failures[name] = failure
-                else:
-                    path = options.out / f"{name}.json"
-                    text = json.dumps(json.loads(path.read_text()) | {"stamp": stamp}, indent=1)
-                    whole(path, lambda path, text=text: path.write_text(text))
-                bar.update()
-                ended(failures)
-        except KeyboardInterrupt:
-            pool.shutdown(wait=False, cancel_futures=True)
-            under_way.end()
-            raise
+    with bar:
+        while missing:
+            with pool(jobs) as workers:
+                futures = {
+                    workers.submit(work, command(name, options), log_of(name, options)): name for name in missing
+                }
+                try:
+                    for future in as_completed(futures):
+                        name, failure = futures[future], future.result()
+                        missing.remove(name)
+                        failures |= {name: failure} if failure else {}
+                        bar.update()
+                        bar.set_postfix_str(f"ended: {name}")
+                        ended(failures)
+                except BrokenProcessPool:  # a process was killed, for want of memory perhaps: which one tells the next
+                    if jobs == 1:
+                        failures[missing[0]] = f"its process was killed; all of it: {log_of(missing.pop(0), options)}"
+                    jobs = 1
+                except KeyboardInterrupt:
+                    workers.shutdown(wait=False, cancel_futures=True)
+                    for process in multiprocessing.active_children():
+                        process.terminate()
+                    raise
     return failures
+
+
+def pool(jobs: int) -> ProcessPoolExecutor:
+    """Processes that share out the cores, each for one task."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(IMPORTED)
+    environment = {"NPROC": str(max(1, cores() // jobs)), "XLA_PYTHON_CLIENT_MEM_FRACTION": f"{0.9 / jobs:.3f}"}
+    share = Share(None, environment, None)
+    return ProcessPoolExecutor(jobs, mp_context=context, initializer=settle, initargs=(share,), max_tasks_per_child=1)
+
+
+def settle(share: Share) -> None:
+    """A new process. It leaves Ctrl-C to the one that started it, which has it end by SIGTERM."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent()
+    occupy(share)
+
+
+def work(arguments: Sequence[str], log: Path) -> str:
+    """One experiment, in a process of its own; its last words if it failed."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with log.open("w") as output:
+        for stream in (1, 2):
+            os.dup2(output.fileno(), stream)
+    try:
+        status = main(list(arguments))
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(ValueError):
+            stream.flush()
+    return "" if status == 0 else "\n".join([*log.read_text().splitlines()[-20:], f"all of it: {log}"])
 
 
 def in_order(names: Sequence[str]) -> list[str]:
@@ -104,83 +124,10 @@ def in_order(names: Sequence[str]) -> list[str]:
     return [name for name in LONG if name in names] + [name for name in turns if name is not None]
 
 
-class UnderWay:
-    """The processes of the experiments that run, by name; none starts after all were told to end."""
-
-    def __init__(self) -> None:
-        self._lock, self._ended = threading.Lock(), False
-        self._processes: dict[str, Any] = {}
-
-    def start(self, name: str, process: Any) -> bool:
-        """Whether it was started."""
-        with self._lock:
-            if not self._ended:
-                process.start()
-                self._processes[name] = process
-            return not self._ended
-
-    def forget(self, name: str) -> None:
-        """It has ended."""
-        with self._lock:
-            del self._processes[name]
-
-    def names(self) -> list[str]:
-        """In the order in which they started."""
-        with self._lock:
-            return list(self._processes)
-
-    def end(self) -> None:
-        """Tells all to end."""
-        with self._lock:
-            self._ended = True
-            for process in self._processes.values():
-                process.terminate()
-
-
-def run_one(
-    processes: Any,
-    name: str,
-    options: Namespace,
-    share: Share,
-    under_way: UnderWay,
-    changed: Callable[[], Any],
-) -> str:
-    """Runs an experiment in a process of its own, which ends when this one does; its last words if it failed.
-
-    Compiled programs hold memory maps, of which a process may have 65,530: all experiments together need more. The
-    server of `processes` has opened no device of JAX's, which a process could not inherit.
-    """
-    log = options.out / f"{name}.log"
-    process = processes.Process(target=work, args=(command(name, options), share, log))
-    started = time.perf_counter()
-    if not under_way.start(name, process):
-        return "interrupted"
-    changed()
-    process.join()
-    under_way.forget(name)
-    changed()
-    if process.exitcode == 0:
-        return ""
-    words = "\n".join(log.read_text().splitlines()[-20:]) if log.exists() else ""
-    return f"{words}\nexit status {process.exitcode} after {time.perf_counter() - started:.0f} s; all of it: {log}"
-
-
-def work(arguments: Sequence[str], share: Share, log: Path) -> None:
-    """The process of one experiment. It leaves Ctrl-C to the one that started it, which has it end by SIGTERM."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    end_with_parent()
-    with log.open("w") as output:
-        for stream in (1, 2):
-            os.dup2(output.fileno(), stream)
-    occupy(share)
-    sys.exit(importlib.import_module("experiments.__main__").main(list(arguments)))
-
-
 def command(name: str, options: Namespace) -> list[str]:
     """Arguments of `python -m experiments`."""
-    words = [name, "--out", str(options.out), *["--quick"] * options.quick]
-    for flag, value in (("--seeds", options.seeds), ("--lanes", options.lanes), ("--store", options.store)):
+    words = [name, "--out", str(options.out), "--store", str(options.store), *["--quick"] * options.quick]
+    for flag, value in (("--seeds", options.seeds), ("--lanes", options.lanes)):
         words += [flag, str(value)] if value else []
     words += ["--workers", str(options.workers)] if options.workers > 1 else []
     return words + (data_flags(name, options) or [])
@@ -188,9 +135,7 @@ def command(name: str, options: Namespace) -> list[str]:
 
 def data_flags(name: str, options: Namespace) -> list[str] | None:
     """The experiment's --data, if it has one and a folder is given; None if it cannot do without."""
-    parser = ArgumentParser(add_help=False)
-    getattr(importlib.import_module(f"experiments.{name}"), "add_arguments", lambda parser: None)(parser)
-    takes = next((action for action in parser._actions if action.dest == "data"), None)
+    takes = next((action for action in parser_of(name)._actions if action.dest == "data"), None)
     folder = options.quizzes if name.startswith("fullbandit") else options.data
     if takes is None or folder is None:
         return None if takes is not None and takes.required else []
@@ -206,25 +151,20 @@ def default_jobs(options: Namespace) -> int:
     return min(cores(), MOST_JOBS) if backend == "cpu" else 1
 
 
-def stamp_of(options: Namespace) -> str:
-    """What ran: versions, a hash of the sources, and the options that change results."""
-    import jax
-
-    digest = hashlib.sha256()
-    for folder in (Path(jaxbandits.__file__).parent, EXPERIMENTS):
-        for path in sorted(folder.rglob("*.py")):
-            digest.update(path.read_bytes())
-    chosen = {name: getattr(options, name) for name in ("quick", "seeds", "data", "quizzes")}
-    return (
-        f"jaxbandits {jaxbandits.__version__}, jax {jax.__version__}, sources {digest.hexdigest()[:16]}, "
-        + ", ".join(f"{name}={value}" for name, value in chosen.items())
-    )
+def is_up_to_date(name: str, options: Namespace) -> bool:
+    """Whether the experiment has ended with this program and these options, in a report or by itself."""
+    settings = settings_of(parser_of(name).parse_args(command(name, options)))
+    return (record_of(options.out, name) or {}).get("stamp") == stamp(name, settings)
 
 
 def own_store(options: Namespace) -> Path:
     """Where finished runs lie if the user names no place: apart for what a store would refuse to mix."""
-    told = f"{stamp_of(options)}, lanes={options.lanes}"
+    told = stamp("report", settings_of(options)) + f", lanes={options.lanes}"
     return options.out / "runs" / hashlib.sha256(told.encode()).hexdigest()[:12]
+
+
+def log_of(name: str, options: Namespace) -> Path:
+    return options.out / f"{name}.log"
 
 
 def record_of(folder: Path, name: str) -> dict[str, Any] | None:

@@ -25,6 +25,10 @@ sampling, enumerated classes (paths, matchings, trees), spanning trees, or an or
 
 An instance of your own is `cpe.instance(problem, arms)`.
 
+Reading a run: in a state of any of the three algorithms, `state.statistics.counts` (m,) are the pulls of each arm, and
+`state.statistics.sums` the number of ones (`observations="binary"`) or compensated sums of the samples. `confidence`
+makes the estimate, its radii and the box for theta of them, `reward` says what a decision pays at some theta.
+
 Source: Huang, Ok, Li and Chen (2018), Combinatorial Pure Exploration with Continuous and Separable Reward Functions and
 Its Applications.
 """
@@ -61,12 +65,14 @@ from jaxbandits.cpe._instances import (
 from jaxbandits.cpe._opinions import greedy_osa, osa_threshold
 from jaxbandits.cpe._oracle import find_bi_monotone_violation, oracle
 from jaxbandits.cpe._problems import Enumerated, Graphic, OpinionSampling, Oracle, Table, decision
+from jaxbandits.cpe._reading import Confidence, confidence, reward
 from jaxbandits.cpe._solve import solve
 from jaxbandits.cpe._tables import best_arm, opinion_sampling, sites, table, top_k, water
 from jaxbandits.cpe._uniform import uniform
 
 __all__ = [
     "Arms",
+    "Confidence",
     "Enumerated",
     "Graphic",
     "Instance",
@@ -82,6 +88,7 @@ __all__ = [
     "clucb",
     "clucb_bound",
     "coci",
+    "confidence",
     "consistent_radius",
     "constant",
     "decision",
@@ -106,6 +113,7 @@ __all__ = [
     "paths5",
     "perfect_matchings",
     "radius_top_k",
+    "reward",
     "reward_gaps",
     "sites",
     "sites5",

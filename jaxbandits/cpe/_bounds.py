@@ -3,6 +3,7 @@
 All of it is a function of the truth, which no algorithm may know.
 """
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -119,15 +120,18 @@ def implicit_time(H: Array | float, m: int, tau: int, delta: Array | float, c: A
     """
     checks.real("c", c, least=0.5)
     H, delta = _checked(H, delta, m=m, tau=tau)
-    c = jnp.asarray(c).astype(H.dtype)
+    start = theorem1_bound(H, m, tau, delta)
+    return _implicit_time(H, jnp.asarray(m, H.dtype), jnp.asarray(tau, H.dtype), delta, jnp.asarray(c, H.dtype), start)
 
+
+@jax.jit  # called by itself it would compile its loop each time
+def _implicit_time(H: Array, m: Array, tau: Array, delta: Array, c: Array, start: Array) -> Array:
     def newton(_: int, time: Array) -> Array:
         excess = time - m - c * H * _log_term(time, tau, delta)
         return time - excess / (1 - 3 * c * H / time)
 
     # The excess is convex, with its minimum at 3 c H: from the right of it Newton's method comes down on the root.
-    start = jnp.maximum(theorem1_bound(H, m, tau, delta), 6 * c * H)
-    return lax.fori_loop(0, NEWTON_STEPS, newton, start)
+    return lax.fori_loop(0, NEWTON_STEPS, newton, jnp.maximum(start, 6 * c * H))
 
 
 def clucb_bound(H_gap: Array | float, exchange_width: Array | int, m: int, delta: Array | float) -> Array:
@@ -173,7 +177,7 @@ def lower_bound_rate(H: Array | float, m: int, delta: Array | float) -> Array:
     return H + H / m * jnp.log(1 / delta)
 
 
-def _log_term(time: Array, tau: int, delta: Array) -> Array:
+def _log_term(time: Array, tau: Array | int, delta: Array) -> Array:
     """ln(4 T^3 / (tau delta)), in a form that does not overflow."""
     return jnp.log(4 / (tau * delta)) + 3 * jnp.log(time)
 

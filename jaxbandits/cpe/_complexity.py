@@ -49,6 +49,12 @@ def consistent_radius(problem: Problem, theta: Array) -> Array:
     require(is_promised, "problem", "be bi-monotone (for a small class use enumerated)", problem)
     m, dtype = arm_count(problem), float_dtype(problem)
     theta = checks.array("theta", theta, (m,), least=0, most=1).astype(dtype)
+    return _consistent_radius(problem, theta)
+
+
+@jax.jit  # called by itself it would compile its loop each time
+def _consistent_radius(problem: Problem, theta: Array) -> Array:
+    m, dtype = theta.shape[0], theta.dtype
     levels = best_levels(problem, theta)
 
     def varies(half: Array) -> Array:

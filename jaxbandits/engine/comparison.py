@@ -9,11 +9,11 @@ from jaxbandits.checks import show
 from jaxbandits.engine.grouping import (
     count_endings,
     describe,
+    finished_runs,
     group_names,
     grouped,
     is_measured,
     scalar_columns,
-    stopped_runs,
     with_groups,
 )
 from jaxbandits.engine.results import Results
@@ -25,8 +25,8 @@ Sweep = Results | str | os.PathLike[str]
 def compare(a: Sweep, b: Sweep, *, by: str | tuple[str, ...] = "row") -> dict[str, np.ndarray]:
     """Compares two sweeps group by group: the difference of the means, and a test of equal distributions.
 
-    Everything is taken over the stopped runs. Where runs were censored or failed, those that stopped are a selection
-    (the budget cuts off the longest runs), and the selections in `a` and `b` differ: read `censored_a` and
+    Everything is taken over the finished runs, as in `Results.summary`. Where runs were censored or failed, those are a
+    selection (the budget cuts off the longest runs), and the selections in `a` and `b` differ: read `censored_a` and
     `censored_b` first, and repeat the sweep with a larger budget if they are not zero.
 
     The runs of `a` are assumed to be independent of those of `b`. Two sweeps under one root key share the noise of
@@ -41,12 +41,12 @@ def compare(a: Sweep, b: Sweep, *, by: str | tuple[str, ...] = "row") -> dict[st
 
     Returns:
         dict of arrays with one entry for every group that both sweeps have, in the order of the groups' values: the
-        columns of `by`; the counts `runs_a`, `stopped_a`, `censored_a`, `failed_a` and the same for b; and for every
-        other real scalar column NAME that both have:
-            NAME_difference: mean of a minus mean of b, NaN where either has no stopped run.
+        columns of `by`; the counts `runs_a`, `finished_a`, `stopped_a`, `censored_a`, `failed_a` and the same for b;
+        and for every other real scalar column NAME that both have:
+            NAME_difference: mean of a minus mean of b, NaN where either has no finished run.
             NAME_se: standard error of the difference, NaN where either has fewer than two.
             NAME_ks: two-sample Kolmogorov-Smirnov statistic, the largest distance between the two empirical
-                distribution functions, NaN where either has no stopped run.
+                distribution functions, NaN where either has no finished run.
             NAME_p: its two-sided p-value, from `scipy.stats.ks_2samp`; conservative where values are tied, and not
                 corrected for the number of groups and columns.
 
@@ -77,8 +77,8 @@ def compare(a: Sweep, b: Sweep, *, by: str | tuple[str, ...] = "row") -> dict[st
     first, group = grouped([joint[name] for name in by.values()])
     pair = 2 * group + np.repeat([0, 1], [len(values) for values in scalar["status"]])
     counts = count_endings(joint["status"], pair, 2 * len(first))
-    order = stopped_runs(joint["status"], pair)
-    ends = np.cumsum(counts["stopped"])[:-1]
+    order = finished_runs(joint["status"], pair)
+    ends = np.cumsum(counts["finished"])[:-1]
     common = (counts["runs"].reshape(-1, 2) > 0).all(axis=1)
     if not common.any():
         raise ValueError(f"by must name columns with a value that both sweeps have, got none in common for {tuple(by)}")
@@ -90,7 +90,7 @@ def compare(a: Sweep, b: Sweep, *, by: str | tuple[str, ...] = "row") -> dict[st
     }
     for name in measured:
         values = joint[name]
-        table = describe(values, order, counts["stopped"])
+        table = describe(values, order, counts["finished"])
         mean, se = (table[key].reshape(-1, 2)[common] for key in ("mean", "se"))
         # Integers are compared as they are: large ones would be tied as floating-point numbers.
         exact = values[order] if np.issubdtype(values.dtype, np.integer) else values[order].astype(float)

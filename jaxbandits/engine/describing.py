@@ -21,6 +21,7 @@ def describe_call(job: Job, *, lanes: int | None, chunk: int | None) -> dict[str
         "rows": job.rows,
         "seeds": job.seeds,
         "max_rounds": job.max_rounds,
+        "horizon": None if job.horizon is None else describe_horizon(job.horizon),
         "key": describe_key(job.key),
         "lanes": lanes,
         "chunk": chunk,
@@ -52,6 +53,11 @@ def describe_sweep(lane: Lane, mesh: Mesh, *, lanes: int) -> dict[str, Any]:
             "x64": current_settings().enable_x64,
         },
     }
+
+
+def describe_horizon(horizon: np.ndarray) -> int | list[int]:
+    """The horizons of all rows, as one number where they are equal."""
+    return int(horizon[0]) if (horizon == horizon[0]).all() else horizon.tolist()
 
 
 def describe_key(key: Key) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from jax.sharding import Mesh
 
 from jaxbandits.base import Status
 from jaxbandits.engine.describing import describe_sweep
-from jaxbandits.engine.program import Program, compile_lanes, trace
+from jaxbandits.engine.program import Limits, Program, compile_lanes, trace
 from jaxbandits.engine.progress import progress_bar
 from jaxbandits.engine.queue import Queue
 from jaxbandits.engine.results import Results
@@ -162,9 +162,10 @@ def _drive(program: Program, job: Job, queue: Queue, visit: Callable[[int], None
         # Ids go seed by seed: rows of different cost are mixed, and a sweep that is cut short has runs of every row.
         seed, row = np.divmod(np.maximum(tasks, 0), job.rows)
         budget = np.where(busy, job.max_rounds, -1)  # a lane without a task idles
+        limits = Limits(budget.astype(np.int32), None if job.horizon is None else job.horizon[row])
         started = time.perf_counter()
         batch, report = program.call(
-            row.astype(np.int32), seed.astype(np.int32), fresh, budget.astype(np.int32), np.int32(chunks), batch
+            row.astype(np.int32), seed.astype(np.int32), fresh, limits, np.int32(chunks), batch
         )
         # Wait first: device_get would wait with Python's lock held, and keep the other batches from starting.
         jax.block_until_ready(report)

@@ -12,7 +12,13 @@ from jaxbandits.engine.tables import is_task_column
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 STATISTICS = ("mean", "se", *(f"q{round(100 * q):02d}" for q in QUANTILES))
-ENDINGS = {"stopped": Status.STOPPED, "censored": Status.MAX_ROUNDS, "failed": Status.NONFINITE}
+FINISHED = (Status.STOPPED, Status.HORIZON)  # complete runs, over which statistics are taken
+ENDINGS = {
+    "finished": FINISHED,
+    "stopped": (Status.STOPPED,),
+    "censored": (Status.MAX_ROUNDS,),
+    "failed": (Status.NONFINITE,),
+}
 NOT_SUMMARISED = ("row", "seed", "status")
 MAX_NUMBERS = 2**22  # described at a time: 32 MB in double precision, however large a column is
 
@@ -78,13 +84,15 @@ def grouped(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 def count_endings(status: np.ndarray, group: np.ndarray, groups: int) -> dict[str, np.ndarray]:
     """How many runs each group has, and how they ended: int64 (groups,) each."""
     counts = {"runs": np.bincount(group, minlength=groups)}
-    return counts | {name: np.bincount(group[status == end], minlength=groups) for name, end in ENDINGS.items()}
+    return counts | {
+        name: np.bincount(group[np.isin(status, ends)], minlength=groups) for name, ends in ENDINGS.items()
+    }
 
 
-def stopped_runs(status: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """The stopped runs, group by group."""
-    stopped = np.flatnonzero(status == Status.STOPPED)
-    return stopped[np.argsort(group[stopped], kind="stable")]
+def finished_runs(status: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """The runs that are complete, group by group."""
+    finished = np.flatnonzero(np.isin(status, FINISHED))
+    return finished[np.argsort(group[finished], kind="stable")]
 
 
 def describe(values: np.ndarray, order: np.ndarray, counts: np.ndarray) -> dict[str, np.ndarray]:

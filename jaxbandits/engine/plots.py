@@ -8,13 +8,14 @@ from jaxbandits.checks import one_of, show
 from jaxbandits.engine.grouping import (
     count_endings,
     describe,
+    finished_runs,
     full_name,
     group_names,
     grouped,
     is_real,
     scalar_columns,
-    stopped_runs,
 )
+from jaxbandits.engine.recording import PREFIX, is_marks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 BAND = 1.96  # standard errors to each side: they hold the mean with a probability of 95 %
 RATIO = 10  # of the largest to the smallest value, from which on an axis is logarithmic where the caller does not say
 DOTS = 30  # points of a line, up to which each is marked
-MARKS = ("curve.pulls", "curve.rounds")  # columns with the places at which curves are recorded
 
 Columns = dict[str, np.ndarray]
 
@@ -55,7 +55,7 @@ def draw(columns: Columns, *, x: str | None, y: str, by: Any, ax: "Axes | None",
     if is_curve:
         if x is not None:
             raise ValueError(f"x must be None for {y!r}, which has a place of its own for each value, got {show(x)}")
-        place = next((name for name in MARKS if name in columns and columns[name].shape == columns[value].shape), "")
+        place = _marks(columns, value)
         lines = [_curve(part, place, value, _label(part, names)) for part in parts]
     else:
         place = next(iter(group_names(x if isinstance(x, str) else "", scalar_columns(columns), "x").values()))
@@ -79,6 +79,11 @@ def _chosen(columns: Columns, runs: np.ndarray) -> Columns:
     return {name: values[runs] for name, values in columns.items()}
 
 
+def _marks(columns: Columns, curve: str) -> str:
+    """The column with the places at which a curve is recorded; "" for an array that is none."""
+    return next((name for name in columns if is_marks(name)), "") if curve.startswith(f"{PREFIX}.") else ""
+
+
 def _label(columns: Columns, names: dict[str, str]) -> str:
     """The values that a group has in common, in few digits."""
     values = [columns[full][0] for full in names.values()]
@@ -89,8 +94,8 @@ def _means(columns: Columns, x: str, y: str, label: str) -> Line:
     """The means of `y` over the values of `x`."""
     first, group = grouped([columns[x]])
     counts = count_endings(columns["status"], group, len(first))
-    table = describe(columns[y], stopped_runs(columns["status"], group), counts["stopped"])
-    return Line(label, columns[x][first], table["mean"], table["se"], counts["stopped"] < counts["runs"])
+    table = describe(columns[y], finished_runs(columns["status"], group), counts["finished"])
+    return Line(label, columns[x][first], table["mean"], table["se"], counts["finished"] < counts["runs"])
 
 
 def _curve(columns: Columns, marks: str, y: str, label: str) -> Line:
@@ -101,9 +106,9 @@ def _curve(columns: Columns, marks: str, y: str, label: str) -> Line:
         raise ValueError(f"by must part runs with different marks, got groups in which {marks} varies")
     one = np.zeros(len(status), int)
     counts = count_endings(status, one, 1)
-    table = describe(values, stopped_runs(status, one), counts["stopped"])
+    table = describe(values, finished_runs(status, one), counts["finished"])
     cut = np.zeros(values.shape[1], bool)
-    cut[-1:] = counts["stopped"] < counts["runs"]  # said once, at the end
+    cut[-1:] = counts["finished"] < counts["runs"]  # said once, at the end
     return Line(label, at[0] if len(at) else np.arange(0), table["mean"][0], table["se"][0], cut)
 
 

@@ -23,6 +23,7 @@ from jaxbandits import checks
 from jaxbandits.base import Array, Key, PyTree
 from jaxbandits.engine.compiling import compiled
 from jaxbandits.engine.fit import require_fit, same_bits
+from jaxbandits.engine.recording import start_curves
 from jaxbandits.engine.running import streams
 from jaxbandits.engine.tasks import Job, build_row, fold_task
 
@@ -77,8 +78,9 @@ def preflight(job: Job) -> None:
 def _probe(job: Job, tasks: PyTree, key: Key, row: Array) -> dict[str, Array]:
     """Which parts of the state the idle action changes: bool () each."""
     keys = streams(fold_task(key, row, 0))
-    algorithm, environment = build_row(job, jax.tree.map(lambda x: x[row], tasks), keys.build)
+    algorithm, environment, record = build_row(job, jax.tree.map(lambda x: x[row], tasks), keys.build)
     require_fit(algorithm, environment)
+    start_curves(record, algorithm, environment)
 
     # Idle, a round as the engine would carry it out, idle: a loop, so that each function is compiled once.
     def one_round(r: Array, carry: tuple[PyTree, PyTree]) -> tuple[PyTree, PyTree]:
@@ -104,7 +106,7 @@ def _probe(job: Job, tasks: PyTree, key: Key, row: Array) -> dict[str, Array]:
 def _start(job: Job, tasks: PyTree, key: Key, row: Array) -> None:
     """Builds and initialises one row, for the checks that this makes."""
     keys = streams(fold_task(key, row, 0))
-    algorithm, _ = build_row(job, jax.tree.map(lambda x: x[row], tasks), keys.build)
+    algorithm, _, _ = build_row(job, jax.tree.map(lambda x: x[row], tasks), keys.build)
     algorithm.init(keys.init)
 
 

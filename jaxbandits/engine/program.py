@@ -21,6 +21,7 @@ from jaxbandits import checks
 from jaxbandits.base import Array, Key, Outcome, PyTree, Status
 from jaxbandits.checks import show
 from jaxbandits.engine.compiling import compiled
+from jaxbandits.engine.recording import Curves, curve_columns, curves_of, start_curves
 from jaxbandits.engine.running import advance, streams
 from jaxbandits.engine.sizing import Shapes, device_memory, memory_advice, on_cpu, side_by_side, with_memory_advice
 from jaxbandits.engine.tables import is_task_column
@@ -32,11 +33,19 @@ LIFTED_BYTES = 2**20  # closed-over arrays from this size on are inputs of the p
 log = logging.getLogger(__name__)
 
 
+class Limits(NamedTuple):
+    """When runs end at the latest."""
+
+    rounds: Array  # int32 (lanes,)         the budget; -1 in a lane that is to idle
+    pulls: Array | None  # int (lanes,)     the horizon, where there is one
+
+
 class Batch(NamedTuple):
     """What one batch of lanes carries from chunk to chunk."""
 
     state: PyTree  # leaves (lanes, ...)    on the devices
     rounds: Array  # int32 (lanes,)
+    curves: Curves  # leaves (lanes, ...)
 
 
 class Lane(NamedTuple):
@@ -45,7 +54,7 @@ class Lane(NamedTuple):
     job: Job
     shapes: Shapes
     chunk: int  # rounds
-    jaxpr: ClosedJaxpr  # (task, key, row, seed, fresh, budget, chunks, batch) -> (batch, report), without a lane axis
+    jaxpr: ClosedJaxpr  # (task, key, row, seed, fresh, limits, chunks, batch) -> (batch, report), without a lane axis
     inputs: tuple[PyTree, ...]  # shapes, from `row` on
     outputs: PyTree  # shapes
     seconds: float  # that tracing took
@@ -54,7 +63,7 @@ class Lane(NamedTuple):
 class Program(NamedTuple):
     """A compiled call that advances one batch by some chunks."""
 
-    call: Callable[..., tuple[Batch, dict[str, Array]]]  # (row, seed, fresh, budget, chunks, batch) -> (batch, report)
+    call: Callable[..., tuple[Batch, dict[str, Array]]]  # (row, seed, fresh, limits, chunks, batch) -> (batch, report)
     empty: Callable[[], Batch]  # a batch whose lanes have no task
     lanes: int  # of one device
     devices: int
@@ -74,7 +83,9 @@ def trace(job: Job, shapes: Shapes, chunk: int) -> Lane:
     """Traces the advance of one lane by chunks of `chunk` rounds."""
     started = time.perf_counter()
     number: PyTree = jax.ShapeDtypeStruct((), np.int32)
-    inputs = (number, number, jax.ShapeDtypeStruct((), bool), number, number, Batch(shapes.state, number))
+    limits = Limits(number, None if job.horizon is None else jax.ShapeDtypeStruct((), job.horizon.dtype))
+    batch = Batch(shapes.state, number, shapes.curves)
+    inputs = (number, number, jax.ShapeDtypeStruct((), bool), limits, number, batch)
     make = jax.make_jaxpr(_advance_lane(job, chunk), axis_env=[(LANES, 1)], return_shape=True)
     task = jax.eval_shape(lambda: jax.tree.map(lambda leaf: leaf[0], job.tasks))
     with checks.without_traced():
@@ -146,37 +157,49 @@ def compile_lanes(lane: Lane, mesh: Mesh, *, tasks: int, lanes: int) -> Program:
 
 
 def _advance_lane(job: Job, chunk: int) -> Callable:
-    """(task, key, row, seed, fresh, budget, chunks, batch) -> (batch, report), of one lane."""
+    """(task, key, row, seed, fresh, limits, chunks, batch) -> (batch, report), of one lane."""
 
     def one_lane(
-        task: PyTree, key: Key, row: Array, seed: Array, fresh: Array, budget: Array, chunks: Array, batch: Batch
+        task: PyTree, key: Key, row: Array, seed: Array, fresh: Array, limits: Limits, chunks: Array, batch: Batch
     ) -> tuple[Batch, dict[str, Array]]:
         keys = streams(fold_task(key, row, seed))
         # Built outside the loops: what a factory precomputes is done once a call.
-        algorithm, environment = build_row(job, task, keys.build)
+        algorithm, environment, record = build_row(job, task, keys.build)
         state = jax.tree.map(lambda new, old: jnp.where(fresh, new, old), algorithm.init(keys.init), batch.state)
         rounds = jnp.where(fresh, 0, batch.rounds)
+        begun = start_curves(record, algorithm, environment)
+        curves = jax.tree.map(lambda new, old: jnp.where(fresh, new, old), begun, batch.curves)
 
-        def one_chunk(_: Array, carry: tuple[Array, Array, PyTree]) -> tuple[Array, Array, PyTree]:
-            status, rounds, state = carry
+        def one_chunk(_: Array, carry: tuple[Array, Array, PyTree, Curves]) -> tuple[Array, Array, PyTree, Curves]:
+            status, rounds, state, curves = carry
             # A run that has ended keeps every bit, so that it does not matter when the host looks.
-            allowed = jnp.where(status == Status.RUNNING, budget, -1)
+            allowed = jnp.where(status == Status.RUNNING, limits.rounds, -1)
             outcome = advance(
-                algorithm, environment, keys, state, rounds, max_rounds=allowed, chunk=chunk, axis_name=LANES
+                algorithm,
+                environment,
+                keys,
+                state,
+                rounds,
+                max_rounds=allowed,
+                horizon=limits.pulls,
+                record=record,
+                curves=curves,
+                chunk=chunk,
+                axis_name=LANES,
             )
-            return outcome.status, outcome.rounds, outcome.state
+            return outcome.status, outcome.rounds, outcome.state, outcome.curves
 
-        start = jnp.int32(Status.RUNNING), rounds, state
-        status, rounds, state = lax.fori_loop(0, chunks, one_chunk, start)
+        start = jnp.int32(Status.RUNNING), rounds, state, curves
+        status, rounds, state, curves = lax.fori_loop(0, chunks, one_chunk, start)
         answer = algorithm.decide(jax.random.fold_in(keys.decide, rounds), state).answer
-        outcome = Outcome(status, state.pulls, rounds, answer, state)
+        outcome = Outcome(status, state.pulls, rounds, answer, state, curves_of(record, curves))
         report = {"status": outcome.status, "pulls": outcome.pulls, "rounds": outcome.rounds}
-        report |= _answer_columns(outcome.answer)
+        report |= _answer_columns(outcome.answer) | curve_columns(outcome.curves)
         for name, value in _metrics(job, task, outcome).items():
             if name in report or name in ("row", "seed") or is_task_column(name):
                 raise ValueError(f"metrics must not return the name of a column that every sweep has, got {name!r}")
             report[name] = value
-        return Batch(outcome.state, outcome.rounds), report
+        return Batch(outcome.state, outcome.rounds, curves), report
 
     return one_lane
 
@@ -198,7 +221,7 @@ def _lifted(lane: Lane) -> tuple[Callable, list[Array]]:
     images took 2 s to compile and 0.5 s to hash. Small ones are better known to the compiler.
 
     Returns:
-        (data, tasks, key, row, seed, fresh, budget, chunks, batch) -> (batch, report); the data.
+        (data, tasks, key, row, seed, fresh, limits, chunks, batch) -> (batch, report); the data.
     """
     constants = lane.jaxpr.consts
     is_large = [getattr(constant, "nbytes", 0) >= LIFTED_BYTES for constant in constants]

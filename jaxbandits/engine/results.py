@@ -10,15 +10,16 @@ from jaxbandits.engine.grouping import (
     constant_within,
     count_endings,
     describe,
+    finished_runs,
     full_name,
     group_names,
     grouped,
     is_measured,
     scalar_columns,
-    stopped_runs,
     with_groups,
 )
 from jaxbandits.engine.plots import draw
+from jaxbandits.engine.recording import is_marks
 from jaxbandits.engine.tables import is_task_column
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Stats(NamedTuple):
     """What a sweep did, and how fast."""
 
     seconds: float  # wall time, without compilation
-    compile_seconds: float
+    compile_seconds: float  # wall time of tracing and compiling; less where programs were found again
     pulls: int  # oracle queries of all runs together
     rounds: int  # decisions of all runs together
     occupancy: float  # share of lane-rounds that carried a run forward; the rest were idle
@@ -68,11 +69,13 @@ class Results(NamedTuple):
         Returns:
             dict of arrays with one entry for every group, in the order of the groups' values: the columns of `by`,
             values and dtypes unchanged; the values of the table of tasks (`task.NAME`) that are the same in all runs of
-            each group; the counts `runs`, `stopped`, `censored` (out of rounds) and `failed` (not finite); and for
-            every other real column NAME of shape (runs, ...) its `NAME_mean`, the mean's standard error `NAME_se`, and
-            quantiles `NAME_q05` .. `NAME_q95`, all float64 (groups, ...): an array is described entry by entry.
-            Statistics are taken over the stopped runs alone. They are NaN where there are no such runs (the standard
-            error: fewer than two) or one of their values is NaN; an infinite value makes NaNs or infinities.
+            each group; the counts `runs`, `finished` (stopped, or their horizon reached), `stopped`, `censored` (out of
+            rounds) and `failed` (not finite); and for every other real column NAME of shape (runs, ...) its
+            `NAME_mean`, the mean's standard error `NAME_se`, and quantiles `NAME_q05` .. `NAME_q95`, all float64
+            (groups, ...): an array is described entry by entry, so that the bands of a curve stand beside its marks,
+            `curve.pulls` or `curve.rounds` (groups, G). Statistics are taken over the finished runs alone. They are NaN
+            where there are no such runs (the standard error: fewer than two) or one of their values is NaN; an infinite
+            value makes NaNs or infinities.
 
         Raises:
             ValueError: `by` names no column, one that does not exist or is not scalar, or one whose name the summary
@@ -83,12 +86,14 @@ class Results(NamedTuple):
         first, group = grouped([self.columns[name] for name in by.values()])
         status = self.columns["status"]
         counts = count_endings(status, group, len(first))
-        order = stopped_runs(status, group)
+        order = finished_runs(status, group)
         tasks = {name: x for name, x in scalar.items() if is_task_column(name) and name not in by.values()}
         described = {}
         for name, values in self.columns.items():
-            if name not in by.values() and is_measured(name, values):
-                table = describe(values, order, counts["stopped"])
+            if is_marks(name):
+                described[name] = values[first]
+            elif name not in by.values() and is_measured(name, values):
+                table = describe(values, order, counts["finished"])
                 described |= {f"{name}_{key}": statistic for key, statistic in table.items()}
         groups = {name: self.columns[full][first] for name, full in by.items()}
         return with_groups(groups, constant_within(tasks, first, group) | counts | described)

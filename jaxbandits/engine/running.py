@@ -8,11 +8,13 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, Outcome, PyTree, Status
 from jaxbandits.engine.fit import require_fit, require_pair
+from jaxbandits.engine.recording import Curves, Record, curves_of, marked, start_curves, summed
 
 DEFAULT_CHUNK = 256  # rounds between two refreshes
 
@@ -41,17 +43,20 @@ def advance(
     *,
     max_rounds: Array | int,
     chunk: int,
+    horizon: Array | int | None = None,
+    record: Record | None = None,
+    curves: Curves | None = None,
     axis_name: str | None = None,
 ) -> Outcome:
     """Carries one lane through at most `chunk` further rounds.
 
     The lane is refreshed first, so rounding errors of a cache live for at most one chunk. A lane that has stopped, or
-    has spent its budget, gets the idle action: it costs a round of time but changes nothing.
+    has spent its budget or its horizon, gets the idle action: it costs a round of time but changes nothing.
 
     Planning costs a batch the work of all its lanes, however many are due. Within the chunk it therefore plans once
     half of its running lanes wait for it; at a chunk's start it plans for every lane that is due, so that none starves.
-    A waiting lane idles, which spends none of its rounds and changes nothing in its run. A lane whose budget is spent
-    is planned a last time if that is due, so that its stop and its answer are those of all its observations.
+    A waiting lane idles, which spends none of its rounds and changes nothing in its run. A lane whose budget or horizon
+    is spent is planned a last time if that is due, so that its stop and its answer are those of all its observations.
 
     Args:
         algorithm: what decides.
@@ -62,13 +67,17 @@ def advance(
             stream of a task does not depend on how its rounds are cut into chunks.
         max_rounds: the budget of rounds. A budget below `rounds`, such as -1, leaves every bit of the state as it is.
         chunk: rounds of this call, a Python int; the trip count is fixed.
+        horizon: pulls that the run is meant to last: it ends before the first round that has at least so many.
+        record: what is recorded beside the state.
+        curves: what was recorded so far, `start_curves` at first.
         axis_name: name of the enclosing `vmap` axis, if any. With it, an algorithm's `plan` stays a real branch of the
             batch. Without it, `vmap` plans in every lane and every round.
 
     Returns:
-        Outcome whose status is RUNNING if rounds remain or a plan is due.
+        Outcome whose status is RUNNING if rounds remain or a plan is due; its `curves` are what is to be carried on.
     """
     require_pair(algorithm)
+    curves = Curves({}, {}) if curves is None else curves
     has_plan = algorithm.plan is not None
     if algorithm.refresh is not None:
         state = _where(rounds < max_rounds, algorithm.refresh(state), state)
@@ -79,13 +88,18 @@ def advance(
         first + jnp.arange(chunk, dtype=rounds.dtype)
     )
 
-    def one_round(r: Array, carry: tuple[PyTree, Array]) -> tuple[PyTree, Array]:
-        state, rounds = carry
-        ready = rounds < max_rounds
+    def one_round(r: Array, carry: tuple[PyTree, Array, Curves]) -> tuple[PyTree, Array, Curves]:
+        state, rounds, curves = carry
+        ready, is_planned = rounds < max_rounds, True
         if has_plan:
             state, waits = _plan_where_due(algorithm, keys, state, rounds, rounds <= max_rounds, axis_name)
-            ready &= ~waits
+            is_planned = ~waits
+            ready &= is_planned
+        if horizon is not None:
+            ready &= ~_has_spent(state, horizon)
         decision = algorithm.decide(jax.random.fold_in(keys.decide, rounds), state)
+        if record is not None:
+            curves = marked(record, curves, state, rounds, decision, where=(rounds <= max_rounds) & is_planned)
         active = ~decision.stop & ready
         action = jax.tree.map(lambda a, idle: jnp.where(active, a, idle), decision.action, algorithm.idle)
         # Without the barrier XLA copies the whole decision into each of the kernels that update the state
@@ -94,17 +108,24 @@ def advance(
         # A lane that never waits is active for a prefix of the chunk: its r-th noise is that of its own round number.
         own = jnp.minimum(rounds - first, chunk - 1) if has_plan else r
         observation = environment.respond(action, jax.tree.map(lambda x: x[own], noise))
-        return algorithm.observe(state, action, observation), rounds + active.astype(rounds.dtype)
+        if record is not None:
+            curves = summed(record, curves, state, decision, observation, where=active)
+        return algorithm.observe(state, action, observation), rounds + active.astype(rounds.dtype), curves
 
-    state, rounds = lax.fori_loop(0, chunk, one_round, (state, rounds))
+    state, rounds, curves = lax.fori_loop(0, chunk, one_round, (state, rounds, curves))
     decision = algorithm.decide(jax.random.fold_in(keys.decide, rounds), state)
     is_planned = ~algorithm.stale(state) if algorithm.stale is not None else jnp.ones((), bool)
-    status = jnp.select(
-        [~_is_finite(state), decision.stop & is_planned, (rounds >= max_rounds) & is_planned],
-        [jnp.int32(Status.NONFINITE), jnp.int32(Status.STOPPED), jnp.int32(Status.MAX_ROUNDS)],
-        jnp.int32(Status.RUNNING),
-    )
-    return Outcome(status, state.pulls, rounds, decision.answer, state)
+    if record is not None:
+        curves = marked(record, curves, state, rounds, decision, where=(rounds <= max_rounds) & is_planned)
+    endings = {
+        Status.NONFINITE: ~_is_finite(state),
+        Status.STOPPED: decision.stop & is_planned,
+        Status.HORIZON: None if horizon is None else _has_spent(state, horizon) & is_planned,
+        Status.MAX_ROUNDS: (rounds >= max_rounds) & is_planned,
+    }
+    endings = {status: holds for status, holds in endings.items() if holds is not None}
+    status = jnp.select(list(endings.values()), [jnp.int32(s) for s in endings], jnp.int32(Status.RUNNING))
+    return Outcome(status, state.pulls, rounds, decision.answer, state, curves)
 
 
 def run(
@@ -113,6 +134,8 @@ def run(
     environment: Environment,
     *,
     max_rounds: Array | int,
+    horizon: Array | int | None = None,
+    record: Record | None = None,
     chunk: int = DEFAULT_CHUNK,
     axis_name: str | None = None,
 ) -> Outcome:
@@ -125,6 +148,10 @@ def run(
         algorithm: what decides.
         environment: what answers.
         max_rounds: the budget of rounds, at least 1; a run that reaches it ends as `Status.MAX_ROUNDS`.
+        horizon: pulls that the run is meant to last, at least 1; it ends as `Status.HORIZON` before the first round
+            that has at least so many pulls (a run that stops by itself is STOPPED, also where it does so just then).
+            Of `kernel`'s algorithms it is `n_agents` times their own `horizon`, which counts rounds.
+        record: what to record of the run beside its end, see `jaxbandits.record`.
         chunk: rounds between two refreshes of the algorithm's cache.
         axis_name: name of the enclosing `vmap` axis, for algorithms that plan (see `advance`).
 
@@ -132,8 +159,8 @@ def run(
         Outcome, whose status is never RUNNING.
 
     Raises:
-        ValueError: an argument is of the wrong kind, `max_rounds` or `chunk` is below 1, or the algorithm and the
-            environment do not fit together.
+        ValueError: an argument is of the wrong kind, `max_rounds`, `horizon` or `chunk` is below 1, or the algorithm
+            and the environment do not fit together.
 
     Example:
         >>> from jaxbandits import Status, linear, run
@@ -148,23 +175,38 @@ def run(
     checks.instance("algorithm", algorithm, Algorithm)
     checks.instance("environment", environment, Environment)
     checks.integer("max_rounds", max_rounds, least=1)
+    if horizon is not None:
+        checks.integer("horizon", horizon, least=1, most=int(jnp.iinfo(jnp.result_type(int)).max))
+    if record is not None:
+        checks.instance("record", record, Record)
     chunk = checks.whole("chunk", chunk, least=1)
     if axis_name is not None:
         checks.instance("axis_name", axis_name, str)
     require_fit(algorithm, environment)
     keys = streams(key)
 
-    def more(carry: tuple[Array, Array, PyTree]) -> tuple[Array, Array, PyTree]:
-        _, rounds, state = carry
+    def more(carry: tuple[Array, Array, PyTree, Curves]) -> tuple[Array, Array, PyTree, Curves]:
+        _, rounds, state, curves = carry
         outcome = advance(
-            algorithm, environment, keys, state, rounds, max_rounds=max_rounds, chunk=chunk, axis_name=axis_name
+            algorithm,
+            environment,
+            keys,
+            state,
+            rounds,
+            max_rounds=max_rounds,
+            horizon=horizon,
+            record=record,
+            curves=curves,
+            chunk=chunk,
+            axis_name=axis_name,
         )
-        return outcome.status, outcome.rounds, outcome.state
+        return outcome.status, outcome.rounds, outcome.state, outcome.curves
 
-    start = jnp.int32(Status.RUNNING), jnp.zeros((), jnp.int32), algorithm.init(keys.init)
-    status, rounds, state = lax.while_loop(lambda carry: carry[0] == Status.RUNNING, more, start)
+    state = algorithm.init(keys.init)
+    start = jnp.int32(Status.RUNNING), jnp.zeros((), jnp.int32), state, start_curves(record, algorithm, environment)
+    status, rounds, state, curves = lax.while_loop(lambda carry: carry[0] == Status.RUNNING, more, start)
     answer = algorithm.decide(jax.random.fold_in(keys.decide, rounds), state).answer
-    return Outcome(status, state.pulls, rounds, answer, state)
+    return Outcome(status, state.pulls, rounds, answer, state, curves_of(record, curves))
 
 
 def ask(algorithm: Algorithm, key: Key, state: PyTree) -> tuple[PyTree, Decision]:
@@ -231,6 +273,13 @@ def _plan_where_due(
         return _where(due, compute_plan(jax.random.fold_in(keys.plan, rounds), state), state)
 
     return lax.cond(now, plan, lambda state: state, state), due & ~now
+
+
+def _has_spent(state: PyTree, horizon: Array | int) -> Array:
+    """Whether a run has spent the pulls that it was meant to last."""
+    horizon = jnp.asarray(horizon)
+    dtype = np.promote_types(state.pulls.dtype, horizon.dtype)
+    return state.pulls.astype(dtype) >= horizon.astype(dtype)
 
 
 def _where(condition: Array, new: PyTree, old: PyTree) -> PyTree:

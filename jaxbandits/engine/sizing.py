@@ -10,6 +10,7 @@ import jax
 from jax.sharding import Mesh
 
 from jaxbandits.base import PyTree
+from jaxbandits.engine.recording import start_curves
 from jaxbandits.engine.running import DEFAULT_CHUNK
 from jaxbandits.engine.tasks import Job, build_row
 
@@ -26,14 +27,16 @@ class Shapes(NamedTuple):
 
     state: PyTree  # of the algorithm
     noise: PyTree  # of one round
+    curves: PyTree  # what is recorded beside the state
 
 
 def shapes_of(job: Job) -> Shapes:
     """Traces the first row of the table for the shapes of a lane."""
 
-    def first_row() -> tuple[PyTree, PyTree]:
-        algorithm, environment = build_row(job, jax.tree.map(lambda x: x[0], job.tasks), job.key)
-        return algorithm.init(job.key), environment.noise(job.key)
+    def first_row() -> tuple[PyTree, PyTree, PyTree]:
+        algorithm, environment, record = build_row(job, jax.tree.map(lambda x: x[0], job.tasks), job.key)
+        curves = start_curves(record, algorithm, environment)
+        return algorithm.init(job.key), environment.noise(job.key), curves
 
     # Made anew, because a state that an algorithm builds from Python's numbers has weak types, and a batch has none.
     return Shapes(*jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), jax.eval_shape(first_row)))
@@ -70,7 +73,7 @@ def default_lanes(shapes: Shapes, mesh: Mesh, tasks: int) -> int:
     Returns:
         The number of lanes, at least 1.
     """
-    state = max(1, size_in_bytes(shapes.state))
+    state = max(1, size_in_bytes((shapes.state, shapes.curves)))
     share = -(-tasks // (side_by_side(mesh) * mesh.size))
     if on_cpu(mesh):
         lanes = min(3 * math.sqrt(share), share, CPU_LANES, CPU_BYTES / state)
@@ -107,7 +110,7 @@ def device_memory(mesh: Mesh) -> int | None:
 
 def memory_advice(shapes: Shapes, lanes: int, chunk: int, needed: str) -> str:
     """Says which argument to lower, of a batch that does not fit."""
-    state, noise = (size_in_bytes(part) for part in shapes)
+    state, noise = size_in_bytes((shapes.state, shapes.curves)), size_in_bytes(shapes.noise)
     return (
         f"lanes={lanes} with chunk={chunk} do not fit into the device's memory ({needed}): the states of a batch take "
         f"{lanes * state / 1e6:.3g} MB (lower lanes), the noise of its chunk {lanes * chunk * noise / 1e6:.3g} MB "

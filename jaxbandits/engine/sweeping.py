@@ -27,7 +27,7 @@ from jaxbandits.engine.store import (
     table_of,
     tidy,
 )
-from jaxbandits.engine.tasks import LARGEST, Build, Metrics, checked
+from jaxbandits.engine.tasks import LARGEST, Build, Horizon, Metrics, checked
 from jaxbandits.engine.workers import forks, require_main
 
 
@@ -38,6 +38,7 @@ def sweep(
     seeds: int,
     key: Key,
     max_rounds: int,
+    horizon: Horizon | None = None,
     metrics: Metrics | None = None,
     lanes: int | None = None,
     chunk: int | None = None,
@@ -54,20 +55,27 @@ def sweep(
     before anything is submitted. A store in which nothing is missing is only read.
 
     Args:
-        build: (task, key) -> (algorithm, environment) for one row of `tasks`. It is traced for a single lane, and one
-            compilation serves the whole table. `key` is the run's own, for instances that are drawn at random.
+        build: (task, key) -> (algorithm, environment) for one row of `tasks`, or (algorithm, environment, record) where
+            `jaxbandits.record` says what to record of every run. It is traced for a single lane, and one compilation
+            serves the whole table. `key` is the run's own, for instances that are drawn at random.
         tasks: pytree of arrays whose leading axis counts the rows (instances, parameters), such as `jaxbandits.grid`
             and `jaxbandits.rows` make; None for a single row.
         seeds: repetitions of every row. More seeds leave the earlier runs as they were.
         key: root key. Task (row, seed) has the stream of `task_key(key, row, seed)`, whichever lane it runs in.
         max_rounds: budget of rounds; a run that reaches it ends as `Status.MAX_ROUNDS`.
+        horizon: pulls that a run is meant to last, as in `jaxbandits.run`: an int for all of them, an array with one
+            entry a row, or the name of a column of `tasks`. A run that has spent it ends as `Status.HORIZON`, and is
+            complete.
         metrics: (task, outcome) -> dict of arrays, evaluated on the device for every finished run.
         lanes: lanes of one batch on one device. By default at most 256 on a CPU and 16384 on an accelerator, fewer if
             there are few tasks or the states are large: see `jaxbandits.engine.sizing.default_lanes`. As many batches
             advance side by side as keep the cores busy (on an accelerator: two).
         chunk: rounds between two refreshes of an algorithm's cache; 256 by default, or fewer if their noise would take
-            more than 256 MB. The host visits a batch after one chunk or, where runs are long, after several, but at
-            least every quarter of a second (unless a chunk takes longer).
+            more than 256 MB. A lane is refilled only at a chunk's end, so runs of less than a few chunks leave lanes
+            idle: `Results.stats.advice`, which is logged, says when a shorter chunk or a leap would have been faster.
+            The chunk decides how rounding errors fall, and so never follows a measurement. The host visits a batch
+            after one chunk or, where runs are long, after several, but at least every quarter of a second (unless a
+            chunk takes longer).
         store: folder for the finished runs, as Parquet files that any reader takes for one table. A sweep that was
             killed or interrupted goes on when it is called again: finished runs are not repeated; a part that has
             decayed is set aside, and its tasks are run again. A store grows: called with more seeds, or with rows
@@ -85,9 +93,10 @@ def sweep(
 
     Returns:
         Results with `columns`: row, seed, the numbers of the table (task.NAME, or task if the table is one array),
-        status, pulls, rounds, answer (a structured answer: answer.FIELD), and the metrics, ordered by row and seed.
-        Equal arguments, lanes, chunk and kind of device (on a CPU: of processor) give equal bits, on any number of
-        devices and processes and after any interruption.
+        status, pulls, rounds, answer (a structured answer: answer.FIELD), curves (curve.NAME, and their marks as
+        curve.pulls or curve.rounds), and the metrics, ordered by row and seed. Equal arguments, lanes, chunk and kind
+        of device (on a CPU: of processor) give equal bits, on any number of devices and processes and after any
+        interruption.
 
     Raises:
         ValueError: an argument does not fit; a row of `tasks` is refused by a check of the algorithm or its instance;
@@ -108,8 +117,43 @@ def sweep(
         >>> results = sweep(build, deltas, seeds=3, key=key, max_rounds=10**6, progress=False)
         >>> print(results.summary()["stopped"], results.columns["answer"])
         [3 3] [0 0 0 0 0 0]
+
+        Sequential halving, written in the contract, and its error against the horizon:
+
+        >>> import jax.numpy as jnp
+        >>> from typing import NamedTuple
+        >>> from jaxbandits import Algorithm, Decision
+        >>> class State(NamedTuple):
+        ...     pulls: jax.Array  # int ()
+        ...     counts: jax.Array  # int (K,)
+        ...     sums: jax.Array  # float (K,)    of rewards
+        ...     left: jax.Array  # bool (K,)
+        >>> def sequential_halving(arms, horizon):
+        ...     phases, never, once = arms.bit_length() - 1, jnp.zeros((), int), jnp.ones((), int)
+        ...     quotas = jnp.cumsum(horizon // (phases * (arms >> jnp.arange(phases))))  # pulls of an arm that is left
+        ...     def decide(key, state):
+        ...         arm = jnp.argmin(jnp.where(state.left, state.counts, horizon + 1))
+        ...         return Decision(linear.Pull(arm, once), state.left.sum() == 1, jnp.argmax(state.left))
+        ...     def observe(state, pull, reward):
+        ...         counts, sums = state.counts.at[pull.arm].add(pull.times), state.sums.at[pull.arm].add(reward)
+        ...         size, least = state.left.sum(), jnp.where(state.left, counts, horizon).min()
+        ...         ends = (quotas[phases - jnp.log2(size.astype(float)).round().astype(int)] == least) & (size > 1)
+        ...         means = jnp.where(state.left, sums / counts.astype(float), -jnp.inf)
+        ...         rank = jnp.argsort(jnp.argsort(-means))
+        ...         return State(state.pulls + pull.times, counts, sums, state.left & (~ends | (rank < size // 2)))
+        ...     init = lambda key: State(never, jnp.zeros(arms, int), jnp.zeros(arms), jnp.ones(arms, bool))
+        ...     return Algorithm(init, decide, observe, idle=linear.Pull(never, never))
+        >>> instance = linear.Instance(jnp.eye(8), jnp.linspace(1.0, 0.0, 8), jnp.array(1.0))
+        >>> def build(task, key):
+        ...     return sequential_halving(8, task["horizon"]), linear.environment(instance)
+        >>> tasks, settings = {"horizon": jnp.array([50, 200, 800])}, {"key": key, "progress": False}
+        >>> def error(task, outcome):
+        ...     return {"error": outcome.answer != 0}
+        >>> halving = sweep(build, tasks, seeds=400, horizon="horizon", max_rounds=1000, metrics=error, **settings)
+        >>> print(halving.summary()["error_mean"].round(1))
+        [0.6 0.3 0.1]
     """
-    job = checked(build, tasks, seeds=seeds, key=key, max_rounds=max_rounds, metrics=metrics)
+    job = checked(build, tasks, seeds=seeds, key=key, max_rounds=max_rounds, metrics=metrics, horizon=horizon)
     for name, count in {"lanes": lanes, "chunk": chunk, "shards": shards}.items():
         if count is not None:
             checks.whole(name, count, least=1, most=LARGEST)

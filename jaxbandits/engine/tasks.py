@@ -1,7 +1,7 @@
 """The tasks of a sweep: the table, the keys, and all else that decides the results."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -10,9 +10,11 @@ import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Environment, Key, Outcome, PyTree
+from jaxbandits.engine.recording import Record
 
-Build = Callable[[Any, Key], tuple[Algorithm, Environment]]
+Build = Callable[[Any, Key], tuple[Algorithm, Environment] | tuple[Algorithm, Environment, Record]]
 Metrics = Callable[[Any, Outcome], Mapping[str, Array]]
+Horizon = int | str | Sequence[int] | np.ndarray | Array  # of all rows; a column of the table; one entry a row
 
 LARGEST = 2**31 - 1  # of the counts that the device holds as int32
 
@@ -27,6 +29,7 @@ class Job(NamedTuple):
     key: Key
     max_rounds: int
     metrics: Metrics | None
+    horizon: np.ndarray | None = None  # int (rows,)    pulls that the runs of each row are meant to last
 
     @property
     def total(self) -> int:
@@ -69,7 +72,14 @@ def fold_task(key: Key, row: Array | int, seed: Array | int) -> Key:
 
 
 def checked(
-    build: Build, tasks: PyTree, *, seeds: int, key: Key, max_rounds: int, metrics: Metrics | None = None
+    build: Build,
+    tasks: PyTree,
+    *,
+    seeds: int,
+    key: Key,
+    max_rounds: int,
+    metrics: Metrics | None = None,
+    horizon: Horizon | None = None,
 ) -> Job:
     """The job that these arguments describe.
 
@@ -83,16 +93,24 @@ def checked(
     max_rounds = checks.whole("max_rounds", max_rounds, least=1, most=LARGEST)
     checks.key("key", key)
     rows = _count_rows(tasks)
-    return Job(build, jax.tree.map(jnp.asarray, tasks), rows, seeds, key, max_rounds, metrics)
+    table = jax.tree.map(jnp.asarray, tasks)
+    horizons = None if horizon is None else _horizons(horizon, tasks, rows)
+    return Job(build, table, rows, seeds, key, max_rounds, metrics, horizons)
 
 
-def build_row(job: Job, task: PyTree, key: Key) -> tuple[Algorithm, Environment]:
-    """The algorithm and the environment of one row; raises `ValueError` unless `build` returns the two."""
+def build_row(job: Job, task: PyTree, key: Key) -> tuple[Algorithm, Environment, Record | None]:
+    """What `build` makes of one row: the algorithm, the environment, and what is recorded, if anything.
+
+    Raises:
+        ValueError: `build` returns something else.
+    """
     built = job.build(task, key)
-    is_pair = isinstance(built, tuple) and len(built) == 2
-    if not (is_pair and isinstance(built[0], Algorithm) and isinstance(built[1], Environment)):
-        raise ValueError(f"build must return a pair (Algorithm, Environment), got {checks.show(built)}")
-    return built
+    is_tuple = isinstance(built, tuple) and len(built) in (2, 3)
+    if not is_tuple or not all(map(isinstance, built, (Algorithm, Environment, Record))):
+        raise ValueError(
+            f"build must return (Algorithm, Environment), or (Algorithm, Environment, Record), got {checks.show(built)}"
+        )
+    return built if len(built) == 3 else (*built, None)
 
 
 def current_settings() -> Settings:
@@ -107,6 +125,20 @@ def under(settings: Settings) -> Iterator[None]:
         for name, value in settings._asdict().items():
             stack.enter_context(getattr(jax, name)(value))
         yield
+
+
+def _horizons(horizon: Horizon, tasks: PyTree, rows: int) -> np.ndarray:
+    """The horizon of every row: int (rows,)."""
+    if isinstance(horizon, str):
+        leaves = jax.tree.leaves_with_path(tasks)
+        columns = {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in leaves}
+        if horizon not in columns:
+            raise ValueError(f"horizon must name a column of tasks, one of {sorted(columns)}, got {horizon!r}")
+        horizon = columns[horizon]
+    most = int(jnp.iinfo(jnp.result_type(int)).max)
+    if isinstance(horizon, (int, np.integer)):
+        horizon = np.full(rows, checks.whole("horizon", horizon, least=1, most=most))
+    return np.asarray(checks.array("horizon", horizon, (rows,), kind="int", least=1, most=most, dtype=int))
 
 
 def _count_rows(tasks: PyTree) -> int:

@@ -27,6 +27,10 @@ track a `Design`, which says beforehand what is pulled and in which shares, and 
 Each rule is a function of its own as well (`saqm_rule`, ..., and the `surrogates` of SA-FOA). `Pace` says when a rule
 is tested: all pulls between two tests are one round, with the law of one by one.
 
+Reading a run: in all algorithms, `state.counts` (s,) are the pulls of each super-arm of the design, and `state.sums`
+(s,) their rewards. `estimator(design)(state.counts, state.sums)` makes least squares of them; `lemma1_radius` and
+`ellipsoid_radius` say how far it may be off, and a rule, such as `icb_rule`, what its test finds.
+
 Source: Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Polynomial-time algorithms for multiple-arm identification with
 full-bandit feedback.
 """

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxbandits import checks
-from jaxbandits.checks import require
+from jaxbandits.checks import is_concrete, require
 from jaxbandits.fullbandit._design import check_mask, check_size
 from jaxbandits.fullbandit._instances import Instance, instance_of
 
@@ -110,6 +110,8 @@ def crowd_like(
     checks.whole("tasks", tasks, least=1)
     checks.real("best", best, above=0, most=1)
     checks.real("average", average, above=0, below=best)
+    for word, value in {"average": average, "best": best}.items():
+        require(is_concrete(value), word, "be concrete: answers are drawn on the host", value)
     dtype = checks.float_dtype("dtype", dtype)
     top, total = round(best * tasks), round(average * tasks * workers)
     require(top >= 1, "best", f"be at least one of {tasks} tasks", best)

@@ -62,6 +62,7 @@ def make_design(support: ArrayLike, k: int, *, weights: ArrayLike | None = None,
     shares = np.full(len(rows), 1 / len(rows))
     if weights is not None:
         checks.array("weights", weights, (len(rows),), above=0)
+        require(is_concrete(weights), "weights", "be concrete; make designs on the host, and stack them", weights)
         shares = np.asarray(weights, np.float64)
     require(abs(shares.sum() - 1) <= 1e-9, "weights", "sum to 1", float(shares.sum()))
     dtype = checks.float_dtype("dtype", dtype)

@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.base import Array, static_fields
+from jaxbandits.checks import is_concrete
 from jaxbandits.fullbandit._design import check_size
 
 TOLERANCE = 1e-9  # values of super-arms that differ by less are equal
@@ -83,7 +84,7 @@ def check_instance(instance: Instance) -> Array:
 # Instances
 
 
-def synthetic(seed: int, n: int, k: int, gap: float, *, shuffle: bool = False, dtype: Any = None) -> Instance:
+def synthetic(seed: int, n: int, k: int, gap: Array | float, *, shuffle: bool = False, dtype: Any = None) -> Instance:
     """Random means whose k-th and (k+1)-th largest differ by `gap`.
 
     The k best means are uniform on [0, 1], the next one lies `gap` below the least of them, and all others are uniform
@@ -93,7 +94,7 @@ def synthetic(seed: int, n: int, k: int, gap: float, *, shuffle: bool = False, d
         seed: of `numpy.random.default_rng`, at least 0.
         n: number of arms.
         k: arms in a super-arm, in 2..n-1.
-        gap: in [0, 1].
+        gap: in [0, 1]; may be traced.
         shuffle: whether the arms are put in a random order; otherwise the first k are the best, where a rule that
             breaks ties by the index has an advantage.
         dtype: dtype of theta; by default JAX's own.
@@ -113,11 +114,13 @@ def synthetic(seed: int, n: int, k: int, gap: float, *, shuffle: bool = False, d
     dtype = checks.float_dtype("dtype", dtype)
     rng = np.random.default_rng(seed)
     best = rng.uniform(0, 1, k)
+    xp, gap = (np, gap) if is_concrete(gap) else (jnp, jnp.asarray(gap, float))
     next_best = best.min() - gap
-    theta = np.concatenate([best, [next_best], rng.uniform(-1, next_best, n - k - 1)])
-    return instance_of(rng.permutation(theta) if shuffle else theta, k, dtype)
+    rest = (next_best + 1) * rng.random(n - k - 1) - 1
+    theta = xp.concatenate([best, xp.stack([next_best]), rest])
+    return instance_of(theta[rng.permutation(n)] if shuffle else theta, k, dtype)
 
 
-def instance_of(theta: np.ndarray, k: int, dtype: Any) -> Instance:
-    """An instance from means on the host, with noise of scale 1."""
-    return Instance(jnp.asarray(theta, dtype), k, jnp.ones((), dtype))
+def instance_of(theta: Any, k: int, dtype: Any) -> Instance:
+    """An instance from means, with noise of scale 1; means that are known stay so under a trace."""
+    return Instance(checks.constant(theta, dtype), k, checks.constant(1, dtype))

@@ -25,6 +25,11 @@ True
 | `ns_tands` | noisy distances: tracks the optimal proportions of queries |
 | `track_and_stop` | the same in batches, beyond the paper |
 | `ns_random` | noisy distances, uniformly: a baseline |
+
+Reading a run: an arm is a pair (node, slot), where slot i stands for center `state.stage.centers[i]`. Where dimensions
+are sampled, `state.counts` (n, k-1) are the queries of each arm and `state.sums` (n, k-1) its rewards, in units of
+1/levels^2 for integer points; where distances are noisy, `state.samples.counts` and `state.samples.sums`.
+`state.stage.queries` counts by stage. `confidence` makes means and intervals of them.
 """
 
 from jaxbandits.kcenter._complexity import (
@@ -65,6 +70,7 @@ from jaxbandits.kcenter._problem import (
     dimension_instance,
     distance_instance,
 )
+from jaxbandits.kcenter._reading import Confidence, confidence
 from jaxbandits.kcenter._scores import Match, centers_match, is_right, radius, radius_ratio
 from jaxbandits.kcenter._stage import Centers
 from jaxbandits.kcenter._thresholds import exploration_rate
@@ -74,6 +80,7 @@ from jaxbandits.kcenter._weights import Weights, omega_mirror, omega_newton
 __all__ = [
     "KL",
     "Centers",
+    "Confidence",
     "Counts",
     "DimensionInstance",
     "Dimensions",
@@ -93,6 +100,7 @@ __all__ = [
     "centers_match",
     "characteristic_time",
     "clusters",
+    "confidence",
     "contrast_rows",
     "digits",
     "dimension_instance",

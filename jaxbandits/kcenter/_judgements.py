@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from jaxbandits import checks
-from jaxbandits.checks import require
+from jaxbandits.checks import is_concrete, require
 from jaxbandits.kcenter._images import as_path
 
 SHOES = 85
@@ -112,6 +112,7 @@ def triplet_like(n: int, seed: int, dim: int = 3, sharpness: float = 2.0, reps: 
     checks.whole("seed", seed, least=0)
     checks.whole("dim", dim, least=1)
     checks.real("sharpness", sharpness)
+    require(is_concrete(sharpness), "sharpness", "be concrete: votes are drawn on the host", sharpness)
     checks.whole("reps", reps, least=1)
     from scipy.special import expit
 

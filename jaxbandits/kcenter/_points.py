@@ -1,24 +1,27 @@
 """Random points, as NumPy arrays (n, m) on the host, for `dimension_instance`."""
 
+import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import checks
+from jaxbandits.base import Array
+from jaxbandits.checks import is_concrete
 
 BINARY_LEVELS = 1  # of `binary_rows`
 
 
-def clusters(n: int, m: int, n_clusters: int, spread: float, seed: int) -> np.ndarray:
+def clusters(n: int, m: int, n_clusters: int, spread: Array | float, seed: int) -> np.ndarray | Array:
     """Points in boxes around uniform centers.
 
     Args:
         n: number of points, at least 2; point a belongs to cluster a mod n_clusters.
         m: dimension.
         n_clusters: number of clusters.
-        spread: half the width of a cluster, at least 0.
+        spread: half the width of a cluster, at least 0; may be traced.
         seed: of `numpy.random.default_rng`.
 
     Returns:
-        float64 (n, m), in [0, 1].
+        float64 (n, m), in [0, 1]; an array of JAX where `spread` is traced.
 
     Raises:
         ValueError: an argument is out of range.
@@ -28,7 +31,9 @@ def clusters(n: int, m: int, n_clusters: int, spread: float, seed: int) -> np.nd
     checks.not_negative("spread", spread)
     rng = np.random.default_rng(seed)
     centers = rng.uniform(0.1, 0.9, (n_clusters, m))
-    return np.clip(centers[np.arange(n) % n_clusters] + rng.uniform(-spread, spread, (n, m)), 0, 1)
+    xp, spread = (np, spread) if is_concrete(spread) else (jnp, jnp.asarray(spread, float))
+    away = 2 * spread * rng.random((n, m)) - spread
+    return xp.clip(centers[np.arange(n) % n_clusters] + away, 0, 1)
 
 
 def contrast_rows(n: int, m: int, seed: int) -> np.ndarray:

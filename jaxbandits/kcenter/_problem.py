@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Array, static_fields
@@ -73,8 +74,8 @@ def dimension_instance(
             are exact.
         k: number of centers, in 2..n.
         levels: the largest value of integer points; None for floats.
-        exact: (N, N), the table `pairwise_sums(points)`. None: it is computed here, for up to 4096 points with known
-            values. Instances that share points should share it too.
+        exact: (N, N), the table `pairwise_sums(points)`. None: it is computed here, for up to 4096 points; of traced
+            ones in O(N^2 m) on the device. Instances that share points should share it too.
         rows: int (n,), the points of this instance, in the order of its nodes; None: all.
 
     Returns:
@@ -92,9 +93,8 @@ def dimension_instance(
     n = size if rows is None else rows.size
     checks.whole("k", k, least=2, most=n)
     if exact is None:
-        require(is_concrete(points), "exact", "be pairwise_sums(points) where points are traced", exact)
         require(size <= LARGEST_OWN_TABLE, "exact", f"be pairwise_sums(points), made once, for {size} points", exact)
-        exact = pairwise_sums(points)
+        exact = pairwise_sums(points) if is_concrete(points) else _traced_sums(points)
     _check_exact("exact", exact, points)
     return DimensionInstance(Dimensions(n, m, k, levels), jnp.asarray(points), jnp.asarray(exact), rows)
 
@@ -192,6 +192,12 @@ def _check_exact(name: str, exact: Any, points: Any) -> None:
     require(exact.dtype == dtype, name, f"have dtype {dtype}, that of pairwise_sums(points)", exact.dtype)
     if is_concrete(exact) and exact.dtype != jnp.int32:
         require(np.isfinite(np.asarray(exact)), name, "be finite", exact)
+
+
+def _traced_sums(points: Array) -> Array:
+    """`pairwise_sums` of traced points. Integers are exact, floats are summed in their own dtype."""
+    points = points.astype(sum_dtype(points.dtype))
+    return lax.map(lambda point: jnp.sum((points - point) ** 2, axis=1, dtype=points.dtype), points)
 
 
 def _rows(name: str, rows: Any, size: int) -> Array | None:

@@ -27,6 +27,9 @@ with a given kernel. What counts is the regret of all agents together, and the n
 `Settings` says what all of these take. `metered` puts around any of them a meter of regret and messages, which takes
 the truth. Apart from them stands `duets_run`, an engine of its own: whole runs of `duets` as a few array operations.
 
+Reading a run: `state.t` are the rounds observed, of one query an agent, and `state.pulls` the queries of all agents.
+`belief` gives the posterior that a state holds; in one of `duets`, `state.active[:state.size]` are the candidates left.
+
 Source: Pavlovic, Salgia and Zhao (2024), Order-Optimal Regret in Distributed Kernel Bandits using Uniform Sampling with
 Shared Randomness.
 """
@@ -59,10 +62,12 @@ from jaxbandits.kernel._information import (
 from jaxbandits.kernel._instances import Instance, branin, h1, h2, hartmann4, paper_kernel, regret, rkhs, tabular
 from jaxbandits.kernel._metered import Metered, Traffic, every_tenth, metered
 from jaxbandits.kernel._n_kernel_ucb import n_kernel_ucb
+from jaxbandits.kernel._reading import Belief, belief
 from jaxbandits.kernel._settings import Coins, Settings
 from jaxbandits.numerics.gp import matern, squared_exponential
 
 __all__ = [
+    "Belief",
     "Coins",
     "Instance",
     "Metered",
@@ -72,6 +77,7 @@ __all__ = [
     "anytime_width",
     "approx_dis_kernel_ucb",
     "batch_lengths",
+    "belief",
     "bpe",
     "branin",
     "confidence_width",

@@ -22,8 +22,18 @@ True
 | `xy_oracle` | the pulls of the best fixed design when theta is known; nothing is random | |
 
 `environment(instance, action)` takes the class of the algorithm's actions. Instances: `soare`, `canonical`, `sphere`,
-`yahoo_like`, `theorem3_counterexample`, or an `Instance` of your own. How hard one is: `lower_bound`,
-`hardness_lingape` and its kin, `theorem2_bound`.
+`yahoo_like`, `theorem3_counterexample`, or an `Instance` of your own. Their gaps, angles and noise scales may
+be traced: a generator may be called inside `build`. How hard one is: `lower_bound`, `hardness_lingape` and its kin,
+`theorem2_bound`.
+
+Reading a run: `outcome.state`, or the state of your own loop, holds exact statistics. `estimate` makes least squares of
+them; `lingape_radius` and `confidence_radius` say how far they may be off.
+
+| state of | pulls of each arm | sums of rewards | besides |
+| --- | --- | --- | --- |
+| `lingape` | `counts` (K,) | `sums` (K,) | `theta`, `leverage`, `logdet`: a cache, rebuilt at every chunk's start |
+| `xy_static`, `xy_static_exact` | `counts` (K,) | `sums` (K,) | |
+| `xy_adaptive` | `pulled` (K,) | none | `theta`: of the last phase; `members`: the arms that it has left |
 
 Source: Xu, Honda, Sugiyama (2018), A fully adaptive algorithm for pure exploration in linear bandits, arXiv 1710.05552;
 Soare, Lazaric, Munos (2014), Best-arm identification in linear bandits.
@@ -40,20 +50,19 @@ from jaxbandits.linear._complexity import (
     lower_bound,
 )
 from jaxbandits.linear._environment import Allocation, Bridge, Pull, environment
-from jaxbandits.linear._instances import (
-    Instance,
+from jaxbandits.linear._generators import (
     canonical,
-    is_right,
-    reduce_instance,
     separated_arms,
     soare,
     sphere,
     theorem3_counterexample,
     yahoo_like,
 )
+from jaxbandits.linear._instances import Instance, is_right, reduce_instance
 from jaxbandits.linear._lingape import lingape
-from jaxbandits.linear._radius import confidence_radius
+from jaxbandits.linear._radius import confidence_radius, lingape_radius
 from jaxbandits.linear._ratios import RatioTables, ratio_tables
+from jaxbandits.linear._reading import Estimate, estimate
 from jaxbandits.linear._theorem2 import (
     theorem2_bound,
     theorem2_implicit,
@@ -68,12 +77,14 @@ from jaxbandits.linear._xy_static_exact import xy_static_exact
 __all__ = [
     "Allocation",
     "Bridge",
+    "Estimate",
     "Instance",
     "Pull",
     "RatioTables",
     "canonical",
     "confidence_radius",
     "environment",
+    "estimate",
     "g_allocation",
     "gaps",
     "hardness_lingape",
@@ -82,6 +93,7 @@ __all__ = [
     "hardness_ugape",
     "is_right",
     "lingape",
+    "lingape_radius",
     "lower_bound",
     "oracle_allocation",
     "pair_directions",

@@ -1,6 +1,6 @@
 """Instances of the linear bandit: K arms with features x_0..x_{K-1} in R^d, an unknown theta, and the noise."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,8 +10,6 @@ from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete, require
 from jaxbandits.linear._arms import checked_arms, reduce_rank, span
 from jaxbandits.numerics.linalg import dot
-
-MAX_DRAWS = 100_000  # draws of a random instance after which its gap is declared out of reach
 
 
 class Instance(NamedTuple):
@@ -45,21 +43,24 @@ def reduce_instance(instance: Instance) -> Instance:
     """The same instance in an orthonormal basis of the arms' span, theta projected on it (see `reduce_rank`).
 
     Args:
-        instance: concrete.
+        instance: its arms are concrete, because the rank is a shape.
 
     Returns:
         Instance with arms (K, r), theta (r,) and the same mean rewards.
 
     Raises:
-        ValueError: the instance is not valid, or traced.
+        ValueError: the instance is not valid, or its arms are traced.
     """
     arms, theta, _ = checked_instance(instance)
-    require(is_concrete(instance), "instance", "be concrete", instance)
-    basis = span(np.asarray(arms), arms.dtype)
+    require(is_concrete(instance.arms), "instance.arms", "be concrete", instance.arms)
+    basis = span(np.asarray(instance.arms), arms.dtype)
     if basis is None:
         return instance
-    reduced = jnp.asarray(np.asarray(theta, np.float64) @ basis, theta.dtype)
-    return instance._replace(arms=reduce_rank(arms), theta=reduced)
+    if is_concrete(instance.theta):
+        reduced = checks.constant(np.asarray(instance.theta, np.float64) @ basis, theta.dtype)
+    else:
+        reduced = jnp.matmul(theta, jnp.asarray(basis, theta.dtype), precision="highest")
+    return instance._replace(arms=reduce_rank(instance.arms), theta=reduced)
 
 
 def checked_instance(instance: Instance) -> Instance:
@@ -69,221 +70,3 @@ def checked_instance(instance: Instance) -> Instance:
     theta = checks.array("instance.theta", instance.theta, (arms.shape[1],), dtype=arms.dtype)
     checks.positive("instance.noise_scale", instance.noise_scale)
     return Instance(arms, theta, jnp.asarray(instance.noise_scale, arms.dtype))
-
-
-# Generators: on the host, in float64
-
-
-def soare(d: int, omega: float = 0.01, *, noise_scale: float = 1.0, dtype: Any = None) -> Instance:
-    """The instance of Soare, Lazaric and Munos (2014): one arm is almost the best one, the others inform.
-
-    Args:
-        d: dimension, at least 2.
-        omega: angle between the two good arms in radians, in (0, pi/2); their gap is 2 (1 - cos omega).
-        noise_scale: standard deviation of the noise, in units of reward.
-        dtype: dtype of the arrays; by default JAX's own.
-
-    Returns:
-        Instance with the K = d + 1 arms e_1..e_d and (cos omega, sin omega, 0..0), and theta = (2, 0..0).
-
-    Raises:
-        ValueError: an argument is out of range.
-    """
-    d = checks.whole("d", d, least=2)
-    checks.real("omega", omega, above=0, below=np.pi / 2)
-    _check_common(noise_scale, dtype)
-    near_best = np.zeros(d)
-    near_best[:2] = np.cos(omega), np.sin(omega)
-    return _instance(np.vstack([np.eye(d), near_best]), 2 * np.eye(d)[0], noise_scale, dtype)
-
-
-def canonical(gap: float, d: int = 5, *, noise_scale: float = 1.0, dtype: Any = None) -> Instance:
-    """The classical bandit as a linear one: arms e_1..e_d, theta = (gap, 0..0).
-
-    Args:
-        gap: lead of the first arm over all others, positive.
-        d: number of arms and dimension, at least 2.
-        noise_scale: standard deviation of the noise, in units of reward.
-        dtype: dtype of the arrays; by default JAX's own.
-
-    Returns:
-        Instance with K = d arms.
-
-    Raises:
-        ValueError: an argument is out of range.
-    """
-    checks.positive("gap", gap)
-    d = checks.whole("d", d, least=2)
-    _check_common(noise_scale, dtype)
-    return _instance(np.eye(d), gap * np.eye(d)[0], noise_scale, dtype)
-
-
-def sphere(seed: int, K: int, d: int, min_gap: float, *, noise_scale: float = 1.0, dtype: Any = None) -> Instance:
-    """Arms and theta uniform on the unit sphere, redrawn together until the best arm leads clearly.
-
-    Args:
-        seed: of `numpy.random.default_rng`.
-        K: number of arms, at least 2.
-        d: dimension, at least 2 (on the line there are only two unit vectors).
-        min_gap: least lead of the best arm over the second.
-        noise_scale: standard deviation of the noise, in units of reward.
-        dtype: dtype of the arrays; by default JAX's own.
-
-    Returns:
-        Instance.
-
-    Raises:
-        ValueError: an argument is out of range, or no draw reaches `min_gap`.
-    """
-    seed, K, d = checks.whole("seed", seed, least=0), checks.whole("K", K, least=2), checks.whole("d", d, least=2)
-    checks.not_negative("min_gap", min_gap)
-    _check_common(noise_scale, dtype)
-    rng = np.random.default_rng(seed)
-    for _ in range(MAX_DRAWS):
-        vectors = rng.standard_normal((K + 1, d))
-        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        arms, theta = vectors[:K], vectors[K]
-        second, best = np.sort(arms @ theta)[-2:]
-        if best - second >= min_gap:
-            return _instance(arms, theta, noise_scale, dtype)
-    raise ValueError(f"min_gap must be within reach of {MAX_DRAWS} draws, got {min_gap}")
-
-
-def yahoo_like(
-    seed: int,
-    K: int,
-    *,
-    articles: int = 40,
-    users: int = 400,
-    log: int = 50_000,
-    ridge: float = 0.01,
-    min_gap: float = 0.05,
-    dtype: Any = None,
-) -> Instance:
-    """A synthetic stand-in for the Yahoo! front page log R6A, to be run with `environment(instance, noise="sign")`.
-
-    An article and a user each have six features: five memberships from Dirichlet(0.5, .., 0.5) and a constant
-    1. A pair's features are their Kronecker product. A hidden bilinear score, rescaled to [0, 1], gives the
-    click probability 0.01 + 0.24 score^2, and a simulated log of uniform pairs with clicks +1 or -1 gives
-    theta by ridge regression, which is the truth from then on (Xu, Honda and Sugiyama, 2018, section 7.2 and
-    appendix A, on R6A).
-
-    Memberships sum to one, so the arms span at most 25 of the 36 dimensions: see `reduce_rank`.
-
-    Args:
-        seed: of `numpy.random.default_rng`.
-        K: number of arms, at least 2.
-        articles: number of articles.
-        users: number of users.
-        log: number of simulated displays.
-        ridge: regularisation of the fit.
-        min_gap: least lead of the best arm over every other.
-        dtype: dtype of the arrays; by default JAX's own.
-
-    Returns:
-        Instance with arms (K, 36), all abs(x.theta) < 1 and noise_scale 1.
-
-    Raises:
-        ValueError: an argument is out of range, or no draw of the arms reaches `min_gap`.
-    """
-    seed, K, log = checks.whole("seed", seed, least=0), checks.whole("K", K, least=2), checks.whole("log", log, least=1)
-    articles, users = checks.whole("articles", articles, least=1), checks.whole("users", users, least=1)
-    checks.positive("ridge", ridge)
-    checks.not_negative("min_gap", min_gap)
-    checks.float_dtype("dtype", dtype)
-    rng = np.random.default_rng(seed)
-    article, user = (np.column_stack([rng.dirichlet(np.full(5, 0.5), size=n), np.ones(n)]) for n in (articles, users))
-    score = article @ rng.standard_normal((6, 6)) @ user.T
-    score = (score - score.min()) / (score.max() - score.min())
-    pairs = np.einsum("ai,uj->auij", article, user).reshape(articles * users, 36)
-
-    shown = rng.integers(len(pairs), size=log)
-    clicked = rng.random(log) < (0.01 + 0.24 * score**2).ravel()[shown]
-    z, label = pairs[shown], np.where(clicked, 1.0, -1.0)
-    theta = np.linalg.solve(z.T @ z + ridge * np.eye(36), z.T @ label)
-    return _instance(separated_arms(rng, pairs, theta, K, min_gap), theta, 1.0, dtype)
-
-
-def theorem3_counterexample(
-    n: int, s: float = 0.01, gap: float = 0.1, *, noise_scale: float = 1.0, dtype: Any = None
-) -> Instance:
-    """The family on which LinGapE's hardness exceeds any constant multiple of the oracle's.
-
-    Theorem 3 of Xu, Honda and Sugiyama (2018) claims the constant 72; here the ratio grows with n, to 80.8 at
-    n = 16.
-
-    Args:
-        n: number of nearly optimal directions, at least 1.
-        s: length of the detour along each of them, positive.
-        gap: gap of the arms that matter, positive.
-        noise_scale: standard deviation of the noise, in units of reward.
-        dtype: dtype of the arrays; by default JAX's own.
-
-    Returns:
-        Instance with d = n + 2, theta = (0, -gap, -gap/s, .., -gap/s), and the K = 2n + 2 arms e_0, e_1,
-        then e_0 + s e_{1+k} for k = 1..n, then e_{1+k} for k = 1..n.
-
-    Raises:
-        ValueError: an argument is out of range.
-    """
-    n = checks.whole("n", n, least=1)
-    checks.positive("s", s)
-    checks.positive("gap", gap)
-    _check_common(noise_scale, dtype)
-    basis = np.eye(n + 2)
-    arms = np.vstack([basis[:2], basis[0] + s * basis[2:], basis[2:]])
-    theta = np.concatenate([[0, -gap], np.full(n, -gap / s)])
-    return _instance(arms, theta, noise_scale, dtype)
-
-
-def separated_arms(
-    rng: np.random.Generator, features: np.ndarray, theta: np.ndarray, K: int, min_gap: float
-) -> np.ndarray:
-    """K distinct rows of `features`, uniform but for a lead of the best one: the arms of a real instance.
-
-    Rows with abs(x.theta) >= 1 have no mean that a sign can have, and are left out. While some arm equals an
-    earlier one or lies within `min_gap` of the best, the first such arm is redrawn (Xu, Honda and Sugiyama,
-    2018, appendix A).
-
-    Args:
-        rng: source of the draws.
-        features: float (N, d).
-        theta: float (d,).
-        K: number of arms, at least 2.
-        min_gap: least lead of the best arm over every other.
-
-    Returns:
-        float (K, d).
-
-    Raises:
-        ValueError: an argument is not valid, no row has abs(x.theta) < 1, or no draw reaches `min_gap`.
-    """
-    checks.instance("rng", rng, np.random.Generator)
-    d = checks.array("features", features, ("N", "d")).shape[1]
-    checks.array("theta", theta, (d,))
-    K = checks.whole("K", K, least=2)
-    checks.not_negative("min_gap", min_gap)
-    features = np.asarray(features)
-    values = features @ np.asarray(theta)
-    usable = np.flatnonzero(np.abs(values) < 1)
-    require(usable.size, "features", "have a row x with abs(x.theta) < 1", features)
-    chosen = rng.choice(usable, size=K)
-    for _ in range(MAX_DRAWS):
-        lead = values[chosen].max() - values[chosen]
-        wrong = lead < min_gap
-        wrong[lead.argmin()] = False
-        _, first = np.unique(features[chosen], axis=0, return_index=True)
-        wrong |= ~np.isin(np.arange(K), first)
-        if not wrong.any():
-            return features[chosen]
-        chosen[wrong.argmax()] = rng.choice(usable)
-    raise ValueError(f"min_gap must be within reach of {MAX_DRAWS} draws of {K} arms, got {min_gap}")
-
-
-def _check_common(noise_scale: float, dtype: Any) -> None:
-    checks.positive("noise_scale", noise_scale)
-    checks.float_dtype("dtype", dtype)
-
-
-def _instance(arms: np.ndarray, theta: np.ndarray, noise_scale: float, dtype: Any) -> Instance:
-    return Instance(*(jnp.asarray(np.asarray(x, np.float64), dtype) for x in (arms, theta, noise_scale)))

@@ -11,6 +11,7 @@ from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.checks import require
 from jaxbandits.linear._arms import checked_arms
 from jaxbandits.linear._environment import Pull
+from jaxbandits.linear._radius import radius_at
 from jaxbandits.linear._ratios import checked_shares
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse_logdet
 
@@ -99,7 +100,7 @@ def lingape(
     delta, epsilon, ridge, noise_scale, norm_bound, union_bound = (jnp.asarray(x, dtype) for x in numbers)
 
     def radius(logdet: Array) -> Array:
-        return noise_scale * jnp.sqrt(logdet + 2 * jnp.log(union_bound / delta)) + jnp.sqrt(ridge) * norm_bound
+        return radius_at(logdet, delta, ridge, noise_scale, norm_bound, union_bound)
 
     settings = Settings(arms, epsilon, radius, shares if rule == "ratio" else None, leap_margin, leap_noise_scale)
 

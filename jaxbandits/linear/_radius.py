@@ -1,4 +1,4 @@
-"""The confidence radius of the designs that are fixed before the rewards are seen."""
+"""Confidence radii: of the designs that are fixed before the rewards are seen, and of LinGapE, which is not."""
 
 import math
 from typing import Literal, NamedTuple
@@ -81,3 +81,54 @@ def radius_after(n: Array, confidence: Confidence) -> Array:
     # As printed. A union over n with weights 6/(pi n)^2 gives pi^2/6 where this has its mirror image 6/pi^2;
     # the factor 2 in front, where 1 suffices, more than covers it.
     return 2 * noise_scale * jnp.sqrt(2 * (log_union + math.log(6 / math.pi**2)))
+
+
+def lingape_radius(
+    logdet: Array | float,
+    *,
+    K: int,
+    delta: Array | float,
+    ridge: Array | float = 1.0,
+    noise_scale: Array | float = 1.0,
+    norm_bound: Array | float = 2.0,
+    union_bound: Array | float | None = None,
+) -> Array:
+    """The radius C of LinGapE's confidence ellipsoid for theta, in the norm of A = ridge I + sum of x x'.
+
+    With probability at least 1 - delta, in all rounds and for arms chosen by any rule, the gap of every pair lies
+    within C ||x_i - x_j|| of its estimate, the norm that of A^-1.
+
+    Args:
+        logdet: float (...), log det(A / ridge), such as `state.logdet` or that of `estimate`.
+        K: number of arms, a Python int, at least 2.
+        delta: as `lingape` has it; so are all that follow.
+        ridge: () > 0.
+        noise_scale: () > 0.
+        norm_bound: () >= 0.
+        union_bound: () > 0, or None for K^2.
+
+    Returns:
+        float (...).
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    Source: Xu, Honda and Sugiyama (2018), equation (3); Abbasi-Yadkori, Pal and Szepesvari (2011), Theorem 2.
+    """
+    logdet = checks.array("logdet", logdet, ("...",))
+    K = checks.whole("K", K, least=2)
+    checks.probability("delta", delta)
+    checks.positive("ridge", ridge)
+    checks.positive("noise_scale", noise_scale)
+    checks.not_negative("norm_bound", norm_bound)
+    union_bound = K**2 if union_bound is None else union_bound
+    checks.positive("union_bound", union_bound)
+    numbers = (delta, ridge, noise_scale, norm_bound, union_bound)
+    return radius_at(logdet, *(jnp.asarray(x, logdet.dtype) for x in numbers))
+
+
+def radius_at(
+    logdet: Array, delta: Array, ridge: Array, noise_scale: Array, norm_bound: Array, union_bound: Array
+) -> Array:
+    """`lingape_radius`, unchecked, of numbers of one dtype."""
+    return noise_scale * jnp.sqrt(logdet + 2 * jnp.log(union_bound / delta)) + jnp.sqrt(ridge) * norm_bound

@@ -89,6 +89,7 @@ def xy_adaptive(
         del key
         return State(
             pulls=jnp.zeros((), int),
+            pulled=jnp.zeros(K, int),
             members=jnp.ones(K, bool),
             theta=jnp.zeros(d, dtype),
             squared_width=jnp.asarray(first_width, dtype),
@@ -137,6 +138,7 @@ def xy_adaptive(
             members = jnp.where(members.any(), members, jnp.arange(K) == leader)
         after = State(
             pulls=state.pulls + n,
+            pulled=state.pulled + action.counts,
             members=members,
             theta=theta + 0 * state.theta,  # a NaN of an earlier phase stays, so that the run ends as NONFINITE
             squared_width=state.next_squared_width,
@@ -153,6 +155,7 @@ class State(NamedTuple):
     """What the last phase has left, and the plan of the next."""
 
     pulls: Array  # int ()
+    pulled: Array  # int (K,)        pulls of every arm, of all phases
     members: Array  # bool (K,)      the arms that may still be the best
     theta: Array  # float (d,)       the last phase's estimate
     squared_width: Array  # float ()   the last phase's end: largest ||x_i - x_k||^2 in A^-1 of two members

@@ -26,6 +26,7 @@ SETTINGS = {
     "clip": True,
     "radius_scale": 1.0,
 }
+STATE = jax.tree.map(np.asarray, cpe.coci(PROBLEM, delta=0.1).init(KEY))
 
 
 def best(theta):
@@ -41,6 +42,13 @@ CALLS = {
     ),
     "greedy_osa": Call(cpe.greedy_osa, {"theta": THETA, "sizes": np.array([1, 2, 3]), "budget": 8}),
     "osa_threshold": Call(cpe.osa_threshold, {"theta": THETA, "sizes": np.array([1, 2, 3]), "budget": 8}),
+    # Reading a run
+    "confidence": Call(
+        cpe.confidence,
+        {"state": STATE, "delta": 0.1, "estimator": "mean", "clip": True, "radius_scale": 1.0},
+        fine={"state": ("nan_inside",)},  # of a run that has failed
+    ),
+    "reward": Call(cpe.reward, {"problem": PROBLEM, "theta": THETA, "levels": LEVELS}),
     # Instances and who answers them
     "environment": Call(cpe.environment, {"instance": INSTANCE, "leap": 4, "stream": KEY}, fine={"stream": ("none",)}),
     "instance": Call(cpe.instance, {"problem": PROBLEM, "arms": ARMS, "estimator": "mean"}),

@@ -84,6 +84,10 @@ CALLS = {
     ),
     "concatenate": Call(jaxbandits.concatenate, {"sweeps": {"a": RESULTS}, "name": "rule"}, fine={"name": ("string",)}),
     "summary": Call(lambda *, by: RESULTS.summary(by=by), {"by": "row"}, fine={"by": ("list",)}),
-    "to_pandas": Call(lambda *, columns: RESULTS.to_pandas(columns), {"columns": ("row",)}, fine={"columns": ("none",)}),
-    "to_xarray": Call(lambda *, columns: RESULTS.to_xarray(columns), {"columns": ("row",)}, fine={"columns": ("none",)}),
+    "to_pandas": Call(
+        lambda *, columns: RESULTS.to_pandas(columns), {"columns": ("row",)}, fine={"columns": ("none",)}
+    ),
+    "to_xarray": Call(
+        lambda *, columns: RESULTS.to_xarray(columns), {"columns": ("row",)}, fine={"columns": ("none",)}
+    ),
 }

@@ -37,10 +37,25 @@ LEADER = SAMPLING | {"triangle": "squared", "ties": "none", "leap": 4}
 QUERYING = {"problem": NOISY.problem, **DELTA, **SHARED, "noise_scale": 0.1}
 TRACKING = QUERYING | {"rate": "loglog", "forced_offset": 1.0, "weights_every": 100}
 DEFAULTS = {"first_center": ("none",), "dtype": ("none",), "cap": ("none",), "triangle": ("none",)}
+STATE = jax.tree.map(np.asarray, kcenter.ds_random(SAMPLED.problem, delta=0.1).init(jax.random.key(0)))
+NOISY_STATE = kcenter.ns_random(NOISY.problem, delta=0.1, noise_scale=0.1).init(jax.random.key(0))
+NOISY_STATE = jax.tree.map(np.asarray, NOISY_STATE)
 WEIGHTS = {"means": MEANS, "slots": np.ones(2, bool), "candidates": np.ones(3, bool), "noise_scale": 1.0}
 TRUTH = {"distances": TABLE, "centers": CENTERS}
 
 CALLS = {
+    "confidence": Call(
+        kcenter.confidence,
+        {"state": STATE, "problem": SAMPLED.problem, **DELTA, "interval": kcenter.Lil(), "noise_scale": None}
+        | {"scale": "mean", "cap": 20},
+        fine={"state": ("nan_inside",), "interval": ("none",), "cap": ("none",), "noise_scale": ("none",)},
+    ),
+    "confidence, noisy": Call(
+        kcenter.confidence,
+        {"state": NOISY_STATE, "problem": NOISY.problem, **DELTA, "interval": kcenter.KL(), "noise_scale": 0.1}
+        | {"scale": "mean", "cap": None},
+        fine={"state": ("nan_inside",), "interval": ("none",), "cap": ("none",)},
+    ),
     "ds_ucb": Call(kcenter.ds_ucb, LEADER | {"interval": kcenter.Lil(0.1)}, DEFAULTS),
     "ds_ts": Call(kcenter.ds_ts, LEADER | {"interval": kcenter.KL(), "mix": 0.5, "redraw": False}, DEFAULTS),
     "ds_random": Call(kcenter.ds_random, SAMPLING | {"interval": kcenter.Lemma1(), "test_every": 4}, DEFAULTS),

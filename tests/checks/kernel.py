@@ -31,6 +31,7 @@ RIDGE = DRAWN | {"dimension": 2, "domain": "sphere"}
 WIDTH = {"norm_bound": 1.0, "noise_scale": 0.2, "noise_variance": 0.04, "delta": 0.1}
 MANY = {"n_agents": 3, "horizon": 7}
 PAIR = {"x": CANDIDATES[0], "y": CANDIDATES[1], "lengthscale": 0.5}
+STATE = jax.tree.map(np.asarray, kernel.gp_ucb(**LEARNER).init(KEY))
 
 NO_TABLE = {"gram": ("none",)}
 NO_COINS = NO_TABLE | {"coins": ("none",)}
@@ -39,6 +40,7 @@ SEVERAL = ("list", "array")  # numbers where one or more may stand
 DEFAULTS = dict.fromkeys(("first_epoch", "epochs", "p0", "inducing_probability", "jitter"), ("none",))
 
 CALLS = {
+    "belief": Call(kernel.belief, {"state": STATE}, fine={"state": ("nan_inside",)}),
     "anytime_width": Call(kernel.anytime_width, WIDTH | {"log_det": 2.0}, fine={"log_det": SEVERAL}),
     "approx_dis_kernel_ucb": Call(
         kernel.approx_dis_kernel_ucb,

@@ -33,6 +33,10 @@ CALLS = {
     "environment, sign": Call(
         linear.environment, {"instance": INSTANCE, "action": linear.Allocation, "noise": "sign", "leap": 1}
     ),
+    "estimate": Call(
+        linear.estimate,
+        {"arms": ARMS, "counts": np.array([3, 2, 1]), "sums": np.array([3.0, 0.5, 1.0]), "ridge": 1.0},
+    ),
     "g_allocation": Call(linear.g_allocation, {"arms": ARMS, "steps": 10}),
     "gaps": Call(linear.gaps, {"arms": ARMS, "theta": THETA}),
     "hardness_lingape": Call(linear.hardness_lingape, HARDNESS | {"epsilon": 0.1}),
@@ -57,6 +61,11 @@ CALLS = {
             "leap_noise_scale": 1.0,
         },
         fine={"union_bound": ("none",), "leap_noise_scale": ("none",)},
+    ),
+    "lingape_radius": Call(
+        linear.lingape_radius,
+        BOUND | {"logdet": 3.0, "ridge": 1.0, "union_bound": 9.0},
+        fine={"logdet": ("list", "array", "negative"), "union_bound": ("none",)},
     ),
     "lower_bound": Call(
         linear.lower_bound, {"arms": ARMS, "theta": THETA, "delta": 0.1, "noise_scale": 1.0, "steps": 10}

@@ -10,8 +10,8 @@ class Case(NamedTuple):
     """How to make an algorithm and its environment, and what must make a difference."""
 
     make: Callable[..., tuple[Algorithm, Environment]]  # (dtype, **hyperparameters)
-    changes: dict[str, Any]  # one other value of every hyperparameter that must change the run
-    traced: tuple[str, ...] = ("delta",)  # hyperparameters that may be tracers
+    numbers: dict[str, tuple[Any, Any]]  # hyperparameters that may be tracers: a value, and one that changes the run
+    choices: dict[str, Any] = {}  # noqa: RUF012  the others, which change the program, and so the run
     dtypes: tuple[str, ...] = ("float64", "float32")
     max_rounds: int = 100_000  # enough to stop
     integers: bool = False  # observations are integers

@@ -39,14 +39,15 @@ THREE = functools.partial(cpe.best_arm, 3), functools.partial(cpe.bernoulli, [0.
 GROUPS = functools.partial(cpe.opinion_sampling, [1, 2], 3), functools.partial(cpe.bernoulli, [0.05, 0.5])
 
 
-LEVELS = {"delta": 0.01, "radius_scale": 0.7, "observations": "binary"}
+DELTA = {"delta": (0.1, 0.01)}
+LEVELS = DELTA | {"radius_scale": (1.0, 0.7)}
 
 CASES = {
-    "coci": Case(_levels(cpe.coci, *THREE), LEVELS | {"leap": 8}, ("delta", "radius_scale")),
-    "coci-block": Case(_leaps(cpe.coci), {"delta": 0.01}, dtypes=("float64",)),
-    "coci-variance": Case(_levels(_variance(cpe.coci), *GROUPS), LEVELS, dtypes=("float64",)),
-    "uniform": Case(_levels(cpe.uniform, *THREE), LEVELS | {"leap": 8}),
-    "clucb": Case(
-        _levels(_chen, *THREE), {"delta": 0.01, "radius": "coci", "noise_scale": 0.8}, ("delta", "noise_scale")
+    "coci": Case(_levels(cpe.coci, *THREE), LEVELS, {"observations": "binary", "leap": 8}),
+    "coci-block": Case(_leaps(cpe.coci), DELTA, dtypes=("float64",)),
+    "coci-variance": Case(
+        _levels(_variance(cpe.coci), *GROUPS), LEVELS, {"observations": "binary"}, dtypes=("float64",)
     ),
+    "uniform": Case(_levels(cpe.uniform, *THREE), LEVELS, {"observations": "binary", "leap": 8}),
+    "clucb": Case(_levels(_chen, *THREE), DELTA | {"noise_scale": (0.5, 0.8)}, {"radius": "coci"}),
 }

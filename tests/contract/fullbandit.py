@@ -31,17 +31,18 @@ def _leaps(factory):
     return _sums(factory, means=[1.0, 0.8, 0.6, 0.3, 0.1, 0.0], k=3, size=12, seed=0, growth=0.02)
 
 
-SUMS = {"delta": 0.01, "epsilon": 0.4, "noise_scale": 0.3, "first_test": 2_000_000, "design_matrix": "limit"}
-LEAPS = SUMS | {"growth": 0.3, "z": 1.0, "pull_variance": 0.1}
+SUMS = {"delta": (0.1, 0.01), "epsilon": (0.2, 0.4), "noise_scale": (1.0, 0.3), "first_test": (12, 2_000_000)}
+LEAPS = SUMS | {"growth": (0.02, 0.3), "z": (8.0, 1.0), "pull_variance": (3.0, 0.1)}
+LIMIT = {"design_matrix": "limit"}
 
 CASES = {
-    "saqm": Case(_leaps(fullbandit.saqm), LEAPS | {"alpha": 0.5, "reduction": "exact"}, ("delta", "epsilon")),
-    "icb": Case(_leaps(fullbandit.icb), LEAPS | {"radius": "ellipsoid"}, ("delta", "noise_scale")),
-    "exhaustive": Case(_leaps(fullbandit.exhaustive), LEAPS, ("delta", "epsilon")),
-    "spectral": Case(_leaps(fullbandit.spectral), LEAPS, ("delta", "pull_variance")),
+    "saqm": Case(_leaps(fullbandit.saqm), LEAPS | {"alpha": (0.9, 0.5)}, LIMIT | {"reduction": "exact"}),
+    "icb": Case(_leaps(fullbandit.icb), LEAPS, LIMIT | {"radius": "ellipsoid"}),
+    "exhaustive": Case(_leaps(fullbandit.exhaustive), LEAPS, LIMIT),
+    "spectral": Case(_leaps(fullbandit.spectral), LEAPS, LIMIT),
     "sa-foa": Case(
         _sums(fullbandit.sa_foa, means=[1.0, 0.9, 0.6, 0.5, 0.2, 0.0], k=3, size=12, seed=0, growth=0.01),
-        SUMS | {"samples": 3, "threshold": 1.0, "mode": "all", "reduction": "exact", "growth": 0.2},
-        ("delta", "epsilon"),
+        SUMS | {"threshold": (0.5, 1.0), "growth": (0.01, 0.2)},
+        LIMIT | {"samples": 3, "mode": "all", "reduction": "exact"},
     ),
 }

@@ -16,10 +16,11 @@ DISTANCES = np.abs(np.subtract.outer(*[[0.0, 0.9, 0.15, 0.5, 0.3]] * 2))
 
 
 def _with_interval(settings: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of the interval go into it."""
+    """The parameters of the interval go into it; those of other intervals are left out."""
     interval = settings.get("interval")
+    names = {name for kind in (kcenter.Lil, kcenter.KL) for name in kind._fields}
     own = {name: value for name, value in settings.items() if name in getattr(interval, "_fields", ())}
-    others = {name: value for name, value in settings.items() if name not in own}
+    others = {name: value for name, value in settings.items() if name not in names}
     return others | {"interval": interval._replace(**own)} if own else others
 
 
@@ -48,36 +49,40 @@ def _noisy(
     return make
 
 
+DELTA = {"delta": (0.1, 0.01)}
+KL = {"alpha": (1.1, 2.0), "k1": (12.0, 300.0)}
+
 CASES = {
     "ds-ucb": Case(
         _sampled(kcenter.ds_ucb, interval=kcenter.Lil()),
-        {"delta": 0.01, "radius_scale": 0.05, "scale": "root", "union": "pairs", "interval": kcenter.KL(), "cap": 5}
-        | {"first_center": 2, "triangle": "squared", "leap": 4},
-        ("delta", "radius_scale"),
+        DELTA | {"radius_scale": (0.1, 0.05), "first_center": (0, 2)},
+        {"scale": "root", "union": "pairs", "interval": kcenter.KL(), "cap": 5, "triangle": "squared", "leap": 4},
     ),
     "ds-ts": Case(
         _sampled(kcenter.ds_ts, interval=kcenter.KL(), leap=2),
-        {"delta": 0.01, "mix": 0.5, "alpha": 2.0, "k1": 300.0, "scale": "root", "union": "points", "cap": 5},
-        ("delta", "mix"),
+        DELTA | KL | {"mix": (0.99, 0.5)},
+        {"scale": "root", "union": "points", "cap": 5},
         dtypes=("float64",),
     ),
     "ds-random": Case(
         _sampled(kcenter.ds_random, interval=kcenter.Lil()),
-        {"delta": 0.01, "radius_scale": 0.05, "interval": kcenter.KL(), "cap": 5, "test_every": 4},
+        DELTA | {"radius_scale": (0.1, 0.05)},
+        {"interval": kcenter.KL(), "cap": 5, "test_every": 4},
         dtypes=("float64",),
     ),
     "ns-ts": Case(
         _noisy(kcenter.ns_ts, interval=kcenter.KL()),
-        {"delta": 0.01, "mix": 0.0, "alpha": 2.0, "k1": 300.0, "noise_scale": 0.14, "posterior": "printed"}
-        | {"first_center": 2, "triangle": "metric"},
-        ("delta", "mix"),
+        DELTA | KL | {"mix": (0.9, 0.0), "noise_scale": (0.1, 0.14), "first_center": (0, 2)},
+        {"posterior": "printed", "triangle": "metric"},
     ),
-    "ns-ts-bernoulli": Case(_noisy(kcenter.ns_ts, "bernoulli"), {"mix": 0.5}, dtypes=("float64",), integers=True),
-    "ns-random": Case(_noisy(kcenter.ns_random, test_every=8), {"delta": 0.01, "test_every": 4}, dtypes=("float64",)),
+    "ns-ts-bernoulli": Case(
+        _noisy(kcenter.ns_ts, "bernoulli"), {"mix": (0.9, 0.5)}, dtypes=("float64",), integers=True
+    ),
+    "ns-random": Case(_noisy(kcenter.ns_random, test_every=8), DELTA, {"test_every": 4}, dtypes=("float64",)),
     "ns-tands": Case(
         _noisy(kcenter.ns_tands, weights_every=20),
-        {"delta": 0.01, "rate": "gaussian", "tracking": "ratio", "reset": "printed", "forced_offset": 0.0}
-        | {"weights_every": 50, "solver": "mirror", "noise_scale": 0.14},
+        DELTA | {"forced_offset": (1.0, 0.0), "weights_every": (20, 50), "noise_scale": (0.1, 0.14)},
+        {"rate": "gaussian", "tracking": "ratio", "reset": "printed", "solver": "mirror"},
     ),
-    "track-and-stop": Case(_noisy(kcenter.track_and_stop, test_every=10), {"delta": 0.01}, dtypes=("float64",)),
+    "track-and-stop": Case(_noisy(kcenter.track_and_stop, test_every=10), {"delta": (0.1, 1e-9)}, dtypes=("float64",)),
 }

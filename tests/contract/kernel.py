@@ -19,6 +19,8 @@ def _kernel(factory: Callable[..., Algorithm], *, alone: bool = False, **default
     def make(dtype, **hyperparameters):
         settings = {"beta": 1.0, "noise_variance": 0.04, "horizon": 24} | defaults | hyperparameters
         lengthscale = settings.pop("lengthscale", 0.2)
+        if "inducing_probability" in settings:  # which p0 is a part of
+            settings.pop("p0", None)
         settings |= {} if alone else {"n_agents": agents}
         instance = kernel.branin(jax.random.key(2), size=40, dtype=dtype)
         rule = functools.partial(kernel.squared_exponential, lengthscale=lengthscale)
@@ -27,52 +29,31 @@ def _kernel(factory: Callable[..., Algorithm], *, alone: bool = False, **default
     return make
 
 
+GP = {"beta": (1.0, 0.1), "noise_variance": (0.04, 0.5), "lengthscale": (0.2, 0.4)}
+HORIZON = {"horizon": 30}
+
 CASES = {
     "duets": Case(
         _kernel(kernel.duets),
-        {
-            "beta": 0.1,
-            "noise_variance": 0.5,
-            "lengthscale": 0.4,
-            "horizon": 30,
-            "first_epoch": 5,
-            "epochs": (4, 20),
-            "p0": 0.5,
-        }
-        | {"inducing_probability": kernel.log_rate(2.0), "elimination": "point", "jitter": 0.1},
-        ("beta", "noise_variance", "lengthscale"),
+        GP | {"p0": (10.0, 0.5), "jitter": (1e-10, 0.1)},
+        HORIZON
+        | {"first_epoch": 5, "epochs": (4, 20), "inducing_probability": kernel.log_rate(2.0), "elimination": "point"},
         max_rounds=1000,
     ),
-    "dis-kernel-ucb": Case(
-        _kernel(kernel.dis_kernel_ucb),
-        {"beta": 0.1, "noise_variance": 0.5, "lengthscale": 0.4, "horizon": 30, "threshold": 1.0},
-        ("beta", "noise_variance"),
-        max_rounds=1000,
-    ),
+    "dis-kernel-ucb": Case(_kernel(kernel.dis_kernel_ucb), GP | {"threshold": (10.0, 1.0)}, HORIZON, max_rounds=1000),
     "approx-dis-kernel-ucb": Case(
         _kernel(kernel.approx_dis_kernel_ucb, max_inducing=30),
-        {"beta": 0.1, "noise_variance": 0.5, "lengthscale": 0.4, "horizon": 30, "threshold": 5.0, "oversampling": 3.0}
-        | {"max_inducing": 2, "jitter": 0.1},
-        ("beta", "noise_variance"),
+        GP | {"threshold": (20.0, 5.0), "oversampling": (1.0, 3.0), "jitter": (1e-10, 0.1)},
+        HORIZON | {"max_inducing": 2},
         max_rounds=1000,
     ),
-    "n-kernel-ucb": Case(
-        _kernel(kernel.n_kernel_ucb),
-        {"beta": 0.1, "noise_variance": 0.5, "lengthscale": 0.4, "horizon": 30},
-        ("beta", "lengthscale"),
-        max_rounds=1000,
-    ),
+    "n-kernel-ucb": Case(_kernel(kernel.n_kernel_ucb), GP, HORIZON, max_rounds=1000),
     "gp-ucb": Case(
         _kernel(kernel.gp_ucb, alone=True),
-        {"noise_variance": 0.5, "confidence": lambda t, log_det: jnp.sqrt(log_det)},
-        ("beta",),
+        GP,
+        {"confidence": lambda t, log_det: jnp.sqrt(log_det)},
         dtypes=("float64",),
         max_rounds=1000,
     ),
-    "bpe": Case(
-        _kernel(kernel.bpe, alone=True),
-        {"beta": 0.1, "noise_variance": 0.5, "lengthscale": 0.4, "horizon": 30, "keep_data": True},
-        ("beta", "noise_variance"),
-        max_rounds=1000,
-    ),
+    "bpe": Case(_kernel(kernel.bpe, alone=True), GP, HORIZON | {"keep_data": True}, max_rounds=1000),
 }

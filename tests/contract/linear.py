@@ -1,5 +1,6 @@
 """The linear bandits of the conformance suite."""
 
+import functools
 from collections.abc import Callable
 
 import jax.numpy as jnp
@@ -10,7 +11,11 @@ from jaxbandits import linear
 from jaxbandits.base import Algorithm, Environment
 
 ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6]])
-RATIOS = linear.ratio_tables(ARMS).p
+
+
+@functools.cache
+def _ratios():
+    return linear.ratio_tables(ARMS).p
 
 
 def _linear(factory: Callable[..., Algorithm], action: type) -> Callable[..., tuple[Algorithm, Environment]]:
@@ -25,7 +30,7 @@ def _linear(factory: Callable[..., Algorithm], action: type) -> Callable[..., tu
 
 
 def _ratio(arms, **hyperparameters):
-    return linear.lingape(arms, rule="ratio", ratios=RATIOS, **hyperparameters)
+    return linear.lingape(arms, rule="ratio", ratios=_ratios(), **hyperparameters)
 
 
 def _leap(arms, **hyperparameters):
@@ -45,39 +50,43 @@ def _adaptive(arms, **hyperparameters):
 
 
 LINGAPE = {
-    "delta": 0.01,
-    "epsilon": 0.1,
-    "ridge": 3.0,
-    "noise_scale": 0.7,
-    "norm_bound": 3.0,
-    "union_bound": 1.0,
+    "delta": (0.1, 0.01),
+    "epsilon": (0.0, 0.1),
+    "ridge": (1.0, 3.0),
+    "noise_scale": (1.0, 0.7),
+    "norm_bound": (2.0, 3.0),
+    "union_bound": (9.0, 1.0),
 }
-FIXED = {"delta": 0.01, "noise_scale": 0.7, "union_power": 1, "radius": "subgaussian"}
+FIXED = {"delta": (0.1, 0.01), "noise_scale": (1.0, 0.7)}
+STATIC = FIXED | {"allocation": ((0.4, 0.4, 0.2), (0.6, 0.3, 0.1)), "growth": (0.05, 0.2)}
+CHOICES = {"union_power": 1, "radius": "subgaussian", "max_pulls": 40}
 
 CASES = {
     "lingape": Case(_linear(linear.lingape, linear.Pull), LINGAPE),
     "lingape-ratio": Case(_linear(_ratio, linear.Pull), LINGAPE),
     "lingape-leap": Case(
         _linear(_leap, linear.Pull),
-        LINGAPE | {"leap": 2, "leap_margin": 40.0, "leap_noise_scale": 5.0},
+        LINGAPE | {"leap_noise_scale": (1.0, 5.0)},
+        {"leap": 2, "leap_margin": 40.0},
         dtypes=("float64",),
     ),
     "xy-static": Case(
         _linear(_static(linear.xy_static), linear.Allocation),
-        FIXED | {"allocation": (0.6, 0.3, 0.1), "ridge": 200.0, "growth": 0.2, "max_pulls": 40},
+        STATIC | {"ridge": (0.0, 200.0)},
+        CHOICES,
         max_rounds=2000,
     ),
     "xy-static-exact": Case(
         _linear(_static(linear.xy_static_exact), linear.Bridge),
-        FIXED
-        | {"allocation": (0.6, 0.3, 0.1), "ridge": 5.0, "max_pulls": 40}
-        | {"growth": 0.2, "margin": 20.0, "bridge_noise_scale": 3.0},
+        STATIC | {"ridge": (0.0, 5.0), "bridge_noise_scale": (1.0, 3.0)},
+        CHOICES | {"margin": 20.0},
         dtypes=("float64",),
         max_rounds=5000,
     ),
     "xy-adaptive": Case(
         _linear(_adaptive, linear.Allocation),
-        FIXED | {"delta": 1e-40, "alpha": 0.3, "first_width": 0.5, "max_pulls": 40},
+        FIXED | {"delta": (0.1, 1e-40), "alpha": (0.1, 0.3), "first_width": (1 / 7, 0.5)},
+        CHOICES,
         dtypes=("float64",),
         max_rounds=100,
     ),

@@ -70,16 +70,20 @@ ZERO_IS_GOOD = {
 KERNELS = ("duets", "dis-kernel-ucb", "approx-dis-kernel-ucb", "n-kernel-ucb", "gp-ucb", "bpe")
 
 
+def names_of(case):
+    return [*case.numbers, *case.choices]
+
+
 def bad_arguments(case: str):
     """Pairs of an argument of the factory and a value that it must refuse."""
-    names = [name for name in CASES[case].changes if name in BAD]
+    names = [name for name in names_of(CASES[case]) if name in BAD]
     pairs = [st.tuples(st.just(name), NEGATIVE if (case, name) in ZERO_IS_GOOD else BAD[name]) for name in names]
-    if case in KERNELS and "beta" in CASES[case].changes:
+    if case in KERNELS and "beta" in CASES[case].numbers:
         pairs.append(st.tuples(st.just("beta"), NEGATIVE))
     return st.one_of(pairs)
 
 
-@pytest.mark.parametrize("case", [name for name, case in CASES.items() if set(case.changes) & set(BAD)])
+@pytest.mark.parametrize("case", [name for name, case in CASES.items() if set(names_of(case)) & set(BAD)])
 def test_bad_values_are_refused_by_name(case):
     @settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(bad_arguments(case))

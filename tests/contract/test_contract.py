@@ -1,29 +1,39 @@
-"""The promises of `jaxbandits.base`, checked for every algorithm in `cases.py`."""
+"""The promises of `jaxbandits.base`, checked for every algorithm in `cases.py`.
+
+All plain runs of a case are lanes of one program: seeds, budgets, a lane that observes NaN, and for every
+hyperparameter that may be a tracer one lane in which it has another value. A choice, which changes the program, is
+compiled by itself.
+"""
 
 import functools
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from contract.cases import CASES
+from drivers.programs import assert_same, differ
 
 import jaxbandits
-from jaxbandits.base import Environment, Status
-from jaxbandits.engine.running import advance, run, streams
-from jaxbandits.testing import check
+from jaxbandits import testing
+from jaxbandits.base import Outcome, Status
+from jaxbandits.engine.running import run
+
+SEEDS = 4
+KEY = jax.random.key(7)
 
 
-def each(*names, of=lambda case: [()]):
+def each(*names, of=lambda case: [()], marks=lambda name: []):
     """Parameters for every case; those of one case run in one process, which compiles its programs once."""
     return pytest.mark.parametrize(
-        ("case", *names),
+        ("name", *names),
         [
             pytest.param(
-                case,
+                name,
                 *more,
                 id="-".join(map(str, (name, *more[:1]))),
-                marks=pytest.mark.xdist_group(f"contract, {name}"),
+                marks=[pytest.mark.xdist_group(f"contract, {name}"), *marks(name)],
             )
             for name, case in CASES.items()
             for more in of(case)
@@ -33,150 +43,199 @@ def each(*names, of=lambda case: [()]):
 
 every_case = each()
 every_dtype = each("dtype", of=lambda case: [(dtype,) for dtype in case.dtypes])
-every_change = each("name", "value", of=lambda case: list(case.changes.items()))
+every_number = each("number", of=lambda case: [(number,) for number in case.numbers])
+every_choice = each("choice", "value", of=lambda case: list(case.choices.items()), marks=lambda _: [pytest.mark.slow])
+# One of a family is swept always, the others with the slow tests.
+SWEPT = ("lingape-leap", "saqm", "ns-tands", "coci-block", "duets")
+every_swept = each(marks=lambda name: [] if name in SWEPT else [pytest.mark.slow])
 # Integers cannot be NaN.
-every_dtype_of_floats = each("dtype", of=lambda case: [] if case.integers else [(dtype,) for dtype in case.dtypes])
-KEY = jax.random.key(7)
+every_case_of_floats = each(of=lambda case: [] if case.integers else [()])
 
 
-def leaves(tree):
-    return [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
+class Lane(NamedTuple):
+    """What may differ between the runs of one program."""
+
+    key: Any
+    max_rounds: Any
+    factor: Any  # of every observation
+    numbers: dict[str, Any]
 
 
-def assert_same(a, b):
-    assert jax.tree.structure(a) == jax.tree.structure(b)
-    for x, y in zip(leaves(a), leaves(b), strict=True):
-        np.testing.assert_array_equal(x, y)
+class End(NamedTuple):
+    """How a run ended."""
+
+    outcome: Outcome
+    idled: Any  # the state after one more idle action
 
 
 @functools.cache
-def compiled(make, dtype="float64", **hyperparameters):
-    """A whole run as one compiled function of its key and budget: most tests need no other."""
-    algorithm, environment = make(dtype, **hyperparameters)
-    return jax.jit(lambda key, max_rounds: run(key, algorithm, environment, max_rounds=max_rounds))
+def program(name, dtype="float64"):
+    """A batch of plain runs; and how often they were traced."""
+    case, traces = CASES[name], []
+
+    def one(lane):
+        traces.append(None)
+        algorithm, environment = case.make(dtype, **lane.numbers)
+
+        def respond(action, noise):
+            observation = environment.respond(action, noise)
+            return jax.tree.map(lambda x: x * lane.factor if x.dtype == lane.factor.dtype else x, observation)
+
+        outcome = run(
+            lane.key,
+            algorithm,
+            environment._replace(respond=respond),
+            max_rounds=lane.max_rounds,
+            axis_name="lanes",
+        )
+        noise = environment.noise(lane.key)
+        idled = algorithm.observe(outcome.state, algorithm.idle, environment.respond(algorithm.idle, noise))
+        return End(outcome, idled)
+
+    return jax.jit(jax.vmap(one, axis_name="lanes")), traces
 
 
-def outcome(case, key=KEY, *, max_rounds=None, **settings):
-    budget = jnp.int32(case.max_rounds if max_rounds is None else max_rounds)
-    return compiled(case.make, **settings)(key, budget)
+@functools.cache
+def numbers(name, dtype="float64"):
+    """The first value of each, as arrays of the problem's type."""
+    values = {number: np.asarray(first) for number, (first, _) in CASES[name].numbers.items()}
+    return {number: value.astype(dtype if value.dtype.kind == "f" else "int32") for number, value in values.items()}
+
+
+@functools.cache
+def lanes(name, dtype="float64"):
+    """Every lane by its name."""
+    case, base = CASES[name], numbers(name, dtype)
+    keys = [jaxbandits.task_key(KEY, 0, seed) for seed in range(SEEDS)]
+    one = np.ones((), dtype)
+    found = {seed: Lane(key, np.int32(case.max_rounds), one, base) for seed, key in enumerate(keys)}
+    found["again"] = found[0]
+    found["one round"] = found[0]._replace(max_rounds=np.int32(1))
+    found["poisoned"] = found[0]._replace(factor=np.full((), np.nan, dtype))
+    for number, (_, other) in case.numbers.items():
+        value = np.asarray(other).astype(base[number].dtype)
+        found[number] = found[0]._replace(numbers=base | {number: value})
+    return found
+
+
+@functools.cache
+def ends(name, dtype="float64", *, cut=False):
+    """How the lanes end; if cut, with one round less than they take."""
+    chosen = lanes(name, dtype)
+    if cut:
+        full = ends(name, dtype)
+        less = {lane: np.int32(max(1, full[lane].outcome.rounds - 1)) for lane in chosen}
+        chosen = {lane: value._replace(max_rounds=less[lane]) for lane, value in chosen.items()}
+    keys = jnp.stack([lane.key for lane in chosen.values()])
+    others = [lane._replace(key=None) for lane in chosen.values()]
+    batch = jax.tree.map(lambda *x: np.stack(x), *others)._replace(key=keys)
+    found = jax.device_get(program(name, dtype)[0](batch))
+    return {lane: jax.tree.map(lambda x, i=i: x[i], found) for i, lane in enumerate(chosen)}
 
 
 @every_dtype
-def test_promises(case, dtype):
-    check(*case.make(dtype), key=KEY)
-
-
-@every_dtype
-def test_the_floats_of_a_state_are_those_of_the_problem(case, dtype):
-    algorithm, _ = case.make(dtype)
+def test_the_floats_of_a_state_are_those_of_the_problem(name, dtype):
+    algorithm, _ = CASES[name].make(dtype)
     state = jax.eval_shape(algorithm.init, KEY)
     floats = {leaf.dtype for leaf in jax.tree.leaves(state) if jnp.issubdtype(leaf.dtype, jnp.inexact)}
     assert floats <= {jnp.dtype(dtype)}
 
 
-@every_case
-def test_a_stopped_lane_stays_as_it_is(case):
-    algorithm, environment = case.make("float64")
-    end = outcome(case)
-    assert end.status == Status.STOPPED
-    more = jax.jit(
-        lambda end: advance(
-            algorithm._replace(refresh=None),
-            environment,
-            streams(KEY),
-            end.state,
-            end.rounds,
-            max_rounds=2**30,
-            chunk=10,
-        )
-    )(end)
-    assert_same(more, end)
+@pytest.mark.slow
+@every_dtype
+def test_promises(name, dtype):
+    testing.check(*CASES[name].make(dtype), key=KEY)
 
 
 @every_case
-def test_a_prefix_is_the_same_run(case):
-    end = outcome(case)
-    short = outcome(case, max_rounds=max(1, int(end.rounds) - 1))
-    assert short.status == Status.MAX_ROUNDS
-    assert int(short.rounds) == max(1, int(end.rounds) - 1)
-    assert int(short.pulls) <= int(end.pulls)
+def test_a_stopped_lane_stays_as_it_is(name):
+    end = ends(name)[0]
+    assert end.outcome.status == Status.STOPPED
+    assert_same(end.idled, end.outcome.state)
 
 
 @every_case
-def test_sweep_equals_plain_runs(case):
+def test_a_prefix_is_the_same_run(name):
+    for seed in range(SEEDS):
+        end, short = ends(name)[seed].outcome, ends(name, cut=True)[seed].outcome
+        assert short.status == (Status.MAX_ROUNDS if end.rounds > 1 else Status.STOPPED)
+        assert short.rounds == max(1, end.rounds - 1)
+        assert short.pulls <= end.pulls
+
+
+@every_swept
+def test_sweep_equals_plain_runs(name):
+    """Their hyperparameters are Python numbers here, and tracers there."""
+    case = CASES[name]
     results = jaxbandits.sweep(
-        lambda task, key: case.make("float64"),
-        seeds=12,
+        lambda task, key: case.make("float64", **{number: first for number, (first, _) in case.numbers.items()}),
+        seeds=SEEDS,
         key=KEY,
         max_rounds=case.max_rounds,
-        lanes=3,
+        lanes=2,
         chunk=256,
         progress=False,
     )
-    for seed in range(12):
-        single = outcome(case, jaxbandits.task_key(KEY, 0, seed))
+    for seed in range(SEEDS):
+        single = ends(name)[seed].outcome
         fields = single.answer._asdict() if hasattr(single.answer, "_asdict") else {}
-        expected = {f"answer.{name}": value for name, value in fields.items()} or {"answer": single.answer}
-        expected |= {name: getattr(single, name) for name in ("status", "pulls", "rounds")}
-        for name, value in expected.items():
-            np.testing.assert_array_equal(results.columns[name][seed], value, err_msg=f"{seed}, {name}")
+        expected = {f"answer.{field}": value for field, value in fields.items()} or {"answer": single.answer}
+        expected |= {column: getattr(single, column) for column in ("status", "pulls", "rounds")}
+        for column, value in expected.items():
+            np.testing.assert_array_equal(results.columns[column][seed], value, err_msg=f"{seed}, {column}")
 
 
 @every_case
-def test_seeds_decide(case):
-    first, again, other = outcome(case), outcome(case), outcome(case, jax.random.key(8))
-    assert_same(first, again)
-    assert any(not np.array_equal(x, y) for x, y in zip(leaves(first.state), leaves(other.state), strict=True))
+def test_seeds_decide(name):
+    assert_same(ends(name)[0], ends(name)["again"])
+    assert differ(ends(name)[0].outcome.state, ends(name)[1].outcome.state)
 
 
-@every_change
-def test_every_hyperparameter_changes_something(case, name, value):
-    base, changed = outcome(case), outcome(case, **{name: value})
-    assert any(not np.array_equal(x, y) for x, y in zip(leaves(base), leaves(changed), strict=True))
+@every_number
+def test_every_hyperparameter_changes_something(name, number):
+    assert differ(ends(name)[0].outcome, ends(name)[number].outcome)
+
+
+@every_choice
+def test_every_choice_changes_something(name, choice, value):
+    settings = {number: first for number, (first, _) in CASES[name].numbers.items()}
+    algorithm, environment = CASES[name].make("float64", **settings | {choice: value})
+    key = lanes(name)[0].key
+    end = jax.jit(lambda key: run(key, algorithm, environment, max_rounds=CASES[name].max_rounds))(key)
+    assert differ(ends(name)[0].outcome, jax.device_get(end))
 
 
 @every_case
-def test_traced_hyperparameters_compile_once(case):
-    traces = []
-
-    @jax.jit
-    def batch(values, key):
-        def one(value):
-            traces.append(None)
-            algorithm, environment = case.make("float64", **dict.fromkeys(case.traced, value))
-            return run(key, algorithm, environment, max_rounds=case.max_rounds, axis_name="lanes").pulls
-
-        return jax.vmap(one, axis_name="lanes")(values)
-
-    values = jnp.asarray([0.2, 0.05])
-    pulls = batch(values, KEY)
-    batch(values / 2, jax.random.key(1))
+def test_traced_hyperparameters_compile_once(name):
+    ends(name)
+    ends(name, cut=True)
+    _, traces = program(name)
     assert len(traces) == 1
-    for value, expected in zip(values, pulls, strict=True):
-        assert outcome(case, **dict.fromkeys(case.traced, float(value))).pulls == expected
 
 
-@every_dtype_of_floats
-def test_nan_observations_end_as_nonfinite(case, dtype):
-    algorithm, environment = case.make(dtype)
+@every_case_of_floats
+def test_nan_observations_end_as_nonfinite(name):
+    assert ends(name)["poisoned"].outcome.status == Status.NONFINITE
 
-    def poisoned(action, noise):
-        observation = environment.respond(action, noise)
-        return jax.tree.map(lambda x: x * jnp.asarray(jnp.nan, dtype) if x.dtype == dtype else x, observation)
 
-    broken = Environment(environment.noise, poisoned)
-    end = jax.jit(lambda key: run(key, algorithm, broken, max_rounds=case.max_rounds))(KEY)
-    assert end.status == Status.NONFINITE
+@pytest.mark.slow
+@each(of=lambda case: [()] if "float32" in case.dtypes and not case.integers else [])
+def test_in_32_bit_runs_stop_and_nan_observations_end_as_nonfinite(name):
+    found = ends(name, "float32")
+    assert found[0].outcome.status == Status.STOPPED
+    assert found["poisoned"].outcome.status == Status.NONFINITE
 
 
 @every_case
-def test_budget_of_rounds_is_censoring(case):
-    end = outcome(case, max_rounds=1)
+def test_budget_of_rounds_is_censoring(name):
+    end = ends(name)["one round"].outcome
     assert end.status == Status.MAX_ROUNDS
     assert end.rounds == 1
 
 
 @every_case
-def test_no_lapack_call(case):
+def test_no_lapack_call(name):
     """jaxlib's batched LAPACK calls block the threads that a sweep computes with (see numerics.linalg)."""
-    assert "lapack" not in compiled(case.make).lower(KEY, jnp.int32(1)).as_text()
+    algorithm, environment = CASES[name].make("float64")
+    plain = jax.jit(lambda key: run(key, algorithm, environment, max_rounds=2))
+    assert "lapack" not in plain.lower(KEY).as_text()

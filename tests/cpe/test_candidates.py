@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference import cpe as reference
 
+from experiments.bench.reference import cpe as reference
 from jaxbandits import cpe
 from jaxbandits.cpe import OpinionSampling, _rows, candidates, solve, stops, two_call
 from jaxbandits.cpe._candidates import lasting_arms, ranges, threshold

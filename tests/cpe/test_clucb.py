@@ -5,9 +5,9 @@ from functools import partial
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference import cpe as reference
-from reference.cpe_tape import assert_same, follow, record
+from drivers.cpe import assert_same, follow, record
 
+from experiments.bench.reference import cpe as reference
 from jaxbandits import cpe
 
 PATHS, SITES = cpe.paths5().problem, cpe.sites5().problem

@@ -4,10 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference import cpe as reference
-from reference.cpe_tape import assert_same, follow, hold_variance, record
+from drivers.cpe import assert_same, follow, hold_variance, record
 
 import jaxbandits
+from experiments.bench.reference import cpe as reference
 from jaxbandits import cpe
 
 WATER = cpe.water3().problem

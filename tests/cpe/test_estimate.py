@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from reference import cpe as reference
 
+from experiments.bench.reference import cpe as reference
 from jaxbandits import cpe
 from jaxbandits.cpe import OpinionSampling, Pulls
 from jaxbandits.cpe._estimate import add, box, empty, estimate, squared_radius

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import cpe as reference
 
+from experiments.bench.reference import cpe as reference
 from jaxbandits import Status, cpe, run
 from jaxbandits.cpe._candidates import lasting_arms
 

@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference import cpe as reference
-from reference.cpe_tape import record
+from drivers.cpe import record
 
+from experiments.bench.reference import cpe as reference
 from jaxbandits import cpe
 from jaxbandits.cpe._estimate import squared_radius
 from jaxbandits.cpe._leaps import bounds, shares, slots

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from reference import cpe as reference
-from reference.cpe_tape import assert_same, follow, hold_variance, record
+from drivers.cpe import assert_same, follow, hold_variance, record
 
+from experiments.bench.reference import cpe as reference
 from jaxbandits import cpe
 
 TREES = cpe.trees5().problem

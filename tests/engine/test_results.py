@@ -181,10 +181,12 @@ def test_compare_by_hand():
     counts = {
         "row": [0, 1],
         "runs_a": [3, 1],
+        "finished_a": [2, 1],
         "stopped_a": [2, 1],
         "censored_a": [1, 0],
         "failed_a": [0, 0],
         "runs_b": [3, 1],
+        "finished_b": [3, 0],
         "stopped_b": [3, 0],
         "censored_b": [0, 0],
         "failed_b": [0, 1],

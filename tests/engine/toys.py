@@ -51,3 +51,34 @@ def counting(limit, key):
 
 def total(task, outcome):
     return {"total": outcome.state.total}
+
+
+class Stride(NamedTuple):
+    pulls: jax.Array
+    steps: jax.Array
+    sum: jax.Array
+    planned: jax.Array  # steps when it was planned last
+
+
+def stride(limit, period):
+    """Pulls once, then twice, and so on, until `limit` pulls: 0, 1, 3, 6, 10, 15, 21; a plan is due every period."""
+
+    def observe(state, action, observation):
+        return state._replace(
+            pulls=state.pulls + action,
+            steps=state.steps + jnp.sign(action),
+            sum=state.sum + jnp.where(action > 0, observation, 0),
+        )
+
+    zero = jnp.zeros((), int)
+    return Algorithm(
+        init=lambda key: Stride(zero, zero, jnp.zeros(()), zero),
+        decide=lambda key, state: Decision(state.steps + 1, state.pulls >= limit, state.steps),
+        observe=observe,
+        idle=zero,
+        plan=lambda key, state: state._replace(planned=state.steps),
+        stale=lambda state: (state.steps - state.planned >= period) & (state.pulls < limit),
+    )
+
+
+PERTURBED = Environment(lambda key: jax.random.normal(key), lambda action, noise: action.astype(float) + noise)

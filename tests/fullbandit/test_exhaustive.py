@@ -5,10 +5,10 @@ import re
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference import fullbandit as reference
-from reference.fullbandit_rules import verdict_of
-from reference.tape import KEY, every_state, rewards
+from drivers.fullbandit import KEY, every_state, rewards
+from drivers.rules import verdict_of
 
+from experiments.bench.reference import fullbandit as reference
 from jaxbandits.fullbandit import (
     all_superarms,
     ellipsoid_radius,

@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference import fullbandit as reference
-from reference.first_passage import Path, bernoulli_path, first_passage, gaussian_path
-from reference.tape import cumulate, rewards
+from drivers.fullbandit import cumulate, rewards
 from scipy import stats
 
+from experiments.bench.reference import fullbandit as reference
+from experiments.bench.reference.first_passage import Path, bernoulli_path, first_passage, gaussian_path
 from jaxbandits.engine.running import run
 from jaxbandits.fullbandit import (
     Estimate,

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference import fullbandit as reference
-from reference.tape import follow, rewards
+from drivers.fullbandit import follow, rewards
 
+from experiments.bench.reference import fullbandit as reference
 from jaxbandits.base import Status
 from jaxbandits.engine.running import run
 from jaxbandits.fullbandit import (

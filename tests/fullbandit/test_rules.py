@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference import fullbandit as reference
-from reference.tape import KEY, every_state, rewards
+from drivers.fullbandit import KEY, every_state, rewards
 
+from experiments.bench.reference import fullbandit as reference
 from jaxbandits import fullbandit
 
 THETA = jnp.array([0.8, 0.1, 0.6, 0.2, 0.5])

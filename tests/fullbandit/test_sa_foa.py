@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from drivers.fullbandit import KEY, cumulate, rewards, step
 from jax import lax
-from reference import fullbandit as reference
-from reference.tape import KEY, cumulate, rewards, step
 from scipy import stats
 
+from experiments.bench.reference import fullbandit as reference
 from jaxbandits.fullbandit import (
     Estimate,
     Instance,

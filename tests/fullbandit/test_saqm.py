@@ -5,10 +5,10 @@ import re
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference import fullbandit as reference
-from reference.fullbandit_rules import verdict_of
-from reference.tape import KEY
+from drivers.fullbandit import KEY
+from drivers.rules import verdict_of
 
+from experiments.bench.reference import fullbandit as reference
 from jaxbandits.fullbandit import Pace, State, all_superarms, make_design, random_support, saqm, saqm_rule
 from jaxbandits.numerics.densest_subgraph import quadratic_maximization, theorem1_ratio
 

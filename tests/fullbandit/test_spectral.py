@@ -3,8 +3,8 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference.fullbandit_rules import verdict_of
-from reference.tape import every_state, rewards
+from drivers.fullbandit import every_state, rewards
+from drivers.rules import verdict_of
 
 from jaxbandits.fullbandit import (
     Pace,

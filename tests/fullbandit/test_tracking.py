@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference.tape import KEY, every_state, follow, rewards
+from drivers.fullbandit import KEY, every_state, follow, rewards
 
 from jaxbandits.engine.running import run
 from jaxbandits.fullbandit import (

@@ -5,9 +5,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference import kcenter_ds as reference
-from reference.kcenter_ds_tape import KEY, tape
+from drivers.kcenter_ds import KEY, tape
 
+from experiments.bench.reference import kcenter_ds as reference
 from jaxbandits.base import Status
 from jaxbandits.engine.running import run
 from jaxbandits.kcenter import (

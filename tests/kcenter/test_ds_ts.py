@@ -5,9 +5,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference import kcenter_ds as reference
-from reference.kcenter_ds_tape import KEY, follow, one_by_one, tape
+from drivers.kcenter_ds import KEY, follow, one_by_one, tape
 
+from experiments.bench.reference import kcenter_ds as reference
 from jaxbandits.kcenter import KL, Dimensions, ds_ts, ds_ucb
 from jaxbandits.kcenter._ds_ts import thompson
 from jaxbandits.kcenter._sampler import Arms

@@ -3,8 +3,8 @@ from math import log, sqrt
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference import kcenter_ds as reference
 
+from experiments.bench.reference import kcenter_ds as reference
 from jaxbandits.kcenter import KL, Lemma1, Lil, _intervals
 
 MEANS, COUNTS = np.array([0.0, 0.25, 0.6, 0.99]), np.array([1, 4, 30, 12288], np.int32)

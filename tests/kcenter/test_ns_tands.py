@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference import kcenter_ns as reference
-from reference.kcenter_tape import KEY, distances, follow, tape
+from drivers.kcenter_ns import KEY, distances, follow, tape
 
+from experiments.bench.reference import kcenter_ns as reference
 from jaxbandits.base import Status
 from jaxbandits.engine.running import run
 from jaxbandits.kcenter import (

@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference.kcenter_ns import mixture_constant as mixture
 
+from experiments.bench.reference.kcenter_ns import mixture_constant as mixture
 from jaxbandits.kcenter import exploration_rate
 from jaxbandits.kcenter._thresholds import mixture_constant
 

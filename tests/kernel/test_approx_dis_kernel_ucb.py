@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference.kernel_approx import approx_dis_kernel_ucb as transcription
 
+from experiments.bench.reference.kernel_approx import approx_dis_kernel_ucb as transcription
 from jaxbandits import Status, kernel, run
 from jaxbandits.engine.running import ask
 from jaxbandits.numerics.gp import cross

@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference.kernel_bpe import bpe as transcription
-from reference.kernel_ucb import KERNEL, NOISE_VARIANCE, follow, instance
 
+from experiments.bench.reference.kernel_bpe import bpe as transcription
+from experiments.bench.reference.kernel_ucb import KERNEL, NOISE_VARIANCE, follow, instance
 from jaxbandits import kernel
 
 HORIZON = 30

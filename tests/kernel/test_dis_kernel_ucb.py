@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from reference.kernel_ucb import AGENTS, KERNEL, NOISE_VARIANCE, Step, instance
-from reference.kernel_ucb import dis_kernel_ucb as transcription
 
+from experiments.bench.reference.kernel_ucb import AGENTS, KERNEL, NOISE_VARIANCE, Step, instance
+from experiments.bench.reference.kernel_ucb import dis_kernel_ucb as transcription
 from jaxbandits import kernel, run
 
 HORIZON = 20

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference import kernel_duets as reference
 from scipy import stats
 
+from experiments.bench.reference import kernel_duets as reference
 from jaxbandits import Status, kernel, run
 from jaxbandits.engine.running import streams
 from jaxbandits.kernel._duets_server import agent_project, pool, server_aggregate, server_select, tabulate, trim

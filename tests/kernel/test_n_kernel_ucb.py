@@ -6,10 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference.kernel_ucb import AGENTS, KERNEL, NOISE_VARIANCE, follow
-from reference.kernel_ucb import instance as any_instance
-from reference.kernel_ucb import n_kernel_ucb as transcription
 
+from experiments.bench.reference.kernel_ucb import AGENTS, KERNEL, NOISE_VARIANCE, follow
+from experiments.bench.reference.kernel_ucb import instance as any_instance
+from experiments.bench.reference.kernel_ucb import n_kernel_ucb as transcription
 from jaxbandits import kernel
 from jaxbandits.kernel._settings import Settings
 from jaxbandits.kernel._ucb import best, beta_at, columns, index, queries

@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference.lingape import lingape as transcription
 
 import jaxbandits
+from experiments.bench.reference.lingape import lingape as transcription
 from jaxbandits import linear
 from jaxbandits.base import Status
 from jaxbandits.engine.running import run

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference.fixed_designs import xy_adaptive as transcription
 
+from experiments.bench.reference.fixed_designs import xy_adaptive as transcription
 from jaxbandits.base import Environment, Status
 from jaxbandits.engine.running import ask, run
 from jaxbandits.linear import Allocation, canonical, environment, soare, sphere, xy_adaptive

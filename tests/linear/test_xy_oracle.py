@@ -1,8 +1,8 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference.fixed_designs import confidence_radius, estimate, next_arm, norm
 
+from experiments.bench.reference.fixed_designs import confidence_radius, estimate, next_arm, norm
 from jaxbandits.linear import canonical, soare, sphere, xy_oracle
 
 

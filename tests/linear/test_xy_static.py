@@ -1,5 +1,6 @@
 """XY-static against worked numbers, a plain transcription, brute force inside its cells, and its published means."""
 
+import functools
 from functools import partial
 
 import jax
@@ -7,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from reference.fixed_designs import xy_static as transcription
 from scipy.stats import ks_2samp
 
+from experiments.bench.reference.fixed_designs import xy_static as transcription
 from jaxbandits.base import Status
 from jaxbandits.engine.running import run
 from jaxbandits.linear import (
@@ -118,41 +119,50 @@ def test_every_test_of_the_rule_equals_the_transcription(instance, allocate, opt
         assert (state.pulls, decision.answer, decision.stop) == (test.n, test.answer, test.stop)
 
 
+@jax.jit
+def run_of(arms, allocation, noise_scale, tape):
+    """State and rounds at the stop, on recorded rewards: one program for all the tests below."""
+    return follow(xy_static(arms, allocation, delta=0.1, noise_scale=noise_scale, growth=0.02), tape, 5000)
+
+
 def test_permuting_the_arms_permutes_the_run():
     # Without ties: the shares differ from arm to arm.
     instance, order = sphere(3, 6, 3, 0.4), np.array([3, 1, 5, 0, 4, 2])
-    allocation = jnp.array([0.11, 0.13, 0.17, 0.18, 0.2, 0.21])
-    tape = jnp.asarray(rewards(instance, 4000))
-    make = partial(xy_static, delta=0.1, noise_scale=0.5, growth=0.02)
-    one, rounds = follow(make(instance.arms, allocation), tape, 5000)
-    other, _ = follow(make(instance.arms[order], allocation[order]), tape[order], 5000)
+    allocation = np.array([0.11, 0.13, 0.17, 0.18, 0.2, 0.21])
+    tape = rewards(instance, 4000)
+    one, rounds = run_of(instance.arms, allocation, 0.5, tape)
+    other, _ = run_of(np.asarray(instance.arms)[order], allocation[order], 0.5, tape[order])
     assert 20 < rounds < 5000
-    np.testing.assert_array_equal(other.counts, one.counts[order])
+    np.testing.assert_array_equal(other.counts, np.asarray(one.counts)[order])
 
 
-def test_rotating_the_features_changes_nothing():
+def test_rotation_and_the_unit_of_rewards_change_nothing():
     instance = sphere(3, 6, 3, 0.4)
     rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
-    allocation = xy_allocation(instance.arms).allocation
-    tape = jnp.asarray(rewards(instance, 4000))
-    make = partial(xy_static, delta=0.1, noise_scale=0.5, growth=0.02)
-    one, rounds = follow(make(instance.arms, allocation), tape, 5000)
-    other, _ = follow(make(instance.arms @ rotation, allocation), tape, 5000)
+    allocation, tape = xy_allocation(instance.arms).allocation, rewards(instance, 4000)
+    one, rounds = run_of(instance.arms, allocation, 0.5, tape)
     assert 20 < rounds < 5000
-    np.testing.assert_array_equal(other.counts, one.counts)
-
-
-def test_rewards_and_noise_scale_share_their_unit():
-    instance = sphere(3, 6, 3, 0.4)
-    allocation = xy_allocation(instance.arms).allocation
-    tape = jnp.asarray(rewards(instance, 4000))
-    one, rounds = follow(xy_static(instance.arms, allocation, delta=0.1, noise_scale=0.5, growth=0.02), tape, 5000)
-    other, _ = follow(xy_static(instance.arms, allocation, delta=0.1, noise_scale=1.5, growth=0.02), 3 * tape, 5000)
-    assert 20 < rounds < 5000
-    np.testing.assert_array_equal(other.counts, one.counts)
+    for other, _ in (
+        run_of(np.asarray(instance.arms) @ rotation, allocation, 0.5, tape),
+        run_of(instance.arms, allocation, 1.5, 3 * tape),
+    ):
+        np.testing.assert_array_equal(other.counts, one.counts)
 
 
 # The exact version
+
+
+@functools.cache
+def both_versions():
+    """Ends of the plain and of the exact version on recorded rewards: compiled once for each shape of the arms."""
+
+    def one(arms, allocation, ridge, growth, tape):
+        options = {"delta": 0.05, "noise_scale": 0.4, "ridge": ridge, "max_pulls": tape.shape[1]}
+        plain = xy_static(arms, allocation, growth=0, **options)
+        exact = xy_static_exact(arms, allocation, growth=growth, bridge_noise_scale=1.0, **options)
+        return follow(plain, tape, tape.shape[1])[0], follow(exact, tape, 3 * tape.shape[1])[0]
+
+    return jax.jit(jax.vmap(one, in_axes=(None, None, None, None, 0)))
 
 
 @pytest.mark.parametrize("growth", [0.02, 0.2, 0.9])
@@ -161,14 +171,9 @@ def test_rewards_and_noise_scale_share_their_unit():
 )
 def test_exact_stops_where_the_test_at_every_n_does(instance, ridge, growth):
     # An over-confident noise_scale, so that many runs stop early, by a fluctuation.
-    pulls = 3000
     allocation = xy_allocation(instance.arms).allocation
-    options = {"delta": 0.05, "noise_scale": 0.4, "ridge": ridge, "max_pulls": pulls}
-    plain = xy_static(instance.arms, allocation, growth=0, **options)
-    exact = xy_static_exact(instance.arms, allocation, growth=growth, bridge_noise_scale=1.0, **options)
-    tapes = jnp.stack([jnp.asarray(rewards(instance, pulls, seed)) for seed in range(40)])
-    one, _ = jax.jit(jax.vmap(lambda tape: follow(plain, tape, pulls)))(tapes)
-    other, _ = jax.jit(jax.vmap(lambda tape: follow(exact, tape, 3 * pulls)))(tapes)
+    tapes = np.stack([rewards(instance, 3000, seed) for seed in range(40)])
+    one, other = both_versions()(instance.arms, allocation, ridge, growth, tapes)
     assert len(np.unique(one.pulls)) > 20
     np.testing.assert_array_equal(other.pulls, one.pulls)
     np.testing.assert_array_equal(other.counts, one.counts)

@@ -76,6 +76,7 @@ def _grown(folder: Path, held: dict[str, Any], wanted: dict[str, Any], table: Ta
     grown = held | {"arguments": old | {name: max(old[name], new[name]) for name in ("rows", "seeds")}}
     if new["rows"] >= old["rows"]:
         grown["tasks"] = wanted["tasks"]
+        grown["arguments"] |= {name: new[name] for name in ("horizon",) if name in new}
         if new["rows"] > old["rows"] or stored_table(folder, held) is None:
             write_table(folder, table)  # before the manifest, which until then speaks of its first rows
     if grown != held:
@@ -157,8 +158,11 @@ def _over_shared_rows(
         held = held | {"tasks": describe_table(head(stored, new))}
 
     def without_sizes(manifest: dict[str, Any]) -> dict[str, Any]:
-        arguments = manifest["arguments"]
-        return manifest | {"arguments": {n: value for n, value in arguments.items() if n not in ("rows", "seeds")}}
+        arguments = {name: x for name, x in manifest["arguments"].items() if name not in ("rows", "seeds")}
+        if isinstance(horizons := arguments.get("horizon"), list) and old is not None:
+            horizons = horizons[: min(old, new)]
+            arguments["horizon"] = horizons[0] if len(set(horizons)) == 1 else horizons  # as `describe_horizon` has it
+        return manifest | {"arguments": arguments}
 
     return without_sizes(held), without_sizes(wanted)
 

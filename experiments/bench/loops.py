@@ -1,0 +1,306 @@
+"""Plain NumPy loops over one run on one core, as quick as a programmer in a hurry makes them; queries a second of each.
+
+Those of `experiments.bench.reference` are transcriptions of the algorithms; the loops here go on for a second.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments.bench.reference import cpe as plain_cpe
+from experiments.bench.reference import fixed_designs, kernel_approx, kernel_duets, kernel_ucb
+from experiments.bench.reference.lingape import lingape as transcription
+from jaxbandits import cpe, fullbandit, kernel, linear
+from jaxbandits.kernel import branin, epoch_lengths
+from jaxbandits.numerics.design import design
+
+# Linear bandits
+
+
+def lingape(instance: linear.Instance, seconds: float = 1.0) -> float:
+    """Speed of the transcription, which inverts A in every round and tries every arm by another inversion."""
+    arms, means = np.asarray(instance.arms), np.asarray(instance.arms @ instance.theta)
+    rng, rounds, started = np.random.default_rng(0), 0, time.perf_counter()
+    while time.perf_counter() - started < seconds:
+        transcription(arms, lambda arm, _: means[arm] + rng.normal(), delta=0.05, max_rounds=200)
+        rounds += 200
+    return rounds / (time.perf_counter() - started)
+
+
+def xy_static(seconds: float = 1.0) -> float:
+    """XY-static with a test at every pull, on five canonical arms, where it stops soon."""
+    arms, rng, pulls, started = np.eye(5), np.random.default_rng(0), 0, time.perf_counter()
+    means = np.eye(5)[0]
+    while time.perf_counter() - started < seconds:
+        tests = fixed_designs.xy_static(arms, np.full(5, 0.2), means[:, None] + rng.normal(size=(5, 2000)), delta=0.05)
+        pulls += tests[-1].n
+    return pulls / (time.perf_counter() - started)
+
+
+def xy_adaptive(seconds: float = 1.0) -> float:
+    """XY-adaptive on the same arms; its designs are computed as in ours."""
+    arms, means, rng, pulls, started = np.eye(5), np.eye(5)[0], np.random.default_rng(0), 0, time.perf_counter()
+
+    def solve(differences: list[np.ndarray]) -> np.ndarray:
+        return np.asarray(design(jnp.asarray(arms), jnp.asarray(differences)).allocation)
+
+    def rewards(phase: int, counts: np.ndarray) -> np.ndarray:
+        return means * counts + np.sqrt(counts) * rng.normal(size=5)
+
+    settings = {"alpha": 0.1, "first_width": 1 / 31, "keep_eliminated": False, "max_phases": 8}
+    while time.perf_counter() - started < seconds:
+        phases = fixed_designs.xy_adaptive(arms, solve, rewards, delta=0.05, **settings)
+        pulls += sum(sum(phase.counts) for phase in phases)
+    return pulls / (time.perf_counter() - started)
+
+
+# Combinatorial pure exploration
+
+
+def coci(instance: cpe.Instance, seconds: float = 1.0) -> float:
+    """Speed of the transcription of COCI: it lists all decisions, and makes one pull at a time."""
+    problem, theta = instance.problem, np.asarray(cpe.means(instance.arms))
+    if isinstance(problem, cpe.Enumerated):
+        loop = plain_cpe.linear(np.asarray(problem.rows))
+    else:
+        kind = "at most" if instance.tau == 2 else "exactly"
+        loop = plain_cpe.table(np.asarray(problem.coef), np.asarray(problem.cost), int(problem.quota), kind)
+    rng, pulls, started = np.random.default_rng(0), 0, time.perf_counter()
+    while time.perf_counter() - started < seconds:
+        tape = (rng.random((len(theta), 200)) < theta[:, None]).astype(float)
+        pulls += len(plain_cpe.coci(loop, tape, delta=0.1, tau=instance.tau, rounds=200))
+    return pulls / (time.perf_counter() - started)
+
+
+# Top-k identification
+
+
+def top_k(rule: str, design: fullbandit.Design, crowd: fullbandit.Instance, seconds: float = 1.0) -> float:
+    """Speed of the plain loop: a pull, the inverse, the estimate, and one test of the rule."""
+    support, theta = np.asarray(design.support), np.asarray(crowd.theta)
+    s, n = support.shape
+    k, rng = crowd.k, np.random.default_rng(0)
+    A, b = support.T @ support, support.T @ rng.binomial(1, 0.5, s).astype(float)
+    test = PLAIN[rule]
+    pulls, started = s, time.perf_counter()
+    while time.perf_counter() - started < seconds:
+        row = support[pulls % s]
+        A += np.outer(row, row)
+        b += rng.binomial(1, theta[row > 0]).sum() * row
+        pulls += 1
+        inverse = np.linalg.inv(A)
+        union = math.log(6 / math.pi**2 / 0.05) + 2 * math.log(pulls) + math.log(math.comb(n, k))
+        radius = 2 * math.sqrt(2) * 10.0 * math.sqrt(union)
+        test(inverse, inverse @ b, radius, k, support)
+    return (pulls - s) / (time.perf_counter() - started)
+
+
+def plain_saqm(inverse: np.ndarray, theta: np.ndarray, radius: float, k: int, support: np.ndarray) -> bool:
+    order = np.argsort(-theta, kind="stable")
+    best, rival = chi(order[:k], len(theta)), plain_peel(inverse, k)
+    width = math.sqrt(best @ inverse @ best) + math.sqrt(rival @ inverse @ rival) / 0.9
+    return bool(theta[order[k - 1]] - theta[order[k]] + 0.5 >= radius * width)
+
+
+def plain_icb(inverse: np.ndarray, theta: np.ndarray, radius: float, k: int, support: np.ndarray) -> bool:
+    order, widths = np.argsort(-theta, kind="stable"), radius * np.sqrt(np.diag(inverse))
+    inside = np.sort((theta - widths)[order[:k]])
+    outside = -np.sort(-(theta + widths)[order[k:]])[:k]
+    gains = outside - inside[: len(outside)]
+    return bool(gains[0] + np.maximum(gains[1:], 0).sum() < 0.5)
+
+
+def plain_spectral(inverse: np.ndarray, theta: np.ndarray, radius: float, k: int, support: np.ndarray) -> bool:
+    centring = np.eye(len(theta)) - 1 / len(theta)
+    largest = np.linalg.eigvalsh(centring @ inverse @ centring)[-1]
+    ranked = -np.sort(-theta)
+    swaps = min(k, len(theta) - k)
+    loss = np.cumsum(ranked[:k][::-1][:swaps] - ranked[k : k + swaps])
+    return bool(np.max(radius * np.sqrt(2 * np.arange(1, swaps + 1) * largest) - loss) < 0.5)
+
+
+def plain_sa_foa(inverse: np.ndarray, theta: np.ndarray, radius: float, k: int, support: np.ndarray) -> bool:
+    best = chi(np.argsort(-theta, kind="stable")[:k], len(theta))
+    leads = []
+    for row in support[np.random.default_rng(0).integers(len(support), size=len(theta))]:
+        if np.array_equal(row, best):
+            continue
+        difference = row - best
+        g = radius / (2 * math.sqrt(difference @ inverse @ difference))
+        rival = plain_peel(g * inverse + np.diag(theta - 2 * g * inverse @ best), k) - best
+        leads.append(rival @ theta + radius * math.sqrt(max(rival @ inverse @ rival, 0)))
+    return max(leads, default=0) <= 0.25
+
+
+def plain_peel(W: np.ndarray, k: int) -> np.ndarray:
+    weights = W + np.diag(W)[:, None] + np.diag(W)
+    np.fill_diagonal(weights, 0)
+    degrees = weights.sum(1)
+    for _ in range(len(W) - k):
+        i = int(np.argmin(degrees))
+        degrees = degrees - weights[i]
+        degrees[i] = np.inf
+    return (degrees < np.inf).astype(float)
+
+
+def chi(arms: np.ndarray, n: int) -> np.ndarray:
+    vector = np.zeros(n)
+    vector[arms] = 1
+    return vector
+
+
+PLAIN: dict[str, Callable[..., bool]] = {
+    "SAQM": plain_saqm,
+    "ICB, ellipsoid": plain_icb,
+    "spectral": plain_spectral,
+    "SA-FOA, eps/2": plain_sa_foa,
+}
+
+
+# Greedy k-center, with running sums, one query at a time; these go on in the first stage
+
+LEVELS, NOISE_SCALE = 255, 0.1
+
+
+def sampling(points: np.ndarray, seconds: float = 1.0) -> float:
+    """DS-UCB and, but for a posterior draw, DS-TS."""
+    rng, n, m = np.random.default_rng(0), *points.shape
+    share, C = 0.1 / n, 0.1
+    t, total = np.ones(n), (points[:, 0].astype(float) - points[0, 0]) ** 2 / LEVELS**2
+    upper = np.full(n, np.inf)
+    upper[0] = -np.inf
+    queries, started = 0, time.perf_counter()
+    while time.perf_counter() - started < seconds:
+        for _ in range(100):
+            v, j = int(np.argmax(upper)), int(rng.integers(m))
+            total[v] += (float(points[v, j]) - float(points[0, j])) ** 2 / LEVELS**2
+            t[v] += 1
+            upper[v] = total[v] / t[v] + np.sqrt(C * np.log1p((1 + np.log(t[v])) / share) / t[v])
+            others = np.partition(upper, -2)[-2]
+            lower = 2 * total[v] / t[v] - upper[v]
+            queries += 1
+            if lower > others:
+                t[v] = 1  # so that the loop goes on
+    return queries / (time.perf_counter() - started)
+
+
+def noisy(distances: np.ndarray, seconds: float = 1.0) -> float:
+    """NS-TS."""
+    rng, n = np.random.default_rng(0), len(distances)
+    t, total = np.ones(n), distances[:, 0] + 0.1 * rng.normal(size=n)
+    total[0] = -np.inf
+    queries, started = 0, time.perf_counter()
+    while time.perf_counter() - started < seconds:
+        for _ in range(50):
+            mean = total / t
+            width = NOISE_SCALE * np.sqrt(2 * (np.log(11.11) + 1.1 * np.log(t) + np.log(n**2 / 0.1)) / t)
+            first = int(np.argmax(mean))
+            upper = mean + width
+            upper[first] = -np.inf
+            for v in (first, int(np.argmax(upper))):
+                total[v] += distances[v, 0] + 0.1 * rng.normal()
+                t[v] += 1
+                queries += 1
+    return queries / (time.perf_counter() - started)
+
+
+def tracking(distances: np.ndarray, how: str, seconds: float = 1.0) -> float:
+    """NS-TandS in its first stage, with a mirror ascent of 1000 steps every 100 queries."""
+    rng, n = np.random.default_rng(0), len(distances)
+    t, total = np.ones(n), distances[:, 0] + 0.1 * rng.normal(size=n)
+    omega = np.full(n, 1 / n)
+    queries, started = 0, time.perf_counter()
+    while time.perf_counter() - started < seconds:
+        mean = total / t
+        mean[0] = -np.inf
+        h = int(np.argmax(mean))
+        if queries % 100 == 0:
+            omega = plain_weights(mean, h)
+        with np.errstate(invalid="ignore"):
+            z = (mean[h] - mean) ** 2 / (2 * NOISE_SCALE**2) * t[h] * t / (t[h] + t)
+        np.min(np.delete(z, [0, h]))
+        v = int(np.argmax(omega / t if how == "ratio" else omega - t / t.sum()))
+        total[v] += distances[v, 0] + 0.1 * rng.normal()
+        t[v] += 1
+        queries += 1
+    return queries / (time.perf_counter() - started)
+
+
+def plain_weights(mean: np.ndarray, h: int, steps: int = 1000) -> np.ndarray:
+    n = len(mean)
+    weight, total = np.full(n, 1 / n), np.zeros(n)
+    weight[0] = 0
+    for step in range(steps):
+        with np.errstate(invalid="ignore", divide="ignore"):
+            z = (mean[h] - mean) ** 2 * weight[h] * weight / (weight[h] + weight)
+        z[[0, h]] = np.inf
+        i = int(np.argmin(z))
+        g = (weight[[i, h]] / (weight[h] + weight[i])) ** 2
+        weight[[h, i]] *= np.exp(0.5 * np.sqrt(2 * np.log(n) / (step + 1)) * g / g.max())
+        weight /= weight.sum()
+        total += weight * (step >= steps // 2)
+    return total / total.sum()
+
+
+# Distributed kernel bandits
+
+AGENTS, HORIZON, SIZE, NOISE_VARIANCE = 10, 50, 2000, 0.04
+
+
+def kernel_loops() -> dict[str, Callable[[], Any]]:
+    """The plain loops, each one run of beta = 1."""
+    instance = branin(jax.random.key(1), size=SIZE, dtype="float64")
+    candidates, values = np.asarray(instance.candidates), np.asarray(instance.values)
+    rng = np.random.default_rng(0)
+    uniforms, thinning = rng.random((2, AGENTS, HORIZON))
+    coins = kernel.Coins(uniforms, thinning, rng.random((HORIZON, AGENTS, HORIZON)))
+    rewards = values + 0.2 * rng.standard_normal((HORIZON, AGENTS, SIZE))
+    pairs = kernel_duets.squared_exponential(0.2)
+    gram = pairs(candidates, candidates)
+    common = {"beta": 1.0, "noise_variance": NOISE_VARIANCE}
+    return {
+        "DUETS": lambda: kernel_duets.duets(
+            candidates,
+            lambda n, t, a: rewards[t, n, a],
+            uniforms,
+            thinning,
+            kernel=pairs,
+            lengths=epoch_lengths(HORIZON),
+            **common,
+        ),
+        "DisKernelUCB": lambda: kernel_ucb.dis_kernel_ucb(gram, 2, rewards, uniforms, threshold=10.0, **common),
+        "ApproxDisKernelUCB": lambda: kernel_approx.approx_dis_kernel_ucb(
+            gram, 2, rewards, coins, threshold=20.0, oversampling=1.0, **common
+        ),
+        "N-KernelUCB": lambda: kernel_ucb.n_kernel_ucb(gram, rewards, uniforms, **common),
+        "N-KernelUCB, a row at a time": lambda: a_row_at_a_time(gram, instance, rewards, uniforms),
+    }
+
+
+def kernel_rate(loop: Callable[[], Any]) -> float:
+    """Agent-rounds a second of one run."""
+    started = time.perf_counter()
+    loop()
+    return AGENTS * HORIZON / (time.perf_counter() - started)
+
+
+def a_row_at_a_time(gram: np.ndarray, instance: kernel.Instance, rewards: np.ndarray, coins: np.ndarray) -> np.ndarray:
+    """N-KernelUCB as a NumPy programmer in a hurry writes it; returns the queries (T, N)."""
+    size = len(instance.values)
+    rows = np.zeros((AGENTS, HORIZON, size))
+    mean, variance = np.zeros((AGENTS, size)), np.ones((AGENTS, size))
+    queries = np.zeros((HORIZON, AGENTS), int)
+    for t in range(HORIZON):
+        queries[t] = np.argmax(mean + np.sqrt(np.maximum(variance, 0)), axis=1) if t else (coins[:, 0] * size)
+        for n, a in enumerate(queries[t]):
+            column = gram[a] - rows[n, :t, a] @ rows[n, :t]
+            v = max(column[a], 0.0)
+            rows[n, t] = column / np.sqrt(NOISE_VARIANCE + v)
+            mean[n] += column * (rewards[t, n, a] - mean[n, a]) / (NOISE_VARIANCE + v)
+            variance[n] -= rows[n, t] ** 2
+    return queries

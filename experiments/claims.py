@@ -1,0 +1,71 @@
+"""Claims that many experiments test, each in one wording."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from experiments.report import STANDARD_ERRORS, Claim, Columns, Line, listed, number
+from jaxbandits import Results, Status
+
+FALSE_ALARM = 1e-3  # with which a delta-correct algorithm, erring as often as it may, is said to err too often
+
+
+def column(sweeps: Iterable[Results | Columns], name: str) -> np.ndarray:
+    """A column of all runs of several sweeps."""
+    return np.concatenate([(s.columns if isinstance(s, Results) else s)[name] for s in sweeps])
+
+
+def every_run_stops(sweeps: Iterable[Results | Columns], what: str = "every run stops") -> Claim:
+    """No run was cut, and none met a NaN."""
+    stopped = column(sweeps, "status") == Status.STOPPED
+    return Claim(what, f"{number(int(stopped.sum()))} of {number(len(stopped))}", stopped.all())
+
+
+def all_of(statement: str, holds: np.ndarray) -> Claim:
+    """Something that is to hold in every run."""
+    return Claim(statement, f"{number(int(np.sum(holds)))} of {number(np.size(holds))}", np.all(holds))
+
+
+def allowed(runs: Any, delta: Any) -> np.ndarray:
+    """Errors that a rule of error probability delta exceeds with a probability of `FALSE_ALARM`."""
+    from scipy.stats import binom  # half a second
+
+    return binom.ppf(1 - FALSE_ALARM, runs, delta)
+
+
+def answers_are_right(wrong: int, stopped: int, delta: float, who: str = "") -> Claim:
+    """Whether the errors are as rare as promised: a binomial test with a false alarm of 0.1 %."""
+    most = int(allowed(stopped, delta))
+    return Claim(
+        f"{who and who + ': '}a share of at most delta = {delta} of the answers is wrong",
+        f"{wrong} of {stopped}, {most} allowed",
+        stopped > 0 and wrong <= most,
+    )
+
+
+def in_range(statement: str, values: Mapping[Any, float], least: float, most: float, *, digits: int = 3) -> Claim:
+    """Whether all values lie in a range; names the least and the greatest."""
+    low, high = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
+    return Claim(
+        f"{statement} lies in [{least:g}, {most:g}]",
+        f"{values[low]:.{digits}f} ({low}) to {values[high]:.{digits}f} ({high})",
+        least <= values[low] and values[high] <= most,
+    )
+
+
+def below(statement: str, values: Mapping[Any, float], most: float = 1.0, form: str = ".3g") -> Claim:
+    """Whether all values are less than a number; there must be one."""
+    return Claim(statement, listed(values, form), bool(values) and max(values.values()) < most)
+
+
+def never_falls(values: Sequence[float] | np.ndarray) -> bool:
+    """Whether a sequence grows or stays, and has no NaN."""
+    return bool(np.all(np.diff(values) >= 0))
+
+
+def rises(lines: Sequence[Line]) -> bool:
+    """Whether no mean falls by more than standard errors allow, and the last is above the first."""
+    ours, se = np.array([[line.ours, np.nan_to_num(line.se)] for line in lines]).T
+    room = STANDARD_ERRORS * np.hypot(se[1:], se[:-1])
+    return bool(np.all(np.diff(ours) + room >= 0) and ours[-1] > ours[0])

@@ -1,0 +1,1 @@
+"""Combinatorial pure exploration: the experiments."""

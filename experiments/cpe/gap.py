@@ -1,0 +1,104 @@
+"""Pulls against the gap: COCI, uniform sampling and CLUCB on a best arm that is ever harder to tell.
+
+theta = 0.48 + g (0.4, 0.12, 0.05, -0.15, -0.4) for g = 1, 0.7, 0.5, 0.35, 0.25; five Bernoulli arms, delta = 0.1. The
+hardness H = sum 1/Lambda_i^2 grows as 1/g^2, and the pulls as H ln(H / delta): the order of the paper's Theorem 1.
+"""
+
+from functools import partial
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from experiments.claims import in_range
+from experiments.cpe import common
+from experiments.cpe.common import DELTA, RULES, Law
+from experiments.figures import points, ticks
+from experiments.report import Claim, Line, Report, joined, lines_by, listed, means, number, plus_minus
+from experiments.settings import Settings
+
+SHAPE = np.array([0.4, 0.12, 0.05, -0.15, -0.4])
+GAPS = (1.0, 0.7, 0.5, 0.35, 0.25)
+QUICK = GAPS[:3]
+
+Lines = dict[str, list[Line]]  # rule -> for each gap
+
+
+def run(options: Settings) -> Report:
+    gaps = QUICK if options.quick else GAPS
+    replicates = options.seeds or (100 if options.quick else 200)
+    cases = [common.best_arm_instance(0.48 + gap * SHAPE) for gap in gaps]
+    laws = dict(zip(gaps, common.laws(cases), strict=True))
+    sweeps = {rule: common.runs("cpe gap", cases, rule, options=options, replicates=replicates) for rule in RULES}
+    lines: Lines = {
+        rule: lines_by([f"{rule}, g = {gap}" for gap in gaps], sweep, by="instance") for rule, sweep in sweeps.items()
+    }
+    return Report(
+        "Best of five arms: pulls against the gap, delta = 0.1",
+        [line for row in lines.values() for line in row],
+        [*growth_claims(lines, laws), common.all_right(list(sweeps.values()))],
+        joined({rule: x.columns | {"gap": np.asarray(gaps)[x.columns["instance"]]} for rule, x in sweeps.items()}),
+        partial(draw, lines=lines, laws=laws),
+        notes=(
+            "The law is the root of T = m + (H/2) ln(4 T^3 / delta), that of uniform sampling the root with H_U = "
+            "m / min Lambda^2.",
+        ),
+        grid=[
+            {
+                "g": str(gap),
+                "H": f"{law.H:.1f}",
+                "Theorem 1": number(round(law.bound)),
+                "law": number(round(law.coci)),
+                "COCI": plus_minus(lines["COCI"][row]),
+                "law, uniform": number(round(law.uniform)),
+                "uniform": plus_minus(lines["uniform"][row]),
+                "CLUCB": plus_minus(lines["CLUCB"][row]),
+                "runs": str(replicates),
+            }
+            for row, (gap, law) in enumerate(laws.items())
+        ],
+    )
+
+
+def growth_claims(lines: Lines, laws: dict[float, Law]) -> list[Claim]:
+    """T grows as H ln(H / delta), for all rules alike."""
+    scale = np.array([law.H * np.log(law.H / DELTA) for law in laws.values()])
+    found = {rule: means(row) for rule, row in lines.items()}
+    slopes = {rule: np.polyfit(np.log(scale), np.log(values), 1)[0] for rule, values in found.items()}
+    coci, uniform, clucb = found.values()
+
+    def named(values: np.ndarray) -> dict[str, float]:
+        return {f"g = {gap}": value for gap, value in zip(laws, values.tolist(), strict=True)}
+
+    return [
+        Claim(
+            "the slope of log T on log(H ln(H / delta)) lies in [0.97, 1.03] for COCI",
+            listed(slopes, ".3f"),
+            0.97 <= slopes["COCI"] <= 1.03,
+        ),
+        in_range("T of COCI / (H ln(H / delta))", named(coci / scale), 1.65, 1.85),
+        in_range("T of COCI / its law", named(coci / [law.coci for law in laws.values()]), 0.90, 1.06),
+        in_range("T of uniform / its law", named(uniform / [law.uniform for law in laws.values()]), 0.93, 1.10),
+        in_range("uniform / COCI does not depend on g: it", named(uniform / coci), 1.7, 1.9),
+        in_range("CLUCB / COCI does not depend on g: it", named(clucb / coci), 0.8, 0.95),
+    ]
+
+
+def draw(figure: Any, *, lines: Lines, laws: dict[float, Law]) -> None:
+    axes = figure.subplots()
+    H = np.array([law.H for law in laws.values()])
+    fine = np.geomspace(H.min() / 1.3, H.max() * 1.3, 100)
+    ratio, m = laws[1.0].H_U / laws[1.0].H, len(SHAPE)
+    bound = common.bounds_at(jnp.asarray(fine), m, 1, DELTA)
+    coci, uniform = (common.laws_at(jnp.asarray(h), m, 1, DELTA, 0.5) for h in (fine, ratio * fine))
+    axes.plot(fine, bound, "k:", lw=1.2, label="Theorem 1, the bound of COCI")
+    axes.plot(fine, uniform, **common.UNIFORM_LAW)
+    axes.plot(fine, coci, "k-", lw=1.2, label=common.COCI_LAW)
+    for style, rule in enumerate(RULES):
+        points(axes, H, lines[rule], rule, style)
+    for (gap, law), line in zip(laws.items(), lines["CLUCB"], strict=True):
+        axes.annotate(f"g = {gap:g}", (law.H, line.ours), (7, -9), textcoords="offset points", fontsize=9)
+    axes.set(xscale="log", yscale="log", xlabel=r"hardness $H = \sum_i 1/\Lambda_i^2$", ylabel="pulls until the stop")
+    ticks(axes, [x for x in (200, 500, 1000, 2000) if fine[0] < x < fine[-1]])
+    axes.set_title("Best of five arms, ever closer")
+    axes.legend(fontsize=9)

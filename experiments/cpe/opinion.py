@@ -1,0 +1,348 @@
+"""Opinion sampling on a real poll: how many interviewers for each group of voters, learned from pilot interviews.
+
+The American National Election Study of 1996, as statsmodels ships it (`anes96`, public domain): 944 people who expected
+to vote for Clinton or Dole, in five groups by how they identify with a party. Those who expected to vote for Dole are
+counted below, so nothing need be installed or loaded. It is a survey, its groups are those a pollster would take, and
+their variances differ 16 times; the data that scikit-learn ships hold no opinions.
+
+A panel has k interviewers, each of whom works in one group and asks 100 of its members. Wanted is the allocation of the
+interviewers for which the estimated share of Dole's voters varies least: it minimises sum n_i^2 theta_i / y_i, n_i the
+sizes of the groups (as in the poll) and theta_i the variances of their answers. Pilot interviews replay the answers of
+the real respondents, drawn with replacement: 0 or 1. COCI and uniform sampling estimate variances, delta = 0.1, on the
+same answers.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+import jaxbandits
+from experiments.claims import answers_are_right, column, in_range
+from experiments.cpe import common
+from experiments.cpe.common import DELTA, Law, Task
+from experiments.figures import COLORS, STYLES, errorbars, ticks
+from experiments.report import STANDARD_ERRORS, Claim, Line, Report, joined, line_of, mean_se, number, plus_minus
+from experiments.settings import Settings
+from jaxbandits import Outcome, Status, cpe
+from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
+from jaxbandits.cpe import Instance, _sampling, solve
+from jaxbandits.cpe._estimate import Statistics, estimate
+from jaxbandits.cpe._problems import Problem
+
+
+class Group(NamedTuple):
+    """Respondents who identify with a party to one degree, and those of them who expected to vote for Dole."""
+
+    name: str
+    size: int
+    dole: int
+
+
+GROUPS = (
+    Group("strong Democrats", 200, 3),
+    Group("weak Democrats", 180, 11),
+    # Those who lean to a party are among the independents: 108, 37 and 94 people, 7, 11 and 70 for Dole.
+    Group("independents", 239, 88),
+    Group("weak Republicans", 150, 124),
+    Group("strong Republicans", 175, 167),
+)
+SIZES = np.array([group.size for group in GROUPS])
+SHARES = np.array([group.dole for group in GROUPS]) / SIZES  # of Dole in each group
+THETA = SHARES * (1 - SHARES)
+BUDGETS = (6, 7, 8, 10)  # interviewers
+QUICK_BUDGETS = (6, 8)
+INTERVIEWS = 100  # of an interviewer
+PILOT = 500  # interviews after which a plan is looked at
+NEAR = 0.05  # by how much its variance may then exceed the least, on average
+TIMES = tuple(digit * 10**power for power in range(1, 7) for digit in (1, 2, 5))[1:]  # when plans are noted
+SURVEYS = 20_000  # done with each allocation
+RULES = ("COCI", "uniform")
+LAW = (0.9, 1.1)  # what T may be over the law
+
+Sweeps = dict[tuple[int, str], jaxbandits.Results]  # (interviewers, rule)
+Lines = dict[tuple[int, str], Line]
+
+
+def run(options: Settings) -> Report:
+    budgets = QUICK_BUDGETS if options.quick else BUDGETS
+    replicates = options.seeds or (10 if options.quick else 100)
+    cases = {budget: instance(budget) for budget in budgets}
+    laws = {budget: common.laws(case)[0] for budget, case in cases.items()}
+    sweeps: Sweeps = {
+        (budget, rule): common.runs(
+            f"cpe opinion: {budget} interviewers",
+            case,
+            rule,
+            options=options,
+            replicates=replicates,
+            adapt=partial(noting, problem=case.problem),
+            metrics=noted,
+        )
+        for budget, case in cases.items()
+        for rule in RULES
+    }
+    lines: Lines = {(k, rule): line_of(f"{k}: {rule}", sweep) for (k, rule), sweep in sweeps.items()}
+    best = {budget: 1 + np.asarray(solve(case.problem, case.theta)) for budget, case in cases.items()}
+    excess = {key: excess_variance(sweep, best[key[0]]) for key, sweep in sweeps.items()}
+    most = max(budgets)
+    allocations = allocations_of(most, best[most])
+    stopped = column(sweeps.values(), "status") == Status.STOPPED
+    wrong = int(np.sum(stopped & ~column(sweeps.values(), "right")))
+    return Report(
+        "Opinion sampling in the American National Election Study of 1996: interviewers for five groups of voters",
+        list(lines.values()),
+        [
+            answers_are_right(wrong, int(stopped.sum()), DELTA),
+            Claim(
+                "COCI needs fewer pilot interviews than uniform sampling",
+                ", ".join(f"k = {k}: {lines[k, 'uniform'].ours / lines[k, 'COCI'].ours:.2f} times" for k in budgets),
+                all(lines[k, "COCI"].ours < lines[k, "uniform"].ours for k in budgets),
+            ),
+            in_range("T over the law", over_the_law(lines, laws), *LAW),
+            good_plans(excess, most),
+            surveys_vary_as_planned(allocations),
+            gains(allocations),
+        ],
+        joined(sweeps),
+        partial(draw, allocations=allocations, excess=excess, lines=lines),
+        notes=(
+            "COCI and uniform: pilot interviews until the best plan is certain. The other columns: standard error of "
+            f"the estimated share of Dole's voters in points, with {INTERVIEWS} interviews of each interviewer; with "
+            f"the plan, as it is expected after {PILOT} pilot interviews of COCI, and with other allocations. Neyman's "
+            "has the least variance of all, and is no plan for whole interviewers; proportional and equal ones are "
+            "taken with fractions as well.",
+            certainty_is_dear(excess[most, "COCI"], lines[most, "COCI"], second_best(best[most])),
+            "As long as every group is a candidate COCI asks all in turn, so that both rules have the same plans.",
+            "Groups, respondents and expected votes for Dole: "
+            + ", ".join(f"{group.name} {group.size}, {group.dole}" for group in GROUPS)
+            + ".",
+        ),
+        grid=[row(k, best[k], lines, excess[k, "COCI"]) for k in budgets],
+    )
+
+
+def row(k: int, best: np.ndarray, lines: Lines, excess: np.ndarray) -> dict[str, str]:
+    """One number of interviewers."""
+    errors = {name: points(allocation) for name, allocation in allocations_of(k, best).items()}
+    then = errors["the plan"] * np.sqrt(1 + excess[:, TIMES.index(PILOT)].mean())
+    return (
+        {"k": str(k), "best plan": " ".join(map(str, best))}
+        | {rule: plus_minus(lines[k, rule]) for rule in RULES}
+        | {"plan": f"{errors.pop('the plan'):.3f}", f"after {PILOT}": f"{then:.3f}"}
+        | {name: f"{error:.3f}" for name, error in errors.items()}
+    )
+
+
+def instance(budget: int) -> Instance:
+    """The poll as an instance: an interview draws one of the group's respondents."""
+    arms = cpe.discrete(np.broadcast_to([0.0, 1.0], (len(GROUPS), 2)), np.stack([1 - SHARES, SHARES], axis=1))
+    return cpe.instance(cpe.opinion_sampling(SIZES, budget), arms, estimator="variance")
+
+
+# Plans on the way
+
+
+class Noted(NamedTuple):
+    """The state of COCI or of uniform sampling, and the plans so far."""
+
+    pulls: Array
+    statistics: Statistics
+    reach: Array | None
+    plans: Array  # int32 (times, m)   levels of the best decision at the estimates; 0 for times to come
+
+
+def noting(algorithm: Algorithm, task: Task, *, problem: Problem) -> Algorithm:
+    """Writes down the best plan at the estimates, after the first round that reaches each of `TIMES`."""
+    del task
+
+    def init(key: Key) -> Noted:
+        return Noted(*algorithm.init(key), jnp.zeros((len(TIMES), len(GROUPS)), jnp.int32))
+
+    def decide(key: Key, state: Noted) -> Decision:
+        return algorithm.decide(key, _sampling.State(*state[:3]))
+
+    def observe(state: Noted, action: PyTree, observation: PyTree) -> Noted:
+        after = algorithm.observe(_sampling.State(*state[:3]), action, observation)
+        times = jnp.asarray(TIMES)
+        is_reached = (state.pulls < times) & (times <= after.pulls)
+        plan = solve(problem, estimate(after.statistics, "variance"))
+        return Noted(*after, jnp.where(is_reached[:, None], plan, state.plans))
+
+    return Algorithm(init, decide, observe, algorithm.idle)
+
+
+def noted(task: Task, outcome: Outcome) -> dict[str, Array]:
+    """The plans, and after the end the answer."""
+    del task
+    is_over = jnp.asarray(TIMES) > outcome.pulls
+    return {"plans": jnp.where(is_over[:, None], outcome.answer, outcome.state.plans)}
+
+
+# Variances
+
+
+def variance(allocation: np.ndarray) -> np.ndarray:
+    """Of the estimated share of Dole, with `INTERVIEWS` answers of each interviewer; allocation (..., m)."""
+    return np.sum((SIZES / SIZES.sum()) ** 2 * THETA / (INTERVIEWS * allocation), axis=-1)
+
+
+def points(allocation: np.ndarray) -> float:
+    """The standard error in percentage points."""
+    return 100 * float(np.sqrt(variance(allocation)))
+
+
+def neyman(budget: int) -> np.ndarray:
+    """The best allocation in fractions of interviewers, proportional to n_i sqrt(theta_i)."""
+    return budget * SIZES * np.sqrt(THETA) / np.sum(SIZES * np.sqrt(THETA))
+
+
+def allocations_of(budget: int, best: np.ndarray) -> dict[str, np.ndarray]:
+    """Ways to send so many interviewers."""
+    return {
+        "the plan": best,
+        "Neyman": neyman(budget),
+        "proportional": budget * SIZES / SIZES.sum(),
+        "equal": np.full(len(GROUPS), budget / len(GROUPS)),
+    }
+
+
+def excess_variance(sweep: jaxbandits.Results, best: np.ndarray) -> np.ndarray:
+    """By how much the variance of every plan noted exceeds the least, (runs, times)."""
+    return variance(1 + sweep.columns["plans"]) / variance(best) - 1
+
+
+def second_best(best: np.ndarray) -> float:
+    """The excess variance of the best plan but one, which moves one interviewer of the best plan, or two."""
+    moves = np.eye(len(GROUPS), dtype=int)
+    plans = {tuple(best)}
+    for _ in range(2):
+        plans |= {tuple(plan + up - down) for plan in plans for up in moves for down in moves}
+    others = np.array([plan for plan in plans - {tuple(best)} if min(plan) >= 1])
+    return float(variance(others).min() / variance(best) - 1)
+
+
+# What is claimed
+
+
+def certainty_is_dear(excess: np.ndarray, pulls: Line, second: float) -> str:
+    """When the plans were the best ones, and when that was certain."""
+    shares = {time: np.mean(excess[:, TIMES.index(time)] == 0) for time in (PILOT, 10 * PILOT)}
+    return (
+        "The plan was the best one "
+        + " and ".join(
+            f"in {share:.0%} of the runs after {number(time)} pilot interviews" for time, share in shares.items()
+        )
+        + f", and certainly so after {number(round(pulls.ours))}. The radii know of the answers only that they are in "
+        f"[0, 1], and the best plan but one has only {second:.1%} more variance. A plan to work with is there long "
+        "before."
+    )
+
+
+def over_the_law(lines: Lines, laws: dict[int, Law]) -> dict[str, float]:
+    """Mean T over the pulls at which the radii reach Lambda."""
+    return {
+        f"{rule}, k = {k}": one.ours / (laws[k].coci if rule == "COCI" else laws[k].uniform)
+        for (k, rule), one in lines.items()
+    }
+
+
+def good_plans(excess: dict[tuple[int, str], np.ndarray], most: int) -> Claim:
+    found = {rule: excess[most, rule][:, TIMES.index(PILOT)].mean() for rule in RULES}
+    return Claim(
+        f"after {PILOT} pilot interviews the plan for {most} has at most {NEAR:.0%} more variance than the best, on "
+        "average",
+        ", ".join(f"{rule} {value:.1%}" for rule, value in found.items()),
+        max(found.values()) <= NEAR,
+    )
+
+
+def surveys_vary_as_planned(allocations: dict[str, np.ndarray]) -> Claim:
+    """Does the surveys: fresh answers of real respondents, drawn with replacement."""
+    rng = np.random.default_rng(1996)
+    ratios = {}
+    for name, allocation in allocations.items():
+        asked = np.round(INTERVIEWS * allocation).astype(int)
+        answers = rng.binomial(asked, SHARES, (SURVEYS, len(GROUPS)))
+        estimates = (answers / asked) @ SIZES / SIZES.sum()
+        ratios[name] = float(np.var(estimates, ddof=1) / variance(asked / INTERVIEWS))
+    # Estimates are nearly normal, so that the relative standard error of their variance is the root of 2 / runs.
+    room = STANDARD_ERRORS * np.sqrt(2 / SURVEYS)
+    return Claim(
+        f"{number(SURVEYS)} surveys with each allocation vary as the formula says, within {STANDARD_ERRORS} standard "
+        "errors",
+        ", ".join(f"{name} {ratio:.3f} of it" for name, ratio in ratios.items()),
+        all(abs(ratio - 1) < room for ratio in ratios.values()),
+    )
+
+
+def gains(allocations: dict[str, np.ndarray]) -> Claim:
+    plan = variance(allocations["the plan"])
+    return Claim(
+        "the plan varies less than equal and proportional allocations, by a tenth at least",
+        ", ".join(
+            f"{name} {variance(allocation) / plan - 1:+.1%}"
+            for name, allocation in allocations.items()
+            if name != "the plan"
+        ),
+        min(variance(allocations[name]) for name in ("equal", "proportional")) > 1.1 * plan,
+    )
+
+
+# How it is shown
+
+
+def draw(
+    figure: Any, *, allocations: dict[str, np.ndarray], excess: dict[tuple[int, str], np.ndarray], lines: Lines
+) -> None:
+    figure.set_size_inches(13, 4.9)
+    who, when, price = figure.subplots(1, 3, width_ratios=(1.25, 1.35, 1))
+    most = max(k for k, _ in lines)
+    y = np.arange(len(GROUPS))[::-1]
+    colors = {"the plan": COLORS[0], "Neyman": "#8fb3d9", "equal": "#bbbbbb"}
+    for position, (name, color) in enumerate(colors.items()):
+        label = f"{name} (s.e. {points(allocations[name]):.2f} points)"
+        who.barh(y + 0.26 * (1 - position), allocations[name], 0.24, color=color, label=label)
+    who.set(xlabel=f"interviewers of {most}", title="Who is asked", yticks=y)
+    who.set_yticklabels(
+        [f"{g.name}\n{g.size} people, {share:.0%} Dole" for g, share in zip(GROUPS, SHARES, strict=True)], fontsize=9
+    )
+    who.grid(axis="y", visible=False)
+
+    floor = 3e-5
+    for style, rule in enumerate(RULES):
+        mean, se = mean_se(excess[most, rule])
+        at = mean > floor
+        errorbars(when, np.array(TIMES)[at], mean[at], se[at], f"plan of {rule}", style)
+        when.axvline(lines[most, rule].ours, color=COLORS[style], ls=STYLES[style]["linestyle"], lw=1)
+        side, shift = ("right", -3) if rule == "COCI" else ("left", 3)
+        where = {"xytext": (shift, 0), "textcoords": "offset points", "ha": side, "va": "center"}
+        when.annotate(f"{rule} stops", (lines[most, rule].ours, 0.002), rotation=90, fontsize=8, **where)
+    none = [time for t, time in enumerate(TIMES) if not any(excess[most, rule][:, t:].any() for rule in RULES)]
+    if none:
+        when.annotate(f"0 in all runs\nfrom {number(none[0])} on", (none[0], 1.2 * floor), va="bottom", fontsize=8)
+    for name in ("equal", "proportional"):
+        value = variance(allocations[name]) / variance(allocations["the plan"]) - 1
+        when.axhline(value, color="k", lw=1, ls=(0, (4, 2)) if name == "equal" else (0, (1, 1)), label=name)
+    when.set(xscale="log", yscale="log", xlabel="pilot interviews", ylim=(floor, 1))
+    when.set(title=f"How good the plan is ({most} interviewers)", ylabel="variance above the least, mean")
+    ticks(when, [1e-4, 1e-3, 1e-2, 1e-1, 1], ["0.01 %", "0.1 %", "1 %", "10 %", "100 %"], axis="y")
+
+    budgets = sorted({k for k, _ in lines})
+    for style, rule in enumerate(RULES):
+        x = np.arange(len(budgets)) + 0.38 * (style - 0.5)
+        bars = price.bar(x, [lines[k, rule].ours for k in budgets], 0.36, color=COLORS[style], label=rule)
+        price.bar_label(bars, [short(lines[k, rule].ours) for k in budgets], fontsize=7.5)
+    price.set(yscale="log", xticks=range(len(budgets)), xticklabels=budgets, xlabel="interviewers")
+    price.set(title="What certainty costs", ylim=(1000, None), ylabel="pilot interviews until the stop")
+    price.grid(axis="x", visible=False)
+    for axes, columns in ((who, 1), (when, 2), (price, 2)):
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=columns, fontsize=9)
+    figure.suptitle("Clinton or Dole? A stratified poll of 944 voters of 1996, replayed")
+
+
+def short(value: float) -> str:
+    """4181 as 4.2k, 1656388 as 1.7M."""
+    scaled, unit = (value / 1e6, "M") if value >= 1e6 else (value / 1e3, "k")
+    return f"{scaled:.1f}{unit}" if scaled < 10 else f"{scaled:.0f}{unit}"

@@ -1,0 +1,291 @@
+"""Water planning: how much to take from each of ten sources, and at which four of them to build, from quality tests.
+
+There are no public data for this: sources, costs, qualities and the demand are made up. A test of a source's raw water
+gives one of five grades, 0 to 1; theta is the mean grade. A step is 10 ML a day, the city needs 20 of them. Step l of a
+source costs `first` + `rise` (l - 1/2), l = 1, 2, .., and is worth theta; both are in the worth of a step of perfect
+water. Every step costs at least 1, so nobody takes more than what is needed. Wanted is the plan of the largest worth
+net of cost, which is the paper's problem of water resource planning; the net cost of a step is its cost less theta.
+
+The second question is the one with binary decisions: the same sources, four plants of one size, each at a known cost.
+There CLUCB can be asked as well. delta = 0.1; all rules see the same tests.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+import jaxbandits
+from experiments.claims import answers_are_right, below, column, in_range
+from experiments.cpe import common
+from experiments.cpe.common import DELTA, Law, Task
+from experiments.figures import COLORS
+from experiments.report import Claim, Line, Report, joined, line_of, number, plus_minus
+from experiments.settings import Settings
+from jaxbandits import Outcome, Status, cpe
+from jaxbandits.base import Array
+from jaxbandits.cpe import Instance, solve
+from jaxbandits.cpe._estimate import box, estimate, squared_radius
+
+GRADES = (0.0, 0.25, 0.5, 0.75, 1.0)
+DEMAND = 20  # steps of 10 ML a day
+PLANTS = 4
+LAW = (0.88, 1.1)  # what T may be over the law
+
+
+class Source(NamedTuple):
+    """What is known of a source, and the truth about its tests."""
+
+    name: str
+    most: int  # steps
+    first: float  # cost of the first step, less half a rise
+    rise: float  # by which each step costs more than the one before
+    site: float  # cost of a plant there
+    grades: tuple[float, ...]  # probability of each grade, the truth
+
+
+SOURCES = (
+    Source("mountain reservoir", 5, 1.00, 0.15, 0.45, (0.00, 0.02, 0.06, 0.22, 0.70)),
+    Source("karst spring", 2, 1.05, 0.50, 0.58, (0.02, 0.04, 0.10, 0.24, 0.60)),
+    Source("well field north", 4, 1.05, 0.40, 0.37, (0.02, 0.06, 0.16, 0.36, 0.40)),
+    Source("well field south", 3, 1.10, 0.60, 0.38, (0.05, 0.15, 0.30, 0.30, 0.20)),
+    Source("bank filtration", 4, 1.05, 0.35, 0.44, (0.02, 0.08, 0.26, 0.40, 0.24)),
+    Source("lake", 5, 1.20, 0.35, 0.30, (0.03, 0.09, 0.22, 0.36, 0.30)),
+    Source("upper river", 4, 1.00, 0.35, 0.28, (0.04, 0.12, 0.24, 0.34, 0.26)),
+    Source("lower river", 5, 1.25, 0.50, 0.35, (0.25, 0.30, 0.25, 0.15, 0.05)),
+    Source("reuse plant", 3, 1.30, 0.30, 0.60, (0.02, 0.05, 0.13, 0.40, 0.40)),
+    Source("desalination", 4, 1.65, 0.20, 0.82, (0.00, 0.00, 0.01, 0.04, 0.95)),
+)
+QUESTIONS = {"water": ("COCI", "uniform"), "sites": ("COCI", "uniform", "CLUCB")}
+
+Sweeps = dict[tuple[str, str], jaxbandits.Results]  # (question, rule)
+Lines = dict[tuple[str, str], Line]
+Counts = dict[tuple[str, str], np.ndarray]  # (question, rule) -> mean tests of every source
+
+
+def run(options: Settings) -> Report:
+    replicates = options.seeds or (10 if options.quick else 200)
+    cases = instances()
+    laws = {question: common.laws(case)[0] for question, case in cases.items()}
+    sweeps: Sweeps = {
+        (question, rule): common.runs(
+            f"cpe water: {question}",
+            cases[question],
+            rule,
+            options=options,
+            replicates=replicates,
+            metrics=box_at_the_end,
+        )
+        for question, rules in QUESTIONS.items()
+        for rule in rules
+    }
+    lines = {key: line_of(": ".join(key), sweep) for key, sweep in sweeps.items()}
+    counts = {key: sweep.columns["counts"].mean(axis=0) for key, sweep in sweeps.items()}
+    best = {question: np.asarray(solve(case.problem, case.theta)) for question, case in cases.items()}
+    stopped = column(sweeps.values(), "status") == Status.STOPPED
+    wrong = int(np.sum(stopped & ~column(sweeps.values(), "right")))
+    shares = {
+        ": ".join(key): sweep.columns["pulls"].max() / of_rule(laws, *key, "bound", "bound_uniform")
+        for key, sweep in sweeps.items()
+        if key[1] != "CLUCB"
+    }
+    over = {
+        ": ".join(key): line.ours / of_rule(laws, *key, "coci", "uniform")
+        for key, line in lines.items()
+        if key[1] != "CLUCB"
+    }
+    theta = np.asarray(cases["water"].theta)
+    return Report(
+        "Water planning: tests until the plan is certain, delta = 0.1",
+        list(lines.values()),
+        [
+            answers_are_right(wrong, int(stopped.sum()), DELTA),
+            boxes_settle(sweeps["water", "COCI"], "COCI"),
+            boxes_settle(sweeps["water", "uniform"], "uniform sampling"),
+            *order_claims(lines),
+            in_range("T of COCI and of uniform sampling over the law", over, *LAW),
+            below("every T is below Theorem 1's bound (uniform sampling: Theorem 4's)", shares, form=".3f"),
+        ],
+        joined(sweeps),
+        partial(draw, theta=theta, sweeps=sweeps, lines=lines, counts=counts, best=best),
+        notes=(
+            "All numbers of the sources are made up. Left half: steps of 10 ML a day, at most and in the best plan; "
+            "right half: the plants. COCI, uniform and CLUCB: mean tests of each source until the stop.",
+            "COCI tests the sources most whose next step, or last one, is near the net cost at which the demand is "
+            "met. Uniform sampling tests all as often as the hardest.",
+        ),
+        grid=grid(theta, lines, counts, best),
+    )
+
+
+def of_rule(laws: dict[str, Law], question: str, rule: str, coci: str, uniform: str) -> float:
+    """What theory says of COCI or of uniform sampling."""
+    return getattr(laws[question], coci if rule == "COCI" else uniform)
+
+
+def instances() -> dict[str, Instance]:
+    """The two questions, about the same tests."""
+    steps = (np.arange(source.most + 1) for source in SOURCES)
+    costs = [source.first * y + source.rise * y**2 / 2 for source, y in zip(SOURCES, steps, strict=True)]
+    problems = {"water": cpe.water(costs, DEMAND), "sites": cpe.sites([source.site for source in SOURCES], PLANTS)}
+    weights = [source.grades for source in SOURCES]
+    arms = cpe.discrete(np.broadcast_to(GRADES, np.shape(weights)), weights)
+    return {question: cpe.instance(problem, arms) for question, problem in problems.items()}
+
+
+def box_at_the_end(task: Task, outcome: Outcome) -> dict[str, Array]:
+    """What theta lies in when the run ends."""
+    statistics = outcome.state.statistics
+    estimates = estimate(statistics, "mean")
+    n = outcome.pulls.astype(estimates.dtype)
+    radii = jnp.sqrt(squared_radius(n, tau=1, **task["settings"]) / statistics.counts.astype(estimates.dtype))
+    return box(estimates - radii, estimates + radii, clip=True)._asdict()
+
+
+# What is claimed
+
+
+def step_costs(levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The costs of the last step taken of every source (-inf: none is) and of the next one (inf: there is none)."""
+    most, first, rise = (np.array([getattr(source, name) for source in SOURCES]) for name in ("most", "first", "rise"))
+    last = np.where(levels > 0, first + rise * (levels - 0.5), -np.inf)
+    return last, np.where(levels < most, first + rise * (levels + 0.5), np.inf)
+
+
+def boxes_settle(sweep: jaxbandits.Results, name: str) -> Claim:
+    """Recomputes the stop: the dearest step taken of a source against the cheapest one left of any other."""
+    columns, others = sweep.columns, ~np.eye(len(SOURCES), dtype=bool)
+    last, following = step_costs(columns["answer"])
+    dearest, cheapest = last - columns["lo"], following - columns["hi"]
+    settled = np.all((dearest[:, :, None] <= cheapest[:, None]) | ~others, axis=(1, 2))
+    return Claim(
+        f"when {name} stops, every step of its plan is cheaper than any left elsewhere, all over the confidence box",
+        f"{settled.sum()} of {len(settled)} runs",
+        settled.all(),
+    )
+
+
+def order_claims(lines: Lines) -> list[Claim]:
+    water, sites = ([lines[question, rule].ours for rule in rules] for question, rules in QUESTIONS.items())
+    return [
+        Claim(
+            "COCI needs fewer tests than uniform sampling",
+            f"{water[1] / water[0]:.2f} times fewer for the plan, {sites[1] / sites[0]:.2f} times for the plants",
+            water[0] < water[1] and sites[0] < sites[1],
+        ),
+        Claim(
+            "CLUCB needs fewer than COCI where it can be asked",
+            f"{sites[2] / sites[0]:.2f} of COCI's for the plants",
+            sites[2] < sites[0],
+        ),
+    ]
+
+
+# How it is shown
+
+
+def grid(theta: np.ndarray, lines: Lines, counts: Counts, best: dict[str, np.ndarray]) -> list[dict[str, str]]:
+    def tests(question: str, source: int) -> dict[str, str]:
+        shown = {rule: number(round(counts[question, rule][source])) for rule in QUESTIONS[question]}
+        return {f"{rule}, {question}": cell for rule, cell in shown.items()}
+
+    rows = [
+        {
+            "source": source.name,
+            "quality": f"{theta[i]:.4f}",
+            "step 1": f"{source.first + source.rise / 2:.3f}",
+            "rise": f"{source.rise:.2f}",
+            "most": str(source.most),
+            "plan": str(best["water"][i]),
+            **tests("water", i),
+            "site": f"{source.site:.2f}",
+            "plant": "yes" if best["sites"][i] else "-",
+            **tests("sites", i),
+        }
+        for i, source in enumerate(SOURCES)
+    ]
+    totals = {f"{rule}, {question}": plus_minus(line) for (question, rule), line in lines.items()}
+    totals |= {"source": "all", "most": str(sum(s.most for s in SOURCES)), "plan": str(DEMAND), "plant": str(PLANTS)}
+    return [*rows, dict.fromkeys(rows[0], "") | totals]
+
+
+def draw(
+    figure: Any, *, theta: np.ndarray, sweeps: Sweeps, lines: Lines, counts: Counts, best: dict[str, np.ndarray]
+) -> None:
+    figure.set_size_inches(12.5, 8.6)
+    panels = figure.subplots(2, 3, sharey=True, width_ratios=(1, 1.5, 1.4))
+    y = np.arange(len(SOURCES))[::-1]
+    taken, left = COLORS[0], COLORS[1]
+
+    plan, net, tests = panels[0]
+    plan.barh(y, [source.most for source in SOURCES], 0.6, color="w", ec="#888888", label="can give")
+    plan.barh(y, best["water"], 0.6, color=taken, label="in the plan")
+    for i, level in enumerate(best["water"]):
+        plan.vlines(range(1, SOURCES[i].most), y[i] - 0.3, y[i] + 0.3, color="#888888", lw=0.8)
+        plan.text(SOURCES[i].most + 0.12, y[i], str(level), va="center", fontsize=9)
+    plan.set(xlabel="steps of 10 ML a day", title=f"The plan: {DEMAND} steps", yticks=y, xlim=(0, 6.4))
+    plan.set_yticklabels([source.name for source in SOURCES])
+
+    ending = median_run(sweeps["water", "COCI"])
+    last, following = step_costs(best["water"])
+    for step, color, label, shift in (
+        (last, taken, "last step of the plan", 0.14),
+        (following, left, "next step, not in it", -0.14),
+    ):
+        intervals(net, y + shift, step - ending["hi"], step - ending["lo"], step - theta, color, label)
+    border = (np.max(last - ending["lo"]) + np.min(following - ending["hi"])) / 2
+    net.axvline(border, color="k", lw=1, ls="--")
+    net.set(xlabel="cost of the step less its quality", title=f"Why COCI stops ({number(ending['pulls'])} tests)")
+    bars(tests, y, "water", lines, counts)
+
+    build, worth, tests = panels[1]
+    build.barh(y, [source.site for source in SOURCES], 0.6, color="w", ec="#888888", label="cost of a plant")
+    built = best["sites"] > 0
+    costs = np.array([source.site for source in SOURCES])
+    build.barh(y[built], costs[built], 0.6, color=taken, label="built")
+    build.set(xlabel="cost of a plant", title=f"The plants: {PLANTS} sites", xlim=(0, 1.02))
+    ending = median_run(sweeps["sites", "COCI"])
+    low, high = ending["lo"] - costs, ending["hi"] - costs
+    for chosen, color, label in ((built, taken, "site of the plan"), (~built, left, "other site")):
+        intervals(worth, y[chosen] + 0.14, low[chosen], high[chosen], (theta - costs)[chosen], color, label)
+    worth.axvline((low[built].min() + high[~built].max()) / 2, color="k", lw=1, ls="--")
+    worth.set(xlabel="quality less cost", title=f"Why COCI stops ({number(ending['pulls'])} tests)")
+    bars(tests, y, "sites", lines, counts)
+
+    for axes in panels.flat:
+        axes.grid(axis="y", visible=False)
+        axes.tick_params(axis="y", length=0)
+    for row in panels:
+        for axes in row:
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, fontsize=9, columnspacing=1)
+    figure.suptitle(
+        "Water from ten sources (made up), planned from tests of its quality. "
+        "Bars in the middle: confidence intervals, with the truth marked"
+    )
+
+
+def median_run(sweep: jaxbandits.Results) -> dict[str, Any]:
+    """The columns of the run with the median T."""
+    order = np.argsort(sweep.columns["pulls"], kind="stable")
+    return {name: values[order[len(order) // 2]] for name, values in sweep.columns.items()}
+
+
+def intervals(axes: Any, y: Any, low: Any, high: Any, truth: Any, color: str, label: str) -> None:
+    """What the confidence box leaves, and a mark at the truth."""
+    there = np.isfinite(low) & np.isfinite(high)
+    axes.hlines(y[there], low[there], high[there], color=color, lw=5, alpha=0.45, label=label)
+    axes.plot(truth[there], y[there], "|", color=color, ms=9, mew=2)
+
+
+def bars(axes: Any, y: np.ndarray, question: str, lines: Lines, counts: Counts) -> None:
+    """Mean tests of each source."""
+    rules = QUESTIONS[question]
+    height = 0.78 / len(rules)
+    for r, rule in enumerate(rules):
+        place, label = (
+            y + height * ((len(rules) - 1) / 2 - r),
+            f"{rule}: {number(round(lines[question, rule].ours, -2))}",
+        )
+        axes.barh(place, counts[question, rule], 0.9 * height, color=COLORS[r], label=label)
+    axes.set(xlabel="tests until the stop (mean)", title="What certainty costs: tests in all below")

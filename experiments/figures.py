@@ -1,0 +1,126 @@
+"""What figures share: styles that differ in black and white, curves with bars, marks, ticks, legends."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.report import Line, means
+
+# Distinguishable in black and white: by marker and by line.
+STYLES = (
+    {"marker": "o", "linestyle": "-", "color": "#1b4f8f"},
+    {"marker": "s", "linestyle": "--", "color": "#b03a2e"},
+    {"marker": "^", "linestyle": ":", "color": "#1e7d4f"},
+    {"marker": "D", "linestyle": "-.", "color": "#6c3483"},
+    {"marker": "v", "linestyle": (0, (5, 1, 1, 1, 1, 1)), "color": "#7d6608"},
+    {"marker": "P", "linestyle": (0, (1, 1)), "color": "#555555"},
+    {"marker": "X", "linestyle": (0, (3, 1)), "color": "#d68910"},
+)
+COLORS = tuple(style["color"] for style in STYLES)
+LOOK = {
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#dddddd",
+    "legend.frameon": False,
+    "lines.markersize": 6,
+    "errorbar.capsize": 3,
+    "svg.fonttype": "none",
+}
+# Colours of a figure as variables of the page that holds it, which has others where it is dark.
+VARIABLES = {"#000000": "ink", "#ffffff": "paper", "#dddddd": "grid", "#eeeeee": "soft"} | {
+    color: f"c{n}" for n, color in enumerate(COLORS)
+}
+
+
+def drawn(draw: Callable[[Any], None], name: str) -> Callable[[Path, str], None]:
+    """Draws a figure; what is returned writes it to a path as `png` or `svg`, whose ids begin with the name."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    look = LOOK | {"svg.hashsalt": name, "svg.id": name}
+    with mpl.rc_context({key: value for key, value in look.items() if key in mpl.rcParams}):
+        figure = Figure(figsize=(6.4, 4.4), layout="constrained", dpi=150)
+        draw(figure)
+
+    def write(path: Path, kind: str) -> None:
+        with mpl.rc_context({key: value for key, value in look.items() if key in mpl.rcParams}):
+            figure.savefig(path, format=kind, **({} if kind == "png" else {"metadata": {"Date": None}}))
+        if kind == "svg":
+            path.write_text(themed(path.read_text()))
+
+    return write
+
+
+def themed(svg: str) -> str:
+    """An SVG whose colours are variables, with the colours themselves where the page defines none."""
+    known = re.compile("|".join(VARIABLES))
+    return known.sub(lambda found: f"var(--{VARIABLES[found[0]]}, {found[0]})", svg)
+
+
+def curve(axes: Any, x: Sequence[float], lines: Sequence[Line], label: str, style: int, *, scale: Any = 1.0) -> None:
+    """Draws one algorithm's means with bars of two standard errors, times `scale` for every x."""
+    errorbars(axes, x, means(lines) * scale, np.array([line.se for line in lines]) * scale, label, style)
+
+
+def points(axes: Any, x: Sequence[float], lines: Sequence[Line], label: str | None, style: int) -> None:
+    """The same without lines between the means."""
+    errorbars(axes, x, means(lines), np.array([line.se for line in lines]), label, style, linestyle="")
+
+
+def errorbars(axes: Any, x: Any, y: Any, se: Any, label: str | None, style: int, **more: Any) -> None:
+    """Means with bars of two standard errors. A bar ends at a tenth of its mean, so that it has one on a log axis."""
+    bars = np.atleast_1d(2 * np.nan_to_num(np.asarray(se, float)))
+    bars = {"yerr": [np.minimum(bars, 0.9 * np.abs(y)), bars]}
+    axes.errorbar(x, y, label=label, **{"mfc": "w"} | bars | STYLES[style] | more)
+
+
+def quantiles(axes: Any, x: Any, values: Iterable[np.ndarray], label: str, style: int, at: Sequence[float]) -> None:
+    """Medians, with bars from a lower to an upper quantile."""
+    low, middle, high = np.array([np.quantile(each, (at[0], 0.5, at[1])) for each in values]).T
+    axes.errorbar(x, middle, yerr=[middle - low, high - middle], label=label, mfc="w", **STYLES[style])
+
+
+def marks(style: int, **more: Any) -> dict[str, Any]:
+    """A style without its line."""
+    return STYLES[style] | {"linestyle": "", "mfc": "w"} | more
+
+
+def band(axes: Any, x: Any, low: Any, high: Any, style: int = 0, label: str | None = None) -> None:
+    """A range, shaded."""
+    axes.fill_between(x, low, high, color=COLORS[style], alpha=0.12, lw=0, label=label)
+
+
+def ticks(axes: Any, at: Iterable[Any], labels: Iterable[str] | None = None, axis: str = "x") -> None:
+    """These ticks and no others."""
+    at = list(at)
+    getattr(axes, f"set_{axis}ticks")(at, [f"{value:g}" for value in at] if labels is None else list(labels))
+    getattr(axes, f"set_{axis}ticks")([], minor=True)
+
+
+def legend_below(figure: Any, axes: Any = None, ncols: int = 3, fontsize: float = 9) -> None:
+    """One legend for all panels."""
+    handles = (axes or figure.axes[0]).get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower center", ncols=ncols, fontsize=fontsize)
+
+
+def means_figure(
+    figure: Any,
+    x: Sequence[float],
+    curves: Mapping[str, Sequence[Line]],
+    *,
+    legend: Mapping[str, Any] = {},
+    **axes: Any,
+) -> Any:
+    """The figure that most papers have: a curve for every algorithm over one axis; returns the axes."""
+    panel = figure.subplots()
+    for style, (name, lines) in enumerate(curves.items()):
+        curve(panel, x, lines, name, style)
+    panel.set(**axes)
+    panel.legend(**legend)
+    return panel

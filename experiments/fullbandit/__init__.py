@@ -1,0 +1,1 @@
+"""Top-k arms from sums of rewards: the experiments."""

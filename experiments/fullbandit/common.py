@@ -1,0 +1,94 @@
+"""What the experiments on top-k identification share: designs side by side, and runs on crowdsourced quizzes."""
+
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxbandits
+from experiments.claims import column
+from experiments.report import Claim
+from experiments.settings import Settings
+from experiments.simulate import simulate
+from jaxbandits import fullbandit
+from jaxbandits.base import Algorithm, Environment
+from jaxbandits.fullbandit import Design
+from jaxbandits.fullbandit._crowdsourcing import FOLDERS
+
+DELTA = 0.05
+EPSILON = 0.5
+SIZE = 10  # workers of a super-arm
+QUIZZES = tuple(FOLDERS)
+QUICK_QUIZZES = ("it", "pokemon")  # with ties and without
+
+
+def stacked(designs: Sequence[Design]) -> Design:
+    """Designs of one shape as a table of tasks."""
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *designs)
+
+
+def random_designs(count: int, n: int, k: int, *, ratio: float = 2.0) -> Design:
+    """A table of `count` uniform designs, each on random super-arms of its own, `ratio` for every arm."""
+    supports = (fullbandit.random_support(seed, n, k, size=round(ratio * n)) for seed in range(count))
+    return stacked([fullbandit.make_design(support, k) for support in supports])
+
+
+def quiz_runs(
+    heading: str,
+    correct: np.ndarray,
+    rule: Callable[[Design], Algorithm],
+    environment: Callable[[Design], Environment],
+    designs: Design,
+    *,
+    options: Settings,
+    seeds: int,
+    chunk: int = 8,
+) -> jaxbandits.Results:
+    """Runs of one rule on the workers of a quiz, a row for each design.
+
+    `correct`, int (n,), counts the right answers of every worker. Workers tie, so the answer of a run is judged by its
+    value, in whole questions: the column `optimal`. Runs take some 30 rounds, hence the short chunk.
+    """
+    counts = fullbandit.Instance(jnp.asarray(correct), SIZE)
+
+    def judged(design: Design, outcome: jaxbandits.Outcome) -> dict[str, jax.Array]:
+        return {"optimal": fullbandit.is_right(counts, outcome.answer)}
+
+    return simulate(
+        heading,
+        lambda design, key: (rule(design), environment(design)),
+        designs,
+        options=options,
+        seeds=seeds,
+        max_rounds=100_000,
+        metrics=judged,
+        chunk=chunk,
+    )
+
+
+def all_optimal(sweeps: Sequence[jaxbandits.Results]) -> Claim:
+    """Whether every run stopped with an answer of the largest value."""
+    right = column(sweeps, "optimal") & (column(sweeps, "status") == jaxbandits.Status.STOPPED)
+    return Claim("every run ends with an answer of the largest value", f"{right.sum()} of {len(right)}", right.all())
+
+
+def add_data_argument(parser: ArgumentParser, **settings: Any) -> None:
+    """`--data`, the folder with the published answers of the quizzes."""
+    parser.add_argument(
+        "--data",
+        type=_folder_of_quizzes,
+        metavar="DIR",
+        help="folder Datasets of https://github.com/garfieldpigljy/CrowdLabelwithTextContent",
+        **settings,
+    )
+
+
+def _folder_of_quizzes(text: str) -> Path:
+    missing = [name for name in FOLDERS.values() if not (Path(text) / name / "answer.csv").is_file()]
+    if missing:
+        raise ArgumentTypeError(f"must hold NAME/answer.csv for NAME = {', '.join(missing)}, got {text}")
+    return Path(text)

@@ -1,0 +1,141 @@
+"""Error rates of over-confident rules: sigma is scaled down until they err.
+
+At their own sigma the rules never err in any number of runs that one could wait for, so their error rate says nothing.
+Here n = 6 arms with means 0 .. 0.5 in steps of 0.1, super-arms of k = 2, all 15 of them in equal shares, noise N(0, 1)
+of every arm, delta = 0.05, epsilon = 0.01; sigma = k = 2 times 1, 1/2 .. 1/32. This tests the counting of errors, and
+shows how much confidence is to spare.
+"""
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.stats import beta
+
+from experiments.claims import every_run_stops
+from experiments.figures import curve, ticks
+from experiments.fullbandit.common import DELTA
+from experiments.report import Claim, Report, joined, lines_by, listed, means, number, two_digits
+from experiments.settings import Settings
+from experiments.simulate import simulate
+from jaxbandits import Outcome, fullbandit
+
+THETA = (0.2, 0.5, 0.0, 0.4, 0.1, 0.3)
+SIZE = 2
+EPSILON = 0.01  # less than any two super-arms differ by
+SCALES = tuple(2.0**-j for j in range(6))  # of an arm's noise, as the learner is told it; sigma is k times that
+RULES = {
+    "SAQM": fullbandit.saqm,
+    "Exhaustive": fullbandit.exhaustive,
+    "ICB, Lemma 1": partial(fullbandit.icb, radius="lemma1"),
+}
+
+
+def run(options: Settings) -> Report:
+    seeds = options.seeds or (500 if options.quick else 10_000)
+    design = fullbandit.make_design(fullbandit.all_superarms(len(THETA), SIZE), SIZE)
+    instance = fullbandit.Instance(jnp.asarray(THETA), SIZE)
+
+    def judge(noise_scale: jax.Array, outcome: Outcome) -> dict[str, jax.Array]:
+        return {"good": fullbandit.is_right(instance, outcome.answer, EPSILON)}
+
+    def runs(name: str) -> dict[str, np.ndarray]:
+        rule = partial(RULES[name], design, delta=DELTA, epsilon=EPSILON)
+        return simulate(
+            f"error rate: {name}",
+            lambda scale, key: (rule(noise_scale=scale), fullbandit.environment(instance, design)),
+            jnp.asarray(SCALES),
+            options=options,
+            seeds=seeds,
+            max_rounds=100_000,
+            metrics=judge,
+            chunk=64,
+        ).columns
+
+    parts = {name: (columns := runs(name)) | {"wrong": ~columns["good"]} for name in RULES}
+    pulls, errors = (
+        {
+            name: lines_by([f"{name}, sigma = {SIZE * scale:g}, {what}" for scale in SCALES], columns, values=values)
+            for name, columns in parts.items()
+        }
+        for what, values in (("pulls", "pulls"), ("errors", "wrong"))
+    )
+    rates = {name: means(lines) for name, lines in errors.items()}
+    exponents = {name: -np.diff(np.log2(means(lines)))[rates[name][1:] <= DELTA] for name, lines in pulls.items()}
+    most = {name: values[-1] for name, values in rates.items()}
+    claims = [
+        every_run_stops(parts.values()),
+        Claim(
+            "no error at the full sigma",
+            f"{listed({name: values[0] for name, values in rates.items()}, '.2%')}; up to {upper(0, seeds):.2%} is "
+            "possible",
+            all(values[0] == 0 for values in rates.values()),
+        ),
+        Claim(
+            "the error rate rises as sigma falls",
+            listed({f"{name} to": rate for name, rate in most.items()}, ".1%"),
+            all(np.all(np.diff(values) >= 0) and values[-1] > 0 for values in rates.values()),
+        ),
+        Claim(
+            f"at 1/32 of sigma every rule errs more often than delta = {DELTA}",
+            listed(most, ".1%"),
+            all(rate > DELTA for rate in most.values()),
+        ),
+        Claim(
+            "pulls fall about as sigma^2 (exponents 1.8 to 2.6) until errors are more frequent than delta",
+            "; ".join(f"{name} {listed(values, '.2f')}" for name, values in exponents.items()),
+            all(np.all((values > 1.8) & (values < 2.6)) for values in exponents.values()),
+        ),
+    ]
+
+    def shown(name: str, row: int) -> dict[str, str]:
+        line, errors = pulls[name][row], round(rates[name][row] * seeds)
+        return {
+            f"{name}, pulls": f"{number(round(line.ours))} +- {number(two_digits(line.se))}",
+            f"{name}, wrong": f"{errors / seeds:.2%} ({lower(errors, seeds):.2%}, {upper(errors, seeds):.2%})",
+        }
+
+    return Report(
+        "Error rates of over-confident rules, n = 6, k = 2",
+        [line for name in RULES for line in (*pulls[name], *errors[name])],
+        claims,
+        joined(parts),
+        partial(draw, pulls=pulls, errors=errors, rates=rates),
+        notes=(
+            "An answer is wrong if it loses more than epsilon. In brackets the 95 % interval of Clopper and Pearson. "
+            f"{seeds:,} runs of each. Where noise alone can carry a rule over its threshold, pulls fall faster than "
+            "sigma^2, down to the few that come before the first test.",
+        ),
+        grid=[
+            {"sigma": f"{SIZE * scale:g}"} | {head: cell for name in RULES for head, cell in shown(name, row).items()}
+            for row, scale in enumerate(SCALES)
+        ],
+    )
+
+
+def lower(errors: int, runs: int) -> float:
+    return float(beta.ppf(0.025, errors, runs - errors + 1)) if errors else 0.0
+
+
+def upper(errors: int, runs: int) -> float:
+    return float(beta.ppf(0.975, errors + 1, runs - errors)) if errors < runs else 1.0
+
+
+def draw(figure: Any, *, pulls: dict, errors: dict, rates: dict[str, np.ndarray]) -> None:
+    figure.set_size_inches(9.6, 4.4)
+    left, right = figure.subplots(1, 2, sharex=True)
+    sigmas = SIZE * np.array(SCALES)
+    for style, name in enumerate(RULES):
+        curve(left, sigmas, pulls[name], name, style)
+        erred = np.flatnonzero(rates[name] > 0)
+        curve(right, sigmas[erred], [errors[name][row] for row in erred], name, style)
+    right.axhline(DELTA, color="k", lw=1)
+    right.text(sigmas[0], DELTA, "delta", ha="right", va="bottom")
+    left.set(yscale="log", ylabel="pulls until the stop", title="Pulls")
+    right.set(yscale="log", ylabel="share of wrong answers", title="Errors (none seen: not drawn)")
+    for axes in (left, right):
+        axes.set(xscale="log", xlabel="sigma (2 would be right)")
+        ticks(axes, sigmas, [f"{SIZE}" if s == 1 else f"{SIZE}/{1 / s:.0f}" for s in SCALES])
+    left.legend()

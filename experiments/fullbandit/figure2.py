@@ -1,0 +1,154 @@
+"""Figure 2 of Kuroki et al. (2020): time of one test of every rule against the number of arms.
+
+n = 10, 12 .. 24 arms, k = n/2, on random instances with a uniform design of 2n random super-arms. Timed is a test, from
+A_t^-1 and the estimate to the decision, one run at a time in a compiled loop; means over 10 realizations. The figure
+has no printed values, and times depend on the machine: only their growth is checked.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from math import comb
+
+import jax
+import numpy as np
+from jax import lax
+
+from experiments.figures import means_figure
+from experiments.fullbandit.common import DELTA, EPSILON, random_designs
+from experiments.report import Claim, Report, line, listed, means
+from experiments.settings import Settings
+from jaxbandits import fullbandit
+from jaxbandits.base import Array
+from jaxbandits.fullbandit import Design, Estimate
+
+SIZES = tuple(range(10, 26, 2))
+GAP = 0.4
+PULLS = 10_000  # before the first test; it has no influence on the time
+ENOUGH = 0.05  # seconds of a measurement, so that the call itself does not count
+TRIES = 3  # of which the shortest counts: something else disturbed the others
+FLAT = 14  # times, by which a polynomial rule may slow down: (24/10)^3, for O(n^3) in SA-FOA
+
+Rule = Callable[[Design, Array, Array], Array]  # (design, theta, t) -> bool (), it holds
+
+
+def run(options: Settings) -> Report:
+    sizes = SIZES[:4] if options.quick else SIZES
+    realizations = options.seeds or (2 if options.quick else 10)
+    seconds: dict[str, np.ndarray] = {}  # (sizes, realizations)
+    for n in sizes:
+        designs = random_designs(realizations, n, n // 2)
+        thetas = [fullbandit.synthetic(r, n, n // 2, GAP, shuffle=True).theta for r in range(realizations)]
+        for name, rule in RULES.items():
+            print(f"figure 2: {name}, n = {n}", file=sys.stderr)
+            measure = stopwatch(rule)
+            times = [measure(jax.tree.map(lambda x, r=r: x[r], designs), theta) for r, theta in enumerate(thetas)]
+            seconds[name] = np.vstack([*seconds.get(name, ()), times])
+
+    curves = {
+        name: [line(f"{name}, n = {n}, microseconds", 1e6 * times) for n, times in zip(sizes, rows, strict=True)]
+        for name, rows in seconds.items()
+    }
+    growth = {name: lines[-1].ours / lines[0].ours for name, lines in curves.items()}
+    last = {name: lines[-1].ours for name, lines in curves.items()}
+    exhaustive = means(curves["Exhaustive"])
+    # Four times as many sets a step, from the size on from which these are what takes the time.
+    per_step = (exhaustive[-1] / exhaustive[2]) ** (1 / (len(sizes) - 3))
+    claims = [
+        Claim(
+            f"{name} takes nearly the same time for all n (within a factor of {FLAT})",
+            f"{growth[name]:.1f} times from n = {sizes[0]} to n = {sizes[-1]}",
+            growth[name] < FLAT,
+        )
+        for name in curves
+        if name != "Exhaustive"
+    ] + [
+        Claim(
+            "Exhaustive takes about four times as long at each step of n (3 to 6 times a step from n = 14 on)",
+            f"{per_step:.1f} times a step; steps {listed(exhaustive[1:] / exhaustive[:-1], '.1f')}",
+            3 < per_step < 6,
+        ),
+        Claim(
+            "Exhaustive is the slowest at the largest n",
+            ", ".join(f"{name} {value:.3g} us" for name, value in last.items()),
+            max(last, key=last.__getitem__) == "Exhaustive",
+        ),
+    ]
+
+    def draw(figure) -> None:
+        axes = means_figure(figure, sizes, curves, yscale="log", xlabel="arms n (k = n/2)", xticks=sizes)
+        axes.set(ylabel="time of a test in microseconds", title="Figure 2: time of one test of every rule")
+
+    return Report(
+        "Figure 2 of Kuroki et al. (2020): time of a test",
+        [line for lines in curves.values() for line in lines],
+        claims,
+        {
+            "algorithm": np.repeat(list(seconds), len(sizes) * realizations),
+            "n": np.tile(np.repeat(sizes, realizations), len(seconds)),
+            "realization": np.tile(np.arange(realizations), len(seconds) * len(sizes)),
+            "seconds": np.concatenate([rows.ravel() for rows in seconds.values()]),
+        },
+        draw,
+        notes=(
+            "A test of SAQM here includes the peeling, which an algorithm with design_matrix='limit' does once for all "
+            "tests. Not included is the inversion of A_t, O(n^3), which such an algorithm does not need either.",
+        ),
+        grid=[
+            {"n": str(n)}
+            | {f"{name}, us": f"{lines[row].ours:,.3g}" for name, lines in curves.items()}
+            | {"super-arms": f"{comb(n, n // 2):,}"}
+            for row, n in enumerate(sizes)
+        ],
+    )
+
+
+def certain(design: Design, theta: Array, t: Array) -> Estimate:
+    """The estimate of a run in which theta is seen without noise."""
+    return Estimate(theta, design.inverse / t, t)
+
+
+def holds(rule: Callable, design: Design, theta: Array, t: Array) -> Array:
+    return rule(design, certain(design, theta, t), t, delta=DELTA, epsilon=EPSILON).stop
+
+
+def no_rival_leads(design: Design, theta: Array, t: Array) -> Array:
+    """SA-FOA is to find the rivals from all 2n rows, some of which its test would sample."""
+    rivals = fullbandit.surrogates(design, certain(design, theta, t), t, delta=DELTA)
+    return (rivals.leads <= EPSILON / 2).all()
+
+
+RULES: dict[str, Rule] = {
+    "SAQM": partial(holds, fullbandit.saqm_rule),
+    "ICB": partial(holds, fullbandit.icb_rule),
+    "Exhaustive": partial(holds, fullbandit.exhaustive_rule),
+    "SA-FOA": no_rival_leads,
+}
+
+
+def stopwatch(rule: Rule) -> Callable[[Design, Array], float]:
+    """(design, theta) -> seconds of a test."""
+
+    @jax.jit
+    def repeated(design: Design, theta: Array, tests: int) -> Array:
+        # Every test has a t and an estimate of its own: what they share, the compiler would do once.
+        def test(i: Array, held: Array) -> Array:
+            t = PULLS + (i + held).astype(theta.dtype)
+            return held + rule(design, theta + 1e-9 * t, t).astype(int)
+
+        return lax.fori_loop(0, tests, test, 0)
+
+    def measure(design: Design, theta: Array) -> float:
+        def seconds(tests: int) -> float:
+            started = time.perf_counter()
+            repeated(design, theta, tests).block_until_ready()
+            return time.perf_counter() - started
+
+        seconds(1)  # compiles
+        tests = 1
+        while (elapsed := seconds(tests)) < ENOUGH:
+            tests *= 2
+        return min(elapsed, *(seconds(tests) for _ in range(TRIES - 1))) / tests
+
+    return measure

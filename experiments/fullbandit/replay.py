@@ -1,0 +1,151 @@
+"""Table 2 with the answers that workers really gave: does it matter that their errors are correlated?
+
+What is hard for one worker is hard for another. "Replay" draws one question a pull and counts the right answers of its
+ten workers; "independent" has each of them right with the same probability, by themselves. SAQM as in Table 2, on the
+same super-arms under both. Needs the published answers, --data. An extension: the paper does not look at it.
+"""
+
+import itertools
+from argparse import ArgumentParser
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import jaxbandits
+from experiments.fullbandit import common as runs
+from experiments.fullbandit.table2 import RULES
+from experiments.report import Claim, Report, joined, listed, number
+from experiments.settings import Settings
+from jaxbandits import fullbandit
+from jaxbandits.fullbandit import Design
+from jaxbandits.fullbandit._crowdsourcing import FOLDERS
+
+NEAR = 0.03
+MARKERS = "os^Dv<>P"  # of the answers
+NOISES = ("independent", "replay")
+
+
+class Pulls(NamedTuple):
+    """The stopping times of one quiz under one noise."""
+
+    mean: float
+    se: float  # of the mean, on these supports
+    deviation: float  # standard deviation on a support
+    given_answer: float  # the same among runs with one answer
+    answers: int  # different ones
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    runs.add_data_argument(parser, required=True)
+
+
+def run(options: Settings) -> Report:
+    quizzes = runs.QUICK_QUIZZES if options.quick else runs.QUIZZES
+    seeds = options.seeds or (8 if options.quick else 20)
+    sweeps, variances, tied = {}, {}, []
+    for quiz in quizzes:
+        correct = fullbandit.load_correct(options.data / FOLDERS[quiz])
+        counts = correct.sum(axis=0)
+        ranked = np.sort(counts)[::-1]
+        if ranked[runs.SIZE - 1] == ranked[runs.SIZE]:
+            tied.append(quiz)
+        designs = runs.random_designs(3, correct.shape[1], runs.SIZE)
+        variances |= dict(zip(((noise, quiz) for noise in NOISES), pull_variances(correct, designs), strict=True))
+        crowd = fullbandit.from_answers(correct, k=runs.SIZE)
+        for noise, settings in zip(
+            NOISES, ({"noise": "bernoulli", "sampler": "normal"}, {"noise": "replay"}), strict=True
+        ):
+            environment = partial(fullbandit.environment, crowd, **settings)
+            heading, rule = f"replay: SAQM: {noise}: {quiz}", RULES["SAQM"]
+            sweeps[noise, quiz] = runs.quiz_runs(
+                heading, counts, rule, environment, designs, options=options, seeds=seeds
+            )
+
+    pulls = {case: described(sweep) for case, sweep in sweeps.items()}
+    ratio = np.array([pulls["replay", quiz].mean / pulls["independent", quiz].mean for quiz in quizzes])
+    # The share of the variance on a support that is left once the answer is known.
+    left = [(p.given_answer / p.deviation) ** 2 for case, p in pulls.items() if case[1] in tied]
+    return Report(
+        "Table 2 with real answers: thousands of pulls of SAQM",
+        [],
+        [
+            runs.all_optimal(list(sweeps.values())),
+            Claim(
+                f"correlated errors change the mean by less than {NEAR:.0%}",
+                f"replay / independent {listed(ratio, '.4f', ' ')}",
+                np.all(np.abs(ratio - 1) < NEAR),
+            ),
+            Claim(
+                "where workers tie, most of the spread on a support comes from which of them are answered",
+                f"{min(left):.0%} to {max(left):.0%} of the variance is left given the answer",
+                max(left) < 0.5,
+            ),
+        ],
+        joined(sweeps),
+        partial(draw, sweeps=sweeps, quizzes=quizzes),
+        notes=(
+            f"Means over {3 * seeds} runs, on the same three supports under both noises; standard errors are for these "
+            "supports. Deviations are standard ones on a support, of all runs and of those with the same answer.",
+        ),
+        grid=[
+            {
+                "": f"{quiz}, {noise}",
+                "variance of a pull": number(variances[noise, quiz]),
+                "mean": number(found.mean / 1000),
+                "+- s.e.": number(found.se / 1000),
+                "deviation": f"{100 * found.deviation / found.mean:.2f} %",
+                "given answer": f"{100 * found.given_answer / found.mean:.2f} %",
+                "different answers": str(found.answers),
+            }
+            for (noise, quiz), found in pulls.items()
+        ],
+    )
+
+
+def pull_variances(correct: np.ndarray, designs: Design) -> np.ndarray:
+    """Variance of a pull, mean over all super-arms, under the two noises."""
+    support = np.asarray(designs.support).reshape(-1, correct.shape[1])
+    accuracy = correct.mean(axis=0)
+    return np.array([(support @ (accuracy * (1 - accuracy))).mean(), (support @ correct.T).var(axis=1).mean()])
+
+
+def described(sweep: jaxbandits.Results) -> Pulls:
+    pulls, row = sweep.columns["pulls"], sweep.columns["row"]
+    _, answer = np.unique(sweep.columns["answer"], axis=0, return_inverse=True)
+    deviation = pooled_deviation(pulls, row)
+    return Pulls(
+        mean=pulls.mean(),
+        se=deviation / np.sqrt(len(pulls)),
+        deviation=deviation,
+        given_answer=pooled_deviation(pulls, row * len(pulls) + answer.ravel()),
+        answers=len(np.unique(answer)),
+    )
+
+
+def pooled_deviation(values: np.ndarray, group: np.ndarray) -> float:
+    """The standard deviation within groups."""
+    _, group, size = np.unique(group, return_inverse=True, return_counts=True)
+    means = np.bincount(group, values) / size
+    return float(np.sqrt(np.sum((values - means[group]) ** 2) / (len(values) - len(size))))
+
+
+def draw(figure: Any, *, sweeps: dict[tuple[str, str], jaxbandits.Results], quizzes: tuple[str, ...]) -> None:
+    figure.set_size_inches(8, 4.4)
+    panels = figure.subplots(1, len(quizzes), sharey=True, squeeze=False)[0]
+    for axes, quiz in zip(panels, quizzes, strict=True):
+        parts = [sweeps[noise, quiz].columns for noise in NOISES]
+        pulls, row, answers = (np.stack([part[name] for part in parts]) for name in ("pulls", "row", "answer"))
+        seen, answer = np.unique(answers.reshape(row.size, -1), axis=0, return_inverse=True)
+        answer = answer.reshape(row.shape)
+        pulls, answer = (x[:, row[0] == 0] for x in (pulls, answer))  # one support: others have other means
+        deviation = 100 * (pulls / pulls.mean() - 1)
+        x = np.arange(2)[:, None] + np.linspace(-0.3, 0.3, pulls.shape[1])
+        for nth, marker in zip(range(len(seen)), itertools.cycle(MARKERS)):
+            chosen = answer == nth
+            axes.plot(x[chosen], deviation[chosen], ls="", marker=marker, color=f"C{nth}", mfc="w", ms=4)
+        axes.set(xlim=(-0.6, 1.6), xticks=(0, 1), title=quiz)
+        axes.set_xticklabels(["indep.", "replay"], fontsize=9)
+        axes.grid(axis="x", visible=False)
+    panels[0].set_ylabel("pulls until the stop: deviation from the mean (%)")
+    figure.suptitle("Runs of SAQM on one support, a marker for each answer", fontsize=11)

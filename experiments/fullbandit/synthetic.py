@@ -1,0 +1,139 @@
+"""What the experiments on synthetic instances share: G-optimal designs, tables of tasks, several rules on one path."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments.fullbandit.common import DELTA, EPSILON, stacked
+from experiments.settings import Settings
+from experiments.simulate import simulate
+from jaxbandits import Outcome, fullbandit
+from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
+from jaxbandits.fullbandit import Design, Estimate, Pulls
+
+ARMS, SIZE = 10, 5  # of the paper's synthetic data
+UNUSED = 1e-4  # share of a row that a G-optimal design drops, so that all designs of a table have one shape
+SUPPORTS = 10**6  # the r-th support is not drawn from the seed of the r-th instance
+
+
+class Task(NamedTuple):
+    """One row of a table: what is pulled, and the truth."""
+
+    design: Design
+    theta: Array  # float (n,)
+
+
+def g_design(seed: int, rows: int, *, n: int = ARMS, k: int = SIZE) -> Design:
+    """The G-optimal shares on random super-arms; those that it drops keep a share of 1e-4."""
+    support = fullbandit.random_support(SUPPORTS + seed, n, k, size=rows)
+    optimal = fullbandit.g_allocation(support)
+    shares = np.full(rows, UNUSED)
+    same = (support[:, None, :] == optimal.support).all(2)
+    kept, place = np.nonzero(same)
+    shares[kept] = np.maximum(optimal.weights[place], UNUSED)
+    return fullbandit.make_design(support, k, weights=shares / shares.sum())
+
+
+def uniform_design(seed: int, rows: int) -> Design:
+    """Equal shares on random super-arms."""
+    return fullbandit.make_design(fullbandit.random_support(SUPPORTS + seed, ARMS, SIZE, size=rows), SIZE)
+
+
+def tasks(gaps: Sequence[float], realizations: int, design: Callable[[int], Design]) -> Task:
+    """Rows gap by gap; the r-th instances of all gaps share the r-th design."""
+    designs = stacked([design(r) for r in range(realizations)])
+    thetas = [fullbandit.synthetic(r, ARMS, SIZE, gap, shuffle=True).theta for gap in gaps for r in range(realizations)]
+    return Task(jax.tree.map(lambda x: jnp.tile(x, (len(gaps),) + (1,) * (x.ndim - 1)), designs), jnp.stack(thetas))
+
+
+def instance(task: Task) -> fullbandit.Instance:
+    return fullbandit.Instance(task.theta, SIZE)
+
+
+def rule_runs(
+    heading: str, rule: Callable[..., Algorithm], table: Task, *, options: Settings, **settings: Any
+) -> dict[str, np.ndarray]:
+    """One run of a rule on every row of a table; `best` and `good` tell how good its answer is."""
+
+    def judge(task: Task, outcome: Outcome) -> dict[str, Array]:
+        return {
+            "best": fullbandit.is_right(instance(task), outcome.answer),
+            "good": fullbandit.is_right(instance(task), outcome.answer, EPSILON),
+        }
+
+    return simulate(
+        heading,
+        lambda task, key: (
+            rule(task.design, delta=DELTA, epsilon=EPSILON, **settings),
+            fullbandit.environment(instance(task), task.design),
+        ),
+        table,
+        options=options,
+        seeds=1,
+        max_rounds=100_000,
+        metrics=judge,
+        chunk=32,
+    ).columns
+
+
+# Several rules on one path of rewards
+
+
+class Moment(NamedTuple):
+    """What can be seen at one time of a path."""
+
+    index: Array  # int ()      of the time
+    t: Array  # float ()        pulls so far
+    block: Array  # float ()    pulls until the next time
+    estimate: Estimate
+
+
+class State(NamedTuple):
+    """Of `follow`."""
+
+    pulls: Array  # int ()
+    counts: Array  # int (s,)
+    sums: Array  # float (s,)
+    index: Array  # int ()      of the next time
+    notes: PyTree  # all that was written down
+
+
+def follow(
+    design: Design,
+    times: Sequence[int],
+    *,
+    begin: Callable[[Key], PyTree],
+    note: Callable[[PyTree, Moment], PyTree],
+    done: Callable[[PyTree], Any] = lambda notes: False,
+) -> Algorithm:
+    """Tracks a design, writes down what is seen at given times, and ends with the last of them or when all is noted.
+
+    Rules that are tested on one path can be compared run by run; the algorithms themselves each choose their times.
+    """
+    estimate = fullbandit.estimator(design)
+    ends = jnp.asarray([*times, 2 * times[-1]], int)  # the last block is never pulled
+    idle = Pulls(jnp.zeros(design.support.shape[0], int))
+
+    def init(key: Key) -> State:
+        start = jnp.zeros((), int)
+        return State(start, idle.counts, idle.counts.astype(design.inverse.dtype), start, begin(key))
+
+    def decide(key: Key, state: State) -> Decision:
+        del key
+        counts = fullbandit.tracking_counts(design, ends[state.index]) - state.counts
+        stop = (state.index == len(times)) | done(state.notes)
+        return Decision(Pulls(counts), stop, fullbandit.top_set(estimate(state.counts, state.sums).theta, design.k))
+
+    def observe(state: State, action: Pulls, observation: Array) -> State:
+        counts, sums = state.counts + action.counts, state.sums + observation
+        t = ends[state.index]
+        block = ends[state.index + 1] - t
+        moment = Moment(state.index, t.astype(sums.dtype), block.astype(sums.dtype), estimate(counts, sums))
+        after = State(counts.sum(), counts, sums, state.index + 1, note(state.notes, moment))
+        pulled = action.counts.sum() > 0
+        return jax.tree.map(lambda new, old: jnp.where(pulled, new, old), after, state)
+
+    return Algorithm(init, decide, observe, idle)

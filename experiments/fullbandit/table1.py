@@ -1,0 +1,130 @@
+"""Table 1 of Kuroki, Xu, Miyauchi, Honda, Sugiyama (2020): six crowdsourced quizzes.
+
+Computed from the published answers with --data, else from the numbers of right answers that the package holds. Beside
+what is printed: the value of the ten best workers, and how many sets of ten attain it.
+"""
+
+import math
+from argparse import ArgumentParser
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from experiments.fullbandit import common as runs
+from experiments.papers import printed
+from experiments.report import Claim, Line, Report
+from experiments.settings import Settings
+from jaxbandits.fullbandit import crowdsourcing_counts, load_correct
+from jaxbandits.fullbandit._crowdsourcing import FOLDERS, Crowd
+
+ROUNDING = 0.005
+
+
+class Quiz(NamedTuple):
+    """What a quiz is for the algorithms."""
+
+    tasks: int
+    workers: int
+    average: float
+    best: float
+    value: float  # of the ten best workers together
+    gap: float  # between the tenth and the eleventh
+    optimal: int  # sets of ten that attain the value
+    superarms: int
+
+
+def summarised(crowd: Crowd) -> Quiz:
+    """Counted in right answers, without rounding."""
+    k, n = runs.SIZE, len(crowd.correct)
+    ranked = np.sort(crowd.correct)[::-1]
+    last = ranked[k - 1]
+    return Quiz(
+        tasks=crowd.questions,
+        workers=n,
+        average=crowd.correct.mean() / crowd.questions,
+        best=ranked[0] / crowd.questions,
+        value=ranked[:k].sum() / crowd.questions,
+        gap=(last - ranked[k]) / crowd.questions,
+        optimal=math.comb(int(np.sum(ranked == last)), int(np.sum(ranked[:k] == last))),
+        superarms=math.comb(n, k),
+    )
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    runs.add_data_argument(parser)
+
+
+def run(options: Settings) -> Report:
+    held = {name: crowdsourcing_counts(name) for name in runs.QUIZZES}
+    crowds = {name: crowd_of(options.data / folder) for name, folder in FOLDERS.items()} if options.data else held
+    quizzes = {name: summarised(crowd) for name, crowd in crowds.items()}
+
+    lines = []
+    for name, quiz in quizzes.items():
+        tasks, workers, average, best = printed("fullbandit", f"table1 {name}")
+        lines += [
+            Line(f"{name}: tasks", quiz.tasks, printed=tasks),
+            Line(f"{name}: workers", quiz.workers, printed=workers),
+            Line(f"{name}: average accuracy", quiz.average, printed=average, tolerance=ROUNDING),
+            Line(f"{name}: best accuracy", quiz.best, printed=best, tolerance=ROUNDING),
+            Line(f"{name}: value of the ten best", quiz.value),
+            Line(f"{name}: optimal sets", quiz.optimal),
+        ]
+    tied = [name for name, quiz in quizzes.items() if quiz.gap == 0]
+    claims = [
+        Claim(
+            "there are more than 10^10 super-arms in every quiz",
+            ", ".join(f"{name} {quiz.superarms:.3g}" for name, quiz in quizzes.items()),
+            all(quiz.superarms > 1e10 for quiz in quizzes.values()),
+        ),
+        Claim(
+            "the gap between the tenth and the eleventh worker is less than 0.1",
+            f"0 in {', '.join(tied)}, at most {max(quiz.gap for quiz in quizzes.values()):.2g}",
+            all(quiz.gap < 0.1 for quiz in quizzes.values()),
+        ),
+    ]
+    if options.data:
+        same = [name for name in held if sorted(held[name].correct) == sorted(crowds[name].correct)]
+        claims.append(
+            Claim("the package holds the published answers", f"{len(same)} of {len(held)}", len(same) == len(held))
+        )
+
+    return Report(
+        "Table 1 of Kuroki et al. (2020): six crowdsourced quizzes",
+        lines,
+        claims,
+        {
+            "quiz": np.repeat(list(crowds), [len(crowd.correct) for crowd in crowds.values()]),
+            "correct": np.concatenate([crowd.correct for crowd in crowds.values()]),
+            "questions": np.concatenate([np.full(len(crowd.correct), crowd.questions) for crowd in crowds.values()]),
+        },
+        lambda figure: draw(figure, crowds),
+        notes=(
+            "Where workers tie at rank ten, several sets are optimal, and an answer is judged by its value. "
+            f"Accuracies are from {'the published answers' if options.data else 'the counts in the package'}; data: "
+            "J. Li, Y. Baba, H. Kashima, CIKM 2017, and J. Li, ICASSP 2024, CC BY 4.0.",
+        ),
+    )
+
+
+def crowd_of(folder: Any) -> Crowd:
+    correct = load_correct(folder)
+    return Crowd(correct.sum(axis=0), len(correct))
+
+
+def draw(figure: Any, crowds: dict[str, Crowd]) -> None:
+    figure.set_size_inches(8, 4.8)
+    panels = figure.subplots(2, 3, sharey=True)
+    for axes, (name, crowd) in zip(panels.flat, crowds.items(), strict=True):
+        accuracy = np.sort(crowd.correct)[::-1] / crowd.questions
+        rank = np.arange(1, len(accuracy) + 1)
+        is_best = rank <= runs.SIZE
+        axes.bar(rank[is_best], accuracy[is_best], width=1, color="#333333")
+        axes.bar(rank[~is_best], accuracy[~is_best], width=1, color="#bbbbbb")
+        # Who has as many right answers as the tenth may stand for them.
+        axes.axhline(accuracy[runs.SIZE - 1], color="#b03a2e", lw=1, ls="--")
+        axes.set_title(f"{name}: {len(accuracy)} workers, {crowd.questions} tasks", fontsize=9)
+        axes.grid(axis="x", visible=False)
+    figure.suptitle("Table 1: accuracies of the workers", fontsize=11)
+    figure.supxlabel("rank of the worker (dark: the ten best; dashed: accuracy of the tenth)", fontsize=10)
+    figure.supylabel("accuracy", fontsize=10)

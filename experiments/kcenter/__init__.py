@@ -1,0 +1,1 @@
+"""Greedy k-center from noisy distances: the experiments."""

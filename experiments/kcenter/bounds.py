@@ -1,0 +1,446 @@
+"""Queries against the probability of error, and against what theory says is needed and what is enough.
+
+Ten instances of 50 points with 1500 binary coordinates, k = 3, delta = 1e-1 .. 1e-12. Dimension sampling: DS-UCB with
+the paper's radius (C = 0.1), with that of Lemma 1 and with KL intervals, and DS-TS, against Theorem 1 (what is needed
+where coordinates take two values) and Theorem 2 (what is enough, c = 1).
+
+Noisy sampling of the same distances: NS-TS (mix 0.9), NS-TandS with difference and with ratio tracking (rate "loglog"),
+and the latter in batches, against sum_p T*_p log(1/(2.4 delta)). Noise is Gaussian; for each instance its variance is
+chosen such that sum_p T*_p = 1000, so that runs on all instances can be compared. In batches (of T*/20) there is time
+for 100,000, too, where the queries that tracking is forced to make, some n k sqrt(T), weigh less. An extension: the
+paper shows no such figure.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments.claims import allowed
+from experiments.figures import quantiles, ticks
+from experiments.kcenter.common import LEAP, Images, blocks, distance_runs, image_runs
+from experiments.report import Claim, Columns, Line, Report, joined, listed, number
+from experiments.settings import Settings
+from jaxbandits import Status, kcenter
+from jaxbandits.base import Algorithm
+from jaxbandits.kcenter import KL, Counts, Lemma1, Lil, PairPull, Pull, ds_ts, ds_ucb, greedy, ns_tands, ns_ts
+from jaxbandits.kcenter._points import BINARY_LEVELS
+
+N, M, K = 50, 1500, 3
+INSTANCES, QUICK_INSTANCES = 10, 3
+DELTAS, QUICK_DELTAS = (1e-1, 1e-2, 1e-4, 1e-6, 1e-9, 1e-12), (1e-1, 1e-4, 1e-12)
+TIME, LONG_TIME = 1000, 100_000  # sum_p T*_p with noisy sampling
+LIMIT = 300  # queries of a run with noisy sampling, over sum_p T*_p
+SLOPE = (0.85, 1.15)
+LATE = 3  # a run that takes so many times sum_p T*_p beta has gone astray
+
+
+class Sampled(NamedTuple):
+    """A rule that samples dimensions."""
+
+    rule: Callable[..., Algorithm]
+    seeds: int  # of each instance and delta
+    leap: int = LEAP
+
+
+class Noisy(NamedTuple):
+    """A rule that sees noise."""
+
+    rule: Callable[..., Algorithm]
+    seeds: int
+    action: type
+    queries: int  # of a round
+    time: int  # sum_p T*_p
+
+
+def batches(time: int, seeds: int) -> Noisy:
+    return Noisy(partial(kcenter.track_and_stop, test_every=time // 20), seeds, Counts, time // 20, time)
+
+
+HEURISTIC, DIFFERENCE, THOMPSON = "DS-UCB, C = 0.1", "difference", "NS-TS"
+RATIO, BATCHES, LONG = "ratio", f"ratio, batches of {TIME // 20}", f"ratio, batches, T* = {LONG_TIME:,}"
+# Greedy's centers are unique here, but after a wrong center two nodes may be equally far, and the run would not end.
+SAMPLED = {
+    HEURISTIC: Sampled(partial(ds_ucb, interval=Lil(), ties="lowest"), 4),
+    "DS-UCB, Lemma 1": Sampled(partial(ds_ucb, interval=Lemma1(), ties="lowest"), 1),
+    "DS-UCB, KL": Sampled(partial(ds_ucb, interval=KL(), ties="lowest"), 1),
+    "DS-TS": Sampled(partial(ds_ts, ties="lowest"), 1, leap=8),
+}
+NOISY = {
+    THOMPSON: Noisy(ns_ts, 2, PairPull, 2, TIME),
+    DIFFERENCE: Noisy(partial(ns_tands, tracking="difference"), 1, Pull, 1, TIME),
+    RATIO: Noisy(partial(ns_tands, tracking="ratio"), 3, Pull, 1, TIME),
+    BATCHES: batches(TIME, 3),
+    LONG: batches(LONG_TIME, 8),
+}
+RATIOS = ("Theorem 1", "T* log", "T* beta", "Theorem 2", "most")
+FACTORS = np.geomspace(1e-3, 1e3, 241)  # that c of Theorem 2 is sought among
+UNITY = len(FACTORS) // 2
+
+
+class Instances(NamedTuple):
+    """Many instances side by side."""
+
+    images: Images
+    rows: np.ndarray  # int32 (instances, n)
+    table: np.ndarray  # float (N, N)  distances of all points
+    distances: np.ndarray  # float (instances, n, n)
+    centers: np.ndarray  # int32 (instances, k)  greedy's
+    bottlenecks: np.ndarray  # float (instances, k-1)
+
+
+class Bounds(NamedTuple):
+    """What theory says of them."""
+
+    lower: np.ndarray  # (deltas, instances)           Theorem 1
+    upper: np.ndarray  # (deltas, instances, factors)  Theorem 2, for c = FACTORS
+    binary: np.ndarray  # (instances,)                 sum_p T*_p of single dimensions
+    unit: np.ndarray  # (instances,)                   and of noise of variance 1
+
+
+class Cell(NamedTuple):
+    """The runs of one rule at one delta."""
+
+    queries: np.ndarray  # (runs,)                 the limit, if censored
+    over: dict[str, np.ndarray]  # by RATIOS (runs,)  queries over each of them; NaN where it says nothing
+    factor: np.ndarray  # (runs,)                  the least c of Theorem 2 that is enough; NaN with noise
+    stopped: int
+    ordered: int
+    members: int
+
+
+Cells = dict[str, list[Cell]]  # rule -> for each delta
+
+
+def run(options: Settings) -> Report:
+    deltas, count = (QUICK_DELTAS, QUICK_INSTANCES) if options.quick else (DELTAS, INSTANCES)
+    found = instances(count)
+    theory = bounds(found, deltas)
+    sweeps = {name: rule_runs(name, found, theory, deltas, options) for name in SAMPLED | NOISY}
+    cells = {name: [cell(columns, columns["delta"] == delta) for delta in deltas] for name, columns in sweeps.items()}
+    places = [(name, delta, each) for name in cells for delta, each in zip(deltas, cells[name], strict=True)]
+    return Report(
+        f"Queries against delta, binary points: n = {N}, m = {M}, k = {K}",
+        [
+            Line(
+                f"{name}, delta = {delta:g}: queries{' / sum T*' if name in NOISY else ''}",
+                float(np.median(shown(name, each, delta))),
+                float(medians(shown(name, each, delta)).std()),
+                len(each.queries),
+                len(each.queries) - each.stopped,
+            )
+            for name, delta, each in places
+        ],
+        [*noisy_claims(cells, deltas), *sampled_claims(cells), *error_claims(cells, deltas)],
+        joined(sweeps),
+        partial(draw, cells=cells, deltas=deltas, theory=theory),
+        notes=notes(cells, deltas, count),
+        grid=[row(*place) for place in places],
+    )
+
+
+def rule_runs(
+    name: str, found: Instances, theory: Bounds, deltas: Sequence[float], options: Settings
+) -> dict[str, np.ndarray]:
+    heading, entry = f"kcenter bounds: {name}", (SAMPLED | NOISY)[name]
+    shared = {"k": K, "settings": {"delta": deltas}, "options": options}
+    shared["seeds"] = options.seeds or (1 if options.quick else entry.seeds)
+    if isinstance(entry, Sampled):
+        sizes = {"levels": BINARY_LEVELS, "leap": entry.leap}
+        columns = image_runs(heading, entry.rule, found.images, found.rows, **sizes, **shared).columns
+        return columns | ratios(columns, deltas, theory, theory.binary, is_sampled=True)
+    columns = distance_runs(
+        heading,
+        entry.rule,
+        found.table,
+        found.rows,
+        action=entry.action,
+        noise_scale=np.sqrt(entry.time / theory.unit),
+        max_rounds=LIMIT * entry.time // entry.queries,
+        **shared,
+    ).columns
+    return columns | ratios(columns, deltas, theory, np.full(len(theory.unit), float(entry.time)), is_sampled=False)
+
+
+# What is known of the instances
+
+
+def instances(count: int) -> Instances:
+    """The first seeds with unique greedy centers."""
+    points: list[np.ndarray] = []
+    solved = []
+    seed = 0
+    while len(points) < count:
+        drawn = kcenter.binary_rows(N, M, seed)
+        solution = greedy(kcenter.pairwise_sums(drawn), k=K)
+        if np.all(solution.gaps > 0):
+            points.append(drawn)
+            solved.append(solution)
+        seed += 1
+    stacked = np.concatenate(points)
+    sums, rows = kcenter.pairwise_sums(stacked), blocks(N, count)
+    table = kcenter.normalised_distances(sums, m=M, levels=BINARY_LEVELS)
+    return Instances(
+        Images(stacked, sums, "binary points"),
+        rows,
+        table,
+        np.stack([table[np.ix_(row, row)] for row in rows]),
+        np.stack([solution.centers for solution in solved]),
+        np.stack([solution.bottlenecks for solution in solved]) / M,
+    )
+
+
+def bounds(found: Instances, deltas: Sequence[float]) -> Bounds:
+    @jax.jit
+    @jax.vmap
+    def of(distances: jax.Array, centers: jax.Array, bottlenecks: jax.Array) -> Bounds:
+        def at(delta: jax.Array) -> tuple[jax.Array, jax.Array]:
+            upper = jax.vmap(partial(kcenter.upper_bound, distances, centers, M, delta))(jnp.asarray(FACTORS))
+            return sum(kcenter.lower_bound(distances, centers, delta)), upper
+
+        scales = jnp.sqrt(bottlenecks * (1 - bottlenecks)), 1.0
+        binary, unit = (kcenter.stage_times(distances, centers, noise_scale=scale).sum() for scale in scales)
+        return Bounds(*jax.vmap(at)(jnp.asarray(deltas)), binary, unit)
+
+    lower, upper, binary, unit = map(np.asarray, of(found.distances, found.centers, found.bottlenecks))
+    return Bounds(lower.T, upper.swapaxes(0, 1), binary, unit)
+
+
+def needed(delta: Any) -> np.ndarray:
+    """log(1/(2.4 delta))."""
+    return -np.log(2.4 * np.asarray(delta))
+
+
+@jax.jit
+@jnp.vectorize
+def rate(queries: jax.Array, delta: jax.Array) -> jax.Array:
+    """The exploration rate "loglog" after so many queries."""
+    one = jnp.ones((), int)
+    return kcenter.exploration_rate("loglog", N, K, delta=delta)(queries, one, one, one)
+
+
+# The runs
+
+
+def ratios(
+    columns: Columns, deltas: Sequence[float], theory: Bounds, times: np.ndarray, *, is_sampled: bool
+) -> dict[str, np.ndarray]:
+    """Columns for every run: its delta and instance, its queries over each of RATIOS, and c.
+
+    `times` (instances,) is sum_p T*_p. Theorems 1 and 2 are about single dimensions, as is the limit.
+    """
+    place, instance = np.divmod(columns["row"], len(times))
+    delta, queries, time = np.asarray(deltas)[place], columns["pulls"], times[instance]
+    nothing = np.full(len(queries), np.nan)
+    upper = theory.upper[place, instance]
+    enough = FACTORS[np.argmax(queries[:, None] <= upper, axis=1)]
+    over = {
+        "Theorem 1": theory.lower[place, instance] if is_sampled else nothing,
+        "T* log": time * needed(delta),
+        "T* beta": time * np.asarray(rate(queries, delta)),
+        "Theorem 2": upper[:, UNITY] if is_sampled else nothing,
+        "most": np.full(len(queries), kcenter.most_queries(N, M, K)) if is_sampled else nothing,
+    }
+    return {"delta": delta, "instance": instance, "factor": enough if is_sampled else nothing} | {
+        f"queries / {name}": queries / values for name, values in over.items()
+    }
+
+
+def cell(columns: Columns, chosen: np.ndarray) -> Cell:
+    return Cell(
+        columns["pulls"][chosen],
+        {name: columns[f"queries / {name}"][chosen] for name in RATIOS},
+        columns["factor"][chosen],
+        int((columns["status"][chosen] == Status.STOPPED).sum()),
+        int(columns["ordered"][chosen].sum()),
+        int(columns["members"][chosen].sum()),
+    )
+
+
+def shown(name: str, each: Cell, delta: float) -> np.ndarray:
+    """What the figure shows (runs,): queries or, of rules that see noise, queries / sum_p T*_p."""
+    return each.over["T* log"] * needed(delta) if name in NOISY else each.queries.astype(float)
+
+
+def medians(values: np.ndarray, draws: int = 1000) -> np.ndarray:
+    """Of samples with replacement (draws,): how uncertain the median is."""
+    return np.median(np.random.default_rng(0).choice(values, (draws, len(values))), axis=1)
+
+
+def slope(row: Sequence[Cell], deltas: Sequence[float]) -> tuple[float, float]:
+    """Of the median of queries / sum_p T*_p against log(1/delta), by least squares; and its standard error."""
+    values = [each.over["T* log"] * needed(delta) for each, delta in zip(row, deltas, strict=True)]
+    found = np.polyfit(needed(deltas), [np.median(runs) for runs in values], 1)[0]
+    return float(found), float(np.polyfit(needed(deltas), np.stack([medians(runs) for runs in values]), 1)[0].std())
+
+
+# What is claimed
+
+
+def noisy_claims(cells: Cells, deltas: Sequence[float]) -> list[Claim]:
+    needs, beta = (
+        {name: [np.median(each.over[kind]) for each in cells[name]] for name in NOISY} for kind in ("T* log", "T* beta")
+    )
+    tracking = (RATIO, BATCHES, LONG)
+    slopes = {name: slope(cells[name], deltas) for name in tracking}
+    times = {name: np.divide(beta[name], beta[RATIO]) for name in (DIFFERENCE, THOMPSON)}
+    return [
+        Claim(
+            f"ratio tracking tends to the line of slope 1: its slope is {SLOPE[0]} to {SLOPE[1]} for the largest T*",
+            ", ".join(f"{mean:.2f} +- {se:.2f} ({name})" for name, (mean, se) in slopes.items()),
+            SLOPE[0] <= slopes[LONG][0] <= SLOPE[1],
+        ),
+        Claim(
+            "ratio tracking: queries / (sum T* log(1/(2.4 delta))) falls as delta does",
+            "; ".join(f"{name}: {listed(needs[name])}" for name in tracking),
+            all(np.all(np.diff(needs[name]) < 0) for name in tracking),
+        ),
+        *(
+            Claim(
+                f"{name}: 1.0 to 1.4 times sum T* beta(q), in the median, at every delta",
+                listed(beta[name]),
+                all(1 <= value <= 1.4 for value in beta[name]),
+            )
+            for name in tracking
+        ),
+        Claim(
+            "difference tracking and NS-TS take more queries than ratio tracking, at every delta",
+            "; ".join(f"{name} {listed(values)} times" for name, values in times.items()),
+            all(np.all(values > 1) for values in times.values()),
+        ),
+    ]
+
+
+def sampled_claims(cells: Cells) -> list[Claim]:
+    rows = {name: cells[name] for name in SAMPLED}
+    most = max(each.over["most"].max() for row in rows.values() for each in row)
+    runs = sum(len(each.queries) for row in rows.values() for each in row)
+    stopped = sum(each.stopped for row in rows.values() for each in row)
+    upper = max(each.over["Theorem 2"].max() for each in rows[HEURISTIC])
+    factors = {name: max(each.factor.max() for each in row) for name, row in rows.items()}
+    less = {name: [int(np.sum(each.over["Theorem 1"] < 1)) for each in row] for name, row in rows.items()}
+    return [
+        Claim("every run that samples dimensions stops", f"{stopped:,} of {runs:,}", runs == stopped),
+        Claim("none exceeds 2 m queries for each arm", f"at most {most:.3f} of them", most <= 1),
+        Claim(
+            f"Theorem 2 with c = 1 is enough for every run of {HEURISTIC}",
+            f"at most {upper:.2f} of it; least c for all runs: "
+            + ", ".join(f"{value:.2g} ({name})" for name, value in factors.items()),
+            upper <= 1,
+        ),
+        Claim(
+            "no run takes less than Theorem 1 says",
+            "less in "
+            + "; ".join(
+                f"{sum(counts)} of {sum(len(each.queries) for each in rows[name])} ({name})"
+                for name, counts in less.items()
+            ),
+            not any(map(sum, less.values())),
+        ),
+    ]
+
+
+def error_claims(cells: Cells, deltas: Sequence[float]) -> list[Claim]:
+    def claim(what: str, names: Sequence[str]) -> Claim:
+        stopped = [sum(cells[name][place].stopped for name in names) for place in range(len(deltas))]
+        wrong = [ended - sum(cells[name][place].ordered for name in names) for place, ended in enumerate(stopped)]
+        counts = zip(wrong, stopped, deltas, strict=True)
+        return Claim(
+            f"{what}: a share of at most delta of the answers is wrong, at every delta",
+            ", ".join(f"{bad} of {ended} at {delta:g}" for bad, ended, delta in counts),
+            np.all(wrong <= allowed(stopped, deltas)),
+        )
+
+    return [
+        claim(HEURISTIC, [HEURISTIC]),
+        claim("the other rules that sample dimensions", [name for name in SAMPLED if name != HEURISTIC]),
+        claim("the rules that see noise", list(NOISY)),
+    ]
+
+
+# How it is shown
+
+
+def row(name: str, delta: float, each: Cell) -> dict[str, str]:
+    """One rule at one delta."""
+    low, middle, high = (number(round(x)) for x in np.percentile(each.queries, (25, 50, 75)))
+    over = {f"/ {ratio}": np.median(values) for ratio, values in each.over.items()}
+    censored = len(each.queries) - each.stopped
+    return {
+        "": name,
+        "delta": f"{delta:g}",
+        "queries": middle,
+        "quartiles": f"{low} to {high}",
+        **{head: f"{value:.3g}" if np.isfinite(value) else "-" for head, value in over.items()},
+        "runs": f"{len(each.queries)}" + (f" ({censored} censored)" if censored else ""),
+        "ordered": str(each.ordered),
+        "as a set": str(each.members),
+    }
+
+
+def notes(cells: Cells, deltas: Sequence[float], count: int) -> tuple[str, ...]:
+    late = {
+        name: (sum(int(np.sum(each.over["T* beta"] > LATE)) for each in row), sum(len(each.queries) for each in row))
+        for name, row in cells.items()
+        if name in (RATIO, BATCHES, LONG)
+    }
+    listed = ", ".join(f"{bad} of {runs} ({name})" for name, (bad, runs) in late.items())
+    end = np.median(cells[RATIO][-1].over["T* log"])
+    return (
+        f"Medians over runs on {count} instances, the first seeds of binary_rows with unique greedy centers. T* log: "
+        "sum_p T*_p log(1/(2.4 delta)); T* beta: sum_p T*_p beta(q) with the rate loglog at the q queries of a run; "
+        f"with single dimensions T* is that of variance d (1 - d) at the bottlenecks. Theorem 2 has c = 1; most: 2 m "
+        f"for each arm, {kcenter.most_queries(N, M, K):,}. Runs that saw noise are censored at {LIMIT} sum_p T*_p.",
+        "Theorem 1 is no bound for these rules: it grows with log(1/delta) without limit, but m queries read an arm "
+        "exactly. It counts single dimensions only, and is undercut where gaps are narrow or delta is small.",
+        "The rate loglog is log(n^2/delta) and a little more, so that queries / (sum T* log(1/(2.4 delta))) comes to 1 "
+        f"as 1/log(1/delta): at delta = {deltas[-1]:g} it is still {end:.2f} for ratio tracking. It is the slope that "
+        f"is 1, once forced queries weigh little: tracking gives each arm of a stage at least sqrt(T) - n k/2 of its T "
+        f"queries, in all up to {_forced(20 * TIME):.0%} of 20 T* at T* = {TIME:,} and {_forced(20 * LONG_TIME):.0%} "
+        f"at {LONG_TIME:,}.",
+        f"Some runs go astray, with more than {LATE} times sum T* beta queries: {listed}. Few queries made an arm that "
+        "matters look far from mattering while two other nodes seem nearly tied: those take the queries, its weight is "
+        "almost 0, and it waits for forced queries, of which there are some sqrt(T) after T. Hence medians.",
+    )
+
+
+def _forced(queries: float) -> float:
+    """The share of a stage's queries that tracking is forced to make, at most; in the last stage."""
+    arms = (N - K + 1) * (K - 1)
+    return min(1.0, arms * max(0.0, np.sqrt(queries) - N * K / 2) / queries)
+
+
+def draw(figure: Any, *, cells: Cells, deltas: Sequence[float], theory: Bounds) -> None:
+    figure.set_size_inches(10.6, 6)
+    left, right = figure.subplots(1, 2)
+    inverse, x = 1 / np.asarray(deltas), needed(deltas)
+    for axes, names, places in ((left, SAMPLED, inverse), (right, NOISY, x)):
+        shift = 1.25 if axes is left else 1.02
+        for style, name in enumerate(names):
+            values = [shown(name, each, delta) for each, delta in zip(cells[name], deltas, strict=True)]
+            label = f"NS-TandS, {name}" if name in NOISY and name != THOMPSON else name
+            quantiles(axes, places * shift ** (style - 1.5), values, label, style, (0.25, 0.75))
+    for values, look, label in (
+        (theory.lower, "k-", "Theorem 1"),
+        (theory.upper[..., UNITY], "k--", "Theorem 2, c = 1"),
+        (np.full_like(theory.lower, kcenter.most_queries(N, M, K)), "k:", "2 m for each arm"),
+    ):
+        left.plot(inverse, np.median(values, axis=1), look, lw=1.2, label=label)
+    left.set(xscale="log", yscale="log", xlabel=r"$1/\delta$", ylabel="queries (median; bars: quartiles)")
+    left.set_title("dimension sampling", fontsize=11)
+
+    fine = np.geomspace(deltas[0], deltas[-1], 60)
+    queries = np.full_like(fine, TIME)
+    for _ in range(20):
+        queries = TIME * np.asarray(rate(queries, fine))
+    right.plot(needed(fine), queries / TIME, color="#888888", lw=1.2, label=r"$\beta(q)$, rate loglog")
+    right.plot(needed(fine), needed(fine), "k-", lw=1.2, label=r"$\log(1/(2.4\,\delta))$: slope 1")
+    right.set(xscale="log", yscale="log", xlabel=r"$\log(1/(2.4\,\delta))$", ylabel=r"queries / $\Sigma_p\, T^*_p$")
+    ticks(right, (2, 5, 10, 20))
+    ticks(right, (2, 5, 10, 20, 50, 100, 200), axis="y")
+    right.set_title("noisy distances", fontsize=11)
+    for axes in (left, right):
+        axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)

@@ -1,0 +1,226 @@
+"""Error rates of DS-UCB with the paper's radius, with the proved one, and with Bernoulli KL intervals.
+
+The paper runs DS-UCB with radii sqrt(C log(1 + (1 + log t) / delta') / t), C = 0.1, which is no bound for rewards in
+[0, 1]: a normal reward of variance C / 2 would just have it, at a single t. Lemma 1 proves a radius some six times as
+wide. Here delta = 0.3 .. 0.001, n = 20 points of m = 192 dimensions, k = 3, 20 instances of three kinds: points around
+the middle of the cube, each at a scale of its own (contrast), crops of photographs, 8 x 8 x 3 (crops), and corners of
+the cube (binary), whose rewards have the largest variance, up to 1/4. An extension: the paper counts no errors.
+"""
+
+import itertools
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import beta
+
+from experiments.claims import FALSE_ALARM, allowed, every_run_stops
+from experiments.figures import STYLES
+from experiments.kcenter.common import Images, blocks, image_runs
+from experiments.report import Claim, Columns, Line, Report, joined, line_of, number
+from experiments.settings import Settings
+from jaxbandits import Status
+from jaxbandits.kcenter import KL, Lemma1, Lil, binary_rows, contrast_rows, ds_ucb, greedy, image_crops, pairwise_sums
+from jaxbandits.kcenter._images import IMAGE_LEVELS
+from jaxbandits.kcenter._points import BINARY_LEVELS
+
+N, SIDE, K = 20, 8, 3
+M = 3 * SIDE**2
+INSTANCES, QUICK_INSTANCES = 20, 5
+DELTAS, QUICK_DELTAS = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001), (0.3, 0.01)
+KINDS = {
+    "contrast": (partial(contrast_rows, N, M), None),
+    "crops": (partial(image_crops, N, size=SIDE, augment=True), IMAGE_LEVELS),
+    "binary": (partial(binary_rows, N, M), BINARY_LEVELS),
+}
+QUICK_KINDS = ("contrast", "binary")  # rewards of the least and of the largest variance
+RULES = {
+    "C = 0.1": {"interval": Lil()},
+    "Lemma 1": {"interval": Lemma1()},
+    "KL": {"interval": KL()},
+}
+PAPER = "C = 0.1"
+RADIUS_SCALE = 0.1  # C
+LEAP = 1  # dimensions drawn each round: with so few of them in all, arms get two to five queries in a row
+
+
+class Kind(NamedTuple):
+    """Instances of one kind."""
+
+    images: Images
+    levels: int | None
+    variance: float  # of a reward, the mean over the arms that decide
+
+
+class Cell(NamedTuple):
+    """The runs of one rule on one kind, at one delta."""
+
+    delta: float
+    queries: Line
+    wrong: int
+    stopped: int
+    rate: float  # share of wrong answers
+    interval: tuple[float, float]  # of 95 %, by Clopper and Pearson
+    allowed: int  # errors that a rule with error probability delta exceeds with a probability of FALSE_ALARM
+
+    @property
+    def breaks(self) -> bool:
+        """Whether there are more."""
+        return self.wrong > self.allowed
+
+
+Cells = dict[tuple[str, str], list[Cell]]  # (kind, rule) -> for each delta
+
+
+def run(options: Settings) -> Report:
+    deltas, instances = (QUICK_DELTAS, QUICK_INSTANCES) if options.quick else (DELTAS, INSTANCES)
+    seeds = options.seeds or (20 if options.quick else 2000 // INSTANCES)
+    kinds = {name: kind(*KINDS[name], instances) for name in (QUICK_KINDS if options.quick else KINDS)}
+    sweeps = {
+        (kind, rule): image_runs(
+            f"kcenter errors: {kind}, {rule}",
+            partial(ds_ucb, ties="lowest", **settings),  # a wrong leader may tie with another one
+            found.images,
+            blocks(N, instances),
+            k=K,
+            settings={"delta": deltas},
+            levels=found.levels,
+            options=options,
+            seeds=seeds,
+            leap=LEAP,
+        ).columns
+        for kind, found in kinds.items()
+        for rule, settings in RULES.items()
+    }
+    cells = {
+        (kind, rule): [
+            cell(f"{kind}, {rule}, delta {delta}", delta, columns, columns["row"] // instances == place)
+            for place, delta in enumerate(deltas)
+        ]
+        for (kind, rule), columns in sweeps.items()
+    }
+    return Report(
+        f"Error rates of DS-UCB, n = {N}, m = {M}, k = {K}",
+        [each.queries for row in cells.values() for each in row],
+        [every_run_stops(sweeps.values()), *claims(cells, kinds)],
+        joined(sweeps, "sweep"),
+        partial(draw, cells=cells, kinds=kinds),
+        notes=notes(kinds, instances * seeds),
+        grid=[
+            {
+                "points, rule": f"{kind}, {rule}",
+                "delta": str(each.delta),
+                "queries": f"{number(round(each.queries.ours))} +- {each.queries.se:.2g}",
+                "wrong": f"{each.wrong} of {each.stopped}",
+                "share": f"{each.rate:.2%}",
+                "95 % interval": "{:.2%} to {:.2%}".format(*each.interval),
+                "allowed": str(each.allowed),
+                "verdict": "BREAKS delta" if each.breaks else "keeps delta",
+            }
+            for (kind, rule), row in cells.items()
+            for each in row
+        ],
+    )
+
+
+def kind(make: Callable[..., np.ndarray], levels: int | None, instances: int) -> Kind:
+    """The instances of the first seeds that leave no doubt which centers are greedy's."""
+    drawn = (make(seed=seed) for seed in itertools.count())
+    untied = (points for points in drawn if greedy(pairwise_sums(points), k=K).gaps.min() > 0)
+    found = list(itertools.islice(untied, instances))
+    points = np.concatenate(found)
+    variance = float(np.mean([decisive_variance(each / (levels or 1)) for each in found]))
+    return Kind(Images(points, pairwise_sums(points), ""), levels, variance)
+
+
+def decisive_variance(points: np.ndarray) -> float:
+    """The variance of a reward of the new center against its nearest center, the mean over the stages.
+
+    Args:
+        points: (n, m), in [0, 1].
+    """
+    centers = greedy(pairwise_sums(points), k=K).centers
+    found = []
+    for p in range(1, K):
+        rewards = np.square(points[centers[p]] - points[centers[:p]])
+        found.append(rewards[np.argmin(rewards.mean(axis=1))].var())
+    return float(np.mean(found))
+
+
+def cell(quantity: str, delta: float, columns: Columns, where: np.ndarray) -> Cell:
+    stopped = columns["status"][where] == Status.STOPPED
+    n, wrong = int(stopped.sum()), int((stopped & ~columns["ordered"][where]).sum())
+    low = float(beta.ppf(0.025, wrong, n - wrong + 1)) if wrong else 0.0
+    high = float(beta.ppf(0.975, wrong + 1, n - wrong)) if wrong < n else 1.0
+    queries = line_of(quantity, columns, where)
+    return Cell(delta, queries, wrong, n, wrong / n, (low, high), int(allowed(n, delta)))
+
+
+def claims(cells: Cells, kinds: dict[str, Kind]) -> list[Claim]:
+    promise = "a share of at most delta of the answers is wrong"
+    found = []
+    for rule in RULES:
+        if rule != PAPER:
+            rows = [each for (_, name), row in cells.items() if name == rule for each in row]
+            found.append(
+                Claim(
+                    f"{rule}: {promise}, for every kind and delta",
+                    f"{sum(each.wrong for each in rows)} of {sum(each.stopped for each in rows):,}",
+                    not any(each.breaks for each in rows),
+                )
+            )
+    for kind in kinds:
+        row = cells[kind, PAPER]
+        found.append(
+            Claim(
+                f"{PAPER}, {kind}: {promise}, for every delta",
+                ", ".join(f"{each.rate:.2%} at {each.delta}" for each in row),
+                not any(each.breaks for each in row),
+            )
+        )
+    row = cells["binary", PAPER]
+    return [
+        *found,
+        Claim(
+            f"{PAPER} errs more often than delta at every delta where the rewards have the largest variance",
+            f"{sum(each.breaks for each in row)} of {len(row)} deltas on binary points",
+            all(each.breaks for each in row),
+        ),
+    ]
+
+
+def notes(kinds: dict[str, Kind], runs: int) -> tuple[str, ...]:
+    variances = ", ".join(f"{each.variance:.3f} ({kind})" for kind, each in kinds.items())
+    return (
+        f"{runs:,} runs a row, on all instances alike. A run is wrong if it stops with other centers than greedy's, or "
+        "in another order. allowed: what a rule of error probability delta exceeds with a probability of "
+        f"{FALSE_ALARM:.1%}.",
+        f"The variance of a reward of the next center: {variances}; C / 2 = {RADIUS_SCALE / 2:g}. Where it is larger, "
+        "the radius with C = 0.1 is too small, and errors fall more slowly than delta. An arm is read after m samples, "
+        "so that few dimensions mean few errors, too.",
+    )
+
+
+def draw(figure: Any, *, cells: Cells, kinds: dict[str, Kind]) -> None:
+    figure.set_size_inches(10.2, 4.6)
+    panels = figure.subplots(1, len(kinds), sharex=True, sharey=True)
+    least = min(0.5 / row[0].stopped for row in cells.values())
+    for axes, (kind, found) in zip(panels, kinds.items(), strict=True):
+        for style, rule in enumerate(RULES):
+            row = cells[kind, rule]
+            deltas = np.array([each.delta for each in row]) * 1.06 ** (style - 1)
+            rates = np.array([each.rate for each in row])
+            low, high = np.transpose([each.interval for each in row])
+            seen = rates > 0
+            bars = [rates - np.maximum(low, 0.1 * rates), high - rates]
+            color = STYLES[style]["color"]
+            axes.errorbar(deltas[seen], rates[seen], [bar[seen] for bar in bars], label=rule, mfc="w", **STYLES[style])
+            axes.plot(deltas[~seen], np.full((~seen).sum(), least), STYLES[style]["marker"], color=color, mfc="w")
+        edge = np.array([row[0].delta for row in (cells[kind, PAPER], cells[kind, PAPER][::-1])])
+        axes.plot(edge, edge, "k-", lw=1, label="delta")
+        axes.set(xscale="log", yscale="log", xlabel="delta", title=f"{kind}, variance {found.variance:.3f}")
+        axes.invert_xaxis()
+    panels[0].axhline(least, color="none")
+    panels[0].set(ylabel="share of wrong answers (lowest: none seen)")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=9)

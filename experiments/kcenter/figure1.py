@@ -1,0 +1,153 @@
+"""The figure on C of Jali, Karamchandani, Moharir: queries and errors of DS-UCB against the scale of its radii.
+
+Radii are sqrt(C log(1 + (1 + log t) / delta') / t), delta = 0.1, k = 10 centers of 1000 images, first center image 0.
+The figure has no printed values; from it the paper picks C = 0.1. A wrong center need not be a bad one, so the radius
+of the answer is shown too, over that of greedy's: the distance of the image farthest from its nearest center.
+"""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from experiments.claims import every_run_stops, rises
+from experiments.figures import STYLES, band, curve
+from experiments.kcenter import common
+from experiments.kcenter.common import add_arguments as add_arguments
+from experiments.kcenter.sampling import Measured, chosen, measured, schedule, scheduled_runs
+from experiments.report import Claim, Line, Report, joined, line, listed, number
+from experiments.settings import Settings
+from jaxbandits.base import Algorithm
+from jaxbandits.kcenter import Dimensions, Lil, ds_ucb
+
+N, QUICK_N = 1000, 100
+TOTAL, QUICK_TOTAL = 10_000, 500
+PICKED = 0.1
+SCALES = (1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1)
+LARGE = (0.3, 1.0)  # three to six times the queries of 0.1, so there are fewer runs
+
+Cells = dict[float, Measured]  # C -> queries
+Lines = dict[float, Line]  # C -> share or radius, over all instances
+
+
+def ucb(problem: Dimensions, *, radius_scale: Any, leap: int) -> Algorithm:
+    """DS-UCB with radii of this scale."""
+    return ds_ucb(problem, delta=common.DELTA, interval=Lil(radius_scale), leap=leap)
+
+
+def run(options: Settings) -> Report:
+    n, total = (QUICK_N, QUICK_TOTAL) if options.quick else (N, TOTAL)
+    runs, large = options.seeds or (8 if options.quick else 20), LARGE[:1] if options.quick else LARGE
+    others = total // n - 1
+    images = common.images(options, total)
+    parts = {
+        "small": (SCALES, schedule(n, total, first=runs, others=others, runs=2)),
+        "large": (large, schedule(n, total, first=2, others=others)),
+    }
+    sweeps = {
+        name: scheduled_runs(
+            f"kcenter figure 1: {name} C, n = {n}",
+            ucb,
+            images,
+            plan,
+            settings={"radius_scale": scales},
+            options=options,
+        )
+        for name, (scales, plan) in parts.items()
+    }
+    at = {
+        scale: chosen(sweeps[name], sweeps[name]["setting"] == place)
+        for name, (scales, _) in parts.items()
+        for place, scale in enumerate(scales)
+    }
+    cells = {scale: measured(f"queries, C = {scale:g}", columns, unit=1.0) for scale, columns in at.items()}
+    errors, wrong_sets, radii = (
+        {C: line(f"{what}, C = {C:g}", values(columns), status=columns["status"]) for C, columns in at.items()}
+        for what, values in (
+            ("wrong", lambda columns: ~columns["ordered"]),
+            ("wrong set", lambda columns: ~columns["members"]),
+            ("radius", lambda columns: columns["radius"]),
+        )
+    )
+    queries, wrong = [cell.first for cell in cells.values()], list(errors.values())
+    return Report(
+        f"DS-UCB against C, n = {n}, k = 10, delta = 0.1, {images.label}",
+        queries,
+        [
+            every_run_stops(sweeps.values()),
+            Claim("queries grow with C", listed(x.ours for x in queries), rises(queries)),
+            Claim(
+                "errors fall with C",
+                listed((x.ours for x in wrong), ".2f"),
+                rises([x._replace(ours=-x.ours) for x in wrong]),
+            ),
+            Claim(
+                "small radii do err: all answers are wrong at C = 0.01 or below",
+                f"{errors[1e-2].ours:.0%} at 0.01",
+                all(errors[scale].ours == 1 for scale in SCALES if scale <= 1e-2),
+            ),
+            Claim(
+                "wrong centers are nearly as good: the radius is at most 10 % above greedy's for every C",
+                listed((radius.ours for radius in radii.values()), ".3f"),
+                all(radius.ours <= 1.1 for radius in radii.values()),
+            ),
+        ],
+        joined(sweeps, "part"),
+        partial(draw, cells=cells, errors=errors, wrong_sets=wrong_sets, radii=radii, n=n, instances=1 + others),
+        notes=(
+            f"queries: means over runs on the first {n} images with standard errors, then the mean and the range over "
+            f"{1 + others} instances of {n} images that share none. Ordered and as a set: the runs on the first {n} "
+            "images with greedy's centers. Errors and radius: over all runs on all instances.",
+            "The radius is a squared distance, over greedy's; below 1 the answer is better than greedy's. At the least "
+            "C centers rest on hardly more than one number of each image, and yet their radius is "
+            f"{radii[SCALES[0]].ours:.2f} times greedy's.",
+        ),
+        grid=[
+            {
+                "C": f"{scale:g}",
+                "queries, first images": number(round(cell.first.ours)),
+                "+- s.e.": number(round(cell.first.se)) if np.isfinite(cell.first.se) else "-",
+                "ordered": cell.ordered,
+                "set": cell.members,
+                "instances": cell.range,
+                "errors": f"{errors[scale].ours:.3f}",
+                "radius": f"{radii[scale].ours:.3f} +- {radii[scale].se:.3f}",
+                "runs": str(errors[scale].runs),
+            }
+            for scale, cell in cells.items()
+        ],
+    )
+
+
+def draw(figure: Any, *, cells: Cells, errors: Lines, wrong_sets: Lines, radii: Lines, n: int, instances: int) -> None:
+    figure.set_size_inches(12, 4.2)
+    left, middle, right = figure.subplots(1, 3)
+    scales = list(cells)
+    curve(left, scales, [cell.first for cell in cells.values()], f"first {n} images", 0)
+    low, high = ([f(cell.instances) for cell in cells.values()] for f in (np.min, np.max))
+    band(left, scales, low, high, label="other images")
+    left.set(yscale="log", ylabel="queries until ten centers", title="What the radii cost")
+    left.legend(loc="upper left", fontsize=9)
+    for lines, label, style in ((errors, "not greedy's, in order", 1), (wrong_sets, "not greedy's, as a set", 2)):
+        y, bars = means(lines)
+        middle.errorbar(
+            scales, y, yerr=[np.minimum(bars, y), np.minimum(bars, 1 - y)], label=label, mfc="w", **STYLES[style]
+        )
+    middle.axhline(common.DELTA, color="k", lw=1, ls=":")
+    middle.text(scales[0], common.DELTA, "delta", va="bottom", fontsize=9)
+    middle.set(ylabel=f"share of the runs, {instances} instances", title="How often the centers are wrong")
+    middle.set_ylim(-0.03, 1.05)
+    middle.legend(loc="lower left", fontsize=9, bbox_to_anchor=(0, 0.14))
+    y, bars = means(radii)
+    right.errorbar(scales, y, yerr=bars, mfc="w", **STYLES[3])
+    right.axhline(1, color="k", lw=1, ls=":")
+    right.set(ylabel="radius / radius of greedy's centers", title="Wrong centers are nearly as good")
+    for axes in (left, middle, right):
+        axes.set(xscale="log", xlabel="C, the scale of the squared radii")
+        axes.axvline(PICKED, color="#777777", lw=1, ls="--", zorder=0)
+    left.text(0.9 * PICKED, 0.03, "the paper's C", transform=left.get_xaxis_transform(), ha="right", fontsize=9)
+
+
+def means(lines: Lines) -> np.ndarray:
+    """Means and two standard errors."""
+    return np.array([[x.ours, 2 * np.nan_to_num(x.se)] for x in lines.values()]).T

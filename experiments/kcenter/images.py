@@ -1,0 +1,220 @@
+"""The ten images that greedy k-center picks from a thousand, and those that sampling picks, with what each costs.
+
+DS-UCB and DS-TS look at one of 64 x 64 x 3 numbers of two images a query, NS-TS at the distance of two images through
+Gaussian noise of variance 1e-4, exact greedy at everything. delta = 0.1, first center image 0. DS-UCB with a tenth of
+the paper's C shows what wrong answers look like. The picture is of the first run of each.
+"""
+
+from argparse import ArgumentParser
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from experiments.claims import every_run_stops
+from experiments.kcenter import common
+from experiments.kcenter.sampling import DRAWS
+from experiments.report import Claim, Line, Report, joined, line_of, number
+from experiments.settings import Settings
+from jaxbandits.kcenter import Lil, PairPull, ds_random, ds_ts, ds_ucb, greedy, naive_queries, ns_ts
+from jaxbandits.kcenter._images import SIDE
+
+SIZE, QUICK_SIZE = (1000, 10), (50, 5)  # images and centers
+VARIANCE = 1e-4
+SMALL_C = 0.01
+THOMPSON_LEAP = 4  # dimensions drawn each round: DS-TS, whose runs take minutes, uses two or three of them
+GREEDY, UCB, TS, NOISY, RANDOM = "exact greedy", "DS-UCB", "DS-TS", "NS-TS", "random sampling"
+SMALL = f"DS-UCB, C = {SMALL_C}"
+CERTAIN = (UCB, TS, NOISY, RANDOM)  # whose errors are to be as rare as delta says
+RED, GREEN, BLUE, GREY = "#d0021b", "#1e7d4f", "#1b4f8f", "#8a8a8a"
+
+
+class Picture(NamedTuple):
+    """One row of the figure."""
+
+    centers: np.ndarray  # int (k,)
+    queries: np.ndarray  # (k-1,)  by stage
+    cost: str  # what a query is
+    times: float | None  # how many more queries greedy needs; None: these are of another kind
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    common.add_arguments(parser)
+    parser.add_argument("--random", action="store_true", help="show random sampling too (minutes)")
+
+
+def run(options: Settings) -> Report:
+    n, k = QUICK_SIZE if options.quick else SIZE
+    seeds = options.seeds or 4
+    images = common.images(options, n)
+    rows = common.blocks(n, 1)
+    m = images.points.shape[1]
+
+    def sampled(name: str, rule: Any, seeds: int, **settings: Any) -> dict[str, np.ndarray]:
+        rule = partial(rule, delta=common.DELTA)
+        settings |= {"k": k, "options": options, "seeds": seeds, "lanes": seeds}
+        return common.image_runs(f"kcenter images: {name}, n = {n}", rule, images, rows, **settings).columns
+
+    sweeps = {
+        UCB: sampled(UCB, ds_ucb, seeds),
+        SMALL: sampled(SMALL, partial(ds_ucb, interval=Lil(SMALL_C)), seeds),
+        TS: sampled(TS, ds_ts, 1, leap=THOMPSON_LEAP),
+        NOISY: common.distance_runs(
+            f"kcenter images: {NOISY}, n = {n}",
+            partial(ns_ts, delta=common.DELTA),
+            images.distances,
+            rows,
+            k=k,
+            action=PairPull,
+            noise_scale=VARIANCE**0.5,
+            options=options,
+            seeds=seeds,
+            lanes=seeds,
+            max_rounds=2**30,
+        ).columns,
+    }
+    if options.own["random"]:
+        sweeps[RANDOM] = sampled(RANDOM, ds_random, 1, test_every=DRAWS)
+
+    printed, needed = naive_queries(n, m, k)
+    exact = greedy(images.sums, k=k).centers
+    lines = {name: line_of(name, columns) for name, columns in sweeps.items()}
+    pictures = {GREEDY: Picture(exact, m * (n - np.arange(1, k)), "one number of two images", None)}
+    for name, columns in sweeps.items():
+        spent = columns["answer.queries"][0].astype(np.int64)
+        cost = "one noisy distance" if name == NOISY else "one number of two images"
+        times = None if name == NOISY else needed / spent.sum()
+        pictures[name] = Picture(columns["answer.indices"][0], spent, cost, times)
+    blank = dict.fromkeys(("+- s.e.", "ordered", "as a set", "runs"), "")
+    return Report(
+        f"The {k} centers of {n} images: greedy's and those of sampling, {images.label}",
+        list(lines.values()),
+        claims(lines, sweeps, needed),
+        joined(sweeps),
+        partial(draw, pictures=pictures, points=images.points, label=images.label),
+        notes=(
+            f"Greedy is counted with the {number(needed)} numbers that it needs, m (n - p) at the p-th stage; the "
+            f"paper counts n m k = {number(printed)}. A query of NS-TS is a whole distance with noise of variance "
+            f"{VARIANCE:g}, so its number is not compared. radius: the squared distance of the image farthest from its "
+            "nearest center, over that of greedy's.",
+        ),
+        grid=[
+            {
+                "": name,
+                "queries": number(round(ours.ours)),
+                "+- s.e.": number(round(ours.se)) if np.isfinite(ours.se) else "",
+                "below greedy": "" if name == NOISY else f"{needed / ours.ours:.3g} x",
+                "ordered": common.share(columns) if columns else "",
+                "as a set": common.share(columns, "members") if columns else "",
+                "radius": f"{columns['radius'].mean():.3f}" if columns else "1",
+                "runs": str(ours.runs),
+            }
+            | ({} if columns else blank)
+            for name, ours in ({GREEDY: Line(GREEDY, needed)} | lines).items()
+            for columns in [sweeps.get(name)]
+        ],
+    )
+
+
+def claims(lines: dict[str, Line], sweeps: dict[str, dict[str, np.ndarray]], needed: int) -> list[Claim]:
+    certain = [name for name in CERTAIN if name in sweeps]
+    ratio = {name: needed / lines[name].ours for name in (UCB, SMALL, TS)}
+    small = sweeps[SMALL]
+    return [
+        every_run_stops(sweeps.values()),
+        common.greedy_was_found([sweeps[name] for name in certain], ", ".join(certain)),
+        Claim(
+            "sampling numbers takes fewer queries than reading all",
+            ", ".join(f"{name} {value:.3g} times" for name, value in ratio.items()),
+            all(value > 1 for value in ratio.values()),
+        ),
+        Claim(
+            "DS-UCB errs with a tenth of the paper's C, yet its radius is at most 10 % above greedy's",
+            f"{common.share(small)} ordered, radius {small['radius'].mean():.3f}",
+            not small["ordered"].all() and small["radius"].mean() <= 1.1,
+        ),
+    ]
+
+
+# The figure, placed by hand so that bars stand under their images; in inches.
+IMAGE, GAP, BAR = 0.92, 0.08, 0.62
+LEFT, TOP, BOTTOM, BETWEEN = 2.65, 1.15, 0.15, 0.26
+
+
+def draw(figure: Any, *, pictures: dict[str, Picture], points: np.ndarray, label: str) -> None:
+    exact = pictures[GREEDY].centers
+    n, k = len(points), len(exact)
+    width = LEFT + k * (IMAGE + GAP) + 0.1
+    row = IMAGE + BAR + BETWEEN
+    height = TOP + len(pictures) * row + BOTTOM
+    figure.set_layout_engine("none")
+    figure.set_size_inches(width, height)
+
+    def place(left: float, bottom: float, wide: float, high: float) -> Any:
+        return figure.add_axes((left / width, bottom / height, wide / width, high / height))
+
+    def write(x: float, y: float, text: str, **style: Any) -> None:
+        figure.text(x / width, y / height, text, **style)
+
+    write(0.15, height - 0.2, f"Greedy {k}-center on {n} images ({label})", fontsize=14, weight="bold", va="top")
+    write(
+        0.15,
+        height - 0.5,
+        "Each image is the farthest from those to its left. Bars: queries to find it (log scale).",
+        fontsize=10,
+        color="#444444",
+        va="top",
+    )
+    write(0.15, height - 0.72, "Framed in red: not greedy's center at this place.", fontsize=10, color=RED, va="top")
+    every = np.concatenate([picture.queries for picture in pictures.values()])
+    least, most = 10 ** np.floor(np.log10(every.min())), 1.5 * every.max()
+    for position, (name, picture) in enumerate(pictures.items()):
+        top = height - TOP - position * row
+        for place_of, center in enumerate(picture.centers):
+            axes = place(LEFT + place_of * (IMAGE + GAP), top - IMAGE, IMAGE, IMAGE)
+            axes.set(xticks=[], yticks=[])
+            axes.grid(visible=False)
+            is_wrong = center != exact[place_of]
+            for spine in axes.spines.values():
+                spine.set(visible=is_wrong, color=RED, linewidth=3.5)
+            if center >= 0:
+                axes.imshow(points[center].reshape(SIDE, SIDE, 3))
+        chart = place(LEFT, top - IMAGE - BAR - 0.05, k * (IMAGE + GAP) - GAP, BAR)
+        bars(chart, picture.queries, least, most, color=GREY if name == NOISY else BLUE)
+        wrong = int((picture.centers != exact).sum())
+        write(0.15, top - 0.02, name, fontsize=13, weight="bold", va="top")
+        text = [f"{_short(picture.queries.sum())} queries", f"of {picture.cost} each"]
+        if picture.times is not None:
+            text.append(_times(picture.times))
+        if name != GREEDY:
+            text.append("all centers right" if wrong == 0 else f"{wrong} of {k} centers differ")
+        for depth, words in enumerate(text):
+            is_verdict = name != GREEDY and depth == len(text) - 1
+            color = (RED if wrong else GREEN) if is_verdict else "#222222"
+            write(0.15, top - 0.32 - 0.22 * depth, words, fontsize=10, color=color, va="top")
+
+
+def bars(axes: Any, queries: np.ndarray, least: float, most: float, *, color: str) -> None:
+    """Under the images of the centers that they found; the first is given."""
+    centers = np.arange(1, len(queries) + 1)
+    axes.bar(centers, queries - least, bottom=least, width=0.62 * IMAGE, color=color)
+    for center, value in zip(centers, queries, strict=True):
+        axes.text(center, value, _short(value), ha="center", va="bottom", fontsize=8)
+    axes.text(0, least, "given", ha="center", va="bottom", fontsize=8, color="#666666")
+    half = IMAGE / 2 / (IMAGE + GAP)
+    axes.set(yscale="log", ylim=(least, most * (most / least) ** 0.25), xlim=(-half, len(queries) + half))
+    axes.set(xticks=[], yticks=[])
+    axes.minorticks_off()
+    axes.spines["left"].set_visible(False)
+    axes.grid(visible=False)
+
+
+def _short(value: float) -> str:
+    for unit, name in ((1e9, "billion"), (1e6, "million")):
+        if value >= unit:
+            return f"{value / unit:.3g} {name}"
+    return f"{value / 1000:.3g}k" if value >= 1000 else f"{value:.0f}"
+
+
+def _times(factor: float) -> str:
+    return f"{factor:.3g} times fewer than greedy" if factor >= 1 else f"{1 / factor:.3g} times greedy's"

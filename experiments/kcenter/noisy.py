@@ -1,0 +1,161 @@
+"""What the experiments on noisy distances share: how long a run should take, and runs that end at a budget of queries.
+
+A rule does not know how many centers will be wanted, so that a run for ten also says when it had three. A run that
+reached its budget says so too, if it had three by then.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from experiments.kcenter import common
+from experiments.kcenter.common import DELTA
+from experiments.report import number
+from experiments.settings import Settings
+from jaxbandits.kcenter import Greedy, PairPull, greedy, ns_ts, stage_times
+from jaxbandits.kcenter._intervals import least_k1
+
+ALPHA = 1.1  # of the intervals
+K1 = least_k1(ALPHA)
+
+
+class Cell(NamedTuple):
+    """The runs of one rule on one instance, until the first k centers."""
+
+    queries: np.ndarray  # int64 (reached,)  of the runs that found so many
+    runs: int
+    ordered: int  # that found exactly greedy's
+    members: int  # that found them in some order
+
+    @property
+    def mean(self) -> float:
+        """Infinite if a run was censored: no mean is known then."""
+        return float(self.queries.mean()) if len(self.queries) == self.runs else np.inf
+
+    @property
+    def se(self) -> float:
+        """Of the mean; NaN where there is none."""
+        return float(self.queries.std(ddof=1) / np.sqrt(self.runs)) if 1 < self.runs == len(self.queries) else np.nan
+
+
+def cell(columns: Mapping[str, np.ndarray], chosen: np.ndarray, truth: np.ndarray, k: int) -> Cell:
+    """The runs that `chosen` (runs,) marks, judged by greedy's centers `truth` (at least k,)."""
+    found = columns["answer.found"][chosen] >= k
+    queries = columns["answer.queries"][chosen][found, : k - 1].sum(axis=1, dtype=np.int64)
+    centers = columns["answer.indices"][chosen][found, :k]
+    return Cell(
+        queries=queries,
+        runs=int(chosen.sum()),
+        ordered=int(np.all(centers == truth[:k], axis=1).sum()),
+        members=int(np.all(np.sort(centers, axis=1) == np.sort(truth[:k]), axis=1).sum()),
+    )
+
+
+class Thompson(NamedTuple):
+    """Runs of NS-TS with several mixes, on blocks of images."""
+
+    columns: dict[str, np.ndarray]
+    mix: np.ndarray  # (runs,)
+    block: np.ndarray  # int (runs,)
+    truths: list[Greedy]  # of every block
+
+
+def thompson_runs(
+    heading: str,
+    distances: np.ndarray,
+    rows: np.ndarray,
+    *,
+    k: int,
+    noise_scale: float,
+    mixes: Sequence[float],
+    limit: int,
+    options: Settings,
+    seeds: int,
+) -> Thompson:
+    """Runs until the k-th center, or until they have taken `limit` queries."""
+    columns = common.distance_runs(
+        heading,
+        partial(ns_ts, delta=DELTA),
+        distances,
+        rows,
+        k=k,
+        action=PairPull,
+        noise_scale=noise_scale,
+        settings={"mix": mixes},
+        options=options,
+        seeds=seeds,
+        max_rounds=limit // 2,
+    ).columns
+    setting, block = np.divmod(columns["row"], len(rows))
+    return Thompson(columns, np.array(mixes)[setting], block, solutions(distances, rows, k))
+
+
+def cells_by_mix(found: Thompson, k: int) -> list[dict[float, Cell]]:
+    """Of every block, until the first k centers."""
+    return [
+        {
+            float(mix): cell(found.columns, (found.mix == mix) & (found.block == b), truth.centers, k)
+            for mix in dict.fromkeys(found.mix.tolist())
+        }
+        for b, truth in enumerate(found.truths)
+    ]
+
+
+def wrong(columns: Mapping[str, np.ndarray], truth: np.ndarray) -> int:
+    """How many runs found another center than greedy's, `truth` (runs, k), where they should have found that one."""
+    is_found = np.arange(truth.shape[1]) < columns["answer.found"][:, None]
+    return int(np.any(is_found & (columns["answer.indices"] != truth), axis=1).sum())
+
+
+def ended(cells: Sequence[Cell]) -> bool:
+    """Whether all runs of these did."""
+    return all(np.isfinite(each.mean) for each in cells)
+
+
+def times(distances: np.ndarray, solution: Greedy, noise_scale: float | None) -> np.ndarray:
+    """T* of every stage (k-1,); `noise_scale` None: of Bernoulli rewards at each stage's bottleneck."""
+    d = solution.bottlenecks
+    scale = np.sqrt(d * (1 - d)) if noise_scale is None else noise_scale
+    return np.asarray(stage_times(distances, solution.centers, noise_scale=scale))
+
+
+def expected(times: np.ndarray, n: int) -> np.ndarray:
+    """The queries (k-1,) that two nodes with intervals of one width take to come apart, 2 beta T* a stage.
+
+    beta = log(k1 t^alpha n^2 / delta) at the t = beta T* queries that each of the two has by then.
+    """
+    beta = np.full_like(times, 10.0)
+    for _ in range(50):
+        beta = np.log(K1 * n**2 / DELTA) + ALPHA * np.log(np.maximum(beta * times, 1))
+    return 2 * beta * times
+
+
+def solutions(distances: np.ndarray, rows: np.ndarray, k: int) -> list[Greedy]:
+    """Of every instance."""
+    return [greedy(distances[np.ix_(row, row)], k=k) for row in rows]
+
+
+def quantiles(means: Sequence[float], limit: float, unit: float) -> str:
+    """Median and range over instances; those that did not end are the longest, and only known to exceed the limit."""
+
+    def shown(value: float) -> str:
+        return number(value / unit) if np.isfinite(value) else f"> {number(limit / unit)}"
+
+    middle = np.sort(means)[[(len(means) - 1) // 2, len(means) // 2]]
+    return f"{shown(float(np.mean(middle)))} ({shown(min(means))} to {shown(max(means))})"
+
+
+def slashed(values: Sequence[float], unit: float = 1.0) -> str:
+    """Numbers side by side, as 31/27/29."""
+    return "/".join(number(float(f"{value / unit:.3g}")) for value in values)
+
+
+def scatter(axes: Any, x: float, values: Sequence[float], limit: float, **style: Any) -> None:
+    """Points above each other; those that did not end are arrows at the limit."""
+    values = np.asarray(values, float)
+    known = np.isfinite(values)
+    axes.plot(np.full(known.sum(), x), values[known], "_", **style)
+    if not known.all():
+        axes.plot(x, limit, "^", **style | {"mfc": "w"})

@@ -1,0 +1,297 @@
+"""Why two nodes are queried: the rule of DS-UCB, which pulls the leader alone, with and without an end to its pulls.
+
+The leader is the node of largest upper bound. Its rivals are pulled only while they lead, so their upper bounds stay
+just below the leader's, above its distance; a stage ends once the leader's lower bound is above theirs.
+
+Noisy distances (Gaussian, variance 0.01; three candidates for a second center, at 0.5, 0.5 and 0.5 + gap): NS-TS,
+which pulls the candidate of largest mean as well (a pair), beside the leader alone; mix 0 both. Dimension sampling:
+DS-UCB for the second center of ten images, of which m random dimensions are taken. An arm is read exactly after m
+queries, at m more, so that a stage costs about 2 m and what the rivals take.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+import jaxbandits
+from experiments.figures import COLORS, STYLES, marks, ticks
+from experiments.kcenter import common as runs
+from experiments.kcenter.common import add_arguments as add_arguments
+from experiments.kcenter.noisy import ALPHA, K1, expected, solutions, times
+from experiments.report import Claim, Columns, Line, Report, joined, line, line_of, number
+from experiments.settings import Settings
+from experiments.simulate import simulate
+from jaxbandits import Algorithm, Environment, Outcome, Status, kcenter
+from jaxbandits.kcenter import Lil, ds_ucb, greedy, ns_ts, pairwise_sums
+from jaxbandits.kcenter._samples import mean
+
+NOISE_SCALE = 0.1
+NODES = 4  # of the noisy instances, the first center among them
+BEST = 1
+GAPS = (0.4, 0.2, 0.1, 0.05, 0.025)
+LIMIT = 1_000_000  # rounds
+QUICK_LIMIT = 50_000
+SIZE, IMAGES = 10, 400  # nodes of an instance of images; images
+DIMENSIONS = (256, 1024, 4096, 12288)
+QUICK_DIMENSIONS = (256, 1024)
+RADIUS_SCALE = 0.1
+
+
+class Noisy(NamedTuple):
+    """The runs at one gap."""
+
+    line: Line  # queries of the runs that ended
+    ended: int
+    quartiles: np.ndarray  # (3,)  of all runs, infinite where so many did not end
+    limit: int
+    best: float  # median queries of the best candidate
+    rival: float  # and of the most queried of the others
+    width: float  # of the best candidate's interval after so many
+
+    @property
+    def median(self) -> float:
+        """Infinite if most runs did not end."""
+        return float(self.quartiles[1])
+
+    @property
+    def share(self) -> str:
+        """How many ended."""
+        return f"{self.ended} of {self.line.runs}"
+
+
+class Read(NamedTuple):
+    """The runs of one instance with dimension sampling."""
+
+    queries: np.ndarray  # (seeds,)
+    gap: float
+    law: float  # queries of the rivals
+    excess: float  # mean queries beyond 2 m
+
+
+def run(options: Settings) -> Report:
+    seeds = options.seeds or (10 if options.quick else 40)
+    limit = QUICK_LIMIT if options.quick else LIMIT
+    sizes = QUICK_DIMENSIONS if options.quick else DIMENSIONS
+    sweeps = {name: noisy_runs(pair, limit, seeds, options) for name, pair in (("pair", True), ("leader", False))}
+    noisy = {
+        (name, gap): noisy_of(f"{name}, gap {gap}", sweep.columns, row, limit)
+        for name, sweep in sweeps.items()
+        for row, gap in enumerate(GAPS)
+    }
+    law = {gap: expected(times(table(gap), greedy(table(gap), k=2), NOISE_SCALE), NODES)[0] for gap in GAPS}
+
+    images = runs.images(options, IMAGES)
+    order = np.random.default_rng(0).permutation(images.points.shape[1])
+    rows = runs.blocks(SIZE, IMAGES // SIZE)
+    reads: dict[int, list[Read]] = {}
+    parts = {name: sweep.columns for name, sweep in sweeps.items()}
+    for m in sizes:
+        points = np.ascontiguousarray(images.points[:, order[:m]])
+        thinned = runs.Images(points, pairwise_sums(points), images.label)
+        parts[f"m = {m}"] = runs.image_runs(
+            f"kcenter single node: m = {m}",
+            partial(ds_ucb, delta=runs.DELTA, interval=Lil(RADIUS_SCALE)),
+            thinned,
+            rows,
+            k=2,
+            options=options,
+            seeds=max(seeds // 4, 1),
+        ).columns
+        reads[m] = reads_of(parts[f"m = {m}"], thinned, rows)
+
+    excess = {m: np.array([each.excess for each in found]) for m, found in reads.items()}
+    return Report(
+        f"The leader alone: with noisy distances, and with {images.label}",
+        [
+            *(entry.line for entry in noisy.values()),
+            *(line(f"queries - 2 m, m = {m}", values) for m, values in excess.items()),
+        ],
+        [*noisy_claims(noisy), *read_claims(reads)],
+        joined(parts, "sweep"),
+        partial(draw, noisy=noisy, law=law, reads=reads, limit=limit),
+        notes=notes(reads),
+        grid=grid(noisy, law, reads, excess),
+    )
+
+
+def table(gap: float) -> np.ndarray:
+    """Distances: from node 0, node 1 is `gap` farther than all others."""
+    distances = np.full((NODES, NODES), 0.5)
+    np.fill_diagonal(distances, 0)
+    distances[0, BEST] = distances[BEST, 0] = 0.5 + gap
+    return distances
+
+
+def noisy_runs(pair: bool, limit: int, seeds: int, options: Settings) -> jaxbandits.Results:
+    def state(task: jax.Array, outcome: Outcome) -> dict[str, jax.Array]:
+        samples = outcome.state.samples
+        return {"counts": samples.counts[:, 0], "means": mean(samples, task.dtype)[:, 0]}
+
+    def build(task: jax.Array, key: jax.Array) -> tuple[Algorithm, Environment]:
+        instance = kcenter.distance_instance(task, k=2, noise_scale=NOISE_SCALE)
+        algorithm = ns_ts(instance.problem, noise_scale=NOISE_SCALE, delta=runs.DELTA, mix=0.0, pair=pair)
+        return algorithm, kcenter.environment(instance)
+
+    return simulate(
+        f"kcenter single node: {'pair' if pair else 'leader'}",
+        build,
+        np.stack([table(gap) for gap in GAPS]),
+        options=options,
+        seeds=seeds,
+        max_rounds=limit,
+        metrics=state,
+    )
+
+
+def noisy_of(name: str, columns: Columns, row: int, limit: int) -> Noisy:
+    chosen = columns["row"] == row
+    counts, status = columns["counts"][chosen], columns["status"][chosen]
+    queries = np.where(status == Status.STOPPED, columns["pulls"][chosen], np.inf)
+    best = float(np.median(counts[:, BEST]))
+    level = (np.log(K1 * NODES**2 / runs.DELTA) + ALPHA * np.log(best)) / best
+    return Noisy(
+        line=line_of(name, columns, chosen),
+        ended=int(np.sum(status != Status.MAX_ROUNDS)),
+        quartiles=np.quantile(queries, (0.25, 0.5, 0.75), method="higher"),
+        limit=limit,
+        best=best,
+        rival=float(np.median(np.delete(counts, (0, BEST), axis=1).max(axis=1))),
+        width=float(2 * NOISE_SCALE * np.sqrt(2 * level)),
+    )
+
+
+def reads_of(columns: Columns, images: runs.Images, rows: np.ndarray) -> list[Read]:
+    found, m = [], images.points.shape[1]
+    for block, (row, solution) in enumerate(zip(rows, solutions(images.sums, rows, 2), strict=True)):
+        distances = np.delete(images.distances[row[0], row], (0, solution.centers[1]))
+        gaps = images.distances[row[0], row[solution.centers[1]]] - distances
+        queries = columns["pulls"][(columns["row"] == block) & (columns["status"] == Status.STOPPED)]
+        found.append(Read(queries, float(gaps.min()), rivals(gaps, m), float(queries.mean()) - 2 * m))
+    return found
+
+
+def rivals(gaps: np.ndarray, m: int) -> float:
+    """Queries until every rival's upper bound is below the best distance, were its mean exact; 2 m if m do not do."""
+    t = np.arange(1, m + 1)
+    radius = np.sqrt(RADIUS_SCALE * np.log1p((1 + np.log(t)) * SIZE / runs.DELTA) / t)
+    needed = [int(np.argmax(radius < gap)) + 1 if radius[-1] < gap else 2 * m for gap in gaps]
+    return float(sum(needed))
+
+
+def noisy_claims(noisy: dict[tuple[str, float], Noisy]) -> list[Claim]:
+    pairs, alone = ({gap: noisy[name, gap] for gap in GAPS} for name in ("pair", "leader"))
+    limit = alone[GAPS[0]].limit
+    times = {gap: min(alone[gap].median, limit) / pairs[gap].median for gap in GAPS}
+    return [
+        Claim(
+            "with a pair every run ends",
+            ", ".join(f"{entry.share} (gap {gap})" for gap, entry in pairs.items()),
+            all(pair.ended == pair.line.runs for pair in pairs.values()),
+        ),
+        Claim(
+            f"the leader alone never ends, within {limit:,} queries",
+            ", ".join(f"{entry.share} end (gap {gap})" for gap, entry in alone.items()),
+            not any(entry.ended for entry in alone.values()),
+        ),
+        Claim(
+            "the leader alone takes at least ten times as many queries as a pair, in the median",
+            ", ".join(f"{'> ' * np.isinf(alone[gap].median)}{number(x)} (gap {gap})" for gap, x in times.items()),
+            all(alone[gap].median >= 10 * pairs[gap].median for gap in GAPS),
+        ),
+    ]
+
+
+def read_claims(reads: dict[int, list[Read]]) -> list[Claim]:
+    shares = {m: np.concatenate([each.queries for each in found]) / (2 * m) for m, found in reads.items()}
+    ratios = {m: np.median([each.excess / each.law for each in found]) for m, found in reads.items()}
+    return [
+        Claim(
+            "with dimension sampling a stage takes at least 2 m queries",
+            ", ".join(
+                f"{int((share < 1).sum())} of {len(share)} take less, the least {share.min():.2f} times 2 m (m = {m})"
+                for m, share in shares.items()
+            ),
+            all(share.min() >= 1 for share in shares.values()),
+        ),
+        Claim(
+            "what it takes beyond 2 m brings the rivals' bounds below the best distance: within 30 % in the median",
+            ", ".join(f"{value:.2f} (m = {m})" for m, value in ratios.items()),
+            all(abs(value - 1) <= 0.3 for value in ratios.values()),
+        ),
+    ]
+
+
+def grid(
+    noisy: dict[tuple[str, float], Noisy],
+    law: dict[float, float],
+    reads: dict[int, list[Read]],
+    excess: dict[int, np.ndarray],
+) -> list[dict[str, str]]:
+    body = [
+        {
+            "": f"noisy, {name}, gap {gap}",
+            "ended": entry.share,
+            "median queries": number(entry.median) if np.isfinite(entry.median) else f"> {number(entry.limit)}",
+            "law": number(round(law[gap])) if name == "pair" else "",
+            "of the best": number(entry.best),
+            "of a rival": number(entry.rival),
+            "width": f"{entry.width:.4f}",
+        }
+        for (name, gap), entry in noisy.items()
+    ]
+    for m, found in reads.items():
+        middle, low, high = (number(round(f(excess[m]))) for f in (np.median, np.min, np.max))
+        row = {"": f"images, m = {m}, queries - {2 * m:,}", "ended": f"{sum(len(each.queries) for each in found)}"}
+        row |= {"median queries": f"{middle} ({low} to {high})"}
+        row |= {"law": number(round(np.median([each.law for each in found])))}
+        body.append(dict.fromkeys(body[0], "") | row)
+    return body
+
+
+def notes(reads: dict[int, list[Read]]) -> tuple[str, ...]:
+    return (
+        "Queries of the best and of its most queried rival are medians over all runs, and the width is that of the "
+        "best's interval after so many. The law of a pair is 2 beta T*. Of images "
+        f"the median and, in brackets, the range over {len(next(iter(reads.values())))} blocks of {SIZE}; their law: "
+        "queries until the radius is below a rival's gap, summed over the rivals.",
+        "The leader alone does end where the gap is large: a query moves a rival's upper bound in steps of about "
+        "sqrt(variance) over its queries, and once such a step takes it below the leader's lower bound, which comes as "
+        "near to its upper bound as you like, the stage is over. Small gaps mean many queries of the rivals and hence "
+        "small steps, and an interval of that width takes the square of that many queries. With dimension sampling a "
+        "stage may end so before its 2 m queries, where m is large.",
+    )
+
+
+def draw(figure: Any, *, noisy: dict, law: dict[float, float], reads: dict[int, list[Read]], limit: int) -> None:
+    figure.set_size_inches(9.6, 4.6)
+    left, right = figure.subplots(1, 2)
+    for style, (name, label) in enumerate((("pair", "a pair (NS-TS)"), ("leader", "the leader alone"))):
+        entries = {gap: noisy[name, gap] for gap in GAPS}
+        known = [gap for gap in GAPS if np.isfinite(entries[gap].median)]
+        low, middle, high = np.array([entries[gap].quartiles for gap in known]).reshape(-1, 3).T
+        bars = [middle - low, np.minimum(high, limit) - middle]
+        left.errorbar(known, middle, yerr=bars, mfc="w", label=label, **STYLES[style])
+        for gap, entry in entries.items():
+            if entry.line.censored:
+                text = f"{entry.share}\nended"
+                left.annotate(text, (gap, 1.4 * limit), ha="center", va="bottom", fontsize=8)
+            if np.isinf(entry.median):
+                left.plot(gap, limit, marker="^", color=COLORS[style], ms=8)
+    left.plot(GAPS, list(law.values()), "k:", lw=1.2, label=r"$2\,\beta\,T^*$")
+    left.set(xscale="log", yscale="log", ylabel="queries until the stop (median, quartiles)")
+    ticks(left, GAPS)
+    left.axhline(limit, color="k", lw=0.8, ls=":")
+    left.set(xlim=(GAPS[-1] / 1.3, GAPS[0] * 1.3), ylim=(None, 6 * limit))
+    left.set_title("noisy distances", fontsize=11)
+    left.legend(loc="lower left", fontsize=9)
+    for style, (m, found) in enumerate(reads.items()):
+        over = [1 + each.excess / (2 * m) for each in found]
+        right.plot([each.gap for each in found], over, label=f"m = {m}", **marks(style, ms=4))
+    right.axhline(1, color="k", lw=0.8, ls=":")
+    right.set(xscale="log", yscale="log", ylabel="queries / (2 m), means of blocks")
+    right.set_title("dimension sampling: the second of ten images", fontsize=11)
+    right.legend(fontsize=9)
+    for axes in (left, right):
+        axes.set_xlabel("gap to the second best")

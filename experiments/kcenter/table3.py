@@ -1,0 +1,237 @@
+"""Table III of Jali, Karamchandani, Moharir: queries of DS-TS on images, by the share of posterior draws.
+
+DS-TS queries the leader against the slot of the least posterior draw with probability `mix`, else against that of the
+least lower bound: mix = 1, 0.99 and 0. delta = 0.1, Bernoulli KL intervals with a union over pairs, first center image
+0, images of 64 x 64 x 3 numbers. Fewer centers are found on the way to ten, so one run tells the queries of every k.
+DS-UCB with its own radii stands beside. Runs of 5000 and 10,000 images take long: --up-to says where to end.
+"""
+
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from experiments.claims import every_run_stops
+from experiments.kcenter import common
+from experiments.kcenter.common import Images
+from experiments.kcenter.sampling import (
+    K,
+    Measured,
+    Place,
+    Sweeps,
+    cells_of,
+    draw_by_n_and_k,
+    mean,
+    schedule,
+    scheduled_runs,
+)
+from experiments.kcenter.table2 import KS
+from experiments.kcenter.table2 import PRINTED as PRINTED_UCB
+from experiments.papers import printed_by_place
+from experiments.report import Claim, Report, joined, number
+from experiments.settings import Settings
+from jaxbandits.kcenter import ds_ts, ds_ucb, pairwise_sums
+
+
+class Size(NamedTuple):
+    """How many runs a number of images gets."""
+
+    first: int  # on the first n images, of each mix
+    others: int = 0  # other instances, a run each of DS-UCB and of DS-TS with the paper's mix
+
+
+MIXES = (1.0, 0.99, 0.0)
+MIX = 0.99  # the paper's choice
+SIZES = {100: Size(5, 4), 500: Size(5), 1000: Size(5), 5000: Size(2), 10_000: Size(1)}
+QUICK_SIZES = {50: Size(2, 1)}
+QUICK_STEP = 16  # of an image's numbers, every so many-th is left
+UP_TO = 1000
+BY_K = 1000  # the n for which k varies
+UNIT, UNIT_UCB = 1e4, 1e5
+LEAP = 1  # dimensions drawn each round: every further one brings posterior draws, and DS-TS often changes its slot
+PRINTED = printed_by_place("kcenter", "table3")  # for mix 1, 0.99 and 0
+LARGE = 500  # images from which on the claims on mixes hold
+GAIN = (1.15, 1.5)  # queries with mix 0 over those with 0.99
+COST = (2.0, 5.0)  # queries of DS-TS over those of DS-UCB
+
+Cells = dict[str, dict[Place, Measured]]  # rule -> by n and k
+UCB = "DS-UCB"
+NAMES = tuple(f"mix {mix:g}" for mix in MIXES)
+ONE, PAPER, NONE = NAMES
+UNITS = dict.fromkeys(NAMES, UNIT) | {UCB: UNIT_UCB}
+PRINTED_BY = {name: {place: row[i] for place, row in PRINTED.items()} for i, name in enumerate(NAMES)} | {
+    UCB: {place: PRINTED_UCB[place] for place in PRINTED}
+}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    common.add_arguments(parser)
+    parser.add_argument("--up-to", type=int, default=UP_TO, metavar="N", help="the most images of a run (%(default)s)")
+
+
+def run(options: Settings) -> Report:
+    sizes = sizes_of(options)
+    images = images_of(options, sizes)
+    sweeps: Sweeps = {}
+    for n, size in sizes.items():
+        for name, mix in zip(NAMES, MIXES, strict=True):
+            sweeps[name, n] = thompson_runs(n, size, mix, images, options)
+        sweeps[UCB, n] = scheduled_runs(
+            f"kcenter table 3: DS-UCB, n = {n}",
+            partial(ds_ucb, delta=common.DELTA),
+            images,
+            schedule(n, len(images.points), first=2 * (options.seeds or size.first), others=size.others),
+            options=options,
+        )
+    places = places_of(sizes)
+    cells: Cells = {rule: cells_of(sweeps, rule, places, unit, PRINTED_BY[rule]) for rule, unit in UNITS.items()}
+    return Report(
+        f"Table III of Jali et al.: queries of DS-TS x 1e4 until k centers of n images, {images.label}",
+        [cell.first for row in cells.values() for cell in row.values()],
+        claims(cells, sweeps, is_real=options.data is not None and not options.quick),
+        joined({f"{rule}, n = {n}": columns for (rule, n), columns in sweeps.items()}, "sweep"),
+        partial(
+            draw_by_n_and_k,
+            sweeps=sweeps,
+            labels={name: f"DS-TS, {name}" for name in NAMES} | {UCB: UCB},
+            printed={rule: {place: UNITS[rule] * q for place, q in row.items()} for rule, row in PRINTED_BY.items()},
+            by_k=BY_K if BY_K in sizes else max(sizes),
+        ),
+        notes=notes(cells),
+        grid=grid(cells),
+    )
+
+
+def sizes_of(options: Settings) -> dict[int, Size]:
+    return QUICK_SIZES if options.quick else {n: size for n, size in SIZES.items() if n <= options.own["up_to"]}
+
+
+def images_of(options: Settings, sizes: dict[int, Size]) -> Images:
+    """As many as make the instances of the smallest size disjoint."""
+    count = max(max(sizes), min(n * (1 + size.others) for n, size in sizes.items()))
+    images = common.images(options, count)
+    if not options.quick:
+        return images
+    points = images.points[:, ::QUICK_STEP]
+    return Images(points, pairwise_sums(points), f"{images.label}, one number of {QUICK_STEP}")
+
+
+def places_of(sizes: dict[int, Size]) -> list[Place]:
+    return [(n, K) for n in sizes] + [(BY_K, k) for k in KS if BY_K in sizes]
+
+
+def thompson_runs(n: int, size: Size, mix: float, images: Images, options: Settings) -> dict[str, np.ndarray]:
+    """Runs of DS-TS; those of the paper's mix on other instances, too."""
+    others = size.others if mix == MIX else 0
+    return scheduled_runs(
+        f"kcenter DS-TS, mix {mix:g}: n = {n}",
+        partial(ds_ts, delta=common.DELTA, mix=mix),
+        images,
+        schedule(n, len(images.points), first=options.seeds or size.first, others=others),
+        options=options,
+        leap=LEAP,
+    )
+
+
+def quotients(cells: Cells, above: str, below: str, least: int = 0) -> dict[Place, float]:
+    """Mean queries of one rule over another's on the same first images, for ten centers of at least so many."""
+    return {
+        (n, k): cell.first.ours * UNITS[above] / cells[below][n, k].first.ours / UNITS[below]
+        for (n, k), cell in cells[above].items()
+        if k == K and n >= least
+    }
+
+
+def printed_quotients(places: Sequence[Place], above: str, below: str) -> dict[Place, float]:
+    """The same in the paper."""
+    return {p: PRINTED_BY[above][p] * UNITS[above] / PRINTED_BY[below][p] / UNITS[below] for p in places}
+
+
+def shown(values: dict[Place, float]) -> str:
+    return ", ".join(f"{value:.3f} (n = {n:,})" for (n, _), value in values.items())
+
+
+def claims(cells: Cells, sweeps: Sweeps, *, is_real: bool) -> list[Claim]:
+    found = [
+        every_run_stops(sweeps.values()),
+        common.greedy_was_found([columns for (rule, _), columns in sweeps.items() if rule != UCB], "DS-TS"),
+        common.greedy_was_found([columns for (rule, _), columns in sweeps.items() if rule == UCB], UCB),
+    ]
+    if not is_real:
+        return found
+    less, more = quotients(cells, PAPER, ONE, LARGE), quotients(cells, ONE, NONE, LARGE)
+    gain, cost = quotients(cells, NONE, PAPER, LARGE), quotients(cells, PAPER, UCB)
+    if gain:
+        found += [
+            Claim(f"mix 0.99 takes no more queries than mix 1 for n >= {LARGE}", shown(less), max(less.values()) <= 1),
+            Claim(f"mix 1 takes fewer queries than mix 0 for n >= {LARGE}", shown(more), max(more.values()) < 1),
+            Claim(
+                f"mix 0 takes {GAIN[0]} to {GAIN[1]} times the queries of mix 0.99 for n >= {LARGE}",
+                f"{shown(gain)}; in the paper {shown(printed_quotients(list(gain), NONE, PAPER))}",
+                all(GAIN[0] <= value <= GAIN[1] for value in gain.values()),
+            ),
+        ]
+    return [
+        *found,
+        Claim(
+            f"DS-TS takes {COST[0]:g} to {COST[1]:g} times the queries of DS-UCB",
+            f"{shown(cost)}; in the paper {shown(printed_quotients(list(cost), PAPER, UCB))}",
+            all(COST[0] <= value <= COST[1] for value in cost.values()),
+        ),
+    ]
+
+
+def grid(cells: Cells) -> list[dict[str, str]]:
+    rows = []
+    for place, first in cells[PAPER].items():
+        row = {rule: by_place[place] for rule, by_place in cells.items()}
+        rows.append(
+            {"n, k": "{}, {}: ours".format(*place)}
+            | {name: mean(row[name]) for name in NAMES}
+            | {
+                "0 / 0.99": f"{row[NONE].first.ours / first.first.ours:.2f}",
+                "DS-UCB": mean(row[UCB], UNIT_UCB / UNIT),
+                "0.99 / DS-UCB": f"{first.first.ours * UNIT / row[UCB].first.ours / UNIT_UCB:.2f}",
+                "instances, 0.99": first.range,
+                "ordered": shares([row[name] for name in NAMES], "ordered"),
+                "as a set": shares([row[name] for name in NAMES], "members"),
+            }
+        )
+        if place in PRINTED:
+            one, paper, none = PRINTED[place]
+            upper = PRINTED_UCB[place] * UNIT_UCB / UNIT
+            cells_of_row = (
+                *map(number, (one, paper, none)),
+                f"{none / paper:.2f}",
+                number(upper),
+                f"{paper / upper:.2f}",
+            )
+            rows.append(dict(zip(rows[0], ("  paper", *cells_of_row, "", "", ""), strict=True)))
+    return rows
+
+
+def shares(cells: Sequence[Measured], kind: str) -> str:
+    """Runs with greedy's centers, of several rules together."""
+    counts = [map(int, getattr(cell, kind).split(" of ")) for cell in cells]
+    return "{} of {}".format(*map(sum, zip(*counts, strict=True)))
+
+
+def notes(cells: Cells) -> tuple[str, ...]:
+    found = [
+        "Means of runs on the first n images with their standard errors, all in 1e4 queries. DS-UCB has radii of scale "
+        "C = 0.1 and a union over n points, DS-TS the wider KL intervals and a union over pairs: what DS-TS costs more "
+        "is the interval's doing. At equal intervals, mix 0 against 0.99, posterior draws save queries. The paper's "
+        "images and first center are unknown."
+    ]
+    for place, cell in cells[PAPER].items():
+        others = cells[UCB][place].instances
+        if len(cell.instances) > 2:
+            ratio = np.sort(cell.instances * UNIT / others / UNIT_UCB)
+            found.append(
+                f"Over {len(ratio)} instances of {place[0]} images DS-TS with mix 0.99 takes "
+                f"{np.median(cell.instances):.3g} ({cell.instances.min():.3g} to {cell.instances.max():.3g}) x 1e4 and "
+                f"{np.median(ratio):.2f} ({ratio[0]:.2f} to {ratio[-1]:.2f}) times the queries of DS-UCB."
+            )
+    return tuple(found)

@@ -1,0 +1,215 @@
+"""Table VI of Jali, Karamchandani, Moharir: NS-TandS against NS-TS on noisy distances of few images.
+
+Gaussian noise of variance 0.001 on normalised squared distances, delta = 0.1, n = 15, 25 and 50 images. The paper names
+neither its images nor its first center, and queries vary by a factor of 100: here instances are disjoint blocks of
+images, the first center is image 0 of each, and what is compared are ratios on the same block. Blocks count on which
+all runs of NS-TS with mix 0 end within 150,000 queries; NS-TandS may take ten times as many. It solves for its weights
+every 100 queries (the paper does not say; perhaps at every one).
+
+NS-TandS tracks differences (the paper: omega - t/T) or ratios (ours: omega/t), stops at the rate "loglog" or "log", and
+counts t and T anew at each stage or never ("printed").
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from experiments.figures import COLORS, marks, ticks
+from experiments.kcenter import common as runs
+from experiments.kcenter.common import add_arguments as add_arguments
+from experiments.kcenter.noisy import Cell, cell, cells_by_mix, slashed, thompson_runs
+from experiments.papers import printed_by_place
+from experiments.report import Claim, Line, Report, joined, number
+from experiments.settings import Settings
+from jaxbandits.kcenter import Pull, ns_tands
+
+VARIANCE = 0.001
+MIXES = (0.0, 0.8)
+LIMIT = 150_000  # queries of NS-TS
+TANDS_LIMIT = 10 * LIMIT
+BLOCKS = {15: 20, 25: 12, 50: 20}
+KS = {15: (3, 5), 25: (3, 5), 50: (3,)}
+QUICK_KS = {15: (3,)}
+TS, TS_MIXED = (f"NS-TS, mix {mix:g}" for mix in MIXES)
+TANDS = {
+    "difference, loglog": {"tracking": "difference", "rate": "loglog"},
+    "difference, log": {"tracking": "difference", "rate": "log"},
+    "difference, loglog, printed reset": {"tracking": "difference", "rate": "loglog", "reset": "printed"},
+    "ratio, loglog": {"tracking": "ratio", "rate": "loglog"},
+    "ratio, log": {"tracking": "ratio", "rate": "log"},
+}
+RULES = (TS_MIXED, *TANDS)
+SHORT = ("TS .8", "diff loglog", "diff log", "diff reset printed", "ratio loglog", "ratio log")  # in the order of RULES
+PRINTED = printed_by_place("kcenter", "table6")  # hundreds of queries: NS-TS with mix 0 and 0.8, NS-TandS
+
+
+class Row(NamedTuple):
+    """The blocks of one size that count, until the first k centers."""
+
+    blocks: int
+    cells: dict[str, list[Cell]]  # of every block that counts, by rule
+
+
+class Ratio(NamedTuple):
+    """Queries over those of NS-TS with mix 0 on the same block."""
+
+    mean: float  # geometric, over the blocks that ended
+    error: float  # relative, one standard error
+    values: np.ndarray  # (ended,)
+    censored: int  # blocks
+
+
+Table = dict[tuple[int, int], Row]  # (n, k) -> Row
+
+
+def run(options: Settings) -> Report:
+    sizes = QUICK_KS if options.quick else KS
+    seeds = options.seeds or (2 if options.quick else 4)
+    images = runs.images(options, max(n * BLOCKS[n] for n in sizes))
+    parts: dict[str, dict[str, np.ndarray]] = {}
+    table: Table = {}
+    for n, ks in sizes.items():
+        rows = runs.blocks(n, BLOCKS[n])
+        thompson = thompson_runs(
+            f"kcenter table 6: NS-TS: n = {n}",
+            images.distances,
+            rows,
+            k=ks[-1],
+            noise_scale=VARIANCE**0.5,
+            mixes=MIXES,
+            limit=LIMIT,
+            options=options,
+            seeds=seeds,
+        )
+        rule = np.where(thompson.mix == MIXES[0], TS, TS_MIXED)
+        parts[f"NS-TS, n = {n}"] = thompson.columns | {"block": thompson.block, "rule": rule}
+        for k in ks:
+            by_mix = cells_by_mix(thompson, k)
+            cells = {name: [each[mix] for each in by_mix] for name, mix in zip((TS, TS_MIXED), MIXES, strict=True)}
+            counted = np.flatnonzero([np.isfinite(each.mean) for each in cells[TS]])
+            cells = {name: [found[b] for b in counted] for name, found in cells.items()}
+            for name, settings in TANDS.items():
+                columns = runs.distance_runs(
+                    f"kcenter table 6: NS-TandS, {name}: n = {n}, k = {k}",
+                    partial(ns_tands, delta=runs.DELTA, **settings),
+                    images.distances,
+                    rows[counted],
+                    k=k,
+                    action=Pull,
+                    noise_scale=VARIANCE**0.5,
+                    options=options,
+                    seeds=seeds,
+                    max_rounds=TANDS_LIMIT,
+                ).columns
+                cells[name] = [
+                    cell(columns, columns["row"] == i, thompson.truths[b].centers, k) for i, b in enumerate(counted)
+                ]
+                label = {"block": counted[columns["row"]], "rule": np.full(len(columns["row"]), name)}
+                parts[f"{name}, n = {n}, k = {k}"] = columns | label
+            table[n, k] = Row(len(rows), cells)
+
+    return Report(
+        f"Table VI of Jali et al.: NS-TandS against NS-TS, {images.label}",
+        lines(table),
+        [*claims(table), runs.greedy_was_found(parts.values())],
+        joined(parts, "sweep"),
+        partial(draw, table=table),
+        notes=notes(table, seeds),
+        grid=[shown(n, k, row) for (n, k), row in table.items()],
+    )
+
+
+def ratio(row: Row, name: str) -> Ratio:
+    means = np.array([[each.mean for each in row.cells[rule]] for rule in (name, TS)])
+    known = np.isfinite(means[0])
+    values = means[0, known] / means[1, known]
+    logs = np.log(values)
+    error = float(logs.std(ddof=1) / np.sqrt(len(logs))) if len(logs) > 1 else np.nan
+    return Ratio(float(np.exp(logs.mean())) if len(logs) else np.nan, error, values, int((~known).sum()))
+
+
+def lines(table: Table) -> list[Line]:
+    """Ratios; the paper's NS-TandS stands beside the printed tracking, which took one of these rates."""
+    found = []
+    for (n, k), row in table.items():
+        mixless, mixed, tands = PRINTED[n, k]
+        for name in RULES:
+            mean, error, values, censored = ratio(row, name)
+            printed = mixed / mixless if name == TS_MIXED else tands / mixless if name in TANDS else None
+            quantity = f"{name}: n = {n}, k = {k}"
+            found.append(Line(quantity, mean, mean * error, len(values) + censored, censored, printed=printed))
+    return found
+
+
+def claims(table: Table) -> list[Claim]:
+    pairs = [("ratio, loglog", "difference, loglog"), ("ratio, log", "difference, log")]
+    return [
+        Claim(
+            f"{few} takes fewer queries than {many} and than NS-TS, in every row",
+            "; ".join(
+                f"n = {n}, k = {k}: {ratio(row, few).mean:.2f} against {ratio(row, many).mean:.2f} and 1"
+                for (n, k), row in table.items()
+            ),
+            all(ratio(row, few).mean < min(1, ratio(row, many).mean) for row in table.values()),
+        )
+        for few, many in pairs
+    ]
+
+
+def shown(n: int, k: int, row: Row) -> dict[str, str]:
+    """One n and k."""
+    cells = [each for found in row.cells.values() for each in found]
+    reached = sum(len(each.queries) for each in cells)
+
+    def quotient(name: str) -> str:
+        mean, error, _, censored = ratio(row, name)
+        return f"{mean:.2f} +- {mean * error:.2f}" + (f" ({censored} cens.)" if censored else "")
+
+    return {
+        "n, k (blocks)": f"{n}, {k} ({len(row.cells[TS])} of {row.blocks})",
+        "paper: TS 0/.8/TandS": slashed(PRINTED[n, k]),
+        "TandS/TS": f"{PRINTED[n, k][2] / PRINTED[n, k][0]:.2f}",
+        "median TS 0": number(round(float(np.median([each.mean for each in row.cells[TS]])))),
+        **dict(zip(SHORT, map(quotient, RULES), strict=True)),
+        "ordered": f"{sum(each.ordered for each in cells)} of {reached}",
+        "as a set": f"{sum(each.members for each in cells)} of {reached}",
+    }
+
+
+def notes(table: Table, seeds: int) -> tuple[str, ...]:
+    def factors(many: str, few: str) -> str:
+        return slashed([ratio(row, many).mean / ratio(row, few).mean for row in table.values()])
+
+    printed, loglog = "difference, loglog, printed reset", "difference, loglog"
+    return (
+        f"Ratios are to NS-TS with mix 0 on the same block, each from the means of {seeds} runs; shown is their "
+        "geometric mean over blocks and its standard error. A block is censored (and left out) if one of its runs "
+        f"took {TANDS_LIMIT:,} queries. The paper's are hundreds of queries.",
+        f"The rate log takes {factors('difference, log', loglog)} times the queries of loglog with difference "
+        f"tracking and {factors('ratio, log', 'ratio, loglog')} times with ratio tracking; never to reset the counts "
+        f"takes {factors(printed, loglog)} times. Which of them the paper used its table does not tell.",
+    )
+
+
+def draw(figure: Any, *, table: Table) -> None:
+    figure.set_size_inches(8, 4.8)
+    axes = figure.subplots()
+    for s, name in enumerate(RULES):
+        label = name if name == TS_MIXED else f"NS-TandS: {name}"
+        for x, row in enumerate(table.values()):
+            mean, error, values, _ = ratio(row, name)
+            place = x + 0.13 * (s - (len(RULES) - 1) / 2)
+            axes.plot(np.full(len(values), place), values, ".", color=COLORS[s], alpha=0.5, ms=5, mew=0)
+            bars = mean * np.array([[1 - np.exp(-2 * error)], [np.exp(2 * error) - 1]])
+            axes.errorbar(place, mean, yerr=np.nan_to_num(bars), label=None if x else label, **marks(s))
+    for x, printed in enumerate(PRINTED[place] for place in table):
+        label = None if x else "NS-TandS: printed in the paper"
+        axes.plot([x - 0.4, x + 0.4], 2 * [printed[2] / printed[0]], "k-", lw=1.5, label=label)
+    axes.axhline(1, color="k", lw=0.8, ls=":")
+    axes.set(yscale="log", ylabel="queries over those of NS-TS, mix 0", xticks=range(len(table)))
+    ticks(axes, [0.1, 0.2, 0.5, 1, 2, 5], axis="y")
+    axes.set_xticklabels([f"n = {n}, k = {k}\n{len(row.cells[TS])} blocks" for (n, k), row in table.items()])
+    axes.set_title("Table VI: tracking the optimal proportions, block by block")
+    axes.grid(axis="x", visible=False)
+    figure.legend(loc="outside lower center", ncols=3, fontsize=9)

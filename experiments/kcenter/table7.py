@@ -1,0 +1,291 @@
+"""Table VII of Jali, Karamchandani, Moharir: k-center from people's judgements of shoes.
+
+Bernoulli queries whose chances are the distances that judgements give (Zappos, the first n shoes), delta = 0.1; Random
+sampling, NS-TS with mix 0.9, 0.7 and 0, NS-TandS. The paper does not name its first center: here it is the one whose
+2 beta sum T* is nearest to the printed queries of NS-TS. NS-TandS stops at the rate "loglog", counts pulls by stage,
+solves for its weights every 100 queries, and tracks differences (the paper: omega - t/T) or ratios (ours: omega/t).
+"""
+
+import math
+from argparse import ArgumentParser
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from experiments.claims import below
+from experiments.figures import COLORS, errorbars, marks
+from experiments.kcenter import common as runs
+from experiments.kcenter.noisy import Cell, cell, expected, slashed, times
+from experiments.papers import printed_by_place
+from experiments.report import Claim, Line, Report, joined, line, number, two_digits
+from experiments.settings import Settings
+from jaxbandits import Results
+from jaxbandits.base import Algorithm
+from jaxbandits.kcenter import Counts, Greedy, PairPull, Pull, greedy, ns_random, ns_tands, ns_ts
+
+MIXES = (0.9, 0.7, 0.0)
+TRACKINGS = ("difference", "ratio")
+KS = {55: (3, 5, 7, 10), 45: (5,), 35: (5,), 25: (5,), 15: (5,)}
+SIZES, QUICK = (55, 25, 15), (25,)
+# Of NS-TandS; with difference tracking and k = 5 or 7 a run at n = 55 takes an hour.
+TRACKED = {
+    (55, 3): TRACKINGS,
+    (55, 5): ("ratio",),
+    (45, 5): ("ratio",),
+    (35, 5): ("ratio",),
+    (25, 5): TRACKINGS,
+    (15, 5): TRACKINGS,
+}
+RANDOM_SIZES = (25, 15)
+MANY = 25  # nodes from which runs are long, and one is made in place of several
+TEST_EVERY = 1024  # queries of Random in a round
+LIMIT = 100_000_000  # rounds of a run
+UNIT = 1e4
+CHOICE = 28.0  # beta where the first center is chosen
+TS, RANDOM = (*(f"NS-TS, mix {mix:g}" for mix in MIXES),), "Random"
+DIFFERENCE, RATIO = (f"NS-TandS, {tracking}" for tracking in TRACKINGS)
+POSTERIOR = "NS-TS by posterior"  # the sweep of those with mix > 0
+RULES = (RANDOM, *TS, DIFFERENCE, RATIO)
+# (n, k) -> rule -> ten thousands of queries
+PRINTED = {
+    place: dict(zip((RANDOM, *TS, DIFFERENCE, RATIO), (*row, row[-1]), strict=True))
+    for place, row in printed_by_place("kcenter", "table7").items()
+}
+
+
+class Row(NamedTuple):
+    """One instance until the first k centers."""
+
+    first: int  # center
+    cells: dict[str, Cell]  # by rule
+    times: float  # sum of T* over the stages
+    expected: float  # 2 beta sum T*
+
+
+Table = dict[tuple[int, int], Row]  # (n, k) -> Row
+Sweeps = dict[tuple[str, int], Results]  # (name, k) -> Results
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    runs.add_arguments(parser)
+    parser.add_argument(
+        "--sizes",
+        type=int,
+        nargs="+",
+        choices=KS,
+        help=f"shoes of the instances (default: {' '.join(map(str, SIZES))}; 45 and 35 take as long as 55)",
+    )
+
+
+def run(options: Settings) -> Report:
+    sizes = options.own["sizes"] or (QUICK if options.quick else SIZES)
+    table: Table = {}
+    parts: dict[str, dict[str, np.ndarray]] = {}
+    label = ""
+    for n in sizes:
+        distances, label = runs.judgements(options, n)
+        solution = likely(distances, n)
+        sweeps = sweeps_of(n, distances, int(solution.centers[0]), options)
+        stages = times(distances, solution, None)
+        law = expected(stages, n)
+        for k in KS[n]:
+            cells = {
+                rule: cell(sweep.columns, sweep.columns["row"] == row, solution.centers, k)
+                for rule, (sweep, row) in parts_of(sweeps, k).items()
+            }
+            table[n, k] = Row(int(solution.centers[0]), cells, stages[: k - 1].sum(), law[: k - 1].sum())
+        parts |= {f"{name}, n = {n}, k = {k}": sweep.columns for (name, k), sweep in sweeps.items()}
+
+    law_ratio = [row.cells[TS[0]].mean / row.expected for row in table.values()]
+    return Report(
+        f"Table VII of Jali et al.: ten thousands of queries, {label}",
+        lines(table),
+        [
+            *(claims(table) if options.data is not None else []),
+            Claim(
+                "NS-TS takes half to one and a half times 2 beta sum T*",
+                f"{min(law_ratio):.2f} to {max(law_ratio):.2f}",
+                min(law_ratio) >= 0.5 and max(law_ratio) <= 1.5,
+            ),
+            runs.greedy_was_found(parts.values()),
+        ],
+        joined(parts, "sweep"),
+        partial(draw, table=table),
+        notes=notes(table),
+        grid=[shown for (n, k), row in table.items() for shown in rows(n, k, row)],
+    )
+
+
+def likely(distances: np.ndarray, n: int) -> Greedy:
+    """Greedy's centers from the first center whose 2 beta sum T* is nearest to the printed queries, in logarithm.
+
+    Stages that end in a tie, or on judgements that are certain, have no such number.
+    """
+    found, misses = [], []
+    for first in range(n):
+        solution = greedy(distances, k=KS[n][-1], first_center=first)
+        if np.all((solution.gaps > 0) & (solution.bottlenecks > 0) & (solution.bottlenecks < 1)):
+            law = np.cumsum(2 * CHOICE * times(distances, solution, None))
+            found.append(solution)
+            misses.append(sum(abs(np.log(law[k - 2] / UNIT / PRINTED[n, k][TS[0]])) for k in KS[n]))
+    return found[int(np.argmin(misses))]
+
+
+def sweeps_of(n: int, distances: np.ndarray, first: int, options: Settings) -> Sweeps:
+    """The sweeps of one instance. Those of the rules that do not look at k are for the largest."""
+    seeds = options.seeds or (1 if options.quick or n > MANY else 2)
+    most = KS[n][-1]
+
+    def sweep(
+        name: str, rule: Callable[..., Algorithm], k: int, action: type, tasks: int = 1, **settings: Any
+    ) -> Results:
+        return runs.distance_runs(
+            f"kcenter table 7: {name}: n = {n}, k = {k}",
+            partial(rule, delta=runs.DELTA),
+            distances,
+            runs.blocks(n, 1),
+            k=k,
+            action=action,
+            first_center=first,
+            options=options,
+            seeds=seeds,
+            lanes=-(-tasks * seeds // 2),  # so few that two cores share them
+            max_rounds=LIMIT,
+            **settings,
+        )
+
+    # Posterior draws are most of the work: without them, mix 0 has a program of its own.
+    sweeps = {
+        (POSTERIOR, most): sweep(POSTERIOR, ns_ts, most, PairPull, len(MIXES) - 1, settings={"mix": MIXES[:-1]}),
+        (TS[-1], most): sweep(TS[-1], partial(ns_ts, mix=MIXES[-1]), most, PairPull),
+    }
+    if n in RANDOM_SIZES:
+        sweeps[RANDOM, most] = sweep(RANDOM, partial(ns_random, test_every=TEST_EVERY), most, Counts)
+    for k in KS[n]:
+        for tracking in TRACKED.get((n, k), ()):
+            name = f"NS-TandS, {tracking}"
+            sweeps[name, k] = sweep(name, partial(ns_tands, tracking=tracking), k, Pull)
+    return sweeps
+
+
+def parts_of(sweeps: Sweeps, k: int) -> dict[str, tuple[Results, int]]:
+    """Where the runs of every rule until center k lie: rule -> (sweep, row)."""
+    found = {}
+    for (name, wanted), sweep in sweeps.items():
+        if name == POSTERIOR:
+            found |= {rule: (sweep, row) for row, rule in enumerate(TS[:-1])}
+        elif name in (TS[-1], RANDOM) or wanted == k:
+            found[name] = (sweep, 0)
+    return {rule: found[rule] for rule in RULES if rule in found}
+
+
+def lines(table: Table) -> list[Line]:
+    found = []
+    for (n, k), row in table.items():
+        for rule, each in row.cells.items():
+            entry = line(f"{rule}: n = {n}, k = {k}", each.queries / UNIT, printed=PRINTED[n, k][rule], printed_runs=10)
+            found.append(entry._replace(runs=each.runs, censored=each.runs - len(each.queries)))
+    return found
+
+
+def claims(table: Table) -> list[Claim]:
+    """What must hold on these instances."""
+
+    def quotients(a: str, b: str, sizes: tuple[int, ...]) -> dict[str, float]:
+        return {
+            f"n = {n}, k = {k}:": row.cells[a].mean / row.cells[b].mean
+            for (n, k), row in table.items()
+            if n in sizes and a in row.cells and b in row.cells
+        }
+
+    few, random = quotients(RATIO, TS[0], tuple(KS)), quotients(TS[0], RANDOM, RANDOM_SIZES)
+    small, large = quotients(DIFFERENCE, TS[0], (25, 15)), quotients(DIFFERENCE, TS[0], (55,))
+    paper = {f"k = {k}:": row[DIFFERENCE] / row[TS[0]] for (n, k), row in PRINTED.items() if n == 55}
+    judged = [
+        below("NS-TandS with ratio tracking takes fewer queries than NS-TS", few, form=".2f"),
+        below("NS-TS takes less than an eighth of Random's", random, 1 / 8),
+        below("NS-TandS with difference tracking takes fewer queries than NS-TS for n <= 25", small, form=".2f"),
+    ]
+    if large:
+        more = below("as printed (difference tracking) it takes more of them at n = 55", large, form=".2f")
+        both = "the paper's NS-TandS takes fewer queries than its NS-TS at n = 55, and so does ours, as printed"
+        both = below(both, large, form=".2f")
+        judged += [
+            more._replace(holds=min(large.values()) > 1),
+            both._replace(measured=f"paper {below('', paper, form='.2f').measured}; ours {both.measured}"),
+        ]
+    return judged
+
+
+def rows(n: int, k: int, row: Row) -> list[dict[str, str]]:
+    """One n and k: ours, and the paper's."""
+
+    def shown(rule: str) -> str:
+        if rule not in row.cells:
+            return ""
+        each = row.cells[rule]
+        if len(each.queries) < each.runs:
+            return f"{each.runs - len(each.queries)} of {each.runs} censored"
+        error = f" +- {two_digits(each.se / UNIT):g}" if each.runs > 1 else ""
+        return number(float(f"{each.mean / UNIT:.3g}")) + error
+
+    thompson = [row.cells[rule] for rule in TS]
+    reached = sum(len(each.queries) for each in row.cells.values())
+    best = row.cells.get(RATIO)
+    ours = {
+        "n, k": f"{n}, {k}: ours",
+        "first": str(row.first),
+        "Random": shown(RANDOM),
+        "NS-TS .9/.7/0": slashed([each.mean for each in thompson], UNIT),
+        "s.e.": slashed([each.se for each in thompson], UNIT),
+        "TandS difference": shown(DIFFERENCE),
+        "TandS ratio": shown(RATIO),
+        "TS .9 / (2 beta T*)": f"{row.cells[TS[0]].mean / row.expected:.2f}",
+        "ratio / (beta T*)": f"{best.mean / (row.times * loglog(best.mean, n)):.2f}" if best else "",
+        "ordered": f"{sum(each.ordered for each in row.cells.values())} of {reached}",
+        "as a set": f"{sum(each.members for each in row.cells.values())} of {reached}",
+    }
+    paper = PRINTED[n, k]
+    printed = {"n, k": "  paper", "first": "?", "Random": number(paper[RANDOM])}
+    printed |= {"NS-TS .9/.7/0": slashed([paper[rule] for rule in TS]), "TandS difference": number(paper[DIFFERENCE])}
+    return [ours, dict.fromkeys(ours, "") | printed]
+
+
+def loglog(queries: float, n: int) -> float:
+    """The rate at which NS-TandS stops."""
+    return math.log((1 + math.log(queries)) * n**2 / runs.DELTA)
+
+
+def notes(table: Table) -> tuple[str, ...]:
+    counts = {n: next(iter(row.cells.values())).runs for (n, _), row in table.items()}
+    return (
+        f"Runs: {', '.join(f'{count} for n = {n}' for n, count in counts.items())}; means and their standard errors. "
+        f"Random makes {TEST_EVERY} queries a round, which is the same law but for a stop at most {TEST_EVERY - 1} "
+        "queries late. "
+        "Cells without a number have not been run: they take from ten minutes to hours.",
+        "The paper's first center is unknown, and its numbers are those of one instance: ours was chosen by its T* to "
+        "be like it, so levels may be compared to within a factor of two, ratios between rules better.",
+    )
+
+
+def draw(figure: Any, *, table: Table) -> None:
+    figure.set_size_inches(8, 4.8)
+    axes = figure.subplots()
+    for s, rule in enumerate(RULES):
+        axes.plot([], [], label=rule, **marks(s))
+        for x, (place, row) in enumerate(table.items()):
+            at = x + 0.12 * (s - (len(RULES) - 1) / 2)
+            if rule in row.cells and len(row.cells[rule].queries):
+                each = row.cells[rule]
+                errorbars(axes, at, each.queries.mean(), each.se, None, s, linestyle="")
+            if rule != RATIO:
+                axes.plot(at, PRINTED[place][rule] * UNIT, "_", color=COLORS[s], ms=9, mew=2)
+    axes.plot([], [], "k_", ms=9, mew=2, label="printed in the paper")
+    axes.set(yscale="log", ylabel="queries", xticks=range(len(table)))
+    axes.set_xticklabels([f"{n}\n{k}" for n, k in table])
+    axes.set_xlabel("n (above), k (below)")
+    axes.set_title("Table VII: k-center from judgements of similarity")
+    axes.grid(axis="x", visible=False)
+    figure.legend(loc="outside lower center", ncols=4, fontsize=9)

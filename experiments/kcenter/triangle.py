@@ -1,0 +1,260 @@
+"""The triangle inequality between centers: what it saves DS-UCB, and NS-TS on judgements of shoes.
+
+The paper remarks that the triangle inequality might help. Here a lower bound of a distance is raised by way of the
+other centers, and a node is not queried against a new center that cannot be its nearest; squared distances are those
+of a metric. Points: 200 points of 1000 dimensions in 5, 10 and 20 clusters of half width 0.05, 300 different digits
+(with KL intervals: their rewards vary too much for C = 0.1), 100 images; and the first 25 and 15 shoes of Zappos, where
+--data has them. k = 10 (shoes: 5), delta = 0.1. An extension of the paper.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments.claims import every_run_stops
+from experiments.figures import marks
+from experiments.kcenter import common as runs
+from experiments.kcenter.common import Images
+from experiments.kcenter.common import add_arguments as add_arguments
+from experiments.report import STANDARD_ERRORS, Claim, Columns, Line, Report, joined, line_of, listed, number
+from experiments.settings import Settings
+from jaxbandits import Outcome, Status
+from jaxbandits.kcenter import KL, Dimensions, Lil, PairPull, clusters, digits, ds_ucb, ns_ts, pairwise_sums
+from jaxbandits.kcenter._images import DIGIT_LEVELS, IMAGE_LEVELS
+from jaxbandits.kcenter._intervals import Interval, arm_bounds, bounds_of
+from jaxbandits.kcenter._samples import mean
+from jaxbandits.kcenter._triangle import tighten
+
+KIND = "squared"  # the relation of the distances and the metric
+K, SHOE_K = 10, 5
+CLUSTERS, CLUSTER_POINTS, CLUSTER_M, SPREAD = (5, 10, 20), 200, 1000, 0.05
+DIGITS, IMAGES = 300, 100
+SHOES = {25: 0, 15: 3}  # first centers, by number of shoes
+MIX = 0.9  # of NS-TS
+LIMIT = 20_000_000  # rounds on shoes
+
+Bounds = Callable[[Any], tuple[jax.Array, jax.Array, jax.Array]]  # state -> counts, lower, upper, all (n, k-1)
+
+
+class Case(NamedTuple):
+    """Runs of one kind of points, without and with the triangle inequality."""
+
+    rows: int  # instances
+    without: Columns
+    with_: Columns
+
+
+class Saving(NamedTuple):
+    """What became of the queries."""
+
+    ratio: float  # with over without
+    se: float
+    skipped: float  # share of the first queries of all arms
+    raised: float  # share of the arms whose lower bound is raised at the end
+
+
+def run(options: Settings) -> Report:
+    seeds = options.seeds or (1 if options.quick else 4)
+    cases: dict[str, Case] = {}
+    for g in CLUSTERS[1:2] if options.quick else CLUSTERS:
+        instances = range(1 if options.quick else 3)
+        points = np.concatenate([clusters(CLUSTER_POINTS, CLUSTER_M, g, SPREAD, seed) for seed in instances])
+        cases[f"{g} clusters"] = sampled(f"{g} clusters", points, None, CLUSTER_POINTS, options, seeds)
+    cases["digits"] = sampled("digits", different_digits(), DIGIT_LEVELS, DIGITS, options, 3 * seeds, interval=KL())
+    if not options.quick:
+        photographs = runs.images(options, 4 * IMAGES)
+        cases[photographs.label] = sampled("images", photographs.points, IMAGE_LEVELS, IMAGES, options, seeds)
+    if options.data is not None:
+        for n in list(SHOES)[:1] if options.quick else SHOES:
+            cases[f"{n} shoes"] = judged(n, options, seeds)
+
+    columns = {
+        f"{name}, {label}": sweep
+        for name, case in cases.items()
+        for label, sweep in (("without", case.without), ("with", case.with_))
+    }
+    savings = {name: saving(case) for name, case in cases.items()}
+    return Report(
+        "The triangle inequality: queries without it and with it",
+        [queries_line(name, sweep) for name, sweep in columns.items()],
+        [every_run_stops(columns.values()), *claims(cases, savings)],
+        joined(columns, "sweep"),
+        partial(draw, savings=savings),
+        notes=(
+            "with / without: of the mean queries, with its standard error over runs. skipped: the share of arms that "
+            "were never queried, as their center could not be the node's nearest. raised: the share whose lower bound "
+            "is raised at the end of a run. Shoes: NS-TS with mix 0.9, and distances between which the triangle "
+            "inequality holds for roots, but not throughout for the distances themselves.",
+            "There is little to save: the first stage has one center, and no other one to go by; and what costs most "
+            "is telling the best nodes apart, by samples of their nearest centers, whose bounds are not the looser.",
+        ),
+        grid=[row(name, case, savings[name]) for name, case in cases.items()],
+    )
+
+
+def different_digits() -> np.ndarray:
+    """The first ones, without repetitions."""
+    points = digits()
+    _, first = np.unique(points, axis=0, return_index=True)
+    return points[np.sort(first)[:DIGITS]]
+
+
+def sampled(
+    name: str,
+    points: np.ndarray,
+    levels: int | None,
+    n: int,
+    options: Settings,
+    seeds: int,
+    *,
+    interval: Interval = Lil(),  # noqa: B008  it cannot be changed
+) -> Case:
+    """Runs of DS-UCB on instances of n points."""
+    rows, m = runs.blocks(n, len(points) // n), points.shape[1]
+    found = Images(points, pairwise_sums(points), name)
+    problem = Dimensions(n, m, K, levels)
+    bounds = bounds_of(interval, n, runs.DELTA)
+    bounds = arm_bounds(bounds, problem, cap=m, scale="mean", dtype=jnp.result_type(float))
+
+    def statistics(state: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
+        return state.counts, *bounds(state.counts, state.sums)
+
+    def go(label: str, **settings: Any) -> Columns:
+        return runs.image_runs(
+            f"kcenter triangle: {name}, {label}",
+            partial(ds_ucb, delta=runs.DELTA, interval=interval, **settings),
+            found,
+            rows,
+            k=K,
+            levels=levels,
+            metrics=partial(effect, statistics=statistics),
+            options=options,
+            seeds=seeds,
+        ).columns
+
+    return Case(len(rows), go("without"), go("with", triangle=KIND))
+
+
+def judged(n: int, options: Settings, seeds: int) -> Case:
+    """Runs of NS-TS on the first n shoes."""
+    interval = bounds_of(KL(), n, runs.DELTA)
+    distances = runs.judgements(options, n).distances
+
+    def statistics(state: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
+        counts = state.samples.counts
+        lower, upper = interval(mean(state.samples, distances.dtype), jnp.maximum(counts, 1))
+        return counts, jnp.where(counts > 0, lower, 0), jnp.where(counts > 0, upper, jnp.inf)
+
+    def go(label: str, **settings: Any) -> Columns:
+        return runs.distance_runs(
+            f"kcenter triangle: {n} shoes, {label}",
+            partial(ns_ts, delta=runs.DELTA, mix=MIX, **settings),
+            distances,
+            runs.blocks(n, 1),
+            k=SHOE_K,
+            action=PairPull,
+            first_center=SHOES[n],
+            metrics=partial(effect, statistics=statistics),
+            options=options,
+            seeds=seeds,
+            max_rounds=LIMIT,
+        ).columns
+
+    return Case(1, go("without"), go("with", triangle=KIND))
+
+
+def effect(task: Any, outcome: Outcome, *, statistics: Bounds) -> dict[str, jax.Array]:
+    """How many arms there were in a finished run, skipped ones and those whose lower bound is raised."""
+    state = outcome.state
+    counts, lower, upper = statistics(state)
+    nodes, slots = (jnp.arange(size) for size in counts.shape)
+    # The i-th center has arms with the i centers before it, a node that is none with all.
+    is_center = nodes[:, None] == outcome.answer.indices
+    found = jnp.where(is_center.any(axis=1), jnp.argmax(is_center, axis=1), slots.size)
+    arms = slots < found[:, None]
+    raised = jnp.zeros_like(arms)
+    if state.between is not None:
+        held = jnp.ones(slots.size, bool)
+        raised = jax.vmap(lambda low, high: tighten(state.between, low, high, held, KIND))(lower, upper) > lower
+    return {"arms": arms.sum(), "skipped": (arms & (counts == 0)).sum(), "raised": (arms & raised).sum()}
+
+
+def queries_line(quantity: str, columns: Columns) -> Line:
+    """The mean, with its standard error on these instances."""
+    mean, se = mean_and_se(columns)
+    return line_of(quantity, columns)._replace(ours=mean, se=se)
+
+
+def mean_and_se(columns: Columns) -> tuple[float, float]:
+    """Of the queries of the runs that stopped; instances are given."""
+    stopped = columns["status"] == Status.STOPPED
+    groups = [columns["pulls"][stopped & (columns["row"] == row)] for row in np.unique(columns["row"])]
+    means = [group.mean() if len(group) else np.nan for group in groups]
+    errors = [group.std(ddof=1) / np.sqrt(len(group)) if len(group) > 1 else np.nan for group in groups]
+    return float(np.mean(means)), float(np.linalg.norm(errors) / len(groups))
+
+
+def saving(case: Case) -> Saving:
+    (before, before_se), (after, after_se) = map(mean_and_se, case[1:])
+    skipped, raised = (case.with_[name].sum() / case.with_["arms"].sum() for name in ("skipped", "raised"))
+    return Saving(after / before, after / before * np.hypot(before_se / before, after_se / after), skipped, raised)
+
+
+def claims(cases: dict[str, Case], savings: dict[str, Saving]) -> list[Claim]:
+    clustered = {name: each for name, each in savings.items() if "clusters" in name}
+    mean = np.mean([each.ratio for each in clustered.values()])
+    se = np.linalg.norm([np.nan_to_num(each.se) for each in clustered.values()]) / len(clustered)
+    photographs = [each for name, each in savings.items() if "image" in name or "crop" in name]
+    return [
+        Claim(
+            "the centers are greedy's in every run, without the triangle inequality and with it",
+            ", ".join(f"{name} {', '.join(map(runs.share, case[1:]))}" for name, case in cases.items()),
+            all(sweep["ordered"].all() for case in cases.values() for sweep in case[1:]),
+        ),
+        Claim(
+            f"it saves queries on clustered points, by more than {STANDARD_ERRORS} standard errors",
+            f"{1 - mean:.1%} of them, +- {se:.1%}; "
+            + listed({name: 1 - each.ratio for name, each in clustered.items()}, ".1%"),
+            mean + STANDARD_ERRORS * se < 1,
+        ),
+        *(
+            Claim(
+                f"it changes nothing on images, within {STANDARD_ERRORS} standard errors",
+                f"{each.ratio:.3f} +- {each.se:.3f}, {each.raised:.1%} of the lower bounds raised",
+                abs(each.ratio - 1) < STANDARD_ERRORS * each.se,
+            )
+            for each in photographs
+        ),
+    ]
+
+
+def row(name: str, case: Case, saved: Saving) -> dict[str, str]:
+    """One kind of points."""
+    cells = {"": name, "instances": str(case.rows)}
+    for label, sweep in zip(("without", "with"), case[1:], strict=True):
+        mean, se = mean_and_se(sweep)
+        cells[label] = number(round(mean)) + (f" +- {se:.2g}" if np.isfinite(se) else "")
+        cells[f"{label}: ordered"], cells[f"{label}: as a set"] = (runs.share(sweep, x) for x in ("ordered", "members"))
+    ratio = f"{saved.ratio:.3f}" + (f" +- {saved.se:.3f}" if np.isfinite(saved.se) else "")
+    return cells | {"with / without": ratio, "skipped": f"{saved.skipped:.1%}", "raised": f"{saved.raised:.1%}"}
+
+
+def draw(figure: Any, *, savings: dict[str, Saving]) -> None:
+    figure.set_size_inches(9.6, 0.5 * len(savings) + 2)
+    left, right = figure.subplots(1, 2, sharey=True)
+    places, values = np.arange(len(savings)), list(savings.values())
+    bars = [2 * np.nan_to_num(each.se) for each in values]
+    left.errorbar([each.ratio for each in values], places, xerr=bars, **marks(0))
+    left.axvline(1, color="k", lw=1)
+    left.set(xlabel="queries with / without", title="Queries", yticks=places)
+    left.set_yticklabels(list(savings))
+    left.set_xlim(left=0)
+    left.invert_yaxis()
+    right.plot([each.skipped for each in values], places, label="never queried", **marks(1))
+    right.plot([each.raised for each in values], places, label="lower bound raised", **marks(2))
+    right.set(xlabel="share of the arms", title="Arms", xlim=(-0.03, 1.03))
+    figure.legend(*right.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=9)

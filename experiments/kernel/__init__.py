@@ -1,0 +1,1 @@
+"""Distributed kernel bandits: the experiments."""

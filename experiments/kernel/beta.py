@@ -1,0 +1,76 @@
+"""How much the regret of distributed kernel bandits depends on beta, which the paper tunes.
+
+The runs of kernel_figure1 (with --store they are not run again): means over all of them, at every beta; and the beta
+that theory asks of a fixed point, B + R sqrt((2/variance) log(2/delta)), with norm bound B = 1, noise R, delta = 0.1.
+"""
+
+from functools import partial
+from typing import Any
+
+from experiments.figures import curve, legend_below, ticks
+from experiments.kernel import figure1
+from experiments.kernel.common import BETAS, FUNCTIONS, NOISE_SCALE, NOISE_VARIANCE, PLAYERS, by_beta
+from experiments.report import Claim, Line, Report, joined, line, listed, means, number
+from experiments.settings import Settings
+from jaxbandits.kernel import confidence_width
+
+DELTA, NORM_BOUND = 0.1, 1.0
+FLATTEST_ELSEWHERE = ("h2", "hartmann4")  # where DUETS depends on beta more than the other three
+
+Lines = dict[tuple[str, str], list[Line]]  # (function, rule) -> at every beta
+
+
+def run(options: Settings) -> Report:
+    all_runs = figure1.sweeps(options)
+    functions = figure1.functions_of(all_runs)
+    compared = [function for function in FLATTEST_ELSEWHERE if function in functions]
+    lines: Lines = {
+        (function, rule): [
+            line(f"{FUNCTIONS[function]}, {rule}, beta {beta:g}", values)
+            for beta, values in zip(BETAS, by_beta(results, "regret"), strict=True)
+        ]
+        for (function, rule), results in all_runs.items()
+    }
+    spread = {key: means(cells).max() / means(cells).min() for key, cells in lines.items()}
+    width = float(confidence_width(NORM_BOUND, NOISE_SCALE, NOISE_VARIANCE, DELTA))
+    return Report(
+        "Regret against beta",
+        [],
+        [
+            Claim(
+                f"DUETS depends on beta more than the other three on {' and '.join(functions[f] for f in compared)} "
+                "(largest over least mean regret)",
+                "; ".join(f"{FUNCTIONS[f]} {listed((spread[f, rule] for rule in PLAYERS), '.1f')}" for f in compared),
+                all(spread[f, "DUETS"] == max(spread[f, rule] for rule in PLAYERS) for f in compared),
+            )
+        ],
+        joined(all_runs, "runs"),
+        partial(draw, functions=functions, lines=lines, width=width),
+        notes=[
+            f"Theory asks for beta = {width:.3f} where the norm is bounded by {number(NORM_BOUND)}: beyond the best of "
+            "most rows. Too small a beta drops the optimum for good, too large a one is uniform sampling."
+        ],
+        grid=[
+            {"": f"{name}, {rule}"}
+            | {f"beta {b:g}": f"{x.ours:.0f} +- {x.se:.0f}" for b, x in zip(BETAS, lines[f, rule], strict=True)}
+            | {"max / min": f"{spread[f, rule]:.1f}"}
+            for f, name in functions.items()
+            for rule in PLAYERS
+        ],
+    )
+
+
+def draw(figure: Any, *, functions: dict[str, str], lines: Lines, width: float) -> None:
+    figure.set_size_inches(max(8, 2.75 * len(functions)), 3.6)
+    for axes, (function, name) in zip(figure.subplots(1, len(functions)), functions.items(), strict=True):
+        for style, rule in enumerate(PLAYERS):
+            curve(axes, BETAS, lines[function, rule], rule, style)
+        axes.axvline(width, color="k", lw=1, ls=":", label="beta of theory, B = 1")
+        axes.set(xscale="log", yscale="log", title=name, xlabel="beta")
+        ticks(axes, BETAS)
+        shown = [x.ours for rule in PLAYERS for x in lines[function, rule]]
+        ticks(
+            axes, [t for t in (20, 50, 100, 200, 500, 1000, 2000) if min(shown) / 1.3 < t < max(shown) * 1.3], axis="y"
+        )
+    figure.axes[0].set_ylabel("regret of all agents")
+    legend_below(figure, ncols=5)

@@ -1,0 +1,194 @@
+"""What the experiments on distributed kernel bandits share: algorithms side by side on the same instances and noise."""
+
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxbandits
+from experiments.claims import column
+from experiments.report import Claim, mean_se
+from experiments.settings import Settings
+from experiments.simulate import simulate
+from jaxbandits import kernel
+from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, Outcome, Status
+from jaxbandits.kernel import Instance, Metered
+
+AGENTS, HORIZON, SIZE = 10, 50, 1000
+NOISE_SCALE = 0.2
+NOISE_VARIANCE = NOISE_SCALE**2
+BETAS = (0.2, 0.5, 1.0, 2.0, 5.0)
+FUNCTIONS = {"h1": "h1", "h2": "h2", "branin": "Branin", "hartmann4": "Hartmann"}
+QUICK_FUNCTIONS = ("branin",)  # where a program is compiled for each: most of the time of a quick run
+DIMENSIONS = {"h1": 10, "h2": 10, "branin": 2, "hartmann4": 4}
+RULES: dict[str, Callable[..., Algorithm]] = {
+    "DUETS": kernel.duets,
+    "DisKernelUCB": kernel.dis_kernel_ucb,
+    "ApproxDisKernelUCB": kernel.approx_dis_kernel_ucb,
+    "N-KernelUCB": kernel.n_kernel_ucb,
+    "GP-UCB": kernel.gp_ucb,
+    "BPE": kernel.bpe,
+}
+ALONE = ("GP-UCB", "BPE")  # one learner, who queries one point at a time
+PLAYERS = ("DUETS", "DisKernelUCB", "ApproxDisKernelUCB", "N-KernelUCB")  # of the paper's Figure 1
+SETTINGS = {"ApproxDisKernelUCB": {"max_inducing": 64}}  # the dictionaries of Figure 1 held 38 points at most
+REGRET, UPLINK, DOWNLINK = range(3)  # columns of a curve
+
+
+class RoundAction(NamedTuple):
+    """The agents' queries, and for which round they are."""
+
+    candidates: Array  # int32 (N,)
+    round: Array  # int32 ()
+
+
+def paired(algorithm: Algorithm, instance: Instance, stream: Key) -> tuple[Algorithm, Environment]:
+    """A metered algorithm and its environment, whose noise is a function of the stream, the round and the agent alone.
+
+    Two algorithms with the same stream see the same noise, in any rows of any sweeps.
+    """
+    agents = algorithm.idle.shape[0]
+    dtype = instance.values.dtype
+
+    def decide(key: Key, state: Metered) -> Decision:
+        decision = algorithm.decide(key, state)
+        return decision._replace(action=RoundAction(decision.action, state.round))
+
+    def observe(state: Metered, action: RoundAction, rewards: Array) -> Metered:
+        return algorithm.observe(state, action.candidates, rewards)
+
+    def respond(action: RoundAction, noise: Array) -> Array:
+        del noise
+        normal = jax.random.normal(jax.random.fold_in(stream, action.round), (agents,), dtype)
+        return instance.values.at[action.candidates].get(mode="clip") + instance.noise_scale * normal
+
+    idle = RoundAction(algorithm.idle, jnp.zeros((), jnp.int32))
+    wrapped = algorithm._replace(decide=decide, observe=observe, idle=idle)
+    return wrapped, Environment(lambda key: jnp.zeros((), dtype), respond)
+
+
+def functions(options: Settings, quick: Sequence[str] = QUICK_FUNCTIONS) -> dict[str, str]:
+    """Those that an experiment takes, and their names; of a quick one `quick`."""
+    return {function: FUNCTIONS[function] for function in quick} if options.quick else FUNCTIONS
+
+
+def runs(
+    heading: str,
+    function: str,
+    rule: str,
+    *,
+    options: Settings,
+    replicates: int,
+    betas: Sequence[float] = BETAS,
+    n_agents: int = AGENTS,
+    horizon: int = HORIZON,
+    size: int = SIZE,
+    grid: tuple[int, ...] | None = None,
+    label: str | None = None,
+    instance: Mapping[str, Any] | None = None,
+    fixed: Mapping[str, Any] | None = None,
+    noise_variance: float = NOISE_VARIANCE,
+    same_instance: bool = False,
+    dtype: Any = jnp.float64,
+    adapt: Callable[[Algorithm], Algorithm] | None = None,
+    metrics: Callable[[Instance, Outcome], dict[str, Array]] | None = None,
+    **simulated: Any,
+) -> jaxbandits.Results:
+    """Runs of an algorithm at several beta, on the instances and with the noise of all others under the same heading.
+
+    Args:
+        heading: names the instances and the noise; with function and label it is unique to these runs.
+        function: one of `FUNCTIONS`.
+        rule: one of `RULES`. Those of one learner query n_agents horizon points.
+        options: of the command line.
+        replicates: instances, each with every beta.
+        betas: widths of the confidence bounds.
+        n_agents: N.
+        horizon: T.
+        size: M, candidates.
+        grid: rounds of the curve, of one learner or of all agents; None: ten.
+        label: of these runs under the heading; by default the rule.
+        instance: further arguments of the function's factory.
+        fixed: further arguments of the algorithm.
+        noise_variance: of the posteriors.
+        same_instance: whether all replicates have the instance of the first.
+        dtype: of the runs.
+        adapt: puts something around the algorithm, whose state keeps the field `traffic`.
+        metrics: further columns, of the instance and the outcome.
+        simulated: for `simulate`.
+
+    Returns:
+        Results with, for every run, `beta`, `replicate`, `regret`, the messages (`uplink` an agent, `downlink`, their
+        sum `communication`, how often anything was sent, `syncs`), the `curve` (G, 3), and for DUETS the sum if
+        repeats are sent again (`communication_draws`).
+    """
+    beta, replicate = np.meshgrid(np.asarray(betas), np.arange(replicates), indexing="ij")
+    rounds, common = (n_agents * horizon, {}) if rule in ALONE else (horizon, {"n_agents": n_agents})
+    common |= {"horizon": rounds, "kernel": kernel.paper_kernel(function), "noise_variance": noise_variance}
+    common |= SETTINGS.get(rule, {}) | dict(fixed or {})
+    samples = zlib.crc32(f"{heading}, {function}".encode())
+    make = getattr(kernel, function)
+    agents = common.get("n_agents", 1)
+
+    def drawn(task: dict[str, Array]) -> tuple[Instance, Key]:
+        root = jax.random.key(samples)
+        for_instance, for_noise = jax.random.split(jax.random.fold_in(root, task["replicate"]))
+        for_instance = root if same_instance else for_instance
+        return make(for_instance, size=size, noise_scale=NOISE_SCALE, dtype=dtype, **(instance or {})), for_noise
+
+    def build(task: dict[str, Array], key: Key) -> tuple[Algorithm, Environment]:
+        del key  # it is the run's own, and the algorithms must share instances and noise
+        truth, for_noise = drawn(task)
+        algorithm = RULES[rule](truth.candidates, beta=task["beta"], **common)
+        algorithm = adapt(algorithm) if adapt else algorithm
+        algorithm = kernel.metered(algorithm, truth, grid=grid or kernel.every_tenth(rounds))
+        return paired(algorithm, truth, for_noise)
+
+    def measured(task: dict[str, Array], outcome: Outcome) -> dict[str, Array]:
+        state = outcome.state
+        traffic, dtype = state.inner.traffic, state.regret.dtype
+        uplink, downlink = traffic.uplink.astype(dtype) / agents, traffic.downlink.astype(dtype)
+        measures = {"regret": state.regret, "uplink": uplink, "downlink": downlink, "communication": uplink + downlink}
+        measures |= {"curve": state.curve, "syncs": state.syncs}
+        if hasattr(state.inner, "traffic_draws"):
+            draws = state.inner.traffic_draws
+            measures["communication_draws"] = draws.uplink.astype(dtype) / agents + draws.downlink.astype(dtype)
+        return measures | (metrics(drawn(task)[0], outcome) if metrics else {})
+
+    tasks = {"beta": jnp.asarray(beta.ravel(), dtype), "replicate": jnp.asarray(replicate.ravel(), jnp.int32)}
+    results = simulate(
+        f"{heading}, {function}: {label or rule}",
+        build,
+        tasks,
+        options=options,
+        seeds=1,
+        max_rounds=rounds + 1,
+        metrics=measured,
+        **({"chunk": rounds} | simulated),
+    )
+    row = results.columns["row"]
+    return results._replace(columns=results.columns | {"beta": beta.ravel()[row], "replicate": replicate.ravel()[row]})
+
+
+def by_beta(results: jaxbandits.Results, column: str, betas: Sequence[float] = BETAS) -> np.ndarray:
+    """A column as (betas, replicates, ...), in order."""
+    columns = results.columns
+    order = np.lexsort((columns["replicate"], [list(betas).index(b) for b in columns["beta"]]))
+    values = columns[column][order]
+    return values.reshape(len(betas), -1, *values.shape[1:])
+
+
+def entry(values: np.ndarray) -> str:
+    """A mean with its standard error."""
+    mean, se = mean_se(values)
+    digits = 3 if mean < 10 else 1 if mean < 100 else 0
+    return f"{mean:,.{digits}f} +- {se:,.{digits}f}"
+
+
+def every_run_ends(all_runs: Mapping[Any, jaxbandits.Results]) -> Claim:
+    """No run met a NaN."""
+    ended = column(all_runs.values(), "status") == Status.STOPPED
+    return Claim("every run ends after its last round, without a NaN", f"{ended.sum()} of {ended.size}", ended.all())

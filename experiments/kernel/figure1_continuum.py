@@ -1,0 +1,198 @@
+"""DUETS where the domain is a continuum: how much communication do the figures on a finite set of candidates hide?
+
+On 1000 candidates the active set runs short, so draws repeat and are sent once. On the ball and the cubes themselves no
+draw repeats, and sets that are thin still are wide. The active set is what all past eliminations leave; its points are
+found by rejection. 10 agents, 50 rounds, beta of kernel_figure1, 10 runs; regret against the maximum of the continuum.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.spatial.distance import cdist
+from tqdm import tqdm
+
+from experiments.figures import errorbars, ticks
+from experiments.kernel import common as kernels
+from experiments.kernel import figure1
+from experiments.kernel.common import AGENTS, DIMENSIONS, FUNCTIONS, HORIZON, NOISE_SCALE, NOISE_VARIANCE, entry
+from experiments.report import Claim, Report, mean_se, number
+from experiments.settings import Settings
+from jaxbandits.kernel import epoch_lengths
+from jaxbandits.kernel._instances import LENGTHSCALES, branin_value, hartmann4_value
+
+BETA = {"h1": 0.2, "h2": 0.2, "branin": 0.2, "hartmann4": 1.0}
+BEST = {"h1": 1.0, "h2": 4.0, "branin": 1.0473938911, "hartmann4": 3.1344941}
+P0, FIRST_EPOCH, JITTER = 10.0, 2, 1e-10
+BLOCK, PROPOSALS, FRESH = 4000, 300_000, 2000
+RUNS, QUICK_RUNS = 10, 3
+
+
+class Domain(NamedTuple):
+    """A function and the set it lives on."""
+
+    draw: Callable[[int], np.ndarray]  # (count) -> uniform points (count, d)
+    value: Callable[[np.ndarray], np.ndarray]  # (n, d) -> (n,)
+
+
+class Elimination(NamedTuple):
+    """What an epoch leaves: the points where k_S(x)'alpha reaches the threshold."""
+
+    points: np.ndarray  # (m, d)
+    alpha: np.ndarray  # (m,)
+    threshold: float
+
+
+class Run(NamedTuple):
+    """One run of DUETS on the continuum."""
+
+    regret: float
+    communication: float
+    is_short: bool  # somewhere rejection found too few points, and those found were drawn again
+
+
+def run(options: Settings) -> Report:
+    count = options.seeds or (QUICK_RUNS if options.quick else RUNS)
+    functions = kernels.functions(options, figure1.QUICK_FUNCTIONS)
+    all_runs = {
+        function: [duets(function, np.random.default_rng((seed, index))) for seed in tqdm(range(count), desc=name)]
+        for index, (function, name) in enumerate(FUNCTIONS.items())
+        if function in functions
+    }
+    finite = {key: figure1.cell(results) for key, results in figure1.sweeps(options).items()}
+    ours = {f: {kind: np.array([getattr(run, kind) for run in all_runs[f]]) for kind in Run._fields} for f in functions}
+    sent = {f: ours[f]["communication"].mean() for f in functions}
+    rivals = {f: min(np.mean(finite[f, rule].communication) for rule in figure1.BASELINES) for f in functions}
+    return Report(
+        "DUETS on the continuum",
+        [],
+        [
+            Claim(
+                "claim 1 of the paper holds with this count too: DUETS communicates less than both baselines",
+                ", ".join(f"{FUNCTIONS[f]} {sent[f]:,.0f} against {rivals[f]:,.0f}" for f in functions),
+                all(sent[f] < rivals[f] for f in functions),
+            )
+        ],
+        {"function": np.repeat(list(all_runs), count)}
+        | {kind: np.concatenate([ours[f][kind] for f in functions]) for kind in Run._fields},
+        partial(draw, ours=ours, finite=finite),
+        notes=[
+            f"The baselines run on {number(1000)} candidates. Where {PROPOSALS:,} proposals give too few points of the "
+            "active set (last column), those found are drawn again."
+        ],
+        grid=[
+            {
+                "": name,
+                "sent, 1000 candidates": entry(finite[f, "DUETS"].communication),
+                "sent, continuum": entry(ours[f]["communication"]),
+                "regret, continuum": entry(ours[f]["regret"]),
+                "short of points": f"{ours[f]['is_short'].sum()} of {count}",
+            }
+            for f, name in functions.items()
+        ],
+    )
+
+
+def domain(function: str, rng: np.random.Generator) -> Domain:
+    d = DIMENSIONS[function]
+    if function in ("branin", "hartmann4"):
+        table = jax.jit(jax.vmap(branin_value if function == "branin" else hartmann4_value))
+        return Domain(lambda count: rng.random((count, d)), lambda x: np.asarray(table(jnp.asarray(x))))
+    theta = _directions(rng, 1, d)[0]
+
+    def ball(count: int) -> np.ndarray:
+        return _directions(rng, count, d) * rng.random((count, 1)) ** (1 / d)
+
+    def value(x: np.ndarray) -> np.ndarray:
+        u = x @ theta
+        return np.cos(3 * u) if function == "h1" else u**3 - 3 * u**2 + 3 * u + 3
+
+    return Domain(ball, value)
+
+
+def duets(function: str, rng: np.random.Generator) -> Run:
+    """The paper's Algorithm 1 and 2 with their real active sets."""
+    space, lengthscale, beta = domain(function, rng), LENGTHSCALES[function], BETA[function]
+    epochs = epoch_lengths(HORIZON, FIRST_EPOCH)
+    past: list[Elimination] = []
+    regret, communication, is_short = 0.0, 0.0, False
+    for epoch, rounds in enumerate(epochs):
+        points, short = active(space, past, AGENTS * rounds, lengthscale, rng)
+        is_short |= short
+        values = space.value(points)
+        regret += float(np.sum(BEST[function] - values))
+        if epoch == len(epochs) - 1:
+            break
+        rewards = values + NOISE_SCALE * rng.standard_normal(len(points))
+        fresh, short = active(space, past, FRESH, lengthscale, rng)
+        is_short |= short
+        everywhere = np.concatenate([points, fresh])
+        width = np.sqrt(np.max(variance(points, everywhere, lengthscale)))
+        chosen = points[rng.random(len(points)) < min(1.0, P0 * width**2)]
+        if len(chosen) == 0:
+            continue
+        root = cholesky(covariance(chosen, chosen, lengthscale) + JITTER * np.eye(len(chosen)), lower=True)
+        z = solve_triangular(root, covariance(chosen, points, lengthscale), lower=True)
+        bar = np.linalg.solve(NOISE_VARIANCE * np.eye(len(chosen)) + z @ z.T, z @ rewards)
+        alpha = solve_triangular(root.T, bar, lower=False)
+        peak = np.max(covariance(everywhere, chosen, lengthscale) @ alpha)
+        past.append(Elimination(chosen, alpha, float(peak - 2 * beta * width)))
+        communication += len(chosen) * (chosen.shape[1] + 2) + 1
+    return Run(regret, communication, is_short)
+
+
+def active(
+    space: Domain, past: list[Elimination], count: int, lengthscale: float, rng: np.random.Generator
+) -> tuple[np.ndarray, bool]:
+    """Uniform points of the active set, and whether rejection found too few of them."""
+    survivors, have, left = [], 0, PROPOSALS
+    while have < count and left > 0:
+        x = space.draw(BLOCK)
+        left -= BLOCK
+        for elimination in past:
+            x = x[covariance(x, elimination.points, lengthscale) @ elimination.alpha >= elimination.threshold]
+        survivors.append(x)
+        have += len(x)
+    points = np.concatenate(survivors)
+    if have >= count:
+        return points[:count], False
+    if past:  # the last survivors: points of an epoch that its own elimination left
+        last = past[-1]
+        own = last.points[covariance(last.points, last.points, lengthscale) @ last.alpha >= last.threshold]
+        points = np.concatenate([points, own])
+    return points[rng.integers(len(points), size=count)], True
+
+
+def variance(points: np.ndarray, at: np.ndarray, lengthscale: float) -> np.ndarray:
+    """Exact posterior variance at `at` after observations at `points`."""
+    factor = cholesky(NOISE_VARIANCE * np.eye(len(points)) + covariance(points, points, lengthscale), lower=True), True
+    cross = covariance(points, at, lengthscale)
+    return 1 - np.sum(cross * cho_solve(factor, cross), axis=0)
+
+
+def covariance(a: np.ndarray, b: np.ndarray, lengthscale: float) -> np.ndarray:
+    return np.exp(-cdist(a, b, "sqeuclidean") / (2 * lengthscale**2))
+
+
+def _directions(rng: np.random.Generator, count: int, d: int) -> np.ndarray:
+    normal = rng.standard_normal((count, d))
+    return normal / np.linalg.norm(normal, axis=1, keepdims=True)
+
+
+def draw(figure: Any, *, ours: dict[str, dict[str, np.ndarray]], finite: figure1.Cells) -> None:
+    axes = figure.subplots()
+    kinds = {
+        "DUETS, 1000 candidates": [finite[f, "DUETS"].communication for f in ours],
+        "DUETS, continuum": [ours[f]["communication"] for f in ours],
+    } | {rule: [finite[f, rule].communication for f in ours] for rule in figure1.BASELINES}
+    for style, (label, values) in enumerate(kinds.items()):
+        x = np.arange(len(ours)) + 0.12 * (style - 1.5)
+        errorbars(axes, x, *np.transpose([mean_se(each) for each in values]), label, style, linestyle="")
+    ticks(axes, range(len(ours)), [FUNCTIONS[f] for f in ours])
+    axes.set(yscale="log", ylabel="numbers sent (an agent and in broadcasts)")
+    axes.set_title("Communication with and without repeated draws")
+    figure.legend(loc="outside lower center", ncols=2)

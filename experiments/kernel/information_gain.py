@@ -1,0 +1,191 @@
+"""Information gain: the largest, that of uniform draws, and what the algorithms gather.
+
+1000 candidates of each of the four domains, kernels SE, Matern 5/2 and 3/2, noise variance .04, up to 2000
+observations. Greedy selection reaches 1 - 1/e of the largest gain. Uniform draws: mean of 5. Algorithms: 10 agents, 50
+rounds, beta 1, 5 runs, SE kernel. Slopes at the end against the orders that theory has.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments.figures import COLORS, STYLES, legend_below
+from experiments.kernel import common as kernels
+from experiments.kernel.common import DIMENSIONS, NOISE_VARIANCE, PLAYERS
+from experiments.report import Claim, Report
+from experiments.settings import Settings
+from jaxbandits import kernel
+from jaxbandits.base import Algorithm, Array, Decision, Key, Outcome, PyTree
+from jaxbandits.kernel import Instance, Traffic, paper_kernel
+from jaxbandits.kernel._instances import LENGTHSCALES
+from jaxbandits.numerics import gp
+
+SIZE = 1000
+OBSERVATIONS, QUICK_OBSERVATIONS = 2000, 300
+DRAWS = 5
+RUNS, QUICK_RUNS = 5, 2
+BETA = 1.0
+KERNELS = {"SE": None, "Matern 5/2": 2.5, "Matern 3/2": 1.5}
+QUICK_KERNELS = ("SE", "Matern 3/2")
+ROUNDING = 1e-9
+
+
+class Counted(NamedTuple):
+    """An algorithm's state, and how often each candidate was queried."""
+
+    pulls: Array
+    inner: PyTree
+    traffic: Traffic
+    counts: Array  # int32 (M,)
+
+
+def run(options: Settings) -> Report:
+    n = QUICK_OBSERVATIONS if options.quick else OBSERVATIONS
+    functions = kernels.functions(options)
+    names = QUICK_KERNELS if options.quick else tuple(KERNELS)
+    curves: dict[tuple[str, str, str], np.ndarray] = {}
+    for function in functions:
+        candidates = getattr(kernel, function)(jax.random.key(0), size=SIZE).candidates
+        for name in names:
+            rule = _kernel_of(function, KERNELS[name])
+            greedy = partial(kernel.greedy_information_gain, kernel=rule, noise_variance=NOISE_VARIANCE, n=n)
+            curves[function, name, "greedy"] = np.asarray(jax.jit(greedy)(candidates))
+            order = jax.random.randint(jax.random.key(1), (DRAWS, n), 0, SIZE)
+            curves[function, name, "uniform"] = np.mean(jax.jit(partial(_along, rule))(candidates, order), 0)
+    reached = {
+        (function, rule): kernels.runs(
+            "kernel information gain",
+            function,
+            rule,
+            options=options,
+            replicates=options.seeds or (QUICK_RUNS if options.quick else RUNS),
+            betas=(BETA,),
+            adapt=counted,
+            metrics=partial(gain, function),
+        ).columns["gain"]
+        for function in functions
+        for rule in PLAYERS
+    }
+    queried = kernels.AGENTS * kernels.HORIZON
+    at = min(queried, n) - 1
+    pairs = [(f, name) for f in functions for name in names]
+    above = min(np.min(curves[f, name, "greedy"] - curves[f, name, "uniform"]) for f, name in pairs)
+    steps = [np.diff(curves[f, name, "greedy"], prepend=0) for f, name in pairs]
+    return Report(
+        f"Information gain in nats after {min(queried, n)} observations",
+        [],
+        [
+            Claim(
+                "greedy selection gains at least what uniform draws do, always",
+                f"{above:.3g} more at least",
+                above >= -ROUNDING,
+            ),
+            Claim(
+                "along greedy selection the gain grows, by ever less",
+                f"last step {min(s[-1] for s in steps):.2g} to {max(s[-1] for s in steps):.2g} nats",
+                all(np.all(s > 0) and np.all(np.diff(s) <= ROUNDING) for s in steps),
+            ),
+        ],
+        {key: np.repeat([names[i] for names in curves], n) for i, key in enumerate(("function", "kernel", "selection"))}
+        | {
+            "observations": np.tile(np.arange(1, n + 1), len(curves)),
+            "gain": np.concatenate(list(curves.values())),
+        },
+        partial(draw, functions=functions, names=names, curves=curves, reached=reached, queried=queried),
+        notes=["The last columns: d log(gain) / d log(n) of the greedy curve at its end, and the order in theory."],
+        grid=[
+            {
+                "": f"{functions[f]}, {name}",
+                "greedy": f"{curves[f, name, 'greedy'][at]:.1f}",
+                "uniform": f"{curves[f, name, 'uniform'][at]:.1f}",
+                **{rule: f"{np.mean(reached[f, rule]):.1f}" if name == "SE" else "" for rule in PLAYERS},
+                "slope": _slope(curves[f, name, "greedy"]),
+                "theory": order_of(f, name),
+            }
+            for f, name in pairs
+        ],
+    )
+
+
+def counted(algorithm: Algorithm) -> Algorithm:
+    """Counts the queries of each candidate."""
+
+    def init(key: Key) -> Counted:
+        inner = algorithm.init(key)
+        return Counted(inner.pulls, inner, inner.traffic, jnp.zeros(SIZE, jnp.int32))
+
+    def decide(key: Key, state: Counted) -> Decision:
+        return algorithm.decide(key, state.inner)
+
+    def observe(state: Counted, action: Array, rewards: Array) -> Counted:
+        inner = algorithm.observe(state.inner, action, rewards)
+        return Counted(inner.pulls, inner, inner.traffic, state.counts.at[action].add(1, mode="drop"))
+
+    def plan(key: Key, state: Counted) -> Counted:
+        inner = algorithm.plan(key, state.inner)
+        return state._replace(inner=inner, traffic=inner.traffic)
+
+    counting = Algorithm(init, decide, observe, algorithm.idle)
+    if algorithm.plan is None:
+        return counting
+    return counting._replace(plan=plan, stale=lambda state: algorithm.stale(state.inner))
+
+
+def gain(function: str, instance: Instance, outcome: Outcome) -> dict[str, Array]:
+    """Information gain of all queries of a run."""
+    candidates, counts = instance.candidates, outcome.state.inner.counts
+    sums = jnp.zeros_like(instance.values)
+    posterior = gp.posterior(
+        paper_kernel(function), candidates, sums, candidates[:1], noise_variance=NOISE_VARIANCE, counts=counts
+    )
+    return {"gain": posterior.log_det / 2}
+
+
+def _kernel_of(function: str, nu: float | None) -> gp.Kernel:
+    if nu is None:
+        return paper_kernel(function)
+    return partial(gp.matern, lengthscale=LENGTHSCALES[function], nu=nu)
+
+
+def _along(rule: gp.Kernel, candidates: Array, orders: Array) -> Array:
+    """The gain after every observation, (draws, n), of candidates queried in the given orders (draws, n)."""
+    gram = gp.cross(rule, candidates, candidates)
+
+    def one(order: Array) -> Array:
+        def step(covariance: Array, a: Array) -> tuple[Array, Array]:
+            after, row = gp.condition(gp.prior(rule, candidates), covariance[a], a, jnp.zeros(()), NOISE_VARIANCE)
+            return covariance - row[:, None] * row, after.log_det / 2
+
+        return jnp.cumsum(jax.lax.scan(step, gram, order)[1])
+
+    return jax.lax.map(one, orders)
+
+
+def _slope(values: np.ndarray) -> str:
+    half = len(values) // 2
+    return f"{np.log(values[-1] / values[half - 1]) / np.log(len(values) / half):.2f}"
+
+
+def order_of(function: str, name: str) -> str:
+    """The order of the largest gain in the number of observations n."""
+    d, nu = DIMENSIONS[function], KERNELS[name]
+    return f"log^{d + 1} n" if nu is None else f"n^{d / (2 * nu + d):.2f}"
+
+
+def draw(figure: Any, *, functions: dict, names: tuple[str, ...], curves: dict, reached: dict, queried: int) -> None:
+    figure.set_size_inches(12, 3.8)
+    panels = figure.subplots(1, len(functions), squeeze=False)[0]
+    for axes, (function, text) in zip(panels, functions.items(), strict=True):
+        for color, name in zip(COLORS, names, strict=False):
+            for selection, look in (("greedy", "-"), ("uniform", ":")):
+                values = curves[function, name, selection]
+                axes.plot(np.arange(1, len(values) + 1), values, color=color, ls=look, label=f"{name}, {selection}")
+        for style, rule in zip(STYLES, PLAYERS, strict=False):
+            mark = {"color": "k", "mfc": "w", "label": f"{rule} (SE)"}
+            axes.plot(queried, np.mean(reached[function, rule]), style["marker"], **mark)
+        axes.set(xscale="log", yscale="log", title=text, xlabel="observations", ylim=(1, None))
+    panels[0].set_ylabel("information gain in nats")
+    legend_below(figure, ncols=5, fontsize=8)

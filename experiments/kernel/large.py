@@ -1,0 +1,131 @@
+"""Distributed kernel bandits at a larger size: 20 agents, 500 rounds, beside two central learners of 10,000 queries.
+
+h1 and Branin, 1000 candidates, beta .2 and 1, 5 runs each, float32. The central learners see every observation at once
+and query one point at a time: GP-UCB is the limit of communication that is free, without parallelism; BPE eliminates in
+batches, as DUETS does.
+"""
+
+from functools import partial
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+import jaxbandits
+from experiments.figures import COLORS, STYLES, legend_below
+from experiments.kernel import common as kernels
+from experiments.kernel.common import ALONE, DIMENSIONS, FUNCTIONS, PLAYERS, by_beta, entry
+from experiments.kernel.figure1 import BASELINES, AllRuns
+from experiments.report import Claim, Report, joined
+from experiments.settings import Settings
+from jaxbandits.kernel import Instance
+
+NAMES, QUICK_NAMES = ("h1", "branin"), ("branin",)
+BETAS = (0.2, 1.0)
+AGENTS, HORIZON = 20, 500
+QUICK_AGENTS, QUICK_HORIZON = 5, 60
+RUNS, QUICK_RUNS = 5, 2
+POINTS = 20  # of a curve
+MAX_INDUCING = 256
+
+
+def run(options: Settings) -> Report:
+    agents, horizon = (QUICK_AGENTS, QUICK_HORIZON) if options.quick else (AGENTS, HORIZON)
+    names = QUICK_NAMES if options.quick else NAMES
+    grid = {rule: _grid(horizon * (agents if rule in ALONE else 1)) for rule in (*PLAYERS, *ALONE)}
+    all_runs = {
+        (function, rule): kernels.runs(
+            "kernel large",
+            function,
+            rule,
+            options=options,
+            replicates=options.seeds or (QUICK_RUNS if options.quick else RUNS),
+            betas=BETAS,
+            n_agents=agents,
+            horizon=horizon,
+            grid=grid[rule],
+            dtype=jnp.float32,
+            fixed={"max_inducing": MAX_INDUCING} if rule == "ApproxDisKernelUCB" else None,
+            metrics=_last_shared if rule == "DisKernelUCB" else None,
+            lanes=1,
+        )
+        for function in names
+        for rule in grid
+    }
+    regret, sent = (
+        {key: by_beta(results, kind, BETAS) for key, results in all_runs.items()}
+        for kind in ("regret", "communication")
+    )
+    places = [(function, row, beta) for function in names for row, beta in enumerate(BETAS)]
+    return Report(
+        f"{agents} agents, {horizon} rounds: regret and communication",
+        [],
+        [
+            _exact_count(all_runs, agents),
+            Claim(
+                "DUETS communicates least of the three that communicate",
+                ", ".join(
+                    f"{FUNCTIONS[f]}, beta {beta:g}: {sent[f, 'DUETS'][row].mean():,.0f}" for f, row, beta in places
+                ),
+                all(sent[f, "DUETS"][row].mean() < sent[f, r][row].mean() for f, row, _ in places for r in BASELINES),
+            ),
+            kernels.every_run_ends(all_runs),
+        ],
+        joined(all_runs, "runs"),
+        partial(draw, names=names, all_runs=all_runs, grid=grid, agents=agents),
+        notes=["float32. The two central learners ask one point at a time, as many as all agents together."],
+        grid=[
+            {
+                "": f"{FUNCTIONS[f]}, {rule}, beta {beta:g}",
+                "regret": entry(regret[f, rule][row]),
+                "communication": entry(sent[f, rule][row]),
+            }
+            for f, rule in all_runs
+            for row, beta in enumerate(BETAS)
+        ],
+    )
+
+
+def _grid(rounds: int) -> tuple[int, ...]:
+    return tuple(sorted({max(1, rounds * i // POINTS) for i in range(1, POINTS + 1)}))
+
+
+def _last_shared(instance: Instance, outcome: jaxbandits.Outcome) -> dict[str, Any]:
+    del instance
+    return {"last_shared": outcome.state.inner.synced}
+
+
+def _exact_count(all_runs: AllRuns, agents: int) -> Claim:
+    """DisKernelUCB sends every point once up and once down: (d + 1)(N + 1) numbers a round that is shared."""
+    off = []
+    for (function, rule), results in all_runs.items():
+        if rule == "DisKernelUCB":
+            expected = (DIMENSIONS[function] + 1) * (agents + 1) * results.columns["last_shared"]
+            off.extend(np.abs(results.columns["communication"] - expected))
+    return Claim(
+        "DisKernelUCB sends (d + 1)(N + 1) numbers for each round up to its last synchronisation, exactly",
+        f"off by at most {max(off):g} in {len(off)} runs",
+        max(off) == 0,
+    )
+
+
+def draw(figure: Any, *, names: tuple[str, ...], all_runs: AllRuns, grid: dict, agents: int) -> None:
+    figure.set_size_inches(10, 7)
+    panels = figure.subplots(2, len(names), sharex=True, squeeze=False)
+    for (top, bottom), function in zip(panels.T, names, strict=True):
+        for style, rule in enumerate(grid):
+            curve = by_beta(all_runs[function, rule], "curve", BETAS)
+            row = int(np.argmin(np.mean(by_beta(all_runs[function, rule], "regret", BETAS), axis=1)))
+            x = np.array(grid[rule]) * (1 if rule in ALONE else agents)
+            label = f"{rule} (central)" if rule in ALONE else rule
+            for axes, values in ((top, curve[row, ..., 0]), (bottom, curve[row, ..., 1:].sum(axis=-1))):
+                if axes is top or values.any():
+                    axes.plot(x, values.mean(axis=0), label=label, mfc="w", ms=5, markevery=3, **STYLES[style])
+                    low, high = values.min(axis=0), values.max(axis=0)
+                    axes.fill_between(x, low, high, color=COLORS[style], alpha=0.12, lw=0)
+        top.set(title=FUNCTIONS[function], yscale="log")
+        bottom.set(xlabel="queries of all agents", yscale="log")
+    panels[0, 0].set_ylabel("regret")
+    panels[1, 0].set_ylabel("numbers sent")
+    figure.suptitle("At the better of two beta; bands: all runs", fontsize=11)
+    legend_below(figure, fontsize=10)

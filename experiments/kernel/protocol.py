@@ -1,0 +1,83 @@
+"""What five runs can show: how often DUETS has the lowest regret under the protocol of the paper's Figure 1.
+
+The runs of kernel_figure1 (with --store they are not run again). 4000 times, 5 of the 25 runs are drawn with
+replacement, and every algorithm's beta is that of least mean regret on the same 5 runs, as far as the paper tells.
+"""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from experiments.figures import COLORS
+from experiments.kernel import figure1
+from experiments.kernel.common import PLAYERS, by_beta
+from experiments.report import Claim, Report
+from experiments.settings import Settings
+
+RESAMPLES, RUNS = 4000, 5
+BOOTSTRAPS = 200  # of the runs themselves
+
+
+def run(options: Settings) -> Report:
+    all_runs = figure1.sweeps(options)
+    functions = figure1.functions_of(all_runs)
+    rng = np.random.default_rng(0)
+    shares, errors = {}, {}
+    for function in functions:
+        regret = np.stack([by_beta(all_runs[function, rule], "regret") for rule in PLAYERS])  # (rules, betas, runs)
+        total = regret.shape[-1]
+        shares[function] = wins(regret, rng, RESAMPLES)
+        again = [wins(regret[..., rng.integers(total, size=total)], rng, RESAMPLES // 10) for _ in range(BOOTSTRAPS)]
+        errors[function] = np.std(again, axis=0, ddof=1)
+    return Report(
+        f"Share of {RESAMPLES} resamples of {RUNS} out of {total} runs in which an algorithm has the least mean regret",
+        [],
+        [
+            Claim(
+                "DUETS has the lowest regret in most draws of five runs, on all functions, as the paper's figure shows",
+                ", ".join(f"{name} {100 * shares[f][0]:.0f} %" for f, name in functions.items()),
+                min(share[0] for share in shares.values()) > 0.5,
+            )
+        ],
+        {
+            "function": np.repeat(list(functions), len(PLAYERS)),
+            "algorithm": np.tile(PLAYERS, len(functions)),
+            "share": np.concatenate(list(shares.values())),
+        },
+        partial(draw, functions=functions, shares=shares),
+        notes=[f"+- how far a share moves from one set of {total} runs to another (bootstrap of the runs)."],
+        grid=[
+            {"": name}
+            | {
+                rule: f"{100 * mean:.0f} +- {100 * se:.0f} %"
+                for rule, mean, se in zip(PLAYERS, shares[f], errors[f], strict=True)
+            }
+            for f, name in functions.items()
+        ],
+    )
+
+
+def wins(regret: np.ndarray, rng: np.random.Generator, resamples: int) -> np.ndarray:
+    """Share of draws of five runs in which each algorithm has the least mean regret, at the beta that suits these runs.
+
+    Args:
+        regret: (algorithms, betas, runs).
+        rng: draws the runs.
+        resamples: how often.
+
+    Returns:
+        (algorithms,)
+    """
+    draws = rng.integers(regret.shape[-1], size=(resamples, RUNS))
+    best = np.min(np.mean(regret[..., draws], axis=-1), axis=1)
+    return np.bincount(np.argmin(best, axis=0), minlength=len(regret)) / resamples
+
+
+def draw(figure: Any, *, functions: dict[str, str], shares: dict[str, np.ndarray]) -> None:
+    axes = figure.subplots()
+    heights = 100 * np.array([shares[f] for f in functions]).T
+    for rule, height, below, color in zip(PLAYERS, heights, np.cumsum(heights, axis=0) - heights, COLORS, strict=False):
+        axes.bar(list(functions.values()), height, bottom=below, label=rule, color=color, width=0.6)
+    axes.set(ylabel="% of draws with the least mean regret", title="Who wins with five runs?", ylim=(0, 100))
+    figure.legend(loc="outside lower center", ncols=2)

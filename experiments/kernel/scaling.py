@@ -1,0 +1,128 @@
+"""How communication and regret grow with the number of agents and with the horizon.
+
+h1 and Branin, 1000 candidates, 10 runs, the beta that kernel_figure1 chose: 5 to 40 agents at 50 rounds, 50 to 400
+rounds with 10 agents. Slopes on log axes with bootstrap intervals.
+"""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from experiments.figures import errorbars, legend_below, ticks
+from experiments.kernel import common as kernels
+from experiments.kernel.common import AGENTS, FUNCTIONS, HORIZON, PLAYERS, entry, mean_se
+from experiments.report import Claim, Report, joined
+from experiments.settings import Settings
+
+NAMES, QUICK_NAMES = ("h1", "branin"), ("branin",)
+BETA = {
+    "h1": {"DUETS": 0.2, "DisKernelUCB": 0.2, "ApproxDisKernelUCB": 0.2, "N-KernelUCB": 0.5},
+    "branin": {"DUETS": 0.2, "DisKernelUCB": 0.5, "ApproxDisKernelUCB": 0.2, "N-KernelUCB": 0.5},
+}
+MANY_AGENTS, QUICK_AGENTS = (5, 10, 20, 40), (10, 30)
+HORIZONS, QUICK_HORIZONS = (50, 100, 200, 400), (25, 50)
+RUNS, QUICK_RUNS = 10, 4
+MAX_INDUCING = 256
+BOOTSTRAPS = 2000
+LEVEL = 0.95
+
+
+def run(options: Settings) -> Report:
+    count = options.seeds or (QUICK_RUNS if options.quick else RUNS)
+    agents = QUICK_AGENTS if options.quick else MANY_AGENTS
+    names = QUICK_NAMES if options.quick else NAMES
+    horizons = QUICK_HORIZONS if options.quick else HORIZONS
+    axes = {"N": [(n, HORIZON) for n in agents], "T": [(AGENTS, t) for t in horizons]}
+    all_runs = {
+        (function, rule, n, t): kernels.runs(
+            f"kernel scaling, N={n}, T={t}",
+            function,
+            rule,
+            options=options,
+            replicates=count,
+            betas=(BETA[function][rule],),
+            n_agents=n,
+            horizon=t,
+            fixed={"max_inducing": MAX_INDUCING} if rule == "ApproxDisKernelUCB" else None,
+        )
+        for function in names
+        for rule in PLAYERS
+        for n, t in dict.fromkeys(axes["N"] + axes["T"])
+    }
+    sent = {key: results.columns["communication"] for key, results in all_runs.items()}
+    regret = {key: results.columns["regret"] / (key[2] * key[3]) for key, results in all_runs.items()}
+    slopes, rows = {}, []
+    for function in names:
+        for rule in PLAYERS:
+            for axis, points in axes.items():
+                for kind, values in (("communication", sent), ("regret a query", regret)):
+                    if kind == "communication" and rule == "N-KernelUCB":
+                        continue
+                    samples = [values[function, rule, *point] for point in points]
+                    slope, low, high = slope_of([point[axis == "T"] for point in points], samples)
+                    slopes[function, rule, axis, kind] = slope
+                    rows.append(
+                        {
+                            "": f"{FUNCTIONS[function]}, {rule}, {kind} in {axis}",
+                            "slope": f"{slope:.2f}",
+                            "interval": f"{low:.2f} to {high:.2f}",
+                            "means": ", ".join(map(entry, samples)),
+                        }
+                    )
+
+    def below(other: str, axis: str) -> Claim:
+        pairs = {f: [slopes[f, rule, axis, "communication"] for rule in ("DUETS", other)] for f in names}
+        return Claim(
+            f"DUETS' communication grows more slowly in {axis} than {other}'s (slope on log axes)",
+            ", ".join(f"{FUNCTIONS[f]} {ours:.2f} against {theirs:.2f}" for f, (ours, theirs) in pairs.items()),
+            all(ours < theirs for ours, theirs in pairs.values()),
+        )
+
+    return Report(
+        "Growth of communication and regret with agents (N) and rounds (T)",
+        [],
+        [below("DisKernelUCB", "N"), below("DisKernelUCB", "T"), below("ApproxDisKernelUCB", "N")],
+        joined(all_runs, "runs"),
+        partial(draw, names=names, points=axes, sent=sent, regret=regret),
+        notes=[
+            f"Means over {count} runs; intervals: {100 * LEVEL:.0f} % bootstrap. Theory has no word on DUETS against "
+            "ApproxDisKernelUCB in T, whose dictionary is bounded too, and for few agents every point of DUETS' first "
+            "epoch is sent, so its communication begins linear in N."
+        ],
+        grid=rows,
+    )
+
+
+def slope_of(x: list[int], samples: list[np.ndarray]) -> tuple[float, float, float]:
+    """Least-squares slope of log mean against log x, and its bootstrap interval."""
+    log_x = np.log(x)
+    rng = np.random.default_rng(0)
+
+    def fit(means: np.ndarray) -> np.ndarray:
+        return np.polyfit(log_x, np.log(means), 1)[0]
+
+    resampled = np.stack([s[rng.integers(len(s), size=(BOOTSTRAPS, len(s)))].mean(axis=1) for s in samples])
+    low, high = np.quantile(fit(resampled), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(fit(np.array([s.mean() for s in samples]))), float(low), float(high)
+
+
+def draw(figure: Any, *, names: tuple[str, ...], points: dict, sent: dict, regret: dict) -> None:
+    figure.set_size_inches(11, 6.4)
+    columns = [(function, axis) for function in names for axis in points]
+    panels = figure.subplots(2, len(columns))
+    for (function, axis), pair in zip(columns, panels.T, strict=True):
+        x = [point[axis == "T"] for point in points[axis]]
+        for axes, values in zip(pair, (sent, regret), strict=True):
+            for style, rule in enumerate(PLAYERS):
+                mean, se = mean_se(np.stack([values[function, rule, *point] for point in points[axis]]), axis=1)
+                if mean.any():
+                    errorbars(axes, x, mean, se, rule, style)
+            axes.set(xscale="log", yscale="log")
+            ticks(axes, x)
+            axes.minorticks_off()
+        pair[0].set_title(f"{FUNCTIONS[function]}, growing {axis}")
+        pair[1].set_xlabel("agents" if axis == "N" else "rounds")
+    panels[0, 0].set_ylabel("numbers sent")
+    panels[1, 0].set_ylabel("regret a query")
+    legend_below(figure, panels[1, 0], ncols=4, fontsize=10)

@@ -1,0 +1,1 @@
+"""Best arms of linear bandits: the experiments."""

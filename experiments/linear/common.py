@@ -1,0 +1,80 @@
+"""What the experiments on linear bandits share: the sweeps of each algorithm, with the settings of the paper."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+
+import jaxbandits
+from experiments.claims import answers_are_right, column
+from experiments.report import Claim, Line
+from experiments.settings import Settings
+from experiments.simulate import simulate
+from jaxbandits import linear
+
+DELTA = 0.05
+
+
+def arm_counts(task: Any, outcome: jaxbandits.Outcome) -> dict[str, jax.Array]:
+    """Pulls of every arm."""
+    return {"counts": outcome.state.counts}
+
+
+def lingape_runs(name: str, instance: linear.Instance, *, options: Settings, seeds: int, **settings: Any):
+    """LinGapE as in section 7.1: R = 1, S = ||theta|| <= 2, ridge 1; with leaps, which leave its law unchanged."""
+    rule = partial(linear.lingape, instance.arms, **{"delta": DELTA, "leap": 65536} | settings)
+    return simulate(
+        f"{name}: LinGapE",
+        lambda task, key: (rule(), linear.environment(instance)),
+        options=options,
+        seeds=seeds,
+        max_rounds=2**31 - 1,
+        metrics=arm_counts,
+    )
+
+
+def static_runs(name: str, instance: linear.Instance, *, options: Settings, seeds: int, **settings: Any):
+    """XY-static on its certified optimal allocation; about log(pulls) / growth rounds a run."""
+    allocation = linear.xy_allocation(instance.arms).allocation
+    rule = partial(linear.xy_static, instance.arms, allocation, **{"delta": DELTA} | settings)
+    return simulate(
+        f"{name}: XY-static",
+        lambda task, key: (rule(), linear.environment(instance, linear.Allocation)),
+        options=options,
+        seeds=seeds,
+        max_rounds=100_000,
+        metrics=arm_counts,
+    )
+
+
+def adaptive_runs(name: str, instance: linear.Instance, *, options: Settings, seeds: int, **settings: Any):
+    """XY-adaptive as published: an arm that was thrown out may come back. One round is a phase."""
+    rule = partial(linear.xy_adaptive, instance.arms, **{"delta": DELTA} | settings)
+    return simulate(
+        f"{name}: XY-adaptive",
+        lambda task, key: (rule(), linear.environment(instance, linear.Allocation)),
+        options=options,
+        seeds=seeds,
+        max_rounds=100,
+        chunk=4,
+    )
+
+
+def oracle_line(quantity: str, instance: linear.Instance, **settings: Any) -> Line:
+    """Pulls of XY-oracle, of which nothing is random."""
+    oracle = linear.xy_oracle(instance.arms, theta=instance.theta, delta=DELTA, **settings)
+    return Line(quantity, oracle.n, bound=bound(instance))
+
+
+def bound(instance: linear.Instance, delta: float = DELTA) -> float:
+    """T* kl(delta, 1 - delta) of an instance."""
+    return float(linear.lower_bound(instance.arms, instance.theta, delta=delta, noise_scale=instance.noise_scale).pulls)
+
+
+def delta_is_kept(sweeps: Sequence[jaxbandits.Results], instance: linear.Instance) -> Claim:
+    """Whether the stopped runs on one instance recommend its best arm, as often as promised."""
+    right = np.asarray(jax.vmap(partial(linear.is_right, instance))(column(sweeps, "answer")))
+    stopped = column(sweeps, "status") == jaxbandits.Status.STOPPED
+    return answers_are_right(int(np.sum(~right & stopped)), int(stopped.sum()), DELTA)

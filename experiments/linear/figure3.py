@@ -1,0 +1,140 @@
+"""Figure 3 of Xu, Honda, Sugiyama (2018): stopping time on real features, against the number of arms.
+
+The paper's procedure (section 7.2, appendix A): the ridge fit of labels +1 and -1 is the truth theta, a pull of arm x
+returns +1 with probability (1 + x.theta) / 2 and else -1, and arms are drawn until the best leads by 0.05.
+delta = 0.05, R = 2, S = ||theta||; XY-static with ridge 0.01. The paper's log (Yahoo! R6A) may not be redistributed:
+
+  by default          handwritten digits x images, from scikit-learn (another of its data sets with --instance NAME)
+  --instance yahoo_like   a synthetic stand-in of the log
+  --r6a PATH          the log itself, plain or gzipped
+
+The figure has no printed values; the text says "roughly five times" fewer pulls than XY-static, growing with K.
+"""
+
+from argparse import ArgumentParser
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments.claims import answers_are_right, column
+from experiments.figures import means_figure
+from experiments.linear import common as runs
+from experiments.linear.datasets import load_r6a, r6a_instance, real_features
+from experiments.report import Claim, Line, Report, joined, listed, mean_se, means
+from experiments.settings import Settings, whole
+from experiments.simulate import simulate
+from jaxbandits import Status, linear
+
+LANES = 16  # narrow: the hardest runs are twenty times as long as most, and a round of few lanes is a short one
+NOISE = 2.0  # the paper's R: it bounds the noise of a +-1 reward by 2, though 1 is its sub-Gaussian constant
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--instance",
+        default="digits",
+        choices=("digits", "diabetes", "wine", "breast_cancer", "yahoo_like"),
+        help="where the features come from (%(default)s)",
+    )
+    parser.add_argument("--r6a", metavar="PATH", help="the Yahoo! R6A log of 1 May 2009; overrides --instance")
+    parser.add_argument("--instances", type=whole, help="instances of each K (default: 10, quick 2)")
+
+
+def run(options: Settings) -> Report:
+    sizes = (5, 10) if options.quick else (10, 20, 40)
+    count = options.own["instances"] or (2 if options.quick else 10)
+    seeds = options.seeds or (4 if options.quick else 10)
+    log = load_r6a(options.own["r6a"]) if options.own["r6a"] else None
+    source = "r6a" if log else options.own["instance"]
+
+    def drawn(seed: int, K: int) -> linear.Instance:
+        if log is not None:
+            return r6a_instance(log, seed, K)
+        return linear.yahoo_like(seed, K) if source == "yahoo_like" else real_features(source, seed, K)
+
+    curves: dict[str, list[Line]] = {"LinGapE": [], "XY-static": []}
+    parts = {}
+    for K in sizes:
+        full = [drawn(seed, K) for seed in range(count)]
+        reduced = [linear.reduce_instance(instance) for instance in full]
+        bounds = np.array([runs.bound(instance) for instance in reduced])
+        # The hardest instances first, so that no long run is left for the end.
+        order = np.argsort(-bounds)
+        norms = jnp.stack([jnp.linalg.norm(full[n].theta) for n in order])
+        allocations = jnp.stack([linear.xy_allocation(reduced[n].arms).allocation for n in order])
+        instances, bounds = stacked([reduced[n] for n in order]), bounds[order]
+
+        def adaptive(task, key):
+            instance, norm = task
+            rule = linear.lingape(instance.arms, delta=runs.DELTA, noise_scale=NOISE, norm_bound=norm)
+            return rule, linear.environment(instance, noise="sign")
+
+        def static(task, key):
+            instance, allocation = task
+            rule = linear.xy_static(instance.arms, allocation, delta=runs.DELTA, noise_scale=NOISE, ridge=0.01)
+            return rule, linear.environment(instance, linear.Allocation, noise="sign")
+
+        heading = f"figure 3, {source}, K = {K}"
+        shared = {"options": options, "seeds": seeds}
+        sweeps = {
+            "LinGapE": simulate(
+                f"{heading}: LinGapE", adaptive, (instances, norms), max_rounds=10**8, lanes=LANES, **shared
+            ),
+            "XY-static": simulate(
+                f"{heading}: XY-static", static, (instances, allocations), max_rounds=100_000, **shared
+            ),
+        }
+        for name, sweep in sweeps.items():
+            columns, quantity = sweep.columns, f"{name}, K = {K}"
+            curves[name].append(across_instances(quantity, sweep.summary(), bounds))
+            own = jax.tree.map(lambda x, rows=columns["row"]: x[rows], instances)
+            right = np.asarray(jax.vmap(linear.is_right)(own, columns["answer"]))
+            size = np.full(len(right), K)
+            parts[quantity] = columns | {"K": size, "bound": bounds[columns["row"]], "right": right}
+
+    ratio = means(curves["XY-static"]) / means(curves["LinGapE"])
+    shown = listed({f"K = {K}:": r for K, r in zip(sizes, ratio, strict=True)}, ".2f")
+    stopped = column(parts.values(), "status") == Status.STOPPED
+    wrong = int(np.sum(~column(parts.values(), "right") & stopped))
+
+    def draw(figure) -> None:
+        axes = means_figure(figure, sizes, curves, yscale="log", xlabel="arms K", ylabel="pulls until the stop")
+        axes.set(xticks=sizes, title=f"Figure 3: {source}, mean of {count} instances")
+
+    return Report(
+        f"Figure 3 of Xu, Honda, Sugiyama (2018): pulls against the number of arms, {source}",
+        [line for lines in curves.values() for line in lines],
+        [
+            Claim(
+                "LinGapE needs roughly five times fewer pulls (3 to 10 times)",
+                shown,
+                np.all((ratio > 3) & (ratio < 10)),
+            ),
+            Claim("the advantage grows with K", shown, np.all(np.diff(ratio) > 0)),
+            answers_are_right(wrong, int(stopped.sum()), runs.DELTA),
+        ],
+        joined(parts, label="run"),
+        draw,
+        notes=(
+            f"Means and standard errors over {count} instances of {seeds} runs each: instances differ more than runs. "
+            "T* kl is that of Gaussian noise with the variance 1, which a +-1 reward approaches at x.theta = 0.",
+        ),
+    )
+
+
+def stacked(instances: list[linear.Instance]) -> linear.Instance:
+    """The instances as one table of tasks; ranks differ, and a coordinate that is always zero changes nothing."""
+    rank = max(instance.theta.size for instance in instances)
+
+    def widened(x: jax.Array) -> jax.Array:
+        return x if x.ndim == 0 else jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, rank - x.shape[-1])])
+
+    return jax.tree.map(lambda *leaves: jnp.stack([widened(x) for x in leaves]), *instances)
+
+
+def across_instances(quantity: str, summary: dict[str, np.ndarray], bounds: np.ndarray) -> Line:
+    """The mean over instances of the mean over runs, with the standard error over instances."""
+    mean, se = mean_se(summary["pulls_mean"])
+    runs, censored, failed = (int(summary[name].sum()) for name in ("runs", "censored", "failed"))
+    return Line(quantity, float(mean), float(se), runs, censored, failed, bound=float(np.mean(bounds)))

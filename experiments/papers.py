@@ -1,0 +1,92 @@
+"""What the papers print and where they err: a file `paper.toml` in the folder of every family.
+
+`[paper]` says which one it is, a `[[number]]` holds printed numbers under a name, an `[[erratum]]` a slip or a claim
+that does not hold. `experiments.page` shows the errata, the experiments read the numbers.
+"""
+
+import functools
+import tomllib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from experiments import HERE
+
+
+class Number(NamedTuple):
+    """Printed numbers."""
+
+    name: str  # under which the experiments ask for them
+    value: Any  # a number, or lists of them
+    what: str  # what they are, in which unit
+    where: str  # they stand
+
+
+class Erratum(NamedTuple):
+    """One slip, or one claim that does not hold."""
+
+    where: str
+    printed: str
+    right: str
+    shown_by: str = ""  # an experiment, or a test
+
+
+class Paper(NamedTuple):
+    """One paper."""
+
+    short: str  # its authors in short
+    cite: str
+    in_error: tuple[str, ...]  # experiments that show an error of the paper, and not a number of it that differs
+    numbers: dict[str, Number]
+    errata: tuple[Erratum, ...]
+
+
+def read(path: Path) -> Paper:
+    """A file, held against the schema.
+
+    Raises:
+        ValueError: something is missing, unknown, of another type or there twice.
+    """
+    document = tomllib.loads(path.read_text())
+    try:
+        about = dict(document.pop("paper"))
+        numbers = [Number(**entry) for entry in document.pop("number", [])]
+        errata = [Erratum(**entry) for entry in document.pop("erratum", [])]
+        paper = Paper(
+            about.pop("short"),
+            about.pop("cite"),
+            tuple(about.pop("in_error", ())),
+            {n.name: n for n in numbers},
+            errata,
+        )
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{path}: {error}") from error
+    texts = [paper.short, paper.cite, *paper.in_error, *(text for erratum in errata for text in erratum)]
+    texts += [text for number in numbers for text in (number.name, number.what, number.where)]
+    wrong = [*document, *about, *(repr(text) for text in texts if not isinstance(text, str))]
+    wrong += [f"{n.name}: {n.value!r}" for n in numbers if not _is_numbers(n.value)]
+    if wrong or len(paper.numbers) < len(numbers):
+        raise ValueError(f"{path}: {', '.join(wrong) or 'a name that is there twice'}")
+    return paper._replace(errata=tuple(errata))
+
+
+@functools.cache
+def paper(family: str) -> Paper:
+    """The paper of a family."""
+    return read(HERE / family / "paper.toml")
+
+
+def printed(family: str, name: str) -> Any:
+    """Printed numbers, as they stand in the file."""
+    return paper(family).numbers[name].value
+
+
+def printed_by_place(family: str, name: str) -> dict[tuple[int, int], Any]:
+    """Rows of n, k and what is printed there, by (n, k): a number, or a tuple where there are several."""
+    rows = printed(family, name)
+    return {(n, k): values[0] if len(values) == 1 else tuple(values) for n, k, *values in rows}
+
+
+def _is_numbers(value: Any) -> bool:
+    if isinstance(value, list):
+        return bool(value) and all(map(_is_numbers, value))
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -1,0 +1,68 @@
+"""The one way in which experiments call `sweep`: under a heading, with the options of the command line."""
+
+import os
+import re
+import sys
+import time
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+import jaxbandits
+from experiments.settings import Settings
+
+PAUSE = 5.0  # seconds until a store that is in use is tried again
+SHARDS_PER_WORKER = 2  # so that a worker that is done early finds another shard
+
+
+def simulate(
+    name: str,
+    build: Callable,
+    tasks: Any = None,
+    *,
+    options: Settings,
+    seeds: int,
+    max_rounds: int,
+    lanes: int | None = None,
+    **settings: Any,
+) -> jaxbandits.Results:
+    """A sweep under a heading; its root key is made from the name, so that no two sweeps share their noise.
+
+    With `--store` its finished runs lie in a folder of its own, in which any experiment that asks for the same sweep
+    finds them; with `--workers` it runs on several processes. `settings` go to `sweep`.
+    """
+    print(f"\n{name}", file=sys.stderr)
+    while True:
+        try:
+            results = jaxbandits.sweep(
+                build,
+                tasks,
+                seeds=seeds,
+                key=jax.random.key(zlib.crc32(name.encode())),
+                max_rounds=max_rounds,
+                lanes=options.lanes or lanes,
+                store=options.store and options.store / folder_name(name),
+                executor=options.executor,
+                shards=options.executor and SHARDS_PER_WORKER * options.workers,
+                **settings,
+            )
+        except BlockingIOError as error:  # another process makes the same runs, as some experiments of a report do
+            print(f"waiting: {error}", file=sys.stderr)
+            time.sleep(PAUSE)
+        else:
+            options.count(int(np.sum(results.columns["pulls"])))
+            return results
+
+
+def cache_folder() -> Path:
+    """Where experiments keep what takes long to make: compiled programs, decoded images."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jaxbandits"
+
+
+def folder_name(name: str) -> str:
+    """The heading in letters that any file system takes."""
+    return re.sub(r"[^a-z0-9.=]+", "-", name.lower()).strip("-")

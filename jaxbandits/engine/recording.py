@@ -1,0 +1,209 @@
+"""Curves: what is recorded of a run at some of its pulls or rounds, beside the state.
+
+`record` says what. The engine carries `Curves` along with the state; the algorithm never sees them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, get_args
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits import checks
+from jaxbandits.base import Algorithm, Array, Decision, Environment, PyTree
+
+By = Literal["pulls", "rounds"]
+Value = Callable[[PyTree, Decision], Mapping[str, Array]]
+Total = Callable[[PyTree, Decision, PyTree], Mapping[str, Array]]
+
+PREFIX = "curve"  # of the columns of a sweep that hold curves
+
+
+class Record(NamedTuple):
+    """What is recorded of a run; `record` makes it."""
+
+    at: Array  # int (G,)    the marks, increasing
+    by: By  # what they count
+    value: Value | None  # what holds at a mark
+    total: Total | None  # what is summed up to it
+
+
+class Curves(NamedTuple):
+    """What a run carries of its curves."""
+
+    entries: dict[str, Array]  # (G, ...)    of the last decision that each mark has seen
+    sums: dict[str, Array]  # (...)          of all rounds so far
+
+
+def record(
+    *,
+    at: Sequence[int] | Array,
+    by: By = "pulls",
+    value: Value | None = None,
+    total: Total | None = None,
+) -> Record:
+    """Says what to record of a run over its course: regret, the error of its answer, anything that an observer sees.
+
+    An entry of a curve is that of the last decision, after planning, whose pulls (rounds) are at most the mark. A round
+    of many pulls therefore leaves to every mark that it passes the values from before it, and the marks after the end
+    of a run repeat its last values.
+
+    The functions may close over the truth: the algorithm sees nothing of them. In a sweep `build` makes the record, and
+    returns it after the algorithm and the environment.
+
+    Args:
+        at: the marks, int (G,), increasing, each at least 0. They may be traced, for marks that depend on the task.
+        by: whether the marks count pulls or rounds.
+        value: (state, decision) -> dict of arrays: what holds at a mark.
+        total: (state, decision, observation) -> dict of arrays: what a round adds, summed over the rounds before the
+            entry's decision. Booleans are counted. The sum is kept in the type of the summand.
+
+    Returns:
+        Record, for `run`, or for `sweep` as the third thing that `build` returns. The curves, (G, ...) each, are
+        `Outcome.curves` by their names, with the marks as `pulls` or `rounds`; in the columns of `Results` the names
+        begin with `curve.`, and `Results.summary` describes them entry by entry.
+
+    Raises:
+        ValueError: an argument is not as above, or there is neither `value` nor `total`. A function that does not
+            return a dict of arrays, or one with a name that is taken, is refused when the run begins.
+
+    Cost: every round evaluates the functions and writes all G entries, in every lane.
+
+    Example:
+        UCB1, written in the contract, and its regret over time in a thousand runs:
+
+        >>> from jaxbandits import linear, sweep
+        >>> class State(NamedTuple):
+        ...     pulls: Array  # int ()
+        ...     counts: Array  # int (K,)
+        ...     sums: Array  # float (K,)    of rewards
+        >>> def ucb1(arms):
+        ...     never, once = jnp.zeros((), int), jnp.ones((), int)
+        ...     def decide(key, state):
+        ...         counts, t = state.counts.astype(float), state.pulls.astype(float)
+        ...         index = state.sums / counts + jnp.sqrt(2 * jnp.log(t) / counts)
+        ...         arm = jnp.argmax(jnp.where(state.counts == 0, jnp.inf, index))
+        ...         return Decision(linear.Pull(arm, once), jnp.zeros((), bool), jnp.argmax(state.counts))
+        ...     def observe(state, pull, reward):
+        ...         counts = state.counts.at[pull.arm].add(pull.times)
+        ...         return State(state.pulls + pull.times, counts, state.sums.at[pull.arm].add(reward))
+        ...     init = lambda key: State(never, jnp.zeros(arms, int), jnp.zeros(arms))
+        ...     return Algorithm(init, decide, observe, idle=linear.Pull(never, never))
+        >>> means = jnp.array([1.0, 0.5])
+        >>> environment = linear.environment(linear.Instance(jnp.eye(2), means, jnp.array(1.0)))
+        >>> def regret(state, decision, reward):
+        ...     return {"regret": means.max() - means[decision.action.arm]}
+        >>> def build(task, key):
+        ...     return ucb1(2), environment, record(at=(1, 10, 100, 1000), total=regret)
+        >>> settings = {"key": jax.random.key(0), "progress": False}
+        >>> bands = sweep(build, seeds=1000, horizon=1000, max_rounds=1000, **settings).summary()
+        >>> print(bands["finished"], bands["curve.pulls"][0], bands["curve.regret_mean"][0].round())
+        [1000] [   1   10  100 1000] [ 0.  2.  7. 17.]
+        >>> bands["curve.regret_q95"].shape  # rows, marks
+        (1, 4)
+    """
+    most = int(jnp.iinfo(jnp.result_type(int)).max)
+    marks = checks.array("at", at, ("G",), kind="int", least=0, most=most)
+    checks.require(_increases(checks.known(marks)), "at", "increase", at)
+    checks.one_of("by", by, By)
+    if value is not None:
+        checks.function("value", value, "(state, decision)")
+    if total is not None:
+        checks.function("total", total, "(state, decision, observation)")
+    if value is None and total is None:
+        raise ValueError("value must be a function of (state, decision) where there is no total, got None")
+    return Record(marks.astype(int), by, value, total)
+
+
+def start_curves(what: Record | None, algorithm: Algorithm, environment: Environment) -> Curves:
+    """The curves of a run that has not begun.
+
+    Raises:
+        ValueError: a function of the record does not return a dict of arrays, or uses a name that is taken.
+    """
+    if what is None:
+        return Curves({}, {})
+
+    def first() -> tuple[dict[str, Array], dict[str, Array]]:
+        key = jax.random.key(0)
+        state = algorithm.init(key)
+        decision = algorithm.decide(key, state)
+        observation = environment.respond(decision.action, environment.noise(key))
+        return _values(what, state, decision), _summands(what, state, decision, observation)
+
+    values, sums = jax.eval_shape(first)
+    for name in sums:
+        if name in values:
+            raise ValueError(f"total must use other names than value, got {name!r} in both")
+    entries = {name: jnp.zeros((*what.at.shape, *x.shape), x.dtype) for name, x in (values | sums).items()}
+    return Curves(entries, {name: jnp.zeros(x.shape, x.dtype) for name, x in sums.items()})
+
+
+def marked(
+    what: Record, curves: Curves, state: PyTree, rounds: Array, decision: Decision, *, where: Array | bool
+) -> Curves:
+    """The curves after a decision, which every mark sees that is not behind it; unchanged unless `where` holds."""
+    place = state.pulls if what.by == "pulls" else rounds
+    dtype = np.promote_types(what.at.dtype, place.dtype)
+    sees = (what.at.astype(dtype) >= place.astype(dtype)) & where
+    now = _values(what, state, decision) | curves.sums
+    entries = {
+        name: jnp.where(sees.reshape(-1, *[1] * (old.ndim - 1)), now[name].astype(old.dtype), old)
+        for name, old in curves.entries.items()
+    }
+    return curves._replace(entries=entries)
+
+
+def summed(
+    what: Record, curves: Curves, state: PyTree, decision: Decision, observation: PyTree, *, where: Array
+) -> Curves:
+    """The curves after a round, of which `total` is added to the sums; unchanged unless `where` holds."""
+    new = _summands(what, state, decision, observation)
+    sums = {name: jnp.where(where, old + new[name].astype(old.dtype), old) for name, old in curves.sums.items()}
+    return curves._replace(sums=sums)
+
+
+def curves_of(what: Record | None, curves: Curves) -> dict[str, Array]:
+    """What a run hands on: its marks, and its curves (G, ...) by their names."""
+    return {} if what is None else {what.by: what.at} | curves.entries
+
+
+def curve_columns(curves: Mapping[str, Array]) -> dict[str, Array]:
+    """The curves of a run as columns of a sweep."""
+    return {f"{PREFIX}.{name}": values for name, values in curves.items()}
+
+
+def is_marks(column: str) -> bool:
+    """Whether a column of a sweep holds the marks of its curves."""
+    return column in {f"{PREFIX}.{by}" for by in get_args(By)}
+
+
+def _values(what: Record, state: PyTree, decision: Decision) -> dict[str, Array]:
+    """What `value` makes of a decision."""
+    return {} if what.value is None else _checked("value", what.value(state, decision))
+
+
+def _summands(what: Record, state: PyTree, decision: Decision, observation: PyTree) -> dict[str, Array]:
+    """What `total` makes of a round."""
+    if what.total is None:
+        return {}
+    totals = _checked("total", what.total(state, decision, observation))
+    return {name: x.astype(int) if x.dtype == bool else x for name, x in totals.items()}
+
+
+def _checked(name: str, returned: Any) -> dict[str, Array]:
+    """What a function of a record returned, as arrays."""
+    if not isinstance(returned, Mapping):
+        raise ValueError(f"{name} must return a dict of arrays, got {checks.show(returned)}")
+    for key, array in returned.items():
+        if not isinstance(key, str) or key in get_args(By):
+            raise ValueError(f"{name} must return arrays by names other than pulls and rounds, got {key!r}")
+        if not isinstance(array, (jax.Array, np.ndarray, np.generic, int, float)):
+            raise ValueError(f"{name} must return a dict of arrays, got {checks.show(array)} as {key!r}")
+    return {key: jnp.asarray(array) for key, array in returned.items()}
+
+
+def _increases(marks: Any) -> Any:
+    """Whether each mark lies behind the one before it: bool ()."""
+    return (marks[1:] > marks[:-1]).all()
