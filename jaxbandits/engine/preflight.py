@@ -23,6 +23,7 @@ from jaxbandits import checks
 from jaxbandits.base import Array, Key, PyTree
 from jaxbandits.engine.compiling import compiled
 from jaxbandits.engine.fit import require_fit, same_bits
+from jaxbandits.engine.gradients import refuse_traced
 from jaxbandits.engine.recording import start_curves
 from jaxbandits.engine.running import streams
 from jaxbandits.engine.tasks import Job, build_row, fold_task
@@ -119,6 +120,7 @@ def _lifted(function: Callable, job: Job) -> tuple[Callable, list[Array], bool]:
     """
     row = jax.ShapeDtypeStruct((), np.int32)
     jaxpr, outputs = jax.make_jaxpr(function, return_shape=True)(job.tasks, job.key, row)
+    refuse_traced(jaxpr.consts)
 
     def call(constants: list[Array], *arguments: PyTree) -> PyTree:
         leaves = eval_jaxpr(jaxpr.jaxpr, constants, *jax.tree.leaves(arguments))

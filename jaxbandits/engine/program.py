@@ -21,6 +21,7 @@ from jaxbandits import checks
 from jaxbandits.base import Array, Key, Outcome, PyTree, Status
 from jaxbandits.checks import show
 from jaxbandits.engine.compiling import compiled
+from jaxbandits.engine.gradients import refuse_traced
 from jaxbandits.engine.recording import Curves, curve_columns, curves_of, start_curves
 from jaxbandits.engine.running import advance, streams
 from jaxbandits.engine.sizing import Shapes, device_memory, memory_advice, on_cpu, side_by_side, with_memory_advice
@@ -90,6 +91,7 @@ def trace(job: Job, shapes: Shapes, chunk: int) -> Lane:
     task = jax.eval_shape(lambda: jax.tree.map(lambda leaf: leaf[0], job.tasks))
     with checks.without_traced():
         jaxpr, outputs = make(task, job.key, *inputs)
+    refuse_traced(jaxpr.consts)
     return Lane(job, shapes, chunk, jaxpr, inputs, outputs, time.perf_counter() - started)
 
 

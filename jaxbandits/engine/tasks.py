@@ -10,6 +10,7 @@ import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Environment, Key, Outcome, PyTree
+from jaxbandits.engine.gradients import refuse_traced
 from jaxbandits.engine.recording import Record
 
 Build = Callable[[Any, Key], tuple[Algorithm, Environment] | tuple[Algorithm, Environment, Record]]
@@ -92,6 +93,7 @@ def checked(
     seeds = checks.whole("seeds", seeds, least=1, most=LARGEST)
     max_rounds = checks.whole("max_rounds", max_rounds, least=1, most=LARGEST)
     checks.key("key", key)
+    refuse_traced((tasks, key))
     rows = _count_rows(tasks)
     table = jax.tree.map(jnp.asarray, tasks)
     horizons = None if horizon is None else _horizons(horizon, tasks, rows)
