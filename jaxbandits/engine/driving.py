@@ -24,7 +24,7 @@ from jaxbandits.engine.describing import describe_sweep
 from jaxbandits.engine.program import Limits, Program, compile_lanes, trace
 from jaxbandits.engine.progress import progress_bar
 from jaxbandits.engine.queue import Queue
-from jaxbandits.engine.results import Results
+from jaxbandits.engine.results import Results, Stats
 from jaxbandits.engine.sizing import default_chunk, default_lanes, shapes_of, with_memory_advice
 from jaxbandits.engine.store import Writer, agree, finished, table_of
 from jaxbandits.engine.tables import leaves_of, number_columns, with_tasks
@@ -55,6 +55,7 @@ def run_in_memory(job: Job, *, lanes: int | None, chunk: int | None, mesh: Mesh,
         program = compile_lanes(trace(job, shapes, chunk), mesh, tasks=job.total, lanes=lanes)
         queue = Queue(np.arange(job.total), job.rows)
         drive_all(program, job, queue, lambda count: report(count, queue.stats(program), queue.censored))
+    _log_advice(queue.stats(program))
     columns = queue.collect() or {}
     order = np.lexsort((columns["seed"], columns["row"]))
     columns = {name: values[order] for name, values in columns.items()}
@@ -110,6 +111,13 @@ def run_into_store(
             drive_all(program, job, queue, visit)
         finally:
             writer.write()
+    _log_advice(queue.stats(program))
+
+
+def _log_advice(stats: Stats) -> None:
+    """Says what would have been faster."""
+    if stats.advice:
+        log.info("%s", stats.advice)
 
 
 def tasks_of(shard: Shard, total: int) -> np.ndarray:

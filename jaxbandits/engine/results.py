@@ -1,5 +1,6 @@
 """The results of a sweep, and their summary."""
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,6 +29,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+WELL_BUSY = 0.75  # share of the lanes, below which a shorter chunk is advised
+SHORTEST_CHUNK = 16  # that is advised: a refresh and a look at the status come with each
+LONG = 10_000  # rounds of single pulls, from which on a leap is advised
+FEW = 1.5  # pulls of a round, below which a leap is not worth its cost
+
+
 class Stats(NamedTuple):
     """What a sweep did, and how fast."""
 
@@ -41,13 +48,42 @@ class Stats(NamedTuple):
     batches: int  # that advance side by side
     chunk: int  # rounds between two refreshes; the host visits a batch after one chunk or several
     bytes: int  # memory of all batches on one device: what they carry, and the workspace of a call
+    finished: int = 0  # runs
+
+    @property
+    def advice(self) -> str:
+        """What would have been faster, in sentences; "" if nothing is known. `sweep` logs it.
+
+        Nothing acts on it: the chunk decides bits, and so never depends on how a sweep went.
+        """
+        if not self.finished:
+            return ""
+        length, found = self.rounds / self.finished, []
+        chunk = max(SHORTEST_CHUNK, 2 ** math.ceil(math.log2(length / 4)))
+        if self.occupancy < WELL_BUSY and 2 * chunk <= self.chunk:
+            found.append(
+                f"Lanes were {self.occupancy:.0%} busy: runs lasted {length:.0f} rounds, and a lane is refilled only "
+                f"after a chunk of {self.chunk}. chunk={chunk} would keep more of them busy."
+            )
+        if self.pulls == self.rounds and length > LONG:
+            found.append(
+                f"Runs lasted {length:.0f} rounds of one pull each. An algorithm with an argument leap may need far "
+                "fewer rounds for the same pulls."
+            )
+        elif self.rounds < self.pulls < FEW * self.rounds:
+            found.append(
+                f"A round stood for {self.pulls / self.rounds:.2f} pulls. Rounds of single pulls (leap=1) cost less, "
+                "and may be faster in all."
+            )
+        return " ".join(found)
 
 
 def added(stats: Sequence[Stats]) -> Stats:
     """The sum over all processes of a sweep, as if they had run one after the other; zeros if there are none."""
     if not stats:
         return Stats(0.0, 0.0, 0, 0, 0.0, 0, 0, 0, 0, 0)
-    sums = {name: sum(getattr(s, name) for s in stats) for name in ("seconds", "compile_seconds", "pulls", "rounds")}
+    summed = ("seconds", "compile_seconds", "pulls", "rounds", "finished")
+    sums = {name: sum(getattr(s, name) for s in stats) for name in summed}
     maxima = {name: max(getattr(s, name) for s in stats) for name in ("lanes", "devices", "batches", "chunk", "bytes")}
     capacity = sum(s.rounds / s.occupancy for s in stats if s.occupancy)
     return Stats(**sums, **maxima, occupancy=sums["rounds"] / capacity if capacity else 0.0)

@@ -665,6 +665,7 @@ def test_stats_add_up_the_processes_that_wrote(stored, plain, tmp_path):
         "batches": 1,
         "chunk": 16,
         "bytes": 100,
+        "finished": 0,
     }
 
 

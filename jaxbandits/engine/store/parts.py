@@ -59,7 +59,7 @@ def stats_of(abouts: list[dict[str, Any]]) -> Stats:
     for about in abouts:  # each covers all that its process has done so far, and parts come in no order
         if about["seconds"] >= last.get(about["session"], about)["seconds"]:
             last[about["session"]] = about
-    return added([Stats(**{name: about[name] for name in Stats._fields}) for about in last.values()])
+    return added([Stats(**{name: about[name] for name in Stats._fields if name in about}) for about in last.values()])
 
 
 def finished(folder: Path, rows: int, seeds: int) -> np.ndarray:
