@@ -54,11 +54,13 @@ from jaxbandits.engine import (
     task_key,
     trace,
 )
+from jaxbandits.numbering import Numbered, numbered
 
 __all__ = [
     "Algorithm",
     "Decision",
     "Environment",
+    "Numbered",
     "Outcome",
     "Record",
     "Results",
@@ -72,6 +74,7 @@ __all__ = [
     "kernel",
     "linear",
     "load",
+    "numbered",
     "process_pool",
     "record",
     "run",

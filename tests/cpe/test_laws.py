@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.bench.reference import cpe as reference
-from jaxbandits import Status, cpe, run
+from jaxbandits import Numbered, Status, cpe, numbered, run
 from jaxbandits.cpe._candidates import lasting_arms
 
 ARMS, LEVELS, ROWS, NODES, BUDGET, BOXES, ROUNDS = 5, 2, 8, 4, 10, 8, 5000
@@ -205,7 +205,7 @@ def compiled(rule, name, leap):
             algorithm = factory(problem, estimator=estimator, leap=leap, radius_scale=0.2, **common)
         instance = cpe.instance(problem, cpe.bernoulli(p), estimator="variance" if name == "opinions" else "mean")
         environment = cpe.environment(instance, leap=leap, stream=key)
-        outcome = run(key, algorithm, environment, max_rounds=max_rounds)
+        outcome = run(key, numbered(algorithm), environment, max_rounds=max_rounds)
         return outcome.status, outcome.pulls, outcome.state.statistics.counts, outcome.answer
 
     return lambda *instance: jax.device_get(end(*instance))
@@ -250,7 +250,7 @@ def test_leaps_change_nothing(rule, name, seed):
 @jax.jit
 def samples(stream, p, pulls):
     instance = cpe.instance(cpe.best_arm(ARMS), cpe.bernoulli(p))
-    environment = cpe.environment(instance, leap=pulls.arms.size, stream=stream)
+    environment = cpe.environment(instance, leap=pulls.action.arms.size, stream=stream)
     return environment.respond(pulls, environment.noise(stream))
 
 
@@ -259,10 +259,10 @@ def samples(stream, p, pulls):
 def test_a_sample_depends_on_its_arm_and_number_alone(seed):
     rng, stream = np.random.default_rng(seed), jax.random.key(seed)
     p, arms, number = rng.random(ARMS), rng.integers(0, ARMS + 1, 12, np.int32), rng.integers(0, 1000, 12, np.int32)
-    seen = np.asarray(samples(stream, p, cpe.Pulls(arms, number)))
+    seen = np.asarray(samples(stream, p, Numbered(cpe.Pulls(arms), number)))
     assert np.all(seen[arms == ARMS] == 0)
     order, is_first = rng.permutation(12), rng.random(12) < 0.5
-    others = cpe.Pulls(np.where(is_first, arms, ARMS)[order].astype(np.int32), number[order])
+    others = Numbered(cpe.Pulls(np.where(is_first, arms, ARMS)[order].astype(np.int32)), number[order])
     p_others = np.where(np.isin(np.arange(ARMS), arms[is_first]), p, rng.random(ARMS))
     np.testing.assert_array_equal(samples(stream, p_others, others), np.where(is_first, seen, 0)[order])
 

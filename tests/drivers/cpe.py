@@ -18,16 +18,21 @@ class Trace(NamedTuple):
     answer: np.ndarray  # int32 (rounds, m)
 
 
-def answers(tape):
+def answers(algorithm, tape):
     """tape[i, s] is sample s of arm i."""
     m = tape.shape[0]
-    return lambda state, action: jnp.where(action.arms < m, tape[jnp.minimum(action.arms, m - 1), action.index], 0)
+
+    def answer(state, action):
+        numbers = algorithm.before(state, action)
+        return jnp.where(action.arms < m, tape[jnp.minimum(action.arms, m - 1), numbers], 0)
+
+    return answer
 
 
 def record(algorithm, tape, rounds):
     @jax.jit
     def traced(tape):
-        _, (states, decisions) = driver.record(algorithm, answers(tape), rounds)
+        _, (states, decisions) = driver.record(algorithm, answers(algorithm, tape), rounds)
         return Trace(decisions.stop, decisions.action.arms, states.pulls, states.statistics.counts, decisions.answer)
 
     return jax.device_get(traced(tape))
@@ -38,7 +43,8 @@ def follow(algorithm, theta, *, max_rounds=20_000, hold=lambda state: state):
 
     @jax.jit
     def end(theta):
-        return driver.finish(algorithm, answers(theta[:, None]), max_rounds, hold=hold)  # any index is the last one
+        tape = theta[:, None]  # of any number the last sample is taken
+        return driver.finish(algorithm, answers(algorithm, tape), max_rounds, hold=hold)
 
     state, rounds, decision = jax.device_get(end(np.asarray(theta)))
     return state, int(rounds), decision.answer.tolist()
