@@ -150,8 +150,8 @@ def lasting(name):
 def test_candidates_grow_with_the_box(name, seed, ties):
     rng = np.random.default_rng(seed)
     problem, (lo, point, hi) = random_problem(name, rng, ties=ties), boxes(rng, ties=ties)
-    wide = jnp.stack([lo * rng.choice([0, 0.5, 1], lo.shape), point, 1 - (1 - hi) * rng.choice([0, 0.5, 1], hi.shape)])
-    levels, fewer, stops_sooner = judging(name)(problem, jnp.stack([lo, point, hi]))
+    wide = np.stack([lo * rng.choice([0, 0.5, 1], lo.shape), point, 1 - (1 - hi) * rng.choice([0, 0.5, 1], hi.shape)])
+    levels, fewer, stops_sooner = judging(name)(problem, np.stack([lo, point, hi]))
     _, more, stops_later = judging(name)(problem, wide)
     assert not np.any(fewer & ~more)
     assert not np.any(stops_later & ~stops_sooner)
@@ -171,7 +171,7 @@ def test_no_point_of_the_box_contradicts(name, seed, ties):
     lo, _, hi = sides
     for _ in range(5):
         point = jnp.clip(lo + rng.choice([0.25, 0.5, 1], lo.shape) * (hi - lo), lo, hi)
-        other, _, _ = judging(name)(problem, jnp.stack([lo, point, hi]))
+        other, _, _ = judging(name)(problem, np.stack([lo, point, hi]))
         assert not np.any((other != levels) & ~found)
 
 
@@ -181,8 +181,8 @@ def test_no_point_of_the_box_contradicts(name, seed, ties):
 def test_raising_an_arm_never_lowers_its_level_nor_raises_another(name, seed, ties, arm):
     rng = np.random.default_rng(seed)
     problem, (lo, point, hi) = random_problem(name, rng, ties=ties), boxes(rng, ties=ties)
-    before, _, _ = judging(name)(problem, jnp.stack([lo, point, hi]))
-    after, _, _ = judging(name)(problem, jnp.stack([lo, point.at[:, arm].set(hi[:, arm]), hi]))
+    before, _, _ = judging(name)(problem, np.stack([lo, point, hi]))
+    after, _, _ = judging(name)(problem, np.stack([lo, point.at[:, arm].set(hi[:, arm]), hi]))
     rise = np.asarray(after - before)
     assert np.all(np.where(np.arange(ARMS) == arm, rise >= 0, rise <= 0))
 
@@ -232,7 +232,10 @@ def test_every_answer_is_feasible_whenever_the_run_ends(rule, name, seed, budget
     assert rule != "uniform" or np.ptp(counts) <= 1
 
 
-@pytest.mark.parametrize(("rule", "name"), LEAST_PULLED)
+@pytest.mark.parametrize(
+    ("rule", "name"),
+    [pytest.param(*each, marks=[] if each[1] == "table" else [pytest.mark.slow]) for each in LEAST_PULLED],
+)
 @quickly
 @given(seed=seeds)
 def test_leaps_change_nothing(rule, name, seed):
