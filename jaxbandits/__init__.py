@@ -38,7 +38,7 @@ The words, one meaning each:
 | noise_variance | a Gaussian process' own noise variance |
 """
 
-from jaxbandits import cpe, fullbandit, kcenter, kernel, linear, testing
+from jaxbandits import cpe, fullbandit, kcenter, kernel, linear, mab, testing
 from jaxbandits.base import Algorithm, Decision, Environment, Outcome, Status
 from jaxbandits.engine import (
     Record,
@@ -72,6 +72,7 @@ __all__ = [
     "kernel",
     "linear",
     "load",
+    "mab",
     "process_pool",
     "record",
     "run",
