@@ -30,6 +30,15 @@ heuristic that experiments use.
 | `successive_elimination` | all arms in turn, dropping those that cannot be the best |
 | `lil_ucb` | the arm of the best upper bound, until it has most of the pulls |
 
+Fixed budget: the run stops at its horizon or before.
+
+| algorithm | what it does |
+| --- | --- |
+| `successive_rejects` | phases of equal pulls, each of which drops the worst arm |
+| `sequential_halving` | phases of equal pulls, each of which drops the worse half |
+| `continuous_rejects` | drops the worst arm as soon as it clearly trails |
+| `ucb_e` | upper bounds for a hardness that is known: an oracle |
+
 An instance of your own is `mab.gaussian(means, noise_scale=1.0)` or `mab.bernoulli(means)`.
 
 Sources: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence; Jourdan, Degenne, Baudry,
@@ -44,6 +53,7 @@ from jaxbandits.mab._complexity import (
     lai_robbins,
     successive_rejects_bound,
 )
+from jaxbandits.mab._continuous_rejects import continuous_rejects
 from jaxbandits.mab._eb_tc import eb_tc
 from jaxbandits.mab._eb_tci import eb_tci
 from jaxbandits.mab._environment import Pull, Rewards, environment
@@ -52,11 +62,14 @@ from jaxbandits.mab._kl_lucb import kl_lucb
 from jaxbandits.mab._lil_ucb import LilConstants, lil_ucb, lil_ucb_constants
 from jaxbandits.mab._lucb import lucb
 from jaxbandits.mab._problems import Bernoulli, Gaussian
+from jaxbandits.mab._sequential_halving import sequential_halving
 from jaxbandits.mab._successive_elimination import successive_elimination
+from jaxbandits.mab._successive_rejects import successive_rejects
 from jaxbandits.mab._t3c import t3c
 from jaxbandits.mab._tas import tas
 from jaxbandits.mab._ttts import ttts
 from jaxbandits.mab._ttucb import ttucb
+from jaxbandits.mab._ucb_e import ucb_e
 from jaxbandits.mab._ugape import ugape
 from jaxbandits.mab._uniform import uniform
 
@@ -72,6 +85,7 @@ __all__ = [
     "audibert1",
     "bernoulli",
     "characteristic_time",
+    "continuous_rejects",
     "eb_tc",
     "eb_tci",
     "environment",
@@ -86,12 +100,15 @@ __all__ = [
     "lil_ucb",
     "lil_ucb_constants",
     "lucb",
+    "sequential_halving",
     "successive_elimination",
+    "successive_rejects",
     "successive_rejects_bound",
     "t3c",
     "tas",
     "ttts",
     "ttucb",
+    "ucb_e",
     "ugape",
     "uniform",
 ]

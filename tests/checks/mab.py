@@ -13,6 +13,7 @@ INSTANCE = mab.Instance(PROBLEM, MEANS)
 DEFAULT = {"dtype": ("none",)}
 TEST = {"problem": PROBLEM, "delta": 0.1, "threshold": thresholds.gk16(arms=3), "epsilon": 0.1}
 TOP_TWO = TEST | {"leader_share": 0.5}
+BUDGET = {"problem": PROBLEM, "horizon": 100}
 OPTIONAL = {"threshold": ("none",)}
 
 
@@ -54,4 +55,8 @@ CALLS = {
     "ttucb": Call(mab.ttucb, TOP_TWO | {"exponent": 1.2, "slack": 1.2}, fine=OPTIONAL),
     "ugape": _tested(mab.ugape),
     "uniform": _tested(mab.uniform),
+    "continuous_rejects": Call(mab.continuous_rejects, BUDGET | {"conservative": True}),
+    "sequential_halving": Call(mab.sequential_halving, BUDGET | {"reuse": True, "leap": 2}),
+    "successive_rejects": Call(mab.successive_rejects, BUDGET | {"leap": 2}),
+    "ucb_e": Call(mab.ucb_e, BUDGET | {"hardness": 20.0, "exploration": 2.0}),
 }

@@ -64,4 +64,17 @@ CASES = {
             "lil_delta": (0.1, 1e-5),
         },
     ),
+    "successive-rejects": Case(_mab(mab.successive_rejects, horizon=60), {}, {"horizon": 40, "leap": 9}),
+    "successive-rejects-leap": Case(
+        _mab(mab.successive_rejects, ones=True, horizon=200, leap=200), {}, {"horizon": 100, "leap": 20}
+    ),
+    "sequential-halving": Case(
+        _mab(mab.sequential_halving, ones=True, horizon=60), {}, {"horizon": 40, "leap": 9, "reuse": True}
+    ),
+    "continuous-rejects": Case(_mab(mab.continuous_rejects, horizon=60), {}, {"horizon": 40, "conservative": False}),
+    "ucb-e": Case(
+        _mab(mab.ucb_e, horizon=60, hardness=20.0),
+        {"hardness": (20.0, 900.0), "exploration": (2.0, 0.2)},
+        {"horizon": 40},
+    ),
 }
