@@ -33,6 +33,21 @@ def _tested(factory: Callable[..., Algorithm], **defaults: Any):
     return _mab(tested, **defaults)
 
 
+def _ended(factory: Callable[..., Algorithm], pulls: int = 60):
+    """A rule that never stops, with an end."""
+
+    def ended(problem, **hyperparameters):
+        algorithm = factory(problem, **hyperparameters)
+
+        def decide(key, state):
+            decision = algorithm.decide(key, state)
+            return decision._replace(stop=decision.stop | (state.pulls >= pulls))
+
+        return algorithm._replace(decide=decide)
+
+    return ended
+
+
 TEST = {"delta": (0.1, 0.001), "epsilon": (0.0, 0.15)}
 TOP_TWO = TEST | {"leader_share": (0.5, 0.2)}
 STRICT = {"threshold": thresholds.gk_union(arms=3)}
@@ -77,4 +92,11 @@ CASES = {
         {"hardness": (20.0, 900.0), "exploration": (2.0, 0.2)},
         {"horizon": 40},
     ),
+    "ucb1": Case(_mab(_ended(mab.ucb1)), {"exploration": (2.0, 0.1)}),
+    "kl-ucb": Case(_mab(_ended(mab.kl_ucb), ones=True), {"c": (0.0, 3.0)}),
+    "imed": Case(_mab(_ended(mab.imed), ones=True), {}),
+    "bayes-ucb": Case(_mab(_ended(mab.bayes_ucb), horizon=60), {"c": (1.0, 5.0), "horizon": (60, 2)}),
+    "thompson": Case(_mab(_ended(mab.thompson)), {}),
+    "moss": Case(_mab(_ended(mab.moss), horizon=60), {"horizon": (60, 9)}),
+    "moss-anytime": Case(_mab(_ended(mab.moss_anytime)), {"alpha": (1.35, 9.0)}),
 }
