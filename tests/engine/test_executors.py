@@ -21,10 +21,11 @@ import jax.numpy as jnp
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from engine.toys import KEY, LIMITS, NOISE, counter, counting, total
+from engine.toys import KEY, LIMITS, NOISE, PATHS, counter, counting, total
 from jax.sharding import Mesh
 
 import jaxbandits
+from jaxbandits.engine import shards, workers
 from jaxbandits.engine.store import locked, writing
 
 TINY = {"seeds": 10, "key": KEY, "max_rounds": 1000, "metrics": total, "lanes": 4, "chunk": 16, "progress": False}
@@ -76,6 +77,7 @@ def pool():
         yield pool
 
 
+@pytest.mark.processes
 def test_a_process_pool_gives_the_same_bits_whatever_the_shards(tmp_path, plain, pool):
     results = jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path, executor=pool, shards=4)
     same_bits(results.columns, plain)
@@ -92,6 +94,7 @@ def test_a_process_pool_gives_the_same_bits_whatever_the_shards(tmp_path, plain,
     same_bits(jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path).columns, plain)
 
 
+@pytest.mark.processes
 def test_closures_and_settings_travel_to_the_workers(tmp_path, pool):
     fine = jnp.asarray(1 + 2.0**-50)  # rounds to 1 in float32
     large = jnp.asarray(2**40)
@@ -117,6 +120,7 @@ def test_closures_and_settings_travel_to_the_workers(tmp_path, pool):
     assert columns["precise"].all()
 
 
+@pytest.mark.processes
 def test_what_goes_wrong_in_a_worker_is_raised_here(tmp_path, plain, pool):
     broken = tmp_path / "broken"
     broken.touch()
@@ -133,6 +137,7 @@ def test_what_goes_wrong_in_a_worker_is_raised_here(tmp_path, plain, pool):
     same_bits(results.columns, plain)
 
 
+@pytest.mark.processes
 def test_a_worker_that_dies_costs_only_what_it_was_doing(tmp_path, plain, pool):
     store, died = tmp_path / "store", tmp_path / "died"
 
@@ -144,7 +149,9 @@ def test_a_worker_that_dies_costs_only_what_it_was_doing(tmp_path, plain, pool):
 
     with jaxbandits.process_pool(1) as mortal, pytest.raises(BrokenProcessPool) as raised:
         jaxbandits.sweep(build, LIMITS, **TINY, store=store, executor=mortal, shards=4)
-    assert raised.value.__notes__ == [f"Runs that have finished are kept in {store}; the same call goes on from there."]
+    kept, advice = raised.value.__notes__
+    assert kept == f"Runs that have finished are kept in {store}; the same call goes on from there."
+    assert advice.startswith("A worker died. If it had an error of its own, that is printed above; without one, the")
     assert len(jaxbandits.load(store).columns["row"]) == 10  # the first of four shards
     results = jaxbandits.sweep(build, LIMITS, **TINY, store=store, executor=pool, shards=4)
     same_bits(results.columns, plain)
@@ -192,10 +199,82 @@ def test_jobs_need_not_be_futures_of_the_standard_library(tmp_path, plain):
     same_bits(results.columns, plain)
 
 
+def test_an_executor_that_forks_is_refused_and_one_that_spawns_is_named(tmp_path):
+    context = multiprocessing.get_context("fork")
+    message = r"executor must not fork: .* Use jaxbandits.process_pool\(workers\)"
+    with ProcessPoolExecutor(1, mp_context=context) as executor, pytest.raises(ValueError, match=message):
+        jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path, executor=executor)
+    with ProcessPoolExecutor(1) as executor:  # the system's own choice: on Linux, up to Python 3.13, a fork
+        assert workers.forks(executor) == (multiprocessing.get_all_start_methods()[0] == "fork")
+    assert not workers.forks(jaxbandits.process_pool(1))
+
+
+UNGUARDED = """
+import sys
+import jax
+import jaxbandits
+from engine.toys import KEY, LIMITS, counting
+
+with jaxbandits.process_pool(1) as pool:
+    jaxbandits.sweep(
+        counting, LIMITS, seeds=1, key=KEY, max_rounds=9, store=sys.argv[1], executor=pool, shards=1, progress=False
+    )
+"""
+
+
+def test_a_script_that_does_not_guard_its_main_part_is_told_so(tmp_path):
+    (tmp_path / "script.py").write_text(UNGUARDED)
+    printed = subprocess.run(
+        [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "store")],
+        env=os.environ | {"PYTHONPATH": PATHS, "JAX_ENABLE_X64": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    ).stderr
+    assert "a worker has come to this line while it imported the script" in printed
+    assert "A worker died. If it had an error of its own, that is printed above" in printed
+
+
+def test_workers_that_cannot_start_say_why(tmp_path, monkeypatch):
+    def share_out(count, gpus):
+        return [workers.Share([10**6], {}, None)] * count  # a core that no machine has
+
+    monkeypatch.setattr(workers, "share_out", share_out)
+    with jaxbandits.process_pool(1) as pool, pytest.raises(BrokenProcessPool) as raised:
+        jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path, executor=pool, shards=1)
+    assert raised.value.__notes__[1] == "A worker could not start: [Errno 22] Invalid argument"
+
+
+def test_a_worker_that_dask_gives_up_is_explained(tmp_path, plain):
+    """Without a cluster: its last word is an error of this name."""
+    error = type("KilledWorker", (Exception,), {})("Attempted to run task on 4 different workers")
+    dying = SimpleNamespace(submit=lambda call, *arguments: done(error))
+    with pytest.raises(Exception, match="Attempted to run task") as raised:
+        jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path, executor=dying, shards=2)
+    assert "the same call goes on from there" in raised.value.__notes__[0]
+    assert raised.value.__notes__[1].startswith("Dask gives a call up once its worker has died four times")
+    same_bits(jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path).columns, plain)
+
+
+def test_an_executor_without_workers_is_warned_of(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(shards, "START_SECONDS", 0.01)
+    asked = []
+
+    def is_done():
+        asked.append(None)
+        return len(asked) > 3
+
+    idle = SimpleNamespace(submit=lambda *arguments: SimpleNamespace(done=is_done, result=lambda: None))
+    with pytest.raises(RuntimeError, match="0 of 40 runs are in"):
+        jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path, executor=idle, shards=1)
+    assert "no worker has begun in 0 s: has the executor any that live?" in caplog.text
+
+
 def refusing(*arguments, **settings):
     raise AssertionError("nothing was to be done")
 
 
+@pytest.mark.processes
 def test_running_shards_are_waited_for_and_late_ones_do_nothing(tmp_path, monkeypatch):
     """One shard fails while another is under way, and a third is started only after the call has ended."""
     monkeypatch.setattr(writing, "FIRST_PAUSE", 0.01)
@@ -222,6 +301,7 @@ def test_running_shards_are_waited_for_and_late_ones_do_nothing(tmp_path, monkey
     late(*arguments)
 
 
+@pytest.mark.processes
 def test_dask_runs_the_shards_of_a_killed_worker_again(tmp_path):
     from distributed import Client, LocalCluster
 
@@ -290,7 +370,7 @@ def started(script, store):
         start_new_session=True,
         env=os.environ
         | {
-            "PYTHONPATH": str(Path(__file__).parents[1]),
+            "PYTHONPATH": PATHS,
             "JAX_ENABLE_X64": "1",
             "JAX_NUMPY_DTYPE_PROMOTION": "strict",
         },
@@ -307,6 +387,7 @@ def can_be_locked(store):
         return False
 
 
+@pytest.mark.processes
 def test_workers_end_with_a_process_that_is_killed(tmp_path):
     store = tmp_path / "store"
     process = started(tmp_path / "script.py", store)
@@ -355,6 +436,7 @@ def test_shards_of_an_earlier_call_do_nothing(tmp_path, plain):
     same_bits(jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path).columns, plain)
 
 
+@pytest.mark.processes
 @pytest.mark.usefixtures("interruptible")
 def test_control_c_ends_all_workers_and_keeps_what_they_have_done(tmp_path, monkeypatch):
     script, store = tmp_path / "script.py", tmp_path / "store"
@@ -403,8 +485,8 @@ def test_bad_arguments_are_named(tmp_path, monkeypatch, settings, message):
 
 
 def test_another_sweep_is_refused_before_anything_is_submitted(stored):
-    with pytest.raises(ValueError, match=r"holds another sweep:\n  arguments.seeds: 10 in the store, 11 now"):
-        jaxbandits.sweep(counting, LIMITS, **TINY | {"seeds": 11}, store=stored, executor=NOBODY)
+    with pytest.raises(ValueError, match=r"holds another sweep:\n  arguments.max_rounds: 1000 in the store, 11 now"):
+        jaxbandits.sweep(counting, LIMITS, **TINY | {"max_rounds": 11}, store=stored, executor=NOBODY)
 
 
 def test_another_build_is_refused_by_the_workers(stored):

@@ -1,22 +1,19 @@
 """What the experiments on distributed kernel bandits compute from their runs."""
 
-from argparse import Namespace
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments import _kernel as kernels
-from experiments import kernel_figure1 as figure1
-from experiments import kernel_figure1_continuum as continuum
-from experiments import kernel_information_gain as information
-from experiments import kernel_protocol as protocol
-from experiments import kernel_scaling as scaling
+from experiments.kernel import common as kernels
+from experiments.kernel import figure1, protocol, scaling
+from experiments.kernel import figure1_continuum as continuum
+from experiments.kernel import information_gain as information
+from experiments.settings import Settings
 from jaxbandits import Status, kernel
 from jaxbandits.numerics import gp
 
-OPTIONS = Namespace(quick=True, seeds=None, lanes=2, store=None, folder=None, executor=None, workers=1)
+OPTIONS = Settings(quick=True, lanes=2)
 SMALL = {"n_agents": 3, "horizon": 6, "size": 40, "replicates": 3, "betas": (0.2, 1.0), "grid": (2, 6)}
 
 
@@ -39,21 +36,6 @@ def test_runs_are_measured(sweeps):
         assert np.all((columns["syncs"] > 0) == (rule == "DUETS"))
     draws = sweeps["DUETS"].columns["communication_draws"]
     assert np.all(draws >= sweeps["DUETS"].columns["communication"])
-
-
-def test_beta_does_not_change_the_instance():
-    results = kernels.runs(
-        "a test",
-        "branin",
-        "N-KernelUCB",
-        options=OPTIONS,
-        **SMALL,
-        label="instance",
-        metrics=lambda instance, outcome: {"best": instance.best},
-    )
-    best = kernels.by_beta(results, "best", SMALL["betas"])
-    np.testing.assert_array_equal(best[0], best[1])
-    assert len(np.unique(best[0])) == SMALL["replicates"]
 
 
 def test_paired_algorithms_see_the_same_noise():
@@ -97,15 +79,6 @@ def test_gain_of_all_queries(sweeps):
     gram = gp.cross(kernel.paper_kernel("branin"), jnp.asarray(points), jnp.asarray(points))
     expected = np.linalg.slogdet(np.eye(18) + np.asarray(gram) / 0.04)[1] / 2
     np.testing.assert_allclose(results.columns["gain"][0], expected, rtol=1e-9)
-
-
-def test_gain_along_an_order_is_that_of_the_prefix():
-    rule = kernel.paper_kernel("branin")
-    candidates = jax.random.uniform(jax.random.key(0), (20, 2))
-    order = jnp.asarray([[3, 3, 7, 0]])
-    gram = gp.cross(rule, candidates[order[0]], candidates[order[0]])
-    expected = [gp.information_gain(gram[:n, :n], 0.04) for n in (1, 2, 3, 4)]
-    np.testing.assert_allclose(information._along(rule, candidates, order)[0], expected, rtol=1e-9)
 
 
 def test_share_of_draws_that_an_algorithm_wins():
