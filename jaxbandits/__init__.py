@@ -38,7 +38,7 @@ The words, one meaning each:
 | noise_variance | a Gaussian process' own noise variance |
 """
 
-from jaxbandits import cpe, fullbandit, kcenter, kernel, linear, testing
+from jaxbandits import base, cpe, engine, fullbandit, kcenter, kernel, linear, numerics, testing
 from jaxbandits.base import Algorithm, Decision, Environment, Outcome, Status
 from jaxbandits.engine import (
     Record,
@@ -46,34 +46,46 @@ from jaxbandits.engine import (
     Tape,
     ask,
     compare,
+    concatenate,
+    grid,
     load,
     process_pool,
     record,
+    rows,
     run,
     sweep,
     task_key,
     trace,
 )
+from jaxbandits.numbering import Numbered, numbered
 
 __all__ = [
     "Algorithm",
     "Decision",
     "Environment",
+    "Numbered",
     "Outcome",
     "Record",
     "Results",
     "Status",
     "Tape",
     "ask",
+    "base",
     "compare",
+    "concatenate",
     "cpe",
+    "engine",
     "fullbandit",
+    "grid",
     "kcenter",
     "kernel",
     "linear",
     "load",
+    "numbered",
+    "numerics",
     "process_pool",
     "record",
+    "rows",
     "run",
     "sweep",
     "task_key",

@@ -14,6 +14,7 @@ from jax import lax
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, Outcome, PyTree, Status
 from jaxbandits.engine.fit import require_fit, require_pair
+from jaxbandits.engine.gradients import refusing_gradient
 from jaxbandits.engine.recording import Curves, Record, curves_of, marked, start_curves, summed
 
 DEFAULT_CHUNK = 256  # rounds between two refreshes
@@ -202,11 +203,14 @@ def run(
         )
         return outcome.status, outcome.rounds, outcome.state, outcome.curves
 
-    state = algorithm.init(keys.init)
-    start = jnp.int32(Status.RUNNING), jnp.zeros((), jnp.int32), state, start_curves(record, algorithm, environment)
-    status, rounds, state, curves = lax.while_loop(lambda carry: carry[0] == Status.RUNNING, more, start)
-    answer = algorithm.decide(jax.random.fold_in(keys.decide, rounds), state).answer
-    return Outcome(status, state.pulls, rounds, answer, state, curves_of(record, curves))
+    def whole() -> Outcome:
+        state = algorithm.init(keys.init)
+        start = jnp.int32(Status.RUNNING), jnp.zeros((), jnp.int32), state, start_curves(record, algorithm, environment)
+        status, rounds, state, curves = lax.while_loop(lambda carry: carry[0] == Status.RUNNING, more, start)
+        answer = algorithm.decide(jax.random.fold_in(keys.decide, rounds), state).answer
+        return Outcome(status, state.pulls, rounds, answer, state, curves_of(record, curves))
+
+    return refusing_gradient(whole)
 
 
 def ask(algorithm: Algorithm, key: Key, state: PyTree) -> tuple[PyTree, Decision]:

@@ -49,7 +49,7 @@ from jaxbandits.kernel._complexity import (
 )
 from jaxbandits.kernel._dis_kernel_ucb import dis_kernel_ucb
 from jaxbandits.kernel._duets import duets
-from jaxbandits.kernel._duets_run import duets_run
+from jaxbandits.kernel._duets_run import Run, duets_run
 from jaxbandits.kernel._duets_settings import epoch_lengths, log_rate
 from jaxbandits.kernel._environment import environment
 from jaxbandits.kernel._gp_ucb import gp_ucb
@@ -72,6 +72,7 @@ __all__ = [
     "Instance",
     "Metered",
     "Orders",
+    "Run",
     "Settings",
     "Traffic",
     "anytime_width",

@@ -65,11 +65,30 @@ CALLS = {
     "task_key": Call(jaxbandits.task_key, {"key": KEY, "row": 3, "seed": jnp.asarray(4)}),
     "compare": Call(
         jaxbandits.compare,
-        {"a": RESULTS, "b": RESULTS, "by": "row"},
+        {"a": RESULTS, "b": RESULTS, "by": "row", "paired": False},
         # Numbers of a sweep may be NaN, and several columns may name a group.
         fine={"a": ("nan_inside",), "b": ("nan_inside",), "by": ("list",)},
     ),
+    "numbered": Call(jaxbandits.numbered, {"algorithm": COUNTER._replace(before=lambda state, action: action)}),
     "load": Call(jaxbandits.load, {"store": FOLDER.name}),
     "process_pool": Call(jaxbandits.process_pool, {"workers": 2, "gpus": (0, "1")}, fine={"gpus": ("empty",)}),
+    "grid": Call(
+        jaxbandits.grid,
+        {"delta": [0.1, 0.01], "gap": np.arange(2)},
+        fine=dict.fromkeys(("delta", "gap"), ("complex", "shape", "nan_inside", "inf_inside")),
+    ),
+    "rows": Call(
+        jaxbandits.rows,
+        {"delta": [0.1, 0.01], "gap": np.arange(2)},
+        # A single number is that of all rows.
+        fine={"delta": ("complex", "nan_inside", "inf_inside", "scalar"), "gap": ("complex", "scalar")},
+    ),
+    "concatenate": Call(jaxbandits.concatenate, {"sweeps": {"a": RESULTS}, "name": "rule"}, fine={"name": ("string",)}),
     "summary": Call(lambda *, by: RESULTS.summary(by=by), {"by": "row"}, fine={"by": ("list",)}),
+    "to_pandas": Call(
+        lambda *, columns: RESULTS.to_pandas(columns), {"columns": ("row",)}, fine={"columns": ("none",)}
+    ),
+    "to_xarray": Call(
+        lambda *, columns: RESULTS.to_xarray(columns), {"columns": ("row",)}, fine={"columns": ("none",)}
+    ),
 }

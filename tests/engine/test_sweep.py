@@ -211,6 +211,10 @@ def test_progress_shows_runs_speed_and_time_left(capfd):
     shown = capfd.readouterr().err
     assert "40/40" in shown
     assert "pulls/s" in shown
+    first, *_ = shown.split("\r", 2)[1:]
+    assert "0/40" in first
+    assert "compiling" in first
+    assert "compiling" not in shown.splitlines()[-1].rpartition("\r")[2]
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
