@@ -18,8 +18,8 @@ with which `run` repeats a single task of a sweep.
 half a minute. A sweep that was killed, interrupted or ran out of disk resumes when it is called again: finished runs
 are not run again, nothing is doubled, and the result is that of an uninterrupted sweep. More seeds, or rows added at
 the end, run what is missing. Other arguments are refused; the message says what differs. Other readers take the
-folder as a glob: `pandas.read_parquet(store)`, `polars.read_parquet(f"{store}/part-*.parquet")`, or in DuckDB `select row,
-avg(pulls) from 'STORE/part-*.parquet' group by row`; one row a run, vectors are fixed-size lists. `_tasks.parquet`
+folder as a glob: `pandas.read_parquet(store)`, `polars.read_parquet(f"{store}/part-*.parquet")`, or in DuckDB `select
+row, avg(pulls) from 'STORE/part-*.parquet' group by row`; one row a run, vectors are fixed-size lists. `_tasks.parquet`
 holds the table of tasks, `_manifest.json` the arguments, versions, device, precision and a checksum a part.
 
 **Equal runs.** Task (row, seed) has the key `task_key(key, row, seed)`. More seeds, other rows, other lanes: the same
