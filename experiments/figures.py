@@ -39,18 +39,18 @@ VARIABLES = {"#000000": "ink", "#ffffff": "paper", "#dddddd": "grid", "#eeeeee":
 
 
 def drawn(draw: Callable[[Any], None], name: str) -> Callable[[Path, str], None]:
-    """Draws a figure; what is returned writes it to a path as `png` or `svg`, whose ids begin with the name."""
+    """Draws a figure; what is returned writes it to a path as `png` or `svg`, whose ids depend on the name."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    look = LOOK | {"svg.hashsalt": name, "svg.id": name}
-    with mpl.rc_context({key: value for key, value in look.items() if key in mpl.rcParams}):
+    look = LOOK | {"svg.hashsalt": name}
+    with mpl.rc_context(look):
         figure = Figure(figsize=(6.4, 4.4), layout="constrained", dpi=150)
         draw(figure)
 
     def write(path: Path, kind: str) -> None:
-        with mpl.rc_context({key: value for key, value in look.items() if key in mpl.rcParams}):
-            figure.savefig(path, format=kind, **({} if kind == "png" else {"metadata": {"Date": None}}))
+        with mpl.rc_context(look):
+            figure.savefig(path, format=kind)
         if kind == "svg":
             path.write_text(themed(path.read_text()))
 
@@ -59,6 +59,8 @@ def drawn(draw: Callable[[Any], None], name: str) -> Callable[[Path, str], None]
 
 def themed(svg: str) -> str:
     """An SVG whose colours are variables, with the colours themselves where the page defines none."""
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r' id="[\w.]+_\d+"', "", svg)  # which nothing refers to, and which other figures have as well
     known = re.compile("|".join(VARIABLES))
     return known.sub(lambda found: f"var(--{VARIABLES[found[0]]}, {found[0]})", svg)
 

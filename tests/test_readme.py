@@ -1,4 +1,4 @@
-"""The README's Python blocks run as they stand, one after the other."""
+"""The Python blocks of the README, and the script of the engine's page, run as they stand."""
 
 import os
 import re
@@ -8,28 +8,34 @@ from pathlib import Path
 
 import pytest
 
+import jaxbandits.engine
+from experiments import experiments
+
 README = Path(__file__).resolve().parent.parent / "README.md"
-BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-SCRIPT = 'if __name__ == "__main__":'
+BLOCKS, SCRIPTS = (
+    re.findall(r"```python\n(.*?)```", text, re.DOTALL) for text in (README.read_text(), jaxbandits.engine.__doc__)
+)
 
 
 def test_python_blocks_run(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}
     for block in BLOCKS:
-        if SCRIPT not in block:
-            exec(compile(block, "README.md", "exec"), names)
+        exec(compile(block, "README.md", "exec"), names)
     shown = capsys.readouterr().out
     assert "[20 20 20] [0 0 0]" in shown  # all runs stopped, none censored
     assert int(names["state"].pulls) == 1
-    assert len(names["frame"]) == 60
-    assert names["difference"]["pulls_difference"].shape == (3,)
+    assert len(names["results"].columns["pulls"]) == 60
 
 
+def test_the_readme_is_one_that_one_reads():
+    assert len(README.read_text().splitlines()) <= 200
+
+
+@pytest.mark.processes
 def test_the_script_runs(tmp_path):
     """As a file of its own, since its workers import it."""
-    (script,) = (block for block in BLOCKS if SCRIPT in block)
-    (tmp_path / "script.py").write_text(script)
+    (tmp_path / "script.py").write_text(SCRIPTS[0])
     environment = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
     environment["JAX_COMPILATION_CACHE_DIR"] = str(tmp_path / "cache")
     done = subprocess.run(
@@ -55,4 +61,4 @@ def test_commands_name_experiments_that_exist():
     for page in (README, README.parent / "experiments" / "README.md"):
         said |= set(re.findall(r"`((?:linear|fullbandit|kcenter|cpe|kernel)_\w+)[` ]", page.read_text()))
     assert len(said) > 15
-    assert {name for name in said if not (README.parent / "experiments" / f"{name}.py").exists()} == set()
+    assert said <= set(experiments())

@@ -164,10 +164,12 @@ def item_of(folder: Path, name: str, about: str, failure: str) -> dict[str, Any]
 
 
 def rows_of(record: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The table of an experiment, head to cell; of lines the verdict comes second."""
+    """The table of an experiment, head to cell; a verdict comes second."""
     if record.get("grid"):
         head, body = record["grid"]
-        return [dict(zip(head, row, strict=True)) for row in body]
+        rows = [dict(zip(head, row, strict=True)) for row in body]
+        order = [head[0], *["verdict"] * ("verdict" in head[1:]), *(name for name in head[1:] if name != "verdict")]
+        return [{name: row[name] for name in order} for row in rows]
     lines = record["lines"]
     rows = [shown(line) for line in lines]
     absent = [head for head in (rows[0] if rows else ()) if not any(row[head] for row in rows)]

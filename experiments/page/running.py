@@ -20,7 +20,7 @@ from typing import Any
 from tqdm import tqdm
 
 from experiments.__main__ import main, parser_of
-from experiments.settings import settings_of, stamp
+from experiments.settings import Settings, settings_of, stamp
 from jaxbandits.engine.sizing import cores
 from jaxbandits.engine.workers import Share, end_with_parent, occupy
 
@@ -159,7 +159,8 @@ def is_up_to_date(name: str, options: Namespace) -> bool:
 
 def own_store(options: Namespace) -> Path:
     """Where finished runs lie if the user names no place: apart for what a store would refuse to mix."""
-    told = stamp("report", settings_of(options)) + f", lanes={options.lanes}"
+    own = {"quizzes": options.quizzes, "lanes": options.lanes}
+    told = stamp("report", Settings(options.quick, options.seeds, data=options.data, own=own))
     return options.out / "runs" / hashlib.sha256(told.encode()).hexdigest()[:12]
 
 

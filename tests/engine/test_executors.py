@@ -77,6 +77,7 @@ def pool():
         yield pool
 
 
+@pytest.mark.processes
 def test_a_process_pool_gives_the_same_bits_whatever_the_shards(tmp_path, plain, pool):
     results = jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path, executor=pool, shards=4)
     same_bits(results.columns, plain)
@@ -93,6 +94,7 @@ def test_a_process_pool_gives_the_same_bits_whatever_the_shards(tmp_path, plain,
     same_bits(jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path).columns, plain)
 
 
+@pytest.mark.processes
 def test_closures_and_settings_travel_to_the_workers(tmp_path, pool):
     fine = jnp.asarray(1 + 2.0**-50)  # rounds to 1 in float32
     large = jnp.asarray(2**40)
@@ -118,6 +120,7 @@ def test_closures_and_settings_travel_to_the_workers(tmp_path, pool):
     assert columns["precise"].all()
 
 
+@pytest.mark.processes
 def test_what_goes_wrong_in_a_worker_is_raised_here(tmp_path, plain, pool):
     broken = tmp_path / "broken"
     broken.touch()
@@ -134,6 +137,7 @@ def test_what_goes_wrong_in_a_worker_is_raised_here(tmp_path, plain, pool):
     same_bits(results.columns, plain)
 
 
+@pytest.mark.processes
 def test_a_worker_that_dies_costs_only_what_it_was_doing(tmp_path, plain, pool):
     store, died = tmp_path / "store", tmp_path / "died"
 
@@ -270,6 +274,7 @@ def refusing(*arguments, **settings):
     raise AssertionError("nothing was to be done")
 
 
+@pytest.mark.processes
 def test_running_shards_are_waited_for_and_late_ones_do_nothing(tmp_path, monkeypatch):
     """One shard fails while another is under way, and a third is started only after the call has ended."""
     monkeypatch.setattr(writing, "FIRST_PAUSE", 0.01)
@@ -296,6 +301,7 @@ def test_running_shards_are_waited_for_and_late_ones_do_nothing(tmp_path, monkey
     late(*arguments)
 
 
+@pytest.mark.processes
 def test_dask_runs_the_shards_of_a_killed_worker_again(tmp_path):
     from distributed import Client, LocalCluster
 
@@ -381,6 +387,7 @@ def can_be_locked(store):
         return False
 
 
+@pytest.mark.processes
 def test_workers_end_with_a_process_that_is_killed(tmp_path):
     store = tmp_path / "store"
     process = started(tmp_path / "script.py", store)
@@ -429,6 +436,7 @@ def test_shards_of_an_earlier_call_do_nothing(tmp_path, plain):
     same_bits(jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path).columns, plain)
 
 
+@pytest.mark.processes
 @pytest.mark.usefixtures("interruptible")
 def test_control_c_ends_all_workers_and_keeps_what_they_have_done(tmp_path, monkeypatch):
     script, store = tmp_path / "script.py", tmp_path / "store"

@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 import pandas
+import pytest
 
 import jaxbandits
 
@@ -63,7 +64,7 @@ MOMENTS = [("imported", 2.5)] * 3 + [("compiled", 0.2)] * 5 + [("wrote", 0.2)] *
 def start(script, store):
     """The sweep in a process of its own, and a queue of the lines that it prints; None ends them."""
     environment = os.environ | {
-        "XLA_FLAGS": "",  # one device; this process has two
+        "XLA_FLAGS": os.environ["XLA_FLAGS"] + " --xla_force_host_platform_device_count=1",  # this process has two
         "NPROC": "1",  # one batch, so that no machine comes to the end before the last kill
         "JAX_ENABLE_X64": "1",
         "JAX_NUMPY_DTYPE_PROMOTION": "strict",
@@ -98,6 +99,8 @@ def count(store):
     return len(jaxbandits.load(store).columns["row"]) if (store / "_manifest.json").exists() else 0
 
 
+@pytest.mark.slow
+@pytest.mark.processes
 def test_twenty_kills_leave_no_trace_in_the_results(tmp_path):
     script, store = tmp_path / "script.py", tmp_path / "store"
     script.write_text(SCRIPT)

@@ -577,6 +577,7 @@ def test_a_disk_that_fills_up_loses_nothing_that_was_stored(tmp_path, plain, mon
     assert kept <= parts(tmp_path)
 
 
+@pytest.mark.processes
 @pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_after_the_chunk_and_the_same_call_goes_on(tmp_path):
     child = in_a_child(

@@ -78,6 +78,7 @@ def test_gpus_go_round_and_their_memory_is_shared_out(machine):
     assert [share.environment["NPROC"] for share in shares] == ["2"] * 5
 
 
+@pytest.mark.processes
 def test_a_pool_has_at_least_one_worker():
     with pytest.raises(ValueError, match="workers must be an integer of at least 1, got 0"):
         jaxbandits.process_pool(0)
@@ -140,6 +141,7 @@ def pools(request, tmp_path_factory):
     return bool(request.param), *json.loads(process.stdout), process.stderr
 
 
+@pytest.mark.processes
 def test_workers_keep_to_their_cores(pools):
     late, described, _, _ = pools
     seen = []
@@ -154,6 +156,7 @@ def test_workers_keep_to_their_cores(pools):
     assert sorted(seen) == sorted(share.cores for share in share_out(2, ()))
 
 
+@pytest.mark.processes
 def test_workers_keep_to_their_gpu_or_say_that_it_is_too_late(pools):
     late, _, looked, printed = pools
     if late:

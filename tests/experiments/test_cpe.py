@@ -1,23 +1,22 @@
-"""The experiments on combinatorial pure exploration: samples are shared, and reports judge what they find."""
+"""The experiments on combinatorial pure exploration: samples are shared, and what they compute by themselves."""
 
-from argparse import Namespace
 from functools import partial
 
 import numpy as np
 import pytest
 
-from experiments import _cpe, cpe_delta, cpe_eight, cpe_gap, cpe_radius, report
+from experiments.cpe import block, common, eight, float32, opinion, osa, two_call, water
+from experiments.report import line_of
+from experiments.settings import Settings
 from jaxbandits import Results, Status, cpe
+from jaxbandits.cpe import decision, solve
 
-OPTIONS = Namespace(quick=False, seeds=None, lanes=None, folder=None, workers=1, executor=None)
-
-
-# Runs
+OPTIONS = Settings(quick=True)
 
 
 def test_runs_of_one_heading_see_the_same_samples():
-    pair = [_cpe.best_arm_instance((0.95, 0.1)), _cpe.without_noise(_cpe.best_arm_instance((1, 0)))]
-    columns = _cpe.runs(
+    pair = [common.best_arm_instance((0.95, 0.1)), common.without_noise(common.best_arm_instance((1, 0)))]
+    columns = common.runs(
         "test",
         pair,
         "COCI",
@@ -25,8 +24,8 @@ def test_runs_of_one_heading_see_the_same_samples():
         replicates=[3, 1],
         settings={"delta": (0.1, 0.1, 1e-6)},
         leap=1,
-        adapt=partial(_cpe.watched, tau=1),
-        metrics=_cpe.was_inside,
+        adapt=partial(common.watched, tau=1),
+        metrics=common.was_inside,
     ).columns
     assert columns["replicate"].tolist() == [0, 1, 2, 0] * 3
     assert columns["instance"].tolist() == [0, 0, 0, 1] * 3
@@ -44,157 +43,126 @@ def test_runs_of_one_heading_see_the_same_samples():
 
 def test_clucb_is_for_linear_means():
     names = ("best5", "water3", "osa4", "paths5")
-    refused = [name for name in names if _cpe.refuses("CLUCB", getattr(cpe, name)())]
+    refused = [name for name in names if common.refuses("CLUCB", getattr(cpe, name)())]
     assert refused == ["water3", "osa4"]
-    assert [name for name, ends in cpe_eight.NOISE_FREE.items() if len(ends) == 2] == refused
-    assert not _cpe.refuses("uniform", cpe.osa4())
+    assert [name for name, ends in eight.NOISE_FREE.items() if len(ends) == 2] == refused
+    assert not common.refuses("uniform", cpe.osa4())
 
 
 def test_samples_without_noise_are_theta():
-    arms = _cpe.without_noise(cpe.best5()).arms
+    arms = common.without_noise(cpe.best5()).arms
     assert np.all(arms.low == arms.high)
     assert arms.low[:, 0].tolist() == [0.85, 0.6, 0.55, 0.35, 0.1]
-    assert _cpe.is_binary(cpe.best5().arms)
-    assert not _cpe.is_binary(arms)
-    assert not _cpe.is_binary(cpe.osa4().arms)
+    assert common.is_binary(cpe.best5().arms)
+    assert not common.is_binary(arms)
+    assert not common.is_binary(cpe.osa4().arms)
 
 
 def test_law_of_best5():
-    (law,) = _cpe.laws(cpe.best5())
+    (law,) = common.laws(cpe.best5())
     assert law.radii == pytest.approx([0.125, 0.125, 0.15, 0.25, 0.375])
     assert round(law.H, 2) == 195.56
     assert (round(law.coci), round(law.bound)) == (2681, 22734)
 
 
-# Claims
+@pytest.mark.parametrize(("rule", "mean"), [("COCI", 2600), ("uniform", 4635)])
+def test_means_are_those_of_a_program_that_shares_nothing_with_ours(rule, mean):
+    sweep = common.runs("cpe eight: best5", cpe.best5(), rule, options=OPTIONS, replicates=60)
+    ours = line_of(rule, sweep)
+    assert abs(ours.ours - mean) < 4 * ours.se * np.sqrt(1 + 60 / 400)  # theirs: 400 runs
 
 
-def test_means_are_compared_with_the_other_program():
-    def claim(*means):
-        lines = {key: report.Line(f"line {key}", mean, se=2.0, runs=300) for key, mean in enumerate(means)}
-        return _cpe.same_as_the_other(lines, {0: (100, 100), 1: (200, 100), 2: (300, 100)})
-
-    # Theirs have a standard error of 2 sqrt(3), so that the difference has one of 4.
-    assert claim(116, 200).holds
-    found = claim(100, 217)
-    assert not found.holds
-    assert "4.1 apart (line 1), median 2.1" in found.measured
+def test_brute_force_finds_the_leading_optimum():
+    ties = osa.Problem(np.ones(3, int), np.full(3, 0.25), 5)
+    assert osa.by_brute_force(ties).tolist() == [1, 2, 2]
+    zeros = osa.Problem(np.array([2, 1, 1]), np.array([0.25, 0, 0]), 4)
+    assert osa.by_brute_force(zeros).tolist() == [2, 1, 1]
+    nothing = osa.Problem(np.ones(2, int), np.zeros(2), 5)
+    assert osa.by_brute_force(nothing).tolist() == [1, 1]
 
 
-def test_ranges_and_orders():
-    assert _cpe.in_range("x", {"a": 1.0, "b": 2.0}, 1, 2).holds
-    assert not _cpe.in_range("x", {"a": 1.0, "b": 2.1}, 1, 2).holds
-    assert not _cpe.in_range("x", {"a": np.nan}, 1, 2).holds
-    assert _cpe.never_falls([0, 0, 1])
-    assert not _cpe.never_falls([0, 1, 0.5])
-    assert not _cpe.never_falls([0, np.nan])
+def test_the_printed_base_is_too_high_only_with_zeros():
+    zeros = osa.Problem(np.array([2, 1, 1]), np.array([0.25, 0, 0]), 4)
+    assert osa.printed_base(zeros).tolist() == [4, 1, 1]
+    plain = osa.Problem(np.array([10, 30, 20]), np.array([0.21, 0.04, 0.09]), 50)
+    assert osa.printed_base(plain).tolist() == [13, 17, 17]
 
 
-def failing(result):
-    return [claim.statement for claim in result.claims if not claim.holds]
+def test_rules_of_thumb_keep_to_the_budget():
+    for seed in range(50):
+        one = osa.draw_problem(6, 8, "continuous", seed)
+        down, near = osa.rounded(one).values()
+        assert down.sum() <= near.sum() == 8
+        assert min(down) >= 1
+        assert osa.variance(one, osa.by_brute_force(one)) <= osa.variance(one, near)
 
 
-def made_up(means, spread, **further):
-    """Runs of every setting, one after the other; all of them right."""
-    rng = np.random.default_rng(0)
-
-    def runs(heading, cases, rule, *, replicates, settings=None, **_):
-        case = np.arange(len(means[rule])).repeat(replicates)
-        pulls = np.concatenate([rng.normal(mean, spread * mean, replicates) for mean in means[rule]])
-        columns = {
-            "row": np.arange(len(case)),
-            "status": np.full(len(case), Status.STOPPED),
-            "pulls": pulls,
-            "right": np.ones(len(case), bool),
-            "counts": np.zeros((len(case), 5), int),
-            "instance": np.zeros(len(case), int) if settings else case,
-        }
-        settings = {name: np.repeat(values, replicates) for name, values in (settings or {}).items()}
-        return Results(columns | settings | {key: f(case) for key, f in further.items()}, None)
-
-    return runs
+def test_concave_costs_by_linear_programs():
+    assert two_call.concave_radii() == pytest.approx(two_call.RADII["concave costs, exact"], abs=1e-6)
+    assert two_call.concave_example().holds
+    # If theta_2 alone moves, (5, 0, 5) is next: it is worth 2.5 - exp(-10) less, and 5 (.7 - theta_2) counts for it.
+    decisions, _ = two_call.concave_decisions()
+    far = two_call.reach(np.array([1e-9, 1.0, 1e-9]))
+    assert far[decisions[:, 1] != 5].min() == pytest.approx(0.5 - np.exp(-10) / 5, abs=1e-7)
 
 
-def test_gap_notices_another_growth(monkeypatch, tmp_path):
-    monkeypatch.setattr(_cpe, "runs", made_up(cpe_gap.OTHER, 0.1))
-    result = cpe_gap.run(OPTIONS)
-    assert failing(result) == []
-    assert result.grid[1][0][:4] == ("1.0", "154.2", "17,485", "2,053")
-    assert report.save(result, "gap", tmp_path)[2].stat().st_size > 10_000
-    laws = {gap: _cpe.Law(None, *(x * gap**-2 for x in (154.2, 272.1, 2053, 3610, 1e5, 1e5))) for gap in cpe_gap.GAPS}
-    slow = {
-        (rule, gap): report.Line("", mean * gap**-0.2)
-        for rule, means in cpe_gap.OTHER.items()
-        for gap, mean in zip(cpe_gap.GAPS, means, strict=True)
-    }
-    failed = [claim for claim in cpe_gap.growth_claims(slow, laws) if not claim.holds]
-    assert failed[0].statement.startswith("the slope of log T")
+def test_water_is_planned_by_the_dearest_step():
+    cases = water.instances()
+    theta = np.asarray(cases["water"].theta)
+    plan = np.asarray(decision(cases["water"].problem, solve(cases["water"].problem, cases["water"].theta)))
+    assert plan.sum() == water.DEMAND
+    last, following = water.step_costs(plan)
+    assert np.max(last - theta) < np.min(following - theta)
+    worth = theta - [source.site for source in water.SOURCES]
+    built = np.asarray(solve(cases["sites"].problem, cases["sites"].theta)) > 0
+    assert built.sum() == water.PLANTS
+    assert worth[built].min() > worth[~built].max()
 
 
-def test_delta_wants_every_run_to_grow(monkeypatch):
-    means = {
-        "COCI": list(cpe_delta.OTHER["COCI"].values()),
-        "uniform": np.interp(-np.log(cpe_delta.DELTAS), (1.2, 13.8), (4862, 7259)),
-        "CLUCB": np.interp(-np.log(cpe_delta.DELTAS), (1.2, 13.8), (2140, 3320)),
-    }
-    monkeypatch.setattr(_cpe, "runs", made_up(means, 1e-3))
-    assert failing(cpe_delta.run(OPTIONS)) == []
-    steps = {rule: np.array([[10.0, 20], [11, 19], [12, 21]]) for rule in _cpe.RULES}
-    claim = cpe_delta.grows(steps)
-    assert not claim.holds
-    assert "COCI 3 of 4 steps" in claim.measured
+def test_the_poll_is_that_of_1996():
+    # All respondents of anes96, those who expected to vote for Dole, and one variance by hand: .015 * .985.
+    assert opinion.SIZES.sum() == 944
+    assert sum(group.dole for group in opinion.GROUPS) == 393
+    assert opinion.THETA[0] == pytest.approx(0.014775)
+    case = opinion.instance(8)
+    assert np.asarray(case.theta) == pytest.approx(opinion.THETA, rel=1e-12)
 
 
-def test_radius_notices_errors_where_xi_holds(monkeypatch, tmp_path):
-    def alternating(shares):
-        """That share of each setting's 1000 runs."""
-        return lambda case: np.arange(len(case)) % 1000 < 1000 * np.asarray(shares)[case]
-
-    xi, error = ([share for share, _ in pairs] for pairs in (cpe_radius.OTHER_XI, cpe_radius.OTHER_ERROR))
-    right = alternating(1 - np.asarray(error))
-    means = {"COCI": cpe_radius.OTHER_PULLS}
-    monkeypatch.setattr(_cpe, "runs", made_up(means, 0.1, right=right, inside=alternating(xi)))
-    result = cpe_radius.run(OPTIONS)
-    assert failing(result) == []
-    assert result.grid[1][4][2] == "0.1300 +- 0.0106"
-    assert report.save(result, "radius", tmp_path)[2].stat().st_size > 10_000
-    monkeypatch.setattr(
-        _cpe, "runs", made_up(means, 0.1, right=right, inside=lambda case: ~alternating(1 - np.asarray(xi))(case))
-    )
-    assert failing(cpe_radius.run(OPTIONS)) == ["where xi holds the answer is right, whatever the radius"]
+def test_neyman_has_the_least_variance():
+    best = opinion.neyman(10)
+    assert best.sum() == pytest.approx(10)
+    # (sum n_i sqrt(theta_i))^2 / (N^2 interviews)
+    least = np.sum(opinion.SIZES * np.sqrt(opinion.THETA)) ** 2 / (944**2 * 1000)
+    assert opinion.variance(best) == pytest.approx(least, rel=1e-12)
+    others = np.random.default_rng(0).dirichlet(np.ones(5), 100) * 10
+    assert np.all(opinion.variance(others) >= least)
+    assert opinion.second_best(np.array([1, 2, 4, 2, 1])) == pytest.approx(0.0335665, rel=1e-5)
 
 
-@pytest.mark.parametrize("wrong", [None, "T", "counts"])
-def test_eight_wants_the_known_ends_to_the_pull(wrong, monkeypatch, tmp_path):
-    rng = np.random.default_rng(2)
-    shared = rng.normal(1, 0.1, 400)
+@pytest.mark.parametrize("column", ["pulls", "counts", "answer", "status"])
+def test_one_run_that_differs_is_noticed(column):
+    def runs():
+        columns = {"status": np.full(2, Status.STOPPED), "pulls": np.array([7, 9])}
+        return Results(columns | {"counts": np.array([[3, 4], [4, 5]]), "answer": np.array([[0, 1], [0, 1]])}, None)
 
-    def runs(heading, pair, rule, **_):
-        name = heading.removeprefix("cpe eight: ")
-        place = cpe_eight.RULES.index(rule)
-        end = cpe_eight.NOISE_FREE[name][place] + (wrong == "T" and rule == "CLUCB")
-        counts = np.array(cpe_eight.NOISE_FREE_COUNTS[name])
-        counts[:2] += np.array([1, -1]) * (wrong == "counts")
-        return Results(
-            {
-                "row": np.arange(401),
-                "status": np.full(401, Status.STOPPED),
-                "pulls": np.append(cpe_eight.OTHER[name][place] * shared, end).astype(int),
-                "right": np.ones(401, bool),
-                "inside": np.ones(401, bool),
-                "counts": np.tile(counts, (401, 1)),
-                "instance": np.repeat([0, 1], [400, 1]),
-            },
-            None,
-        )
+    blocks = {("best5", "COCI", slots): runs() for slots in (1, 32)}
+    dtypes = {("best5", "COCI", dtype): runs() for dtype in float32.DTYPES}
+    assert block.same_runs(blocks).holds
+    assert float32.share_claim(dtypes, [("best5", "COCI")], "COCI").measured == "2 of 2"
+    blocks["best5", "COCI", 32].columns[column][1] += 1
+    dtypes["best5", "COCI", "float32"].columns[column][1] += 1
+    assert block.same_runs(blocks).measured == "1 of 2"
+    agree = float32.twins_agree(dtypes, "best5", "COCI", ("pulls", "counts", "answer"))
+    assert agree.tolist() == [True, False]
 
-    monkeypatch.setattr(_cpe, "runs", runs)
-    monkeypatch.setattr(cpe_eight, "NAMES", ("best5",))
-    result = cpe_eight.run(OPTIONS)
-    expected = {
-        None: [],
-        "T": ["without noise every rule stops at the known T"],
-        "counts": ["without noise COCI's pulls of every arm are the known ones"],
-    }
-    assert failing(result) == expected[wrong]
-    assert report.save(result, "eight", tmp_path)[2].stat().st_size > 10_000
+
+@pytest.mark.parametrize("wrong", [None, "pulls", "counts"])
+def test_the_known_ends_are_wanted_to_the_pull(wrong):
+    def ended(name, rule):
+        pulls, counts = eight.NOISE_FREE[name][eight.RULES.index(rule)], eight.NOISE_FREE_COUNTS[name]
+        return Results({"pulls": np.array([pulls]), "counts": np.array([counts])}, None)
+
+    exact = {(name, rule): ended(name, rule) for name in ("best5", "paths5") for rule in ("COCI", "uniform")}
+    if wrong:
+        exact["best5", "COCI"].columns[wrong][0] += 1
+    assert [claim.holds for claim in eight.noise_free_claims(exact)] == [wrong != "pulls", wrong != "counts"]

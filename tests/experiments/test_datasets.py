@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from experiments import datasets
+from experiments.linear import datasets
 
 ARTICLE = [0.1, 0.2, 0.3, 0.25, 0.15, 1.0]
 OTHER = [0.5, 0.1, 0.1, 0.2, 0.1, 1.0]

@@ -1,24 +1,20 @@
-"""The experiments on crowdsourced quizzes: what is copied from the paper, what they claim, and that they run."""
+"""The experiments on top-k identification: what is copied from the paper, and what they compute by themselves."""
 
-from argparse import ArgumentParser, Namespace
+import itertools
+from argparse import ArgumentParser
 
+import jax
 import numpy as np
 import pytest
 
-from experiments import (
-    _fullbandit,
-    fullbandit_certified,
-    fullbandit_replay,
-    fullbandit_table1,
-    fullbandit_table2,
-    report,
-)
-from jaxbandits import Results, Status
+from experiments.claims import every_run_stops
+from experiments.fullbandit import certified, common, figure1, replay, table1, table2
+from experiments.fullbandit.synthetic import ARMS, SIZE, instance, tasks, uniform_design
+from experiments.report import Line, verdict
+from experiments.settings import Settings
+from jaxbandits import Results, Status, fullbandit, run
 from jaxbandits.fullbandit import crowdsourcing_counts
 from jaxbandits.fullbandit._crowdsourcing import FOLDERS
-
-PAPER, OTHER = fullbandit_table2.PRINTED, fullbandit_table2.OTHER
-OPTIONS = {"quick": False, "seeds": None, "lanes": None, "folder": None, "workers": 1, "executor": None}
 
 
 @pytest.fixture
@@ -39,10 +35,10 @@ def published(tmp_path):
 
 
 def test_table1_is_that_of_the_paper():
-    result = fullbandit_table1.run(Namespace(data=None))
+    result = table1.run(Settings())
     printed = [line for line in result.lines if line.printed is not None]
     assert len(printed) == 24
-    assert {report.verdict(line) for line in printed} == {"agrees"}
+    assert {verdict(line) for line in printed} == {"agrees"}
     ours = {line.quantity: line.ours for line in result.lines}
     values = (186 / 25, 271 / 36, 147 / 24, 152 / 20, 151 / 30, 111 / 20)
     for name, value, optimal in zip(FOLDERS, values, (2, 4, 5, 1, 4, 8), strict=True):
@@ -55,130 +51,37 @@ def test_table1_is_that_of_the_paper():
 
 
 def test_table1_reads_published_answers(published):
-    result = fullbandit_table1.run(Namespace(data=published))
+    result = table1.run(Settings(data=published))
     assert result.claims[-1].measured == "6 of 6"
-    assert result.claims[-1].holds
-    lines = (published / "ITMANAGE" / "answer.csv").read_text().splitlines()
-    lines[1] = lines[1].replace("A", "B")
-    (published / "ITMANAGE" / "answer.csv").write_text("\n".join(lines))
-    assert fullbandit_table1.run(Namespace(data=published)).claims[-1].measured == "5 of 6"
 
 
-def test_the_numbers_of_table2_are_typed_right():
-    printed, other = ({name: sum(row) for name, row in table.items()} for table in (PAPER, OTHER))
-    assert {name: printed[name] for name in ("SAQM", "ICB, ellipsoid", "SA-FOA, eps")} == {
-        "SAQM": 779_792,
-        "ICB, ellipsoid": 727_297,
-        "SA-FOA, eps": 39_837,
-    }
-    assert other["SAQM"] == 908_702
-    assert fullbandit_table2.at(PAPER, "ICB, Lemma 1", "pokemon") == 20_943
-    assert fullbandit_table2.at(PAPER, "SA-FOA, eps/2", "science") == 15_611
-    assert fullbandit_table2.at(PAPER, "spectral", "it") is None
-    assert fullbandit_table2.at(fullbandit_table2.OTHER_SE, "SAQM, exact reduction", "english") == 6_909
+def test_table2_notices():
+    lines = {(name, "it"): Line(f"{name}: it", table2.PRINTED.get((name, "it"), 1000.0)) for name in table2.RULES}
+    found = [*table2.order_claims(lines, ("it",)), *table2.paper_claims(lines, ("it",))]
+    assert all(claim.holds for claim in found)
+    lines["ICB, ellipsoid", "it"] = Line("ICB", 100_000.0)
+    found = [*table2.order_claims(lines, ("it",)), *table2.paper_claims(lines, ("it",))]
+    assert [claim.holds for claim in found] == [False, True, True, True, False]
 
 
-def table2(monkeypatch, change=lambda name, quiz, columns: None, **options):
-    """Table 2 from runs that are made up: they scatter by a tenth around the other program's means."""
-    rng = np.random.default_rng(1)
-
-    def made_up(heading, correct, rule, environment, supports, *, seeds, **_):
-        name, quiz = heading.removeprefix("crowd table 2: ").split(": ")
-        runs = supports * seeds
-        columns = {
-            "row": np.repeat(np.arange(supports), seeds),
-            "seed": np.tile(np.arange(seeds), supports),
-            "status": np.full(runs, Status.STOPPED),
-            "pulls": 1000 * fullbandit_table2.at(OTHER, name, quiz) * rng.normal(1, 0.1, runs),
-            "answer": np.zeros((runs, len(correct)), bool),
-            "optimal": np.ones(runs, bool),
-        }
-        change(name, quiz, columns)
-        return Results(columns, None)
-
-    monkeypatch.setattr(_fullbandit, "random_designs", lambda count, *_, **__: count)
-    monkeypatch.setattr(_fullbandit, "quiz_runs", made_up)
-    return fullbandit_table2.run(Namespace(**OPTIONS | {"support_ratio": 2.0, "sampler": "normal"} | options))
-
-
-def test_table2_judges_what_it_finds(monkeypatch, tmp_path):
-    result = table2(monkeypatch)
-    assert len(result.lines) == 7 * 6
-    assert all(claim.holds for claim in result.claims)
-    verdicts = {line.quantity: report.verdict(line) for line in result.lines}
-    assert {verdicts[f"ICB, Lemma 1: {quiz}"] for quiz in FOLDERS} == {"DIFFERS"}
-    assert {verdicts[f"spectral: {quiz}"] for quiz in FOLDERS} == {"nothing printed"}
-    assert set(result.columns["algorithm"]) == set(fullbandit_table2.RULES)
-    assert set(result.columns["quiz"]) == set(FOLDERS)
-    assert "answer" not in result.columns  # as wide as the quiz
-    figure = report.save(result, "table2", tmp_path)[2]
-    assert figure.stat().st_size > 10_000
-
-
-@pytest.mark.parametrize(
-    ("case", "factor", "claims"),
-    [
-        (("SAQM", "it"), 1.25, ["SAQM is within 40%", "another program"]),
-        (("ICB, ellipsoid", "science"), 0.6, ["ICB (ellipsoid) needs fewer", "another program"]),
-        (("ICB, ellipsoid", "pokemon"), 1.5, ["ICB, ellipsoid is within 40%", "another program"]),
-        (("SA-FOA, eps/2", "it"), 3.5, ["SA-FOA, eps/2 needs fewer", "another program"]),
-        (("spectral", "chinese"), 2.2, ["spectral needs fewer", "another program"]),
-    ],
-)
-def test_table2_notices(case, factor, claims, monkeypatch):
-    def change(name, quiz, columns):
-        columns["pulls"] *= factor if (name, quiz) == case else 1
-
-    failed = [claim.statement for claim in table2(monkeypatch, change).claims if not claim.holds]
-    assert len(failed) == len(claims)
-    assert all(statement.startswith(start) for statement, start in zip(failed, claims, strict=True))
-
-
-@pytest.mark.parametrize("column", ["optimal", "status"])
-def test_table2_notices_one_wrong_or_censored_run(column, monkeypatch):
-    def change(name, quiz, columns):
-        if (name, quiz) == ("spectral", "medicine"):
-            columns[column][3] = {"optimal": False, "status": Status.MAX_ROUNDS}[column]
-
-    claim, *others = table2(monkeypatch, change).claims
-    assert not claim.holds
-    done, total = claim.measured.split(" of ")
-    assert int(done) == int(total) - 1
-    assert all(other.holds for other in others)
-
-
-def test_supports_of_another_size_are_not_compared(monkeypatch):
-    claims = table2(monkeypatch, support_ratio=2.2, quick=True).claims
-    assert not any("another program" in claim.statement for claim in claims)
-
-
-def test_real_answers_change_nothing(published, monkeypatch, tmp_path):
-    """Replay end to end, on one quiz; in these files the workers' errors are independent."""
-    monkeypatch.setattr(_fullbandit, "QUICK_QUIZZES", ("it",))
-    result = fullbandit_replay.run(Namespace(**OPTIONS | {"quick": True, "seeds": 4, "data": published}))
-    optimal, same_mean, *_ = result.claims
-    assert (optimal.measured, optimal.holds, same_mean.holds) == ("24 of 24", True, True)
-    (name, variance, mean, *_), (other, replayed, *_) = result.grid[1]
-    assert (name, other) == ("it, independent", "it, replay")
-    assert float(variance) == pytest.approx(2.2, abs=0.05)
-    assert float(replayed) == pytest.approx(float(variance), rel=0.2)
-    # Three supports of twenty whose mean is 86.6 million, with a standard deviation of 24.
-    assert 40_000 < float(mean.replace(",", "")) < 140_000
-    text, columns, figure = report.save(result, "replay", tmp_path / "out")
-    assert "given answer" in text.read_text()
-    assert columns.stat().st_size > 0
-    assert figure.stat().st_size > 10_000
+@pytest.mark.parametrize("change", [{}, {"optimal": False}, {"status": Status.MAX_ROUNDS}])
+def test_one_wrong_or_censored_run_is_noticed(change):
+    columns = {"optimal": np.ones(3, bool), "status": np.full(3, Status.STOPPED)}
+    for name, value in change.items():
+        columns[name][1] = value
+    assert common.all_optimal([Results(columns, None)]).holds == (not change)
+    assert every_run_stops([columns]).holds == ("status" not in change)
 
 
 def test_deviations_are_pooled_within_groups():
     # Means 2 and 20, squares 1 + 1 and 4 + 0 + 4, over 5 - 2 degrees of freedom.
     values, group = np.array([1.0, 18, 3, 20, 22]), np.array([7, 3, 7, 3, 3])
-    assert fullbandit_replay.pooled_deviation(values, group) == pytest.approx(np.sqrt(10 / 3))
+    assert replay.pooled_deviation(values, group) == pytest.approx(np.sqrt(10 / 3))
 
 
 def test_a_folder_without_the_quizzes_is_refused(tmp_path, capsys):
     parser = ArgumentParser()
-    fullbandit_replay.add_arguments(parser)
+    replay.add_arguments(parser)
     with pytest.raises(SystemExit):
         parser.parse_args(["--data", str(tmp_path)])
     assert "must hold NAME/answer.csv for NAME = ITMANAGE, MEDICINE" in capsys.readouterr().err
@@ -187,11 +90,38 @@ def test_a_folder_without_the_quizzes_is_refused(tmp_path, capsys):
     assert "required: --data" in capsys.readouterr().err
 
 
+def test_figure1_compares_with_the_largest_of_all_super_arms():
+    """SAQM's ratio and difference along one run, against norms of all 252 super-arms in NumPy."""
+    table = tasks((0.1,), 1, lambda r: uniform_design(r, 50))
+    task = jax.tree.map(lambda x: x[0], table)
+    outcome = run(
+        jax.random.key(0),
+        figure1.observer(task.design),
+        fullbandit.environment(instance(task), task.design),
+        max_rounds=len(figure1.TIMES) + 1,
+        chunk=len(figure1.TIMES) + 1,
+    )
+    assert outcome.status == Status.STOPPED
+    quality = figure1.quality(task, outcome)
+    sets = np.array([np.isin(np.arange(ARMS), chosen) for chosen in itertools.combinations(range(ARMS), SIZE)], float)
+    for index in (0, len(figure1.TIMES) - 1):
+        t = figure1.TIMES[index]
+        counts = np.asarray(fullbandit.tracking_counts(task.design, t))
+        rows = np.asarray(task.design.support, float)
+        inverse = np.linalg.inv(rows.T @ (counts[:, None] * rows))
+        largest = np.sqrt(np.einsum("si,ij,sj->s", sets, inverse, sets).max())
+        radius = float(fullbandit.ellipsoid_radius(t, ARMS, SIZE, 0.05))
+        ratio, difference = (float(quality[name][index]) for name in ("saqm_ratio", "saqm_difference"))
+        assert 0.5 < ratio <= 1 + 1e-9
+        assert difference == pytest.approx(radius * largest * (1 - ratio), rel=1e-6, abs=1e-9)
+    for name in ("saqm_ratio", "sa_foa_ratio"):
+        assert np.all((np.asarray(quality[name]) > 0) & (np.asarray(quality[name]) <= 1 + 1e-9))
+
+
 def test_rules_on_one_path_stop_in_the_order_of_their_guarantees():
     """Exhaustive's rule is bounded by those of spectral and of ICB, run by run; SA-FOA's is not."""
-    result = fullbandit_certified.run(Namespace(**OPTIONS | {"quick": True, "seeds": 3}))
-    claims = {claim.statement: claim for claim in result.claims}
-    for rival in ("spectral", "ICB, ellipsoid"):
-        (claim,) = (c for text, c in claims.items() if text.startswith(f"Exhaustive never stops later than {rival}"))
-        assert claim.holds
-        assert float(claim.measured.split("; ")[1].split(" to ")[0]) >= 1
+    result = certified.run(Settings(quick=True, seeds=3))
+    claims = [claim for claim in result.claims if claim.statement.startswith("Exhaustive never stops later than ")]
+    assert len(claims) == 2
+    assert all(claim.holds for claim in claims)
+    assert all(float(claim.measured.split("; ")[1].split(" to ")[0]) >= 1 for claim in claims)

@@ -1,13 +1,16 @@
-"""What the experiments on k-center share, and that on bounds: runs are laid out, counted and judged as said."""
+"""The experiments on k-center: runs are laid out, counted and judged as said."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments import _kcenter, kcenter_bounds, report
+from experiments.kcenter import bounds, common, errors, noisy, sampling, single_node, table6, table7, triangle
+from experiments.kcenter.noisy import Cell
+from experiments.settings import Settings
 from jaxbandits import Results, Status
 from jaxbandits.kcenter import (
     Distances,
@@ -19,11 +22,16 @@ from jaxbandits.kcenter import (
     greedy,
     ns_ts,
     pairwise_sums,
+    triplet_like,
 )
+from jaxbandits.kcenter._triangle import CenterBounds
 
-OPTIONS = Namespace(quick=True, seeds=None, lanes=None, folder=None, workers=1, executor=None, data=None)
-# Distances of 0, .1, .35, .8, 1, .45 and .97 on a line; first centers 0, 3 and 1 of the rows below.
+OPTIONS = Settings(quick=True)
+K = 10
+CENTERS = np.arange(K, dtype=np.int32)
 LINE = np.abs(np.subtract.outer(x := np.array([0, 0.1, 0.35, 0.8, 1, 0.45, 0.97]), x))
+
+
 ROWS = np.array([[0, 1, 2, 3], [3, 2, 1, 0], [1, 4, 5, 6]], np.int32)
 
 
@@ -36,7 +44,7 @@ def asked(monkeypatch):
         seen.update(rest, heading=heading, build=build, tasks=tasks)
         return Results({}, None)
 
-    monkeypatch.setattr(_kcenter, "simulate", simulate)
+    monkeypatch.setattr(common, "simulate", simulate)
     return seen
 
 
@@ -48,42 +56,6 @@ def rewards(environment, pull):
     return jax.tree.map(np.asarray, environment.respond(pull, environment.noise(jax.random.key(0))))
 
 
-# The table of tasks
-
-
-def test_the_instances_of_a_setting_stand_side_by_side(asked):
-    settings = {"delta": (0.1, 0.01), "mix": (0.0, 0.9)}
-    _kcenter.distance_runs(
-        "test",
-        ns_ts,
-        LINE,
-        ROWS,
-        k=3,
-        action=PairPull,
-        noise_scale=0.7,
-        settings=settings,
-        options=OPTIONS,
-        seeds=4,
-        max_rounds=7,
-    )
-    tasks = asked["tasks"]
-    assert tasks["settings"]["delta"].tolist() == [0.1] * 3 + [0.01] * 3
-    assert tasks["settings"]["mix"].tolist() == [0] * 3 + [0.9] * 3
-    assert tasks["rows"].tolist() == [*ROWS.tolist()] * 2
-    # From 0: .8, then .35. From .8: 0, then .35 (node 1). From .1: 1, then .45.
-    assert tasks["truth"].tolist() == [[0, 3, 2], [0, 3, 1], [0, 1, 2]] * 2
-    assert "noise_scale" not in tasks
-    assert (asked["seeds"], asked["max_rounds"], asked["heading"]) == (4, 7, "test")
-
-
-def test_settings_may_be_missing(asked):
-    _kcenter.distance_runs(
-        "test", ns_ts, LINE, ROWS, k=2, action=PairPull, noise_scale=0.7, options=OPTIONS, seeds=1, max_rounds=1
-    )
-    assert asked["tasks"]["settings"] == {}
-    assert asked["tasks"]["truth"].tolist() == [[0, 3], [0, 3], [0, 1]]
-
-
 def test_an_instance_may_have_noise_of_its_own(asked):
     rules = []
 
@@ -91,7 +63,7 @@ def test_an_instance_may_have_noise_of_its_own(asked):
         rules.append(arguments)
         return ns_ts(problem, **arguments)
 
-    _kcenter.distance_runs(
+    common.distance_runs(
         "test",
         rule,
         LINE,
@@ -118,26 +90,24 @@ def test_an_instance_may_have_noise_of_its_own(asked):
 
 def test_instances_take_their_points_from_the_same_images(asked):
     points = np.arange(7, dtype=np.uint8)[:, None] * np.array([[1, 30]], np.uint8)
-    images = _kcenter.Images(points, pairwise_sums(points), "points")
-    _kcenter.image_runs("test", ds_ucb, images, ROWS, k=2, settings={"delta": (0.1,)}, options=OPTIONS, seeds=1)
+    images = common.Images(points, pairwise_sums(points), "points")
+    common.image_runs("test", ds_ucb, images, ROWS, k=2, settings={"delta": (0.1,)}, options=OPTIONS, seeds=1)
     assert asked["tasks"]["truth"].tolist() == [[0, 3], [0, 3], [0, 3]]
     algorithm, environment = asked["build"](task(asked["tasks"], 2), jax.random.key(0))
     # Nodes 1 and 0 of the last instance are points 4 and 1.
     pull = algorithm.idle._replace(node=jnp.int32(1), slot=jnp.int32(0), centers=jnp.zeros(1, jnp.int32))
     sample = rewards(environment, pull)
-    assert sample.rewards.shape == (_kcenter.LEAP, 1)
+    assert sample.rewards.shape == (common.LEAP, 1)
     assert set(sample.rewards[:, 0].tolist()) == {9, 9 * 30**2}
     assert int(sample.exact) == 9 + 9 * 30**2
 
 
 def test_blocks_are_disjoint_where_there_is_room():
-    assert _kcenter.blocks(2, 3).tolist() == [[0, 1], [2, 3], [4, 5]]
-    assert _kcenter.consecutive(2, 3, 7).tolist() == [[0, 1], [2, 3], [4, 5]]
-    assert _kcenter.consecutive(4, 3, 6).tolist() == [[0, 1, 2, 3], [2, 3, 4, 5], [4, 5, 0, 1]]
-    assert _kcenter.consecutive(6, 1, 6).tolist() == [[0, 1, 2, 3, 4, 5]]
+    assert common.blocks(2, 3).tolist() == [[0, 1], [2, 3], [4, 5]]
+    assert common.consecutive(2, 3, 7).tolist() == [[0, 1], [2, 3], [4, 5]]
+    assert common.consecutive(4, 3, 6).tolist() == [[0, 1, 2, 3], [2, 3, 4, 5], [4, 5, 0, 1]]
+    assert common.consecutive(6, 1, 6).tolist() == [[0, 1, 2, 3, 4, 5]]
 
-
-# What is read from the runs
 
 COLUMNS = {
     "answer.queries": np.array([[2**31, 2**31, 5], [10, 20, 30], [10, 20, 30], [10, 7, 0]], np.uint32),
@@ -150,9 +120,9 @@ COLUMNS = {
 
 
 def test_a_run_for_more_centers_says_when_it_had_fewer():
-    assert _kcenter.queries_until(COLUMNS, 4).tolist() == [2**32 + 5, 60, 60, 17]
-    assert _kcenter.queries_until(COLUMNS, 3).tolist() == [2**32, 30, 30, 17]
-    assert _kcenter.queries_until(COLUMNS, 2).tolist() == [2**31, 10, 10, 10]
+    assert common.queries_until(COLUMNS, 4).tolist() == [2**32 + 5, 60, 60, 17]
+    assert common.queries_until(COLUMNS, 3).tolist() == [2**32, 30, 30, 17]
+    assert common.queries_until(COLUMNS, 2).tolist() == [2**31, 10, 10, 10]
 
 
 @pytest.mark.parametrize(
@@ -165,14 +135,9 @@ def test_a_run_for_more_centers_says_when_it_had_fewer():
 )
 def test_centers_are_compared_as_far_as_they_were_found(k, ordered, members):
     # The last run guesses its third center right, but has not found it. The second one has the order wrong.
-    found = _kcenter.matches_until(COLUMNS, k)
+    found = common.matches_until(COLUMNS, k)
     assert found["ordered"].tolist() == ordered
     assert found["members"].tolist() == members
-
-
-def test_shares_are_counts_of_runs():
-    assert _kcenter.share(COLUMNS) == "1 of 4"
-    assert _kcenter.share(COLUMNS, "members") == "2 of 4"
 
 
 def test_a_run_is_compared_with_greedy():
@@ -180,9 +145,9 @@ def test_a_run_is_compared_with_greedy():
         return ds_ucb(problem, delta=0.1, interval=Lil(radius_scale), leap=leap)
 
     points = contrast_rows(8, 16, 0)
-    images = _kcenter.Images(points, pairwise_sums(points), "points")
+    images = common.Images(points, pairwise_sums(points), "points")
     rows = np.array([[0, 1, 2, 3, 4], [3, 4, 5, 6, 7]], np.int32)
-    columns = _kcenter.image_runs(
+    columns = common.image_runs(
         "test",
         rule,
         images,
@@ -205,15 +170,12 @@ def test_a_run_is_compared_with_greedy():
     assert 0 < wrong.sum() < 16
     spread = columns["radius"][wrong & ~columns["members"]]
     assert len(set(spread)) > 1
-    assert _kcenter.queries_until(columns, 3).tolist() == columns["pulls"].tolist()
-
-
-# The data
+    assert common.queries_until(columns, 3).tolist() == columns["pulls"].tolist()
 
 
 def parsed(arguments):
     parser = ArgumentParser()
-    _kcenter.add_data_argument(parser)
+    common.add_arguments(parser)
     return parser.parse_args(arguments).data
 
 
@@ -224,14 +186,14 @@ def folder(tmp_path, *parts):
 
 
 def test_data_is_a_folder_with_images_and_shoes(tmp_path, monkeypatch, capsys):
-    monkeypatch.delenv(_kcenter.VARIABLE, raising=False)
+    monkeypatch.delenv(common.VARIABLE, raising=False)
     assert parsed([]) is None
-    data = folder(tmp_path, _kcenter.IMAGES)
+    data = folder(tmp_path, common.IMAGES)
     with pytest.raises(SystemExit):
         parsed(["--data", data])
     error = capsys.readouterr().err
-    assert f"--data: must hold {tmp_path / _kcenter.SHOES}\n" in error
-    folder(tmp_path, _kcenter.SHOES)
+    assert f"--data: must hold {tmp_path / common.SHOES}\n" in error
+    folder(tmp_path, common.SHOES)
     assert parsed(["--data", data]) == tmp_path
     with pytest.raises(SystemExit):
         parsed(["--data", str(tmp_path / "nothing")])
@@ -239,168 +201,209 @@ def test_data_is_a_folder_with_images_and_shoes(tmp_path, monkeypatch, capsys):
 
 
 def test_data_may_come_from_the_environment(tmp_path, monkeypatch):
-    monkeypatch.setenv(_kcenter.VARIABLE, folder(tmp_path / "a", _kcenter.IMAGES, _kcenter.SHOES))
+    monkeypatch.setenv(common.VARIABLE, folder(tmp_path / "a", common.IMAGES, common.SHOES))
     assert parsed([]) == tmp_path / "a"
-    given = folder(tmp_path / "b", _kcenter.IMAGES, _kcenter.SHOES)
+    given = folder(tmp_path / "b", common.IMAGES, common.SHOES)
     assert parsed(["--data", given]) == tmp_path / "b"
 
 
 def test_without_data_the_library_has_its_own():
-    crops = _kcenter.images(OPTIONS, 3)
+    crops = common.images(OPTIONS, 3)
     assert crops.points.shape == (3, 12288)
     assert crops.label == "crops of two photographs"
     exact = np.square(crops.points[:, None].astype(float) - crops.points).mean(axis=-1) / 255**2
     np.testing.assert_allclose(crops.distances, exact, rtol=1e-12)
-    judged = _kcenter.judgements(OPTIONS, 5)
+    judged = common.judgements(OPTIONS, 5)
     assert judged.distances.shape == (5, 5)
     assert judged.label == "simulated judgements"
 
 
-# The experiment on bounds
+def test_instances_with_ties_are_left_out():
+    # Seed 6 has two nodes that are equally far from the first.
+    found = bounds.instances(7)
+    seventh = binary_rows(50, 1500, 7)
+    assert found.images.points[-50:].tolist() == seventh.tolist()
+    assert greedy(pairwise_sums(binary_rows(50, 1500, 6)), k=3).gaps.min() == 0
+
+
+def test_a_schedule_says_which_images_a_run_takes():
+    plan = sampling.schedule(3, 10, first=2, others=3, runs=2)
+    assert plan.instance.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    # Four instances of three images have room for steps of two: they overlap, and wrap round.
+    assert plan.rows[[0, 2, 4, 6]].tolist() == [[0, 1, 2], [2, 3, 4], [4, 5, 6], [6, 7, 8]]
+    assert common.consecutive(10, 2, 10)[1].tolist() == [5, 6, 7, 8, 9, 0, 1, 2, 3, 4]
+    assert common.consecutive(5, 2, 12).tolist() == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
+
+
+def test_the_first_images_and_the_instances_are_told_apart():
+    columns = {
+        "answer.indices": np.tile(CENTERS, (4, 1)),
+        "answer.found": np.full(4, K),
+        "answer.queries": np.array([[100] * 9, [140] * 9, [200] * 9, [300] * 9], np.uint32),
+        "greedy": np.array([CENTERS, CENTERS, CENTERS, CENTERS[::-1]]),
+        "status": np.full(4, Status.STOPPED),
+        "instance": np.array([0, 0, 1, 2]),
+    }
+    found = sampling.measured("queries", columns, unit=10.0, k=3, printed=50.0)
+    assert found.first.ours == 24  # two stages of 100 and 140
+    assert found.instances.tolist() == [24, 40, 60]
+    assert found.first.printed_se == pytest.approx(np.std([24, 40, 60], ddof=1))
+    assert (found.ordered, found.right) == ("2 of 2", (3, 4))
+    assert found.range == "41.3 (24 to 60)"
+
+
+# Noisy distances
+
+
+def test_a_cell_counts_runs_until_the_kth_center():
+    columns = {
+        "answer.found": np.array([3, 2, 1, 3]),
+        "answer.queries": np.array([[10, 20], [30, 5], [7, 0], [2**31, 2**31]], np.uint32),
+        "answer.indices": np.array([[0, 4, 2], [0, 4, 3], [0, 1, -1], [0, 2, 4]]),
+    }
+    everything = np.ones(4, bool)
+    two, three = (noisy.cell(columns, everything, np.array([0, 4, 2]), k) for k in (2, 3))
+    assert two.queries.tolist() == [10, 30, 2**31]
+    assert (two.runs, two.ordered, two.members) == (4, 2, 2)
+    assert np.isinf(two.mean)
+    assert np.isnan(two.se)
+    assert three.queries.tolist() == [30, 2**32]
+    assert (three.ordered, three.members) == (1, 2)
+    first = noisy.cell(columns, np.array([True, True, False, False]), np.array([0, 4, 2]), 2)
+    assert first.mean == 20
+    assert first.se == pytest.approx(10)
+    # The guess of run 1 at its third center is none that it found; run 3 has the order wrong.
+    assert noisy.wrong(columns, np.tile([0, 4, 2], (4, 1))) == 1
+
+
+def test_the_law_of_two_nodes_is_the_root_of_its_equation():
+    stages = np.array([0.5, 1e3, 1e6])
+    beta = noisy.expected(stages, 100) / (2 * stages)
+    needed = np.log(11.11 * np.maximum(beta * stages, 1) ** 1.1 * 100**2 / 0.1)
+    np.testing.assert_allclose(beta, needed, rtol=1e-9)
+
+
+def test_quantiles_know_what_was_censored():
+    assert noisy.quantiles([1e3, 5e3, 3e3], 1e4, 1e3) == "3 (1 to 5)"
+    assert noisy.quantiles([1e3, np.inf, 3e3, 2e3], 1e4, 1e3) == "2.5 (1 to > 10)"
+    assert noisy.quantiles([np.inf, np.inf, 3e3, 2e3], 1e4, 1e3) == "> 10 (2 to > 10)"
+    assert noisy.slashed([31_250.0, np.inf, 1.0], 1e3) == "31.2/-/0.001"
+
+
+def test_a_ratio_is_geometric_and_leaves_censored_blocks_out():
+    def block(mean, runs=2):
+        return Cell(np.array([mean, mean]), runs, 2, 2)
+
+    row = table6.Row(4, {table6.TS: [block(100)] * 3, "fast": [block(50), block(200), block(9, 3)]})
+    found = table6.ratio(row, "fast")
+    assert found.mean == pytest.approx(1)
+    assert found.values.tolist() == [0.5, 2]
+    assert found.error == pytest.approx(np.log(2))
+    assert found.censored == 1
+
+
+def test_the_law_of_the_rivals_is_capped():
+    # At t = 10^6 the radius is sqrt(.1 log1p((1 + log t) 100) / 10^6) = .00085.
+    assert single_node.rivals(np.array([1e-4]), 10**6) == 2 * 10**6
+    few, many = (single_node.rivals(np.array([gap]), 10**6) for gap in (0.1, 0.05))
+    radius = np.sqrt(0.1 * np.log1p((1 + np.log([few - 1, few])) * 100) / [few - 1, few])
+    assert radius[1] < 0.1 <= radius[0]
+    assert 4 < many / few < 4.5
+    assert single_node.rivals(np.array([0.1, 0.05]), 10**6) == few + many
+
+
+def test_the_first_center_of_table_7_leaves_no_stage_without_a_law():
+    """Among simulated judgements some are certain, and then a stage's characteristic time is 0."""
+    distances = triplet_like(25, 3)
+    solution = table7.likely(distances, 25)
+    assert np.all((solution.bottlenecks > 0) & (solution.bottlenecks < 1))
+    assert np.all(noisy.times(distances, solution, None) > 0)
+
+
+# Errors, savings, bounds
+
+
+def test_errors_are_counted_against_what_delta_allows():
+    columns = {
+        "status": np.repeat([Status.STOPPED, Status.MAX_ROUNDS], [2000, 7]),
+        "ordered": np.arange(2007) >= 15,
+        "pulls": np.full(2007, 50),
+    }
+    every = np.ones(2007, bool)
+    tight, loose = (errors.cell("", delta, columns, every) for delta in (0.001, 0.01))
+    assert (tight.wrong, tight.stopped, tight.queries.censored) == (15, 2000, 7)
+    assert (tight.breaks, loose.breaks) == (True, False)
+    assert (tight.allowed, loose.allowed) == (8, 35)
+    # Clopper and Pearson: 15 errors of 2000.
+    assert tight.interval == pytest.approx((0.00420, 0.01234), abs=2e-5)
+    none = errors.cell("", 0.1, columns, (np.arange(2007) >= 15) & (np.arange(2007) < 2000))
+    assert none.interval == pytest.approx((0, 1 - 0.025 ** (1 / 1985)))
+
+
+def test_the_variance_that_decides_is_that_of_the_nearest_center():
+    # From 0 the farthest point is 3, then 2; their rewards against the nearest centers: 1, 1, 0, 0 and 1, 0, 0, 0.
+    points = np.array([[0, 0, 0, 0], [0, 0, 0, 0], [0, 1, 1, 0], [1, 1, 0, 0.5]])
+    first, second = [1, 1, 0, 0.25], [1, 0, 1, 0.25]
+    assert np.mean(first) == np.mean(second)
+    assert errors.decisive_variance(points) == pytest.approx((np.var(first) + np.var([0, 1, 1, 0])) / 2)
+
+
+def test_skipped_and_raised_arms_are_counted():
+    # Four nodes and three centers, 2, 0 and 1; node 3 was never queried against the second one.
+    counts = jnp.array([[5, 0], [5, 5], [0, 0], [5, 0]])
+    lower = jnp.zeros((4, 2)).at[3, 0].set(0.09)
+    upper = jnp.full((4, 2), 0.04).at[3].set(jnp.array([0.16, jnp.inf]))
+    far_apart = CenterBounds(jnp.array([[0, 0.9], [0.9, 0]]), jnp.array([[0, 1.0], [1.0, 0]]))
+    outcome = SimpleNamespace(answer=SimpleNamespace(indices=jnp.array([2, 0, 1])), state=SimpleNamespace(between=None))
+
+    def statistics(state):
+        return counts, lower, upper
+
+    found = triangle.effect(None, outcome, statistics=statistics)
+    assert {name: int(value) for name, value in found.items()} == {"arms": 5, "skipped": 1, "raised": 0}
+    outcome.state.between = far_apart
+    # Roots: node 1 is within 0.2 of both, so 0.7 from both; node 3 is within 0.4 of the first, 0.5 from the other.
+    found = triangle.effect(None, outcome, statistics=statistics)
+    assert {name: int(value) for name, value in found.items()} == {"arms": 5, "skipped": 1, "raised": 4}
+
+
+def test_savings_are_means_on_the_given_instances():
+    columns = {
+        "row": np.array([0, 0, 1, 1, 1]),
+        "status": np.array([Status.STOPPED] * 4 + [Status.MAX_ROUNDS]),
+        "pulls": np.array([90, 110, 990, 1010, 10**6]),
+    }
+    # Each mean has a standard error of 10, however much the instances differ.
+    assert triangle.mean_and_se(columns) == (550, pytest.approx(10 / np.sqrt(2)))
+
+
+def test_digits_are_different():
+    points = triangle.different_digits()
+    assert points.shape == (300, 64)
+    assert len(np.unique(points, axis=0)) == 300
 
 
 def test_queries_are_put_over_every_bound():
-    theory = kcenter_bounds.Bounds(
-        lower=np.array([[10.0, 20], [30, 40]]),
-        upper=np.arange(1.0, 5)[:, None].reshape(2, 2, 1) * kcenter_bounds.FACTORS,
-        binary=np.array([100.0, 200]),
-        unit=np.array([1.0, 1]),
-    )
+    upper = np.arange(1.0, 5)[:, None].reshape(2, 2, 1) * bounds.FACTORS
+    theory = bounds.Bounds(np.array([[10.0, 20], [30, 40]]), upper, np.array([100.0, 200]), np.ones(2))
     columns = {"row": np.array([1, 2]), "pulls": np.array([240, 240])}
-    found = kcenter_bounds.ratios(columns, (0.1, 1e-6), theory, theory.binary, is_sampled=True)
+    found = bounds.ratios(columns, (0.1, 1e-6), theory, theory.binary, is_sampled=True)
     assert found["delta"].tolist() == [0.1, 1e-6]
     assert found["instance"].tolist() == [1, 0]
     beta = np.log((1 + np.log(240)) * 50**2 / np.array([0.1, 1e-6]))
     most = 2 * 1500 * (49 + 48)
-    expected = np.array(
-        [
-            [240 / 20, 1.2 / np.log(1 / 0.24), 1.2 / beta[0], 240 / 2, 240 / most],
-            [240 / 30, 2.4 / np.log(1 / 2.4e-6), 2.4 / beta[1], 240 / 3, 240 / most],
-        ]
-    )
-    np.testing.assert_allclose(found["ratios"], expected, rtol=1e-12)
+    expected = {
+        "Theorem 1": [240 / 20, 240 / 30],
+        "T* log": [1.2 / np.log(1 / 0.24), 2.4 / np.log(1 / 2.4e-6)],
+        "T* beta": [1.2 / beta[0], 2.4 / beta[1]],
+        "Theorem 2": [240 / 2, 240 / 3],
+        "most": [240 / most, 240 / most],
+    }
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[f"queries / {name}"], values, rtol=1e-12)
     # 2 c and 3 c are to reach 240, c among factors that grow by 6 %.
     assert np.all(found["factor"] >= [120, 80])
     assert np.all(found["factor"] < np.array([120, 80]) * 10 ** (1 / 40) * (1 + 1e-9))
-    noisy = kcenter_bounds.ratios(columns, (0.1, 1e-6), theory, np.full(2, 100.0), is_sampled=False)
-    assert np.isfinite(noisy["ratios"]).tolist() == [[False, True, True, False, False]] * 2
-    np.testing.assert_allclose(noisy["ratios"][0, 1:3], expected[0, 1:3] * 2, rtol=1e-12)
-
-
-def made_up(queries, wrong=()):
-    """In place of `image_runs` and `distance_runs`: runs of `queries(heading, delta)`, all right but those listed."""
-
-    def runs(heading, rule, images, rows, *, k, settings, seeds, **_):
-        name = heading.removeprefix("kcenter bounds: ")
-        row = np.repeat(np.arange(len(settings["delta"]) * len(rows)), seeds)
-        delta = np.asarray(settings["delta"])[row // len(rows)]
-        right = np.full(len(row), name not in wrong)
-        columns = {
-            "row": row,
-            "status": np.full(len(row), Status.STOPPED),
-            "pulls": queries(name, delta).astype(int),
-            "ordered": right,
-            "members": right,
-        }
-        return Results(columns, None)
-
-    return runs
-
-
-def theory_of(deltas, count):
-    upper = np.broadcast_to(1e5 * kcenter_bounds.FACTORS, (len(deltas), count, len(kcenter_bounds.FACTORS)))
-    return kcenter_bounds.Bounds(np.full((len(deltas), count), 100.0), upper, np.full(count, 1e3), np.ones(count))
-
-
-def usual(name, delta):
-    if name in kcenter_bounds.SAMPLED:
-        return np.full(len(delta), 5e4)
-    factor = {kcenter_bounds.DIFFERENCE: 3, kcenter_bounds.THOMPSON: 2}.get(name, 1)
-    return factor * kcenter_bounds.NOISY[name].time * 1.05 * (12 - np.log(delta))
-
-
-def bounds_report(monkeypatch, queries=usual, wrong=()):
-    found = kcenter_bounds.Instances(None, np.zeros((3, 50)), None, None, None, None)
-    monkeypatch.setattr(kcenter_bounds, "instances", lambda count: found)
-    monkeypatch.setattr(kcenter_bounds, "bounds", lambda found, deltas: theory_of(deltas, 3))
-    for name in ("image_runs", "distance_runs"):
-        monkeypatch.setattr(kcenter_bounds, name, made_up(queries, wrong))
-    return kcenter_bounds.run(OPTIONS)
-
-
-def failed(result):
-    return [claim.statement.split(":")[0] for claim in result.claims if not claim.holds]
-
-
-def test_bounds_shows_a_row_for_every_rule_and_delta(monkeypatch, tmp_path):
-    result = bounds_report(monkeypatch)
-    assert failed(result) == []
-    head, rows = result.grid
-    assert len(rows) == len(result.lines) == 3 * 9
-    assert {len(row) for row in rows} == {len(head)}
-    assert rows[0][:2] == (kcenter_bounds.HEURISTIC, "0.1")
-    assert rows[0][head.index("/ Theorem 1")] == "500"
-    assert rows[0][head.index("/ Theorem 2")] == "0.5"
-    assert rows[-1][head.index("/ Theorem 1")] == "-"
-    assert rows[-1][head.index("/ T* log")] == f"{1.05 * (12 + np.log(1e12)) / np.log(1 / 2.4e-12):.3g}"
-    assert "1.05 +- 0.00" in result.claims[0].measured
-    assert report.save(result, "bounds", tmp_path)[2].stat().st_size > 10_000
-
-
-@pytest.mark.parametrize(
-    ("name", "change", "claims"),
-    [
-        (kcenter_bounds.LONG, lambda delta: 1.12, ["ratio tracking tends to the line of slope 1"]),
-        (kcenter_bounds.DIFFERENCE, lambda delta: 0.3, ["difference tracking and NS-TS take more queries than ratio"]),
-        (
-            kcenter_bounds.HEURISTIC,
-            lambda delta: 2.1,
-            ["Theorem 2 with c = 1 is enough for every run of DS-UCB, C = 0.1"],
-        ),
-        ("DS-TS", lambda delta: np.where(delta == 0.1, 0.001, 1), ["no run takes less than Theorem 1 says"]),
-        ("DS-UCB, KL", lambda delta: 7, ["none exceeds 2 m queries for each arm"]),
-    ],
-)
-def test_bounds_notices(name, change, claims, monkeypatch):
-    def queries(rule, delta):
-        return usual(rule, delta) * (change(delta) if rule == name else 1)
-
-    found = failed(bounds_report(monkeypatch, queries))
-    assert len(found) == len(claims)
-    assert all(text.startswith(start) for text, start in zip(found, claims, strict=True))
-
-
-def test_bounds_counts_errors_at_every_delta(monkeypatch):
-    result = bounds_report(monkeypatch, wrong=[kcenter_bounds.RATIO])
-    assert failed(result) == ["the rules that see noise"]
-    assert result.claims[-1].measured == "3 of 15 at 0.1, 3 of 15 at 0.0001, 3 of 15 at 1e-12"
-
-
-def test_bounds_are_those_of_each_instance(monkeypatch):
-    def lower(distances, centers, delta):
-        return distances[0, 1], centers[1] * delta
-
-    monkeypatch.setattr(kcenter_bounds, "FACTORS", np.array([0.5, 1, 2]))
-    monkeypatch.setattr(kcenter_bounds, "lower_bound", lower)
-    monkeypatch.setattr(kcenter_bounds, "upper_bound", lambda distances, centers, m, delta, c: centers[1] * c + delta)
-    monkeypatch.setattr(
-        kcenter_bounds, "stage_times", lambda distances, centers, noise_scale: noise_scale**2 * jnp.ones(2)
-    )
-    distances = np.zeros((3, 50, 50))
-    distances[:, 0, 1] = 100, 200, 300
-    centers = np.array([[0, 5.0, 1], [0, 6, 1], [0, 7, 1]])
-    bottlenecks = np.array([[0.5, 0.4], [0.5, 0.3], [0.5, 0.2]])
-    found = kcenter_bounds.Instances(None, None, None, distances, centers, bottlenecks)
-    theory = kcenter_bounds.bounds(found, (0.1, 0.01))
-    np.testing.assert_allclose(theory.lower, [[100.5, 200.6, 300.7], [100.05, 200.06, 300.07]])
-    np.testing.assert_allclose(theory.upper[:, 1], [[3.1, 6.1, 12.1], [3.01, 6.01, 12.01]])
-    np.testing.assert_allclose(theory.binary, [0.49, 0.46, 0.41])
-    np.testing.assert_allclose(theory.unit, 2)
-
-
-def test_instances_with_ties_are_left_out():
-    # Seed 6 has two nodes that are equally far from the first.
-    found = kcenter_bounds.instances(7)
-    seventh = binary_rows(50, 1500, 7)
-    assert found.images.points[-50:].tolist() == seventh.tolist()
-    assert greedy(pairwise_sums(binary_rows(50, 1500, 6)), k=3).gaps.min() == 0
+    seen = bounds.ratios(columns, (0.1, 1e-6), theory, np.full(2, 100.0), is_sampled=False)
+    assert not np.isfinite(seen["queries / Theorem 1"]).any()
+    np.testing.assert_allclose(seen["queries / T* log"][0], 2 * expected["T* log"][0], rtol=1e-12)

@@ -1,22 +1,19 @@
 """What the experiments on distributed kernel bandits compute from their runs."""
 
-from argparse import Namespace
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments import _kernel as kernels
-from experiments import kernel_figure1 as figure1
-from experiments import kernel_figure1_continuum as continuum
-from experiments import kernel_information_gain as information
-from experiments import kernel_protocol as protocol
-from experiments import kernel_scaling as scaling
+from experiments.kernel import common as kernels
+from experiments.kernel import figure1, protocol, scaling
+from experiments.kernel import figure1_continuum as continuum
+from experiments.kernel import information_gain as information
+from experiments.settings import Settings
 from jaxbandits import Status, kernel
 from jaxbandits.numerics import gp
 
-OPTIONS = Namespace(quick=True, seeds=None, lanes=2, store=None, folder=None, executor=None, workers=1)
+OPTIONS = Settings(quick=True, lanes=2)
 SMALL = {"n_agents": 3, "horizon": 6, "size": 40, "replicates": 3, "betas": (0.2, 1.0), "grid": (2, 6)}
 
 

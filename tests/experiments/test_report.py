@@ -1,9 +1,6 @@
-"""Tables, verdicts and the command line of the experiments."""
+"""Tables, verdicts, and the files that an experiment writes."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
+import re
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -12,8 +9,6 @@ import pytest
 from experiments import report
 from experiments.report import Claim, Line, Report
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 @pytest.mark.parametrize(
     ("line", "expected"),
@@ -21,7 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
         (Line("a", 100.0, se=3.0), "nothing printed"),
         (Line("a", 100.0, se=3.0, printed=111.9), "agrees"),
         (Line("a", 100.0, se=3.0, printed=112.1), "DIFFERS"),
-        (Line("a", 100.0, se=3.0, printed=119.9, printed_se=4.0), "agrees"),
+        (Line("a", 100.0, se=3.0, printed=119.9, printed_se=4.0, spread="one run's"), "agrees within one run's spread"),
+        (Line("a", 100.0, se=3.0, printed=120.1, printed_se=4.0, spread="one run's"), "DIFFERS"),
         (Line("a", 100.0, printed=101.0), "DIFFERS"),
         (Line("a", 100.0, printed=101.0, tolerance=1.0), "agrees"),
         (Line("a", np.nan, se=np.nan, printed=101.0), "DIFFERS"),
@@ -37,6 +33,10 @@ def test_a_line_is_over_the_stopped_runs():
     assert (line.ours, line.runs, line.censored, line.failed) == (2.0, 5, 1, 1)
     assert line.se == pytest.approx(1 / np.sqrt(3))
     assert line.printed_se == pytest.approx(0.5)
+    assert line.spread == "4 runs'"
+    columns = {"pulls": np.array([1.0, 5, 3, 7]), "status": np.ones(4, int), "row": np.array([0, 1, 0, 1])}
+    assert [each.ours for each in report.lines_by(("a", "b"), columns)] == [2, 6]
+    assert report.line_of("a", columns, columns["row"] == 1, bound=2.0).bound == 2.0
 
 
 def test_a_line_without_a_stopped_run_has_no_mean():
@@ -66,70 +66,32 @@ def test_table_and_files(tmp_path):
     assert "[holds] it holds: 3 < 4" in text
     assert "[FAILS] it does not: 4 < 3" in text
     written = report.save(result, "thing", tmp_path)
-    assert [path.name for path in written] == ["thing.txt", "thing.parquet", "thing.png"]
+    assert [path.name for path in written] == ["thing.txt", "thing.parquet", "thing.png", "thing.svg"]
     assert written[2].read_bytes()[:4] == b"\x89PNG"
+    svg = written[3].read_text()
+    assert "var(--ink, #000000)" in svg  # which the page has in another colour where it is dark
+    assert not re.search(r"(?<!, )#000000", svg)
     table = pq.read_table(written[1])
     assert table["counts"].to_pylist() == [[0, 1], [2, 3], [4, 5]]
     assert str(table["counts"].type) == "fixed_size_list<element: int64>[2]"
 
 
-def command(*arguments, cwd=ROOT, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", "experiments", *arguments],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        env=os.environ | {"JAX_PLATFORMS": "cpu"} | environment,
-    )
+def test_another_table_takes_the_place_of_the_lines():
+    result = Report("T", [Line("pulls", 1.0)], [], {}, None, grid=[{"": "a", "runs": "10"}, {"": "bcd", "runs": "9"}])
+    assert report.table(result).splitlines()[3:] == ["     runs", "---  ----", "a    10", "bcd  9"]
+    assert report.record(result)["grid"] == [["", "runs"], [["a", "10"], ["bcd", "9"]]]
 
 
-def test_the_command_lists_what_exists():
-    done = command()
-    assert done.returncode == 0
-    for name in ("table1", "figure1", "figure2", "figure3", "width", "theorem3"):
-        assert f"linear_{name}  " in done.stdout
-    assert "bench [NAME]" in done.stdout
+def test_parts_are_stacked_by_the_columns_they_share():
+    one = {"row": np.arange(2), "x": np.zeros(2), "y": np.zeros((2, 3))}
+    two = {"row": np.arange(1), "x": np.ones(1), "y": np.zeros((1, 4))}
+    stacked = report.joined({("a", 1): one, ("b", 2): two})
+    assert stacked["algorithm"].tolist() == ["a, 1", "a, 1", "b, 2"]
+    assert stacked["x"].tolist() == [0, 0, 1]
+    assert "y" not in stacked
 
 
-def test_help_tells_the_options():
-    done = command("linear_figure3", "--help")
-    assert done.returncode == 0
-    for option in ("--quick", "--seeds", "--lanes", "--store", "--workers", "--out", "--instance", "--r6a"):
-        assert option in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["linear_figure9"], "there is no experiment 'linear_figure9': did you mean linear_figure"),
-        (["linear_table1", "--seeds", "0"], "must be at least 1, got 0"),
-        (["bench", "lineal"], "invalid choice: 'lineal'"),
-    ],
-)
-def test_the_command_names_what_is_wrong(arguments, message):
-    done = command(*arguments)
-    assert done.returncode == 2
-    assert message in done.stderr
-
-
-def test_a_small_experiment_end_to_end(tmp_path):
-    """On two workers into a store; then once more, from the store alone; compiled programs are kept meanwhile."""
-    stored = ("linear_figure2", "--seeds", "8", "--lanes", "8", "--store", str(tmp_path / "store"), "--verbose")
-    own_cache = {"XDG_CACHE_HOME": str(tmp_path), "JAX_COMPILATION_CACHE_DIR": ""}
-    first = command(*stored, "--workers", "2", "--out", str(tmp_path / "first"), **own_cache)
-    assert first.returncode == 0, first.stderr
-    assert "LinGapE, gap 0.5" in first.stdout
-    assert "written:" in first.stdout
-    assert any((tmp_path / "jaxbandits").iterdir())
-    again = command(*stored, "--out", str(tmp_path / "again"), **own_cache)
-    assert again.returncode == 0, again.stderr
-    assert again.stderr.count("40 of 40 runs are stored already") == 2
-    assert "compiled in" not in again.stderr
-    tables = [pq.read_table(tmp_path / name / "linear_figure2.parquet") for name in ("first", "again")]
-    assert tables[0].num_rows == 2 * 5 * 8
-    assert tables[0].equals(tables[1])
-    assert (tmp_path / "first" / "linear_figure2.png").stat().st_size > 10_000
-    assert {path.name for path in (tmp_path / "store" / "linear_figure2").iterdir()} == {
-        "figure-2-lingape",
-        "figure-2-xy-static",
-    }
+def test_digits():
+    assert report.two_digits(4133.0) == 4100
+    assert report.plus_minus(Line("x", 1234.5, 67.8, censored=2)) == "1,234 +- 68 (2 censored)"
+    assert report.listed({"a": 1.234, "b": 2}, ".2f") == "a 1.23, b 2.00"

@@ -1,12 +1,12 @@
 """Experiments that share runs: one makes them, the other waits for them."""
 
 import threading
-from argparse import Namespace
 
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import _simulate
+from experiments import simulate
+from experiments.settings import Settings
 from jaxbandits import linear
 from jaxbandits.engine.store import locked
 
@@ -17,13 +17,13 @@ def build(delta, key):
 
 
 def runs(folder):
-    options = Namespace(folder=folder, executor=None, workers=1, lanes=2)
-    return _simulate.simulate("two runs", build, jnp.array([0.1]), options=options, seeds=2, max_rounds=10_000)
+    options = Settings(store=folder, lanes=2)
+    return simulate.simulate("two runs", build, jnp.array([0.1]), options=options, seeds=2, max_rounds=10_000)
 
 
 def test_a_store_that_another_process_writes_to_is_waited_for(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(_simulate, "PAUSE", 0.1)
-    folder = tmp_path / _simulate.folder_name("two runs")
+    monkeypatch.setattr(simulate, "PAUSE", 0.1)
+    folder = tmp_path / simulate.folder_name("two runs")
     folder.mkdir()
     held, released = threading.Event(), threading.Event()
 

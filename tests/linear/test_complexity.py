@@ -75,7 +75,7 @@ def test_hardness_of_canonical_arms_is_close_to_that_without_structure(epsilon):
     assert structured == pytest.approx(7 * 2 / max(epsilon, (epsilon + 0.3) / 3) ** 2)
 
 
-@pytest.mark.parametrize(("n", "ratio"), [(2, 17.986), (16, 80.8), (24, 116.7)])
+@pytest.mark.parametrize(("n", "ratio"), [(2, 17.986), (16, 80.8), pytest.param(24, 116.7, marks=pytest.mark.slow)])
 def test_theorem_3_is_refuted(n, ratio):
     s, gap = 0.01, 0.1
     H_0, _, H_sum = measures(linear.theorem3_counterexample(n, s, gap))

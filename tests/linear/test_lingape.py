@@ -1,12 +1,15 @@
 """LinGapE against worked numbers, brute force, a plain transcription, and the laws it must obey."""
 
+import functools
 import subprocess
 import sys
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
 
 import jaxbandits
 from experiments.bench.reference.lingape import lingape as transcription
@@ -23,20 +26,37 @@ def random_arms(seed, K=6, d=3):
     return arms / np.linalg.norm(arms, axis=1, keepdims=True)
 
 
-def drive(algorithm, rewards, rounds):
-    """Feeds an algorithm the reward `rewards[arm, n]` at the n-th pull of an arm; returns the states and decisions."""
-    decide, observe = jax.jit(algorithm.decide), jax.jit(algorithm.observe)
-    state, states, decisions = algorithm.init(KEY), [], []
-    for _ in range(rounds):
-        decision = decide(KEY, state)
-        states.append(state)
-        decisions.append(decision)
-        if decision.stop:
-            break
-        arm, times = int(decision.action.arm), int(decision.action.times)
-        first = int(state.counts[arm])
-        state = observe(state, decision.action, jnp.asarray(rewards[arm, first : first + times].sum()))
-    return states, decisions
+ROUNDS = 5100
+
+
+@functools.cache
+def recorder(rule, leap):
+    """Every state and decision on recorded rewards; after the stop nothing changes. Compiled once for a shape."""
+
+    @jax.jit
+    def record(arms, ratios, numbers, sums):
+        algorithm = lingape(arms, rule=rule, ratios=ratios, leap=leap, **numbers)
+
+        def one(state, _):
+            decision = algorithm.decide(KEY, state)
+            action = jax.tree.map(partial(jnp.where, decision.stop), algorithm.idle, decision.action)
+            n = state.counts[action.arm]
+            reward = sums[action.arm, n + action.times] - sums[action.arm, n]
+            return algorithm.observe(state, action, reward), (state, decision)
+
+        return lax.scan(one, algorithm.init(KEY), length=ROUNDS)[1]
+
+    return record
+
+
+def drive(arms, rewards, *, rule="greedy", ratios=None, leap=1, **numbers):
+    """Feeds LinGapE the reward `rewards[arm, n]` at the n-th pull of an arm; returns the states and decisions up to
+    the stop, as arrays.
+    """
+    sums = np.pad(np.cumsum(rewards, axis=1), ((0, 0), (1, 0)))
+    found = jax.device_get(recorder(rule, leap)(np.asarray(arms), ratios, numbers, sums))
+    stop = found[1].stop
+    return jax.tree.map(lambda x: x[: int(stop.argmax()) + 1 if stop.any() else ROUNDS], found)
 
 
 # Worked by hand
@@ -147,13 +167,10 @@ def test_equals_the_transcription_arm_by_arm(rule, seed):
     settings = {"delta": 0.1, "epsilon": 0.05, "ridge": 0.7, "noise_scale": 0.5, "norm_bound": 1.2}
     pulled, answer, _ = transcription(arms, reward, ratios=ratios, max_rounds=5000, **settings)
     assert answer is not None
-    algorithm = lingape(
-        jnp.asarray(arms), rule=rule, ratios=None if ratios is None else jnp.asarray(ratios), **settings
-    )
-    _, decisions = drive(algorithm, tape, 5100)
-    assert decisions[-1].stop
-    assert [int(decision.action.arm) for decision in decisions[:-1]] == pulled
-    assert decisions[-1].answer == answer
+    _, decisions = drive(arms, tape, rule=rule, ratios=ratios, **settings)
+    assert decisions.stop[-1]
+    assert decisions.action.arm[:-1].tolist() == pulled
+    assert decisions.answer[-1] == answer
 
 
 # Leaps
@@ -166,21 +183,19 @@ def test_a_leap_pulls_what_single_rounds_pull(rule):
     ratios = linear.ratio_tables(instance.arms).p if rule == "ratio" else None
     rng = np.random.default_rng(3)
     tape = rng.normal(size=(3, 20000)) + np.asarray(instance.arms @ instance.theta)[:, None]
-    plain = lingape(instance.arms, delta=0.1, rule=rule, ratios=ratios)
-    leaping = lingape(instance.arms, delta=0.1, rule=rule, ratios=ratios, leap=65536)
-    states, decisions = drive(plain, tape, 4000)
-    leap_states, leap_decisions = drive(leaping, tape, 4000)
-    by_pulls = {int(state.pulls): (state, d) for state, d in zip(states, decisions, strict=True)}
+    settings = {"delta": 0.1, "rule": rule, "ratios": ratios}
+    states, decisions = drive(instance.arms, tape, **settings)
+    leap_states, leap_decisions = drive(instance.arms, tape, leap=65536, **settings)
+    place = {pulls: n for n, pulls in enumerate(states.pulls.tolist())}
     longest = 0
-    for state, decision in zip(leap_states, leap_decisions, strict=True):
-        if int(state.pulls) not in by_pulls:
+    for n, pulls in enumerate(leap_states.pulls.tolist()):
+        if pulls not in place:
             break
-        single, expected = by_pulls[int(state.pulls)]
-        np.testing.assert_array_equal(single.counts, state.counts)
-        assert bool(decision.stop) == bool(expected.stop)
-        longest = max(longest, int(decision.action.times))
+        np.testing.assert_array_equal(states.counts[place[pulls]], leap_states.counts[n])
+        assert leap_decisions.stop[n] == decisions.stop[place[pulls]]
+        longest = max(longest, int(leap_decisions.action.times[n]))
     assert longest > 3
-    assert len(leap_states) < 0.7 * int(leap_states[-1].pulls)
+    assert len(leap_states.pulls) < 0.7 * leap_states.pulls[-1]
 
 
 def pair_and_stop(arms, state, delta):
@@ -248,6 +263,7 @@ def test_the_certificate_is_monotone_in_the_length_of_the_leap():
         assert times == min(limit, longest)
 
 
+@pytest.mark.slow
 def test_leaps_leave_the_law_unchanged():
     """Kolmogorov-Smirnov of the stopping times, 400 against 400 runs; false alarm 1e-4."""
     from scipy.stats import ks_2samp
@@ -274,14 +290,13 @@ def test_leaps_leave_the_law_unchanged():
 @pytest.fixture
 def random_run():
     arms, theta = random_arms(11), np.array([1.0, 0.4, -0.3])
-    noise = np.random.default_rng(5).normal(size=(6, 400))
+    noise = np.random.default_rng(5).normal(size=(6, 6000))
 
     def actions(arms=arms, theta=theta, scale=1.0, order=None, **settings):
-        settings = {"delta": 0.1, "ridge": 1.0, "norm_bound": 1.2, "noise_scale": 1.0} | settings
+        settings = {"delta": 0.1, "epsilon": 0.0, "ridge": 1.0, "norm_bound": 1.2, "noise_scale": 1.0} | settings
         order = np.arange(6) if order is None else order
         tape = scale * noise[order] + (arms @ theta)[:, None]
-        _, decisions = drive(lingape(jnp.asarray(arms), **settings), tape, 300)
-        return [int(d.action.arm) for d in decisions]
+        return drive(arms, tape, **settings)[1].action.arm[:300].tolist()
 
     return arms, theta, actions
 
@@ -339,6 +354,7 @@ def test_reduced_rank_changes_nothing(random_run):
 # Statistics
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("instance", "leap", "seeds", "mean", "se"),
     [
@@ -378,6 +394,7 @@ def test_errors_are_counted_where_they_must_happen():
     assert np.mean(results.columns["answer"] != 0) > 0.3
 
 
+@pytest.mark.slow
 def test_float32_with_refresh_has_the_right_mean():
     """soare(2, omega=0.1): float32 and float64 means agree within 4 standard errors (600 runs each)."""
 
@@ -398,6 +415,8 @@ def test_float32_with_refresh_has_the_right_mean():
     assert abs(single.mean() - double.mean()) < 4 * se
 
 
+@pytest.mark.slow
+@pytest.mark.processes
 def test_runs_without_64_bit():
     """float32 throughout, in a process where `jax_enable_x64` is off."""
     code = """

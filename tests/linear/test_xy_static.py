@@ -180,6 +180,7 @@ def test_exact_stops_where_the_test_at_every_n_does(instance, ridge, growth):
     np.testing.assert_allclose(other.sums, one.sums, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_exact_has_the_law_of_the_test_at_every_n():
     # The bridges are drawn here, not read off a tape. False alarms: 1 in 1000.
     instance = canonical(1.0, 4)
@@ -238,6 +239,7 @@ def test_a_cell_that_is_passed_over_holds_no_stop():
 # Whole runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("factory", "action"), [(xy_static, Allocation), (xy_static_exact, Bridge)])
 def test_mean_stopping_time_on_the_canonical_instance(factory, action):
     # Published setting of the second experiment, gap 0.5: 8488 +- 77.
@@ -248,6 +250,7 @@ def test_mean_stopping_time_on_the_canonical_instance(factory, action):
     assert abs(np.mean(outcome.pulls) - 8488) < 4 * np.hypot(standard_error, 77)
 
 
+@pytest.mark.slow
 def test_overconfident_runs_err():
     # Told a tenth of the noise, the runs stop early: an error rate of twice delta shows that errors are counted.
     algorithm = xy_static_exact(jnp.eye(5), UNIFORM, delta=0.05, noise_scale=0.1, bridge_noise_scale=1.0)

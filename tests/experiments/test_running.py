@@ -1,0 +1,130 @@
+"""The report's experiments run in processes of their own: what has ended stays, and nothing outlives the report."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from argparse import Namespace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from experiments import page
+from experiments.__main__ import parser_of
+from experiments.page import running
+from experiments.settings import settings_of, stamp
+
+ROOT = Path(__file__).resolve().parents[2]
+SHORT, LONGER = "fullbandit_table1", "cpe_eight"  # nothing is random in the first
+SEEDS = "--seeds", "10000"  # so that the second does not end by itself before it is stopped
+UNSET = dict.fromkeys(("seeds", "lanes", "store", "data", "quizzes"))
+
+
+def program(*words):
+    words = [sys.executable, "-m", "experiments", *words]
+    return subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def report(folder, *more):
+    return program("report", "--quick", "--jobs", "2", "--out", str(folder), *more)
+
+
+def until_under_way(process, folder):
+    """Waits until the short one has ended and the longer one simulates; returns the processes of the experiments."""
+    log, done = folder / f"{LONGER}.log", folder / f"{SHORT}.json"
+    deadline = time.monotonic() + 120
+    while not (done.exists() and log.exists() and "pulls" in log.read_text()):
+        assert process.poll() is None, process.stdout.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    return psutil.Process(process.pid).children(recursive=True)
+
+
+@pytest.mark.processes
+@pytest.mark.usefixtures("interruptible")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_report_that_is_stopped_goes_on(tmp_path, how):
+    process = report(tmp_path, *SEEDS, "--only", SHORT, LONGER)
+    workers = until_under_way(process, tmp_path)
+    process.send_signal(how)
+    output, _ = process.communicate(timeout=60)
+    assert psutil.wait_procs(workers, timeout=60)[1] == []  # none is alive
+    assert not (tmp_path / f"{LONGER}.json").exists()
+    if how == signal.SIGINT:
+        assert process.returncode == 130
+        assert "goes on with what has not ended" in output
+    ended = (tmp_path / f"{SHORT}.json").stat().st_mtime_ns
+    again = report(tmp_path, *SEEDS, "--only", SHORT)
+    assert again.communicate(timeout=120)[0].splitlines()[-1] == f"written: {tmp_path / 'index.html'}"
+    assert again.returncode == 0
+    assert (tmp_path / f"{SHORT}.json").stat().st_mtime_ns == ended
+
+
+@pytest.mark.processes
+def test_a_report_takes_up_a_single_experiment_and_shows_one_that_fails(tmp_path):
+    assert program(SHORT, "--quick", "--out", str(tmp_path)).wait(120) == 0
+    ended = (tmp_path / f"{SHORT}.json").stat().st_mtime_ns
+    process = report(tmp_path, "--only", SHORT, "kcenter_table1", "--data", str(tmp_path / "nowhere"))
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "kcenter_table1 failed" in output
+    assert (tmp_path / f"{SHORT}.json").stat().st_mtime_ns == ended
+    text = (tmp_path / "index.html").read_text()
+    assert "nowhere" in text  # what it said itself
+    assert "Failed to run." in text
+
+
+def test_what_is_missing_runs_and_what_has_ended_does_not(tmp_path, monkeypatch):
+    names, ran = ["linear_table1", "linear_width", "kernel_beta"], []
+
+    def run_all(missing, options, ended):
+        ran.append([name for name in missing if not running.is_up_to_date(name, options)])
+        for name in ran[-1]:
+            settings = settings_of(parser_of(name).parse_args(running.command(name, options)))
+            told = {"title": "", "lines": [], "claims": [], "notes": [], "seconds": 1.0, "pulls": 0}
+            (options.out / f"{name}.json").write_text(json.dumps(told | {"stamp": stamp(name, settings)}))
+        return {}
+
+    monkeypatch.setattr(running, "run_all", run_all)
+    options = Namespace(out=tmp_path, only=names, quick=True, rerun=False, jobs=1, workers=1, **UNSET)
+    assert page.run(Namespace(**vars(options))) == page.run(Namespace(**vars(options))) == 0
+    assert ran == [["linear_table1", "linear_width", "kernel_beta"], []]
+    page.run(Namespace(**vars(options) | {"quick": False}))
+    page.run(Namespace(**vars(options) | {"seeds": 3}))
+    assert len(ran[2]) == len(ran[3]) == 3
+
+
+def test_small_and_full_runs_share_no_store(tmp_path):
+    options = Namespace(out=tmp_path, quick=True, **UNSET)
+    small, full = running.own_store(options), running.own_store(Namespace(**vars(options) | {"quick": False}))
+    assert small == running.own_store(options)
+    assert small != full
+    assert small.parent == tmp_path / "runs"
+
+
+def test_the_stamp_tells_what_ran():
+    parser = parser_of("kcenter_table3")
+    plain = stamp("kcenter_table3", settings_of(parser.parse_args(["kcenter_table3"])))
+    same = ["kcenter_table3", "--out", "elsewhere", "--workers", "2", "--lanes", "8", "--verbose"]
+    assert stamp("kcenter_table3", settings_of(parser.parse_args(same))) == plain
+    for more in (["--quick"], ["--seeds", "2"], ["--up-to", "100"]):
+        assert stamp("kcenter_table3", settings_of(parser.parse_args(["kcenter_table3", *more]))) != plain
+
+
+def test_the_longest_first_and_then_all_families_in_turn():
+    names = ["cpe_delta", "cpe_gap", "cpe_osa", "kernel_beta", "kernel_scaling", "linear_table1"]
+    expected = ["kernel_scaling", "cpe_delta", "kernel_beta", "linear_table1", "cpe_gap", "cpe_osa"]
+    assert running.in_order(names) == expected
+
+
+def test_data_go_to_the_experiments_that_take_them():
+    options = Namespace(data="images", quizzes=None)
+    assert running.data_flags("kcenter_table1", options) == ["--data", "images"]
+    assert running.data_flags("fullbandit_table2", options) == []
+    assert running.data_flags("linear_table1", options) == []
+    assert running.data_flags("fullbandit_replay", options) is None
+    given = Namespace(data=None, quizzes="quizzes")
+    assert running.data_flags("fullbandit_replay", given) == ["--data", "quizzes"]
+    assert running.data_flags("kcenter_table1", given) == []

@@ -1,0 +1,143 @@
+"""Thresholds against worked numbers, direct minimisation and eigenvalues."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import zeta
+
+from jaxbandits.numerics import thresholds
+from jaxbandits.numerics.thresholds import Evidence, mixture_constant
+
+LINEAR = {"norm_bound": 2.0, "ridge": 1.0, "noise_scale": 1.0}
+COUNTS = np.array([400, 350, 150, 100])
+BY_HAND = {
+    "gk16, first": (thresholds.gk16(arms=4), Evidence(1), 0.1, 2.302585),
+    "gk16": (thresholds.gk16(arms=4), Evidence(1000), 0.1, 4.370429),
+    "gk_union": (thresholds.gk_union(arms=4), Evidence(1000), 0.1, 11.002100),
+    "log_t": (thresholds.log_t(arms=4), Evidence(99), 0.01, 9.210340),
+    "log_t, 1000": (thresholds.log_t(), Evidence(1000), 0.1, 9.211340),
+    "kl_lucb": (thresholds.kl_lucb(arms=4), Evidence(1000), 0.1, 20.142806),
+    "kk_pair": (thresholds.kk_pair(arms=4), Evidence(1000, np.array([400, 250])), 0.1, 15.63468),
+    "kk_all": (thresholds.kk_all(arms=4), Evidence(1000, COUNTS), 0.1, 26.06766),
+    "ellipsoid": (thresholds.ellipsoid(**LINEAR), Evidence(1000, log_det=20.0), 0.1, 24.223305),
+    "ellipsoid_trace": (
+        thresholds.ellipsoid_trace(dimension=6, arm_norm=1.0, **LINEAR),
+        Evidence(1000),
+        0.1,
+        31.557512,
+    ),
+    "jp": (
+        thresholds.jp(dimension=6, ridge=0.1, least=1.0),
+        Evidence(1000, log_det=20.0, least_eigenvalue=2.0),
+        0.1,
+        13.532844,
+    ),
+    "jp_heuristic": (thresholds.jp_heuristic(dimension=6), Evidence(1000), 0.1, 14.245163),
+}
+
+
+def value(threshold, evidence, delta, dtype=np.float64):
+    given = {name: None if x is None else np.asarray(x) for name, x in evidence._asdict().items()}
+    given = {name: x if x is None or x.dtype.kind == "i" else x.astype(dtype) for name, x in given.items()}
+    return threshold(dtype(delta), Evidence(**given))
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_by_hand(name):
+    threshold, evidence, delta, expected = BY_HAND[name]
+    assert threshold.__name__ == name.partition(",")[0]
+    result = value(threshold, evidence, delta)
+    np.testing.assert_allclose(result, expected, atol=1.5e-5 if "kk" in name else 1e-6)
+    single = value(threshold, evidence, delta, np.float32)
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, result, rtol=1e-5)
+    traced = jax.jit(lambda delta: value(lambda _, evidence: threshold(delta, evidence), evidence, 0.5))(delta)
+    np.testing.assert_allclose(traced, result, rtol=1e-12)
+    assert threshold(delta, evidence) == result
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_it_rises_with_the_evidence_and_falls_with_delta(name):
+    threshold, evidence, delta, _ = BY_HAND[name]
+    more = Evidence(*(None if field is None else 2 * field for field in evidence))
+    assert value(threshold, more, delta) > value(threshold, evidence, delta)
+    assert value(threshold, evidence, delta / 2) > value(threshold, evidence, delta)
+
+
+def test_mixture_constant_is_the_minimum():
+    def exact(x):
+        def at(lam):
+            return (2 * lam - 2 * lam * np.log(4 * lam) + np.log(zeta(2 * lam)) - np.log(1 - lam) / 2 + x) / lam
+
+        return minimize_scalar(at, bounds=(0.51, 1 - 1e-6), method="bounded", options={"xatol": 1e-10}).fun
+
+    x = np.concatenate([np.linspace(0, 10, 41), np.linspace(12, 200, 48)])
+    excess = np.asarray(mixture_constant(x)) - [exact(each) for each in x]
+    assert excess.min() >= 0
+    assert excess.max() <= 1.2e-5
+    np.testing.assert_allclose(mixture_constant(np.array([1.7, 10.0])), [3.262, 11.955], atol=6e-4)
+
+
+def test_the_determinant_of_jp_is_never_below_that_of_its_own_ridge():
+    rng, least, excess = np.random.default_rng(0), 0.5, 0.1
+    for ridge in (0.001, excess * least, 1.0):
+        threshold = thresholds.jp(dimension=4, ridge=ridge, least=least, excess=excess)
+        for scale in (2.0, 100.0):
+            x = rng.normal(size=(20, 4)) * scale**0.5
+            values = np.linalg.eigvalsh(x.T @ x)
+            evidence = Evidence(20, log_det=np.log1p(values / ridge).sum(), least_eigenvalue=values[0])
+            exact = 1.1 * (np.log1p(values / (excess * least)).sum() / 2 - np.log(0.1))
+            excess_over = float(value(threshold, evidence, 0.1)) - exact
+            assert excess_over >= -1e-9
+            if ridge == excess * least:
+                assert excess_over < 1e-9
+    assert value(threshold, Evidence(5, log_det=1.0, least_eigenvalue=0.4), 0.1) == np.inf
+
+
+def test_comparisons_are_a_union_bound_that_cannot_underflow():
+    evidence = Evidence(1000, np.array([400, 250]))
+    for kind in (thresholds.gk16, thresholds.log_t, thresholds.kk_pair):
+        divided = value(kind(arms=2, comparisons=1), evidence, 0.1 / 7)
+        np.testing.assert_allclose(value(kind(arms=4, comparisons=7), evidence, 0.1), divided, rtol=1e-12)
+        traced = jax.jit(lambda n, kind=kind: kind(comparisons=n)(jnp.float64(0.1), evidence))(7)
+        np.testing.assert_allclose(traced, divided, rtol=1e-12)
+        assert np.isfinite(value(kind(comparisons=1e8), evidence, 1e-30, np.float32))
+
+
+def test_what_must_fail():
+    with pytest.raises(ValueError, match=r"evidence\.counts must be the pulls of the two arms"):
+        thresholds.kk_pair(arms=4)(0.1, Evidence(10))
+    with pytest.raises(ValueError, match=r"shape \(2,\), for kk_pair"):
+        thresholds.kk_pair(arms=4)(0.1, Evidence(10, np.ones(3, int)))
+    with pytest.raises(ValueError, match=r"shape \(4,\), for kk_all"):
+        thresholds.kk_all(arms=4)(0.1, Evidence(10, np.ones(2, int)))
+    with pytest.raises(ValueError, match=r"evidence\.least_eigenvalue must be given to jp"):
+        thresholds.jp(dimension=2, ridge=1.0, least=1.0)(0.1, Evidence(10, log_det=np.float64(1.0)))
+    with pytest.raises(ValueError, match=r"constant must be more than 405\.44"):
+        thresholds.kl_lucb(arms=4, constant=405)
+    with pytest.raises(ValueError, match="exponent must be more than 1"):
+        thresholds.kl_lucb(arms=4, exponent=1)
+    with pytest.raises(ValueError, match="arms must be an integer"):
+        thresholds.kk_pair()
+
+
+@pytest.mark.slow
+def test_two_equal_arms():
+    """Shares of runs whose statistic ever passes up to t = 10^5: that of kk_pair at most delta, gk16's above it."""
+    rng, runs, delta = np.random.default_rng(1), 1000, 0.1
+    walk, n = np.zeros(runs), 0
+    passed = {"gk16": np.zeros(runs, bool), "kk_pair": np.zeros(runs, bool)}
+    for _ in range(50):
+        steps = rng.normal(size=(runs, 1000)) * 2**0.5
+        paths = walk[:, None] + np.cumsum(steps, axis=1)
+        counts = n + np.arange(1, 1001)
+        statistic = paths**2 / (4 * counts)
+        gk16 = np.log1p(np.log(2 * counts)) - np.log(delta)
+        kk = 2 * float(mixture_constant(np.float64(-np.log(delta) / 2))) + 4 * np.log(4 + np.log(counts))
+        passed["gk16"] |= (statistic > gk16).any(axis=1)
+        passed["kk_pair"] |= (statistic > kk).any(axis=1)
+        walk, n = paths[:, -1], n + 1000
+    assert passed["kk_pair"].mean() <= delta
+    assert 0.1 < passed["gk16"].mean() < 0.19
