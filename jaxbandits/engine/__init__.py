@@ -20,8 +20,8 @@ are not run again, nothing is doubled, and the result is that of an uninterrupte
 rows added at the end of the table, runs what is missing. Other arguments are refused; the message says what differs.
 Other readers take the folder as a glob: `pandas.read_parquet(store)`, `polars.read_parquet(f"{store}/part-*.parquet")`,
 or in DuckDB `select delta, avg(pulls) from 'STORE/part-*.parquet' join (select row, "task.delta" as delta from
-'STORE/_tasks.parquet') using (row) group by delta`; one row a run, vectors are fixed-size lists. `_tasks.parquet` is the
-table of tasks. `_manifest.json` holds the arguments, versions, device, precision and a checksum a part.
+'STORE/_tasks.parquet') using (row) group by delta`; one row a run, vectors are fixed-size lists. `_tasks.parquet` is
+the table of tasks. `_manifest.json` holds the arguments, versions, device, precision and a checksum a part.
 
 **Equal runs.** Task (row, seed) has the key `task_key(key, row, seed)`. More seeds, other rows, other lanes: the same
 streams. At the same `lanes` (and `chunk`) results are equal bit for bit, on any number of devices and processes of one
