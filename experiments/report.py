@@ -55,12 +55,7 @@ class Report(NamedTuple):
 
 
 def line(
-    quantity: str,
-    values: np.ndarray,
-    *,
-    status: np.ndarray | None = None,
-    printed_runs: int | None = None,
-    **more: Any,
+    quantity: str, values: np.ndarray, *, status: np.ndarray | None = None, printed_runs: int | None = None, **more: Any
 ) -> Line:
     """The mean over runs. A number that the paper measured on `printed_runs` runs has our spread over their root."""
     values = np.asarray(values, float)

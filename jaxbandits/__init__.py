@@ -57,11 +57,13 @@ from jaxbandits.engine import (
     task_key,
     trace,
 )
+from jaxbandits.numbering import Numbered, numbered
 
 __all__ = [
     "Algorithm",
     "Decision",
     "Environment",
+    "Numbered",
     "Outcome",
     "Record",
     "Results",
@@ -79,6 +81,7 @@ __all__ = [
     "kernel",
     "linear",
     "load",
+    "numbered",
     "numerics",
     "process_pool",
     "record",

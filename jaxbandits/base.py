@@ -80,6 +80,9 @@ class Algorithm(NamedTuple):
     synchronisation, new weights. It comes with `stale`, which says that it is due, or not at all. A state that is stale
     gets the idle action until it is planned, which may be some rounds later: what the run does must not depend on how
     long it waits. Planning spends no pull; a state that has just been planned is not stale, nor is one that stops.
+
+    `before` says how often what an action pulls was pulled before, in the form that the family's environments with a
+    stream want: for one arm an integer (), for each of K arms (K,). See `jaxbandits.numbered`.
     """
 
     init: Callable[[Key], PyTree]  # (key) -> state
@@ -89,6 +92,7 @@ class Algorithm(NamedTuple):
     refresh: Callable[[PyTree], PyTree] | None = None  # (state) -> state  rebuilds the cache from the statistics
     plan: Callable[[Key, PyTree], PyTree] | None = None  # (key, state) -> state  heavy, rare work, where it is due
     stale: Callable[[PyTree], Array] | None = None  # (state) -> bool ()  `plan` is due
+    before: Callable[[PyTree, PyTree], PyTree] | None = None  # (state, action) -> int  pulls of its arms before it
 
 
 class Environment(NamedTuple):
@@ -96,6 +100,7 @@ class Environment(NamedTuple):
 
     noise: Callable[[Key], PyTree]  # (key) -> noise  the randomness of one round, for any action
     respond: Callable[[PyTree, PyTree], PyTree]  # (action, noise) -> observation
+    stream: Key | None = None  # observations are functions of it and of the numbered pulls: shared by who has the same
 
 
 class Status(enum.IntEnum):

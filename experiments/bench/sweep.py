@@ -18,7 +18,6 @@ import numpy as np
 from jax import lax
 
 import jaxbandits
-from experiments.figures import STYLES
 from experiments.report import Report
 from experiments.settings import Settings
 from jaxbandits import Algorithm, Decision, Environment, linear
@@ -27,25 +26,20 @@ from jaxbandits.engine.sizing import cores
 
 KEY = jax.random.key(0)
 CHUNK = 256
-SIZES = (8, 64, 512, 4096, 32768)  # float64 numbers of a state, for the choice of lanes
-WIDTHS = (8, 16, 32, 64, 128, 256, 512, 1024, 4096)
-CHUNKS = (16, 64, 256, 1024)
-NUMBERS = 2**29  # touched in one measurement
-MOST_NUMBERS = 2**25  # in all states of a batch
 
 
 class Walk(NamedTuple):
-    """The state of an algorithm whose cost is known: a vector that every round touches once."""
+    """The state of an algorithm that costs next to nothing."""
 
     pulls: jax.Array
     limit: jax.Array
-    values: jax.Array  # (n,)
+    values: jax.Array  # (1,)
 
 
-def walk(limit: jax.Array, size: int = 1) -> Algorithm:
+def walk(limit: jax.Array) -> Algorithm:
     """Ends after `limit` rounds."""
     return Algorithm(
-        init=lambda key: Walk(jnp.zeros((), int), jnp.asarray(limit, int), jnp.zeros(size)),
+        init=lambda key: Walk(jnp.zeros((), int), jnp.asarray(limit, int), jnp.zeros(1)),
         decide=lambda key, state: Decision(jnp.ones(()), state.pulls >= state.limit, jnp.argmax(state.values)),
         observe=lambda state, action, reward: Walk(
             state.pulls + action.astype(int), state.limit, state.values + action * reward
@@ -84,32 +78,12 @@ def run(options: Settings) -> Report:
         for workers, seconds in processes(Path(folder), seeds):
             note("seconds, compilation included", f"LinGapE with leaps, {seeds} runs, {workers}", f"{seconds:.1f} s")
 
-    widths = choice_of_lanes(SIZES[:2] if quick else SIZES, WIDTHS[2::3] if quick else WIDTHS)
-    for size, speeds in widths.items():
-        best = max(speeds, key=lambda lanes: speeds[lanes])
-        shown = ", ".join(f"{lanes}: {speed:.2e}" for lanes, speed in speeds.items())
-        note("numbers touched a second by lanes", f"a state of {size} numbers", shown, f"best: {best}")
-    for size, speeds in choice_of_chunk(SIZES[:3:2], CHUNKS).items():
-        shown = ", ".join(f"{chunk}: {speed:.2e}" for chunk, speed in speeds.items())
-        note("numbers touched a second by chunk", f"a state of {size} numbers", shown)
-
-    def draw(figure: Any) -> None:
-        axes = figure.subplots()
-        for style, (size, speeds) in zip(STYLES, widths.items(), strict=False):
-            axes.plot(list(speeds), np.array(list(speeds.values())) / max(speeds.values()), label=f"{size}", **style)
-        axes.set(xscale="log", xlabel="lanes of a batch", ylabel="share of the best rate", ylim=(0, 1.05))
-        axes.legend(title="numbers in a state")
-
     return Report(
         f"What a sweep costs beyond its rounds, on {cores()} cores",
         lines=[],
         claims=[],
-        columns={
-            "size": np.repeat(list(widths), [len(speeds) for speeds in widths.values()]),
-            "lanes": np.concatenate([list(speeds) for speeds in widths.values()]),
-            "numbers_per_second": np.concatenate([list(speeds.values()) for speeds in widths.values()]),
-        },
-        draw=draw,
+        columns={name: np.array([row[name] for row in rows]) for name in rows[0]},
+        draw=None,
         grid=rows,
     )
 
@@ -218,14 +192,7 @@ def processes(folder: Path, seeds: int) -> list[tuple[str, float]]:
     def timed(name: str, **settings: Any) -> float:
         started = time.perf_counter()
         jaxbandits.sweep(
-            build,
-            seeds=seeds,
-            key=KEY,
-            max_rounds=2**31 - 1,
-            lanes=64,
-            store=folder / name,
-            progress=False,
-            **settings,
+            build, seeds=seeds, key=KEY, max_rounds=2**31 - 1, lanes=64, store=folder / name, progress=False, **settings
         )
         return time.perf_counter() - started
 
@@ -237,28 +204,3 @@ def processes(folder: Path, seeds: int) -> list[tuple[str, float]]:
                 (f"{workers} workers with a core each", timed(f"workers-{workers}", executor=pool, shards=workers))
             )
     return measured
-
-
-def choice_of_lanes(sizes: tuple[int, ...], widths: tuple[int, ...]) -> dict[int, dict[int, float]]:
-    """Numbers of the states touched a second, by the size of a state and the lanes of a batch."""
-    return {
-        size: {lanes: touched(size, lanes, CHUNK) for lanes in widths if size * lanes <= MOST_NUMBERS} for size in sizes
-    }
-
-
-def choice_of_chunk(sizes: tuple[int, ...], chunks: tuple[int, ...]) -> dict[int, dict[int, float]]:
-    """The same by the rounds of a chunk, at 256 lanes."""
-    return {size: {chunk: touched(size, 256, chunk) for chunk in chunks} for size in sizes}
-
-
-def touched(size: int, lanes: int, chunk: int) -> float:
-    """Numbers a second that a sweep of `walk` touches, every lane busy."""
-    rounds = max(4, NUMBERS // (size * lanes * cores() * chunk)) * chunk
-
-    def build(task: Any, key: jax.Array) -> tuple[Algorithm, Environment]:
-        return walk(jnp.asarray(2**30, int), size), NOISE
-
-    stats = jaxbandits.sweep(
-        build, seeds=lanes * cores(), key=KEY, max_rounds=rounds, lanes=lanes, chunk=chunk, progress=False
-    ).stats
-    return stats.rounds * size / stats.seconds

@@ -113,7 +113,7 @@ def runs(
 
     def build(task: Task, key: Key) -> tuple[Algorithm, Environment]:
         del key  # it is the run's own, and the rules must share their samples
-        algorithm = factory(problem, **common, **task["settings"])
+        algorithm = jaxbandits.numbered(factory(problem, **common, **task["settings"]))
         stream = jax.random.fold_in(jax.random.key(samples), task["replicate"])
         environment = cpe.environment(instances[0]._replace(arms=task["arms"]), leap=slots, stream=stream)
         return adapt(algorithm, task) if adapt else algorithm, environment

@@ -53,11 +53,7 @@ def run(options: Settings) -> Report:
     realizations = options.seeds or (10 if options.quick else 100)
     sparse = fullbandit.g_allocation(fullbandit.all_superarms(ARMS, SIZE), method="frank_wolfe")
     whole = fullbandit.make_design(sparse.support, SIZE, weights=sparse.weights)
-    supports = {
-        "s = 50": lambda r: g_design(r, 50),
-        "s = 20": lambda r: g_design(r, 20),
-        "sparse": lambda r: whole,
-    }
+    supports = {"s = 50": lambda r: g_design(r, 50), "s = 20": lambda r: g_design(r, 20), "sparse": lambda r: whole}
     parts = {}
     for name, design in supports.items():
         columns = simulate(

@@ -35,11 +35,7 @@ KINDS = {
     "binary": (partial(binary_rows, N, M), BINARY_LEVELS),
 }
 QUICK_KINDS = ("contrast", "binary")  # rewards of the least and of the largest variance
-RULES = {
-    "C = 0.1": {"interval": Lil()},
-    "Lemma 1": {"interval": Lemma1()},
-    "KL": {"interval": KL()},
-}
+RULES = {"C = 0.1": {"interval": Lil()}, "Lemma 1": {"interval": Lemma1()}, "KL": {"interval": KL()}}
 PAPER = "C = 0.1"
 RADIUS_SCALE = 0.1  # C
 LEAP = 1  # dimensions drawn each round: with so few of them in all, arms get two to five queries in a row

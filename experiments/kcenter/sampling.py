@@ -33,13 +33,7 @@ def schedule(n: int, total: int, *, first: int, others: int = 0, runs: int = 1) 
 
 
 def scheduled_runs(
-    heading: str,
-    rule: Callable[..., Algorithm],
-    images: Images,
-    plan: Schedule,
-    *,
-    options: Settings,
-    **simulated: Any,
+    heading: str, rule: Callable[..., Algorithm], images: Images, plan: Schedule, *, options: Settings, **simulated: Any
 ) -> dict[str, np.ndarray]:
     """The columns of a sweep, with `setting` and `instance` beside them."""
     columns = image_runs(heading, rule, images, plan.rows, k=K, options=options, seeds=1, **simulated).columns

@@ -90,10 +90,7 @@ def run(options: Settings) -> Report:
             ),
         ],
         {key: np.repeat([names[i] for names in curves], n) for i, key in enumerate(("function", "kernel", "selection"))}
-        | {
-            "observations": np.tile(np.arange(1, n + 1), len(curves)),
-            "gain": np.concatenate(list(curves.values())),
-        },
+        | {"observations": np.tile(np.arange(1, n + 1), len(curves)), "gain": np.concatenate(list(curves.values()))},
         partial(draw, functions=functions, names=names, curves=curves, reached=reached, queried=queried),
         notes=["The last columns: d log(gain) / d log(n) of the greedy curve at its end, and the order in theory."],
         grid=[

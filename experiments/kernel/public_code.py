@@ -63,7 +63,7 @@ def run(options: Settings) -> Report:
             "Least mean regret under the public code's settings: "
             + ", ".join(f"{name} {rule}" for name, rule in lowest.items())
             + ". beta in the public code's units. ApproxDisKernelUCB is the published one in both columns: the public "
-            "code's adds a number to every entry of a matrix, and never renews its sampling probabilities.",
+            "code's adds a number to every entry of a matrix, and never renews its sampling probabilities."
         ],
         grid=[
             {

@@ -10,7 +10,7 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.checks import is_concrete, require
 from jaxbandits.cpe._entries import entry_values
-from jaxbandits.cpe._environment import Pulls
+from jaxbandits.cpe._environment import Pulls, pulled_before
 from jaxbandits.cpe._estimate import Observations, Statistics, add, empty, estimate, squared_radius
 from jaxbandits.cpe._problems import Enumerated, Graphic, Problem, Table, arm_count, check_problem, float_dtype
 from jaxbandits.cpe._solve import best_levels
@@ -94,14 +94,16 @@ def clucb(
         disputed = best != rival
         stop = is_ready & (~jnp.any(disputed) | (_lead(problem, against, rival, best) <= 0))
         due = jnp.where(disputed | ~is_ready, counts, jnp.iinfo(jnp.int32).max)
-        return Decision(Pulls(jnp.argmin(due).astype(jnp.int32)[None], jnp.min(due)[None]), stop, best)
+        return Decision(Pulls(jnp.argmin(due).astype(jnp.int32)[None]), stop, best)
 
     def observe(state: State, action: Pulls, observation: Array) -> State:
         number = jnp.sum(action.arms < m, dtype=jnp.int32)
         return State(state.pulls + number.astype(state.pulls.dtype), add(state.statistics, action, observation))
 
-    idle = Pulls(jnp.full(1, m, jnp.int32), jnp.zeros(1, jnp.int32))
-    return Algorithm(init, decide, observe, idle)
+    idle = Pulls(jnp.full(1, m, jnp.int32))
+    return Algorithm(
+        init, decide, observe, idle, before=lambda state, pulls: pulled_before(state.statistics.counts, pulls)
+    )
 
 
 def _lead(problem: Problem, theta: Array, one: Array, other: Array) -> Array:

@@ -9,14 +9,13 @@ from jaxbandits import checks
 from jaxbandits.base import Array, Environment, Key
 from jaxbandits.cpe._arms import ROUNDING
 from jaxbandits.cpe._instances import Instance, check_instance
+from jaxbandits.numbering import Numbered, key_of, opened
 
 
 class Pulls(NamedTuple):
     """Slot q pulls arm `arms[q]`, or none where `arms[q]` = m."""
 
     arms: Array  # int32 (leap,)
-    # The arm's own number of the sample, from 0: int32 (leap,). It hides tuple.index, which is of no use with arrays.
-    index: Array  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
 def environment(instance: Instance, *, leap: int = 1, stream: Key | None = None) -> Environment:
@@ -27,7 +26,7 @@ def environment(instance: Instance, *, leap: int = 1, stream: Key | None = None)
         leap: slots of an action, that of the algorithm: a Python int, at least 1.
         stream: None for fresh samples in every round. With a key, sample s of arm i is a function of (stream, i, s)
             and nothing else, so that all algorithms that get the same stream see the same samples in any order of
-            their pulls: common random numbers. Fold it from the number of the replicate, not of the task.
+            their pulls: common random numbers. Actions must be `numbered`.
 
     Returns:
         Environment. Its noise is uniform (leap,), or nothing with a stream; its observation is float (leap,), in the
@@ -67,11 +66,19 @@ def environment(instance: Instance, *, leap: int = 1, stream: Key | None = None)
     if stream is None:
         return Environment(lambda key: uniforms(jax.random.bits(key, (leap,), jnp.uint32)), respond_fresh)
 
-    def draw(arm: Array, index: Array) -> Array:
-        return jax.random.bits(jax.random.fold_in(jax.random.fold_in(stream, arm), index), (), jnp.uint32)
+    def draw(arm: Array, before: Array) -> Array:
+        return jax.random.bits(key_of(stream, arm, before), (), jnp.uint32)
 
-    def respond_stream(pulls: Pulls, noise: tuple[()]) -> Array:
+    def respond_stream(action: Numbered, noise: tuple[()]) -> Array:
         del noise
-        return jax.vmap(sample)(pulls.arms, uniforms(jax.vmap(draw)(pulls.arms, pulls.index)))
+        pulls, before = opened(action)
+        return jax.vmap(sample)(pulls.arms, uniforms(jax.vmap(draw)(pulls.arms, before)))
 
-    return Environment(lambda key: (), respond_stream)
+    return Environment(lambda key: (), respond_stream, stream)
+
+
+def pulled_before(counts: Array, pulls: Pulls) -> Array:
+    """How often the arm of each slot was pulled before, in earlier rounds and slots: int32 (leap,), 0 for no arm."""
+    earlier = jnp.tril(pulls.arms == pulls.arms[:, None], -1)
+    before = counts.at[pulls.arms].get(mode="fill", fill_value=0) + jnp.sum(earlier, axis=1, dtype=counts.dtype)
+    return jnp.where(pulls.arms < counts.shape[0], before, 0)

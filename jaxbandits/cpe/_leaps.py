@@ -43,11 +43,10 @@ def shares(counts: Array, mask: Array, number: Array) -> Array:
     return jnp.where(is_reached, level - counts + (earlier < rest).astype(jnp.int32), 0)
 
 
-def slots(counts: Array, share: Array, leap: int) -> Pulls:
+def slots(share: Array, leap: int) -> Pulls:
     """Some pulls of every arm as one action, arm after arm.
 
     Args:
-        counts: int32 (m,), pulls so far.
         share: int32 (m,), pulls of each arm, `leap` at most in all.
         leap: slots of an action, a Python int.
 
@@ -55,13 +54,7 @@ def slots(counts: Array, share: Array, leap: int) -> Pulls:
         Pulls. Cost: O(m leap).
     """
     slot = jnp.arange(leap, dtype=jnp.int32)[:, None]
-    end = jnp.cumsum(share)
-    begin = end - share
-    is_own = (begin <= slot) & (slot < end)
-    return Pulls(
-        arms=jnp.sum(end <= slot, axis=1, dtype=jnp.int32),
-        index=jnp.sum(jnp.where(is_own, counts + slot - begin, 0), axis=1, dtype=jnp.int32),
-    )
+    return Pulls(jnp.sum(jnp.cumsum(share) <= slot, axis=1, dtype=jnp.int32))
 
 
 def bounds(estimates: Array, counts: Array, share: Array, *, tau: int, first: Array, last: Array, clip: bool) -> Bounds:

@@ -62,8 +62,9 @@ def confidence(
         >>> print(cpe.candidates(instance.problem, seen.lo, seen.hi, outcome.answer).any())  # so it has stopped
         False
     """
-    statistics = getattr(state, "statistics", None)
-    require(isinstance(statistics, Statistics), "state", "be a state of coci, uniform or clucb", state)
+    is_state = isinstance(getattr(state, "statistics", None), Statistics)
+    require(is_state, "state", "be a state of coci, uniform or clucb", state)
+    statistics: Statistics = state.statistics
     checks.probability("delta", delta)
     checks.one_of("estimator", estimator, Estimator)
     checks.flag("clip", clip)

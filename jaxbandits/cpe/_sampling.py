@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.checks import require
-from jaxbandits.cpe._environment import Pulls
+from jaxbandits.cpe._environment import Pulls, pulled_before
 from jaxbandits.cpe._estimate import (
     Box,
     Estimator,
@@ -111,7 +111,7 @@ def sample_least_pulled(problem: Problem, rule: Rule, settings: Settings) -> Alg
         due = jnp.where(mask, counts, jnp.iinfo(jnp.int32).max)
         arm = jnp.argmin(due).astype(jnp.int32)
         if state.reach is None:
-            pulls = Pulls(arm[None], jnp.min(due)[None])
+            pulls = Pulls(arm[None])
         else:
             initial = jnp.minimum(leap, tau * m - state.pulls).astype(jnp.int32)
             number = jnp.where(is_ready, state.reach, initial)
@@ -120,7 +120,7 @@ def sample_least_pulled(problem: Problem, rule: Rule, settings: Settings) -> Alg
             ahead = bounds(estimates, T, share, tau=tau, first=squared(state.pulls), last=last, clip=clip)
             is_certain = ~is_ready | (number == 1) | rule.lasts(mask, ahead, levels)
             single = (jnp.arange(m, dtype=jnp.int32) == arm).astype(jnp.int32)
-            pulls = slots(counts, jnp.where(is_certain, share, single), leap)
+            pulls = slots(jnp.where(is_certain, share, single), leap)
         return Decision(pulls, is_ready & stop, levels)
 
     def observe(state: State, action: Pulls, observation: Array) -> State:
@@ -133,5 +133,7 @@ def sample_least_pulled(problem: Problem, rule: Rule, settings: Settings) -> Alg
         pulls = state.pulls + number.astype(state.pulls.dtype)
         return State(pulls, add(state.statistics, action, observation), reach)
 
-    idle = Pulls(jnp.full(leap, m, jnp.int32), jnp.zeros(leap, jnp.int32))
-    return Algorithm(init, decide, observe, idle)
+    def before(state: State, pulls: Pulls) -> Array:
+        return pulled_before(state.statistics.counts, pulls)
+
+    return Algorithm(init, decide, observe, Pulls(jnp.full(leap, m, jnp.int32)), before=before)

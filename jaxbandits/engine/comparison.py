@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 
+from jaxbandits import checks
 from jaxbandits.checks import show
 from jaxbandits.engine.grouping import (
     count_endings,
@@ -16,21 +17,27 @@ from jaxbandits.engine.grouping import (
     scalar_columns,
     with_groups,
 )
+from jaxbandits.engine.pairs import matched, of_differences, streams_of
 from jaxbandits.engine.results import Results
 from jaxbandits.engine.store import load
 
 Sweep = Results | str | os.PathLike[str]
 
 
-def compare(a: Sweep, b: Sweep, *, by: str | tuple[str, ...] = "row") -> dict[str, np.ndarray]:
+def compare(a: Sweep, b: Sweep, *, by: str | tuple[str, ...] = "row", paired: bool = False) -> dict[str, np.ndarray]:
     """Compares two sweeps group by group: the difference of the means, and a test of equal distributions.
 
     Everything is taken over the finished runs, as in `Results.summary`. Where runs were censored or failed, those are a
     selection (the budget cuts off the longest runs), and the selections in `a` and `b` differ: read `censored_a` and
     `censored_b` first, and repeat the sweep with a larger budget if they are not zero.
 
-    The runs of `a` are assumed to be independent of those of `b`. Two sweeps under one root key share the noise of
-    every task, and then neither the standard error nor the p-value holds: give each sweep its own key.
+    Unless `paired`, the runs of `a` are assumed to be independent of those of `b`. Two sweeps under one root key share
+    the noise of every task, and then neither the standard error nor the p-value holds: give each sweep its own key.
+
+    With `paired`, runs that saw the same rewards are taken together (`jaxbandits.numbered`), which makes the standard
+    error of a difference several times smaller where the two algorithms do much the same. It needs what only a shared
+    stream gives: two sweeps under one root key without `stream=` have the same random numbers in the same rounds, but
+    no arm's rewards in common, and stopping times that are hardly correlated (0.05, where a stream gives 0.9).
 
     Args:
         a: one sweep, as Results or as the folder of its store.
@@ -38,6 +45,9 @@ def compare(a: Sweep, b: Sweep, *, by: str | tuple[str, ...] = "row") -> dict[st
         by: name or names of the columns whose values make a group, scalar and of the same kind (integer, floating
             point, ..) in both sweeps; `delta` stands for `task.delta`, as in `Results.summary`. Equal values are one
             group: `row` presumes that the tables of tasks are the same.
+
+        paired: whether runs with the same stream are compared with each other. Within a group, a sweep must have each
+            stream once, and the one with fewer runs must find a partner for each.
 
     Returns:
         dict of arrays with one entry for every group that both sweeps have, in the order of the groups' values: the
@@ -49,11 +59,17 @@ def compare(a: Sweep, b: Sweep, *, by: str | tuple[str, ...] = "row") -> dict[st
                 distribution functions, NaN where either has no finished run.
             NAME_p: its two-sided p-value, from `scipy.stats.ks_2samp`; conservative where values are tied, and not
                 corrected for the number of groups and columns.
+        With `paired` the count `pairs`, of those whose runs are both finished, over which all of this is taken, and in
+        place of the last two:
+            NAME_correlation: of the two runs of a pair.
+            NAME_gain: how many times larger NAME_se would be for as many runs that are independent.
+            NAME_p: of Student's t-test for a mean difference of 0, not corrected either.
 
     Raises:
-        ValueError: `a` or `b` is neither Results nor a store, `by` does not fit (see `Results.summary`), or the sweeps
-            have no group in common.
+        ValueError: `a` or `b` is neither Results nor a store, `by` does not fit (see `Results.summary`), the sweeps
+            have no group in common, or, with `paired`, their streams were not shared.
     """
+    checks.flag("paired", paired)
     a, b = _results("a", a), _results("b", b)
     scalar = {
         name: (values, b.columns[name])
@@ -88,6 +104,16 @@ def compare(a: Sweep, b: Sweep, *, by: str | tuple[str, ...] = "row") -> dict[st
         for i, side in enumerate("ab")
         for name, count in counts.items()
     }
+    if paired:
+        stream = np.concatenate([streams_of(name, sweep.columns) for name, sweep in (("a", a), ("b", b))])
+        runs = matched(stream, group, pair % 2, np.asarray(common))
+        runs = runs[np.isin(runs, order).all(axis=1)]
+        ends = np.searchsorted(group[runs[:, 0]], np.flatnonzero(common)[1:])
+        compared["pairs"] = np.array([len(part) for part in np.split(runs, ends)])
+        for name in measured:
+            tables = [of_differences(*joint[name][part].T) for part in np.split(runs, ends)]
+            compared |= {f"{name}_{key}": np.array([table[key] for table in tables]) for key in tables[0]}
+        return with_groups({name: joint[name][first[common]] for name in by}, compared)
     for name in measured:
         values = joint[name]
         table = describe(values, order, counts["finished"])

@@ -19,7 +19,7 @@ ENDINGS = {
     "censored": (Status.MAX_ROUNDS,),
     "failed": (Status.NONFINITE,),
 }
-NOT_SUMMARISED = ("row", "seed", "status")
+NOT_SUMMARISED = ("row", "seed", "status", "stream")
 MAX_NUMBERS = 2**22  # described at a time: 32 MB in double precision, however large a column is
 
 

@@ -57,7 +57,9 @@ def sweep(
     Args:
         build: (task, key) -> (algorithm, environment) for one row of `tasks`, or (algorithm, environment, record) where
             `jaxbandits.record` says what to record of every run. It is traced for a single lane, and one compilation
-            serves the whole table. `key` is the run's own, for instances that are drawn at random.
+            serves the whole table. `key` is the run's own, for instances that are drawn at random, and for the stream
+            of an environment: it depends on the root key, row and seed alone, so that sweeps of several algorithms
+            under one root key see the same rewards (see `jaxbandits.numbered`).
         tasks: pytree of arrays whose leading axis counts the rows (instances, parameters), such as `jaxbandits.grid`
             and `jaxbandits.rows` make; None for a single row.
         seeds: repetitions of every row. More seeds leave the earlier runs as they were.
@@ -94,9 +96,9 @@ def sweep(
     Returns:
         Results with `columns`: row, seed, the numbers of the table (task.NAME, or task if the table is one array),
         status, pulls, rounds, answer (a structured answer: answer.FIELD), curves (curve.NAME, and their marks as
-        curve.pulls or curve.rounds), and the metrics, ordered by row and seed. Equal arguments, lanes, chunk and kind
-        of device (on a CPU: of processor) give equal bits, on any number of devices and processes and after any
-        interruption.
+        curve.pulls or curve.rounds), the metrics, and `stream` where the environment has one, ordered by row and seed.
+        Equal arguments, lanes, chunk and kind of device (on a CPU: of processor) give equal bits, on any number of
+        devices and processes and after any interruption.
 
     Raises:
         ValueError: an argument does not fit; a row of `tasks` is refused by a check of the algorithm or its instance;

@@ -151,7 +151,8 @@ def sa_foa(
             clock=state.clock,
         )
 
-    return Algorithm(init, decide, observe, LotteryPulls(zeros, jnp.zeros((), dtype)))
+    idle = LotteryPulls(zeros, jnp.zeros((), dtype))
+    return Algorithm(init, decide, observe, idle, before=lambda state, _: state.counts)
 
 
 def lottery_hazard(blocking: Array, *, s: int, size: int, dtype) -> Array:

@@ -111,7 +111,7 @@ def track_and_test(
     def observe(state: State, action: Pulls, observation: Array) -> State:
         return State(state.pulls + action.counts.sum(), state.counts + action.counts, state.sums + observation)
 
-    return Algorithm(init, decide, observe, Pulls(zeros))
+    return Algorithm(init, decide, observe, Pulls(zeros), before=lambda state, _: state.counts)
 
 
 def estimator(design: Design, *, design_matrix: DesignMatrix = "counts") -> Callable[[Array, Array], Estimate]:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.kcenter import _stage
-from jaxbandits.kcenter._environment import Pull, Sample, no_pull
+from jaxbandits.kcenter._environment import Pull, Sample, no_pull, queried_before
 from jaxbandits.kcenter._sampler import Arms, Posterior, Query, Row, Sampler, State
 from jaxbandits.kcenter._stage import Stage
 from jaxbandits.kcenter._triangle import CenterBounds, is_out_of_reach, join, tighten, unknown
@@ -30,6 +30,7 @@ def dimension_sampler(sampler: Sampler) -> Algorithm:
         decide=partial(decide, sampler),
         observe=partial(observe, sampler),
         idle=no_pull(sampler.problem),
+        before=lambda state, pull: queried_before(state.counts, pull),
     )
 
 

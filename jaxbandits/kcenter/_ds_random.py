@@ -10,7 +10,7 @@ from jax import lax
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.kcenter import _stage
-from jaxbandits.kcenter._environment import Pull, Sample, no_pull
+from jaxbandits.kcenter._environment import Pull, Sample, no_pull, queried_before
 from jaxbandits.kcenter._intervals import Bounds, Interval, Lil, Scale, arm_bounds, bounds_of
 from jaxbandits.kcenter._problem import Dimensions
 from jaxbandits.kcenter._sampler import check_sampling
@@ -58,7 +58,13 @@ def ds_random(
     idle = no_pull(problem)
     if count > 1:
         idle = jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *x.shape)), idle)
-    return Algorithm(partial(init, sampler), partial(decide, sampler), partial(observe, sampler), idle)
+    return Algorithm(
+        init=partial(init, sampler),
+        decide=partial(decide, sampler),
+        observe=partial(observe, sampler),
+        idle=idle,
+        before=lambda state, pull: queried_before(state.counts, pull),
+    )
 
 
 class RandomSampler(NamedTuple):

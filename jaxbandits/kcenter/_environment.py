@@ -23,6 +23,8 @@ from jaxbandits.kcenter._problem import (
     check_instance,
 )
 from jaxbandits.kcenter._tables import sum_dtype
+from jaxbandits.numbering import Numbered, key_of, opened
+from jaxbandits.numerics.walk import increment
 
 
 @static_fields("problem")
@@ -71,6 +73,7 @@ def environment(
     leap: int = 1,
     test_every: int = 1,
     action: type[Pull] | type[PairPull] | type[Counts] | None = None,
+    stream: Key | None = None,
 ) -> Environment:
     """Answers the queries of an instance.
 
@@ -85,30 +88,51 @@ def environment(
             observations have a leading axis (test_every,). 1 for all else.
         action: class of the algorithm's actions, where distances are noisy: `Pull`, `PairPull` or `Counts`; None:
             `PairPull`, that of `ns_ts`. Points are answered to `Pull` alone.
+        stream: None for fresh noise in every round. With a key, the n-th query of a pair of nodes has the same answer
+            whoever makes it and whichever of the two is the center: the same dimension, the same uniform variable, or
+            the same step of a Gaussian walk (`numerics.walk`), so that sums agree as well. Actions must be `numbered`.
+            Binomial sums (`Counts` of Bernoulli rewards) cannot be drawn so.
 
     Returns:
         Environment. Its noise is the dimensions, int32 (leap,); or standard normal or uniform, of the shape of the
-        observation, but for `Counts` the round's key. It observes Gaussian rewards in the dtype of the distances,
-        Bernoulli ones as int32. Cost per round: O(leap k) gathers; for noisy distances O(1), or O(n k) for `Counts`.
+        observation, but for `Counts` the round's key; nothing with a stream. It observes Gaussian rewards in the dtype
+        of the distances, Bernoulli ones as int32. Cost per round: O(leap k) gathers; for noisy distances O(1), or
+        O(n k) for `Counts`; with a stream 64 normal variables for every arm that Gaussian rewards are for.
 
     Raises:
         ValueError: the instance is not valid; an argument is out of range, or means nothing for this kind of instance;
-            or binomial sums are wanted while `jax_enable_x64` is off: JAX draws them wrongly in 32 bit for large
-            counts. The environment refuses actions of another problem.
+            a stream is given for binomial sums; or those are wanted while `jax_enable_x64` is off: JAX draws them
+            wrongly in 32 bit for large counts. The environment refuses actions of another problem.
 
     Source: Jali, Karamchandani and Moharir, sections IV (whose equation (4) squares the reward twice) and VII.
     """
     check_instance(instance)
     leap = checks.whole("leap", leap, least=1)
     test_every = checks.whole("test_every", test_every, least=1)
+    if stream is not None:
+        checks.key("stream", stream)
     if isinstance(instance, DimensionInstance):
         require(action is None or action is Pull, "action", "be Pull where dimensions are sampled", action)
-        return _several(_dimensions(instance, leap), test_every)
+        return _several(_dimensions(instance, leap, stream), test_every)
     require(leap == 1, "leap", "be 1 where distances are noisy", leap)
     require(test_every == 1, "test_every", "be 1 where distances are noisy", test_every)
     known = any(action is kind for kind in (None, Pull, PairPull, Counts))
     require(known, "action", "be Pull, PairPull or Counts", action)
-    return _noisy(instance, PairPull if action is None else action)
+    kind = PairPull if action is None else action
+    if stream is None:
+        return _noisy(instance, kind)
+    can_share = kind is not Counts or instance.problem.noise == "gaussian"
+    require(can_share, "stream", "be None for binomial sums, which cannot be shared", stream)
+    return _noisy_from(stream, instance, kind)
+
+
+def queried_before(counts: Array, action: Pull | PairPull) -> Array:
+    """How often each arm of an action was queried before, in earlier rounds and earlier in this one: int32, by node."""
+    before = counts.at[action.node, action.slot].get(mode="clip")
+    if jnp.ndim(action.node) == 0:
+        return before
+    is_same = (action.node == action.node[:, None]) & (action.slot == action.slot[:, None])
+    return before + jnp.sum(jnp.tril(is_same, -1), axis=1, dtype=jnp.int32)
 
 
 def no_pull(problem: Problem) -> Pull:
@@ -122,7 +146,7 @@ def no_counts(problem: Distances) -> Counts:
     return Counts(jnp.zeros((problem.n, problem.k - 1), jnp.int32), jnp.zeros(problem.k - 1, jnp.int32), problem)
 
 
-def _dimensions(instance: DimensionInstance, leap: int) -> Environment:
+def _dimensions(instance: DimensionInstance, leap: int, stream: Key | None) -> Environment:
     points, exact, point_of = jnp.asarray(instance.points), jnp.asarray(instance.exact), _point_of(instance.rows)
     problem, dtype = instance.problem, sum_dtype(points.dtype)
 
@@ -134,7 +158,23 @@ def _dimensions(instance: DimensionInstance, leap: int) -> Environment:
         total = exact.at[node, centers.at[pull.slot].get(mode="clip")].get(mode="clip")
         return Sample(jnp.square(of_node[:, None] - of_centers), total)
 
-    return Environment(lambda key: jax.random.randint(key, (leap,), 0, problem.m, jnp.int32), respond)
+    if stream is None:
+        return Environment(lambda key: jax.random.randint(key, (leap,), 0, problem.m, jnp.int32), respond)
+
+    def respond_stream(action: Numbered, noise: tuple[()]) -> Sample:
+        del noise
+        pull, before = opened(action)
+        _check_action(pull, Pull, problem, ())
+        of_pair = _pair_key(stream, pull.node, pull.centers.at[pull.slot].get(mode="clip"))
+        keys = jax.vmap(lambda ahead: key_of(of_pair, before + ahead))(jnp.arange(leap, dtype=before.dtype))
+        return respond(pull, jax.vmap(lambda key: jax.random.randint(key, (), 0, problem.m, jnp.int32))(keys))
+
+    return Environment(lambda key: (), respond_stream, stream)
+
+
+def _pair_key(stream: Key, node: Array, center: Array) -> Key:
+    """The key of two nodes, in either order."""
+    return key_of(stream, jnp.minimum(node, center), jnp.maximum(node, center))
 
 
 def _several(environment: Environment, count: int) -> Environment:
@@ -143,25 +183,58 @@ def _several(environment: Environment, count: int) -> Environment:
         return environment
 
     def respond(actions: Any, noise: Any) -> Any:
-        require(jnp.shape(actions.node) == (count,), "action.node", f"have shape {(count,)}", jnp.shape(actions.node))
+        nodes = jnp.shape((opened(actions).action if environment.stream is not None else actions).node)
+        require(nodes == (count,), "action.node", f"have shape {(count,)}", nodes)
         return jax.vmap(environment.respond)(actions, noise)
 
-    return Environment(lambda key: jax.vmap(environment.noise)(jax.random.split(key, count)), respond)
+    def noise(key: Key) -> Any:
+        return jax.vmap(environment.noise)(jax.random.split(key, count))
+
+    return Environment(noise, respond, environment.stream)
+
+
+def _means(instance: DistanceInstance, kind: Any) -> Callable[[Any], tuple[Array, Array, Array]]:
+    """From an action to the nodes that it queries, their centers, and the means of the rewards, of one shape."""
+    distances, point_of, problem = jnp.asarray(instance.distances), _point_of(instance.rows), instance.problem
+
+    def of(action: Any) -> tuple[Array, Array, Array]:
+        if kind is Counts:
+            _check_action(action, Counts, problem)
+            nodes, centers = jnp.arange(problem.n, dtype=jnp.int32)[:, None], action.centers
+        else:
+            _check_action(action, kind, problem, (2,) if kind is PairPull else ())
+            nodes, centers = action.node, action.centers.at[action.slot].get(mode="clip")
+        return nodes, centers, distances.at[point_of(nodes), point_of(centers)].get(mode="clip")
+
+    return of
+
+
+def _noisy_from(stream: Key, instance: DistanceInstance, kind: Any) -> Environment:
+    """Noisy distances whose noise is a function of the pair of nodes and of the number of the query."""
+    problem, of, dtype = instance.problem, _means(instance, kind), jnp.asarray(instance.distances).dtype
+
+    def rewards(node: Array, center: Array, mean: Array, before: Array, times: Array) -> Array:
+        key = _pair_key(stream, node, center)
+        if problem.noise == "bernoulli":
+            return (jax.random.uniform(key_of(key, before), (), dtype) < mean).astype(jnp.int32)
+        scale = jnp.asarray(instance.noise_scale).astype(dtype)
+        return times.astype(dtype) * mean + scale * increment(key, before, times, dtype)
+
+    def respond(action: Numbered, noise: tuple[()]) -> Array:
+        del noise
+        inner, before = opened(action)
+        queries = jnp.broadcast_arrays(*of(inner), before, inner.pulls if kind is Counts else jnp.ones_like(before))
+        return jnp.vectorize(rewards)(*queries)
+
+    return Environment(lambda key: (), respond, stream)
 
 
 def _noisy(instance: DistanceInstance, kind: Any) -> Environment:
-    distances, point_of, problem = jnp.asarray(instance.distances), _point_of(instance.rows), instance.problem
-    dtype, shape = distances.dtype, (2,) if kind is PairPull else ()
-
-    def means(nodes: Array, centers: Array) -> Array:
-        return distances.at[point_of(nodes), point_of(centers)].get(mode="clip")
+    problem, of, dtype = instance.problem, _means(instance, kind), jnp.asarray(instance.distances).dtype
+    shape = (2,) if kind is PairPull else ()
 
     def means_of(action: Any) -> Array:
-        if kind is Counts:
-            _check_action(action, Counts, problem)
-            return means(jnp.arange(problem.n, dtype=jnp.int32)[:, None], action.centers)
-        _check_action(action, kind, problem, shape)
-        return means(action.node, action.centers.at[action.slot].get(mode="clip"))
+        return of(action)[2]
 
     if problem.noise == "bernoulli" and kind is Counts:
         has_64_bit = jnp.result_type(float) == jnp.float64

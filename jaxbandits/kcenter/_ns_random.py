@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.kcenter import _samples, _stage
-from jaxbandits.kcenter._environment import Counts, Pull, no_counts, no_pull
+from jaxbandits.kcenter._environment import Counts, Pull, no_counts, no_pull, queried_before
 from jaxbandits.kcenter._intervals import KL, Bounds, bounds_of, check_interval
 from jaxbandits.kcenter._problem import Distances, check_noisy, check_reward_scale
 from jaxbandits.kcenter._samples import Samples
@@ -58,8 +58,20 @@ def ns_random(
     sampler = RandomSampler(problem, first_center, bounds, count, dtype)
     begin = partial(init, sampler)
     if count == 1:
-        return Algorithm(begin, partial(decide_one, sampler), partial(observe_one, sampler), no_pull(problem))
-    return Algorithm(begin, partial(decide_many, sampler), partial(observe_many, sampler), no_counts(problem))
+        return Algorithm(
+            init=begin,
+            decide=partial(decide_one, sampler),
+            observe=partial(observe_one, sampler),
+            idle=no_pull(problem),
+            before=lambda state, pull: queried_before(state.samples.counts, pull),
+        )
+    return Algorithm(
+        init=begin,
+        decide=partial(decide_many, sampler),
+        observe=partial(observe_many, sampler),
+        idle=no_counts(problem),
+        before=lambda state, _: state.samples.counts,
+    )
 
 
 class RandomSampler(NamedTuple):

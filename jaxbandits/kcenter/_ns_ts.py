@@ -11,7 +11,7 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.checks import is_concrete, known
 from jaxbandits.kcenter import _samples, _stage
-from jaxbandits.kcenter._environment import PairPull
+from jaxbandits.kcenter._environment import PairPull, queried_before
 from jaxbandits.kcenter._intervals import KL, Bounds, bounds_of, check_interval
 from jaxbandits.kcenter._problem import Distances, check_noisy, check_reward_scale
 from jaxbandits.kcenter._samples import Samples
@@ -108,7 +108,13 @@ def ns_ts(
         dtype=checks.float_dtype("dtype", dtype),
     )
     idle = PairPull(jnp.full(2, n, jnp.int32), jnp.zeros(2, jnp.int32), jnp.zeros(k - 1, jnp.int32), problem)
-    return Algorithm(partial(init, duel), partial(decide, duel), partial(observe, duel), idle)
+    return Algorithm(
+        init=partial(init, duel),
+        decide=partial(decide, duel),
+        observe=partial(observe, duel),
+        idle=idle,
+        before=lambda state, pulls: queried_before(state.samples.counts, pulls),
+    )
 
 
 class Duel(NamedTuple):

@@ -69,9 +69,9 @@ def confidence(
     expected = "be a state of an algorithm for this problem"
     if isinstance(problem, Dimensions):
         check_dimensions(problem)
-        counts, sums = getattr(state, "counts", None), getattr(state, "sums", None)
-        is_state = sums is not None and np.shape(counts) == (problem.n, problem.k - 1)
-        require(is_state, "state", expected, state)
+        is_state = hasattr(state, "counts") and hasattr(state, "sums")
+        require(is_state and np.shape(state.counts) == (problem.n, problem.k - 1), "state", expected, state)
+        counts, sums = state.counts, state.sums
         require(noise_scale is None, "noise_scale", "be None where dimensions are sampled", noise_scale)
         interval = Lil() if interval is None else interval
         check_interval(interval)
@@ -82,8 +82,8 @@ def confidence(
     else:
         check_noisy(problem)
         check_reward_scale(noise_scale, problem.noise)
-        samples = getattr(state, "samples", None)
-        require(isinstance(samples, Samples), "state", expected, state)
+        require(isinstance(getattr(state, "samples", None), Samples), "state", expected, state)
+        samples = state.samples
         require(cap is None, "cap", "be None where distances are noisy", cap)
         require(scale == "mean", "scale", "be 'mean' where distances are noisy", scale)
         interval = KL() if interval is None else interval

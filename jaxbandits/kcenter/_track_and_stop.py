@@ -56,6 +56,7 @@ def track_and_stop(
         idle=no_counts(problem),
         plan=lambda key, state: _tracking.plan(tracker, state, jnp.zeros((), bool)),
         stale=lambda state: _tracking.stale(tracker, state, jnp.zeros((), bool)),
+        before=lambda state, _: state.samples.counts,
     )
 
 

@@ -172,7 +172,8 @@ def approx_dis_kernel_ucb(
     def stale(state: State) -> Array:
         return jnp.any(state.trigger > threshold) & (state.t < horizon)
 
-    return Algorithm(init, decide, observe, idle=jnp.full(n_agents, size, jnp.int32), plan=plan, stale=stale)
+    idle = jnp.full(n_agents, size, jnp.int32)
+    return Algorithm(init, decide, observe, idle, plan=plan, stale=stale, before=lambda state, _: state.t)
 
 
 def _synchronise(sparse: Sparse, state: State) -> State:

@@ -118,7 +118,7 @@ def bpe(
             memory=stored,
         )
 
-    return Algorithm(init, decide, observe, idle=jnp.full(1, size, jnp.int32))
+    return Algorithm(init, decide, observe, jnp.full(1, size, jnp.int32), before=lambda state, _: state.t)
 
 
 def batch_lengths(horizon: int) -> tuple[int, ...]:

@@ -159,4 +159,4 @@ def dis_kernel_ucb(
             shared_memory=None if shared_memory is None else jnp.where(due, pooled_memory, shared_memory),
         )
 
-    return Algorithm(init, decide, observe, jnp.full(n_agents, size, jnp.int32))
+    return Algorithm(init, decide, observe, jnp.full(n_agents, size, jnp.int32), before=lambda state, _: state.t)

@@ -167,5 +167,5 @@ def duets(
 
     idle = jnp.full((n_agents,), M, jnp.int32)
     if last == 0:
-        return Algorithm(init, decide, observe, idle)
-    return Algorithm(init, decide, observe, idle, plan=plan, stale=stale)
+        return Algorithm(init, decide, observe, idle, before=lambda state, _: state.t)
+    return Algorithm(init, decide, observe, idle, plan=plan, stale=stale, before=lambda state, _: state.t)

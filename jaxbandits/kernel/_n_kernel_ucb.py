@@ -93,4 +93,4 @@ def independent_agents(settings: Settings, confidence: Confidence) -> Algorithm:
             memory=stored,
         )
 
-    return Algorithm(init, decide, observe, idle=jnp.full(n_agents, size, jnp.int32))
+    return Algorithm(init, decide, observe, jnp.full(n_agents, size, jnp.int32), before=lambda state, _: state.t)

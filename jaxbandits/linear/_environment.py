@@ -11,7 +11,9 @@ from jaxbandits import checks
 from jaxbandits.base import Array, Environment, Key
 from jaxbandits.checks import is_concrete, require
 from jaxbandits.linear._instances import Instance, checked_instance
+from jaxbandits.numbering import key_of, opened
 from jaxbandits.numerics.linalg import dot
+from jaxbandits.numerics.walk import increment
 
 
 class Pull(NamedTuple):
@@ -44,7 +46,14 @@ Action = type[Pull] | type[Allocation] | type[Bridge]
 Noise = Literal["gaussian", "sign"]
 
 
-def environment(instance: Instance, action: Action = Pull, *, noise: Noise = "gaussian", leap: int = 1) -> Environment:
+def environment(
+    instance: Instance,
+    action: Action = Pull,
+    *,
+    noise: Noise = "gaussian",
+    leap: int = 1,
+    stream: Key | None = None,
+) -> Environment:
     """Rewards of an instance: a pull of arm a pays x_a.theta plus noise.
 
     With `noise="gaussian"`, m pulls of arm a sum to N(m x_a.theta, m noise_scale^2), so any number of pulls costs one
@@ -60,14 +69,18 @@ def environment(instance: Instance, action: Action = Pull, *, noise: Noise = "ga
         noise: "gaussian" or "sign".
         leap: the most pulls of a `Pull` under signs. A single one costs one uniform variable, a sum a binomial one; a
             `Pull` of more than `leap` gives NaN, which ends the run. Everything else may stand for any number.
+        stream: None for fresh noise in every round. With a key, the n-th pull of an arm pays the same whoever makes it,
+            and whenever, alone or with others: Gaussian sums are differences of one walk (`numerics.walk`), for up to
+            2^31 pulls of an arm. Actions must be `numbered`. Neither a `Bridge` nor binomial sums can be drawn so.
 
     Returns:
         Environment. Its noise is standard normal, () for `Pull` and (K,) otherwise; for signs a uniform variable (), or
-        the round's key where sums are binomial. Zero pulls of an arm give exactly 0. Cost per round: O(1), or O(K).
+        the round's key where sums are binomial; with a stream nothing. Zero pulls of an arm give exactly 0. Cost per
+        round: O(1), or O(K); with a stream 64 normal variables an arm, for signs one uniform.
 
     Raises:
-        ValueError: the instance is not valid, or `action`, `noise` or `leap` is not one of these; under signs,
-            abs(x.theta) > 1 for some arm, or binomial sums are needed while `jax_enable_x64` is off.
+        ValueError: the instance is not valid, or `action`, `noise`, `leap` or `stream` is not one of these; under
+            signs, abs(x.theta) > 1 for some arm, or binomial sums are needed while `jax_enable_x64` is off.
     """
     arms, theta, noise_scale = checked_instance(instance)
     checks.one_of("noise", noise, Noise)
@@ -77,8 +90,15 @@ def environment(instance: Instance, action: Action = Pull, *, noise: Noise = "ga
         names = [kind.__name__ for kind in answered]
         expected = f"be {', '.join(names[:-1])} or {names[-1]} with noise={noise!r}"
         raise ValueError(f"action must {expected}, got {checks.show(action)}")
+    is_single = noise == "sign" and action is Pull and leap == 1
+    if stream is not None:
+        checks.key("stream", stream)
+        can_share = is_single or (noise == "gaussian" and action is not Bridge)
+        require(can_share, "stream", "be None for a Bridge and for binomial sums, which cannot be shared", stream)
     if noise == "gaussian":
         means = dot(arms, theta)
+        if stream is not None:
+            return Environment(_no_noise, _walks(action, means, noise_scale, stream), stream)
         shape = () if action is Pull else means.shape
         respond = _bridge(means, noise_scale) if action is Bridge else _gaussian_sum(action, means, noise_scale)
         return Environment(lambda key: jax.random.normal(key, shape, means.dtype), respond)
@@ -86,8 +106,10 @@ def environment(instance: Instance, action: Action = Pull, *, noise: Noise = "ga
     if is_concrete(arms, theta):
         largest = float(np.abs(np.asarray(arms) @ np.asarray(theta)).max())
         require(largest <= 1, "instance.theta", "give abs(x.theta) <= 1 for every arm x", largest)
-    if action is Pull and leap == 1:
+    if is_single:
         means = dot(arms, theta)
+        if stream is not None:
+            return Environment(_no_noise, _numbered_sign(means, stream), stream)
         return Environment(lambda key: jax.random.uniform(key, (), means.dtype), _single_sign(means))
     has_64_bit = jnp.result_type(float) == jnp.float64
     require(has_64_bit, "jax_enable_x64", "be on for sums of more than one sign", has_64_bit)
@@ -106,6 +128,37 @@ def _gaussian_sum(kind: Action, means: Array, noise_scale: Array) -> Callable[[A
         return counts * mean + noise_scale * jnp.sqrt(counts) * noise
 
     return respond
+
+
+def _walks(kind: Action, means: Array, noise_scale: Array, stream: Key) -> Callable[[Any, tuple[()]], Array]:
+    def pulled(arm: Array, before: Array, times: Array) -> Array:
+        noise = increment(key_of(stream, arm), before, times, means.dtype)
+        return times.astype(means.dtype) * means[arm] + noise_scale * noise
+
+    def respond(action: Any, noise: tuple[()]) -> Array:
+        del noise
+        action, before = opened(action)
+        if kind is Pull:
+            return pulled(action.arm, before, action.times)
+        return jax.vmap(pulled)(jnp.arange(means.shape[0]), before, action.counts)
+
+    return respond
+
+
+def _numbered_sign(means: Array, stream: Key) -> Callable[[Any, tuple[()]], Array]:
+    single = _single_sign(means)
+
+    def respond(action: Any, noise: tuple[()]) -> Array:
+        del noise
+        action, before = opened(action)
+        return single(action, jax.random.uniform(key_of(stream, action.arm, before), (), means.dtype))
+
+    return respond
+
+
+def _no_noise(key: Key) -> tuple[()]:
+    del key
+    return ()
 
 
 def _bridge(means: Array, noise_scale: Array) -> Callable[[Bridge, Array], Array]:

@@ -154,7 +154,8 @@ def lingape(
             logdet=logdet,
         )
 
-    return Algorithm(init, decide, observe, Pull(jnp.zeros((), int), jnp.zeros((), int)), refresh)
+    idle = Pull(jnp.zeros((), int), jnp.zeros((), int))
+    return Algorithm(init, decide, observe, idle, refresh, before=lambda state, pull: state.counts[pull.arm])
 
 
 class Settings(NamedTuple):

@@ -148,7 +148,8 @@ def xy_adaptive(
         )
         return jax.tree.map(lambda new, old: jnp.where(n > 0, new, old), after, state)
 
-    return Algorithm(init, decide, observe, Allocation(jnp.zeros(K, int)), plan=plan, stale=stale)
+    idle = Allocation(jnp.zeros(K, int))
+    return Algorithm(init, decide, observe, idle, plan=plan, stale=stale, before=lambda state, _: state.pulled)
 
 
 class State(NamedTuple):

@@ -80,7 +80,7 @@ def xy_static(
         counts = state.counts + action.counts
         return State(counts.sum(), counts, state.sums + observation)
 
-    return Algorithm(init, decide, observe, Allocation(jnp.zeros(K, int)))
+    return Algorithm(init, decide, observe, Allocation(jnp.zeros(K, int)), before=lambda state, _: state.counts)
 
 
 class State(NamedTuple):

@@ -65,10 +65,11 @@ CALLS = {
     "task_key": Call(jaxbandits.task_key, {"key": KEY, "row": 3, "seed": jnp.asarray(4)}),
     "compare": Call(
         jaxbandits.compare,
-        {"a": RESULTS, "b": RESULTS, "by": "row"},
+        {"a": RESULTS, "b": RESULTS, "by": "row", "paired": False},
         # Numbers of a sweep may be NaN, and several columns may name a group.
         fine={"a": ("nan_inside",), "b": ("nan_inside",), "by": ("list",)},
     ),
+    "numbered": Call(jaxbandits.numbered, {"algorithm": COUNTER._replace(before=lambda state, action: action)}),
     "load": Call(jaxbandits.load, {"store": FOLDER.name}),
     "process_pool": Call(jaxbandits.process_pool, {"workers": 2, "gpus": (0, "1")}, fine={"gpus": ("empty",)}),
     "grid": Call(

@@ -4,6 +4,7 @@ import csv
 import tempfile
 from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from checks.calls import Call
@@ -53,10 +54,19 @@ CALLS = {
         fullbandit.ellipsoid_radius, RADIUS, {"t": ("list", "array", "shape"), "log_sets": ("none",)}
     ),
     "environment": Call(
-        fullbandit.environment, {"instance": INSTANCE, "design": DESIGN, "noise": "bernoulli", "sampler": "exact"}
+        fullbandit.environment,
+        {"instance": INSTANCE, "design": DESIGN, "noise": "bernoulli", "sampler": "exact"} | {"stream": None},
+        fine={"stream": ("none",)},
+    ),
+    "environment, shared": Call(
+        fullbandit.environment,
+        {"instance": INSTANCE, "design": DESIGN, "noise": "gaussian", "sampler": "exact", "stream": jax.random.key(0)},
+        fine={"stream": ("none",)},
     ),
     "environment, replay": Call(
-        fullbandit.environment, {"instance": REPLAYED, "design": DESIGN, "noise": "replay", "sampler": "exact"}
+        fullbandit.environment,
+        {"instance": REPLAYED, "design": DESIGN, "noise": "replay", "sampler": "exact"} | {"stream": None},
+        fine={"stream": ("none",)},
     ),
     "estimator": Call(fullbandit.estimator, {"design": DESIGN, "design_matrix": "limit"}),
     "exhaustive": Call(fullbandit.exhaustive, FACTORY | {"superarms": SUPPORT, "pace": PACE}, {"superarms": ("none",)}),

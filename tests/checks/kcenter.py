@@ -84,13 +84,13 @@ CALLS = {
     ),
     "environment of dimensions": Call(
         kcenter.environment,
-        {"instance": SAMPLED, "leap": 2, "test_every": 2, "action": kcenter.Pull},
-        {"action": ("none",)},
+        {"instance": SAMPLED, "leap": 2, "test_every": 2, "action": kcenter.Pull, "stream": jax.random.key(0)},
+        {"action": ("none",), "stream": ("none",)},
     ),
     "environment of distances": Call(
         kcenter.environment,
-        {"instance": NOISY, "leap": 1, "test_every": 1, "action": kcenter.PairPull},
-        {"action": ("none",)},
+        {"instance": NOISY, "leap": 1, "test_every": 1, "action": kcenter.PairPull, "stream": jax.random.key(0)},
+        {"action": ("none",), "stream": ("none",)},
     ),
     "is_right": Call(kcenter.is_right, {"instance": NOISY, "answer": ANSWER}),
     "centers_match": Call(kcenter.centers_match, {"indices": CENTERS, "truth": CENTERS}),

@@ -68,7 +68,9 @@ CALLS = {
         fine=NO_COINS | DEFAULTS,
     ),
     "effective_dimension": Call(kernel.effective_dimension, {"gram": GRAM, "noise_variance": 0.04}),
-    "environment": Call(kernel.environment, {"instance": INSTANCE, "n_agents": 2}),
+    "environment": Call(
+        kernel.environment, {"instance": INSTANCE, "n_agents": 2, "stream": KEY}, fine={"stream": ("none",)}
+    ),
     "epoch_bound": Call(kernel.epoch_bound, MANY),
     "epoch_lengths": Call(kernel.epoch_lengths, {"horizon": HORIZON, "first_epoch": 2}, fine=DEFAULTS),
     "every_tenth": Call(kernel.every_tenth, {"horizon": HORIZON}),

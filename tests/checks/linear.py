@@ -1,5 +1,6 @@
 """Valid calls of the linear family."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from checks.calls import Call
@@ -8,6 +9,7 @@ from jaxbandits import linear
 
 ARMS = jnp.asarray(np.array([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6]]))
 THETA = jnp.asarray(np.array([1.0, 0.0]))
+KEY = jax.random.key(0)
 INSTANCE = linear.Instance(ARMS, THETA, jnp.asarray(np.array(0.5)))
 RATIOS = linear.RatioTables(*map(jnp.asarray, linear.ratio_tables(ARMS)))
 FIXED = {"delta": 0.1, "noise_scale": 0.5, "union_power": 2, "radius": "azuma"}
@@ -28,10 +30,14 @@ CALLS = {
     "canonical": Call(linear.canonical, {"gap": 0.5, "d": 5} | MADE, fine=DEFAULT),
     "confidence_radius": Call(linear.confidence_radius, {"n": 100.0, "K": 5} | FIXED, fine={"n": ("list", "array")}),
     "environment": Call(
-        linear.environment, {"instance": INSTANCE, "action": linear.Pull, "noise": "gaussian", "leap": 1}
+        linear.environment,
+        {"instance": INSTANCE, "action": linear.Pull, "noise": "gaussian", "leap": 1, "stream": KEY},
+        fine={"stream": ("none",)},
     ),
     "environment, sign": Call(
-        linear.environment, {"instance": INSTANCE, "action": linear.Allocation, "noise": "sign", "leap": 1}
+        linear.environment,
+        {"instance": INSTANCE, "action": linear.Allocation, "noise": "sign", "leap": 1, "stream": None},
+        fine={"stream": ("none",)},
     ),
     "estimate": Call(
         linear.estimate,

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits import cpe
+from jaxbandits import Numbered, cpe
 from jaxbandits.cpe import Arms, Pulls
 
 MIXED = cpe.stack_arms(
@@ -20,9 +20,10 @@ MEANS = [0.3, 0, 1, 0.5, 0.5, 0.7]
 VARIANCES = [0.21, 0, 0, 0.3**2 / 12, 0.5 * 0.25**2 + 0.25 * 0.5**2, 0]
 
 
-def pulls(slots, index=None):
-    slots = jnp.asarray(slots, jnp.int32)
-    return Pulls(slots, jnp.zeros_like(slots) if index is None else jnp.asarray(index, jnp.int32))
+def pulls(slots, before=None):
+    """Pulls, numbered if it is said how often their arms were pulled before."""
+    slots = Pulls(jnp.asarray(slots, jnp.int32))
+    return slots if before is None else Numbered(slots, jnp.asarray(before, jnp.int32))
 
 
 def environment(law, **settings):
@@ -76,7 +77,8 @@ def test_samples_have_the_moments_of_their_law(stream):
     @jax.jit
     def draw(arm):
         noise = sampler.noise(jax.random.fold_in(jax.random.key(1), arm))
-        return sampler.respond(Pulls(jnp.full(n, arm), index), noise)
+        action = Pulls(jnp.full(n, arm))
+        return sampler.respond(action if stream is None else Numbered(action, index), noise)
 
     samples = np.array([draw(jnp.int32(arm)) for arm in range(m)])
     # 5 standard errors: 6e-7 false alarms an arm.
@@ -115,7 +117,7 @@ def test_32_and_64_bit_see_the_same_samples(stream):
         law = cpe.stack_arms([cpe.bernoulli([0.3], dtype=dtype), cpe.uniform_arms([0.0], [1.0], dtype=dtype)])
         sampler = environment(law, leap=2000, stream=stream)
         draw = jax.jit(lambda action, key: sampler.respond(action, sampler.noise(key)))
-        samples = draw(pulls([0, 1] * 1000, range(2000)), jax.random.key(1))
+        samples = draw(pulls([0, 1] * 1000, stream if stream is None else range(2000)), jax.random.key(1))
         assert samples.dtype == dtype
         return np.asarray(samples, np.float64)
 

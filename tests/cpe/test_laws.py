@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.bench.reference import cpe as reference
-from jaxbandits import Status, cpe, run
+from jaxbandits import Numbered, Status, cpe, numbered, run
 from jaxbandits.cpe._candidates import lasting_arms
 
 ARMS, LEVELS, ROWS, NODES, BUDGET, BOXES, ROUNDS = 5, 2, 8, 4, 10, 8, 5000
@@ -150,8 +150,8 @@ def lasting(name):
 def test_candidates_grow_with_the_box(name, seed, ties):
     rng = np.random.default_rng(seed)
     problem, (lo, point, hi) = random_problem(name, rng, ties=ties), boxes(rng, ties=ties)
-    wide = jnp.stack([lo * rng.choice([0, 0.5, 1], lo.shape), point, 1 - (1 - hi) * rng.choice([0, 0.5, 1], hi.shape)])
-    levels, fewer, stops_sooner = judging(name)(problem, jnp.stack([lo, point, hi]))
+    wide = np.stack([lo * rng.choice([0, 0.5, 1], lo.shape), point, 1 - (1 - hi) * rng.choice([0, 0.5, 1], hi.shape)])
+    levels, fewer, stops_sooner = judging(name)(problem, np.stack([lo, point, hi]))
     _, more, stops_later = judging(name)(problem, wide)
     assert not np.any(fewer & ~more)
     assert not np.any(stops_later & ~stops_sooner)
@@ -171,7 +171,7 @@ def test_no_point_of_the_box_contradicts(name, seed, ties):
     lo, _, hi = sides
     for _ in range(5):
         point = jnp.clip(lo + rng.choice([0.25, 0.5, 1], lo.shape) * (hi - lo), lo, hi)
-        other, _, _ = judging(name)(problem, jnp.stack([lo, point, hi]))
+        other, _, _ = judging(name)(problem, np.stack([lo, point, hi]))
         assert not np.any((other != levels) & ~found)
 
 
@@ -181,8 +181,8 @@ def test_no_point_of_the_box_contradicts(name, seed, ties):
 def test_raising_an_arm_never_lowers_its_level_nor_raises_another(name, seed, ties, arm):
     rng = np.random.default_rng(seed)
     problem, (lo, point, hi) = random_problem(name, rng, ties=ties), boxes(rng, ties=ties)
-    before, _, _ = judging(name)(problem, jnp.stack([lo, point, hi]))
-    after, _, _ = judging(name)(problem, jnp.stack([lo, point.at[:, arm].set(hi[:, arm]), hi]))
+    before, _, _ = judging(name)(problem, np.stack([lo, point, hi]))
+    after, _, _ = judging(name)(problem, np.stack([lo, point.at[:, arm].set(hi[:, arm]), hi]))
     rise = np.asarray(after - before)
     assert np.all(np.where(np.arange(ARMS) == arm, rise >= 0, rise <= 0))
 
@@ -205,7 +205,7 @@ def compiled(rule, name, leap):
             algorithm = factory(problem, estimator=estimator, leap=leap, radius_scale=0.2, **common)
         instance = cpe.instance(problem, cpe.bernoulli(p), estimator="variance" if name == "opinions" else "mean")
         environment = cpe.environment(instance, leap=leap, stream=key)
-        outcome = run(key, algorithm, environment, max_rounds=max_rounds)
+        outcome = run(key, numbered(algorithm), environment, max_rounds=max_rounds)
         return outcome.status, outcome.pulls, outcome.state.statistics.counts, outcome.answer
 
     return lambda *instance: jax.device_get(end(*instance))
@@ -232,7 +232,10 @@ def test_every_answer_is_feasible_whenever_the_run_ends(rule, name, seed, budget
     assert rule != "uniform" or np.ptp(counts) <= 1
 
 
-@pytest.mark.parametrize(("rule", "name"), LEAST_PULLED)
+@pytest.mark.parametrize(
+    ("rule", "name"),
+    [pytest.param(*each, marks=[] if each[1] == "table" else [pytest.mark.slow]) for each in LEAST_PULLED],
+)
 @quickly
 @given(seed=seeds)
 def test_leaps_change_nothing(rule, name, seed):
@@ -247,7 +250,7 @@ def test_leaps_change_nothing(rule, name, seed):
 @jax.jit
 def samples(stream, p, pulls):
     instance = cpe.instance(cpe.best_arm(ARMS), cpe.bernoulli(p))
-    environment = cpe.environment(instance, leap=pulls.arms.size, stream=stream)
+    environment = cpe.environment(instance, leap=pulls.action.arms.size, stream=stream)
     return environment.respond(pulls, environment.noise(stream))
 
 
@@ -256,10 +259,10 @@ def samples(stream, p, pulls):
 def test_a_sample_depends_on_its_arm_and_number_alone(seed):
     rng, stream = np.random.default_rng(seed), jax.random.key(seed)
     p, arms, number = rng.random(ARMS), rng.integers(0, ARMS + 1, 12, np.int32), rng.integers(0, 1000, 12, np.int32)
-    seen = np.asarray(samples(stream, p, cpe.Pulls(arms, number)))
+    seen = np.asarray(samples(stream, p, Numbered(cpe.Pulls(arms), number)))
     assert np.all(seen[arms == ARMS] == 0)
     order, is_first = rng.permutation(12), rng.random(12) < 0.5
-    others = cpe.Pulls(np.where(is_first, arms, ARMS)[order].astype(np.int32), number[order])
+    others = Numbered(cpe.Pulls(np.where(is_first, arms, ARMS)[order].astype(np.int32)), number[order])
     p_others = np.where(np.isin(np.arange(ARMS), arms[is_first]), p, rng.random(ARMS))
     np.testing.assert_array_equal(samples(stream, p_others, others), np.where(is_first, seen, 0)[order])
 

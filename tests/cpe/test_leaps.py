@@ -8,6 +8,7 @@ from drivers.cpe import record
 
 from experiments.bench.reference import cpe as reference
 from jaxbandits import cpe
+from jaxbandits.cpe._environment import pulled_before
 from jaxbandits.cpe._estimate import squared_radius
 from jaxbandits.cpe._leaps import bounds, shares, slots
 
@@ -18,7 +19,8 @@ LEAP = 16
 @jax.vmap
 def planned(counts, mask, number):
     share = shares(counts, mask, number)
-    return share, slots(counts, share, LEAP)
+    pulls = slots(share, LEAP)
+    return share, pulls, pulled_before(counts, pulls)
 
 
 def test_shares_are_those_of_pulling_the_least_pulled_arm_again_and_again():
@@ -27,7 +29,7 @@ def test_shares_are_those_of_pulling_the_least_pulled_arm_again_and_again():
     mask = rng.uniform(size=counts.shape) < 0.6
     mask[np.arange(400), rng.integers(0, 5, 400)] = True
     number = rng.integers(0, LEAP + 1, 400).astype(np.int32)
-    share, pulls = planned(*map(jnp.asarray, (counts, mask, number)))
+    share, pulls, before = planned(*map(jnp.asarray, (counts, mask, number)))
     for lane in range(400):
         now, pulled = counts[lane].copy(), []
         for _ in range(number[lane]):
@@ -35,7 +37,7 @@ def test_shares_are_those_of_pulling_the_least_pulled_arm_again_and_again():
             pulled.append((arm, int(now[arm])))
             now[arm] += 1
         np.testing.assert_array_equal(share[lane], now - counts[lane])
-        slot = list(zip(pulls.arms[lane].tolist(), pulls.index[lane].tolist(), strict=True))
+        slot = list(zip(pulls.arms[lane].tolist(), before[lane].tolist(), strict=True))
         assert slot == sorted(pulled) + [(5, 0)] * (LEAP - number[lane])
 
 

@@ -61,7 +61,7 @@ def tables_and_points(seed, count=240, m=3, width=3):
 def test_a_table_takes_the_smallest_of_the_best_decisions(monkeypatch, ranked):
     monkeypatch.setattr(_entries, "RANKED", ranked)
     kinds, problems, theta = tables_and_points(0)
-    stacked = jax.tree.map(lambda *fields: jnp.stack(fields), *problems)
+    stacked = jax.tree.map(lambda *fields: np.stack(fields), *problems)
     levels = jax.jit(jax.vmap(lambda problem, theta: solve(problem, theta)))(stacked, jnp.asarray(theta))
     assert levels.dtype == jnp.int32
     expected = [best_by_enumeration(*case) for case in zip(kinds, problems, theta, strict=True)]

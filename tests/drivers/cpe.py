@@ -25,7 +25,8 @@ def step(algorithm, tape, state):
     decision = algorithm.decide(KEY, state)
     action = jax.tree.map(lambda a, idle: jnp.where(decision.stop, idle, a), decision.action, algorithm.idle)
     m = tape.shape[0]
-    samples = jnp.where(action.arms < m, tape[jnp.minimum(action.arms, m - 1), action.index], 0)
+    before = algorithm.before(state, action)
+    samples = jnp.where(action.arms < m, tape[jnp.minimum(action.arms, m - 1), before], 0)
     return algorithm.observe(state, action, samples), decision._replace(action=action)
 
 

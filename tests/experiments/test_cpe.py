@@ -49,15 +49,6 @@ def test_clucb_is_for_linear_means():
     assert not common.refuses("uniform", cpe.osa4())
 
 
-def test_samples_without_noise_are_theta():
-    arms = common.without_noise(cpe.best5()).arms
-    assert np.all(arms.low == arms.high)
-    assert arms.low[:, 0].tolist() == [0.85, 0.6, 0.55, 0.35, 0.1]
-    assert common.is_binary(cpe.best5().arms)
-    assert not common.is_binary(arms)
-    assert not common.is_binary(cpe.osa4().arms)
-
-
 def test_law_of_best5():
     (law,) = common.laws(cpe.best5())
     assert law.radii == pytest.approx([0.125, 0.125, 0.15, 0.25, 0.375])
@@ -79,22 +70,6 @@ def test_brute_force_finds_the_leading_optimum():
     assert osa.by_brute_force(zeros).tolist() == [2, 1, 1]
     nothing = osa.Problem(np.ones(2, int), np.zeros(2), 5)
     assert osa.by_brute_force(nothing).tolist() == [1, 1]
-
-
-def test_the_printed_base_is_too_high_only_with_zeros():
-    zeros = osa.Problem(np.array([2, 1, 1]), np.array([0.25, 0, 0]), 4)
-    assert osa.printed_base(zeros).tolist() == [4, 1, 1]
-    plain = osa.Problem(np.array([10, 30, 20]), np.array([0.21, 0.04, 0.09]), 50)
-    assert osa.printed_base(plain).tolist() == [13, 17, 17]
-
-
-def test_rules_of_thumb_keep_to_the_budget():
-    for seed in range(50):
-        one = osa.draw_problem(6, 8, "continuous", seed)
-        down, near = osa.rounded(one).values()
-        assert down.sum() <= near.sum() == 8
-        assert min(down) >= 1
-        assert osa.variance(one, osa.by_brute_force(one)) <= osa.variance(one, near)
 
 
 def test_concave_costs_by_linear_programs():

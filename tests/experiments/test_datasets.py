@@ -71,17 +71,6 @@ def test_a_malformed_line_is_skipped_and_counted(tmp_path, reason):
     assert (log.displays, log.skipped) == (1, 1)
 
 
-def test_blocks_of_lines_change_nothing(tmp_path, monkeypatch):
-    lines = [line(click="01"[i % 3 == 0], user=[i / 10, *USER[1:]]) for i in range(10)]
-    path = write(tmp_path / "log", [*lines, *MALFORMED.values()])
-    whole = datasets.load_r6a(path)
-    monkeypatch.setattr(datasets, "BLOCK", 3)
-    pieces = datasets.load_r6a(path)
-    for one, other in zip(whole, pieces, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-15)
-    assert pieces.displays == 10
-
-
 def test_the_sample_is_uniform_over_the_log(tmp_path, monkeypatch):
     """Every display is kept with probability 4/20, whichever block it is in; false alarm 1e-5."""
     monkeypatch.setattr(datasets, "BLOCK", 7)
@@ -92,14 +81,6 @@ def test_the_sample_is_uniform_over_the_log(tmp_path, monkeypatch):
     assert kept.sum() == 1600
     # Draws without replacement: variance 400 * 0.2 * 0.8 a count, correlation -1/19 between two.
     assert stats.chi2(19).sf(np.sum((kept - 80) ** 2) / 64 * 19 / 20) > 1e-5
-
-
-def test_a_small_log_is_kept_whole_and_a_seed_fixes_the_sample(tmp_path):
-    path = write(tmp_path / "log", [line(user=[float(i), *USER[1:]]) for i in range(20)])
-    np.testing.assert_array_equal(datasets.load_r6a(path, sample=20).sample[:, 1], np.arange(20))
-    one, same, other = (datasets.load_r6a(path, sample=5, seed=seed).sample for seed in (0, 0, 1))
-    np.testing.assert_array_equal(one, same)
-    assert not np.array_equal(one, other)
 
 
 def test_a_log_that_cannot_be_read_is_refused(tmp_path):
@@ -166,13 +147,6 @@ def test_digits_are_items_times_contexts():
     np.testing.assert_array_equal(shows.sum(axis=0), 1)
     means = np.stack([contexts[shown, :4].mean(axis=0) for shown in shows])
     np.testing.assert_allclose(items[:, :4] / items[0, 0], means / means[0, 0], rtol=1e-9)
-
-
-def test_real_truth_predicts_the_labels():
-    """The fit of the tumours' labels is benign on the right side of zero for at least nine in ten."""
-    features, benign = datasets._breast_cancer()
-    theta = np.asarray(datasets.real_features("breast_cancer", 0, 10).theta)
-    assert np.mean((features @ theta > 0) == benign) > 0.9
 
 
 def test_an_unknown_name_is_refused():

@@ -73,12 +73,6 @@ def test_one_wrong_or_censored_run_is_noticed(change):
     assert every_run_stops([columns]).holds == ("status" not in change)
 
 
-def test_deviations_are_pooled_within_groups():
-    # Means 2 and 20, squares 1 + 1 and 4 + 0 + 4, over 5 - 2 degrees of freedom.
-    values, group = np.array([1.0, 18, 3, 20, 22]), np.array([7, 3, 7, 3, 3])
-    assert replay.pooled_deviation(values, group) == pytest.approx(np.sqrt(10 / 3))
-
-
 def test_a_folder_without_the_quizzes_is_refused(tmp_path, capsys):
     parser = ArgumentParser()
     replay.add_arguments(parser)

@@ -3,112 +3,20 @@
 from argparse import ArgumentParser
 from types import SimpleNamespace
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.kcenter import bounds, common, errors, noisy, sampling, single_node, table6, table7, triangle
+from experiments.kcenter import bounds, common, errors, noisy, sampling, table6, triangle
 from experiments.kcenter.noisy import Cell
 from experiments.settings import Settings
-from jaxbandits import Results, Status
-from jaxbandits.kcenter import (
-    Distances,
-    Lil,
-    PairPull,
-    binary_rows,
-    contrast_rows,
-    ds_ucb,
-    greedy,
-    ns_ts,
-    pairwise_sums,
-    triplet_like,
-)
+from jaxbandits import Status
+from jaxbandits.kcenter import Lil, binary_rows, contrast_rows, ds_ucb, greedy, pairwise_sums
 from jaxbandits.kcenter._triangle import CenterBounds
 
 OPTIONS = Settings(quick=True)
 K = 10
 CENTERS = np.arange(K, dtype=np.int32)
-LINE = np.abs(np.subtract.outer(x := np.array([0, 0.1, 0.35, 0.8, 1, 0.45, 0.97]), x))
-
-
-ROWS = np.array([[0, 1, 2, 3], [3, 2, 1, 0], [1, 4, 5, 6]], np.int32)
-
-
-@pytest.fixture
-def asked(monkeypatch):
-    """What `simulate` is asked for, in place of runs."""
-    seen = {}
-
-    def simulate(heading, build, tasks, **rest):
-        seen.update(rest, heading=heading, build=build, tasks=tasks)
-        return Results({}, None)
-
-    monkeypatch.setattr(common, "simulate", simulate)
-    return seen
-
-
-def task(tasks, row):
-    return jax.tree.map(lambda values: jnp.asarray(values[row]), tasks)
-
-
-def rewards(environment, pull):
-    return jax.tree.map(np.asarray, environment.respond(pull, environment.noise(jax.random.key(0))))
-
-
-def test_an_instance_may_have_noise_of_its_own(asked):
-    rules = []
-
-    def rule(problem, **arguments):
-        rules.append(arguments)
-        return ns_ts(problem, **arguments)
-
-    common.distance_runs(
-        "test",
-        rule,
-        LINE,
-        ROWS,
-        k=3,
-        action=PairPull,
-        noise_scale=(0.05, 0.1, 0.2),
-        settings={"delta": (0.1, 0.01)},
-        options=OPTIONS,
-        seeds=1,
-        max_rounds=1,
-    )
-    assert asked["tasks"]["noise_scale"].tolist() == [0.05, 0.1, 0.2] * 2
-    pull = PairPull(jnp.array([1, 2], jnp.int32), jnp.zeros(2, jnp.int32), jnp.zeros(2, jnp.int32), Distances(4, 3))
-    noise = []
-    for row in (3, 4, 5):
-        _, environment = asked["build"](task(asked["tasks"], row), None)
-        points = ROWS[row % 3]
-        noise.append(rewards(environment, pull) - LINE[points[[1, 2]], points[0]])
-    assert [float(each["noise_scale"]) for each in rules] == [0.05, 0.1, 0.2]
-    assert {float(each["delta"]) for each in rules} == {0.01}
-    np.testing.assert_allclose(np.array(noise[1:]) / noise[0], np.repeat([[2.0], [4.0]], 2, axis=1), rtol=1e-9)
-
-
-def test_instances_take_their_points_from_the_same_images(asked):
-    points = np.arange(7, dtype=np.uint8)[:, None] * np.array([[1, 30]], np.uint8)
-    images = common.Images(points, pairwise_sums(points), "points")
-    common.image_runs("test", ds_ucb, images, ROWS, k=2, settings={"delta": (0.1,)}, options=OPTIONS, seeds=1)
-    assert asked["tasks"]["truth"].tolist() == [[0, 3], [0, 3], [0, 3]]
-    algorithm, environment = asked["build"](task(asked["tasks"], 2), jax.random.key(0))
-    # Nodes 1 and 0 of the last instance are points 4 and 1.
-    pull = algorithm.idle._replace(node=jnp.int32(1), slot=jnp.int32(0), centers=jnp.zeros(1, jnp.int32))
-    sample = rewards(environment, pull)
-    assert sample.rewards.shape == (common.LEAP, 1)
-    assert set(sample.rewards[:, 0].tolist()) == {9, 9 * 30**2}
-    assert int(sample.exact) == 9 + 9 * 30**2
-
-
-def test_blocks_are_disjoint_where_there_is_room():
-    assert common.blocks(2, 3).tolist() == [[0, 1], [2, 3], [4, 5]]
-    assert common.consecutive(2, 3, 7).tolist() == [[0, 1], [2, 3], [4, 5]]
-    assert common.consecutive(4, 3, 6).tolist() == [[0, 1, 2, 3], [2, 3, 4, 5], [4, 5, 0, 1]]
-    assert common.consecutive(6, 1, 6).tolist() == [[0, 1, 2, 3, 4, 5]]
-
-
 COLUMNS = {
     "answer.queries": np.array([[2**31, 2**31, 5], [10, 20, 30], [10, 20, 30], [10, 7, 0]], np.uint32),
     "answer.found": np.array([4, 4, 4, 2]),
@@ -200,13 +108,6 @@ def test_data_is_a_folder_with_images_and_shoes(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().err.count("nothing") == 2
 
 
-def test_data_may_come_from_the_environment(tmp_path, monkeypatch):
-    monkeypatch.setenv(common.VARIABLE, folder(tmp_path / "a", common.IMAGES, common.SHOES))
-    assert parsed([]) == tmp_path / "a"
-    given = folder(tmp_path / "b", common.IMAGES, common.SHOES)
-    assert parsed(["--data", given]) == tmp_path / "b"
-
-
 def test_without_data_the_library_has_its_own():
     crops = common.images(OPTIONS, 3)
     assert crops.points.shape == (3, 12288)
@@ -276,20 +177,6 @@ def test_a_cell_counts_runs_until_the_kth_center():
     assert noisy.wrong(columns, np.tile([0, 4, 2], (4, 1))) == 1
 
 
-def test_the_law_of_two_nodes_is_the_root_of_its_equation():
-    stages = np.array([0.5, 1e3, 1e6])
-    beta = noisy.expected(stages, 100) / (2 * stages)
-    needed = np.log(11.11 * np.maximum(beta * stages, 1) ** 1.1 * 100**2 / 0.1)
-    np.testing.assert_allclose(beta, needed, rtol=1e-9)
-
-
-def test_quantiles_know_what_was_censored():
-    assert noisy.quantiles([1e3, 5e3, 3e3], 1e4, 1e3) == "3 (1 to 5)"
-    assert noisy.quantiles([1e3, np.inf, 3e3, 2e3], 1e4, 1e3) == "2.5 (1 to > 10)"
-    assert noisy.quantiles([np.inf, np.inf, 3e3, 2e3], 1e4, 1e3) == "> 10 (2 to > 10)"
-    assert noisy.slashed([31_250.0, np.inf, 1.0], 1e3) == "31.2/-/0.001"
-
-
 def test_a_ratio_is_geometric_and_leaves_censored_blocks_out():
     def block(mean, runs=2):
         return Cell(np.array([mean, mean]), runs, 2, 2)
@@ -300,24 +187,6 @@ def test_a_ratio_is_geometric_and_leaves_censored_blocks_out():
     assert found.values.tolist() == [0.5, 2]
     assert found.error == pytest.approx(np.log(2))
     assert found.censored == 1
-
-
-def test_the_law_of_the_rivals_is_capped():
-    # At t = 10^6 the radius is sqrt(.1 log1p((1 + log t) 100) / 10^6) = .00085.
-    assert single_node.rivals(np.array([1e-4]), 10**6) == 2 * 10**6
-    few, many = (single_node.rivals(np.array([gap]), 10**6) for gap in (0.1, 0.05))
-    radius = np.sqrt(0.1 * np.log1p((1 + np.log([few - 1, few])) * 100) / [few - 1, few])
-    assert radius[1] < 0.1 <= radius[0]
-    assert 4 < many / few < 4.5
-    assert single_node.rivals(np.array([0.1, 0.05]), 10**6) == few + many
-
-
-def test_the_first_center_of_table_7_leaves_no_stage_without_a_law():
-    """Among simulated judgements some are certain, and then a stage's characteristic time is 0."""
-    distances = triplet_like(25, 3)
-    solution = table7.likely(distances, 25)
-    assert np.all((solution.bottlenecks > 0) & (solution.bottlenecks < 1))
-    assert np.all(noisy.times(distances, solution, None) > 0)
 
 
 # Errors, savings, bounds
@@ -375,12 +244,6 @@ def test_savings_are_means_on_the_given_instances():
     }
     # Each mean has a standard error of 10, however much the instances differ.
     assert triangle.mean_and_se(columns) == (550, pytest.approx(10 / np.sqrt(2)))
-
-
-def test_digits_are_different():
-    points = triangle.different_digits()
-    assert points.shape == (300, 64)
-    assert len(np.unique(points, axis=0)) == 300
 
 
 def test_queries_are_put_over_every_bound():

@@ -38,21 +38,6 @@ def test_runs_are_measured(sweeps):
     assert np.all(draws >= sweeps["DUETS"].columns["communication"])
 
 
-def test_beta_does_not_change_the_instance():
-    results = kernels.runs(
-        "a test",
-        "branin",
-        "N-KernelUCB",
-        options=OPTIONS,
-        **SMALL,
-        label="instance",
-        metrics=lambda instance, outcome: {"best": instance.best},
-    )
-    best = kernels.by_beta(results, "best", SMALL["betas"])
-    np.testing.assert_array_equal(best[0], best[1])
-    assert len(np.unique(best[0])) == SMALL["replicates"]
-
-
 def test_paired_algorithms_see_the_same_noise():
     instance = kernel.tabular(jnp.zeros((4, 1)), jnp.arange(4.0), noise_scale=1.0)
     settings = {
@@ -94,15 +79,6 @@ def test_gain_of_all_queries(sweeps):
     gram = gp.cross(kernel.paper_kernel("branin"), jnp.asarray(points), jnp.asarray(points))
     expected = np.linalg.slogdet(np.eye(18) + np.asarray(gram) / 0.04)[1] / 2
     np.testing.assert_allclose(results.columns["gain"][0], expected, rtol=1e-9)
-
-
-def test_gain_along_an_order_is_that_of_the_prefix():
-    rule = kernel.paper_kernel("branin")
-    candidates = jax.random.uniform(jax.random.key(0), (20, 2))
-    order = jnp.asarray([[3, 3, 7, 0]])
-    gram = gp.cross(rule, candidates[order[0]], candidates[order[0]])
-    expected = [gp.information_gain(gram[:n, :n], 0.04) for n in (1, 2, 3, 4)]
-    np.testing.assert_allclose(information._along(rule, candidates, order)[0], expected, rtol=1e-9)
 
 
 def test_share_of_draws_that_an_algorithm_wins():

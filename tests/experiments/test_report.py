@@ -89,9 +89,3 @@ def test_parts_are_stacked_by_the_columns_they_share():
     assert stacked["algorithm"].tolist() == ["a, 1", "a, 1", "b, 2"]
     assert stacked["x"].tolist() == [0, 0, 1]
     assert "y" not in stacked
-
-
-def test_digits():
-    assert report.two_digits(4133.0) == 4100
-    assert report.plus_minus(Line("x", 1234.5, 67.8, censored=2)) == "1,234 +- 68 (2 censored)"
-    assert report.listed({"a": 1.234, "b": 2}, ".2f") == "a 1.23, b 2.00"

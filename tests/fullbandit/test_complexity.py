@@ -134,7 +134,7 @@ def test_mean_field_scales_with_the_noise_and_never_ends_on_a_tie():
 
 def test_mean_field_under_jit_and_vmap():
     designs = [make_design(random_support(seed, 6, 3), 3) for seed in range(2)]
-    stacked = jax.tree.map(lambda *x: jnp.stack(x), *designs)
+    stacked = jax.tree.map(lambda *x: np.stack(x), *designs)
     theta = synthetic(0, 6, 3, 0.2).theta
     for rule in ("saqm", "sa_foa"):
         run = partial(stop, rule, theta=theta, noise_scale=0.2 / 3)

@@ -369,7 +369,7 @@ def test_tracking_equal_shares_goes_round():
 def test_tracking_of_stacked_designs_of_both_kinds():
     rows = all_superarms(4, 2)
     designs = [make_design(rows, 2), make_design(rows, 2, weights=[0.3, 0.25, 0.2, 0.1, 0.1, 0.05])]
-    stacked = jax.tree.map(lambda *x: jnp.stack(x), *designs)
+    stacked = jax.tree.map(lambda *x: np.stack(x), *designs)
     counts = jax.jit(jax.vmap(jax.vmap(tracking_counts, (None, 0)), (0, None)))(
         stacked, jnp.array([0, 3, 6, 100, 10**7])
     )

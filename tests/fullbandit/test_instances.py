@@ -243,7 +243,7 @@ def test_environments_can_be_built_inside_vmap_over_instances_and_designs(name):
         answers = make(name, theta, design)
         return answers.respond(pulls(COUNTS), answers.noise(jax.random.key(5)))
 
-    batch = jax.jit(jax.vmap(respond))(thetas, jax.tree.map(lambda *leaves: jnp.stack(leaves), *designs))
+    batch = jax.jit(jax.vmap(respond))(thetas, jax.tree.map(lambda *leaves: np.stack(leaves), *designs))
     one_by_one = [jax.jit(respond)(theta, design) for theta, design in zip(thetas, designs, strict=True)]
     np.testing.assert_allclose(batch, one_by_one, rtol=1e-13, atol=1e-13)
 
@@ -281,7 +281,7 @@ def test_instances_go_through_jit_and_vmap_and_can_be_stacked():
         same = jax.jit(lambda one: one)(made)
         assert same.k == 2
         np.testing.assert_array_equal(same.theta, made.theta)
-        stacked = jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(x) for x in leaves]), made, made)
+        stacked = jax.tree.map(lambda *leaves: np.stack([jnp.asarray(x) for x in leaves]), made, made)
         assert stacked.k == 2
         assert stacked.theta.shape == (2, 4)
         right = jax.vmap(fullbandit.is_right, (0, None))(stacked, fullbandit.top_set(made.theta, 2))

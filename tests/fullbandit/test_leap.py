@@ -41,7 +41,7 @@ every_rule = pytest.mark.parametrize(("factory", "options"), RULES.values(), ids
 
 @functools.cache
 def tapes():
-    return jnp.stack([rewards(THETA, DESIGN.support, 800, seed) for seed in range(60)])
+    return np.stack([rewards(THETA, DESIGN.support, 800, seed) for seed in range(60)])
 
 
 @functools.cache

@@ -408,7 +408,7 @@ def test_the_threshold_moves_the_bar():
 
 def test_designs_may_be_stacked_and_every_number_traced():
     other = make_design(random_support(8, N, K, size=9), K)
-    designs = jax.tree.map(lambda *leaves: jnp.stack(leaves), UNIFORM, other)
+    designs = jax.tree.map(lambda *leaves: np.stack(leaves), UNIFORM, other)
     tape = rewards(THETA, UNIFORM.support, 2000, 1, scale=0.3)
     numbers = [jnp.array(pair) for pair in ((0.05, 0.2), (0.3, 0.4), (0.1, 0.4 / 3), (0.5, 0.7), (0.05, 0.08))]
     together = jax.vmap(lambda design, *numbers: end(design, tape, *numbers))(designs, *numbers)

@@ -231,8 +231,8 @@ def test_designs_and_hyperparameters_may_be_stacked(factory, matrix):
         algorithm = factory(design, delta=delta, epsilon=epsilon, noise_scale=scale, pace=pace)
         return follow(algorithm, tape, 5000)[0].pulls
 
-    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *designs)
-    batched = jax.jit(jax.vmap(pulls))(stacked, numbers, jnp.stack(tapes))
+    stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *designs)
+    batched = jax.jit(jax.vmap(pulls))(stacked, numbers, np.stack(tapes))
     single = jax.jit(pulls)
     assert batched.tolist() == [int(single(*case)) for case in zip(designs, numbers, tapes, strict=True)]
     assert batched[0] == follower(factory, uniform, pace=Pace(design_matrix=matrix))(tapes[0])[0].pulls
@@ -308,7 +308,7 @@ def test_float32_with_an_ill_conditioned_design(factory):
 
 def test_a_pace_is_a_struct_of_numbers_but_for_its_matrix():
     paces = [Pace(growth=0.1), Pace(growth=0.2)]
-    stacked = jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(x) for x in leaves]), *paces)
+    stacked = jax.tree.map(lambda *leaves: np.stack([jnp.asarray(x) for x in leaves]), *paces)
     assert stacked.growth.tolist() == [0.1, 0.2]
     assert stacked.design_matrix == "counts"
     assert jax.jit(lambda pace: pace)(Pace(design_matrix="limit")).design_matrix == "limit"

@@ -28,7 +28,7 @@ def test_instances_go_through_jit_vmap_and_stacking(instance):
     same = jax.jit(lambda instance: instance)(instance)
     assert same.problem == instance.problem
     jax.tree.map(np.testing.assert_array_equal, same, instance)
-    stacked = jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(leaf) for leaf in leaves]), instance, instance)
+    stacked = jax.tree.map(lambda *leaves: np.stack([jnp.asarray(leaf) for leaf in leaves]), instance, instance)
     assert stacked.problem == instance.problem
 
     def first_reward(instance, key):

@@ -1,12 +1,15 @@
 """BPE against its transcription, its batches, and its limits."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from drivers import kernel as driver
 
 from experiments.bench.reference.kernel_bpe import bpe as transcription
-from experiments.bench.reference.kernel_ucb import KERNEL, NOISE_VARIANCE, follow, instance
+from experiments.bench.reference.kernel_ucb import KERNEL, NOISE_VARIANCE, instance
 from jaxbandits import kernel
 
 HORIZON = 30
@@ -40,6 +43,10 @@ def uneven(x, y):
     return KERNEL(x, y) * height(x) * height(y)
 
 
+follow = partial(driver.follow, kernel.bpe)
+KEEPING = partial(kernel.bpe, keep_data=True)
+
+
 @pytest.mark.parametrize("keep_data", [False, True])
 @pytest.mark.parametrize(("size", "with_gram"), [(60, False), (25, True), (9, False)])
 def test_is_the_transcription_step_by_step(size, with_gram, keep_data):
@@ -48,10 +55,10 @@ def test_is_the_transcription_step_by_step(size, with_gram, keep_data):
     scale = np.asarray(height(candidates.T))
     gram *= scale[:, None] * scale
     expected = transcription(gram, rewards[:, 0], beta=1.0, noise_variance=NOISE_VARIANCE, keep_data=keep_data)
-    algorithm = make(candidates, kernel=uneven, keep_data=keep_data, gram=jnp.asarray(gram) if with_gram else None)
+    table = {"gram": gram} if with_gram else {}
+    steps = driver.follow(KEEPING if keep_data else kernel.bpe, candidates, rewards, kernel=uneven, **table)
     most = HORIZON if keep_data else max(kernel.batch_lengths(HORIZON))
-    assert algorithm.init(jax.random.key(0)).memory.shape == (min(most, size), size)
-    steps = follow(algorithm, rewards)
+    assert steps[0].state.memory.shape == (min(most, size), size)
     assert len(expected[-1].active) < len(expected[0].active) == size
     for t, (step, plain) in enumerate(zip(steps, expected, strict=True)):
         assert step.action.tolist() == [plain.action]
@@ -65,22 +72,22 @@ def test_is_the_transcription_step_by_step(size, with_gram, keep_data):
 def test_queries_of_a_batch_do_not_depend_on_rewards():
     candidates, _, rewards, _ = instance(2, 40, horizon=HORIZON, agents=1)
     first = kernel.batch_lengths(HORIZON)[0]
-    actions = [[int(s.action[0]) for s in follow(make(candidates), tape)] for tape in (rewards, -rewards)]
+    actions = [[int(s.action[0]) for s in follow(candidates, tape)] for tape in (rewards, -rewards)]
     assert actions[0][:first] == actions[1][:first]
     assert actions[0][first:] != actions[1][first:]
 
 
 def test_widths_that_drop_nothing_and_all_but_the_best():
     candidates, _, rewards, _ = instance(3, 40, horizon=HORIZON, agents=1)
-    assert np.all(follow(make(candidates, beta=1e6), rewards)[-1].state.active)
-    last = follow(make(candidates, beta=0.0), rewards)[-1]
+    assert np.all(follow(candidates, rewards, beta=1e6)[-1].state.active)
+    last = follow(candidates, rewards, beta=0.0)[-1]
     assert np.flatnonzero(last.state.active).tolist() == [last.answer]
 
 
 def test_active_sets_nest():
     candidates, _, rewards, _ = instance(4, 40, horizon=HORIZON, agents=1)
     before = np.ones(40, bool)
-    for step in follow(make(candidates, beta=0.5), rewards):
+    for step in follow(candidates, rewards, beta=0.5):
         assert not np.any(np.asarray(step.state.active) & ~before)
         before = np.asarray(step.state.active)
 
@@ -89,7 +96,7 @@ def test_active_sets_nest():
 def test_idle_keeps_every_bit(size):
     candidates, _, rewards, _ = instance(5, size, horizon=HORIZON, agents=1)
     algorithm = make(candidates)
-    steps, observe = follow(algorithm, rewards), jax.jit(algorithm.observe)
+    steps, observe = follow(candidates, rewards), jax.jit(algorithm.observe)
     ends = np.cumsum(kernel.batch_lengths(HORIZON))
     for t in (0, ends[0] - 2, ends[0] - 1, ends[0], HORIZON - 1):  # about the end of a batch, and the last
         state = steps[t].state

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax import lax
+from drivers import kernel as driver
 
-from experiments.bench.reference.kernel_ucb import AGENTS, KERNEL, NOISE_VARIANCE, Step, instance
+from experiments.bench.reference.kernel_ucb import AGENTS, KERNEL, NOISE_VARIANCE, instance
 from experiments.bench.reference.kernel_ucb import dis_kernel_ucb as transcription
 from jaxbandits import kernel, run
 
@@ -27,27 +27,9 @@ def make(candidates, coins, *, horizon=HORIZON, factory=kernel.dis_kernel_ucb, *
     return factory(candidates, coins=coins, **settings)
 
 
-@partial(jax.jit, static_argnames=("factory",))
-def recorded(candidates, coins, rewards, settings, *, factory):
-    """All rounds of a run, stacked: one compilation serves all settings of one shape."""
-    horizon, agents, _ = rewards.shape
-    algorithm = make(candidates, coins, horizon=horizon, n_agents=agents, factory=factory, **settings)
-    key = jax.random.key(0)
-
-    def one_round(state, rewards):
-        action = algorithm.decide(key, state).action
-        state = algorithm.observe(state, action, rewards[jnp.arange(agents), action])
-        return state, Step(action, state, algorithm.decide(key, state).answer)
-
-    return lax.scan(one_round, algorithm.init(key), rewards)[1]
-
-
 def follow(candidates, coins, rewards, *, factory=kernel.dis_kernel_ucb, beta=1.0, **settings):
-    if factory is kernel.dis_kernel_ucb:
-        settings = {"threshold": 10.0} | settings
-    settings["beta"] = np.broadcast_to(beta, len(rewards))
-    steps = jax.tree.map(np.asarray, recorded(candidates, coins, rewards, settings, factory=factory))
-    return [jax.tree.map(lambda x, t=t: x[t], steps) for t in range(len(rewards))]
+    settings = ({"threshold": 10.0} if factory is kernel.dis_kernel_ucb else {}) | settings
+    return driver.follow(factory, candidates, rewards, coins, beta=np.broadcast_to(beta, len(rewards)), **settings)
 
 
 @pytest.mark.parametrize(

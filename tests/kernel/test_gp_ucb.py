@@ -1,11 +1,14 @@
 """GP-UCB against the transcription of N-KernelUCB with one agent."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from drivers import kernel as driver
 
-from experiments.bench.reference.kernel_ucb import KERNEL, NOISE_VARIANCE, follow, instance
+from experiments.bench.reference.kernel_ucb import KERNEL, NOISE_VARIANCE, instance
 from experiments.bench.reference.kernel_ucb import n_kernel_ucb as transcription
 from jaxbandits import kernel
 
@@ -20,16 +23,20 @@ def make(candidates, coins, **changes):
     )
 
 
+CONFIDENT = partial(kernel.gp_ucb, confidence=lambda t, log_det: 0.3 + 0.05 * t.astype(float) + 0.02 * log_det)
+# A width that is 0 until the 10th query and huge from then on.
+SWITCHED = partial(kernel.gp_ucb, confidence=lambda t, _: jnp.where(t >= 10, 1e6, 0.0))
+
+
 @pytest.mark.parametrize("size", [60, 20])
 @pytest.mark.parametrize("beta", [np.linspace(2.0, 0.5, HORIZON), lambda t, log_det: 0.3 + 0.05 * t + 0.02 * log_det])
 def test_is_the_transcription_step_by_step(size, beta):
     candidates, gram, rewards, coins = instance(1, size, horizon=HORIZON, agents=1)
     expected = transcription(gram, rewards, coins.queries, beta=beta, noise_variance=NOISE_VARIANCE)
     if callable(beta):
-        algorithm = make(candidates, coins, confidence=lambda t, log_det: 0.3 + 0.05 * t.astype(float) + 0.02 * log_det)
+        steps = driver.follow(CONFIDENT, candidates, rewards, coins)
     else:
-        algorithm = make(candidates, coins, beta=beta)
-    steps = follow(algorithm, rewards)
+        steps = driver.follow(kernel.gp_ucb, candidates, rewards, coins, beta=beta)
     assert len({int(step.action[0]) for step in steps}) > 5
     for t, (step, plain) in enumerate(zip(steps, expected, strict=True)):
         assert step.action.tolist() == plain.action.tolist()
@@ -67,17 +74,16 @@ def test_both_memories_query_the_same():
 
 
 def test_the_width_sees_the_query_to_come_and_the_information_so_far():
-    candidates, gram, rewards, coins = instance(3, 40, horizon=HORIZON, agents=1)
-    steps = follow(make(candidates, coins), rewards)
+    candidates, gram, rewards, coins = instance(3, 60, horizon=HORIZON, agents=1)
+    steps = driver.follow(kernel.gp_ucb, candidates, rewards, coins, beta=np.ones(HORIZON))
     points = [int(step.action[0]) for step in steps]
     square = gram[np.ix_(points, points)]
     np.testing.assert_allclose(
         steps[-1].state.posterior.log_det[0], np.linalg.slogdet(np.eye(HORIZON) + square / NOISE_VARIANCE)[1]
     )
-    # A width that is 0 until the 10th query and huge from then on: from there the run queries where it knows least.
-    switched = make(candidates, coins, confidence=lambda t, _: jnp.where(t >= 10, 1e6, 0.0))
+    # From the 10th query on the run queries where it knows least.
     before = None
-    for t, step in enumerate(follow(switched, rewards)):
+    for t, step in enumerate(driver.follow(SWITCHED, candidates, rewards, coins)):
         if t > 0:
             wanted = before.variance if t + 1 >= 10 else before.mean
             assert step.action[0] == np.argmax(np.asarray(wanted[0]))

@@ -148,7 +148,7 @@ def test_regret():
 
 def test_instances_go_through_jit_and_vmap_and_stacking():
     instances = [kernel.branin(key, size=5) for key in jax.random.split(KEY, 3)]
-    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *instances)
+    stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *instances)
 
     @jax.jit
     @jax.vmap

@@ -6,8 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from drivers import kernel as driver
 
-from experiments.bench.reference.kernel_ucb import AGENTS, KERNEL, NOISE_VARIANCE, follow
+from experiments.bench.reference.kernel_ucb import AGENTS, KERNEL, NOISE_VARIANCE
 from experiments.bench.reference.kernel_ucb import instance as any_instance
 from experiments.bench.reference.kernel_ucb import n_kernel_ucb as transcription
 from jaxbandits import kernel
@@ -31,6 +32,12 @@ def make(candidates, coins, *, horizon=HORIZON, agents=AGENTS, **changes):
     return kernel.n_kernel_ucb(candidates, coins=coins, **settings)
 
 
+def follow(candidates, rewards, coins, *, beta=1.0, **settings):
+    """Steps of a run; its width is a schedule, so that all runs of one shape are one program."""
+    beta = np.broadcast_to(beta, len(rewards))
+    return driver.follow(kernel.n_kernel_ucb, candidates, rewards, coins, beta=beta, **settings)
+
+
 SCHEDULE = np.linspace(0.5, 2.0, HORIZON)
 
 
@@ -40,10 +47,8 @@ SCHEDULE = np.linspace(0.5, 2.0, HORIZON)
 def test_is_the_transcription_step_by_step(size, beta, with_gram):
     candidates, gram, rewards, coins = instance(1, size)
     expected = transcription(gram, rewards, coins.queries, beta=beta, noise_variance=NOISE_VARIANCE)
-    algorithm = make(candidates, coins, beta=beta, gram=jnp.asarray(gram) if with_gram else None)
-    assert algorithm.init(jax.random.key(0)).memory.shape == (AGENTS, HORIZON if size > HORIZON else size, size)
-    steps = follow(algorithm, rewards)
-    assert len(steps) == HORIZON
+    steps = follow(candidates, rewards, coins, beta=beta, **({"gram": gram} if with_gram else {}))
+    assert steps[0].state.memory.shape == (AGENTS, HORIZON if size > HORIZON else size, size)
     for t, (step, plain) in enumerate(zip(steps, expected, strict=True)):
         assert step.action.tolist() == plain.action.tolist()
         np.testing.assert_allclose(step.state.posterior.mean, plain.mean, atol=1e-10)
@@ -63,39 +68,37 @@ def test_the_first_query_is_the_coin_of_the_key():
 
 
 def test_agents_do_not_hear_each_other():
-    candidates, _, rewards, coins = instance(3, 50)
+    candidates, _, rewards, coins = instance(3, 60)
     alone = kernel.Coins(coins.queries[1:2], coins.thinning[1:2], coins.inducing[:, 1:2])
-    together = follow(make(candidates, coins), rewards)
-    single = follow(make(candidates, alone, agents=1), rewards[:, 1:2])
+    together = follow(candidates, rewards, coins)
+    single = follow(candidates, rewards[:, 1:2], alone)
     assert [s.action[1] for s in together] == [s.action[0] for s in single]
 
 
 def test_permuted_candidates_permute_the_queries():
-    candidates, _, rewards, coins = instance(4, 50)
-    order = np.random.default_rng(0).permutation(50)
+    candidates, _, rewards, coins = instance(4, 60)
+    order = np.random.default_rng(0).permutation(60)
     place = np.argsort(order)  # of an old candidate among the new
-    plain = follow(make(candidates, coins), rewards)
-    first = (place[plain[0].action] + 0.5) / 50
+    plain = follow(candidates, rewards, coins)
+    first = (place[plain[0].action] + 0.5) / 60
     permuted = coins._replace(queries=np.repeat(first[:, None], HORIZON, axis=1))
-    moved = follow(make(candidates[order], permuted), rewards[:, :, order])
+    moved = follow(candidates[order], rewards[:, :, order], permuted)
     assert [place[s.action].tolist() for s in plain] == [s.action.tolist() for s in moved]
 
 
 def test_a_scaled_kernel_with_scaled_rewards_asks_the_same():
-    candidates, _, rewards, coins = instance(5, 50)
-    plain = follow(make(candidates, coins), rewards)
-    scaled = follow(
-        make(candidates, coins, kernel=lambda x, y: 9 * KERNEL(x, y), noise_variance=9 * NOISE_VARIANCE), 3 * rewards
-    )
+    candidates, _, rewards, coins = instance(5, 60)
+    plain = follow(candidates, rewards, coins)
+    scaled = follow(candidates, 3 * rewards, coins, scale=9.0, noise_variance=9 * NOISE_VARIANCE)
     assert [s.action.tolist() for s in plain] == [s.action.tolist() for s in scaled]
 
 
 def test_variance_never_rises_and_is_bounded_by_the_information():
-    candidates, _, rewards, coins = instance(6, 50)
+    candidates, _, rewards, coins = instance(6, 60)
     algorithm = make(candidates, coins)
     before = algorithm.init(jax.random.key(0))
     spent = np.zeros(AGENTS)
-    for step in follow(algorithm, rewards):
+    for step in follow(candidates, rewards, coins):
         now = step.state.posterior
         assert np.all(now.variance <= before.posterior.variance)
         spent += np.asarray(before.posterior.variance)[np.arange(AGENTS), step.action]
@@ -103,12 +106,12 @@ def test_variance_never_rises_and_is_bounded_by_the_information():
         before = step.state
 
 
-@pytest.mark.parametrize("size", [40, 12])
+@pytest.mark.parametrize("size", [60, 12])
 def test_idle_keeps_every_bit_and_a_partly_idle_action_counts_those_who_ask(size):
     candidates, _, rewards, coins = instance(7, size)
     algorithm = make(candidates, coins)
     observe = jax.jit(algorithm.observe)
-    steps = follow(algorithm, rewards)
+    steps = follow(candidates, rewards, coins)
     for state in (steps[4].state, steps[-1].state):
         kept = observe(state, algorithm.idle, jnp.ones(AGENTS))
         jax.tree.map(np.testing.assert_array_equal, kept, state)

@@ -198,7 +198,7 @@ def test_environments_can_be_built_inside_vmap_over_instances(name):
         environment = linear.environment(instance, **options)
         return environment.respond(action, environment.noise(jax.random.key(5)))
 
-    batch = jax.jit(jax.vmap(respond))(jax.tree.map(lambda *leaves: jnp.stack(leaves), *instances))
+    batch = jax.jit(jax.vmap(respond))(jax.tree.map(lambda *leaves: np.stack(leaves), *instances))
     np.testing.assert_allclose(batch, np.stack([respond(instance) for instance in instances]), rtol=1e-14)
 
 

@@ -109,7 +109,7 @@ def test_right_answers_may_be_traced_and_near_ties_are_none(dtype):
 
 def test_an_instance_goes_through_jit_vmap_and_stacking():
     instances = [linear.canonical(gap, 3, noise_scale=gap) for gap in (0.1, 0.2)]
-    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *instances)
+    stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *instances)
     means = jax.jit(jax.vmap(lambda instance: instance.arms @ instance.theta))(stacked)
     np.testing.assert_allclose(means, [[0.1, 0, 0], [0.2, 0, 0]])
     again = jax.jit(lambda instance: instance)(instances[0])

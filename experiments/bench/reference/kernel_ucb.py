@@ -1,9 +1,8 @@
 """The algorithms by upper confidence bounds from lists of observations, every posterior solved anew."""
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -90,29 +89,6 @@ def dis_kernel_ucb(gram, dimension, rewards, coins, *, beta, noise_variance, thr
         mean, variance, log_det = map(np.array, zip(*known, strict=True))
         rounds.append(Round(action, mean, variance, log_det, synced, uplink, downlink, np.array(answer)))
     return rounds
-
-
-class Step(NamedTuple):
-    """What an algorithm queried in one round, and the state after it."""
-
-    action: np.ndarray
-    state: Any
-    answer: np.ndarray
-
-
-def follow(algorithm, rewards):
-    """Drives an algorithm with recorded rewards (T, N, M) to its stop; returns a list of `Step`."""
-    key = jax.random.key(0)
-    decide, observe = jax.jit(algorithm.decide), jax.jit(algorithm.observe)
-    state = jax.jit(algorithm.init)(key)
-    decision = decide(key, state)
-    steps = []
-    while not decision.stop:
-        action = np.asarray(decision.action)
-        state = observe(state, decision.action, rewards[len(steps), np.arange(len(action)), action])
-        decision = decide(key, state)
-        steps.append(Step(action, state, np.asarray(decision.answer)))
-    return steps
 
 
 def instance(seed, size, *, horizon, agents=AGENTS, dimension=2):

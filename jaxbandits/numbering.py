@@ -1,0 +1,94 @@
+"""Numbered pulls: what lets two algorithms see the same rewards.
+
+With a stream, the n-th pull of an arm gives a reward that is a function of (stream, arm, n) and of nothing else: common
+random numbers, which cancel from the difference of two algorithms. An environment has no memory, so the action must say
+which pulls of its arm it makes: `numbered(algorithm)` adds that, and `environment(instance, stream=key)` reads it.
+
+In a sweep, `build(task, key)` gets the run's own key, which depends on the root key, the row and the seed alone. It is
+the stream to share: sweeps of several algorithms under one root key then see the same rewards, run for run, and
+`jaxbandits.compare(a, b, paired=True)` makes use of it. Where `key` draws the instance too, fold the stream from it.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandits import checks
+from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
+
+
+class Numbered(NamedTuple):
+    """An action, and where in its arms' sequences of rewards it begins."""
+
+    action: PyTree  # of the algorithm
+    before: PyTree  # int, how often each arm of the action was pulled before; shaped as the family's actions are
+
+
+def numbered(algorithm: Algorithm) -> Algorithm:
+    """The same algorithm with actions that say how often their arms were pulled before, for a shared stream.
+
+    Its states, decisions and answers are those of the algorithm.
+
+    Args:
+        algorithm: one with `before`: any of this package, but those whose actions cannot be answered from a stream
+            (`linear.xy_static_exact`), or one of your own.
+
+    Returns:
+        Algorithm with actions `Numbered`, for environments with `stream=`.
+
+    Raises:
+        ValueError: it is no Algorithm, is numbered already, or does not say what came before.
+
+    Example:
+        LinGapE's two rules on the same rewards. How many times smaller is the standard error of their difference than
+        it would be from independent runs?
+
+        >>> import jaxbandits
+        >>> from jaxbandits import linear
+        >>> instance = linear.soare(2, 0.5)
+        >>> ratios = linear.ratio_tables(instance.arms).p
+        >>> def sweep_of(rule):
+        ...     def build(task, key):
+        ...         algorithm = linear.lingape(instance.arms, delta=0.1, rule=rule, ratios=ratios)
+        ...         return jaxbandits.numbered(algorithm), linear.environment(instance, stream=key)
+        ...     return jaxbandits.sweep(build, seeds=40, key=jax.random.key(0), max_rounds=10**4, progress=False)
+        >>> difference = jaxbandits.compare(sweep_of("greedy"), sweep_of("ratio"), paired=True)
+        >>> print(difference["pairs"], difference["pulls_gain"] > 1.5)
+        [40] [ True]
+    """
+    checks.instance("algorithm", algorithm, Algorithm)
+    before = algorithm.before
+    if isinstance(algorithm.idle, Numbered):
+        raise ValueError("algorithm must not be numbered already, got one whose actions are Numbered")
+    if before is None:
+        raise ValueError("algorithm must say how often its arms were pulled, in its field `before`, got None")
+
+    def decide(key: Key, state: PyTree) -> Decision:
+        decision = algorithm.decide(key, state)
+        return decision._replace(action=Numbered(decision.action, before(state, decision.action)))
+
+    def observe(state: PyTree, action: Numbered, observation: PyTree) -> PyTree:
+        return algorithm.observe(state, action.action, observation)
+
+    key = jax.eval_shape(lambda: jax.random.key(0))
+    shapes = jax.eval_shape(lambda key: before(algorithm.init(key), algorithm.idle), key)
+    nothing = jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), shapes)
+    return algorithm._replace(decide=decide, observe=observe, idle=Numbered(algorithm.idle, nothing))
+
+
+def opened(action: Any) -> Numbered:
+    """The action; raises `ValueError` unless it is `Numbered`."""
+    if not isinstance(action, Numbered):
+        raise ValueError(
+            "action must be Numbered where rewards come from a stream, that of jaxbandits.numbered(algorithm), got "
+            f"{type(action).__name__}"
+        )
+    return action
+
+
+def key_of(stream: Key, *numbers: Array) -> Key:
+    """The key of an arm, or of one of its samples: folded from each number in turn."""
+    for number in numbers:
+        stream = jax.random.fold_in(stream, number)
+    return stream

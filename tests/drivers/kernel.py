@@ -1,0 +1,48 @@
+"""Drives a kernel bandit with recorded rewards: one program for all numbers, of the runs of one shape."""
+
+import inspect
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from experiments.bench.reference.kernel_ucb import KERNEL, NOISE_VARIANCE
+
+
+class Step(NamedTuple):
+    """What an algorithm queried in one round, and the state and the answer after it."""
+
+    action: np.ndarray
+    state: Any
+    answer: np.ndarray
+
+
+@partial(jax.jit, static_argnames=("factory", "kernel"))
+def _recorded(candidates, rewards, coins, scale, settings, *, factory, kernel):
+    horizon, agents, _ = rewards.shape
+    takes = inspect.signature(factory).parameters
+    others = {"n_agents": agents} if "n_agents" in takes else {}
+    others |= {"coins": coins} if "coins" in takes else {}
+    algorithm = factory(candidates, kernel=lambda x, y: scale * kernel(x, y), horizon=horizon, **others, **settings)
+    key = jax.random.key(0)
+
+    def one_round(state, rewards):
+        action = algorithm.decide(key, state).action
+        state = algorithm.observe(state, action, rewards[jnp.arange(agents), action])
+        return state, Step(action, state, algorithm.decide(key, state).answer)
+
+    state, steps = lax.scan(one_round, algorithm.init(key), rewards)
+    return algorithm.decide(key, state).stop, steps
+
+
+def follow(factory, candidates, rewards, coins=None, *, kernel=KERNEL, scale=1.0, **settings):
+    """All rounds on rewards (T, N, M), as a list of `Step`: the last one is the first whose state stops."""
+    settings = {"beta": 1.0, "noise_variance": NOISE_VARIANCE} | settings
+    stop, steps = jax.device_get(
+        _recorded(candidates, rewards, coins, jnp.asarray(scale), settings, factory=factory, kernel=kernel)
+    )
+    assert stop
+    return [jax.tree.map(lambda x, t=t: x[t], steps) for t in range(len(rewards))]
