@@ -78,8 +78,10 @@ with process_pool(8, gpus=range(8)) as workers:
     results = sweep(build, deltas, ..., store="runs/soare", executor=workers, shards=16)
 ```
 
-`jax.config.update("jax_compilation_cache_dir", DIR)` keeps compiled programs, and spares shards of one machine all
-compilations but the first. `logging.getLogger("jaxbandits")` reports what is compiled, resumed and written.
+Within a process a program is compiled once: a second sweep of the same `build` under another key, or with other values
+in a table of as many rows, compiles nothing. `jax.config.update("jax_compilation_cache_dir", DIR)` keeps compiled
+programs from one process to the next, and spares shards of one machine all compilations but the first; tracing, the
+smaller part, remains. `logging.getLogger("jaxbandits")` reports what is compiled, resumed and written.
 """
 
 from jaxbandits.engine.comparison import compare
