@@ -199,7 +199,7 @@ def by_beta(results: jaxbandits.Results, column: str, betas: Sequence[float] = B
 def entry(values: np.ndarray) -> str:
     """A mean with its standard error."""
     mean, se = mean_se(values)
-    digits = 3 if mean < 10 else 1 if mean < 100 else 0
+    digits = 3 if 0 < mean < 10 else 1 if 0 < mean < 100 else 0
     return f"{mean:,.{digits}f} +- {se:,.{digits}f}"
 
 
