@@ -16,12 +16,11 @@ with which `run` repeats a single task of a sweep.
 
 **Store and resume.** With `store=`, finished runs go to a folder of Parquet files, at first every second, later every
 half a minute. A sweep that was killed, interrupted or ran out of disk resumes when it is called again: finished runs
-are not run again, nothing is doubled, and the result is that of an uninterrupted sweep. A call with more seeds, or with
-rows added at the end of the table, runs what is missing. Other arguments are refused; the message says what differs.
-Other readers take the folder as a glob: `pandas.read_parquet(store)`, `polars.read_parquet(f"{store}/part-*.parquet")`,
-or in DuckDB `select delta, avg(pulls) from 'STORE/part-*.parquet' join (select row, "task.delta" as delta from
-'STORE/_tasks.parquet') using (row) group by delta`; one row a run, vectors are fixed-size lists. `_tasks.parquet` is
-the table of tasks. `_manifest.json` holds the arguments, versions, device, precision and a checksum a part.
+are not run again, nothing is doubled, and the result is that of an uninterrupted sweep. More seeds, or rows added at
+the end, run what is missing. Other arguments are refused; the message says what differs. Other readers take the folder
+as a glob: `pandas.read_parquet(store)`, `polars.read_parquet(f"{store}/part-*.parquet")`, or in DuckDB `select row,
+avg(pulls) from 'STORE/part-*.parquet' group by row`; one row a run, vectors are fixed-size lists. `_tasks.parquet`
+holds the table of tasks, `_manifest.json` the arguments, versions, device, precision and a checksum a part.
 
 **Equal runs.** Task (row, seed) has the key `task_key(key, row, seed)`. More seeds, other rows, other lanes: the same
 streams. At the same `lanes` (and `chunk`) results are equal bit for bit, on any number of devices and processes of one
