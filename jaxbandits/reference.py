@@ -55,12 +55,12 @@ def main(arguments: list[str]) -> int:
     folder = parser.parse_args(arguments).folder
     try:
         import pdoc
-        from pdoc import render
+        import pdoc.render
     except ModuleNotFoundError:
         print("the reference is written by pdoc: pip install pdoc", file=sys.stderr)
         return 1
     document_fields()
-    render.configure(docformat="google", math=True)
+    pdoc.render.configure(docformat="google", math=True)
     pdoc.pdoc("jaxbandits", output_directory=folder)
     print(f"written: {folder / 'index.html'}")
     return 0
