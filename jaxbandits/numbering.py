@@ -35,7 +35,8 @@ def numbered(algorithm: Algorithm) -> Algorithm:
             (`linear.xy_static_exact`), or one of your own.
 
     Returns:
-        Algorithm with actions `Numbered`, for environments with `stream=`.
+        Algorithm with actions `Numbered`, for environments with `stream=`. What a `record` is shown is the numbered
+        decision, whose action is `decision.action.action`.
 
     Raises:
         ValueError: it is no Algorithm, is numbered already, or does not say what came before.

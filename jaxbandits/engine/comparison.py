@@ -45,7 +45,6 @@ def compare(a: Sweep, b: Sweep, *, by: str | tuple[str, ...] = "row", paired: bo
         by: name or names of the columns whose values make a group, scalar and of the same kind (integer, floating
             point, ..) in both sweeps; `delta` stands for `task.delta`, as in `Results.summary`. Equal values are one
             group: `row` presumes that the tables of tasks are the same.
-
         paired: whether runs with the same stream are compared with each other. Within a group, a sweep must have each
             stream once, and the one with fewer runs must find a partner for each.
 
@@ -104,6 +103,7 @@ def compare(a: Sweep, b: Sweep, *, by: str | tuple[str, ...] = "row", paired: bo
         for i, side in enumerate("ab")
         for name, count in counts.items()
     }
+    groups = {name: joint[full][first[common]] for name, full in by.items()}
     if paired:
         stream = np.concatenate([streams_of(name, sweep.columns) for name, sweep in (("a", a), ("b", b))])
         runs = matched(stream, group, pair % 2, np.asarray(common))
@@ -113,15 +113,15 @@ def compare(a: Sweep, b: Sweep, *, by: str | tuple[str, ...] = "row", paired: bo
         for name in measured:
             tables = [of_differences(*joint[name][part].T) for part in np.split(runs, ends)]
             compared |= {f"{name}_{key}": np.array([table[key] for table in tables]) for key in tables[0]}
-        return with_groups({name: joint[name][first[common]] for name in by}, compared)
+        return with_groups(groups, compared)
     for name in measured:
         values = joint[name]
         table = describe(values, order, counts["finished"])
         mean, se = (table[key].reshape(-1, 2)[common] for key in ("mean", "se"))
         # Integers are compared as they are: large ones would be tied as floating-point numbers.
         exact = values[order] if np.issubdtype(values.dtype, np.integer) else values[order].astype(float)
-        groups = np.split(exact, ends)
-        tests = np.array([_kolmogorov_smirnov(*groups[2 * g : 2 * g + 2]) for g in np.flatnonzero(common)])
+        parts = np.split(exact, ends)
+        tests = np.array([_kolmogorov_smirnov(*parts[2 * g : 2 * g + 2]) for g in np.flatnonzero(common)])
         with np.errstate(invalid="ignore"):  # of infinite means
             difference = mean[:, 0] - mean[:, 1]
         compared |= {
@@ -130,7 +130,7 @@ def compare(a: Sweep, b: Sweep, *, by: str | tuple[str, ...] = "row", paired: bo
             f"{name}_ks": tests[:, 0],
             f"{name}_p": tests[:, 1],
         }
-    return with_groups({name: joint[full][first[common]] for name, full in by.items()}, compared)
+    return with_groups(groups, compared)
 
 
 def _results(name: str, sweep: Sweep) -> Results:
