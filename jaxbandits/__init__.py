@@ -39,7 +39,7 @@ The words, one meaning each:
 | noise_variance | a Gaussian process' own noise variance |
 """
 
-from jaxbandits import base, cpe, engine, fullbandit, kcenter, kernel, linear, numerics, testing
+from jaxbandits import base, cpe, engine, fullbandit, kcenter, kernel, linear, mab, numerics, testing
 from jaxbandits.base import Algorithm, Decision, Environment, Outcome, Status
 from jaxbandits.engine import (
     Record,
@@ -82,6 +82,7 @@ __all__ = [
     "kernel",
     "linear",
     "load",
+    "mab",
     "numbered",
     "numerics",
     "process_pool",
