@@ -82,6 +82,11 @@ def numbered(algorithm: Algorithm) -> Algorithm:
     return algorithm._replace(decide=decide, observe=observe, idle=Numbered(algorithm.idle, nothing))
 
 
+def plain(action: Any) -> Any:
+    """The algorithm's own action, also of a `Numbered` one: for what watches a run."""
+    return action.action if isinstance(action, Numbered) else action
+
+
 def opened(action: Any) -> Numbered:
     """The action; raises `ValueError` unless it is `Numbered`."""
     if not isinstance(action, Numbered):
