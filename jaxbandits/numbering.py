@@ -35,7 +35,8 @@ def numbered(algorithm: Algorithm) -> Algorithm:
             (`linear.xy_static_exact`), or one of your own.
 
     Returns:
-        Algorithm with actions `Numbered`, for environments with `stream=`.
+        Algorithm with actions `Numbered`, for environments with `stream=`. What a `record` is shown is the numbered
+        decision, whose action is `decision.action.action`.
 
     Raises:
         ValueError: it is no Algorithm, is numbered already, or does not say what came before.
@@ -79,6 +80,11 @@ def numbered(algorithm: Algorithm) -> Algorithm:
     shapes = jax.eval_shape(lambda key: before(algorithm.init(key), algorithm.idle), key)
     nothing = jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), shapes)
     return algorithm._replace(decide=decide, observe=observe, idle=Numbered(algorithm.idle, nothing))
+
+
+def plain(action: Any) -> Any:
+    """The algorithm's own action, also of a `Numbered` one: for what watches a run."""
+    return action.action if isinstance(action, Numbered) else action
 
 
 def opened(action: Any) -> Numbered:

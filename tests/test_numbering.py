@@ -230,6 +230,12 @@ def test_an_agent_has_its_noise_in_its_round_whatever_it_queries():
     np.testing.assert_allclose(fewer, a[:2], atol=1e-14)
 
 
+def test_the_regret_of_a_numbered_round():
+    regret, queries = kernel.round_regret(VALUES), jnp.int32([0, 3])
+    decisions = [jaxbandits.Decision(action, None, None) for action in (queries, Numbered(queries, jnp.int32(0)))]
+    assert [float(regret(None, decision, None)["regret"]) for decision in decisions] == [3, 3]
+
+
 def test_numbered_keeps_the_run(linear_sums):
     """Only the actions change: without a stream in play, states and answers are those of the algorithm."""
     del linear_sums

@@ -61,6 +61,16 @@ def test_groups_are_paired_apart_and_only_runs_that_both_stopped():
     np.testing.assert_array_equal(said["censored_b"], [(~stopped & (row == g)).sum() for g in (0, 1)])
 
 
+def test_a_group_may_be_named_by_a_value_of_the_tasks():
+    def of(pulls):
+        made = results(pulls, STREAMS)
+        return made._replace(columns=made.columns | {"task.delta": np.repeat([0.1, 0.2], SEEDS // 2)})
+
+    said = jaxbandits.compare(of(A), of(B), by="delta", paired=True)
+    np.testing.assert_array_equal(said["delta"], [0.1, 0.2])
+    np.testing.assert_allclose(said["pulls_difference"], (A - B).reshape(2, -1).mean(axis=1))
+
+
 def test_fewer_seeds_find_their_partners():
     assert jaxbandits.compare(results(A[:10], STREAMS[:10]), results(B, STREAMS), paired=True)["pairs"] == [10]
 
