@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import difflib
 import importlib
 import json
 import logging
@@ -57,7 +58,9 @@ def main(arguments: list[str]) -> int:
         print(__doc__, listing(), "Each takes --help.", sep="\n\n")
         return 0
     if chosen not in names:
-        print(f"there is no experiment {chosen!r}\n\n{listing()}", file=sys.stderr)
+        near = difflib.get_close_matches(chosen, names, n=3)
+        advice = f"did you mean {' or '.join(near)}?" if near else "python -m experiments lists them all"
+        print(f"there is no experiment {chosen!r}: {advice}", file=sys.stderr)
         return 2
     options = parser_of(chosen).parse_args(arguments)
     run = vars(options).pop("run")

@@ -33,12 +33,13 @@ The words, one meaning each:
 | shard | a part of the task table that one worker runs |
 | store | the folder of finished runs |
 | problem, instance | what the learner may know; that with the truth |
+| stream | a key that rewards are functions of: an arm's n-th pull pays the same to all who share it (`numbered`) |
 | noise_scale | sub-Gaussian constant or standard deviation of the noise, in units of reward |
 | ridge | regulariser of least squares |
 | noise_variance | a Gaussian process' own noise variance |
 """
 
-from jaxbandits import cpe, fullbandit, kcenter, kernel, linear, testing
+from jaxbandits import base, cpe, engine, fullbandit, kcenter, kernel, linear, mab, numerics, testing
 from jaxbandits.base import Algorithm, Decision, Environment, Outcome, Status
 from jaxbandits.engine import (
     Record,
@@ -46,9 +47,12 @@ from jaxbandits.engine import (
     Tape,
     ask,
     compare,
+    concatenate,
+    grid,
     load,
     process_pool,
     record,
+    rows,
     run,
     sweep,
     task_key,
@@ -67,16 +71,23 @@ __all__ = [
     "Status",
     "Tape",
     "ask",
+    "base",
     "compare",
+    "concatenate",
     "cpe",
+    "engine",
     "fullbandit",
+    "grid",
     "kcenter",
     "kernel",
     "linear",
     "load",
+    "mab",
     "numbered",
+    "numerics",
     "process_pool",
     "record",
+    "rows",
     "run",
     "sweep",
     "task_key",

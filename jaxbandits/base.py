@@ -9,6 +9,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import jax
 
+# The aliases below stay out of the reference, where `Array` would be all methods of JAX's arrays.
+__all__ = ["Algorithm", "Decision", "Environment", "Outcome", "Status", "static_fields"]
+
 PyTree = Any
 Array = jax.Array
 Key = jax.Array

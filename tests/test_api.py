@@ -5,13 +5,14 @@ import inspect
 import pkgutil
 import re
 from functools import reduce
+from typing import get_args
 
 import pytest
 
 import jaxbandits
-from jaxbandits import Algorithm
+from jaxbandits import Algorithm, reference
 
-FAMILIES = ("linear", "fullbandit", "kcenter", "cpe", "kernel")
+FAMILIES = ("linear", "fullbandit", "kcenter", "cpe", "kernel", "mab")
 MODULES = ("jaxbandits", *(f"jaxbandits.{family}" for family in FAMILIES))
 PUBLIC = [
     pytest.param(getattr(importlib.import_module(module), name), id=f"{module}.{name}")
@@ -69,6 +70,30 @@ def test_arguments_are_typed_and_have_shapes(public):
 )
 def test_algorithms_and_bounds_name_their_source(public):
     assert SOURCE.search(inspect.getdoc(public))
+
+
+def test_every_struct_that_is_returned_has_an_entry():
+    modules = [importlib.import_module(name) for name in (*MODULES, "jaxbandits.engine", "jaxbandits.testing")]
+    shown = [getattr(module, name) for module in modules for name in module.__all__]
+    for function in filter(inspect.isfunction, shown):
+        returned = function.__annotations__.get("return")
+        for kind in (returned, *get_args(returned)):
+            assert not hasattr(kind, "_fields") or kind in shown, (function.__name__, kind)
+
+
+def test_the_reference_says_what_fields_hold_and_base_is_not_the_methods_of_arrays(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        for kind in reference.structs():  # to be put back
+            for name in kind._fields:
+                patch.setattr(getattr(kind, name), "__doc__", getattr(kind, name).__doc__)
+        assert reference.main([str(tmp_path)]) == 0
+    page = (tmp_path / "jaxbandits" / "base.html").read_text()
+    assert "Alias for field number" not in page
+    assert "oracle queries spent" in page
+    assert "block_until_ready" not in page  # of jax.Array
+    for name in ("engine", "numerics", "testing", *FAMILIES):
+        assert list(tmp_path.glob(f"jaxbandits/{name}*")), name
+    assert "LowerBound" in (tmp_path / "jaxbandits" / "linear.html").read_text()
 
 
 @pytest.mark.parametrize("public", STRUCTS)

@@ -62,7 +62,7 @@ from jaxbandits.cpe._instances import (
     trees5,
     water3,
 )
-from jaxbandits.cpe._opinions import greedy_osa, osa_threshold
+from jaxbandits.cpe._opinions import Greedy, greedy_osa, osa_threshold
 from jaxbandits.cpe._oracle import find_bi_monotone_violation, oracle
 from jaxbandits.cpe._problems import Enumerated, Graphic, OpinionSampling, Oracle, Table, decision
 from jaxbandits.cpe._reading import Confidence, confidence, reward
@@ -75,6 +75,7 @@ __all__ = [
     "Confidence",
     "Enumerated",
     "Graphic",
+    "Greedy",
     "Instance",
     "OpinionSampling",
     "Oracle",

@@ -9,17 +9,18 @@ A task waits in the queue until a lane of a batch is free. A compiled call advan
 chunks of rounds; the host then takes out the runs that have ended, refills their lanes, and from time to time writes a
 part to the store. With an executor, shards of the queue are driven by several processes, each as above.
 
-`record` says what is to be recorded over the course of a run. `compare` holds two sweeps against each other, `load`
-reads a store, `process_pool` makes an executor of this machine's cores or GPUs, and `task_key` gives the key with which
-`run` repeats a single task of a sweep.
+`record` says what is to be recorded over the course of a run; `trace` keeps every round of one. `grid` and `rows` spell
+tables of tasks; `concatenate` joins the results of several sweeps, and `compare` holds two of them against each other.
+`load` reads a store, `process_pool` makes an executor of this machine's cores or GPUs, and `task_key` gives the key
+with which `run` repeats a single task of a sweep.
 
 **Store and resume.** With `store=`, finished runs go to a folder of Parquet files, at first every second, later every
 half a minute. A sweep that was killed, interrupted or ran out of disk resumes when it is called again: finished runs
-are not run again, nothing is doubled, and the result is that of an uninterrupted sweep. Other arguments are refused;
-the message says what differs. Other readers take the folder as a glob: `pandas.read_parquet(store)`,
-`polars.read_parquet(f"{store}/*.parquet")`, or in DuckDB `select row, avg(pulls) from 'STORE/*.parquet' group by row`;
-one row a run, vectors are fixed-size lists. `_manifest.json` holds the arguments, the table of tasks, versions, device,
-precision and a checksum a part.
+are not run again, nothing is doubled, and the result is that of an uninterrupted sweep. More seeds, or rows added at
+the end, run what is missing. Other arguments are refused; the message says what differs. Other readers take the folder
+as a glob: `pandas.read_parquet(store)`, `polars.read_parquet(f"{store}/part-*.parquet")`, or in DuckDB `select row,
+avg(pulls) from 'STORE/part-*.parquet' group by row`; one row a run, vectors are fixed-size lists. `_tasks.parquet`
+holds the table of tasks, `_manifest.json` the arguments, versions, device, precision and a checksum a part.
 
 **Equal runs.** Task (row, seed) has the key `task_key(key, row, seed)`. More seeds, other rows, other lanes: the same
 streams. At the same `lanes` (and `chunk`) results are equal bit for bit, on any number of devices and processes of one
@@ -77,16 +78,20 @@ with process_pool(8, gpus=range(8)) as workers:
     results = sweep(build, deltas, ..., store="runs/soare", executor=workers, shards=16)
 ```
 
-`jax.config.update("jax_compilation_cache_dir", DIR)` keeps compiled programs, and spares shards of one machine all
-compilations but the first. `logging.getLogger("jaxbandits")` reports what is compiled, resumed and written.
+Within a process a program is compiled once: a second sweep of the same `build` under another key, or with other values
+in a table of as many rows, compiles nothing. `jax.config.update("jax_compilation_cache_dir", DIR)` keeps compiled
+programs from one process to the next, and spares shards of one machine all compilations but the first; tracing, the
+smaller part, remains. `logging.getLogger("jaxbandits")` reports what is compiled, resumed and written.
 """
 
 from jaxbandits.engine.comparison import compare
+from jaxbandits.engine.joining import concatenate
 from jaxbandits.engine.recording import Record, record
 from jaxbandits.engine.results import Results, Stats
 from jaxbandits.engine.running import ask, run
 from jaxbandits.engine.store import load
 from jaxbandits.engine.sweeping import sweep
+from jaxbandits.engine.tables import grid, rows
 from jaxbandits.engine.tapes import Tape, trace
 from jaxbandits.engine.tasks import task_key
 from jaxbandits.engine.workers import process_pool
@@ -98,9 +103,12 @@ __all__ = [
     "Tape",
     "ask",
     "compare",
+    "concatenate",
+    "grid",
     "load",
     "process_pool",
     "record",
+    "rows",
     "run",
     "sweep",
     "task_key",

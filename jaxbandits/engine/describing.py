@@ -1,6 +1,5 @@
 """What the manifest of a store says of a sweep."""
 
-import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -10,11 +9,10 @@ import jaxlib.version
 import numpy as np
 from jax.sharding import Mesh
 
-from jaxbandits.base import Key, PyTree
+from jaxbandits.base import Key
 from jaxbandits.engine.program import Lane, fingerprint
+from jaxbandits.engine.store.tables import describe_table, table_of
 from jaxbandits.engine.tasks import Job, current_settings
-
-SHOWN = 10_000  # numbers of a task table that a description spells out; of a longer one it gives the hash alone
 
 
 def describe_call(job: Job, *, lanes: int | None, chunk: int | None) -> dict[str, Any]:
@@ -30,7 +28,7 @@ def describe_call(job: Job, *, lanes: int | None, chunk: int | None) -> dict[str
     }
     return {
         "arguments": {name: value for name, value in arguments.items() if value is not None},
-        "tasks": describe_tasks(job.tasks),
+        "tasks": describe_table(table_of(job.tasks)),
     }
 
 
@@ -55,24 +53,6 @@ def describe_sweep(lane: Lane, mesh: Mesh, *, lanes: int) -> dict[str, Any]:
             "x64": current_settings().enable_x64,
         },
     }
-
-
-def describe_tasks(tasks: PyTree) -> dict[str, Any]:
-    """The table, to be read and compared: a hash of its bytes, shapes, and values where there are few."""
-    table: dict[str, Any] = {}
-    sha = hashlib.sha256()
-    for path, leaf in jax.tree.flatten_with_path(tasks)[0]:
-        name = jax.tree_util.keystr(path, simple=True, separator=".")
-        # A PRNG key has no bytes of its own.
-        is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-        values = np.asarray(jax.random.key_data(leaf) if is_key else leaf)
-        sha.update(f"{name} {leaf.dtype} {values.shape}".encode())
-        sha.update(np.ascontiguousarray(values).tobytes())
-        table[name] = {"dtype": str(leaf.dtype), "shape": list(values.shape)}
-        # JSON has no NaN and no infinity.
-        if values.size <= SHOWN and values.dtype.kind in "biuf" and np.isfinite(values).all():
-            table[name]["values"] = values.tolist()
-    return {"sha256": sha.hexdigest(), "table": table}
 
 
 def describe_horizon(horizon: np.ndarray) -> int | list[int]:

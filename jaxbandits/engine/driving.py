@@ -24,9 +24,10 @@ from jaxbandits.engine.describing import describe_sweep
 from jaxbandits.engine.program import Limits, Program, compile_lanes, trace
 from jaxbandits.engine.progress import progress_bar
 from jaxbandits.engine.queue import Queue
-from jaxbandits.engine.results import Results
+from jaxbandits.engine.results import Results, Stats
 from jaxbandits.engine.sizing import default_chunk, default_lanes, shapes_of, with_memory_advice
-from jaxbandits.engine.store import Writer, agree, finished
+from jaxbandits.engine.store import Writer, agree, finished, table_of
+from jaxbandits.engine.tables import leaves_of, number_columns, with_tasks
 from jaxbandits.engine.tasks import Job, current_settings, under
 
 HOST_SECONDS = 1e-3  # that a batch loses by a visit of the host (measured on two cores, 64 to 256 lanes)
@@ -50,13 +51,15 @@ def run_in_memory(job: Job, *, lanes: int | None, chunk: int | None, mesh: Mesh,
     shapes = shapes_of(job)
     lanes = lanes or default_lanes(shapes, mesh, job.total)
     chunk = chunk or default_chunk(shapes, lanes)
-    program = compile_lanes(trace(job, shapes, chunk), mesh, tasks=job.total, lanes=lanes)
-    queue = Queue(np.arange(job.total), job.rows)
     with progress_bar(job.total, show=progress) as report:
+        program = compile_lanes(trace(job, shapes, chunk), mesh, tasks=job.total, lanes=lanes)
+        queue = Queue(np.arange(job.total), job.rows)
         drive_all(program, job, queue, lambda count: report(count, queue.stats(program), queue.censored))
+    _log_advice(queue.stats(program))
     columns = queue.collect() or {}
     order = np.lexsort((columns["seed"], columns["row"]))
-    return Results({name: values[order] for name, values in columns.items()}, queue.stats(program))
+    columns = {name: values[order] for name, values in columns.items()}
+    return Results(with_tasks(columns, number_columns(leaves_of(job.tasks))), queue.stats(program))
 
 
 def run_into_store(
@@ -80,7 +83,7 @@ def run_into_store(
         rounds = chunk or settled.get("chunk") or default_chunk(shapes, width)
         return describe_sweep(traced(rounds), mesh, lanes=width)
 
-    arguments = agree(folder, describe)["arguments"]
+    arguments = agree(folder, describe, table_of(job.tasks))["arguments"]
     tasks = tasks_of(shard, job.total)
     todo = tasks[~finished(folder, job.rows, job.seeds)[tasks]]
     stored = len(tasks) - len(todo)
@@ -88,10 +91,10 @@ def run_into_store(
         log.info("%s: %d of %d runs are stored already", folder, stored, len(tasks))
     if not len(todo):
         return
-    program = compile_lanes(traced(arguments["chunk"]), mesh, tasks=len(todo), lanes=arguments["lanes"])
-    queue = Queue(todo, job.rows)
-    writer = Writer(folder, queue.collect, lambda: queue.stats(program))
     with progress_bar(len(tasks), done=stored, show=progress) as report:
+        program = compile_lanes(traced(arguments["chunk"]), mesh, tasks=len(todo), lanes=arguments["lanes"])
+        queue = Queue(todo, job.rows)
+        writer = Writer(folder, queue.collect, lambda: queue.stats(program))
         checked = time.monotonic()
 
         def visit(count: int) -> None:
@@ -108,6 +111,13 @@ def run_into_store(
             drive_all(program, job, queue, visit)
         finally:
             writer.write()
+    _log_advice(queue.stats(program))
+
+
+def _log_advice(stats: Stats) -> None:
+    """Says what would have been faster."""
+    if stats.advice:
+        log.info("%s", stats.advice)
 
 
 def tasks_of(shard: Shard, total: int) -> np.ndarray:

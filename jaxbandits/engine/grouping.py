@@ -1,12 +1,14 @@
 """Groups of runs and their statistics, for `summary` and `compare`."""
 
 import math
+from collections.abc import Collection
 
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.base import Status
 from jaxbandits.checks import show
+from jaxbandits.engine.tables import is_task_column
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 STATISTICS = ("mean", "se", *(f"q{round(100 * q):02d}" for q in QUANTILES))
@@ -31,17 +33,41 @@ def is_real(values: np.ndarray) -> bool:
     return any(jnp.issubdtype(values.dtype, kind) for kind in (np.bool_, np.integer, np.floating))
 
 
-def group_names(by: str | tuple[str, ...], scalar: dict) -> tuple[str, ...]:
-    """`by` as names of scalar columns; raises `ValueError` if it is something else."""
+def is_measured(name: str, values: np.ndarray) -> bool:
+    """Whether a column is what runs came to, and not what they were asked."""
+    return name not in NOT_SUMMARISED and not is_task_column(name) and is_real(values)
+
+
+def full_name(name: object, columns: Collection[str]) -> str | None:
+    """The column that a name means: itself, or the only one whose name ends with it, `task.delta` for `delta`."""
+    if not isinstance(name, str):
+        return None
+    if name in columns:
+        return name
+    ending = [column for column in columns if column.endswith(f".{name}")]
+    of_tasks = [column for column in ending if is_task_column(column)]
+    found = of_tasks or ending
+    return found[0] if len(found) == 1 else None
+
+
+def group_names(by: str | tuple[str, ...], scalar: dict, argument: str = "by") -> dict[str, str]:
+    """The scalar columns that `by` means, by the names that it has for them.
+
+    Raises:
+        ValueError: `by` is something else; `argument` is what the message calls it.
+    """
     if not isinstance(by, (str, tuple, list)):
-        raise ValueError(f"by must be the name of a column or a tuple of names, got {show(by)}")
+        raise ValueError(f"{argument} must be the name of a column or a tuple of names, got {show(by)}")
     names = (by,) if isinstance(by, str) else tuple(by)
     if not names:
-        raise ValueError("by must name at least one column, got ()")
+        raise ValueError(f"{argument} must name at least one column, got ()")
+    found = {}
     for name in names:
-        if not isinstance(name, str) or name not in scalar:
-            raise ValueError(f"by must name scalar columns, one of {sorted(scalar)}, got {name!r}")
-    return names
+        full = full_name(name, scalar)
+        if full is None:
+            raise ValueError(f"{argument} must name scalar columns, one of {sorted(scalar)}, got {name!r}")
+        found[name] = full
+    return found
 
 
 def grouped(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -99,6 +125,16 @@ def _statistics(values: np.ndarray) -> dict[str, np.ndarray]:
         se = np.std(values, axis=1, ddof=1) / np.sqrt(runs) if runs > 1 else np.full_like(mean, np.nan)
         quantiles = np.quantile(values, QUANTILES, axis=1, overwrite_input=True)
     return dict(zip(STATISTICS, (mean, se, *quantiles), strict=True))
+
+
+def constant_within(columns: dict[str, np.ndarray], first: np.ndarray, group: np.ndarray) -> dict[str, np.ndarray]:
+    """Of these columns (runs,), those with one value in every group: (groups,)."""
+    found = {}
+    for name, values in columns.items():
+        own = values[first][group]
+        if np.all((values == own) | ((values != values) & (own != own))):  # a NaN is equal to itself here
+            found[name] = values[first]
+    return found
 
 
 def with_groups(groups: dict[str, np.ndarray], table: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

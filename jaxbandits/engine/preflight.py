@@ -21,7 +21,9 @@ from jax.experimental import checkify
 
 from jaxbandits import checks
 from jaxbandits.base import Array, Key, PyTree
+from jaxbandits.engine.compiling import compiled
 from jaxbandits.engine.fit import require_fit, same_bits
+from jaxbandits.engine.gradients import refuse_traced
 from jaxbandits.engine.recording import start_curves
 from jaxbandits.engine.running import streams
 from jaxbandits.engine.tasks import Job, build_row, fold_task
@@ -59,8 +61,8 @@ def preflight(job: Job) -> None:
         return changed, _is_refused(check, job.rows) if has_checks else jnp.zeros(0, bool)
 
     arguments = constants, start_constants if has_checks else [], job.tasks, job.key
-    compiled = jax.jit(program).lower(*arguments).compile(COMPILER_OPTIONS)
-    changed, refused = jax.device_get(compiled(*arguments))
+    call = compiled(jax.jit(program).lower(*arguments), [jax.config.jax_default_device], COMPILER_OPTIONS)
+    changed, refused = jax.device_get(call(*arguments))
     log.info("checked %d rows in %.1f s", job.rows, time.perf_counter() - started)
     if refused.any():
         row = int(np.argmax(refused))
@@ -118,6 +120,7 @@ def _lifted(function: Callable, job: Job) -> tuple[Callable, list[Array], bool]:
     """
     row = jax.ShapeDtypeStruct((), np.int32)
     jaxpr, outputs = jax.make_jaxpr(function, return_shape=True)(job.tasks, job.key, row)
+    refuse_traced(jaxpr.consts)
 
     def call(constants: list[Array], *arguments: PyTree) -> PyTree:
         leaves = eval_jaxpr(jaxpr.jaxpr, constants, *jax.tree.leaves(arguments))

@@ -20,9 +20,12 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxbandits import checks
 from jaxbandits.base import Array, Key, Outcome, PyTree, Status
 from jaxbandits.checks import show
+from jaxbandits.engine.compiling import compiled
+from jaxbandits.engine.gradients import refuse_traced
 from jaxbandits.engine.recording import Curves, curve_columns, curves_of, start_curves
 from jaxbandits.engine.running import advance, streams
 from jaxbandits.engine.sizing import Shapes, device_memory, memory_advice, on_cpu, side_by_side, with_memory_advice
+from jaxbandits.engine.tables import is_task_column
 from jaxbandits.engine.tasks import Job, build_row, fold_task
 
 LANES, DEVICES = "lanes", "devices"  # axis names: of the vmap within a device, of the mesh
@@ -34,8 +37,8 @@ log = logging.getLogger(__name__)
 class Limits(NamedTuple):
     """When runs end at the latest."""
 
-    rounds: Array  # int32 (lanes,)         the budget; -1 in a lane that is to idle
-    pulls: Array | None  # int (lanes,)     the horizon, where there is one
+    rounds: Any  # int32 (lanes,)    the budget; -1 in a lane that is to idle
+    pulls: Any  # int (lanes,)       the horizon; None if there is none
 
 
 class Batch(NamedTuple):
@@ -52,7 +55,7 @@ class Lane(NamedTuple):
     job: Job
     shapes: Shapes
     chunk: int  # rounds
-    jaxpr: ClosedJaxpr  # (tasks, key, row, seed, fresh, limits, chunks, batch) -> (batch, report), without a lane axis
+    jaxpr: ClosedJaxpr  # (task, key, row, seed, fresh, limits, chunks, batch) -> (batch, report), without a lane axis
     inputs: tuple[PyTree, ...]  # shapes, from `row` on
     outputs: PyTree  # shapes
     seconds: float  # that tracing took
@@ -85,15 +88,21 @@ def trace(job: Job, shapes: Shapes, chunk: int) -> Lane:
     batch = Batch(shapes.state, number, shapes.curves)
     inputs = (number, number, jax.ShapeDtypeStruct((), bool), limits, number, batch)
     make = jax.make_jaxpr(_advance_lane(job, chunk), axis_env=[(LANES, 1)], return_shape=True)
+    task = jax.eval_shape(lambda: jax.tree.map(lambda leaf: leaf[0], job.tasks))
     with checks.without_traced():
-        jaxpr, outputs = make(job.tasks, job.key, *inputs)
+        jaxpr, outputs = make(task, job.key, *inputs)
+    refuse_traced(jaxpr.consts)
     return Lane(job, shapes, chunk, jaxpr, inputs, outputs, time.perf_counter() - started)
 
 
 def fingerprint(lane: Lane) -> tuple[str, dict[str, str]]:
-    """Identifies a program: a hash of all its operations and constants; its columns and their types."""
+    """Identifies a program: a hash of all its operations and constants; its columns and their types.
+
+    It is that of a table of one row, because a store may be given more of them.
+    """
     advance_lanes, data = _lifted(lane)
-    lowered = jax.jit(advance_lanes).lower(data, lane.job.tasks, lane.job.key, *_of_lanes(lane.inputs, 1))
+    table = jax.eval_shape(lambda: jax.tree.map(lambda leaf: leaf[:1], lane.job.tasks))
+    lowered = jax.jit(advance_lanes).lower(data, table, lane.job.key, *_of_lanes(lane.inputs, 1))
     report = lowered.out_info[1]
     columns = {name: f"{leaf.dtype}{list(leaf.shape[1:]) or ''}" for name, leaf in report.items()}
     sha = hashlib.sha256(lowered.as_text().encode())
@@ -107,18 +116,18 @@ def compile_lanes(lane: Lane, mesh: Mesh, *, tasks: int, lanes: int) -> Program:
     started = time.perf_counter()
     shapes, chunk = lane.shapes, lane.chunk
     with with_memory_advice(shapes, lanes, chunk):
-        compiled, call, empty = _compile(lane, mesh, lanes)
-        if on_cpu(mesh) and "lapack" in (compiled.as_text() or ""):
+        executable, call, empty = _compile(lane, mesh, lanes)
+        if on_cpu(mesh) and "lapack" in (executable.as_text() or ""):
             # jaxlib's batched LAPACK calls wait inside the pool of threads that is to do their work: two at a time
             # would lock up. The library's own algorithms make no such call (see numerics.linalg).
             log.warning("the algorithm calls LAPACK: its lanes advance in one batch on one device")
             if mesh.size > 1:
                 mesh = Mesh(mesh.devices.ravel()[:1], (DEVICES,))
-                compiled, call, empty = _compile(lane, mesh, lanes)
+                executable, call, empty = _compile(lane, mesh, lanes)
             batches = 1
         else:
             batches = min(side_by_side(mesh), -(-tasks // (lanes * mesh.size)))
-    sizes = compiled.memory_analysis()
+    sizes = executable.memory_analysis()
     # What is donated counts once.
     needed = sizes.argument_size_in_bytes + sizes.output_size_in_bytes - sizes.alias_size_in_bytes
     needed = batches * (needed + sizes.temp_size_in_bytes)
@@ -150,12 +159,11 @@ def compile_lanes(lane: Lane, mesh: Mesh, *, tasks: int, lanes: int) -> Program:
 
 
 def _advance_lane(job: Job, chunk: int) -> Callable:
-    """(tasks, key, row, seed, fresh, limits, chunks, batch) -> (batch, report), of one lane."""
+    """(task, key, row, seed, fresh, limits, chunks, batch) -> (batch, report), of one lane."""
 
     def one_lane(
-        tasks: PyTree, key: Key, row: Array, seed: Array, fresh: Array, limits: Limits, chunks: Array, batch: Batch
+        task: PyTree, key: Key, row: Array, seed: Array, fresh: Array, limits: Limits, chunks: Array, batch: Batch
     ) -> tuple[Batch, dict[str, Array]]:
-        task = jax.tree.map(lambda x: x[row], tasks)
         keys = streams(fold_task(key, row, seed))
         # Built outside the loops: what a factory precomputes is done once a call.
         algorithm, environment, record = build_row(job, task, keys.build)
@@ -168,7 +176,7 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
             status, rounds, state, curves = carry
             # A run that has ended keeps every bit, so that it does not matter when the host looks.
             allowed = jnp.where(status == Status.RUNNING, limits.rounds, -1)
-            outcome = advance(
+            outcome, curves = advance(
                 algorithm,
                 environment,
                 keys,
@@ -181,7 +189,7 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
                 chunk=chunk,
                 axis_name=LANES,
             )
-            return outcome.status, outcome.rounds, outcome.state, outcome.curves
+            return outcome.status, outcome.rounds, outcome.state, curves
 
         start = jnp.int32(Status.RUNNING), rounds, state, curves
         status, rounds, state, curves = lax.fori_loop(0, chunks, one_chunk, start)
@@ -192,7 +200,7 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
         if environment.stream is not None:  # for `compare(.., paired=True)`, see `pairs`
             report["stream"] = jax.random.bits(environment.stream, (), jnp.uint32)
         for name, value in _metrics(job, task, outcome).items():
-            if name in report or name in ("row", "seed"):
+            if name in report or name in ("row", "seed") or is_task_column(name):
                 raise ValueError(f"metrics must not return the name of a column that every sweep has, got {name!r}")
             report[name] = value
         return Batch(outcome.state, outcome.rounds, curves), report
@@ -226,8 +234,9 @@ def _lifted(lane: Lane) -> tuple[Callable, list[Array]]:
         lifted = iter(data)
         values = [next(lifted) if large else constant for constant, large in zip(constants, is_large, strict=True)]
 
-        def one_lane(*arguments: PyTree) -> tuple[Batch, dict[str, Array]]:
-            leaves = eval_jaxpr(lane.jaxpr.jaxpr, values, *jax.tree.leaves(arguments))
+        def one_lane(tasks: PyTree, key: Key, row: Array, *rest: PyTree) -> tuple[Batch, dict[str, Array]]:
+            task = jax.tree.map(lambda leaf: leaf[row], tasks)
+            leaves = eval_jaxpr(lane.jaxpr.jaxpr, values, *jax.tree.leaves((task, key, row, *rest)))
             return jax.tree.unflatten(jax.tree.structure(lane.outputs), leaves)
 
         return jax.vmap(one_lane, in_axes=(None, None, 0, 0, 0, 0, None, 0), axis_name=LANES)(*arguments)
@@ -260,14 +269,15 @@ def _compile(lane: Lane, mesh: Mesh, lanes: int) -> tuple[Any, Callable, Callabl
         for shapes, sharding in zip(inputs, shardings, strict=True)
     ]
     donated = len(shared) + len(inputs) - 1
-    compiled = jax.jit(sharded, donate_argnums=donated).lower(*shared, *arguments).compile()
+    lowered = jax.jit(sharded, donate_argnums=donated).lower(*shared, *arguments)
+    program = compiled(lowered, mesh.devices.ravel().tolist())
 
     def empty() -> Batch:
         # Copied, because the call is to write into it; a program that makes zeros would have to be compiled.
         zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), inputs[-1])
         return jax.device_put(zeros, over_lanes, may_alias=False)
 
-    return compiled, lambda *given: compiled(*shared, *given), empty
+    return program, lambda *given: program(*shared, *given), empty
 
 
 def _answer_columns(answer: PyTree) -> dict[str, Array]:

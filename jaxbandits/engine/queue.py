@@ -89,4 +89,5 @@ class Queue:
                 batches=program.batches,
                 chunk=program.chunk,
                 bytes=program.bytes,
+                finished=self.finished,
             )

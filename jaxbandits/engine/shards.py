@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import time
-from concurrent.futures import Executor
+from concurrent.futures import BrokenExecutor, Executor
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -14,12 +14,14 @@ from jax.sharding import Mesh
 
 from jaxbandits.engine.driving import Shard, run_into_store
 from jaxbandits.engine.progress import progress_bar
-from jaxbandits.engine.store import is_called_off, locked, new_parts, stats_of, stop_sign
+from jaxbandits.engine.store import finished, is_called_off, locked, new_parts, stats_of, stop_sign
 from jaxbandits.engine.tasks import Job, Settings, current_settings, under
+from jaxbandits.engine.workers import start_error
 
 DEFAULT_SHARDS = 8
 POLL_SECONDS = 0.25  # between two checks for new parts
 STOP_SECONDS = 60  # for running shards to notice the stop sign
+START_SECONDS = 60  # after which it is said that no worker has begun
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +40,8 @@ def spread(
     """Runs the tasks that the store lacks, in `shards` calls on an executor. The caller holds the shared lock."""
     payload = _packed(job, lanes, chunk)
     known: set[str] = set()
-    before = sum(about["runs"] for about in new_parts(folder, known))
+    new_parts(folder, known)
+    before = int(finished(folder, job.rows, job.seeds).sum())
     abouts, started = [], time.perf_counter()
     futures = []
     try:
@@ -46,7 +49,7 @@ def spread(
             settings = current_settings()
             futures.append(executor.submit(run_shard, settings, payload, str(folder), call, Shard(n, shards)))
         with progress_bar(job.total, done=before, show=progress) as report:
-            pending = futures
+            pending, has_begun = futures, False
             while pending:
                 time.sleep(POLL_SECONDS)
                 # One by one: the jobs of submitit are used like futures, but `concurrent.futures.wait` refuses them.
@@ -57,6 +60,10 @@ def spread(
                 report(sum(about["runs"] for about in new), stats, sum(about["censored"] for about in abouts))
                 for future in ended:
                     future.result()
+                if not has_begun and time.perf_counter() - started > START_SECONDS:
+                    has_begun = True  # as far as warnings go
+                    if not (ended or abouts or any(_is_running(folder, n) for n in range(shards))):
+                        log.warning("no worker has begun in %d s: has the executor any that live?", START_SECONDS)
                 pending = [future for future in pending if future not in ended]
     except BaseException as error:
         with contextlib.suppress(OSError):  # a full disk may be the cause
@@ -67,7 +74,26 @@ def spread(
             future.cancel()
         if not isinstance(error, ValueError):  # the call itself was wrong
             error.add_note(f"Runs that have finished are kept in {folder}; the same call goes on from there.")
+        if (advice := _advice(error, executor)) is not None:
+            error.add_note(advice)
         raise
+
+
+def _advice(error: BaseException, executor: Executor) -> str | None:
+    """What is known of workers that died."""
+    if (reason := start_error(executor)) is not None:
+        return f"A worker could not start: {reason}"
+    if isinstance(error, BrokenExecutor):
+        return (
+            "A worker died. If it had an error of its own, that is printed above; without one, the system ended it, as "
+            "it does where memory runs out: fewer workers, or lower lanes."
+        )
+    if type(error).__name__ == "KilledWorker":  # of Dask
+        return (
+            "Dask gives a call up once its worker has died four times (distributed.scheduler.allowed-failures), as it "
+            "does where memory runs out: fewer threads a worker, or lower lanes. The store is whole."
+        )
+    return None
 
 
 def run_shard(settings: Settings, payload: bytes, folder: str, call: str, shard: Shard) -> None:

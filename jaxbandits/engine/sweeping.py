@@ -13,7 +13,7 @@ from jaxbandits.base import Key, PyTree
 from jaxbandits.engine.describing import describe_call
 from jaxbandits.engine.driving import run_in_memory, run_into_store
 from jaxbandits.engine.preflight import preflight
-from jaxbandits.engine.results import Results
+from jaxbandits.engine.results import Results, of_tasks
 from jaxbandits.engine.shards import DEFAULT_SHARDS, local_mesh, spread
 from jaxbandits.engine.store import (
     begin_call,
@@ -23,11 +23,12 @@ from jaxbandits.engine.store import (
     load,
     locked,
     make_folder,
-    new_parts,
     seal,
+    table_of,
     tidy,
 )
 from jaxbandits.engine.tasks import LARGEST, Build, Horizon, Metrics, checked
+from jaxbandits.engine.workers import forks, require_main
 
 
 def sweep(
@@ -59,7 +60,8 @@ def sweep(
             serves the whole table. `key` is the run's own, for instances that are drawn at random, and for the stream
             of an environment: it depends on the root key, row and seed alone, so that sweeps of several algorithms
             under one root key see the same rewards (see `jaxbandits.numbered`).
-        tasks: pytree of arrays whose leading axis counts the rows (instances, parameters); None for a single row.
+        tasks: pytree of arrays whose leading axis counts the rows (instances, parameters), such as `jaxbandits.grid`
+            and `jaxbandits.rows` make; None for a single row.
         seeds: repetitions of every row. More seeds leave the earlier runs as they were.
         key: root key. Task (row, seed) has the stream of `task_key(key, row, seed)`, whichever lane it runs in.
         max_rounds: budget of rounds; a run that reaches it ends as `Status.MAX_ROUNDS`.
@@ -71,14 +73,19 @@ def sweep(
             there are few tasks or the states are large: see `jaxbandits.engine.sizing.default_lanes`. As many batches
             advance side by side as keep the cores busy (on an accelerator: two).
         chunk: rounds between two refreshes of an algorithm's cache; 256 by default, or fewer if their noise would take
-            more than 256 MB. The host visits a batch after one chunk or, where runs are long, after several, but at
-            least every quarter of a second (unless a chunk takes longer).
+            more than 256 MB. A lane is refilled only at a chunk's end, so runs of less than a few chunks leave lanes
+            idle: `Results.stats.advice`, which is logged, says when a shorter chunk or a leap would have been faster.
+            The chunk decides how rounding errors fall, and so never follows a measurement. The host visits a batch
+            after one chunk or, where runs are long, after several, but at least every quarter of a second (unless a
+            chunk takes longer).
         store: folder for the finished runs, as Parquet files that any reader takes for one table. A sweep that was
             killed or interrupted goes on when it is called again: finished runs are not repeated; a part that has
-            decayed is set aside, and its tasks are run again. `lanes` and `chunk` that are left open are those of the
-            store.
+            decayed is set aside, and its tasks are run again. A store grows: called with more seeds, or with rows
+            added at the end of the table, a sweep runs what is missing; called with fewer, it returns those. `lanes`
+            and `chunk` that are left open are those of the store.
         executor: runs the sweep as `shards` calls on its workers (processes, Dask, MPI, SLURM), which all reach the
-            folder `store`. Functions and arrays travel by cloudpickle, together with the JAX settings of the caller.
+            folder `store`: `jaxbandits.process_pool`, or any other one that does not fork this process. Functions and
+            arrays travel by cloudpickle, together with the JAX settings of the caller.
         shards: number of calls that an executor's sweep is cut into, 8 by default; at least as many as there are
             workers. Each compiles the program anew (seconds), unless JAX keeps compiled programs
             (`jax_compilation_cache_dir`).
@@ -87,10 +94,11 @@ def sweep(
             left.
 
     Returns:
-        Results with `columns`: row, seed, status, pulls, rounds, answer (a structured answer: answer.FIELD), curves
-        (curve.NAME, and their marks as curve.pulls or curve.rounds), the metrics, and `stream` where the environment
-        has one, ordered by row and seed. Equal arguments, lanes, chunk and kind of device (on a CPU: of processor) give
-        equal bits, on any number of devices and processes and after any interruption.
+        Results with `columns`: row, seed, the numbers of the table (task.NAME, or task if the table is one array),
+        status, pulls, rounds, answer (a structured answer: answer.FIELD), curves (curve.NAME, and their marks as
+        curve.pulls or curve.rounds), the metrics, and `stream` where the environment has one, ordered by row and seed.
+        Equal arguments, lanes, chunk and kind of device (on a CPU: of processor) give equal bits, on any number of
+        devices and processes and after any interruption.
 
     Raises:
         ValueError: an argument does not fit; a row of `tasks` is refused by a check of the algorithm or its instance;
@@ -162,10 +170,10 @@ def sweep(
     folder = Path(checks.path("store", store)).absolute()
     make_folder(folder)
     with locked(folder, "store") as let_others_write:
-        check_call(folder, describe_call(job, lanes=lanes, chunk=chunk))
+        check_call(folder, describe_call(job, lanes=lanes, chunk=chunk), table_of(job.tasks))
         tidy(folder)
         call = begin_call(folder)
-        if sum(about["runs"] for about in new_parts(folder, set())) < job.total:
+        if not finished(folder, job.rows, job.seeds).all():
             preflight(job)
         try:
             if executor is None:
@@ -200,10 +208,9 @@ def sweep(
                 f"{stored} of {job.total} runs are finished and stored in {folder}; the same call goes on from there"
             ) from None
         seal(folder)
-        results = load(folder)
-    if (stored := len(results.columns["row"])) < job.total:
-        raise RuntimeError(f"{stored} of {job.total} runs are in {folder}: the same call goes on from there")
-    return results
+        if (stored := int(finished(folder, job.rows, job.seeds).sum())) < job.total:
+            raise RuntimeError(f"{stored} of {job.total} runs are in {folder}: the same call goes on from there")
+        return of_tasks(load(folder), job.rows, job.seeds)
 
 
 def _require_executor(
@@ -216,6 +223,13 @@ def _require_executor(
         return
     if not callable(getattr(executor, "submit", None)):
         raise ValueError(f"executor must have a method submit, like those of concurrent.futures, got {executor!r}")
+    require_main()
+    if forks(executor):
+        raise ValueError(
+            "executor must not fork: the copies of a process in which JAX runs lock up. Use "
+            "jaxbandits.process_pool(workers), or make the ProcessPoolExecutor with "
+            'mp_context=multiprocessing.get_context("spawn")'
+        )
     if store is None:
         raise ValueError("executor must come with a store, a folder that all its workers reach, got store=None")
     if mesh is not None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Environment, Key, Outcome, PyTree
+from jaxbandits.engine.gradients import refuse_traced
 from jaxbandits.engine.recording import Record
 
 Build = Callable[[Any, Key], tuple[Algorithm, Environment] | tuple[Algorithm, Environment, Record]]
@@ -92,6 +93,7 @@ def checked(
     seeds = checks.whole("seeds", seeds, least=1, most=LARGEST)
     max_rounds = checks.whole("max_rounds", max_rounds, least=1, most=LARGEST)
     checks.key("key", key)
+    refuse_traced((tasks, key))
     rows = _count_rows(tasks)
     table = jax.tree.map(jnp.asarray, tasks)
     horizons = None if horizon is None else _horizons(horizon, tasks, rows)
@@ -146,7 +148,10 @@ def _count_rows(tasks: PyTree) -> int:
     leaves = jax.tree.leaves(tasks)
     for leaf in leaves:
         if not isinstance(leaf, jax.Array) and not (isinstance(leaf, np.ndarray) and leaf.dtype.kind in "biufcV"):
-            raise ValueError(f"tasks must be a pytree of arrays, got {checks.show(leaf)} in it")
+            raise ValueError(
+                "tasks must be a pytree of arrays whose leading axis counts the rows (jaxbandits.rows and "
+                f"jaxbandits.grid make one of lists), got {checks.show(leaf)} in {checks.show(tasks)}"
+            )
     sizes = {np.shape(leaf)[:1] for leaf in leaves}
     if () in sizes or len(sizes) > 1:
         shapes = [np.shape(leaf) for leaf in leaves]

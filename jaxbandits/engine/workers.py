@@ -49,13 +49,18 @@ def process_pool(workers: int, *, gpus: Sequence[int | str] = ()) -> ProcessPool
 
     Raises:
         ValueError: `workers` is no integer of at least 1, or `gpus` is no sequence of names.
+        RuntimeError: a worker imports the script, and comes to this call: the script lacks the line above.
     """
+    require_main()
     workers = checks.whole("workers", workers, least=1)
     if not isinstance(gpus, (list, tuple, range)) or not all(_is_gpu(gpu) for gpu in gpus):
         raise ValueError(f"gpus must be a list of numbers or names of GPUs, got {checks.show(gpus)}")
     context = multiprocessing.get_context("spawn")
-    initargs = share_out(workers, gpus), context.Value("i", 0)
-    return ProcessPoolExecutor(workers, mp_context=context, initializer=_settle, initargs=initargs)
+    errors = context.SimpleQueue()
+    initargs = share_out(workers, gpus), context.Value("i", 0), errors
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_settle, initargs=initargs)
+    pool.start_errors = errors  # type: ignore[attr-defined]  # a broken pool says no more than that
+    return pool
 
 
 def share_out(workers: int, gpus: Sequence[int | str]) -> list[Share]:
@@ -106,17 +111,47 @@ def end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
+def require_main() -> None:
+    """Raises `RuntimeError` in a worker that is still importing the script which started it.
+
+    Without this it would run the script from its beginning, find the store in use, and die with a word about that.
+    """
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise RuntimeError(
+            "a worker has come to this line while it imported the script: workers start afresh and import it, so put "
+            'what the script does under `if __name__ == "__main__":`'
+        )
+
+
+def start_error(pool: Any) -> str | None:
+    """What went wrong as a worker of this `process_pool` started, if anything did."""
+    errors = getattr(pool, "start_errors", None)
+    return None if errors is None or errors.empty() else errors.get()
+
+
+def forks(executor: Any) -> bool:
+    """Whether an executor makes its workers as copies of this process; they would wait for locks of JAX's threads."""
+    context = getattr(executor, "_mp_context", None)
+    if not isinstance(executor, ProcessPoolExecutor) or context is None:
+        return False
+    return (context.get_start_method(allow_none=True) or multiprocessing.get_all_start_methods()[0]) == "fork"
+
+
 def _is_gpu(name: object) -> bool:
     """Whether this may stand in `CUDA_VISIBLE_DEVICES`."""
     is_number = isinstance(name, int) and not isinstance(name, bool) and name >= 0
     return is_number or (isinstance(name, str) and name != "")
 
 
-def _settle(shares: Sequence[Share], taken: Any) -> None:
-    """Initialises a new worker; `taken` counts the shares that have an owner."""
+def _settle(shares: Sequence[Share], taken: Any, errors: Any) -> None:
+    """Initialises a new worker; `taken` counts the shares that have an owner, `errors` takes what goes wrong."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
     with taken.get_lock():
         share = shares[taken.value]
         taken.value += 1
-    occupy(share)
+    try:
+        occupy(share)
+    except Exception as error:
+        errors.put(str(error))
+        raise

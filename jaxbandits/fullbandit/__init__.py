@@ -35,7 +35,7 @@ Source: Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Polynomial-time algorit
 full-bandit feedback.
 """
 
-from jaxbandits.fullbandit._allocations import g_allocation, xy_allocation
+from jaxbandits.fullbandit._allocations import Allocation, g_allocation, xy_allocation
 from jaxbandits.fullbandit._complexity import (
     gap,
     hardness,
@@ -47,6 +47,7 @@ from jaxbandits.fullbandit._complexity import (
 )
 from jaxbandits.fullbandit._confidence import ellipsoid_radius, lemma1_radius
 from jaxbandits.fullbandit._crowdsourcing import (
+    Crowd,
     crowd_like,
     crowdsourcing,
     crowdsourcing_counts,
@@ -69,16 +70,19 @@ from jaxbandits.fullbandit._mean_field import mean_field_time
 from jaxbandits.fullbandit._sa_foa import sa_foa
 from jaxbandits.fullbandit._saqm import saqm, saqm_rule
 from jaxbandits.fullbandit._spectral import spectral, spectral_rule
-from jaxbandits.fullbandit._surrogates import surrogates
+from jaxbandits.fullbandit._surrogates import Surrogates, surrogates
 from jaxbandits.fullbandit._tracking import Estimate, Pace, State, Verdict, estimator, top_set
 
 __all__ = [
+    "Allocation",
+    "Crowd",
     "Design",
     "Estimate",
     "Instance",
     "Pace",
     "Pulls",
     "State",
+    "Surrogates",
     "Verdict",
     "all_superarms",
     "crowd_like",

@@ -32,7 +32,7 @@ class Crowd(NamedTuple):
     """How many questions of a quiz each worker answered correctly."""
 
     correct: np.ndarray  # int (n,)
-    questions: int
+    questions: int  # of the quiz
 
 
 def crowdsourcing(name: str, *, k: int = 10, dtype: Any = None) -> Instance:

@@ -42,6 +42,7 @@ Soare, Lazaric, Munos (2014), Best-arm identification in linear bandits.
 from jaxbandits.linear._allocations import g_allocation, oracle_allocation, pair_directions, xy_allocation
 from jaxbandits.linear._arms import reduce_rank
 from jaxbandits.linear._complexity import (
+    LowerBound,
     gaps,
     hardness_lingape,
     hardness_oracle,
@@ -70,17 +71,21 @@ from jaxbandits.linear._theorem2 import (
     theorem2_ridge_limit,
 )
 from jaxbandits.linear._xy_adaptive import xy_adaptive
-from jaxbandits.linear._xy_oracle import xy_oracle
+from jaxbandits.linear._xy_oracle import XYOracle, xy_oracle
 from jaxbandits.linear._xy_static import xy_static
 from jaxbandits.linear._xy_static_exact import xy_static_exact
+from jaxbandits.numerics.design import Design
 
 __all__ = [
     "Allocation",
     "Bridge",
+    "Design",
     "Estimate",
     "Instance",
+    "LowerBound",
     "Pull",
     "RatioTables",
+    "XYOracle",
     "canonical",
     "confidence_radius",
     "environment",

@@ -21,10 +21,11 @@ import jax.numpy as jnp
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from engine.toys import KEY, LIMITS, NOISE, counter, counting, total
+from engine.toys import KEY, LIMITS, NOISE, PATHS, counter, counting, total
 from jax.sharding import Mesh
 
 import jaxbandits
+from jaxbandits.engine import shards, workers
 from jaxbandits.engine.store import locked, writing
 
 TINY = {"seeds": 10, "key": KEY, "max_rounds": 1000, "metrics": total, "lanes": 4, "chunk": 16, "progress": False}
@@ -148,7 +149,9 @@ def test_a_worker_that_dies_costs_only_what_it_was_doing(tmp_path, plain, pool):
 
     with jaxbandits.process_pool(1) as mortal, pytest.raises(BrokenProcessPool) as raised:
         jaxbandits.sweep(build, LIMITS, **TINY, store=store, executor=mortal, shards=4)
-    assert raised.value.__notes__ == [f"Runs that have finished are kept in {store}; the same call goes on from there."]
+    kept, advice = raised.value.__notes__
+    assert kept == f"Runs that have finished are kept in {store}; the same call goes on from there."
+    assert advice.startswith("A worker died. If it had an error of its own, that is printed above; without one, the")
     assert len(jaxbandits.load(store).columns["row"]) == 10  # the first of four shards
     results = jaxbandits.sweep(build, LIMITS, **TINY, store=store, executor=pool, shards=4)
     same_bits(results.columns, plain)
@@ -194,6 +197,77 @@ def test_jobs_need_not_be_futures_of_the_standard_library(tmp_path, plain):
     executor = SimpleNamespace(submit=submit)
     results = jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path, executor=executor, shards=2)
     same_bits(results.columns, plain)
+
+
+def test_an_executor_that_forks_is_refused_and_one_that_spawns_is_named(tmp_path):
+    context = multiprocessing.get_context("fork")
+    message = r"executor must not fork: .* Use jaxbandits.process_pool\(workers\)"
+    with ProcessPoolExecutor(1, mp_context=context) as executor, pytest.raises(ValueError, match=message):
+        jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path, executor=executor)
+    with ProcessPoolExecutor(1) as executor:  # the system's own choice: on Linux, up to Python 3.13, a fork
+        assert workers.forks(executor) == (multiprocessing.get_all_start_methods()[0] == "fork")
+    assert not workers.forks(jaxbandits.process_pool(1))
+
+
+UNGUARDED = """
+import sys
+import jax
+import jaxbandits
+from engine.toys import KEY, LIMITS, counting
+
+with jaxbandits.process_pool(1) as pool:
+    jaxbandits.sweep(
+        counting, LIMITS, seeds=1, key=KEY, max_rounds=9, store=sys.argv[1], executor=pool, shards=1, progress=False
+    )
+"""
+
+
+def test_a_script_that_does_not_guard_its_main_part_is_told_so(tmp_path):
+    (tmp_path / "script.py").write_text(UNGUARDED)
+    printed = subprocess.run(
+        [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "store")],
+        env=os.environ | {"PYTHONPATH": PATHS, "JAX_ENABLE_X64": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    ).stderr
+    assert "a worker has come to this line while it imported the script" in printed
+    assert "A worker died. If it had an error of its own, that is printed above" in printed
+
+
+def test_workers_that_cannot_start_say_why(tmp_path, monkeypatch):
+    def share_out(count, gpus):
+        return [workers.Share([10**6], {}, None)] * count  # a core that no machine has
+
+    monkeypatch.setattr(workers, "share_out", share_out)
+    with jaxbandits.process_pool(1) as pool, pytest.raises(BrokenProcessPool) as raised:
+        jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path, executor=pool, shards=1)
+    assert raised.value.__notes__[1] == "A worker could not start: [Errno 22] Invalid argument"
+
+
+def test_a_worker_that_dask_gives_up_is_explained(tmp_path, plain):
+    """Without a cluster: its last word is an error of this name."""
+    error = type("KilledWorker", (Exception,), {})("Attempted to run task on 4 different workers")
+    dying = SimpleNamespace(submit=lambda call, *arguments: done(error))
+    with pytest.raises(Exception, match="Attempted to run task") as raised:
+        jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path, executor=dying, shards=2)
+    assert "the same call goes on from there" in raised.value.__notes__[0]
+    assert raised.value.__notes__[1].startswith("Dask gives a call up once its worker has died four times")
+    same_bits(jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path).columns, plain)
+
+
+def test_an_executor_without_workers_is_warned_of(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(shards, "START_SECONDS", 0.01)
+    asked = []
+
+    def is_done():
+        asked.append(None)
+        return len(asked) > 3
+
+    idle = SimpleNamespace(submit=lambda *arguments: SimpleNamespace(done=is_done, result=lambda: None))
+    with pytest.raises(RuntimeError, match="0 of 40 runs are in"):
+        jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path, executor=idle, shards=1)
+    assert "no worker has begun in 0 s: has the executor any that live?" in caplog.text
 
 
 def refusing(*arguments, **settings):
@@ -296,7 +370,7 @@ def started(script, store):
         start_new_session=True,
         env=os.environ
         | {
-            "PYTHONPATH": str(Path(__file__).parents[1]),
+            "PYTHONPATH": PATHS,
             "JAX_ENABLE_X64": "1",
             "JAX_NUMPY_DTYPE_PROMOTION": "strict",
         },
@@ -411,8 +485,8 @@ def test_bad_arguments_are_named(tmp_path, monkeypatch, settings, message):
 
 
 def test_another_sweep_is_refused_before_anything_is_submitted(stored):
-    with pytest.raises(ValueError, match=r"holds another sweep:\n  arguments.seeds: 10 in the store, 11 now"):
-        jaxbandits.sweep(counting, LIMITS, **TINY | {"seeds": 11}, store=stored, executor=NOBODY)
+    with pytest.raises(ValueError, match=r"holds another sweep:\n  arguments.max_rounds: 1000 in the store, 11 now"):
+        jaxbandits.sweep(counting, LIMITS, **TINY | {"max_rounds": 11}, store=stored, executor=NOBODY)
 
 
 def test_another_build_is_refused_by_the_workers(stored):

@@ -1,5 +1,6 @@
 """Tables of runs worked out on paper."""
 
+import re
 import subprocess
 import sys
 
@@ -10,7 +11,7 @@ from scipy import stats
 
 from jaxbandits.engine import grouping
 from jaxbandits.engine.comparison import compare
-from jaxbandits.engine.results import Results
+from jaxbandits.engine.results import Results, Stats
 
 BIG = 2**53  # the first integer whose successor is no float64
 
@@ -277,3 +278,21 @@ def test_compare_names_a_bad_by(by, message):
     b = table(row=[2, 3], setting=[1.0, 2.0], runs_a=[1, 1])
     with pytest.raises(ValueError, match=message):
         compare(a, b, by=by)
+
+
+@pytest.mark.parametrize(
+    ("changes", "advice"),
+    [
+        ({}, ""),
+        ({"occupancy": 0.55}, "Lanes were 55% busy: runs lasted 144 rounds, .* chunk of 256. chunk=64 would keep more"),
+        ({"occupancy": 0.55, "chunk": 64}, ""),  # nothing shorter would do
+        ({"rounds": 20_000_000, "pulls": 20_000_000}, "Runs lasted 20000 rounds of one pull each."),
+        ({"pulls": 180_000}, r"A round stood for 1.25 pulls. Rounds of single pulls \(leap=1\) cost less"),
+        ({"occupancy": 0.5, "finished": 0}, ""),
+    ],
+)
+def test_stats_say_what_would_have_been_faster(changes, advice):
+    settings = {"seconds": 1.0, "compile_seconds": 1.0, "pulls": 144_000, "rounds": 144_000, "occupancy": 0.9}
+    settings |= {"lanes": 64, "devices": 1, "batches": 2, "chunk": 256, "bytes": 100, "finished": 1000}
+    found = Stats(**settings | changes).advice
+    assert re.match(advice, found) if advice else found == ""

@@ -22,7 +22,7 @@ import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from engine.toys import KEY, LIMITS, NOISE, counter, counting, total
+from engine.toys import KEY, LIMITS, NOISE, PATHS, counter, counting, total
 
 import jaxbandits
 from jaxbandits.base import Status
@@ -55,7 +55,7 @@ def assert_same(a, b):
 
 
 def parts(folder):
-    return {path.name for path in folder.glob("*.parquet")}
+    return {path.name for path in folder.glob("part-*.parquet")}
 
 
 def about(folder, name):
@@ -69,6 +69,7 @@ def runs(folder, names):
 def assert_tidy(folder):
     assert {path.name for path in folder.iterdir()} - parts(folder) <= {
         "_manifest.json",
+        "_tasks.parquet",
         ".store.lock",
         ".call",
         ".manifest.lock",
@@ -193,12 +194,15 @@ def test_pandas_duckdb_and_polars_read_the_folder_as_one_table(kinds):
     np.testing.assert_array_equal(frame["pulls"], results.columns["pulls"])
     np.testing.assert_array_equal(np.stack(frame["vector"].to_list()), results.columns["vector"])
 
-    query = f"SELECT count(*), sum(pulls), sum(matrix[2][3]) FROM '{folder}/*.parquet'"
-    count, total_pulls, corner = duckdb.connect().execute(query).fetchone()
-    assert (count, total_pulls) == (RUNS, pulls)
+    query = f"""
+        SELECT count(*), sum(pulls), sum(matrix[2][3]), sum((pulls = task)::int)
+        FROM '{folder}/part-*.parquet' JOIN '{folder}/_tasks.parquet' USING (row)
+    """
+    count, total_pulls, corner, right = duckdb.connect().execute(query).fetchone()
+    assert (count, total_pulls, right) == (RUNS, pulls, RUNS)
     assert corner == pytest.approx(results.columns["matrix"][:, 1, 2].sum())
 
-    table = polars.read_parquet(f"{folder}/*.parquet").sort("row", "seed")
+    table = polars.read_parquet(f"{folder}/part-*.parquet").sort("row", "seed")
     assert table.height == RUNS
     np.testing.assert_array_equal(table["count"], results.columns["rounds"])
     np.testing.assert_array_equal(table["single"].to_numpy(), results.columns["single"])
@@ -263,7 +267,7 @@ def test_the_manifest_tells_what_was_run(stored):
     assert manifest["made_by"]["x64"] is True
     assert manifest["parts"] == {
         path.name: {"bytes": path.stat().st_size, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
-        for path in stored.glob("*.parquet")
+        for path in stored.glob("part-*.parquet")
     }
 
 
@@ -299,14 +303,15 @@ def with_array(values):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"seeds": 6}, "arguments.seeds: 5 in the store, 6 now"),
         ({"max_rounds": 999}, "arguments.max_rounds: 1000 in the store, 999 now"),
         ({"key": jax.random.key(4)}, "arguments.key.data[1]: 3 in the store, 4 now"),
         ({"key": jax.random.key(3, impl="rbg")}, 'arguments.key.impl: "threefry2x32" in the store, "rbg" now'),
         ({"lanes": 8}, "arguments.lanes: 4 in the store, 8 now"),
         ({"chunk": 17}, "arguments.chunk: 16 in the store, 17 now"),
         ({"tasks": TASKS.at[1].set(401)}, "tasks.table.values[1]: 400 in the store, 401 now"),
-        ({"tasks": TASKS[:3]}, "arguments.rows: 4 in the store, 3 now"),
+        ({"tasks": TASKS[:3].at[1].set(401)}, "tasks.table.values[1]: 400 in the store, 401 now"),
+        ({"tasks": jnp.append(TASKS, 3).at[1].set(401)}, "tasks.table.values[1]: 400 in the store, 401 now"),
+        ({"tasks": TASKS[1:], "seeds": 6}, "tasks.table.values[0]: 5 in the store, 400 now"),
         ({"tasks": TASKS[:, None]}, "tasks.table.shape: [4] in the store, [4, 1] now"),
         ({"tasks": LIMITS}, 'tasks.table.dtype: "int32" in the store, "int64" now'),
         ({"tasks": {"limit": TASKS}}, 'tasks.table.limit: null in the store, {"dtype": "int32",'),
@@ -387,7 +392,7 @@ def test_damaged_parts_are_set_aside_and_run_again(copied, plain, caplog, damage
     assert f"set {damaged} aside, which is damaged; its tasks are run again" in caplog.text
     assert (copied / f".{damaged}.damaged").read_bytes() == data
     assert damaged not in parts(copied)
-    assert len(pandas.concat(map(pandas.read_parquet, copied.glob("*.parquet")))) == RUNS
+    assert len(pandas.concat(map(pandas.read_parquet, copied.glob("part-*.parquet")))) == RUNS
     assert runs(copied, parts(copied) - before) == counts.get(damaged, 0)
 
 
@@ -485,7 +490,7 @@ def in_a_child(script, *args):
         [sys.executable, "-c", script, *map(str, args)],
         env=os.environ
         | {
-            "PYTHONPATH": str(Path(__file__).parents[1]),
+            "PYTHONPATH": PATHS,
             "JAX_ENABLE_X64": "1",
             "JAX_NUMPY_DTYPE_PROMOTION": "strict",
             "JAX_ENABLE_COMPILATION_CACHE": "0",  # into which a child that may not write would put half a program
@@ -557,9 +562,9 @@ def test_a_store_needs_pyarrow_and_says_so_at_once(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("every_chunk")
 def test_a_disk_that_fills_up_loses_nothing_that_was_stored(tmp_path, plain, monkeypatch):
-    # two syncs a file: the manifest, two parts, and then the disk is full
+    # two syncs a file: the call, the table, the manifest, two parts, and then the disk is full
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", failing(OSError(errno.ENOSPC, "No space left on device"), after=8))
+        patch.setattr(os, "fsync", failing(OSError(errno.ENOSPC, "No space left on device"), after=10))
         with pytest.raises(OSError, match="No space left on device: the store cannot be written; runs that") as full:
             sweep(tmp_path)
     assert full.value.errno == errno.ENOSPC
@@ -617,7 +622,8 @@ def test_load_names_a_folder_that_is_no_store(tmp_path, name):
 
 def test_a_store_without_runs_has_empty_columns(kinds, tmp_path):
     folder, results = kinds
-    shutil.copy(folder / "_manifest.json", tmp_path)
+    for name in ("_manifest.json", "_tasks.parquet"):
+        shutil.copy(folder / name, tmp_path)
     empty = jaxbandits.load(tmp_path)
     assert list(empty.columns) == list(results.columns)
     for name, values in empty.columns.items():
@@ -628,7 +634,7 @@ def test_a_store_without_runs_has_empty_columns(kinds, tmp_path):
 
 
 def test_a_run_that_is_there_twice_is_named(copied, plain):
-    again = {name: values[[7, 11]] for name, values in plain.columns.items()}
+    again = {name: values[[7, 11]] for name, values in plain.columns.items() if name != "task"}
     writing.write_part(copied, again, {"session": "another"} | HAND_MADE)
     expected = r"store has 2 runs more than once, the first \(row, seed\) = \(1, 2\)"
     with pytest.raises(ValueError, match=expected):
@@ -645,7 +651,8 @@ def test_stats_add_up_the_processes_that_wrote(stored, plain, tmp_path):
         {"session": "b"} | HAND_MADE | {"seconds": 2.0, "pulls": 5, "rounds": 10, "lanes": 8},
     ]
     for n in np.random.default_rng(0).permutation(3):
-        writing.write_part(tmp_path, {name: values[[n]] for name, values in plain.columns.items()}, abouts[n])
+        columns = {name: values[[n]] for name, values in plain.columns.items() if name != "task"}
+        writing.write_part(tmp_path, columns, abouts[n])
     stats = jaxbandits.load(tmp_path).stats
     # of "a" the last word counts: 20 of 80 lane-rounds; of "b" 10 of 20
     assert stats._asdict() == {
@@ -659,6 +666,7 @@ def test_stats_add_up_the_processes_that_wrote(stored, plain, tmp_path):
         "batches": 1,
         "chunk": 16,
         "bytes": 100,
+        "finished": 0,
     }
 
 

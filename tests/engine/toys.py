@@ -1,5 +1,7 @@
 """Toy algorithms whose runs are known in advance."""
 
+import os
+from pathlib import Path
 from typing import NamedTuple
 
 import jax
@@ -8,6 +10,8 @@ import jax.numpy as jnp
 from jaxbandits.base import Algorithm, Decision, Environment
 
 KEY = jax.random.key(3)
+# Of a child process that uses these toys.
+PATHS = os.pathsep.join(filter(None, (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH"))))
 
 
 class Count(NamedTuple):

@@ -1,9 +1,10 @@
 """Finished runs on disk: Parquet files and a manifest.
 
-A store is a folder. `_manifest.json` says what is run, so that another sweep is never mixed in. Finished runs lie in
-`part-CHECKSUM.parquet`: a part is written under a hidden name, synced, then renamed, and its name is the checksum of
-its bytes, so a file that was cut short or has decayed is recognised by its name. Nothing is ever changed in place, and
-writers need not agree on anything, so a process may be killed at any moment.
+A store is a folder. `_manifest.json` says what is run, so that another sweep is never mixed in; `_tasks.parquet` is the
+table of tasks, to be joined with the runs by `row`. Finished runs lie in `part-CHECKSUM.parquet`: a part is written
+under a hidden name, synced, then renamed, and its name is the checksum of its bytes, so a file that was cut short or
+has decayed is recognised by its name. No part is ever changed in place, and writers need not agree on anything, so a
+process may be killed at any moment.
 """
 
 from jaxbandits.engine.store.files import make_folder
@@ -11,6 +12,7 @@ from jaxbandits.engine.store.loading import load
 from jaxbandits.engine.store.locks import begin_call, is_called_off, locked, stop_sign
 from jaxbandits.engine.store.manifest import agree, check_call, seal
 from jaxbandits.engine.store.parts import finished, new_parts, stats_of, tidy
+from jaxbandits.engine.store.tables import table_of
 from jaxbandits.engine.store.writing import Writer
 
 __all__ = [
@@ -27,5 +29,6 @@ __all__ = [
     "seal",
     "stats_of",
     "stop_sign",
+    "table_of",
     "tidy",
 ]

@@ -8,8 +8,10 @@ import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.engine.results import Results
-from jaxbandits.engine.store.manifest import MANIFEST, column_kinds, read_manifest
-from jaxbandits.engine.store.parts import part_paths, read_parts, read_table, stats_of, to_numpy
+from jaxbandits.engine.store.manifest import MANIFEST, column_kinds, read_manifest, stored_table
+from jaxbandits.engine.store.parts import part_paths, read_part, read_parts, stats_of, to_numpy
+from jaxbandits.engine.store.tables import TASKS, Table
+from jaxbandits.engine.tables import number_columns, with_tasks
 
 log = logging.getLogger(__name__)
 
@@ -21,8 +23,8 @@ def load(store: str | os.PathLike[str]) -> Results:
         store: path of the folder.
 
     Returns:
-        Results, ordered by row and seed. `stats` adds up all processes that wrote to the store, so `seconds` is their
-        total time.
+        Results, ordered by row and seed, with the values of the table of tasks. `stats` adds up all processes that
+        wrote to the store, so `seconds` is their total time.
 
     Raises:
         ValueError: the folder is not a store, or a part of it is damaged.
@@ -40,7 +42,7 @@ def load(store: str | os.PathLike[str]) -> Results:
                 f"store has a damaged part, {path.name}: the same sweep, called again, sets it aside and runs its "
                 "tasks again"
             )
-        table, about = read_table(data)
+        table, about = read_part(data)
         tables.append(table.replace_schema_metadata(None))
         abouts.append(about)
     missing = sorted(set(manifest["parts"]) - {path.name for path in part_paths(folder)})
@@ -62,4 +64,12 @@ def load(store: str | os.PathLike[str]) -> Results:
             f"({columns['row'][n]}, {columns['seed'][n]}): the same sweep, called again, sets aside the parts that "
             "repeat them"
         )
-    return Results(columns, stats_of(abouts))
+    tasks = stored_table(folder, manifest)
+    if tasks is None:
+        log.warning("%s: %s is missing or damaged; the same sweep, called again, writes it anew", folder, TASKS)
+    return Results(with_tasks(columns, number_columns(_leaves(tasks or {}))), stats_of(abouts))
+
+
+def _leaves(table: Table) -> dict[str, np.ndarray]:
+    """The numbers of a table, by path; without PRNG keys."""
+    return {path: numbers for path, (dtype, numbers) in table.items() if str(numbers.dtype) == dtype}

@@ -8,10 +8,10 @@ from typing import Any
 from jaxbandits.engine.store.files import explained, write_file
 from jaxbandits.engine.store.locks import locked
 from jaxbandits.engine.store.parts import part_paths
+from jaxbandits.engine.store.tables import STORED, Table, describe_table, head, read_table, write_table
 
 COMPARED = ("arguments", "tasks", "columns", "program", "made_by")  # of a manifest: what must be equal to go on
 MANIFEST = "_manifest.json"  # readers of Parquet folders pass over names that begin with an underscore or a dot
-STORED = {"bool", "float16", "float32", "float64"} | {f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)}
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
@@ -34,13 +34,14 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     return manifest
 
 
-def agree(folder: Path, describe: Callable[[dict[str, Any] | None], dict[str, Any]]) -> dict[str, Any]:
-    """Makes sure that the store holds the sweep that is to be run, and no other.
+def agree(folder: Path, describe: Callable[[dict[str, Any] | None], dict[str, Any]], table: Table) -> dict[str, Any]:
+    """Makes sure that the store holds the sweep that is to be run, and no other; more seeds and rows are noted in it.
 
     Args:
         folder: the store.
         describe: (manifest of the store or None) -> manifest of the sweep to be run. Arguments that the caller left
             open are taken over from the store.
+        table: the table of tasks.
 
     Returns:
         The manifest.
@@ -59,20 +60,48 @@ def agree(folder: Path, describe: Callable[[dict[str, Any] | None], dict[str, An
     with locked(folder, "manifest", wait=True):
         held = read_manifest(folder)
         if held is None:
+            write_table(folder, table)
             with explained(folder):
                 write_file(folder / MANIFEST, _dump(wanted | {"parts": {}}))
             return wanted
-    if held != before:  # another shard was first, and has settled what the call left open
-        wanted = describe(held)
-    _refuse_another(folder, held, wanted)
-    return wanted
+        if held != before:  # another shard was first, and has settled what the call left open
+            wanted = describe(held)
+        _refuse_another(folder, held, wanted, table)
+        return _grown(folder, held, wanted, table)
 
 
-def check_call(folder: Path, call: dict[str, Any]) -> None:
+def _grown(folder: Path, held: dict[str, Any], wanted: dict[str, Any], table: Table) -> dict[str, Any]:
+    """The manifest of a store with the seeds and rows of a call, if they are more; a lost table is written anew."""
+    old, new = held["arguments"], wanted["arguments"]
+    grown = held | {"arguments": old | {name: max(old[name], new[name]) for name in ("rows", "seeds")}}
+    if new["rows"] >= old["rows"]:
+        grown["tasks"] = wanted["tasks"]
+        grown["arguments"] |= {name: new[name] for name in ("horizon",) if name in new}
+        if new["rows"] > old["rows"] or stored_table(folder, held) is None:
+            write_table(folder, table)  # before the manifest, which until then speaks of its first rows
+    if grown != held:
+        with explained(folder):
+            write_file(folder / MANIFEST, _dump(grown))
+    return grown
+
+
+def stored_table(folder: Path, manifest: dict[str, Any]) -> Table | None:
+    """The table of a store's tasks; None if its file is missing, damaged or another one's."""
+    if not manifest["tasks"].get("table"):
+        return {}
+    table = read_table(folder)
+    if table is not None:
+        table = head(table, manifest["arguments"]["rows"])
+        if describe_table(table)["sha256"] != manifest["tasks"]["sha256"]:
+            return None
+    return table
+
+
+def check_call(folder: Path, call: dict[str, Any], table: Table) -> None:
     """Raises `ValueError` if the arguments of a call are not those of the store; done before any shard is submitted."""
     held = read_manifest(folder)
     if held is not None:
-        _refuse_another(folder, held, call)
+        _refuse_another(folder, held, call, table)
     elif parts := part_paths(folder):
         raise ValueError(
             f"store must be a new folder or one that a sweep has written, but {str(folder)!r} has no {MANIFEST} and "
@@ -99,8 +128,9 @@ def _dump(manifest: dict[str, Any]) -> bytes:
     return (json.dumps(manifest, indent=1) + "\n").encode()
 
 
-def _refuse_another(folder: Path, held: dict[str, Any], wanted: dict[str, Any]) -> None:
+def _refuse_another(folder: Path, held: dict[str, Any], wanted: dict[str, Any], table: Table) -> None:
     """Raises `ValueError` with all differences between the manifest of a store and that of a call."""
+    held, wanted = _over_shared_rows(folder, held, wanted, table)
     lines = [line for name in COMPARED if name in wanted for line in _differences(held[name], wanted[name], name)]
     if "program" in wanted and held["program"] != wanted["program"]:
         lines.append("(program: build and metrics, with all the values that they close over)")
@@ -109,6 +139,32 @@ def _refuse_another(folder: Path, held: dict[str, Any], wanted: dict[str, Any]) 
             f"store {str(folder)!r} holds another sweep:\n  " + "\n  ".join(lines) + "\n"
             "Choose another folder, or call with the arguments of the store."
         )
+
+
+def _over_shared_rows(
+    folder: Path, held: dict[str, Any], wanted: dict[str, Any], table: Table
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Both manifests without what may grow: the number of seeds, and the rows that only one of the tables has.
+
+    A task's stream depends on its row and its seed alone, so neither changes a run that is stored.
+    """
+    old, new = held["arguments"].get("rows"), wanted["arguments"]["rows"]
+    if old is not None and old < new:
+        wanted = wanted | {"tasks": describe_table(head(table, old))}
+    elif old is not None and old > new:
+        stored = stored_table(folder, held)
+        if stored is None:  # then there is nothing to compare with, and the numbers of rows are a difference
+            return held, wanted
+        held = held | {"tasks": describe_table(head(stored, new))}
+
+    def without_sizes(manifest: dict[str, Any]) -> dict[str, Any]:
+        arguments = {name: x for name, x in manifest["arguments"].items() if name not in ("rows", "seeds")}
+        if isinstance(horizons := arguments.get("horizon"), list) and old is not None:
+            horizons = horizons[: min(old, new)]
+            arguments["horizon"] = horizons[0] if len(set(horizons)) == 1 else horizons  # as `describe_horizon` has it
+        return manifest | {"arguments": arguments}
+
+    return without_sizes(held), without_sizes(wanted)
 
 
 def _differences(held: Any, wanted: Any, path: str) -> Iterator[str]:

@@ -35,7 +35,7 @@ def checksum(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def read_table(data: bytes) -> tuple[Any, dict[str, Any]]:
+def read_part(data: bytes) -> tuple[Any, dict[str, Any]]:
     """The runs of a part as a PyArrow table, and the part's own metadata."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -59,15 +59,19 @@ def stats_of(abouts: list[dict[str, Any]]) -> Stats:
     for about in abouts:  # each covers all that its process has done so far, and parts come in no order
         if about["seconds"] >= last.get(about["session"], about)["seconds"]:
             last[about["session"]] = about
-    return added([Stats(**{name: about[name] for name in Stats._fields}) for about in last.values()])
+    return added([Stats(**{name: about[name] for name in Stats._fields if name in about}) for about in last.values()])
 
 
 def finished(folder: Path, rows: int, seeds: int) -> np.ndarray:
-    """Which tasks are done: bool (seeds * rows,), seed by seed. Checksums are not verified again: see `tidy`."""
+    """Which of so many tasks are done: bool (seeds * rows,), seed by seed; the store may hold runs of others.
+
+    Checksums are not verified again: see `tidy`.
+    """
     done = np.zeros(seeds * rows, bool)
     for path in part_paths(folder):
         seed, row = np.divmod(_runs(path), 2**32)
-        done[seed * rows + row] = True
+        asked = (seed < seeds) & (row < rows)
+        done[seed[asked] * rows + row[asked]] = True
     return done
 
 

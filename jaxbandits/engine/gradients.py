@@ -1,0 +1,65 @@
+"""Runs have no gradient, and say so when they are asked for one."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import jax
+import jax.core
+import jax.numpy as jnp
+from jax.core import eval_context, eval_jaxpr
+from jax.extend.core import get_opaque_trace_state
+
+from jaxbandits.base import PyTree
+
+T = TypeVar("T")
+NO_GRADIENT = (
+    "run has no gradient: actions and stops come from comparisons, so a small change of a parameter mostly changes "
+    "nothing, and else makes a run jump. Take differences between sweeps at several values of the parameter, under one "
+    "key; jax.grad of what is computed from their results is fine"
+)
+ON_THE_HOST = (
+    "sweep runs on the host, outside of jax.jit, jax.vmap and jax.grad, and has no gradient: give the values that vary "
+    "as tasks; got a traced value"
+)
+
+
+def refusing_gradient(function: Callable[[], T]) -> T:
+    """Calls a function of what it closes over; where that is differentiated, this raises `ValueError`.
+
+    Without it, forward mode would return derivatives that mean nothing, zeros above all, and reverse mode an error
+    about loops.
+    """
+    if not _is_under_a_transformation():
+        return function()
+    jaxpr, outputs = jax.make_jaxpr(function, return_shape=True)()
+    leaves = eval_jaxpr(jaxpr.jaxpr, [_guarded(constant) for constant in jaxpr.consts])
+    return jax.tree.unflatten(jax.tree.structure(outputs), leaves)
+
+
+def refuse_traced(tree: PyTree) -> None:
+    """Raises `ValueError` if a sweep is given, or closes over, a value that is being traced."""
+    for leaf in jax.tree.leaves(tree):
+        if isinstance(leaf, jax.core.Tracer):
+            raise ValueError(f"{ON_THE_HOST} of shape {leaf.shape} and dtype {leaf.dtype}")
+
+
+def _is_under_a_transformation() -> bool:
+    """Whether this is called within `jax.jit`, `jax.vmap`, `jax.grad` or the like."""
+    here = get_opaque_trace_state()
+    with eval_context():
+        return here != get_opaque_trace_state()
+
+
+def _guarded(constant: Any) -> Any:
+    is_traced = isinstance(constant, jax.core.Tracer) and jnp.issubdtype(constant.dtype, jnp.inexact)
+    return _without_derivative(constant) if is_traced else constant
+
+
+@jax.custom_jvp
+def _without_derivative(x: Any) -> Any:
+    return x
+
+
+@_without_derivative.defjvp
+def _refuse(primals: Any, tangents: Any) -> Any:
+    raise ValueError(NO_GRADIENT)

@@ -1,0 +1,103 @@
+"""The table of tasks of a store: `_tasks.parquet`, a line a row, to be joined with the runs by `row`."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits.base import PyTree
+from jaxbandits.engine.store.files import explained, write_file
+from jaxbandits.engine.store.parts import ABOUT, to_arrow, to_numpy
+from jaxbandits.engine.tables import column_name, is_key, leaves_of
+
+TASKS = "_tasks.parquet"  # readers of Parquet folders pass over names that begin with an underscore
+STORED = {"bool", "float16", "float32", "float64"} | {f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)}
+
+SHOWN = 10_000  # numbers of a table that a description spells out; of a longer one it gives the hash alone
+
+
+class Values(NamedTuple):
+    """One leaf of a table of tasks, as a store has it."""
+
+    dtype: str  # of the leaf
+    numbers: np.ndarray  # (rows, ...)   of a PRNG key: its data
+
+
+Table = dict[str, Values]  # by path
+
+
+def table_of(tasks: PyTree) -> Table:
+    """The table as plain values."""
+    # A PRNG key has no bytes of its own.
+    return {
+        path: Values(str(leaf.dtype), np.asarray(jax.random.key_data(leaf) if is_key(leaf) else leaf))
+        for path, leaf in leaves_of(tasks).items()
+    }
+
+
+def head(table: Table, rows: int) -> Table:
+    """Its first rows."""
+    return {path: Values(dtype, numbers[:rows]) for path, (dtype, numbers) in table.items()}
+
+
+def describe_table(table: Table) -> dict[str, Any]:
+    """The table, to be read and compared: a hash of its bytes, shapes, and values where there are few."""
+    described: dict[str, Any] = {}
+    sha = hashlib.sha256()
+    for path, (dtype, numbers) in table.items():
+        sha.update(f"{path} {dtype} {numbers.shape}".encode())
+        sha.update(np.ascontiguousarray(numbers).tobytes())
+        described[path] = {"dtype": dtype, "shape": list(numbers.shape)}
+        # JSON has no NaN and no infinity.
+        if numbers.size <= SHOWN and numbers.dtype.kind in "biuf" and np.isfinite(numbers).all():
+            described[path]["values"] = numbers.tolist()
+    return {"sha256": sha.hexdigest(), "table": described}
+
+
+def write_table(folder: Path, table: Table) -> None:
+    """Writes the table, in place of an earlier one. A table without a leaf has no file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not table:
+        return
+    about, columns = {}, {}
+    for path, (dtype, numbers) in table.items():
+        about[path] = {"dtype": dtype, "numbers": str(numbers.dtype), "shape": numbers.shape[1:]}
+        columns.setdefault("row", to_arrow(np.arange(len(numbers))))
+        if numbers.size:  # Parquet has no lists of no elements
+            columns[column_name(path)] = to_arrow(numbers if str(numbers.dtype) in STORED else _as_bytes(numbers))
+    buffer = pa.BufferOutputStream()
+    schema = {ABOUT: json.dumps(about)}
+    pq.write_table(pa.table(columns).replace_schema_metadata(schema), buffer, compression="zstd")
+    with explained(folder):
+        write_file(folder / TASKS, buffer.getvalue().to_pybytes())
+
+
+def read_table(folder: Path) -> Table | None:
+    """The table; None if it is missing or cannot be read."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        columns = pq.read_table(pa.BufferReader((folder / TASKS).read_bytes()))
+        about = json.loads(columns.schema.metadata[ABOUT])
+        return {path: _read(columns, column_name(path), **kind) for path, kind in about.items()}
+    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError):
+        return None
+
+
+def _read(columns: Any, name: str, *, dtype: str, numbers: str, shape: list[int]) -> Values:
+    if 0 in shape:
+        return Values(dtype, np.empty((len(columns), *shape), jnp.dtype(numbers)))
+    flat = to_numpy(columns[name])
+    return Values(dtype, np.ascontiguousarray(flat).view(jnp.dtype(numbers)).reshape(len(columns), *shape))
+
+
+def _as_bytes(numbers: np.ndarray) -> np.ndarray:
+    """Numbers of a type that Parquet has no name for, as bytes (rows, bytes of a row)."""
+    return np.ascontiguousarray(numbers).view(np.uint8).reshape(len(numbers), -1)

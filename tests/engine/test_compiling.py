@@ -1,0 +1,89 @@
+"""One compilation for a study: within a process, a program is compiled once."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from engine.toys import KEY, LIMITS, NOISE, counter, total
+
+import jaxbandits
+from jaxbandits.engine import compiling
+
+compiled = []
+jax.monitoring.register_event_duration_secs_listener(
+    lambda event, seconds, **_: compiled.append(event) if event.endswith("backend_compile_duration") else None
+)
+SETTINGS = {"seeds": 3, "max_rounds": 1000, "metrics": total, "lanes": 3, "chunk": 16, "progress": False}
+
+
+def build(limit, key):
+    return counter(limit), NOISE
+
+
+@pytest.fixture(scope="module")
+def first():
+    """The first sweep of the study, which compiles."""
+    return jaxbandits.sweep(build, LIMITS, key=KEY, **SETTINGS)
+
+
+def compilations(function):
+    before = len(compiled)
+    return function(), len(compiled) - before
+
+
+def test_another_key_and_other_values_compile_nothing(first, tmp_path):
+    key, tasks, fewer = jax.random.key(8), LIMITS + 1, LIMITS[:3]  # made beforehand: that may compile, too
+    results, count = compilations(lambda: jaxbandits.sweep(build, LIMITS, key=key, **SETTINGS))
+    assert count == 0
+    assert not np.array_equal(results.columns["total"], first.columns["total"])
+    results, count = compilations(lambda: jaxbandits.sweep(build, tasks, key=KEY, **SETTINGS | {"max_rounds": 90}))
+    assert count == 0
+    np.testing.assert_array_equal(results.columns["pulls"], np.repeat([6, 90, 18, 90], 3))
+    _, count = compilations(lambda: jaxbandits.sweep(build, LIMITS, key=KEY, store=tmp_path, **SETTINGS))
+    assert count == 0
+    assert (
+        jaxbandits.sweep(build, fewer, key=KEY, **SETTINGS).columns["pulls"].tolist() == [5] * 3 + [400] * 3 + [17] * 3
+    )
+
+
+@pytest.mark.usefixtures("first")
+def test_other_programs_are_others():
+    def other(limit, key):
+        return counter(limit + 1), NOISE
+
+    results, count = compilations(lambda: jaxbandits.sweep(other, LIMITS, key=KEY, **SETTINGS))
+    assert count > 0
+    np.testing.assert_array_equal(results.columns["pulls"][::3], LIMITS + 1)
+    for change in ({"chunk": 17}, {"lanes": 5}):
+        assert compilations(lambda: jaxbandits.sweep(build, LIMITS, key=KEY, **SETTINGS | change))[1] > 0  # noqa: B023
+
+
+def doubled():
+    class Pair(NamedTuple):
+        value: jax.Array
+
+    def double(pair):
+        return Pair(2 * pair.value)
+
+    return Pair, double
+
+
+def test_a_program_with_another_class_of_the_same_name_is_another():
+    """As in a notebook, where a cell that defines a state is run again."""
+    for kind, double in (doubled(), doubled()):
+        pair = kind(jnp.ones(3))
+        program = compiling.compiled(jax.jit(double).lower(pair), [None])
+        assert isinstance(program(pair), kind)
+
+
+def test_the_oldest_programs_are_dropped(monkeypatch):
+    monkeypatch.setattr(compiling, "KEPT", 2)
+    monkeypatch.setattr(compiling, "_known", {})
+
+    def get(n):
+        return compilations(lambda: compiling.compiled(jax.jit(lambda x: x + n).lower(1.0), [None]))[1]
+
+    assert [get(n) for n in (1, 2, 1, 3, 1, 2)] == [1, 1, 0, 1, 0, 1]
+    assert len(compiling._known) == 2

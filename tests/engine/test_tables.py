@@ -1,0 +1,222 @@
+"""Tables of tasks, the columns that they add, and results as tidy tables."""
+
+import sys
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+from engine.toys import KEY, NOISE, counter
+
+import jaxbandits
+from jaxbandits import Results, concatenate, grid, rows
+from jaxbandits.engine.results import Stats
+from jaxbandits.engine.tables import leaves_of, number_columns
+
+STATS = Stats(1.0, 0.5, 10, 10, 0.5, 4, 1, 1, 16, 100)
+
+
+def results_of(**columns):
+    return Results({name.replace("__", "."): np.asarray(values) for name, values in columns.items()}, STATS)
+
+
+def build(task, key):
+    return counter(task["limit"] + task["more"]["by"]), NOISE
+
+
+@pytest.fixture(scope="module")
+def swept():
+    """Four rows, three seeds; limits 5, 6, 40 and 41, and a vector a row that nothing uses."""
+    table = grid(limit=[5, 40], more={"by": np.arange(2)})
+    table["arms"] = np.ones((4, 2))
+    return jaxbandits.sweep(build, table, seeds=3, key=KEY, max_rounds=30, lanes=4, chunk=16, progress=False)
+
+
+def test_a_grid_has_every_combination_and_the_last_axis_is_the_fastest():
+    table = grid(delta=[0.1, 0.01], gap=(1, 2, 3))
+    np.testing.assert_array_equal(table["delta"], [0.1, 0.1, 0.1, 0.01, 0.01, 0.01])
+    np.testing.assert_array_equal(table["gap"], [1, 2, 3, 1, 2, 3])
+    assert table["gap"].dtype == np.int64
+
+
+def test_the_axis_of_a_grid_may_hold_structs_and_arrays():
+    soare = [jaxbandits.linear.canonical(gap) for gap in (0.1, 0.2)]
+    table = grid(instance=soare, theta=np.arange(6.0).reshape(3, 2), key=jax.random.split(KEY, 2))
+    assert table["instance"].theta.shape == (12, *soare[0].theta.shape)
+    np.testing.assert_array_equal(table["instance"].theta[6], soare[1].theta)
+    np.testing.assert_array_equal(table["theta"][2], [2, 3])
+    np.testing.assert_array_equal(table["theta"][4], [4, 5])
+    assert (table["key"][:2] == jax.random.split(KEY, 2)).all()
+    stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *soare)
+    jax.tree.map(np.testing.assert_array_equal, grid(instance=stacked), grid(instance=soare))
+
+
+def test_rows_are_zipped_and_numbers_are_shared():
+    table = rows(delta=[0.1, 0.2], gap=range(2), scale=2.5)
+    np.testing.assert_array_equal(table["delta"], [0.1, 0.2])
+    np.testing.assert_array_equal(table["gap"], [0, 1])
+    np.testing.assert_array_equal(table["scale"], [2.5, 2.5])
+    assert rows(delta=0.1)["delta"].shape == (1,)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: grid(), "axes must have at least one name, got none"),
+        (lambda: rows(), "columns must have at least one name, got none"),
+        (lambda: grid(delta=0.1), "delta must be a sequence of numbers, .* got 0.1"),
+        (lambda: grid(delta=[]), r"delta must be a sequence of numbers, .* got \[\]"),
+        (lambda: grid(rule=["greedy", "tracking"]), "rule must be a sequence of numbers, .* got"),
+        (lambda: grid(gap=[[1, 2], [3]]), "gap must be a sequence of numbers"),
+        (lambda: rows(delta=[0.1], gap=[1, 2]), "delta and gap must be of one length, got: delta has 1, gap has 2"),
+        (
+            lambda: grid(a={"x": np.ones(2), "y": np.ones(3)}),
+            r"a must be a pytree of arrays with one common leading axis, got lengths \[2, 3\]",
+        ),
+    ],
+)
+def test_what_is_no_table_is_named(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_values_of_the_table_are_columns_of_the_results(swept):
+    columns = swept.columns
+    assert list(columns)[:4] == ["row", "seed", "task.limit", "task.more.by"]
+    np.testing.assert_array_equal(columns["task.limit"], np.repeat([5, 5, 40, 40], 3))
+    np.testing.assert_array_equal(columns["task.more.by"], np.repeat([0, 1, 0, 1], 3))
+    assert "task.arms" not in columns  # it would cost an array a run
+
+
+def test_a_table_that_is_one_array_and_numbers_that_numpy_lacks():
+    assert list(number_columns(leaves_of(jnp.arange(3)))) == ["task"]
+    columns = number_columns(leaves_of({"half": jnp.ones(2, jnp.bfloat16), "key": jax.random.split(KEY, 2)}))
+    assert {name: str(values.dtype) for name, values in columns.items()} == {"task.half": "float32"}
+    assert number_columns(leaves_of(None)) == {}
+
+
+def test_a_metric_may_not_be_called_like_a_value_of_the_table():
+    with pytest.raises(ValueError, match="metrics must not return the name of a column .* got 'task.limit'"):
+        jaxbandits.sweep(
+            build,
+            grid(limit=[5], more={"by": np.arange(2)}),
+            seeds=1,
+            key=KEY,
+            max_rounds=30,
+            metrics=lambda task, outcome: {"task.limit": outcome.pulls},
+            progress=False,
+        )
+
+
+def test_a_summary_takes_short_names_and_says_what_a_group_has_in_common(swept):
+    summary = swept.summary()
+    np.testing.assert_array_equal(summary["task.limit"], [5, 5, 40, 40])
+    assert not any(name.startswith("task.limit_") for name in summary)
+    by_limit = swept.summary(by="limit")
+    np.testing.assert_array_equal(by_limit["limit"], [5, 40])
+    np.testing.assert_array_equal(by_limit["pulls_mean"], [5.5, np.nan])  # the longer ones are cut at 30 rounds
+    np.testing.assert_array_equal(by_limit["censored"], [0, 6])
+    assert "task.more.by" not in by_limit  # it varies
+    np.testing.assert_array_equal(swept.summary(by=("limit", "by"))["by"], [0, 1, 0, 1])
+
+
+def test_a_short_name_must_be_unambiguous():
+    results = results_of(row=[0, 0], status=[1, 1], task__a__gap=[1, 2], task__b__gap=[3, 3], x=[1.0, 2.0])
+    with pytest.raises(ValueError, match="by must name scalar columns, .* got 'gap'"):
+        results.summary(by="gap")
+    np.testing.assert_array_equal(results.summary(by="a.gap")["a.gap"], [1, 2])
+    # A column of that very name comes first, and a value of the table before a part of the answer.
+    results = results_of(row=[0, 0], status=[1, 1], task__gap=[1, 2], gap=[7, 7], task__arm=[4, 4], answer__arm=[0, 1])
+    np.testing.assert_array_equal(results.summary(by="gap")["gap"], [7])
+    np.testing.assert_array_equal(results.summary(by="arm")["arm"], [4])
+
+
+def test_sweeps_are_compared_by_the_values_of_their_tables():
+    a = results_of(row=[0, 1], status=[1, 1], task__gap=[1, 2], task__other=[1, 2], x=[1.0, 2.0])
+    b = results_of(row=[0, 1], status=[1, 1], task__gap=[2, 1], task__other=[1, 2], x=[5.0, 7.0])
+    compared = jaxbandits.compare(a, b, by="gap")
+    np.testing.assert_array_equal(compared["gap"], [1, 2])
+    np.testing.assert_array_equal(compared["x_difference"], [-6, -3])
+    assert not any(name.startswith("task") for name in compared)
+
+
+def test_to_pandas_chooses_columns(swept):
+    frame = swept.to_pandas(["limit", "pulls", "seed"])
+    assert list(frame.columns) == ["limit", "pulls", "seed"]
+    assert frame.groupby("limit")["pulls"].max().to_dict() == {5: 6, 40: 30}
+    assert "task.limit" in swept.to_pandas().columns
+    for bad in ("limit", ["nothing"], 3):
+        with pytest.raises(ValueError, match="columns must be"):
+            swept.to_pandas(bad)
+
+
+def test_to_xarray_has_rows_seeds_and_the_values_of_the_table(swept):
+    dataset = swept.to_xarray()
+    assert dict(dataset.sizes) == {"row": 4, "seed": 3}
+    np.testing.assert_array_equal(dataset.limit, [5, 5, 40, 40])
+    np.testing.assert_array_equal(dataset.by, [0, 1, 0, 1])
+    assert set(dataset.coords) == {"row", "seed", "limit", "by"}
+    assert dataset.pulls.dtype == swept.columns["pulls"].dtype
+    np.testing.assert_array_equal(dataset.pulls, swept.columns["pulls"].reshape(4, 3))
+    product = dataset.set_index(row=["limit", "by"]).unstack("row")
+    assert product.pulls.sel(limit=5, by=1, seed=2) == 6
+
+
+def test_to_xarray_of_missing_runs_and_arrays():
+    results = results_of(
+        row=[3, 3, 5],
+        seed=[0, 2, 2],
+        task__gap=[0.5, 0.5, 0.1],
+        task__pulls=[1, 1, 2],
+        task__answer__x=[1, 2, 3],
+        pulls=[10, 11, 12],
+        v=np.arange(6.0).reshape(3, 2),
+        flag=[True, False, True],
+        half=np.ones(3, ml_dtypes.bfloat16),
+    )
+    dataset = results.to_xarray()
+    assert dict(dataset.sizes) == {"row": 2, "seed": 2, "v_0": 2}
+    np.testing.assert_array_equal(dataset.pulls, [[10, 11], [np.nan, 12]])
+    np.testing.assert_array_equal(dataset.v.sel(row=3, seed=2), [2, 3])
+    assert np.isnan(dataset.v.sel(row=5, seed=0)).all()
+    np.testing.assert_array_equal(dataset.gap, [0.5, 0.1])
+    np.testing.assert_array_equal(dataset["task.pulls"], [1, 2])  # `pulls` is another one
+    np.testing.assert_array_equal(dataset["task.answer.x"], [[1, 2], [np.nan, 3]])  # not the same in all runs of a row
+    with pytest.raises(ValueError, match="results must have every row and seed once"):
+        results_of(row=[0, 0], seed=[1, 1], pulls=[1, 2]).to_xarray()
+
+
+def test_a_missing_xarray_is_named(swept, monkeypatch):
+    monkeypatch.setitem(sys.modules, "xarray", None)
+    with pytest.raises(ModuleNotFoundError, match="to_xarray needs xarray: pip install xarray"):
+        swept.to_xarray()
+
+
+def test_results_of_several_sweeps_are_one_table():
+    a = results_of(row=[0, 1], seed=[0, 0], task__gap=[1, 2], pulls=[5, 6], answer=[0, 1], mine=[1, 1])
+    b = results_of(row=[0], seed=[0], task__gap=[3], task__ridge=[0.5], pulls=[7], answer=[[0, 1]])
+    joined = concatenate({"greedy": a, "tracking": b}, name="rule")
+    assert list(joined.columns) == ["row", "seed", "task.rule", "task.gap", "pulls", "task.ridge"]
+    assert joined.columns["task.rule"].tolist() == ["greedy", "greedy", "tracking"]
+    np.testing.assert_array_equal(joined.columns["task.gap"], [1, 2, 3])
+    np.testing.assert_array_equal(joined.columns["task.ridge"], [np.nan, np.nan, 0.5])
+    np.testing.assert_array_equal(joined.columns["row"], [0, 1, 0])
+    assert joined.stats.pulls == 20
+    np.testing.assert_array_equal(concatenate([a, a]).columns["task.sweep"], [0, 0, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("sweeps", "name", "message"),
+    [
+        ([], "sweep", "sweeps must have at least one entry, got none"),
+        (3, "sweep", "sweeps must be a dict or a sequence of Results, got 3"),
+        ([3], "sweep", "sweeps must be of type Results, got 3"),
+        ({(1, 2): results_of(row=[0])}, "sweep", r"sweeps must have strings or numbers for labels, got \(1, 2\)"),
+        ([results_of(row=[0], task__gap=[1])], "gap", "name must not be that of a column .* got 'gap'"),
+        ([results_of(row=[0])], None, "name must be of type str, got None"),
+    ],
+)
+def test_what_cannot_be_joined_is_named(sweeps, name, message):
+    with pytest.raises(ValueError, match=message):
+        concatenate(sweeps, name=name)
