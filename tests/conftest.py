@@ -4,7 +4,6 @@ The workers of a run share compiled programs, which the next run finds again, an
 of a run says how many programs were compiled, and for how long.
 """
 
-import gc
 import importlib.util
 import os
 import signal
@@ -77,13 +76,6 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(str(item.path.relative_to(ROOT))))
-
-
-def pytest_collection_finish():
-    """What is there by now stays: the garbage collector need not walk through it again and again."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(10_000, 20, 20)
 
 
 class Compilations:
