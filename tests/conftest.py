@@ -155,15 +155,17 @@ def few_memory_maps():
         jax.clear_caches()
 
 
-@pytest.fixture(autouse=True)
-def cores(request):
-    """A test that starts processes gives them all cores."""
-    several = request.node.get_closest_marker("processes") is not None and OWN_CORES != ALL_CORES
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """A test that starts processes gives them all cores: from before the fixtures that start them."""
+    several = item.get_closest_marker("processes") is not None and OWN_CORES != ALL_CORES
     if several:
         os.sched_setaffinity(0, ALL_CORES)
-    yield
-    if several:
-        os.sched_setaffinity(0, OWN_CORES)
+    try:
+        return (yield)
+    finally:
+        if several:
+            os.sched_setaffinity(0, OWN_CORES)
 
 
 @pytest.fixture

@@ -72,6 +72,7 @@ def same_bits(a, b):
         assert a[name].tobytes() == b[name].tobytes(), name
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_one_two_and_eight_devices_give_the_same_bits(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)

@@ -301,6 +301,7 @@ def test_running_shards_are_waited_for_and_late_ones_do_nothing(tmp_path, monkey
     late(*arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_dask_runs_the_shards_of_a_killed_worker_again(tmp_path):
     from distributed import Client, LocalCluster
