@@ -11,7 +11,7 @@ import pytest
 from jax import lax
 
 import jaxbandits
-from jaxbandits import Numbered, cpe, fullbandit, kcenter, kernel, linear, numbered, run
+from jaxbandits import Numbered, cpe, fullbandit, kcenter, kernel, linear, mab, numbered, run
 
 KEY, STREAM = jax.random.key(0), jax.random.key(1)
 SOARE = linear.soare(2, 0.4)
@@ -23,6 +23,7 @@ JUDGED = kcenter.distance_instance(np.abs(np.subtract.outer(PLACES, PLACES)), k=
 VALUES = kernel.tabular(np.arange(4.0)[:, None], np.arange(4.0), noise_scale=0.5)
 AGENTS = {"kernel": kernel.paper_kernel("h1"), "horizon": 6, "beta": 1.0, "noise_variance": 0.25, "n_agents": 2}
 DESIGN = fullbandit.make_design(fullbandit.cyclic_support(5, 3), 3)
+ARMS, ONES = mab.gauss4(), mab.gk1()
 TOP3 = fullbandit.synthetic(0, 5, 3, 0.3)
 
 
@@ -48,6 +49,10 @@ def by_slot(pulls, before):
     return [(arm, number, 1) for arm, number in zip(pulls.arms, before, strict=True) if arm < 5]
 
 
+def by_times(pull, before):
+    return list(zip(pull.arms, before, pull.times, strict=True))
+
+
 CASES = {
     "lingape": Case(
         linear.lingape(SOARE.arms, delta=0.1, leap=64),
@@ -61,6 +66,13 @@ CASES = {
     ),
     "coci": Case(cpe.coci(BEST.problem, delta=0.1, leap=4), cpe.environment(BEST, leap=4, stream=STREAM), by_slot),
     "clucb": Case(cpe.clucb(BEST.problem, delta=0.1), cpe.environment(BEST, stream=STREAM), by_slot),
+    "ttucb": Case(mab.ttucb(ARMS.problem, delta=0.1), mab.environment(ARMS, stream=STREAM), by_times),
+    "kl_lucb": Case(mab.kl_lucb(ONES.problem, delta=0.1), mab.environment(ONES, slots=2, stream=STREAM), by_times),
+    "successive_rejects": Case(
+        mab.successive_rejects(ARMS.problem, horizon=200, leap=30),
+        mab.environment(ARMS, leap=30, stream=STREAM),
+        by_times,
+    ),
     "icb": Case(
         fullbandit.icb(DESIGN, delta=0.1, epsilon=0.1),
         fullbandit.environment(TOP3, DESIGN, stream=STREAM),
