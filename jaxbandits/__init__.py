@@ -33,6 +33,7 @@ The words, one meaning each:
 | shard | a part of the task table that one worker runs |
 | store | the folder of finished runs |
 | problem, instance | what the learner may know; that with the truth |
+| stream | a key that rewards are functions of: an arm's n-th pull pays the same to all who share it (`numbered`) |
 | noise_scale | sub-Gaussian constant or standard deviation of the noise, in units of reward |
 | ridge | regulariser of least squares |
 | noise_variance | a Gaussian process' own noise variance |
