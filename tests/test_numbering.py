@@ -12,7 +12,7 @@ import pytest
 from jax import lax
 
 import jaxbandits
-from jaxbandits import Numbered, cpe, fullbandit, kcenter, kernel, linear, numbered, run
+from jaxbandits import Numbered, cpe, fullbandit, kcenter, kernel, linear, mab, numbered, run
 
 KEY, STREAM = jax.random.key(0), jax.random.key(1)
 SOARE = linear.soare(2, 0.4)
@@ -24,6 +24,7 @@ JUDGED = kcenter.distance_instance(np.abs(np.subtract.outer(PLACES, PLACES)), k=
 VALUES = kernel.tabular(np.arange(4.0)[:, None], np.arange(4.0), noise_scale=0.5)
 AGENTS = {"kernel": kernel.paper_kernel("h1"), "horizon": 6, "beta": 1.0, "noise_variance": 0.25, "n_agents": 2}
 DESIGN = fullbandit.make_design(fullbandit.cyclic_support(5, 3), 3)
+ARMS, ONES = mab.gauss4(), mab.gk1()
 TOP3 = fullbandit.synthetic(0, 5, 3, 0.3)
 
 
@@ -49,7 +50,12 @@ def by_slot(pulls, before):
     return [(arm, number, 1) for arm, number in zip(pulls.arms, before, strict=True) if arm < 5]
 
 
+def by_times(pull, before):
+    return list(zip(pull.arms, before, pull.times, strict=True))
+
+
 NAMES = ("lingape", "xy_adaptive", "coci", "clucb", "icb", "ds_random", "ns_ts", "ns_random", "n_kernel_ucb")
+NAMES += ("ttucb", "kl_lucb", "successive_rejects")
 
 
 @functools.cache
@@ -91,6 +97,13 @@ def cases():
             kernel.n_kernel_ucb(VALUES.candidates, **AGENTS),
             kernel.environment(VALUES, n_agents=2, stream=STREAM),
             lambda queries, before: [("both agents", before, int((queries < 4).all()))],
+        ),
+        "ttucb": Case(mab.ttucb(ARMS.problem, delta=0.1), mab.environment(ARMS, stream=STREAM), by_times),
+        "kl_lucb": Case(mab.kl_lucb(ONES.problem, delta=0.1), mab.environment(ONES, slots=2, stream=STREAM), by_times),
+        "successive_rejects": Case(
+            mab.successive_rejects(ARMS.problem, horizon=200, leap=30),
+            mab.environment(ARMS, leap=30, stream=STREAM),
+            by_times,
         ),
     }
 

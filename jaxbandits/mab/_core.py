@@ -95,13 +95,18 @@ def algorithm_of(problem: Problem, rule: Rule, *, slots: int = 1, in_turn: bool 
         return State(pulls, counts, _add(state.sums, pulled, observation), own)
 
     idle = jax.tree.map(lambda x: jnp.zeros(slots, x.dtype), Pull(jnp.int32(0), jnp.int32(0)))
-    return Algorithm(init, decide, observe, idle)
+    return Algorithm(init, decide, observe, idle, before=lambda state, action: pulled_before(state.counts, action))
 
 
 def estimates(problem: Problem, state: State) -> Estimates:
     """The empirical means, and the counts as floats."""
     counts = jnp.maximum(state.counts, 1).astype(float_dtype(problem))
     return Estimates(state.pulls, counts, total_rewards(problem, state) / counts)
+
+
+def pulled_before(counts: Array, action: Pull) -> Array:
+    """How often the arm of each slot was pulled in earlier rounds, int32 (slots,); the slots of a round differ."""
+    return jax.vmap(lambda arm: at(counts, arm))(action.arms)
 
 
 def total_rewards(problem: Problem, state: State) -> Array:

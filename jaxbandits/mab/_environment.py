@@ -7,11 +7,13 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandits import checks
-from jaxbandits.base import Array, Environment
+from jaxbandits.base import Array, Environment, Key
 from jaxbandits.checks import require
 from jaxbandits.mab._instances import Instance, checked_instance
 from jaxbandits.mab._problems import Gaussian, scale
+from jaxbandits.numbering import Numbered, key_of, opened
 from jaxbandits.numerics.binomial import UNIFORMS, binomial_of
+from jaxbandits.numerics.walk import increment
 
 
 class Pull(NamedTuple):
@@ -28,7 +30,7 @@ class Rewards(NamedTuple):
     times: Array  # int32 (slots,)   how often the arm was really pulled: 0, or as often as asked
 
 
-def environment(instance: Instance, *, slots: int = 1, leap: int = 1) -> Environment:
+def environment(instance: Instance, *, slots: int = 1, leap: int = 1, stream: Key | None = None) -> Environment:
     """Answers `Pull` with the sum of the rewards of each slot.
 
     n pulls of a Gaussian arm sum to n mean + noise_scale sqrt(n) z with one normal variable z, exactly in law. n pulls
@@ -40,10 +42,14 @@ def environment(instance: Instance, *, slots: int = 1, leap: int = 1) -> Environ
         slots: of an action: 1, or 2 for `lucb` and `kl_lucb`; an int >= 1. With leaps there is one for every arm.
         leap: the most pulls of a slot, that of the algorithm: an int >= 1. A Bernoulli slot that asks for more gives
             NaN, which ends the run.
+        stream: None for fresh noise in every round. With a key, the n-th pull of an arm pays the same whoever makes it,
+            for Gaussian arms alone or in a leap, so that algorithms can be compared on the same rewards: it answers
+            the actions of `jaxbandits.numbered(algorithm)`. Not for leaps of Bernoulli arms, whose sums are binomial.
 
     Returns:
         Environment. Its noise is normal (slots,) for Gaussian arms; for Bernoulli arms uniform, (slots,) without leaps
-        and (8, slots) with them. An idle slot pays exactly 0. Cost per round: O(slots).
+        and (8, slots) with them; with a stream nothing. An idle slot pays exactly 0. Cost per round: O(slots), with a
+        stream 64 normal variables a slot for Gaussian arms.
 
     Raises:
         ValueError: the instance is not valid, or another argument is out of range.
@@ -51,31 +57,69 @@ def environment(instance: Instance, *, slots: int = 1, leap: int = 1) -> Environ
     problem, means = checked_instance(instance)
     slots, leap = checks.whole("slots", slots, least=1), checks.whole("leap", leap, least=1)
     slots = problem.arms if leap > 1 else slots
-    dtype = means.dtype
-    if isinstance(problem, Gaussian):
-        noise_scale = scale(problem)
+    is_gaussian = isinstance(problem, Gaussian)
+    if stream is not None:
+        checks.key("stream", stream)
+        require(
+            is_gaussian or leap == 1, "stream", "be None for leaps of Bernoulli arms, whose sums are binomial", stream
+        )
+        paid = _walks(means, scale(problem), stream) if is_gaussian else _numbered(means, stream)
 
-        def respond_gaussian(action: Pull, noise: Array) -> Rewards:
-            _check_slots(action, slots)
-            times = action.times.astype(dtype)
-            return Rewards(times * _of(means, action.arms) + noise_scale * jnp.sqrt(times) * noise, action.times)
+        def respond_stream(action: Numbered, noise: tuple[()]) -> Rewards:
+            del noise
+            pull, before = opened(action)
+            _check_slots(pull, slots)
+            return paid(pull, before)
 
-        return Environment(lambda key: jax.random.normal(key, (slots,), dtype), respond_gaussian)
+        return Environment(lambda key: (), respond_stream, stream)
 
-    shape = (slots,) if leap == 1 else (UNIFORMS, slots)
-    answer = _single(means) if leap == 1 else _many(means, leap)
+    answer = _sums(means, scale(problem)) if is_gaussian else _single(means) if leap == 1 else _many(means, leap)
+    shape = (slots,) if is_gaussian or leap == 1 else (UNIFORMS, slots)
+    draw = jax.random.normal if is_gaussian else jax.random.uniform
 
     def respond(action: Pull, noise: Array) -> Rewards:
         _check_slots(action, slots)
         return answer(action, noise)
 
-    return Environment(lambda key: jax.random.uniform(key, shape, dtype), respond)
+    return Environment(lambda key: draw(key, shape, means.dtype), respond)
 
 
 def _check_slots(action: Pull, slots: int) -> None:
     """Raises `ValueError` for an action of another form, which broadcasting would answer with too little noise."""
     asked = action.arms.shape
     require(asked == (slots,), "slots", f"be those of the algorithm's actions, arrays of shape {asked}", slots)
+
+
+def _sums(means: Array, noise_scale: float) -> Callable[[Pull, Array], Rewards]:
+    def respond(action: Pull, noise: Array) -> Rewards:
+        times = action.times.astype(means.dtype)
+        return Rewards(times * _of(means, action.arms) + noise_scale * jnp.sqrt(times) * noise, action.times)
+
+    return respond
+
+
+def _walks(means: Array, noise_scale: float, stream: Key) -> Callable[[Pull, Array], Rewards]:
+    def respond(action: Pull, before: Array) -> Rewards:
+        def noise(arm: Array, start: Array, times: Array) -> Array:
+            return increment(key_of(stream, arm), start, times, means.dtype)
+
+        steps = jax.vmap(noise)(action.arms, before, action.times)
+        times = action.times.astype(means.dtype)
+        return Rewards(times * _of(means, action.arms) + noise_scale * steps, action.times)
+
+    return respond
+
+
+def _numbered(means: Array, stream: Key) -> Callable[[Pull, Array], Rewards]:
+    single = _single(means)
+
+    def respond(action: Pull, before: Array) -> Rewards:
+        def uniform(arm: Array, number: Array) -> Array:
+            return jax.random.uniform(key_of(stream, arm, number), (), means.dtype)
+
+        return single(action, jax.vmap(uniform)(action.arms, before))
+
+    return respond
 
 
 def _single(means: Array) -> Callable[[Pull, Array], Rewards]:

@@ -1,5 +1,6 @@
 """Valid calls of the family mab."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from checks.calls import Call
@@ -30,7 +31,11 @@ CALLS = {
     ),
     "eb_tc": Call(mab.eb_tc, TOP_TWO, fine=OPTIONAL),
     "eb_tci": Call(mab.eb_tci, TOP_TWO, fine=OPTIONAL),
-    "environment": Call(mab.environment, {"instance": INSTANCE, "slots": 1, "leap": 1}),
+    "environment": Call(
+        mab.environment,
+        {"instance": INSTANCE, "slots": 1, "leap": 1, "stream": jax.random.key(0)},
+        fine={"stream": ("none",)},
+    ),
     "gaussian": Call(mab.gaussian, {"means": MEANS, "noise_scale": 1.0, "dtype": "float64"}, fine=DEFAULT),
     "gk1": Call(mab.gk1, {"dtype": "float64"}, fine=DEFAULT),
     "gk2": Call(mab.gk2, {"dtype": "float64"}, fine=DEFAULT),

@@ -103,3 +103,24 @@ def test_instances():
         mab.bernoulli([0.5, 1.2])
     stacked = jax.vmap(lambda gap: mab.gaussian(jnp.stack([gap, 0 * gap])).means)(jnp.asarray([0.1, 0.2]))
     np.testing.assert_allclose(stacked, [[0.1, 0], [0.2, 0]])
+
+
+def test_a_stream_pays_the_same_alone_and_in_leaps():
+    """The whole run of successive rejects is that of single pulls; two rules see the same Bernoulli rewards."""
+    stream, normal = jax.random.key(9), mab.gauss4()
+
+    def end(leap):
+        algorithm = jaxbandits.numbered(mab.successive_rejects(normal.problem, horizon=60, leap=leap))
+        environment = mab.environment(normal, leap=leap, stream=stream)
+        return jax.jit(lambda key: jaxbandits.run(key, algorithm, environment, max_rounds=90, chunk=8))(KEY).state
+
+    single, leaps = end(1), end(60)
+    np.testing.assert_array_equal(single.counts, leaps.counts)
+    np.testing.assert_allclose(single.sums, leaps.sums, rtol=1e-9)
+    with pytest.raises(ValueError, match="stream must be None for leaps of Bernoulli arms"):
+        mab.environment(mab.gk1(), leap=5, stream=stream)
+    ones = mab.environment(mab.gk1(), stream=stream)
+    respond = jax.jit(lambda number: ones.respond(jaxbandits.Numbered(pull([2]), number[None]), ()).sums[0])
+    sums = np.array([respond(np.int32(n)) for n in [*range(40), *range(40)]])
+    np.testing.assert_array_equal(sums[:40], sums[40:])
+    assert 5 < sums[:40].sum() < 30
