@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import io
 import itertools
 import json
 import multiprocessing
@@ -153,7 +154,11 @@ def default_jobs(options: Namespace) -> int:
 
 def is_up_to_date(name: str, options: Namespace) -> bool:
     """Whether the experiment has ended with this program and these options, in a report or by itself."""
-    settings = settings_of(parser_of(name).parse_args(command(name, options)))
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            settings = settings_of(parser_of(name).parse_args(command(name, options)))
+    except SystemExit:  # data that are not there, for instance: its own process says so
+        return False
     return (record_of(options.out, name) or {}).get("stamp") == stamp(name, settings)
 
 
