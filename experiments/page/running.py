@@ -106,6 +106,8 @@ def work(arguments: Sequence[str], log: Path) -> str:
             os.dup2(output.fileno(), stream)
     try:
         status = main(list(arguments))
+    except SystemExit as refused:  # by argparse, which has said why
+        status = refused.code
     except BaseException:
         traceback.print_exc()
         status = 1
