@@ -33,12 +33,13 @@ The words, one meaning each:
 | shard | a part of the task table that one worker runs |
 | store | the folder of finished runs |
 | problem, instance | what the learner may know; that with the truth |
+| stream | a key that rewards are functions of: an arm's n-th pull pays the same to all who share it (`numbered`) |
 | noise_scale | sub-Gaussian constant or standard deviation of the noise, in units of reward |
 | ridge | regulariser of least squares |
 | noise_variance | a Gaussian process' own noise variance |
 """
 
-from jaxbandits import base, cpe, engine, fullbandit, kcenter, kernel, linear, numerics, testing
+from jaxbandits import base, cpe, engine, fullbandit, kcenter, kernel, linear, mab, numerics, testing
 from jaxbandits.base import Algorithm, Decision, Environment, Outcome, Status
 from jaxbandits.engine import (
     Record,
@@ -81,6 +82,7 @@ __all__ = [
     "kernel",
     "linear",
     "load",
+    "mab",
     "numbered",
     "numerics",
     "process_pool",

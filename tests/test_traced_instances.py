@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxbandits
-from jaxbandits import cpe, fullbandit, kcenter, kernel, linear
+from jaxbandits import cpe, fullbandit, kcenter, kernel, linear, mab
 
 KEY = jax.random.key(0)
 EDGES = [(0, 1), (0, 2), (1, 2)]
@@ -27,6 +27,8 @@ GENERATORS = {
         cpe.opinion_sampling([1, 3], 5), cpe.uniform_arms([0, 0], [x, 1]), estimator="variance"
     ),
     "cpe.enumerated": lambda x: cpe.instance(cpe.enumerated(np.eye(2), [x, 0]), cpe.constant([x, 0.5])),
+    "mab.bernoulli": lambda x: mab.bernoulli([x, 0.2]),
+    "mab.gaussian": lambda x: mab.gaussian([x, 0.2, -x]),
     "kernel.h1": lambda x: kernel.h1(KEY, size=3, dimension=2, noise_scale=x),
     "kernel.rkhs": lambda x: kernel.rkhs(KEY, kernel=kernel.paper_kernel("h1"), dimension=2, norm=x, size=3),
     "kernel.tabular": lambda x: kernel.tabular([[x], [1.0]], [x, 0], noise_scale=x),
@@ -86,6 +88,7 @@ def test_a_sweep_names_the_row_of_a_bad_number():
         "average": lambda x: fullbandit.crowd_like(0, 20, 30, x, 0.9, k=3),
         "best": lambda x: fullbandit.crowd_like(0, 20, 30, 0.1, x, k=3),
         "sharpness": lambda x: kcenter.triplet_like(4, 0, sharpness=x),
+        "noise_scale": lambda x: mab.gaussian([0.1, 0.2], noise_scale=x),
         "seed": lambda x: linear.sphere(x, 3, 2, 0.1),
     }.items(),
 )

@@ -101,7 +101,8 @@ def overhead(lanes: int, *, rounds: int, repeats: int) -> tuple[float, float]:
         algorithm, environment = build(None, keys.build)
 
         def chunk(_: jax.Array, carry: Any) -> Any:
-            outcome = advance(algorithm, environment, keys, *carry, max_rounds=rounds, chunk=CHUNK, axis_name="lanes")
+            settings = {"max_rounds": rounds, "chunk": CHUNK, "axis_name": "lanes"}
+            outcome, _ = advance(algorithm, environment, keys, *carry, **settings)
             return outcome.state, outcome.rounds
 
         start = algorithm.init(keys.init), jnp.zeros((), jnp.int32)

@@ -14,8 +14,8 @@ from experiments.report import Claim, mean_se
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import kernel
-from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, Outcome, Status
-from jaxbandits.kernel import Instance, Metered
+from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, Outcome, PyTree, Status
+from jaxbandits.kernel import Instance
 
 AGENTS, HORIZON, SIZE = 10, 50, 1000
 NOISE_SCALE = 0.2
@@ -46,18 +46,18 @@ class RoundAction(NamedTuple):
 
 
 def paired(algorithm: Algorithm, instance: Instance, stream: Key) -> tuple[Algorithm, Environment]:
-    """A metered algorithm and its environment, whose noise is a function of the stream, the round and the agent alone.
+    """An algorithm and its environment, whose noise is a function of the stream, the round and the agent alone.
 
     Two algorithms with the same stream see the same noise, in any rows of any sweeps.
     """
     agents = algorithm.idle.shape[0]
     dtype = instance.values.dtype
 
-    def decide(key: Key, state: Metered) -> Decision:
+    def decide(key: Key, state: PyTree) -> Decision:
         decision = algorithm.decide(key, state)
-        return decision._replace(action=RoundAction(decision.action, state.round))
+        return decision._replace(action=RoundAction(decision.action, (state.pulls // agents).astype(jnp.int32)))
 
-    def observe(state: Metered, action: RoundAction, rewards: Array) -> Metered:
+    def observe(state: PyTree, action: RoundAction, rewards: Array) -> PyTree:
         return algorithm.observe(state, action.candidates, rewards)
 
     def respond(action: RoundAction, noise: Array) -> Array:
@@ -139,22 +139,37 @@ def runs(
         for_instance = root if same_instance else for_instance
         return make(for_instance, size=size, noise_scale=NOISE_SCALE, dtype=dtype, **(instance or {})), for_noise
 
-    def build(task: dict[str, Array], key: Key) -> tuple[Algorithm, Environment]:
+    grid = grid or kernel.every_tenth(rounds)
+    # Every round where the agents synchronise, which the steps of the downlink tell.
+    marks = sorted({*grid, rounds} if rule in ALONE else {*grid, *range(1, rounds + 1)})
+    at_grid = np.searchsorted(marks, grid)
+
+    def build(task: dict[str, Array], key: Key) -> tuple[Algorithm, Environment, jaxbandits.Record]:
         del key  # it is the run's own, and the algorithms must share instances and noise
         truth, for_noise = drawn(task)
         algorithm = RULES[rule](truth.candidates, beta=task["beta"], **common)
         algorithm = adapt(algorithm) if adapt else algorithm
-        algorithm = kernel.metered(algorithm, truth, grid=grid or kernel.every_tenth(rounds))
-        return paired(algorithm, truth, for_noise)
+        of_round = kernel.round_regret(truth)
+        curves = jaxbandits.record(
+            at=marks,
+            by="rounds",
+            value=kernel.messages,
+            total=lambda state, decision, rewards: of_round(
+                state, decision._replace(action=decision.action.candidates), rewards
+            ),
+        )
+        return *paired(algorithm, truth, for_noise), curves
 
     def measured(task: dict[str, Array], outcome: Outcome) -> dict[str, Array]:
-        state = outcome.state
-        traffic, dtype = state.inner.traffic, state.regret.dtype
-        uplink, downlink = traffic.uplink.astype(dtype) / agents, traffic.downlink.astype(dtype)
-        measures = {"regret": state.regret, "uplink": uplink, "downlink": downlink, "communication": uplink + downlink}
-        measures |= {"curve": state.curve, "syncs": state.syncs}
-        if hasattr(state.inner, "traffic_draws"):
-            draws = state.inner.traffic_draws
+        curves, state = outcome.curves, outcome.state
+        regret, dtype = curves["regret"], curves["regret"].dtype
+        uplink, downlink = curves["uplink"].astype(dtype) / agents, curves["downlink"].astype(dtype)
+        syncs = (curves["downlink"][0] > 0).astype(int) + jnp.sum(jnp.diff(curves["downlink"]) > 0)
+        measures = {"regret": regret[-1], "uplink": uplink[-1], "downlink": downlink[-1], "syncs": syncs}
+        measures |= {"communication": uplink[-1] + downlink[-1]}
+        measures |= {"curve": jnp.stack([regret, uplink, downlink], axis=-1)[at_grid]}
+        if hasattr(state, "traffic_draws"):
+            draws = state.traffic_draws
             measures["communication_draws"] = draws.uplink.astype(dtype) / agents + draws.downlink.astype(dtype)
         return measures | (metrics(drawn(task)[0], outcome) if metrics else {})
 

@@ -133,7 +133,7 @@ def counted(algorithm: Algorithm) -> Algorithm:
 
 def gain(function: str, instance: Instance, outcome: Outcome) -> dict[str, Array]:
     """Information gain of all queries of a run."""
-    candidates, counts = instance.candidates, outcome.state.inner.counts
+    candidates, counts = instance.candidates, outcome.state.counts
     sums = jnp.zeros_like(instance.values)
     posterior = gp.posterior(
         paper_kernel(function), candidates, sums, candidates[:1], noise_variance=NOISE_VARIANCE, counts=counts

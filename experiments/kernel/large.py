@@ -92,7 +92,7 @@ def _grid(rounds: int) -> tuple[int, ...]:
 
 def _last_shared(instance: Instance, outcome: jaxbandits.Outcome) -> dict[str, Any]:
     del instance
-    return {"last_shared": outcome.state.inner.synced}
+    return {"last_shared": outcome.state.synced}
 
 
 def _exact_count(all_runs: AllRuns, agents: int) -> Claim:

@@ -17,9 +17,9 @@ with which `run` repeats a single task of a sweep.
 **Store and resume.** With `store=`, finished runs go to a folder of Parquet files, at first every second, later every
 half a minute. A sweep that was killed, interrupted or ran out of disk resumes when it is called again: finished runs
 are not run again, nothing is doubled, and the result is that of an uninterrupted sweep. More seeds, or rows added at
-the end, run what is missing. Other arguments are refused; the message says what differs. Other readers take the
-folder as a glob: `pandas.read_parquet(store)`, `polars.read_parquet(f"{store}/part-*.parquet")`, or in DuckDB `select
-row, avg(pulls) from 'STORE/part-*.parquet' group by row`; one row a run, vectors are fixed-size lists. `_tasks.parquet`
+the end, run what is missing. Other arguments are refused; the message says what differs. Other readers take the folder
+as a glob: `pandas.read_parquet(store)`, `polars.read_parquet(f"{store}/part-*.parquet")`, or in DuckDB `select row,
+avg(pulls) from 'STORE/part-*.parquet' group by row`; one row a run, vectors are fixed-size lists. `_tasks.parquet`
 holds the table of tasks, `_manifest.json` the arguments, versions, device, precision and a checksum a part.
 
 **Equal runs.** Task (row, seed) has the key `task_key(key, row, seed)`. More seeds, other rows, other lanes: the same
@@ -78,8 +78,10 @@ with process_pool(8, gpus=range(8)) as workers:
     results = sweep(build, deltas, ..., store="runs/soare", executor=workers, shards=16)
 ```
 
-`jax.config.update("jax_compilation_cache_dir", DIR)` keeps compiled programs, and spares shards of one machine all
-compilations but the first. `logging.getLogger("jaxbandits")` reports what is compiled, resumed and written.
+Within a process a program is compiled once: a second sweep of the same `build` under another key, or with other values
+in a table of as many rows, compiles nothing. `jax.config.update("jax_compilation_cache_dir", DIR)` keeps compiled
+programs from one process to the next, and spares shards of one machine all compilations but the first; tracing, the
+smaller part, remains. `logging.getLogger("jaxbandits")` reports what is compiled, resumed and written.
 """
 
 from jaxbandits.engine.comparison import compare

@@ -37,8 +37,8 @@ log = logging.getLogger(__name__)
 class Limits(NamedTuple):
     """When runs end at the latest."""
 
-    rounds: Array  # int32 (lanes,)         the budget; -1 in a lane that is to idle
-    pulls: Array | None  # int (lanes,)     the horizon, where there is one
+    rounds: Any  # int32 (lanes,)    the budget; -1 in a lane that is to idle
+    pulls: Any  # int (lanes,)       the horizon; None if there is none
 
 
 class Batch(NamedTuple):
@@ -176,7 +176,7 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
             status, rounds, state, curves = carry
             # A run that has ended keeps every bit, so that it does not matter when the host looks.
             allowed = jnp.where(status == Status.RUNNING, limits.rounds, -1)
-            outcome = advance(
+            outcome, curves = advance(
                 algorithm,
                 environment,
                 keys,
@@ -189,7 +189,7 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
                 chunk=chunk,
                 axis_name=LANES,
             )
-            return outcome.status, outcome.rounds, outcome.state, outcome.curves
+            return outcome.status, outcome.rounds, outcome.state, curves
 
         start = jnp.int32(Status.RUNNING), rounds, state, curves
         status, rounds, state, curves = lax.fori_loop(0, chunks, one_chunk, start)

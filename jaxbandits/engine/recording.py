@@ -68,7 +68,8 @@ def record(
         ValueError: an argument is not as above, or there is neither `value` nor `total`. A function that does not
             return a dict of arrays, or one with a name that is taken, is refused when the run begins.
 
-    Cost: every round evaluates the functions and writes all G entries, in every lane.
+    Cost: every round evaluates the functions and writes all G entries, in every lane. (LinGapE with six arms, two
+    curves, two cores: ten marks cost nothing that could be measured, 30 a fifth of the rate, 100 half of it.)
 
     Example:
         UCB1, written in the contract, and its regret over time in a thousand runs:

@@ -48,7 +48,7 @@ def advance(
     record: Record | None = None,
     curves: Curves | None = None,
     axis_name: str | None = None,
-) -> Outcome:
+) -> tuple[Outcome, Curves]:
     """Carries one lane through at most `chunk` further rounds.
 
     The lane is refreshed first, so rounding errors of a cache live for at most one chunk. A lane that has stopped, or
@@ -75,10 +75,10 @@ def advance(
             batch. Without it, `vmap` plans in every lane and every round.
 
     Returns:
-        Outcome whose status is RUNNING if rounds remain or a plan is due; its `curves` are what is to be carried on.
+        Outcome whose status is RUNNING if rounds remain or a plan is due, and the curves to be carried on.
     """
     require_pair(algorithm)
-    curves = Curves({}, {}) if curves is None else curves
+    recorded = Curves({}, {}) if curves is None else curves
     has_plan = algorithm.plan is not None
     if algorithm.refresh is not None:
         state = _where(rounds < max_rounds, algorithm.refresh(state), state)
@@ -113,11 +113,11 @@ def advance(
             curves = summed(record, curves, state, decision, observation, where=active)
         return algorithm.observe(state, action, observation), rounds + active.astype(rounds.dtype), curves
 
-    state, rounds, curves = lax.fori_loop(0, chunk, one_round, (state, rounds, curves))
+    state, rounds, recorded = lax.fori_loop(0, chunk, one_round, (state, rounds, recorded))
     decision = algorithm.decide(jax.random.fold_in(keys.decide, rounds), state)
     is_planned = ~algorithm.stale(state) if algorithm.stale is not None else jnp.ones((), bool)
     if record is not None:
-        curves = marked(record, curves, state, rounds, decision, where=(rounds <= max_rounds) & is_planned)
+        recorded = marked(record, recorded, state, rounds, decision, where=(rounds <= max_rounds) & is_planned)
     endings = {
         Status.NONFINITE: ~_is_finite(state),
         Status.STOPPED: decision.stop & is_planned,
@@ -126,7 +126,8 @@ def advance(
     }
     endings = {status: holds for status, holds in endings.items() if holds is not None}
     status = jnp.select(list(endings.values()), [jnp.int32(s) for s in endings], jnp.int32(Status.RUNNING))
-    return Outcome(status, state.pulls, rounds, decision.answer, state, curves)
+    outcome = Outcome(status, state.pulls, rounds, decision.answer, state, curves_of(record, recorded))
+    return outcome, recorded
 
 
 def run(
@@ -188,7 +189,7 @@ def run(
 
     def more(carry: tuple[Array, Array, PyTree, Curves]) -> tuple[Array, Array, PyTree, Curves]:
         _, rounds, state, curves = carry
-        outcome = advance(
+        outcome, curves = advance(
             algorithm,
             environment,
             keys,
@@ -201,7 +202,7 @@ def run(
             chunk=chunk,
             axis_name=axis_name,
         )
-        return outcome.status, outcome.rounds, outcome.state, outcome.curves
+        return outcome.status, outcome.rounds, outcome.state, curves
 
     def whole() -> Outcome:
         state = algorithm.init(keys.init)
@@ -281,9 +282,8 @@ def _plan_where_due(
 
 def _has_spent(state: PyTree, horizon: Array | int) -> Array:
     """Whether a run has spent the pulls that it was meant to last."""
-    horizon = jnp.asarray(horizon)
-    dtype = np.promote_types(state.pulls.dtype, horizon.dtype)
-    return state.pulls.astype(dtype) >= horizon.astype(dtype)
+    dtype = np.promote_types(state.pulls.dtype, jnp.result_type(horizon))
+    return state.pulls.astype(dtype) >= jnp.asarray(horizon, dtype)
 
 
 def _where(condition: Array, new: PyTree, old: PyTree) -> PyTree:

@@ -5,6 +5,7 @@ two against each other.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -208,8 +209,8 @@ def _follow(algorithm: Algorithm, keys: Streams, observe: Observe, rounds: int, 
         if refresh is not None:
             state = lax.cond(r % chunk == 0, refresh, lambda state: state, state)
         if plan is not None and stale is not None:
-            plan_key = jax.random.fold_in(keys.plan, r)
-            state = lax.cond(stale(state), lambda state: plan(plan_key, state), lambda state: state, state)
+            planned = partial(plan, jax.random.fold_in(keys.plan, r))
+            state = lax.cond(stale(state), planned, lambda state: state, state)
         decision = algorithm.decide(jax.random.fold_in(keys.decide, r), state)
         action = jax.tree.map(lambda a, idle: jnp.where(decision.stop, idle, a), decision.action, algorithm.idle)
         observation = observe(r, action)

@@ -24,8 +24,9 @@ with a given kernel. What counts is the regret of all agents together, and the n
 | `gp_ucb` | GP-UCB of one learner |
 | `bpe` | one learner: batches of the most uncertain points, and elimination |
 
-`Settings` says what all of these take. `metered` puts around any of them a meter of regret and messages, which takes
-the truth. Apart from them stands `duets_run`, an engine of its own: whole runs of `duets` as a few array operations.
+`Settings` says what all of these take. `round_regret` and `messages` are what `jaxbandits.record` takes, for curves of
+regret and of what was sent. Apart from them stands `duets_run`, an engine of its own: whole runs of `duets` as a few
+array operations.
 
 Reading a run: `state.t` are the rounds observed, of one query an agent, and `state.pulls` the queries of all agents.
 `belief` gives the posterior that a state holds; in one of `duets`, `state.active[:state.size]` are the candidates left.
@@ -60,17 +61,16 @@ from jaxbandits.kernel._information import (
     information_gain_order,
 )
 from jaxbandits.kernel._instances import Instance, branin, h1, h2, hartmann4, paper_kernel, regret, rkhs, tabular
-from jaxbandits.kernel._metered import Metered, Traffic, every_tenth, metered
 from jaxbandits.kernel._n_kernel_ucb import n_kernel_ucb
 from jaxbandits.kernel._reading import Belief, belief
 from jaxbandits.kernel._settings import Coins, Settings
+from jaxbandits.kernel._traffic import Traffic, every_tenth, messages, round_regret
 from jaxbandits.numerics.gp import matern, squared_exponential
 
 __all__ = [
     "Belief",
     "Coins",
     "Instance",
-    "Metered",
     "Orders",
     "Run",
     "Settings",
@@ -103,12 +103,13 @@ __all__ = [
     "information_gain_order",
     "log_rate",
     "matern",
-    "metered",
+    "messages",
     "n_kernel_ucb",
     "orders",
     "paper_kernel",
     "regret",
     "rkhs",
+    "round_regret",
     "squared_exponential",
     "tabular",
 ]

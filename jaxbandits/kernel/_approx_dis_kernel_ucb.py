@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.kernel import _ucb
-from jaxbandits.kernel._metered import Traffic, no_traffic
 from jaxbandits.kernel._settings import Coins, Settings, checked, picked, round_coins
+from jaxbandits.kernel._traffic import Traffic, no_traffic
 from jaxbandits.numerics.cholesky import cholesky, solve_lower
 from jaxbandits.numerics.gp import Kernel, Posterior, condition, default_jitter, explained, prior_variance, sparse_from
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.kernel._metered import Traffic, no_traffic
 from jaxbandits.kernel._settings import Settings, checked
+from jaxbandits.kernel._traffic import Traffic, no_traffic
 from jaxbandits.kernel._ucb import best, memory
 from jaxbandits.numerics.gp import Kernel, Posterior, condition, prior
 

@@ -8,8 +8,8 @@ from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.kernel._metered import Traffic, no_traffic
 from jaxbandits.kernel._settings import Coins, Settings, checked, round_coins
+from jaxbandits.kernel._traffic import Traffic, no_traffic
 from jaxbandits.kernel._ucb import best, beta_at, explained_by_first, index, memory, queries
 from jaxbandits.numerics.gp import Kernel, Posterior, condition, explained, prior
 

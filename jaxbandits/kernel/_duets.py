@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.kernel._duets_server import synchronise
 from jaxbandits.kernel._duets_settings import Elimination, Probability, duets_settings, thinning_coins
-from jaxbandits.kernel._metered import Traffic, no_traffic
 from jaxbandits.kernel._settings import Coins, Settings, picked, round_coins
+from jaxbandits.kernel._traffic import Traffic, no_traffic
 from jaxbandits.numerics.gp import Kernel
 
 

@@ -15,8 +15,8 @@ from jaxbandits.kernel._duets_server import synchronise
 from jaxbandits.kernel._duets_settings import duets_settings, thinning_coins
 from jaxbandits.kernel._environment import environment
 from jaxbandits.kernel._instances import Instance, check_instance
-from jaxbandits.kernel._metered import Traffic
 from jaxbandits.kernel._settings import Coins, Settings, picked, round_coins
+from jaxbandits.kernel._traffic import Traffic
 from jaxbandits.numerics.gp import Kernel
 
 

@@ -12,7 +12,7 @@ from jax import lax
 
 from jaxbandits.base import Array
 from jaxbandits.kernel._duets_settings import Covariance, DuetsSettings
-from jaxbandits.kernel._metered import Traffic
+from jaxbandits.kernel._traffic import Traffic
 from jaxbandits.numerics.cholesky import Factor, cholesky, solve_lower, solve_upper
 from jaxbandits.numerics.gp import data_factor, feature_gram, solve_spd, whitening
 from jaxbandits.numerics.trips import common, for_blocks, padded

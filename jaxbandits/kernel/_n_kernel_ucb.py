@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.kernel._metered import Traffic, no_traffic
 from jaxbandits.kernel._settings import Coins, Settings, checked, round_coins
+from jaxbandits.kernel._traffic import Traffic, no_traffic
 from jaxbandits.kernel._ucb import best, beta_at, index, memory, queries
 from jaxbandits.numerics.gp import Kernel, Posterior, condition, prior
 

@@ -10,6 +10,7 @@ from checks.calls import Call
 from engine.toys import KEY, LIMITS, NOISE, counter, counting, total
 
 import jaxbandits
+from jaxbandits import Tape, testing
 from jaxbandits.engine import Results, Stats
 
 STATS = Stats(1.0, 1.0, 2, 2, 1.0, 8, 1, 1, 16, 100)
@@ -27,6 +28,7 @@ SWEEP = {
     "seeds": 2,
     "key": KEY,
     "max_rounds": 1000,
+    "horizon": 50,
     "metrics": total,
     "lanes": 4,
     "chunk": 16,
@@ -36,6 +38,8 @@ SWEEP = {
     "mesh": None,
     "progress": False,
 }
+RUN = {"key": KEY, "algorithm": COUNTER, "environment": NOISE}
+TAPE = Tape(np.ones(4, int), np.ones(4), np.zeros(4, bool), np.arange(4))
 CALLS = {
     "sweep": Call(
         jaxbandits.sweep,
@@ -43,6 +47,7 @@ CALLS = {
         # A table may hold any numbers in any shape, None is a table of one row, and a store may have any name.
         fine={
             "tasks": ("none", "complex", "shape", "nan_inside"),
+            "horizon": ("none",),
             "metrics": ("none",),
             "lanes": ("none",),
             "chunk": ("none",),
@@ -54,13 +59,29 @@ CALLS = {
     ),
     "run": Call(
         jaxbandits.run,
-        {"key": KEY, "algorithm": COUNTER, "environment": NOISE, "max_rounds": 100, "chunk": 16, "axis_name": None},
-        fine={"axis_name": ("none", "string")},
+        RUN | {"max_rounds": 100, "horizon": 50, "record": None, "chunk": 16, "axis_name": None},
+        fine={"horizon": ("none",), "record": ("none",), "axis_name": ("none", "string")},
     ),
     "ask": Call(
         jaxbandits.ask,
         {"algorithm": COUNTER, "key": KEY, "state": COUNTER.init(KEY)},
         fine={"state": ("nan_inside",)},  # a run that has met a NaN ends as NONFINITE
+    ),
+    "record": Call(
+        jaxbandits.record,
+        {"at": (1, 10, 100), "by": "pulls", "value": lambda state, decision: {}, "total": lambda *_: {}},
+        fine={"value": ("none",), "total": ("none",)},
+    ),
+    "trace": Call(jaxbandits.trace, RUN | {"rounds": 5, "chunk": 16}),
+    "replay": Call(
+        testing.replay,
+        {"algorithm": COUNTER, "tape": TAPE, "key": None, "chunk": 16},
+        fine={"tape": ("nan_inside",), "key": ("none",)},
+    ),
+    "first_difference": Call(
+        testing.first_difference,
+        {"tape": TAPE, "other": TAPE, "tolerance": 0.0},
+        fine={"tape": ("nan_inside",), "other": ("nan_inside",)},
     ),
     "task_key": Call(jaxbandits.task_key, {"key": KEY, "row": 3, "seed": jnp.asarray(4)}),
     "compare": Call(

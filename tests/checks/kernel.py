@@ -94,9 +94,11 @@ CALLS = {
     ),
     "log_rate": Call(kernel.log_rate, {"c": 4.0}),
     "matern": Call(kernel.matern, PAIR | {"nu": 2.5}),
-    "metered": Call(
-        kernel.metered,
-        {"algorithm": kernel.n_kernel_ucb(**TEAM), "instance": INSTANCE, "grid": (2, 6)},
+    "messages": Call(
+        kernel.messages,
+        {"state": kernel.n_kernel_ucb(**TEAM).init(jax.random.key(0)), "decision": None},
+        # It looks at what was sent alone.
+        fine={"state": ("nan_inside",), "decision": ("none", "string", "number", "list")},
     ),
     "n_kernel_ucb": Call(kernel.n_kernel_ucb, TEAM, fine=NO_COINS),
     "n_kernel_ucb, a beta a round": Call(
@@ -107,6 +109,7 @@ CALLS = {
     "orders": Call(kernel.orders, MANY | {"gamma": 2.0}, fine={"gamma": SEVERAL}),
     "paper_kernel": Call(kernel.paper_kernel, {"name": "branin"}),
     "regret": Call(kernel.regret, {"instance": INSTANCE, "answer": 3}, fine={"answer": SEVERAL}),
+    "round_regret": Call(kernel.round_regret, {"instance": INSTANCE}),
     "rkhs": Call(kernel.rkhs, DRAWN | {"kernel": SE, "dimension": 2, "norm": 2.0}, fine=DEFAULT),
     "squared_exponential": Call(kernel.squared_exponential, PAIR),
     "tabular": Call(

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 from checks.calls import Call
 
-from jaxbandits.numerics import barrier, densest_subgraph, design, gp, l1, matroid, mirror_ascent, tracking
+from jaxbandits.numerics import barrier, densest_subgraph, design, gp, l1, matroid, mirror_ascent, thresholds, tracking
 
 SQUARE = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 2.0]])
 SHARES = np.array([0.5, 0.25, 0.25])
@@ -62,6 +62,30 @@ CALLS = {
         {"allocation": SHARES, "n": 10},
         fine={"allocation": ("nan_inside", "inf_inside")},
     ),
+    "gk16": Call(thresholds.gk16, {"arms": 3, "comparisons": 2.0}, fine={"arms": ("none",)}),
+    "log_t": Call(thresholds.log_t, {"arms": 3, "comparisons": 2.0}, fine={"arms": ("none",)}),
+    "gk_union": Call(thresholds.gk_union, {"arms": 3, "comparisons": 2.0}),
+    "kl_lucb": Call(thresholds.kl_lucb, {"arms": 3, "exponent": 1.1, "constant": 405.5}),
+    "kk_pair": Call(
+        thresholds.kk_pair, {"arms": 3, "comparisons": 2.0}, fine={"arms": ("none",), "comparisons": ("none",)}
+    ),
+    "kk_all": Call(thresholds.kk_all, {"arms": 3}),
+    "ellipsoid": Call(
+        thresholds.ellipsoid,
+        {"norm_bound": 2.0, "ridge": 1.0, "noise_scale": 1.0, "arms": 3},
+        fine={"arms": ("none",)},
+    ),
+    "ellipsoid_trace": Call(
+        thresholds.ellipsoid_trace,
+        {"dimension": 2, "arm_norm": 1.0, "norm_bound": 2.0, "ridge": 1.0, "noise_scale": 1.0, "arms": 3},
+        fine={"arms": ("none",)},
+    ),
+    "jp": Call(
+        thresholds.jp,
+        {"dimension": 2, "ridge": 1.0, "least": 0.5, "excess": 0.1, "arms": 3},
+        fine={"arms": ("none",)},
+    ),
+    "jp_heuristic": Call(thresholds.jp_heuristic, {"dimension": 2, "excess": 0.1, "arms": 3}, fine={"arms": ("none",)}),
     # The points are a pair out of many, in a loop over all of them: they are not checked.
     "matern": Call(
         lambda *, lengthscale, nu: gp.matern(jnp.asarray(X), jnp.asarray(X), lengthscale=lengthscale, nu=nu),

@@ -14,13 +14,13 @@ import jax
 import numpy as np
 import pytest
 
-TABLES = ("linear", "fullbandit", "kcenter", "cpe", "kernel", "engine", "numerics")
+TABLES = ("linear", "fullbandit", "kcenter", "cpe", "kernel", "mab", "engine", "numerics")
 CALLS = {
     f"{table}.{name}": call
     for table in TABLES
     for name, call in importlib.import_module(f"checks.{table}").CALLS.items()
 }
-FAMILIES = TABLES[:5]
+FAMILIES = TABLES[:6]
 WORD, NUMBER = "no such word", 1.5
 compiled = []
 jax.monitoring.register_event_duration_secs_listener(
@@ -52,7 +52,7 @@ def mutations(value: Any) -> Iterator[tuple[str, Any]]:
     yield "none", None
     if isinstance(value, (bool, np.bool_)):
         yield from {"string": WORD, "number": NUMBER, "list": [value]}.items()
-    elif isinstance(value, (int, np.integer)) or (hasattr(value, "dtype") and value.shape == () and not is_key(value)):
+    elif isinstance(value, (int, np.integer)) or (getattr(value, "shape", None) == () and not is_key(value)):
         is_whole = isinstance(value, (int, np.integer)) or np.issubdtype(value.dtype, np.integer)
         yield from {"nan": np.nan, "inf": np.inf, "negative": -3 if is_whole else -NUMBER, "string": WORD}.items()
         yield from {"complex": 1j, "list": [value], "array": np.full(1, value), "flag": True}.items()

@@ -1,5 +1,5 @@
 """Every algorithm of every family, one line each: what joins this table has to keep the promises of the contract."""
 
-from contract import cpe, fullbandit, kcenter, kernel, linear
+from contract import cpe, fullbandit, kcenter, kernel, linear, mab
 
-CASES = linear.CASES | fullbandit.CASES | kcenter.CASES | cpe.CASES | kernel.CASES
+CASES = linear.CASES | fullbandit.CASES | kcenter.CASES | cpe.CASES | kernel.CASES | mab.CASES

@@ -209,7 +209,7 @@ def test_every_choice_changes_something(name, choice, value):
 def test_traced_hyperparameters_compile_once(name):
     ends(name)
     ends(name, cut=True)
-    _, traces = program(name)
+    _, traces = program(name, "float64")
     assert len(traces) == 1
 
 

@@ -5,9 +5,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
-
-KEY = jax.random.key(0)
+from drivers import tape as driver
 
 
 class Trace(NamedTuple):
@@ -20,43 +18,36 @@ class Trace(NamedTuple):
     answer: np.ndarray  # int32 (rounds, m)
 
 
-def step(algorithm, tape, state):
-    """The next state, and the decision that led to it; tape[i, s] is sample s of arm i."""
-    decision = algorithm.decide(KEY, state)
-    action = jax.tree.map(lambda a, idle: jnp.where(decision.stop, idle, a), decision.action, algorithm.idle)
+def answers(algorithm, tape):
+    """tape[i, s] is sample s of arm i."""
     m = tape.shape[0]
-    before = algorithm.before(state, action)
-    samples = jnp.where(action.arms < m, tape[jnp.minimum(action.arms, m - 1), before], 0)
-    return algorithm.observe(state, action, samples), decision._replace(action=action)
+
+    def answer(state, action):
+        numbers = algorithm.before(state, action)
+        return jnp.where(action.arms < m, tape[jnp.minimum(action.arms, m - 1), numbers], 0)
+
+    return answer
 
 
 def record(algorithm, tape, rounds):
-    def one(state, _):
-        following, decision = step(algorithm, jnp.asarray(tape), state)
-        seen = decision.stop, decision.action.arms, state.pulls, state.statistics.counts, decision.answer
-        return following, Trace(*seen)
+    @jax.jit
+    def traced(tape):
+        _, (states, decisions) = driver.record(algorithm, answers(algorithm, tape), rounds)
+        return Trace(decisions.stop, decisions.action.arms, states.pulls, states.statistics.counts, decisions.answer)
 
-    _, trace = jax.jit(lambda state: lax.scan(one, state, None, rounds))(algorithm.init(KEY))
-    return jax.tree.map(np.asarray, trace)
+    return jax.device_get(traced(tape))
 
 
 def follow(algorithm, theta, *, max_rounds=20_000, hold=lambda state: state):
     """The last state, rounds and answer of a run whose samples are always theta."""
 
-    def more(carry):
-        return ~carry[2] & (carry[1] < max_rounds)
+    @jax.jit
+    def end(theta):
+        tape = theta[:, None]  # of any number the last sample is taken
+        return driver.finish(algorithm, answers(algorithm, tape), max_rounds, hold=hold)
 
-    def advance(carry):
-        state, rounds, _, _ = carry
-        following, decision = step(algorithm, jnp.asarray(theta)[:, None], state)
-        return hold(following), rounds + 1 - decision.stop.astype(int), decision.stop, decision.answer
-
-    def run():
-        state = algorithm.init(KEY)
-        return lax.while_loop(more, advance, (state, 0, jnp.zeros((), bool), jnp.zeros_like(state.statistics.counts)))
-
-    state, rounds, _, answer = jax.jit(run)()
-    return state, int(rounds), answer.tolist()
+    state, rounds, decision = jax.device_get(end(np.asarray(theta)))
+    return state, int(rounds), decision.answer.tolist()
 
 
 def hold_variance(theta):

@@ -1,10 +1,11 @@
-"""Drives an algorithm that makes many pulls a round with recorded rewards in place of an environment."""
+"""Recorded rewards of super-arms, for algorithms that make many pulls a round."""
 
 import jax
 import jax.numpy as jnp
-from jax import lax
+import numpy as np
+from drivers import tape as driver
 
-KEY = jax.random.key(0)
+KEY = driver.KEY
 
 
 def cumulate(tape):
@@ -12,36 +13,30 @@ def cumulate(tape):
     return jnp.concatenate([jnp.zeros((tape.shape[0], 1), tape.dtype), jnp.cumsum(tape, axis=1)], axis=1)
 
 
-def step(algorithm, sums, state):
-    action = algorithm.decide(KEY, state).action
+def answers(tape):
+    sums = cumulate(tape)
 
     def upto(counts):
         return jnp.take_along_axis(sums, counts[:, None], axis=1)[:, 0]
 
-    return algorithm.observe(state, action, upto(state.counts + action.counts) - upto(state.counts))
+    return lambda state, action: upto(state.counts + action.counts) - upto(state.counts)
+
+
+def trace(algorithm, tape, rounds):
+    """Every state and decision of so many rounds, stacked; after the stop the state stays."""
+    return driver.record(algorithm, answers(tape), rounds)[1]
 
 
 def follow(algorithm, tape, max_rounds=5000):
     """The state of the stop, or of the last round, and the rounds."""
-    sums = cumulate(tape)
-
-    def more(carry):
-        return ~algorithm.decide(KEY, carry[0]).stop & (carry[1] < max_rounds)
-
-    def advance(carry):
-        return step(algorithm, sums, carry[0]), carry[1] + 1
-
-    return lax.while_loop(more, advance, (algorithm.init(KEY), jnp.zeros((), int)))
+    return driver.finish(algorithm, answers(tape), max_rounds)[:2]
 
 
 def every_state(algorithm, tape, max_rounds):
     """Every state up to the stop, as a list."""
-    sums, decide = cumulate(tape), jax.jit(algorithm.decide)
-    advance = jax.jit(lambda state: step(algorithm, sums, state))
-    states = [algorithm.init(KEY)]
-    while not decide(KEY, states[-1]).stop and len(states) <= max_rounds:
-        states.append(advance(states[-1]))
-    return states
+    states, decisions = jax.device_get(jax.jit(lambda tape: trace(algorithm, tape, max_rounds + 1))(tape))
+    stop = int(np.argmax(decisions.stop)) if decisions.stop.any() else max_rounds
+    return [jax.tree.map(lambda x, t=t: x[t], states) for t in range(stop + 1)]
 
 
 def rewards(theta, support, pulls, seed, scale=1.0):

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
+from drivers import tape as driver
 
 from jaxbandits import kcenter
 
@@ -22,13 +22,14 @@ def follow(make, points, *, rounds, k, levels=None, leap=1):
     def scan(tape, *parameters):
         algorithm = make(instance.problem, *parameters, leap=leap)
 
-        def one_round(state, r):
-            action = algorithm.decide(jax.random.fold_in(KEY, r), state).action
-            sample = environment.respond(action, tape[state.pulls + jnp.arange(leap)])
-            after = algorithm.observe(state, action, sample)
-            return after, (action.node, action.slot, after.pulls - state.pulls)
+        def answer(state, action):
+            return environment.respond(action, tape[state.pulls + jnp.arange(leap)])
 
-        return lax.scan(one_round, algorithm.init(KEY), jnp.arange(rounds))
+        state, (states, decisions) = driver.record(
+            algorithm, answer, rounds, start=KEY, key=lambda r, state: jax.random.fold_in(KEY, r)
+        )
+        pulls = jnp.diff(jnp.append(states.pulls, state.pulls))
+        return state, (decisions.action.node, decisions.action.slot, pulls)
 
     def run(tape, *parameters):
         state, (node, slot, queries) = scan(jnp.asarray(tape), *parameters)

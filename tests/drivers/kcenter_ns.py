@@ -5,9 +5,7 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
-
-from jaxbandits.engine.running import ask
+from drivers import tape as driver
 
 KEY = jax.random.key(3)
 
@@ -39,14 +37,13 @@ def _scan(make, rounds):
     def scan(instance, noise):
         algorithm, environment = make(*instance)
 
-        def one_round(state, _):
-            state, decision = ask(algorithm, jax.random.fold_in(KEY, state.pulls), state)
-            action = decision.action
+        def answer(state, action):
             numbers = state.pulls + jnp.arange(action.node.size).reshape(action.node.shape)
-            observation = environment.respond(action, noise[numbers])
-            return algorithm.observe(state, action, observation), (action.node, action.slot)
+            return environment.respond(action, noise[numbers])
 
-        state, (nodes, slots) = lax.scan(one_round, algorithm.init(KEY), length=rounds)
-        return state, nodes, slots
+        state, (_, decisions) = driver.record(
+            algorithm, answer, rounds, start=KEY, key=lambda r, state: jax.random.fold_in(KEY, state.pulls)
+        )
+        return state, decisions.action.node, decisions.action.slot
 
     return scan

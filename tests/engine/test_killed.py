@@ -10,7 +10,6 @@ import threading
 import time
 
 import numpy as np
-import pandas
 import pytest
 
 import jaxbandits
@@ -129,6 +128,8 @@ def test_twenty_kills_leave_no_trace_in_the_results(tmp_path):
     for name, values in uninterrupted.items():
         assert (columns[name].dtype, columns[name].shape) == (values.dtype, values.shape)
         assert columns[name].tobytes() == values.tobytes(), name
+
+    import pandas
 
     frame = pandas.read_parquet(store).sort_values(["row", "seed"])
     assert len(frame) == RUNS

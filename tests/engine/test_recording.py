@@ -132,6 +132,18 @@ def test_a_store_keeps_curves_and_horizons(results, tmp_path):
         jaxbandits.sweep(other_marks, TASKS, horizon="horizon", **settings)
 
 
+def test_a_store_with_a_horizon_for_every_row_grows(results, tmp_path):
+    settings = SETTINGS | {"lanes": 5, "store": tmp_path}
+    for rows, seeds in ((1, 1), (3, 2), (4, 3), (2, 2)):
+        table = {name: values[:rows] for name, values in TASKS.items()}
+        grown = jaxbandits.sweep(build, table, seeds=seeds, horizon="horizon", **settings)
+        chosen = (results.columns["row"] < rows) & (results.columns["seed"] < seeds)
+        for name, values in results.columns.items():
+            np.testing.assert_array_equal(grown.columns[name], values[chosen], err_msg=name)
+    with pytest.raises(ValueError, match=r"arguments.horizon\[2\]: 11 in the store, 12 now"):
+        jaxbandits.sweep(build, TASKS, seeds=2, horizon=[100, 19, 12, 100], **settings)
+
+
 def test_marks_may_count_rounds_and_depend_on_the_task():
     @jax.jit
     def curves(at):

@@ -106,7 +106,9 @@ def test_lanes_wait_until_half_of_them_do():
     def one(key, period):
         algorithm = counter(1000, period=period)
         keys, start = streams(key), algorithm.init(key)
-        return advance(algorithm, NOISE, keys, start, jnp.int32(0), max_rounds=100, chunk=10, axis_name="lanes").rounds
+        settings = {"max_rounds": 100, "chunk": 10, "axis_name": "lanes"}
+        outcome, _ = advance(algorithm, NOISE, keys, start, jnp.int32(0), **settings)
+        return outcome.rounds
 
     rounds = jax.vmap(one, axis_name="lanes")(jax.random.split(KEY, 4), period)
     np.testing.assert_array_equal(rounds, [1, 10, 10, 10])

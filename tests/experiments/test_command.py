@@ -42,7 +42,7 @@ def test_help_tells_the_options():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["linear_figure9"], "there is no experiment 'linear_figure9'"),
+        (["linear_figure9"], "there is no experiment 'linear_figure9': did you mean linear_figure"),
         (["linear_table1", "--seeds", "0"], "must be at least 1, got 0"),
         (["bench", "lineal"], "invalid choice: 'lineal'"),
     ],

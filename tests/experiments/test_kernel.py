@@ -49,8 +49,8 @@ def test_paired_algorithms_see_the_same_noise():
     }
     heard = []
     for factory in (kernel.duets, kernel.n_kernel_ucb):
-        inner = kernel.metered(factory(instance.candidates, **settings), instance, grid=(5,))
-        algorithm, environment = kernels.paired(inner, instance, jax.random.key(3))
+        algorithm = factory(instance.candidates, **settings)
+        algorithm, environment = kernels.paired(algorithm, instance, jax.random.key(3))
         state = algorithm.init(jax.random.key(len(heard)))
         action = algorithm.decide(jax.random.key(1), state).action._replace(round=jnp.int32(4))
         noise = environment.respond(action, environment.noise(jax.random.key(2))) - instance.values[action.candidates]
@@ -70,7 +70,7 @@ def test_gain_of_all_queries(sweeps):
         adapt=information.counted,
         metrics=lambda instance, outcome: (
             information.gain("branin", instance, outcome)
-            | {"counts": outcome.state.inner.counts, "candidates": instance.candidates}
+            | {"counts": outcome.state.counts, "candidates": instance.candidates}
         ),
     )
     counts = results.columns["counts"][0]

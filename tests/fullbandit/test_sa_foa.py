@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from drivers.fullbandit import KEY, cumulate, rewards, step
+from drivers.fullbandit import KEY, rewards, trace
 from jax import lax
 from scipy import stats
 
@@ -49,18 +49,6 @@ def make(design=UNIFORM, **options):
 def decider(**options):
     """A compiled `decide` of the uniform design, as a function of the state."""
     return jax.jit(partial(make(**options).decide, KEY))
-
-
-def trace(algorithm, tape, rounds):
-    """Every state and decision of so many rounds on recorded rewards; after the stop the state stays."""
-    sums = cumulate(tape)
-
-    def one(state, _):
-        decision = algorithm.decide(KEY, state)
-        new = step(algorithm, sums, state)
-        return jax.tree.map(partial(jnp.where, decision.stop), state, new), (state, decision)
-
-    return lax.scan(one, algorithm.init(KEY), length=rounds)[1]
 
 
 def finish(algorithm, environment, key, limit=5000):
@@ -284,6 +272,7 @@ def test_the_clock_runs_out_exactly_where_the_hazards_add_up_to_it():
         assert np.all(state.hazard < state.clock)
 
 
+@pytest.mark.slow
 def test_leaps_stop_as_literal_lotteries_do():
     """Means within 3.3 standard errors and equal laws by Kolmogorov-Smirnov at 1e-3: false alarm 2e-3."""
     answers = environment(Instance(THETA, K, 0.1), UNIFORM)

@@ -10,7 +10,7 @@ from drivers import kernel as driver
 
 from experiments.bench.reference.kernel_ucb import AGENTS, KERNEL, NOISE_VARIANCE, instance
 from experiments.bench.reference.kernel_ucb import dis_kernel_ucb as transcription
-from jaxbandits import kernel, run
+from jaxbandits import kernel, record, run
 
 HORIZON = 20
 SCHEDULE = np.linspace(0.5, 2.0, HORIZON)
@@ -150,19 +150,21 @@ def test_lanes_do_not_depend_on_the_age_of_their_neighbours():
             threshold=threshold,
         )
         environment = kernel.environment(branin, n_agents=4)
-        measured = kernel.metered(algorithm, branin, grid=(3, 12))
-        return run(key, measured, environment, max_rounds=20, chunk=7).state
+        measures = {"value": kernel.messages, "total": kernel.round_regret(branin)}
+        curves = record(at=(3, 12), by="rounds", **measures)
+        return run(key, algorithm, environment, max_rounds=20, chunk=7, record=curves)
 
     together = jax.jit(jax.vmap(one))
     keys, thresholds = jax.random.split(jax.random.key(2), 3), jnp.array([2.0, 10.0, 1e3])
     lanes = together(keys, thresholds)
-    assert len(set(lanes.inner.synced.tolist())) > 1
+    assert len(set(lanes.state.synced.tolist())) > 1
     for lane in range(3):
         alike = together(keys[jnp.full(3, lane)], thresholds[jnp.full(3, lane)])
-        np.testing.assert_array_equal(lanes.inner.synced[lane], alike.inner.synced[0])
-        np.testing.assert_allclose(lanes.curve[lane], alike.curve[0], rtol=1e-9)
-        np.testing.assert_allclose(lanes.inner.own.mean[lane], alike.inner.own.mean[0], atol=1e-9)
-        assert float(lanes.curve[lane, 1, 1] + lanes.curve[lane, 1, 2]) == 3 * 5 * int(lanes.inner.synced[lane])
+        np.testing.assert_array_equal(lanes.state.synced[lane], alike.state.synced[0])
+        np.testing.assert_allclose(lanes.curves["regret"][lane], alike.curves["regret"][0], rtol=1e-9)
+        np.testing.assert_allclose(lanes.state.own.mean[lane], alike.state.own.mean[0], atol=1e-9)
+        uplink, downlink = (int(lanes.curves[name][lane, 1]) for name in ("uplink", "downlink"))
+        assert uplink / 4 + downlink == 3 * 5 * int(lanes.state.synced[lane])
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxbandits import kernel, run
+from jaxbandits import kernel, record, run
 
 AGENTS, HORIZON, SIZE, DIMENSION, NOISE_VARIANCE, NOISE = 3, 12, 40, 3, 0.04, 0.2
 RULES = {
@@ -39,8 +39,11 @@ def compiled(rule):
             noise_variance=NOISE_VARIANCE * scale**2,
             **settings,
         )
-        metered = kernel.metered(algorithm, instance, grid=tuple(range(1, HORIZON + 1)))
-        return run(key, metered, kernel.environment(instance, n_agents=AGENTS), max_rounds=HORIZON + 1).state.curve
+        measures = {"value": kernel.messages, "total": kernel.round_regret(instance)}
+        curves = record(at=range(1, HORIZON + 1), by="rounds", **measures)
+        environment = kernel.environment(instance, n_agents=AGENTS)
+        recorded = run(key, algorithm, environment, max_rounds=HORIZON + 1, record=curves).curves
+        return jnp.stack([recorded[name].astype(float) for name in ("regret", "uplink", "downlink")], axis=-1)
 
     return curve
 

@@ -1,0 +1,418 @@
+"""The rules of the family mab, transcribed into plain NumPy: one pull at a time, in float64.
+
+A tape gives the rewards, `tape[arm][n]` the n-th of an arm. Random numbers are given as well, one record a round.
+"""
+
+from fractions import Fraction
+from math import ceil, inf, log, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import norm
+
+
+class Law(NamedTuple):
+    kind: str  # "gaussian" or "bernoulli"
+    noise_scale: float
+
+
+class Round(NamedTuple):
+    arms: tuple[int, ...]
+    stop: bool
+    answer: int
+
+
+def kl(law: Law, p: float, q: float) -> float:
+    if law.kind == "gaussian":
+        return (p - q) ** 2 / (2 * law.noise_scale**2)
+    left = 0.0 if p == 0 else inf if q == 0 else p * log(p / q)
+    right = 0.0 if p == 1 else inf if q == 1 else (1 - p) * log((1 - p) / (1 - q))
+    return left + right
+
+
+def bisect(f, lo: float, hi: float, steps: int = 200) -> float:
+    """The root of an increasing function."""
+    for _ in range(steps):
+        x = (lo + hi) / 2
+        lo, hi = (x, hi) if f(x) < 0 else (lo, x)
+    return (lo + hi) / 2
+
+
+def interval(law: Law, mean: float, c: float) -> tuple[float, float]:
+    """(upper, lower)."""
+    if law.kind == "gaussian":
+        return mean + law.noise_scale * sqrt(2 * c), mean - law.noise_scale * sqrt(2 * c)
+    upper = bisect(lambda q: kl(law, mean, q) - c, mean, 1.0, 80)
+    lower = 1 - bisect(lambda q: kl(law, mean, 1 - q) - c, 1 - mean, 1.0, 80)
+    return upper, lower
+
+
+def cost(law: Law, n_l, m_l, n_a, m_a, epsilon: float = 0.0) -> float:
+    """The least cost of means x of the leader and x + epsilon of the challenger."""
+    if m_l - m_a + epsilon <= 0:
+        return 0.0
+    if law.kind == "gaussian":
+        return (m_l - m_a + epsilon) ** 2 / (2 * law.noise_scale**2 * (1 / n_l + 1 / n_a))
+    if epsilon == 0:
+        m = (n_l * m_l + n_a * m_a) / (n_l + n_a)
+        return n_l * kl(law, m_l, m) + n_a * kl(law, m_a, m)
+
+    def slope(x):
+        y = x + epsilon
+        return n_l * (x - m_l) * y * (1 - y) + n_a * (y - m_a) * x * (1 - x)
+
+    x = bisect(slope, max(0, m_a - epsilon), min(m_l, 1 - epsilon), 100)
+    return n_l * kl(law, m_l, x) + n_a * kl(law, m_a, min(x + epsilon, 1))
+
+
+def optimal_weights(law: Law, mu, *, epsilon: float = 0.0, share: float | None = None) -> tuple[np.ndarray, float]:
+    """(w, T) by nested bisection: outside the common value y, inside every ratio x_a."""
+    mu = np.array(mu, float)
+    b = int(np.argmax(mu))
+    others = [a for a in range(len(mu)) if a != b]
+    mu_b = mu[b] + epsilon
+    if epsilon == 0 and mu_b - max(mu[a] for a in others) < 1e-7:
+        return np.full(len(mu), 1 / len(mu)), inf
+
+    def clipped(p, q):
+        return kl(law, p, q if law.kind == "gaussian" else min(max(q, 2.3e-16), 1 - 2.3e-16))
+
+    def middle(x, a):
+        return (mu_b + x * mu[a]) / (1 + x)
+
+    def G(x, a):
+        m = middle(x, a)
+        return clipped(mu_b, m) + x * clipped(mu[a], m)
+
+    def ratio(y, a):
+        hi = 1.0
+        while G(hi, a) < y and hi < 1e12:
+            hi *= 2
+        return bisect(lambda x: G(x, a) - y, 0.0, hi, 70)
+
+    def F(y):
+        x = {a: ratio(y, a) for a in others}
+        if share is not None:
+            return sum(x.values()) - (1 - share) / share
+        return sum(clipped(mu_b, middle(x[a], a)) / clipped(mu[a], middle(x[a], a)) for a in others) - 1
+
+    y = bisect(F, 0.0, min(clipped(mu_b, mu[a]) for a in others) * (1 - 1e-12), 60)
+    x = np.zeros(len(mu))
+    for a in others:
+        x[a] = ratio(y, a)
+    total = 1 + x.sum()
+    x[b] = 1
+    return x / total, total / y
+
+
+def run(law: Law, tape, rule, *, stopping, numbers=None, rounds: int, answer=None) -> list[Round]:
+    """Every arm once, then the rule until the test holds or the rounds are over.
+
+    `rule(t, N, m, given)` returns the arms to be pulled, `stopping(t, N, m)` the test, `numbers[round]` what is given.
+    """
+    K = len(tape)
+    N, S, seen = np.zeros(K, int), np.zeros(K), []
+    for n in range(rounds):
+        t = int(N.sum())
+        m = S / np.maximum(N, 1)
+        best = int(np.argmax(m)) if answer is None or t < K else answer(t, N, m)
+        stop = t >= K and stopping(t, N, m)
+        arms = (t,) if t < K else rule(t, N, m, None if numbers is None else numbers[n])
+        seen.append(Round(tuple(int(a) for a in arms), bool(stop), best))
+        if stop:
+            break
+        for a in arms:
+            S[a] += tape[a][N[a]]
+            N[a] += 1
+    return seen
+
+
+# Stopping
+
+
+def gk16(t: int, delta: float) -> float:
+    return log((1 + log(t)) / delta)
+
+
+def likelihood_test(law: Law, delta: float, epsilon: float = 0.0):
+    def stopping(t, N, m):
+        b = int(np.argmax(m))
+        return all(cost(law, N[b], m[b], N[a], m[a], epsilon) > gk16(t, delta) for a in range(len(N)) if a != b)
+
+    return stopping
+
+
+# Rules
+
+
+def challenger_of(law: Law, N, m, leader: int, epsilon: float = 0.0, improved: bool = False) -> int:
+    def key(a):
+        return cost(law, N[leader], m[leader], N[a], m[a], epsilon) + (log(N[a]) if improved else 0)
+
+    return min((a for a in range(len(N)) if a != leader), key=key)
+
+
+def share_of(law: Law, share, N, m, leader: int, challenger: int) -> float:
+    if share != "ids":
+        return share
+    pooled = (N[leader] * m[leader] + N[challenger] * m[challenger]) / (N[leader] + N[challenger])
+    own, other = (N[a] * kl(law, m[a], pooled) for a in (leader, challenger))
+    return 0.5 if own + other == 0 else own / (own + other)
+
+
+def eb_tc(law: Law, *, share, epsilon: float = 0.0, improved: bool = False):
+    """The number given is the coin."""
+
+    def rule(t, N, m, coin):
+        leader = int(np.argmax(m))
+        challenger = challenger_of(law, N, m, leader, epsilon, improved)
+        return (leader if coin < share_of(law, share, N, m, leader, challenger) else challenger,)
+
+    return rule
+
+
+def t3c(law: Law, *, share, epsilon: float = 0.0):
+    """Given are (N, m) -> a posterior draw of the means, the coin, and a number for ties."""
+
+    def rule(t, N, m, given):
+        draw, coin, of_tie = given
+        leader = int(np.argmax(draw(N, m)))
+        costs = {a: cost(law, N[leader], m[leader], N[a], m[a], epsilon) for a in range(len(N)) if a != leader}
+        tied = [a for a in costs if costs[a] == min(costs.values())]
+        left = of_tie if share == "ids" else max(coin - share, 0) / (1 - share)
+        challenger = tied[int(len(tied) * left)]
+        return (leader if coin < share_of(law, share, N, m, leader, challenger) else challenger,)
+
+    return rule
+
+
+def ttts(law: Law, *, share):
+    """Given are (N, m) -> a posterior draw, the coin, and for the challenger a number, or (N, m) -> many draws."""
+
+    def rule(t, N, m, given):
+        draw, coin, other = given
+        leader = int(np.argmax(draw(N, m)))
+        if law.kind == "gaussian":
+            p = probabilities_of_best(m, law.noise_scale / np.sqrt(N))
+            p[leader] = 0
+            challenger = int(np.argmax(np.cumsum(p) > other * p.sum()))
+        else:
+            tops = [int(np.argmax(theta)) for theta in other(N, m)]
+            differ = [top for top in tops if top != leader]
+            challenger = differ[0] if differ else challenger_of(law, N, m, leader)
+        return (leader if coin < share_of(law, share, N, m, leader, challenger) else challenger,)
+
+    return rule
+
+
+def probabilities_of_best(means: np.ndarray, spreads: np.ndarray) -> np.ndarray:
+    """P(arm a is the largest) of independent normal variables, on a fine grid."""
+    lo, hi = (means - 10 * spreads).min(), (means + 10 * spreads).max()
+    x = np.linspace(lo, hi, max(2001, int((hi - lo) / spreads.min() * 40)))
+    densities, below = np.empty((2, len(means), len(x)))
+    for a, (mean, spread) in enumerate(zip(means, spreads, strict=True)):
+        densities[a] = norm.pdf(x, mean, spread)
+        below[a] = norm.cdf(x, mean, spread)
+    others = [np.prod(np.delete(below, a, axis=0), axis=0) for a in range(len(means))]
+    return np.array([np.trapezoid(densities[a] * others[a], x) for a in range(len(means))])
+
+
+def ttucb(law: Law, K: int, *, share, epsilon: float = 0.0, exponent: float = 1.2, slack: float = 1.2):
+    L, P = np.zeros(K), np.zeros(K, int)
+
+    def rule(t, N, m, _):
+        c = exponent * (1 + slack) * log(t)
+        leader = int(np.argmax([interval(law, m[a], c / N[a])[0] for a in range(K)]))
+        challenger = challenger_of(law, N, m, leader, epsilon)
+        L[leader] += share_of(law, share, N, m, leader, challenger)
+        if P[leader] <= L[leader]:
+            P[leader] += 1
+            return (leader,)
+        return (challenger,)
+
+    return rule
+
+
+def tas(law: Law, K: int, *, tracking: str, epsilon: float = 0.0):
+    tracked = np.ones(K)
+
+    def rule(t, N, m, _):
+        w, _ = optimal_weights(law, m, epsilon=epsilon)
+        if tracking == "D":
+            if (sqrt(t) - K / 2 > N).any():
+                return (int(np.argmin(N)),)
+            return (int(np.argmax(t * w - N)),)
+        least = 1 / (2 * sqrt(K**2 + t))
+        above = np.maximum(w - least, 0)
+        tracked[:] += least + above * (1 - np.maximum(least - w, 0).sum() / above.sum())
+        return (int(np.argmax(tracked - N)),)
+
+    return rule
+
+
+def bounds_of(law: Law, delta: float, hoeffding: bool = False):
+    def bounds(t, N, m):
+        if hoeffding:
+            radius = law.noise_scale * np.sqrt(2 * gk16(t, delta) / N)
+            return m + radius, m - radius
+        both = [interval(law, m[a], gk16(t, delta) / N[a]) for a in range(len(N))]
+        return np.array([u for u, _ in both]), np.array([low for _, low in both])
+
+    return bounds
+
+
+def lucb(bounds, *, epsilon: float = 0.0):
+    """(rule, stopping) of LUCB and KL-LUCB, by their bounds."""
+
+    def pair(t, N, m):
+        U, L = bounds(t, N, m)
+        b = int(np.argmax(m))
+        c = max((a for a in range(len(N)) if a != b), key=lambda a: (U[a], -a))
+        return b, c, U[c] - L[b]
+
+    return lambda t, N, m, _: pair(t, N, m)[:2], lambda t, N, m: pair(t, N, m)[2] <= epsilon
+
+
+def ugape(bounds, *, epsilon: float = 0.0):
+    """(rule, stopping, answer)."""
+
+    def judge(t, N, m):
+        U, L = bounds(t, N, m)
+        B = np.array([max(U[c] for c in range(len(N)) if c != a) - L[a] for a in range(len(N))])
+        J = int(np.argmin(B))
+        c = max((a for a in range(len(N)) if a != J), key=lambda a: (U[a], -a))
+        return J, c, B[J]
+
+    def rule(t, N, m, _):
+        J, c, _ = judge(t, N, m)
+        return (min((J, c), key=lambda a: (N[a], a)),)
+
+    return rule, lambda t, N, m: judge(t, N, m)[2] <= epsilon, lambda t, N, m: judge(t, N, m)[0]
+
+
+def successive_elimination(noise_scale: float, K: int, *, delta: float):
+    """(rule, stopping, answer)."""
+    active, phase = set(range(K)), [0]
+
+    def drop(t, N, m):
+        r = min(N[a] for a in active)
+        if r > phase[0] and all(N[a] == r for a in active):
+            phase[0] = r
+            radius = noise_scale * sqrt(2 * log(4 * K * r**2 / delta) / r)
+            best = max(m[a] for a in active)
+            for a in list(active):
+                if m[a] < best - 2 * radius:
+                    active.remove(a)
+
+    def stopping(t, N, m):
+        drop(t, N, m)
+        return len(active) == 1
+
+    def answer(t, N, m):
+        drop(t, N, m)
+        return min(active, key=lambda a: (-m[a], a))
+
+    return lambda t, N, m, _: (min(active, key=lambda a: (N[a], a)),), stopping, answer
+
+
+def lil_ucb(noise_scale: float, K: int, *, e: float, b: float, ratio: float, d: float):
+    """(rule, stopping, answer)."""
+
+    def rule(t, N, m, _):
+        width = np.sqrt(2 * (1 + e) * np.log(np.log((1 + e) * N + 2) / d) / N)
+        return (int(np.argmax(m + noise_scale * (1 + b) * (1 + sqrt(e)) * width)),)
+
+    def stopping(t, N, m):
+        return any(N[a] >= 1 + ratio * (t - N[a]) for a in range(K))
+
+    return rule, stopping, lambda t, N, m: int(np.argmax(N))
+
+
+# Fixed budget
+
+
+def in_phases(tape, phases, *, all_samples: bool) -> list[tuple[int, ...]]:
+    """The arms of all pulls, and last the answer. `phases` are pairs of total pulls of an arm, and arms left."""
+    K = len(tape)
+    active, before, arms = list(range(K)), [0] * K, []
+    for pulls, left in phases:
+        for a in active:
+            arms += [a] * (pulls - max(before[a], arms.count(a)))
+        means = {a: np.mean(tape[a][0 if all_samples else before[a] : pulls]) for a in active}
+        active = sorted(sorted(active, key=lambda a: (-means[a], a))[:left])
+        for a in active:
+            before[a] = pulls
+    return [*((a,) for a in arms), (active[0],)]
+
+
+def successive_rejects_phases(K: int, T: int) -> list[tuple[int, int]]:
+    L = Fraction(1, 2) + sum(Fraction(1, i) for i in range(2, K + 1))
+    return [(ceil(Fraction(T - K) / (L * (K + 1 - k))), K - k) for k in range(1, K)]
+
+
+def sequential_halving_phases(K: int, T: int) -> list[tuple[int, int]]:
+    phases, size, total, R = [], K, 0, 0
+    while 2**R < K:
+        R += 1
+    for _ in range(R):
+        total += T // (size * R)
+        size = (size + 1) // 2
+        phases.append((total, size))
+    return phases
+
+
+def continuous_rejects(tape, T: int, *, conservative: bool, noise_scale: float) -> list[tuple[int, ...]]:
+    """The arms of all pulls, and last the answer."""
+    K = len(tape)
+    N, active, arms = np.zeros(K, int), list(range(K)), []
+    for t in range(T + 1):
+        m = [np.mean(tape[a][: max(N[a], 1)]) for a in range(K)]
+        if t >= K and len(active) > 2:
+            worst = max(active, key=lambda a: (-m[a], a))
+            others = [a for a in active if a != worst]
+            standard = min(m[a] for a in others) if conservative else np.mean([m[a] for a in others])
+            dropped = [N[a] for a in range(K) if a not in active]
+            harmonic = 0.5 + sum(1 / i for i in range(2, len(active) + 1))
+            q = harmonic * sum(N[a] for a in active) / (T - sum(dropped))
+            if all(N[worst] > n for n in dropped) and (standard - m[worst]) / (2 * noise_scale) > q**-0.5 - 1:
+                active = others
+        if t == T:
+            return [*arms, (max(active, key=lambda a: (m[a], -a)),)]
+        arm = t if t < K else min(active, key=lambda a: (N[a], a))
+        arms.append((arm,))
+        N[arm] += 1
+    raise AssertionError
+
+
+# Regret: the index of every arm, whose largest is pulled
+
+
+def indices(law: Law, *, T: int, exploration: float = 2.0, hardness: float = 1.0, c: float = 0.0, alpha: float = 1.35):
+    """(t, N, m) -> (K,) by name; t is the number of the pull to be made."""
+
+    def kl_upper(t, N, m, level):
+        return np.array([interval(law, m[a], level / N[a])[0] for a in range(len(N))])
+
+    def moss(N, m, level):
+        return m + 2 * law.noise_scale * np.sqrt(np.maximum(level, 0) / N)
+
+    return {
+        "ucb_e": lambda t, N, m: m + np.sqrt(exploration * T / (hardness * N)),
+        "ucb1": lambda t, N, m: m + exploration * law.noise_scale * np.sqrt(2 * log(t) / N),
+        "kl_ucb": lambda t, N, m: kl_upper(t, N, m, log(t) + c * log(max(log(t), 1))),
+        "imed": lambda t, N, m: -np.array([n * kl(law, x, max(m)) + log(n) for n, x in zip(N, m, strict=True)]),
+        "moss": lambda t, N, m: moss(N, m, np.log(T / (len(N) * N))),
+        "moss_anytime": lambda t, N, m: moss(N, m, (1 + alpha) / 2 * np.log(t / (len(N) * N))),
+    }
+
+
+def by_index(tape, index, rounds: int) -> list[int]:
+    """The arms of all pulls."""
+    K = len(tape)
+    N, arms = np.zeros(K, int), []
+    for t in range(1, rounds + 1):
+        m = np.array([tape[a][: N[a]].mean() if N[a] else 0.0 for a in range(K)])
+        arm = t - 1 if t <= K else int(np.argmax(index(t, N, m)))
+        arms.append(arm)
+        N[arm] += 1
+    return arms

@@ -1,0 +1,157 @@
+"""What all algorithms of the family share: the state, its estimates, and how a rule becomes an algorithm."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
+from jaxbandits.mab._environment import Pull, Rewards
+from jaxbandits.mab._problems import Gaussian, Problem, float_dtype
+from jaxbandits.numerics import compensated
+from jaxbandits.numerics.compensated import Sum
+
+
+class Ones(NamedTuple):
+    """Sums of rewards that are 0 or 1."""
+
+    counts: Array  # int32 (K,)
+    poison: Array  # float ()   0; NaN after a reward that is no count of ones, which ends the run
+
+
+class State(NamedTuple):
+    """All rewards so far, and what the rule remembers beyond them."""
+
+    pulls: Array  # int ()
+    counts: Array  # int32 (K,)   pulls of every arm
+    sums: Array | Sum | Ones  # of every arm's rewards: Gaussian float (K,), compensated in 32 bit; Bernoulli integers
+    own: PyTree = ()  # of the rule
+
+
+class Estimates(NamedTuple):
+    """What a rule reads."""
+
+    pulls: Array  # int ()     t
+    counts: Array  # float (K,)   N, at least 1
+    means: Array  # float (K,)   m; 0 for an arm that was never pulled
+
+
+class Choice(NamedTuple):
+    """What a rule makes of the estimates."""
+
+    action: Pull
+    stop: Array  # bool ()
+    answer: Array  # int32 (), an arm
+
+
+class Rule(NamedTuple):
+    """How the next pull is chosen, from the estimates and from memories of the rule's own."""
+
+    choose: Callable[[Key, State, Estimates], Choice]
+    start: PyTree = ()  # the first memories
+    # (state, estimates) -> the memories after the pull that is chosen there; None if they never change
+    remember: Callable[[State, Estimates], PyTree] | None = None
+
+
+def algorithm_of(problem: Problem, rule: Rule, *, slots: int = 1, in_turn: bool = True) -> Algorithm:
+    """Makes an algorithm of a rule.
+
+    Args:
+        problem: the kind of the rewards.
+        rule: what chooses.
+        slots: of an action.
+        in_turn: whether every arm is pulled once, in turn, before the rule is asked. It never stops before.
+
+    Returns:
+        Algorithm with actions `Pull` and answers int32 ().
+    """
+    K = problem.arms
+
+    def init(key: Key) -> State:
+        del key
+        return State(jnp.zeros((), int), jnp.zeros(K, jnp.int32), _no_rewards(problem), rule.start)
+
+    def decide(key: Key, state: State) -> Decision:
+        choice = rule.choose(key, state, estimates(problem, state))
+        if not in_turn:
+            return Decision(*choice)
+        is_first = state.pulls < K
+        first = one_arm(jnp.minimum(state.pulls, K - 1).astype(jnp.int32), slots)
+        action = jax.tree.map(lambda a, b: jnp.where(is_first, a, b), first, choice.action)
+        return Decision(action, choice.stop & ~is_first, choice.answer)
+
+    def observe(state: State, action: Pull, observation: Rewards) -> State:
+        own = state.own
+        if rule.remember is not None:
+            moves = jnp.any(observation.times > 0)
+            if in_turn:
+                moves &= state.pulls >= K
+            later = rule.remember(state, estimates(problem, state))
+            own = jax.tree.map(lambda new, old: jnp.where(moves, new, old), later, own)
+        pulled = action.arms == jnp.arange(K, dtype=jnp.int32)[:, None]
+        counts = state.counts + jnp.sum(jnp.where(pulled, observation.times, 0), axis=1, dtype=jnp.int32)
+        pulls = state.pulls + jnp.sum(observation.times).astype(state.pulls.dtype)
+        return State(pulls, counts, _add(state.sums, pulled, observation), own)
+
+    idle = jax.tree.map(lambda x: jnp.zeros(slots, x.dtype), Pull(jnp.int32(0), jnp.int32(0)))
+    return Algorithm(init, decide, observe, idle)
+
+
+def estimates(problem: Problem, state: State) -> Estimates:
+    """The empirical means, and the counts as floats."""
+    counts = jnp.maximum(state.counts, 1).astype(float_dtype(problem))
+    return Estimates(state.pulls, counts, total_rewards(problem, state) / counts)
+
+
+def total_rewards(problem: Problem, state: State) -> Array:
+    """The sums of the rewards, float (K,)."""
+    if isinstance(state.sums, Ones):
+        return state.sums.counts.astype(float_dtype(problem))
+    return compensated.value(state.sums) if isinstance(state.sums, Sum) else state.sums
+
+
+def one_arm(arm: Array, slots: int = 1) -> Pull:
+    """Pulls one arm once; further slots are idle."""
+    arms = jnp.broadcast_to(arm.astype(jnp.int32), (slots,))
+    return Pull(arms, (jnp.arange(slots) == 0).astype(jnp.int32))
+
+
+def argmax(x: Array) -> Array:
+    """The place of the largest entry, the first of several, int32 ()."""
+    return jnp.argmax(x).astype(jnp.int32)
+
+
+def argmin(x: Array) -> Array:
+    """The place of the smallest entry, the first of several, int32 ()."""
+    return jnp.argmin(x).astype(jnp.int32)
+
+
+def at(x: Array, i: Array) -> Array:
+    """x[i] without a gather, which a batch makes slow."""
+    return jnp.sum(jnp.where(is_arm(i, x), x, 0), dtype=x.dtype)
+
+
+def is_arm(i: Array, like: Array) -> Array:
+    """Whether an arm is arm i, bool (K,)."""
+    return jnp.arange(like.shape[0], dtype=jnp.int32) == i
+
+
+def _no_rewards(problem: Problem) -> Array | Sum | Ones:
+    K, dtype = problem.arms, float_dtype(problem)
+    if not isinstance(problem, Gaussian):
+        return Ones(jnp.zeros(K, jnp.int32), jnp.zeros((), dtype))
+    # In 64 bit a plain sum keeps 9 digits over any number of pulls that fits the counts.
+    return jnp.zeros(K, dtype) if dtype == jnp.float64 else compensated.zeros((K,), dtype)
+
+
+def _add(sums: Array | Sum | Ones, pulled: Array, rewards: Rewards) -> Array | Sum | Ones:
+    """Adds the rewards of one round, of which slot j belongs to the arms `pulled[:, j]`."""
+    if isinstance(sums, Ones):
+        whole = jnp.round(rewards.sums)
+        is_lawful = (whole == rewards.sums) & (whole >= 0) & (whole <= rewards.times.astype(whole.dtype))
+        ones = jnp.where(is_lawful, whole, 0).astype(jnp.int32)
+        added = jnp.sum(jnp.where(pulled, ones, 0), axis=1, dtype=jnp.int32)
+        return Ones(sums.counts + added, jnp.where(jnp.all(is_lawful), sums.poison, jnp.nan))
+    added = jnp.sum(jnp.where(pulled, rewards.sums, 0), axis=1)
+    return compensated.add(sums, added) if isinstance(sums, Sum) else sums + added

@@ -1,0 +1,35 @@
+"""Index rules: the arm with the largest index is pulled."""
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+
+from jaxbandits.base import Algorithm, Array, Key
+from jaxbandits.mab._core import Choice, Estimates, Rule, State, algorithm_of, argmax, one_arm
+from jaxbandits.mab._problems import Problem
+
+Index = Callable[[Key, Estimates], Array]  # (key, estimates) -> float (K,)
+
+
+def by_index(problem: Problem, index: Index, *, horizon: int | None = None) -> Algorithm:
+    """Every arm once, then that with the largest index; it stops at `horizon` pulls, or never.
+
+    Args:
+        problem: the kind of the rewards.
+        index: of all arms.
+        horizon: pulls; None for no end.
+
+    Returns:
+        Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean.
+    """
+
+    def choose(key: Key, state: State, estimates: Estimates) -> Choice:
+        stop = jnp.zeros((), bool) if horizon is None else state.pulls >= horizon
+        return Choice(one_arm(argmax(index(key, estimates))), stop, argmax(estimates.means))
+
+    return algorithm_of(problem, Rule(choose))
+
+
+def next_pull(estimates: Estimates) -> Array:
+    """The number of the pull that is to be made, t >= 1, float ()."""
+    return (estimates.pulls + 1).astype(estimates.means.dtype)

@@ -1,0 +1,36 @@
+"""KL-LUCB: LUCB with the intervals of the relative entropy (Kaufmann and Kalyanakrishnan, 2013)."""
+
+from jaxbandits.base import Algorithm, Array
+from jaxbandits.mab._confidence import checked_confidence, intervals
+from jaxbandits.mab._core import Estimates, State
+from jaxbandits.mab._lucb import best_against_rival
+from jaxbandits.mab._problems import Problem
+from jaxbandits.numerics.thresholds import Threshold
+
+
+def kl_lucb(
+    problem: Problem,
+    *,
+    delta: Array | float,
+    threshold: Threshold | None = None,
+    epsilon: Array | float = 0.0,
+) -> Algorithm:
+    """Pulls the arm with the best mean and the other arm with the best upper bound, until the two intervals part.
+
+    The interval of an arm with N pulls is all q with N kl(mean, q) <= threshold; for Gaussian arms that is `lucb`. The
+    environment needs `slots=2`.
+
+    Arguments, result and errors are those of `lucb`.
+
+    **Guarantee**: that of the threshold; with a proved one P(the answer is not epsilon-best) <= delta. A run may never
+    stop, with a small probability: censor it. **Cost**: O(K) a round of two pulls, for Bernoulli arms 10 K relative
+    entropies. **Limit**: 2^31 - 1 pulls.
+
+    Source: Kaufmann and Kalyanakrishnan (2013), Information complexity in bandit subset selection.
+    """
+    settings = checked_confidence(problem, delta, threshold, epsilon, reads_counts=False)
+
+    def bounds(state: State, estimates: Estimates) -> tuple[Array, Array]:
+        return intervals(settings, state, estimates)
+
+    return best_against_rival(settings, bounds)

@@ -1,0 +1,66 @@
+"""LUCB: the empirical best arm and its most optimistic rival, both pulled (Kalyanakrishnan et al., 2012)."""
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+
+from jaxbandits.base import Algorithm, Array, Key
+from jaxbandits.mab._confidence import Confidence, best_but, checked_confidence, level
+from jaxbandits.mab._core import Choice, Estimates, Rule, State, algorithm_of, argmax, at
+from jaxbandits.mab._environment import Pull
+from jaxbandits.mab._problems import Problem, scale
+from jaxbandits.numerics.thresholds import Threshold
+
+
+def lucb(
+    problem: Problem,
+    *,
+    delta: Array | float,
+    threshold: Threshold | None = None,
+    epsilon: Array | float = 0.0,
+) -> Algorithm:
+    """Pulls the arm with the best mean and the other arm with the best upper bound, until the two intervals part.
+
+    The intervals are mean -+ noise_scale sqrt(2 threshold / N), with noise_scale 1/2 for Bernoulli arms. The test comes
+    before the two pulls. The environment needs `slots=2`.
+
+    Args:
+        problem: `Gaussian` or `Bernoulli`.
+        delta: () in (0, 1), admitted probability of error.
+        threshold: one of `numerics.thresholds` that reads the pulls alone; None for `gk16`, a heuristic. `kl_lucb` is
+            proved.
+        epsilon: () >= 0, admitted suboptimality of the answer, in units of reward; below 1 for Bernoulli arms.
+
+    Returns:
+        Algorithm with actions `Pull` of two slots and answers int32 (), the arm with the best mean.
+
+    Raises:
+        ValueError: an argument lies outside the range above, or the threshold needs what the rule does not know.
+
+    **Guarantee**: that of the threshold; with a proved one P(the answer is not epsilon-best) <= delta. A run may never
+    stop, with a small probability: censor it. **Cost**: O(K) a round of two pulls. **Limit**: 2^31 - 1 pulls.
+
+    Source: Kalyanakrishnan, Tewari, Auer and Stone (2012), PAC subset selection in stochastic multi-armed bandits.
+    """
+    settings = checked_confidence(problem, delta, threshold, epsilon, reads_counts=False)
+
+    def bounds(state: State, estimates: Estimates) -> tuple[Array, Array]:
+        radius = scale(problem) * jnp.sqrt(2 * level(settings, state) / estimates.counts)
+        return estimates.means + radius, estimates.means - radius
+
+    return best_against_rival(settings, bounds)
+
+
+def best_against_rival(settings: Confidence, bounds: Callable[[State, Estimates], tuple[Array, Array]]) -> Algorithm:
+    """The algorithm that pulls the best mean and its rival by upper and lower bounds, float (K,) each."""
+
+    def choose(key: Key, state: State, estimates: Estimates) -> Choice:
+        del key
+        upper, lower = bounds(state, estimates)
+        best = argmax(estimates.means)
+        rival = best_but(best, upper)
+        overlap = at(upper, rival) - at(lower, best)
+        action = Pull(jnp.stack([best, rival]), jnp.ones(2, jnp.int32))
+        return Choice(action, overlap <= (0 if settings.epsilon is None else settings.epsilon), best)
+
+    return algorithm_of(settings.problem, Rule(choose), slots=2)

@@ -1,0 +1,109 @@
+"""Binomial draws without a loop: sums of many pulls of a Bernoulli arm. What is not accepted is to be asked again."""
+
+import math
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxbandits.base import Array
+from jaxbandits.numerics.kl import bernoulli_kl
+
+PROPOSALS = 4  # the first accepted one counts
+UNIFORMS = 2 * PROPOSALS  # that one draw takes
+TERMS = 48  # of the inversion; below a mean of 10 the rest has a probability of 1e-17
+SMALL = 10  # means below it are inverted
+# log k! - (k + 1/2) log k + k - log(2 pi) / 2 for k = 1..15; that of 0 is not used.
+STIRLING = np.array(
+    [0.0, *(math.lgamma(k + 1) - (k + 0.5) * math.log(k) + k - math.log(2 * math.pi) / 2 for k in range(1, 16))]
+)
+
+
+def binomial_of(uniform: Array, n: Array, p: Array) -> tuple[Array, Array]:
+    """Makes binomial variables, some of which are missing.
+
+    Means n min(p, 1 - p) below 10 are inverted from one uniform, and never missing. Others are made by transformed
+    rejection: of four proposals at once the first accepted one counts. None is accepted with a probability of .7 % at a
+    mean of 10, and 2e-4 for large n; whether one is does not depend on what is accepted later, so asking again with
+    fresh numbers gives the exact law, which a last proposal taken by force would not.
+
+    Args:
+        uniform: float (8, ...), uniform on [0, 1) and independent.
+        n: int (...), at least 0.
+        p: float (...), in [0, 1], of the uniforms' dtype.
+
+    Returns:
+        int32 (...), the number of successes in n trials, and bool (...), whether it is one: else it says nothing.
+
+    **float32**: the logarithm of the law is right to 1e-5 (n <= 10^4), 1e-4 (10^6), 5e-4 (10^7) within 5 standard
+    deviations.
+
+    Source: Hormann (1993), The generation of binomial random variates, algorithm BTRS without its squeeze; the law by
+    Loader (2000), Fast and accurate computation of binomial probabilities.
+    """
+    trials, rare = n.astype(uniform.dtype), jnp.minimum(p, 1 - p)
+    is_small = trials * rare < SMALL
+    few = _inverted(uniform[0], trials, jnp.where(is_small, rare, 0))
+    many, accepted = _rejected(uniform, jnp.where(is_small, 100, trials), jnp.where(is_small, 0.5, rare))
+    rare_count = jnp.where(is_small, few, many).astype(jnp.int32)
+    return jnp.where(p > 0.5, n.astype(jnp.int32) - rare_count, rare_count), is_small | accepted
+
+
+def _inverted(u: Array, n: Array, p: Array) -> Array:
+    """The smallest k with P(X <= k) > u, as a float."""
+    odds, negligible = p / (1 - p), jnp.finfo(u.dtype).eps
+
+    def term(k: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        count, mass, upto = carry
+        # Rounding may leave the sum of all terms below u: the count ends where the terms no longer matter.
+        count = count + ((u >= upto) & (mass > negligible)).astype(count.dtype)
+        k = k.astype(u.dtype)
+        mass = mass * jnp.maximum(n - k, 0) / (k + 1) * odds
+        return count, mass, upto + mass
+
+    first = jnp.exp(n * jnp.log1p(-p))
+    zero = jnp.zeros(jnp.shape(first), jnp.int32)
+    return jnp.minimum(lax.fori_loop(0, TERMS, term, (zero, first, first))[0].astype(u.dtype), n)
+
+
+def _rejected(uniform: Array, n: Array, p: Array) -> tuple[Array, Array]:
+    """Of the four proposals the first accepted one, as a float, and whether there is one; n p is at least 10."""
+    u, v = uniform[:PROPOSALS], uniform[PROPOSALS:]
+    spread = jnp.sqrt(n * p * (1 - p))
+    b = 1.15 + 2.53 * spread
+    a = -0.0873 + 0.0248 * b + 0.01 * p
+    scale = (2.83 + 5.1 / b) * spread
+    tiny = jnp.finfo(u.dtype).tiny
+    from_edge = 0.5 - jnp.abs(u - 0.5)
+    inside = from_edge > 0
+    from_edge = jnp.where(inside, from_edge, 0.5)
+    k = jnp.floor((2 * a / from_edge + b) * (u - 0.5) + n * p + 0.5)
+    inside &= (k >= 0) & (k <= n)
+    k = jnp.clip(k, 0, n)
+    mode = jnp.floor((n + 1) * p)
+    ratio = jnp.log(jnp.maximum(v, tiny) * scale / (a / from_edge**2 + b))
+    accepted = inside & (ratio <= _log_mass(k, n, p) - _log_mass(mode, n, p))
+    chosen = k[-1]
+    for proposal in range(PROPOSALS - 2, -1, -1):
+        chosen = jnp.where(accepted[proposal], k[proposal], chosen)
+    return chosen, jnp.any(accepted, axis=0)
+
+
+def _log_mass(k: Array, n: Array, p: Array) -> Array:
+    """The log of P(X = k) less what does not depend on k, in a form that keeps its digits where n is large."""
+    k, n, p = jnp.broadcast_arrays(k, n, p)
+    at_end = (k <= 0) | (k >= n)
+    inner = jnp.where(at_end, n / 2, k)
+    rest = n - inner
+    middle = -n * bernoulli_kl(inner / n, p) - jnp.log(inner * rest / n) / 2 - _stirling(inner) - _stirling(rest)
+    end = jnp.where(k <= 0, n * jnp.log1p(-p), n * jnp.log(p)) - _stirling(n) + 0.5 * math.log(2 * math.pi)
+    return jnp.where(at_end, end, middle)
+
+
+def _stirling(k: Array) -> Array:
+    """The error of Stirling's formula for log k!, k >= 1."""
+    inverse = 1 / jnp.maximum(k, 1)
+    square = inverse * inverse
+    series = inverse * (1 / 12 - square * (1 / 360 - square / 1260))
+    table = jnp.asarray(STIRLING, k.dtype)[jnp.clip(k, 0, 15).astype(jnp.int32)]
+    return jnp.where(k < 16, table, series)

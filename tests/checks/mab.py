@@ -1,0 +1,69 @@
+"""Valid calls of the family mab."""
+
+import jax.numpy as jnp
+import numpy as np
+from checks.calls import Call
+
+from jaxbandits import mab
+from jaxbandits.numerics import thresholds
+
+PROBLEM = mab.Gaussian(3, 1.0, jnp.float64)
+MEANS = jnp.asarray(np.array([0.2, 0.7, 0.4]))
+INSTANCE = mab.Instance(PROBLEM, MEANS)
+DEFAULT = {"dtype": ("none",)}
+TEST = {"problem": PROBLEM, "delta": 0.1, "threshold": thresholds.gk16(arms=3), "epsilon": 0.1}
+TOP_TWO = TEST | {"leader_share": 0.5}
+BUDGET = {"problem": PROBLEM, "horizon": 100}
+OPTIONAL = {"threshold": ("none",)}
+
+
+def _tested(factory, **more):
+    return Call(factory, TEST | more, fine=OPTIONAL)
+
+
+CALLS = {
+    "bernoulli": Call(mab.bernoulli, {"means": MEANS, "dtype": "float64"}, fine=DEFAULT),
+    "characteristic_time": Call(
+        mab.characteristic_time,
+        {"problem": PROBLEM, "means": MEANS, "leader_share": 0.5, "epsilon": 0.1},
+        fine={"leader_share": ("none",)},
+    ),
+    "eb_tc": Call(mab.eb_tc, TOP_TWO, fine=OPTIONAL),
+    "eb_tci": Call(mab.eb_tci, TOP_TWO, fine=OPTIONAL),
+    "environment": Call(mab.environment, {"instance": INSTANCE, "slots": 1, "leap": 1}),
+    "gaussian": Call(mab.gaussian, {"means": MEANS, "noise_scale": 1.0, "dtype": "float64"}, fine=DEFAULT),
+    "gk1": Call(mab.gk1, {"dtype": "float64"}, fine=DEFAULT),
+    "gk2": Call(mab.gk2, {"dtype": "float64"}, fine=DEFAULT),
+    "gauss4": Call(mab.gauss4, {"dtype": "float64"}, fine=DEFAULT),
+    "audibert1": Call(mab.audibert1, {"dtype": "float64"}, fine=DEFAULT),
+    "hardness": Call(mab.hardness, {"instance": INSTANCE}),
+    "is_right": Call(mab.is_right, {"instance": INSTANCE, "answer": 1, "epsilon": 0.1}),
+    "kl_lucb": _tested(mab.kl_lucb),
+    "lai_robbins": Call(mab.lai_robbins, {"instance": INSTANCE}),
+    "lil_ucb": Call(
+        mab.lil_ucb,
+        {"problem": PROBLEM, "delta": 0.1, "lil_epsilon": 0.1, "lil_beta": 1.0, "lil_lambda": 9.0, "lil_delta": 0.01},
+        fine={"lil_lambda": ("none",), "lil_delta": ("none",)},
+    ),
+    "lil_ucb_constants": Call(mab.lil_ucb_constants, {"delta": 0.1}),
+    "lucb": _tested(mab.lucb),
+    "successive_elimination": Call(mab.successive_elimination, {"problem": PROBLEM, "delta": 0.1}),
+    "successive_rejects_bound": Call(mab.successive_rejects_bound, {"instance": INSTANCE, "horizon": 100}),
+    "t3c": Call(mab.t3c, TOP_TWO, fine=OPTIONAL),
+    "tas": _tested(mab.tas, tracking="D", replan_every=2),
+    "ttts": Call(mab.ttts, TOP_TWO, fine=OPTIONAL),
+    "ttucb": Call(mab.ttucb, TOP_TWO | {"exponent": 1.2, "slack": 1.2}, fine=OPTIONAL),
+    "ugape": _tested(mab.ugape),
+    "uniform": _tested(mab.uniform),
+    "bayes_ucb": Call(mab.bayes_ucb, BUDGET | {"c": 5.0}),
+    "continuous_rejects": Call(mab.continuous_rejects, BUDGET | {"conservative": True}),
+    "imed": Call(mab.imed, {"problem": PROBLEM}),
+    "kl_ucb": Call(mab.kl_ucb, {"problem": PROBLEM, "c": 3.0}),
+    "moss": Call(mab.moss, BUDGET),
+    "moss_anytime": Call(mab.moss_anytime, {"problem": PROBLEM, "alpha": 1.0}),
+    "sequential_halving": Call(mab.sequential_halving, BUDGET | {"reuse": True, "leap": 2}),
+    "successive_rejects": Call(mab.successive_rejects, BUDGET | {"leap": 2}),
+    "thompson": Call(mab.thompson, {"problem": PROBLEM}),
+    "ucb1": Call(mab.ucb1, {"problem": PROBLEM, "exploration": 2.0}),
+    "ucb_e": Call(mab.ucb_e, BUDGET | {"hardness": 20.0, "exploration": 2.0}),
+}

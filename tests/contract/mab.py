@@ -1,0 +1,102 @@
+"""The bandits without structure of the conformance suite."""
+
+from collections.abc import Callable
+from typing import Any
+
+from contract.case import Case
+
+from jaxbandits import mab
+from jaxbandits.base import Algorithm
+from jaxbandits.numerics import thresholds
+
+MEANS = (0.2, 0.7, 0.4)
+
+
+def _mab(factory: Callable[..., Algorithm], *, ones: bool = False, slots: int = 1, **defaults: Any):
+    """Three arms, the second best trailing by 0.3."""
+
+    def make(dtype, **hyperparameters):
+        instance = mab.bernoulli(MEANS, dtype=dtype) if ones else mab.gaussian(MEANS, noise_scale=0.5, dtype=dtype)
+        settings = defaults | hyperparameters
+        algorithm = factory(instance.problem, **settings)
+        return algorithm, mab.environment(instance, slots=slots, leap=settings.get("leap", 1))
+
+    return make
+
+
+def _tested(factory: Callable[..., Algorithm], **defaults: Any):
+    """With an admitted probability of error, where none is given."""
+
+    def tested(problem, **hyperparameters):
+        return factory(problem, **({"delta": 0.1} | hyperparameters))
+
+    return _mab(tested, **defaults)
+
+
+def _ended(factory: Callable[..., Algorithm], pulls: int = 60):
+    """A rule that never stops, with an end."""
+
+    def ended(problem, **hyperparameters):
+        algorithm = factory(problem, **hyperparameters)
+
+        def decide(key, state):
+            decision = algorithm.decide(key, state)
+            return decision._replace(stop=decision.stop | (state.pulls >= pulls))
+
+        return algorithm._replace(decide=decide)
+
+    return ended
+
+
+TEST = {"delta": (0.1, 0.001), "epsilon": (0.0, 0.15)}
+TOP_TWO = TEST | {"leader_share": (0.5, 0.2)}
+STRICT = {"threshold": thresholds.gk_union(arms=3)}
+INTERVALS = {"threshold": thresholds.kl_lucb(arms=3)}
+IDS = {"leader_share": "ids"}
+
+CASES = {
+    "mab-uniform": Case(_tested(mab.uniform), TEST, STRICT),
+    "eb-tc": Case(_tested(mab.eb_tc), TOP_TWO, STRICT | IDS),
+    "eb-tci": Case(_tested(mab.eb_tci, ones=True), TOP_TWO, STRICT | IDS),
+    "t3c": Case(_tested(mab.t3c), TOP_TWO, STRICT | IDS),
+    "ttts": Case(_tested(mab.ttts), TOP_TWO, STRICT | IDS),
+    "ttts-ones": Case(_tested(mab.ttts, ones=True), {"delta": (0.1, 0.001)}, dtypes=("float64",)),
+    "ttucb": Case(_tested(mab.ttucb), TOP_TWO | {"exponent": (1.2, 0.1), "slack": (1.2, 9.0)}, STRICT | IDS),
+    "tas": Case(_tested(mab.tas), TEST, STRICT | {"tracking": "C", "replan_every": 7}),
+    "tas-plan": Case(
+        _tested(mab.tas, ones=True, tracking="C", replan_every=5), {"delta": (0.1, 0.001)}, {"replan_every": 2}
+    ),
+    "lucb": Case(_tested(mab.lucb, slots=2), TEST, INTERVALS),
+    "kl-lucb": Case(_tested(mab.kl_lucb, ones=True, slots=2), TEST, INTERVALS),
+    "ugape": Case(_tested(mab.ugape), TEST, INTERVALS),
+    "successive-elimination": Case(_tested(mab.successive_elimination), {"delta": (0.1, 0.001)}),
+    "lil-ucb": Case(
+        _tested(mab.lil_ucb),
+        {
+            "lil_epsilon": (0.0, 0.5),
+            "lil_beta": (0.5, 2.0),
+            "lil_lambda": (4.0, 9.0),
+            "lil_delta": (0.1, 1e-5),
+        },
+    ),
+    "successive-rejects": Case(_mab(mab.successive_rejects, horizon=60), {}, {"horizon": 40, "leap": 9}),
+    "successive-rejects-leap": Case(
+        _mab(mab.successive_rejects, ones=True, horizon=200, leap=200), {}, {"horizon": 100, "leap": 20}
+    ),
+    "sequential-halving": Case(
+        _mab(mab.sequential_halving, ones=True, horizon=60), {}, {"horizon": 40, "leap": 9, "reuse": True}
+    ),
+    "continuous-rejects": Case(_mab(mab.continuous_rejects, horizon=60), {}, {"horizon": 40, "conservative": False}),
+    "ucb-e": Case(
+        _mab(mab.ucb_e, horizon=60, hardness=20.0),
+        {"hardness": (20.0, 900.0), "exploration": (2.0, 0.2)},
+        {"horizon": 40},
+    ),
+    "ucb1": Case(_mab(_ended(mab.ucb1)), {"exploration": (2.0, 0.1)}),
+    "kl-ucb": Case(_mab(_ended(mab.kl_ucb), ones=True), {"c": (0.0, 3.0)}),
+    "imed": Case(_mab(_ended(mab.imed), ones=True), {}),
+    "bayes-ucb": Case(_mab(_ended(mab.bayes_ucb), horizon=60), {"c": (1.0, 5.0), "horizon": (60, 2)}),
+    "thompson": Case(_mab(_ended(mab.thompson)), {}),
+    "moss": Case(_mab(_ended(mab.moss), horizon=60), {"horizon": (60, 9)}),
+    "moss-anytime": Case(_mab(_ended(mab.moss_anytime)), {"alpha": (1.35, 9.0)}),
+}

@@ -1,0 +1,132 @@
+"""The rules of a fixed budget: schedules by hand, transcriptions on a tape, and leaps of the same law."""
+
+import functools
+
+import jax
+import numpy as np
+import pytest
+from mab.tapes import NORMAL, ONES, drive, tape_of
+from scipy import stats
+
+import jaxbandits
+from experiments.bench.reference import mab as reference
+from jaxbandits import Status, mab
+from jaxbandits.mab._phases import Phase, sequential_halving_schedule, successive_rejects_schedule
+
+TAPES = {"gaussian": (mab.Gaussian(6, 0.8), NORMAL), "bernoulli": (mab.Bernoulli(6), ONES)}
+T = 150
+KINDS = pytest.mark.parametrize("kind", ["gaussian", "bernoulli"])
+
+
+def test_schedules_by_hand():
+    # L = 4/3, n_1 = ceil(9/4) = 3, n_2 = ceil(27/8) = 4.
+    assert successive_rejects_schedule(3, 12) == [Phase(3, 2), Phase(4, 1)]
+    # 2, 4 and 8 pulls more of an arm in a phase.
+    assert sequential_halving_schedule(8, 48) == [Phase(2, 4), Phase(6, 2), Phase(14, 1)]
+    # The ratio is the whole number 3: L = 25/12 - 1/2 = 19/12 at K = 4, (T - 4) / (19/12 * 4) = 3 at T = 23.
+    assert successive_rejects_schedule(4, 23)[0] == Phase(3, 3)
+    # Phases of equal length are one.
+    assert successive_rejects_schedule(4, 5) == [Phase(1, 1)]
+
+
+@pytest.mark.parametrize("K", [2, 3, 5, 8, 20])
+def test_schedules_fit_the_horizon(K):
+    for horizon in range(K + 1, 40 * K, 7):
+        before, size, spent = 0, K, 0
+        for pulls, left in successive_rejects_schedule(K, horizon):
+            assert pulls > before
+            spent += size * (pulls - before)
+            before, size = pulls, left
+        assert size == 1
+        assert spent <= horizon
+        if horizon >= K * (K - 1).bit_length():
+            phases = sequential_halving_schedule(K, horizon)
+            assert phases[-1].left == 1
+            assert len(phases) == (K - 1).bit_length()
+
+
+def flat(driven):
+    """Arms in the order of their pulls, and the answer."""
+    arms, times, stops, answers = driven
+    assert stops[-1]
+    pulls = [(int(a),) for a, n in zip(arms[:-1].ravel(), times[:-1].ravel(), strict=True) for _ in range(n)]
+    return [*pulls, (int(answers[-1]),)]
+
+
+def course(name, kind):
+    tape, law = tape_of(kind, K=6, length=T), TAPES[kind][1]
+    if name.startswith("continuous"):
+        conservative = name == "continuous-c"
+        return reference.continuous_rejects(tape, T, conservative=conservative, noise_scale=law.noise_scale)
+    is_rejects = name.startswith("rejects")
+    phases = (reference.successive_rejects_phases if is_rejects else reference.sequential_halving_phases)(6, T)
+    return reference.in_phases(tape, phases, all_samples=is_rejects or name == "halving-reuse")
+
+
+FACTORIES = {
+    "rejects": functools.partial(mab.successive_rejects, horizon=T),
+    "rejects-leap": functools.partial(mab.successive_rejects, horizon=T, leap=7),
+    "halving": functools.partial(mab.sequential_halving, horizon=T),
+    "halving-reuse": functools.partial(mab.sequential_halving, horizon=T, reuse=True),
+    "halving-leap": functools.partial(mab.sequential_halving, horizon=T, leap=T),
+    "continuous-c": functools.partial(mab.continuous_rejects, horizon=T),
+    "continuous-a": functools.partial(mab.continuous_rejects, horizon=T, conservative=False),
+}
+
+
+@KINDS
+@pytest.mark.parametrize("name", FACTORIES)
+def test_it_is_its_transcription(name, kind):
+    driven = drive(FACTORIES[name](TAPES[kind][0]), tape_of(kind, K=6, length=T), T + 1)
+    assert flat(driven) == course(name, kind)
+    if name == "halving-leap":
+        assert len(driven[0]) == 4  # a phase a round, and the last decision
+
+
+@KINDS
+def test_ucb_e(kind):
+    problem, law = TAPES[kind]
+    tape = tape_of(kind, K=6, length=T)
+    index = reference.indices(law, T=T, exploration=1.5, hardness=40.0)["ucb_e"]
+    arms, _, stops, _ = drive(mab.ucb_e(problem, horizon=T, hardness=40.0, exploration=1.5), tape, T + 1)
+    assert stops[-1]
+    assert arms[:-1, 0].tolist() == reference.by_index(tape, index, T)
+
+
+def test_leaps_have_the_law_of_single_pulls():
+    """Error rates on an instance on which they are large, by 2000 runs each."""
+    instance, rates = mab.bernoulli((0.6, 0.5, 0.5, 0.5)), {}
+    for leap in (1, 100):
+        algorithm = mab.successive_rejects(instance.problem, horizon=100, leap=leap)
+        environment = mab.environment(instance, leap=leap)
+
+        def one(key, algorithm=algorithm, environment=environment):
+            end = jaxbandits.run(key, algorithm, environment, max_rounds=120, chunk=8)
+            return end.status, end.pulls, end.answer
+
+        status, pulls, answers = jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(leap), 2000))
+        assert (np.asarray(status) == Status.STOPPED).all()
+        assert len(set(np.asarray(pulls).tolist())) == 1
+        rates[leap] = int((np.asarray(answers) != 0).sum())
+    assert stats.fisher_exact([[rates[1], 2000 - rates[1]], [rates[100], 2000 - rates[100]]]).pvalue > 1e-3
+    assert 400 < rates[1] < 1200
+
+
+@pytest.mark.slow
+def test_published_error_rates():
+    """audibert1, T = 2000: .158 +- .002 for successive rejects, .264 and .235 (+- .007) for sequential halving."""
+    instance = mab.audibert1()
+    cases = {
+        0.158: mab.successive_rejects(instance.problem, horizon=2000, leap=2000),
+        0.264: mab.sequential_halving(instance.problem, horizon=2000, leap=2000),
+        0.235: mab.sequential_halving(instance.problem, horizon=2000, leap=2000, reuse=True),
+    }
+    for rate, algorithm in cases.items():
+        environment = mab.environment(instance, leap=2000)
+
+        def one(key, algorithm=algorithm, environment=environment):
+            return jaxbandits.run(key, algorithm, environment, max_rounds=80, chunk=8).answer
+
+        answers = jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(3), 8000))
+        error = float((np.asarray(answers) != 0).mean())
+        assert abs(error - rate) < 4 * np.hypot(0.007 if rate > 0.2 else 0.002, (rate * (1 - rate) / 8000) ** 0.5)

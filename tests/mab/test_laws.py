@@ -1,0 +1,116 @@
+"""Laws that the rules of fixed confidence must obey, and their mean stopping times."""
+
+import functools
+
+import jax
+import numpy as np
+import pytest
+from mab.tapes import drive
+from scipy import stats
+
+import jaxbandits
+from jaxbandits import Status, mab
+from jaxbandits.mab._t3c import uniform_argmin
+from jaxbandits.mab._tas import projected
+from jaxbandits.mab._ttts import log_probabilities_of_best
+
+KEY = jax.random.key(0)
+
+
+@pytest.mark.parametrize(
+    "factory", [mab.eb_tci, mab.ttucb, mab.tas, mab.t3c, mab.lucb, mab.successive_elimination], ids=lambda f: f.__name__
+)
+def test_neither_an_origin_nor_a_unit_changes_an_action(factory):
+    rng = np.random.default_rng(0)
+    tape = np.array([0.5, 0.25, 1.0])[:, None] + np.round(rng.normal(size=(3, 300)) * 2**10) / 2**10
+    courses = [
+        drive(factory(mab.Gaussian(3, scale), delta=0.1), scale * (tape + origin), 200)
+        for scale, origin in ((1.0, 0.0), (4.0, 8.0))
+    ]
+    for one, other in zip(*courses, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_probabilities_of_the_best_arm_are_those_of_a_million_draws():
+    rng = np.random.default_rng(1)
+    means = np.array([[1.0, 0.85, 0.8, 0.7], [0.0, 0.5, 0.4, -3.0], [1.0, 1.0, 1.0, 1.0]])
+    spreads = np.array([[0.1, 0.05, 0.2, 0.02], [1.0, 0.1, 0.01, 2.0], [0.1, 0.1, 0.1, 3.0]])
+    found = np.exp(jax.jit(jax.vmap(log_probabilities_of_best))(means, spreads))
+    np.testing.assert_allclose(found.sum(axis=1), 1, atol=1.2e-3)
+    for row in range(3):
+        best = np.argmax(means[row] + spreads[row] * rng.normal(size=(10**6, 4)), axis=1)
+        shares = np.bincount(best, minlength=4) / 10**6
+        np.testing.assert_allclose(found[row], shares, atol=4.5 * 0.5 / 1000)
+    # Far in the tail, where two arms alone matter: P(a > b) by hand.
+    far = jax.jit(log_probabilities_of_best)(np.array([0.0, 1.0]), np.array([0.02, 0.03]))
+    np.testing.assert_allclose(far[0], stats.norm.logsf(1 / np.hypot(0.02, 0.03)), atol=2e-3)
+
+
+def test_ties_are_broken_with_equal_probabilities():
+    costs = np.array([np.inf, 0.0, 3.0, 0.0, 0.0])
+    picks = jax.jit(jax.vmap(uniform_argmin, (None, 0)))(costs, np.linspace(0, 1 - 1e-9, 7))
+    assert np.asarray(picks).tolist() == [1, 1, 1, 3, 3, 4, 4]
+
+
+def test_projections_by_hand():
+    program = jax.jit(projected)
+    np.testing.assert_allclose(program(np.array([0.7, 0.3, 0.0]), 0.1), [0.7 - 0.075, 0.3 - 0.025, 0.1])
+    np.testing.assert_allclose(program(np.array([0.5, 0.3, 0.2]), 0.1), [0.5, 0.3, 0.2])
+
+
+def stopped(instance, algorithm, *, seeds, slots=1, max_rounds=10**6):
+    """Pulls of all runs, and the answers."""
+    results = jaxbandits.sweep(
+        lambda task, key: (algorithm, mab.environment(instance, slots=slots)),
+        seeds=seeds,
+        key=KEY,
+        max_rounds=max_rounds,
+        progress=False,
+    )
+    assert (results.columns["status"] == Status.STOPPED).all()
+    return results.columns["pulls"], results.columns["answer"]
+
+
+def test_a_wrong_noise_scale_makes_errors_that_the_count_sees():
+    instance = mab.gauss4()
+    _, answers = stopped(instance, mab.eb_tci(mab.Gaussian(4, 1 / 3), delta=0.1), seeds=100)
+    assert (answers != 0).sum() > 10  # admitted: 10
+
+
+# Mean pulls with their standard errors, as an independent float64 program gave them; delta = .1, gk16.
+EXAMPLES = {
+    "uniform": (mab.gk1, mab.uniform, 6749, 279),
+    "tas": (mab.gk1, mab.tas, 3969, 116),
+    "tas-c": (mab.gk1, functools.partial(mab.tas, tracking="C"), 4753, 167),
+    "t3c": (mab.gk1, mab.t3c, 3950, 86),
+    "t3c-ids": (mab.gk2, functools.partial(mab.t3c, leader_share="ids"), 1300, 25),
+    "ttucb": (mab.gk1, mab.ttucb, 4500, 92),
+    "ttucb-ids": (mab.gk2, functools.partial(mab.ttucb, leader_share="ids"), 1391, 25),
+    "eb_tci": (mab.gk1, mab.eb_tci, 4273, 77),
+    "eb_tci-ids": (mab.gk2, functools.partial(mab.eb_tci, leader_share="ids"), 1448, 25),
+    "kl_lucb": (mab.gk1, mab.kl_lucb, 8308, 136),
+    "lucb": (mab.gk1, mab.lucb, 8484, 243),
+    "ugape": (mab.gk1, mab.ugape, 8412, 287),
+    "lil_ucb": (mab.gk1, mab.lil_ucb, 6120, 210),
+    "successive_elimination": (mab.gk1, mab.successive_elimination, 53421, 662),
+    "ttts": (mab.gauss4, mab.ttts, 1909, 55),
+    "ttts-ones": (mab.gk2, mab.ttts, 1413, 34),
+    "eb_tc-epsilon": (mab.gauss4, functools.partial(mab.eb_tc, epsilon=0.1), 724, 21),
+    "lucb-epsilon": (mab.gauss4, functools.partial(mab.lucb, epsilon=0.1), 1378, 28),
+    "ugape-epsilon": (mab.gauss4, functools.partial(mab.ugape, epsilon=0.1), 1365, 29),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_mean_stopping_times(name):
+    make, factory, mean, error = EXAMPLES[name]
+    instance, seeds = make(), 400
+    slots = 2 if "lucb" in name else 1
+    pulls, answers = stopped(instance, factory(instance.problem, delta=0.1), seeds=seeds, slots=slots)
+    own = pulls.std() / seeds**0.5
+    print(f"{name}: {pulls.mean():.0f} +- {own:.0f} (expected {mean} +- {error}), {(answers != 0).sum()} errors")
+    assert abs(pulls.mean() - mean) < 4 * np.hypot(own, error)
+    admitted = 0.1 if "epsilon" in name else 0.0
+    wrong = instance.means[0] - instance.means[answers] > admitted
+    assert stats.binom.sf(int(wrong.sum()) - 1, seeds, 0.1) > 1e-6
