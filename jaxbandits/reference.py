@@ -55,6 +55,7 @@ def main(arguments: list[str]) -> int:
     folder = parser.parse_args(arguments).folder
     try:
         import pdoc
+        import pdoc.render
     except ModuleNotFoundError:
         print("the reference is written by pdoc: pip install pdoc", file=sys.stderr)
         return 1

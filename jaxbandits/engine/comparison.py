@@ -76,8 +76,8 @@ def compare(a: Sweep, b: Sweep, *, by: str | tuple[str, ...] = "row", paired: bo
         for name, values in scalar_columns(a.columns).items()
         if name in scalar_columns(b.columns)
     }
-    by = group_names(by, scalar)
-    for name in by.values():
+    names = group_names(by, scalar)
+    for name in names.values():
         kinds = [values.dtype for values in scalar[name]]
         if kinds[0].kind != kinds[1].kind:
             raise ValueError(
@@ -86,18 +86,20 @@ def compare(a: Sweep, b: Sweep, *, by: str | tuple[str, ...] = "row", paired: bo
     measured = [
         name
         for name, pair in scalar.items()
-        if name not in by.values() and all(is_measured(name, values) for values in pair)
+        if name not in names.values() and all(is_measured(name, values) for values in pair)
     ]
     # One table with the runs of both, in which every group is a pair of groups: the runs of a and those of b.
-    joint = {name: np.concatenate(scalar[name]) for name in ("status", *by.values(), *measured)}
-    first, group = grouped([joint[name] for name in by.values()])
+    joint = {name: np.concatenate(scalar[name]) for name in ("status", *names.values(), *measured)}
+    first, group = grouped([joint[name] for name in names.values()])
     pair = 2 * group + np.repeat([0, 1], [len(values) for values in scalar["status"]])
     counts = count_endings(joint["status"], pair, 2 * len(first))
     order = finished_runs(joint["status"], pair)
     ends = np.cumsum(counts["finished"])[:-1]
     common = (counts["runs"].reshape(-1, 2) > 0).all(axis=1)
     if not common.any():
-        raise ValueError(f"by must name columns with a value that both sweeps have, got none in common for {tuple(by)}")
+        raise ValueError(
+            f"by must name columns with a value that both sweeps have, got none in common for {tuple(names)}"
+        )
 
     compared = {
         f"{name}_{side}": count.reshape(-1, 2)[common, i]
@@ -113,7 +115,7 @@ def compare(a: Sweep, b: Sweep, *, by: str | tuple[str, ...] = "row", paired: bo
         for name in measured:
             tables = [of_differences(*joint[name][part].T) for part in np.split(runs, ends)]
             compared |= {f"{name}_{key}": np.array([table[key] for table in tables]) for key in tables[0]}
-        return with_groups({name: joint[name][first[common]] for name in by}, compared)
+        return with_groups({name: joint[full][first[common]] for name, full in names.items()}, compared)
     for name in measured:
         values = joint[name]
         table = describe(values, order, counts["finished"])
@@ -130,7 +132,7 @@ def compare(a: Sweep, b: Sweep, *, by: str | tuple[str, ...] = "row", paired: bo
             f"{name}_ks": tests[:, 0],
             f"{name}_p": tests[:, 1],
         }
-    return with_groups({name: joint[full][first[common]] for name, full in by.items()}, compared)
+    return with_groups({name: joint[full][first[common]] for name, full in names.items()}, compared)
 
 
 def _results(name: str, sweep: Sweep) -> Results:

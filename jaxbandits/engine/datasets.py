@@ -1,6 +1,6 @@
 """Results as an xarray data set."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,7 +28,7 @@ def dataset(columns: dict[str, np.ndarray], row: np.ndarray, seed: np.ndarray) -
     of_rows = constant_within({name: x for name, x in columns.items() if is_task_column(name)}, first, group)
     short = [name.rpartition(".")[2] for name in of_rows]
     taken = {"row", "seed", *columns}
-    coordinates = {"row": rows, "seed": seeds}
+    coordinates: dict[str, Any] = {"row": rows, "seed": seeds}
     for name, values in of_rows.items():
         last = name.rpartition(".")[2]
         coordinates[last if short.count(last) == 1 and last not in taken else name] = ("row", values)

@@ -23,7 +23,7 @@ from jaxbandits.base import Status
 from jaxbandits.engine.describing import describe_sweep
 from jaxbandits.engine.program import Limits, Program, compile_lanes, trace
 from jaxbandits.engine.progress import progress_bar
-from jaxbandits.engine.queue import Queue
+from jaxbandits.engine.queue import Begun, Queue, part_of
 from jaxbandits.engine.results import Results, Stats
 from jaxbandits.engine.sizing import default_chunk, default_lanes, shapes_of, with_memory_advice
 from jaxbandits.engine.store import Writer, agree, finished, table_of
@@ -56,10 +56,14 @@ def run_in_memory(job: Job, *, lanes: int | None, chunk: int | None, mesh: Mesh,
         queue = Queue(np.arange(job.total), job.rows)
         drive_all(program, job, queue, lambda count: report(count, queue.stats(program), queue.censored))
     _log_advice(queue.stats(program))
-    columns = queue.collect() or {}
+    return results_of(job, queue.collect() or {}, queue.stats(program))
+
+
+def results_of(job: Job, columns: dict[str, np.ndarray], stats: Stats) -> Results:
+    """The Results of all runs of a sweep, in order, with the values of its table."""
     order = np.lexsort((columns["seed"], columns["row"]))
     columns = {name: values[order] for name, values in columns.items()}
-    return Results(with_tasks(columns, number_columns(leaves_of(job.tasks))), queue.stats(program))
+    return Results(with_tasks(columns, number_columns(leaves_of(job.tasks))), stats)
 
 
 def run_into_store(
@@ -153,10 +157,14 @@ def drive_all(program: Program, job: Job, queue: Queue, visit: Callable[[int], N
 
 def _drive(program: Program, job: Job, queue: Queue, visit: Callable[[int], None]) -> None:
     """Advances one batch of lanes until there is no task left for it."""
-    batch = program.empty()
     tasks = np.full(program.all_lanes, -1)  # id of the task in each lane; -1: none
     pulls = np.zeros(program.all_lanes, np.int64)
     rounds = np.zeros(program.all_lanes, np.int64)
+    begun = queue.resume(program.all_lanes)
+    if begun is not None:
+        count = len(begun.tasks)
+        tasks[:count], pulls[:count], rounds[:count] = begun[:3]
+    batch = program.fill(begun.leaves if begun is not None else ())
     chunks = 1
     while not queue.closed:
         fresh = tasks < 0
@@ -195,6 +203,9 @@ def _drive(program: Program, job: Job, queue: Queue, visit: Callable[[int], None
         tasks[done] = -1
         chunks = _chunks_until_visit(queue, program, round_seconds)
         visit(int(done.sum()))
+    if queue.keeps and (tasks >= 0).any():
+        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(jax.device_get(batch))]
+        queue.keep(part_of(Begun(tasks, pulls, rounds, leaves), np.flatnonzero(tasks >= 0)))
 
 
 def _chunks_until_visit(queue: Queue, program: Program, round_seconds: float) -> int:

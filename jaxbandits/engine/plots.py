@@ -49,8 +49,10 @@ def draw(columns: Columns, *, x: str | None, y: str, by: Any, ax: "Axes | None",
     if log is not None:
         one_of("log", log, ("", "x", "y", "xy"))
     names = group_names(by, scalar_columns(columns)) if by not in ((), []) else {}
-    first, group = grouped([columns[name] for name in names.values()]) if names else (None, None)
-    parts = [columns] if group is None else [_chosen(columns, group == n) for n in range(len(first))]
+    parts = [columns]
+    if names:
+        first, group = grouped([columns[name] for name in names.values()])
+        parts = [_chosen(columns, group == n) for n in range(len(first))]
     is_curve = columns[value].ndim == 2
     if is_curve:
         if x is not None:

@@ -61,7 +61,9 @@ def preflight(job: Job) -> None:
         return changed, _is_refused(check, job.rows) if has_checks else jnp.zeros(0, bool)
 
     arguments = constants, start_constants if has_checks else [], job.tasks, job.key
-    call = compiled(jax.jit(program).lower(*arguments), [jax.config.jax_default_device], COMPILER_OPTIONS)
+    call = compiled(
+        jax.jit(program).lower(*arguments), [getattr(jax.config, "jax_default_device", None)], COMPILER_OPTIONS
+    )
     changed, refused = jax.device_get(call(*arguments))
     log.info("checked %d rows in %.1f s", job.rows, time.perf_counter() - started)
     if refused.any():

@@ -6,7 +6,7 @@ A batch is spread over the devices of a mesh, which do not communicate.
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -65,7 +65,7 @@ class Program(NamedTuple):
     """A compiled call that advances one batch by some chunks."""
 
     call: Callable[..., tuple[Batch, dict[str, Array]]]  # (row, seed, fresh, limits, chunks, batch) -> (batch, report)
-    empty: Callable[[], Batch]  # a batch whose lanes have no task
+    fill: Callable[[Sequence[np.ndarray]], Batch]  # the leaves of the first lanes -> a batch; the others have no task
     lanes: int  # of one device
     devices: int
     batches: int  # to be advanced side by side
@@ -116,14 +116,14 @@ def compile_lanes(lane: Lane, mesh: Mesh, *, tasks: int, lanes: int) -> Program:
     started = time.perf_counter()
     shapes, chunk = lane.shapes, lane.chunk
     with with_memory_advice(shapes, lanes, chunk):
-        executable, call, empty = _compile(lane, mesh, lanes)
+        executable, call, fill = _compile(lane, mesh, lanes)
         if on_cpu(mesh) and "lapack" in (executable.as_text() or ""):
             # jaxlib's batched LAPACK calls wait inside the pool of threads that is to do their work: two at a time
             # would lock up. The library's own algorithms make no such call (see numerics.linalg).
             log.warning("the algorithm calls LAPACK: its lanes advance in one batch on one device")
             if mesh.size > 1:
                 mesh = Mesh(mesh.devices.ravel()[:1], (DEVICES,))
-                executable, call, empty = _compile(lane, mesh, lanes)
+                executable, call, fill = _compile(lane, mesh, lanes)
             batches = 1
         else:
             batches = min(side_by_side(mesh), -(-tasks // (lanes * mesh.size)))
@@ -137,7 +137,7 @@ def compile_lanes(lane: Lane, mesh: Mesh, *, tasks: int, lanes: int) -> Program:
         raise MemoryError(memory_advice(shapes, lanes, chunk, f"{needed / 1e6:.3g} of {memory / 1e6:.3g} MB"))
     program = Program(
         call=call,
-        empty=empty,
+        fill=fill,
         lanes=lanes,
         devices=mesh.size,
         batches=batches,
@@ -251,7 +251,7 @@ def _of_lanes(inputs: tuple[PyTree, ...], lanes: int) -> tuple[PyTree, ...]:
     return *per_lane, chunks, batch
 
 
-def _compile(lane: Lane, mesh: Mesh, lanes: int) -> tuple[Any, Callable, Callable[[], Batch]]:
+def _compile(lane: Lane, mesh: Mesh, lanes: int) -> tuple[Any, Callable, Callable[[Sequence[np.ndarray]], Batch]]:
     mesh = Mesh(mesh.devices.ravel(), (DEVICES,))
     over_lanes, everywhere = NamedSharding(mesh, PartitionSpec(DEVICES)), NamedSharding(mesh, PartitionSpec())
     (advance_lanes, data), inputs = _lifted(lane), _of_lanes(lane.inputs, lanes * mesh.size)
@@ -272,12 +272,14 @@ def _compile(lane: Lane, mesh: Mesh, lanes: int) -> tuple[Any, Callable, Callabl
     lowered = jax.jit(sharded, donate_argnums=donated).lower(*shared, *arguments)
     program = compiled(lowered, mesh.devices.ravel().tolist())
 
-    def empty() -> Batch:
+    def fill(leaves: Sequence[np.ndarray]) -> Batch:
         # Copied, because the call is to write into it; a program that makes zeros would have to be compiled.
-        zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), inputs[-1])
-        return jax.device_put(zeros, over_lanes, may_alias=False)
+        lanes = [np.zeros(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(inputs[-1])]
+        for all_lanes, first in zip(lanes, leaves, strict=False):
+            all_lanes[: len(first)] = first
+        return jax.device_put(jax.tree.unflatten(jax.tree.structure(inputs[-1]), lanes), over_lanes, may_alias=False)
 
-    return program, lambda *given: program(*shared, *given), empty
+    return program, lambda *given: program(*shared, *given), fill
 
 
 def _answer_columns(answer: PyTree) -> dict[str, Array]:

@@ -2,6 +2,8 @@
 
 import threading
 import time
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,10 +14,23 @@ from jaxbandits.engine.results import Stats
 SORTED_FROM = 0.75  # share of the tasks that are handed out seed by seed; the rest, longest rows first
 
 
-class Queue:
-    """Hands out tasks and collects finished runs; every method may be called by any thread."""
+class Begun(NamedTuple):
+    """Runs that are under way, as another process may carry them on."""
 
-    def __init__(self, todo: np.ndarray, rows: int):
+    tasks: np.ndarray  # int (n,)    ids
+    pulls: np.ndarray  # int (n,)    so far
+    rounds: np.ndarray  # int (n,)
+    leaves: list[np.ndarray]  # (n, ...)    of the batch, of the lanes that the runs were in
+
+
+class Queue:
+    """Hands out tasks and collects finished runs; every method may be called by any thread.
+
+    With `begun`, runs that are under way when the queue is closed are kept there, to be carried on later.
+    """
+
+    def __init__(self, todo: np.ndarray, rows: int, begun: Sequence[Begun] | None = None):
+        self.keeps, self.begun = begun is not None, list(begun or ())
         self.todo, self.next, self.rows = todo, 0, rows
         self.lengths, self.runs = np.zeros(rows), np.zeros(rows)  # rounds and number of the finished runs of a row
         self.is_sorted = False
@@ -34,6 +49,21 @@ class Queue:
             ids = self.todo[self.next : self.next + count]
             self.next += len(ids)
             return ids
+
+    def resume(self, most: int) -> Begun | None:
+        """Runs under way for at most so many lanes; None if there are none."""
+        with self.lock:
+            if not self.begun:
+                return None
+            first = self.begun.pop(0)
+            if len(first.tasks) > most:  # of a machine with larger batches
+                self.begun.insert(0, part_of(first, slice(most, None)))
+            return part_of(first, slice(most))
+
+    def keep(self, begun: Begun) -> None:
+        """Takes in the runs that a batch leaves behind."""
+        with self.lock:
+            self.begun.append(begun)
 
     def _longest_first(self, ids: np.ndarray) -> np.ndarray:
         """By the mean length of a row's runs so far, so that short ones fill the lanes at the end."""
@@ -91,3 +121,9 @@ class Queue:
                 bytes=program.bytes,
                 finished=self.finished,
             )
+
+
+def part_of(begun: Begun, chosen: slice | np.ndarray) -> Begun:
+    """Some of the runs."""
+    tasks, pulls, rounds, leaves = begun
+    return Begun(tasks[chosen], pulls[chosen], rounds[chosen], [leaf[chosen] for leaf in leaves])

@@ -118,20 +118,20 @@ class Results(NamedTuple):
                 itself uses.
         """
         scalar = scalar_columns(self.columns)
-        by = group_names(by, scalar)
-        first, group = grouped([self.columns[name] for name in by.values()])
+        names = group_names(by, scalar)
+        first, group = grouped([self.columns[name] for name in names.values()])
         status = self.columns["status"]
         counts = count_endings(status, group, len(first))
         order = finished_runs(status, group)
-        tasks = {name: x for name, x in scalar.items() if is_task_column(name) and name not in by.values()}
+        tasks = {name: x for name, x in scalar.items() if is_task_column(name) and name not in names.values()}
         described = {}
         for name, values in self.columns.items():
             if is_marks(name):
                 described[name] = values[first]
-            elif name not in by.values() and is_measured(name, values):
+            elif name not in names.values() and is_measured(name, values):
                 table = describe(values, order, counts["finished"])
                 described |= {f"{name}_{key}": statistic for key, statistic in table.items()}
-        groups = {name: self.columns[full][first] for name, full in by.items()}
+        groups = {name: self.columns[full][first] for name, full in names.items()}
         return with_groups(groups, constant_within(tasks, first, group) | counts | described)
 
     def to_pandas(self, columns: Sequence[str] | None = None) -> "pandas.DataFrame":

@@ -6,12 +6,13 @@ from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 from jax.sharding import Mesh
 
 from jaxbandits import checks
 from jaxbandits.base import Key, PyTree
 from jaxbandits.engine.describing import describe_call
-from jaxbandits.engine.driving import run_in_memory, run_into_store
+from jaxbandits.engine.driving import results_of, run_in_memory, run_into_store
 from jaxbandits.engine.preflight import preflight
 from jaxbandits.engine.results import Results, of_tasks
 from jaxbandits.engine.shards import DEFAULT_SHARDS, local_mesh, spread
@@ -54,6 +55,11 @@ def sweep(
     when it observes the idle action (`jaxbandits.engine.preflight.preflight`); with an executor the caller does this,
     before anything is submitted. A store in which nothing is missing is only read.
 
+    Compiling takes seconds, which dominate a small study. Within a process a program is compiled once: the same `build`
+    with another key, other values in a table of as many rows, or another budget compiles nothing. From one process to
+    the next, `jax.config.update("jax_compilation_cache_dir", FOLDER)`, called first, keeps compiled programs (and
+    `jax_persistent_cache_min_compile_time_secs` says from which time on: 1 s); tracing, about a fifth, remains.
+
     Args:
         build: (task, key) -> (algorithm, environment) for one row of `tasks`, or (algorithm, environment, record) where
             `jaxbandits.record` says what to record of every run. It is traced for a single lane, and one compilation
@@ -83,9 +89,11 @@ def sweep(
             decayed is set aside, and its tasks are run again. A store grows: called with more seeds, or with rows
             added at the end of the table, a sweep runs what is missing; called with fewer, it returns those. `lanes`
             and `chunk` that are left open are those of the store.
-        executor: runs the sweep as `shards` calls on its workers (processes, Dask, MPI, SLURM), which all reach the
-            folder `store`: `jaxbandits.process_pool`, or any other one that does not fork this process. Functions and
-            arrays travel by cloudpickle, together with the JAX settings of the caller.
+        executor: runs the sweep as `shards` calls on its workers (processes, Dask, MPI, SLURM):
+            `jaxbandits.process_pool`, or any other one that does not fork this process. Functions and arrays travel by
+            cloudpickle, together with the JAX settings of the caller. Workers write to the folder `store`. Those that
+            do not reach it, or a sweep without a store, send their finished runs to the caller in portions of half a
+            minute, and go on from there; a worker that dies costs what it has not written or sent.
         shards: number of calls that an executor's sweep is cut into, 8 by default; at least as many as there are
             workers. Each compiles the program anew (seconds), unless JAX keeps compiled programs
             (`jax_compilation_cache_dir`).
@@ -162,7 +170,20 @@ def sweep(
     checks.flag("progress", progress)
     if mesh is not None:
         checks.instance("mesh", mesh, Mesh)
-    _require_executor(executor, store=store, shards=shards, mesh=mesh)
+    _require_executor(executor, shards=shards, mesh=mesh)
+    if store is None and executor is not None:
+        preflight(job)
+        parts, stats = spread(
+            job,
+            None,
+            call="",
+            executor=executor,
+            shards=shards or DEFAULT_SHARDS,
+            lanes=lanes,
+            chunk=chunk,
+            progress=progress,
+        )
+        return results_of(job, {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, stats)
     if store is None:
         preflight(job)
         return run_in_memory(job, lanes=lanes, chunk=chunk, mesh=mesh or local_mesh(), progress=progress)
@@ -213,9 +234,7 @@ def sweep(
         return of_tasks(load(folder), job.rows, job.seeds)
 
 
-def _require_executor(
-    executor: Executor | None, *, store: str | os.PathLike[str] | None, shards: int | None, mesh: Mesh | None
-) -> None:
+def _require_executor(executor: Executor | None, *, shards: int | None, mesh: Mesh | None) -> None:
     """Raises `ValueError` unless these arguments go together."""
     if executor is None:
         if shards is not None:
@@ -230,7 +249,5 @@ def _require_executor(
             "jaxbandits.process_pool(workers), or make the ProcessPoolExecutor with "
             'mp_context=multiprocessing.get_context("spawn")'
         )
-    if store is None:
-        raise ValueError("executor must come with a store, a folder that all its workers reach, got store=None")
     if mesh is not None:
         raise ValueError("mesh must be None with an executor, whose workers use all the devices that they see")

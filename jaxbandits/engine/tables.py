@@ -3,11 +3,12 @@
 from typing import Any
 
 import jax
+import jax.core
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.base import PyTree
-from jaxbandits.checks import show
+from jaxbandits.checks import is_concrete, show
 
 PREFIX = "task"  # of the columns that hold the values of the table
 
@@ -130,7 +131,7 @@ def _stacked(name: str, value: Any) -> PyTree:
     if not jax.tree.leaves(value):
         raise refused
     for leaf in jax.tree.leaves(value):
-        if isinstance(leaf, jax.core.Tracer) or not isinstance(leaf, (np.ndarray, jax.Array)):
+        if not is_concrete(leaf) or not isinstance(leaf, (np.ndarray, jax.Array)):
             raise refused
         if not (is_key(leaf) or leaf.dtype.kind in "biufcV") or leaf.ndim == 0 or leaf.size == 0:
             raise refused

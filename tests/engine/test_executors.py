@@ -464,7 +464,6 @@ LOCK = threading.Lock()
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"executor": NOBODY}, "executor must come with a store, a folder that all its workers reach, got store=None"),
         ({"shards": 3}, "shards must be None without an executor, on which they are calls, got 3"),
         ({"executor": NOBODY, "store": "s", "shards": 0}, r"shards must be an integer in \[1, 2147483647\], got 0"),
         (

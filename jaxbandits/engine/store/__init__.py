@@ -9,26 +9,30 @@ process may be killed at any moment.
 
 from jaxbandits.engine.store.files import make_folder
 from jaxbandits.engine.store.loading import load
-from jaxbandits.engine.store.locks import begin_call, is_called_off, locked, stop_sign
-from jaxbandits.engine.store.manifest import agree, check_call, seal
+from jaxbandits.engine.store.locks import begin_call, is_called_off, is_reached, locked, stop_sign
+from jaxbandits.engine.store.manifest import agree, check_call, read_manifest, seal
 from jaxbandits.engine.store.parts import finished, new_parts, stats_of, tidy
 from jaxbandits.engine.store.tables import table_of
-from jaxbandits.engine.store.writing import Writer
+from jaxbandits.engine.store.writing import Writer, about_part, write_part
 
 __all__ = [
     "Writer",
+    "about_part",
     "agree",
     "begin_call",
     "check_call",
     "finished",
     "is_called_off",
+    "is_reached",
     "load",
     "locked",
     "make_folder",
     "new_parts",
+    "read_manifest",
     "seal",
     "stats_of",
     "stop_sign",
     "table_of",
     "tidy",
+    "write_part",
 ]

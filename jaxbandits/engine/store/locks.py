@@ -58,6 +58,11 @@ def is_called_off(folder: Path, call: str) -> bool:
     return stop_sign(folder).exists() or (folder / CALL).read_text() != call
 
 
+def is_reached(folder: Path) -> bool:
+    """Whether this process sees the store of a call that has begun: a worker may be on a machine that does not."""
+    return (folder / CALL).exists()
+
+
 def stop_sign(folder: Path) -> Path:
     """The file whose presence tells all writers to end after their chunk."""
     return folder / ".stop"

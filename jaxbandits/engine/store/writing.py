@@ -63,12 +63,7 @@ def write_part(folder: Path, columns: dict[str, np.ndarray], about: dict[str, An
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    status = columns["status"]
-    about = about | {
-        "runs": len(status),
-        "censored": int(np.sum(status == Status.MAX_ROUNDS)),
-        "failed": int(np.sum(status == Status.NONFINITE)),
-    }
+    about = about_part(columns, about)
     # Parquet has no lists of no elements; `load` knows such a column from the manifest.
     table = pa.table({name: to_arrow(values) for name, values in columns.items() if 0 not in values.shape[1:]})
     buffer = pa.BufferOutputStream()
@@ -76,4 +71,14 @@ def write_part(folder: Path, columns: dict[str, np.ndarray], about: dict[str, An
     data = buffer.getvalue().to_pybytes()
     with explained(folder):
         write_file(folder / f"part-{checksum(data)}.parquet", data)
-    log.debug("%s: wrote %d runs", folder, len(status))
+    log.debug("%s: wrote %d runs", folder, about["runs"])
+
+
+def about_part(columns: dict[str, np.ndarray], about: dict[str, Any]) -> dict[str, Any]:
+    """The metadata of a part, with its endings counted."""
+    status = columns["status"]
+    return about | {
+        "runs": len(status),
+        "censored": int(np.sum(status == Status.MAX_ROUNDS)),
+        "failed": int(np.sum(status == Status.NONFINITE)),
+    }
