@@ -50,7 +50,7 @@ def add_common(parser: ArgumentParser) -> None:
 def settings_of(options: Namespace) -> Settings:
     """The settings that parsed options ask for, without a store and without workers yet."""
     shared = {name: getattr(options, name, None) for name in ("quick", "seeds", "lanes", "data")}
-    mine = {"name", "store", "workers", "verbose", "out", *shared}
+    mine = {"name", "run", "store", "workers", "verbose", "out", *shared}
     return Settings(**shared, own={name: value for name, value in vars(options).items() if name not in mine})
 
 

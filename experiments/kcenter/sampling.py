@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.figures import COLORS, band, curve
+from experiments.figures import COLORS, band, curve, ticks
 from experiments.kcenter import common
 from experiments.kcenter.common import Images, image_runs
 from experiments.report import Columns, Line, line, number, two_digits
@@ -145,7 +145,6 @@ def draw_by_n_and_k(
             axes.plot(list(by), list(by.values()), "x", color=COLORS[style], mew=2)
     left.plot([], [], "kx", mew=2, label="in the paper")
     left.set(xscale="log", yscale="log", xlabel="images n", ylabel="queries", title=f"Until {K} centers")
-    left.set_xticks(every, [f"{n:,}" for n in every])
-    left.minorticks_off()
+    ticks(left, every, [f"{n:,}" for n in every])
     right.set(yscale="log", xlabel="centers k", title=f"Of {by_k} images", xticks=list(ks))
     figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=9)

@@ -197,7 +197,7 @@ def noisy_claims(noisy: dict[tuple[str, float], Noisy]) -> list[Claim]:
         ),
         Claim(
             "the leader alone takes at least ten times as many queries as a pair, in the median",
-            ", ".join(f"{'> ' * np.isinf(alone[gap].median)}{number(x)} (gap {gap})" for gap, x in times.items()),
+            ", ".join(f"{'> ' * bool(np.isinf(alone[gap].median))}{number(x)} (gap {gap})" for gap, x in times.items()),
             all(alone[gap].median >= 10 * pairs[gap].median for gap in GAPS),
         ),
     ]

@@ -139,8 +139,8 @@ def item_of(folder: Path, name: str, about: str, failure: str) -> dict[str, Any]
         "name": name,
         "family": family,
         "item": item,
-        "about": about,
-        "title": re.sub(r"^(Figure|Table|Theorem) \w+ of [^:]*: ", "", record["title"]),  # the item says so
+        "about": without_item(about),
+        "title": without_item(record["title"]),
         "rows": typeset(rows_of(record)),
         "claims": typeset(record["claims"]),
         "notes": typeset(record["notes"]),
@@ -161,6 +161,11 @@ def item_of(folder: Path, name: str, about: str, failure: str) -> dict[str, Any]
         "figure": inline(figure.read_text()) if figure.exists() and not failure else "",
         "alt": f"Figure of {name}. {about} {claims_in_words(record['claims'])}",
     }
+
+
+def without_item(text: str) -> str:
+    """A title without its figure or table, which stands beside it."""
+    return re.sub(r"^(Figure|Table|Theorem) \w+ of [^:]*: ", "", text)
 
 
 def rows_of(record: Mapping[str, Any]) -> list[dict[str, str]]:

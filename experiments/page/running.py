@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import io
 import itertools
 import json
 import multiprocessing
@@ -105,6 +106,8 @@ def work(arguments: Sequence[str], log: Path) -> str:
             os.dup2(output.fileno(), stream)
     try:
         status = main(list(arguments))
+    except SystemExit as refused:  # by argparse, which has said why
+        status = refused.code
     except BaseException:
         traceback.print_exc()
         status = 1
@@ -153,7 +156,11 @@ def default_jobs(options: Namespace) -> int:
 
 def is_up_to_date(name: str, options: Namespace) -> bool:
     """Whether the experiment has ended with this program and these options, in a report or by itself."""
-    settings = settings_of(parser_of(name).parse_args(command(name, options)))
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            settings = settings_of(parser_of(name).parse_args(command(name, options)))
+    except SystemExit:  # data that are not there, for instance: its own process says so
+        return False
     return (record_of(options.out, name) or {}).get("stamp") == stamp(name, settings)
 
 

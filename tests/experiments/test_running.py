@@ -64,7 +64,9 @@ def test_a_report_that_is_stopped_goes_on(tmp_path, how):
 
 @pytest.mark.processes
 def test_a_report_takes_up_a_single_experiment_and_shows_one_that_fails(tmp_path):
-    assert program(SHORT, "--quick", "--out", str(tmp_path)).wait(120) == 0
+    single = program(SHORT, "--quick", "--out", str(tmp_path))
+    single.communicate(timeout=120)
+    assert single.returncode == 0
     ended = (tmp_path / f"{SHORT}.json").stat().st_mtime_ns
     process = report(tmp_path, "--only", SHORT, "kcenter_table1", "--data", str(tmp_path / "nowhere"))
     output, _ = process.communicate(timeout=120)
