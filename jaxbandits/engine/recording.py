@@ -104,8 +104,8 @@ def record(
         >>> bands["curve.regret_q95"].shape  # rows, marks
         (1, 4)
     """
-    most = int(jnp.iinfo(jnp.result_type(int)).max)
-    marks = checks.array("at", at, ("G",), kind="int", least=0, most=most)
+    largest = int(jnp.iinfo(jnp.result_type(int)).max)
+    marks = checks.array("at", at, ("G",), kind="int", least=0, most=largest)
     checks.require(_increases(checks.known(marks)), "at", "increase", at)
     checks.one_of("by", by, By)
     if value is not None:
