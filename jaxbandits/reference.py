@@ -61,7 +61,8 @@ def main(arguments: list[str]) -> int:
         return 1
     document_fields()
     pdoc.render.configure(docformat="google", math=True)
-    pdoc.pdoc("jaxbandits", output_directory=folder)
+    # By its folder: the bare name is ambiguous, and pdoc warns, where the package is installed beside a checkout.
+    pdoc.pdoc(Path(__file__).parent, output_directory=folder)
     print(f"written: {folder / 'index.html'}")
     return 0
 

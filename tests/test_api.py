@@ -4,6 +4,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+import sys
 from functools import reduce
 from typing import get_args
 
@@ -86,6 +87,7 @@ def test_the_reference_says_what_fields_hold_and_base_is_not_the_methods_of_arra
         for kind in reference.structs():  # to be put back
             for name in kind._fields:
                 patch.setattr(getattr(kind, name), "__doc__", getattr(kind, name).__doc__)
+        patch.setattr(sys, "path", list(sys.path))  # which pdoc reorders
         assert reference.main([str(tmp_path)]) == 0
     page = (tmp_path / "jaxbandits" / "base.html").read_text()
     assert "Alias for field number" not in page
