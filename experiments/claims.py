@@ -54,9 +54,41 @@ def in_range(statement: str, values: Mapping[Any, float], least: float, most: fl
     )
 
 
-def below(statement: str, values: Mapping[Any, float], most: float = 1.0, form: str = ".3g") -> Claim:
+def errors_are_rare(sweeps: Iterable[Results | Columns], delta: float, *, right: str = "right", who: str = "") -> Claim:
+    """Whether the runs that stopped are right, as a column of theirs says, as often as promised."""
+    stopped, is_right = column(sweeps := list(sweeps), "status") == Status.STOPPED, column(sweeps, right)
+    return answers_are_right(int(np.sum(stopped & ~is_right)), int(stopped.sum()), delta, who)
+
+
+def below(
+    statement: str, values: Mapping[Any, float] | Sequence[float] | np.ndarray, most: float = 1.0, form: str = ".3g"
+) -> Claim:
     """Whether all values are less than a number; there must be one."""
-    return Claim(statement, listed(values, form), bool(values) and max(values.values()) < most)
+    return Claim(statement, listed(values, form), len(values) > 0 and max(_plain(values)) < most)
+
+
+def above(
+    statement: str, values: Mapping[Any, float] | Sequence[float] | np.ndarray, least: float = 1.0, form: str = ".3g"
+) -> Claim:
+    """Whether all values are greater than a number; there must be one."""
+    return Claim(statement, listed(values, form), len(values) > 0 and min(_plain(values)) > least)
+
+
+def between(
+    statement: str,
+    values: Mapping[Any, float] | Sequence[float] | np.ndarray,
+    least: float = -np.inf,
+    most: float = np.inf,
+    form: str = ".3g",
+    more: str = "",
+) -> Claim:
+    """Whether all values lie in a range, its ends included; shows them all, and what else is to be said of them."""
+    found = _plain(values)
+    return Claim(statement, listed(values, form) + more, len(found) > 0 and least <= min(found) <= max(found) <= most)
+
+
+def _plain(values: Mapping[Any, float] | Sequence[float] | np.ndarray) -> list[float]:
+    return list(values.values() if isinstance(values, Mapping) else values)
 
 
 def never_falls(values: Sequence[float] | np.ndarray) -> bool:

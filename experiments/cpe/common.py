@@ -10,7 +10,8 @@ import numpy as np
 
 import jaxbandits
 from experiments.claims import all_of, column
-from experiments.report import Claim
+from experiments.figures import points
+from experiments.report import Claim, Line, number, plus_minus
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import cpe
@@ -22,8 +23,6 @@ DELTA = 0.1
 LEAP = 32  # pulls of a round at most; it changes nothing but the time
 RULES = {"COCI": cpe.coci, "uniform": cpe.uniform, "CLUCB": cpe.clucb}
 ESTIMATORS = {1: "mean", 2: "variance"}  # of tau
-COCI_LAW = r"law of COCI: $T = m + \frac{H}{2}\,\ln(4 T^3/\delta)$"
-UNIFORM_LAW = {"color": "#888888", "lw": 1.2, "label": "law of uniform: with $H_U$"}  # look of its line
 # The law and the bound of many hardnesses or deltas at once.
 laws_at = jnp.vectorize(cpe.implicit_time, excluded=(1, 2, 4))
 bounds_at = jnp.vectorize(cpe.theorem1_bound, excluded=(1, 2))
@@ -228,3 +227,26 @@ def laws(instances: Instance | Sequence[Instance], *, delta: float = DELTA) -> l
 def all_right(sweeps: Sequence[jaxbandits.Results]) -> Claim:
     """Whether every run stopped with the best decision."""
     return all_of("every run stops with the best decision", column(sweeps, "right"))
+
+
+# How it is shown
+
+
+def cells(law: Law, lines: Mapping[str, Line]) -> dict[str, str]:
+    """Of a table: what theory says, and what every rule took."""
+    return {
+        "Theorem 1": number(round(law.bound)),
+        "law": number(round(law.coci)),
+        "COCI": plus_minus(lines["COCI"]),
+        "law, uniform": number(round(law.uniform)),
+        **{rule: plus_minus(line) for rule, line in lines.items() if rule != "COCI"},
+        "runs": str(lines["COCI"].runs),
+    }
+
+
+def draw_laws(axes: Any, x: Any, coci: Any, uniform: Any, at: Any, lines: Mapping[str, Sequence[Line]]) -> None:
+    """Both laws over x, and the means of every rule `at` its places."""
+    axes.plot(x, uniform, color="#888888", lw=1.2, label="law of uniform: with $H_U$")
+    axes.plot(x, coci, "k-", lw=1.2, label=r"law of COCI: $T = m + \frac{H}{2}\,\ln(4 T^3/\delta)$")
+    for style, (rule, row) in enumerate(lines.items()):
+        points(axes, at, row, rule, style)
