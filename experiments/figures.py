@@ -111,6 +111,11 @@ def legend_below(figure: Any, axes: Any = None, ncols: int = 3, fontsize: float 
     figure.legend(*handles, loc="outside lower center", ncols=ncols, fontsize=fontsize)
 
 
+def legend_under(axes: Any, ncols: int = 2, fontsize: float = 9, depth: float = 0.14) -> None:
+    """A panel's legend, under its axis."""
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -depth), ncols=ncols, fontsize=fontsize, columnspacing=1)
+
+
 def curves(axes: Any, x: Sequence[float], lines: Mapping[str, Sequence[Line]], **settings: Any) -> None:
     """A curve for every algorithm, by its name; `settings` of the axes."""
     for style, (name, row) in enumerate(lines.items()):

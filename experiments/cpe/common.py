@@ -205,6 +205,14 @@ class Law(NamedTuple):
     bound: float  # Theorem 1
     bound_uniform: float  # Theorem 4
 
+    def of(self, rule: str) -> float:
+        """The pulls that COCI's or uniform sampling's law says."""
+        return self.coci if rule == "COCI" else self.uniform
+
+    def bound_of(self, rule: str) -> float:
+        """The bound of COCI or of uniform sampling."""
+        return self.bound if rule == "COCI" else self.bound_uniform
+
 
 def laws(instances: Instance | Sequence[Instance], *, delta: float = DELTA) -> list[Law]:
     """Hardness, the implicit law, and the bounds of the paper, for instances of one problem."""
@@ -227,6 +235,15 @@ def laws(instances: Instance | Sequence[Instance], *, delta: float = DELTA) -> l
 def all_right(sweeps: Sequence[jaxbandits.Results]) -> Claim:
     """Whether every run stopped with the best decision."""
     return all_of("every run stops with the best decision", column(sweeps, "right"))
+
+
+def twins_agree(ours: jaxbandits.Results, theirs: jaxbandits.Results, names: Sequence[str]) -> np.ndarray:
+    """Which runs stopped in both sweeps with the same values in these columns, bool (runs,)."""
+    a, b = ours.columns, theirs.columns
+    agree = (a["status"] == Status.STOPPED) & (b["status"] == Status.STOPPED)
+    for name in names:
+        agree &= (a[name] == b[name]).reshape(len(agree), -1).all(axis=1)
+    return agree
 
 
 # How it is shown

@@ -21,9 +21,10 @@ import numpy as np
 from scipy.optimize import linprog
 
 import jaxbandits
+from experiments.claims import all_of
 from experiments.cpe import common
 from experiments.cpe.common import DELTA
-from experiments.figures import STYLES
+from experiments.figures import STYLES, split
 from experiments.report import Claim, Report, joined, line_of, number
 from experiments.settings import Settings
 from jaxbandits import Status, cpe
@@ -88,9 +89,10 @@ def run(options: Settings) -> Report:
         "concave costs, exact": exact_run(),
         "concave costs, two calls": ending(runs("concave", concave_case(), CUT, 1, "two calls")),
     }
+    exact, two = cases["two paths"], tests["two calls"]
     radii = {
-        "two paths, exact": np.asarray(consistent_radius(*cases["two paths"][::3])),
-        "two paths, two calls": np.asarray(consistent_radius(*tests["two calls"][::3])),
+        "two paths, exact": np.asarray(consistent_radius(*exact[::3])),
+        "two paths, two calls": np.asarray(consistent_radius(*two[::3])),
         "concave costs, exact": concave_radii(),
         "concave costs, two calls": np.asarray(consistent_radius(*concave_case()[::3])),
     }
@@ -151,7 +153,6 @@ def run(options: Settings) -> Report:
 
 
 def compared(what: str, exact: str, two: str) -> dict[str, str]:
-    """One row."""
     return {"": what, "exact test": exact, "two calls": two}
 
 
@@ -218,18 +219,12 @@ def reach(radii: np.ndarray) -> np.ndarray:
     """For every decision the least h such that it leads somewhere in the box theta +- h radii, within [0, 1]."""
     decisions, costs = concave_decisions()
     theta = np.array(CONCAVE_THETA)
-    column = -radii[:, None]
-    around = np.block([[np.eye(3), column], [-np.eye(3), column]])
-    bounds = np.concatenate([theta, -theta])
+    around = np.block([[np.eye(3), -radii[:, None]], [-np.eye(3), -radii[:, None]]])
     found = []
     for y, cost in zip(decisions, costs, strict=True):
-        leads = np.pad(decisions - y, ((0, 0), (0, 1)))
-        solution = linprog(
-            [0, 0, 0, 1],
-            np.concatenate([leads, around]),
-            np.concatenate([costs - cost, bounds]),
-            bounds=[(0, 1)] * 3 + [(0, None)],
-        )
+        leads = np.concatenate([np.pad(decisions - y, ((0, 0), (0, 1))), around])
+        most = np.concatenate([costs - cost, theta, -theta])
+        solution = linprog([0, 0, 0, 1], leads, most, bounds=[(0, 1)] * 3 + [(0, None)])
         found.append(solution.fun if solution.status == 0 else np.inf)
     return np.array(found)
 
@@ -265,10 +260,8 @@ def exact_run() -> Ending:
 
 def ending(sweep: jaxbandits.Results) -> Ending:
     """Of the only run."""
-    columns = sweep.columns
-    return Ending(
-        bool(columns["status"][0] == Status.STOPPED), int(columns["pulls"][0]), tuple(columns["counts"][0].tolist())
-    )
+    (pulls,), (status,), (counts,) = (sweep.columns[name] for name in ("pulls", "status", "counts"))
+    return Ending(bool(status == Status.STOPPED), int(pulls), tuple(counts.tolist()))
 
 
 def misses(name: str, share: float, boxes: int) -> Claim:
@@ -296,10 +289,8 @@ def noisy_claims(noisy: dict[str, jaxbandits.Results]) -> list[Claim]:
             f"{never} of {len(stopped['two calls'])} runs had not by {number(BUDGET)} pulls",
             never > 0,
         ),
-        Claim(
-            "two paths, with noise: the exact test always stops, with the best path",
-            f"{noisy['exact'].columns['right'].sum()} of {len(stopped['exact'])} runs",
-            noisy["exact"].columns["right"].all(),
+        all_of(
+            "two paths, with noise: the exact test always stops, with the best path", noisy["exact"].columns["right"]
         ),
     ]
 
@@ -317,13 +308,10 @@ def concave_example() -> Claim:
 
 def search_claim(cases: dict[str, Instance]) -> Claim:
     """Whether the library's search finds out what may be said of a class."""
-    oracles = {name: dishonest(case).problem for name, case in cases.items()} | {
-        "concave costs": concave_case().problem
-    }
-    found = {
-        name: find_bi_monotone_violation(each.solve, jax.random.key(0), each.arms) is not None
-        for name, each in oracles.items()
-    }
+    oracles = {name: dishonest(case).problem for name, case in cases.items()}
+    oracles["concave costs"] = concave_case().problem
+    key = jax.random.key(0)
+    found = {name: find_bi_monotone_violation(x.solve, key, x.arms) is not None for name, x in oracles.items()}
     return Claim(
         "the search for a violation finds one for all of them but the trees",
         ", ".join(f"{name} {'yes' if violated else 'no'}" for name, violated in found.items()),
@@ -356,8 +344,7 @@ def spread(sweep: jaxbandits.Results) -> str:
 
 
 def draw(figure: Any, *, shares: dict[str, list[float]], noisy: dict[str, jaxbandits.Results]) -> None:
-    figure.set_size_inches(10, 4.2)
-    share, times = figure.subplots(1, 2)
+    share, times = split(figure, (10, 4.2), 1, 2)
     labels = {"paths5": "paths", "matching3": "matchings", "trees5": "spanning trees (bi-monotone)"}
     for style, (name, label) in zip(STYLES, labels.items(), strict=False):
         share.plot(HALVES, shares[name][1:], label=label, mfc="w", clip_on=False, **style)
@@ -371,15 +358,8 @@ def draw(figure: Any, *, shares: dict[str, list[float]], noisy: dict[str, jaxban
         keys = {"color": style["color"], "ls": style["linestyle"], "lw": 1.8}
         times.step(np.append(pulls[0], x), np.append(0, y), where="post", label=name, **keys)
     never = np.mean(noisy["two calls"].columns["status"] != Status.STOPPED)
-    times.annotate(
-        f"two calls: {never:.0%}\nof the runs never stop",
-        (BUDGET, 1 - never),
-        (0, -6),
-        textcoords="offset points",
-        ha="right",
-        va="top",
-        fontsize=9,
-    )
+    text, at = f"two calls: {never:.0%}\nof the runs never stop", (BUDGET, 1 - never)
+    times.annotate(text, at, (0, -6), textcoords="offset points", ha="right", va="top", fontsize=9)
     times.set(xscale="log", xlabel="pulls", ylabel="share of runs that have stopped", ylim=(0, 1.02))
     times.set_title("COCI on two disjoint paths")
     times.legend(loc="center right")
