@@ -34,6 +34,14 @@ def allowed(runs: Any, delta: Any) -> np.ndarray:
     return binom.ppf(1 - FALSE_ALARM, runs, delta)
 
 
+def interval(errors: int, runs: int) -> tuple[float, float]:
+    """Of 95 % for a probability, by Clopper and Pearson."""
+    from scipy.stats import beta
+
+    low = float(beta.ppf(0.025, errors, runs - errors + 1)) if errors else 0.0
+    return low, float(beta.ppf(0.975, errors + 1, runs - errors)) if errors < runs else 1.0
+
+
 def answers_are_right(wrong: int, stopped: int, delta: float, who: str = "") -> Claim:
     """Whether the errors are as rare as promised: a binomial test with a false alarm of 0.1 %."""
     most = int(allowed(stopped, delta))

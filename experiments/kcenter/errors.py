@@ -12,9 +12,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import beta
 
-from experiments.claims import FALSE_ALARM, allowed, every_run_stops
+from experiments.claims import FALSE_ALARM, allowed, every_run_stops, interval
 from experiments.figures import STYLES, legend_below, marks, split
 from experiments.kcenter.common import Images, blocks, image_runs, untied
 from experiments.report import Claim, Columns, Line, Report, joined, line_of, number
@@ -143,10 +142,8 @@ def decisive_variance(points: np.ndarray) -> float:
 def cell(quantity: str, delta: float, columns: Columns, where: np.ndarray) -> Cell:
     stopped = columns["status"][where] == Status.STOPPED
     n, wrong = int(stopped.sum()), int((stopped & ~columns["ordered"][where]).sum())
-    low = float(beta.ppf(0.025, wrong, n - wrong + 1)) if wrong else 0.0
-    high = float(beta.ppf(0.975, wrong + 1, n - wrong)) if wrong < n else 1.0
     queries = line_of(quantity, columns, where)
-    return Cell(delta, queries, wrong, n, wrong / n, (low, high), int(allowed(n, delta)))
+    return Cell(delta, queries, wrong, n, wrong / n, interval(wrong, n), int(allowed(n, delta)))
 
 
 def claims(cells: Cells, kinds: dict[str, Kind]) -> list[Claim]:
