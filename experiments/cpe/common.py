@@ -42,7 +42,6 @@ def refuses(rule: str, instance: Instance) -> bool:
 
 
 def best_arm_instance(theta: Sequence[float]) -> Instance:
-    """The best of Bernoulli arms."""
     return cpe.instance(cpe.best_arm(len(theta)), cpe.bernoulli(theta))
 
 
@@ -145,7 +144,6 @@ def runs(
 
 
 def is_binary(arms: cpe.Arms) -> bool:
-    """Whether all samples are 0 or 1."""
     return bool(np.all(np.equal(arms.low, arms.high) & np.isin(arms.low, (0, 1))))
 
 

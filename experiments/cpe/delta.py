@@ -61,7 +61,6 @@ def run(options: Settings) -> Report:
 
 
 def slope_claims(lines: Lines, law: Law) -> list[Claim]:
-    """T is linear in ln(1/delta), with the slope of the law."""
     x = -np.log(DELTAS)
     found = {rule: means(row) for rule, row in lines.items()}
     fits = {rule: np.polyfit(x, values, 1) for rule, values in found.items()}

@@ -59,7 +59,6 @@ def run(options: Settings) -> Report:
 
 
 def separation_claims(lines: Lines, laws: dict[int, Law]) -> list[Claim]:
-    """Appendix A.5, and CLUCB."""
     coci, uniform, clucb = (means(lines[rule]) for rule in RULES)
     found, ahead = uniform / coci, coci / clucb
     relative = {f"m = {m}": x / (law.H_U / law.H) for x, (m, law) in zip(found, laws.items(), strict=True)}

@@ -51,7 +51,6 @@ def run(options: Settings) -> Report:
 
 
 def growth_claims(lines: Lines, laws: dict[float, Law]) -> list[Claim]:
-    """T grows as H ln(H / delta), for all rules alike."""
     scale = np.array([law.H * np.log(law.H / DELTA) for law in laws.values()])
     found = {rule: means(row) for rule, row in lines.items()}
     slopes = {rule: np.polyfit(np.log(scale), np.log(values), 1)[0] for rule, values in found.items()}

@@ -208,7 +208,6 @@ def variance(allocation: np.ndarray) -> np.ndarray:
 
 
 def points(allocation: np.ndarray) -> float:
-    """The standard error in percentage points."""
     return 100 * float(np.sqrt(variance(allocation)))
 
 
@@ -218,7 +217,6 @@ def neyman(budget: int) -> np.ndarray:
 
 
 def allocations_of(budget: int, best: np.ndarray) -> dict[str, np.ndarray]:
-    """Ways to send so many interviewers."""
     return {
         "the plan": best,
         "Neyman": neyman(budget),

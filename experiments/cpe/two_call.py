@@ -160,7 +160,6 @@ def compared(what: str, exact: str, two: str) -> dict[str, str]:
 
 
 def two_paths() -> Instance:
-    """Two disjoint paths of two edges; one is better by .4."""
     arms = cpe.bernoulli([0.7, 0.7, 0.5, 0.5])
     return cpe.instance(cpe.st_paths([(0, 1), (1, 3), (0, 2), (2, 3)], 0, 3), arms)
 
@@ -189,7 +188,6 @@ def missed(case: Instance, boxes: int) -> list[float]:
 
 
 def named_box(case: Instance, half: float) -> tuple[tuple[int, ...], ...]:
-    """The candidates of a box around theta, by both tests."""
     found = jax.jit(partial(both, case.problem))(case.theta - half, case.theta + half)
     return tuple(tuple(np.flatnonzero(each).tolist()) for each in found)
 
@@ -205,7 +203,6 @@ def concave_decisions() -> tuple[np.ndarray, np.ndarray]:
 
 
 def concave_case() -> Instance:
-    """Its instance without noise, for the two-call test."""
     decisions, costs = (jnp.asarray(values) for values in concave_decisions())
 
     def best(theta: Array) -> Array:
@@ -259,7 +256,6 @@ def exact_run() -> Ending:
 
 
 def ending(sweep: jaxbandits.Results) -> Ending:
-    """Of the only run."""
     (pulls,), (status,), (counts,) = (sweep.columns[name] for name in ("pulls", "status", "counts"))
     return Ending(bool(status == Status.STOPPED), int(pulls), tuple(counts.tolist()))
 
@@ -296,7 +292,6 @@ def noisy_claims(noisy: dict[str, jaxbandits.Results]) -> list[Claim]:
 
 
 def concave_example() -> Claim:
-    """Raising theta_2 raises y_1."""
     best = concave_case().problem.solve
     plans = [tuple(np.asarray(best(jnp.asarray(theta))).tolist()) for theta in ((0.5, 0.4, 0.5), (0.5, 0.6, 0.5))]
     return Claim(

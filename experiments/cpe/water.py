@@ -120,7 +120,6 @@ def instances() -> dict[str, Instance]:
 
 
 def box_at_the_end(task: Task, outcome: Outcome) -> dict[str, Array]:
-    """What theta lies in when the run ends."""
     statistics = outcome.state.statistics
     estimates = estimate(statistics, "mean")
     n = outcome.pulls.astype(estimates.dtype)
@@ -236,7 +235,6 @@ def draw(figure: Any, *, theta: np.ndarray, sweeps: Sweeps, lines: Lines, counts
 
 
 def median_run(sweep: jaxbandits.Results) -> dict[str, Any]:
-    """The columns of the run with the median T."""
     order = np.argsort(sweep.columns["pulls"], kind="stable")
     return {name: values[order[len(order) // 2]] for name, values in sweep.columns.items()}
 

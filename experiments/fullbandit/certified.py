@@ -161,7 +161,6 @@ def draw(figure: Any, *, lines: dict, supports: list[str]) -> None:
 
 
 def referee(design: fullbandit.Design) -> Algorithm:
-    """Writes down when each rule holds first, and ends when all have held."""
     dtype = design.inverse.dtype
     rows = design.support.shape[0]
     settings = {"delta": DELTA, "epsilon": EPSILON}

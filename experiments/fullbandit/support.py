@@ -128,7 +128,6 @@ def draw(figure: Any, *, parts: dict, designs: dict) -> None:
 
 
 def quality(design: Design) -> dict[str, jax.Array]:
-    """What can be said of a design before the first pull."""
     largest = fullbandit.rho(design)
     peeled = quadratic_maximization(design.inverse, SIZE).value
     return {"condition": design.condition, "rho": largest, "ratio": jnp.sqrt(peeled / largest)}

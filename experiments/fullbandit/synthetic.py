@@ -38,7 +38,6 @@ def g_design(seed: int, rows: int, *, n: int = ARMS, k: int = SIZE) -> Design:
 
 
 def uniform_design(seed: int, rows: int) -> Design:
-    """Equal shares on random super-arms."""
     return fullbandit.make_design(fullbandit.random_support(SUPPORTS + seed, ARMS, SIZE, size=rows), SIZE)
 
 

@@ -196,7 +196,6 @@ def bounds(found: Instances, deltas: Sequence[float]) -> Bounds:
 
 
 def needed(delta: Any) -> np.ndarray:
-    """log(1/(2.4 delta))."""
     return -np.log(2.4 * np.asarray(delta))
 
 

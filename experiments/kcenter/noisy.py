@@ -104,7 +104,6 @@ def thompson_runs(
 
 
 def cells_by_mix(found: Thompson, k: int) -> list[dict[float, Cell]]:
-    """Of every block, until the first k centers."""
     return [
         {
             float(mix): cell(found.columns, (found.mix == mix) & (found.block == b), truth.centers, k)

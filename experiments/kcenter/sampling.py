@@ -70,7 +70,6 @@ def add_random(parser: ArgumentParser, default: int) -> None:
 
 
 def chosen(columns: Columns, where: np.ndarray) -> dict[str, np.ndarray]:
-    """The runs that are wanted."""
     return {name: values[where] for name, values in columns.items()}
 
 

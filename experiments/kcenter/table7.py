@@ -236,7 +236,6 @@ def rows(n: int, k: int, row: Row) -> list[dict[str, str]]:
 
 
 def loglog(queries: float, n: int) -> float:
-    """The rate at which NS-TandS stops."""
     return math.log((1 + math.log(queries)) * n**2 / runs.DELTA)
 
 

@@ -99,7 +99,6 @@ def run(options: Settings) -> Report:
 
 
 def different_digits() -> np.ndarray:
-    """The first ones, without repetitions."""
     points = digits()
     _, first = np.unique(points, axis=0, return_index=True)
     return points[np.sort(first)[:DIGITS]]

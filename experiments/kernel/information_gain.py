@@ -108,8 +108,6 @@ def run(options: Settings) -> Report:
 
 
 def counted(algorithm: Algorithm) -> Algorithm:
-    """Counts the queries of each candidate."""
-
     def init(key: Key) -> Counted:
         inner = algorithm.init(key)
         return Counted(inner.pulls, inner, inner.traffic, jnp.zeros(SIZE, jnp.int32))
@@ -132,7 +130,6 @@ def counted(algorithm: Algorithm) -> Algorithm:
 
 
 def gain(function: str, instance: Instance, outcome: Outcome) -> dict[str, Array]:
-    """Information gain of all queries of a run."""
     candidates, counts = instance.candidates, outcome.state.counts
     sums = jnp.zeros_like(instance.values)
     posterior = gp.posterior(

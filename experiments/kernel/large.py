@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxbandits
-from experiments.figures import COLORS, STYLES, legend_below
+from experiments.figures import COLORS, STYLES, legend_below, split
 from experiments.kernel import common as kernels
 from experiments.kernel.common import ALONE, DIMENSIONS, FUNCTIONS, PLAYERS, by_beta, entry
 from experiments.kernel.figure1 import BASELINES, AllRuns
@@ -110,8 +110,7 @@ def _exact_count(all_runs: AllRuns, agents: int) -> Claim:
 
 
 def draw(figure: Any, *, names: tuple[str, ...], all_runs: AllRuns, grid: dict, agents: int) -> None:
-    figure.set_size_inches(10, 7)
-    panels = figure.subplots(2, len(names), sharex=True, squeeze=False)
+    panels = split(figure, (10, 7), 2, len(names), sharex=True, squeeze=False)
     for (top, bottom), function in zip(panels.T, names, strict=True):
         for style, rule in enumerate(grid):
             curve = by_beta(all_runs[function, rule], "curve", BETAS)

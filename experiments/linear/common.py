@@ -18,7 +18,6 @@ DELTA = 0.05
 
 
 def arm_counts(task: Any, outcome: jaxbandits.Outcome) -> dict[str, jax.Array]:
-    """Pulls of every arm."""
     return {"counts": outcome.state.counts}
 
 
