@@ -72,14 +72,14 @@ def below(
     statement: str, values: Mapping[Any, float] | Sequence[float] | np.ndarray, most: float = 1.0, form: str = ".3g"
 ) -> Claim:
     """Whether all values are less than a number; there must be one."""
-    return Claim(statement, listed(values, form), len(values) > 0 and max(_plain(values)) < most)
+    return Claim(statement, listed(values, form), len(values) > 0 and np.all(_plain(values) < most))
 
 
 def above(
     statement: str, values: Mapping[Any, float] | Sequence[float] | np.ndarray, least: float = 1.0, form: str = ".3g"
 ) -> Claim:
     """Whether all values are greater than a number; there must be one."""
-    return Claim(statement, listed(values, form), len(values) > 0 and min(_plain(values)) > least)
+    return Claim(statement, listed(values, form), len(values) > 0 and np.all(_plain(values) > least))
 
 
 def between(
@@ -91,12 +91,12 @@ def between(
     more: str = "",
 ) -> Claim:
     """Whether all values lie in a range, its ends included; shows them all, and what else is to be said of them."""
-    found = _plain(values)
-    return Claim(statement, listed(values, form) + more, len(found) > 0 and least <= min(found) <= max(found) <= most)
+    holds = len(values) > 0 and np.all((least <= _plain(values)) & (_plain(values) <= most))
+    return Claim(statement, listed(values, form) + more, holds)
 
 
-def _plain(values: Mapping[Any, float] | Sequence[float] | np.ndarray) -> list[float]:
-    return list(values.values() if isinstance(values, Mapping) else values)
+def _plain(values: Mapping[Any, float] | Sequence[float] | np.ndarray) -> np.ndarray:
+    return np.array(list(values.values()) if isinstance(values, Mapping) else values)
 
 
 def never_falls(values: Sequence[float] | np.ndarray) -> bool:

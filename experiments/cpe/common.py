@@ -14,8 +14,8 @@ from experiments.figures import points
 from experiments.report import Claim, Line, number, plus_minus
 from experiments.settings import Settings
 from experiments.simulate import simulate
-from jaxbandits import cpe
-from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, Outcome, PyTree, Status
+from jaxbandits import Record, cpe
+from jaxbandits.base import Algorithm, Array, Decision, Key, Outcome, PyTree, Status
 from jaxbandits.cpe import Instance, _sampling
 from jaxbandits.cpe._estimate import Statistics, estimate, squared_radius
 
@@ -63,6 +63,7 @@ def runs(
     leap: int = LEAP,
     max_rounds: int = 2**30,
     adapt: Adapt | None = None,
+    curves: Callable[[Task], Record] | None = None,
     metrics: Callable[[Task, Outcome], dict[str, Array]] | None = None,
     fixed: Mapping[str, Any] | None = None,
     **simulated: Any,
@@ -85,6 +86,7 @@ def runs(
         max_rounds: the budget of a run, in rounds.
         adapt: puts something around the algorithm, whose state keeps the field `statistics`. A task has `arms`,
             `theta`, `settings`, `instance` (a number) and `replicate`.
+        curves: what to record of a run on its way, of a task.
         metrics: further columns, as for a sweep.
         fixed: what the rule takes besides, the same in all runs.
         simulated: for `simulate`.
@@ -109,12 +111,13 @@ def runs(
     common |= dict(fixed or {})
     samples = zlib.crc32(heading.encode())
 
-    def build(task: Task, key: Key) -> tuple[Algorithm, Environment]:
+    def build(task: Task, key: Key) -> tuple[Any, ...]:
         del key  # it is the run's own, and the rules must share their samples
         algorithm = jaxbandits.numbered(factory(problem, **common, **task["settings"]))
         stream = jax.random.fold_in(jax.random.key(samples), task["replicate"])
         environment = cpe.environment(instances[0]._replace(arms=task["arms"]), leap=slots, stream=stream)
-        return adapt(algorithm, task) if adapt else algorithm, environment
+        algorithm = adapt(algorithm, task) if adapt else algorithm
+        return (algorithm, environment, curves(task)) if curves else (algorithm, environment)
 
     def judged(task: Task, outcome: Outcome) -> dict[str, Array]:
         best = cpe.is_right(instances[0]._replace(theta=task["theta"]), outcome.answer)

@@ -15,7 +15,6 @@ same answers.
 from functools import partial
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 
 import jaxbandits
@@ -36,10 +35,9 @@ from experiments.report import (
     plus_minus,
 )
 from experiments.settings import Settings
-from jaxbandits import Outcome, cpe
-from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
-from jaxbandits.cpe import Instance, _sampling, solve
-from jaxbandits.cpe._estimate import Statistics, estimate
+from jaxbandits import Record, cpe, record
+from jaxbandits.cpe import Instance, solve
+from jaxbandits.cpe._estimate import estimate
 from jaxbandits.cpe._problems import Problem
 
 
@@ -67,7 +65,7 @@ QUICK_BUDGETS = (6, 8)
 INTERVIEWS = 100  # of an interviewer
 PILOT = 500  # interviews after which a plan is looked at
 NEAR = 0.05  # by how much its variance may then exceed the least, on average
-TIMES = tuple(digit * 10**power for power in range(1, 7) for digit in (1, 2, 5))[1:]  # when plans are noted
+TIMES = tuple(digit * 10**power for power in range(1, 7) for digit in (1, 2, 5))[1:]  # when plans are recorded
 SURVEYS = 20_000  # done with each allocation
 RULES = ("COCI", "uniform")
 LAW = (0.9, 1.1)  # what T may be over the law
@@ -88,8 +86,7 @@ def run(options: Settings) -> Report:
             rule,
             options=options,
             replicates=replicates,
-            adapt=partial(noting, problem=case.problem),
-            metrics=noted,
+            curves=partial(plans_on_the_way, problem=case.problem),
         )
         for budget, case in cases.items()
         for rule in RULES
@@ -160,43 +157,10 @@ def instance(budget: int) -> Instance:
     return cpe.instance(cpe.opinion_sampling(SIZES, budget), arms, estimator="variance")
 
 
-# Plans on the way
-
-
-class Noted(NamedTuple):
-    """The state of COCI or of uniform sampling, and the plans so far."""
-
-    pulls: Array
-    statistics: Statistics
-    reach: Array | None
-    plans: Array  # int32 (times, m)   levels of the best decision at the estimates; 0 for times to come
-
-
-def noting(algorithm: Algorithm, task: Task, *, problem: Problem) -> Algorithm:
-    """Writes down the best plan at the estimates, after the first round that reaches each of `TIMES`."""
+def plans_on_the_way(task: Task, *, problem: Problem) -> Record:
+    """The best plan at the estimates, as levels: the last one before each of `TIMES`, and then the answer."""
     del task
-
-    def init(key: Key) -> Noted:
-        return Noted(*algorithm.init(key), jnp.zeros((len(TIMES), len(GROUPS)), jnp.int32))
-
-    def decide(key: Key, state: Noted) -> Decision:
-        return algorithm.decide(key, _sampling.State(*state[:3]))
-
-    def observe(state: Noted, action: PyTree, observation: PyTree) -> Noted:
-        after = algorithm.observe(_sampling.State(*state[:3]), action, observation)
-        times = jnp.asarray(TIMES)
-        is_reached = (state.pulls < times) & (times <= after.pulls)
-        plan = solve(problem, estimate(after.statistics, "variance"))
-        return Noted(*after, jnp.where(is_reached[:, None], plan, state.plans))
-
-    return Algorithm(init, decide, observe, algorithm.idle)
-
-
-def noted(task: Task, outcome: Outcome) -> dict[str, Array]:
-    """The plans, and after the end the answer."""
-    del task
-    is_over = jnp.asarray(TIMES) > outcome.pulls
-    return {"plans": jnp.where(is_over[:, None], outcome.answer, outcome.state.plans)}
+    return record(at=TIMES, value=lambda state, _: {"plans": solve(problem, estimate(state.statistics, "variance"))})
 
 
 # Variances
@@ -227,7 +191,7 @@ def allocations_of(budget: int, best: np.ndarray) -> dict[str, np.ndarray]:
 
 def excess_variance(sweep: jaxbandits.Results, best: np.ndarray) -> np.ndarray:
     """By how much the variance of every plan noted exceeds the least, (runs, times)."""
-    return variance(1 + sweep.columns["plans"]) / variance(best) - 1
+    return variance(1 + sweep.columns["curve.plans"]) / variance(best) - 1
 
 
 def second_best(best: np.ndarray) -> float:

@@ -125,7 +125,7 @@ def runs(
         sum `communication`, how often anything was sent, `syncs`), the `curve` (G, 3), and for DUETS the sum if
         repeats are sent again (`communication_draws`).
     """
-    beta, replicate = np.meshgrid(np.asarray(betas), np.arange(replicates), indexing="ij")
+    table = jaxbandits.grid(beta=betas, replicate=range(replicates))
     rounds, common = (n_agents * horizon, {}) if rule in ALONE else (horizon, {"n_agents": n_agents})
     common |= {"horizon": rounds, "kernel": kernel.paper_kernel(function), "noise_variance": noise_variance}
     common |= SETTINGS.get(rule, {}) | dict(fixed or {})
@@ -173,7 +173,7 @@ def runs(
             measures["communication_draws"] = draws.uplink.astype(dtype) / agents + draws.downlink.astype(dtype)
         return measures | (metrics(drawn(task)[0], outcome) if metrics else {})
 
-    tasks = {"beta": jnp.asarray(beta.ravel(), dtype), "replicate": jnp.asarray(replicate.ravel(), jnp.int32)}
+    tasks = {"beta": jnp.asarray(table["beta"], dtype), "replicate": jnp.asarray(table["replicate"], jnp.int32)}
     results = simulate(
         f"{heading}, {function}: {label or rule}",
         build,
@@ -185,7 +185,7 @@ def runs(
         **({"chunk": rounds} | simulated),
     )
     row = results.columns["row"]
-    return results._replace(columns=results.columns | {"beta": beta.ravel()[row], "replicate": replicate.ravel()[row]})
+    return results._replace(columns=results.columns | {name: values[row] for name, values in table.items()})
 
 
 def by_beta(results: jaxbandits.Results, column: str, betas: Sequence[float] = BETAS) -> np.ndarray:
