@@ -46,19 +46,7 @@ class Notes(NamedTuple):
 
 def run(options: Settings) -> Report:
     realizations = options.seeds or (10 if options.quick else 100)
-    parts = {}
-    for rows in ROWS:
-        columns = simulate(
-            f"certified: s = {rows}",
-            lambda task, key: (referee(task.design), fullbandit.environment(instance(task), task.design)),
-            tasks(GAPS, realizations, lambda r, rows=rows: g_design(r, rows)),
-            options=options,
-            seeds=1,
-            max_rounds=len(TIMES) + 1,
-            metrics=verdicts,
-        ).columns
-        parts[f"s = {rows}"] = columns | {"gap": np.repeat(GAPS, realizations)}
-
+    parts = {f"s = {rows}": paths(rows, realizations, options) for rows in ROWS}
     runs = joined(parts, label="support")
     total = len(runs["row"])
     settings = [(support, gap) for support in parts for gap in GAPS]
@@ -141,6 +129,20 @@ def run(options: Settings) -> Report:
             for first in [lines[*setting, "Exhaustive"]]
         ],
     )
+
+
+def paths(rows: int, realizations: int, options: Settings) -> dict[str, np.ndarray]:
+    """All rules on one path of rewards, a path for every gap and realization; supports have so many rows."""
+    columns = simulate(
+        f"certified: s = {rows}",
+        lambda task, key: (referee(task.design), fullbandit.environment(instance(task), task.design)),
+        tasks(GAPS, realizations, lambda r: g_design(r, rows)),
+        options=options,
+        seeds=1,
+        max_rounds=len(TIMES) + 1,
+        metrics=verdicts,
+    ).columns
+    return columns | {"gap": np.repeat(GAPS, realizations)}
 
 
 def draw(figure: Any, *, lines: dict, supports: list[str]) -> None:

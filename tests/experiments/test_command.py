@@ -73,21 +73,18 @@ def test_compiled_programs_are_kept(tmp_path, monkeypatch):
 @pytest.mark.processes
 def test_a_small_experiment_end_to_end(tmp_path, caplog):
     """As a program, on two workers into a store; then once more, from the store alone."""
-    words = ["linear_figure2", "--seeds", "8", "--lanes", "8", "--store", str(tmp_path / "store"), "--verbose"]
+    words = ["cpe_radius", "--seeds", "8", "--lanes", "8", "--store", str(tmp_path / "store"), "--verbose"]
     program = [sys.executable, "-m", "experiments", *words, "--workers", "2", "--out", str(tmp_path / "first")]
     first = subprocess.run(program, cwd=ROOT, capture_output=True, text=True)
     assert first.returncode == 0, first.stderr
-    assert "LinGapE, gap 0.5" in first.stdout
+    assert "T, radius x 0.5" in (tmp_path / "first" / "cpe_radius.json").read_text()
     assert "written:" in first.stdout
     with caplog.at_level(logging.INFO):
         assert main([*words, "--out", str(tmp_path / "again")]) == 0
-    assert caplog.text.count("40 of 40 runs are stored already") == 2
+    assert caplog.text.count("48 of 48 runs are stored already") == 1
     assert "compiled in" not in caplog.text
-    tables = [pq.read_table(tmp_path / name / "linear_figure2.parquet") for name in ("first", "again")]
-    assert tables[0].num_rows == 2 * 5 * 8
+    tables = [pq.read_table(tmp_path / name / "cpe_radius.parquet") for name in ("first", "again")]
+    assert tables[0].num_rows == 6 * 8
     assert tables[0].equals(tables[1])
-    assert (tmp_path / "first" / "linear_figure2.png").stat().st_size > 10_000
-    assert {path.name for path in (tmp_path / "store" / "linear").iterdir()} == {
-        "figure-2-lingape",
-        "figure-2-xy-static",
-    }
+    assert (tmp_path / "first" / "cpe_radius.png").stat().st_size > 10_000
+    assert [path.name for path in (tmp_path / "store" / "cpe").iterdir()] == ["cpe-radius-coci"]
