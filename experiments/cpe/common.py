@@ -15,9 +15,9 @@ from experiments.report import Claim, Line, number, plus_minus
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import Record, cpe
-from jaxbandits.base import Algorithm, Array, Decision, Key, Outcome, PyTree, Status
-from jaxbandits.cpe import Instance, _sampling
-from jaxbandits.cpe._estimate import Statistics, estimate, squared_radius
+from jaxbandits.base import Algorithm, Array, Key, Outcome, Status
+from jaxbandits.cpe import Instance
+from jaxbandits.cpe._estimate import estimate, squared_radius
 
 DELTA = 0.1
 LEAP = 32  # pulls of a round at most; it changes nothing but the time
@@ -150,46 +150,31 @@ def is_binary(arms: cpe.Arms) -> bool:
     return bool(np.all(np.equal(arms.low, arms.high) & np.isin(arms.low, (0, 1))))
 
 
-# Something around the algorithm
+# Whether xi holds
 
 
-class WithXi(NamedTuple):
-    """The state of COCI or of uniform sampling with single pulls, and whether xi held so far."""
+def xi(task: Task, *, tau: int) -> Record:
+    """Watches whether theta stays in the box, before it is cut to [0, 1]: `runs(curves=partial(xi, tau=1), leap=1)`."""
 
-    pulls: Array
-    statistics: Statistics
-    inside: Array  # bool ()   theta was in the unclipped box in every round so far
-
-
-def watched(algorithm: Algorithm, task: Task, *, tau: int) -> Algorithm:
-    """Watches whether theta stays in the box: `runs(adapt=partial(watched, tau=1), leap=1, metrics=was_inside)`."""
-
-    def inner(state: WithXi) -> _sampling.State:
-        return _sampling.State(state.pulls, state.statistics, None)
-
-    def init(key: Key) -> WithXi:
-        state = algorithm.init(key)
-        return WithXi(state.pulls, state.statistics, jnp.ones((), bool))
-
-    def decide(key: Key, state: WithXi) -> Decision:
-        return algorithm.decide(key, inner(state))
-
-    def observe(state: WithXi, action: PyTree, observation: PyTree) -> WithXi:
-        pulls, statistics, _ = algorithm.observe(inner(state), action, observation)
-        counts, theta = statistics.counts, task["theta"]
-        n = jnp.maximum(pulls, 1).astype(theta.dtype)
+    def is_out(state: Any) -> Array:
+        counts, theta = state.statistics.counts, task["theta"]
+        n = jnp.maximum(state.pulls, 1).astype(theta.dtype)
         squared = squared_radius(n, tau=tau, **task["settings"])
-        off = jnp.abs(estimate(statistics, ESTIMATORS[tau]) - theta)
-        is_out = jnp.any(off > jnp.sqrt(squared / jnp.maximum(counts, tau).astype(theta.dtype)))
-        return WithXi(pulls, statistics, state.inside & ~(jnp.all(counts >= tau) & is_out))
+        off = jnp.abs(estimate(state.statistics, ESTIMATORS[tau]) - theta)
+        is_far = jnp.any(off > jnp.sqrt(squared / jnp.maximum(counts, tau).astype(theta.dtype)))
+        return jnp.all(counts >= tau) & is_far
 
-    return Algorithm(init, decide, observe, algorithm.idle)
+    return jaxbandits.record(
+        at=[2**30],  # the end
+        value=lambda state, decision: {"out": is_out(state)},
+        total=lambda state, decision, observation: {"out_before": is_out(state)},
+    )
 
 
 def was_inside(task: Task, outcome: Outcome) -> dict[str, Array]:
-    """The column of `watched`: whether xi held."""
+    """The column of `xi`: whether it held in every round."""
     del task
-    return {"inside": outcome.state.inside}
+    return {"inside": ~outcome.curves["out"][0] & (outcome.curves["out_before"][0] == 0)}
 
 
 # The laws

@@ -71,7 +71,8 @@ def run(options: Settings) -> Report:
             options=options,
             replicates=[replicates, 1],
             leap=1,
-            adapt=partial(around, case=case, rule=rule),
+            adapt=held if case.tau == 2 else None,
+            curves=partial(common.xi, tau=case.tau) if rule == "COCI" else None,
             metrics=common.was_inside if rule == "COCI" else None,
         )
         for name, case in cases.items()
@@ -125,13 +126,6 @@ def select(sweep: jaxbandits.Results, instance: int) -> jaxbandits.Results:
     """The runs of one instance: 0 with noise, 1 without."""
     chosen = sweep.columns["instance"] == instance
     return sweep._replace(columns={name: values[chosen] for name, values in sweep.columns.items()})
-
-
-def around(algorithm: Algorithm, task: Task, *, case: Instance, rule: str) -> Algorithm:
-    """Watches xi for COCI, and takes the noise from estimates of variances in the run that has none."""
-    if case.tau == 2:
-        algorithm = held(algorithm, task)
-    return common.watched(algorithm, task, tau=case.tau) if rule == "COCI" else algorithm
 
 
 def held(algorithm: Algorithm, task: Task) -> Algorithm:

@@ -106,7 +106,7 @@ def run(options: Settings) -> Report:
         list(lines.values()),
         [
             errors_are_rare(sweeps.values(), DELTA),
-            above("COCI needs fewer pilot interviews than uniform sampling, which needs so many times more", ahead),
+            above("COCI needs fewer pilot interviews than uniform sampling (uniform over COCI)", ahead),
             in_range("T over the law", over, *LAW),
             between(
                 f"after {PILOT} pilot interviews the plan for {most} has at most {NEAR:.0%} more variance than the "

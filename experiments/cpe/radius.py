@@ -31,7 +31,7 @@ def run(options: Settings) -> Report:
         options=options,
         replicates=replicates,
         leap=1,
-        adapt=partial(common.watched, tau=1),
+        curves=partial(common.xi, tau=1),
         metrics=common.was_inside,
     ).columns
     stopped = columns["status"] == Status.STOPPED

@@ -152,8 +152,12 @@ def order_claims(lines: Lines) -> list[Claim]:
     water, sites = ([lines[question, rule].ours for rule in rules] for question, rules in QUESTIONS.items())
     ahead = {"the plan": water[0] / water[1], "the plants": sites[0] / sites[1]}
     return [
-        below("COCI needs fewer tests than uniform sampling", ahead, form=".2f"),
-        below("CLUCB needs fewer than COCI where it can be asked", {"the plants": sites[2] / sites[0]}, form=".2f"),
+        below("COCI needs fewer tests than uniform sampling (COCI over uniform)", ahead, form=".2f"),
+        below(
+            "CLUCB needs fewer than COCI where it can be asked (CLUCB over COCI)",
+            {"the plants": sites[2] / sites[0]},
+            form=".2f",
+        ),
     ]
 
 

@@ -117,7 +117,7 @@ def order_claims(lines: Lines, quizzes: tuple[str, ...]) -> list[Claim]:
             all((ratio > 1) == (quiz == "science") for quiz, ratio in icb_saqm.items()),
         ),
         *(
-            below(f"{few} needs fewer pulls than {many}", quotients(few, many), form=".2f")
+            below(f"{few} needs fewer pulls than {many} (the first over the second)", quotients(few, many), form=".2f")
             for few in ("SA-FOA, eps/2", "spectral")
             for many in ("ICB, ellipsoid", "SAQM")
         ),
@@ -126,7 +126,13 @@ def order_claims(lines: Lines, quizzes: tuple[str, ...]) -> list[Claim]:
 
 def paper_claims(lines: Lines, quizzes: tuple[str, ...]) -> list[Claim]:
     return [
-        between(f"{name} is within {NEAR:.0%} of the paper", ratios(lines, name, quizzes), 1 - NEAR, 1 + NEAR, ".2f")
+        between(
+            f"{name} is within {NEAR:.0%} of the paper (ours / paper)",
+            ratios(lines, name, quizzes),
+            1 - NEAR,
+            1 + NEAR,
+            ".2f",
+        )
         for name in ("SAQM", "ICB, ellipsoid")
     ]
 

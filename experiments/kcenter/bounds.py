@@ -38,41 +38,35 @@ SLOPE = (0.85, 1.15)
 LATE = 3  # a run that takes so many times sum_p T*_p beta has gone astray
 
 
-class Sampled(NamedTuple):
-    """A rule that samples dimensions."""
+class Rule(NamedTuple):
+    """A rule that samples dimensions, or one that sees noise: it has an action."""
 
     rule: Callable[..., Algorithm]
     seeds: int  # of each instance and delta
-    leap: int = LEAP
+    leap: int = LEAP  # dimensions drawn each round
+    action: type | None = None
+    queries: int = 1  # of a round
+    time: int = TIME  # sum_p T*_p
 
 
-class Noisy(NamedTuple):
-    """A rule that sees noise."""
-
-    rule: Callable[..., Algorithm]
-    seeds: int
-    action: type
-    queries: int  # of a round
-    time: int  # sum_p T*_p
-
-
-def batches(time: int, seeds: int) -> Noisy:
-    return Noisy(partial(kcenter.track_and_stop, test_every=time // 20), seeds, Counts, time // 20, time)
+def batches(time: int, seeds: int) -> Rule:
+    rule = partial(kcenter.track_and_stop, test_every=time // 20)
+    return Rule(rule, seeds, action=Counts, queries=time // 20, time=time)
 
 
 HEURISTIC, DIFFERENCE, THOMPSON = "DS-UCB, C = 0.1", "difference", "NS-TS"
 RATIO, BATCHES, LONG = "ratio", f"ratio, batches of {TIME // 20}", f"ratio, batches, T* = {LONG_TIME:,}"
 # Greedy's centers are unique here, but after a wrong center two nodes may be equally far, and the run would not end.
 SAMPLED = {
-    HEURISTIC: Sampled(partial(ds_ucb, interval=Lil(), ties="lowest"), 4),
-    "DS-UCB, Lemma 1": Sampled(partial(ds_ucb, interval=Lemma1(), ties="lowest"), 1),
-    "DS-UCB, KL": Sampled(partial(ds_ucb, interval=KL(), ties="lowest"), 1),
-    "DS-TS": Sampled(partial(ds_ts, ties="lowest"), 1, leap=8),
+    HEURISTIC: Rule(partial(ds_ucb, interval=Lil(), ties="lowest"), 4),
+    "DS-UCB, Lemma 1": Rule(partial(ds_ucb, interval=Lemma1(), ties="lowest"), 1),
+    "DS-UCB, KL": Rule(partial(ds_ucb, interval=KL(), ties="lowest"), 1),
+    "DS-TS": Rule(partial(ds_ts, ties="lowest"), 1, leap=8),
 }
 NOISY = {
-    THOMPSON: Noisy(ns_ts, 2, PairPull, 2, TIME),
-    DIFFERENCE: Noisy(partial(ns_tands, tracking="difference"), 1, Pull, 1, TIME),
-    RATIO: Noisy(partial(ns_tands, tracking="ratio"), 3, Pull, 1, TIME),
+    THOMPSON: Rule(ns_ts, 2, action=PairPull, queries=2),
+    DIFFERENCE: Rule(partial(ns_tands, tracking="difference"), 1, action=Pull),
+    RATIO: Rule(partial(ns_tands, tracking="ratio"), 3, action=Pull),
     BATCHES: batches(TIME, 3),
     LONG: batches(LONG_TIME, 8),
 }
@@ -148,7 +142,7 @@ def rule_runs(
     entry = (SAMPLED | NOISY)[name]
     seeds = options.seeds or (1 if options.quick else entry.seeds)
     shared = {"k": K, "settings": {"delta": deltas}, "options": options, "seeds": seeds}
-    if isinstance(entry, Sampled):
+    if entry.action is None:
         shared |= {"levels": BINARY_LEVELS, "leap": entry.leap}
         sweep = image_runs(f"kcenter bounds: {name}", entry.rule, found.images, found.rows, **shared)
         times = theory.binary
@@ -157,7 +151,7 @@ def rule_runs(
         shared["noise_scale"] = np.sqrt(entry.time / theory.unit)
         sweep = distance_runs(f"kcenter bounds: {name}", entry.rule, found.table, found.rows, **shared)
         times = np.full(len(theory.unit), float(entry.time))
-    return sweep.columns | ratios(sweep.columns, deltas, theory, times, is_sampled=isinstance(entry, Sampled))
+    return sweep.columns | ratios(sweep.columns, deltas, theory, times, is_sampled=entry.action is None)
 
 
 # What is known of the instances
@@ -271,7 +265,8 @@ def noisy_claims(cells: Cells, deltas: Sequence[float]) -> list[Claim]:
     )
     tracking = (RATIO, BATCHES, LONG)
     slopes = {name: slope(cells[name], deltas) for name in tracking}
-    times = {name: np.divide(beta[name], beta[RATIO]) for name in (DIFFERENCE, THOMPSON)}
+    others = {"difference tracking": DIFFERENCE, "NS-TS": THOMPSON}
+    times = {who: np.divide(beta[name], beta[RATIO]) for who, name in others.items()}
     return [
         Claim(
             f"ratio tracking tends to the line of slope 1: its slope is {SLOPE[0]} to {SLOPE[1]} for the largest T*",
@@ -297,7 +292,7 @@ def sampled_claims(cells: Cells) -> list[Claim]:
     stopped = sum(each.stopped for row in rows.values() for each in row)
     most = max(each.over["most"].max() for row in rows.values() for each in row)
     upper = max(each.over["Theorem 2"].max() for each in rows[HEURISTIC])
-    factors = {name: max(each.factor.max() for each in row) for name, row in rows.items()}
+    factors = {f"{name}:": max(each.factor.max() for each in row) for name, row in rows.items()}
     less = {name: sum(int(np.sum(each.over["Theorem 1"] < 1)) for each in row) for name, row in rows.items()}
     return [
         Claim(
@@ -308,7 +303,7 @@ def sampled_claims(cells: Cells) -> list[Claim]:
         Claim("none exceeds 2 m queries for each arm", f"at most {most:.3f} of them", most <= 1),
         Claim(
             f"Theorem 2 with c = 1 is enough for every run of {HEURISTIC}",
-            f"at most {upper:.2f} of it; least c for all runs: {listed(factors, '.2g')}",
+            f"at most {upper:.2f} of it; least c for all runs: {listed(factors, '.2g', '; ')}",
             upper <= 1,
         ),
         Claim(

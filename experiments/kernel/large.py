@@ -33,13 +33,14 @@ def run(options: Settings) -> Report:
     agents, horizon = (QUICK_AGENTS, QUICK_HORIZON) if options.quick else (AGENTS, HORIZON)
     names = QUICK_NAMES if options.quick else NAMES
     grid = {rule: _grid(horizon * (agents if rule in ALONE else 1)) for rule in (*PLAYERS, *ALONE)}
+    replicates = options.seeds or (QUICK_RUNS if options.quick else RUNS)
     all_runs = {
         (function, rule): kernels.runs(
             "kernel large",
             function,
             rule,
             options=options,
-            replicates=options.seeds or (QUICK_RUNS if options.quick else RUNS),
+            replicates=replicates,
             betas=BETAS,
             n_agents=agents,
             horizon=horizon,

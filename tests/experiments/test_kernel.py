@@ -67,10 +67,10 @@ def test_gain_of_all_queries(sweeps):
         options=OPTIONS,
         **(SMALL | {"size": information.SIZE, "replicates": 1, "betas": (1.0,)}),
         label="gain",
-        adapt=information.counted,
+        total=information.queries,
         metrics=lambda instance, outcome: (
             information.gain("branin", instance, outcome)
-            | {"counts": outcome.state.counts, "candidates": instance.candidates}
+            | {"counts": outcome.curves["queries"][-1], "candidates": instance.candidates}
         ),
     )
     counts = results.columns["counts"][0]
