@@ -178,17 +178,11 @@ def noisy_claims(noisy: dict[tuple[str, float], Noisy]) -> list[Claim]:
     pairs, alone = ({gap: noisy[name, gap] for gap in GAPS} for name in ("pair", "leader"))
     limit = alone[GAPS[0]].limit
     times = {gap: min(alone[gap].median, limit) / pairs[gap].median for gap in GAPS}
+    ended = [", ".join(f"{entry.share} (gap {gap})" for gap, entry in each.items()) for each in (pairs, alone)]
+    never = f"the leader alone never ends, within {limit:,} queries"
     return [
-        Claim(
-            "with a pair every run ends",
-            ", ".join(f"{entry.share} (gap {gap})" for gap, entry in pairs.items()),
-            all(pair.ended == pair.line.runs for pair in pairs.values()),
-        ),
-        Claim(
-            f"the leader alone never ends, within {limit:,} queries",
-            ", ".join(f"{entry.share} end (gap {gap})" for gap, entry in alone.items()),
-            not any(entry.ended for entry in alone.values()),
-        ),
+        Claim("with a pair every run ends", ended[0], all(pair.ended == pair.line.runs for pair in pairs.values())),
+        Claim(never, f"ended: {ended[1]}", not any(entry.ended for entry in alone.values())),
         Claim(
             "the leader alone takes at least ten times as many queries as a pair, in the median",
             ", ".join(f"{'> ' * bool(np.isinf(alone[gap].median))}{number(x)} (gap {gap})" for gap, x in times.items()),
