@@ -17,10 +17,9 @@ import numpy as np
 from experiments.claims import all_of
 from experiments.figures import errorbars, split, ticks
 from experiments.fullbandit.common import DELTA, EPSILON
-from experiments.fullbandit.synthetic import ARMS, Moment, Task, follow, g_design, instance, tasks
+from experiments.fullbandit.synthetic import ARMS, Moment, Task, follow, g_design, instance, path_runs, tasks
 from experiments.report import Claim, Report, joined, line, listed, number
 from experiments.settings import Settings
-from experiments.simulate import simulate
 from jaxbandits import Outcome, Status, fullbandit
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.fullbandit._sa_foa import lottery_hazard
@@ -133,15 +132,9 @@ def run(options: Settings) -> Report:
 
 def paths(rows: int, realizations: int, options: Settings) -> dict[str, np.ndarray]:
     """All rules on one path of rewards, a path for every gap and realization; supports have so many rows."""
-    columns = simulate(
-        f"certified: s = {rows}",
-        lambda task, key: (referee(task.design), fullbandit.environment(instance(task), task.design)),
-        tasks(GAPS, realizations, lambda r: g_design(r, rows)),
-        options=options,
-        seeds=1,
-        max_rounds=len(TIMES) + 1,
-        metrics=verdicts,
-    ).columns
+    table = tasks(GAPS, realizations, lambda r: g_design(r, rows))
+    settings = {"options": options, "max_rounds": len(TIMES) + 1, "metrics": verdicts}
+    columns = path_runs(f"certified: s = {rows}", referee, table, **settings)
     return columns | {"gap": np.repeat(GAPS, realizations)}
 
 

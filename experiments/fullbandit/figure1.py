@@ -19,10 +19,9 @@ import numpy as np
 from experiments.claims import below
 from experiments.figures import curves, split
 from experiments.fullbandit.common import DELTA
-from experiments.fullbandit.synthetic import ARMS, SIZE, Moment, Task, follow, g_design, instance, tasks
+from experiments.fullbandit.synthetic import ARMS, SIZE, Moment, Task, follow, g_design, path_runs, tasks
 from experiments.report import Claim, Line, Report, joined, line, means
 from experiments.settings import Settings
-from experiments.simulate import simulate
 from jaxbandits import Outcome, fullbandit
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.fullbandit._exhaustive import largest_squared_norm, superarm_table
@@ -57,16 +56,9 @@ def run(options: Settings) -> Report:
     supports = {"s = 50": lambda r: g_design(r, 50), "s = 20": lambda r: g_design(r, 20), "sparse": lambda r: whole}
     parts = {}
     for name, design in supports.items():
-        columns = simulate(
-            f"figure 1: {name}",
-            lambda task, key: (observer(task.design), fullbandit.environment(instance(task), task.design)),
-            tasks(GAPS, realizations, design),
-            options=options,
-            seeds=1,
-            max_rounds=len(TIMES) + 1,
-            metrics=quality,
-            chunk=len(TIMES) + 1,
-        ).columns
+        table, rounds = tasks(GAPS, realizations, design), len(TIMES) + 1
+        settings = {"options": options, "max_rounds": rounds, "metrics": quality, "chunk": rounds}
+        columns = path_runs(f"figure 1: {name}", observer, table, **settings)
         parts[name] = columns | {"gap": np.repeat(GAPS, realizations)}
 
     def of(quantity: str, support: str, gap: float) -> list[Line]:

@@ -71,7 +71,9 @@ def run(options: Settings) -> Report:
         [],
         [
             between(
-                "greedy selection gains at least what uniform draws do, always (at least more)", [above], -ROUNDING
+                "greedy selection gains at least what uniform draws do, always (the least more)",
+                [above],
+                -ROUNDING,
             ),
             Claim(
                 "along greedy selection the gain grows, by ever less",
