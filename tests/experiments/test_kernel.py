@@ -59,13 +59,14 @@ def test_paired_algorithms_see_the_same_noise():
     assert abs(heard[0][0] - heard[0][1]) > 1e-3  # one for each agent
 
 
-def test_gain_of_all_queries(sweeps):
+def test_gain_of_all_queries(monkeypatch):
+    monkeypatch.setattr(information, "SIZE", SMALL["size"])
     results = kernels.runs(
         "a test",
         "branin",
         "N-KernelUCB",
         options=OPTIONS,
-        **(SMALL | {"size": information.SIZE, "replicates": 1, "betas": (1.0,)}),
+        **(SMALL | {"replicates": 1, "betas": (1.0,)}),
         label="gain",
         total=information.queries,
         metrics=lambda instance, outcome: (
