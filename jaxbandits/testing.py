@@ -4,7 +4,7 @@
 algorithms of this library pass it; one of your own that does runs in sweeps, under `jit` and `vmap`, as they do.
 
 `replay` lets an algorithm hear the observations of a tape (`jaxbandits.trace`, or a paper's own code), and
-`first_difference` says in which round, and in which field, two tapes part.
+`first_difference` says in which round, and in which field, two tapes part; `round_keys` are for its random numbers.
 """
 
 from typing import Any, NamedTuple
@@ -18,9 +18,9 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, PyTree, Status
 from jaxbandits.engine.fit import require_fit, require_pair, same_bits
 from jaxbandits.engine.running import run, streams
-from jaxbandits.engine.tapes import Difference, Tape, first_difference, replay
+from jaxbandits.engine.tapes import Difference, Tape, first_difference, replay, round_keys
 
-__all__ = ["Difference", "Tape", "check", "first_difference", "replay"]
+__all__ = ["Difference", "Tape", "check", "first_difference", "replay", "round_keys"]
 
 LANES = 3  # of the batch that is compared with single runs
 NEVER = np.iinfo(np.int32).max  # round of a violation that has not been seen

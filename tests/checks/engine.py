@@ -78,17 +78,18 @@ CALLS = {
         {"at": (1, 10, 100), "by": "pulls", "value": lambda state, decision: {}, "total": lambda *_: {}},
         fine={"value": ("none",), "total": ("none",)},
     ),
-    "trace": Call(jaxbandits.trace, RUN | {"rounds": 5, "chunk": 16}),
+    "trace": Call(jaxbandits.trace, RUN | {"rounds": 5, "chunk": 16, "watch": None}, fine={"watch": ("none",)}),
     "replay": Call(
         testing.replay,
-        {"algorithm": COUNTER, "tape": TAPE, "key": None, "chunk": 16},
-        fine={"tape": ("nan_inside",), "key": ("none",)},
+        {"algorithm": COUNTER, "tape": TAPE, "key": None, "chunk": 16, "watch": None},
+        fine={"tape": ("nan_inside",), "key": ("none",), "watch": ("none",)},
     ),
     "first_difference": Call(
         testing.first_difference,
-        {"tape": TAPE, "other": TAPE, "tolerance": 0.0},
+        {"tape": TAPE, "other": TAPE, "tolerance": 0.0, "absolute_tolerance": 0.0},
         fine={"tape": ("nan_inside",), "other": ("nan_inside",)},
     ),
+    "round_keys": Call(testing.round_keys, {"key": KEY, "rounds": 5}),
     "task_key": Call(jaxbandits.task_key, {"key": KEY, "row": 3, "seed": jnp.asarray(4)}),
     "compare": Call(
         jaxbandits.compare,

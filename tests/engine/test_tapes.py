@@ -62,6 +62,40 @@ def test_first_difference_by_hand():
     assert testing.first_difference(tape, tape._replace(answers=answers)) == Difference(2, "answers", [1, 1], [1, 3])
 
 
+def test_what_is_masked_in_either_tape_is_not_compared():
+    tape = Tape(np.arange(4), np.zeros(4), np.zeros(4, bool), np.arange(8).reshape(4, 2))
+    answers = np.ma.masked_array(tape.answers + 1, mask=tape.answers % 4 < 3)
+    other = tape._replace(answers=answers)
+    assert testing.first_difference(tape, other) == Difference(1, "answers", [2, 3], [3, 4])
+    assert testing.first_difference(other, tape) == Difference(1, "answers", [3, 4], [2, 3])
+    answers.mask = True
+    assert testing.first_difference(tape, other) is None
+    assert testing.first_difference(tape._replace(actions=tape.actions[:3]), other) == Difference(3, "rounds", 3, 4)
+
+
+def test_an_absolute_tolerance_is_enough_by_itself():
+    tape = Tape(np.arange(2), np.array([1e-12, 5.0]), np.zeros(2, bool), ())
+    other = tape._replace(observations=np.array([0.0, 5.0 + 1e-9]))
+    assert testing.first_difference(tape, other, absolute_tolerance=1e-10).round == 1
+    assert testing.first_difference(tape, other, tolerance=1e-9).round == 0
+    assert testing.first_difference(tape, other, tolerance=1e-9, absolute_tolerance=1e-10) is None
+
+
+def test_what_is_watched_is_the_state_that_decides(tape):
+    """After planning: this algorithm answers with two fields of its state."""
+
+    def watch(state):
+        return state.planned, state.sum
+
+    for other in (
+        trace(KEY, planner(20, 2), PERTURBED, rounds=10, chunk=4, watch=watch),
+        testing.replay(planner(20, 2), tape, key=KEY, chunk=4, watch=watch),
+    ):
+        assert testing.first_difference(other, other._replace(watched=tape.answers)) is None
+        wrong = testing.first_difference(other, other._replace(watched=(tape.answers[0], tape.answers[1] + 1)))
+        assert wrong[:2] == (0, "watched.1")
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

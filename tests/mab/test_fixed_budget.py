@@ -1,21 +1,13 @@
-"""The rules of a fixed budget: schedules by hand, transcriptions on a tape, and leaps of the same law."""
-
-import functools
+"""The rules of a fixed budget: schedules by hand, and leaps of the same law."""
 
 import jax
 import numpy as np
 import pytest
-from mab.tapes import NORMAL, ONES, drive, tape_of
 from scipy import stats
 
 import jaxbandits
-from experiments.bench.reference import mab as reference
 from jaxbandits import Status, mab
 from jaxbandits.mab._phases import Phase, sequential_halving_schedule, successive_rejects_schedule
-
-TAPES = {"gaussian": (mab.Gaussian(6, 0.8), NORMAL), "bernoulli": (mab.Bernoulli(6), ONES)}
-T = 150
-KINDS = pytest.mark.parametrize("kind", ["gaussian", "bernoulli"])
 
 
 def test_schedules_by_hand():
@@ -43,54 +35,6 @@ def test_schedules_fit_the_horizon(K):
             phases = sequential_halving_schedule(K, horizon)
             assert phases[-1].left == 1
             assert len(phases) == (K - 1).bit_length()
-
-
-def flat(driven):
-    """Arms in the order of their pulls, and the answer."""
-    arms, times, stops, answers = driven
-    assert stops[-1]
-    pulls = [(int(a),) for a, n in zip(arms[:-1].ravel(), times[:-1].ravel(), strict=True) for _ in range(n)]
-    return [*pulls, (int(answers[-1]),)]
-
-
-def course(name, kind):
-    tape, law = tape_of(kind, K=6, length=T), TAPES[kind][1]
-    if name.startswith("continuous"):
-        conservative = name == "continuous-c"
-        return reference.continuous_rejects(tape, T, conservative=conservative, noise_scale=law.noise_scale)
-    is_rejects = name.startswith("rejects")
-    phases = (reference.successive_rejects_phases if is_rejects else reference.sequential_halving_phases)(6, T)
-    return reference.in_phases(tape, phases, all_samples=is_rejects or name == "halving-reuse")
-
-
-FACTORIES = {
-    "rejects": functools.partial(mab.successive_rejects, horizon=T),
-    "rejects-leap": functools.partial(mab.successive_rejects, horizon=T, leap=7),
-    "halving": functools.partial(mab.sequential_halving, horizon=T),
-    "halving-reuse": functools.partial(mab.sequential_halving, horizon=T, reuse=True),
-    "halving-leap": functools.partial(mab.sequential_halving, horizon=T, leap=T),
-    "continuous-c": functools.partial(mab.continuous_rejects, horizon=T),
-    "continuous-a": functools.partial(mab.continuous_rejects, horizon=T, conservative=False),
-}
-
-
-@KINDS
-@pytest.mark.parametrize("name", FACTORIES)
-def test_it_is_its_transcription(name, kind):
-    driven = drive(FACTORIES[name](TAPES[kind][0]), tape_of(kind, K=6, length=T), T + 1)
-    assert flat(driven) == course(name, kind)
-    if name == "halving-leap":
-        assert len(driven[0]) == 4  # a phase a round, and the last decision
-
-
-@KINDS
-def test_ucb_e(kind):
-    problem, law = TAPES[kind]
-    tape = tape_of(kind, K=6, length=T)
-    index = reference.indices(law, T=T, exploration=1.5, hardness=40.0)["ucb_e"]
-    arms, _, stops, _ = drive(mab.ucb_e(problem, horizon=T, hardness=40.0, exploration=1.5), tape, T + 1)
-    assert stops[-1]
-    assert arms[:-1, 0].tolist() == reference.by_index(tape, index, T)
 
 
 def test_leaps_have_the_law_of_single_pulls():

@@ -1,0 +1,155 @@
+"""LinGapE and the fixed designs against NumPy."""
+
+import functools
+
+import numpy as np
+from transcriptions.laid import Laid, after, only_last, replayed, unless, until_the_end
+
+from experiments.bench.reference import fixed_designs, lingape
+from jaxbandits import Tape, linear
+from jaxbandits.linear import Allocation, Pull
+from jaxbandits.numerics.design import design
+
+# LinGapE
+
+
+@functools.cache
+def lingape_of(rule):
+    return lambda arms, ratios, numbers: linear.lingape(arms, rule=rule, ratios=ratios, **numbers)
+
+
+def gaps(rule, seed):
+    arms = np.random.default_rng(seed).normal(size=(6, 3))
+    arms /= np.linalg.norm(arms, axis=1, keepdims=True)
+    ratios = np.asarray(linear.ratio_tables(arms).p) if rule == "ratio" else None
+    noise = np.random.default_rng(seed).normal(size=(6, 6000))
+    tape = noise * 0.5 + (arms @ np.array([1.0, 0.3, -0.2]))[:, None]
+    counts, heard = np.zeros(6, int), []
+
+    def reward(arm, _):
+        heard.append(tape[arm, counts[arm]])
+        counts[arm] += 1
+        return heard[-1]
+
+    settings = {"delta": 0.1, "epsilon": 0.05, "ridge": 0.7, "noise_scale": 0.5, "norm_bound": 1.2}
+    pulled, answer, _ = lingape.lingape(arms, reward, ratios=ratios, max_rounds=5000, **settings)
+    assert answer is not None
+    # Padded: all tapes are of one length, and one program.
+    rounds, pulls = 5001, len(pulled)
+    theirs = Tape(
+        actions=Pull(np.pad(pulled, (0, rounds - pulls)), (np.arange(rounds) < pulls).astype(int)),
+        observations=np.pad(heard, (0, rounds - pulls)),
+        stops=np.arange(rounds) >= pulls,
+        answers=unless(np.arange(rounds) < pulls, np.full(rounds, answer)),
+    )
+    return Laid(theirs, replayed(lingape_of(rule), theirs, arms, ratios, settings))
+
+
+# XY-static
+
+
+def pulls_of(state):
+    return state.pulls
+
+
+def static(instance, allocate, **options):
+    arms, options = np.asarray(instance.arms), {"delta": 0.1, "noise_scale": 0.3, "growth": 0.0} | options
+    allocation = allocate(instance.arms).allocation
+    tape = (arms @ np.asarray(instance.theta))[:, None] + np.random.default_rng(0).normal(size=(len(arms), 4000))
+    tests = fixed_designs.xy_static(arms, np.asarray(allocation), tape, **options)
+    assert len(tests) > 15
+    counts = np.array([test.counts for test in tests])
+    sums = np.pad(np.cumsum(tape, axis=1), ((0, 0), (1, 0)))[np.arange(len(arms)), counts]
+    theirs = Tape(
+        actions=Allocation(until_the_end(np.diff(counts, axis=0, prepend=0))),
+        observations=until_the_end(np.diff(sums, axis=0, prepend=0)),
+        stops=np.array([False, *(test.stop for test in tests)]),
+        answers=after([test.answer for test in tests]),
+        watched=np.array([0, *(test.n for test in tests)]),
+    )
+    return Laid(theirs, replayed(lambda: linear.xy_static(arms, allocation, **options), theirs, watch=pulls_of))
+
+
+# XY-adaptive
+
+STEPS = 300
+
+
+def phase_of(state):
+    return state.squared_width, state.members, state.pulls
+
+
+@functools.cache
+def adaptive_of(keep_eliminated, radius, union_power):
+    def build(arms, alpha, first_width):
+        return linear.xy_adaptive(
+            arms,
+            delta=0.1,
+            noise_scale=0.3,
+            alpha=alpha,
+            first_width=first_width,
+            keep_eliminated=keep_eliminated,
+            radius=radius,
+            union_power=union_power,
+            design_steps=STEPS,
+        )
+
+    return build
+
+
+def adaptive(seed, keep_eliminated, alpha=0.2, first_width=1.0, radius="azuma", union_power=2):
+    instance = linear.sphere(seed, 5, 3, 0.25)
+    arms, theta = np.asarray(instance.arms), np.asarray(instance.theta)
+
+    def solve(differences):
+        # The same pairs in the same order, without the masked ones.
+        return np.asarray(design(arms, np.array(differences), steps=STEPS).allocation)
+
+    def rewards(phase, counts):
+        # Noisier than the algorithm is told, so that arms come and go.
+        noise = np.random.default_rng([seed, phase]).normal(size=5)
+        return counts * (arms @ theta) + 1.5 * np.sqrt(counts) * noise
+
+    options = {"delta": 0.1, "noise_scale": 0.3, "alpha": alpha, "first_width": first_width}
+    options |= {"keep_eliminated": keep_eliminated, "radius": radius, "union_power": union_power}
+    phases = fixed_designs.xy_adaptive(arms, solve, rewards, max_phases=4, **options)
+    rounds, ends = len(phases) + 1, sum(phases[-1].members) == 1
+    assert rounds >= 3
+    counts = until_the_end([phase.counts for phase in phases])
+    sums = until_the_end([rewards(n, np.array(phase.counts)) for n, phase in enumerate(phases)])
+    widths, members = (after([phase[field] for phase in phases]) for field in (1, 2))
+    theirs = Tape(
+        actions=Allocation(counts if ends else unless(np.arange(rounds) == rounds - 1, counts)),
+        observations=sums,
+        stops=np.arange(rounds) == (rounds - 1 if ends else rounds),
+        answers=only_last(np.argmax(phases[-1].members), rounds) if ends else unless(np.ones(rounds), np.zeros(rounds)),
+        watched=(widths, members, np.append(0, np.cumsum([sum(phase.counts) for phase in phases]))),
+    )
+    build = adaptive_of(keep_eliminated, radius, union_power)
+    ours = replayed(build, theirs, arms, alpha, first_width, watch=phase_of)
+    if not ends:
+        assert phases[-1].members[int(ours.answers[-1])]
+    return Laid(theirs, ours, tolerance=1e-9)
+
+
+CASES = {
+    **{
+        f"lingape, {rule}, {seed}": functools.partial(gaps, rule, seed)
+        for rule in ("greedy", "ratio")
+        for seed in range(3)
+    },
+    "xy_static, canonical": lambda: static(linear.canonical(2.0, 4), linear.xy_allocation),
+    "xy_static, growth": lambda: static(linear.sphere(0, 6, 3, 0.5), linear.xy_allocation, growth=0.05),
+    "xy_static, ridge": lambda: static(linear.sphere(1, 6, 3, 0.5), linear.g_allocation, ridge=2.0, union_power=1),
+    "xy_static, subgaussian": lambda: static(
+        linear.sphere(2, 7, 4, 0.3), linear.xy_allocation, radius="subgaussian", growth=1e-2
+    ),
+}
+for keep in (False, True):
+    CASES |= {
+        f"xy_adaptive, plain, keep {keep}": functools.partial(adaptive, 0, keep),
+        f"xy_adaptive, slow, keep {keep}": functools.partial(adaptive, 1, keep, alpha=0.3, first_width=2.0),
+        f"xy_adaptive, subgaussian, keep {keep}": functools.partial(
+            adaptive, 2, keep, radius="subgaussian", union_power=1
+        ),
+    }

@@ -1,0 +1,270 @@
+"""The rules of mab against NumPy, in fixed confidence, fixed budget and regret."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy import stats
+from transcriptions.laid import KEY, Laid, only_last, replayed, traced, unless
+
+from experiments.bench.reference import mab as reference
+from jaxbandits import Environment, Tape, mab, numbered
+from jaxbandits.mab import Pull, Rewards
+from jaxbandits.mab._problems import posterior_draw_and_uniforms, posterior_draws
+from jaxbandits.numerics.normal import normal
+from jaxbandits.testing import round_keys
+
+DELTA, K, LENGTH = 0.05, 4, 1200
+LAWS = {"gaussian": reference.Law("gaussian", 0.8), "bernoulli": reference.Law("bernoulli", 0.5)}
+PROBLEMS = {"gaussian": lambda K: mab.Gaussian(K, 0.8), "bernoulli": mab.Bernoulli}
+
+
+def tape_of(kind, K=K, length=LENGTH):
+    """The n-th reward of every arm, float (K, length), with a clear best arm: number 1."""
+    rng = np.random.default_rng(0)
+    means = np.array([0.35, 0.8, 0.5, 0.2, 0.1, 0.4])[:K]
+    if kind == "bernoulli":
+        return (rng.random((K, length)) < means[:, None]).astype(float)
+    return means[:, None] + 0.8 * rng.normal(size=(K, length))
+
+
+@functools.cache
+def keys():
+    return round_keys(KEY, LENGTH)
+
+
+@functools.cache
+def coins():
+    return np.asarray(jax.jit(jax.vmap(lambda key: jax.random.uniform(key, ())))(keys()))
+
+
+# Fixed confidence: a transcription writes the rounds
+
+
+def written(course, tape, slots, in_turn):
+    """A course of rounds as a tape. Without answers in the rounds that pull every arm once, if `in_turn`."""
+    rounds, counts = len(course), np.zeros(len(tape), int)
+    arms, times = np.zeros((2, rounds, slots), np.int32)
+    sums = np.zeros((rounds, slots))
+    for n, seen in enumerate(course):
+        for slot, arm in enumerate(() if seen.stop else seen.arms):
+            arms[n, slot], times[n, slot], sums[n, slot] = arm, 1, tape[arm, counts[arm]]
+            counts[arm] += 1
+    return Tape(
+        actions=Pull(np.ma.masked_array(arms, mask=times == 0), times),
+        observations=Rewards(sums, times),
+        stops=np.array([seen.stop for seen in course]),
+        answers=unless((np.arange(rounds) < len(tape)) & in_turn, [seen.answer for seen in course]),
+    )
+
+
+def confident(kind, factory, rule, *, stopping=None, numbers=None, rounds=LENGTH, answer=None, stops=True, **settings):
+    law, tape, problem = LAWS[kind], tape_of(kind), PROBLEMS[kind](K)
+    stopping = stopping or reference.likelihood_test(law, DELTA, settings.get("epsilon", 0.0))
+    course = reference.run(law, tape, rule, stopping=stopping, numbers=numbers, rounds=rounds, answer=answer)
+    assert stops is None or course[-1].stop is stops
+
+    def build():
+        return factory(problem, delta=DELTA, **settings)
+
+    theirs = written(course, tape, build().idle.arms.size, answer is not None)
+    return Laid(theirs, replayed(build, theirs))
+
+
+@functools.cache
+def randomness(kind):
+    """Of every round: (N, m) -> a posterior draw, the coin, a further number, (N, m) -> 16 draws."""
+    first, second, third = jax.vmap(lambda key: jax.random.split(key, 3), out_axes=1)(keys())
+    coin, last = (np.asarray(jax.vmap(lambda key: jax.random.uniform(key, ()))(keys)) for keys in (second, third))
+    one = jax.jit(lambda key, N, m: posterior_draws(PROBLEMS[kind](K), key, N, m))
+    many = jax.jit(lambda key, N, m: posterior_draws(PROBLEMS[kind](K), key, N, m, 16))
+
+    def given(n):
+        return (
+            lambda N, m: np.asarray(one(first[n], N.astype(float), m)),
+            coin[n],
+            last[n],
+            lambda N, m: np.asarray(many(third[n], N.astype(float), m)),
+        )
+
+    return [given(n) for n in range(300)]
+
+
+def t3c(kind, share):
+    draw = jax.jit(lambda key, N, m: posterior_draw_and_uniforms(PROBLEMS[kind](K), key, N, m, 1 + (share == "ids")))
+    means = np.full((300, K), 0.5)
+    _, uniforms = jax.jit(jax.vmap(draw))(keys()[:300], np.ones((300, K)), means)
+    numbers = [
+        (lambda N, m, key=key: np.asarray(draw(key, N.astype(float), m)[0]), coin_and_pick[0], coin_and_pick[-1])
+        for key, coin_and_pick in zip(keys()[:300], np.asarray(uniforms), strict=True)
+    ]
+    rule = reference.t3c(LAWS[kind], share=share)
+    return confident(kind, mab.t3c, rule, numbers=numbers, rounds=300, stops=None, leader_share=share)
+
+
+def ttts(kind):
+    third = 2 if kind == "gaussian" else 3
+    numbers = [(draw, coin, rest[third - 2]) for draw, coin, *rest in randomness(kind)]
+    rule = reference.ttts(LAWS[kind], share=0.4)
+    return confident(kind, mab.ttts, rule, numbers=numbers, rounds=300, stops=None, leader_share=0.4)
+
+
+def by_bounds(kind, factory, transcribed, hoeffding=False):
+    rule, stopping, *answer = transcribed(reference.bounds_of(LAWS[kind], DELTA, hoeffding), epsilon=0.05)
+    return confident(kind, factory, rule, stopping=stopping, answer=next(iter(answer), None), epsilon=0.05)
+
+
+def successive_elimination(kind):
+    rule, stopping, answer = reference.successive_elimination(LAWS[kind].noise_scale, K, delta=DELTA)
+    stops = kind == "bernoulli"  # the normal tape is too short
+    return confident(kind, mab.successive_elimination, rule, stopping=stopping, answer=answer, stops=stops)
+
+
+def lil_ucb(kind):
+    rule, stopping, answer = reference.lil_ucb(LAWS[kind].noise_scale, K, e=0.01, b=0.5, ratio=3.5, d=DELTA)
+    numbers = {"lil_epsilon": 0.01, "lil_beta": 0.5, "lil_lambda": 3.5}
+    return confident(kind, mab.lil_ucb, rule, stopping=stopping, answer=answer, **numbers)
+
+
+def top_two(kind, factory, share, epsilon):
+    rule = reference.eb_tc(LAWS[kind], share=share, epsilon=epsilon, improved=factory is mab.eb_tci)
+    return confident(kind, factory, rule, numbers=coins(), leader_share=share, epsilon=epsilon)
+
+
+def ttucb(kind, share):
+    return confident(kind, mab.ttucb, reference.ttucb(LAWS[kind], K, share=share), leader_share=share)
+
+
+def tas(kind, tracking):
+    rule = reference.tas(LAWS[kind], K, tracking=tracking)
+    return confident(kind, mab.tas, rule, rounds=60, stops=None, tracking=tracking)  # nested bisection is slow
+
+
+CONFIDENT = {
+    "uniform": lambda kind: confident(kind, mab.uniform, lambda t, N, m, _: (t % K,)),
+    "eb_tc": functools.partial(top_two, factory=mab.eb_tc, share=0.4, epsilon=0.1),
+    "eb_tci": functools.partial(top_two, factory=mab.eb_tci, share="ids", epsilon=0.0),
+    "t3c": functools.partial(t3c, share=0.4),
+    "t3c-ids": functools.partial(t3c, share="ids"),
+    "ttts": ttts,
+    "ttucb": functools.partial(ttucb, share=0.3),
+    "ttucb-ids": functools.partial(ttucb, share="ids"),
+    "tas-D": functools.partial(tas, tracking="D"),
+    "tas-C": functools.partial(tas, tracking="C"),
+    "lucb": functools.partial(by_bounds, factory=mab.lucb, transcribed=reference.lucb, hoeffding=True),
+    "kl_lucb": functools.partial(by_bounds, factory=mab.kl_lucb, transcribed=reference.lucb),
+    "ugape": functools.partial(by_bounds, factory=mab.ugape, transcribed=reference.ugape),
+    "successive_elimination": successive_elimination,
+    "lil_ucb": lil_ucb,
+}
+
+
+# Fixed budget and regret: the algorithm, which may leap, hears the same rewards of every arm
+
+
+def recorded(factory, **settings):
+    """An algorithm and its environment, of a tape (K, length)."""
+
+    def build(tape):
+        algorithm = numbered(factory(**settings))
+        sums = jnp.pad(jnp.cumsum(tape, axis=1), ((0, 0), (1, 0)))
+
+        def respond(action, noise):
+            del noise
+            (arms, times), start = action
+            return Rewards(sums[arms, start + times] - sums[arms, start], times)
+
+        return algorithm, Environment(lambda key: (), respond, KEY)
+
+    return build
+
+
+def single_pulls(factory, kind, tape, arms, answer=None, rounds=None, **settings):
+    """A row a pull; `arms` are the transcription's."""
+    problem = PROBLEMS[kind](len(tape))
+    build = recorded(factory, problem=problem, **settings)
+    course = traced(build, len(arms) + (answer is not None) if rounds is None else rounds, tape)
+    (pulled, times), _ = course.actions
+    ours = np.repeat(pulled.ravel(), times.ravel())
+    blank = np.zeros(len(ours), bool)
+    theirs = Tape(np.array(arms), np.zeros(len(arms)), np.zeros(len(arms), bool), only_last(-1, len(arms)))
+    if answer is not None:
+        theirs = theirs._replace(answers=only_last(answer, len(arms)), stops=only_last(True, len(arms)))
+    else:
+        theirs = theirs._replace(answers=unless(np.ones(len(arms), bool), np.zeros(len(arms), int)))
+    stops, answers = blank | course.stops[-1], np.full(len(ours), course.answers[-1])
+    return Laid(theirs, Tape(ours, np.zeros(len(ours)), stops, answers))
+
+
+T = 150
+BUDGET = {  # factory, settings, and the rounds of a run where they are fewer than its pulls
+    "rejects": (mab.successive_rejects, {}, None),
+    "rejects-leap": (mab.successive_rejects, {"leap": 7}, None),
+    "halving": (mab.sequential_halving, {}, None),
+    "halving-reuse": (mab.sequential_halving, {"reuse": True}, None),
+    "halving-leap": (mab.sequential_halving, {"leap": T}, 4),  # a phase a round, and the last decision
+    "continuous-c": (mab.continuous_rejects, {}, None),
+    "continuous-a": (mab.continuous_rejects, {"conservative": False}, None),
+}
+
+
+def budget(kind, name):
+    factory, settings, rounds = BUDGET[name]
+    tape = tape_of(kind, 6, T)
+    if name.startswith("continuous"):
+        conservative, scale = name == "continuous-c", LAWS[kind].noise_scale
+        *arms, answer = reference.continuous_rejects(tape, T, conservative=conservative, noise_scale=scale)
+    else:
+        is_rejects = name.startswith("rejects")
+        phases = (reference.successive_rejects_phases if is_rejects else reference.sequential_halving_phases)(6, T)
+        every = is_rejects or name == "halving-reuse"
+        *arms, answer = reference.in_phases(tape, phases, all_samples=every)
+    arms = [arm for (arm,) in arms]
+    return single_pulls(factory, kind, tape, arms, answer[0], rounds, horizon=T, **settings)
+
+
+def ucb_e(kind):
+    tape = tape_of(kind, 6, T)
+    index = reference.indices(LAWS[kind], T=T, exploration=1.5, hardness=40.0)["ucb_e"]
+    arms = reference.by_index(tape, index, T)
+    return single_pulls(mab.ucb_e, kind, tape, arms, horizon=T, hardness=40.0, exploration=1.5)
+
+
+PULLS = 250
+REGRET = {
+    "ucb1": (mab.ucb1, {"exploration": 1.5}),
+    "kl_ucb": (mab.kl_ucb, {"c": 3.0}),
+    "imed": (mab.imed, {}),
+    "moss": (mab.moss, {"horizon": PULLS}),
+    "moss_anytime": (mab.moss_anytime, {"alpha": 2.0}),
+}
+
+
+def regret(kind, name):
+    factory, settings = REGRET[name]
+    index = reference.indices(LAWS[kind], T=PULLS, exploration=1.5, c=3.0, alpha=2.0)[name]
+    return single_pulls(factory, kind, tape_of(kind), reference.by_index(tape_of(kind), index, PULLS), **settings)
+
+
+def thompson():
+    drawn = np.asarray(jax.jit(jax.vmap(lambda key: normal(key, (K,), float)))(keys()[:PULLS]))
+    tape = tape_of("gaussian")
+    arms = reference.by_index(tape, lambda t, N, m: m + 0.8 / np.sqrt(N) * drawn[t - 1], PULLS)
+    return single_pulls(mab.thompson, "gaussian", tape, arms)
+
+
+def bayes_ucb():
+    tape = tape_of("gaussian")
+    arms = reference.by_index(
+        tape, lambda t, N, m: m + 0.8 * stats.norm.isf(1 / (t * np.log(PULLS) ** 5)) / np.sqrt(N), PULLS
+    )
+    return single_pulls(mab.bayes_ucb, "gaussian", tape, arms, c=5.0, horizon=PULLS)
+
+
+CASES = {"thompson, gaussian": thompson, "bayes_ucb, gaussian": bayes_ucb}
+for kind in LAWS:
+    CASES |= {f"{name}, {kind}": functools.partial(case, kind) for name, case in CONFIDENT.items()}
+    CASES |= {f"{name}, {kind}": functools.partial(budget, kind, name) for name in BUDGET}
+    CASES |= {f"{name}, {kind}": functools.partial(regret, kind, name) for name in REGRET}
+    CASES[f"ucb_e, {kind}"] = functools.partial(ucb_e, kind)
