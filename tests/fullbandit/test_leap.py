@@ -41,7 +41,7 @@ every_rule = pytest.mark.parametrize(("factory", "options"), RULES.values(), ids
 
 @functools.cache
 def tapes():
-    return np.stack([rewards(THETA, DESIGN.support, 800, seed) for seed in range(16)])
+    return np.stack([rewards(THETA, DESIGN.support, 800, seed) for seed in range(30)])
 
 
 @functools.cache
@@ -56,7 +56,7 @@ def batch(factory, one_by_one, **options):
 
 
 def stops(factory, growth=0.0, z=8.0, pull_variance=float(K), **options):
-    """Pulls and rounds of 16 runs, always on the same rewards."""
+    """Pulls and rounds of 30 runs, always on the same rewards."""
     pace = jax.tree.map(jnp.asarray, Pace(growth=growth, z=z, pull_variance=pull_variance))
     pulls, rounds, largest = batch(factory, growth is None, **options)(tapes(), pace)
     assert jnp.all(rounds < 10_000)

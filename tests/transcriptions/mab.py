@@ -11,7 +11,8 @@ from transcriptions.laid import KEY, Laid, only_last, replayed, traced, unless
 from experiments.bench.reference import mab as reference
 from jaxbandits import Environment, Tape, mab, numbered
 from jaxbandits.mab import Pull, Rewards
-from jaxbandits.mab._problems import posterior_draws
+from jaxbandits.mab._problems import posterior_draw_and_uniforms, posterior_draws
+from jaxbandits.numerics.normal import normal
 from jaxbandits.testing import round_keys
 
 DELTA, K, LENGTH = 0.05, 4, 1200
@@ -91,7 +92,13 @@ def randomness(kind):
 
 
 def t3c(kind, share):
-    numbers = [given[:3] for given in randomness(kind)]
+    count, of_rounds = 2 if share == "ids" else 1, keys()[:300]
+    drawn = jax.jit(lambda key, N, m: posterior_draw_and_uniforms(PROBLEMS[kind](K), key, N, m, count))
+    uniforms = np.asarray(jax.vmap(lambda key: drawn(key, np.ones(K), np.full(K, 0.5))[1])(of_rounds))
+    numbers = [
+        (lambda N, m, key=key: np.asarray(drawn(key, N.astype(float), m)[0]), first, last)
+        for key, first, last in zip(of_rounds, uniforms[:, 0], uniforms[:, -1], strict=True)
+    ]
     rule = reference.t3c(LAWS[kind], share=share)
     return confident(kind, mab.t3c, rule, numbers=numbers, rounds=300, stops=None, leader_share=share)
 
@@ -241,9 +248,9 @@ def regret(kind, name):
 
 
 def thompson():
-    normal = np.asarray(jax.jit(jax.vmap(lambda key: jax.random.normal(key, (K,))))(keys()[:PULLS]))
+    drawn = np.asarray(jax.jit(jax.vmap(lambda key: normal(key, (K,), float)))(keys()[:PULLS]))
     tape = tape_of("gaussian")
-    arms = reference.by_index(tape, lambda t, N, m: m + 0.8 / np.sqrt(N) * normal[t - 1], PULLS)
+    arms = reference.by_index(tape, lambda t, N, m: m + 0.8 / np.sqrt(N) * drawn[t - 1], PULLS)
     return single_pulls(mab.thompson, "gaussian", tape, arms)
 
 
