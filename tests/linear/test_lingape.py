@@ -29,7 +29,7 @@ ROUNDS = 5100
 
 
 @functools.cache
-def recorder(rule, leap):
+def recorder(rule, leap, rounds):
     """Every state and decision on recorded rewards; after the stop nothing changes. Compiled once for a shape."""
 
     @jax.jit
@@ -43,19 +43,19 @@ def recorder(rule, leap):
             reward = sums[action.arm, n + action.times] - sums[action.arm, n]
             return algorithm.observe(state, action, reward), (state, decision)
 
-        return lax.scan(one, algorithm.init(KEY), length=ROUNDS)[1]
+        return lax.scan(one, algorithm.init(KEY), length=rounds)[1]
 
     return record
 
 
-def drive(arms, rewards, *, rule="greedy", ratios=None, leap=1, **numbers):
+def drive(arms, rewards, *, rule="greedy", ratios=None, leap=1, rounds=ROUNDS, **numbers):
     """Feeds LinGapE the reward `rewards[arm, n]` at the n-th pull of an arm; returns the states and decisions up to
     the stop, as arrays.
     """
     sums = np.pad(np.cumsum(rewards, axis=1), ((0, 0), (1, 0)))
-    found = jax.device_get(recorder(rule, leap)(np.asarray(arms), ratios, numbers, sums))
+    found = jax.device_get(recorder(rule, leap, rounds)(np.asarray(arms), ratios, numbers, sums))
     stop = found[1].stop
-    return jax.tree.map(lambda x: x[: int(stop.argmax()) + 1 if stop.any() else ROUNDS], found)
+    return jax.tree.map(lambda x: x[: int(stop.argmax()) + 1 if stop.any() else rounds], found)
 
 
 # Worked by hand
@@ -271,7 +271,7 @@ def random_run():
         settings = {"delta": 0.1, "epsilon": 0.0, "ridge": 1.0, "norm_bound": 1.2, "noise_scale": 1.0} | settings
         order = np.arange(6) if order is None else order
         tape = scale * noise[order] + (arms @ theta)[:, None]
-        return drive(arms, tape, **settings)[1].action.arm[:300].tolist()
+        return drive(arms, tape, rounds=300, **settings)[1].action.arm.tolist()
 
     return arms, theta, actions
 
