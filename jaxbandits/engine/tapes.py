@@ -177,12 +177,13 @@ def round_keys(key: Key, rounds: int) -> Key:
 
     Example:
         >>> from jaxbandits import mab, testing, trace
+        >>> from jaxbandits.numerics.normal import normal
         >>> instance, key = mab.gaussian((0.5, 0.0)), jax.random.key(0)
-        >>> tape = trace(key, mab.thompson(instance.problem), mab.environment(instance), rounds=6)
-        >>> normal = jax.vmap(lambda key: jax.random.normal(key, (2,)))(testing.round_keys(key, 6))
-        >>> counts, sums = np.ones(2), np.asarray(tape.observations.sums[:2, 0])  # both arms have been pulled once
+        >>> tape = jax.device_get(trace(key, mab.thompson(instance.problem), mab.environment(instance), rounds=6))
+        >>> drawn = np.asarray(jax.vmap(lambda key: normal(key, (2,), float))(testing.round_keys(key, 6)))
+        >>> counts, sums = np.ones(2), np.array(tape.observations.sums[:2, 0])  # both arms have been pulled once
         >>> for r in range(2, 6):  # Thompson sampling in NumPy
-        ...     arm = np.argmax(sums / counts + normal[r] / np.sqrt(counts))
+        ...     arm = np.argmax(sums / counts + drawn[r] / np.sqrt(counts))
         ...     assert arm == tape.actions.arms[r, 0]
         ...     counts[arm], sums[arm] = counts[arm] + 1, sums[arm] + tape.observations.sums[r, 0]
     """

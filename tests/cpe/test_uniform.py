@@ -1,33 +1,10 @@
-"""Uniform sampling against its transcription, and its runs without noise."""
+"""Uniform sampling without noise."""
 
 import numpy as np
 import pytest
-from drivers.cpe import assert_same, follow, hold_variance, record
+from drivers.cpe import follow, hold_variance
 
-from experiments.bench.reference import cpe as reference
 from jaxbandits import cpe
-
-TREES = cpe.trees5().problem
-WATER = cpe.water3().problem
-
-
-@pytest.mark.parametrize(
-    ("problem", "plain", "means", "scale"),
-    [
-        (cpe.top_k(5, 2), reference.table(np.ones((5, 1)), np.zeros((5, 1)), 2), (0.9, 0.8, 0.3, 0.2, 0.1), 0.5),
-        (WATER, reference.table(WATER.coef, WATER.cost, 6), (0.6, 0.85, 0.15), 0.3),
-        (TREES, reference.linear(TREES.rows, bi_monotone=True), (0.9, 0.8, 0.1, 0.9, 0.1), 0.5),
-    ],
-)
-def test_is_the_transcription_step_by_step(problem, plain, means, scale):
-    rng = np.random.default_rng(1)
-    m = plain.decisions.shape[1]
-    tape = (rng.uniform(size=(m, 400)) < np.array(means)[:, None]).astype(float)
-    rounds = reference.uniform(plain, tape, delta=0.1, scale=scale)
-    assert 30 < len(rounds) < 1000
-    assert {r.arm for r in rounds[:m]} == set(range(m))
-    algorithm = cpe.uniform(problem, delta=0.1, observations="binary", radius_scale=scale)
-    assert_same(record(algorithm, tape, 1000), rounds)
 
 
 @pytest.mark.parametrize(

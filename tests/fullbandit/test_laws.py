@@ -33,8 +33,8 @@ seeds, constants, units = st.integers(0, 2**32 - 1), st.floats(-10, 10), st.floa
 every_rule = pytest.mark.parametrize("rule", RULES)
 every_verdict = pytest.mark.parametrize("rule", [*VERDICTS, "sa_foa"])
 every_time = pytest.mark.parametrize("rule", TIMES)
-quickly = settings(max_examples=6, deadline=None, derandomize=True)
-often = settings(max_examples=50, deadline=None, derandomize=True)
+quickly = settings(max_examples=4, deadline=None, derandomize=True)
+often = settings(max_examples=15, deadline=None, derandomize=True)
 
 
 def instance(seed, *, equal=False):

@@ -32,11 +32,9 @@ from jaxbandits.numerics.densest_subgraph import quadratic_maximization
 N, K = 6, 3
 THETA = jnp.array([0.9, 0.2, 0.7, -0.5, 0.4, 0.1])
 ALLOCATION = g_allocation(random_support(3, N, K, size=14))
-DESIGN = make_design(ALLOCATION.support, K, weights=ALLOCATION.weights)
 UNIFORM = make_design(random_support(4, N, K, size=9), K)
 CYCLIC = make_design(cyclic_support(5, 3), 3)
 FIVE = jnp.array([1.0, 0.8, 0.6, 0.2, 0.0])
-SEEDS = (0, 1)
 BASE = {"delta": 0.05, "epsilon": 0.3, "noise_scale": 0.4 / 3}
 both_reductions = pytest.mark.parametrize("reduction", ["paper", "exact"])
 
@@ -202,38 +200,6 @@ def test_hazard_of_a_test():
     np.testing.assert_allclose(jnp.exp(-hazard(2, 5, 2)), np.mean((rows < 2).any(0)), rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("design", "reduction"), [(DESIGN, "paper"), (UNIFORM, "exact")], ids=["weighted-paper", "uniform-exact"]
-)
-def test_every_test_is_that_of_the_transcription(design, reduction):
-    """One pull a round, and the rows that each test draws given to both."""
-    support, weights = np.asarray(design.support), np.asarray(design.weights)
-    s, tested, rounds = len(weights), 0, 1000
-    algorithm = make(design, noise_scale=0.05, samples=2, growth=None, lottery="draw", reduction=reduction)
-    traced = jax.jit(lambda tape: trace(algorithm, tape, rounds))
-    for seed in SEEDS:
-        tape = rewards(THETA, design.support, rounds, seed, scale=0.3)
-        states, decisions = jax.tree.map(np.asarray, traced(tape))
-        clock = jnp.asarray(states.clock[0])
-
-        def rows(t, clock=clock):
-            return np.asarray(sampled_rows(clock, jnp.asarray(t), s=s, size=2 * N))
-
-        rule = partial(
-            reference.sa_foa, k=K, support=support, rows=rows, reduction=reduction, **(BASE | {"noise_scale": 0.05})
-        )
-        expected = reference.tests_of(support, weights, np.asarray(tape), rule, s)
-        # The first state is that before any pull, and its action makes s of them.
-        for n, test in enumerate(expected, 1):
-            assert states.pulls[n] == test.t
-            assert tuple(states.counts[n].tolist()) == test.counts
-            assert (arms(decisions.answer[n]), bool(decisions.stop[n])) == (test.answer, test.stop)
-        gram = support.T @ (states.counts[-1][:, None] * support)
-        np.testing.assert_allclose(np.linalg.solve(gram, states.sums[-1] @ support), expected[-1].theta, atol=1e-9)
-        tested += len(expected)
-    assert tested > 60
-
-
 def test_the_sample_is_a_function_of_the_state_alone():
     rows = sampled_rows(jnp.asarray(0.7), jnp.asarray(30), s=9, size=4000)
     assert jnp.array_equal(rows, sampled_rows(jnp.asarray(0.7), jnp.asarray(30), s=9, size=4000))
@@ -290,22 +256,6 @@ def test_leaps_stop_as_literal_lotteries_do():
     assert abs(literal.mean() - leaping.mean()) < 3.3 * error
     assert stats.ks_2samp(literal, leaping).pvalue > 1e-3
     assert error < 0.04 * literal.mean()
-
-
-def test_all_stops_with_the_first_test_that_nothing_blocks():
-    support, weights = np.asarray(UNIFORM.support), np.asarray(UNIFORM.weights)
-    rounds, options = 1000, BASE | {"noise_scale": 0.05}
-    algorithms = [make(growth=None, noise_scale=0.05, mode=mode) for mode in ("all", "random")]
-    traced, sampled = (jax.jit(lambda tape, a=algorithm: trace(a, tape, rounds)) for algorithm in algorithms)
-    for seed in SEEDS:
-        tape = rewards(THETA, UNIFORM.support, rounds, seed, scale=0.3)
-        rule = partial(reference.sa_foa, k=K, support=support, rows=lambda t: np.arange(9), **options)
-        expected = reference.tests_of(support, weights, np.asarray(tape), rule, 9)[-1]
-        states, decisions = traced(tape)
-        assert decisions.stop[-1]
-        assert states.pulls[-1] == expected.t
-        assert arms(decisions.answer[-1]) == expected.answer
-        assert sampled(tape)[0].pulls[-1] <= expected.t
 
 
 # Leaps, and what is carried

@@ -1,6 +1,5 @@
 """What the rules share: the estimate, when they are tested, their symmetries, and bad arguments."""
 
-import functools
 import re
 
 import jax
@@ -8,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from drivers.fullbandit import KEY, every_state, follow, rewards
+from drivers.programs import compiled
 
 from jaxbandits.engine.running import run
 from jaxbandits.fullbandit import (
@@ -34,6 +34,7 @@ UNIFORM = make_design(random_support(4, N, K, size=8), K)
 SHARES = np.array([4, 7, 9, 5, 6, 8, 3, 10]) / 52
 UNEQUAL = make_design(random_support(5, N, K, size=8), K, weights=SHARES)
 SETTINGS = {"delta": 0.1, "epsilon": 0.3, "noise_scale": 0.4 / 3}
+DEFAULT, LIMIT = Pace(), Pace(design_matrix="limit")
 RULES = {"saqm": saqm, "icb": icb, "exhaustive": exhaustive, "spectral": spectral}
 every_rule_and_matrix = pytest.mark.parametrize(
     ("factory", "matrix"),
@@ -43,25 +44,16 @@ every_rule_and_matrix = pytest.mark.parametrize(
 every_rule = pytest.mark.parametrize("factory", RULES.values(), ids=RULES.keys())
 
 
-@functools.cache
-def follower(factory, design_of, **options):
-    """(tape) -> (state, answer) of a run, compiled; `design_of` names a design of this file."""
+@compiled
+def ended(factory):
+    """(design, tape, pace, settings) -> (state, answer) of a run; the designs of this file are of one shape."""
 
-    @jax.jit
-    def end(tape):
-        algorithm = factory(design_of(), **(SETTINGS | options))
+    def end(design, tape, pace, settings):
+        algorithm = factory(design, pace=pace, **settings)
         state, _ = follow(algorithm, tape, 5000)
         return state, algorithm.decide(KEY, state).answer
 
     return end
-
-
-def uniform():
-    return UNIFORM
-
-
-def unequal():
-    return UNEQUAL
 
 
 # The estimate
@@ -148,7 +140,7 @@ def test_the_limit_is_tested_after_whole_cycles_and_stops_at_the_first_that_hold
         state = State(jnp.asarray(8 * cycles), jnp.full(8, cycles), sums[:, cycles - 1])
         if decide(KEY, state).stop:
             break
-    end, answer = follower(factory, uniform, pace=Pace(growth=0.0, design_matrix="limit"))(tape)
+    end, answer = ended(factory)(UNIFORM, tape, LIMIT._replace(growth=0.0), SETTINGS)
     assert end.pulls == 8 * cycles > 80
     np.testing.assert_array_equal(answer, decide(KEY, state).answer)
 
@@ -192,18 +184,20 @@ def test_permuting_the_arms_permutes_the_answer(factory, matrix):
         K,
     )
     tape = rewards(THETA, UNIFORM.support, 500, 2, scale=0.3)
-    state, answer = follower(factory, uniform, pace=Pace(design_matrix=matrix))(tape)
-    algorithm = factory(permuted, **SETTINGS, pace=Pace(design_matrix=matrix))
-    other, _ = jax.jit(lambda tape: follow(algorithm, tape, 5000))(tape)
+    pace = Pace(design_matrix=matrix)
+    (state, answer), (other, permuted_answer) = (
+        ended(factory)(design, tape, pace, SETTINGS) for design in (UNIFORM, permuted)
+    )
     assert other.pulls == state.pulls > 50
-    np.testing.assert_array_equal(algorithm.decide(KEY, other).answer, answer[order])
+    np.testing.assert_array_equal(permuted_answer, answer[order])
 
 
 @every_rule
 def test_a_constant_added_to_all_means_changes_nothing(factory):
     tape = rewards(THETA, UNEQUAL.support, 500, 3, scale=0.3)
-    end = follower(factory, unequal)
-    (state, answer), (other, other_answer) = end(tape), end(tape + 2.0 * K)
+    (state, answer), (other, other_answer) = (
+        ended(factory)(UNEQUAL, moved, DEFAULT, SETTINGS) for moved in (tape, tape + 2.0 * K)
+    )
     assert other.pulls == state.pulls > 50
     np.testing.assert_array_equal(answer, other_answer)
 
@@ -211,8 +205,9 @@ def test_a_constant_added_to_all_means_changes_nothing(factory):
 @every_rule
 def test_the_unit_of_reward_does_not_matter(factory):
     tape = rewards(THETA, UNEQUAL.support, 500, 4, scale=0.3)
-    state, _ = follower(factory, unequal, pace=Pace(pull_variance=1.0))(tape)
-    scaled = follower(factory, unequal, epsilon=1.2, noise_scale=1.6 / 3, pace=Pace(pull_variance=16.0))(4 * tape)[0]
+    state, _ = ended(factory)(UNEQUAL, tape, Pace(pull_variance=1.0), SETTINGS)
+    settings = SETTINGS | {"epsilon": 1.2, "noise_scale": 1.6 / 3}
+    scaled, _ = ended(factory)(UNEQUAL, 4 * tape, Pace(pull_variance=16.0), settings)
     assert scaled.pulls == state.pulls > 50
 
 
@@ -223,19 +218,14 @@ def test_the_unit_of_reward_does_not_matter(factory):
 def test_designs_and_hyperparameters_may_be_stacked(factory, matrix):
     designs = [UNIFORM, make_design(random_support(6, N, K, size=8), K), UNEQUAL]
     tapes = [rewards(THETA, design.support, 500, i, scale=0.3) for i, design in enumerate(designs)]
-    numbers = jnp.array([[0.1, 0.3, 0.4 / 3], [0.05, 0.4, 0.1], [0.2, 0.5, 0.2 / 3]])
-
-    def pulls(design, numbers, tape):
-        delta, epsilon, scale = numbers
-        pace = Pace(design_matrix=matrix)
-        algorithm = factory(design, delta=delta, epsilon=epsilon, noise_scale=scale, pace=pace)
-        return follow(algorithm, tape, 5000)[0].pulls
-
+    numbers = {"delta": [0.1, 0.05, 0.2], "epsilon": [0.3, 0.4, 0.5], "noise_scale": [0.4 / 3, 0.1, 0.2 / 3]}
+    pace = Pace(design_matrix=matrix)
     stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *designs)
-    batched = jax.jit(jax.vmap(pulls))(stacked, numbers, np.stack(tapes))
-    single = jax.jit(pulls)
-    assert batched.tolist() == [int(single(*case)) for case in zip(designs, numbers, tapes, strict=True)]
-    assert batched[0] == follower(factory, uniform, pace=Pace(design_matrix=matrix))(tapes[0])[0].pulls
+    rows = {name: np.array(values) for name, values in numbers.items()}
+    batched, _ = jax.vmap(ended(factory), (0, 0, None, 0))(stacked, np.stack(tapes), pace, rows)
+    for row, (design, tape) in enumerate(zip(designs, tapes, strict=True)):
+        single, _ = ended(factory)(design, tape, pace, {name: values[row] for name, values in numbers.items()})
+        assert batched.pulls[row] == single.pulls
 
 
 @pytest.mark.parametrize(
@@ -255,10 +245,9 @@ def test_no_lapack_call(options):
 @every_rule
 def test_float32_stays_float32_and_stops_near_float64(factory):
     tape = rewards(THETA, UNEQUAL.support, 500, 5, scale=0.01)
-    exact, _ = follower(factory, unequal)(tape)
+    exact, _ = ended(factory)(UNEQUAL, tape, DEFAULT, SETTINGS)
     design = make_design(random_support(5, N, K, size=8), K, weights=SHARES, dtype=jnp.float32)
-    algorithm = factory(design, **SETTINGS)
-    state, _ = jax.jit(lambda tape: follow(algorithm, tape, 5000))(tape.astype(jnp.float32))
+    state, _ = ended(factory)(design, tape.astype(jnp.float32), DEFAULT, SETTINGS)
     assert state.sums.dtype == jnp.float32
     np.testing.assert_allclose(state.pulls, exact.pulls, rtol=0.02)
 

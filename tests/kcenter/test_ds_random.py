@@ -1,19 +1,16 @@
 import re
-from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from drivers.kcenter_ds import KEY, tape
+from drivers.kcenter_ds import KEY
 
-from experiments.bench.reference import kcenter_ds as reference
 from jaxbandits.base import Status
 from jaxbandits.engine.running import run
 from jaxbandits.kcenter import (
     Dimensions,
     Lil,
-    _stage,
     dimension_instance,
     ds_random,
     ds_ucb,
@@ -25,29 +22,6 @@ from jaxbandits.kcenter import (
 POINTS = 0.5 + np.random.default_rng(1).uniform(0.05, 1, (5, 1)) * (np.random.default_rng(2).random((5, 12)) - 0.5)
 N, M, K = 5, 12, 3
 INSTANCE = dimension_instance(POINTS, k=K)
-
-
-def test_every_query_is_that_of_the_transcription():
-    algorithm = ds_random(INSTANCE.problem, delta=0.1)
-    decide, observe = jax.jit(algorithm.decide), jax.jit(algorithm.observe)
-    respond = jax.jit(environment(INSTANCE).respond)
-    state, draws, arms = algorithm.init(KEY), tape(3, M), []
-    draw = jax.jit(lambda key, stage: _stage.draw_arms(key, stage, N, (1,)))
-    while True:
-        key = jax.random.fold_in(KEY, len(arms))
-        decision = decide(key, state)
-        if decision.stop:
-            break
-        arms.append(tuple(int(x[0]) for x in draw(key, state.stage)))
-        pulls = int(state.pulls)
-        state = observe(state, decision.action, respond(decision.action, draws[pulls : pulls + 1]))
-    interval = partial(reference.lil, delta=0.1 / N)
-    expected = reference.random_sampling(POINTS, K, draws, lambda step, centers: arms[step], interval=interval)
-    assert state.stage.centers.tolist() == expected.centers
-    assert state.stage.queries.tolist() == expected.queries
-    np.testing.assert_array_equal(state.counts, expected.counts)
-    assert np.any(np.asarray(state.counts) == M + 1)
-    assert int(state.stage.queries.sum()) == state.pulls
 
 
 @pytest.mark.parametrize("count", [3, 64])

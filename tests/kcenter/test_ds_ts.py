@@ -5,58 +5,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from drivers.kcenter_ds import KEY, follow, one_by_one, tape
+from drivers.kcenter_ds import KEY, follow, tape
 
-from experiments.bench.reference import kcenter_ds as reference
 from jaxbandits.kcenter import KL, Dimensions, ds_ts, ds_ucb
 from jaxbandits.kcenter._ds_ts import thompson
 from jaxbandits.kcenter._sampler import Arms
-from jaxbandits.numerics.beta import beta_of
 
 N, M, K, LEVELS = 6, 150, 3, 16
 # Binary rows of different densities; the third is about as far from the first as from the last.
 DENSITIES = np.array([0.05, 0.3, 0.45, 0.6, 0.75, 0.95])[:, None]
 PIXELS = (LEVELS * (np.random.default_rng(0).random((N, M)) < DENSITIES)).astype(np.uint8)
-INTERVAL = partial(reference.kl_bounds, delta=0.1 / 36)
-
-
-@jax.jit
-def draws(seed, step, successes, failures):
-    """The draws of one query: of its slot, of its choice between the rules, of its rounding."""
-    key = jax.random.fold_in(jax.random.wrap_key_data(seed), step)
-    uniform = jax.random.uniform(key, (2 + 16 * (K - 1),))
-    theta = beta_of(uniform[1:-1].reshape(16, K - 1), 1.0 + successes, 1.0 + failures)
-    return theta, uniform[0], uniform[-1]
-
-
-def expected(seed, mix, **options):
-    zeros = np.zeros(K - 1)
-
-    def pick(lower, step, successes, counts, open):
-        failures = np.minimum(counts, M) - successes
-        theta, z, _ = (np.asarray(x) for x in draws(seed, step, successes.astype(float), failures.astype(float)))
-        return min(open, key=lambda i: (theta[i], i)) if z < mix else reference.lowest(lower)
-
-    def coin(step):
-        return float(draws(seed, step, zeros, zeros)[2])
-
-    return reference.sample(PIXELS, K, tape(2, M), interval=INTERVAL, levels=LEVELS, pick=pick, coin=coin, **options)
-
-
-@pytest.mark.parametrize(("leap", "options"), [(1, {"redraw": True}), (4, {}), (8, {"cap": 80})], ids=str)
-def test_every_query_is_that_of_the_transcription(leap, options):
-    rule = partial(ds_ts, delta=0.1, mix=0.7, **options)
-    drive = follow(rule, PIXELS, k=K, rounds=2000, levels=LEVELS, leap=leap)
-    state, queried = drive(tape(2, M))
-    run = expected(state.posterior.seed, 0.7, **options)
-    assert one_by_one(queried, M) == run.queried
-    assert state.stage.centers.tolist() == run.centers
-    # With `redraw` a count also tells the stage in which the arm was read.
-    cap = options.get("cap", M)
-    np.testing.assert_array_equal(np.minimum(state.counts, cap + 1), run.counts)
-    successes = np.asarray(state.posterior.successes)
-    assert np.all(successes <= np.asarray(state.counts))
-    assert successes.sum() > 0
 
 
 def test_mix_is_a_share_that_may_be_traced_and_at_0_it_is_ds_ucb_at_the_same_interval():

@@ -5,7 +5,7 @@ from functools import partial
 import jax
 import numpy as np
 import pytest
-from drivers.kcenter_ds import KEY, follow, one_by_one, tape
+from drivers.kcenter_ds import KEY, follow, tape
 
 from experiments.bench.reference import kcenter_ds as reference
 from jaxbandits.base import Status
@@ -62,45 +62,6 @@ def test_three_constant_rows_by_hand(options, queries, counts):
     assert state.stage.queries.tolist() == [queries]
     assert state.pulls == queries
     assert state.counts[:, 0].tolist() == counts
-
-
-@functools.cache
-def transcription(**options):
-    settings = {
-        "lil": partial(reference.lil, delta=0.1 / 8),
-        "kl": partial(reference.kl_bounds, delta=0.1 / 64),
-        "lemma1": partial(reference.lemma1, delta=0.1 / 64),
-    }
-    name = {Lil(): "lil", KL(): "kl", Lemma1(): "lemma1"}[options.pop("interval", Lil())]
-    return reference.sample(PIXELS, 4, tape(1, 30), interval=settings[name], levels=LEVELS, **options)
-
-
-@pytest.mark.parametrize(
-    ("leap", "options"),
-    [
-        (1, {}),
-        (16, {}),
-        (4, {"scale": "root", "interval": KL(), "first_center": 5}),
-        (3, {"interval": Lemma1(), "cap": 7}),
-    ],
-    ids=str,
-)
-def test_every_query_is_that_of_the_transcription(leap, options):
-    expected = transcription(**options)
-    drive = follow(
-        partial(ds_ucb, delta=0.1, **options),
-        PIXELS,
-        k=4,
-        rounds=len(expected.queried) + 60,
-        levels=LEVELS,
-        leap=leap,
-    )
-    state, queried = drive(tape(1, 30))
-    assert one_by_one(queried, 30) == expected.queried
-    assert state.stage.centers.tolist() == expected.centers
-    assert state.stage.queries.tolist() == expected.queries
-    np.testing.assert_array_equal(state.counts, expected.counts)
-    assert any(cost == 30 for _, _, cost in expected.queried)
 
 
 def test_the_cache_is_what_a_rebuild_would_give():

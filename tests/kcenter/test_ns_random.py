@@ -1,48 +1,17 @@
-"""Random sampling with noise against a plain transcription on one tape, and in rounds of several queries."""
-
-import functools
+"""Random sampling with noise in rounds of several queries."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from drivers.kcenter_ns import KEY, distances, follow, tape
+from drivers.kcenter_ns import KEY, distances
 
-from experiments.bench.reference import kcenter_ns as reference
 from jaxbandits.base import Status
 from jaxbandits.engine.running import run
-from jaxbandits.kcenter import Counts, Distances, Pull, distance_instance, environment, ns_random
+from jaxbandits.kcenter import Counts, Distances, distance_instance, environment, ns_random
 
-N, K, DELTA, SIZE = 7, 4, 0.1, 6000
+N, K, DELTA = 7, 4, 0.1
 TABLE = distances(126, N, dim=2)  # its gaps are .18, .11 and .10
-
-
-def make(table, variance):
-    instance = distance_instance(table, k=K, noise_scale=jnp.sqrt(variance))
-    algorithm = ns_random(instance.problem, noise_scale=instance.noise_scale, delta=DELTA)
-    return algorithm, environment(instance, action=Pull)
-
-
-@functools.cache
-def numbers(arms):
-    """Uniform numbers of arms, one for each query."""
-    keys = jax.vmap(lambda q: jax.random.fold_in(KEY, q))(jnp.arange(SIZE))
-    return np.asarray(jax.vmap(lambda key: jax.random.randint(key, (), 0, arms, jnp.int32))(keys))
-
-
-def test_equals_the_transcription():
-    recorded = tape(5, SIZE + 1)
-
-    def draw(q, candidates, p):
-        rank, slot = divmod(int(numbers(len(candidates) * p)[q]), p)
-        return candidates[rank], slot
-
-    bounds = reference.gaussian(0.01, n=N, delta=DELTA)
-    expected = reference.ns_random(lambda v, s, q: TABLE[v, s] + 0.1 * recorded[q], bounds, draw, n=N, k=K)
-    state, queries = follow(make, (jnp.asarray(TABLE), 0.01), recorded, SIZE, K)
-    assert queries == expected.log
-    assert state.stage.centers.tolist() == expected.centers
-    assert state.stage.queries.tolist() == expected.queries()
 
 
 def test_rounds_of_several_queries_find_the_same_centers():

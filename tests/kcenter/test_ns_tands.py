@@ -1,13 +1,13 @@
-"""NS-TandS against a plain transcription on one tape, and the laws it must obey."""
+"""NS-TandS in its rounds, its weights, its batches and the laws it must obey."""
 
 import functools
-from math import log
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from drivers.kcenter_ns import KEY, distances, follow, tape
+from drivers.kcenter_ns import KEY, distances, tape
+from transcriptions.kcenter import weights
 
 from experiments.bench.reference import kcenter_ns as reference
 from jaxbandits.base import Status
@@ -19,7 +19,6 @@ from jaxbandits.kcenter import (
     distance_instance,
     environment,
     ns_tands,
-    omega_newton,
     track_and_stop,
 )
 from jaxbandits.kcenter._track_and_stop import batch_pulls
@@ -27,13 +26,6 @@ from jaxbandits.kcenter._track_and_stop import batch_pulls
 N, K, DELTA = 7, 4, 0.1
 TABLE = distances(126, N, dim=2)  # its gaps are .18, .11 and .10
 EVERY, OFFSET = 20, 0.5  # so small that rounds of every kind come up
-PAIRS = log(N**2 / DELTA)
-CONSTANT = 2 * reference.mixture_constant(PAIRS / 2)
-
-RATES = {
-    "loglog": lambda q, p, a, b: log(1 + log(q)) + PAIRS,
-    "gaussian": lambda q, p, a, b: 2 * log(4 + log(a)) + 2 * log(4 + log(b)) + CONSTANT,
-}
 
 
 @functools.cache
@@ -49,56 +41,7 @@ def maker(noise="gaussian", **settings):
     return make
 
 
-@jax.jit
-def solve(means, slots, candidates):
-    return omega_newton(means, slots, candidates, noise_scale=1.0).omega
-
-
-def weights(means, nodes):
-    padded, slots, candidates = np.zeros((N, K - 1)), np.arange(K - 1) < means.shape[1], np.zeros(N, bool)
-    padded[:, : means.shape[1]] = means
-    candidates[nodes] = True
-    return np.asarray(solve(padded, slots, candidates))
-
-
-def compare(make, z, rate="loglog", noise="gaussian", variance=0.01, size=4000, ends=True, **settings):
-    recorded = tape(5, size + 4, noise)
-
-    def reward(v, s, q):
-        normal = TABLE[v, s] + np.sqrt(variance) * recorded[q]
-        return normal if noise == "gaussian" else float(recorded[q] < TABLE[v, s])
-
-    settings = {"every": EVERY, "forced_offset": OFFSET} | settings
-    expected = reference.ns_tands(reward, z, RATES[rate], weights, n=N, k=K, max_queries=size, **settings)
-    state, queries = follow(make, (jnp.asarray(TABLE), variance), recorded, size + 2 * N, K)
-    assert queries[:size] == expected.log[:size]
-    assert (len(expected.centers) == K) is ends
-    if ends:
-        assert len(queries) == len(expected.log) == state.pulls
-        assert state.stage.centers.tolist() == expected.centers
-        assert state.stage.queries.tolist() == expected.queries()
-    return state
-
-
 # The transcription
-
-
-@pytest.mark.parametrize(
-    ("tracking", "reset", "rate"),
-    [
-        ("difference", "stage", "loglog"),
-        ("ratio", "printed", "gaussian"),
-    ],
-)
-def test_gaussian_equals_the_transcription(tracking, reset, rate):
-    z = functools.partial(reference.z_gaussian, variance=0.01)
-    compare(maker(tracking=tracking, reset=reset, rate=rate), z, rate, tracking=tracking, reset=reset)
-
-
-def test_bernoulli_equals_the_transcription():
-    make = maker("bernoulli", tracking="ratio")
-    state = compare(make, reference.z_bernoulli, noise="bernoulli", size=2500, ends=False, tracking="ratio")
-    assert state.stage.found >= 2
 
 
 # The weights

@@ -1,4 +1,4 @@
-"""ApproxDisKernelUCB against its transcription, in its limits, and by hand."""
+"""ApproxDisKernelUCB in its limits, and by hand."""
 
 import functools
 import itertools
@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.bench.reference.kernel_approx import approx_dis_kernel_ucb as transcription
 from jaxbandits import Status, kernel, run
 from jaxbandits.engine.running import ask
 from jaxbandits.numerics.gp import cross
@@ -120,80 +119,6 @@ def same(one, other):
         if jnp.issubdtype(a.dtype, jax.dtypes.prng_key):
             a, b = jax.random.key_data(a), jax.random.key_data(b)
         np.testing.assert_array_equal(a, b)
-
-
-def by_transcription(tape, **numbers):
-    numbers = Numbers(**numbers)
-    gram = cross(numbers.kernel, POINTS, POINTS) if numbers.gram is None else numbers.gram
-    coins = kernel.Coins(*map(np.asarray, tape.coins))
-    _, _, _, _, beta, noise_variance, threshold, oversampling, jitter = numbers
-    return transcription(
-        np.asarray(gram),
-        D,
-        np.asarray(tape.rewards),
-        coins,
-        beta=beta,
-        noise_variance=noise_variance,
-        threshold=threshold,
-        oversampling=oversampling,
-        jitter=jitter,
-    )
-
-
-def agree(steps, expected, tolerance=1e-6):
-    assert len(steps) == len(expected) == T
-    agents = len(steps[0].action)
-    for t, ((action, due, state, answer), theirs) in enumerate(zip(steps, expected, strict=True)):
-        np.testing.assert_array_equal(action, theirs.action, err_msg=f"round {t}")
-        assert due == (theirs.inducing is not None), t
-        assert (state.traffic.uplink, state.traffic.downlink) == (theirs.uplink, theirs.downlink), t
-        if theirs.inducing:
-            assert state.inducing == len(theirs.inducing)
-        np.testing.assert_allclose(state.mean, theirs.mean, rtol=0, atol=tolerance)
-        np.testing.assert_allclose(state.variance, theirs.variance, rtol=0, atol=tolerance)
-        assert answer == theirs.answer, t
-        assert state.pulls == agents * (t + 1)
-        assert state.t == t + 1
-    np.testing.assert_array_equal(state.queries, np.stack([step.action for step in steps], axis=1))
-
-
-@pytest.mark.parametrize(
-    "numbers",
-    [
-        {},
-        {"threshold": 20.0},
-        {"threshold": 3.0, "oversampling": 4.0},
-        {"oversampling": 0.03},
-        {"beta": np.linspace(2, 0.1, T)},
-        {"noise_variance": 0.01, "threshold": 90.0},
-    ],
-    ids=["plain", "paper", "often", "few", "schedule", "noise_variance"],
-)
-def test_transcription(numbers):
-    expected = by_transcription(TAPE, **numbers)
-    agree(replay(TAPE, **numbers), expected)
-    assert sum(r.inducing is not None for r in expected) >= 2
-
-
-def test_no_inducing_point_is_chosen():
-    # Then the posteriors stay, the agents' own data with them, and nothing is sent: before the first points, and after.
-    tape_, numbers = tape(3), {"threshold": 10.0, "oversampling": 0.003}
-    expected = by_transcription(tape_, **numbers)
-    agree(replay(tape_, **numbers), expected)
-    sizes = [len(r.inducing) for r in expected if r.inducing is not None]
-    assert sizes == [0, 1, 2, 0, 1, 1, 3, 0, 2]
-
-
-def test_a_table_of_another_kernel():
-    gram = cross(functools.partial(kernel.matern, lengthscale=0.5, nu=2.5), POINTS, POINTS)
-    agree(replay(TAPE, gram=gram), by_transcription(TAPE, gram=gram))
-
-
-def test_fewer_queries_than_candidates():
-    # The data are then taken one by one, above by counts.
-    few = tape(2, agents=2)
-    assert 2 * T <= M < N * T
-    agree(replay(few), by_transcription(few))
 
 
 def test_first_synchronisation_by_hand():

@@ -1,4 +1,4 @@
-"""BPE against its transcription, its batches, and its limits."""
+"""BPE: its batches, and its limits."""
 
 from functools import partial
 
@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from drivers import kernel as driver
 
-from experiments.bench.reference.kernel_bpe import bpe as transcription
 from experiments.bench.reference.kernel_ucb import KERNEL, NOISE_VARIANCE, instance
 from jaxbandits import kernel
 
@@ -39,34 +38,7 @@ def height(x):
     return 1 + x[0] / 4 + x[1] / 9
 
 
-def uneven(x, y):
-    return KERNEL(x, y) * height(x) * height(y)
-
-
 follow = partial(driver.follow, kernel.bpe)
-KEEPING = partial(kernel.bpe, keep_data=True)
-
-
-@pytest.mark.parametrize("keep_data", [False, True])
-@pytest.mark.parametrize(("size", "with_gram"), [(60, False), (25, True), (9, False)])
-def test_is_the_transcription_step_by_step(size, with_gram, keep_data):
-    # Of two candidates with one prior variance, queried equally often, rounding would pick the next.
-    candidates, gram, rewards, _ = instance(1, size, horizon=HORIZON, agents=1)
-    scale = np.asarray(height(candidates.T))
-    gram *= scale[:, None] * scale
-    expected = transcription(gram, rewards[:, 0], beta=1.0, noise_variance=NOISE_VARIANCE, keep_data=keep_data)
-    table = {"gram": gram} if with_gram else {}
-    steps = driver.follow(KEEPING if keep_data else kernel.bpe, candidates, rewards, kernel=uneven, **table)
-    most = HORIZON if keep_data else max(kernel.batch_lengths(HORIZON))
-    assert steps[0].state.memory.shape == (min(most, size), size)
-    assert len(expected[-1].active) < len(expected[0].active) == size
-    for t, (step, plain) in enumerate(zip(steps, expected, strict=True)):
-        assert step.action.tolist() == [plain.action]
-        assert np.flatnonzero(step.state.active).tolist() == plain.active
-        assert step.answer == plain.answer
-        assert step.state.active[step.answer] or step.answer == 0
-        assert (step.state.t, step.state.pulls) == (t + 1, t + 1)
-        assert step.state.traffic == (0, 0)
 
 
 def test_queries_of_a_batch_do_not_depend_on_rewards():

@@ -1,4 +1,4 @@
-"""DisKernelUCB against its transcription, in both memories, its limits, its trigger and its messages."""
+"""DisKernelUCB: its limits, its trigger and its messages."""
 
 from functools import partial
 
@@ -9,11 +9,9 @@ import pytest
 from drivers import kernel as driver
 
 from experiments.bench.reference.kernel_ucb import AGENTS, KERNEL, NOISE_VARIANCE, instance
-from experiments.bench.reference.kernel_ucb import dis_kernel_ucb as transcription
 from jaxbandits import kernel, record, run
 
 HORIZON = 20
-SCHEDULE = np.linspace(0.5, 2.0, HORIZON)
 
 
 def make(candidates, coins, *, horizon=HORIZON, factory=kernel.dis_kernel_ucb, **changes):
@@ -30,34 +28,6 @@ def make(candidates, coins, *, horizon=HORIZON, factory=kernel.dis_kernel_ucb, *
 def follow(candidates, coins, rewards, *, factory=kernel.dis_kernel_ucb, beta=1.0, **settings):
     settings = ({"threshold": 10.0} if factory is kernel.dis_kernel_ucb else {}) | settings
     return driver.follow(factory, candidates, rewards, coins, beta=np.broadcast_to(beta, len(rewards)), **settings)
-
-
-@pytest.mark.parametrize(
-    ("size", "beta", "threshold", "with_gram"),
-    [(70, 1.0, 10.0, False), (70, SCHEDULE, 3.0, False), (15, 1.0, 10.0, True), (15, SCHEDULE, 3.0, True)],
-)
-def test_is_the_transcription_step_by_step(size, beta, threshold, with_gram):
-    candidates, gram, rewards, coins = instance(1, size, horizon=HORIZON)
-    expected = transcription(
-        gram, 2, rewards, coins.queries, beta=beta, noise_variance=NOISE_VARIANCE, threshold=threshold
-    )
-    assert 2 <= sum(plain.synced for plain in expected) < HORIZON - 1
-    table = {"gram": gram} if with_gram else {}
-    steps = follow(candidates, coins, rewards, beta=beta, threshold=threshold, **table)
-    assert (steps[0].state.shared_memory is None) == (size >= AGENTS * HORIZON)
-    last = 0
-    for t, (step, plain) in enumerate(zip(steps, expected, strict=True)):
-        last = t + 1 if plain.synced else last
-        assert step.action.tolist() == plain.action.tolist()
-        assert step.state.synced == last
-        np.testing.assert_allclose(step.state.own.mean, plain.mean, atol=1e-10)
-        np.testing.assert_allclose(step.state.own.variance, plain.variance, atol=1e-10)
-        assert (step.state.traffic.uplink, step.state.traffic.downlink) == (plain.uplink, plain.downlink)
-        assert step.answer == plain.answer
-        assert (step.state.t, step.state.pulls) == (t + 1, AGENTS * (t + 1))
-        # The agents' mean number sent, and the broadcasts.
-        assert plain.uplink / AGENTS + plain.downlink == (2 + 1) * (AGENTS + 1) * last
-    assert last < HORIZON
 
 
 @pytest.mark.parametrize("size", [70, 15])

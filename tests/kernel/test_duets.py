@@ -1,4 +1,4 @@
-"""DUETS against its transcription and its message protocol, its two forms against each other, and its limits."""
+"""DUETS against its message protocol, its two forms against each other, and its limits."""
 
 import functools
 
@@ -99,49 +99,6 @@ def follow(kind, coins, hyper, noise, key=KEY):
 
 def sent(state):
     return [int(x) for x in (*state.traffic, *state.traffic_draws)]
-
-
-@pytest.mark.parametrize(
-    ("kind", "beta", "p0", "left", "seed"),
-    [
-        ("plain", 0.2, 10.0, 40, 0),
-        ("plain", 1.0, 0.8, 299, 1),
-        ("plain", 0.5, 0.3, 299, 2),
-        ("other", 0.5, None, 299, 3),
-        ("other", 0.2, None, 150, 4),
-    ],
-)
-def test_is_the_transcription_step_by_step(kind, beta, p0, left, seed):
-    coins, noise = coins_of(seed)
-    settings = {"p0": p0} if p0 else {"probability": lambda sigma_sq, n: 4 * np.log(n) / n, "elimination": "point"}
-    queries, records, answer = reference.duets(
-        np.asarray(INSTANCE.candidates),
-        rewards_of(noise),
-        np.asarray(coins.queries),
-        np.asarray(coins.thinning),
-        kernel=reference.squared_exponential(0.2),
-        beta=beta,
-        noise_variance=NOISE_VARIANCE,
-        lengths=reference.epochs(T, 2),
-        **settings,
-    )
-    hyper = {"beta": beta} | ({"p0": p0} if p0 else {})
-    ours, synchronised, last = follow(kind, coins, hyper, noise)
-    np.testing.assert_array_equal(ours, queries)
-    assert len(synchronised) == len(records) == 3
-    before = set(range(M))
-    for state, record in zip(synchronised, records, strict=True):
-        active = np.asarray(state.active)
-        assert active[: state.size].tolist() == record["active"]
-        np.testing.assert_array_equal(active[state.size :], M)
-        np.testing.assert_allclose(state.sigma_max**2, record["sigma_sq"], rtol=1e-9)
-        assert sent(state) == list(record["sent"])
-        assert state.answer == record["answer"]
-        assert set(record["active"]) <= before
-        assert record["answer"] in record["active"]
-        before = set(record["active"])
-    assert last.answer == answer
-    assert 0 < len(before) <= left
 
 
 def test_messages_agent_by_agent_give_the_same_active_candidates():

@@ -1,4 +1,4 @@
-"""GP-UCB against the transcription of N-KernelUCB with one agent."""
+"""GP-UCB: its memories and its width."""
 
 from functools import partial
 
@@ -9,7 +9,6 @@ import pytest
 from drivers import kernel as driver
 
 from experiments.bench.reference.kernel_ucb import KERNEL, NOISE_VARIANCE, instance
-from experiments.bench.reference.kernel_ucb import n_kernel_ucb as transcription
 from jaxbandits import kernel
 
 HORIZON = 30
@@ -23,28 +22,8 @@ def make(candidates, coins, **changes):
     )
 
 
-CONFIDENT = partial(kernel.gp_ucb, confidence=lambda t, log_det: 0.3 + 0.05 * t.astype(float) + 0.02 * log_det)
 # A width that is 0 until the 10th query and huge from then on.
 SWITCHED = partial(kernel.gp_ucb, confidence=lambda t, _: jnp.where(t >= 10, 1e6, 0.0))
-
-
-@pytest.mark.parametrize("size", [60, 20])
-@pytest.mark.parametrize("beta", [np.linspace(2.0, 0.5, HORIZON), lambda t, log_det: 0.3 + 0.05 * t + 0.02 * log_det])
-def test_is_the_transcription_step_by_step(size, beta):
-    candidates, gram, rewards, coins = instance(1, size, horizon=HORIZON, agents=1)
-    expected = transcription(gram, rewards, coins.queries, beta=beta, noise_variance=NOISE_VARIANCE)
-    if callable(beta):
-        steps = driver.follow(CONFIDENT, candidates, rewards, coins)
-    else:
-        steps = driver.follow(kernel.gp_ucb, candidates, rewards, coins, beta=beta)
-    assert len({int(step.action[0]) for step in steps}) > 5
-    for t, (step, plain) in enumerate(zip(steps, expected, strict=True)):
-        assert step.action.tolist() == plain.action.tolist()
-        assert step.answer.shape == ()
-        assert step.answer == plain.answer[0]
-        assert step.state.pulls == t + 1
-        np.testing.assert_allclose(step.state.posterior.variance, plain.variance, atol=1e-10)
-        np.testing.assert_allclose(step.state.posterior.log_det, plain.log_det, rtol=1e-10)
 
 
 def test_both_memories_query_the_same():

@@ -1,4 +1,4 @@
-"""N-KernelUCB against its transcription, in both memories, and its laws."""
+"""N-KernelUCB in both memories, and its laws."""
 
 from functools import partial
 
@@ -10,7 +10,6 @@ from drivers import kernel as driver
 
 from experiments.bench.reference.kernel_ucb import AGENTS, KERNEL, NOISE_VARIANCE
 from experiments.bench.reference.kernel_ucb import instance as any_instance
-from experiments.bench.reference.kernel_ucb import n_kernel_ucb as transcription
 from jaxbandits import kernel
 from jaxbandits.kernel._settings import Settings
 from jaxbandits.kernel._ucb import best, beta_at, columns, index, queries
@@ -36,27 +35,6 @@ def follow(candidates, rewards, coins, *, beta=1.0, **settings):
     """Steps of a run; its width is a schedule, so that all runs of one shape are one program."""
     beta = np.broadcast_to(beta, len(rewards))
     return driver.follow(kernel.n_kernel_ucb, candidates, rewards, coins, beta=beta, **settings)
-
-
-SCHEDULE = np.linspace(0.5, 2.0, HORIZON)
-
-
-@pytest.mark.parametrize(
-    ("size", "beta", "with_gram"), [(60, 1.0, False), (60, SCHEDULE, True), (12, 1.0, False), (12, SCHEDULE, True)]
-)
-def test_is_the_transcription_step_by_step(size, beta, with_gram):
-    candidates, gram, rewards, coins = instance(1, size)
-    expected = transcription(gram, rewards, coins.queries, beta=beta, noise_variance=NOISE_VARIANCE)
-    steps = follow(candidates, rewards, coins, beta=beta, **({"gram": gram} if with_gram else {}))
-    assert steps[0].state.memory.shape == (AGENTS, HORIZON if size > HORIZON else size, size)
-    for t, (step, plain) in enumerate(zip(steps, expected, strict=True)):
-        assert step.action.tolist() == plain.action.tolist()
-        np.testing.assert_allclose(step.state.posterior.mean, plain.mean, atol=1e-10)
-        np.testing.assert_allclose(step.state.posterior.variance, plain.variance, atol=1e-10)
-        np.testing.assert_allclose(step.state.posterior.log_det, plain.log_det, rtol=1e-10)
-        assert step.answer.tolist() == plain.answer.tolist()
-        assert (step.state.t, step.state.pulls) == (t + 1, AGENTS * (t + 1))
-        assert (step.state.traffic.uplink, step.state.traffic.downlink) == (0, 0)
 
 
 def test_the_first_query_is_the_coin_of_the_key():

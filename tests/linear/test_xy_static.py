@@ -1,4 +1,4 @@
-"""XY-static against worked numbers, a plain transcription, brute force inside its cells, and its published means."""
+"""XY-static against worked numbers, brute force inside its cells, and its published means."""
 
 import functools
 from functools import partial
@@ -10,7 +10,6 @@ import pytest
 from jax import lax
 from scipy.stats import ks_2samp
 
-from experiments.bench.reference.fixed_designs import xy_static as transcription
 from jaxbandits.base import Status
 from jaxbandits.engine.running import run
 from jaxbandits.linear import (
@@ -19,7 +18,6 @@ from jaxbandits.linear import (
     Instance,
     canonical,
     environment,
-    g_allocation,
     sphere,
     xy_allocation,
     xy_static,
@@ -87,38 +85,6 @@ def test_a_ridge_enters_estimate_and_bound_by_hand():
         assert bool(algorithm.decide(KEY, state).stop) == stop
 
 
-@pytest.mark.parametrize(
-    ("instance", "allocate", "options"),
-    [
-        (canonical(2.0, 4), xy_allocation, {}),
-        (sphere(0, 6, 3, 0.5), xy_allocation, {"growth": 0.05}),
-        (sphere(1, 6, 3, 0.5), g_allocation, {"ridge": 2.0, "union_power": 1}),
-        (sphere(2, 7, 4, 0.3), xy_allocation, {"radius": "subgaussian", "growth": 1e-2}),
-    ],
-)
-def test_every_test_of_the_rule_equals_the_transcription(instance, allocate, options):
-    allocation = allocate(instance.arms).allocation
-    options = {"delta": 0.1, "noise_scale": 0.3, "growth": 0.0} | options
-    tape = rewards(instance, 4000)
-    expected = transcription(np.asarray(instance.arms), np.asarray(allocation), tape, **options)
-    assert len(expected) > 15
-
-    algorithm = xy_static(instance.arms, allocation, **options)
-    decide, observe = jax.jit(algorithm.decide), jax.jit(algorithm.observe)
-    state = algorithm.init(KEY)
-    for test in expected:
-        decision = decide(KEY, state)
-        assert not decision.stop
-        sums = [
-            tape[k, start : start + more].sum()
-            for k, (start, more) in enumerate(zip(state.counts, decision.action.counts, strict=True))
-        ]
-        state = observe(state, decision.action, jnp.array(sums))
-        decision = decide(KEY, state)
-        assert tuple(state.counts.tolist()) == test.counts
-        assert (state.pulls, decision.answer, decision.stop) == (test.n, test.answer, test.stop)
-
-
 @jax.jit
 def run_of(arms, allocation, noise_scale, tape):
     """State and rounds at the stop, on recorded rewards: one program for all the tests below."""
@@ -172,9 +138,9 @@ def both_versions():
 def test_exact_stops_where_the_test_at_every_n_does(instance, ridge, growth):
     # An over-confident noise_scale, so that many runs stop early, by a fluctuation.
     allocation = xy_allocation(instance.arms).allocation
-    tapes = np.stack([rewards(instance, 3000, seed) for seed in range(40)])
+    tapes = np.stack([rewards(instance, 3000, seed) for seed in range(24)])
     one, other = both_versions()(instance.arms, allocation, ridge, growth, tapes)
-    assert len(np.unique(one.pulls)) > 20
+    assert len(np.unique(one.pulls)) > 12
     np.testing.assert_array_equal(other.pulls, one.pulls)
     np.testing.assert_array_equal(other.counts, one.counts)
     np.testing.assert_allclose(other.sums, one.sums, rtol=1e-9, atol=1e-9)

@@ -90,9 +90,9 @@ def lottery_design(name):
 @functools.cache
 def lottery(name, reduction, mode):
     """A `build` that both seeds share."""
-    options = {"samples": 2, "lottery": "draw"} if mode == "random" else {}
+    options = {"random": {"samples": 2, "lottery": "draw"}, "all": {"mode": "all"}, "hazard": {}}[mode]
     design = lottery_design(name)
-    return lambda: fullbandit.sa_foa(design, growth=None, reduction=reduction, mode=mode, **options, **BASE)
+    return lambda: fullbandit.sa_foa(design, growth=None, reduction=reduction, **options, **BASE)
 
 
 def sa_foa(name, reduction, seed, mode="random"):
@@ -107,7 +107,10 @@ def sa_foa(name, reduction, seed, mode="random"):
     tests = reference.tests_of(support, weights, tape, literal, s)
     assert len(tests) > 10
     open_hazards = unless(np.ones(len(tests) + 1, bool), np.zeros(len(tests) + 1))
-    return laid(build, design, tape, tests, lambda counts: LotteryPulls(counts, open_hazards))
+    found = laid(build, design, tape, tests, lambda counts: LotteryPulls(counts, open_hazards))
+    if mode == "all":  # which waits for the first test that nothing blocks: a lottery stops no later
+        assert replayed(lottery(name, reduction, "hazard"), found.theirs).stops[-1]
+    return found
 
 
 CASES = {

@@ -92,12 +92,12 @@ def randomness(kind):
 
 
 def t3c(kind, share):
-    draw = jax.jit(lambda key, N, m: posterior_draw_and_uniforms(PROBLEMS[kind](K), key, N, m, 1 + (share == "ids")))
-    means = np.full((300, K), 0.5)
-    _, uniforms = jax.jit(jax.vmap(draw))(keys()[:300], np.ones((300, K)), means)
+    count, of_rounds = 2 if share == "ids" else 1, keys()[:300]
+    drawn = jax.jit(lambda key, N, m: posterior_draw_and_uniforms(PROBLEMS[kind](K), key, N, m, count))
+    uniforms = np.asarray(jax.vmap(lambda key: drawn(key, np.ones(K), np.full(K, 0.5))[1])(of_rounds))
     numbers = [
-        (lambda N, m, key=key: np.asarray(draw(key, N.astype(float), m)[0]), coin_and_pick[0], coin_and_pick[-1])
-        for key, coin_and_pick in zip(keys()[:300], np.asarray(uniforms), strict=True)
+        (lambda N, m, key=key: np.asarray(drawn(key, N.astype(float), m)[0]), first, last)
+        for key, first, last in zip(of_rounds, uniforms[:, 0], uniforms[:, -1], strict=True)
     ]
     rule = reference.t3c(LAWS[kind], share=share)
     return confident(kind, mab.t3c, rule, numbers=numbers, rounds=300, stops=None, leader_share=share)

@@ -4,11 +4,18 @@ The cases of a family lie in the module of its name; each builds two tapes.
 """
 
 import pytest
-from transcriptions import cpe, fullbandit, kernel, linear, mab
+from transcriptions import cpe, fullbandit, kcenter, kernel, linear, mab
 
 from jaxbandits.testing import first_difference
 
-FAMILIES = {"cpe": cpe, "fullbandit": fullbandit, "kernel": kernel, "linear": linear, "mab": mab}
+FAMILIES = {
+    "cpe": cpe,
+    "fullbandit": fullbandit,
+    "kcenter": kcenter,
+    "kernel": kernel,
+    "linear": linear,
+    "mab": mab,
+}
 CASES = [
     pytest.param(case, id=f"{family}: {name}", marks=pytest.mark.xdist_group(f"transcriptions of {family}"))
     for family, module in FAMILIES.items()
