@@ -106,7 +106,7 @@ def test_problems_and_instances_go_through_jit_vmap_and_stacking(problem):
     estimator = "variance" if isinstance(problem, cpe.OpinionSampling) else "mean"
     thetas = ([0.25, 0.5, 0.75], [0.5, 0.25, 0.375])
     pair = [cpe.instance(problem, cpe.bernoulli(p), estimator=estimator) for p in thetas]
-    stacked = jax.tree.map(lambda *parts: jnp.stack(parts), *pair)
+    stacked = jax.tree.map(lambda *parts: jnp.asarray(np.stack(parts)), *pair)
     assert type(stacked.problem) is type(problem)
     assert stacked.tau == pair[0].tau
     assert jax.tree.all(jax.tree.map(lambda leaf: isinstance(leaf, jax.Array), stacked))
@@ -130,5 +130,5 @@ def test_all_floats_follow_the_dtype(name):
     floats = [leaf for leaf in leaves if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jnp.floating)]
     assert len(floats) >= 4
     assert all(leaf.dtype == jnp.float32 for leaf in floats)
-    best = decision(instance.problem, solve(instance.problem, instance.theta))
+    best = jax.jit(lambda theta: decision(instance.problem, solve(instance.problem, theta)))(instance.theta)
     np.testing.assert_array_equal(best, EIGHT[name][0])
