@@ -61,7 +61,7 @@ def run(options: Settings) -> Report:
     claims = [
         Claim(
             f"the more super-arms, the fewer pulls, for every rule (medians at s = {', '.join(map(str, main))})",
-            f"with all 252 over with n: {listed(times, '.0f')} times fewer",
+            f"with all 252 instead of n: {listed(times, '.0f')} times fewer",
             all(np.all(np.diff(values[[sizes.index(s) for s in main]]) < 0) for values in medians.values()),
         ),
         Claim(

@@ -199,7 +199,7 @@ def read_claims(reads: dict[int, list[Read]]) -> list[Claim]:
     enough = all_of("with dimension sampling a stage takes at least 2 m queries", over >= 1)
     within = "what it takes beyond 2 m brings the rivals' bounds below the best distance: within 30 % in the median"
     return [
-        enough._replace(measured=f"{enough.measured}; the least over 2 m {least}"),
+        enough._replace(measured=f"{enough.measured}; the least over 2 m at {least}"),
         between(within, ratios, 0.7, 1.3, ".2f"),
     ]
 
