@@ -20,7 +20,7 @@ def describe_call(job: Job, *, lanes: int | None, chunk: int | None) -> dict[str
     arguments = {
         "rows": job.rows,
         "seeds": job.seeds,
-        "max_rounds": job.max_rounds,
+        "max_rounds": "horizon" if job.max_rounds is None else job.max_rounds,
         "horizon": None if job.horizon is None else describe_horizon(job.horizon),
         "key": describe_key(job.key),
         "lanes": lanes,

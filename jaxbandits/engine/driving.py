@@ -177,7 +177,7 @@ def _drive(program: Program, job: Job, queue: Queue, visit: Callable[[int], None
             return
         # Ids go seed by seed: rows of different cost are mixed, and a sweep that is cut short has runs of every row.
         seed, row = np.divmod(np.maximum(tasks, 0), job.rows)
-        budget = np.where(busy, job.max_rounds, -1)  # a lane without a task idles
+        budget = np.where(busy, job.budgets(row), -1)  # a lane without a task idles
         limits = Limits(budget.astype(np.int32), None if job.horizon is None else job.horizon[row])
         started = time.perf_counter()
         batch, report = program.call(

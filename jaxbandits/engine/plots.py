@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from jaxbandits.checks import one_of, show
+from jaxbandits.checks import instance, one_of, show
 from jaxbandits.engine.grouping import (
     count_endings,
     describe,
@@ -41,11 +41,14 @@ def draw(columns: Columns, *, x: str | None, y: str, by: Any, ax: "Axes | None",
     """See `Results.plot`."""
     try:
         from matplotlib import pyplot
+        from matplotlib.axes import Axes
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError("plot needs matplotlib: pip install matplotlib") from error
     value = full_name(y, columns)
     if value is None or not is_real(columns[value]) or columns[value].ndim > 2:
         raise ValueError(f"y must name a column of numbers or curves, one of {sorted(columns)}, got {show(y)}")
+    if ax is not None:
+        instance("ax", ax, Axes)
     if log is not None:
         one_of("log", log, ("", "x", "y", "xy"))
     names = group_names(by, scalar_columns(columns)) if by not in ((), []) else {}

@@ -15,7 +15,9 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, Outcome, PyTree, Status
 from jaxbandits.engine.fit import require_fit, require_pair
 from jaxbandits.engine.gradients import refusing_gradient
-from jaxbandits.engine.recording import Curves, Record, curves_of, marked, start_curves, summed
+from jaxbandits.engine.recording import Curves, Record, Seen, curves_of, marked, seen, start_curves, summed
+
+Carry = tuple[PyTree, Array, Curves]  # of a round: state, rounds so far, curves
 
 DEFAULT_CHUNK = 256  # rounds between two refreshes
 
@@ -89,8 +91,8 @@ def advance(
         first + jnp.arange(chunk, dtype=rounds.dtype)
     )
 
-    def one_round(r: Array, carry: tuple[PyTree, Array, Curves]) -> tuple[PyTree, Array, Curves]:
-        state, rounds, curves = carry
+    def one_round(carry: Carry, r: Array) -> tuple[Carry, Seen | None]:
+        (state, rounds, curves), note = carry, None
         ready, is_planned = rounds < max_rounds, True
         if has_plan:
             state, waits = _plan_where_due(algorithm, keys, state, rounds, rounds <= max_rounds, axis_name)
@@ -100,7 +102,8 @@ def advance(
             ready &= ~_has_spent(state, horizon)
         decision = algorithm.decide(jax.random.fold_in(keys.decide, rounds), state)
         if record is not None:
-            curves = marked(record, curves, state, rounds, decision, where=(rounds <= max_rounds) & is_planned)
+            counts = (rounds <= max_rounds) & is_planned if has_plan else None
+            note = seen(record, curves, state, rounds, decision, counts=counts)
         active = ~decision.stop & ready
         action = jax.tree.map(lambda a, idle: jnp.where(active, a, idle), decision.action, algorithm.idle)
         # Without the barrier XLA copies the whole decision into each of the kernels that update the state
@@ -111,13 +114,20 @@ def advance(
         observation = environment.respond(action, jax.tree.map(lambda x: x[own], noise))
         if record is not None:
             curves = summed(record, curves, state, decision, observation, where=active)
-        return algorithm.observe(state, action, observation), rounds + active.astype(rounds.dtype), curves
+        return (algorithm.observe(state, action, observation), rounds + active.astype(rounds.dtype), curves), note
 
-    state, rounds, recorded = lax.fori_loop(0, chunk, one_round, (state, rounds, recorded))
+    carry, notes = (state, rounds, recorded), None
+    if record is None:
+        carry = lax.fori_loop(0, chunk, lambda r, carry: one_round(carry, r)[0], carry)
+    else:
+        carry, notes = lax.scan(one_round, carry, jnp.arange(chunk, dtype=jnp.int32))
+    state, rounds, recorded = carry
     decision = algorithm.decide(jax.random.fold_in(keys.decide, rounds), state)
     is_planned = ~algorithm.stale(state) if algorithm.stale is not None else jnp.ones((), bool)
     if record is not None:
-        recorded = marked(record, recorded, state, rounds, decision, where=(rounds <= max_rounds) & is_planned)
+        counts = (rounds <= max_rounds) & is_planned if has_plan else None
+        end = seen(record, recorded, state, rounds, decision, counts=counts)
+        recorded = marked(record, recorded, notes, end)
     endings = {
         Status.NONFINITE: ~_is_finite(state),
         Status.STOPPED: decision.stop & is_planned,
@@ -135,7 +145,7 @@ def run(
     algorithm: Algorithm,
     environment: Environment,
     *,
-    max_rounds: Array | int,
+    max_rounds: Array | int | None = None,
     horizon: Array | int | None = None,
     record: Record | None = None,
     chunk: int = DEFAULT_CHUNK,
@@ -149,7 +159,9 @@ def run(
         key: the task's key; equal keys give equal runs.
         algorithm: what decides.
         environment: what answers.
-        max_rounds: the budget of rounds, at least 1; a run that reaches it ends as `Status.MAX_ROUNDS`.
+        max_rounds: the budget of rounds, at least 1; a run that reaches it ends as `Status.MAX_ROUNDS`. May be left out
+            where there is a horizon: it then is as many rounds as the horizon has pulls, which no run reaches first
+            that makes a pull a round.
         horizon: pulls that the run is meant to last, at least 1; it ends as `Status.HORIZON` before the first round
             that has at least so many pulls (a run that stops by itself is STOPPED, also where it does so just then).
             Of `kernel`'s algorithms it is `n_agents` times their own `horizon`, which counts rounds.
@@ -176,9 +188,11 @@ def run(
     checks.key("key", key)
     checks.instance("algorithm", algorithm, Algorithm)
     checks.instance("environment", environment, Environment)
-    checks.integer("max_rounds", max_rounds, least=1)
     if horizon is not None:
         checks.integer("horizon", horizon, least=1, most=int(jnp.iinfo(jnp.result_type(int)).max))
+    if max_rounds is None and horizon is not None:
+        max_rounds = jnp.minimum(jnp.asarray(horizon), jnp.iinfo(jnp.int32).max).astype(jnp.int32)
+    checks.integer("max_rounds", max_rounds, least=1)
     if record is not None:
         checks.instance("record", record, Record)
     chunk = checks.whole("chunk", chunk, least=1)

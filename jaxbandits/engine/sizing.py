@@ -10,7 +10,7 @@ import jax
 from jax.sharding import Mesh
 
 from jaxbandits.base import PyTree
-from jaxbandits.engine.recording import start_curves
+from jaxbandits.engine.recording import Curves, start_curves
 from jaxbandits.engine.running import DEFAULT_CHUNK
 from jaxbandits.engine.tasks import Job, build_row
 
@@ -19,7 +19,7 @@ VECTOR = 8  # lanes
 CPU_BYTES = 2**23  # of the states of a batch; beyond it they leave the caches (twice as much runs at .7 of the rate)
 ACCELERATOR_LANES = 16384
 ACCELERATOR_SHARE = 8  # the states of one batch take at most this part of the memory: two batches, inputs and outputs
-NOISE_BYTES = 2**28  # most memory for the noise of one chunk of one batch
+CHUNK_BYTES = 2**28  # most memory for what a chunk of one batch keeps of its rounds
 
 
 class Shapes(NamedTuple):
@@ -27,7 +27,12 @@ class Shapes(NamedTuple):
 
     state: PyTree  # of the algorithm
     noise: PyTree  # of one round
-    curves: PyTree  # what is recorded beside the state
+    curves: Curves  # what is recorded beside the state
+
+    @property
+    def round_bytes(self) -> int:
+        """Of what a chunk keeps of each of its rounds: the noise, and what the marks of curves may see."""
+        return size_in_bytes(self.noise) + sum(size_in_bytes(x) // x.shape[0] for x in self.curves.entries.values())
 
 
 def shapes_of(job: Job) -> Shapes:
@@ -87,7 +92,7 @@ def default_lanes(shapes: Shapes, mesh: Mesh, tasks: int) -> int:
 
 def default_chunk(shapes: Shapes, lanes: int) -> int:
     """Rounds of a chunk, where the caller does not say."""
-    return max(1, min(DEFAULT_CHUNK, NOISE_BYTES // max(1, lanes * size_in_bytes(shapes.noise))))
+    return max(1, min(DEFAULT_CHUNK, CHUNK_BYTES // max(1, lanes * shapes.round_bytes)))
 
 
 def on_cpu(mesh: Mesh) -> bool:
@@ -110,10 +115,11 @@ def device_memory(mesh: Mesh) -> int | None:
 
 def memory_advice(shapes: Shapes, lanes: int, chunk: int, needed: str) -> str:
     """Says which argument to lower, of a batch that does not fit."""
-    state, noise = size_in_bytes((shapes.state, shapes.curves)), size_in_bytes(shapes.noise)
+    state, kept = size_in_bytes((shapes.state, shapes.curves)), shapes.round_bytes
+    what = "the noise of its chunk and its curves' values" if shapes.curves.entries else "the noise of its chunk"
     return (
         f"lanes={lanes} with chunk={chunk} do not fit into the device's memory ({needed}): the states of a batch take "
-        f"{lanes * state / 1e6:.3g} MB (lower lanes), the noise of its chunk {lanes * chunk * noise / 1e6:.3g} MB "
+        f"{lanes * state / 1e6:.3g} MB (lower lanes), {what} {lanes * chunk * kept / 1e6:.3g} MB "
         "(lower lanes or chunk)"
     )
 

@@ -38,7 +38,7 @@ def sweep(
     *,
     seeds: int,
     key: Key,
-    max_rounds: int,
+    max_rounds: int | None = None,
     horizon: Horizon | None = None,
     metrics: Metrics | None = None,
     lanes: int | None = None,
@@ -70,7 +70,9 @@ def sweep(
             and `jaxbandits.rows` make; None for a single row.
         seeds: repetitions of every row. More seeds leave the earlier runs as they were.
         key: root key. Task (row, seed) has the stream of `task_key(key, row, seed)`, whichever lane it runs in.
-        max_rounds: budget of rounds; a run that reaches it ends as `Status.MAX_ROUNDS`.
+        max_rounds: budget of rounds; a run that reaches it ends as `Status.MAX_ROUNDS`. May be left out where there is
+            a horizon: it then is as many rounds as the horizon has pulls, which no run reaches first that makes a pull
+            a round.
         horizon: pulls that a run is meant to last, as in `jaxbandits.run`: an int for all of them, an array with one
             entry a row, or the name of a column of `tasks`. A run that has spent it ends as `Status.HORIZON`, and is
             complete.
@@ -159,7 +161,7 @@ def sweep(
         >>> tasks, settings = {"horizon": jnp.array([50, 200, 800])}, {"key": key, "progress": False}
         >>> def error(task, outcome):
         ...     return {"error": outcome.answer != 0}
-        >>> halving = sweep(build, tasks, seeds=400, horizon="horizon", max_rounds=1000, metrics=error, **settings)
+        >>> halving = sweep(build, tasks, seeds=400, horizon="horizon", metrics=error, **settings)
         >>> print(halving.summary()["error_mean"].round(1))
         [0.6 0.3 0.1]
     """

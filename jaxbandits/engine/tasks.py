@@ -28,7 +28,7 @@ class Job(NamedTuple):
     rows: int
     seeds: int
     key: Key
-    max_rounds: int
+    max_rounds: int | None  # None: as many as the row's horizon has pulls
     metrics: Metrics | None
     horizon: np.ndarray | None = None  # int (rows,)    pulls that the runs of each row are meant to last
 
@@ -36,6 +36,13 @@ class Job(NamedTuple):
     def total(self) -> int:
         """Runs of the whole sweep."""
         return self.rows * self.seeds
+
+    def budgets(self, row: np.ndarray) -> np.ndarray | int:
+        """The most rounds of the runs of these rows: int, as `row`, or one number for all."""
+        if self.max_rounds is not None:
+            return self.max_rounds
+        assert self.horizon is not None  # as `checked` makes sure
+        return np.minimum(self.horizon[row], LARGEST)
 
 
 class Settings(NamedTuple):
@@ -78,7 +85,7 @@ def checked(
     *,
     seeds: int,
     key: Key,
-    max_rounds: int,
+    max_rounds: int | None = None,
     metrics: Metrics | None = None,
     horizon: Horizon | None = None,
 ) -> Job:
@@ -91,7 +98,8 @@ def checked(
     if metrics is not None:
         checks.function("metrics", metrics, "(task, outcome)")
     seeds = checks.whole("seeds", seeds, least=1, most=LARGEST)
-    max_rounds = checks.whole("max_rounds", max_rounds, least=1, most=LARGEST)
+    if max_rounds is not None or horizon is None:
+        max_rounds = checks.whole("max_rounds", max_rounds, least=1, most=LARGEST)
     checks.key("key", key)
     refuse_traced((tasks, key))
     rows = _count_rows(tasks)

@@ -47,6 +47,7 @@ CALLS = {
         # A table may hold any numbers in any shape, None is a table of one row, and a store may have any name.
         fine={
             "tasks": ("none", "complex", "shape", "nan_inside"),
+            "max_rounds": ("none",),  # where there is a horizon
             "horizon": ("none",),
             "metrics": ("none",),
             "lanes": ("none",),
@@ -60,7 +61,12 @@ CALLS = {
     "run": Call(
         jaxbandits.run,
         RUN | {"max_rounds": 100, "horizon": 50, "record": None, "chunk": 16, "axis_name": None},
-        fine={"horizon": ("none",), "record": ("none",), "axis_name": ("none", "string")},
+        fine={
+            "max_rounds": ("none",),
+            "horizon": ("none",),
+            "record": ("none",),
+            "axis_name": ("none", "string"),
+        },
     ),
     "ask": Call(
         jaxbandits.ask,
@@ -108,6 +114,11 @@ CALLS = {
     "summary": Call(lambda *, by: RESULTS.summary(by=by), {"by": "row"}, fine={"by": ("list",)}),
     "to_pandas": Call(
         lambda *, columns: RESULTS.to_pandas(columns), {"columns": ("row",)}, fine={"columns": ("none",)}
+    ),
+    "plot": Call(
+        lambda *, x, y, by, ax, log: RESULTS.plot(x, y, by, ax=ax, log=log),
+        {"x": "seed", "y": "pulls", "by": "row", "ax": None, "log": "y"},
+        fine={"by": ("list",), "ax": ("none",), "log": ("none",)},
     ),
     "to_xarray": Call(
         lambda *, columns: RESULTS.to_xarray(columns), {"columns": ("row",)}, fine={"columns": ("none",)}
