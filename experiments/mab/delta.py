@@ -46,7 +46,12 @@ def run(options: Settings) -> Report:
         "Four Gaussian arms: pulls against delta",
         [line for row in lines.values() for line in row],
         [
-            *(slope_claim(label, *slopes[label], "T_half" if RULES[label][2] else "T*") for label in RULES),
+            *(
+                slope_claim(
+                    label, float(slopes[label][0]), float(slopes[label][1]), "T_half" if RULES[label][2] else "T*"
+                )
+                for label in RULES
+            ),
             Claim(
                 "at the least delta every rule is within a tenth of its constant: tau / (T* gk16(tau)), T_half / T* = "
                 f"{half / best:.3f}",

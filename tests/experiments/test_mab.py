@@ -1,5 +1,7 @@
 """The experiments on independent arms: shared rewards, and what their words say of made-up runs."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -50,7 +52,8 @@ def test_no_run_that_stopped_is_no_evidence():
 
 def test_a_censored_run_is_not_a_wrong_answer():
     columns = {"status": np.array([1, 2, 1]), "wrong": np.array([True, True, False])}
-    assert common.errors(Results(columns, None)) == (1, 2)
+    stats: Any = None
+    assert common.errors(Results(columns, stats)) == (1, 2)
 
 
 def test_intervals_of_shares():
