@@ -28,9 +28,11 @@ def simulate(
     seeds: int,
     max_rounds: int,
     lanes: int | None = None,
+    noise: str | None = None,
     **settings: Any,
 ) -> jaxbandits.Results:
-    """A sweep under a heading; its root key is made from the name, so that no two sweeps share their noise.
+    """A sweep under a heading; its root key is made from the name, so that no two sweeps share their noise,
+    but those that name the same `noise`, to be compared in pairs.
 
     With `--store` its finished runs lie in a folder of its own, in which any experiment that asks for the same sweep
     finds them; with `--workers` it runs on several processes. `settings` go to `sweep`.
@@ -42,7 +44,7 @@ def simulate(
                 build,
                 tasks,
                 seeds=seeds,
-                key=jax.random.key(zlib.crc32(name.encode())),
+                key=jax.random.key(zlib.crc32((noise or name).encode())),
                 max_rounds=max_rounds,
                 lanes=options.lanes or lanes,
                 store=options.store and options.store / folder_name(name),

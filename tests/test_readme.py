@@ -63,6 +63,6 @@ def test_links_lead_somewhere(page):
 def test_commands_name_experiments_that_exist():
     said = set()
     for page in (README, README.parent / "experiments" / "README.md"):
-        said |= set(re.findall(r"`((?:linear|fullbandit|kcenter|cpe|kernel)_\w+)[` ]", page.read_text()))
+        said |= set(re.findall(r"`((?:mab|linear|fullbandit|kcenter|cpe|kernel)_\w+)[` ]", page.read_text()))
     assert len(said) > 15
     assert said <= set(experiments())

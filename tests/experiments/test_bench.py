@@ -16,6 +16,11 @@ from jaxbandits import linear, run
 from jaxbandits.engine.fit import require_fit
 
 RULES = {
+    "mab": {
+        *("uniform", "TaS", "TaS, C", "TTTS", "T3C", "TTUCB", "EB-TC", "EB-TCI", "LUCB", "KL-LUCB", "UGapE"),
+        *("elimination", "lil'UCB", "SR", "SR, leap", "SH", "SH, leap", "CR", "UCB-E"),
+        *("UCB1", "KL-UCB", "IMED", "Bayes-UCB", "Thompson", "MOSS", "MOSS, anytime"),
+    },
     "linear": {"LinGapE", "LinGapE, leap", "XY-static", "XY-static, every pull", "XY-adaptive"},
     "fullbandit": {"SAQM", "ICB, ellipsoid", "spectral", "SA-FOA, eps/2"},
     "kcenter": {"DS-UCB", "DS-TS", "NS-TS", "NS-TandS, difference", "NS-TandS, ratio"},

@@ -1,0 +1,93 @@
+"""Independent arms, K = 5: all rules, round by round, a fixed number of rounds each.
+
+Gaussian arms, Bernoulli ones where the rule is dearer there (KL-LUCB, Track-and-Stop, the Bayesian ones); float64. The
+best arm leads by so little that no rule stops: what is measured is a round. Rules of a given budget go to its end.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+
+from experiments.bench import arms
+from experiments.bench.case import Case
+from experiments.settings import Settings
+from jaxbandits import mab
+from jaxbandits.base import Algorithm, Environment
+
+MEANS = (0.5, 0.49, 0.49, 0.49, 0.49)
+DELTA = 1e-6  # no stop within these rounds
+ROUNDS = 4096
+LANES = (64, 256, 1024)
+DEAR = {"TaS": 16, "TaS, C": 16, "TTTS": 32, "KL-LUCB": 4, "UGapE": 4, "T3C": 4}  # as many times fewer rounds
+SURE: dict[str, Callable[..., Algorithm]] = {
+    "uniform": mab.uniform,
+    "TaS": mab.tas,
+    "TaS, C": partial(mab.tas, tracking="C"),
+    "TTTS": mab.ttts,
+    "T3C": mab.t3c,
+    "TTUCB": mab.ttucb,
+    "EB-TC": mab.eb_tc,
+    "EB-TCI": mab.eb_tci,
+    "LUCB": mab.lucb,
+    "KL-LUCB": mab.kl_lucb,
+    "UGapE": mab.ugape,
+    "elimination": mab.successive_elimination,
+    "lil'UCB": mab.lil_ucb,
+}
+SLOTS = {"LUCB": 2, "KL-LUCB": 2}
+BUDGET: dict[str, Callable[..., Algorithm]] = {
+    "SR": mab.successive_rejects,
+    "SR, leap": partial(mab.successive_rejects, leap=ROUNDS),
+    "SH": mab.sequential_halving,
+    "SH, leap": partial(mab.sequential_halving, leap=ROUNDS),
+    "CR": mab.continuous_rejects,
+    "UCB-E": partial(mab.ucb_e, hardness=2e4),
+}
+REGRET: dict[str, Callable[..., Algorithm]] = {
+    "UCB1": mab.ucb1,
+    "KL-UCB": mab.kl_ucb,
+    "IMED": mab.imed,
+    "Bayes-UCB": mab.bayes_ucb,
+    "Thompson": mab.thompson,
+    "MOSS": partial(mab.moss, horizon=ROUNDS),
+    "MOSS, anytime": mab.moss_anytime,
+}
+BERNOULLI = ("TaS", "KL-LUCB")  # where they are commonly used
+
+
+def factories() -> dict[str, Callable[[mab.Gaussian | mab.Bernoulli], Algorithm]]:
+    """All rules, from the problem alone."""
+    sure = {name: partial(rule, delta=DELTA) for name, rule in SURE.items()}
+    return sure | {name: partial(rule, horizon=ROUNDS) for name, rule in BUDGET.items()} | REGRET
+
+
+def cases(lanes: int | None = 256, laws: Callable[[str], tuple[str, ...]] | None = None) -> list[Case]:
+    """Every rule once, in so many lanes."""
+    found = []
+    for rule, factory in factories().items():
+        for law in laws(rule) if laws else ("Bernoulli" if rule in BERNOULLI else "Gaussian",):
+            instance = mab.gaussian(MEANS) if law == "Gaussian" else mab.bernoulli(MEANS)
+
+            def build(
+                task: None, key: jax.Array, factory=factory, instance=instance, rule=rule
+            ) -> tuple[Any, Environment]:
+                leap = ROUNDS if rule.endswith("leap") else 1
+                return factory(instance.problem), mab.environment(instance, slots=SLOTS.get(rule, 1), leap=leap)
+
+            plain = partial(arms.rate, rule.partition(", leap")[0], law, MEANS)
+            leaps = rule.endswith("leap")
+            rounds = 4 * ROUNDS if rule in BUDGET else 4 * ROUNDS // DEAR.get(rule, 1)
+            chunk, runs = (16, 64) if leaps else (None, 1)
+            found.append(Case("mab", rule, f"{law}, K = 5", build, plain, rounds, lanes, runs=runs, chunk=chunk))
+    return found
+
+
+def more_cases(options: Settings) -> list[Case]:
+    """Both laws; three cheap rules in several widths."""
+    both = cases(LANES[1], lambda rule: ("Gaussian", "Bernoulli"))
+    if options.quick:
+        return cases()
+    wide = [case for width in (LANES[0], LANES[2]) for case in cases(width) if case.rule in ("UCB1", "EB-TCI", "TTUCB")]
+    return both + wide

@@ -1,0 +1,1 @@
+"""Independent arms: the experiments."""

@@ -1,0 +1,172 @@
+"""What the experiments on independent arms share: the rules, their sweeps, and what is said of confidence."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+import jaxbandits
+from experiments.figures import STYLES
+from experiments.report import Claim, Columns
+from experiments.settings import Settings
+from experiments.simulate import simulate
+from jaxbandits import Results, Status, mab
+from jaxbandits.base import Algorithm, Decision, Outcome
+
+DELTA = 0.1
+LONGEST = 300_000  # rounds, after which a run is censored: greedy rules may go on for ever
+FALSE_ALARM = 1e-6  # of all tables together some hundred cells are tested
+
+
+class Rule(NamedTuple):
+    """A rule of fixed confidence."""
+
+    factory: Callable[..., Algorithm]  # (problem, *, delta) -> Algorithm
+    slots: int = 1
+
+
+RULES = {
+    "uniform": Rule(mab.uniform),
+    "TaS, D": Rule(mab.tas),
+    "TaS, C": Rule(partial(mab.tas, tracking="C")),
+    "TTTS": Rule(mab.ttts),
+    "T3C": Rule(mab.t3c),
+    "TTUCB": Rule(mab.ttucb),
+    "EB-TC": Rule(mab.eb_tc),
+    "EB-TCI": Rule(mab.eb_tci),
+    "LUCB": Rule(mab.lucb, 2),
+    "KL-LUCB": Rule(mab.kl_lucb, 2),
+    "UGapE": Rule(mab.ugape),
+    "elimination": Rule(mab.successive_elimination),
+    "lil'UCB": Rule(mab.lil_ucb),
+}
+TOP_TWO = ("T3C", "TTUCB", "EB-TCI")  # that have a share of the leader, and are known to stop
+
+
+def runs(
+    name: str,
+    instance: mab.Instance,
+    rule: str,
+    *,
+    options: Settings,
+    seeds: int,
+    delta: float | Sequence[float] = DELTA,
+    marks: Sequence[int] = (),
+    epsilon: float = 0.0,
+    longest: int = LONGEST,
+    **settings: Any,
+) -> Results:
+    """One rule on one instance, a row for every delta; all rules under one name see the same rewards.
+
+    Columns: `wrong` (the answer is not epsilon-best), `counts` (K,), and with marks `curve.wrong`.
+    """
+    factory, slots = RULES[rule]
+
+    def is_wrong(answer: Any) -> Any:
+        return ~mab.is_right(instance, answer, epsilon=epsilon)
+
+    def build(task: Any, key: Any) -> tuple:
+        own = settings | ({"epsilon": epsilon} if epsilon else {})
+        algorithm = jaxbandits.numbered(factory(instance.problem, delta=task["delta"], **own))
+        made = algorithm, mab.environment(instance, slots=slots, stream=key)
+        return (*made, jaxbandits.record(at=marks, value=watch)) if marks else made
+
+    def watch(state: Any, decision: Decision) -> dict[str, Any]:
+        return {"wrong": is_wrong(decision.answer)}
+
+    def metrics(task: Any, outcome: Outcome) -> dict[str, Any]:
+        return {"wrong": is_wrong(outcome.answer), "counts": outcome.state.counts}
+
+    return simulate(
+        f"{name}: {rule}{''.join(f', {key} {show(value)}' for key, value in settings.items())}",
+        build,
+        jaxbandits.grid(delta=np.atleast_1d(np.asarray(delta, float))),
+        options=options,
+        seeds=seeds,
+        max_rounds=longest,
+        noise=name,
+        metrics=metrics,
+    )
+
+
+def show(value: Any) -> str:
+    """A setting in the name of its sweep."""
+    return getattr(value, "__name__", str(value))
+
+
+def bound(instance: mab.Instance, delta: float = DELTA) -> float:
+    """T* kl(delta, 1 - delta), below which no rule of error probability delta can stay."""
+    return float(time_of(instance)) * (1 - 2 * delta) * float(np.log((1 - delta) / delta))
+
+
+def time_of(instance: mab.Instance, **settings: Any) -> np.ndarray:
+    """T* of an instance; refuses one without a unique best arm."""
+    time = np.asarray(mab.characteristic_time(instance.problem, instance.means, **settings).value)
+    if not np.isfinite(time):
+        raise ValueError(f"instance must have a unique best arm, got means {np.asarray(instance.means).tolist()}")
+    return time
+
+
+def gk16(pulls: Any, delta: Any = DELTA) -> np.ndarray:
+    """The threshold of most runs here, at so many pulls."""
+    return np.log((1 + np.log(pulls)) / delta)
+
+
+def stopped(columns: Columns) -> np.ndarray:
+    """The runs that ended by themselves."""
+    return columns["status"] == Status.STOPPED
+
+
+def errors(sweep: Results, rows: Any = slice(None)) -> tuple[int, int]:
+    """Wrong answers, and the runs that stopped."""
+    ended = stopped(sweep.columns)[rows]
+    return int(np.sum(sweep.columns["wrong"][rows] & ended)), int(np.sum(ended))
+
+
+def confident(counts: Mapping[str, tuple[int, int]], delta: float = DELTA) -> Claim:
+    """Whether errors of several sweeps, each (wrong, stopped), are all within delta."""
+    from scipy.stats import binom  # half a second
+
+    def is_within(wrong: int, ended: int) -> bool:
+        return ended > 0 and wrong <= float(binom.ppf(1 - FALSE_ALARM, ended, delta))
+
+    worst = max(counts, key=lambda name: counts[name][0] / max(counts[name][1], 1))
+    wrong, ended = counts[worst]
+    return Claim(
+        f"a share of at most delta = {delta:g} of the answers is wrong, in each of {len(counts)} sweeps",
+        f"at most {wrong} of {ended} ({worst}), 95 % interval {interval(wrong, ended)}",
+        all(is_within(*each) for each in counts.values()),
+    )
+
+
+def wilson(wrong: int, n: int, z: float = 1.96) -> tuple[float, float]:
+    """An interval for a share, of 95 %; it holds for small counts too."""
+    p, room = wrong / n, z * np.sqrt(wrong / n * (1 - wrong / n) / n + (z / (2 * n)) ** 2)
+    low, high = (p + z**2 / (2 * n) - room, p + z**2 / (2 * n) + room) / np.asarray(1 + z**2 / n)
+    return max(float(low), 0.0), min(float(high), 1.0)
+
+
+def interval(wrong: int, n: int) -> str:
+    """The same as text."""
+    return "[{:.2g}, {:.2g}]".format(*wilson(wrong, n)) if n else "-"
+
+
+def in_our_styles(axes: Any) -> Any:
+    """Lines that `Results.plot` has drawn, in styles that differ in black and white."""
+    lines = [line for line in axes.get_lines() if not line.get_label().startswith("_")]
+    for line, band, style in zip(lines, axes.collections, STYLES, strict=False):
+        line.set(**style, markersize=4, mfc="w")
+        band.set_color(style["color"])
+    return axes
+
+
+def geometric(first: float, last: float, n: int) -> tuple[int, ...]:
+    """Marks that are evenly spaced on a logarithmic axis."""
+    return tuple(int(x) for x in np.unique(np.round(np.geomspace(first, last, n))))
+
+
+def gaps(instance: mab.Instance) -> jnp.ndarray:
+    """What a pull of every arm loses."""
+    return jnp.max(instance.means) - instance.means

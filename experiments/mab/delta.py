@@ -1,0 +1,102 @@
+"""Pulls against the probability of error, from 1e-1 to 1e-8, on four Gaussian arms: do rules reach their constants?
+
+Track-and-Stop pulls T* log(1/delta) in the limit, a top-two rule of share 1/2 T_half log(1/delta), where T_half is the
+least time with half of the pulls for the best arm; with the information-directed share ("ids") it has T* too.
+"""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from experiments.figures import curve
+from experiments.mab import common
+from experiments.report import STANDARD_ERRORS, Claim, Line, Report, joined, lines_by, means, plus_minus
+from experiments.settings import Settings
+from jaxbandits import mab
+
+DELTAS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
+RULES = {  # label: rule, its settings, whether its constant is T_half
+    "TaS, D": ("TaS, D", {}, False),
+    "T3C": ("T3C", {}, True),
+    "TTUCB": ("TTUCB", {}, True),
+    "EB-TCI": ("EB-TCI", {}, True),
+    "TTUCB, ids": ("TTUCB", {"leader_share": "ids"}, False),
+    "EB-TCI, ids": ("EB-TCI", {"leader_share": "ids"}, False),
+}
+FROM = 1e-3  # the largest delta of which slopes are taken
+
+
+def run(options: Settings) -> Report:
+    deltas = DELTAS[::3] if options.quick else DELTAS
+    seeds = options.seeds or (60 if options.quick else 1000)
+    instance = mab.gauss4()
+    best = float(common.time_of(instance))
+    half = float(common.time_of(instance, leader_share=0.5))
+    lines, sweeps = {}, {}
+    for label, (rule, settings, _) in RULES.items():
+        shared = {"options": options, "seeds": seeds, "delta": deltas}
+        sweeps[label] = common.runs("mab delta", instance, rule, **shared, **settings)
+        lines[label] = lines_by([f"{label}, delta = {delta:g}" for delta in deltas], sweeps[label])
+    times = {label: half if is_half else best for label, (_, _, is_half) in RULES.items()}
+    slopes = {label: slope(deltas, lines[label]) / times[label] for label in RULES}  # with standard errors
+    last = {label: lines[label][-1].ours / (best * common.gk16(lines[label][-1].ours, deltas[-1])) for label in RULES}
+    wrong = {label: common.errors(sweep, sweep.columns["row"] == 0) for label, sweep in sweeps.items()}
+    return Report(
+        "Four Gaussian arms: pulls against delta",
+        [line for row in lines.values() for line in row],
+        [
+            *(
+                slope_claim(
+                    label, float(slopes[label][0]), float(slopes[label][1]), "T_half" if RULES[label][2] else "T*"
+                )
+                for label in RULES
+            ),
+            Claim(
+                "at the least delta every rule is within a tenth of its constant: tau / (T* gk16(tau)), T_half / T* = "
+                f"{half / best:.3f}",
+                ", ".join(f"{label} {ratio:.3f}" for label, ratio in last.items()),
+                all(abs(ratio * best / times[label] - 1) < 0.1 for label, ratio in last.items()),
+            ),
+            common.confident(wrong),
+        ],
+        joined(sweeps),
+        partial(draw, deltas=deltas, lines=lines, best=best),
+        notes=(
+            f"T* = {best:.1f}, T_half = {half:.1f}. Threshold: gk16, a heuristic. gk16 itself grows faster than "
+            "log(1/delta), by its log log of the pulls, so that slopes lie a few percent above their constants.",
+        ),
+        grid=[
+            {"delta": f"{delta:g}"} | {label: plus_minus(lines[label][row]) for label in RULES} | {"runs": str(seeds)}
+            for row, delta in enumerate(deltas)
+        ],
+    )
+
+
+def slope(deltas: tuple[float, ...], lines: list[Line]) -> np.ndarray:
+    """Of the mean pulls in log(1/delta), and its standard error."""
+    small = np.asarray(deltas) <= FROM
+    x = -np.log(deltas)[small]
+    weights = (x - x.mean()) / np.sum((x - x.mean()) ** 2)
+    se = np.nan_to_num([line.se for line in lines])[small]
+    return np.array([weights @ means(lines)[small], np.sqrt(weights**2 @ se**2)])
+
+
+def slope_claim(label: str, share: float, se: float, name: str) -> Claim:
+    room = STANDARD_ERRORS * se
+    return Claim(
+        f"{label}: the slope of the mean in log(1/delta), from {FROM:g} on, is .97 to 1.12 {name}, within "
+        f"{STANDARD_ERRORS} standard errors",
+        f"{share:.3f} +- {se:.3f}",
+        0.97 - room <= share <= 1.12 + room,
+    )
+
+
+def draw(figure: Any, *, deltas: tuple[float, ...], lines: dict[str, list[Line]], best: float) -> None:
+    axes = figure.subplots()
+    for style, (label, row) in enumerate(lines.items()):
+        asymptote = best * common.gk16(means(row), np.asarray(deltas))
+        curve(axes, [1 / delta for delta in deltas], row, label, style, scale=1 / asymptote)
+    axes.axhline(1, color="k", lw=1, ls=":")
+    axes.set(xscale="log", xlabel=r"$1/\delta$", ylabel=r"pulls / ($T^\star$ threshold)", title="Four Gaussian arms")
+    axes.legend(ncols=2)

@@ -1,0 +1,131 @@
+"""All rules of fixed confidence on three instances, on the same rewards: pulls, errors, proportions.
+
+Garivier and Kaufmann's (2016) two Bernoulli instances and four Gaussian arms, delta = 0.1, the heuristic threshold
+gk16 in every rule that takes one. No rule of this confidence can stay below T* kl(delta, 1 - delta) pulls in the mean,
+and the likelihood ratio of the best proportions reaches the threshold after T* gk16(tau).
+"""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from experiments.figures import legend_below
+from experiments.mab import common
+from experiments.mab.common import DELTA, RULES, TOP_TWO
+from experiments.report import Claim, Line, Report, joined, line_of, listed, plus_minus
+from experiments.settings import Settings
+from jaxbandits import Results, compare, concatenate, mab
+
+INSTANCES = {"gk1": mab.gk1, "gk2": mab.gk2, "gauss4": mab.gauss4}
+SHOWN = ("uniform", "TaS, D", "T3C", "TTUCB", "EB-TCI", "KL-LUCB", "lil'UCB")  # curves in the figure
+MARKS = common.geometric(10, 20_000, 16)
+SURE = 1e-4  # the delta at which proportions are compared with the optimal ones
+
+Key = tuple[str, str]  # instance, rule
+
+
+def run(options: Settings) -> Report:
+    names = ("gk2",) if options.quick else tuple(INSTANCES)
+    seeds = options.seeds or (60 if options.quick else 1000)
+    sweeps: dict[Key, Results] = {}
+    for name in names:
+        for rule in RULES:
+            settings = {"options": options, "seeds": seeds, "marks": MARKS}
+            sweeps[name, rule] = common.runs(f"mab gk, {name}", INSTANCES[name](), rule, **settings)
+    least = {name: common.bound(INSTANCES[name]()) for name in names}
+    lines = {key: line_of(", ".join(key), sweep, bound=least[key[0]]) for key, sweep in sweeps.items()}
+    far = {name: far_from_optimal(name, options, seeds) for name in names}
+    pairs = {
+        rule: compare(sweeps[names[0], rule], sweeps[names[0], "EB-TCI"], paired=True) for rule in ("T3C", "TTUCB")
+    }
+    return Report(
+        "Fixed confidence: thirteen rules on three instances, delta = 0.1",
+        list(lines.values()),
+        [*claims(lines, sweeps), shares_are_optimal(far)],
+        joined(sweeps, label="instance, rule"),
+        partial(draw, sweeps=sweeps, names=names),
+        notes=(
+            "Threshold: gk16, a heuristic; successive elimination and lil'UCB have tests of their own. The s.e. is of "
+            "the mean over the runs that stopped: where some were censored, read the median.",
+            "The same rewards for all rules: "
+            + "; ".join(
+                f"{rule} less EB-TCI on {names[0]} {c['pulls_difference'][0]:.0f} +- {c['pulls_se'][0]:.0f} pulls "
+                f"(correlation {c['pulls_correlation'][0]:.2f}, s.e. {c['pulls_gain'][0]:.1f} times smaller)"
+                for rule, c in pairs.items()
+            ),
+        ),
+        grid=[row(key, sweep, lines[key]) for key, sweep in sweeps.items()],
+    )
+
+
+def row(key: Key, sweep: Results, line: Line) -> dict[str, str]:
+    """One rule on one instance as text."""
+    instance = INSTANCES[key[0]]()
+    wrong, ended = common.errors(sweep)
+    asymptote = float(common.time_of(instance)) * common.gk16(line.ours)
+    return {
+        "instance, rule": line.quantity,
+        "pulls": plus_minus(line),
+        "median": f"{np.median(sweep.columns['pulls']):,.0f}",
+        "/ (T* kl)": f"{line.ours / line.bound:.2f}" if line.bound else "",
+        "/ (T* gk16)": f"{line.ours / asymptote:.2f}",
+        "wrong": f"{wrong} of {ended}",
+        "95 %": common.interval(wrong, ended),
+        "shares of pulls": listed(shares(sweep), ".3f"),
+    }
+
+
+def shares(sweep: Results) -> np.ndarray:
+    """The mean proportions of the arms."""
+    counts = sweep.columns["counts"][common.stopped(sweep.columns)]
+    return np.mean(counts / counts.sum(axis=1, keepdims=True), axis=0)
+
+
+def far_from_optimal(name: str, options: Settings, seeds: int) -> float:
+    """How far Track-and-Stop's proportions are from the optimal ones, at a small delta."""
+    instance = INSTANCES[name]()
+    settings = {"options": options, "seeds": max(seeds // 4, 2), "delta": SURE}
+    sweep = common.runs(f"mab gk, {name}, delta = {SURE}", instance, "TaS, D", **settings)
+    optimal = np.asarray(mab.characteristic_time(instance.problem, instance.means).allocation)
+    counts = sweep.columns["counts"].sum(axis=0)
+    return float(np.max(np.abs(counts / counts.sum() - optimal)))
+
+
+def shares_are_optimal(far: dict[str, float]) -> Claim:
+    return Claim(
+        f"at delta = {SURE:g} Track-and-Stop's shares of all pulls are within .03 of the optimal ones",
+        f"largest differences: {listed(far)}",
+        max(far.values()) <= 0.03,
+    )
+
+
+def claims(lines: dict[Key, Line], sweeps: dict[Key, Results]) -> list[Claim]:
+    """What must hold."""
+    ratios = {", ".join(key): line.ours / line.bound for key, line in lines.items() if line.bound}
+    least = min(ratios, key=ratios.__getitem__)
+    found = [
+        Claim(
+            "no mean is below T* kl(delta, 1 - delta)", f"at least {ratios[least]:.2f} ({least})", ratios[least] >= 1
+        ),
+        common.confident({", ".join(key): common.errors(sweep) for key, sweep in sweeps.items()}, DELTA),
+    ]
+    if ("gk1", "uniform") in lines:
+        quick = {rule: lines["gk1", rule].ours for rule in ("TaS, D", *TOP_TWO)}
+        slow = {rule: lines["gk1", rule].ours for rule in ("uniform", "KL-LUCB")}
+        told = f"{listed(quick, ',.0f')}; {listed(slow, ',.0f')}"
+        is_less = max(quick.values()) < min(slow.values())
+        found.append(Claim("gk1: Track-and-Stop and the top-two rules beat uniform and KL-LUCB", told, is_less))
+    return found
+
+
+def draw(figure: Any, *, sweeps: dict[Key, Results], names: tuple[str, ...]) -> None:
+    figure.set_size_inches(4.2 * len(names) + 1, 4.8)
+    for name, axes in zip(names, np.ravel(figure.subplots(1, len(names), sharey=True)), strict=True):
+        both = concatenate({rule: sweeps[name, rule] for rule in SHOWN}, name="rule")
+        common.in_our_styles(both.plot(y="curve.wrong", by="rule", ax=axes, log="x"))
+        axes.set(title=name, xlabel="pulls so far", ylabel="")
+        axes.axhline(DELTA, color="k", lw=1, ls=":")
+        axes.get_legend().remove()
+    figure.axes[0].set_ylabel("share of wrong answers")
+    legend_below(figure, ncols=4)

@@ -1,0 +1,124 @@
+"""Regret over 100,000 pulls of Bernoulli arms: seven rules against the line of Lai and Robbins.
+
+Two arms of means .9 and .8, and ten of means .1, .05 (three times), .02 and .01. The regret of a consistent rule grows
+as C log t at least, with C the sum of gap / kl(mean, best); what rules lose before they are there is much of it.
+"""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from experiments.figures import legend_below
+from experiments.mab import common
+from experiments.report import Claim, Line, Report, joined, line, listed
+from experiments.settings import Settings
+from experiments.simulate import simulate
+from jaxbandits import Results, concatenate, mab, record
+from jaxbandits.base import Algorithm, Decision
+
+INSTANCES = {"two arms": (0.9, 0.8), "ten arms": (0.1, *[0.05] * 3, *[0.02] * 3, *[0.01] * 3)}
+HORIZON = 100_000
+OPTIMAL = ("KL-UCB", "IMED", "Bayes-UCB", "Thompson")  # in the sense of Lai and Robbins
+
+Key = tuple[str, str]  # instance, rule
+
+
+def rules(problem: mab.Gaussian | mab.Bernoulli, horizon: int) -> dict[str, Algorithm]:
+    return {
+        "UCB1": mab.ucb1(problem),
+        "KL-UCB": mab.kl_ucb(problem),
+        "IMED": mab.imed(problem),
+        "Bayes-UCB": mab.bayes_ucb(problem),
+        "Thompson": mab.thompson(problem),
+        "MOSS": mab.moss(problem, horizon=horizon),
+        "MOSS, anytime": mab.moss_anytime(problem),
+    }
+
+
+def run(options: Settings) -> Report:
+    horizon = HORIZON // 20 if options.quick else HORIZON
+    seeds = options.seeds or (100 if options.quick else 1000)
+    marks = common.geometric(10, horizon, 12 if options.quick else 20)
+    constants = {name: float(mab.lai_robbins(mab.bernoulli(means))) for name, means in INSTANCES.items()}
+    sweeps = {
+        (name, rule): sweep(name, rule, options, seeds, horizon, marks)
+        for name in INSTANCES
+        for rule in rules(mab.Bernoulli(2), horizon)
+    }
+    lines = {key: line(", ".join(key), each.columns["curve.regret"][:, -1]) for key, each in sweeps.items()}
+    return Report(
+        f"Regret of Bernoulli arms over {horizon:,} pulls",
+        list(lines.values()),
+        claims(lines, constants, horizon),
+        joined(sweeps, label="instance, rule"),
+        partial(draw, sweeps=sweeps, constants=constants, marks=marks),
+        notes=(
+            "UCB1 has its proved radius (exploration 2), KL-UCB and Bayes-UCB the recommended c = 0. "
+            + "; ".join(f"{name}: C = {value:.2f}" for name, value in constants.items())
+            + ". Quick runs end earlier than their regret is near C log t.",
+        ),
+        grid=[
+            {
+                "instance, rule": ", ".join(key),
+                "regret": f"{each.ours:.1f} +- {each.se:.1f}",
+                "/ (C log t)": f"{each.ours / (constants[key[0]] * np.log(horizon)):.2f}",
+                "5 % to 95 %": listed(
+                    np.quantile(sweeps[key].columns["curve.regret"][:, -1], (0.05, 0.95)), ".1f", " to "
+                ),
+                "runs": str(each.runs),
+            }
+            for key, each in lines.items()
+        ],
+    )
+
+
+def sweep(name: str, rule: str, options: Settings, seeds: int, horizon: int, marks: tuple[int, ...]) -> Results:
+    instance = mab.bernoulli(INSTANCES[name])
+    lost = common.gaps(instance)
+
+    def regret(state: Any, decision: Decision) -> dict[str, Any]:
+        return {"regret": lost @ state.counts.astype(lost.dtype)}
+
+    def build(task: Any, key: Any) -> tuple:
+        return rules(instance.problem, horizon)[rule], mab.environment(instance), record(at=marks, value=regret)
+
+    return simulate(
+        f"mab regret, {name}, {horizon}: {rule}",
+        build,
+        options=options,
+        seeds=seeds,
+        max_rounds=horizon,
+        horizon=horizon,
+    )
+
+
+def claims(lines: dict[Key, Line], constants: dict[str, float], horizon: int) -> list[Claim]:
+    found = []
+    for name in constants:
+        ours = {rule: each.ours for (where, rule), each in lines.items() if where == name}
+        few = {rule: ours[rule] for rule in OPTIMAL}
+        told = f"{listed(few, '.1f')}; UCB1 {ours['UCB1']:.1f}"
+        found.append(
+            Claim(
+                f"{name}: the rules of Lai and Robbins' constant lose less than UCB1",
+                told,
+                max(few.values()) < ours["UCB1"],
+            )
+        )
+        share = ours["Thompson"] / (constants[name] * np.log(horizon))
+        statement = f"{name}: Thompson sampling loses .35 to 2 times C log t"
+        found.append(Claim(statement, f"{share:.2f}", 0.35 <= share <= 2))
+    return found
+
+
+def draw(figure: Any, *, sweeps: dict[Key, Results], constants: dict[str, float], marks: tuple[int, ...]) -> None:
+    figure.set_size_inches(9.6, 4.8)
+    for (name, constant), axes in zip(constants.items(), figure.subplots(1, 2), strict=True):
+        both = concatenate({rule: each for (where, rule), each in sweeps.items() if where == name}, name="rule")
+        common.in_our_styles(both.plot(y="curve.regret", by="rule", ax=axes, log="xy"))
+        axes.plot(marks, constant * np.log(marks), color="k", lw=1.5, ls=(0, (6, 2)), label="C log t")
+        axes.set(title=name, xlabel="pulls", ylabel="")
+        axes.get_legend().remove()
+    figure.axes[0].set_ylabel("regret")
+    legend_below(figure, ncols=4)

@@ -1,0 +1,80 @@
+"""Rounds a second against the number of arms, 4 to 1024: does a round cost what its arms cost?
+
+Gaussian arms of which one leads by a gap, a fixed number of rounds of UCB1, EB-TCI and TTUCB through `sweep`; a round
+costs O(K), so K times the rounds a second should not fall.
+"""
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments.figures import STYLES, ticks
+from experiments.report import Claim, Report
+from experiments.settings import Settings
+from experiments.simulate import simulate
+from jaxbandits import mab
+
+ARMS = (4, 16, 64, 256, 1024)
+ROUNDS = 2**15  # of a lane with four arms, fewer with more
+LANES = 256
+GAP = 0.01  # too small for a stop within these rounds
+RULES = {
+    "UCB1": mab.ucb1,
+    "EB-TCI": partial(mab.eb_tci, delta=1e-3),
+    "TTUCB": partial(mab.ttucb, delta=1e-3),
+}
+
+
+def run(options: Settings) -> Report:
+    arms = ARMS[:3:2] if options.quick else ARMS
+    # With streams and stores nothing of a sweep's own speed would be left to see.
+    options = options._replace(store=None, executor=None)
+    rates = {rule: np.array([rate(rule, K, options) for K in arms]) for rule in RULES}
+    work = {rule: values * np.array(arms) for rule, values in rates.items()}
+    spread = {rule: float(values[-1] / np.max(values)) for rule, values in work.items()}
+    device = jax.devices()[0].device_kind
+    return Report(
+        "Rounds a second against the number of arms",
+        [],
+        [
+            Claim(
+                f"{rule}: K times the rounds a second is at {arms[-1]} arms within 2 of its largest",
+                f"{spread[rule]:.2f} of it",
+                spread[rule] >= 0.5,
+            )
+            for rule in RULES
+        ],
+        {"arms": np.array(arms)} | rates,
+        partial(draw, arms=arms, rates=rates),
+        notes=(
+            f"On {device}, float64, {LANES} lanes, without compilation. Speeds of one measurement, of one machine.",
+        ),
+        grid=[{"K": str(K)} | {rule: f"{rates[rule][n]:.2e}" for rule in RULES} for n, K in enumerate(arms)],
+    )
+
+
+def rate(rule: str, K: int, options: Settings) -> float:
+    """Rounds a second of one rule."""
+    instance = mab.gaussian(jnp.zeros(K).at[0].set(GAP))
+
+    def build(task: Any, key: jax.Array) -> tuple:
+        return RULES[rule](instance.problem), mab.environment(instance)
+
+    rounds = max((ROUNDS // 8 if options.quick else ROUNDS) * 4 // K, 256) + K
+    name = f"mab scaling, {K} arms: {rule}"
+    stats = simulate(name, build, options=options, seeds=LANES, max_rounds=rounds, lanes=LANES).stats
+    return stats.rounds / stats.seconds
+
+
+def draw(figure: Any, *, arms: tuple[int, ...], rates: dict[str, np.ndarray]) -> None:
+    axes = figure.subplots()
+    for style, (rule, values) in enumerate(rates.items()):
+        axes.plot(arms, values, label=rule, mfc="w", **STYLES[style])
+    first = max(values[0] for values in rates.values())
+    axes.plot(arms, first * arms[0] / np.array(arms), color="k", lw=1, ls=":", label="1 / K")
+    axes.set(xscale="log", yscale="log", xlabel="arms K", ylabel="rounds a second", title="Speed against arms")
+    ticks(axes, arms)
+    axes.legend()
