@@ -34,6 +34,14 @@ def allowed(runs: Any, delta: Any) -> np.ndarray:
     return binom.ppf(1 - FALSE_ALARM, runs, delta)
 
 
+def interval(errors: int, runs: int) -> tuple[float, float]:
+    """Of 95 % for a probability, by Clopper and Pearson."""
+    from scipy.stats import beta
+
+    low = float(beta.ppf(0.025, errors, runs - errors + 1)) if errors else 0.0
+    return low, float(beta.ppf(0.975, errors + 1, runs - errors)) if errors < runs else 1.0
+
+
 def answers_are_right(wrong: int, stopped: int, delta: float, who: str = "") -> Claim:
     """Whether the errors are as rare as promised: a binomial test with a false alarm of 0.1 %."""
     most = int(allowed(stopped, delta))
@@ -54,9 +62,41 @@ def in_range(statement: str, values: Mapping[Any, float], least: float, most: fl
     )
 
 
-def below(statement: str, values: Mapping[Any, float], most: float = 1.0, form: str = ".3g") -> Claim:
+def errors_are_rare(sweeps: Iterable[Results | Columns], delta: float, *, right: str = "right", who: str = "") -> Claim:
+    """Whether the runs that stopped are right, as a column of theirs says, as often as promised."""
+    stopped, is_right = column(sweeps := list(sweeps), "status") == Status.STOPPED, column(sweeps, right)
+    return answers_are_right(int(np.sum(stopped & ~is_right)), int(stopped.sum()), delta, who)
+
+
+def below(
+    statement: str, values: Mapping[Any, float] | Sequence[float] | np.ndarray, most: float = 1.0, form: str = ".3g"
+) -> Claim:
     """Whether all values are less than a number; there must be one."""
-    return Claim(statement, listed(values, form), bool(values) and max(values.values()) < most)
+    return Claim(statement, listed(values, form), len(values) > 0 and np.all(_plain(values) < most))
+
+
+def above(
+    statement: str, values: Mapping[Any, float] | Sequence[float] | np.ndarray, least: float = 1.0, form: str = ".3g"
+) -> Claim:
+    """Whether all values are greater than a number; there must be one."""
+    return Claim(statement, listed(values, form), len(values) > 0 and np.all(_plain(values) > least))
+
+
+def between(
+    statement: str,
+    values: Mapping[Any, float] | Sequence[float] | np.ndarray,
+    least: float = -np.inf,
+    most: float = np.inf,
+    form: str = ".3g",
+    more: str = "",
+) -> Claim:
+    """Whether all values lie in a range, its ends included; shows them all, and what else is to be said of them."""
+    holds = len(values) > 0 and np.all((least <= _plain(values)) & (_plain(values) <= most))
+    return Claim(statement, listed(values, form) + more, holds)
+
+
+def _plain(values: Mapping[Any, float] | Sequence[float] | np.ndarray) -> np.ndarray:
+    return np.array(list(values.values()) if isinstance(values, Mapping) else values)
 
 
 def never_falls(values: Sequence[float] | np.ndarray) -> bool:

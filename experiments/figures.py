@@ -111,18 +111,36 @@ def legend_below(figure: Any, axes: Any = None, ncols: int = 3, fontsize: float 
     figure.legend(*handles, loc="outside lower center", ncols=ncols, fontsize=fontsize)
 
 
+def legend_under(axes: Any, ncols: int = 2, fontsize: float = 9, depth: float = 0.14) -> None:
+    """A panel's legend, under its axis."""
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -depth), ncols=ncols, fontsize=fontsize, columnspacing=1)
+
+
+def curves(axes: Any, x: Sequence[float], lines: Mapping[str, Sequence[Line]], **settings: Any) -> None:
+    """A curve for every algorithm, by its name; `settings` of the axes."""
+    for style, (name, row) in enumerate(lines.items()):
+        curve(axes, x, row, name, style)
+    axes.set(**settings)
+
+
+def split(figure: Any, size: tuple[float, float], rows: int, columns: int, **shared: Any) -> Any:
+    """Panels of a figure of this size, in inches."""
+    figure.set_size_inches(*size)
+    return figure.subplots(rows, columns, **shared)
+
+
+def side_by_side(axes: Any, names: Sequence[str], **settings: Any) -> None:
+    """Places 0, 1, ... of an axis as names, without vertical lines; `settings` of the axes."""
+    axes.set(xticks=range(len(names)), **settings)
+    axes.set_xticklabels(names)
+    axes.grid(axis="x", visible=False)
+
+
 def means_figure(
-    figure: Any,
-    x: Sequence[float],
-    curves: Mapping[str, Sequence[Line]],
-    *,
-    legend: Mapping[str, Any] = {},
-    **axes: Any,
+    figure: Any, x: Sequence[float], lines: Mapping[str, Sequence[Line]], *, legend: Mapping[str, Any] = {}, **axes: Any
 ) -> Any:
     """The figure that most papers have: a curve for every algorithm over one axis; returns the axes."""
     panel = figure.subplots()
-    for style, (name, lines) in enumerate(curves.items()):
-        curve(panel, x, lines, name, style)
-    panel.set(**axes)
+    curves(panel, x, lines, **axes)
     panel.legend(**legend)
     return panel

@@ -138,7 +138,7 @@ def table(report: Report) -> str:
             "ours": number(line.ours),
             "+- s.e.": "" if line.se == 0 else number(two_digits(line.se)),
             "runs": f"{line.runs}" + _troubles(line),
-            "pulls / (T* kl)": "" if not line.bound else f"{line.ours / line.bound:.3g}",
+            "pulls / (T* kl)": "" if not line.bound else number(float(f"{line.ours / line.bound:.3g}")),
             "verdict": verdict(line) + (f" ({line.note})" if line.note else ""),
         }
         for line in report.lines

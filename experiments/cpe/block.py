@@ -14,10 +14,10 @@ import jaxbandits
 from experiments.claims import all_of, in_range
 from experiments.cpe import common
 from experiments.cpe.eight import NAMES
-from experiments.figures import STYLES, legend_below, ticks
+from experiments.figures import STYLES, legend_below, split, ticks
 from experiments.report import Claim, Report, joined, line_of, number
 from experiments.settings import Settings
-from jaxbandits import Status, cpe
+from jaxbandits import cpe
 
 QUICK = ("best5", "osa4")
 RULES = ("COCI", "uniform")
@@ -69,19 +69,15 @@ def run(options: Settings) -> Report:
 
 
 def rate(sweep: jaxbandits.Results) -> str:
-    """Millions of pulls a second."""
     return f"{sweep.stats.pulls / sweep.stats.seconds / 1e6:.2f}" if sweep.stats.rounds else "stored"
 
 
 def same_runs(sweeps: Sweeps) -> Claim:
-    """Against the runs with single pulls: T, the pulls of every arm, and the answer."""
-    same = []
-    for (name, rule, block), sweep in sweeps.items():
-        if block > 1:
-            ours, single = sweep.columns, sweeps[name, rule, 1].columns
-            same.append((ours["status"] == Status.STOPPED) & (single["status"] == Status.STOPPED))
-            for column in ("pulls", "counts", "answer"):
-                same[-1] &= (ours[column] == single[column]).reshape(len(same[-1]), -1).all(axis=1)
+    same = [
+        common.twins_agree(sweep, sweeps[name, rule, 1], ("pulls", "counts", "answer"))
+        for (name, rule, block), sweep in sweeps.items()
+        if block > 1
+    ]
     return all_of(
         "with every block all runs have the T, the counts of every arm and the answer of those with single pulls",
         np.concatenate(same),
@@ -94,8 +90,7 @@ def no_gain_beyond_32(speed: Speed, names: tuple[str, ...]) -> Claim:
 
 
 def draw(figure: Any, *, speed: Speed, names: tuple[str, ...], blocks: tuple[int, ...]) -> None:
-    figure.set_size_inches(8.4, 4.2)
-    panels = figure.subplots(1, 2, sharey=True)
+    panels = split(figure, (8.4, 4.2), 1, 2, sharey=True)
     styles = [*STYLES, {"marker": "*", "linestyle": "-", "color": "#777777"}]
     for axes, rule in zip(panels, RULES, strict=True):
         for name, style in zip(names, styles, strict=False):

@@ -10,20 +10,19 @@ import numpy as np
 
 import jaxbandits
 from experiments.claims import all_of, column
-from experiments.report import Claim
+from experiments.figures import points
+from experiments.report import Claim, Line, number, plus_minus
 from experiments.settings import Settings
 from experiments.simulate import simulate
-from jaxbandits import cpe
-from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, Outcome, PyTree, Status
-from jaxbandits.cpe import Instance, _sampling
-from jaxbandits.cpe._estimate import Statistics, estimate, squared_radius
+from jaxbandits import Record, cpe
+from jaxbandits.base import Algorithm, Array, Key, Outcome, Status
+from jaxbandits.cpe import Instance
+from jaxbandits.cpe._estimate import estimate, squared_radius
 
 DELTA = 0.1
 LEAP = 32  # pulls of a round at most; it changes nothing but the time
 RULES = {"COCI": cpe.coci, "uniform": cpe.uniform, "CLUCB": cpe.clucb}
 ESTIMATORS = {1: "mean", 2: "variance"}  # of tau
-COCI_LAW = r"law of COCI: $T = m + \frac{H}{2}\,\ln(4 T^3/\delta)$"
-UNIFORM_LAW = {"color": "#888888", "lw": 1.2, "label": "law of uniform: with $H_U$"}  # look of its line
 # The law and the bound of many hardnesses or deltas at once.
 laws_at = jnp.vectorize(cpe.implicit_time, excluded=(1, 2, 4))
 bounds_at = jnp.vectorize(cpe.theorem1_bound, excluded=(1, 2))
@@ -43,7 +42,6 @@ def refuses(rule: str, instance: Instance) -> bool:
 
 
 def best_arm_instance(theta: Sequence[float]) -> Instance:
-    """The best of Bernoulli arms."""
     return cpe.instance(cpe.best_arm(len(theta)), cpe.bernoulli(theta))
 
 
@@ -65,6 +63,7 @@ def runs(
     leap: int = LEAP,
     max_rounds: int = 2**30,
     adapt: Adapt | None = None,
+    curves: Callable[[Task], Record] | None = None,
     metrics: Callable[[Task, Outcome], dict[str, Array]] | None = None,
     fixed: Mapping[str, Any] | None = None,
     **simulated: Any,
@@ -87,6 +86,7 @@ def runs(
         max_rounds: the budget of a run, in rounds.
         adapt: puts something around the algorithm, whose state keeps the field `statistics`. A task has `arms`,
             `theta`, `settings`, `instance` (a number) and `replicate`.
+        curves: what to record of a run on its way, of a task.
         metrics: further columns, as for a sweep.
         fixed: what the rule takes besides, the same in all runs.
         simulated: for `simulate`.
@@ -111,12 +111,13 @@ def runs(
     common |= dict(fixed or {})
     samples = zlib.crc32(heading.encode())
 
-    def build(task: Task, key: Key) -> tuple[Algorithm, Environment]:
+    def build(task: Task, key: Key) -> tuple[Any, ...]:
         del key  # it is the run's own, and the rules must share their samples
         algorithm = jaxbandits.numbered(factory(problem, **common, **task["settings"]))
         stream = jax.random.fold_in(jax.random.key(samples), task["replicate"])
         environment = cpe.environment(instances[0]._replace(arms=task["arms"]), leap=slots, stream=stream)
-        return adapt(algorithm, task) if adapt else algorithm, environment
+        algorithm = adapt(algorithm, task) if adapt else algorithm
+        return (algorithm, environment, curves(task)) if curves else (algorithm, environment)
 
     def judged(task: Task, outcome: Outcome) -> dict[str, Array]:
         best = cpe.is_right(instances[0]._replace(theta=task["theta"]), outcome.answer)
@@ -146,50 +147,34 @@ def runs(
 
 
 def is_binary(arms: cpe.Arms) -> bool:
-    """Whether all samples are 0 or 1."""
     return bool(np.all(np.equal(arms.low, arms.high) & np.isin(arms.low, (0, 1))))
 
 
-# Something around the algorithm
+# Whether xi holds
 
 
-class WithXi(NamedTuple):
-    """The state of COCI or of uniform sampling with single pulls, and whether xi held so far."""
+def xi(task: Task, *, tau: int) -> Record:
+    """Watches whether theta stays in the box, before it is cut to [0, 1]: `runs(curves=partial(xi, tau=1), leap=1)`."""
 
-    pulls: Array
-    statistics: Statistics
-    inside: Array  # bool ()   theta was in the unclipped box in every round so far
-
-
-def watched(algorithm: Algorithm, task: Task, *, tau: int) -> Algorithm:
-    """Watches whether theta stays in the box: `runs(adapt=partial(watched, tau=1), leap=1, metrics=was_inside)`."""
-
-    def inner(state: WithXi) -> _sampling.State:
-        return _sampling.State(state.pulls, state.statistics, None)
-
-    def init(key: Key) -> WithXi:
-        state = algorithm.init(key)
-        return WithXi(state.pulls, state.statistics, jnp.ones((), bool))
-
-    def decide(key: Key, state: WithXi) -> Decision:
-        return algorithm.decide(key, inner(state))
-
-    def observe(state: WithXi, action: PyTree, observation: PyTree) -> WithXi:
-        pulls, statistics, _ = algorithm.observe(inner(state), action, observation)
-        counts, theta = statistics.counts, task["theta"]
-        n = jnp.maximum(pulls, 1).astype(theta.dtype)
+    def is_out(state: Any) -> Array:
+        counts, theta = state.statistics.counts, task["theta"]
+        n = jnp.maximum(state.pulls, 1).astype(theta.dtype)
         squared = squared_radius(n, tau=tau, **task["settings"])
-        off = jnp.abs(estimate(statistics, ESTIMATORS[tau]) - theta)
-        is_out = jnp.any(off > jnp.sqrt(squared / jnp.maximum(counts, tau).astype(theta.dtype)))
-        return WithXi(pulls, statistics, state.inside & ~(jnp.all(counts >= tau) & is_out))
+        off = jnp.abs(estimate(state.statistics, ESTIMATORS[tau]) - theta)
+        is_far = jnp.any(off > jnp.sqrt(squared / jnp.maximum(counts, tau).astype(theta.dtype)))
+        return jnp.all(counts >= tau) & is_far
 
-    return Algorithm(init, decide, observe, algorithm.idle)
+    return jaxbandits.record(
+        at=[2**30],  # the end
+        value=lambda state, decision: {"out": is_out(state)},
+        total=lambda state, decision, observation: {"out_before": is_out(state)},
+    )
 
 
 def was_inside(task: Task, outcome: Outcome) -> dict[str, Array]:
-    """The column of `watched`: whether xi held."""
+    """The column of `xi`: whether it held in every round."""
     del task
-    return {"inside": outcome.state.inside}
+    return {"inside": ~outcome.curves["out"][0] & (outcome.curves["out_before"][0] == 0)}
 
 
 # The laws
@@ -205,6 +190,14 @@ class Law(NamedTuple):
     uniform: float  # with H_U, those of uniform sampling
     bound: float  # Theorem 1
     bound_uniform: float  # Theorem 4
+
+    def of(self, rule: str) -> float:
+        """The pulls that COCI's or uniform sampling's law says."""
+        return self.coci if rule == "COCI" else self.uniform
+
+    def bound_of(self, rule: str) -> float:
+        """The bound of COCI or of uniform sampling."""
+        return self.bound if rule == "COCI" else self.bound_uniform
 
 
 def laws(instances: Instance | Sequence[Instance], *, delta: float = DELTA) -> list[Law]:
@@ -228,3 +221,35 @@ def laws(instances: Instance | Sequence[Instance], *, delta: float = DELTA) -> l
 def all_right(sweeps: Sequence[jaxbandits.Results]) -> Claim:
     """Whether every run stopped with the best decision."""
     return all_of("every run stops with the best decision", column(sweeps, "right"))
+
+
+def twins_agree(ours: jaxbandits.Results, theirs: jaxbandits.Results, names: Sequence[str]) -> np.ndarray:
+    """Which runs stopped in both sweeps with the same values in these columns, bool (runs,)."""
+    a, b = ours.columns, theirs.columns
+    agree = (a["status"] == Status.STOPPED) & (b["status"] == Status.STOPPED)
+    for name in names:
+        agree &= (a[name] == b[name]).reshape(len(agree), -1).all(axis=1)
+    return agree
+
+
+# How it is shown
+
+
+def cells(law: Law, lines: Mapping[str, Line]) -> dict[str, str]:
+    """Of a table: what theory says, and what every rule took."""
+    return {
+        "Theorem 1": number(round(law.bound)),
+        "law": number(round(law.coci)),
+        "COCI": plus_minus(lines["COCI"]),
+        "law, uniform": number(round(law.uniform)),
+        **{rule: plus_minus(line) for rule, line in lines.items() if rule != "COCI"},
+        "runs": str(lines["COCI"].runs),
+    }
+
+
+def draw_laws(axes: Any, x: Any, coci: Any, uniform: Any, at: Any, lines: Mapping[str, Sequence[Line]]) -> None:
+    """Both laws over x, and the means of every rule `at` its places."""
+    axes.plot(x, uniform, color="#888888", lw=1.2, label="law of uniform: with $H_U$")
+    axes.plot(x, coci, "k-", lw=1.2, label=r"law of COCI: $T = m + \frac{H}{2}\,\ln(4 T^3/\delta)$")
+    for style, (rule, row) in enumerate(lines.items()):
+        points(axes, at, row, rule, style)

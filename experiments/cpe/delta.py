@@ -14,8 +14,7 @@ import numpy as np
 from experiments.claims import in_range
 from experiments.cpe import common
 from experiments.cpe.common import RULES, Law
-from experiments.figures import points
-from experiments.report import Claim, Line, Report, joined, line, means, number, plus_minus
+from experiments.report import Claim, Line, Report, joined, line, means, number
 from experiments.settings import Settings
 from jaxbandits import cpe
 
@@ -36,14 +35,14 @@ def run(options: Settings) -> Report:
     )
     lines: Lines = {
         rule: [
-            line(f"{rule}, delta = {delta:g}", pulls[rule][row], status=status[rule][row])
-            for row, delta in enumerate(DELTAS)
+            line(f"{rule}, delta = {delta:g}", taken, status=ends)
+            for delta, taken, ends in zip(DELTAS, pulls[rule], status[rule], strict=True)
         ]
         for rule in RULES
     }
     m, H, H_U, deltas = len(case.theta), law.H, law.H_U, jnp.asarray(DELTAS)
-    bounds = np.round(common.bounds_at(H, m, 1, deltas))
-    roots, uniform_roots = (np.round(common.laws_at(h, m, 1, deltas, 0.5)) for h in (H, H_U))
+    theory = (*(common.laws_at(h, m, 1, deltas, 0.5) for h in (H, H_U)), common.bounds_at(H, m, 1, deltas))
+    laws = [law._replace(coci=c, uniform=u, bound=b) for c, u, b in zip(*theory, strict=True)]
     return Report(
         "The best two of six arms: pulls against delta",
         [line for rule in RULES for line in lines[rule]],
@@ -55,23 +54,13 @@ def run(options: Settings) -> Report:
             "deltas. Samples are the same for every delta, so that differences are sharper than the standard errors.",
         ),
         grid=[
-            {
-                "delta": f"{delta:g}",
-                "Theorem 1": number(bounds[row]),
-                "law": number(roots[row]),
-                "COCI": plus_minus(lines["COCI"][row]),
-                "law, uniform": number(uniform_roots[row]),
-                "uniform": plus_minus(lines["uniform"][row]),
-                "CLUCB": plus_minus(lines["CLUCB"][row]),
-                "runs": str(replicates),
-            }
+            {"delta": f"{delta:g}"} | common.cells(laws[row], {rule: lines[rule][row] for rule in RULES})
             for row, delta in enumerate(DELTAS)
         ],
     )
 
 
 def slope_claims(lines: Lines, law: Law) -> list[Claim]:
-    """T is linear in ln(1/delta), with the slope of the law."""
     x = -np.log(DELTAS)
     found = {rule: means(row) for rule, row in lines.items()}
     fits = {rule: np.polyfit(x, values, 1) for rule, values in found.items()}
@@ -107,10 +96,8 @@ def grows(pulls: dict[str, np.ndarray]) -> Claim:
 def draw(figure: Any, *, lines: Lines, law: Law, m: int) -> None:
     axes = figure.subplots()
     fine = np.geomspace(0.4, 5e-7, 100)
-    for H, look in ((law.H_U, common.UNIFORM_LAW), (law.H, {"color": "k", "lw": 1.2, "label": common.COCI_LAW})):
-        axes.plot(1 / fine, common.laws_at(jnp.asarray(H), m, 1, jnp.asarray(fine), 0.5), **look)
-    for style, rule in enumerate(RULES):
-        points(axes, 1 / np.array(DELTAS), lines[rule], rule, style)
+    laws = (common.laws_at(jnp.asarray(H), m, 1, jnp.asarray(fine), 0.5) for H in (law.H, law.H_U))
+    common.draw_laws(axes, 1 / fine, *laws, 1 / np.array(DELTAS), lines)
     axes.set(xscale="log", xlabel=r"$1/\delta$", ylabel="pulls until the stop", ylim=(0, None))
     axes.set_title("The best two of six arms: pulls against confidence")
     axes.legend(fontsize=9, loc="lower right", ncols=2)

@@ -13,8 +13,8 @@ import numpy as np
 from experiments.claims import in_range, never_falls
 from experiments.cpe import common
 from experiments.cpe.common import RULES, Law
-from experiments.figures import STYLES, points, ticks
-from experiments.report import Claim, Line, Report, joined, line_of, listed, means, number, plus_minus
+from experiments.figures import STYLES, split, ticks
+from experiments.report import Claim, Line, Report, joined, line_of, listed, means
 from experiments.settings import Settings
 
 SIZES = (4, 8, 16, 32, 64)
@@ -51,12 +51,7 @@ def run(options: Settings) -> Report:
                 "H": f"{law.H:.1f}",
                 "H_U/H": f"{law.H_U / law.H:.2f}",
                 "uniform/COCI": f"{lines['uniform'][row].ours / lines['COCI'][row].ours:.2f}",
-                "law": number(round(law.coci)),
-                "COCI": plus_minus(lines["COCI"][row]),
-                "law, uniform": number(round(law.uniform)),
-                "uniform": plus_minus(lines["uniform"][row]),
-                "CLUCB": plus_minus(lines["CLUCB"][row]),
-                "runs": str(replicates[m]),
+                **common.cells(law, {rule: lines[rule][row] for rule in RULES}),
             }
             for row, (m, law) in enumerate(laws.items())
         ],
@@ -64,7 +59,6 @@ def run(options: Settings) -> Report:
 
 
 def separation_claims(lines: Lines, laws: dict[int, Law]) -> list[Claim]:
-    """Appendix A.5, and CLUCB."""
     coci, uniform, clucb = (means(lines[rule]) for rule in RULES)
     found, ahead = uniform / coci, coci / clucb
     relative = {f"m = {m}": x / (law.H_U / law.H) for x, (m, law) in zip(found, laws.items(), strict=True)}
@@ -80,14 +74,11 @@ def separation_claims(lines: Lines, laws: dict[int, Law]) -> list[Claim]:
 
 
 def draw(figure: Any, *, lines: Lines, laws: dict[int, Law]) -> None:
-    figure.set_size_inches(10, 4.6)
-    left, right = figure.subplots(1, 2)
+    left, right = split(figure, (10, 4.6), 1, 2)
     sizes = np.array(list(laws))
     coci, uniform, clucb = (means(lines[rule]) for rule in RULES)
-    left.plot(sizes, [law.uniform for law in laws.values()], **common.UNIFORM_LAW)
-    left.plot(sizes, [law.coci for law in laws.values()], "k-", lw=1.2, label=common.COCI_LAW)
-    for style, rule in enumerate(RULES):
-        points(left, sizes, lines[rule], rule, style)
+    coci_law, uniform_law = ([getattr(law, name) for law in laws.values()] for name in ("coci", "uniform"))
+    common.draw_laws(left, sizes, coci_law, uniform_law, sizes, lines)
     left.set(ylabel="pulls until the stop", title="Pulls")
     right.plot(sizes, [law.H_U / law.H for law in laws.values()], "k-", lw=1.2, label="$H_U / H$")
     right.plot(sizes, uniform / coci, mfc="w", label="uniform / COCI", **STYLES[1])

@@ -13,10 +13,10 @@ import jaxbandits
 from experiments.claims import all_of
 from experiments.cpe import common
 from experiments.cpe.eight import NAMES
-from experiments.figures import COLORS
+from experiments.figures import COLORS, split
 from experiments.report import Claim, Report, joined, line_of, number, plus_minus
 from experiments.settings import Settings
-from jaxbandits import Status, cpe
+from jaxbandits import cpe
 
 QUICK = ("best5",)
 RULES = tuple(common.RULES)
@@ -77,12 +77,7 @@ def run(options: Settings) -> Report:
 
 
 def twins_agree(sweeps: Sweeps, name: str, rule: str, columns: tuple[str, ...]) -> np.ndarray:
-    """Which runs stopped in both dtypes with the same values in these columns, bool (runs,)."""
-    ours, theirs = (sweeps[name, rule, dtype].columns for dtype in DTYPES)
-    agree = (ours["status"] == Status.STOPPED) & (theirs["status"] == Status.STOPPED)
-    for column in columns:
-        agree &= (ours[column] == theirs[column]).reshape(len(agree), -1).all(axis=1)
-    return agree
+    return common.twins_agree(*(sweeps[name, rule, dtype] for dtype in DTYPES), columns)
 
 
 def share_claim(sweeps: Sweeps, pairs: list[tuple[str, str]], rule: str) -> Claim:
@@ -99,8 +94,7 @@ def share_claim(sweeps: Sweeps, pairs: list[tuple[str, str]], rule: str) -> Clai
 
 def draw(figure: Any, *, sweeps: Sweeps, pairs: list[tuple[str, str]]) -> None:
     """A point for every run; the diagonal is where the twins are equal."""
-    figure.set_size_inches(8.6, 3.6)
-    panels = figure.subplots(1, len(RULES), sharex=True, sharey=True)
+    panels = split(figure, (8.6, 3.6), 1, len(RULES), sharex=True, sharey=True)
     for axes, rule, color in zip(panels, RULES, COLORS, strict=False):
         names = [name for name, other in pairs if other == rule]
         ours, theirs = (

@@ -13,8 +13,8 @@ import numpy as np
 from experiments.claims import in_range
 from experiments.cpe import common
 from experiments.cpe.common import DELTA, RULES, Law
-from experiments.figures import points, ticks
-from experiments.report import Claim, Line, Report, joined, lines_by, listed, means, number, plus_minus
+from experiments.figures import ticks
+from experiments.report import Claim, Line, Report, joined, lines_by, listed, means
 from experiments.settings import Settings
 
 SHAPE = np.array([0.4, 0.12, 0.05, -0.15, -0.4])
@@ -44,24 +44,13 @@ def run(options: Settings) -> Report:
             "m / min Lambda^2.",
         ),
         grid=[
-            {
-                "g": str(gap),
-                "H": f"{law.H:.1f}",
-                "Theorem 1": number(round(law.bound)),
-                "law": number(round(law.coci)),
-                "COCI": plus_minus(lines["COCI"][row]),
-                "law, uniform": number(round(law.uniform)),
-                "uniform": plus_minus(lines["uniform"][row]),
-                "CLUCB": plus_minus(lines["CLUCB"][row]),
-                "runs": str(replicates),
-            }
+            {"g": str(gap), "H": f"{law.H:.1f}"} | common.cells(law, {rule: lines[rule][row] for rule in RULES})
             for row, (gap, law) in enumerate(laws.items())
         ],
     )
 
 
 def growth_claims(lines: Lines, laws: dict[float, Law]) -> list[Claim]:
-    """T grows as H ln(H / delta), for all rules alike."""
     scale = np.array([law.H * np.log(law.H / DELTA) for law in laws.values()])
     found = {rule: means(row) for rule, row in lines.items()}
     slopes = {rule: np.polyfit(np.log(scale), np.log(values), 1)[0] for rule, values in found.items()}
@@ -89,13 +78,9 @@ def draw(figure: Any, *, lines: Lines, laws: dict[float, Law]) -> None:
     H = np.array([law.H for law in laws.values()])
     fine = np.geomspace(H.min() / 1.3, H.max() * 1.3, 100)
     ratio, m = laws[1.0].H_U / laws[1.0].H, len(SHAPE)
-    bound = common.bounds_at(jnp.asarray(fine), m, 1, DELTA)
     coci, uniform = (common.laws_at(jnp.asarray(h), m, 1, DELTA, 0.5) for h in (fine, ratio * fine))
-    axes.plot(fine, bound, "k:", lw=1.2, label="Theorem 1, the bound of COCI")
-    axes.plot(fine, uniform, **common.UNIFORM_LAW)
-    axes.plot(fine, coci, "k-", lw=1.2, label=common.COCI_LAW)
-    for style, rule in enumerate(RULES):
-        points(axes, H, lines[rule], rule, style)
+    axes.plot(fine, common.bounds_at(jnp.asarray(fine), m, 1, DELTA), "k:", lw=1.2, label="Theorem 1, bound of COCI")
+    common.draw_laws(axes, fine, coci, uniform, H, lines)
     for (gap, law), line in zip(laws.items(), lines["CLUCB"], strict=True):
         axes.annotate(f"g = {gap:g}", (law.H, line.ours), (7, -9), textcoords="offset points", fontsize=9)
     axes.set(xscale="log", yscale="log", xlabel=r"hardness $H = \sum_i 1/\Lambda_i^2$", ylabel="pulls until the stop")

@@ -15,20 +15,29 @@ same answers.
 from functools import partial
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 
 import jaxbandits
-from experiments.claims import answers_are_right, column, in_range
+from experiments.claims import above, between, errors_are_rare, in_range
 from experiments.cpe import common
-from experiments.cpe.common import DELTA, Law, Task
-from experiments.figures import COLORS, STYLES, errorbars, ticks
-from experiments.report import STANDARD_ERRORS, Claim, Line, Report, joined, line_of, mean_se, number, plus_minus
+from experiments.cpe.common import DELTA, Task
+from experiments.figures import COLORS, STYLES, errorbars, legend_under, side_by_side, split, ticks
+from experiments.report import (
+    STANDARD_ERRORS,
+    Claim,
+    Line,
+    Report,
+    joined,
+    line_of,
+    listed,
+    mean_se,
+    number,
+    plus_minus,
+)
 from experiments.settings import Settings
-from jaxbandits import Outcome, Status, cpe
-from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
-from jaxbandits.cpe import Instance, _sampling, solve
-from jaxbandits.cpe._estimate import Statistics, estimate
+from jaxbandits import Record, cpe, record
+from jaxbandits.cpe import Instance, solve
+from jaxbandits.cpe._estimate import estimate
 from jaxbandits.cpe._problems import Problem
 
 
@@ -56,7 +65,7 @@ QUICK_BUDGETS = (6, 8)
 INTERVIEWS = 100  # of an interviewer
 PILOT = 500  # interviews after which a plan is looked at
 NEAR = 0.05  # by how much its variance may then exceed the least, on average
-TIMES = tuple(digit * 10**power for power in range(1, 7) for digit in (1, 2, 5))[1:]  # when plans are noted
+TIMES = tuple(digit * 10**power for power in range(1, 7) for digit in (1, 2, 5))[1:]  # when plans are recorded
 SURVEYS = 20_000  # done with each allocation
 RULES = ("COCI", "uniform")
 LAW = (0.9, 1.1)  # what T may be over the law
@@ -77,8 +86,7 @@ def run(options: Settings) -> Report:
             rule,
             options=options,
             replicates=replicates,
-            adapt=partial(noting, problem=case.problem),
-            metrics=noted,
+            curves=partial(plans_on_the_way, problem=case.problem),
         )
         for budget, case in cases.items()
         for rule in RULES
@@ -88,22 +96,31 @@ def run(options: Settings) -> Report:
     excess = {key: excess_variance(sweep, best[key[0]]) for key, sweep in sweeps.items()}
     most = max(budgets)
     allocations = allocations_of(most, best[most])
-    stopped = column(sweeps.values(), "status") == Status.STOPPED
-    wrong = int(np.sum(stopped & ~column(sweeps.values(), "right")))
+    ahead = {f"k = {k}:": lines[k, "uniform"].ours / lines[k, "COCI"].ours for k in budgets}
+    over = {f"{rule}, k = {k}": one.ours / laws[k].of(rule) for (k, rule), one in lines.items()}
+    plan = variance(allocations["the plan"])
+    more = {name: variance(allocations[name]) / plan - 1 for name in ("Neyman", "proportional", "equal")}
+    early = {rule: excess[most, rule][:, TIMES.index(PILOT)].mean() for rule in RULES}
     return Report(
         "Opinion sampling in the American National Election Study of 1996: interviewers for five groups of voters",
         list(lines.values()),
         [
-            answers_are_right(wrong, int(stopped.sum()), DELTA),
-            Claim(
-                "COCI needs fewer pilot interviews than uniform sampling",
-                ", ".join(f"k = {k}: {lines[k, 'uniform'].ours / lines[k, 'COCI'].ours:.2f} times" for k in budgets),
-                all(lines[k, "COCI"].ours < lines[k, "uniform"].ours for k in budgets),
+            errors_are_rare(sweeps.values(), DELTA),
+            above("COCI needs fewer pilot interviews than uniform sampling (uniform over COCI)", ahead),
+            in_range("T over the law", over, *LAW),
+            between(
+                f"after {PILOT} pilot interviews the plan for {most} has at most {NEAR:.0%} more variance than the "
+                "best, on average",
+                early,
+                most=NEAR,
+                form=".1%",
             ),
-            in_range("T over the law", over_the_law(lines, laws), *LAW),
-            good_plans(excess, most),
             surveys_vary_as_planned(allocations),
-            gains(allocations),
+            Claim(
+                "the plan varies less than equal and proportional allocations, by a tenth at least",
+                listed(more, "+.1%"),
+                min(more["equal"], more["proportional"]) > 0.1,
+            ),
         ],
         joined(sweeps),
         partial(draw, allocations=allocations, excess=excess, lines=lines),
@@ -124,7 +141,6 @@ def run(options: Settings) -> Report:
 
 
 def row(k: int, best: np.ndarray, lines: Lines, excess: np.ndarray) -> dict[str, str]:
-    """One number of interviewers."""
     errors = {name: points(allocation) for name, allocation in allocations_of(k, best).items()}
     then = errors["the plan"] * np.sqrt(1 + excess[:, TIMES.index(PILOT)].mean())
     return (
@@ -141,43 +157,10 @@ def instance(budget: int) -> Instance:
     return cpe.instance(cpe.opinion_sampling(SIZES, budget), arms, estimator="variance")
 
 
-# Plans on the way
-
-
-class Noted(NamedTuple):
-    """The state of COCI or of uniform sampling, and the plans so far."""
-
-    pulls: Array
-    statistics: Statistics
-    reach: Array | None
-    plans: Array  # int32 (times, m)   levels of the best decision at the estimates; 0 for times to come
-
-
-def noting(algorithm: Algorithm, task: Task, *, problem: Problem) -> Algorithm:
-    """Writes down the best plan at the estimates, after the first round that reaches each of `TIMES`."""
+def plans_on_the_way(task: Task, *, problem: Problem) -> Record:
+    """The best plan at the estimates, as levels: the last one before each of `TIMES`, and then the answer."""
     del task
-
-    def init(key: Key) -> Noted:
-        return Noted(*algorithm.init(key), jnp.zeros((len(TIMES), len(GROUPS)), jnp.int32))
-
-    def decide(key: Key, state: Noted) -> Decision:
-        return algorithm.decide(key, _sampling.State(*state[:3]))
-
-    def observe(state: Noted, action: PyTree, observation: PyTree) -> Noted:
-        after = algorithm.observe(_sampling.State(*state[:3]), action, observation)
-        times = jnp.asarray(TIMES)
-        is_reached = (state.pulls < times) & (times <= after.pulls)
-        plan = solve(problem, estimate(after.statistics, "variance"))
-        return Noted(*after, jnp.where(is_reached[:, None], plan, state.plans))
-
-    return Algorithm(init, decide, observe, algorithm.idle)
-
-
-def noted(task: Task, outcome: Outcome) -> dict[str, Array]:
-    """The plans, and after the end the answer."""
-    del task
-    is_over = jnp.asarray(TIMES) > outcome.pulls
-    return {"plans": jnp.where(is_over[:, None], outcome.answer, outcome.state.plans)}
+    return record(at=TIMES, value=lambda state, _: {"plans": solve(problem, estimate(state.statistics, "variance"))})
 
 
 # Variances
@@ -189,7 +172,6 @@ def variance(allocation: np.ndarray) -> np.ndarray:
 
 
 def points(allocation: np.ndarray) -> float:
-    """The standard error in percentage points."""
     return 100 * float(np.sqrt(variance(allocation)))
 
 
@@ -199,7 +181,6 @@ def neyman(budget: int) -> np.ndarray:
 
 
 def allocations_of(budget: int, best: np.ndarray) -> dict[str, np.ndarray]:
-    """Ways to send so many interviewers."""
     return {
         "the plan": best,
         "Neyman": neyman(budget),
@@ -210,7 +191,7 @@ def allocations_of(budget: int, best: np.ndarray) -> dict[str, np.ndarray]:
 
 def excess_variance(sweep: jaxbandits.Results, best: np.ndarray) -> np.ndarray:
     """By how much the variance of every plan noted exceeds the least, (runs, times)."""
-    return variance(1 + sweep.columns["plans"]) / variance(best) - 1
+    return variance(1 + sweep.columns["curve.plans"]) / variance(best) - 1
 
 
 def second_best(best: np.ndarray) -> float:
@@ -240,24 +221,6 @@ def certainty_is_dear(excess: np.ndarray, pulls: Line, second: float) -> str:
     )
 
 
-def over_the_law(lines: Lines, laws: dict[int, Law]) -> dict[str, float]:
-    """Mean T over the pulls at which the radii reach Lambda."""
-    return {
-        f"{rule}, k = {k}": one.ours / (laws[k].coci if rule == "COCI" else laws[k].uniform)
-        for (k, rule), one in lines.items()
-    }
-
-
-def good_plans(excess: dict[tuple[int, str], np.ndarray], most: int) -> Claim:
-    found = {rule: excess[most, rule][:, TIMES.index(PILOT)].mean() for rule in RULES}
-    return Claim(
-        f"after {PILOT} pilot interviews the plan for {most} has at most {NEAR:.0%} more variance than the best, on "
-        "average",
-        ", ".join(f"{rule} {value:.1%}" for rule, value in found.items()),
-        max(found.values()) <= NEAR,
-    )
-
-
 def surveys_vary_as_planned(allocations: dict[str, np.ndarray]) -> Claim:
     """Does the surveys: fresh answers of real respondents, drawn with replacement."""
     rng = np.random.default_rng(1996)
@@ -277,37 +240,22 @@ def surveys_vary_as_planned(allocations: dict[str, np.ndarray]) -> Claim:
     )
 
 
-def gains(allocations: dict[str, np.ndarray]) -> Claim:
-    plan = variance(allocations["the plan"])
-    return Claim(
-        "the plan varies less than equal and proportional allocations, by a tenth at least",
-        ", ".join(
-            f"{name} {variance(allocation) / plan - 1:+.1%}"
-            for name, allocation in allocations.items()
-            if name != "the plan"
-        ),
-        min(variance(allocations[name]) for name in ("equal", "proportional")) > 1.1 * plan,
-    )
-
-
 # How it is shown
 
 
 def draw(
     figure: Any, *, allocations: dict[str, np.ndarray], excess: dict[tuple[int, str], np.ndarray], lines: Lines
 ) -> None:
-    figure.set_size_inches(13, 4.9)
-    who, when, price = figure.subplots(1, 3, width_ratios=(1.25, 1.35, 1))
+    who, when, price = split(figure, (13, 4.9), 1, 3, width_ratios=(1.25, 1.35, 1))
     most = max(k for k, _ in lines)
     y = np.arange(len(GROUPS))[::-1]
     colors = {"the plan": COLORS[0], "Neyman": "#8fb3d9", "equal": "#bbbbbb"}
     for position, (name, color) in enumerate(colors.items()):
         label = f"{name} (s.e. {points(allocations[name]):.2f} points)"
         who.barh(y + 0.26 * (1 - position), allocations[name], 0.24, color=color, label=label)
-    who.set(xlabel=f"interviewers of {most}", title="Who is asked", yticks=y)
-    who.set_yticklabels(
-        [f"{g.name}\n{g.size} people, {share:.0%} Dole" for g, share in zip(GROUPS, SHARES, strict=True)], fontsize=9
-    )
+    who.set(xlabel=f"interviewers of {most}", title="Who is asked")
+    names = [f"{g.name}\n{g.size} people, {share:.0%} Dole" for g, share in zip(GROUPS, SHARES, strict=True)]
+    who.set_yticks(y, names, fontsize=9)
     who.grid(axis="y", visible=False)
 
     floor = 3e-5
@@ -334,11 +282,10 @@ def draw(
         x = np.arange(len(budgets)) + 0.38 * (style - 0.5)
         bars = price.bar(x, [lines[k, rule].ours for k in budgets], 0.36, color=COLORS[style], label=rule)
         price.bar_label(bars, [short(lines[k, rule].ours) for k in budgets], fontsize=7.5)
-    price.set(yscale="log", xticks=range(len(budgets)), xticklabels=budgets, xlabel="interviewers")
+    side_by_side(price, [str(k) for k in budgets], yscale="log", xlabel="interviewers")
     price.set(title="What certainty costs", ylim=(1000, None), ylabel="pilot interviews until the stop")
-    price.grid(axis="x", visible=False)
     for axes, columns in ((who, 1), (when, 2), (price, 2)):
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=columns, fontsize=9)
+        legend_under(axes, columns, depth=0.16)
     figure.suptitle("Clinton or Dole? A stratified poll of 944 voters of 1996, replayed")
 
 

@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.figures import STYLES, errorbars, ticks
+from experiments.figures import STYLES, errorbars, side_by_side, split, ticks
 from experiments.report import Claim, Report, mean_se, number
 from experiments.settings import Settings
 from jaxbandits.base import Array
@@ -106,14 +106,8 @@ def draw_problem(m: int, budget: int, kind: str, seed: int) -> Problem:
 def by_table(theta: Array, sizes: Array, budget: int) -> Array:
     """All gains n_i^2 theta_i / (y (y + 1)) in one table, of which the best are taken."""
     level = jnp.arange(1, budget - len(sizes) + 1)
-    gains = table(
-        (sizes**2)[:, None] / (level * (level + 1.0)),
-        jnp.zeros((len(sizes), len(level))),
-        len(level),
-        kind="at most",
-        base=1.0,
-    )
-    return 1 + solve(gains, theta)
+    gains, none = (sizes**2)[:, None] / (level * (level + 1.0)), jnp.zeros((len(sizes), len(level)))
+    return 1 + solve(table(gains, none, len(level), kind="at most", base=1.0), theta)
 
 
 def by_brute_force(problem: Problem) -> np.ndarray:
@@ -134,12 +128,13 @@ WAYS = ("greedy", "bisection", "table", "brute force")
 def compare(m: int, budget: int, kind: str, draws: int) -> Found:
     """All ways that apply, on the same draws."""
     greedy = jax.jit(partial(greedy_osa, budget=budget))
+    bisection, tabled = (jax.jit(partial(way, budget=budget)) for way in (osa_threshold, by_table))
     ways: dict[str, Callable[[Problem], Any]] = {
         "greedy": lambda one: greedy(one.theta, one.sizes).allocation,
-        "bisection": of_arrays(jax.jit(partial(osa_threshold, budget=budget))),
+        "bisection": lambda one: bisection(one.theta, one.sizes),
     }
     if m * (budget - m) <= ENTRIES:
-        ways["table"] = of_arrays(jax.jit(partial(by_table, budget=budget)))
+        ways["table"] = lambda one: tabled(one.theta, one.sizes)
     if (m, budget) in SMALL:
         ways["brute force"] = by_brute_force
     seconds: dict[str, list[float]] = {way: [] for way in ways}
@@ -156,10 +151,6 @@ def compare(m: int, budget: int, kind: str, draws: int) -> Found:
         steps.append(int(number_of_steps))
     milliseconds = {way: 1000 * float(np.median(times)) for way, times in seconds.items()}
     return Found(draws, agree, safe, printed_safe, np.array(steps), milliseconds)
-
-
-def of_arrays(function: Callable[[np.ndarray, np.ndarray], Array]) -> Callable[[Problem], Array]:
-    return lambda one: function(one.theta, one.sizes)
 
 
 def timed(function: Callable[[], Any], seconds: list[float]) -> np.ndarray:
@@ -225,65 +216,46 @@ Founds = dict[tuple[int, int, str], Found]
 
 
 def claims(found: Founds, large: tuple[tuple[int, int], ...]) -> list[Claim]:
-    draws = sum(one.draws for one in found.values())
-    agree, safe, printed_safe = (
-        sum(getattr(one, name) for one in found.values()) for name in ("agree", "safe", "printed_safe")
-    )
+    def on_all_draws(statement: str, name: str, more: str = "") -> Claim:
+        draws, good = (sum(getattr(one, kind) for one in found.values()) for kind in ("draws", name))
+        return Claim(statement, f"{number(good)} of {number(draws)} draws{more}", good == draws)
+
     brute = sum(found[m, k, kind].draws for m, k in SMALL for kind in KINDS)
     example = Problem(np.array([2, 1, 1]), np.array([0.25, 0, 0]), 4)
     ours = [np.asarray(y).tolist() for y in greedy_osa(jnp.asarray(example.theta), example.sizes, 4)[:2]]
-    return [
-        Claim(
-            f"all ways give the same allocation, brute force among them on {number(brute)} draws",
-            f"{number(agree)} of {number(draws)} draws",
-            agree == draws,
-        ),
-        Claim(
-            "Algorithm 2, corrected, starts nowhere above the best allocation",
-            f"{number(safe)} of {number(draws)} draws",
-            safe == draws,
-        ),
-        Claim(
-            "as printed, Algorithm 2 starts nowhere above the best allocation",
-            f"{number(printed_safe)} of {number(draws)} draws; n = (2, 1, 1), theta = (1/4, 0, 0), k = 4: starts at "
-            f"{printed_base(example).tolist()}",
-            printed_safe == draws,
-        ),
+    starts = f"; n = (2, 1, 1), theta = (1/4, 0, 0), k = 4: starts at {printed_base(example).tolist()}"
+    steps = max(one.steps.max() / m**2 for (m, _, _), one in found.items())
+    judged = [
+        on_all_draws(f"all ways give the same allocation, brute force among them on {number(brute)} draws", "agree"),
+        on_all_draws("Algorithm 2, corrected, starts nowhere above the best allocation", "safe"),
+        on_all_draws("as printed, Algorithm 2 starts nowhere above the best allocation", "printed_safe", starts),
         Claim(
             "corrected it starts there at [2, 1, 1], which is the best allocation",
             f"{ours[1]}, best {ours[0]}",
             ours == [[2, 1, 1], [2, 1, 1]],
         ),
-        Claim(
-            "Algorithm 2 takes at most m^2 greedy steps",
-            f"{max(one.steps.max() / m**2 for (m, _, _), one in found.items()):.2f} m^2 at most",
-            all(one.steps.max() <= m**2 for (m, _, _), one in found.items()),
-        ),
-        *([is_faster(found)] if large[-1] == LARGE[-1] else []),
+        Claim("Algorithm 2 takes at most m^2 greedy steps", f"{steps:.2f} m^2 at most", steps <= 1),
     ]
-
-
-def is_faster(found: Founds) -> Claim:
-    m, k = LARGE[-1]
-    slow, fast = ([found[m, k, kind].milliseconds[way] for kind in KINDS] for way in ("greedy", "bisection"))
-    return Claim(
-        f"bisection is at least {FASTER} times faster than Algorithm 2 at m = {m}, k = {number(k)}",
-        f"{min(slow):.3g} ms against {max(fast):.3g} ms",
-        min(slow) >= FASTER * max(fast),
-    )
+    if large[-1] == LARGE[-1]:
+        m, k = LARGE[-1]
+        slow, fast = ([found[m, k, kind].milliseconds[way] for kind in KINDS] for way in ("greedy", "bisection"))
+        faster = f"bisection is at least {FASTER} times faster than Algorithm 2 at m = {m}, k = {number(k)}"
+        shown = f"{min(slow):.3g} ms against {max(fast):.3g} ms"
+        judged.append(Claim(faster, shown, min(slow) >= FASTER * max(fast)))
+    return judged
 
 
 def rounding_claims(excess: dict[float, dict[str, np.ndarray]]) -> list[Claim]:
-    means = {name: [excess[ratio][name].mean() for ratio in RATIOS] for name in ROUNDINGS}
+    means = {name: [excess[ratio][name].mean() for ratio in RATIOS] for name in ROUNDINGS[:2]}
     at = RATIOS.index(2)
     return [
         Claim(
             "rules of thumb lose variance where budgets are small, and less where they are large (k = 2 m, k = 100 m)",
             ", ".join(
-                f"{name} {means[name][at]:.2%} (at worst {excess[2][name].max():.1%}) and {means[name][-1]:.4%}"
-                for name in ROUNDINGS[:2]
+                f"{name} {row[at]:.2%} (at worst {excess[2][name].max():.1%}) and {row[-1]:.4%}"
+                for name, row in means.items()
             ),
-            all(means[name][at] > 1e-3 and means[name][-1] < means[name][at] / 10 for name in ROUNDINGS[:2]),
+            all(row[at] > 1e-3 and row[-1] < row[at] / 10 for row in means.values()),
         )
     ]
 
@@ -292,25 +264,22 @@ def rounding_claims(excess: dict[float, dict[str, np.ndarray]]) -> list[Claim]:
 
 
 def draw(figure: Any, *, found: Founds, excess: dict[float, dict[str, np.ndarray]], large: Any) -> None:
-    figure.set_size_inches(10, 4.3)
-    clock, loss = figure.subplots(1, 2)
+    clock, loss = split(figure, (10, 4.3), 1, 2)
     sizes = [*SMALL, *large]
     for style, way in zip(STYLES, WAYS, strict=False):
         times = {i: found[m, k, "continuous"].milliseconds.get(way) for i, (m, k) in enumerate(sizes)}
         times = {i: time for i, time in times.items() if time}
         clock.plot(list(times), list(times.values()), label=way, mfc="w", **style)
-    clock.set(yscale="log", ylabel="milliseconds for one allocation", xticks=range(len(sizes)))
-    clock.set_xticklabels([f"{m}\n{short(k)}" for m, k in sizes], fontsize=9)
-    clock.set(title="The same allocation, four ways", xlabel="groups m, interviews k")
+    side_by_side(clock, [f"{m}\n{short(k)}" for m, k in sizes], yscale="log", xlabel="groups m, interviews k")
+    clock.set(title="The same allocation, four ways", ylabel="milliseconds for one allocation")
     clock.legend(loc="upper left")
     labels = {"best": "best in whole numbers, above the continuous optimum"}
     for style, name in enumerate(ROUNDINGS):
         mean, se = np.transpose([mean_se(excess[ratio][name]) for ratio in RATIOS])
         errorbars(loss, RATIOS, mean, se, labels.get(name, f"{name}, above the best"), style)
     loss.set(xscale="log", yscale="log", xlabel="interviews a group, k / m", ylim=(1e-9, 1))
-    loss.set(ylabel="variance in excess, mean")
+    loss.set(ylabel="variance in excess, mean", title=f"What rounding costs ({ARMS} groups)")
     ticks(loss, [1.25, 2, 5, 10, 20, 50, 100])
-    loss.set_title(f"What rounding costs ({ARMS} groups)")
     loss.legend(loc="lower left", fontsize=9)
 
 

@@ -17,13 +17,13 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxbandits
-from experiments.claims import answers_are_right, below, column, in_range
+from experiments.claims import all_of, below, errors_are_rare, in_range
 from experiments.cpe import common
-from experiments.cpe.common import DELTA, Law, Task
-from experiments.figures import COLORS
+from experiments.cpe.common import DELTA, Task
+from experiments.figures import COLORS, legend_under, split
 from experiments.report import Claim, Line, Report, joined, line_of, number, plus_minus
 from experiments.settings import Settings
-from jaxbandits import Outcome, Status, cpe
+from jaxbandits import Outcome, cpe
 from jaxbandits.base import Array
 from jaxbandits.cpe import Instance, solve
 from jaxbandits.cpe._estimate import box, estimate, squared_radius
@@ -83,24 +83,15 @@ def run(options: Settings) -> Report:
     lines = {key: line_of(": ".join(key), sweep) for key, sweep in sweeps.items()}
     counts = {key: sweep.columns["counts"].mean(axis=0) for key, sweep in sweeps.items()}
     best = {question: np.asarray(solve(case.problem, case.theta)) for question, case in cases.items()}
-    stopped = column(sweeps.values(), "status") == Status.STOPPED
-    wrong = int(np.sum(stopped & ~column(sweeps.values(), "right")))
-    shares = {
-        ": ".join(key): sweep.columns["pulls"].max() / of_rule(laws, *key, "bound", "bound_uniform")
-        for key, sweep in sweeps.items()
-        if key[1] != "CLUCB"
-    }
-    over = {
-        ": ".join(key): line.ours / of_rule(laws, *key, "coci", "uniform")
-        for key, line in lines.items()
-        if key[1] != "CLUCB"
-    }
+    known = {key: laws[key[0]] for key in sweeps if key[1] != "CLUCB"}
+    shares = {": ".join(key): sweeps[key].columns["pulls"].max() / law.bound_of(key[1]) for key, law in known.items()}
+    over = {": ".join(key): lines[key].ours / law.of(key[1]) for key, law in known.items()}
     theta = np.asarray(cases["water"].theta)
     return Report(
         "Water planning: tests until the plan is certain, delta = 0.1",
         list(lines.values()),
         [
-            answers_are_right(wrong, int(stopped.sum()), DELTA),
+            errors_are_rare(sweeps.values(), DELTA),
             boxes_settle(sweeps["water", "COCI"], "COCI"),
             boxes_settle(sweeps["water", "uniform"], "uniform sampling"),
             *order_claims(lines),
@@ -119,13 +110,7 @@ def run(options: Settings) -> Report:
     )
 
 
-def of_rule(laws: dict[str, Law], question: str, rule: str, coci: str, uniform: str) -> float:
-    """What theory says of COCI or of uniform sampling."""
-    return getattr(laws[question], coci if rule == "COCI" else uniform)
-
-
 def instances() -> dict[str, Instance]:
-    """The two questions, about the same tests."""
     steps = (np.arange(source.most + 1) for source in SOURCES)
     costs = [source.first * y + source.rise * y**2 / 2 for source, y in zip(SOURCES, steps, strict=True)]
     problems = {"water": cpe.water(costs, DEMAND), "sites": cpe.sites([source.site for source in SOURCES], PLANTS)}
@@ -135,7 +120,6 @@ def instances() -> dict[str, Instance]:
 
 
 def box_at_the_end(task: Task, outcome: Outcome) -> dict[str, Array]:
-    """What theta lies in when the run ends."""
     statistics = outcome.state.statistics
     estimates = estimate(statistics, "mean")
     n = outcome.pulls.astype(estimates.dtype)
@@ -158,26 +142,21 @@ def boxes_settle(sweep: jaxbandits.Results, name: str) -> Claim:
     columns, others = sweep.columns, ~np.eye(len(SOURCES), dtype=bool)
     last, following = step_costs(columns["answer"])
     dearest, cheapest = last - columns["lo"], following - columns["hi"]
-    settled = np.all((dearest[:, :, None] <= cheapest[:, None]) | ~others, axis=(1, 2))
-    return Claim(
+    return all_of(
         f"when {name} stops, every step of its plan is cheaper than any left elsewhere, all over the confidence box",
-        f"{settled.sum()} of {len(settled)} runs",
-        settled.all(),
+        np.all((dearest[:, :, None] <= cheapest[:, None]) | ~others, axis=(1, 2)),
     )
 
 
 def order_claims(lines: Lines) -> list[Claim]:
     water, sites = ([lines[question, rule].ours for rule in rules] for question, rules in QUESTIONS.items())
+    ahead = {"the plan": water[0] / water[1], "the plants": sites[0] / sites[1]}
     return [
-        Claim(
-            "COCI needs fewer tests than uniform sampling",
-            f"{water[1] / water[0]:.2f} times fewer for the plan, {sites[1] / sites[0]:.2f} times for the plants",
-            water[0] < water[1] and sites[0] < sites[1],
-        ),
-        Claim(
-            "CLUCB needs fewer than COCI where it can be asked",
-            f"{sites[2] / sites[0]:.2f} of COCI's for the plants",
-            sites[2] < sites[0],
+        below("COCI needs fewer tests than uniform sampling (COCI over uniform)", ahead, form=".2f"),
+        below(
+            "CLUCB needs fewer than COCI where it can be asked (CLUCB over COCI)",
+            {"the plants": sites[2] / sites[0]},
+            form=".2f",
         ),
     ]
 
@@ -210,22 +189,19 @@ def grid(theta: np.ndarray, lines: Lines, counts: Counts, best: dict[str, np.nda
     return [*rows, dict.fromkeys(rows[0], "") | totals]
 
 
-def draw(
-    figure: Any, *, theta: np.ndarray, sweeps: Sweeps, lines: Lines, counts: Counts, best: dict[str, np.ndarray]
-) -> None:
-    figure.set_size_inches(12.5, 8.6)
-    panels = figure.subplots(2, 3, sharey=True, width_ratios=(1, 1.5, 1.4))
+def draw(figure: Any, *, theta: np.ndarray, sweeps: Sweeps, lines: Lines, counts: Counts, best: dict) -> None:
+    panels = split(figure, (12.5, 8.6), 2, 3, sharey=True, width_ratios=(1, 1.5, 1.4))
     y = np.arange(len(SOURCES))[::-1]
     taken, left = COLORS[0], COLORS[1]
 
-    plan, net, tests = panels[0]
+    plan, net, _ = panels[0]
     plan.barh(y, [source.most for source in SOURCES], 0.6, color="w", ec="#888888", label="can give")
     plan.barh(y, best["water"], 0.6, color=taken, label="in the plan")
     for i, level in enumerate(best["water"]):
         plan.vlines(range(1, SOURCES[i].most), y[i] - 0.3, y[i] + 0.3, color="#888888", lw=0.8)
         plan.text(SOURCES[i].most + 0.12, y[i], str(level), va="center", fontsize=9)
-    plan.set(xlabel="steps of 10 ML a day", title=f"The plan: {DEMAND} steps", yticks=y, xlim=(0, 6.4))
-    plan.set_yticklabels([source.name for source in SOURCES])
+    plan.set(xlabel="steps of 10 ML a day", title=f"The plan: {DEMAND} steps", xlim=(0, 6.4))
+    plan.set_yticks(y, [source.name for source in SOURCES])
 
     ending = median_run(sweeps["water", "COCI"])
     last, following = step_costs(best["water"])
@@ -237,12 +213,10 @@ def draw(
     border = (np.max(last - ending["lo"]) + np.min(following - ending["hi"])) / 2
     net.axvline(border, color="k", lw=1, ls="--")
     net.set(xlabel="cost of the step less its quality", title=f"Why COCI stops ({number(ending['pulls'])} tests)")
-    bars(tests, y, "water", lines, counts)
 
-    build, worth, tests = panels[1]
-    build.barh(y, [source.site for source in SOURCES], 0.6, color="w", ec="#888888", label="cost of a plant")
-    built = best["sites"] > 0
-    costs = np.array([source.site for source in SOURCES])
+    build, worth, _ = panels[1]
+    built, costs = best["sites"] > 0, np.array([source.site for source in SOURCES])
+    build.barh(y, costs, 0.6, color="w", ec="#888888", label="cost of a plant")
     build.barh(y[built], costs[built], 0.6, color=taken, label="built")
     build.set(xlabel="cost of a plant", title=f"The plants: {PLANTS} sites", xlim=(0, 1.02))
     ending = median_run(sweeps["sites", "COCI"])
@@ -251,14 +225,13 @@ def draw(
         intervals(worth, y[chosen] + 0.14, low[chosen], high[chosen], (theta - costs)[chosen], color, label)
     worth.axvline((low[built].min() + high[~built].max()) / 2, color="k", lw=1, ls="--")
     worth.set(xlabel="quality less cost", title=f"Why COCI stops ({number(ending['pulls'])} tests)")
-    bars(tests, y, "sites", lines, counts)
 
+    for (*_, tests), question in zip(panels, QUESTIONS, strict=True):
+        bars(tests, y, question, lines, counts)
     for axes in panels.flat:
         axes.grid(axis="y", visible=False)
         axes.tick_params(axis="y", length=0)
-    for row in panels:
-        for axes in row:
-            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, fontsize=9, columnspacing=1)
+        legend_under(axes)
     figure.suptitle(
         "Water from ten sources (made up), planned from tests of its quality. "
         "Bars in the middle: confidence intervals, with the truth marked"
@@ -266,7 +239,6 @@ def draw(
 
 
 def median_run(sweep: jaxbandits.Results) -> dict[str, Any]:
-    """The columns of the run with the median T."""
     order = np.argsort(sweep.columns["pulls"], kind="stable")
     return {name: values[order[len(order) // 2]] for name, values in sweep.columns.items()}
 
@@ -279,13 +251,9 @@ def intervals(axes: Any, y: Any, low: Any, high: Any, truth: Any, color: str, la
 
 
 def bars(axes: Any, y: np.ndarray, question: str, lines: Lines, counts: Counts) -> None:
-    """Mean tests of each source."""
     rules = QUESTIONS[question]
     height = 0.78 / len(rules)
     for r, rule in enumerate(rules):
-        place, label = (
-            y + height * ((len(rules) - 1) / 2 - r),
-            f"{rule}: {number(round(lines[question, rule].ours, -2))}",
-        )
-        axes.barh(place, counts[question, rule], 0.9 * height, color=COLORS[r], label=label)
+        place, label = y + height * ((len(rules) - 1) / 2 - r), number(round(lines[question, rule].ours, -2))
+        axes.barh(place, counts[question, rule], 0.9 * height, color=COLORS[r], label=f"{rule}: {label}")
     axes.set(xlabel="tests until the stop (mean)", title="What certainty costs: tests in all below")

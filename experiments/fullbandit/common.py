@@ -27,7 +27,6 @@ QUICK_QUIZZES = ("it", "pokemon")  # with ties and without
 
 
 def stacked(designs: Sequence[Design]) -> Design:
-    """Designs of one shape as a table of tasks."""
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *designs)
 
 

@@ -12,10 +12,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.stats import beta
 
-from experiments.claims import every_run_stops
-from experiments.figures import curve, ticks
+from experiments.claims import above, every_run_stops, interval
+from experiments.figures import curve, curves, split, ticks
 from experiments.fullbandit.common import DELTA
 from experiments.report import Claim, Report, joined, lines_by, listed, means, number, two_digits
 from experiments.settings import Settings
@@ -69,8 +68,8 @@ def run(options: Settings) -> Report:
         every_run_stops(parts.values()),
         Claim(
             "no error at the full sigma",
-            f"{listed({name: values[0] for name, values in rates.items()}, '.2%')}; up to {upper(0, seeds):.2%} is "
-            "possible",
+            f"{listed({name: values[0] for name, values in rates.items()}, '.2%')}; up to "
+            f"{interval(0, seeds)[1]:.2%} is possible",
             all(values[0] == 0 for values in rates.values()),
         ),
         Claim(
@@ -78,11 +77,7 @@ def run(options: Settings) -> Report:
             listed({f"{name} to": rate for name, rate in most.items()}, ".1%"),
             all(np.all(np.diff(values) >= 0) and values[-1] > 0 for values in rates.values()),
         ),
-        Claim(
-            f"at 1/32 of sigma every rule errs more often than delta = {DELTA}",
-            listed(most, ".1%"),
-            all(rate > DELTA for rate in most.values()),
-        ),
+        above(f"at 1/32 of sigma every rule errs more often than delta = {DELTA}", most, DELTA, ".1%"),
         Claim(
             "pulls fall about as sigma^2 (exponents 1.8 to 2.6) until errors are more frequent than delta",
             "; ".join(f"{name} {listed(values, '.2f')}" for name, values in exponents.items()),
@@ -94,7 +89,7 @@ def run(options: Settings) -> Report:
         line, errors = pulls[name][row], round(rates[name][row] * seeds)
         return {
             f"{name}, pulls": f"{number(round(line.ours))} +- {number(two_digits(line.se))}",
-            f"{name}, wrong": f"{errors / seeds:.2%} ({lower(errors, seeds):.2%}, {upper(errors, seeds):.2%})",
+            f"{name}, wrong": f"{errors / seeds:.2%} ({{:.2%}}, {{:.2%}})".format(*interval(errors, seeds)),
         }
 
     return Report(
@@ -115,25 +110,15 @@ def run(options: Settings) -> Report:
     )
 
 
-def lower(errors: int, runs: int) -> float:
-    return float(beta.ppf(0.025, errors, runs - errors + 1)) if errors else 0.0
-
-
-def upper(errors: int, runs: int) -> float:
-    return float(beta.ppf(0.975, errors + 1, runs - errors)) if errors < runs else 1.0
-
-
 def draw(figure: Any, *, pulls: dict, errors: dict, rates: dict[str, np.ndarray]) -> None:
-    figure.set_size_inches(9.6, 4.4)
-    left, right = figure.subplots(1, 2, sharex=True)
+    left, right = split(figure, (9.6, 4.4), 1, 2, sharex=True)
     sigmas = SIZE * np.array(SCALES)
+    curves(left, sigmas, pulls, yscale="log", ylabel="pulls until the stop", title="Pulls")
     for style, name in enumerate(RULES):
-        curve(left, sigmas, pulls[name], name, style)
         erred = np.flatnonzero(rates[name] > 0)
         curve(right, sigmas[erred], [errors[name][row] for row in erred], name, style)
     right.axhline(DELTA, color="k", lw=1)
     right.text(sigmas[0], DELTA, "delta", ha="right", va="bottom")
-    left.set(yscale="log", ylabel="pulls until the stop", title="Pulls")
     right.set(yscale="log", ylabel="share of wrong answers", title="Errors (none seen: not drawn)")
     for axes in (left, right):
         axes.set(xscale="log", xlabel="sigma (2 would be right)")

@@ -16,12 +16,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.figures import curve
+from experiments.claims import below
+from experiments.figures import curves, split
 from experiments.fullbandit.common import DELTA
-from experiments.fullbandit.synthetic import ARMS, SIZE, Moment, Task, follow, g_design, instance, tasks
+from experiments.fullbandit.synthetic import ARMS, SIZE, Moment, Task, follow, g_design, path_runs, tasks
 from experiments.report import Claim, Line, Report, joined, line, means
 from experiments.settings import Settings
-from experiments.simulate import simulate
 from jaxbandits import Outcome, fullbandit
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.fullbandit._exhaustive import largest_squared_norm, superarm_table
@@ -56,16 +56,9 @@ def run(options: Settings) -> Report:
     supports = {"s = 50": lambda r: g_design(r, 50), "s = 20": lambda r: g_design(r, 20), "sparse": lambda r: whole}
     parts = {}
     for name, design in supports.items():
-        columns = simulate(
-            f"figure 1: {name}",
-            lambda task, key: (observer(task.design), fullbandit.environment(instance(task), task.design)),
-            tasks(GAPS, realizations, design),
-            options=options,
-            seeds=1,
-            max_rounds=len(TIMES) + 1,
-            metrics=quality,
-            chunk=len(TIMES) + 1,
-        ).columns
+        table, rounds = tasks(GAPS, realizations, design), len(TIMES) + 1
+        settings = {"options": options, "max_rounds": rounds, "metrics": quality, "chunk": rounds}
+        columns = path_runs(f"figure 1: {name}", observer, table, **settings)
         parts[name] = columns | {"gap": np.repeat(GAPS, realizations)}
 
     def of(quantity: str, support: str, gap: float) -> list[Line]:
@@ -106,11 +99,7 @@ def run(options: Settings) -> Report:
             then(main),
             np.ptp(settled[main]) < 0.01 and np.all(np.abs(settled[main] - 0.97) < 0.02),
         ),
-        Claim(
-            f"SAQM's ratio is below 0.9 on {few}",
-            f"{saqm_ratio[few].min():.3f} to {saqm_ratio[few].max():.3f}",
-            saqm_ratio[few].max() < 0.9,
-        ),
+        below(f"SAQM's ratio is below 0.9 on {few}", saqm_ratio[few], 0.9, ".3f"),
         Claim(f"SAQM's ratio is 1 on {many} once t >= 1000 (0.99)", then(many), settled[many].min() > 0.99),
         Claim(
             f"SA-FOA's ratio at gap 1.0 dips below 0.9 near t = 10,000 and ends at 1 ({main})",
@@ -140,13 +129,11 @@ def run(options: Settings) -> Report:
 
 
 def draw(figure: Any, *, of: Any, supports: tuple[str, ...]) -> None:
-    figure.set_size_inches(9.6, 6.4)
-    top, bottom = figure.subplots(2, 2, sharex=True, sharey="row")
+    top, bottom = split(figure, (9.6, 6.4), 2, 2, sharex=True, sharey="row")
     for axes, word in ((top, "ratio"), (bottom, "difference")):
-        for style, support in enumerate(supports):
-            curve(axes[0], TIMES, visible(of(f"saqm_{word}", support, GAPS[0])), support, style)
-        for style, gap in enumerate(GAPS):
-            curve(axes[1], TIMES, visible(of(f"sa_foa_{word}", supports[0], gap)), f"gap {gap}", style)
+        saqm = {support: visible(of(f"saqm_{word}", support, GAPS[0])) for support in supports}
+        curves(axes[0], TIMES, saqm)
+        curves(axes[1], TIMES, {f"gap {gap}": visible(of(f"sa_foa_{word}", supports[0], gap)) for gap in GAPS})
     for axes, title in zip(top, ("SAQM, by support", f"SA-FOA, {supports[0]}"), strict=True):
         axes.axhline(0.9, color="k", lw=1)
         axes.set(xscale="log", title=title)

@@ -15,6 +15,7 @@ import jax
 import numpy as np
 from jax import lax
 
+from experiments.claims import between
 from experiments.figures import means_figure
 from experiments.fullbandit.common import DELTA, EPSILON, random_designs
 from experiments.report import Claim, Report, line, listed, means
@@ -56,10 +57,10 @@ def run(options: Settings) -> Report:
     # Four times as many sets a step, from the size on from which these are what takes the time.
     per_step = (exhaustive[-1] / exhaustive[2]) ** (1 / (len(sizes) - 3))
     claims = [
-        Claim(
-            f"{name} takes nearly the same time for all n (within a factor of {FLAT})",
-            f"{growth[name]:.1f} times from n = {sizes[0]} to n = {sizes[-1]}",
-            growth[name] < FLAT,
+        between(
+            f"{name} takes nearly the same time for all n (within a factor of {FLAT}, n = {sizes[0]} to {sizes[-1]})",
+            [growth[name]],
+            most=FLAT,
         )
         for name in curves
         if name != "Exhaustive"
@@ -70,8 +71,8 @@ def run(options: Settings) -> Report:
             3 < per_step < 6,
         ),
         Claim(
-            "Exhaustive is the slowest at the largest n",
-            ", ".join(f"{name} {value:.3g} us" for name, value in last.items()),
+            "Exhaustive is the slowest at the largest n (microseconds)",
+            listed(last),
             max(last, key=last.__getitem__) == "Exhaustive",
         ),
     ]
@@ -105,7 +106,6 @@ def run(options: Settings) -> Report:
 
 
 def certain(design: Design, theta: Array, t: Array) -> Estimate:
-    """The estimate of a run in which theta is seen without noise."""
     return Estimate(theta, design.inverse / t, t)
 
 

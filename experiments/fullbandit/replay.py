@@ -124,7 +124,6 @@ def described(sweep: jaxbandits.Results) -> Pulls:
 
 
 def pooled_deviation(values: np.ndarray, group: np.ndarray) -> float:
-    """The standard deviation within groups."""
     _, group, size = np.unique(group, return_inverse=True, return_counts=True)
     means = np.bincount(group, values) / size
     return float(np.sqrt(np.sum((values - means[group]) ** 2) / (len(values) - len(size))))

@@ -1,6 +1,7 @@
 """What the experiments on synthetic instances share: G-optimal designs, tables of tasks, several rules on one path."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -11,7 +12,7 @@ from experiments.fullbandit.common import DELTA, EPSILON, stacked
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import Outcome, fullbandit
-from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
+from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, PyTree
 from jaxbandits.fullbandit import Design, Estimate, Pulls
 
 ARMS, SIZE = 10, 5  # of the paper's synthetic data
@@ -38,7 +39,6 @@ def g_design(seed: int, rows: int, *, n: int = ARMS, k: int = SIZE) -> Design:
 
 
 def uniform_design(seed: int, rows: int) -> Design:
-    """Equal shares on random super-arms."""
     return fullbandit.make_design(fullbandit.random_support(SUPPORTS + seed, ARMS, SIZE, size=rows), SIZE)
 
 
@@ -64,19 +64,19 @@ def rule_runs(
             "good": fullbandit.is_right(instance(task), outcome.answer, EPSILON),
         }
 
-    return simulate(
-        heading,
-        lambda task, key: (
-            rule(task.design, delta=DELTA, epsilon=EPSILON, **settings),
-            fullbandit.environment(instance(task), task.design),
-        ),
-        table,
-        options=options,
-        seeds=1,
-        max_rounds=100_000,
-        metrics=judge,
-        chunk=32,
-    ).columns
+    rule = partial(rule, delta=DELTA, epsilon=EPSILON, **settings)
+    return path_runs(heading, rule, table, options=options, max_rounds=100_000, metrics=judge, chunk=32)
+
+
+def path_runs(
+    heading: str, rule: Callable[[Design], Algorithm], table: Task, *, options: Settings, **simulated: Any
+) -> dict[str, np.ndarray]:
+    """A run of whatever tracks a design, on every row of a table; `simulated` goes to `simulate`."""
+
+    def build(task: Task, key: Key) -> tuple[Algorithm, Environment]:
+        return rule(task.design), fullbandit.environment(instance(task), task.design)
+
+    return simulate(heading, build, table, options=options, seeds=1, **simulated).columns
 
 
 # Several rules on one path of rewards

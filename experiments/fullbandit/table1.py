@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from experiments.claims import above, all_of
+from experiments.figures import split
 from experiments.fullbandit import common as runs
 from experiments.papers import printed
 from experiments.report import Claim, Line, Report
@@ -71,23 +73,18 @@ def run(options: Settings) -> Report:
             Line(f"{name}: optimal sets", quiz.optimal),
         ]
     tied = [name for name, quiz in quizzes.items() if quiz.gap == 0]
+    gap = max(quiz.gap for quiz in quizzes.values())
     claims = [
-        Claim(
-            "there are more than 10^10 super-arms in every quiz",
-            ", ".join(f"{name} {quiz.superarms:.3g}" for name, quiz in quizzes.items()),
-            all(quiz.superarms > 1e10 for quiz in quizzes.values()),
-        ),
+        above("there are more than 10^10 super-arms", {name: q.superarms for name, q in quizzes.items()}, 1e10),
         Claim(
             "the gap between the tenth and the eleventh worker is less than 0.1",
-            f"0 in {', '.join(tied)}, at most {max(quiz.gap for quiz in quizzes.values()):.2g}",
-            all(quiz.gap < 0.1 for quiz in quizzes.values()),
+            f"0 in {', '.join(tied)}, at most {gap:.2g}",
+            gap < 0.1,
         ),
     ]
     if options.data:
-        same = [name for name in held if sorted(held[name].correct) == sorted(crowds[name].correct)]
-        claims.append(
-            Claim("the package holds the published answers", f"{len(same)} of {len(held)}", len(same) == len(held))
-        )
+        same = [sorted(held[name].correct) == sorted(crowds[name].correct) for name in held]
+        claims.append(all_of("the package holds the published answers", np.array(same)))
 
     return Report(
         "Table 1 of Kuroki et al. (2020): six crowdsourced quizzes",
@@ -113,8 +110,7 @@ def crowd_of(folder: Any) -> Crowd:
 
 
 def draw(figure: Any, crowds: dict[str, Crowd]) -> None:
-    figure.set_size_inches(8, 4.8)
-    panels = figure.subplots(2, 3, sharey=True)
+    panels = split(figure, (8, 4.8), 2, 3, sharey=True)
     for axes, (name, crowd) in zip(panels.flat, crowds.items(), strict=True):
         accuracy = np.sort(crowd.correct)[::-1] / crowd.questions
         rank = np.arange(1, len(accuracy) + 1)

@@ -19,9 +19,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.claims import allowed
-from experiments.figures import quantiles, ticks
-from experiments.kcenter.common import LEAP, Images, blocks, distance_runs, image_runs
+from experiments.claims import above, allowed, between
+from experiments.figures import quantiles, split, ticks
+from experiments.kcenter.common import LEAP, Images, blocks, distance_runs, image_runs, untied
 from experiments.report import Claim, Columns, Line, Report, joined, listed, number
 from experiments.settings import Settings
 from jaxbandits import Status, kcenter
@@ -38,41 +38,35 @@ SLOPE = (0.85, 1.15)
 LATE = 3  # a run that takes so many times sum_p T*_p beta has gone astray
 
 
-class Sampled(NamedTuple):
-    """A rule that samples dimensions."""
+class Rule(NamedTuple):
+    """A rule that samples dimensions, or one that sees noise: it has an action."""
 
     rule: Callable[..., Algorithm]
     seeds: int  # of each instance and delta
-    leap: int = LEAP
+    leap: int = LEAP  # dimensions drawn each round
+    action: type | None = None
+    queries: int = 1  # of a round
+    time: int = TIME  # sum_p T*_p
 
 
-class Noisy(NamedTuple):
-    """A rule that sees noise."""
-
-    rule: Callable[..., Algorithm]
-    seeds: int
-    action: type
-    queries: int  # of a round
-    time: int  # sum_p T*_p
-
-
-def batches(time: int, seeds: int) -> Noisy:
-    return Noisy(partial(kcenter.track_and_stop, test_every=time // 20), seeds, Counts, time // 20, time)
+def batches(time: int, seeds: int) -> Rule:
+    rule = partial(kcenter.track_and_stop, test_every=time // 20)
+    return Rule(rule, seeds, action=Counts, queries=time // 20, time=time)
 
 
 HEURISTIC, DIFFERENCE, THOMPSON = "DS-UCB, C = 0.1", "difference", "NS-TS"
 RATIO, BATCHES, LONG = "ratio", f"ratio, batches of {TIME // 20}", f"ratio, batches, T* = {LONG_TIME:,}"
 # Greedy's centers are unique here, but after a wrong center two nodes may be equally far, and the run would not end.
 SAMPLED = {
-    HEURISTIC: Sampled(partial(ds_ucb, interval=Lil(), ties="lowest"), 4),
-    "DS-UCB, Lemma 1": Sampled(partial(ds_ucb, interval=Lemma1(), ties="lowest"), 1),
-    "DS-UCB, KL": Sampled(partial(ds_ucb, interval=KL(), ties="lowest"), 1),
-    "DS-TS": Sampled(partial(ds_ts, ties="lowest"), 1, leap=8),
+    HEURISTIC: Rule(partial(ds_ucb, interval=Lil(), ties="lowest"), 4),
+    "DS-UCB, Lemma 1": Rule(partial(ds_ucb, interval=Lemma1(), ties="lowest"), 1),
+    "DS-UCB, KL": Rule(partial(ds_ucb, interval=KL(), ties="lowest"), 1),
+    "DS-TS": Rule(partial(ds_ts, ties="lowest"), 1, leap=8),
 }
 NOISY = {
-    THOMPSON: Noisy(ns_ts, 2, PairPull, 2, TIME),
-    DIFFERENCE: Noisy(partial(ns_tands, tracking="difference"), 1, Pull, 1, TIME),
-    RATIO: Noisy(partial(ns_tands, tracking="ratio"), 3, Pull, 1, TIME),
+    THOMPSON: Rule(ns_ts, 2, action=PairPull, queries=2),
+    DIFFERENCE: Rule(partial(ns_tands, tracking="difference"), 1, action=Pull),
+    RATIO: Rule(partial(ns_tands, tracking="ratio"), 3, action=Pull),
     BATCHES: batches(TIME, 3),
     LONG: batches(LONG_TIME, 8),
 }
@@ -145,41 +139,27 @@ def run(options: Settings) -> Report:
 def rule_runs(
     name: str, found: Instances, theory: Bounds, deltas: Sequence[float], options: Settings
 ) -> dict[str, np.ndarray]:
-    heading, entry = f"kcenter bounds: {name}", (SAMPLED | NOISY)[name]
-    shared = {"k": K, "settings": {"delta": deltas}, "options": options}
-    shared["seeds"] = options.seeds or (1 if options.quick else entry.seeds)
-    if isinstance(entry, Sampled):
-        sizes = {"levels": BINARY_LEVELS, "leap": entry.leap}
-        columns = image_runs(heading, entry.rule, found.images, found.rows, **sizes, **shared).columns
-        return columns | ratios(columns, deltas, theory, theory.binary, is_sampled=True)
-    columns = distance_runs(
-        heading,
-        entry.rule,
-        found.table,
-        found.rows,
-        action=entry.action,
-        noise_scale=np.sqrt(entry.time / theory.unit),
-        max_rounds=LIMIT * entry.time // entry.queries,
-        **shared,
-    ).columns
-    return columns | ratios(columns, deltas, theory, np.full(len(theory.unit), float(entry.time)), is_sampled=False)
+    entry = (SAMPLED | NOISY)[name]
+    seeds = options.seeds or (1 if options.quick else entry.seeds)
+    shared = {"k": K, "settings": {"delta": deltas}, "options": options, "seeds": seeds}
+    if entry.action is None:
+        shared |= {"levels": BINARY_LEVELS, "leap": entry.leap}
+        sweep = image_runs(f"kcenter bounds: {name}", entry.rule, found.images, found.rows, **shared)
+        times = theory.binary
+    else:
+        shared |= {"action": entry.action, "max_rounds": LIMIT * entry.time // entry.queries}
+        shared["noise_scale"] = np.sqrt(entry.time / theory.unit)
+        sweep = distance_runs(f"kcenter bounds: {name}", entry.rule, found.table, found.rows, **shared)
+        times = np.full(len(theory.unit), float(entry.time))
+    return sweep.columns | ratios(sweep.columns, deltas, theory, times, is_sampled=entry.action is None)
 
 
 # What is known of the instances
 
 
 def instances(count: int) -> Instances:
-    """The first seeds with unique greedy centers."""
-    points: list[np.ndarray] = []
-    solved = []
-    seed = 0
-    while len(points) < count:
-        drawn = kcenter.binary_rows(N, M, seed)
-        solution = greedy(kcenter.pairwise_sums(drawn), k=K)
-        if np.all(solution.gaps > 0):
-            points.append(drawn)
-            solved.append(solution)
-        seed += 1
+    points = untied(partial(kcenter.binary_rows, N, M), K, count)
+    solved = [greedy(kcenter.pairwise_sums(each), k=K) for each in points]
     stacked = np.concatenate(points)
     sums, rows = kcenter.pairwise_sums(stacked), blocks(N, count)
     table = kcenter.normalised_distances(sums, m=M, levels=BINARY_LEVELS)
@@ -210,7 +190,6 @@ def bounds(found: Instances, deltas: Sequence[float]) -> Bounds:
 
 
 def needed(delta: Any) -> np.ndarray:
-    """log(1/(2.4 delta))."""
     return -np.log(2.4 * np.asarray(delta))
 
 
@@ -286,7 +265,8 @@ def noisy_claims(cells: Cells, deltas: Sequence[float]) -> list[Claim]:
     )
     tracking = (RATIO, BATCHES, LONG)
     slopes = {name: slope(cells[name], deltas) for name in tracking}
-    times = {name: np.divide(beta[name], beta[RATIO]) for name in (DIFFERENCE, THOMPSON)}
+    others = {"difference tracking": DIFFERENCE, "NS-TS": THOMPSON}
+    times = {who: np.divide(beta[name], beta[RATIO]) for who, name in others.items()}
     return [
         Claim(
             f"ratio tracking tends to the line of slope 1: its slope is {SLOPE[0]} to {SLOPE[1]} for the largest T*",
@@ -299,46 +279,37 @@ def noisy_claims(cells: Cells, deltas: Sequence[float]) -> list[Claim]:
             all(np.all(np.diff(needs[name]) < 0) for name in tracking),
         ),
         *(
-            Claim(
-                f"{name}: 1.0 to 1.4 times sum T* beta(q), in the median, at every delta",
-                listed(beta[name]),
-                all(1 <= value <= 1.4 for value in beta[name]),
-            )
+            between(f"{name}: 1.0 to 1.4 times sum T* beta(q), in the median, at every delta", beta[name], 1, 1.4)
             for name in tracking
         ),
-        Claim(
-            "difference tracking and NS-TS take more queries than ratio tracking, at every delta",
-            "; ".join(f"{name} {listed(values)} times" for name, values in times.items()),
-            all(np.all(values > 1) for values in times.values()),
-        ),
+        *(above(f"{who} takes more queries than ratio tracking, at every delta", times[who]) for who in times),
     ]
 
 
 def sampled_claims(cells: Cells) -> list[Claim]:
     rows = {name: cells[name] for name in SAMPLED}
-    most = max(each.over["most"].max() for row in rows.values() for each in row)
-    runs = sum(len(each.queries) for row in rows.values() for each in row)
+    runs = {name: sum(len(each.queries) for each in row) for name, row in rows.items()}
     stopped = sum(each.stopped for row in rows.values() for each in row)
+    most = max(each.over["most"].max() for row in rows.values() for each in row)
     upper = max(each.over["Theorem 2"].max() for each in rows[HEURISTIC])
-    factors = {name: max(each.factor.max() for each in row) for name, row in rows.items()}
-    less = {name: [int(np.sum(each.over["Theorem 1"] < 1)) for each in row] for name, row in rows.items()}
+    factors = {f"{name}:": max(each.factor.max() for each in row) for name, row in rows.items()}
+    less = {name: sum(int(np.sum(each.over["Theorem 1"] < 1)) for each in row) for name, row in rows.items()}
     return [
-        Claim("every run that samples dimensions stops", f"{stopped:,} of {runs:,}", runs == stopped),
+        Claim(
+            "every run that samples dimensions stops",
+            f"{stopped:,} of {sum(runs.values()):,}",
+            sum(runs.values()) == stopped,
+        ),
         Claim("none exceeds 2 m queries for each arm", f"at most {most:.3f} of them", most <= 1),
         Claim(
             f"Theorem 2 with c = 1 is enough for every run of {HEURISTIC}",
-            f"at most {upper:.2f} of it; least c for all runs: "
-            + ", ".join(f"{value:.2g} ({name})" for name, value in factors.items()),
+            f"at most {upper:.2f} of it; least c for all runs: {listed(factors, '.2g', '; ')}",
             upper <= 1,
         ),
         Claim(
             "no run takes less than Theorem 1 says",
-            "less in "
-            + "; ".join(
-                f"{sum(counts)} of {sum(len(each.queries) for each in rows[name])} ({name})"
-                for name, counts in less.items()
-            ),
-            not any(map(sum, less.values())),
+            "less in " + "; ".join(f"{count} of {runs[name]} ({name})" for name, count in less.items()),
+            not any(less.values()),
         ),
     ]
 
@@ -365,7 +336,6 @@ def error_claims(cells: Cells, deltas: Sequence[float]) -> list[Claim]:
 
 
 def row(name: str, delta: float, each: Cell) -> dict[str, str]:
-    """One rule at one delta."""
     low, middle, high = (number(round(x)) for x in np.percentile(each.queries, (25, 50, 75)))
     over = {f"/ {ratio}": np.median(values) for ratio, values in each.over.items()}
     censored = len(each.queries) - each.stopped
@@ -382,12 +352,11 @@ def row(name: str, delta: float, each: Cell) -> dict[str, str]:
 
 
 def notes(cells: Cells, deltas: Sequence[float], count: int) -> tuple[str, ...]:
-    late = {
-        name: (sum(int(np.sum(each.over["T* beta"] > LATE)) for each in row), sum(len(each.queries) for each in row))
-        for name, row in cells.items()
-        if name in (RATIO, BATCHES, LONG)
-    }
-    listed = ", ".join(f"{bad} of {runs} ({name})" for name, (bad, runs) in late.items())
+    late = ", ".join(
+        f"{sum(int(np.sum(each.over['T* beta'] > LATE)) for each in cells[name])} of "
+        f"{sum(len(each.queries) for each in cells[name])} ({name})"
+        for name in (RATIO, BATCHES, LONG)
+    )
     end = np.median(cells[RATIO][-1].over["T* log"])
     return (
         f"Medians over runs on {count} instances, the first seeds of binary_rows with unique greedy centers. T* log: "
@@ -401,7 +370,7 @@ def notes(cells: Cells, deltas: Sequence[float], count: int) -> tuple[str, ...]:
         f"is 1, once forced queries weigh little: tracking gives each arm of a stage at least sqrt(T) - n k/2 of its T "
         f"queries, in all up to {_forced(20 * TIME):.0%} of 20 T* at T* = {TIME:,} and {_forced(20 * LONG_TIME):.0%} "
         f"at {LONG_TIME:,}.",
-        f"Some runs go astray, with more than {LATE} times sum T* beta queries: {listed}. Few queries made an arm that "
+        f"Some runs go astray, with more than {LATE} times sum T* beta queries: {late}. Few queries made an arm that "
         "matters look far from mattering while two other nodes seem nearly tied: those take the queries, its weight is "
         "almost 0, and it waits for forced queries, of which there are some sqrt(T) after T. Hence medians.",
     )
@@ -414,11 +383,9 @@ def _forced(queries: float) -> float:
 
 
 def draw(figure: Any, *, cells: Cells, deltas: Sequence[float], theory: Bounds) -> None:
-    figure.set_size_inches(10.6, 6)
-    left, right = figure.subplots(1, 2)
+    left, right = split(figure, (10.6, 6), 1, 2)
     inverse, x = 1 / np.asarray(deltas), needed(deltas)
-    for axes, names, places in ((left, SAMPLED, inverse), (right, NOISY, x)):
-        shift = 1.25 if axes is left else 1.02
+    for axes, names, places, shift in ((left, SAMPLED, inverse, 1.25), (right, NOISY, x, 1.02)):
         for style, name in enumerate(names):
             values = [shown(name, each, delta) for each, delta in zip(cells[name], deltas, strict=True)]
             label = f"NS-TandS, {name}" if name in NOISY and name != THOMPSON else name
@@ -430,7 +397,6 @@ def draw(figure: Any, *, cells: Cells, deltas: Sequence[float], theory: Bounds) 
     ):
         left.plot(inverse, np.median(values, axis=1), look, lw=1.2, label=label)
     left.set(xscale="log", yscale="log", xlabel=r"$1/\delta$", ylabel="queries (median; bars: quartiles)")
-    left.set_title("dimension sampling", fontsize=11)
 
     fine = np.geomspace(deltas[0], deltas[-1], 60)
     queries = np.full_like(fine, TIME)
@@ -441,6 +407,6 @@ def draw(figure: Any, *, cells: Cells, deltas: Sequence[float], theory: Bounds) 
     right.set(xscale="log", yscale="log", xlabel=r"$\log(1/(2.4\,\delta))$", ylabel=r"queries / $\Sigma_p\, T^*_p$")
     ticks(right, (2, 5, 10, 20))
     ticks(right, (2, 5, 10, 20, 50, 100, 200), axis="y")
-    right.set_title("noisy distances", fontsize=11)
-    for axes in (left, right):
+    for axes, title in ((left, "dimension sampling"), (right, "noisy distances")):
+        axes.set_title(title, fontsize=11)
         axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)

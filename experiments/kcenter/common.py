@@ -1,5 +1,6 @@
 """What the experiments on greedy k-center share: the data, and runs that are compared with the exact centers."""
 
+import itertools
 import os
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -256,6 +257,12 @@ def matches_until(columns: Mapping[str, np.ndarray], k: int) -> dict[str, np.nda
 def share(columns: Mapping[str, np.ndarray], name: str = "ordered") -> str:
     """How many of the runs ended with exactly greedy's centers."""
     return f"{int(columns[name].sum())} of {len(columns[name])}"
+
+
+def untied(make: Callable[..., np.ndarray], k: int, count: int) -> list[np.ndarray]:
+    """The instances (n, m) of the first seeds that leave no doubt which centers are greedy's."""
+    drawn = (make(seed=seed) for seed in itertools.count())
+    return list(itertools.islice((x for x in drawn if greedy(pairwise_sums(x), k=k).gaps.min() > 0), count))
 
 
 def _folder(text: str) -> Path:

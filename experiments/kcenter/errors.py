@@ -7,17 +7,15 @@ the middle of the cube, each at a scale of its own (contrast), crops of photogra
 the cube (binary), whose rewards have the largest variance, up to 1/4. An extension: the paper counts no errors.
 """
 
-import itertools
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import beta
 
-from experiments.claims import FALSE_ALARM, allowed, every_run_stops
-from experiments.figures import STYLES
-from experiments.kcenter.common import Images, blocks, image_runs
+from experiments.claims import FALSE_ALARM, allowed, every_run_stops, interval
+from experiments.figures import STYLES, legend_below, marks, split
+from experiments.kcenter.common import Images, blocks, image_runs, untied
 from experiments.report import Claim, Columns, Line, Report, joined, line_of, number
 from experiments.settings import Settings
 from jaxbandits import Status
@@ -121,10 +119,7 @@ def run(options: Settings) -> Report:
 
 
 def kind(make: Callable[..., np.ndarray], levels: int | None, instances: int) -> Kind:
-    """The instances of the first seeds that leave no doubt which centers are greedy's."""
-    drawn = (make(seed=seed) for seed in itertools.count())
-    untied = (points for points in drawn if greedy(pairwise_sums(points), k=K).gaps.min() > 0)
-    found = list(itertools.islice(untied, instances))
+    found = untied(make, K, instances)
     points = np.concatenate(found)
     variance = float(np.mean([decisive_variance(each / (levels or 1)) for each in found]))
     return Kind(Images(points, pairwise_sums(points), ""), levels, variance)
@@ -147,43 +142,27 @@ def decisive_variance(points: np.ndarray) -> float:
 def cell(quantity: str, delta: float, columns: Columns, where: np.ndarray) -> Cell:
     stopped = columns["status"][where] == Status.STOPPED
     n, wrong = int(stopped.sum()), int((stopped & ~columns["ordered"][where]).sum())
-    low = float(beta.ppf(0.025, wrong, n - wrong + 1)) if wrong else 0.0
-    high = float(beta.ppf(0.975, wrong + 1, n - wrong)) if wrong < n else 1.0
     queries = line_of(quantity, columns, where)
-    return Cell(delta, queries, wrong, n, wrong / n, (low, high), int(allowed(n, delta)))
+    return Cell(delta, queries, wrong, n, wrong / n, interval(wrong, n), int(allowed(n, delta)))
 
 
 def claims(cells: Cells, kinds: dict[str, Kind]) -> list[Claim]:
     promise = "a share of at most delta of the answers is wrong"
     found = []
     for rule in RULES:
+        rows = [each for (_, name), row in cells.items() if name == rule for each in row]
+        measured = f"{sum(each.wrong for each in rows)} of {sum(each.stopped for each in rows):,}"
         if rule != PAPER:
-            rows = [each for (_, name), row in cells.items() if name == rule for each in row]
-            found.append(
-                Claim(
-                    f"{rule}: {promise}, for every kind and delta",
-                    f"{sum(each.wrong for each in rows)} of {sum(each.stopped for each in rows):,}",
-                    not any(each.breaks for each in rows),
-                )
-            )
+            keeps = not any(each.breaks for each in rows)
+            found.append(Claim(f"{rule}: {promise}, for every kind and delta", measured, keeps))
     for kind in kinds:
         row = cells[kind, PAPER]
-        found.append(
-            Claim(
-                f"{PAPER}, {kind}: {promise}, for every delta",
-                ", ".join(f"{each.rate:.2%} at {each.delta}" for each in row),
-                not any(each.breaks for each in row),
-            )
-        )
-    row = cells["binary", PAPER]
-    return [
-        *found,
-        Claim(
-            f"{PAPER} errs more often than delta at every delta where the rewards have the largest variance",
-            f"{sum(each.breaks for each in row)} of {len(row)} deltas on binary points",
-            all(each.breaks for each in row),
-        ),
-    ]
+        rates = ", ".join(f"{each.rate:.2%} at {each.delta}" for each in row)
+        keeps = not any(each.breaks for each in row)
+        found.append(Claim(f"{PAPER}, {kind}: {promise}, for every delta", rates, keeps))
+    breaks = [each.breaks for each in cells["binary", PAPER]]
+    statement = f"{PAPER} errs more often than delta at every delta where the rewards have the largest variance"
+    return [*found, Claim(statement, f"{sum(breaks)} of {len(breaks)} deltas on binary points", all(breaks))]
 
 
 def notes(kinds: dict[str, Kind], runs: int) -> tuple[str, ...]:
@@ -199,8 +178,7 @@ def notes(kinds: dict[str, Kind], runs: int) -> tuple[str, ...]:
 
 
 def draw(figure: Any, *, cells: Cells, kinds: dict[str, Kind]) -> None:
-    figure.set_size_inches(10.2, 4.6)
-    panels = figure.subplots(1, len(kinds), sharex=True, sharey=True)
+    panels = split(figure, (10.2, 4.6), 1, len(kinds), sharex=True, sharey=True)
     least = min(0.5 / row[0].stopped for row in cells.values())
     for axes, (kind, found) in zip(panels, kinds.items(), strict=True):
         for style, rule in enumerate(RULES):
@@ -210,13 +188,12 @@ def draw(figure: Any, *, cells: Cells, kinds: dict[str, Kind]) -> None:
             low, high = np.transpose([each.interval for each in row])
             seen = rates > 0
             bars = [rates - np.maximum(low, 0.1 * rates), high - rates]
-            color = STYLES[style]["color"]
             axes.errorbar(deltas[seen], rates[seen], [bar[seen] for bar in bars], label=rule, mfc="w", **STYLES[style])
-            axes.plot(deltas[~seen], np.full((~seen).sum(), least), STYLES[style]["marker"], color=color, mfc="w")
-        edge = np.array([row[0].delta for row in (cells[kind, PAPER], cells[kind, PAPER][::-1])])
+            axes.plot(deltas[~seen], np.full((~seen).sum(), least), **marks(style))
+        edge = [cells[kind, PAPER][place].delta for place in (0, -1)]
         axes.plot(edge, edge, "k-", lw=1, label="delta")
         axes.set(xscale="log", yscale="log", xlabel="delta", title=f"{kind}, variance {found.variance:.3f}")
         axes.invert_xaxis()
     panels[0].axhline(least, color="none")
     panels[0].set(ylabel="share of wrong answers (lowest: none seen)")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=9)
+    legend_below(figure, ncols=4)

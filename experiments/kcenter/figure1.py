@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.claims import every_run_stops, rises
-from experiments.figures import STYLES, band, curve
+from experiments.claims import between, every_run_stops, rises
+from experiments.figures import STYLES, band, curve, split
 from experiments.kcenter import common
 from experiments.kcenter.common import add_arguments as add_arguments
 from experiments.kcenter.sampling import Measured, chosen, measured, schedule, scheduled_runs
@@ -86,10 +86,11 @@ def run(options: Settings) -> Report:
                 f"{errors[1e-2].ours:.0%} at 0.01",
                 all(errors[scale].ours == 1 for scale in SCALES if scale <= 1e-2),
             ),
-            Claim(
+            between(
                 "wrong centers are nearly as good: the radius is at most 10 % above greedy's for every C",
-                listed((radius.ours for radius in radii.values()), ".3f"),
-                all(radius.ours <= 1.1 for radius in radii.values()),
+                [radius.ours for radius in radii.values()],
+                most=1.1,
+                form=".3f",
             ),
         ],
         joined(sweeps, "part"),
@@ -120,8 +121,7 @@ def run(options: Settings) -> Report:
 
 
 def draw(figure: Any, *, cells: Cells, errors: Lines, wrong_sets: Lines, radii: Lines, n: int, instances: int) -> None:
-    figure.set_size_inches(12, 4.2)
-    left, middle, right = figure.subplots(1, 3)
+    left, middle, right = split(figure, (12, 4.2), 1, 3)
     scales = list(cells)
     curve(left, scales, [cell.first for cell in cells.values()], f"first {n} images", 0)
     low, high = ([f(cell.instances) for cell in cells.values()] for f in (np.min, np.max))
@@ -130,9 +130,8 @@ def draw(figure: Any, *, cells: Cells, errors: Lines, wrong_sets: Lines, radii: 
     left.legend(loc="upper left", fontsize=9)
     for lines, label, style in ((errors, "not greedy's, in order", 1), (wrong_sets, "not greedy's, as a set", 2)):
         y, bars = means(lines)
-        middle.errorbar(
-            scales, y, yerr=[np.minimum(bars, y), np.minimum(bars, 1 - y)], label=label, mfc="w", **STYLES[style]
-        )
+        bars = [np.minimum(bars, y), np.minimum(bars, 1 - y)]
+        middle.errorbar(scales, y, yerr=bars, label=label, mfc="w", **STYLES[style])
     middle.axhline(common.DELTA, color="k", lw=1, ls=":")
     middle.text(scales[0], common.DELTA, "delta", va="bottom", fontsize=9)
     middle.set(ylabel=f"share of the runs, {instances} instances", title="How often the centers are wrong")

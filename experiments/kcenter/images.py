@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.claims import every_run_stops
+from experiments.claims import above, every_run_stops
 from experiments.kcenter import common
 from experiments.kcenter.sampling import DRAWS
 from experiments.report import Claim, Line, Report, joined, line_of, number
@@ -50,31 +50,30 @@ def run(options: Settings) -> Report:
     rows = common.blocks(n, 1)
     m = images.points.shape[1]
 
-    def sampled(name: str, rule: Any, seeds: int, **settings: Any) -> dict[str, np.ndarray]:
+    shared = {"k": k, "options": options, "seeds": seeds, "lanes": seeds}
+
+    def sampled(name: str, rule: Any, **settings: Any) -> dict[str, np.ndarray]:
         rule = partial(rule, delta=common.DELTA)
-        settings |= {"k": k, "options": options, "seeds": seeds, "lanes": seeds}
-        return common.image_runs(f"kcenter images: {name}, n = {n}", rule, images, rows, **settings).columns
+        heading = f"kcenter images: {name}, n = {n}"
+        return common.image_runs(heading, rule, images, rows, **shared | settings).columns
 
     sweeps = {
-        UCB: sampled(UCB, ds_ucb, seeds),
-        SMALL: sampled(SMALL, partial(ds_ucb, interval=Lil(SMALL_C)), seeds),
-        TS: sampled(TS, ds_ts, 1, leap=THOMPSON_LEAP),
+        UCB: sampled(UCB, ds_ucb),
+        SMALL: sampled(SMALL, partial(ds_ucb, interval=Lil(SMALL_C))),
+        TS: sampled(TS, ds_ts, leap=THOMPSON_LEAP, seeds=1, lanes=1),
         NOISY: common.distance_runs(
             f"kcenter images: {NOISY}, n = {n}",
             partial(ns_ts, delta=common.DELTA),
             images.distances,
             rows,
-            k=k,
             action=PairPull,
             noise_scale=VARIANCE**0.5,
-            options=options,
-            seeds=seeds,
-            lanes=seeds,
             max_rounds=2**30,
+            **shared,
         ).columns,
     }
     if options.own["random"]:
-        sweeps[RANDOM] = sampled(RANDOM, ds_random, 1, test_every=DRAWS)
+        sweeps[RANDOM] = sampled(RANDOM, ds_random, test_every=DRAWS, seeds=1, lanes=1)
 
     printed, needed = naive_queries(n, m, k)
     exact = greedy(images.sums, k=k).centers
@@ -118,15 +117,13 @@ def run(options: Settings) -> Report:
 
 def claims(lines: dict[str, Line], sweeps: dict[str, dict[str, np.ndarray]], needed: int) -> list[Claim]:
     certain = [name for name in CERTAIN if name in sweeps]
-    ratio = {name: needed / lines[name].ours for name in (UCB, SMALL, TS)}
     small = sweeps[SMALL]
     return [
         every_run_stops(sweeps.values()),
         common.greedy_was_found([sweeps[name] for name in certain], ", ".join(certain)),
-        Claim(
-            "sampling numbers takes fewer queries than reading all",
-            ", ".join(f"{name} {value:.3g} times" for name, value in ratio.items()),
-            all(value > 1 for value in ratio.values()),
+        above(
+            "sampling numbers takes fewer queries than reading all (greedy over sampling)",
+            {name: needed / lines[name].ours for name in (UCB, SMALL, TS)},
         ),
         Claim(
             "DS-UCB errs with a tenth of the paper's C, yet its radius is at most 10 % above greedy's",
@@ -157,14 +154,8 @@ def draw(figure: Any, *, pictures: dict[str, Picture], points: np.ndarray, label
         figure.text(x / width, y / height, text, **style)
 
     write(0.15, height - 0.2, f"Greedy {k}-center on {n} images ({label})", fontsize=14, weight="bold", va="top")
-    write(
-        0.15,
-        height - 0.5,
-        "Each image is the farthest from those to its left. Bars: queries to find it (log scale).",
-        fontsize=10,
-        color="#444444",
-        va="top",
-    )
+    about = "Each image is the farthest from those to its left. Bars: queries to find it (log scale)."
+    write(0.15, height - 0.5, about, fontsize=10, color="#444444", va="top")
     write(0.15, height - 0.72, "Framed in red: not greedy's center at this place.", fontsize=10, color=RED, va="top")
     every = np.concatenate([picture.queries for picture in pictures.values()])
     least, most = 10 ** np.floor(np.log10(every.min())), 1.5 * every.max()

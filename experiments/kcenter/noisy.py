@@ -4,12 +4,13 @@ A rule does not know how many centers will be wanted, so that a run for ten also
 reached its budget says so too, if it had three by then.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from experiments.figures import side_by_side
 from experiments.kcenter import common
 from experiments.kcenter.common import DELTA
 from experiments.report import number
@@ -38,6 +39,16 @@ class Cell(NamedTuple):
     def se(self) -> float:
         """Of the mean; NaN where there is none."""
         return float(self.queries.std(ddof=1) / np.sqrt(self.runs)) if 1 < self.runs == len(self.queries) else np.nan
+
+
+def ordered_cells(cells: Iterable[Cell]) -> dict[str, str]:
+    """How many of the runs that reached the center have greedy's."""
+    cells = list(cells)
+    reached = sum(len(each.queries) for each in cells)
+    return {
+        "ordered": f"{sum(each.ordered for each in cells)} of {reached}",
+        "as a set": f"{sum(each.members for each in cells)} of {reached}",
+    }
 
 
 def cell(columns: Mapping[str, np.ndarray], chosen: np.ndarray, truth: np.ndarray, k: int) -> Cell:
@@ -93,7 +104,6 @@ def thompson_runs(
 
 
 def cells_by_mix(found: Thompson, k: int) -> list[dict[float, Cell]]:
-    """Of every block, until the first k centers."""
     return [
         {
             float(mix): cell(found.columns, (found.mix == mix) & (found.block == b), truth.centers, k)
@@ -110,7 +120,6 @@ def wrong(columns: Mapping[str, np.ndarray], truth: np.ndarray) -> int:
 
 
 def ended(cells: Sequence[Cell]) -> bool:
-    """Whether all runs of these did."""
     return all(np.isfinite(each.mean) for each in cells)
 
 
@@ -133,7 +142,6 @@ def expected(times: np.ndarray, n: int) -> np.ndarray:
 
 
 def solutions(distances: np.ndarray, rows: np.ndarray, k: int) -> list[Greedy]:
-    """Of every instance."""
     return [greedy(distances[np.ix_(row, row)], k=k) for row in rows]
 
 
@@ -159,3 +167,12 @@ def scatter(axes: Any, x: float, values: Sequence[float], limit: float, **style:
     axes.plot(np.full(known.sum(), x), values[known], "_", **style)
     if not known.all():
         axes.plot(x, limit, "^", **style | {"mfc": "w"})
+
+
+def draw_by_place(figure: Any, places: Iterable[tuple[int, int]], title: str, ylabel: str) -> Any:
+    """Axes with a place for every n and k."""
+    figure.set_size_inches(8, 4.8)
+    axes = figure.subplots()
+    side_by_side(axes, [f"{n}\n{k}" for n, k in places], yscale="log", ylabel=ylabel, title=title)
+    axes.set_xlabel("n (above), k (below)")
+    return axes

@@ -1,22 +1,37 @@
 """What the experiments on dimension sampling share: many runs on the first images, a few on others."""
 
-from collections.abc import Callable, Collection, Mapping
+from argparse import ArgumentParser
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.figures import COLORS, band, curve, ticks
+from experiments.figures import COLORS, band, curve, split, ticks
 from experiments.kcenter import common
 from experiments.kcenter.common import Images, image_runs
-from experiments.report import Columns, Line, line, number, two_digits
+from experiments.report import Claim, Columns, Line, Report, joined, line, number, two_digits
 from experiments.settings import Settings
 from jaxbandits.base import Algorithm
+from jaxbandits.kcenter import ds_random
 
 K = 10
 DRAWS = 1024  # of random sampling, each round
 
+KS = (3, 5, 7)  # centers beside ten, on BY_K images
+BY_K = 1000
+
 Place = tuple[int, int]  # (n, k)
 Sweeps = dict[tuple[str, int], Columns]  # (rule, n) -> columns
+
+
+class Size(NamedTuple):
+    """How many runs a number of images gets."""
+
+    first: int  # on the first n images
+    others: int = 0  # other instances
+    runs: int = 1  # on each of them
+    random: int = 0  # of random sampling, on the first n images
 
 
 class Schedule(NamedTuple):
@@ -41,8 +56,20 @@ def scheduled_runs(
     return columns | {"setting": setting, "instance": plan.instance[place]}
 
 
+def random_runs(heading: str, n: int, images: Images, *, runs: int, options: Settings, **rule: Any) -> Columns:
+    """Runs of random sampling on the first n images."""
+    plan = schedule(n, len(images.points), first=runs)
+    rule_of = partial(ds_random, delta=common.DELTA, **rule)
+    return scheduled_runs(heading, rule_of, images, plan, options=options, test_every=DRAWS, lanes=runs)
+
+
+def add_random(parser: ArgumentParser, default: int) -> None:
+    """`--random-up-to`."""
+    text = "random sampling for at most so many images (%(default)s)"
+    parser.add_argument("--random-up-to", type=int, default=default, metavar="N", help=text)
+
+
 def chosen(columns: Columns, where: np.ndarray) -> dict[str, np.ndarray]:
-    """The runs that are wanted."""
     return {name: values[where] for name, values in columns.items()}
 
 
@@ -82,15 +109,54 @@ def measured(quantity: str, columns: Columns, *, unit: float, k: int = K, printe
     return Measured(ours, means, ordered, members, (int(match["ordered"].sum()), len(queries)))
 
 
-def cells_of(
-    sweeps: Sweeps, rule: str, places: Collection[Place], unit: float, printed: Mapping[Place, float]
-) -> dict[Place, Measured]:
-    """What a rule took, by n and k, beside what the paper printed."""
+Cells = dict[str, dict[Place, Measured]]  # rule -> by n and k
+
+
+class Rule(NamedTuple):
+    """How a rule is shown."""
+
+    label: str
+    unit: float  # of queries
+    printed: Mapping[Place, float]  # in this unit
+
+
+def cells_of(sweeps: Sweeps, rules: Mapping[str, Rule], places: Collection[Place]) -> Cells:
+    """What every rule took, by n and k, beside what the paper printed."""
     return {
-        (n, k): measured(f"{rule}: n = {n}, k = {k}", sweeps[rule, n], unit=unit, k=k, printed=printed.get((n, k)))
-        for n, k in places
-        if (rule, n) in sweeps
+        name: {
+            (n, k): measured(f"{name}: n = {n}, k = {k}", sweeps[name, n], unit=unit, k=k, printed=printed.get((n, k)))
+            for n, k in places
+            if (name, n) in sweeps
+        }
+        for name, (_, unit, printed) in rules.items()
     }
+
+
+def report(
+    title: str,
+    sweeps: Sweeps,
+    rules: Mapping[str, Rule],
+    cells: Cells,
+    claims: Sequence[Claim],
+    notes: Sequence[str],
+    grid: Sequence[Mapping[str, str]],
+    **drawn: Any,
+) -> Report:
+    """Of a table of queries by n and k; `drawn` goes to `draw_by_n_and_k`."""
+    return Report(
+        title,
+        [cell.first for row in cells.values() for cell in row.values()],
+        claims,
+        joined({f"{rule}, n = {n}": columns for (rule, n), columns in sweeps.items()}, "sweep"),
+        partial(draw_by_n_and_k, sweeps=sweeps, rules=rules, **drawn),
+        notes,
+        grid,
+    )
+
+
+def factors(values: Mapping[Place, float], form: str = ".3g") -> str:
+    """Numbers side by side, each with its n and k."""
+    return ", ".join(f"{value:{form}} (n = {n:,}, k = {k})" for (n, k), value in values.items())
 
 
 def mean(cell: Measured | None, scale: float = 1.0) -> str:
@@ -104,31 +170,23 @@ def mean(cell: Measured | None, scale: float = 1.0) -> str:
 def draw_by_n_and_k(
     figure: Any,
     sweeps: Sweeps,
-    labels: Mapping[str, str],
-    printed: Mapping[str, Mapping[Place, float]],
+    rules: Mapping[str, Rule],
     *,
     by_k: int,
     banded: str = "",
     known: Mapping[str, tuple[str, Callable[[int, int], float]]] = {},
 ) -> None:
-    """Queries against n until ten centers, and against k for one n.
+    """Queries against n until ten centers, and against k for n = `by_k`.
 
-    Args:
-        figure: to draw on.
-        sweeps: the runs.
-        labels: of every rule.
-        printed: queries in the paper, by rule.
-        by_k: n where k varies.
-        banded: a rule whose other instances are shown.
-        known: label to look and (n, k) -> queries that are known without runs.
+    The other instances of the rule `banded` are shown as well; `known` is label to look and (n, k) -> queries that are
+    known without runs.
     """
-    figure.set_size_inches(10.4, 4.8)
-    left, right = figure.subplots(1, 2)
+    left, right = split(figure, (10.4, 4.8), 1, 2)
     every, ks = sorted({n for _, n in sweeps}), range(2, K + 1)
     for label, (look, queries) in known.items():
         left.plot(every, [queries(n, K) for n in every], look, lw=1.2, label=label)
         right.plot(ks, [queries(by_k, k) for k in ks], look, lw=1.2)
-    for style, (rule, label) in enumerate(labels.items()):
+    for style, (rule, (label, unit, printed)) in enumerate(rules.items()):
         there = [n for n in every if (rule, n) in sweeps]
         for axes, x, places in ((left, there, [(n, K) for n in there]), (right, ks, [(by_k, k) for k in ks])):
             if places and places[0][0] in there:
@@ -137,10 +195,9 @@ def draw_by_n_and_k(
                 if rule == banded:
                     low, high = ([f(cell.instances) for cell in cells] for f in (np.min, np.max))
                     band(axes, x, low, high, style, f"{label}, other images")
-        marks = printed.get(rule, {})
         for axes, by in (
-            (left, {n: q for (n, k), q in marks.items() if k == K and every[0] <= n <= every[-1]}),
-            (right, {k: q for (n, k), q in marks.items() if n == by_k}),
+            (left, {n: unit * q for (n, k), q in printed.items() if k == K and every[0] <= n <= every[-1]}),
+            (right, {k: unit * q for (n, k), q in printed.items() if n == by_k}),
         ):
             axes.plot(list(by), list(by.values()), "x", color=COLORS[style], mew=2)
     left.plot([], [], "kx", mew=2, label="in the paper")

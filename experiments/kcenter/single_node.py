@@ -16,11 +16,12 @@ import jax
 import numpy as np
 
 import jaxbandits
-from experiments.figures import COLORS, STYLES, marks, ticks
+from experiments.claims import all_of, between
+from experiments.figures import COLORS, STYLES, marks, split, ticks
 from experiments.kcenter import common as runs
 from experiments.kcenter.common import add_arguments as add_arguments
 from experiments.kcenter.noisy import ALPHA, K1, expected, solutions, times
-from experiments.report import Claim, Columns, Line, Report, joined, line, line_of, number
+from experiments.report import Claim, Columns, Line, Report, joined, line, line_of, listed, number
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import Algorithm, Environment, Outcome, Status, kcenter
@@ -134,15 +135,8 @@ def noisy_runs(pair: bool, limit: int, seeds: int, options: Settings) -> jaxband
         algorithm = ns_ts(instance.problem, noise_scale=NOISE_SCALE, delta=runs.DELTA, mix=0.0, pair=pair)
         return algorithm, kcenter.environment(instance)
 
-    return simulate(
-        f"kcenter single node: {'pair' if pair else 'leader'}",
-        build,
-        np.stack([table(gap) for gap in GAPS]),
-        options=options,
-        seeds=seeds,
-        max_rounds=limit,
-        metrics=state,
-    )
+    tables, heading = np.stack([table(gap) for gap in GAPS]), f"kcenter single node: {'pair' if pair else 'leader'}"
+    return simulate(heading, build, tables, options=options, seeds=seeds, max_rounds=limit, metrics=state)
 
 
 def noisy_of(name: str, columns: Columns, row: int, limit: int) -> Noisy:
@@ -184,17 +178,11 @@ def noisy_claims(noisy: dict[tuple[str, float], Noisy]) -> list[Claim]:
     pairs, alone = ({gap: noisy[name, gap] for gap in GAPS} for name in ("pair", "leader"))
     limit = alone[GAPS[0]].limit
     times = {gap: min(alone[gap].median, limit) / pairs[gap].median for gap in GAPS}
+    ended = [", ".join(f"{entry.share} (gap {gap})" for gap, entry in each.items()) for each in (pairs, alone)]
+    never = f"the leader alone never ends, within {limit:,} queries"
     return [
-        Claim(
-            "with a pair every run ends",
-            ", ".join(f"{entry.share} (gap {gap})" for gap, entry in pairs.items()),
-            all(pair.ended == pair.line.runs for pair in pairs.values()),
-        ),
-        Claim(
-            f"the leader alone never ends, within {limit:,} queries",
-            ", ".join(f"{entry.share} end (gap {gap})" for gap, entry in alone.items()),
-            not any(entry.ended for entry in alone.values()),
-        ),
+        Claim("with a pair every run ends", ended[0], all(pair.ended == pair.line.runs for pair in pairs.values())),
+        Claim(never, f"ended: {ended[1]}", not any(entry.ended for entry in alone.values())),
         Claim(
             "the leader alone takes at least ten times as many queries as a pair, in the median",
             ", ".join(f"{'> ' * bool(np.isinf(alone[gap].median))}{number(x)} (gap {gap})" for gap, x in times.items()),
@@ -205,30 +193,18 @@ def noisy_claims(noisy: dict[tuple[str, float], Noisy]) -> list[Claim]:
 
 def read_claims(reads: dict[int, list[Read]]) -> list[Claim]:
     shares = {m: np.concatenate([each.queries for each in found]) / (2 * m) for m, found in reads.items()}
-    ratios = {m: np.median([each.excess / each.law for each in found]) for m, found in reads.items()}
+    ratios = {f"m = {m}:": np.median([each.excess / each.law for each in found]) for m, found in reads.items()}
+    least = listed({f"m = {m}:": share.min() for m, share in shares.items()}, ".2f")
+    over = np.concatenate(list(shares.values()))
+    enough = all_of("with dimension sampling a stage takes at least 2 m queries", over >= 1)
+    within = "what it takes beyond 2 m brings the rivals' bounds below the best distance: within 30 % in the median"
     return [
-        Claim(
-            "with dimension sampling a stage takes at least 2 m queries",
-            ", ".join(
-                f"{int((share < 1).sum())} of {len(share)} take less, the least {share.min():.2f} times 2 m (m = {m})"
-                for m, share in shares.items()
-            ),
-            all(share.min() >= 1 for share in shares.values()),
-        ),
-        Claim(
-            "what it takes beyond 2 m brings the rivals' bounds below the best distance: within 30 % in the median",
-            ", ".join(f"{value:.2f} (m = {m})" for m, value in ratios.items()),
-            all(abs(value - 1) <= 0.3 for value in ratios.values()),
-        ),
+        enough._replace(measured=f"{enough.measured}; the least over 2 m {least}"),
+        between(within, ratios, 0.7, 1.3, ".2f"),
     ]
 
 
-def grid(
-    noisy: dict[tuple[str, float], Noisy],
-    law: dict[float, float],
-    reads: dict[int, list[Read]],
-    excess: dict[int, np.ndarray],
-) -> list[dict[str, str]]:
+def grid(noisy: dict, law: dict[float, float], reads: dict[int, list[Read]], excess: dict) -> list[dict[str, str]]:
     body = [
         {
             "": f"noisy, {name}, gap {gap}",
@@ -265,8 +241,7 @@ def notes(reads: dict[int, list[Read]]) -> tuple[str, ...]:
 
 
 def draw(figure: Any, *, noisy: dict, law: dict[float, float], reads: dict[int, list[Read]], limit: int) -> None:
-    figure.set_size_inches(9.6, 4.6)
-    left, right = figure.subplots(1, 2)
+    left, right = split(figure, (9.6, 4.6), 1, 2)
     for style, (name, label) in enumerate((("pair", "a pair (NS-TS)"), ("leader", "the leader alone"))):
         entries = {gap: noisy[name, gap] for gap in GAPS}
         known = [gap for gap in GAPS if np.isfinite(entries[gap].median)]
@@ -280,18 +255,17 @@ def draw(figure: Any, *, noisy: dict, law: dict[float, float], reads: dict[int, 
             if np.isinf(entry.median):
                 left.plot(gap, limit, marker="^", color=COLORS[style], ms=8)
     left.plot(GAPS, list(law.values()), "k:", lw=1.2, label=r"$2\,\beta\,T^*$")
-    left.set(xscale="log", yscale="log", ylabel="queries until the stop (median, quartiles)")
-    ticks(left, GAPS)
     left.axhline(limit, color="k", lw=0.8, ls=":")
-    left.set(xlim=(GAPS[-1] / 1.3, GAPS[0] * 1.3), ylim=(None, 6 * limit))
-    left.set_title("noisy distances", fontsize=11)
+    left.set(ylabel="queries until the stop (median, quartiles)")
     left.legend(loc="lower left", fontsize=9)
     for style, (m, found) in enumerate(reads.items()):
         over = [1 + each.excess / (2 * m) for each in found]
         right.plot([each.gap for each in found], over, label=f"m = {m}", **marks(style, ms=4))
     right.axhline(1, color="k", lw=0.8, ls=":")
-    right.set(xscale="log", yscale="log", ylabel="queries / (2 m), means of blocks")
-    right.set_title("dimension sampling: the second of ten images", fontsize=11)
+    right.set(ylabel="queries / (2 m), means of blocks")
     right.legend(fontsize=9)
-    for axes in (left, right):
-        axes.set_xlabel("gap to the second best")
+    for axes, title in ((left, "noisy distances"), (right, "dimension sampling: the second of ten images")):
+        axes.set(xscale="log", yscale="log", xlabel="gap to the second best")
+        axes.set_title(title, fontsize=11)
+    ticks(left, GAPS)
+    left.set(xlim=(GAPS[-1] / 1.3, GAPS[0] * 1.3), ylim=(None, 6 * limit))

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.claims import every_run_stops, rises
-from experiments.figures import band, curve
+from experiments.claims import below, between, every_run_stops, rises
+from experiments.figures import band, curve, split
 from experiments.kcenter import common
 from experiments.kcenter.common import add_arguments as add_arguments
 from experiments.kcenter.sampling import Columns, Measured, chosen, mean, measured, schedule, scheduled_runs
@@ -91,27 +91,16 @@ def run(options: Settings) -> Report:
 
 
 def claims(cells: Cells, sweeps: dict[str, Columns], *, is_real: bool) -> list[Claim]:
-    found = [
-        every_run_stops(sweeps.values()),
-        Claim(
-            "queries never fall as delta shrinks (by more than four standard errors)",
-            listed((cell.first.ours for cell in cells["points"]), ".4g"),
-            rises([cell.first for cell in cells["points"]]),
-        ),
-    ]
+    rising = "queries never fall as delta shrinks (by more than four standard errors)"
+    lines = [cell.first for cell in cells["points"]]
+    found = [every_run_stops(sweeps.values()), Claim(rising, listed((x.ours for x in lines), ".4g"), rises(lines))]
     points, pairs = (row[-1].first.ours / row[0].first.ours for row in cells.values())
     if is_real:
+        by = "queries grow by a factor in {} to {} from delta = 0.3 to 0.001".format(*GROWTH)
+        paper = f", the paper's {PRINTED[-1] / PRINTED[0]:.3f}"
         found += [
-            Claim(
-                f"with n points, queries grow by a factor in {GROWTH[0]} to {GROWTH[1]} from delta = 0.3 to 0.001",
-                f"{points:.3f}, the paper's {PRINTED[-1] / PRINTED[0]:.3f}",
-                GROWTH[0] <= points <= GROWTH[1],
-            ),
-            Claim(
-                f"with pairs, as equation (22) prints, by less than {GROWTH_OF_PAIRS}",
-                f"{pairs:.3f}",
-                pairs < GROWTH_OF_PAIRS,
-            ),
+            between(f"with n points, {by}", [points], *GROWTH, ".3f", paper),
+            below(f"with pairs, as (22) prints, by less than {GROWTH_OF_PAIRS}", [pairs], GROWTH_OF_PAIRS, ".3f"),
         ]
     return found
 
@@ -132,8 +121,7 @@ def notes(cells: Cells, n: int, label: str, *, is_real: bool) -> tuple[str, ...]
 
 
 def draw(figure: Any, *, cells: Cells, n: int) -> None:
-    figure.set_size_inches(9.6, 4.4)
-    left, right = figure.subplots(1, 2)
+    left, right = split(figure, (9.6, 4.4), 1, 2)
     each = np.array([cell.instances for cell in cells["points"]]) * UNIT
     band(left, DELTAS, each.min(axis=1), each.max(axis=1), label="n points, other images")
     for style, (row, label) in enumerate(

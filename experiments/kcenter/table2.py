@@ -8,38 +8,16 @@ sampling takes minutes for n = 1000 and an hour for 10,000: --random-up-to says 
 
 from argparse import ArgumentParser
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
-from experiments.claims import answers_are_right, every_run_stops
-from experiments.kcenter import common
-from experiments.kcenter.sampling import (
-    DRAWS,
-    K,
-    Measured,
-    Place,
-    Sweeps,
-    cells_of,
-    draw_by_n_and_k,
-    mean,
-    schedule,
-    scheduled_runs,
-)
+from experiments.claims import answers_are_right, between, every_run_stops
+from experiments.kcenter import common, sampling
+from experiments.kcenter.sampling import BY_K, KS, Cells, K, Place, Rule, Size, Sweeps, mean, schedule
 from experiments.papers import printed_by_place
-from experiments.report import Claim, Report, joined, number, verdict
+from experiments.report import Claim, Report, number, verdict
 from experiments.settings import Settings
-from jaxbandits.kcenter import Lil, ds_random, ds_ucb, naive_queries
-
-
-class Size(NamedTuple):
-    """How many runs a number of images gets."""
-
-    first: int  # on the first n images
-    others: int  # other instances
-    runs: int  # on each of them
-    random: int  # of random sampling, on the first n images
-
+from jaxbandits.kcenter import Lil, ds_ucb, naive_queries
 
 SIZES = {
     100: Size(20, 19, 2, 2),
@@ -48,83 +26,59 @@ SIZES = {
     5000: Size(4, 3, 1, 1),
     10_000: Size(3, 3, 1, 1),
 }
-QUICK_SIZES = {100: Size(4, 3, 1, 0), 200: Size(4, 1, 1, 0)}
-BY_K, QUICK_BY_K = 1000, 200  # the n for which k varies
-KS = (3, 5, 7)
+QUICK_SIZES = {100: Size(4, 3), 200: Size(4, 1)}
+QUICK_BY_K = 200
 UNIT = 1e5
-RULES = {"DS-UCB": {}, "as printed": {"scale": "root", "interval": Lil(union="pairs")}}
+UCB = {"DS-UCB": {}, "as printed": {"scale": "root", "interval": Lil(union="pairs")}}
 PRINTED = printed_by_place("kcenter", "table2 DS-UCB")
 PRINTED_RANDOM = printed_by_place("kcenter", "table2 random")
+RULES = {
+    "DS-UCB": Rule("DS-UCB", UNIT, PRINTED),
+    "as printed": Rule("DS-UCB as printed", UNIT, PRINTED),
+    "random": Rule("random sampling", UNIT, PRINTED_RANDOM),
+}
 ROUNDING = 0.5
 BELOW_NAIVE = {100: 15, 10_000: 200}  # by how many times DS-UCB is, for at least so many images
 GROWTH = (3.0, 5.0)  # from 1000 to 10,000 images
-LABELS = {"DS-UCB": "DS-UCB", "as printed": "DS-UCB as printed", "random": "random sampling"}
-
-Cells = dict[str, dict[Place, Measured]]  # rule -> by n and k
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     common.add_arguments(parser)
-    parser.add_argument(
-        "--random-up-to",
-        type=int,
-        default=1000,
-        metavar="N",
-        help="random sampling for at most so many images (%(default)s)",
-    )
+    sampling.add_random(parser, 1000)
 
 
 def run(options: Settings) -> Report:
     sizes, by_k = (QUICK_SIZES, QUICK_BY_K) if options.quick else (SIZES, BY_K)
     total = max(n * (1 + size.others) if options.quick else n for n, size in sizes.items())
     images = common.images(options, total)
-    m = images.points.shape[1]
+    m, is_real = images.points.shape[1], options.data is not None
     sweeps: Sweeps = {}
     for n, size in sizes.items():
-        first = options.seeds or size.first
-        for rule, settings in RULES.items():
+        heading = f"kcenter table 2: {{}}, n = {n}"
+        for rule, settings in UCB.items():
             others = size.others if rule == "DS-UCB" else 0
-            sweeps[rule, n] = scheduled_runs(
-                f"kcenter table 2: {rule}, n = {n}",
-                partial(ds_ucb, delta=common.DELTA, **settings),
-                images,
-                schedule(n, total, first=first, others=others, runs=size.runs),
-                options=options,
-            )
+            plan = schedule(n, total, first=options.seeds or size.first, others=others, runs=size.runs)
+            algorithm = partial(ds_ucb, delta=common.DELTA, **settings)
+            sweeps[rule, n] = sampling.scheduled_runs(heading.format(rule), algorithm, images, plan, options=options)
         if n <= options.own["random_up_to"] and size.random:
-            sweeps["random", n] = scheduled_runs(
-                f"kcenter table 2: random, n = {n}",
-                partial(ds_random, delta=common.DELTA),
-                images,
-                schedule(n, total, first=size.random),
-                options=options,
-                test_every=DRAWS,
-                lanes=size.random,
-            )
-    places = [(n, K) for n in sizes] + [(by_k, k) for k in KS]
+            random = {"runs": size.random, "options": options}
+            sweeps["random", n] = sampling.random_runs(heading.format("random"), n, images, **random)
+    cells = sampling.cells_of(sweeps, RULES, [(n, K) for n in sizes] + [(by_k, k) for k in KS])
     cells = {
-        rule: cells_of(sweeps, rule, places, UNIT, PRINTED_RANDOM if rule == "random" else PRINTED) for rule in LABELS
+        rule: {at: cell._replace(first=cell.first._replace(tolerance=ROUNDING)) for at, cell in row.items()}
+        for rule, row in cells.items()
     }
-    absolute = {
-        rule: {place: UNIT * value for place, value in table.items()}
-        for rule, table in (("DS-UCB", PRINTED), ("random", PRINTED_RANDOM))
-    }
-    return Report(
+    return sampling.report(
         f"Table II of Jali et al.: queries x 1e5 until k centers of n images, {images.label}",
-        [cell.first._replace(tolerance=ROUNDING) for row in cells.values() for cell in row.values()],
-        claims(cells, sweeps, m, is_real=options.data is not None),
-        joined({f"{rule}, n = {n}": columns for (rule, n), columns in sweeps.items()}, "sweep"),
-        partial(
-            draw_by_n_and_k,
-            sweeps=sweeps,
-            labels=LABELS,
-            printed=absolute,
-            by_k=by_k,
-            banded="DS-UCB",
-            known={"naive greedy, n m k": ("k-", lambda n, k: naive_queries(n, m, k)[0])},
-        ),
-        notes=notes(cells, images.label, is_real=options.data is not None),
-        grid=[row(cells, place, m) for place in cells["DS-UCB"]],
+        sweeps,
+        RULES,
+        cells,
+        claims(cells, sweeps, m, is_real=is_real),
+        notes(cells, images.label, is_real=is_real),
+        [row(cells, place, m) for place in cells["DS-UCB"]],
+        by_k=by_k,
+        banded="DS-UCB",
+        known={"naive greedy, n m k": ("k-", lambda n, k: naive_queries(n, m, k)[0])},
     )
 
 
@@ -146,41 +100,30 @@ def claims(cells: Cells, sweeps: Sweeps, m: int, *, is_real: bool) -> list[Claim
                 random[100, K] > needed,
             ),
         ]
-    for rule in RULES:
+    for rule in UCB:
         right, total = np.sum([cell.right for (_, k), cell in cells[rule].items() if k == K], axis=0)
         found.append(answers_are_right(int(total - right), int(total), common.DELTA, rule))
     if not is_real:
         return found
     times = {n: naive_queries(n, m, K)[0] / UNIT / ours[n, K].first.ours for n, k in ours if k == K}
     for least, factor in BELOW_NAIVE.items():
-        reached = {n: value for n, value in times.items() if n >= least}
-        if reached:
-            found.append(
-                Claim(
-                    f"DS-UCB takes at least {factor} times fewer queries than naive greedy for n >= {least:,}",
-                    ", ".join(f"{value:.3g} at {n:,}" for n, value in reached.items()),
-                    min(reached.values()) >= factor,
-                )
-            )
+        reached = {f"n = {n:,}:": value for n, value in times.items() if n >= least}
+        what = f"DS-UCB takes at least {factor} times fewer queries than naive greedy for n >= {least:,}"
+        found += [between(what, reached, factor)] if reached else []
     if (10_000, K) in ours:
         growth = ours[10_000, K].first.ours / ours[1000, K].first.ours
-        found.append(
-            Claim(
-                f"ten times the images take {GROWTH[0]:g} to {GROWTH[1]:g} times the queries, from n = 1000 on",
-                f"{growth:.2f}, in the paper {PRINTED[10_000, K] / PRINTED[1000, K]:.2f}",
-                GROWTH[0] <= growth <= GROWTH[1],
-            )
-        )
+        what = f"ten times the images take {GROWTH[0]:g} to {GROWTH[1]:g} times the queries, from n = 1000 on"
+        paper = f", in the paper {PRINTED[10_000, K] / PRINTED[1000, K]:.2f}"
+        found.append(between(what, [growth], *GROWTH, ".2f", paper))
     return found
 
 
 def row(cells: Cells, place: Place, m: int) -> dict[str, str]:
-    """One n and k."""
     cell, random, printed = (cells[rule].get(place) for rule in ("DS-UCB", "random", "as printed"))
     naive = naive_queries(place[0], m, place[1])[0] / UNIT
     return {
         "n, k": "{}, {}".format(*place),
-        "verdict": verdict(cell.first._replace(tolerance=ROUNDING)),
+        "verdict": verdict(cell.first),
         "naive": number(round(naive)),
         "random, paper": number(PRINTED_RANDOM.get(place, np.nan)),
         "random, ours": mean(random),

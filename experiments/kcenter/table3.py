@@ -9,61 +9,52 @@ DS-UCB with its own radii stands beside. Runs of 5000 and 10,000 images take lon
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
 from experiments.claims import every_run_stops
-from experiments.kcenter import common
+from experiments.kcenter import common, sampling
 from experiments.kcenter.common import Images
 from experiments.kcenter.sampling import (
+    BY_K,
+    KS,
+    Cells,
     K,
     Measured,
     Place,
+    Rule,
+    Size,
     Sweeps,
-    cells_of,
-    draw_by_n_and_k,
+    factors,
     mean,
     schedule,
-    scheduled_runs,
 )
-from experiments.kcenter.table2 import KS
 from experiments.kcenter.table2 import PRINTED as PRINTED_UCB
 from experiments.papers import printed_by_place
-from experiments.report import Claim, Report, joined, number
+from experiments.report import Claim, Report, number
 from experiments.settings import Settings
 from jaxbandits.kcenter import ds_ts, ds_ucb, pairwise_sums
 
-
-class Size(NamedTuple):
-    """How many runs a number of images gets."""
-
-    first: int  # on the first n images, of each mix
-    others: int = 0  # other instances, a run each of DS-UCB and of DS-TS with the paper's mix
-
-
 MIXES = (1.0, 0.99, 0.0)
-MIX = 0.99  # the paper's choice
+MIX = 0.99  # the paper's choice; it runs on other instances as well
 SIZES = {100: Size(5, 4), 500: Size(5), 1000: Size(5), 5000: Size(2), 10_000: Size(1)}
 QUICK_SIZES = {50: Size(2, 1)}
 QUICK_STEP = 16  # of an image's numbers, every so many-th is left
 UP_TO = 1000
-BY_K = 1000  # the n for which k varies
-UNIT, UNIT_UCB = 1e4, 1e5
 LEAP = 1  # dimensions drawn each round: every further one brings posterior draws, and DS-TS often changes its slot
 PRINTED = printed_by_place("kcenter", "table3")  # for mix 1, 0.99 and 0
 LARGE = 500  # images from which on the claims on mixes hold
 GAIN = (1.15, 1.5)  # queries with mix 0 over those with 0.99
 COST = (2.0, 5.0)  # queries of DS-TS over those of DS-UCB
+UNIT, UNIT_UCB = 1e4, 1e5
 
-Cells = dict[str, dict[Place, Measured]]  # rule -> by n and k
 UCB = "DS-UCB"
 NAMES = tuple(f"mix {mix:g}" for mix in MIXES)
 ONE, PAPER, NONE = NAMES
-UNITS = dict.fromkeys(NAMES, UNIT) | {UCB: UNIT_UCB}
-PRINTED_BY = {name: {place: row[i] for place, row in PRINTED.items()} for i, name in enumerate(NAMES)} | {
-    UCB: {place: PRINTED_UCB[place] for place in PRINTED}
-}
+RULES = {
+    name: Rule(f"DS-TS, {name}", UNIT, {place: row[i] for place, row in PRINTED.items()})
+    for i, name in enumerate(NAMES)
+} | {UCB: Rule(UCB, UNIT_UCB, {place: PRINTED_UCB[place] for place in PRINTED})}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -78,29 +69,21 @@ def run(options: Settings) -> Report:
     for n, size in sizes.items():
         for name, mix in zip(NAMES, MIXES, strict=True):
             sweeps[name, n] = thompson_runs(n, size, mix, images, options)
-        sweeps[UCB, n] = scheduled_runs(
-            f"kcenter table 3: DS-UCB, n = {n}",
-            partial(ds_ucb, delta=common.DELTA),
-            images,
-            schedule(n, len(images.points), first=2 * (options.seeds or size.first), others=size.others),
-            options=options,
+        plan = schedule(n, len(images.points), first=2 * (options.seeds or size.first), others=size.others)
+        rule = partial(ds_ucb, delta=common.DELTA)
+        sweeps[UCB, n] = sampling.scheduled_runs(
+            f"kcenter table 3: DS-UCB, n = {n}", rule, images, plan, options=options
         )
-    places = places_of(sizes)
-    cells: Cells = {rule: cells_of(sweeps, rule, places, unit, PRINTED_BY[rule]) for rule, unit in UNITS.items()}
-    return Report(
+    cells = sampling.cells_of(sweeps, RULES, places_of(sizes))
+    return sampling.report(
         f"Table III of Jali et al.: queries of DS-TS x 1e4 until k centers of n images, {images.label}",
-        [cell.first for row in cells.values() for cell in row.values()],
+        sweeps,
+        RULES,
+        cells,
         claims(cells, sweeps, is_real=options.data is not None and not options.quick),
-        joined({f"{rule}, n = {n}": columns for (rule, n), columns in sweeps.items()}, "sweep"),
-        partial(
-            draw_by_n_and_k,
-            sweeps=sweeps,
-            labels={name: f"DS-TS, {name}" for name in NAMES} | {UCB: UCB},
-            printed={rule: {place: UNITS[rule] * q for place, q in row.items()} for rule, row in PRINTED_BY.items()},
-            by_k=BY_K if BY_K in sizes else max(sizes),
-        ),
-        notes=notes(cells),
-        grid=grid(cells),
+        notes(cells),
+        grid(cells),
+        by_k=BY_K if BY_K in sizes else max(sizes),
     )
 
 
@@ -123,34 +106,26 @@ def places_of(sizes: dict[int, Size]) -> list[Place]:
 
 
 def thompson_runs(n: int, size: Size, mix: float, images: Images, options: Settings) -> dict[str, np.ndarray]:
-    """Runs of DS-TS; those of the paper's mix on other instances, too."""
     others = size.others if mix == MIX else 0
-    return scheduled_runs(
-        f"kcenter DS-TS, mix {mix:g}: n = {n}",
-        partial(ds_ts, delta=common.DELTA, mix=mix),
-        images,
-        schedule(n, len(images.points), first=options.seeds or size.first, others=others),
-        options=options,
-        leap=LEAP,
-    )
+    plan = schedule(n, len(images.points), first=options.seeds or size.first, others=others)
+    rule = partial(ds_ts, delta=common.DELTA, mix=mix)
+    heading = f"kcenter DS-TS, mix {mix:g}: n = {n}"
+    return sampling.scheduled_runs(heading, rule, images, plan, options=options, leap=LEAP)
 
 
-def quotients(cells: Cells, above: str, below: str, least: int = 0) -> dict[Place, float]:
+def quotients(cells: Cells, over: str, under: str, least: int = 0) -> dict[Place, float]:
     """Mean queries of one rule over another's on the same first images, for ten centers of at least so many."""
+    unit = RULES[over].unit / RULES[under].unit
     return {
-        (n, k): cell.first.ours * UNITS[above] / cells[below][n, k].first.ours / UNITS[below]
-        for (n, k), cell in cells[above].items()
+        (n, k): unit * cell.first.ours / cells[under][n, k].first.ours
+        for (n, k), cell in cells[over].items()
         if k == K and n >= least
     }
 
 
-def printed_quotients(places: Sequence[Place], above: str, below: str) -> dict[Place, float]:
-    """The same in the paper."""
-    return {p: PRINTED_BY[above][p] * UNITS[above] / PRINTED_BY[below][p] / UNITS[below] for p in places}
-
-
-def shown(values: dict[Place, float]) -> str:
-    return ", ".join(f"{value:.3f} (n = {n:,})" for (n, _), value in values.items())
+def beside_paper(values: dict[Place, float], over: str, under: str) -> str:
+    (_, unit, a), (_, base, b) = RULES[over], RULES[under]
+    return f"{factors(values)}; in the paper {factors({p: a[p] * unit / b[p] / base for p in values})}"
 
 
 def claims(cells: Cells, sweeps: Sweeps, *, is_real: bool) -> list[Claim]:
@@ -161,15 +136,17 @@ def claims(cells: Cells, sweeps: Sweeps, *, is_real: bool) -> list[Claim]:
     ]
     if not is_real:
         return found
-    less, more = quotients(cells, PAPER, ONE, LARGE), quotients(cells, ONE, NONE, LARGE)
+    more, less = quotients(cells, ONE, PAPER, LARGE), quotients(cells, NONE, ONE, LARGE)
     gain, cost = quotients(cells, NONE, PAPER, LARGE), quotients(cells, PAPER, UCB)
     if gain:
         found += [
-            Claim(f"mix 0.99 takes no more queries than mix 1 for n >= {LARGE}", shown(less), max(less.values()) <= 1),
-            Claim(f"mix 1 takes fewer queries than mix 0 for n >= {LARGE}", shown(more), max(more.values()) < 1),
+            Claim(
+                f"mix 0.99 takes no more queries than mix 1 for n >= {LARGE}", factors(more), min(more.values()) >= 1
+            ),
+            Claim(f"mix 1 takes fewer queries than mix 0 for n >= {LARGE}", factors(less), min(less.values()) > 1),
             Claim(
                 f"mix 0 takes {GAIN[0]} to {GAIN[1]} times the queries of mix 0.99 for n >= {LARGE}",
-                f"{shown(gain)}; in the paper {shown(printed_quotients(list(gain), NONE, PAPER))}",
+                beside_paper(gain, NONE, PAPER),
                 all(GAIN[0] <= value <= GAIN[1] for value in gain.values()),
             ),
         ]
@@ -177,7 +154,7 @@ def claims(cells: Cells, sweeps: Sweeps, *, is_real: bool) -> list[Claim]:
         *found,
         Claim(
             f"DS-TS takes {COST[0]:g} to {COST[1]:g} times the queries of DS-UCB",
-            f"{shown(cost)}; in the paper {shown(printed_quotients(list(cost), PAPER, UCB))}",
+            beside_paper(cost, PAPER, UCB),
             all(COST[0] <= value <= COST[1] for value in cost.values()),
         ),
     ]
@@ -202,13 +179,8 @@ def grid(cells: Cells) -> list[dict[str, str]]:
         if place in PRINTED:
             one, paper, none = PRINTED[place]
             upper = PRINTED_UCB[place] * UNIT_UCB / UNIT
-            cells_of_row = (
-                *map(number, (one, paper, none)),
-                f"{none / paper:.2f}",
-                number(upper),
-                f"{paper / upper:.2f}",
-            )
-            rows.append(dict(zip(rows[0], ("  paper", *cells_of_row, "", "", ""), strict=True)))
+            shown = (number(one), number(paper), number(none), f"{none / paper:.2f}", number(upper))
+            rows.append(dict(zip(rows[0], ("  paper", *shown, f"{paper / upper:.2f}", "", "", ""), strict=True)))
     return rows
 
 

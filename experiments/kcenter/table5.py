@@ -14,19 +14,9 @@ import numpy as np
 from experiments.claims import answers_are_right
 from experiments.figures import COLORS, errorbars, marks
 from experiments.kcenter import common as runs
+from experiments.kcenter import noisy
 from experiments.kcenter.common import add_arguments as add_arguments
-from experiments.kcenter.noisy import (
-    Cell,
-    cells_by_mix,
-    ended,
-    expected,
-    quantiles,
-    scatter,
-    slashed,
-    thompson_runs,
-    times,
-    wrong,
-)
+from experiments.kcenter.noisy import Cell, ended, slashed
 from experiments.papers import printed_by_place
 from experiments.report import Claim, Line, Report, joined, line
 from experiments.settings import Settings
@@ -71,25 +61,18 @@ def run(options: Settings) -> Report:
     columns, lines, mistakes = {}, [], 0
     for n, count in sizes.items():
         rows = runs.blocks(n, count)
-        found = thompson_runs(
-            f"kcenter table 5: n = {n}",
-            distances,
-            rows,
-            k=ks[-1],
-            noise_scale=NOISE_SCALE,
-            mixes=MIXES,
-            limit=limit,
-            options=options,
-            seeds=seeds,
+        budget = {"k": ks[-1], "noise_scale": NOISE_SCALE, "mixes": MIXES, "limit": limit}
+        found = noisy.thompson_runs(
+            f"kcenter table 5: n = {n}", distances, rows, **budget, options=options, seeds=seeds
         )
         columns[f"n = {n}"] = found.columns | {"mix": found.mix, "block": found.block}
-        mistakes += wrong(found.columns, np.array([truth.centers for truth in found.truths])[found.block])
+        mistakes += noisy.wrong(found.columns, np.array([truth.centers for truth in found.truths])[found.block])
         law = [
-            np.cumsum(expected(times(distances[np.ix_(row, row)], truth, NOISE_SCALE), n))
+            np.cumsum(noisy.expected(noisy.times(distances[np.ix_(row, row)], truth, NOISE_SCALE), n))
             for row, truth in zip(rows, found.truths, strict=True)
         ]
         for k in ks:
-            table[n, k] = Instances(cells_by_mix(found, k), np.array([queries[k - 2] for queries in law]))
+            table[n, k] = Instances(noisy.cells_by_mix(found, k), np.array([queries[k - 2] for queries in law]))
             lines += first_block_lines(n, k, table[n, k], seeds)
 
     return Report(
@@ -114,8 +97,7 @@ def first_block_lines(n: int, k: int, instances: Instances, seeds: int) -> list[
 
 
 def claims(table: Table, mistakes: tuple[int, int]) -> list[Claim]:
-    ratios = [instances.means(mix) / instances.expected for instances in table.values() for mix in MIXES]
-    ratios = np.concatenate(ratios)
+    ratios = np.concatenate([each.means(mix) / each.expected for each in table.values() for mix in MIXES])
     ratios = ratios[np.isfinite(ratios)]
     logs = {mix: np.log(quotients) for mix, quotients in against_first_mix(table).items()}
     means = {mix: np.exp(values.mean()) for mix, values in logs.items()}
@@ -146,9 +128,7 @@ def against_first_mix(table: Table) -> dict[float, np.ndarray]:
 
 
 def row(n: int, k: int, instances: Instances, limit: float) -> dict[str, str]:
-    """One n and k."""
     found = [each for mixes in instances.cells for each in mixes.values()]
-    reached = sum(len(each.queries) for each in found)
     first = [] if instances.first is None else list(instances.cells[instances.first].values())
     means = instances.means(MIXES[0])
     ratio = (means / instances.expected)[np.isfinite(means)]
@@ -158,12 +138,11 @@ def row(n: int, k: int, instances: Instances, limit: float) -> dict[str, str]:
         "block": str(instances.first) if first else "-",
         "ours on it": slashed([each.mean for each in first], UNIT) or "-",
         "s.e.": slashed([each.se for each in first], UNIT) or "-",
-        "all blocks, mix .9": quantiles(means, limit, UNIT),
+        "all blocks, mix .9": noisy.quantiles(means, limit, UNIT),
         "below paper": f"{np.sum(means < PRINTED[n, k][0] * UNIT)} of {len(means)}",
         "q / (2 beta T*)": f"{ratio.min():.2f} to {ratio.max():.2f}" if len(ratio) else "-",
-        "runs ended": f"{reached} of {sum(each.runs for each in found)}",
-        "ordered": f"{sum(each.ordered for each in found)} of {reached}",
-        "as a set": f"{sum(each.members for each in found)} of {reached}",
+        "runs ended": f"{sum(len(each.queries) for each in found)} of {sum(each.runs for each in found)}",
+        **noisy.ordered_cells(found),
     }
 
 
@@ -181,15 +160,14 @@ def notes(table: Table, seeds: int, limit: int) -> tuple[str, ...]:
 
 
 def draw(figure: Any, *, table: Table, limit: float) -> None:
-    figure.set_size_inches(8, 4.8)
-    axes = figure.subplots()
+    title = "Table V: NS-TS on noisy distances of images"
+    axes = noisy.draw_by_place(figure, table, title, "queries until the k-th center")
     for x, ((n, k), instances) in enumerate(table.items()):
-        scatter(axes, x - 0.2, instances.means(MIXES[0]), limit, color="#777777", ms=9, mew=1.5)
-        first = instances.first
+        noisy.scatter(axes, x - 0.2, instances.means(MIXES[0]), limit, color="#777777", ms=9, mew=1.5)
         for style, (mix, printed) in enumerate(zip(MIXES, PRINTED[n, k], strict=True)):
             place = x + 0.05 + 0.1 * style
-            if first is not None:
-                found = instances.cells[first][mix]
+            if instances.first is not None:
+                found = instances.cells[instances.first][mix]
                 errorbars(axes, place, found.mean, found.se, None, style, linestyle="")
             axes.plot(place, printed * UNIT, "x", color=COLORS[style], ms=6, mew=1.5)
     axes.axhline(limit, color="k", lw=0.8, ls=":")
@@ -199,9 +177,4 @@ def draw(figure: Any, *, table: Table, limit: float) -> None:
     for style, mix in enumerate(MIXES):
         axes.plot([], [], label=f"first block that ended, mix {mix:g}", **marks(style))
     axes.plot([], [], "kx", ms=6, mew=1.5, label="printed in the paper")
-    axes.set(yscale="log", ylabel="queries until the k-th center", xticks=range(len(table)))
-    axes.set_xticklabels([f"{n}\n{k}" for n, k in table])
-    axes.set_xlabel("n (above), k (below)")
-    axes.set_title("Table V: NS-TS on noisy distances of images")
-    axes.grid(axis="x", visible=False)
     figure.legend(loc="outside lower center", ncols=3, fontsize=9)

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.figures import COLORS, marks, ticks
+from experiments.figures import COLORS, marks, side_by_side, ticks
 from experiments.kcenter import common as runs
 from experiments.kcenter.common import add_arguments as add_arguments
-from experiments.kcenter.noisy import Cell, cell, cells_by_mix, slashed, thompson_runs
+from experiments.kcenter.noisy import Cell, cell, cells_by_mix, ordered_cells, slashed, thompson_runs
 from experiments.papers import printed_by_place
 from experiments.report import Claim, Line, Report, joined, number
 from experiments.settings import Settings
@@ -71,37 +71,22 @@ def run(options: Settings) -> Report:
     table: Table = {}
     for n, ks in sizes.items():
         rows = runs.blocks(n, BLOCKS[n])
+        shared = {"noise_scale": VARIANCE**0.5, "options": options, "seeds": seeds}
         thompson = thompson_runs(
-            f"kcenter table 6: NS-TS: n = {n}",
-            images.distances,
-            rows,
-            k=ks[-1],
-            noise_scale=VARIANCE**0.5,
-            mixes=MIXES,
-            limit=LIMIT,
-            options=options,
-            seeds=seeds,
+            f"kcenter table 6: NS-TS: n = {n}", images.distances, rows, k=ks[-1], mixes=MIXES, limit=LIMIT, **shared
         )
-        rule = np.where(thompson.mix == MIXES[0], TS, TS_MIXED)
-        parts[f"NS-TS, n = {n}"] = thompson.columns | {"block": thompson.block, "rule": rule}
+        rules = np.where(thompson.mix == MIXES[0], TS, TS_MIXED)
+        parts[f"NS-TS, n = {n}"] = thompson.columns | {"block": thompson.block, "rule": rules}
         for k in ks:
             by_mix = cells_by_mix(thompson, k)
             cells = {name: [each[mix] for each in by_mix] for name, mix in zip((TS, TS_MIXED), MIXES, strict=True)}
             counted = np.flatnonzero([np.isfinite(each.mean) for each in cells[TS]])
             cells = {name: [found[b] for b in counted] for name, found in cells.items()}
             for name, settings in TANDS.items():
-                columns = runs.distance_runs(
-                    f"kcenter table 6: NS-TandS, {name}: n = {n}, k = {k}",
-                    partial(ns_tands, delta=runs.DELTA, **settings),
-                    images.distances,
-                    rows[counted],
-                    k=k,
-                    action=Pull,
-                    noise_scale=VARIANCE**0.5,
-                    options=options,
-                    seeds=seeds,
-                    max_rounds=TANDS_LIMIT,
-                ).columns
+                heading = f"kcenter table 6: NS-TandS, {name}: n = {n}, k = {k}"
+                budget = {"k": k, "action": Pull, "max_rounds": TANDS_LIMIT}
+                rule = partial(ns_tands, delta=runs.DELTA, **settings)
+                columns = runs.distance_runs(heading, rule, images.distances, rows[counted], **budget, **shared).columns
                 cells[name] = [
                     cell(columns, columns["row"] == i, thompson.truths[b].centers, k) for i, b in enumerate(counted)
                 ]
@@ -158,10 +143,6 @@ def claims(table: Table) -> list[Claim]:
 
 
 def shown(n: int, k: int, row: Row) -> dict[str, str]:
-    """One n and k."""
-    cells = [each for found in row.cells.values() for each in found]
-    reached = sum(len(each.queries) for each in cells)
-
     def quotient(name: str) -> str:
         mean, error, _, censored = ratio(row, name)
         return f"{mean:.2f} +- {mean * error:.2f}" + (f" ({censored} cens.)" if censored else "")
@@ -172,8 +153,7 @@ def shown(n: int, k: int, row: Row) -> dict[str, str]:
         "TandS/TS": f"{PRINTED[n, k][2] / PRINTED[n, k][0]:.2f}",
         "median TS 0": number(round(float(np.median([each.mean for each in row.cells[TS]])))),
         **dict(zip(SHORT, map(quotient, RULES), strict=True)),
-        "ordered": f"{sum(each.ordered for each in cells)} of {reached}",
-        "as a set": f"{sum(each.members for each in cells)} of {reached}",
+        **ordered_cells(each for found in row.cells.values() for each in found),
     }
 
 
@@ -207,9 +187,8 @@ def draw(figure: Any, *, table: Table) -> None:
         label = None if x else "NS-TandS: printed in the paper"
         axes.plot([x - 0.4, x + 0.4], 2 * [printed[2] / printed[0]], "k-", lw=1.5, label=label)
     axes.axhline(1, color="k", lw=0.8, ls=":")
-    axes.set(yscale="log", ylabel="queries over those of NS-TS, mix 0", xticks=range(len(table)))
+    names = [f"n = {n}, k = {k}\n{len(row.cells[TS])} blocks" for (n, k), row in table.items()]
+    side_by_side(axes, names, yscale="log", ylabel="queries over those of NS-TS, mix 0")
     ticks(axes, [0.1, 0.2, 0.5, 1, 2, 5], axis="y")
-    axes.set_xticklabels([f"n = {n}, k = {k}\n{len(row.cells[TS])} blocks" for (n, k), row in table.items()])
     axes.set_title("Table VI: tracking the optimal proportions, block by block")
-    axes.grid(axis="x", visible=False)
     figure.legend(loc="outside lower center", ncols=3, fontsize=9)

@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.claims import below
+from experiments.claims import above, below, between
 from experiments.figures import COLORS, errorbars, marks
 from experiments.kcenter import common as runs
-from experiments.kcenter.noisy import Cell, cell, expected, slashed, times
+from experiments.kcenter import noisy
+from experiments.kcenter.noisy import Cell, cell, ordered_cells, slashed
 from experiments.papers import printed_by_place
-from experiments.report import Claim, Line, Report, joined, line, number, two_digits
+from experiments.report import Claim, Line, Report, joined, line, listed, number, two_digits
 from experiments.settings import Settings
 from jaxbandits import Results
 from jaxbandits.base import Algorithm
@@ -88,8 +89,8 @@ def run(options: Settings) -> Report:
         distances, label = runs.judgements(options, n)
         solution = likely(distances, n)
         sweeps = sweeps_of(n, distances, int(solution.centers[0]), options)
-        stages = times(distances, solution, None)
-        law = expected(stages, n)
+        stages = noisy.times(distances, solution, None)
+        law = noisy.expected(stages, n)
         for k in KS[n]:
             cells = {
                 rule: cell(sweep.columns, sweep.columns["row"] == row, solution.centers, k)
@@ -104,11 +105,7 @@ def run(options: Settings) -> Report:
         lines(table),
         [
             *(claims(table) if options.data is not None else []),
-            Claim(
-                "NS-TS takes half to one and a half times 2 beta sum T*",
-                f"{min(law_ratio):.2f} to {max(law_ratio):.2f}",
-                min(law_ratio) >= 0.5 and max(law_ratio) <= 1.5,
-            ),
+            between("NS-TS takes half to one and a half times 2 beta sum T*", law_ratio, 0.5, 1.5, ".2f"),
             runs.greedy_was_found(parts.values()),
         ],
         joined(parts, "sweep"),
@@ -127,7 +124,7 @@ def likely(distances: np.ndarray, n: int) -> Greedy:
     for first in range(n):
         solution = greedy(distances, k=KS[n][-1], first_center=first)
         if np.all((solution.gaps > 0) & (solution.bottlenecks > 0) & (solution.bottlenecks < 1)):
-            law = np.cumsum(2 * CHOICE * times(distances, solution, None))
+            law = np.cumsum(2 * CHOICE * noisy.times(distances, solution, None))
             found.append(solution)
             misses.append(sum(abs(np.log(law[k - 2] / UNIT / PRINTED[n, k][TS[0]])) for k in KS[n]))
     return found[int(np.argmin(misses))]
@@ -141,20 +138,11 @@ def sweeps_of(n: int, distances: np.ndarray, first: int, options: Settings) -> S
     def sweep(
         name: str, rule: Callable[..., Algorithm], k: int, action: type, tasks: int = 1, **settings: Any
     ) -> Results:
-        return runs.distance_runs(
-            f"kcenter table 7: {name}: n = {n}, k = {k}",
-            partial(rule, delta=runs.DELTA),
-            distances,
-            runs.blocks(n, 1),
-            k=k,
-            action=action,
-            first_center=first,
-            options=options,
-            seeds=seeds,
-            lanes=-(-tasks * seeds // 2),  # so few that two cores share them
-            max_rounds=LIMIT,
-            **settings,
-        )
+        heading = f"kcenter table 7: {name}: n = {n}, k = {k}"
+        lanes = -(-tasks * seeds // 2)  # so few that two cores share them
+        settings |= {"k": k, "action": action, "first_center": first, "lanes": lanes, "max_rounds": LIMIT}
+        rule = partial(rule, delta=runs.DELTA)
+        return runs.distance_runs(heading, rule, distances, runs.blocks(n, 1), options=options, seeds=seeds, **settings)
 
     # Posterior draws are most of the work: without them, mix 0 has a program of its own.
     sweeps = {
@@ -191,8 +179,6 @@ def lines(table: Table) -> list[Line]:
 
 
 def claims(table: Table) -> list[Claim]:
-    """What must hold on these instances."""
-
     def quotients(a: str, b: str, sizes: tuple[int, ...]) -> dict[str, float]:
         return {
             f"n = {n}, k = {k}:": row.cells[a].mean / row.cells[b].mean
@@ -209,12 +195,11 @@ def claims(table: Table) -> list[Claim]:
         below("NS-TandS with difference tracking takes fewer queries than NS-TS for n <= 25", small, form=".2f"),
     ]
     if large:
-        more = below("as printed (difference tracking) it takes more of them at n = 55", large, form=".2f")
         both = "the paper's NS-TandS takes fewer queries than its NS-TS at n = 55, and so does ours, as printed"
         both = below(both, large, form=".2f")
         judged += [
-            more._replace(holds=min(large.values()) > 1),
-            both._replace(measured=f"paper {below('', paper, form='.2f').measured}; ours {both.measured}"),
+            above("as printed (difference tracking) it takes more of them at n = 55", large, form=".2f"),
+            both._replace(measured=f"paper {listed(paper, '.2f')}; ours {both.measured}"),
         ]
     return judged
 
@@ -231,9 +216,7 @@ def rows(n: int, k: int, row: Row) -> list[dict[str, str]]:
         error = f" +- {two_digits(each.se / UNIT):g}" if each.runs > 1 else ""
         return number(float(f"{each.mean / UNIT:.3g}")) + error
 
-    thompson = [row.cells[rule] for rule in TS]
-    reached = sum(len(each.queries) for each in row.cells.values())
-    best = row.cells.get(RATIO)
+    thompson, best = [row.cells[rule] for rule in TS], row.cells.get(RATIO)
     ours = {
         "n, k": f"{n}, {k}: ours",
         "first": str(row.first),
@@ -244,8 +227,7 @@ def rows(n: int, k: int, row: Row) -> list[dict[str, str]]:
         "TandS ratio": shown(RATIO),
         "TS .9 / (2 beta T*)": f"{row.cells[TS[0]].mean / row.expected:.2f}",
         "ratio / (beta T*)": f"{best.mean / (row.times * loglog(best.mean, n)):.2f}" if best else "",
-        "ordered": f"{sum(each.ordered for each in row.cells.values())} of {reached}",
-        "as a set": f"{sum(each.members for each in row.cells.values())} of {reached}",
+        **ordered_cells(row.cells.values()),
     }
     paper = PRINTED[n, k]
     printed = {"n, k": "  paper", "first": "?", "Random": number(paper[RANDOM])}
@@ -254,7 +236,6 @@ def rows(n: int, k: int, row: Row) -> list[dict[str, str]]:
 
 
 def loglog(queries: float, n: int) -> float:
-    """The rate at which NS-TandS stops."""
     return math.log((1 + math.log(queries)) * n**2 / runs.DELTA)
 
 
@@ -271,8 +252,7 @@ def notes(table: Table) -> tuple[str, ...]:
 
 
 def draw(figure: Any, *, table: Table) -> None:
-    figure.set_size_inches(8, 4.8)
-    axes = figure.subplots()
+    axes = noisy.draw_by_place(figure, table, "Table VII: k-center from judgements of similarity", "queries")
     for s, rule in enumerate(RULES):
         axes.plot([], [], label=rule, **marks(s))
         for x, (place, row) in enumerate(table.items()):
@@ -283,9 +263,4 @@ def draw(figure: Any, *, table: Table) -> None:
             if rule != RATIO:
                 axes.plot(at, PRINTED[place][rule] * UNIT, "_", color=COLORS[s], ms=9, mew=2)
     axes.plot([], [], "k_", ms=9, mew=2, label="printed in the paper")
-    axes.set(yscale="log", ylabel="queries", xticks=range(len(table)))
-    axes.set_xticklabels([f"{n}\n{k}" for n, k in table])
-    axes.set_xlabel("n (above), k (below)")
-    axes.set_title("Table VII: k-center from judgements of similarity")
-    axes.grid(axis="x", visible=False)
     figure.legend(loc="outside lower center", ncols=4, fontsize=9)

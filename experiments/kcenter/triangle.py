@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.claims import every_run_stops
-from experiments.figures import marks
+from experiments.figures import legend_below, marks, split
 from experiments.kcenter import common as runs
 from experiments.kcenter.common import Images
 from experiments.kcenter.common import add_arguments as add_arguments
@@ -30,6 +30,8 @@ from jaxbandits.kcenter._samples import mean
 from jaxbandits.kcenter._triangle import tighten
 
 KIND = "squared"  # the relation of the distances and the metric
+WAYS = {"without": {}, "with": {"triangle": KIND}}
+LIL = Lil()
 K, SHOE_K = 10, 5
 CLUSTERS, CLUSTER_POINTS, CLUSTER_M, SPREAD = (5, 10, 20), 200, 1000, 0.05
 DIGITS, IMAGES = 300, 100
@@ -97,46 +99,37 @@ def run(options: Settings) -> Report:
 
 
 def different_digits() -> np.ndarray:
-    """The first ones, without repetitions."""
     points = digits()
     _, first = np.unique(points, axis=0, return_index=True)
     return points[np.sort(first)[:DIGITS]]
 
 
 def sampled(
-    name: str,
-    points: np.ndarray,
-    levels: int | None,
-    n: int,
-    options: Settings,
-    seeds: int,
-    *,
-    interval: Interval = Lil(),  # noqa: B008  it cannot be changed
+    name: str, points: np.ndarray, levels: int | None, n: int, options: Settings, seeds: int, interval: Interval = LIL
 ) -> Case:
     """Runs of DS-UCB on instances of n points."""
     rows, m = runs.blocks(n, len(points) // n), points.shape[1]
-    found = Images(points, pairwise_sums(points), name)
-    problem = Dimensions(n, m, K, levels)
     bounds = bounds_of(interval, n, runs.DELTA)
-    bounds = arm_bounds(bounds, problem, cap=m, scale="mean", dtype=jnp.result_type(float))
+    bounds = arm_bounds(bounds, Dimensions(n, m, K, levels), cap=m, scale="mean", dtype=jnp.result_type(float))
 
     def statistics(state: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
         return state.counts, *bounds(state.counts, state.sums)
 
-    def go(label: str, **settings: Any) -> Columns:
-        return runs.image_runs(
-            f"kcenter triangle: {name}, {label}",
-            partial(ds_ucb, delta=runs.DELTA, interval=interval, **settings),
-            found,
-            rows,
-            k=K,
-            levels=levels,
-            metrics=partial(effect, statistics=statistics),
-            options=options,
-            seeds=seeds,
-        ).columns
-
-    return Case(len(rows), go("without"), go("with", triangle=KIND))
+    shared = {"k": K, "levels": levels, "metrics": partial(effect, statistics=statistics)}
+    shared |= {"options": options, "seeds": seeds}
+    return Case(
+        len(rows),
+        *(
+            runs.image_runs(
+                f"kcenter triangle: {name}, {label}",
+                partial(ds_ucb, delta=runs.DELTA, interval=interval, **settings),
+                Images(points, pairwise_sums(points), name),
+                rows,
+                **shared,
+            ).columns
+            for label, settings in WAYS.items()
+        ),
+    )
 
 
 def judged(n: int, options: Settings, seeds: int) -> Case:
@@ -149,22 +142,21 @@ def judged(n: int, options: Settings, seeds: int) -> Case:
         lower, upper = interval(mean(state.samples, distances.dtype), jnp.maximum(counts, 1))
         return counts, jnp.where(counts > 0, lower, 0), jnp.where(counts > 0, upper, jnp.inf)
 
-    def go(label: str, **settings: Any) -> Columns:
-        return runs.distance_runs(
-            f"kcenter triangle: {n} shoes, {label}",
-            partial(ns_ts, delta=runs.DELTA, mix=MIX, **settings),
-            distances,
-            runs.blocks(n, 1),
-            k=SHOE_K,
-            action=PairPull,
-            first_center=SHOES[n],
-            metrics=partial(effect, statistics=statistics),
-            options=options,
-            seeds=seeds,
-            max_rounds=LIMIT,
-        ).columns
-
-    return Case(1, go("without"), go("with", triangle=KIND))
+    shared = {"k": SHOE_K, "action": PairPull, "first_center": SHOES[n], "max_rounds": LIMIT}
+    shared |= {"metrics": partial(effect, statistics=statistics), "options": options, "seeds": seeds}
+    return Case(
+        1,
+        *(
+            runs.distance_runs(
+                f"kcenter triangle: {n} shoes, {label}",
+                partial(ns_ts, delta=runs.DELTA, mix=MIX, **settings),
+                distances,
+                runs.blocks(n, 1),
+                **shared,
+            ).columns
+            for label, settings in WAYS.items()
+        ),
+    )
 
 
 def effect(task: Any, outcome: Outcome, *, statistics: Bounds) -> dict[str, jax.Array]:
@@ -233,7 +225,6 @@ def claims(cases: dict[str, Case], savings: dict[str, Saving]) -> list[Claim]:
 
 
 def row(name: str, case: Case, saved: Saving) -> dict[str, str]:
-    """One kind of points."""
     cells = {"": name, "instances": str(case.rows)}
     for label, sweep in zip(("without", "with"), case[1:], strict=True):
         mean, se = mean_and_se(sweep)
@@ -244,17 +235,15 @@ def row(name: str, case: Case, saved: Saving) -> dict[str, str]:
 
 
 def draw(figure: Any, *, savings: dict[str, Saving]) -> None:
-    figure.set_size_inches(9.6, 0.5 * len(savings) + 2)
-    left, right = figure.subplots(1, 2, sharey=True)
+    left, right = split(figure, (9.6, 0.5 * len(savings) + 2), 1, 2, sharey=True)
     places, values = np.arange(len(savings)), list(savings.values())
     bars = [2 * np.nan_to_num(each.se) for each in values]
     left.errorbar([each.ratio for each in values], places, xerr=bars, **marks(0))
     left.axvline(1, color="k", lw=1)
-    left.set(xlabel="queries with / without", title="Queries", yticks=places)
+    left.set(xlabel="queries with / without", title="Queries", yticks=places, xlim=(0, None))
     left.set_yticklabels(list(savings))
-    left.set_xlim(left=0)
     left.invert_yaxis()
     right.plot([each.skipped for each in values], places, label="never queried", **marks(1))
     right.plot([each.raised for each in values], places, label="lower bound raised", **marks(2))
     right.set(xlabel="share of the arms", title="Arms", xlim=(-0.03, 1.03))
-    figure.legend(*right.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=9)
+    legend_below(figure, right, ncols=2)

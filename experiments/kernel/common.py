@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxbandits
-from experiments.claims import column
+from experiments.claims import all_of, column
 from experiments.report import Claim, mean_se
 from experiments.settings import Settings
 from experiments.simulate import simulate
@@ -93,7 +93,7 @@ def runs(
     noise_variance: float = NOISE_VARIANCE,
     same_instance: bool = False,
     dtype: Any = jnp.float64,
-    adapt: Callable[[Algorithm], Algorithm] | None = None,
+    total: Callable[[PyTree, Decision, Array], dict[str, Array]] | None = None,
     metrics: Callable[[Instance, Outcome], dict[str, Array]] | None = None,
     **simulated: Any,
 ) -> jaxbandits.Results:
@@ -116,7 +116,7 @@ def runs(
         noise_variance: of the posteriors.
         same_instance: whether all replicates have the instance of the first.
         dtype: of the runs.
-        adapt: puts something around the algorithm, whose state keeps the field `traffic`.
+        total: what else to add up over the rounds.
         metrics: further columns, of the instance and the outcome.
         simulated: for `simulate`.
 
@@ -125,7 +125,7 @@ def runs(
         sum `communication`, how often anything was sent, `syncs`), the `curve` (G, 3), and for DUETS the sum if
         repeats are sent again (`communication_draws`).
     """
-    beta, replicate = np.meshgrid(np.asarray(betas), np.arange(replicates), indexing="ij")
+    table = jaxbandits.grid(beta=betas, replicate=range(replicates))
     rounds, common = (n_agents * horizon, {}) if rule in ALONE else (horizon, {"n_agents": n_agents})
     common |= {"horizon": rounds, "kernel": kernel.paper_kernel(function), "noise_variance": noise_variance}
     common |= SETTINGS.get(rule, {}) | dict(fixed or {})
@@ -148,16 +148,13 @@ def runs(
         del key  # it is the run's own, and the algorithms must share instances and noise
         truth, for_noise = drawn(task)
         algorithm = RULES[rule](truth.candidates, beta=task["beta"], **common)
-        algorithm = adapt(algorithm) if adapt else algorithm
         of_round = kernel.round_regret(truth)
-        curves = jaxbandits.record(
-            at=marks,
-            by="rounds",
-            value=kernel.messages,
-            total=lambda state, decision, rewards: of_round(
-                state, decision._replace(action=decision.action.candidates), rewards
-            ),
-        )
+
+        def totals(state: PyTree, decision: Decision, rewards: Array) -> dict[str, Array]:
+            asked = state, decision._replace(action=decision.action.candidates), rewards
+            return of_round(*asked) | (total(*asked) if total else {})
+
+        curves = jaxbandits.record(at=marks, by="rounds", value=kernel.messages, total=totals)
         return *paired(algorithm, truth, for_noise), curves
 
     def measured(task: dict[str, Array], outcome: Outcome) -> dict[str, Array]:
@@ -173,7 +170,7 @@ def runs(
             measures["communication_draws"] = draws.uplink.astype(dtype) / agents + draws.downlink.astype(dtype)
         return measures | (metrics(drawn(task)[0], outcome) if metrics else {})
 
-    tasks = {"beta": jnp.asarray(beta.ravel(), dtype), "replicate": jnp.asarray(replicate.ravel(), jnp.int32)}
+    tasks = {"beta": jnp.asarray(table["beta"], dtype), "replicate": jnp.asarray(table["replicate"], jnp.int32)}
     results = simulate(
         f"{heading}, {function}: {label or rule}",
         build,
@@ -185,7 +182,7 @@ def runs(
         **({"chunk": rounds} | simulated),
     )
     row = results.columns["row"]
-    return results._replace(columns=results.columns | {"beta": beta.ravel()[row], "replicate": replicate.ravel()[row]})
+    return results._replace(columns=results.columns | {name: values[row] for name, values in table.items()})
 
 
 def by_beta(results: jaxbandits.Results, column: str, betas: Sequence[float] = BETAS) -> np.ndarray:
@@ -206,4 +203,4 @@ def entry(values: np.ndarray) -> str:
 def every_run_ends(all_runs: Mapping[Any, jaxbandits.Results]) -> Claim:
     """No run met a NaN."""
     ended = column(all_runs.values(), "status") == Status.STOPPED
-    return Claim("every run ends after its last round, without a NaN", f"{ended.sum()} of {ended.size}", ended.all())
+    return all_of("every run ends after its last round, without a NaN", ended)

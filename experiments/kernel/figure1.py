@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import jaxbandits
-from experiments.figures import COLORS, STYLES, legend_below
+from experiments.figures import COLORS, STYLES, legend_below, split
 from experiments.kernel import common as kernels
 from experiments.kernel.common import BETAS, DIMENSIONS, FUNCTIONS, PLAYERS, by_beta, entry
 from experiments.report import Claim, Report, joined, listed, mean_se, number
@@ -155,8 +155,7 @@ def first_synchronisation(all_runs: AllRuns) -> Claim:
 
 def draw(figure: Any, *, cells: Cells, holds: tuple[bool, bool]) -> None:
     functions = functions_of(cells)
-    figure.set_size_inches(max(10.5, 3 * len(functions)), 5.8)
-    panels = figure.subplots(2, len(functions), sharex=True)
+    panels = split(figure, (max(10.5, 3 * len(functions)), 5.8), 2, len(functions), sharex=True)
     rounds = np.array((0, *GRID))
     for (top, bottom), (function, name) in zip(panels.T, functions.items(), strict=True):
         for style, rule in enumerate(PLAYERS):

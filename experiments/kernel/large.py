@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxbandits
-from experiments.figures import COLORS, STYLES, legend_below
+from experiments.figures import COLORS, STYLES, legend_below, split
 from experiments.kernel import common as kernels
 from experiments.kernel.common import ALONE, DIMENSIONS, FUNCTIONS, PLAYERS, by_beta, entry
 from experiments.kernel.figure1 import BASELINES, AllRuns
@@ -33,13 +33,14 @@ def run(options: Settings) -> Report:
     agents, horizon = (QUICK_AGENTS, QUICK_HORIZON) if options.quick else (AGENTS, HORIZON)
     names = QUICK_NAMES if options.quick else NAMES
     grid = {rule: _grid(horizon * (agents if rule in ALONE else 1)) for rule in (*PLAYERS, *ALONE)}
+    replicates = options.seeds or (QUICK_RUNS if options.quick else RUNS)
     all_runs = {
         (function, rule): kernels.runs(
             "kernel large",
             function,
             rule,
             options=options,
-            replicates=options.seeds or (QUICK_RUNS if options.quick else RUNS),
+            replicates=replicates,
             betas=BETAS,
             n_agents=agents,
             horizon=horizon,
@@ -110,8 +111,7 @@ def _exact_count(all_runs: AllRuns, agents: int) -> Claim:
 
 
 def draw(figure: Any, *, names: tuple[str, ...], all_runs: AllRuns, grid: dict, agents: int) -> None:
-    figure.set_size_inches(10, 7)
-    panels = figure.subplots(2, len(names), sharex=True, squeeze=False)
+    panels = split(figure, (10, 7), 2, len(names), sharex=True, squeeze=False)
     for (top, bottom), function in zip(panels.T, names, strict=True):
         for style, rule in enumerate(grid):
             curve = by_beta(all_runs[function, rule], "curve", BETAS)

@@ -33,19 +33,16 @@ def run(options: Settings) -> Report:
     evaluation = options.seeds or (QUICK_EVALUATION if options.quick else EVALUATION)
     functions = kernels.functions(options)
     duets = {"epochs": EPOCHS, "inducing_probability": log_rate(RATE), "elimination": "point"}
+    shared = {"options": options, "replicates": TUNING + evaluation, "betas": SCALED, "size": SIZE}
+    shared |= {"noise_variance": NOISE_VARIANCE, "same_instance": True}
     all_runs = {
         (function, rule): kernels.runs(
             "kernel public code",
             function,
             rule,
-            options=options,
-            replicates=TUNING + evaluation,
-            betas=SCALED,
-            size=SIZE,
-            noise_variance=NOISE_VARIANCE,
             instance={"domain": "sphere"} if function in ("h1", "h2") else None,
-            same_instance=True,
             fixed=duets if rule == "DUETS" else None,
+            **shared,
         )
         for function in functions
         for rule in PLAYERS

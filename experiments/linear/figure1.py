@@ -6,7 +6,8 @@ figure has no printed values; what the text says of it is checked.
 
 import numpy as np
 
-from experiments.figures import means_figure
+from experiments.claims import above, below, between
+from experiments.figures import legend_under, means_figure
 from experiments.linear import common as runs
 from experiments.report import Claim, Line, Report, joined, line_of, means
 from experiments.settings import Settings
@@ -42,28 +43,23 @@ def run(options: Settings) -> Report:
         least = [line.bound for line in curves["LinGapE"]]
         axes.plot(dimensions, least, color="k", lw=1, label="T* kl, the least possible")
         axes.set(xlabel="dimension d", ylabel="pulls until the stop")
-        axes.legend(ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.14))
+        legend_under(axes, fontsize=10)
 
     return Report(
         "Figure 1 of Xu, Honda, Sugiyama (2018): pulls against the dimension",
         [line for lines in curves.values() for line in lines],
         [
-            Claim(
-                "LinGapE needs the fewest pulls in every dimension",
-                f"XY-oracle / LinGapE {np.min(oracle / lingape):.2f} or more",
-                np.all(lingape < np.min([static, oracle, adaptive], axis=0)),
+            above(
+                "LinGapE needs the fewest pulls in every dimension (the next over LinGapE)",
+                np.min([static, oracle, adaptive], axis=0) / lingape,
             ),
             Claim(
                 "XY-static grows linearly in d, LinGapE far more slowly",
                 f"{slopes[0]:.3g} against {slopes[1]:.3g} pulls a dimension, R^2 = {fit:.4f}",
                 fit > 0.99 and slopes[0] > 20 * slopes[1],
             ),
-            Claim("XY-oracle hardly depends on d", f"{spread:.1%} from least to most", spread < 0.05),
-            Claim(
-                "XY-adaptive needs at least five times the pulls of XY-static",
-                f"{worst.min():.1f} to {worst.max():.1f} times",
-                np.all(worst >= 5),
-            ),
+            below("XY-oracle hardly depends on d (from least to most)", [spread], 0.05, ".1%"),
+            between("XY-adaptive needs at least five times the pulls of XY-static", worst, 5, form=".1f"),
         ],
         joined(parts, label="run"),
         draw,

@@ -6,6 +6,7 @@ when XY-static and XY-oracle stop, but not when LinGapE does. Both instances of 
 
 import numpy as np
 
+from experiments.claims import above
 from experiments.linear import common as runs
 from experiments.report import Claim, Line, Report, joined, line_of, means
 from experiments.settings import Settings
@@ -36,11 +37,8 @@ def run(options: Settings) -> Report:
 
     def fewer(where: str, radius: str) -> Claim:
         lingape, oracle = lines[where]["LinGapE"].ours, lines[where][f"XY-oracle, {radius}"].ours
-        return Claim(
-            f"LinGapE needs fewer pulls than XY-oracle on {where}, {radius} width",
-            f"{lingape:.4g} against {oracle:.4g}",
-            lingape < oracle,
-        )
+        statement = f"LinGapE needs fewer pulls than XY-oracle on {where}, {radius} width (XY-oracle over LinGapE)"
+        return above(statement, [oracle / lingape])
 
     def draw(figure) -> None:
         for axes, (where, by_name) in zip(figure.subplots(1, 2), lines.items(), strict=True):

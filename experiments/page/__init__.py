@@ -191,8 +191,8 @@ def shown(line: Mapping[str, Any]) -> dict[str, str]:
         "verdict": verdict + (f" ({line['note']})" if line["note"] else ""),
         "paper": "" if printed is None else number(printed),
         "ours": "-" if ours is None else number(ours) + (f" +- {number(two_digits(se))}" if se else ""),
-        "ours / paper": f"{ours / printed:.3g}" if printed and ours is not None else "",
-        "ours / (T* kl)": f"{ours / bound:.3g}" if bound and ours is not None else "",
+        "ours / paper": number(float(f"{ours / printed:.3g}")) if printed and ours is not None else "",
+        "ours / (T* kl)": number(float(f"{ours / bound:.3g}")) if bound and ours is not None else "",
         "runs": f"{line['runs']}" + (f" ({', '.join(troubles)})" if troubles else ""),
     }
 

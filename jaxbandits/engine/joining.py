@@ -31,7 +31,7 @@ def concatenate(sweeps: Mapping[Any, Results] | Sequence[Results], *, name: str 
         >>> from jaxbandits import grid, linear, sweep
         >>> def sweep_of(d):
         ...     def build(task, key):
-        ...         instance = linear.soare(d)
+        ...         instance = linear.canonical(0.5, d)
         ...         return linear.lingape(instance.arms, delta=task["delta"]), linear.environment(instance)
         ...     key = jax.random.key(d)
         ...     return sweep(build, grid(delta=[0.1, 0.01]), seeds=3, key=key, max_rounds=10**6, progress=False)

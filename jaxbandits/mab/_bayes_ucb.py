@@ -32,7 +32,7 @@ def bayes_ucb(problem: Problem, *, c: Array | float = 0.0, horizon: Array | int 
         ValueError: an argument is out of range.
 
     **Guarantee** (Theorem 1, Bernoulli, c >= 5): regret / log(t) tends to the least possible, `lai_robbins`. **Cost**:
-    O(K) a round, for Bernoulli arms 15 K relative entropies. **Limit**: 2^31 - 1 pulls.
+    O(K) a round, for Bernoulli arms 6 K relative entropies. **Limit**: 2^31 - 1 pulls.
 
     Source: Kaufmann, Cappe and Garivier (2012), On Bayesian upper confidence bounds for bandit problems, Algorithm 1.
     """

@@ -46,7 +46,7 @@ def characteristic_time(
     Raises:
         ValueError: an argument is out of range.
 
-    **Cost**: O(K), 36 steps; may be traced.
+    **Cost**: O(K), 7 steps; may be traced.
 
     Source: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence, Theorem 5.
     """

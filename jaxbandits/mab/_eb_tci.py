@@ -4,7 +4,7 @@ import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array
 from jaxbandits.mab._confidence import Confidence, LeaderShare
-from jaxbandits.mab._core import Estimates, argmax, argmin
+from jaxbandits.mab._core import Estimates, apart, argmax, argmin
 from jaxbandits.mab._problems import Problem
 from jaxbandits.mab._top_two import Pair, with_coin
 from jaxbandits.mab._transport import transport_costs
@@ -35,4 +35,4 @@ def eb_tci(
 def _pair(settings: Confidence, estimates: Estimates) -> Pair:
     leader = argmax(estimates.means)
     costs = transport_costs(settings.problem, estimates, leader, settings.epsilon)
-    return Pair(leader, argmin(costs + jnp.log(estimates.counts)))
+    return Pair(leader, argmin(apart(costs + jnp.log(estimates.counts))))

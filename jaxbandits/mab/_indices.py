@@ -5,7 +5,7 @@ from collections.abc import Callable
 import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
-from jaxbandits.mab._core import Choice, Estimates, Rule, State, algorithm_of, argmax, one_arm
+from jaxbandits.mab._core import Choice, Estimates, Rule, State, algorithm_of, apart, argmax, one_arm
 from jaxbandits.mab._problems import Problem
 
 Index = Callable[[Key, Estimates], Array]  # (key, estimates) -> float (K,)
@@ -25,7 +25,7 @@ def by_index(problem: Problem, index: Index, *, horizon: int | None = None) -> A
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         stop = jnp.zeros((), bool) if horizon is None else state.pulls >= horizon
-        return Choice(one_arm(argmax(index(key, estimates))), stop, argmax(estimates.means))
+        return Choice(one_arm(argmax(apart(index(key, estimates)))), stop, argmax(estimates.means))
 
     return algorithm_of(problem, Rule(choose))
 

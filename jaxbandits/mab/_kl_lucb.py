@@ -1,10 +1,10 @@
 """KL-LUCB: LUCB with the intervals of the relative entropy (Kaufmann and Kalyanakrishnan, 2013)."""
 
 from jaxbandits.base import Algorithm, Array
-from jaxbandits.mab._confidence import checked_confidence, intervals
+from jaxbandits.mab._confidence import checked_confidence, level
 from jaxbandits.mab._core import Estimates, State
 from jaxbandits.mab._lucb import best_against_rival
-from jaxbandits.mab._problems import Problem
+from jaxbandits.mab._problems import Problem, bound
 from jaxbandits.numerics.thresholds import Threshold
 
 
@@ -23,14 +23,14 @@ def kl_lucb(
     Arguments, result and errors are those of `lucb`.
 
     **Guarantee**: that of the threshold; with a proved one P(the answer is not epsilon-best) <= delta. A run may never
-    stop, with a small probability: censor it. **Cost**: O(K) a round of two pulls, for Bernoulli arms 10 K relative
+    stop, with a small probability: censor it. **Cost**: O(K) a round of two pulls, for Bernoulli arms 2 K relative
     entropies. **Limit**: 2^31 - 1 pulls.
 
     Source: Kaufmann and Kalyanakrishnan (2013), Information complexity in bandit subset selection.
     """
     settings = checked_confidence(problem, delta, threshold, epsilon, reads_counts=False)
 
-    def bounds(state: State, estimates: Estimates) -> tuple[Array, Array]:
-        return intervals(settings, state, estimates)
+    def one_sided(state: State, estimates: Estimates, is_upper: Array) -> Array:
+        return bound(problem, estimates.means, level(settings, state) / estimates.counts, is_upper)
 
-    return best_against_rival(settings, bounds)
+    return best_against_rival(settings, one_sided)

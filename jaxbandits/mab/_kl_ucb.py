@@ -24,7 +24,7 @@ def kl_ucb(problem: Problem, *, c: Array | float = 0.0) -> Algorithm:
         ValueError: an argument is out of range.
 
     **Guarantee** (Theorem 1, c = 3): regret / log(t) tends to the least possible, `lai_robbins`. **Cost**: O(K) a
-    round, for Bernoulli arms 5 K relative entropies. **Limit**: 2^31 - 1 pulls.
+    round, for Bernoulli arms 2 K relative entropies. **Limit**: 2^31 - 1 pulls.
 
     Source: Garivier and Cappe (2011), The KL-UCB algorithm for bounded stochastic bandits and beyond, Algorithm 1.
     """

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._confidence import Confidence, best_but, checked_confidence, level
-from jaxbandits.mab._core import Choice, Estimates, Rule, State, algorithm_of, argmax, at
+from jaxbandits.mab._core import Choice, Estimates, Rule, State, algorithm_of, apart, argmax, at, is_arm
 from jaxbandits.mab._environment import Pull
 from jaxbandits.mab._problems import Problem, scale
 from jaxbandits.numerics.thresholds import Threshold
@@ -44,22 +44,32 @@ def lucb(
     """
     settings = checked_confidence(problem, delta, threshold, epsilon, reads_counts=False)
 
-    def bounds(state: State, estimates: Estimates) -> tuple[Array, Array]:
+    def bound(state: State, estimates: Estimates, is_upper: Array) -> Array:
         radius = scale(problem) * jnp.sqrt(2 * level(settings, state) / estimates.counts)
-        return estimates.means + radius, estimates.means - radius
+        return estimates.means + jnp.where(is_upper, radius, -radius)
 
-    return best_against_rival(settings, bounds)
+    return best_against_rival(settings, bound)
 
 
-def best_against_rival(settings: Confidence, bounds: Callable[[State, Estimates], tuple[Array, Array]]) -> Algorithm:
-    """The algorithm that pulls the best mean and its rival by upper and lower bounds, float (K,) each."""
+def best_against_rival(settings: Confidence, bound: Callable[[State, Estimates, Array], Array]) -> Algorithm:
+    """The algorithm that pulls the best mean and its rival.
+
+    Args:
+        settings: what is tested.
+        bound: (state, estimates, is_upper (K,)) -> upper bounds of the arms where `is_upper`, else lower ones, (K,).
+
+    Returns:
+        Algorithm with actions `Pull` of two slots.
+    """
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         del key
-        upper, lower = bounds(state, estimates)
         best = argmax(estimates.means)
-        rival = best_but(best, upper)
-        overlap = at(upper, rival) - at(lower, best)
+        # Of the best arm the lower bound is all that is asked, of the others the upper ones.
+        is_best = is_arm(best, estimates.means)
+        ends = apart(bound(state, estimates, ~is_best))
+        rival = best_but(best, ends)
+        overlap = at(ends, rival) - at(ends, best)
         action = Pull(jnp.stack([best, rival]), jnp.ones(2, jnp.int32))
         return Choice(action, overlap <= (0 if settings.epsilon is None else settings.epsilon), best)
 

@@ -11,6 +11,7 @@ from jaxbandits.base import Array, Key, static_fields
 from jaxbandits.checks import require
 from jaxbandits.numerics import kl
 from jaxbandits.numerics.beta import beta
+from jaxbandits.numerics.normal import normal, normal_of, uniform_of
 
 
 @static_fields("arms", "noise_scale", "dtype")
@@ -107,6 +108,14 @@ def upper_bound(problem: Problem, mean: Array, c: Array) -> Array:
     return kl.kl_upper(mean, c)
 
 
+def bound(problem: Problem, mean: Array, c: Array, is_upper: Array) -> Array:
+    """The first of `bounds` where `is_upper`, else the second, at the price of one."""
+    if isinstance(problem, Gaussian):
+        radius = scale(problem) * jnp.sqrt(2 * c)
+        return mean + jnp.where(is_upper, radius, -radius)
+    return kl.kl_bound(mean, c, is_upper)
+
+
 def posterior_draws(problem: Problem, key: Key, counts: Array, means: Array, number: int | None = None) -> Array:
     """Draws the means of all arms from their posterior under a flat prior.
 
@@ -124,6 +133,23 @@ def posterior_draws(problem: Problem, key: Key, counts: Array, means: Array, num
     shape = counts.shape if number is None else (number, *counts.shape)
     if isinstance(problem, Gaussian):
         spread = scale(problem) / jnp.sqrt(counts)
-        return means + spread * jax.random.normal(key, shape, means.dtype)
+        return means + spread * normal(key, shape, means.dtype)
     ones = jnp.round(means * counts)
     return beta(key, jnp.broadcast_to(1 + ones, shape), jnp.broadcast_to(1 + counts - ones, shape))
+
+
+def posterior_draw_and_uniforms(
+    problem: Problem, key: Key, counts: Array, means: Array, number: int
+) -> tuple[Array, Array]:
+    """One of `posterior_draws`, and uniform variables beside it, float (number,).
+
+    For Gaussian arms the random bits of all are drawn at once, which costs less than two draws.
+    """
+    K = problem.arms
+    if isinstance(problem, Gaussian):
+        bits = jax.random.bits(key, (2 * K + number,), jnp.uint32)
+        spread = scale(problem) / jnp.sqrt(counts)
+        z = normal_of(bits[: 2 * K].reshape(2, K), means.dtype)
+        return means + spread * z, uniform_of(bits[2 * K :], means.dtype)
+    of_draw, of_uniforms = jax.random.split(key)
+    return posterior_draws(problem, of_draw, counts, means), jax.random.uniform(of_uniforms, (number,), means.dtype)

@@ -1,6 +1,5 @@
 """T3C: the leader of a posterior draw against the challenger of the least transport cost (Shang et al., 2020)."""
 
-import jax
 import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
@@ -11,9 +10,9 @@ from jaxbandits.mab._confidence import (
     has_separated,
     share_of_leader,
 )
-from jaxbandits.mab._core import Choice, Estimates, Rule, State, algorithm_of, argmax, one_arm
-from jaxbandits.mab._problems import Problem, posterior_draws
-from jaxbandits.mab._top_two import Pair, coin, pulled_of
+from jaxbandits.mab._core import Choice, Estimates, Rule, State, algorithm_of, apart, argmax, one_arm
+from jaxbandits.mab._problems import Problem, posterior_draw_and_uniforms
+from jaxbandits.mab._top_two import Pair, pulled_of
 from jaxbandits.mab._transport import transport_costs
 from jaxbandits.numerics.thresholds import Threshold
 
@@ -44,12 +43,15 @@ def t3c(
     check_leader_share(leader_share)
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
-        of_draw, of_coin, of_tie = jax.random.split(key, 3)
-        leader = argmax(posterior_draws(problem, of_draw, estimates.counts, estimates.means))
+        is_directed = isinstance(leader_share, str)
+        draw, uniforms = posterior_draw_and_uniforms(
+            problem, key, estimates.counts, estimates.means, 2 if is_directed else 1
+        )
+        leader = argmax(apart(draw))
         costs = transport_costs(problem, estimates, leader, settings.epsilon)
-        u = coin(of_coin, costs.dtype)
-        if isinstance(leader_share, str):
-            pair = Pair(leader, uniform_argmin(costs, coin(of_tie, costs.dtype)))
+        u = uniforms[0]
+        if is_directed:
+            pair = Pair(leader, uniform_argmin(costs, uniforms[1]))
             share = share_of_leader(problem, leader_share, estimates, *pair)
         else:
             share = jnp.asarray(leader_share, costs.dtype)

@@ -54,7 +54,7 @@ def tas(
         ValueError: an argument lies outside the range above, or the threshold needs what the rule does not know.
 
     **Guarantee**: that of the threshold; with a proved one P(the answer is not epsilon-best) <= delta, and mean pulls /
-    log(1 / delta) tend to the least possible, the `characteristic_time`. **Cost**: about 40 K relative entropies for
+    log(1 / delta) tend to the least possible, the `characteristic_time`. **Cost**: about 12 K relative entropies for
     new weights. **Limit**: 2^31 - 1 pulls.
 
     Source: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence.

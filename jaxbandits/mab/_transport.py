@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 
 from jaxbandits.base import Array
-from jaxbandits.mab._core import Estimates, argmin, at, is_arm
+from jaxbandits.mab._core import Estimates, apart, argmin, at, is_arm
 from jaxbandits.mab._problems import Gaussian, Problem, divergence, scale
 
 STEPS = 8  # of Newton's method for Bernoulli arms with epsilon: error 2e-11 (6: 2e-3)
@@ -26,14 +26,14 @@ def transport_costs(problem: Problem, estimates: Estimates, leader: Array, epsil
     count, mean = at(counts, leader), at(means, leader)
     if isinstance(problem, Gaussian):
         lead = jnp.maximum(mean - means if epsilon is None else mean - means + epsilon, 0)
-        costs = lead**2 / (2 * scale(problem) ** 2 * (1 / count + 1 / counts))
+        costs = lead**2 * (count * counts) / (2 * scale(problem) ** 2 * (count + counts))
     elif epsilon is None:
         pooled = (count * mean + counts * means) / (count + counts)
         costs = count * divergence(problem, mean, pooled) + counts * divergence(problem, means, pooled)
         costs = jnp.where(mean > means, costs, 0)
     else:
         costs = _bernoulli_costs(problem, count, mean, counts, means, epsilon)
-    return jnp.where(is_arm(leader, means), jnp.inf, costs)
+    return apart(jnp.where(is_arm(leader, means), jnp.inf, costs))
 
 
 def transport(problem: Problem, estimates: Estimates, leader: Array, epsilon: Array | None = None) -> Array:

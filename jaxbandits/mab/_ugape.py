@@ -4,7 +4,19 @@ import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._confidence import best_but, checked_confidence, intervals
-from jaxbandits.mab._core import Choice, Estimates, Rule, State, algorithm_of, argmax, argmin, at, is_arm, one_arm
+from jaxbandits.mab._core import (
+    Choice,
+    Estimates,
+    Rule,
+    State,
+    algorithm_of,
+    apart,
+    argmax,
+    argmin,
+    at,
+    is_arm,
+    one_arm,
+)
 from jaxbandits.mab._problems import Problem
 from jaxbandits.numerics.thresholds import Threshold
 
@@ -35,7 +47,7 @@ def ugape(
         ValueError: an argument lies outside the range above, or the threshold needs what the rule does not know.
 
     **Guarantee**: that of the threshold; with a proved one P(the answer is not epsilon-best) <= delta. A run may never
-    stop, with a small probability: censor it. **Cost**: O(K) a round, for Bernoulli arms 10 K relative entropies.
+    stop, with a small probability: censor it. **Cost**: O(K) a round, for Bernoulli arms 4 K relative entropies.
     **Limit**: 2^31 - 1 pulls.
 
     Source: Gabillon, Ghavamzadeh and Lazaric (2012), Best arm identification: a unified approach to fixed budget and
@@ -45,7 +57,7 @@ def ugape(
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         del key
-        upper, lower = intervals(settings, state, estimates)
+        upper, lower = apart(intervals(settings, state, estimates))
         first = argmax(upper)
         second = best_but(first, upper)
         gaps = jnp.where(is_arm(first, upper), at(upper, second), at(upper, first)) - lower

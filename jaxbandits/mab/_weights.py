@@ -4,6 +4,10 @@ With x_a = w_a / w_b for the best arm b, G_a(x) = kl(mu_b, m) + x kl(mu_a, m) an
 G_a(x_a) are equal, y say, and sum_a kl(mu_b, m_a) / kl(mu_a, m_a) = 1 (Garivier and Kaufmann, 2016, Theorem 5). The
 unknown is u = x_c of the closest challenger c: then y = G_c(u) is explicit, and the pole y -> min G is never met. In y
 itself 12 steps are still off by .1.
+
+Every step is one of Newton's method in u and all other x_a at once, from two divergences an arm: the x_a where they are
+give G_a and its slope, and so, to first order in G / (min G - G), which is linear in x for Gaussian arms, the x_a that
+belong to u and to the next u. A nested method, with steps for the x_a inside those for u, takes four times as many.
 """
 
 from typing import NamedTuple
@@ -12,12 +16,13 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandits.base import Array
-from jaxbandits.mab._core import argmax, at, is_arm
+from jaxbandits.mab._core import apart, argmax, at, is_arm
 from jaxbandits.mab._problems import Gaussian, Problem, divergence, scale
 
 TIE = 1e-14  # a divergence of the two best means below it counts as none
-TRACKED = (4, 3)  # steps outside and inside: weights right to 2e-7 for Bernoulli arms
-EXACT = (6, 6)
+TRACKED = 4  # steps: weights right to 2e-7 for Bernoulli arms, 1e-8 for Gaussian ones
+EXACT = 7
+FARTHEST = 16.0  # factor by which a ratio may change in a step: the first steps may aim beyond any sense
 
 
 class Balance(NamedTuple):
@@ -36,7 +41,7 @@ def optimal_weights(
     *,
     epsilon: Array | None = None,
     leader_share: Array | None = None,
-    steps: tuple[int, int] = TRACKED,
+    steps: int = TRACKED,
 ) -> tuple[Array, Balance, Array]:
     """The proportions of pulls that separate the best arm soonest.
 
@@ -45,13 +50,14 @@ def optimal_weights(
         means: float (K,).
         epsilon: float () >= 0, of Gaussian arms; None for 0.
         leader_share: float () in (0, 1), the best arm's share where it is given; None for the optimal one.
-        steps: of Newton's method, outside and inside.
+        steps: of Newton's method.
 
     Returns:
         float (K,), the weights, uniform at a tie of the best mean; the balance that they come from; bool (), whether it
         is a tie.
 
-    Cost: O(K) a step. Error of the weights with 5 steps outside: Gaussian 2e-14 (1 inside), Bernoulli 1e-11 (4 inside).
+    Cost: 2 K + 2 divergences a step, and 4 K. Largest error of the weights after 3, 4 and 5 steps: Bernoulli 3e-4, 2e-7
+    and 3e-13, Gaussian 1e-8 and rounding (15,000 cases each, K from 2 to 30, means 0 and 1 among them).
     """
     best = argmax(means)
     mu_b = jnp.max(means) + (0 if epsilon is None else epsilon)
@@ -60,57 +66,59 @@ def optimal_weights(
     # The place of the best arm is taken by the closest challenger: a harmless number, masked in the end.
     mu_c = at(means, closest)
     mu = jnp.where(is_best, mu_c, means)
-    far = _kl(problem, mu_b, mu)  # g_a, the limit of G_a
+    far, back = apart((_kl(problem, mu_b, mu), _kl(problem, mu, mu_b)))  # far: g_a, the limit of G_a
     is_tie = at(far, closest) < TIE
-    outer, inner = steps
-    inner = 1 if isinstance(problem, Gaussian) else inner
     K = means.shape[0]
     odds = None if leader_share is None else (1 - leader_share) / leader_share
 
-    def balance(u: Array) -> Balance:
-        middle = _middle(mu_b, mu, u)
-        value = at(_kl(problem, mu_b, middle) + u * _kl(problem, mu, middle), closest)
-        left = far - value
-        x = value / left * far / _kl(problem, mu, mu_b)
-        for _ in range(inner):
-            middle = _middle(mu_b, mu, x)
-            above = _kl(problem, mu, middle)
-            reached = _kl(problem, mu_b, middle) + x * above
-            x = jnp.maximum(x - (far - reached) * (reached - value) / (left * above), 0)
-        x = jnp.where(mu == mu_c, u, x)  # exact, and equal for equal means, so that ties stay ties
+    def value_at(u: Array) -> Array:
+        middle = _middle(mu_b, mu_c, u)
+        return _kl(problem, mu_b, middle) + u * _kl(problem, mu_c, middle)
+
+    def balance(x: Array) -> Balance:
         middle = _middle(mu_b, mu, x)
-        below, above = _kl(problem, mu_b, middle), _kl(problem, mu, middle)
-        return Balance(
-            *(jnp.where(is_best, 0, x), value, jnp.where(is_best, 0, below), jnp.where(is_best, 1, above), middle)
-        )
+        below, above = apart((_kl(problem, mu_b, middle), _kl(problem, mu, middle)))
+        return Balance(x, at(below + x * above, closest), below, above, middle)
 
-    def residual(u: Array) -> tuple[Array, Array]:
-        """What must be 0, and its derivative."""
-        at_u = balance(u)
-        of_closest = at(at_u.above, closest)  # dy / du
+    def with_closest(x: Array, u: Array) -> Array:
+        return jnp.where(mu == mu_c, u, x)  # exact, and equal for equal means, so that ties stay ties
+
+    def step(_: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        u, x = carry
+        _, y, below, above, middle = balance(x)
+        reached = below + x * above
+
+        def moved_to(y: Array, u: Array) -> Array:
+            """The ratios at which all G_a are y, to first order."""
+            new = x - (far - reached) * (reached - y) / ((far - y) * above)
+            return with_closest(jnp.clip(new, x / FARTHEST, x * FARTHEST), u)
+
+        of_closest = at(above, closest)  # dy / du
+        shift = moved_to(y, u) - x
         if odds is not None:
-            slope = of_closest * jnp.sum(jnp.where(is_best, 0, 1 / at_u.above))
-            return jnp.sum(at_u.ratios) - odds, slope
-        root = jnp.sqrt(jnp.sum(at_u.below / at_u.above))
-        variance = scale(problem) ** 2 if isinstance(problem, Gaussian) else at_u.middle * (1 - at_u.middle)
-        moved = (at_u.middle - mu_b) * at_u.above - (at_u.middle - mu) * at_u.below
-        rates = (mu - mu_b) / (1 + at_u.ratios) ** 2 * moved / (variance * at_u.above**2)
-        return root - 1, of_closest / (2 * root) * jnp.sum(jnp.where(is_best, 0, rates / at_u.above))
+            f = jnp.sum(jnp.where(is_best, 0, x + shift)) - odds
+            slope = of_closest * jnp.sum(jnp.where(is_best, 0, 1 / above))
+        else:
+            variance = scale(problem) ** 2 if isinstance(problem, Gaussian) else middle * (1 - middle)
+            bent = (middle - mu_b) * above - (middle - mu) * below
+            rates = (mu - mu_b) / (1 + x) ** 2 * bent / (variance * above**2)  # of below / above, along x
+            # The root of below / above is x for Gaussian arms, and nearly linear for others.
+            root = jnp.sqrt(below / above)
+            rise = jnp.where(root > 0, rates / (2 * root), 0)
+            there = jnp.maximum(root + rise * shift, root / FARTHEST)
+            whole = jnp.sqrt(jnp.sum(jnp.where(is_best, 0, there**2)))
+            f = whole - 1
+            slope = of_closest * jnp.sum(jnp.where(is_best, 0, there * rise / above)) / whole
+        new = jnp.clip(u - f / slope, u / FARTHEST, u * FARTHEST)
+        return new, moved_to(value_at(new), new)
 
-    def step(_: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        u, lo, hi = carry
-        f, slope = residual(u)
-        lo, hi = jnp.where(f < 0, u, lo), jnp.where(f < 0, hi, u)
-        new = u - f / slope
-        # The bracket is closed, or an iterate that has converged would be thrown away.
-        middle = jnp.where(jnp.isinf(hi), 2 * u, (lo + hi) / 2)
-        return jnp.where((new >= lo) & (new <= hi), new, middle), lo, hi
-
-    start = jnp.asarray((K - 1) ** -0.5, means.dtype) if odds is None else odds / (K - 1)
-    first = (start, jnp.zeros((), means.dtype), jnp.asarray(jnp.inf, means.dtype))
-    solution = balance(lax.fori_loop(0, outer, step, first)[0])
-    total = 1 + jnp.sum(solution.ratios)
-    weights = jnp.where(is_best, 1, solution.ratios) / total
+    u = jnp.asarray((K - 1) ** -0.5, means.dtype) if odds is None else odds / (K - 1)
+    y = value_at(u)
+    x = with_closest(y / (far - y) * far / back, u)
+    x = jnp.where(is_best, 0, lax.fori_loop(0, steps, step, (u, x))[1])
+    weights = jnp.where(is_best, 1, x) / (1 + jnp.sum(x))
+    at_end = balance(x)
+    solution = at_end._replace(below=jnp.where(is_best, 0, at_end.below), above=jnp.where(is_best, 1, at_end.above))
     return jnp.where(is_tie, 1 / K, weights), solution, is_tie
 
 

@@ -15,3 +15,4 @@ class Case(NamedTuple):
     dtypes: tuple[str, ...] = ("float64", "float32")
     max_rounds: int = 100_000  # enough to stop
     integers: bool = False  # observations are integers
+    is_variant: bool = False  # of an algorithm that is in the table already: looked at with the wide tests

@@ -46,7 +46,7 @@ CASES = {
     "coci": Case(_levels(cpe.coci, *THREE), LEVELS, {"observations": "binary", "leap": 8}),
     "coci-block": Case(_leaps(cpe.coci), DELTA, dtypes=("float64",)),
     "coci-variance": Case(
-        _levels(_variance(cpe.coci), *GROUPS), LEVELS, {"observations": "binary"}, dtypes=("float64",)
+        _levels(_variance(cpe.coci), *GROUPS), LEVELS, {"observations": "binary"}, dtypes=("float64",), is_variant=True
     ),
     "uniform": Case(_levels(cpe.uniform, *THREE), LEVELS, {"observations": "binary", "leap": 8}),
     "clucb": Case(_levels(_chen, *THREE), DELTA | {"noise_scale": (0.5, 0.8)}, {"radius": "coci"}),

@@ -76,7 +76,7 @@ CASES = {
         {"posterior": "printed", "triangle": "metric"},
     ),
     "ns-ts-bernoulli": Case(
-        _noisy(kcenter.ns_ts, "bernoulli"), {"mix": (0.9, 0.5)}, dtypes=("float64",), integers=True
+        _noisy(kcenter.ns_ts, "bernoulli"), {"mix": (0.9, 0.5)}, dtypes=("float64",), integers=True, is_variant=True
     ),
     "ns-random": Case(_noisy(kcenter.ns_random, test_every=8), DELTA, {"test_every": 4}, dtypes=("float64",)),
     "ns-tands": Case(

@@ -63,7 +63,7 @@ CHOICES = {"union_power": 1, "radius": "subgaussian", "max_pulls": 40}
 
 CASES = {
     "lingape": Case(_linear(linear.lingape, linear.Pull), LINGAPE),
-    "lingape-ratio": Case(_linear(_ratio, linear.Pull), LINGAPE),
+    "lingape-ratio": Case(_linear(_ratio, linear.Pull), LINGAPE, is_variant=True),
     "lingape-leap": Case(
         _linear(_leap, linear.Pull),
         LINGAPE | {"leap_noise_scale": (1.0, 5.0)},

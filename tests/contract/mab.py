@@ -60,7 +60,7 @@ CASES = {
     "eb-tci": Case(_tested(mab.eb_tci, ones=True), TOP_TWO, STRICT | IDS),
     "t3c": Case(_tested(mab.t3c), TOP_TWO, STRICT | IDS),
     "ttts": Case(_tested(mab.ttts), TOP_TWO, STRICT | IDS),
-    "ttts-ones": Case(_tested(mab.ttts, ones=True), {"delta": (0.1, 0.001)}, dtypes=("float64",)),
+    "ttts-ones": Case(_tested(mab.ttts, ones=True), {"delta": (0.1, 0.001)}, dtypes=("float64",), is_variant=True),
     "ttucb": Case(_tested(mab.ttucb), TOP_TWO | {"exponent": (1.2, 0.1), "slack": (1.2, 9.0)}, STRICT | IDS),
     "tas": Case(_tested(mab.tas), TEST, STRICT | {"tracking": "C", "replan_every": 7}),
     "tas-plan": Case(

@@ -1,4 +1,7 @@
-"""A hundred bad values for the arguments of every factory: each is refused by a ValueError that names the argument."""
+"""Bad values for the arguments of every factory: each is refused by a ValueError that names the argument.
+
+Thirty a case, and a hundred with the `wide` tests. What every single argument refuses is in `checks`.
+"""
 
 import math
 
@@ -93,9 +96,10 @@ def bad_arguments(case: str):
     return st.one_of(pairs)
 
 
+@pytest.mark.parametrize("examples", [30, pytest.param(100, marks=pytest.mark.wide)])
 @pytest.mark.parametrize("case", [name for name, case in CASES.items() if set(names_of(case)) & set(BAD)])
-def test_bad_values_are_refused_by_name(case):
-    @settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+def test_bad_values_are_refused_by_name(case, examples):
+    @settings(max_examples=examples, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(bad_arguments(case))
     def refused(argument):
         name, value = argument

@@ -3,6 +3,9 @@
 All plain runs of a case are lanes of one program: seeds, budgets, a lane that observes NaN, and for every
 hyperparameter that may be a tracer one lane in which it has another value. A choice, which changes the program, is
 compiled by itself.
+
+What is the engine's (that a sweep gives the plain runs, that a smaller budget gives a prefix) is held on a few cases
+always, and on all with the `wide` tests. There, too, are float32, the choices, and variants of an algorithm.
 """
 
 import functools
@@ -24,7 +27,7 @@ SEEDS = 4
 KEY = jax.random.key(7)
 
 
-def each(*names, of=lambda case: [()], marks=lambda name: []):
+def each(*names, of=lambda case: [()], marks=lambda name: [], among=tuple(CASES)):
     """Parameters for every case; those of one case run in one process, which compiles its programs once."""
     return pytest.mark.parametrize(
         ("name", *names),
@@ -33,21 +36,48 @@ def each(*names, of=lambda case: [()], marks=lambda name: []):
                 name,
                 *more,
                 id="-".join(map(str, (name, *more[:1]))),
-                marks=[pytest.mark.xdist_group(f"contract, {name}"), *marks(name)],
+                marks=[pytest.mark.xdist_group(f"contract, {name}"), *(wide(name) if case.is_variant else marks(name))],
             )
             for name, case in CASES.items()
+            if name in among
             for more in of(case)
         ],
     )
 
 
+def but(*few):
+    """Marks for all but a few."""
+    return lambda name: [] if name in few else [pytest.mark.wide]
+
+
+def wide(name):
+    return [pytest.mark.wide]
+
+
 every_case = each()
 every_dtype = each("dtype", of=lambda case: [(dtype,) for dtype in case.dtypes])
 every_number = each("number", of=lambda case: [(number,) for number in case.numbers])
-every_choice = each("choice", "value", of=lambda case: list(case.choices.items()), marks=lambda _: [pytest.mark.slow])
-# One of a family is swept always, the others with the slow tests.
-SWEPT = ("lingape-leap", "saqm", "ns-tands", "coci-block", "duets")
-every_swept = each(marks=lambda name: [] if name in SWEPT else [pytest.mark.slow])
+every_choice = each("choice", "value", of=lambda case: list(case.choices.items()), marks=wide)
+every_dtype_widely = each("dtype", of=lambda case: [(dtype,) for dtype in case.dtypes], marks=wide)
+# One of a family; together they leap, refresh and plan.
+every_swept = each(marks=but("lingape-leap", "saqm", "ns-tands", "uniform", "bpe", "ttucb"))
+# One of a family, and all that plan or leap.
+every_cut = each(
+    marks=but(
+        *("lingape", "lingape-leap", "xy-adaptive", "saqm", "ds-ucb", "ds-ts", "ns-tands", "track-and-stop"),
+        *("coci", "coci-block", "duets", "dis-kernel-ucb", "bpe", "ttucb", "tas-plan", "successive-rejects-leap"),
+    )
+)
+# With programs that XLA has optimised: what leaps, plans, or keeps a factor or an inverse up to date.
+every_optimised = each(
+    of=lambda case: [()],
+    marks=lambda name: [pytest.mark.slow],
+    among=(
+        *("lingape", "lingape-leap", "xy-static-exact", "xy-adaptive", "saqm", "sa-foa", "ds-ts", "ns-tands"),
+        *("track-and-stop", "coci-block", "duets", "dis-kernel-ucb", "approx-dis-kernel-ucb", "n-kernel-ucb", "bpe"),
+        *("tas-plan", "ttts", "kl-lucb", "successive-rejects-leap"),
+    ),
+)
 # Integers cannot be NaN.
 every_case_of_floats = each(of=lambda case: [] if case.integers else [()])
 
@@ -69,8 +99,8 @@ class End(NamedTuple):
 
 
 @functools.cache
-def program(name, dtype="float64"):
-    """A batch of plain runs; and how often they were traced."""
+def program(name, dtype):
+    """A batch of plain runs, lowered and compiled; and how often they were traced."""
     case, traces = CASES[name], []
 
     def one(lane):
@@ -92,18 +122,19 @@ def program(name, dtype="float64"):
         idled = algorithm.observe(outcome.state, algorithm.idle, environment.respond(algorithm.idle, noise))
         return End(outcome, idled)
 
-    return jax.jit(jax.vmap(one, axis_name="lanes")), traces
+    lowered = jax.jit(jax.vmap(one, axis_name="lanes")).lower(batch(lanes(name, dtype)))
+    return lowered, lowered.compile(), traces
 
 
 @functools.cache
-def numbers(name, dtype="float64"):
+def numbers(name, dtype):
     """The first value of each, as arrays of the problem's type."""
     values = {number: np.asarray(first) for number, (first, _) in CASES[name].numbers.items()}
     return {number: value.astype(dtype if value.dtype.kind == "f" else "int32") for number, value in values.items()}
 
 
 @functools.cache
-def lanes(name, dtype="float64"):
+def lanes(name, dtype):
     """Every lane by its name."""
     case, base = CASES[name], numbers(name, dtype)
     keys = [jaxbandits.task_key(KEY, 0, seed) for seed in range(SEEDS)]
@@ -118,18 +149,26 @@ def lanes(name, dtype="float64"):
     return found
 
 
-@functools.cache
+def batch(chosen):
+    keys = jnp.stack([lane.key for lane in chosen.values()])
+    others = [lane._replace(key=None) for lane in chosen.values()]
+    return jax.tree.map(lambda *x: np.stack(x), *others)._replace(key=keys)
+
+
 def ends(name, dtype="float64", *, cut=False):
     """How the lanes end; if cut, with one round less than they take."""
+    return _ends(name, dtype, cut)
+
+
+@functools.cache
+def _ends(name, dtype, cut):
     chosen = lanes(name, dtype)
     if cut:
         full = ends(name, dtype)
         less = {lane: np.int32(max(1, full[lane].outcome.rounds - 1)) for lane in chosen}
         chosen = {lane: value._replace(max_rounds=less[lane]) for lane, value in chosen.items()}
-    keys = jnp.stack([lane.key for lane in chosen.values()])
-    others = [lane._replace(key=None) for lane in chosen.values()]
-    batch = jax.tree.map(lambda *x: np.stack(x), *others)._replace(key=keys)
-    found = jax.device_get(program(name, dtype)[0](batch))
+    _, compiled, _ = program(name, dtype)
+    found = jax.device_get(compiled(batch(chosen)))
     return {lane: jax.tree.map(lambda x, i=i: x[i], found) for i, lane in enumerate(chosen)}
 
 
@@ -141,10 +180,15 @@ def test_the_floats_of_a_state_are_those_of_the_problem(name, dtype):
     assert floats <= {jnp.dtype(dtype)}
 
 
-@pytest.mark.slow
-@every_dtype
+@every_dtype_widely
 def test_promises(name, dtype):
     testing.check(*CASES[name].make(dtype), key=KEY)
+
+
+@every_optimised
+def test_promises_of_programs_that_are_optimised(name):
+    """Bit by bit: a run among others is that run alone, however its programs were fused."""
+    testing.check(*CASES[name].make("float64"), key=KEY)
 
 
 @every_case
@@ -154,7 +198,7 @@ def test_a_stopped_lane_stays_as_it_is(name):
     assert_same(end.idled, end.outcome.state)
 
 
-@every_case
+@every_cut
 def test_a_prefix_is_the_same_run(name):
     for seed in range(SEEDS):
         end, short = ends(name)[seed].outcome, ends(name, cut=True)[seed].outcome
@@ -202,7 +246,13 @@ def test_every_choice_changes_something(name, choice, value):
     algorithm, environment = CASES[name].make("float64", **settings | {choice: value})
     one = jax.jit(lambda key: run(key, algorithm, environment, max_rounds=CASES[name].max_rounds))
     # A bound that is seldom the narrower one may leave a single run as it is, and some keep a part of the state less.
-    first, other = ([ends(name)[seed].outcome for seed in (0, 1)], [one(lanes(name)[seed].key) for seed in (0, 1)])
+    first, other = (
+        [ends(name)[seed].outcome for seed in (0, 1)],
+        [one(lanes(name, "float64")[seed].key) for seed in (0, 1)],
+    )
+    if jax.tree.structure(first) != jax.tree.structure(other):
+        first = [ends(name)[seed].outcome for seed in (0, 1)]
+    other = [one(lanes(name, "float64")[seed].key) for seed in (0, 1)]
     if jax.tree.structure(first) != jax.tree.structure(other):
         first, other = ([end._replace(state=end.state.pulls) for end in ends_] for ends_ in (first, other))
     assert differ(first, other)
@@ -210,9 +260,8 @@ def test_every_choice_changes_something(name, choice, value):
 
 @every_case
 def test_traced_hyperparameters_compile_once(name):
-    ends(name)
-    ends(name, cut=True)
-    _, traces = program(name, "float64")
+    """All of them are tracers in the one program, which is traced once for all their values."""
+    _, _, traces = program(name, "float64")
     assert len(traces) == 1
 
 
@@ -221,8 +270,7 @@ def test_nan_observations_end_as_nonfinite(name):
     assert ends(name)["poisoned"].outcome.status == Status.NONFINITE
 
 
-@pytest.mark.slow
-@each(of=lambda case: [()] if "float32" in case.dtypes and not case.integers else [])
+@each(of=lambda case: [()] if "float32" in case.dtypes and not case.integers else [], marks=wide)
 def test_in_32_bit_runs_stop_and_nan_observations_end_as_nonfinite(name):
     found = ends(name, "float32")
     assert found[0].outcome.status == Status.STOPPED
@@ -239,6 +287,5 @@ def test_budget_of_rounds_is_censoring(name):
 @every_case
 def test_no_lapack_call(name):
     """jaxlib's batched LAPACK calls block the threads that a sweep computes with (see numerics.linalg)."""
-    algorithm, environment = CASES[name].make("float64")
-    plain = jax.jit(lambda key: run(key, algorithm, environment, max_rounds=2))
-    assert "lapack" not in plain.lower(KEY).as_text()
+    lowered, _, _ = program(name, "float64")
+    assert "lapack" not in lowered.as_text()

@@ -1,11 +1,40 @@
-"""Comparing what programs return, leaf by leaf and bit by bit."""
+"""Programs that are compiled once for all the tests of a file, and comparisons of what they return."""
+
+import functools
+from collections.abc import Callable
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 
+def compiled(make: Callable[..., Callable]) -> Callable[..., Callable]:
+    """The programs that `make` gives, each under `jit`: one for every choice of its arguments, however often called.
+
+    What changes a program (a rule, a flag, a size) is an argument of `make`. What does not (a number, a key, an
+    instance) is one of the function that it returns.
+
+        @compiled
+        def end(rule):
+            return lambda key, delta: run(key, RULES[rule](delta), ENVIRONMENT, max_rounds=100)
+
+        end("greedy")(key, 0.1)
+    """
+
+    @functools.cache
+    def of(*choices, **named):
+        return jax.jit(make(*choices, **named))
+
+    return functools.wraps(make)(of)
+
+
 def leaves(tree):
-    return [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
+    """As arrays of NumPy; a key as its data."""
+    return [np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf) for leaf in jax.tree.leaves(tree)]
+
+
+def _is_key(leaf) -> bool:
+    return jnp.issubdtype(getattr(leaf, "dtype", None), jax.dtypes.prng_key)
 
 
 def assert_same(a, b):

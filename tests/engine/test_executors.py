@@ -95,6 +95,12 @@ def test_a_process_pool_gives_the_same_bits_whatever_the_shards(tmp_path, plain,
 
 
 @pytest.mark.processes
+def test_workers_without_a_store_send_runs_back(plain, pool):
+    results = jaxbandits.sweep(counting, LIMITS, **TINY, executor=pool, shards=2)
+    same_bits(results.columns, plain)
+
+
+@pytest.mark.processes
 def test_closures_and_settings_travel_to_the_workers(tmp_path, pool):
     fine = jnp.asarray(1 + 2.0**-50)  # rounds to 1 in float32
     large = jnp.asarray(2**40)
@@ -453,9 +459,10 @@ def test_control_c_ends_all_workers_and_keeps_what_they_have_done(tmp_path, monk
 
     monkeypatch.setattr(writing, "FIRST_PAUSE", writing.FIRST_PAUSE)  # which the script changes
     settings = runpy.run_path(str(script))["arguments"]
-    results = jaxbandits.sweep(counting, **settings, store=store)
-    same_bits(results.columns, jaxbandits.sweep(counting, **settings).columns)
-    assert results.columns["pulls"].tolist() == [9000] * 600 + [12000] * 600
+    columns = jaxbandits.sweep(counting, **settings, store=store).columns
+    assert columns["pulls"].tolist() == [9000] * 600 + [12000] * 600
+    few = jaxbandits.sweep(counting, **settings | {"seeds": 20}).columns
+    same_bits({name: values[columns["seed"] < 20] for name, values in columns.items()}, few)
 
 
 NOBODY = SimpleNamespace(submit=refusing)

@@ -1,6 +1,7 @@
 """Claims that many experiments share: each of them can fail."""
 
 import numpy as np
+import pytest
 
 from experiments import claims
 from experiments.report import Line
@@ -41,3 +42,30 @@ def test_rises():
     assert claims.rises(lines(1, 2, 1.5, 3))
     assert not claims.rises(lines(1, 2, 1.4, 3))
     assert not claims.rises(lines(1, 1, 1))
+
+
+def test_lists_of_values():
+    assert claims.above("x", [1.5, 2]).holds
+    assert not claims.above("x", [1, 2]).holds
+    assert not claims.above("x", {}).holds
+    assert not claims.below("x", [0.5, np.nan]).holds
+    found = claims.between("x", {"a": 1.0, "b": 2.0}, 1, 2, ".1f", "; more")
+    assert (found.measured, bool(found.holds)) == ("a 1.0, b 2.0; more", True)
+    assert not claims.between("x", [np.nan], 1).holds
+    assert not claims.between("x", [1, 2.1], most=2).holds
+
+
+def test_errors_of_sweeps():
+    right = np.arange(200) >= 36
+    columns = {"status": np.full(200, Status.STOPPED), "good": right}
+    assert not claims.errors_are_rare([columns], 0.1, right="good").holds
+    columns["status"] = np.where(right, Status.STOPPED, Status.MAX_ROUNDS)  # a run that was cut has no answer
+    found = claims.errors_are_rare([columns], 0.1, right="good", who="a rule")
+    assert found.measured.startswith("0 of 164, ")
+    assert found.holds
+
+
+def test_the_interval_of_clopper_and_pearson():
+    assert claims.interval(15, 2000) == pytest.approx((0.00420, 0.01234), abs=2e-5)
+    assert claims.interval(0, 10) == (0, pytest.approx(1 - 0.025**0.1))
+    assert claims.interval(10, 10) == (pytest.approx(0.025**0.1), 1)

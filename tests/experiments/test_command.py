@@ -1,77 +1,90 @@
 """The command line of the experiments."""
 
+import logging
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import jax
 import pyarrow.parquet as pq
 import pytest
 
+from experiments.__main__ import keep_compiled_programs, main
+
 ROOT = Path(__file__).resolve().parents[2]
+KEPT = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs")
 
 
-def command(*arguments, cwd=ROOT, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", "experiments", *arguments],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        env=os.environ | {"JAX_PLATFORMS": "cpu"} | environment,
-    )
-
-
-@pytest.mark.processes
-def test_the_command_lists_what_exists():
-    done = command()
-    assert done.returncode == 0
+def test_the_command_lists_what_exists(capsys):
+    assert main([]) == 0
+    shown = capsys.readouterr().out
     for name in ("table1", "figure1", "figure2", "figure3", "width", "theorem3"):
-        assert f"linear_{name}  " in done.stdout
-    assert "bench [NAME]" in done.stdout
+        assert f"linear_{name}  " in shown
+    assert "bench [NAME]" in shown
 
 
-@pytest.mark.processes
-def test_help_tells_the_options():
-    done = command("linear_figure3", "--help")
-    assert done.returncode == 0
+def test_help_tells_the_options(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["linear_figure3", "--help"])
+    assert ended.value.code == 0
+    shown = capsys.readouterr().out
     for option in ("--quick", "--seeds", "--lanes", "--store", "--workers", "--out", "--instance", "--r6a"):
-        assert option in done.stdout
+        assert option in shown
 
 
-@pytest.mark.processes
+def test_a_name_that_is_near_another(capsys):
+    assert main(["linear_figure9"]) == 2
+    assert "there is no experiment 'linear_figure9': did you mean linear_figure" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["linear_figure9"], "there is no experiment 'linear_figure9': did you mean linear_figure"),
         (["linear_table1", "--seeds", "0"], "must be at least 1, got 0"),
         (["bench", "lineal"], "invalid choice: 'lineal'"),
     ],
 )
-def test_the_command_names_what_is_wrong(arguments, message):
-    done = command(*arguments)
-    assert done.returncode == 2
-    assert message in done.stderr
+def test_the_command_names_what_is_wrong(arguments, message, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_compiled_programs_are_kept(tmp_path, monkeypatch):
+    """Where the user has chosen no place for them; workers are told by their environment."""
+    chosen = {name: getattr(jax.config, name) for name in KEPT}
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for name in KEPT:
+        monkeypatch.setenv(name.upper(), "")
+    try:
+        jax.config.update("jax_compilation_cache_dir", None)
+        keep_compiled_programs()
+        assert jax.config.jax_compilation_cache_dir == os.environ["JAX_COMPILATION_CACHE_DIR"]
+        assert jax.config.jax_compilation_cache_dir == str(tmp_path / "jaxbandits")
+    finally:
+        for name, value in chosen.items():
+            jax.config.update(name, value)
+    keep_compiled_programs()  # a choice holds
+    assert jax.config.jax_compilation_cache_dir == chosen["jax_compilation_cache_dir"]
 
 
 @pytest.mark.processes
-def test_a_small_experiment_end_to_end(tmp_path):
-    """On two workers into a store; then once more, from the store alone; compiled programs are kept meanwhile."""
-    stored = ("linear_figure2", "--seeds", "8", "--lanes", "8", "--store", str(tmp_path / "store"), "--verbose")
-    own_cache = {"XDG_CACHE_HOME": str(tmp_path), "JAX_COMPILATION_CACHE_DIR": ""}
-    first = command(*stored, "--workers", "2", "--out", str(tmp_path / "first"), **own_cache)
+def test_a_small_experiment_end_to_end(tmp_path, caplog):
+    """As a program, on two workers into a store; then once more, from the store alone."""
+    words = ["cpe_radius", "--seeds", "8", "--lanes", "8", "--store", str(tmp_path / "store"), "--verbose"]
+    program = [sys.executable, "-m", "experiments", *words, "--workers", "2", "--out", str(tmp_path / "first")]
+    first = subprocess.run(program, cwd=ROOT, capture_output=True, text=True)
     assert first.returncode == 0, first.stderr
-    assert "LinGapE, gap 0.5" in first.stdout
+    assert "T, radius x 0.5" in (tmp_path / "first" / "cpe_radius.json").read_text()
     assert "written:" in first.stdout
-    assert any((tmp_path / "jaxbandits").iterdir())
-    again = command(*stored, "--out", str(tmp_path / "again"), **own_cache)
-    assert again.returncode == 0, again.stderr
-    assert again.stderr.count("40 of 40 runs are stored already") == 2
-    assert "compiled in" not in again.stderr
-    tables = [pq.read_table(tmp_path / name / "linear_figure2.parquet") for name in ("first", "again")]
-    assert tables[0].num_rows == 2 * 5 * 8
+    with caplog.at_level(logging.INFO):
+        assert main([*words, "--out", str(tmp_path / "again")]) == 0
+    assert caplog.text.count("48 of 48 runs are stored already") == 1
+    assert "compiled in" not in caplog.text
+    tables = [pq.read_table(tmp_path / name / "cpe_radius.parquet") for name in ("first", "again")]
+    assert tables[0].num_rows == 6 * 8
     assert tables[0].equals(tables[1])
-    assert (tmp_path / "first" / "linear_figure2.png").stat().st_size > 10_000
-    assert {path.name for path in (tmp_path / "store" / "linear").iterdir()} == {
-        "figure-2-lingape",
-        "figure-2-xy-static",
-    }
+    assert (tmp_path / "first" / "cpe_radius.png").stat().st_size > 10_000
+    assert [path.name for path in (tmp_path / "store" / "cpe").iterdir()] == ["cpe-radius-coci"]

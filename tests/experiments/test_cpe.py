@@ -24,7 +24,7 @@ def test_runs_of_one_heading_see_the_same_samples():
         replicates=[3, 1],
         settings={"delta": (0.1, 0.1, 1e-6)},
         leap=1,
-        adapt=partial(common.watched, tau=1),
+        curves=partial(common.xi, tau=1),
         metrics=common.was_inside,
     ).columns
     assert columns["replicate"].tolist() == [0, 1, 2, 0] * 3

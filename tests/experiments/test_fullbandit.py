@@ -61,7 +61,10 @@ def test_table2_notices():
     assert all(claim.holds for claim in found)
     lines["ICB, ellipsoid", "it"] = Line("ICB", 100_000.0)
     found = [*table2.order_claims(lines, ("it",)), *table2.paper_claims(lines, ("it",))]
-    assert [claim.holds for claim in found] == [False, True, True, True, False]
+    assert [claim.statement for claim in found if not claim.holds] == [
+        "ICB (ellipsoid) needs fewer pulls than SAQM except on science",
+        "ICB, ellipsoid is within 40% of the paper (ours / paper)",
+    ]
 
 
 @pytest.mark.parametrize("change", [{}, {"optimal": False}, {"status": Status.MAX_ROUNDS}])
@@ -112,10 +115,12 @@ def test_figure1_compares_with_the_largest_of_all_super_arms():
         assert np.all((np.asarray(quality[name]) > 0) & (np.asarray(quality[name]) <= 1 + 1e-9))
 
 
-def test_rules_on_one_path_stop_in_the_order_of_their_guarantees():
+def test_rules_on_one_path_stop_in_the_order_of_their_guarantees(monkeypatch):
     """Exhaustive's rule is bounded by those of spectral and of ICB, run by run; SA-FOA's is not."""
-    result = certified.run(Settings(quick=True, seeds=3))
-    claims = [claim for claim in result.claims if claim.statement.startswith("Exhaustive never stops later than ")]
-    assert len(claims) == 2
-    assert all(claim.holds for claim in claims)
-    assert all(float(claim.measured.split("; ")[1].split(" to ")[0]) >= 1 for claim in claims)
+    monkeypatch.setattr(certified, "TIMES", certified.TIMES[::20])
+    columns = certified.paths(20, 1, Settings(quick=True))
+    pulls = dict(zip(certified.RULES, columns["pulls_of"].T, strict=True))
+    assert all(np.all(found > 0) for found in pulls.values())
+    for bounded in ("spectral", "ICB, ellipsoid"):
+        assert np.all(pulls[bounded] >= pulls["Exhaustive"])
+    assert len(np.unique(columns["gap"])) == len(certified.GAPS)

@@ -59,18 +59,19 @@ def test_paired_algorithms_see_the_same_noise():
     assert abs(heard[0][0] - heard[0][1]) > 1e-3  # one for each agent
 
 
-def test_gain_of_all_queries(sweeps):
+def test_gain_of_all_queries(monkeypatch):
+    monkeypatch.setattr(information, "SIZE", SMALL["size"])
     results = kernels.runs(
         "a test",
         "branin",
         "N-KernelUCB",
         options=OPTIONS,
-        **(SMALL | {"size": information.SIZE, "replicates": 1, "betas": (1.0,)}),
+        **(SMALL | {"replicates": 1, "betas": (1.0,)}),
         label="gain",
-        adapt=information.counted,
+        total=information.queries,
         metrics=lambda instance, outcome: (
             information.gain("branin", instance, outcome)
-            | {"counts": outcome.state.counts, "candidates": instance.candidates}
+            | {"counts": outcome.curves["queries"][-1], "candidates": instance.candidates}
         ),
     )
     counts = results.columns["counts"][0]

@@ -17,7 +17,7 @@ from experiments.page import running
 from experiments.settings import settings_of, stamp
 
 ROOT = Path(__file__).resolve().parents[2]
-SHORT, LONGER = "fullbandit_table1", "cpe_eight"  # nothing is random in the first
+SHORT, LONGER = "fullbandit_table1", "cpe_radius"  # nothing is random in the first
 SEEDS = "--seeds", "10000"  # so that the second does not end by itself before it is stopped
 UNSET = dict.fromkeys(("seeds", "lanes", "store", "data", "quizzes"))
 
@@ -31,35 +31,44 @@ def report(folder, *more):
     return program("report", "--quick", "--jobs", "2", "--out", str(folder), *more)
 
 
-def until_under_way(process, folder):
-    """Waits until the short one has ended and the longer one simulates; returns the processes of the experiments."""
-    log, done = folder / f"{LONGER}.log", folder / f"{SHORT}.json"
+def until(process, *signs):
+    """Waits until something holds; returns the processes of the experiments."""
     deadline = time.monotonic() + 120
-    while not (done.exists() and log.exists() and "pulls" in log.read_text()):
+    while not all(sign() for sign in signs):
         assert process.poll() is None, process.stdout.read()
         assert time.monotonic() < deadline
         time.sleep(0.1)
     return psutil.Process(process.pid).children(recursive=True)
 
 
+def simulates(folder):
+    log = folder / f"{LONGER}.log"
+    return lambda: log.exists() and "pulls" in log.read_text()
+
+
 @pytest.mark.processes
 @pytest.mark.usefixtures("interruptible")
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_report_that_is_stopped_goes_on(tmp_path, how):
+def test_a_report_that_is_told_to_stop_keeps_what_has_ended(tmp_path):
+    ended = tmp_path / f"{SHORT}.json"
     process = report(tmp_path, *SEEDS, "--only", SHORT, LONGER)
-    workers = until_under_way(process, tmp_path)
-    process.send_signal(how)
+    workers = until(process, simulates(tmp_path), ended.exists)
+    process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=60)
     assert psutil.wait_procs(workers, timeout=60)[1] == []  # none is alive
+    assert process.returncode == 130
+    assert "goes on with what has not ended" in output
+    assert ended.exists()
     assert not (tmp_path / f"{LONGER}.json").exists()
-    if how == signal.SIGINT:
-        assert process.returncode == 130
-        assert "goes on with what has not ended" in output
-    ended = (tmp_path / f"{SHORT}.json").stat().st_mtime_ns
-    again = report(tmp_path, *SEEDS, "--only", SHORT)
-    assert again.communicate(timeout=120)[0].splitlines()[-1] == f"written: {tmp_path / 'index.html'}"
-    assert again.returncode == 0
-    assert (tmp_path / f"{SHORT}.json").stat().st_mtime_ns == ended
+
+
+@pytest.mark.processes
+def test_nothing_outlives_a_report_that_is_killed(tmp_path):
+    process = report(tmp_path, *SEEDS, "--only", LONGER)
+    workers = until(process, simulates(tmp_path))
+    process.kill()
+    process.communicate(timeout=60)
+    assert psutil.wait_procs(workers, timeout=60)[1] == []
+    assert not (tmp_path / f"{LONGER}.json").exists()
 
 
 @pytest.mark.processes

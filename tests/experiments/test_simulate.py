@@ -32,7 +32,7 @@ def test_a_store_that_another_process_writes_to_is_waited_for(tmp_path, monkeypa
             held.set()
             released.wait(60)
 
-    holder, timer = threading.Thread(target=other), threading.Timer(2.0, released.set)
+    holder, timer = threading.Thread(target=other), threading.Timer(0.5, released.set)
     holder.start()
     held.wait(60)
     timer.start()

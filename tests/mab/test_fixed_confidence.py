@@ -7,7 +7,7 @@ from mab.tapes import KEYS, LENGTH, PROBLEMS, assert_same_course, drive, tape_of
 
 from experiments.bench.reference import mab as reference
 from jaxbandits import mab
-from jaxbandits.mab._problems import posterior_draws
+from jaxbandits.mab._problems import posterior_draw_and_uniforms, posterior_draws
 
 DELTA = 0.05
 KINDS = pytest.mark.parametrize("kind", ["gaussian", "bernoulli"])
@@ -68,7 +68,14 @@ def randomness(kind):
 @pytest.mark.parametrize("share", [0.4, "ids"])
 def test_t3c(kind, share):
     problem, law = PROBLEMS[kind]
-    numbers = [given[:3] for given in randomness(kind)]
+    count = 2 if share == "ids" else 1
+    drawn = jax.jit(lambda key, N, m: posterior_draw_and_uniforms(problem, key, N, m, count))
+    uniforms = np.asarray(jax.vmap(lambda key: drawn(key, np.ones(4), np.full(4, 0.5))[1])(KEYS[:300]))
+    coins_and_picks = np.column_stack([uniforms[:, 0], uniforms[:, -1]])
+    numbers = [
+        (lambda N, m, key=key: np.asarray(drawn(key, N.astype(float), m)[0]), *pair)
+        for key, pair in zip(KEYS[:300], coins_and_picks, strict=True)
+    ]
     expected = course(kind, reference.t3c(law, share=share), numbers=numbers, rounds=300)
     check(kind, mab.t3c(problem, delta=DELTA, leader_share=share), expected, 300, stops=expected[-1].stop)
 

@@ -13,6 +13,7 @@ from experiments.bench.reference import mab as reference
 from jaxbandits import Status, mab
 from jaxbandits.mab._bayes_ucb import beta_quantile
 from jaxbandits.mab._core import Estimates
+from jaxbandits.numerics.normal import normal
 
 T = 250
 FACTORIES = {
@@ -37,11 +38,11 @@ def test_it_is_its_transcription(name, kind):
 
 def test_thompson_with_normal_draws():
     problem, law = PROBLEMS["gaussian"]
-    normal = np.asarray(jax.vmap(lambda key: jax.random.normal(key, (4,)))(KEYS[:T]))
+    drawn = np.asarray(jax.vmap(lambda key: normal(key, (4,), float))(KEYS[:T]))
     arms = drive(mab.thompson(problem), tape_of("gaussian"), T)[0][:, 0]
 
     def index(t, N, m):
-        return m + law.noise_scale / np.sqrt(N) * normal[t - 1]
+        return m + law.noise_scale / np.sqrt(N) * drawn[t - 1]
 
     assert arms.tolist() == reference.by_index(tape_of("gaussian"), index, T)
 
