@@ -149,6 +149,9 @@ def whole(name: str, value: Any, *, least: int | None = None, most: int | None =
         ValueError: it is no integer, or lies outside.
     """
     expected = _range(None, least, None, most, "an integer")
+    if isinstance(value, jax.core.Tracer):  # an array is refused too, but this is where a user of a table comes to
+        advice = "it shapes the program, so make a sweep for each value, and jaxbandits.concatenate them"
+        raise ValueError(f"{name} must {expected}, got {show(value)}: {advice}")
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
         raise ValueError(f"{name} must {expected}, got {show(value)}")
     require((least is None or value >= least) and (most is None or value <= most), name, expected, value)

@@ -1,8 +1,9 @@
 """Runs of two sweeps that saw the same rewards, and what their differences come to.
 
-Such runs share a stream. A sweep whose environments have one reports it, as 32 bits drawn from the key itself, in a
-column `stream`: that two runs shared theirs is then read off the results, whatever made it so (a root key, a row and a
-seed in common, or a stream that the caller's `build` chose), and cannot be assumed where it is not true.
+Such runs share a stream. A sweep whose environments have one reports it, as two words of 32 bits drawn from the key
+itself, in a column `stream` (of a hundred thousand runs, two would have a single word in common): that two runs shared
+theirs is then read off the results, whatever made it so (a root key, a row and a seed in common, or a stream that the
+caller's `build` chose), and cannot be assumed where it is not true.
 """
 
 import warnings
@@ -16,7 +17,7 @@ def matched(stream: np.ndarray, group: np.ndarray, side: np.ndarray, common: np.
     """The pairs of runs with one stream.
 
     Args:
-        stream: uint32 (runs,), of the runs of both sweeps.
+        stream: uint64 (runs,), of the runs of both sweeps.
         group: int (runs,), the group of each.
         side: int (runs,), 0 for the first sweep, 1 for the second.
         common: bool (groups,), groups with runs of both.
@@ -30,8 +31,8 @@ def matched(stream: np.ndarray, group: np.ndarray, side: np.ndarray, common: np.
     """
     runs = np.flatnonzero(common[group])
     order = runs[np.lexsort((side[runs], stream[runs], group[runs]))]
-    place, own = np.stack([group[order], stream[order].astype(np.int64)]), side[order]
-    is_next = np.all(place[:, 1:] == place[:, :-1], axis=0)  # as the run before it
+    place, name, own = group[order], stream[order], side[order]
+    is_next = (place[1:] == place[:-1]) & (name[1:] == name[:-1])  # as the run before it
     if np.any(is_next & (own[1:] == own[:-1])):
         raise ValueError("by must tell apart the runs of a sweep that share a stream, got groups with several of them")
     first = np.flatnonzero(is_next)
@@ -50,12 +51,13 @@ def matched(stream: np.ndarray, group: np.ndarray, side: np.ndarray, common: np.
 
 
 def streams_of(name: str, columns: dict[str, np.ndarray]) -> np.ndarray:
-    """The column `stream`; raises `ValueError` if the sweep's environments had none."""
-    if "stream" not in columns:
+    """The column `stream`, one uint64 a run; raises `ValueError` if the sweep's environments had none."""
+    if columns.get("stream", np.zeros(0)).ndim != 2:
         raise ValueError(
             f"{name} must be a sweep whose environments have stream=, for paired=True, got columns {show([*columns])}"
         )
-    return columns["stream"]
+    words = columns["stream"].astype(np.uint64)
+    return (words[:, 0] << np.uint64(32)) | words[:, 1]
 
 
 def of_differences(a: np.ndarray, b: np.ndarray) -> dict[str, float]:

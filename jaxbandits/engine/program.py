@@ -198,7 +198,7 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
         report = {"status": outcome.status, "pulls": outcome.pulls, "rounds": outcome.rounds}
         report |= _answer_columns(outcome.answer) | curve_columns(outcome.curves)
         if environment.stream is not None:  # for `compare(.., paired=True)`, see `pairs`
-            report["stream"] = jax.random.bits(environment.stream, (), jnp.uint32)
+            report["stream"] = jax.random.bits(environment.stream, (2,), jnp.uint32)
         for name, value in _metrics(job, task, outcome).items():
             if name in report or name in ("row", "seed") or is_task_column(name):
                 raise ValueError(f"metrics must not return the name of a column that every sweep has, got {name!r}")

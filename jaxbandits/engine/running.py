@@ -2,6 +2,8 @@
 
 `advance` is the engine's only loop over rounds: `run` repeats it until the task ends, `jaxbandits.sweep` calls it for
 thousands of lanes and refills those that have ended. `ask` is for a loop of your own.
+
+The file is a little longer than others, because the loop and what enters it are read together.
 """
 
 from typing import NamedTuple
@@ -124,7 +126,7 @@ def advance(
     state, rounds, recorded = carry
     decision = algorithm.decide(jax.random.fold_in(keys.decide, rounds), state)
     is_planned = ~algorithm.stale(state) if algorithm.stale is not None else jnp.ones((), bool)
-    if record is not None:
+    if record is not None and notes is not None:
         counts = (rounds <= max_rounds) & is_planned if has_plan else None
         end = seen(record, recorded, state, rounds, decision, counts=counts)
         recorded = marked(record, recorded, notes, end)
@@ -192,7 +194,7 @@ def run(
         checks.integer("horizon", horizon, least=1, most=int(jnp.iinfo(jnp.result_type(int)).max))
     if max_rounds is None and horizon is not None:
         max_rounds = jnp.minimum(jnp.asarray(horizon), jnp.iinfo(jnp.int32).max).astype(jnp.int32)
-    checks.integer("max_rounds", max_rounds, least=1)
+    budget = checks.integer("max_rounds", max_rounds, least=1)
     if record is not None:
         checks.instance("record", record, Record)
     chunk = checks.whole("chunk", chunk, least=1)
@@ -209,7 +211,7 @@ def run(
             keys,
             state,
             rounds,
-            max_rounds=max_rounds,
+            max_rounds=budget,
             horizon=horizon,
             record=record,
             curves=curves,

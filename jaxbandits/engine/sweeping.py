@@ -106,7 +106,10 @@ def sweep(
     Returns:
         Results with `columns`: row, seed, the numbers of the table (task.NAME, or task if the table is one array),
         status, pulls, rounds, answer (a structured answer: answer.FIELD), curves (curve.NAME, and their marks as
-        curve.pulls or curve.rounds), the metrics, and `stream` where the environment has one, ordered by row and seed.
+        curve.pulls or curve.rounds), the metrics, and `stream` (two words that tell it from others) where the
+        environment has one, ordered by row and seed. What the table holds as an array a row, such as arms, is not
+        repeated for every run: it is `tasks[row]`, in a store `_tasks.parquet`, and `metrics` may return it where it is
+        wanted beside each run.
         Equal arguments, lanes, chunk and kind of device (on a CPU: of processor) give equal bits, on any number of
         devices and processes and after any interruption.
 

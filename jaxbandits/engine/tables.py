@@ -95,7 +95,7 @@ def number_columns(leaves: dict[str, Any]) -> dict[str, np.ndarray]:
     """The columns that a table adds to the results: one value a row (rows,), of every leaf with a number a row.
 
     A leaf with an array a row, such as the arms of an instance, would cost more memory than all other columns, once for
-    every run: `row` says which it was.
+    every run: `row` says which it was, and `tasks[row]` what it holds.
     """
     columns = {}
     for path, leaf in leaves.items():

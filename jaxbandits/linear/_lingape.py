@@ -90,7 +90,7 @@ def lingape(
     checks.positive("union_bound", union_bound)
     checks.one_of("rule", rule, RuleName)
     if rule == "ratio" and ratios is None:
-        raise ValueError("ratios must be given with rule='ratio' (see ratio_tables), got None")
+        raise ValueError("ratios must be given with rule='ratio' (see linear.ratio_tables(arms).p), got None")
     shares = None if ratios is None else checked_shares(ratios, K, dtype)
     leap = checks.whole("leap", leap, least=1, most=2**20)
     require(leap == 1 or dtype == jnp.float64, "arms", "be float64 with leap > 1", dtype)

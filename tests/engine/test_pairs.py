@@ -21,7 +21,8 @@ def results(pulls, streams, row=None, status=None):
         "status": np.full(runs, Status.STOPPED, np.int32) if status is None else status,
         "pulls": np.asarray(pulls),
     }
-    return Results(columns | ({} if streams is None else {"stream": streams}), added([]))
+    words = {} if streams is None else {"stream": np.stack([np.zeros_like(streams), streams], axis=1)}
+    return Results(columns | words, added([]))
 
 
 STREAMS = RNG.permutation(2**20)[:SEEDS].astype(np.uint32)
@@ -125,7 +126,7 @@ def test_sweeps_under_one_root_key_share_their_streams(tmp_path):
         return jaxbandits.sweep(build, np.zeros(2), seeds=5, **settings)
 
     single, leaping, other = sweep(0, 1), sweep(0, 64, tmp_path), sweep(1, 1)
-    assert len(np.unique(np.append(single.columns["stream"], other.columns["stream"]))) == 20
+    assert len(np.unique(np.append(single.columns["stream"], other.columns["stream"], axis=0), axis=0)) == 20
     said = jaxbandits.compare(single, tmp_path, paired=True)
     # Leaps make the same run of the same rewards.
     np.testing.assert_array_equal(single.columns["pulls"], leaping.columns["pulls"])

@@ -428,7 +428,7 @@ ASYMMETRIC[0, 1] = (1.0, 0.0, 0.0)
         ({"norm_bound": -1.0}, "norm_bound must be at least 0, got -1.0"),
         ({"union_bound": 0.0}, "union_bound must be positive, got 0.0"),
         ({"rule": "best"}, "rule must be one of 'greedy', 'ratio', got 'best'"),
-        ({"rule": "ratio"}, r"ratios must be given with rule='ratio' \(see ratio_tables\), got None"),
+        ({"rule": "ratio"}, r"ratios must be given with rule='ratio' \(see linear.ratio_tables.*, got None"),
         (
             {"rule": "ratio", "ratios": jnp.ones((2, 2))},
             r"ratios must be an array of real numbers of shape \(3, 3, 3\), got .*\(2, 2\)",
