@@ -1,0 +1,47 @@
+"""How large a log likelihood ratio must be before a run trusts it: ten thresholds, and what is proved of each.
+
+A threshold is made from what is known before the run, and is then a pure function of the confidence and of what the run
+has seen; `threshold.__name__` is its kind. Statistics are log likelihood ratios, free of units (Gaussian: squares over
+noise_scale^2), and must exceed it; intervals use the same number, as kl(mean, q) <= threshold / pulls.
+
+    >>> from jaxbandits.numerics import thresholds
+    >>> threshold = thresholds.gk16(arms=4)
+    >>> print(threshold.__name__, threshold(0.1, thresholds.Evidence(pulls=1000)).round(3))
+    gk16 4.37
+
+| kind | status |
+| --- | --- |
+| `gk16` | heuristic; the default of the families |
+| `log_t` | heuristic |
+| `gk_union` | proved for Bernoulli arms, likelihood ratios, any sampling |
+| `kl_lucb` | proved for the intervals of KL-LUCB, LUCB and UGapE |
+| `kk_pair` | proved for Gaussian arms without structure, any sampling |
+| `kk_all` | proved for Gaussian arms, any structure, least squares without ridge |
+| `ellipsoid` | proved for linear means, any sampling, least squares of the same ridge |
+| `ellipsoid_trace` | proved as `ellipsoid`, from the number of pulls alone |
+| `jp` | proved for linear means without ridge |
+| `jp_heuristic` | heuristic |
+
+Every kind takes `arms`, so that a loop can make them all; those whose formula has no number of arms do not read it.
+Where `comparisons` is given, delta is divided by it: a union bound.
+"""
+
+from jaxbandits.numerics.thresholds._arms import gk16, gk_union, kk_all, kk_pair, kl_lucb, log_t, mixture_constant
+from jaxbandits.numerics.thresholds._evidence import Evidence, Threshold
+from jaxbandits.numerics.thresholds._linear import ellipsoid, ellipsoid_trace, jp, jp_heuristic
+
+__all__ = [
+    "Evidence",
+    "Threshold",
+    "ellipsoid",
+    "ellipsoid_trace",
+    "gk16",
+    "gk_union",
+    "jp",
+    "jp_heuristic",
+    "kk_all",
+    "kk_pair",
+    "kl_lucb",
+    "log_t",
+    "mixture_constant",
+]

@@ -1,0 +1,49 @@
+"""No rule has a loop of unknown length in a round: a batch would wait for its slowest lane, a GPU for the host."""
+
+from functools import partial
+
+import jax
+import numpy as np
+import pytest
+from jax.extend.core import ClosedJaxpr, Jaxpr
+
+from jaxbandits import mab
+
+TESTED = [mab.uniform, mab.tas, partial(mab.tas, tracking="C"), partial(mab.tas, replan_every=3), mab.ttts, mab.t3c]
+TESTED += [mab.ttucb, mab.eb_tc, mab.eb_tci, mab.lucb, mab.kl_lucb, mab.ugape, mab.successive_elimination, mab.lil_ucb]
+RULES = [partial(rule, delta=0.1) for rule in TESTED]
+RULES += [partial(mab.t3c, delta=0.1, leader_share="ids"), partial(mab.ucb_e, horizon=90, hardness=9.0)]
+RULES += [partial(rule, horizon=90) for rule in (mab.successive_rejects, mab.sequential_halving)]
+RULES += [partial(rule, horizon=90) for rule in (mab.continuous_rejects, mab.moss)]
+RULES += [partial(rule, horizon=90, leap=90) for rule in (mab.successive_rejects, mab.sequential_halving)]
+RULES += [mab.ucb1, mab.kl_ucb, mab.imed, mab.bayes_ucb, mab.thompson, mab.moss_anytime]
+
+
+def primitives(jaxpr):
+    """The names of all operations, those inside of others included."""
+    for equation in jaxpr.eqns:
+        yield equation.primitive.name
+        for inner in jax.tree.leaves(equation.params, is_leaf=lambda x: isinstance(x, (Jaxpr, ClosedJaxpr))):
+            if isinstance(inner, (Jaxpr, ClosedJaxpr)):
+                yield from primitives(getattr(inner, "jaxpr", inner))
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "bernoulli"])
+def test_no_round_has_a_loop_of_unknown_length(kind):
+    instance = getattr(mab, kind)(np.array([0.5, 0.4, 0.3, 0.1]))
+    for rule in RULES:
+        keywords = getattr(rule, "keywords", {})
+        algorithm = rule(instance.problem)
+        slots = algorithm.idle.arms.shape[0]
+        environment = mab.environment(instance, slots=slots, leap=keywords.get("leap", 1))
+
+        def one_round(key, algorithm=algorithm, environment=environment):
+            state = algorithm.init(key)
+            decision = algorithm.decide(key, state)
+            return algorithm.observe(
+                state, decision.action, environment.respond(decision.action, environment.noise(key))
+            )
+
+        found = set(primitives(jax.make_jaxpr(one_round)(jax.random.key(0)).jaxpr))
+        assert found, rule
+        assert "while" not in found, rule
