@@ -44,23 +44,25 @@ OPERATIONS = 20_000  # scalar operations of a round, from which on a program tak
 IN_A_TURN = 2_000  # scalar operations of the rounds in one turn of their loop
 
 
-def is_rounds(equation: Any, chunk: int, carried: Sequence[Any]) -> bool:
-    """Whether an equation is the loop over the rounds of a chunk, which carries a counter and `carried`."""
-    if equation.primitive.name != "scan" or equation.params["length"] != chunk:
-        return False
-    kinds = [(v.aval.shape, v.aval.dtype) for v in equation.outvars]
-    return kinds[1:] == [(leaf.shape, leaf.dtype) for leaf in carried]
-
-
 def rounds_of(jaxpr: Any, chunk: int, carried: Sequence[Any]) -> Any:
-    """The equation of the loop over rounds; None if there is none."""
+    """The equation of the loop over the rounds of a chunk; None if there is none.
+
+    It carries a counter and all of `carried` that the rounds change, and more than any other loop of that length.
+    """
+    found = _loops(jaxpr, chunk, carried)
+    return max(found, key=lambda equation: len(equation.outvars), default=None)
+
+
+def _loops(jaxpr: Any, chunk: int, carried: Sequence[Any]) -> list[Any]:
+    found = []
     for equation in jaxpr.eqns:
-        if is_rounds(equation, chunk, carried):
-            return equation
-        for inner in inner_of(equation):
-            if (found := rounds_of(inner, chunk, carried)) is not None:
-                return found
-    return None
+        if equation.primitive.name == "scan" and equation.params["length"] == chunk:
+            left = iter([(leaf.shape, leaf.dtype) for leaf in carried])
+            if all((v.aval.shape, v.aval.dtype) in left for v in equation.outvars[1:]):
+                found.append(equation)
+                continue
+        found += [loop for inner in inner_of(equation) for loop in _loops(inner, chunk, carried)]
+    return found
 
 
 def light_operations(loop: Any) -> int:
@@ -166,12 +168,12 @@ def _rounds(equation: Any, values: Sequence[Whole], unroll: int, batch: Batch) -
     """The loop over rounds, whose carry is taken apart."""
     params = equation.params
     count = params["num_consts"]
-    # The noise of a chunk, with lanes last: a round reads a row of it.
-    fixed = [
-        Whole(jnp.moveaxis(v.array, 0, -1), v.array.ndim - 1)
-        if v.axis == 0 and v.array.ndim > 1 and v.array.shape[1] == params["length"]
-        else v
-        for v in values[:count]
-    ]
-    fixed = [apart(v, batch) if v.axis is not None and is_small(v) else v for v in fixed]
+
+    def prepared(value: Whole) -> Any:
+        if value.axis == 0 and value.array.ndim > 1 and value.array.shape[1] == params["length"]:
+            # The noise of a chunk, with lanes last: a round reads a row of it.
+            return Whole(jnp.moveaxis(value.array, 0, -1), value.array.ndim - 1)
+        return apart(value, batch) if value.axis is not None and is_small(value) else value
+
+    fixed = list(map(prepared, values[:count]))
     return run_loop(equation, fixed, values[count:], unroll, batch)
