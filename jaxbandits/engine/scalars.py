@@ -41,7 +41,7 @@ from jaxbandits.engine.scalar_values import (
 )
 
 OPERATIONS = 20_000  # scalar operations of a round, from which on a program takes minutes to compile
-IN_A_TURN = 2_000  # scalar operations of the rounds in one turn of their loop
+IN_A_TURN = 4_000  # scalar operations of the rounds in one turn of their loop
 
 
 def rounds_of(jaxpr: Any, chunk: int, carried: Sequence[Any]) -> Any:
