@@ -17,17 +17,18 @@ import importlib
 from argparse import ArgumentParser
 
 from experiments import FAMILIES
-from experiments.bench import case
+from experiments.bench import case, gpu
 from experiments.report import Report
 from experiments.settings import Settings
 
-BENCHES = ("all", "sweep", *FAMILIES)
+BENCHES = ("all", "sweep", "gpu", *FAMILIES)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "bench", nargs="?", choices=BENCHES, default="all", help="all, the engine, or a family in depth"
+        "bench", nargs="?", choices=BENCHES, default="all", help="all, the engine, a GPU, or a family in depth"
     )
+    gpu.add_arguments(parser)
 
 
 def run(options: Settings) -> Report:
@@ -35,8 +36,10 @@ def run(options: Settings) -> Report:
     if bench == "sweep":
         return importlib.import_module("experiments.bench.sweep").run(options)
     families = {name: importlib.import_module(f"experiments.bench.{name}") for name in FAMILIES}
-    if bench == "all":
+    if bench in ("all", "gpu"):
         cases = [each for module in families.values() for each in module.cases()]
+        if bench == "gpu":
+            return gpu.report(cases, options)
         return case.report("Speed of the whole engine, all families", cases, options, limits=True)
     cases = families[bench].more_cases(options)
     return case.report(f"Speed of the whole engine: {bench}", cases, options, limits=False)

@@ -23,12 +23,13 @@ avg(pulls) from 'STORE/part-*.parquet' group by row`; one row a run, vectors are
 holds the table of tasks, `_manifest.json` the arguments, versions, device, precision and a checksum a part.
 
 **Equal runs.** Task (row, seed) has the key `task_key(key, row, seed)`. More seeds, other rows, other lanes: the same
-streams. At the same `lanes` (and `chunk`) results are equal bit for bit, on any number of devices and processes of one
-kind. A run that reaches `max_rounds` is counted as censored, one that meets a NaN as failed; neither enters a mean. A
-run that is meant to last has a `horizon` of pulls instead, and is complete once it has spent them.
+streams. At the same `lanes` (`chunk`, `scalars`) results are equal bit for bit, on any number of devices and processes
+of one kind. A run that reaches `max_rounds` is counted as censored, one that meets a NaN as failed; neither enters a
+mean. A run that is meant to last has a `horizon` of pulls instead, and is complete once it has spent them.
 
 **Devices.** A sweep uses all devices of its process; `mesh=` names others. Each device has its own `lanes` lanes of
-every batch, and they do not communicate. On a CPU, as many batches run side by side as there are cores.
+every batch, and they do not communicate. On a CPU, as many batches run side by side as there are cores. On an
+accelerator a round works on `scalars` where its arrays are small: a vector over lanes for each of their entries.
 
 **Machines.** `executor=` takes any `concurrent.futures.Executor` and cuts the sweep into `shards=` calls, each an
 ordinary sweep of a random share of the tasks into the same store. A worker that dies costs what it had not written yet:

@@ -15,7 +15,7 @@ from jaxbandits.engine.store.tables import describe_table, table_of
 from jaxbandits.engine.tasks import Job, current_settings
 
 
-def describe_call(job: Job, *, lanes: int | None, chunk: int | None) -> dict[str, Any]:
+def describe_call(job: Job, *, lanes: int | None, chunk: int | None, scalars: bool | None = None) -> dict[str, Any]:
     """The arguments of a sweep, as its manifest lists them; without those that the caller leaves open."""
     arguments = {
         "rows": job.rows,
@@ -25,6 +25,7 @@ def describe_call(job: Job, *, lanes: int | None, chunk: int | None) -> dict[str
         "key": describe_key(job.key),
         "lanes": lanes,
         "chunk": chunk,
+        "scalars": scalars,
     }
     return {
         "arguments": {name: value for name, value in arguments.items() if value is not None},
@@ -39,7 +40,7 @@ def describe_sweep(lane: Lane, mesh: Mesh, *, lanes: int) -> dict[str, Any]:
     job = lane.job
     program, columns = fingerprint(lane)
     device = mesh.devices.flat[0]
-    return describe_call(job, lanes=lanes, chunk=lane.chunk) | {
+    return describe_call(job, lanes=lanes, chunk=lane.chunk, scalars=lane.scalars) | {
         "program": {"sha256": program},  # of build and metrics, with the values that they close over
         "functions": {"build": name_of(job.build), "metrics": name_of(job.metrics)},
         "columns": {"row": "int64", "seed": "int64"} | columns,

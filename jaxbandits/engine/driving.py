@@ -21,7 +21,7 @@ from jax.sharding import Mesh
 
 from jaxbandits.base import Status
 from jaxbandits.engine.describing import describe_sweep
-from jaxbandits.engine.program import Limits, Program, compile_lanes, trace
+from jaxbandits.engine.program import Limits, Program, by_scalars, compile_lanes, trace
 from jaxbandits.engine.progress import progress_bar
 from jaxbandits.engine.queue import Begun, Queue, part_of
 from jaxbandits.engine.results import Results, Stats
@@ -46,13 +46,17 @@ class Shard(NamedTuple):
     of: int
 
 
-def run_in_memory(job: Job, *, lanes: int | None, chunk: int | None, mesh: Mesh, progress: bool) -> Results:
+def run_in_memory(
+    job: Job, *, lanes: int | None, chunk: int | None, mesh: Mesh, progress: bool, scalars: bool | None = None
+) -> Results:
     """Runs all tasks; nothing is kept of a sweep that is interrupted."""
     shapes = shapes_of(job)
     lanes = lanes or default_lanes(shapes, mesh, job.total)
     chunk = chunk or default_chunk(shapes, lanes)
     with progress_bar(job.total, show=progress) as report:
-        program = compile_lanes(trace(job, shapes, chunk), mesh, tasks=job.total, lanes=lanes)
+        program = compile_lanes(
+            by_scalars(trace(job, shapes, chunk), mesh, scalars), mesh, tasks=job.total, lanes=lanes
+        )
         queue = Queue(np.arange(job.total), job.rows)
         drive_all(program, job, queue, lambda count: report(count, queue.stats(program), queue.censored))
     _log_advice(queue.stats(program))
@@ -76,6 +80,7 @@ def run_into_store(
     progress: bool,
     shard: Shard = Shard(0, 1),  # noqa: B008
     called_off: Callable[[], bool] = lambda: False,
+    scalars: bool | None = None,
 ) -> None:
     """Runs those tasks of a shard that are not in the store yet. The caller holds the locks."""
     shapes = shapes_of(job)
@@ -85,7 +90,8 @@ def run_into_store(
         settled = manifest["arguments"] if manifest else {}
         width = lanes or settled.get("lanes") or default_lanes(shapes, mesh, -(-job.total // shard.of))
         rounds = chunk or settled.get("chunk") or default_chunk(shapes, width)
-        return describe_sweep(traced(rounds), mesh, lanes=width)
+        chosen = settled.get("scalars", False) if scalars is None and manifest else scalars
+        return describe_sweep(by_scalars(traced(rounds), mesh, chosen), mesh, lanes=width)
 
     arguments = agree(folder, describe, table_of(job.tasks))["arguments"]
     tasks = tasks_of(shard, job.total)
@@ -96,7 +102,8 @@ def run_into_store(
     if not len(todo):
         return
     with progress_bar(len(tasks), done=stored, show=progress) as report:
-        program = compile_lanes(traced(arguments["chunk"]), mesh, tasks=len(todo), lanes=arguments["lanes"])
+        lane = by_scalars(traced(arguments["chunk"]), mesh, arguments.get("scalars", False))
+        program = compile_lanes(lane, mesh, tasks=len(todo), lanes=arguments["lanes"])
         queue = Queue(todo, job.rows)
         writer = Writer(folder, queue.collect, lambda: queue.stats(program))
         checked = time.monotonic()

@@ -14,7 +14,7 @@ from jax.sharding import Mesh
 
 from jaxbandits.engine.describing import describe_sweep
 from jaxbandits.engine.driving import drive_all
-from jaxbandits.engine.program import Program, compile_lanes, trace
+from jaxbandits.engine.program import Program, by_scalars, compile_lanes, trace
 from jaxbandits.engine.queue import Begun, Queue
 from jaxbandits.engine.results import Stats
 from jaxbandits.engine.sizing import default_chunk, default_lanes, shapes_of
@@ -50,6 +50,7 @@ class Choices(NamedTuple):
     lanes: int | None
     chunk: int | None
     tasks: int
+    scalars: bool | None = None
 
 
 def run_portion(
@@ -79,5 +80,6 @@ def _prepared(
     shapes = shapes_of(job)
     lanes = choices.lanes or default_lanes(shapes, mesh, choices.tasks)
     lane = trace(job, shapes, choices.chunk or default_chunk(shapes, lanes))
+    lane = by_scalars(lane, mesh, choices.scalars)
     program = compile_lanes(lane, mesh, tasks=choices.tasks, lanes=lanes)
     return job, program, describe_sweep(lane, mesh, lanes=lanes)

@@ -16,6 +16,7 @@ from jax import lax
 from jax.core import eval_jaxpr
 from jax.extend.core import ClosedJaxpr
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.stages import Lowered
 
 from jaxbandits import checks
 from jaxbandits.base import Array, Key, Outcome, PyTree, Status
@@ -24,6 +25,7 @@ from jaxbandits.engine.compiling import compiled
 from jaxbandits.engine.gradients import refuse_traced
 from jaxbandits.engine.recording import Curves, curve_columns, curves_of, start_curves
 from jaxbandits.engine.running import advance, streams
+from jaxbandits.engine.scalars import qualifies, replace_scalars, rounds_of
 from jaxbandits.engine.sizing import Shapes, device_memory, memory_advice, on_cpu, side_by_side, with_memory_advice
 from jaxbandits.engine.tables import is_task_column
 from jaxbandits.engine.tasks import Job, build_row, fold_task
@@ -59,6 +61,7 @@ class Lane(NamedTuple):
     inputs: tuple[PyTree, ...]  # shapes, from `row` on
     outputs: PyTree  # shapes
     seconds: float  # that tracing took
+    scalars: bool = False  # its rounds work on scalars, see `scalars`
 
 
 class Program(NamedTuple):
@@ -95,11 +98,30 @@ def trace(job: Job, shapes: Shapes, chunk: int) -> Lane:
     return Lane(job, shapes, chunk, jaxpr, inputs, outputs, time.perf_counter() - started)
 
 
+def by_scalars(lane: Lane, mesh: Mesh, scalars: bool | None) -> Lane:
+    """The lane as it is to be compiled: on scalars, on arrays, or (None) on what pays where it will run.
+
+    A CPU keeps arrays: as XLA compiles for it by default, which copies all of a round into each of its outputs, scalars
+    are five to ten times slower there.
+    """
+    loop = loop_of(lane)
+    if scalars is None:
+        scalars = not on_cpu(mesh) and qualifies(loop)
+    return lane._replace(scalars=scalars and loop is not None)
+
+
+def loop_of(lane: Lane) -> Any:
+    """The equation of the loop over a chunk's rounds."""
+    state, rounds, curves = lane.inputs[-1]
+    return rounds_of(lane.jaxpr.jaxpr, lane.chunk, jax.tree.leaves((state, rounds, curves)))
+
+
 def fingerprint(lane: Lane) -> tuple[str, dict[str, str]]:
     """Identifies a program: a hash of all its operations and constants; its columns and their types.
 
-    It is that of a table of one row, because a store may be given more of them.
+    It is that of a table of one row, because a store may be given more of them, and of the lane on arrays.
     """
+    lane = lane._replace(scalars=False)
     advance_lanes, data = _lifted(lane)
     table = jax.eval_shape(lambda: jax.tree.map(lambda leaf: leaf[:1], lane.job.tasks))
     lowered = jax.jit(advance_lanes).lower(data, table, lane.job.key, *_of_lanes(lane.inputs, 1))
@@ -234,12 +256,22 @@ def _lifted(lane: Lane) -> tuple[Callable, list[Array]]:
         lifted = iter(data)
         values = [next(lifted) if large else constant for constant, large in zip(constants, is_large, strict=True)]
 
+        def task_of(tasks: PyTree, row: Array) -> PyTree:
+            return jax.tree.map(lambda leaf: leaf[row], tasks)
+
         def one_lane(tasks: PyTree, key: Key, row: Array, *rest: PyTree) -> tuple[Batch, dict[str, Array]]:
-            task = jax.tree.map(lambda leaf: leaf[row], tasks)
+            task = task_of(tasks, row)
             leaves = eval_jaxpr(lane.jaxpr.jaxpr, values, *jax.tree.leaves((task, key, row, *rest)))
             return jax.tree.unflatten(jax.tree.structure(lane.outputs), leaves)
 
-        return jax.vmap(one_lane, in_axes=(None, None, 0, 0, 0, 0, None, 0), axis_name=LANES)(*arguments)
+        if not lane.scalars:
+            return jax.vmap(one_lane, in_axes=(None, None, 0, 0, 0, 0, None, 0), axis_name=LANES)(*arguments)
+        tasks, key, row, seed, fresh, limits, chunks, batch = arguments
+        task = jax.vmap(task_of, in_axes=(None, 0))(tasks, row)
+        given = [(task, 0), (key, None), (row, 0), (seed, 0), (fresh, 0), (limits, 0), (chunks, None), (batch, 0)]
+        flat = [(leaf, axis) for tree, axis in given for leaf in jax.tree.leaves(tree)]
+        leaves = replace_scalars(lane.jaxpr, values, flat, loop=loop_of(lane), lanes=row.size, axis_name=LANES)
+        return jax.tree.unflatten(jax.tree.structure(lane.outputs), leaves)
 
     return advance_lanes, [constant for constant, large in zip(constants, is_large, strict=True) if large]
 
@@ -251,26 +283,33 @@ def _of_lanes(inputs: tuple[PyTree, ...], lanes: int) -> tuple[PyTree, ...]:
     return *per_lane, chunks, batch
 
 
-def _compile(lane: Lane, mesh: Mesh, lanes: int) -> tuple[Any, Callable, Callable[[Sequence[np.ndarray]], Batch]]:
+def lower(lane: Lane, mesh: Mesh, lanes: int) -> Lowered:
+    """Lowers the advance of `lanes` lanes a device, also for devices that are only described."""
     mesh = Mesh(mesh.devices.ravel(), (DEVICES,))
     over_lanes, everywhere = NamedSharding(mesh, PartitionSpec(DEVICES)), NamedSharding(mesh, PartitionSpec())
     (advance_lanes, data), inputs = _lifted(lane), _of_lanes(lane.inputs, lanes * mesh.size)
-    shardings = (over_lanes, over_lanes, over_lanes, over_lanes, everywhere, over_lanes)
+    shared = data, lane.job.tasks, lane.job.key
+    shardings = (*[everywhere] * len(shared), *[over_lanes] * 4, everywhere, over_lanes)
     sharded = jax.shard_map(
         advance_lanes,
         mesh=mesh,
-        in_specs=(*[everywhere.spec] * 3, *[sharding.spec for sharding in shardings]),
+        in_specs=tuple(sharding.spec for sharding in shardings),
         out_specs=over_lanes.spec,
         check_vma=False,
     )
-    shared = jax.device_put((data, lane.job.tasks, lane.job.key), everywhere)
     arguments = [
         jax.tree.map(lambda x, on=sharding: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=on), shapes)
-        for shapes, sharding in zip(inputs, shardings, strict=True)
+        for shapes, sharding in zip((*shared, *inputs), shardings, strict=True)
     ]
-    donated = len(shared) + len(inputs) - 1
-    lowered = jax.jit(sharded, donate_argnums=donated).lower(*shared, *arguments)
-    program = compiled(lowered, mesh.devices.ravel().tolist())
+    return jax.jit(sharded, donate_argnums=len(arguments) - 1).lower(*arguments)
+
+
+def _compile(lane: Lane, mesh: Mesh, lanes: int) -> tuple[Any, Callable, Callable[[Sequence[np.ndarray]], Batch]]:
+    program = compiled(lower(lane, mesh, lanes), mesh.devices.ravel().tolist())
+    mesh = Mesh(mesh.devices.ravel(), (DEVICES,))
+    over_lanes, everywhere = NamedSharding(mesh, PartitionSpec(DEVICES)), NamedSharding(mesh, PartitionSpec())
+    inputs = _of_lanes(lane.inputs, lanes * mesh.size)
+    shared = jax.device_put((_lifted(lane)[1], lane.job.tasks, lane.job.key), everywhere)
 
     def fill(leaves: Sequence[np.ndarray]) -> Batch:
         # Copied, because the call is to write into it; a program that makes zeros would have to be compiled.

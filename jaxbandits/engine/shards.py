@@ -63,6 +63,7 @@ def spread(
     lanes: int | None,
     chunk: int | None,
     progress: bool,
+    scalars: bool | None = None,
 ) -> tuple[list[dict[str, np.ndarray]], Stats]:
     """Runs the tasks that the store lacks, in `shards` calls on an executor. The caller holds the shared lock.
 
@@ -70,7 +71,7 @@ def spread(
         Where there is no store, the finished runs, and what the workers did.
     """
     common = Call(_packed(job), current_settings(), None if folder is None else str(folder), call)
-    choices = Choices(lanes, chunk, -(-job.total // shards))
+    choices = Choices(lanes, chunk, -(-job.total // shards), scalars)
     known: set[str] = set()
     before, done = 0, np.zeros(job.total, bool)
     if folder is not None:
@@ -98,7 +99,8 @@ def spread(
             manifest = _settled(folder, job, portion.manifest, lanes)
             choices = choices._replace(lanes=manifest["arguments"]["lanes"])
         # Runs go on with the chunk that they have begun with, wherever that is.
-        choices = choices._replace(chunk=portion.manifest["arguments"]["chunk"])
+        begun = portion.manifest["arguments"]
+        choices = choices._replace(chunk=begun["chunk"], scalars=begun["scalars"])
         if portion.columns is None:
             return []
         about = {"session": f"{session}-{shard.number}"} | sums[shard]._asdict()
@@ -216,6 +218,7 @@ def run_shard(call: Call, choices: Choices, shard: Shard, rest: Rest | None) -> 
             progress=False,
             shard=shard,
             called_off=called_off,
+            scalars=choices.scalars,
         )
     return None
 

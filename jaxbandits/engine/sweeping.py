@@ -43,6 +43,7 @@ def sweep(
     metrics: Metrics | None = None,
     lanes: int | None = None,
     chunk: int | None = None,
+    scalars: bool | None = None,
     store: str | os.PathLike[str] | None = None,
     executor: Executor | None = None,
     shards: int | None = None,
@@ -86,11 +87,15 @@ def sweep(
             The chunk decides how rounding errors fall, and so never follows a measurement. The host visits a batch
             after one chunk or, where runs are long, after several, but at least every quarter of a second (unless a
             chunk takes longer).
+        scalars: whether a round works on a vector over lanes for every entry of a lane's small arrays, which a GPU
+            carries out as one or two kernels, rather than on arrays of lanes, a kernel for every sum and every index:
+            see `jaxbandits.engine.scalars`. By default where it pays: on accelerators, for rounds of at most 20,000
+            scalar operations. Results are those of arrays, but sums may round otherwise.
         store: folder for the finished runs, as Parquet files that any reader takes for one table. A sweep that was
             killed or interrupted goes on when it is called again: finished runs are not repeated; a part that has
             decayed is set aside, and its tasks are run again. A store grows: called with more seeds, or with rows
-            added at the end of the table, a sweep runs what is missing; called with fewer, it returns those. `lanes`
-            and `chunk` that are left open are those of the store.
+            added at the end of the table, a sweep runs what is missing; called with fewer, it returns those. `lanes`,
+            `chunk` and `scalars` that are left open are those of the store.
         executor: runs the sweep as `shards` calls on its workers (processes, Dask, MPI, SLURM):
             `jaxbandits.process_pool`, or any other one that does not fork this process. Functions and arrays travel by
             cloudpickle, together with the JAX settings of the caller. Workers write to the folder `store`. Those that
@@ -173,6 +178,8 @@ def sweep(
         if count is not None:
             checks.whole(name, count, least=1, most=LARGEST)
     checks.flag("progress", progress)
+    if scalars is not None:
+        checks.flag("scalars", scalars)
     if mesh is not None:
         checks.instance("mesh", mesh, Mesh)
     _require_executor(executor, shards=shards, mesh=mesh)
@@ -187,16 +194,19 @@ def sweep(
             lanes=lanes,
             chunk=chunk,
             progress=progress,
+            scalars=scalars,
         )
         return results_of(job, {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, stats)
     if store is None:
         preflight(job)
-        return run_in_memory(job, lanes=lanes, chunk=chunk, mesh=mesh or local_mesh(), progress=progress)
+        return run_in_memory(
+            job, lanes=lanes, chunk=chunk, mesh=mesh or local_mesh(), progress=progress, scalars=scalars
+        )
 
     folder = Path(checks.path("store", store)).absolute()
     make_folder(folder)
     with locked(folder, "store") as let_others_write:
-        check_call(folder, describe_call(job, lanes=lanes, chunk=chunk), table_of(job.tasks))
+        check_call(folder, describe_call(job, lanes=lanes, chunk=chunk, scalars=scalars), table_of(job.tasks))
         tidy(folder)
         call = begin_call(folder)
         if not finished(folder, job.rows, job.seeds).all():
@@ -210,6 +220,7 @@ def sweep(
                     chunk=chunk,
                     mesh=mesh or local_mesh(),
                     progress=progress,
+                    scalars=scalars,
                     called_off=partial(is_called_off, folder, call),
                 )
             else:
@@ -223,6 +234,7 @@ def sweep(
                     lanes=lanes,
                     chunk=chunk,
                     progress=progress,
+                    scalars=scalars,
                 )
         except BaseException as error:
             with contextlib.suppress(OSError):  # a full disk may be the cause

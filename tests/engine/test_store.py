@@ -251,6 +251,7 @@ def test_the_manifest_tells_what_was_run(stored):
         "key": {"impl": "threefry2x32", "data": [0, 3]},
         "lanes": 4,
         "chunk": 16,
+        "scalars": False,
     }
     assert manifest["tasks"]["table"] == {"": {"dtype": "int32", "shape": [4], "values": [5, 400, 17, 90]}}
     assert manifest["columns"] == {

@@ -1,0 +1,171 @@
+"""Kernels a round of every algorithm, compiled for an H200, and the speed that they would allow.
+
+A GPU is not needed: XLA compiles for one that is described (`gpu_programs`), which the extra `gpu` installs. A round
+takes at least the longest of three: the launches of its kernels (2.5 us each, and 10 us for every turn of a loop whose
+length the host has to look up), the memory that it reads and writes, and its operations. What follows from them is
+*predicted*; where a GPU is there, the speed is measured beside it, and against the CPU cores of the same machine.
+"""
+
+import sys
+from argparse import ArgumentParser
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+
+import jaxbandits
+from experiments.bench import gpu_programs
+from experiments.bench.case import Case
+from experiments.figures import COLORS
+from experiments.report import Report
+from experiments.settings import Settings
+from jaxbandits.engine import program
+from jaxbandits.engine.scalars import light_operations, unrolled
+from jaxbandits.engine.sizing import shapes_of
+from jaxbandits.engine.tasks import checked
+
+LANES, WIDTHS = 65536, (1024, 16384, 65536, 262144)  # of the prediction; that are measured
+CHUNK = 88  # a number that no loop within a round has for its length, and that 8 divides
+LAUNCH, VISIT = 2.5e-6, 1e-5  # seconds: of a kernel, of the host's look at a flag
+BANDWIDTH, L2 = 4.8e12, 50e6  # bytes a second; bytes of cache that the state of a batch should fit
+RATE = 132 * 64 * 1.98e9  # operations in float64 a second: cores, units and clock
+MEMORY = 1.41e11  # bytes
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--only", nargs="+", metavar="ALGORITHM", help="of `bench gpu`: those whose name has this")
+    parser.add_argument("--arrays", action="store_true", help="of `bench gpu`: rounds on arrays, not on scalars")
+
+
+def report(cases: list[Case], options: Settings) -> Report:
+    """A row for every case: what the program says, what it allows, and what a GPU makes of it where there is one."""
+    only = options.own.get("only")
+    wanted = [case for case in cases if not only or any(part.lower() in case.rule.lower() for part in only)]
+    mesh = gpu_programs.target_mesh()
+    parts = []
+    for case in wanted:
+        part = predicted(case, mesh, scalars=False if options.own.get("arrays") else None, lanes=options.lanes or LANES)
+        part |= measured(case, part, options) if jax.default_backend() == "gpu" else {}
+        parts.append(part)
+        print(case.rule, case.instance, f"{part['kernels']:.3g} kernels a round", file=sys.stderr, sep=", ")
+    has_gpu = jax.default_backend() == "gpu"
+    return Report(
+        "Rounds compiled for an H200",
+        lines=[],
+        claims=[],
+        columns={name: np.array([part[name] for part in parts]) for name in parts[0]} if parts else {},
+        draw=partial(draw, parts=parts),
+        notes=[
+            f"predicted: of {options.lanes or LANES} lanes, at {LAUNCH * 1e6:g} us a launch, {VISIT * 1e6:g} us a look "
+            f"of the host, {BANDWIDTH / 1e12:g} TB/s and {RATE:.3g} operations a second; the least of the three holds.",
+            "unknown: loops within a round whose length is not known, counted as one turn. branches: those of plan.",
+            "measured: " + (jax.devices()[0].device_kind if has_gpu else "nothing, there is no GPU here."),
+        ],
+        grid=[row(part) for part in parts],
+    )
+
+
+def predicted(case: Case, mesh: Any, *, scalars: bool | None, lanes: int) -> dict[str, Any]:
+    """What the compiled program says, as numbers."""
+    job = checked(case.build, case.tasks, seeds=1, key=jax.random.key(0), max_rounds=case.max_rounds, metrics=None)
+    lane = program.by_scalars(program.trace(job, shapes_of(job), CHUNK), mesh, scalars)
+    loop = program.loop_of(lane)
+    unroll = unrolled(loop) if lane.scalars else 1
+    compiled, seconds, registers = gpu_programs.compile_with_registers(program.lower(lane, mesh, lanes))
+    found = gpu_programs.read_round(compiled.as_text(), chunk=CHUNK, unroll=unroll)
+    own = [registers[name] for name in map(gpu_programs.kernel_name, found.names) if name in registers]
+    sizes = compiled.memory_analysis()
+    held = sizes.argument_size_in_bytes + sizes.output_size_in_bytes - sizes.alias_size_in_bytes
+    by = {
+        "launches": lanes / (LAUNCH * (found.kernels + found.copies) + VISIT * (found.unknown + found.branches)),
+        "memory": BANDWIDTH / (found.bytes / lanes),
+        "arithmetic": RATE / light_operations(loop),
+    }
+    limit = min(by, key=lambda name: by[name])
+    return {
+        "family": case.family,
+        "rule": case.rule,
+        "instance": case.instance,
+        "scalars": lane.scalars,
+        "unroll": unroll,
+        "kernels": found.kernels,
+        "copies": found.copies,
+        "unknown": found.unknown,
+        "branches": found.branches,
+        "calls": len(found.calls),
+        "bytes": found.bytes / lanes,
+        "registers": max((count for count, _ in own), default=0),
+        "spilled": max((spilled for _, spilled in own), default=0),
+        "compile_seconds": seconds,
+        "most_lanes": MEMORY / ((held + sizes.temp_size_in_bytes) / lanes) / 2,  # two batches
+        **{f"predicted_{name}": rate for name, rate in by.items()},
+        "predicted": by[limit],
+        "limit": limit,
+    }
+
+
+def measured(case: Case, part: dict[str, Any], options: Settings) -> dict[str, Any]:
+    """Rounds and queries a second on this machine's GPU at several widths, and on its CPU."""
+    found: dict[str, Any] = {}
+    for lanes in WIDTHS[:2] if options.quick else WIDTHS:
+        rounds, queries = speed(case, jax.local_devices(backend="gpu"), lanes)
+        found |= {f"rounds_{lanes}": rounds, f"queries_{lanes}": queries}
+        if lanes == (options.lanes or LANES):
+            found |= {"of_predicted": rounds / part["predicted"]}
+    cpu, _ = speed(case, jax.local_devices(backend="cpu"), case.lanes)
+    return found | {"x_cpu": max(found[name] for name in found if name.startswith("rounds")) / cpu}
+
+
+def speed(case: Case, devices: list[Any], lanes: int | None) -> tuple[float, float]:
+    """Rounds and queries a second of a sweep with so many lanes a batch."""
+    stats = jaxbandits.sweep(
+        case.build,
+        case.tasks,
+        seeds=2 * (lanes or 1) * len(devices),
+        key=jax.random.key(0),
+        max_rounds=case.max_rounds,
+        lanes=lanes,
+        chunk=case.chunk,
+        mesh=jax.sharding.Mesh(np.array(devices), ("devices",)),
+        progress=False,
+    ).stats
+    return stats.rounds / stats.seconds, stats.pulls / stats.seconds
+
+
+def row(part: dict[str, Any]) -> dict[str, str]:
+    """One row as text."""
+    cells = {
+        "algorithm": part["rule"],
+        "instance": part["instance"],
+        "scalars": f"{part['unroll']} a turn" if part["scalars"] else "",
+        "kernels": f"{part['kernels']:.3g}",
+        "copies": f"{part['copies']:.3g}",
+        "unknown": str(part["unknown"]),
+        "branches": str(part["branches"]),
+        "calls": str(part["calls"]),
+        "bytes": f"{part['bytes']:.0f}",
+        "registers": str(part["registers"]),
+        "spilled": str(part["spilled"]),
+        "compile s": f"{part['compile_seconds']:.0f}",
+        "lanes that fit": f"{part['most_lanes']:.1e}",
+        **{name: f"{part[f'predicted_{name}']:.1e}" for name in ("launches", "memory", "arithmetic")},
+        "predicted rounds/s": f"{part['predicted']:.1e}",
+    }
+    for name in part:
+        if name.startswith("rounds_"):
+            cells[f"measured, {name.removeprefix('rounds_')}"] = f"{part[name]:.1e}"
+    for name, title in (("of_predicted", "of predicted"), ("x_cpu", "x CPU")):
+        if name in part:
+            cells[title] = f"{part[name]:.2g}"
+    return cells | {"limited by": part["limit"]}
+
+
+def draw(figure: Any, *, parts: list[dict[str, Any]]) -> None:
+    figure.set_size_inches(7, 1 + 0.3 * len(parts))
+    axes, y = figure.subplots(), np.arange(len(parts))[::-1]
+    for name, marker in (("launches", "|"), ("memory", "x"), ("arithmetic", "+")):
+        axes.plot([part[f"predicted_{name}"] for part in parts], y, marker, label=name, ms=8, color=COLORS[0])
+    axes.set(xscale="log", xlabel="rounds a second, predicted")
+    axes.set_yticks(y, ["{rule}, {instance}".format(**part) for part in parts], fontsize=8)
+    figure.legend(loc="outside upper center", ncols=3, fontsize=9)

@@ -1,0 +1,254 @@
+"""A round of `scalars`, operation by operation."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+
+from jaxbandits.base import Array
+from jaxbandits.engine.scalar_rules import ELEMENTWISE, FOLDS, KNOWN, LAYOUT, RULES, Entries, entries, pick
+from jaxbandits.engine.scalar_values import (
+    INLINED,
+    Batch,
+    Pack,
+    Whole,
+    apart,
+    bind,
+    carry_that_varies,
+    fits,
+    inner_of,
+    is_known,
+    is_varying,
+    outputs_that_vary,
+    packed,
+    read,
+    together,
+    unpacked,
+    vector,
+)
+
+UNROLLED = 4_000  # scalar operations of an inner loop of known length that is unrolled
+BRANCH = 1_000  # scalar operations of a branch that is taken apart; a heavier one works on arrays, as `plan` should
+
+
+def run_entries(jaxpr: Jaxpr, constants: Sequence[Any], arguments: Sequence[Any], batch: Batch) -> list[Any]:
+    """The outputs of a computation, operation by operation."""
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, map(Whole, constants), strict=True))
+    env |= dict(zip(jaxpr.invars, arguments, strict=True))
+    for equation in jaxpr.eqns:
+        values = [read(env, v) for v in equation.invars]
+        outs = _evaluate(equation, values, batch)
+        if outs is None:  # left alone
+            together([equation], equation.outvars, (own := _own(equation, values)), batch)
+            outs = [own[v] for v in equation.outvars]
+        env |= dict(zip(equation.outvars, outs, strict=True))
+    return [read(env, v) for v in jaxpr.outvars]
+
+
+def _own(equation: Any, values: Sequence[Any]) -> dict[Any, Any]:
+    return {v: value for v, value in zip(equation.invars, values, strict=True) if not isinstance(v, Literal)}
+
+
+def _evaluate(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | None:
+    """The outputs of an equation; None where it is left alone."""
+    name, params = equation.primitive.name, equation.params
+    if name in INLINED:
+        closed = params.get("jaxpr") or params.get("call_jaxpr") or params.get("fun_jaxpr")
+        return run_entries(closed.jaxpr, closed.consts, values, batch)
+    if name == "optimization_barrier":  # which would end a kernel
+        return list(values)
+    if name == "cond":
+        return _cond(equation, values, batch)
+    if name == "scan":
+        return _scan(equation, values, batch)
+    if name == "while":
+        return _while(equation, values, batch)
+    if name in KNOWN and all(map(is_known, values)):
+        return [Whole(np.asarray(KNOWN[name](*[v.array for v in values])))]
+    are_small = all(fits(v.aval) for v in equation.outvars)
+    if name == "iota":
+        index = np.arange(params["shape"][params["dimension"]], dtype=params["dtype"])
+        shape = [1] * len(params["shape"])
+        shape[params["dimension"]] = -1
+        return [Whole(np.broadcast_to(index.reshape(shape), params["shape"]))] if are_small else None
+    if name in LAYOUT and all(map(is_known, values)):
+        return [Whole(LAYOUT[name](params, [v.array for v in values], equation.outvars[0].aval))]
+    if name == "convert_element_type" and is_known(values[0]) and np.dtype(params["new_dtype"]).kind in "biu":
+        return [Whole(values[0].array.astype(params["new_dtype"]))]
+    if name == "dynamic_slice" and isinstance(values[0], Whole) and are_small:
+        row = _row(equation, values, batch)
+        if row is not None:
+            return [row]
+    if not any(map(is_varying, values)) or not are_small:
+        return None
+    if name in ELEMENTWISE or name in LAYOUT:
+        if all(isinstance(v, Whole) for v in values):  # random numbers stay together until an entry is needed
+            return None
+        parts = [apart(v, batch) for v in values]
+        if name in LAYOUT:
+            return [LAYOUT[name](params, parts, equation.outvars[0].aval)]
+        return [_elementwise(equation, parts, batch)]
+    if name in RULES and all(fits(v.aval) for v in equation.invars):
+        out = RULES[name](equation, [apart(v, batch) for v in values])
+        return None if out is None else [out]
+    return None
+
+
+def _elementwise(equation: Any, parts: Sequence[Entries], batch: Batch) -> Entries:
+    shape = equation.outvars[0].aval.shape
+    parts = [np.broadcast_to(part, shape) for part in parts]
+    avals = [v.aval for v in equation.invars]
+    out = np.empty(shape, object)
+    for i in np.ndindex(shape):
+        xs = [jnp.asarray(part[i], aval.dtype) for part, aval in zip(parts, avals, strict=True)]
+        if any(x.ndim for x in xs):
+            xs = [x if x.ndim else lax.broadcast(x, (batch.lanes,)) for x in xs]
+        out[i] = bind(equation, xs)[0]
+    return out
+
+
+def _row(equation: Any, values: Sequence[Any], batch: Batch) -> Any:
+    """A row of a large array with lanes last."""
+    (array, axis), *starts = values
+    if axis is None or axis != array.ndim - 1:
+        return None
+    sizes, starts = equation.params["slice_sizes"], [apart(s, batch)[()] for s in starts]
+    full = [s == n for s, n in zip(sizes, array.shape[:-1], strict=True)]
+    if sizes[0] != 1 or not all(full[1:]):
+        return None
+    at = jnp.clip(jnp.asarray(starts[0]), 0, array.shape[0] - 1)
+    if at.ndim == 0:
+        row = lax.dynamic_index_in_dim(array, at, keepdims=True)
+    else:
+        row = jnp.take_along_axis(array, at.reshape((1,) * axis + (-1,)), 0)
+    return apart(Whole(row, axis), batch)
+
+
+def _cond(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | None:
+    which, *operands = values
+    branches, named = equation.params["branches"], equation.params.get("branches_platforms")
+    if named is not None:  # other platforms have code that computes the same
+        default = [branch for branch, platforms in zip(branches, named, strict=True) if platforms is None]
+        return run_entries(default[0].jaxpr, default[0].consts, operands, batch) if default else None
+    is_light = sum(operations(branch.jaxpr) for branch in branches) <= BRANCH
+    if is_varying(which):
+        if not is_light or not all(fits(v.aval) for v in equation.outvars):
+            return None
+        outs = [run_entries(branch.jaxpr, branch.consts, operands, batch) for branch in branches]
+        index = vector(apart(which, batch)[()], np.int32, batch)
+        chosen = []
+        for n, v in enumerate(equation.outvars):
+            cases = [[vector(x, v.aval.dtype, batch) for x in apart(out[n], batch).ravel()] for out in outs]
+            picked = [pick(list(each), index) for each in zip(*cases, strict=True)]
+            chosen.append(entries(picked, v.aval.shape))
+        return chosen
+    varies = outputs_that_vary(equation, [False, *map(is_varying, operands)], batch)
+    packs = [Pack(v.aval, each) for v, each in zip(equation.outvars, varies, strict=True)]
+
+    def branch_of(branch: ClosedJaxpr) -> Callable[[], list[list[Array]]]:
+        def follow() -> list[list[Array]]:
+            if operations(branch.jaxpr) <= BRANCH:
+                outs = run_entries(branch.jaxpr, branch.consts, operands, batch)
+            else:
+                jaxpr = branch.jaxpr
+                env = dict(zip(jaxpr.constvars, map(Whole, branch.consts), strict=True))
+                env |= dict(zip(jaxpr.invars, operands, strict=True))
+                together(jaxpr.eqns, jaxpr.outvars, env, batch)
+                outs = [read(env, v) for v in jaxpr.outvars]
+            return [packed(pack, out, batch) for pack, out in zip(packs, outs, strict=True)]
+
+        return follow
+
+    index = apart(which, batch)[()]
+    return list(map(unpacked, packs, lax.switch(index, [branch_of(branch) for branch in branches])))
+
+
+def _scan(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | None:
+    params = equation.params
+    closed, length, fixed, carried = params["jaxpr"], params["length"], params["num_consts"], params["num_carry"]
+    if not any(map(is_varying, values)) or not all(fits(v.aval) for v in equation.outvars):
+        return None
+    cost = operations(closed.jaxpr)
+    if length * cost > UNROLLED:
+        is_plain = len(values) == fixed + carried == fixed + len(equation.outvars)
+        return run_loop(equation, values[:fixed], values[fixed:], 1, batch) if is_plain and cost <= UNROLLED else None
+    if not all(fits(v.aval) for v in equation.invars):
+        return None
+    carry, rows = list(values[fixed : fixed + carried]), [apart(v, batch) for v in values[fixed + carried :]]
+    turns = []
+    for n in reversed(range(length)) if params["reverse"] else range(length):
+        own = [entries([row[n]], ()) if row.ndim == 1 else row[n] for row in rows]
+        outs = run_entries(closed.jaxpr, closed.consts, [*values[:fixed], *carry, *own], batch)
+        carry = outs[:carried]
+        turns.append([apart(out, batch) for out in outs[carried:]])
+    turns = turns[::-1] if params["reverse"] else turns
+    shapes = [v.aval.shape for v in equation.outvars[carried:]]
+    stacked = [entries([x for turn in turns for x in turn[n].ravel()], shape) for n, shape in enumerate(shapes)]
+    return [*carry, *stacked]
+
+
+def _while(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | None:
+    params = equation.params
+    until, body = params["cond_jaxpr"], params["body_jaxpr"]
+    light = operations(body.jaxpr) <= UNROLLED and all(fits(v.aval) for v in equation.outvars)
+    if not light or not any(map(is_varying, values)):
+        return None
+    ahead, last = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
+    varies = outputs_that_vary(equation, list(map(is_varying, values)), batch)
+    packs = [Pack(v.aval, each) for v, each in zip(equation.outvars, varies, strict=True)]
+
+    def holds(carry: list[list[Array]]) -> Array:
+        inner = [*values[:ahead], *map(unpacked, packs, carry)]
+        return jnp.asarray(apart(run_entries(until.jaxpr, until.consts, inner, batch)[0], batch)[()])
+
+    def turn(carry: list[list[Array]]) -> list[list[Array]]:
+        live = holds(carry)
+        outs = run_entries(body.jaxpr, body.consts, [*values[ahead:last], *map(unpacked, packs, carry)], batch)
+        new = [packed(pack, out, batch) for pack, out in zip(packs, outs, strict=True)]
+        return jax.tree.map(lambda a, b: jnp.where(live, a, b), new, carry) if live.ndim else new
+
+    begun = [packed(pack, value, batch) for pack, value in zip(packs, values[last:], strict=True)]
+    return list(map(unpacked, packs, lax.while_loop(lambda carry: jnp.any(holds(carry)), turn, begun)))
+
+
+def run_loop(equation: Any, fixed: Sequence[Any], start: Sequence[Any], unroll: int, batch: Batch) -> list[Any]:
+    """A scan without inputs and outputs by the turn, over entries."""
+    closed, outvars = equation.params["jaxpr"], equation.outvars
+    varies = carry_that_varies(closed.jaxpr, list(map(is_varying, fixed)), list(map(is_varying, start)), batch)
+    packs = [Pack(v.aval, each) for v, each in zip(outvars, varies, strict=True)]
+
+    def turn(carry: list[list[Array]], _: None) -> tuple[list[list[Array]], None]:
+        outs = run_entries(closed.jaxpr, closed.consts, [*fixed, *map(unpacked, packs, carry)], batch)
+        return [packed(pack, out, batch) for pack, out in zip(packs, outs, strict=True)], None
+
+    begun = [packed(pack, value, batch) for pack, value in zip(packs, start, strict=True)]
+    # The trace's own length and direction; a counter is part of the carry.
+    ended = lax.scan(turn, begun, None, length=equation.params["length"], unroll=unroll)[0]
+    return list(map(unpacked, packs, ended))
+
+
+def operations(jaxpr: Any) -> int:
+    """Scalar operations of a computation, about; of a loop of unknown length those of one turn."""
+    total = 0
+    for equation in jaxpr.eqns:
+        name, inner = equation.primitive.name, sum(map(operations, inner_of(equation)))
+        size = max((v.aval.size for v in equation.outvars), default=0)
+        if inner:
+            total += inner * equation.params.get("length", 1)
+        elif name == "dot_general":
+            (contracted, _), _ = equation.params["dimension_numbers"]
+            total += size * math.prod(equation.invars[0].aval.shape[axis] for axis in contracted)
+        elif name.startswith(("gather", "dynamic")):
+            total += size * equation.invars[0].aval.size
+        elif name.startswith("scatter"):
+            total += size * max(1, equation.invars[1].aval.size)
+        elif name in ELEMENTWISE:
+            total += size
+        else:
+            total += max([size, *(v.aval.size for v in equation.invars)]) if name in (*FOLDS, "argmax", "argmin") else 0
+    return total

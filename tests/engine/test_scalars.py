@@ -1,0 +1,124 @@
+"""Scalar replacement: the same rounds as by arrays, for every algorithm that it takes apart, and rule by rule."""
+
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from contract.cases import CASES
+from engine.toys import LIMITS, counting
+from jax import lax
+
+import jaxbandits
+from jaxbandits.engine import program, scalars
+from jaxbandits.engine.shards import local_mesh
+from jaxbandits.engine.sizing import shapes_of
+from jaxbandits.engine.tasks import checked
+
+KEY = jax.random.key(5)
+LANES, CHUNK, CHUNKS = 64, 20, 5
+ULPS = 64  # of the largest entry of a leaf: a hundred rounds of sums that are added in another order
+# The others with the slow tests: on a CPU a program by scalars takes long to compile.
+ALWAYS = ("clucb",)
+
+
+def lane_of(name):
+    job = checked(
+        lambda task, key: CASES[name].make(jnp.float64), None, seeds=LANES, key=KEY, max_rounds=10**6, metrics=None
+    )
+    return program.trace(job, shapes_of(job), CHUNK)
+
+
+def advanced(lane):
+    """The batch and its report after some chunks."""
+    advance, data = program._lifted(lane)
+    empty = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), program._of_lanes(lane.inputs, LANES)[-1])
+    seeds, fresh = np.arange(LANES, dtype=np.int32), np.ones(LANES, bool)
+    limits = program.Limits(np.full(LANES, 10**6, np.int32), None)
+    # By one number of chunks a call, as the sweep does, so that a program takes any.
+    given = (0 * seeds, seeds, fresh, limits, np.int32(CHUNKS), empty)
+    return jax.device_get(jax.jit(advance)(data, lane.job.tasks, lane.job.key, *given))
+
+
+def assert_alike(expected, found):
+    """Integers and booleans are equal, floats but for rounding."""
+    pairs = zip(jax.tree.leaves_with_path(expected), jax.tree.leaves(found), strict=True)
+    for (path, a), b in pairs:
+        where = jax.tree_util.keystr(path)
+        assert a.dtype == b.dtype, where
+        if a.dtype.kind == "f":
+            room = ULPS * np.spacing(np.max(np.abs(a), initial=1e-300))
+            np.testing.assert_allclose(b, a, rtol=0, atol=room, err_msg=where)
+        else:
+            np.testing.assert_array_equal(b, a, err_msg=where)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in ALWAYS else [pytest.mark.slow]) for name in CASES]
+)
+def test_rounds_by_scalars_are_those_by_arrays(name):
+    lane = lane_of(name)
+    if not scalars.qualifies(program.loop_of(lane)):
+        pytest.skip(f"{name} stays by arrays")
+    assert_alike(advanced(lane), advanced(lane._replace(scalars=True)))
+
+
+def rounds(x, table, key, n):
+    """A lane whose rounds do one of everything; carries (values, matrix, counts, at, sum of all lanes)."""
+
+    def one(r, carry):
+        values, matrix, counts, at, total = carry
+        order = jnp.argsort(values)
+        values = values.at[at].set(table[r, at % 3]).at[at + 7].add(1.0)  # which is outside
+        matrix = matrix.at[at % 2].add(values[:3]).at[:, order[0] % 3].multiply(0.5)
+        counts = counts.at[jnp.array([0, 2])].add(1).at[jnp.argmax(values * jnp.array([1, -1, 1, jnp.nan]))].add(3)
+        rows, _ = lax.scan(lambda c, y: (0.5 * c + y, c.sum()), jnp.zeros(3), matrix)
+        _, sums = lax.scan(lambda c, y: (c + y.sum(), c), 0.0, matrix, reverse=True)
+        values = lax.dynamic_update_slice(values, rows[:2], (at,)) + jnp.cumsum(values, 0)[::-1] / 100
+        values = lax.cond(values[0] > 1, lambda v: v / 2, lambda v: v + sums.sum() / 10, values)
+        turns, values = lax.while_loop(lambda c: c[1][1] > 2, lambda c: (c[0] + 1, c[1] * 0.75), (0, values))
+        total = lax.psum(at, "lanes")
+        shift = lax.cond(total % 2 == 0, lambda: values[order], lambda: jnp.take(values, order + 3, mode="fill"))
+        values = values + jnp.where(jnp.isfinite(shift), shift, 0.25) / 10
+        values += jax.random.normal(jax.random.fold_in(key, r), values.shape) / 8
+        values = jnp.tanh(values) + (matrix @ values[:3]).sum() / 50 + jnp.einsum("ij,ij->j", matrix, matrix).max() / 50
+        block = lax.dynamic_slice(jnp.pad(matrix, ((0, 0), (1, 0))), (at, turns), (1, 2)).squeeze(0)
+        return values, matrix / 2, counts, (at + jnp.argmin(block) + counts[2] + turns) % 4, total
+
+    start = x, jnp.outer(x[:2], x[:3]), jnp.zeros(4, int), jnp.zeros((), int) + n, jnp.zeros((), int)
+    return lax.fori_loop(0, 11, one, start)
+
+
+def test_every_rule():
+    x, table = np.random.default_rng(0).random((LANES, 4)), np.random.default_rng(1).random((LANES, 11, 3))
+    keys, n = jax.random.split(KEY, LANES), np.arange(LANES) % 4
+    closed = jax.make_jaxpr(rounds, axis_env=[("lanes", 1)])(x[0], table[0], keys[0], n[0])
+    carried = [v.aval for v in closed.jaxpr.outvars]
+    loop = scalars.rounds_of(closed.jaxpr, 11, carried)
+    assert scalars.qualifies(loop)
+
+    def by_scalars(*arguments):
+        given = [(argument, 0) for argument in arguments]
+        settings = {"loop": loop, "lanes": LANES, "axis_name": "lanes"}
+        return scalars.replace_scalars(closed, closed.consts, given, **settings)
+
+    expected = jax.jit(jax.vmap(rounds, axis_name="lanes"))(x, table, keys, n)
+    found = jax.jit(by_scalars)(x, table, keys, n)
+    assert_alike(jax.device_get(expected), tuple(jax.device_get(found)))
+
+
+def test_a_store_says_how_its_rounds_are_carried_out(tmp_path):
+    def sweep(seeds, **settings):
+        settings |= {"key": KEY, "max_rounds": 60, "lanes": 4, "chunk": 4, "store": tmp_path, "progress": False}
+        return jaxbandits.sweep(counting, LIMITS, seeds=seeds, **settings)
+
+    first = sweep(2, scalars=True)
+    arguments = json.loads((tmp_path / "_manifest.json").read_text())["arguments"]
+    assert arguments["scalars"] is True
+    with pytest.raises(ValueError, match=r"arguments\.scalars: true in the store, false now"):
+        sweep(2, scalars=False)
+    np.testing.assert_array_equal(sweep(2).columns["pulls"], first.columns["pulls"])  # as the store holds
+    assert not program.by_scalars(lane_of("coci"), local_mesh(), None).scalars  # a CPU
+    with pytest.raises(ValueError, match="scalars must be"):
+        sweep(2, scalars=2)
