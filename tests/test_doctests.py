@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import pkgutil
+import sys
 
 import pytest
 
@@ -23,6 +24,8 @@ def test_there_are_some():
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_example(example):
+    if "matplotlib.pyplot" in sys.modules:  # an example that draws begins with a new figure
+        sys.modules["matplotlib.pyplot"].close("all")
     said = []
     result = doctest.DocTestRunner().run(example, out=said.append)
     assert result.failed == 0, "".join(said)

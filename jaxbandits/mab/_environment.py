@@ -88,7 +88,8 @@ def environment(instance: Instance, *, slots: int = 1, leap: int = 1, stream: Ke
 def _check_slots(action: Pull, slots: int) -> None:
     """Raises `ValueError` for an action of another form, which broadcasting would answer with too little noise."""
     asked = action.arms.shape
-    require(asked == (slots,), "slots", f"be those of the algorithm's actions, arrays of shape {asked}", slots)
+    rule = f"be those of the algorithm's actions, arrays of shape {asked} (of one that leaps: give its leap instead)"
+    require(asked == (slots,), "slots", rule, slots)
 
 
 def _sums(means: Array, noise_scale: float) -> Callable[[Pull, Array], Rewards]:
