@@ -368,7 +368,7 @@ if __name__ == "__main__":
 
 
 def started(script, store):
-    """The script in a session of its own, once both of its workers have stored something."""
+    """The script in a session of its own, once two of its shards have stored something."""
     script.write_text(SCRIPT)
     process = subprocess.Popen(
         [sys.executable, str(script), str(store)],
@@ -382,7 +382,8 @@ def started(script, store):
             "JAX_NUMPY_DTYPE_PROMOTION": "strict",
         },
     )
-    until(lambda: len(sessions(store)) == 2)
+    until(lambda: len(sessions(store)) >= 2 or process.poll() is not None)
+    assert process.poll() is None, process.communicate()[1]
     return process
 
 

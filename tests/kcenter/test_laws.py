@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from jaxbandits import Status, kcenter, run
@@ -243,6 +243,7 @@ def solver(name):
 def test_proportions_depend_on_gaps_over_deviations_alone(name, seed, unit, constant):
     rng = np.random.default_rng(seed)
     means, candidates, solve = rng.random((N, K - 1)), jnp.asarray(np.arange(N) != seed % N), solver(name)
+    assume(np.diff(np.sort(means, axis=0), axis=0).min() > 1e-4)  # no gap meets the floor, which has a unit
     omega, time = solve(means, candidates, 1.0)
     assert omega.sum() == pytest.approx(1)
     assert np.all(np.asarray(omega) >= 0)
