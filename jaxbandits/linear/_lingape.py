@@ -51,7 +51,7 @@ def lingape(
             ellipsoid covers all directions at once, and needs fewer pulls (d = 5: about 15 %).
         rule: "greedy", the arm that shrinks ||x_i - x_j|| most (equation 9), or "ratio", the arm furthest behind its
             share in the optimal decomposition of x_i - x_j (equation 12).
-        ratios: float (K, K, K), shares p_k(i, j); for the rule "ratio" alone, see `ratio_tables(arms).p`.
+        ratios: float (K, K, K), shares p_k(i, j); for the rule "ratio", see `ratio_tables(arms).p`; others ignore it.
         leap: the most pulls that one round may stand for, a Python int in [1, 2^20]. With more than 1 a round pulls its
             arm as often in a row as the rule would anyway (see below), say up to 65536. float64 only.
         leap_margin: M >= 7 of the leap's certificate.
@@ -91,8 +91,6 @@ def lingape(
     checks.one_of("rule", rule, RuleName)
     if rule == "ratio" and ratios is None:
         raise ValueError("ratios must be given with rule='ratio' (see linear.ratio_tables(arms).p), got None")
-    if rule != "ratio" and ratios is not None:
-        raise ValueError(f"ratios must be left out: rule={rule!r} makes no use of them, got shape {jnp.shape(ratios)}")
     shares = None if ratios is None else checked_shares(ratios, K, dtype)
     leap = checks.whole("leap", leap, least=1, most=2**20)
     require(leap == 1 or dtype == jnp.float64, "arms", "be float64 with leap > 1", dtype)
@@ -106,7 +104,7 @@ def lingape(
     def radius(logdet: Array) -> Array:
         return radius_at(logdet, delta, ridge, noise_scale, norm_bound, union_bound)
 
-    settings = Settings(arms, epsilon, radius, shares, leap_margin, leap_noise_scale)
+    settings = Settings(arms, epsilon, radius, shares if rule == "ratio" else None, leap_margin, leap_noise_scale)
 
     def init(key: Key) -> State:
         del key

@@ -1,6 +1,5 @@
 """A valid call of every function of `numerics` that checks its arguments."""
 
-import jax.numpy as jnp
 import numpy as np
 from checks.calls import Call
 
@@ -88,11 +87,11 @@ CALLS = {
     "jp_heuristic": Call(thresholds.jp_heuristic, {"dimension": 2, "excess": 0.1, "arms": 3}, fine={"arms": ("none",)}),
     # The points are a pair out of many, in a loop over all of them: they are not checked.
     "matern": Call(
-        lambda *, lengthscale, nu: gp.matern(jnp.asarray(X), jnp.asarray(X), lengthscale=lengthscale, nu=nu),
+        lambda *, lengthscale, nu: gp.matern(X, X, lengthscale=lengthscale, nu=nu),
         {"lengthscale": 0.2, "nu": 1.5},
     ),
     "squared_exponential": Call(
-        lambda *, lengthscale: gp.squared_exponential(jnp.asarray(X), jnp.asarray(X), lengthscale=lengthscale),
+        lambda *, lengthscale: gp.squared_exponential(X, X, lengthscale=lengthscale),
         {"lengthscale": 0.2},
     ),
 }

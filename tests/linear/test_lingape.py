@@ -438,7 +438,6 @@ ASYMMETRIC[0, 1] = (1.0, 0.0, 0.0)
             "ratios must sum to 1 over the last axis for every i != j",
         ),
         ({"rule": "ratio", "ratios": -jnp.ones((3, 3, 3))}, "ratios must be at least 0"),
-        ({"ratios": jnp.ones((3, 3, 3))}, "ratios must be left out: rule='greedy' makes no use of them, got shape"),
         ({"rule": "ratio", "ratios": ASYMMETRIC}, r"ratios must be the same for \(i, j\) and \(j, i\)"),
         ({"arms": jnp.ones(3)}, r"arms must be an array of real numbers of shape \(K, d\), got \[1. 1. 1.\]"),
         ({"arms": jnp.ones((1, 3))}, r"arms must have at least 2 rows, got \(1, 3\)"),
