@@ -177,10 +177,9 @@ def round_keys(key: Key, rounds: int) -> Key:
 
     Example:
         >>> from jaxbandits import mab, testing, trace
-        >>> from jaxbandits.numerics.normal import normal
         >>> instance, key = mab.gaussian((0.5, 0.0)), jax.random.key(0)
         >>> tape = jax.device_get(trace(key, mab.thompson(instance.problem), mab.environment(instance), rounds=6))
-        >>> drawn = np.asarray(jax.vmap(lambda key: normal(key, (2,), float))(testing.round_keys(key, 6)))
+        >>> drawn = np.asarray(jax.vmap(lambda key: jax.random.normal(key, (2,), float))(testing.round_keys(key, 6)))
         >>> counts, sums = np.ones(2), np.array(tape.observations.sums[:2, 0])  # both arms have been pulled once
         >>> for r in range(2, 6):  # Thompson sampling in NumPy
         ...     arm = np.argmax(sums / counts + drawn[r] / np.sqrt(counts))

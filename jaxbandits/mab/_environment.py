@@ -13,7 +13,6 @@ from jaxbandits.mab._instances import Instance, checked_instance
 from jaxbandits.mab._problems import Gaussian, scale
 from jaxbandits.numbering import Numbered, key_of, opened
 from jaxbandits.numerics.binomial import UNIFORMS, binomial_of
-from jaxbandits.numerics.normal import normal
 from jaxbandits.numerics.walk import increment
 
 
@@ -76,7 +75,7 @@ def environment(instance: Instance, *, slots: int = 1, leap: int = 1, stream: Ke
 
     answer = _sums(means, scale(problem)) if is_gaussian else _single(means) if leap == 1 else _many(means, leap)
     shape = (slots,) if is_gaussian or leap == 1 else (UNIFORMS, slots)
-    draw = normal if is_gaussian else jax.random.uniform
+    draw = jax.random.normal if is_gaussian else jax.random.uniform
 
     def respond(action: Pull, noise: Array) -> Rewards:
         _check_slots(action, slots)

@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Array, Key, static_fields
 from jaxbandits.checks import require
 from jaxbandits.numerics import kl
 from jaxbandits.numerics.beta import beta
-from jaxbandits.numerics.normal import normal, normal_of, uniform_of
 
 
 @static_fields("arms", "noise_scale", "dtype")
@@ -133,7 +133,7 @@ def posterior_draws(problem: Problem, key: Key, counts: Array, means: Array, num
     shape = counts.shape if number is None else (number, *counts.shape)
     if isinstance(problem, Gaussian):
         spread = scale(problem) / jnp.sqrt(counts)
-        return means + spread * normal(key, shape, means.dtype)
+        return means + spread * jax.random.normal(key, shape, means.dtype)
     ones = jnp.round(means * counts)
     return beta(key, jnp.broadcast_to(1 + ones, shape), jnp.broadcast_to(1 + counts - ones, shape))
 
@@ -147,9 +147,9 @@ def posterior_draw_and_uniforms(
     """
     K = problem.arms
     if isinstance(problem, Gaussian):
-        bits = jax.random.bits(key, (2 * K + number,), jnp.uint32)
-        spread = scale(problem) / jnp.sqrt(counts)
-        z = normal_of(bits[: 2 * K].reshape(2, K), means.dtype)
-        return means + spread * z, uniform_of(bits[2 * K :], means.dtype)
+        above = jnp.nextafter(jnp.asarray(-1, means.dtype), jnp.asarray(0, means.dtype))  # not -1: infinite
+        u = jax.random.uniform(key, (K + number,), means.dtype, minval=above)
+        z = 2**0.5 * lax.erf_inv(u[:K])  # as jax.random.normal makes them
+        return means + scale(problem) / jnp.sqrt(counts) * z, (1 + u[K:]) / 2
     of_draw, of_uniforms = jax.random.split(key)
     return posterior_draws(problem, of_draw, counts, means), jax.random.uniform(of_uniforms, (number,), means.dtype)

@@ -12,7 +12,6 @@ from experiments.bench.reference import mab as reference
 from jaxbandits import Environment, Tape, mab, numbered
 from jaxbandits.mab import Pull, Rewards
 from jaxbandits.mab._problems import posterior_draw_and_uniforms, posterior_draws
-from jaxbandits.numerics.normal import normal
 from jaxbandits.testing import round_keys
 
 DELTA, K, LENGTH = 0.05, 4, 1200
@@ -248,7 +247,7 @@ def regret(kind, name):
 
 
 def thompson():
-    drawn = np.asarray(jax.jit(jax.vmap(lambda key: normal(key, (K,), float)))(keys()[:PULLS]))
+    drawn = np.asarray(jax.jit(jax.vmap(lambda key: jax.random.normal(key, (K,))))(keys()[:PULLS]))
     tape = tape_of("gaussian")
     arms = reference.by_index(tape, lambda t, N, m: m + 0.8 / np.sqrt(N) * drawn[t - 1], PULLS)
     return single_pulls(mab.thompson, "gaussian", tape, arms)
