@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxbandits
-from experiments.claims import all_of, in_range
+from experiments.claims import all_of, as_known, in_range
 from experiments.cpe import common
 from experiments.cpe.common import DELTA, Law, Task
 from experiments.figures import marks, split, ticks
@@ -147,16 +147,12 @@ def held(algorithm: Algorithm, task: Task) -> Algorithm:
 
 
 def noise_free_claims(exact: Sweeps) -> list[Claim]:
-    def known(what: str, found: dict[str, Any], expected: dict[str, Any]) -> Claim:
-        wrong = [f"{name}: {value}, not {expected[name]}" for name, value in found.items() if value != expected[name]]
-        return Claim(f"without noise {what}", "; ".join(wrong) or f"{len(found)} of {len(found)}", not wrong)
-
     times = {f"{name}, {rule}": int(sweep.columns["pulls"][0]) for (name, rule), sweep in exact.items()}
     counts = {name: tuple(x.columns["counts"][0].tolist()) for (name, rule), x in exact.items() if rule == "COCI"}
     expected = {f"{name}, {rule}": T for name, ends in NOISE_FREE.items() for rule, T in zip(RULES, ends, strict=False)}
     return [
-        known("every rule stops at the known T", times, expected),
-        known("COCI's pulls of every arm are the known ones", counts, NOISE_FREE_COUNTS),
+        as_known("without noise every rule stops at the known T", times, expected),
+        as_known("without noise COCI's pulls of every arm are the known ones", counts, NOISE_FREE_COUNTS),
     ]
 
 
