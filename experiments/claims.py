@@ -22,12 +22,6 @@ def every_run_stops(sweeps: Iterable[Results | Columns], what: str = "every run 
     return Claim(what, f"{number(int(stopped.sum()))} of {number(len(stopped))}", stopped.all())
 
 
-def as_known(statement: str, found: Mapping[str, Any], expected: Mapping[str, Any]) -> Claim:
-    """Whether all is as it was worked out before; names what is not."""
-    wrong = [f"{name}: {value}, not {expected[name]}" for name, value in found.items() if value != expected[name]]
-    return Claim(statement, "; ".join(wrong) or f"{len(found)} of {len(found)}", not wrong)
-
-
 def all_of(statement: str, holds: np.ndarray) -> Claim:
     """Something that is to hold in every run."""
     return Claim(statement, f"{number(int(np.sum(holds)))} of {number(np.size(holds))}", np.all(holds))

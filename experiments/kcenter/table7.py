@@ -93,7 +93,7 @@ def run(options: Settings) -> Report:
         law = noisy.expected(stages, n)
         for k in KS[n]:
             cells = {
-                rule: cell(sweep.columns, sweep.columns["row"] == row, solution.centers, k)
+                rule: cell(sweep.columns, sweep.columns["row"] == row, k)
                 for rule, (sweep, row) in parts_of(sweeps, k).items()
             }
             table[n, k] = Row(int(solution.centers[0]), cells, stages[: k - 1].sum(), law[: k - 1].sum())
