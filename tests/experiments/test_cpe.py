@@ -97,7 +97,7 @@ def test_water_is_planned_by_the_dearest_step():
 def test_the_poll_is_that_of_1996():
     # All respondents of anes96, those who expected to vote for Dole, and one variance by hand: .015 * .985.
     assert opinion.SIZES.sum() == 944
-    assert sum(group.dole for group in opinion.GROUPS) == 393
+    assert opinion.DOLE.sum() == 393
     assert opinion.THETA[0] == pytest.approx(0.014775)
     case = opinion.instance(8)
     assert np.asarray(case.theta) == pytest.approx(opinion.THETA, rel=1e-12)
