@@ -20,7 +20,9 @@ MEANS = (0.5, 0.49, 0.49, 0.49, 0.49)
 DELTA = 1e-6  # no stop within these rounds
 ROUNDS = 4096
 LANES = (64, 256, 1024)
-DEAR = {"TaS": 16, "TaS, C": 16, "TTTS": 32, "KL-LUCB": 4, "UGapE": 4, "T3C": 4}  # as many times fewer rounds
+LONGER = 16  # times as many rounds: a second or so of the cheapest rules
+DEAR = {"TaS": 64, "TaS, C": 64, "TTTS": 256, "KL-LUCB": 8, "UGapE": 8, "T3C": 4, "Bayes-UCB": 2}  # fewer by as much
+BARS = {"UCB1": 3e7, "EB-TCI": 2e7, "TTUCB": 2e7, "T3C": 8e6, "KL-LUCB": 5e6, "TaS": 5e5}  # rounds a second, two cores
 SURE: dict[str, Callable[..., Algorithm]] = {
     "uniform": mab.uniform,
     "TaS": mab.tas,
@@ -54,7 +56,7 @@ REGRET: dict[str, Callable[..., Algorithm]] = {
     "MOSS": partial(mab.moss, horizon=ROUNDS),
     "MOSS, anytime": mab.moss_anytime,
 }
-BERNOULLI = ("TaS", "KL-LUCB")  # where they are commonly used
+LAW = {"TaS": "Bernoulli", "KL-LUCB": "Bernoulli"}  # where they are commonly used
 
 
 def factories() -> dict[str, Callable[[mab.Gaussian | mab.Bernoulli], Algorithm]]:
@@ -67,7 +69,7 @@ def cases(lanes: int | None = 256, laws: Callable[[str], tuple[str, ...]] | None
     """Every rule once, in so many lanes."""
     found = []
     for rule, factory in factories().items():
-        for law in laws(rule) if laws else ("Bernoulli" if rule in BERNOULLI else "Gaussian",):
+        for law in laws(rule) if laws else (LAW.get(rule, "Gaussian"),):
             instance = mab.gaussian(MEANS) if law == "Gaussian" else mab.bernoulli(MEANS)
 
             def build(
@@ -77,10 +79,13 @@ def cases(lanes: int | None = 256, laws: Callable[[str], tuple[str, ...]] | None
                 return factory(instance.problem), mab.environment(instance, slots=SLOTS.get(rule, 1), leap=leap)
 
             plain = partial(arms.rate, rule.partition(", leap")[0], law, MEANS)
+            long = LONGER * ROUNDS // DEAR.get(rule, 1)
             leaps = rule.endswith("leap")
-            rounds = 4 * ROUNDS if rule in BUDGET else 4 * ROUNDS // DEAR.get(rule, 1)
-            chunk, runs = (16, 64) if leaps else (None, 1)
-            found.append(Case("mab", rule, f"{law}, K = 5", build, plain, rounds, lanes, runs=runs, chunk=chunk))
+            shape: dict[str, Any] = {"max_rounds": long}
+            if rule in BUDGET:  # ends by itself: many runs a lane, a million in all where a round is a phase
+                shape = {"max_rounds": ROUNDS, "runs": 2000 if leaps else LONGER, "chunk": 16 if leaps else None}
+            bar = BARS.get(rule) if law == LAW.get(rule, "Gaussian") and lanes == LANES[1] else None
+            found.append(Case("mab", rule, f"{law}, K = 5", build, plain, lanes=lanes, bar=bar, **shape))
     return found
 
 

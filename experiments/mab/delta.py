@@ -35,7 +35,7 @@ def run(options: Settings) -> Report:
     half = float(common.time_of(instance, leader_share=0.5))
     lines, sweeps = {}, {}
     for label, (rule, settings, _) in RULES.items():
-        shared = {"options": options, "seeds": seeds, "delta": deltas}
+        shared = {"options": options, "seeds": seeds, "delta": deltas, "paired": False}
         sweeps[label] = common.runs("mab delta", instance, rule, **shared, **settings)
         lines[label] = lines_by([f"{label}, delta = {delta:g}" for delta in deltas], sweeps[label])
     times = {label: half if is_half else best for label, (_, _, is_half) in RULES.items()}

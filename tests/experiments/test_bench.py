@@ -61,7 +61,7 @@ def canonical(**more):
 
 
 def test_a_row():
-    report = bench.report("speed", [canonical()], Settings(quick=True), limits=True)
+    report = bench.report("speed", [canonical()], Settings(quick=True))
     columns = {name: values[0] for name, values in report.columns.items()}
     assert columns["rounds"] == 4 * columns["batches"] * columns["devices"] * 64
     assert columns["queries"] == pytest.approx(columns["pulls"] / columns["seconds"])
@@ -74,6 +74,6 @@ def test_a_row():
 
 def test_a_floor_takes_the_place_of_the_answers():
     case = canonical(tasks=jnp.array([0.1, 0.2]), floor=lambda: (123.0, "memory"))
-    part = bench.measured(case, 1.0, Settings(), limits=True)
+    part = bench.measured(case, 1.0, Settings())
     assert (part["limit"], part["by"]) == (123.0, "memory")
     assert np.isfinite(part["queries"])
