@@ -163,7 +163,7 @@ def in_our_styles(axes: Any) -> Any:
     lines = [line for line in axes.get_lines() if not line.get_label().startswith("_")]
     for line, band, style in zip(lines, axes.collections, STYLES, strict=False):
         line.set(**style, markersize=4, mfc="w")
-        band.set_color(style["color"])
+        band.set(color=style["color"], alpha=0.1, lw=0)
     return axes
 
 

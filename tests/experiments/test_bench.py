@@ -61,13 +61,14 @@ def canonical(**more):
 
 
 def test_a_row():
-    report = bench.report("speed", [canonical()], Settings(quick=True))
+    report = bench.report("speed", [canonical(bar=3e7)], Settings(quick=True))
     columns = {name: values[0] for name, values in report.columns.items()}
     assert columns["rounds"] == 4 * columns["batches"] * columns["devices"] * 64
     assert columns["queries"] == pytest.approx(columns["pulls"] / columns["seconds"])
     assert columns["limit"] > 0
     (row,) = report.grid
     assert row["algorithm"] == "LinGapE"
+    assert row["bar"] == "3e+07"
     assert row["x NumPy"] == number(float(f"{columns['queries'] / 10:.2g}"))
     assert row["share of limit"] == f"{columns['queries'] / columns['limit']:.0%}"
 
