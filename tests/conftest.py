@@ -4,6 +4,7 @@ The workers of a run share compiled programs, which the next run finds again, an
 of a run says how many programs were compiled, and for how long.
 """
 
+import contextlib
 import functools
 import gc
 import importlib.util
@@ -27,7 +28,6 @@ os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
 
 import jax
 import pytest
-from jax._src.interpreters import mlir
 
 # Most of the time goes to compiling. Without optimisation XLA compiles in a third of the time, and most of the programs
 # run for milliseconds. A level in XLA_FLAGS holds: what is slow is run as users run it (see .ci/run).
@@ -58,7 +58,9 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 
 # JAX sets up a context of MLIR for every program that it lowers: 4 of the 20 ms that a small one takes. One serves them
 # all. This is not of JAX's public interface; where it is no more, programs take as long as elsewhere.
-if hasattr(mlir, "make_ir_context"):
+with contextlib.suppress(ImportError, AttributeError):
+    from jax._src.interpreters import mlir
+
     mlir.make_ir_context = functools.cache(mlir.make_ir_context)
 
 ROOT = Path(__file__).resolve().parent.parent
