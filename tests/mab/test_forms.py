@@ -1,0 +1,80 @@
+"""Forms of one rule that must agree: weights in `plan` or in `decide`, 32 bit or 64."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandits
+from jaxbandits import Environment, Status, mab
+
+KEY = jax.random.key(2)
+
+
+@pytest.mark.parametrize("tracking", ["D", "C"])
+def test_weights_of_every_round_are_those_of_decide_or_of_plan(tracking):
+    instance = mab.bernoulli((0.7, 0.4, 0.3))
+    make = functools.partial(mab.tas, instance.problem, delta=0.1, tracking=tracking)
+    planning = make(replan_every=5)
+
+    def stale(state):  # at every pull, unless it stops there
+        never = state._replace(own=state.own._replace(planned=jnp.full_like(state.own.planned, -1)))
+        return planning.stale(never) & (state.own.planned != state.pulls)
+
+    ends = []
+    for algorithm in (make(), planning._replace(stale=stale)):
+        run = functools.partial(
+            jaxbandits.run, algorithm=algorithm, environment=mab.environment(instance), max_rounds=10**4, chunk=32
+        )
+        end = jax.jit(run)(KEY)
+        assert end.status == Status.STOPPED
+        ends.append((int(end.pulls), int(end.answer), np.asarray(end.state.counts).tolist()))
+    assert ends[0] == ends[1]
+
+
+def pulls_of(factory, instance, dtype, *, seeds):
+    """Pulls until it stops, from normal rewards that are the same numbers in either precision."""
+    problem = instance.problem._replace(dtype=dtype)
+    own = mab.Instance(problem, instance.means.astype(dtype))
+    environment = mab.environment(own)
+
+    def respond(action, noise):
+        return environment.respond(action, noise.astype(dtype))
+
+    def noise(key):
+        made = environment.noise
+        drawn = jax.random.normal(key, (1,), jnp.float32)
+        is_normal = isinstance(problem, mab.Gaussian)
+        # Uniform numbers of 23 bits are the same in both.
+        return drawn if is_normal else jax.random.uniform(key, jax.eval_shape(made, key).shape, jnp.float32)
+
+    results = jaxbandits.sweep(
+        lambda task, key: (factory(problem, delta=0.1), Environment(noise, respond)),
+        seeds=seeds,
+        key=KEY,
+        max_rounds=10**5,
+        progress=False,
+    )
+    assert (results.columns["status"] == Status.STOPPED).all()
+    return np.asarray(results.columns["pulls"]), np.asarray(results.columns["answer"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", ["gauss4", "gk2"])
+@pytest.mark.parametrize("factory", [mab.uniform, mab.ttucb, mab.tas], ids=lambda f: f.__name__)
+def test_stopping_times_are_nearly_those_of_64_bit(factory, law):
+    """Less than 2 % differ where rounding does not choose the arm; else their mean does not shift."""
+    instance, seeds = getattr(mab, law)(), 400
+    (single, of_single), (double, of_double) = (
+        pulls_of(factory, instance, dtype, seeds=seeds) for dtype in (jnp.float32, jnp.float64)
+    )
+    differ, answers = single != double, of_single != of_double
+    print(f"{factory.__name__}, {law}: {differ.mean():.4f} stop elsewhere, {answers.sum()} answers")
+    assert answers.mean() < 0.02
+    if factory is mab.tas:  # which pulls another arm where two are equally far behind, as every other one is
+        shift = single - double.astype(float)
+        assert abs(shift.mean()) < 4 * shift.std() / seeds**0.5
+    else:
+        assert differ.mean() < 0.02
