@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from experiments.claims import below
-from experiments.figures import means_figure
+from experiments.figures import means_figure, ticks
 from experiments.mab import common
 from experiments.report import Claim, Line, Report, joined, line_of, means, plus_minus
 from experiments.settings import Settings
@@ -70,3 +70,4 @@ def claims(lines: dict[str, list[Line]], epsilons: tuple[float, ...]) -> list[Cl
 def draw(figure: Any, *, lines: dict[str, list[Line]], epsilons: tuple[float, ...]) -> None:
     axes = means_figure(figure, epsilons, lines, yscale="log", title="Four Gaussian arms, delta = 0.1")
     axes.set(xlabel="epsilon", ylabel="pulls until the stop")
+    ticks(axes, (700, 1000, 1500, 2000, 3000, 4000), axis="y")
