@@ -33,7 +33,18 @@ Source: Huang, Ok, Li and Chen (2018), Combinatorial Pure Exploration with Conti
 Its Applications.
 """
 
-from jaxbandits.cpe._arms import Arms, bernoulli, constant, discrete, means, stack_arms, uniform_arms, variances
+from jaxbandits.cpe._arms import (
+    Arms,
+    GaussianArms,
+    bernoulli,
+    constant,
+    discrete,
+    gaussian,
+    means,
+    stack_arms,
+    uniform_arms,
+    variances,
+)
 from jaxbandits.cpe._bounds import (
     arm_bound,
     clucb_bound,
@@ -49,6 +60,7 @@ from jaxbandits.cpe._clucb import clucb
 from jaxbandits.cpe._coci import coci
 from jaxbandits.cpe._complexity import consistent_radius, exchange_width, radius_top_k, reward_gaps
 from jaxbandits.cpe._environment import Pulls, environment
+from jaxbandits.cpe._graphs import complete_graph, spanning_trees_e20, spanning_trees_e25
 from jaxbandits.cpe._instances import (
     Instance,
     best5,
@@ -64,6 +76,7 @@ from jaxbandits.cpe._instances import (
 )
 from jaxbandits.cpe._opinions import Greedy, greedy_osa, osa_threshold
 from jaxbandits.cpe._oracle import find_bi_monotone_violation, oracle
+from jaxbandits.cpe._play import Play
 from jaxbandits.cpe._problems import Enumerated, Graphic, OpinionSampling, Oracle, Table, decision
 from jaxbandits.cpe._reading import Confidence, confidence, reward
 from jaxbandits.cpe._solve import solve
@@ -74,11 +87,13 @@ __all__ = [
     "Arms",
     "Confidence",
     "Enumerated",
+    "GaussianArms",
     "Graphic",
     "Greedy",
     "Instance",
     "OpinionSampling",
     "Oracle",
+    "Play",
     "Pulls",
     "Table",
     "arm_bound",
@@ -89,6 +104,7 @@ __all__ = [
     "clucb",
     "clucb_bound",
     "coci",
+    "complete_graph",
     "confidence",
     "consistent_radius",
     "constant",
@@ -98,6 +114,7 @@ __all__ = [
     "environment",
     "exchange_width",
     "find_bi_monotone_violation",
+    "gaussian",
     "graphic",
     "greedy_osa",
     "hardness",
@@ -120,6 +137,8 @@ __all__ = [
     "sites5",
     "solve",
     "spanning_trees",
+    "spanning_trees_e20",
+    "spanning_trees_e25",
     "st_paths",
     "stack_arms",
     "stops",
