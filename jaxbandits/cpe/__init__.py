@@ -59,6 +59,7 @@ from jaxbandits.cpe._classes import enumerated, graphic, perfect_matchings, span
 from jaxbandits.cpe._clucb import clucb
 from jaxbandits.cpe._coci import coci
 from jaxbandits.cpe._complexity import consistent_radius, exchange_width, radius_top_k, reward_gaps
+from jaxbandits.cpe._confusing import Confusing, most_confusing, proved_threshold
 from jaxbandits.cpe._environment import Pulls, environment
 from jaxbandits.cpe._graphs import complete_graph, spanning_trees_e20, spanning_trees_e25
 from jaxbandits.cpe._instances import (
@@ -74,9 +75,12 @@ from jaxbandits.cpe._instances import (
     trees5,
     water3,
 )
+from jaxbandits.cpe._maximum import maximum, small_cover, unit_cover
 from jaxbandits.cpe._opinions import Greedy, greedy_osa, osa_threshold
 from jaxbandits.cpe._oracle import find_bi_monotone_violation, oracle
+from jaxbandits.cpe._pfws import direction, pfws
 from jaxbandits.cpe._play import Play
+from jaxbandits.cpe._playing import PlayState
 from jaxbandits.cpe._problems import Enumerated, Graphic, OpinionSampling, Oracle, Table, decision
 from jaxbandits.cpe._reading import Confidence, confidence, reward
 from jaxbandits.cpe._solve import solve
@@ -86,6 +90,7 @@ from jaxbandits.cpe._uniform import uniform
 __all__ = [
     "Arms",
     "Confidence",
+    "Confusing",
     "Enumerated",
     "GaussianArms",
     "Graphic",
@@ -94,6 +99,7 @@ __all__ = [
     "OpinionSampling",
     "Oracle",
     "Play",
+    "PlayState",
     "Pulls",
     "Table",
     "arm_bound",
@@ -109,6 +115,7 @@ __all__ = [
     "consistent_radius",
     "constant",
     "decision",
+    "direction",
     "discrete",
     "enumerated",
     "environment",
@@ -123,18 +130,23 @@ __all__ = [
     "is_right",
     "lower_bound_rate",
     "matching3",
+    "maximum",
     "means",
+    "most_confusing",
     "opinion_sampling",
     "oracle",
     "osa4",
     "osa_threshold",
     "paths5",
     "perfect_matchings",
+    "pfws",
+    "proved_threshold",
     "radius_top_k",
     "reward",
     "reward_gaps",
     "sites",
     "sites5",
+    "small_cover",
     "solve",
     "spanning_trees",
     "spanning_trees_e20",
@@ -151,6 +163,7 @@ __all__ = [
     "uniform",
     "uniform_arms",
     "uniform_hardness",
+    "unit_cover",
     "variances",
     "water",
     "water3",

@@ -27,6 +27,15 @@ SETTINGS = {
     "clip": True,
     "radius_scale": 1.0,
 }
+GRAPH = cpe.graphic(3, CYCLE)
+PLAYS = {
+    "problem": GRAPH,
+    "delta": 0.1,
+    "noise_scale": 0.5,
+    "threshold": cpe.proved_threshold(GRAPH),
+    "cover": np.array([[1, 1, 0], [1, 0, 1]]),
+}
+GIVEN = {"threshold": ("none",), "cover": ("none",)}
 STATE = jax.tree.map(np.asarray, cpe.coci(PROBLEM, delta=0.1).init(KEY))
 
 
@@ -131,6 +140,25 @@ CALLS = {
     "find_bi_monotone_violation": Call(
         cpe.find_bi_monotone_violation, {"solve": best, "key": KEY, "arms": 3, "samples": 10}
     ),
+    # Actions that are played
+    "pfws": Call(cpe.pfws, PLAYS | {"draws": 4, "independent": False}, fine=GIVEN),
+    "direction": Call(
+        cpe.direction,
+        {
+            "problem": GRAPH,
+            "means": np.array([0.5, 0.25, 0.75]),
+            "omega": np.full(3, 0.5),
+            "z": np.zeros((2, 3)),
+            "live": np.ones(2, bool),
+        },
+    ),
+    "maximum": Call(cpe.maximum, {"problem": GRAPH, "weights": THETA}),
+    "small_cover": Call(cpe.small_cover, {"problem": GRAPH}),
+    "unit_cover": Call(cpe.unit_cover, {"problem": GRAPH}),
+    "most_confusing": Call(
+        cpe.most_confusing, {"problem": GRAPH, "means": THETA, "weight": np.full(3, 4.0), "noise_scale": 0.5}
+    ),
+    "proved_threshold": Call(cpe.proved_threshold, {"problem": GRAPH}),
     # Decisions and candidates
     "solve": Call(cpe.solve, {"problem": PROBLEM, "theta": THETA}),
     "decision": Call(cpe.decision, {"problem": PROBLEM, "levels": LEVELS}),
