@@ -35,7 +35,18 @@ Source: Huang, Ok, Li and Chen (2018), Combinatorial Pure Exploration with Conti
 Its Applications.
 """
 
-from jaxbandits.cpe._arms import Arms, bernoulli, constant, discrete, means, stack_arms, uniform_arms, variances
+from jaxbandits.cpe._arms import (
+    Arms,
+    GaussianArms,
+    bernoulli,
+    constant,
+    discrete,
+    gaussian,
+    means,
+    stack_arms,
+    uniform_arms,
+    variances,
+)
 from jaxbandits.cpe._bounds import (
     arm_bound,
     clucb_bound,
@@ -53,6 +64,7 @@ from jaxbandits.cpe._combgame import CombPlay, CombState, combgame
 from jaxbandits.cpe._complexity import consistent_radius, exchange_width, radius_top_k, reward_gaps
 from jaxbandits.cpe._confusing import Confusing, most_confusing, proved_threshold
 from jaxbandits.cpe._environment import Pulls, environment
+from jaxbandits.cpe._graphs import complete_graph, spanning_trees_e20, spanning_trees_e25
 from jaxbandits.cpe._instances import (
     Instance,
     best5,
@@ -70,6 +82,7 @@ from jaxbandits.cpe._maximum import maximum, small_cover, unit_cover
 from jaxbandits.cpe._opinions import Greedy, greedy_osa, osa_threshold
 from jaxbandits.cpe._oracle import find_bi_monotone_violation, oracle
 from jaxbandits.cpe._pfws import direction, pfws
+from jaxbandits.cpe._play import Play
 from jaxbandits.cpe._play_time import CharacteristicTime, characteristic_time
 from jaxbandits.cpe._playing import PlayState
 from jaxbandits.cpe._problems import Enumerated, Graphic, OpinionSampling, Oracle, Table, decision
@@ -86,11 +99,13 @@ __all__ = [
     "Confidence",
     "Confusing",
     "Enumerated",
+    "GaussianArms",
     "Graphic",
     "Greedy",
     "Instance",
     "OpinionSampling",
     "Oracle",
+    "Play",
     "PlayState",
     "Pulls",
     "Table",
@@ -104,6 +119,7 @@ __all__ = [
     "clucb_bound",
     "coci",
     "combgame",
+    "complete_graph",
     "confidence",
     "consistent_radius",
     "constant",
@@ -114,6 +130,7 @@ __all__ = [
     "environment",
     "exchange_width",
     "find_bi_monotone_violation",
+    "gaussian",
     "graphic",
     "greedy_osa",
     "hardness",
@@ -141,6 +158,8 @@ __all__ = [
     "small_cover",
     "solve",
     "spanning_trees",
+    "spanning_trees_e20",
+    "spanning_trees_e25",
     "st_paths",
     "stack_arms",
     "stops",

@@ -8,7 +8,5 @@ from jaxbandits.base import Array
 class Play(NamedTuple):
     """One play of a 0/1 decision; its observation is float (K,), a sample of every arm in it and 0 elsewhere."""
 
-    decision: Array
-    """int32 (K,), 1 for the arms in the decision and 0 for the others; zeros: nothing is played."""
-    index: Array
-    """int32 (K,), each arm's own 0-based number of its next sample, which is how often it was sampled before."""
+    decision: Array  # int32 (K,)   1 for the arms that are played, else 0; all 0: nothing is
+    index: Array  # int32 (K,)      each arm's own 0-based number of its next sample: how often it was sampled before

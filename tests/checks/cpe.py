@@ -9,6 +9,7 @@ from jaxbandits import cpe
 
 PROBLEM = cpe.sites([0.5, 0.25, 0.0], 1)
 INSTANCE = cpe.best5()
+PLAYED = cpe.instance(cpe.best_arm(3), cpe.gaussian([0.5, 1.5, -1.0]))
 ARMS = cpe.bernoulli([0.25, 0.5, 0.75])
 THETA, LO, HI = np.array([0.25, 0.5, 0.75]), np.array([0.0, 0.25, 0.5]), np.array([0.5, 0.75, 1.0])
 LEVELS = np.array([0, 0, 1])
@@ -59,7 +60,16 @@ CALLS = {
     ),
     "reward": Call(cpe.reward, {"problem": PROBLEM, "theta": THETA, "levels": LEVELS}),
     # Instances and who answers them
-    "environment": Call(cpe.environment, {"instance": INSTANCE, "leap": 4, "stream": KEY}, fine={"stream": ("none",)}),
+    "environment": Call(
+        cpe.environment,
+        {"instance": INSTANCE, "action": cpe.Pulls, "leap": 4, "stream": KEY},
+        fine={"stream": ("none",)},
+    ),
+    "environment, plays": Call(
+        cpe.environment,
+        {"instance": PLAYED, "action": cpe.Play, "leap": 1, "stream": KEY},
+        fine={"stream": ("none",)},
+    ),
     "instance": Call(cpe.instance, {"problem": PROBLEM, "arms": ARMS, "estimator": "mean"}),
     "is_right": Call(cpe.is_right, {"instance": INSTANCE, "answer": np.array([1, 0, 0, 0, 0])}),
     **{
@@ -72,6 +82,16 @@ CALLS = {
         cpe.discrete, {"values": np.eye(2), "weights": np.full((2, 2), 0.5), "dtype": "float32"}, fine=DTYPE
     ),
     "constant": Call(cpe.constant, {"values": THETA, "dtype": "float32"}, fine=DTYPE),
+    "gaussian": Call(
+        cpe.gaussian,
+        {"means": THETA, "noise_scale": 1.0, "dtype": "float32"},
+        fine=DTYPE,
+    ),
+    **{
+        name: Call(getattr(cpe, name), {"dtype": "float32"}, fine=DTYPE)
+        for name in ("spanning_trees_e20", "spanning_trees_e25")
+    },
+    "complete_graph": Call(cpe.complete_graph, {"nodes": 4, "key": KEY, "bonus": 1.5, "dtype": "float32"}, fine=DTYPE),
     "stack_arms": Call(cpe.stack_arms, {"parts": [ARMS, ARMS]}),
     "means": Call(cpe.means, {"arms": ARMS}),
     "variances": Call(cpe.variances, {"arms": ARMS}),
