@@ -21,6 +21,8 @@ sampling, enumerated classes (paths, matchings, trees), spanning trees, or an or
 | `coci` | pulls the least pulled arm among those on which the best decision is still open |
 | `uniform` | pulls all arms in turn, with the same stopping rule |
 | `clucb` | for 0/1 decisions with a linear reward: the arms on which the best decision and its strongest rival differ |
+| `pfws` | plays whole 0/1 decisions of which every arm is seen: climbs along the hardest swaps |
+| `combgame` | the same, by a learner of plays against the closest instance with another answer |
 | `greedy_osa`, `osa_threshold` | no bandits: the best allocation of interviews at known variances |
 
 An instance of your own is `cpe.instance(problem, arms)`.
@@ -79,6 +81,7 @@ from jaxbandits.cpe._candidates import candidates, stops, two_call
 from jaxbandits.cpe._classes import enumerated, graphic, perfect_matchings, spanning_trees, st_paths
 from jaxbandits.cpe._clucb import clucb
 from jaxbandits.cpe._coci import coci
+from jaxbandits.cpe._combgame import CombPlay, CombState, combgame
 from jaxbandits.cpe._complexity import consistent_radius, exchange_width, radius_top_k, reward_gaps
 from jaxbandits.cpe._confusing import Confusing, most_confusing, proved_threshold
 from jaxbandits.cpe._cts import cts
@@ -103,6 +106,7 @@ from jaxbandits.cpe._opinions import Greedy, greedy_osa, osa_threshold
 from jaxbandits.cpe._oracle import find_bi_monotone_violation, oracle
 from jaxbandits.cpe._pfws import direction, pfws
 from jaxbandits.cpe._play import Play
+from jaxbandits.cpe._play_time import CharacteristicTime, characteristic_time
 from jaxbandits.cpe._playing import PlayState
 from jaxbandits.cpe._problems import Enumerated, Graphic, OpinionSampling, Oracle, Table, decision
 from jaxbandits.cpe._reading import Confidence, confidence, reward
@@ -114,6 +118,9 @@ from jaxbandits.cpe._uniform import uniform
 
 __all__ = [
     "Arms",
+    "CharacteristicTime",
+    "CombPlay",
+    "CombState",
     "Confidence",
     "Confusing",
     "Enumerated",
@@ -132,9 +139,11 @@ __all__ = [
     "best5",
     "best_arm",
     "candidates",
+    "characteristic_time",
     "clucb",
     "clucb_bound",
     "coci",
+    "combgame",
     "complete_graph",
     "confidence",
     "consistent_radius",

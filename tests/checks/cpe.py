@@ -147,6 +147,7 @@ CALLS = {
     ),
     # Actions that are played
     "pfws": Call(cpe.pfws, PLAYS | {"draws": 4, "independent": False}, fine=GIVEN),
+    "combgame": Call(cpe.combgame, PLAYS | {"capacity": 8}, fine=GIVEN),
     "direction": Call(
         cpe.direction,
         {
@@ -162,6 +163,9 @@ CALLS = {
     "unit_cover": Call(cpe.unit_cover, {"problem": GRAPH}),
     "most_confusing": Call(
         cpe.most_confusing, {"problem": GRAPH, "means": THETA, "weight": np.full(3, 4.0), "noise_scale": 0.5}
+    ),
+    "characteristic_time": Call(
+        cpe.characteristic_time, {"problem": GRAPH, "means": np.array([0.5, 0.25, 0.75]), "noise_scale": 0.5}
     ),
     "proved_threshold": Call(cpe.proved_threshold, {"problem": GRAPH}),
     # Decisions and candidates
