@@ -6,7 +6,7 @@ import jax
 import numpy as np
 from transcriptions.laid import KEY, Laid, replayed
 
-from experiments.bench.reference import plays as reference
+from experiments.bench.reference import semi_bandits as reference
 from jaxbandits import Tape, cpe
 from jaxbandits.numerics import thresholds
 from jaxbandits.testing import round_keys
