@@ -1,6 +1,6 @@
 """What the experiments on plays share: their sweeps, what the lower bound says, and the law of errors."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -8,6 +8,7 @@ import numpy as np
 
 import jaxbandits
 from experiments.claims import interval
+from experiments.figures import STYLES, ticks
 from experiments.report import Claim, Line, plus_minus
 from experiments.settings import Settings
 from experiments.simulate import simulate
@@ -97,3 +98,13 @@ def cells(line: Line, sweep: Results, time: float, threshold: Callable[[float], 
         "95 %": "[{:.2g}, {:.2g}]".format(*interval(wrong, ended)) if ended else "-",
         "s per 100 runs": f"{100 * sweep.stats.seconds / len(plays):.2g}",
     }
+
+
+def draw_stops(axes: Any, sweeps: Mapping[str, Results]) -> None:
+    """The share of runs that have stopped against plays, a line for each rule."""
+    for style, (rule, sweep) in zip(STYLES, sweeps.items(), strict=False):
+        plays = np.sort(sweep.columns["pulls"])
+        axes.plot(plays, np.linspace(0, 1, len(plays)), label=rule, **style | {"marker": ""})
+    axes.set(xscale="log", xlabel="plays")
+    low, high = axes.get_xlim()
+    ticks(axes, [n * 10**k for k in range(1, 7) for n in (1, 2, 5) if low <= n * 10**k <= high])

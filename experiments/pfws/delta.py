@@ -11,7 +11,7 @@ import numpy as np
 
 from experiments.figures import curve
 from experiments.pfws import common
-from experiments.report import Claim, Line, Report, joined, line_of, means
+from experiments.report import STANDARD_ERRORS, Claim, Line, Report, joined, line_of, means
 from experiments.settings import Settings
 from jaxbandits import cpe
 
@@ -44,9 +44,9 @@ def run(options: Settings) -> Report:
         [
             Claim(
                 f"the slope of the mean against the threshold at it, from {deltas[0]:g} to {deltas[-1]:g}, is 1.0 to "
-                "1.4 T*",
+                f"1.4 T*, within {STANDARD_ERRORS} standard errors",
                 f"{share:.3f} +- {se:.3f}",
-                1.0 <= share <= 1.4,
+                1.0 - STANDARD_ERRORS * se <= share <= 1.4 + STANDARD_ERRORS * se,
             ),
             *(common.confident({f"{delta:g}": common.errors(sweep)}, delta) for delta, sweep in sweeps.items()),
         ],

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from experiments.figures import STYLES
 from experiments.pfws import common
 from experiments.report import Claim, Report, joined, line_of
 from experiments.settings import Settings
@@ -63,8 +62,6 @@ def run(options: Settings) -> Report:
 
 def draw(figure: Any, *, sweeps: dict[str, Results]) -> None:
     axes = figure.subplots()
-    for style, (name, sweep) in zip(STYLES, sweeps.items(), strict=False):
-        plays = np.sort(sweep.columns["pulls"])
-        axes.plot(plays, np.linspace(0, 1, len(plays)), label=name, **style | {"marker": ""})
-    axes.set(xscale="log", xlabel="plays", ylabel="share of runs that have stopped", title="What a guarantee costs")
+    common.draw_stops(axes, sweeps)
+    axes.set(ylabel="share of runs that have stopped", title="What a guarantee costs")
     axes.legend()

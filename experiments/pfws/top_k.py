@@ -12,7 +12,7 @@ import numpy as np
 from experiments.pfws import common
 from experiments.report import Claim, Report, line_of
 from experiments.settings import Settings
-from jaxbandits import cpe, mab
+from jaxbandits import Results, cpe, mab
 
 FOUR = (1.0, 0.85, 0.8, 0.7)
 EIGHT = (1.0, 0.9, 0.85, 0.6, 0.5, 0.45, 0.3, 0.1)
@@ -53,7 +53,7 @@ def run(options: Settings) -> Report:
             common.confident({"3 of 8": common.errors(sweep)}),
         ],
         sweep.columns,
-        partial(draw, plays=sweep.columns["pulls"], time=times[EIGHT, 3]),
+        partial(draw, sweep=sweep, time=times[EIGHT, 3]),
         notes=("Threshold: gk16, a heuristic; delta = 0.1, noise_scale 1.",),
         grid=[common.cells(line, sweep, times[EIGHT, 3])],
     )
@@ -63,11 +63,10 @@ def time(means: tuple[float, ...], k: int) -> float:
     return float(cpe.characteristic_time(cpe.top_k(len(means), k), np.array(means)).value)
 
 
-def draw(figure: Any, *, plays: np.ndarray, time: float) -> None:
+def draw(figure: Any, *, sweep: Results, time: float) -> None:
     axes = figure.subplots()
-    values = np.sort(plays)
-    axes.plot(values, np.linspace(0, 1, len(values)))
-    mark = time * common.gk16(values.mean())
+    common.draw_stops(axes, {"P-FWS": sweep})
+    mark = time * common.gk16(np.mean(sweep.columns["pulls"]))
     axes.axvline(mark, color="k", lw=1, ls=":", label=r"$T^\star$ threshold")
-    axes.set(xscale="log", xlabel="plays", ylabel="share of runs that have stopped", title="P-FWS, 3 of 8 arms")
+    axes.set(ylabel="share of runs that have stopped", title="P-FWS, 3 of 8 arms")
     axes.legend()

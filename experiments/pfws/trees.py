@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from experiments.claims import every_run_stops
-from experiments.figures import STYLES, legend_below
+from experiments.figures import legend_below
 from experiments.papers import printed
 from experiments.pfws import common
 from experiments.report import STANDARD_ERRORS, Claim, Line, Report, joined, line_of
@@ -134,9 +134,7 @@ def draw(figure: Any, *, sweeps: dict[Key, Results]) -> None:
     figure.set_size_inches(4.2 * len(names) + 1, 4.6)
     for name, axes in zip(names, np.ravel(figure.subplots(1, len(names), sharey=True)), strict=True):
         own = {rule: sweep for (where, rule), sweep in sweeps.items() if where == name}
-        for style, (rule, sweep) in zip(STYLES, own.items(), strict=False):
-            plays = np.sort(sweep.columns["pulls"])
-            axes.plot(plays, np.linspace(0, 1, len(plays)), label=rule, **style | {"marker": ""})
-        axes.set(xscale="log", xlabel="plays", title=name)
+        common.draw_stops(axes, own)
+        axes.set(title=name)
     figure.axes[0].set_ylabel("share of runs that have stopped")
     legend_below(figure, ncols=3)
