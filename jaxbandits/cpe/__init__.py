@@ -27,12 +27,33 @@ sampling, enumerated classes (paths, matchings, trees), spanning trees, or an or
 
 An instance of your own is `cpe.instance(problem, arms)`.
 
-Reading a run: in a state of any of the three algorithms, `state.statistics.counts` (m,) are the pulls of each arm, and
+Semi-bandits: a whole 0/1 decision is played, and every arm in it shows a sample, Gaussian (`gaussian`) or in [0, 1].
+Wanted is the best decision after few plays, of a graph's spanning trees, of the sets of k arms, or of a listed class:
+
+    >>> instance = cpe.complete_graph(5, key)
+    >>> algorithm = cpe.pfws(instance.problem, delta=0.1)
+    >>> environment = cpe.environment(instance, cpe.Play)
+    >>> outcome = jaxbandits.run(key, algorithm, environment, max_rounds=10**5)
+    >>> print(cpe.is_right(instance, outcome.answer))
+    True
+
+| algorithm | what it does |
+| --- | --- |
+| `pfws` | climbs the rate of the most confusing decision, along its gradient at perturbed shares of plays |
+| `semi_clucb` | the widest intervals among the arms on which the best decision and its strongest rival differ |
+| `round_robin` | the decisions of a list in turn |
+| `cucb`, `cts` | do not stop, but lose little: the best decision at upper bounds, or at a posterior draw |
+
+Their threshold (`numerics.thresholds`) says what is proved; the default is a heuristic that experiments use, and
+`proved_threshold(problem)` the way to a guarantee.
+
+Reading a run: in a state of `coci`, `uniform` or `clucb`, `state.statistics.counts` (m,) are the pulls of each arm, and
 `state.statistics.sums` the number of ones (`observations="binary"`) or compensated sums of the samples. `confidence`
 makes the estimate, its radii and the box for theta of them, `reward` says what a decision pays at some theta.
 
-Source: Huang, Ok, Li and Chen (2018), Combinatorial Pure Exploration with Continuous and Separable Reward Functions and
-Its Applications.
+Sources: Huang, Ok, Li and Chen (2018), Combinatorial Pure Exploration with Continuous and Separable Reward Functions
+and Its Applications; Tzeng, Wang, Proutiere and Lu (2023), Closing the Computational-Statistical Gap in Best Arm
+Identification for Combinatorial Semi-bandits.
 """
 
 from jaxbandits.cpe._arms import (
@@ -63,6 +84,8 @@ from jaxbandits.cpe._coci import coci
 from jaxbandits.cpe._combgame import CombPlay, CombState, combgame
 from jaxbandits.cpe._complexity import consistent_radius, exchange_width, radius_top_k, reward_gaps
 from jaxbandits.cpe._confusing import Confusing, most_confusing, proved_threshold
+from jaxbandits.cpe._cts import cts
+from jaxbandits.cpe._cucb import cucb
 from jaxbandits.cpe._environment import Pulls, environment
 from jaxbandits.cpe._graphs import complete_graph, spanning_trees_e20, spanning_trees_e25
 from jaxbandits.cpe._instances import (
@@ -87,6 +110,8 @@ from jaxbandits.cpe._play_time import CharacteristicTime, characteristic_time
 from jaxbandits.cpe._playing import PlayState
 from jaxbandits.cpe._problems import Enumerated, Graphic, OpinionSampling, Oracle, Table, decision
 from jaxbandits.cpe._reading import Confidence, confidence, reward
+from jaxbandits.cpe._round_robin import round_robin
+from jaxbandits.cpe._semi_clucb import semi_clucb
 from jaxbandits.cpe._solve import solve
 from jaxbandits.cpe._tables import best_arm, opinion_sampling, sites, table, top_k, water
 from jaxbandits.cpe._uniform import uniform
@@ -123,6 +148,8 @@ __all__ = [
     "confidence",
     "consistent_radius",
     "constant",
+    "cts",
+    "cucb",
     "decision",
     "direction",
     "discrete",
@@ -153,6 +180,8 @@ __all__ = [
     "radius_top_k",
     "reward",
     "reward_gaps",
+    "round_robin",
+    "semi_clucb",
     "sites",
     "sites5",
     "small_cover",

@@ -157,13 +157,12 @@ def _bits(stream: Key, arm: Array, number: Array) -> Array:
 
 
 def _check_action(action: Any, kind: type) -> Any:
-    """The action; raises `ValueError` where it is of the other kind."""
+    """The action; raises `ValueError` where it is of the other kind. Plays of an algorithm may carry more fields."""
     advice = {
         Pulls: "Pulls of single arms, with samples in [0, 1]; give action=cpe.Play for whole decisions",
         Play: "a Play of a whole decision; COCI, uniform and CLUCB make Pulls, whose samples must lie in [0, 1]",
     }
-    # An action that carries what its algorithm has learned is a play too: `CombPlay`.
-    fits = isinstance(action, kind) or (kind is Play and {*Play._fields} <= {*getattr(action, "_fields", ())})
+    fits = all(hasattr(action, name) for name in kind._fields)
     require(fits, "action", f"be {advice[kind]}", type(action).__name__)
     return action
 

@@ -36,6 +36,7 @@ PLAYS = {
     "cover": np.array([[1, 1, 0], [1, 0, 1]]),
 }
 GIVEN = {"threshold": ("none",), "cover": ("none",)}
+REGRET = {name: PLAYS[name] for name in ("problem", "noise_scale", "cover")}
 STATE = jax.tree.map(np.asarray, cpe.coci(PROBLEM, delta=0.1).init(KEY))
 
 
@@ -50,6 +51,10 @@ CALLS = {
     "clucb": Call(
         cpe.clucb, {"problem": PROBLEM, "delta": 0.1, "radius": "chen", "noise_scale": 0.5, "observations": "unit"}
     ),
+    "semi_clucb": Call(cpe.semi_clucb, PLAYS, fine=GIVEN),
+    "round_robin": Call(cpe.round_robin, PLAYS | {"rows": PLAYS["cover"]}, fine=GIVEN),
+    "cucb": Call(cpe.cucb, REGRET, fine=GIVEN),
+    "cts": Call(cpe.cts, REGRET, fine=GIVEN),
     "greedy_osa": Call(cpe.greedy_osa, {"theta": THETA, "sizes": np.array([1, 2, 3]), "budget": 8}),
     "osa_threshold": Call(cpe.osa_threshold, {"theta": THETA, "sizes": np.array([1, 2, 3]), "budget": 8}),
     # Reading a run
