@@ -1,6 +1,9 @@
 """Combinatorial pure exploration: COCI, uniform sampling and CLUCB on problems of every kind, with and without blocks.
 
-Bernoulli arms (osa4: also a uniform one), delta = 0.1, float64. Whole runs, several one after another in a lane.
+Bernoulli arms (osa4: also a uniform one), delta = 0.1, float64. Whole runs, several one after another in a lane. Whole
+trees are played on the published graph of 20 edges, whose samples are normal. There "same numbers" is P-FWS that draws
+nothing: samples and perturbations are the same in every round, and the rest of a round is what it was; what it gains is
+the share that random numbers take.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,6 +22,7 @@ DELTA = 0.1
 BLOCK = 16  # fastest for COCI: larger ones are seldom filled, and each slot draws its sample
 LANES = (64, 256, 1024)
 RUNS = 4  # that a lane goes through, so that the last ones, which end one by one, count little
+PLAYS = 4000  # of a run, after which it is cut, so that the slow ones do not decide
 NAMES = ("best5", "top2of6", "water3", "osa4", "paths5", "matching3")  # the first has the most lanes to show
 
 
@@ -36,7 +40,12 @@ def rules(instance: cpe.Instance) -> dict[tuple[str, int], Callable[..., Algorit
     return found
 
 
-def cases(name: str = "top2of6", lanes: Iterable[int] = LANES[1:2]) -> list[Case]:
+def cases() -> list[Case]:
+    """One instance of single arms, one of whole trees."""
+    return pulls() + plays()
+
+
+def pulls(name: str = "top2of6", lanes: Iterable[int] = LANES[1:2]) -> list[Case]:
     """One instance, in so many lanes."""
     instance = getattr(cpe, name)()
 
@@ -50,7 +59,35 @@ def cases(name: str = "top2of6", lanes: Iterable[int] = LANES[1:2]) -> list[Case
     return [case(*key, factory, width) for key, factory in rules(instance).items() for width in lanes]
 
 
+def plays(width: int | None = None, names: Iterable[str] = ("P-FWS",)) -> list[Case]:
+    """Whole trees, on the published graph of 20 edges."""
+    instance = cpe.spanning_trees_e20()
+    environment = cpe.environment(instance, cpe.Play)
+    still = jax.random.key(0)
+
+    def same_numbers(algorithm: Algorithm) -> Algorithm:
+        return algorithm._replace(decide=lambda key, state: algorithm.decide(still, state))
+
+    built: dict[str, Callable[[], tuple[Algorithm, jaxbandits.Environment]]] = {
+        "P-FWS": lambda: (cpe.pfws(instance.problem, delta=DELTA), environment),
+        "P-FWS, independent": lambda: (cpe.pfws(instance.problem, delta=DELTA, independent=True), environment),
+        "P-FWS, same numbers": lambda: (
+            same_numbers(cpe.pfws(instance.problem, delta=DELTA)),
+            environment._replace(noise=lambda key: environment.noise(still)),
+        ),
+        "CombGame": lambda: (cpe.combgame(instance.problem, delta=DELTA), environment),
+        "CLUCB on plays": lambda: (cpe.semi_clucb(instance.problem, delta=DELTA), environment),
+        "CTS": lambda: (cpe.cts(instance.problem), environment),
+    }
+
+    def case(name: str) -> Case:
+        loop = partial(loops.plays, instance)
+        return Case("cpe", name, "E20", lambda task, key: built[name](), loop, PLAYS, lanes=width, runs=RUNS)
+
+    return [case(name) for name in names or built]
+
+
 def more_cases(options: Settings) -> list[Case]:
-    """Six instances; all widths on the first."""
+    """Six instances; all widths on the first. Then whole trees."""
     widths = {name: LANES if name == NAMES[0] and not options.quick else LANES[1:2] for name in NAMES}
-    return [each for name, lanes in widths.items() for each in cases(name, lanes)]
+    return [each for name, lanes in widths.items() for each in pulls(name, lanes)] + plays(LANES[1], ())

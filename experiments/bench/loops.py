@@ -77,6 +77,41 @@ def coci(instance: cpe.Instance, seconds: float = 1.0) -> float:
     return pulls / (time.perf_counter() - started)
 
 
+def plays(instance: cpe.Instance, seconds: float = 1.0) -> float:
+    """Speed of a plain loop that plays trees: Kruskal's best tree at the means, its closest swap, and one draw more."""
+    ends, theta = np.asarray(instance.problem.ends), np.asarray(instance.theta)
+    K, nodes, rng = len(theta), instance.problem.nodes, np.random.default_rng(0)
+
+    def tree(weights: np.ndarray) -> np.ndarray:
+        chosen, names = np.zeros(K, bool), np.arange(nodes)
+        for edge in np.argsort(-weights, kind="stable"):
+            one, other = names[ends[edge]]
+            chosen[edge] = one != other
+            names[names == other] = one
+        return chosen
+
+    counts, sums, rounds, started = np.ones(K), rng.normal(theta), 0, time.perf_counter()
+    while time.perf_counter() - started < seconds:
+        means = sums / counts
+        best, least, gradient = tree(means), np.inf, np.zeros(K)
+        for out in np.flatnonzero(best):
+            names = np.arange(nodes)
+            for edge in np.flatnonzero(best):
+                if edge != out:
+                    names[names == names[ends[edge, 1]]] = names[ends[edge, 0]]
+            for into in np.flatnonzero((names[ends[:, 0]] != names[ends[:, 1]]) & ~best):
+                slope = (means[out] - means[into]) / (1 / counts[out] + 1 / counts[into])
+                value = slope * (means[out] - means[into])
+                if value < least:
+                    least, gradient = value, np.zeros(K)
+                    gradient[[out, into]] = (slope / counts[[out, into]]) ** 2
+        played = tree(gradient + 1e-9 * rng.normal(size=K))
+        sums += np.where(played, rng.normal(theta), 0)
+        counts += played
+        rounds += 1
+    return rounds / (time.perf_counter() - started)
+
+
 # Top-k identification
 
 

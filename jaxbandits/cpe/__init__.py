@@ -21,19 +21,53 @@ sampling, enumerated classes (paths, matchings, trees), spanning trees, or an or
 | `coci` | pulls the least pulled arm among those on which the best decision is still open |
 | `uniform` | pulls all arms in turn, with the same stopping rule |
 | `clucb` | for 0/1 decisions with a linear reward: the arms on which the best decision and its strongest rival differ |
+| `pfws` | plays whole 0/1 decisions of which every arm is seen: climbs along the hardest swaps |
+| `combgame` | the same, by a learner of plays against the closest instance with another answer |
 | `greedy_osa`, `osa_threshold` | no bandits: the best allocation of interviews at known variances |
 
 An instance of your own is `cpe.instance(problem, arms)`.
 
-Reading a run: in a state of any of the three algorithms, `state.statistics.counts` (m,) are the pulls of each arm, and
+Semi-bandits: a whole 0/1 decision is played, and every arm in it shows a sample, Gaussian (`gaussian`) or in [0, 1].
+Wanted is the best decision after few plays, of a graph's spanning trees, of the sets of k arms, or of a listed class:
+
+    >>> instance = cpe.complete_graph(5, key)
+    >>> algorithm = cpe.pfws(instance.problem, delta=0.1)
+    >>> environment = cpe.environment(instance, cpe.Play)
+    >>> outcome = jaxbandits.run(key, algorithm, environment, max_rounds=10**5)
+    >>> print(cpe.is_right(instance, outcome.answer))
+    True
+
+| algorithm | what it does |
+| --- | --- |
+| `pfws` | climbs the rate of the most confusing decision, along its gradient at perturbed shares of plays |
+| `semi_clucb` | the widest intervals among the arms on which the best decision and its strongest rival differ |
+| `round_robin` | the decisions of a list in turn |
+| `cucb`, `cts` | do not stop, but lose little: the best decision at upper bounds, or at a posterior draw |
+
+Their threshold (`numerics.thresholds`) says what is proved; the default is a heuristic that experiments use, and
+`proved_threshold(problem)` the way to a guarantee.
+
+Reading a run: in a state of `coci`, `uniform` or `clucb`, `state.statistics.counts` (m,) are the pulls of each arm, and
 `state.statistics.sums` the number of ones (`observations="binary"`) or compensated sums of the samples. `confidence`
 makes the estimate, its radii and the box for theta of them, `reward` says what a decision pays at some theta.
 
-Source: Huang, Ok, Li and Chen (2018), Combinatorial Pure Exploration with Continuous and Separable Reward Functions and
-Its Applications.
+Sources: Huang, Ok, Li and Chen (2018), Combinatorial Pure Exploration with Continuous and Separable Reward Functions
+and Its Applications; Tzeng, Wang, Proutiere and Lu (2023), Closing the Computational-Statistical Gap in Best Arm
+Identification for Combinatorial Semi-bandits.
 """
 
-from jaxbandits.cpe._arms import Arms, bernoulli, constant, discrete, means, stack_arms, uniform_arms, variances
+from jaxbandits.cpe._arms import (
+    Arms,
+    GaussianArms,
+    bernoulli,
+    constant,
+    discrete,
+    gaussian,
+    means,
+    stack_arms,
+    uniform_arms,
+    variances,
+)
 from jaxbandits.cpe._bounds import (
     arm_bound,
     clucb_bound,
@@ -47,8 +81,13 @@ from jaxbandits.cpe._candidates import candidates, stops, two_call
 from jaxbandits.cpe._classes import enumerated, graphic, perfect_matchings, spanning_trees, st_paths
 from jaxbandits.cpe._clucb import clucb
 from jaxbandits.cpe._coci import coci
+from jaxbandits.cpe._combgame import CombPlay, CombState, combgame
 from jaxbandits.cpe._complexity import consistent_radius, exchange_width, radius_top_k, reward_gaps
+from jaxbandits.cpe._confusing import Confusing, most_confusing, proved_threshold
+from jaxbandits.cpe._cts import cts
+from jaxbandits.cpe._cucb import cucb
 from jaxbandits.cpe._environment import Pulls, environment
+from jaxbandits.cpe._graphs import complete_graph, spanning_trees_e20, spanning_trees_e25
 from jaxbandits.cpe._instances import (
     Instance,
     best5,
@@ -62,23 +101,37 @@ from jaxbandits.cpe._instances import (
     trees5,
     water3,
 )
+from jaxbandits.cpe._maximum import maximum, small_cover, unit_cover
 from jaxbandits.cpe._opinions import Greedy, greedy_osa, osa_threshold
 from jaxbandits.cpe._oracle import find_bi_monotone_violation, oracle
+from jaxbandits.cpe._pfws import direction, pfws
+from jaxbandits.cpe._play import Play
+from jaxbandits.cpe._play_time import CharacteristicTime, characteristic_time
+from jaxbandits.cpe._playing import PlayState
 from jaxbandits.cpe._problems import Enumerated, Graphic, OpinionSampling, Oracle, Table, decision
 from jaxbandits.cpe._reading import Confidence, confidence, reward
+from jaxbandits.cpe._round_robin import round_robin
+from jaxbandits.cpe._semi_clucb import semi_clucb
 from jaxbandits.cpe._solve import solve
 from jaxbandits.cpe._tables import best_arm, opinion_sampling, sites, table, top_k, water
 from jaxbandits.cpe._uniform import uniform
 
 __all__ = [
     "Arms",
+    "CharacteristicTime",
+    "CombPlay",
+    "CombState",
     "Confidence",
+    "Confusing",
     "Enumerated",
+    "GaussianArms",
     "Graphic",
     "Greedy",
     "Instance",
     "OpinionSampling",
     "Oracle",
+    "Play",
+    "PlayState",
     "Pulls",
     "Table",
     "arm_bound",
@@ -86,18 +139,25 @@ __all__ = [
     "best5",
     "best_arm",
     "candidates",
+    "characteristic_time",
     "clucb",
     "clucb_bound",
     "coci",
+    "combgame",
+    "complete_graph",
     "confidence",
     "consistent_radius",
     "constant",
+    "cts",
+    "cucb",
     "decision",
+    "direction",
     "discrete",
     "enumerated",
     "environment",
     "exchange_width",
     "find_bi_monotone_violation",
+    "gaussian",
     "graphic",
     "greedy_osa",
     "hardness",
@@ -106,20 +166,29 @@ __all__ = [
     "is_right",
     "lower_bound_rate",
     "matching3",
+    "maximum",
     "means",
+    "most_confusing",
     "opinion_sampling",
     "oracle",
     "osa4",
     "osa_threshold",
     "paths5",
     "perfect_matchings",
+    "pfws",
+    "proved_threshold",
     "radius_top_k",
     "reward",
     "reward_gaps",
+    "round_robin",
+    "semi_clucb",
     "sites",
     "sites5",
+    "small_cover",
     "solve",
     "spanning_trees",
+    "spanning_trees_e20",
+    "spanning_trees_e25",
     "st_paths",
     "stack_arms",
     "stops",
@@ -132,6 +201,7 @@ __all__ = [
     "uniform",
     "uniform_arms",
     "uniform_hardness",
+    "unit_cover",
     "variances",
     "water",
     "water3",

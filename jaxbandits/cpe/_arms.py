@@ -1,4 +1,4 @@
-"""Arms: laws of samples in [0, 1]."""
+"""Arms: laws of samples in [0, 1], and normal ones."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -23,6 +23,13 @@ class Arms(NamedTuple):
     low: Array  # float (m, V)
     high: Array  # float (m, V)
     weight: Array  # float (m, V)   0 for a segment that is not there
+
+
+class GaussianArms(NamedTuple):
+    """K normal laws of one known variance, the truth: never given to a factory. They are played, not pulled."""
+
+    means: Array  # float (K,)
+    noise_scale: Array  # float ()   standard deviation of a sample
 
 
 def bernoulli(p: Any, *, dtype: Any = None) -> Arms:
@@ -101,6 +108,26 @@ def constant(values: Any, *, dtype: Any = None) -> Arms:
     return uniform_arms(values, values, dtype=values.dtype)
 
 
+def gaussian(means: Any, noise_scale: Any = 1.0, *, dtype: Any = None) -> GaussianArms:
+    """Samples normal of mean means_i and standard deviation noise_scale, for algorithms that play whole decisions.
+
+    Args:
+        means: (K,), finite, in units of reward.
+        noise_scale: () > 0, in units of reward.
+        dtype: dtype of the samples; by default JAX's own.
+
+    Returns:
+        GaussianArms. COCI, uniform sampling and CLUCB pull single arms whose samples lie in [0, 1], so that their
+        environment refuses them.
+
+    Raises:
+        ValueError: `means` is no vector of finite numbers, or `noise_scale` is not positive.
+    """
+    means = floats("means", means, ("K",), dtype)
+    checks.positive("noise_scale", noise_scale)
+    return GaussianArms(jnp.asarray(means), jnp.asarray(noise_scale, means.dtype))
+
+
 def stack_arms(parts: Sequence[Arms]) -> Arms:
     """The arms of all parts, in their order: laws of different kinds in one instance.
 
@@ -116,7 +143,7 @@ def stack_arms(parts: Sequence[Arms]) -> Arms:
     is_list = isinstance(parts, (list, tuple)) and not isinstance(parts, Arms) and len(parts) > 0
     require(is_list, "parts", "be a list of Arms, at least one", parts)
     for number, part in enumerate(parts):
-        check_arms(part, f"parts[{number}]")
+        check_bounded(part, f"parts[{number}]")
     segments = max(part.low.shape[1] for part in parts)
     padded = [
         jax.tree.map(lambda field: jnp.pad(field, ((0, 0), (0, segments - field.shape[1]))), part) for part in parts
@@ -124,15 +151,19 @@ def stack_arms(parts: Sequence[Arms]) -> Arms:
     return jax.tree.map(lambda *fields: jnp.concatenate(fields), *padded)
 
 
-def means(arms: Arms) -> Array:
-    """The mean of each arm, float (m,); raises `ValueError` if the `Arms` are no laws on [0, 1]."""
+def means(arms: Arms | GaussianArms) -> Array:
+    """The mean of each arm, float (m,); raises `ValueError` if `arms` are no laws."""
     check_arms(arms)
+    if isinstance(arms, GaussianArms):
+        return jnp.asarray(arms.means)
     return jnp.sum(arms.weight * (arms.low + arms.high) / 2, axis=1)
 
 
-def variances(arms: Arms) -> Array:
-    """The variance of each arm, float (m,); raises `ValueError` if the `Arms` are no laws on [0, 1]."""
+def variances(arms: Arms | GaussianArms) -> Array:
+    """The variance of each arm, float (m,); raises `ValueError` if `arms` are no laws."""
     centre = means(arms)
+    if isinstance(arms, GaussianArms):
+        return jnp.broadcast_to(jnp.asarray(arms.noise_scale, centre.dtype) ** 2, centre.shape)
     middle = (arms.low + arms.high) / 2
     spread = (arms.high - arms.low) ** 2 / 12 + (middle - centre[:, None]) ** 2
     return jnp.sum(arms.weight * spread, axis=1)
@@ -142,13 +173,29 @@ def variances(arms: Arms) -> Array:
 
 
 def check_arms(arms: Any, name: str = "arms") -> None:
+    """Raises `ValueError` unless arms are laws on [0, 1], or normal ones."""
+    checks.instance(name, arms, (Arms, GaussianArms))
+    if isinstance(arms, GaussianArms):
+        checks.array(f"{name}.means", arms.means, ("K",))
+        checks.positive(f"{name}.noise_scale", arms.noise_scale)
+    else:
+        check_bounded(arms, name)
+
+
+def check_bounded(arms: Any, name: str = "arms") -> None:
     """Raises `ValueError` unless arms are laws on [0, 1]."""
+    require(not isinstance(arms, GaussianArms), name, "be Arms: samples must lie in [0, 1]", "GaussianArms")
     checks.instance(name, arms, Arms)
     shape = checks.array(f"{name}.low", arms.low, ("m", "V"), least=0, most=1).shape
     checks.array(f"{name}.high", arms.high, shape, least=0, most=1)
     checks.array(f"{name}.weight", arms.weight, shape, least=0)
     _check_order(f"{name}.high", arms.low, arms.high)
     _check_weights(f"{name}.weight", arms.weight)
+
+
+def number_of(arms: Arms | GaussianArms) -> int:
+    """The number of arms."""
+    return (arms.means if isinstance(arms, GaussianArms) else arms.low).shape[0]
 
 
 def _check_order(name: str, low: Any, high: Any) -> None:

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import checks
-from jaxbandits.checks import is_concrete, require
+from jaxbandits.checks import constant, is_concrete, require
 from jaxbandits.cpe._problems import Enumerated, Graphic, floats
 
 MAX_ROWS = 5000  # decisions of an enumerated class: its candidates test compares all pairs
@@ -39,7 +39,8 @@ def enumerated(rows: Any, offset: Any = None, *, dtype: Any = None) -> Enumerate
     require(len(rows) > 1, "rows", "be at least 2, or the only decision is known without a pull", len(rows))
     offset = floats("offset", np.zeros(len(rows)) if offset is None else offset, (len(rows),), dtype)
     order = np.lexsort(rows.T[::-1])
-    return Enumerated(jnp.asarray(rows[order], jnp.int32), jnp.asarray(offset[order]))
+    offset = constant(offset[order], offset.dtype) if is_concrete(offset) else offset[order]
+    return Enumerated(constant(rows[order], jnp.int32), offset)
 
 
 def st_paths(edges: Any, s: int, t: int, *, dtype: Any = None) -> Enumerated:
@@ -120,12 +121,12 @@ def spanning_trees(nodes: int, edges: Any, *, dtype: Any = None) -> Enumerated:
         if len(kept) == nodes - 1:
             yield kept
             return
-        if _components(nodes, edges[[*kept, edge]]) == nodes - len(kept) - 1:
+        if components(nodes, edges[[*kept, edge]]) == nodes - len(kept) - 1:
             yield from grow((*kept, edge), edge + 1)
-        if _components(nodes, edges[[*kept, *range(edge + 1, len(edges))]]) == 1:
+        if components(nodes, edges[[*kept, *range(edge + 1, len(edges))]]) == 1:
             yield from grow(kept, edge + 1)
 
-    trees = grow((), 0) if _components(nodes, edges) == 1 else iter(())
+    trees = grow((), 0) if components(nodes, edges) == 1 else iter(())
     return _listed(trees, len(edges), f"connect all {nodes} nodes", dtype)
 
 
@@ -143,9 +144,9 @@ def graphic(nodes: int, edges: Any) -> Graphic:
         ValueError: `edges` are not as above, or have no cycle, so that there is one decision only.
     """
     edges = _checked_edges(edges, checks.whole("nodes", nodes, least=2))
-    cyclic = len(edges) > nodes - _components(nodes, edges)
+    cyclic = len(edges) > nodes - components(nodes, edges)
     require(cyclic, "edges", "have a cycle, or the only decision is known without a pull", edges)
-    return Graphic(nodes, jnp.asarray(edges, jnp.int32))
+    return Graphic(nodes, constant(edges, jnp.int32))
 
 
 def _checked_edges(edges: Any, nodes: int | None = None) -> np.ndarray:
@@ -157,7 +158,7 @@ def _checked_edges(edges: Any, nodes: int | None = None) -> np.ndarray:
     return edges
 
 
-def _components(nodes: int, edges: np.ndarray) -> int:
+def components(nodes: int, edges: np.ndarray) -> int:
     """The number of connected components of a graph."""
     names = np.arange(nodes)
     for one, other in edges:

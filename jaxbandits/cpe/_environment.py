@@ -1,15 +1,19 @@
-"""The action of all algorithms of this family, and who answers it."""
+"""Who answers the actions of this family: `Pulls` of single arms, and `Play` of whole decisions."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.scipy.special import ndtri
 
 from jaxbandits import checks
 from jaxbandits.base import Array, Environment, Key
-from jaxbandits.cpe._arms import ROUNDING
+from jaxbandits.checks import require
+from jaxbandits.cpe._arms import ROUNDING, Arms, GaussianArms, check_bounded, number_of
 from jaxbandits.cpe._instances import Instance, check_instance
-from jaxbandits.numbering import Numbered, key_of, opened
+from jaxbandits.cpe._play import Play
+from jaxbandits.numbering import Numbered, key_of, opened, plain
 
 
 class Pulls(NamedTuple):
@@ -18,30 +22,115 @@ class Pulls(NamedTuple):
     arms: Array  # int32 (leap,)
 
 
-def environment(instance: Instance, *, leap: int = 1, stream: Key | None = None) -> Environment:
-    """Answers `Pulls` with one sample for each slot.
+def environment(
+    instance: Instance, action: type[Pulls] | type[Play] = Pulls, *, leap: int = 1, stream: Key | None = None
+) -> Environment:
+    """Answers `Pulls` with one sample for each slot, or a `Play` with one sample of every arm in the decision.
 
     Args:
-        instance: the truth, of which the arms are drawn from.
-        leap: slots of an action, that of the algorithm: a Python int, at least 1.
+        instance: the truth, of which the arms are drawn from. Arms of `gaussian` can be played only: what `Pulls` are
+            for (`coci`, `uniform`, `clucb`) needs samples in [0, 1].
+        action: `Pulls` or `Play`, what the algorithm does.
+        leap: slots of `Pulls`, that of the algorithm: a Python int, at least 1; 1 for a `Play`.
         stream: None for fresh samples in every round. With a key, sample s of arm i is a function of (stream, i, s)
             and nothing else, so that all algorithms that get the same stream see the same samples in any order of
-            their pulls: common random numbers. Actions must be `numbered`.
+            their pulls: common random numbers. `Pulls` must be `numbered`; a `Play` says itself which samples are next.
 
     Returns:
-        Environment. Its noise is uniform (leap,), or nothing with a stream; its observation is float (leap,), in the
-        arms' dtype, 0 in an empty slot. A sample is made from 24 random bits in every dtype, so runs in 32 and in 64
-        bit see the same samples; the mean of a Bernoulli arm is off by less than 6e-8. Cost per round: O(leap V).
+        Environment. Its observation is float (leap,), in the arms' dtype, 0 in an empty slot; for a `Play` float (K,),
+        0 where an arm is not in it. Its noise is as large, uniform or, for Gaussian arms, normal; with a stream
+        nothing. From a stream a sample is made of 24 random bits in every dtype, and so are fresh uniform ones, so that
+        runs in 32 and in 64 bit see the same samples; the mean of a Bernoulli arm is off by less than 6e-8, and a
+        Gaussian sample lies within 5.4 noise_scale of its mean. Cost per round: O(leap V), for a `Play` O(K V).
 
     Raises:
-        ValueError: `leap` is not a positive int, `stream` is no key, or the instance is not one.
+        ValueError: `leap` is not a positive int, `stream` is no key, the instance is not one, or its arms do not fit
+            the action.
     """
     check_instance(instance)
+    require(action in (Pulls, Play), "action", "be cpe.Pulls or cpe.Play", action)
     checks.whole("leap", leap, least=1)
     if stream is not None:
         checks.key("stream", stream)
-    arms = instance.arms
-    m, dtype = arms.low.shape[0], arms.low.dtype
+    if action is Play:
+        require(leap == 1, "leap", "be 1 for plays", leap)
+        return _plays(instance.arms, stream)
+    check_bounded(instance.arms, "instance.arms")
+    return _pulls(instance.arms, leap, stream)
+
+
+def _pulls(arms: Arms, leap: int, stream: Key | None) -> Environment:
+    m, dtype, sample = number_of(arms), arms.low.dtype, _sampler(arms)
+
+    def answer(pulls: Pulls, noise: Array) -> Array:
+        return jnp.where(pulls.arms < m, jax.vmap(sample)(jnp.minimum(pulls.arms, m - 1), noise), 0)
+
+    def respond_fresh(pulls: Pulls, noise: Array) -> Array:
+        _check_action(pulls, Pulls)
+        return answer(pulls, noise)
+
+    if stream is None:
+        return Environment(
+            lambda key: _uniforms(jax.random.bits(key, (leap,), jnp.uint32), dtype), respond_fresh, stream
+        )
+
+    def respond_stream(action: Numbered, noise: tuple[()]) -> Array:
+        del noise
+        pulls, before = opened(action)
+        _check_action(pulls, Pulls)
+        return answer(pulls, _uniforms(jax.vmap(_bits, (None, 0, 0))(stream, pulls.arms, before), dtype))
+
+    return Environment(lambda key: (), respond_stream, stream)
+
+
+def _plays(arms: Arms | GaussianArms, stream: Key | None) -> Environment:
+    K = number_of(arms)
+    dtype = (arms.means if isinstance(arms, GaussianArms) else arms.low).dtype
+    every = jnp.arange(K, dtype=jnp.int32)
+
+    if isinstance(arms, GaussianArms):
+
+        def samples(noise: Array) -> Array:
+            return arms.means + arms.noise_scale.astype(dtype) * noise
+
+        def of_bits(bits: Array) -> Array:
+            # The number is (bits + 1/2) 2^-24, or 1 less it where that is smaller: so it is exact in 32 bit, too.
+            bits = (bits >> 8).astype(jnp.int32)
+            is_upper = bits >= 2**23
+            small = jnp.where(is_upper, 2**24 - 1 - bits, bits).astype(dtype)
+            return jnp.where(is_upper, -1, 1).astype(dtype) * ndtri((small + 0.5) * 2**-24)
+
+        def fresh(key: Key) -> Array:
+            return jax.random.normal(key, (K,), dtype)
+
+    else:
+        sample = _sampler(arms)
+
+        def samples(noise: Array) -> Array:
+            return jax.vmap(sample)(every, noise)
+
+        def of_bits(bits: Array) -> Array:
+            return _uniforms(bits, dtype)
+
+        def fresh(key: Key) -> Array:
+            return of_bits(jax.random.bits(key, (K,), jnp.uint32))
+
+    def respond_fresh(action: Any, noise: Array) -> Array:
+        play = _check_action(plain(action), Play)
+        return jnp.where(play.decision > 0, samples(noise), 0)
+
+    if stream is None:
+        return Environment(fresh, respond_fresh)
+
+    def respond_stream(action: Any, noise: tuple[()]) -> Array:
+        del noise
+        return respond_fresh(action, of_bits(jax.vmap(_bits, (None, 0, 0))(stream, every, plain(action).index)))
+
+    return Environment(lambda key: (), respond_stream, stream)
+
+
+def _sampler(arms: Arms) -> Callable[[Array, Array], Array]:
+    """The sample of an arm () of a uniform number ()."""
     # Ends at exactly 1, so no sample can fall into a segment of weight 0 behind the last.
     upto = jnp.cumsum(arms.weight, axis=1)
     upto = upto / upto[:, -1:]
@@ -49,32 +138,33 @@ def environment(instance: Instance, *, leap: int = 1, stream: Key | None = None)
     in_range = (arms.low >= 0) & (arms.low <= arms.high) & (arms.high <= 1) & (arms.weight >= 0)
     lawful = in_range.all(axis=1) & (jnp.abs(arms.weight.sum(axis=1) - 1) <= ROUNDING)
 
-    def uniforms(bits: Array) -> Array:
-        return (bits >> 8).astype(dtype) * 2**-24
-
-    def sample(arm: Array, u: Array) -> Array:
-        i = jnp.minimum(arm, m - 1)
+    def sample(i: Array, u: Array) -> Array:
         c = jnp.sum(upto[i] <= u, dtype=jnp.int32)
         before = jnp.where(c > 0, upto[i, c - 1], 0)
         low, high = arms.low[i, c], arms.high[i, c]
         x = low + (high - low) * ((u - before) / (upto[i, c] - before))
-        return jnp.where(arm < m, jnp.where(lawful[i], x, jnp.nan), 0)
+        return jnp.where(lawful[i], x, jnp.nan)
 
-    def respond_fresh(pulls: Pulls, noise: Array) -> Array:
-        return jax.vmap(sample)(pulls.arms, noise)
+    return sample
 
-    if stream is None:
-        return Environment(lambda key: uniforms(jax.random.bits(key, (leap,), jnp.uint32)), respond_fresh)
 
-    def draw(arm: Array, before: Array) -> Array:
-        return jax.random.bits(key_of(stream, arm, before), (), jnp.uint32)
+def _uniforms(bits: Array, dtype: Any) -> Array:
+    return (bits >> 8).astype(dtype) * 2**-24
 
-    def respond_stream(action: Numbered, noise: tuple[()]) -> Array:
-        del noise
-        pulls, before = opened(action)
-        return jax.vmap(sample)(pulls.arms, uniforms(jax.vmap(draw)(pulls.arms, before)))
 
-    return Environment(lambda key: (), respond_stream, stream)
+def _bits(stream: Key, arm: Array, number: Array) -> Array:
+    return jax.random.bits(key_of(stream, arm, number), (), jnp.uint32)
+
+
+def _check_action(action: Any, kind: type) -> Any:
+    """The action; raises `ValueError` where it is of the other kind. Plays of an algorithm may carry more fields."""
+    advice = {
+        Pulls: "Pulls of single arms, with samples in [0, 1]; give action=cpe.Play for whole decisions",
+        Play: "a Play of a whole decision; COCI, uniform and CLUCB make Pulls, whose samples must lie in [0, 1]",
+    }
+    fits = all(hasattr(action, name) for name in kind._fields)
+    require(fits, "action", f"be {advice[kind]}", type(action).__name__)
+    return action
 
 
 def pulled_before(counts: Array, pulls: Pulls) -> Array:

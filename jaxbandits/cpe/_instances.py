@@ -8,7 +8,17 @@ import numpy as np
 from jaxbandits import checks
 from jaxbandits.base import Array, static_fields
 from jaxbandits.checks import require
-from jaxbandits.cpe._arms import Arms, bernoulli, check_arms, means, stack_arms, uniform_arms, variances
+from jaxbandits.cpe._arms import (
+    Arms,
+    GaussianArms,
+    bernoulli,
+    check_arms,
+    means,
+    number_of,
+    stack_arms,
+    uniform_arms,
+    variances,
+)
 from jaxbandits.cpe._classes import perfect_matchings, spanning_trees, st_paths
 from jaxbandits.cpe._problems import OpinionSampling, Problem, arm_count, check_problem, float_dtype
 from jaxbandits.cpe._solve import best_levels
@@ -22,12 +32,12 @@ class Instance(NamedTuple):
     """A problem and the truth about its arms."""
 
     problem: Problem  # what is known of the rewards
-    arms: Arms  # the truth: never given to a factory
+    arms: Arms | GaussianArms  # the truth: never given to a factory
     tau: int  # 1 if theta are means, 2 if variances; static
     theta: Array  # float (m,), the truth
 
 
-def instance(problem: Problem, arms: Arms, *, estimator: str = "mean") -> Instance:
+def instance(problem: Problem, arms: Arms | GaussianArms, *, estimator: str = "mean") -> Instance:
     """An instance of a problem and arms of your own.
 
     Args:
@@ -44,7 +54,7 @@ def instance(problem: Problem, arms: Arms, *, estimator: str = "mean") -> Instan
     check_problem(problem)
     check_arms(arms)
     checks.one_of("estimator", estimator, ESTIMATORS)
-    checks.one_size(problem=(arm_count(problem), problem), arms=(arms.low.shape[0], arms))
+    checks.one_size(problem=(arm_count(problem), problem), arms=(number_of(arms), arms))
     if isinstance(problem, OpinionSampling):
         require(estimator == "variance", "estimator", "be 'variance' for opinion sampling", estimator)
     theta = means(arms) if estimator == "mean" else variances(arms)
@@ -79,11 +89,12 @@ def check_instance(instance: Any) -> None:
     check_problem(instance.problem, "instance.problem")
     check_arms(instance.arms, "instance.arms")
     checks.whole("instance.tau", instance.tau, least=1, most=2)
-    checks.array("instance.theta", instance.theta, (arm_count(instance.problem),), least=0, most=1)
+    within = {} if isinstance(instance.arms, GaussianArms) else {"least": 0, "most": 1}
+    checks.array("instance.theta", instance.theta, (arm_count(instance.problem),), **within)
     checks.one_size(
         **{
             "instance.theta": (instance.theta.shape[0], instance.theta),
-            "instance.arms": (instance.arms.low.shape[0], instance.arms),
+            "instance.arms": (number_of(instance.arms), instance.arms),
         }
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.base import Array
-from jaxbandits.checks import is_concrete, require
+from jaxbandits.checks import constant, is_concrete, require
 from jaxbandits.cpe._problems import OpinionSampling, Table, check_entries, check_sizes, floats
 
 MAX_LEVELS = 32  # of opinion sampling beyond which no table is written down
@@ -59,13 +59,13 @@ def table(
         _check_choice(int(quota), int(np.isfinite(np.asarray(cost)).sum()), kind)
     dtype = coef.dtype
     return Table(
-        coef=jnp.asarray(coef),
-        cost=jnp.asarray(cost),
-        quota=jnp.asarray(quota, jnp.int32),
-        floor=jnp.asarray(0 if kind == "at most" else -jnp.inf, dtype),
-        ceiling=jnp.asarray(0 if kind == "at least" else jnp.inf, dtype),
-        base=jnp.asarray(base, dtype),
-        step=jnp.asarray(step, dtype),
+        coef=constant(coef, dtype),
+        cost=constant(cost, dtype),
+        quota=constant(quota, jnp.int32),
+        floor=constant(0 if kind == "at most" else -np.inf, dtype),
+        ceiling=constant(0 if kind == "at least" else np.inf, dtype),
+        base=constant(base, dtype),
+        step=constant(step, dtype),
     )
 
 

@@ -9,6 +9,7 @@ from jaxbandits import cpe
 
 PROBLEM = cpe.sites([0.5, 0.25, 0.0], 1)
 INSTANCE = cpe.best5()
+PLAYED = cpe.instance(cpe.best_arm(3), cpe.gaussian([0.5, 1.5, -1.0]))
 ARMS = cpe.bernoulli([0.25, 0.5, 0.75])
 THETA, LO, HI = np.array([0.25, 0.5, 0.75]), np.array([0.0, 0.25, 0.5]), np.array([0.5, 0.75, 1.0])
 LEVELS = np.array([0, 0, 1])
@@ -26,6 +27,16 @@ SETTINGS = {
     "clip": True,
     "radius_scale": 1.0,
 }
+GRAPH = cpe.graphic(3, CYCLE)
+PLAYS = {
+    "problem": GRAPH,
+    "delta": 0.1,
+    "noise_scale": 0.5,
+    "threshold": cpe.proved_threshold(GRAPH),
+    "cover": np.array([[1, 1, 0], [1, 0, 1]]),
+}
+GIVEN = {"threshold": ("none",), "cover": ("none",)}
+REGRET = {name: PLAYS[name] for name in ("problem", "noise_scale", "cover")}
 STATE = jax.tree.map(np.asarray, cpe.coci(PROBLEM, delta=0.1).init(KEY))
 
 
@@ -40,6 +51,10 @@ CALLS = {
     "clucb": Call(
         cpe.clucb, {"problem": PROBLEM, "delta": 0.1, "radius": "chen", "noise_scale": 0.5, "observations": "unit"}
     ),
+    "semi_clucb": Call(cpe.semi_clucb, PLAYS, fine=GIVEN),
+    "round_robin": Call(cpe.round_robin, PLAYS | {"rows": PLAYS["cover"]}, fine=GIVEN),
+    "cucb": Call(cpe.cucb, REGRET, fine=GIVEN),
+    "cts": Call(cpe.cts, REGRET, fine=GIVEN),
     "greedy_osa": Call(cpe.greedy_osa, {"theta": THETA, "sizes": np.array([1, 2, 3]), "budget": 8}),
     "osa_threshold": Call(cpe.osa_threshold, {"theta": THETA, "sizes": np.array([1, 2, 3]), "budget": 8}),
     # Reading a run
@@ -50,7 +65,16 @@ CALLS = {
     ),
     "reward": Call(cpe.reward, {"problem": PROBLEM, "theta": THETA, "levels": LEVELS}),
     # Instances and who answers them
-    "environment": Call(cpe.environment, {"instance": INSTANCE, "leap": 4, "stream": KEY}, fine={"stream": ("none",)}),
+    "environment": Call(
+        cpe.environment,
+        {"instance": INSTANCE, "action": cpe.Pulls, "leap": 4, "stream": KEY},
+        fine={"stream": ("none",)},
+    ),
+    "environment, plays": Call(
+        cpe.environment,
+        {"instance": PLAYED, "action": cpe.Play, "leap": 1, "stream": KEY},
+        fine={"stream": ("none",)},
+    ),
     "instance": Call(cpe.instance, {"problem": PROBLEM, "arms": ARMS, "estimator": "mean"}),
     "is_right": Call(cpe.is_right, {"instance": INSTANCE, "answer": np.array([1, 0, 0, 0, 0])}),
     **{
@@ -63,6 +87,16 @@ CALLS = {
         cpe.discrete, {"values": np.eye(2), "weights": np.full((2, 2), 0.5), "dtype": "float32"}, fine=DTYPE
     ),
     "constant": Call(cpe.constant, {"values": THETA, "dtype": "float32"}, fine=DTYPE),
+    "gaussian": Call(
+        cpe.gaussian,
+        {"means": THETA, "noise_scale": 1.0, "dtype": "float32"},
+        fine=DTYPE,
+    ),
+    **{
+        name: Call(getattr(cpe, name), {"dtype": "float32"}, fine=DTYPE)
+        for name in ("spanning_trees_e20", "spanning_trees_e25")
+    },
+    "complete_graph": Call(cpe.complete_graph, {"nodes": 4, "key": KEY, "bonus": 1.5, "dtype": "float32"}, fine=DTYPE),
     "stack_arms": Call(cpe.stack_arms, {"parts": [ARMS, ARMS]}),
     "means": Call(cpe.means, {"arms": ARMS}),
     "variances": Call(cpe.variances, {"arms": ARMS}),
@@ -111,6 +145,29 @@ CALLS = {
     "find_bi_monotone_violation": Call(
         cpe.find_bi_monotone_violation, {"solve": best, "key": KEY, "arms": 3, "samples": 10}
     ),
+    # Actions that are played
+    "pfws": Call(cpe.pfws, PLAYS | {"draws": 4, "independent": False}, fine=GIVEN),
+    "combgame": Call(cpe.combgame, PLAYS | {"capacity": 8}, fine=GIVEN),
+    "direction": Call(
+        cpe.direction,
+        {
+            "problem": GRAPH,
+            "means": np.array([0.5, 0.25, 0.75]),
+            "omega": np.full(3, 0.5),
+            "z": np.zeros((2, 3)),
+            "live": np.ones(2, bool),
+        },
+    ),
+    "maximum": Call(cpe.maximum, {"problem": GRAPH, "weights": THETA}),
+    "small_cover": Call(cpe.small_cover, {"problem": GRAPH}),
+    "unit_cover": Call(cpe.unit_cover, {"problem": GRAPH}),
+    "most_confusing": Call(
+        cpe.most_confusing, {"problem": GRAPH, "means": THETA, "weight": np.full(3, 4.0), "noise_scale": 0.5}
+    ),
+    "characteristic_time": Call(
+        cpe.characteristic_time, {"problem": GRAPH, "means": np.array([0.5, 0.25, 0.75]), "noise_scale": 0.5}
+    ),
+    "proved_threshold": Call(cpe.proved_threshold, {"problem": GRAPH}),
     # Decisions and candidates
     "solve": Call(cpe.solve, {"problem": PROBLEM, "theta": THETA}),
     "decision": Call(cpe.decision, {"problem": PROBLEM, "levels": LEVELS}),

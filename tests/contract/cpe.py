@@ -8,6 +8,7 @@ from contract.case import Case
 
 from jaxbandits import cpe
 from jaxbandits.base import Algorithm
+from jaxbandits.numerics import thresholds
 
 
 def _levels(factory: Callable[..., Algorithm], problem: Callable[..., Any], arms: Callable[..., cpe.Arms]):
@@ -42,6 +43,42 @@ GROUPS = functools.partial(cpe.opinion_sampling, [1, 2], 3), functools.partial(c
 DELTA = {"delta": (0.1, 0.01)}
 LEVELS = DELTA | {"radius_scale": (1.0, 0.7)}
 
+
+def _plays(factory: Callable[..., Algorithm], **defaults: Any):
+    """The best spanning tree of a triangle, whose edges are Gaussian arms."""
+    problem = cpe.graphic(3, [(0, 1), (1, 2), (0, 2)])
+
+    def make(dtype, **hyperparameters):
+        instance = cpe.instance(problem, cpe.gaussian([2.0, 1.5, 0.0], dtype=dtype))
+        return factory(problem, **(defaults | hyperparameters)), cpe.environment(instance, cpe.Play)
+
+    return make
+
+
+def _ended(factory: Callable[..., Algorithm], plays: int = 60):
+    """A rule that never stops, with an end."""
+
+    def ended(problem, **hyperparameters):
+        algorithm = factory(problem, **hyperparameters)
+
+        def decide(key, state):
+            return algorithm.decide(key, state)._replace(stop=state.pulls >= plays)
+
+        return algorithm._replace(decide=decide)
+
+    return ended
+
+
+def _rows(problem, **hyperparameters):
+    return cpe.round_robin(problem, **({"rows": [[1, 1, 0], [0, 1, 1]], "delta": 0.1} | hyperparameters))
+
+
+# `graphic` has no dtype: a run is in JAX's default precision.
+PLAYS = {"delta": (0.1, 0.001), "noise_scale": (1.0, 1.5)}
+OTHER = {"cover": ((1, 0, 1), (0, 1, 1))}
+REGRET = {"noise_scale": (1.0, 3.0)}
+ONE = ("float64",)
+
 CASES = {
     "coci": Case(_levels(cpe.coci, *THREE), LEVELS, {"observations": "binary", "leap": 8}),
     "coci-block": Case(_leaps(cpe.coci), DELTA, dtypes=("float64",)),
@@ -50,4 +87,12 @@ CASES = {
     ),
     "uniform": Case(_levels(cpe.uniform, *THREE), LEVELS, {"observations": "binary", "leap": 8}),
     "clucb": Case(_levels(_chen, *THREE), DELTA | {"noise_scale": (0.5, 0.8)}, {"radius": "coci"}),
+    "pfws": Case(_plays(cpe.pfws, delta=0.1), PLAYS, OTHER | {"draws": 1, "independent": True}, dtypes=ONE),
+    "combgame": Case(_plays(cpe.combgame, delta=0.1, capacity=8), PLAYS, OTHER, dtypes=ONE),
+    "semi-clucb": Case(
+        _plays(cpe.semi_clucb, delta=0.1), PLAYS, OTHER | {"threshold": thresholds.gk16(arms=3)}, dtypes=ONE
+    ),
+    "round-robin": Case(_plays(_rows), PLAYS, OTHER | {"rows": ((0, 1, 1), (1, 0, 1))}, dtypes=ONE),
+    "cucb": Case(_plays(_ended(cpe.cucb)), REGRET, OTHER, dtypes=ONE),
+    "cts": Case(_plays(_ended(cpe.cts)), REGRET, OTHER, dtypes=ONE),
 }

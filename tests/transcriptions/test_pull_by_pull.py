@@ -4,7 +4,7 @@ The cases of a family lie in the module of its name; each builds two tapes.
 """
 
 import pytest
-from transcriptions import cpe, fullbandit, kcenter, kernel, linear, mab
+from transcriptions import cpe, fullbandit, kcenter, kernel, linear, mab, plays, semi_bandits
 
 from jaxbandits.testing import first_difference
 
@@ -15,6 +15,8 @@ FAMILIES = {
     "kernel": kernel,
     "linear": linear,
     "mab": mab,
+    "plays": plays,
+    "semi_bandits": semi_bandits,
 }
 CASES = [
     pytest.param(case, id=f"{family}: {name}", marks=pytest.mark.xdist_group(f"transcriptions of {family}"))

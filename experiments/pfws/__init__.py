@@ -1,0 +1,1 @@
+"""Best combinatorial action from semi-bandit plays: the experiments."""

@@ -1,0 +1,165 @@
+"""Gaussian arms and the environment of plays; the graphs that come with the package."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from jaxbandits import Numbered, cpe, run
+from jaxbandits.cpe import Play
+
+KEY, STREAM = jax.random.key(1), jax.random.key(7)
+ARMS = cpe.gaussian([5.0, -2.0, 0.5, 1.0], 0.5)
+ROUNDS = 20_000
+
+
+def environment(arms=ARMS, **settings):
+    instance = cpe.instance(cpe.top_k(len(cpe.means(arms)), 2, dtype=cpe.means(arms).dtype), arms)
+    return cpe.environment(instance, Play, **settings)
+
+
+def play(decision, index=(0, 0, 0, 0)):
+    return Play(np.asarray(decision, np.int32), np.asarray(index, np.int32))
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    """Samples 0, 1, .. of the arms 0 and 1, from fresh noise and from a stream, in both precisions."""
+
+    names = [(name, dtype) for dtype in ("float32", "float64") for name in ("fresh", "stream")]
+
+    @jax.jit
+    def draw(rounds):
+        def one(n, name, dtype):
+            each = environment(cpe.gaussian(ARMS.means, 0.5, dtype=dtype), stream=STREAM if name == "stream" else None)
+            played = jnp.asarray([1, 1, 0, 0], jnp.int32)
+            return each.respond(Play(played, jnp.full(4, n, jnp.int32)), each.noise(jax.random.fold_in(KEY, n)))
+
+        return [jax.vmap(lambda n, setting=setting: one(n, *setting))(rounds) for setting in names]
+
+    return dict(zip(names, jax.device_get(draw(jnp.arange(ROUNDS))), strict=True))
+
+
+def test_moments_are_those_of_the_arms():
+    np.testing.assert_array_equal(cpe.means(ARMS), [5.0, -2.0, 0.5, 1.0])
+    np.testing.assert_array_equal(cpe.variances(ARMS), [0.25] * 4)
+
+
+def test_a_play_shows_its_arms_and_0_elsewhere():
+    respond = environment().respond
+    np.testing.assert_array_equal(respond(play([1, 0, 1, 0]), np.array([1.0, 1.0, -2.0, 1.0])), [5.5, 0, -0.5, 0])
+    np.testing.assert_array_equal(respond(play([0, 0, 0, 0]), np.full(4, np.inf)), 0)
+
+
+@pytest.mark.parametrize("source", ["fresh", "stream"])
+def test_samples_are_normal(drawn, source):
+    samples = drawn[source, "float64"]
+    z = (samples[:, :2] - [5.0, -2.0]) / 0.5
+    assert (samples[:, 2:] == 0).all()
+    for below in (-2.0, -1.0, 0.0, 1.5):  # 5 standard errors
+        p = norm.cdf(below)
+        np.testing.assert_allclose((z < below).mean(axis=0), p, atol=5 * np.sqrt(p * (1 - p) / ROUNDS))
+    assert abs(np.corrcoef(z.T)[0, 1]) < 5 / np.sqrt(ROUNDS)
+    assert abs(np.corrcoef(z[1:, 0], z[:-1, 0])[0, 1]) < 5 / np.sqrt(ROUNDS)
+
+
+def test_a_stream_is_the_same_in_both_precisions(drawn):
+    assert drawn["stream", "float32"].dtype == np.float32
+    np.testing.assert_allclose(drawn["stream", "float32"], drawn["stream", "float64"], atol=2e-5)
+
+
+def test_a_stream_depends_on_arm_and_number_only(drawn):
+    shared = environment(stream=STREAM)
+    respond = jax.jit(shared.respond)
+    assert jax.tree.leaves(shared.noise(KEY)) == []
+    seen = respond(play([1, 1, 1, 0], [3, 8, 0, 2]), ())
+    np.testing.assert_allclose(seen[:2], [drawn["stream", "float64"][3, 0], drawn["stream", "float64"][8, 1]])
+    alone = respond(play([0, 1, 0, 0], [9, 8, 9, 9]), ())
+    np.testing.assert_array_equal(alone, [0, seen[1], 0, 0])
+    np.testing.assert_array_equal(
+        shared.respond(Numbered(play([1, 1, 1, 0], [3, 8, 0, 2]), np.array([3, 8, 0, 2], np.int32)), ()), seen
+    )
+
+
+def test_arms_on_the_unit_interval_may_be_played():
+    coins = environment(cpe.bernoulli([0.25, 0.5, 0.75, 1.0]))
+    np.testing.assert_array_equal(coins.respond(play([1, 0, 1, 1]), np.array([0.2, 0.2, 0.8, 0.8])), [1, 0, 0, 1])
+    assert coins.noise(KEY).shape == (4,)
+
+
+def test_pulls_refuse_gaussian_arms_and_plays_refuse_pulls():
+    instance = cpe.instance(cpe.best_arm(4), ARMS)
+    with pytest.raises(ValueError, match=r"instance\.arms must be Arms: samples must lie in \[0, 1\]"):
+        cpe.environment(instance)
+    with pytest.raises(ValueError, match=r"instance\.arms must .*samples must lie"):
+        cpe.environment(instance, leap=3, stream=STREAM)
+    for rule in (cpe.coci, cpe.clucb):
+        algorithm = rule(instance.problem, delta=0.1)
+        with pytest.raises(ValueError, match=r"COCI, uniform and CLUCB make Pulls, whose samples must lie in \[0, 1\]"):
+            run(KEY, algorithm, cpe.environment(instance, Play), max_rounds=10)
+    with pytest.raises(ValueError, match="give action=cpe.Play"):
+        cpe.environment(cpe.best5()).respond(play([1, 0, 0, 0]), np.zeros(1))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: cpe.gaussian([0.0, np.inf]), "means must be finite"),
+        (lambda: cpe.gaussian([[0.0]]), "means must be an array of real numbers of shape (K,)"),
+        (lambda: cpe.gaussian([0.0, 1.0], 0.0), "noise_scale must be positive"),
+        (lambda: cpe.stack_arms([cpe.bernoulli([0.5]), ARMS]), "parts[1] must be Arms: samples must lie in [0, 1]"),
+        (lambda: environment(leap=2), "leap must be 1 for plays, got 2"),
+        (lambda: cpe.environment(cpe.best5(), list), "action must be cpe.Pulls or cpe.Play"),
+        (lambda: cpe.complete_graph(2, KEY), "nodes must be an integer of at least 3"),
+        (lambda: cpe.complete_graph(4, KEY, bonus=0.05), "bonus must be more than 0.1"),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match="must") as error:
+        call()
+    assert message in str(error.value)
+
+
+# Graphs
+
+
+@pytest.mark.parametrize(
+    ("make", "nodes", "trees", "gap"),
+    [(cpe.spanning_trees_e20, 8, 20_736, 0.098872), (cpe.spanning_trees_e25, 10, 332_787, 0.099918)],
+)
+def test_the_published_graphs(make, nodes, trees, gap):
+    instance = make()
+    ends, means = np.asarray(instance.problem.ends), np.asarray(instance.theta)
+    laplacian = np.zeros((nodes, nodes))
+    for u, v in ends:
+        laplacian[[u, v], [u, v]] += 1
+        laplacian[[u, v], [v, u]] -= 1
+    assert (np.diag(laplacian) == 5).all()
+    assert round(np.linalg.det(laplacian[1:, 1:])) == trees  # Kirchhoff's theorem
+    best = np.asarray(cpe.solve(instance.problem, instance.theta)) > 0
+    assert abs(_smallest_gap(nodes, ends, means, best) - gap) < 1e-6
+    assert cpe.is_right(instance, best.astype(int))
+
+
+def _smallest_gap(nodes, ends, means, tree):
+    """Of all swaps: an edge of the tree goes, and another joins its two parts."""
+    gaps = []
+    for out in np.flatnonzero(tree):
+        part = np.arange(nodes)
+        for u, v in ends[tree & (np.arange(len(ends)) != out)]:
+            part[part == part[v]] = part[u]
+        joins = part[ends[:, 0]] != part[ends[:, 1]]
+        gaps += [means[out] - means[f] for f in np.flatnonzero(joins & ~tree)]
+    return min(gaps)
+
+
+def test_a_complete_graph_has_a_tree_that_stands_out():
+    instance = cpe.complete_graph(6, KEY)
+    means = np.asarray(instance.theta)
+    assert instance.problem.ends.shape == (15, 2)
+    tree = means > 2
+    assert tree.sum() == 5
+    assert ((means[~tree] >= 1) & (means[~tree] <= 1.1)).all()
+    np.testing.assert_array_equal(cpe.solve(instance.problem, instance.theta), tree)
+    assert (np.asarray(cpe.complete_graph(6, STREAM).theta) != means).any()
