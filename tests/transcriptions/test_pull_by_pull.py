@@ -4,7 +4,7 @@ The cases of a family lie in the module of its name; each builds two tapes.
 """
 
 import pytest
-from transcriptions import cpe, fullbandit, kcenter, kernel, linear, mab, semi_bandits
+from transcriptions import cpe, fullbandit, kcenter, kernel, linear, mab, plays, semi_bandits
 
 from jaxbandits.testing import first_difference
 
@@ -16,6 +16,7 @@ FAMILIES = {
     "linear": linear,
     "mab": mab,
     "semi_bandits": semi_bandits,
+    "plays": plays,
 }
 CASES = [
     pytest.param(case, id=f"{family}: {name}", marks=pytest.mark.xdist_group(f"transcriptions of {family}"))

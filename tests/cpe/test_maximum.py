@@ -1,0 +1,151 @@
+"""The best action, covers, the most confusing one, the gradient, the proved threshold and T*, against brute force."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from experiments.bench.reference import plays as reference
+from jaxbandits import cpe
+from jaxbandits.numerics import matroid
+from jaxbandits.numerics.thresholds import Evidence
+
+K5 = list(itertools.combinations(range(5), 2))
+DOUBLED = [(0, 1), (0, 1), (1, 2), (2, 0), (2, 3), (3, 1)]  # parallel edges
+THREE = np.array([np.isin(range(8), chosen).astype(int) for chosen in itertools.combinations(range(8), 3)])
+PATHS = cpe.paths5().problem
+CLASSES = {
+    "complete": (cpe.graphic(5, K5), reference.trees(5, K5)),
+    "doubled": (cpe.graphic(4, DOUBLED), reference.trees(4, DOUBLED)),
+    "top": (cpe.top_k(8, 3), THREE),
+    "paths": (PATHS, np.asarray(PATHS.rows)[::-1]),
+}
+
+
+def of_class(name):
+    problem, rows = CLASSES[name]
+    return problem, rows, reference.listed if name == "paths" else reference.greedy
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_maximum_takes_the_lowest_index_among_ties(name):
+    problem, rows, best = of_class(name)
+    weights = np.random.default_rng(0).integers(0, 3, (200, rows.shape[1])).astype(float)
+    ours = np.asarray(jax.jit(jax.vmap(lambda w: cpe.maximum(problem, w)))(weights))
+    np.testing.assert_array_equal(ours, [best(rows, w) for w in weights])
+    assert np.all((ours * weights).sum(1) == (weights @ rows.T).max(1))
+
+
+def test_trees_by_prim_are_those_of_kruskal_on_ties():
+    graph = cpe.spanning_trees_e20().problem
+    weights = np.random.default_rng(1).integers(0, 4, (1000, 20)).astype(float)
+    ours = jax.jit(jax.vmap(lambda w: cpe.maximum(graph, w)))(weights)
+    theirs = jax.jit(jax.vmap(matroid.graphic(graph.ends)))(weights)
+    np.testing.assert_array_equal(ours > 0, theirs)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_one_swap_is_the_most_confusing_action(name):
+    problem, rows, best = of_class(name)
+    rng, K = np.random.default_rng(2), rows.shape[1]
+    means = np.concatenate([rng.normal(size=(100, K)), rng.integers(0, 4, (50, K))])
+    weights = rng.uniform(0.1, 1, means.shape)
+    found = jax.jit(jax.vmap(lambda m, w: cpe.most_confusing(problem, m, w, 2.0)))(means, weights)
+    scaled = jax.jit(jax.vmap(lambda m, w: cpe.most_confusing(problem, m, w, 2.0)))(means, 3 * weights)
+    np.testing.assert_allclose(scaled.value, 3 * found.value, rtol=1e-12)  # homogeneous
+    for n, (m, w) in enumerate(zip(means, weights, strict=True)):
+        action = best(rows, m)
+        value, rival, _ = reference.hardest(rows, action, m, w)
+        np.testing.assert_allclose(found.value[n], value / 4, rtol=1e-10, atol=1e-14)
+        if name == "paths":
+            assert found.into[n] == -1
+            if value > 1e-14:
+                np.testing.assert_array_equal(problem.rows[found.out[n]], rival)
+        else:
+            swapped = action.copy()
+            assert swapped[found.out[n]] == 1
+            assert swapped[found.into[n]] == 0
+            swapped[[found.out[n], found.into[n]]] = 0, 1
+            assert np.any(np.all(rows == swapped, axis=1))
+            if value > 1e-14:
+                np.testing.assert_array_equal(swapped, rival)
+
+
+@pytest.mark.parametrize("name", ["complete", "top", "paths"])
+def test_direction_is_the_gradient(name):
+    problem, rows, _ = of_class(name)
+    rng, K = np.random.default_rng(3), rows.shape[1]
+    means, omega, z = rng.normal(size=K), rng.uniform(0.3, 1, K), 0.1 * rng.uniform(-1, 1, (3, K))
+    live = np.array([True, False, True])
+
+    def total(omega):
+        return sum(cpe.most_confusing(problem, means, omega + z[n]).value for n in (0, 2))
+
+    step = 1e-6 * np.eye(K)
+    numeric = jax.jit(jax.vmap(total))(np.concatenate([omega + step, omega - step]))
+    ours = cpe.direction(problem, jnp.asarray(means), omega, z, live)
+    np.testing.assert_allclose(ours, (numeric[:K] - numeric[K:]) / 2e-6, rtol=1e-6, atol=1e-9)
+
+
+def test_covers_have_the_printed_sizes():
+    for instance, small, unit in ((cpe.spanning_trees_e20(), 4, 14), (cpe.spanning_trees_e25(), 4, 17)):
+        assert cpe.small_cover(instance.problem).shape[0] == small
+        assert cpe.unit_cover(instance.problem).shape[0] == unit
+    for name in CLASSES:
+        for cover in (cpe.small_cover, cpe.unit_cover):
+            rows = np.asarray(cover(CLASSES[name][0]))
+            assert rows.any(axis=0).all()
+            assert all(np.any(np.all(CLASSES[name][1] == row, axis=1)) for row in rows)
+
+
+def test_the_proved_threshold_by_hand():
+    threshold = cpe.proved_threshold(cpe.spanning_trees_e20().problem)
+    np.testing.assert_allclose(threshold(0.1, Evidence(pulls=10_000)), 20.483, atol=5e-4)
+    assert cpe.proved_threshold(PATHS).__name__ == "kk_all"
+
+
+def test_characteristic_times():
+    means = np.array([1, 0.85, 0.8, 0.7])
+    eight = np.array([1, 0.9, 0.85, 0.6, 0.5, 0.45, 0.3, 0.1])
+    for problem, truth, expected in (
+        (cpe.top_k(4, 1), means, 449.870),
+        (cpe.top_k(4, 2), means, 1672.865),
+        (cpe.top_k(4, 3), means, 400.000),
+        (cpe.top_k(8, 3), eight, 75.3355),
+        *(
+            (each.problem, each.theta, T)
+            for each, T in ((cpe.spanning_trees_e20(), 409.18), (cpe.spanning_trees_e25(), 400.65))
+        ),
+    ):
+        found = cpe.characteristic_time(problem, np.asarray(truth))
+        assert found.lower <= expected * (1 + 2e-5)
+        assert found.upper >= expected * (1 - 2e-5)
+        assert found.upper / found.lower - 1 < 1.01e-4
+        value = cpe.most_confusing(problem, jnp.asarray(truth), found.allocation).value
+        np.testing.assert_allclose(1 / value, found.value, rtol=1e-9)
+    twice = cpe.characteristic_time(cpe.top_k(4, 1), means, 2.0)
+    np.testing.assert_allclose(twice.value, 4 * cpe.characteristic_time(cpe.top_k(4, 1), means).value)
+
+
+def test_what_cannot_be_played_is_refused():
+    bridge = cpe.graphic(4, [(0, 1), (1, 2), (0, 2), (2, 3)])
+    assert cpe.pfws(bridge, delta=0.1)  # its edge is in every action
+    refused = {
+        "no linear oracle": cpe.oracle(lambda theta: (theta > 0).astype(int), 3, bi_monotone=True),
+        "top_k or best_arm": cpe.sites([0.5, 0.25, 0.0], 1),
+        "connected": cpe.graphic(5, [(0, 1), (1, 2), (0, 2), (3, 4)]),
+        "loops": cpe.graphic(3, [(0, 1), (1, 2), (2, 2)]),
+        "offset": cpe.enumerated(np.eye(3, dtype=int), [0.5, 0.0, 0.0]),
+        "every arm": cpe.enumerated([[1, 0, 0], [0, 1, 0]]),
+        "Graphic": cpe.opinion_sampling([1, 2], 40),
+    }
+    for word, problem in refused.items():
+        with pytest.raises(ValueError, match=word):
+            cpe.pfws(problem, delta=0.1)
+    for cover, word in (([[1, 1, 0, 1]], "hold every arm"), ([[1, 1, 1, 0], [1, 1, 0, 1]], "actions of the problem")):
+        with pytest.raises(ValueError, match=word):
+            cpe.pfws(bridge, delta=0.1, cover=cover)
+    with pytest.raises(ValueError, match="capacity"):
+        cpe.combgame(bridge, delta=0.1, capacity=1)
