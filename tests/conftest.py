@@ -4,6 +4,9 @@ The workers of a run share compiled programs, which the next run finds again, an
 of a run says how many programs were compiled, and for how long.
 """
 
+import contextlib
+import functools
+import gc
 import importlib.util
 import os
 import signal
@@ -53,6 +56,13 @@ if OWN_CORES:
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 
+# JAX sets up a context of MLIR for every program that it lowers: 4 of the 20 ms that a small one takes. One serves them
+# all. This is not of JAX's public interface; where it is no more, programs take as long as elsewhere.
+with contextlib.suppress(ImportError, AttributeError):
+    from jax._src.interpreters import mlir
+
+    mlir.make_ir_context = functools.cache(mlir.make_ir_context)
+
 ROOT = Path(__file__).resolve().parent.parent
 # Compiled programs hold memory maps, of which a process may have 65,530. 20,000 are about 2 GB of programs.
 MAPS, MOST_MAPS, MANY_MAPS = Path("/proc/self/maps"), 20_000, 6_000
@@ -79,6 +89,13 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(str(item.path.relative_to(ROOT))))
+
+
+def pytest_collection_finish():
+    """What has been imported and collected stays to the end: the collector of garbage need not look at it again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 class Compilations:

@@ -4,13 +4,13 @@ A row is one sweep: its queries and rounds a second (all batches together, witho
 the loop on one core, the share of lane-rounds that were busy, the compile time and the memory of the compiled program
 with its lanes.
 
-`all` has every algorithm of every family on one instance, and says how far it is from what the device allows: the speed
-of the same sweep if its algorithm asks its first question again and again. Keys, random numbers and answers of a round,
-and the host's visits, are left, but nothing is estimated or decided. For distributed kernel bandits, which ask seldom
-and compute much, it is the memory that a round must read or the products that it must multiply, at rates measured in
-the same run. No program that makes the same rounds is faster; one that stands for more queries in a round may be, which
-is why queries a second stand beside rounds a second. A family's name has its algorithms on more instances, with more
-lanes and in both precisions; `sweep`, what a sweep costs beyond its rounds.
+It also says how far the algorithm is from what the device allows: the speed of the same sweep if its algorithm asks
+its first question again and again. Keys, random numbers and answers of a round, and the host's visits, are left, but
+nothing is estimated or decided. For distributed kernel bandits, which ask seldom and compute much, it is the memory
+that a round must read or the products that it must multiply, at rates measured in the same run. No program that makes
+the same rounds is faster; one that stands for more queries in a round may be, which is why queries a second stand
+beside rounds a second. `all` has every algorithm of every family on one instance; a family's name, its algorithms on
+more instances, with more lanes and in both precisions; `sweep`, what a sweep costs beyond its rounds.
 """
 
 import importlib
@@ -40,6 +40,6 @@ def run(options: Settings) -> Report:
         cases = [each for module in families.values() for each in module.cases()]
         if bench == "gpu":
             return gpu.report(cases, options)
-        return case.report("Speed of the whole engine, all families", cases, options, limits=True)
+        return case.report("Speed of the whole engine, all families", cases, options)
     cases = families[bench].more_cases(options)
-    return case.report(f"Speed of the whole engine: {bench}", cases, options, limits=False)
+    return case.report(f"Speed of the whole engine: {bench}", cases, options)

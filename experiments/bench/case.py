@@ -37,6 +37,7 @@ class Case(NamedTuple):
     chunk: int | None = None
     tasks: Any = None
     floor: Callable[[], tuple[float, str]] | None = None  # queries a second that something else allows, and what
+    bar: float | None = None  # rounds a second that two CPU cores should make
 
 
 class Repeat(NamedTuple):
@@ -68,15 +69,15 @@ def repeating(algorithm: Algorithm) -> Algorithm:
     return Algorithm(init, decide, observe, algorithm.idle)
 
 
-def report(title: str, cases: Sequence[Case], options: Settings, *, limits: bool) -> Report:
-    """Measures the cases, a row each; `limits`: beside the speed of the same sweep if it asks one question only."""
+def report(title: str, cases: Sequence[Case], options: Settings) -> Report:
+    """Measures the cases, a row each, beside the speed of the same sweep if it asks one question only."""
     plain: dict[Any, float] = {}
     parts = []
     for case in cases:
         key = case.family, case.rule.partition(", leap")[0], case.instance
         if key not in plain:
             plain[key] = case.plain()
-        parts.append(measured(case, plain[key], options, limits=limits))
+        parts.append(measured(case, plain[key], options))
         print(case.rule, case.instance, f"{parts[-1]['queries']:.2e} queries/s", file=sys.stderr, sep=", ")
     return Report(
         title,
@@ -88,27 +89,29 @@ def report(title: str, cases: Sequence[Case], options: Settings, *, limits: bool
             "x NumPy: against a plain loop over one run on one core, measured in the same call.",
             "limited by: answers, the same sweep without estimates and decisions; memory and products, see --help.",
             "busy: share of lanes at work. Every lane makes few runs here, so lanes are empty at the end.",
+            *(["bar: rounds/s that two CPU cores should make."] if any(case.bar for case in cases) else []),
         ],
-        grid=[row(part) for part in parts],
+        grid=[row(part, bars=any(case.bar for case in cases)) for part in parts],
     )
 
 
-def measured(case: Case, plain: float, options: Settings, *, limits: bool) -> dict[str, Any]:
+def measured(case: Case, plain: float, options: Settings) -> dict[str, Any]:
     """One row as numbers."""
     wider = 1 if jax.default_backend() == "cpu" else WIDER
     lanes = options.lanes or (case.lanes and case.lanes * wider)
     stats = sweep(case, case.build, lanes=lanes, runs=1 if options.quick else case.runs, max_rounds=case.max_rounds)
-    limit, by = np.nan, ""
     if case.floor is not None:
         limit, by = case.floor()
-    elif limits:
+    else:
         limit, by = answers_a_second(case, stats) * stats.pulls / stats.rounds, "answers"
     named = {"family": case.family, "rule": case.rule, "instance": case.instance, "plain": plain}
+    named |= {"bar": case.bar or np.nan}
     return named | {"queries": stats.pulls / stats.seconds, "limit": limit, "by": by} | stats._asdict()
 
 
-def row(part: dict[str, Any]) -> dict[str, str]:
+def row(part: dict[str, Any], *, bars: bool) -> dict[str, str]:
     """One row as text."""
+    bar = {"bar": f"{part['bar']:.0e}" if np.isfinite(part["bar"]) else ""} if bars else {}
     return {
         "family": part["family"],
         "algorithm": part["rule"],
@@ -116,9 +119,10 @@ def row(part: dict[str, Any]) -> dict[str, str]:
         "lanes": str(part["lanes"]),
         "queries/s": f"{part['queries']:.2e}",
         "rounds/s": f"{part['rounds'] / part['seconds']:.2e}",
+        **bar,
         "queries a round": f"{part['pulls'] / part['rounds']:.3g}",
         "x NumPy": number(float(f"{part['queries'] / part['plain']:.2g}")),
-        "share of limit": f"{part['queries'] / part['limit']:.0%}" if part["by"] else "",
+        "share of limit": f"{part['queries'] / part['limit']:.0%}",
         "limited by": part["by"],
         "busy": f"{part['occupancy']:.0%}",
         "compile s": f"{part['compile_seconds']:.1f}",

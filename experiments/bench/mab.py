@@ -20,7 +20,9 @@ MEANS = (0.5, 0.49, 0.49, 0.49, 0.49)
 DELTA = 1e-6  # no stop within these rounds
 ROUNDS = 4096
 LANES = (64, 256, 1024)
-DEAR = {"TaS": 16, "TaS, C": 16, "TTTS": 32, "KL-LUCB": 4, "UGapE": 4, "T3C": 4}  # as many times fewer rounds
+LONGER = 16  # times as many rounds: a second or so of the cheapest rules
+DEAR = {"TaS": 64, "TaS, C": 64, "TTTS": 256, "KL-LUCB": 8, "UGapE": 8, "T3C": 4, "Bayes-UCB": 2}  # fewer by as much
+BARS = {"UCB1": 3e7, "EB-TCI": 2e7, "TTUCB": 2e7, "T3C": 8e6, "KL-LUCB": 5e6, "TaS": 5e5}  # rounds a second, two cores
 SURE: dict[str, Callable[..., Algorithm]] = {
     "uniform": mab.uniform,
     "TaS": mab.tas,
@@ -54,7 +56,7 @@ REGRET: dict[str, Callable[..., Algorithm]] = {
     "MOSS": partial(mab.moss, horizon=ROUNDS),
     "MOSS, anytime": mab.moss_anytime,
 }
-BERNOULLI = ("TaS", "KL-LUCB")  # where they are commonly used
+LAW = {"TaS": "Bernoulli", "KL-LUCB": "Bernoulli", "KL-UCB": "Bernoulli"}  # where they are commonly used
 
 
 def factories() -> dict[str, Callable[[mab.Gaussian | mab.Bernoulli], Algorithm]]:
@@ -63,31 +65,29 @@ def factories() -> dict[str, Callable[[mab.Gaussian | mab.Bernoulli], Algorithm]
     return sure | {name: partial(rule, horizon=ROUNDS) for name, rule in BUDGET.items()} | REGRET
 
 
-def cases(lanes: int | None = 256, laws: Callable[[str], tuple[str, ...]] | None = None) -> list[Case]:
+def cases(lanes: int = LANES[1]) -> list[Case]:
     """Every rule once, in so many lanes."""
-    found = []
-    for rule, factory in factories().items():
-        for law in laws(rule) if laws else ("Bernoulli" if rule in BERNOULLI else "Gaussian",):
-            instance = mab.gaussian(MEANS) if law == "Gaussian" else mab.bernoulli(MEANS)
+    return [case_of(rule, factory, lanes) for rule, factory in factories().items()]
 
-            def build(
-                task: None, key: jax.Array, factory=factory, instance=instance, rule=rule
-            ) -> tuple[Any, Environment]:
-                leap = ROUNDS if rule.endswith("leap") else 1
-                return factory(instance.problem), mab.environment(instance, slots=SLOTS.get(rule, 1), leap=leap)
 
-            plain = partial(arms.rate, rule.partition(", leap")[0], law, MEANS)
-            leaps = rule.endswith("leap")
-            rounds = 4 * ROUNDS if rule in BUDGET else 4 * ROUNDS // DEAR.get(rule, 1)
-            chunk, runs = (16, 64) if leaps else (None, 1)
-            found.append(Case("mab", rule, f"{law}, K = 5", build, plain, rounds, lanes, runs=runs, chunk=chunk))
-    return found
+def case_of(rule: str, factory: Callable[[mab.Gaussian | mab.Bernoulli], Algorithm], lanes: int) -> Case:
+    """One rule on arms of its law."""
+    law = LAW.get(rule, "Gaussian")
+    instance = mab.gaussian(MEANS) if law == "Gaussian" else mab.bernoulli(MEANS)
+    leap = ROUNDS if rule.endswith(", leap") else 1
+
+    def build(task: None, key: jax.Array) -> tuple[Algorithm, Environment]:
+        return factory(instance.problem), mab.environment(instance, slots=SLOTS.get(rule, 1), leap=leap)
+
+    shape: dict[str, Any] = {"max_rounds": LONGER * ROUNDS // DEAR.get(rule, 1)}
+    if rule in BUDGET:  # ends by itself: many runs a lane, a million in all where a round is a phase
+        shape = {"max_rounds": ROUNDS, "runs": 2000 if leap > 1 else LONGER, "chunk": 16 if leap > 1 else None}
+    plain = partial(arms.rate, rule.removesuffix(", leap"), law, MEANS)
+    bar = BARS.get(rule) if lanes == LANES[1] else None
+    return Case("mab", rule, f"{law}, K = 5", build, plain, lanes=lanes, bar=bar, **shape)
 
 
 def more_cases(options: Settings) -> list[Case]:
-    """Both laws; three cheap rules in several widths."""
-    both = cases(LANES[1], lambda rule: ("Gaussian", "Bernoulli"))
-    if options.quick:
-        return cases()
-    wide = [case for width in (LANES[0], LANES[2]) for case in cases(width) if case.rule in ("UCB1", "EB-TCI", "TTUCB")]
-    return both + wide
+    """Three cheap rules in other widths too."""
+    widths = () if options.quick else (LANES[0], LANES[2])
+    return cases() + [case for width in widths for case in cases(width) if case.rule in ("UCB1", "EB-TCI", "TTUCB")]

@@ -6,7 +6,7 @@ stops at T = m + (H/2) ln(4 T^3 / (tau delta)), H = sum 1/Lambda_i^2, uniform sa
 in place of H: the pulls with noise are held against these laws, and against the bounds.
 
 Every instance is also run once without noise: each sample is theta (opinion sampling, whose theta are variances: the
-estimates are held at theta). These runs have known ends, to the pull.
+estimates are held at theta).
 """
 
 from functools import partial
@@ -32,27 +32,6 @@ from jaxbandits.numerics.compensated import Sum
 NAMES = ("best5", "top2of6", "water3", "sites5", "osa4", "paths5", "trees5", "matching3")
 QUICK = ("best5", "osa4", "paths5")
 RULES = tuple(common.RULES)
-# T without noise, of COCI, uniform sampling, CLUCB; and COCI's pulls of every arm.
-NOISE_FREE = {
-    "best5": (2605, 4642, 2293),
-    "top2of6": (2727, 5211, 2302),
-    "water3": (2854, 4321),
-    "sites5": (1453, 1616, 1404),
-    "osa4": (6671, 12803),
-    "paths5": (1769, 2365, 1734),
-    "trees5": (2513, 4643, 2269),
-    "matching3": (3821, 5955, 3323),
-}
-NOISE_FREE_COUNTS = {
-    "best5": (874, 873, 590, 191, 77),
-    "top2of6": (323, 812, 811, 489, 174, 118),
-    "water3": (1378, 1378, 98),
-    "sites5": (320, 248, 247, 319, 319),
-    "osa4": (395, 3002, 3001, 273),
-    "paths5": (119, 119, 276, 275, 327, 327, 326),
-    "trees5": (157, 870, 870, 194, 422),
-    "matching3": (267, 246, 267, 267, 632, 632, 246, 632, 632),
-}
 
 Sweeps = dict[tuple[str, str], jaxbandits.Results]  # (instance, rule)
 Lines = dict[tuple[str, str], Line]
@@ -90,7 +69,6 @@ def run(options: Settings) -> Report:
         "Eight instances of combinatorial pure exploration: pulls until the stop, delta = 0.1",
         list(lines.values()),
         [
-            *noise_free_claims(exact),
             *law_claims(lines, laws),
             *bound_claims(noisy, cases, laws),
             common.all_right(list(noisy.values())),
@@ -144,20 +122,6 @@ def held(algorithm: Algorithm, task: Task) -> Algorithm:
 
 
 # What must hold
-
-
-def noise_free_claims(exact: Sweeps) -> list[Claim]:
-    def known(what: str, found: dict[str, Any], expected: dict[str, Any]) -> Claim:
-        wrong = [f"{name}: {value}, not {expected[name]}" for name, value in found.items() if value != expected[name]]
-        return Claim(f"without noise {what}", "; ".join(wrong) or f"{len(found)} of {len(found)}", not wrong)
-
-    times = {f"{name}, {rule}": int(sweep.columns["pulls"][0]) for (name, rule), sweep in exact.items()}
-    counts = {name: tuple(x.columns["counts"][0].tolist()) for (name, rule), x in exact.items() if rule == "COCI"}
-    expected = {f"{name}, {rule}": T for name, ends in NOISE_FREE.items() for rule, T in zip(RULES, ends, strict=False)}
-    return [
-        known("every rule stops at the known T", times, expected),
-        known("COCI's pulls of every arm are the known ones", counts, NOISE_FREE_COUNTS),
-    ]
 
 
 def law_claims(lines: Lines, laws: dict[str, Law]) -> list[Claim]:

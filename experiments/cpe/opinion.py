@@ -13,7 +13,7 @@ same answers.
 """
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -40,25 +40,17 @@ from jaxbandits.cpe import Instance, solve
 from jaxbandits.cpe._estimate import estimate
 from jaxbandits.cpe._problems import Problem
 
-
-class Group(NamedTuple):
-    """Respondents who identify with a party to one degree, and those of them who expected to vote for Dole."""
-
-    name: str
-    size: int
-    dole: int
-
-
-GROUPS = (
-    Group("strong Democrats", 200, 3),
-    Group("weak Democrats", 180, 11),
-    # Those who lean to a party are among the independents: 108, 37 and 94 people, 7, 11 and 70 for Dole.
-    Group("independents", 239, 88),
-    Group("weak Republicans", 150, 124),
-    Group("strong Republicans", 175, 167),
-)
-SIZES = np.array([group.size for group in GROUPS])
-SHARES = np.array([group.dole for group in GROUPS]) / SIZES  # of Dole in each group
+# Respondents who identify with a party to one degree, and those of them who expected to vote for Dole. Those who lean
+# to a party are among the independents: 108, 37 and 94 people, 7, 11 and 70 for Dole.
+GROUPS = {
+    "strong Democrats": (200, 3),
+    "weak Democrats": (180, 11),
+    "independents": (239, 88),
+    "weak Republicans": (150, 124),
+    "strong Republicans": (175, 167),
+}
+SIZES, DOLE = np.array(list(GROUPS.values())).T
+SHARES = DOLE / SIZES  # of Dole in each group
 THETA = SHARES * (1 - SHARES)
 BUDGETS = (6, 7, 8, 10)  # interviewers
 QUICK_BUDGETS = (6, 8)
@@ -133,7 +125,7 @@ def run(options: Settings) -> Report:
             certainty_is_dear(excess[most, "COCI"], lines[most, "COCI"], second_best(best[most])),
             "As long as every group is a candidate COCI asks all in turn, so that both rules have the same plans.",
             "Groups, respondents and expected votes for Dole: "
-            + ", ".join(f"{group.name} {group.size}, {group.dole}" for group in GROUPS)
+            + ", ".join(f"{name} {size}, {dole}" for name, (size, dole) in GROUPS.items())
             + ".",
         ),
         grid=[row(k, best[k], lines, excess[k, "COCI"]) for k in budgets],
@@ -210,14 +202,11 @@ def second_best(best: np.ndarray) -> float:
 def certainty_is_dear(excess: np.ndarray, pulls: Line, second: float) -> str:
     """When the plans were the best ones, and when that was certain."""
     shares = {time: np.mean(excess[:, TIMES.index(time)] == 0) for time in (PILOT, 10 * PILOT)}
+    then = " and ".join(f"in {x:.0%} of the runs after {number(t)} pilot interviews" for t, x in shares.items())
     return (
-        "The plan was the best one "
-        + " and ".join(
-            f"in {share:.0%} of the runs after {number(time)} pilot interviews" for time, share in shares.items()
-        )
-        + f", and certainly so after {number(round(pulls.ours))}. The radii know of the answers only that they are in "
-        f"[0, 1], and the best plan but one has only {second:.1%} more variance. A plan to work with is there long "
-        "before."
+        f"The plan was the best one {then}, and certainly so after {number(round(pulls.ours))}. The radii know of the "
+        f"answers only that they are in [0, 1], and the best plan but one has only {second:.1%} more variance. A plan "
+        "to work with is there long before."
     )
 
 
@@ -227,17 +216,12 @@ def surveys_vary_as_planned(allocations: dict[str, np.ndarray]) -> Claim:
     ratios = {}
     for name, allocation in allocations.items():
         asked = np.round(INTERVIEWS * allocation).astype(int)
-        answers = rng.binomial(asked, SHARES, (SURVEYS, len(GROUPS)))
-        estimates = (answers / asked) @ SIZES / SIZES.sum()
+        estimates = rng.binomial(asked, SHARES, (SURVEYS, len(GROUPS))) / asked @ SIZES / SIZES.sum()
         ratios[name] = float(np.var(estimates, ddof=1) / variance(asked / INTERVIEWS))
     # Estimates are nearly normal, so that the relative standard error of their variance is the root of 2 / runs.
     room = STANDARD_ERRORS * np.sqrt(2 / SURVEYS)
-    return Claim(
-        f"{number(SURVEYS)} surveys with each allocation vary as the formula says, within {STANDARD_ERRORS} standard "
-        "errors",
-        ", ".join(f"{name} {ratio:.3f} of it" for name, ratio in ratios.items()),
-        all(abs(ratio - 1) < room for ratio in ratios.values()),
-    )
+    what = f"{number(SURVEYS)} surveys with each allocation vary as the formula says, within {STANDARD_ERRORS} standard"
+    return between(f"{what} errors (variance over the formula's)", ratios, 1 - room, 1 + room, ".3f")
 
 
 # How it is shown
@@ -254,7 +238,7 @@ def draw(
         label = f"{name} (s.e. {points(allocations[name]):.2f} points)"
         who.barh(y + 0.26 * (1 - position), allocations[name], 0.24, color=color, label=label)
     who.set(xlabel=f"interviewers of {most}", title="Who is asked")
-    names = [f"{g.name}\n{g.size} people, {share:.0%} Dole" for g, share in zip(GROUPS, SHARES, strict=True)]
+    names = [f"{name}\n{size} people, {dole / size:.0%} Dole" for name, (size, dole) in GROUPS.items()]
     who.set_yticks(y, names, fontsize=9)
     who.grid(axis="y", visible=False)
 

@@ -23,6 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from experiments.claims import all_of
 from experiments.figures import STYLES, errorbars, side_by_side, split, ticks
 from experiments.report import Claim, Report, mean_se, number
 from experiments.settings import Settings
@@ -53,11 +54,10 @@ class Problem(NamedTuple):
 class Found(NamedTuple):
     """What the four ways gave on some draws."""
 
-    draws: int
-    agree: int  # draws on which all are the same
-    safe: int  # draws on which the base of Algorithm 2 is nowhere above the best allocation
-    printed_safe: int  # the same for the base as printed
-    steps: np.ndarray  # greedy steps of Algorithm 2, (draws,)
+    agree: np.ndarray  # bool (draws,)  all are the same
+    safe: np.ndarray  # bool (draws,)  the base of Algorithm 2 is nowhere above the best allocation
+    printed_safe: np.ndarray  # bool (draws,)  the same for the base as printed
+    steps: np.ndarray  # int (draws,)  greedy steps of Algorithm 2
     milliseconds: dict[str, float]  # a call, by way
 
 
@@ -70,7 +70,7 @@ def run(options: Settings) -> Report:
     return Report(
         "The best allocation of opinion sampling, four ways",
         [],
-        [*claims(found, large), *rounding_claims(excess)],
+        [*claims(found, large), rounding_claim(excess)],
         {"ratio": np.repeat(RATIOS, draws)}
         | {name: np.concatenate([excess[ratio][name] for ratio in RATIOS]) for name in ROUNDINGS},
         partial(draw, found=found, excess=excess, large=large),
@@ -83,8 +83,8 @@ def run(options: Settings) -> Report:
         grid=[
             {
                 "m, k": f"{m}, {number(k)}: {kind}",
-                "draws": str(one.draws),
-                "the same": str(one.agree),
+                "draws": str(len(one.agree)),
+                "the same": str(one.agree.sum()),
                 "steps": f"{one.steps.mean():,.0f} ({number(int(one.steps.max()))})",
                 "m^2": number(m * m),
                 **{f"{w}, ms": f"{one.milliseconds[w]:.3g}" if w in one.milliseconds else "-" for w in WAYS},
@@ -138,19 +138,16 @@ def compare(m: int, budget: int, kind: str, draws: int) -> Found:
     if (m, budget) in SMALL:
         ways["brute force"] = by_brute_force
     seconds: dict[str, list[float]] = {way: [] for way in ways}
-    agree = safe = printed_safe = 0
-    steps = []
+    rows = []
     for seed in range(draws):
         one = draw_problem(m, budget, kind, seed)
         results = {way: timed(partial(solve_it, one), seconds[way]) for way, solve_it in ways.items()}
         best = results["bisection"]
-        base, number_of_steps = (np.asarray(value) for value in greedy(one.theta, one.sizes)[1:])
-        agree += all(np.array_equal(result, best) for result in results.values())
-        safe += bool(np.all(base <= best))
-        printed_safe += bool(np.all(printed_base(one) <= best))
-        steps.append(int(number_of_steps))
+        base, steps = map(np.asarray, greedy(one.theta, one.sizes)[1:])
+        agree = all(np.array_equal(result, best) for result in results.values())
+        rows.append((agree, np.all(base <= best), np.all(printed_base(one) <= best), steps))
     milliseconds = {way: 1000 * float(np.median(times)) for way, times in seconds.items()}
-    return Found(draws, agree, safe, printed_safe, np.array(steps), milliseconds)
+    return Found(*map(np.array, zip(*rows, strict=True)), milliseconds)
 
 
 def timed(function: Callable[[], Any], seconds: list[float]) -> np.ndarray:
@@ -216,19 +213,19 @@ Founds = dict[tuple[int, int, str], Found]
 
 
 def claims(found: Founds, large: tuple[tuple[int, int], ...]) -> list[Claim]:
-    def on_all_draws(statement: str, name: str, more: str = "") -> Claim:
-        draws, good = (sum(getattr(one, kind) for one in found.values()) for kind in ("draws", name))
-        return Claim(statement, f"{number(good)} of {number(draws)} draws{more}", good == draws)
-
-    brute = sum(found[m, k, kind].draws for m, k in SMALL for kind in KINDS)
+    agree, safe, printed_safe = (
+        np.concatenate([getattr(one, kind) for one in found.values()]) for kind in ("agree", "safe", "printed_safe")
+    )
+    brute = sum(len(found[m, k, kind].agree) for m, k in SMALL for kind in KINDS)
     example = Problem(np.array([2, 1, 1]), np.array([0.25, 0, 0]), 4)
     ours = [np.asarray(y).tolist() for y in greedy_osa(jnp.asarray(example.theta), example.sizes, 4)[:2]]
+    as_printed = all_of("as printed, Algorithm 2 starts nowhere above the best allocation", printed_safe)
     starts = f"; n = (2, 1, 1), theta = (1/4, 0, 0), k = 4: starts at {printed_base(example).tolist()}"
     steps = max(one.steps.max() / m**2 for (m, _, _), one in found.items())
     judged = [
-        on_all_draws(f"all ways give the same allocation, brute force among them on {number(brute)} draws", "agree"),
-        on_all_draws("Algorithm 2, corrected, starts nowhere above the best allocation", "safe"),
-        on_all_draws("as printed, Algorithm 2 starts nowhere above the best allocation", "printed_safe", starts),
+        all_of(f"all ways give the same allocation, brute force among them on {number(brute)} draws", agree),
+        all_of("Algorithm 2, corrected, starts nowhere above the best allocation", safe),
+        as_printed._replace(measured=as_printed.measured + starts),
         Claim(
             "corrected it starts there at [2, 1, 1], which is the best allocation",
             f"{ours[1]}, best {ours[0]}",
@@ -245,19 +242,14 @@ def claims(found: Founds, large: tuple[tuple[int, int], ...]) -> list[Claim]:
     return judged
 
 
-def rounding_claims(excess: dict[float, dict[str, np.ndarray]]) -> list[Claim]:
-    means = {name: [excess[ratio][name].mean() for ratio in RATIOS] for name in ROUNDINGS[:2]}
-    at = RATIOS.index(2)
-    return [
-        Claim(
-            "rules of thumb lose variance where budgets are small, and less where they are large (k = 2 m, k = 100 m)",
-            ", ".join(
-                f"{name} {row[at]:.2%} (at worst {excess[2][name].max():.1%}) and {row[-1]:.4%}"
-                for name, row in means.items()
-            ),
-            all(row[at] > 1e-3 and row[-1] < row[at] / 10 for row in means.values()),
-        )
-    ]
+def rounding_claim(excess: dict[float, dict[str, np.ndarray]]) -> Claim:
+    few, many = ({name: excess[ratio][name] for name in ROUNDINGS[:2]} for ratio in (2, RATIOS[-1]))
+    told = (f"{x} {few[x].mean():.2%} (at worst {few[x].max():.1%}) and {many[x].mean():.4%}" for x in few)
+    return Claim(
+        "rules of thumb lose variance where budgets are small, and less where they are large (k = 2 m, k = 100 m)",
+        ", ".join(told),
+        all(few[x].mean() > 1e-3 and many[x].mean() < few[x].mean() / 10 for x in few),
+    )
 
 
 # How it is shown

@@ -13,7 +13,7 @@ import numpy as np
 from experiments.claims import above, all_of, answers_are_right, every_run_stops, never_falls
 from experiments.cpe import common
 from experiments.cpe.common import DELTA
-from experiments.figures import STYLES, curve, split, ticks
+from experiments.figures import curve, split, ticks
 from experiments.report import Claim, Line, Report, line, listed, means, plus_minus
 from experiments.settings import Settings
 from jaxbandits import Status, cpe
@@ -78,8 +78,7 @@ def run(options: Settings) -> Report:
 def draw(figure: Any, *, pulls: list[Line], errors: list[Line], xi: list[Line]) -> None:
     left, right = split(figure, (9.6, 4.4), 1, 2)
     for style, (lines, label) in enumerate(((xi, "the truth stays in the box (xi)"), (errors, "the answer is wrong"))):
-        bars = [2 * each.se for each in lines]
-        left.errorbar(SCALES, means(lines), yerr=bars, mfc="w", label=label, **STYLES[style])
+        curve(left, SCALES, lines, label, style)
     left.axhline(DELTA, color="k", lw=1, ls=":", label="delta")
     left.set(ylabel="share of the runs", title="Errors appear once xi is lost")
     left.legend(fontsize=9, loc="upper right")

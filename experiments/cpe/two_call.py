@@ -13,7 +13,7 @@ half-width of each arm uniform in [.01, .25].
 
 from functools import partial
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -34,40 +34,13 @@ from jaxbandits.cpe._problems import Problem
 
 CLASSES = ("paths5", "matching3", "trees5")
 BOXES = 6000
-# Boxes around theta: half-width, candidates, and what two calls see.
-NAMED = {
-    "matching3": (0.16, (4, 5, 7, 8), ()),
-    "paths5": (0.21, (4, 5, 6), (5,)),
-    "two paths": (0.15, (0, 1, 2, 3), ()),
-}
+NAMED = {"matching3": 0.16, "paths5": 0.21, "two paths": 0.15}  # half-widths of boxes around theta
 LEAST, MOST = 0.01, 0.25  # half-widths of random boxes
 HALVES = np.linspace(LEAST, MOST, 13)  # of the figure
 CONCAVE_THETA = (0.7, 0.7, 0.4)
-RADII = {
-    "two paths, exact": (0.1, 0.1, 0.1, 0.1),
-    "two paths, two calls": (0.2, 0.2, 0.2, 0.2),
-    "concave costs, exact": (0.150005, 0.150005, 0.150005),
-    "concave costs, two calls": (0.249995, 0.249995, 0.150005),
-}
 CUT = 20_000  # pulls of a run without noise
 EARLY = 3  # times too early, at least
 BUDGET = 30_000  # pulls of a run with noise
-
-
-class Ending(NamedTuple):
-    """Of a run without noise."""
-
-    stopped: bool
-    pulls: int
-    counts: tuple[int, ...]
-
-
-ENDINGS = {
-    "two paths, exact": Ending(True, 5953, (1489, 1488, 1488, 1488)),
-    "two paths, two calls": Ending(False, CUT, (9687, 9687, 313, 313)),
-    "concave costs, exact": Ending(True, 1739, (580, 580, 579)),
-    "concave costs, two calls": Ending(False, CUT, (181, 181, 19638)),
-}
 
 
 def run(options: Settings) -> Report:
@@ -84,35 +57,27 @@ def run(options: Settings) -> Report:
     noisy = {name: runs("Bernoulli", case, BUDGET, replicates, name) for name, case in tests.items()}
     judged = {f"two paths, {name}": common.without_noise(case) for name, case in tests.items()}
     judged["concave costs, two calls"] = concave_case()
-    radii = {name: np.asarray(consistent_radius(*case[::3])) for name, case in judged.items()}
-    endings = {name: ending(runs("constant", case, CUT, 1, name)) for name, case in judged.items()}
+    found = {
+        name: (rounded(np.asarray(consistent_radius(*case[::3]))), ending(runs("constant", case, CUT, 1, name)))
+        for name, case in judged.items()
+    }
     # The library does not offer the exact test for concave costs.
-    radii["concave costs, exact"], endings["concave costs, exact"] = concave_radii(), exact_run()
-    seen = {name: named_box(cases[name], half) for name, (half, *_) in NAMED.items()}
+    found["concave costs, exact"] = rounded(concave_radii()), exact_run()
+    seen = {name: named_box(cases[name], half) for name, half in NAMED.items()}
     return Report(
         "The two-call test where the best decision is not bi-monotone, beside the exact one",
         [line_of(f"two paths: {name}", sweep) for name, sweep in noisy.items()],
         [
             *(misses(name, share, boxes) for name, (share, *_) in shares.items()),
-            *(
-                Claim(
-                    f"{name}, box of half-width {half}: the candidates are {shown(exact)}, two calls see {shown(two)}",
-                    " and ".join(map(shown, seen[name])),
-                    seen[name] == (exact, two),
-                )
-                for name, (half, exact, two) in NAMED.items()
+            Claim(
+                "two calls see only some of the candidates of the boxes around theta, or none",
+                "; ".join(f"{name} {two} of {exact}" for name, (exact, two) in seen.items()),
+                all(len(two) < len(exact) for exact, two in seen.values()),
             ),
-            *(
-                Claim(
-                    f"{name}: Lambda is {rounded(expected)}",
-                    rounded(radii[name]),
-                    np.allclose(radii[name], expected, atol=1e-6),
-                )
-                for name, expected in RADII.items()
-            ),
-            *(
-                Claim(f"{name}, without noise: {told(expected)}", told(endings[name]), endings[name] == expected)
-                for name, expected in ENDINGS.items()
+            Claim(
+                "without noise the exact test stops, two calls go on for ever",
+                "; ".join(f"{name} {end}" for name, (_, end) in found.items()),
+                all(end.startswith("stops") == name.endswith("exact") for name, (_, end) in found.items()),
             ),
             *noisy_claims(noisy),
             concave_example(),
@@ -130,14 +95,11 @@ def run(options: Settings) -> Report:
         ),
         grid=[
             *(compared(f"{name}: boxes with missed candidates", "0", f"{x:.1%}") for name, (x, *_) in shares.items()),
+            *(compared(f"{name}: candidates in the box +- {NAMED[name]}", *sets) for name, sets in seen.items()),
             *(
-                compared(f"{name}: candidates in the box +- {NAMED[name][0]}", *map(shown, sets))
-                for name, sets in seen.items()
-            ),
-            *(
-                compared(f"{name}: {what}", *(text(found[f"{name}, {test}"]) for test in noisy))
+                compared(f"{name}: {what}", *(found[f"{name}, {test}"][place] for test in noisy))
                 for name in ("two paths", "concave costs")
-                for what, found, text in (("Lambda", radii, rounded), ("run without noise", endings, told))
+                for place, what in enumerate(("Lambda", "run without noise"))
             ),
             compared("two paths: T with noise", *map(spread, noisy.values())),
         ],
@@ -179,9 +141,9 @@ def missed(case: Instance, boxes: int) -> list[float]:
     return np.asarray(jnp.any(exact != two, axis=1)).reshape(len(widths), boxes).mean(axis=1).tolist()
 
 
-def named_box(case: Instance, half: float) -> tuple[tuple[int, ...], ...]:
+def named_box(case: Instance, half: float) -> tuple[str, ...]:
     found = jax.jit(partial(both, case.problem))(case.theta - half, case.theta + half)
-    return tuple(tuple(np.flatnonzero(each).tolist()) for each in found)
+    return tuple("{" + ", ".join(map(str, np.flatnonzero(each))) + "}" for each in found)
 
 
 # Water from three sources of concave cost
@@ -226,7 +188,7 @@ def concave_radii() -> np.ndarray:
     return np.array([far[decisions[:, i] != best[i]].min() for i in range(3)])
 
 
-def exact_run() -> Ending:
+def exact_run() -> str:
     """COCI without noise with the exact test on the concave class."""
     decisions, _ = concave_decisions()
     radii = concave_radii()
@@ -240,16 +202,21 @@ def exact_run() -> Ending:
             led = decisions[reach(radius) <= 1]
             is_candidate = np.any(led != led[0], axis=0)
         if not is_candidate.any():
-            return Ending(True, int(n), tuple(counts.tolist()))
+            return told(True, counts)
         counts[np.argmin(np.where(is_candidate, counts, n))] += 1
 
 
 # What is claimed
 
 
-def ending(sweep: jaxbandits.Results) -> Ending:
-    (pulls,), (status,), (counts,) = (sweep.columns[name] for name in ("pulls", "status", "counts"))
-    return Ending(bool(status == Status.STOPPED), int(pulls), tuple(counts.tolist()))
+def ending(sweep: jaxbandits.Results) -> str:
+    """Of one run without noise."""
+    return told(sweep.columns["status"][0] == Status.STOPPED, sweep.columns["counts"][0])
+
+
+def told(stopped: bool, counts: np.ndarray) -> str:
+    what = "stops at" if stopped else "still pulls at"
+    return f"{what} {number(counts.sum())}, counts {tuple(counts.tolist())}"
 
 
 def misses(name: str, share: float, boxes: int) -> Claim:
@@ -309,17 +276,8 @@ def search_claim(cases: dict[str, Instance]) -> Claim:
 # How it is shown
 
 
-def shown(arms: tuple[int, ...]) -> str:
-    return "{" + ", ".join(map(str, arms)) + "}"
-
-
-def rounded(values: Any) -> str:
+def rounded(values: np.ndarray) -> str:
     return "(" + ", ".join(f"{value:.6g}" for value in values) + ")"
-
-
-def told(ending: Ending) -> str:
-    what = "stops at" if ending.stopped else "still pulls at"
-    return f"{what} {number(ending.pulls)}, counts {ending.counts}"
 
 
 def spread(sweep: jaxbandits.Results) -> str:

@@ -11,7 +11,7 @@ for 100,000, too, where the queries that tracking is forced to make, some n k sq
 paper shows no such figure.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,9 +19,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.claims import above, allowed, between
+from experiments.claims import above, allowed, between, every_run_stops
 from experiments.figures import quantiles, split, ticks
 from experiments.kcenter.common import LEAP, Images, blocks, distance_runs, image_runs, untied
+from experiments.kcenter.sampling import chosen
 from experiments.report import Claim, Columns, Line, Report, joined, listed, number
 from experiments.settings import Settings
 from jaxbandits import Status, kcenter
@@ -30,11 +31,12 @@ from jaxbandits.kcenter import KL, Counts, Lemma1, Lil, PairPull, Pull, ds_ts, d
 from jaxbandits.kcenter._points import BINARY_LEVELS
 
 N, M, K = 50, 1500, 3
-INSTANCES, QUICK_INSTANCES = 10, 3
+INSTANCES = 10
 DELTAS, QUICK_DELTAS = (1e-1, 1e-2, 1e-4, 1e-6, 1e-9, 1e-12), (1e-1, 1e-4, 1e-12)
 TIME, LONG_TIME = 1000, 100_000  # sum_p T*_p with noisy sampling
 LIMIT = 300  # queries of a run with noisy sampling, over sum_p T*_p
 SLOPE = (0.85, 1.15)
+MOST = 1.5  # times sum_p T*_p beta that ratio tracking takes, and times single queries that batches do
 LATE = 3  # a run that takes so many times sum_p T*_p beta has gone astray
 
 
@@ -70,6 +72,8 @@ NOISY = {
     BATCHES: batches(TIME, 3),
     LONG: batches(LONG_TIME, 8),
 }
+TRACKING = (RATIO, BATCHES, LONG)
+OTHERS = {"difference tracking": DIFFERENCE, "NS-TS": THOMPSON}
 RATIOS = ("Theorem 1", "T* log", "T* beta", "Theorem 2", "most")
 FACTORS = np.geomspace(1e-3, 1e3, 241)  # that c of Theorem 2 is sought among
 UNITY = len(FACTORS) // 2
@@ -95,44 +99,23 @@ class Bounds(NamedTuple):
     unit: np.ndarray  # (instances,)                   and of noise of variance 1
 
 
-class Cell(NamedTuple):
-    """The runs of one rule at one delta."""
-
-    queries: np.ndarray  # (runs,)                 the limit, if censored
-    over: dict[str, np.ndarray]  # by RATIOS (runs,)  queries over each of them; NaN where it says nothing
-    factor: np.ndarray  # (runs,)                  the least c of Theorem 2 that is enough; NaN with noise
-    stopped: int
-    ordered: int
-    members: int
-
-
-Cells = dict[str, list[Cell]]  # rule -> for each delta
+Cells = dict[str, list[Columns]]  # rule -> the runs at each delta, with what `ratios` adds
 
 
 def run(options: Settings) -> Report:
-    deltas, count = (QUICK_DELTAS, QUICK_INSTANCES) if options.quick else (DELTAS, INSTANCES)
-    found = instances(count)
+    deltas = QUICK_DELTAS if options.quick else DELTAS
+    found = instances(INSTANCES)
     theory = bounds(found, deltas)
     sweeps = {name: rule_runs(name, found, theory, deltas, options) for name in SAMPLED | NOISY}
-    cells = {name: [cell(columns, columns["delta"] == delta) for delta in deltas] for name, columns in sweeps.items()}
-    places = [(name, delta, each) for name in cells for delta, each in zip(deltas, cells[name], strict=True)]
+    cells = {name: [chosen(columns, columns["delta"] == delta) for delta in deltas] for name, columns in sweeps.items()}
     return Report(
         f"Queries against delta, binary points: n = {N}, m = {M}, k = {K}",
-        [
-            Line(
-                f"{name}, delta = {delta:g}: queries{' / sum T*' if name in NOISY else ''}",
-                float(np.median(shown(name, each, delta))),
-                float(medians(shown(name, each, delta)).std()),
-                len(each.queries),
-                len(each.queries) - each.stopped,
-            )
-            for name, delta, each in places
-        ],
-        [*noisy_claims(cells, deltas), *sampled_claims(cells), *error_claims(cells, deltas)],
+        [median_line(name, cell) for name, row in cells.items() for cell in row],
+        [*noisy_claims(cells, deltas), *sampled_claims(sweeps), *error_claims(cells, deltas)],
         joined(sweeps),
         partial(draw, cells=cells, deltas=deltas, theory=theory),
-        notes=notes(cells, deltas, count),
-        grid=[row(*place) for place in places],
+        notes=notes(sweeps, cells, deltas),
+        grid=[row(name, cell) for name, cells_of in cells.items() for cell in cells_of],
     )
 
 
@@ -140,7 +123,7 @@ def rule_runs(
     name: str, found: Instances, theory: Bounds, deltas: Sequence[float], options: Settings
 ) -> dict[str, np.ndarray]:
     entry = (SAMPLED | NOISY)[name]
-    seeds = options.seeds or (1 if options.quick else entry.seeds)
+    seeds = options.seeds or entry.seeds
     shared = {"k": K, "settings": {"delta": deltas}, "options": options, "seeds": seeds}
     if entry.action is None:
         shared |= {"levels": BINARY_LEVELS, "leap": entry.leap}
@@ -228,20 +211,19 @@ def ratios(
     }
 
 
-def cell(columns: Columns, chosen: np.ndarray) -> Cell:
-    return Cell(
-        columns["pulls"][chosen],
-        {name: columns[f"queries / {name}"][chosen] for name in RATIOS},
-        columns["factor"][chosen],
-        int((columns["status"][chosen] == Status.STOPPED).sum()),
-        int(columns["ordered"][chosen].sum()),
-        int(columns["members"][chosen].sum()),
-    )
-
-
-def shown(name: str, each: Cell, delta: float) -> np.ndarray:
+def shown(name: str, cell: Columns) -> np.ndarray:
     """What the figure shows (runs,): queries or, of rules that see noise, queries / sum_p T*_p."""
-    return each.over["T* log"] * needed(delta) if name in NOISY else each.queries.astype(float)
+    return cell["queries / T* log"] * needed(cell["delta"]) if name in NOISY else cell["pulls"].astype(float)
+
+
+def median_line(name: str, cell: Columns) -> Line:
+    values = shown(name, cell)
+    what = f"{name}, delta = {cell['delta'][0]:g}: queries{' / sum T*' if name in NOISY else ''}"
+    return Line(what, float(np.median(values)), float(medians(values).std()), len(values), censored(cell))
+
+
+def censored(cell: Columns) -> int:
+    return int(np.sum(cell["status"] != Status.STOPPED))
 
 
 def medians(values: np.ndarray, draws: int = 1000) -> np.ndarray:
@@ -249,9 +231,9 @@ def medians(values: np.ndarray, draws: int = 1000) -> np.ndarray:
     return np.median(np.random.default_rng(0).choice(values, (draws, len(values))), axis=1)
 
 
-def slope(row: Sequence[Cell], deltas: Sequence[float]) -> tuple[float, float]:
+def slope(name: str, row: Sequence[Columns], deltas: Sequence[float]) -> tuple[float, float]:
     """Of the median of queries / sum_p T*_p against log(1/delta), by least squares; and its standard error."""
-    values = [each.over["T* log"] * needed(delta) for each, delta in zip(row, deltas, strict=True)]
+    values = [shown(name, cell) for cell in row]
     found = np.polyfit(needed(deltas), [np.median(runs) for runs in values], 1)[0]
     return float(found), float(np.polyfit(needed(deltas), np.stack([medians(runs) for runs in values]), 1)[0].std())
 
@@ -261,12 +243,11 @@ def slope(row: Sequence[Cell], deltas: Sequence[float]) -> tuple[float, float]:
 
 def noisy_claims(cells: Cells, deltas: Sequence[float]) -> list[Claim]:
     needs, beta = (
-        {name: [np.median(each.over[kind]) for each in cells[name]] for name in NOISY} for kind in ("T* log", "T* beta")
+        {name: [np.median(cell[f"queries / {kind}"]) for cell in cells[name]] for name in NOISY}
+        for kind in ("T* log", "T* beta")
     )
-    tracking = (RATIO, BATCHES, LONG)
-    slopes = {name: slope(cells[name], deltas) for name in tracking}
-    others = {"difference tracking": DIFFERENCE, "NS-TS": THOMPSON}
-    times = {who: np.divide(beta[name], beta[RATIO]) for who, name in others.items()}
+    slopes = {name: slope(name, cells[name], deltas) for name in TRACKING}
+    times = {who: np.divide(beta[name], beta[RATIO]) for who, name in OTHERS.items()}
     return [
         Claim(
             f"ratio tracking tends to the line of slope 1: its slope is {SLOPE[0]} to {SLOPE[1]} for the largest T*",
@@ -275,31 +256,30 @@ def noisy_claims(cells: Cells, deltas: Sequence[float]) -> list[Claim]:
         ),
         Claim(
             "ratio tracking: queries / (sum T* log(1/(2.4 delta))) falls as delta does",
-            "; ".join(f"{name}: {listed(needs[name])}" for name in tracking),
-            all(np.all(np.diff(needs[name]) < 0) for name in tracking),
+            "; ".join(f"{name}: {listed(needs[name])}" for name in TRACKING),
+            all(np.all(np.diff(needs[name]) < 0) for name in TRACKING),
         ),
         *(
-            between(f"{name}: 1.0 to 1.4 times sum T* beta(q), in the median, at every delta", beta[name], 1, 1.4)
-            for name in tracking
+            between(f"{name}: 1 to {MOST} times sum T* beta(q), in the median, at every delta", beta[name], 1, MOST)
+            for name in (RATIO, LONG)
+        ),
+        between(
+            f"{BATCHES}: at most {MOST} times the queries of single ones, in the median, at every delta",
+            [np.median(a["pulls"]) / np.median(b["pulls"]) for a, b in zip(cells[BATCHES], cells[RATIO], strict=True)],
+            most=MOST,
         ),
         *(above(f"{who} takes more queries than ratio tracking, at every delta", times[who]) for who in times),
     ]
 
 
-def sampled_claims(cells: Cells) -> list[Claim]:
-    rows = {name: cells[name] for name in SAMPLED}
-    runs = {name: sum(len(each.queries) for each in row) for name, row in rows.items()}
-    stopped = sum(each.stopped for row in rows.values() for each in row)
-    most = max(each.over["most"].max() for row in rows.values() for each in row)
-    upper = max(each.over["Theorem 2"].max() for each in rows[HEURISTIC])
-    factors = {f"{name}:": max(each.factor.max() for each in row) for name, row in rows.items()}
-    less = {name: sum(int(np.sum(each.over["Theorem 1"] < 1)) for each in row) for name, row in rows.items()}
+def sampled_claims(sweeps: Mapping[str, Columns]) -> list[Claim]:
+    sampled = {name: sweeps[name] for name in SAMPLED}
+    most = max(columns["queries / most"].max() for columns in sampled.values())
+    upper = sampled[HEURISTIC]["queries / Theorem 2"].max()
+    factors = {f"{name}:": columns["factor"].max() for name, columns in sampled.items()}
+    less = {name: columns["queries / Theorem 1"] < 1 for name, columns in sampled.items()}
     return [
-        Claim(
-            "every run that samples dimensions stops",
-            f"{stopped:,} of {sum(runs.values()):,}",
-            sum(runs.values()) == stopped,
-        ),
+        every_run_stops(sampled.values(), "every run that samples dimensions stops"),
         Claim("none exceeds 2 m queries for each arm", f"at most {most:.3f} of them", most <= 1),
         Claim(
             f"Theorem 2 with c = 1 is enough for every run of {HEURISTIC}",
@@ -308,16 +288,17 @@ def sampled_claims(cells: Cells) -> list[Claim]:
         ),
         Claim(
             "no run takes less than Theorem 1 says",
-            "less in " + "; ".join(f"{count} of {runs[name]} ({name})" for name, count in less.items()),
-            not any(less.values()),
+            "less in " + "; ".join(f"{is_less.sum()} of {len(is_less)} ({name})" for name, is_less in less.items()),
+            not any(is_less.any() for is_less in less.values()),
         ),
     ]
 
 
 def error_claims(cells: Cells, deltas: Sequence[float]) -> list[Claim]:
-    def claim(what: str, names: Sequence[str]) -> Claim:
-        stopped = [sum(cells[name][place].stopped for name in names) for place in range(len(deltas))]
-        wrong = [ended - sum(cells[name][place].ordered for name in names) for place, ended in enumerate(stopped)]
+    def claim(what: str, names: Iterable[str]) -> Claim:
+        at = [[cells[name][place] for name in names] for place in range(len(deltas))]
+        stopped = [sum(len(cell["pulls"]) - censored(cell) for cell in row) for row in at]
+        wrong = [ended - sum(cell["ordered"].sum() for cell in row) for ended, row in zip(stopped, at, strict=True)]
         counts = zip(wrong, stopped, deltas, strict=True)
         return Claim(
             f"{what}: a share of at most delta of the answers is wrong, at every delta",
@@ -327,40 +308,37 @@ def error_claims(cells: Cells, deltas: Sequence[float]) -> list[Claim]:
 
     return [
         claim(HEURISTIC, [HEURISTIC]),
-        claim("the other rules that sample dimensions", [name for name in SAMPLED if name != HEURISTIC]),
-        claim("the rules that see noise", list(NOISY)),
+        claim("the other rules that sample dimensions", SAMPLED.keys() - {HEURISTIC}),
+        claim("the rules that see noise", NOISY),
     ]
 
 
 # How it is shown
 
 
-def row(name: str, delta: float, each: Cell) -> dict[str, str]:
-    low, middle, high = (number(round(x)) for x in np.percentile(each.queries, (25, 50, 75)))
-    over = {f"/ {ratio}": np.median(values) for ratio, values in each.over.items()}
-    censored = len(each.queries) - each.stopped
+def row(name: str, cell: Columns) -> dict[str, str]:
+    low, middle, high = (number(round(x)) for x in np.percentile(cell["pulls"], (25, 50, 75)))
+    over = {f"/ {ratio}": np.median(cell[f"queries / {ratio}"]) for ratio in RATIOS}
+    cut = censored(cell)
     return {
         "": name,
-        "delta": f"{delta:g}",
+        "delta": f"{cell['delta'][0]:g}",
         "queries": middle,
         "quartiles": f"{low} to {high}",
         **{head: f"{value:.3g}" if np.isfinite(value) else "-" for head, value in over.items()},
-        "runs": f"{len(each.queries)}" + (f" ({censored} censored)" if censored else ""),
-        "ordered": str(each.ordered),
-        "as a set": str(each.members),
+        "runs": f"{len(cell['pulls'])}" + (f" ({cut} censored)" if cut else ""),
+        "ordered": str(cell["ordered"].sum()),
+        "as a set": str(cell["members"].sum()),
     }
 
 
-def notes(cells: Cells, deltas: Sequence[float], count: int) -> tuple[str, ...]:
-    late = ", ".join(
-        f"{sum(int(np.sum(each.over['T* beta'] > LATE)) for each in cells[name])} of "
-        f"{sum(len(each.queries) for each in cells[name])} ({name})"
-        for name in (RATIO, BATCHES, LONG)
-    )
-    end = np.median(cells[RATIO][-1].over["T* log"])
+def notes(sweeps: Mapping[str, Columns], cells: Cells, deltas: Sequence[float]) -> tuple[str, ...]:
+    over = {name: sweeps[name]["queries / T* beta"] for name in TRACKING}
+    late = ", ".join(f"{np.sum(times > LATE)} of {len(times)} ({name})" for name, times in over.items())
+    end = np.median(cells[RATIO][-1]["queries / T* log"])
     return (
-        f"Medians over runs on {count} instances, the first seeds of binary_rows with unique greedy centers. T* log: "
-        "sum_p T*_p log(1/(2.4 delta)); T* beta: sum_p T*_p beta(q) with the rate loglog at the q queries of a run; "
+        f"Medians over runs on {INSTANCES} instances, the first seeds of binary_rows with unique greedy centers. T* "
+        "log: sum_p T*_p log(1/(2.4 delta)); T* beta: sum_p T*_p beta(q) with the rate loglog at q queries of a run; "
         f"with single dimensions T* is that of variance d (1 - d) at the bottlenecks. Theorem 2 has c = 1; most: 2 m "
         f"for each arm, {kcenter.most_queries(N, M, K):,}. Runs that saw noise are censored at {LIMIT} sum_p T*_p.",
         "Theorem 1 is no bound for these rules: it grows with log(1/delta) without limit, but m queries read an arm "
@@ -387,7 +365,7 @@ def draw(figure: Any, *, cells: Cells, deltas: Sequence[float], theory: Bounds) 
     inverse, x = 1 / np.asarray(deltas), needed(deltas)
     for axes, names, places, shift in ((left, SAMPLED, inverse, 1.25), (right, NOISY, x, 1.02)):
         for style, name in enumerate(names):
-            values = [shown(name, each, delta) for each, delta in zip(cells[name], deltas, strict=True)]
+            values = [shown(name, cell) for cell in cells[name]]
             label = f"NS-TandS, {name}" if name in NOISY and name != THOMPSON else name
             quantiles(axes, places * shift ** (style - 1.5), values, label, style, (0.25, 0.75))
     for values, look, label in (

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from experiments.claims import between, every_run_stops, rises
-from experiments.figures import STYLES, band, curve, split
+from experiments.figures import band, curve, split
 from experiments.kcenter import common
 from experiments.kcenter.common import add_arguments as add_arguments
 from experiments.kcenter.sampling import Measured, chosen, measured, schedule, scheduled_runs
@@ -129,24 +129,16 @@ def draw(figure: Any, *, cells: Cells, errors: Lines, wrong_sets: Lines, radii: 
     left.set(yscale="log", ylabel="queries until ten centers", title="What the radii cost")
     left.legend(loc="upper left", fontsize=9)
     for lines, label, style in ((errors, "not greedy's, in order", 1), (wrong_sets, "not greedy's, as a set", 2)):
-        y, bars = means(lines)
-        bars = [np.minimum(bars, y), np.minimum(bars, 1 - y)]
-        middle.errorbar(scales, y, yerr=bars, label=label, mfc="w", **STYLES[style])
+        curve(middle, scales, list(lines.values()), label, style)
     middle.axhline(common.DELTA, color="k", lw=1, ls=":")
     middle.text(scales[0], common.DELTA, "delta", va="bottom", fontsize=9)
     middle.set(ylabel=f"share of the runs, {instances} instances", title="How often the centers are wrong")
     middle.set_ylim(-0.03, 1.05)
     middle.legend(loc="lower left", fontsize=9, bbox_to_anchor=(0, 0.14))
-    y, bars = means(radii)
-    right.errorbar(scales, y, yerr=bars, mfc="w", **STYLES[3])
+    curve(right, scales, list(radii.values()), "", 3)
     right.axhline(1, color="k", lw=1, ls=":")
     right.set(ylabel="radius / radius of greedy's centers", title="Wrong centers are nearly as good")
     for axes in (left, middle, right):
         axes.set(xscale="log", xlabel="C, the scale of the squared radii")
         axes.axvline(PICKED, color="#777777", lw=1, ls="--", zorder=0)
     left.text(0.9 * PICKED, 0.03, "the paper's C", transform=left.get_xaxis_transform(), ha="right", fontsize=9)
-
-
-def means(lines: Lines) -> np.ndarray:
-    """Means and two standard errors."""
-    return np.array([[x.ours, 2 * np.nan_to_num(x.se)] for x in lines.values()]).T

@@ -7,15 +7,16 @@ the paper's C shows what wrong answers look like. The picture is of the first ru
 
 from argparse import ArgumentParser
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from experiments.claims import above, every_run_stops
 from experiments.kcenter import common
 from experiments.kcenter.sampling import DRAWS
-from experiments.report import Claim, Line, Report, joined, line_of, number
+from experiments.report import Claim, Columns, Line, Report, joined, line_of, number, plus_minus
 from experiments.settings import Settings
+from jaxbandits import Status
 from jaxbandits.kcenter import Lil, PairPull, ds_random, ds_ts, ds_ucb, greedy, naive_queries, ns_ts
 from jaxbandits.kcenter._images import SIDE
 
@@ -27,15 +28,6 @@ GREEDY, UCB, TS, NOISY, RANDOM = "exact greedy", "DS-UCB", "DS-TS", "NS-TS", "ra
 SMALL = f"DS-UCB, C = {SMALL_C}"
 CERTAIN = (UCB, TS, NOISY, RANDOM)  # whose errors are to be as rare as delta says
 RED, GREEN, BLUE, GREY = "#d0021b", "#1e7d4f", "#1b4f8f", "#8a8a8a"
-
-
-class Picture(NamedTuple):
-    """One row of the figure."""
-
-    centers: np.ndarray  # int (k,)
-    queries: np.ndarray  # (k-1,)  by stage
-    cost: str  # what a query is
-    times: float | None  # how many more queries greedy needs; None: these are of another kind
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -76,21 +68,17 @@ def run(options: Settings) -> Report:
         sweeps[RANDOM] = sampled(RANDOM, ds_random, test_every=DRAWS, seeds=1, lanes=1)
 
     printed, needed = naive_queries(n, m, k)
-    exact = greedy(images.sums, k=k).centers
     lines = {name: line_of(name, columns) for name, columns in sweeps.items()}
-    pictures = {GREEDY: Picture(exact, m * (n - np.arange(1, k)), "one number of two images", None)}
-    for name, columns in sweeps.items():
-        spent = columns["answer.queries"][0].astype(np.int64)
-        cost = "one noisy distance" if name == NOISY else "one number of two images"
-        times = None if name == NOISY else needed / spent.sum()
-        pictures[name] = Picture(columns["answer.indices"][0], spent, cost, times)
-    blank = dict.fromkeys(("+- s.e.", "ordered", "as a set", "runs"), "")
+    # Greedy itself as one run, which needs m (n - p) numbers at the p-th stage.
+    exact = {"answer.indices": greedy(images.sums, k=k).centers, "answer.queries": m * (n - np.arange(1, k))}
+    exact |= {"pulls": needed, "status": Status.STOPPED, "ordered": True, "members": True, "radius": 1.0}
+    shown = {GREEDY: {name: np.asarray(value)[None] for name, value in exact.items()}} | sweeps
     return Report(
         f"The {k} centers of {n} images: greedy's and those of sampling, {images.label}",
         list(lines.values()),
         claims(lines, sweeps, needed),
         joined(sweeps),
-        partial(draw, pictures=pictures, points=images.points, label=images.label),
+        partial(draw, shown=shown, points=images.points, label=images.label),
         notes=(
             f"Greedy is counted with the {number(needed)} numbers that it needs, m (n - p) at the p-th stage; the "
             f"paper counts n m k = {number(printed)}. A query of NS-TS is a whole distance with noise of variance "
@@ -100,17 +88,14 @@ def run(options: Settings) -> Report:
         grid=[
             {
                 "": name,
-                "queries": number(round(ours.ours)),
-                "+- s.e.": number(round(ours.se)) if np.isfinite(ours.se) else "",
-                "below greedy": "" if name == NOISY else f"{needed / ours.ours:.3g} x",
-                "ordered": common.share(columns) if columns else "",
-                "as a set": common.share(columns, "members") if columns else "",
-                "radius": f"{columns['radius'].mean():.3f}" if columns else "1",
-                "runs": str(ours.runs),
+                "queries": plus_minus(line_of(name, columns)),
+                "below greedy": "" if name == NOISY else f"{needed / columns['pulls'].mean():.3g} x",
+                "ordered": common.share(columns),
+                "as a set": common.share(columns, "members"),
+                "radius": f"{columns['radius'].mean():.3f}",
+                "runs": str(len(columns["pulls"])),
             }
-            | ({} if columns else blank)
-            for name, ours in ({GREEDY: Line(GREEDY, needed)} | lines).items()
-            for columns in [sweeps.get(name)]
+            for name, columns in shown.items()
         ],
     )
 
@@ -138,12 +123,15 @@ IMAGE, GAP, BAR = 0.92, 0.08, 0.62
 LEFT, TOP, BOTTOM, BETWEEN = 2.65, 1.15, 0.15, 0.26
 
 
-def draw(figure: Any, *, pictures: dict[str, Picture], points: np.ndarray, label: str) -> None:
-    exact = pictures[GREEDY].centers
+def draw(figure: Any, *, shown: dict[str, Columns], points: np.ndarray, label: str) -> None:
+    first = {
+        name: (runs["answer.indices"][0], runs["answer.queries"][0].astype(np.int64)) for name, runs in shown.items()
+    }
+    exact, needed = first[GREEDY]
     n, k = len(points), len(exact)
     width = LEFT + k * (IMAGE + GAP) + 0.1
     row = IMAGE + BAR + BETWEEN
-    height = TOP + len(pictures) * row + BOTTOM
+    height = TOP + len(shown) * row + BOTTOM
     figure.set_layout_engine("none")
     figure.set_size_inches(width, height)
 
@@ -157,11 +145,11 @@ def draw(figure: Any, *, pictures: dict[str, Picture], points: np.ndarray, label
     about = "Each image is the farthest from those to its left. Bars: queries to find it (log scale)."
     write(0.15, height - 0.5, about, fontsize=10, color="#444444", va="top")
     write(0.15, height - 0.72, "Framed in red: not greedy's center at this place.", fontsize=10, color=RED, va="top")
-    every = np.concatenate([picture.queries for picture in pictures.values()])
+    every = np.concatenate([queries for _, queries in first.values()])
     least, most = 10 ** np.floor(np.log10(every.min())), 1.5 * every.max()
-    for position, (name, picture) in enumerate(pictures.items()):
+    for position, (name, (centers, queries)) in enumerate(first.items()):
         top = height - TOP - position * row
-        for place_of, center in enumerate(picture.centers):
+        for place_of, center in enumerate(centers):
             axes = place(LEFT + place_of * (IMAGE + GAP), top - IMAGE, IMAGE, IMAGE)
             axes.set(xticks=[], yticks=[])
             axes.grid(visible=False)
@@ -171,12 +159,13 @@ def draw(figure: Any, *, pictures: dict[str, Picture], points: np.ndarray, label
             if center >= 0:
                 axes.imshow(points[center].reshape(SIDE, SIDE, 3))
         chart = place(LEFT, top - IMAGE - BAR - 0.05, k * (IMAGE + GAP) - GAP, BAR)
-        bars(chart, picture.queries, least, most, color=GREY if name == NOISY else BLUE)
-        wrong = int((picture.centers != exact).sum())
+        bars(chart, queries, least, most, color=GREY if name == NOISY else BLUE)
+        wrong = int((centers != exact).sum())
         write(0.15, top - 0.02, name, fontsize=13, weight="bold", va="top")
-        text = [f"{_short(picture.queries.sum())} queries", f"of {picture.cost} each"]
-        if picture.times is not None:
-            text.append(_times(picture.times))
+        cost = "one noisy distance" if name == NOISY else "one number of two images"
+        text = [f"{_short(queries.sum())} queries", f"of {cost} each"]
+        if name not in (GREEDY, NOISY):
+            text.append(_times(needed.sum() / queries.sum()))
         if name != GREEDY:
             text.append("all centers right" if wrong == 0 else f"{wrong} of {k} centers differ")
         for depth, words in enumerate(text):

@@ -4,7 +4,7 @@ A rule does not know how many centers will be wanted, so that a run for ten also
 reached its budget says so too, if it had three by then.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ import numpy as np
 from experiments.figures import side_by_side
 from experiments.kcenter import common
 from experiments.kcenter.common import DELTA
-from experiments.report import number
+from experiments.report import Columns, number
 from experiments.settings import Settings
 from jaxbandits.kcenter import Greedy, PairPull, greedy, ns_ts, stage_times
 from jaxbandits.kcenter._intervals import least_k1
@@ -51,17 +51,11 @@ def ordered_cells(cells: Iterable[Cell]) -> dict[str, str]:
     }
 
 
-def cell(columns: Mapping[str, np.ndarray], chosen: np.ndarray, truth: np.ndarray, k: int) -> Cell:
-    """The runs that `chosen` (runs,) marks, judged by greedy's centers `truth` (at least k,)."""
-    found = columns["answer.found"][chosen] >= k
-    queries = columns["answer.queries"][chosen][found, : k - 1].sum(axis=1, dtype=np.int64)
-    centers = columns["answer.indices"][chosen][found, :k]
-    return Cell(
-        queries=queries,
-        runs=int(chosen.sum()),
-        ordered=int(np.all(centers == truth[:k], axis=1).sum()),
-        members=int(np.all(np.sort(centers, axis=1) == np.sort(truth[:k]), axis=1).sum()),
-    )
+def cell(columns: Columns, where: np.ndarray, k: int) -> Cell:
+    """The runs that `where` (runs,) marks."""
+    match = {name: int(runs[where].sum()) for name, runs in common.matches_until(columns, k).items()}
+    reached = where & (columns["answer.found"] >= k)
+    return Cell(common.queries_until(columns, k)[reached], int(where.sum()), **match)
 
 
 class Thompson(NamedTuple):
@@ -106,17 +100,18 @@ def thompson_runs(
 def cells_by_mix(found: Thompson, k: int) -> list[dict[float, Cell]]:
     return [
         {
-            float(mix): cell(found.columns, (found.mix == mix) & (found.block == b), truth.centers, k)
+            float(mix): cell(found.columns, (found.mix == mix) & (found.block == b), k)
             for mix in dict.fromkeys(found.mix.tolist())
         }
-        for b, truth in enumerate(found.truths)
+        for b in range(len(found.truths))
     ]
 
 
-def wrong(columns: Mapping[str, np.ndarray], truth: np.ndarray) -> int:
-    """How many runs found another center than greedy's, `truth` (runs, k), where they should have found that one."""
-    is_found = np.arange(truth.shape[1]) < columns["answer.found"][:, None]
-    return int(np.any(is_found & (columns["answer.indices"] != truth), axis=1).sum())
+def wrong(columns: Columns) -> int:
+    """How many runs found another center than greedy's where they should have found that one."""
+    centers = columns["answer.indices"]
+    is_found = np.arange(centers.shape[1]) < columns["answer.found"][:, None]
+    return int(np.any(is_found & (centers != columns["greedy"]), axis=1).sum())
 
 
 def ended(cells: Sequence[Cell]) -> bool:

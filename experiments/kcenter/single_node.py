@@ -44,22 +44,15 @@ class Noisy(NamedTuple):
     """The runs at one gap."""
 
     line: Line  # queries of the runs that ended
-    ended: int
     quartiles: np.ndarray  # (3,)  of all runs, infinite where so many did not end
-    limit: int
     best: float  # median queries of the best candidate
     rival: float  # and of the most queried of the others
     width: float  # of the best candidate's interval after so many
 
     @property
-    def median(self) -> float:
-        """Infinite if most runs did not end."""
-        return float(self.quartiles[1])
-
-    @property
     def share(self) -> str:
         """How many ended."""
-        return f"{self.ended} of {self.line.runs}"
+        return f"{self.line.runs - self.line.censored} of {self.line.runs}"
 
 
 class Read(NamedTuple):
@@ -77,7 +70,7 @@ def run(options: Settings) -> Report:
     sizes = QUICK_DIMENSIONS if options.quick else DIMENSIONS
     sweeps = {name: noisy_runs(pair, limit, seeds, options) for name, pair in (("pair", True), ("leader", False))}
     noisy = {
-        (name, gap): noisy_of(f"{name}, gap {gap}", sweep.columns, row, limit)
+        (name, gap): noisy_of(f"{name}, gap {gap}", sweep.columns, sweep.columns["row"] == row)
         for name, sweep in sweeps.items()
         for row, gap in enumerate(GAPS)
     }
@@ -109,11 +102,11 @@ def run(options: Settings) -> Report:
             *(entry.line for entry in noisy.values()),
             *(line(f"queries - 2 m, m = {m}", values) for m, values in excess.items()),
         ],
-        [*noisy_claims(noisy), *read_claims(reads)],
+        [*noisy_claims(noisy, limit), *read_claims(reads)],
         joined(parts, "sweep"),
         partial(draw, noisy=noisy, law=law, reads=reads, limit=limit),
         notes=notes(reads),
-        grid=grid(noisy, law, reads, excess),
+        grid=grid(noisy, limit, law, reads, excess),
     )
 
 
@@ -139,21 +132,14 @@ def noisy_runs(pair: bool, limit: int, seeds: int, options: Settings) -> jaxband
     return simulate(heading, build, tables, options=options, seeds=seeds, max_rounds=limit, metrics=state)
 
 
-def noisy_of(name: str, columns: Columns, row: int, limit: int) -> Noisy:
-    chosen = columns["row"] == row
-    counts, status = columns["counts"][chosen], columns["status"][chosen]
-    queries = np.where(status == Status.STOPPED, columns["pulls"][chosen], np.inf)
+def noisy_of(name: str, columns: Columns, where: np.ndarray) -> Noisy:
+    counts = columns["counts"][where]
+    queries = np.where(columns["status"] == Status.STOPPED, columns["pulls"], np.inf)[where]
     best = float(np.median(counts[:, BEST]))
     level = (np.log(K1 * NODES**2 / runs.DELTA) + ALPHA * np.log(best)) / best
-    return Noisy(
-        line=line_of(name, columns, chosen),
-        ended=int(np.sum(status != Status.MAX_ROUNDS)),
-        quartiles=np.quantile(queries, (0.25, 0.5, 0.75), method="higher"),
-        limit=limit,
-        best=best,
-        rival=float(np.median(np.delete(counts, (0, BEST), axis=1).max(axis=1))),
-        width=float(2 * NOISE_SCALE * np.sqrt(2 * level)),
-    )
+    rival = float(np.median(np.delete(counts, (0, BEST), axis=1).max(axis=1)))
+    quartiles = np.quantile(queries, (0.25, 0.5, 0.75), method="higher")
+    return Noisy(line_of(name, columns, where), quartiles, best, rival, float(2 * NOISE_SCALE * np.sqrt(2 * level)))
 
 
 def reads_of(columns: Columns, images: runs.Images, rows: np.ndarray) -> list[Read]:
@@ -174,19 +160,22 @@ def rivals(gaps: np.ndarray, m: int) -> float:
     return float(sum(needed))
 
 
-def noisy_claims(noisy: dict[tuple[str, float], Noisy]) -> list[Claim]:
+def noisy_claims(noisy: dict[tuple[str, float], Noisy], limit: int) -> list[Claim]:
     pairs, alone = ({gap: noisy[name, gap] for gap in GAPS} for name in ("pair", "leader"))
-    limit = alone[GAPS[0]].limit
-    times = {gap: min(alone[gap].median, limit) / pairs[gap].median for gap in GAPS}
+    times = {gap: min(alone[gap].quartiles[1], limit) / pairs[gap].quartiles[1] for gap in GAPS}
     ended = [", ".join(f"{entry.share} (gap {gap})" for gap, entry in each.items()) for each in (pairs, alone)]
-    never = f"the leader alone never ends, within {limit:,} queries"
+    more = {gap: "> " * bool(np.isinf(alone[gap].quartiles[1])) for gap in GAPS}
     return [
-        Claim("with a pair every run ends", ended[0], all(pair.ended == pair.line.runs for pair in pairs.values())),
-        Claim(never, f"ended: {ended[1]}", not any(entry.ended for entry in alone.values())),
+        Claim("with a pair every run ends", ended[0], not any(pair.line.censored for pair in pairs.values())),
+        Claim(
+            f"the leader alone never ends, within {limit:,} queries",
+            f"ended: {ended[1]}",
+            all(entry.line.censored == entry.line.runs for entry in alone.values()),
+        ),
         Claim(
             "the leader alone takes at least ten times as many queries as a pair, in the median",
-            ", ".join(f"{'> ' * bool(np.isinf(alone[gap].median))}{number(x)} (gap {gap})" for gap, x in times.items()),
-            all(alone[gap].median >= 10 * pairs[gap].median for gap in GAPS),
+            ", ".join(f"{more[gap]}{number(x)} (gap {gap})" for gap, x in times.items()),
+            all(alone[gap].quartiles[1] >= 10 * pairs[gap].quartiles[1] for gap in GAPS),
         ),
     ]
 
@@ -204,18 +193,21 @@ def read_claims(reads: dict[int, list[Read]]) -> list[Claim]:
     ]
 
 
-def grid(noisy: dict, law: dict[float, float], reads: dict[int, list[Read]], excess: dict) -> list[dict[str, str]]:
+def grid(
+    noisy: dict, limit: int, law: dict[float, float], reads: dict[int, list[Read]], excess: dict
+) -> list[dict[str, str]]:
     body = [
         {
             "": f"noisy, {name}, gap {gap}",
             "ended": entry.share,
-            "median queries": number(entry.median) if np.isfinite(entry.median) else f"> {number(entry.limit)}",
+            "median queries": number(middle) if np.isfinite(middle) else f"> {number(limit)}",
             "law": number(round(law[gap])) if name == "pair" else "",
             "of the best": number(entry.best),
             "of a rival": number(entry.rival),
             "width": f"{entry.width:.4f}",
         }
         for (name, gap), entry in noisy.items()
+        for middle in [float(entry.quartiles[1])]
     ]
     for m, found in reads.items():
         middle, low, high = (number(round(f(excess[m]))) for f in (np.median, np.min, np.max))
@@ -244,7 +236,7 @@ def draw(figure: Any, *, noisy: dict, law: dict[float, float], reads: dict[int, 
     left, right = split(figure, (9.6, 4.6), 1, 2)
     for style, (name, label) in enumerate((("pair", "a pair (NS-TS)"), ("leader", "the leader alone"))):
         entries = {gap: noisy[name, gap] for gap in GAPS}
-        known = [gap for gap in GAPS if np.isfinite(entries[gap].median)]
+        known = [gap for gap in GAPS if np.isfinite(entries[gap].quartiles[1])]
         low, middle, high = np.array([entries[gap].quartiles for gap in known]).reshape(-1, 3).T
         bars = [middle - low, np.minimum(high, limit) - middle]
         left.errorbar(known, middle, yerr=bars, mfc="w", label=label, **STYLES[style])
@@ -252,7 +244,7 @@ def draw(figure: Any, *, noisy: dict, law: dict[float, float], reads: dict[int, 
             if entry.line.censored:
                 text = f"{entry.share}\nended"
                 left.annotate(text, (gap, 1.4 * limit), ha="center", va="bottom", fontsize=8)
-            if np.isinf(entry.median):
+            if gap not in known:
                 left.plot(gap, limit, marker="^", color=COLORS[style], ms=8)
     left.plot(GAPS, list(law.values()), "k:", lw=1.2, label=r"$2\,\beta\,T^*$")
     left.axhline(limit, color="k", lw=0.8, ls=":")

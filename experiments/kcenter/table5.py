@@ -66,7 +66,7 @@ def run(options: Settings) -> Report:
             f"kcenter table 5: n = {n}", distances, rows, **budget, options=options, seeds=seeds
         )
         columns[f"n = {n}"] = found.columns | {"mix": found.mix, "block": found.block}
-        mistakes += noisy.wrong(found.columns, np.array([truth.centers for truth in found.truths])[found.block])
+        mistakes += noisy.wrong(found.columns)
         law = [
             np.cumsum(noisy.expected(noisy.times(distances[np.ix_(row, row)], truth, NOISE_SCALE), n))
             for row, truth in zip(rows, found.truths, strict=True)

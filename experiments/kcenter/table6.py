@@ -87,9 +87,7 @@ def run(options: Settings) -> Report:
                 budget = {"k": k, "action": Pull, "max_rounds": TANDS_LIMIT}
                 rule = partial(ns_tands, delta=runs.DELTA, **settings)
                 columns = runs.distance_runs(heading, rule, images.distances, rows[counted], **budget, **shared).columns
-                cells[name] = [
-                    cell(columns, columns["row"] == i, thompson.truths[b].centers, k) for i, b in enumerate(counted)
-                ]
+                cells[name] = [cell(columns, columns["row"] == i, k) for i in range(len(counted))]
                 label = {"block": counted[columns["row"]], "rule": np.full(len(columns["row"]), name)}
                 parts[f"{name}, n = {n}, k = {k}"] = columns | label
             table[n, k] = Row(len(rows), cells)

@@ -19,10 +19,10 @@ from experiments.figures import COLORS, errorbars, marks
 from experiments.kcenter import common as runs
 from experiments.kcenter import noisy
 from experiments.kcenter.noisy import Cell, cell, ordered_cells, slashed
+from experiments.kcenter.sampling import chosen
 from experiments.papers import printed_by_place
 from experiments.report import Claim, Line, Report, joined, line, listed, number, two_digits
 from experiments.settings import Settings
-from jaxbandits import Results
 from jaxbandits.base import Algorithm
 from jaxbandits.kcenter import Counts, Greedy, PairPull, Pull, greedy, ns_random, ns_tands, ns_ts
 
@@ -47,7 +47,6 @@ UNIT = 1e4
 CHOICE = 28.0  # beta where the first center is chosen
 TS, RANDOM = (*(f"NS-TS, mix {mix:g}" for mix in MIXES),), "Random"
 DIFFERENCE, RATIO = (f"NS-TandS, {tracking}" for tracking in TRACKINGS)
-POSTERIOR = "NS-TS by posterior"  # the sweep of those with mix > 0
 RULES = (RANDOM, *TS, DIFFERENCE, RATIO)
 # (n, k) -> rule -> ten thousands of queries
 PRINTED = {
@@ -66,7 +65,7 @@ class Row(NamedTuple):
 
 
 Table = dict[tuple[int, int], Row]  # (n, k) -> Row
-Sweeps = dict[tuple[str, int], Results]  # (name, k) -> Results
+Sweeps = dict[tuple[str, int], dict[str, np.ndarray]]  # (rule, k) -> columns; k = 0: of all k at once
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -92,12 +91,10 @@ def run(options: Settings) -> Report:
         stages = noisy.times(distances, solution, None)
         law = noisy.expected(stages, n)
         for k in KS[n]:
-            cells = {
-                rule: cell(sweep.columns, sweep.columns["row"] == row, solution.centers, k)
-                for rule, (sweep, row) in parts_of(sweeps, k).items()
-            }
+            found = {rule: sweeps.get((rule, k), sweeps.get((rule, 0))) for rule in RULES}
+            cells = {rule: cell(each, np.ones(len(each["row"]), bool), k) for rule, each in found.items() if each}
             table[n, k] = Row(int(solution.centers[0]), cells, stages[: k - 1].sum(), law[: k - 1].sum())
-        parts |= {f"{name}, n = {n}, k = {k}": sweep.columns for (name, k), sweep in sweeps.items()}
+        parts |= {f"{rule}, n = {n}, k = {k or KS[n][-1]}": columns for (rule, k), columns in sweeps.items()}
 
     law_ratio = [row.cells[TS[0]].mean / row.expected for row in table.values()]
     return Report(
@@ -137,36 +134,25 @@ def sweeps_of(n: int, distances: np.ndarray, first: int, options: Settings) -> S
 
     def sweep(
         name: str, rule: Callable[..., Algorithm], k: int, action: type, tasks: int = 1, **settings: Any
-    ) -> Results:
+    ) -> dict[str, np.ndarray]:
         heading = f"kcenter table 7: {name}: n = {n}, k = {k}"
         lanes = -(-tasks * seeds // 2)  # so few that two cores share them
         settings |= {"k": k, "action": action, "first_center": first, "lanes": lanes, "max_rounds": LIMIT}
         rule = partial(rule, delta=runs.DELTA)
-        return runs.distance_runs(heading, rule, distances, runs.blocks(n, 1), options=options, seeds=seeds, **settings)
+        settings |= {"options": options, "seeds": seeds}
+        return runs.distance_runs(heading, rule, distances, runs.blocks(n, 1), **settings).columns
 
     # Posterior draws are most of the work: without them, mix 0 has a program of its own.
-    sweeps = {
-        (POSTERIOR, most): sweep(POSTERIOR, ns_ts, most, PairPull, len(MIXES) - 1, settings={"mix": MIXES[:-1]}),
-        (TS[-1], most): sweep(TS[-1], partial(ns_ts, mix=MIXES[-1]), most, PairPull),
-    }
+    drawn = sweep("NS-TS by posterior", ns_ts, most, PairPull, len(MIXES) - 1, settings={"mix": MIXES[:-1]})
+    sweeps = {(rule, 0): chosen(drawn, drawn["row"] == row) for row, rule in enumerate(TS[:-1])}
+    sweeps[TS[-1], 0] = sweep(TS[-1], partial(ns_ts, mix=MIXES[-1]), most, PairPull)
     if n in RANDOM_SIZES:
-        sweeps[RANDOM, most] = sweep(RANDOM, partial(ns_random, test_every=TEST_EVERY), most, Counts)
+        sweeps[RANDOM, 0] = sweep(RANDOM, partial(ns_random, test_every=TEST_EVERY), most, Counts)
     for k in KS[n]:
         for tracking in TRACKED.get((n, k), ()):
             name = f"NS-TandS, {tracking}"
             sweeps[name, k] = sweep(name, partial(ns_tands, tracking=tracking), k, Pull)
     return sweeps
-
-
-def parts_of(sweeps: Sweeps, k: int) -> dict[str, tuple[Results, int]]:
-    """Where the runs of every rule until center k lie: rule -> (sweep, row)."""
-    found = {}
-    for (name, wanted), sweep in sweeps.items():
-        if name == POSTERIOR:
-            found |= {rule: (sweep, row) for row, rule in enumerate(TS[:-1])}
-        elif name in (TS[-1], RANDOM) or wanted == k:
-            found[name] = (sweep, 0)
-    return {rule: found[rule] for rule in RULES if rule in found}
 
 
 def lines(table: Table) -> list[Line]:

@@ -22,7 +22,7 @@ from experiments.kcenter.common import Images
 from experiments.kcenter.common import add_arguments as add_arguments
 from experiments.report import STANDARD_ERRORS, Claim, Columns, Line, Report, joined, line_of, listed, number
 from experiments.settings import Settings
-from jaxbandits import Outcome, Status
+from jaxbandits import Outcome, Results, Status
 from jaxbandits.kcenter import KL, Dimensions, Lil, PairPull, clusters, digits, ds_ucb, ns_ts, pairwise_sums
 from jaxbandits.kcenter._images import DIGIT_LEVELS, IMAGE_LEVELS
 from jaxbandits.kcenter._intervals import Interval, arm_bounds, bounds_of
@@ -115,21 +115,9 @@ def sampled(
     def statistics(state: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
         return state.counts, *bounds(state.counts, state.sums)
 
-    shared = {"k": K, "levels": levels, "metrics": partial(effect, statistics=statistics)}
-    shared |= {"options": options, "seeds": seeds}
-    return Case(
-        len(rows),
-        *(
-            runs.image_runs(
-                f"kcenter triangle: {name}, {label}",
-                partial(ds_ucb, delta=runs.DELTA, interval=interval, **settings),
-                Images(points, pairwise_sums(points), name),
-                rows,
-                **shared,
-            ).columns
-            for label, settings in WAYS.items()
-        ),
-    )
+    images = Images(points, pairwise_sums(points), name)
+    made = partial(runs.image_runs, images=images, k=K, levels=levels, options=options, seeds=seeds)
+    return case(name, made, partial(ds_ucb, delta=runs.DELTA, interval=interval), rows, statistics)
 
 
 def judged(n: int, options: Settings, seeds: int) -> Case:
@@ -143,20 +131,19 @@ def judged(n: int, options: Settings, seeds: int) -> Case:
         return counts, jnp.where(counts > 0, lower, 0), jnp.where(counts > 0, upper, jnp.inf)
 
     shared = {"k": SHOE_K, "action": PairPull, "first_center": SHOES[n], "max_rounds": LIMIT}
-    shared |= {"metrics": partial(effect, statistics=statistics), "options": options, "seeds": seeds}
-    return Case(
-        1,
-        *(
-            runs.distance_runs(
-                f"kcenter triangle: {n} shoes, {label}",
-                partial(ns_ts, delta=runs.DELTA, mix=MIX, **settings),
-                distances,
-                runs.blocks(n, 1),
-                **shared,
-            ).columns
-            for label, settings in WAYS.items()
-        ),
+    made = partial(runs.distance_runs, distances=distances, options=options, seeds=seeds, **shared)
+    rule = partial(ns_ts, delta=runs.DELTA, mix=MIX)
+    return case(f"{n} shoes", made, rule, runs.blocks(n, 1), statistics)
+
+
+def case(name: str, made: Callable[..., Results], rule: Any, rows: np.ndarray, statistics: Bounds) -> Case:
+    """The runs of a rule in both ways."""
+    shared = {"rows": rows, "metrics": partial(effect, statistics=statistics)}
+    without, with_ = (
+        made(f"kcenter triangle: {name}, {label}", partial(rule, **settings), **shared).columns
+        for label, settings in WAYS.items()
     )
+    return Case(len(rows), without, with_)
 
 
 def effect(task: Any, outcome: Outcome, *, statistics: Bounds) -> dict[str, jax.Array]:

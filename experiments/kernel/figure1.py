@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import jaxbandits
-from experiments.figures import COLORS, STYLES, legend_below, split
+from experiments.figures import STYLES, band, legend_below, split
 from experiments.kernel import common as kernels
 from experiments.kernel.common import BETAS, DIMENSIONS, FUNCTIONS, PLAYERS, by_beta, entry
 from experiments.report import Claim, Report, joined, listed, mean_se, number
@@ -164,7 +164,7 @@ def draw(figure: Any, *, cells: Cells, holds: tuple[bool, bool]) -> None:
                 values = np.pad(values, ((0, 0), (1, 0)))
                 mean, sd = np.mean(values, axis=0), np.std(values, axis=0, ddof=1)
                 axes.plot(rounds, mean, label=rule, markevery=2, mfc="w", ms=5, **STYLES[style])
-                axes.fill_between(rounds, mean - sd, mean + sd, color=COLORS[style], alpha=0.12, lw=0)
+                band(axes, rounds, mean - sd, mean + sd, style)
         top.set(title=name, ylim=(0, None))
         bottom.set(xlabel="round", ylim=(0, None))
     panels[0, 0].set_ylabel("regret of all agents")

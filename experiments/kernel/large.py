@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxbandits
-from experiments.figures import COLORS, STYLES, legend_below, split
+from experiments.figures import STYLES, band, legend_below, split
 from experiments.kernel import common as kernels
 from experiments.kernel.common import ALONE, DIMENSIONS, FUNCTIONS, PLAYERS, by_beta, entry
 from experiments.kernel.figure1 import BASELINES, AllRuns
@@ -121,8 +121,7 @@ def draw(figure: Any, *, names: tuple[str, ...], all_runs: AllRuns, grid: dict, 
             for axes, values in ((top, curve[row, ..., 0]), (bottom, curve[row, ..., 1:].sum(axis=-1))):
                 if axes is top or values.any():
                     axes.plot(x, values.mean(axis=0), label=label, mfc="w", ms=5, markevery=3, **STYLES[style])
-                    low, high = values.min(axis=0), values.max(axis=0)
-                    axes.fill_between(x, low, high, color=COLORS[style], alpha=0.12, lw=0)
+                    band(axes, x, values.min(axis=0), values.max(axis=0), style)
         top.set(title=FUNCTIONS[function], yscale="log")
         bottom.set(xlabel="queries of all agents", yscale="log")
     panels[0, 0].set_ylabel("regret")

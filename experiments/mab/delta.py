@@ -35,7 +35,7 @@ def run(options: Settings) -> Report:
     half = float(common.time_of(instance, leader_share=0.5))
     lines, sweeps = {}, {}
     for label, (rule, settings, _) in RULES.items():
-        shared = {"options": options, "seeds": seeds, "delta": deltas}
+        shared = {"options": options, "seeds": seeds, "delta": deltas, "paired": False}
         sweeps[label] = common.runs("mab delta", instance, rule, **shared, **settings)
         lines[label] = lines_by([f"{label}, delta = {delta:g}" for delta in deltas], sweeps[label])
     times = {label: half if is_half else best for label, (_, _, is_half) in RULES.items()}
@@ -61,10 +61,10 @@ def run(options: Settings) -> Report:
             common.confident(wrong),
         ],
         joined(sweeps),
-        partial(draw, deltas=deltas, lines=lines, best=best),
+        partial(draw, deltas=deltas, lines=lines, best=best, half=half),
         notes=(
             f"T* = {best:.1f}, T_half = {half:.1f}. Threshold: gk16, a heuristic. gk16 itself grows faster than "
-            "log(1/delta), by its log log of the pulls, so that slopes lie a few percent above their constants.",
+            "log(1/delta), by its log log of the pulls, so that slopes should lie one percent above their constants.",
         ),
         grid=[
             {"delta": f"{delta:g}"} | {label: plus_minus(lines[label][row]) for label in RULES} | {"runs": str(seeds)}
@@ -92,11 +92,14 @@ def slope_claim(label: str, share: float, se: float, name: str) -> Claim:
     )
 
 
-def draw(figure: Any, *, deltas: tuple[float, ...], lines: dict[str, list[Line]], best: float) -> None:
+def draw(figure: Any, *, deltas: tuple[float, ...], lines: dict[str, list[Line]], best: float, half: float) -> None:
     axes = figure.subplots()
     for style, (label, row) in enumerate(lines.items()):
         asymptote = best * common.gk16(means(row), np.asarray(deltas))
-        curve(axes, [1 / delta for delta in deltas], row, label, style, scale=1 / asymptote)
-    axes.axhline(1, color="k", lw=1, ls=":")
+        aside = 1.1 ** (style - (len(lines) - 1) / 2)  # so that bars do not hide each other
+        curve(axes, [aside / delta for delta in deltas], row, label, style, scale=1 / asymptote)
+    for level, name in ((1, r"$T^\star$"), (half / best, r"$T_{1/2}$")):
+        axes.axhline(level, color="k", lw=1, ls=":")
+        axes.annotate(name, (1, level), (4, 0), xycoords=("axes fraction", "data"), textcoords="offset points")
     axes.set(xscale="log", xlabel=r"$1/\delta$", ylabel=r"pulls / ($T^\star$ threshold)", title="Four Gaussian arms")
     axes.legend(ncols=2)

@@ -15,6 +15,7 @@ from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, Outcome, PyTree, Status
+from jaxbandits.engine.ahead import drawn_ahead
 from jaxbandits.engine.fit import require_fit, require_pair
 from jaxbandits.engine.gradients import refusing_gradient
 from jaxbandits.engine.recording import Curves, Record, Seen, curves_of, marked, seen, start_curves, summed
@@ -89,9 +90,11 @@ def advance(
     if has_plan and axis_name is not None:
         state, _ = _plan_where_due(algorithm, keys, state, rounds, rounds <= max_rounds, axis_name, patient=False)
     first = rounds
-    noise = jax.vmap(lambda r: environment.noise(jax.random.fold_in(keys.noise, r)))(
-        first + jnp.arange(chunk, dtype=rounds.dtype)
-    )
+    numbers = first + jnp.arange(chunk, dtype=rounds.dtype)
+    noise = jax.vmap(lambda r: environment.noise(jax.random.fold_in(keys.noise, r)))(numbers)
+    # Who plans waits, and a record sees the decisions of lanes that have ended: both need the draws of `rounds` itself.
+    ahead = None if has_plan or record is not None else drawn_ahead(algorithm, keys.decide, state)
+    drawn = [] if ahead is None else jax.vmap(lambda r: ahead.draw(jax.random.fold_in(keys.decide, r)))(numbers)
 
     def one_round(carry: Carry, r: Array) -> tuple[Carry, Seen | None]:
         (state, rounds, curves), note = carry, None
@@ -102,7 +105,11 @@ def advance(
             ready &= is_planned
         if horizon is not None:
             ready &= ~_has_spent(state, horizon)
-        decision = algorithm.decide(jax.random.fold_in(keys.decide, rounds), state)
+        if ahead is None:
+            decision = algorithm.decide(jax.random.fold_in(keys.decide, rounds), state)
+        else:
+            decision = ahead.decide([x[r] for x in drawn], state)
+            ready &= rounds == first + r  # a lane that has ended stays so, whatever the draws of later rounds
         if record is not None:
             counts = (rounds <= max_rounds) & is_planned if has_plan else None
             note = seen(record, curves, state, rounds, decision, counts=counts)

@@ -1,18 +1,19 @@
-"""How large a likelihood ratio must be before a run trusts it: the exploration rates of NS-TandS."""
+"""How large a likelihood ratio must be before a run trusts it: the exploration rates of NS-TandS.
 
-import functools
-import math
+They are `numerics.thresholds` at the numbers of comparisons of a run.
+"""
+
 from collections.abc import Callable
 from typing import Any, Literal
 
 import jax.numpy as jnp
-import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.base import Array
+from jaxbandits.numerics import thresholds
+from jaxbandits.numerics.thresholds import Evidence
 
 Rate = Literal["loglog", "log", "gk", "gaussian"]
-GRID = 256  # values of lambda that `mixture_constant` tries
 
 
 def exploration_rate(
@@ -26,9 +27,9 @@ def exploration_rate(
     - "loglog": log((1 + log q) / delta'), the practical rate of Garivier and Kaufmann (2016), section 6; not proved.
     - "log": log(q / delta').
     - "gk": log(2 (K - 1) q / delta') with the K = (n-p) p arms of the stage (Garivier and Kaufmann, Theorem 10).
-    - "gaussian": 2 log(4 + log a) + 2 log(4 + log b) + 2 G(x / 2) with x = log(1 / delta') and `mixture_constant` G;
-      delta' = delta / max(n^2, sum_p (n-p-1) p). Proved for Gaussian rewards of known variance, at all times at once
-      (Kaufmann and Koolen, 2021), and for every k.
+    - "gaussian": 2 log(4 + log a) + 2 log(4 + log b) + 2 C(x / 2) with x = log(1 / delta'), the C of
+      `numerics.thresholds.mixture_constant` and delta' = delta / max(n^2, sum_p (n-p-1) p). Proved for Gaussian rewards
+      of known variance, at all times at once (Kaufmann and Koolen, 2021), and for every k.
 
     Args:
         rate: one of the above.
@@ -50,51 +51,21 @@ def exploration_rate(
     checks.whole("k", k, least=2, most=n)
     checks.probability("delta", delta)
     dtype = checks.float_dtype("dtype", dtype)
-    delta = jnp.asarray(delta, dtype)
-    pairs = n**2
-    if rate == "gaussian":
-        pairs = max(pairs, sum((n - p - 1) * p for p in range(1, k)))
-    confidence = math.log(pairs) - jnp.log(delta)  # log(1 / delta'); delta' itself may underflow
-    constant = 2 * mixture_constant(confidence / 2) if rate == "gaussian" else None
+    delta, pairs = jnp.asarray(delta, dtype), n**2
+    if rate == "loglog":
+        loglog = thresholds.gk16(comparisons=pairs)
+        return lambda q, found, a, b: loglog(delta, Evidence(q))
+    if rate == "log":
+        # Of two arms at 2 delta: log(2 (2 - 1) q / (2 delta')).
+        log = thresholds.gk_union(arms=2, comparisons=pairs)
+        return lambda q, found, a, b: log(2 * delta, Evidence(q))
+    if rate == "gk":
+        gk = thresholds.gk_union(arms=2, comparisons=pairs)
+        # The arms of a stage, which may be traced, as a part of delta.
+        return lambda q, found, a, b: gk(delta / jnp.maximum((n - found) * found - 1, 1).astype(dtype), Evidence(q))
+    kk_pair = thresholds.kk_pair(comparisons=max(pairs, sum((n - p - 1) * p for p in range(1, k))))
 
-    def threshold(q: Array, found: Array, a: Array, b: Array) -> Array:
-        if constant is not None:
-            return _log_log(a, dtype) + _log_log(b, dtype) + constant
-        log_q = jnp.log(q.astype(dtype))
-        if rate == "loglog":
-            return jnp.log1p(log_q) + confidence
-        if rate == "log":
-            return log_q + confidence
-        rivals = jnp.maximum((n - found) * found - 1, 1).astype(dtype)
-        return jnp.log(2 * rivals) + log_q + confidence
+    def gaussian(q: Array, found: Array, a: Array, b: Array) -> Array:
+        return jnp.vectorize(lambda a, b: kk_pair(delta, Evidence(q, jnp.stack([a, b]))))(a, b)
 
-    return threshold
-
-
-def mixture_constant(y: Array) -> Array:
-    """G(y) = min over lam in (1/2, 1) of (2 lam - 2 lam log(4 lam) + log zeta(2 lam) - log(1 - lam) / 2 + y) / lam.
-
-    Args:
-        y: float, any shape, at least 0.
-
-    Returns:
-        float, of y's shape: the minimum over a grid, which is at most 1e-4 above G up to y = 100; to enlarge it
-        costs queries, never the guarantee.
-
-    Source: Kaufmann and Koolen (2021), Mixture martingales revisited with applications to sequential tests and
-    confidence intervals, the Gaussian case.
-    """
-    lam, g = (jnp.asarray(x, y.dtype) for x in _mixture_grid())
-    return jnp.min((g + y[..., None]) / lam, axis=-1)
-
-
-def _log_log(count: Array, dtype: Any) -> Array:
-    return 2 * jnp.log(4 + jnp.log(count.astype(dtype)))
-
-
-@functools.cache
-def _mixture_grid() -> tuple[np.ndarray, np.ndarray]:
-    from scipy.special import zeta  # loads slowly, and only one rate needs it
-
-    lam = 1 - np.geomspace(0.49, 1e-4, GRID)  # the minimum moves towards 1 as y grows
-    return lam, 2 * lam - 2 * lam * np.log(4 * lam) + np.log(zeta(2 * lam)) - np.log1p(-lam) / 2
+    return gaussian

@@ -61,19 +61,20 @@ def canonical(**more):
 
 
 def test_a_row():
-    report = bench.report("speed", [canonical()], Settings(quick=True), limits=True)
+    report = bench.report("speed", [canonical(bar=3e7)], Settings(quick=True))
     columns = {name: values[0] for name, values in report.columns.items()}
     assert columns["rounds"] == 4 * columns["batches"] * columns["devices"] * 64
     assert columns["queries"] == pytest.approx(columns["pulls"] / columns["seconds"])
     assert columns["limit"] > 0
     (row,) = report.grid
     assert row["algorithm"] == "LinGapE"
+    assert row["bar"] == "3e+07"
     assert row["x NumPy"] == number(float(f"{columns['queries'] / 10:.2g}"))
     assert row["share of limit"] == f"{columns['queries'] / columns['limit']:.0%}"
 
 
 def test_a_floor_takes_the_place_of_the_answers():
     case = canonical(tasks=jnp.array([0.1, 0.2]), floor=lambda: (123.0, "memory"))
-    part = bench.measured(case, 1.0, Settings(), limits=True)
+    part = bench.measured(case, 1.0, Settings())
     assert (part["limit"], part["by"]) == (123.0, "memory")
     assert np.isfinite(part["queries"])

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from experiments.cpe import block, common, eight, float32, opinion, osa, two_call, water
+from experiments.cpe import block, common, float32, opinion, osa, two_call, water
 from experiments.report import line_of
 from experiments.settings import Settings
 from jaxbandits import Results, Status, cpe
@@ -45,7 +45,6 @@ def test_clucb_is_for_linear_means():
     names = ("best5", "water3", "osa4", "paths5")
     refused = [name for name in names if common.refuses("CLUCB", getattr(cpe, name)())]
     assert refused == ["water3", "osa4"]
-    assert [name for name, ends in eight.NOISE_FREE.items() if len(ends) == 2] == refused
     assert not common.refuses("uniform", cpe.osa4())
 
 
@@ -73,7 +72,8 @@ def test_brute_force_finds_the_leading_optimum():
 
 
 def test_concave_costs_by_linear_programs():
-    assert two_call.concave_radii() == pytest.approx(two_call.RADII["concave costs, exact"], abs=1e-6)
+    assert two_call.concave_radii() == pytest.approx([0.150005] * 3, abs=1e-6)
+    assert two_call.exact_run() == "stops at 1,739, counts (580, 580, 579)"
     assert two_call.concave_example().holds
     # If theta_2 alone moves, (5, 0, 5) is next: it is worth 2.5 - exp(-10) less, and 5 (.7 - theta_2) counts for it.
     decisions, _ = two_call.concave_decisions()
@@ -97,7 +97,7 @@ def test_water_is_planned_by_the_dearest_step():
 def test_the_poll_is_that_of_1996():
     # All respondents of anes96, those who expected to vote for Dole, and one variance by hand: .015 * .985.
     assert opinion.SIZES.sum() == 944
-    assert sum(group.dole for group in opinion.GROUPS) == 393
+    assert opinion.DOLE.sum() == 393
     assert opinion.THETA[0] == pytest.approx(0.014775)
     case = opinion.instance(8)
     assert np.asarray(case.theta) == pytest.approx(opinion.THETA, rel=1e-12)
@@ -129,15 +129,3 @@ def test_one_run_that_differs_is_noticed(column):
     assert block.same_runs(blocks).measured == "1 of 2"
     agree = float32.twins_agree(dtypes, "best5", "COCI", ("pulls", "counts", "answer"))
     assert agree.tolist() == [True, False]
-
-
-@pytest.mark.parametrize("wrong", [None, "pulls", "counts"])
-def test_the_known_ends_are_wanted_to_the_pull(wrong):
-    def ended(name, rule):
-        pulls, counts = eight.NOISE_FREE[name][eight.RULES.index(rule)], eight.NOISE_FREE_COUNTS[name]
-        return Results({"pulls": np.array([pulls]), "counts": np.array([counts])}, None)
-
-    exact = {(name, rule): ended(name, rule) for name in ("best5", "paths5") for rule in ("COCI", "uniform")}
-    if wrong:
-        exact["best5", "COCI"].columns[wrong][0] += 1
-    assert [claim.holds for claim in eight.noise_free_claims(exact)] == [wrong != "pulls", wrong != "counts"]

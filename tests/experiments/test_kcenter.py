@@ -161,20 +161,21 @@ def test_a_cell_counts_runs_until_the_kth_center():
         "answer.found": np.array([3, 2, 1, 3]),
         "answer.queries": np.array([[10, 20], [30, 5], [7, 0], [2**31, 2**31]], np.uint32),
         "answer.indices": np.array([[0, 4, 2], [0, 4, 3], [0, 1, -1], [0, 2, 4]]),
+        "greedy": np.tile([0, 4, 2], (4, 1)),
     }
     everything = np.ones(4, bool)
-    two, three = (noisy.cell(columns, everything, np.array([0, 4, 2]), k) for k in (2, 3))
+    two, three = (noisy.cell(columns, everything, k) for k in (2, 3))
     assert two.queries.tolist() == [10, 30, 2**31]
     assert (two.runs, two.ordered, two.members) == (4, 2, 2)
     assert np.isinf(two.mean)
     assert np.isnan(two.se)
     assert three.queries.tolist() == [30, 2**32]
     assert (three.ordered, three.members) == (1, 2)
-    first = noisy.cell(columns, np.array([True, True, False, False]), np.array([0, 4, 2]), 2)
+    first = noisy.cell(columns, np.array([True, True, False, False]), 2)
     assert first.mean == 20
     assert first.se == pytest.approx(10)
     # The guess of run 1 at its third center is none that it found; run 3 has the order wrong.
-    assert noisy.wrong(columns, np.tile([0, 4, 2], (4, 1))) == 1
+    assert noisy.wrong(columns) == 1
 
 
 def test_a_ratio_is_geometric_and_leaves_censored_blocks_out():

@@ -24,7 +24,9 @@ def test_rules_of_one_name_see_the_same_rewards():
     assert streams[0] == streams[1]
     assert len({tuple(words) for words in streams[0]}) == 8
     assert compare(*both.values(), paired=True)["pairs"] == [8]
-    for sweep in both.values():
+    alone = common.runs("test", instance, "uniform", paired=False, **settings)
+    assert not {tuple(words) for words in alone.columns["stream"].tolist()} & {tuple(words) for words in streams[0]}
+    for sweep in (*both.values(), alone):
         assert sweep.columns["curve.wrong"][:, -1].tolist() == sweep.columns["wrong"].tolist()
         assert sweep.columns["counts"].sum(axis=1).tolist() == sweep.columns["pulls"].tolist()
 
