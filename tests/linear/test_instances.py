@@ -87,7 +87,7 @@ def test_separated_arms_redraws_what_is_too_close_or_double():
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
 def test_instances_take_a_dtype(dtype):
     for instance in [linear.soare(2, dtype=dtype), linear.sphere(0, 4, 2, 0.0, dtype=dtype)]:
-        assert {leaf.dtype for leaf in instance} == {jnp.dtype(dtype)}
+        assert {leaf.dtype for leaf in jax.tree.leaves(instance)} == {jnp.dtype(dtype)}
 
 
 # The best arm
