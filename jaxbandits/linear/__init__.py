@@ -16,15 +16,24 @@ True
 | algorithm | what it does | action |
 | --- | --- | --- |
 | `lingape` | fully adaptive: pulls what separates the leader from its strongest challenger | `Pull` |
+| `fws` | Frank-Wolfe steps on the lower bound at the estimates | `Step` |
+| `lingame`, `lingame_c` | a learner of shares against the closest alternative; `lingame_c` learns pairs | `Step` |
+| `lazy_tas` | tracks the shares that are optimal at the estimates, renewed at powers of two | `Step` |
+| `l_t3c`, `lin_ttts` | leaders from the posterior, and a challenger each | `Pull`, `Step` where items are eliminated |
+| `fixed_weights`, `uniform` | track a fixed allocation; pull all arms in turn | `Pull`, `Step` as above |
 | `xy_static` | tracks a fixed allocation: `xy_allocation`, `g_allocation` or another | `Allocation` |
 | `xy_static_exact` | the same, tested at every pull; simulation only | `Bridge` |
 | `xy_adaptive` | phases of a fixed design, each for the arms that the last one has left | `Allocation` |
 | `xy_oracle` | the pulls of the best fixed design when theta is known; nothing is random | |
 
+Those from `fws` to `uniform` stop by likelihood ratios against a `threshold` of `numerics.thresholds`, and may compare
+items apart from the arms that they pull (`Instance.items`): the answer then is an item.
+
 `environment(instance, action)` takes the class of the algorithm's actions. Instances: `soare`, `canonical`, `sphere`,
-`yahoo_like`, `theorem3_counterexample`, or an `Instance` of your own. Their gaps, angles and noise scales may
-be traced: a generator may be called inside `build`. How hard one is: `lower_bound`, `hardness_lingape` and its kin,
-`theorem2_bound`.
+`yahoo_like`, `theorem3_counterexample`, `random_tirinzoni`, `sphere_pair`, `many_arms`, `transductive`, or an
+`Instance` of your own. Their gaps, angles and noise scales may
+be traced: a generator may be called inside `build`. How hard one is: `characteristic_time`, `lower_bound`,
+`hardness_lingape` and its kin, `theorem2_bound`.
 
 Reading a run: `outcome.state`, or the state of your own loop, holds exact statistics. `estimate` makes least squares of
 them; `lingape_radius` and `confidence_radius` say how far they may be off.
@@ -32,6 +41,7 @@ them; `lingape_radius` and `confidence_radius` say how far they may be off.
 | state of | pulls of each arm | sums of rewards | besides |
 | --- | --- | --- | --- |
 | `lingape` | `counts` (K,) | `sums` (K,) | `theta`, `leverage`, `logdet`: a cache, rebuilt at every chunk's start |
+| `fws` to `uniform` | `counts` (K,) | `sums` (K,) | `cache`: rebuilt as well; `own`: what the rule remembers |
 | `xy_static`, `xy_static_exact` | `counts` (K,) | `sums` (K,) | |
 | `xy_adaptive` | `pulled` (K,) | none | `theta`: of the last phase; `members`: the arms that it has left |
 
@@ -41,6 +51,7 @@ Soare, Lazaric, Munos (2014), Best-arm identification in linear bandits.
 
 from jaxbandits.linear._allocations import g_allocation, oracle_allocation, pair_directions, xy_allocation
 from jaxbandits.linear._arms import reduce_rank
+from jaxbandits.linear._characteristic_time import CharacteristicTime, characteristic_time
 from jaxbandits.linear._complexity import (
     LowerBound,
     gaps,
@@ -50,7 +61,9 @@ from jaxbandits.linear._complexity import (
     hardness_ugape,
     lower_bound,
 )
-from jaxbandits.linear._environment import Allocation, Bridge, Pull, environment
+from jaxbandits.linear._environment import Allocation, Bridge, Pull, Step, environment
+from jaxbandits.linear._fixed_weights import fixed_weights
+from jaxbandits.linear._fws import fws
 from jaxbandits.linear._generators import (
     canonical,
     separated_arms,
@@ -60,7 +73,19 @@ from jaxbandits.linear._generators import (
     yahoo_like,
 )
 from jaxbandits.linear._instances import Instance, is_right, reduce_instance
+from jaxbandits.linear._l_t3c import l_t3c
+from jaxbandits.linear._lazy_tas import lazy_tas
+from jaxbandits.linear._lin_ttts import lin_ttts
+from jaxbandits.linear._lingame import lingame
+from jaxbandits.linear._lingame_c import lingame_c
 from jaxbandits.linear._lingape import lingape
+from jaxbandits.linear._literature import (
+    many_arms,
+    random_tirinzoni,
+    random_tirinzoni_published,
+    sphere_pair,
+    transductive,
+)
 from jaxbandits.linear._radius import confidence_radius, lingape_radius
 from jaxbandits.linear._ratios import RatioTables, ratio_tables
 from jaxbandits.linear._reading import Estimate, estimate
@@ -70,6 +95,7 @@ from jaxbandits.linear._theorem2 import (
     theorem2_large_ridge_bound,
     theorem2_ridge_limit,
 )
+from jaxbandits.linear._uniform import uniform
 from jaxbandits.linear._xy_adaptive import xy_adaptive
 from jaxbandits.linear._xy_oracle import XYOracle, xy_oracle
 from jaxbandits.linear._xy_static import xy_static
@@ -79,17 +105,22 @@ from jaxbandits.numerics.design import Design
 __all__ = [
     "Allocation",
     "Bridge",
+    "CharacteristicTime",
     "Design",
     "Estimate",
     "Instance",
     "LowerBound",
     "Pull",
     "RatioTables",
+    "Step",
     "XYOracle",
     "canonical",
+    "characteristic_time",
     "confidence_radius",
     "environment",
     "estimate",
+    "fixed_weights",
+    "fws",
     "g_allocation",
     "gaps",
     "hardness_lingape",
@@ -97,22 +128,33 @@ __all__ = [
     "hardness_oracle_sum",
     "hardness_ugape",
     "is_right",
+    "l_t3c",
+    "lazy_tas",
+    "lin_ttts",
+    "lingame",
+    "lingame_c",
     "lingape",
     "lingape_radius",
     "lower_bound",
+    "many_arms",
     "oracle_allocation",
     "pair_directions",
+    "random_tirinzoni",
+    "random_tirinzoni_published",
     "ratio_tables",
     "reduce_instance",
     "reduce_rank",
     "separated_arms",
     "soare",
     "sphere",
+    "sphere_pair",
     "theorem2_bound",
     "theorem2_implicit",
     "theorem2_large_ridge_bound",
     "theorem2_ridge_limit",
     "theorem3_counterexample",
+    "transductive",
+    "uniform",
     "xy_adaptive",
     "xy_allocation",
     "xy_oracle",

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Array
-from jaxbandits.linear._allocations import oracle_allocation
 from jaxbandits.linear._arms import checked_arms, leads
+from jaxbandits.linear._characteristic_time import characteristic_time
 from jaxbandits.linear._ratios import RatioTables
 
 
@@ -125,39 +125,37 @@ def lower_bound(
     theta: Array,
     *,
     delta: Array | float,
+    items: Array | None = None,
     noise_scale: Array | float = 1.0,
     steps: int = 5000,
 ) -> LowerBound:
-    """The least expected pulls of any algorithm that names the best arm with probability 1 - delta on every instance.
+    """The least expected pulls of any algorithm that names the best item with probability 1 - delta on every instance.
 
-    1/T* = max_w min_{b != best} Delta_b^2 / (2 R^2 ||x_best - x_b||^2), the norm that of A(w)^-1, so T* is 2 R^2 times
-    the value of the oracle's design; and E[pulls] >= T* kl(delta, 1 - delta). For Gaussian noise only.
+    It is T* kl(delta, 1 - delta) with the `characteristic_time` T*. For Gaussian noise only.
 
     Args:
         arms: float (K, d), spanning R^d.
-        theta: float (d,), under which the best arm must be unique.
+        theta: float (d,), under which the best item must be unique.
         delta: float (), error probability, in (0, 1).
+        items: float (M, d), what is compared. None: the arms.
         noise_scale: float (), R, standard deviation of the noise, above 0.
         steps: iterations of the design's solver.
 
     Returns:
-        LowerBound, from the certified lower value of the design: it is a bound even if the solver has not converged.
+        LowerBound, from the certified lower end of T*: it is a bound even if the solver has not converged.
 
     Raises:
         ValueError: an argument is not valid, the arms do not span R^d (see `reduce_rank`), or two tie for the best.
 
-    Cost: O(d^3 + K^2 d) a step.
+    Cost: that of `characteristic_time`.
 
     Source: Jedra and Proutiere (2020); Kaufmann, Cappé and Garivier (2016) for the kl.
     """
     checks.probability("delta", delta)
-    checks.positive("noise_scale", noise_scale)
-    optimum = oracle_allocation(arms, theta=theta, steps=steps)
-    dtype = optimum.lower.dtype
-    delta, noise_scale = jnp.asarray(delta, dtype), jnp.asarray(noise_scale, dtype)
-    T_star = 2 * noise_scale**2 * optimum.lower
+    optimum = characteristic_time(arms, theta, items=items, noise_scale=noise_scale, steps=steps)
+    delta = jnp.asarray(delta, optimum.lower.dtype)
     information = (1 - 2 * delta) * (jnp.log1p(-delta) - jnp.log(delta))
-    return LowerBound(T_star, T_star * information, optimum.allocation)
+    return LowerBound(optimum.lower, optimum.lower * information, optimum.allocation)
 
 
 def _oracle_terms(arms: Array, theta: Array, ratios: RatioTables) -> Array:

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import checks
-from jaxbandits.base import Array, Environment, Key
+from jaxbandits.base import Array, Environment, Key, PyTree
 from jaxbandits.checks import is_concrete, require
 from jaxbandits.linear._instances import Instance, checked_instance
 from jaxbandits.numbering import key_of, opened
@@ -21,6 +21,14 @@ class Pull(NamedTuple):
 
     arm: Array  # int ()
     times: Array  # int ()
+
+
+class Step(NamedTuple):
+    """Pulls one arm as a `Pull` does, for a rule that learns; the environment reads arm and times alone."""
+
+    arm: Array  # int ()
+    times: Array  # int ()   1, or 0 in the idle action
+    carried: PyTree  # what the rule remembers after this pull; zeros in the idle action
 
 
 class Allocation(NamedTuple):
@@ -42,7 +50,7 @@ class Bridge(NamedTuple):
     ahead_sums: Array  # float (K,)   not read where ahead is 0
 
 
-Action = type[Pull] | type[Allocation] | type[Bridge]
+Action = type[Pull] | type[Step] | type[Allocation] | type[Bridge]
 Noise = Literal["gaussian", "sign"]
 
 
@@ -65,7 +73,7 @@ def environment(
 
     Args:
         instance: the truth; the dtype of its arms is that of the observations. Signs do not use its noise_scale.
-        action: `Pull`, `Allocation` or `Bridge`, the class of the algorithm's actions. Signs take no `Bridge`.
+        action: `Pull`, `Step`, `Allocation` or `Bridge`, the class of the algorithm's actions. Signs take no `Bridge`.
         noise: "gaussian" or "sign".
         leap: the most pulls of a `Pull` under signs. A single one costs one uniform variable, a sum a binomial one; a
             `Pull` of more than `leap` gives NaN, which ends the run. Everything else may stand for any number.
@@ -74,22 +82,23 @@ def environment(
             2^31 pulls of an arm. Actions must be `numbered`. Neither a `Bridge` nor binomial sums can be drawn so.
 
     Returns:
-        Environment. Its noise is standard normal, () for `Pull` and (K,) otherwise; for signs a uniform variable (), or
-        the round's key where sums are binomial; with a stream nothing. Zero pulls of an arm give exactly 0. Cost per
-        round: O(1), or O(K); with a stream 64 normal variables an arm, for signs one uniform.
+        Environment. Its noise is standard normal, () for `Pull` and `Step`, (K,) otherwise; for signs a uniform
+        variable (), or the round's key where sums are binomial; with a stream nothing. Zero pulls of an arm give
+        exactly 0. Cost per round: O(1), or O(K); with a stream 64 normal variables an arm, for signs one uniform.
 
     Raises:
         ValueError: the instance is not valid, or `action`, `noise`, `leap` or `stream` is not one of these; under
             signs, abs(x.theta) > 1 for some arm, or binomial sums are needed while `jax_enable_x64` is off.
     """
-    arms, theta, noise_scale = checked_instance(instance)
+    arms, theta, noise_scale, _ = checked_instance(instance)
     checks.one_of("noise", noise, Noise)
     leap = checks.whole("leap", leap, least=1)
-    answered = (Pull, Allocation, Bridge) if noise == "gaussian" else (Pull, Allocation)
+    answered = (Pull, Step, Allocation, Bridge) if noise == "gaussian" else (Pull, Step, Allocation)
     if not any(action is kind for kind in answered):
         names = [kind.__name__ for kind in answered]
         expected = f"be {', '.join(names[:-1])} or {names[-1]} with noise={noise!r}"
         raise ValueError(f"action must {expected}, got {checks.show(action)}")
+    action = Pull if action is Step else action  # the two are answered alike
     is_single = noise == "sign" and action is Pull and leap == 1
     if stream is not None:
         checks.key("stream", stream)

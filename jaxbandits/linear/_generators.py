@@ -18,29 +18,38 @@ from jaxbandits.linear._instances import Instance
 MAX_DRAWS = 100_000  # draws of a random instance after which its gap is declared out of reach
 
 
-def soare(d: int, omega: Array | float = 0.01, *, noise_scale: Array | float = 1.0, dtype: Any = None) -> Instance:
+def soare(
+    d: int,
+    omega: Array | float = 0.01,
+    scale: Array | float = 2.0,
+    *,
+    noise_scale: Array | float = 1.0,
+    dtype: Any = None,
+) -> Instance:
     """The instance of Soare, Lazaric and Munos (2014): one arm is almost the best one, the others inform.
 
     Args:
         d: dimension, at least 2.
         omega: angle between the two good arms in radians, in (0, pi/2), which may be traced; their gap is
-            2 (1 - cos omega).
+            scale (1 - cos omega).
+        scale: norm of theta, positive; may be traced. Some authors have 1.
         noise_scale: standard deviation of the noise, in units of reward; may be traced.
         dtype: dtype of the arrays; by default JAX's own.
 
     Returns:
-        Instance with the K = d + 1 arms e_1..e_d and (cos omega, sin omega, 0..0), and theta = (2, 0..0).
+        Instance with the K = d + 1 arms e_1..e_d and (cos omega, sin omega, 0..0), and theta = (scale, 0..0).
 
     Raises:
         ValueError: an argument is out of range.
     """
     d = checks.whole("d", d, least=2)
     checks.real("omega", omega, above=0, below=np.pi / 2)
+    checks.positive("scale", scale)
     _check_common(noise_scale, dtype)
     xp, omega = _number(omega)
     basis = np.eye(d)
     near_best = xp.cos(omega) * basis[0] + xp.sin(omega) * basis[1]
-    return _instance(xp.vstack([basis, near_best]), 2 * basis[0], noise_scale, dtype)
+    return _instance(xp.vstack([basis, near_best]), _number(scale).value * basis[0], noise_scale, dtype)
 
 
 def canonical(gap: Array | float, d: int = 5, *, noise_scale: Array | float = 1.0, dtype: Any = None) -> Instance:

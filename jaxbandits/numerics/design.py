@@ -145,3 +145,50 @@ def _norms(directions: Array, weights: Array, matrix: Array) -> tuple[Array, Arr
 
 def _normalise(weights: Array) -> Array:
     return weights / weights.sum()
+
+
+def frank_wolfe(arms: Array, directions: Array, weights: Array, *, steps: int) -> Array:
+    """Shares of a small max_m c_m y_m' A(p)^-1 y_m, by steps of Frank and Wolfe from uniform shares.
+
+    A step costs only O((K + M) d), where `design` has a table of arms and directions: for 10^4 arms, or where a rough
+    design will do. After s steps the largest direction's most informative arm is raised by 1 / (s + 1 + K).
+
+    Args:
+        arms: float (K, d), spanning R^d.
+        directions: float (M, d), the y_m.
+        weights: float (M,), the c_m, at least 0.
+        steps: a Python int of at least 0.
+
+    Returns:
+        float (K,), positive, of sum 1.
+
+    Raises:
+        ValueError: a shape does not fit, an entry is not finite, a weight is negative, or `steps` is negative.
+
+    Source: Jedra and Proutiere (2020), whose code this follows.
+    """
+    arms = checks.array("arms", arms, ("K", "d"))
+    directions = checks.array("directions", directions, ("M", arms.shape[1]), dtype=arms.dtype)
+    weights = checks.array("weights", weights, directions.shape[:1], least=0, dtype=arms.dtype)
+    steps = checks.whole("steps", steps, least=0)
+    K, dtype = arms.shape[0], arms.dtype
+
+    def step(s: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        p, of_arms, of_directions = carry  # X A(p)^-1 and Y A(p)^-1
+        worst = jnp.argmax(weights * dot(of_directions, directions))
+        k = jnp.argmax(dot(arms, of_directions[worst]) ** 2)
+        share = 1 / (s.astype(dtype) + 1 + K)
+        ratio = share / (1 - share)
+        image = of_arms[k]
+        gain = ratio / (1 + ratio * dot(image, arms[k]))
+
+        def moved(images: Array, points: Array) -> Array:
+            return (images - gain * dot(points, image)[:, None] * image) / (1 - share)
+
+        is_raised = jnp.arange(K) == k
+        return p + share * (is_raised.astype(dtype) - p), moved(of_arms, arms), moved(of_directions, directions)
+
+    uniform = jnp.full(K, 1 / K, dtype)
+    inverse = spd_inverse(gram(arms, uniform))
+    images = (jnp.matmul(x, inverse, precision="highest") for x in (arms, directions))
+    return lax.fori_loop(0, steps, step, (uniform, *images))[0]

@@ -6,6 +6,7 @@ import numpy as np
 from checks.calls import Call
 
 from jaxbandits import linear
+from jaxbandits.numerics import thresholds
 
 ARMS = jnp.asarray(np.array([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6]]))
 THETA = jnp.asarray(np.array([1.0, 0.0]))
@@ -26,7 +27,43 @@ THEOREM2 = BOUND | {"hardness": 3.0, "d": 5, "ridge": 1.0, "arm_norm": 1.0}
 MADE = {"noise_scale": 1.0, "dtype": "float64"}
 DEFAULT = {"dtype": ("none",)}
 
+RATIOS_STOP = {
+    "arms": ARMS,
+    "delta": 0.1,
+    "threshold": thresholds.gk16(arms=3),
+    "items": jnp.asarray(np.array([[1.0, 0.5], [0.5, 1.0]])),
+    "epsilon": 0.0,
+    "ridge": 1.0,
+    "glr_ridge": 0.0,
+    "noise_scale": 1.0,
+    "eliminate": "both",
+    "start": "arms",
+}
+NO_START = {name: value for name, value in RATIOS_STOP.items() if name != "start"}
+TOP_TWO = RATIOS_STOP | {"items": None, "leader_share": 0.5}
+OPEN = {"items": ("none",), "glr_ridge": ("none",), "eliminate": ("none",)}
+APART = {"items": ("none", "list", "array"), "glr_ridge": ("none",), "eliminate": ("none",), "leader_share": ("none",)}
+
 CALLS = {
+    "characteristic_time": Call(
+        linear.characteristic_time,
+        {"arms": ARMS, "theta": THETA, "items": ARMS, "noise_scale": 1.0, "steps": 10},
+        fine={"items": ("none",)},
+    ),
+    "fixed_weights": Call(
+        linear.fixed_weights, RATIOS_STOP | {"allocation": jnp.asarray(np.array([0.4, 0.4, 0.2]))}, fine=OPEN
+    ),
+    "fws": Call(linear.fws, NO_START | {"steps": 4}, fine=OPEN),
+    "l_t3c": Call(linear.l_t3c, TOP_TWO | {"joint": True}, fine=APART),
+    "lazy_tas": Call(
+        linear.lazy_tas,
+        RATIOS_STOP | {"laziness": 2, "design_steps": 10, "support": False, "spanner": np.array([0, 1])},
+        fine=OPEN | {"spanner": ("none",)},
+    ),
+    "lin_ttts": Call(linear.lin_ttts, TOP_TWO | {"draws": 4}, fine=APART),
+    "lingame": Call(linear.lingame, RATIOS_STOP | {"shared_learner": False, "optimism": True, "clip": True}, fine=OPEN),
+    "lingame_c": Call(linear.lingame_c, RATIOS_STOP | {"optimism": True, "clip": True, "max_pairs": 10}, fine=OPEN),
+    "uniform": Call(linear.uniform, RATIOS_STOP, fine=OPEN),
     "canonical": Call(linear.canonical, {"gap": 0.5, "d": 5} | MADE, fine=DEFAULT),
     "confidence_radius": Call(linear.confidence_radius, {"n": 100.0, "K": 5} | FIXED, fine={"n": ("list", "array")}),
     "environment": Call(
@@ -49,7 +86,7 @@ CALLS = {
     "hardness_oracle": Call(linear.hardness_oracle, HARDNESS),
     "hardness_oracle_sum": Call(linear.hardness_oracle_sum, HARDNESS),
     "hardness_ugape": Call(linear.hardness_ugape, {"arms": ARMS, "theta": THETA, "epsilon": 0.1}),
-    "is_right": Call(linear.is_right, {"instance": INSTANCE, "answer": 1}),
+    "is_right": Call(linear.is_right, {"instance": INSTANCE, "answer": 1, "epsilon": 0.1}),
     "lingape": Call(
         linear.lingape,
         {
@@ -74,7 +111,9 @@ CALLS = {
         fine={"logdet": ("list", "array", "negative"), "union_bound": ("none",)},
     ),
     "lower_bound": Call(
-        linear.lower_bound, {"arms": ARMS, "theta": THETA, "delta": 0.1, "noise_scale": 1.0, "steps": 10}
+        linear.lower_bound,
+        {"arms": ARMS, "theta": THETA, "delta": 0.1, "items": ARMS, "noise_scale": 1.0, "steps": 10},
+        fine={"items": ("none",)},
     ),
     "oracle_allocation": Call(linear.oracle_allocation, {"arms": ARMS, "theta": THETA, "steps": 10}),
     "pair_directions": Call(linear.pair_directions, {"arms": ARMS}),
@@ -91,7 +130,12 @@ CALLS = {
             "min_gap": 0.01,
         },
     ),
-    "soare": Call(linear.soare, {"d": 3, "omega": 0.1} | MADE, fine=DEFAULT),
+    "soare": Call(linear.soare, {"d": 3, "omega": 0.1, "scale": 2.0} | MADE, fine=DEFAULT),
+    "many_arms": Call(linear.many_arms, {"seed": 0, "n": 5} | MADE, fine=DEFAULT),
+    "random_tirinzoni": Call(linear.random_tirinzoni, {"seed": 0, "K": 6, "d": 6} | MADE, fine=DEFAULT),
+    "random_tirinzoni_published": Call(linear.random_tirinzoni_published, MADE, fine=DEFAULT),
+    "sphere_pair": Call(linear.sphere_pair, {"seed": 0, "K": 5, "d": 3, "alpha": 0.1} | MADE, fine=DEFAULT),
+    "transductive": Call(linear.transductive, {"d": 3, "omega": 0.1} | MADE, fine=DEFAULT),
     "sphere": Call(linear.sphere, {"seed": 0, "K": 5, "d": 3, "min_gap": 0.1} | MADE, fine=DEFAULT),
     "theorem2_bound": Call(linear.theorem2_bound, THEOREM2 | {"printed": False}),
     "theorem2_implicit": Call(linear.theorem2_implicit, THEOREM2),

@@ -9,6 +9,8 @@ from contract.case import Case
 
 from jaxbandits import linear
 from jaxbandits.base import Algorithm, Environment
+from jaxbandits.checks import constant
+from jaxbandits.numerics import thresholds
 
 ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6]])
 
@@ -22,7 +24,7 @@ def _linear(factory: Callable[..., Algorithm], action: type) -> Callable[..., tu
     """An algorithm for three arms in the plane, the second best trailing by 0.2."""
 
     def make(dtype, **hyperparameters):
-        arms = jnp.asarray(ARMS, dtype)
+        arms = constant(ARMS, dtype)  # also within a program: a spanner is found on the host
         instance = linear.Instance(arms, jnp.asarray([1.0, 0.0], dtype), jnp.asarray(0.5, dtype))
         return factory(arms, **({"delta": 0.1} | hyperparameters)), linear.environment(instance, action)
 
@@ -48,6 +50,37 @@ def _static(factory):
 def _adaptive(arms, **hyperparameters):
     return linear.xy_adaptive(arms, **({"design_steps": 50} | hyperparameters))
 
+
+def _ratios_stop(factory):
+    """A rule that stops by likelihood ratios."""
+
+    def make(arms, **hyperparameters):
+        return factory(arms, **({"threshold": thresholds.gk16(arms=3)} | hyperparameters))
+
+    return make
+
+
+def _weighed(arms, **hyperparameters):
+    allocation = hyperparameters.pop("allocation", (0.4, 0.4, 0.2))
+    return linear.fixed_weights(arms, jnp.asarray(allocation, arms.dtype), **hyperparameters)
+
+
+def _lazy(arms, **hyperparameters):
+    return linear.lazy_tas(arms, **({"design_steps": 20} | hyperparameters))
+
+
+def _coin(arms, **hyperparameters):
+    return linear.l_t3c(arms, **({"leader_share": 0.5} | hyperparameters))
+
+
+RATIO_STOP = {
+    "delta": (0.1, 1e-4),
+    "epsilon": (0.0, 0.15),
+    "ridge": (1.0, 30.0),
+    "noise_scale": (1.0, 0.5),
+}
+STOPS = {"glr_ridge": 0, "threshold": thresholds.log_t(arms=3), "eliminate": "stop", "start": "spanner"}
+WITH_STATE = {"glr_ridge": 0, "threshold": thresholds.log_t(arms=3), "eliminate": "stop"}
 
 LINGAPE = {
     "delta": (0.1, 0.01),
@@ -89,5 +122,39 @@ CASES = {
         CHOICES,
         dtypes=("float64",),
         max_rounds=100,
+    ),
+    "linear-uniform": Case(_linear(_ratios_stop(linear.uniform), linear.Pull), RATIO_STOP, STOPS),
+    "fixed-weights": Case(
+        _linear(_ratios_stop(_weighed), linear.Pull),
+        RATIO_STOP | {"allocation": ((0.4, 0.4, 0.2), (0.6, 0.3, 0.1))},
+        STOPS,
+        is_variant=True,
+    ),
+    "fws": Case(_linear(_ratios_stop(linear.fws), linear.Step), RATIO_STOP, WITH_STATE | {"steps": 16}),
+    "lingame": Case(
+        _linear(_ratios_stop(linear.lingame), linear.Step),
+        RATIO_STOP,
+        STOPS | {"shared_learner": True, "optimism": False, "clip": False},
+        dtypes=("float64",),
+    ),
+    "lingame-c": Case(
+        _linear(_ratios_stop(linear.lingame_c), linear.Step),
+        RATIO_STOP,
+        STOPS | {"optimism": False, "clip": False},
+        dtypes=("float64",),
+    ),
+    "lazy-tas": Case(
+        _linear(_ratios_stop(_lazy), linear.Step),
+        RATIO_STOP,
+        STOPS | {"laziness": 4, "design_steps": 3, "support": True, "spanner": (1, 2)},
+    ),
+    "l-t3c": Case(
+        _linear(_ratios_stop(linear.l_t3c), linear.Pull), RATIO_STOP, STOPS | {"joint": False, "leader_share": 0.5}
+    ),
+    "l-t3c-coin": Case(
+        _linear(_ratios_stop(_coin), linear.Pull), RATIO_STOP | {"leader_share": (0.5, 0.2)}, is_variant=True
+    ),
+    "lin-ttts": Case(
+        _linear(_ratios_stop(linear.lin_ttts), linear.Pull), RATIO_STOP, STOPS | {"draws": 2, "leader_share": 0.5}
     ),
 }

@@ -226,8 +226,11 @@ def test_bad_instances(noise, change, message):
     ("options", "message"),
     [
         ({"noise": "sign"}, r"instance.theta must give abs\(x.theta\) <= 1 for every arm x, got 1.5"),
-        ({"noise": "sign", "action": Bridge}, r"action must be Pull or Allocation with noise='sign', got .*Bridge"),
-        ({"action": int}, r"action must be Pull, Allocation or Bridge with noise='gaussian', got .*int"),
+        (
+            {"noise": "sign", "action": Bridge},
+            r"action must be Pull, Step or Allocation with noise='sign', got .*Bridge",
+        ),
+        ({"action": int}, r"action must be Pull, Step, Allocation or Bridge with noise='gaussian', got .*int"),
         ({"noise": "normal"}, "noise must be one of 'gaussian', 'sign', got 'normal'"),
         ({"leap": True}, "leap must be an integer of at least 1, got True"),
         ({"leap": 0}, "leap must be an integer of at least 1, got 0"),

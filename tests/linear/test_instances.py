@@ -87,7 +87,7 @@ def test_separated_arms_redraws_what_is_too_close_or_double():
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
 def test_instances_take_a_dtype(dtype):
     for instance in [linear.soare(2, dtype=dtype), linear.sphere(0, 4, 2, 0.0, dtype=dtype)]:
-        assert {leaf.dtype for leaf in instance} == {jnp.dtype(dtype)}
+        assert {leaf.dtype for leaf in jax.tree.leaves(instance)} == {jnp.dtype(dtype)}
 
 
 # The best arm
@@ -216,3 +216,34 @@ def test_a_gap_out_of_reach_is_refused(monkeypatch):
         linear.yahoo_like(0, 3, min_gap=0.9)
     with pytest.raises(ValueError, match=r"features must have a row x with abs\(x.theta\) < 1"):
         linear.separated_arms(np.random.default_rng(0), np.ones((4, 1)), np.ones(1), 2, 0.1)
+
+
+def test_instances_of_the_literature():
+    published = linear.random_tirinzoni_published()
+    assert published.arms.shape == (50, 20)
+    means = np.sort(np.asarray(published.arms) @ np.asarray(published.theta))[::-1]
+    np.testing.assert_allclose(means[:11], [1, *[0.9] * 4, *[0.8] * 5, means[10]])
+    assert means[10] <= 0.5
+    # Julia's generator gives .768, .941, ..: the last entries of theta are its first values, less 1
+    assert float(published.theta[10]) == pytest.approx(0.7684476751965699 - 1)
+    drawn = linear.random_tirinzoni(0, K=12, d=7)
+    np.testing.assert_allclose(drawn.theta[:4], [1, 0.9, 0.8, 0.8])
+    np.testing.assert_allclose(np.linalg.norm(drawn.arms, axis=1), 1)
+    assert (np.asarray(drawn.arms) @ np.asarray(drawn.theta))[4:].max() <= 0.5
+    near = linear.sphere_pair(0, 10, 4)
+    first, second = np.sort(np.asarray(near.arms) @ np.asarray(near.theta))[:-3:-1]
+    assert 0 < first - second < 0.5
+    np.testing.assert_allclose(linear.many_arms(0, 5).arms[3:], [[1, 0], [-0.707, 0.707]])
+
+
+def test_items_apart_from_the_arms_are_what_an_answer_indexes():
+    apart = linear.transductive(3)
+    assert bool(linear.is_right(apart, 0))
+    assert not bool(linear.is_right(apart, 3))
+    assert bool(linear.is_right(apart, 3, epsilon=0.01))
+    arms = np.column_stack([np.eye(2), np.zeros(2)])
+    flat = linear.Instance(arms, np.array([1.0, 0.5, 9.0]), np.array(1.0), np.array([[1.0, 1, 0], [2, 0, 0]]))
+    reduced = linear.reduce_instance(flat)
+    np.testing.assert_allclose(np.asarray(reduced.items) @ np.asarray(reduced.theta), [1.5, 2])
+    with pytest.raises(ValueError, match=r"instance.items must lie in the span"):
+        linear.reduce_instance(flat._replace(items=np.eye(3)))

@@ -1,14 +1,18 @@
-"""LinGapE and the fixed designs against NumPy."""
+"""LinGapE, the fixed designs, and the rules that stop by likelihood ratios against NumPy."""
 
 import functools
+from typing import NamedTuple
 
+import jax
 import numpy as np
-from transcriptions.laid import Laid, after, only_last, replayed, unless, until_the_end
+from transcriptions.laid import KEY, Laid, after, only_last, replayed, unless, until_the_end
 
-from experiments.bench.reference import fixed_designs, lingape
+from experiments.bench.reference import fixed_designs, linear_glr, lingape
 from jaxbandits import Tape, linear
 from jaxbandits.linear import Allocation, Pull
+from jaxbandits.numerics import thresholds
 from jaxbandits.numerics.design import design
+from jaxbandits.testing import round_keys
 
 # LinGapE
 
@@ -132,7 +136,144 @@ def adaptive(seed, keep_eliminated, alpha=0.2, first_width=1.0, radius="azuma", 
     return Laid(theirs, ours, tolerance=1e-9)
 
 
+# Likelihood ratios
+
+LENGTH, DELTA, DRAWS = 400, 0.05, 8
+
+
+def gk16(t, counts):
+    del counts
+    return np.log1p(np.log(t)) - np.log(DELTA)
+
+
+def kk_all(t, counts):
+    del t
+    return float(thresholds.kk_all(arms=len(counts))(DELTA, thresholds.Evidence(0, counts)))
+
+
+class Numbers(NamedTuple):
+    """Of one round of a top-two rule."""
+
+    normals: np.ndarray  # (d, n)
+    ties: np.ndarray  # (M,)
+    coin: float
+
+
+@functools.cache
+def numbers_of_rounds(d, n, M):
+    def of_round(key):
+        draw, tie, coin = jax.random.split(key, 3)
+        drawn = jax.random.normal(draw, (d, n), float), jax.random.uniform(tie, (M,), float)
+        return Numbers(*drawn, jax.random.uniform(coin, (), float))
+
+    return jax.device_get(jax.jit(jax.vmap(of_round))(round_keys(KEY, LENGTH)))
+
+
+def ratios(factory, sampler, seed=1, *, items=False, draws=None, first=None, stops=True, threshold=gk16, **settings):
+    """A rule on `sphere(seed)`; its own options are bound to `factory` and `sampler`."""
+    x = linear.sphere(seed, 6, 3, 0.6)
+    arms, theta = np.asarray(x.arms), np.asarray(x.theta)
+    compared = np.random.default_rng(seed).normal(size=(4, 3)) if items else None
+    tape = (arms @ theta)[:, None] + 0.8 * np.random.default_rng(seed).normal(size=(6, LENGTH))
+    common = {"ridge": 0.7, "noise_scale": 0.8} | settings
+    if draws is not None:
+        drawn = numbers_of_rounds(3, draws, 6)
+        common["numbers"] = lambda t: Numbers(*(each[t] for each in drawn))
+    course = linear_glr.run(arms, tape, sampler, threshold, items=compared, first=first, rounds=LENGTH, **common)
+    assert stops is None or course[-1].stop is stops
+    common.pop("numbers", None)
+    pulled = np.array([each.arm for each in course])
+    pulls, counts = len(course) - course[-1].stop, np.zeros(6, int)
+    heard = np.zeros(LENGTH)
+    for t, arm in enumerate(pulled[:pulls]):
+        heard[t] = tape[arm, counts[arm]]
+        counts[arm] += 1
+    rounds = np.arange(LENGTH)
+    answers = np.pad([each.answer for each in course], (0, LENGTH - len(course)), mode="edge")
+    theirs = Tape(
+        actions=Pull(np.pad(pulled[:pulls], (0, LENGTH - pulls)), (rounds < pulls).astype(int)),
+        observations=heard,
+        stops=rounds >= pulls,
+        answers=unless(answers < 0, answers),
+    )
+    kind = thresholds.gk16(arms=6) if threshold is gk16 else thresholds.kk_all(arms=6)
+    if common.pop("without_ridge", False):
+        common["glr_ridge"] = 0
+
+    def build():
+        return factory(arms, delta=DELTA, threshold=kind, items=compared, **common)
+
+    ours = replayed(build, theirs)
+    return Laid(theirs, ours._replace(actions=Pull(ours.actions.arm, ours.actions.times)))
+
+
+SHARES = np.array([0.3, 0.1, 0.2, 0.2, 0.1, 0.1])
+
+
+def weighed(arms, **settings):
+    return linear.fixed_weights(arms, SHARES, **settings)
+
+
+def drawn_best(items, seen, column):
+    """The best item of one posterior draw, in units of the noise."""
+    lower = np.linalg.cholesky(np.linalg.inv(seen.inverse))
+    return int(np.argmax(items @ (seen.theta + np.linalg.solve(lower.T, seen.number.normals[:, column]))))
+
+
+def nearest(seen, items, leader, costs):
+    del items, leader
+    return int(np.argmax(np.where(costs == costs.min(), seen.number.ties, -1)))
+
+
+def first_other(seen, items, leader, costs):
+    tops = [drawn_best(items, seen, n) for n in range(1, DRAWS + 1)]
+    return next((top for top in tops if top != leader), nearest(seen, items, leader, costs))
+
+
+def leader_of(seen, items):
+    return drawn_best(items, seen, 0)
+
+
+TIRINZONI = {"shared_learner": True, "optimism": False, "clip": False}
+SPANNER = [5, 1, 3]
+LAZY = {"laziness": 3, "spanner": SPANNER}
+RATIOS = {
+    "uniform, items, epsilon": (linear.uniform, linear_glr.uniform, {"items": True, "epsilon": 0.2}),
+    "fixed_weights, least squares": (
+        weighed,
+        linear_glr.fixed_weights(SHARES),
+        {"without_ridge": True, "threshold": kk_all, "eliminate": "stop", "seed": 0},
+    ),
+    "fws": (linear.fws, linear_glr.fws, {}),
+    "fws, items": (linear.fws, linear_glr.fws, {"items": True, "seed": 0}),
+    "lingame": (linear.lingame, linear_glr.lingame(), {}),
+    "lingame, eliminating": (
+        functools.partial(linear.lingame, **TIRINZONI),
+        linear_glr.lingame(**TIRINZONI),
+        {"eliminate": "both"},
+    ),
+    "lingame_c": (linear.lingame_c, linear_glr.lingame_c(), {}),
+    "lazy_tas": (
+        functools.partial(linear.lazy_tas, design_steps=50, **LAZY, start="spanner"),
+        linear_glr.lazy_tas(laziness=3, steps=50, spanner=SPANNER, initial=3, ridge=0.7),
+        {"first": SPANNER},
+    ),
+    "l_t3c": (linear.l_t3c, linear_glr.top_two(leader=leader_of, challenger=nearest), {"draws": 1}),
+    "l_t3c, coin": (
+        functools.partial(linear.l_t3c, leader_share=0.4),
+        linear_glr.top_two(leader=leader_of, challenger=nearest, share=0.4),
+        {"draws": 1, "stops": None},
+    ),
+    "lin_ttts": (
+        functools.partial(linear.lin_ttts, draws=DRAWS),
+        linear_glr.top_two(leader=leader_of, challenger=first_other),
+        {"draws": DRAWS + 1},
+    ),
+}
+
+
 CASES = {
+    **{name: functools.partial(ratios, *rule, **settings) for name, (*rule, settings) in RATIOS.items()},
     **{
         f"lingape, {rule}, {seed}": functools.partial(gaps, rule, seed)
         for rule in ("greedy", "ratio")

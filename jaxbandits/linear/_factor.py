@@ -1,0 +1,96 @@
+"""Cholesky factors of the small matrices of a round, spelled out: no library call, no loop.
+
+Every step is elementwise over what a lane holds. The steps stand apart (`lax.optimization_barrier`), because a compiler
+that fuses them computes the first ones anew in each of the last.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbandits.base import Array
+from jaxbandits.numerics.linalg import dot
+
+
+class Factor(NamedTuple):
+    """A = L L'."""
+
+    rows: tuple[Array, ...]  # d of float (d,)   the columns of L
+    scales: tuple[Array, ...]  # d of float ()   1 / L_kk; NaN from the first pivot on that is not positive
+
+
+def gram_of(arms: Array, weights: Array) -> Array:
+    """A(w) = sum_k w_k x_k x_k', float (d, d), as one product of the weights with a table (K, d^2)."""
+    K, d = arms.shape
+    table = (arms[:, :, None] * arms[:, None, :]).reshape(K, d * d)
+    return jnp.matmul(weights, table, precision="highest").reshape(d, d)
+
+
+def factored(matrix: Array) -> Factor:
+    """The factor of a symmetric positive definite matrix (d, d). Cost: O(d^3)."""
+    rows, scales = [], []
+    for k in range(matrix.shape[0]):
+        pivot = matrix[k, k]
+        scale = lax.rsqrt(jnp.where(pivot > 0, pivot, jnp.nan))
+        row = matrix[k] * scale
+        matrix, row, scale = lax.optimization_barrier((matrix - row[:, None] * row, row, scale))
+        rows.append(row)
+        scales.append(scale)
+    return Factor(tuple(rows), tuple(scales))
+
+
+def is_positive_definite(matrix: Array) -> Array:
+    """Whether all pivots of elimination are positive, bool (). No NaN comes of those that are not."""
+    holds = jnp.ones((), bool)
+    for k in range(matrix.shape[0]):
+        pivot = matrix[k, k]
+        holds &= pivot > 0
+        row = matrix[k]
+        step = row[:, None] * (row / jnp.where(holds, pivot, 1))
+        matrix, holds = lax.optimization_barrier((matrix - step, holds))
+    return holds
+
+
+def forward(factor: Factor, directions: Array) -> list[Array]:
+    """The entries of L^-1 y of every row y, d of float (M,): the sum of their squares is ||y||^2 in A^-1."""
+    solved: list[Array] = []
+    for k, scale in enumerate(factor.scales):
+        rest = directions[:, k]
+        for l, entry in enumerate(solved):
+            rest = rest - entry * factor.rows[l][k]
+        solved.append(rest * scale)
+    return solved
+
+
+def backward(factor: Factor, entries: list[Array]) -> Array:
+    """L'^-1 s, float (..., d), from the entries of s."""
+    d = len(entries)
+    solved: list[Array] = [entries[0]] * d
+    for k in reversed(range(d)):
+        rest = entries[k]
+        for l in range(k + 1, d):
+            rest = rest - factor.rows[k][l] * solved[l]
+        solved[k] = rest * factor.scales[k]
+    return jnp.stack(solved, axis=-1)
+
+
+class Norms(NamedTuple):
+    """Directions in the inverse of a matrix."""
+
+    squares: Array  # float (M,)   ||y||^2 in A^-1
+    factor: Factor
+    entries: list[Array]  # of L^-1 y
+
+
+def norms_of(matrix: Array, directions: Array) -> Norms:
+    """Cost: O(M d^2 + d^3)."""
+    factor = factored(matrix)
+    entries = forward(factor, directions)
+    return Norms(sum((e * e for e in entries[1:]), start=entries[0] * entries[0]), factor, entries)
+
+
+def influence(norms: Norms, arms: Array, chosen: Array) -> Array:
+    """x_k'A^-1 y of every arm (K,), for the one direction that a mask (M,) shows. Cost: O(d^2 + K d)."""
+    entries = [jnp.sum(jnp.where(chosen, e, 0)) for e in norms.entries]
+    return dot(arms, backward(norms.factor, entries))

@@ -1,0 +1,200 @@
+"""What the rules with a likelihood-ratio stop share: by hand, by brute force, and what they refuse."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from jaxbandits import linear
+from jaxbandits.linear._factor import factored, gram_of, influence, is_positive_definite, norms_of
+from jaxbandits.linear._fixed_confidence import checked_settings, first_spanner
+from jaxbandits.linear._fws import best_response
+from jaxbandits.linear._glr import State, algorithm_of, compare, look, statistics
+from jaxbandits.linear._hedge import Hedge, learned, weights_of
+from jaxbandits.numerics import thresholds
+from jaxbandits.numerics.design import design, frank_wolfe
+
+KEY = jax.random.key(0)
+GK16 = thresholds.gk16(arms=2)
+RNG = np.random.default_rng(0)
+ARMS = RNG.normal(size=(6, 3))
+
+
+def settings_of(arms, **options):
+    names = {"items": None, "epsilon": 0.0, "ridge": 1.0, "glr_ridge": None, "noise_scale": 1.0, "eliminate": None}
+    return checked_settings(arms, 0.1, GK16, **(names | {"start": "arms"} | options))
+
+
+@functools.cache
+def after_pulls(glr_ridge, items):
+    """The state after pulls of arms 0, 1, .. with given rewards, and after a refresh of it."""
+
+    @functools.partial(jax.jit, static_argnums=2)
+    def play(arms, rewards, repeats):
+        compared = jnp.asarray(RNG.normal(size=(4, arms.shape[1]))) if items else None
+        settings = settings_of(arms, glr_ridge=glr_ridge, items=compared)
+        algorithm = algorithm_of(settings, lambda key, state, seen: (jnp.argmin(state.counts), ()))
+        state = algorithm.init(KEY)
+        for n in range(repeats * arms.shape[0]):
+            state = algorithm.observe(state, algorithm.decide(KEY, state).action, rewards[n])
+        seen, verdict = look(settings, state)
+        tested = compare(settings, state.plain) if glr_ridge == 0 else seen
+        return state, algorithm.refresh(state), statistics(tested), statistics(tested, 0.5), verdict
+
+    return play
+
+
+@pytest.mark.parametrize(("glr_ridge", "Z", "with_epsilon"), [(None, 0.125, 0.5), (0, 0.25, 0.5625)])
+def test_the_statistic_by_hand(glr_ridge, Z, with_epsilon):
+    _, _, plain, raised, verdict = after_pulls(glr_ridge, False)(np.eye(2), np.array([1.0, 0.0]), 1)
+    assert int(verdict.answer) == 0
+    assert float(plain[1]) == pytest.approx(Z)
+    assert float(raised[1]) == pytest.approx(with_epsilon)
+
+
+@pytest.mark.parametrize("glr_ridge", [None, 0])
+def test_the_caches_are_inverses(glr_ridge):
+    rewards = RNG.normal(size=18)
+    state, refreshed, *_ = after_pulls(glr_ridge, True)(ARMS, rewards, 3)
+    V = 3 * ARMS.T @ ARMS
+    b = ARMS.T @ rewards.reshape(3, 6).sum(0)
+    caches = [(state.cache, refreshed.cache, V + np.eye(3))]
+    if glr_ridge == 0:
+        caches.append((state.plain, refreshed.plain, V))
+    for cache, rebuilt, matrix in caches:
+        inverse = np.linalg.inv(matrix)
+        np.testing.assert_allclose(cache.theta, inverse @ b, rtol=1e-10)
+        np.testing.assert_allclose(cache.images[:6], ARMS @ inverse, rtol=1e-10)
+        assert cache.images.shape == (10, 3)
+        jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-9), cache, rebuilt)
+    assert isinstance(state, State)
+    assert float(state.logdet) == pytest.approx(np.linalg.slogdet(V + np.eye(3))[1])
+
+
+@functools.cache
+def factor_program():
+    def program(matrix, arms, weights, directions, chosen):
+        norms = norms_of(gram_of(arms, weights), directions)
+        return is_positive_definite(matrix), factored(matrix).scales, norms.squares, influence(norms, arms, chosen)
+
+    return jax.jit(jax.vmap(program, in_axes=(0, None, 0, None, None)))
+
+
+def test_factors_against_library_calls():
+    roots = RNG.normal(size=(20, 3, 3))
+    shifts = RNG.uniform(0, 2, size=20)
+    matrices = roots @ roots.transpose(0, 2, 1) - shifts[:, None, None] * np.eye(3)
+    weights, directions = RNG.uniform(0.1, 1, (20, 6)), RNG.normal(size=(4, 3))
+    positive, scales, squares, on_arms = factor_program()(matrices, ARMS, weights, directions, np.arange(4) == 2)
+    least = np.linalg.eigvalsh(matrices)[:, 0]
+    np.testing.assert_array_equal(positive, least > 0)
+    assert 3 < positive.sum() < 17
+    np.testing.assert_array_equal(np.isfinite(scales[-1]), positive)
+    for lane in range(20):
+        inverse = np.linalg.inv(ARMS.T @ (weights[lane][:, None] * ARMS))
+        np.testing.assert_allclose(squares[lane], np.einsum("md,de,me->m", directions, inverse, directions), rtol=1e-9)
+        np.testing.assert_allclose(on_arms[lane], ARMS @ inverse @ directions[2], rtol=1e-8, atol=1e-10)
+
+
+def test_adahedge_by_hand():
+    hedge = Hedge(np.zeros(2), np.float64(0.01))
+    weights = weights_of(hedge)
+    np.testing.assert_allclose(weights, [0.5, 0.5])
+    after = learned(hedge, weights, np.array([0.0, 1.0]))
+    assert float(after.gap) == pytest.approx(0.5, abs=1e-6)  # the mix of losses is .01
+    np.testing.assert_allclose(after.losses, [0, 1])
+
+
+def test_the_game_against_its_linear_program():
+    steps, rows = 512, np.array([True, True, False, True])
+    payoffs = np.vstack([[[1, -1, 0.2], [-1, 1, 0.1]], RNG.uniform(-1, 1, (2, 3))])
+    found = jax.jit(best_response, static_argnums=2)(payoffs, rows, steps)
+    assert float(found.sum()) == pytest.approx(1)
+    for chosen, exact in ((rows, None), (np.array([True, True, False, False]), 1 / 7)):
+        z = found if exact is None else jax.jit(best_response, static_argnums=2)(payoffs, chosen, steps)
+        game = payoffs[chosen]
+        made = linprog(
+            [0, 0, 0, -1],
+            A_ub=np.hstack([-game, np.ones((len(game), 1))]),
+            b_ub=np.zeros(len(game)),
+            A_eq=[[1, 1, 1, 0]],
+            b_eq=[1],
+            bounds=[(0, None)] * 3 + [(None, None)],
+        )
+        assert exact is None or -made.fun == pytest.approx(exact)
+        assert -made.fun - np.ptp(game) * np.sqrt(np.log(4) / (2 * steps)) <= (game @ z).min() <= -made.fun + 1e-9
+
+
+def test_frank_wolfe_comes_near_the_design():
+    directions, weights = ARMS[0] - ARMS[1:], np.array([1.0, 0.2, 3.0, 0.0, 1.0])
+    shares = np.asarray(frank_wolfe(ARMS, directions, weights, steps=1000))
+    inverse = np.linalg.inv(ARMS.T @ (shares[:, None] * ARMS))
+    value = (weights * np.einsum("md,de,me->m", directions, inverse, directions)).max()
+    optimum = design(ARMS, directions, weights=weights, steps=1000)
+    assert float(optimum.lower) <= value <= 1.05 * float(optimum.value)
+    assert shares.sum() == pytest.approx(1)
+
+
+def test_the_spanner_is_the_first_that_spans():
+    np.testing.assert_array_equal(first_spanner(np.array([[0.0, 1], [0, 2], [1, 1], [1, 0]])), [0, 2])
+
+
+def test_characteristic_time_of_soare_by_hand():
+    instance = linear.soare(2, 0.1)
+    T = 2 * ((1 + 1 / np.tan(0.05)) / 2) ** 2
+    found = linear.characteristic_time(instance.arms, instance.theta)
+    assert float(found.lower) <= T * (1 + 1e-12)
+    assert float(found.value) * (1 + 1e-12) >= T
+    assert float(found.value) / float(found.lower) < 1 + 1e-6
+
+
+def test_characteristic_time_is_certified_against_random_shares():
+    instance = linear.sphere(3, 6, 3, 0.1)
+    items = RNG.normal(size=(5, 3))
+    found = linear.characteristic_time(instance.arms, instance.theta, items=items, noise_scale=0.5, steps=500)
+    means = items @ np.asarray(instance.theta)
+    y = items[means.argmax()] - np.delete(items, means.argmax(), axis=0)
+    gaps = y @ np.asarray(instance.theta)
+
+    def time_of(shares):
+        inverse = np.linalg.inv(np.asarray(instance.arms).T @ (shares[:, None] * np.asarray(instance.arms)))
+        return (2 * 0.25 * np.einsum("md,de,me->m", y, inverse, y) / gaps**2).max()
+
+    assert time_of(np.asarray(found.allocation)) == pytest.approx(float(found.value), rel=1e-9)
+    assert float(found.value) / float(found.lower) < 1 + 1e-3
+    assert min(time_of(w) for w in RNG.dirichlet(np.ones(6), 300)) >= float(found.lower)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"glr_ridge": 0.5}, "glr_ridge"),
+        ({"glr_ridge": 0, "threshold": thresholds.ellipsoid(norm_bound=1.0)}, "glr_ridge must be None"),
+        ({"epsilon": 0.1, "eliminate": "stop"}, "epsilon must be 0"),
+        ({"threshold": thresholds.kk_pair(arms=2), "arms": np.eye(3)}, "threshold must be one for this rule"),
+        ({"items": np.ones((1, 2))}, "items must have at least 2 rows"),
+        ({"items": np.eye(3)}, "items must have 2 columns"),
+        ({"start": "all"}, "start must be one of"),
+        ({"arms": np.array([[1.0, 0.0], [2.0, 0.0]]), "glr_ridge": 0}, "arms must have rank 2"),
+    ],
+)
+def test_bad_input(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        linear.uniform(**({"arms": np.eye(2), "delta": 0.1, "threshold": GK16} | arguments))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda **a: linear.lingame_c(**a, max_pairs=3), "max_pairs must be at least 4"),
+        (lambda **a: linear.lazy_tas(**a, spanner=[0, 0]), "spanner must name 2 arms"),
+        (lambda **a: linear.l_t3c(**a, items=np.eye(2), leader_share=0.5), "leader_share must be None"),
+        (lambda **a: linear.fixed_weights(a.pop("arms"), np.ones(2), **a), "allocation must sum to 1"),
+    ],
+)
+def test_bad_options(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(arms=np.eye(2), delta=0.1, threshold=GK16)
