@@ -32,9 +32,12 @@ def test_the_readme_is_one_that_one_reads():
     assert len(README.read_text().splitlines()) <= 200
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_the_script_runs(tmp_path):
-    """As a file of its own, since its workers import it."""
+    """As a file of its own, since its workers import it. A pool is tried always, in tests/engine; Dask, as here, with
+    what is slow.
+    """
     (tmp_path / "script.py").write_text(SCRIPTS[0])
     flags = [flag for flag in os.environ["XLA_FLAGS"].split() if "device_count" not in flag]
     done = subprocess.run(

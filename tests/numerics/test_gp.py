@@ -229,6 +229,7 @@ def test_the_messages_depend_on_the_root_and_the_posterior_does_not():
     assert np.max(np.abs(our_bar - bar)) > 0.01
 
 
+@pytest.mark.slow
 def test_float32_keeps_what_it_keeps():
     """2000 observations, noise variance 0.04: variance within 3e-6, mean within 2e-3, none negative."""
     points, y, at = data(2000, 4, 7)
@@ -241,6 +242,7 @@ def test_float32_keeps_what_it_keeps():
     assert np.all(single.variance >= 0)
 
 
+@pytest.mark.slow
 def test_float32_breaks_where_the_noise_is_small():
     """Noise variance 1e-4, 2000 observations: what the docstring warns of is there to be warned of."""
     points, y, at = data(2000, 2, 8)

@@ -1,6 +1,7 @@
 """Every algorithm beside its transcription into NumPy, round by round: decisions, stops, answers and estimates.
 
-The cases of a family lie in the module of its name; each builds two tapes.
+The cases of a family lie in the module of its name; each builds two tapes. The bandits without structure hear normal
+rewards always; Bernoulli rewards some always, where the formulas differ most, and all of them with the `wide` tests.
 """
 
 import pytest
@@ -18,8 +19,17 @@ FAMILIES = {
     "plays": plays,
     "semi_bandits": semi_bandits,
 }
+BERNOULLI = ("eb_tci", "t3c", "ttts", "tas-D", "kl_lucb", "ugape", "lil_ucb", "halving", "kl_ucb", "imed")
+
+
+def marks(family, name):
+    rule, _, rewards = name.partition(", ")
+    more = family == "mab" and rewards == "bernoulli" and rule not in BERNOULLI
+    return [pytest.mark.xdist_group(f"transcriptions of {family}"), *([pytest.mark.wide] if more else [])]
+
+
 CASES = [
-    pytest.param(case, id=f"{family}: {name}", marks=pytest.mark.xdist_group(f"transcriptions of {family}"))
+    pytest.param(case, id=f"{family}: {name}", marks=marks(family, name))
     for family, module in FAMILIES.items()
     for name, case in module.CASES.items()
 ]
