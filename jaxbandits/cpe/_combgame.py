@@ -51,8 +51,8 @@ class CombState(NamedTuple):
     pulls: Array  # int ()
     counts: Array  # int32 (K,)
     sums: Array  # float (K,)
-    learned: Learned
-    tracked: Tracked
+    learned: Learned  # the learner's shares and gains
+    tracked: Tracked  # what it has asked for
 
 
 class CombPlay(NamedTuple):
@@ -60,7 +60,7 @@ class CombPlay(NamedTuple):
 
     decision: Array  # int32 (K,)
     index: Array  # int32 (K,)
-    learned: Learned
+    learned: Learned  # the learner after this round
     asked: Array  # uint32 (ceil(K / 32),)   the action that the learner asks for
     slot: Array  # int32 ()    its row
     played: Array  # int32 ()  the row that is played
