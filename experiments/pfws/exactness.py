@@ -87,10 +87,11 @@ def value(problem: cpe.Graphic, means: jax.Array, omega: jax.Array) -> jax.Array
 
 def rates(trees: np.ndarray, means: np.ndarray, omega: np.ndarray) -> np.ndarray:
     """f_x of every tree, inf for the best one."""
-    sums = trees @ means
-    best = trees[np.argmax(sums)]
-    variance = (trees != best) @ (1 / omega)
-    return np.where(variance > 0, (sums.max() - sums) ** 2 / np.where(variance > 0, 2 * variance, 1), np.inf)
+    best = trees[np.argmax(trees @ means)]
+    differs = best.astype(float) - trees
+    # The product with the difference, not the difference of two sums, which loses the digits of a small gap.
+    gaps, variance = differs @ means, np.abs(differs) @ (1 / omega)
+    return np.where(variance > 0, gaps**2 / np.where(variance > 0, 2 * variance, 1), np.inf)
 
 
 def least(trees: np.ndarray, means: np.ndarray, omega: np.ndarray) -> float:
