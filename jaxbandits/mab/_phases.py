@@ -111,7 +111,7 @@ def in_phases(problem: Problem, schedule: Sequence[Phase], *, leap: int, all_sam
     nothing = jnp.zeros(K, jnp.int32)
     start = Course(jnp.ones(K, bool), jnp.zeros((), jnp.int32), nothing, jnp.zeros(K, float_dtype(problem)))
     rule = Rule(choose, start, remember)
-    return algorithm_of(problem, rule, slots=1 if leap == 1 else K, in_turn=False)
+    return algorithm_of(problem, rule, slots=1 if leap == 1 else K, in_turn=False, own_slots=leap > 1)
 
 
 def _of(table: Array, phase: Array) -> Array:
