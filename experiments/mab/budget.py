@@ -4,6 +4,7 @@ Bernoulli arms after Audibert, Bubeck and Munos (2010), five budgets each. SR an
 the law of single pulls; the others pull one by one, in fewer runs.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -52,15 +53,22 @@ def run(options: Settings) -> Report:
     seeds = options.seeds or (20_000 if options.quick else 100_000)
     cells = [Cell(n, int(s * INSTANCES[n][1]), rule) for n in names for s in scales for rule in RULES]
     cells += [Cell(names[0], INSTANCES[names[0]][1], rule, step=True) for rule in IN_LEAPS]
-    sweeps = {cell: sweep(cell, options, seeds) for cell in cells}
-    wrong = {cell: common.errors(each) for cell, each in sweeps.items()}
+    groups: dict[tuple, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(program(cell), []).append(cell)
+    sweeps = {cell: each for group in groups.values() for cell, each in sweep(group, options, seeds).items()}
+    wrong = {cell: common.errors(*each) for cell, each in sweeps.items()}
     rates = {cell: count / ended for cell, (count, ended) in wrong.items()}
     return Report(
         "A given budget: the share of wrong answers",
         [],
         [agree(wrong), *slope_claims(names[0], rates), reuse_helps(names[0], wrong)],
         joined(
-            {", ".join(map(str, cell)): each for cell, each in sweeps.items()}, label="instance, budget, rule, step"
+            {
+                ", ".join(map(str, cell)): {name: column[rows] for name, column in results.columns.items()}
+                for cell, (results, rows) in sweeps.items()
+            },
+            label="instance, budget, rule, step",
         ),
         partial(draw, names=names, rates=rates, wrong=wrong),
         notes=(
@@ -73,26 +81,40 @@ def run(options: Settings) -> Report:
     )
 
 
-def sweep(cell: Cell, options: Settings, seeds: int) -> Results:
-    instance = mab.bernoulli(INSTANCES[cell.name][0])
-    own = {"hardness": mab.hardness(instance).H1} if cell.rule == "UCB-E" else {}
-    leaps = cell.rule in IN_LEAPS and not cell.step
-    leap = cell.budget if leaps else 1
-    own |= {"leap": leap} if cell.rule in IN_LEAPS else {}
+def program(cell: Cell) -> tuple:
+    """What cells share that are rows of one sweep: the arms' number, and of successive rejects the budget."""
+    return len(INSTANCES[cell.name][0]), cell.rule, cell.step, cell.budget if cell.rule == "SR" else None
+
+
+def sweep(cells: Sequence[Cell], options: Settings, seeds: int) -> dict[Cell, tuple[Results, np.ndarray]]:
+    """The runs of cells of one program: for each the sweep, and which of its runs are the cell's."""
+    K, rule, step, _ = program(cells[0])
+    budgets = [cell.budget for cell in cells]
+    leaps = rule in IN_LEAPS and not step
+    leap = max(budgets) if leaps else 1
+
+    def instance_of(task: Any) -> mab.Instance:
+        return mab.bernoulli(task["means"])
 
     def build(task: Any, key: Any) -> tuple:
-        rule = RULES[cell.rule](instance.problem, horizon=cell.budget, **own)
-        return rule, mab.environment(instance, leap=leap)
+        instance = instance_of(task)
+        own = {"leap": leap} if rule in IN_LEAPS else {}
+        own |= {"hardness": mab.hardness(instance).H1} if rule == "UCB-E" else {}
+        horizon = budgets[0] if rule == "SR" else task["budget"]
+        return RULES[rule](instance.problem, horizon=horizon, **own), mab.environment(instance, leap=leap)
 
-    return simulate(
-        f"mab budget, {cell.name}, {cell.budget}: {cell.rule}{', step by step' * cell.step}",
+    results = simulate(
+        f"mab budget, {K} arms, {', '.join(map(str, budgets))}: {rule}{', step by step' * step}",
         build,
+        {"means": np.array([INSTANCES[cell.name][0] for cell in cells]), "budget": np.array(budgets)},
         options=options,
         seeds=seeds if leaps else max(seeds // FEWER, 2),
-        max_rounds=4 * cell.budget,
-        metrics=lambda task, outcome: {"wrong": ~mab.is_right(instance, outcome.answer)},
-        chunk=16 if leaps else None,
+        max_rounds=4 * max(budgets),
+        metrics=lambda task, outcome: {"wrong": ~mab.is_right(instance_of(task), outcome.answer)},
+        # The phases, and a round for what the binomial sampler missed.
+        chunk=(K if rule == "SR" else (K - 1).bit_length() + 1) if leaps else None,
     )
+    return {cell: (results, results.columns["row"] == i) for i, cell in enumerate(cells)}
 
 
 def row(name: str, budget: int, rates: dict[Cell, float], wrong: dict[Cell, tuple[int, int]]) -> dict[str, str]:

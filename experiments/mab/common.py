@@ -61,8 +61,8 @@ def runs(
 ) -> Results:
     """One rule on one instance, a row for every delta.
 
-    With `paired` all rules under one name see the same rewards, by streams that make a round of Gaussian arms ten
-    times as dear; without, every sweep has noise of its own. Columns: `wrong` (the answer is not epsilon-best),
+    With `paired` all rules under one name see the same rewards, by streams that make a round of Gaussian arms some
+    twenty times as dear; without, every sweep has noise of its own. Columns: `wrong` (the answer is not epsilon-best),
     `counts` (K,), and with marks `curve.wrong`.
     """
     factory, slots = RULES[rule]

@@ -9,7 +9,7 @@ from jaxbandits.mab._core import Choice, Estimates, Rule, State, algorithm_of, a
 from jaxbandits.mab._problems import Problem, check_problem, float_dtype, scale
 
 
-def continuous_rejects(problem: Problem, *, horizon: int, conservative: bool = True) -> Algorithm:
+def continuous_rejects(problem: Problem, *, horizon: Array | int, conservative: bool = True) -> Algorithm:
     """Pulls the arm of those left with the fewest pulls, and drops the worst one as soon as it trails by enough.
 
     With j > 2 arms left, q = (1/2 + sum_{i=2..j} 1/i) (their pulls) / (T - pulls of those dropped), the worst arm goes
@@ -17,7 +17,7 @@ def continuous_rejects(problem: Problem, *, horizon: int, conservative: bool = T
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
-        horizon: T, pulls, an int >= K.
+        horizon: T, pulls, int () >= K.
         conservative: whether it must trail the worst of the others by so much (CR-C), or their average (CR-A).
 
     Returns:
@@ -35,7 +35,7 @@ def continuous_rejects(problem: Problem, *, horizon: int, conservative: bool = T
     """
     check_problem(problem)
     K, dtype = problem.arms, float_dtype(problem)
-    horizon = checks.whole("horizon", horizon, least=K, most=2**31 - 1)
+    checks.integer("horizon", horizon, least=K, most=2**31 - 1)
     checks.flag("conservative", conservative)
     # 1/2 + sum_{i=2..j} 1/i for j = 0..K; the first two are not read.
     harmonic = jnp.asarray(np.concatenate([[1, 1], 0.5 + np.cumsum(1 / np.arange(2, K + 1))]), dtype)
@@ -56,7 +56,7 @@ def continuous_rejects(problem: Problem, *, horizon: int, conservative: bool = T
         gap = (standard - at(means, worst)) / (2 * scale(problem))
         pulls = jnp.sum(jnp.where(active, state.counts, 0)).astype(dtype)
         dropped = jnp.sum(jnp.where(active, 0, state.counts)).astype(dtype)
-        q = jnp.sum(jnp.where(numbers == number, harmonic, 0)) * pulls / (horizon - dropped)
+        q = jnp.sum(jnp.where(numbers == number, harmonic, 0)) * pulls / (jnp.asarray(horizon, dtype) - dropped)
         most = jnp.max(jnp.where(active, 0, state.counts))
         goes = (number > 2) & (at(state.counts, worst) > most) & (gap > 1 / jnp.sqrt(q) - 1)
         return active & ~(goes & is_arm(worst, means))
@@ -66,6 +66,6 @@ def continuous_rejects(problem: Problem, *, horizon: int, conservative: bool = T
         left = survivors(state, estimates)
         arm = argmin(jnp.where(left, state.counts, jnp.iinfo(jnp.int32).max))
         best = argmax(jnp.where(left, estimates.means, -jnp.inf))
-        return Choice(one_arm(arm), state.pulls >= horizon, best)
+        return Choice(one_arm(arm), state.pulls >= jnp.asarray(horizon, state.pulls.dtype), best)
 
     return algorithm_of(problem, Rule(choose, jnp.ones(K, bool), survivors))

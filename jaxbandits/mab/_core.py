@@ -55,7 +55,9 @@ class Rule(NamedTuple):
     remember: Callable[[State, Estimates], PyTree] | None = None
 
 
-def algorithm_of(problem: Problem, rule: Rule, *, slots: int = 1, in_turn: bool = True) -> Algorithm:
+def algorithm_of(
+    problem: Problem, rule: Rule, *, slots: int = 1, in_turn: bool = True, own_slots: bool = False
+) -> Algorithm:
     """Makes an algorithm of a rule.
 
     Args:
@@ -63,6 +65,7 @@ def algorithm_of(problem: Problem, rule: Rule, *, slots: int = 1, in_turn: bool 
         rule: what chooses.
         slots: of an action.
         in_turn: whether every arm is pulled once, in turn, before the rule is asked. It never stops before.
+        own_slots: whether slot i of every action, of which there are K, is arm i's.
 
     Returns:
         Algorithm with actions `Pull` and answers int32 ().
@@ -91,9 +94,14 @@ def algorithm_of(problem: Problem, rule: Rule, *, slots: int = 1, in_turn: bool 
             later = rule.remember(state, estimates(problem, state))
             own = jax.tree.map(lambda new, old: jnp.where(moves, new, old), later, own)
         pulled = action.arms == jnp.arange(K, dtype=jnp.int32)[:, None]
-        counts = state.counts + jnp.sum(jnp.where(pulled, observation.times, 0), axis=1, dtype=jnp.int32)
+
+        def of_arms(x: Array) -> Array:
+            """From slots to arms. XLA:CPU computes what a sum reads anew for each of its K results, binomials too."""
+            return x if own_slots else jnp.sum(jnp.where(pulled, x, 0), axis=1, dtype=x.dtype)
+
+        counts = state.counts + of_arms(observation.times)
         pulls = state.pulls + jnp.sum(observation.times).astype(state.pulls.dtype)
-        return State(pulls, counts, _add(state.sums, pulled, observation), own)
+        return State(pulls, counts, _add(state.sums, observation, of_arms), own)
 
     idle = jax.tree.map(lambda x: jnp.zeros(slots, x.dtype), Pull(jnp.int32(0), jnp.int32(0)))
     return Algorithm(init, decide, observe, idle, before=lambda state, action: pulled_before(state.counts, action))
@@ -160,13 +168,12 @@ def _no_rewards(problem: Problem) -> Array | Sum | Ones:
     return jnp.zeros(K, dtype) if dtype == jnp.float64 else compensated.zeros((K,), dtype)
 
 
-def _add(sums: Array | Sum | Ones, pulled: Array, rewards: Rewards) -> Array | Sum | Ones:
-    """Adds the rewards of one round, of which slot j belongs to the arms `pulled[:, j]`."""
+def _add(sums: Array | Sum | Ones, rewards: Rewards, of_arms: Callable[[Array], Array]) -> Array | Sum | Ones:
+    """Adds the rewards of one round; `of_arms` brings them from slots to arms."""
     if isinstance(sums, Ones):
         whole = jnp.round(rewards.sums)
         is_lawful = (whole == rewards.sums) & (whole >= 0) & (whole <= rewards.times.astype(whole.dtype))
         ones = jnp.where(is_lawful, whole, 0).astype(jnp.int32)
-        added = jnp.sum(jnp.where(pulled, ones, 0), axis=1, dtype=jnp.int32)
-        return Ones(sums.counts + added, jnp.where(jnp.all(is_lawful), sums.poison, jnp.nan))
-    added = jnp.sum(jnp.where(pulled, rewards.sums, 0), axis=1)
+        return Ones(sums.counts + of_arms(ones), jnp.where(jnp.all(is_lawful), sums.poison, jnp.nan))
+    added = of_arms(rewards.sums)
     return compensated.add(sums, added) if isinstance(sums, Sum) else sums + added

@@ -11,7 +11,7 @@ from jaxbandits.mab._problems import Problem
 Index = Callable[[Key, Estimates], Array]  # (key, estimates) -> float (K,)
 
 
-def by_index(problem: Problem, index: Index, *, horizon: int | None = None) -> Algorithm:
+def by_index(problem: Problem, index: Index, *, horizon: Array | int | None = None) -> Algorithm:
     """Every arm once, then that with the largest index; it stops at `horizon` pulls, or never.
 
     Args:
@@ -24,7 +24,7 @@ def by_index(problem: Problem, index: Index, *, horizon: int | None = None) -> A
     """
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
-        stop = jnp.zeros((), bool) if horizon is None else state.pulls >= horizon
+        stop = jnp.zeros((), bool) if horizon is None else state.pulls >= jnp.asarray(horizon, state.pulls.dtype)
         return Choice(one_arm(argmax(apart(index(key, estimates)))), stop, argmax(estimates.means))
 
     return algorithm_of(problem, Rule(choose))

@@ -13,9 +13,9 @@ from jaxbandits.mab._problems import Problem, float_dtype
 
 
 class Phase(NamedTuple):
-    """One phase of a schedule, known before the run."""
+    """One phase of a schedule; their number and `left` are known before the run."""
 
-    pulls: int  # that every arm which is left has had, in all, when the phase ends
+    pulls: Array | int  # that every arm which is left has had, in all, when the phase ends
     left: int  # arms that are left after it
 
 
@@ -44,7 +44,7 @@ def successive_rejects_schedule(K: int, horizon: int) -> list[Phase]:
     return phases
 
 
-def sequential_halving_schedule(K: int, horizon: int) -> list[Phase]:
+def sequential_halving_schedule(K: int, horizon: Array | int) -> list[Phase]:
     """R = ceil(log2 K) phases of floor(T / (|S_r| R)) pulls of every arm of S_r, of which ceil(|S_r| / 2) are left."""
     rounds, left, pulls = (K - 1).bit_length(), K, 0
     phases = []
@@ -111,7 +111,7 @@ def in_phases(problem: Problem, schedule: Sequence[Phase], *, leap: int, all_sam
     nothing = jnp.zeros(K, jnp.int32)
     start = Course(jnp.ones(K, bool), jnp.zeros((), jnp.int32), nothing, jnp.zeros(K, float_dtype(problem)))
     rule = Rule(choose, start, remember)
-    return algorithm_of(problem, rule, slots=1 if leap == 1 else K, in_turn=False)
+    return algorithm_of(problem, rule, slots=1 if leap == 1 else K, in_turn=False, own_slots=leap > 1)
 
 
 def _of(table: Array, phase: Array) -> Array:

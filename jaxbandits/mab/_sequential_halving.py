@@ -1,12 +1,12 @@
 """Sequential halving: phases of equal pulls, each of which drops the worse half (Karnin, Koren, Somekh, 2013)."""
 
 from jaxbandits import checks
-from jaxbandits.base import Algorithm
+from jaxbandits.base import Algorithm, Array
 from jaxbandits.mab._phases import in_phases, sequential_halving_schedule
 from jaxbandits.mab._problems import Problem, check_problem
 
 
-def sequential_halving(problem: Problem, *, horizon: int, reuse: bool = False, leap: int = 1) -> Algorithm:
+def sequential_halving(problem: Problem, *, horizon: Array | int, reuse: bool = False, leap: int = 1) -> Algorithm:
     """In each of ceil(log2 K) phases every arm that is left gets the same pulls, then the better half stays.
 
     A phase with S arms gives each floor(T / (S ceil(log2 K))) pulls and keeps ceil(S / 2). Of equal means the largest
@@ -14,7 +14,7 @@ def sequential_halving(problem: Problem, *, horizon: int, reuse: bool = False, l
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
-        horizon: T, pulls, an int >= K ceil(log2 K).
+        horizon: T, pulls, int () >= K ceil(log2 K).
         reuse: whether all samples of an arm count, or those of the phase alone, as in the paper. Reuse errs less.
         leap: the most pulls of a round, as in `successive_rejects`.
 
@@ -32,7 +32,7 @@ def sequential_halving(problem: Problem, *, horizon: int, reuse: bool = False, l
     """
     check_problem(problem)
     K = problem.arms
-    horizon = checks.whole("horizon", horizon, least=K * (K - 1).bit_length(), most=2**31 - 1)
+    checks.integer("horizon", horizon, least=K * (K - 1).bit_length(), most=2**31 - 1)
     checks.flag("reuse", reuse)
     leap = checks.whole("leap", leap, least=1, most=2**31 - 1)
     return in_phases(problem, sequential_halving_schedule(K, horizon), leap=leap, all_samples=bool(reuse))

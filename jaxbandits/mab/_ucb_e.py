@@ -9,12 +9,14 @@ from jaxbandits.mab._indices import by_index
 from jaxbandits.mab._problems import Problem, check_problem, float_dtype
 
 
-def ucb_e(problem: Problem, *, horizon: int, hardness: Array | float, exploration: Array | float = 2.0) -> Algorithm:
+def ucb_e(
+    problem: Problem, *, horizon: Array | int, hardness: Array | float, exploration: Array | float = 2.0
+) -> Algorithm:
     """Pulls the arm with the largest mean + sqrt(exploration T / (hardness N)), up to T pulls.
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
-        horizon: T, pulls, an int >= K.
+        horizon: T, pulls, int () >= K.
         hardness: () > 0, H1 of the instance, in units of reward^-2: the truth, which no learner knows (see
             `mab.hardness`).
         exploration: () > 0. At most 25/36 (T - K) / T is proved; 2 is the customary strong choice.
@@ -31,11 +33,11 @@ def ucb_e(problem: Problem, *, horizon: int, hardness: Array | float, exploratio
     Source: Audibert, Bubeck and Munos (2010), Best arm identification in multi-armed bandits, Figure 1.
     """
     check_problem(problem)
-    horizon = checks.whole("horizon", horizon, least=problem.arms, most=2**31 - 1)
+    checks.integer("horizon", horizon, least=problem.arms, most=2**31 - 1)
     checks.positive("hardness", hardness)
     checks.positive("exploration", exploration)
     dtype = float_dtype(problem)
-    scaled = jnp.asarray(exploration, dtype) * horizon / jnp.asarray(hardness, dtype)
+    scaled = jnp.asarray(exploration, dtype) * jnp.asarray(horizon, dtype) / jnp.asarray(hardness, dtype)
 
     def index(key: Key, estimates: Estimates) -> Array:
         del key

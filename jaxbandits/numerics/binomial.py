@@ -41,6 +41,7 @@ def binomial_of(uniform: Array, n: Array, p: Array) -> tuple[Array, Array]:
     Source: Hormann (1993), The generation of binomial random variates, algorithm BTRS without its squeeze; the law by
     Loader (2000), Fast and accurate computation of binomial probabilities.
     """
+    uniform = jnp.asarray(uniform)  # loops index it
     trials, rare = n.astype(uniform.dtype), jnp.minimum(p, 1 - p)
     is_small = trials * rare < SMALL
     few = _inverted(uniform[0], trials, jnp.where(is_small, rare, 0))
@@ -63,30 +64,34 @@ def _inverted(u: Array, n: Array, p: Array) -> Array:
 
     first = jnp.exp(n * jnp.log1p(-p))
     zero = jnp.zeros(jnp.shape(first), jnp.int32)
-    return jnp.minimum(lax.fori_loop(0, TERMS, term, (zero, first, first))[0].astype(u.dtype), n)
+    return jnp.minimum(lax.fori_loop(0, TERMS, term, (zero, first, first), unroll=4)[0].astype(u.dtype), n)
 
 
 def _rejected(uniform: Array, n: Array, p: Array) -> tuple[Array, Array]:
     """Of the four proposals the first accepted one, as a float, and whether there is one; n p is at least 10."""
-    u, v = uniform[:PROPOSALS], uniform[PROPOSALS:]
     spread = jnp.sqrt(n * p * (1 - p))
     b = 1.15 + 2.53 * spread
     a = -0.0873 + 0.0248 * b + 0.01 * p
     scale = (2.83 + 5.1 / b) * spread
-    tiny = jnp.finfo(u.dtype).tiny
-    from_edge = 0.5 - jnp.abs(u - 0.5)
-    inside = from_edge > 0
-    from_edge = jnp.where(inside, from_edge, 0.5)
-    k = jnp.floor((2 * a / from_edge + b) * (u - 0.5) + n * p + 0.5)
-    inside &= (k >= 0) & (k <= n)
-    k = jnp.clip(k, 0, n)
-    mode = jnp.floor((n + 1) * p)
-    ratio = jnp.log(jnp.maximum(v, tiny) * scale / (a / from_edge**2 + b))
-    accepted = inside & (ratio <= _log_mass(k, n, p) - _log_mass(mode, n, p))
-    chosen = k[-1]
-    for proposal in range(PROPOSALS - 2, -1, -1):
-        chosen = jnp.where(accepted[proposal], k[proposal], chosen)
-    return chosen, jnp.any(accepted, axis=0)
+    at_mode = _log_mass(jnp.floor((n + 1) * p), n, p)
+    tiny = jnp.finfo(uniform.dtype).tiny
+
+    def propose(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        chosen, is_found = carry
+        u, v = uniform[PROPOSALS - 1 - i], uniform[2 * PROPOSALS - 1 - i]
+        from_edge = 0.5 - jnp.abs(u - 0.5)
+        inside = from_edge > 0
+        from_edge = jnp.where(inside, from_edge, 0.5)
+        k = jnp.floor((2 * a / from_edge + b) * (u - 0.5) + n * p + 0.5)
+        inside &= (k >= 0) & (k <= n)
+        k = jnp.clip(k, 0, n)
+        ratio = jnp.log(jnp.maximum(v, tiny) * scale / (a / from_edge**2 + b))
+        accepted = inside & (ratio <= _log_mass(k, n, p) - at_mode)
+        return jnp.where(accepted, k, chosen), is_found | accepted
+
+    # The last proposal first, so that the first one counts. Side by side they are made anew in each fusion that reads
+    # one of them, ten times in all on a CPU.
+    return lax.fori_loop(0, PROPOSALS, propose, (jnp.zeros_like(spread), jnp.zeros_like(spread, bool)))
 
 
 def _log_mass(k: Array, n: Array, p: Array) -> Array:

@@ -51,3 +51,25 @@ def increment(key: Key, start: Array, steps: Array, dtype: jnp.dtype) -> Array:
     """S(start + steps) - S(start), float (), exactly 0 for no step. Arguments and cost: as `position`, twice."""
     before, after = jax.vmap(lambda n: position(key, n, dtype))(jnp.stack([start, start + steps]))
     return after - before
+
+
+def one_step(key: Key, start: Array, dtype: jnp.dtype) -> Array:
+    """S(start + 1) - S(start), float (), by half the numbers of `increment`, with which it agrees but for rounding.
+
+    Between neighbours every tent is straight, also where an interval ends: there it falls to 0.
+
+    Args:
+        key: of the walk.
+        start: int (), in 0..2^31 - 2; NaN beyond.
+        dtype: as for `position`.
+
+    Cost: 32 normal variables.
+    """
+    width = (2 << np.arange(HEIGHT)).astype(np.uint32)
+    place = start.astype(jnp.uint32)
+    left = place & ~(width - np.uint32(1))
+    slope = np.concatenate([1 / np.sqrt(width), [1 / math.sqrt(2**HEIGHT)]]).astype(dtype)
+    rises = jnp.append(place - left < width // np.uint32(2), True)
+    numbers = jnp.append(left + width // np.uint32(2), jnp.uint32(0))
+    normal = jax.vmap(lambda number: jax.random.normal(jax.random.fold_in(key, number), (), dtype))(numbers)
+    return jnp.where((start >= 0) & (start < LONGEST), jnp.sum(jnp.where(rises, slope, -slope) * normal), jnp.nan)

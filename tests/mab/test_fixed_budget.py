@@ -1,5 +1,7 @@
 """The rules of a fixed budget: schedules by hand, and leaps of the same law."""
 
+from functools import partial
+
 import jax
 import numpy as np
 import pytest
@@ -35,6 +37,30 @@ def test_schedules_fit_the_horizon(K):
             phases = sequential_halving_schedule(K, horizon)
             assert phases[-1].left == 1
             assert len(phases) == (K - 1).bit_length()
+
+
+def test_a_horizon_may_be_traced():
+    """One program for two horizons: the runs are those of horizons known before."""
+    instance = mab.bernoulli((0.6, 0.5, 0.5, 0.5))
+    rules = {
+        "halving": partial(mab.sequential_halving, leap=64),
+        "halving, reuse": partial(mab.sequential_halving, reuse=True),
+        "continuous": mab.continuous_rejects,
+        "UCB-E": partial(mab.ucb_e, hardness=400.0),
+    }
+    for name, rule in rules.items():
+        environment = mab.environment(instance, leap=64 if name == "halving" else 1)
+
+        def one(horizon, rule=rule, environment=environment):
+            end = jaxbandits.run(
+                jax.random.key(0), rule(instance.problem, horizon=horizon), environment, max_rounds=200, chunk=64
+            )
+            return end.pulls, end.state.counts
+
+        pulls, counts = jax.jit(jax.vmap(one))(np.array([24, 64], np.int32))
+        assert pulls.tolist() == [24, 64], name
+        known = jax.jit(partial(one, 64))()
+        assert counts[1].tolist() == known[1].tolist(), name
 
 
 def test_leaps_have_the_law_of_single_pulls():

@@ -41,6 +41,13 @@ def test_increments_are_independent(positions):
 sums = jax.jit(jax.vmap(lambda start, steps: walk.increment(KEY, start, steps, jnp.float64)))
 
 
+def test_one_step_is_the_increment_of_one():
+    starts = np.concatenate([np.arange(295), 2 ** np.array([20, 30]) - 1, [2**30, 2**31 - 2, 2**31 - 1]])
+    one = np.asarray(jax.jit(jax.vmap(lambda start: walk.one_step(KEY, start, jnp.float64)))(starts))
+    np.testing.assert_allclose(one, sums(starts, np.ones(300, int)), atol=1e-10)
+    assert np.isnan(one).tolist() == [False] * 299 + [True]
+
+
 def test_many_steps_are_the_sum_of_single_ones():
     singles = np.asarray(sums(np.arange(300), np.ones(300, int)))
     for start, steps in ((0, 300), (7, 200), (255, 2), (299, 1), (10, 0)):
