@@ -109,8 +109,8 @@ def _prim(problem: Graphic, weights: Array) -> tuple[Array, tuple[Array, Array, 
     def grow(carry: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], tuple[Array, Array, Array]]:
         tree, inside = carry
         leaves = _cut(inside, meets)
-        edge = jnp.argmax(jnp.where(leaves, weights, -jnp.inf)).astype(jnp.int32)
-        both = ends[edge]
+        edge = first_least(jnp.where(leaves, -weights, jnp.inf))
+        both = jnp.any(_ones(edge, K)[:, None] & ends, axis=0)
         return (tree | _ones(edge, K), inside | both), (edge, both & ~inside, both & inside)
 
     start = jnp.zeros(K, bool), jnp.arange(V) == 0
@@ -148,6 +148,12 @@ def _incidence(problem: Graphic) -> np.ndarray:
 def _ones(index: Array, size: int) -> Array:
     """One-hot, bool (..., size)."""
     return index[..., None] == jnp.arange(size, dtype=index.dtype)
+
+
+def first_least(values: Array) -> Array:
+    """`argmin`, int32 (), in two passes that XLA vectorises on a CPU, where it makes a slow loop of one."""
+    row = jnp.arange(values.shape[0], dtype=jnp.int32)
+    return jnp.min(jnp.where(values == jnp.min(values), row, values.shape[0] - 1))
 
 
 # Covers
