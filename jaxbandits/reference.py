@@ -30,7 +30,7 @@ def meanings(kind: type) -> dict[str, str]:
     """What the comments say of the fields of a named tuple: behind the field, or above it."""
     found, above = {}, []
     for line in inspect.getsource(kind).splitlines():
-        _, _, comment = line.partition("  # ")
+        _, _, comment = line.partition("  # pyright")[0].partition("  # ")
         if line.strip().startswith("#"):
             above.append(line.strip("# "))
         elif (match := BEGIN.match(line)) and match["name"] in kind._fields:  # type: ignore[attr-defined]

@@ -182,8 +182,8 @@ def check_arms(arms: Any, name: str = "arms") -> None:
         check_bounded(arms, name)
 
 
-def check_bounded(arms: Any, name: str = "arms") -> None:
-    """Raises `ValueError` unless arms are laws on [0, 1]."""
+def check_bounded(arms: Any, name: str = "arms") -> Arms:
+    """The arms; raises `ValueError` unless they are laws on [0, 1]."""
     require(not isinstance(arms, GaussianArms), name, "be Arms: samples must lie in [0, 1]", "GaussianArms")
     checks.instance(name, arms, Arms)
     shape = checks.array(f"{name}.low", arms.low, ("m", "V"), least=0, most=1).shape
@@ -191,6 +191,7 @@ def check_bounded(arms: Any, name: str = "arms") -> None:
     checks.array(f"{name}.weight", arms.weight, shape, least=0)
     _check_order(f"{name}.high", arms.low, arms.high)
     _check_weights(f"{name}.weight", arms.weight)
+    return arms
 
 
 def number_of(arms: Arms | GaussianArms) -> int:

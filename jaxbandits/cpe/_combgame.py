@@ -9,6 +9,7 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.cpe._confusing import closest, gaps_of
 from jaxbandits.cpe._maximum import Playable, best_action, first_least
+from jaxbandits.cpe._play import Play
 from jaxbandits.cpe._playing import (
     Playing,
     PlayState,
@@ -51,16 +52,16 @@ class CombState(NamedTuple):
     pulls: Array  # int ()
     counts: Array  # int32 (K,)
     sums: Array  # float (K,)
-    learned: Learned
-    tracked: Tracked
+    learned: Learned  # the learner's shares and gains
+    tracked: Tracked  # what it has asked for
 
 
 class CombPlay(NamedTuple):
     """A play, and what `decide` found out: a row of -1 where the learner rests."""
 
     decision: Array  # int32 (K,)
-    index: Array  # int32 (K,)
-    learned: Learned
+    index: Array  # int32 (K,)  # pyright: ignore[reportIncompatibleMethodOverride]
+    learned: Learned  # the learner after this round
     asked: Array  # uint32 (ceil(K / 32),)   the action that the learner asks for
     slot: Array  # int32 ()    its row
     played: Array  # int32 ()  the row that is played
@@ -147,7 +148,8 @@ def combgame(
         return Decision(action, stop, seen.best.action.astype(jnp.int32))
 
     def observe(state: CombState, action: CombPlay, rewards: Array) -> CombState:
-        samples = add_play(PlayState(state.pulls, state.counts, state.sums), action, rewards)
+        play = Play(action.decision, action.index)
+        samples = add_play(PlayState(state.pulls, state.counts, state.sums), play, rewards)
         tracked, learns = state.tracked, action.slot >= 0
         gamma = jnp.maximum(state.pulls, 1).astype(playing.dtype) ** -0.25
         row = jnp.arange(B, dtype=jnp.int32)

@@ -55,8 +55,7 @@ def environment(
     if action is Play:
         require(leap == 1, "leap", "be 1 for plays", leap)
         return _plays(instance.arms, stream)
-    check_bounded(instance.arms, "instance.arms")
-    return _pulls(instance.arms, leap, stream)
+    return _pulls(check_bounded(instance.arms, "instance.arms"), leap, stream)
 
 
 def _pulls(arms: Arms, leap: int, stream: Key | None) -> Environment:

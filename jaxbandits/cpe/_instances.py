@@ -89,7 +89,7 @@ def check_instance(instance: Any) -> None:
     check_problem(instance.problem, "instance.problem")
     check_arms(instance.arms, "instance.arms")
     checks.whole("instance.tau", instance.tau, least=1, most=2)
-    within = {} if isinstance(instance.arms, GaussianArms) else {"least": 0, "most": 1}
+    within: dict[str, Any] = {} if isinstance(instance.arms, GaussianArms) else {"least": 0, "most": 1}
     checks.array("instance.theta", instance.theta, (arm_count(instance.problem),), **within)
     checks.one_size(
         **{
