@@ -8,7 +8,7 @@ import numpy as np
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.cpe._confusing import closest, gaps_of
-from jaxbandits.cpe._maximum import Playable, best_action
+from jaxbandits.cpe._maximum import Playable, best_action, first_least
 from jaxbandits.cpe._play import Play
 from jaxbandits.cpe._playing import (
     Playing,
@@ -198,7 +198,7 @@ def _track(tracked: Tracked, asked: Array, gamma: Array, K: int) -> tuple[Array,
     is_same = jnp.all(words == asked, axis=1)
     # The row of the same action, else the first free one, else that of least weight.
     rank = jnp.where(is_same, -2, jnp.where(jnp.any(words > 0, axis=1), weights, -1))
-    slot = _first_least(rank)
+    slot = first_least(rank)
     is_slot = row == slot
     is_new = is_slot & ~is_same
     weights = (1 - gamma) * jnp.where(is_new, 0, weights) + jnp.where(is_slot, gamma, 0)
@@ -206,16 +206,10 @@ def _track(tracked: Tracked, asked: Array, gamma: Array, K: int) -> tuple[Array,
     counts = jnp.where(is_new, 0, plays).astype(weights.dtype)
     # What was never played comes first, and a weight may fall to zero.
     need = jnp.where(is_there, jnp.where(counts > 0, counts / weights, 0), jnp.inf)
-    played = _first_least(need)
+    played = first_least(need)
     chosen = jnp.where(played == slot, asked, words[played])
     bits = chosen[:, None] >> jnp.arange(WORD, dtype=jnp.uint32)
     return slot, played, (bits & 1).reshape(-1)[:K].astype(jnp.int32)
-
-
-def _first_least(values: Array) -> Array:
-    """`argmin`, int32 (), in two passes that XLA vectorises on a CPU, where it makes a slow loop of one."""
-    row = jnp.arange(values.shape[0], dtype=jnp.int32)
-    return jnp.min(jnp.where(values == jnp.min(values), row, values.shape[0] - 1))
 
 
 def _packed(actions: Array) -> Array:

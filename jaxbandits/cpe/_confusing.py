@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Array
-from jaxbandits.cpe._maximum import Playable, Row, Swaps, best_of, check_playable
+from jaxbandits.cpe._maximum import Playable, Row, Swaps, best_of, check_playable, first_least
 from jaxbandits.cpe._problems import Enumerated, Table, arm_count
 from jaxbandits.numerics import thresholds
 
@@ -96,11 +96,12 @@ def closest(problem: Playable, best: Swaps | Row, gaps: Array, inverse: Array) -
     arms = jnp.arange(inverse.shape[0], dtype=jnp.int32)
     match best:
         case Swaps(_, out, _):
-            values = gaps**2 / (inverse[out][:, None] + inverse)
-            by_into = jnp.min(values, axis=0)
-            into = jnp.argmin(by_into).astype(jnp.int32)
-            least = jnp.min(by_into)
-            own = jnp.min(jnp.where(values[:, into] == least, out, inverse.shape[0]))
+            # Reduced where it is made: an argmin, or a column read from the table, would have it written out in lanes.
+            of_out = inverse[out]
+            by_into = jnp.min(gaps**2 / (of_out[:, None] + inverse), axis=0)
+            least, into = jnp.min(by_into), first_least(by_into)
+            values = gaps.T[into] ** 2 / (of_out + inverse[into])
+            own = jnp.min(jnp.where(values == least, out, inverse.shape[0]))
             differs = (arms == own) | (arms == into)
             return Closest(least / 2, _root_slope(least, differs, inverse), differs, own, into)
         case Row(action, _):

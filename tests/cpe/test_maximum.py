@@ -9,6 +9,7 @@ import pytest
 
 from experiments.bench.reference import plays as reference
 from jaxbandits import cpe
+from jaxbandits.cpe._maximum import first_least
 from jaxbandits.numerics import matroid
 from jaxbandits.numerics.thresholds import Evidence
 
@@ -149,3 +150,13 @@ def test_what_cannot_be_played_is_refused():
             cpe.pfws(bridge, delta=0.1, cover=cover)
     with pytest.raises(ValueError, match="capacity"):
         cpe.combgame(bridge, delta=0.1, capacity=1)
+
+
+def test_the_first_least_number_is_found_by_blocks_as_at_once():
+    rng = np.random.default_rng(3)
+    for size in (3, 1024, 1025, 4096):
+        values = rng.integers(0, 5, (4, size)).astype(float)
+        values[1] += 1 + 10 * np.arange(size)  # the least is the first
+        values[2] = values[1, ::-1]  # the last
+        values[3] = np.inf
+        np.testing.assert_array_equal(jax.vmap(first_least)(jnp.asarray(values)), np.argmin(values, axis=1))
