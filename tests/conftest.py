@@ -98,6 +98,11 @@ def pytest_collection_finish():
     gc.set_threshold(20_000, 20, 20)
 
 
+def pytest_unconfigure():
+    """At the end it does, or libraries complain of what they find left over."""
+    gc.unfreeze()
+
+
 class Compilations:
     """Counts, by file: tests, their seconds of processor, programs compiled, the seconds of that, and programs found
     compiled. Of other processes, that tests start, it knows nothing.

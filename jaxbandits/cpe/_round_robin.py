@@ -56,9 +56,9 @@ def round_robin(
         [1 1 0]
     """
     check_playable(problem)
+    test = checked_threshold(problem, delta, threshold)
     listed = checks.constant(check_actions("rows", problem, rows), jnp.int8)
     playing = checked(problem, noise_scale=noise_scale, cover=cover)
-    test = checked_threshold(problem, delta, threshold)
 
     def rule(key: Key, seen: Seen) -> tuple[Array, Array]:
         del key
