@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from experiments.bench.reference import plays as reference
+from experiments.pfws.exactness import least
+from experiments.pfws.trees import all_trees
 from jaxbandits import cpe
 from jaxbandits.cpe._maximum import first_least
 from jaxbandits.numerics import matroid
@@ -72,6 +74,16 @@ def test_one_swap_is_the_most_confusing_action(name):
             assert np.any(np.all(rows == swapped, axis=1))
             if value > 1e-14:
                 np.testing.assert_array_equal(swapped, rival)
+
+
+def test_one_swap_is_the_most_confusing_of_all_trees_of_the_published_graph():
+    graph, rng = cpe.spanning_trees_e20().problem, np.random.default_rng(3)
+    trees = all_trees(graph)
+    assert len(trees) == 20_736
+    means, weights = rng.normal(size=(20, 20)), rng.uniform(0.1, 1, (20, 20))
+    found = jax.jit(jax.vmap(lambda m, w: cpe.most_confusing(graph, m, w)))(means, weights)
+    listed = [least(trees, m, w) for m, w in zip(means, weights, strict=True)]
+    np.testing.assert_allclose(found.value, listed, rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["complete", "top", "paths"])
