@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from drivers.programs import primitives_of_a_round
 
 import jaxbandits
 from jaxbandits import cpe
@@ -14,6 +15,22 @@ from jaxbandits.cpe import _pfws as points
 KEY = jax.random.key(0)
 ROUNDS = 400
 E20 = cpe.spanning_trees_e20()
+
+
+@pytest.mark.parametrize("instance", [E20, cpe.paths5()], ids=["trees", "paths"])
+def test_no_round_has_a_loop_of_unknown_length(instance):
+    means = cpe.means(instance.arms)
+    played = cpe.instance(instance.problem, cpe.gaussian(means))
+    environment, delta = cpe.environment(played, cpe.Play), {"delta": 0.1}
+    rules = [cpe.pfws, functools.partial(cpe.pfws, independent=True), cpe.combgame, cpe.semi_clucb]
+    for algorithm in [
+        *(rule(instance.problem, **delta) for rule in rules),
+        cpe.cucb(played.problem),
+        cpe.cts(played.problem),
+    ]:
+        found = primitives_of_a_round(algorithm, environment)
+        assert found
+        assert "while" not in found
 
 
 @pytest.mark.parametrize("cover", [cpe.small_cover, cpe.unit_cover])

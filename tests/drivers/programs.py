@@ -6,6 +6,7 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend.core import ClosedJaxpr, Jaxpr
 
 
 def compiled(make: Callable[..., Callable]) -> Callable[..., Callable]:
@@ -47,3 +48,22 @@ def assert_same(a, b):
 def differ(a, b) -> bool:
     """Whether some leaf does."""
     return any(not np.array_equal(x, y) for x, y in zip(leaves(a), leaves(b), strict=True))
+
+
+def primitives_of_a_round(algorithm, environment) -> set[str]:
+    """The names of all operations of one round; "while" is a loop of unknown length."""
+
+    def one_round(key):
+        state = algorithm.init(key)
+        decision = algorithm.decide(key, state)
+        return algorithm.observe(state, decision.action, environment.respond(decision.action, environment.noise(key)))
+
+    return set(_primitives(jax.make_jaxpr(one_round)(jax.random.key(0)).jaxpr))
+
+
+def _primitives(jaxpr):
+    for equation in jaxpr.eqns:
+        yield equation.primitive.name
+        for inner in jax.tree.leaves(equation.params, is_leaf=lambda x: isinstance(x, (Jaxpr, ClosedJaxpr))):
+            if isinstance(inner, (Jaxpr, ClosedJaxpr)):
+                yield from _primitives(getattr(inner, "jaxpr", inner))

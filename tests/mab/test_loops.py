@@ -2,10 +2,9 @@
 
 from functools import partial
 
-import jax
 import numpy as np
 import pytest
-from jax.extend.core import ClosedJaxpr, Jaxpr
+from drivers.programs import primitives_of_a_round
 
 from jaxbandits import mab
 
@@ -19,15 +18,6 @@ RULES += [partial(rule, horizon=90, leap=90) for rule in (mab.successive_rejects
 RULES += [mab.ucb1, mab.kl_ucb, mab.imed, mab.bayes_ucb, mab.thompson, mab.moss_anytime]
 
 
-def primitives(jaxpr):
-    """The names of all operations, those inside of others included."""
-    for equation in jaxpr.eqns:
-        yield equation.primitive.name
-        for inner in jax.tree.leaves(equation.params, is_leaf=lambda x: isinstance(x, (Jaxpr, ClosedJaxpr))):
-            if isinstance(inner, (Jaxpr, ClosedJaxpr)):
-                yield from primitives(getattr(inner, "jaxpr", inner))
-
-
 @pytest.mark.parametrize("kind", ["gaussian", "bernoulli"])
 def test_no_round_has_a_loop_of_unknown_length(kind):
     instance = getattr(mab, kind)(np.array([0.5, 0.4, 0.3, 0.1]))
@@ -37,13 +27,6 @@ def test_no_round_has_a_loop_of_unknown_length(kind):
         slots = algorithm.idle.arms.shape[0]
         environment = mab.environment(instance, slots=slots, leap=keywords.get("leap", 1))
 
-        def one_round(key, algorithm=algorithm, environment=environment):
-            state = algorithm.init(key)
-            decision = algorithm.decide(key, state)
-            return algorithm.observe(
-                state, decision.action, environment.respond(decision.action, environment.noise(key))
-            )
-
-        found = set(primitives(jax.make_jaxpr(one_round)(jax.random.key(0)).jaxpr))
+        found = primitives_of_a_round(algorithm, environment)
         assert found, rule
         assert "while" not in found, rule
