@@ -31,9 +31,8 @@ items apart from the arms that they pull (`Instance.items`): the answer then is 
 
 `environment(instance, action)` takes the class of the algorithm's actions. Instances: `soare`, `canonical`, `sphere`,
 `yahoo_like`, `theorem3_counterexample`, `random_tirinzoni`, `sphere_pair`, `many_arms`, `transductive`, or an
-`Instance` of your own. Their gaps, angles and noise scales may
-be traced: a generator may be called inside `build`. How hard one is: `characteristic_time`, `lower_bound`,
-`hardness_lingape` and its kin, `theorem2_bound`.
+`Instance` of your own. Their gaps, angles and noise scales may be traced: a generator may be called inside `build`. How
+hard one is: `characteristic_time`, `lower_bound`, `hardness_lingape` and its kin, `theorem2_bound`.
 
 Reading a run: `outcome.state`, or the state of your own loop, holds exact statistics. `estimate` makes least squares of
 them; `lingape_radius` and `confidence_radius` say how far they may be off.
