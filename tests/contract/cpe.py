@@ -87,7 +87,7 @@ CASES = {
     ),
     "uniform": Case(_levels(cpe.uniform, *THREE), LEVELS, {"observations": "binary", "leap": 8}),
     "clucb": Case(_levels(_chen, *THREE), DELTA | {"noise_scale": (0.5, 0.8)}, {"radius": "coci"}),
-    "pfws": Case(_plays(cpe.pfws, delta=0.1), PLAYS, OTHER | {"draws": 1, "independent": True}, dtypes=ONE),
+    "pfws": Case(_plays(cpe.pfws, delta=0.1), PLAYS, OTHER, dtypes=ONE),
     "combgame": Case(_plays(cpe.combgame, delta=0.1, capacity=8), PLAYS, OTHER, dtypes=ONE),
     "semi-clucb": Case(
         _plays(cpe.semi_clucb, delta=0.1), PLAYS, OTHER | {"threshold": thresholds.gk16(arms=3)}, dtypes=ONE

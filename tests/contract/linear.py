@@ -79,8 +79,7 @@ RATIO_STOP = {
     "ridge": (1.0, 30.0),
     "noise_scale": (1.0, 0.5),
 }
-STOPS = {"glr_ridge": 0, "threshold": thresholds.log_t(arms=3), "eliminate": "stop", "start": "spanner"}
-WITH_STATE = {"glr_ridge": 0, "threshold": thresholds.log_t(arms=3), "eliminate": "stop"}
+STOPS = {"glr_ridge": 0, "threshold": thresholds.log_t(arms=3), "eliminate": "stop"}
 
 LINGAPE = {
     "delta": (0.1, 0.01),
@@ -130,7 +129,7 @@ CASES = {
         STOPS,
         is_variant=True,
     ),
-    "fws": Case(_linear(_ratios_stop(linear.fws), linear.Step), RATIO_STOP, WITH_STATE | {"steps": 16}),
+    "fws": Case(_linear(_ratios_stop(linear.fws), linear.Step), RATIO_STOP, STOPS | {"steps": 16}),
     "lingame": Case(
         _linear(_ratios_stop(linear.lingame), linear.Step),
         RATIO_STOP,

@@ -52,9 +52,9 @@ def test_blocks_are_forced_and_points_stay_inside(cover):
 
 
 @functools.cache
-def noiseless(offset=0.0, scale=1.0, noise_scale=1.0):
+def noiseless(offset=0.0, scale=1.0, noise_scale=1.0, **choices):
     means = offset + scale * E20.theta
-    algorithm = cpe.pfws(E20.problem, delta=0.1, noise_scale=noise_scale)
+    algorithm = cpe.pfws(E20.problem, delta=0.1, noise_scale=noise_scale, **choices)
     quiet = jaxbandits.Environment(lambda key: (), lambda action, _: jnp.where(action.decision > 0, means, 0))
     return jax.jit(lambda: jaxbandits.trace(KEY, algorithm, quiet, rounds=ROUNDS))()
 
@@ -62,6 +62,11 @@ def noiseless(offset=0.0, scale=1.0, noise_scale=1.0):
 @pytest.mark.parametrize("change", [{"offset": 2.0}, {"scale": 4.0, "noise_scale": 4.0}])
 def test_what_leaves_a_run_as_it_is(change):
     np.testing.assert_array_equal(noiseless().actions.decision, noiseless(**change).actions.decision)
+
+
+@pytest.mark.parametrize("choice", [{"draws": 1}, {"independent": True}])
+def test_points_decide_what_is_played(choice):
+    assert not np.array_equal(noiseless().actions.decision, noiseless(**choice).actions.decision)
 
 
 def test_shifted_points_are_uniform_in_the_ball():

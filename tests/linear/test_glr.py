@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+import jaxbandits
 from jaxbandits import linear
 from jaxbandits.linear._factor import factored, gram_of, influence, is_positive_definite, norms_of
 from jaxbandits.linear._fixed_confidence import checked_settings, first_spanner
@@ -141,6 +142,13 @@ def test_frank_wolfe_comes_near_the_design():
 
 def test_the_spanner_is_the_first_that_spans():
     np.testing.assert_array_equal(first_spanner(np.array([[0.0, 1], [0, 2], [1, 1], [1, 0]])), [0, 2])
+
+
+def test_a_start_by_the_spanner_pulls_it_first():
+    instance = linear.Instance(jnp.asarray([[0.0, 1], [0, 2], [1, 1], [1, 0]]), jnp.asarray([1.0, 0.0]), 1.0)
+    algorithm = linear.uniform(instance.arms, delta=0.1, threshold=thresholds.gk16(arms=4), start="spanner")
+    found = jaxbandits.trace(KEY, algorithm, linear.environment(instance), rounds=3)
+    np.testing.assert_array_equal(found.actions.arm[:2], [0, 2])
 
 
 def test_characteristic_time_of_soare_by_hand():
