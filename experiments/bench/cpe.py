@@ -82,7 +82,8 @@ def plays(width: int | None = None, names: Iterable[str] = ("P-FWS",)) -> list[C
 
     def case(name: str) -> Case:
         loop = partial(loops.plays, instance)
-        return Case("cpe", name, "E20", lambda task, key: built[name](), loop, PLAYS, lanes=width, runs=RUNS)
+        bar = 1e5 if name == "P-FWS" else None
+        return Case("cpe", name, "E20", lambda task, key: built[name](), loop, PLAYS, lanes=width, runs=RUNS, bar=bar)
 
     return [case(name) for name in names or built]
 
