@@ -41,7 +41,9 @@ def _leap(arms, **hyperparameters):
 
 def _static(factory):
     def make(arms, **hyperparameters):
-        allocation = hyperparameters.pop("allocation", (0.4, 0.4, 0.2))
+        allocation = hyperparameters.pop(
+            "allocation", (0.413, 0.376, 0.211)
+        )  # no two arms are equally far behind, ever
         return factory(arms, jnp.asarray(allocation, arms.dtype), **({"growth": 0.05} | hyperparameters))
 
     return make
@@ -61,7 +63,7 @@ def _ratios_stop(factory):
 
 
 def _weighed(arms, **hyperparameters):
-    allocation = hyperparameters.pop("allocation", (0.4, 0.4, 0.2))
+    allocation = hyperparameters.pop("allocation", (0.413, 0.376, 0.211))  # no two arms are equally far behind, ever
     return linear.fixed_weights(arms, jnp.asarray(allocation, arms.dtype), **hyperparameters)
 
 
@@ -125,7 +127,7 @@ CASES = {
     "linear-uniform": Case(_linear(_ratios_stop(linear.uniform), linear.Pull), RATIO_STOP, STOPS),
     "fixed-weights": Case(
         _linear(_ratios_stop(_weighed), linear.Pull),
-        RATIO_STOP | {"allocation": ((0.4, 0.4, 0.2), (0.6, 0.3, 0.1))},
+        RATIO_STOP | {"allocation": ((0.413, 0.376, 0.211), (0.6, 0.3, 0.1))},
         STOPS,
         is_variant=True,
     ),
