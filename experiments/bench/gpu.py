@@ -1,9 +1,10 @@
 """Kernels a round of every algorithm, compiled for an H200, and the speed that they would allow.
 
-A GPU is not needed: XLA compiles for one that is described (`gpu_programs`), which the extra `gpu` installs. A round
-takes at least the longest of three: the launches of its kernels (2.5 us each, and 10 us for every turn of a loop whose
-length the host has to look up), the memory that it reads and writes, and its operations. What follows from them is
-*predicted*; where a GPU is there, the speed is measured beside it, and against the CPU cores of the same machine.
+A GPU is not needed: with JAX_PLATFORMS=cpu in the environment and the extra `gpu` installed, XLA compiles for one that
+is described (`gpu_programs`). A round takes at least the longest of three: the launches of its kernels (2.5 us each,
+and 10 us for every turn of a loop whose length the host has to look up), the memory that it reads and writes, and its
+operations. What follows from them is *predicted*; where a GPU is there, the speed is measured beside it, and against
+the CPU cores of the same machine.
 """
 
 import sys

@@ -51,12 +51,13 @@ def target_mesh() -> Mesh:
     """One H200, to compile for.
 
     Raises:
-        RuntimeError: the packages of the extra `gpu` are not installed.
+        RuntimeError: the packages of the extra `gpu` are not installed, or they look for a GPU where there is none.
     """
     try:
         described = topologies.get_topology_desc(platform="cuda", target_config=TARGET.read_text(), topology="1x1x1")
     except Exception as error:
-        raise RuntimeError(f"compiling for a GPU needs jaxbandits' extra gpu, jax[cuda13]: {error}") from error
+        needs = "jaxbandits' extra gpu, jax[cuda13], and without a GPU the environment variable JAX_PLATFORMS=cpu"
+        raise RuntimeError(f"compiling for a GPU needs {needs}: {error}") from error
     return Mesh(described.devices, ("devices",))
 
 
