@@ -81,7 +81,7 @@ def predicted(case: Case, mesh: Any, *, scalars: bool | None, lanes: int) -> dic
     by = {
         "launches": lanes / (LAUNCH * (found.kernels + found.copies) + VISIT * (found.unknown + found.branches)),
         "memory": BANDWIDTH / (found.bytes / lanes),
-        "arithmetic": RATE / light_operations(loop),
+        "arithmetic": RATE / light_operations(loop, selects=lane.scalars),
     }
     limit = min(by, key=lambda name: by[name])
     return {

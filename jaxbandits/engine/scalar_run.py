@@ -232,11 +232,16 @@ def run_loop(equation: Any, fixed: Sequence[Any], start: Sequence[Any], unroll: 
     return list(map(unpacked, packs, ended))
 
 
-def operations(jaxpr: Any) -> int:
-    """Scalar operations of a computation, about; of a loop of unknown length those of one turn."""
+def operations(jaxpr: Any, *, selects: bool = True) -> int:
+    """Scalar operations of a computation, about; of a loop of unknown length those of one turn.
+
+    Args:
+        jaxpr: the computation.
+        selects: whether an index that is computed costs a select for every entry, as by scalars.
+    """
     total = 0
     for equation in jaxpr.eqns:
-        name, inner = equation.primitive.name, sum(map(operations, inner_of(equation)))
+        name, inner = equation.primitive.name, sum(operations(each, selects=selects) for each in inner_of(equation))
         size = max((v.aval.size for v in equation.outvars), default=0)
         if inner:
             total += inner * equation.params.get("length", 1)
@@ -244,9 +249,9 @@ def operations(jaxpr: Any) -> int:
             (contracted, _), _ = equation.params["dimension_numbers"]
             total += size * math.prod(equation.invars[0].aval.shape[axis] for axis in contracted)
         elif name.startswith(("gather", "dynamic")):
-            total += size * equation.invars[0].aval.size
+            total += size * (equation.invars[0].aval.size if selects else 1)
         elif name.startswith("scatter"):
-            total += size * max(1, equation.invars[1].aval.size)
+            total += size * max(1, equation.invars[1].aval.size) if selects else equation.invars[2].aval.size
         elif name in ELEMENTWISE:
             total += size
         else:

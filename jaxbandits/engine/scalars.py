@@ -65,11 +65,12 @@ def _loops(jaxpr: Any, chunk: int, carried: Sequence[Any]) -> list[Any]:
     return found
 
 
-def light_operations(loop: Any) -> int:
-    """Scalar operations of a round, about, without the branches that are left to arrays."""
+def light_operations(loop: Any, *, selects: bool = True) -> int:
+    """Scalar operations of a round, about, without the branches that are left to arrays; `selects`: by scalars."""
     jaxpr = loop.params["jaxpr"].jaxpr
     branches = [inner for each in jaxpr.eqns if each.primitive.name == "cond" for inner in inner_of(each)]
-    return operations(jaxpr) - sum(count for count in map(operations, branches) if count > BRANCH)
+    heavy = [count for each in branches if (count := operations(each, selects=selects)) > BRANCH]
+    return operations(jaxpr, selects=selects) - sum(heavy)
 
 
 def qualifies(loop: Any) -> bool:
