@@ -141,13 +141,7 @@ def look(settings: Settings, state: State) -> tuple[Comparison, Verdict]:
     """How the items compare for the sampling rule, and what the test says. Cost: O(M d)."""
     sampling = compare(settings, state.cache)
     tested = compare(settings, state.plain) if isinstance(state.plain, Cache) else sampling
-    evidence = Evidence(
-        state.pulls,
-        state.counts,
-        state.logdet,
-        None if settings.least is None else jnp.asarray(settings.least, state.logdet.dtype),
-    )
-    beaten = statistics(tested, settings.epsilon) > settings.threshold(settings.delta, evidence)
+    beaten = statistics(tested, settings.epsilon) > level_of(settings, state)
     is_leader = ~tested.rivals
     after_start = state.pulls >= len(settings.start)
     if isinstance(state.items_left, tuple):
@@ -158,6 +152,12 @@ def look(settings: Settings, state: State) -> tuple[Comparison, Verdict]:
     if settings.eliminate == "both":
         sampling = sampling._replace(rivals=sampling.rivals & left)
     return sampling, Verdict(after_start & (number <= 1), answer, left)
+
+
+def level_of(settings: Settings, state: State) -> Array:
+    """What a statistic must exceed, float ()."""
+    least = None if settings.least is None else jnp.asarray(settings.least, state.logdet.dtype)
+    return settings.threshold(settings.delta, Evidence(state.pulls, state.counts, state.logdet, least))
 
 
 def compare(settings: Settings, cache: Cache, leader: Array | None = None) -> Comparison:
@@ -182,6 +182,14 @@ def statistics(comparison: Comparison, epsilon: Array | float = 0.0) -> Array:
 def weakest(costs: Array, rivals: Array) -> Array:
     """The rival of the least cost, bool (M,): a mask, so that nothing need be gathered. Nobody if there is none."""
     return is_first_of(-jnp.where(rivals, costs, jnp.inf)) & rivals
+
+
+def telling(settings: Settings, state: State, leader: Array, challenger: Array) -> Array:
+    """The arm that shrinks the width of two items most, int (); each is a mask (M,)."""
+    images = state.cache.images[-leader.shape[0] :]
+    # y'(A + x x')^-1 y = y'A^-1 y - (x'A^-1 y)^2 / (1 + x'A^-1 x)
+    influence = dot(settings.arms, at(images, leader) - at(images, challenger))
+    return jnp.argmax(influence**2 / (1 + state.cache.leverage))
 
 
 def is_first_of(values: Array) -> Array:

@@ -8,7 +8,7 @@ from jaxbandits.base import Array, Key
 from jaxbandits.checks import require
 from jaxbandits.linear._factor import backward, factored, gram_of
 from jaxbandits.linear._fixed_confidence import Settings
-from jaxbandits.linear._glr import Comparison, State, at, compare, statistics
+from jaxbandits.linear._glr import Comparison, State, compare, statistics, telling
 from jaxbandits.numerics.linalg import dot
 
 
@@ -60,7 +60,4 @@ def pulled_of(
         uniform = jax.random.uniform(key, (), settings.arms.dtype)
         return jnp.where(uniform < jnp.asarray(leader_share, uniform.dtype), leader, challenger)
     places = jnp.arange(settings.items.shape[0])
-    images = state.cache.images[-places.size :]
-    apart = at(images, places == leader) - at(images, places == challenger)
-    scores = dot(settings.arms, apart) ** 2 / (1 + state.cache.leverage)
-    return jnp.argmax(scores)
+    return telling(settings, state, places == leader, places == challenger)

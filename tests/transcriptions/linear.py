@@ -234,6 +234,14 @@ def leader_of(seen, items):
     return drawn_best(items, seen, 0)
 
 
+def by_ratio(arms, **settings):
+    return linear.lingape(arms, rule="ratio", ratios=linear.ratio_tables(arms).p, **settings)
+
+
+def gap_ratio(arms, items):
+    return linear_glr.lingape(gk16, DELTA, linear.ratio_tables(arms).p)(arms, items)
+
+
 TIRINZONI = {"shared_learner": True, "optimism": False, "clip": False}
 SPANNER = [5, 1, 3]
 LAZY = {"laziness": 3, "spanner": SPANNER}
@@ -258,6 +266,13 @@ RATIOS = {
         linear_glr.lazy_tas(laziness=3, steps=50, spanner=SPANNER, initial=3, ridge=0.7),
         {"first": SPANNER},
     ),
+    "lingape, threshold": (linear.lingape, linear_glr.lingape(gk16, DELTA), {"items": True, "epsilon": 0.2}),
+    "lingape, log": (
+        functools.partial(linear.lingape, width="log"),
+        linear_glr.lingape(None, DELTA),
+        {"eliminate": "both"},
+    ),
+    "lingape, threshold and ratio": (by_ratio, gap_ratio, {}),
     "l_t3c": (linear.l_t3c, linear_glr.top_two(leader=leader_of, challenger=nearest), {"draws": 1}),
     "l_t3c, coin": (
         functools.partial(linear.l_t3c, leader_share=0.4),
