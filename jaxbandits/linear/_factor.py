@@ -16,7 +16,7 @@ from jaxbandits.numerics.linalg import dot
 class Factor(NamedTuple):
     """A = L L'."""
 
-    rows: tuple[Array, ...]  # d of float (d,)   the columns of L
+    columns: tuple[Array, ...]  # float (d - k,)   L_lk for l = k, .., d - 1
     scales: tuple[Array, ...]  # d of float ()   1 / L_kk; NaN from the first pivot on that is not positive
 
 
@@ -29,26 +29,27 @@ def gram_of(arms: Array, weights: Array) -> Array:
 
 def factored(matrix: Array) -> Factor:
     """The factor of a symmetric positive definite matrix (d, d). Cost: O(d^3)."""
-    rows, scales = [], []
-    for k in range(matrix.shape[0]):
-        pivot = matrix[k, k]
+    columns, scales = [], []
+    for _ in range(matrix.shape[0]):
+        pivot = matrix[0, 0]
         scale = lax.rsqrt(jnp.where(pivot > 0, pivot, jnp.nan))
-        row = matrix[k] * scale
-        matrix, row, scale = lax.optimization_barrier((matrix - row[:, None] * row, row, scale))
-        rows.append(row)
+        column = matrix[0] * scale
+        below = column[1:]
+        matrix, column, scale = lax.optimization_barrier((matrix[1:, 1:] - below[:, None] * below, column, scale))
+        columns.append(column)
         scales.append(scale)
-    return Factor(tuple(rows), tuple(scales))
+    return Factor(tuple(columns), tuple(scales))
 
 
 def is_positive_definite(matrix: Array) -> Array:
     """Whether all pivots of elimination are positive, bool (). No NaN comes of those that are not."""
     holds = jnp.ones((), bool)
-    for k in range(matrix.shape[0]):
-        pivot = matrix[k, k]
+    for _ in range(matrix.shape[0]):
+        pivot = matrix[0, 0]
         holds &= pivot > 0
-        row = matrix[k]
-        step = row[:, None] * (row / jnp.where(holds, pivot, 1))
-        matrix, holds = lax.optimization_barrier((matrix - step, holds))
+        below = matrix[0, 1:]
+        step = below[:, None] * (below / jnp.where(holds, pivot, 1))
+        matrix, holds = lax.optimization_barrier((matrix[1:, 1:] - step, holds))
     return holds
 
 
@@ -58,7 +59,7 @@ def forward(factor: Factor, directions: Array) -> list[Array]:
     for k, scale in enumerate(factor.scales):
         rest = directions[:, k]
         for l, entry in enumerate(solved):
-            rest = rest - entry * factor.rows[l][k]
+            rest = rest - entry * factor.columns[l][k - l]
         solved.append(rest * scale)
     return solved
 
@@ -70,7 +71,7 @@ def backward(factor: Factor, entries: list[Array]) -> Array:
     for k in reversed(range(d)):
         rest = entries[k]
         for l in range(k + 1, d):
-            rest = rest - factor.rows[k][l] * solved[l]
+            rest = rest - factor.columns[k][l - k] * solved[l]
         solved[k] = rest * factor.scales[k]
     return jnp.stack(solved, axis=-1)
 
@@ -90,7 +91,6 @@ def norms_of(matrix: Array, directions: Array) -> Norms:
     return Norms(sum((e * e for e in entries[1:]), start=entries[0] * entries[0]), factor, entries)
 
 
-def influence(norms: Norms, arms: Array, chosen: Array) -> Array:
-    """x_k'A^-1 y of every arm (K,), for the one direction that a mask (M,) shows. Cost: O(d^2 + K d)."""
-    entries = [jnp.sum(jnp.where(chosen, e, 0)) for e in norms.entries]
-    return dot(arms, backward(norms.factor, entries))
+def influence(factor: Factor, arms: Array, direction: Array) -> Array:
+    """x_k'A^-1 y of every arm (K,), for one direction y (d,). Cost: O(d^2 + K d)."""
+    return dot(arms, backward(factor, [entry[0] for entry in forward(factor, direction[None])]))

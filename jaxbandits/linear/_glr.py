@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
 from jaxbandits.linear._environment import Pull, Step
@@ -101,15 +102,15 @@ def algorithm_of(settings: Settings, rule: Rule, own: PyTree = ()) -> Algorithm:
                 lambda new, old: jnp.where(moves, new, old), action.carried, (items_left, mine)
             )
         times = action.times.astype(dtype)
-        leverage = at(state.cache.leverage, pulled)
+        leverage = entry(state.cache.leverage, action.arm)
         plain = state.plain
         if isinstance(plain, Cache):
-            plain = _added(settings, plain, pulled, times, observation, state.pulls < first)
+            plain = _added(settings, plain, action.arm, times, observation, state.pulls < first)
         return State(
             pulls=state.pulls + action.times,
             counts=state.counts + jnp.where(pulled, action.times, 0),
             sums=state.sums + jnp.where(pulled, observation, 0),
-            cache=_added(settings, state.cache, pulled, times, observation, False),
+            cache=_added(settings, state.cache, action.arm, times, observation, False),
             logdet=state.logdet + jnp.log1p(times * leverage),
             plain=plain,
             items_left=items_left,
@@ -165,11 +166,10 @@ def compare(settings: Settings, cache: Cache, leader: Array | None = None) -> Co
     # Differences first: near ties, the estimates of two items and the Gram form of the norms lose all their digits.
     items, images = settings.items, cache.images[-settings.items.shape[0] :]
     leader = jnp.argmax(dot(items, cache.theta)) if leader is None else leader
-    is_leader = jnp.arange(items.shape[0]) == leader
-    directions = at(items, is_leader) - items
+    directions = entry(items, leader) - items
     gaps = dot(directions, cache.theta) / settings.noise_scale
-    norms = jnp.maximum(dot(directions, at(images, is_leader) - images), 0)
-    return Comparison(leader, directions, gaps, norms, ~is_leader)
+    norms = jnp.maximum(dot(directions, entry(images, leader) - images), 0)
+    return Comparison(leader, directions, gaps, norms, jnp.arange(items.shape[0]) != leader)
 
 
 def statistics(comparison: Comparison, epsilon: Array | float = 0.0) -> Array:
@@ -180,16 +180,21 @@ def statistics(comparison: Comparison, epsilon: Array | float = 0.0) -> Array:
 
 
 def weakest(costs: Array, rivals: Array) -> Array:
-    """The rival of the least cost, bool (M,): a mask, so that nothing need be gathered. Nobody if there is none."""
-    return is_first_of(-jnp.where(rivals, costs, jnp.inf)) & rivals
+    """The rival of the least cost, int (); item 0 if there is none."""
+    return jnp.argmin(jnp.where(rivals, costs, jnp.inf))
 
 
 def telling(settings: Settings, state: State, leader: Array, challenger: Array) -> Array:
-    """The arm that shrinks the width of two items most, int (); each is a mask (M,)."""
-    images = state.cache.images[-leader.shape[0] :]
+    """The arm that shrinks the width of two items most, int ()."""
+    images = state.cache.images[-settings.items.shape[0] :]
     # y'(A + x x')^-1 y = y'A^-1 y - (x'A^-1 y)^2 / (1 + x'A^-1 x)
-    influence = dot(settings.arms, at(images, leader) - at(images, challenger))
+    influence = dot(settings.arms, entry(images, leader) - entry(images, challenger))
     return jnp.argmax(influence**2 / (1 + state.cache.leverage))
+
+
+def entry(values: Array, index: Array) -> Array:
+    """The entry, or row, of an index that is known to be one."""
+    return lax.dynamic_index_in_dim(values, index, keepdims=False)
 
 
 def is_first_of(values: Array) -> Array:
@@ -197,25 +202,18 @@ def is_first_of(values: Array) -> Array:
     return jnp.arange(values.shape[0]) == jnp.argmax(values)
 
 
-def at(values: Array, mask: Array) -> Array:
-    """The entry, or row, where a mask (n,) holds once: without a gather, which a batch makes slow."""
-    return jnp.sum(jnp.where(mask.reshape(mask.shape + (1,) * (values.ndim - 1)), values, 0), axis=0)
-
-
-def _added(
-    settings: Settings, cache: Cache, pulled: Array, times: Array, reward: Array, is_fixed: Array | bool
-) -> Cache:
+def _added(settings: Settings, cache: Cache, arm: Array, times: Array, reward: Array, is_fixed: Array | bool) -> Cache:
     """The cache after `times` pulls of one arm; where `is_fixed`, its matrix counts them already."""
-    image = at(cache.images[: pulled.shape[0]], pulled)
-    leverage = at(cache.leverage, pulled)
+    image = entry(cache.images, arm)
+    leverage = entry(cache.leverage, arm)
     g = dot(settings.points, image)
     gain = times / (1 + times * leverage)
-    surprise = (reward - times * dot(at(settings.arms, pulled), cache.theta)) / (1 + times * leverage)
+    surprise = (reward - times * dot(entry(settings.arms, arm), cache.theta)) / (1 + times * leverage)
     if is_fixed is not False:
         gain, surprise = jnp.where(is_fixed, 0, gain), jnp.where(is_fixed, reward, surprise)
     return Cache(
         images=cache.images - (gain * g)[:, None] * image,
-        leverage=cache.leverage - gain * g[: pulled.shape[0]] ** 2,
+        leverage=cache.leverage - gain * g[: settings.arms.shape[0]] ** 2,
         theta=cache.theta + surprise * image,
     )
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.linear._fixed_confidence import EliminateName, StartName, checked_settings
-from jaxbandits.linear._glr import Comparison, State, algorithm_of, at, is_first_of
+from jaxbandits.linear._glr import Comparison, State, algorithm_of, entry
 from jaxbandits.linear._top_two import (
     best_items,
     challenger_of,
@@ -65,7 +65,7 @@ def lin_ttts(
         differs = fresh != leader
         # DEVIATION: the paper draws until the best items differ, however long that takes.
         nearest = challenger_of(settings, state, leader, is_open, of_tie)
-        challenger = jnp.where(jnp.any(differs), at(fresh, is_first_of(differs)), nearest)
+        challenger = jnp.where(jnp.any(differs), entry(fresh, jnp.argmax(differs)), nearest)
         return pulled_of(settings, state, leader, challenger, leader_share, of_coin), ()
 
     return algorithm_of(settings, rule)

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 
 from jaxbandits.base import Array, Key
 from jaxbandits.linear._fixed_confidence import Settings
-from jaxbandits.linear._glr import Comparison, Rule, State, at, level_of, telling, weakest
+from jaxbandits.linear._glr import Comparison, Rule, State, level_of, telling, weakest
 from jaxbandits.linear._lingape_pair import pulls_per_share
 
 WidthName = Literal["threshold", "log"]
@@ -35,9 +35,8 @@ def lingape_rule(settings: Settings, width: WidthName, shares: Array | None) -> 
             t = state.pulls.astype(settings.delta.dtype)
             level = -jnp.log(settings.delta) + 2 * jnp.log(t + 2)
         challenger = weakest(seen.gaps - jnp.sqrt(2 * level * seen.norms), seen.rivals)
-        leader = jnp.arange(challenger.shape[0]) == seen.leader
         if shares is not None:
-            return jnp.argmin(pulls_per_share(state.counts, at(at(shares, leader), challenger))), ()
-        return telling(settings, state, leader, challenger), ()
+            return jnp.argmin(pulls_per_share(state.counts, shares[seen.leader, challenger])), ()
+        return telling(settings, state, seen.leader, challenger), ()
 
     return rule

@@ -59,5 +59,4 @@ def pulled_of(
     if leader_share is not None:
         uniform = jax.random.uniform(key, (), settings.arms.dtype)
         return jnp.where(uniform < jnp.asarray(leader_share, uniform.dtype), leader, challenger)
-    places = jnp.arange(settings.items.shape[0])
-    return telling(settings, state, places == leader, places == challenger)
+    return telling(settings, state, leader, challenger)
