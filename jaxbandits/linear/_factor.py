@@ -94,3 +94,22 @@ def norms_of(matrix: Array, directions: Array) -> Norms:
 def influence(factor: Factor, arms: Array, direction: Array) -> Array:
     """x_k'A^-1 y of every arm (K,), for one direction y (d,). Cost: O(d^2 + K d)."""
     return dot(arms, backward(factor, [entry[0] for entry in forward(factor, direction[None])]))
+
+
+def inverse_factor(matrix: Array) -> Array:
+    """L^-1 of a symmetric positive definite matrix L L' (d, d). Cost: O(d^3)."""
+    return backward(factored(matrix), list(jnp.eye(matrix.shape[0], dtype=matrix.dtype)))
+
+
+def inverse_factor_after(root: Array, x: Array) -> Array:
+    """L^-1 of L L' + x x', from that of L L', float (d, d). x = 0 changes no bit.
+
+    With f = L^-1 x the new factor is L M, where I + f f' = M M', and M^-1 is known: its row i is that of the regression
+    of one variable on those before it. Cost: O(d^3) as it is spelled out, without a step that waits for another.
+    """
+    f = dot(root, x)
+    is_before = jnp.tril(jnp.ones(root.shape, bool), -1)
+    earlier = jnp.where(is_before, f, 0)
+    before = 1 + dot(earlier, earlier)
+    after = before + f**2
+    return (before[:, None] * root - f[:, None] * dot(earlier[:, None], root.T)) / jnp.sqrt(before * after)[:, None]

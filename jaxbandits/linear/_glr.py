@@ -13,6 +13,7 @@ from jax import lax
 
 from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
 from jaxbandits.linear._environment import Pull, Step
+from jaxbandits.linear._factor import inverse_factor, inverse_factor_after
 from jaxbandits.linear._fixed_confidence import Settings
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse_logdet
 from jaxbandits.numerics.thresholds import Evidence
@@ -36,6 +37,7 @@ class State(NamedTuple):
     logdet: Array  # float ()      log det(A / ridge), with the ridge
     plain: Cache | tuple[()]  # without ridge, where the stop has none; until the start is over, with its Gram matrix
     items_left: Array | tuple[()]  # bool (M,)   where items are eliminated
+    root: Array | tuple[()]  # float (d, d), cache   L^-1 of A = L L', with the ridge, for rules that draw
     own: PyTree = ()  # of the rule: no cache, it cannot be rebuilt
 
 
@@ -53,13 +55,14 @@ class Comparison(NamedTuple):
 Rule = Callable[[Key, State, Comparison], tuple[Array, PyTree]]
 
 
-def algorithm_of(settings: Settings, rule: Rule, own: PyTree = ()) -> Algorithm:
+def algorithm_of(settings: Settings, rule: Rule, own: PyTree = (), *, draws: bool = False) -> Algorithm:
     """The algorithm of a sampling rule: the start, then the rule, until the test holds.
 
     Args:
         settings: of the problem and the test.
         rule: asked after the start.
         own: its memories at the end of the start. Where it has any, or items are eliminated, actions are `Step`s.
+        draws: whether the rule draws from the posterior, and its state has a `root`.
 
     Returns:
         Algorithm with actions `Pull` or `Step`, and answers int (), an item.
@@ -79,6 +82,7 @@ def algorithm_of(settings: Settings, rule: Rule, own: PyTree = ()) -> Algorithm:
             logdet=jnp.zeros((), dtype),
             plain=_without_ridge(settings, jnp.zeros(K, int), jnp.zeros(K, dtype)) if settings.least_squares else (),
             items_left=left,
+            root=jnp.eye(arms.shape[1], dtype=dtype) / jnp.sqrt(settings.ridge) if draws else (),
             own=own,
         )
 
@@ -106,6 +110,9 @@ def algorithm_of(settings: Settings, rule: Rule, own: PyTree = ()) -> Algorithm:
         plain = state.plain
         if isinstance(plain, Cache):
             plain = _added(settings, plain, action.arm, times, observation, state.pulls < first)
+        root = state.root
+        if not isinstance(root, tuple):
+            root = inverse_factor_after(root, jnp.sqrt(times) * entry(arms, action.arm))
         return State(
             pulls=state.pulls + action.times,
             counts=state.counts + jnp.where(pulled, action.times, 0),
@@ -114,6 +121,7 @@ def algorithm_of(settings: Settings, rule: Rule, own: PyTree = ()) -> Algorithm:
             logdet=state.logdet + jnp.log1p(times * leverage),
             plain=plain,
             items_left=items_left,
+            root=root,
             own=mine,
         )
 
@@ -122,7 +130,8 @@ def algorithm_of(settings: Settings, rule: Rule, own: PyTree = ()) -> Algorithm:
         inverse, logdet = spd_inverse_logdet(A / settings.ridge)
         cache = _cache(settings, inverse / settings.ridge, state.sums)
         plain = _without_ridge(settings, state.counts, state.sums) if settings.least_squares else ()
-        return state._replace(cache=cache, logdet=logdet, plain=plain)
+        root = inverse_factor(A) if draws else ()
+        return state._replace(cache=cache, logdet=logdet, plain=plain, root=root)
 
     idle = Pull(jnp.zeros((), int), jnp.zeros((), int))
     if is_step:
