@@ -102,14 +102,15 @@ def inverse_factor(matrix: Array) -> Array:
 
 
 def inverse_factor_after(root: Array, x: Array) -> Array:
-    """L^-1 of L L' + x x', from that of L L', float (d, d). x = 0 changes no bit.
+    """L^-1 of L L' + x x', from that of L L', float (d, d). x = 0 changes no bit. Cost: O(d^2).
 
-    With f = L^-1 x the new factor is L M, where I + f f' = M M', and M^-1 is known: its row i is that of the regression
-    of one variable on those before it. Cost: O(d^3) as it is spelled out, without a step that waits for another.
+    With f = L^-1 x the new factor is L M, where I + f f' = M M', and M^-1 is known: its row k is that of the regression
+    of one variable on those before it.
     """
     f = dot(root, x)
-    is_before = jnp.tril(jnp.ones(root.shape, bool), -1)
-    earlier = jnp.where(is_before, f, 0)
-    before = 1 + dot(earlier, earlier)
-    after = before + f**2
-    return (before[:, None] * root - f[:, None] * dot(earlier[:, None], root.T)) / jnp.sqrt(before * after)[:, None]
+    before, earlier, rows = jnp.ones((), root.dtype), jnp.zeros_like(x), []
+    for k in range(root.shape[0]):
+        after = before + f[k] ** 2
+        rows.append((before * root[k] - f[k] * earlier) / jnp.sqrt(before * after))
+        before, earlier = after, earlier + f[k] * root[k]
+    return jnp.stack(rows)

@@ -178,6 +178,7 @@ def compare(settings: Settings, cache: Cache, leader: Array | None = None) -> Co
     directions = entry(items, leader) - items
     gaps = dot(directions, cache.theta) / settings.noise_scale
     norms = jnp.maximum(dot(directions, entry(images, leader) - images), 0)
+    gaps, norms = lax.optimization_barrier((gaps, norms))
     return Comparison(leader, directions, gaps, norms, jnp.arange(items.shape[0]) != leader)
 
 

@@ -41,14 +41,16 @@ def numbers_of(key: Key, n: int, dtype: DTypeLike) -> Numbers:
     """
     above = np.nextafter(np.asarray(-1, dtype), np.asarray(0, dtype))
     u = jax.random.uniform(key, (-(-(n + 2) // EIGHT) * EIGHT,), dtype, minval=above)
-    normals = 2**0.5 * lax.erf_inv(lax.optimization_barrier(u))  # as jax.random.normal makes them
-    return Numbers(normals[:n], (u[n] + 1) / 2, (u[n + 1] + 1) / 2)
+    normals = 2**0.5 * lax.erf_inv(u)  # as jax.random.normal makes them
+    return Numbers(normals, (u[n] + 1) / 2, (u[n + 1] + 1) / 2)
 
 
 def posterior_draws(settings: Settings, state: State, normals: Array) -> Array:
     """Draws of theta from the posterior, N(theta_hat, noise_scale^2 A^-1), float (n, d), from normals (n, d)."""
     assert isinstance(state.root, jax.Array)
-    return state.cache.theta + settings.noise_scale * dot(normals[:, None], state.root.T)
+    d = state.root.shape[0]
+    drawn = sum((normals[:, k, None] * state.root[k] for k in range(1, d)), start=normals[:, 0, None] * state.root[0])
+    return state.cache.theta + settings.noise_scale * drawn
 
 
 def challenger_of(settings: Settings, state: State, leader: Array, rivals: Array, uniform: Array) -> Array:
