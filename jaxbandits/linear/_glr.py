@@ -174,7 +174,7 @@ def compare(settings: Settings, cache: Cache, leader: Array | None = None) -> Co
     """An item, by default the one with the largest estimate, against all."""
     # Differences first: near ties, the estimates of two items and the Gram form of the norms lose all their digits.
     items, images = settings.items, cache.images[-settings.items.shape[0] :]
-    leader = jnp.argmax(dot(items, cache.theta)) if leader is None else leader
+    leader = largest(dot(items, cache.theta)) if leader is None else leader
     directions = entry(items, leader) - items
     gaps = dot(directions, cache.theta) / settings.noise_scale
     norms = jnp.maximum(dot(directions, entry(images, leader) - images), 0)
@@ -191,7 +191,7 @@ def statistics(comparison: Comparison, epsilon: Array | float = 0.0) -> Array:
 
 def weakest(costs: Array, rivals: Array) -> Array:
     """The rival of the least cost, int (); item 0 if there is none."""
-    return jnp.argmin(jnp.where(rivals, costs, jnp.inf))
+    return largest(-jnp.where(rivals, costs, jnp.inf))
 
 
 def telling(settings: Settings, state: State, leader: Array, challenger: Array) -> Array:
@@ -199,7 +199,16 @@ def telling(settings: Settings, state: State, leader: Array, challenger: Array) 
     images = state.cache.images[-settings.items.shape[0] :]
     # y'(A + x x')^-1 y = y'A^-1 y - (x'A^-1 y)^2 / (1 + x'A^-1 x)
     influence = dot(settings.arms, entry(images, leader) - entry(images, challenger))
-    return jnp.argmax(influence**2 / (1 + state.cache.leverage))
+    return largest(influence**2 / (1 + state.cache.leverage))
+
+
+def largest(values: Array) -> Array:
+    """The place of the largest value, the first of several, int (); the last place where one is NaN.
+
+    Two plain reductions, which XLA:CPU vectorises, unlike those of `argmax`.
+    """
+    n = values.shape[0]
+    return jnp.min(jnp.where(values == jnp.max(values), jnp.arange(n), n - 1))
 
 
 def entry(values: Array, index: Array) -> Array:

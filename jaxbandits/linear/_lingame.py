@@ -9,7 +9,7 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.linear._factor import gram_of, influence, norms_of
 from jaxbandits.linear._fixed_confidence import EliminateName, Settings, StartName, checked_settings
-from jaxbandits.linear._glr import Comparison, State, algorithm_of, entry, weakest
+from jaxbandits.linear._glr import Comparison, State, algorithm_of, entry, largest, weakest
 from jaxbandits.linear._hedge import FIRST_GAP, Hedge, learned, new_hedge, weights_of
 from jaxbandits.numerics.thresholds import Threshold
 
@@ -84,7 +84,7 @@ def lingame(
                 lambda new, old: jnp.where(is_leader.reshape((M,) + (1,) * new.ndim), new, old), learners, game.learners
             )
         lag = game.lag - weights
-        arm = jnp.argmin(lag)
+        arm = largest(-lag)
         return arm, Game(learners, lag + (jnp.arange(K) == arm).astype(dtype))
 
     one = new_hedge(K, dtype)

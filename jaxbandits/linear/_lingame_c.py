@@ -9,7 +9,7 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.checks import require
 from jaxbandits.linear._fixed_confidence import EliminateName, StartName, checked_settings
-from jaxbandits.linear._glr import Comparison, State, algorithm_of, entry
+from jaxbandits.linear._glr import Comparison, State, algorithm_of, entry, largest
 from jaxbandits.linear._hedge import Hedge, learned, new_hedge, rate_of, weights_of
 from jaxbandits.linear._lingame import gains_of, most_of, optimistic_widths
 from jaxbandits.numerics.thresholds import Threshold
@@ -78,7 +78,7 @@ def lingame_c(
         gains = jnp.where(is_leader[:, None], gains_of(settings, seen, row, widths, most), others).reshape(-1)
         learner = learned(game.learner, pairs, -gains)
         lag = game.lag - pairs
-        pair = jnp.argmin(lag)
+        pair = largest(-lag)
         return pair % K, PairGame(learner, lag + (jnp.arange(M * K) == pair).astype(dtype))
 
     own = PairGame(new_hedge(M * K, dtype), jnp.zeros(M * K, dtype))

@@ -28,7 +28,7 @@ def check_leader_share(leader_share: Array | float | None, items: Array | None) 
 class Numbers(NamedTuple):
     """The random numbers of a round."""
 
-    normals: Array  # float (n,)
+    normals: Array  # float (n or a few more,): to cut them off would cost what their number gains
     tie: Array  # float (), uniform
     coin: Array  # float (), uniform
 
@@ -46,7 +46,7 @@ def numbers_of(key: Key, n: int, dtype: DTypeLike) -> Numbers:
 
 
 def posterior_draws(settings: Settings, state: State, normals: Array) -> Array:
-    """Draws of theta from the posterior, N(theta_hat, noise_scale^2 A^-1), float (n, d), from normals (n, d)."""
+    """Draws of theta from the posterior, N(theta_hat, noise_scale^2 A^-1), float (n, d), from normals (n, d or more)."""
     assert isinstance(state.root, jax.Array)
     d = state.root.shape[0]
     drawn = sum((normals[:, k, None] * state.root[k] for k in range(1, d)), start=normals[:, 0, None] * state.root[0])
@@ -60,7 +60,7 @@ def challenger_of(settings: Settings, state: State, leader: Array, rivals: Array
     tied = costs == jnp.min(costs)
     rank = jnp.cumsum(tied)
     chosen = jnp.floor(rank[-1].astype(uniform.dtype) * uniform).astype(rank.dtype)
-    return jnp.argmax(tied & (rank == chosen + 1))
+    return jnp.argmax(tied & (rank == jnp.minimum(chosen + 1, rank[-1])))
 
 
 def open_items(seen: Comparison) -> Array:
