@@ -46,7 +46,7 @@ def numbers_of(key: Key, n: int, dtype: DTypeLike) -> Numbers:
 
 
 def posterior_draws(settings: Settings, state: State, normals: Array) -> Array:
-    """Draws of theta from the posterior, N(theta_hat, noise_scale^2 A^-1), float (n, d), from normals (n, d or more)."""
+    """Draws of theta from the posterior, N(theta_hat, noise_scale^2 A^-1), float (n, d); `normals` (n, d or more)."""
     assert isinstance(state.root, jax.Array)
     d = state.root.shape[0]
     drawn = sum((normals[:, k, None] * state.root[k] for k in range(1, d)), start=normals[:, 0, None] * state.root[0])
