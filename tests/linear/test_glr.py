@@ -6,11 +6,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from drivers.programs import primitives_of_a_round
 from scipy.optimize import linprog
 
 import jaxbandits
 from jaxbandits import linear
-from jaxbandits.linear._factor import factored, gram_of, influence, is_positive_definite, norms_of
+from jaxbandits.linear._factor import (
+    factored,
+    gram_of,
+    influence,
+    inverse_factor,
+    inverse_factor_after,
+    is_positive_definite,
+    norms_of,
+)
 from jaxbandits.linear._fixed_confidence import checked_settings, first_spanner
 from jaxbandits.linear._fws import best_response
 from jaxbandits.linear._glr import State, algorithm_of, compare, look, statistics
@@ -102,6 +111,23 @@ def test_factors_against_library_calls():
         np.testing.assert_allclose(on_arms[lane], ARMS @ inverse @ directions[2], rtol=1e-8, atol=1e-10)
 
 
+def test_the_inverse_factor_follows_from_the_last_one():
+    roots = np.random.default_rng(6).normal(size=(4, 4))
+    matrix, x = roots @ roots.T + np.eye(4), np.array([0.3, -1.0, 0.0, 2.0])
+
+    @jax.jit
+    def program(matrix, x):
+        root = inverse_factor(matrix)
+        return root, inverse_factor_after(root, x), inverse_factor_after(root, 0 * x)
+
+    root, after, same = program(matrix, x)
+    np.testing.assert_allclose(root, np.linalg.inv(np.linalg.cholesky(matrix)), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(
+        after, np.linalg.inv(np.linalg.cholesky(matrix + np.outer(x, x))), rtol=1e-12, atol=1e-14
+    )
+    np.testing.assert_array_equal(same, root)
+
+
 def test_adahedge_by_hand():
     hedge = Hedge(np.zeros(2), np.float64(0.01))
     weights = weights_of(hedge)
@@ -139,6 +165,22 @@ def test_frank_wolfe_comes_near_the_design():
     optimum = design(ARMS, directions, weights=weights, steps=1000)
     assert float(optimum.lower) <= value <= 1.05 * float(optimum.value)
     assert shares.sum() == pytest.approx(1)
+
+
+RULES = (
+    *(linear.uniform, linear.lingape, linear.fws, linear.lingame, linear.lingame_c, linear.lazy_tas, linear.l_t3c),
+    *(functools.partial(linear.lin_ttts, draws=4), functools.partial(linear.fws, steps=4)),
+)
+
+
+def test_no_round_has_a_loop_of_unknown_length_or_a_library_call():
+    instance = linear.sphere(0, 6, 3, 0.5)
+    for rule in RULES:
+        algorithm = rule(instance.arms, delta=0.1, threshold=GK16)
+        action = linear.Step if isinstance(algorithm.idle, linear.Step) else linear.Pull
+        found = primitives_of_a_round(algorithm, linear.environment(instance, action))
+        assert found, rule
+        assert not found & {"while", "cholesky", "triangular_solve", "lu", "eigh", "svd"}, rule
 
 
 def test_the_spanner_is_the_first_that_spans():
