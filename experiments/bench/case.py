@@ -38,6 +38,7 @@ class Case(NamedTuple):
     tasks: Any = None
     floor: Callable[[], tuple[float, str]] | None = None  # queries a second that something else allows, and what
     bar: float | None = None  # rounds a second that two CPU cores should make
+    published: float | None = None  # rounds a second in print
 
 
 class Repeat(NamedTuple):
@@ -90,8 +91,12 @@ def report(title: str, cases: Sequence[Case], options: Settings) -> Report:
             "limited by: answers, the same sweep without estimates and decisions; memory and products, see --help.",
             "busy: share of lanes at work. Every lane makes few runs here, so lanes are empty at the end.",
             *(["bar: rounds/s that two CPU cores should make."] if any(case.bar for case in cases) else []),
+            *(["published: rounds/s in print."] if any(case.published for case in cases) else []),
         ],
-        grid=[row(part, bars=any(case.bar for case in cases)) for part in parts],
+        grid=[
+            row(part, bars=any(case.bar for case in cases), published=any(case.published for case in cases))
+            for part in parts
+        ],
     )
 
 
@@ -105,13 +110,15 @@ def measured(case: Case, plain: float, options: Settings) -> dict[str, Any]:
     else:
         limit, by = answers_a_second(case, stats) * stats.pulls / stats.rounds, "answers"
     named = {"family": case.family, "rule": case.rule, "instance": case.instance, "plain": plain}
-    named |= {"bar": case.bar or np.nan}
+    named |= {"bar": case.bar or np.nan, "published": case.published or np.nan}
     return named | {"queries": stats.pulls / stats.seconds, "limit": limit, "by": by} | stats._asdict()
 
 
-def row(part: dict[str, Any], *, bars: bool) -> dict[str, str]:
+def row(part: dict[str, Any], *, bars: bool, published: bool = False) -> dict[str, str]:
     """One row as text."""
     bar = {"bar": f"{part['bar']:.0e}" if np.isfinite(part["bar"]) else ""} if bars else {}
+    if published:
+        bar |= {"published": f"{part['published']:.1e}" if np.isfinite(part["published"]) else ""}
     return {
         "family": part["family"],
         "algorithm": part["rule"],

@@ -1,4 +1,7 @@
-"""LinGapE and the fixed designs on soare(5); LinGapE on 30 arms in 8 dimensions, with and without leaps."""
+"""LinGapE and the fixed designs on soare(5); LinGapE on 30 arms in 8 dimensions, with and without leaps.
+
+The rules that stop by likelihood ratios have a file of their own.
+"""
 
 from functools import partial
 from typing import Any
@@ -6,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from experiments.bench import loops
+from experiments.bench import loops, ratios
 from experiments.bench.case import Case
 from experiments.settings import Settings
 from jaxbandits import linear
@@ -42,11 +45,12 @@ def cases() -> list[Case]:
         case("XY-static", static, linear.Allocation, loops.xy_static, 10**5, runs=8),
         case("XY-static, every pull", exact, linear.Bridge, loops.xy_static, 10**5, runs=8),
         case("XY-adaptive", adaptive, linear.Allocation, loops.xy_adaptive, 100, runs=2, chunk=4),
+        *ratios.cases(),
     ]
 
 
 def more_cases(options: Settings) -> list[Case]:
-    """LinGapE for a fixed number of rounds, in both precisions and many widths."""
+    """LinGapE for a fixed number of rounds, in both precisions and many widths; the rules by likelihood ratios."""
     found = []
     makers = {"soare(5)": partial(linear.soare, 5), "K=30, d=8": partial(linear.sphere, 0, 30, 8, 0.05)}
     for name, make in makers.items():
@@ -63,4 +67,4 @@ def more_cases(options: Settings) -> list[Case]:
                 rule, where = f"LinGapE{', leap' * (leap > 1)}", f"{name}, {jnp.dtype(dtype).name}"
                 plain = partial(loops.lingape, make(dtype=jnp.float64))
                 found.append(Case("linear", rule, where, build, plain, min(rounds, MOST // width), lanes))
-    return found
+    return found + ratios.cases()

@@ -26,8 +26,9 @@ True
 | `xy_adaptive` | phases of a fixed design, each for the arms that the last one has left | `Allocation` |
 | `xy_oracle` | the pulls of the best fixed design when theta is known; nothing is random | |
 
-Those from `fws` to `uniform` stop by likelihood ratios against a `threshold` of `numerics.thresholds`, and may compare
-items apart from the arms that they pull (`Instance.items`): the answer then is an item.
+Those from `fws` to `uniform`, and `lingape` if it is given one, stop by likelihood ratios against a `threshold` of
+`numerics.thresholds`, and may compare items apart from the arms that they pull (`Instance.items`): the answer then is
+an item.
 
 `environment(instance, action)` takes the class of the algorithm's actions. Instances: `soare`, `canonical`, `sphere`,
 `yahoo_like`, `theorem3_counterexample`, `random_tirinzoni`, `sphere_pair`, `many_arms`, `transductive`, or an
@@ -40,7 +41,7 @@ them; `lingape_radius` and `confidence_radius` say how far they may be off.
 | state of | pulls of each arm | sums of rewards | besides |
 | --- | --- | --- | --- |
 | `lingape` | `counts` (K,) | `sums` (K,) | `theta`, `leverage`, `logdet`: a cache, rebuilt at every chunk's start |
-| `fws` to `uniform` | `counts` (K,) | `sums` (K,) | `cache`: rebuilt as well; `own`: what the rule remembers |
+| with a threshold | `counts` (K,) | `sums` (K,) | `cache`: rebuilt too; `own`: what the rule remembers |
 | `xy_static`, `xy_static_exact` | `counts` (K,) | `sums` (K,) | |
 | `xy_adaptive` | `pulled` (K,) | none | `theta`: of the last phase; `members`: the arms that it has left |
 

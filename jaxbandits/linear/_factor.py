@@ -16,7 +16,7 @@ from jaxbandits.numerics.linalg import dot
 class Factor(NamedTuple):
     """A = L L'."""
 
-    rows: tuple[Array, ...]  # d of float (d,)   the columns of L
+    columns: tuple[Array, ...]  # float (d - k,)   L_lk for l = k, .., d - 1
     scales: tuple[Array, ...]  # d of float ()   1 / L_kk; NaN from the first pivot on that is not positive
 
 
@@ -29,26 +29,31 @@ def gram_of(arms: Array, weights: Array) -> Array:
 
 def factored(matrix: Array) -> Factor:
     """The factor of a symmetric positive definite matrix (d, d). Cost: O(d^3)."""
-    rows, scales = [], []
-    for k in range(matrix.shape[0]):
-        pivot = matrix[k, k]
+    columns, scales = [], []
+    for _ in range(matrix.shape[0]):
+        pivot = matrix[0, 0]
         scale = lax.rsqrt(jnp.where(pivot > 0, pivot, jnp.nan))
-        row = matrix[k] * scale
-        matrix, row, scale = lax.optimization_barrier((matrix - row[:, None] * row, row, scale))
-        rows.append(row)
+        column = matrix[0] * scale
+        below = column[1:]
+        matrix, column, scale = lax.optimization_barrier((matrix[1:, 1:] - below[:, None] * below, column, scale))
+        columns.append(column)
         scales.append(scale)
-    return Factor(tuple(rows), tuple(scales))
+    return Factor(tuple(columns), tuple(scales))
 
 
 def is_positive_definite(matrix: Array) -> Array:
-    """Whether all pivots of elimination are positive, bool (). No NaN comes of those that are not."""
-    holds = jnp.ones((), bool)
+    """Whether all pivots of elimination are positive, bool (). No NaN comes of those that are not. Cost: O(d^3).
+
+    Row by row, from those before it: at d = 20 that takes .7 of the time of updates of all that is left.
+    """
+    holds, rows = jnp.ones((), bool), []
     for k in range(matrix.shape[0]):
-        pivot = matrix[k, k]
-        holds &= pivot > 0
-        row = matrix[k]
-        step = row[:, None] * (row / jnp.where(holds, pivot, 1))
-        matrix, holds = lax.optimization_barrier((matrix - step, holds))
+        row = matrix[k, k:]
+        for l, (above, inverse) in enumerate(rows):
+            row = row - above[k - l] * inverse * above[k - l :]
+        holds &= row[0] > 0
+        row, inverse, holds = lax.optimization_barrier((row, 1 / jnp.where(holds, row[0], 1), holds))
+        rows.append((row, inverse))
     return holds
 
 
@@ -58,7 +63,7 @@ def forward(factor: Factor, directions: Array) -> list[Array]:
     for k, scale in enumerate(factor.scales):
         rest = directions[:, k]
         for l, entry in enumerate(solved):
-            rest = rest - entry * factor.rows[l][k]
+            rest = rest - entry * factor.columns[l][k - l]
         solved.append(rest * scale)
     return solved
 
@@ -70,7 +75,7 @@ def backward(factor: Factor, entries: list[Array]) -> Array:
     for k in reversed(range(d)):
         rest = entries[k]
         for l in range(k + 1, d):
-            rest = rest - factor.rows[k][l] * solved[l]
+            rest = rest - factor.columns[k][l - k] * solved[l]
         solved[k] = rest * factor.scales[k]
     return jnp.stack(solved, axis=-1)
 
@@ -90,7 +95,26 @@ def norms_of(matrix: Array, directions: Array) -> Norms:
     return Norms(sum((e * e for e in entries[1:]), start=entries[0] * entries[0]), factor, entries)
 
 
-def influence(norms: Norms, arms: Array, chosen: Array) -> Array:
-    """x_k'A^-1 y of every arm (K,), for the one direction that a mask (M,) shows. Cost: O(d^2 + K d)."""
-    entries = [jnp.sum(jnp.where(chosen, e, 0)) for e in norms.entries]
-    return dot(arms, backward(norms.factor, entries))
+def influence(factor: Factor, arms: Array, direction: Array) -> Array:
+    """x_k'A^-1 y of every arm (K,), for one direction y (d,). Cost: O(d^2 + K d)."""
+    return dot(arms, backward(factor, [entry[0] for entry in forward(factor, direction[None])]))
+
+
+def inverse_factor(matrix: Array) -> Array:
+    """L^-1 of a symmetric positive definite matrix L L' (d, d). Cost: O(d^3)."""
+    return backward(factored(matrix), list(jnp.eye(matrix.shape[0], dtype=matrix.dtype)))
+
+
+def inverse_factor_after(root: Array, x: Array) -> Array:
+    """L^-1 of L L' + x x', from that of L L', float (d, d). x = 0 changes no bit. Cost: O(d^2).
+
+    With f = L^-1 x the new factor is L M, where I + f f' = M M', and M^-1 is known: its row k is that of the regression
+    of one variable on those before it.
+    """
+    f = dot(root, x)
+    before, earlier, rows = jnp.ones((), root.dtype), jnp.zeros_like(x), []
+    for k in range(root.shape[0]):
+        after = before + f[k] ** 2
+        rows.append((before * root[k] - f[k] * earlier) / jnp.sqrt(before * after))
+        before, earlier = after, earlier + f[k] * root[k]
+    return jnp.stack(rows)

@@ -8,7 +8,7 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.linear._factor import backward, gram_of, influence, norms_of
 from jaxbandits.linear._fixed_confidence import EliminateName, checked_settings
-from jaxbandits.linear._glr import Comparison, State, algorithm_of, is_first_of, weakest
+from jaxbandits.linear._glr import Comparison, State, algorithm_of, entry, is_first_of, weakest
 from jaxbandits.numerics.linalg import dot
 from jaxbandits.numerics.thresholds import Threshold
 
@@ -70,7 +70,8 @@ def fws(
         ratios = jnp.where(seen.rivals, seen.gaps**2 / (2 * squares), jnp.inf) / t
         if steps == 0:
             # argmax_k of |x_k'V^-1 y|: the factor before it is the same for all arms
-            step = is_first_of(influence(norms, features, weakest(ratios, seen.rivals)) ** 2).astype(dtype)
+            closest = entry(seen.directions, weakest(ratios, seen.rivals))
+            step = is_first_of(influence(norms.factor, features, closest) ** 2).astype(dtype)
         else:
             images = backward(norms.factor, norms.entries)  # (M, d)
             slopes = ((seen.gaps / squares)[:, None] * dot(images[:, None], features)) ** 2 / 2

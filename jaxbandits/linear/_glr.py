@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
 from jaxbandits.linear._environment import Pull, Step
+from jaxbandits.linear._factor import inverse_factor, inverse_factor_after
 from jaxbandits.linear._fixed_confidence import Settings
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse_logdet
 from jaxbandits.numerics.thresholds import Evidence
@@ -35,6 +37,7 @@ class State(NamedTuple):
     logdet: Array  # float ()      log det(A / ridge), with the ridge
     plain: Cache | tuple[()]  # without ridge, where the stop has none; until the start is over, with its Gram matrix
     items_left: Array | tuple[()]  # bool (M,)   where items are eliminated
+    root: Array | tuple[()]  # float (d, d), cache   L^-1 of A = L L', with the ridge, for rules that draw
     own: PyTree = ()  # of the rule: no cache, it cannot be rebuilt
 
 
@@ -52,13 +55,14 @@ class Comparison(NamedTuple):
 Rule = Callable[[Key, State, Comparison], tuple[Array, PyTree]]
 
 
-def algorithm_of(settings: Settings, rule: Rule, own: PyTree = ()) -> Algorithm:
+def algorithm_of(settings: Settings, rule: Rule, own: PyTree = (), *, draws: bool = False) -> Algorithm:
     """The algorithm of a sampling rule: the start, then the rule, until the test holds.
 
     Args:
         settings: of the problem and the test.
         rule: asked after the start.
         own: its memories at the end of the start. Where it has any, or items are eliminated, actions are `Step`s.
+        draws: whether the rule draws from the posterior, and its state has a `root`.
 
     Returns:
         Algorithm with actions `Pull` or `Step`, and answers int (), an item.
@@ -78,6 +82,7 @@ def algorithm_of(settings: Settings, rule: Rule, own: PyTree = ()) -> Algorithm:
             logdet=jnp.zeros((), dtype),
             plain=_without_ridge(settings, jnp.zeros(K, int), jnp.zeros(K, dtype)) if settings.least_squares else (),
             items_left=left,
+            root=jnp.eye(arms.shape[1], dtype=dtype) / jnp.sqrt(settings.ridge) if draws else (),
             own=own,
         )
 
@@ -101,18 +106,22 @@ def algorithm_of(settings: Settings, rule: Rule, own: PyTree = ()) -> Algorithm:
                 lambda new, old: jnp.where(moves, new, old), action.carried, (items_left, mine)
             )
         times = action.times.astype(dtype)
-        leverage = at(state.cache.leverage, pulled)
+        leverage = entry(state.cache.leverage, action.arm)
         plain = state.plain
         if isinstance(plain, Cache):
-            plain = _added(settings, plain, pulled, times, observation, state.pulls < first)
+            plain = _added(settings, plain, action.arm, times, observation, state.pulls < first)
+        root = state.root
+        if not isinstance(root, tuple):
+            root = inverse_factor_after(root, jnp.sqrt(times) * entry(arms, action.arm))
         return State(
             pulls=state.pulls + action.times,
             counts=state.counts + jnp.where(pulled, action.times, 0),
             sums=state.sums + jnp.where(pulled, observation, 0),
-            cache=_added(settings, state.cache, pulled, times, observation, False),
+            cache=_added(settings, state.cache, action.arm, times, observation, False),
             logdet=state.logdet + jnp.log1p(times * leverage),
             plain=plain,
             items_left=items_left,
+            root=root,
             own=mine,
         )
 
@@ -121,7 +130,8 @@ def algorithm_of(settings: Settings, rule: Rule, own: PyTree = ()) -> Algorithm:
         inverse, logdet = spd_inverse_logdet(A / settings.ridge)
         cache = _cache(settings, inverse / settings.ridge, state.sums)
         plain = _without_ridge(settings, state.counts, state.sums) if settings.least_squares else ()
-        return state._replace(cache=cache, logdet=logdet, plain=plain)
+        root = inverse_factor(A) if draws else ()
+        return state._replace(cache=cache, logdet=logdet, plain=plain, root=root)
 
     idle = Pull(jnp.zeros((), int), jnp.zeros((), int))
     if is_step:
@@ -141,13 +151,7 @@ def look(settings: Settings, state: State) -> tuple[Comparison, Verdict]:
     """How the items compare for the sampling rule, and what the test says. Cost: O(M d)."""
     sampling = compare(settings, state.cache)
     tested = compare(settings, state.plain) if isinstance(state.plain, Cache) else sampling
-    evidence = Evidence(
-        state.pulls,
-        state.counts,
-        state.logdet,
-        None if settings.least is None else jnp.asarray(settings.least, state.logdet.dtype),
-    )
-    beaten = statistics(tested, settings.epsilon) > settings.threshold(settings.delta, evidence)
+    beaten = statistics(tested, settings.epsilon) > level_of(settings, state)
     is_leader = ~tested.rivals
     after_start = state.pulls >= len(settings.start)
     if isinstance(state.items_left, tuple):
@@ -160,16 +164,22 @@ def look(settings: Settings, state: State) -> tuple[Comparison, Verdict]:
     return sampling, Verdict(after_start & (number <= 1), answer, left)
 
 
+def level_of(settings: Settings, state: State) -> Array:
+    """What a statistic must exceed, float ()."""
+    least = None if settings.least is None else jnp.asarray(settings.least, state.logdet.dtype)
+    return settings.threshold(settings.delta, Evidence(state.pulls, state.counts, state.logdet, least))
+
+
 def compare(settings: Settings, cache: Cache, leader: Array | None = None) -> Comparison:
     """An item, by default the one with the largest estimate, against all."""
     # Differences first: near ties, the estimates of two items and the Gram form of the norms lose all their digits.
     items, images = settings.items, cache.images[-settings.items.shape[0] :]
-    leader = jnp.argmax(dot(items, cache.theta)) if leader is None else leader
-    is_leader = jnp.arange(items.shape[0]) == leader
-    directions = at(items, is_leader) - items
+    leader = largest(dot(items, cache.theta)) if leader is None else leader
+    directions = entry(items, leader) - items
     gaps = dot(directions, cache.theta) / settings.noise_scale
-    norms = jnp.maximum(dot(directions, at(images, is_leader) - images), 0)
-    return Comparison(leader, directions, gaps, norms, ~is_leader)
+    norms = jnp.maximum(dot(directions, entry(images, leader) - images), 0)
+    gaps, norms = lax.optimization_barrier((gaps, norms))
+    return Comparison(leader, directions, gaps, norms, jnp.arange(items.shape[0]) != leader)
 
 
 def statistics(comparison: Comparison, epsilon: Array | float = 0.0) -> Array:
@@ -180,8 +190,30 @@ def statistics(comparison: Comparison, epsilon: Array | float = 0.0) -> Array:
 
 
 def weakest(costs: Array, rivals: Array) -> Array:
-    """The rival of the least cost, bool (M,): a mask, so that nothing need be gathered. Nobody if there is none."""
-    return is_first_of(-jnp.where(rivals, costs, jnp.inf)) & rivals
+    """The rival of the least cost, int (); item 0 if there is none."""
+    return largest(-jnp.where(rivals, costs, jnp.inf))
+
+
+def telling(settings: Settings, state: State, leader: Array, challenger: Array) -> Array:
+    """The arm that shrinks the width of two items most, int ()."""
+    images = state.cache.images[-settings.items.shape[0] :]
+    # y'(A + x x')^-1 y = y'A^-1 y - (x'A^-1 y)^2 / (1 + x'A^-1 x)
+    influence = dot(settings.arms, entry(images, leader) - entry(images, challenger))
+    return largest(influence**2 / (1 + state.cache.leverage))
+
+
+def largest(values: Array) -> Array:
+    """The place of the largest value, the first of several, int (); the last place where one is NaN.
+
+    Two plain reductions, which XLA:CPU vectorises, unlike those of `argmax`.
+    """
+    n = values.shape[0]
+    return jnp.min(jnp.where(values == jnp.max(values), jnp.arange(n), n - 1))
+
+
+def entry(values: Array, index: Array) -> Array:
+    """The entry, or row, of an index that is known to be one."""
+    return lax.dynamic_index_in_dim(values, index, keepdims=False)
 
 
 def is_first_of(values: Array) -> Array:
@@ -189,25 +221,18 @@ def is_first_of(values: Array) -> Array:
     return jnp.arange(values.shape[0]) == jnp.argmax(values)
 
 
-def at(values: Array, mask: Array) -> Array:
-    """The entry, or row, where a mask (n,) holds once: without a gather, which a batch makes slow."""
-    return jnp.sum(jnp.where(mask.reshape(mask.shape + (1,) * (values.ndim - 1)), values, 0), axis=0)
-
-
-def _added(
-    settings: Settings, cache: Cache, pulled: Array, times: Array, reward: Array, is_fixed: Array | bool
-) -> Cache:
+def _added(settings: Settings, cache: Cache, arm: Array, times: Array, reward: Array, is_fixed: Array | bool) -> Cache:
     """The cache after `times` pulls of one arm; where `is_fixed`, its matrix counts them already."""
-    image = at(cache.images[: pulled.shape[0]], pulled)
-    leverage = at(cache.leverage, pulled)
+    image = entry(cache.images, arm)
+    leverage = entry(cache.leverage, arm)
     g = dot(settings.points, image)
     gain = times / (1 + times * leverage)
-    surprise = (reward - times * dot(at(settings.arms, pulled), cache.theta)) / (1 + times * leverage)
+    surprise = (reward - times * dot(entry(settings.arms, arm), cache.theta)) / (1 + times * leverage)
     if is_fixed is not False:
         gain, surprise = jnp.where(is_fixed, 0, gain), jnp.where(is_fixed, reward, surprise)
     return Cache(
         images=cache.images - (gain * g)[:, None] * image,
-        leverage=cache.leverage - gain * g[: pulled.shape[0]] ** 2,
+        leverage=cache.leverage - gain * g[: settings.arms.shape[0]] ** 2,
         theta=cache.theta + surprise * image,
     )
 

@@ -1,6 +1,5 @@
 """L-T3C: the best item of a posterior draw against the one closest in likelihood (Shang et al.)."""
 
-import jax
 import jax.numpy as jnp
 
 from jaxbandits import checks
@@ -11,6 +10,7 @@ from jaxbandits.linear._top_two import (
     best_items,
     challenger_of,
     check_leader_share,
+    numbers_of,
     open_items,
     posterior_draws,
     pulled_of,
@@ -50,7 +50,7 @@ def l_t3c(
         ValueError: an argument lies outside the range above, or a shape does not fit.
 
     **Guarantee**: that of the threshold; with a proved one P(the answer is not best) <= delta. **Cost**: O((K + M) d) a
-    round, and for the joint draw O(K d^2 + d^3) besides.
+    round, and for the joint draw O(d^3) besides.
 
     Source: the public code of Shang et al.; the challenger is that of T3C (Shang, de Heide, Menard, Kaufmann and Valko,
     2020, Fixed-confidence guarantees for Bayesian best-arm identification).
@@ -58,19 +58,18 @@ def l_t3c(
     check_leader_share(leader_share, items)
     checks.flag("joint", joint)
     settings = checked_settings(arms, delta, threshold, items, epsilon, ridge, glr_ridge, noise_scale, eliminate, start)
-    M = settings.items.shape[0]
+    M, d = settings.items.shape
 
     def rule(key: Key, state: State, seen: Comparison) -> tuple[Array, tuple[()]]:
-        of_draw, of_tie, of_coin = jax.random.split(key, 3)
+        numbers = numbers_of(key, d if joint else M, settings.arms.dtype)
         is_open = open_items(seen)
         if joint:
-            leader = best_items(settings, posterior_draws(settings, state, of_draw, 1), is_open)[0]
+            leader = best_items(settings, posterior_draws(settings, state, numbers.normals[None]), is_open)[0]
         else:
             spreads = jnp.sqrt(jnp.maximum(dot(settings.items, state.cache.images[-M:]), 0))
-            drawn = spreads * jax.random.normal(of_draw, (M,), spreads.dtype)
-            means = dot(settings.items, state.cache.theta) + settings.noise_scale * drawn
+            means = dot(settings.items, state.cache.theta) + settings.noise_scale * spreads * numbers.normals[:M]
             leader = jnp.argmax(jnp.where(is_open, means, -jnp.inf))
-        challenger = challenger_of(settings, state, leader, is_open, of_tie)
-        return pulled_of(settings, state, leader, challenger, leader_share, of_coin), ()
+        challenger = challenger_of(settings, state, leader, is_open, numbers.tie)
+        return pulled_of(settings, state, leader, challenger, leader_share, numbers.coin), ()
 
-    return algorithm_of(settings, rule)
+    return algorithm_of(settings, rule, draws=joint)

@@ -18,7 +18,7 @@ from jaxbandits.linear._fixed_confidence import (
     first_spanner,
     least_eigenvalue,
 )
-from jaxbandits.linear._glr import Comparison, State, algorithm_of, at, is_first_of, look
+from jaxbandits.linear._glr import Comparison, State, algorithm_of, entry, look
 from jaxbandits.numerics.design import frank_wolfe
 from jaxbandits.numerics.thresholds import Threshold
 
@@ -103,14 +103,14 @@ def lazy_tas(
         behind = -lag
         if support:
             behind = jnp.where(state.counts.astype(dtype) > lag, behind, -jnp.inf)
-        pulled = jnp.where(is_forced, jnp.arange(K) == forced, is_first_of(behind))
-        x = at(features, pulled)
+        arm = jnp.where(is_forced, forced, jnp.argmax(behind))
+        x = entry(features, arm)
         later = mine._replace(
-            lag=lag + pulled.astype(dtype),
+            lag=lag + (jnp.arange(K) == arm).astype(dtype),
             design=mine.design + x[:, None] * x,
             turn=jnp.where(is_forced, (mine.turn + 1) % jnp.asarray(d, mine.turn.dtype), mine.turn),
         )
-        return jnp.where(is_forced, forced, jnp.argmax(behind)), later
+        return arm, later
 
     def plan(key: Key, state: State) -> State:
         del key

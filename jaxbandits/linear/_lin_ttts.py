@@ -1,16 +1,16 @@
 """LinTTTS: the best items of two posterior draws that differ."""
 
-import jax
 import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.linear._fixed_confidence import EliminateName, StartName, checked_settings
-from jaxbandits.linear._glr import Comparison, State, algorithm_of, at, is_first_of
+from jaxbandits.linear._glr import Comparison, State, algorithm_of, entry
 from jaxbandits.linear._top_two import (
     best_items,
     challenger_of,
     check_leader_share,
+    numbers_of,
     open_items,
     posterior_draws,
     pulled_of,
@@ -48,7 +48,7 @@ def lin_ttts(
         ValueError: an argument lies outside the range above, or a shape does not fit.
 
     **Guarantee**: that of the threshold; with a proved one P(the answer is not best) <= delta. **Cost**:
-    O(K d^2 + d^3 + draws M d) a round.
+    O((K + M) d + d^3 + draws (M + d) d) a round.
 
     Source: Shang, de Heide, Menard, Kaufmann and Valko (2020), Fixed-confidence guarantees for Bayesian best-arm
     identification, with a linear posterior.
@@ -57,15 +57,18 @@ def lin_ttts(
     draws = checks.whole("draws", draws, least=1, most=65536)
     settings = checked_settings(arms, delta, threshold, items, epsilon, ridge, glr_ridge, noise_scale, eliminate, start)
 
+    d = settings.arms.shape[1]
+
     def rule(key: Key, state: State, seen: Comparison) -> tuple[Array, tuple[()]]:
-        of_draws, of_tie, of_coin = jax.random.split(key, 3)
+        numbers = numbers_of(key, (draws + 1) * d, settings.arms.dtype)
         is_open = open_items(seen)
-        tops = best_items(settings, posterior_draws(settings, state, of_draws, draws + 1), is_open)
+        normals = numbers.normals[: (draws + 1) * d].reshape(-1, d)
+        tops = best_items(settings, posterior_draws(settings, state, normals), is_open)
         leader, fresh = tops[0], tops[1:]
         differs = fresh != leader
         # DEVIATION: the paper draws until the best items differ, however long that takes.
-        nearest = challenger_of(settings, state, leader, is_open, of_tie)
-        challenger = jnp.where(jnp.any(differs), at(fresh, is_first_of(differs)), nearest)
-        return pulled_of(settings, state, leader, challenger, leader_share, of_coin), ()
+        nearest = challenger_of(settings, state, leader, is_open, numbers.tie)
+        challenger = jnp.where(jnp.any(differs), entry(fresh, jnp.argmax(differs)), nearest)
+        return pulled_of(settings, state, leader, challenger, leader_share, numbers.coin), ()
 
-    return algorithm_of(settings, rule)
+    return algorithm_of(settings, rule, draws=True)

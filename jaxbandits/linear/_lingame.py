@@ -9,7 +9,7 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.linear._factor import gram_of, influence, norms_of
 from jaxbandits.linear._fixed_confidence import EliminateName, Settings, StartName, checked_settings
-from jaxbandits.linear._glr import Comparison, State, algorithm_of, at, is_first_of, weakest
+from jaxbandits.linear._glr import Comparison, State, algorithm_of, entry, largest, weakest
 from jaxbandits.linear._hedge import FIRST_GAP, Hedge, learned, new_hedge, weights_of
 from jaxbandits.numerics.thresholds import Threshold
 
@@ -74,7 +74,7 @@ def lingame(
         is_leader = jnp.arange(M) == seen.leader
         mine = game.learners
         if not shared_learner:
-            mine = jax.tree.map(lambda x: at(x, is_leader), mine)
+            mine = jax.tree.map(lambda x: entry(x, seen.leader), mine)
         weights = weights_of(mine)
         widths = optimistic_widths(state) if optimism else None
         gains = gains_of(settings, seen, weights, widths, most_of(state, clip, dtype))
@@ -84,8 +84,8 @@ def lingame(
                 lambda new, old: jnp.where(is_leader.reshape((M,) + (1,) * new.ndim), new, old), learners, game.learners
             )
         lag = game.lag - weights
-        pulled = is_first_of(-lag)
-        return jnp.argmin(lag), Game(learners, lag + pulled.astype(dtype))
+        arm = largest(-lag)
+        return arm, Game(learners, lag + (jnp.arange(K) == arm).astype(dtype))
 
     one = new_hedge(K, dtype)
     learners = one if shared_learner else Hedge(jnp.zeros((M, K), dtype), jnp.full(M, FIRST_GAP, dtype))
@@ -109,6 +109,7 @@ def gains_of(settings: Settings, seen: Comparison, weights: Array, widths: Array
     norms = norms_of(gram_of(settings.arms, jnp.maximum(weights, FLOOR)), seen.directions)
     squares = jnp.where(norms.squares > 0, norms.squares, 1)
     chosen = weakest(seen.gaps**2 / squares, seen.rivals)
-    shift = jnp.abs(influence(norms, settings.arms, chosen)) * at(seen.gaps / squares, chosen)
+    shift = jnp.abs(influence(norms.factor, settings.arms, entry(seen.directions, chosen)))
+    shift = shift * entry(seen.gaps / squares, chosen)
     gains = (shift if widths is None else shift + widths) ** 2 / 2
     return gains if most is None else jnp.minimum(gains, most)

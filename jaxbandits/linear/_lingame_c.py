@@ -9,7 +9,7 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.checks import require
 from jaxbandits.linear._fixed_confidence import EliminateName, StartName, checked_settings
-from jaxbandits.linear._glr import Comparison, State, algorithm_of, at
+from jaxbandits.linear._glr import Comparison, State, algorithm_of, entry, largest
 from jaxbandits.linear._hedge import Hedge, learned, new_hedge, rate_of, weights_of
 from jaxbandits.linear._lingame import gains_of, most_of, optimistic_widths
 from jaxbandits.numerics.thresholds import Threshold
@@ -71,14 +71,14 @@ def lingame_c(
         is_leader = jnp.arange(M) == seen.leader
         pairs = weights_of(game.learner)
         # The leader's row, normalised: by its own softmax, since all of its weights may have underflowed.
-        row = jax.nn.softmax(-rate_of(game.learner) * at(game.learner.losses.reshape(M, K), is_leader))
+        row = jax.nn.softmax(-rate_of(game.learner) * entry(game.learner.losses.reshape(M, K), seen.leader))
         most = most_of(state, clip, dtype)
         widths = optimistic_widths(state) if optimism else jnp.zeros(K, dtype)
         others = widths**2 / 2 if most is None else jnp.minimum(widths**2 / 2, most)
         gains = jnp.where(is_leader[:, None], gains_of(settings, seen, row, widths, most), others).reshape(-1)
         learner = learned(game.learner, pairs, -gains)
         lag = game.lag - pairs
-        pair = jnp.argmin(lag)
+        pair = largest(-lag)
         return pair % K, PairGame(learner, lag + (jnp.arange(M * K) == pair).astype(dtype))
 
     own = PairGame(new_hedge(M * K, dtype), jnp.zeros(M * K, dtype))

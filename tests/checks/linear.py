@@ -41,6 +41,17 @@ RATIOS_STOP = {
 }
 NO_START = {name: value for name, value in RATIOS_STOP.items() if name != "start"}
 TOP_TWO = RATIOS_STOP | {"items": None, "leader_share": 0.5}
+LINGAPE = {
+    "arms": ARMS,
+    "delta": 0.1,
+    "epsilon": 0.1,
+    "ridge": 1.0,
+    "noise_scale": 1.0,
+    "norm_bound": 2.0,
+    "ratios": RATIOS.p,
+    "leap_margin": 8.0,
+}
+WITH_THRESHOLD = ("threshold", "items", "glr_ridge", "eliminate")
 OPEN = {"items": ("none",), "glr_ridge": ("none",), "eliminate": ("none",)}
 APART = {"items": ("none", "list", "array"), "glr_ridge": ("none",), "eliminate": ("none",), "leader_share": ("none",)}
 
@@ -89,21 +100,19 @@ CALLS = {
     "is_right": Call(linear.is_right, {"instance": INSTANCE, "answer": 1, "epsilon": 0.1}),
     "lingape": Call(
         linear.lingape,
-        {
-            "arms": ARMS,
-            "delta": 0.1,
-            "epsilon": 0.1,
-            "ridge": 1.0,
-            "noise_scale": 1.0,
-            "norm_bound": 2.0,
-            "union_bound": 9.0,
-            "rule": "ratio",
-            "ratios": RATIOS.p,
-            "leap": 64,
-            "leap_margin": 8.0,
-            "leap_noise_scale": 1.0,
-        },
-        fine={"union_bound": ("none",), "leap_noise_scale": ("none",)},
+        LINGAPE
+        | {"union_bound": 9.0, "rule": "ratio", "leap": 64, "leap_noise_scale": 1.0}
+        | {"threshold": None, "width": "threshold", "items": None, "glr_ridge": None, "eliminate": None}
+        | {"start": "arms"},
+        fine=dict.fromkeys(("union_bound", "leap_noise_scale", *WITH_THRESHOLD), ("none",)),
+    ),
+    "lingape, threshold": Call(
+        linear.lingape,
+        LINGAPE
+        | {"union_bound": None, "rule": "greedy", "leap": 1, "leap_noise_scale": 1.0}
+        | RATIOS_STOP
+        | {"width": "log"},
+        fine=OPEN | dict.fromkeys(("threshold", "ratios", "union_bound", "leap_noise_scale"), ("none",)),
     ),
     "lingape_radius": Call(
         linear.lingape_radius,

@@ -104,6 +104,9 @@ CASES = {
         {"leap": 2, "leap_margin": 40.0},
         dtypes=("float64",),
     ),
+    "lingape-threshold": Case(
+        _linear(_ratios_stop(linear.lingape), linear.Pull), RATIO_STOP, STOPS | {"width": "log"}, is_variant=True
+    ),
     "xy-static": Case(
         _linear(_static(linear.xy_static), linear.Allocation),
         STATIC | {"ridge": (0.0, 200.0)},

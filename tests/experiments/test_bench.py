@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.bench import MEASURED
+from experiments.bench import MEASURED, ratios
 from experiments.bench import case as bench
 from experiments.bench.case import Case, repeating
 from experiments.report import number
@@ -21,7 +21,10 @@ RULES = {
         *("elimination", "lil'UCB", "SR", "SR, leap", "SH", "SH, leap", "CR", "UCB-E"),
         *("UCB1", "KL-UCB", "IMED", "Bayes-UCB", "Thompson", "MOSS", "MOSS, anytime"),
     },
-    "linear": {"LinGapE", "LinGapE, leap", "XY-static", "XY-static, every pull", "XY-adaptive"},
+    "linear": {
+        *("LinGapE", "LinGapE, leap", "XY-static", "XY-static, every pull", "XY-adaptive"),
+        *(f"{rule}, ratios" for rule in ratios.FACTORIES),
+    },
     "fullbandit": {"SAQM", "ICB, ellipsoid", "spectral", "SA-FOA, eps/2"},
     "kcenter": {"DS-UCB", "DS-TS", "NS-TS", "NS-TandS, difference", "NS-TandS, ratio"},
     "cpe": {"COCI", "COCI, blocks", "uniform", "uniform, blocks", "CLUCB", "P-FWS"},

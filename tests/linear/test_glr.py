@@ -6,11 +6,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from drivers.programs import primitives_of_a_round
 from scipy.optimize import linprog
 
 import jaxbandits
 from jaxbandits import linear
-from jaxbandits.linear._factor import factored, gram_of, influence, is_positive_definite, norms_of
+from jaxbandits.linear._factor import (
+    factored,
+    gram_of,
+    influence,
+    inverse_factor,
+    inverse_factor_after,
+    is_positive_definite,
+    norms_of,
+)
 from jaxbandits.linear._fixed_confidence import checked_settings, first_spanner
 from jaxbandits.linear._fws import best_response
 from jaxbandits.linear._glr import State, algorithm_of, compare, look, statistics
@@ -77,11 +86,12 @@ def test_the_caches_are_inverses(glr_ridge):
 
 @functools.cache
 def factor_program():
-    def program(matrix, arms, weights, directions, chosen):
+    def program(matrix, arms, weights, directions):
         norms = norms_of(gram_of(arms, weights), directions)
-        return is_positive_definite(matrix), factored(matrix).scales, norms.squares, influence(norms, arms, chosen)
+        on_arms = influence(norms.factor, arms, directions[2])
+        return is_positive_definite(matrix), factored(matrix).scales, norms.squares, on_arms
 
-    return jax.jit(jax.vmap(program, in_axes=(0, None, 0, None, None)))
+    return jax.jit(jax.vmap(program, in_axes=(0, None, 0, None)))
 
 
 def test_factors_against_library_calls():
@@ -90,7 +100,7 @@ def test_factors_against_library_calls():
     shifts = rng.uniform(0, 2, size=20)
     matrices = roots @ roots.transpose(0, 2, 1) - shifts[:, None, None] * np.eye(3)
     weights, directions = rng.uniform(0.1, 1, (20, 6)), rng.normal(size=(4, 3))
-    positive, scales, squares, on_arms = factor_program()(matrices, ARMS, weights, directions, np.arange(4) == 2)
+    positive, scales, squares, on_arms = factor_program()(matrices, ARMS, weights, directions)
     least = np.linalg.eigvalsh(matrices)[:, 0]
     np.testing.assert_array_equal(positive, least > 0)
     assert 3 < positive.sum() < 17
@@ -99,6 +109,23 @@ def test_factors_against_library_calls():
         inverse = np.linalg.inv(ARMS.T @ (weights[lane][:, None] * ARMS))
         np.testing.assert_allclose(squares[lane], np.einsum("md,de,me->m", directions, inverse, directions), rtol=1e-9)
         np.testing.assert_allclose(on_arms[lane], ARMS @ inverse @ directions[2], rtol=1e-8, atol=1e-10)
+
+
+def test_the_inverse_factor_follows_from_the_last_one():
+    roots = np.random.default_rng(6).normal(size=(4, 4))
+    matrix, x = roots @ roots.T + np.eye(4), np.array([0.3, -1.0, 0.0, 2.0])
+
+    @jax.jit
+    def program(matrix, x):
+        root = inverse_factor(matrix)
+        return root, inverse_factor_after(root, x), inverse_factor_after(root, 0 * x)
+
+    root, after, same = program(matrix, x)
+    np.testing.assert_allclose(root, np.linalg.inv(np.linalg.cholesky(matrix)), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(
+        after, np.linalg.inv(np.linalg.cholesky(matrix + np.outer(x, x))), rtol=1e-12, atol=1e-14
+    )
+    np.testing.assert_array_equal(same, root)
 
 
 def test_adahedge_by_hand():
@@ -138,6 +165,22 @@ def test_frank_wolfe_comes_near_the_design():
     optimum = design(ARMS, directions, weights=weights, steps=1000)
     assert float(optimum.lower) <= value <= 1.05 * float(optimum.value)
     assert shares.sum() == pytest.approx(1)
+
+
+RULES = (
+    *(linear.uniform, linear.lingape, linear.fws, linear.lingame, linear.lingame_c, linear.lazy_tas, linear.l_t3c),
+    *(functools.partial(linear.lin_ttts, draws=4), functools.partial(linear.fws, steps=4)),
+)
+
+
+def test_no_round_has_a_loop_of_unknown_length_or_a_library_call():
+    instance = linear.sphere(0, 6, 3, 0.5)
+    for rule in RULES:
+        algorithm = rule(instance.arms, delta=0.1, threshold=GK16)
+        action = linear.Step if isinstance(algorithm.idle, linear.Step) else linear.Pull
+        found = primitives_of_a_round(algorithm, linear.environment(instance, action))
+        assert found, rule
+        assert not found & {"while", "cholesky", "triangular_solve", "lu", "eigh", "svd"}, rule
 
 
 def test_the_spanner_is_the_first_that_spans():

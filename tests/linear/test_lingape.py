@@ -16,7 +16,9 @@ from jaxbandits import linear
 from jaxbandits.base import Status
 from jaxbandits.engine.running import run
 from jaxbandits.linear import lingape
+from jaxbandits.numerics import thresholds
 
+GK16 = thresholds.gk16(arms=3)
 KEY = jax.random.key(0)
 
 
@@ -453,6 +455,11 @@ ASYMMETRIC[0, 1] = (1.0, 0.0, 0.0)
             {"leap": 65536, "arms": jnp.eye(3, dtype=jnp.float32)},
             "arms must be float64 with leap > 1, got .*float32",
         ),
+        ({"items": ARMS}, "items must be None without a threshold"),
+        ({"start": "spanner"}, "start must be 'arms' without a threshold, got 'spanner'"),
+        ({"width": "log"}, "width must be 'threshold' without a threshold, got 'log'"),
+        ({"threshold": GK16, "leap": 2}, "leap must be 1 with a threshold, got 2"),
+        ({"threshold": GK16, "union_bound": 1.0}, "union_bound must be None with a threshold, got 1.0"),
     ],
 )
 def test_bad_settings_are_named(settings, message):

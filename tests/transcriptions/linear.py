@@ -1,7 +1,6 @@
 """LinGapE, the fixed designs, and the rules that stop by likelihood ratios against NumPy."""
 
 import functools
-from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -10,6 +9,7 @@ from transcriptions.laid import KEY, Laid, after, only_last, replayed, unless, u
 from experiments.bench.reference import fixed_designs, linear_glr, lingape
 from jaxbandits import Tape, linear
 from jaxbandits.linear import Allocation, Pull
+from jaxbandits.linear._top_two import Numbers, numbers_of
 from jaxbandits.numerics import thresholds
 from jaxbandits.numerics.design import design
 from jaxbandits.testing import round_keys
@@ -151,22 +151,10 @@ def kk_all(t, counts):
     return float(thresholds.kk_all(arms=len(counts))(DELTA, thresholds.Evidence(0, counts)))
 
 
-class Numbers(NamedTuple):
-    """Of one round of a top-two rule."""
-
-    normals: np.ndarray  # (d, n)
-    ties: np.ndarray  # (M,)
-    coin: float
-
-
 @functools.cache
-def numbers_of_rounds(d, n, M):
-    def of_round(key):
-        draw, tie, coin = jax.random.split(key, 3)
-        drawn = jax.random.normal(draw, (d, n), float), jax.random.uniform(tie, (M,), float)
-        return Numbers(*drawn, jax.random.uniform(coin, (), float))
-
-    return jax.device_get(jax.jit(jax.vmap(of_round))(round_keys(KEY, LENGTH)))
+def numbers_of_rounds(n):
+    """Of the rounds of a top-two rule: n normals, a uniform for ties, and a coin."""
+    return jax.device_get(jax.jit(jax.vmap(lambda key: numbers_of(key, n, float)))(round_keys(KEY, LENGTH)))
 
 
 def ratios(factory, sampler, seed=1, *, items=False, draws=None, first=None, stops=True, threshold=gk16, **settings):
@@ -177,7 +165,7 @@ def ratios(factory, sampler, seed=1, *, items=False, draws=None, first=None, sto
     tape = (arms @ theta)[:, None] + 0.8 * np.random.default_rng(seed).normal(size=(6, LENGTH))
     common = {"ridge": 0.7, "noise_scale": 0.8} | settings
     if draws is not None:
-        drawn = numbers_of_rounds(3, draws, 6)
+        drawn = numbers_of_rounds(3 * draws)
         common["numbers"] = lambda t: Numbers(*(each[t] for each in drawn))
     course = linear_glr.run(arms, tape, sampler, threshold, items=compared, first=first, rounds=LENGTH, **common)
     assert stops is None or course[-1].stop is stops
@@ -214,15 +202,16 @@ def weighed(arms, **settings):
     return linear.fixed_weights(arms, SHARES, **settings)
 
 
-def drawn_best(items, seen, column):
+def drawn_best(items, seen, n):
     """The best item of one posterior draw, in units of the noise."""
     lower = np.linalg.cholesky(np.linalg.inv(seen.inverse))
-    return int(np.argmax(items @ (seen.theta + np.linalg.solve(lower.T, seen.number.normals[:, column]))))
+    return int(np.argmax(items @ (seen.theta + np.linalg.solve(lower.T, seen.number.normals[3 * n : 3 * n + 3]))))
 
 
 def nearest(seen, items, leader, costs):
     del items, leader
-    return int(np.argmax(np.where(costs == costs.min(), seen.number.ties, -1)))
+    tied = np.flatnonzero(costs == costs.min())
+    return int(tied[int(seen.number.tie * len(tied))])
 
 
 def first_other(seen, items, leader, costs):
@@ -232,6 +221,14 @@ def first_other(seen, items, leader, costs):
 
 def leader_of(seen, items):
     return drawn_best(items, seen, 0)
+
+
+def by_ratio(arms, **settings):
+    return linear.lingape(arms, rule="ratio", ratios=linear.ratio_tables(arms).p, **settings)
+
+
+def gap_ratio(arms, items):
+    return linear_glr.lingape(gk16, DELTA, linear.ratio_tables(arms).p)(arms, items)
 
 
 TIRINZONI = {"shared_learner": True, "optimism": False, "clip": False}
@@ -258,6 +255,13 @@ RATIOS = {
         linear_glr.lazy_tas(laziness=3, steps=50, spanner=SPANNER, initial=3, ridge=0.7),
         {"first": SPANNER},
     ),
+    "lingape, threshold": (linear.lingape, linear_glr.lingape(gk16, DELTA), {"items": True, "epsilon": 0.2}),
+    "lingape, log": (
+        functools.partial(linear.lingape, width="log"),
+        linear_glr.lingape(None, DELTA),
+        {"eliminate": "both"},
+    ),
+    "lingape, threshold and ratio": (by_ratio, gap_ratio, {}),
     "l_t3c": (linear.l_t3c, linear_glr.top_two(leader=leader_of, challenger=nearest), {"draws": 1}),
     "l_t3c, coin": (
         functools.partial(linear.l_t3c, leader_share=0.4),

@@ -240,6 +240,29 @@ def lazy_tas(*, laziness: int = 2, steps: int = 1000, spanner: list[int], initia
     return sampler
 
 
+def lingape(threshold: Callable[[int, np.ndarray], float] | None, delta: float, ratios: Any = None) -> Sampler:
+    """The width is that of a threshold, or of log(t) without one; `ratios` is a table for the rule "ratio"."""
+
+    def sampler(arms: np.ndarray, items: np.ndarray) -> Callable[[Seen], int]:
+        def rule(seen: Seen) -> int:
+            i, A = seen.leader, np.linalg.inv(seen.inverse)
+            if threshold is None:
+                C = np.sqrt(2 * (np.log(1 / delta) + 2 * np.log(seen.t + 2)))
+            else:
+                C = np.sqrt(2 * threshold(seen.t, seen.counts))
+            y = items - items[i]
+            upper = y @ seen.theta + C * np.sqrt(np.einsum("md,de,me->m", y, seen.inverse, y))
+            j = max(seen.rivals, key=lambda j: upper[j])
+            if ratios is not None:
+                share = ratios[i, j]
+                return int(np.argmin(np.where(share > 0, seen.counts / np.where(share > 0, share, 1), np.inf)))
+            return int(np.argmin([y[j] @ np.linalg.inv(A + np.outer(x, x)) @ y[j] for x in arms]))
+
+        return rule
+
+    return sampler
+
+
 def top_two(*, leader: Callable[[Seen, np.ndarray], int], challenger: Any, share: float | None = None) -> Sampler:
     """`challenger(seen, leader, nearest)` may name one; `nearest` is that of the least ratio."""
 

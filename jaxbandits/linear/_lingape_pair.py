@@ -1,0 +1,70 @@
+"""LinGapE's state, the pair of arms that it compares, and the arm that it pulls for them."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandits.base import Array
+from jaxbandits.numerics.linalg import dot
+
+
+class Settings(NamedTuple):
+    """What the rule depends on."""
+
+    arms: Array  # float (K, d)
+    epsilon: Array  # float ()
+    radius: Callable[[Array], Array]  # (log det(A / ridge)) -> C, the confidence radius of theta in the norm of A
+    shares: Array | None  # float (K, K, K)   of the rule "ratio"
+    leap_margin: float
+    leap_noise_scale: Array | float
+
+
+class State(NamedTuple):
+    """Statistics and cache, with A = ridge I + sum_k counts_k x_k x_k'."""
+
+    pulls: Array  # int ()
+    counts: Array  # int (K,)        exact
+    sums: Array  # float (K,)        exact: sums of rewards
+    images: Array  # float (K, d)    A^-1 x_k, one row an arm
+    leverage: Array  # float (K,)    x_k' A^-1 x_k
+    theta: Array  # float (d,)       ridge estimate A^-1 sum_k sums_k x_k
+    logdet: Array  # float ()        log det(A / ridge)
+
+
+class Comparison(NamedTuple):
+    """The leader, its strongest challenger, and how far apart they are."""
+
+    leader: Array  # int ()
+    challenger: Array  # int ()
+    radius: Array  # float ()     C: confidence radius of theta in the norm of A
+    gaps: Array  # float (K,)     (x_k - x_leader).theta, at most 0
+    widths: Array  # float (K,)   ||x_k - x_leader|| in A^-1
+    bound: Array  # float ()      B: upper confidence bound of the challenger's lead over the leader
+
+
+def compare(settings: Settings, state: State) -> Comparison:
+    # Differences first: near ties, x_k.theta - x_i.theta and the Gram form of the widths lose all their digits.
+    arms = settings.arms
+    leader = jnp.argmax(dot(arms, state.theta))
+    directions = arms - arms[leader]
+    gaps = dot(directions, state.theta)
+    widths = jnp.sqrt(jnp.maximum(dot(directions, state.images - state.images[leader]), 0))
+    C = settings.radius(state.logdet)
+    upper = jnp.where(jnp.arange(arms.shape[0]) == leader, -jnp.inf, gaps + C * widths)
+    challenger = jnp.argmax(upper)
+    return Comparison(leader, challenger, C, gaps, widths, upper[challenger])
+
+
+def pick(settings: Settings, state: State, pair: Comparison) -> Array:
+    """The arm that the rule pulls for a pair, int ()."""
+    if settings.shares is not None:
+        return jnp.argmin(pulls_per_share(state.counts, settings.shares[pair.leader, pair.challenger]))
+    # y'(A + x x')^-1 y = y'A^-1 y - (x'A^-1 y)^2 / (1 + x'A^-1 x)
+    influence = dot(settings.arms, state.images[pair.leader] - state.images[pair.challenger])
+    return jnp.argmax(influence**2 / (1 + state.leverage))
+
+
+def pulls_per_share(counts: Array, share: Array) -> Array:
+    """How far each arm is along its share (K,); the one with the least is due next, an arm without a share never."""
+    return jnp.where(share > 0, counts.astype(share.dtype) / jnp.where(share > 0, share, 1), jnp.inf)
