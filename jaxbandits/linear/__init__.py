@@ -24,10 +24,11 @@ True
 | `xy_static` | tracks a fixed allocation: `xy_allocation`, `g_allocation` or another | `Allocation` |
 | `xy_static_exact` | the same, tested at every pull; simulation only | `Bridge` |
 | `xy_adaptive` | phases of a fixed design, each for the arms that the last one has left | `Allocation` |
+| `rage` | phases of a fixed design for the items that are left, each twice as precise as the last | `Allocation` |
 | `xy_oracle` | the pulls of the best fixed design when theta is known; nothing is random | |
 
-Those from `fws` to `uniform` stop by likelihood ratios against a `threshold` of `numerics.thresholds`, and may compare
-items apart from the arms that they pull (`Instance.items`): the answer then is an item.
+Those from `fws` to `uniform` stop by likelihood ratios against a `threshold` of `numerics.thresholds`. They and `rage`
+may compare items apart from the arms that they pull (`Instance.items`): the answer then is an item.
 
 `environment(instance, action)` takes the class of the algorithm's actions. Instances: `soare`, `canonical`, `sphere`,
 `yahoo_like`, `theorem3_counterexample`, `random_tirinzoni`, `sphere_pair`, `many_arms`, `transductive`, or an
@@ -43,6 +44,7 @@ them; `lingape_radius` and `confidence_radius` say how far they may be off.
 | `fws` to `uniform` | `counts` (K,) | `sums` (K,) | `cache`: rebuilt as well; `own`: what the rule remembers |
 | `xy_static`, `xy_static_exact` | `counts` (K,) | `sums` (K,) | |
 | `xy_adaptive` | `pulled` (K,) | none | `theta`: of the last phase; `members`: the arms that it has left |
+| `rage` | `counts` (K,) | `sums` (K,) | `theta`: of the last phase; `items_left`, `phase` |
 
 Source: Xu, Honda, Sugiyama (2018), A fully adaptive algorithm for pure exploration in linear bandits, arXiv 1710.05552;
 Soare, Lazaric, Munos (2014), Best-arm identification in linear bandits.
@@ -86,6 +88,7 @@ from jaxbandits.linear._literature import (
     transductive,
 )
 from jaxbandits.linear._radius import confidence_radius, lingape_radius
+from jaxbandits.linear._rage import rage
 from jaxbandits.linear._ratios import RatioTables, ratio_tables
 from jaxbandits.linear._reading import Estimate, estimate
 from jaxbandits.linear._theorem2 import (
@@ -138,6 +141,7 @@ __all__ = [
     "many_arms",
     "oracle_allocation",
     "pair_directions",
+    "rage",
     "random_tirinzoni",
     "random_tirinzoni_published",
     "ratio_tables",

@@ -117,6 +117,12 @@ CALLS = {
     ),
     "oracle_allocation": Call(linear.oracle_allocation, {"arms": ARMS, "theta": THETA, "steps": 10}),
     "pair_directions": Call(linear.pair_directions, {"arms": ARMS}),
+    "rage": Call(
+        linear.rage,
+        {"arms": ARMS, "delta": 0.1, "items": RATIOS_STOP["items"], "epsilon": 0.1, "noise_scale": 0.5}
+        | {"rounding": 0.2, "reuse": False, "max_pulls": 10**6, "design_steps": 10},
+        fine={"items": ("none",)},
+    ),
     "ratio_tables": Call(linear.ratio_tables, {"arms": ARMS}),
     "reduce_instance": Call(linear.reduce_instance, {"instance": INSTANCE}),
     "reduce_rank": Call(linear.reduce_rank, {"arms": ARMS}),

@@ -51,6 +51,10 @@ def _adaptive(arms, **hyperparameters):
     return linear.xy_adaptive(arms, **({"design_steps": 50} | hyperparameters))
 
 
+def _phases(arms, **hyperparameters):
+    return linear.rage(arms, **({"design_steps": 50} | hyperparameters))
+
+
 def _ratios_stop(factory):
     """A rule that stops by likelihood ratios."""
 
@@ -119,6 +123,13 @@ CASES = {
         _linear(_adaptive, linear.Allocation),
         FIXED | {"delta": (0.1, 1e-40), "alpha": (0.1, 0.3), "first_width": (1 / 7, 0.5)},
         CHOICES,
+        dtypes=("float64",),
+        max_rounds=100,
+    ),
+    "rage": Case(
+        _linear(_phases, linear.Allocation),
+        FIXED | {"epsilon": (0.0, 1.0), "rounding": (0.1, 0.5)},
+        {"reuse": True, "max_pulls": 40},
         dtypes=("float64",),
         max_rounds=100,
     ),

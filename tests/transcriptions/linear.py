@@ -7,7 +7,7 @@ import jax
 import numpy as np
 from transcriptions.laid import KEY, Laid, after, only_last, replayed, unless, until_the_end
 
-from experiments.bench.reference import fixed_designs, linear_glr, lingape
+from experiments.bench.reference import fixed_designs, linear_glr, linear_rage, lingape
 from jaxbandits import Tape, linear
 from jaxbandits.linear import Allocation, Pull
 from jaxbandits.numerics import thresholds
@@ -133,6 +133,58 @@ def adaptive(seed, keep_eliminated, alpha=0.2, first_width=1.0, radius="azuma", 
     ours = replayed(build, theirs, arms, alpha, first_width, watch=phase_of)
     if not ends:
         assert phases[-1].members[int(ours.answers[-1])]
+    return Laid(theirs, ours, tolerance=1e-9)
+
+
+# RAGE
+
+
+def left_of(state):
+    return state.theta, state.items_left, state.counts.sum()
+
+
+@functools.cache
+def rage_of(reuse, has_items):
+    del has_items  # another program: one of other shapes
+
+    def build(arms, items, numbers):
+        return linear.rage(arms, items=items, reuse=reuse, design_steps=STEPS, **numbers)
+
+    return build
+
+
+def phased(seed, reuse=False, items=False, **numbers):
+    instance = linear.sphere(seed, 6, 3, 0.1)
+    arms, theta = np.asarray(instance.arms), np.asarray(instance.theta)
+    compared = np.random.default_rng(seed).normal(size=(4, 3)) if items else arms
+
+    def solve(differences):
+        found = design(arms, np.array(differences), steps=STEPS)
+        return np.asarray(found.allocation), float(found.value)
+
+    def rewards(phase, counts):
+        # Noisier than the algorithm is told, so that not all that go should.
+        noise = np.random.default_rng([seed, phase]).normal(size=6)
+        return counts * (arms @ theta) + np.sqrt(counts) * noise
+
+    numbers = {"delta": 0.1, "epsilon": 0.0, "noise_scale": 0.5, "rounding": 0.1} | numbers
+    phases = linear_rage.rage(arms, compared, solve, rewards, reuse=reuse, **numbers)
+    assert phases[-1].stop
+    assert len(phases) >= 2
+    rounds = len(phases) + 1
+    theirs = Tape(
+        actions=Allocation(until_the_end([phase.counts for phase in phases])),
+        observations=until_the_end([rewards(n, np.array(phase.counts)) for n, phase in enumerate(phases)]),
+        stops=np.array([False, *(phase.stop for phase in phases)]),
+        answers=after([phase.answer for phase in phases]),
+        watched=(
+            after([phase.theta for phase in phases]),
+            after([phase.left for phase in phases]),
+            np.cumsum([0, *(sum(phase.counts) for phase in phases)]),
+        ),
+    )
+    assert rounds == len(theirs.stops)
+    ours = replayed(rage_of(reuse, items), theirs, arms, compared if items else None, numbers, watch=left_of)
     return Laid(theirs, ours, tolerance=1e-9)
 
 
@@ -279,6 +331,12 @@ CASES = {
         for rule in ("greedy", "ratio")
         for seed in range(3)
     },
+    "rage": functools.partial(phased, 6),
+    "rage, rounding": functools.partial(phased, 11, rounding=0.4, delta=0.01),
+    "rage, items": functools.partial(phased, 4, items=True),
+    "rage, items, epsilon": functools.partial(phased, 8, items=True, epsilon=0.6),
+    "rage, reuse": functools.partial(phased, 6, reuse=True),
+    "rage, reuse, items": functools.partial(phased, 9, reuse=True, items=True),
     "xy_static, canonical": lambda: static(linear.canonical(2.0, 4), linear.xy_allocation),
     "xy_static, growth": lambda: static(linear.sphere(0, 6, 3, 0.5), linear.xy_allocation, growth=0.05),
     "xy_static, ridge": lambda: static(linear.sphere(1, 6, 3, 0.5), linear.g_allocation, ridge=2.0, union_power=1),
