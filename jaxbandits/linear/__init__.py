@@ -20,6 +20,7 @@ True
 | `lingame`, `lingame_c` | a learner of shares against the closest alternative; `lingame_c` learns pairs | `Step` |
 | `lazy_tas` | tracks the shares that are optimal at the estimates, renewed at powers of two | `Step` |
 | `l_t3c`, `lin_ttts` | leaders from the posterior, and a challenger each | `Pull`, `Step` where items are eliminated |
+| `peps` | draws arms from a learner's shares, which gain by posterior draws with another best item | `Step` |
 | `fixed_weights`, `uniform` | track a fixed allocation; pull all arms in turn | `Pull`, `Step` as above |
 | `xy_static` | tracks a fixed allocation: `xy_allocation`, `g_allocation` or another | `Allocation` |
 | `xy_static_exact` | the same, tested at every pull; simulation only | `Bridge` |
@@ -87,6 +88,7 @@ from jaxbandits.linear._literature import (
     sphere_pair,
     transductive,
 )
+from jaxbandits.linear._peps import peps
 from jaxbandits.linear._radius import confidence_radius, lingape_radius
 from jaxbandits.linear._rage import rage
 from jaxbandits.linear._ratios import RatioTables, ratio_tables
@@ -141,6 +143,7 @@ __all__ = [
     "many_arms",
     "oracle_allocation",
     "pair_directions",
+    "peps",
     "rage",
     "random_tirinzoni",
     "random_tirinzoni_published",

@@ -63,6 +63,11 @@ CALLS = {
     "lin_ttts": Call(linear.lin_ttts, TOP_TWO | {"draws": 4}, fine=APART),
     "lingame": Call(linear.lingame, RATIOS_STOP | {"shared_learner": False, "optimism": True, "clip": True}, fine=OPEN),
     "lingame_c": Call(linear.lingame_c, RATIOS_STOP | {"optimism": True, "clip": True, "max_pairs": 10}, fine=OPEN),
+    "peps": Call(
+        linear.peps,
+        RATIOS_STOP | {"draws": 4, "mix": 0.0},
+        fine=OPEN | {"threshold": ("none",)},
+    ),
     "uniform": Call(linear.uniform, RATIOS_STOP, fine=OPEN),
     "canonical": Call(linear.canonical, {"gap": 0.5, "d": 5} | MADE, fine=DEFAULT),
     "confidence_radius": Call(linear.confidence_radius, {"n": 100.0, "K": 5} | FIXED, fine={"n": ("list", "array")}),

@@ -164,6 +164,12 @@ CASES = {
     "l-t3c-coin": Case(
         _linear(_ratios_stop(_coin), linear.Pull), RATIO_STOP | {"leader_share": (0.5, 0.2)}, is_variant=True
     ),
+    "peps": Case(
+        _linear(_ratios_stop(linear.peps), linear.Step),
+        RATIO_STOP | {"mix": (0.0, 0.7)},
+        STOPS | {"draws": 2},
+        dtypes=("float64",),
+    ),
     "lin-ttts": Case(
         _linear(_ratios_stop(linear.lin_ttts), linear.Pull), RATIO_STOP, STOPS | {"draws": 2, "leader_share": 0.5}
     ),

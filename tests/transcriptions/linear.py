@@ -7,7 +7,7 @@ import jax
 import numpy as np
 from transcriptions.laid import KEY, Laid, after, only_last, replayed, unless, until_the_end
 
-from experiments.bench.reference import fixed_designs, linear_glr, linear_rage, lingape
+from experiments.bench.reference import fixed_designs, linear_glr, linear_peps, linear_rage, lingape
 from jaxbandits import Tape, linear
 from jaxbandits.linear import Allocation, Pull
 from jaxbandits.numerics import thresholds
@@ -221,7 +221,31 @@ def numbers_of_rounds(d, n, M):
     return jax.device_get(jax.jit(jax.vmap(of_round))(round_keys(KEY, LENGTH)))
 
 
-def ratios(factory, sampler, seed=1, *, items=False, draws=None, first=None, stops=True, threshold=gk16, **settings):
+@functools.cache
+def numbers_of_peps(d, n):
+    def of_round(key):
+        of_arm, of_draws = jax.random.split(key)
+        of_item, of_tail, of_rest = jax.random.split(of_draws, 3)
+        drawn = (jax.random.uniform(each, (n,), float) for each in (of_item, of_tail))
+        normals = jax.random.normal(of_rest, (d, n), float)
+        return linear_peps.Numbers(jax.random.uniform(of_arm, (), float), *drawn, normals)
+
+    return jax.device_get(jax.jit(jax.vmap(of_round))(round_keys(KEY, LENGTH)))
+
+
+def ratios(
+    factory,
+    sampler,
+    seed=1,
+    *,
+    items=False,
+    draws=None,
+    numbers=None,
+    first=None,
+    stops=True,
+    threshold=gk16,
+    **settings,
+):
     """A rule on `sphere(seed)`; its own options are bound to `factory` and `sampler`."""
     x = linear.sphere(seed, 6, 3, 0.6)
     arms, theta = np.asarray(x.arms), np.asarray(x.theta)
@@ -229,8 +253,9 @@ def ratios(factory, sampler, seed=1, *, items=False, draws=None, first=None, sto
     tape = (arms @ theta)[:, None] + 0.8 * np.random.default_rng(seed).normal(size=(6, LENGTH))
     common = {"ridge": 0.7, "noise_scale": 0.8} | settings
     if draws is not None:
-        drawn = numbers_of_rounds(3, draws, 6)
-        common["numbers"] = lambda t: Numbers(*(each[t] for each in drawn))
+        numbers = numbers_of_rounds(3, draws, 6)
+    if numbers is not None:
+        common["numbers"] = lambda t: type(numbers)(*(each[t] for each in numbers))
     course = linear_glr.run(arms, tape, sampler, threshold, items=compared, first=first, rounds=LENGTH, **common)
     assert stops is None or course[-1].stop is stops
     common.pop("numbers", None)
@@ -286,6 +311,19 @@ def leader_of(seen, items):
     return drawn_best(items, seen, 0)
 
 
+def peps(**options):
+    """PEPS, and what it draws on its own, of which its transcription is told the numbers."""
+
+    def factory(arms, **settings):
+        return linear.peps(arms, draws=DRAWS, **options, **settings)
+
+    def sampler(arms, items):
+        shares = np.asarray(linear.g_allocation(arms).allocation) if options else None
+        return linear_peps.peps(mixed_in=shares, **options)(arms, items)
+
+    return factory, sampler
+
+
 TIRINZONI = {"shared_learner": True, "optimism": False, "clip": False}
 SPANNER = [5, 1, 3]
 LAZY = {"laziness": 3, "spanner": SPANNER}
@@ -324,8 +362,15 @@ RATIOS = {
 }
 
 
+def posterior(*rule, **settings):
+    return ratios(*rule, numbers=numbers_of_peps(3, DRAWS), **settings)
+
+
 CASES = {
     **{name: functools.partial(ratios, *rule, **settings) for name, (*rule, settings) in RATIOS.items()},
+    "peps": functools.partial(posterior, *peps()),
+    "peps, items": functools.partial(posterior, *peps(), items=True, seed=0),
+    "peps, mixed, eliminating": functools.partial(posterior, *peps(mix=0.4), eliminate="both"),
     **{
         f"lingape, {rule}, {seed}": functools.partial(gaps, rule, seed)
         for rule in ("greedy", "ratio")
