@@ -20,15 +20,17 @@ True
 | `lingame`, `lingame_c` | a learner of shares against the closest alternative; `lingame_c` learns pairs | `Step` |
 | `lazy_tas` | tracks the shares that are optimal at the estimates, renewed at powers of two | `Step` |
 | `l_t3c`, `lin_ttts` | leaders from the posterior, and a challenger each | `Pull`, `Step` where items are eliminated |
+| `peps` | draws arms from a learner's shares, which gain by posterior draws with another best item | `Step` |
 | `fixed_weights`, `uniform` | track a fixed allocation; pull all arms in turn | `Pull`, `Step` as above |
 | `xy_static` | tracks a fixed allocation: `xy_allocation`, `g_allocation` or another | `Allocation` |
 | `xy_static_exact` | the same, tested at every pull; simulation only | `Bridge` |
 | `xy_adaptive` | phases of a fixed design, each for the arms that the last one has left | `Allocation` |
+| `rage` | phases of a fixed design for the items that are left, each twice as precise as the last | `Allocation` |
 | `xy_oracle` | the pulls of the best fixed design when theta is known; nothing is random | |
 
 Those from `fws` to `uniform`, and `lingape` if it is given one, stop by likelihood ratios against a `threshold` of
-`numerics.thresholds`, and may compare items apart from the arms that they pull (`Instance.items`): the answer then is
-an item.
+`numerics.thresholds`. They and `rage` may compare items apart from the arms that they pull (`Instance.items`): the
+answer then is an item.
 
 `environment(instance, action)` takes the class of the algorithm's actions. Instances: `soare`, `canonical`, `sphere`,
 `yahoo_like`, `theorem3_counterexample`, `random_tirinzoni`, `sphere_pair`, `many_arms`, `transductive`, or an
@@ -44,6 +46,7 @@ them; `lingape_radius` and `confidence_radius` say how far they may be off.
 | with a threshold | `counts` (K,) | `sums` (K,) | `cache`: rebuilt too; `own`: what the rule remembers |
 | `xy_static`, `xy_static_exact` | `counts` (K,) | `sums` (K,) | |
 | `xy_adaptive` | `pulled` (K,) | none | `theta`: of the last phase; `members`: the arms that it has left |
+| `rage` | `counts` (K,) | `sums` (K,) | `theta`: of the last phase; `items_left`, `phase` |
 
 Source: Xu, Honda, Sugiyama (2018), A fully adaptive algorithm for pure exploration in linear bandits, arXiv 1710.05552;
 Soare, Lazaric, Munos (2014), Best-arm identification in linear bandits.
@@ -86,7 +89,9 @@ from jaxbandits.linear._literature import (
     sphere_pair,
     transductive,
 )
+from jaxbandits.linear._peps import peps
 from jaxbandits.linear._radius import confidence_radius, lingape_radius
+from jaxbandits.linear._rage import rage
 from jaxbandits.linear._ratios import RatioTables, ratio_tables
 from jaxbandits.linear._reading import Estimate, estimate
 from jaxbandits.linear._theorem2 import (
@@ -139,6 +144,8 @@ __all__ = [
     "many_arms",
     "oracle_allocation",
     "pair_directions",
+    "peps",
+    "rage",
     "random_tirinzoni",
     "random_tirinzoni_published",
     "ratio_tables",

@@ -74,6 +74,11 @@ CALLS = {
     "lin_ttts": Call(linear.lin_ttts, TOP_TWO | {"draws": 4}, fine=APART),
     "lingame": Call(linear.lingame, RATIOS_STOP | {"shared_learner": False, "optimism": True, "clip": True}, fine=OPEN),
     "lingame_c": Call(linear.lingame_c, RATIOS_STOP | {"optimism": True, "clip": True, "max_pairs": 10}, fine=OPEN),
+    "peps": Call(
+        linear.peps,
+        RATIOS_STOP | {"draws": 4, "mix": 0.0},
+        fine=OPEN | {"threshold": ("none",)},
+    ),
     "uniform": Call(linear.uniform, RATIOS_STOP, fine=OPEN),
     "canonical": Call(linear.canonical, {"gap": 0.5, "d": 5} | MADE, fine=DEFAULT),
     "confidence_radius": Call(linear.confidence_radius, {"n": 100.0, "K": 5} | FIXED, fine={"n": ("list", "array")}),
@@ -126,6 +131,12 @@ CALLS = {
     ),
     "oracle_allocation": Call(linear.oracle_allocation, {"arms": ARMS, "theta": THETA, "steps": 10}),
     "pair_directions": Call(linear.pair_directions, {"arms": ARMS}),
+    "rage": Call(
+        linear.rage,
+        {"arms": ARMS, "delta": 0.1, "items": RATIOS_STOP["items"], "epsilon": 0.1, "noise_scale": 0.5}
+        | {"rounding": 0.2, "reuse": False, "max_pulls": 10**6, "design_steps": 10},
+        fine={"items": ("none",)},
+    ),
     "ratio_tables": Call(linear.ratio_tables, {"arms": ARMS}),
     "reduce_instance": Call(linear.reduce_instance, {"instance": INSTANCE}),
     "reduce_rank": Call(linear.reduce_rank, {"arms": ARMS}),

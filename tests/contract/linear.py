@@ -53,6 +53,10 @@ def _adaptive(arms, **hyperparameters):
     return linear.xy_adaptive(arms, **({"design_steps": 50} | hyperparameters))
 
 
+def _phases(arms, **hyperparameters):
+    return linear.rage(arms, **({"design_steps": 50} | hyperparameters))
+
+
 def _ratios_stop(factory):
     """A rule that stops by likelihood ratios."""
 
@@ -127,6 +131,13 @@ CASES = {
         dtypes=("float64",),
         max_rounds=100,
     ),
+    "rage": Case(
+        _linear(_phases, linear.Allocation),
+        FIXED | {"epsilon": (0.0, 1.0), "rounding": (0.1, 0.5)},
+        {"reuse": True, "max_pulls": 40},
+        dtypes=("float64",),
+        max_rounds=100,
+    ),
     "linear-uniform": Case(_linear(_ratios_stop(linear.uniform), linear.Pull), RATIO_STOP, STOPS),
     "fixed-weights": Case(
         _linear(_ratios_stop(_weighed), linear.Pull),
@@ -157,6 +168,12 @@ CASES = {
     ),
     "l-t3c-coin": Case(
         _linear(_ratios_stop(_coin), linear.Pull), RATIO_STOP | {"leader_share": (0.5, 0.2)}, is_variant=True
+    ),
+    "peps": Case(
+        _linear(_ratios_stop(linear.peps), linear.Step),
+        RATIO_STOP | {"mix": (0.0, 0.7)},
+        STOPS | {"draws": 2},
+        dtypes=("float64",),
     ),
     "lin-ttts": Case(
         _linear(_ratios_stop(linear.lin_ttts), linear.Pull), RATIO_STOP, STOPS | {"draws": 2, "leader_share": 0.5}

@@ -6,10 +6,10 @@ import jax
 import numpy as np
 from transcriptions.laid import KEY, Laid, after, only_last, replayed, unless, until_the_end
 
-from experiments.bench.reference import fixed_designs, linear_glr, lingape
+from experiments.bench.reference import fixed_designs, linear_glr, linear_peps, linear_rage, lingape
 from jaxbandits import Tape, linear
 from jaxbandits.linear import Allocation, Pull
-from jaxbandits.linear._top_two import Numbers, numbers_of
+from jaxbandits.linear._top_two import numbers_of
 from jaxbandits.numerics import thresholds
 from jaxbandits.numerics.design import design
 from jaxbandits.testing import round_keys
@@ -136,6 +136,58 @@ def adaptive(seed, keep_eliminated, alpha=0.2, first_width=1.0, radius="azuma", 
     return Laid(theirs, ours, tolerance=1e-9)
 
 
+# RAGE
+
+
+def left_of(state):
+    return state.theta, state.items_left, state.counts.sum()
+
+
+@functools.cache
+def rage_of(reuse, has_items):
+    del has_items  # another program: one of other shapes
+
+    def build(arms, items, numbers):
+        return linear.rage(arms, items=items, reuse=reuse, design_steps=STEPS, **numbers)
+
+    return build
+
+
+def phased(seed, reuse=False, items=False, **numbers):
+    instance = linear.sphere(seed, 6, 3, 0.1)
+    arms, theta = np.asarray(instance.arms), np.asarray(instance.theta)
+    compared = np.random.default_rng(seed).normal(size=(4, 3)) if items else arms
+
+    def solve(differences):
+        found = design(arms, np.array(differences), steps=STEPS)
+        return np.asarray(found.allocation), float(found.value)
+
+    def rewards(phase, counts):
+        # Noisier than the algorithm is told, so that not all that go should.
+        noise = np.random.default_rng([seed, phase]).normal(size=6)
+        return counts * (arms @ theta) + np.sqrt(counts) * noise
+
+    numbers = {"delta": 0.1, "epsilon": 0.0, "noise_scale": 0.5, "rounding": 0.1} | numbers
+    phases = linear_rage.rage(arms, compared, solve, rewards, reuse=reuse, **numbers)
+    assert phases[-1].stop
+    assert len(phases) >= 2
+    rounds = len(phases) + 1
+    theirs = Tape(
+        actions=Allocation(until_the_end([phase.counts for phase in phases])),
+        observations=until_the_end([rewards(n, np.array(phase.counts)) for n, phase in enumerate(phases)]),
+        stops=np.array([False, *(phase.stop for phase in phases)]),
+        answers=after([phase.answer for phase in phases]),
+        watched=(
+            after([phase.theta for phase in phases]),
+            after([phase.left for phase in phases]),
+            np.cumsum([0, *(sum(phase.counts) for phase in phases)]),
+        ),
+    )
+    assert rounds == len(theirs.stops)
+    ours = replayed(rage_of(reuse, items), theirs, arms, compared if items else None, numbers, watch=left_of)
+    return Laid(theirs, ours, tolerance=1e-9)
+
+
 # Likelihood ratios
 
 LENGTH, DELTA, DRAWS = 400, 0.05, 8
@@ -157,7 +209,31 @@ def numbers_of_rounds(n):
     return jax.device_get(jax.jit(jax.vmap(lambda key: numbers_of(key, n, float)))(round_keys(KEY, LENGTH)))
 
 
-def ratios(factory, sampler, seed=1, *, items=False, draws=None, first=None, stops=True, threshold=gk16, **settings):
+@functools.cache
+def numbers_of_peps(d, n):
+    def of_round(key):
+        of_arm, of_draws = jax.random.split(key)
+        of_item, of_tail, of_rest = jax.random.split(of_draws, 3)
+        drawn = (jax.random.uniform(each, (n,), float) for each in (of_item, of_tail))
+        normals = jax.random.normal(of_rest, (d, n), float)
+        return linear_peps.Numbers(jax.random.uniform(of_arm, (), float), *drawn, normals)
+
+    return jax.device_get(jax.jit(jax.vmap(of_round))(round_keys(KEY, LENGTH)))
+
+
+def ratios(
+    factory,
+    sampler,
+    seed=1,
+    *,
+    items=False,
+    draws=None,
+    numbers=None,
+    first=None,
+    stops=True,
+    threshold=gk16,
+    **settings,
+):
     """A rule on `sphere(seed)`; its own options are bound to `factory` and `sampler`."""
     x = linear.sphere(seed, 6, 3, 0.6)
     arms, theta = np.asarray(x.arms), np.asarray(x.theta)
@@ -165,8 +241,9 @@ def ratios(factory, sampler, seed=1, *, items=False, draws=None, first=None, sto
     tape = (arms @ theta)[:, None] + 0.8 * np.random.default_rng(seed).normal(size=(6, LENGTH))
     common = {"ridge": 0.7, "noise_scale": 0.8} | settings
     if draws is not None:
-        drawn = numbers_of_rounds(3 * draws)
-        common["numbers"] = lambda t: Numbers(*(each[t] for each in drawn))
+        numbers = numbers_of_rounds(3 * draws)
+    if numbers is not None:
+        common["numbers"] = lambda t: type(numbers)(*(each[t] for each in numbers))
     course = linear_glr.run(arms, tape, sampler, threshold, items=compared, first=first, rounds=LENGTH, **common)
     assert stops is None or course[-1].stop is stops
     common.pop("numbers", None)
@@ -231,6 +308,19 @@ def gap_ratio(arms, items):
     return linear_glr.lingape(gk16, DELTA, linear.ratio_tables(arms).p)(arms, items)
 
 
+def peps(**options):
+    """PEPS, and what it draws on its own, of which its transcription is told the numbers."""
+
+    def factory(arms, **settings):
+        return linear.peps(arms, draws=DRAWS, **options, **settings)
+
+    def sampler(arms, items):
+        shares = np.asarray(linear.g_allocation(arms).allocation) if options else None
+        return linear_peps.peps(mixed_in=shares, **options)(arms, items)
+
+    return factory, sampler
+
+
 TIRINZONI = {"shared_learner": True, "optimism": False, "clip": False}
 SPANNER = [5, 1, 3]
 LAZY = {"laziness": 3, "spanner": SPANNER}
@@ -276,13 +366,26 @@ RATIOS = {
 }
 
 
+def posterior(*rule, **settings):
+    return ratios(*rule, numbers=numbers_of_peps(3, DRAWS), **settings)
+
+
 CASES = {
     **{name: functools.partial(ratios, *rule, **settings) for name, (*rule, settings) in RATIOS.items()},
+    "peps": functools.partial(posterior, *peps()),
+    "peps, items": functools.partial(posterior, *peps(), items=True, seed=0),
+    "peps, mixed, eliminating": functools.partial(posterior, *peps(mix=0.4), eliminate="both"),
     **{
         f"lingape, {rule}, {seed}": functools.partial(gaps, rule, seed)
         for rule in ("greedy", "ratio")
         for seed in range(3)
     },
+    "rage": functools.partial(phased, 6),
+    "rage, rounding": functools.partial(phased, 11, rounding=0.4, delta=0.01),
+    "rage, items": functools.partial(phased, 4, items=True),
+    "rage, items, epsilon": functools.partial(phased, 8, items=True, epsilon=0.6),
+    "rage, reuse": functools.partial(phased, 6, reuse=True),
+    "rage, reuse, items": functools.partial(phased, 9, reuse=True, items=True),
     "xy_static, canonical": lambda: static(linear.canonical(2.0, 4), linear.xy_allocation),
     "xy_static, growth": lambda: static(linear.sphere(0, 6, 3, 0.5), linear.xy_allocation, growth=0.05),
     "xy_static, ridge": lambda: static(linear.sphere(1, 6, 3, 0.5), linear.g_allocation, ridge=2.0, union_power=1),

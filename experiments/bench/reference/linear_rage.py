@@ -1,0 +1,75 @@
+"""RAGE, transcribed from its paper into NumPy: one pass over sets of items, pulls counted one by one."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Phase(NamedTuple):
+    """What a phase pulled, and what it left."""
+
+    counts: tuple[int, ...]
+    theta: np.ndarray  # (d,)
+    left: tuple[bool, ...]
+    answer: int
+    stop: bool
+
+
+def rounded(allocation: np.ndarray, n: int) -> np.ndarray:
+    """The efficient rounding of Pukelsheim and Rieder (1992)."""
+    support = [k for k, p in enumerate(allocation) if p > 0]
+    counts = np.zeros(len(allocation), int)
+    for k in support:
+        counts[k] = max(1, np.ceil((n - len(support) / 2) * allocation[k]))
+    while counts.sum() > n:
+        counts[max(support, key=lambda k: (counts[k] - 1) / allocation[k])] -= 1
+    while counts.sum() < n:
+        counts[min(support, key=lambda k: counts[k] / allocation[k])] += 1
+    return counts
+
+
+def rage(
+    arms: np.ndarray,
+    items: np.ndarray,
+    solve: Callable[[list[np.ndarray]], tuple[np.ndarray, float]],  # (differences) -> allocation and its value
+    rewards: Callable[[int, np.ndarray], np.ndarray],  # (phase, counts) -> sums of rewards
+    *,
+    delta: float,
+    epsilon: float = 0.0,
+    noise_scale: float = 1.0,
+    rounding: float = 0.1,
+    reuse: bool = False,
+    max_phases: int = 20,
+) -> list[Phase]:
+    """Every phase, up to the stop."""
+    d, M = arms.shape[1], len(items)
+    left, phases = set(range(M)), []
+    V, b = np.eye(d), np.zeros(d)  # of all phases
+    for t in range(1, max_phases + 1):
+        allocation, value = solve([items[i] - items[j] for i in left for j in left if i < j])
+        c = 2 * noise_scale**2 * np.log(2 * M**2 * t**2 / delta)
+        precise = int(np.ceil(c * 4**t * value * (1 + rounding)))
+        counts = rounded(allocation, max(precise, int(np.ceil((allocation > 0).sum() * (1 + rounding) / rounding))))
+        if not reuse:
+            counts = np.maximum(counts, 1)
+        elif t == 1:
+            counts = counts + 1
+        sums = rewards(t - 1, counts)
+        gram, response = arms.T @ (counts[:, None] * arms), arms.T @ sums
+        V, b = V + gram, b + response
+        A, theta = (V, np.linalg.solve(V, b)) if reuse else (gram, np.linalg.solve(gram, response))
+
+        def width(i: int, j: int, A: np.ndarray = A, c: float = c) -> float:
+            y = items[i] - items[j]
+            return np.sqrt(c * (y @ np.linalg.solve(A, y)))
+
+        leader = max(sorted(left), key=lambda i: items[i] @ theta)
+        out = {j for j in left for i in left if i != j and width(i, j) <= (items[i] - items[j]) @ theta}
+        left = left - out or {leader}
+        stop = len(left) == 1 or 2.0 ** (1 - t) <= epsilon
+        answer = max(sorted(left), key=lambda i: items[i] @ theta)
+        phases.append(Phase(tuple(counts.tolist()), theta, tuple(i in left for i in range(M)), answer, stop))
+        if stop:
+            break
+    return phases

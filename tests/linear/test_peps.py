@@ -1,0 +1,136 @@
+"""PEPS: its sampler against rejection, and what becomes of a run without a stop."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.special import log_ndtr, ndtri_exp
+
+import jaxbandits
+from jaxbandits import linear
+from jaxbandits.base import Status
+from jaxbandits.linear._fixed_confidence import checked_settings
+from jaxbandits.linear._glr import algorithm_of, compare
+from jaxbandits.linear._peps import above, alternatives, drawn
+from jaxbandits.numerics import thresholds
+
+KEY = jax.random.key(0)
+GK16 = thresholds.gk16(arms=3)
+DRAWS = 50_000
+
+
+def test_the_tail_against_its_inverse():
+    uniform = np.concatenate([np.random.default_rng(0).uniform(size=500), [1e-300, 1e-16, 0.5, 1.0]])
+    least = np.array([0.0, 0.01, 0.5, 2.0, 10.0, 38.0, 100.0])[:, None]
+    found = np.asarray(jax.jit(above)(least, uniform))
+    np.testing.assert_allclose(found, -ndtri_exp(log_ndtr(-least) + np.log(uniform)), rtol=1e-11, atol=1e-11)
+    assert np.all(found >= least)
+
+
+def test_places_are_drawn_by_their_weights():
+    weights = np.array([0.0, 0.2, 0.0, 0.6, 0.0])  # of any sum
+    places = np.asarray(jax.jit(drawn)(weights, np.array([0.0, 0.2, 0.26, 0.9, 1 - 2**-53])))
+    np.testing.assert_array_equal(places, [1, 1, 3, 3, 3])
+
+
+@functools.cache
+def sampler_program():
+    @jax.jit
+    def program(arms, items, noise_scale):
+        settings = checked_settings(arms, 0.1, GK16, items, 0.0, 0.5, None, noise_scale, None, "arms")
+        algorithm = algorithm_of(settings, lambda key, state, seen: (jnp.argmin(state.counts), ()))
+        state = algorithm.init(KEY)
+        for reward in noise_scale * np.array([0.9, 0.6, 0.1]):
+            state = algorithm.observe(state, algorithm.decide(KEY, state).action, reward)
+        return state.cache.theta / noise_scale, alternatives(
+            settings, state, compare(settings, state.cache), KEY, DRAWS
+        )
+
+    return program
+
+
+@pytest.mark.parametrize("items", [None, np.array([[1.0, 0.1], [0.9, 0.7], [-0.2, 0.8], [0.7, 0.9]])])
+@pytest.mark.parametrize("noise_scale", [1.0, 3.0])
+def test_the_sampler_against_rejection(items, noise_scale):
+    arms = np.array([[1.0, 0.0], [0.8, 0.5], [0.0, 1.0]])
+    compared = arms if items is None else items
+    theta, (errors, shares) = jax.device_get(sampler_program()(arms, compared, noise_scale))
+    A = 0.5 * np.eye(2) + arms.T @ arms
+    rng = np.random.default_rng(1)
+    tried = rng.multivariate_normal(np.zeros(2), np.linalg.inv(A), size=4 * DRAWS)
+    leader = np.argmax(compared @ theta)
+    kept = tried[np.argmax((theta + tried) @ compared.T, axis=1) != leader]
+    assert 0.1 < len(kept) / len(tried) < 0.9
+    assert np.all(np.max((theta + errors) @ (compared - compared[leader]).T, axis=1) > -1e-12)
+    assert len(np.unique(shares)) >= 2  # some lie in several half-spaces
+    assert shares.sum() == pytest.approx(1)
+    for power in (1, 2):
+        by_rejection, ours = (kept @ arms.T) ** power, (errors @ arms.T) ** power
+        mean, variance = shares @ ours, shares**2 @ (ours - shares @ ours) ** 2
+        spread = np.sqrt(variance + by_rejection.var(0) / len(kept))
+        assert np.all(np.abs(mean - by_rejection.mean(0)) <= 5 * spread)
+        assert np.all(spread <= 0.05 * np.sqrt(by_rejection.var(0)))
+
+
+def test_far_half_spaces_do_not_underflow():
+    settings = checked_settings(np.eye(2), 0.1, GK16, None, 0.0, 1.0, None, 1.0, None, "arms")
+    algorithm = algorithm_of(settings, lambda key, state, seen: (jnp.argmin(state.counts), ()))
+    state = algorithm.init(KEY)
+    for reward in (1000.0, 0.0):
+        state = algorithm.observe(state, algorithm.decide(KEY, state).action, jnp.asarray(reward))
+    errors, shares = alternatives(settings, state, compare(settings, state.cache), KEY, 4)
+    # The lead of 500 is undone, and hardly more.
+    np.testing.assert_allclose(errors[:, 1] - errors[:, 0], 500, atol=0.1)
+    np.testing.assert_allclose(shares, 0.25)
+
+
+def on_soare(seeds, horizon, threshold=None, d=6, draws=20):
+    """Runs on `soare(d, 0.1)`, with the share of right answers over time."""
+    instance = linear.soare(d, 0.1)
+
+    def build(task, key):
+        del task, key
+        right = jaxbandits.record(
+            at=[n for n in (30, 100, 300, 1000, 3000) if n <= horizon],
+            value=lambda state, decision: {"right": linear.is_right(instance, decision.answer)},
+        )
+        rule = linear.peps(instance.arms, delta=0.1, threshold=threshold, draws=draws)
+        return rule, linear.environment(instance, linear.Step), right
+
+    return jaxbandits.sweep(build, seeds=seeds, key=KEY, horizon=horizon, progress=False).columns
+
+
+def test_without_a_threshold_it_never_stops():
+    columns = on_soare(2, 40, d=2, draws=1)
+    assert np.all(columns["status"] == Status.HORIZON)
+    assert np.all(columns["pulls"] == 40)
+    assert columns["curve.right"].shape == (2, 1)
+
+
+@pytest.mark.slow
+def test_figures_on_soare():
+    """400 runs of a float64 implementation: shares that are right at 30, 100, .., and 1762 +- 108 pulls under gk16."""
+    right = on_soare(1000, 3000)["curve.right"].mean(0)
+    theirs = np.array([0.585, 0.678, 0.785, 0.925, 0.985])
+    spread = np.sqrt(theirs * (1 - theirs) * (1 / 400 + 1 / 1000))
+    assert np.all(np.abs(right - theirs) <= 4 * spread)
+    pulls = on_soare(400, 100_000, thresholds.gk16(arms=7))["pulls"]
+    assert abs(pulls.mean() - 1762) <= 4 * np.hypot(108, pulls.std() / 20)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"draws": 0}, r"draws must be an integer in \[1, 65536\], got 0"),
+        ({"draws": 65537}, r"draws must be an integer in \[1, 65536\], got 65537"),
+        ({"mix": 1.1}, r"mix must lie in \[0, 1\], got 1.1"),
+        ({"mix": 0.5, "arms": np.array([[1.0, 0], [2.0, 0]])}, "arms must have rank 2"),
+        ({"threshold": 1.0}, "threshold must be a function"),
+        ({"items": np.eye(3)}, "items must have 2 columns"),
+    ],
+)
+def test_bad_input(changes, message):
+    with pytest.raises(ValueError, match=message):
+        linear.peps(**({"arms": np.eye(2), "delta": 0.1, "threshold": GK16} | changes))
