@@ -31,11 +31,11 @@ KEY = jax.random.key(7)
 
 # One or two a family; together they leap, refresh, plan, wait, and keep factors up to date.
 FEW = (
-    *("lingape-leap", "fws", "saqm", "ns-tands", "ds-ucb", "coci", "pfws", "bpe", "dis-kernel-ucb"),
-    *("ttucb", "tas-plan", "successive-rejects-leap"),
+    *("lingape-leap", "fws", "saqm", "ns-tands", "ds-ucb", "coci", "uniform", "pfws"),
+    *("bpe", "dis-kernel-ucb", "ttucb", "tas-plan", "successive-rejects-leap"),
 )
 # Of those, one a family is also swept.
-SWEPT = ("lingape-leap", "saqm", "ns-tands", "coci", "bpe", "ttucb")
+SWEPT = ("lingape-leap", "saqm", "ns-tands", "uniform", "bpe", "ttucb")
 
 
 def wide(name):
