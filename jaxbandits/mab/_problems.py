@@ -141,15 +141,25 @@ def posterior_draws(problem: Problem, key: Key, counts: Array, means: Array, num
 def posterior_draw_and_uniforms(
     problem: Problem, key: Key, counts: Array, means: Array, number: int
 ) -> tuple[Array, Array]:
-    """One of `posterior_draws`, and uniform variables beside it, float (number,).
+    """A draw as one of `posterior_draws`, and uniform variables beside it, float (number,), in [0, 1).
 
-    For Gaussian arms the random bits of all are drawn at once, which costs less than two draws.
+    For Gaussian arms all come from words of 32 bits, two of them from each hash, and the normal variables are computed
+    in single precision in every dtype: a third less time for a round of T3C. They end at 5.3 standard deviations,
+    beyond which there is a probability of 1.2e-7.
     """
     K = problem.arms
     if isinstance(problem, Gaussian):
-        above = jnp.nextafter(jnp.asarray(-1, means.dtype), jnp.asarray(0, means.dtype))  # not -1: infinite
-        u = jax.random.uniform(key, (K + number,), means.dtype, minval=above)
-        z = 2**0.5 * lax.erf_inv(u[:K])  # as jax.random.normal makes them
-        return means + scale(problem) / jnp.sqrt(counts) * z, (1 + u[K:]) / 2
+        words = _words(key, K + number)
+        u = ((words[:K] >> 9).astype(jnp.float32) + 0.5) * 2.0**-22 - 1  # in (-1, 1), and exact
+        z = (2**0.5 * lax.erf_inv(u)).astype(means.dtype)
+        return means + scale(problem) / jnp.sqrt(counts) * z, (words[K:] >> 8).astype(means.dtype) * 2.0**-24
     of_draw, of_uniforms = jax.random.split(key)
     return posterior_draws(problem, of_draw, counts, means), jax.random.uniform(of_uniforms, (number,), means.dtype)
+
+
+def _words(key: Key, number: int) -> Array:
+    """Random words, uint32 (number,). JAX makes one of 64 bits in the time of one of 32."""
+    if not jax.config.jax_enable_x64:
+        return jax.random.bits(key, (number,), jnp.uint32)
+    pairs = jax.random.bits(key, (-(-number // 2),), jnp.uint64)
+    return jnp.concatenate([pairs >> 32, pairs & 0xFFFFFFFF]).astype(jnp.uint32)[:number]
