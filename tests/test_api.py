@@ -82,6 +82,7 @@ def test_every_struct_that_is_returned_has_an_entry():
             assert not hasattr(kind, "_fields") or kind in shown, (function.__name__, kind)
 
 
+@pytest.mark.wide
 def test_the_reference_says_what_fields_hold_and_base_is_not_the_methods_of_arrays(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         for kind in reference.structs():  # to be put back

@@ -10,8 +10,14 @@ import pytest
 import jaxbandits
 
 MODULES = [module.name for module in pkgutil.walk_packages(jaxbandits.__path__, "jaxbandits.")]
+# Whole runs, of which each compiles for four seconds and more what the tests of its family run anyway.
+LONG = ("cpe", "kernel", "linear", "kernel._traffic.messages", "numbering.numbered", "testing.check")
 EXAMPLES = [
-    pytest.param(example, id=example.name)
+    pytest.param(
+        example,
+        id=example.name,
+        marks=[pytest.mark.wide] if example.name.removeprefix("jaxbandits.") in LONG else [],
+    )
     for name in MODULES
     for example in doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(name))
     if example.examples

@@ -4,8 +4,10 @@ All plain runs of a case are lanes of one program: seeds, budgets, a lane that o
 hyperparameter that may be a tracer one lane in which it has another value. A choice, which changes the program, is
 compiled by itself.
 
-What is the engine's (that a sweep gives the plain runs, that a smaller budget gives a prefix) is held on a few cases
-always, and on all with the `wide` tests. There, too, are float32, the choices, and variants of an algorithm.
+A case costs seconds of compiling, and there are some seventy: a `FEW` are looked at always, one or two a family, and
+all with the `wide` tests, which whoever adds or changes an algorithm runs (`-k NAME -m "not slow"`). There, too, are
+float32, the choices, and variants of an algorithm. That every algorithm draws the numbers that it should, and stops
+where it should, is always held against its transcription.
 """
 
 import functools
@@ -27,7 +29,24 @@ SEEDS = 4
 KEY = jax.random.key(7)
 
 
-def each(*names, of=lambda case: [()], marks=lambda name: [], among=tuple(CASES)):
+# One or two a family; together they leap, refresh, plan, wait, and keep factors up to date.
+FEW = (
+    *("lingape-leap", "fws", "saqm", "ns-tands", "ds-ucb", "coci", "uniform", "pfws"),
+    *("bpe", "dis-kernel-ucb", "ttucb", "tas-plan", "successive-rejects-leap"),
+)
+# Of those, one a family is also swept.
+SWEPT = ("lingape-leap", "saqm", "ns-tands", "uniform", "bpe", "ttucb")
+
+
+def wide(name):
+    return [pytest.mark.wide]
+
+
+def wide_but_few(name):
+    return [] if name in FEW else wide(name)
+
+
+def each(*names, of=lambda case: [()], marks=wide_but_few, among=tuple(CASES)):
     """Parameters for every case; those of one case run in one process, which compiles its programs once."""
     return pytest.mark.parametrize(
         ("name", *names),
@@ -45,29 +64,12 @@ def each(*names, of=lambda case: [()], marks=lambda name: [], among=tuple(CASES)
     )
 
 
-def but(*few):
-    """Marks for all but a few."""
-    return lambda name: [] if name in few else [pytest.mark.wide]
-
-
-def wide(name):
-    return [pytest.mark.wide]
-
-
 every_case = each()
-every_dtype = each("dtype", of=lambda case: [(dtype,) for dtype in case.dtypes])
+every_dtype = each("dtype", of=lambda case: [(dtype,) for dtype in case.dtypes], marks=lambda name: [])
 every_number = each("number", of=lambda case: [(number,) for number in case.numbers])
 every_choice = each("choice", "value", of=lambda case: list(case.choices.items()), marks=wide)
 every_dtype_widely = each("dtype", of=lambda case: [(dtype,) for dtype in case.dtypes], marks=wide)
-# One of a family; together they leap, refresh and plan.
-every_swept = each(marks=but("lingape-leap", "saqm", "ns-tands", "uniform", "bpe", "ttucb"))
-# One of a family, and all that plan or leap.
-every_cut = each(
-    marks=but(
-        *("lingape", "lingape-leap", "xy-adaptive", "saqm", "ds-ucb", "ds-ts", "ns-tands", "track-and-stop"),
-        *("coci", "coci-block", "duets", "dis-kernel-ucb", "bpe", "ttucb", "tas-plan", "successive-rejects-leap"),
-    )
-)
+every_swept = each(marks=lambda name: [] if name in SWEPT else wide(name))
 # With programs that XLA has optimised: what leaps, plans, or keeps a factor or an inverse up to date.
 every_optimised = each(
     of=lambda case: [()],
@@ -172,6 +174,10 @@ def _ends(name, dtype, cut):
     return {lane: jax.tree.map(lambda x, i=i: x[i], found) for i, lane in enumerate(chosen)}
 
 
+def test_the_few_exist():
+    assert set(SWEPT) < set(FEW) < set(CASES)
+
+
 @every_dtype
 def test_the_floats_of_a_state_are_those_of_the_problem(name, dtype):
     algorithm, _ = CASES[name].make(dtype)
@@ -198,7 +204,7 @@ def test_a_stopped_lane_stays_as_it_is(name):
     assert_same(end.idled, end.outcome.state)
 
 
-@every_cut
+@every_case
 def test_a_prefix_is_the_same_run(name):
     for seed in range(SEEDS):
         end, short = ends(name)[seed].outcome, ends(name, cut=True)[seed].outcome

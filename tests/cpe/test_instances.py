@@ -95,10 +95,10 @@ def first(theta):
     "problem",
     [
         cpe.sites([0.5, 0.25, 0.0], 1),
-        cpe.opinion_sampling([1, 2, 3], 50),
-        cpe.enumerated(np.eye(3, dtype=int)),
+        pytest.param(cpe.opinion_sampling([1, 2, 3], 50), marks=pytest.mark.wide),
+        pytest.param(cpe.enumerated(np.eye(3, dtype=int)), marks=pytest.mark.wide),
         cpe.graphic(3, EDGES),
-        cpe.oracle(first, 3, bi_monotone=True),
+        pytest.param(cpe.oracle(first, 3, bi_monotone=True), marks=pytest.mark.wide),
     ],
     ids=lambda problem: type(problem).__name__,
 )

@@ -90,7 +90,10 @@ def as_floats(rows, dtype):
     return jnp.asarray(np.array(rows).astype(float), dtype)
 
 
-@pytest.mark.parametrize(("dtype", "ranked"), [("float64", 64), ("float64", 0), ("float32", 64), ("float32", 0)])
+@pytest.mark.parametrize(
+    ("dtype", "ranked"),
+    [("float64", 64), ("float64", 0), *(pytest.param("float32", n, marks=pytest.mark.wide) for n in (64, 0))],
+)
 def test_ties_of_tables_go_to_the_leading_decision(monkeypatch, dtype, ranked):
     monkeypatch.setattr(_entries, "RANKED", ranked)
     tables, thetas = instances(0, 1000)
@@ -114,7 +117,7 @@ def test_sites_and_water_of_decimal_costs_tie():
         assert solve(water, jnp.asarray(theta)).tolist() == expected
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.wide)])
 def test_candidates_of_rational_boxes_are_those_of_fractions(dtype):
     tables, points = instances(1, 500)
     rng = np.random.default_rng(2)

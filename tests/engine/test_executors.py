@@ -395,6 +395,7 @@ def can_be_locked(store):
         return False
 
 
+@pytest.mark.wide
 @pytest.mark.processes
 def test_workers_end_with_a_process_that_is_killed(tmp_path):
     store = tmp_path / "store"

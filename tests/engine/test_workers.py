@@ -125,7 +125,13 @@ if __name__ == "__main__":
 """
 
 
-@pytest.fixture(scope="module", params=["", "jax.numpy.ones(3)"], ids=["clean", "opens_devices_at_import"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param("", id="clean"),
+        pytest.param("jax.numpy.ones(3)", id="opens_devices_at_import", marks=pytest.mark.wide),
+    ],
+)
 def pools(request, tmp_path_factory):
     """What the workers of a CPU pool and of a GPU pool say of themselves, and what they print."""
     folder = tmp_path_factory.mktemp("workers")

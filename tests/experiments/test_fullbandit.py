@@ -115,6 +115,7 @@ def test_figure1_compares_with_the_largest_of_all_super_arms():
         assert np.all((np.asarray(quality[name]) > 0) & (np.asarray(quality[name]) <= 1 + 1e-9))
 
 
+@pytest.mark.wide
 def test_rules_on_one_path_stop_in_the_order_of_their_guarantees(monkeypatch):
     """Exhaustive's rule is bounded by those of spectral and of ICB, run by run; SA-FOA's is not."""
     monkeypatch.setattr(certified, "TIMES", certified.TIMES[::20])

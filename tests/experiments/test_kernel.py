@@ -23,6 +23,7 @@ def sweeps():
     return {rule: kernels.runs("a test", "branin", rule, options=OPTIONS, **SMALL) for rule in ("DUETS", "N-KernelUCB")}
 
 
+@pytest.mark.wide
 def test_runs_are_measured(sweeps):
     for rule, results in sweeps.items():
         columns = results.columns
@@ -100,6 +101,7 @@ def test_slopes():
     assert high - low < 0.05
 
 
+@pytest.mark.wide
 def test_beta_is_chosen_on_the_tuning_runs_alone(sweeps):
     betas, runs = len(kernels.BETAS), figure1.TUNING + 2
     beta, replicate = np.meshgrid(kernels.BETAS, np.arange(runs), indexing="ij")

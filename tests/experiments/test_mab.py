@@ -15,6 +15,7 @@ from jaxbandits import Results, compare, mab
 OPTIONS = Settings(quick=True)
 
 
+@pytest.mark.wide
 def test_rules_of_one_name_see_the_same_rewards():
     """Two arms without overlap: with the same rewards, two rules that pull in turn at first differ little."""
     instance = mab.gaussian((1.0, 0.0))

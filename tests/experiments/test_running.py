@@ -61,6 +61,7 @@ def test_a_report_that_is_told_to_stop_keeps_what_has_ended(tmp_path):
     assert not (tmp_path / f"{LONGER}.json").exists()
 
 
+@pytest.mark.wide
 @pytest.mark.processes
 def test_nothing_outlives_a_report_that_is_killed(tmp_path):
     process = report(tmp_path, *SEEDS, "--only", LONGER)
@@ -71,6 +72,7 @@ def test_nothing_outlives_a_report_that_is_killed(tmp_path):
     assert not (tmp_path / f"{LONGER}.json").exists()
 
 
+@pytest.mark.wide
 @pytest.mark.processes
 def test_a_report_takes_up_a_single_experiment_and_shows_one_that_fails(tmp_path):
     single = program(SHORT, "--quick", "--out", str(tmp_path))

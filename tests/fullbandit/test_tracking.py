@@ -38,7 +38,11 @@ DEFAULT, LIMIT = Pace(), Pace(design_matrix="limit")
 RULES = {"saqm": saqm, "icb": icb, "exhaustive": exhaustive, "spectral": spectral}
 every_rule_and_matrix = pytest.mark.parametrize(
     ("factory", "matrix"),
-    [(factory, "counts") for factory in RULES.values()] + [(saqm, "limit"), (spectral, "limit")],
+    [
+        *((factory, "counts") for factory in RULES.values()),
+        (saqm, "limit"),
+        pytest.param(spectral, "limit", marks=pytest.mark.wide),
+    ],
     ids=[*RULES, "saqm-limit", "spectral-limit"],
 )
 every_rule = pytest.mark.parametrize("factory", RULES.values(), ids=RULES.keys())

@@ -133,7 +133,12 @@ def both_versions():
 
 @pytest.mark.parametrize("growth", [0.02, 0.2, 0.9])
 @pytest.mark.parametrize(
-    ("instance", "ridge"), [(canonical(1.0), 0.0), (sphere(3, 6, 3, 0.4), 0.0), (sphere(3, 6, 3, 0.4), 3.0)]
+    ("instance", "ridge"),
+    [
+        pytest.param(canonical(1.0), 0.0, marks=pytest.mark.wide),
+        pytest.param(sphere(3, 6, 3, 0.4), 0.0, marks=pytest.mark.wide),
+        (sphere(3, 6, 3, 0.4), 3.0),
+    ],
 )
 def test_exact_stops_where_the_test_at_every_n_does(instance, ridge, growth):
     # An over-confident noise_scale, so that many runs stop early, by a fluctuation.

@@ -13,7 +13,7 @@ from jaxbandits import Environment, Status, mab
 KEY = jax.random.key(2)
 
 
-@pytest.mark.parametrize("tracking", ["D", "C"])
+@pytest.mark.parametrize("tracking", ["D", pytest.param("C", marks=pytest.mark.wide)])
 def test_weights_of_every_round_are_those_of_decide_or_of_plan(tracking):
     instance = mab.bernoulli((0.7, 0.4, 0.3))
     make = functools.partial(mab.tas, instance.problem, delta=0.1, tracking=tracking)

@@ -1,7 +1,8 @@
 """Every algorithm beside its transcription into NumPy, round by round: decisions, stops, answers and estimates.
 
-The cases of a family lie in the module of its name; each builds two tapes. The bandits without structure hear normal
-rewards always; Bernoulli rewards some always, where the formulas differ most, and all of them with the `wide` tests.
+The cases of a family lie in the module of its name; each builds two tapes. Every rule is looked at always, and so are
+its forms; the same form on another shape or another draw with the `wide` tests. The bandits without structure hear
+normal rewards always; Bernoulli rewards some always, where the formulas differ most, and all of them widely.
 """
 
 import pytest
@@ -19,12 +20,24 @@ FAMILIES = {
     "plays": plays,
     "semi_bandits": semi_bandits,
 }
+# The same program text for another shape, or for other numbers.
+AGAIN = {
+    "kernel": (
+        *("n_kernel_ucb, 12", "n_kernel_ucb, 60, table", "gp_ucb, 60, schedule", "gp_ucb, 20, confidence"),
+        *("dis_kernel_ucb, 15", "dis_kernel_ucb, 70, often", "bpe, 60, keep_data True", "bpe, 25, keep_data False"),
+        *("bpe, 9, keep_data True", "approx, few", "duets, middle"),
+    ),
+    "fullbandit": ("sa_foa, weighted, 1", "sa_foa, uniform, 1", "sa_foa, all, 1"),
+    "linear": ("xy_adaptive, slow, keep True", "xy_adaptive, subgaussian, keep True"),
+    "kcenter": ("ds_ucb, leap", "ds_ts, leap", "ns_ts, triangle, little noise"),
+    "plays": ("combgame, paths",),
+}
 BERNOULLI = ("eb_tci", "t3c", "ttts", "tas-D", "kl_lucb", "ugape", "lil_ucb", "halving", "kl_ucb", "imed")
 
 
 def marks(family, name):
     rule, _, rewards = name.partition(", ")
-    more = family == "mab" and rewards == "bernoulli" and rule not in BERNOULLI
+    more = (family == "mab" and rewards == "bernoulli" and rule not in BERNOULLI) or name in AGAIN.get(family, ())
     return [pytest.mark.xdist_group(f"transcriptions of {family}"), *([pytest.mark.wide] if more else [])]
 
 
@@ -33,6 +46,10 @@ CASES = [
     for family, module in FAMILIES.items()
     for name, case in module.CASES.items()
 ]
+
+
+def test_what_is_left_to_the_wide_tests_exists():
+    assert all(set(names) <= set(FAMILIES[family].CASES) for family, names in AGAIN.items())
 
 
 @pytest.mark.parametrize("case", CASES)
