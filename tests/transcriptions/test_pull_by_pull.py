@@ -5,7 +5,7 @@ rewards always; Bernoulli rewards some always, where the formulas differ most, a
 """
 
 import pytest
-from transcriptions import cpe, fullbandit, kcenter, kernel, linear, mab, plays, semi_bandits
+from transcriptions import cpe, fullbandit, kcenter, kernel, linear, linear_budget, mab, plays, semi_bandits
 
 from jaxbandits.testing import first_difference
 
@@ -15,6 +15,7 @@ FAMILIES = {
     "kcenter": kcenter,
     "kernel": kernel,
     "linear": linear,
+    "linear_budget": linear_budget,
     "mab": mab,
     "plays": plays,
     "semi_bandits": semi_bandits,
