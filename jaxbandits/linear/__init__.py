@@ -26,6 +26,9 @@ True
 | `xy_static_exact` | the same, tested at every pull; simulation only | `Bridge` |
 | `xy_adaptive` | phases of a fixed design, each for the arms that the last one has left | `Allocation` |
 | `rage` | phases of a fixed design for the items that are left, each twice as precise as the last | `Allocation` |
+| `g_bai`, `p1_rage` | a budget: pulls drawn from one design; from designs for the arms that look close | `Allocation` |
+| `od_linbai`, `peace` | a budget: phases of designs, each halves the arms, or what the design attains | `Allocation` |
+| `lin_ucb`, `lin_ts` | little regret: the largest upper bound; the best arm of a posterior draw | `Pull` |
 | `xy_oracle` | the pulls of the best fixed design when theta is known; nothing is random | |
 
 Those from `fws` to `uniform`, and `lingape` if it is given one, stop by likelihood ratios against a `threshold` of
@@ -38,13 +41,15 @@ answer then is an item.
 hard one is: `characteristic_time`, `lower_bound`, `hardness_lingape` and its kin, `theorem2_bound`.
 
 Reading a run: `outcome.state`, or the state of your own loop, holds exact statistics. `estimate` makes least squares of
-them; `lingape_radius` and `confidence_radius` say how far they may be off.
+them; `lingape_radius` and `confidence_radius` say how far they may be off. A cache is rebuilt at every chunk's start.
 
 | state of | pulls of each arm | sums of rewards | besides |
 | --- | --- | --- | --- |
-| `lingape` | `counts` (K,) | `sums` (K,) | `theta`, `leverage`, `logdet`: a cache, rebuilt at every chunk's start |
-| with a threshold | `counts` (K,) | `sums` (K,) | `cache`: rebuilt too; `own`: what the rule remembers |
+| `lingape`, `lin_ucb`, `lin_ts` | `counts` (K,) | `sums` (K,) | `theta`, `leverage`, `logdet`: a cache |
+| with a threshold | `counts` (K,) | `sums` (K,) | `cache`; `own`: what the rule remembers |
 | `xy_static`, `xy_static_exact` | `counts` (K,) | `sums` (K,) | |
+| `g_bai` | `counts` (K,) | `sums` (K,) | |
+| `od_linbai`, `peace`, `p1_rage` | `counts` (K,) | none | what the phases have left |
 | `xy_adaptive` | `pulled` (K,) | none | `theta`: of the last phase; `members`: the arms that it has left |
 | `rage` | `counts` (K,) | `sums` (K,) | `theta`: of the last phase; `items_left`, `phase` |
 
@@ -67,6 +72,7 @@ from jaxbandits.linear._complexity import (
 from jaxbandits.linear._environment import Allocation, Bridge, Pull, Step, environment
 from jaxbandits.linear._fixed_weights import fixed_weights
 from jaxbandits.linear._fws import fws
+from jaxbandits.linear._g_bai import g_bai
 from jaxbandits.linear._generators import (
     canonical,
     separated_arms,
@@ -78,7 +84,9 @@ from jaxbandits.linear._generators import (
 from jaxbandits.linear._instances import Instance, is_right, reduce_instance
 from jaxbandits.linear._l_t3c import l_t3c
 from jaxbandits.linear._lazy_tas import lazy_tas
+from jaxbandits.linear._lin_ts import lin_ts
 from jaxbandits.linear._lin_ttts import lin_ttts
+from jaxbandits.linear._lin_ucb import lin_ucb
 from jaxbandits.linear._lingame import lingame
 from jaxbandits.linear._lingame_c import lingame_c
 from jaxbandits.linear._lingape import lingape
@@ -89,6 +97,9 @@ from jaxbandits.linear._literature import (
     sphere_pair,
     transductive,
 )
+from jaxbandits.linear._od_linbai import od_linbai
+from jaxbandits.linear._p1_rage import p1_rage
+from jaxbandits.linear._peace import peace
 from jaxbandits.linear._peps import peps
 from jaxbandits.linear._radius import confidence_radius, lingape_radius
 from jaxbandits.linear._rage import rage
@@ -127,6 +138,7 @@ __all__ = [
     "fixed_weights",
     "fws",
     "g_allocation",
+    "g_bai",
     "gaps",
     "hardness_lingape",
     "hardness_oracle",
@@ -135,15 +147,20 @@ __all__ = [
     "is_right",
     "l_t3c",
     "lazy_tas",
+    "lin_ts",
     "lin_ttts",
+    "lin_ucb",
     "lingame",
     "lingame_c",
     "lingape",
     "lingape_radius",
     "lower_bound",
     "many_arms",
+    "od_linbai",
     "oracle_allocation",
+    "p1_rage",
     "pair_directions",
+    "peace",
     "peps",
     "rage",
     "random_tirinzoni",

@@ -27,6 +27,8 @@ THEOREM2 = BOUND | {"hardness": 3.0, "d": 5, "ridge": 1.0, "arm_norm": 1.0}
 MADE = {"noise_scale": 1.0, "dtype": "float64"}
 DEFAULT = {"dtype": ("none",)}
 
+REGRET = {"arms": ARMS, "delta": 0.1, "norm_bound": 2.0, "ridge": 1.0, "noise_scale": 1.0}
+
 RATIOS_STOP = {
     "arms": ARMS,
     "delta": 0.1,
@@ -80,6 +82,12 @@ CALLS = {
         fine=OPEN | {"threshold": ("none",)},
     ),
     "uniform": Call(linear.uniform, RATIOS_STOP, fine=OPEN),
+    **{
+        name: Call(getattr(linear, name), {"arms": ARMS, "horizon": 40, "design_steps": 10})
+        for name in ("g_bai", "od_linbai", "peace", "p1_rage")
+    },
+    "lin_ucb": Call(linear.lin_ucb, REGRET),
+    "lin_ts": Call(linear.lin_ts, REGRET | {"horizon": 40, "scale": 1.0}, fine={"scale": ("none",)}),
     "canonical": Call(linear.canonical, {"gap": 0.5, "d": 5} | MADE, fine=DEFAULT),
     "confidence_radius": Call(linear.confidence_radius, {"n": 100.0, "K": 5} | FIXED, fine={"n": ("list", "array")}),
     "environment": Call(

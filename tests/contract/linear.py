@@ -75,6 +75,31 @@ def _lazy(arms, **hyperparameters):
     return linear.lazy_tas(arms, **({"design_steps": 20} | hyperparameters))
 
 
+def _budget(factory, horizon=60):
+    """A rule of a fixed budget, which knows no delta."""
+
+    def make(arms, **hyperparameters):
+        del hyperparameters["delta"]
+        return factory(arms, **({"horizon": horizon, "design_steps": 50} | hyperparameters))
+
+    return make
+
+
+def _ended(factory, pulls=60, **settings):
+    """A rule that never stops, with an end."""
+
+    def make(arms, **hyperparameters):
+        algorithm = factory(arms, **({"norm_bound": 1.0} | settings | hyperparameters))
+
+        def decide(key, state):
+            decision = algorithm.decide(key, state)
+            return decision._replace(stop=decision.stop | (state.pulls >= pulls))
+
+        return algorithm._replace(decide=decide)
+
+    return make
+
+
 def _coin(arms, **hyperparameters):
     return linear.l_t3c(arms, **({"leader_share": 0.5} | hyperparameters))
 
@@ -97,6 +122,8 @@ LINGAPE = {
 }
 FIXED = {"delta": (0.1, 0.01), "noise_scale": (1.0, 0.7)}
 STATIC = FIXED | {"allocation": ((0.4, 0.4, 0.2), (0.6, 0.3, 0.1)), "growth": (0.05, 0.2)}
+BUDGET = {"horizon": (60, 41)}, {"design_steps": 2}
+REGRET = {"delta": (0.1, 1e-6), "norm_bound": (1.0, 6.0), "ridge": (1.0, 9.0), "noise_scale": (1.0, 0.3)}
 CHOICES = {"union_power": 1, "radius": "subgaussian", "max_pulls": 40}
 
 CASES = {
@@ -177,5 +204,13 @@ CASES = {
     ),
     "lin-ttts": Case(
         _linear(_ratios_stop(linear.lin_ttts), linear.Pull), RATIO_STOP, STOPS | {"draws": 2, "leader_share": 0.5}
+    ),
+    "g-bai": Case(_linear(_budget(linear.g_bai), linear.Allocation), *BUDGET),
+    "od-linbai": Case(_linear(_budget(linear.od_linbai), linear.Allocation), *BUDGET),
+    "peace": Case(_linear(_budget(linear.peace), linear.Allocation), *BUDGET),
+    "p1-rage": Case(_linear(_budget(linear.p1_rage), linear.Allocation), *BUDGET),
+    "lin-ucb": Case(_linear(_ended(linear.lin_ucb), linear.Pull), REGRET),
+    "lin-ts": Case(
+        _linear(_ended(linear.lin_ts, horizon=60), linear.Pull), REGRET | {"horizon": (60, 6000)}, {"scale": 0.5}
     ),
 }

@@ -6,7 +6,7 @@ normal rewards always; Bernoulli rewards some always, where the formulas differ 
 """
 
 import pytest
-from transcriptions import cpe, fullbandit, kcenter, kernel, linear, mab, plays, semi_bandits
+from transcriptions import cpe, fullbandit, kcenter, kernel, linear, linear_budget, mab, plays, semi_bandits
 
 from jaxbandits.testing import first_difference
 
@@ -16,6 +16,7 @@ FAMILIES = {
     "kcenter": kcenter,
     "kernel": kernel,
     "linear": linear,
+    "linear_budget": linear_budget,
     "mab": mab,
     "plays": plays,
     "semi_bandits": semi_bandits,

@@ -1,0 +1,171 @@
+"""Fixed budgets and regret on linear bandits against NumPy. Rules that draw their pulls go first, and are told."""
+
+import functools
+
+import jax
+import numpy as np
+from transcriptions.laid import KEY, Laid, after, replayed, traced, unless, until_the_end
+
+from experiments.bench.reference import linear_budget as reference
+from jaxbandits import Tape, linear
+from jaxbandits.linear import Allocation, Pull
+from jaxbandits.numerics.design import design
+from jaxbandits.testing import round_keys
+
+STEPS, K, ROUNDS = 60, 6, 12
+
+
+def instance_of(seed, d=3):
+    return linear.sphere(seed, K, d, 0.3)
+
+
+@functools.cache
+def apart_of(seed):
+    """The design for a set of arms, in one program for all sets."""
+    arms = np.asarray(instance_of(seed).arms)
+    first, second = np.triu_indices(K, 1)
+    pairs = np.asarray(linear.pair_directions(arms))
+    solve = jax.jit(lambda weights: design(arms, pairs, weights=weights, steps=STEPS))
+
+    @functools.cache
+    def of(left):
+        found = solve((np.isin(first, left) & np.isin(second, left)).astype(float))
+        return np.asarray(found.allocation), float(found.value)
+
+    return lambda left: of(tuple(sorted(left)))
+
+
+def rewards_of(instance, seed):
+    arms, theta = np.asarray(instance.arms), np.asarray(instance.theta)
+
+    def rewards(phase, counts):
+        return counts * (arms @ theta) + np.sqrt(counts) * np.random.default_rng([seed, phase]).normal(size=K)
+
+    return rewards
+
+
+def theta_of(state):
+    return state.theta, state.left
+
+
+def phases(factory, seed, horizon, *, d=3):
+    instance = instance_of(seed, d)
+    arms, rewards = np.asarray(instance.arms), rewards_of(instance, seed)
+    if factory is linear.peace:
+        course = reference.peace(arms, horizon, rewards, apart_of(seed))
+    else:
+        course = reference.od_linbai(arms, horizon, rewards, steps=STEPS)
+    rounds = len(course) + 1
+    left = np.array([np.isin(np.arange(K), phase.left) for phase in course])
+    answers = [max(phase.left, key=lambda k, theta=phase.theta: arms[k] @ theta) for phase in course]
+    if factory is linear.peace:  # the last phase drops nothing; who is left after it is not told
+        left[-1] = left[-2] if left[-1].sum() > 1 and len(left) > 1 else left[-1]
+    theirs = Tape(
+        actions=Allocation(until_the_end([phase.counts for phase in course])),
+        observations=until_the_end([rewards(n, phase.counts) for n, phase in enumerate(course)]),
+        stops=np.arange(rounds) == rounds - 1,
+        answers=after(answers),
+        watched=(after([phase.theta for phase in course]), after(left)),
+    )
+    build = functools.partial(factory, arms, horizon=horizon, design_steps=STEPS)
+    return Laid(theirs, replayed(build, theirs, watch=theta_of), tolerance=1e-8, absolute_tolerance=1e-10)
+
+
+def shares_of(state):
+    return state.shares, state.estimates
+
+
+def one_draw(seed=0, horizon=90):
+    instance = instance_of(seed)
+    arms = np.asarray(instance.arms)
+    ours = traced(
+        lambda: (
+            linear.g_bai(arms, horizon=horizon, design_steps=STEPS),
+            linear.environment(instance, linear.Allocation),
+        ),
+        2,
+    )
+    counts, sums = ours.actions.counts[0], ours.observations[0]
+    assert counts.sum() == horizon
+    w = np.asarray(design(arms, arms, steps=STEPS).allocation)
+    theta = np.linalg.inv(arms.T @ np.diag(w) @ arms) @ (arms.T @ sums) / horizon
+    theirs = Tape(
+        actions=Allocation(np.array([counts, 0 * counts])),
+        observations=np.array([sums, 0 * sums]),
+        stops=np.array([False, True]),
+        answers=after([np.argmax(arms @ theta)]),
+        watched=(),
+    )
+    return Laid(theirs, ours)
+
+
+def batches(seed, horizon=90):
+    instance = instance_of(seed)
+    arms, apart = np.asarray(instance.arms), apart_of(seed)
+    ours = traced(
+        lambda: (
+            linear.p1_rage(arms, horizon=horizon, design_steps=STEPS),
+            linear.environment(instance, linear.Allocation),
+        ),
+        ROUNDS,
+        watch=shares_of,
+    )
+    told = [(c, s) for c, s in zip(ours.actions.counts, ours.observations, strict=True) if c.sum()]
+    first = np.asarray(design(arms, arms, steps=STEPS).allocation)
+    course = reference.p1_rage(arms, horizon, told, apart, first)
+    rounds = len(course)
+    assert rounds > 3
+    assert sum(batch.n for batch in course) == horizon
+    # The last design, of which nothing is pulled, is not made.
+    shares = np.array([batch.shares for batch in course])
+    theirs = Tape(
+        actions=Allocation(until_the_end([counts for counts, _ in told])),
+        observations=until_the_end([sums for _, sums in told]),
+        stops=np.arange(rounds) == rounds - 1,
+        answers=unless(np.arange(rounds) == 0, [np.argmax(arms @ batch.estimates) for batch in course]),
+        watched=(unless(np.arange(rounds) == rounds - 1, shares), np.array([batch.estimates for batch in course])),
+    )
+    cut = jax.tree.map(lambda x: x[:rounds], ours)
+    return Laid(theirs, cut, tolerance=1e-8, absolute_tolerance=1e-10)
+
+
+LENGTH = 300
+SETTINGS = {"delta": 0.1, "norm_bound": 1.2, "ridge": 0.7, "noise_scale": 0.5}
+
+
+@functools.cache
+def normals():
+    return np.asarray(jax.vmap(lambda key: jax.random.normal(key, (3,), float))(round_keys(KEY, LENGTH)))
+
+
+def regret(factory, seed, **settings):
+    instance = instance_of(seed)
+    arms = np.asarray(instance.arms)
+    tape = (arms @ np.asarray(instance.theta))[:, None] + 0.5 * np.random.default_rng(seed).normal(size=(K, LENGTH))
+    if factory is linear.lin_ts:
+        index = reference.lin_ts(arms, normals(), **SETTINGS, **settings)
+    else:
+        index = reference.lin_ucb(arms, **SETTINGS)
+    course = reference.regret(arms, tape, ridge=SETTINGS["ridge"], index=index, rounds=LENGTH)
+    pulled, answers = np.array(course).T
+    assert len(set(pulled)) > 2
+    counts, heard = np.zeros(K, int), np.zeros(LENGTH)
+    for t, arm in enumerate(pulled):
+        heard[t] = tape[arm, counts[arm]]
+        counts[arm] += 1
+    theirs = Tape(Pull(pulled, np.ones(LENGTH, int)), heard, np.zeros(LENGTH, bool), answers)
+    return Laid(theirs, replayed(functools.partial(factory, arms, **SETTINGS, **settings), theirs))
+
+
+CASES = {
+    "g_bai": one_draw,
+    "od_linbai, 3": lambda: phases(linear.od_linbai, 0, 97),
+    "od_linbai, 5": lambda: phases(linear.od_linbai, 2, 131, d=5),
+    "peace": lambda: phases(linear.peace, 0, 97),
+    "peace, short": lambda: phases(linear.peace, 1, 16),
+    "p1_rage": lambda: batches(0),
+    "p1_rage, short": lambda: batches(1, 23),
+    "lin_ucb": lambda: regret(linear.lin_ucb, 0),
+    "lin_ts": lambda: regret(linear.lin_ts, 1, horizon=LENGTH, scale=None),
+    "lin_ts, scale": lambda: regret(linear.lin_ts, 2, horizon=LENGTH, scale=1.0),
+}
