@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.linear._environment import Pull
-from jaxbandits.linear._glr import at
+from jaxbandits.linear._glr import entry
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse_logdet
 
 
@@ -54,10 +54,10 @@ def by_index(arms: Array, ridge: Array, index: Callable[[Key, State], Array]) ->
 
     def observe(state: State, action: Pull, observation: Array) -> State:
         pulled, m = jnp.arange(K) == action.arm, action.times.astype(dtype)
-        image, leverage = at(state.images, pulled), at(state.leverage, pulled)
+        image, leverage = entry(state.images, action.arm), entry(state.leverage, action.arm)
         gain = m / (1 + m * leverage)
         g = dot(arms, image)
-        surprise = (observation - m * dot(at(arms, pulled), state.theta)) / (1 + m * leverage)
+        surprise = (observation - m * dot(entry(arms, action.arm), state.theta)) / (1 + m * leverage)
         return State(
             pulls=state.pulls + action.times,
             counts=state.counts + jnp.where(pulled, action.times, 0),
