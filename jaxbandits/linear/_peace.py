@@ -42,7 +42,7 @@ def peace(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Alg
     **Guarantee**: that of the original, up to logarithms the best possible for a budget, is for gamma, the width of a
     Gaussian process, in place of rho, which public code uses and so do we. **Cost**: a phase O(K^2 + K d^2 + d^3); in
     `plan` log2(K) + 1 designs (see `xy_allocation`), or with K <= 12 known arms as many looks at a table of 2^K
-    designs. Of soare(10), T = 1010, 92 % of the answers are right.
+    designs. Of soare(10), T = 1010, 90 % of the answers are right.
 
     Source: Katz-Samuels, Jain, Karnin and Jamieson (2020), An empirical process approach to the union bound, Algorithm
     2, arXiv 2006.11685.

@@ -1,0 +1,163 @@
+"""Fixed budgets: rounding, random pulls and designs by brute force, and what the rules spend. Regret by hand."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from drivers.programs import primitives_of_a_round
+
+import jaxbandits
+from jaxbandits import Status, linear
+from jaxbandits.linear import _fixed_budget as shared
+
+RULES = (linear.g_bai, linear.od_linbai, linear.peace, linear.p1_rage)
+ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6], [0.6, -0.8]])
+
+
+@pytest.fixture(scope="module")
+def rounded():
+    return jax.jit(jax.vmap(partial(shared.rounded, all_arms=True)))
+
+
+def test_rounding_is_efficient(rounded):
+    """The least count per share is the largest possible; every arm is pulled where the pulls are enough."""
+    rng = np.random.default_rng(0)
+    shares = rng.dirichlet(np.full(5, 0.7), 300)
+    shares[rng.random(shares.shape) < 0.2] = 0
+    shares = shares[shares.sum(axis=1) > 0]
+    shares /= shares.sum(axis=1, keepdims=True)
+    pulls = rng.integers(1, 40, len(shares))
+    for p, n, counts in zip(shares, pulls, np.asarray(rounded(shares, pulls)), strict=True):
+        support, spare = p > 0, int(np.sum(p == 0)) * (n >= 5)
+        assert counts.sum() == n
+        assert counts[~support].tolist() == [int(n >= 5)] * int(np.sum(~support))
+        if n - spare < support.sum():
+            assert set(counts[support].tolist()) <= {0, 1}
+            continue
+        # Adams' divisors: no pull of one arm would serve another better.
+        worst, best = np.min(counts[support] / p[support]), np.max((counts[support] - 1) / p[support])
+        assert best <= worst * (1 + 1e-9)
+
+
+def test_draws_are_multinomial():
+    """Means and covariances of 20,000 draws; an arm without a share gets nothing."""
+    shares, n, draws = np.array([0.5, 0.0, 0.3, 0.02, 0.18, 0.0]), 200, 20_000
+    keys = jax.random.split(jax.random.key(0), draws)
+    counts, is_drawn = jax.jit(jax.vmap(lambda key: shared.multinomial(key, jnp.int32(n), jnp.asarray(shares))))(keys)
+    counts = np.asarray(counts)
+    assert np.asarray(is_drawn).all()
+    assert (counts.sum(axis=1) == n).all()
+    assert not counts[:, shares == 0].any()
+    deviation = np.sqrt(n * shares * (1 - shares) / draws)
+    np.testing.assert_array_less(np.abs(counts.mean(axis=0) - n * shares), 5 * deviation + 1e-9)
+    covariance = n * (np.diag(shares) - np.outer(shares, shares))
+    np.testing.assert_allclose(np.cov(counts.T), covariance, atol=5 * 50 * (2 / draws) ** 0.5)
+
+
+def test_designs_within_the_span_of_what_is_left():
+    """Three arms in a plane of four dimensions: the design is that of the plane, certified by its value, the rank."""
+    rng = np.random.default_rng(1)
+    basis, _ = np.linalg.qr(rng.normal(size=(4, 4)))
+    plane = np.array([[1.0, 0.0], [0.0, 1.0], [0.9, 0.2]]) @ basis[:2]
+    arms = np.concatenate([plane, basis[2:]])
+    left = np.array([True, True, True, False, False])
+    solved = jax.jit(lambda left: shared.spanned_design(jnp.asarray(arms), left, 1000))(left)
+    assert abs(float(solved.value) - 2) < 5e-3
+    assert not np.asarray(solved.allocation)[3:].any()
+    beyond = np.asarray(jax.jit(shared.beyond)(arms * left[:, None]))
+    np.testing.assert_allclose(beyond @ plane.T, 0, atol=1e-12)
+    np.testing.assert_allclose(np.linalg.eigvalsh(beyond), [0, 0, 1, 1], atol=1e-12)
+
+
+def test_least_squares_of_fewer_pulls_than_dimensions():
+    counts, sums = np.array([3, 0, 0, 2]), np.array([3.0, 0.0, 0.0, -1.0])
+    theta = jax.jit(shared.least_squares_in_span)(ARMS, counts, sums)
+    expected = np.linalg.lstsq(ARMS[counts > 0], sums[counts > 0] / counts[counts > 0], rcond=None)[0]
+    np.testing.assert_allclose(theta, expected, rtol=1e-9)
+    alone = jax.jit(shared.least_squares_in_span)(ARMS, np.array([0, 0, 2, 0]), np.array([0.0, 0.0, 3.0, 0.0]))
+    np.testing.assert_allclose(alone, 1.5 * ARMS[2], rtol=1e-9)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_budget_is_kept(rule):
+    """At every horizon, traced; where it is known, the same run."""
+    instance = linear.Instance(jnp.asarray(ARMS), jnp.asarray([1.0, 0.2]), jnp.asarray(1.0))
+    environment = linear.environment(instance, linear.Allocation)
+
+    def one(horizon):
+        algorithm = rule(ARMS, horizon=horizon, design_steps=30)
+        end = jaxbandits.run(jax.random.key(1), algorithm, environment, max_rounds=60, chunk=8)
+        return end.status, end.pulls, end.state.counts, end.answer
+
+    horizons = np.array([5, 6, 9, 40, 41, 200], np.int32)
+    status, pulls, counts, answers = jax.device_get(jax.jit(jax.vmap(one))(horizons))
+    assert (status == Status.STOPPED).all()
+    assert (counts.sum(axis=1) == pulls).all()
+    assert (pulls <= horizons).all()
+    if rule in (linear.g_bai, linear.p1_rage):
+        assert (pulls == horizons).all()
+    known = jax.device_get(jax.jit(partial(one, 41))())
+    assert known[2].tolist() == counts[4].tolist()
+    assert known[3] == answers[4]
+
+
+@pytest.mark.parametrize("rule", [linear.od_linbai, linear.peace, linear.p1_rage])
+def test_a_table_of_designs_changes_nothing(rule, monkeypatch):
+    instance = linear.Instance(jnp.asarray(ARMS), jnp.asarray([1.0, 0.8]), jnp.asarray(1.0))
+    environment = linear.environment(instance, linear.Allocation)
+    found = []
+    for most in (shared.TABLE_ARMS, 3):
+        monkeypatch.setattr(shared, "TABLE_ARMS", most)
+        algorithm = rule(ARMS, horizon=80, design_steps=30)
+        run = jax.jit(lambda key, a=algorithm: jaxbandits.run(key, a, environment, max_rounds=60, chunk=8).state.counts)
+        found.append(np.asarray(jax.vmap(run)(jax.random.split(jax.random.key(0), 8))).tolist())
+    assert found[0] == found[1]
+
+
+def test_no_round_has_a_loop_of_unknown_length():
+    instance = linear.Instance(jnp.asarray(ARMS), jnp.asarray([1.0, 0.2]), jnp.asarray(1.0))
+    for rule in RULES:
+        algorithm = rule(ARMS, horizon=90, design_steps=5)
+        found = primitives_of_a_round(algorithm, linear.environment(instance, linear.Allocation))
+        if algorithm.plan is not None:
+            # As if a round began with a plan.
+            planned = algorithm._replace(init=lambda key, a=algorithm: a.plan(key, a.init(key)))
+            found |= primitives_of_a_round(planned, linear.environment(instance, linear.Allocation))
+        assert "while" not in found, rule
+    for rule in (linear.lin_ucb, partial(linear.lin_ts, horizon=90)):
+        algorithm = rule(ARMS, delta=0.1, norm_bound=1.0)
+        assert "while" not in primitives_of_a_round(algorithm, linear.environment(instance))
+
+
+def test_a_budget_that_is_too_short():
+    with pytest.warns(UserWarning, match="horizon 3 is too short"):
+        algorithm = linear.od_linbai(ARMS, horizon=3, design_steps=5)
+    environment = linear.environment(
+        linear.Instance(jnp.asarray(ARMS), jnp.ones(2), jnp.asarray(1.0)), linear.Allocation
+    )
+    ends = jax.jit(jax.vmap(lambda key: jaxbandits.run(key, algorithm, environment, max_rounds=9)))
+    end = ends(jax.random.split(jax.random.key(0), 400))
+    assert not np.asarray(end.pulls).any()
+    assert np.bincount(np.asarray(end.answer), minlength=4).min() > 60
+    arms = np.asarray(linear.soare(10, 0.1).arms)
+    for rule in (linear.peace, linear.p1_rage):
+        with pytest.raises(ValueError, match="horizon must be at least the number of epochs"):
+            rule(arms, horizon=2, design_steps=5)
+
+
+def test_upper_bounds_by_hand():
+    """C_0 = 3.14597; after a reward of 1 from arm 0, C_1 = 3.30181 and the indices are 2.83473 and 3.30181."""
+    algorithm = linear.lin_ucb(np.eye(2), delta=0.1, norm_bound=1.0)
+    state = algorithm.init(jax.random.key(0))
+    first = algorithm.decide(jax.random.key(0), state).action
+    after = algorithm.observe(state, first, jnp.ones(()))
+    assert int(first.arm) == 0
+    assert int(algorithm.decide(jax.random.key(0), after).action.arm) == 1
+    radii = [
+        float(linear.lingape_radius(s.logdet, K=2, delta=0.1, norm_bound=1.0, union_bound=1.0)) for s in (state, after)
+    ]
+    np.testing.assert_allclose(radii, [3.14597, 3.30181], atol=5e-6)
+    indices = np.eye(2) @ np.asarray(after.theta) + radii[1] * np.sqrt(np.asarray(after.leverage))
+    np.testing.assert_allclose(indices, [2.83473, 3.30181], atol=5e-6)
