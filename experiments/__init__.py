@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 HERE = Path(__file__).parent
-FAMILIES = ("mab", "linear", "fullbandit", "kcenter", "cpe", "pfws", "kernel")
+FAMILIES = ("mab", "linear", "linear2", "fullbandit", "kcenter", "cpe", "pfws", "kernel")
 
 
 def experiments() -> dict[str, str]:

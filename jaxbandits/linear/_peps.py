@@ -158,6 +158,6 @@ def drawn(weights: Array, uniform: Array) -> Array:
     return jnp.argmax(upto > (uniform * upto[-1])[..., None], axis=-1)
 
 
-def _never(delta: Array, evidence: Evidence) -> Array:
+def _never(delta: Array | float, evidence: Evidence) -> Array:
     del evidence
     return jnp.full_like(delta, jnp.inf)

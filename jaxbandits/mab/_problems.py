@@ -159,7 +159,7 @@ def posterior_draw_and_uniforms(
 
 def _words(key: Key, number: int) -> Array:
     """Random words, uint32 (number,). JAX makes one of 64 bits in the time of one of 32."""
-    if not jax.config.jax_enable_x64:
+    if jax.dtypes.canonicalize_dtype(jnp.uint64) != jnp.uint64:
         return jax.random.bits(key, (number,), jnp.uint32)
     pairs = jax.random.bits(key, (-(-number // 2),), jnp.uint64)
     return jnp.concatenate([pairs >> 32, pairs & 0xFFFFFFFF]).astype(jnp.uint32)[:number]

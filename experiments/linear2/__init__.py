@@ -1,0 +1,1 @@
+"""Linear bandits by likelihood ratios: the experiments."""

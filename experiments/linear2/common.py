@@ -1,0 +1,124 @@
+"""What the experiments on likelihood-ratio stopping share: the rules, their sweeps, bounds and errors."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+import jaxbandits
+from experiments.claims import allowed, interval
+from experiments.report import Claim, Columns
+from experiments.settings import Settings
+from experiments.simulate import simulate
+from jaxbandits import Results, Status, linear
+from jaxbandits.base import Algorithm, Array, Decision, Outcome
+from jaxbandits.numerics import thresholds
+
+LONGEST = 300_000  # rounds, after which a run is censored
+
+# (arms, *, delta, threshold) -> Algorithm
+RULES: dict[str, Callable[..., Algorithm]] = {
+    "LinGapE": linear.lingape,
+    "L-T3C": linear.l_t3c,
+    "FWS": linear.fws,
+    "Lazy TaS": linear.lazy_tas,
+    "PEPS": linear.peps,
+    "LinGame": linear.lingame,
+    "LinGame-C": linear.lingame_c,
+    "uniform": linear.uniform,
+}
+
+
+def never(delta: Array | float, evidence: thresholds.Evidence) -> Array:
+    """A threshold that is not passed."""
+    del evidence
+    return jnp.full_like(delta, jnp.inf)
+
+
+def runs(
+    name: str,
+    instance: linear.Instance,
+    factory: Callable[..., Algorithm],
+    *,
+    options: Settings,
+    seeds: int,
+    delta: float | Sequence[float],
+    marks: Sequence[int] = (),
+    longest: int = LONGEST,
+    **settings: Any,
+) -> Results:
+    """One rule on one instance, a row for every delta.
+
+    `factory` takes (arms, *, delta). Columns: `wrong` (the answer is not the best item), and with marks `curve.right`.
+    """
+
+    def build(task: Any, key: Any) -> tuple:
+        algorithm = factory(instance.arms, delta=task["delta"])
+        made = algorithm, linear.environment(instance, type(algorithm.idle))
+        return (*made, jaxbandits.record(at=marks, value=watch)) if marks else made
+
+    def watch(state: Any, decision: Decision) -> dict[str, Any]:
+        # RAGE has no answer before its first phase is over.
+        begun = state.phase > 0 if hasattr(state, "phase") else True
+        return {"right": linear.is_right(instance, decision.answer) & begun}
+
+    def metrics(task: Any, outcome: Outcome) -> dict[str, Any]:
+        return {"wrong": ~linear.is_right(instance, outcome.answer)}
+
+    table = jaxbandits.grid(delta=np.atleast_1d(np.asarray(delta, float)))
+    shared = {"options": options, "seeds": seeds, "max_rounds": longest, "metrics": metrics}
+    return simulate(name, build, table, **shared, **settings)
+
+
+def by_ratios(rule: str, threshold: thresholds.Threshold, **settings: Any) -> Callable[..., Algorithm]:
+    """A rule of `RULES` with its threshold, (arms, *, delta) -> Algorithm."""
+    return partial(RULES[rule], threshold=threshold, **settings)
+
+
+def kl(delta: Any) -> np.ndarray:
+    """Of two coins, of delta and of 1 - delta."""
+    delta = np.asarray(delta, float)
+    return (1 - 2 * delta) * np.log((1 - delta) / delta)
+
+
+def time_of(instance: linear.Instance) -> float:
+    """T*, in pulls per unit of log(1 / delta): its certified lower end."""
+    return float(linear.characteristic_time(instance.arms, instance.theta, noise_scale=instance.noise_scale).lower)
+
+
+def practical(time: float, delta: float) -> float:
+    """The t at which t = T* gk16(t, delta): where the ratio of the best shares passes the threshold."""
+    t = time * float(kl(delta))
+    for _ in range(60):
+        t = time * (np.log1p(np.log(max(t, 1.0))) - np.log(delta))
+    return float(t)
+
+
+def row_of(sweep: Results | Columns, n: int) -> dict[str, np.ndarray]:
+    """The columns of one row of a sweep."""
+    columns = sweep.columns if isinstance(sweep, Results) else sweep
+    return {name: values[columns["row"] == n] for name, values in columns.items()}
+
+
+def errors(columns: Any) -> tuple[int, int]:
+    """Wrong answers, and the runs that stopped."""
+    ended = columns["status"] == Status.STOPPED
+    return int(np.sum(columns["wrong"] & ended)), int(np.sum(ended))
+
+
+def shown(wrong: int, ended: int) -> str:
+    """Errors as text, with their interval of 95 %."""
+    return "{} of {} [{:.2g}, {:.2g}]".format(wrong, ended, *interval(wrong, ended))
+
+
+def confident(counts: dict[str, tuple[int, int, float]]) -> Claim:
+    """Whether errors, each (wrong, stopped, delta), are within delta; the worst is named."""
+    worst = max(counts, key=lambda name: counts[name][0] / max(counts[name][1], 1) / counts[name][2])
+    wrong, ended, delta = counts[worst]
+    return Claim(
+        f"a share of at most delta of the answers is wrong, in each of {len(counts)} cells",
+        f"at most {wrong} of {ended} at delta = {delta:g} ({worst})",
+        all(ended > 0 and wrong <= allowed(ended, delta) for wrong, ended, delta in counts.values()),
+    )
