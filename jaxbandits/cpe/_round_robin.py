@@ -57,8 +57,9 @@ def round_robin(
     """
     check_playable(problem)
     test = checked_threshold(problem, delta, threshold)
-    listed = checks.constant(check_actions("rows", problem, rows), jnp.int8)
+    actions = check_actions("rows", problem, rows)
     playing = checked(problem, noise_scale=noise_scale, cover=cover)
+    listed = checks.constant(actions, jnp.int8)
 
     def rule(key: Key, seen: Seen) -> tuple[Array, Array]:
         del key
