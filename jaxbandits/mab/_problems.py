@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Array, Key, static_fields
 from jaxbandits.checks import require
 from jaxbandits.numerics import kl
 from jaxbandits.numerics.beta import beta
+from jaxbandits.numerics.normal import erf_inv, normal
 
 
 @static_fields("arms", "noise_scale", "dtype")
@@ -133,7 +133,7 @@ def posterior_draws(problem: Problem, key: Key, counts: Array, means: Array, num
     shape = counts.shape if number is None else (number, *counts.shape)
     if isinstance(problem, Gaussian):
         spread = scale(problem) / jnp.sqrt(counts)
-        return means + spread * jax.random.normal(key, shape, means.dtype)
+        return means + spread * normal(key, shape, means.dtype)
     ones = jnp.round(means * counts)
     return beta(key, jnp.broadcast_to(1 + ones, shape), jnp.broadcast_to(1 + counts - ones, shape))
 
@@ -151,7 +151,7 @@ def posterior_draw_and_uniforms(
     if isinstance(problem, Gaussian):
         words = _words(key, K + number)
         u = ((words[:K] >> 9).astype(jnp.float32) + 0.5) * 2.0**-22 - 1  # in (-1, 1), and exact
-        z = (2**0.5 * lax.erf_inv(u)).astype(means.dtype)
+        z = (2**0.5 * erf_inv(u)).astype(means.dtype)
         return means + scale(problem) / jnp.sqrt(counts) * z, (words[K:] >> 8).astype(means.dtype) * 2.0**-24
     of_draw, of_uniforms = jax.random.split(key)
     return posterior_draws(problem, of_draw, counts, means), jax.random.uniform(of_uniforms, (number,), means.dtype)
