@@ -106,7 +106,8 @@ def grows(lines: dict[Key, Line], dimensions: tuple[int, ...]) -> Claim:
 def draw(figure: Any, *, lines: dict[Key, Line], bounds: dict[int, float], times: dict[int, float]) -> None:
     axes = figure.subplots()
     rows = {rule: [lines[rule, d] for d in bounds] for rule in RULES}
-    curves(axes, list(bounds), rows, yscale="log", xlabel="d, half of the dimension", ylabel="pulls until the stop")
+    labels = {"xticks": list(bounds), "xlabel": "d, half of the dimension", "ylabel": "pulls until the stop"}
+    curves(axes, list(bounds), rows, yscale="log", **labels)
     practical = [common.practical(time, DELTA) for time in times.values()]
     axes.plot(list(times), practical, "k:", label="practical time")
     axes.plot(list(bounds), list(bounds.values()), color="k", label="T* kl")
