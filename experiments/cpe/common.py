@@ -1,7 +1,7 @@
 """What the experiments on combinatorial pure exploration share: rules side by side on the same samples."""
 
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -14,21 +14,16 @@ from experiments.figures import points
 from experiments.report import Claim, Line, number, plus_minus
 from experiments.settings import Settings
 from experiments.simulate import simulate
-from jaxbandits import Record, cpe
+from jaxbandits import Record, Results, cpe
 from jaxbandits.base import Algorithm, Array, Key, Outcome, Status
 from jaxbandits.cpe import Instance
-from jaxbandits.cpe._estimate import estimate, squared_radius
 
 DELTA = 0.1
 LEAP = 32  # pulls of a round at most; it changes nothing but the time
 RULES = {"COCI": cpe.coci, "uniform": cpe.uniform, "CLUCB": cpe.clucb}
 ESTIMATORS = {1: "mean", 2: "variance"}  # of tau
-# The law and the bound of many hardnesses or deltas at once.
-laws_at = jnp.vectorize(cpe.implicit_time, excluded=(1, 2, 4))
-bounds_at = jnp.vectorize(cpe.theorem1_bound, excluded=(1, 2))
 
-Task = dict[str, Any]
-Adapt = Callable[[Algorithm, Task], Algorithm]
+Task = dict[str, Any]  # `arms`, `theta`, `settings`, and the numbers `instance` and `replicate`
 
 
 def refuses(rule: str, instance: Instance) -> bool:
@@ -51,98 +46,89 @@ def without_noise(instance: Instance) -> Instance:
     return instance._replace(arms=instance.arms._replace(low=values, high=values))
 
 
+# Runs
+
+
+def compared(
+    heading: str, cases: Mapping[Any, Instance], *, label: str = "{}", **shared: Any
+) -> dict[tuple[Any, str], Results]:
+    """Runs of every rule on every case that it takes, by (case, rule).
+
+    `heading` has a place for the case's name, `label` for the rule's.
+    """
+    return {
+        (name, rule): runs(heading.format(name), case, rule, label=label.format(rule), **shared)
+        for name, case in cases.items()
+        for rule in RULES
+        if not refuses(rule, case)
+    }
+
+
 def runs(
-    heading: str,
-    instances: Instance | Sequence[Instance],
+    heading: str,  # names the samples; with the label it is unique to these runs
+    instances: Instance | Sequence[Instance],  # one, or several of one problem, whose arms differ
     rule: str,
     *,
     options: Settings,
-    replicates: int | Sequence[int],
-    settings: Mapping[str, Sequence[float]] | None = None,
-    label: str | None = None,
-    leap: int = LEAP,
+    replicates: int | Sequence[int],  # of each instance and setting: one number, or one for each instance
+    settings: Mapping[str, Sequence[float]] = {},  # numbers that the rule takes, all of one length, delta if need be
+    label: str | None = None,  # of these runs under the heading; by default the rule
+    leap: int = LEAP,  # pulls of a round at most; CLUCB has one
     max_rounds: int = 2**30,
-    adapt: Adapt | None = None,
-    curves: Callable[[Task], Record] | None = None,
-    metrics: Callable[[Task, Outcome], dict[str, Array]] | None = None,
-    fixed: Mapping[str, Any] | None = None,
-    **simulated: Any,
-) -> jaxbandits.Results:
+    adapt: Callable[[Algorithm, Task], Algorithm] | None = None,  # keeps the field `statistics` of the state
+    curves: Callable[[Task, Instance], Record]
+    | None = None,  # what to record on the way, of an instance of the problem
+    metrics: Callable[[Task, Outcome], dict[str, Array]] = lambda task, outcome: {},
+) -> Results:
     """Runs of a rule that see the same samples as all others under the same heading.
 
     Sample s of arm i is a function of the heading, the replicate, i and s: neither the rule, nor the setting, nor the
-    leap, nor the dtype changes it.
-
-    Args:
-        heading: names the samples; with the label it is unique to these runs.
-        instances: one, or several of one problem, whose arms differ.
-        rule: one of `RULES`.
-        options: of the command line.
-        replicates: runs of each instance and setting, one number or one for each instance.
-        settings: numbers that the rule takes, all of one length, delta if need be. The table of tasks has a row for
-            each setting, instance and replicate, in this order.
-        label: of these runs under the heading; by default the rule.
-        leap: pulls of a round at most; CLUCB has one.
-        max_rounds: the budget of a run, in rounds.
-        adapt: puts something around the algorithm, whose state keeps the field `statistics`. A task has `arms`,
-            `theta`, `settings`, `instance` (a number) and `replicate`.
-        curves: what to record of a run on its way, of a task.
-        metrics: further columns, as for a sweep.
-        fixed: what the rule takes besides, the same in all runs.
-        simulated: for `simulate`.
+    leap, nor the dtype changes it. There is a row for each setting, instance and replicate, in this order.
 
     Returns:
         Results with, a run, whether it stopped with the best decision (`right`), the pulls of every arm (`counts`), its
-        `replicate`, `instance` and settings. T is `pulls`.
+        `replicate`, `instance` and settings, and the number of the `setting`. T is `pulls`.
     """
     instances = [instances] if isinstance(instances, Instance) else list(instances)
-    problem, tau = instances[0].problem, instances[0].tau
+    first = instances[0]
     replicates = np.broadcast_to(np.asarray(replicates), len(instances))
-    settings = {"delta": [DELTA]} | dict(settings or {})
+    settings = {"delta": [DELTA], **settings}
     count = max(map(len, settings.values()))
     settings = {name: np.broadcast_to(np.asarray(values, float), count) for name, values in settings.items()}
     setting, instance, replicate = np.indices((count, len(instances), replicates.max())).reshape(3, -1)
     setting, instance, replicate = np.stack([setting, instance, replicate])[:, replicate < replicates[instance]]
 
-    factory, slots = RULES[rule], 1 if rule == "CLUCB" else leap
-    common = {"observations": "binary" if all(is_binary(case.arms) for case in instances) else "unit"}
-    if rule != "CLUCB":
-        common |= {"estimator": ESTIMATORS[tau], "leap": leap}
-    common |= dict(fixed or {})
+    common: dict[str, Any] = {"observations": "binary" if all(is_binary(case.arms) for case in instances) else "unit"}
+    if rule == "CLUCB":
+        leap = 1
+    else:
+        common |= {"estimator": ESTIMATORS[first.tau], "leap": leap}
     samples = zlib.crc32(heading.encode())
 
     def build(task: Task, key: Key) -> tuple[Any, ...]:
         del key  # it is the run's own, and the rules must share their samples
-        algorithm = jaxbandits.numbered(factory(problem, **common, **task["settings"]))
+        algorithm = jaxbandits.numbered(RULES[rule](first.problem, **common, **task["settings"]))
         stream = jax.random.fold_in(jax.random.key(samples), task["replicate"])
-        environment = cpe.environment(instances[0]._replace(arms=task["arms"]), leap=slots, stream=stream)
+        environment = cpe.environment(first._replace(arms=task["arms"]), leap=leap, stream=stream)
         algorithm = adapt(algorithm, task) if adapt else algorithm
-        return (algorithm, environment, curves(task)) if curves else (algorithm, environment)
+        return (algorithm, environment, curves(task, first)) if curves else (algorithm, environment)
 
     def judged(task: Task, outcome: Outcome) -> dict[str, Array]:
-        best = cpe.is_right(instances[0]._replace(theta=task["theta"]), outcome.answer)
-        further = metrics(task, outcome) if metrics else {}
-        return {"right": best & (outcome.status == Status.STOPPED), "counts": outcome.state.statistics.counts} | further
+        best = cpe.is_right(first._replace(theta=task["theta"]), outcome.answer)
+        stopped, counts = outcome.status == Status.STOPPED, outcome.state.statistics.counts
+        return {"right": best & stopped, "counts": counts} | metrics(task, outcome)
 
-    dtype = instances[0].theta.dtype
     tasks = {
         "arms": jax.tree.map(lambda *parts: jnp.stack(parts)[instance], *(case.arms for case in instances)),
         "theta": jnp.stack([case.theta for case in instances])[instance],
-        "settings": {name: jnp.asarray(values, dtype)[setting] for name, values in settings.items()},
+        "settings": {name: jnp.asarray(values, first.theta.dtype)[setting] for name, values in settings.items()},
         "instance": jnp.asarray(instance, jnp.int32),
         "replicate": jnp.asarray(replicate, jnp.int32),
     }
-    results = simulate(
-        f"{heading}: {label or rule}",
-        build,
-        tasks,
-        options=options,
-        seeds=1,
-        max_rounds=max_rounds,
-        metrics=judged,
-        **simulated,
-    )
-    known = {"replicate": replicate, "instance": instance} | {name: v[setting] for name, v in settings.items()}
+    name = f"{heading}: {label or rule}"
+    results = simulate(name, build, tasks, options=options, seeds=1, max_rounds=max_rounds, metrics=judged)
+    known = {"replicate": replicate, "instance": instance, "setting": setting}
+    known |= {name: values[setting] for name, values in settings.items()}
     return results._replace(columns=results.columns | known)
 
 
@@ -153,16 +139,13 @@ def is_binary(arms: cpe.Arms) -> bool:
 # Whether xi holds
 
 
-def xi(task: Task, *, tau: int) -> Record:
-    """Watches whether theta stays in the box, before it is cut to [0, 1]: `runs(curves=partial(xi, tau=1), leap=1)`."""
+def xi(task: Task, instance: Instance) -> Record:
+    """Watches whether theta stays in the box, before it is cut to [0, 1]: `runs(curves=xi, leap=1)`."""
 
     def is_out(state: Any) -> Array:
-        counts, theta = state.statistics.counts, task["theta"]
-        n = jnp.maximum(state.pulls, 1).astype(theta.dtype)
-        squared = squared_radius(n, tau=tau, **task["settings"])
-        off = jnp.abs(estimate(state.statistics, ESTIMATORS[tau]) - theta)
-        is_far = jnp.any(off > jnp.sqrt(squared / jnp.maximum(counts, tau).astype(theta.dtype)))
-        return jnp.all(counts >= tau) & is_far
+        seen = cpe.confidence(state, estimator=ESTIMATORS[instance.tau], clip=False, **task["settings"])
+        is_far = jnp.any(jnp.abs(seen.theta - task["theta"]) > seen.radius)
+        return jnp.all(state.statistics.counts >= instance.tau) & is_far
 
     return jaxbandits.record(
         at=[2**30],  # the end
@@ -181,49 +164,39 @@ def was_inside(task: Task, outcome: Outcome) -> dict[str, Array]:
 
 
 class Law(NamedTuple):
-    """What theory says of an instance."""
+    """What theory says of COCI, or with another hardness of uniform sampling."""
 
-    radii: np.ndarray  # (m,)   Lambda
-    H: float
-    H_U: float
-    coci: float  # root of T = m + H/2 ln(4 T^3 / (tau delta)), the pulls of COCI
-    uniform: float  # with H_U, those of uniform sampling
-    bound: float  # Theorem 1
-    bound_uniform: float  # Theorem 4
-
-    def of(self, rule: str) -> float:
-        """The pulls that COCI's or uniform sampling's law says."""
-        return self.coci if rule == "COCI" else self.uniform
-
-    def bound_of(self, rule: str) -> float:
-        """The bound of COCI or of uniform sampling."""
-        return self.bound if rule == "COCI" else self.bound_uniform
+    H: Any  # hardness: sum_i 1 / Lambda_i^2; of uniform sampling H_U = m / min_i Lambda_i^2
+    root: Any  # of T = m + H/2 ln(4 T^3 / (tau delta)), the pulls
+    bound: Any  # of Theorem 1, of uniform sampling Theorem 4
 
 
-def laws(instances: Instance | Sequence[Instance], *, delta: float = DELTA) -> list[Law]:
-    """Hardness, the implicit law, and the bounds of the paper, for instances of one problem."""
-    instances = [instances] if isinstance(instances, Instance) else instances
-    problem, tau, m = instances[0].problem, instances[0].tau, len(instances[0].theta)
+def law(H: Any, m: int, tau: int = 1, delta: Any = DELTA) -> Law:
+    """Of a hardness and a delta, or of many at once."""
+    root = jnp.vectorize(lambda H, delta: cpe.implicit_time(H, m, tau, delta, 0.5))
+    bound = jnp.vectorize(lambda H, delta: cpe.theorem1_bound(H, m, tau, delta))
+    return Law(H, *(np.asarray(theory(H, delta))[()] for theory in (root, bound)))
 
-    def compute(theta: Array) -> Law:
-        radii = cpe.consistent_radius(problem, theta)
-        H, H_U = cpe.hardness(radii), cpe.uniform_hardness(radii)
-        roots = (cpe.implicit_time(h, m, tau, delta, 0.5) for h in (H, H_U))
-        return Law(radii, H, H_U, *roots, *(cpe.theorem1_bound(h, m, tau, delta) for h in (H, H_U)))
 
-    found = jax.tree.map(np.asarray, jax.jit(jax.vmap(compute))(jnp.stack([case.theta for case in instances])))
-    return [Law(radii, *map(float, numbers)) for radii, *numbers in zip(*found, strict=True)]
+def laws(cases: Mapping[Any, Instance]) -> dict[Any, dict[str, Law]]:
+    """Of every case, by rule: COCI and uniform sampling."""
+    found = {}
+    for name, case in cases.items():
+        radii = cpe.consistent_radius(case.problem, case.theta)
+        hardness = {"COCI": float(cpe.hardness(radii)), "uniform": float(cpe.uniform_hardness(radii))}
+        found[name] = {rule: law(H, len(radii), case.tau) for rule, H in hardness.items()}
+    return found
 
 
 # Claims
 
 
-def all_right(sweeps: Sequence[jaxbandits.Results]) -> Claim:
+def all_right(sweeps: Iterable[Results]) -> Claim:
     """Whether every run stopped with the best decision."""
     return all_of("every run stops with the best decision", column(sweeps, "right"))
 
 
-def twins_agree(ours: jaxbandits.Results, theirs: jaxbandits.Results, names: Sequence[str]) -> np.ndarray:
+def twins_agree(ours: Results, theirs: Results, names: Sequence[str]) -> np.ndarray:
     """Which runs stopped in both sweeps with the same values in these columns, bool (runs,)."""
     a, b = ours.columns, theirs.columns
     agree = (a["status"] == Status.STOPPED) & (b["status"] == Status.STOPPED)
@@ -235,20 +208,21 @@ def twins_agree(ours: jaxbandits.Results, theirs: jaxbandits.Results, names: Seq
 # How it is shown
 
 
-def cells(law: Law, lines: Mapping[str, Line]) -> dict[str, str]:
-    """Of a table: what theory says, and what every rule took."""
+def cells(theory: Mapping[str, Law], lines: Mapping[str, Line]) -> dict[str, str]:
+    """Of a table: what theory says of an instance, and what every rule took."""
+    took = {rule: plus_minus(lines[rule]) if rule in lines else "-" for rule in RULES}
     return {
-        "Theorem 1": number(round(law.bound)),
-        "law": number(round(law.coci)),
-        "COCI": plus_minus(lines["COCI"]),
-        "law, uniform": number(round(law.uniform)),
-        **{rule: plus_minus(line) for rule, line in lines.items() if rule != "COCI"},
+        "Theorem 1": number(round(theory["COCI"].bound)),
+        "law": number(round(theory["COCI"].root)),
+        "COCI": took.pop("COCI"),
+        "law, uniform": number(round(theory["uniform"].root)),
+        **took,
         "runs": str(lines["COCI"].runs),
     }
 
 
 def draw_laws(axes: Any, x: Any, coci: Any, uniform: Any, at: Any, lines: Mapping[str, Sequence[Line]]) -> None:
-    """Both laws over x, and the means of every rule `at` its places."""
+    """The roots of both laws over x, and the means of every rule `at` its places."""
     axes.plot(x, uniform, color="#888888", lw=1.2, label="law of uniform: with $H_U$")
     axes.plot(x, coci, "k-", lw=1.2, label=r"law of COCI: $T = m + \frac{H}{2}\,\ln(4 T^3/\delta)$")
     for style, (rule, row) in enumerate(lines.items()):

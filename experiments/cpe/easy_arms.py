@@ -21,26 +21,30 @@ SIZES = (4, 8, 16, 32, 64)
 QUICK = (4, 16)
 
 Lines = dict[str, list[Line]]  # rule -> for each m
+Laws = dict[int, dict[str, Law]]  # m -> of every rule
 
 
 def run(options: Settings) -> Report:
-    sizes = QUICK if options.quick else SIZES
-    replicates = {m: options.seeds or (16 if m == 64 else 60) for m in sizes}
-    cases = {m: common.best_arm_instance([0.75, 0.55] + [0.15] * (m - 2)) for m in sizes}
-    laws = {m: common.laws(case)[0] for m, case in cases.items()}
+    cases = {m: common.best_arm_instance([0.75, 0.55] + [0.15] * (m - 2)) for m in (QUICK if options.quick else SIZES)}
+    laws = common.laws(cases)
     sweeps = {
-        (rule, m): common.runs(f"cpe easy arms: {m}", case, rule, options=options, replicates=replicates[m])
+        (rule, m): common.runs(
+            f"cpe easy arms: {m}", case, rule, options=options, replicates=options.seeds or (16 if m == 64 else 60)
+        )
         for m, case in cases.items()
         for rule in RULES
     }
-    lines: Lines = {rule: [line_of(f"{rule}, m = {m}", sweeps[rule, m]) for m in sizes] for rule in RULES}
-    over = means(lines["COCI"]) / [law.coci for law in laws.values()]
+    lines: Lines = {rule: [line_of(f"{rule}, m = {m}", sweeps[rule, m]) for m in cases] for rule in RULES}
+    coci, uniform, clucb = (means(lines[rule]) for rule in RULES)
+    over = coci / [law["COCI"].root for law in laws.values()]
+    slower = {"H_U / H": np.array([law["uniform"].H / law["COCI"].H for law in laws.values()])}
+    slower |= {"uniform / COCI": uniform / coci, "COCI / CLUCB": coci / clucb}
     return Report(
         "Two close arms among easy ones: pulls against the number of arms, delta = 0.1",
         [line for row in lines.values() for line in row],
-        [*separation_claims(lines, laws), common.all_right(list(sweeps.values()))],
+        [*separation_claims(list(cases), *slower.values()), common.all_right(sweeps.values())],
         joined(sweeps),
-        partial(draw, lines=lines, laws=laws),
+        partial(draw, lines=lines, laws=laws, slower=slower),
         notes=(
             "The law is the root of T = m + (H/2) ln(4 T^3 / delta), that of uniform sampling the root with H_U. COCI "
             f"takes {listed(over, '.2f')} times its law. What uniform sampling takes beyond H_U/H is its greater ln T.",
@@ -48,9 +52,9 @@ def run(options: Settings) -> Report:
         grid=[
             {
                 "m": str(m),
-                "H": f"{law.H:.1f}",
-                "H_U/H": f"{law.H_U / law.H:.2f}",
-                "uniform/COCI": f"{lines['uniform'][row].ours / lines['COCI'][row].ours:.2f}",
+                "H": f"{law['COCI'].H:.1f}",
+                "H_U/H": f"{slower['H_U / H'][row]:.2f}",
+                "uniform/COCI": f"{slower['uniform / COCI'][row]:.2f}",
                 **common.cells(law, {rule: lines[rule][row] for rule in RULES}),
             }
             for row, (m, law) in enumerate(laws.items())
@@ -58,31 +62,29 @@ def run(options: Settings) -> Report:
     )
 
 
-def separation_claims(lines: Lines, laws: dict[int, Law]) -> list[Claim]:
-    coci, uniform, clucb = (means(lines[rule]) for rule in RULES)
-    found, ahead = uniform / coci, coci / clucb
-    relative = {f"m = {m}": x / (law.H_U / law.H) for x, (m, law) in zip(found, laws.items(), strict=True)}
+def separation_claims(sizes: list[int], theory: np.ndarray, uniform: np.ndarray, coci: np.ndarray) -> list[Claim]:
+    """How many times slower uniform sampling is than COCI, in theory and in pulls, and COCI than CLUCB."""
+    relative = {f"m = {m}": ratio for m, ratio in zip(sizes, uniform / theory, strict=True)}
     return [
-        Claim("uniform / COCI grows with the number of easy arms", listed(found, ".2f"), never_falls(found)),
+        Claim("uniform / COCI grows with the number of easy arms", listed(uniform, ".2f"), never_falls(uniform)),
         in_range("uniform / COCI over H_U/H", relative, 1.05, 1.30),
         Claim(
             "COCI / CLUCB is above 1 and grows with the number of easy arms",
-            listed(ahead, ".2f"),
-            ahead[0] > 1 and never_falls(ahead),
+            listed(coci, ".2f"),
+            coci[0] > 1 and never_falls(coci),
         ),
     ]
 
 
-def draw(figure: Any, *, lines: Lines, laws: dict[int, Law]) -> None:
+def draw(figure: Any, *, lines: Lines, laws: Laws, slower: dict[str, np.ndarray]) -> None:
     left, right = split(figure, (10, 4.6), 1, 2)
-    sizes = np.array(list(laws))
-    coci, uniform, clucb = (means(lines[rule]) for rule in RULES)
-    coci_law, uniform_law = ([getattr(law, name) for law in laws.values()] for name in ("coci", "uniform"))
-    common.draw_laws(left, sizes, coci_law, uniform_law, sizes, lines)
+    sizes = list(laws)
+    roots = ([law[rule].root for law in laws.values()] for rule in ("COCI", "uniform"))
+    common.draw_laws(left, sizes, *roots, sizes, lines)
     left.set(ylabel="pulls until the stop", title="Pulls")
-    right.plot(sizes, [law.H_U / law.H for law in laws.values()], "k-", lw=1.2, label="$H_U / H$")
-    right.plot(sizes, uniform / coci, mfc="w", label="uniform / COCI", **STYLES[1])
-    right.plot(sizes, coci / clucb, mfc="w", label="COCI / CLUCB", **STYLES[2])
+    looks = ({"color": "k", "lw": 1.2}, STYLES[1] | {"mfc": "w"}, STYLES[2] | {"mfc": "w"})
+    for (label, ratio), look in zip(slower.items(), looks, strict=True):
+        right.plot(sizes, ratio, label=label, **look)
     right.set(title="Who needs how many times more", ylabel="ratio of mean pulls")
     for axes in (left, right):
         axes.set(xscale="log", yscale="log", xlabel="arms: 2 close ones, m - 2 easy ones")

@@ -9,55 +9,44 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-import jaxbandits
 from experiments.claims import all_of
 from experiments.cpe import common
+from experiments.cpe.common import RULES, twins_agree
 from experiments.cpe.eight import NAMES
 from experiments.figures import COLORS, split
 from experiments.report import Claim, Report, joined, line_of, number, plus_minus
 from experiments.settings import Settings
-from jaxbandits import cpe
+from jaxbandits import Results, cpe
 
 QUICK = ("best5",)
-RULES = tuple(common.RULES)
 DTYPES = {"float32": jnp.float32, "float64": jnp.float64}
 SAME = 0.99  # share of the runs that must not differ
 
-Sweeps = dict[tuple[str, str, str], jaxbandits.Results]  # (instance, rule, dtype)
+Twins = dict[tuple[str, str], dict[str, Results]]  # (instance, rule) -> in each dtype
 
 
 def run(options: Settings) -> Report:
-    replicates = options.seeds or (20 if options.quick else 400)
-    sweeps: Sweeps = {}
-    for name in QUICK if options.quick else NAMES:
-        for dtype, kind in DTYPES.items():
-            case = getattr(cpe, name)(dtype=kind)
-            for rule in RULES:
-                if not common.refuses(rule, case):
-                    label = f"{rule}, {dtype}"
-                    sweeps[name, rule, dtype] = common.runs(
-                        f"cpe float32: {name}", case, rule, options=options, replicates=replicates, label=label
-                    )
-    pairs = [(name, rule) for name, rule, dtype in sweeps if dtype == "float64"]
+    shared = {"options": options, "replicates": options.seeds or (20 if options.quick else 400)}
+    found = {}
+    for dtype, kind in DTYPES.items():
+        cases = {name: getattr(cpe, name)(dtype=kind) for name in (QUICK if options.quick else NAMES)}
+        found[dtype] = common.compared("cpe float32: {}", cases, label=f"{{}}, {dtype}", **shared)
+    twins: Twins = {pair: {dtype: found[dtype][pair] for dtype in DTYPES} for pair in found["float64"]}
+    sweeps = {(*pair, dtype): sweep for pair, both in twins.items() for dtype, sweep in both.items()}
     lines = {key: line_of(": ".join(key), sweep) for key, sweep in sweeps.items()}
-    same = {pair: twins_agree(sweeps, *pair, ("pulls", "counts", "answer")) for pair in pairs}
-    apart = {
-        pair: np.abs(np.subtract(*(sweeps[*pair, dtype].columns["pulls"].astype(int) for dtype in DTYPES)))
-        for pair in pairs
-    }
     return Report(
         "float32 against float64: the same samples, the same runs?",
         list(lines.values()),
         [
-            *(share_claim(sweeps, pairs, rule) for rule in RULES),
+            *(share_claim(twins, rule) for rule in RULES),
             all_of(
                 "float32 has the answer of float64 in every run",
-                np.concatenate([twins_agree(sweeps, *pair, ("answer",)) for pair in pairs]),
+                np.concatenate([twins_agree(*both.values(), ["answer"]) for both in twins.values()]),
             ),
-            common.all_right(list(sweeps.values())),
+            common.all_right(sweeps.values()),
         ],
         joined(sweeps),
-        partial(draw, sweeps=sweeps, pairs=pairs),
+        partial(draw, twins=twins),
         notes=(
             "Sums of 0/1 samples are integers and all others compensated, so that only the radii and the last digit of "
             "the estimates differ. Every run of uniform sampling has the same pulls up to its end. CLUCB's decisions "
@@ -67,21 +56,21 @@ def run(options: Settings) -> Report:
             {"": ": ".join(pair)}
             | {f"T, {dtype}": plus_minus(lines[*pair, dtype]) for dtype in DTYPES}
             | {
-                "same pulls of every arm": f"{same[pair].sum()}",
-                "largest difference of T": f"{apart[pair].max()}",
-                "runs": f"{len(same[pair])}",
+                "same pulls of every arm": str(twins_agree(*both.values(), ["pulls", "counts", "answer"]).sum()),
+                "largest difference of T": str(np.abs(np.subtract(*pulls(both))).max()),
+                "runs": str(lines[*pair, "float64"].runs),
             }
-            for pair in pairs
+            for pair, both in twins.items()
         ],
     )
 
 
-def twins_agree(sweeps: Sweeps, name: str, rule: str, columns: tuple[str, ...]) -> np.ndarray:
-    return common.twins_agree(*(sweeps[name, rule, dtype] for dtype in DTYPES), columns)
+def pulls(both: dict[str, Results]) -> list[np.ndarray]:
+    return [sweep.columns["pulls"].astype(int) for sweep in both.values()]
 
 
-def share_claim(sweeps: Sweeps, pairs: list[tuple[str, str]], rule: str) -> Claim:
-    agree = {name: twins_agree(sweeps, name, rule, ("pulls",)) for name, other in pairs if other == rule}
+def share_claim(twins: Twins, rule: str) -> Claim:
+    agree = {name: twins_agree(*both.values(), ["pulls"]) for (name, other), both in twins.items() if other == rule}
     together = np.concatenate(list(agree.values()))
     differ = [f"{name} {(~runs).sum()}" for name, runs in agree.items() if not runs.all()]
     return Claim(
@@ -92,14 +81,11 @@ def share_claim(sweeps: Sweeps, pairs: list[tuple[str, str]], rule: str) -> Clai
     )
 
 
-def draw(figure: Any, *, sweeps: Sweeps, pairs: list[tuple[str, str]]) -> None:
+def draw(figure: Any, *, twins: Twins) -> None:
     """A point for every run; the diagonal is where the twins are equal."""
     panels = split(figure, (8.6, 3.6), 1, len(RULES), sharex=True, sharey=True)
     for axes, rule, color in zip(panels, RULES, COLORS, strict=False):
-        names = [name for name, other in pairs if other == rule]
-        ours, theirs = (
-            np.concatenate([sweeps[name, rule, dtype].columns["pulls"] for name in names]) for dtype in DTYPES
-        )
+        ours, theirs = np.concatenate([pulls(both) for (_, other), both in twins.items() if other == rule], axis=1)
         differ = ours != theirs
         axes.axline((1000, 1000), (10_000, 10_000), color="k", lw=0.8)
         axes.plot(theirs, ours, ".", ms=3, color=color, label=f"equal: {number(int((~differ).sum()))}")

@@ -7,7 +7,6 @@ hardness H = sum 1/Lambda_i^2 grows as 1/g^2, and the pulls as H ln(H / delta): 
 from functools import partial
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from experiments.claims import in_range
@@ -22,21 +21,23 @@ GAPS = (1.0, 0.7, 0.5, 0.35, 0.25)
 QUICK = GAPS[:3]
 
 Lines = dict[str, list[Line]]  # rule -> for each gap
+Laws = dict[float, dict[str, Law]]  # gap -> of every rule
 
 
 def run(options: Settings) -> Report:
     gaps = QUICK if options.quick else GAPS
     replicates = options.seeds or (100 if options.quick else 200)
-    cases = [common.best_arm_instance(0.48 + gap * SHAPE) for gap in gaps]
-    laws = dict(zip(gaps, common.laws(cases), strict=True))
-    sweeps = {rule: common.runs("cpe gap", cases, rule, options=options, replicates=replicates) for rule in RULES}
+    cases = {gap: common.best_arm_instance(0.48 + gap * SHAPE) for gap in gaps}
+    laws = common.laws(cases)
+    shared = {"options": options, "replicates": replicates}
+    sweeps = {rule: common.runs("cpe gap", list(cases.values()), rule, **shared) for rule in RULES}
     lines: Lines = {
         rule: lines_by([f"{rule}, g = {gap}" for gap in gaps], sweep, by="instance") for rule, sweep in sweeps.items()
     }
     return Report(
         "Best of five arms: pulls against the gap, delta = 0.1",
         [line for row in lines.values() for line in row],
-        [*growth_claims(lines, laws), common.all_right(list(sweeps.values()))],
+        [*growth_claims(lines, laws), common.all_right(sweeps.values())],
         joined({rule: x.columns | {"gap": np.asarray(gaps)[x.columns["instance"]]} for rule, x in sweeps.items()}),
         partial(draw, lines=lines, laws=laws),
         notes=(
@@ -44,20 +45,20 @@ def run(options: Settings) -> Report:
             "m / min Lambda^2.",
         ),
         grid=[
-            {"g": str(gap), "H": f"{law.H:.1f}"} | common.cells(law, {rule: lines[rule][row] for rule in RULES})
+            {"g": str(gap), "H": f"{law['COCI'].H:.1f}"} | common.cells(law, {rule: lines[rule][row] for rule in RULES})
             for row, (gap, law) in enumerate(laws.items())
         ],
     )
 
 
-def growth_claims(lines: Lines, laws: dict[float, Law]) -> list[Claim]:
-    scale = np.array([law.H * np.log(law.H / DELTA) for law in laws.values()])
-    found = {rule: means(row) for rule, row in lines.items()}
-    slopes = {rule: np.polyfit(np.log(scale), np.log(values), 1)[0] for rule, values in found.items()}
-    coci, uniform, clucb = found.values()
+def growth_claims(lines: Lines, laws: Laws) -> list[Claim]:
+    coci, uniform, clucb = (means(lines[rule]) for rule in RULES)
+    coci_law, uniform_law = ([law[rule].root for law in laws.values()] for rule in ("COCI", "uniform"))
+    scale = np.array([law["COCI"].H * np.log(law["COCI"].H / DELTA) for law in laws.values()])
+    slopes = {rule: np.polyfit(np.log(scale), np.log(means(row)), 1)[0] for rule, row in lines.items()}
 
-    def named(values: np.ndarray) -> dict[str, float]:
-        return {f"g = {gap}": value for gap, value in zip(laws, values.tolist(), strict=True)}
+    def in_all(what: str, values: np.ndarray, least: float, most: float) -> Claim:
+        return in_range(what, dict(zip([f"g = {gap}" for gap in laws], values, strict=True)), least, most)
 
     return [
         Claim(
@@ -65,24 +66,24 @@ def growth_claims(lines: Lines, laws: dict[float, Law]) -> list[Claim]:
             listed(slopes, ".3f"),
             0.97 <= slopes["COCI"] <= 1.03,
         ),
-        in_range("T of COCI / (H ln(H / delta))", named(coci / scale), 1.65, 1.85),
-        in_range("T of COCI / its law", named(coci / [law.coci for law in laws.values()]), 0.90, 1.06),
-        in_range("T of uniform / its law", named(uniform / [law.uniform for law in laws.values()]), 0.93, 1.10),
-        in_range("uniform / COCI does not depend on g: it", named(uniform / coci), 1.7, 1.9),
-        in_range("CLUCB / COCI does not depend on g: it", named(clucb / coci), 0.8, 0.95),
+        in_all("T of COCI / (H ln(H / delta))", coci / scale, 1.65, 1.85),
+        in_all("T of COCI / its law", coci / coci_law, 0.90, 1.06),
+        in_all("T of uniform / its law", uniform / uniform_law, 0.93, 1.10),
+        in_all("uniform / COCI does not depend on g: it", uniform / coci, 1.7, 1.9),
+        in_all("CLUCB / COCI does not depend on g: it", clucb / coci, 0.8, 0.95),
     ]
 
 
-def draw(figure: Any, *, lines: Lines, laws: dict[float, Law]) -> None:
+def draw(figure: Any, *, lines: Lines, laws: Laws) -> None:
     axes = figure.subplots()
-    H = np.array([law.H for law in laws.values()])
+    H = np.array([law["COCI"].H for law in laws.values()])
     fine = np.geomspace(H.min() / 1.3, H.max() * 1.3, 100)
-    ratio, m = laws[1.0].H_U / laws[1.0].H, len(SHAPE)
-    coci, uniform = (common.laws_at(jnp.asarray(h), m, 1, DELTA, 0.5) for h in (fine, ratio * fine))
-    axes.plot(fine, common.bounds_at(jnp.asarray(fine), m, 1, DELTA), "k:", lw=1.2, label="Theorem 1, bound of COCI")
-    common.draw_laws(axes, fine, coci, uniform, H, lines)
-    for (gap, law), line in zip(laws.items(), lines["CLUCB"], strict=True):
-        axes.annotate(f"g = {gap:g}", (law.H, line.ours), (7, -9), textcoords="offset points", fontsize=9)
+    ratio = laws[1.0]["uniform"].H / laws[1.0]["COCI"].H
+    coci, uniform = (common.law(hardness, len(SHAPE)) for hardness in (fine, ratio * fine))
+    axes.plot(fine, coci.bound, "k:", lw=1.2, label="Theorem 1, bound of COCI")
+    common.draw_laws(axes, fine, coci.root, uniform.root, H, lines)
+    for x, gap, line in zip(H, laws, lines["CLUCB"], strict=True):
+        axes.annotate(f"g = {gap:g}", (x, line.ours), (7, -9), textcoords="offset points", fontsize=9)
     axes.set(xscale="log", yscale="log", xlabel=r"hardness $H = \sum_i 1/\Lambda_i^2$", ylabel="pulls until the stop")
     ticks(axes, [x for x in (200, 500, 1000, 2000) if fine[0] < x < fine[-1]])
     axes.set_title("Best of five arms, ever closer")

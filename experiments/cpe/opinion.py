@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-import jaxbandits
 from experiments.claims import above, between, errors_are_rare, in_range
 from experiments.cpe import common
 from experiments.cpe.common import DELTA, Task
@@ -35,10 +34,9 @@ from experiments.report import (
     plus_minus,
 )
 from experiments.settings import Settings
-from jaxbandits import Record, cpe, record
+from jaxbandits import Record, Results, cpe, record
 from jaxbandits.cpe import Instance, solve
 from jaxbandits.cpe._estimate import estimate
-from jaxbandits.cpe._problems import Problem
 
 # Respondents who identify with a party to one degree, and those of them who expected to vote for Dole. Those who lean
 # to a party are among the independents: 108, 37 and 94 people, 7, 11 and 70 for Dole.
@@ -62,34 +60,28 @@ SURVEYS = 20_000  # done with each allocation
 RULES = ("COCI", "uniform")
 LAW = (0.9, 1.1)  # what T may be over the law
 
-Sweeps = dict[tuple[int, str], jaxbandits.Results]  # (interviewers, rule)
+Sweeps = dict[tuple[int, str], Results]  # (interviewers, rule)
 Lines = dict[tuple[int, str], Line]
 
 
 def run(options: Settings) -> Report:
     budgets = QUICK_BUDGETS if options.quick else BUDGETS
-    replicates = options.seeds or (10 if options.quick else 100)
     cases = {budget: instance(budget) for budget in budgets}
-    laws = {budget: common.laws(case)[0] for budget, case in cases.items()}
-    sweeps: Sweeps = {
-        (budget, rule): common.runs(
-            f"cpe opinion: {budget} interviewers",
-            case,
-            rule,
-            options=options,
-            replicates=replicates,
-            curves=partial(plans_on_the_way, problem=case.problem),
-        )
-        for budget, case in cases.items()
-        for rule in RULES
-    }
+    laws = common.laws(cases)
+    sweeps: Sweeps = common.compared(
+        "cpe opinion: {} interviewers",
+        cases,
+        options=options,
+        replicates=options.seeds or (10 if options.quick else 100),
+        curves=plans_on_the_way,
+    )
     lines: Lines = {(k, rule): line_of(f"{k}: {rule}", sweep) for (k, rule), sweep in sweeps.items()}
     best = {budget: 1 + np.asarray(solve(case.problem, case.theta)) for budget, case in cases.items()}
     excess = {key: excess_variance(sweep, best[key[0]]) for key, sweep in sweeps.items()}
     most = max(budgets)
     allocations = allocations_of(most, best[most])
     ahead = {f"k = {k}:": lines[k, "uniform"].ours / lines[k, "COCI"].ours for k in budgets}
-    over = {f"{rule}, k = {k}": one.ours / laws[k].of(rule) for (k, rule), one in lines.items()}
+    over = {f"{rule}, k = {k}": one.ours / laws[k][rule].root for (k, rule), one in lines.items()}
     plan = variance(allocations["the plan"])
     more = {name: variance(allocations[name]) / plan - 1 for name in ("Neyman", "proportional", "equal")}
     early = {rule: excess[most, rule][:, TIMES.index(PILOT)].mean() for rule in RULES}
@@ -149,10 +141,11 @@ def instance(budget: int) -> Instance:
     return cpe.instance(cpe.opinion_sampling(SIZES, budget), arms, estimator="variance")
 
 
-def plans_on_the_way(task: Task, *, problem: Problem) -> Record:
+def plans_on_the_way(task: Task, case: Instance) -> Record:
     """The best plan at the estimates, as levels: the last one before each of `TIMES`, and then the answer."""
     del task
-    return record(at=TIMES, value=lambda state, _: {"plans": solve(problem, estimate(state.statistics, "variance"))})
+    plan = partial(solve, case.problem)
+    return record(at=TIMES, value=lambda state, _: {"plans": plan(estimate(state.statistics, "variance"))})
 
 
 # Variances
@@ -181,7 +174,7 @@ def allocations_of(budget: int, best: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def excess_variance(sweep: jaxbandits.Results, best: np.ndarray) -> np.ndarray:
+def excess_variance(sweep: Results, best: np.ndarray) -> np.ndarray:
     """By how much the variance of every plan noted exceeds the least, (runs, times)."""
     return variance(1 + sweep.columns["curve.plans"]) / variance(best) - 1
 

@@ -8,13 +8,11 @@ the answer is right. With the paper's radii both always hold, so a share of erro
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from experiments.claims import above, all_of, answers_are_right, every_run_stops, never_falls
+from experiments.claims import above, all_of, errors_are_rare, every_run_stops, never_falls
 from experiments.cpe import common
 from experiments.cpe.common import DELTA
 from experiments.figures import curve, split, ticks
-from experiments.report import Claim, Line, Report, line, listed, means, plus_minus
+from experiments.report import Claim, Line, Report, lines_by, listed, means, plus_minus
 from experiments.settings import Settings
 from jaxbandits import Status, cpe
 
@@ -31,32 +29,30 @@ def run(options: Settings) -> Report:
         options=options,
         replicates=replicates,
         leap=1,
-        curves=partial(common.xi, tau=1),
+        curves=common.xi,
         metrics=common.was_inside,
     ).columns
-    stopped = columns["status"] == Status.STOPPED
-    wrong = stopped & ~columns["right"]
-
-    def by_scale(what: str, values: np.ndarray) -> list[Line]:
-        rows = zip(SCALES, *(x.reshape(-1, replicates) for x in (values, columns["status"])), strict=True)
-        return [line(f"{what}, radius x {scale}", row, status=status) for scale, row, status in rows]
-
-    pulls, errors, xi = by_scale("T", columns["pulls"]), by_scale("error", wrong), by_scale("xi", columns["inside"])
-    wrong_share, at = means(errors), SCALES.index(0.18)
+    wrong = (columns["status"] == Status.STOPPED) & ~columns["right"]
+    T, errors, xi = (
+        lines_by([f"{what}, radius x {scale}" for scale in SCALES], columns | {what: values}, by="setting", values=what)
+        for what, values in {"T": columns["pulls"], "error": wrong, "xi": columns["inside"]}.items()
+    )
+    full = {name: values[columns["setting"] == 0] for name, values in columns.items()}
+    share, at = means(errors), SCALES.index(0.18)
     return Report(
         "Best of five arms: COCI with smaller radii, delta = 0.1",
-        [*pulls, *errors, *xi],
+        [*T, *errors, *xi],
         [
-            Claim("errors never fall as the radii shrink", listed(wrong_share, ".3f"), never_falls(wrong_share)),
+            Claim("errors never fall as the radii shrink", listed(share, ".3f"), never_falls(share)),
             Claim("xi never gains as the radii shrink", listed(means(xi), ".3f"), never_falls(-means(xi))),
-            Claim("no error with the paper's radii", f"{wrong_share[0]:.3f}", wrong_share[0] == 0),
-            above("with 0.18 of them more than 5 % of the answers are wrong", wrong_share[[at]], 0.05, ".3f"),
-            answers_are_right(int(wrong[:replicates].sum()), int(stopped[:replicates].sum()), DELTA),
+            Claim("no error with the paper's radii", f"{share[0]:.3f}", share[0] == 0),
+            above("with 0.18 of them more than 5 % of the answers are wrong", share[[at]], 0.05, ".3f"),
+            errors_are_rare([full], DELTA),
             all_of("where xi holds the answer is right, whatever the radius", ~wrong[columns["inside"]]),
             every_run_stops([columns]),
         ],
         columns,
-        partial(draw, pulls=pulls, errors=errors, xi=xi),
+        partial(draw, T=T, errors=errors, xi=xi),
         notes=(
             "xi: theta lies in the box, before it is cut to [0, 1], after every single pull from the first of each arm "
             "on. The radii are wider than these arms need: they cover all times and arms at once, and variances up to "
@@ -65,24 +61,24 @@ def run(options: Settings) -> Report:
         grid=[
             {
                 "radius x": f"{scale:g}",
-                "T": plus_minus(pulls[row]),
+                "T": plus_minus(T[row]),
                 "wrong answers": plus_minus(errors[row], 4),
                 "xi": plus_minus(xi[row], 4),
-                "runs": str(pulls[row].runs),
+                "runs": str(T[row].runs),
             }
             for row, scale in enumerate(SCALES)
         ],
     )
 
 
-def draw(figure: Any, *, pulls: list[Line], errors: list[Line], xi: list[Line]) -> None:
+def draw(figure: Any, *, T: list[Line], errors: list[Line], xi: list[Line]) -> None:
     left, right = split(figure, (9.6, 4.4), 1, 2)
-    for style, (lines, label) in enumerate(((xi, "the truth stays in the box (xi)"), (errors, "the answer is wrong"))):
-        curve(left, SCALES, lines, label, style)
+    curve(left, SCALES, xi, "the truth stays in the box (xi)", 0)
+    curve(left, SCALES, errors, "the answer is wrong", 1)
     left.axhline(DELTA, color="k", lw=1, ls=":", label="delta")
     left.set(ylabel="share of the runs", title="Errors appear once xi is lost")
     left.legend(fontsize=9, loc="upper right")
-    curve(right, SCALES, pulls, "COCI", 0)
+    curve(right, SCALES, T, "COCI", 0)
     right.set(yscale="log", ylabel="pulls until the stop", title="What the guarantee costs")
     for axes in (left, right):
         axes.set(xscale="log", xlabel="radii / the paper's")

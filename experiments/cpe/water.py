@@ -13,20 +13,17 @@ There CLUCB can be asked as well. delta = 0.1; all rules see the same tests.
 from functools import partial
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 
-import jaxbandits
 from experiments.claims import all_of, below, errors_are_rare, in_range
 from experiments.cpe import common
-from experiments.cpe.common import DELTA, Task
+from experiments.cpe.common import DELTA, RULES, Task
 from experiments.figures import COLORS, legend_under, split
 from experiments.report import Claim, Line, Report, joined, line_of, number, plus_minus
 from experiments.settings import Settings
-from jaxbandits import Outcome, cpe
+from jaxbandits import Outcome, Results, cpe
 from jaxbandits.base import Array
 from jaxbandits.cpe import Instance, solve
-from jaxbandits.cpe._estimate import box, estimate, squared_radius
 
 GRADES = (0.0, 0.25, 0.5, 0.75, 1.0)
 DEMAND = 20  # steps of 10 ML a day
@@ -57,35 +54,27 @@ SOURCES = (
     Source("reuse plant", 3, 1.30, 0.30, 0.60, (0.02, 0.05, 0.13, 0.40, 0.40)),
     Source("desalination", 4, 1.65, 0.20, 0.82, (0.00, 0.00, 0.01, 0.04, 0.95)),
 )
-QUESTIONS = {"water": ("COCI", "uniform"), "sites": ("COCI", "uniform", "CLUCB")}
 
-Sweeps = dict[tuple[str, str], jaxbandits.Results]  # (question, rule)
+Sweeps = dict[tuple[str, str], Results]  # (question, rule)
 Lines = dict[tuple[str, str], Line]
 Counts = dict[tuple[str, str], np.ndarray]  # (question, rule) -> mean tests of every source
 
 
 def run(options: Settings) -> Report:
-    replicates = options.seeds or (10 if options.quick else 200)
     cases = instances()
-    laws = {question: common.laws(case)[0] for question, case in cases.items()}
-    sweeps: Sweeps = {
-        (question, rule): common.runs(
-            f"cpe water: {question}",
-            cases[question],
-            rule,
-            options=options,
-            replicates=replicates,
-            metrics=box_at_the_end,
-        )
-        for question, rules in QUESTIONS.items()
-        for rule in rules
-    }
+    sweeps: Sweeps = common.compared(
+        "cpe water: {}",
+        cases,
+        options=options,
+        replicates=options.seeds or (10 if options.quick else 200),
+        metrics=box_at_the_end,
+    )
     lines = {key: line_of(": ".join(key), sweep) for key, sweep in sweeps.items()}
     counts = {key: sweep.columns["counts"].mean(axis=0) for key, sweep in sweeps.items()}
     best = {question: np.asarray(solve(case.problem, case.theta)) for question, case in cases.items()}
-    known = {key: laws[key[0]] for key in sweeps if key[1] != "CLUCB"}
-    shares = {": ".join(key): sweeps[key].columns["pulls"].max() / law.bound_of(key[1]) for key, law in known.items()}
-    over = {": ".join(key): lines[key].ours / law.of(key[1]) for key, law in known.items()}
+    theory = {(name, rule): law for name, laws in common.laws(cases).items() for rule, law in laws.items()}
+    shares = {": ".join(key): sweeps[key].columns["pulls"].max() / law.bound for key, law in theory.items()}
+    over = {": ".join(key): lines[key].ours / law.root for key, law in theory.items()}
     theta = np.asarray(cases["water"].theta)
     return Report(
         "Water planning: tests until the plan is certain, delta = 0.1",
@@ -120,11 +109,8 @@ def instances() -> dict[str, Instance]:
 
 
 def box_at_the_end(task: Task, outcome: Outcome) -> dict[str, Array]:
-    statistics = outcome.state.statistics
-    estimates = estimate(statistics, "mean")
-    n = outcome.pulls.astype(estimates.dtype)
-    radii = jnp.sqrt(squared_radius(n, tau=1, **task["settings"]) / statistics.counts.astype(estimates.dtype))
-    return box(estimates - radii, estimates + radii, clip=True)._asdict()
+    seen = cpe.confidence(outcome.state, **task["settings"])
+    return {"lo": seen.lo, "hi": seen.hi}
 
 
 # What is claimed
@@ -137,7 +123,7 @@ def step_costs(levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return last, np.where(levels < most, first + rise * (levels + 0.5), np.inf)
 
 
-def boxes_settle(sweep: jaxbandits.Results, name: str) -> Claim:
+def boxes_settle(sweep: Results, name: str) -> Claim:
     """Recomputes the stop: the dearest step taken of a source against the cheapest one left of any other."""
     columns, others = sweep.columns, ~np.eye(len(SOURCES), dtype=bool)
     last, following = step_costs(columns["answer"])
@@ -149,15 +135,13 @@ def boxes_settle(sweep: jaxbandits.Results, name: str) -> Claim:
 
 
 def order_claims(lines: Lines) -> list[Claim]:
-    water, sites = ([lines[question, rule].ours for rule in rules] for question, rules in QUESTIONS.items())
-    ahead = {"the plan": water[0] / water[1], "the plants": sites[0] / sites[1]}
+    took = {key: line.ours for key, line in lines.items()}
+    names = {"water": "the plan", "sites": "the plants"}
+    ahead = {name: took[question, "COCI"] / took[question, "uniform"] for question, name in names.items()}
+    clucb = {"the plants": took["sites", "CLUCB"] / took["sites", "COCI"]}
     return [
         below("COCI needs fewer tests than uniform sampling (COCI over uniform)", ahead, form=".2f"),
-        below(
-            "CLUCB needs fewer than COCI where it can be asked (CLUCB over COCI)",
-            {"the plants": sites[2] / sites[0]},
-            form=".2f",
-        ),
+        below("CLUCB needs fewer than COCI where it can be asked (CLUCB over COCI)", clucb, form=".2f"),
     ]
 
 
@@ -166,8 +150,8 @@ def order_claims(lines: Lines) -> list[Claim]:
 
 def grid(theta: np.ndarray, lines: Lines, counts: Counts, best: dict[str, np.ndarray]) -> list[dict[str, str]]:
     def tests(question: str, source: int) -> dict[str, str]:
-        shown = {rule: number(round(counts[question, rule][source])) for rule in QUESTIONS[question]}
-        return {f"{rule}, {question}": cell for rule, cell in shown.items()}
+        asked = {rule: counts[question, rule] for rule in RULES if (question, rule) in counts}
+        return {f"{rule}, {question}": number(round(mean[source])) for rule, mean in asked.items()}
 
     rows = [
         {
@@ -226,7 +210,7 @@ def draw(figure: Any, *, theta: np.ndarray, sweeps: Sweeps, lines: Lines, counts
     worth.axvline((low[built].min() + high[~built].max()) / 2, color="k", lw=1, ls="--")
     worth.set(xlabel="quality less cost", title=f"Why COCI stops ({number(ending['pulls'])} tests)")
 
-    for (*_, tests), question in zip(panels, QUESTIONS, strict=True):
+    for (*_, tests), question in zip(panels, best, strict=True):
         bars(tests, y, question, lines, counts)
     for axes in panels.flat:
         axes.grid(axis="y", visible=False)
@@ -238,7 +222,7 @@ def draw(figure: Any, *, theta: np.ndarray, sweeps: Sweeps, lines: Lines, counts
     )
 
 
-def median_run(sweep: jaxbandits.Results) -> dict[str, Any]:
+def median_run(sweep: Results) -> dict[str, Any]:
     order = np.argsort(sweep.columns["pulls"], kind="stable")
     return {name: values[order[len(order) // 2]] for name, values in sweep.columns.items()}
 
@@ -251,7 +235,7 @@ def intervals(axes: Any, y: Any, low: Any, high: Any, truth: Any, color: str, la
 
 
 def bars(axes: Any, y: np.ndarray, question: str, lines: Lines, counts: Counts) -> None:
-    rules = QUESTIONS[question]
+    rules = [rule for rule in RULES if (question, rule) in counts]
     height = 0.78 / len(rules)
     for r, rule in enumerate(rules):
         place, label = y + height * ((len(rules) - 1) / 2 - r), number(round(lines[question, rule].ours, -2))

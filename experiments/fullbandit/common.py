@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxbandits
-from experiments.claims import column
+from experiments.claims import all_of, column
 from experiments.report import Claim
 from experiments.settings import Settings
 from experiments.simulate import simulate
@@ -72,7 +72,7 @@ def quiz_runs(
 def all_optimal(sweeps: Sequence[jaxbandits.Results]) -> Claim:
     """Whether every run stopped with an answer of the largest value."""
     right = column(sweeps, "optimal") & (column(sweeps, "status") == jaxbandits.Status.STOPPED)
-    return Claim("every run ends with an answer of the largest value", f"{right.sum()} of {len(right)}", right.all())
+    return all_of("every run ends with an answer of the largest value", right)
 
 
 def add_data_argument(parser: ArgumentParser, **settings: Any) -> None:

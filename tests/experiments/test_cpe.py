@@ -1,7 +1,5 @@
 """The experiments on combinatorial pure exploration: samples are shared, and what they compute by themselves."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 
@@ -24,7 +22,7 @@ def test_runs_of_one_heading_see_the_same_samples():
         replicates=[3, 1],
         settings={"delta": (0.1, 0.1, 1e-6)},
         leap=1,
-        curves=partial(common.xi, tau=1),
+        curves=common.xi,
         metrics=common.was_inside,
     ).columns
     assert columns["replicate"].tolist() == [0, 1, 2, 0] * 3
@@ -49,10 +47,14 @@ def test_clucb_is_for_linear_means():
 
 
 def test_law_of_best5():
-    (law,) = common.laws(cpe.best5())
-    assert law.radii == pytest.approx([0.125, 0.125, 0.15, 0.25, 0.375])
-    assert round(law.H, 2) == 195.56
-    assert (round(law.coci), round(law.bound)) == (2681, 22734)
+    laws = common.laws({"best5": cpe.best5()})["best5"]
+    # Lambda = (.125, .125, .15, .25, .375)
+    assert round(laws["COCI"].H, 2) == 195.56
+    assert round(laws["uniform"].H, 2) == 320
+    assert (round(laws["COCI"].root), round(laws["COCI"].bound)) == (2681, 22734)
+    # Of many deltas at once.
+    several = common.law(laws["COCI"].H, 5, delta=np.array([0.1, 0.01]))
+    assert several.root[0] == laws["COCI"].root < several.root[1]
 
 
 @pytest.mark.parametrize(("rule", "mean"), [("COCI", 2600), pytest.param("uniform", 4635, marks=pytest.mark.wide)])
@@ -121,11 +123,11 @@ def test_one_run_that_differs_is_noticed(column):
         return Results(columns | {"counts": np.array([[3, 4], [4, 5]]), "answer": np.array([[0, 1], [0, 1]])}, None)
 
     blocks = {("best5", "COCI", slots): runs() for slots in (1, 32)}
-    dtypes = {("best5", "COCI", dtype): runs() for dtype in float32.DTYPES}
+    twins = {("best5", "COCI"): {dtype: runs() for dtype in float32.DTYPES}}
     assert block.same_runs(blocks).holds
-    assert float32.share_claim(dtypes, [("best5", "COCI")], "COCI").measured == "2 of 2"
+    assert float32.share_claim(twins, "COCI").measured == "2 of 2"
     blocks["best5", "COCI", 32].columns[column][1] += 1
-    dtypes["best5", "COCI", "float32"].columns[column][1] += 1
+    twins["best5", "COCI"]["float32"].columns[column][1] += 1
     assert block.same_runs(blocks).measured == "1 of 2"
-    agree = float32.twins_agree(dtypes, "best5", "COCI", ("pulls", "counts", "answer"))
+    agree = common.twins_agree(*twins["best5", "COCI"].values(), ("pulls", "counts", "answer"))
     assert agree.tolist() == [True, False]
