@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-import jaxbandits
 from experiments.claims import all_of, between
 from experiments.figures import COLORS, STYLES, marks, split, ticks
 from experiments.kcenter import common as runs
 from experiments.kcenter.common import add_arguments as add_arguments
-from experiments.kcenter.noisy import ALPHA, K1, expected, solutions, times
+from experiments.kcenter.common import chosen
+from experiments.kcenter.noisy import ALPHA, K1, expected, times
 from experiments.report import Claim, Columns, Line, Report, joined, line, line_of, listed, number
 from experiments.settings import Settings
 from experiments.simulate import simulate
@@ -38,6 +38,7 @@ SIZE, IMAGES = 10, 400  # nodes of an instance of images; images
 DIMENSIONS = (256, 1024, 4096, 12288)
 QUICK_DIMENSIONS = (256, 1024)
 RADIUS_SCALE = 0.1
+PULLS = {"pair": "a pair (NS-TS)", "leader": "the leader alone"}
 
 
 class Noisy(NamedTuple):
@@ -67,34 +68,24 @@ class Read(NamedTuple):
 def run(options: Settings) -> Report:
     seeds = options.seeds or (10 if options.quick else 40)
     limit = QUICK_LIMIT if options.quick else LIMIT
-    sizes = QUICK_DIMENSIONS if options.quick else DIMENSIONS
-    sweeps = {name: noisy_runs(pair, limit, seeds, options) for name, pair in (("pair", True), ("leader", False))}
+    pulled = {name: noisy_runs(name, limit, seeds, options) for name in PULLS}
     noisy = {
-        (name, gap): noisy_of(f"{name}, gap {gap}", sweep.columns, sweep.columns["row"] == row)
-        for name, sweep in sweeps.items()
+        (name, gap): noisy_of(f"{name}, gap {gap}", chosen(columns, columns["row"] == row))
+        for name, columns in pulled.items()
         for row, gap in enumerate(GAPS)
     }
     law = {gap: expected(times(table(gap), greedy(table(gap), k=2), NOISE_SCALE), NODES)[0] for gap in GAPS}
 
     images = runs.images(options, IMAGES)
     order = np.random.default_rng(0).permutation(images.points.shape[1])
+    thinned = {m: thin(images, order[:m]) for m in (QUICK_DIMENSIONS if options.quick else DIMENSIONS)}
     rows = runs.blocks(SIZE, IMAGES // SIZE)
-    reads: dict[int, list[Read]] = {}
-    parts = {name: sweep.columns for name, sweep in sweeps.items()}
-    for m in sizes:
-        points = np.ascontiguousarray(images.points[:, order[:m]])
-        thinned = runs.Images(points, pairwise_sums(points), images.label)
-        parts[f"m = {m}"] = runs.image_runs(
-            f"kcenter single node: m = {m}",
-            partial(ds_ucb, delta=runs.DELTA, interval=Lil(RADIUS_SCALE)),
-            thinned,
-            rows,
-            k=2,
-            options=options,
-            seeds=max(seeds // 4, 1),
-        ).columns
-        reads[m] = reads_of(parts[f"m = {m}"], thinned, rows)
-
+    rule = partial(ds_ucb, delta=runs.DELTA, interval=Lil(RADIUS_SCALE))
+    shared = {"k": 2, "options": options, "seeds": max(seeds // 4, 1)}
+    read = {
+        m: runs.image_runs(f"kcenter single node: m = {m}", rule, each, rows, **shared) for m, each in thinned.items()
+    }
+    reads = {m: reads_of(columns, thinned[m], rows) for m, columns in read.items()}
     excess = {m: np.array([each.excess for each in found]) for m, found in reads.items()}
     return Report(
         f"The leader alone: with noisy distances, and with {images.label}",
@@ -103,11 +94,17 @@ def run(options: Settings) -> Report:
             *(line(f"queries - 2 m, m = {m}", values) for m, values in excess.items()),
         ],
         [*noisy_claims(noisy, limit), *read_claims(reads)],
-        joined(parts, "sweep"),
+        joined(pulled | {f"m = {m}": columns for m, columns in read.items()}, "sweep"),
         partial(draw, noisy=noisy, law=law, reads=reads, limit=limit),
-        notes=notes(reads),
+        notes=notes(len(rows)),
         grid=grid(noisy, limit, law, reads, excess),
     )
+
+
+def thin(images: runs.Images, dimensions: np.ndarray) -> runs.Images:
+    """Images of which only some numbers are left."""
+    points = np.ascontiguousarray(images.points[:, dimensions])
+    return runs.Images(points, pairwise_sums(points), images.label)
 
 
 def table(gap: float) -> np.ndarray:
@@ -118,36 +115,36 @@ def table(gap: float) -> np.ndarray:
     return distances
 
 
-def noisy_runs(pair: bool, limit: int, seeds: int, options: Settings) -> jaxbandits.Results:
+def noisy_runs(name: str, limit: int, seeds: int, options: Settings) -> Columns:
     def state(task: jax.Array, outcome: Outcome) -> dict[str, jax.Array]:
         samples = outcome.state.samples
         return {"counts": samples.counts[:, 0], "means": mean(samples, task.dtype)[:, 0]}
 
     def build(task: jax.Array, key: jax.Array) -> tuple[Algorithm, Environment]:
         instance = kcenter.distance_instance(task, k=2, noise_scale=NOISE_SCALE)
-        algorithm = ns_ts(instance.problem, noise_scale=NOISE_SCALE, delta=runs.DELTA, mix=0.0, pair=pair)
+        algorithm = ns_ts(instance.problem, noise_scale=NOISE_SCALE, delta=runs.DELTA, mix=0.0, pair=name == "pair")
         return algorithm, kcenter.environment(instance)
 
-    tables, heading = np.stack([table(gap) for gap in GAPS]), f"kcenter single node: {'pair' if pair else 'leader'}"
-    return simulate(heading, build, tables, options=options, seeds=seeds, max_rounds=limit, metrics=state)
+    tables, budget = np.stack([table(gap) for gap in GAPS]), {"seeds": seeds, "max_rounds": limit}
+    return simulate(f"kcenter single node: {name}", build, tables, options=options, metrics=state, **budget).columns
 
 
-def noisy_of(name: str, columns: Columns, where: np.ndarray) -> Noisy:
-    counts = columns["counts"][where]
-    queries = np.where(columns["status"] == Status.STOPPED, columns["pulls"], np.inf)[where]
+def noisy_of(name: str, columns: Columns) -> Noisy:
+    counts = columns["counts"]
+    queries = np.where(columns["status"] == Status.STOPPED, columns["pulls"], np.inf)
     best = float(np.median(counts[:, BEST]))
     level = (np.log(K1 * NODES**2 / runs.DELTA) + ALPHA * np.log(best)) / best
     rival = float(np.median(np.delete(counts, (0, BEST), axis=1).max(axis=1)))
     quartiles = np.quantile(queries, (0.25, 0.5, 0.75), method="higher")
-    return Noisy(line_of(name, columns, where), quartiles, best, rival, float(2 * NOISE_SCALE * np.sqrt(2 * level)))
+    return Noisy(line_of(name, columns), quartiles, best, rival, float(2 * NOISE_SCALE * np.sqrt(2 * level)))
 
 
 def reads_of(columns: Columns, images: runs.Images, rows: np.ndarray) -> list[Read]:
     found, m = [], images.points.shape[1]
-    for block, (row, solution) in enumerate(zip(rows, solutions(images.sums, rows, 2), strict=True)):
-        distances = np.delete(images.distances[row[0], row], (0, solution.centers[1]))
-        gaps = images.distances[row[0], row[solution.centers[1]]] - distances
-        queries = columns["pulls"][(columns["row"] == block) & (columns["status"] == Status.STOPPED)]
+    for block, (row, solution) in enumerate(zip(rows, runs.solutions(images.sums, rows, 2), strict=True)):
+        distances = images.distances[row[0], row]
+        gaps = distances[solution.centers[1]] - np.delete(distances, (0, solution.centers[1]))
+        queries = columns["pulls"][(columns["instance"] == block) & (columns["status"] == Status.STOPPED)]
         found.append(Read(queries, float(gaps.min()), rivals(gaps, m), float(queries.mean()) - 2 * m))
     return found
 
@@ -211,18 +208,21 @@ def grid(
     ]
     for m, found in reads.items():
         middle, low, high = (number(round(f(excess[m]))) for f in (np.median, np.min, np.max))
-        row = {"": f"images, m = {m}, queries - {2 * m:,}", "ended": f"{sum(len(each.queries) for each in found)}"}
-        row |= {"median queries": f"{middle} ({low} to {high})"}
-        row |= {"law": number(round(np.median([each.law for each in found])))}
+        row = {
+            "": f"images, m = {m}, queries - {2 * m:,}",
+            "ended": f"{sum(len(each.queries) for each in found)}",
+            "median queries": f"{middle} ({low} to {high})",
+            "law": number(round(np.median([each.law for each in found]))),
+        }
         body.append(dict.fromkeys(body[0], "") | row)
     return body
 
 
-def notes(reads: dict[int, list[Read]]) -> tuple[str, ...]:
+def notes(blocks: int) -> tuple[str, ...]:
     return (
         "Queries of the best and of its most queried rival are medians over all runs, and the width is that of the "
         "best's interval after so many. The law of a pair is 2 beta T*. Of images "
-        f"the median and, in brackets, the range over {len(next(iter(reads.values())))} blocks of {SIZE}; their law: "
+        f"the median and, in brackets, the range over {blocks} blocks of {SIZE}; their law: "
         "queries until the radius is below a rival's gap, summed over the rivals.",
         "The leader alone does end where the gap is large: a query moves a rival's upper bound in steps of about "
         "sqrt(variance) over its queries, and once such a step takes it below the leader's lower bound, which comes as "
@@ -234,7 +234,7 @@ def notes(reads: dict[int, list[Read]]) -> tuple[str, ...]:
 
 def draw(figure: Any, *, noisy: dict, law: dict[float, float], reads: dict[int, list[Read]], limit: int) -> None:
     left, right = split(figure, (9.6, 4.6), 1, 2)
-    for style, (name, label) in enumerate((("pair", "a pair (NS-TS)"), ("leader", "the leader alone"))):
+    for style, (name, label) in enumerate(PULLS.items()):
         entries = {gap: noisy[name, gap] for gap in GAPS}
         known = [gap for gap in GAPS if np.isfinite(entries[gap].quartiles[1])]
         low, middle, high = np.array([entries[gap].quartiles for gap in known]).reshape(-1, 3).T
