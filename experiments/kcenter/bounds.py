@@ -20,7 +20,7 @@ import numpy as np
 from experiments.claims import above, allowed, between, column, every_run_stops
 from experiments.figures import quantiles, split, ticks
 from experiments.kcenter.common import LEAP, Images, blocks, chosen, distance_runs, image_runs, solutions, untied
-from experiments.report import Claim, Columns, Line, Report, joined, listed, number
+from experiments.report import Claim, Columns, Report, joined, listed, number
 from experiments.settings import Settings
 from jaxbandits import Status, kcenter
 from jaxbandits.base import Algorithm
@@ -104,7 +104,7 @@ def run(options: Settings) -> Report:
     cells = {name: [chosen(columns, columns["delta"] == delta) for delta in deltas] for name, columns in sweeps.items()}
     return Report(
         f"Queries against delta, binary points: n = {N}, m = {M}, k = {K}",
-        [median_line(name, cell) for name, row in cells.items() for cell in row],
+        [],
         [*noisy_claims(cells, deltas), *sampled_claims(sweeps), *error_claims(cells, deltas)],
         joined(sweeps),
         partial(draw, cells=cells, deltas=deltas, theory=theory),
@@ -197,12 +197,6 @@ def ratios(
 def shown(name: str, cell: Columns) -> np.ndarray:
     """What the figure shows (runs,): queries or, of rules that see noise, queries / sum_p T*_p."""
     return cell["queries / T* log"] * needed(cell["delta"]) if name in NOISY else cell["pulls"].astype(float)
-
-
-def median_line(name: str, cell: Columns) -> Line:
-    values = shown(name, cell)
-    what = f"{name}, delta = {cell['delta'][0]:g}: queries{' / sum T*' if name in NOISY else ''}"
-    return Line(what, float(np.median(values)), float(medians(values).std()), len(values), censored(cell))
 
 
 def censored(cell: Columns) -> int:

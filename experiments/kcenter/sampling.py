@@ -124,7 +124,6 @@ def measured(quantity: str, columns: Columns, *, unit: float, k: int = K, printe
     ours = line(quantity, queries[is_first], status=columns["status"][is_first], printed=printed)
     if len(means) > 1:
         ours = ours._replace(printed_se=float(means.std(ddof=1)), spread="the instances'")
-    ours = ours._replace(note=f"ordered {ordered}, as a set {members}")
     return Measured(ours, means, ordered, members, (int(match["ordered"].sum()), len(queries)))
 
 

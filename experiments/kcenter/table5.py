@@ -94,9 +94,8 @@ def first_block_lines(n: int, k: int, instances: Instances, seeds: int) -> list[
     """The first block that ended, beside the paper's instance."""
     if not instances.first:
         return [Line(f"n = {n}, k = {k}", np.nan, runs=seeds, censored=seeds, printed=PRINTED[n, k][0])]
-    note = f"block {instances.ended[0]}"
     return [
-        line(f"n = {n}, k = {k}, mix {mix}", found.queries / UNIT, printed=printed, note=note)
+        line(f"n = {n}, k = {k}, mix {mix}", found.queries / UNIT, printed=printed)
         for (mix, found), printed in zip(instances.first.items(), PRINTED[n, k], strict=True)
     ]
 

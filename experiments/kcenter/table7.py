@@ -8,7 +8,7 @@ sampling, NS-TS with mix 0.9, 0.7 and 0, NS-TandS. The paper does not name its f
 
 import math
 from argparse import ArgumentParser
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -130,7 +130,6 @@ def sweeps_of(n: int, distances: np.ndarray, first: int, options: Settings) -> S
     """The sweeps of one instance. Those of the rules that do not look at k are for the largest."""
     seeds = options.seeds or (1 if options.quick or n > MANY else 2)
     most = KS[n][-1]
-
     shared = {"distances": distances, "rows": runs.blocks(n, 1), "first_center": first, "max_rounds": LIMIT}
     shared |= {"options": options, "seeds": seeds}
 
@@ -165,14 +164,14 @@ def lines(table: Table) -> list[Line]:
 
 
 def claims(table: Table) -> list[Claim]:
-    def quotients(a: str, b: str, sizes: tuple[int, ...]) -> dict[str, float]:
+    def quotients(a: str, b: str, sizes: Collection[int]) -> dict[str, float]:
         return {
             f"n = {n}, k = {k}:": row.cells[a].mean / row.cells[b].mean
             for (n, k), row in table.items()
             if n in sizes and a in row.cells and b in row.cells
         }
 
-    few, random = quotients(RATIO, TS[0], tuple(KS)), quotients(TS[0], RANDOM, RANDOM_SIZES)
+    few, random = quotients(RATIO, TS[0], KS), quotients(TS[0], RANDOM, RANDOM_SIZES)
     small, large = quotients(DIFFERENCE, TS[0], (25, 15)), quotients(DIFFERENCE, TS[0], (55,))
     paper = {f"k = {k}:": row[DIFFERENCE] / row[TS[0]] for (n, k), row in PRINTED.items() if n == 55}
     judged = [

@@ -19,7 +19,7 @@ from experiments.figures import legend_below, marks, split
 from experiments.kcenter import common as runs
 from experiments.kcenter.common import Images
 from experiments.kcenter.common import add_arguments as add_arguments
-from experiments.report import STANDARD_ERRORS, Claim, Columns, Line, Report, joined, line_of, listed, mean_se, number
+from experiments.report import STANDARD_ERRORS, Claim, Columns, Report, joined, listed, mean_se, number
 from experiments.settings import Settings
 from jaxbandits import Outcome, Status
 from jaxbandits.kcenter import KL, Dimensions, Lil, PairPull, clusters, digits, ds_ucb, ns_ts, pairwise_sums
@@ -72,7 +72,7 @@ def run(options: Settings) -> Report:
     savings = {name: saving(case) for name, case in cases.items()}
     return Report(
         "The triangle inequality: queries without it and with it",
-        [queries_line(", ".join(name), sweep) for name, sweep in columns.items()],
+        [],
         [every_run_stops(columns.values()), *claims(cases, savings)],
         joined(columns, "sweep"),
         partial(draw, savings=savings),
@@ -148,12 +148,6 @@ def effect(task: Any, outcome: Outcome, *, statistics: Bounds) -> dict[str, jax.
         held = jnp.ones(slots.size, bool)
         raised = jax.vmap(lambda low, high: tighten(state.between, low, high, held, KIND))(lower, upper) > lower
     return {"arms": arms.sum(), "skipped": (arms & (counts == 0)).sum(), "raised": (arms & raised).sum()}
-
-
-def queries_line(quantity: str, columns: Columns) -> Line:
-    """The mean, with its standard error on these instances."""
-    mean, se = mean_and_se(columns)
-    return line_of(quantity, columns)._replace(ours=mean, se=se)
 
 
 def mean_and_se(columns: Columns) -> tuple[float, float]:

@@ -1,7 +1,8 @@
 """What the experiments on distributed kernel bandits share: algorithms side by side on the same instances and noise."""
 
+import itertools
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -34,8 +35,11 @@ RULES: dict[str, Callable[..., Algorithm]] = {
 }
 ALONE = ("GP-UCB", "BPE")  # one learner, who queries one point at a time
 PLAYERS = ("DUETS", "DisKernelUCB", "ApproxDisKernelUCB", "N-KernelUCB")  # of the paper's Figure 1
-SETTINGS = {"ApproxDisKernelUCB": {"max_inducing": 64}}  # the dictionaries of Figure 1 held 38 points at most
+APPROXIMATE = "ApproxDisKernelUCB"
+MAX_INDUCING = 64  # of it; the dictionaries of Figure 1 held 38 points at most
 REGRET, UPLINK, DOWNLINK = range(3)  # columns of a curve
+
+AllRuns = dict[tuple[str, str], jaxbandits.Results]  # (function, rule)
 
 
 class RoundAction(NamedTuple):
@@ -90,6 +94,7 @@ def runs(
     label: str | None = None,
     instance: Mapping[str, Any] | None = None,
     fixed: Mapping[str, Any] | None = None,
+    max_inducing: int = MAX_INDUCING,
     noise_variance: float = NOISE_VARIANCE,
     same_instance: bool = False,
     dtype: Any = jnp.float64,
@@ -113,6 +118,7 @@ def runs(
         label: of these runs under the heading; by default the rule.
         instance: further arguments of the function's factory.
         fixed: further arguments of the algorithm.
+        max_inducing: points of a dictionary, for the rule that has one.
         noise_variance: of the posteriors.
         same_instance: whether all replicates have the instance of the first.
         dtype: of the runs.
@@ -128,7 +134,8 @@ def runs(
     table = jaxbandits.grid(beta=betas, replicate=range(replicates))
     rounds, common = (n_agents * horizon, {}) if rule in ALONE else (horizon, {"n_agents": n_agents})
     common |= {"horizon": rounds, "kernel": kernel.paper_kernel(function), "noise_variance": noise_variance}
-    common |= SETTINGS.get(rule, {}) | dict(fixed or {})
+    common |= {"max_inducing": max_inducing} if rule == APPROXIMATE else {}
+    common |= fixed or {}
     samples = zlib.crc32(f"{heading}, {function}".encode())
     make = getattr(kernel, function)
     agents = common.get("n_agents", 1)
@@ -183,6 +190,20 @@ def runs(
     )
     row = results.columns["row"]
     return results._replace(columns=results.columns | {name: values[row] for name, values in table.items()})
+
+
+def compared(
+    heading: str,
+    functions: Iterable[str],
+    rules: Iterable[str] = PLAYERS,
+    own: Callable[[str, str], dict[str, Any]] = lambda function, rule: {},
+    **shared: Any,
+) -> AllRuns:
+    """Every rule on every function; (function, rule) -> `own` settings, beside those that are `shared`."""
+    places = itertools.product(functions, rules)
+    return {
+        (function, rule): runs(heading, function, rule, **shared, **own(function, rule)) for function, rule in places
+    }
 
 
 def by_beta(results: jaxbandits.Results, column: str, betas: Sequence[float] = BETAS) -> np.ndarray:

@@ -138,6 +138,31 @@ def test_a_schedule_says_which_images_a_run_takes():
     assert common.consecutive(5, 2, 12).tolist() == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
 
 
+def test_every_rule_runs_as_often_as_the_size_says(monkeypatch):
+    asked = {}
+
+    def scheduled(heading, rule, images, plan, *, options, **more):
+        asked[heading] = (plan.instance.tolist(), more)
+        return {}
+
+    monkeypatch.setattr(sampling, "scheduled_runs", scheduled)
+    rules = {
+        "plain": sampling.Rule("", 1.0, {}, "plain {}", ds_ucb, leap=3),
+        "wide": sampling.Rule("", 1.0, {}, "wide {}", ds_ucb, has_others=True, times=2),
+        "random": sampling.Rule("", 1.0, {}, "random {}", ds_ucb, is_random=True),
+    }
+    sizes = {3: sampling.Size(1, 2, 2, 4), 5: sampling.Size(1, random=4), 7: sampling.Size(1)}
+    points = np.zeros((12, 1))
+    options = OPTIONS._replace(own={"random_up_to": 3})
+    found = sampling.sweeps_of(rules, sizes, common.Images(points, points, ""), options)
+    assert found.keys() == {*((rule, n) for rule in ("plain", "wide") for n in sizes), ("random", 3)}
+    assert asked["plain 3"] == ([0], {"leap": 3})
+    assert asked["wide 3"][0] == [0, 0, 1, 1, 2, 2]
+    assert asked["random 3"] == ([0, 0, 0, 0], {"test_every": sampling.DRAWS, "lanes": 4})
+    sampling.sweeps_of(rules, {3: sizes[3]}, common.Images(points, points, ""), options._replace(seeds=3))
+    assert asked["wide 3"][0][:6] == [0] * 6
+
+
 def test_the_first_images_and_the_instances_are_told_apart():
     columns = {
         "answer.indices": np.tile(CENTERS, (4, 1)),
