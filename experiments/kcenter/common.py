@@ -160,38 +160,22 @@ def distance_runs(
 
 def compared_runs(
     heading: str,
-    made: Callable[..., tuple[Algorithm, jaxbandits.Environment]],
-    distances: np.ndarray,
-    rows: np.ndarray,
+    made: Callable[..., tuple[Algorithm, jaxbandits.Environment]],  # of a task (rows, settings) and the distances
+    distances: np.ndarray,  # (N, N)  of all points, in any unit
+    rows: np.ndarray,  # int (instances, n)  the points of each
     *,
     k: int,
-    settings: Mapping[str, Sequence[float]] | None = None,
-    several: Mapping[str, np.ndarray] = {},
-    first_center: int = 0,
-    metrics: Callable[..., dict[str, Any]] | None = None,
+    settings: Mapping[str, Sequence[float]] | None = None,  # numbers that the rule takes, all of one length
+    several: Mapping[str, np.ndarray] = {},  # what else a task has, (instances,)
+    first_center: int = 0,  # greedy's, and the rule's
+    metrics: Callable[..., dict[str, Any]] | None = None,  # (task, outcome) -> what to know of a run besides
     max_rounds: int = 2**30,
     **simulated: Any,
 ) -> dict[str, np.ndarray]:
-    """Columns of runs that are compared with greedy's centers.
+    """Columns of runs of every setting on every instance, which are compared with greedy's centers.
 
-    Args:
-        heading: unique to these runs.
-        made: (task, distances) -> (algorithm, environment); a task has `rows` (n,) and `settings`.
-        distances: (N, N), in any unit, of all points.
-        rows: int (instances, n), the points of each.
-        k: number of centers.
-        settings: numbers that the rule takes, all of one length. The table of tasks has a row for each setting and
-            instance, the instances of a setting side by side.
-        several: what else a task has, (instances,).
-        first_center: greedy's, and the rule's.
-        metrics: (task, outcome) -> dict of arrays, what to know of a run besides.
-        max_rounds: the budget of a run.
-        simulated: for `simulate`.
-
-    Returns:
-        Columns with, for every run, its settings, the place of its instance among the rows (`instance`), whether it
-        stopped with greedy's centers (`ordered`, or as a set: `members`), these centers (`greedy`), and its radius over
-        theirs (`radius`).
+    Every run has its settings, the place of its instance among the rows (`instance`), whether it stopped with greedy's
+    centers (`ordered`, or as a set: `members`), these centers (`greedy`), and its radius over theirs (`radius`).
     """
     table, settings = jnp.asarray(distances), {name: np.asarray(values) for name, values in (settings or {}).items()}
     count = len(next(iter(settings.values()))) if settings else 1

@@ -125,11 +125,7 @@ def kind(make: Callable[..., np.ndarray], levels: int | None, instances: int) ->
 
 
 def decisive_variance(points: np.ndarray) -> float:
-    """The variance of a reward of the new center against its nearest center, the mean over the stages.
-
-    Args:
-        points: (n, m), in [0, 1].
-    """
+    """Of a reward of the new center against its nearest one, the mean over the stages; points (n, m) in [0, 1]."""
     centers = greedy(pairwise_sums(points), k=K).centers
     found = []
     for p in range(1, K):
