@@ -55,12 +55,10 @@ def run(options: Settings) -> Report:
     regret = {key: results.columns["regret"] / (key[2] * key[3]) for key, results in all_runs.items()}
     kinds = {"communication": sent, "regret a query": regret}
     slopes, rows = {}, []
-    for (function, rule), (axis, points), kind in itertools.product(
-        itertools.product(names, PLAYERS), axes.items(), kinds
-    ):
+    for function, rule, axis, kind in itertools.product(names, PLAYERS, axes, kinds):
         if kind == "regret a query" or rule != "N-KernelUCB":  # which sends nothing
-            samples = [kinds[kind][function, rule, *point] for point in points]
-            slope, low, high = slope_of([point[axis == "T"] for point in points], samples)
+            samples = [kinds[kind][function, rule, *point] for point in axes[axis]]
+            slope, low, high = slope_of([point[axis == "T"] for point in axes[axis]], samples)
             slopes[function, rule, axis, kind] = slope
             rows.append(
                 {
