@@ -51,11 +51,13 @@ def runs(
 ) -> Results:
     """One rule on one instance, a row for every delta.
 
-    `factory` takes (arms, *, delta). Columns: `wrong` (the answer is not the best item), and with marks `curve.right`.
+    `factory` takes (arms, *, delta), and items where the instance has them. Columns: `wrong` (the answer is not the
+    best item), and with marks `curve.right`.
     """
+    items = {} if instance.items is None else {"items": instance.items}
 
     def build(task: Any, key: Any) -> tuple:
-        algorithm = factory(instance.arms, delta=task["delta"])
+        algorithm = factory(instance.arms, delta=task["delta"], **items)
         made = algorithm, linear.environment(instance, type(algorithm.idle))
         return (*made, jaxbandits.record(at=marks, value=watch)) if marks else made
 
@@ -85,7 +87,8 @@ def kl(delta: Any) -> np.ndarray:
 
 def time_of(instance: linear.Instance) -> float:
     """T*, in pulls per unit of log(1 / delta): its certified lower end."""
-    return float(linear.characteristic_time(instance.arms, instance.theta, noise_scale=instance.noise_scale).lower)
+    arms, theta, noise_scale, items = instance
+    return float(linear.characteristic_time(arms, theta, items=items, noise_scale=noise_scale).lower)
 
 
 def practical(time: float, delta: float) -> float:

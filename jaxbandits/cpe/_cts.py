@@ -2,12 +2,12 @@
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.cpe._maximum import Playable, best_action
 from jaxbandits.cpe._playing import Seen, checked, play_by
+from jaxbandits.numerics.normal import normal
 
 
 def cts(problem: Playable, *, noise_scale: Array | float = 1.0, cover: Any = None) -> Algorithm:
@@ -43,7 +43,7 @@ def cts(problem: Playable, *, noise_scale: Array | float = 1.0, cover: Any = Non
     playing = checked(problem, noise_scale=noise_scale, cover=cover)
 
     def rule(key: Key, seen: Seen) -> tuple[Array, Array]:
-        z = jax.random.normal(key, seen.means.shape, playing.dtype)
+        z = normal(key, seen.means.shape, playing.dtype)
         draw = seen.means + playing.noise_scale * z / jnp.sqrt(seen.counts)
         return best_action(problem, draw), jnp.zeros((), bool)
 

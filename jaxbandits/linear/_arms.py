@@ -4,11 +4,14 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete, require
+from jaxbandits.numerics.linalg import dot
 
+NEARLY = 1e-5  # of squared lengths that tie but for rounding
 RANK_TOLERANCE = 1e-10  # singular values below this fraction of the largest count as zero
 
 
@@ -69,6 +72,23 @@ def reduce_rank(arms: Array | np.ndarray) -> Array:
     values = np.asarray(arms)
     basis = span(values, array.dtype)
     return array if basis is None else jnp.asarray(values.astype(np.float64) @ basis, array.dtype)
+
+
+def spanning(arms: Array) -> Array:
+    """Which d arms span R^d, bool (K,): each is the longest in what is orthogonal to those before it. Traceable.
+
+    Where the arms do not span R^d there are fewer. Cost: O(K d^2).
+    """
+    K, d = arms.shape
+    chosen, rest = jnp.zeros(K, bool), arms
+    for _ in range(d):
+        squares = dot(rest, rest)
+        # The first of those that are as long but for rounding: arms are often unit vectors.
+        longest = jnp.arange(K) == jnp.argmax(squares >= (1 - NEARLY) * jnp.max(squares))
+        direction = jnp.matmul(longest.astype(arms.dtype), rest, precision="highest")
+        direction *= lax.rsqrt(jnp.maximum(dot(direction, direction), jnp.finfo(arms.dtype).tiny))
+        chosen, rest = chosen | longest, rest - dot(rest, direction)[:, None] * direction
+    return chosen
 
 
 class Leads(NamedTuple):

@@ -115,6 +115,7 @@ def inverse_factor_after(root: Array, x: Array) -> Array:
     before, earlier, rows = jnp.ones((), root.dtype), jnp.zeros_like(x), []
     for k in range(root.shape[0]):
         after = before + f[k] ** 2
-        rows.append((before * root[k] - f[k] * earlier) / jnp.sqrt(before * after))
+        scale = lax.rsqrt(before * after)
+        rows.append((before * scale) * root[k] - (f[k] * scale) * earlier)
         before, earlier = after, earlier + f[k] * root[k]
     return jnp.stack(rows)

@@ -67,7 +67,7 @@ def l_t3c(
             leader = best_items(settings, posterior_draws(settings, state, numbers.normals[None]), is_open)[0]
         else:
             spreads = jnp.sqrt(jnp.maximum(dot(settings.items, state.cache.images[-M:]), 0))
-            means = dot(settings.items, state.cache.theta) + settings.noise_scale * spreads * numbers.normals[:M]
+            means = dot(settings.items, state.cache.theta) + settings.noise_scale * spreads * numbers.normals
             leader = jnp.argmax(jnp.where(is_open, means, -jnp.inf))
         challenger = challenger_of(settings, state, leader, is_open, numbers.tie)
         return pulled_of(settings, state, leader, challenger, leader_share, numbers.coin), ()

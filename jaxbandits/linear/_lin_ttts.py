@@ -62,7 +62,7 @@ def lin_ttts(
     def rule(key: Key, state: State, seen: Comparison) -> tuple[Array, tuple[()]]:
         numbers = numbers_of(key, (draws + 1) * d, settings.arms.dtype)
         is_open = open_items(seen)
-        normals = numbers.normals[: (draws + 1) * d].reshape(-1, d)
+        normals = numbers.normals.reshape(-1, d)
         tops = best_items(settings, posterior_draws(settings, state, normals), is_open)
         leader, fresh = tops[0], tops[1:]
         differs = fresh != leader

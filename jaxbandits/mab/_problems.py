@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Array, Key, static_fields
 from jaxbandits.checks import require
 from jaxbandits.numerics import kl
 from jaxbandits.numerics.beta import beta
+from jaxbandits.numerics.normal import normal, normals_and_uniforms
 
 
 @static_fields("arms", "noise_scale", "dtype")
@@ -133,7 +133,7 @@ def posterior_draws(problem: Problem, key: Key, counts: Array, means: Array, num
     shape = counts.shape if number is None else (number, *counts.shape)
     if isinstance(problem, Gaussian):
         spread = scale(problem) / jnp.sqrt(counts)
-        return means + spread * jax.random.normal(key, shape, means.dtype)
+        return means + spread * normal(key, shape, means.dtype)
     ones = jnp.round(means * counts)
     return beta(key, jnp.broadcast_to(1 + ones, shape), jnp.broadcast_to(1 + counts - ones, shape))
 
@@ -143,23 +143,10 @@ def posterior_draw_and_uniforms(
 ) -> tuple[Array, Array]:
     """A draw as one of `posterior_draws`, and uniform variables beside it, float (number,), in [0, 1).
 
-    For Gaussian arms all come from words of 32 bits, two of them from each hash, and the normal variables are computed
-    in single precision in every dtype: a third less time for a round of T3C. They end at 5.3 standard deviations,
-    beyond which there is a probability of 1.2e-7.
+    For Gaussian arms all are those of `numerics.normal.normals_and_uniforms`.
     """
-    K = problem.arms
     if isinstance(problem, Gaussian):
-        words = _words(key, K + number)
-        u = ((words[:K] >> 9).astype(jnp.float32) + 0.5) * 2.0**-22 - 1  # in (-1, 1), and exact
-        z = (2**0.5 * lax.erf_inv(u)).astype(means.dtype)
-        return means + scale(problem) / jnp.sqrt(counts) * z, (words[K:] >> 8).astype(means.dtype) * 2.0**-24
+        normals, uniforms = normals_and_uniforms(key, problem.arms, number, means.dtype)
+        return means + scale(problem) / jnp.sqrt(counts) * normals, uniforms
     of_draw, of_uniforms = jax.random.split(key)
     return posterior_draws(problem, of_draw, counts, means), jax.random.uniform(of_uniforms, (number,), means.dtype)
-
-
-def _words(key: Key, number: int) -> Array:
-    """Random words, uint32 (number,). JAX makes one of 64 bits in the time of one of 32."""
-    if jax.dtypes.canonicalize_dtype(jnp.uint64) != jnp.uint64:
-        return jax.random.bits(key, (number,), jnp.uint32)
-    pairs = jax.random.bits(key, (-(-number // 2),), jnp.uint64)
-    return jnp.concatenate([pairs >> 32, pairs & 0xFFFFFFFF]).astype(jnp.uint32)[:number]

@@ -45,7 +45,7 @@ def design(arms: Array, directions: Array, *, weights: Array | None = None, step
     Raises:
         ValueError: a shape does not fit, an entry is not finite, a weight is negative, or `steps` is below 1.
 
-    Cost: O(d^3 + (K + M) d^2 + K d M) a step.
+    Cost: O(d^3 + (K + M) d^2) a step.
 
     Source: multiplicative updates with exponent 1/2 (Fellman 1974; Yu 2010) against exponential weights on
     the directions; the lower bound is the equivalence theorem for a weighted sum of the criteria.
@@ -81,8 +81,6 @@ def _saddle_point(arms: Array, directions: Array, weights: Array, *, steps: int)
     def step(t: Array, search: _Search) -> _Search:
         p = search.p
         norms, images = _norms(directions, weights, gram(arms, p))
-        # slopes[k, m] = -d norms[m] / d p[k]
-        slopes = weights * jnp.matmul(arms, images.T, precision="highest") ** 2
         value = norms.max()
 
         rate = 2 / jnp.sqrt(1 + t.astype(dtype) / 10)
@@ -95,8 +93,10 @@ def _saddle_point(arms: Array, directions: Array, weights: Array, *, steps: int)
         def certificate(q: Array) -> tuple[Array, Array]:
             # The mean of the norms under q is at most their maximum. It is convex in p and homogeneous of
             # degree -1, so this bounds its minimum over p from below; by Cauchy's inequality it does so even
-            # if the inverse behind `images` is inaccurate.
-            slope = jnp.matmul(slopes, q, precision="highest")
+            # if the inverse behind `images` is inaccurate. slope[k] is -d (norms q) / d p[k], the sum over m of
+            # q[m] weights[m] (x_k'A^-1 y_m)^2: a quadratic form of x_k, so that arms and directions need no table.
+            form = gram(images, q * weights)
+            slope = jnp.maximum(dot(jnp.matmul(arms, form, precision="highest"), arms), 0)
             return jnp.matmul(q, norms, precision="highest") ** 2 / slope.max(), slope
 
         lower, slope = certificate(q)
@@ -147,20 +147,21 @@ def _normalise(weights: Array) -> Array:
     return weights / weights.sum()
 
 
-def frank_wolfe(arms: Array, directions: Array, weights: Array, *, steps: int) -> Array:
+def frank_wolfe(arms: Array, directions: Array, weights: Array, *, steps: int, start: Array | None = None) -> Array:
     """Shares of a small max_m c_m y_m' A(p)^-1 y_m, by steps of Frank and Wolfe from uniform shares.
 
-    A step costs only O((K + M) d), where `design` has a table of arms and directions: for 10^4 arms, or where a rough
-    design will do. After s steps the largest direction's most informative arm is raised by 1 / (s + 1 + K).
+    A step costs only O((K + M) d), for where a rough design will do, or one of few among thousands of arms. After s
+    steps the largest direction's most informative arm is raised by 1 / (s + 1 + n), with n arms at the start.
 
     Args:
         arms: float (K, d), spanning R^d.
         directions: float (M, d), the y_m.
         weights: float (M,), the c_m, at least 0.
         steps: a Python int of at least 0.
+        start: bool (K,), the arms that have a share from the start; they span R^d. None: all.
 
     Returns:
-        float (K,), positive, of sum 1.
+        float (K,), of sum 1, positive for the arms of the start and for those that a step took.
 
     Raises:
         ValueError: a shape does not fit, an entry is not finite, a weight is negative, or `steps` is negative.
@@ -172,12 +173,14 @@ def frank_wolfe(arms: Array, directions: Array, weights: Array, *, steps: int) -
     weights = checks.array("weights", weights, directions.shape[:1], least=0, dtype=arms.dtype)
     steps = checks.whole("steps", steps, least=0)
     K, dtype = arms.shape[0], arms.dtype
+    begun = jnp.ones(K, bool) if start is None else checks.array("start", start, (K,), kind="bool")
+    n = jnp.sum(begun).astype(dtype)
 
     def step(s: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         p, of_arms, of_directions = carry  # X A(p)^-1 and Y A(p)^-1
         worst = jnp.argmax(weights * dot(of_directions, directions))
         k = jnp.argmax(dot(arms, of_directions[worst]) ** 2)
-        share = 1 / (s.astype(dtype) + 1 + K)
+        share = 1 / (s.astype(dtype) + 1 + n)
         ratio = share / (1 - share)
         image = of_arms[k]
         gain = ratio / (1 + ratio * dot(image, arms[k]))
@@ -188,7 +191,7 @@ def frank_wolfe(arms: Array, directions: Array, weights: Array, *, steps: int) -
         is_raised = jnp.arange(K) == k
         return p + share * (is_raised.astype(dtype) - p), moved(of_arms, arms), moved(of_directions, directions)
 
-    uniform = jnp.full(K, 1 / K, dtype)
+    uniform = begun.astype(dtype) / n
     inverse = spd_inverse(gram(arms, uniform))
     images = (jnp.matmul(x, inverse, precision="highest") for x in (arms, directions))
     return lax.fori_loop(0, steps, step, (uniform, *images))[0]

@@ -142,7 +142,8 @@ CALLS = {
     "rage": Call(
         linear.rage,
         {"arms": ARMS, "delta": 0.1, "items": RATIOS_STOP["items"], "epsilon": 0.1, "noise_scale": 0.5}
-        | {"rounding": 0.2, "reuse": False, "max_pulls": 10**6, "design_steps": 10},
+        | {"rounding": 0.2, "reuse": False, "against": "all"}
+        | {"max_pulls": 10**6, "design_steps": 10},
         fine={"items": ("none",)},
     ),
     "ratio_tables": Call(linear.ratio_tables, {"arms": ARMS}),

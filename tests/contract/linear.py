@@ -161,7 +161,7 @@ CASES = {
     "rage": Case(
         _linear(_phases, linear.Allocation),
         FIXED | {"epsilon": (0.0, 1.0), "rounding": (0.1, 0.5)},
-        {"reuse": True, "max_pulls": 40},
+        {"reuse": True, "against": "leader", "max_pulls": 40},
         dtypes=("float64",),
         max_rounds=100,
     ),

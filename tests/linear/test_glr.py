@@ -165,6 +165,9 @@ def test_frank_wolfe_comes_near_the_design():
     optimum = design(ARMS, directions, weights=weights, steps=1000)
     assert float(optimum.lower) <= value <= 1.05 * float(optimum.value)
     assert shares.sum() == pytest.approx(1)
+    few = np.asarray(frank_wolfe(ARMS, directions, weights, steps=5, start=np.arange(len(ARMS)) < ARMS.shape[1]))
+    assert few.sum() == pytest.approx(1)
+    assert ARMS.shape[1] <= (few > 0).sum() < len(ARMS)
 
 
 RULES = (

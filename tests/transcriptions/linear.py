@@ -11,7 +11,7 @@ from jaxbandits import Tape, linear
 from jaxbandits.linear import Allocation, Pull
 from jaxbandits.linear._top_two import numbers_of
 from jaxbandits.numerics import thresholds
-from jaxbandits.numerics.design import design
+from jaxbandits.numerics.design import design, frank_wolfe
 from jaxbandits.testing import round_keys
 
 # LinGapE
@@ -144,21 +144,25 @@ def left_of(state):
 
 
 @functools.cache
-def rage_of(reuse, has_items):
+def rage_of(reuse, has_items, against):
     del has_items  # another program: one of other shapes
 
     def build(arms, items, numbers):
-        return linear.rage(arms, items=items, reuse=reuse, design_steps=STEPS, **numbers)
+        return linear.rage(arms, items=items, reuse=reuse, against=against, design_steps=STEPS, **numbers)
 
     return build
 
 
-def phased(seed, reuse=False, items=False, **numbers):
+def phased(seed, reuse=False, items=False, against="all", **numbers):
     instance = linear.sphere(seed, 6, 3, 0.1)
     arms, theta = np.asarray(instance.arms), np.asarray(instance.theta)
     compared = np.random.default_rng(seed).normal(size=(4, 3)) if items else arms
 
     def solve(differences):
+        if against == "leader":
+            y, start = np.array(differences), linear_rage.spanning(arms).astype(bool)
+            shares = np.asarray(frank_wolfe(arms, y, np.ones(len(y)), steps=STEPS, start=start))
+            return shares, np.max(np.sum(y * np.linalg.solve(arms.T @ (shares[:, None] * arms), y.T).T, axis=1))
         found = design(arms, np.array(differences), steps=STEPS)
         return np.asarray(found.allocation), float(found.value)
 
@@ -168,7 +172,7 @@ def phased(seed, reuse=False, items=False, **numbers):
         return counts * (arms @ theta) + np.sqrt(counts) * noise
 
     numbers = {"delta": 0.1, "epsilon": 0.0, "noise_scale": 0.5, "rounding": 0.1} | numbers
-    phases = linear_rage.rage(arms, compared, solve, rewards, reuse=reuse, **numbers)
+    phases = linear_rage.rage(arms, compared, solve, rewards, reuse=reuse, against=against, **numbers)
     assert phases[-1].stop
     assert len(phases) >= 2
     rounds = len(phases) + 1
@@ -184,7 +188,7 @@ def phased(seed, reuse=False, items=False, **numbers):
         ),
     )
     assert rounds == len(theirs.stops)
-    ours = replayed(rage_of(reuse, items), theirs, arms, compared if items else None, numbers, watch=left_of)
+    ours = replayed(rage_of(reuse, items, against), theirs, arms, compared if items else None, numbers, watch=left_of)
     return Laid(theirs, ours, tolerance=1e-9)
 
 
@@ -386,6 +390,9 @@ CASES = {
     "rage, items, epsilon": functools.partial(phased, 8, items=True, epsilon=0.6),
     "rage, reuse": functools.partial(phased, 6, reuse=True),
     "rage, reuse, items": functools.partial(phased, 9, reuse=True, items=True),
+    "rage, leader": functools.partial(phased, 6, against="leader"),
+    "rage, leader, items, epsilon": functools.partial(phased, 8, items=True, against="leader", epsilon=0.6),
+    "rage, leader, reuse": functools.partial(phased, 6, reuse=True, against="leader"),
     "xy_static, canonical": lambda: static(linear.canonical(2.0, 4), linear.xy_allocation),
     "xy_static, growth": lambda: static(linear.sphere(0, 6, 3, 0.5), linear.xy_allocation, growth=0.05),
     "xy_static, ridge": lambda: static(linear.sphere(1, 6, 3, 0.5), linear.g_allocation, ridge=2.0, union_power=1),

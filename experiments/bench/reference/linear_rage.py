@@ -29,6 +29,16 @@ def rounded(allocation: np.ndarray, n: int) -> np.ndarray:
     return counts
 
 
+def spanning(arms: np.ndarray) -> np.ndarray:
+    """1 for d arms that span R^d: each has the largest part that is orthogonal to those before it."""
+    chosen: list[int] = []
+    for _ in range(arms.shape[1]):
+        basis = np.linalg.qr(arms[chosen].T)[0] if chosen else np.zeros((arms.shape[1], 0))
+        squares = np.sum((arms - arms @ basis @ basis.T) ** 2, axis=1)
+        chosen.append(int(np.argmax(squares >= (1 - 1e-5) * squares.max())))  # the first that are longest
+    return np.isin(np.arange(len(arms)), chosen).astype(int)
+
+
 def rage(
     arms: np.ndarray,
     items: np.ndarray,
@@ -40,21 +50,26 @@ def rage(
     noise_scale: float = 1.0,
     rounding: float = 0.1,
     reuse: bool = False,
+    against: str = "all",
     max_phases: int = 20,
 ) -> list[Phase]:
     """Every phase, up to the stop."""
     d, M = arms.shape[1], len(items)
-    left, phases = set(range(M)), []
+    left, phases, leader = set(range(M)), [], 0
     V, b = np.eye(d), np.zeros(d)  # of all phases
+    once = np.ones(len(arms), int) if against == "all" else spanning(arms)
     for t in range(1, max_phases + 1):
-        allocation, value = solve([items[i] - items[j] for i in left for j in left if i < j])
+        if against == "all":
+            allocation, value = solve([items[i] - items[j] for i in left for j in left if i < j])
+        else:
+            allocation, value = solve([items[i] - items[leader] for i in left if i != leader])
         c = 2 * noise_scale**2 * np.log(2 * M**2 * t**2 / delta)
         precise = int(np.ceil(c * 4**t * value * (1 + rounding)))
         counts = rounded(allocation, max(precise, int(np.ceil((allocation > 0).sum() * (1 + rounding) / rounding))))
         if not reuse:
-            counts = np.maximum(counts, 1)
+            counts = np.maximum(counts, once)
         elif t == 1:
-            counts = counts + 1
+            counts = counts + once
         sums = rewards(t - 1, counts)
         gram, response = arms.T @ (counts[:, None] * arms), arms.T @ sums
         V, b = V + gram, b + response
@@ -65,10 +80,11 @@ def rage(
             return np.sqrt(c * (y @ np.linalg.solve(A, y)))
 
         leader = max(sorted(left), key=lambda i: items[i] @ theta)
-        out = {j for j in left for i in left if i != j and width(i, j) <= (items[i] - items[j]) @ theta}
+        winners = left if against == "all" else {leader}
+        out = {j for j in left for i in winners if i != j and width(i, j) <= (items[i] - items[j]) @ theta}
         left = left - out or {leader}
-        stop = len(left) == 1 or 2.0 ** (1 - t) <= epsilon
-        answer = max(sorted(left), key=lambda i: items[i] @ theta)
+        stop = len(left) == 1 or 2.0 ** ((1 if against == "all" else 2) - t) <= epsilon
+        answer = leader = max(sorted(left), key=lambda i: items[i] @ theta)
         phases.append(Phase(tuple(counts.tolist()), theta, tuple(i in left for i in range(M)), answer, stop))
         if stop:
             break
