@@ -347,6 +347,11 @@ RATIOS = {
         linear_glr.lazy_tas(laziness=3, steps=50, spanner=SPANNER, initial=3, ridge=0.7),
         {"first": SPANNER},
     ),
+    "lazy_tas, support": (
+        functools.partial(linear.lazy_tas, design_steps=50, **LAZY, start="spanner", support=True),
+        linear_glr.lazy_tas(laziness=3, steps=50, spanner=SPANNER, initial=3, ridge=0.7, support=True),
+        {"first": SPANNER},
+    ),
     "lingape, threshold": (linear.lingape, linear_glr.lingape(gk16, DELTA), {"items": True, "epsilon": 0.2}),
     "lingape, log": (
         functools.partial(linear.lingape, width="log"),
