@@ -91,7 +91,7 @@ def lazy_tas(
     )
     features, dtype = settings.arms, settings.arms.dtype
     K, first = features.shape[0], len(settings.start)
-    begun = np.isin(np.arange(K), order) if support else np.ones(K, bool)
+    begun = jnp.asarray(np.isin(np.arange(K), order)) if support else None
     next_update = 1
     while next_update < first:
         next_update *= laziness
@@ -123,7 +123,7 @@ def lazy_tas(
         closest = jnp.min(jnp.where(seen.rivals, gaps, jnp.inf))
         closest = jnp.where(jnp.any(seen.rivals), closest, 0)
         weights = jnp.where(seen.rivals, (closest / gaps) ** 2, 0)
-        shares = frank_wolfe(features, seen.directions, weights, steps=design_steps, start=jnp.asarray(begun))
+        shares = frank_wolfe(features, seen.directions, weights, steps=design_steps, start=begun)
         mine = state.own
         return state._replace(own=mine._replace(weights=shares, next_update=mine.next_update * laziness))
 
@@ -133,7 +133,7 @@ def lazy_tas(
 
     at_start = jnp.asarray(np.bincount(settings.start, minlength=K), dtype)
     own = Plan(
-        weights=jnp.asarray(begun / begun.sum(), dtype),
+        weights=jnp.full(K, 1 / K, dtype) if begun is None else begun.astype(dtype) / d,
         lag=at_start,
         design=settings.ridge * jnp.eye(d, dtype=dtype)
         + jnp.sum(at_start[:, None, None] * features[:, :, None] * features[:, None, :], axis=0),
