@@ -109,3 +109,9 @@ def rises(lines: Sequence[Line]) -> bool:
     ours, se = np.array([[line.ours, np.nan_to_num(line.se)] for line in lines]).T
     room = STANDARD_ERRORS * np.hypot(se[1:], se[:-1])
     return bool(np.all(np.diff(ours) + room >= 0) and ours[-1] > ours[0])
+
+
+def grows(statement: str, lines: Sequence[Line], form: str = ".3g", *, down: bool = False) -> Claim:
+    """Whether the means rise (with `down`, fall) from the first line to the last; shows them all."""
+    turned = [line._replace(ours=-line.ours) for line in lines] if down else lines
+    return Claim(statement, listed((line.ours for line in lines), form), rises(turned))

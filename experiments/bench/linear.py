@@ -1,6 +1,6 @@
 """LinGapE and the fixed designs on soare(5); LinGapE on 30 arms in 8 dimensions, with and without leaps.
 
-The rules that stop by likelihood ratios have a file of their own.
+The rules that stop by likelihood ratios, and those of budgets and regret, have files of their own.
 """
 
 from functools import partial
@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from experiments.bench import loops, ratios
+from experiments.bench import designs, loops, ratios
 from experiments.bench.case import Case
 from experiments.settings import Settings
 from jaxbandits import linear
@@ -46,6 +46,7 @@ def cases() -> list[Case]:
         case("XY-static, every pull", exact, linear.Bridge, loops.xy_static, 10**5, runs=8),
         case("XY-adaptive", adaptive, linear.Allocation, loops.xy_adaptive, 100, runs=2, chunk=4),
         *ratios.cases(),
+        *designs.cases(),
     ]
 
 
@@ -67,4 +68,4 @@ def more_cases(options: Settings) -> list[Case]:
                 rule, where = f"LinGapE{', leap' * (leap > 1)}", f"{name}, {jnp.dtype(dtype).name}"
                 plain = partial(loops.lingape, make(dtype=jnp.float64))
                 found.append(Case("linear", rule, where, build, plain, min(rounds, MOST // width), lanes))
-    return found + ratios.cases()
+    return found + ratios.cases() + designs.cases()

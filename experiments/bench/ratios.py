@@ -14,6 +14,7 @@ import numpy as np
 
 from experiments.bench.case import Case
 from experiments.bench.reference import linear_glr as plain
+from experiments.bench.reference import linear_peps
 from jaxbandits import linear
 from jaxbandits.base import Algorithm, Environment
 from jaxbandits.linear._fixed_confidence import first_spanner
@@ -22,7 +23,8 @@ from jaxbandits.numerics import thresholds
 DELTA, RIDGE = 1e-30, 1.0  # no stop within these rounds
 PUBLISHED = {"LinGapE": 0.23, "LinGame": 0.23, "FWS": 0.73, "Lazy TaS": 0.15}  # ms a round
 TIRINZONI = {"LinGame": {"shared_learner": True, "optimism": False, "clip": False}, "LinGapE": {"width": "log"}}
-DRAWS = 128
+DRAWS = 128  # of LinTTTS for its challenger
+POSTERIOR_DRAWS = 20  # of PEPS in a round
 
 
 class Size(NamedTuple):
@@ -63,9 +65,10 @@ FACTORIES: dict[str, Callable[..., Algorithm]] = {
     "Lazy TaS": linear.lazy_tas,
     "L-T3C": linear.l_t3c,
     "LinTTTS": partial(linear.lin_ttts, draws=DRAWS),
+    "PEPS": linear.peps,
 }
 LONGER = {"Lazy TaS": 8}  # times as many rounds on K = 50, d = 20: its plans are rarer the longer a run is
-DEAR = {"LinGame-C": 4, "LinTTTS": 16}  # fewer by as much
+DEAR = {"LinGame-C": 4, "LinTTTS": 16, "PEPS": 16}  # fewer by as much
 
 
 def cases() -> list[Case]:
@@ -106,6 +109,9 @@ def rate(rule: str, instance: linear.Instance, seconds: float = 1.0, rounds: int
     d = arms.shape[1]
 
     def numbers(t: int) -> Any:
+        if rule == "PEPS":
+            items, tails = rng.random((2, POSTERIOR_DRAWS))
+            return linear_peps.Numbers(rng.random(), items, tails, rng.normal(size=(d, POSTERIOR_DRAWS)))
         return Drawn(rng.normal(size=(DRAWS + 1, d)), rng.random())
 
     pulls, started = 0, time.perf_counter()
@@ -139,6 +145,7 @@ def samplers(arms: np.ndarray) -> dict[str, plain.Sampler]:
         "Lazy TaS": plain.lazy_tas(spanner=spanner, initial=len(arms), ridge=RIDGE),
         "L-T3C": plain.top_two(leader=partial(best, n=0), challenger=nearest),
         "LinTTTS": plain.top_two(leader=partial(best, n=0), challenger=first_other),
+        "PEPS": linear_peps.peps(),
     }
 
 

@@ -5,10 +5,8 @@ the paper's radius (C = 0.1), with that of Lemma 1 and with KL intervals, and DS
 where coordinates take two values) and Theorem 2 (what is enough, c = 1).
 
 Noisy sampling of the same distances: NS-TS (mix 0.9), NS-TandS with difference and with ratio tracking (rate "loglog"),
-and the latter in batches, against sum_p T*_p log(1/(2.4 delta)). Noise is Gaussian; for each instance its variance is
-chosen such that sum_p T*_p = 1000, so that runs on all instances can be compared. In batches (of T*/20) there is time
-for 100,000, too, where the queries that tracking is forced to make, some n k sqrt(T), weigh less. An extension: the
-paper shows no such figure.
+and the latter in batches, against sum_p T*_p log(1/(2.4 delta)). For each instance the variance of the Gaussian noise
+is chosen such that sum_p T*_p = 1000 or, in batches, 100,000. An extension: the paper shows no such figure.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,15 +17,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.claims import above, allowed, between, every_run_stops
+from experiments.claims import above, allowed, between, column, every_run_stops
 from experiments.figures import quantiles, split, ticks
-from experiments.kcenter.common import LEAP, Images, blocks, distance_runs, image_runs, untied
-from experiments.kcenter.sampling import chosen
-from experiments.report import Claim, Columns, Line, Report, joined, listed, number
+from experiments.kcenter.common import LEAP, Images, blocks, chosen, distance_runs, image_runs, solutions, untied
+from experiments.report import Claim, Columns, Report, joined, listed, number
 from experiments.settings import Settings
 from jaxbandits import Status, kcenter
 from jaxbandits.base import Algorithm
-from jaxbandits.kcenter import KL, Counts, Lemma1, Lil, PairPull, Pull, ds_ts, ds_ucb, greedy, ns_tands, ns_ts
+from jaxbandits.kcenter import KL, Counts, Lemma1, Lil, PairPull, Pull, ds_ts, ds_ucb, ns_tands, ns_ts
 from jaxbandits.kcenter._points import BINARY_LEVELS
 
 N, M, K = 50, 1500, 3
@@ -85,9 +82,6 @@ class Instances(NamedTuple):
     images: Images
     rows: np.ndarray  # int32 (instances, n)
     table: np.ndarray  # float (N, N)  distances of all points
-    distances: np.ndarray  # float (instances, n, n)
-    centers: np.ndarray  # int32 (instances, k)  greedy's
-    bottlenecks: np.ndarray  # float (instances, k-1)
 
 
 class Bounds(NamedTuple):
@@ -110,7 +104,7 @@ def run(options: Settings) -> Report:
     cells = {name: [chosen(columns, columns["delta"] == delta) for delta in deltas] for name, columns in sweeps.items()}
     return Report(
         f"Queries against delta, binary points: n = {N}, m = {M}, k = {K}",
-        [median_line(name, cell) for name, row in cells.items() for cell in row],
+        [],
         [*noisy_claims(cells, deltas), *sampled_claims(sweeps), *error_claims(cells, deltas)],
         joined(sweeps),
         partial(draw, cells=cells, deltas=deltas, theory=theory),
@@ -122,38 +116,26 @@ def run(options: Settings) -> Report:
 def rule_runs(
     name: str, found: Instances, theory: Bounds, deltas: Sequence[float], options: Settings
 ) -> dict[str, np.ndarray]:
-    entry = (SAMPLED | NOISY)[name]
-    seeds = options.seeds or entry.seeds
-    shared = {"k": K, "settings": {"delta": deltas}, "options": options, "seeds": seeds}
+    entry, heading = (SAMPLED | NOISY)[name], f"kcenter bounds: {name}"
+    shared = {"rows": found.rows, "k": K, "settings": {"delta": deltas}}
+    shared |= {"options": options, "seeds": options.seeds or entry.seeds}
     if entry.action is None:
-        shared |= {"levels": BINARY_LEVELS, "leap": entry.leap}
-        sweep = image_runs(f"kcenter bounds: {name}", entry.rule, found.images, found.rows, **shared)
-        times = theory.binary
-    else:
-        shared |= {"action": entry.action, "max_rounds": LIMIT * entry.time // entry.queries}
-        shared["noise_scale"] = np.sqrt(entry.time / theory.unit)
-        sweep = distance_runs(f"kcenter bounds: {name}", entry.rule, found.table, found.rows, **shared)
-        times = np.full(len(theory.unit), float(entry.time))
-    return sweep.columns | ratios(sweep.columns, deltas, theory, times, is_sampled=entry.action is None)
+        columns = image_runs(heading, entry.rule, found.images, levels=BINARY_LEVELS, leap=entry.leap, **shared)
+        return columns | ratios(columns, deltas, theory, theory.binary, is_sampled=True)
+    noise = {"action": entry.action, "noise_scale": np.sqrt(entry.time / theory.unit)}
+    budget = LIMIT * entry.time // entry.queries
+    columns = distance_runs(heading, entry.rule, found.table, max_rounds=budget, **noise, **shared)
+    return columns | ratios(columns, deltas, theory, np.full(INSTANCES, float(entry.time)), is_sampled=False)
 
 
 # What is known of the instances
 
 
 def instances(count: int) -> Instances:
-    points = untied(partial(kcenter.binary_rows, N, M), K, count)
-    solved = [greedy(kcenter.pairwise_sums(each), k=K) for each in points]
-    stacked = np.concatenate(points)
-    sums, rows = kcenter.pairwise_sums(stacked), blocks(N, count)
+    points = np.concatenate(untied(partial(kcenter.binary_rows, N, M), K, count))
+    sums = kcenter.pairwise_sums(points)
     table = kcenter.normalised_distances(sums, m=M, levels=BINARY_LEVELS)
-    return Instances(
-        Images(stacked, sums, "binary points"),
-        rows,
-        table,
-        np.stack([table[np.ix_(row, row)] for row in rows]),
-        np.stack([solution.centers for solution in solved]),
-        np.stack([solution.bottlenecks for solution in solved]) / M,
-    )
+    return Instances(Images(points, sums, "binary points"), blocks(N, count), table)
 
 
 def bounds(found: Instances, deltas: Sequence[float]) -> Bounds:
@@ -168,7 +150,10 @@ def bounds(found: Instances, deltas: Sequence[float]) -> Bounds:
         binary, unit = (kcenter.stage_times(distances, centers, noise_scale=scale).sum() for scale in scales)
         return Bounds(*jax.vmap(at)(jnp.asarray(deltas)), binary, unit)
 
-    lower, upper, binary, unit = map(np.asarray, of(found.distances, found.centers, found.bottlenecks))
+    distances = np.stack([found.table[np.ix_(row, row)] for row in found.rows])
+    solved = solutions(found.images.sums, found.rows, K)
+    centers, bottlenecks = (np.stack([getattr(each, name) for each in solved]) for name in ("centers", "bottlenecks"))
+    lower, upper, binary, unit = map(np.asarray, of(distances, centers, bottlenecks / M))
     return Bounds(lower.T, upper.swapaxes(0, 1), binary, unit)
 
 
@@ -190,36 +175,28 @@ def rate(queries: jax.Array, delta: jax.Array) -> jax.Array:
 def ratios(
     columns: Columns, deltas: Sequence[float], theory: Bounds, times: np.ndarray, *, is_sampled: bool
 ) -> dict[str, np.ndarray]:
-    """Columns for every run: its delta and instance, its queries over each of RATIOS, and c.
+    """Columns for every run: its queries over each of RATIOS, and c.
 
     `times` (instances,) is sum_p T*_p. Theorems 1 and 2 are about single dimensions, as is the limit.
     """
-    place, instance = np.divmod(columns["row"], len(times))
-    delta, queries, time = np.asarray(deltas)[place], columns["pulls"], times[instance]
-    nothing = np.full(len(queries), np.nan)
+    delta, instance, queries = columns["delta"], columns["instance"], columns["pulls"]
+    place, time = np.searchsorted(-np.asarray(deltas), -delta), times[instance]
     upper = theory.upper[place, instance]
-    enough = FACTORS[np.argmax(queries[:, None] <= upper, axis=1)]
-    over = {
-        "Theorem 1": theory.lower[place, instance] if is_sampled else nothing,
-        "T* log": time * needed(delta),
-        "T* beta": time * np.asarray(rate(queries, delta)),
-        "Theorem 2": upper[:, UNITY] if is_sampled else nothing,
-        "most": np.full(len(queries), kcenter.most_queries(N, M, K)) if is_sampled else nothing,
+    sampled = {
+        "queries / Theorem 1": queries / theory.lower[place, instance],
+        "queries / Theorem 2": queries / upper[:, UNITY],
+        "queries / most": queries / kcenter.most_queries(N, M, K),
+        "factor": FACTORS[np.argmax(queries[:, None] <= upper, axis=1)],
     }
-    return {"delta": delta, "instance": instance, "factor": enough if is_sampled else nothing} | {
-        f"queries / {name}": queries / values for name, values in over.items()
-    }
+    return {
+        "queries / T* log": queries / (time * needed(delta)),
+        "queries / T* beta": queries / (time * np.asarray(rate(queries, delta))),
+    } | {name: values if is_sampled else np.full(len(queries), np.nan) for name, values in sampled.items()}
 
 
 def shown(name: str, cell: Columns) -> np.ndarray:
     """What the figure shows (runs,): queries or, of rules that see noise, queries / sum_p T*_p."""
     return cell["queries / T* log"] * needed(cell["delta"]) if name in NOISY else cell["pulls"].astype(float)
-
-
-def median_line(name: str, cell: Columns) -> Line:
-    values = shown(name, cell)
-    what = f"{name}, delta = {cell['delta'][0]:g}: queries{' / sum T*' if name in NOISY else ''}"
-    return Line(what, float(np.median(values)), float(medians(values).std()), len(values), censored(cell))
 
 
 def censored(cell: Columns) -> int:
@@ -274,7 +251,7 @@ def noisy_claims(cells: Cells, deltas: Sequence[float]) -> list[Claim]:
 
 def sampled_claims(sweeps: Mapping[str, Columns]) -> list[Claim]:
     sampled = {name: sweeps[name] for name in SAMPLED}
-    most = max(columns["queries / most"].max() for columns in sampled.values())
+    most = column(sampled.values(), "queries / most").max()
     upper = sampled[HEURISTIC]["queries / Theorem 2"].max()
     factors = {f"{name}:": columns["factor"].max() for name, columns in sampled.items()}
     less = {name: columns["queries / Theorem 1"] < 1 for name, columns in sampled.items()}
@@ -297,13 +274,12 @@ def sampled_claims(sweeps: Mapping[str, Columns]) -> list[Claim]:
 def error_claims(cells: Cells, deltas: Sequence[float]) -> list[Claim]:
     def claim(what: str, names: Iterable[str]) -> Claim:
         at = [[cells[name][place] for name in names] for place in range(len(deltas))]
-        stopped = [sum(len(cell["pulls"]) - censored(cell) for cell in row) for row in at]
-        wrong = [ended - sum(cell["ordered"].sum() for cell in row) for ended, row in zip(stopped, at, strict=True)]
-        counts = zip(wrong, stopped, deltas, strict=True)
+        ended = [sum(len(cell["pulls"]) - censored(cell) for cell in row) for row in at]
+        wrong = [total - column(row, "ordered").sum() for total, row in zip(ended, at, strict=True)]
         return Claim(
             f"{what}: a share of at most delta of the answers is wrong, at every delta",
-            ", ".join(f"{bad} of {ended} at {delta:g}" for bad, ended, delta in counts),
-            np.all(wrong <= allowed(stopped, deltas)),
+            ", ".join("{} of {} at {:g}".format(*counts) for counts in zip(wrong, ended, deltas, strict=True)),
+            np.all(wrong <= allowed(ended, deltas)),
         )
 
     return [

@@ -3,8 +3,8 @@
 import itertools
 import os
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,13 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxbandits
-from experiments.claims import answers_are_right, column
-from experiments.report import Claim
+from experiments.claims import errors_are_rare
+from experiments.report import Claim, Columns
 from experiments.settings import Settings
 from experiments.simulate import cache_folder, simulate
 from jaxbandits import kcenter
 from jaxbandits.base import Algorithm, Status
-from jaxbandits.kcenter import greedy, pairwise_sums
+from jaxbandits.kcenter import Greedy, greedy, pairwise_sums
 
 DELTA = 0.1
 LEVELS = 255  # of a colour
@@ -76,6 +76,11 @@ def _images(data: Path | None, count: int) -> Images:
     return Images(points, pairwise_sums(points), label)
 
 
+def on_images(options: Settings, images: Images) -> list[str]:
+    """A note where they are not those of the paper."""
+    return [] if options.data else [f"The paper's images are Tiny ImageNet, these are {images.label}."]
+
+
 def judgements(options: Settings, count: int) -> Judgements:
     """The first `count` shoes of the Zappos judgements, or as many things judged at random."""
     if options.data is None:
@@ -104,59 +109,24 @@ def image_runs(
     rows: np.ndarray,
     *,
     k: int = 10,
-    settings: Mapping[str, Sequence[float]] | None = None,
-    options: Settings,
-    seeds: int,
     leap: int = LEAP,
     test_every: int | None = None,
     levels: int | None = LEVELS,
-    metrics: Callable[..., dict[str, Any]] | None = None,
-    max_rounds: int = 2**30,
-    **simulated: Any,
-) -> jaxbandits.Results:
-    """Runs of a rule that samples dimensions, from first center 0.
+    **shared: Any,
+) -> dict[str, np.ndarray]:
+    """Runs of a rule that samples dimensions, (problem, *, leap, **settings) -> Algorithm; see `compared_runs`.
 
-    Args:
-        heading: unique to these runs.
-        rule: (problem, *, leap, **settings) -> Algorithm; with `test_every`, it takes that in place of `leap`.
-        images: what all instances take their points from.
-        rows: int (instances, n), the points of each.
-        k: number of centers.
-        settings: numbers that the rule takes, all of one length. The table of tasks has a row for each setting and
-            instance, the instances of a setting side by side.
-        options: of the command line.
-        seeds: runs of a row.
-        leap: dimensions drawn each round.
-        test_every: draws of a round, for `ds_random`; None: the rule is another one.
-        levels: of the points; None for floats.
-        metrics: (task, outcome) -> dict of arrays, what to know of a run besides.
-        max_rounds: the budget of a run.
-        simulated: for `simulate`.
-
-    Returns:
-        Results with, a run, whether it stopped with greedy's centers (`ordered`, or as a set: `members`), these
-        centers (`greedy`), and its radius over theirs (`radius`).
+    `leap` dimensions are drawn each round; `ds_random` takes `test_every` in place of it. `levels` are those of the
+    points, None for floats.
     """
-    problem = kcenter.Dimensions(rows.shape[1], images.points.shape[1], k, levels)
-    several: dict[str, Any] = {"leap": leap} if test_every is None else {"test_every": test_every}
-    points, sums = jnp.asarray(images.points), jnp.asarray(images.sums)
-    distinct, which = np.unique(rows, axis=0, return_inverse=True)
-    truth = np.stack([greedy(images.sums[np.ix_(row, row)], k=k).centers for row in distinct])[which.reshape(-1)]
+    problem, points = kcenter.Dimensions(rows.shape[1], images.points.shape[1], k, levels), jnp.asarray(images.points)
+    drawn = {"leap": leap} if test_every is None else {"test_every": test_every}
 
-    def build(task: dict[str, Any], key: jax.Array) -> tuple[Algorithm, jaxbandits.Environment]:
+    def made(task: dict[str, Any], sums: jax.Array) -> tuple[Algorithm, jaxbandits.Environment]:
         instance = kcenter.DimensionInstance(problem, points, sums, task["rows"])
-        return rule(problem, **several, **task["settings"]), kcenter.environment(instance, **several)
+        return rule(problem, **drawn, **task["settings"]), kcenter.environment(instance, **drawn)
 
-    return simulate(
-        heading,
-        build,
-        _tasks(settings, rows, truth),
-        options=options,
-        seeds=seeds,
-        max_rounds=max_rounds,
-        metrics=partial(_compared, distances=sums, besides=metrics),
-        **simulated,
-    )
+    return compared_runs(heading, made, images.sums, rows, k=k, **shared)
 
 
 def distance_runs(
@@ -167,84 +137,94 @@ def distance_runs(
     *,
     k: int,
     action: type,
-    noise_scale: float | Sequence[float] | None = None,
-    settings: Mapping[str, Sequence[float]] | None = None,
+    noise_scale: float | np.ndarray | None = None,
     first_center: int = 0,
-    options: Settings,
-    seeds: int,
-    metrics: Callable[..., dict[str, Any]] | None = None,
-    max_rounds: int,
-    **simulated: Any,
-) -> jaxbandits.Results:
-    """Runs of a rule that sees distances through noise; as `image_runs`.
+    **shared: Any,
+) -> dict[str, np.ndarray]:
+    """Runs of a rule that sees distances through noise; see `compared_runs`.
 
     `rule` is (problem, *, noise_scale, first_center, **settings) -> Algorithm. `noise_scale` may be one of each
     instance; None: rewards are Bernoulli.
     """
     problem = kcenter.Distances(rows.shape[1], k, "bernoulli" if noise_scale is None else "gaussian")
-    table = jnp.asarray(distances)
-    truth = np.stack([greedy(distances[np.ix_(row, row)], k=k, first_center=first_center).centers for row in rows])
+    several = {"noise_scale": noise_scale} if np.ndim(noise_scale) > 0 else {}
 
-    tasks = _tasks(settings, rows, truth)
-    if np.ndim(noise_scale) > 0:
-        tasks["noise_scale"] = np.resize(noise_scale, len(tasks["rows"]))
-
-    def build(task: dict[str, Any], key: jax.Array) -> tuple[Algorithm, jaxbandits.Environment]:
-        instance = kcenter.DistanceInstance(problem, table, task.get("noise_scale", noise_scale), task["rows"])
-        algorithm = rule(problem, noise_scale=instance.noise_scale, first_center=first_center, **task["settings"])
+    def made(task: dict[str, Any], table: jax.Array) -> tuple[Algorithm, jaxbandits.Environment]:
+        scale = task.get("noise_scale", noise_scale)
+        algorithm = rule(problem, noise_scale=scale, first_center=first_center, **task["settings"])
+        instance = kcenter.DistanceInstance(problem, table, scale, task["rows"])
         return algorithm, kcenter.environment(instance, action=action)
 
-    return simulate(
-        heading,
-        build,
-        tasks,
-        options=options,
-        seeds=seeds,
-        max_rounds=max_rounds,
-        metrics=partial(_compared, distances=table, besides=metrics),
-        **simulated,
-    )
+    return compared_runs(heading, made, distances, rows, k=k, several=several, first_center=first_center, **shared)
 
 
-def _tasks(settings: Mapping[str, Sequence[float]] | None, rows: np.ndarray, truth: np.ndarray) -> dict[str, Any]:
-    settings = {name: np.asarray(values) for name, values in (settings or {}).items()}
+def compared_runs(
+    heading: str,
+    made: Callable[..., tuple[Algorithm, jaxbandits.Environment]],  # of a task (rows, settings) and the distances
+    distances: np.ndarray,  # (N, N)  of all points, in any unit
+    rows: np.ndarray,  # int (instances, n)  the points of each
+    *,
+    k: int,
+    settings: Mapping[str, Sequence[float]] | None = None,  # numbers that the rule takes, all of one length
+    several: Mapping[str, np.ndarray] = {},  # what else a task has, (instances,)
+    first_center: int = 0,  # greedy's, and the rule's
+    metrics: Callable[..., dict[str, Any]] | None = None,  # (task, outcome) -> what to know of a run besides
+    max_rounds: int = 2**30,
+    **simulated: Any,
+) -> dict[str, np.ndarray]:
+    """Columns of runs of every setting on every instance, which are compared with greedy's centers.
+
+    Every run has its settings, the place of its instance among the rows (`instance`), whether it stopped with greedy's
+    centers (`ordered`, or as a set: `members`), these centers (`greedy`), and its radius over theirs (`radius`).
+    """
+    table, settings = jnp.asarray(distances), {name: np.asarray(values) for name, values in (settings or {}).items()}
     count = len(next(iter(settings.values()))) if settings else 1
-    return {
+    distinct, which = np.unique(rows, axis=0, return_inverse=True)
+    truth = np.stack([each.centers for each in solutions(distances, distinct, k, first_center)])[which.reshape(-1)]
+    tasks = {
         "settings": {name: np.repeat(values, len(rows)) for name, values in settings.items()},
         "rows": np.tile(rows, (count, 1)),
         "truth": np.tile(truth, (count, 1)),
-    }
+    } | {name: np.tile(values, count) for name, values in several.items()}
+
+    def compared(task: dict[str, Any], outcome: jaxbandits.Outcome) -> dict[str, jax.Array]:
+        stopped, centers = outcome.status == Status.STOPPED, outcome.answer.indices
+        same = kcenter.centers_match(centers, task["truth"])
+        return {
+            "ordered": stopped & same.ordered,
+            "members": stopped & same.members,
+            "greedy": task["truth"],
+            "radius": kcenter.radius_ratio(centers, task["truth"], table, task["rows"]),
+        } | (metrics(task, outcome) if metrics else {})
+
+    columns = simulate(
+        heading, lambda task, key: made(task, table), tasks, max_rounds=max_rounds, metrics=compared, **simulated
+    ).columns
+    setting, instance = np.divmod(columns["row"], len(rows))
+    return columns | {name: values[setting] for name, values in settings.items()} | {"instance": instance}
 
 
-def _compared(
-    task: dict[str, Any],
-    outcome: jaxbandits.Outcome,
-    *,
-    distances: jax.Array,
-    besides: Callable[..., Any] | None = None,
-) -> dict[str, jax.Array]:
-    stopped = outcome.status == Status.STOPPED
-    same = kcenter.centers_match(outcome.answer.indices, task["truth"])
-    return {
-        "ordered": stopped & same.ordered,
-        "members": stopped & same.members,
-        "greedy": task["truth"],
-        "radius": kcenter.radius_ratio(outcome.answer.indices, task["truth"], distances, task["rows"]),
-    } | (besides(task, outcome) if besides is not None else {})
+def solutions(distances: np.ndarray, rows: np.ndarray, k: int, first_center: int = 0) -> list[Greedy]:
+    """Greedy's centers of every instance."""
+    return [greedy(distances[np.ix_(row, row)], k=k, first_center=first_center) for row in rows]
 
 
-def greedy_was_found(sweeps: Collection[Mapping[str, np.ndarray]], who: str = "") -> Claim:
+def chosen(columns: Columns, where: np.ndarray) -> dict[str, np.ndarray]:
+    """The runs that `where` (runs,) marks."""
+    return {name: values[where] for name, values in columns.items()}
+
+
+def greedy_was_found(sweeps: Iterable[Columns], who: str = "") -> Claim:
     """Whether the runs that stopped have greedy's centers, in order, as often as promised."""
-    stopped = int(np.sum(column(sweeps, "status") == Status.STOPPED))
-    return answers_are_right(stopped - int(column(sweeps, "ordered").sum()), stopped, DELTA, who)
+    return errors_are_rare(sweeps, DELTA, right="ordered", who=who)
 
 
-def queries_until(columns: Mapping[str, np.ndarray], k: int) -> np.ndarray:
+def queries_until(columns: Columns, k: int) -> np.ndarray:
     """Queries (runs,) until the first k centers were found: the rules do not know how many will be wanted."""
     return columns["answer.queries"][:, : k - 1].sum(axis=1, dtype=np.int64)
 
 
-def matches_until(columns: Mapping[str, np.ndarray], k: int) -> dict[str, np.ndarray]:
+def matches_until(columns: Columns, k: int) -> dict[str, np.ndarray]:
     """Whether the first k centers (runs,) were found and are greedy's: `ordered`, or as a set `members`."""
     found = columns["answer.found"] >= k
     ours, greedys = columns["answer.indices"][:, :k], columns["greedy"][:, :k]
@@ -254,7 +234,7 @@ def matches_until(columns: Mapping[str, np.ndarray], k: int) -> dict[str, np.nda
     }
 
 
-def share(columns: Mapping[str, np.ndarray], name: str = "ordered") -> str:
+def share(columns: Columns, name: str = "ordered") -> str:
     """How many of the runs ended with exactly greedy's centers."""
     return f"{int(columns[name].sum())} of {len(columns[name])}"
 

@@ -1,13 +1,12 @@
 """Error rates of DS-UCB with the paper's radius, with the proved one, and with Bernoulli KL intervals.
 
 The paper runs DS-UCB with radii sqrt(C log(1 + (1 + log t) / delta') / t), C = 0.1, which is no bound for rewards in
-[0, 1]: a normal reward of variance C / 2 would just have it, at a single t. Lemma 1 proves a radius some six times as
-wide. Here delta = 0.3 .. 0.001, n = 20 points of m = 192 dimensions, k = 3, 20 instances of three kinds: points around
-the middle of the cube, each at a scale of its own (contrast), crops of photographs, 8 x 8 x 3 (crops), and corners of
-the cube (binary), whose rewards have the largest variance, up to 1/4. An extension: the paper counts no errors.
+[0, 1]; Lemma 1 proves a radius some six times as wide. Here n = 20 points of m = 192 dimensions, k = 3, 20 instances of
+three kinds: points around the middle of the cube, each at a scale of its own (contrast), crops of photographs, 8 x 8 x
+3 (crops), and corners of the cube (binary), whose rewards have the largest variance, up to 1/4. An extension.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from experiments.claims import FALSE_ALARM, allowed, every_run_stops, interval
 from experiments.figures import STYLES, legend_below, marks, split
-from experiments.kcenter.common import Images, blocks, image_runs, untied
+from experiments.kcenter.common import Images, blocks, chosen, image_runs, untied
 from experiments.report import Claim, Columns, Line, Report, joined, line_of, number
 from experiments.settings import Settings
 from jaxbandits import Status
@@ -54,13 +53,17 @@ class Cell(NamedTuple):
     queries: Line
     wrong: int
     stopped: int
-    rate: float  # share of wrong answers
     interval: tuple[float, float]  # of 95 %, by Clopper and Pearson
     allowed: int  # errors that a rule with error probability delta exceeds with a probability of FALSE_ALARM
 
     @property
+    def rate(self) -> float:
+        """The share of wrong answers."""
+        return self.wrong / self.stopped
+
+    @property
     def breaks(self) -> bool:
-        """Whether there are more."""
+        """Whether there are more than allowed."""
         return self.wrong > self.allowed
 
 
@@ -71,39 +74,35 @@ def run(options: Settings) -> Report:
     deltas, instances = (QUICK_DELTAS, QUICK_INSTANCES) if options.quick else (DELTAS, INSTANCES)
     seeds = options.seeds or (20 if options.quick else 2000 // INSTANCES)
     kinds = {name: kind(*KINDS[name], instances) for name in (QUICK_KINDS if options.quick else KINDS)}
+    shared = {"rows": blocks(N, instances), "k": K, "settings": {"delta": deltas}, "leap": LEAP}
+    shared |= {"options": options, "seeds": seeds}
     sweeps = {
         (kind, rule): image_runs(
             f"kcenter errors: {kind}, {rule}",
             partial(ds_ucb, ties="lowest", **settings),  # a wrong leader may tie with another one
             found.images,
-            blocks(N, instances),
-            k=K,
-            settings={"delta": deltas},
             levels=found.levels,
-            options=options,
-            seeds=seeds,
-            leap=LEAP,
-        ).columns
+            **shared,
+        )
         for kind, found in kinds.items()
         for rule, settings in RULES.items()
     }
     cells = {
-        (kind, rule): [
-            cell(f"{kind}, {rule}, delta {delta}", delta, columns, columns["row"] // instances == place)
-            for place, delta in enumerate(deltas)
+        name: [
+            cell(f"{', '.join(name)}, delta {delta}", delta, chosen(runs, runs["delta"] == delta)) for delta in deltas
         ]
-        for (kind, rule), columns in sweeps.items()
+        for name, runs in sweeps.items()
     }
     return Report(
         f"Error rates of DS-UCB, n = {N}, m = {M}, k = {K}",
-        [each.queries for row in cells.values() for each in row],
+        [],
         [every_run_stops(sweeps.values()), *claims(cells, kinds)],
         joined(sweeps, "sweep"),
         partial(draw, cells=cells, kinds=kinds),
         notes=notes(kinds, instances * seeds),
         grid=[
             {
-                "points, rule": f"{kind}, {rule}",
+                "points, rule": ", ".join(name),
                 "delta": str(each.delta),
                 "queries": f"{number(round(each.queries.ours))} +- {each.queries.se:.2g}",
                 "wrong": f"{each.wrong} of {each.stopped}",
@@ -112,7 +111,7 @@ def run(options: Settings) -> Report:
                 "allowed": str(each.allowed),
                 "verdict": "BREAKS delta" if each.breaks else "keeps delta",
             }
-            for (kind, rule), row in cells.items()
+            for name, row in cells.items()
             for each in row
         ],
     )
@@ -121,16 +120,12 @@ def run(options: Settings) -> Report:
 def kind(make: Callable[..., np.ndarray], levels: int | None, instances: int) -> Kind:
     found = untied(make, K, instances)
     points = np.concatenate(found)
-    variance = float(np.mean([decisive_variance(each / (levels or 1)) for each in found]))
-    return Kind(Images(points, pairwise_sums(points), ""), levels, variance)
+    variance = np.mean([decisive_variance(each / (levels or 1)) for each in found])
+    return Kind(Images(points, pairwise_sums(points), ""), levels, float(variance))
 
 
 def decisive_variance(points: np.ndarray) -> float:
-    """The variance of a reward of the new center against its nearest center, the mean over the stages.
-
-    Args:
-        points: (n, m), in [0, 1].
-    """
+    """Of a reward of the new center against its nearest one, the mean over the stages; points (n, m) in [0, 1]."""
     centers = greedy(pairwise_sums(points), k=K).centers
     found = []
     for p in range(1, K):
@@ -139,30 +134,33 @@ def decisive_variance(points: np.ndarray) -> float:
     return float(np.mean(found))
 
 
-def cell(quantity: str, delta: float, columns: Columns, where: np.ndarray) -> Cell:
-    stopped = columns["status"][where] == Status.STOPPED
-    n, wrong = int(stopped.sum()), int((stopped & ~columns["ordered"][where]).sum())
-    queries = line_of(quantity, columns, where)
-    return Cell(delta, queries, wrong, n, wrong / n, interval(wrong, n), int(allowed(n, delta)))
+def cell(quantity: str, delta: float, columns: Columns) -> Cell:
+    queries = line_of(quantity, columns)
+    stopped = queries.runs - queries.censored - queries.failed
+    wrong = int(((columns["status"] == Status.STOPPED) & ~columns["ordered"]).sum())
+    return Cell(delta, queries, wrong, stopped, interval(wrong, stopped), int(allowed(stopped, delta)))
 
 
 def claims(cells: Cells, kinds: dict[str, Kind]) -> list[Claim]:
-    promise = "a share of at most delta of the answers is wrong"
-    found = []
-    for rule in RULES:
-        rows = [each for (_, name), row in cells.items() if name == rule for each in row]
-        measured = f"{sum(each.wrong for each in rows)} of {sum(each.stopped for each in rows):,}"
-        if rule != PAPER:
-            keeps = not any(each.breaks for each in rows)
-            found.append(Claim(f"{rule}: {promise}, for every kind and delta", measured, keeps))
-    for kind in kinds:
-        row = cells[kind, PAPER]
-        rates = ", ".join(f"{each.rate:.2%} at {each.delta}" for each in row)
-        keeps = not any(each.breaks for each in row)
-        found.append(Claim(f"{PAPER}, {kind}: {promise}, for every delta", rates, keeps))
-    breaks = [each.breaks for each in cells["binary", PAPER]]
+    def keeps(who: str, where: str, row: Sequence[Cell], measured: str) -> Claim:
+        statement = f"{who}: a share of at most delta of the answers is wrong, for every {where}"
+        return Claim(statement, measured, not any(each.breaks for each in row))
+
+    def share(row: Sequence[Cell]) -> str:
+        return f"{sum(each.wrong for each in row)} of {sum(each.stopped for each in row):,}"
+
+    def rates(row: Sequence[Cell]) -> str:
+        return ", ".join(f"{each.rate:.2%} at {each.delta}" for each in row)
+
+    proved = {rule: [each for kind in kinds for each in cells[kind, rule]] for rule in RULES if rule != PAPER}
+    heuristic = {kind: cells[kind, PAPER] for kind in kinds}
+    breaks = [each.breaks for each in heuristic["binary"]]
     statement = f"{PAPER} errs more often than delta at every delta where the rewards have the largest variance"
-    return [*found, Claim(statement, f"{sum(breaks)} of {len(breaks)} deltas on binary points", all(breaks))]
+    return [
+        *(keeps(rule, "kind and delta", row, share(row)) for rule, row in proved.items()),
+        *(keeps(f"{PAPER}, {kind}", "delta", row, rates(row)) for kind, row in heuristic.items()),
+        Claim(statement, f"{sum(breaks)} of {len(breaks)} deltas on binary points", all(breaks)),
+    ]
 
 
 def notes(kinds: dict[str, Kind], runs: int) -> tuple[str, ...]:
@@ -183,8 +181,7 @@ def draw(figure: Any, *, cells: Cells, kinds: dict[str, Kind]) -> None:
     for axes, (kind, found) in zip(panels, kinds.items(), strict=True):
         for style, rule in enumerate(RULES):
             row = cells[kind, rule]
-            deltas = np.array([each.delta for each in row]) * 1.06 ** (style - 1)
-            rates = np.array([each.rate for each in row])
+            deltas, rates = np.array([(each.delta * 1.06 ** (style - 1), each.rate) for each in row]).T
             low, high = np.transpose([each.interval for each in row])
             seen = rates > 0
             bars = [rates - np.maximum(low, 0.1 * rates), high - rates]

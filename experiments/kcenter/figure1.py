@@ -1,8 +1,8 @@
 """The figure on C of Jali, Karamchandani, Moharir: queries and errors of DS-UCB against the scale of its radii.
 
 Radii are sqrt(C log(1 + (1 + log t) / delta') / t), delta = 0.1, k = 10 centers of 1000 images, first center image 0.
-The figure has no printed values; from it the paper picks C = 0.1. A wrong center need not be a bad one, so the radius
-of the answer is shown too, over that of greedy's: the distance of the image farthest from its nearest center.
+The figure has no printed values; from it the paper picks C = 0.1. The radius of the answer is the distance of the image
+farthest from its nearest center.
 """
 
 from functools import partial
@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from experiments.claims import between, every_run_stops, rises
-from experiments.figures import band, curve, split
+from experiments.claims import between, every_run_stops, grows
+from experiments.figures import curve, split
 from experiments.kcenter import common
 from experiments.kcenter.common import add_arguments as add_arguments
-from experiments.kcenter.sampling import Measured, chosen, measured, schedule, scheduled_runs
-from experiments.report import Claim, Line, Report, joined, line, listed, number
+from experiments.kcenter.common import chosen
+from experiments.kcenter.sampling import Measured, draw_instances, measured, schedule, scheduled_runs
+from experiments.report import Claim, Line, Report, joined, line, number
 from experiments.settings import Settings
 from jaxbandits.base import Algorithm
 from jaxbandits.kcenter import Dimensions, Lil, ds_ucb
 
-N, QUICK_N = 1000, 100
-TOTAL, QUICK_TOTAL = 10_000, 500
+SIZE, QUICK_SIZE = (1000, 10_000), (100, 500)  # images of an instance, and in all
 PICKED = 0.1
 SCALES = (1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1)
 LARGE = (0.3, 1.0)  # three to six times the queries of 0.1, so there are fewer runs
@@ -36,7 +36,7 @@ def ucb(problem: Dimensions, *, radius_scale: Any, leap: int) -> Algorithm:
 
 
 def run(options: Settings) -> Report:
-    n, total = (QUICK_N, QUICK_TOTAL) if options.quick else (N, TOTAL)
+    n, total = QUICK_SIZE if options.quick else SIZE
     runs, large = options.seeds or (8 if options.quick else 20), LARGE[:1] if options.quick else LARGE
     others = total // n - 1
     images = common.images(options, total)
@@ -56,31 +56,27 @@ def run(options: Settings) -> Report:
         for name, (scales, plan) in parts.items()
     }
     at = {
-        scale: chosen(sweeps[name], sweeps[name]["setting"] == place)
-        for name, (scales, _) in parts.items()
-        for place, scale in enumerate(scales)
+        scale: chosen(columns, columns["radius_scale"] == scale)
+        for columns in sweeps.values()
+        for scale in dict.fromkeys(columns["radius_scale"])
     }
     cells = {scale: measured(f"queries, C = {scale:g}", columns, unit=1.0) for scale, columns in at.items()}
-    errors, wrong_sets, radii = (
-        {C: line(f"{what}, C = {C:g}", values(columns), status=columns["status"]) for C, columns in at.items()}
-        for what, values in (
-            ("wrong", lambda columns: ~columns["ordered"]),
-            ("wrong set", lambda columns: ~columns["members"]),
-            ("radius", lambda columns: columns["radius"]),
-        )
-    )
-    queries, wrong = [cell.first for cell in cells.values()], list(errors.values())
+    shares = {
+        what: {C: line(f"{what}, C = {C:g}", value(columns), status=columns["status"]) for C, columns in at.items()}
+        for what, value in {
+            "wrong": lambda columns: ~columns["ordered"],
+            "wrong set": lambda columns: ~columns["members"],
+            "radius": lambda columns: columns["radius"],
+        }.items()
+    }
+    errors, _, radii = shares.values()
     return Report(
         f"DS-UCB against C, n = {n}, k = 10, delta = 0.1, {images.label}",
-        queries,
+        [],
         [
             every_run_stops(sweeps.values()),
-            Claim("queries grow with C", listed(x.ours for x in queries), rises(queries)),
-            Claim(
-                "errors fall with C",
-                listed((x.ours for x in wrong), ".2f"),
-                rises([x._replace(ours=-x.ours) for x in wrong]),
-            ),
+            grows("queries grow with C", [cell.first for cell in cells.values()]),
+            grows("errors fall with C", list(errors.values()), ".2f", down=True),
             Claim(
                 "small radii do err: all answers are wrong at C = 0.01 or below",
                 f"{errors[1e-2].ours:.0%} at 0.01",
@@ -94,7 +90,7 @@ def run(options: Settings) -> Report:
             ),
         ],
         joined(sweeps, "part"),
-        partial(draw, cells=cells, errors=errors, wrong_sets=wrong_sets, radii=radii, n=n, instances=1 + others),
+        partial(draw, cells=cells, shares=shares, n=n, instances=1 + others),
         notes=(
             f"queries: means over runs on the first {n} images with standard errors, then the mean and the range over "
             f"{1 + others} instances of {n} images that share none. Ordered and as a set: the runs on the first {n} "
@@ -120,22 +116,21 @@ def run(options: Settings) -> Report:
     )
 
 
-def draw(figure: Any, *, cells: Cells, errors: Lines, wrong_sets: Lines, radii: Lines, n: int, instances: int) -> None:
+def draw(figure: Any, *, cells: Cells, shares: dict[str, Lines], n: int, instances: int) -> None:
     left, middle, right = split(figure, (12, 4.2), 1, 3)
     scales = list(cells)
     curve(left, scales, [cell.first for cell in cells.values()], f"first {n} images", 0)
-    low, high = ([f(cell.instances) for cell in cells.values()] for f in (np.min, np.max))
-    band(left, scales, low, high, label="other images")
+    draw_instances(left, scales, list(cells.values()))
     left.set(yscale="log", ylabel="queries until ten centers", title="What the radii cost")
     left.legend(loc="upper left", fontsize=9)
-    for lines, label, style in ((errors, "not greedy's, in order", 1), (wrong_sets, "not greedy's, as a set", 2)):
-        curve(middle, scales, list(lines.values()), label, style)
+    curve(middle, scales, list(shares["wrong"].values()), "not greedy's, in order", 1)
+    curve(middle, scales, list(shares["wrong set"].values()), "not greedy's, as a set", 2)
     middle.axhline(common.DELTA, color="k", lw=1, ls=":")
     middle.text(scales[0], common.DELTA, "delta", va="bottom", fontsize=9)
     middle.set(ylabel=f"share of the runs, {instances} instances", title="How often the centers are wrong")
     middle.set_ylim(-0.03, 1.05)
     middle.legend(loc="lower left", fontsize=9, bbox_to_anchor=(0, 0.14))
-    curve(right, scales, list(radii.values()), "", 3)
+    curve(right, scales, list(shares["radius"].values()), "", 3)
     right.axhline(1, color="k", lw=1, ls=":")
     right.set(ylabel="radius / radius of greedy's centers", title="Wrong centers are nearly as good")
     for axes in (left, middle, right):

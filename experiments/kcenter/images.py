@@ -1,8 +1,8 @@
 """The ten images that greedy k-center picks from a thousand, and those that sampling picks, with what each costs.
 
-DS-UCB and DS-TS look at one of 64 x 64 x 3 numbers of two images a query, NS-TS at the distance of two images through
-Gaussian noise of variance 1e-4, exact greedy at everything. delta = 0.1, first center image 0. DS-UCB with a tenth of
-the paper's C shows what wrong answers look like. The picture is of the first run of each.
+DS-UCB and DS-TS look at one of 64 x 64 x 3 numbers of two images a query, NS-TS at their distance through Gaussian
+noise, exact greedy at everything. delta = 0.1, first center image 0. DS-UCB with a tenth of the paper's C shows what
+wrong answers look like. The picture is of the first run of each.
 """
 
 from argparse import ArgumentParser
@@ -14,7 +14,7 @@ import numpy as np
 from experiments.claims import above, every_run_stops
 from experiments.kcenter import common
 from experiments.kcenter.sampling import DRAWS
-from experiments.report import Claim, Columns, Line, Report, joined, line_of, number, plus_minus
+from experiments.report import Claim, Columns, Report, joined, line_of, number, plus_minus
 from experiments.settings import Settings
 from jaxbandits import Status
 from jaxbandits.kcenter import Lil, PairPull, ds_random, ds_ts, ds_ucb, greedy, naive_queries, ns_ts
@@ -38,45 +38,36 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Settings) -> Report:
     n, k = QUICK_SIZE if options.quick else SIZE
     seeds = options.seeds or 4
-    images = common.images(options, n)
-    rows = common.blocks(n, 1)
+    images, rows = common.images(options, n), common.blocks(n, 1)
     m = images.points.shape[1]
+    shared = {"rows": rows, "k": k, "options": options, "seeds": seeds, "lanes": seeds}
 
-    shared = {"k": k, "options": options, "seeds": seeds, "lanes": seeds}
-
-    def sampled(name: str, rule: Any, **settings: Any) -> dict[str, np.ndarray]:
+    def sampled(name: str, rule: Any, **settings: Any) -> Columns:
         rule = partial(rule, delta=common.DELTA)
-        heading = f"kcenter images: {name}, n = {n}"
-        return common.image_runs(heading, rule, images, rows, **shared | settings).columns
+        return common.image_runs(f"kcenter images: {name}, n = {n}", rule, images, **shared | settings)
 
+    noise = {"action": PairPull, "noise_scale": VARIANCE**0.5}
+    noisy_rule = partial(ns_ts, delta=common.DELTA)
     sweeps = {
         UCB: sampled(UCB, ds_ucb),
         SMALL: sampled(SMALL, partial(ds_ucb, interval=Lil(SMALL_C))),
         TS: sampled(TS, ds_ts, leap=THOMPSON_LEAP, seeds=1, lanes=1),
         NOISY: common.distance_runs(
-            f"kcenter images: {NOISY}, n = {n}",
-            partial(ns_ts, delta=common.DELTA),
-            images.distances,
-            rows,
-            action=PairPull,
-            noise_scale=VARIANCE**0.5,
-            max_rounds=2**30,
-            **shared,
-        ).columns,
+            f"kcenter images: {NOISY}, n = {n}", noisy_rule, images.distances, **noise, **shared
+        ),
     }
     if options.own["random"]:
         sweeps[RANDOM] = sampled(RANDOM, ds_random, test_every=DRAWS, seeds=1, lanes=1)
 
     printed, needed = naive_queries(n, m, k)
-    lines = {name: line_of(name, columns) for name, columns in sweeps.items()}
     # Greedy itself as one run, which needs m (n - p) numbers at the p-th stage.
     exact = {"answer.indices": greedy(images.sums, k=k).centers, "answer.queries": m * (n - np.arange(1, k))}
     exact |= {"pulls": needed, "status": Status.STOPPED, "ordered": True, "members": True, "radius": 1.0}
     shown = {GREEDY: {name: np.asarray(value)[None] for name, value in exact.items()}} | sweeps
     return Report(
         f"The {k} centers of {n} images: greedy's and those of sampling, {images.label}",
-        list(lines.values()),
-        claims(lines, sweeps, needed),
+        [],
+        claims(sweeps, needed),
         joined(sweeps),
         partial(draw, shown=shown, points=images.points, label=images.label),
         notes=(
@@ -100,7 +91,7 @@ def run(options: Settings) -> Report:
     )
 
 
-def claims(lines: dict[str, Line], sweeps: dict[str, dict[str, np.ndarray]], needed: int) -> list[Claim]:
+def claims(sweeps: dict[str, Columns], needed: int) -> list[Claim]:
     certain = [name for name in CERTAIN if name in sweeps]
     small = sweeps[SMALL]
     return [
@@ -108,7 +99,7 @@ def claims(lines: dict[str, Line], sweeps: dict[str, dict[str, np.ndarray]], nee
         common.greedy_was_found([sweeps[name] for name in certain], ", ".join(certain)),
         above(
             "sampling numbers takes fewer queries than reading all (greedy over sampling)",
-            {name: needed / lines[name].ours for name in (UCB, SMALL, TS)},
+            {name: needed / line_of(name, sweeps[name]).ours for name in (UCB, SMALL, TS)},
         ),
         Claim(
             "DS-UCB errs with a tenth of the paper's C, yet its radius is at most 10 % above greedy's",

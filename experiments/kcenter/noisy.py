@@ -1,7 +1,6 @@
 """What the experiments on noisy distances share: how long a run should take, and runs that end at a budget of queries.
 
-A rule does not know how many centers will be wanted, so that a run for ten also says when it had three. A run that
-reached its budget says so too, if it had three by then.
+A run for ten centers also says when it had three, and so does one that reached its budget later.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,12 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.figures import side_by_side
+from experiments.figures import side_by_side, split
 from experiments.kcenter import common
 from experiments.kcenter.common import DELTA
-from experiments.report import Columns, number
-from experiments.settings import Settings
-from jaxbandits.kcenter import Greedy, PairPull, greedy, ns_ts, stage_times
+from experiments.report import Columns, mean_se, number
+from jaxbandits.kcenter import Greedy, PairPull, ns_ts, stage_times
 from jaxbandits.kcenter._intervals import least_k1
 
 ALPHA = 1.1  # of the intervals
@@ -38,7 +36,23 @@ class Cell(NamedTuple):
     @property
     def se(self) -> float:
         """Of the mean; NaN where there is none."""
-        return float(self.queries.std(ddof=1) / np.sqrt(self.runs)) if 1 < self.runs == len(self.queries) else np.nan
+        return float(mean_se(self.queries)[1]) if len(self.queries) == self.runs else np.nan
+
+
+def cell(columns: Columns, where: np.ndarray, k: int) -> Cell:
+    """The runs that `where` (runs,) marks."""
+    match = {name: int(runs[where].sum()) for name, runs in common.matches_until(columns, k).items()}
+    reached = where & (columns["answer.found"] >= k)
+    return Cell(common.queries_until(columns, k)[reached], int(where.sum()), **match)
+
+
+def cells_by_mix(columns: Columns, k: int) -> dict[float, list[Cell]]:
+    """Of every mix on every instance."""
+    mix, instance = columns["mix"], columns["instance"]
+    return {
+        each: [cell(columns, (mix == each) & (instance == i), k) for i in range(instance.max() + 1)]
+        for each in dict.fromkeys(mix.tolist())
+    }
 
 
 def ordered_cells(cells: Iterable[Cell]) -> dict[str, str]:
@@ -51,60 +65,10 @@ def ordered_cells(cells: Iterable[Cell]) -> dict[str, str]:
     }
 
 
-def cell(columns: Columns, where: np.ndarray, k: int) -> Cell:
-    """The runs that `where` (runs,) marks."""
-    match = {name: int(runs[where].sum()) for name, runs in common.matches_until(columns, k).items()}
-    reached = where & (columns["answer.found"] >= k)
-    return Cell(common.queries_until(columns, k)[reached], int(where.sum()), **match)
-
-
-class Thompson(NamedTuple):
-    """Runs of NS-TS with several mixes, on blocks of images."""
-
-    columns: dict[str, np.ndarray]
-    mix: np.ndarray  # (runs,)
-    block: np.ndarray  # int (runs,)
-    truths: list[Greedy]  # of every block
-
-
-def thompson_runs(
-    heading: str,
-    distances: np.ndarray,
-    rows: np.ndarray,
-    *,
-    k: int,
-    noise_scale: float,
-    mixes: Sequence[float],
-    limit: int,
-    options: Settings,
-    seeds: int,
-) -> Thompson:
-    """Runs until the k-th center, or until they have taken `limit` queries."""
-    columns = common.distance_runs(
-        heading,
-        partial(ns_ts, delta=DELTA),
-        distances,
-        rows,
-        k=k,
-        action=PairPull,
-        noise_scale=noise_scale,
-        settings={"mix": mixes},
-        options=options,
-        seeds=seeds,
-        max_rounds=limit // 2,
-    ).columns
-    setting, block = np.divmod(columns["row"], len(rows))
-    return Thompson(columns, np.array(mixes)[setting], block, solutions(distances, rows, k))
-
-
-def cells_by_mix(found: Thompson, k: int) -> list[dict[float, Cell]]:
-    return [
-        {
-            float(mix): cell(found.columns, (found.mix == mix) & (found.block == b), k)
-            for mix in dict.fromkeys(found.mix.tolist())
-        }
-        for b in range(len(found.truths))
-    ]
+def thompson_runs(heading: str, *, mixes: Sequence[float], limit: int, **shared: Any) -> dict[str, np.ndarray]:
+    """Runs of NS-TS until the k-th center, or until they have taken `limit` queries; as `distance_runs`."""
+    shared |= {"action": PairPull, "settings": {"mix": mixes}, "max_rounds": limit // 2}
+    return common.distance_runs(heading, partial(ns_ts, delta=DELTA), **shared)
 
 
 def wrong(columns: Columns) -> int:
@@ -112,10 +76,6 @@ def wrong(columns: Columns) -> int:
     centers = columns["answer.indices"]
     is_found = np.arange(centers.shape[1]) < columns["answer.found"][:, None]
     return int(np.any(is_found & (centers != columns["greedy"]), axis=1).sum())
-
-
-def ended(cells: Sequence[Cell]) -> bool:
-    return all(np.isfinite(each.mean) for each in cells)
 
 
 def times(distances: np.ndarray, solution: Greedy, noise_scale: float | None) -> np.ndarray:
@@ -136,10 +96,6 @@ def expected(times: np.ndarray, n: int) -> np.ndarray:
     return 2 * beta * times
 
 
-def solutions(distances: np.ndarray, rows: np.ndarray, k: int) -> list[Greedy]:
-    return [greedy(distances[np.ix_(row, row)], k=k) for row in rows]
-
-
 def quantiles(means: Sequence[float], limit: float, unit: float) -> str:
     """Median and range over instances; those that did not end are the longest, and only known to exceed the limit."""
 
@@ -158,16 +114,15 @@ def slashed(values: Sequence[float], unit: float = 1.0) -> str:
 def scatter(axes: Any, x: float, values: Sequence[float], limit: float, **style: Any) -> None:
     """Points above each other; those that did not end are arrows at the limit."""
     values = np.asarray(values, float)
-    known = np.isfinite(values)
-    axes.plot(np.full(known.sum(), x), values[known], "_", **style)
-    if not known.all():
+    known = values[np.isfinite(values)]
+    axes.plot(np.full(len(known), x), known, "_", **style)
+    if len(known) < len(values):
         axes.plot(x, limit, "^", **style | {"mfc": "w"})
 
 
 def draw_by_place(figure: Any, places: Iterable[tuple[int, int]], title: str, ylabel: str) -> Any:
     """Axes with a place for every n and k."""
-    figure.set_size_inches(8, 4.8)
-    axes = figure.subplots()
+    axes = split(figure, (8, 4.8), 1, 1)
     side_by_side(axes, [f"{n}\n{k}" for n, k in places], yscale="log", ylabel=ylabel, title=title)
     axes.set_xlabel("n (above), k (below)")
     return axes

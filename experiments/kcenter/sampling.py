@@ -9,11 +9,10 @@ import numpy as np
 
 from experiments.figures import COLORS, band, curve, split, ticks
 from experiments.kcenter import common
-from experiments.kcenter.common import Images, image_runs
+from experiments.kcenter.common import Images, chosen, image_runs
 from experiments.report import Claim, Columns, Line, Report, joined, line, number, two_digits
 from experiments.settings import Settings
 from jaxbandits.base import Algorithm
-from jaxbandits.kcenter import ds_random
 
 K = 10
 DRAWS = 1024  # of random sampling, each round
@@ -34,6 +33,20 @@ class Size(NamedTuple):
     random: int = 0  # of random sampling, on the first n images
 
 
+class Rule(NamedTuple):
+    """How a rule of a table by n and k is run and shown."""
+
+    label: str
+    unit: float  # of queries
+    printed: Mapping[Place, float]  # in this unit
+    heading: str  # of its sweeps, with a place for n
+    factory: Callable[..., Algorithm]  # (problem, *, delta, leap or test_every) -> Algorithm
+    leap: int = common.LEAP
+    has_others: bool = False  # whether it runs on other instances as well
+    times: int = 1  # as many runs on the first images as others
+    is_random: bool = False  # which takes long, and is left out where --random-up-to says so
+
+
 class Schedule(NamedTuple):
     """Which instance each run of a setting takes."""
 
@@ -50,27 +63,33 @@ def schedule(n: int, total: int, *, first: int, others: int = 0, runs: int = 1) 
 def scheduled_runs(
     heading: str, rule: Callable[..., Algorithm], images: Images, plan: Schedule, *, options: Settings, **simulated: Any
 ) -> dict[str, np.ndarray]:
-    """The columns of a sweep, with `setting` and `instance` beside them."""
-    columns = image_runs(heading, rule, images, plan.rows, k=K, options=options, seeds=1, **simulated).columns
-    setting, place = np.divmod(columns["row"], len(plan.rows))
-    return columns | {"setting": setting, "instance": plan.instance[place]}
+    """The columns of a sweep; `instance` is that of the schedule."""
+    columns = image_runs(heading, rule, images, plan.rows, k=K, options=options, seeds=1, **simulated)
+    return columns | {"instance": plan.instance[columns["instance"]]}
 
 
-def random_runs(heading: str, n: int, images: Images, *, runs: int, options: Settings, **rule: Any) -> Columns:
-    """Runs of random sampling on the first n images."""
-    plan = schedule(n, len(images.points), first=runs)
-    rule_of = partial(ds_random, delta=common.DELTA, **rule)
-    return scheduled_runs(heading, rule_of, images, plan, options=options, test_every=DRAWS, lanes=runs)
+def sweeps_of(rules: Mapping[str, Rule], sizes: Mapping[int, Size], images: Images, options: Settings) -> Sweeps:
+    """The runs of every rule on so many images."""
+    found: Sweeps = {}
+    for n, size in sizes.items():
+        for name, rule in rules.items():
+            first, more = rule.times * (options.seeds or size.first), {"leap": rule.leap}
+            if rule.is_random:
+                first = size.random if n <= options.own["random_up_to"] else 0
+                more = {"test_every": DRAWS, "lanes": first}
+            others = size.others if rule.has_others else 0
+            plan = schedule(n, len(images.points), first=first, others=others, runs=size.runs)
+            if first:
+                factory = partial(rule.factory, delta=common.DELTA)
+                heading = rule.heading.format(n)
+                found[name, n] = scheduled_runs(heading, factory, images, plan, options=options, **more)
+    return found
 
 
 def add_random(parser: ArgumentParser, default: int) -> None:
     """`--random-up-to`."""
     text = "random sampling for at most so many images (%(default)s)"
     parser.add_argument("--random-up-to", type=int, default=default, metavar="N", help=text)
-
-
-def chosen(columns: Columns, where: np.ndarray) -> dict[str, np.ndarray]:
-    return {name: values[where] for name, values in columns.items()}
 
 
 class Measured(NamedTuple):
@@ -105,30 +124,28 @@ def measured(quantity: str, columns: Columns, *, unit: float, k: int = K, printe
     ours = line(quantity, queries[is_first], status=columns["status"][is_first], printed=printed)
     if len(means) > 1:
         ours = ours._replace(printed_se=float(means.std(ddof=1)), spread="the instances'")
-    ours = ours._replace(note=f"ordered {ordered}, as a set {members}")
     return Measured(ours, means, ordered, members, (int(match["ordered"].sum()), len(queries)))
 
 
 Cells = dict[str, dict[Place, Measured]]  # rule -> by n and k
 
 
-class Rule(NamedTuple):
-    """How a rule is shown."""
-
-    label: str
-    unit: float  # of queries
-    printed: Mapping[Place, float]  # in this unit
-
-
-def cells_of(sweeps: Sweeps, rules: Mapping[str, Rule], places: Collection[Place]) -> Cells:
-    """What every rule took, by n and k, beside what the paper printed."""
+def cells_of(sweeps: Sweeps, rules: Mapping[str, Rule], sizes: Collection[int], by_k: int = BY_K) -> Cells:
+    """What every rule took until ten centers and, of `by_k` images, fewer, beside what the paper printed."""
+    places = [(n, K) for n in sizes] + [(by_k, k) for k in KS if by_k in sizes]
     return {
         name: {
-            (n, k): measured(f"{name}: n = {n}, k = {k}", sweeps[name, n], unit=unit, k=k, printed=printed.get((n, k)))
-            for n, k in places
-            if (name, n) in sweeps
+            at: measured(
+                f"{name}: n = {at[0]}, k = {at[1]}",
+                sweeps[name, at[0]],
+                unit=rule.unit,
+                k=at[1],
+                printed=rule.printed.get(at),
+            )
+            for at in places
+            if (name, at[0]) in sweeps
         }
-        for name, (_, unit, printed) in rules.items()
+        for name, rule in rules.items()
     }
 
 
@@ -167,6 +184,14 @@ def mean(cell: Measured | None, scale: float = 1.0) -> str:
     return f"{number(float(f'{cell.first.ours * scale:.4g}'))}{se}"
 
 
+def draw_instances(
+    axes: Any, x: Any, cells: Sequence[Measured], label: str = "other images", style: int = 0, scale: float = 1.0
+) -> None:
+    """The range of the means over instances."""
+    low, high = (scale * np.array([f(cell.instances) for cell in cells]) for f in (np.min, np.max))
+    band(axes, x, low, high, style, label)
+
+
 def draw_by_n_and_k(
     figure: Any,
     sweeps: Sweeps,
@@ -186,18 +211,18 @@ def draw_by_n_and_k(
     for label, (look, queries) in known.items():
         left.plot(every, [queries(n, K) for n in every], look, lw=1.2, label=label)
         right.plot(ks, [queries(by_k, k) for k in ks], look, lw=1.2)
-    for style, (rule, (label, unit, printed)) in enumerate(rules.items()):
-        there = [n for n in every if (rule, n) in sweeps]
+    for style, (name, rule) in enumerate(rules.items()):
+        there = [n for n in every if (name, n) in sweeps]
         for axes, x, places in ((left, there, [(n, K) for n in there]), (right, ks, [(by_k, k) for k in ks])):
             if places and places[0][0] in there:
-                cells = [measured(rule, sweeps[rule, n], unit=1.0, k=k) for n, k in places]
-                curve(axes, x, [cell.first for cell in cells], label, style)
-                if rule == banded:
-                    low, high = ([f(cell.instances) for cell in cells] for f in (np.min, np.max))
-                    band(axes, x, low, high, style, f"{label}, other images")
+                cells = [measured(name, sweeps[name, n], unit=1.0, k=k) for n, k in places]
+                curve(axes, x, [cell.first for cell in cells], rule.label, style)
+                if name == banded:
+                    draw_instances(axes, x, cells, f"{rule.label}, other images", style)
+        in_paper = {at: rule.unit * queries for at, queries in rule.printed.items()}
         for axes, by in (
-            (left, {n: unit * q for (n, k), q in printed.items() if k == K and every[0] <= n <= every[-1]}),
-            (right, {k: unit * q for (n, k), q in printed.items() if n == by_k}),
+            (left, {n: queries for (n, k), queries in in_paper.items() if k == K and every[0] <= n <= every[-1]}),
+            (right, {k: queries for (n, k), queries in in_paper.items() if n == by_k}),
         ):
             axes.plot(list(by), list(by.values()), "x", color=COLORS[style], mew=2)
     left.plot([], [], "kx", mew=2, label="in the paper")

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-import jaxbandits
 from experiments.claims import all_of, between
 from experiments.figures import COLORS, STYLES, marks, split, ticks
 from experiments.kcenter import common as runs
 from experiments.kcenter.common import add_arguments as add_arguments
-from experiments.kcenter.noisy import ALPHA, K1, expected, solutions, times
-from experiments.report import Claim, Columns, Line, Report, joined, line, line_of, listed, number
+from experiments.kcenter.common import chosen
+from experiments.kcenter.noisy import ALPHA, K1, expected, times
+from experiments.report import Claim, Columns, Report, joined, listed, number
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import Algorithm, Environment, Outcome, Status, kcenter
@@ -38,13 +38,14 @@ SIZE, IMAGES = 10, 400  # nodes of an instance of images; images
 DIMENSIONS = (256, 1024, 4096, 12288)
 QUICK_DIMENSIONS = (256, 1024)
 RADIUS_SCALE = 0.1
+PULLS = {"pair": "a pair (NS-TS)", "leader": "the leader alone"}
 
 
 class Noisy(NamedTuple):
     """The runs at one gap."""
 
-    line: Line  # queries of the runs that ended
-    quartiles: np.ndarray  # (3,)  of all runs, infinite where so many did not end
+    ended: np.ndarray  # bool (runs,)
+    quartiles: np.ndarray  # (3,)  queries of all runs, infinite where so many did not end
     best: float  # median queries of the best candidate
     rival: float  # and of the most queried of the others
     width: float  # of the best candidate's interval after so many
@@ -52,62 +53,54 @@ class Noisy(NamedTuple):
     @property
     def share(self) -> str:
         """How many ended."""
-        return f"{self.line.runs - self.line.censored} of {self.line.runs}"
+        return f"{self.ended.sum()} of {len(self.ended)}"
 
 
 class Read(NamedTuple):
-    """The runs of one instance with dimension sampling."""
+    """The runs with dimension sampling, m of them."""
 
-    queries: np.ndarray  # (seeds,)
-    gap: float
-    law: float  # queries of the rivals
-    excess: float  # mean queries beyond 2 m
+    over: np.ndarray  # (runs,)  queries over 2 m
+    gaps: np.ndarray  # (blocks,)  to the second best
+    law: np.ndarray  # (blocks,)  queries of the rivals
+    excess: np.ndarray  # (blocks,)  mean queries beyond 2 m
 
 
 def run(options: Settings) -> Report:
     seeds = options.seeds or (10 if options.quick else 40)
     limit = QUICK_LIMIT if options.quick else LIMIT
-    sizes = QUICK_DIMENSIONS if options.quick else DIMENSIONS
-    sweeps = {name: noisy_runs(pair, limit, seeds, options) for name, pair in (("pair", True), ("leader", False))}
+    pulled = {name: noisy_runs(name, limit, seeds, options) for name in PULLS}
     noisy = {
-        (name, gap): noisy_of(f"{name}, gap {gap}", sweep.columns, sweep.columns["row"] == row)
-        for name, sweep in sweeps.items()
+        (name, gap): noisy_of(chosen(columns, columns["row"] == row))
+        for name, columns in pulled.items()
         for row, gap in enumerate(GAPS)
     }
     law = {gap: expected(times(table(gap), greedy(table(gap), k=2), NOISE_SCALE), NODES)[0] for gap in GAPS}
 
     images = runs.images(options, IMAGES)
     order = np.random.default_rng(0).permutation(images.points.shape[1])
+    thinned = {m: thin(images, order[:m]) for m in (QUICK_DIMENSIONS if options.quick else DIMENSIONS)}
     rows = runs.blocks(SIZE, IMAGES // SIZE)
-    reads: dict[int, list[Read]] = {}
-    parts = {name: sweep.columns for name, sweep in sweeps.items()}
-    for m in sizes:
-        points = np.ascontiguousarray(images.points[:, order[:m]])
-        thinned = runs.Images(points, pairwise_sums(points), images.label)
-        parts[f"m = {m}"] = runs.image_runs(
-            f"kcenter single node: m = {m}",
-            partial(ds_ucb, delta=runs.DELTA, interval=Lil(RADIUS_SCALE)),
-            thinned,
-            rows,
-            k=2,
-            options=options,
-            seeds=max(seeds // 4, 1),
-        ).columns
-        reads[m] = reads_of(parts[f"m = {m}"], thinned, rows)
-
-    excess = {m: np.array([each.excess for each in found]) for m, found in reads.items()}
+    rule = partial(ds_ucb, delta=runs.DELTA, interval=Lil(RADIUS_SCALE))
+    shared = {"k": 2, "options": options, "seeds": max(seeds // 4, 1)}
+    read = {
+        m: runs.image_runs(f"kcenter single node: m = {m}", rule, each, rows, **shared) for m, each in thinned.items()
+    }
+    reads = {m: read_of(columns, thinned[m], rows) for m, columns in read.items()}
     return Report(
         f"The leader alone: with noisy distances, and with {images.label}",
-        [
-            *(entry.line for entry in noisy.values()),
-            *(line(f"queries - 2 m, m = {m}", values) for m, values in excess.items()),
-        ],
+        [],
         [*noisy_claims(noisy, limit), *read_claims(reads)],
-        joined(parts, "sweep"),
+        joined(pulled | {f"m = {m}": columns for m, columns in read.items()}, "sweep"),
         partial(draw, noisy=noisy, law=law, reads=reads, limit=limit),
-        notes=notes(reads),
-        grid=grid(noisy, limit, law, reads, excess),
+        notes=notes(len(rows)),
+        grid=grid(noisy, limit, law, reads),
     )
+
+
+def thin(images: runs.Images, dimensions: np.ndarray) -> runs.Images:
+    """Images of which only some numbers are left."""
+    points = np.ascontiguousarray(images.points[:, dimensions])
+    return runs.Images(points, pairwise_sums(points), images.label)
 
 
 def table(gap: float) -> np.ndarray:
@@ -118,38 +111,42 @@ def table(gap: float) -> np.ndarray:
     return distances
 
 
-def noisy_runs(pair: bool, limit: int, seeds: int, options: Settings) -> jaxbandits.Results:
+def noisy_runs(name: str, limit: int, seeds: int, options: Settings) -> Columns:
     def state(task: jax.Array, outcome: Outcome) -> dict[str, jax.Array]:
         samples = outcome.state.samples
         return {"counts": samples.counts[:, 0], "means": mean(samples, task.dtype)[:, 0]}
 
     def build(task: jax.Array, key: jax.Array) -> tuple[Algorithm, Environment]:
         instance = kcenter.distance_instance(task, k=2, noise_scale=NOISE_SCALE)
-        algorithm = ns_ts(instance.problem, noise_scale=NOISE_SCALE, delta=runs.DELTA, mix=0.0, pair=pair)
+        algorithm = ns_ts(instance.problem, noise_scale=NOISE_SCALE, delta=runs.DELTA, mix=0.0, pair=name == "pair")
         return algorithm, kcenter.environment(instance)
 
-    tables, heading = np.stack([table(gap) for gap in GAPS]), f"kcenter single node: {'pair' if pair else 'leader'}"
-    return simulate(heading, build, tables, options=options, seeds=seeds, max_rounds=limit, metrics=state)
+    tables, budget = np.stack([table(gap) for gap in GAPS]), {"seeds": seeds, "max_rounds": limit}
+    return simulate(f"kcenter single node: {name}", build, tables, options=options, metrics=state, **budget).columns
 
 
-def noisy_of(name: str, columns: Columns, where: np.ndarray) -> Noisy:
-    counts = columns["counts"][where]
-    queries = np.where(columns["status"] == Status.STOPPED, columns["pulls"], np.inf)[where]
+def noisy_of(columns: Columns) -> Noisy:
+    counts, ended = columns["counts"], columns["status"] == Status.STOPPED
+    queries = np.where(ended, columns["pulls"], np.inf)
     best = float(np.median(counts[:, BEST]))
     level = (np.log(K1 * NODES**2 / runs.DELTA) + ALPHA * np.log(best)) / best
     rival = float(np.median(np.delete(counts, (0, BEST), axis=1).max(axis=1)))
     quartiles = np.quantile(queries, (0.25, 0.5, 0.75), method="higher")
-    return Noisy(line_of(name, columns, where), quartiles, best, rival, float(2 * NOISE_SCALE * np.sqrt(2 * level)))
+    return Noisy(ended, quartiles, best, rival, float(2 * NOISE_SCALE * np.sqrt(2 * level)))
 
 
-def reads_of(columns: Columns, images: runs.Images, rows: np.ndarray) -> list[Read]:
-    found, m = [], images.points.shape[1]
-    for block, (row, solution) in enumerate(zip(rows, solutions(images.sums, rows, 2), strict=True)):
-        distances = np.delete(images.distances[row[0], row], (0, solution.centers[1]))
-        gaps = images.distances[row[0], row[solution.centers[1]]] - distances
-        queries = columns["pulls"][(columns["row"] == block) & (columns["status"] == Status.STOPPED)]
-        found.append(Read(queries, float(gaps.min()), rivals(gaps, m), float(queries.mean()) - 2 * m))
-    return found
+def read_of(columns: Columns, images: runs.Images, rows: np.ndarray) -> Read:
+    m, distances = images.points.shape[1], images.distances
+    queries, blocks = columns["pulls"], columns["instance"]
+    stopped = columns["status"] == Status.STOPPED
+    gaps, law, excess = [], [], []
+    for block, (row, solution) in enumerate(zip(rows, runs.solutions(images.sums, rows, 2), strict=True)):
+        best = solution.centers[1]
+        to_others = distances[row[0], row[best]] - np.delete(distances[row[0], row], (0, best))
+        gaps.append(to_others.min())
+        law.append(rivals(to_others, m))
+        excess.append(queries[stopped & (blocks == block)].mean() - 2 * m)
+    return Read(queries[stopped] / (2 * m), *map(np.array, (gaps, law, excess)))
 
 
 def rivals(gaps: np.ndarray, m: int) -> float:
@@ -166,11 +163,11 @@ def noisy_claims(noisy: dict[tuple[str, float], Noisy], limit: int) -> list[Clai
     ended = [", ".join(f"{entry.share} (gap {gap})" for gap, entry in each.items()) for each in (pairs, alone)]
     more = {gap: "> " * bool(np.isinf(alone[gap].quartiles[1])) for gap in GAPS}
     return [
-        Claim("with a pair every run ends", ended[0], not any(pair.line.censored for pair in pairs.values())),
+        Claim("with a pair every run ends", ended[0], all(pair.ended.all() for pair in pairs.values())),
         Claim(
             f"the leader alone never ends, within {limit:,} queries",
             f"ended: {ended[1]}",
-            all(entry.line.censored == entry.line.runs for entry in alone.values()),
+            not any(entry.ended.any() for entry in alone.values()),
         ),
         Claim(
             "the leader alone takes at least ten times as many queries as a pair, in the median",
@@ -180,11 +177,10 @@ def noisy_claims(noisy: dict[tuple[str, float], Noisy], limit: int) -> list[Clai
     ]
 
 
-def read_claims(reads: dict[int, list[Read]]) -> list[Claim]:
-    shares = {m: np.concatenate([each.queries for each in found]) / (2 * m) for m, found in reads.items()}
-    ratios = {f"m = {m}:": np.median([each.excess / each.law for each in found]) for m, found in reads.items()}
-    least = listed({f"m = {m}:": share.min() for m, share in shares.items()}, ".2f")
-    over = np.concatenate(list(shares.values()))
+def read_claims(reads: dict[int, Read]) -> list[Claim]:
+    ratios = {f"m = {m}:": np.median(found.excess / found.law) for m, found in reads.items()}
+    least = listed({f"m = {m}:": found.over.min() for m, found in reads.items()}, ".2f")
+    over = np.concatenate([found.over for found in reads.values()])
     enough = all_of("with dimension sampling a stage takes at least 2 m queries", over >= 1)
     within = "what it takes beyond 2 m brings the rivals' bounds below the best distance: within 30 % in the median"
     return [
@@ -193,9 +189,7 @@ def read_claims(reads: dict[int, list[Read]]) -> list[Claim]:
     ]
 
 
-def grid(
-    noisy: dict, limit: int, law: dict[float, float], reads: dict[int, list[Read]], excess: dict
-) -> list[dict[str, str]]:
+def grid(noisy: dict, limit: int, law: dict[float, float], reads: dict[int, Read]) -> list[dict[str, str]]:
     body = [
         {
             "": f"noisy, {name}, gap {gap}",
@@ -210,19 +204,22 @@ def grid(
         for middle in [float(entry.quartiles[1])]
     ]
     for m, found in reads.items():
-        middle, low, high = (number(round(f(excess[m]))) for f in (np.median, np.min, np.max))
-        row = {"": f"images, m = {m}, queries - {2 * m:,}", "ended": f"{sum(len(each.queries) for each in found)}"}
-        row |= {"median queries": f"{middle} ({low} to {high})"}
-        row |= {"law": number(round(np.median([each.law for each in found])))}
+        middle, low, high = (number(round(f(found.excess))) for f in (np.median, np.min, np.max))
+        row = {
+            "": f"images, m = {m}, queries - {2 * m:,}",
+            "ended": str(len(found.over)),
+            "median queries": f"{middle} ({low} to {high})",
+            "law": number(round(np.median(found.law))),
+        }
         body.append(dict.fromkeys(body[0], "") | row)
     return body
 
 
-def notes(reads: dict[int, list[Read]]) -> tuple[str, ...]:
+def notes(blocks: int) -> tuple[str, ...]:
     return (
         "Queries of the best and of its most queried rival are medians over all runs, and the width is that of the "
         "best's interval after so many. The law of a pair is 2 beta T*. Of images "
-        f"the median and, in brackets, the range over {len(next(iter(reads.values())))} blocks of {SIZE}; their law: "
+        f"the median and, in brackets, the range over {blocks} blocks of {SIZE}; their law: "
         "queries until the radius is below a rival's gap, summed over the rivals.",
         "The leader alone does end where the gap is large: a query moves a rival's upper bound in steps of about "
         "sqrt(variance) over its queries, and once such a step takes it below the leader's lower bound, which comes as "
@@ -232,16 +229,16 @@ def notes(reads: dict[int, list[Read]]) -> tuple[str, ...]:
     )
 
 
-def draw(figure: Any, *, noisy: dict, law: dict[float, float], reads: dict[int, list[Read]], limit: int) -> None:
+def draw(figure: Any, *, noisy: dict, law: dict[float, float], reads: dict[int, Read], limit: int) -> None:
     left, right = split(figure, (9.6, 4.6), 1, 2)
-    for style, (name, label) in enumerate((("pair", "a pair (NS-TS)"), ("leader", "the leader alone"))):
+    for style, (name, label) in enumerate(PULLS.items()):
         entries = {gap: noisy[name, gap] for gap in GAPS}
         known = [gap for gap in GAPS if np.isfinite(entries[gap].quartiles[1])]
         low, middle, high = np.array([entries[gap].quartiles for gap in known]).reshape(-1, 3).T
         bars = [middle - low, np.minimum(high, limit) - middle]
         left.errorbar(known, middle, yerr=bars, mfc="w", label=label, **STYLES[style])
         for gap, entry in entries.items():
-            if entry.line.censored:
+            if not entry.ended.all():
                 text = f"{entry.share}\nended"
                 left.annotate(text, (gap, 1.4 * limit), ha="center", va="bottom", fontsize=8)
             if gap not in known:
@@ -251,8 +248,7 @@ def draw(figure: Any, *, noisy: dict, law: dict[float, float], reads: dict[int, 
     left.set(ylabel="queries until the stop (median, quartiles)")
     left.legend(loc="lower left", fontsize=9)
     for style, (m, found) in enumerate(reads.items()):
-        over = [1 + each.excess / (2 * m) for each in found]
-        right.plot([each.gap for each in found], over, label=f"m = {m}", **marks(style, ms=4))
+        right.plot(found.gaps, 1 + found.excess / (2 * m), label=f"m = {m}", **marks(style, ms=4))
     right.axhline(1, color="k", lw=0.8, ls=":")
     right.set(ylabel="queries / (2 m), means of blocks")
     right.legend(fontsize=9)

@@ -1,9 +1,7 @@
 """Table I of Jali, Karamchandani, Moharir: queries of DS-UCB against delta, on 1000 images.
 
-k = 10 centers, radius scale C = 0.1, first center image 0, images of 64 x 64 x 3 numbers. The paper names neither its
-images nor its first center, and images matter more than anything else: beside the first 1000 images there are others.
-How the queries grow as delta shrinks tells which union bound the paper's runs had: over n points, or over n^2 pairs as
-its equation (22) prints.
+k = 10 centers, radius scale C = 0.1, first center image 0, images of 64 x 64 x 3 numbers. How the queries grow as delta
+shrinks tells which union bound the paper's runs had: over n points, or over n^2 pairs as its equation (22) prints.
 """
 
 from functools import partial
@@ -11,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from experiments.claims import below, between, every_run_stops, rises
-from experiments.figures import band, curve, split
+from experiments.claims import below, between, every_run_stops, grows
+from experiments.figures import curve, split
 from experiments.kcenter import common
 from experiments.kcenter.common import add_arguments as add_arguments
-from experiments.kcenter.sampling import Columns, Measured, chosen, mean, measured, schedule, scheduled_runs
+from experiments.kcenter.common import chosen
+from experiments.kcenter.sampling import Measured, draw_instances, mean, measured, schedule, scheduled_runs
 from experiments.papers import printed
-from experiments.report import Claim, Report, joined, listed, verdict
+from experiments.report import Claim, Report, joined, verdict
 from experiments.settings import Settings
 from jaxbandits.kcenter import Lil, ds_ucb
 
-N, QUICK_N = 1000, 100
-TOTAL, QUICK_TOTAL = 10_000, 500
+SIZE, QUICK_SIZE = (1000, 10_000), (100, 500)  # images of an instance, and in all
 UNIT = 1e4
 DELTAS, PRINTED = zip(*printed("kcenter", "table1"), strict=True)
 UNIONS = {"points": "n points", "pairs": "pairs"}
@@ -33,7 +31,8 @@ Cells = dict[str, list[Measured]]  # union -> for each delta
 
 
 def run(options: Settings) -> Report:
-    n, total = (QUICK_N, QUICK_TOTAL) if options.quick else (N, TOTAL)
+    n, total = QUICK_SIZE if options.quick else SIZE
+    is_full = n == SIZE[0]
     runs = options.seeds or (4 if options.quick else 8)
     images = common.images(options, total)
     plans = {
@@ -55,22 +54,23 @@ def run(options: Settings) -> Report:
         union: [
             measured(
                 f"{UNIONS[union]}, delta {delta}",
-                chosen(columns, columns["setting"] == place),
+                chosen(columns, columns["delta"] == delta),
                 unit=UNIT,
-                printed=PRINTED[place] if n == N else None,
+                printed=number if is_full else None,
             )
-            for place, delta in enumerate(DELTAS)
+            for delta, number in zip(DELTAS, PRINTED, strict=True)
         ]
         for union, columns in sweeps.items()
     }
-    is_real = options.data is not None
+    rising = "queries never fall as delta shrinks (by more than four standard errors)"
+    claims = [every_run_stops(sweeps.values()), grows(rising, [cell.first for cell in cells["points"]], ".4g")]
     return Report(
         f"Table I of Jali et al.: queries of DS-UCB x 1e4, n = {n}, k = 10, {images.label}",
         [cell.first for row in cells.values() for cell in row],
-        claims(cells, sweeps, is_real=is_real and n == N),
+        claims + (growth_claims(cells) if options.data is not None and is_full else []),
         joined(sweeps, "union"),
-        partial(draw, cells=cells, n=n),
-        notes=notes(cells, n, images.label, is_real=is_real),
+        partial(draw, cells=cells, n=n, is_full=is_full),
+        notes=[*notes(cells["points"], n), *common.on_images(options, images)],
         grid=[
             {
                 "delta": str(delta),
@@ -90,53 +90,43 @@ def run(options: Settings) -> Report:
     )
 
 
-def claims(cells: Cells, sweeps: dict[str, Columns], *, is_real: bool) -> list[Claim]:
-    rising = "queries never fall as delta shrinks (by more than four standard errors)"
-    lines = [cell.first for cell in cells["points"]]
-    found = [every_run_stops(sweeps.values()), Claim(rising, listed((x.ours for x in lines), ".4g"), rises(lines))]
+def growth_claims(cells: Cells) -> list[Claim]:
     points, pairs = (row[-1].first.ours / row[0].first.ours for row in cells.values())
-    if is_real:
-        by = "queries grow by a factor in {} to {} from delta = 0.3 to 0.001".format(*GROWTH)
-        paper = f", the paper's {PRINTED[-1] / PRINTED[0]:.3f}"
-        found += [
-            between(f"with n points, {by}", [points], *GROWTH, ".3f", paper),
-            below(f"with pairs, as (22) prints, by less than {GROWTH_OF_PAIRS}", [pairs], GROWTH_OF_PAIRS, ".3f"),
-        ]
-    return found
+    by = "queries grow by a factor in {} to {} from delta = 0.3 to 0.001".format(*GROWTH)
+    paper = f", the paper's {PRINTED[-1] / PRINTED[0]:.3f}"
+    return [
+        between(f"with n points, {by}", [points], *GROWTH, ".3f", paper),
+        below(f"with pairs, as (22) prints, by less than {GROWTH_OF_PAIRS}", [pairs], GROWTH_OF_PAIRS, ".3f"),
+    ]
 
 
-def notes(cells: Cells, n: int, label: str, *, is_real: bool) -> tuple[str, ...]:
-    each = np.array([cell.instances for cell in cells["points"]])
-    factors = each[-1] / each[0]
-    first = cells["points"][0].first
+def notes(row: list[Measured], n: int) -> tuple[str, ...]:
+    first, factors = row[0], row[-1].instances / row[0].instances
     return (
-        f"first {n}: the mean of {first.runs} runs on the first {n} images with its standard error. instances: the "
-        f"mean over {each.shape[1]} instances of {n} images that share none, and their range. The verdict compares the "
-        "first images with the paper's, which are another instance: it allows for what instances differ.",
+        f"first {n}: the mean of {first.first.runs} runs on the first {n} images with its standard error. instances: "
+        f"the mean over {len(factors)} instances of {n} images that share none, and their range. The verdict compares "
+        "the first images with the paper's, which are another instance: it allows for what instances differ.",
         f"Growth from delta = 0.3 to 0.001 over these instances: {factors.mean():.2f} ({factors.min():.2f} to "
         f"{factors.max():.2f}). The law of the radii allows at most a factor 1.33 with pairs, so the paper's runs had "
         "a union over n points at most. That is not proved to err with probability at most delta, nor is C = 0.1.",
-        *([] if is_real else [f"The paper's images are Tiny ImageNet, these are {label}."]),
     )
 
 
-def draw(figure: Any, *, cells: Cells, n: int) -> None:
+def draw(figure: Any, *, cells: Cells, n: int, is_full: bool) -> None:
     left, right = split(figure, (9.6, 4.4), 1, 2)
-    each = np.array([cell.instances for cell in cells["points"]]) * UNIT
-    band(left, DELTAS, each.min(axis=1), each.max(axis=1), label="n points, other images")
-    for style, (row, label) in enumerate(
-        zip(cells.values(), ("union over n points", "over pairs, as printed"), strict=True)
+    draw_instances(left, DELTAS, cells["points"], "n points, other images", scale=UNIT)
+    for style, (union, label) in enumerate(
+        {"points": "union over n points", "pairs": "over pairs, as printed"}.items()
     ):
-        lines = [cell.first for cell in row]
+        lines = [cell.first for cell in cells[union]]
         curve(left, DELTAS, lines, label, style, scale=UNIT)
         curve(right, DELTAS, lines, label, style, scale=1 / lines[0].ours)
-    if n == N:
+    if is_full:
         left.plot(DELTAS, np.multiply(PRINTED, UNIT), "kx", label="printed in the paper")
     right.plot(DELTAS, np.divide(PRINTED, PRINTED[0]), "kx", label="printed in the paper")
     left.set(ylabel="queries until ten centers", title=f"Table I: DS-UCB on {n} images", ylim=(0, None))
     right.set(ylabel="queries / queries at delta = 0.3", title="The growth tells the union bound")
-    for axes in (left, right):
+    for axes, corner in ((left, "lower left"), (right, "upper left")):
         axes.set(xscale="log", xlabel="delta")
         axes.invert_xaxis()
-    left.legend(fontsize=9, loc="lower left")
-    right.legend(fontsize=9, loc="upper left")
+        axes.legend(fontsize=9, loc=corner)

@@ -1,9 +1,8 @@
 """Table II of Jali, Karamchandani, Moharir: queries of DS-UCB, random sampling and naive greedy, by n and k.
 
-delta = 0.1, radius scale C = 0.1, first center image 0, images of 64 x 64 x 3 numbers. Fewer centers are found on the
-way to ten, so one run tells the queries of every k. The radii have a union over n points and the mean of the samples,
-which reproduces the paper's numbers; what it prints, a union over pairs and the root of the mean, is shown too. Random
-sampling takes minutes for n = 1000 and an hour for 10,000: --random-up-to says where to leave it out.
+delta = 0.1, radius scale C = 0.1, first center image 0, images of 64 x 64 x 3 numbers. The radii have a union over n
+points and the mean of the samples, which reproduces the paper's numbers; what it prints, a union over pairs and the
+root of the mean, is shown too. Random sampling takes minutes for n = 1000 and an hour for 10,000.
 """
 
 from argparse import ArgumentParser
@@ -13,11 +12,11 @@ import numpy as np
 
 from experiments.claims import answers_are_right, between, every_run_stops
 from experiments.kcenter import common, sampling
-from experiments.kcenter.sampling import BY_K, KS, Cells, K, Place, Rule, Size, Sweeps, mean, schedule
+from experiments.kcenter.sampling import BY_K, Cells, K, Measured, Place, Rule, Size, Sweeps, mean
 from experiments.papers import printed_by_place
 from experiments.report import Claim, Report, number, verdict
 from experiments.settings import Settings
-from jaxbandits.kcenter import Lil, ds_ucb, naive_queries
+from jaxbandits.kcenter import Lil, ds_random, ds_ucb, naive_queries
 
 SIZES = {
     100: Size(20, 19, 2, 2),
@@ -29,13 +28,14 @@ SIZES = {
 QUICK_SIZES = {100: Size(4, 3), 200: Size(4, 1)}
 QUICK_BY_K = 200
 UNIT = 1e5
-UCB = {"DS-UCB": {}, "as printed": {"scale": "root", "interval": Lil(union="pairs")}}
 PRINTED = printed_by_place("kcenter", "table2 DS-UCB")
 PRINTED_RANDOM = printed_by_place("kcenter", "table2 random")
+HEADING = "kcenter table 2: {}, n = {{}}"
+AS_PRINTED = partial(ds_ucb, scale="root", interval=Lil(union="pairs"))
 RULES = {
-    "DS-UCB": Rule("DS-UCB", UNIT, PRINTED),
-    "as printed": Rule("DS-UCB as printed", UNIT, PRINTED),
-    "random": Rule("random sampling", UNIT, PRINTED_RANDOM),
+    "DS-UCB": Rule("DS-UCB", UNIT, PRINTED, HEADING.format("DS-UCB"), ds_ucb, has_others=True),
+    "as printed": Rule("DS-UCB as printed", UNIT, PRINTED, HEADING.format("as printed"), AS_PRINTED),
+    "random": Rule("random sampling", UNIT, PRINTED_RANDOM, HEADING.format("random"), ds_random, is_random=True),
 }
 ROUNDING = 0.5
 BELOW_NAIVE = {100: 15, 10_000: 200}  # by how many times DS-UCB is, for at least so many images
@@ -51,30 +51,19 @@ def run(options: Settings) -> Report:
     sizes, by_k = (QUICK_SIZES, QUICK_BY_K) if options.quick else (SIZES, BY_K)
     total = max(n * (1 + size.others) if options.quick else n for n, size in sizes.items())
     images = common.images(options, total)
-    m, is_real = images.points.shape[1], options.data is not None
-    sweeps: Sweeps = {}
-    for n, size in sizes.items():
-        heading = f"kcenter table 2: {{}}, n = {n}"
-        for rule, settings in UCB.items():
-            others = size.others if rule == "DS-UCB" else 0
-            plan = schedule(n, total, first=options.seeds or size.first, others=others, runs=size.runs)
-            algorithm = partial(ds_ucb, delta=common.DELTA, **settings)
-            sweeps[rule, n] = sampling.scheduled_runs(heading.format(rule), algorithm, images, plan, options=options)
-        if n <= options.own["random_up_to"] and size.random:
-            random = {"runs": size.random, "options": options}
-            sweeps["random", n] = sampling.random_runs(heading.format("random"), n, images, **random)
-    cells = sampling.cells_of(sweeps, RULES, [(n, K) for n in sizes] + [(by_k, k) for k in KS])
+    m = images.points.shape[1]
+    sweeps = sampling.sweeps_of(RULES, sizes, images, options)
     cells = {
         rule: {at: cell._replace(first=cell.first._replace(tolerance=ROUNDING)) for at, cell in row.items()}
-        for rule, row in cells.items()
+        for rule, row in sampling.cells_of(sweeps, RULES, sizes, by_k).items()
     }
     return sampling.report(
         f"Table II of Jali et al.: queries x 1e5 until k centers of n images, {images.label}",
         sweeps,
         RULES | {"as printed": RULES["as printed"]._replace(printed={})},  # its marks would lie on those of DS-UCB
         cells,
-        claims(cells, sweeps, m, is_real=is_real),
-        notes(cells, images.label, is_real=is_real),
+        claims(cells, sweeps, m) + (image_claims(cells["DS-UCB"], m) if options.data is not None else []),
+        [*notes(cells["DS-UCB"]), *common.on_images(options, images)],
         [row(cells, place, m) for place in cells["DS-UCB"]],
         by_k=by_k,
         banded="DS-UCB",
@@ -82,8 +71,8 @@ def run(options: Settings) -> Report:
     )
 
 
-def claims(cells: Cells, sweeps: Sweeps, m: int, *, is_real: bool) -> list[Claim]:
-    ours, random = cells["DS-UCB"], {place: cell.first.ours for place, cell in cells["random"].items()}
+def claims(cells: Cells, sweeps: Sweeps, m: int) -> list[Claim]:
+    random = {place: cell.first.ours for place, cell in cells["random"].items()}
     found = [every_run_stops(sweeps.values())]
     if random:
         most = {(n, k): 2 * m * n * (k - 1) / UNIT for n, k in random}
@@ -100,21 +89,24 @@ def claims(cells: Cells, sweeps: Sweeps, m: int, *, is_real: bool) -> list[Claim
                 random[100, K] > needed,
             ),
         ]
-    for rule in UCB:
+    for rule in ("DS-UCB", "as printed"):
         right, total = np.sum([cell.right for (_, k), cell in cells[rule].items() if k == K], axis=0)
         found.append(answers_are_right(int(total - right), int(total), common.DELTA, rule))
-    if not is_real:
-        return found
-    times = {n: naive_queries(n, m, K)[0] / UNIT / ours[n, K].first.ours for n, k in ours if k == K}
+    return found
+
+
+def image_claims(row: dict[Place, Measured], m: int) -> list[Claim]:
+    queries = {n: cell.first.ours for (n, k), cell in row.items() if k == K}
+    times = {n: naive_queries(n, m, K)[0] / UNIT / ours for n, ours in queries.items()}
+    found = []
     for least, factor in BELOW_NAIVE.items():
         reached = {f"n = {n:,}:": value for n, value in times.items() if n >= least}
         what = f"DS-UCB takes at least {factor} times fewer queries than naive greedy for n >= {least:,}"
         found += [between(what, reached, factor)] if reached else []
-    if (10_000, K) in ours:
-        growth = ours[10_000, K].first.ours / ours[1000, K].first.ours
+    if 10_000 in queries:
         what = f"ten times the images take {GROWTH[0]:g} to {GROWTH[1]:g} times the queries, from n = 1000 on"
         paper = f", in the paper {PRINTED[10_000, K] / PRINTED[1000, K]:.2f}"
-        found.append(between(what, [growth], *GROWTH, ".2f", paper))
+        found.append(between(what, [queries[10_000] / queries[1000]], *GROWTH, ".2f", paper))
     return found
 
 
@@ -142,10 +134,11 @@ def row(cells: Cells, place: Place, m: int) -> dict[str, str]:
     }
 
 
-def notes(cells: Cells, label: str, *, is_real: bool) -> tuple[str, ...]:
-    row = {place: cell for place, cell in cells["DS-UCB"].items() if len(cell.instances) > 2 and place[1] == K}
+def notes(row: dict[Place, Measured]) -> tuple[str, ...]:
     spread = ", ".join(
-        f"{cell.instances.std(ddof=1) / cell.instances.mean():.0%} at {n}" for (n, _), cell in row.items()
+        f"{cell.instances.std(ddof=1) / cell.instances.mean():.0%} at {n}"
+        for (n, k), cell in row.items()
+        if len(cell.instances) > 2 and k == K
     )
     return (
         "ours: the mean over runs on the first n images with its standard error; naive: n m k, as the paper counts. "
@@ -153,5 +146,4 @@ def notes(cells: Cells, label: str, *, is_real: bool) -> tuple[str, ...]:
         "is room for that, and start at other images in any case. Ordered (and as a set): runs with greedy's centers.",
         f"Instances differ by {spread} (one standard deviation). The verdict compares the first images with the "
         "paper's, which are another instance, and allows for that.",
-        *([] if is_real else [f"The paper's images are Tiny ImageNet, these are {label}."]),
     )

@@ -1,9 +1,8 @@
 """Table III of Jali, Karamchandani, Moharir: queries of DS-TS on images, by the share of posterior draws.
 
 DS-TS queries the leader against the slot of the least posterior draw with probability `mix`, else against that of the
-least lower bound: mix = 1, 0.99 and 0. delta = 0.1, Bernoulli KL intervals with a union over pairs, first center image
-0, images of 64 x 64 x 3 numbers. Fewer centers are found on the way to ten, so one run tells the queries of every k.
-DS-UCB with its own radii stands beside. Runs of 5000 and 10,000 images take long: --up-to says where to end.
+least lower bound: mix = 1, 0.99 and 0. delta = 0.1, first center image 0, images of 64 x 64 x 3 numbers. DS-UCB stands
+beside. Runs of 5000 and 10,000 images take long: --up-to says where to end.
 """
 
 from argparse import ArgumentParser
@@ -15,34 +14,19 @@ import numpy as np
 from experiments.claims import every_run_stops
 from experiments.kcenter import common, sampling
 from experiments.kcenter.common import Images
-from experiments.kcenter.sampling import (
-    BY_K,
-    KS,
-    Cells,
-    K,
-    Measured,
-    Place,
-    Rule,
-    Size,
-    Sweeps,
-    factors,
-    mean,
-    schedule,
-)
-from experiments.kcenter.table2 import PRINTED as PRINTED_UCB
+from experiments.kcenter.sampling import BY_K, Cells, K, Measured, Place, Rule, Size, factors, mean
 from experiments.papers import printed_by_place
 from experiments.report import Claim, Report, number
 from experiments.settings import Settings
 from jaxbandits.kcenter import ds_ts, ds_ucb, pairwise_sums
 
 MIXES = (1.0, 0.99, 0.0)
-MIX = 0.99  # the paper's choice; it runs on other instances as well
 SIZES = {100: Size(5, 4), 500: Size(5), 1000: Size(5), 5000: Size(2), 10_000: Size(1)}
 QUICK_SIZES = {50: Size(2, 1)}
 QUICK_STEP = 16  # of an image's numbers, every so many-th is left
 UP_TO = 1000
-LEAP = 1  # dimensions drawn each round: every further one brings posterior draws, and DS-TS often changes its slot
 PRINTED = printed_by_place("kcenter", "table3")  # for mix 1, 0.99 and 0
+PRINTED_UCB = printed_by_place("kcenter", "table2 DS-UCB")
 LARGE = 500  # images from which on the claims on mixes hold
 GAIN = (1.15, 1.5)  # queries with mix 0 over those with 0.99
 COST = (2.0, 5.0)  # queries of DS-TS over those of DS-UCB
@@ -52,9 +36,27 @@ UCB = "DS-UCB"
 NAMES = tuple(f"mix {mix:g}" for mix in MIXES)
 ONE, PAPER, NONE = NAMES
 RULES = {
-    name: Rule(f"DS-TS, {name}", UNIT, {place: row[i] for place, row in PRINTED.items()})
+    name: Rule(
+        f"DS-TS, {name}",
+        UNIT,
+        {place: row[i] for place, row in PRINTED.items()},
+        f"kcenter DS-TS, {name}: n = {{}}",
+        partial(ds_ts, mix=MIXES[i]),
+        leap=1,  # every further one brings posterior draws, and DS-TS often changes its slot
+        has_others=name == PAPER,
+    )
     for i, name in enumerate(NAMES)
-} | {UCB: Rule(UCB, UNIT_UCB, {place: PRINTED_UCB[place] for place in PRINTED})}
+} | {
+    UCB: Rule(
+        UCB,
+        UNIT_UCB,
+        {place: PRINTED_UCB[place] for place in PRINTED},
+        "kcenter table 3: DS-UCB, n = {}",
+        ds_ucb,
+        has_others=True,
+        times=2,
+    )
+}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -63,54 +65,37 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Settings) -> Report:
-    sizes = sizes_of(options)
-    images = images_of(options, sizes)
-    sweeps: Sweeps = {}
-    for n, size in sizes.items():
-        for name, mix in zip(NAMES, MIXES, strict=True):
-            sweeps[name, n] = thompson_runs(n, size, mix, images, options)
-        plan = schedule(n, len(images.points), first=2 * (options.seeds or size.first), others=size.others)
-        rule = partial(ds_ucb, delta=common.DELTA)
-        sweeps[UCB, n] = sampling.scheduled_runs(
-            f"kcenter table 3: DS-UCB, n = {n}", rule, images, plan, options=options
-        )
-    cells = sampling.cells_of(sweeps, RULES, places_of(sizes))
+    sizes, images = sizes_and_images(options)
+    sweeps = sampling.sweeps_of(RULES, sizes, images, options)
+    cells = sampling.cells_of(sweeps, RULES, sizes)
+    thompson, ucb = (
+        [runs for (rule, _), runs in sweeps.items() if (rule == UCB) == is_ucb] for is_ucb in (False, True)
+    )
+    claims = [
+        every_run_stops(sweeps.values()),
+        common.greedy_was_found(thompson, "DS-TS"),
+        common.greedy_was_found(ucb, UCB),
+    ]
     return sampling.report(
         f"Table III of Jali et al.: queries of DS-TS x 1e4 until k centers of n images, {images.label}",
         sweeps,
         RULES,
         cells,
-        claims(cells, sweeps, is_real=options.data is not None and not options.quick),
+        claims + (image_claims(cells) if options.data is not None and not options.quick else []),
         notes(cells),
         grid(cells),
         by_k=BY_K if BY_K in sizes else max(sizes),
     )
 
 
-def sizes_of(options: Settings) -> dict[int, Size]:
-    return QUICK_SIZES if options.quick else {n: size for n, size in SIZES.items() if n <= options.own["up_to"]}
-
-
-def images_of(options: Settings, sizes: dict[int, Size]) -> Images:
-    """As many as make the instances of the smallest size disjoint."""
-    count = max(max(sizes), min(n * (1 + size.others) for n, size in sizes.items()))
-    images = common.images(options, count)
-    if not options.quick:
-        return images
-    points = images.points[:, ::QUICK_STEP]
-    return Images(points, pairwise_sums(points), f"{images.label}, one number of {QUICK_STEP}")
-
-
-def places_of(sizes: dict[int, Size]) -> list[Place]:
-    return [(n, K) for n in sizes] + [(BY_K, k) for k in KS if BY_K in sizes]
-
-
-def thompson_runs(n: int, size: Size, mix: float, images: Images, options: Settings) -> dict[str, np.ndarray]:
-    others = size.others if mix == MIX else 0
-    plan = schedule(n, len(images.points), first=options.seeds or size.first, others=others)
-    rule = partial(ds_ts, delta=common.DELTA, mix=mix)
-    heading = f"kcenter DS-TS, mix {mix:g}: n = {n}"
-    return sampling.scheduled_runs(heading, rule, images, plan, options=options, leap=LEAP)
+def sizes_and_images(options: Settings) -> tuple[dict[int, Size], Images]:
+    """As many images as make the instances of the smallest size disjoint."""
+    sizes = QUICK_SIZES if options.quick else {n: size for n, size in SIZES.items() if n <= options.own["up_to"]}
+    images = common.images(options, max(max(sizes), min(n * (1 + size.others) for n, size in sizes.items())))
+    if options.quick:
+        points = images.points[:, ::QUICK_STEP]
+        images = Images(points, pairwise_sums(points), f"{images.label}, one number of {QUICK_STEP}")
+    return sizes, images
 
 
 def quotients(cells: Cells, over: str, under: str, least: int = 0) -> dict[Place, float]:
@@ -123,41 +108,25 @@ def quotients(cells: Cells, over: str, under: str, least: int = 0) -> dict[Place
     }
 
 
-def beside_paper(values: dict[Place, float], over: str, under: str) -> str:
-    (_, unit, a), (_, base, b) = RULES[over], RULES[under]
-    return f"{factors(values)}; in the paper {factors({p: a[p] * unit / b[p] / base for p in values})}"
+def image_claims(cells: Cells) -> list[Claim]:
+    def within(what: str, over: str, under: str, least: float, most: float, n: int) -> Claim:
+        values, a, b = quotients(cells, over, under, n), RULES[over], RULES[under]
+        paper = factors({at: a.printed[at] * a.unit / b.printed[at] / b.unit for at in values})
+        measured = f"{factors(values)}; in the paper {paper}"
+        return Claim(what, measured, all(least <= value <= most for value in values.values()))
 
-
-def claims(cells: Cells, sweeps: Sweeps, *, is_real: bool) -> list[Claim]:
-    found = [
-        every_run_stops(sweeps.values()),
-        common.greedy_was_found([columns for (rule, _), columns in sweeps.items() if rule != UCB], "DS-TS"),
-        common.greedy_was_found([columns for (rule, _), columns in sweeps.items() if rule == UCB], UCB),
-    ]
-    if not is_real:
-        return found
+    found = []
     more, less = quotients(cells, ONE, PAPER, LARGE), quotients(cells, NONE, ONE, LARGE)
-    gain, cost = quotients(cells, NONE, PAPER, LARGE), quotients(cells, PAPER, UCB)
-    if gain:
-        found += [
-            Claim(
-                f"mix 0.99 takes no more queries than mix 1 for n >= {LARGE}", factors(more), min(more.values()) >= 1
-            ),
+    if more:
+        gain = f"mix 0 takes {GAIN[0]} to {GAIN[1]} times the queries of mix 0.99 for n >= {LARGE}"
+        fewer = f"mix 0.99 takes no more queries than mix 1 for n >= {LARGE}"
+        found = [
+            Claim(fewer, factors(more), min(more.values()) >= 1),
             Claim(f"mix 1 takes fewer queries than mix 0 for n >= {LARGE}", factors(less), min(less.values()) > 1),
-            Claim(
-                f"mix 0 takes {GAIN[0]} to {GAIN[1]} times the queries of mix 0.99 for n >= {LARGE}",
-                beside_paper(gain, NONE, PAPER),
-                all(GAIN[0] <= value <= GAIN[1] for value in gain.values()),
-            ),
+            within(gain, NONE, PAPER, *GAIN, LARGE),
         ]
-    return [
-        *found,
-        Claim(
-            f"DS-TS takes {COST[0]:g} to {COST[1]:g} times the queries of DS-UCB",
-            beside_paper(cost, PAPER, UCB),
-            all(COST[0] <= value <= COST[1] for value in cost.values()),
-        ),
-    ]
+    cost = f"DS-TS takes {COST[0]:g} to {COST[1]:g} times the queries of DS-UCB"
+    return [*found, within(cost, PAPER, UCB, *COST, 0)]
 
 
 def grid(cells: Cells) -> list[dict[str, str]]:

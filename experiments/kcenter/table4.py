@@ -1,28 +1,29 @@
 """Table IV of Jali, Karamchandani, Moharir: queries of DS-TS, random sampling and naive greedy, by n and k.
 
 delta = 0.1, Bernoulli KL intervals with a union over pairs for both, DS-TS with mix 0.99: its runs are those of Table
-III. Random sampling queries random arms until the intervals tell the centers, and takes minutes a run from n = 500 on:
---random-up-to says where to leave it out. Naive greedy reads all distances.
+III. Random sampling takes minutes a run from n = 500 on.
 """
 
 from argparse import ArgumentParser
+from functools import partial
 
 from experiments.claims import between, every_run_stops
 from experiments.kcenter import common, sampling, table3
 from experiments.kcenter.sampling import Cells, Measured, Place, Rule, Sweeps, factors, mean
-from experiments.kcenter.table3 import MIX, images_of, places_of, sizes_of, thompson_runs
 from experiments.papers import printed_by_place
 from experiments.report import Claim, Report, number
 from experiments.settings import Settings
-from jaxbandits.kcenter import KL, naive_queries
+from jaxbandits.kcenter import KL, ds_random, naive_queries
 
 RANDOM_UP_TO = 100
-RANDOM_RUNS = {100: 2}  # one for every other n
 UNIT = 1e5
 PRINTED = {rule: printed_by_place("kcenter", f"table4 {rule}") for rule in ("DS-TS", "random")}
+RANDOM = partial(ds_random, interval=KL())
 RULES = {
-    "DS-TS": Rule("DS-TS", UNIT, PRINTED["DS-TS"]),
-    "random": Rule("random sampling", UNIT, PRINTED["random"]),
+    "DS-TS": table3.RULES[table3.PAPER]._replace(label="DS-TS", unit=UNIT, printed=PRINTED["DS-TS"]),
+    "random": Rule(
+        "random sampling", UNIT, PRINTED["random"], "kcenter table 4: random, n = {}", RANDOM, is_random=True
+    ),
 }
 
 
@@ -32,27 +33,22 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Settings) -> Report:
-    sizes = sizes_of(options)
-    images = images_of(options, sizes)
+    sizes, images = table3.sizes_and_images(options)
+    sizes = {n: size._replace(random=2 if n == 100 else 1) for n, size in sizes.items()}
     m = images.points.shape[1]
-    sweeps: Sweeps = {}
-    for n, size in sizes.items():
-        sweeps["DS-TS", n] = thompson_runs(n, size, MIX, images, options)
-        if n <= options.own["random_up_to"]:
-            random = {"runs": RANDOM_RUNS.get(n, 1), "interval": KL(), "options": options}
-            sweeps["random", n] = sampling.random_runs(f"kcenter table 4: random, n = {n}", n, images, **random)
-    cells = sampling.cells_of(sweeps, RULES, places_of(sizes))
+    sweeps = sampling.sweeps_of(RULES, sizes, images, options)
+    cells = sampling.cells_of(sweeps, RULES, sizes)
     return sampling.report(
         f"Table IV of Jali et al.: queries x 1e5 until k centers of n images, {images.label}",
         sweeps,
         RULES,
         cells,
         claims(cells, sweeps, m, is_real=options.data is not None and not options.quick),
-        (
+        [
             "Means of runs on the first n images with their standard errors; naive: n m k, as the paper counts, and "
             "needed: m for each candidate and each new center. An arm costs at most 2 m queries, m of them for reading "
-            "it at its cap, so that random sampling may take twice the needed ones, and nearly does.",
-        ),
+            "it at its cap, so that random sampling may take twice the needed ones, and nearly does."
+        ],
         [row for at, cell in cells["DS-TS"].items() for row in rows(at, cell, cells["random"].get(at), m)],
         by_k=sampling.BY_K if sampling.BY_K in sizes else max(sizes),
         known={

@@ -2,10 +2,10 @@
 
 Gaussian noise of variance 0.01 on normalised squared distances, delta = 0.1, n = 100, 500 and 1000 images, mix 0.9, 0.8
 and 0. The paper names neither its images nor its first center: here instances are disjoint blocks of images, and the
-first center is image 0 of each. A run ends with the tenth center or after two million queries, and says when it had
-three, five and seven.
+first center is image 0 of each. A run ends with the tenth center or after two million queries.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,9 +16,9 @@ from experiments.figures import COLORS, errorbars, marks
 from experiments.kcenter import common as runs
 from experiments.kcenter import noisy
 from experiments.kcenter.common import add_arguments as add_arguments
-from experiments.kcenter.noisy import Cell, ended, slashed
+from experiments.kcenter.noisy import Cell, slashed
 from experiments.papers import printed_by_place
-from experiments.report import Claim, Line, Report, joined, line
+from experiments.report import Claim, Columns, Line, Report, joined, line, mean_se
 from experiments.settings import Settings
 
 NOISE_SCALE = 0.1
@@ -36,17 +36,15 @@ PRINTED = printed_by_place("kcenter", "table5")  # thousands of queries, for mix
 class Instances(NamedTuple):
     """The blocks of one size until the first k centers."""
 
-    cells: list[dict[float, Cell]]  # of every block, by mix
+    cells: dict[float, list[Cell]]  # of every block, by mix
+    means: dict[float, np.ndarray]  # of every block, infinite if a run was censored
     expected: np.ndarray  # (blocks,)  queries by 2 beta sum T*
+    ended: np.ndarray  # int (ended,)  the blocks all of whose runs ended
 
     @property
-    def first(self) -> int | None:
-        """The first block all of whose runs ended."""
-        return next((b for b, mixes in enumerate(self.cells) if ended(list(mixes.values()))), None)
-
-    def means(self, mix: float) -> np.ndarray:
-        """Of every block, infinite if a run was censored."""
-        return np.array([mixes[mix].mean for mixes in self.cells])
+    def first(self) -> dict[float, Cell]:
+        """The first block all of whose runs ended; nothing if there is none."""
+        return {mix: row[self.ended[0]] for mix, row in self.cells.items()} if len(self.ended) else {}
 
 
 Table = dict[tuple[int, int], Instances]  # (n, k) -> Instances
@@ -57,51 +55,57 @@ def run(options: Settings) -> Report:
     seeds = options.seeds or 2
     images = runs.images(options, max(n * count for n, count in sizes.items()))
     distances = images.distances
-    table: Table = {}
-    columns, lines, mistakes = {}, [], 0
-    for n, count in sizes.items():
-        rows = runs.blocks(n, count)
-        budget = {"k": ks[-1], "noise_scale": NOISE_SCALE, "mixes": MIXES, "limit": limit}
-        found = noisy.thompson_runs(
-            f"kcenter table 5: n = {n}", distances, rows, **budget, options=options, seeds=seeds
-        )
-        columns[f"n = {n}"] = found.columns | {"mix": found.mix, "block": found.block}
-        mistakes += noisy.wrong(found.columns)
-        law = [
-            np.cumsum(noisy.expected(noisy.times(distances[np.ix_(row, row)], truth, NOISE_SCALE), n))
-            for row, truth in zip(rows, found.truths, strict=True)
-        ]
-        for k in ks:
-            table[n, k] = Instances(noisy.cells_by_mix(found, k), np.array([queries[k - 2] for queries in law]))
-            lines += first_block_lines(n, k, table[n, k], seeds)
-
+    shared = {"distances": distances, "k": ks[-1], "noise_scale": NOISE_SCALE, "mixes": MIXES, "limit": limit}
+    shared |= {"options": options, "seeds": seeds}
+    blocks = {n: runs.blocks(n, count) for n, count in sizes.items()}
+    columns = {n: noisy.thompson_runs(f"kcenter table 5: n = {n}", rows=rows, **shared) for n, rows in blocks.items()}
+    table = {(n, k): each for n, rows in blocks.items() for k, each in by_k(columns[n], distances, rows, ks).items()}
+    mistakes, total = (sum(map(count, columns.values())) for count in (noisy.wrong, lambda part: len(part["row"])))
     return Report(
         f"Table V of Jali et al.: thousands of queries of NS-TS, {images.label}",
-        lines,
-        claims(table, (mistakes, sum(len(part["row"]) for part in columns.values()))),
-        joined(columns, "size"),
+        [each for (n, k), instances in table.items() for each in first_block_lines(n, k, instances, seeds)],
+        [*claims(table), answers_are_right(mistakes, total, runs.DELTA)],
+        joined({f"n = {n}": part for n, part in columns.items()}, "size"),
         partial(draw, table=table, limit=limit),
         notes=notes(table, seeds, limit),
         grid=[row(n, k, instances, limit) for (n, k), instances in table.items()],
     )
 
 
+def by_k(columns: Columns, distances: np.ndarray, rows: np.ndarray, ks: Sequence[int]) -> dict[int, Instances]:
+    """The runs of one size until so many centers, beside the law."""
+    n = rows.shape[1]
+    law = np.array(
+        [
+            np.cumsum(noisy.expected(noisy.times(distances[np.ix_(row, row)], truth, NOISE_SCALE), n))
+            for row, truth in zip(rows, runs.solutions(distances, rows, ks[-1]), strict=True)
+        ]
+    )
+    found = {}
+    for k in ks:
+        cells = noisy.cells_by_mix(columns, k)
+        means = {mix: np.array([each.mean for each in row]) for mix, row in cells.items()}
+        ended = np.flatnonzero(np.isfinite(list(means.values())).all(axis=0))
+        found[k] = Instances(cells, means, law[:, k - 2], ended)
+    return found
+
+
 def first_block_lines(n: int, k: int, instances: Instances, seeds: int) -> list[Line]:
     """The first block that ended, beside the paper's instance."""
-    if instances.first is None:
+    if not instances.first:
         return [Line(f"n = {n}, k = {k}", np.nan, runs=seeds, censored=seeds, printed=PRINTED[n, k][0])]
     return [
-        line(f"n = {n}, k = {k}, mix {mix}", found.queries / UNIT, printed=printed, note=f"block {instances.first}")
-        for (mix, found), printed in zip(instances.cells[instances.first].items(), PRINTED[n, k], strict=True)
+        line(f"n = {n}, k = {k}, mix {mix}", found.queries / UNIT, printed=printed)
+        for (mix, found), printed in zip(instances.first.items(), PRINTED[n, k], strict=True)
     ]
 
 
-def claims(table: Table, mistakes: tuple[int, int]) -> list[Claim]:
-    ratios = np.concatenate([each.means(mix) / each.expected for each in table.values() for mix in MIXES])
+def claims(table: Table) -> list[Claim]:
+    ratios = np.concatenate([each.means[mix] / each.expected for each in table.values() for mix in MIXES])
     ratios = ratios[np.isfinite(ratios)]
     logs = {mix: np.log(quotients) for mix, quotients in against_first_mix(table).items()}
     means = {mix: np.exp(values.mean()) for mix, values in logs.items()}
-    errors = {mix: means[mix] * values.std(ddof=1) / np.sqrt(len(values)) for mix, values in logs.items()}
+    errors = {mix: means[mix] * mean_se(values)[1] for mix, values in logs.items()}
     worst = max(np.exp(np.abs(values).max()) for values in logs.values())
     return [
         Claim(
@@ -115,27 +119,26 @@ def claims(table: Table, mistakes: tuple[int, int]) -> list[Claim]:
             f"{ratios.min():.2f} to {ratios.max():.2f}, {np.median(ratios):.2f} in the median",
             LAW[0] <= ratios.min() and ratios.max() <= LAW[1],
         ),
-        answers_are_right(*mistakes, runs.DELTA),
     ]
 
 
 def against_first_mix(table: Table) -> dict[float, np.ndarray]:
     """Queries of the other mixes over those of the first, each block once: until the last center all runs found."""
-    last: dict[tuple[int, int], dict[float, Cell]] = {}
-    for (n, _), instances in table.items():
-        last |= {(n, b): cells for b, cells in enumerate(instances.cells) if ended(list(cells.values()))}
-    return {mix: np.array([cells[mix].mean / cells[MIXES[0]].mean for cells in last.values()]) for mix in MIXES[1:]}
+    last = {(n, b): (instances, b) for (n, _), instances in table.items() for b in instances.ended}
+    return {
+        mix: np.array([each.means[mix][b] / each.means[MIXES[0]][b] for each, b in last.values()]) for mix in MIXES[1:]
+    }
 
 
 def row(n: int, k: int, instances: Instances, limit: float) -> dict[str, str]:
-    found = [each for mixes in instances.cells for each in mixes.values()]
-    first = [] if instances.first is None else list(instances.cells[instances.first].values())
-    means = instances.means(MIXES[0])
+    found = [each for row in instances.cells.values() for each in row]
+    first = list(instances.first.values())
+    means = instances.means[MIXES[0]]
     ratio = (means / instances.expected)[np.isfinite(means)]
     return {
         "n, k": f"{n}, {k}",
         "paper, mix .9/.8/0": slashed(PRINTED[n, k]),
-        "block": str(instances.first) if first else "-",
+        "block": str(instances.ended[0]) if first else "-",
         "ours on it": slashed([each.mean for each in first], UNIT) or "-",
         "s.e.": slashed([each.se for each in first], UNIT) or "-",
         "all blocks, mix .9": noisy.quantiles(means, limit, UNIT),
@@ -147,14 +150,14 @@ def row(n: int, k: int, instances: Instances, limit: float) -> dict[str, str]:
 
 
 def notes(table: Table, seeds: int, limit: int) -> tuple[str, ...]:
-    easy = [means.min() / UNIT for (_, k), instances in table.items() if k == 3 for means in [instances.means(0.9)]]
-    hard = [sum(np.isinf(instances.means(0.9))) for (_, k), instances in table.items() if k == 3]
+    means = {n: instances.means[MIXES[0]] for (n, k), instances in table.items() if k == 3}
+    easy, hard = [each.min() / UNIT for each in means.values()], [np.isinf(each).sum() for each in means.values()]
     return (
         f"Block b holds images b n to (b+1) n - 1. {seeds} runs of each block and mix, the ordered shares over all of "
         f"them; a block ended if all its runs did, within {limit:,} queries. Median and, in brackets, range over "
         "blocks of their means.",
         f"The gaps between the best and the second best candidate decide: for k = 3 the quickest block takes "
-        f"{slashed(easy)} thousand queries (n = {slashed([n for n, k in table if k == 3])}), and {slashed(hard)} "
+        f"{slashed(easy)} thousand queries (n = {slashed(list(means))}), and {slashed(hard)} "
         "blocks do not end. The paper's one instance is a draw from such a range.",
     )
 
@@ -163,11 +166,10 @@ def draw(figure: Any, *, table: Table, limit: float) -> None:
     title = "Table V: NS-TS on noisy distances of images"
     axes = noisy.draw_by_place(figure, table, title, "queries until the k-th center")
     for x, ((n, k), instances) in enumerate(table.items()):
-        noisy.scatter(axes, x - 0.2, instances.means(MIXES[0]), limit, color="#777777", ms=9, mew=1.5)
+        noisy.scatter(axes, x - 0.2, instances.means[MIXES[0]], limit, color="#777777", ms=9, mew=1.5)
         for style, (mix, printed) in enumerate(zip(MIXES, PRINTED[n, k], strict=True)):
             place = x + 0.05 + 0.1 * style
-            if instances.first is not None:
-                found = instances.cells[instances.first][mix]
+            if found := instances.first.get(mix):
                 errorbars(axes, place, found.mean, found.se, None, style, linestyle="")
             axes.plot(place, printed * UNIT, "x", color=COLORS[style], ms=6, mew=1.5)
     axes.axhline(limit, color="k", lw=0.8, ls=":")

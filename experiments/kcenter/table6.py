@@ -1,13 +1,11 @@
 """Table VI of Jali, Karamchandani, Moharir: NS-TandS against NS-TS on noisy distances of few images.
 
-Gaussian noise of variance 0.001 on normalised squared distances, delta = 0.1, n = 15, 25 and 50 images. The paper names
-neither its images nor its first center, and queries vary by a factor of 100: here instances are disjoint blocks of
-images, the first center is image 0 of each, and what is compared are ratios on the same block. Blocks count on which
-all runs of NS-TS with mix 0 end within 150,000 queries; NS-TandS may take ten times as many. It solves for its weights
-every 100 queries (the paper does not say; perhaps at every one).
+Gaussian noise of variance 0.001 on normalised squared distances, delta = 0.1, n = 15, 25 and 50 images. Instances are
+disjoint blocks of images, the first center is image 0 of each, and ratios on the same block are compared, as queries
+vary by a factor of 100. Blocks count on which all runs of NS-TS with mix 0 end within 150,000 queries.
 
-NS-TandS tracks differences (the paper: omega - t/T) or ratios (ours: omega/t), stops at the rate "loglog" or "log", and
-counts t and T anew at each stage or never ("printed").
+NS-TandS solves for its weights every 100 queries, tracks differences (paper: omega - t/T) or ratios (ours: omega/t),
+stops at the rate "loglog" or "log", and counts t and T anew at each stage or never ("printed").
 """
 
 from functools import partial
@@ -15,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.figures import COLORS, marks, side_by_side, ticks
+from experiments.figures import COLORS, marks, side_by_side, split, ticks
 from experiments.kcenter import common as runs
 from experiments.kcenter.common import add_arguments as add_arguments
 from experiments.kcenter.noisy import Cell, cell, cells_by_mix, ordered_cells, slashed, thompson_runs
 from experiments.papers import printed_by_place
-from experiments.report import Claim, Line, Report, joined, number
+from experiments.report import Claim, Columns, Line, Report, joined, mean_se, number
 from experiments.settings import Settings
 from jaxbandits.kcenter import Pull, ns_tands
 
@@ -44,11 +42,8 @@ SHORT = ("TS .8", "diff loglog", "diff log", "diff reset printed", "ratio loglog
 PRINTED = printed_by_place("kcenter", "table6")  # hundreds of queries: NS-TS with mix 0 and 0.8, NS-TandS
 
 
-class Row(NamedTuple):
-    """The blocks of one size that count, until the first k centers."""
-
-    blocks: int
-    cells: dict[str, list[Cell]]  # of every block that counts, by rule
+Row = dict[str, list[Cell]]  # by rule: every block that counts, until the first k centers
+Table = dict[tuple[int, int], Row]  # (n, k) -> Row
 
 
 class Ratio(NamedTuple):
@@ -60,37 +55,30 @@ class Ratio(NamedTuple):
     censored: int  # blocks
 
 
-Table = dict[tuple[int, int], Row]  # (n, k) -> Row
-
-
 def run(options: Settings) -> Report:
     sizes = QUICK_KS if options.quick else KS
     seeds = options.seeds or (2 if options.quick else 4)
     images = runs.images(options, max(n * BLOCKS[n] for n in sizes))
-    parts: dict[str, dict[str, np.ndarray]] = {}
+    shared = {"distances": images.distances, "noise_scale": VARIANCE**0.5, "options": options, "seeds": seeds}
+    parts: dict[str, Columns] = {}
     table: Table = {}
     for n, ks in sizes.items():
         rows = runs.blocks(n, BLOCKS[n])
-        shared = {"noise_scale": VARIANCE**0.5, "options": options, "seeds": seeds}
-        thompson = thompson_runs(
-            f"kcenter table 6: NS-TS: n = {n}", images.distances, rows, k=ks[-1], mixes=MIXES, limit=LIMIT, **shared
-        )
-        rules = np.where(thompson.mix == MIXES[0], TS, TS_MIXED)
-        parts[f"NS-TS, n = {n}"] = thompson.columns | {"block": thompson.block, "rule": rules}
+        heading = f"kcenter table 6: NS-TS: n = {n}"
+        thompson = thompson_runs(heading, rows=rows, k=ks[-1], mixes=MIXES, limit=LIMIT, **shared)
+        parts[f"NS-TS, n = {n}"] = thompson | {"rule": np.where(thompson["mix"] == MIXES[0], TS, TS_MIXED)}
         for k in ks:
-            by_mix = cells_by_mix(thompson, k)
-            cells = {name: [each[mix] for each in by_mix] for name, mix in zip((TS, TS_MIXED), MIXES, strict=True)}
-            counted = np.flatnonzero([np.isfinite(each.mean) for each in cells[TS]])
-            cells = {name: [found[b] for b in counted] for name, found in cells.items()}
+            by_rule = dict(zip((TS, TS_MIXED), cells_by_mix(thompson, k).values(), strict=True))
+            counted = np.flatnonzero([np.isfinite(each.mean) for each in by_rule[TS]])
+            table[n, k] = {rule: [found[block] for block in counted] for rule, found in by_rule.items()}
             for name, settings in TANDS.items():
                 heading = f"kcenter table 6: NS-TandS, {name}: n = {n}, k = {k}"
                 budget = {"k": k, "action": Pull, "max_rounds": TANDS_LIMIT}
                 rule = partial(ns_tands, delta=runs.DELTA, **settings)
-                columns = runs.distance_runs(heading, rule, images.distances, rows[counted], **budget, **shared).columns
-                cells[name] = [cell(columns, columns["row"] == i, k) for i in range(len(counted))]
-                label = {"block": counted[columns["row"]], "rule": np.full(len(columns["row"]), name)}
+                columns = runs.distance_runs(heading, rule, rows=rows[counted], **budget, **shared)
+                table[n, k][name] = [cell(columns, columns["instance"] == i, k) for i in range(len(counted))]
+                label = {"instance": counted[columns["instance"]], "rule": np.full(len(columns["row"]), name)}
                 parts[f"{name}, n = {n}, k = {k}"] = columns | label
-            table[n, k] = Row(len(rows), cells)
 
     return Report(
         f"Table VI of Jali et al.: NS-TandS against NS-TS, {images.label}",
@@ -104,12 +92,11 @@ def run(options: Settings) -> Report:
 
 
 def ratio(row: Row, name: str) -> Ratio:
-    means = np.array([[each.mean for each in row.cells[rule]] for rule in (name, TS)])
-    known = np.isfinite(means[0])
-    values = means[0, known] / means[1, known]
-    logs = np.log(values)
-    error = float(logs.std(ddof=1) / np.sqrt(len(logs))) if len(logs) > 1 else np.nan
-    return Ratio(float(np.exp(logs.mean())) if len(logs) else np.nan, error, values, int((~known).sum()))
+    ours, base = (np.array([each.mean for each in row[rule]]) for rule in (name, TS))
+    known = np.isfinite(ours)
+    values = ours[known] / base[known]
+    mean, error = mean_se(np.log(values))
+    return Ratio(float(np.exp(mean)), float(error), values, int((~known).sum()))
 
 
 def lines(table: Table) -> list[Line]:
@@ -146,12 +133,12 @@ def shown(n: int, k: int, row: Row) -> dict[str, str]:
         return f"{mean:.2f} +- {mean * error:.2f}" + (f" ({censored} cens.)" if censored else "")
 
     return {
-        "n, k (blocks)": f"{n}, {k} ({len(row.cells[TS])} of {row.blocks})",
+        "n, k (blocks)": f"{n}, {k} ({len(row[TS])} of {BLOCKS[n]})",
         "paper: TS 0/.8/TandS": slashed(PRINTED[n, k]),
         "TandS/TS": f"{PRINTED[n, k][2] / PRINTED[n, k][0]:.2f}",
-        "median TS 0": number(round(float(np.median([each.mean for each in row.cells[TS]])))),
+        "median TS 0": number(round(float(np.median([each.mean for each in row[TS]])))),
         **dict(zip(SHORT, map(quotient, RULES), strict=True)),
-        **ordered_cells(each for found in row.cells.values() for each in found),
+        **ordered_cells(each for found in row.values() for each in found),
     }
 
 
@@ -171,8 +158,7 @@ def notes(table: Table, seeds: int) -> tuple[str, ...]:
 
 
 def draw(figure: Any, *, table: Table) -> None:
-    figure.set_size_inches(8, 4.8)
-    axes = figure.subplots()
+    axes = split(figure, (8, 4.8), 1, 1)
     for s, name in enumerate(RULES):
         label = name if name == TS_MIXED else f"NS-TandS: {name}"
         for x, row in enumerate(table.values()):
@@ -185,7 +171,7 @@ def draw(figure: Any, *, table: Table) -> None:
         label = None if x else "NS-TandS: printed in the paper"
         axes.plot([x - 0.4, x + 0.4], 2 * [printed[2] / printed[0]], "k-", lw=1.5, label=label)
     axes.axhline(1, color="k", lw=0.8, ls=":")
-    names = [f"n = {n}, k = {k}\n{len(row.cells[TS])} blocks" for (n, k), row in table.items()]
+    names = [f"n = {n}, k = {k}\n{len(row[TS])} blocks" for (n, k), row in table.items()]
     side_by_side(axes, names, yscale="log", ylabel="queries over those of NS-TS, mix 0")
     ticks(axes, [0.1, 0.2, 0.5, 1, 2, 5], axis="y")
     axes.set_title("Table VI: tracking the optimal proportions, block by block")

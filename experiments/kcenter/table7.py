@@ -2,13 +2,13 @@
 
 Bernoulli queries whose chances are the distances that judgements give (Zappos, the first n shoes), delta = 0.1; Random
 sampling, NS-TS with mix 0.9, 0.7 and 0, NS-TandS. The paper does not name its first center: here it is the one whose
-2 beta sum T* is nearest to the printed queries of NS-TS. NS-TandS stops at the rate "loglog", counts pulls by stage,
-solves for its weights every 100 queries, and tracks differences (the paper: omega - t/T) or ratios (ours: omega/t).
+2 beta sum T* is nearest to the printed queries of NS-TS. NS-TandS stops at the rate "loglog" and tracks differences
+(the paper: omega - t/T) or ratios (ours: omega/t).
 """
 
 import math
 from argparse import ArgumentParser
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,9 +19,8 @@ from experiments.figures import COLORS, errorbars, marks
 from experiments.kcenter import common as runs
 from experiments.kcenter import noisy
 from experiments.kcenter.noisy import Cell, cell, ordered_cells, slashed
-from experiments.kcenter.sampling import chosen
 from experiments.papers import printed_by_place
-from experiments.report import Claim, Line, Report, joined, line, listed, number, two_digits
+from experiments.report import Claim, Columns, Line, Report, joined, line, listed, number, two_digits
 from experiments.settings import Settings
 from jaxbandits.base import Algorithm
 from jaxbandits.kcenter import Counts, Greedy, PairPull, Pull, greedy, ns_random, ns_tands, ns_ts
@@ -65,7 +64,7 @@ class Row(NamedTuple):
 
 
 Table = dict[tuple[int, int], Row]  # (n, k) -> Row
-Sweeps = dict[tuple[str, int], dict[str, np.ndarray]]  # (rule, k) -> columns; k = 0: of all k at once
+Sweeps = dict[tuple[str, int], Columns]  # (rule, k) -> columns; k = 0: of all k at once
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -82,7 +81,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Settings) -> Report:
     sizes = options.own["sizes"] or (QUICK if options.quick else SIZES)
     table: Table = {}
-    parts: dict[str, dict[str, np.ndarray]] = {}
+    parts: dict[str, Columns] = {}
     label = ""
     for n in sizes:
         distances, label = runs.judgements(options, n)
@@ -131,20 +130,19 @@ def sweeps_of(n: int, distances: np.ndarray, first: int, options: Settings) -> S
     """The sweeps of one instance. Those of the rules that do not look at k are for the largest."""
     seeds = options.seeds or (1 if options.quick or n > MANY else 2)
     most = KS[n][-1]
+    shared = {"distances": distances, "rows": runs.blocks(n, 1), "first_center": first, "max_rounds": LIMIT}
+    shared |= {"options": options, "seeds": seeds}
 
-    def sweep(
-        name: str, rule: Callable[..., Algorithm], k: int, action: type, tasks: int = 1, **settings: Any
-    ) -> dict[str, np.ndarray]:
+    def sweep(name: str, rule: Callable[..., Algorithm], k: int, action: type, tasks: int = 1, **more: Any) -> Columns:
         heading = f"kcenter table 7: {name}: n = {n}, k = {k}"
         lanes = -(-tasks * seeds // 2)  # so few that two cores share them
-        settings |= {"k": k, "action": action, "first_center": first, "lanes": lanes, "max_rounds": LIMIT}
-        rule = partial(rule, delta=runs.DELTA)
-        settings |= {"options": options, "seeds": seeds}
-        return runs.distance_runs(heading, rule, distances, runs.blocks(n, 1), **settings).columns
+        return runs.distance_runs(
+            heading, partial(rule, delta=runs.DELTA), k=k, action=action, lanes=lanes, **shared, **more
+        )
 
     # Posterior draws are most of the work: without them, mix 0 has a program of its own.
     drawn = sweep("NS-TS by posterior", ns_ts, most, PairPull, len(MIXES) - 1, settings={"mix": MIXES[:-1]})
-    sweeps = {(rule, 0): chosen(drawn, drawn["row"] == row) for row, rule in enumerate(TS[:-1])}
+    sweeps = {(rule, 0): runs.chosen(drawn, drawn["mix"] == mix) for rule, mix in zip(TS, MIXES[:-1], strict=False)}
     sweeps[TS[-1], 0] = sweep(TS[-1], partial(ns_ts, mix=MIXES[-1]), most, PairPull)
     if n in RANDOM_SIZES:
         sweeps[RANDOM, 0] = sweep(RANDOM, partial(ns_random, test_every=TEST_EVERY), most, Counts)
@@ -156,23 +154,24 @@ def sweeps_of(n: int, distances: np.ndarray, first: int, options: Settings) -> S
 
 
 def lines(table: Table) -> list[Line]:
-    found = []
-    for (n, k), row in table.items():
-        for rule, each in row.cells.items():
-            entry = line(f"{rule}: n = {n}, k = {k}", each.queries / UNIT, printed=PRINTED[n, k][rule], printed_runs=10)
-            found.append(entry._replace(runs=each.runs, censored=each.runs - len(each.queries)))
-    return found
+    return [
+        line(f"{rule}: n = {n}, k = {k}", each.queries / UNIT, printed=PRINTED[n, k][rule], printed_runs=10)._replace(
+            runs=each.runs, censored=each.runs - len(each.queries)
+        )
+        for (n, k), row in table.items()
+        for rule, each in row.cells.items()
+    ]
 
 
 def claims(table: Table) -> list[Claim]:
-    def quotients(a: str, b: str, sizes: tuple[int, ...]) -> dict[str, float]:
+    def quotients(a: str, b: str, sizes: Collection[int]) -> dict[str, float]:
         return {
             f"n = {n}, k = {k}:": row.cells[a].mean / row.cells[b].mean
             for (n, k), row in table.items()
             if n in sizes and a in row.cells and b in row.cells
         }
 
-    few, random = quotients(RATIO, TS[0], tuple(KS)), quotients(TS[0], RANDOM, RANDOM_SIZES)
+    few, random = quotients(RATIO, TS[0], KS), quotients(TS[0], RANDOM, RANDOM_SIZES)
     small, large = quotients(DIFFERENCE, TS[0], (25, 15)), quotients(DIFFERENCE, TS[0], (55,))
     paper = {f"k = {k}:": row[DIFFERENCE] / row[TS[0]] for (n, k), row in PRINTED.items() if n == 55}
     judged = [

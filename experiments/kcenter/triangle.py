@@ -1,10 +1,9 @@
 """The triangle inequality between centers: what it saves DS-UCB, and NS-TS on judgements of shoes.
 
-The paper remarks that the triangle inequality might help. Here a lower bound of a distance is raised by way of the
-other centers, and a node is not queried against a new center that cannot be its nearest; squared distances are those
-of a metric. Points: 200 points of 1000 dimensions in 5, 10 and 20 clusters of half width 0.05, 300 different digits
-(with KL intervals: their rewards vary too much for C = 0.1), 100 images; and the first 25 and 15 shoes of Zappos, where
---data has them. k = 10 (shoes: 5), delta = 0.1. An extension of the paper.
+A lower bound of a distance is raised by way of the other centers, and a node is not queried against a new center that
+cannot be its nearest. Points: 200 points of 1000 dimensions in 5, 10 and 20 clusters of half width 0.05, 300 different
+digits (with KL intervals: their rewards vary too much for C = 0.1), 100 images; and the first 25 and 15 shoes of
+Zappos, where --data has them. k = 10 (shoes: 5), delta = 0.1. An extension of the paper.
 """
 
 from collections.abc import Callable
@@ -20,9 +19,9 @@ from experiments.figures import legend_below, marks, split
 from experiments.kcenter import common as runs
 from experiments.kcenter.common import Images
 from experiments.kcenter.common import add_arguments as add_arguments
-from experiments.report import STANDARD_ERRORS, Claim, Columns, Line, Report, joined, line_of, listed, number
+from experiments.report import STANDARD_ERRORS, Claim, Columns, Report, joined, listed, mean_se, number
 from experiments.settings import Settings
-from jaxbandits import Outcome, Results, Status
+from jaxbandits import Outcome, Status
 from jaxbandits.kcenter import KL, Dimensions, Lil, PairPull, clusters, digits, ds_ucb, ns_ts, pairwise_sums
 from jaxbandits.kcenter._images import DIGIT_LEVELS, IMAGE_LEVELS
 from jaxbandits.kcenter._intervals import Interval, arm_bounds, bounds_of
@@ -42,12 +41,7 @@ LIMIT = 20_000_000  # rounds on shoes
 Bounds = Callable[[Any], tuple[jax.Array, jax.Array, jax.Array]]  # state -> counts, lower, upper, all (n, k-1)
 
 
-class Case(NamedTuple):
-    """Runs of one kind of points, without and with the triangle inequality."""
-
-    rows: int  # instances
-    without: Columns
-    with_: Columns
+Case = dict[str, Columns]  # way -> runs of one kind of points
 
 
 class Saving(NamedTuple):
@@ -74,15 +68,11 @@ def run(options: Settings) -> Report:
         for n in list(SHOES)[:1] if options.quick else SHOES:
             cases[f"{n} shoes"] = judged(n, options, seeds)
 
-    columns = {
-        f"{name}, {label}": sweep
-        for name, case in cases.items()
-        for label, sweep in (("without", case.without), ("with", case.with_))
-    }
+    columns = {(name, way): sweep for name, case in cases.items() for way, sweep in case.items()}
     savings = {name: saving(case) for name, case in cases.items()}
     return Report(
         "The triangle inequality: queries without it and with it",
-        [queries_line(name, sweep) for name, sweep in columns.items()],
+        [],
         [every_run_stops(columns.values()), *claims(cases, savings)],
         joined(columns, "sweep"),
         partial(draw, savings=savings),
@@ -117,7 +107,7 @@ def sampled(
 
     images = Images(points, pairwise_sums(points), name)
     made = partial(runs.image_runs, images=images, k=K, levels=levels, options=options, seeds=seeds)
-    return case(name, made, partial(ds_ucb, delta=runs.DELTA, interval=interval), rows, statistics)
+    return both_ways(name, made, partial(ds_ucb, delta=runs.DELTA, interval=interval), rows, statistics)
 
 
 def judged(n: int, options: Settings, seeds: int) -> Case:
@@ -133,17 +123,15 @@ def judged(n: int, options: Settings, seeds: int) -> Case:
     shared = {"k": SHOE_K, "action": PairPull, "first_center": SHOES[n], "max_rounds": LIMIT}
     made = partial(runs.distance_runs, distances=distances, options=options, seeds=seeds, **shared)
     rule = partial(ns_ts, delta=runs.DELTA, mix=MIX)
-    return case(f"{n} shoes", made, rule, runs.blocks(n, 1), statistics)
+    return both_ways(f"{n} shoes", made, rule, runs.blocks(n, 1), statistics)
 
 
-def case(name: str, made: Callable[..., Results], rule: Any, rows: np.ndarray, statistics: Bounds) -> Case:
-    """The runs of a rule in both ways."""
-    shared = {"rows": rows, "metrics": partial(effect, statistics=statistics)}
-    without, with_ = (
-        made(f"kcenter triangle: {name}, {label}", partial(rule, **settings), **shared).columns
-        for label, settings in WAYS.items()
-    )
-    return Case(len(rows), without, with_)
+def both_ways(name: str, made: Callable[..., Columns], rule: Any, rows: np.ndarray, statistics: Bounds) -> Case:
+    metrics = partial(effect, statistics=statistics)
+    return {
+        way: made(f"kcenter triangle: {name}, {way}", partial(rule, **settings), rows=rows, metrics=metrics)
+        for way, settings in WAYS.items()
+    }
 
 
 def effect(task: Any, outcome: Outcome, *, statistics: Bounds) -> dict[str, jax.Array]:
@@ -162,24 +150,17 @@ def effect(task: Any, outcome: Outcome, *, statistics: Bounds) -> dict[str, jax.
     return {"arms": arms.sum(), "skipped": (arms & (counts == 0)).sum(), "raised": (arms & raised).sum()}
 
 
-def queries_line(quantity: str, columns: Columns) -> Line:
-    """The mean, with its standard error on these instances."""
-    mean, se = mean_and_se(columns)
-    return line_of(quantity, columns)._replace(ours=mean, se=se)
-
-
 def mean_and_se(columns: Columns) -> tuple[float, float]:
     """Of the queries of the runs that stopped; instances are given."""
     stopped = columns["status"] == Status.STOPPED
     groups = [columns["pulls"][stopped & (columns["row"] == row)] for row in np.unique(columns["row"])]
-    means = [group.mean() if len(group) else np.nan for group in groups]
-    errors = [group.std(ddof=1) / np.sqrt(len(group)) if len(group) > 1 else np.nan for group in groups]
+    means, errors = np.transpose([mean_se(group) for group in groups])
     return float(np.mean(means)), float(np.linalg.norm(errors) / len(groups))
 
 
 def saving(case: Case) -> Saving:
-    (before, before_se), (after, after_se) = map(mean_and_se, case[1:])
-    skipped, raised = (case.with_[name].sum() / case.with_["arms"].sum() for name in ("skipped", "raised"))
+    (before, before_se), (after, after_se) = map(mean_and_se, case.values())
+    skipped, raised = (case["with"][name].sum() / case["with"]["arms"].sum() for name in ("skipped", "raised"))
     return Saving(after / before, after / before * np.hypot(before_se / before, after_se / after), skipped, raised)
 
 
@@ -191,8 +172,8 @@ def claims(cases: dict[str, Case], savings: dict[str, Saving]) -> list[Claim]:
     return [
         Claim(
             "the centers are greedy's in every run, without the triangle inequality and with it",
-            ", ".join(f"{name} {', '.join(map(runs.share, case[1:]))}" for name, case in cases.items()),
-            all(sweep["ordered"].all() for case in cases.values() for sweep in case[1:]),
+            ", ".join(f"{name} {', '.join(map(runs.share, case.values()))}" for name, case in cases.items()),
+            all(sweep["ordered"].all() for case in cases.values() for sweep in case.values()),
         ),
         Claim(
             f"it saves queries on clustered points, by more than {STANDARD_ERRORS} standard errors",
@@ -212,11 +193,11 @@ def claims(cases: dict[str, Case], savings: dict[str, Saving]) -> list[Claim]:
 
 
 def row(name: str, case: Case, saved: Saving) -> dict[str, str]:
-    cells = {"": name, "instances": str(case.rows)}
-    for label, sweep in zip(("without", "with"), case[1:], strict=True):
+    cells = {"": name, "instances": f"{case['with']['instance'].max() + 1}"}
+    for way, sweep in case.items():
         mean, se = mean_and_se(sweep)
-        cells[label] = number(round(mean)) + (f" +- {se:.2g}" if np.isfinite(se) else "")
-        cells[f"{label}: ordered"], cells[f"{label}: as a set"] = (runs.share(sweep, x) for x in ("ordered", "members"))
+        cells[way] = number(round(mean)) + (f" +- {se:.2g}" if np.isfinite(se) else "")
+        cells[f"{way}: ordered"], cells[f"{way}: as a set"] = (runs.share(sweep, x) for x in ("ordered", "members"))
     ratio = f"{saved.ratio:.3f}" + (f" +- {saved.se:.3f}" if np.isfinite(saved.se) else "")
     return cells | {"with / without": ratio, "skipped": f"{saved.skipped:.1%}", "raised": f"{saved.raised:.1%}"}
 

@@ -7,7 +7,7 @@ that theory asks of a fixed point, B + R sqrt((2/variance) log(2/delta)), with n
 from functools import partial
 from typing import Any
 
-from experiments.figures import curve, legend_below, ticks
+from experiments.figures import curve, legend_below, split, ticks
 from experiments.kernel import figure1
 from experiments.kernel.common import BETAS, FUNCTIONS, NOISE_SCALE, NOISE_VARIANCE, PLAYERS, by_beta
 from experiments.report import Claim, Line, Report, joined, line, listed, means, number
@@ -15,6 +15,7 @@ from experiments.settings import Settings
 from jaxbandits.kernel import confidence_width
 
 DELTA, NORM_BOUND = 0.1, 1.0
+TICKS = (20, 50, 100, 200, 500, 1000, 2000)
 FLATTEST_ELSEWHERE = ("h2", "hartmann4")  # where DUETS depends on beta more than the other three
 
 Lines = dict[tuple[str, str], list[Line]]  # (function, rule) -> at every beta
@@ -61,16 +62,14 @@ def run(options: Settings) -> Report:
 
 
 def draw(figure: Any, *, functions: dict[str, str], lines: Lines, width: float) -> None:
-    figure.set_size_inches(max(8, 2.75 * len(functions)), 3.6)
-    for axes, (function, name) in zip(figure.subplots(1, len(functions)), functions.items(), strict=True):
+    panels = split(figure, (max(8, 2.75 * len(functions)), 3.6), 1, len(functions))
+    for axes, (function, name) in zip(panels, functions.items(), strict=True):
         for style, rule in enumerate(PLAYERS):
             curve(axes, BETAS, lines[function, rule], rule, style)
         axes.axvline(width, color="k", lw=1, ls=":", label="beta of theory, B = 1")
         axes.set(xscale="log", yscale="log", title=name, xlabel="beta")
         ticks(axes, BETAS)
-        shown = [x.ours for rule in PLAYERS for x in lines[function, rule]]
-        ticks(
-            axes, [t for t in (20, 50, 100, 200, 500, 1000, 2000) if min(shown) / 1.3 < t < max(shown) * 1.3], axis="y"
-        )
+        shown = means(x for rule in PLAYERS for x in lines[function, rule])
+        ticks(axes, [t for t in TICKS if shown.min() / 1.3 < t < shown.max() * 1.3], axis="y")
     figure.axes[0].set_ylabel("regret of all agents")
     legend_below(figure, ncols=5)

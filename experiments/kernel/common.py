@@ -1,7 +1,8 @@
 """What the experiments on distributed kernel bandits share: algorithms side by side on the same instances and noise."""
 
+import itertools
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -34,8 +35,11 @@ RULES: dict[str, Callable[..., Algorithm]] = {
 }
 ALONE = ("GP-UCB", "BPE")  # one learner, who queries one point at a time
 PLAYERS = ("DUETS", "DisKernelUCB", "ApproxDisKernelUCB", "N-KernelUCB")  # of the paper's Figure 1
-SETTINGS = {"ApproxDisKernelUCB": {"max_inducing": 64}}  # the dictionaries of Figure 1 held 38 points at most
+APPROXIMATE = "ApproxDisKernelUCB"
+MAX_INDUCING = 64  # of it; the dictionaries of Figure 1 held 38 points at most
 REGRET, UPLINK, DOWNLINK = range(3)  # columns of a curve
+
+AllRuns = dict[tuple[str, str], jaxbandits.Results]  # (function, rule)
 
 
 class RoundAction(NamedTuple):
@@ -76,59 +80,39 @@ def functions(options: Settings, quick: Sequence[str] = QUICK_FUNCTIONS) -> dict
 
 
 def runs(
-    heading: str,
-    function: str,
-    rule: str,
+    heading: str,  # names the instances and the noise; with function and label it is unique to these runs
+    function: str,  # one of `FUNCTIONS`
+    rule: str,  # one of `RULES`; those of one learner query n_agents horizon points
     *,
     options: Settings,
-    replicates: int,
+    replicates: int,  # instances, each with every beta
     betas: Sequence[float] = BETAS,
     n_agents: int = AGENTS,
     horizon: int = HORIZON,
-    size: int = SIZE,
-    grid: tuple[int, ...] | None = None,
-    label: str | None = None,
-    instance: Mapping[str, Any] | None = None,
-    fixed: Mapping[str, Any] | None = None,
-    noise_variance: float = NOISE_VARIANCE,
-    same_instance: bool = False,
+    size: int = SIZE,  # candidates
+    grid: tuple[int, ...] | None = None,  # rounds of the curve, of one learner or of all agents; None: ten
+    label: str | None = None,  # of these runs under the heading; by default the rule
+    instance: Mapping[str, Any] | None = None,  # further arguments of the function's factory
+    fixed: Mapping[str, Any] | None = None,  # and of the algorithm
+    max_inducing: int = MAX_INDUCING,
+    noise_variance: float = NOISE_VARIANCE,  # of the posteriors
+    same_instance: bool = False,  # whether all replicates have that of the first
     dtype: Any = jnp.float64,
-    total: Callable[[PyTree, Decision, Array], dict[str, Array]] | None = None,
-    metrics: Callable[[Instance, Outcome], dict[str, Array]] | None = None,
+    total: Callable[[PyTree, Decision, Array], dict[str, Array]] | None = None,  # what else to add up over the rounds
+    metrics: Callable[[Instance, Outcome], dict[str, Array]] | None = None,  # further columns
     **simulated: Any,
 ) -> jaxbandits.Results:
     """Runs of an algorithm at several beta, on the instances and with the noise of all others under the same heading.
 
-    Args:
-        heading: names the instances and the noise; with function and label it is unique to these runs.
-        function: one of `FUNCTIONS`.
-        rule: one of `RULES`. Those of one learner query n_agents horizon points.
-        options: of the command line.
-        replicates: instances, each with every beta.
-        betas: widths of the confidence bounds.
-        n_agents: N.
-        horizon: T.
-        size: M, candidates.
-        grid: rounds of the curve, of one learner or of all agents; None: ten.
-        label: of these runs under the heading; by default the rule.
-        instance: further arguments of the function's factory.
-        fixed: further arguments of the algorithm.
-        noise_variance: of the posteriors.
-        same_instance: whether all replicates have the instance of the first.
-        dtype: of the runs.
-        total: what else to add up over the rounds.
-        metrics: further columns, of the instance and the outcome.
-        simulated: for `simulate`.
-
-    Returns:
-        Results with, for every run, `beta`, `replicate`, `regret`, the messages (`uplink` an agent, `downlink`, their
-        sum `communication`, how often anything was sent, `syncs`), the `curve` (G, 3), and for DUETS the sum if
-        repeats are sent again (`communication_draws`).
+    Every run has `beta`, `replicate`, `regret`, the messages (`uplink` an agent, `downlink`, their sum
+    `communication`, how often anything was sent, `syncs`), the `curve` (G, 3), and for DUETS the sum if repeats are
+    sent again (`communication_draws`).
     """
     table = jaxbandits.grid(beta=betas, replicate=range(replicates))
     rounds, common = (n_agents * horizon, {}) if rule in ALONE else (horizon, {"n_agents": n_agents})
     common |= {"horizon": rounds, "kernel": kernel.paper_kernel(function), "noise_variance": noise_variance}
-    common |= SETTINGS.get(rule, {}) | dict(fixed or {})
+    common |= {"max_inducing": max_inducing} if rule == APPROXIMATE else {}
+    common |= fixed or {}
     samples = zlib.crc32(f"{heading}, {function}".encode())
     make = getattr(kernel, function)
     agents = common.get("n_agents", 1)
@@ -183,6 +167,20 @@ def runs(
     )
     row = results.columns["row"]
     return results._replace(columns=results.columns | {name: values[row] for name, values in table.items()})
+
+
+def compared(
+    heading: str,
+    functions: Iterable[str],
+    rules: Iterable[str] = PLAYERS,
+    own: Callable[[str, str], dict[str, Any]] = lambda function, rule: {},
+    **shared: Any,
+) -> AllRuns:
+    """Every rule on every function; (function, rule) -> `own` settings, beside those that are `shared`."""
+    places = itertools.product(functions, rules)
+    return {
+        (function, rule): runs(heading, function, rule, **shared, **own(function, rule)) for function, rule in places
+    }
 
 
 def by_beta(results: jaxbandits.Results, column: str, betas: Sequence[float] = BETAS) -> np.ndarray:

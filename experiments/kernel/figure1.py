@@ -1,9 +1,8 @@
 """Figure 1 of Pavlovic, Salgia, Zhao (2024): regret and communication of distributed kernel bandits.
 
 10 agents, 50 rounds, noise of standard deviation 0.2, four functions, 1000 candidates drawn afresh in every run; beta
-is chosen per algorithm and function on 5 runs of their own, out of .2, .5, 1, 2, 5. The paper averages 5 runs and
-prints no number: the figure's two claims are that DUETS communicates less than both distributed baselines, and that its
-regret is significantly lower, consistently. All algorithms of a run see the same candidates, function and noise.
+is chosen per algorithm and function on runs of their own, out of .2, .5, 1, 2, 5. The paper averages 5 runs and prints
+no number. All algorithms of a run see the same candidates, function and noise.
 """
 
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ import numpy as np
 import jaxbandits
 from experiments.figures import STYLES, band, legend_below, split
 from experiments.kernel import common as kernels
-from experiments.kernel.common import BETAS, DIMENSIONS, FUNCTIONS, PLAYERS, by_beta, entry
+from experiments.kernel.common import BETAS, DIMENSIONS, FUNCTIONS, PLAYERS, AllRuns, by_beta, entry
 from experiments.report import Claim, Report, joined, listed, mean_se, number
 from experiments.settings import Settings
 
@@ -24,8 +23,6 @@ TUNING, EVALUATION, QUICK_EVALUATION = 5, 20, 6
 GRID = (2, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50)  # 2: DUETS' first synchronisation
 DISTINCT = 1000 * (1 - 0.999**20)  # candidates expected in 20 uniform draws of 1000
 BASELINES = ("DisKernelUCB", "ApproxDisKernelUCB")  # that communicate
-
-AllRuns = dict[tuple[str, str], jaxbandits.Results]  # (function, rule)
 
 
 class Cell(NamedTuple):
@@ -84,12 +81,8 @@ def run(options: Settings) -> Report:
 def sweeps(options: Settings) -> AllRuns:
     """All runs of the figure, tuning runs first: 4 functions x 4 algorithms x 5 beta."""
     evaluation = options.seeds or (QUICK_EVALUATION if options.quick else EVALUATION)
-    settings = {"options": options, "replicates": TUNING + evaluation, "grid": GRID}
-    return {
-        (function, rule): kernels.runs("kernel figure 1", function, rule, **settings)
-        for function in kernels.functions(options, QUICK_FUNCTIONS)
-        for rule in PLAYERS
-    }
+    functions = kernels.functions(options, QUICK_FUNCTIONS)
+    return kernels.compared("kernel figure 1", functions, options=options, replicates=TUNING + evaluation, grid=GRID)
 
 
 def functions_of(all_runs: Mapping[tuple[str, str], Any]) -> dict[str, str]:

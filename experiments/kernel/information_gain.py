@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.claims import between
-from experiments.figures import COLORS, STYLES, legend_below
+from experiments.figures import COLORS, STYLES, legend_below, split
 from experiments.kernel import common as kernels
 from experiments.kernel.common import DIMENSIONS, NOISE_VARIANCE, PLAYERS
 from experiments.report import Claim, Report
@@ -47,20 +47,16 @@ def run(options: Settings) -> Report:
             curves[function, name, "greedy"] = np.asarray(jax.jit(greedy)(candidates))
             order = jax.random.randint(jax.random.key(1), (DRAWS, n), 0, SIZE)
             curves[function, name, "uniform"] = np.mean(jax.jit(partial(_along, rule))(candidates, order), 0)
-    reached = {
-        (function, rule): kernels.runs(
-            "kernel information gain",
-            function,
-            rule,
-            options=options,
-            replicates=options.seeds or (QUICK_RUNS if options.quick else RUNS),
-            betas=(BETA,),
-            total=queries,
-            metrics=partial(gain, function),
-        ).columns["gain"]
-        for function in functions
-        for rule in PLAYERS
-    }
+    gathered = kernels.compared(
+        "kernel information gain",
+        functions,
+        own=lambda function, rule: {"metrics": partial(gain, function)},
+        options=options,
+        replicates=options.seeds or (QUICK_RUNS if options.quick else RUNS),
+        betas=(BETA,),
+        total=queries,
+    )
+    reached = {key: np.mean(results.columns["gain"]) for key, results in gathered.items()}
     queried = kernels.AGENTS * kernels.HORIZON
     at = min(queried, n) - 1
     pairs = [(f, name) for f in functions for name in names]
@@ -90,7 +86,7 @@ def run(options: Settings) -> Report:
                 "": f"{functions[f]}, {name}",
                 "greedy": f"{curves[f, name, 'greedy'][at]:.1f}",
                 "uniform": f"{curves[f, name, 'uniform'][at]:.1f}",
-                **{rule: f"{np.mean(reached[f, rule]):.1f}" if name == "SE" else "" for rule in PLAYERS},
+                **{rule: f"{reached[f, rule]:.1f}" if name == "SE" else "" for rule in PLAYERS},
                 "slope": _slope(curves[f, name, "greedy"]),
                 "theory": order_of(f, name),
             }
@@ -146,8 +142,7 @@ def order_of(function: str, name: str) -> str:
 
 
 def draw(figure: Any, *, functions: dict, names: tuple[str, ...], curves: dict, reached: dict, queried: int) -> None:
-    figure.set_size_inches(12, 3.8)
-    panels = figure.subplots(1, len(functions), squeeze=False)[0]
+    panels = split(figure, (12, 3.8), 1, len(functions), squeeze=False)[0]
     for axes, (function, text) in zip(panels, functions.items(), strict=True):
         for color, name in zip(COLORS, names, strict=False):
             for selection, look in (("greedy", "-"), ("uniform", ":")):
@@ -155,7 +150,7 @@ def draw(figure: Any, *, functions: dict, names: tuple[str, ...], curves: dict, 
                 axes.plot(np.arange(1, len(values) + 1), values, color=color, ls=look, label=f"{name}, {selection}")
         for style, rule in zip(STYLES, PLAYERS, strict=False):
             mark = {"color": "k", "mfc": "w", "label": f"{rule} (SE)"}
-            axes.plot(queried, np.mean(reached[function, rule]), style["marker"], **mark)
+            axes.plot(queried, reached[function, rule], style["marker"], **mark)
         axes.set(xscale="log", yscale="log", title=text, xlabel="observations", ylim=(1, None))
     panels[0].set_ylabel("information gain in nats")
     legend_below(figure, ncols=5, fontsize=8)

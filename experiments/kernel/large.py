@@ -14,8 +14,8 @@ import numpy as np
 import jaxbandits
 from experiments.figures import STYLES, band, legend_below, split
 from experiments.kernel import common as kernels
-from experiments.kernel.common import ALONE, DIMENSIONS, FUNCTIONS, PLAYERS, by_beta, entry
-from experiments.kernel.figure1 import BASELINES, AllRuns
+from experiments.kernel.common import ALONE, DIMENSIONS, FUNCTIONS, PLAYERS, AllRuns, by_beta, entry
+from experiments.kernel.figure1 import BASELINES
 from experiments.report import Claim, Report, joined
 from experiments.settings import Settings
 from jaxbandits.kernel import Instance
@@ -33,26 +33,24 @@ def run(options: Settings) -> Report:
     agents, horizon = (QUICK_AGENTS, QUICK_HORIZON) if options.quick else (AGENTS, HORIZON)
     names = QUICK_NAMES if options.quick else NAMES
     grid = {rule: _grid(horizon * (agents if rule in ALONE else 1)) for rule in (*PLAYERS, *ALONE)}
-    replicates = options.seeds or (QUICK_RUNS if options.quick else RUNS)
-    all_runs = {
-        (function, rule): kernels.runs(
-            "kernel large",
-            function,
-            rule,
-            options=options,
-            replicates=replicates,
-            betas=BETAS,
-            n_agents=agents,
-            horizon=horizon,
-            grid=grid[rule],
-            dtype=jnp.float32,
-            fixed={"max_inducing": MAX_INDUCING} if rule == "ApproxDisKernelUCB" else None,
-            metrics=_last_shared if rule == "DisKernelUCB" else None,
-            lanes=1,
-        )
-        for function in names
-        for rule in grid
-    }
+
+    def own(function: str, rule: str) -> dict[str, Any]:
+        return {"grid": grid[rule]} | ({"metrics": _last_shared} if rule == "DisKernelUCB" else {})
+
+    all_runs = kernels.compared(
+        "kernel large",
+        names,
+        grid,
+        own,
+        options=options,
+        replicates=options.seeds or (QUICK_RUNS if options.quick else RUNS),
+        betas=BETAS,
+        n_agents=agents,
+        horizon=horizon,
+        dtype=jnp.float32,
+        max_inducing=MAX_INDUCING,
+        lanes=1,
+    )
     regret, sent = (
         {key: by_beta(results, kind, BETAS) for key, results in all_runs.items()}
         for kind in ("regret", "communication")

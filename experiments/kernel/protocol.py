@@ -61,15 +61,9 @@ def run(options: Settings) -> Report:
 
 
 def wins(regret: np.ndarray, rng: np.random.Generator, resamples: int) -> np.ndarray:
-    """Share of draws of five runs in which each algorithm has the least mean regret, at the beta that suits these runs.
+    """Share (algorithms,) of draws of five runs in which each has the least mean regret, at the beta that suits them.
 
-    Args:
-        regret: (algorithms, betas, runs).
-        rng: draws the runs.
-        resamples: how often.
-
-    Returns:
-        (algorithms,)
+    `regret` is (algorithms, betas, runs).
     """
     draws = rng.integers(regret.shape[-1], size=(resamples, RUNS))
     best = np.min(np.mean(regret[..., draws], axis=-1), axis=1)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.figures import COLORS, ticks
+from experiments.figures import COLORS, split, ticks
 from experiments.kernel import common as kernels
 from experiments.kernel import figure1
 from experiments.kernel.common import AGENTS, BETAS, PLAYERS, entry, mean_se
@@ -33,20 +33,22 @@ def run(options: Settings) -> Report:
     evaluation = options.seeds or (QUICK_EVALUATION if options.quick else EVALUATION)
     functions = kernels.functions(options)
     duets = {"epochs": EPOCHS, "inducing_probability": log_rate(RATE), "elimination": "point"}
-    shared = {"options": options, "replicates": TUNING + evaluation, "betas": SCALED, "size": SIZE}
-    shared |= {"noise_variance": NOISE_VARIANCE, "same_instance": True}
-    all_runs = {
-        (function, rule): kernels.runs(
-            "kernel public code",
-            function,
-            rule,
-            instance={"domain": "sphere"} if function in ("h1", "h2") else None,
-            fixed=duets if rule == "DUETS" else None,
-            **shared,
-        )
-        for function in functions
-        for rule in PLAYERS
-    }
+
+    def own(function: str, rule: str) -> dict[str, Any]:
+        sphere = {"domain": "sphere"} if function in ("h1", "h2") else None
+        return {"instance": sphere, "fixed": duets if rule == "DUETS" else None}
+
+    all_runs = kernels.compared(
+        "kernel public code",
+        functions,
+        own=own,
+        options=options,
+        replicates=TUNING + evaluation,
+        betas=SCALED,
+        size=SIZE,
+        noise_variance=NOISE_VARIANCE,
+        same_instance=True,
+    )
     paper = {key: figure1.cell(results) for key, results in figure1.sweeps(options).items()}
     public = {key: at_chosen(results, "regret", SCALED) for key, results in all_runs.items()}
     lowest = {name: min(PLAYERS, key=lambda rule, f=f: public[f, rule].mean()) for f, name in functions.items()}
@@ -79,8 +81,7 @@ def run(options: Settings) -> Report:
 def draw(
     figure: Any, *, functions: dict[str, str], paper: figure1.Cells, public: dict[tuple[str, str], np.ndarray]
 ) -> None:
-    figure.set_size_inches(11, 3.8)
-    panels = figure.subplots(1, len(functions), squeeze=False)[0]
+    panels = split(figure, (11, 3.8), 1, len(functions), squeeze=False)[0]
     for axes, (function, name) in zip(panels, functions.items(), strict=True):
         for n, (color, rule) in enumerate(zip(COLORS, PLAYERS, strict=False)):
             for x, values, alpha in ((n, paper[function, rule].regret, 1.0), (n + 0.38, public[function, rule], 0.45)):

@@ -1,6 +1,7 @@
 """Arms: laws of samples in [0, 1], and normal ones."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -46,6 +47,11 @@ def bernoulli(p: Any, *, dtype: Any = None) -> Arms:
         ValueError: `p` is not a vector in [0, 1].
     """
     p = floats("p", p, ("m",), dtype, least=0, most=1)
+    return _bernoulli(p)
+
+
+@partial(jax.jit, inline=True)
+def _bernoulli(p: Array) -> Arms:
     values = jnp.broadcast_to(jnp.asarray([1, 0], p.dtype), (p.shape[0], 2))
     return Arms(values, values, jnp.stack([p, 1 - p], axis=1))
 
@@ -156,6 +162,11 @@ def means(arms: Arms | GaussianArms) -> Array:
     check_arms(arms)
     if isinstance(arms, GaussianArms):
         return jnp.asarray(arms.means)
+    return _means(arms)
+
+
+@partial(jax.jit, inline=True)
+def _means(arms: Arms) -> Array:
     return jnp.sum(arms.weight * (arms.low + arms.high) / 2, axis=1)
 
 
@@ -164,6 +175,11 @@ def variances(arms: Arms | GaussianArms) -> Array:
     centre = means(arms)
     if isinstance(arms, GaussianArms):
         return jnp.broadcast_to(jnp.asarray(arms.noise_scale, centre.dtype) ** 2, centre.shape)
+    return _variances(arms, centre)
+
+
+@partial(jax.jit, inline=True)
+def _variances(arms: Arms, centre: Array) -> Array:
     middle = (arms.low + arms.high) / 2
     spread = (arms.high - arms.low) ** 2 / 12 + (middle - centre[:, None]) ** 2
     return jnp.sum(arms.weight * spread, axis=1)

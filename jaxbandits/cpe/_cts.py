@@ -32,6 +32,7 @@ def cts(problem: Playable, *, noise_scale: Array | float = 1.0, cover: Any = Non
     those of rewards 0 and 1; these are Gaussian, after the cover, as in Perrault, Boursier, Perchet and Valko (2020).
 
     Example:
+        >>> import jax
         >>> import jaxbandits
         >>> from jaxbandits import cpe
         >>> instance = cpe.instance(cpe.top_k(4, 2), cpe.gaussian([3.0, 2.0, 0.5, 0.0]))

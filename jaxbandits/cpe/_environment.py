@@ -1,6 +1,7 @@
 """Who answers the actions of this family: `Pulls` of single arms, and `Play` of whole decisions."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -128,14 +129,20 @@ def _plays(arms: Arms | GaussianArms, stream: Key | None) -> Environment:
     return Environment(lambda key: (), respond_stream, stream)
 
 
-def _sampler(arms: Arms) -> Callable[[Array, Array], Array]:
-    """The sample of an arm () of a uniform number ()."""
+@partial(jax.jit, inline=True)
+def _shares(arms: Arms) -> tuple[Array, Array]:
+    """The weights of an arm's segments up to each, and which arms have a law."""
     # Ends at exactly 1, so no sample can fall into a segment of weight 0 behind the last.
     upto = jnp.cumsum(arms.weight, axis=1)
     upto = upto / upto[:, -1:]
     # Traced arms could not be checked: what has no law must not pass for a sample.
     in_range = (arms.low >= 0) & (arms.low <= arms.high) & (arms.high <= 1) & (arms.weight >= 0)
-    lawful = in_range.all(axis=1) & (jnp.abs(arms.weight.sum(axis=1) - 1) <= ROUNDING)
+    return upto, in_range.all(axis=1) & (jnp.abs(arms.weight.sum(axis=1) - 1) <= ROUNDING)
+
+
+def _sampler(arms: Arms) -> Callable[[Array, Array], Array]:
+    """The sample of an arm () of a uniform number ()."""
+    upto, lawful = _shares(arms)
 
     def sample(i: Array, u: Array) -> Array:
         c = jnp.sum(upto[i] <= u, dtype=jnp.int32)

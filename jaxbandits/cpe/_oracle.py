@@ -67,12 +67,6 @@ def find_bi_monotone_violation(
     checks.key("key", key)
     checks.whole("arms", arms, least=2)
     checks.whole("samples", samples, least=2)
-    keys = jax.random.split(key, 3)
-    shape = (samples, arms + 1)
-    fine = jax.random.uniform(keys[0], shape)
-    coarse = jax.random.randint(keys[1], shape, 0, 9).astype(fine.dtype) / 8
-    draws = jnp.where(jnp.arange(samples)[:, None] % 2 == 0, fine, coarse)
-    moved = jax.random.randint(keys[2], (samples,), 0, arms)
 
     def change(draw: Array, i: Array) -> tuple[Array, Array, Array]:
         theta, other = draw[:arms], draw[arms]
@@ -82,7 +76,16 @@ def find_bi_monotone_violation(
         own = jnp.arange(arms) == i
         return before, after, jnp.any(jnp.where(own, -rise, rise) > 0)
 
-    search = jax.jit(lambda pairs: jax.lax.map(lambda pair: change(*pair), pairs, batch_size=PAIRS_AT_ONCE))
-    before, after, broken = search((draws, moved))
+    @jax.jit
+    def search(key: Key) -> tuple[Array, Array, Array]:
+        keys = jax.random.split(key, 3)
+        shape = (samples, arms + 1)
+        fine = jax.random.uniform(keys[0], shape)
+        coarse = jax.random.randint(keys[1], shape, 0, 9).astype(fine.dtype) / 8
+        draws = jnp.where(jnp.arange(samples)[:, None] % 2 == 0, fine, coarse)
+        moved = jax.random.randint(keys[2], (samples,), 0, arms)
+        return jax.lax.map(lambda pair: change(*pair), (draws, moved), batch_size=PAIRS_AT_ONCE)
+
+    before, after, broken = search(key)
     found = np.flatnonzero(np.asarray(broken))
     return (before[found[0]], after[found[0]]) if found.size else None

@@ -60,7 +60,8 @@ def lazy_tas(
 
     - `laziness`: the shares are renewed at its powers, an int >= 2.
     - `design_steps`: of `numerics.design.frank_wolfe` for the shares, an int >= 1.
-    - `support`: whether only arms are pulled that have had a share, which pays where the arms are many.
+    - `support`: whether only arms are pulled that have had a share; the shares then begin with those of the spanner in
+      place of uniform ones, of which n arms would keep n / (n + design_steps). Pays where the arms are many.
     - `spanner`: int (d,), d arms that span R^d; None: the first that do. One with nearly parallel arms forces hardly
       any pull, and makes the threshold `jp` far larger.
 
@@ -74,7 +75,8 @@ def lazy_tas(
     log(1 / delta) tend to the least possible, the `characteristic_time`, almost surely up to the errors of the shares.
     **Cost**: O((K + M) d + d^3) a round, O(design_steps (K + M) d) a plan.
 
-    Source: Jedra and Proutiere (2020), Optimal best-arm identification in linear bandits.
+    Source: Jedra and Proutiere (2020), Optimal best-arm identification in linear bandits. DEVIATION: with `support`
+    their shares begin uniform over all arms, too.
     """
     laziness = checks.whole("laziness", laziness, least=2)
     design_steps = checks.whole("design_steps", design_steps, least=1)
@@ -89,6 +91,7 @@ def lazy_tas(
     )
     features, dtype = settings.arms, settings.arms.dtype
     K, first = features.shape[0], len(settings.start)
+    begun = jnp.asarray(np.isin(np.arange(K), order)) if support else None
     next_update = 1
     while next_update < first:
         next_update *= laziness
@@ -120,7 +123,7 @@ def lazy_tas(
         closest = jnp.min(jnp.where(seen.rivals, gaps, jnp.inf))
         closest = jnp.where(jnp.any(seen.rivals), closest, 0)
         weights = jnp.where(seen.rivals, (closest / gaps) ** 2, 0)
-        shares = frank_wolfe(features, seen.directions, weights, steps=design_steps)
+        shares = frank_wolfe(features, seen.directions, weights, steps=design_steps, start=begun)
         mine = state.own
         return state._replace(own=mine._replace(weights=shares, next_update=mine.next_update * laziness))
 
@@ -130,7 +133,7 @@ def lazy_tas(
 
     at_start = jnp.asarray(np.bincount(settings.start, minlength=K), dtype)
     own = Plan(
-        weights=jnp.full(K, 1 / K, dtype),
+        weights=jnp.full(K, 1 / K, dtype) if begun is None else begun.astype(dtype) / d,
         lag=at_start,
         design=settings.ridge * jnp.eye(d, dtype=dtype)
         + jnp.sum(at_start[:, None, None] * features[:, :, None] * features[:, None, :], axis=0),

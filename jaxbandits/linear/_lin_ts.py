@@ -1,6 +1,5 @@
 """Thompson sampling for linear bandits (Abeille, Lazaric, 2017; Agrawal, Goyal, 2013)."""
 
-import jax
 import jax.numpy as jnp
 
 from jaxbandits import checks
@@ -10,6 +9,7 @@ from jaxbandits.linear._factor import backward, factored, gram_of
 from jaxbandits.linear._radius import radius_at
 from jaxbandits.linear._regret import State, by_index
 from jaxbandits.numerics.linalg import dot
+from jaxbandits.numerics.normal import normal
 
 
 def lin_ts(
@@ -67,7 +67,7 @@ def lin_ts(
             v = jnp.asarray(scale, dtype) * noise_scale
         # A = L L', and L'^-1 z has the covariance A^-1.
         A = gram_of(arms, state.counts.astype(dtype)) + ridge * jnp.eye(d, dtype=dtype)
-        z = backward(factored(A), list(jax.random.normal(key, (d,), dtype)))
+        z = backward(factored(A), list(normal(key, (d,), dtype)))
         return dot(arms, state.theta + v * z)
 
     return by_index(arms, ridge, index)

@@ -1,25 +1,46 @@
 """PEPS: a learner of shares against draws of theta under which another item is best (Li, Jamieson, Jain, 2024)."""
 
-import math
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import log_ndtr
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.checks import is_concrete
 from jaxbandits.linear._allocations import g_allocation
-from jaxbandits.linear._factor import backward, factored, gram_of
 from jaxbandits.linear._fixed_confidence import EliminateName, Settings, StartName, checked_settings
 from jaxbandits.linear._glr import Comparison, State, algorithm_of
 from jaxbandits.linear._hedge import Hedge, learned, new_hedge, weights_of
-from jaxbandits.numerics.linalg import dot
+from jaxbandits.numerics.linalg import UNROLL, dot
+from jaxbandits.numerics.normal import normals_and_uniforms
 from jaxbandits.numerics.thresholds import Evidence, Threshold
 
-NEWTON_STEPS = 4  # an error of 1e-13 at most, wherever `above` is truncated
+HALLEY_STEPS = 3  # an error of 1e-13 at most, wherever `above` is truncated
+# Of (1 + x) mills(x), a polynomial in (x - 4) / (x + 4) that interpolates at Chebyshev's nodes: to 5e-15 for x >= 0.
+MILLS = (
+    1.1832619145678034,
+    -0.24239967052190523,
+    0.03509188023483247,
+    0.07169048120857925,
+    -0.08070800968524772,
+    0.04495912892124242,
+    -0.012539103486153766,
+    -0.0007159493339982051,
+    0.0017418474365155229,
+    -0.00023671054888178838,
+    -0.00022020823218492328,
+    5.329688526565605e-05,
+    3.413447567660155e-05,
+    -8.671079782156998e-06,
+    -6.5024931482551705e-06,
+    1.1107049631284448e-06,
+    1.3229889342614216e-06,
+    -8.528916455372487e-08,
+    -2.3053127139966587e-07,
+    3.9592831529012583e-10,
+    2.338199755615768e-08,
+)
 
 
 def peps(
@@ -53,11 +74,12 @@ def peps(
         ValueError: an argument lies outside the range above, or a shape does not fit.
 
     **Guarantee**: that of the threshold; with a proved one P(the answer is not best) <= delta. **Cost**:
-    O(K d^2 + d^3 + (M + K) d draws) a round.
+    O(K d + (d + M + K) d draws) a round.
 
     The published code draws from the posterior until another item is best, which takes about e^Z draws for a
     likelihood ratio Z. Here a draw is made in one of the half-spaces in which a rival beats the leader, and is weighed
-    by one over the number of them that it lies in: the same law, up to the normalisation of the weights.
+    by one over the number of them that it lies in: the same law, up to the normalisation of the weights. The variables
+    behind the draws are of single precision.
 
     Source: Li, Jamieson and Jain (2024), Optimal exploration is no harder than Thompson sampling, arXiv 2310.06069, and
     its code, which does not mix.
@@ -83,79 +105,125 @@ def peps(
     mix = jnp.asarray(mix, dtype)
 
     def rule(key: Key, state: State, seen: Comparison) -> tuple[Array, Hedge]:
-        of_arm, of_draws = jax.random.split(key)
+        numbers = numbers_of(key, settings.arms.shape[1], draws, dtype)
         weights = weights_of(state.own)
-        errors, shares = alternatives(settings, state, seen, of_draws, draws)
-        gains = jnp.sum(shares[:, None] * dot(settings.arms, errors[:, None]) ** 2, axis=0)
+        errors, shares = alternatives(settings, state, seen, numbers)
+        gains = dot(combined(settings.arms, errors) ** 2, shares)
         played = weights if mixed_in is None else (1 - mix) * weights + mix * mixed_in
-        arm = drawn(played, jax.random.uniform(of_arm, (), dtype))
-        return arm, learned(state.own, weights, -gains)
+        return drawn(played, numbers.arm), learned(state.own, weights, -gains)
 
-    return algorithm_of(settings, rule, own=new_hedge(K, dtype))
+    return algorithm_of(settings, rule, own=new_hedge(K, dtype), draws=True)
+
+
+class Numbers(NamedTuple):
+    """The random numbers of a round of n draws."""
+
+    normals: Array  # float (d, n)
+    items: Array  # float (n,), uniform in [0, 1)
+    tails: Array  # float (n,), uniform in (0, 1]
+    arm: Array  # float (), uniform in [0, 1)
+
+
+def numbers_of(key: Key, d: int, n: int, dtype: jnp.dtype) -> Numbers:
+    """All numbers of a round at once: a call of JAX's generator takes a CPU about as long however few it makes."""
+    normals, uniforms = normals_and_uniforms(key, d * n, 2 * n + 1, dtype)
+    return Numbers(normals.reshape(d, n), uniforms[:n], 1 - uniforms[n : 2 * n], uniforms[-1])
 
 
 class Alternatives(NamedTuple):
     """Draws from the posterior under which the leading item is not best, in units of the noise."""
 
-    errors: Array  # float (n, d)   theta less its estimate
+    errors: Array  # float (d, n)   theta less its estimate
     shares: Array  # float (n,)     their weights, of sum 1
 
 
-def alternatives(settings: Settings, state: State, seen: Comparison, key: Key, n: int) -> Alternatives:
-    """What the leader is to be told apart from. Cost: O(K d^2 + d^3 + n M d)."""
-    arms, dtype = settings.arms, settings.arms.dtype
-    d, M = arms.shape[1], settings.items.shape[0]
-    of_item, of_tail, of_rest = jax.random.split(key, 3)
+def alternatives(settings: Settings, state: State, seen: Comparison, numbers: Numbers) -> Alternatives:
+    """What the leader is to be told apart from. Cost: O(d^2 n + n M d).
+
+    The draws are the last axis throughout: then a lane's tables are long rows, and a product is elementwise.
+    """
+    assert not isinstance(state.root, tuple)
+    dtype, M = settings.arms.dtype, settings.items.shape[0]
     # Without a rival the run stops; any item will do.
     rivals = seen.rivals | ~jnp.any(seen.rivals)
     norms = jnp.maximum(seen.norms, jnp.finfo(dtype).tiny)
     spreads = jnp.sqrt(norms)
-    leads = seen.gaps / spreads
+    leads = jnp.maximum(seen.gaps / spreads, 0)
 
-    # A half-space by its probability, and how deep in it; logs, because a probability may underflow.
-    logs = jnp.where(rivals, log_ndtr(-leads), -jnp.inf)
-    j = drawn(jnp.exp(logs - jnp.max(logs)), jax.random.uniform(of_item, (n,), dtype))
-    chosen = j[:, None] == jnp.arange(M)
+    # A half-space by its probability over that of the nearest, because a probability may underflow.
+    nearest = jnp.min(jnp.where(rivals, leads, jnp.inf))
+    odds = mills(leads) / mills(nearest) * jnp.exp((nearest - leads) * (nearest + leads) / 2)
+    chosen = jnp.arange(M)[:, None] == drawn(jnp.where(rivals, odds, 0), numbers.items)  # bool (M, n)
 
     def of_chosen(values: Array) -> Array:
-        return jnp.sum(jnp.where(chosen, values, 0), axis=1)
+        return total(jnp.where(chosen, values, 0))
 
-    uniform = 1 - jax.random.uniform(of_tail, (n,), dtype)  # in (0, 1]
-    depths = of_chosen(spreads) * above(of_chosen(leads), uniform)
+    depths = of_chosen(spreads[:, None]) * above(of_chosen(leads[:, None]), numbers.tails)
 
     # A draw of the posterior, moved along A^-1 y_j to where y_j.e = -depth.
-    A = gram_of(arms, state.counts.astype(dtype)) + settings.ridge * jnp.eye(d, dtype=dtype)
-    errors = backward(factored(A), list(jax.random.normal(of_rest, (d, n), dtype)))
+    errors = combined(state.root.T, numbers.normals)
+    far = (depths + of_chosen(combined(seen.directions, errors))) / of_chosen(norms[:, None])
     images = state.cache.images[-M:]
     leader = jnp.arange(M) == seen.leader
     from_leader = jnp.sum(jnp.where(leader[:, None], images, 0), axis=0) - images  # A^-1 y_j, float (M, d)
-    y, moves = (jnp.sum(jnp.where(chosen[:, :, None], rows, 0), axis=1) for rows in (seen.directions, from_leader))
-    errors = errors - ((depths + dot(y, errors)) / of_chosen(norms))[:, None] * moves
+    errors = errors - combined(from_leader.T, chosen.astype(dtype)) * far
 
-    inside = (dot(seen.directions, errors[:, None]) + seen.gaps <= 0) & rivals
-    shares = 1 / jnp.sum(inside | chosen, axis=1).astype(dtype)  # its own: rounding may put a draw beside it
-    return Alternatives(errors, shares / jnp.sum(shares))
+    inside = (combined(seen.directions, errors) + seen.gaps[:, None] <= 0) & rivals[:, None]
+    shares = 1 / total((inside | chosen).astype(dtype))  # its own: rounding may put a draw beside it
+    return Alternatives(errors, shares / dot(shares, jnp.ones_like(shares)))
 
 
 def above(least: Array, uniform: Array) -> Array:
     """Standard normal variables given that they exceed `least` >= 0, from uniform ones in (0, 1].
 
-    Newton's method on the log of the tail, which is concave, from beyond the root: it falls to it without overshooting.
+    Halley's method on the log of the tail, log mills(x) - x^2 / 2, from beyond the root.
     """
     log_u = jnp.log(uniform)
-    target = log_ndtr(-least) + log_u
+    target = jnp.log(mills(least)) + log_u
     x = jnp.sqrt(least**2 - 2 * log_u)
-    for _ in range(NEWTON_STEPS):
-        log_tail = log_ndtr(-x)
-        x = x + (log_tail - target) * jnp.exp(log_tail + x**2 / 2 + 0.5 * math.log(2 * math.pi))
+    for _ in range(HALLEY_STEPS):
+        ratio = mills(x)
+        error = jnp.log(ratio) - target - (x - least) * (x + least) / 2
+        x = x + error * ratio / (1 + error * (1 - x * ratio) / 2)
     return jnp.maximum(x, least)
+
+
+def mills(x: Array) -> Array:
+    """The tail of the standard normal law over its density, at x >= 0. It has no branch, unlike `log_ndtr`."""
+    t = (x - 4) / (x + 4)
+    found = jnp.full_like(t, MILLS[-1])
+    for coefficient in MILLS[-2::-1]:
+        found = found * t + coefficient
+    return found / (1 + x)
 
 
 def drawn(weights: Array, uniform: Array) -> Array:
     """The places (...) at which uniform variables (...) in [0, 1) fall in the cumulated weights (n,)."""
-    upto = jnp.cumsum(weights)
+    n = weights.shape[0]
+    if n > UNROLL:
+        upto = jnp.cumsum(weights)
+    else:
+        sums = [weights[0]]
+        for k in range(1, n):
+            sums.append(sums[-1] + weights[k])
+        upto = jnp.stack(sums)
+    met = upto[-1] * uniform
     # A zero weight is never met: the first place at which the sum exceeds what was drawn has one.
-    return jnp.argmax(upto > (uniform * upto[-1])[..., None], axis=-1)
+    return total((upto.reshape(n, *[1] * uniform.ndim) <= met).astype(int))
+
+
+def combined(rows: Array, vectors: Array) -> Array:
+    """The product of rows (M, d) and vectors (d, n), spelled out for few terms."""
+    if rows.shape[1] > UNROLL:
+        return jnp.matmul(rows, vectors, precision="highest")
+    return sum((rows[:, c, None] * vectors[c] for c in range(1, rows.shape[1])), start=rows[:, 0, None] * vectors[0])
+
+
+def total(values: Array) -> Array:
+    """The sum over the first axis, spelled out for few terms."""
+    if values.shape[0] > UNROLL:
+        return jnp.sum(values, axis=0)
+    return sum((values[m] for m in range(1, values.shape[0])), start=values[0])
 
 
 def _never(delta: Array | float, evidence: Evidence) -> Array:

@@ -118,7 +118,7 @@ def rage(
 
     def compared(state: State) -> tuple[Array, Array]:
         """The differences whose widths a phase is to shrink, and whether each is of items that are left."""
-        if by_pairs:
+        if pairs is not None:
             return pairs, state.items_left[first] & state.items_left[second]
         leader = leader_of(state)
         return items - items[leader], state.items_left & (jnp.arange(M) != leader)

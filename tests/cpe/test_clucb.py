@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from drivers.cpe import follow
+from drivers.cpe import best, follow
 
 from jaxbandits import cpe
 
@@ -23,7 +23,7 @@ def test_without_noise(name, pulls):
     instance = getattr(cpe, name)()
     state, rounds, answer = follow(cpe.clucb(instance.problem, delta=0.1), instance.theta)
     assert state.pulls == rounds == pulls
-    assert answer == cpe.solve(instance.problem, instance.theta).tolist()
+    assert answer == best(instance.problem, instance.theta).tolist()
 
 
 def test_listed_and_unlisted_trees_are_the_same():

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from drivers.cpe import follow, hold_variance
+from drivers.cpe import best, follow, hold_variance
 
 import jaxbandits
 from experiments.bench.reference import cpe as reference
@@ -39,7 +39,7 @@ def test_without_noise(name):
     state, rounds, answer = follow(algorithm, instance.theta, hold=hold)
     assert state.statistics.counts.tolist() == TARGETS[name]
     assert state.pulls == rounds == sum(TARGETS[name])
-    assert answer == cpe.solve(instance.problem, instance.theta).tolist()
+    assert answer == best(instance.problem, instance.theta).tolist()
 
 
 def test_a_bridge_is_pulled_once():

@@ -22,8 +22,8 @@ VARIANCES = [0.21, 0, 0, 0.3**2 / 12, 0.5 * 0.25**2 + 0.25 * 0.5**2, 0]
 
 def pulls(slots, before=None):
     """Pulls, numbered if it is said how often their arms were pulled before."""
-    slots = Pulls(jnp.asarray(slots, jnp.int32))
-    return slots if before is None else Numbered(slots, jnp.asarray(before, jnp.int32))
+    slots = Pulls(np.asarray(slots, np.int32))
+    return slots if before is None else Numbered(slots, np.asarray(before, np.int32))
 
 
 def environment(law, **settings):
@@ -34,7 +34,7 @@ def environment(law, **settings):
 
 def responder(law, **settings):
     """What answers pulls, compiled."""
-    return jax.jit(environment(law, **settings).respond)
+    return jax.jit(lambda action, noise: environment(law, **settings).respond(action, noise))
 
 
 def test_moments_by_hand():
@@ -71,16 +71,16 @@ def test_a_mixture_of_segments():
 @pytest.mark.parametrize("stream", [None, jax.random.key(7)])
 def test_samples_have_the_moments_of_their_law(stream):
     n, m = 20_000, 6
-    sampler = environment(MIXED, leap=n, stream=stream)
-    index = jnp.arange(n, dtype=jnp.int32)
+    index = np.arange(n, dtype=np.int32)
 
     @jax.jit
     def draw(arm):
+        sampler = environment(MIXED, leap=n, stream=stream)
         noise = sampler.noise(jax.random.fold_in(jax.random.key(1), arm))
         action = Pulls(jnp.full(n, arm))
         return sampler.respond(action if stream is None else Numbered(action, index), noise)
 
-    samples = np.array([draw(jnp.int32(arm)) for arm in range(m)])
+    samples = np.array([draw(np.int32(arm)) for arm in range(m)])
     # 5 standard errors: 6e-7 false alarms an arm.
     deviation = np.sqrt(VARIANCES)
     assert (np.abs(samples.mean(axis=1) - MEANS) <= 5 * deviation / np.sqrt(n) + 1e-12).all()
@@ -114,9 +114,12 @@ def test_the_law_of_an_arm_does_not_move_its_uniforms():
 @pytest.mark.parametrize("stream", [None, jax.random.key(9)])
 def test_32_and_64_bit_see_the_same_samples(stream):
     def samples_in(dtype):
-        law = cpe.stack_arms([cpe.bernoulli([0.3], dtype=dtype), cpe.uniform_arms([0.0], [1.0], dtype=dtype)])
-        sampler = environment(law, leap=2000, stream=stream)
-        draw = jax.jit(lambda action, key: sampler.respond(action, sampler.noise(key)))
+        @jax.jit
+        def draw(action, key):
+            law = cpe.stack_arms([cpe.bernoulli([0.3], dtype=dtype), cpe.uniform_arms([0.0], [1.0], dtype=dtype)])
+            sampler = environment(law, leap=2000, stream=stream)
+            return sampler.respond(action, sampler.noise(key))
+
         samples = draw(pulls([0, 1] * 1000, stream if stream is None else range(2000)), jax.random.key(1))
         assert samples.dtype == dtype
         return np.asarray(samples, np.float64)

@@ -3,7 +3,6 @@
 import itertools
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -98,7 +97,7 @@ def test_direction_is_the_gradient(name):
 
     step = 1e-6 * np.eye(K)
     numeric = jax.jit(jax.vmap(total))(np.concatenate([omega + step, omega - step]))
-    ours = cpe.direction(problem, jnp.asarray(means), omega, z, live)
+    ours = jax.jit(lambda *at: cpe.direction(problem, *at))(means, omega, z, live)
     np.testing.assert_allclose(ours, (numeric[:K] - numeric[K:]) / 2e-6, rtol=1e-6, atol=1e-9)
 
 
@@ -136,7 +135,7 @@ def test_characteristic_times():
         assert found.lower <= expected * (1 + 2e-5)
         assert found.upper >= expected * (1 - 2e-5)
         assert found.upper / found.lower - 1 < 1.01e-4
-        value = cpe.most_confusing(problem, jnp.asarray(truth), found.allocation).value
+        value = jax.jit(lambda *at, problem=problem: cpe.most_confusing(problem, *at).value)(truth, found.allocation)
         np.testing.assert_allclose(1 / value, found.value, rtol=1e-9)
     twice = cpe.characteristic_time(cpe.top_k(4, 1), means, 2.0)
     np.testing.assert_allclose(twice.value, 4 * cpe.characteristic_time(cpe.top_k(4, 1), means).value)
@@ -171,4 +170,4 @@ def test_the_first_least_number_is_found_by_blocks_as_at_once():
         values[1] += 1 + 10 * np.arange(size)  # the least is the first
         values[2] = values[1, ::-1]  # the last
         values[3] = np.inf
-        np.testing.assert_array_equal(jax.vmap(first_least)(jnp.asarray(values)), np.argmin(values, axis=1))
+        np.testing.assert_array_equal(jax.jit(jax.vmap(first_least))(values), np.argmin(values, axis=1))

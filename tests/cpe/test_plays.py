@@ -1,9 +1,12 @@
 """Gaussian arms and the environment of plays; the graphs that come with the package."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from drivers.cpe import best as solved
 from scipy.stats import norm
 
 from jaxbandits import Numbered, cpe, run
@@ -78,14 +81,16 @@ def test_a_stream_depends_on_arm_and_number_only(drawn):
     alone = respond(play([0, 1, 0, 0], [9, 8, 9, 9]), ())
     np.testing.assert_array_equal(alone, [0, seen[1], 0, 0])
     np.testing.assert_array_equal(
-        shared.respond(Numbered(play([1, 1, 1, 0], [3, 8, 0, 2]), np.array([3, 8, 0, 2], np.int32)), ()), seen
+        respond(Numbered(play([1, 1, 1, 0], [3, 8, 0, 2]), np.array([3, 8, 0, 2], np.int32)), ()), seen
     )
 
 
 def test_arms_on_the_unit_interval_may_be_played():
     coins = environment(cpe.bernoulli([0.25, 0.5, 0.75, 1.0]))
-    np.testing.assert_array_equal(coins.respond(play([1, 0, 1, 1]), np.array([0.2, 0.2, 0.8, 0.8])), [1, 0, 0, 1])
-    assert coins.noise(KEY).shape == (4,)
+    np.testing.assert_array_equal(
+        jax.jit(coins.respond)(play([1, 0, 1, 1]), np.array([0.2, 0.2, 0.8, 0.8])), [1, 0, 0, 1]
+    )
+    assert jax.eval_shape(coins.noise, KEY).shape == (4,)
 
 
 def test_pulls_refuse_gaussian_arms_and_plays_refuse_pulls():
@@ -137,9 +142,9 @@ def test_the_published_graphs(make, nodes, trees, gap):
         laplacian[[u, v], [v, u]] -= 1
     assert (np.diag(laplacian) == 5).all()
     assert round(np.linalg.det(laplacian[1:, 1:])) == trees  # Kirchhoff's theorem
-    best = np.asarray(cpe.solve(instance.problem, instance.theta)) > 0
+    best = np.asarray(solved(instance.problem, instance.theta)) > 0
     assert abs(_smallest_gap(nodes, ends, means, best) - gap) < 1e-6
-    assert cpe.is_right(instance, best.astype(int))
+    assert jax.jit(partial(cpe.is_right, instance))(best.astype(int))
 
 
 def _smallest_gap(nodes, ends, means, tree):
@@ -155,11 +160,13 @@ def _smallest_gap(nodes, ends, means, tree):
 
 
 def test_a_complete_graph_has_a_tree_that_stands_out():
+    truth = jax.jit(lambda key: cpe.complete_graph(6, key).theta)
     instance = cpe.complete_graph(6, KEY)
     means = np.asarray(instance.theta)
     assert instance.problem.ends.shape == (15, 2)
     tree = means > 2
     assert tree.sum() == 5
     assert ((means[~tree] >= 1) & (means[~tree] <= 1.1)).all()
-    np.testing.assert_array_equal(cpe.solve(instance.problem, instance.theta), tree)
-    assert (np.asarray(cpe.complete_graph(6, STREAM).theta) != means).any()
+    np.testing.assert_array_equal(solved(instance.problem, instance.theta), tree)
+    np.testing.assert_array_equal(truth(KEY), means)  # under a trace too
+    assert (truth(STREAM) != means).any()

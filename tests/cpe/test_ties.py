@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from drivers.cpe import best
 
 from jaxbandits import cpe
 from jaxbandits.cpe import OpinionSampling, _entries, candidates, greedy_osa, osa_threshold, solve, stops
@@ -109,12 +110,12 @@ def test_sites_and_water_of_decimal_costs_tie():
     assert 0.8 - 1.3 != 0.6 - 1.1
     for theta, expected in (([0.8, 0.6], [0, 1]), ([0.6, 0.8], [0, 1]), ([0.81, 0.6], [1, 0])):
         costs = [1.3, 1.1] if theta[0] >= 0.8 else [1.1, 1.3]
-        assert solve(cpe.sites(costs, 1), jnp.asarray(theta)).tolist() == expected
+        assert best(cpe.sites(costs, 1), np.array(theta)).tolist() == expected
     # Slopes 1.1, 1.3, 1.5 of both: steps of equal worth at equal theta, and the second of one ties with the first of
     # the other where theta differ by 0.2. Floats have 2.4 - 1.1 > 1.3 > 3.9 - 2.4 - 0.2.
     water = cpe.water([[0, 1.1, 2.4, 3.9]] * 2, 2)
     for theta, expected in (([0.3, 0.1], [1, 1]), ([0.5, 0.1], [2, 0]), ([0.1, 0.3], [0, 2]), ([0.7, 0.7], [1, 1])):
-        assert solve(water, jnp.asarray(theta)).tolist() == expected
+        assert best(water, np.array(theta)).tolist() == expected
 
 
 @pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.wide)])

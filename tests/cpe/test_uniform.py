@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from drivers.cpe import follow, hold_variance
+from drivers.cpe import best, follow, hold_variance
 
 from jaxbandits import cpe
 
@@ -31,7 +31,7 @@ def test_without_noise(name, pulls):
     assert state.pulls == rounds == pulls
     assert (np.diff(counts) <= 0).all()
     assert counts[0] - counts[-1] <= 1
-    assert answer == cpe.solve(instance.problem, instance.theta).tolist()
+    assert answer == best(instance.problem, instance.theta).tolist()
 
 
 def test_a_smaller_delta_takes_longer():

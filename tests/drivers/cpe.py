@@ -7,6 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from drivers import tape as driver
 
+from jaxbandits import cpe
+
 
 class Trace(NamedTuple):
     """What every round looked like before its pulls; after the stop nothing changes."""
@@ -48,6 +50,12 @@ def follow(algorithm, theta, *, max_rounds=20_000, hold=lambda state: state):
 
     state, rounds, decision = jax.device_get(end(np.asarray(theta)))
     return state, int(rounds), decision.answer.tolist()
+
+
+@jax.jit
+def best(problem, theta):
+    """What solves the problem, int (m,)."""
+    return cpe.solve(problem, theta)
 
 
 def hold_variance(theta):

@@ -24,6 +24,7 @@ RULES = {
     "linear": {
         *("LinGapE", "LinGapE, leap", "XY-static", "XY-static, every pull", "XY-adaptive"),
         *(f"{rule}, ratios" for rule in ratios.FACTORIES),
+        *("RAGE", "OD-LinBAI", "Peace", "G-BAI", "P1-RAGE", "LinUCB", "LinTS"),
     },
     "fullbandit": {"SAQM", "ICB, ellipsoid", "spectral", "SA-FOA, eps/2"},
     "kcenter": {"DS-UCB", "DS-TS", "NS-TS", "NS-TandS, difference", "NS-TandS, ratio"},

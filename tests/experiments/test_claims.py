@@ -42,6 +42,9 @@ def test_rises():
     assert claims.rises(lines(1, 2, 1.5, 3))
     assert not claims.rises(lines(1, 2, 1.4, 3))
     assert not claims.rises(lines(1, 1, 1))
+    assert claims.grows("x", lines(1, 3)).measured == "1, 3"
+    assert claims.grows("x", lines(3, 1), down=True) == ("x", "3, 1", True)
+    assert not claims.grows("x", lines(3, 1)).holds
 
 
 def test_lists_of_values():

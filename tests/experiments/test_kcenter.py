@@ -66,9 +66,11 @@ def test_a_run_is_compared_with_greedy():
         seeds=8,
         leap=4,
         levels=None,
-    ).columns
+    )
     truth = np.array([greedy(images.sums[np.ix_(row, row)], k=3).centers for row in rows])
-    instance, is_careful = columns["row"] % 2, columns["row"] < 2
+    instance, is_careful = columns["instance"], columns["radius_scale"] == 1
+    assert instance.tolist() == (columns["row"] % 2).tolist()
+    assert is_careful.tolist() == (columns["row"] < 2).tolist()
     assert columns["greedy"].tolist() == truth[instance].tolist()
     assert (columns["status"] == Status.STOPPED).all()
     assert columns["ordered"][is_careful].all()
@@ -136,6 +138,31 @@ def test_a_schedule_says_which_images_a_run_takes():
     assert common.consecutive(5, 2, 12).tolist() == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
 
 
+def test_every_rule_runs_as_often_as_the_size_says(monkeypatch):
+    asked = {}
+
+    def scheduled(heading, rule, images, plan, *, options, **more):
+        asked[heading] = (plan.instance.tolist(), more)
+        return {}
+
+    monkeypatch.setattr(sampling, "scheduled_runs", scheduled)
+    rules = {
+        "plain": sampling.Rule("", 1.0, {}, "plain {}", ds_ucb, leap=3),
+        "wide": sampling.Rule("", 1.0, {}, "wide {}", ds_ucb, has_others=True, times=2),
+        "random": sampling.Rule("", 1.0, {}, "random {}", ds_ucb, is_random=True),
+    }
+    sizes = {3: sampling.Size(1, 2, 2, 4), 5: sampling.Size(1, random=4), 7: sampling.Size(1)}
+    points = np.zeros((12, 1))
+    options = OPTIONS._replace(own={"random_up_to": 3})
+    found = sampling.sweeps_of(rules, sizes, common.Images(points, points, ""), options)
+    assert found.keys() == {*((rule, n) for rule in ("plain", "wide") for n in sizes), ("random", 3)}
+    assert asked["plain 3"] == ([0], {"leap": 3})
+    assert asked["wide 3"][0] == [0, 0, 1, 1, 2, 2]
+    assert asked["random 3"] == ([0, 0, 0, 0], {"test_every": sampling.DRAWS, "lanes": 4})
+    sampling.sweeps_of(rules, {3: sizes[3]}, common.Images(points, points, ""), options._replace(seeds=3))
+    assert asked["wide 3"][0][:6] == [0] * 6
+
+
 def test_the_first_images_and_the_instances_are_told_apart():
     columns = {
         "answer.indices": np.tile(CENTERS, (4, 1)),
@@ -182,7 +209,7 @@ def test_a_ratio_is_geometric_and_leaves_censored_blocks_out():
     def block(mean, runs=2):
         return Cell(np.array([mean, mean]), runs, 2, 2)
 
-    row = table6.Row(4, {table6.TS: [block(100)] * 3, "fast": [block(50), block(200), block(9, 3)]})
+    row = {table6.TS: [block(100)] * 3, "fast": [block(50), block(200), block(9, 3)]}
     found = table6.ratio(row, "fast")
     assert found.mean == pytest.approx(1)
     assert found.values.tolist() == [0.5, 2]
@@ -199,14 +226,13 @@ def test_errors_are_counted_against_what_delta_allows():
         "ordered": np.arange(2007) >= 15,
         "pulls": np.full(2007, 50),
     }
-    every = np.ones(2007, bool)
-    tight, loose = (errors.cell("", delta, columns, every) for delta in (0.001, 0.01))
+    tight, loose = (errors.cell("", delta, columns) for delta in (0.001, 0.01))
     assert (tight.wrong, tight.stopped, tight.queries.censored) == (15, 2000, 7)
     assert (tight.breaks, loose.breaks) == (True, False)
     assert (tight.allowed, loose.allowed) == (8, 35)
     # Clopper and Pearson: 15 errors of 2000.
     assert tight.interval == pytest.approx((0.00420, 0.01234), abs=2e-5)
-    none = errors.cell("", 0.1, columns, (np.arange(2007) >= 15) & (np.arange(2007) < 2000))
+    none = errors.cell("", 0.1, common.chosen(columns, slice(15, 2000)))
     assert none.interval == pytest.approx((0, 1 - 0.025 ** (1 / 1985)))
 
 
@@ -250,10 +276,8 @@ def test_savings_are_means_on_the_given_instances():
 def test_queries_are_put_over_every_bound():
     upper = np.arange(1.0, 5)[:, None].reshape(2, 2, 1) * bounds.FACTORS
     theory = bounds.Bounds(np.array([[10.0, 20], [30, 40]]), upper, np.array([100.0, 200]), np.ones(2))
-    columns = {"row": np.array([1, 2]), "pulls": np.array([240, 240])}
+    columns = {"delta": np.array([0.1, 1e-6]), "instance": np.array([1, 0]), "pulls": np.array([240, 240])}
     found = bounds.ratios(columns, (0.1, 1e-6), theory, theory.binary, is_sampled=True)
-    assert found["delta"].tolist() == [0.1, 1e-6]
-    assert found["instance"].tolist() == [1, 0]
     beta = np.log((1 + np.log(240)) * 50**2 / np.array([0.1, 1e-6]))
     most = 2 * 1500 * (49 + 48)
     expected = {

@@ -6,14 +6,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.special import log_ndtr, ndtri_exp
+from scipy.special import erfcx, log_ndtr, ndtri_exp
 
 import jaxbandits
 from jaxbandits import linear
 from jaxbandits.base import Status
 from jaxbandits.linear._fixed_confidence import checked_settings
 from jaxbandits.linear._glr import algorithm_of, compare
-from jaxbandits.linear._peps import above, alternatives, drawn
+from jaxbandits.linear._peps import above, alternatives, drawn, mills, numbers_of
 from jaxbandits.numerics import thresholds
 
 KEY = jax.random.key(0)
@@ -29,6 +29,12 @@ def test_the_tail_against_its_inverse():
     assert np.all(found >= least)
 
 
+def test_the_tail_over_the_density_against_scipy():
+    x = np.concatenate([np.linspace(0, 12, 500), [1e2, 1e5, 1e300]])
+    expected = np.sqrt(np.pi / 2) * erfcx(x / np.sqrt(2))
+    np.testing.assert_allclose(np.asarray(jax.jit(mills)(x)), expected, rtol=2e-14)
+
+
 def test_places_are_drawn_by_their_weights():
     weights = np.array([0.0, 0.2, 0.0, 0.6, 0.0])  # of any sum
     places = np.asarray(jax.jit(drawn)(weights, np.array([0.0, 0.2, 0.26, 0.9, 1 - 2**-53])))
@@ -40,13 +46,13 @@ def sampler_program():
     @jax.jit
     def program(arms, items, noise_scale):
         settings = checked_settings(arms, 0.1, GK16, items, 0.0, 0.5, None, noise_scale, None, "arms")
-        algorithm = algorithm_of(settings, lambda key, state, seen: (jnp.argmin(state.counts), ()))
+        algorithm = algorithm_of(settings, lambda key, state, seen: (jnp.argmin(state.counts), ()), draws=True)
         state = algorithm.init(KEY)
         for reward in noise_scale * np.array([0.9, 0.6, 0.1]):
             state = algorithm.observe(state, algorithm.decide(KEY, state).action, reward)
-        return state.cache.theta / noise_scale, alternatives(
-            settings, state, compare(settings, state.cache), KEY, DRAWS
-        )
+        numbers = numbers_of(KEY, 2, DRAWS, float)
+        found = alternatives(settings, state, compare(settings, state.cache), numbers)
+        return state.cache.theta / noise_scale, (found.errors.T, found.shares)
 
     return program
 
@@ -76,13 +82,13 @@ def test_the_sampler_against_rejection(items, noise_scale):
 
 def test_far_half_spaces_do_not_underflow():
     settings = checked_settings(np.eye(2), 0.1, GK16, None, 0.0, 1.0, None, 1.0, None, "arms")
-    algorithm = algorithm_of(settings, lambda key, state, seen: (jnp.argmin(state.counts), ()))
+    algorithm = algorithm_of(settings, lambda key, state, seen: (jnp.argmin(state.counts), ()), draws=True)
     state = algorithm.init(KEY)
     for reward in (1000.0, 0.0):
         state = algorithm.observe(state, algorithm.decide(KEY, state).action, jnp.asarray(reward))
-    errors, shares = alternatives(settings, state, compare(settings, state.cache), KEY, 4)
+    errors, shares = alternatives(settings, state, compare(settings, state.cache), numbers_of(KEY, 2, 4, float))
     # The lead of 500 is undone, and hardly more.
-    np.testing.assert_allclose(errors[:, 1] - errors[:, 0], 500, atol=0.1)
+    np.testing.assert_allclose(errors[1] - errors[0], 500, atol=0.1)
     np.testing.assert_allclose(shares, 0.25)
 
 

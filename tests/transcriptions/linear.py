@@ -9,6 +9,7 @@ from transcriptions.laid import KEY, Laid, after, only_last, replayed, unless, u
 from experiments.bench.reference import fixed_designs, linear_glr, linear_peps, linear_rage, lingape
 from jaxbandits import Tape, linear
 from jaxbandits.linear import Allocation, Pull
+from jaxbandits.linear._peps import numbers_of as numbers_of_draws
 from jaxbandits.linear._top_two import numbers_of
 from jaxbandits.numerics import thresholds
 from jaxbandits.numerics.design import design, frank_wolfe
@@ -216,11 +217,8 @@ def numbers_of_rounds(n):
 @functools.cache
 def numbers_of_peps(d, n):
     def of_round(key):
-        of_arm, of_draws = jax.random.split(key)
-        of_item, of_tail, of_rest = jax.random.split(of_draws, 3)
-        drawn = (jax.random.uniform(each, (n,), float) for each in (of_item, of_tail))
-        normals = jax.random.normal(of_rest, (d, n), float)
-        return linear_peps.Numbers(jax.random.uniform(of_arm, (), float), *drawn, normals)
+        numbers = numbers_of_draws(key, d, n, float)
+        return linear_peps.Numbers(numbers.arm, numbers.items, 1 - numbers.tails, numbers.normals)
 
     return jax.device_get(jax.jit(jax.vmap(of_round))(round_keys(KEY, LENGTH)))
 
@@ -347,6 +345,11 @@ RATIOS = {
     "lazy_tas": (
         functools.partial(linear.lazy_tas, design_steps=50, **LAZY, start="spanner"),
         linear_glr.lazy_tas(laziness=3, steps=50, spanner=SPANNER, initial=3, ridge=0.7),
+        {"first": SPANNER},
+    ),
+    "lazy_tas, support": (
+        functools.partial(linear.lazy_tas, design_steps=50, **LAZY, start="spanner", support=True),
+        linear_glr.lazy_tas(laziness=3, steps=50, spanner=SPANNER, initial=3, ridge=0.7, support=True),
         {"first": SPANNER},
     ),
     "lingape, threshold": (linear.lingape, linear_glr.lingape(gk16, DELTA), {"items": True, "epsilon": 0.2}),

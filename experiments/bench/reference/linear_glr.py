@@ -202,36 +202,48 @@ def lingame_c(*, optimism: bool = True, clip: bool = True) -> Sampler:
     return sampler
 
 
-def frank_wolfe(arms: np.ndarray, directions: np.ndarray, weights: np.ndarray, steps: int) -> np.ndarray:
-    K = len(arms)
-    w = np.full(K, 1 / K)
+def frank_wolfe(
+    arms: np.ndarray, directions: np.ndarray, weights: np.ndarray, steps: int, start: np.ndarray
+) -> np.ndarray:
+    K, n = len(arms), np.count_nonzero(start)
+    w = start
     for s in range(steps):
         inverse = np.linalg.inv(arms.T @ (w[:, None] * arms))
         y = directions[np.argmax(weights * np.einsum("md,de,me->m", directions, inverse, directions))]
-        w = w + 1 / (s + 1 + K) * (np.eye(K)[np.argmax((arms @ inverse @ y) ** 2)] - w)
+        w = w + 1 / (s + 1 + n) * (np.eye(K)[np.argmax((arms @ inverse @ y) ** 2)] - w)
     return w
 
 
-def lazy_tas(*, laziness: int = 2, steps: int = 1000, spanner: list[int], initial: int, ridge: float) -> Sampler:
+def lazy_tas(
+    *,
+    laziness: int = 2,
+    steps: int = 1000,
+    spanner: list[int],
+    initial: int,
+    ridge: float,
+    support: bool = False,
+) -> Sampler:
     def sampler(arms: np.ndarray, items: np.ndarray) -> Callable[[Seen], int]:
         K, d = arms.shape
-        w, turn, update, lag = np.full(K, 1 / K), 0, 1, None
+        start = np.isin(range(K), spanner) / len(spanner) if support else np.full(K, 1 / K)
+        w, turn, update, lag, tracked = start, 0, 1, None, np.zeros(K)
         c0 = np.linalg.eigvalsh(arms[spanner].T @ arms[spanner])[0] / np.sqrt(d)
         while update < initial:
             update *= laziness
 
         def rule(seen: Seen) -> int:
-            nonlocal w, turn, update, lag
+            nonlocal w, turn, update, lag, tracked
             if seen.t >= update:
                 update *= laziness
                 y = np.array([items[seen.leader] - items[j] for j in seen.rivals])
-                w = frank_wolfe(arms, y, (y @ seen.theta) ** -2.0, steps)
+                w = frank_wolfe(arms, y, (y @ seen.theta) ** -2.0, steps, start)
+            tracked = tracked + w
             lag = (seen.counts if lag is None else lag) - w
             A = ridge * np.eye(d) + arms.T @ (seen.counts[:, None] * arms)
             if np.linalg.eigvalsh(A)[0] < c0 * np.sqrt(seen.t):
                 arm, turn = spanner[turn], (turn + 1) % d
             else:
-                arm = int(np.argmin(lag))
+                arm = int(np.argmin(np.where(tracked > 0, lag, np.inf) if support else lag))
             lag[arm] += 1
             return arm
 
