@@ -100,22 +100,23 @@ def influence(factor: Factor, arms: Array, direction: Array) -> Array:
     return dot(arms, backward(factor, [entry[0] for entry in forward(factor, direction[None])]))
 
 
-def inverse_factor(matrix: Array) -> Array:
-    """L^-1 of a symmetric positive definite matrix L L' (d, d). Cost: O(d^3)."""
-    return backward(factored(matrix), list(jnp.eye(matrix.shape[0], dtype=matrix.dtype)))
+def root_after(root: Array, x: Array, image: Array, leverage: Array, times: Array) -> Array:
+    """From R with R'R = A^-1 that of A + times x x', float (d, d); `image` A^-1 x, `leverage` x'A^-1 x. Cost: O(d^2).
 
+    The new one is (I + times f f')^-1/2 R with f = R x: a step of rank one, where a triangular R would be renewed row
+    by row. 0 times change no bit.
 
-def inverse_factor_after(root: Array, x: Array) -> Array:
-    """L^-1 of L L' + x x', from that of L L', float (d, d). x = 0 changes no bit. Cost: O(d^2).
-
-    With f = L^-1 x the new factor is L M, where I + f f' = M M', and M^-1 is known: its row k is that of the regression
-    of one variable on those before it.
+    Source: Potter's square root of a covariance (Bierman, 1977, Factorization methods for discrete sequential
+    estimation).
     """
-    f = dot(root, x)
-    before, earlier, rows = jnp.ones((), root.dtype), jnp.zeros_like(x), []
-    for k in range(root.shape[0]):
-        after = before + f[k] ** 2
-        scale = lax.rsqrt(before * after)
-        rows.append((before * scale) * root[k] - (f[k] * scale) * earlier)
-        before, earlier = after, earlier + f[k] * root[k]
-    return jnp.stack(rows)
+    scale = jnp.sqrt(1 + times * leverage)
+    return root - (times / (scale * (scale + 1)) * dot(root, x))[:, None] * image
+
+
+def root_without_errors(root: Array, matrix: Array) -> Array:
+    """R with R'R = A^-1, from one for which this holds up to some rounding. Cost: O(d^3).
+
+    A Newton step, which squares what R A R' is away from I, and turns R no more than that.
+    """
+    product = jnp.matmul(jnp.matmul(root, matrix, precision="highest"), root.T, precision="highest")
+    return root + jnp.matmul(jnp.eye(root.shape[0], dtype=root.dtype) - product, root, precision="highest") / 2
