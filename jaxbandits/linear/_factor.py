@@ -28,32 +28,35 @@ def gram_of(arms: Array, weights: Array) -> Array:
 
 
 def factored(matrix: Array) -> Factor:
-    """The factor of a symmetric positive definite matrix (d, d). Cost: O(d^3)."""
+    """The factor of a symmetric positive definite matrix (d, d). Cost: O(d^3).
+
+    Column by column, from those before it: an update of all that is left takes twice as long, being written and read d
+    times (K = 50, d = 20, 64 lanes, core-us a round under load: FWS 23.2 and 12.9, LinGame 26.9 and 16.0).
+    """
     columns, scales = [], []
-    for _ in range(matrix.shape[0]):
-        pivot = matrix[0, 0]
-        scale = lax.rsqrt(jnp.where(pivot > 0, pivot, jnp.nan))
-        column = matrix[0] * scale
-        below = column[1:]
-        matrix, column, scale = lax.optimization_barrier((matrix[1:, 1:] - below[:, None] * below, column, scale))
+    for k in range(matrix.shape[0]):
+        rest = matrix[k, k:]
+        for l, column in enumerate(columns):
+            rest = rest - column[k - l] * column[k - l :]
+        scale = lax.rsqrt(jnp.where(rest[0] > 0, rest[0], jnp.nan))
+        column, scale = lax.optimization_barrier((rest * scale, scale))
         columns.append(column)
         scales.append(scale)
     return Factor(tuple(columns), tuple(scales))
 
 
 def is_positive_definite(matrix: Array) -> Array:
-    """Whether all pivots of elimination are positive, bool (). No NaN comes of those that are not. Cost: O(d^3).
-
-    Row by row, from those before it: at d = 20 that takes .7 of the time of updates of all that is left.
-    """
+    """Whether all pivots of elimination are positive, bool (). No NaN comes of those that are not. Cost: O(d^3)."""
     holds, rows = jnp.ones((), bool), []
     for k in range(matrix.shape[0]):
         row = matrix[k, k:]
-        for l, (above, inverse) in enumerate(rows):
-            row = row - above[k - l] * inverse * above[k - l :]
+        for l, (above, share) in enumerate(rows):
+            row = row - share[k - l] * above[k - l :]
         holds &= row[0] > 0
-        row, inverse, holds = lax.optimization_barrier((row, 1 / jnp.where(holds, row[0], 1), holds))
-        rows.append((row, inverse))
+        share = row / jnp.where(holds, row[0], 1)
+        # Its shares of the pivot, kept beside it, spare a product a term (Lazy Track-and-Stop, as above: 12.4, 6.9).
+        row, share, holds = lax.optimization_barrier((row, share, holds))
+        rows.append((row, share))
     return holds
 
 
@@ -118,5 +121,10 @@ def root_without_errors(root: Array, matrix: Array) -> Array:
 
     A Newton step, which squares what R A R' is away from I, and turns R no more than that.
     """
-    product = jnp.matmul(jnp.matmul(root, matrix, precision="highest"), root.T, precision="highest")
-    return root + jnp.matmul(jnp.eye(root.shape[0], dtype=root.dtype) - product, root, precision="highest") / 2
+    product = _product(_product(root, matrix), root.T)
+    return root + _product(jnp.eye(root.shape[0], dtype=root.dtype) - product, root) / 2
+
+
+def _product(a: Array, b: Array) -> Array:
+    """Spelled out: many small products of matrices would be a call each."""
+    return sum((a[:, k, None] * b[k] for k in range(1, b.shape[0])), start=a[:, 0, None] * b[0])
