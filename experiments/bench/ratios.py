@@ -151,8 +151,7 @@ def samplers(arms: np.ndarray) -> dict[str, plain.Sampler]:
 
 def best(seen: plain.Seen, items: np.ndarray, n: int) -> int:
     """The best item of the n-th posterior draw."""
-    root = np.linalg.cholesky(seen.inverse)
-    return int(np.argmax(items @ (seen.theta + root @ seen.number.normals[n])))
+    return int(np.argmax(items @ (seen.theta + seen.root.T @ seen.number.normals[n])))
 
 
 def nearest(seen: plain.Seen, items: np.ndarray, leader: int, costs: np.ndarray) -> int:
@@ -163,6 +162,6 @@ def nearest(seen: plain.Seen, items: np.ndarray, leader: int, costs: np.ndarray)
 
 def first_other(seen: plain.Seen, items: np.ndarray, leader: int, costs: np.ndarray) -> int:
     """The best item of the first draw in which that is another."""
-    tops = np.argmax((seen.theta + seen.number.normals[1:] @ np.linalg.cholesky(seen.inverse).T) @ items.T, axis=1)
+    tops = np.argmax((seen.theta + seen.number.normals[1:] @ seen.root) @ items.T, axis=1)
     others = np.flatnonzero(tops != leader)
     return int(tops[others[0]]) if len(others) else nearest(seen, items, leader, costs)

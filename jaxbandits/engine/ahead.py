@@ -3,7 +3,8 @@
 `decide(key, state)` gets a key that the engine folds from the number of the round. What it computes of that key alone,
 its random numbers above all, does not depend on the run, so that it can be computed for a whole chunk, like the noise
 of the environment. One by one, a round's few numbers for a few hundred lanes are kernels of their own, which take
-several times as long. The operations are the same, and so are their results, bit by bit.
+several times as long. Of more numbers only the key is made ahead: they stay in the cache from where they are made to
+where they are read. The operations are the same, and so are their results, bit by bit.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,15 +16,16 @@ from jax.extend.core import Literal
 from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
 from jaxbandits.engine.scalar_values import bind
 
-# Of a lane and round: a coin or two. A draw for every arm is quicker made in its round, where it stays in the cache
-# (core-ns a round, 256 lanes: EB-TCI, one number, 112 in its round, 87 ahead; T3C, seven, 337 and 403).
-DRAWN_BYTES = 16
+# Of a lane and round: a coin or two, and draws for a few arms, for which making the key takes longer than slicing it.
+# Core-ns a round with nothing, the key, or all drawn ahead, 256 lanes: EB-TCI, which draws one number, 112, -, 87;
+# T3C, seven, 212, 166, 280; L-T3C, seven, 476, 419, 497. 64 lanes: NS-TS with 100 arms 2880 and 3160.
+DRAWN_BYTES, KEY_BYTES = 16, 128
 
 
 class Ahead(NamedTuple):
     """A decision in two halves."""
 
-    draw: Callable[[Key], list[Array]]  # what it makes of its key alone
+    draw: Callable[[Key], list[Array]]  # what it makes of its key alone, or the key
     decide: Callable[[Sequence[Array], PyTree], Decision]  # the rest
 
 
@@ -38,8 +40,9 @@ def drawn_ahead(algorithm: Algorithm, key: Key, state: PyTree) -> Ahead | None:
         state: like those to be decided.
 
     Returns:
-        The halves, for which decide(draw(key), state) is `algorithm.decide(key, state)`. None where nothing is drawn,
-        or more than `DRAWN_BYTES`, or where the key itself meets the state.
+        The halves, for which decide(draw(key), state) is `algorithm.decide(key, state)`. Where more than `DRAWN_BYTES`
+        are drawn, only the key is made ahead. None where nothing is drawn, or more than `KEY_BYTES`, or where the key
+        itself meets the state.
     """
     closed, outputs = jax.make_jaxpr(algorithm.decide, return_shape=True)(key, state)
     jaxpr = closed.jaxpr
@@ -61,8 +64,11 @@ def drawn_ahead(algorithm: Algorithm, key: Key, state: PyTree) -> Ahead | None:
     needed = dict.fromkeys(v for equation in late for v in equation.invars if not isinstance(v, Literal))
     needed |= dict.fromkeys(v for v in jaxpr.outvars if not isinstance(v, Literal))
     kept = [v for v in needed if v in reads_key]
-    if of_key in kept or not 0 < sum(v.aval.size * v.aval.dtype.itemsize for v in kept) <= DRAWN_BYTES:
+    size = sum(v.aval.size * v.aval.dtype.itemsize for v in kept)
+    if of_key in kept or not 0 < size <= KEY_BYTES:
         return None
+    if size > DRAWN_BYTES:
+        return Ahead(lambda key: [key], lambda drawn, state: algorithm.decide(drawn[0], state))
 
     def draw(key: Key) -> list[Array]:
         made = _evaluated(early, constants | {of_key: key})

@@ -1,7 +1,9 @@
 """Exhaustive: stops when no super-arm can beat the estimated best one within the confidence ellipsoid, all tried."""
 
 from collections.abc import Callable
+from functools import partial
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -128,11 +130,13 @@ def superarm_table(n: int, k: int, *, superarms: ArrayLike | None = None) -> np.
     return np.concatenate([rows, filler]).reshape(chunks, size, n)
 
 
+@partial(jax.jit, inline=True)
 def largest_squared_norm(matrix: Array, table: np.ndarray) -> Array:
     """The largest chi_M' W chi_M over the super-arms M of a `superarm_table`, float ()."""
     return _largest(table, lambda rows: squared_norms(rows, matrix), matrix.dtype)
 
 
+@partial(jax.jit, static_argnums=(0, 7), inline=True)
 def _rule(k, estimate: Estimate, t, delta, epsilon, noise_scale, table: np.ndarray, is_whole: bool) -> Verdict:
     theta, inverse, _ = estimate
     dtype = theta.dtype

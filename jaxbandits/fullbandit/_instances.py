@@ -4,8 +4,10 @@ n arms have unknown means theta. A super-arm is a set of exactly k of them; a pu
 each, and only this sum is seen. Wanted is the super-arm of the largest mean.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -47,8 +49,12 @@ def loss(instance: Instance, answer: Array) -> Array:
     """
     theta = check_instance(instance)
     answer = checks.array("answer", answer, theta.shape, kind="bool")
-    best = jnp.sort(theta, descending=True)[: instance.k].sum()
-    return best - jnp.where(answer, theta, 0).sum()
+    return _loss(theta, answer, instance.k)
+
+
+@partial(jax.jit, static_argnums=2, inline=True)
+def _loss(theta: Array, answer: Array, k: int) -> Array:
+    return jnp.sort(theta, descending=True)[:k].sum() - jnp.where(answer, theta, 0).sum()
 
 
 def is_right(instance: Instance, answer: Array, epsilon: Array | float = 0.0) -> Array:

@@ -5,8 +5,10 @@ nothing but when to stop, so all pulls between two tests of a rule are one actio
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Literal, NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -194,6 +196,7 @@ def top_set(theta: Array, k: int) -> Array:
     return largest(theta, k)
 
 
+@partial(jax.jit, static_argnums=1, inline=True)
 def largest(theta: Array, k: int) -> Array:
     """`top_set` without its checks."""
     return jnp.zeros(theta.shape, bool).at[lax.top_k(theta, k)[1]].set(True)

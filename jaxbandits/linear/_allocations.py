@@ -1,5 +1,8 @@
 """Allocations of pulls that the fixed designs track."""
 
+from functools import partial
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -21,7 +24,11 @@ def pair_directions(arms: Array) -> Array:
     Raises:
         ValueError: `arms` is not a valid (K, d) array.
     """
-    arms = checked_arms(arms)
+    return _differences(checked_arms(arms))
+
+
+@partial(jax.jit, inline=True)
+def _differences(arms: Array) -> Array:
     first, second = np.triu_indices(arms.shape[0], 1)
     return arms[first] - arms[second]
 

@@ -28,32 +28,35 @@ def gram_of(arms: Array, weights: Array) -> Array:
 
 
 def factored(matrix: Array) -> Factor:
-    """The factor of a symmetric positive definite matrix (d, d). Cost: O(d^3)."""
+    """The factor of a symmetric positive definite matrix (d, d). Cost: O(d^3).
+
+    Column by column, from those before it: an update of all that is left takes twice as long, being written and read d
+    times (K = 50, d = 20, 64 lanes, core-us a round under load: FWS 23.2 and 12.9, LinGame 26.9 and 16.0).
+    """
     columns, scales = [], []
-    for _ in range(matrix.shape[0]):
-        pivot = matrix[0, 0]
-        scale = lax.rsqrt(jnp.where(pivot > 0, pivot, jnp.nan))
-        column = matrix[0] * scale
-        below = column[1:]
-        matrix, column, scale = lax.optimization_barrier((matrix[1:, 1:] - below[:, None] * below, column, scale))
+    for k in range(matrix.shape[0]):
+        rest = matrix[k, k:]
+        for l, column in enumerate(columns):
+            rest = rest - column[k - l] * column[k - l :]
+        scale = lax.rsqrt(jnp.where(rest[0] > 0, rest[0], jnp.nan))
+        column, scale = lax.optimization_barrier((rest * scale, scale))
         columns.append(column)
         scales.append(scale)
     return Factor(tuple(columns), tuple(scales))
 
 
 def is_positive_definite(matrix: Array) -> Array:
-    """Whether all pivots of elimination are positive, bool (). No NaN comes of those that are not. Cost: O(d^3).
-
-    Row by row, from those before it: at d = 20 that takes .7 of the time of updates of all that is left.
-    """
+    """Whether all pivots of elimination are positive, bool (). No NaN comes of those that are not. Cost: O(d^3)."""
     holds, rows = jnp.ones((), bool), []
     for k in range(matrix.shape[0]):
         row = matrix[k, k:]
-        for l, (above, inverse) in enumerate(rows):
-            row = row - above[k - l] * inverse * above[k - l :]
+        for l, (above, share) in enumerate(rows):
+            row = row - share[k - l] * above[k - l :]
         holds &= row[0] > 0
-        row, inverse, holds = lax.optimization_barrier((row, 1 / jnp.where(holds, row[0], 1), holds))
-        rows.append((row, inverse))
+        share = row / jnp.where(holds, row[0], 1)
+        # Its shares of the pivot, kept beside it, spare a product a term (Lazy Track-and-Stop, as above: 12.4, 6.9).
+        row, share, holds = lax.optimization_barrier((row, share, holds))
+        rows.append((row, share))
     return holds
 
 
@@ -100,22 +103,28 @@ def influence(factor: Factor, arms: Array, direction: Array) -> Array:
     return dot(arms, backward(factor, [entry[0] for entry in forward(factor, direction[None])]))
 
 
-def inverse_factor(matrix: Array) -> Array:
-    """L^-1 of a symmetric positive definite matrix L L' (d, d). Cost: O(d^3)."""
-    return backward(factored(matrix), list(jnp.eye(matrix.shape[0], dtype=matrix.dtype)))
+def root_after(root: Array, x: Array, image: Array, leverage: Array, times: Array) -> Array:
+    """From R with R'R = A^-1 that of A + times x x', float (d, d); `image` A^-1 x, `leverage` x'A^-1 x. Cost: O(d^2).
 
+    The new one is (I + times f f')^-1/2 R with f = R x: a step of rank one, where a triangular R would be renewed row
+    by row. 0 times change no bit.
 
-def inverse_factor_after(root: Array, x: Array) -> Array:
-    """L^-1 of L L' + x x', from that of L L', float (d, d). x = 0 changes no bit. Cost: O(d^2).
-
-    With f = L^-1 x the new factor is L M, where I + f f' = M M', and M^-1 is known: its row k is that of the regression
-    of one variable on those before it.
+    Source: Potter's square root of a covariance (Bierman, 1977, Factorization methods for discrete sequential
+    estimation).
     """
-    f = dot(root, x)
-    before, earlier, rows = jnp.ones((), root.dtype), jnp.zeros_like(x), []
-    for k in range(root.shape[0]):
-        after = before + f[k] ** 2
-        scale = lax.rsqrt(before * after)
-        rows.append((before * scale) * root[k] - (f[k] * scale) * earlier)
-        before, earlier = after, earlier + f[k] * root[k]
-    return jnp.stack(rows)
+    scale = jnp.sqrt(1 + times * leverage)
+    return root - (times / (scale * (scale + 1)) * dot(root, x))[:, None] * image
+
+
+def root_without_errors(root: Array, matrix: Array) -> Array:
+    """R with R'R = A^-1, from one for which this holds up to some rounding. Cost: O(d^3).
+
+    A Newton step, which squares what R A R' is away from I, and turns R no more than that.
+    """
+    product = _product(_product(root, matrix), root.T)
+    return root + _product(jnp.eye(root.shape[0], dtype=root.dtype) - product, root) / 2
+
+
+def _product(a: Array, b: Array) -> Array:
+    """Spelled out: many small products of matrices would be a call each."""
+    return sum((a[:, k, None] * b[k] for k in range(1, b.shape[0])), start=a[:, 0, None] * b[0])

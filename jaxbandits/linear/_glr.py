@@ -13,7 +13,7 @@ from jax import lax
 
 from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
 from jaxbandits.linear._environment import Pull, Step
-from jaxbandits.linear._factor import inverse_factor, inverse_factor_after
+from jaxbandits.linear._factor import root_after, root_without_errors
 from jaxbandits.linear._fixed_confidence import Settings
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse_logdet
 from jaxbandits.numerics.thresholds import Evidence
@@ -37,7 +37,9 @@ class State(NamedTuple):
     logdet: Array  # float ()      log det(A / ridge), with the ridge
     plain: Cache | tuple[()]  # without ridge, where the stop has none; until the start is over, with its Gram matrix
     items_left: Array | tuple[()]  # bool (M,)   where items are eliminated
-    root: Array | tuple[()]  # float (d, d), cache   L^-1 of A = L L', with the ridge, for rules that draw
+    root: (
+        Array | tuple[()]
+    )  # float (d, d)   R with R'R = A^-1, with the ridge, for rules that draw; which, pulls decide
     own: PyTree = ()  # of the rule: no cache, it cannot be rebuilt
 
 
@@ -112,7 +114,8 @@ def algorithm_of(settings: Settings, rule: Rule, own: PyTree = (), *, draws: boo
             plain = _added(settings, plain, action.arm, times, observation, state.pulls < first)
         root = state.root
         if not isinstance(root, tuple):
-            root = inverse_factor_after(root, jnp.sqrt(times) * entry(arms, action.arm))
+            image = entry(state.cache.images, action.arm)
+            root = root_after(root, entry(arms, action.arm), image, leverage, times)
         return State(
             pulls=state.pulls + action.times,
             counts=state.counts + jnp.where(pulled, action.times, 0),
@@ -130,7 +133,7 @@ def algorithm_of(settings: Settings, rule: Rule, own: PyTree = (), *, draws: boo
         inverse, logdet = spd_inverse_logdet(A / settings.ridge)
         cache = _cache(settings, inverse / settings.ridge, state.sums)
         plain = _without_ridge(settings, state.counts, state.sums) if settings.least_squares else ()
-        root = inverse_factor(A) if draws else ()
+        root = state.root if isinstance(state.root, tuple) else root_without_errors(state.root, A)
         return state._replace(cache=cache, logdet=logdet, plain=plain, root=root)
 
     idle = Pull(jnp.zeros((), int), jnp.zeros((), int))

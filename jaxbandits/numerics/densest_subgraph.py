@@ -141,7 +141,11 @@ def largest_eigenvalue(matrix: Array) -> Array:
     Returns:
         float (). Cost: O(n^3), 31 products of matrices.
     """
+    return _root_of_trace(matrix)
 
+
+@partial(jax.jit, inline=True)
+def _root_of_trace(matrix: Array) -> Array:
     def square(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         power, log_root = carry
         trace = jnp.trace(power)

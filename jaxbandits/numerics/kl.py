@@ -1,5 +1,8 @@
 """Bernoulli relative entropy and its inverses, by two steps of third order that lose no digits near p."""
 
+from functools import partial
+
+import jax
 import jax.numpy as jnp
 
 from jaxbandits.base import Array
@@ -22,6 +25,7 @@ def bernoulli_kl(p: Array, q: Array) -> Array:
     return _side(p, q, q - p) + _side(1 - p, 1 - q, p - q)
 
 
+@partial(jax.jit, inline=True)
 def _side(p: Array, q: Array, change: Array) -> Array:
     """A term of kl less its first order, p log(p / q) + q - p; the first orders of the two terms cancel."""
     base = jnp.where(p > 0, p, 1)

@@ -1,5 +1,8 @@
 """Small dense linear algebra of one lane, written so that `vmap` turns it into elementwise work over lanes."""
 
+from functools import partial
+
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -59,6 +62,11 @@ def spd_inverse_logdet(matrix: Array) -> tuple[Array, Array]:
 
     Source: Goodnight (1979), A tutorial on the SWEEP operator.
     """
+    return _swept(matrix)
+
+
+@partial(jax.jit, inline=True)
+def _swept(matrix: Array) -> tuple[Array, Array]:
     d = matrix.shape[0]
     diagonal = jnp.diagonal(matrix)
     scale = 1 / jnp.sqrt(diagonal)

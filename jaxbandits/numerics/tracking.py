@@ -40,8 +40,7 @@ def tracked_counts(allocation: Array, n: Array | int) -> Array:
     arms = allocation.shape[0]
     checks.integer("n", n)
     checks.require(checks.known(n) >= arms, "n", f"be at least {arms}, the number of arms", n)
-    outside = (allocation == 0).astype(int)
-    return _round(allocation, jnp.asarray(n, int) - outside.sum()) + outside
+    return _tracked(allocation, n)
 
 
 def round_allocation(allocation: Array, n: Array | int) -> Array:
@@ -71,6 +70,12 @@ def round_allocation(allocation: Array, n: Array | int) -> Array:
 def _checked(allocation: Array) -> Array:
     """The allocation as an array; its entries are not checked, as a failed design has NaN."""
     return checks.array("allocation", allocation, ("K",), nan=True)
+
+
+@partial(jax.jit, inline=True)
+def _tracked(allocation: Array, n: Array | int) -> Array:
+    outside = (allocation == 0).astype(int)
+    return _round(allocation, jnp.asarray(n, int) - outside.sum()) + outside
 
 
 @partial(jax.jit, inline=True)

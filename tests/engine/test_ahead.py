@@ -10,7 +10,7 @@ import jaxbandits
 from jaxbandits import mab
 from jaxbandits.base import Decision
 from jaxbandits.engine import running
-from jaxbandits.engine.ahead import DRAWN_BYTES, drawn_ahead
+from jaxbandits.engine.ahead import KEY_BYTES, drawn_ahead
 
 STATE = counter(9).init(KEY)
 
@@ -20,18 +20,25 @@ def gambler(numbers=1):
 
     def decide(key, state):
         stop, answer, *more = jax.random.uniform(key, (numbers + 1,))
-        action = jnp.ones((), int) + (sum(more) > state.total).astype(int)
+        action = jnp.ones((), int) + sum((x > state.total).astype(int) for x in more)
         return Decision(action, (stop < 0.1) & (state.pulls > 2), jnp.floor(100 * answer).astype(int) + state.pulls)
 
     return counter(9)._replace(decide=decide)
 
 
-def test_the_halves_are_the_whole():
-    ahead = drawn_ahead(gambler(), KEY, STATE)
+@pytest.mark.parametrize("numbers", [1, 5])
+def test_the_halves_are_the_whole(numbers):
+    algorithm = gambler(numbers)
+    ahead = drawn_ahead(algorithm, KEY, STATE)
     halves = ahead.decide(ahead.draw(KEY), STATE)
-    assert jax.tree.map(np.asarray, halves) == jax.tree.map(np.asarray, gambler().decide(KEY, STATE))
+    assert jax.tree.map(np.asarray, halves) == jax.tree.map(np.asarray, algorithm.decide(KEY, STATE))
     # What is drawn does not know the state: another one gets the same numbers.
     assert ahead.decide(ahead.draw(KEY), STATE._replace(pulls=STATE.pulls + 5)).answer == halves.answer + 5
+
+
+def test_of_draws_for_several_arms_the_key_is_made_ahead():
+    (key,) = drawn_ahead(gambler(5), KEY, STATE).draw(KEY)
+    assert key is KEY
 
 
 def test_a_coin_is_a_byte():
@@ -44,7 +51,7 @@ def test_a_coin_is_a_byte():
     "algorithm",
     [
         pytest.param(counter(9), id="draws nothing"),
-        pytest.param(gambler(DRAWN_BYTES), id="draws much"),
+        pytest.param(gambler(KEY_BYTES), id="draws much"),
         pytest.param(
             counter(9)._replace(
                 decide=lambda key, state: Decision(
@@ -61,10 +68,11 @@ def test_what_is_left_alone(algorithm):
     assert drawn_ahead(algorithm, KEY, STATE) is None
 
 
-def test_runs_are_the_same_bit_by_bit(monkeypatch):
+@pytest.mark.parametrize("numbers", [1, 5])
+def test_runs_are_the_same_bit_by_bit(monkeypatch, numbers):
     def results():
         def build(task, key):
-            return gambler(), NOISE
+            return gambler(numbers), NOISE
 
         swept = jaxbandits.sweep(build, seeds=24, key=KEY, max_rounds=40, lanes=8, chunk=8, progress=False)
         return {name: np.asarray(swept.columns[name]) for name in ("status", "pulls", "rounds", "answer")}

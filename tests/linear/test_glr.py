@@ -15,10 +15,10 @@ from jaxbandits.linear._factor import (
     factored,
     gram_of,
     influence,
-    inverse_factor,
-    inverse_factor_after,
     is_positive_definite,
     norms_of,
+    root_after,
+    root_without_errors,
 )
 from jaxbandits.linear._fixed_confidence import checked_settings, first_spanner
 from jaxbandits.linear._fws import best_response
@@ -111,21 +111,27 @@ def test_factors_against_library_calls():
         np.testing.assert_allclose(on_arms[lane], ARMS @ inverse @ directions[2], rtol=1e-8, atol=1e-10)
 
 
-def test_the_inverse_factor_follows_from_the_last_one():
+def test_the_root_follows_from_the_last_one():
     roots = np.random.default_rng(6).normal(size=(4, 4))
     matrix, x = roots @ roots.T + np.eye(4), np.array([0.3, -1.0, 0.0, 2.0])
+    inverse, root = np.linalg.inv(matrix), np.linalg.inv(np.linalg.cholesky(matrix))
 
     @jax.jit
-    def program(matrix, x):
-        root = inverse_factor(matrix)
-        return root, inverse_factor_after(root, x), inverse_factor_after(root, 0 * x)
+    def program(root, times):
+        return root_after(root, x, inverse @ x, x @ inverse @ x, times)
 
-    root, after, same = program(matrix, x)
-    np.testing.assert_allclose(root, np.linalg.inv(np.linalg.cholesky(matrix)), rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(
-        after, np.linalg.inv(np.linalg.cholesky(matrix + np.outer(x, x))), rtol=1e-12, atol=1e-14
-    )
-    np.testing.assert_array_equal(same, root)
+    for times in (1.0, 7.0):
+        after, expected = np.asarray(program(root, times)), np.linalg.inv(matrix + times * np.outer(x, x))
+        np.testing.assert_allclose(after.T @ after, expected, rtol=1e-12, atol=1e-14)
+        # Of all such roots it is the one that turns the last one least: what leads there is symmetric, and positive.
+        turn = after @ np.linalg.inv(root)
+        np.testing.assert_allclose(turn, turn.T, atol=1e-13)
+        assert np.linalg.eigvalsh(turn)[0] > 0
+        off = after * (1 + 1e-5 * RNG.uniform(-1, 1, after.shape))
+        mended = np.asarray(root_without_errors(off, matrix + times * np.outer(x, x)))
+        np.testing.assert_allclose(mended.T @ mended, expected, rtol=1e-9)
+        np.testing.assert_allclose(mended, after, rtol=1e-3)
+    np.testing.assert_array_equal(program(root, 0.0), root)
 
 
 def test_adahedge_by_hand():

@@ -283,8 +283,7 @@ def weighed(arms, **settings):
 
 def drawn_best(items, seen, n):
     """The best item of one posterior draw, in units of the noise."""
-    lower = np.linalg.cholesky(np.linalg.inv(seen.inverse))
-    return int(np.argmax(items @ (seen.theta + np.linalg.solve(lower.T, seen.number.normals[3 * n : 3 * n + 3]))))
+    return int(np.argmax(items @ (seen.theta + seen.root.T @ seen.number.normals[3 * n : 3 * n + 3])))
 
 
 def nearest(seen, items, leader, costs):

@@ -12,6 +12,7 @@ class Seen(NamedTuple):
     t: int
     counts: np.ndarray  # (K,)
     inverse: np.ndarray  # (d, d)   A^-1, with the ridge
+    root: np.ndarray  # (d, d)      R with R'R = A^-1
     theta: np.ndarray  # (d,)
     leader: int
     rivals: list[int]  # the items that may challenge
@@ -51,7 +52,7 @@ def run(
     first = list(range(K)) if first is None else first
     tape, epsilon = tape / noise_scale, epsilon / noise_scale
     counts, b, left = np.zeros(K, int), np.zeros(d), set(range(len(items)))
-    rule, course = sampler(arms, items), []
+    rule, course, root = sampler(arms, items), [], np.eye(d) / np.sqrt(ridge)
     for t in range(rounds):
         if t < len(first):
             arm, stop, answer = first[t], False, -1
@@ -72,13 +73,20 @@ def run(
             theta = inverse @ b
             leader = int(np.argmax(items @ theta))
             rivals = [j for j in range(len(items)) if j != leader and (eliminate != "both" or j in left)]
-            arm = 0 if stop else rule(Seen(t, counts.copy(), inverse, theta, leader, rivals, numbers(t)))
+            arm = 0 if stop else rule(Seen(t, counts.copy(), inverse, root, theta, leader, rivals, numbers(t)))
         course.append(Round(arm, stop, answer))
         if stop:
             break
         b += tape[arm, counts[arm]] * arms[arm]
         counts[arm] += 1
+        root = turned_least(root, arms[arm])
     return course
+
+
+def turned_least(root: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """From R with R'R = A^-1 that of A + x x'."""
+    values, vectors = np.linalg.eigh(np.eye(len(x)) + np.outer(root @ x, root @ x))
+    return vectors / np.sqrt(values) @ vectors.T @ root
 
 
 def cost(items: np.ndarray, A: np.ndarray, theta: np.ndarray, i: int, j: int, epsilon: float = 0.0) -> float:

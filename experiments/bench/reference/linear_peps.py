@@ -29,12 +29,11 @@ def alternatives(seen: Seen, items: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     norms = np.einsum("md,de,me->m", y, seen.inverse, y)
     leads = y @ seen.theta / np.sqrt(norms)
     logs = log_ndtr(-leads)
-    lower = np.linalg.cholesky(np.linalg.inv(seen.inverse))
     errors, weights = [], []
     for uniform, tail, z in zip(seen.number.items, seen.number.tails, seen.number.normals.T, strict=True):
         j = place(np.exp(logs - logs.max()), uniform)
         depth = -np.sqrt(norms[j]) * ndtri_exp(log_ndtr(-leads[j]) + np.log1p(-tail))
-        e = np.linalg.solve(lower.T, z)
+        e = seen.root.T @ z
         e = e - (depth + y[j] @ e) / norms[j] * (seen.inverse @ y[j])
         errors.append(e)
         inside = {m for m in range(len(y)) if y[m] @ (seen.theta + e) <= 0} | {j}
