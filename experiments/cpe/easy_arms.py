@@ -37,7 +37,7 @@ def run(options: Settings) -> Report:
     lines: Lines = {rule: [line_of(f"{rule}, m = {m}", sweeps[rule, m]) for m in cases] for rule in RULES}
     coci, uniform, clucb = (means(lines[rule]) for rule in RULES)
     over = coci / [law["COCI"].root for law in laws.values()]
-    slower = {"H_U / H": np.array([law["uniform"].H / law["COCI"].H for law in laws.values()])}
+    slower = {"$H_U / H$": np.array([law["uniform"].H / law["COCI"].H for law in laws.values()])}
     slower |= {"uniform / COCI": uniform / coci, "COCI / CLUCB": coci / clucb}
     return Report(
         "Two close arms among easy ones: pulls against the number of arms, delta = 0.1",
@@ -53,7 +53,7 @@ def run(options: Settings) -> Report:
             {
                 "m": str(m),
                 "H": f"{law['COCI'].H:.1f}",
-                "H_U/H": f"{slower['H_U / H'][row]:.2f}",
+                "H_U/H": f"{slower['$H_U / H$'][row]:.2f}",
                 "uniform/COCI": f"{slower['uniform / COCI'][row]:.2f}",
                 **common.cells(law, {rule: lines[rule][row] for rule in RULES}),
             }
