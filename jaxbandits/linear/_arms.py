@@ -1,7 +1,9 @@
 """What can be the arms of a linear bandit, the space that they span, and how far the best one leads."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -118,12 +120,17 @@ def leads(arms: Array, theta: Array) -> Leads:
     if is_concrete(arms, theta):  # on the host: nothing is compiled for what is refused
         features, truth = np.asarray(arms), np.asarray(theta)
         _require_unique((features[np.argmax(features @ truth)] - features) @ truth)
+    found = _leads(arms, theta)
+    if not is_concrete(found.gaps):
+        _require_unique(found.gaps)
+    return found
+
+
+@partial(jax.jit, inline=True)
+def _leads(arms: Array, theta: Array) -> Leads:
     best = jnp.argmax(jnp.matmul(arms, theta, precision="highest"))
     directions = arms[best] - arms
-    gaps = jnp.matmul(directions, theta, precision="highest")
-    if not is_concrete(gaps):
-        _require_unique(gaps)
-    return Leads(best, directions, gaps)
+    return Leads(best, directions, jnp.matmul(directions, theta, precision="highest"))
 
 
 def _require_unique(behind: Any) -> None:

@@ -3,13 +3,15 @@
 All of these are functions of the truth, which an algorithm does not know.
 """
 
+from functools import partial
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Array
-from jaxbandits.linear._arms import checked_arms, leads
+from jaxbandits.linear._arms import Leads, checked_arms, leads
 from jaxbandits.linear._characteristic_time import characteristic_time
 from jaxbandits.linear._ratios import RatioTables
 
@@ -29,9 +31,13 @@ def gaps(arms: Array, theta: Array) -> Array:
 
     Source: Xu, Honda and Sugiyama (2018), equation (14), whose second "arg min" is a minimum.
     """
-    best, _, behind = leads(arms, theta)
-    is_best = jnp.arange(behind.size) == best
-    return jnp.where(is_best, jnp.min(jnp.where(is_best, jnp.inf, behind)), behind)
+    return _gaps(leads(arms, theta))
+
+
+@partial(jax.jit, inline=True)
+def _gaps(found: Leads) -> Array:
+    is_best = jnp.arange(found.gaps.size) == found.best
+    return jnp.where(is_best, jnp.min(jnp.where(is_best, jnp.inf, found.gaps)), found.gaps)
 
 
 def hardness_lingape(arms: Array, theta: Array, *, ratios: RatioTables, epsilon: Array | float = 0.0) -> Array:
@@ -61,7 +67,11 @@ def hardness_lingape(arms: Array, theta: Array, *, ratios: RatioTables, epsilon:
     checks.not_negative("epsilon", epsilon)
     p, rho = _tables(arms, ratios)
     distances = gaps(arms, theta)
-    epsilon = jnp.asarray(epsilon, distances.dtype)
+    return _hardness_lingape(p, rho, distances, checks.constant(epsilon, distances.dtype))
+
+
+@partial(jax.jit, inline=True)
+def _hardness_lingape(p: Array, rho: Array, distances: Array, epsilon: Array) -> Array:
     scale = jnp.maximum(epsilon, (distances + epsilon) / 3)
     hardness = rho / jnp.maximum(scale[:, None], scale) ** 2
     return (p * hardness[..., None]).max((0, 1)).sum()
@@ -107,7 +117,11 @@ def hardness_ugape(arms: Array, theta: Array, *, epsilon: Array | float = 0.0) -
     """
     checks.not_negative("epsilon", epsilon)
     distances = gaps(arms, theta)
-    epsilon = jnp.asarray(epsilon, distances.dtype)
+    return _hardness_ugape(distances, checks.constant(epsilon, distances.dtype))
+
+
+@partial(jax.jit, inline=True)
+def _hardness_ugape(distances: Array, epsilon: Array) -> Array:
     scale = jnp.maximum(epsilon, (distances + epsilon) / 2)
     return (4 / scale**2).sum()
 
@@ -153,15 +167,23 @@ def lower_bound(
     """
     checks.probability("delta", delta)
     optimum = characteristic_time(arms, theta, items=items, noise_scale=noise_scale, steps=steps)
-    delta = jnp.asarray(delta, optimum.lower.dtype)
-    information = (1 - 2 * delta) * (jnp.log1p(-delta) - jnp.log(delta))
-    return LowerBound(optimum.lower, optimum.lower * information, optimum.allocation)
+    pulls = _pulls_of(optimum.lower, checks.constant(delta, optimum.lower.dtype))
+    return LowerBound(optimum.lower, pulls, optimum.allocation)
+
+
+@partial(jax.jit, inline=True)
+def _pulls_of(T_star: Array, delta: Array) -> Array:
+    return T_star * ((1 - 2 * delta) * (jnp.log1p(-delta) - jnp.log(delta)))
 
 
 def _oracle_terms(arms: Array, theta: Array, ratios: RatioTables) -> Array:
     _, rho = _tables(arms, ratios)
-    best, _, behind = leads(arms, theta)
-    return jnp.where(behind > 0, rho[best] / behind**2, 0)
+    return _terms(rho, leads(arms, theta))
+
+
+@partial(jax.jit, inline=True)
+def _terms(rho: Array, found: Leads) -> Array:
+    return jnp.where(found.gaps > 0, rho[found.best] / found.gaps**2, 0)
 
 
 def _tables(arms: Array, ratios: RatioTables) -> tuple[Array, Array]:

@@ -1,8 +1,10 @@
 """Confidence radii: of the designs that are fixed before the rewards are seen, and of LinGapE, which is not."""
 
 import math
+from functools import partial
 from typing import Literal, NamedTuple
 
+import jax
 import jax.numpy as jnp
 
 from jaxbandits import checks
@@ -127,6 +129,7 @@ def lingape_radius(
     return radius_at(logdet, *(jnp.asarray(x, logdet.dtype) for x in numbers))
 
 
+@partial(jax.jit, inline=True)
 def radius_at(
     logdet: Array, delta: Array, ridge: Array, noise_scale: Array, norm_bound: Array, union_bound: Array
 ) -> Array:

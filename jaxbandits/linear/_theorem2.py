@@ -1,7 +1,9 @@
 """Theorem 2 of Xu, Honda and Sugiyama (2018): bounds on LinGapE's pulls under the ratio rule."""
 
 import math
+from functools import partial
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -139,7 +141,21 @@ def theorem2_implicit(
     Source: Xu, Honda and Sugiyama (2018), the proof of Theorem 2.
     """
     _check(K, delta, norm_bound, d, hardness=hardness, noise_scale=noise_scale, arm_norm=arm_norm, ridge=ridge)
-    hardness = jnp.asarray(hardness, float)
+    return _largest(jnp.asarray(hardness, float), K, d, delta, ridge, noise_scale, norm_bound, arm_norm)
+
+
+@partial(jax.jit, static_argnums=(1, 2), inline=True)
+def _largest(
+    hardness: Array,
+    K: int,
+    d: int,
+    delta: Array | float,
+    ridge: Array | float,
+    noise_scale: Array | float,
+    norm_bound: Array | float,
+    arm_norm: Array | float,
+) -> Array:
+    """The largest t of `theorem2_implicit`."""
     union = _log_union(K, delta)
 
     def right_hand_side(t: Array) -> Array:

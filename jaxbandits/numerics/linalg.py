@@ -11,6 +11,7 @@ from jaxbandits.base import Array
 UNROLL = 32  # longest axis that `dot` spells out
 
 
+@partial(jax.jit, inline=True)
 def dot(a: Array, b: Array) -> Array:
     """Inner products over the last axis, in full precision, broadcasting over the others.
 
@@ -31,6 +32,7 @@ def dot(a: Array, b: Array) -> Array:
     return sum((a[..., c] * b[..., c] for c in range(1, d)), start=a[..., 0] * b[..., 0])
 
 
+@partial(jax.jit, inline=True)
 def gram(arms: Array, weights: Array) -> Array:
     """A(w) = sum_k w_k x_k x_k'.
 
@@ -89,6 +91,7 @@ def spd_inverse(matrix: Array) -> Array:
     return spd_inverse_logdet(matrix)[0]
 
 
+@partial(jax.jit, inline=True)
 def squared_norms(directions: Array, matrix: Array) -> Array:
     """Y' M y for every row y, clipped at zero.
 
