@@ -168,4 +168,4 @@ def test_beliefs_of_all_kinds_of_agents():
         algorithm = factory(instance.candidates, n_agents=2, **shared)
         assert kernel.belief(jax.eval_shape(algorithm.init, KEY)).mean.shape == (2, 6)
     with pytest.raises(ValueError, match="state must be a state of this family that holds a posterior"):
-        kernel.belief(linear.lingape(jnp.eye(2), delta=0.1).init(KEY))
+        kernel.belief(linear.lingape(np.eye(2), delta=0.1).init(KEY))

@@ -6,6 +6,7 @@ Source: Jali, Karamchandani and Moharir, "Greedy k-Center from Noisy Distance Sa
 """
 
 import math
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -215,13 +216,18 @@ def _checked(distances: Any, centers: Any, largest: float | None = None) -> tupl
 
 
 def _stages(distances: Any, centers: Any, largest: float | None = None) -> _Stages:
-    distances, centers = _checked(distances, centers, largest)
+    return _stages_of(*_checked(distances, centers, largest))
+
+
+@partial(jax.jit, inline=True)
+def _stages_of(distances: Array, centers: Array) -> _Stages:
     n, k = distances.shape[0], centers.size
     place = jnp.full(n, k, int).at[centers].set(jnp.arange(k))
     p = jnp.arange(1, k)[:, None]
     return _Stages(distances[:, centers], place, jnp.arange(k - 1) < p, place >= p)
 
 
+@partial(jax.jit, inline=True)
 def _race(stages: _Stages) -> tuple[Array, Array, Array]:
     """By stage: each node's distance to the centers (k-1, n), the largest (k-1,), whether two have it (k-1,)."""
     far = jnp.finfo(stages.table.dtype).max

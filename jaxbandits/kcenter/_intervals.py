@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
+import jax
 import jax.numpy as jnp
 
 from jaxbandits import checks
@@ -122,6 +123,7 @@ def shared_delta(delta: Array | float, n: int, union: Union) -> Array | float:
     return delta / n**2 if union == "pairs" else delta / n
 
 
+@partial(jax.jit, inline=True)
 def lil(mean: Array, count: Array, *, delta: Array | float, radius_scale: Array | float) -> tuple[Array, Array]:
     """`Lil`, not clipped."""
     t, delta, radius_scale = (jnp.asarray(x, mean.dtype) for x in (count, delta, radius_scale))
@@ -129,6 +131,7 @@ def lil(mean: Array, count: Array, *, delta: Array | float, radius_scale: Array 
     return mean - radius, mean + radius
 
 
+@partial(jax.jit, inline=True)
 def lemma1(mean: Array, count: Array, *, delta: Array | float) -> tuple[Array, Array]:
     """`Lemma1`: mean +- sqrt(2 beta / t) with beta = 2 log(125 log(1.12 t) / delta)."""
     t, delta = jnp.asarray(count, mean.dtype), jnp.asarray(delta, mean.dtype)
@@ -160,6 +163,7 @@ def kl_gaussian(
     return mean - radius, mean + radius
 
 
+@partial(jax.jit, static_argnames="dtype", inline=True)
 def kl_level(count: Array, *, delta: Array | float, alpha: Array | float, k1: Array | float, dtype: jnp.dtype) -> Array:
     """log(k1 t^alpha / delta) / t, the bound of (14) on kl(mean, q); a sum of logs, as t^alpha / delta may overflow."""
     t, delta, alpha, k1 = (jnp.asarray(x, dtype) for x in (count, delta, alpha, k1))

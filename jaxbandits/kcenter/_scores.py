@@ -1,7 +1,9 @@
 """What an answer is worth."""
 
+from functools import partial
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -112,6 +114,10 @@ def _radius(name: str, indices: Array, distances: Array, rows: Array | None) -> 
         rows = checks.array("rows", rows, ("n",), kind="int", least=0, most=size - 1)
     n = size if rows is None else rows.size
     indices = checks.array(name, indices, ("k",), kind="int", least=-1, most=n - 1)
-    points = jnp.arange(n) if rows is None else rows
+    return _largest_distance(indices, distances, jnp.arange(n) if rows is None else rows)
+
+
+@partial(jax.jit, inline=True)
+def _largest_distance(indices: Array, distances: Array, points: Array) -> Array:
     centers = points[jnp.where(indices >= 0, indices, indices[0])]
     return jnp.max(jnp.min(distances[points[:, None], centers], axis=1))

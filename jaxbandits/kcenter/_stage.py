@@ -6,6 +6,7 @@ slot `no_slot(k)`, which does not exist, and costs nothing. Then rounds go by th
 bounds of all candidates but one lie below the lower bound of that one, the next center.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -50,6 +51,7 @@ def is_complete(stage: Stage) -> Array:
     return stage.found == stage.centers.size
 
 
+@partial(jax.jit, inline=True)
 def is_center(stage: Stage, node: Array) -> Array:
     """Whether nodes (...) are centers."""
     return jnp.any(stage.centers == node[..., None], axis=-1)
@@ -113,6 +115,7 @@ def draw_arms(key: Key, stage: Stage, n: int, shape: tuple[int, ...]) -> tuple[A
     return arm_of(number, stage, n)
 
 
+@partial(jax.jit, static_argnums=2, inline=True)
 def arm_of(number: Array, stage: Stage, n: int) -> tuple[Array, Array]:
     """The arms (...) of the present stage by their number, in 0..(n - found) found - 1, by node and then by slot."""
     rank, slot = number // stage.found, number % stage.found

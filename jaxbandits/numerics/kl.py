@@ -10,6 +10,7 @@ from jaxbandits.base import Array
 STEPS = 2  # right to 4e-14 of the distance for all p in [1e-14, 1 - 1e-14], c in [1e-12, 60]; 1 step: 8e-5
 
 
+@partial(jax.jit, inline=True)
 def bernoulli_kl(p: Array, q: Array) -> Array:
     """kl(p, q) = p log(p/q) + (1-p) log((1-p)/(1-q)), with 0 log 0 = 0.
 
@@ -41,6 +42,7 @@ def _side(p: Array, q: Array, change: Array) -> Array:
     return jnp.where(p > 0, p * excess, change)
 
 
+@partial(jax.jit, inline=True)
 def kl_upper(p: Array, c: Array) -> Array:
     """The largest q in [p, 1] with kl(p, q) <= c.
 
@@ -59,6 +61,7 @@ def kl_upper(p: Array, c: Array) -> Array:
     return jnp.where(zero, -jnp.expm1(-c), jnp.where(one, 1, p - (1 - p) * jnp.expm1(-_rise(p, 1 - p, c))))
 
 
+@partial(jax.jit, inline=True)
 def kl_lower(p: Array, c: Array) -> Array:
     """The smallest q in [0, p] with kl(p, q) <= c; arguments as in `kl_upper`."""
     zero, one = p <= 0, p >= 1

@@ -333,7 +333,7 @@ INF = np.inf
         ),
         (lambda: cpe.enumerated(np.eye(2), [1.0]), "offset must be an array of real numbers of shape (2,), got"),
         (lambda: cpe.enumerated(np.eye(2), [1.0, np.nan]), "offset must be finite"),
-        (lambda: jax.jit(cpe.enumerated)(jnp.eye(2)), "rows must be known when the problem is made, got a traced"),
+        (lambda: jax.jit(cpe.enumerated)(np.eye(2)), "rows must be known when the problem is made, got a traced"),
         (lambda: cpe.st_paths([(0, 1), (2, 3)], 0, 3), "edges must connect 0 to 3"),
         (lambda: cpe.st_paths(PATHS, 1, 1), "t must differ from s, got 1"),
         (lambda: cpe.st_paths(PATHS, 0, 5), "t must be an integer in [0, 4], got 5"),

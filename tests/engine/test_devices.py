@@ -250,7 +250,7 @@ def test_lapack_keeps_to_one_batch_on_one_device(caplog):
 
         def observe(state, action, observation):
             state = algorithm.observe(state, action, observation)
-            factor = jnp.linalg.cholesky((1 + state.pulls.astype(float)) * jnp.eye(3))
+            factor = jnp.linalg.cholesky((1 + state.pulls.astype(float)) * np.eye(3))
             return state._replace(total=factor[2, 2])
 
         return algorithm._replace(init=init, observe=observe), NOISE

@@ -103,7 +103,7 @@ def test_a_class_of_super_arms():
 def test_the_best_set_of_a_class_may_lie_in_its_last_chunk():
     rows = all_superarms(16, 5)
     theta = jnp.arange(16.0)
-    verdict = verdict_of(exhaustive_rule, jnp.eye(16) / 1e6, theta, 50, k=5, delta=0.1, epsilon=0.3, superarms=rows)
+    verdict = verdict_of(exhaustive_rule, np.eye(16) / 1e6, theta, 50, k=5, delta=0.1, epsilon=0.3, superarms=rows)
     np.testing.assert_array_equal(verdict.answer, theta >= 11)
 
 

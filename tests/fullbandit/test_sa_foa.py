@@ -103,7 +103,7 @@ def test_peeling_all_surrogates_is_peeling_each(n, k, reduction):
 
 
 def test_peeling_removes_the_lowest_index_first_among_ties():
-    left = peel_all(jnp.eye(5), jnp.zeros((2, 5)), 2, "paper")
+    left = peel_all(np.eye(5), jnp.zeros((2, 5)), 2, "paper")
     assert [arms(row) for row in left] == [(3, 4), (3, 4)]
 
 

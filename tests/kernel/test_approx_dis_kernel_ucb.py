@@ -277,7 +277,7 @@ def test_more_inducing_points_than_there_is_room_for():
         ({"noise_variance": 0.0}, "noise_variance must be positive, got 0.0"),
         ({"beta": jnp.ones(3)}, "beta must be an array of real numbers of shape (24,), got [1. 1. 1.]"),
         (
-            {"gram": jnp.eye(3)},
+            {"gram": np.eye(3)},
             "gram must be an array of real numbers of shape (60, 60), got an array of shape (3, 3) and dtype float64",
         ),
     ],

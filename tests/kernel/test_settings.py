@@ -51,7 +51,7 @@ def test_round_coins():
         ({"beta": [0.1]}, "beta must be an array of real numbers of shape (3,), got [0.1]"),
         ({"beta": jnp.ones(3), "beta_per_round": False}, "beta must be at least 0, got [1. 1. 1.]"),
         ({"noise_variance": 0.0}, "noise_variance must be positive, got 0.0"),
-        ({"gram": jnp.eye(3)}, "gram must be an array of real numbers of shape (4, 4), got"),
+        ({"gram": np.eye(3)}, "gram must be an array of real numbers of shape (4, 4), got"),
         ({"coins": jnp.zeros((2, 3))}, "coins must be of type Coins, got"),
         (
             {"coins": COINS._replace(queries=jnp.zeros((3, 2)))},

@@ -20,7 +20,7 @@ FALSE_ALARM = 1e-5
 def canonical(means, noise_scale=1.0, dtype=float):
     """Canonical arms, so that theta is the vector of the means."""
     means = jnp.array(means, dtype)
-    return Instance(jnp.eye(len(means), dtype=dtype), means, jnp.array(noise_scale, dtype))
+    return Instance(np.eye(len(means), dtype=dtype), means, jnp.array(noise_scale, dtype))
 
 
 def sample(environment, action, seed=0, draws=DRAWS):
@@ -147,7 +147,7 @@ def test_a_traced_mean_beyond_one_gives_nan(action, options):
     """Nothing can raise under a trace; the run must fail and not go on with a law that does not exist."""
 
     def respond(theta):
-        environment = linear.environment(Instance(jnp.eye(2), theta, jnp.array(1.0)), noise="sign", **options)
+        environment = linear.environment(Instance(np.eye(2), theta, jnp.array(1.0)), noise="sign", **options)
         return environment.respond(action, environment.noise(jax.random.key(0)))
 
     assert jnp.isnan(jax.jit(respond)(jnp.array([1.2, 0.0]))).any()

@@ -64,7 +64,7 @@ def drive(arms, rewards, *, rule="greedy", ratios=None, leap=1, rounds=ROUNDS, *
 
 
 def test_two_canonical_arms_by_hand():
-    algorithm = lingape(jnp.eye(2), delta=0.1, noise_scale=1.0, norm_bound=1.0, union_bound=1.0)
+    algorithm = lingape(np.eye(2), delta=0.1, noise_scale=1.0, norm_bound=1.0, union_bound=1.0)
     state = algorithm.init(KEY)
     for arm, reward in ((0, 1.0), (1, 0.0)):
         decision = algorithm.decide(KEY, state)
@@ -77,13 +77,13 @@ def test_two_canonical_arms_by_hand():
     # B = 2.94775 lies between the two values of epsilon, so the stop tells its value; scores tie, so arm 0 is due.
     assert decision.action.arm == 0
     for epsilon, stops in ((2.94774, False), (2.94776, True)):
-        other = lingape(jnp.eye(2), delta=0.1, norm_bound=1.0, union_bound=1.0, epsilon=epsilon)
+        other = lingape(np.eye(2), delta=0.1, norm_bound=1.0, union_bound=1.0, epsilon=epsilon)
         assert bool(other.decide(KEY, state).stop) is stops
 
 
 def test_confidence_radius_by_hand():
     # log det A = 3, d = 3, ridge = 4: logdet(A / ridge) = 3 - 3 log 4; C = 7.03760 with delta .05, R 1, S 2, u 9.
-    arms = jnp.eye(3)
+    arms = np.eye(3)
     algorithm = lingape(arms, delta=0.05, ridge=4.0, norm_bound=2.0, union_bound=9.0)
     # a diagonal A with equal entries exp(1): every pair has width sqrt(2 / e), every gap is 0, so B = C sqrt(2 / e)
     state = algorithm.init(KEY)._replace(
@@ -414,7 +414,7 @@ assert results.columns["pulls"].dtype == "int32"
 
 # Bad input
 
-ARMS = jnp.eye(3)
+ARMS = np.eye(3)
 ASYMMETRIC = np.full((3, 3, 3), 1 / 3)
 ASYMMETRIC[0, 1] = (1.0, 0.0, 0.0)
 
@@ -452,7 +452,7 @@ ASYMMETRIC[0, 1] = (1.0, 0.0, 0.0)
         ({"leap": True}, r"leap must be an integer in \[1, 1048576\], got True"),
         ({"leap": 65536, "leap_noise_scale": 0.0}, "leap_noise_scale must be positive, got 0.0"),
         (
-            {"leap": 65536, "arms": jnp.eye(3, dtype=jnp.float32)},
+            {"leap": 65536, "arms": np.eye(3, dtype=jnp.float32)},
             "arms must be float64 with leap > 1, got .*float32",
         ),
         ({"items": ARMS}, "items must be None without a threshold"),
@@ -468,7 +468,7 @@ def test_bad_settings_are_named(settings, message):
         lingape(settings.pop("arms"), **settings)
 
 
-@pytest.mark.parametrize("arms", [np.eye(3), jnp.eye(3)])
+@pytest.mark.parametrize("arms", [jnp.eye(3), np.eye(3)])
 def test_values_that_are_known_are_checked_under_a_trace_too(arms):
     """A sweep traces its `build`: what is wrong there is named as it is anywhere else."""
 

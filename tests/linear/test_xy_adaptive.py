@@ -25,7 +25,7 @@ def many(instance, runs, *, max_rounds=32, **options):
 
 def test_a_phase_takes_the_least_pulls_by_hand():
     # m pulls of each canonical arm leave 2/m on every pair, so 0.1 of the first width 1/31 takes m = 620.
-    algorithm = xy_adaptive(jnp.eye(5), delta=0.05)
+    algorithm = xy_adaptive(np.eye(5), delta=0.05)
     state = algorithm.plan(KEY, algorithm.init(KEY))
     assert np.all(np.abs(np.asarray(state.counts) - 620) <= 1)
     assert state.next_squared_width <= 1 / 310 * (1 + 1e-12)
@@ -33,7 +33,7 @@ def test_a_phase_takes_the_least_pulls_by_hand():
 
 def after_a_phase(keep_eliminated, members, means):
     """The state after a planned phase of canonical arms that sees exactly these means."""
-    algorithm = xy_adaptive(jnp.eye(3), delta=0.05, keep_eliminated=keep_eliminated)
+    algorithm = xy_adaptive(np.eye(3), delta=0.05, keep_eliminated=keep_eliminated)
     state = algorithm.init(KEY)._replace(members=jnp.array(members), squared_width=jnp.array(1e-3))
     state, (action, *_) = ask(algorithm, KEY, state)
     return algorithm, algorithm.observe(state, action, action.counts.astype(float) * jnp.array(means))
@@ -99,7 +99,7 @@ def test_published_elimination_may_never_end_and_keeping_it_always_does():
 
 @pytest.mark.parametrize(("max_pulls", "counts"), [(5, 0), (3000, 0), (4000, 620)])
 def test_a_phase_beyond_the_budget_is_not_begun(max_pulls, counts):
-    algorithm = xy_adaptive(jnp.eye(5), delta=0.05, max_pulls=max_pulls)
+    algorithm = xy_adaptive(np.eye(5), delta=0.05, max_pulls=max_pulls)
     state = algorithm.plan(KEY, algorithm.init(KEY))
     decision = algorithm.decide(KEY, state)
     assert not decision.stop
@@ -110,8 +110,8 @@ def test_a_phase_beyond_the_budget_is_not_begun(max_pulls, counts):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"arms": jnp.eye(5)[0]}, "arms must "),
-        ({"arms": jnp.eye(5)[:3]}, "arms must .*reduce_rank"),
+        ({"arms": np.eye(5)[0]}, "arms must "),
+        ({"arms": np.eye(5)[:3]}, "arms must .*reduce_rank"),
         ({"delta": 1.0}, r"delta must lie in \(0, 1\), got 1.0"),
         ({"noise_scale": 0}, "noise_scale must be positive, got 0"),
         ({"alpha": 0.0}, r"alpha must lie in \(0, 1\), got 0.0"),
@@ -126,7 +126,7 @@ def test_a_phase_beyond_the_budget_is_not_begun(max_pulls, counts):
 )
 def test_bad_input(changes, message):
     with pytest.raises(ValueError, match=message):
-        xy_adaptive(**({"arms": jnp.eye(5), "delta": 0.05} | changes))
+        xy_adaptive(**({"arms": np.eye(5), "delta": 0.05} | changes))
 
 
 def test_one_broken_phase_is_not_forgotten():

@@ -70,10 +70,10 @@ def test_n_is_the_first_that_holds(seed, union_power):
         ({"theta": jnp.zeros(2)}, r"theta must be an array of real numbers of shape \(5,\)"),
         ({"theta": jnp.ones(5)}, "theta must have a unique best arm"),
         (
-            {"arms": jnp.eye(5, dtype=jnp.float32), "theta": jnp.ones(5, jnp.float32)},
+            {"arms": np.eye(5, dtype=jnp.float32), "theta": jnp.ones(5, jnp.float32)},
             "arms must be float64, got .*float32",
         ),
-        ({"arms": jnp.eye(5)[:3]}, "arms must .*reduce_rank"),
+        ({"arms": np.eye(5)[:3]}, "arms must .*reduce_rank"),
         ({"delta": 1.5}, r"delta must lie in \(0, 1\), got 1.5"),
         ({"noise_scale": 0.0}, "noise_scale must be positive"),
         ({"union_power": 3}, r"union_power must be an integer in \[1, 2\], got 3"),

@@ -70,7 +70,7 @@ def many(instance, algorithm, action, runs, *, max_rounds=20_000, seed=1):
 def test_the_stop_by_hand():
     # Two orthogonal arms, 50 pulls each: radius(100) = 2 sqrt(2 log(6 10^4 4/(0.05 pi^2))) = 10.23510 and
     # ||x_0 - x_1|| = sqrt(2/50) = 0.2, so the means must differ by 2.047021.
-    algorithm = xy_static(jnp.eye(2), jnp.array([0.5, 0.5]), delta=0.05)
+    algorithm = xy_static(np.eye(2), jnp.array([0.5, 0.5]), delta=0.05)
     for lead, stop in ((2.04702, False), (2.04703, True)):
         state = State(jnp.array(100), jnp.array([50, 50]), jnp.array([0.0, 50 * lead]))
         decision = algorithm.decide(KEY, state)
@@ -79,7 +79,7 @@ def test_the_stop_by_hand():
 
 def test_a_ridge_enters_estimate_and_bound_by_hand():
     # As above with ridge 50: the estimates are halved, and the norm is sqrt(2/100).
-    algorithm = xy_static(jnp.eye(2), jnp.array([0.5, 0.5]), delta=0.05, ridge=50.0)
+    algorithm = xy_static(np.eye(2), jnp.array([0.5, 0.5]), delta=0.05, ridge=50.0)
     for lead, stop in ((2.89492, False), (2.89493, True)):
         state = State(jnp.array(100), jnp.array([50, 50]), jnp.array([50 * lead, 0.0]))
         assert bool(algorithm.decide(KEY, state).stop) == stop
@@ -214,7 +214,7 @@ def test_a_cell_that_is_passed_over_holds_no_stop():
 @pytest.mark.parametrize(("factory", "action"), [(xy_static, Allocation), (xy_static_exact, Bridge)])
 def test_mean_stopping_time_on_the_canonical_instance(factory, action):
     # Published setting of the second experiment, gap 0.5: 8488 +- 77.
-    outcome = many(canonical(0.5), factory(jnp.eye(5), UNIFORM, delta=0.05), action, 150)
+    outcome = many(canonical(0.5), factory(np.eye(5), UNIFORM, delta=0.05), action, 150)
     assert np.all(outcome.status == Status.STOPPED)
     assert np.all(outcome.answer == 0)
     standard_error = np.std(outcome.pulls) / np.sqrt(150)
@@ -224,7 +224,7 @@ def test_mean_stopping_time_on_the_canonical_instance(factory, action):
 @pytest.mark.slow
 def test_overconfident_runs_err():
     # Told a tenth of the noise, the runs stop early: an error rate of twice delta shows that errors are counted.
-    algorithm = xy_static_exact(jnp.eye(5), UNIFORM, delta=0.05, noise_scale=0.1, bridge_noise_scale=1.0)
+    algorithm = xy_static_exact(np.eye(5), UNIFORM, delta=0.05, noise_scale=0.1, bridge_noise_scale=1.0)
     outcome = many(canonical(0.3), algorithm, Bridge, 300)
     assert np.all(outcome.status == Status.STOPPED)
     assert 0.1 < np.mean(outcome.answer != 0) < 0.7
@@ -232,7 +232,7 @@ def test_overconfident_runs_err():
 
 @pytest.mark.parametrize(("factory", "action"), [(xy_static, Allocation), (xy_static_exact, Bridge)])
 def test_a_run_beyond_its_budget_is_censored(factory, action):
-    algorithm = factory(jnp.eye(5), UNIFORM, delta=0.05, growth=0.1, max_pulls=1000)
+    algorithm = factory(np.eye(5), UNIFORM, delta=0.05, growth=0.1, max_pulls=1000)
     outcome = many(canonical(0.5), algorithm, action, 3, max_rounds=2000)
     assert np.all(outcome.status == Status.MAX_ROUNDS)
     assert np.all(outcome.rounds == 2000)
@@ -240,7 +240,7 @@ def test_a_run_beyond_its_budget_is_censored(factory, action):
 
 
 def test_delta_may_be_traced():
-    instance = Instance(jnp.eye(2), jnp.array([3.0, 0.0]), jnp.array(1.0))
+    instance = Instance(np.eye(2), jnp.array([3.0, 0.0]), jnp.array(1.0))
     rewards = environment(instance, Allocation)
 
     def one(delta):
@@ -254,8 +254,8 @@ def test_delta_may_be_traced():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"arms": jnp.eye(5)[:1]}, "arms must have at least 2 rows"),
-        ({"arms": jnp.eye(5)[:3], "allocation": jnp.full(3, 1 / 3)}, "arms must .*reduce_rank"),
+        ({"arms": np.eye(5)[:1]}, "arms must have at least 2 rows"),
+        ({"arms": np.eye(5)[:3], "allocation": jnp.full(3, 1 / 3)}, "arms must .*reduce_rank"),
         ({"allocation": jnp.full(4, 0.25)}, r"allocation must be an array of real numbers of shape \(5,\)"),
         ({"allocation": jnp.array([1.2, -0.2, 0, 0, 0])}, "allocation must be at least 0, got "),
         ({"allocation": jnp.full(5, 0.25)}, "allocation must sum to 1, got "),
@@ -271,7 +271,7 @@ def test_delta_may_be_traced():
     ],
 )
 def test_bad_input(factory, changes, message):
-    arguments = {"arms": jnp.eye(5), "allocation": UNIFORM, "delta": 0.05} | changes
+    arguments = {"arms": np.eye(5), "allocation": UNIFORM, "delta": 0.05} | changes
     with pytest.raises(ValueError, match=message):
         factory(**arguments)
 
@@ -279,16 +279,16 @@ def test_bad_input(factory, changes, message):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"arms": jnp.eye(5, dtype=jnp.float32)}, "arms must be float64, got .*float32"),
+        ({"arms": np.eye(5, dtype=jnp.float32)}, "arms must be float64, got .*float32"),
         ({"margin": 3.0}, "margin must be at least 3.5, got 3.0"),
         ({"bridge_noise_scale": 0.0}, "bridge_noise_scale must be positive, got 0.0"),
     ],
 )
 def test_bad_input_of_the_exact_version(changes, message):
-    arguments = {"arms": jnp.eye(5), "allocation": UNIFORM, "delta": 0.05} | changes
+    arguments = {"arms": np.eye(5), "allocation": UNIFORM, "delta": 0.05} | changes
     with pytest.raises(ValueError, match=message):
         xy_static_exact(**arguments)
 
 
 def test_a_ridge_admits_arms_that_do_not_span():
-    xy_static(jnp.eye(5)[:3], jnp.full(3, 1 / 3), delta=0.05, ridge=0.01)
+    xy_static(np.eye(5)[:3], jnp.full(3, 1 / 3), delta=0.05, ridge=0.01)

@@ -98,7 +98,7 @@ def test_value_lies_between_the_guarantee_and_the_optimum(k):
 
 
 def test_alike_vertices_go_in_the_order_of_their_index():
-    peeled = quadratic_maximization(jnp.eye(6) + 1, 3)
+    peeled = quadratic_maximization(np.eye(6) + 1, 3)
     assert peeled.removal_order.tolist() == [0, 1, 2]
     assert peeled.value == 12
 

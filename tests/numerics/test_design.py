@@ -24,7 +24,7 @@ def criterion(arms, directions, weights, p):
 
 @pytest.mark.parametrize("K", [2, 9])
 def test_canonical_arms(K):
-    xy, g = xy_allocation(jnp.eye(K)), g_allocation(jnp.eye(K))
+    xy, g = xy_allocation(np.eye(K)), g_allocation(np.eye(K))
     np.testing.assert_allclose(xy.allocation, 1 / K, rtol=1e-3)
     np.testing.assert_allclose(g.allocation, 1 / K, rtol=1e-3)
     assert xy.value == pytest.approx(2 * K, rel=1e-3)
@@ -108,20 +108,20 @@ def test_zero_weight_leaves_a_direction_out():
 
 
 def test_no_direction_at_all():
-    result = design(jnp.eye(3), jnp.eye(3), weights=jnp.zeros(3))
+    result = design(np.eye(3), np.eye(3), weights=jnp.zeros(3))
     assert result.value == result.lower == 0
     assert result.allocation.sum() == pytest.approx(1)
 
 
 def test_arms_that_do_not_span_give_nan():
-    result = design(jnp.array([[1.0, 0], [2, 0]]), jnp.eye(2))
+    result = design(jnp.array([[1.0, 0], [2, 0]]), np.eye(2))
     assert np.isnan(result.value)
     assert np.isnan(result.lower)
 
 
 def test_directions_that_do_not_span():
     """Two members of five: the floor keeps A regular, and the answer is exact."""
-    result = design(jnp.eye(5), jnp.array([[1.0, -1, 0, 0, 0]]))
+    result = design(np.eye(5), jnp.array([[1.0, -1, 0, 0, 0]]))
     assert result.value == pytest.approx(4, rel=1e-6)
     np.testing.assert_allclose(result.allocation, [0.5, 0.5, 0, 0, 0], atol=1e-6)
 
@@ -182,7 +182,7 @@ def test_pair_directions_in_order():
     ],
 )
 def test_refuses(change, message):
-    arguments = {"arms": jnp.eye(3), "directions": jnp.eye(3)} | change
+    arguments = {"arms": np.eye(3), "directions": np.eye(3)} | change
     with pytest.raises(ValueError, match=message):
         design(**arguments)
 
@@ -195,4 +195,4 @@ def test_allocations_refuse_arms_that_do_not_span(allocate):
 
 def test_oracle_refuses_a_tie():
     with pytest.raises(ValueError, match="theta must have a unique best arm"):
-        oracle_allocation(jnp.eye(3), theta=jnp.array([1.0, 1, 0]))
+        oracle_allocation(np.eye(3), theta=jnp.array([1.0, 1, 0]))

@@ -49,4 +49,4 @@ def test_squared_norms(rng):
     expected = [y @ matrix @ y for y in directions]
     computed = jax.jit(squared_norms)(jnp.array(directions), jnp.array(matrix))
     np.testing.assert_allclose(computed, expected, rtol=1e-12)
-    assert squared_norms(jnp.ones((1, 2)), -jnp.eye(2))[0] == 0
+    assert squared_norms(jnp.ones((1, 2)), -np.eye(2))[0] == 0

@@ -1,7 +1,9 @@
 """Thresholds of independent arms, from the number of pulls or the counts."""
 
 import math
+from functools import partial
 
+import jax
 import jax.numpy as jnp
 
 from jaxbandits import checks
@@ -173,6 +175,7 @@ def kk_all(*, arms: int) -> Threshold:
     return kk_all
 
 
+@partial(jax.jit, inline=True)
 def mixture_constant(x: Array) -> Array:
     """C(x) = min over l in (1/2, 1) of (2 l - 2 l log(4 l) + log zeta(2 l) - log(1 - l) / 2 + x) / l.
 
@@ -201,5 +204,6 @@ def mixture_constant(x: Array) -> Array:
     return (2 * l - 2 * l * jnp.log(4 * l) + log_zeta - jnp.log(rest) / 2 + x) / l + 1e-6
 
 
+@partial(jax.jit, inline=True)
 def _log_log(counts: Array, delta: Array) -> Array:
     return jnp.log(4 + jnp.log(as_count(counts, delta)))
