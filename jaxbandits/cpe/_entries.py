@@ -5,8 +5,10 @@ point: 0.8 - 1.3 and 0.6 - 1.1 differ. Every worth is therefore an interval that
 entries whose intervals overlap count as equal.
 """
 
+from functools import partial
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -28,6 +30,7 @@ def entry_values(table: Table, theta: Array) -> Array:
     return table.coef * theta[:, None] - table.cost
 
 
+@partial(jax.jit, inline=True)
 def worth(table: Table, theta: Array) -> Worth:
     """What the entries of a table are worth, up to rounding.
 
@@ -61,6 +64,7 @@ def best_entries(table: Table, theta: Array) -> Array:
     return _best_by_rank(table, of_all) if of_all.low.size <= RANKED else _best_by_bisection(table, of_all)
 
 
+@partial(jax.jit, inline=True)
 def _best_by_rank(table: Table, of_all: Worth) -> Array:
     m, width = of_all.low.shape
     low, high = (side.reshape(-1) for side in of_all)

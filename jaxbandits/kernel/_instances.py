@@ -217,6 +217,7 @@ def check_instance(instance: Any) -> None:
     checks.not_negative("instance.noise_scale", instance.noise_scale)
 
 
+@functools.partial(jax.jit, inline=True)
 def branin_value(x: Array) -> Array:
     """Branin's function at x (2,) in the unit square, float ()."""
     pi = jnp.pi
@@ -225,6 +226,7 @@ def branin_value(x: Array) -> Array:
     return -(square + (10 - 10 / (8 * pi)) * jnp.cos(a) - 44.81) / 51.95
 
 
+@functools.partial(jax.jit, inline=True)
 def hartmann4_value(x: Array) -> Array:
     """Hartmann's function at x (4,) in the unit cube, float ()."""
     c, a, p = (jnp.asarray(table, x.dtype) for table in (HARTMANN_C, HARTMANN_A, HARTMANN_P))

@@ -1,5 +1,6 @@
 """What all algorithms of the family take, checked in one place, and the coins by which they draw candidates."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -70,6 +71,7 @@ def checked(settings: Settings, *, beta_per_round: bool = True) -> Settings:
     return Settings(candidates, kernel, n_agents, horizon, beta, noise_variance, gram, coins)
 
 
+@partial(jax.jit, inline=True)
 def picked(coin: Array, size: Array | int) -> Array:
     """The index in 0 .. size - 1 that a uniform variable picks, int32, shaped as `coin`."""
     size = jnp.asarray(size, jnp.int32)

@@ -3,12 +3,11 @@
 from functools import partial
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.base import Array
-from jaxbandits.linear._arms import checked_arms, leads
+from jaxbandits.linear._arms import checked_arms, inverse_squares, leads
 from jaxbandits.numerics.design import Design, design
 
 
@@ -98,4 +97,4 @@ def oracle_allocation(arms: Array, *, theta: Array, steps: int = 1000) -> Design
     """
     arms, steps = checked_arms(arms, full_rank=True), checks.whole("steps", steps, least=1)
     _, directions, gaps = leads(arms, theta)
-    return design(arms, directions, weights=jnp.where(gaps > 0, 1 / gaps**2, 0), steps=steps)
+    return design(arms, directions, weights=inverse_squares(gaps), steps=steps)

@@ -133,5 +133,11 @@ def _leads(arms: Array, theta: Array) -> Leads:
     return Leads(best, directions, jnp.matmul(directions, theta, precision="highest"))
 
 
+@partial(jax.jit, inline=True)
+def inverse_squares(gaps: Array) -> Array:
+    """1 / gap^2 of every arm (K,), 0 for the best."""
+    return jnp.where(gaps > 0, 1 / jnp.where(gaps > 0, gaps, 1) ** 2, 0)
+
+
 def _require_unique(behind: Any) -> None:
     require((behind <= 0).sum() == 1, "theta", "have a unique best arm", behind)

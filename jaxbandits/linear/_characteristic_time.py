@@ -8,7 +8,7 @@ import numpy as np
 from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete, require
-from jaxbandits.linear._arms import checked_arms, leads
+from jaxbandits.linear._arms import checked_arms, inverse_squares, leads
 from jaxbandits.numerics.design import FLOOR, design
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse
 
@@ -73,7 +73,7 @@ def characteristic_time(
     dtype = features.dtype
     directions, gaps = directions.astype(dtype), gaps.astype(dtype)
     noise_scale = jnp.asarray(noise_scale, dtype)
-    weights = jnp.where(gaps > 0, 1 / jnp.where(gaps > 0, gaps, 1) ** 2, 0)
+    weights = inverse_squares(gaps)
     optimum = design(features, directions, weights=weights, steps=steps)
     # A share of each arm keeps A(w) regular, so that what is returned attains what is said.
     shares = jnp.maximum(optimum.allocation, max(FLOOR, 2 * float(jnp.finfo(dtype).eps)))

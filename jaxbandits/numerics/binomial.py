@@ -1,7 +1,9 @@
 """Binomial draws without a loop: sums of many pulls of a Bernoulli arm. What is not accepted is to be asked again."""
 
 import math
+from functools import partial
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -94,6 +96,7 @@ def _rejected(uniform: Array, n: Array, p: Array) -> tuple[Array, Array]:
     return lax.fori_loop(0, PROPOSALS, propose, (jnp.zeros_like(spread), jnp.zeros_like(spread, bool)))
 
 
+@partial(jax.jit, inline=True)
 def _log_mass(k: Array, n: Array, p: Array) -> Array:
     """The log of P(X = k) less what does not depend on k, in a form that keeps its digits where n is large."""
     k, n, p = jnp.broadcast_arrays(k, n, p)

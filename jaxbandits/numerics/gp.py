@@ -64,7 +64,12 @@ def squared_exponential(x: Array, y: Array, *, lengthscale: Array | float) -> Ar
     Raises:
         ValueError: a point is not as above, or `lengthscale` is not positive.
     """
-    return jnp.exp(-_squared_distance(x, y, lengthscale) / 2)
+    return _gaussian(_squared_distance(x, y, lengthscale))
+
+
+@partial(jax.jit, inline=True)
+def _gaussian(square: Array) -> Array:
+    return jnp.exp(-square / 2)
 
 
 def matern(x: Array, y: Array, *, lengthscale: Array | float, nu: float) -> Array:
@@ -374,10 +379,11 @@ def _squared_distance(x: Array, y: Array, lengthscale: Array | float) -> Array:
         x, y = (checks.array(name, point, ("d",)) for name, point in (("x", x), ("y", y)))
         checks.one_size(x=(x.size, x), y=(y.size, y))
     checks.positive("lengthscale", lengthscale)
-    return _sum_of_squares((x - y) / jnp.asarray(lengthscale, x.dtype))
+    return _scaled_distance(x, y, checks.constant(lengthscale, x.dtype))
 
 
 @partial(jax.jit, inline=True)
-def _sum_of_squares(difference: Array) -> Array:
+def _scaled_distance(x: Array, y: Array, lengthscale: Array) -> Array:
+    difference = (x - y) / lengthscale
     # One term after another: XLA does not vectorise a reduction of few terms over all pairs (5 times slower at d = 2).
     return sum((difference[i] ** 2 for i in range(1, difference.shape[0])), start=difference[0] ** 2)

@@ -8,7 +8,9 @@ base.
 """
 
 from collections.abc import Callable
+from functools import partial
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -35,9 +37,14 @@ def uniform(k: int) -> Oracle:
     def maximize(weights: Array) -> Array:
         _check_weights(weights, None)
         checks.require(weights.shape[0] >= k, "weights", f"have at least {k} entries", weights.shape)
-        return jnp.zeros(weights.shape, bool).at[_falling(weights)[:k]].set(True)
+        return _heaviest(weights, k)
 
     return maximize
+
+
+@partial(jax.jit, static_argnums=1, inline=True)
+def _heaviest(weights: Array, k: int) -> Array:
+    return jnp.zeros(weights.shape, bool).at[_falling(weights)[:k]].set(True)
 
 
 def partition(groups: Array, capacities: Array) -> Oracle:
@@ -60,12 +67,17 @@ def partition(groups: Array, capacities: Array) -> Oracle:
 
     def maximize(weights: Array) -> Array:
         _check_weights(weights, groups.shape[0])
-        order = _falling(weights)
-        rank = jnp.cumsum(belongs[order], axis=0, dtype=capacities.dtype)  # within each group, 1 for its heaviest
-        kept = jnp.any(belongs[order] & (rank <= capacities), axis=1)
-        return jnp.zeros(weights.shape, bool).at[order].set(kept)
+        return _heaviest_of_groups(weights, belongs, capacities)
 
     return maximize
+
+
+@partial(jax.jit, inline=True)
+def _heaviest_of_groups(weights: Array, belongs: Array, capacities: Array) -> Array:
+    order = _falling(weights)
+    rank = jnp.cumsum(belongs[order], axis=0, dtype=capacities.dtype)  # within each group, 1 for its heaviest
+    kept = jnp.any(belongs[order] & (rank <= capacities), axis=1)
+    return jnp.zeros(weights.shape, bool).at[order].set(kept)
 
 
 def graphic(edges: Array) -> Oracle:
@@ -88,17 +100,22 @@ def graphic(edges: Array) -> Oracle:
 
     def maximize(weights: Array) -> Array:
         _check_weights(weights, n)
-        order = _falling(weights)
-
-        def take(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
-            # A tree of the forest is named after one of its vertices; its edges have that name at both ends.
-            base, trees = carry
-            a, b = trees[order[i], 0], trees[order[i], 1]
-            return base.at[order[i]].set(a != b), jnp.where(trees == b, a, trees)
-
-        return lax.fori_loop(0, n, take, (jnp.zeros(n, bool), edges))[0]
+        return _forest(weights, edges)
 
     return maximize
+
+
+@partial(jax.jit, inline=True)
+def _forest(weights: Array, edges: Array) -> Array:
+    n, order = weights.shape[0], _falling(weights)
+
+    def take(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        # A tree of the forest is named after one of its vertices; its edges have that name at both ends.
+        base, trees = carry
+        a, b = trees[order[i], 0], trees[order[i], 1]
+        return base.at[order[i]].set(a != b), jnp.where(trees == b, a, trees)
+
+    return lax.fori_loop(0, n, take, (jnp.zeros(n, bool), edges))[0]
 
 
 def _falling(weights: Array) -> Array:
