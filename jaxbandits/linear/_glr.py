@@ -37,9 +37,7 @@ class State(NamedTuple):
     logdet: Array  # float ()      log det(A / ridge), with the ridge
     plain: Cache | tuple[()]  # without ridge, where the stop has none; until the start is over, with its Gram matrix
     items_left: Array | tuple[()]  # bool (M,)   where items are eliminated
-    root: (
-        Array | tuple[()]
-    )  # float (d, d)   R with R'R = A^-1, with the ridge, for rules that draw; which, pulls decide
+    root: Array | tuple[()]  # float (d, d)   for rules that draw: R with R'R = A^-1, with the ridge; no cache
     own: PyTree = ()  # of the rule: no cache, it cannot be rebuilt
 
 

@@ -141,21 +141,13 @@ def theorem2_implicit(
     Source: Xu, Honda and Sugiyama (2018), the proof of Theorem 2.
     """
     _check(K, delta, norm_bound, d, hardness=hardness, noise_scale=noise_scale, arm_norm=arm_norm, ridge=ridge)
-    return _largest(jnp.asarray(hardness, float), K, d, delta, ridge, noise_scale, norm_bound, arm_norm)
+    return _largest(K, d, (jnp.asarray(hardness, float), delta, ridge, noise_scale, norm_bound, arm_norm))
 
 
-@partial(jax.jit, static_argnums=(1, 2), inline=True)
-def _largest(
-    hardness: Array,
-    K: int,
-    d: int,
-    delta: Array | float,
-    ridge: Array | float,
-    noise_scale: Array | float,
-    norm_bound: Array | float,
-    arm_norm: Array | float,
-) -> Array:
-    """The largest t of `theorem2_implicit`."""
+@partial(jax.jit, static_argnums=(0, 1), inline=True)
+def _largest(K: int, d: int, numbers: tuple[Array, ...]) -> Array:
+    """The largest t of `theorem2_implicit`, float (), by its other arguments in their order."""
+    hardness, delta, ridge, noise_scale, norm_bound, arm_norm = numbers
     union = _log_union(K, delta)
 
     def right_hand_side(t: Array) -> Array:
