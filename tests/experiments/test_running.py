@@ -46,6 +46,7 @@ def simulates(folder):
     return lambda: log.exists() and "pulls" in log.read_text()
 
 
+@pytest.mark.wide
 @pytest.mark.processes
 @pytest.mark.usefixtures("interruptible")
 def test_a_report_that_is_told_to_stop_keeps_what_has_ended(tmp_path):

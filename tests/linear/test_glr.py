@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from drivers.programs import primitives_of_a_round
+from jax import lax
 from scipy.optimize import linprog
 
 import jaxbandits
@@ -42,14 +43,17 @@ def settings_of(arms, **options):
 def after_pulls(glr_ridge, items):
     """The state after pulls of arms 0, 1, .. with given rewards, and after a refresh of it."""
 
-    @functools.partial(jax.jit, static_argnums=2)
+    @jax.jit
     def play(arms, rewards, repeats):
         compared = jnp.asarray(RNG.normal(size=(4, arms.shape[1]))) if items else None
         settings = settings_of(arms, glr_ridge=glr_ridge, items=compared)
         algorithm = algorithm_of(settings, lambda key, state, seen: (jnp.argmin(state.counts), ()))
         state = algorithm.init(KEY)
-        for n in range(repeats * arms.shape[0]):
-            state = algorithm.observe(state, algorithm.decide(KEY, state).action, rewards[n])
+
+        def one_round(n, state):
+            return algorithm.observe(state, algorithm.decide(KEY, state).action, rewards[n])
+
+        state = lax.fori_loop(0, repeats * arms.shape[0], one_round, state)
         seen, verdict = look(settings, state)
         tested = compare(settings, state.plain) if glr_ridge == 0 else seen
         return state, algorithm.refresh(state), statistics(tested), statistics(tested, 0.5), verdict
