@@ -32,7 +32,7 @@ from jaxbandits.engine.scalar_values import (
     vector,
 )
 
-UNROLLED = 4_000  # scalar operations of an inner loop of known length that is unrolled
+UNROLLED = 5_000  # scalar operations of an inner loop of known length that is unrolled, such as a leap's bisection
 BRANCH = 1_000  # scalar operations of a branch that is taken apart; a heavier one works on arrays, as `plan` should
 
 
