@@ -65,7 +65,9 @@ with contextlib.suppress(ImportError, AttributeError):
 
 ROOT = Path(__file__).resolve().parent.parent
 # Compiled programs hold memory maps, of which a process may have 65,530. 20,000 are about 2 GB of programs.
+# Counting them takes milliseconds, so it is done after every hundred programs, of some ten maps each.
 MAPS, MOST_MAPS, MANY_MAPS = Path("/proc/self/maps"), 20_000, 6_000
+PROGRAMS_BETWEEN = 100
 
 # The tests import the installed `jaxbandits`. `experiments` is not installed, so it is loaded by its path, without
 # putting the checkout (and its own copy of jaxbandits) on sys.path.
@@ -112,6 +114,7 @@ class Compilations:
 
     def __init__(self):
         self.place, self.table = "collecting", defaultdict(lambda: [0, 0.0, 0, 0.0, 0])
+        self.new = 0  # programs since memory maps were counted
         jax.monitoring.register_event_duration_secs_listener(self.compiled)
         jax.monitoring.register_event_listener(self.found)
 
@@ -119,6 +122,7 @@ class Compilations:
         if event == "/jax/core/compile/backend_compile_duration":  # also of a program that the cache has
             self.table[self.place][2] += 1
             self.table[self.place][3] += seconds
+            self.new += 1
 
     def found(self, event, **_):
         if event == "/jax/compilation_cache/cache_hits":
@@ -138,8 +142,13 @@ class Compilations:
         finally:
             row[0], row[1] = row[0] + 1, row[1] + time.process_time() - start
             self.place = "between"
-            # What a file has compiled goes with it, once there is much of it.
-            if (nextitem is None or nextitem.path != item.path) and memory_maps() > MANY_MAPS:
+            self.drop_programs(MANY_MAPS if nextitem is None or nextitem.path != item.path else MOST_MAPS)
+
+    def drop_programs(self, most):
+        """What a file has compiled goes with it, once there is much of it; and in time, if there is too much."""
+        if self.new >= PROGRAMS_BETWEEN and MAPS.exists():
+            self.new = 0
+            if MAPS.read_bytes().count(b"\n") > most:
                 jax.clear_caches()
 
     def pytest_sessionfinish(self, session):
@@ -166,18 +175,6 @@ class Compilations:
 
 def pytest_configure(config):
     config.pluginmanager.register(Compilations(), "compilations")
-
-
-def memory_maps() -> int:
-    return MAPS.read_bytes().count(b"\n") if MAPS.exists() else 0
-
-
-@pytest.fixture(autouse=True)
-def few_memory_maps():
-    """Drops compiled programs in time."""
-    yield
-    if memory_maps() > MOST_MAPS:
-        jax.clear_caches()
 
 
 @pytest.hookimpl(wrapper=True)
