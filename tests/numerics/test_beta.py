@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxbandits.numerics.beta import beta, gamma_of
+from jaxbandits.numerics.beta import beta, beta_or_nan, gamma_of
 
 DRAWS = 20_000
 
@@ -21,6 +21,15 @@ def test_beta_has_its_law():
         draws = np.asarray(jax.jit(beta)(jax.random.key(1), jnp.full(DRAWS, a), jnp.full(DRAWS, b)))
         assert np.all((draws > 0) & (draws < 1))
         assert stats.kstest(draws, stats.beta(a, b).cdf).pvalue > 1e-4
+
+
+def test_beta_has_its_law_where_a_proposal_is_accepted():
+    for a, b, refused in ((1.0, 1.0, 4.7e-3), (1.0, 50.0, 2.35e-3), (300.0, 700.0, 0.0)):
+        uniform = jax.random.uniform(jax.random.key(3), (8, 5 * DRAWS))
+        draws = np.asarray(jax.jit(beta_or_nan)(uniform, np.float64(a), np.float64(b)))
+        is_drawn = np.isfinite(draws)
+        assert stats.kstest(draws[is_drawn], stats.beta(a, b).cdf).pvalue > 1e-4
+        assert abs(np.mean(~is_drawn) - refused) < 5 * (refused / len(draws)) ** 0.5 + 2e-5
 
 
 def test_draws_are_independent_and_keep_their_dtype():

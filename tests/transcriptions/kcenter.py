@@ -14,9 +14,8 @@ from experiments.bench.reference import kcenter_ds, kcenter_ns
 from jaxbandits import Tape, kcenter
 from jaxbandits.engine.running import streams
 from jaxbandits.kcenter import KL, Lemma1, Lil, Pull
-from jaxbandits.kcenter._ds_ts import beta_of
 from jaxbandits.kcenter._stage import draw_arms
-from jaxbandits.numerics.beta import beta
+from jaxbandits.numerics.beta import beta, beta_or_nan
 from jaxbandits.testing import round_keys
 
 
@@ -100,8 +99,8 @@ BINARY = (LEVELS * (np.random.default_rng(0).random((6, 150)) < DENSITIES)).asty
 @jax.jit
 def posterior_draws(seed, step, successes, failures):
     """The draws of one query: of its slot, of its choice between the rules, of its rounding."""
-    uniform = jax.random.uniform(jax.random.fold_in(jax.random.wrap_key_data(seed), step), (2 + 16 * 2,))
-    theta = beta_of(uniform[1:-1].reshape(16, 2), 1.0 + successes, 1.0 + failures)
+    uniform = jax.random.uniform(jax.random.fold_in(jax.random.wrap_key_data(seed), step), (2 + 8 * 2,))
+    theta = beta_or_nan(uniform[1:-1].reshape(8, 2), 1.0 + successes, 1.0 + failures)
     return theta, uniform[0], uniform[-1]
 
 
@@ -115,7 +114,9 @@ def ds_ts(leap, mix=0.7, **options):
         failures = np.minimum(counts, 150) - successes
         drawn = posterior_draws(seed, step, successes.astype(float), failures.astype(float))
         theta, z, _ = (np.asarray(x) for x in drawn)
-        return min(open, key=lambda i: (theta[i], i)) if z < mix else kcenter_ds.lowest(lower)
+        if z >= mix:
+            return kcenter_ds.lowest(lower)
+        return min(open, key=lambda i: (theta[i], i)) if np.isfinite(theta[open]).all() else None
 
     def coin(step):
         return float(posterior_draws(seed, step, np.zeros(2), np.zeros(2))[2])

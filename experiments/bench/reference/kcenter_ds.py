@@ -77,7 +77,7 @@ def sample(
     redraw=False,
     max_steps=10**6,
 ):
-    """DS-UCB with `pick=lowest`, else DS-TS: pick(lower, step, successes, counts, open) -> slot."""
+    """DS-UCB with `pick=lowest`, else DS-TS: pick(lower, step, successes, counts, open) -> slot, or None."""
     points = np.asarray(points, float)
     n, m = points.shape
     cap = m if cap is None else cap
@@ -135,7 +135,7 @@ def sample(
                 v = by_upper[1]
             removed = [i for i in range(p) if (v, i) in exact and (not redraw or exact[v, i] == p)]
             i = pick(lower[v], step=step, successes=s[v], counts=t[v], open=[i for i in range(p) if i not in removed])
-            if (v, i) not in exact:
+            if i is not None and (v, i) not in exact:
                 if t[v, i] < cap:
                     draw(v, i)
                 else:
