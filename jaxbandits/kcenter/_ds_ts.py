@@ -53,8 +53,8 @@ def ds_ts(
     **Guarantee** and **queries**: as `ds_ucb` at the same interval. Section VI-B has it that DS-TS needs fewer queries
     than DS-UCB; the paper's tables say 2.4 to 4.7 times more. That is the interval, far wider than `Lil`: at the same
     one Thompson sampling needs 7 to 23 % fewer, for ten centers of 100 to 1000 images. **Cost**: that of `ds_ucb`, and
-    8 k random numbers for each query of a leap, whether or not it is used: on CPUs a leap of 1 is the fastest. About one
-    round in a thousand passes without a query.
+    8 k random numbers for each query of a leap, whether or not it is used: on CPUs a leap of 1 is the fastest. Some
+    rounds, one in a thousand or so, pass without a query.
 
     Source: Jali, Karamchandani and Moharir, Greedy k-center from noisy distance samples, Algorithm 2.
     """

@@ -28,6 +28,7 @@ from jaxbandits.kcenter._triangle import (
 from jaxbandits.numerics import blocks
 from jaxbandits.numerics.beta import beta
 from jaxbandits.numerics.blocks import Blocks
+from jaxbandits.numerics.normal import normals_and_uniforms
 
 PRIOR_PRECISION = 2  # of the paper's prior N(0, 1/2) on a distance
 
@@ -257,29 +258,29 @@ def pick(duel: Duel, key: Key, state: State, nodes: Array) -> Array:
     by_bound = jnp.argmin(jax.vmap(partial(lower_bounds, duel), (None, 0))(state, arms), axis=1)
     if not duel.draws:
         return by_bound.astype(jnp.int32)
-    for_coins, for_draws = jax.random.split(key)
+    drawn, coins = draws(duel, key, state, nodes, arms)
     # An arm without a sample is out of reach by the triangle inequality: it is not the nearest.
     usable = _stage.slots(state.stage) & (arms.counts > 0)
-    drawn = draw(duel, for_draws, state, nodes, arms)
     by_draw = jnp.argmin(jnp.where(usable, drawn, jnp.finfo(duel.dtype).max), axis=1)
-    by_chance = jax.random.uniform(for_coins, (2,), duel.dtype) < jnp.asarray(duel.mix, duel.dtype)
-    return jnp.where(by_chance, by_draw, by_bound).astype(jnp.int32)
+    return jnp.where(coins < jnp.asarray(duel.mix, duel.dtype), by_draw, by_bound).astype(jnp.int32)
 
 
-def draw(duel: Duel, key: Key, state: State, nodes: Array, arms: Samples) -> Array:
-    """Posterior draws of the distances (2, k-1)."""
+def draws(duel: Duel, key: Key, state: State, nodes: Array, arms: Samples) -> tuple[Array, Array]:
+    """Posterior draws of the distances (2, k-1), and for each node a uniform number (2,)."""
     dtype, counts = duel.dtype, arms.counts.astype(duel.dtype)
     total = _samples.total(arms, dtype)
     if duel.problem.noise == "bernoulli":
-        return beta(key, 1 + total, 1 + (counts - total))
-    normal = jax.random.normal(key, (2, duel.problem.k - 1), dtype)
+        for_coins, for_draws = jax.random.split(key)
+        return beta(for_draws, 1 + total, 1 + (counts - total)), jax.random.uniform(for_coins, (2,), dtype)
+    normal, coins = normals_and_uniforms(key, counts.size, 2, dtype)
+    normal = normal.reshape(counts.shape)
     if state.posterior is not None:
         law = _samples.of_nodes(state.posterior, nodes)
-        return law.mean + normal / jnp.sqrt(law.precision)
+        return law.mean + normal / jnp.sqrt(law.precision), coins
     # DEVIATION from (17), which is not the posterior: see `posterior="printed"`.
     per_sample = 1 / jnp.square(jnp.asarray(duel.noise_scale, dtype))
     precision = PRIOR_PRECISION + counts * per_sample
-    return total * per_sample / precision + normal / jnp.sqrt(precision)
+    return total * per_sample / precision + normal / jnp.sqrt(precision), coins
 
 
 def arm_bounds(duel: Duel, arms: Samples) -> tuple[Array, Array]:

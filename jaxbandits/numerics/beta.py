@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandits.base import Array, Key
-from jaxbandits.numerics.normal import FEW
+from jaxbandits.numerics.normal import one_by_one
 
 PROPOSALS = 4  # the first accepted one counts
 UNIFORMS = 4 * PROPOSALS  # that one beta variable takes
@@ -40,13 +40,14 @@ def beta_of(uniform: Array, a: Array, b: Array) -> Array:
     Returns:
         float (...), in (0, 1), distributed as Beta(a, b), but for some 10^-5 of them (see `gamma_of`).
     """
+    half = UNIFORMS // 2
 
     def make(uniform: Array, a: Array, b: Array) -> Array:
-        half = UNIFORMS // 2
+        uniform = jnp.moveaxis(uniform, -1, 0)
         ones, zeros = gamma_of(uniform[:half], a), gamma_of(uniform[half:], b)
         return ones / (ones + zeros)
 
-    return _each(make, uniform, a, b)
+    return _of_entries(make, uniform, a, b)
 
 
 def beta_or_nan(uniform: Array, a: Array, b: Array) -> Array:
@@ -61,28 +62,20 @@ def beta_or_nan(uniform: Array, a: Array, b: Array) -> Array:
         float (...), in (0, 1), distributed exactly as Beta(a, b); or NaN, with a probability of at most 5e-3, at shapes
         of 1, where neither proposal was accepted.
     """
+    half = UNIFORMS_OF_TWO // 2
 
     def make(uniform: Array, a: Array, b: Array) -> Array:
-        half = UNIFORMS_OF_TWO // 2
+        uniform = jnp.moveaxis(uniform, -1, 0)
         (ones, some_ones), (zeros, some_zeros) = proposed(uniform[:half], a), proposed(uniform[half:], b)
         return jnp.where(some_ones & some_zeros, ones / (ones + zeros), jnp.nan)
 
-    return _each(make, uniform, a, b)
+    return _of_entries(make, uniform, a, b)
 
 
-def _each(make: Callable[..., Array], uniform: Array, a: Array, b: Array) -> Array:
-    """`make` of all variables at once; of a few on a CPU one by one, each as a vector over the lanes of a batch.
-
-    As rows of a lane they would be copied into what reads them, an argmin over slots above all, and computed there in
-    scalar code: 9 draws and their argmin take 3.7 core-us that way, and 1.5 one by one. See `numerics.normal.erf_inv`.
-    """
-    if a.ndim != 1 or not 1 < a.size <= FEW:
-        return make(uniform, a, b)
-
-    def one_by_one(*numbers: Array) -> Array:
-        return lax.map(lambda each: make(*each), (jnp.swapaxes(numbers[0], 0, 1), *numbers[1:]))
-
-    return lax.platform_dependent(uniform, a, b, cpu=one_by_one, default=make)
+def _of_entries(make: Callable[..., Array], uniform: Array, a: Array, b: Array) -> Array:
+    """`make` of the uniform numbers, those of one variable last, and of both shapes, as vectors."""
+    numbers = jnp.moveaxis(uniform.reshape(uniform.shape[0], -1), 0, -1)
+    return one_by_one(make, numbers, a.reshape(-1), b.reshape(-1)).reshape(a.shape)
 
 
 def gamma_of(uniform: Array, shape: Array) -> Array:
@@ -112,7 +105,7 @@ def proposed(uniform: Array, shape: Array) -> tuple[Array, Array]:
     d = shape - jnp.asarray(1 / 3, shape.dtype)
     c = 1 / (3 * jnp.sqrt(d))
     chosen, is_accepted = None, jnp.zeros_like(shape, bool)
-    # Proposal by proposal: as an array with an axis of proposals they take twice as long, see `_each`.
+    # Proposal by proposal: as an array with an axis of proposals they take twice as long.
     for n in range(proposals)[::-1]:
         # Above -1, where the normal would be infinite.
         edge = -1 + jnp.finfo(shape.dtype).eps

@@ -26,7 +26,7 @@ def test_beta_has_its_law():
 def test_beta_has_its_law_where_a_proposal_is_accepted():
     for a, b, refused in ((1.0, 1.0, 4.7e-3), (1.0, 50.0, 2.35e-3), (300.0, 700.0, 0.0)):
         uniform = jax.random.uniform(jax.random.key(3), (8, 5 * DRAWS))
-        draws = np.asarray(jax.jit(beta_or_nan)(uniform, np.float64(a), np.float64(b)))
+        draws = np.asarray(jax.jit(beta_or_nan)(uniform, np.full(5 * DRAWS, a), np.full(5 * DRAWS, b)))
         is_drawn = np.isfinite(draws)
         assert stats.kstest(draws[is_drawn], stats.beta(a, b).cdf).pvalue > 1e-4
         assert abs(np.mean(~is_drawn) - refused) < 5 * (refused / len(draws)) ** 0.5 + 2e-5

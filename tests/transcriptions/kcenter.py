@@ -16,6 +16,7 @@ from jaxbandits.engine.running import streams
 from jaxbandits.kcenter import KL, Lemma1, Lil, Pull
 from jaxbandits.kcenter._stage import draw_arms
 from jaxbandits.numerics.beta import beta, beta_or_nan
+from jaxbandits.numerics.normal import normals_and_uniforms
 from jaxbandits.testing import round_keys
 
 
@@ -204,20 +205,14 @@ def ns_ts(noise="gaussian", table=TABLE, variance=0.01, ends=True, sample=None, 
 
 @functools.cache
 def chance():
-    """The coins and normal draws of every round, and the keys of further ones."""
-
-    @jax.jit
-    @jax.vmap
-    def draws(key):
-        for_coins, for_draws = jax.random.split(key)
-        return jax.random.uniform(for_coins, (2,)), jax.random.normal(for_draws, (2, K - 1)), for_draws
-
-    coins, normals, keys = draws(round_keys(KEY, QUERIES + 2 * N))
-    return np.asarray(coins), np.asarray(normals), keys
+    """The coins and normal draws of every round."""
+    draws = jax.jit(jax.vmap(lambda key: normals_and_uniforms(key, 2 * (K - 1), 2, jnp.float64)))
+    normals, coins = map(np.asarray, draws(round_keys(KEY, QUERIES + 2 * N)))
+    return coins, normals.reshape(-1, 2, K - 1)
 
 
 def conjugate(heard):
-    coins, normals, _ = chance()
+    coins, normals = chance()
 
     def sample(q, half, v, arms):
         r = heard.rounds[min(q, len(heard.rounds) - 1)]
@@ -230,7 +225,7 @@ def conjugate(heard):
 
 
 def printed(heard):
-    coins, normals, _ = chance()
+    coins, normals = chance()
     laws = {}
 
     def sample(q, half, v, arms):
@@ -253,7 +248,8 @@ def printed(heard):
 
 
 def of_beta(heard):
-    coins, _, keys = chance()
+    keys = jax.jit(jax.vmap(jax.random.split))(round_keys(KEY, QUERIES + 2 * N))
+    coins = np.asarray(jax.jit(jax.vmap(lambda key: jax.random.uniform(key, (2,))))(keys[:, 0]))
     draw = jax.jit(beta)
 
     def sample(q, half, v, arms):
@@ -262,7 +258,7 @@ def of_beta(heard):
             return None
         s, t = np.zeros((2, K - 1)), np.zeros((2, K - 1))
         t[half, : len(arms)], s[half, : len(arms)] = zip(*arms, strict=True)
-        return np.asarray(draw(keys[r], 1 + s, 1 + t - s))[half, : len(arms)].tolist()
+        return np.asarray(draw(keys[r, 1], 1 + s, 1 + t - s))[half, : len(arms)].tolist()
 
     return sample
 
