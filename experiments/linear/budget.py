@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.claims import all_of, below, every_run_stops, interval
+from experiments.claims import all_of, below, between, column, every_run_stops, interval
 from experiments.figures import STYLES, legend_below
 from experiments.papers import printed
 from experiments.report import STANDARD_ERRORS, Claim, Line, Report, joined, line, listed
@@ -46,17 +46,14 @@ def run(options: Settings) -> Report:
         for rule, each in sweeps.items()
         for n, T in enumerate(budgets)
     }
-    spent = np.concatenate(
-        [each.columns["pulls"] <= np.array(budgets)[each.columns["row"]] for each in sweeps.values()]
-    )
+    spent, allowed = column(sweeps.values(), "pulls"), np.array(budgets)[column(sweeps.values(), "row")]
     return Report(
         f"A given budget on soare({D}): the share of right answers",
         list(lines.values()),
         [
             every_run_stops(sweeps.values()),
-            all_of("no run spends more than its budget", spent),
-            *(published_claim(rule, lines) for rule in ("G-BAI", "Peace", "P1-RAGE")),
-            law_claim(lines),
+            all_of("no run spends more than its budget", spent <= allowed),
+            *claims(lines),
         ],
         joined(sweeps, label="rule"),
         partial(draw, lines=lines, budgets=budgets),
@@ -117,24 +114,26 @@ def law(T: int) -> float:
     return float(norm.cdf(2 * (1 - np.cos(OMEGA)) * np.sqrt(phase_length(T)) / 2))
 
 
-def published_claim(rule: str, lines: dict[Key, Line]) -> Claim:
-    found = {T: each for (name, T), each in lines.items() if name == rule and each.printed is not None}
-    if rule == "G-BAI":
-        off = {f"T = {T}": (each.ours - each.printed) / np.hypot(each.se, each.printed_se) for T, each in found.items()}
-        statement = f"G-BAI is within {STANDARD_ERRORS} standard errors of the published rates"
-        return Claim(statement, listed(off, "+.1f"), max(map(abs, off.values())) <= STANDARD_ERRORS)
-    off = {f"T = {T}": abs(each.ours - each.printed) for T, each in found.items()}
-    return below(f"{rule} is within {ROUNDING} of the published rates", off, ROUNDING)
-
-
-def law_claim(lines: dict[Key, Line]) -> Claim:
-    off = {
-        f"T = {T}": (each.ours - law(T)) / each.se
-        for (rule, T), each in lines.items()
-        if rule == "OD-LinBAI" and phase_length(T) > 0
-    }
-    statement = f"OD-LinBAI is within {STANDARD_ERRORS} standard errors of the law of its last phase"
-    return Claim(statement, listed(off, "+.1f"), max(map(abs, off.values())) <= STANDARD_ERRORS)
+def claims(lines: dict[Key, Line]) -> list[Claim]:
+    """Against the published rates, and against the law."""
+    off: dict[str, dict[str, float]] = {rule: {} for rule in RULES}
+    for (rule, T), each in lines.items():
+        if rule == "OD-LinBAI" and phase_length(T) > 0:
+            off[rule][f"T = {T}"] = (each.ours - law(T)) / each.se
+        elif rule != "OD-LinBAI" and each.printed is not None:
+            error = np.hypot(each.se, each.printed_se) if rule == "G-BAI" else 1.0
+            off[rule][f"T = {T}"] = (each.ours - each.printed) / error
+    room = {"least": -STANDARD_ERRORS, "most": STANDARD_ERRORS, "form": "+.1f"}
+    errors = f"is within {STANDARD_ERRORS} standard errors of the"
+    near = f"is within {ROUNDING} of the published rates"
+    return [
+        between(f"G-BAI {errors} published rates", off["G-BAI"], **room),
+        *(
+            below(f"{rule} {near}", {T: abs(x) for T, x in off[rule].items()}, ROUNDING)
+            for rule in ("Peace", "P1-RAGE")
+        ),
+        between(f"OD-LinBAI {errors} law of its last phase", off["OD-LinBAI"], **room),
+    ]
 
 
 def draw(figure: Any, *, lines: dict[Key, Line], budgets: tuple[int, ...]) -> None:
@@ -147,8 +146,8 @@ def draw(figure: Any, *, lines: dict[Key, Line], budgets: tuple[int, ...]) -> No
         shown = wrong > 0
         bars = [np.maximum(errors - low, 0)[shown], np.maximum(high - errors, 0)[shown]]
         axes.errorbar(np.array(budgets)[shown], errors[shown], bars, label=rule, mfc="w", **style)
-        theirs = [(T, 1 - lines[rule, T].printed) for T in budgets if lines[rule, T].printed is not None]
-        axes.plot(*np.array(theirs).T, ls="", marker="x", ms=9, color=style["color"])
+        theirs = {T: 1 - lines[rule, T].printed for T in budgets if lines[rule, T].printed is not None}
+        axes.plot(theirs.keys(), theirs.values(), ls="", marker="x", ms=9, color=style["color"])
     longest = [T for T in budgets if phase_length(T) > 0]
     axes.plot(longest, [1 - law(T) for T in longest], color="k", lw=1.2, ls=(0, (6, 2)), label="law of OD-LinBAI")
     axes.plot([], [], ls="", marker="x", ms=9, color="k", label="published")

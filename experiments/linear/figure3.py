@@ -75,18 +75,13 @@ def run(options: Settings) -> Report:
             rule = linear.xy_static(instance.arms, allocation, delta=runs.DELTA, noise_scale=NOISE, ridge=0.01)
             return rule, linear.environment(instance, linear.Allocation, noise="sign")
 
-        heading = f"figure 3, {source}, K = {K}"
-        shared = {"options": options, "seeds": seeds}
-        sweeps = {
-            "LinGapE": simulate(
-                f"{heading}: LinGapE", adaptive, (instances, norms), max_rounds=10**8, lanes=LANES, **shared
-            ),
-            "XY-static": simulate(
-                f"{heading}: XY-static", static, (instances, allocations), max_rounds=100_000, **shared
-            ),
-        }
-        for name, sweep in sweeps.items():
-            columns, quantity = sweep.columns, f"{name}, K = {K}"
+        for name, build, known, shape in (
+            ("LinGapE", adaptive, norms, {"max_rounds": 10**8, "lanes": LANES}),
+            ("XY-static", static, allocations, {"max_rounds": 100_000}),
+        ):
+            heading, quantity = f"figure 3, {source}, K = {K}: {name}", f"{name}, K = {K}"
+            sweep = simulate(heading, build, (instances, known), options=options, seeds=seeds, **shape)
+            columns = sweep.columns
             curves[name].append(across_instances(quantity, sweep.summary(), bounds))
             own = jax.tree.map(lambda x, rows=columns["row"]: x[rows], instances)
             right = np.asarray(jax.vmap(linear.is_right)(own, columns["answer"]))

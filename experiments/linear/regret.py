@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from experiments.claims import all_of
-from experiments.figures import STYLES, legend_below
-from experiments.report import STANDARD_ERRORS, Claim, Line, Report, joined, line, listed, mean_se
+from experiments.claims import all_of, between
+from experiments.figures import STYLES, band, legend_below
+from experiments.report import STANDARD_ERRORS, Claim, Line, Report, joined, line, listed
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import Results, linear, record
@@ -41,8 +41,8 @@ def run(options: Settings) -> Report:
     horizon = HORIZON // 10 if options.quick else HORIZON
     seeds = options.seeds or (100 if options.quick else 1000)
     instance = linear.soare(6, 0.1, scale=1.0)
-    even = np.unique(np.round(np.geomspace(10, horizon, 19)).astype(int))
-    marks = tuple(sorted({int(t) for t in even} | {t for t in (100, 1000, 10_000) if t <= horizon}))
+    even = np.round(np.geomspace(10, horizon, 19)).astype(int)
+    marks = tuple(sorted({*even.tolist(), *(t for t in (100, 1000, 10_000) if t <= horizon)}))
     sweeps = {rule: sweep(rule, instance, options, seeds, horizon, marks) for rule in EXPECTED}
     curves = {rule: each.columns["curve.regret"] for rule, each in sweeps.items()}
     lines = {
@@ -51,13 +51,24 @@ def run(options: Settings) -> Report:
         for t in expected
         if t <= horizon
     }
+    last = {rule: lines[rule, horizon].ours for rule in EXPECTED}
     return Report(
         f"Regret on soare(6) over {horizon:,} pulls",
         list(lines.values()),
         [
-            expected_claim(lines),
+            between(
+                f"within {STANDARD_ERRORS} standard errors of the expected regret",
+                {f"{rule}, t = {t}:": off(rule, t, each) for (rule, t), each in lines.items()},
+                -STANDARD_ERRORS,
+                STANDARD_ERRORS,
+                "+.1f",
+            ),
             all_of("LinUCB stays below the bound of its theorem", np.all(curves["LinUCB"] <= bound(marks), axis=1)),
-            order_claim(lines, horizon),
+            Claim(
+                "the posterior's draws lose less than LinUCB, and that less than LinTS",
+                listed(last, ".1f"),
+                last["LinTS, posterior"] < last["LinUCB"] < last["LinTS"],
+            ),
         ],
         joined(sweeps, label="rule"),
         partial(draw, curves=curves, marks=marks),
@@ -94,14 +105,8 @@ def sweep(
     def build(task: Any, key: Any) -> tuple:
         return rules(instance.arms)[rule], linear.environment(instance), record(at=marks, value=regret)
 
-    return simulate(
-        f"linear regret, {horizon}: {rule}",
-        build,
-        options=options,
-        seeds=seeds,
-        max_rounds=horizon,
-        horizon=horizon,
-    )
+    settings = {"options": options, "seeds": seeds, "max_rounds": horizon, "horizon": horizon}
+    return simulate(f"linear regret, {horizon}: {rule}", build, **settings)
 
 
 def bound(t: Any) -> np.ndarray:
@@ -117,25 +122,11 @@ def off(rule: str, t: int, ours: Line) -> float:
     return (ours.ours - mean) / float(np.hypot(ours.se, se))
 
 
-def expected_claim(lines: dict[tuple[str, int], Line]) -> Claim:
-    found = {f"{rule}, t = {t}:": off(rule, t, each) for (rule, t), each in lines.items()}
-    statement = f"within {STANDARD_ERRORS} standard errors of the expected regret"
-    return Claim(statement, listed(found, "+.1f"), max(map(abs, found.values())) <= STANDARD_ERRORS)
-
-
-def order_claim(lines: dict[tuple[str, int], Line], horizon: int) -> Claim:
-    last = {rule: lines[rule, horizon].ours for rule in EXPECTED}
-    holds = last["LinTS, posterior"] < last["LinUCB"] < last["LinTS"]
-    return Claim("the posterior's draws lose less than LinUCB, and that less than LinTS", listed(last, ".1f"), holds)
-
-
 def draw(figure: Any, *, curves: dict[str, np.ndarray], marks: tuple[int, ...]) -> None:
     axes = figure.subplots()
-    for style, (rule, values) in zip(STYLES, curves.items(), strict=False):
-        mean, _ = mean_se(values)
-        low, high = np.quantile(values, (0.05, 0.95), axis=0)
-        axes.plot(marks, mean, label=rule, markersize=4, mfc="w", **style)
-        axes.fill_between(marks, low, high, color=style["color"], alpha=0.12, lw=0)
+    for style, (rule, values) in enumerate(curves.items()):
+        axes.plot(marks, values.mean(axis=0), label=rule, markersize=4, mfc="w", **STYLES[style])
+        band(axes, marks, *np.quantile(values, (0.05, 0.95), axis=0), style)
     axes.plot(marks, bound(marks), color="k", lw=1.2, ls=(0, (6, 2)), label="bound of LinUCB")
     axes.set(xscale="log", yscale="log", xlabel="pulls", ylabel="regret (mean, 5 % to 95 %)")
     legend_below(figure, ncols=2)
