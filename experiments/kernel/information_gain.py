@@ -42,7 +42,8 @@ def run(options: Settings) -> Report:
     for function in functions:
         candidates = getattr(kernel, function)(jax.random.key(0), size=SIZE).candidates
         for name in names:
-            rule = _kernel_of(function, KERNELS[name])
+            matern = partial(gp.matern, lengthscale=LENGTHSCALES[function], nu=KERNELS[name])
+            rule = matern if KERNELS[name] else paper_kernel(function)
             greedy = partial(kernel.greedy_information_gain, kernel=rule, noise_variance=NOISE_VARIANCE, n=n)
             curves[function, name, "greedy"] = np.asarray(jax.jit(greedy)(candidates))
             order = jax.random.randint(jax.random.key(1), (DRAWS, n), 0, SIZE)
@@ -67,9 +68,7 @@ def run(options: Settings) -> Report:
         [],
         [
             between(
-                "greedy selection gains at least what uniform draws do, always (the least more)",
-                [above],
-                -ROUNDING,
+                "greedy selection gains at least what uniform draws do, always (the least more)", [above], -ROUNDING
             ),
             Claim(
                 "along greedy selection the gain grows, by ever less",
@@ -104,16 +103,8 @@ def queries(state: PyTree, decision: Decision, rewards: Array) -> dict[str, Arra
 def gain(function: str, instance: Instance, outcome: Outcome) -> dict[str, Array]:
     candidates, counts = instance.candidates, outcome.curves["queries"][-1]
     sums = jnp.zeros_like(instance.values)
-    posterior = gp.posterior(
-        paper_kernel(function), candidates, sums, candidates[:1], noise_variance=NOISE_VARIANCE, counts=counts
-    )
-    return {"gain": posterior.log_det / 2}
-
-
-def _kernel_of(function: str, nu: float | None) -> gp.Kernel:
-    if nu is None:
-        return paper_kernel(function)
-    return partial(gp.matern, lengthscale=LENGTHSCALES[function], nu=nu)
+    settings = {"noise_variance": NOISE_VARIANCE, "counts": counts}
+    return {"gain": gp.posterior(paper_kernel(function), candidates, sums, candidates[:1], **settings).log_det / 2}
 
 
 def _along(rule: gp.Kernel, candidates: Array, orders: Array) -> Array:

@@ -34,8 +34,11 @@ def run(options: Settings) -> Report:
     names = QUICK_NAMES if options.quick else NAMES
     grid = {rule: _grid(horizon * (agents if rule in ALONE else 1)) for rule in (*PLAYERS, *ALONE)}
 
+    def last_shared(instance: Instance, outcome: jaxbandits.Outcome) -> dict[str, Any]:
+        return {"last_shared": outcome.state.synced}
+
     def own(function: str, rule: str) -> dict[str, Any]:
-        return {"grid": grid[rule]} | ({"metrics": _last_shared} if rule == "DisKernelUCB" else {})
+        return {"grid": grid[rule]} | ({"metrics": last_shared} if rule == "DisKernelUCB" else {})
 
     all_runs = kernels.compared(
         "kernel large",
@@ -52,8 +55,7 @@ def run(options: Settings) -> Report:
         lanes=1,
     )
     regret, sent = (
-        {key: by_beta(results, kind, BETAS) for key, results in all_runs.items()}
-        for kind in ("regret", "communication")
+        {key: by_beta(results, kind) for key, results in all_runs.items()} for kind in ("regret", "communication")
     )
     places = [(function, row, beta) for function in names for row, beta in enumerate(BETAS)]
     return Report(
@@ -89,18 +91,13 @@ def _grid(rounds: int) -> tuple[int, ...]:
     return tuple(sorted({max(1, rounds * i // POINTS) for i in range(1, POINTS + 1)}))
 
 
-def _last_shared(instance: Instance, outcome: jaxbandits.Outcome) -> dict[str, Any]:
-    del instance
-    return {"last_shared": outcome.state.synced}
-
-
 def _exact_count(all_runs: AllRuns, agents: int) -> Claim:
     """DisKernelUCB sends every point once up and once down: (d + 1)(N + 1) numbers a round that is shared."""
     off = []
-    for (function, rule), results in all_runs.items():
-        if rule == "DisKernelUCB":
-            expected = (DIMENSIONS[function] + 1) * (agents + 1) * results.columns["last_shared"]
-            off.extend(np.abs(results.columns["communication"] - expected))
+    for function in kernels.functions_of(all_runs):
+        columns = all_runs[function, "DisKernelUCB"].columns
+        expected = (DIMENSIONS[function] + 1) * (agents + 1) * columns["last_shared"]
+        off.extend(np.abs(columns["communication"] - expected))
     return Claim(
         "DisKernelUCB sends (d + 1)(N + 1) numbers for each round up to its last synchronisation, exactly",
         f"off by at most {max(off):g} in {len(off)} runs",
@@ -112,8 +109,8 @@ def draw(figure: Any, *, names: tuple[str, ...], all_runs: AllRuns, grid: dict, 
     panels = split(figure, (10, 7), 2, len(names), sharex=True, squeeze=False)
     for (top, bottom), function in zip(panels.T, names, strict=True):
         for style, rule in enumerate(grid):
-            curve = by_beta(all_runs[function, rule], "curve", BETAS)
-            row = int(np.argmin(np.mean(by_beta(all_runs[function, rule], "regret", BETAS), axis=1)))
+            regret, curve = (by_beta(all_runs[function, rule], kind) for kind in ("regret", "curve"))
+            row = int(regret.mean(axis=1).argmin())
             x = np.array(grid[rule]) * (1 if rule in ALONE else agents)
             label = f"{rule} (central)" if rule in ALONE else rule
             for axes, values in ((top, curve[row, ..., 0]), (bottom, curve[row, ..., 1:].sum(axis=-1))):

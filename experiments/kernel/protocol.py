@@ -12,7 +12,7 @@ import numpy as np
 from experiments.claims import above
 from experiments.figures import COLORS
 from experiments.kernel import figure1
-from experiments.kernel.common import PLAYERS, by_beta
+from experiments.kernel.common import PLAYERS, by_beta, functions_of
 from experiments.report import Report
 from experiments.settings import Settings
 
@@ -22,7 +22,7 @@ BOOTSTRAPS = 200  # of the runs themselves
 
 def run(options: Settings) -> Report:
     all_runs = figure1.sweeps(options)
-    functions = figure1.functions_of(all_runs)
+    functions = functions_of(all_runs)
     rng = np.random.default_rng(0)
     shares, errors = {}, {}
     for function in functions:
