@@ -33,20 +33,14 @@ VISIBLE = 1e-3  # least difference that is drawn
 SAMPLES = ARMS  # that a test of SA-FOA draws
 
 
-class Quality(NamedTuple):
-    """What a test finds against what there is."""
-
-    saqm_ratio: Array
-    saqm_difference: Array  # in units of reward
-    sa_foa_ratio: Array
-    sa_foa_difference: Array  # in units of reward
+QUALITIES = ("saqm_ratio", "saqm_difference", "sa_foa_ratio", "sa_foa_difference")  # differences: in units of reward
 
 
 class Notes(NamedTuple):
-    """Of one run."""
+    """Of one run: what a test finds against what there is."""
 
     rows: Array  # int (times, samples)   drawn by the tests of SA-FOA
-    quality: Quality  # of floats (times,)
+    quality: dict[str, Array]  # `QUALITIES`, each float (times,)
 
 
 def run(options: Settings) -> Report:
@@ -54,12 +48,12 @@ def run(options: Settings) -> Report:
     sparse = fullbandit.g_allocation(fullbandit.all_superarms(ARMS, SIZE), method="frank_wolfe")
     whole = fullbandit.make_design(sparse.support, SIZE, weights=sparse.weights)
     supports = {"s = 50": lambda r: g_design(r, 50), "s = 20": lambda r: g_design(r, 20), "sparse": lambda r: whole}
-    parts = {}
-    for name, design in supports.items():
-        table, rounds = tasks(GAPS, realizations, design), len(TIMES) + 1
-        settings = {"options": options, "max_rounds": rounds, "metrics": quality, "chunk": rounds}
-        columns = path_runs(f"figure 1: {name}", observer, table, **settings)
-        parts[name] = columns | {"gap": np.repeat(GAPS, realizations)}
+    rounds, gaps = len(TIMES) + 1, {"gap": np.repeat(GAPS, realizations)}
+    settings = {"options": options, "max_rounds": rounds, "metrics": quality, "chunk": rounds}
+    parts = {
+        name: path_runs(f"figure 1: {name}", observer, tasks(GAPS, realizations, design), **settings) | gaps
+        for name, design in supports.items()
+    }
 
     def of(quantity: str, support: str, gap: float) -> list[Line]:
         values = parts[support][quantity][parts[support]["gap"] == gap]
@@ -156,7 +150,7 @@ def observer(design: fullbandit.Design) -> Algorithm:
 
     def begin(key: Key) -> Notes:
         blank = jnp.zeros(len(TIMES), design.inverse.dtype)
-        return Notes(jax.random.randint(key, (len(TIMES), SAMPLES), 0, rows), Quality(*[blank] * 4))
+        return Notes(jax.random.randint(key, (len(TIMES), SAMPLES), 0, rows), dict.fromkeys(QUALITIES, blank))
 
     def note(notes: Notes, moment: Moment) -> Notes:
         t, (theta, inverse, _) = moment.t, moment.estimate
@@ -168,20 +162,16 @@ def observer(design: fullbandit.Design) -> Algorithm:
         rivals = fullbandit.surrogates(*tested, delta=DELTA)
         found = rivals.leads[notes.rows[moment.index]].max()
         found = jnp.where(jnp.isfinite(found), found, 0)  # all that was drawn is M^
-        lead = -fullbandit.exhaustive_rule(*tested, delta=DELTA, epsilon=0.0).margin
-        lead = jnp.maximum(lead, 0)
+        lead = jnp.maximum(-fullbandit.exhaustive_rule(*tested, delta=DELTA, epsilon=0.0).margin, 0)
         value = jnp.where(rivals.answer, theta, 0).sum()
 
-        seen = Quality(
-            peeled / largest,
-            radius * jnp.maximum(largest - peeled, 0),
-            (value + found) / (value + lead),
-            jnp.maximum(lead - found, 0),
-        )
+        saqm = peeled / largest, radius * jnp.maximum(largest - peeled, 0)
+        sa_foa = (value + found) / (value + lead), jnp.maximum(lead - found, 0)
+        seen = dict(zip(QUALITIES, (*saqm, *sa_foa), strict=True))
         return Notes(notes.rows, jax.tree.map(lambda old, new: old.at[moment.index].set(new), notes.quality, seen))
 
     return follow(design, TIMES, begin=begin, note=note)
 
 
 def quality(task: Task, outcome: Outcome) -> dict[str, Array]:
-    return outcome.state.notes.quality._asdict()
+    return outcome.state.notes.quality

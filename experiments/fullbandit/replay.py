@@ -23,7 +23,7 @@ from jaxbandits.fullbandit._crowdsourcing import FOLDERS
 
 NEAR = 0.03
 MARKERS = "os^Dv<>P"  # of the answers
-NOISES = ("independent", "replay")
+NOISES = {"independent": {"noise": "bernoulli", "sampler": "normal"}, "replay": {"noise": "replay"}}
 
 
 class Pulls(NamedTuple):
@@ -53,14 +53,10 @@ def run(options: Settings) -> Report:
         designs = runs.random_designs(3, correct.shape[1], runs.SIZE)
         variances |= dict(zip(((noise, quiz) for noise in NOISES), pull_variances(correct, designs), strict=True))
         crowd = fullbandit.from_answers(correct, k=runs.SIZE)
-        for noise, settings in zip(
-            NOISES, ({"noise": "bernoulli", "sampler": "normal"}, {"noise": "replay"}), strict=True
-        ):
-            environment = partial(fullbandit.environment, crowd, **settings)
-            heading, rule = f"replay: SAQM: {noise}: {quiz}", RULES["SAQM"]
-            sweeps[noise, quiz] = runs.quiz_runs(
-                heading, counts, rule, environment, designs, options=options, seeds=seeds
-            )
+        for noise, settings in NOISES.items():
+            made = RULES["SAQM"], partial(fullbandit.environment, crowd, **settings), designs
+            heading = f"replay: SAQM: {noise}: {quiz}"
+            sweeps[noise, quiz] = runs.quiz_runs(heading, counts, *made, options=options, seeds=seeds)
 
     pulls = {case: described(sweep) for case, sweep in sweeps.items()}
     ratio = np.array([pulls["replay", quiz].mean / pulls["independent", quiz].mean for quiz in quizzes])
@@ -113,14 +109,8 @@ def pull_variances(correct: np.ndarray, designs: Design) -> np.ndarray:
 def described(sweep: jaxbandits.Results) -> Pulls:
     pulls, row = sweep.columns["pulls"], sweep.columns["row"]
     _, answer = np.unique(sweep.columns["answer"], axis=0, return_inverse=True)
-    deviation = pooled_deviation(pulls, row)
-    return Pulls(
-        mean=pulls.mean(),
-        se=deviation / np.sqrt(len(pulls)),
-        deviation=deviation,
-        given_answer=pooled_deviation(pulls, row * len(pulls) + answer.ravel()),
-        answers=len(np.unique(answer)),
-    )
+    deviation, given = (pooled_deviation(pulls, group) for group in (row, row * len(pulls) + answer.ravel()))
+    return Pulls(pulls.mean(), deviation / np.sqrt(len(pulls)), deviation, given, len(np.unique(answer)))
 
 
 def pooled_deviation(values: np.ndarray, group: np.ndarray) -> float:

@@ -54,7 +54,7 @@ def run(options: Settings) -> Report:
     designs = {s: parts[f"SAQM, s = {s}"] for s in sizes}
     rho, condition = ({s: np.median(columns[kind]) for s, columns in designs.items()} for kind in ("rho", "condition"))
     ratio = {s: np.mean(columns["ratio"]) for s, columns in designs.items()}
-    reached = {s: np.mean(columns["ratio"] >= RELIED_ON) for s, columns in designs.items()}
+    reached = {f"s = {s}:": np.mean(columns["ratio"] >= RELIED_ON) for s, columns in designs.items()}
     two, main = sizes.index(20), [s for s in MAIN if s in sizes]
     times = {name: values[0] / values[-1] for name, values in medians.items()}
     worse = {name: values[0] / values[two] for name, values in medians.items()}
@@ -76,7 +76,7 @@ def run(options: Settings) -> Report:
         ),
         between(
             f"peeling finds {RELIED_ON} of the largest norm, as SAQM is told, on nine supports of ten of any size",
-            {f"s = {s}:": share for s, share in reached.items()},
+            reached,
             0.9,
             form=".0%",
         ),
@@ -112,12 +112,12 @@ def run(options: Settings) -> Report:
 def draw(figure: Any, *, parts: dict, designs: dict) -> None:
     left, right = split(figure, (9.6, 4.4), 1, 2, sharex=True)
     sizes, deciles = list(designs), (0.1, 0.9)
-    shown = {"condition of Lambda": ("condition", 1), "largest norm / n": ("rho", ARMS)}
-    shown |= {"peeled norm / largest norm": ("ratio", 1)}
+    shown = {"condition of Lambda": "condition", "largest norm / n": "rho", "peeled norm / largest norm": "ratio"}
     for style, name in enumerate(RULES):
         quantiles(left, sizes, [parts[f"{name}, s = {s}"]["pulls"] for s in sizes], name, style, deciles)
-    for style, (label, (key, unit)) in enumerate(shown.items()):
-        quantiles(right, sizes, [columns[key] / unit for columns in designs.values()], label, style, deciles)
+    for style, (label, kind) in enumerate(shown.items()):
+        unit = ARMS if kind == "rho" else 1
+        quantiles(right, sizes, [columns[kind] / unit for columns in designs.values()], label, style, deciles)
     left.set(yscale="log", ylabel="pulls until the stop", title="Pulls")
     right.set(yscale="log", title="The design")
     for axes in (left, right):
