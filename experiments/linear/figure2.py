@@ -62,10 +62,6 @@ def run(options: Settings) -> Report:
         ticks(axes, GAPS)
         axes.legend()
 
-    stats = sweeps["LinGapE"].stats
-    speed = (
-        f"{stats.pulls / stats.seconds:.3g} pulls a second round by round" if stats.rounds else "runs from the store"
-    )
     return Report(
         "Figure 2 of Xu, Honda, Sugiyama (2018): pulls against the gap",
         [line for lines in curves.values() for line in lines],
@@ -86,8 +82,4 @@ def run(options: Settings) -> Report:
         ],
         joined({name: sweep.columns | {"gap": gaps[sweep.columns["row"]]} for name, sweep in sweeps.items()}),
         draw,
-        notes=(
-            f"LinGapE: {speed}, lane occupancy {stats.occupancy:.1%} over {5 * seeds} tasks in {stats.batches} x "
-            f"{stats.lanes} lanes.",
-        ),
     )
