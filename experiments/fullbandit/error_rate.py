@@ -6,6 +6,7 @@ of every arm, delta = 0.05, epsilon = 0.01; sigma = k = 2 times 1, 1/2 .. 1/32. 
 shows how much confidence is to spare.
 """
 
+import itertools
 from functools import partial
 from typing import Any
 
@@ -77,13 +78,12 @@ def run(options: Settings) -> Report:
         ),
     ]
 
-    def shown(name: str, row: int) -> dict[str, str]:
-        line, errors = pulls[name][row], round(rates[name][row] * seeds)
-        return {
-            f"{name}, pulls": f"{number(round(line.ours))} +- {number(two_digits(line.se))}",
-            f"{name}, wrong": f"{errors / seeds:.2%} ({{:.2%}}, {{:.2%}})".format(*interval(errors, seeds)),
-        }
-
+    grid = [{"sigma": f"{SIZE * scale:g}"} for scale in SCALES]
+    for name, (row, cells) in itertools.product(RULES, enumerate(grid)):
+        line, wrong = pulls[name][row], round(rates[name][row] * seeds)
+        low, high = interval(wrong, seeds)
+        cells[f"{name}, pulls"] = f"{number(round(line.ours))} +- {number(two_digits(line.se))}"
+        cells[f"{name}, wrong"] = f"{wrong / seeds:.2%} ({low:.2%}, {high:.2%})"
     return Report(
         "Error rates of over-confident rules, n = 6, k = 2",
         [line for name in RULES for line in (*pulls[name], *errors[name])],
@@ -95,10 +95,7 @@ def run(options: Settings) -> Report:
             f"{seeds:,} runs of each. Where noise alone can carry a rule over its threshold, pulls fall faster than "
             "sigma^2, down to the few that come before the first test.",
         ),
-        grid=[
-            {"sigma": f"{SIZE * scale:g}"} | {head: cell for name in RULES for head, cell in shown(name, row).items()}
-            for row, scale in enumerate(SCALES)
-        ],
+        grid=grid,
     )
 
 

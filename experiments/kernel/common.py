@@ -38,7 +38,7 @@ ALONE = ("GP-UCB", "BPE")  # one learner, who queries one point at a time
 PLAYERS = ("DUETS", "DisKernelUCB", "ApproxDisKernelUCB", "N-KernelUCB")  # of the paper's Figure 1
 APPROXIMATE = "ApproxDisKernelUCB"
 MAX_INDUCING = 64  # of it; the dictionaries of Figure 1 held 38 points at most
-REGRET, UPLINK, DOWNLINK = range(3)  # columns of a curve
+REGRET, SENT = 0, slice(1, None)  # columns of a curve: the regret; the messages up and down
 
 AllRuns = dict[tuple[str, str], jaxbandits.Results]  # (function, rule)
 

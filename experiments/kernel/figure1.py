@@ -119,7 +119,7 @@ def first_synchronisation(all_runs: AllRuns) -> Claim:
     """All of the 20 draws become inducing points then, at every beta."""
     found = []
     for function, name in functions_of(all_runs).items():
-        sent = by_beta(all_runs[function, "DUETS"], "curve")[0, :, 0, kernels.UPLINK :].sum(axis=1)
+        sent = by_beta(all_runs[function, "DUETS"], "curve")[0, :, 0, kernels.SENT].sum(axis=1)
         found.append((name, *mean_se(sent), DISTINCT * (DIMENSIONS[function] + 2) + 1))
     return Claim(
         "DUETS' first synchronisation costs 19.81 (d + 2) + 1 on average, within 4 standard errors",
@@ -135,7 +135,7 @@ def draw(figure: Any, *, cells: Cells, holds: tuple[bool, bool]) -> None:
     for (top, bottom), (function, name) in zip(panels.T, functions.items(), strict=True):
         for style, rule in enumerate(PLAYERS):
             curve = cells[function, rule]["curve"]
-            for axes, values in ((top, curve[..., kernels.REGRET]), (bottom, curve[..., 1:].sum(axis=-1))):
+            for axes, values in ((top, curve[..., kernels.REGRET]), (bottom, curve[..., kernels.SENT].sum(axis=-1))):
                 values = np.pad(values, ((0, 0), (1, 0)))
                 mean, sd = np.mean(values, axis=0), np.std(values, axis=0, ddof=1)
                 axes.plot(rounds, mean, label=rule, markevery=2, mfc="w", ms=5, **STYLES[style])

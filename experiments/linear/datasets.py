@@ -6,7 +6,6 @@ data until the best one leads all others by a least gap. Arms need not span thei
 """
 
 import gzip
-import itertools
 import math
 from collections.abc import Callable
 from functools import partial
@@ -20,7 +19,6 @@ from sklearn import datasets
 from jaxbandits.checks import require
 from jaxbandits.linear import Instance, separated_arms
 
-BLOCK = 8192  # displays that are held at a time while a log is read
 COMPONENTS = 4  # principal components that describe a digit
 RIDGE, MIN_GAP = 0.01, 0.05  # regularisation of a fit; least lead of the best arm over every other
 
@@ -49,22 +47,25 @@ def load_r6a(path: str | Path, *, sample: int = 10_000, seed: int = 0) -> R6ALog
     path, rng = Path(path), np.random.default_rng(seed)
     require(sample >= 1, "sample", "be at least 1", sample)
     require(path.is_file(), "path", "name a file", str(path))
-    gram, moment, kept = np.zeros((36, 36)), np.zeros(36), np.zeros((0, 36))
-    lines = displays = 0
+    gram, moment, kept = np.zeros((36, 36)), np.zeros(36), []
+    displays = skipped = 0
     with _open(path) as log:
-        while block := list(itertools.islice(log, BLOCK)):
-            lines += len(block)
-            parsed = [display for display in map(_parse, block) if display is not None]
-            if not parsed:
+        for line in log:
+            if (display := _parse(line)) is None:
+                skipped += 1
                 continue
-            article, user, label = (np.array(column) for column in zip(*parsed, strict=True))
-            z = _kron(article, user)
-            gram += z.T @ z
-            moment += z.T @ label
-            kept = _reservoir(rng, kept, z, before=displays, size=sample)
-            displays += len(z)
+            article, user, label = display
+            z = np.kron(article, user)
+            gram += np.outer(z, z)
+            moment += label * z
+            place = int(rng.integers(displays + 1))  # a uniform sample: Vitter (1985), algorithm R
+            if displays < sample:
+                kept.append(z)
+            elif place < sample:
+                kept[place] = z
+            displays += 1
     require(displays > 0, "path", "name a log with at least one line in the format of R6A", str(path))
-    return R6ALog(gram, moment, kept, displays, lines - displays)
+    return R6ALog(gram, moment, np.array(kept), displays, skipped)
 
 
 def r6a_instance(log: R6ALog, seed: int, K: int) -> Instance:
@@ -98,10 +99,6 @@ def _fitted(gram: np.ndarray, moment: np.ndarray, features: np.ndarray, seed: in
     return Instance(jnp.asarray(arms), jnp.asarray(theta), jnp.ones(()))
 
 
-def _kron(items: np.ndarray, contexts: np.ndarray) -> np.ndarray:
-    return np.einsum("ni,nj->nij", items, contexts).reshape(len(items), -1)
-
-
 # The log
 
 
@@ -133,16 +130,6 @@ def _block(blocks: list[str], name: str) -> list[float] | None:
     return [features[index] for index in range(1, 7)] if complete else None
 
 
-def _reservoir(rng: np.random.Generator, kept: np.ndarray, new: np.ndarray, *, before: int, size: int) -> np.ndarray:
-    """Extends a uniform sample of `before` rows to one of all rows (Vitter, 1985, algorithm R)."""
-    rank = np.arange(before, before + len(new))
-    slot = np.where(rank < size, rank, rng.integers(rank + 1))
-    grown = np.vstack([kept, new[: max(0, size - len(kept))]])
-    for row in np.flatnonzero(slot < size):
-        grown[slot[row]] = new[row]
-    return grown
-
-
 # The data bundled with scikit-learn
 
 Data = tuple[np.ndarray, np.ndarray]  # features, and whether the label is +1
@@ -158,7 +145,8 @@ def _digits() -> Data:
         np.column_stack([x / np.sqrt(np.mean(np.sum(x**2, axis=1))), np.ones(len(x))]) for x in (digits, images)
     )
     digit, image = np.divmod(np.arange(10 * len(images)), len(images))
-    return _kron(items[digit], contexts[image]), shown[image] == digit
+    pairs = np.einsum("ni,nj->nij", items[digit], contexts[image])
+    return pairs.reshape(len(pairs), -1), shown[image] == digit
 
 
 def _standardised(load: Callable[..., Any], is_positive: Callable[[np.ndarray], np.ndarray]) -> Data:

@@ -53,6 +53,19 @@ def run(options: Settings) -> Report:
             return r6a_instance(log, seed, K)
         return linear.yahoo_like(seed, K) if source == "yahoo_like" else real_features(source, seed, K)
 
+    def adaptive(task, key):
+        instance, norm = task
+        rule = linear.lingape(instance.arms, delta=runs.DELTA, noise_scale=NOISE, norm_bound=norm)
+        return rule, linear.environment(instance, noise="sign")
+
+    def static(task, key):
+        instance, allocation = task
+        rule = linear.xy_static(instance.arms, allocation, delta=runs.DELTA, noise_scale=NOISE, ridge=0.01)
+        return rule, linear.environment(instance, linear.Allocation, noise="sign")
+
+    def judged(task, outcome):
+        return {"right": linear.is_right(task[0], outcome.answer)}
+
     curves: dict[str, list[Line]] = {"LinGapE": [], "XY-static": []}
     parts = {}
     for K in sizes:
@@ -64,29 +77,16 @@ def run(options: Settings) -> Report:
         norms = jnp.stack([jnp.linalg.norm(full[n].theta) for n in order])
         allocations = jnp.stack([linear.xy_allocation(reduced[n].arms).allocation for n in order])
         instances, bounds = stacked([reduced[n] for n in order]), bounds[order]
-
-        def adaptive(task, key):
-            instance, norm = task
-            rule = linear.lingape(instance.arms, delta=runs.DELTA, noise_scale=NOISE, norm_bound=norm)
-            return rule, linear.environment(instance, noise="sign")
-
-        def static(task, key):
-            instance, allocation = task
-            rule = linear.xy_static(instance.arms, allocation, delta=runs.DELTA, noise_scale=NOISE, ridge=0.01)
-            return rule, linear.environment(instance, linear.Allocation, noise="sign")
-
         for name, build, known, shape in (
             ("LinGapE", adaptive, norms, {"max_rounds": 10**8, "lanes": LANES}),
             ("XY-static", static, allocations, {"max_rounds": 100_000}),
         ):
             heading, quantity = f"figure 3, {source}, K = {K}: {name}", f"{name}, K = {K}"
-            sweep = simulate(heading, build, (instances, known), options=options, seeds=seeds, **shape)
-            columns = sweep.columns
+            shape |= {"options": options, "seeds": seeds, "metrics": judged}
+            sweep = simulate(heading, build, (instances, known), **shape)
+            row = sweep.columns["row"]
             curves[name].append(across_instances(quantity, sweep.summary(), bounds))
-            own = jax.tree.map(lambda x, rows=columns["row"]: x[rows], instances)
-            right = np.asarray(jax.vmap(linear.is_right)(own, columns["answer"]))
-            size = np.full(len(right), K)
-            parts[quantity] = columns | {"K": size, "bound": bounds[columns["row"]], "right": right}
+            parts[quantity] = sweep.columns | {"K": np.full(len(row), K), "bound": bounds[row]}
 
     ratio = means(curves["XY-static"]) / means(curves["LinGapE"])
     shown = {f"K = {K}:": r for K, r in zip(sizes, ratio, strict=True)}
