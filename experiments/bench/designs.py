@@ -21,7 +21,7 @@ from jaxbandits.numerics.design import design
 DELTA, HORIZON = 0.05, 1000
 PHASES, LANES, RUNS = 64, 256, 4  # rounds of a run at most, runs side by side, and runs of each lane
 ROUNDS = 4096  # of a regret
-REGRET = {"delta": DELTA, "norm_bound": 2.0, "ridge": 1.0, "noise_scale": 1.0}
+REGRET: dict[str, Any] = {"delta": DELTA, "norm_bound": 2.0, "ridge": 1.0, "noise_scale": 1.0}
 
 
 def cases() -> list[Case]:

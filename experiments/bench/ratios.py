@@ -67,8 +67,8 @@ def case_of(rule: str, where: str) -> Case:
         always(partial(FACTORIES[rule], instance.arms, **settings), environment),
         partial(rate, rule, instance),
     )
-    known = {"bar": BARS[where].get(rule), "published": published}
-    return Case("linear", f"{rule}, ratios", where, build, plain, rounds, lanes, runs, **known)
+    name, bar = f"{rule}, ratios", BARS[where].get(rule)
+    return Case("linear", name, where, build, plain, rounds, lanes, runs, bar=bar, published=published)
 
 
 def rate(rule: str, instance: linear.Instance, rounds: int = 200) -> float:

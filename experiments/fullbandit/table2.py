@@ -144,7 +144,7 @@ def draw(figure: Any, *, lines: Lines) -> None:
         style = list(RULES).index(name)
         errorbars(axes, x, 1000 * means(shown), [1000 * each.se for each in shown], name, style, linestyle="")
         if name in PRINTED:
-            axes.plot(x, [1000 * each.printed for each in shown], "_", color=COLORS[style], ms=8, mew=2)
+            axes.plot(x, [1000 * PRINTED[name][quiz] for quiz in quizzes], "_", color=COLORS[style], ms=8, mew=2)
     axes.plot([], [], "k_", ms=8, mew=2, label="printed in the paper")
     names = [f"{quiz}\nn = {fullbandit.crowdsourcing(quiz).theta.size}" for quiz in quizzes]
     side_by_side(axes, names, yscale="log", ylabel="pulls until the stop")

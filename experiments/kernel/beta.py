@@ -59,7 +59,8 @@ def draw(figure: Any, *, functions: dict[str, str], regret: dict, width: float) 
     panels = split(figure, (max(8, 2.75 * len(functions)), 3.6), 1, len(functions))
     for axes, (function, name) in zip(panels, functions.items(), strict=True):
         for style, rule in enumerate(PLAYERS):
-            errorbars(axes, BETAS, *regret[function, rule], rule, style)
+            mean, se = regret[function, rule]
+            errorbars(axes, BETAS, mean, se, rule, style)
         axes.axvline(width, color="k", lw=1, ls=":", label="beta of theory, B = 1")
         axes.set(xscale="log", yscale="log", title=name, xlabel="beta")
         ticks(axes, BETAS)

@@ -111,7 +111,7 @@ def runs(
     table = jaxbandits.grid(beta=betas, replicate=range(replicates))
     rounds, common = (n_agents * horizon, {}) if rule in ALONE else (horizon, {"n_agents": n_agents})
     common |= {"horizon": rounds, "kernel": kernel.paper_kernel(function), "noise_variance": noise_variance}
-    common |= ({"max_inducing": max_inducing} if rule == APPROXIMATE else {}) | fixed
+    common |= ({"max_inducing": max_inducing} if rule == APPROXIMATE else {}) | dict(fixed)
     samples = zlib.crc32(f"{heading}, {function}".encode())
     make = partial(getattr(kernel, function), size=size, noise_scale=NOISE_SCALE, dtype=dtype, **instance)
     agents = common.get("n_agents", 1)

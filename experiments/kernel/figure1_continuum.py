@@ -58,38 +58,31 @@ class Run(NamedTuple):
 def run(options: Settings) -> Report:
     count = options.seeds or (QUICK_RUNS if options.quick else RUNS)
     functions = kernels.functions(options, figure1.QUICK_FUNCTIONS)
-    all_runs = {
-        function: [duets(function, np.random.default_rng((seed, index))) for seed in tqdm(range(count), desc=name)]
-        for index, (function, name) in enumerate(FUNCTIONS.items())
-        if function in functions
-    }
     finite = {key: figure1.at_chosen(runs)["communication"] for key, runs in figure1.sweeps(options).items()}
-    ours = {f: Run(*map(np.array, zip(*runs, strict=True))) for f, runs in all_runs.items()}
-    rivals = {f: min(finite[f, rule].mean() for rule in figure1.BASELINES) for f in functions}
-    sent = {f: runs.communication.mean() for f, runs in ours.items()}
+    ours, sent, grid = {}, {}, []
+    for function, name in functions.items():
+        rngs = [np.random.default_rng((seed, list(FUNCTIONS).index(function))) for seed in range(count)]
+        found = [duets(function, rng) for rng in tqdm(rngs, desc=name)]
+        ours[function] = runs = Run(*map(np.array, zip(*found, strict=True)))
+        rivals = min(finite[function, rule].mean() for rule in figure1.BASELINES)
+        sent[name] = runs.communication.mean(), rivals
+        row = {"": name, "sent, 1000 candidates": entry(finite[function, "DUETS"])}
+        row |= {"sent, continuum": entry(runs.communication), "regret, continuum": entry(runs.regret)}
+        grid.append(row | {"short of points": f"{runs.is_short.sum()} of {count}"})
     less = "claim 1 of the paper holds with this count too: DUETS communicates less than both baselines"
-    numbers = ", ".join(f"{name} {sent[f]:,.0f} against {rivals[f]:,.0f}" for f, name in functions.items())
+    numbers = ", ".join(f"{name} {mine:,.0f} against {theirs:,.0f}" for name, (mine, theirs) in sent.items())
     return Report(
         "DUETS on the continuum",
         [],
-        [Claim(less, numbers, all(sent[f] < rivals[f] for f in functions))],
-        {"function": np.repeat(list(all_runs), count)}
-        | {kind: np.concatenate([getattr(ours[f], kind) for f in functions]) for kind in Run._fields},
+        [Claim(less, numbers, all(mine < theirs for mine, theirs in sent.values()))],
+        {"function": np.repeat(list(ours), count)}
+        | {kind: np.concatenate([getattr(runs, kind) for runs in ours.values()]) for kind in Run._fields},
         partial(draw, ours=ours, finite=finite),
         notes=[
             f"The baselines run on {number(1000)} candidates. Where {PROPOSALS:,} proposals give too few points of the "
             "active set (last column), those found are drawn again."
         ],
-        grid=[
-            {
-                "": name,
-                "sent, 1000 candidates": entry(finite[f, "DUETS"]),
-                "sent, continuum": entry(ours[f].communication),
-                "regret, continuum": entry(ours[f].regret),
-                "short of points": f"{ours[f].is_short.sum()} of {count}",
-            }
-            for f, name in functions.items()
-        ],
+        grid=grid,
     )
 
 

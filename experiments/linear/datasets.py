@@ -151,7 +151,7 @@ def _digits() -> Data:
 
 def _standardised(load: Callable[..., Any], is_positive: Callable[[np.ndarray], np.ndarray]) -> Data:
     x, label = load(return_X_y=True)
-    return np.column_stack([(x - x.mean(axis=0)) / x.std(axis=0), np.ones(len(x))]), is_positive(label)
+    return np.column_stack([(x - x.mean(axis=0)) / x.std(axis=0), np.ones(len(x))]), np.asarray(is_positive(label))
 
 
 LOADERS: dict[str, Callable[[], Data]] = {

@@ -12,6 +12,7 @@ The figure has no printed values; the text says "roughly five times" fewer pulls
 """
 
 from argparse import ArgumentParser
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +27,8 @@ from experiments.settings import Settings, whole
 from experiments.simulate import simulate
 from jaxbandits import linear
 
-LANES = 16  # narrow: the hardest runs are twenty times as long as most, and a round of few lanes is a short one
+# Narrow batches: the hardest runs are twenty times as long as most, and a round of few lanes is a short one.
+SHAPES: dict[str, Any] = {"LinGapE": {"max_rounds": 10**8, "lanes": 16}, "XY-static": {"max_rounds": 100_000}}
 NOISE = 2.0  # the paper's R: it bounds the noise of a +-1 reward by 2, though 1 is its sub-Gaussian constant
 
 
@@ -66,6 +68,7 @@ def run(options: Settings) -> Report:
     def judged(task, outcome):
         return {"right": linear.is_right(task[0], outcome.answer)}
 
+    shared: dict[str, Any] = {"options": options, "seeds": seeds, "metrics": judged}
     curves: dict[str, list[Line]] = {"LinGapE": [], "XY-static": []}
     parts = {}
     for K in sizes:
@@ -77,13 +80,9 @@ def run(options: Settings) -> Report:
         norms = jnp.stack([jnp.linalg.norm(full[n].theta) for n in order])
         allocations = jnp.stack([linear.xy_allocation(reduced[n].arms).allocation for n in order])
         instances, bounds = stacked([reduced[n] for n in order]), bounds[order]
-        for name, build, known, shape in (
-            ("LinGapE", adaptive, norms, {"max_rounds": 10**8, "lanes": LANES}),
-            ("XY-static", static, allocations, {"max_rounds": 100_000}),
-        ):
+        for name, build, known in (("LinGapE", adaptive, norms), ("XY-static", static, allocations)):
             heading, quantity = f"figure 3, {source}, K = {K}: {name}", f"{name}, K = {K}"
-            shape |= {"options": options, "seeds": seeds, "metrics": judged}
-            sweep = simulate(heading, build, (instances, known), **shape)
+            sweep = simulate(heading, build, (instances, known), **shared, **SHAPES[name])
             row = sweep.columns["row"]
             curves[name].append(across_instances(quantity, sweep.summary(), bounds))
             parts[quantity] = sweep.columns | {"K": np.full(len(row), K), "bound": bounds[row]}

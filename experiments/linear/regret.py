@@ -105,7 +105,8 @@ def draw(figure: Any, *, curves: dict[str, np.ndarray], marks: list[int]) -> Non
     axes = figure.subplots()
     for style, (rule, values) in enumerate(curves.items()):
         axes.plot(marks, values.mean(axis=0), label=rule, markersize=4, mfc="w", **STYLES[style])
-        band(axes, marks, *np.quantile(values, (0.05, 0.95), axis=0), style)
+        low, high = np.quantile(values, (0.05, 0.95), axis=0)
+        band(axes, marks, low, high, style)
     axes.plot(marks, bound(marks), color="k", lw=1.2, ls=(0, (6, 2)), label="bound of LinUCB")
     axes.set(xscale="log", yscale="log", xlabel="pulls", ylabel="regret (mean, 5 % to 95 %)")
     legend_below(figure, ncols=2)

@@ -11,6 +11,7 @@ import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +59,7 @@ def run(options: Namespace) -> int:
     names = [name for name in about if name.startswith(tuple(options.only))]
     left_out = [name for name in names if running.data_flags(name, options) is None]
     names = [name for name in names if name not in left_out]
-
-    def write(failures: Mapping[str, str]) -> Path:
-        return build(options.out, names, about, failures, quick=options.quick)
-
+    write = partial(build, options.out, names, about, quick=options.quick)
     try:
         failures = running.run_all(names, options, write)
     except KeyboardInterrupt:
