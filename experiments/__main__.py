@@ -35,8 +35,8 @@ def listing() -> str:
 
 def parser_of(name: str) -> argparse.ArgumentParser:
     """The command line of an experiment, of the report or of the benches."""
-    module = importlib.import_module("experiments.page") if name == "report" else None
-    module = module or (importlib.import_module("experiments.bench") if name == "bench" else load(name))
+    elsewhere = {"report": "experiments.page", "bench": "experiments.bench"}
+    module = importlib.import_module(elsewhere[name]) if name in elsewhere else load(name)
     parser = argparse.ArgumentParser(
         prog=f"python -m experiments {name}",
         description=module.__doc__,

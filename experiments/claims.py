@@ -10,6 +10,8 @@ from jaxbandits import Results, Status
 
 FALSE_ALARM = 1e-3  # with which a delta-correct algorithm, erring as often as it may, is said to err too often
 
+Values = Mapping[Any, float] | Sequence[float] | np.ndarray  # that a claim shows side by side
+
 
 def column(sweeps: Iterable[Results | Columns], name: str) -> np.ndarray:
     """A column of all runs of several sweeps."""
@@ -68,23 +70,19 @@ def errors_are_rare(sweeps: Iterable[Results | Columns], delta: float, *, right:
     return answers_are_right(int(np.sum(stopped & ~is_right)), int(stopped.sum()), delta, who)
 
 
-def below(
-    statement: str, values: Mapping[Any, float] | Sequence[float] | np.ndarray, most: float = 1.0, form: str = ".3g"
-) -> Claim:
+def below(statement: str, values: Values, most: float = 1.0, form: str = ".3g") -> Claim:
     """Whether all values are less than a number; there must be one."""
     return Claim(statement, listed(values, form), len(values) > 0 and np.all(_plain(values) < most))
 
 
-def above(
-    statement: str, values: Mapping[Any, float] | Sequence[float] | np.ndarray, least: float = 1.0, form: str = ".3g"
-) -> Claim:
+def above(statement: str, values: Values, least: float = 1.0, form: str = ".3g") -> Claim:
     """Whether all values are greater than a number; there must be one."""
     return Claim(statement, listed(values, form), len(values) > 0 and np.all(_plain(values) > least))
 
 
 def between(
     statement: str,
-    values: Mapping[Any, float] | Sequence[float] | np.ndarray,
+    values: Values,
     least: float = -np.inf,
     most: float = np.inf,
     form: str = ".3g",
@@ -95,7 +93,7 @@ def between(
     return Claim(statement, listed(values, form) + more, holds)
 
 
-def _plain(values: Mapping[Any, float] | Sequence[float] | np.ndarray) -> np.ndarray:
+def _plain(values: Values) -> np.ndarray:
     return np.array(list(values.values()) if isinstance(values, Mapping) else values)
 
 

@@ -5,7 +5,9 @@ that does not hold. `experiments.page` shows the errata, the experiments read th
 """
 
 import functools
+import itertools
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,9 +37,9 @@ class Paper(NamedTuple):
 
     short: str  # its authors in short
     cite: str
-    in_error: tuple[str, ...]  # experiments that show an error of the paper, and not a number of it that differs
     numbers: dict[str, Number]
-    errata: tuple[Erratum, ...]
+    errata: Sequence[Erratum]
+    in_error: Sequence[str] = ()  # experiments that show an error of the paper, and not a number of it that differs
 
 
 def read(path: Path) -> Paper:
@@ -48,25 +50,18 @@ def read(path: Path) -> Paper:
     """
     document = tomllib.loads(path.read_text())
     try:
-        about = dict(document.pop("paper"))
         numbers = [Number(**entry) for entry in document.pop("number", [])]
         errata = [Erratum(**entry) for entry in document.pop("erratum", [])]
-        paper = Paper(
-            about.pop("short"),
-            about.pop("cite"),
-            tuple(about.pop("in_error", ())),
-            {n.name: n for n in numbers},
-            errata,
-        )
+        paper = Paper(numbers={n.name: n for n in numbers}, errata=errata, **document.pop("paper"))
     except (KeyError, TypeError) as error:
         raise ValueError(f"{path}: {error}") from error
-    texts = [paper.short, paper.cite, *paper.in_error, *(text for erratum in errata for text in erratum)]
-    texts += [text for number in numbers for text in (number.name, number.what, number.where)]
-    wrong = [*document, *about, *(repr(text) for text in texts if not isinstance(text, str))]
+    texts = [paper.short, paper.cite, *paper.in_error, *itertools.chain(*errata)]
+    texts += itertools.chain(*((n.name, n.what, n.where) for n in numbers))
+    wrong = [*document, *(repr(text) for text in texts if not isinstance(text, str))]
     wrong += [f"{n.name}: {n.value!r}" for n in numbers if not _is_numbers(n.value)]
     if wrong or len(paper.numbers) < len(numbers):
         raise ValueError(f"{path}: {', '.join(wrong) or 'a name that is there twice'}")
-    return paper._replace(errata=tuple(errata))
+    return paper
 
 
 @functools.cache

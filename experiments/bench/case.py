@@ -21,6 +21,7 @@ from jaxbandits.engine.sizing import side_by_side
 
 LEAST_ROUNDS = 512  # of a lane, for a time that can be measured
 WIDER = 64  # times as many lanes on an accelerator
+KNOWN = {"bar": "that two CPU cores should make", "published": "in print"}  # of some cases alone
 
 
 class Case(NamedTuple):
@@ -39,6 +40,11 @@ class Case(NamedTuple):
     floor: Callable[[], tuple[float, str]] | None = None  # queries a second that something else allows, and what
     bar: float | None = None  # rounds a second that two CPU cores should make
     published: float | None = None  # rounds a second in print
+
+
+def always(make: Callable[[], Algorithm], environment: Environment) -> Callable[..., tuple[Algorithm, Environment]]:
+    """What is built for a case whose runs are all alike."""
+    return lambda task, key: (make(), environment)
 
 
 class Repeat(NamedTuple):
@@ -73,7 +79,7 @@ def repeating(algorithm: Algorithm) -> Algorithm:
 def report(title: str, cases: Sequence[Case], options: Settings) -> Report:
     """Measures the cases, a row each, beside the speed of the same sweep if it asks one question only."""
     plain: dict[Any, float] = {}
-    parts = []
+    parts, has = [], {name: any(getattr(case, name) for case in cases) for name in KNOWN}
     for case in cases:
         key = case.family, case.rule.partition(", leap")[0], case.instance
         if key not in plain:
@@ -90,13 +96,9 @@ def report(title: str, cases: Sequence[Case], options: Settings) -> Report:
             "x NumPy: against a plain loop over one run on one core, measured in the same call.",
             "limited by: answers, the same sweep without estimates and decisions; memory and products, see --help.",
             "busy: share of lanes at work. Every lane makes few runs here, so lanes are empty at the end.",
-            *(["bar: rounds/s that two CPU cores should make."] if any(case.bar for case in cases) else []),
-            *(["published: rounds/s in print."] if any(case.published for case in cases) else []),
+            *(f"{name}: rounds/s {what}." for name, what in KNOWN.items() if has[name]),
         ],
-        grid=[
-            row(part, bars=any(case.bar for case in cases), published=any(case.published for case in cases))
-            for part in parts
-        ],
+        grid=[{name: cell for name, cell in row(part).items() if name not in KNOWN or has[name]} for part in parts],
     )
 
 
@@ -105,20 +107,15 @@ def measured(case: Case, plain: float, options: Settings) -> dict[str, Any]:
     wider = 1 if jax.default_backend() == "cpu" else WIDER
     lanes = options.lanes or (case.lanes and case.lanes * wider)
     stats = sweep(case, case.build, lanes=lanes, runs=1 if options.quick else case.runs, max_rounds=case.max_rounds)
-    if case.floor is not None:
-        limit, by = case.floor()
-    else:
-        limit, by = answers_a_second(case, stats) * stats.pulls / stats.rounds, "answers"
+    answers = case.floor or (lambda: (answers_a_second(case, stats) * stats.pulls / stats.rounds, "answers"))
+    limit, by = answers()
     named = {"family": case.family, "rule": case.rule, "instance": case.instance, "plain": plain}
     named |= {"bar": case.bar or np.nan, "published": case.published or np.nan}
     return named | {"queries": stats.pulls / stats.seconds, "limit": limit, "by": by} | stats._asdict()
 
 
-def row(part: dict[str, Any], *, bars: bool, published: bool = False) -> dict[str, str]:
+def row(part: dict[str, Any]) -> dict[str, str]:
     """One row as text."""
-    bar = {"bar": f"{part['bar']:.0e}" if np.isfinite(part["bar"]) else ""} if bars else {}
-    if published:
-        bar |= {"published": f"{part['published']:.1e}" if np.isfinite(part["published"]) else ""}
     return {
         "family": part["family"],
         "algorithm": part["rule"],
@@ -126,7 +123,8 @@ def row(part: dict[str, Any], *, bars: bool, published: bool = False) -> dict[st
         "lanes": str(part["lanes"]),
         "queries/s": f"{part['queries']:.2e}",
         "rounds/s": f"{part['rounds'] / part['seconds']:.2e}",
-        **bar,
+        "bar": f"{part['bar']:.0e}" if np.isfinite(part["bar"]) else "",
+        "published": f"{part['published']:.1e}" if np.isfinite(part["published"]) else "",
         "queries a round": f"{part['pulls'] / part['rounds']:.3g}",
         "x NumPy": number(float(f"{part['queries'] / part['plain']:.2g}")),
         "share of limit": f"{part['queries'] / part['limit']:.0%}",

@@ -11,9 +11,8 @@ from functools import partial
 
 import jax
 
-import jaxbandits
 from experiments.bench import loops
-from experiments.bench.case import Case
+from experiments.bench.case import Case, always
 from experiments.settings import Settings
 from jaxbandits import cpe
 from jaxbandits.base import Algorithm
@@ -50,9 +49,7 @@ def pulls(name: str = "top2of6", lanes: Iterable[int] = LANES[1:2]) -> list[Case
     instance = getattr(cpe, name)()
 
     def case(rule: str, block: int, factory: Callable[..., Algorithm], width: int) -> Case:
-        def build(task: None, key: jax.Array) -> tuple[Algorithm, jaxbandits.Environment]:
-            return factory(instance.problem), cpe.environment(instance, leap=block)
-
+        build = always(partial(factory, instance.problem), cpe.environment(instance, leap=block))
         label, plain = rule if block == 1 else f"{rule}, blocks", partial(loops.coci, instance)
         return Case("cpe", label, name, build, plain, 10**6, lanes=width, runs=RUNS)
 
@@ -68,24 +65,21 @@ def plays(width: int | None = None, names: Iterable[str] = ("P-FWS",)) -> list[C
     def same_numbers(algorithm: Algorithm) -> Algorithm:
         return algorithm._replace(decide=lambda key, state: algorithm.decide(still, state))
 
-    built: dict[str, Callable[[], tuple[Algorithm, jaxbandits.Environment]]] = {
-        "P-FWS": lambda: (cpe.pfws(instance.problem, delta=DELTA), environment),
-        "P-FWS, independent": lambda: (cpe.pfws(instance.problem, delta=DELTA, independent=True), environment),
-        "P-FWS, same numbers": lambda: (
-            same_numbers(cpe.pfws(instance.problem, delta=1e-300)),
-            environment._replace(noise=lambda key: environment.noise(still)),
-        ),
-        "CombGame": lambda: (cpe.combgame(instance.problem, delta=DELTA), environment),
-        "CLUCB on plays": lambda: (cpe.semi_clucb(instance.problem, delta=DELTA), environment),
-        "CTS": lambda: (cpe.cts(instance.problem), environment),
+    rules: dict[str, Callable[[], Algorithm]] = {
+        "P-FWS": partial(cpe.pfws, instance.problem, delta=DELTA),
+        "P-FWS, independent": partial(cpe.pfws, instance.problem, delta=DELTA, independent=True),
+        "P-FWS, same numbers": lambda: same_numbers(cpe.pfws(instance.problem, delta=1e-300)),
+        "CombGame": partial(cpe.combgame, instance.problem, delta=DELTA),
+        "CLUCB on plays": partial(cpe.semi_clucb, instance.problem, delta=DELTA),
+        "CTS": partial(cpe.cts, instance.problem),
     }
+    answers = {"P-FWS, same numbers": environment._replace(noise=lambda key: environment.noise(still))}
 
     def case(name: str) -> Case:
-        loop = partial(loops.plays, instance)
-        bar = 1e5 if name == "P-FWS" else None
-        return Case("cpe", name, "E20", lambda task, key: built[name](), loop, PLAYS, lanes=width, runs=RUNS, bar=bar)
+        build, loop = always(rules[name], answers.get(name, environment)), partial(loops.plays, instance)
+        return Case("cpe", name, "E20", build, loop, PLAYS, width, RUNS, bar=1e5 if name == "P-FWS" else None)
 
-    return [case(name) for name in names or built]
+    return [case(name) for name in names or rules]
 
 
 def more_cases(options: Settings) -> list[Case]:

@@ -3,7 +3,6 @@
 The designs of the plain loops are the library's own, one after another: hardly anybody would write them anew.
 """
 
-import time
 from collections.abc import Callable
 from functools import partial
 from itertools import combinations
@@ -12,54 +11,50 @@ from typing import Any
 import jax
 import numpy as np
 
-from experiments.bench.case import Case
+from experiments.bench.case import Case, always
+from experiments.bench.loops import per_second
 from experiments.bench.reference import linear_budget, linear_rage
 from jaxbandits import linear
-from jaxbandits.base import Algorithm, Environment
+from jaxbandits.base import Algorithm
 from jaxbandits.numerics.design import design
 
 DELTA, HORIZON = 0.05, 1000
 PHASES, LANES, RUNS = 64, 256, 4  # rounds of a run at most, runs side by side, and runs of each lane
 ROUNDS = 4096  # of a regret
-REGRET = {"delta": DELTA, "norm_bound": 2.0, "ridge": 1.0, "noise_scale": 1.0}
+REGRET: dict[str, Any] = {"delta": DELTA, "norm_bound": 2.0, "ridge": 1.0, "noise_scale": 1.0}
 
 
 def cases() -> list[Case]:
     """On soare(6), float64. The rules that draw their pulls have no plain loop: its designs would be all of it."""
     instance = linear.soare(6)
 
-    def case(rule: str, factory: Callable[..., Algorithm], action: Any, loop: Any, rounds: int, **known: Any) -> Case:
-        def build(task: None, key: jax.Array) -> tuple[Algorithm, Environment]:
-            return factory(instance.arms, **known), linear.environment(instance, action)
-
-        plain = partial(rate, loop, instance) if loop else lambda: np.nan
+    def case(rule: str, factory: Callable[..., Algorithm], action: type, loop: Any, rounds: int, **known: Any) -> Case:
+        plain = partial(rate, partial(loop, rule), instance) if loop else lambda: np.nan
+        build = always(partial(factory, instance.arms, **known), linear.environment(instance, action))
         return Case("linear", rule, "soare(6)", build, plain, rounds, LANES, runs=RUNS)
 
-    phased = partial(case, action=linear.Allocation, rounds=PHASES)
+    designed = partial(case, action=linear.Allocation, rounds=PHASES)
     pulled = partial(case, action=linear.Pull, rounds=ROUNDS)
     return [
-        phased("RAGE", linear.rage, loop=rage, delta=DELTA),
-        phased("OD-LinBAI", linear.od_linbai, loop=od_linbai, horizon=HORIZON),
-        phased("Peace", linear.peace, loop=peace, horizon=HORIZON),
-        phased("G-BAI", linear.g_bai, loop=None, horizon=HORIZON),
-        phased("P1-RAGE", linear.p1_rage, loop=None, horizon=HORIZON),
-        pulled("LinUCB", linear.lin_ucb, loop=lin_ucb, **REGRET),
-        pulled("LinTS", linear.lin_ts, loop=lin_ts, horizon=ROUNDS, **REGRET),
+        designed("RAGE", linear.rage, loop=phased, delta=DELTA),
+        designed("OD-LinBAI", linear.od_linbai, loop=phased, horizon=HORIZON),
+        designed("Peace", linear.peace, loop=phased, horizon=HORIZON),
+        designed("G-BAI", linear.g_bai, loop=None, horizon=HORIZON),
+        designed("P1-RAGE", linear.p1_rage, loop=None, horizon=HORIZON),
+        pulled("LinUCB", linear.lin_ucb, loop=regret, **REGRET),
+        pulled("LinTS", linear.lin_ts, loop=regret, horizon=ROUNDS, **REGRET),
     ]
 
 
 # The plain loops: one run each, and its pulls
 
 
-def rate(loop: Callable[..., int], instance: linear.Instance, seconds: float = 1.0) -> float:
+def rate(loop: Callable[..., int], instance: linear.Instance) -> float:
     """Pulls a second of a loop, over one run at a time on one core."""
     arms, theta, rng = np.asarray(instance.arms), np.asarray(instance.theta), np.random.default_rng(0)
-    solve = designs(arms)
-    loop(arms, theta, solve, rng)  # what is compiled is not timed
-    pulls, started = 0, time.perf_counter()
-    while time.perf_counter() - started < seconds:
-        pulls += loop(arms, theta, solve, rng)
-    return pulls / (time.perf_counter() - started)
+    play = partial(loop, arms, theta, designs(arms), rng)
+    play()  # what is compiled is not timed
+    return per_second(play)
 
 
 def designs(arms: np.ndarray) -> Callable[[list[np.ndarray]], tuple[np.ndarray, float]]:
@@ -75,38 +70,27 @@ def designs(arms: np.ndarray) -> Callable[[list[np.ndarray]], tuple[np.ndarray, 
     return of
 
 
-def answers(arms: np.ndarray, theta: np.ndarray, rng: np.random.Generator) -> Callable[[int, np.ndarray], np.ndarray]:
-    """(phase, counts) -> the sums of the arms' rewards."""
-    return lambda phase, counts: counts * (arms @ theta) + np.sqrt(counts) * rng.normal(size=len(arms))
-
-
-def rage(arms: np.ndarray, theta: np.ndarray, solve: Any, rng: np.random.Generator) -> int:
-    phases = linear_rage.rage(arms, arms, solve, answers(arms, theta, rng), delta=DELTA)
-    return sum(int(np.sum(phase.counts)) for phase in phases)
-
-
-def od_linbai(arms: np.ndarray, theta: np.ndarray, solve: Any, rng: np.random.Generator) -> int:
-    course = linear_budget.od_linbai(arms, HORIZON, answers(arms, theta, rng), steps=1000)
-    return sum(int(phase.counts.sum()) for phase in course)
-
-
-def peace(arms: np.ndarray, theta: np.ndarray, solve: Any, rng: np.random.Generator) -> int:
+def phased(rule: str, arms: np.ndarray, theta: np.ndarray, solve: Any, rng: np.random.Generator) -> int:
     def apart(left: list[int]) -> tuple[np.ndarray, float]:
         return solve([arms[i] - arms[j] for i, j in combinations(sorted(left), 2)])
 
-    course = linear_budget.peace(arms, HORIZON, answers(arms, theta, rng), apart)
-    return sum(int(phase.counts.sum()) for phase in course)
+    def answers(phase: int, counts: np.ndarray) -> np.ndarray:
+        """The sums of the arms' rewards."""
+        return counts * (arms @ theta) + np.sqrt(counts) * rng.normal(size=len(arms))
+
+    courses = {
+        "RAGE": lambda: linear_rage.rage(arms, arms, solve, answers, delta=DELTA),
+        "OD-LinBAI": lambda: linear_budget.od_linbai(arms, HORIZON, answers, steps=1000),
+        "Peace": lambda: linear_budget.peace(arms, HORIZON, answers, apart),
+    }
+    return sum(int(np.sum(phase.counts)) for phase in courses[rule]())
 
 
-def lin_ucb(arms: np.ndarray, theta: np.ndarray, solve: Any, rng: np.random.Generator) -> int:
-    return regret(arms, theta, linear_budget.lin_ucb(arms, **REGRET), rng)
-
-
-def lin_ts(arms: np.ndarray, theta: np.ndarray, solve: Any, rng: np.random.Generator) -> int:
-    normals = rng.normal(size=(HORIZON, arms.shape[1]))
-    return regret(arms, theta, linear_budget.lin_ts(arms, normals, horizon=ROUNDS, scale=None, **REGRET), rng)
-
-
-def regret(arms: np.ndarray, theta: np.ndarray, index: Callable, rng: np.random.Generator) -> int:
+def regret(rule: str, arms: np.ndarray, theta: np.ndarray, solve: Any, rng: np.random.Generator) -> int:
+    if rule == "LinUCB":
+        index = linear_budget.lin_ucb(arms, **REGRET)
+    else:
+        normals = rng.normal(size=(HORIZON, arms.shape[1]))
+        index = linear_budget.lin_ts(arms, normals, horizon=ROUNDS, scale=None, **REGRET)
     tape = (arms @ theta)[:, None] + rng.normal(size=(len(arms), HORIZON))
     return len(linear_budget.regret(arms, tape, ridge=REGRET["ridge"], index=index, rounds=HORIZON))

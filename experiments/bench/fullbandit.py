@@ -6,13 +6,10 @@ One design of twice as many random super-arms as workers, delta = 0.05, epsilon 
 
 from functools import partial
 
-import jax
-
 from experiments.bench import loops
-from experiments.bench.case import Case
+from experiments.bench.case import Case, always
 from experiments.settings import Settings
 from jaxbandits import fullbandit
-from jaxbandits.base import Algorithm, Environment
 
 COMMON = {"delta": 0.05, "epsilon": 0.5}
 PACED = COMMON | {"pace": fullbandit.Pace(design_matrix="limit")}
@@ -35,12 +32,8 @@ def cases(quizzes: tuple[str, ...] = QUIZZES[:1], samplers: tuple[str, ...] = ("
         for rule, factory in RULES.items():
             is_slow = rule.startswith("SA-FOA")
             for sampler in samplers[:1] if is_slow else samplers:
-
-                def build(
-                    task: None, key: jax.Array, factory=factory, crowd=crowd, design=design, sampler=sampler
-                ) -> tuple[Algorithm, Environment]:
-                    return factory(design), fullbandit.environment(crowd, design, noise="bernoulli", sampler=sampler)
-
+                environment = fullbandit.environment(crowd, design, noise="bernoulli", sampler=sampler)
+                build = always(partial(factory, design), environment)
                 where = f"{quiz}, n = {n}" + (f", {sampler}" if len(samplers) > 1 else "")
                 plain, (lanes, runs) = partial(loops.top_k, rule, design, crowd), (8, 2) if is_slow else (64, 16)
                 found.append(Case("fullbandit", rule, where, build, plain, 100_000, lanes, runs, chunk=8))

@@ -8,15 +8,13 @@ queries each), which a loop makes as fast. The other rules are cut after a numbe
 from functools import partial
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from experiments.bench import loops
-from experiments.bench.case import Case
+from experiments.bench.case import Case, always
 from experiments.settings import Settings
 from jaxbandits import kcenter
-from jaxbandits.base import Algorithm, Environment
 
 K = 10
 LEVELS = 255
@@ -37,20 +35,17 @@ def cases(sizes: tuple[int, ...] = SIZES[:1], small: tuple[int, ...] = SMALL[:1]
     distances = jnp.asarray(kcenter.normalised_distances(sums[:1000, :1000], m=m, levels=LEVELS))
 
     def sampled(rule: str, factory: Any, n: int, leap: int, rounds: int) -> Case:
-        def build(task: None, key: jax.Array) -> tuple[Algorithm, Environment]:
-            nodes = jnp.arange(n, dtype=jnp.int32)
-            instance = kcenter.DimensionInstance(kcenter.Dimensions(n, m, K, LEVELS), shared, table, nodes)
-            return factory(instance.problem, delta=DELTA, leap=leap), kcenter.environment(instance, leap=leap)
-
+        nodes = jnp.arange(n, dtype=jnp.int32)
+        instance = kcenter.DimensionInstance(kcenter.Dimensions(n, m, K, LEVELS), shared, table, nodes)
+        make = partial(factory, instance.problem, delta=DELTA, leap=leap)
+        build = always(make, kcenter.environment(instance, leap=leap))
         lanes, plain = 64 if n <= 1000 else 8, partial(loops.sampling, points[:n])
         return Case("kcenter", rule, f"crops, n = {n}", build, plain, rounds, lanes)
 
     def noisy(rule: str, factory: Any, n: int, k: int, rounds: int, plain: Any, **action: Any) -> Case:
-        def build(task: None, key: jax.Array) -> tuple[Algorithm, Environment]:
-            instance = kcenter.distance_instance(distances[:n, :n], k=k, noise_scale=NOISE_SCALE)
-            algorithm = factory(instance.problem, delta=DELTA, noise_scale=NOISE_SCALE)
-            return algorithm, kcenter.environment(instance, **action)
-
+        instance = kcenter.distance_instance(distances[:n, :n], k=k, noise_scale=NOISE_SCALE)
+        make = partial(factory, instance.problem, delta=DELTA, noise_scale=NOISE_SCALE)
+        build = always(make, kcenter.environment(instance, **action))
         plain = partial(plain, np.asarray(distances[:n, :n]))
         return Case("kcenter", rule, f"crops, n = {n}", build, plain, rounds, 64)
 

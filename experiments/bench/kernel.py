@@ -1,16 +1,14 @@
 """Distributed kernel bandits on Branin, 2000 candidates, 10 agents, 50 rounds, beta .2 to 5: queries a second.
 
-The floor is the time in which this machine reads the memory that a round
-needs (the rows seen so far, or the features of the inducing points) or, for DUETS, multiplies the matrices of its three
-synchronisations as large as they are when no draw repeats and nothing has been trimmed; both rates are measured in the
-same run, on as many cores as the sweep uses. DUETS often needs less: repeats and trimming make its matrices smaller.
+The floor is the time in which this machine reads the memory that a round needs (the rows seen so far, or the features
+of the inducing points) or, for DUETS, multiplies the matrices of its three synchronisations as large as they are when
+no draw repeats and nothing has been trimmed; both rates are measured in the same run, on as many cores as the sweep
+uses. DUETS often needs less: repeats and trimming make its matrices smaller.
 """
 
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -32,7 +30,7 @@ LANES = (1, 2, 4, 16)
 RULES: dict[str, Callable[..., Algorithm]] = {
     "DUETS": kernel.duets,
     "DisKernelUCB": kernel.dis_kernel_ucb,
-    "ApproxDisKernelUCB": kernel.approx_dis_kernel_ucb,
+    "ApproxDisKernelUCB": partial(kernel.approx_dis_kernel_ucb, max_inducing=MAX_INDUCING),
     "N-KernelUCB": kernel.n_kernel_ucb,
 }
 # Numbers that a round must read in the mean: the rows so far, of which there are T / 2 for each agent; or W.
@@ -43,29 +41,15 @@ READ = {
 }
 
 
-def settings(rule: str) -> dict[str, Any]:
-    more = {"max_inducing": MAX_INDUCING} if rule == "ApproxDisKernelUCB" else {}
-    return {
-        "kernel": paper_kernel("branin"),
-        "n_agents": AGENTS,
-        "horizon": HORIZON,
-        "noise_variance": NOISE_VARIANCE,
-    } | more
-
-
 def cases(lanes: tuple[int, ...] = (1,), dtypes: tuple[str, ...] = ("float64",)) -> list[Case]:
     """Branin."""
-
-    def floor(rule: str, dtype: str) -> tuple[float, str]:
-        return floor_of(rule, dtype), "products" if rule == "DUETS" else "memory"
-
     return [
         Case(
             "kernel",
             rule,
             "Branin" if len(dtypes) == 1 else f"Branin, {dtype}",
-            builder(rule, dtype),
-            partial(loops.kernel_rate, loops.kernel_loops()[rule]),
+            partial(build, rule, dtype),
+            partial(loops.kernel_run, rule),
             HORIZON + 1,
             lanes=width,
             runs=5 * len(BETAS),
@@ -84,25 +68,22 @@ def more_cases(options: Settings) -> list[Case]:
     return cases(LANES[:1] if options.quick else LANES, ("float64", "float32"))
 
 
-def builder(rule: str, dtype: str) -> Callable:
-    """Each run has candidates of its own."""
-
-    def build(beta: jax.Array, key: jax.Array) -> tuple[Algorithm, jaxbandits.Environment]:
-        instance = branin(key, size=SIZE, dtype=dtype)
-        environment = kernel.environment(instance, n_agents=AGENTS)
-        return RULES[rule](instance.candidates, beta=beta, **settings(rule)), environment
-
-    return build
+def build(rule: str, dtype: str, beta: jax.Array, key: jax.Array) -> tuple[Algorithm, jaxbandits.Environment]:
+    """A run, with candidates of its own."""
+    instance = branin(key, size=SIZE, dtype=dtype)
+    settings = {"kernel": paper_kernel("branin"), "n_agents": AGENTS, "horizon": HORIZON, "beta": beta}
+    algorithm = RULES[rule](instance.candidates, noise_variance=NOISE_VARIANCE, **settings)
+    return algorithm, kernel.environment(instance, n_agents=AGENTS)
 
 
 @cache
-def floor_of(rule: str, dtype: str) -> float:
-    """Queries a second that no program that does this work can exceed."""
+def floor(rule: str, dtype: str) -> tuple[float, str]:
+    """Queries a second that no program that does this work can exceed, and for what."""
     if rule == "DUETS":
         sizes = [AGENTS * rounds for rounds in epoch_lengths(HORIZON)[:-1]]
         work = sum(n**2 * (SIZE + n) for n in sizes)  # a triangular solve and a factor, additions and products
-        return AGENTS * HORIZON * flops(dtype) / work
-    return AGENTS * bandwidth(dtype) / (READ[rule] * np.dtype(dtype).itemsize)
+        return AGENTS * HORIZON * flops(dtype) / work, "products"
+    return AGENTS * bandwidth(dtype) / (READ[rule] * np.dtype(dtype).itemsize), "memory"
 
 
 def bandwidth(dtype: str) -> float:
@@ -119,16 +100,13 @@ def flops(dtype: str, n: int = 512) -> float:
     return _rate(lambda: product(a)) * 2 * n**3
 
 
-def _rate(call: Callable[[], jax.Array], seconds: float = 0.5) -> float:
+def _rate(call: Callable[[], jax.Array]) -> float:
     """Calls a second, a thread a core."""
 
-    def count() -> int:
-        calls, started = 0, time.perf_counter()
-        while time.perf_counter() - started < seconds:
-            jax.block_until_ready(call())
-            calls += 1
-        return calls
+    def play() -> int:
+        jax.block_until_ready(call())
+        return 1
 
-    jax.block_until_ready(call())
+    play()  # compiles
     with ThreadPoolExecutor(cores()) as pool:
-        return sum(future.result() for future in [pool.submit(count) for _ in range(cores())]) / seconds
+        return sum(pool.map(lambda core: loops.per_second(play, 0.5), range(cores())))

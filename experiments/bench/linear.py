@@ -6,14 +6,12 @@ The rules that stop by likelihood ratios, and those of budgets and regret, have 
 from functools import partial
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 
 from experiments.bench import designs, loops, ratios
-from experiments.bench.case import Case
+from experiments.bench.case import Case, always
 from experiments.settings import Settings
 from jaxbandits import linear
-from jaxbandits.base import Algorithm, Environment
 from jaxbandits.engine.shards import local_mesh
 from jaxbandits.engine.sizing import side_by_side
 
@@ -26,19 +24,15 @@ LEAST, MOST = 10**7, 2**25  # rounds of one measurement: long enough to be timed
 def cases() -> list[Case]:
     """On soare(5), float64; single pulls are cut after a number of rounds, the rest are whole runs."""
     instance = linear.soare(5)
-    allocation = linear.xy_allocation(instance.arms).allocation
+    arms, allocation = instance.arms, linear.xy_allocation(instance.arms).allocation
+    lingape, adaptive = partial(linear.lingape, arms), partial(linear.xy_adaptive, arms)
+    static, exact = (partial(rule, arms, allocation) for rule in (linear.xy_static, linear.xy_static_exact))
+    loop = partial(loops.lingape, instance)
 
     def case(rule: str, factory: Any, action: Any, plain: Any, max_rounds: int, **more: Any) -> Case:
-        def build(task: None, key: jax.Array) -> tuple[Algorithm, Environment]:
-            return factory(), linear.environment(instance, action)
-
+        build = always(partial(factory, delta=0.05), linear.environment(instance, action))
         return Case("linear", rule, "soare(5)", build, plain, max_rounds, lanes=256, **more)
 
-    lingape = partial(linear.lingape, instance.arms, delta=0.05)
-    static, exact = (
-        partial(rule, instance.arms, allocation, delta=0.05) for rule in (linear.xy_static, linear.xy_static_exact)
-    )
-    adaptive, loop = partial(linear.xy_adaptive, instance.arms, delta=0.05), partial(loops.lingape, instance)
     return [
         case("LinGapE", lingape, linear.Pull, loop, 8 * ROUNDS),
         case("LinGapE, leap", partial(lingape, leap=LEAP), linear.Pull, loop, LEAP_ROUNDS),
@@ -57,15 +51,12 @@ def more_cases(options: Settings) -> list[Case]:
     for name, make in makers.items():
         for leap, dtype in ((1, jnp.float64), (1, jnp.float32), (LEAP, jnp.float64)):
             instance = make(dtype=dtype)
+            rule, where = f"LinGapE{', leap' * (leap > 1)}", f"{name}, {jnp.dtype(dtype).name}"
+            build = always(partial(linear.lingape, instance.arms, delta=0.05, leap=leap), linear.environment(instance))
             for lanes in QUICK_LANES if options.quick else LANES:
-
-                def build(task: None, key: jax.Array, instance=instance, leap=leap) -> tuple[Algorithm, Environment]:
-                    return linear.lingape(instance.arms, delta=0.05, leap=leap), linear.environment(instance)
-
                 width = side_by_side(local_mesh()) * lanes
                 least = LEAST // (10 if options.quick else 1) // width
                 rounds = LEAP_ROUNDS if leap > 1 else max(ROUNDS, least)
-                rule, where = f"LinGapE{', leap' * (leap > 1)}", f"{name}, {jnp.dtype(dtype).name}"
                 plain = partial(loops.lingape, make(dtype=jnp.float64))
                 found.append(Case("linear", rule, where, build, plain, min(rounds, MOST // width), lanes))
     return found + ratios.cases() + designs.cases()

@@ -3,9 +3,11 @@
 Those of `experiments.bench.reference` are transcriptions of the algorithms; the loops here go on for a second.
 """
 
+import itertools
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -19,32 +21,45 @@ from jaxbandits import cpe, fullbandit, kernel, linear
 from jaxbandits.kernel import branin, epoch_lengths
 from jaxbandits.numerics.design import design
 
+
+def per_second(play: Callable[[], int], seconds: float = 1.0) -> float:
+    """How many queries a second are made by plays that each return the number of their own."""
+    queries, started = 0, time.perf_counter()
+    while time.perf_counter() - started < seconds:
+        queries += play()
+    return queries / (time.perf_counter() - started)
+
+
 # Linear bandits
 
 
-def lingape(instance: linear.Instance, seconds: float = 1.0) -> float:
+def lingape(instance: linear.Instance) -> float:
     """Speed of the transcription, which inverts A in every round and tries every arm by another inversion."""
     arms, means = np.asarray(instance.arms), np.asarray(instance.arms @ instance.theta)
-    rng, rounds, started = np.random.default_rng(0), 0, time.perf_counter()
-    while time.perf_counter() - started < seconds:
-        transcription(arms, lambda arm, _: means[arm] + rng.normal(), delta=0.05, max_rounds=200)
-        rounds += 200
-    return rounds / (time.perf_counter() - started)
+    rng, rounds = np.random.default_rng(0), 200
+
+    def play() -> int:
+        transcription(arms, lambda arm, _: means[arm] + rng.normal(), delta=0.05, max_rounds=rounds)
+        return rounds
+
+    return per_second(play)
 
 
-def xy_static(seconds: float = 1.0) -> float:
+def xy_static() -> float:
     """XY-static with a test at every pull, on five canonical arms, where it stops soon."""
-    arms, rng, pulls, started = np.eye(5), np.random.default_rng(0), 0, time.perf_counter()
-    means = np.eye(5)[0]
-    while time.perf_counter() - started < seconds:
-        tests = fixed_designs.xy_static(arms, np.full(5, 0.2), means[:, None] + rng.normal(size=(5, 2000)), delta=0.05)
-        pulls += tests[-1].n
-    return pulls / (time.perf_counter() - started)
+    arms, means, rng = np.eye(5), np.eye(5)[0], np.random.default_rng(0)
+
+    def play() -> int:
+        tape = means[:, None] + rng.normal(size=(5, 2000))
+        return fixed_designs.xy_static(arms, np.full(5, 0.2), tape, delta=0.05)[-1].n
+
+    return per_second(play)
 
 
-def xy_adaptive(seconds: float = 1.0) -> float:
+def xy_adaptive() -> float:
     """XY-adaptive on the same arms; its designs are computed as in ours."""
-    arms, means, rng, pulls, started = np.eye(5), np.eye(5)[0], np.random.default_rng(0), 0, time.perf_counter()
+    arms, means, rng = np.eye(5), np.eye(5)[0], np.random.default_rng(0)
+    settings = {"alpha": 0.1, "first_width": 1 / 31, "keep_eliminated": False, "max_phases": 8}
 
     def solve(differences: list[np.ndarray]) -> np.ndarray:
         return np.asarray(design(jnp.asarray(arms), jnp.asarray(differences)).allocation)
@@ -52,35 +67,37 @@ def xy_adaptive(seconds: float = 1.0) -> float:
     def rewards(phase: int, counts: np.ndarray) -> np.ndarray:
         return means * counts + np.sqrt(counts) * rng.normal(size=5)
 
-    settings = {"alpha": 0.1, "first_width": 1 / 31, "keep_eliminated": False, "max_phases": 8}
-    while time.perf_counter() - started < seconds:
+    def play() -> int:
         phases = fixed_designs.xy_adaptive(arms, solve, rewards, delta=0.05, **settings)
-        pulls += sum(sum(phase.counts) for phase in phases)
-    return pulls / (time.perf_counter() - started)
+        return sum(sum(phase.counts) for phase in phases)
+
+    return per_second(play)
 
 
 # Combinatorial pure exploration
 
 
-def coci(instance: cpe.Instance, seconds: float = 1.0) -> float:
+def coci(instance: cpe.Instance) -> float:
     """Speed of the transcription of COCI: it lists all decisions, and makes one pull at a time."""
-    problem, theta = instance.problem, np.asarray(cpe.means(instance.arms))
+    problem, theta, rng = instance.problem, np.asarray(cpe.means(instance.arms)), np.random.default_rng(0)
     if isinstance(problem, cpe.Enumerated):
         loop = plain_cpe.linear(np.asarray(problem.rows))
     else:
         kind = "at most" if instance.tau == 2 else "exactly"
         loop = plain_cpe.table(np.asarray(problem.coef), np.asarray(problem.cost), int(problem.quota), kind)
-    rng, pulls, started = np.random.default_rng(0), 0, time.perf_counter()
-    while time.perf_counter() - started < seconds:
+
+    def play() -> int:
         tape = (rng.random((len(theta), 200)) < theta[:, None]).astype(float)
-        pulls += len(plain_cpe.coci(loop, tape, delta=0.1, tau=instance.tau, rounds=200))
-    return pulls / (time.perf_counter() - started)
+        return len(plain_cpe.coci(loop, tape, delta=0.1, tau=instance.tau, rounds=200))
+
+    return per_second(play)
 
 
-def plays(instance: cpe.Instance, seconds: float = 1.0) -> float:
+def plays(instance: cpe.Instance) -> float:
     """Speed of a plain loop that plays trees: Kruskal's best tree at the means, its closest swap, and one draw more."""
     ends, theta = np.asarray(instance.problem.ends), np.asarray(instance.theta)
     K, nodes, rng = len(theta), instance.problem.nodes, np.random.default_rng(0)
+    counts, sums = np.ones(K), rng.normal(theta)
 
     def tree(weights: np.ndarray) -> np.ndarray:
         chosen, names = np.zeros(K, bool), np.arange(nodes)
@@ -90,8 +107,7 @@ def plays(instance: cpe.Instance, seconds: float = 1.0) -> float:
             names[names == other] = one
         return chosen
 
-    counts, sums, rounds, started = np.ones(K), rng.normal(theta), 0, time.perf_counter()
-    while time.perf_counter() - started < seconds:
+    def play() -> int:
         means = sums / counts
         best, least, gradient = tree(means), np.inf, np.zeros(K)
         for out in np.flatnonzero(best):
@@ -106,33 +122,34 @@ def plays(instance: cpe.Instance, seconds: float = 1.0) -> float:
                     least, gradient = value, np.zeros(K)
                     gradient[[out, into]] = (slope / counts[[out, into]]) ** 2
         played = tree(gradient + 1e-9 * rng.normal(size=K))
-        sums += np.where(played, rng.normal(theta), 0)
-        counts += played
-        rounds += 1
-    return rounds / (time.perf_counter() - started)
+        sums[played] += rng.normal(theta)[played]
+        counts[played] += 1
+        return 1
+
+    return per_second(play)
 
 
 # Top-k identification
 
 
-def top_k(rule: str, design: fullbandit.Design, crowd: fullbandit.Instance, seconds: float = 1.0) -> float:
+def top_k(rule: str, design: fullbandit.Design, crowd: fullbandit.Instance) -> float:
     """Speed of the plain loop: a pull, the inverse, the estimate, and one test of the rule."""
     support, theta = np.asarray(design.support), np.asarray(crowd.theta)
     s, n = support.shape
-    k, rng = crowd.k, np.random.default_rng(0)
+    k, rng, pulls = crowd.k, np.random.default_rng(0), itertools.count(s)
     A, b = support.T @ support, support.T @ rng.binomial(1, 0.5, s).astype(float)
-    test = PLAIN[rule]
-    pulls, started = s, time.perf_counter()
-    while time.perf_counter() - started < seconds:
-        row = support[pulls % s]
-        A += np.outer(row, row)
-        b += rng.binomial(1, theta[row > 0]).sum() * row
-        pulls += 1
+
+    def play() -> int:
+        t = next(pulls)
+        row = support[t % s]
+        A[:] += np.outer(row, row)
+        b[:] += rng.binomial(1, theta[row > 0]).sum() * row
         inverse = np.linalg.inv(A)
-        union = math.log(6 / math.pi**2 / 0.05) + 2 * math.log(pulls) + math.log(math.comb(n, k))
-        radius = 2 * math.sqrt(2) * 10.0 * math.sqrt(union)
-        test(inverse, inverse @ b, radius, k, support)
-    return (pulls - s) / (time.perf_counter() - started)
+        union = math.log(6 / math.pi**2 / 0.05) + 2 * math.log(t + 1) + math.log(math.comb(n, k))
+        PLAIN[rule](inverse, inverse @ b, 2 * math.sqrt(2) * 10.0 * math.sqrt(union), k, support)
+        return 1
+
+    return per_second(play)
 
 
 def plain_saqm(inverse: np.ndarray, theta: np.ndarray, radius: float, k: int, support: np.ndarray) -> bool:
@@ -202,68 +219,66 @@ PLAIN: dict[str, Callable[..., bool]] = {
 LEVELS, NOISE_SCALE = 255, 0.1
 
 
-def sampling(points: np.ndarray, seconds: float = 1.0) -> float:
+def sampling(points: np.ndarray) -> float:
     """DS-UCB and, but for a posterior draw, DS-TS."""
     rng, n, m = np.random.default_rng(0), *points.shape
     share, C = 0.1 / n, 0.1
     t, total = np.ones(n), (points[:, 0].astype(float) - points[0, 0]) ** 2 / LEVELS**2
     upper = np.full(n, np.inf)
     upper[0] = -np.inf
-    queries, started = 0, time.perf_counter()
-    while time.perf_counter() - started < seconds:
-        for _ in range(100):
-            v, j = int(np.argmax(upper)), int(rng.integers(m))
-            total[v] += (float(points[v, j]) - float(points[0, j])) ** 2 / LEVELS**2
-            t[v] += 1
-            upper[v] = total[v] / t[v] + np.sqrt(C * np.log1p((1 + np.log(t[v])) / share) / t[v])
-            others = np.partition(upper, -2)[-2]
-            lower = 2 * total[v] / t[v] - upper[v]
-            queries += 1
-            if lower > others:
-                t[v] = 1  # so that the loop goes on
-    return queries / (time.perf_counter() - started)
+
+    def play() -> int:
+        v, j = int(np.argmax(upper)), int(rng.integers(m))
+        total[v] += (float(points[v, j]) - float(points[0, j])) ** 2 / LEVELS**2
+        t[v] += 1
+        upper[v] = total[v] / t[v] + np.sqrt(C * np.log1p((1 + np.log(t[v])) / share) / t[v])
+        others = np.partition(upper, -2)[-2]
+        if 2 * total[v] / t[v] - upper[v] > others:
+            t[v] = 1  # so that the loop goes on
+        return 1
+
+    return per_second(play)
 
 
-def noisy(distances: np.ndarray, seconds: float = 1.0) -> float:
+def noisy(distances: np.ndarray) -> float:
     """NS-TS."""
     rng, n = np.random.default_rng(0), len(distances)
-    t, total = np.ones(n), distances[:, 0] + 0.1 * rng.normal(size=n)
+    t, total = np.ones(n), distances[:, 0] + NOISE_SCALE * rng.normal(size=n)
     total[0] = -np.inf
-    queries, started = 0, time.perf_counter()
-    while time.perf_counter() - started < seconds:
-        for _ in range(50):
-            mean = total / t
-            width = NOISE_SCALE * np.sqrt(2 * (np.log(11.11) + 1.1 * np.log(t) + np.log(n**2 / 0.1)) / t)
-            first = int(np.argmax(mean))
-            upper = mean + width
-            upper[first] = -np.inf
-            for v in (first, int(np.argmax(upper))):
-                total[v] += distances[v, 0] + 0.1 * rng.normal()
-                t[v] += 1
-                queries += 1
-    return queries / (time.perf_counter() - started)
+
+    def play() -> int:
+        mean = total / t
+        first = int(np.argmax(mean))
+        upper = mean + NOISE_SCALE * np.sqrt(2 * (np.log(11.11) + 1.1 * np.log(t) + np.log(n**2 / 0.1)) / t)
+        upper[first] = -np.inf
+        for v in (first, int(np.argmax(upper))):
+            total[v] += distances[v, 0] + NOISE_SCALE * rng.normal()
+            t[v] += 1
+        return 2
+
+    return per_second(play)
 
 
-def tracking(distances: np.ndarray, how: str, seconds: float = 1.0) -> float:
+def tracking(distances: np.ndarray, how: str) -> float:
     """NS-TandS in its first stage, with a mirror ascent of 1000 steps every 100 queries."""
     rng, n = np.random.default_rng(0), len(distances)
-    t, total = np.ones(n), distances[:, 0] + 0.1 * rng.normal(size=n)
-    omega = np.full(n, 1 / n)
-    queries, started = 0, time.perf_counter()
-    while time.perf_counter() - started < seconds:
-        mean = total / t
-        mean[0] = -np.inf
-        h = int(np.argmax(mean))
-        if queries % 100 == 0:
-            omega = plain_weights(mean, h)
-        with np.errstate(invalid="ignore"):
-            z = (mean[h] - mean) ** 2 / (2 * NOISE_SCALE**2) * t[h] * t / (t[h] + t)
-        np.min(np.delete(z, [0, h]))
-        v = int(np.argmax(omega / t if how == "ratio" else omega - t / t.sum()))
-        total[v] += distances[v, 0] + 0.1 * rng.normal()
-        t[v] += 1
-        queries += 1
-    return queries / (time.perf_counter() - started)
+    t, total = np.ones(n), distances[:, 0] + NOISE_SCALE * rng.normal(size=n)
+    total[0] = -np.inf
+
+    def play() -> int:
+        omega = plain_weights(total / t, int(np.argmax(total / t)))
+        for _ in range(100):
+            mean = total / t
+            h = int(np.argmax(mean))
+            with np.errstate(invalid="ignore"):
+                z = (mean[h] - mean) ** 2 / (2 * NOISE_SCALE**2) * t[h] * t / (t[h] + t)
+            np.min(np.delete(z, [0, h]))
+            v = int(np.argmax(omega / t if how == "ratio" else omega - t / t.sum()))
+            total[v] += distances[v, 0] + NOISE_SCALE * rng.normal()
+            t[v] += 1
+        return 100
+
+    return per_second(play)
 
 
 def plain_weights(mean: np.ndarray, h: int, steps: int = 1000) -> np.ndarray:
@@ -287,55 +302,23 @@ def plain_weights(mean: np.ndarray, h: int, steps: int = 1000) -> np.ndarray:
 AGENTS, HORIZON, SIZE, NOISE_VARIANCE = 10, 50, 2000, 0.04
 
 
-def kernel_loops() -> dict[str, Callable[[], Any]]:
-    """The plain loops, each one run of beta = 1."""
+def kernel_run(rule: str) -> float:
+    """Agent-rounds a second of one run of beta = 1."""
     instance = branin(jax.random.key(1), size=SIZE, dtype="float64")
-    candidates, values = np.asarray(instance.candidates), np.asarray(instance.values)
-    rng = np.random.default_rng(0)
+    candidates, values, rng = np.asarray(instance.candidates), np.asarray(instance.values), np.random.default_rng(0)
     uniforms, thinning = rng.random((2, AGENTS, HORIZON))
     coins = kernel.Coins(uniforms, thinning, rng.random((HORIZON, AGENTS, HORIZON)))
     rewards = values + 0.2 * rng.standard_normal((HORIZON, AGENTS, SIZE))
     pairs = kernel_duets.squared_exponential(0.2)
     gram = pairs(candidates, candidates)
-    common = {"beta": 1.0, "noise_variance": NOISE_VARIANCE}
-    return {
-        "DUETS": lambda: kernel_duets.duets(
-            candidates,
-            lambda n, t, a: rewards[t, n, a],
-            uniforms,
-            thinning,
-            kernel=pairs,
-            lengths=epoch_lengths(HORIZON),
-            **common,
-        ),
-        "DisKernelUCB": lambda: kernel_ucb.dis_kernel_ucb(gram, 2, rewards, uniforms, threshold=10.0, **common),
-        "ApproxDisKernelUCB": lambda: kernel_approx.approx_dis_kernel_ucb(
-            gram, 2, rewards, coins, threshold=20.0, oversampling=1.0, **common
-        ),
-        "N-KernelUCB": lambda: kernel_ucb.n_kernel_ucb(gram, rewards, uniforms, **common),
-        "N-KernelUCB, a row at a time": lambda: a_row_at_a_time(gram, instance, rewards, uniforms),
+    duets = partial(kernel_duets.duets, kernel=pairs, lengths=epoch_lengths(HORIZON))
+    approximate = partial(kernel_approx.approx_dis_kernel_ucb, threshold=20.0, oversampling=1.0)
+    loops: dict[str, Callable[..., Any]] = {
+        "DUETS": partial(duets, candidates, lambda n, t, a: rewards[t, n, a], uniforms, thinning),
+        "DisKernelUCB": partial(kernel_ucb.dis_kernel_ucb, gram, 2, rewards, uniforms, threshold=10.0),
+        "ApproxDisKernelUCB": partial(approximate, gram, 2, rewards, coins),
+        "N-KernelUCB": partial(kernel_ucb.n_kernel_ucb, gram, rewards, uniforms),
     }
-
-
-def kernel_rate(loop: Callable[[], Any]) -> float:
-    """Agent-rounds a second of one run."""
     started = time.perf_counter()
-    loop()
+    loops[rule](beta=1.0, noise_variance=NOISE_VARIANCE)
     return AGENTS * HORIZON / (time.perf_counter() - started)
-
-
-def a_row_at_a_time(gram: np.ndarray, instance: kernel.Instance, rewards: np.ndarray, coins: np.ndarray) -> np.ndarray:
-    """N-KernelUCB as a NumPy programmer in a hurry writes it; returns the queries (T, N)."""
-    size = len(instance.values)
-    rows = np.zeros((AGENTS, HORIZON, size))
-    mean, variance = np.zeros((AGENTS, size)), np.ones((AGENTS, size))
-    queries = np.zeros((HORIZON, AGENTS), int)
-    for t in range(HORIZON):
-        queries[t] = np.argmax(mean + np.sqrt(np.maximum(variance, 0)), axis=1) if t else (coins[:, 0] * size)
-        for n, a in enumerate(queries[t]):
-            column = gram[a] - rows[n, :t, a] @ rows[n, :t]
-            v = max(column[a], 0.0)
-            rows[n, t] = column / np.sqrt(NOISE_VARIANCE + v)
-            mean[n] += column * (rewards[t, n, a] - mean[n, a]) / (NOISE_VARIANCE + v)
-            variance[n] -= rows[n, t] ** 2
-    return queries

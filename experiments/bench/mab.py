@@ -8,13 +8,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import jax
-
 from experiments.bench import arms
-from experiments.bench.case import Case
+from experiments.bench.case import Case, always
 from experiments.settings import Settings
 from jaxbandits import mab
-from jaxbandits.base import Algorithm, Environment
+from jaxbandits.base import Algorithm
 
 MEANS = (0.5, 0.49, 0.49, 0.49, 0.49)
 DELTA = 1e-6  # no stop within these rounds
@@ -75,13 +73,11 @@ def case_of(rule: str, factory: Callable[[mab.Gaussian | mab.Bernoulli], Algorit
     law = LAW.get(rule, "Gaussian")
     instance = mab.gaussian(MEANS) if law == "Gaussian" else mab.bernoulli(MEANS)
     leap = ROUNDS if rule.endswith(", leap") else 1
-
-    def build(task: None, key: jax.Array) -> tuple[Algorithm, Environment]:
-        return factory(instance.problem), mab.environment(instance, slots=SLOTS.get(rule, 1), leap=leap)
-
+    environment = mab.environment(instance, slots=SLOTS.get(rule, 1), leap=leap)
     shape: dict[str, Any] = {"max_rounds": LONGER * ROUNDS // DEAR.get(rule, 1)}
     if rule in BUDGET:  # ends by itself: many runs a lane, a million in all where a round is a phase
         shape = {"max_rounds": ROUNDS, "runs": 2000 if leap > 1 else LONGER, "chunk": 16 if leap > 1 else None}
+    build = always(partial(factory, instance.problem), environment)
     plain = partial(arms.rate, rule.removesuffix(", leap"), law, MEANS)
     bar = BARS.get(rule) if lanes == LANES[1] else None
     return Case("mab", rule, f"{law}, K = 5", build, plain, lanes=lanes, bar=bar, **shape)

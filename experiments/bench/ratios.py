@@ -3,20 +3,19 @@
 On the latter (K = 50, d = 20) Tirinzoni and Degenne (2022, Table 1) print how long a round of theirs takes (Julia).
 """
 
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.bench.case import Case
+from experiments.bench.case import Case, always
+from experiments.bench.loops import per_second
 from experiments.bench.reference import linear_glr as plain
 from experiments.bench.reference import linear_peps
 from jaxbandits import linear
-from jaxbandits.base import Algorithm, Environment
+from jaxbandits.base import Algorithm
 from jaxbandits.linear._fixed_confidence import first_spanner
 from jaxbandits.numerics import thresholds
 
@@ -25,37 +24,16 @@ PUBLISHED = {"LinGapE": 0.23, "LinGame": 0.23, "FWS": 0.73, "Lazy TaS": 0.15}  #
 TIRINZONI = {"LinGame": {"shared_learner": True, "optimism": False, "clip": False}, "LinGapE": {"width": "log"}}
 DRAWS = 128  # of LinTTTS for its challenger
 POSTERIOR_DRAWS = 20  # of PEPS in a round
-
-
-class Size(NamedTuple):
-    """An instance, and how much of it is measured."""
-
-    name: str
-    make: Callable[..., linear.Instance]
-    lanes: int
-    rounds: int
-    runs: int
-    bars: dict[str, float]  # rounds a second that two CPU cores should make
-
-
-SIZES = (
-    Size(
-        "soare(6)",
-        partial(linear.soare, 6),
-        lanes=256,
-        rounds=4096,
-        runs=4,
-        bars={"LinGapE": 5e6, "L-T3C": 5e6, "FWS": 1e6, "LinGame": 1e6, "Lazy TaS": 1e6},
-    ),
-    Size(
-        "K=50, d=20",
-        linear.random_tirinzoni_published,
-        lanes=64,
-        rounds=2048,
-        runs=1,
-        bars={"LinGapE": 2e5, "L-T3C": 2e5, "FWS": 5e4, "LinGame": 5e4, "Lazy TaS": 2e5},
-    ),
-)
+SMALL, LARGE = "soare(6)", "K=50, d=20"
+MAKE: dict[str, Callable[[], linear.Instance]] = {
+    SMALL: partial(linear.soare, 6),
+    LARGE: linear.random_tirinzoni_published,
+}
+SHAPE = {SMALL: (4096, 256, 4), LARGE: (2048, 64, 1)}  # rounds, lanes, and runs of each lane
+BARS = {  # rounds a second that two CPU cores should make
+    SMALL: {"LinGapE": 5e6, "L-T3C": 5e6, "FWS": 1e6, "LinGame": 1e6, "Lazy TaS": 1e6},
+    LARGE: {"LinGapE": 2e5, "L-T3C": 2e5, "FWS": 5e4, "LinGame": 5e4, "Lazy TaS": 2e5},
+}
 FACTORIES: dict[str, Callable[..., Algorithm]] = {
     "uniform": linear.uniform,
     "LinGapE": linear.lingape,
@@ -67,46 +45,36 @@ FACTORIES: dict[str, Callable[..., Algorithm]] = {
     "LinTTTS": partial(linear.lin_ttts, draws=DRAWS),
     "PEPS": linear.peps,
 }
+STEPS = ("FWS", "LinGame", "LinGame-C", "Lazy TaS", "PEPS")  # whose pulls carry what they have learned
 LONGER = {"Lazy TaS": 8}  # times as many rounds on K = 50, d = 20: its plans are rarer the longer a run is
 DEAR = {"LinGame-C": 4, "LinTTTS": 16, "PEPS": 16}  # fewer by as much
 
 
 def cases() -> list[Case]:
     """Every rule on both instances."""
-    return [case_of(rule, size) for size in SIZES for rule in FACTORIES]
+    return [case_of(rule, where) for where in MAKE for rule in FACTORIES]
 
 
-def case_of(rule: str, size: Size) -> Case:
+def case_of(rule: str, where: str) -> Case:
     """One rule on one instance, float64."""
-    instance = size.make()
-    threshold = thresholds.log_t(arms=len(instance.arms))
-    is_large = size is SIZES[1]
-    options = TIRINZONI.get(rule, {}) if is_large else {}  # as they were printed
-
-    def build(task: None, key: jax.Array) -> tuple[Algorithm, Environment]:
-        algorithm = FACTORIES[rule](instance.arms, delta=DELTA, threshold=threshold, ridge=RIDGE, **options)
-        action = linear.Step if isinstance(algorithm.idle, linear.Step) else linear.Pull
-        return algorithm, linear.environment(instance, action)
-
-    return Case(
-        "linear",
-        f"{rule}, ratios",
-        size.name,
-        build,
+    instance, (rounds, lanes, runs) = MAKE[where](), SHAPE[where]
+    rounds = rounds * (LONGER.get(rule, 1) if where == LARGE else 1) // DEAR.get(rule, 1)
+    published = 1e3 / PUBLISHED[rule] if where == LARGE and rule in PUBLISHED else None
+    settings = {"delta": DELTA, "threshold": thresholds.log_t(arms=len(instance.arms)), "ridge": RIDGE}
+    settings |= TIRINZONI.get(rule, {}) if where == LARGE else {}  # as they were printed
+    environment = linear.environment(instance, linear.Step if rule in STEPS else linear.Pull)
+    build, plain = (
+        always(partial(FACTORIES[rule], instance.arms, **settings), environment),
         partial(rate, rule, instance),
-        size.rounds * (LONGER.get(rule, 1) if is_large else 1) // DEAR.get(rule, 1),
-        size.lanes,
-        runs=size.runs,
-        bar=size.bars.get(rule),
-        published=1e3 / PUBLISHED[rule] if is_large and rule in PUBLISHED else None,
     )
+    name, bar = f"{rule}, ratios", BARS[where].get(rule)
+    return Case("linear", name, where, build, plain, rounds, lanes, runs, bar=bar, published=published)
 
 
-def rate(rule: str, instance: linear.Instance, seconds: float = 1.0, rounds: int = 200) -> float:
+def rate(rule: str, instance: linear.Instance, rounds: int = 200) -> float:
     """Pulls a second of the transcription, over one run on one core."""
     arms, theta, rng = np.asarray(instance.arms), np.asarray(instance.theta), np.random.default_rng(0)
-    sampler = samplers(arms)[rule]
-    d = arms.shape[1]
+    sampler, d = samplers(arms)[rule], arms.shape[1]
 
     def numbers(t: int) -> Any:
         if rule == "PEPS":
@@ -114,11 +82,11 @@ def rate(rule: str, instance: linear.Instance, seconds: float = 1.0, rounds: int
             return linear_peps.Numbers(rng.random(), items, tails, rng.normal(size=(d, POSTERIOR_DRAWS)))
         return Drawn(rng.normal(size=(DRAWS + 1, d)), rng.random())
 
-    pulls, started = 0, time.perf_counter()
-    while time.perf_counter() - started < seconds:
+    def play() -> int:
         tape = (arms @ theta)[:, None] + rng.normal(size=(len(arms), rounds))
-        pulls += len(plain.run(arms, tape, sampler, level, numbers=numbers, rounds=rounds))
-    return pulls / (time.perf_counter() - started)
+        return len(plain.run(arms, tape, sampler, level, numbers=numbers, rounds=rounds))
+
+    return per_second(play)
 
 
 class Drawn(NamedTuple):

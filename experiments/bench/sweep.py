@@ -4,11 +4,13 @@ Everything runs LinGapE on soare(5) in float64 round by round unless the line sa
 compiled round, repeated on the device without any visit of the host, in as many threads as the sweep has batches.
 """
 
+import itertools
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +20,7 @@ import numpy as np
 from jax import lax
 
 import jaxbandits
+from experiments.bench.case import always
 from experiments.report import Report
 from experiments.settings import Settings
 from jaxbandits import Algorithm, Decision, Environment, linear
@@ -49,52 +52,50 @@ def walk(limit: jax.Array) -> Algorithm:
 
 
 NOISE = Environment(jax.random.normal, lambda action, noise: noise)
+Row = tuple[str, str, str, str]  # what, in which setting, measured, aim
 
 
 def run(options: Settings) -> Report:
-    quick = options.quick
-    rows: list[dict[str, str]] = []
-
-    def note(what: str, setting: str, measured: str, aim: str = "") -> None:
-        print(what, setting, measured, aim, sep=" | ", file=sys.stderr)
-        rows.append({"what": what, "setting": setting, "measured": measured, "aim": aim})
-
-    for lanes in (256,) if quick else (64, 256, 1024):
-        share, speed = overhead(lanes, rounds=CHUNK * (64 if quick else 512), repeats=2 if quick else 4)
-        note("overhead over a bare loop", f"{lanes} lanes a batch", f"{share:+.1%} at {speed:.2e} rounds/s", "< 5 %")
-
-    for name, tasks, seeds, build in heavy_tails(quick):
-        stats = jaxbandits.sweep(
-            build, tasks, seeds=seeds, key=KEY, max_rounds=2**31 - 1, lanes=options.lanes, progress=False
-        ).stats
-        runs = seeds * (1 if tasks is None else len(tasks))
-        where = f"{name}, {runs} tasks, {stats.batches} x {stats.lanes} lanes"
-        note("occupancy", where, f"{stats.occupancy:.1%}", "> 95 %")
-
+    rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
-        for what, setting, measured, aim in storage(Path(folder), 10**5 if quick else 10**6):
-            note(what, setting, measured, aim)
-        seeds = 400 if quick else 4000
-        for workers, seconds in processes(Path(folder), seeds):
-            note("seconds, compilation included", f"LinGapE with leaps, {seeds} runs, {workers}", f"{seconds:.1f} s")
-
+        parts = (overheads, occupancies, partial(storage, Path(folder)), partial(processes, Path(folder)))
+        for row in itertools.chain.from_iterable(part(options) for part in parts):
+            print(*row, sep=" | ", file=sys.stderr)
+            rows.append(row)
+    columns = dict(zip(("what", "setting", "measured", "aim"), zip(*rows, strict=True), strict=True))
     return Report(
         f"What a sweep costs beyond its rounds, on {cores()} cores",
         lines=[],
         claims=[],
-        columns={name: np.array([row[name] for row in rows]) for name in rows[0]},
+        columns={name: np.array(values) for name, values in columns.items()},
         draw=None,
-        grid=rows,
+        grid=[dict(zip(columns, row, strict=True)) for row in rows],
     )
 
 
-def overhead(lanes: int, *, rounds: int, repeats: int) -> tuple[float, float]:
-    """Time of a sweep over that of the bare loop, minus 1; and the sweep's rounds a second. Best of the repeats."""
-    instance = linear.soare(5)
-    batches = cores()
+def timed(build: Callable, tasks: Any = None, **settings: Any) -> tuple[float, jaxbandits.Results]:
+    """Seconds of a sweep, compilation and store included, and what it returns."""
+    started = time.perf_counter()
+    results = jaxbandits.sweep(build, tasks, key=KEY, progress=False, **settings)
+    return time.perf_counter() - started, results
 
-    def build(task: Any, key: jax.Array) -> tuple[Algorithm, Environment]:
-        return linear.lingape(instance.arms, delta=0.05), linear.environment(instance)
+
+def lingape(leap: int = 1) -> Callable:
+    """LinGapE on soare(5)."""
+    instance = linear.soare(5)
+    return always(partial(linear.lingape, instance.arms, delta=0.05, leap=leap), linear.environment(instance))
+
+
+def overheads(options: Settings) -> Iterator[Row]:
+    """Time of a sweep over that of the bare loop, minus 1; and the sweep's rounds a second."""
+    for lanes in (256,) if options.quick else (64, 256, 1024):
+        share, speed = overhead(lanes, CHUNK * (64 if options.quick else 512), 2 if options.quick else 4)
+        yield "overhead over a bare loop", f"{lanes} lanes a batch", f"{share:+.1%} at {speed:.2e} rounds/s", "< 5 %"
+
+
+def overhead(lanes: int, rounds: int, repeats: int) -> tuple[float, float]:
+    """Both, of the fastest of the repeats."""
+    batches, build = cores(), lingape()
 
     def one(seed: jax.Array) -> jax.Array:
         keys = streams(jaxbandits.task_key(KEY, 0, seed))
@@ -116,52 +117,45 @@ def overhead(lanes: int, *, rounds: int, repeats: int) -> tuple[float, float]:
             started = time.perf_counter()
             list(threads.map(lambda batch: bare(batch).block_until_ready(), seeds))
             bare_seconds.append(time.perf_counter() - started)
-            stats = jaxbandits.sweep(
-                build, seeds=seeds.size, key=KEY, max_rounds=rounds, lanes=lanes, chunk=CHUNK, progress=False
-            ).stats
-            sweep_seconds.append(stats.seconds)
+            shape = {"seeds": seeds.size, "max_rounds": rounds, "lanes": lanes, "chunk": CHUNK}
+            sweep_seconds.append(timed(build, **shape)[1].stats.seconds)
     return min(sweep_seconds) / min(bare_seconds) - 1, seeds.size * rounds / min(sweep_seconds)
 
 
-def heavy_tails(quick: bool) -> list[tuple[str, Any, int, Callable]]:
+def occupancies(options: Settings) -> Iterator[Row]:
     """Tasks whose lengths differ: LinGapE's stopping times over a table of gaps, and lengths from a Pareto law."""
     arms = linear.canonical(0.1).arms
 
-    def lingape(gap: jax.Array, key: jax.Array) -> tuple[Algorithm, Environment]:
+    def of_gap(gap: jax.Array, key: jax.Array) -> tuple[Algorithm, Environment]:
         instance = linear.Instance(arms, jnp.zeros(5).at[0].set(gap), jnp.ones(()))
         return linear.lingape(arms, delta=0.05), linear.environment(instance)
 
-    def pareto(exponent: float) -> Callable:
-        def build(task: Any, key: jax.Array) -> tuple[Algorithm, Environment]:
-            return walk(jnp.ceil(500 * jax.random.pareto(key, exponent)).astype(int)), NOISE
+    def pareto(exponent: float, task: Any, key: jax.Array) -> tuple[Algorithm, Environment]:
+        return walk(jnp.ceil(500 * jax.random.pareto(key, exponent)).astype(int)), NOISE
 
-        return build
+    for name, tasks, runs, build in (
+        ("LinGapE, 20 gaps from .1 to .5", jnp.linspace(0.1, 0.5, 20), 10_000, of_gap),
+        ("Pareto lengths, exponent 2", None, 200_000, partial(pareto, 2.0)),
+        ("Pareto lengths, exponent 1.5", None, 200_000, partial(pareto, 1.5)),
+    ):
+        runs = runs // 10 if options.quick else runs
+        seeds = runs if tasks is None else runs // len(tasks)
+        stats = timed(build, tasks, seeds=seeds, max_rounds=2**31 - 1, lanes=options.lanes)[1].stats
+        where = f"{name}, {runs} tasks, {stats.batches} x {stats.lanes} lanes"
+        yield "occupancy", where, f"{stats.occupancy:.1%}", "> 95 %"
 
-    gaps = jnp.linspace(0.1, 0.5, 20)
-    return [
-        ("LinGapE, 20 gaps from .1 to .5", gaps, 50 if quick else 500, lingape),
-        ("Pareto lengths, exponent 2", None, 20_000 if quick else 200_000, pareto(2.0)),
-        ("Pareto lengths, exponent 1.5", None, 20_000 if quick else 200_000, pareto(1.5)),
-    ]
 
-
-def storage(folder: Path, rows: int) -> list[tuple[str, str, str, str]]:
+def storage(folder: Path, options: Settings) -> Iterator[Row]:
     """Rows a second to the store, against the same sweep in memory; resuming and loading."""
+    rows, store = 10**5 if options.quick else 10**6, folder / "rows"
 
     def build(task: Any, key: jax.Array) -> tuple[Algorithm, Environment]:
         return walk(1 + jax.random.randint(key, (), 0, 8)), NOISE
 
-    def timed(**settings: Any) -> tuple[float, jaxbandits.Results]:
-        started = time.perf_counter()
-        results = jaxbandits.sweep(
-            build, seeds=rows, key=KEY, max_rounds=100, lanes=1024, chunk=8, progress=False, **settings
-        )
-        return time.perf_counter() - started, results
-
-    store = folder / "rows"
-    memory_seconds, plain = timed()
-    seconds, stored = timed(store=store)
-    again, _ = timed(store=store)
+    shape = {"seeds": rows, "max_rounds": 100, "lanes": 1024, "chunk": 8}
+    memory_seconds, plain = timed(build, **shape)
+    seconds, stored = timed(build, store=store, **shape)
+    again, _ = timed(build, store=store, **shape)
     started = time.perf_counter()
     loaded = jaxbandits.load(store)
     load_seconds = time.perf_counter() - started
@@ -169,39 +163,26 @@ def storage(folder: Path, rows: int) -> list[tuple[str, str, str, str]]:
         np.testing.assert_array_equal(values, stored.columns[name])
         np.testing.assert_array_equal(values, loaded.columns[name])
     parts = list(store.glob("*.parquet"))
-    size = sum(part.stat().st_size for part in parts)
-    return [
-        ("rows a second, in memory", f"{rows} short tasks", f"{rows / memory_seconds:.2e}", ""),
-        (
-            "rows a second, to the store",
-            f"{len(parts)} parts, {size / rows:.1f} bytes a row",
-            f"{rows / seconds:.2e} ({seconds:.2f} s against {memory_seconds:.2f} s)",
-            "",
-        ),
-        ("resume", f"{rows} finished rows", f"{again:.2f} s", "seconds"),
-        ("load", f"{rows} finished rows", f"{load_seconds:.2f} s", ""),
-    ]
+    size = f"{len(parts)} parts, {sum(part.stat().st_size for part in parts) / rows:.1f} bytes a row"
+    speed = f"{rows / seconds:.2e} ({seconds:.2f} s against {memory_seconds:.2f} s)"
+    yield "rows a second, in memory", f"{rows} short tasks", f"{rows / memory_seconds:.2e}", ""
+    yield "rows a second, to the store", size, speed, ""
+    yield "resume", f"{rows} finished rows", f"{again:.2f} s", "seconds"
+    yield "load", f"{rows} finished rows", f"{load_seconds:.2f} s", ""
 
 
-def processes(folder: Path, seeds: int) -> list[tuple[str, float]]:
+def processes(folder: Path, options: Settings) -> Iterator[Row]:
     """Seconds of one sweep on the threads of this process, on one worker with one core, and on a worker a core."""
-    instance = linear.soare(5)
+    seeds, build = 400 if options.quick else 4000, lingape(leap=65536)
 
-    def build(task: Any, key: jax.Array) -> tuple[Algorithm, Environment]:
-        return linear.lingape(instance.arms, delta=0.05, leap=65536), linear.environment(instance)
+    def row(name: str, **settings: Any) -> Row:
+        shape = {"seeds": seeds, "max_rounds": 2**31 - 1, "lanes": 64, "store": folder / name}
+        seconds, _ = timed(build, **shape, **settings)
+        setting = f"LinGapE with leaps, {seeds} runs, {name}"
+        return "seconds, compilation included", setting, f"{seconds:.1f} s", ""
 
-    def timed(name: str, **settings: Any) -> float:
-        started = time.perf_counter()
-        jaxbandits.sweep(
-            build, seeds=seeds, key=KEY, max_rounds=2**31 - 1, lanes=64, store=folder / name, progress=False, **settings
-        )
-        return time.perf_counter() - started
-
-    measured = [(f"threads of one process on {cores()} cores", timed("threads"))]
+    yield row(f"threads of one process on {cores()} cores")
     for workers in (1, cores()):
         with jaxbandits.process_pool(cores()) as pool:
             list(pool.map(abs, range(4 * cores())))  # the workers have started
-            measured.append(
-                (f"{workers} workers with a core each", timed(f"workers-{workers}", executor=pool, shards=workers))
-            )
-    return measured
+            yield row(f"{workers} workers with a core each", executor=pool, shards=workers)

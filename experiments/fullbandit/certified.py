@@ -7,6 +7,7 @@ every pull. SAQM takes the ratio of peeling as 0.9 (the paper) or as what it is 
 SA-FOA permits a lead of epsilon/2 (the paper) or of epsilon.
 """
 
+import itertools
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -47,41 +48,36 @@ def run(options: Settings) -> Report:
     realizations = options.seeds or (10 if options.quick else 100)
     parts = {f"s = {rows}": paths(rows, realizations, options) for rows in ROWS}
     runs = joined(parts, label="support")
-    total = len(runs["row"])
-    settings = [(support, gap) for support in parts for gap in GAPS]
-    chosen = {(support, gap): (runs["support"] == support) & (runs["gap"] == gap) for support, gap in settings}
-    times = {name: runs["pulls_of"][:, i].astype(float) for i, name in enumerate(RULES)}
-    ratios = {name: times[name] / times["Exhaustive"] for name in RULES}
-    lines, factors = (
-        {
-            (*setting, name): line(f"{name}, {setting[0]}, gap {setting[1]}", values[name][chosen[setting]])
-            for setting in settings
-            for name in RULES
-        }
-        for values in (times, ratios)
-    )
-    exceeded = {
-        (*setting, name): runs["exceeded"][chosen[setting], i].mean()
-        for setting in settings
-        for i, name in enumerate(SAMPLED)
-    }
-    polynomial = {name: [factors["s = 50", gap, name].ours for gap in GAPS] for name in ("spectral", "ICB, ellipsoid")}
+    times = dict(zip(RULES, runs["pulls_of"].T.astype(float), strict=True))
+    ratios = {name: pulls / times["Exhaustive"] for name, pulls in times.items()}
+    lines, factors, grid = {}, {}, []
+    for support, gap in itertools.product(parts, GAPS):
+        here = (runs["support"] == support) & (runs["gap"] == gap)
+        for name in RULES:
+            lines[support, gap, name] = line(f"{name}, {support}, gap {gap}", times[name][here])
+            factors[support, gap, name] = ratios[name][here].mean()
+        first, shown = lines[support, gap, "Exhaustive"], {n: f"{factors[support, gap, n]:.2f}" for n in RULES[1:]}
+        for name, exceeded in zip(SAMPLED, runs["exceeded"][here].mean(axis=0), strict=True):
+            shown[name] += f" ({exceeded:.0%})"
+        pulls = f"{number(round(first.ours))} +- {number(round(first.se))}"
+        row = {"support, gap": f"{support}, {gap}", "Exhaustive, pulls": pulls, **shown}
+        grid.append(row | {"runs": str(here.sum())})
+    polynomial = {name: [factors["s = 50", gap, name] for gap in GAPS] for name in ("spectral", "ICB, ellipsoid")}
     few, early = runs["support"] == "s = 20", times["SAQM, 0.9"] < times["SAQM, exact"]
     wrong = dict(zip(RULES, (~runs["good"]).sum(axis=0), strict=True))
     claims = [
         # A rule that never held would have 0 pulls and pass for the fastest.
         all_of(
-            "every rule stops in every run",
-            (runs["pulls_of"] > 0).all(axis=1) & (runs["status"] == Status.STOPPED),
+            "every rule stops in every run", (runs["pulls_of"] > 0).all(axis=1) & (runs["status"] == Status.STOPPED)
         ),
         *(
             Claim(
                 f"Exhaustive never stops later than {name} on the same rewards",
-                f"{np.sum(ratios[name] >= 1)} of {total} runs; {ratios[name].min():.2f} to {ratios[name].max():.2f} "
-                "times the pulls",
-                np.all(ratios[name] >= 1),
+                f"{np.sum(x >= 1)} of {len(x)} runs; {x.min():.2f} to {x.max():.2f} times the pulls",
+                np.all(x >= 1),
             )
-            for name in polynomial
+            for name, x in ratios.items()
+            if name in polynomial
         ),
         Claim(
             "on 50 rows spectral takes the fewest pulls of the rules that are polynomial and certified",
@@ -101,10 +97,6 @@ def run(options: Settings) -> Report:
         Claim("no answer of any rule loses more than epsilon", listed(wrong, "d"), not any(wrong.values())),
     ]
 
-    def shown(setting: tuple[str, float], name: str) -> str:
-        share = f" ({exceeded[*setting, name]:.0%})" if name in SAMPLED else ""
-        return f"{factors[*setting, name].ours:.2f}{share}"
-
     return Report(
         "What a guarantee costs: stopping rules on the same rewards, n = 10, k = 5",
         list(lines.values()),
@@ -117,16 +109,7 @@ def run(options: Settings) -> Report:
             "ICB and spectral bound the exhaustive rule from above on any path. Spectral pays for the worst direction "
             "of a design, and gains where designs are well conditioned; on 20 rows ICB is ahead of it.",
         ),
-        grid=[
-            {
-                "support, gap": "{}, {}".format(*setting),
-                "Exhaustive, pulls": f"{number(round(first.ours))} +- {number(round(first.se))}",
-                **{name: shown(setting, name) for name in RULES[1:]},
-                "runs": str(chosen[setting].sum()),
-            }
-            for setting in settings
-            for first in [lines[*setting, "Exhaustive"]]
-        ],
+        grid=grid,
     )
 
 
@@ -162,24 +145,16 @@ def referee(design: fullbandit.Design) -> Algorithm:
 
     def begin(key: Key) -> Notes:
         clocks = jnp.maximum(jax.random.exponential(key, (len(SAMPLED),), dtype), jnp.finfo(dtype).tiny)
-        return Notes(
-            pulls=jnp.zeros(len(RULES), int),
-            answers=jnp.zeros((len(RULES), ARMS), bool),
-            exceeded=jnp.zeros(len(SAMPLED), bool),
-            hazards=jnp.zeros(len(SAMPLED), dtype),
-            clocks=clocks,
-        )
+        pulls, answers = jnp.zeros(len(RULES), int), jnp.zeros((len(RULES), ARMS), bool)
+        return Notes(pulls, answers, jnp.zeros(len(SAMPLED), bool), jnp.zeros(len(SAMPLED), dtype), clocks)
 
     def note(notes: Notes, moment: Moment) -> Notes:
         tested = (design, moment.estimate, moment.t)
         exhaustive = fullbandit.exhaustive_rule(*tested, **settings)
-        held = [
-            exhaustive.stop,
-            fullbandit.spectral_rule(*tested, **settings).stop,
-            fullbandit.icb_rule(*tested, radius="ellipsoid", **settings).stop,
-            fullbandit.saqm_rule(*tested, alpha="exact", **settings).stop,
-            fullbandit.saqm_rule(*tested, alpha=0.9, **settings).stop,
-        ]
+        spectral = fullbandit.spectral_rule(*tested, **settings)
+        icb = fullbandit.icb_rule(*tested, radius="ellipsoid", **settings)
+        saqm = [fullbandit.saqm_rule(*tested, alpha=alpha, **settings) for alpha in ("exact", 0.9)]
+        held = [rule.stop for rule in (exhaustive, spectral, icb, *saqm)]
         rivals = fullbandit.surrogates(*tested, delta=DELTA)
         permitted = EPSILON * jnp.asarray(list(SAMPLED.values()), dtype)
         blocking = (rivals.leads > permitted[:, None]).sum(axis=1)

@@ -6,6 +6,7 @@ of every arm, delta = 0.05, epsilon = 0.01; sigma = k = 2 times 1, 1/2 .. 1/32. 
 shows how much confidence is to spare.
 """
 
+import itertools
 from functools import partial
 from typing import Any
 
@@ -40,37 +41,29 @@ def run(options: Settings) -> Report:
     def judge(noise_scale: jax.Array, outcome: Outcome) -> dict[str, jax.Array]:
         return {"good": fullbandit.is_right(instance, outcome.answer, EPSILON)}
 
-    def runs(name: str) -> dict[str, np.ndarray]:
-        rule = partial(RULES[name], design, delta=DELTA, epsilon=EPSILON)
-        return simulate(
+    settings = {"options": options, "seeds": seeds, "max_rounds": 100_000, "metrics": judge, "chunk": 64}
+    parts, pulls, errors = {}, {}, {}
+    for name, factory in RULES.items():
+        rule = partial(factory, design, delta=DELTA, epsilon=EPSILON)
+        columns = simulate(
             f"error rate: {name}",
-            lambda scale, key: (rule(noise_scale=scale), fullbandit.environment(instance, design)),
+            lambda scale, key, rule=rule: (rule(noise_scale=scale), fullbandit.environment(instance, design)),
             jnp.asarray(SCALES),
-            options=options,
-            seeds=seeds,
-            max_rounds=100_000,
-            metrics=judge,
-            chunk=64,
+            **settings,
         ).columns
-
-    parts = {name: (columns := runs(name)) | {"wrong": ~columns["good"]} for name in RULES}
-    pulls, errors = (
-        {
-            name: lines_by([f"{name}, sigma = {SIZE * scale:g}, {what}" for scale in SCALES], columns, values=values)
-            for name, columns in parts.items()
-        }
-        for what, values in (("pulls", "pulls"), ("errors", "wrong"))
-    )
+        parts[name] = columns | {"wrong": ~columns["good"]}
+        at = [f"{name}, sigma = {SIZE * scale:g}" for scale in SCALES]
+        pulls[name] = lines_by([f"{where}, pulls" for where in at], columns)
+        errors[name] = lines_by([f"{where}, errors" for where in at], parts[name], values="wrong")
     rates = {name: means(lines) for name, lines in errors.items()}
     exponents = {name: -np.diff(np.log2(means(lines)))[rates[name][1:] <= DELTA] for name, lines in pulls.items()}
-    most = {name: values[-1] for name, values in rates.items()}
+    first, most = ({name: values[n] for name, values in rates.items()} for n in (0, -1))
     claims = [
         every_run_stops(parts.values()),
         Claim(
             "no error at the full sigma",
-            f"{listed({name: values[0] for name, values in rates.items()}, '.2%')}; up to "
-            f"{interval(0, seeds)[1]:.2%} is possible",
-            all(values[0] == 0 for values in rates.values()),
+            f"{listed(first, '.2%')}; up to {interval(0, seeds)[1]:.2%} is possible",
+            not any(first.values()),
         ),
         Claim(
             "the error rate rises as sigma falls",
@@ -85,13 +78,12 @@ def run(options: Settings) -> Report:
         ),
     ]
 
-    def shown(name: str, row: int) -> dict[str, str]:
-        line, errors = pulls[name][row], round(rates[name][row] * seeds)
-        return {
-            f"{name}, pulls": f"{number(round(line.ours))} +- {number(two_digits(line.se))}",
-            f"{name}, wrong": f"{errors / seeds:.2%} ({{:.2%}}, {{:.2%}})".format(*interval(errors, seeds)),
-        }
-
+    grid = [{"sigma": f"{SIZE * scale:g}"} for scale in SCALES]
+    for name, (row, cells) in itertools.product(RULES, enumerate(grid)):
+        line, wrong = pulls[name][row], round(rates[name][row] * seeds)
+        low, high = interval(wrong, seeds)
+        cells[f"{name}, pulls"] = f"{number(round(line.ours))} +- {number(two_digits(line.se))}"
+        cells[f"{name}, wrong"] = f"{wrong / seeds:.2%} ({low:.2%}, {high:.2%})"
     return Report(
         "Error rates of over-confident rules, n = 6, k = 2",
         [line for name in RULES for line in (*pulls[name], *errors[name])],
@@ -103,10 +95,7 @@ def run(options: Settings) -> Report:
             f"{seeds:,} runs of each. Where noise alone can carry a rule over its threshold, pulls fall faster than "
             "sigma^2, down to the few that come before the first test.",
         ),
-        grid=[
-            {"sigma": f"{SIZE * scale:g}"} | {head: cell for name in RULES for head, cell in shown(name, row).items()}
-            for row, scale in enumerate(SCALES)
-        ],
+        grid=grid,
     )
 
 

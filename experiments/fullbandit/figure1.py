@@ -33,20 +33,14 @@ VISIBLE = 1e-3  # least difference that is drawn
 SAMPLES = ARMS  # that a test of SA-FOA draws
 
 
-class Quality(NamedTuple):
-    """What a test finds against what there is."""
-
-    saqm_ratio: Array
-    saqm_difference: Array  # in units of reward
-    sa_foa_ratio: Array
-    sa_foa_difference: Array  # in units of reward
+QUALITIES = ("saqm_ratio", "saqm_difference", "sa_foa_ratio", "sa_foa_difference")  # differences: in units of reward
 
 
 class Notes(NamedTuple):
-    """Of one run."""
+    """Of one run: what a test finds against what there is."""
 
     rows: Array  # int (times, samples)   drawn by the tests of SA-FOA
-    quality: Quality  # of floats (times,)
+    quality: dict[str, Array]  # `QUALITIES`, each float (times,)
 
 
 def run(options: Settings) -> Report:
@@ -54,37 +48,37 @@ def run(options: Settings) -> Report:
     sparse = fullbandit.g_allocation(fullbandit.all_superarms(ARMS, SIZE), method="frank_wolfe")
     whole = fullbandit.make_design(sparse.support, SIZE, weights=sparse.weights)
     supports = {"s = 50": lambda r: g_design(r, 50), "s = 20": lambda r: g_design(r, 20), "sparse": lambda r: whole}
-    parts = {}
-    for name, design in supports.items():
-        table, rounds = tasks(GAPS, realizations, design), len(TIMES) + 1
-        settings = {"options": options, "max_rounds": rounds, "metrics": quality, "chunk": rounds}
-        columns = path_runs(f"figure 1: {name}", observer, table, **settings)
-        parts[name] = columns | {"gap": np.repeat(GAPS, realizations)}
+    rounds, gaps = len(TIMES) + 1, {"gap": np.repeat(GAPS, realizations)}
+    settings = {"options": options, "max_rounds": rounds, "metrics": quality, "chunk": rounds}
+    parts = {
+        name: path_runs(f"figure 1: {name}", observer, tasks(GAPS, realizations, design), **settings) | gaps
+        for name, design in supports.items()
+    }
 
     def of(quantity: str, support: str, gap: float) -> list[Line]:
         values = parts[support][quantity][parts[support]["gap"] == gap]
         return [line(f"{quantity}, {support}, gap {gap}, t = {t}", values[:, i]) for i, t in enumerate(TIMES)]
 
     main, few, many = supports
-    saqm = {support: of("saqm_ratio", support, GAPS[0]) for support in supports}
-    sa_foa = {(support, gap): of("sa_foa_ratio", support, gap) for support in supports for gap in GAPS}
-    saqm_ratio = {support: means(lines) for support, lines in saqm.items()}
-    sa_foa_ratio = {support: np.array([means(sa_foa[support, gap]) for gap in GAPS]) for support in supports}
-    small, large = sa_foa_ratio[main]
+    shown = {f"SAQM, {support}": of("saqm_ratio", support, GAPS[0]) for support in supports}
+    shown |= {f"SA-FOA, {support}, {gap}": of("sa_foa_ratio", support, gap) for support in supports for gap in GAPS}
+    ratio = {head: means(lines) for head, lines in shown.items()}
+    small, large = (ratio[f"SA-FOA, {main}, {gap}"] for gap in GAPS)
     dip = TIMES[int(large.argmin())]
     # Before, the counts are far from the shares: every row is pulled at least once.
-    settled = {support: ratio[np.array(TIMES) >= 1000] for support, ratio in saqm_ratio.items()}
+    settled = {support: ratio[f"SAQM, {support}"][np.array(TIMES) >= 1000] for support in supports}
 
     def then(support: str) -> str:
-        late = settled[support]
-        return f"{saqm_ratio[support][0]:.3f} at first, then {late.min():.3f} to {late.max():.3f}"
+        first, late = ratio[f"SAQM, {support}"][0], settled[support]
+        return f"{first:.3f} at first, then {late.min():.3f} to {late.max():.3f}"
 
     def above(support: str) -> Claim:
-        shares = [np.mean(ratio[support] > 0.9) for ratio in (saqm_ratio, sa_foa_ratio)]
+        saqm = np.mean(ratio[f"SAQM, {support}"] > 0.9)
+        sa_foa = np.mean([ratio[f"SA-FOA, {support}, {gap}"] > 0.9 for gap in GAPS])
         return Claim(
             f"the ratios are almost always above 0.9 (90 % of the points, {support})",
-            "SAQM {:.0%}, SA-FOA {:.0%}".format(*shares),
-            np.mean(shares) >= 0.9,
+            f"SAQM {saqm:.0%}, SA-FOA {sa_foa:.0%}",
+            saqm + sa_foa >= 2 * 0.9,
         )
 
     claims = [
@@ -99,7 +93,7 @@ def run(options: Settings) -> Report:
             then(main),
             np.ptp(settled[main]) < 0.01 and np.all(np.abs(settled[main] - 0.97) < 0.02),
         ),
-        below(f"SAQM's ratio is below 0.9 on {few}", saqm_ratio[few], 0.9, ".3f"),
+        below(f"SAQM's ratio is below 0.9 on {few}", ratio[f"SAQM, {few}"], 0.9, ".3f"),
         Claim(f"SAQM's ratio is 1 on {many} once t >= 1000 (0.99)", then(many), settled[many].min() > 0.99),
         Claim(
             f"SA-FOA's ratio at gap 1.0 dips below 0.9 near t = 10,000 and ends at 1 ({main})",
@@ -107,8 +101,6 @@ def run(options: Settings) -> Report:
             large.min() < 0.9 and 3000 < dip < 30_000 and large[-1] > 0.99,
         ),
     ]
-    shown = {f"SAQM, {support}": lines for support, lines in saqm.items()}
-    shown |= {f"SA-FOA, {support}, {gap}": lines for (support, gap), lines in sa_foa.items()}
     return Report(
         "Figure 1 of Kuroki et al. (2020): quality of the approximations",
         [line for lines in shown.values() for line in lines],
@@ -131,8 +123,7 @@ def run(options: Settings) -> Report:
 def draw(figure: Any, *, of: Any, supports: tuple[str, ...]) -> None:
     top, bottom = split(figure, (9.6, 6.4), 2, 2, sharex=True, sharey="row")
     for axes, word in ((top, "ratio"), (bottom, "difference")):
-        saqm = {support: visible(of(f"saqm_{word}", support, GAPS[0])) for support in supports}
-        curves(axes[0], TIMES, saqm)
+        curves(axes[0], TIMES, {support: visible(of(f"saqm_{word}", support, GAPS[0])) for support in supports})
         curves(axes[1], TIMES, {f"gap {gap}": visible(of(f"sa_foa_{word}", supports[0], gap)) for gap in GAPS})
     for axes, title in zip(top, ("SAQM, by support", f"SA-FOA, {supports[0]}"), strict=True):
         axes.axhline(0.9, color="k", lw=1)
@@ -156,7 +147,7 @@ def observer(design: fullbandit.Design) -> Algorithm:
 
     def begin(key: Key) -> Notes:
         blank = jnp.zeros(len(TIMES), design.inverse.dtype)
-        return Notes(jax.random.randint(key, (len(TIMES), SAMPLES), 0, rows), Quality(*[blank] * 4))
+        return Notes(jax.random.randint(key, (len(TIMES), SAMPLES), 0, rows), dict.fromkeys(QUALITIES, blank))
 
     def note(notes: Notes, moment: Moment) -> Notes:
         t, (theta, inverse, _) = moment.t, moment.estimate
@@ -168,20 +159,16 @@ def observer(design: fullbandit.Design) -> Algorithm:
         rivals = fullbandit.surrogates(*tested, delta=DELTA)
         found = rivals.leads[notes.rows[moment.index]].max()
         found = jnp.where(jnp.isfinite(found), found, 0)  # all that was drawn is M^
-        lead = -fullbandit.exhaustive_rule(*tested, delta=DELTA, epsilon=0.0).margin
-        lead = jnp.maximum(lead, 0)
+        lead = jnp.maximum(-fullbandit.exhaustive_rule(*tested, delta=DELTA, epsilon=0.0).margin, 0)
         value = jnp.where(rivals.answer, theta, 0).sum()
 
-        seen = Quality(
-            peeled / largest,
-            radius * jnp.maximum(largest - peeled, 0),
-            (value + found) / (value + lead),
-            jnp.maximum(lead - found, 0),
-        )
+        saqm = peeled / largest, radius * jnp.maximum(largest - peeled, 0)
+        sa_foa = (value + found) / (value + lead), jnp.maximum(lead - found, 0)
+        seen = dict(zip(QUALITIES, (*saqm, *sa_foa), strict=True))
         return Notes(notes.rows, jax.tree.map(lambda old, new: old.at[moment.index].set(new), notes.quality, seen))
 
     return follow(design, TIMES, begin=begin, note=note)
 
 
 def quality(task: Task, outcome: Outcome) -> dict[str, Array]:
-    return outcome.state.notes.quality._asdict()
+    return outcome.state.notes.quality

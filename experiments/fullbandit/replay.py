@@ -8,7 +8,7 @@ same super-arms under both. Needs the published answers, --data. An extension: t
 import itertools
 from argparse import ArgumentParser
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,17 +23,7 @@ from jaxbandits.fullbandit._crowdsourcing import FOLDERS
 
 NEAR = 0.03
 MARKERS = "os^Dv<>P"  # of the answers
-NOISES = ("independent", "replay")
-
-
-class Pulls(NamedTuple):
-    """The stopping times of one quiz under one noise."""
-
-    mean: float
-    se: float  # of the mean, on these supports
-    deviation: float  # standard deviation on a support
-    given_answer: float  # the same among runs with one answer
-    answers: int  # different ones
+NOISES = {"independent": {"noise": "bernoulli", "sampler": "normal"}, "replay": {"noise": "replay"}}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -43,29 +33,29 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Settings) -> Report:
     quizzes = runs.QUICK_QUIZZES if options.quick else runs.QUIZZES
     seeds = options.seeds or (8 if options.quick else 20)
-    sweeps, variances, tied = {}, {}, []
+    sweeps, mean, left, grid = {}, {}, [], []
     for quiz in quizzes:
         correct = fullbandit.load_correct(options.data / FOLDERS[quiz])
         counts = correct.sum(axis=0)
         ranked = np.sort(counts)[::-1]
-        if ranked[runs.SIZE - 1] == ranked[runs.SIZE]:
-            tied.append(quiz)
         designs = runs.random_designs(3, correct.shape[1], runs.SIZE)
-        variances |= dict(zip(((noise, quiz) for noise in NOISES), pull_variances(correct, designs), strict=True))
         crowd = fullbandit.from_answers(correct, k=runs.SIZE)
-        for noise, settings in zip(
-            NOISES, ({"noise": "bernoulli", "sampler": "normal"}, {"noise": "replay"}), strict=True
-        ):
-            environment = partial(fullbandit.environment, crowd, **settings)
-            heading, rule = f"replay: SAQM: {noise}: {quiz}", RULES["SAQM"]
-            sweeps[noise, quiz] = runs.quiz_runs(
-                heading, counts, rule, environment, designs, options=options, seeds=seeds
-            )
+        for (noise, settings), variance in zip(NOISES.items(), pull_variances(correct, designs), strict=True):
+            made = RULES["SAQM"], partial(fullbandit.environment, crowd, **settings), designs
+            heading = f"replay: SAQM: {noise}: {quiz}"
+            sweeps[noise, quiz] = sweep = runs.quiz_runs(heading, counts, *made, options=options, seeds=seeds)
+            pulls, row = sweep.columns["pulls"], sweep.columns["row"]
+            mean[noise, quiz] = center = pulls.mean()
+            _, answer = np.unique(sweep.columns["answer"], axis=0, return_inverse=True)
+            deviation, given = (pooled_deviation(pulls, group) for group in (row, row * len(pulls) + answer.ravel()))
+            if ranked[runs.SIZE - 1] == ranked[runs.SIZE]:
+                left.append((given / deviation) ** 2)  # of the variance on a support, once the answer is known
+            shown = {"": f"{quiz}, {noise}", "variance of a pull": number(variance), "mean": number(center / 1000)}
+            shown |= {"+- s.e.": number(deviation / np.sqrt(len(pulls)) / 1000)}
+            shown |= {"deviation": f"{100 * deviation / center:.2f} %", "given answer": f"{100 * given / center:.2f} %"}
+            grid.append(shown | {"different answers": str(len(np.unique(answer)))})
 
-    pulls = {case: described(sweep) for case, sweep in sweeps.items()}
-    ratio = np.array([pulls["replay", quiz].mean / pulls["independent", quiz].mean for quiz in quizzes])
-    # The share of the variance on a support that is left once the answer is known.
-    left = [(p.given_answer / p.deviation) ** 2 for case, p in pulls.items() if case[1] in tied]
+    ratio = np.array([mean["replay", quiz] / mean["independent", quiz] for quiz in quizzes])
     return Report(
         "Table 2 with real answers: thousands of pulls of SAQM",
         [],
@@ -88,18 +78,7 @@ def run(options: Settings) -> Report:
             f"Means over {3 * seeds} runs, on the same three supports under both noises; standard errors are for these "
             "supports. Deviations are standard ones on a support, of all runs and of those with the same answer.",
         ),
-        grid=[
-            {
-                "": f"{quiz}, {noise}",
-                "variance of a pull": number(variances[noise, quiz]),
-                "mean": number(found.mean / 1000),
-                "+- s.e.": number(found.se / 1000),
-                "deviation": f"{100 * found.deviation / found.mean:.2f} %",
-                "given answer": f"{100 * found.given_answer / found.mean:.2f} %",
-                "different answers": str(found.answers),
-            }
-            for (noise, quiz), found in pulls.items()
-        ],
+        grid=grid,
     )
 
 
@@ -110,20 +89,8 @@ def pull_variances(correct: np.ndarray, designs: Design) -> np.ndarray:
     return np.array([(support @ (accuracy * (1 - accuracy))).mean(), (support @ correct.T).var(axis=1).mean()])
 
 
-def described(sweep: jaxbandits.Results) -> Pulls:
-    pulls, row = sweep.columns["pulls"], sweep.columns["row"]
-    _, answer = np.unique(sweep.columns["answer"], axis=0, return_inverse=True)
-    deviation = pooled_deviation(pulls, row)
-    return Pulls(
-        mean=pulls.mean(),
-        se=deviation / np.sqrt(len(pulls)),
-        deviation=deviation,
-        given_answer=pooled_deviation(pulls, row * len(pulls) + answer.ravel()),
-        answers=len(np.unique(answer)),
-    )
-
-
 def pooled_deviation(values: np.ndarray, group: np.ndarray) -> float:
+    """The standard deviation within groups."""
     _, group, size = np.unique(group, return_inverse=True, return_counts=True)
     means = np.bincount(group, values) / size
     return float(np.sqrt(np.sum((values - means[group]) ** 2) / (len(values) - len(size))))

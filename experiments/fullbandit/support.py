@@ -40,21 +40,24 @@ RELIED_ON = 0.9  # the ratio that SAQM takes its peeling to have
 def run(options: Settings) -> Report:
     realizations = options.seeds or (100 if options.quick else 200)  # the condition of n super-arms varies widely
     sizes = QUICK if options.quick else SIZES
-    parts = {}
+    parts, designs, condition, rho, ratio, reached, grid = {}, {}, {}, {}, {}, {}, []
+    medians: dict[str, list[float]] = {name: [] for name in RULES}
     for s in sizes:
         table = tasks((GAP,), realizations, lambda r, s=s: uniform_design(r, s))
-        qualities = jax.tree.map(np.asarray, jax.jit(jax.vmap(quality))(table.design))
+        designs[s] = found = jax.tree.map(np.asarray, jax.jit(jax.vmap(quality))(table.design))
+        condition[s], rho[s], ratio[s] = np.median(found["condition"]), np.median(found["rho"]), found["ratio"].mean()
+        reached[f"s = {s}:"] = np.mean(found["ratio"] >= RELIED_ON)
         for name, rule in RULES.items():
             columns = rule_runs(f"support: {name}, s = {s}", rule, table, options=options, pace=LIMIT)
             labels = {"s": np.full(realizations, s), "rule": np.full(realizations, name)}
-            parts[f"{name}, s = {s}"] = columns | qualities | labels
+            parts[f"{name}, s = {s}"] = columns | found | labels
+            medians[name].append(np.median(columns["pulls"]))
+        row = {"s": str(s), "s / n": f"{s / ARMS:g}", "condition": f"{condition[s]:.3g}"}
+        row |= {"rho / n": f"{rho[s] / ARMS:.3g}", "peeling": f"{ratio[s]:.2f} ({found['ratio'].min():.2f})"}
+        row |= {f"{name}, pulls": number(round(values[-1])) for name, values in medians.items()}
+        grid.append(row | {"": "ill-conditioned" if s == ARMS else "all" if s == FULL else ""})
 
     runs = joined(parts, label="run")
-    medians = {name: np.array([np.median(parts[f"{name}, s = {s}"]["pulls"]) for s in sizes]) for name in RULES}
-    designs = {s: parts[f"SAQM, s = {s}"] for s in sizes}
-    rho, condition = ({s: np.median(columns[kind]) for s, columns in designs.items()} for kind in ("rho", "condition"))
-    ratio = {s: np.mean(columns["ratio"]) for s, columns in designs.items()}
-    reached = {s: np.mean(columns["ratio"] >= RELIED_ON) for s, columns in designs.items()}
     two, main = sizes.index(20), [s for s in MAIN if s in sizes]
     times = {name: values[0] / values[-1] for name, values in medians.items()}
     worse = {name: values[0] / values[two] for name, values in medians.items()}
@@ -62,7 +65,7 @@ def run(options: Settings) -> Report:
         Claim(
             f"the more super-arms, the fewer pulls, for every rule (medians at s = {', '.join(map(str, main))})",
             f"with all 252 instead of n: {listed(times, '.0f')} times fewer",
-            all(np.all(np.diff(values[[sizes.index(s) for s in main]]) < 0) for values in medians.values()),
+            all(np.all(np.diff([values[sizes.index(s)] for s in main]) < 0) for values in medians.values()),
         ),
         Claim(
             "n super-arms are ill-conditioned: 5 times the pulls of 2 n and more",
@@ -76,7 +79,7 @@ def run(options: Settings) -> Report:
         ),
         between(
             f"peeling finds {RELIED_ON} of the largest norm, as SAQM is told, on nine supports of ten of any size",
-            {f"s = {s}:": share for s, share in reached.items()},
+            reached,
             0.9,
             form=".0%",
         ),
@@ -94,30 +97,19 @@ def run(options: Settings) -> Report:
             f"Kuroki et al. take {RELIED_ON} from what they saw on one kind of design. On small supports peeling falls "
             "short of it, and SAQM's guarantee does not cover the run: it stops too early, and right all the same.",
         ),
-        grid=[
-            {
-                "s": str(s),
-                "s / n": f"{s / ARMS:g}",
-                "condition": f"{condition[s]:.3g}",
-                "rho / n": f"{rho[s] / ARMS:.3g}",
-                "peeling": f"{ratio[s]:.2f} ({designs[s]['ratio'].min():.2f})",
-                **{f"{name}, pulls": number(round(medians[name][row])) for name in RULES},
-                "": "ill-conditioned" if s == ARMS else "all" if s == FULL else "",
-            }
-            for row, s in enumerate(sizes)
-        ],
+        grid=grid,
     )
 
 
 def draw(figure: Any, *, parts: dict, designs: dict) -> None:
     left, right = split(figure, (9.6, 4.4), 1, 2, sharex=True)
     sizes, deciles = list(designs), (0.1, 0.9)
-    shown = {"condition of Lambda": ("condition", 1), "largest norm / n": ("rho", ARMS)}
-    shown |= {"peeled norm / largest norm": ("ratio", 1)}
+    shown = {"condition of Lambda": "condition", "largest norm / n": "rho", "peeled norm / largest norm": "ratio"}
     for style, name in enumerate(RULES):
         quantiles(left, sizes, [parts[f"{name}, s = {s}"]["pulls"] for s in sizes], name, style, deciles)
-    for style, (label, (key, unit)) in enumerate(shown.items()):
-        quantiles(right, sizes, [columns[key] / unit for columns in designs.values()], label, style, deciles)
+    for style, (label, kind) in enumerate(shown.items()):
+        unit = ARMS if kind == "rho" else 1
+        quantiles(right, sizes, [columns[kind] / unit for columns in designs.values()], label, style, deciles)
     left.set(yscale="log", ylabel="pulls until the stop", title="Pulls")
     right.set(yscale="log", title="The design")
     for axes in (left, right):

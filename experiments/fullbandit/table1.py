@@ -6,7 +6,7 @@ what is printed: the value of the ten best workers, and how many sets of ten att
 
 import math
 from argparse import ArgumentParser
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,36 +22,6 @@ from jaxbandits.fullbandit._crowdsourcing import FOLDERS, Crowd
 ROUNDING = 0.005
 
 
-class Quiz(NamedTuple):
-    """What a quiz is for the algorithms."""
-
-    tasks: int
-    workers: int
-    average: float
-    best: float
-    value: float  # of the ten best workers together
-    gap: float  # between the tenth and the eleventh
-    optimal: int  # sets of ten that attain the value
-    superarms: int
-
-
-def summarised(crowd: Crowd) -> Quiz:
-    """Counted in right answers, without rounding."""
-    k, n = runs.SIZE, len(crowd.correct)
-    ranked = np.sort(crowd.correct)[::-1]
-    last = ranked[k - 1]
-    return Quiz(
-        tasks=crowd.questions,
-        workers=n,
-        average=crowd.correct.mean() / crowd.questions,
-        best=ranked[0] / crowd.questions,
-        value=ranked[:k].sum() / crowd.questions,
-        gap=(last - ranked[k]) / crowd.questions,
-        optimal=math.comb(int(np.sum(ranked == last)), int(np.sum(ranked[:k] == last))),
-        superarms=math.comb(n, k),
-    )
-
-
 def add_arguments(parser: ArgumentParser) -> None:
     runs.add_data_argument(parser)
 
@@ -59,26 +29,28 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Settings) -> Report:
     held = {name: crowdsourcing_counts(name) for name in runs.QUIZZES}
     crowds = {name: crowd_of(options.data / folder) for name, folder in FOLDERS.items()} if options.data else held
-    quizzes = {name: summarised(crowd) for name, crowd in crowds.items()}
-
-    lines = []
-    for name, quiz in quizzes.items():
+    lines, superarms, gaps = [], {}, {}
+    for name, (correct, questions) in crowds.items():  # counted in right answers, without rounding
         tasks, workers, average, best = printed("fullbandit", f"table1 {name}")
+        ranked = np.sort(correct)[::-1]
+        chosen, last = ranked[: runs.SIZE], ranked[runs.SIZE - 1]
+        optimal = math.comb(int(np.sum(ranked == last)), int(np.sum(chosen == last)))
         lines += [
-            Line(f"{name}: tasks", quiz.tasks, printed=tasks),
-            Line(f"{name}: workers", quiz.workers, printed=workers),
-            Line(f"{name}: average accuracy", quiz.average, printed=average, tolerance=ROUNDING),
-            Line(f"{name}: best accuracy", quiz.best, printed=best, tolerance=ROUNDING),
-            Line(f"{name}: value of the ten best", quiz.value),
-            Line(f"{name}: optimal sets", quiz.optimal),
+            Line(f"{name}: tasks", questions, printed=tasks),
+            Line(f"{name}: workers", len(correct), printed=workers),
+            Line(f"{name}: average accuracy", correct.mean() / questions, printed=average, tolerance=ROUNDING),
+            Line(f"{name}: best accuracy", ranked[0] / questions, printed=best, tolerance=ROUNDING),
+            Line(f"{name}: value of the ten best", chosen.sum() / questions),
+            Line(f"{name}: optimal sets", optimal),  # that attain this value
         ]
-    tied = [name for name, quiz in quizzes.items() if quiz.gap == 0]
-    gap = max(quiz.gap for quiz in quizzes.values())
+        superarms[name] = math.comb(len(correct), runs.SIZE)
+        gaps[name] = (last - ranked[runs.SIZE]) / questions
+    gap = max(gaps.values())
     claims = [
-        above("there are more than 10^10 super-arms", {name: q.superarms for name, q in quizzes.items()}, 1e10),
+        above("there are more than 10^10 super-arms", superarms, 1e10),
         Claim(
             "the gap between the tenth and the eleventh worker is less than 0.1",
-            f"0 in {', '.join(tied)}, at most {gap:.2g}",
+            f"0 in {', '.join(name for name in gaps if gaps[name] == 0)}, at most {gap:.2g}",
             gap < 0.1,
         ),
     ]
@@ -114,9 +86,7 @@ def draw(figure: Any, crowds: dict[str, Crowd]) -> None:
     for axes, (name, crowd) in zip(panels.flat, crowds.items(), strict=True):
         accuracy = np.sort(crowd.correct)[::-1] / crowd.questions
         rank = np.arange(1, len(accuracy) + 1)
-        is_best = rank <= runs.SIZE
-        axes.bar(rank[is_best], accuracy[is_best], width=1, color="#333333")
-        axes.bar(rank[~is_best], accuracy[~is_best], width=1, color="#bbbbbb")
+        axes.bar(rank, accuracy, width=1, color=np.where(rank <= runs.SIZE, "#333333", "#bbbbbb"))
         # Who has as many right answers as the tenth may stand for them.
         axes.axhline(accuracy[runs.SIZE - 1], color="#b03a2e", lw=1, ls="--")
         axes.set_title(f"{name}: {len(accuracy)} workers, {crowd.questions} tasks", fontsize=9)

@@ -7,10 +7,12 @@ that theory asks of a fixed point, B + R sqrt((2/variance) log(2/delta)), with n
 from functools import partial
 from typing import Any
 
-from experiments.figures import curve, legend_below, split, ticks
+import numpy as np
+
+from experiments.figures import errorbars, legend_below, split, ticks
 from experiments.kernel import figure1
-from experiments.kernel.common import BETAS, FUNCTIONS, NOISE_SCALE, NOISE_VARIANCE, PLAYERS, by_beta
-from experiments.report import Claim, Line, Report, joined, line, listed, means, number
+from experiments.kernel.common import BETAS, FUNCTIONS, NOISE_SCALE, NOISE_VARIANCE, PLAYERS, by_beta, functions_of
+from experiments.report import Claim, Report, joined, listed, mean_se, number
 from experiments.settings import Settings
 from jaxbandits.kernel import confidence_width
 
@@ -18,21 +20,13 @@ DELTA, NORM_BOUND = 0.1, 1.0
 TICKS = (20, 50, 100, 200, 500, 1000, 2000)
 FLATTEST_ELSEWHERE = ("h2", "hartmann4")  # where DUETS depends on beta more than the other three
 
-Lines = dict[tuple[str, str], list[Line]]  # (function, rule) -> at every beta
-
 
 def run(options: Settings) -> Report:
     all_runs = figure1.sweeps(options)
-    functions = figure1.functions_of(all_runs)
+    functions = functions_of(all_runs)
     compared = [function for function in FLATTEST_ELSEWHERE if function in functions]
-    lines: Lines = {
-        (function, rule): [
-            line(f"{FUNCTIONS[function]}, {rule}, beta {beta:g}", values)
-            for beta, values in zip(BETAS, by_beta(results, "regret"), strict=True)
-        ]
-        for (function, rule), results in all_runs.items()
-    }
-    spread = {key: means(cells).max() / means(cells).min() for key, cells in lines.items()}
+    regret = {key: mean_se(by_beta(results, "regret"), axis=1) for key, results in all_runs.items()}
+    spread = {key: mean.max() / mean.min() for key, (mean, _) in regret.items()}
     width = float(confidence_width(NORM_BOUND, NOISE_SCALE, NOISE_VARIANCE, DELTA))
     return Report(
         "Regret against beta",
@@ -46,14 +40,14 @@ def run(options: Settings) -> Report:
             )
         ],
         joined(all_runs, "runs"),
-        partial(draw, functions=functions, lines=lines, width=width),
+        partial(draw, functions=functions, regret=regret, width=width),
         notes=[
             f"Theory asks for beta = {width:.3f} where the norm is bounded by {number(NORM_BOUND)}: beyond the best of "
             "most rows. Too small a beta drops the optimum for good, too large a one is uniform sampling."
         ],
         grid=[
             {"": f"{name}, {rule}"}
-            | {f"beta {b:g}": f"{x.ours:.0f} +- {x.se:.0f}" for b, x in zip(BETAS, lines[f, rule], strict=True)}
+            | {f"beta {b:g}": f"{x:.0f} +- {se:.0f}" for b, x, se in zip(BETAS, *regret[f, rule], strict=True)}
             | {"max / min": f"{spread[f, rule]:.1f}"}
             for f, name in functions.items()
             for rule in PLAYERS
@@ -61,15 +55,16 @@ def run(options: Settings) -> Report:
     )
 
 
-def draw(figure: Any, *, functions: dict[str, str], lines: Lines, width: float) -> None:
+def draw(figure: Any, *, functions: dict[str, str], regret: dict, width: float) -> None:
     panels = split(figure, (max(8, 2.75 * len(functions)), 3.6), 1, len(functions))
     for axes, (function, name) in zip(panels, functions.items(), strict=True):
         for style, rule in enumerate(PLAYERS):
-            curve(axes, BETAS, lines[function, rule], rule, style)
+            mean, se = regret[function, rule]
+            errorbars(axes, BETAS, mean, se, rule, style)
         axes.axvline(width, color="k", lw=1, ls=":", label="beta of theory, B = 1")
         axes.set(xscale="log", yscale="log", title=name, xlabel="beta")
         ticks(axes, BETAS)
-        shown = means(x for rule in PLAYERS for x in lines[function, rule])
+        shown = np.array([regret[function, rule][0] for rule in PLAYERS])
         ticks(axes, [t for t in TICKS if shown.min() / 1.3 < t < shown.max() * 1.3], axis="y")
     figure.axes[0].set_ylabel("regret of all agents")
     legend_below(figure, ncols=5)

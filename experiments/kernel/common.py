@@ -3,6 +3,7 @@
 import itertools
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -10,12 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxbandits
-from experiments.claims import all_of, column
+from experiments.claims import every_run_stops
 from experiments.report import Claim, mean_se
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import kernel
-from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, Outcome, PyTree, Status
+from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, Outcome, PyTree
 from jaxbandits.kernel import Instance
 
 AGENTS, HORIZON, SIZE = 10, 50, 1000
@@ -37,7 +38,7 @@ ALONE = ("GP-UCB", "BPE")  # one learner, who queries one point at a time
 PLAYERS = ("DUETS", "DisKernelUCB", "ApproxDisKernelUCB", "N-KernelUCB")  # of the paper's Figure 1
 APPROXIMATE = "ApproxDisKernelUCB"
 MAX_INDUCING = 64  # of it; the dictionaries of Figure 1 held 38 points at most
-REGRET, UPLINK, DOWNLINK = range(3)  # columns of a curve
+REGRET, SENT = 0, slice(1, None)  # columns of a curve: the regret; the messages up and down
 
 AllRuns = dict[tuple[str, str], jaxbandits.Results]  # (function, rule)
 
@@ -80,7 +81,7 @@ def functions(options: Settings, quick: Sequence[str] = QUICK_FUNCTIONS) -> dict
 
 
 def runs(
-    heading: str,  # names the instances and the noise; with function and label it is unique to these runs
+    heading: str,  # names the instances and the noise; with function and rule it is unique to these runs
     function: str,  # one of `FUNCTIONS`
     rule: str,  # one of `RULES`; those of one learner query n_agents horizon points
     *,
@@ -91,15 +92,14 @@ def runs(
     horizon: int = HORIZON,
     size: int = SIZE,  # candidates
     grid: tuple[int, ...] | None = None,  # rounds of the curve, of one learner or of all agents; None: ten
-    label: str | None = None,  # of these runs under the heading; by default the rule
-    instance: Mapping[str, Any] | None = None,  # further arguments of the function's factory
-    fixed: Mapping[str, Any] | None = None,  # and of the algorithm
+    instance: Mapping[str, Any] = {},  # further arguments of the function's factory
+    fixed: Mapping[str, Any] = {},  # and of the algorithm
     max_inducing: int = MAX_INDUCING,
     noise_variance: float = NOISE_VARIANCE,  # of the posteriors
     same_instance: bool = False,  # whether all replicates have that of the first
     dtype: Any = jnp.float64,
-    total: Callable[[PyTree, Decision, Array], dict[str, Array]] | None = None,  # what else to add up over the rounds
-    metrics: Callable[[Instance, Outcome], dict[str, Array]] | None = None,  # further columns
+    total: Callable[[PyTree, Decision, Array], dict[str, Array]] = lambda *asked: {},  # added up over the rounds
+    metrics: Callable[[Instance, Outcome], dict[str, Array]] = lambda *ended: {},  # further columns
     **simulated: Any,
 ) -> jaxbandits.Results:
     """Runs of an algorithm at several beta, on the instances and with the noise of all others under the same heading.
@@ -111,17 +111,15 @@ def runs(
     table = jaxbandits.grid(beta=betas, replicate=range(replicates))
     rounds, common = (n_agents * horizon, {}) if rule in ALONE else (horizon, {"n_agents": n_agents})
     common |= {"horizon": rounds, "kernel": kernel.paper_kernel(function), "noise_variance": noise_variance}
-    common |= {"max_inducing": max_inducing} if rule == APPROXIMATE else {}
-    common |= fixed or {}
+    common |= ({"max_inducing": max_inducing} if rule == APPROXIMATE else {}) | dict(fixed)
     samples = zlib.crc32(f"{heading}, {function}".encode())
-    make = getattr(kernel, function)
+    make = partial(getattr(kernel, function), size=size, noise_scale=NOISE_SCALE, dtype=dtype, **instance)
     agents = common.get("n_agents", 1)
 
     def drawn(task: dict[str, Array]) -> tuple[Instance, Key]:
         root = jax.random.key(samples)
         for_instance, for_noise = jax.random.split(jax.random.fold_in(root, task["replicate"]))
-        for_instance = root if same_instance else for_instance
-        return make(for_instance, size=size, noise_scale=NOISE_SCALE, dtype=dtype, **(instance or {})), for_noise
+        return make(root if same_instance else for_instance), for_noise
 
     grid = grid or kernel.every_tenth(rounds)
     # Every round where the agents synchronise, which the steps of the downlink tell.
@@ -136,7 +134,7 @@ def runs(
 
         def totals(state: PyTree, decision: Decision, rewards: Array) -> dict[str, Array]:
             asked = state, decision._replace(action=decision.action.candidates), rewards
-            return of_round(*asked) | (total(*asked) if total else {})
+            return of_round(*asked) | total(*asked)
 
         curves = jaxbandits.record(at=marks, by="rounds", value=kernel.messages, total=totals)
         return *paired(algorithm, truth, for_noise), curves
@@ -152,19 +150,11 @@ def runs(
         if hasattr(state, "traffic_draws"):
             draws = state.traffic_draws
             measures["communication_draws"] = draws.uplink.astype(dtype) / agents + draws.downlink.astype(dtype)
-        return measures | (metrics(drawn(task)[0], outcome) if metrics else {})
+        return measures | metrics(drawn(task)[0], outcome)
 
     tasks = {"beta": jnp.asarray(table["beta"], dtype), "replicate": jnp.asarray(table["replicate"], jnp.int32)}
-    results = simulate(
-        f"{heading}, {function}: {label or rule}",
-        build,
-        tasks,
-        options=options,
-        seeds=1,
-        max_rounds=rounds + 1,
-        metrics=measured,
-        **({"chunk": rounds} | simulated),
-    )
+    settings = {"seeds": 1, "max_rounds": rounds + 1, "chunk": rounds, "metrics": measured} | simulated
+    results = simulate(f"{heading}, {function}: {rule}", build, tasks, options=options, **settings)
     row = results.columns["row"]
     return results._replace(columns=results.columns | {name: values[row] for name, values in table.items()})
 
@@ -177,18 +167,13 @@ def compared(
     **shared: Any,
 ) -> AllRuns:
     """Every rule on every function; (function, rule) -> `own` settings, beside those that are `shared`."""
-    places = itertools.product(functions, rules)
-    return {
-        (function, rule): runs(heading, function, rule, **shared, **own(function, rule)) for function, rule in places
-    }
+    return {place: runs(heading, *place, **shared, **own(*place)) for place in itertools.product(functions, rules)}
 
 
-def by_beta(results: jaxbandits.Results, column: str, betas: Sequence[float] = BETAS) -> np.ndarray:
-    """A column as (betas, replicates, ...), in order."""
-    columns = results.columns
-    order = np.lexsort((columns["replicate"], [list(betas).index(b) for b in columns["beta"]]))
-    values = columns[column][order]
-    return values.reshape(len(betas), -1, *values.shape[1:])
+def by_beta(results: jaxbandits.Results, column: str) -> np.ndarray:
+    """A column as (betas, replicates, ...), which is the order of the runs."""
+    values, betas = results.columns[column], len(np.unique(results.columns["beta"]))
+    return values.reshape(betas, -1, *values.shape[1:])
 
 
 def entry(values: np.ndarray) -> str:
@@ -198,7 +183,11 @@ def entry(values: np.ndarray) -> str:
     return f"{mean:,.{digits}f} +- {se:,.{digits}f}"
 
 
-def every_run_ends(all_runs: Mapping[Any, jaxbandits.Results]) -> Claim:
+def every_run_ends(all_runs: AllRuns) -> Claim:
     """No run met a NaN."""
-    ended = column(all_runs.values(), "status") == Status.STOPPED
-    return all_of("every run ends after its last round, without a NaN", ended)
+    return every_run_stops(all_runs.values(), "every run ends after its last round, without a NaN")
+
+
+def functions_of(all_runs: Mapping[tuple[str, str], Any]) -> dict[str, str]:
+    """Those of which there are runs, and their names."""
+    return {function: FUNCTIONS[function] for function, _ in all_runs}

@@ -5,16 +5,15 @@ is chosen per algorithm and function on runs of their own, out of .2, .5, 1, 2, 
 no number. All algorithms of a run see the same candidates, function and noise.
 """
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 import jaxbandits
 from experiments.figures import STYLES, band, legend_below, split
 from experiments.kernel import common as kernels
-from experiments.kernel.common import BETAS, DIMENSIONS, FUNCTIONS, PLAYERS, AllRuns, by_beta, entry
+from experiments.kernel.common import DIMENSIONS, PLAYERS, AllRuns, by_beta, entry, functions_of
 from experiments.report import Claim, Report, joined, listed, mean_se, number
 from experiments.settings import Settings
 
@@ -25,30 +24,22 @@ DISTINCT = 1000 * (1 - 0.999**20)  # candidates expected in 20 uniform draws of 
 BASELINES = ("DisKernelUCB", "ApproxDisKernelUCB")  # that communicate
 
 
-class Cell(NamedTuple):
-    """One algorithm on one function, at the beta that its tuning runs chose."""
-
-    beta: float
-    regret: np.ndarray  # (runs,)
-    communication: np.ndarray  # (runs,)
-    curve: np.ndarray  # (runs, G, 3)
-    syncs: np.ndarray  # (runs,)
-
-
-Cells = dict[tuple[str, str], Cell]
+Cells = dict[tuple[str, str], dict[str, np.ndarray]]  # (function, rule) -> `at_chosen`
 
 
 def run(options: Settings) -> Report:
     all_runs = sweeps(options)
-    cells = {key: cell(results) for key, results in all_runs.items()}
+    cells = {key: at_chosen(results) for key, results in all_runs.items()}
     functions = functions_of(cells)
     communication, regret = claims_of_the_paper(cells)
-    repeated = {f: np.mean(at_chosen(all_runs[f, "DUETS"], "communication_draws")) for f in functions}
+    again = {name: cells[f, "DUETS"]["communication_draws"].mean() for f, name in functions.items()}
+    runs = len(cells["branin", "DUETS"]["regret"])
+    repeated = "; ".join(f"{name} {number(round(sent))}" for name, sent in again.items())
     kinds = {
-        "regret": lambda cell: entry(cell.regret),
-        "communication": lambda cell: entry(cell.communication),
-        "beta": lambda cell: f"{cell.beta:g}",
-        "synchronisations": lambda cell: f"{np.mean(cell.syncs):.1f}",
+        "regret": lambda cell: entry(cell["regret"]),
+        "communication": lambda cell: entry(cell["communication"]),
+        "beta": lambda cell: f"{cell['beta'][0]:g}",
+        "synchronisations": lambda cell: f"{cell['syncs'].mean():.1f}",
     }
     return Report(
         "Figure 1 of Pavlovic, Salgia, Zhao (2024): regret and communication",
@@ -57,12 +48,10 @@ def run(options: Settings) -> Report:
         joined(all_runs, "runs"),
         partial(draw, cells=cells, holds=(communication.holds, regret.holds)),
         notes=[
-            f"beta chosen on {TUNING} runs, means over {len(cells['branin', 'DUETS'].regret)} others, +- one standard "
-            "error. The paper's first claim is on communication, its second on regret; it gives no number for either.",
+            f"beta chosen on {TUNING} runs, means over {runs} others, +- one standard error. "
+            "The paper's first claim is on communication, its second on regret; it gives no number for either.",
             "Communication = numbers an agent sends, on average, and numbers broadcast. Where DUETS sends a repeated "
-            "candidate again, as it must where candidates are a continuum: "
-            + "; ".join(f"{FUNCTIONS[f]} {number(round(float(repeated[f])))}" for f in functions)
-            + ".",
+            f"candidate again, as it must where candidates are a continuum: {repeated}.",
             *(
                 f"{name}, DUETS' regret minus that of "
                 + ", ".join("{} {:+.1f} +- {:.1f}".format(rule, *ahead(cells, f, rule)) for rule in PLAYERS[1:])
@@ -85,37 +74,22 @@ def sweeps(options: Settings) -> AllRuns:
     return kernels.compared("kernel figure 1", functions, options=options, replicates=TUNING + evaluation, grid=GRID)
 
 
-def functions_of(all_runs: Mapping[tuple[str, str], Any]) -> dict[str, str]:
-    """Those of which there are runs, and their names."""
-    return {function: FUNCTIONS[function] for function, _ in all_runs}
-
-
-def chosen_beta(results: jaxbandits.Results, betas: Any = BETAS) -> int:
-    """Index of the beta of least mean regret on the tuning runs."""
-    return int(np.argmin(np.mean(by_beta(results, "regret", betas)[:, :TUNING], axis=1)))
-
-
-def at_chosen(results: jaxbandits.Results, column: str, betas: Any = BETAS) -> np.ndarray:
-    """A column of the evaluation runs at the chosen beta."""
-    return by_beta(results, column, betas)[chosen_beta(results, betas), TUNING:]
-
-
-def cell(results: jaxbandits.Results) -> Cell:
-    columns = (at_chosen(results, name) for name in ("regret", "communication", "curve", "syncs"))
-    return Cell(BETAS[chosen_beta(results)], *columns)
+def at_chosen(results: jaxbandits.Results) -> dict[str, np.ndarray]:
+    """The columns of the evaluation runs at the beta of least mean regret on the tuning runs."""
+    chosen = np.argmin(by_beta(results, "regret")[:, :TUNING].mean(axis=1))
+    return {name: by_beta(results, name)[chosen, TUNING:] for name in results.columns}
 
 
 def ahead(cells: Cells, function: str, rule: str) -> tuple[np.ndarray, np.ndarray]:
     """DUETS' regret minus another's, and its standard error, run by run."""
-    return mean_se(cells[function, "DUETS"].regret - cells[function, rule].regret)
+    return mean_se(cells[function, "DUETS"]["regret"] - cells[function, rule]["regret"])
 
 
 def claims_of_the_paper(cells: Cells) -> tuple[Claim, Claim]:
     """Both, as this experiment's own runs have them."""
     functions = functions_of(cells)
-    sent = {key: np.mean(cell.communication) for key, cell in cells.items()}
+    sent = {key: cell["communication"].mean() for key, cell in cells.items()}
     ratios = {name: min(sent[f, rule] for rule in BASELINES) / sent[f, "DUETS"] for f, name in functions.items()}
-    lowest = {name: min(PLAYERS, key=lambda rule, f=f: np.mean(cells[f, rule].regret)) for f, name in functions.items()}
     differences = [ahead(cells, f, rule) for f in functions for rule in PLAYERS[1:]]
     return (
         Claim(
@@ -126,23 +100,31 @@ def claims_of_the_paper(cells: Cells) -> tuple[Claim, Claim]:
         Claim(
             "claim 2 of the paper: DUETS' regret is significantly lower (by 2 s.e. of the paired difference) than all "
             "others', on all functions",
-            "least mean regret: " + ", ".join(f"{name} {rule}" for name, rule in lowest.items()),
+            f"least mean regret: {lowest_regret(cells)}",
             all(mean + 2 * se < 0 for mean, se in differences),
         ),
     )
 
 
+def lowest_regret(cells: Cells) -> str:
+    """The algorithm of least mean regret on each function."""
+
+    def best(function: str) -> str:
+        return min(PLAYERS, key=lambda rule: cells[function, rule]["regret"].mean())
+
+    return ", ".join(f"{name} {best(function)}" for function, name in functions_of(cells).items())
+
+
 def first_synchronisation(all_runs: AllRuns) -> Claim:
     """All of the 20 draws become inducing points then, at every beta."""
-    numbers, expected = {}, {}
+    found = []
     for function, name in functions_of(all_runs).items():
-        curve = by_beta(all_runs[function, "DUETS"], "curve")[0, :, 0]
-        numbers[name] = mean_se(curve[:, kernels.UPLINK] + curve[:, kernels.DOWNLINK])
-        expected[name] = DISTINCT * (DIMENSIONS[function] + 2) + 1
+        sent = by_beta(all_runs[function, "DUETS"], "curve")[0, :, 0, kernels.SENT].sum(axis=1)
+        found.append((name, *mean_se(sent), DISTINCT * (DIMENSIONS[function] + 2) + 1))
     return Claim(
         "DUETS' first synchronisation costs 19.81 (d + 2) + 1 on average, within 4 standard errors",
-        ", ".join(f"{name} {mean:.1f} ({expected[name]:.1f})" for name, (mean, _) in numbers.items()),
-        all(abs(mean - expected[name]) <= 4 * se for name, (mean, se) in numbers.items()),
+        ", ".join(f"{name} {mean:.1f} ({expected:.1f})" for name, mean, _, expected in found),
+        all(abs(mean - expected) <= 4 * se for _, mean, se, expected in found),
     )
 
 
@@ -152,8 +134,8 @@ def draw(figure: Any, *, cells: Cells, holds: tuple[bool, bool]) -> None:
     rounds = np.array((0, *GRID))
     for (top, bottom), (function, name) in zip(panels.T, functions.items(), strict=True):
         for style, rule in enumerate(PLAYERS):
-            curve = cells[function, rule].curve
-            for axes, values in ((top, curve[..., kernels.REGRET]), (bottom, curve[..., 1:].sum(axis=-1))):
+            curve = cells[function, rule]["curve"]
+            for axes, values in ((top, curve[..., kernels.REGRET]), (bottom, curve[..., kernels.SENT].sum(axis=-1))):
                 values = np.pad(values, ((0, 0), (1, 0)))
                 mean, sd = np.mean(values, axis=0), np.std(values, axis=0, ddof=1)
                 axes.plot(rounds, mean, label=rule, markevery=2, mfc="w", ms=5, **STYLES[style])

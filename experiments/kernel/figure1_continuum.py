@@ -48,48 +48,41 @@ class Elimination(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One run of DUETS on the continuum."""
+    """One run of DUETS on the continuum, or several."""
 
-    regret: float
-    communication: float
-    is_short: bool  # somewhere rejection found too few points, and those found were drawn again
+    regret: Any  # float
+    communication: Any  # float
+    is_short: Any  # bool; somewhere rejection found too few points, and those found were drawn again
 
 
 def run(options: Settings) -> Report:
     count = options.seeds or (QUICK_RUNS if options.quick else RUNS)
     functions = kernels.functions(options, figure1.QUICK_FUNCTIONS)
-    all_runs = {
-        function: [duets(function, np.random.default_rng((seed, index))) for seed in tqdm(range(count), desc=name)]
-        for index, (function, name) in enumerate(FUNCTIONS.items())
-        if function in functions
-    }
-    finite = {key: figure1.cell(results) for key, results in figure1.sweeps(options).items()}
-    ours = {f: {kind: np.array([getattr(run, kind) for run in all_runs[f]]) for kind in Run._fields} for f in functions}
-    rivals = {f: min(np.mean(finite[f, rule].communication) for rule in figure1.BASELINES) for f in functions}
-    sent = {f: ours[f]["communication"].mean() for f in functions}
+    finite = {key: figure1.at_chosen(runs)["communication"] for key, runs in figure1.sweeps(options).items()}
+    ours, sent, grid = {}, {}, []
+    for function, name in functions.items():
+        rngs = [np.random.default_rng((seed, list(FUNCTIONS).index(function))) for seed in range(count)]
+        found = [duets(function, rng) for rng in tqdm(rngs, desc=name)]
+        ours[function] = runs = Run(*map(np.array, zip(*found, strict=True)))
+        rivals = min(finite[function, rule].mean() for rule in figure1.BASELINES)
+        sent[name] = runs.communication.mean(), rivals
+        row = {"": name, "sent, 1000 candidates": entry(finite[function, "DUETS"])}
+        row |= {"sent, continuum": entry(runs.communication), "regret, continuum": entry(runs.regret)}
+        grid.append(row | {"short of points": f"{runs.is_short.sum()} of {count}"})
     less = "claim 1 of the paper holds with this count too: DUETS communicates less than both baselines"
-    numbers = ", ".join(f"{FUNCTIONS[f]} {sent[f]:,.0f} against {rivals[f]:,.0f}" for f in functions)
+    numbers = ", ".join(f"{name} {mine:,.0f} against {theirs:,.0f}" for name, (mine, theirs) in sent.items())
     return Report(
         "DUETS on the continuum",
         [],
-        [Claim(less, numbers, all(sent[f] < rivals[f] for f in functions))],
-        {"function": np.repeat(list(all_runs), count)}
-        | {kind: np.concatenate([ours[f][kind] for f in functions]) for kind in Run._fields},
+        [Claim(less, numbers, all(mine < theirs for mine, theirs in sent.values()))],
+        {"function": np.repeat(list(ours), count)}
+        | {kind: np.concatenate([getattr(runs, kind) for runs in ours.values()]) for kind in Run._fields},
         partial(draw, ours=ours, finite=finite),
         notes=[
             f"The baselines run on {number(1000)} candidates. Where {PROPOSALS:,} proposals give too few points of the "
             "active set (last column), those found are drawn again."
         ],
-        grid=[
-            {
-                "": name,
-                "sent, 1000 candidates": entry(finite[f, "DUETS"].communication),
-                "sent, continuum": entry(ours[f]["communication"]),
-                "regret, continuum": entry(ours[f]["regret"]),
-                "short of points": f"{ours[f]['is_short'].sum()} of {count}",
-            }
-            for f, name in functions.items()
-        ],
+        grid=grid,
     )
 
 
@@ -179,12 +172,11 @@ def _directions(rng: np.random.Generator, count: int, d: int) -> np.ndarray:
     return normal / np.linalg.norm(normal, axis=1, keepdims=True)
 
 
-def draw(figure: Any, *, ours: dict[str, dict[str, np.ndarray]], finite: figure1.Cells) -> None:
+def draw(figure: Any, *, ours: dict[str, Run], finite: dict[tuple[str, str], np.ndarray]) -> None:
     axes = figure.subplots()
-    kinds = {
-        "DUETS, 1000 candidates": [finite[f, "DUETS"].communication for f in ours],
-        "DUETS, continuum": [ours[f]["communication"] for f in ours],
-    } | {rule: [finite[f, rule].communication for f in ours] for rule in figure1.BASELINES}
+    kinds = {"DUETS, 1000 candidates": [finite[f, "DUETS"] for f in ours]}
+    kinds |= {"DUETS, continuum": [runs.communication for runs in ours.values()]}
+    kinds |= {rule: [finite[f, rule] for f in ours] for rule in figure1.BASELINES}
     for style, (label, values) in enumerate(kinds.items()):
         x = np.arange(len(ours)) + 0.12 * (style - 1.5)
         errorbars(axes, x, *np.transpose([mean_se(each) for each in values]), label, style, linestyle="")

@@ -32,15 +32,19 @@ MAX_INDUCING = 256
 def run(options: Settings) -> Report:
     agents, horizon = (QUICK_AGENTS, QUICK_HORIZON) if options.quick else (AGENTS, HORIZON)
     names = QUICK_NAMES if options.quick else NAMES
-    grid = {rule: _grid(horizon * (agents if rule in ALONE else 1)) for rule in (*PLAYERS, *ALONE)}
+    rounds = {rule: horizon * (agents if rule in ALONE else 1) for rule in (*PLAYERS, *ALONE)}
+    marks = {r: tuple(sorted({max(1, n * i // POINTS) for i in range(1, POINTS + 1)})) for r, n in rounds.items()}
+
+    def last_shared(instance: Instance, outcome: jaxbandits.Outcome) -> dict[str, Any]:
+        return {"last_shared": outcome.state.synced}
 
     def own(function: str, rule: str) -> dict[str, Any]:
-        return {"grid": grid[rule]} | ({"metrics": _last_shared} if rule == "DisKernelUCB" else {})
+        return {"grid": marks[rule]} | ({"metrics": last_shared} if rule == "DisKernelUCB" else {})
 
     all_runs = kernels.compared(
         "kernel large",
         names,
-        grid,
+        marks,
         own,
         options=options,
         replicates=options.seeds or (QUICK_RUNS if options.quick else RUNS),
@@ -51,11 +55,14 @@ def run(options: Settings) -> Report:
         max_inducing=MAX_INDUCING,
         lanes=1,
     )
-    regret, sent = (
-        {key: by_beta(results, kind, BETAS) for key, results in all_runs.items()}
-        for kind in ("regret", "communication")
-    )
-    places = [(function, row, beta) for function in names for row, beta in enumerate(BETAS)]
+    sent, grid = {}, []
+    for (function, rule), results in all_runs.items():
+        regret, communication = (by_beta(results, kind) for kind in ("regret", "communication"))
+        for beta, lost, messages in zip(BETAS, regret, communication, strict=True):
+            sent[function, beta, rule] = messages.mean()
+            row = {"": f"{FUNCTIONS[function]}, {rule}, beta {beta:g}", "regret": entry(lost)}
+            grid.append(row | {"communication": entry(messages)})
+    least = {(f, beta): min(sent[f, beta, rule] for rule in BASELINES) for f in names for beta in BETAS}
     return Report(
         f"{agents} agents, {horizon} rounds: regret and communication",
         [],
@@ -63,44 +70,25 @@ def run(options: Settings) -> Report:
             _exact_count(all_runs, agents),
             Claim(
                 "DUETS communicates least of the three that communicate",
-                ", ".join(
-                    f"{FUNCTIONS[f]}, beta {beta:g}: {sent[f, 'DUETS'][row].mean():,.0f}" for f, row, beta in places
-                ),
-                all(sent[f, "DUETS"][row].mean() < sent[f, r][row].mean() for f, row, _ in places for r in BASELINES),
+                ", ".join(f"{FUNCTIONS[f]}, beta {beta:g}: {sent[f, beta, 'DUETS']:,.0f}" for f, beta in least),
+                all(sent[f, beta, "DUETS"] < rivals for (f, beta), rivals in least.items()),
             ),
             kernels.every_run_ends(all_runs),
         ],
         joined(all_runs, "runs"),
-        partial(draw, names=names, all_runs=all_runs, grid=grid, agents=agents),
+        partial(draw, names=names, all_runs=all_runs, marks=marks, agents=agents),
         notes=["float32. The two central learners ask one point at a time, as many as all agents together."],
-        grid=[
-            {
-                "": f"{FUNCTIONS[f]}, {rule}, beta {beta:g}",
-                "regret": entry(regret[f, rule][row]),
-                "communication": entry(sent[f, rule][row]),
-            }
-            for f, rule in all_runs
-            for row, beta in enumerate(BETAS)
-        ],
+        grid=grid,
     )
-
-
-def _grid(rounds: int) -> tuple[int, ...]:
-    return tuple(sorted({max(1, rounds * i // POINTS) for i in range(1, POINTS + 1)}))
-
-
-def _last_shared(instance: Instance, outcome: jaxbandits.Outcome) -> dict[str, Any]:
-    del instance
-    return {"last_shared": outcome.state.synced}
 
 
 def _exact_count(all_runs: AllRuns, agents: int) -> Claim:
     """DisKernelUCB sends every point once up and once down: (d + 1)(N + 1) numbers a round that is shared."""
     off = []
-    for (function, rule), results in all_runs.items():
-        if rule == "DisKernelUCB":
-            expected = (DIMENSIONS[function] + 1) * (agents + 1) * results.columns["last_shared"]
-            off.extend(np.abs(results.columns["communication"] - expected))
+    for function in kernels.functions_of(all_runs):
+        columns = all_runs[function, "DisKernelUCB"].columns
+        expected = (DIMENSIONS[function] + 1) * (agents + 1) * columns["last_shared"]
+        off.extend(np.abs(columns["communication"] - expected))
     return Claim(
         "DisKernelUCB sends (d + 1)(N + 1) numbers for each round up to its last synchronisation, exactly",
         f"off by at most {max(off):g} in {len(off)} runs",
@@ -108,15 +96,15 @@ def _exact_count(all_runs: AllRuns, agents: int) -> Claim:
     )
 
 
-def draw(figure: Any, *, names: tuple[str, ...], all_runs: AllRuns, grid: dict, agents: int) -> None:
+def draw(figure: Any, *, names: tuple[str, ...], all_runs: AllRuns, marks: dict, agents: int) -> None:
     panels = split(figure, (10, 7), 2, len(names), sharex=True, squeeze=False)
     for (top, bottom), function in zip(panels.T, names, strict=True):
-        for style, rule in enumerate(grid):
-            curve = by_beta(all_runs[function, rule], "curve", BETAS)
-            row = int(np.argmin(np.mean(by_beta(all_runs[function, rule], "regret", BETAS), axis=1)))
-            x = np.array(grid[rule]) * (1 if rule in ALONE else agents)
+        for style, rule in enumerate(marks):
+            regret, curve = (by_beta(all_runs[function, rule], kind) for kind in ("regret", "curve"))
+            curve = curve[regret.mean(axis=1).argmin()]
+            x = np.array(marks[rule]) * (1 if rule in ALONE else agents)
             label = f"{rule} (central)" if rule in ALONE else rule
-            for axes, values in ((top, curve[row, ..., 0]), (bottom, curve[row, ..., 1:].sum(axis=-1))):
+            for axes, values in ((top, curve[..., kernels.REGRET]), (bottom, curve[..., kernels.SENT].sum(axis=-1))):
                 if axes is top or values.any():
                     axes.plot(x, values.mean(axis=0), label=label, mfc="w", ms=5, markevery=3, **STYLES[style])
                     band(axes, x, values.min(axis=0), values.max(axis=0), style)

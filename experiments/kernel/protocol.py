@@ -12,7 +12,7 @@ import numpy as np
 from experiments.claims import above
 from experiments.figures import COLORS
 from experiments.kernel import figure1
-from experiments.kernel.common import PLAYERS, by_beta
+from experiments.kernel.common import PLAYERS, by_beta, functions_of
 from experiments.report import Report
 from experiments.settings import Settings
 
@@ -22,41 +22,30 @@ BOOTSTRAPS = 200  # of the runs themselves
 
 def run(options: Settings) -> Report:
     all_runs = figure1.sweeps(options)
-    functions = figure1.functions_of(all_runs)
+    functions = functions_of(all_runs)
     rng = np.random.default_rng(0)
-    shares, errors = {}, {}
-    for function in functions:
+    shares, grid = {}, []
+    for function, name in functions.items():
         regret = np.stack([by_beta(all_runs[function, rule], "regret") for rule in PLAYERS])  # (rules, betas, runs)
         total = regret.shape[-1]
-        shares[function] = wins(regret, rng, RESAMPLES)
+        shares[name] = wins(regret, rng, RESAMPLES)
         again = [wins(regret[..., rng.integers(total, size=total)], rng, RESAMPLES // 10) for _ in range(BOOTSTRAPS)]
-        errors[function] = np.std(again, axis=0, ddof=1)
+        errors = np.std(again, axis=0, ddof=1)
+        cells = [f"{100 * share:.0f} +- {100 * se:.0f} %" for share, se in zip(shares[name], errors, strict=True)]
+        grid.append({"": name} | dict(zip(PLAYERS, cells, strict=True)))
+    most = "DUETS has the lowest regret in most draws of five runs, on all functions, as the paper's figure shows"
     return Report(
         f"Share of {RESAMPLES} resamples of {RUNS} out of {total} runs in which an algorithm has the least mean regret",
         [],
-        [
-            above(
-                "DUETS has the lowest regret in most draws of five runs, on all functions, as the paper's figure shows",
-                {name: shares[f][0] for f, name in functions.items()},
-                0.5,
-                ".0%",
-            )
-        ],
+        [above(most, {name: share[0] for name, share in shares.items()}, 0.5, ".0%")],
         {
             "function": np.repeat(list(functions), len(PLAYERS)),
             "algorithm": np.tile(PLAYERS, len(functions)),
             "share": np.concatenate(list(shares.values())),
         },
-        partial(draw, functions=functions, shares=shares),
+        partial(draw, shares=shares),
         notes=[f"+- how far a share moves from one set of {total} runs to another (bootstrap of the runs)."],
-        grid=[
-            {"": name}
-            | {
-                rule: f"{100 * mean:.0f} +- {100 * se:.0f} %"
-                for rule, mean, se in zip(PLAYERS, shares[f], errors[f], strict=True)
-            }
-            for f, name in functions.items()
-        ],
+        grid=grid,
     )
 
 
@@ -70,10 +59,10 @@ def wins(regret: np.ndarray, rng: np.random.Generator, resamples: int) -> np.nda
     return np.bincount(np.argmin(best, axis=0), minlength=len(regret)) / resamples
 
 
-def draw(figure: Any, *, functions: dict[str, str], shares: dict[str, np.ndarray]) -> None:
+def draw(figure: Any, *, shares: dict[str, np.ndarray]) -> None:
     axes = figure.subplots()
-    heights = 100 * np.array([shares[f] for f in functions]).T
+    heights = 100 * np.array(list(shares.values())).T
     for rule, height, below, color in zip(PLAYERS, heights, np.cumsum(heights, axis=0) - heights, COLORS, strict=False):
-        axes.bar(list(functions.values()), height, bottom=below, label=rule, color=color, width=0.6)
+        axes.bar(list(shares), height, bottom=below, label=rule, color=color, width=0.6)
     axes.set(ylabel="% of draws with the least mean regret", title="Who wins with five runs?", ylim=(0, 100))
     figure.legend(loc="outside lower center", ncols=2)

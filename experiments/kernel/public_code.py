@@ -15,7 +15,6 @@ from experiments.figures import COLORS, split, ticks
 from experiments.kernel import common as kernels
 from experiments.kernel import figure1
 from experiments.kernel.common import AGENTS, BETAS, PLAYERS, entry, mean_se
-from experiments.kernel.figure1 import at_chosen, chosen_beta
 from experiments.report import Report, joined
 from experiments.settings import Settings
 from jaxbandits.kernel import log_rate
@@ -24,8 +23,7 @@ NOISE_VARIANCE = 0.2
 EPOCHS = (5, 16, 29)  # 5, then ceil(sqrt(50 T_j)), the last cut
 SIZE = 2000
 RATE = 4.0
-# Its confidence bounds are sigma / sqrt(noise_variance) wide, so each beta of the grid means so much in our units.
-SCALED = tuple(beta / math.sqrt(NOISE_VARIANCE) for beta in BETAS)
+UNIT = math.sqrt(NOISE_VARIANCE)  # its confidence bounds are sigma over that wide, so each beta means as much less
 TUNING, EVALUATION, QUICK_EVALUATION = 5, 20, 4
 
 
@@ -35,8 +33,8 @@ def run(options: Settings) -> Report:
     duets = {"epochs": EPOCHS, "inducing_probability": log_rate(RATE), "elimination": "point"}
 
     def own(function: str, rule: str) -> dict[str, Any]:
-        sphere = {"domain": "sphere"} if function in ("h1", "h2") else None
-        return {"instance": sphere, "fixed": duets if rule == "DUETS" else None}
+        sphere = {"domain": "sphere"} if function in ("h1", "h2") else {}
+        return {"instance": sphere, "fixed": duets if rule == "DUETS" else {}}
 
     all_runs = kernels.compared(
         "kernel public code",
@@ -44,14 +42,15 @@ def run(options: Settings) -> Report:
         own=own,
         options=options,
         replicates=TUNING + evaluation,
-        betas=SCALED,
+        betas=[beta / UNIT for beta in BETAS],
         size=SIZE,
         noise_variance=NOISE_VARIANCE,
         same_instance=True,
     )
-    paper = {key: figure1.cell(results) for key, results in figure1.sweeps(options).items()}
-    public = {key: at_chosen(results, "regret", SCALED) for key, results in all_runs.items()}
-    lowest = {name: min(PLAYERS, key=lambda rule, f=f: public[f, rule].mean()) for f, name in functions.items()}
+    paper, public = (
+        {key: figure1.at_chosen(results) for key, results in runs.items()}
+        for runs in (figure1.sweeps(options), all_runs)
+    )
     return Report(
         "Figure 1 under the settings of the public code",
         [],
@@ -59,33 +58,30 @@ def run(options: Settings) -> Report:
         joined(all_runs, "runs"),
         partial(draw, functions=functions, paper=paper, public=public),
         notes=[
-            "Least mean regret under the public code's settings: "
-            + ", ".join(f"{name} {rule}" for name, rule in lowest.items())
-            + ". beta in the public code's units. ApproxDisKernelUCB is the published one in both columns: the public "
+            f"Least mean regret under the public code's settings: {figure1.lowest_regret(public)}. "
+            "beta in the public code's units. ApproxDisKernelUCB is the published one in both columns: the public "
             "code's adds a number to every entry of a matrix, and never renews its sampling probabilities."
         ],
         grid=[
             {
                 "": f"{functions[f]}, {rule}",
-                "regret (paper)": entry(paper[f, rule].regret),
-                "sent (paper)": entry(paper[f, rule].communication),
-                "regret (code)": entry(public[f, rule]),
-                "sent by all (code)": entry(AGENTS * at_chosen(results, "uplink", SCALED)),
-                "beta (code)": f"{BETAS[chosen_beta(results, SCALED)]:g}",
+                "regret (paper)": entry(paper[f, rule]["regret"]),
+                "sent (paper)": entry(paper[f, rule]["communication"]),
+                "regret (code)": entry(cell["regret"]),
+                "sent by all (code)": entry(AGENTS * cell["uplink"]),
+                "beta (code)": f"{UNIT * cell['beta'][0]:g}",
             }
-            for (f, rule), results in all_runs.items()
+            for (f, rule), cell in public.items()
         ],
     )
 
 
-def draw(
-    figure: Any, *, functions: dict[str, str], paper: figure1.Cells, public: dict[tuple[str, str], np.ndarray]
-) -> None:
+def draw(figure: Any, *, functions: dict[str, str], paper: figure1.Cells, public: figure1.Cells) -> None:
     panels = split(figure, (11, 3.8), 1, len(functions), squeeze=False)[0]
     for axes, (function, name) in zip(panels, functions.items(), strict=True):
         for n, (color, rule) in enumerate(zip(COLORS, PLAYERS, strict=False)):
-            for x, values, alpha in ((n, paper[function, rule].regret, 1.0), (n + 0.38, public[function, rule], 0.45)):
-                mean, se = mean_se(values)
+            for x, cells, alpha in ((n, paper, 1.0), (n + 0.38, public, 0.45)):
+                mean, se = mean_se(cells[function, rule]["regret"])
                 axes.bar(x, mean, yerr=2 * se, width=0.36, color=color, alpha=alpha)
         ticks(axes, np.arange(len(PLAYERS)) + 0.19, ["DUETS", "Dis", "Approx", "N"])
         axes.set_title(name)

@@ -60,14 +60,8 @@ def run(options: Settings) -> Report:
             samples = [kinds[kind][function, rule, *point] for point in axes[axis]]
             slope, low, high = slope_of([point[axis == "T"] for point in axes[axis]], samples)
             slopes[function, rule, axis, kind] = slope
-            rows.append(
-                {
-                    "": f"{FUNCTIONS[function]}, {rule}, {kind} in {axis}",
-                    "slope": f"{slope:.2f}",
-                    "interval": f"{low:.2f} to {high:.2f}",
-                    "means": ", ".join(map(entry, samples)),
-                }
-            )
+            row = {"": f"{FUNCTIONS[function]}, {rule}, {kind} in {axis}", "slope": f"{slope:.2f}"}
+            rows.append(row | {"interval": f"{low:.2f} to {high:.2f}", "means": ", ".join(map(entry, samples))})
 
     def below(other: str, axis: str) -> Claim:
         pairs = {f: [slopes[f, rule, axis, "communication"] for rule in ("DUETS", other)] for f in names}

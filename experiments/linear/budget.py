@@ -4,16 +4,15 @@ Soare's instance in ten dimensions, omega = 0.1, theta = 2 e_1, after Xiong, Cam
 All pulls under one design are one round.
 """
 
-import time
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from experiments.claims import all_of, below, every_run_stops, interval
-from experiments.figures import STYLES, legend_below
+from experiments.claims import all_of, below, between, column, every_run_stops, interval
+from experiments.figures import COLORS, STYLES, legend_below
 from experiments.papers import printed
-from experiments.report import STANDARD_ERRORS, Claim, Line, Report, joined, line, listed
+from experiments.report import STANDARD_ERRORS, Claim, Line, Report, joined, line
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import Results, linear
@@ -29,45 +28,35 @@ RULES = {
     "OD-LinBAI": linear.od_linbai,
 }
 
-Key = tuple[str, int]  # rule, budget
+Lines = dict[str, dict[int, Line]]  # rule -> budget -> share of right answers
 
 
 def run(options: Settings) -> Report:
     seeds = options.seeds or (1000 if options.quick else 20_000)
     budgets = BUDGETS[:3] if options.quick else BUDGETS
     instance = linear.soare(D, OMEGA, scale=2.0)
-    sweeps, seconds = {}, {}
-    for rule in RULES:
-        started = time.perf_counter()
-        sweeps[rule] = sweep(rule, instance, budgets, options, seeds)
-        seconds[rule] = time.perf_counter() - started
+    sweeps = {rule: sweep(rule, instance, budgets, options, seeds) for rule in RULES}
     lines = {
-        (rule, T): budget_line(rule, T, each.columns["right"][each.columns["row"] == n])
+        rule: {T: budget_line(rule, T, each.columns["right"][each.columns["row"] == n]) for n, T in enumerate(budgets)}
         for rule, each in sweeps.items()
-        for n, T in enumerate(budgets)
     }
-    spent = np.concatenate(
-        [each.columns["pulls"] <= np.array(budgets)[each.columns["row"]] for each in sweeps.values()]
-    )
+    spent, allowed = column(sweeps.values(), "pulls"), np.array(budgets)[column(sweeps.values(), "row")]
     return Report(
         f"A given budget on soare({D}): the share of right answers",
-        list(lines.values()),
+        [each for row in lines.values() for each in row.values()],
         [
             every_run_stops(sweeps.values()),
-            all_of("no run spends more than its budget", spent),
-            *(published_claim(rule, lines) for rule in ("G-BAI", "Peace", "P1-RAGE")),
-            law_claim(lines),
+            all_of("no run spends more than its budget", spent <= allowed),
+            *claims(lines),
         ],
         joined(sweeps, label="rule"),
-        partial(draw, lines=lines, budgets=budgets),
+        partial(draw, lines=lines),
         notes=(
             f"Published on about {PRINTED_RUNS:,} trials, with designs of Frank and Wolfe; ours are certified. Where "
             "the optimum is not unique (the G-optimal design here), another one errs a little more or less.",
             "OD-LinBAI's last phase pulls e_1 and the tilted arm alone, if both are left, m times in all: then the "
             "share of right answers is Phi(gap sqrt(m) / 2), gap = 2 (1 - cos omega).",
             "At T = 10 OD-LinBAI has no phase, and guesses; the others have fewer pulls a design than arms.",
-            "Seconds of all budgets, on this machine, the designs of all sets of arms included: "
-            f"{listed(seconds, '.1f')}.",
         ),
     )
 
@@ -91,17 +80,12 @@ def sweep(rule: str, instance: linear.Instance, budgets: tuple[int, ...], option
 
 
 def budget_line(rule: str, T: int, right: np.ndarray) -> Line:
-    quantity, rate = f"{rule}, T = {T}", published().get((rule, T))
+    """The share of right answers, and the published one."""
+    rates = {row[0]: row[1 + list(RULES).index(rule)] for row in printed("linear", "budget, shares of right answers")}
     note = f"law of the last phase {law(T):.3f}" if rule == "OD-LinBAI" and phase_length(T) > 0 else ""
     tolerance = ROUNDING if rule in ("Peace", "P1-RAGE") else 0.0
-    more = {} if rate is None else {"printed": rate, "printed_se": (rate * (1 - rate) / PRINTED_RUNS) ** 0.5}
-    return line(quantity, right, note=note, tolerance=tolerance, **more)
-
-
-def published() -> dict[Key, float]:
-    """The published shares of right answers."""
-    rows = printed("linear", "budget, shares of right answers")
-    return {(rule, int(T)): rate for T, *rates in rows for rule, rate in zip(RULES, rates, strict=True)}
+    more = {"printed": rates[T], "printed_se": (rates[T] * (1 - rates[T]) / PRINTED_RUNS) ** 0.5} if T in rates else {}
+    return line(f"{rule}, T = {T}", right, note=note, tolerance=tolerance, **more)
 
 
 def phase_length(T: int) -> float:
@@ -117,39 +101,33 @@ def law(T: int) -> float:
     return float(norm.cdf(2 * (1 - np.cos(OMEGA)) * np.sqrt(phase_length(T)) / 2))
 
 
-def published_claim(rule: str, lines: dict[Key, Line]) -> Claim:
-    found = {T: each for (name, T), each in lines.items() if name == rule and each.printed is not None}
-    if rule == "G-BAI":
-        off = {f"T = {T}": (each.ours - each.printed) / np.hypot(each.se, each.printed_se) for T, each in found.items()}
-        statement = f"G-BAI is within {STANDARD_ERRORS} standard errors of the published rates"
-        return Claim(statement, listed(off, "+.1f"), max(map(abs, off.values())) <= STANDARD_ERRORS)
-    off = {f"T = {T}": abs(each.ours - each.printed) for T, each in found.items()}
-    return below(f"{rule} is within {ROUNDING} of the published rates", off, ROUNDING)
+def claims(lines: Lines) -> list[Claim]:
+    """Against the published rates, and against the law."""
+    given = {rule: {f"T = {T}": x for T, x in row.items() if x.printed is not None} for rule, row in lines.items()}
+    exact = {T: (x.ours - x.printed) / np.hypot(x.se, x.printed_se) for T, x in given["G-BAI"].items()}
+    near = {rule: {T: abs(x.ours - x.printed) for T, x in given[rule].items()} for rule in ("Peace", "P1-RAGE")}
+    of_law = {f"T = {T}": (x.ours - law(T)) / x.se for T, x in lines["OD-LinBAI"].items() if phase_length(T) > 0}
+    room, errors = (-STANDARD_ERRORS, STANDARD_ERRORS, "+.1f"), f"is within {STANDARD_ERRORS} standard errors"
+    return [
+        between(f"G-BAI {errors} of the published rates", exact, *room),
+        *(below(f"{rule} is within {ROUNDING} of the published rates", off, ROUNDING) for rule, off in near.items()),
+        between(f"OD-LinBAI {errors} of the law of its last phase", of_law, *room),
+    ]
 
 
-def law_claim(lines: dict[Key, Line]) -> Claim:
-    off = {
-        f"T = {T}": (each.ours - law(T)) / each.se
-        for (rule, T), each in lines.items()
-        if rule == "OD-LinBAI" and phase_length(T) > 0
-    }
-    statement = f"OD-LinBAI is within {STANDARD_ERRORS} standard errors of the law of its last phase"
-    return Claim(statement, listed(off, "+.1f"), max(map(abs, off.values())) <= STANDARD_ERRORS)
-
-
-def draw(figure: Any, *, lines: dict[Key, Line], budgets: tuple[int, ...]) -> None:
+def draw(figure: Any, *, lines: Lines) -> None:
     axes = figure.subplots()
-    for style, rule in zip(STYLES, RULES, strict=False):
-        ours = [lines[rule, T] for T in budgets]
+    for style, (rule, row) in enumerate(lines.items()):
+        budgets, ours = np.array(list(row)), list(row.values())
         wrong = np.array([round((1 - each.ours) * each.runs) for each in ours])
         errors = wrong / [each.runs for each in ours]
         low, high = np.array([interval(int(n), each.runs) for n, each in zip(wrong, ours, strict=True)]).T
         shown = wrong > 0
         bars = [np.maximum(errors - low, 0)[shown], np.maximum(high - errors, 0)[shown]]
-        axes.errorbar(np.array(budgets)[shown], errors[shown], bars, label=rule, mfc="w", **style)
-        theirs = [(T, 1 - lines[rule, T].printed) for T in budgets if lines[rule, T].printed is not None]
-        axes.plot(*np.array(theirs).T, ls="", marker="x", ms=9, color=style["color"])
-    longest = [T for T in budgets if phase_length(T) > 0]
+        axes.errorbar(budgets[shown], errors[shown], bars, label=rule, mfc="w", **STYLES[style])
+        theirs = {T: 1 - each.printed for T, each in row.items() if each.printed is not None}
+        axes.plot(theirs.keys(), theirs.values(), ls="", marker="x", ms=9, color=COLORS[style])
+    longest = [T for T in lines["OD-LinBAI"] if phase_length(T) > 0]
     axes.plot(longest, [1 - law(T) for T in longest], color="k", lw=1.2, ls=(0, (6, 2)), label="law of OD-LinBAI")
     axes.plot([], [], ls="", marker="x", ms=9, color="k", label="published")
     axes.set(yscale="log", xlabel="budget T", ylabel="share of wrong answers")

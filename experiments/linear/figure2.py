@@ -12,7 +12,7 @@ import numpy as np
 from experiments.claims import above
 from experiments.figures import means_figure, ticks
 from experiments.linear import common as runs
-from experiments.report import Claim, Report, joined, lines_by, listed, means
+from experiments.report import Claim, Report, joined, line_of, listed, means
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import linear
@@ -45,14 +45,12 @@ def run(options: Settings) -> Report:
     bounds = [runs.bound(case) for case in cases]
     curves = {
         name: [
-            line._replace(bound=bound)
-            for line, bound in zip(lines_by([f"{name}, gap {gap}" for gap in GAPS], sweep), bounds, strict=True)
+            line_of(f"{name}, gap {gap}", sweep, sweep.columns["row"] == n, bound=bounds[n])
+            for n, gap in enumerate(GAPS)
         ]
         for name, sweep in sweeps.items()
     }
-    curves["XY-oracle"] = [
-        runs.oracle_line(f"XY-oracle, gap {gap}", case) for gap, case in zip(GAPS, cases, strict=True)
-    ]
+    curves["XY-oracle"] = [runs.oracle_line(f"XY-oracle, gap {gap}", cases[n]) for n, gap in enumerate(GAPS)]
     lingape, static_pulls, oracle = map(means, curves.values())
     ratio, ahead, scaled = static_pulls / lingape, static_pulls - lingape, lingape * np.square(GAPS)
     following = np.minimum(static_pulls, oracle) / lingape
@@ -64,10 +62,6 @@ def run(options: Settings) -> Report:
         ticks(axes, GAPS)
         axes.legend()
 
-    stats = sweeps["LinGapE"].stats
-    speed = (
-        f"{stats.pulls / stats.seconds:.3g} pulls a second round by round" if stats.rounds else "runs from the store"
-    )
     return Report(
         "Figure 2 of Xu, Honda, Sugiyama (2018): pulls against the gap",
         [line for lines in curves.values() for line in lines],
@@ -88,8 +82,4 @@ def run(options: Settings) -> Report:
         ],
         joined({name: sweep.columns | {"gap": gaps[sweep.columns["row"]]} for name, sweep in sweeps.items()}),
         draw,
-        notes=(
-            f"LinGapE: {speed}, lane occupancy {stats.occupancy:.1%} over {5 * seeds} tasks in {stats.batches} x "
-            f"{stats.lanes} lanes.",
-        ),
     )

@@ -12,6 +12,7 @@ The figure has no printed values; the text says "roughly five times" fewer pulls
 """
 
 from argparse import ArgumentParser
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +27,8 @@ from experiments.settings import Settings, whole
 from experiments.simulate import simulate
 from jaxbandits import linear
 
-LANES = 16  # narrow: the hardest runs are twenty times as long as most, and a round of few lanes is a short one
+# Narrow batches: the hardest runs are twenty times as long as most, and a round of few lanes is a short one.
+SHAPES: dict[str, Any] = {"LinGapE": {"max_rounds": 10**8, "lanes": 16}, "XY-static": {"max_rounds": 100_000}}
 NOISE = 2.0  # the paper's R: it bounds the noise of a +-1 reward by 2, though 1 is its sub-Gaussian constant
 
 
@@ -53,6 +55,20 @@ def run(options: Settings) -> Report:
             return r6a_instance(log, seed, K)
         return linear.yahoo_like(seed, K) if source == "yahoo_like" else real_features(source, seed, K)
 
+    def adaptive(task, key):
+        instance, norm = task
+        rule = linear.lingape(instance.arms, delta=runs.DELTA, noise_scale=NOISE, norm_bound=norm)
+        return rule, linear.environment(instance, noise="sign")
+
+    def static(task, key):
+        instance, allocation = task
+        rule = linear.xy_static(instance.arms, allocation, delta=runs.DELTA, noise_scale=NOISE, ridge=0.01)
+        return rule, linear.environment(instance, linear.Allocation, noise="sign")
+
+    def judged(task, outcome):
+        return {"right": linear.is_right(task[0], outcome.answer)}
+
+    shared: dict[str, Any] = {"options": options, "seeds": seeds, "metrics": judged}
     curves: dict[str, list[Line]] = {"LinGapE": [], "XY-static": []}
     parts = {}
     for K in sizes:
@@ -64,34 +80,12 @@ def run(options: Settings) -> Report:
         norms = jnp.stack([jnp.linalg.norm(full[n].theta) for n in order])
         allocations = jnp.stack([linear.xy_allocation(reduced[n].arms).allocation for n in order])
         instances, bounds = stacked([reduced[n] for n in order]), bounds[order]
-
-        def adaptive(task, key):
-            instance, norm = task
-            rule = linear.lingape(instance.arms, delta=runs.DELTA, noise_scale=NOISE, norm_bound=norm)
-            return rule, linear.environment(instance, noise="sign")
-
-        def static(task, key):
-            instance, allocation = task
-            rule = linear.xy_static(instance.arms, allocation, delta=runs.DELTA, noise_scale=NOISE, ridge=0.01)
-            return rule, linear.environment(instance, linear.Allocation, noise="sign")
-
-        heading = f"figure 3, {source}, K = {K}"
-        shared = {"options": options, "seeds": seeds}
-        sweeps = {
-            "LinGapE": simulate(
-                f"{heading}: LinGapE", adaptive, (instances, norms), max_rounds=10**8, lanes=LANES, **shared
-            ),
-            "XY-static": simulate(
-                f"{heading}: XY-static", static, (instances, allocations), max_rounds=100_000, **shared
-            ),
-        }
-        for name, sweep in sweeps.items():
-            columns, quantity = sweep.columns, f"{name}, K = {K}"
+        for name, build, known in (("LinGapE", adaptive, norms), ("XY-static", static, allocations)):
+            heading, quantity = f"figure 3, {source}, K = {K}: {name}", f"{name}, K = {K}"
+            sweep = simulate(heading, build, (instances, known), **shared, **SHAPES[name])
+            row = sweep.columns["row"]
             curves[name].append(across_instances(quantity, sweep.summary(), bounds))
-            own = jax.tree.map(lambda x, rows=columns["row"]: x[rows], instances)
-            right = np.asarray(jax.vmap(linear.is_right)(own, columns["answer"]))
-            size = np.full(len(right), K)
-            parts[quantity] = columns | {"K": size, "bound": bounds[columns["row"]], "right": right}
+            parts[quantity] = sweep.columns | {"K": np.full(len(row), K), "bound": bounds[row]}
 
     ratio = means(curves["XY-static"]) / means(curves["LinGapE"])
     shown = {f"K = {K}:": r for K, r in zip(sizes, ratio, strict=True)}

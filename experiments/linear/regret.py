@@ -4,18 +4,19 @@ Soare's instance in six dimensions, omega = 0.1, theta = e_1. The best and the t
 is mostly the price of learning that the other five are worse.
 """
 
+import itertools
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from experiments.claims import all_of
-from experiments.figures import STYLES, legend_below
-from experiments.report import STANDARD_ERRORS, Claim, Line, Report, joined, line, listed, mean_se
+from experiments.claims import all_of, between
+from experiments.figures import STYLES, band, legend_below
+from experiments.report import STANDARD_ERRORS, Claim, Report, joined, line, listed
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import Results, linear, record
-from jaxbandits.base import Algorithm, Decision
+from jaxbandits.base import Decision
 
 HORIZON = 10_000
 DELTA, NORM_BOUND, RIDGE = 0.05, 1.0, 1.0
@@ -25,39 +26,45 @@ EXPECTED = {
     "LinTS": {100: (76.5, 0.1), 1000: (574.8, 0.9), 10_000: (1992.0, 3.0)},
     "LinTS, posterior": {100: (28.0, 0.4), 1000: (45.3, 0.7), 10_000: (78.7, 0.9)},
 }
-
-
-def rules(arms: Any) -> dict[str, Algorithm]:
-    """LinTS is told the full horizon also where a quick run ends earlier: its law up to there is the same."""
-    common = {"delta": DELTA, "norm_bound": NORM_BOUND, "ridge": RIDGE}
-    return {
-        "LinUCB": linear.lin_ucb(arms, **common),
-        "LinTS": linear.lin_ts(arms, horizon=HORIZON, **common),
-        "LinTS, posterior": linear.lin_ts(arms, horizon=HORIZON, scale=1.0, **common),
-    }
+MARKS = (100, 1000, 10_000)
+COMMON = {"delta": DELTA, "norm_bound": NORM_BOUND, "ridge": RIDGE}
+# LinTS is told the full horizon also where a quick run ends earlier: its law up to there is the same.
+RULES = {
+    "LinUCB": partial(linear.lin_ucb, **COMMON),
+    "LinTS": partial(linear.lin_ts, horizon=HORIZON, **COMMON),
+    "LinTS, posterior": partial(linear.lin_ts, horizon=HORIZON, scale=1.0, **COMMON),
+}
 
 
 def run(options: Settings) -> Report:
     horizon = HORIZON // 10 if options.quick else HORIZON
     seeds = options.seeds or (100 if options.quick else 1000)
     instance = linear.soare(6, 0.1, scale=1.0)
-    even = np.unique(np.round(np.geomspace(10, horizon, 19)).astype(int))
-    marks = tuple(sorted({int(t) for t in even} | {t for t in (100, 1000, 10_000) if t <= horizon}))
-    sweeps = {rule: sweep(rule, instance, options, seeds, horizon, marks) for rule in EXPECTED}
+    times = [t for t in MARKS if t <= horizon]
+    marks = sorted({*np.round(np.geomspace(10, horizon, 19)).astype(int).tolist(), *times})
+    sweeps = {rule: sweep(rule, instance, options, seeds, horizon, marks) for rule in RULES}
     curves = {rule: each.columns["curve.regret"] for rule, each in sweeps.items()}
-    lines = {
-        (rule, t): line(f"{rule}, t = {t}", curves[rule][:, marks.index(t)])
-        for rule, expected in EXPECTED.items()
-        for t in expected
-        if t <= horizon
-    }
+    lines, off, grid = [], {}, []
+    for rule, t in itertools.product(RULES, times):
+        ours, (mean, se) = line(f"{rule}, t = {t}", curves[rule][:, marks.index(t)]), EXPECTED[rule][t]
+        lines.append(ours)
+        z = off[f"{rule}, t = {t}:"] = (ours.ours - mean) / np.hypot(ours.se, se)
+        row = {"rule": rule, "t": f"{t:,}", "regret": f"{ours.ours:.1f} +- {ours.se:.1f}"}
+        row |= {"expected": f"{mean:g} +- {se:g}", "z": f"{z:+.1f}"}
+        grid.append(row | {"bound": f"{bound(t):,.0f}" if rule == "LinUCB" else "-", "runs": str(ours.runs)})
+    last = {rule: values[:, -1].mean() for rule, values in curves.items()}
+    within = f"within {STANDARD_ERRORS} standard errors of the expected regret"
     return Report(
         f"Regret on soare(6) over {horizon:,} pulls",
-        list(lines.values()),
+        lines,
         [
-            expected_claim(lines),
+            between(within, off, -STANDARD_ERRORS, STANDARD_ERRORS, "+.1f"),
             all_of("LinUCB stays below the bound of its theorem", np.all(curves["LinUCB"] <= bound(marks), axis=1)),
-            order_claim(lines, horizon),
+            Claim(
+                "the posterior's draws lose less than LinUCB, and that less than LinTS",
+                listed(last, ".1f"),
+                last["LinTS, posterior"] < last["LinUCB"] < last["LinTS"],
+            ),
         ],
         joined(sweeps, label="rule"),
         partial(draw, curves=curves, marks=marks),
@@ -67,23 +74,12 @@ def run(options: Settings) -> Report:
             "such proof, and loses least.",
             "What is expected are the figures of a reference implementation.",
         ),
-        grid=[
-            {
-                "rule": rule,
-                "t": f"{t:,}",
-                "regret": f"{each.ours:.1f} +- {each.se:.1f}",
-                "expected": "{:g} +- {:g}".format(*EXPECTED[rule][t]),
-                "z": f"{off(rule, t, each):+.1f}",
-                "bound": f"{bound(t):,.0f}" if rule == "LinUCB" else "-",
-                "runs": str(each.runs),
-            }
-            for (rule, t), each in lines.items()
-        ],
+        grid=grid,
     )
 
 
 def sweep(
-    rule: str, instance: linear.Instance, options: Settings, seeds: int, horizon: int, marks: tuple[int, ...]
+    rule: str, instance: linear.Instance, options: Settings, seeds: int, horizon: int, marks: list[int]
 ) -> Results:
     means = instance.arms @ instance.theta
     lost = means.max() - means  # `linear.gaps` gives the best arm its lead over the second
@@ -92,16 +88,10 @@ def sweep(
         return {"regret": lost @ state.counts.astype(lost.dtype)}
 
     def build(task: Any, key: Any) -> tuple:
-        return rules(instance.arms)[rule], linear.environment(instance), record(at=marks, value=regret)
+        return RULES[rule](instance.arms), linear.environment(instance), record(at=marks, value=regret)
 
-    return simulate(
-        f"linear regret, {horizon}: {rule}",
-        build,
-        options=options,
-        seeds=seeds,
-        max_rounds=horizon,
-        horizon=horizon,
-    )
+    settings = {"options": options, "seeds": seeds, "max_rounds": horizon, "horizon": horizon}
+    return simulate(f"linear regret, {horizon}: {rule}", build, **settings)
 
 
 def bound(t: Any) -> np.ndarray:
@@ -111,31 +101,12 @@ def bound(t: Any) -> np.ndarray:
     return 4 * np.sqrt(n * d * np.log(RIDGE + n / d)) * radius
 
 
-def off(rule: str, t: int, ours: Line) -> float:
-    """How far the mean is from the expected one, in standard errors of their difference."""
-    mean, se = EXPECTED[rule][t]
-    return (ours.ours - mean) / float(np.hypot(ours.se, se))
-
-
-def expected_claim(lines: dict[tuple[str, int], Line]) -> Claim:
-    found = {f"{rule}, t = {t}:": off(rule, t, each) for (rule, t), each in lines.items()}
-    statement = f"within {STANDARD_ERRORS} standard errors of the expected regret"
-    return Claim(statement, listed(found, "+.1f"), max(map(abs, found.values())) <= STANDARD_ERRORS)
-
-
-def order_claim(lines: dict[tuple[str, int], Line], horizon: int) -> Claim:
-    last = {rule: lines[rule, horizon].ours for rule in EXPECTED}
-    holds = last["LinTS, posterior"] < last["LinUCB"] < last["LinTS"]
-    return Claim("the posterior's draws lose less than LinUCB, and that less than LinTS", listed(last, ".1f"), holds)
-
-
-def draw(figure: Any, *, curves: dict[str, np.ndarray], marks: tuple[int, ...]) -> None:
+def draw(figure: Any, *, curves: dict[str, np.ndarray], marks: list[int]) -> None:
     axes = figure.subplots()
-    for style, (rule, values) in zip(STYLES, curves.items(), strict=False):
-        mean, _ = mean_se(values)
+    for style, (rule, values) in enumerate(curves.items()):
+        axes.plot(marks, values.mean(axis=0), label=rule, markersize=4, mfc="w", **STYLES[style])
         low, high = np.quantile(values, (0.05, 0.95), axis=0)
-        axes.plot(marks, mean, label=rule, markersize=4, mfc="w", **style)
-        axes.fill_between(marks, low, high, color=style["color"], alpha=0.12, lw=0)
+        band(axes, marks, low, high, style)
     axes.plot(marks, bound(marks), color="k", lw=1.2, ls=(0, (6, 2)), label="bound of LinUCB")
     axes.set(xscale="log", yscale="log", xlabel="pulls", ylabel="regret (mean, 5 % to 95 %)")
     legend_below(figure, ncols=2)

@@ -11,7 +11,7 @@ import numpy as np
 from experiments.figures import STYLES
 from experiments.linear import common as runs
 from experiments.papers import printed
-from experiments.report import Claim, Line, Report, joined, line, line_of, listed
+from experiments.report import Claim, Line, Report, joined, line, line_of, listed, means
 from experiments.settings import Settings
 from jaxbandits import linear
 
@@ -31,37 +31,22 @@ def run(options: Settings) -> Report:
         "XY-adaptive": runs.adaptive_runs("table 1", **shared, seeds=min(seeds, 20)),
     }
     oracle = linear.xy_oracle(instance.arms, theta=instance.theta, delta=runs.DELTA)
-    arms: dict[str, list[Line]] = {}
+    shown: dict[str, list[Line]] = {"LinGapE": [], "XY-static": [], "XY-oracle": [], "XY-adaptive": []}
     for name in ("LinGapE", "XY-static"):
         columns = sweeps[name].columns
-        arms[name] = [
-            line(
-                f"{name}, arm {arm + 1}",
-                columns["counts"][:, arm],
-                status=columns["status"],
-                printed=number,
-                printed_runs=1,
-                note="the optimal shares are not unique" if name == "XY-static" and arm in (0, 5) else "",
-            )
-            for arm, number in enumerate(PRINTED[name][:-1])
-        ]
-    arms["XY-oracle"] = [
-        Line(f"XY-oracle, arm {arm + 1}", float(count), printed=number, tolerance=ROUNDING if number > 1000 else 2)
-        for arm, (count, number) in enumerate(zip(oracle.counts, PRINTED["XY-oracle"], strict=False))
-    ]
-    total = {
-        name: line_of(
-            f"{name}, total",
-            sweep,
-            printed=PRINTED[name][-1] if name in PRINTED else None,
-            printed_runs=1,
-            bound=runs.bound(instance),
-        )
-        for name, sweep in sweeps.items()
-    }
-    total["XY-oracle"] = runs.oracle_line("XY-oracle, total", instance)._replace(
-        printed=PRINTED["XY-oracle"][-1], tolerance=ROUNDING
-    )
+        for arm, number in enumerate(PRINTED[name][:-1]):
+            settings = {"status": columns["status"], "printed": number, "printed_runs": 1}
+            note = "the optimal shares are not unique" if name == "XY-static" and arm in (0, 5) else ""
+            shown[name].append(line(f"{name}, arm {arm + 1}", columns["counts"][:, arm], note=note, **settings))
+    for arm, (count, number) in enumerate(zip(oracle.counts, PRINTED["XY-oracle"], strict=False)):
+        tolerance = ROUNDING if number > 1000 else 2
+        shown["XY-oracle"].append(Line(f"XY-oracle, arm {arm + 1}", float(count), printed=number, tolerance=tolerance))
+    for name, sweep in sweeps.items():
+        settings = {"printed": PRINTED[name][-1] if name in PRINTED else None, "printed_runs": 1}
+        shown[name].append(line_of(f"{name}, total", sweep, bound=runs.bound(instance), **settings))
+    total = runs.oracle_line("XY-oracle, total", instance)
+    shown["XY-oracle"].append(total._replace(printed=PRINTED["XY-oracle"][-1], tolerance=ROUNDING))
+    pulls = {name: shown[name][-1].ours for name in NAMES}
     counts = sweeps["LinGapE"].columns["counts"].sum(axis=0)
     share, odds = counts[1] / counts.sum(), counts[1] / counts[0]
     short = np.mean(sweeps["LinGapE"].columns["pulls"] <= PRINTED["LinGapE"][-1])
@@ -69,32 +54,26 @@ def run(options: Settings) -> Report:
     def draw(figure) -> None:
         axes = figure.subplots()
         for n, (name, shade) in enumerate(zip(NAMES, SHADES, strict=True)):
-            x = np.arange(1, 7) + 0.2 * (n - 1.5)
-            if name in arms:
-                bars = {"yerr": 2 * np.array([each.se for each in arms[name]]), "error_kw": {"capsize": 2, "lw": 1}}
-                axes.bar(x, [each.ours for each in arms[name]], 0.18, color=shade, edgecolor="k", label=name, **bars)
-                look = {"marker": STYLES[n]["marker"], "mfc": "w", "mec": "k", "ms": 5}
-                axes.plot(x, PRINTED[name][:-1], ls="", label=f"{name}, printed", **look)
-            at, each = 7 + 0.2 * (n - 1.5), total[name]
-            axes.bar(
-                at, each.ours, 0.18, yerr=2 * each.se, color=shade, edgecolor="k", label=None if name in arms else name
-            )
+            x = np.arange(1, 8)[-len(shown[name]) :] + 0.2 * (n - 1.5)
+            bars = {"yerr": [2 * each.se for each in shown[name]], "error_kw": {"capsize": 2, "lw": 1}}
+            axes.bar(x, means(shown[name]), 0.18, color=shade, edgecolor="k", label=name, **bars)
             if name in PRINTED:
-                axes.plot(at, PRINTED[name][-1], marker=STYLES[n]["marker"], mfc="w", mec="k", ms=5)
+                look = {"marker": STYLES[n]["marker"], "mfc": "w", "mec": "k", "ms": 5}
+                axes.plot(x, PRINTED[name], ls="", label=f"{name}, printed", **look)
         axes.set(yscale="log", xlabel="arm", ylabel="pulls (bars: 2 s.e.)", ylim=(0.5, 1e9))
-        axes.set_xticks(range(1, 8), [*map(str, range(1, 7)), "all"])
         axes.set_title("Table 1: where the pulls go, d = 5")
+        axes.set_xticks(range(1, 8), [*map(str, range(1, 7)), "all"])
         axes.grid(axis="x", visible=False)
         figure.legend(loc="outside lower center", ncols=4, fontsize=9)
 
     return Report(
         "Table 1 of Xu, Honda, Sugiyama (2018): pulls of every arm, d = 5",
-        [*(each for name in arms for each in (*arms[name], total[name])), total["XY-adaptive"]],
+        list(itertools.chain.from_iterable(shown.values())),
         [
             Claim(
                 f"pulls grow in the order {', '.join(NAMES)}",
-                listed(total[name].ours for name in NAMES),
-                all(total[a].ours < total[b].ours for a, b in itertools.pairwise(NAMES)),
+                listed(pulls.values()),
+                all(few < many for few, many in itertools.pairwise(pulls.values())),
             ),
             Claim("LinGapE's share of arm 2 is .9949 +- .0005", f"{share:.4f}", abs(share - 0.9949) < 5e-4),
             Claim("LinGapE pulls arm 2 200 +- 2 times as often as arm 1", f"{odds:.1f}", abs(odds - 200) < 2),

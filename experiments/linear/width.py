@@ -22,12 +22,10 @@ def run(options: Settings) -> Report:
     lines: dict[str, dict[str, Line]] = {where: {} for where in instances}
     parts = {}
     for where, instance in instances.items():
-        sweeps = {"LinGapE": runs.lingape_runs(where, instance, options=options, seeds=seeds)} | {
-            f"XY-static, {radius}": runs.static_runs(
-                f"{where}, {radius}", instance, options=options, seeds=few, radius=radius
-            )
-            for radius in RADII
-        }
+        sweeps = {"LinGapE": runs.lingape_runs(where, instance, options=options, seeds=seeds)}
+        for radius in RADII:
+            shared = {"options": options, "seeds": few, "radius": radius}
+            sweeps[f"XY-static, {radius}"] = runs.static_runs(f"{where}, {radius}", instance, **shared)
         for name, sweep in sweeps.items():
             lines[where][name] = line_of(f"{name}, {where}", sweep, bound=runs.bound(instance))
             parts[f"{name}, {where}"] = sweep.columns

@@ -11,6 +11,7 @@ import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +59,7 @@ def run(options: Namespace) -> int:
     names = [name for name in about if name.startswith(tuple(options.only))]
     left_out = [name for name in names if running.data_flags(name, options) is None]
     names = [name for name in names if name not in left_out]
-
-    def write(failures: Mapping[str, str]) -> Path:
-        return build(options.out, names, about, failures, quick=options.quick)
-
+    write = partial(build, options.out, names, about, quick=options.quick)
     try:
         failures = running.run_all(names, options, write)
     except KeyboardInterrupt:
@@ -78,64 +76,50 @@ def run(options: Namespace) -> int:
 def build(
     folder: Path, names: Iterable[str], about: Mapping[str, str], failures: Mapping[str, str], *, quick: bool
 ) -> Path:
-    """Writes the page from what lies in the folder.
+    """Writes index.html from what lies in the folder: NAME.json, NAME.svg and NAME.parquet of experiments.
 
-    Args:
-        folder: with NAME.json, NAME.svg and NAME.parquet of experiments.
-        names: in the order of the page.
-        about: name to first line of what it is.
-        failures: name to the last words of those that failed.
-        quick: whether the runs were small.
-
-    Returns:
-        Path of index.html.
+    `about` is name to first line of what it is, `failures` name to the last words of those that failed.
     """
     done = [item for name in names if (item := item_of(folder, name, about[name], failures.get(name, "")))]
+    linked = {item["name"] for item in done}
     papers = []
     for family in FAMILIES:
-        own = [item for item in done if item["family"] == family]
-        errata = [
-            erratum._asdict() | {"link": any(item["name"] == erratum.shown_by for item in done)}
-            for erratum in paper(family).errata
-        ]
-        of_paper_first = sorted(own, key=lambda item: not is_of_paper(item["item"]))
+        own = sorted(
+            (item for item in done if item["family"] == family), key=lambda item: not is_of_paper(item["item"])
+        )
+        errata = [erratum._asdict() | {"link": erratum.shown_by in linked} for erratum in paper(family).errata]
         if own:
-            papers.append({"family": family, **paper(family)._asdict(), "items": of_paper_first, "errata": errata})
+            papers.append({"family": family, **paper(family)._asdict(), "items": own, "errata": errata})
     jinja = Environment(
         loader=FileSystemLoader(HERE), autoescape=select_autoescape(["j2"]), trim_blocks=True, lstrip_blocks=True
     )
     jinja.filters |= {"count": count, "numeric": numeric}
-    page = folder / "index.html"
-    page.write_text(
-        jinja.get_template("page.html.j2").render(
-            papers=papers,
-            made=datetime.date.today().isoformat(),
-            machine=next((item["machine"] for item in done if item["machine"]), ""),
-            versions=next((item["versions"] for item in done if item["versions"]), ""),
-            quick=quick,
-        )
-    )
+    told = {kind: next((item[kind] for item in done if item[kind]), "") for kind in ("machine", "versions")}
+    made, page = datetime.date.today().isoformat(), folder / "index.html"
+    page.write_text(jinja.get_template("page.html.j2").render(papers=papers, made=made, quick=quick, **told))
     return page
 
 
 def item_of(folder: Path, name: str, about: str, failure: str) -> dict[str, Any] | None:
     """What the page shows of one experiment; None if it has not run."""
-    record = record_of(folder, name)
-    if record is None and not failure:
+    found = record_of(folder, name)
+    if found is None and not failure:
         return None
-    if failure:
-        record = {"title": about, "lines": [], "claims": [], "notes": [], "seconds": 0.0, "pulls": 0}
+    blank = {"title": about, "lines": [], "claims": [], "notes": [], "seconds": 0.0, "pulls": 0}
+    blank |= dict.fromkeys(("command", "machine", "versions"), "")
+    record = blank if failure or found is None else blank | found
     family, _, rest = name.partition("_")
-    found = re.match(r"((?:Figure|Table|Theorem) \w+) of ", about)
-    item = found[1] if found else re.sub(r"^(figure|table)(\d+)$", r"\1 \2", rest).capitalize()
+    numbered = re.match(r"((?:Figure|Table|Theorem) \w+) of ", about)
+    item = numbered[1] if numbered else re.sub(r"^(figure|table)(\d+)$", r"\1 \2", rest).capitalize()
     item = item if is_of_paper(item) else rest.replace("_", " ")
     printed = [line for line in record["lines"] if line["printed"] is not None]
     agree = sum(line["verdict"].startswith("agrees") for line in printed)
     holds = [claim["holds"] for claim in record["claims"]]
     verdict = "failed to run" if failure else verdict_of(name, agree, len(printed), holds, is_of_paper(item))
+    in_words = [f"{'Holds' if claim['holds'] else 'Fails'}: {claim['statement']}." for claim in record["claims"]]
     figure, columns = folder / f"{name}.svg", folder / f"{name}.parquet"
     errata = [each for each in paper(family).errata if each.shown_by == name]
-    return {
+    return record | {
         "name": name,
         "family": family,
         "item": item,
@@ -151,15 +135,11 @@ def item_of(folder: Path, name: str, about: str, failure: str) -> dict[str, Any]
         "class": VERDICTS[verdict],
         "reason": " ".join(f"{each.where}: {each.printed}. {each.right}" for each in errata),
         "failure": failure,
-        "seconds": record["seconds"],
         "time": duration(record["seconds"]),
-        "pulls": record["pulls"],
-        "command": shown_command(record.get("command", "")),
-        "machine": record.get("machine", ""),
-        "versions": record.get("versions", ""),
+        "command": shown_command(record["command"]),
         "parquet": columns.name if columns.exists() and not failure else "",
         "figure": inline(figure.read_text()) if figure.exists() and not failure else "",
-        "alt": f"Figure of {name}. {about} {claims_in_words(record['claims'])}",
+        "alt": " ".join([f"Figure of {name}. {about}", *in_words]),
     }
 
 
@@ -172,13 +152,10 @@ def rows_of(record: Mapping[str, Any]) -> list[dict[str, str]]:
     """The table of an experiment, head to cell; a verdict comes second."""
     if record.get("grid"):
         head, body = record["grid"]
-        rows = [dict(zip(head, row, strict=True)) for row in body]
-        order = [head[0], *["verdict"] * ("verdict" in head[1:]), *(name for name in head[1:] if name != "verdict")]
-        return [{name: row[name] for name in order} for row in rows]
-    lines = record["lines"]
-    rows = [shown(line) for line in lines]
-    absent = [head for head in (rows[0] if rows else ()) if not any(row[head] for row in rows)]
-    return [{head: cell for head, cell in row.items() if head not in absent} for row in rows]
+        order = sorted(head, key=lambda name: (name != head[0], name != "verdict"))
+        return [{name: row[head.index(name)] for name in order} for row in body]
+    rows = [shown(line) for line in record["lines"]]
+    return [{head: cell for head, cell in row.items() if any(other[head] for other in rows)} for row in rows]
 
 
 def shown(line: Mapping[str, Any]) -> dict[str, str]:
@@ -246,10 +223,6 @@ def numeric(rows: Sequence[Mapping[str, str]], head: str) -> bool:
     """Whether a column holds numbers, which stand to the right."""
     cells = [row[head] for row in rows if row[head] not in ("", "-")]
     return bool(cells) and sum(re.match(r"[-+>]? ?[\d.]", cell) is not None for cell in cells) > len(cells) / 2
-
-
-def claims_in_words(claims: Iterable[Mapping[str, Any]]) -> str:
-    return " ".join(f"{'Holds' if claim['holds'] else 'Fails'}: {claim['statement']}." for claim in claims)
 
 
 def duration(seconds: float) -> str:

@@ -36,32 +36,20 @@ LONG = (
 
 
 def run_all(names: Sequence[str], options: Namespace, ended: Callable[[dict[str, str]], Any]) -> dict[str, str]:
-    """Runs what has not ended with this program and these options.
+    """Runs what has not ended with this program and these options; name to last words of those that failed.
 
-    Every experiment has a process of its own: compiled programs hold memory maps, of which a process may have 65,530,
-    and all experiments together need more.
-
-    Args:
-        names: the experiments.
-        options: of the command line.
-        ended: called whenever an experiment has ended, with the failures so far.
-
-    Returns:
-        Name to last words of the experiments that failed.
-
-    Raises:
-        KeyboardInterrupt: as it came, after the experiments under way have written what is finished.
+    `ended` is called with these whenever an experiment has ended. A KeyboardInterrupt goes on as it came, after the
+    experiments under way have written what is finished. Every experiment has a process of its own: compiled programs
+    hold memory maps, of which a process may have 65,530, and all experiments together need more.
     """
     missing = in_order([name for name in names if options.rerun or not is_up_to_date(name, options)])
     jobs = min(options.jobs or default_jobs(options), len(missing))
     failures: dict[str, str] = {}
-    bar = tqdm(total=len(names), initial=len(names) - len(missing), unit="experiment")
-    with bar:
+    with tqdm(total=len(names), initial=len(names) - len(missing), unit="experiment") as bar:
         while missing:
             with pool(jobs) as workers:
-                futures = {
-                    workers.submit(work, command(name, options), log_of(name, options)): name for name in missing
-                }
+                tasks = {name: (command(name, options), log_of(name, options)) for name in missing}
+                futures = {workers.submit(work, *task): name for name, task in tasks.items()}
                 try:
                     for future in as_completed(futures):
                         name, failure = futures[future], future.result()

@@ -71,9 +71,8 @@ def test_a_malformed_line_is_skipped_and_counted(tmp_path, reason):
     assert (log.displays, log.skipped) == (1, 1)
 
 
-def test_the_sample_is_uniform_over_the_log(tmp_path, monkeypatch):
-    """Every display is kept with probability 4/20, whichever block it is in; false alarm 1e-5."""
-    monkeypatch.setattr(datasets, "BLOCK", 7)
+def test_the_sample_is_uniform_over_the_log(tmp_path):
+    """Every display is kept with probability 4/20; false alarm 1e-5."""
     path = write(tmp_path / "log", [line(user=[float(i), *USER[1:]]) for i in range(20)])
     # Feature 2 of the user times the constant of the article is the number of the line.
     numbers = np.concatenate([datasets.load_r6a(path, sample=4, seed=seed).sample[:, 1] for seed in range(400)])
