@@ -104,16 +104,17 @@ def proposed(uniform: Array, shape: Array) -> tuple[Array, Array]:
     proposals = uniform.shape[0] // 2
     d = shape - jnp.asarray(1 / 3, shape.dtype)
     c = 1 / (3 * jnp.sqrt(d))
-    chosen, is_accepted = None, jnp.zeros_like(shape, bool)
-    # Proposal by proposal: as an array with an axis of proposals they take twice as long.
-    for n in range(proposals)[::-1]:
-        # Above -1, where the normal would be infinite.
-        edge = -1 + jnp.finfo(shape.dtype).eps
-        x = jnp.asarray(2**0.5, shape.dtype) * lax.erf_inv(jnp.maximum(2 * uniform[n] - 1, edge))
+    edge = -1 + jnp.finfo(shape.dtype).eps  # above -1, where the normal would be infinite
+
+    def propose(u: Array, coin: Array) -> tuple[Array, Array]:
+        x = jnp.asarray(2**0.5, shape.dtype) * lax.erf_inv(jnp.maximum(2 * u - 1, edge))
         v = (1 + c * x) ** 3
         is_positive = v > 0
         v = jnp.where(is_positive, v, 1)
-        accepts = is_positive & (jnp.log(uniform[proposals + n]) < x * x / 2 + d * (1 - v + jnp.log(v)))
-        chosen = v if chosen is None else jnp.where(accepts, v, chosen)
-        is_accepted |= accepts
+        return v, is_positive & (jnp.log(coin) < x * x / 2 + d * (1 - v + jnp.log(v)))
+
+    # Proposal by proposal: as an array with an axis of proposals they take twice as long.
+    *before, (chosen, is_accepted) = (propose(uniform[n], uniform[proposals + n]) for n in range(proposals))
+    for v, accepts in before[::-1]:
+        chosen, is_accepted = jnp.where(accepts, v, chosen), is_accepted | accepts
     return d * chosen, is_accepted
