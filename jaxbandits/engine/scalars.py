@@ -40,7 +40,7 @@ from jaxbandits.engine.scalar_values import (
     whole,
 )
 
-OPERATIONS = 20_000  # scalar operations of a round, from which on a program takes minutes to compile
+OPERATIONS = 15_000  # scalar operations of a round; more take minutes to compile, and more kernels than arrays do
 IN_A_TURN = 4_000  # scalar operations of the rounds in one turn of their loop
 
 

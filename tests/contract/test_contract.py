@@ -31,11 +31,11 @@ KEY = jax.random.key(7)
 
 # One or two a family; together they leap, refresh, plan, wait, and keep factors up to date.
 FEW = (
-    *("lingape-leap", "fws", "saqm", "ns-tands", "ds-ucb", "coci", "uniform", "pfws"),
-    *("bpe", "dis-kernel-ucb", "ttucb", "tas-plan", "successive-rejects-leap"),
+    *("lingape-leap", "saqm", "ns-tands", "ds-ucb", "uniform", "pfws"),
+    *("bpe", "dis-kernel-ucb", "tas-plan", "successive-rejects-leap"),
 )
 # Of those, one a family is also swept.
-SWEPT = ("lingape-leap", "saqm", "ns-tands", "uniform", "bpe", "ttucb")
+SWEPT = ("lingape-leap", "saqm", "ns-tands", "uniform", "bpe", "tas-plan")
 
 
 def wide(name):
@@ -75,9 +75,8 @@ every_optimised = each(
     of=lambda case: [()],
     marks=lambda name: [pytest.mark.slow],
     among=(
-        *("lingape", "lingape-leap", "xy-static-exact", "xy-adaptive", "saqm", "sa-foa", "ds-ts", "ns-tands"),
-        *("track-and-stop", "coci-block", "duets", "dis-kernel-ucb", "approx-dis-kernel-ucb", "n-kernel-ucb", "bpe"),
-        *("tas-plan", "ttts", "kl-lucb", "successive-rejects-leap"),
+        *("lingape-leap", "xy-adaptive", "sa-foa", "ds-ts", "ns-tands", "coci-block", "duets", "dis-kernel-ucb", "bpe"),
+        *("tas-plan", "successive-rejects-leap"),
     ),
 )
 # Integers cannot be NaN.

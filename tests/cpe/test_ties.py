@@ -93,7 +93,10 @@ def as_floats(rows, dtype):
 
 @pytest.mark.parametrize(
     ("dtype", "ranked"),
-    [("float64", 64), ("float64", 0), *(pytest.param("float32", n, marks=pytest.mark.wide) for n in (64, 0))],
+    [
+        ("float64", 64),
+        *(pytest.param(*each, marks=pytest.mark.wide) for each in [("float64", 0), ("float32", 64), ("float32", 0)]),
+    ],
 )
 def test_ties_of_tables_go_to_the_leading_decision(monkeypatch, dtype, ranked):
     monkeypatch.setattr(_entries, "RANKED", ranked)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from jax.extend.core import ClosedJaxpr, Jaxpr
 
 
@@ -27,6 +28,12 @@ def compiled(make: Callable[..., Callable]) -> Callable[..., Callable]:
         return jax.jit(make(*choices, **named))
 
     return functools.wraps(make)(of)
+
+
+def those_of(names, *always):
+    """Parameters, one a name: the rules for which a law is `always` shown; for the others with the wide tests."""
+    assert set(always) < set(names)
+    return [pytest.param(name, marks=[] if name in always else [pytest.mark.wide]) for name in names]
 
 
 def leaves(tree):

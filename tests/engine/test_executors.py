@@ -167,10 +167,13 @@ def test_a_worker_that_dies_costs_only_what_it_was_doing(tmp_path, plain, pool):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")),
-        lambda: ThreadPoolExecutor(2),
+        pytest.param(
+            lambda: ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")),
+            marks=pytest.mark.wide,
+            id="processes",
+        ),
+        pytest.param(lambda: ThreadPoolExecutor(2), id="threads"),
     ],
-    ids=["processes", "threads"],
 )
 def test_the_executors_of_the_standard_library(tmp_path, plain, make):
     with make() as executor:
@@ -228,6 +231,7 @@ with jaxbandits.process_pool(1) as pool:
 """
 
 
+@pytest.mark.wide
 def test_a_script_that_does_not_guard_its_main_part_is_told_so(tmp_path):
     (tmp_path / "script.py").write_text(UNGUARDED)
     printed = subprocess.run(
@@ -505,6 +509,7 @@ def test_another_build_is_refused_by_the_workers(stored):
     assert not hasattr(raised.value, "__notes__")
 
 
+@pytest.mark.wide
 def test_the_bar_of_the_coordinator_begins_where_it_was_and_reaches_the_end(tmp_path, capfd):
     def bar():
         with ThreadPoolExecutor(2) as executor:

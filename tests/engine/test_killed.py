@@ -57,7 +57,7 @@ RUNS = 240
 
 # The child says "imported" before it does anything, "compiled" when it begins to drive and "wrote" for every part. It
 # is killed at a random moment after the first such line, at most so many seconds later.
-MOMENTS = [("imported", 2.5)] * 3 + [("compiled", 0.2)] * 5 + [("wrote", 0.2)] * 12
+MOMENTS = [("imported", 2.5)] * 2 + [("compiled", 0.2)] * 3 + [("wrote", 0.2)] * 7
 
 
 def start(script, store):
@@ -100,7 +100,7 @@ def count(store):
 
 @pytest.mark.slow
 @pytest.mark.processes
-def test_twenty_kills_leave_no_trace_in_the_results(tmp_path):
+def test_twelve_kills_leave_no_trace_in_the_results(tmp_path):
     script, store = tmp_path / "script.py", tmp_path / "store"
     script.write_text(SCRIPT)
     random = np.random.default_rng(5)
@@ -117,7 +117,7 @@ def test_twenty_kills_leave_no_trace_in_the_results(tmp_path):
     assert stored[-1] < RUNS
     gained = np.diff(stored)
     assert (gained >= 0).all()
-    assert (gained > 0).sum() >= 12
+    assert (gained > 0).sum() >= 7
 
     process, _ = start(script, store)
     assert process.wait() == 0

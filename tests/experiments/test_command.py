@@ -70,6 +70,7 @@ def test_compiled_programs_are_kept(tmp_path, monkeypatch):
     assert jax.config.jax_compilation_cache_dir == chosen["jax_compilation_cache_dir"]
 
 
+@pytest.mark.wide
 @pytest.mark.processes
 def test_a_small_experiment_end_to_end(tmp_path, caplog):
     """As a program, on two workers into a store; then once more, from the store alone."""

@@ -39,13 +39,19 @@ RULES = {"saqm": saqm, "icb": icb, "exhaustive": exhaustive, "spectral": spectra
 every_rule_and_matrix = pytest.mark.parametrize(
     ("factory", "matrix"),
     [
-        *((factory, "counts") for factory in RULES.values()),
-        (saqm, "limit"),
-        pytest.param(spectral, "limit", marks=pytest.mark.wide),
+        pytest.param(factory, matrix, id=f"{name}-{matrix}", marks=[] if name == "saqm" else [pytest.mark.wide])
+        for name, factory in RULES.items()
+        for matrix in ("counts", "limit")
+        if name in ("saqm", "spectral") or matrix == "counts"
     ],
-    ids=[*RULES, "saqm-limit", "spectral-limit"],
 )
-every_rule = pytest.mark.parametrize("factory", RULES.values(), ids=RULES.keys())
+every_rule = pytest.mark.parametrize(
+    "factory",
+    [
+        pytest.param(factory, id=name, marks=[] if name in ("saqm", "icb") else [pytest.mark.wide])
+        for name, factory in RULES.items()
+    ],
+)
 
 
 @compiled
