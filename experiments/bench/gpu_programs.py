@@ -20,6 +20,7 @@ from jax.sharding import Mesh
 TARGET = Path(__file__).parent / "h200.txtpb"
 OPTIONS = {"xla_gpu_autotune_level": "0"}  # there is nothing to time
 FREE = {"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "partition-id", "iota"}
+ROWS_READ, ROWS_SET = {"gather", "dynamic-slice"}, {"scatter", "dynamic-update-slice"}
 BYTES = {"pred": 1, "s8": 1, "u8": 1, "s32": 4, "u32": 4, "f32": 4, "s64": 8, "u64": 8, "f64": 8, "f16": 2, "bf16": 2}
 
 
@@ -29,8 +30,8 @@ class Operation(NamedTuple):
     name: str
     kind: str  # of operation
     size: float  # bytes of the result; those of an array with a row for every round of a chunk count one row
-    operands: tuple[str, ...]
-    called: dict[str, list[str]]  # body, condition, branches, calls
+    operands: tuple[str, ...]  # of a parameter, its number
+    called: dict[str, list[str]]  # body, condition, branches, calls: computations
     trips: int | None  # of a loop, where it is known
     target: str  # of a call of a library
 
@@ -127,13 +128,34 @@ def read_round(text: str, *, chunk: int, unroll: int = 1) -> Round:
         elif op.kind == "conditional":
             branches += 1
         else:
-            sizes = {other.name: other.size for other in computations[computation]}
-            size += times * (op.size + sum(sizes.get(name, 0) for name in op.operands))
+            size += times * _traffic(op, computations, computation)
             copies += times * (op.kind == "copy")
             kernels += times * (op.kind != "copy")
             calls += [op.target] if op.target else []
             names.append(op.name)
     return Round(kernels / unroll, copies / unroll, unknown, branches, tuple(calls), size / unroll, tuple(names))
+
+
+def _traffic(op: Operation, computations: dict[str, list[Operation]], computation: str) -> float:
+    """Bytes that a kernel reads and writes: of an array from which it takes rows, or in which it sets some, those."""
+    sizes = {other.name: other.size for other in computations[computation]}
+    read = [sizes.get(name, 0) for name in op.operands]
+    if not (names := op.called.get("calls")):
+        return op.size + sum(read)
+    inside = computations[names[0]]
+    written, root = op.size, inside[-1]
+    for parameter in (each for each in inside if each.kind == "parameter"):
+        users = [each for each in inside if parameter.name in each.operands]
+        number, is_first = int(parameter.operands[0]), [each.operands[0] == parameter.name for each in users]
+        if all(is_first) and all(each.kind in ROWS_READ for each in users):
+            read[number] = min(read[number], sum(each.size for each in users))
+        elif len(users) == 1 and all(is_first) and users[0].kind in ROWS_SET:
+            setter = users[0]
+            if setter is root or setter.name in root.operands:  # in place
+                given = {each.name: each.size for each in inside}
+                read[number] = given[setter.operands[1 if setter.kind == "dynamic-update-slice" else 2]]
+                written += read[number] - setter.size
+    return written + sum(read)
 
 
 def _walk(
@@ -168,7 +190,7 @@ def _computations(text: str, chunk: int) -> dict[str, list[Operation]]:
             called = {
                 key: [one.lstrip("%") for one in re.split(r",\s*", names.strip("{}"))]
                 for key, names in re.findall(
-                    r"(body|condition|to_apply|branch_computations)=(\{[^}]*\}|%?[\w.\-]+)", attributes
+                    r"(body|condition|to_apply|calls|branch_computations)=(\{[^}]*\}|%?[\w.\-]+)", attributes
                 )
             }
             current.append(
@@ -176,7 +198,7 @@ def _computations(text: str, chunk: int) -> dict[str, list[Operation]]:
                     name,
                     kind,
                     _size(shape, chunk),
-                    tuple(re.findall(r"%([\w.\-]+)", arguments)),
+                    (arguments,) if kind == "parameter" else tuple(re.findall(r"%([\w.\-]+)", arguments)),
                     called,
                     int(trips.group(1)) if trips else None,
                     target.group(1) if target else "",

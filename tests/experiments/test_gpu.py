@@ -8,6 +8,32 @@ from experiments.settings import Settings
 TEXT = """
 HloModule jit_f
 
+%fused (p.3: f64[4,88,8]) -> f64[8] {
+  %p.3 = f64[4,88,8]{2,1,0} parameter(0)
+  ROOT %reduce.1 = f64[8]{0} reduce(%p.3, %zero), dimensions={0,1}, to_apply=%sum
+}
+
+%fused.2 (p.4: s32[]) -> s32[] {
+  %p.4 = s32[] parameter(0)
+  ROOT %add.1 = s32[] add(%p.4, %p.4)
+}
+
+%rows.1 (p.5: s32[], p.6: f64[100,9]) -> f64[9] {
+  %p.6 = f64[100,9]{1,0} parameter(1)
+  %p.5 = s32[] parameter(0)
+  %gather.1 = f64[1,9]{1,0} gather(%p.6, %p.5), slice_sizes={1,9}
+  ROOT %bitcast.1 = f64[9]{0} bitcast(%gather.1)
+}
+
+%set.1 (p.7: f64[100,9], p.8: s32[], p.9: f64[9]) -> (f64[100,9], f64[9]) {
+  %p.7 = f64[100,9]{1,0} parameter(0)
+  %p.8 = s32[] parameter(1)
+  %p.9 = f64[9]{0} parameter(2)
+  %negate.1 = f64[9]{0} negate(%p.9)
+  %scatter.1 = f64[100,9]{1,0} scatter(%p.7, %p.8, %negate.1), to_apply=%second
+  ROOT %tuple.1 = (f64[100,9]{1,0}, f64[9]{0}) tuple(%scatter.1, %negate.1)
+}
+
 %body.1 (p.1: (s32[], f64[4,88,8])) -> (s32[], f64[4,88,8]) {
   %p.1 = (s32[], /*index=1*/f64[4,88,8]{2,1,0}) parameter(0)
   %get-tuple-element.1 = f64[4,88,8]{2,1,0} get-tuple-element(%p.1), index=1
@@ -26,6 +52,27 @@ ENTRY %main (a.1: f64[4,88,8]) -> f64[] {
   %while.1 = (s32[], /*index=1*/f64[4,88,8]) while(%t.2), body=%body.1, backend_config={"known_trip_count":{"n":"44"}}
 }
 """
+
+
+ROWS = """
+%turn.2 (p.1: (s32[], f64[100,9])) -> (s32[], f64[100,9]) {
+  %table.1 = f64[100,9]{1,0} get-tuple-element(%p.1), index=1
+  %at.1 = s32[] get-tuple-element(%p.1), index=0
+  %row.1 = f64[9]{0} fusion(%at.1, %table.1), kind=kLoop, calls=%rows.1
+  %new.1 = (f64[100,9]{1,0}, f64[9]{0}) fusion(%table.1, %at.1, %row.1), kind=kInput, calls=%set.1
+}
+
+ENTRY %main.2 (a.1: f64[100,9]) -> f64[] {
+  %while.2 = (s32[], f64[100,9]) while(%t.2), body=%turn.2, backend_config={"known_trip_count":{"n":"88"}}
+}
+"""
+
+
+def test_of_a_table_the_rows_that_are_read_and_set_count():
+    found = gpu_programs.read_round(TEXT.partition("%body.1")[0] + ROWS, chunk=88)
+    # A row is read and written; then read, written twice (once into the table), whose old one is not looked at but may
+    # be, and the index comes twice.
+    assert found.bytes == (72 + 72 + 4) + (72 + 72 + 72 + 72 + 4)
 
 
 def test_what_a_round_launches_is_read_from_the_program():
