@@ -33,6 +33,7 @@ from jaxbandits.engine.scalar_values import (
 )
 
 UNROLLED = 5_000  # scalar operations of an inner loop of known length that is unrolled, such as a leap's bisection
+ROWS = ("gather", "dynamic", "scatter")
 BRANCH = 1_000  # scalar operations of a branch that is taken apart; a heavier one works on arrays, as `plan` should
 
 
@@ -248,12 +249,26 @@ def operations(jaxpr: Any, *, selects: bool = True) -> int:
         elif name == "dot_general":
             (contracted, _), _ = equation.params["dimension_numbers"]
             total += size * math.prod(equation.invars[0].aval.shape[axis] for axis in contracted)
-        elif name.startswith(("gather", "dynamic")):
-            total += size * (equation.invars[0].aval.size if selects else 1)
-        elif name.startswith("scatter"):
-            total += size * max(1, equation.invars[1].aval.size) if selects else equation.invars[2].aval.size
+        elif name.startswith(ROWS):
+            taken = equation.invars[0].aval
+            is_apart = selects and fits(taken)
+            if name.startswith("scatter"):
+                total += size * max(1, equation.invars[1].aval.size) if is_apart else equation.invars[2].aval.size
+            else:
+                total += size * (taken.size if is_apart else 1)
         elif name in ELEMENTWISE:
             total += size
         else:
             total += max([size, *(v.aval.size for v in equation.invars)]) if name in (*FOLDS, "argmax", "argmin") else 0
+    return total
+
+
+def large_operations(jaxpr: Any) -> int:
+    """Operations of a computation on arrays that are not taken apart, but for their rows, which are read or set."""
+    total = 0
+    for equation in jaxpr.eqns:
+        name, inner = equation.primitive.name, sum(map(large_operations, inner_of(equation)))
+        is_large = not all(fits(v.aval) for v in (*equation.invars, *equation.outvars))
+        is_own = name in ELEMENTWISE or name in FOLDS or (name in RULES and not name.startswith(ROWS))
+        total += inner * equation.params.get("length", 1) or (is_large and is_own)
     return total

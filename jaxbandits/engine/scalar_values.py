@@ -13,7 +13,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 from jaxbandits.base import Array
 from jaxbandits.engine.scalar_rules import SCATTERS, Entries, entries
 
-ENTRIES = 256  # of an array that is taken apart; larger ones stay whole
+ENTRIES = 100  # of an array that is taken apart; larger ones stay whole
 INLINED = frozenset(
     ("jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "remat", "checkpoint")
 )
@@ -219,8 +219,12 @@ def bind(equation: Any, values: Sequence[Any]) -> list[Any]:
 
 
 def inner_of(equation: Any) -> list[Jaxpr]:
-    """The computations that an equation calls."""
+    """The computations that an equation calls; of code for several platforms, that which is not for a CPU."""
     found = []
+    platforms = equation.params.get("branches_platforms")
+    if platforms is not None:
+        default = [each for each, names in zip(equation.params["branches"], platforms, strict=True) if names is None]
+        return [each.jaxpr for each in default or equation.params["branches"]]
     for value in equation.params.values():
         for each in value if isinstance(value, (tuple, list)) else (value,):
             if isinstance(each, ClosedJaxpr):

@@ -6,7 +6,7 @@ With a vector over lanes for every *entry*, a round is elementwise code, which X
 loop over rounds is taken out of the traced lane and replayed, operation by operation, on arrays of vectors. Elementwise
 operations act entry by entry; broadcasts, slices and concatenations move entries about while tracing, and cost nothing;
 sums and argmax become chains of two-operand operations, an index that is computed a chain of selects; short loops of
-known length are unrolled, others stay loops over vectors. Keys, random bits, sorts, arrays of more than 256 entries and
+known length are unrolled, others stay loops over vectors. Keys, random bits, sorts, arrays of more than 100 entries and
 heavy branches (`plan`) are left alone: `vmap` makes of each what it always does, and its results are taken apart where
 entries need them. Sums may round otherwise than those of arrays; all else is the same computation.
 
@@ -24,6 +24,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr
 from jaxbandits.base import Array
 from jaxbandits.engine.scalar_run import (
     BRANCH,
+    large_operations,
     operations,
     run_loop,
 )
@@ -40,7 +41,8 @@ from jaxbandits.engine.scalar_values import (
     whole,
 )
 
-OPERATIONS = 15_000  # scalar operations of a round; more take minutes to compile, and more kernels than arrays do
+OPERATIONS = 12_000  # scalar operations of a round; more take minutes to compile, and more kernels than arrays do
+LARGE = 2  # operations of a round on arrays that are left alone, apart from rows that are read or set; each is a kernel
 IN_A_TURN = 4_000  # scalar operations of the rounds in one turn of their loop
 
 
@@ -67,20 +69,30 @@ def _loops(jaxpr: Any, chunk: int, carried: Sequence[Any]) -> list[Any]:
 
 def light_operations(loop: Any, *, selects: bool = True) -> int:
     """Scalar operations of a round, about, without the branches that are left to arrays; `selects`: by scalars."""
-    jaxpr = loop.params["jaxpr"].jaxpr
-    branches = [inner for each in jaxpr.eqns if each.primitive.name == "cond" for inner in inner_of(each)]
-    heavy = [count for each in branches if (count := operations(each, selects=selects)) > BRANCH]
-    return operations(jaxpr, selects=selects) - sum(heavy)
+    heavy = sum(operations(each, selects=selects) for each in _heavy_branches(loop))
+    return operations(loop.params["jaxpr"].jaxpr, selects=selects) - heavy
+
+
+def _heavy_branches(loop: Any) -> list[Jaxpr]:
+    conds = [each for each in loop.params["jaxpr"].jaxpr.eqns if each.primitive.name == "cond"]
+    return [branch for each in conds for branch in inner_of(each) if operations(branch) > BRANCH]
 
 
 def qualifies(loop: Any) -> bool:
-    """Whether a lane's rounds are few enough operations to be taken apart: `OPERATIONS`, without heavy branches."""
-    return loop is not None and light_operations(loop) <= OPERATIONS
+    """Whether a lane's rounds are few enough operations to be taken apart, without heavy branches."""
+    if loop is None or light_operations(loop) > OPERATIONS:
+        return False
+    return large_operations(loop.params["jaxpr"].jaxpr) - sum(map(large_operations, _heavy_branches(loop))) <= LARGE
 
 
 def unrolled(loop: Any) -> int:
-    """Rounds in one turn of their loop: a power of two that divides the chunk, as far as registers allow."""
+    """Rounds in one turn of their loop: a power of two that divides the chunk, as far as registers allow.
+
+    One where there are heavy branches, each copy of which would be compiled.
+    """
     cost, chunk = light_operations(loop), loop.params["length"]
+    if _heavy_branches(loop):
+        return 1
     return next(n for n in (8, 4, 2, 1) if (n == 1 or n * cost <= IN_A_TURN) and chunk % n == 0)
 
 

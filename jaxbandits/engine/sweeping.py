@@ -89,7 +89,7 @@ def sweep(
             chunk takes longer).
         scalars: whether a round works on a vector over lanes for every entry of a lane's small arrays, which a GPU
             carries out as one or two kernels, rather than on arrays of lanes, a kernel for every sum and every index:
-            see `jaxbandits.engine.scalars`. By default where it pays: on accelerators, for rounds of at most 15,000
+            see `jaxbandits.engine.scalars`. By default where it pays: on accelerators, for rounds of at most 12,000
             scalar operations. Results are those of arrays, but sums may round otherwise.
         store: folder for the finished runs, as Parquet files that any reader takes for one table. A sweep that was
             killed or interrupted goes on when it is called again: finished runs are not repeated; a part that has

@@ -1,18 +1,27 @@
-"""The largest entries of a vector that changes one entry at a time: blocks, with the two largest of each."""
+"""The largest entries of a vector that changes one entry at a time: blocks, with the two largest of each.
+
+An accelerator would spend ten launches on them, each longer than it takes to look at a few hundred entries. There, of
+`FEW` to `FLAT` entries, the two largest of each block are not kept: one reduction over all entries finds the leader.
+"""
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax.numpy as jnp
+from jax import lax
 
 from jaxbandits.base import Array
+
+FEW = 16  # entries: of up to so many `jaxbandits.engine.scalars` makes elementwise code, with what else a round does
+FLAT = 256  # entries: 65,536 lanes read so many from an H200's memory in the time of ten launches
 
 
 class Blocks(NamedTuple):
     """n values in nb blocks of B. Where there is no candidate the value is the least finite one."""
 
     values: Array  # float (nb, B)  entry i at (i // B, i % B); the last block is padded
-    top: Array  # float (nb,)       the largest value of each block
+    top: Array  # float (nb,)       the largest value of each block; see above for accelerators
     second: Array  # float (nb,)    the second largest; equal to `top` if two entries share it
     size: Array  # int32 ()         n
 
@@ -59,9 +68,29 @@ def update(blocks: Blocks, index: Array, value: Array) -> Blocks:
     Returns:
         Blocks. Cost: O(n / B + B) for one index, O(n) for several.
     """
-    count, width = blocks.values.shape
     if jnp.size(index) == 1:
         index, value = jnp.reshape(index, ()), jnp.reshape(value, ())
+    if not FEW < blocks.values.size <= FLAT:
+        return _update_in_blocks(blocks, index, value)
+    return lax.platform_dependent(blocks, index, value, cpu=_update_in_blocks, default=_update_in_all)
+
+
+def leader(blocks: Blocks) -> Leader:
+    """The largest and the second largest entry.
+
+    Args:
+        blocks: Blocks.
+
+    Returns:
+        Leader; fields that are not used cost nothing under `jit`. Cost: O(n / B + B).
+    """
+    if not FEW < blocks.values.size <= FLAT:
+        return _leader_of_blocks(blocks)
+    return lax.platform_dependent(blocks, cpu=_leader_of_blocks, default=_leader_of_all)
+
+
+def _update_in_blocks(blocks: Blocks, index: Array, value: Array) -> Blocks:
+    count, width = blocks.values.shape
     block, place = index // width, index % width
     block = jnp.where(index < blocks.size, block, count)
     if jnp.ndim(index) > 0:
@@ -80,15 +109,37 @@ def update(blocks: Blocks, index: Array, value: Array) -> Blocks:
     )
 
 
-def leader(blocks: Blocks) -> Leader:
-    """The largest and the second largest entry.
+def _update_in_all(blocks: Blocks, index: Array, value: Array) -> Blocks:
+    """Without `top` and `second`, which stay what they were."""
+    values = blocks.values.reshape(-1)
+    places = jnp.arange(values.size, dtype=index.dtype)
+    for at, new in zip(jnp.atleast_1d(index), jnp.atleast_1d(value), strict=True):
+        values = jnp.where((places == at) & (at < blocks.size), new, values)
+    return blocks._replace(values=values.reshape(blocks.values.shape))
 
-    Args:
-        blocks: Blocks.
 
-    Returns:
-        Leader; fields that are not used cost nothing under `jit`. Cost: O(n / B + B).
-    """
+def _leader_of_all(blocks: Blocks) -> Leader:
+    """One reduction: of two parts, each with its largest and second largest entry, the same of both."""
+    values = blocks.values.reshape(-1)
+    places, lowest = jnp.arange(values.size, dtype=jnp.int32), _lowest(values.dtype)
+    nothing, nowhere = jnp.asarray(-jnp.inf, values.dtype), jnp.asarray(values.size, jnp.int32)
+
+    def better(a: Sequence[Array], b: Sequence[Array]) -> Array:
+        return (a[0] > b[0]) | ((a[0] == b[0]) & (a[1] < b[1]))
+
+    def both(a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, ...]:
+        wins = better(a, b)
+        first = [jnp.where(wins, x, y) for x, y in zip(a, b, strict=True)]
+        loser = [jnp.where(wins, y, x) for x, y in zip(a[:2], b[:2], strict=True)]
+        is_second = better(loser, first[2:])
+        return *first[:2], *[jnp.where(is_second, x, y) for x, y in zip(loser, first[2:], strict=True)]
+
+    each = values, places, jnp.full_like(values, nothing), jnp.full_like(places, nowhere)
+    value, index, runner_up, challenger = lax.reduce(each, (nothing, nowhere, nothing, nowhere), both, (0,))
+    return Leader(index, value, jnp.maximum(runner_up, lowest), challenger)
+
+
+def _leader_of_blocks(blocks: Blocks) -> Leader:
     count, width = blocks.values.shape
     block = _first(blocks.top, jnp.max(blocks.top))
     place = _first(blocks.values[block], blocks.top[block])

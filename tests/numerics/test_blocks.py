@@ -54,6 +54,27 @@ def test_ten_thousand_updates_with_many_ties():
         np.testing.assert_array_equal(old, new)
 
 
+def test_accelerators_look_at_all_entries_of_a_few(monkeypatch):
+    """What they run, run here."""
+    monkeypatch.setattr(blocks, "_update_in_blocks", blocks._update_in_all)
+    monkeypatch.setattr(blocks, "_leader_of_blocks", blocks._leader_of_all)
+    values = np.random.default_rng(2).integers(0, 5, (200, 21)).astype(float)
+    places = np.random.default_rng(3).integers(0, 25, (200, 2)).astype(np.int32)  # 21 and more: nothing changes
+
+    @jax.jit
+    @jax.vmap
+    def changed(values, places):
+        found = blocks.update(blocks.build(jnp.zeros(21)), jnp.arange(21, dtype=jnp.int32), values)
+        found = blocks.update(found, places[0], jnp.asarray(4.0))
+        return blocks.leader(blocks.update(found, places[1], jnp.finfo(float).min))
+
+    leaders = jax.tree.map(np.asarray, changed(values, places))
+    for n, current in enumerate(values):
+        for place, value in zip(places[n], (4.0, LEAST), strict=True):
+            current[place : place + 1] = value
+        check(jax.tree.map(lambda x, n=n: x[n], leaders), current)
+
+
 @pytest.mark.parametrize(("n", "width"), [(1, None), (2, None), (3, 1), (9, 4), (9, 16), (1000, None)])
 def test_any_width(n, width):
     values = np.random.default_rng(1).integers(0, max(2, n // 2), n).astype(float)
