@@ -17,7 +17,8 @@ from jaxbandits.engine.tasks import Job, build_row
 CPU_LANES = 256  # enough to fill the vector units: twice as many are no faster
 VECTOR = 8  # lanes
 CPU_BYTES = 2**23  # of the states of a batch; beyond it they leave the caches (twice as much runs at .7 of the rate)
-ACCELERATOR_LANES = 16384
+LAUNCHED_BYTES = 1.2e8  # that an H200 reads or writes while it launches a round of ten kernels: 4.8 TB/s, 2.5 us each
+SPREAD = 2  # the longest run over the mean one
 ACCELERATOR_SHARE = 8  # the states of one batch take at most this part of the memory: two batches, inputs and outputs
 CHUNK_BYTES = 2**28  # most memory for what a chunk of one batch keeps of its rounds
 
@@ -62,13 +63,14 @@ def side_by_side(mesh: Mesh) -> int:
 def default_lanes(shapes: Shapes, mesh: Mesh, tasks: int) -> int:
     """Lanes of one batch on one device, where the caller does not say.
 
-    On an accelerator a round takes about as long however many lanes there are, so all tasks run at once if they fit.
-    On a CPU a round of L lanes takes a time of a + b L with a = 15 b (LinGapE, K = 6). A sweep of N tasks takes each
-    batch some N m / L + M rounds, where runs last m rounds in the mean and M at most: the product is least at
-    L = sqrt(15 N m / M). Runs of pure exploration have M / m from 2 to 30, so that 3 sqrt(N) is a fair middle.
-    (Measured, gaps from .1 to .5, two cores: 200 tasks take 1.3 s in 16 lanes, 1.6 s in 64; 1000 tasks 3.1 s in 64
-    lanes, 9.4 s in 256; 4000 tasks 15 s in 64 or 128, 12 s in 256.) A state of megabytes is vectorised by itself, and
-    is best alone in the cache (N-KernelUCB, 8 MB: 5.3e4 queries a second in 1 lane, 4.3e4 in 2, 2.2e4 in 8).
+    A round of L lanes takes a time of a + b L. A sweep of N tasks takes each batch some N m / L + M rounds, where runs
+    last m rounds in the mean and M at most: the product is least at L = sqrt((a / b) N m / M). Runs of pure exploration
+    have M / m from 2 to 30. On an accelerator a is the launches of a round, and b the time that a lane's state takes to
+    be read and written: a / b = 120 MB / (2 states). As many as fit into memory are taken.
+    On a CPU a = 15 b (LinGapE, K = 6), so that 3 sqrt(N) is a fair middle. (Measured, gaps from .1 to .5, two cores:
+    200 tasks take 1.3 s in 16 lanes, 1.6 s in 64; 1000 tasks 3.1 s in 64 lanes, 9.4 s in 256; 4000 tasks 15 s in 64 or
+    128, 12 s in 256.) A state of megabytes is vectorised by itself, and is best alone in the cache (N-KernelUCB, 8 MB:
+    5.3e4 queries a second in 1 lane, 4.3e4 in 2, 2.2e4 in 8).
 
     Args:
         shapes: of one lane.
@@ -86,7 +88,8 @@ def default_lanes(shapes: Shapes, mesh: Mesh, tasks: int) -> int:
             return max(1, math.floor(lanes))
     else:
         memory = device_memory(mesh)
-        lanes = min(share, ACCELERATOR_LANES, memory / (ACCELERATOR_SHARE * state) if memory else ACCELERATOR_LANES)
+        best = math.sqrt(LAUNCHED_BYTES / (2 * state) * share / SPREAD)
+        lanes = min(best, share, memory / (ACCELERATOR_SHARE * state) if memory else math.inf)
     return max(1, math.ceil(lanes / VECTOR)) * VECTOR  # whole vector registers, and few distinct shapes to compile
 
 

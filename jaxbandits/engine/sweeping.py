@@ -78,9 +78,10 @@ def sweep(
             entry a row, or the name of a column of `tasks`. A run that has spent it ends as `Status.HORIZON`, and is
             complete.
         metrics: (task, outcome) -> dict of arrays, evaluated on the device for every finished run.
-        lanes: lanes of one batch on one device. By default at most 256 on a CPU and 16384 on an accelerator, fewer if
-            there are few tasks or the states are large: see `jaxbandits.engine.sizing.default_lanes`. As many batches
-            advance side by side as keep the cores busy (on an accelerator: two).
+        lanes: lanes of one batch on one device. By default at most 256 on a CPU, on an accelerator as many as make up
+            for its launches, fewer if there are few tasks or the states are large: see
+            `jaxbandits.engine.sizing.default_lanes`. As many batches advance side by side as keep the cores busy (on an
+            accelerator: two).
         chunk: rounds between two refreshes of an algorithm's cache; 256 by default, or fewer if their noise would take
             more than 256 MB. A lane is refilled only at a chunk's end, so runs of less than a few chunks leave lanes
             idle: `Results.stats.advice`, which is logged, says when a shorter chunk or a leap would have been faster.

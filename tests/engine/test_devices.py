@@ -4,6 +4,8 @@ import logging
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,8 +18,9 @@ from jax.sharding import Mesh, PartitionSpec
 import jaxbandits
 from jaxbandits.base import Environment, Status
 from jaxbandits.engine import program
+from jaxbandits.engine.recording import Curves
 from jaxbandits.engine.shards import local_mesh
-from jaxbandits.engine.sizing import shapes_of
+from jaxbandits.engine.sizing import Shapes, default_lanes, shapes_of
 from jaxbandits.engine.tasks import checked
 
 SCRIPT = """
@@ -261,3 +264,20 @@ def test_lapack_keeps_to_one_batch_on_one_device(caplog):
     assert (results.stats.devices, results.stats.batches) == (1, 1)
     np.testing.assert_array_equal(results.columns["pulls"], np.repeat(LIMITS, 10))
     np.testing.assert_allclose(results.columns["total"], np.sqrt(1 + results.columns["pulls"]), rtol=1e-15)
+
+
+def test_an_accelerator_takes_lanes_that_make_up_for_its_launches():
+    """More for more tasks and smaller states, and never more than an eighth of its memory holds."""
+    memory = 8 * 10**9
+    device = SimpleNamespace(platform="gpu", memory_stats=lambda: {"bytes_limit": memory})
+    mesh: Any = SimpleNamespace(size=1, devices=np.array([device], object))
+
+    def lanes(state_bytes: int, tasks: int) -> int:
+        state = jax.ShapeDtypeStruct((state_bytes,), np.uint8)
+        return default_lanes(Shapes(state, (), Curves({}, {})), mesh, tasks)
+
+    assert lanes(500, 100) == 56  # half of them in each of two batches
+    assert lanes(500, 10**5) < lanes(500, 10**6) < lanes(500, 10**7)
+    assert 10**5 < lanes(500, 10**6) < 3 * 10**5
+    assert lanes(5_000, 10**6) < lanes(500, 10**6) / 3
+    assert lanes(10**6, 10**7) == 1000
