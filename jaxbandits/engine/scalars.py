@@ -43,7 +43,8 @@ from jaxbandits.engine.scalar_values import (
 
 OPERATIONS = 12_000  # scalar operations of a round; more take minutes to compile, and more kernels than arrays do
 LARGE = 2  # operations of a round on arrays that are left alone, apart from rows that are read or set; each is a kernel
-IN_A_TURN = 4_000  # scalar operations of the rounds in one turn of their loop
+IN_A_TURN = {8: 4_000, 4: 16_000, 2: 16_000}  # scalar operations of so many rounds in one turn of their loop
+CARRIED_IN_A_TURN = 240  # entries that they carry, all rounds together: more of them leave the registers
 
 
 def rounds_of(jaxpr: Any, chunk: int, carried: Sequence[Any]) -> Any:
@@ -90,10 +91,16 @@ def unrolled(loop: Any) -> int:
 
     One where there are heavy branches, each copy of which would be compiled.
     """
-    cost, chunk = light_operations(loop), loop.params["length"]
     if _heavy_branches(loop):
         return 1
-    return next(n for n in (8, 4, 2, 1) if (n == 1 or n * cost <= IN_A_TURN) and chunk % n == 0)
+    given, chunk = loop.params, loop.params["length"]
+    carried = given["jaxpr"].in_avals[given["num_consts"] :][: given["num_carry"]]
+    cost, entries = light_operations(loop), sum(each.size for each in carried)
+
+    def fits(n: int) -> bool:
+        return n * cost <= IN_A_TURN[n] and n * entries <= CARRIED_IN_A_TURN
+
+    return next((n for n in IN_A_TURN if fits(n) and chunk % n == 0), 1)
 
 
 def replace_scalars(

@@ -80,7 +80,7 @@ def assert_alike(expected, found, parted=0):
 )
 def test_rounds_by_scalars_are_those_by_arrays(name, monkeypatch):
     if name not in (*ALWAYS, *OPTIMISED):  # a round a turn is the smaller program, of the same rules
-        monkeypatch.setattr(scalars, "IN_A_TURN", 0)
+        monkeypatch.setattr(scalars, "IN_A_TURN", {})
     lane = lane_of(name)
     if not scalars.qualifies(program.loop_of(lane)):
         pytest.skip(f"{name} stays by arrays")
