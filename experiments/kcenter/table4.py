@@ -83,13 +83,11 @@ def rows(place: Place, cell: Measured, random: Measured | None, m: int) -> list[
         "naive": number(round(naive)),
         "needed": number(round(needed)),
         "random": mean(random),
-        "random, ordered": random.ordered if random else "",
-        "random, as a set": random.members if random else "",
+        "random, ordered (set)": common.matches(random.match) if random else "",
         "DS-TS": mean(cell),
         "needed / DS-TS": f"{needed / cell.first.ours:.1f}",
         "instances": cell.range,
-        "ordered": cell.ordered,
-        "as a set": cell.members,
+        "ordered (as a set)": common.matches(cell.match),
     }
     if place not in PRINTED["DS-TS"]:
         return [ours]

@@ -8,6 +8,7 @@ NS-TandS solves for its weights every 100 queries, tracks differences (paper: om
 stops at the rate "loglog" or "log", and counts t and T anew at each stage or never ("printed").
 """
 
+import itertools
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ import numpy as np
 from experiments.figures import COLORS, marks, side_by_side, split, ticks
 from experiments.kcenter import common as runs
 from experiments.kcenter.common import add_arguments as add_arguments
-from experiments.kcenter.noisy import Cell, cell, cells_by_mix, ordered_cells, slashed, thompson_runs
+from experiments.kcenter.noisy import Cell, cells_by_instance, cells_by_mix, matches, slashed, thompson_runs
 from experiments.papers import printed_by_place
 from experiments.report import Claim, Columns, Line, Report, joined, mean_se, number
 from experiments.settings import Settings
@@ -40,7 +41,6 @@ TANDS = {
 RULES = (TS_MIXED, *TANDS)
 SHORT = ("TS .8", "diff loglog", "diff log", "diff reset printed", "ratio loglog", "ratio log")  # in the order of RULES
 PRINTED = printed_by_place("kcenter", "table6")  # hundreds of queries: NS-TS with mix 0 and 0.8, NS-TandS
-
 
 Row = dict[str, list[Cell]]  # by rule: every block that counts, until the first k centers
 Table = dict[tuple[int, int], Row]  # (n, k) -> Row
@@ -76,7 +76,7 @@ def run(options: Settings) -> Report:
                 budget = {"k": k, "action": Pull, "max_rounds": TANDS_LIMIT}
                 rule = partial(ns_tands, delta=runs.DELTA, **settings)
                 columns = runs.distance_runs(heading, rule, rows=rows[counted], **budget, **shared)
-                table[n, k][name] = [cell(columns, columns["instance"] == i, k) for i in range(len(counted))]
+                table[n, k][name] = cells_by_instance(columns, k)
                 label = {"instance": counted[columns["instance"]], "rule": np.full(len(columns["row"]), name)}
                 parts[f"{name}, n = {n}, k = {k}"] = columns | label
 
@@ -113,18 +113,13 @@ def lines(table: Table) -> list[Line]:
 
 
 def claims(table: Table) -> list[Claim]:
-    pairs = [("ratio, loglog", "difference, loglog"), ("ratio, log", "difference, log")]
-    return [
-        Claim(
-            f"{few} takes fewer queries than {many} and than NS-TS, in every row",
-            "; ".join(
-                f"n = {n}, k = {k}: {ratio(row, few).mean:.2f} against {ratio(row, many).mean:.2f} and 1"
-                for (n, k), row in table.items()
-            ),
-            all(ratio(row, few).mean < min(1, ratio(row, many).mean) for row in table.values()),
-        )
-        for few, many in pairs
-    ]
+    found = []
+    for few, many in (("ratio, loglog", "difference, loglog"), ("ratio, log", "difference, log")):
+        pairs = {place: (ratio(row, few).mean, ratio(row, many).mean) for place, row in table.items()}
+        statement = f"{few} takes fewer queries than {many} and than NS-TS, in every row"
+        shown = (f"n = {n}, k = {k}: {less:.2f} against {more:.2f} and 1" for (n, k), (less, more) in pairs.items())
+        found.append(Claim(statement, "; ".join(shown), all(less < min(1, more) for less, more in pairs.values())))
+    return found
 
 
 def shown(n: int, k: int, row: Row) -> dict[str, str]:
@@ -138,7 +133,7 @@ def shown(n: int, k: int, row: Row) -> dict[str, str]:
         "TandS/TS": f"{PRINTED[n, k][2] / PRINTED[n, k][0]:.2f}",
         "median TS 0": number(round(float(np.median([each.mean for each in row[TS]])))),
         **dict(zip(SHORT, map(quotient, RULES), strict=True)),
-        **ordered_cells(each for found in row.values() for each in found),
+        "ordered (as a set)": matches(itertools.chain(*row.values())),
     }
 
 

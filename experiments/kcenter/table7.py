@@ -18,7 +18,7 @@ from experiments.claims import above, below, between
 from experiments.figures import COLORS, errorbars, marks
 from experiments.kcenter import common as runs
 from experiments.kcenter import noisy
-from experiments.kcenter.noisy import Cell, cell, ordered_cells, slashed
+from experiments.kcenter.noisy import Cell, cell, matches, slashed, slashed_means
 from experiments.papers import printed_by_place
 from experiments.report import Claim, Columns, Line, Report, joined, line, listed, number, two_digits
 from experiments.settings import Settings
@@ -30,14 +30,7 @@ TRACKINGS = ("difference", "ratio")
 KS = {55: (3, 5, 7, 10), 45: (5,), 35: (5,), 25: (5,), 15: (5,)}
 SIZES, QUICK = (55, 25, 15), (25,)
 # Of NS-TandS; with difference tracking and k = 5 or 7 a run at n = 55 takes an hour.
-TRACKED = {
-    (55, 3): TRACKINGS,
-    (55, 5): ("ratio",),
-    (45, 5): ("ratio",),
-    (35, 5): ("ratio",),
-    (25, 5): TRACKINGS,
-    (15, 5): TRACKINGS,
-}
+TRACKED = {(55, 3): TRACKINGS} | {(n, 5): ("ratio",) for n in (55, 45, 35)} | {(n, 5): TRACKINGS for n in (25, 15)}
 RANDOM_SIZES = (25, 15)
 MANY = 25  # nodes from which runs are long, and one is made in place of several
 TEST_EVERY = 1024  # queries of Random in a round
@@ -47,9 +40,8 @@ CHOICE = 28.0  # beta where the first center is chosen
 TS, RANDOM = (*(f"NS-TS, mix {mix:g}" for mix in MIXES),), "Random"
 DIFFERENCE, RATIO = (f"NS-TandS, {tracking}" for tracking in TRACKINGS)
 RULES = (RANDOM, *TS, DIFFERENCE, RATIO)
-# (n, k) -> rule -> ten thousands of queries
-PRINTED = {
-    place: dict(zip((RANDOM, *TS, DIFFERENCE, RATIO), (*row, row[-1]), strict=True))
+PRINTED = {  # (n, k) -> rule -> ten thousands of queries
+    place: dict(zip(RULES, (*row, row[-1]), strict=True))
     for place, row in printed_by_place("kcenter", "table7").items()
 }
 
@@ -91,7 +83,7 @@ def run(options: Settings) -> Report:
         law = noisy.expected(stages, n)
         for k in KS[n]:
             found = {rule: sweeps.get((rule, k), sweeps.get((rule, 0))) for rule in RULES}
-            cells = {rule: cell(each, np.ones(len(each["row"]), bool), k) for rule, each in found.items() if each}
+            cells = {rule: cell(each, k) for rule, each in found.items() if each}
             table[n, k] = Row(int(solution.centers[0]), cells, stages[: k - 1].sum(), law[: k - 1].sum())
         parts |= {f"{rule}, n = {n}, k = {k or KS[n][-1]}": columns for (rule, k), columns in sweeps.items()}
 
@@ -199,29 +191,25 @@ def rows(n: int, k: int, row: Row) -> list[dict[str, str]]:
         if len(each.queries) < each.runs:
             return f"{each.runs - len(each.queries)} of {each.runs} censored"
         error = f" +- {two_digits(each.se / UNIT):g}" if each.runs > 1 else ""
-        return number(float(f"{each.mean / UNIT:.3g}")) + error
+        return runs.three_digits(each.mean / UNIT) + error
 
     thompson, best = [row.cells[rule] for rule in TS], row.cells.get(RATIO)
+    beta = math.log((1 + math.log(best.mean)) * n**2 / runs.DELTA) if best else np.nan  # of the rate loglog
     ours = {
         "n, k": f"{n}, {k}: ours",
         "first": str(row.first),
         "Random": shown(RANDOM),
-        "NS-TS .9/.7/0": slashed([each.mean for each in thompson], UNIT),
-        "s.e.": slashed([each.se for each in thompson], UNIT),
+        "NS-TS .9/.7/0": slashed_means(thompson, UNIT),
         "TandS difference": shown(DIFFERENCE),
         "TandS ratio": shown(RATIO),
-        "TS .9 / (2 beta T*)": f"{row.cells[TS[0]].mean / row.expected:.2f}",
-        "ratio / (beta T*)": f"{best.mean / (row.times * loglog(best.mean, n)):.2f}" if best else "",
-        **ordered_cells(row.cells.values()),
+        "TS .9 / (2 beta T*)": f"{thompson[0].mean / row.expected:.2f}",
+        "ratio / (beta T*)": f"{best.mean / (row.times * beta):.2f}" if best else "",
+        "ordered (as a set)": matches(row.cells.values()),
     }
     paper = PRINTED[n, k]
     printed = {"n, k": "  paper", "first": "?", "Random": number(paper[RANDOM])}
     printed |= {"NS-TS .9/.7/0": slashed([paper[rule] for rule in TS]), "TandS difference": number(paper[DIFFERENCE])}
     return [ours, dict.fromkeys(ours, "") | printed]
-
-
-def loglog(queries: float, n: int) -> float:
-    return math.log((1 + math.log(queries)) * n**2 / runs.DELTA)
 
 
 def notes(table: Table) -> tuple[str, ...]:
