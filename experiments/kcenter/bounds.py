@@ -25,7 +25,7 @@ from experiments.report import Claim, Columns, Report, joined, listed, number
 from experiments.settings import Settings
 from jaxbandits import Status, kcenter
 from jaxbandits.base import Algorithm
-from jaxbandits.kcenter import KL, Counts, Lemma1, Lil, PairPull, Pull, ds_ts, ds_ucb, ns_tands, ns_ts
+from jaxbandits.kcenter import KL, Counts, Lemma1, Lil, PairPull, Pull, ds_ts, ds_ucb, ns_tands, ns_ts, track_and_stop
 from jaxbandits.kcenter._points import BINARY_LEVELS
 
 N, M, K = 50, 1500, 3
@@ -49,11 +49,6 @@ class Rule(NamedTuple):
     time: int = TIME  # sum_p T*_p
 
 
-def batches(time: int, seeds: int) -> Rule:
-    rule = partial(kcenter.track_and_stop, test_every=time // 20)
-    return Rule(rule, seeds, action=Counts, queries=time // 20, time=time)
-
-
 HEURISTIC, DIFFERENCE, THOMPSON = "DS-UCB, C = 0.1", "difference", "NS-TS"
 RATIO, BATCHES, LONG = "ratio", f"ratio, batches of {TIME // 20}", f"ratio, batches, T* = {LONG_TIME:,}"
 # Greedy's centers are unique here, but after a wrong center two nodes may be equally far, and the run would not end.
@@ -67,8 +62,9 @@ NOISY = {
     THOMPSON: Rule(ns_ts, 2, action=PairPull, queries=2),
     DIFFERENCE: Rule(partial(ns_tands, tracking="difference"), 1, action=Pull),
     RATIO: Rule(partial(ns_tands, tracking="ratio"), 3, action=Pull),
-    BATCHES: batches(TIME, 3),
-    LONG: batches(LONG_TIME, 8),
+} | {
+    name: Rule(partial(track_and_stop, test_every=time // 20), seeds, action=Counts, queries=time // 20, time=time)
+    for name, time, seeds in ((BATCHES, TIME, 3), (LONG, LONG_TIME, 8))
 }
 TRACKING = (RATIO, BATCHES, LONG)
 OTHERS = {"difference tracking": DIFFERENCE, "NS-TS": THOMPSON}
@@ -116,9 +112,8 @@ def rule_runs(
         columns = common.image_runs(heading, entry.rule, points, leap=entry.leap, **shared)
         return columns | ratios(columns, deltas, theory, theory.binary, is_sampled=True)
     shared |= {"action": entry.action, "noise_scale": np.sqrt(entry.time / theory.unit)}
-    columns = common.distance_runs(
-        heading, entry.rule, points.distances, max_rounds=LIMIT * entry.time // entry.queries, **shared
-    )
+    shared |= {"max_rounds": LIMIT * entry.time // entry.queries}
+    columns = common.distance_runs(heading, entry.rule, points.distances, **shared)
     return columns | ratios(columns, deltas, theory, np.full(INSTANCES, float(entry.time)), is_sampled=False)
 
 
@@ -127,9 +122,8 @@ def rule_runs(
 
 def instances(count: int) -> Images:
     """The points of many instances, side by side."""
-    return common.as_images(
-        np.concatenate(common.untied(partial(kcenter.binary_rows, N, M), K, count)), levels=BINARY_LEVELS
-    )
+    points = common.untied(partial(kcenter.binary_rows, N, M), K, count)
+    return common.as_images(np.concatenate(points), levels=BINARY_LEVELS)
 
 
 def bounds(points: Images, deltas: Sequence[float]) -> Bounds:
@@ -148,8 +142,8 @@ def bounds(points: Images, deltas: Sequence[float]) -> Bounds:
     solved = common.solutions(points.sums, rows, K)
     centers, bottlenecks = (np.stack([getattr(each, name) for each in solved]) for name in ("centers", "bottlenecks"))
     found = of(np.stack([distances[np.ix_(row, row)] for row in rows]), centers, bottlenecks / M)
-    lower, upper, binary, unit = map(np.asarray, found)
-    return Bounds(lower.T, upper.swapaxes(0, 1), binary, unit)
+    lower, upper, *times = map(np.asarray, found)
+    return Bounds(lower.T, upper.swapaxes(0, 1), *times)
 
 
 def needed(delta: Any) -> np.ndarray:
@@ -194,10 +188,6 @@ def shown(name: str, cell: Columns) -> np.ndarray:
     return cell["queries / T* log"] * needed(cell["delta"]) if name in NOISY else cell["pulls"].astype(float)
 
 
-def censored(cell: Columns) -> int:
-    return int(np.sum(cell["status"] != Status.STOPPED))
-
-
 def slope(name: str, row: Sequence[Columns], deltas: Sequence[float]) -> tuple[float, float]:
     """Of the median of queries / sum_p T*_p against log(1/delta), by least squares; its standard error by bootstrap."""
     values = [shown(name, cell) for cell in row]
@@ -217,6 +207,7 @@ def noisy_claims(cells: Cells, deltas: Sequence[float]) -> list[Claim]:
     )
     slopes = {name: slope(name, cells[name], deltas) for name in TRACKING}
     close = f"{{}}: 1 to {MOST} times sum T* beta(q), in the median, at every delta"
+    few = f"{BATCHES}: at most {MOST} times the queries of single ones, in the median, at every delta"
     more = "{} takes more queries than ratio tracking, at every delta"
     return [
         Claim(
@@ -230,11 +221,7 @@ def noisy_claims(cells: Cells, deltas: Sequence[float]) -> list[Claim]:
             all(np.all(np.diff(needs[name]) < 0) for name in TRACKING),
         ),
         *(between(close.format(name), beta[name], 1, MOST) for name in (RATIO, LONG)),
-        between(
-            f"{BATCHES}: at most {MOST} times the queries of single ones, in the median, at every delta",
-            queries[BATCHES] / queries[RATIO],
-            most=MOST,
-        ),
+        between(few, queries[BATCHES] / queries[RATIO], most=MOST),
         *(above(more.format(who), beta[name] / beta[RATIO]) for who, name in OTHERS.items()),
     ]
 
@@ -244,7 +231,8 @@ def sampled_claims(sweeps: Mapping[str, Columns]) -> list[Claim]:
     most = column(sampled.values(), "queries / most").max()
     upper = sampled[HEURISTIC]["queries / Theorem 2"].max()
     factors = {f"{name}:": columns["factor"].max() for name, columns in sampled.items()}
-    less = {name: columns["queries / Theorem 1"] < 1 for name, columns in sampled.items()}
+    fewer = {name: np.sum(columns["queries / Theorem 1"] < 1) for name, columns in sampled.items()}
+    less = [f"{count} of {len(sampled[name]['row'])} ({name})" for name, count in fewer.items()]
     return [
         every_run_stops(sampled.values(), "every run that samples dimensions stops"),
         Claim("none exceeds 2 m queries for each arm", f"at most {most:.3f} of them", most <= 1),
@@ -253,25 +241,17 @@ def sampled_claims(sweeps: Mapping[str, Columns]) -> list[Claim]:
             f"at most {upper:.2f} of it; least c for all runs: {listed(factors, '.2g', '; ')}",
             upper <= 1,
         ),
-        Claim(
-            "no run takes less than Theorem 1 says",
-            "less in " + "; ".join(f"{is_less.sum()} of {len(is_less)} ({name})" for name, is_less in less.items()),
-            not any(is_less.any() for is_less in less.values()),
-        ),
+        Claim("no run takes less than Theorem 1 says", f"less in {'; '.join(less)}", not any(fewer.values())),
     ]
 
 
 def error_claims(cells: Cells, deltas: Sequence[float]) -> list[Claim]:
-    others = [name for name in SAMPLED if name != HEURISTIC]
-    groups = {
-        HEURISTIC: [HEURISTIC],
-        "the other rules that sample dimensions": others,
-        "the rules that see noise": NOISY,
-    }
+    groups = {HEURISTIC: [HEURISTIC], "the other rules that sample dimensions": [*SAMPLED][1:]}
+    groups |= {"the rules that see noise": [*NOISY]}
     found = []
     for what, names in groups.items():
         at = [[cells[name][place] for name in names] for place in range(len(deltas))]
-        ended = [sum(len(cell["pulls"]) - censored(cell) for cell in row) for row in at]
+        ended = [np.sum(column(row, "status") == Status.STOPPED) for row in at]
         wrong = [total - column(row, "ordered").sum() for total, row in zip(ended, at, strict=True)]
         statement = f"{what}: a share of at most delta of the answers is wrong, at every delta"
         measured = ", ".join("{} of {} at {:g}".format(*counts) for counts in zip(wrong, ended, deltas, strict=True))
@@ -285,13 +265,13 @@ def error_claims(cells: Cells, deltas: Sequence[float]) -> list[Claim]:
 def row(name: str, cell: Columns) -> dict[str, str]:
     low, middle, high = (number(round(x)) for x in np.percentile(cell["pulls"], (25, 50, 75)))
     over = {f"/ {ratio}": np.median(cell[f"queries / {ratio}"]) for ratio in RATIOS}
-    cut = f" ({censored(cell)} censored)" if censored(cell) else ""
+    cut = np.sum(cell["status"] != Status.STOPPED)
     return {
         "": name,
         "delta": f"{cell['delta'][0]:g}",
         "queries (quartiles)": f"{middle} ({low} to {high})",
         **{head: f"{value:.3g}" if np.isfinite(value) else "-" for head, value in over.items()},
-        "ordered (as a set)": matches(cell) + cut,
+        "ordered (as a set)": matches(cell) + (f" ({cut} censored)" if cut else ""),
     }
 
 
@@ -331,12 +311,9 @@ def draw(figure: Any, *, cells: Cells, deltas: Sequence[float], theory: Bounds) 
             values = [shown(name, cell) for cell in cells[name]]
             label = f"NS-TandS, {name}" if name in NOISY and name != THOMPSON else name
             quantiles(axes, places * shift ** (style - 1.5), values, label, style, (0.25, 0.75))
-    for values, look, label in (
-        (theory.lower, "k-", "Theorem 1"),
-        (theory.upper[..., UNITY], "k--", "Theorem 2, c = 1"),
-        (np.full_like(theory.lower, kcenter.most_queries(N, M, K)), "k:", "2 m for each arm"),
-    ):
-        left.plot(inverse, np.median(values, axis=1), look, lw=1.2, label=label)
+    left.plot(inverse, np.median(theory.lower, axis=1), "k-", lw=1.2, label="Theorem 1")
+    left.plot(inverse, np.median(theory.upper[..., UNITY], axis=1), "k--", lw=1.2, label="Theorem 2, c = 1")
+    left.plot(inverse, np.full(len(inverse), kcenter.most_queries(N, M, K)), "k:", lw=1.2, label="2 m for each arm")
     left.set(xlabel=r"$1/\delta$", ylabel="queries (median; bars: quartiles)")
 
     fine = np.geomspace(deltas[0], deltas[-1], 60)

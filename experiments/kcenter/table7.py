@@ -61,13 +61,8 @@ Sweeps = dict[tuple[str, int], Columns]  # (rule, k) -> columns; k = 0: of all k
 
 def add_arguments(parser: ArgumentParser) -> None:
     runs.add_arguments(parser)
-    parser.add_argument(
-        "--sizes",
-        type=int,
-        nargs="+",
-        choices=KS,
-        help=f"shoes of the instances (default: {' '.join(map(str, SIZES))}; 45 and 35 take as long as 55)",
-    )
+    what = f"shoes of the instances (default: {' '.join(map(str, SIZES))}; 45 and 35 take as long as 55)"
+    parser.add_argument("--sizes", type=int, nargs="+", choices=KS, help=what)
 
 
 def run(options: Settings) -> Report:
@@ -128,13 +123,12 @@ def sweeps_of(n: int, distances: np.ndarray, first: int, options: Settings) -> S
     def sweep(name: str, rule: Callable[..., Algorithm], k: int, action: type, tasks: int = 1, **more: Any) -> Columns:
         heading = f"kcenter table 7: {name}: n = {n}, k = {k}"
         lanes = -(-tasks * seeds // 2)  # so few that two cores share them
-        return runs.distance_runs(
-            heading, partial(rule, delta=runs.DELTA), k=k, action=action, lanes=lanes, **shared, **more
-        )
+        settings = {"k": k, "action": action, "lanes": lanes} | shared | more
+        return runs.distance_runs(heading, partial(rule, delta=runs.DELTA), **settings)
 
     # Posterior draws are most of the work: without them, mix 0 has a program of its own.
     drawn = sweep("NS-TS by posterior", ns_ts, most, PairPull, len(MIXES) - 1, settings={"mix": MIXES[:-1]})
-    sweeps = {(rule, 0): runs.chosen(drawn, drawn["mix"] == mix) for rule, mix in zip(TS, MIXES[:-1], strict=False)}
+    sweeps = {(f"NS-TS, mix {mix:g}", 0): columns for mix, columns in runs.by_value(drawn, "mix").items()}
     sweeps[TS[-1], 0] = sweep(TS[-1], partial(ns_ts, mix=MIXES[-1]), most, PairPull)
     if n in RANDOM_SIZES:
         sweeps[RANDOM, 0] = sweep(RANDOM, partial(ns_random, test_every=TEST_EVERY), most, Counts)
@@ -146,13 +140,13 @@ def sweeps_of(n: int, distances: np.ndarray, first: int, options: Settings) -> S
 
 
 def lines(table: Table) -> list[Line]:
-    return [
-        line(f"{rule}: n = {n}, k = {k}", each.queries / UNIT, printed=PRINTED[n, k][rule], printed_runs=10)._replace(
-            runs=each.runs, censored=each.runs - len(each.queries)
-        )
-        for (n, k), row in table.items()
-        for rule, each in row.cells.items()
-    ]
+    found = []
+    for (n, k), row in table.items():
+        for rule, each in row.cells.items():
+            settings = {"printed": PRINTED[n, k][rule], "printed_runs": 10}
+            ours = line(f"{rule}: n = {n}, k = {k}", each.queries / UNIT, **settings)
+            found.append(ours._replace(runs=each.runs, censored=each.runs - len(each.queries)))
+    return found
 
 
 def claims(table: Table) -> list[Claim]:
@@ -172,12 +166,10 @@ def claims(table: Table) -> list[Claim]:
         below("NS-TandS with difference tracking takes fewer queries than NS-TS for n <= 25", small, form=".2f"),
     ]
     if large:
-        both = "the paper's NS-TandS takes fewer queries than its NS-TS at n = 55, and so does ours, as printed"
-        both = below(both, large, form=".2f")
-        judged += [
-            above("as printed (difference tracking) it takes more of them at n = 55", large, form=".2f"),
-            both._replace(measured=f"paper {listed(paper, '.2f')}; ours {both.measured}"),
-        ]
+        what = "the paper's NS-TandS takes fewer queries than its NS-TS at n = 55, and so does ours, as printed"
+        both = below(what, large, form=".2f")
+        both = both._replace(measured=f"paper {listed(paper, '.2f')}; ours {both.measured}")
+        judged += [above("as printed (difference tracking) it takes more of them at n = 55", large, form=".2f"), both]
     return judged
 
 
