@@ -43,7 +43,7 @@ class Rule(NamedTuple):
 
     rule: Callable[..., Algorithm]
     seeds: int  # of each instance and delta
-    leap: int = LEAP  # dimensions drawn each round
+    drawn: Mapping[str, int] = LEAP  # dimensions each round
     action: type | None = None
     queries: int = 1  # of a round
     time: int = TIME  # sum_p T*_p
@@ -56,7 +56,7 @@ SAMPLED = {
     HEURISTIC: Rule(partial(ds_ucb, interval=Lil(), ties="lowest"), 4),
     "DS-UCB, Lemma 1": Rule(partial(ds_ucb, interval=Lemma1(), ties="lowest"), 1),
     "DS-UCB, KL": Rule(partial(ds_ucb, interval=KL(), ties="lowest"), 1),
-    "DS-TS": Rule(partial(ds_ts, ties="lowest"), 1, leap=8),
+    "DS-TS": Rule(partial(ds_ts, ties="lowest"), 1, drawn={"leap": 8}),
 }
 NOISY = {
     THOMPSON: Rule(ns_ts, 2, action=PairPull, queries=2),
@@ -109,7 +109,7 @@ def rule_runs(
     shared = {"rows": blocks(N, INSTANCES), "k": K, "settings": {"delta": deltas}}
     shared |= {"options": options, "seeds": options.seeds or entry.seeds}
     if entry.action is None:
-        columns = common.image_runs(heading, entry.rule, points, leap=entry.leap, **shared)
+        columns = common.image_runs(heading, entry.rule, points, drawn=entry.drawn, **shared)
         return columns | ratios(columns, deltas, theory, theory.binary, is_sampled=True)
     shared |= {"action": entry.action, "noise_scale": np.sqrt(entry.time / theory.unit)}
     shared |= {"max_rounds": LIMIT * entry.time // entry.queries}

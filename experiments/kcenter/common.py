@@ -23,9 +23,12 @@ from jaxbandits.kcenter import Greedy, greedy, pairwise_sums
 from jaxbandits.kcenter._images import IMAGE_LEVELS
 
 DELTA = 0.1
-LEAP = 16  # dimensions drawn each round; the paper's one a round gives the same law
+LEAP = {"leap": 16}  # dimensions drawn each round; the paper's one a round gives the same law
 IMAGES, SHOES = Path("tiny-imagenet-200/val/images"), Path("zappos")
 VARIABLE = "JAXBANDITS_DATA"  # the folder that --data names where it is not given
+
+
+Rule = Callable[..., Algorithm]  # (problem, **settings) -> Algorithm
 
 
 class Images(NamedTuple):
@@ -100,23 +103,14 @@ def blocks(n: int, count: int) -> np.ndarray:
 
 
 def image_runs(
-    heading: str,
-    rule: Callable[..., Algorithm],
-    images: Images,
-    rows: np.ndarray,
-    *,
-    k: int = 10,
-    leap: int = LEAP,
-    test_every: int | None = None,
-    **shared: Any,
+    heading: str, rule: Rule, images: Images, rows: np.ndarray, *, k: int, drawn: Any = LEAP, **shared: Any
 ) -> dict[str, np.ndarray]:
-    """Runs of a rule that samples dimensions, (problem, *, leap, **settings) -> Algorithm; see `compared_runs`.
+    """Runs of a rule that samples dimensions, so many a round: `leap` or, for `ds_random`, `test_every`.
 
-    `leap` dimensions are drawn each round; `ds_random` takes `test_every` in place of it.
+    `rule` is (problem, **drawn, **settings) -> Algorithm; see `compared_runs`.
     """
     points = jnp.asarray(images.points)
     problem = kcenter.Dimensions(rows.shape[1], points.shape[1], k, images.levels)
-    drawn = {"leap": leap} if test_every is None else {"test_every": test_every}
 
     def made(task: dict[str, Any], sums: jax.Array) -> tuple[Algorithm, jaxbandits.Environment]:
         instance = kcenter.DimensionInstance(problem, points, sums, task["rows"])
@@ -127,7 +121,7 @@ def image_runs(
 
 def distance_runs(
     heading: str,
-    rule: Callable[..., Algorithm],
+    rule: Rule,
     distances: np.ndarray,
     rows: np.ndarray,
     *,

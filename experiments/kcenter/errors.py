@@ -35,7 +35,7 @@ QUICK_KINDS = ("contrast", "binary")  # rewards of the least and of the largest 
 PAPER = "C = 0.1"
 RULES = {PAPER: Lil(), "Lemma 1": Lemma1(), "KL": KL()}
 RADIUS_SCALE = 0.1  # C
-LEAP = 1  # dimensions drawn each round: with so few of them in all, arms get two to five queries in a row
+LEAP = {"leap": 1}  # dimensions drawn each round: with so few of them in all, arms get two to five queries in a row
 
 
 class Cell(NamedTuple):
@@ -66,7 +66,7 @@ def run(options: Settings) -> Report:
     deltas, instances = (QUICK_DELTAS, QUICK_INSTANCES) if options.quick else (DELTAS, INSTANCES)
     seeds = options.seeds or (20 if options.quick else 2000 // INSTANCES)
     names = QUICK_KINDS if options.quick else tuple(KINDS)
-    shared = {"rows": common.blocks(N, instances), "k": K, "settings": {"delta": deltas}, "leap": LEAP}
+    shared = {"rows": common.blocks(N, instances), "k": K, "settings": {"delta": deltas}, "drawn": LEAP}
     shared |= {"options": options, "seeds": seeds}
     sweeps, cells, variances = {}, {}, {}
     for kind, (make, levels) in ((name, KINDS[name]) for name in names):

@@ -13,10 +13,9 @@ from experiments.kcenter import common
 from experiments.kcenter.common import Images, chosen, image_runs
 from experiments.report import Claim, Columns, Line, Report, joined, line, number, two_digits
 from experiments.settings import Settings
-from jaxbandits.base import Algorithm
 
 K = 10
-DRAWS = 1024  # of random sampling, each round
+DRAWS = {"test_every": 1024}  # of random sampling, each round
 KS = (3, 5, 7)  # centers beside ten, on BY_K images
 BY_K = 1000
 
@@ -40,8 +39,8 @@ class Rule(NamedTuple):
     unit: float  # of queries
     printed: Mapping[Place, float]  # in this unit
     heading: str  # of its sweeps, with a place for n
-    factory: Callable[..., Algorithm]  # (problem, *, delta, leap or test_every) -> Algorithm
-    leap: int = common.LEAP
+    factory: common.Rule  # that takes delta and what is drawn
+    drawn: Mapping[str, int] = common.LEAP
     has_others: bool = False  # whether it runs on other instances as well
     times: int = 1  # as many runs on the first images as others
     is_random: bool = False  # which takes long, and is left out where --random-up-to says so
@@ -61,7 +60,7 @@ def schedule(n: int, total: int, *, first: int, others: int = 0, runs: int = 1) 
 
 
 def scheduled_runs(
-    heading: str, rule: Callable[..., Algorithm], images: Images, plan: Schedule, *, options: Settings, **simulated: Any
+    heading: str, rule: common.Rule, images: Images, plan: Schedule, *, options: Settings, **simulated: Any
 ) -> dict[str, np.ndarray]:
     """The columns of a sweep; `instance` is that of the schedule."""
     columns = image_runs(heading, rule, images, plan.rows, k=K, options=options, seeds=1, **simulated)
@@ -72,10 +71,10 @@ def sweeps_of(rules: Mapping[str, Rule], sizes: Mapping[int, Size], images: Imag
     """The runs of every rule on so many images."""
     found: Sweeps = {}
     for (n, size), (name, rule) in itertools.product(sizes.items(), rules.items()):
-        first, more = rule.times * (options.seeds or size.first), {"leap": rule.leap}
+        first, more = rule.times * (options.seeds or size.first), {"drawn": rule.drawn}
         if rule.is_random:
             first = size.random if n <= options.own["random_up_to"] else 0
-            more = {"test_every": DRAWS, "lanes": first}
+            more = {"drawn": DRAWS, "lanes": first}
         if first:
             others = size.others if rule.has_others else 0
             plan = schedule(n, len(images.points), first=first, others=others, runs=size.runs)

@@ -39,7 +39,7 @@ RULES = {
         {place: row[i] for place, row in PRINTED.items()},
         f"kcenter DS-TS, {name}: n = {{}}",
         partial(ds_ts, mix=MIXES[i]),
-        leap=1,  # every further one brings posterior draws, and DS-TS often changes its slot
+        drawn={"leap": 1},  # every further one brings posterior draws, and DS-TS often changes its slot
         has_others=name == PAPER,
     )
     for i, name in enumerate(NAMES)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.claims import answers_are_right
-from experiments.figures import COLORS, errorbars, marks
+from experiments.figures import COLORS, errorbars, legend_below, marks
 from experiments.kcenter import common as runs
 from experiments.kcenter import noisy
 from experiments.kcenter.common import add_arguments as add_arguments
@@ -38,9 +38,17 @@ class Instances(NamedTuple):
     """The blocks of one size until the first k centers."""
 
     cells: dict[float, list[Cell]]  # of every block, by mix
-    means: dict[float, np.ndarray]  # of every block, infinite if a run was censored
     expected: np.ndarray  # (blocks,)  queries by 2 beta sum T*
-    ended: np.ndarray  # int (ended,)  the blocks all of whose runs ended
+
+    @property
+    def means(self) -> dict[float, np.ndarray]:
+        """Of every block, infinite if a run was censored."""
+        return {mix: np.array([each.mean for each in row]) for mix, row in self.cells.items()}
+
+    @property
+    def ended(self) -> np.ndarray:
+        """The blocks all of whose runs ended."""
+        return np.flatnonzero(np.isfinite(list(self.means.values())).all(axis=0))
 
     @property
     def first(self) -> dict[float, Cell]:
@@ -75,16 +83,11 @@ def run(options: Settings) -> Report:
 
 def by_k(columns: Columns, distances: np.ndarray, rows: np.ndarray, ks: Sequence[int]) -> dict[int, Instances]:
     """The runs of one size until so many centers, beside the law."""
-    found, law = {}, []
+    law = []
     for row, solution in zip(rows, runs.solutions(distances, rows, ks[-1]), strict=True):
         times = noisy.times(distances[np.ix_(row, row)], solution, NOISE_SCALE)
         law.append(np.cumsum(noisy.expected(times, rows.shape[1])))
-    for k in ks:
-        cells = noisy.cells_by_mix(columns, k)
-        means = {mix: np.array([each.mean for each in row]) for mix, row in cells.items()}
-        ended = np.flatnonzero(np.isfinite(list(means.values())).all(axis=0))
-        found[k] = Instances(cells, means, np.array(law)[:, k - 2], ended)
-    return found
+    return {k: Instances(noisy.cells_by_mix(columns, k), np.array(law)[:, k - 2]) for k in ks}
 
 
 def first_block_lines(n: int, k: int, instances: Instances, seeds: int) -> list[Line]:
@@ -173,4 +176,4 @@ def draw(figure: Any, *, table: Table, limit: float) -> None:
     for style, mix in enumerate(MIXES):
         axes.plot([], [], label=f"first block that ended, mix {mix:g}", **marks(style))
     axes.plot([], [], "kx", ms=6, mew=1.5, label="printed in the paper")
-    figure.legend(loc="outside lower center", ncols=3, fontsize=9)
+    legend_below(figure)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.figures import COLORS, marks, side_by_side, split, ticks
+from experiments.figures import COLORS, legend_below, marks, side_by_side, split, ticks
 from experiments.kcenter import common as runs
 from experiments.kcenter.common import add_arguments as add_arguments
 from experiments.kcenter.noisy import Cell, cells_by_instance, cells_by_mix, matches, slashed, thompson_runs
@@ -63,8 +63,7 @@ def run(options: Settings) -> Report:
     parts: dict[str, Columns] = {}
     table: Table = {}
     for n, ks in sizes.items():
-        rows = runs.blocks(n, BLOCKS[n])
-        heading = f"kcenter table 6: NS-TS: n = {n}"
+        rows, heading = runs.blocks(n, BLOCKS[n]), f"kcenter table 6: NS-TS: n = {n}"
         thompson = thompson_runs(heading, rows=rows, k=ks[-1], mixes=MIXES, limit=LIMIT, **shared)
         parts[f"NS-TS, n = {n}"] = thompson | {"rule": np.where(thompson["mix"] == MIXES[0], TS, TS_MIXED)}
         for k in ks:
@@ -106,7 +105,7 @@ def lines(table: Table) -> list[Line]:
         mixless, mixed, tands = PRINTED[n, k]
         for name in RULES:
             mean, error, values, censored = ratio(row, name)
-            printed = mixed / mixless if name == TS_MIXED else tands / mixless if name in TANDS else None
+            printed = (mixed if name == TS_MIXED else tands) / mixless
             quantity = f"{name}: n = {n}, k = {k}"
             found.append(Line(quantity, mean, mean * error, len(values) + censored, censored, printed=printed))
     return found
@@ -170,4 +169,4 @@ def draw(figure: Any, *, table: Table) -> None:
     side_by_side(axes, names, yscale="log", ylabel="queries over those of NS-TS, mix 0")
     ticks(axes, [0.1, 0.2, 0.5, 1, 2, 5], axis="y")
     axes.set_title("Table VI: tracking the optimal proportions, block by block")
-    figure.legend(loc="outside lower center", ncols=3, fontsize=9)
+    legend_below(figure)

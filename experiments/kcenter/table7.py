@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.claims import above, below, between
-from experiments.figures import COLORS, errorbars, marks
+from experiments.figures import COLORS, errorbars, legend_below, marks
 from experiments.kcenter import common as runs
 from experiments.kcenter import noisy
 from experiments.kcenter.noisy import Cell, cell, matches, slashed, slashed_means
@@ -228,4 +228,4 @@ def draw(figure: Any, *, table: Table) -> None:
             if rule != RATIO:
                 axes.plot(at, PRINTED[place][rule] * UNIT, "_", color=COLORS[s], ms=9, mew=2)
     axes.plot([], [], "k_", ms=9, mew=2, label="printed in the paper")
-    figure.legend(loc="outside lower center", ncols=4, fontsize=9)
+    legend_below(figure, ncols=4)

@@ -64,7 +64,7 @@ def test_a_run_is_compared_with_greedy():
         settings={"radius_scale": (1.0, 1e-4)},
         options=OPTIONS,
         seeds=8,
-        leap=4,
+        drawn={"leap": 4},
     )
     truth = np.array([greedy(images.sums[np.ix_(row, row)], k=3).centers for row in rows])
     instance, is_careful = columns["instance"], columns["radius_scale"] == 1
@@ -146,7 +146,7 @@ def test_every_rule_runs_as_often_as_the_size_says(monkeypatch):
 
     monkeypatch.setattr(sampling, "scheduled_runs", scheduled)
     rules = {
-        "plain": sampling.Rule("", 1.0, {}, "plain {}", ds_ucb, leap=3),
+        "plain": sampling.Rule("", 1.0, {}, "plain {}", ds_ucb, drawn={"leap": 3}),
         "wide": sampling.Rule("", 1.0, {}, "wide {}", ds_ucb, has_others=True, times=2),
         "random": sampling.Rule("", 1.0, {}, "random {}", ds_ucb, is_random=True),
     }
@@ -155,9 +155,9 @@ def test_every_rule_runs_as_often_as_the_size_says(monkeypatch):
     options = OPTIONS._replace(own={"random_up_to": 3})
     found = sampling.sweeps_of(rules, sizes, common.as_images(points), options)
     assert found.keys() == {*((rule, n) for rule in ("plain", "wide") for n in sizes), ("random", 3)}
-    assert asked["plain 3"] == ([0], {"leap": 3})
+    assert asked["plain 3"] == ([0], {"drawn": {"leap": 3}})
     assert asked["wide 3"][0] == [0, 0, 1, 1, 2, 2]
-    assert asked["random 3"] == ([0, 0, 0, 0], {"test_every": sampling.DRAWS, "lanes": 4})
+    assert asked["random 3"] == ([0, 0, 0, 0], {"drawn": sampling.DRAWS, "lanes": 4})
     sampling.sweeps_of(rules, {3: sizes[3]}, common.as_images(points), options._replace(seeds=3))
     assert asked["wide 3"][0][:6] == [0] * 6
 
