@@ -78,13 +78,21 @@ def run(options: Settings) -> Report:
             columns = common.image_runs(f"kcenter errors: {kind}, {rule}", factory, images, **shared)
             sweeps[kind, rule] = columns
             cells[kind, rule] = [cell(delta, runs) for delta, runs in common.by_value(columns, "delta").items()]
+    shown = ", ".join(f"{variance:.3f} ({kind})" for kind, variance in variances.items())
     return Report(
         f"Error rates of DS-UCB, n = {N}, m = {M}, k = {K}",
         [],
         [every_run_stops(sweeps.values()), *claims(cells, names)],
         joined(sweeps, "sweep"),
         partial(draw, cells=cells, variances=variances),
-        notes=notes(variances, instances * seeds),
+        notes=(
+            f"{instances * seeds:,} runs a row, on all instances alike. A run is wrong if it stops with other centers "
+            "than greedy's, or in another order. allowed: what a rule of error probability delta exceeds with a "
+            f"probability of {FALSE_ALARM:.1%}.",
+            f"The variance of a reward of the next center: {shown}; C / 2 = {RADIUS_SCALE / 2:g}. Where it is larger, "
+            "the radius with C = 0.1 is too small, and errors fall more slowly than delta. An arm is read after m "
+            "samples, so few dimensions mean few errors, too.",
+        ),
         grid=[
             {
                 "points, rule": ", ".join(name),
@@ -133,18 +141,6 @@ def claims(cells: Cells, kinds: Sequence[str]) -> list[Claim]:
     breaks = [each.breaks for each in cells["binary", PAPER]]
     statement = f"{PAPER} errs more often than delta at every delta where the rewards have the largest variance"
     return [*found, Claim(statement, f"{sum(breaks)} of {len(breaks)} deltas on binary points", all(breaks))]
-
-
-def notes(variances: dict[str, float], runs: int) -> tuple[str, ...]:
-    shown = ", ".join(f"{variance:.3f} ({kind})" for kind, variance in variances.items())
-    return (
-        f"{runs:,} runs a row, on all instances alike. A run is wrong if it stops with other centers than greedy's, or "
-        "in another order. allowed: what a rule of error probability delta exceeds with a probability of "
-        f"{FALSE_ALARM:.1%}.",
-        f"The variance of a reward of the next center: {shown}; C / 2 = {RADIUS_SCALE / 2:g}. Where it is larger, "
-        "the radius with C = 0.1 is too small, and errors fall more slowly than delta. An arm is read after m samples, "
-        "so that few dimensions mean few errors, too.",
-    )
 
 
 def draw(figure: Any, *, cells: Cells, variances: dict[str, float]) -> None:

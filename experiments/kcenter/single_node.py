@@ -42,7 +42,9 @@ class Noisy(NamedTuple):
     """The runs at one gap."""
 
     ended: np.ndarray  # bool (runs,)
-    quartiles: np.ndarray  # (3,)  queries of all runs, infinite where so many did not end
+    low: float  # quartiles of the queries, infinite where so many did not end
+    median: float
+    high: float
     best: float  # median queries of the best candidate
     rival: float  # and of the most queried of the others
     width: float  # of the best candidate's interval after so many
@@ -51,11 +53,6 @@ class Noisy(NamedTuple):
     def share(self) -> str:
         """How many ended."""
         return f"{self.ended.sum()} of {len(self.ended)}"
-
-    @property
-    def median(self) -> float:
-        """Queries; infinite if half of the runs did not end."""
-        return float(self.quartiles[1])
 
 
 class Read(NamedTuple):
@@ -95,7 +92,17 @@ def run(options: Settings) -> Report:
         [*noisy_claims(noisy, limit), *read_claims(reads)],
         joined(pulled | read, "sweep"),
         partial(draw, noisy=noisy, law=law, reads=reads, limit=limit),
-        notes=notes(len(rows)),
+        notes=(
+            "Queries of the best and of its most queried rival are medians over all runs, and the width is that of "
+            "the best's interval after so many. The law of a pair is 2 beta T*. Of images the median and, in "
+            f"brackets, the range over {len(rows)} blocks of {SIZE}; their law: queries until the radius is below a "
+            "rival's gap, summed over the rivals.",
+            "The leader alone does end where the gap is large: a query moves a rival's upper bound in steps of about "
+            "sqrt(variance) over its queries, and once such a step takes it below the leader's lower bound, which "
+            "comes as near to its upper bound as you like, the stage is over. Small gaps mean many queries of the "
+            "rivals and hence small steps, and an interval of that width takes the square of that many queries. With "
+            "dimension sampling a stage may end so before its 2 m queries, where m is large.",
+        ),
         grid=grid(noisy, limit, law, reads),
     )
 
@@ -128,7 +135,7 @@ def noisy_of(columns: Columns) -> Noisy:
     best = float(np.median(counts[:, BEST]))
     rival = float(np.median(np.delete(counts, (0, BEST), axis=1).max(axis=1)))
     level = (np.log(K1 * NODES**2 / runs.DELTA) + ALPHA * np.log(best)) / best
-    return Noisy(ended, quartiles, best, rival, float(2 * NOISE_SCALE * np.sqrt(2 * level)))
+    return Noisy(ended, *quartiles, best, rival, float(2 * NOISE_SCALE * np.sqrt(2 * level)))
 
 
 def read_of(columns: Columns, images: runs.Images, rows: np.ndarray) -> Read:
@@ -207,27 +214,13 @@ def grid(noisy: Entries, limit: int, law: dict[float, float], reads: dict[int, R
     return rows
 
 
-def notes(blocks: int) -> tuple[str, ...]:
-    return (
-        "Queries of the best and of its most queried rival are medians over all runs, and the width is that of the "
-        "best's interval after so many. The law of a pair is 2 beta T*. Of images "
-        f"the median and, in brackets, the range over {blocks} blocks of {SIZE}; their law: "
-        "queries until the radius is below a rival's gap, summed over the rivals.",
-        "The leader alone does end where the gap is large: a query moves a rival's upper bound in steps of about "
-        "sqrt(variance) over its queries, and once such a step takes it below the leader's lower bound, which comes as "
-        "near to its upper bound as you like, the stage is over. Small gaps mean many queries of the rivals and hence "
-        "small steps, and an interval of that width takes the square of that many queries. With dimension sampling a "
-        "stage may end so before its 2 m queries, where m is large.",
-    )
-
-
 def draw(figure: Any, *, noisy: Entries, law: dict[float, float], reads: dict[int, Read], limit: int) -> None:
     left, right = split(figure, (9.6, 4.6), 1, 2)
     for style, (name, label) in enumerate(PULLS.items()):
         known = [gap for gap in GAPS if np.isfinite(noisy[name][gap].median)]
-        low, middle, high = np.array([noisy[name][gap].quartiles for gap in known]).reshape(-1, 3).T
-        bars = [middle - low, np.minimum(high, limit) - middle]
-        left.errorbar(known, middle, yerr=bars, mfc="w", label=label, **STYLES[style])
+        ended = [noisy[name][gap] for gap in known]
+        bars = [[each.median - each.low for each in ended], [min(each.high, limit) - each.median for each in ended]]
+        left.errorbar(known, [each.median for each in ended], yerr=bars, mfc="w", label=label, **STYLES[style])
         for gap, entry in noisy[name].items():
             if not entry.ended.all():
                 text = f"{entry.share}\nended"

@@ -46,13 +46,24 @@ def run(options: Settings) -> Report:
         ]
     rising = "queries never fall as delta shrinks (by more than four standard errors)"
     claims = [every_run_stops(sweeps.values()), grows(rising, [cell.first for cell in cells["points"]], ".4g")]
+    growth = cells["points"][-1].instances / cells["points"][0].instances
     return Report(
         f"Table I of Jali et al.: queries of DS-UCB x 1e4, n = {n}, k = 10, {images.label}",
         [cell.first for row in cells.values() for cell in row],
         claims + (growth_claims(**cells) if options.data is not None and is_full else []),
         joined(sweeps, "union"),
         partial(draw, cells=cells, n=n, is_full=is_full),
-        notes=[*notes(cells["points"], n), *common.on_images(options, images)],
+        notes=(
+            f"first {n}: the mean of {cells['points'][0].first.runs} runs on the first {n} images with its standard "
+            f"error. instances: the mean over {len(growth)} instances of {n} images that share none, and their range. "
+            "The verdict compares the first images with the paper's, which are another instance: it allows for what "
+            "instances differ. Ordered (set): runs with greedy's centers in order (as a set).",
+            "Growth from delta = 0.3 to 0.001 over these instances: "
+            f"{common.spread(growth, '{:.2f}'.format, np.mean)}. The law of the radii allows at most a factor 1.33 "
+            "with pairs, so the paper's runs had a union over n points at most. That is not proved to err with "
+            "probability at most delta, nor is C = 0.1.",
+            *common.on_images(options, images),
+        ),
         grid=[
             {
                 "delta": str(delta),
@@ -78,19 +89,6 @@ def growth_claims(points: list[Measured], pairs: list[Measured]) -> list[Claim]:
         between(f"with n points, {by}", [ours["points"]], *GROWTH, ".3f", paper),
         below(f"with pairs, as (22) prints, by less than {GROWTH_OF_PAIRS}", [ours["pairs"]], GROWTH_OF_PAIRS, ".3f"),
     ]
-
-
-def notes(row: list[Measured], n: int) -> tuple[str, ...]:
-    factors = row[-1].instances / row[0].instances
-    return (
-        f"first {n}: the mean of {row[0].first.runs} runs on the first {n} images with its standard error. instances: "
-        f"the mean over {len(factors)} instances of {n} images that share none, and their range. The verdict compares "
-        "the first images with the paper's, which are another instance: it allows for what instances differ. Ordered "
-        "(set): runs with greedy's centers in order (as a set).",
-        f"Growth from delta = 0.3 to 0.001 over these instances: {common.spread(factors, '{:.2f}'.format, np.mean)}. "
-        "The law of the radii allows at most a factor 1.33 with pairs, so the paper's runs had a union over n points "
-        "at most. That is not proved to err with probability at most delta, nor is C = 0.1.",
-    )
 
 
 def draw(figure: Any, *, cells: dict[str, list[Measured]], n: int, is_full: bool) -> None:
