@@ -15,7 +15,7 @@ import numpy as np
 from experiments.claims import FALSE_ALARM, allowed, every_run_stops, interval
 from experiments.figures import STYLES, legend_below, marks, split
 from experiments.kcenter import common
-from experiments.report import Claim, Columns, Line, Report, joined, line_of, number
+from experiments.report import Claim, Columns, Line, Report, joined, line_of, plus_minus
 from experiments.settings import Settings
 from jaxbandits import Status
 from jaxbandits.kcenter import KL, Lemma1, Lil, binary_rows, contrast_rows, ds_ucb, greedy, image_crops, pairwise_sums
@@ -97,7 +97,7 @@ def run(options: Settings) -> Report:
             {
                 "points, rule": ", ".join(name),
                 "delta": str(each.delta),
-                "queries": f"{number(round(each.queries.ours))} +- {each.queries.se:.2g}",
+                "queries": plus_minus(each.queries),
                 "wrong": f"{each.wrong} of {each.stopped}",
                 "share (95 % interval)": "{:.2%} ({:.2%} to {:.2%})".format(each.rate, *each.interval),
                 "allowed": str(each.allowed),

@@ -109,8 +109,9 @@ def slashed(values: Iterable[float], unit: float = 1.0) -> str:
 
 
 def slashed_means(cells: Sequence[Cell], unit: float) -> str:
-    """Means side by side, then their standard errors."""
-    return f"{slashed((each.mean for each in cells), unit)} +- {slashed((each.se for each in cells), unit)}"
+    """Means side by side, then their standard errors, if they are known."""
+    means, errors = (slashed((getattr(each, name) for each in cells), unit) for name in ("mean", "se"))
+    return f"{means} +- {errors}" if any(np.isfinite(each.se) for each in cells) else means
 
 
 def draw_by_place(figure: Any, places: Iterable[tuple[int, int]], title: str, ylabel: str) -> Any:

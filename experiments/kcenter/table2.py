@@ -122,11 +122,8 @@ def row(cells: Cells, place: Place, m: int) -> dict[str, str]:
 
 
 def notes(row: dict[Place, Measured]) -> tuple[str, ...]:
-    spread = ", ".join(
-        f"{cell.instances.std(ddof=1) / cell.instances.mean():.0%} at {n}"
-        for (n, k), cell in row.items()
-        if len(cell.instances) > 2 and k == K
-    )
+    several = {n: cell.instances for (n, k), cell in row.items() if len(cell.instances) > 2 and k == K}
+    spread = ", ".join(f"{means.std(ddof=1) / means.mean():.0%} at {n}" for n, means in several.items())
     return (
         "ours: the mean over runs on the first n images with its standard error; naive: n m k, as the paper counts. "
         "instances: the mean over instances of n consecutive images, and their range; they share no images where there "

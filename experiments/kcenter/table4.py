@@ -63,13 +63,9 @@ def claims(cells: Cells, sweeps: Sweeps, m: int, *, is_real: bool) -> list[Claim
     found = [every_run_stops(sweeps.values()), common.greedy_was_found(sweeps.values())]
     if cells["random"]:
         used = {place: cell.first.ours / (2 * needed[place]) for place, cell in cells["random"].items()}
-        found.append(
-            Claim(
-                "random sampling takes more queries than naive greedy needs, and at most 2 m an arm",
-                f"{factors(used)} of 2 m an arm; half is needed",
-                all(0.5 < value <= 1 for value in used.values()),
-            )
-        )
+        what = "random sampling takes more queries than naive greedy needs, and at most 2 m an arm"
+        within = all(0.5 < value <= 1 for value in used.values())
+        found.append(Claim(what, f"{factors(used)} of 2 m an arm; half is needed", within))
     if is_real:
         saved = {"n = {:,}, k = {}:".format(*at): needed[at] / cell.first.ours for at, cell in cells["DS-TS"].items()}
         found.append(between("DS-TS takes at least 4 times fewer queries than naive greedy needs", saved, 4))

@@ -19,7 +19,7 @@ from experiments.kcenter import common as runs
 from experiments.kcenter.common import add_arguments as add_arguments
 from experiments.kcenter.noisy import Cell, cells_by_instance, cells_by_mix, matches, slashed, thompson_runs
 from experiments.papers import printed_by_place
-from experiments.report import Claim, Columns, Line, Report, joined, mean_se, number
+from experiments.report import Claim, Columns, Line, Report, joined, mean_se, number, plus_minus
 from experiments.settings import Settings
 from jaxbandits.kcenter import Pull, ns_tands
 
@@ -39,7 +39,7 @@ TANDS = {
     "ratio, log": {"tracking": "ratio", "rate": "log"},
 }
 RULES = (TS_MIXED, *TANDS)
-SHORT = ("TS .8", "diff loglog", "diff log", "diff reset printed", "ratio loglog", "ratio log")  # in the order of RULES
+HEADS = ("TS .8", "diff loglog", "diff log", "diff reset printed", "ratio loglog", "ratio log")  # of RULES
 PRINTED = printed_by_place("kcenter", "table6")  # hundreds of queries: NS-TS with mix 0 and 0.8, NS-TandS
 
 Row = dict[str, list[Cell]]  # by rule: every block that counts, until the first k centers
@@ -81,7 +81,7 @@ def run(options: Settings) -> Report:
 
     return Report(
         f"Table VI of Jali et al.: NS-TandS against NS-TS, {images.label}",
-        lines(table),
+        [ratio_line(name, place, row) for place, row in table.items() for name in RULES],
         [*claims(table), runs.greedy_was_found(parts.values())],
         joined(parts, "sweep"),
         partial(draw, table=table),
@@ -98,17 +98,13 @@ def ratio(row: Row, name: str) -> Ratio:
     return Ratio(float(np.exp(mean)), float(error), values, int((~known).sum()))
 
 
-def lines(table: Table) -> list[Line]:
-    """Ratios; the paper's NS-TandS stands beside the printed tracking, which took one of these rates."""
-    found = []
-    for (n, k), row in table.items():
-        mixless, mixed, tands = PRINTED[n, k]
-        for name in RULES:
-            mean, error, values, censored = ratio(row, name)
-            printed = (mixed if name == TS_MIXED else tands) / mixless
-            quantity = f"{name}: n = {n}, k = {k}"
-            found.append(Line(quantity, mean, mean * error, len(values) + censored, censored, printed=printed))
-    return found
+def ratio_line(name: str, place: tuple[int, int], row: Row) -> Line:
+    """A ratio; the paper's NS-TandS stands beside the printed tracking, which took one of these rates."""
+    mean, error, values, censored = ratio(row, name)
+    mixless, mixed, tands = PRINTED[place]
+    printed = (mixed if name == TS_MIXED else tands) / mixless
+    quantity = "{}: n = {}, k = {}".format(name, *place)
+    return Line(quantity, mean, mean * error, len(values) + censored, censored, printed=printed)
 
 
 def claims(table: Table) -> list[Claim]:
@@ -122,16 +118,12 @@ def claims(table: Table) -> list[Claim]:
 
 
 def shown(n: int, k: int, row: Row) -> dict[str, str]:
-    def quotient(name: str) -> str:
-        mean, error, _, censored = ratio(row, name)
-        return f"{mean:.2f} +- {mean * error:.2f}" + (f" ({censored} cens.)" if censored else "")
-
     return {
         "n, k (blocks)": f"{n}, {k} ({len(row[TS])} of {BLOCKS[n]})",
         "paper: TS 0/.8/TandS": slashed(PRINTED[n, k]),
         "TandS/TS": f"{PRINTED[n, k][2] / PRINTED[n, k][0]:.2f}",
         "median TS 0": number(round(float(np.median([each.mean for each in row[TS]])))),
-        **dict(zip(SHORT, map(quotient, RULES), strict=True)),
+        **{head: plus_minus(ratio_line(name, (n, k), row), 2) for head, name in zip(HEADS, RULES, strict=True)},
         "ordered (as a set)": matches(itertools.chain(*row.values())),
     }
 

@@ -18,7 +18,7 @@ from experiments.claims import every_run_stops
 from experiments.figures import legend_below, marks, split
 from experiments.kcenter import common as runs
 from experiments.kcenter.common import add_arguments as add_arguments
-from experiments.report import STANDARD_ERRORS, Claim, Columns, Report, joined, listed, mean_se, number
+from experiments.report import STANDARD_ERRORS, Claim, Columns, Line, Report, joined, listed, mean_se, plus_minus
 from experiments.settings import Settings
 from jaxbandits import Outcome, Status
 from jaxbandits.kcenter import KL, Dimensions, Lil, PairPull, clusters, digits, ds_ucb, ns_ts
@@ -187,14 +187,10 @@ def claims(cases: dict[str, Case], savings: dict[str, Saving]) -> list[Claim]:
 
 
 def row(name: str, case: Case, saved: Saving) -> dict[str, str]:
-    def with_error(mean: str, se: float, form: str) -> str:
-        return f"{mean} +- {se:{form}}" if np.isfinite(se) else mean
-
     cells = {"": name, "instances": f"{case['with']['instance'].max() + 1}"}
     for way, sweep in case.items():
-        mean, se = mean_and_se(sweep)
-        cells |= {way: with_error(number(round(mean)), se, ".2g"), f"{way}: ordered (set)": runs.matches(sweep)}
-    ratio = with_error(f"{saved.ratio:.3f}", saved.se, ".3f")
+        cells |= {way: plus_minus(Line("", *mean_and_se(sweep))), f"{way}: ordered (set)": runs.matches(sweep)}
+    ratio = plus_minus(Line("", saved.ratio, saved.se), 3)
     return cells | {"with / without": ratio, "skipped": f"{saved.skipped:.1%}", "raised": f"{saved.raised:.1%}"}
 
 
