@@ -11,7 +11,7 @@ from experiments.claims import between, every_run_stops, grows
 from experiments.figures import curve, split
 from experiments.kcenter import common
 from experiments.kcenter.common import add_arguments as add_arguments
-from experiments.kcenter.sampling import draw_instances, measured, schedule, scheduled_runs
+from experiments.kcenter.sampling import draw_instances, measured, scheduled_runs
 from experiments.report import Claim, Report, joined, line, plus_minus
 from experiments.settings import Settings
 from jaxbandits.base import Algorithm
@@ -33,14 +33,11 @@ def run(options: Settings) -> Report:
     runs, large = options.seeds or (8 if options.quick else 20), LARGE[:1] if options.quick else LARGE
     others = total // n - 1
     images = common.images(options, total)
-    parts = {
-        "small": (SCALES, schedule(n, total, first=runs, others=others, runs=2)),
-        "large": (large, schedule(n, total, first=2, others=others)),
-    }
+    plans = {"small": (SCALES, {"first": runs, "runs": 2}), "large": (large, {"first": 2})}
     sweeps, at = {}, {}
-    for name, (scales, plan) in parts.items():
-        settings = {"settings": {"radius_scale": scales}, "options": options}
-        columns = scheduled_runs(f"kcenter figure 1: {name} C, n = {n}", ucb, images, plan, **settings)
+    for name, (scales, plan) in plans.items():
+        plan |= {"others": others, "settings": {"radius_scale": scales}, "options": options}
+        columns = scheduled_runs(f"kcenter figure 1: {name} C, n = {n}", ucb, images, n, **plan)
         sweeps[name] = columns
         at |= common.by_value(columns, "radius_scale")
     cells = {scale: measured(f"queries, C = {scale:g}", columns, unit=1.0) for scale, columns in at.items()}

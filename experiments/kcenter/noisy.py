@@ -93,14 +93,13 @@ def expected(times: np.ndarray, n: int) -> np.ndarray:
     return 2 * beta * times
 
 
-def quantiles(means: Sequence[float], limit: float, unit: float) -> str:
+def quantiles(means: np.ndarray, limit: float, unit: float) -> str:
     """Median and range over instances; those that did not end are the longest, and only known to exceed the limit."""
 
     def shown(value: float) -> str:
         return number(value / unit) if np.isfinite(value) else f"> {number(limit / unit)}"
 
-    middle = np.sort(means)[[(len(means) - 1) // 2, len(means) // 2]]
-    return f"{shown(float(np.mean(middle)))} ({shown(min(means))} to {shown(max(means))})"
+    return common.spread(means, shown)
 
 
 def slashed(values: Iterable[float], unit: float = 1.0) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from experiments.figures import COLORS, band, curve, legend_below, split, ticks
 from experiments.kcenter import common
-from experiments.kcenter.common import Images, chosen, image_runs
+from experiments.kcenter.common import Images, chosen
 from experiments.report import Claim, Columns, Line, Report, joined, line, number, two_digits
 from experiments.settings import Settings
 
@@ -46,25 +46,17 @@ class Rule(NamedTuple):
     is_random: bool = False  # which takes long, and is left out where --random-up-to says so
 
 
-class Schedule(NamedTuple):
-    """Which instance each run of a setting takes."""
-
-    rows: np.ndarray  # int32 (runs, n)  its points
-    instance: np.ndarray  # int (runs,)  0 is that of the first n images, which most runs take
-
-
-def schedule(n: int, total: int, *, first: int, others: int = 0, runs: int = 1) -> Schedule:
-    """`first` runs on the first n of `total` images and `runs` runs on each of `others` other instances."""
-    instance = np.concatenate([np.zeros(first, int), np.repeat(np.arange(1, others + 1), runs)])
-    return Schedule(common.consecutive(n, 1 + others, total)[instance], instance)
-
-
 def scheduled_runs(
-    heading: str, rule: common.Rule, images: Images, plan: Schedule, *, options: Settings, **simulated: Any
+    heading: str, rule: common.Rule, images: Images, n: int, *, first: int, others: int = 0, runs: int = 1, **more: Any
 ) -> dict[str, np.ndarray]:
-    """The columns of a sweep; `instance` is that of the schedule."""
-    columns = image_runs(heading, rule, images, plan.rows, k=K, options=options, seeds=1, **simulated)
-    return columns | {"instance": plan.instance[columns["instance"]]}
+    """`first` runs on the first n images and `runs` on each of `others` other instances.
+
+    The column `instance` tells them apart; 0 is that of the first images.
+    """
+    instance = np.concatenate([np.zeros(first, int), np.repeat(np.arange(1, others + 1), runs)])
+    rows = common.consecutive(n, 1 + others, len(images.points))[instance]
+    columns = common.image_runs(heading, rule, images, rows, k=K, seeds=1, **more)
+    return columns | {"instance": instance[columns["instance"]]}
 
 
 def sweeps_of(rules: Mapping[str, Rule], sizes: Mapping[int, Size], images: Images, options: Settings) -> Sweeps:
@@ -76,10 +68,9 @@ def sweeps_of(rules: Mapping[str, Rule], sizes: Mapping[int, Size], images: Imag
             first = size.random if n <= options.own["random_up_to"] else 0
             more = {"drawn": DRAWS, "lanes": first}
         if first:
-            others = size.others if rule.has_others else 0
-            plan = schedule(n, len(images.points), first=first, others=others, runs=size.runs)
+            more |= {"first": first, "others": size.others if rule.has_others else 0, "runs": size.runs}
             factory, heading = partial(rule.factory, delta=common.DELTA), rule.heading.format(n)
-            found[name, n] = scheduled_runs(heading, factory, images, plan, options=options, **more)
+            found[name, n] = scheduled_runs(heading, factory, images, n, options=options, **more)
     return found
 
 

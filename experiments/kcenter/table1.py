@@ -13,7 +13,7 @@ from experiments.claims import below, between, every_run_stops, grows
 from experiments.figures import curve, split
 from experiments.kcenter import common
 from experiments.kcenter.common import add_arguments as add_arguments
-from experiments.kcenter.sampling import Measured, draw_instances, mean, measured, schedule, scheduled_runs
+from experiments.kcenter.sampling import Measured, draw_instances, mean, measured, scheduled_runs
 from experiments.papers import printed
 from experiments.report import Claim, Report, joined, verdict
 from experiments.settings import Settings
@@ -30,14 +30,11 @@ def run(options: Settings) -> Report:
     n, total = QUICK_SIZE if options.quick else SIZE
     is_full, runs = not options.quick, options.seeds or (4 if options.quick else 8)
     images = common.images(options, total)
-    plans = {
-        "points": schedule(n, total, first=runs, others=total // n - 1),
-        "pairs": schedule(n, total, first=(runs + 1) // 2),
-    }
+    plans = {"points": {"first": runs, "others": total // n - 1}, "pairs": {"first": (runs + 1) // 2}}
     sweeps, cells = {}, {}
     for union, plan in plans.items():
         heading, rule = f"kcenter table 1: {union}, n = {n}", partial(ds_ucb, interval=Lil(union=union))
-        columns = scheduled_runs(heading, rule, images, plan, settings={"delta": DELTAS}, options=options)
+        columns = scheduled_runs(heading, rule, images, n, settings={"delta": DELTAS}, options=options, **plan)
         label = "n points" if union == "points" else union
         sweeps[union] = columns
         cells[union] = [

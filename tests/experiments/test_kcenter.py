@@ -128,11 +128,15 @@ def test_instances_with_ties_are_left_out():
     assert greedy(pairwise_sums(binary_rows(50, 1500, 6)), k=3).gaps.min() == 0
 
 
-def test_a_schedule_says_which_images_a_run_takes():
-    plan = sampling.schedule(3, 10, first=2, others=3, runs=2)
-    assert plan.instance.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+def test_a_schedule_says_which_images_a_run_takes(monkeypatch):
+    def image_runs(heading, rule, images, rows, **more):
+        return {"rows": rows, "instance": np.arange(len(rows))}
+
+    monkeypatch.setattr(common, "image_runs", image_runs)
+    columns = sampling.scheduled_runs("", ds_ucb, common.as_images(np.zeros((10, 1))), 3, first=2, others=3, runs=2)
+    assert columns["instance"].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
     # Four instances of three images have room for steps of two: they overlap, and wrap round.
-    assert plan.rows[[0, 2, 4, 6]].tolist() == [[0, 1, 2], [2, 3, 4], [4, 5, 6], [6, 7, 8]]
+    assert columns["rows"][[0, 2, 4, 6]].tolist() == [[0, 1, 2], [2, 3, 4], [4, 5, 6], [6, 7, 8]]
     assert common.consecutive(10, 2, 10)[1].tolist() == [5, 6, 7, 8, 9, 0, 1, 2, 3, 4]
     assert common.consecutive(5, 2, 12).tolist() == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
 
@@ -140,8 +144,8 @@ def test_a_schedule_says_which_images_a_run_takes():
 def test_every_rule_runs_as_often_as_the_size_says(monkeypatch):
     asked = {}
 
-    def scheduled(heading, rule, images, plan, *, options, **more):
-        asked[heading] = (plan.instance.tolist(), more)
+    def scheduled(heading, rule, images, n, *, options, **more):
+        asked[heading] = more
         return {}
 
     monkeypatch.setattr(sampling, "scheduled_runs", scheduled)
@@ -155,11 +159,11 @@ def test_every_rule_runs_as_often_as_the_size_says(monkeypatch):
     options = OPTIONS._replace(own={"random_up_to": 3})
     found = sampling.sweeps_of(rules, sizes, common.as_images(points), options)
     assert found.keys() == {*((rule, n) for rule in ("plain", "wide") for n in sizes), ("random", 3)}
-    assert asked["plain 3"] == ([0], {"drawn": {"leap": 3}})
-    assert asked["wide 3"][0] == [0, 0, 1, 1, 2, 2]
-    assert asked["random 3"] == ([0, 0, 0, 0], {"drawn": sampling.DRAWS, "lanes": 4})
+    assert asked["plain 3"] == {"first": 1, "others": 0, "runs": 2, "drawn": {"leap": 3}}
+    assert asked["wide 3"] == {"first": 2, "others": 2, "runs": 2, "drawn": common.LEAP}
+    assert asked["random 3"] == {"first": 4, "others": 0, "runs": 2, "drawn": sampling.DRAWS, "lanes": 4}
     sampling.sweeps_of(rules, {3: sizes[3]}, common.as_images(points), options._replace(seeds=3))
-    assert asked["wide 3"][0][:6] == [0] * 6
+    assert asked["wide 3"]["first"] == 6
 
 
 def test_the_first_images_and_the_instances_are_told_apart():
