@@ -113,9 +113,9 @@ def slashed_means(cells: Sequence[Cell], unit: float) -> str:
     return f"{means} +- {errors}" if any(np.isfinite(each.se) for each in cells) else means
 
 
-def draw_by_place(figure: Any, places: Iterable[tuple[int, int]], title: str, ylabel: str) -> Any:
+def draw_by_place(figure: Any, places: Iterable[tuple[int, int]], title: str) -> Any:
     """Axes with a place for every n and k."""
     axes = split(figure, (8, 4.8), 1, 1)
-    side_by_side(axes, [f"{n}\n{k}" for n, k in places], yscale="log", ylabel=ylabel, title=title)
+    side_by_side(axes, [f"{n}\n{k}" for n, k in places], yscale="log", ylabel="queries", title=title)
     axes.set_xlabel("n (above), k (below)")
     return axes

@@ -11,7 +11,7 @@ import numpy as np
 from experiments.figures import COLORS, band, curve, legend_below, split, ticks
 from experiments.kcenter import common
 from experiments.kcenter.common import Images, chosen
-from experiments.report import Claim, Columns, Line, Report, joined, line, number, two_digits
+from experiments.report import Columns, Line, Report, joined, line, number, two_digits
 from experiments.settings import Settings
 
 K = 10
@@ -127,25 +127,13 @@ def cells_of(sweeps: Sweeps, rules: Mapping[str, Rule], sizes: Collection[int], 
 
 
 def report(
-    title: str,
-    sweeps: Sweeps,
-    rules: Mapping[str, Rule],
-    cells: Cells,
-    claims: Sequence[Claim],
-    notes: Sequence[str],
-    grid: Sequence[Mapping[str, str]],
-    **drawn: Any,
+    title: str, sweeps: Sweeps, rules: Mapping[str, Rule], cells: Cells, *, drawn: Mapping[str, Any], **told: Any
 ) -> Report:
-    """Of a table of queries by n and k; `drawn` goes to `draw_by_n_and_k`."""
-    return Report(
-        title,
-        [cell.first for row in cells.values() for cell in row.values()],
-        claims,
-        joined({f"{rule}, n = {n}": columns for (rule, n), columns in sweeps.items()}, "sweep"),
-        partial(draw_by_n_and_k, sweeps=sweeps, rules=rules, **drawn),
-        notes,
-        grid,
-    )
+    """Of a table of queries by n and k; `drawn` goes to `draw_by_n_and_k`, `told` are claims, notes and the grid."""
+    lines = [cell.first for row in cells.values() for cell in row.values()]
+    columns = joined({f"{rule}, n = {n}": columns for (rule, n), columns in sweeps.items()}, "sweep")
+    draw = partial(draw_by_n_and_k, sweeps=sweeps, rules=rules, **drawn)
+    return Report(title, lines, columns=columns, draw=draw, **told)
 
 
 def factors(values: Mapping[Place, float], form: str = ".3g") -> str:

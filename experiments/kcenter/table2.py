@@ -51,17 +51,16 @@ def run(options: Settings) -> Report:
         rule: {at: cell._replace(first=cell.first._replace(tolerance=ROUNDING)) for at, cell in row.items()}
         for rule, row in sampling.cells_of(sweeps, RULES, sizes, by_k).items()
     }
+    known = {"naive greedy, n m k": ("k-", lambda n, k: naive_queries(n, m, k)[0])}
     return sampling.report(
         f"Table II of Jali et al.: queries x 1e5 until k centers of n images, {images.label}",
         sweeps,
         RULES | {"as printed": RULES["as printed"]._replace(printed={})},  # its marks would lie on those of DS-UCB
         cells,
-        claims(cells, sweeps, m) + (image_claims(cells["DS-UCB"], m) if options.data is not None else []),
-        [*notes(cells["DS-UCB"]), *common.on_images(options, images)],
-        [row(cells, place, m) for place in cells["DS-UCB"]],
-        by_k=by_k,
-        banded="DS-UCB",
-        known={"naive greedy, n m k": ("k-", lambda n, k: naive_queries(n, m, k)[0])},
+        claims=claims(cells, sweeps, m) + (image_claims(cells["DS-UCB"], m) if options.data is not None else []),
+        notes=[*notes(cells["DS-UCB"]), *common.on_images(options, images)],
+        grid=[row(cells, place, m) for place in cells["DS-UCB"]],
+        drawn={"by_k": by_k, "banded": "DS-UCB", "known": known},
     )
 
 

@@ -65,10 +65,10 @@ def run(options: Settings) -> Report:
         sweeps,
         RULES,
         cells,
-        claims + (image_claims(cells) if options.data is not None and not options.quick else []),
-        notes(cells),
-        grid(cells),
-        by_k=BY_K if BY_K in sizes else max(sizes),
+        claims=claims + (image_claims(cells) if options.data is not None and not options.quick else []),
+        notes=notes(cells),
+        grid=grid(cells),
+        drawn={"by_k": BY_K if BY_K in sizes else max(sizes)},
     )
 
 

@@ -38,23 +38,23 @@ def run(options: Settings) -> Report:
     m = images.points.shape[1]
     sweeps = sampling.sweeps_of(RULES, sizes, images, options)
     cells = sampling.cells_of(sweeps, RULES, sizes)
+    known = {
+        "naive greedy, n m k": ("k-", lambda n, k: naive_queries(n, m, k)[0]),
+        "really needed": ("k:", lambda n, k: naive_queries(n, m, k)[1]),
+    }
     return sampling.report(
         f"Table IV of Jali et al.: queries x 1e5 until k centers of n images, {images.label}",
         sweeps,
         RULES,
         cells,
-        claims(cells, sweeps, m, is_real=options.data is not None and not options.quick),
-        [
+        claims=claims(cells, sweeps, m, is_real=options.data is not None and not options.quick),
+        notes=[
             "Means of runs on the first n images with their standard errors; naive: n m k, as the paper counts, and "
             "needed: m for each candidate and each new center. An arm costs at most 2 m queries, m of them for reading "
             "it at its cap, so that random sampling may take twice the needed ones, and nearly does."
         ],
-        [row for at, cell in cells["DS-TS"].items() for row in rows(at, cell, cells["random"].get(at), m)],
-        by_k=sampling.BY_K if sampling.BY_K in sizes else max(sizes),
-        known={
-            "naive greedy, n m k": ("k-", lambda n, k: naive_queries(n, m, k)[0]),
-            "really needed": ("k:", lambda n, k: naive_queries(n, m, k)[1]),
-        },
+        grid=[row for at, cell in cells["DS-TS"].items() for row in rows(at, cell, cells["random"].get(at), m)],
+        drawn={"by_k": sampling.BY_K if sampling.BY_K in sizes else max(sizes), "known": known},
     )
 
 

@@ -6,7 +6,6 @@ first center is image 0 of each. A run ends with the tenth center or after two m
 """
 
 import itertools
-from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,7 +18,7 @@ from experiments.kcenter import noisy
 from experiments.kcenter.common import add_arguments as add_arguments
 from experiments.kcenter.noisy import Cell, slashed, slashed_means
 from experiments.papers import printed_by_place
-from experiments.report import Claim, Columns, Line, Report, joined, line, mean_se
+from experiments.report import Claim, Line, Report, joined, line, mean_se
 from experiments.settings import Settings
 
 NOISE_SCALE = 0.1
@@ -66,9 +65,12 @@ def run(options: Settings) -> Report:
     distances = images.distances
     shared = {"distances": distances, "k": ks[-1], "noise_scale": NOISE_SCALE, "mixes": MIXES, "limit": limit}
     shared |= {"options": options, "seeds": seeds}
-    blocks = {n: runs.blocks(n, count) for n, count in sizes.items()}
-    columns = {n: noisy.thompson_runs(f"kcenter table 5: n = {n}", rows=rows, **shared) for n, rows in blocks.items()}
-    table = {(n, k): each for n, rows in blocks.items() for k, each in by_k(columns[n], distances, rows, ks).items()}
+    columns, table = {}, {}
+    for n, count in sizes.items():
+        rows = runs.blocks(n, count)
+        columns[n] = noisy.thompson_runs(f"kcenter table 5: n = {n}", rows=rows, **shared)
+        law = law_of(distances, rows, ks[-1])
+        table |= {(n, k): Instances(noisy.cells_by_mix(columns[n], k), law[:, k - 2]) for k in ks}
     mistakes, total = (sum(map(count, columns.values())) for count in (noisy.wrong, lambda part: len(part["row"])))
     return Report(
         f"Table V of Jali et al.: thousands of queries of NS-TS, {images.label}",
@@ -81,13 +83,13 @@ def run(options: Settings) -> Report:
     )
 
 
-def by_k(columns: Columns, distances: np.ndarray, rows: np.ndarray, ks: Sequence[int]) -> dict[int, Instances]:
-    """The runs of one size until so many centers, beside the law."""
-    law = []
-    for row, solution in zip(rows, runs.solutions(distances, rows, ks[-1]), strict=True):
-        times = noisy.times(distances[np.ix_(row, row)], solution, NOISE_SCALE)
-        law.append(np.cumsum(noisy.expected(times, rows.shape[1])))
-    return {k: Instances(noisy.cells_by_mix(columns, k), np.array(law)[:, k - 2]) for k in ks}
+def law_of(distances: np.ndarray, rows: np.ndarray, k: int) -> np.ndarray:
+    """2 beta sum T* (blocks, k-1) until the second center, the third and so on."""
+    times = [
+        noisy.times(distances[np.ix_(row, row)], solution, NOISE_SCALE)
+        for row, solution in zip(rows, runs.solutions(distances, rows, k), strict=True)
+    ]
+    return np.cumsum([noisy.expected(each, rows.shape[1]) for each in times], axis=1)
 
 
 def first_block_lines(n: int, k: int, instances: Instances, seeds: int) -> list[Line]:
@@ -158,8 +160,8 @@ def notes(table: Table, seeds: int, limit: int) -> tuple[str, ...]:
 
 
 def draw(figure: Any, *, table: Table, limit: float) -> None:
-    title = "Table V: NS-TS on noisy distances of images"
-    axes = noisy.draw_by_place(figure, table, title, "queries until the k-th center")
+    axes = noisy.draw_by_place(figure, table, "Table V: NS-TS on noisy distances of images")
+    axes.set_ylabel("queries until the k-th center")
     for x, ((n, k), instances) in enumerate(table.items()):
         blocks = instances.means[MIXES[0]]
         axes.plot(np.full(len(blocks), x - 0.2), blocks, "_", **BLOCK)

@@ -212,7 +212,7 @@ def rows(n: int, k: int, row: Row) -> list[dict[str, str]]:
 
 
 def draw(figure: Any, *, table: Table) -> None:
-    axes = noisy.draw_by_place(figure, table, "Table VII: k-center from judgements of similarity", "queries")
+    axes = noisy.draw_by_place(figure, table, "Table VII: k-center from judgements of similarity")
     for s, rule in enumerate(RULES):
         axes.plot([], [], label=rule, **marks(s))
         for x, (place, row) in enumerate(table.items()):
