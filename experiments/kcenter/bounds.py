@@ -9,7 +9,7 @@ and the latter in batches, against sum_p T*_p log(1/(2.4 delta)). For each insta
 is chosen such that sum_p T*_p = 1000 or, in batches, 100,000. An extension: the paper shows no such figure.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,13 +18,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.claims import above, allowed, between, column, every_run_stops
-from experiments.figures import quantiles, split, ticks
-from experiments.kcenter.common import LEAP, Images, blocks, chosen, distance_runs, image_runs, solutions, untied
+from experiments.figures import legend_under, quantiles, split, ticks
+from experiments.kcenter import common
+from experiments.kcenter.common import LEAP, Images, blocks, matches
 from experiments.report import Claim, Columns, Report, joined, listed, number
 from experiments.settings import Settings
 from jaxbandits import Status, kcenter
 from jaxbandits.base import Algorithm
-from jaxbandits.kcenter import KL, Counts, Lemma1, Lil, PairPull, Pull, ds_ts, ds_ucb, ns_tands, ns_ts
+from jaxbandits.kcenter import KL, Counts, Lemma1, Lil, PairPull, Pull, ds_ts, ds_ucb, ns_tands, ns_ts, track_and_stop
 from jaxbandits.kcenter._points import BINARY_LEVELS
 
 N, M, K = 50, 1500, 3
@@ -42,15 +43,10 @@ class Rule(NamedTuple):
 
     rule: Callable[..., Algorithm]
     seeds: int  # of each instance and delta
-    leap: int = LEAP  # dimensions drawn each round
+    drawn: Mapping[str, int] = LEAP  # dimensions each round
     action: type | None = None
     queries: int = 1  # of a round
     time: int = TIME  # sum_p T*_p
-
-
-def batches(time: int, seeds: int) -> Rule:
-    rule = partial(kcenter.track_and_stop, test_every=time // 20)
-    return Rule(rule, seeds, action=Counts, queries=time // 20, time=time)
 
 
 HEURISTIC, DIFFERENCE, THOMPSON = "DS-UCB, C = 0.1", "difference", "NS-TS"
@@ -60,14 +56,15 @@ SAMPLED = {
     HEURISTIC: Rule(partial(ds_ucb, interval=Lil(), ties="lowest"), 4),
     "DS-UCB, Lemma 1": Rule(partial(ds_ucb, interval=Lemma1(), ties="lowest"), 1),
     "DS-UCB, KL": Rule(partial(ds_ucb, interval=KL(), ties="lowest"), 1),
-    "DS-TS": Rule(partial(ds_ts, ties="lowest"), 1, leap=8),
+    "DS-TS": Rule(partial(ds_ts, ties="lowest"), 1, drawn={"leap": 8}),
 }
 NOISY = {
     THOMPSON: Rule(ns_ts, 2, action=PairPull, queries=2),
     DIFFERENCE: Rule(partial(ns_tands, tracking="difference"), 1, action=Pull),
     RATIO: Rule(partial(ns_tands, tracking="ratio"), 3, action=Pull),
-    BATCHES: batches(TIME, 3),
-    LONG: batches(LONG_TIME, 8),
+} | {
+    name: Rule(partial(track_and_stop, test_every=time // 20), seeds, action=Counts, queries=time // 20, time=time)
+    for name, time, seeds in ((BATCHES, TIME, 3), (LONG, LONG_TIME, 8))
 }
 TRACKING = (RATIO, BATCHES, LONG)
 OTHERS = {"difference tracking": DIFFERENCE, "NS-TS": THOMPSON}
@@ -76,16 +73,8 @@ FACTORS = np.geomspace(1e-3, 1e3, 241)  # that c of Theorem 2 is sought among
 UNITY = len(FACTORS) // 2
 
 
-class Instances(NamedTuple):
-    """Many instances side by side."""
-
-    images: Images
-    rows: np.ndarray  # int32 (instances, n)
-    table: np.ndarray  # float (N, N)  distances of all points
-
-
 class Bounds(NamedTuple):
-    """What theory says of them."""
+    """What theory says of the instances."""
 
     lower: np.ndarray  # (deltas, instances)           Theorem 1
     upper: np.ndarray  # (deltas, instances, factors)  Theorem 2, for c = FACTORS
@@ -98,10 +87,10 @@ Cells = dict[str, list[Columns]]  # rule -> the runs at each delta, with what `r
 
 def run(options: Settings) -> Report:
     deltas = QUICK_DELTAS if options.quick else DELTAS
-    found = instances(INSTANCES)
-    theory = bounds(found, deltas)
-    sweeps = {name: rule_runs(name, found, theory, deltas, options) for name in SAMPLED | NOISY}
-    cells = {name: [chosen(columns, columns["delta"] == delta) for delta in deltas] for name, columns in sweeps.items()}
+    points = instances(INSTANCES)
+    theory = bounds(points, deltas)
+    sweeps = {name: rule_runs(name, points, theory, deltas, options) for name in SAMPLED | NOISY}
+    cells = {name: list(common.by_value(columns, "delta").values()) for name, columns in sweeps.items()}
     return Report(
         f"Queries against delta, binary points: n = {N}, m = {M}, k = {K}",
         [],
@@ -114,31 +103,30 @@ def run(options: Settings) -> Report:
 
 
 def rule_runs(
-    name: str, found: Instances, theory: Bounds, deltas: Sequence[float], options: Settings
+    name: str, points: Images, theory: Bounds, deltas: Sequence[float], options: Settings
 ) -> dict[str, np.ndarray]:
     entry, heading = (SAMPLED | NOISY)[name], f"kcenter bounds: {name}"
-    shared = {"rows": found.rows, "k": K, "settings": {"delta": deltas}}
+    shared = {"rows": blocks(N, INSTANCES), "k": K, "settings": {"delta": deltas}}
     shared |= {"options": options, "seeds": options.seeds or entry.seeds}
     if entry.action is None:
-        columns = image_runs(heading, entry.rule, found.images, levels=BINARY_LEVELS, leap=entry.leap, **shared)
+        columns = common.image_runs(heading, entry.rule, points, drawn=entry.drawn, **shared)
         return columns | ratios(columns, deltas, theory, theory.binary, is_sampled=True)
-    noise = {"action": entry.action, "noise_scale": np.sqrt(entry.time / theory.unit)}
-    budget = LIMIT * entry.time // entry.queries
-    columns = distance_runs(heading, entry.rule, found.table, max_rounds=budget, **noise, **shared)
+    shared |= {"action": entry.action, "noise_scale": np.sqrt(entry.time / theory.unit)}
+    shared |= {"max_rounds": LIMIT * entry.time // entry.queries}
+    columns = common.distance_runs(heading, entry.rule, points.distances, **shared)
     return columns | ratios(columns, deltas, theory, np.full(INSTANCES, float(entry.time)), is_sampled=False)
 
 
 # What is known of the instances
 
 
-def instances(count: int) -> Instances:
-    points = np.concatenate(untied(partial(kcenter.binary_rows, N, M), K, count))
-    sums = kcenter.pairwise_sums(points)
-    table = kcenter.normalised_distances(sums, m=M, levels=BINARY_LEVELS)
-    return Instances(Images(points, sums, "binary points"), blocks(N, count), table)
+def instances(count: int) -> Images:
+    """The points of many instances, side by side."""
+    points = common.untied(partial(kcenter.binary_rows, N, M), K, count)
+    return common.as_images(np.concatenate(points), levels=BINARY_LEVELS)
 
 
-def bounds(found: Instances, deltas: Sequence[float]) -> Bounds:
+def bounds(points: Images, deltas: Sequence[float]) -> Bounds:
     @jax.jit
     @jax.vmap
     def of(distances: jax.Array, centers: jax.Array, bottlenecks: jax.Array) -> Bounds:
@@ -150,11 +138,12 @@ def bounds(found: Instances, deltas: Sequence[float]) -> Bounds:
         binary, unit = (kcenter.stage_times(distances, centers, noise_scale=scale).sum() for scale in scales)
         return Bounds(*jax.vmap(at)(jnp.asarray(deltas)), binary, unit)
 
-    distances = np.stack([found.table[np.ix_(row, row)] for row in found.rows])
-    solved = solutions(found.images.sums, found.rows, K)
+    rows, distances = blocks(N, INSTANCES), points.distances
+    solved = common.solutions(points.sums, rows, K)
     centers, bottlenecks = (np.stack([getattr(each, name) for each in solved]) for name in ("centers", "bottlenecks"))
-    lower, upper, binary, unit = map(np.asarray, of(distances, centers, bottlenecks / M))
-    return Bounds(lower.T, upper.swapaxes(0, 1), binary, unit)
+    found = of(np.stack([distances[np.ix_(row, row)] for row in rows]), centers, bottlenecks / M)
+    lower, upper, *times = map(np.asarray, found)
+    return Bounds(lower.T, upper.swapaxes(0, 1), *times)
 
 
 def needed(delta: Any) -> np.ndarray:
@@ -199,32 +188,27 @@ def shown(name: str, cell: Columns) -> np.ndarray:
     return cell["queries / T* log"] * needed(cell["delta"]) if name in NOISY else cell["pulls"].astype(float)
 
 
-def censored(cell: Columns) -> int:
-    return int(np.sum(cell["status"] != Status.STOPPED))
-
-
-def medians(values: np.ndarray, draws: int = 1000) -> np.ndarray:
-    """Of samples with replacement (draws,): how uncertain the median is."""
-    return np.median(np.random.default_rng(0).choice(values, (draws, len(values))), axis=1)
-
-
 def slope(name: str, row: Sequence[Columns], deltas: Sequence[float]) -> tuple[float, float]:
-    """Of the median of queries / sum_p T*_p against log(1/delta), by least squares; and its standard error."""
+    """Of the median of queries / sum_p T*_p against log(1/delta), by least squares; its standard error by bootstrap."""
     values = [shown(name, cell) for cell in row]
-    found = np.polyfit(needed(deltas), [np.median(runs) for runs in values], 1)[0]
-    return float(found), float(np.polyfit(needed(deltas), np.stack([medians(runs) for runs in values]), 1)[0].std())
+    medians = np.array([np.median(runs) for runs in values])
+    redrawn = np.array([np.median(np.random.default_rng(0).choice(runs, (1000, len(runs))), axis=1) for runs in values])
+    found, samples = (np.polyfit(needed(deltas), each, 1)[0] for each in (medians, redrawn))
+    return float(found), float(samples.std())
 
 
 # What is claimed
 
 
 def noisy_claims(cells: Cells, deltas: Sequence[float]) -> list[Claim]:
-    needs, beta = (
-        {name: [np.median(cell[f"queries / {kind}"]) for cell in cells[name]] for name in NOISY}
-        for kind in ("T* log", "T* beta")
+    needs, beta, queries = (
+        {name: np.array([np.median(cell[what]) for cell in cells[name]]) for name in NOISY}
+        for what in ("queries / T* log", "queries / T* beta", "pulls")
     )
     slopes = {name: slope(name, cells[name], deltas) for name in TRACKING}
-    times = {who: np.divide(beta[name], beta[RATIO]) for who, name in OTHERS.items()}
+    close = f"{{}}: 1 to {MOST} times sum T* beta(q), in the median, at every delta"
+    few = f"{BATCHES}: at most {MOST} times the queries of single ones, in the median, at every delta"
+    more = "{} takes more queries than ratio tracking, at every delta"
     return [
         Claim(
             f"ratio tracking tends to the line of slope 1: its slope is {SLOPE[0]} to {SLOPE[1]} for the largest T*",
@@ -236,16 +220,9 @@ def noisy_claims(cells: Cells, deltas: Sequence[float]) -> list[Claim]:
             "; ".join(f"{name}: {listed(needs[name])}" for name in TRACKING),
             all(np.all(np.diff(needs[name]) < 0) for name in TRACKING),
         ),
-        *(
-            between(f"{name}: 1 to {MOST} times sum T* beta(q), in the median, at every delta", beta[name], 1, MOST)
-            for name in (RATIO, LONG)
-        ),
-        between(
-            f"{BATCHES}: at most {MOST} times the queries of single ones, in the median, at every delta",
-            [np.median(a["pulls"]) / np.median(b["pulls"]) for a, b in zip(cells[BATCHES], cells[RATIO], strict=True)],
-            most=MOST,
-        ),
-        *(above(f"{who} takes more queries than ratio tracking, at every delta", times[who]) for who in times),
+        *(between(close.format(name), beta[name], 1, MOST) for name in (RATIO, LONG)),
+        between(few, queries[BATCHES] / queries[RATIO], most=MOST),
+        *(above(more.format(who), beta[name] / beta[RATIO]) for who, name in OTHERS.items()),
     ]
 
 
@@ -254,7 +231,8 @@ def sampled_claims(sweeps: Mapping[str, Columns]) -> list[Claim]:
     most = column(sampled.values(), "queries / most").max()
     upper = sampled[HEURISTIC]["queries / Theorem 2"].max()
     factors = {f"{name}:": columns["factor"].max() for name, columns in sampled.items()}
-    less = {name: columns["queries / Theorem 1"] < 1 for name, columns in sampled.items()}
+    fewer = {name: np.sum(columns["queries / Theorem 1"] < 1) for name, columns in sampled.items()}
+    less = [f"{count} of {len(sampled[name]['row'])} ({name})" for name, count in fewer.items()]
     return [
         every_run_stops(sampled.values(), "every run that samples dimensions stops"),
         Claim("none exceeds 2 m queries for each arm", f"at most {most:.3f} of them", most <= 1),
@@ -263,30 +241,22 @@ def sampled_claims(sweeps: Mapping[str, Columns]) -> list[Claim]:
             f"at most {upper:.2f} of it; least c for all runs: {listed(factors, '.2g', '; ')}",
             upper <= 1,
         ),
-        Claim(
-            "no run takes less than Theorem 1 says",
-            "less in " + "; ".join(f"{is_less.sum()} of {len(is_less)} ({name})" for name, is_less in less.items()),
-            not any(is_less.any() for is_less in less.values()),
-        ),
+        Claim("no run takes less than Theorem 1 says", f"less in {'; '.join(less)}", not any(fewer.values())),
     ]
 
 
 def error_claims(cells: Cells, deltas: Sequence[float]) -> list[Claim]:
-    def claim(what: str, names: Iterable[str]) -> Claim:
+    groups = {HEURISTIC: [HEURISTIC], "the other rules that sample dimensions": [*SAMPLED][1:]}
+    groups |= {"the rules that see noise": [*NOISY]}
+    found = []
+    for what, names in groups.items():
         at = [[cells[name][place] for name in names] for place in range(len(deltas))]
-        ended = [sum(len(cell["pulls"]) - censored(cell) for cell in row) for row in at]
+        ended = [np.sum(column(row, "status") == Status.STOPPED) for row in at]
         wrong = [total - column(row, "ordered").sum() for total, row in zip(ended, at, strict=True)]
-        return Claim(
-            f"{what}: a share of at most delta of the answers is wrong, at every delta",
-            ", ".join("{} of {} at {:g}".format(*counts) for counts in zip(wrong, ended, deltas, strict=True)),
-            np.all(wrong <= allowed(ended, deltas)),
-        )
-
-    return [
-        claim(HEURISTIC, [HEURISTIC]),
-        claim("the other rules that sample dimensions", SAMPLED.keys() - {HEURISTIC}),
-        claim("the rules that see noise", NOISY),
-    ]
+        statement = f"{what}: a share of at most delta of the answers is wrong, at every delta"
+        measured = ", ".join("{} of {} at {:g}".format(*counts) for counts in zip(wrong, ended, deltas, strict=True))
+        found.append(Claim(statement, measured, np.all(wrong <= allowed(ended, deltas))))
+    return found
 
 
 # How it is shown
@@ -295,16 +265,13 @@ def error_claims(cells: Cells, deltas: Sequence[float]) -> list[Claim]:
 def row(name: str, cell: Columns) -> dict[str, str]:
     low, middle, high = (number(round(x)) for x in np.percentile(cell["pulls"], (25, 50, 75)))
     over = {f"/ {ratio}": np.median(cell[f"queries / {ratio}"]) for ratio in RATIOS}
-    cut = censored(cell)
+    cut = np.sum(cell["status"] != Status.STOPPED)
     return {
         "": name,
         "delta": f"{cell['delta'][0]:g}",
-        "queries": middle,
-        "quartiles": f"{low} to {high}",
+        "queries (quartiles)": f"{middle} ({low} to {high})",
         **{head: f"{value:.3g}" if np.isfinite(value) else "-" for head, value in over.items()},
-        "runs": f"{len(cell['pulls'])}" + (f" ({cut} censored)" if cut else ""),
-        "ordered": str(cell["ordered"].sum()),
-        "as a set": str(cell["members"].sum()),
+        "ordered (as a set)": matches(cell) + (f" ({cut} censored)" if cut else ""),
     }
 
 
@@ -344,13 +311,10 @@ def draw(figure: Any, *, cells: Cells, deltas: Sequence[float], theory: Bounds) 
             values = [shown(name, cell) for cell in cells[name]]
             label = f"NS-TandS, {name}" if name in NOISY and name != THOMPSON else name
             quantiles(axes, places * shift ** (style - 1.5), values, label, style, (0.25, 0.75))
-    for values, look, label in (
-        (theory.lower, "k-", "Theorem 1"),
-        (theory.upper[..., UNITY], "k--", "Theorem 2, c = 1"),
-        (np.full_like(theory.lower, kcenter.most_queries(N, M, K)), "k:", "2 m for each arm"),
-    ):
-        left.plot(inverse, np.median(values, axis=1), look, lw=1.2, label=label)
-    left.set(xscale="log", yscale="log", xlabel=r"$1/\delta$", ylabel="queries (median; bars: quartiles)")
+    left.plot(inverse, np.median(theory.lower, axis=1), "k-", lw=1.2, label="Theorem 1")
+    left.plot(inverse, np.median(theory.upper[..., UNITY], axis=1), "k--", lw=1.2, label="Theorem 2, c = 1")
+    left.plot(inverse, np.full(len(inverse), kcenter.most_queries(N, M, K)), "k:", lw=1.2, label="2 m for each arm")
+    left.set(xlabel=r"$1/\delta$", ylabel="queries (median; bars: quartiles)")
 
     fine = np.geomspace(deltas[0], deltas[-1], 60)
     queries = np.full_like(fine, TIME)
@@ -358,9 +322,10 @@ def draw(figure: Any, *, cells: Cells, deltas: Sequence[float], theory: Bounds) 
         queries = TIME * np.asarray(rate(queries, fine))
     right.plot(needed(fine), queries / TIME, color="#888888", lw=1.2, label=r"$\beta(q)$, rate loglog")
     right.plot(needed(fine), needed(fine), "k-", lw=1.2, label=r"$\log(1/(2.4\,\delta))$: slope 1")
-    right.set(xscale="log", yscale="log", xlabel=r"$\log(1/(2.4\,\delta))$", ylabel=r"queries / $\Sigma_p\, T^*_p$")
+    right.set(xlabel=r"$\log(1/(2.4\,\delta))$", ylabel=r"queries / $\Sigma_p\, T^*_p$")
+    for axes, title in ((left, "dimension sampling"), (right, "noisy distances")):
+        axes.set(xscale="log", yscale="log")
+        axes.set_title(title, fontsize=11)
+        legend_under(axes, fontsize=8)
     ticks(right, (2, 5, 10, 20))
     ticks(right, (2, 5, 10, 20, 50, 100, 200), axis="y")
-    for axes, title in ((left, "dimension sampling"), (right, "noisy distances")):
-        axes.set_title(title, fontsize=11)
-        axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)

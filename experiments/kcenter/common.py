@@ -13,39 +13,41 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxbandits
-from experiments.claims import errors_are_rare
-from experiments.report import Claim, Columns
+from experiments.claims import column, errors_are_rare
+from experiments.report import Claim, Columns, number
 from experiments.settings import Settings
 from experiments.simulate import cache_folder, simulate
 from jaxbandits import kcenter
 from jaxbandits.base import Algorithm, Status
 from jaxbandits.kcenter import Greedy, greedy, pairwise_sums
+from jaxbandits.kcenter._images import IMAGE_LEVELS
 
 DELTA = 0.1
-LEVELS = 255  # of a colour
-LEAP = 16  # dimensions drawn each round; the paper's one a round gives the same law
+LEAP = {"leap": 16}  # dimensions drawn each round; the paper's one a round gives the same law
 IMAGES, SHOES = Path("tiny-imagenet-200/val/images"), Path("zappos")
 VARIABLE = "JAXBANDITS_DATA"  # the folder that --data names where it is not given
 
 
-class Images(NamedTuple):
-    """Images as points, and all their distances."""
+Rule = Callable[..., Algorithm]  # (problem, **settings) -> Algorithm
 
-    points: np.ndarray  # uint8 (N, m)
-    sums: np.ndarray  # int32 (N, N)   of squared differences
+
+class Images(NamedTuple):
+    """Images, or other points, and all their distances."""
+
+    points: np.ndarray  # (N, m)
+    sums: np.ndarray  # (N, N)   of squared differences
     label: str  # what they are
+    levels: int | None  # of integer points; None: floats in [0, 1]
 
     @property
     def distances(self) -> np.ndarray:
         """Float64 (N, N), in [0, 1]."""
-        return kcenter.normalised_distances(self.sums, m=self.points.shape[1], levels=LEVELS)
+        return kcenter.normalised_distances(self.sums, m=self.points.shape[1], levels=self.levels)
 
 
-class Judgements(NamedTuple):
-    """Distances that people's judgements of similarity give."""
-
-    distances: np.ndarray  # (N, N), in [0, 1]
-    label: str
+def as_images(points: np.ndarray, label: str = "", levels: int | None = IMAGE_LEVELS) -> Images:
+    """Points with their distances."""
+    return Images(points, pairwise_sums(points), label, levels)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -69,11 +71,9 @@ def images(options: Settings, count: int) -> Images:
 @cache
 def _images(data: Path | None, count: int) -> Images:
     if data is None:
-        points, label = kcenter.image_crops(count, 7, augment=True), "crops of two photographs"
-    else:
-        points = kcenter.tiny_imagenet(data / IMAGES, count, cache=cache_folder())
-        label = "Tiny ImageNet, validation images"
-    return Images(points, pairwise_sums(points), label)
+        return as_images(kcenter.image_crops(count, 7, augment=True), "crops of two photographs")
+    found = kcenter.tiny_imagenet(data / IMAGES, count, cache=cache_folder())
+    return as_images(found, "Tiny ImageNet, validation images")
 
 
 def on_images(options: Settings, images: Images) -> list[str]:
@@ -81,17 +81,17 @@ def on_images(options: Settings, images: Images) -> list[str]:
     return [] if options.data else [f"The paper's images are Tiny ImageNet, these are {images.label}."]
 
 
-def judgements(options: Settings, count: int) -> Judgements:
-    """The first `count` shoes of the Zappos judgements, or as many things judged at random."""
+def judgements(options: Settings, count: int) -> tuple[np.ndarray, str]:
+    """Distances of the first `count` shoes by people's judgements, or of as many things judged at random; a label."""
     if options.data is None:
-        return Judgements(kcenter.triplet_like(count, 3), "simulated judgements")
-    return Judgements(kcenter.zappos(options.data / SHOES, count), "Zappos, judgements of shoes")
+        return kcenter.triplet_like(count, 3), "simulated judgements"
+    return kcenter.zappos(options.data / SHOES, count), "Zappos, judgements of shoes"
 
 
 def consecutive(n: int, count: int, total: int) -> np.ndarray:
-    """Int32 (count, n): the points of as many instances, of `total`; disjoint where there is room, else overlapping.
+    """Int32 (count, n): the points of as many instances, of `total`; disjoint where there is room.
 
-    Where they overlap they still start, and end, at points of their own, so their first centers differ.
+    Else they overlap, and still start and end at points of their own, so that their first centers differ.
     """
     step = min(n, total // count)
     return ((np.arange(count)[:, None] * step + np.arange(n)) % total).astype(np.int32)
@@ -103,24 +103,14 @@ def blocks(n: int, count: int) -> np.ndarray:
 
 
 def image_runs(
-    heading: str,
-    rule: Callable[..., Algorithm],
-    images: Images,
-    rows: np.ndarray,
-    *,
-    k: int = 10,
-    leap: int = LEAP,
-    test_every: int | None = None,
-    levels: int | None = LEVELS,
-    **shared: Any,
+    heading: str, rule: Rule, images: Images, rows: np.ndarray, *, k: int, drawn: Any = LEAP, **shared: Any
 ) -> dict[str, np.ndarray]:
-    """Runs of a rule that samples dimensions, (problem, *, leap, **settings) -> Algorithm; see `compared_runs`.
+    """Runs of a rule that samples dimensions, so many a round: `leap` or, for `ds_random`, `test_every`.
 
-    `leap` dimensions are drawn each round; `ds_random` takes `test_every` in place of it. `levels` are those of the
-    points, None for floats.
+    `rule` is (problem, **drawn, **settings) -> Algorithm; see `compared_runs`.
     """
-    problem, points = kcenter.Dimensions(rows.shape[1], images.points.shape[1], k, levels), jnp.asarray(images.points)
-    drawn = {"leap": leap} if test_every is None else {"test_every": test_every}
+    points = jnp.asarray(images.points)
+    problem = kcenter.Dimensions(rows.shape[1], points.shape[1], k, images.levels)
 
     def made(task: dict[str, Any], sums: jax.Array) -> tuple[Algorithm, jaxbandits.Environment]:
         instance = kcenter.DimensionInstance(problem, points, sums, task["rows"])
@@ -131,7 +121,7 @@ def image_runs(
 
 def distance_runs(
     heading: str,
-    rule: Callable[..., Algorithm],
+    rule: Rule,
     distances: np.ndarray,
     rows: np.ndarray,
     *,
@@ -165,7 +155,7 @@ def compared_runs(
     rows: np.ndarray,  # int (instances, n)  the points of each
     *,
     k: int,
-    settings: Mapping[str, Sequence[float]] | None = None,  # numbers that the rule takes, all of one length
+    settings: Mapping[str, Sequence[float]] = {},  # numbers that the rule takes, all of one length
     several: Mapping[str, np.ndarray] = {},  # what else a task has, (instances,)
     first_center: int = 0,  # greedy's, and the rule's
     metrics: Callable[..., dict[str, Any]] | None = None,  # (task, outcome) -> what to know of a run besides
@@ -177,8 +167,7 @@ def compared_runs(
     Every run has its settings, the place of its instance among the rows (`instance`), whether it stopped with greedy's
     centers (`ordered`, or as a set: `members`), these centers (`greedy`), and its radius over theirs (`radius`).
     """
-    table, settings = jnp.asarray(distances), {name: np.asarray(values) for name, values in (settings or {}).items()}
-    count = len(next(iter(settings.values()))) if settings else 1
+    table, count = jnp.asarray(distances), max(map(len, settings.values()), default=1)
     distinct, which = np.unique(rows, axis=0, return_inverse=True)
     truth = np.stack([each.centers for each in solutions(distances, distinct, k, first_center)])[which.reshape(-1)]
     tasks = {
@@ -197,11 +186,11 @@ def compared_runs(
             "radius": kcenter.radius_ratio(centers, task["truth"], table, task["rows"]),
         } | (metrics(task, outcome) if metrics else {})
 
-    columns = simulate(
-        heading, lambda task, key: made(task, table), tasks, max_rounds=max_rounds, metrics=compared, **simulated
-    ).columns
+    simulated |= {"max_rounds": max_rounds, "metrics": compared}
+    columns = simulate(heading, lambda task, key: made(task, table), tasks, **simulated).columns
     setting, instance = np.divmod(columns["row"], len(rows))
-    return columns | {name: values[setting] for name, values in settings.items()} | {"instance": instance}
+    given = {name: np.asarray(values)[setting] for name, values in settings.items()}
+    return columns | given | {"instance": instance}
 
 
 def solutions(distances: np.ndarray, rows: np.ndarray, k: int, first_center: int = 0) -> list[Greedy]:
@@ -212,6 +201,11 @@ def solutions(distances: np.ndarray, rows: np.ndarray, k: int, first_center: int
 def chosen(columns: Columns, where: np.ndarray) -> dict[str, np.ndarray]:
     """The runs that `where` (runs,) marks."""
     return {name: values[where] for name, values in columns.items()}
+
+
+def by_value(columns: Columns, name: str) -> dict[Any, dict[str, np.ndarray]]:
+    """The runs of every value in a column."""
+    return {value: chosen(columns, columns[name] == value) for value in dict.fromkeys(columns[name].tolist())}
 
 
 def greedy_was_found(sweeps: Iterable[Columns], who: str = "") -> Claim:
@@ -234,9 +228,22 @@ def matches_until(columns: Columns, k: int) -> dict[str, np.ndarray]:
     }
 
 
-def share(columns: Columns, name: str = "ordered") -> str:
-    """How many of the runs ended with exactly greedy's centers."""
-    return f"{int(columns[name].sum())} of {len(columns[name])}"
+def matches(*sweeps: Columns) -> str:
+    """How many of the runs ended with greedy's centers in order and, in brackets, with their set: 3 (4) of 5."""
+    ordered, members = (column(sweeps, name) for name in ("ordered", "members"))
+    return f"{ordered.sum()} ({members.sum()}) of {len(ordered)}"
+
+
+def three_digits(value: float) -> str:
+    """A number as far as it matters."""
+    return number(float(f"{value:.3g}"))
+
+
+def spread(
+    values: np.ndarray, form: Callable[[float], str] = three_digits, middle: Callable[[Any], Any] = np.median
+) -> str:
+    """The middle of several numbers and, in brackets, their range."""
+    return "{} ({} to {})".format(*(form(f(values)) for f in (middle, np.min, np.max)))
 
 
 def untied(make: Callable[..., np.ndarray], k: int, count: int) -> list[np.ndarray]:

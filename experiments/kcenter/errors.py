@@ -6,7 +6,7 @@ three kinds: points around the middle of the cube, each at a scale of its own (c
 3 (crops), and corners of the cube (binary), whose rewards have the largest variance, up to 1/4. An extension.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,8 +14,8 @@ import numpy as np
 
 from experiments.claims import FALSE_ALARM, allowed, every_run_stops, interval
 from experiments.figures import STYLES, legend_below, marks, split
-from experiments.kcenter.common import Images, blocks, chosen, image_runs, untied
-from experiments.report import Claim, Columns, Line, Report, joined, line_of, number
+from experiments.kcenter import common
+from experiments.report import Claim, Columns, Line, Report, joined, line_of, plus_minus
 from experiments.settings import Settings
 from jaxbandits import Status
 from jaxbandits.kcenter import KL, Lemma1, Lil, binary_rows, contrast_rows, ds_ucb, greedy, image_crops, pairwise_sums
@@ -32,18 +32,10 @@ KINDS = {
     "binary": (partial(binary_rows, N, M), BINARY_LEVELS),
 }
 QUICK_KINDS = ("contrast", "binary")  # rewards of the least and of the largest variance
-RULES = {"C = 0.1": {"interval": Lil()}, "Lemma 1": {"interval": Lemma1()}, "KL": {"interval": KL()}}
 PAPER = "C = 0.1"
+RULES = {PAPER: Lil(), "Lemma 1": Lemma1(), "KL": KL()}
 RADIUS_SCALE = 0.1  # C
-LEAP = 1  # dimensions drawn each round: with so few of them in all, arms get two to five queries in a row
-
-
-class Kind(NamedTuple):
-    """Instances of one kind."""
-
-    images: Images
-    levels: int | None
-    variance: float  # of a reward, the mean over the arms that decide
+LEAP = {"leap": 1}  # dimensions drawn each round: with so few of them in all, arms get two to five queries in a row
 
 
 class Cell(NamedTuple):
@@ -73,41 +65,41 @@ Cells = dict[tuple[str, str], list[Cell]]  # (kind, rule) -> for each delta
 def run(options: Settings) -> Report:
     deltas, instances = (QUICK_DELTAS, QUICK_INSTANCES) if options.quick else (DELTAS, INSTANCES)
     seeds = options.seeds or (20 if options.quick else 2000 // INSTANCES)
-    kinds = {name: kind(*KINDS[name], instances) for name in (QUICK_KINDS if options.quick else KINDS)}
-    shared = {"rows": blocks(N, instances), "k": K, "settings": {"delta": deltas}, "leap": LEAP}
+    names = QUICK_KINDS if options.quick else tuple(KINDS)
+    shared = {"rows": common.blocks(N, instances), "k": K, "settings": {"delta": deltas}, "drawn": LEAP}
     shared |= {"options": options, "seeds": seeds}
-    sweeps = {
-        (kind, rule): image_runs(
-            f"kcenter errors: {kind}, {rule}",
-            partial(ds_ucb, ties="lowest", **settings),  # a wrong leader may tie with another one
-            found.images,
-            levels=found.levels,
-            **shared,
-        )
-        for kind, found in kinds.items()
-        for rule, settings in RULES.items()
-    }
-    cells = {
-        name: [
-            cell(f"{', '.join(name)}, delta {delta}", delta, chosen(runs, runs["delta"] == delta)) for delta in deltas
-        ]
-        for name, runs in sweeps.items()
-    }
+    sweeps, cells, variances = {}, {}, {}
+    for kind, (make, levels) in ((name, KINDS[name]) for name in names):
+        found = common.untied(make, K, instances)
+        images = common.as_images(np.concatenate(found), kind, levels)
+        variances[kind] = float(np.mean([decisive_variance(points / (levels or 1)) for points in found]))
+        for rule, radius in RULES.items():
+            factory = partial(ds_ucb, ties="lowest", interval=radius)  # a wrong leader may tie with another one
+            columns = common.image_runs(f"kcenter errors: {kind}, {rule}", factory, images, **shared)
+            sweeps[kind, rule] = columns
+            cells[kind, rule] = [cell(delta, runs) for delta, runs in common.by_value(columns, "delta").items()]
+    shown = ", ".join(f"{variance:.3f} ({kind})" for kind, variance in variances.items())
     return Report(
         f"Error rates of DS-UCB, n = {N}, m = {M}, k = {K}",
         [],
-        [every_run_stops(sweeps.values()), *claims(cells, kinds)],
+        [every_run_stops(sweeps.values()), *claims(cells, names)],
         joined(sweeps, "sweep"),
-        partial(draw, cells=cells, kinds=kinds),
-        notes=notes(kinds, instances * seeds),
+        partial(draw, cells=cells, variances=variances),
+        notes=(
+            f"{instances * seeds:,} runs a row, on all instances alike. A run is wrong if it stops with other centers "
+            "than greedy's, or in another order. allowed: what a rule of error probability delta exceeds with a "
+            f"probability of {FALSE_ALARM:.1%}.",
+            f"The variance of a reward of the next center: {shown}; C / 2 = {RADIUS_SCALE / 2:g}. Where it is larger, "
+            "the radius with C = 0.1 is too small, and errors fall more slowly than delta. An arm is read after m "
+            "samples, so few dimensions mean few errors, too.",
+        ),
         grid=[
             {
                 "points, rule": ", ".join(name),
                 "delta": str(each.delta),
-                "queries": f"{number(round(each.queries.ours))} +- {each.queries.se:.2g}",
+                "queries": plus_minus(each.queries),
                 "wrong": f"{each.wrong} of {each.stopped}",
-                "share": f"{each.rate:.2%}",
-                "95 % interval": "{:.2%} to {:.2%}".format(*each.interval),
+                "share (95 % interval)": "{:.2%} ({:.2%} to {:.2%})".format(each.rate, *each.interval),
                 "allowed": str(each.allowed),
                 "verdict": "BREAKS delta" if each.breaks else "keeps delta",
             }
@@ -115,13 +107,6 @@ def run(options: Settings) -> Report:
             for each in row
         ],
     )
-
-
-def kind(make: Callable[..., np.ndarray], levels: int | None, instances: int) -> Kind:
-    found = untied(make, K, instances)
-    points = np.concatenate(found)
-    variance = np.mean([decisive_variance(each / (levels or 1)) for each in found])
-    return Kind(Images(points, pairwise_sums(points), ""), levels, float(variance))
 
 
 def decisive_variance(points: np.ndarray) -> float:
@@ -134,51 +119,34 @@ def decisive_variance(points: np.ndarray) -> float:
     return float(np.mean(found))
 
 
-def cell(quantity: str, delta: float, columns: Columns) -> Cell:
-    queries = line_of(quantity, columns)
+def cell(delta: float, columns: Columns) -> Cell:
+    queries = line_of("", columns)
     stopped = queries.runs - queries.censored - queries.failed
     wrong = int(((columns["status"] == Status.STOPPED) & ~columns["ordered"]).sum())
     return Cell(delta, queries, wrong, stopped, interval(wrong, stopped), int(allowed(stopped, delta)))
 
 
-def claims(cells: Cells, kinds: dict[str, Kind]) -> list[Claim]:
-    def keeps(who: str, where: str, row: Sequence[Cell], measured: str) -> Claim:
-        statement = f"{who}: a share of at most delta of the answers is wrong, for every {where}"
-        return Claim(statement, measured, not any(each.breaks for each in row))
-
-    def share(row: Sequence[Cell]) -> str:
-        return f"{sum(each.wrong for each in row)} of {sum(each.stopped for each in row):,}"
-
-    def rates(row: Sequence[Cell]) -> str:
-        return ", ".join(f"{each.rate:.2%} at {each.delta}" for each in row)
-
-    proved = {rule: [each for kind in kinds for each in cells[kind, rule]] for rule in RULES if rule != PAPER}
-    heuristic = {kind: cells[kind, PAPER] for kind in kinds}
-    breaks = [each.breaks for each in heuristic["binary"]]
+def claims(cells: Cells, kinds: Sequence[str]) -> list[Claim]:
+    keeps = "{}: a share of at most delta of the answers is wrong, for every {}"
+    found = []
+    for rule in (rule for rule in RULES if rule != PAPER):
+        row = [each for kind in kinds for each in cells[kind, rule]]
+        wrong, stopped = np.sum([(each.wrong, each.stopped) for each in row], axis=0)
+        kept = not any(each.breaks for each in row)
+        found.append(Claim(keeps.format(rule, "kind and delta"), f"{wrong} of {stopped:,}", kept))
+    for kind in kinds:
+        rates = ", ".join(f"{each.rate:.2%} at {each.delta}" for each in cells[kind, PAPER])
+        kept = not any(each.breaks for each in cells[kind, PAPER])
+        found.append(Claim(keeps.format(f"{PAPER}, {kind}", "delta"), rates, kept))
+    breaks = [each.breaks for each in cells["binary", PAPER]]
     statement = f"{PAPER} errs more often than delta at every delta where the rewards have the largest variance"
-    return [
-        *(keeps(rule, "kind and delta", row, share(row)) for rule, row in proved.items()),
-        *(keeps(f"{PAPER}, {kind}", "delta", row, rates(row)) for kind, row in heuristic.items()),
-        Claim(statement, f"{sum(breaks)} of {len(breaks)} deltas on binary points", all(breaks)),
-    ]
+    return [*found, Claim(statement, f"{sum(breaks)} of {len(breaks)} deltas on binary points", all(breaks))]
 
 
-def notes(kinds: dict[str, Kind], runs: int) -> tuple[str, ...]:
-    variances = ", ".join(f"{each.variance:.3f} ({kind})" for kind, each in kinds.items())
-    return (
-        f"{runs:,} runs a row, on all instances alike. A run is wrong if it stops with other centers than greedy's, or "
-        "in another order. allowed: what a rule of error probability delta exceeds with a probability of "
-        f"{FALSE_ALARM:.1%}.",
-        f"The variance of a reward of the next center: {variances}; C / 2 = {RADIUS_SCALE / 2:g}. Where it is larger, "
-        "the radius with C = 0.1 is too small, and errors fall more slowly than delta. An arm is read after m samples, "
-        "so that few dimensions mean few errors, too.",
-    )
-
-
-def draw(figure: Any, *, cells: Cells, kinds: dict[str, Kind]) -> None:
-    panels = split(figure, (10.2, 4.6), 1, len(kinds), sharex=True, sharey=True)
+def draw(figure: Any, *, cells: Cells, variances: dict[str, float]) -> None:
+    panels = split(figure, (10.2, 4.6), 1, len(variances), sharex=True, sharey=True)
     least = min(0.5 / row[0].stopped for row in cells.values())
-    for axes, (kind, found) in zip(panels, kinds.items(), strict=True):
+    for axes, (kind, variance) in zip(panels, variances.items(), strict=True):
         for style, rule in enumerate(RULES):
             row = cells[kind, rule]
             deltas, rates = np.array([(each.delta * 1.06 ** (style - 1), each.rate) for each in row]).T
@@ -189,7 +157,7 @@ def draw(figure: Any, *, cells: Cells, kinds: dict[str, Kind]) -> None:
             axes.plot(deltas[~seen], np.full((~seen).sum(), least), **marks(style))
         edge = [cells[kind, PAPER][place].delta for place in (0, -1)]
         axes.plot(edge, edge, "k-", lw=1, label="delta")
-        axes.set(xscale="log", yscale="log", xlabel="delta", title=f"{kind}, variance {found.variance:.3f}")
+        axes.set(xscale="log", yscale="log", xlabel="delta", title=f"{kind}, variance {variance:.3f}")
         axes.invert_xaxis()
     panels[0].axhline(least, color="none")
     panels[0].set(ylabel="share of wrong answers (lowest: none seen)")

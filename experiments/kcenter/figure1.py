@@ -5,18 +5,14 @@ The figure has no printed values; from it the paper picks C = 0.1. The radius of
 farthest from its nearest center.
 """
 
-from functools import partial
 from typing import Any
-
-import numpy as np
 
 from experiments.claims import between, every_run_stops, grows
 from experiments.figures import curve, split
 from experiments.kcenter import common
 from experiments.kcenter.common import add_arguments as add_arguments
-from experiments.kcenter.common import chosen
-from experiments.kcenter.sampling import Measured, draw_instances, measured, schedule, scheduled_runs
-from experiments.report import Claim, Line, Report, joined, line, number
+from experiments.kcenter.sampling import draw_instances, measured, scheduled_runs
+from experiments.report import Claim, Report, joined, line, plus_minus
 from experiments.settings import Settings
 from jaxbandits.base import Algorithm
 from jaxbandits.kcenter import Dimensions, Lil, ds_ucb
@@ -25,9 +21,6 @@ SIZE, QUICK_SIZE = (1000, 10_000), (100, 500)  # images of an instance, and in a
 PICKED = 0.1
 SCALES = (1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1)
 LARGE = (0.3, 1.0)  # three to six times the queries of 0.1, so there are fewer runs
-
-Cells = dict[float, Measured]  # C -> queries
-Lines = dict[float, Line]  # C -> share or radius, over all instances
 
 
 def ucb(problem: Dimensions, *, radius_scale: Any, leap: int) -> Algorithm:
@@ -40,36 +33,40 @@ def run(options: Settings) -> Report:
     runs, large = options.seeds or (8 if options.quick else 20), LARGE[:1] if options.quick else LARGE
     others = total // n - 1
     images = common.images(options, total)
-    parts = {
-        "small": (SCALES, schedule(n, total, first=runs, others=others, runs=2)),
-        "large": (large, schedule(n, total, first=2, others=others)),
-    }
-    sweeps = {
-        name: scheduled_runs(
-            f"kcenter figure 1: {name} C, n = {n}",
-            ucb,
-            images,
-            plan,
-            settings={"radius_scale": scales},
-            options=options,
-        )
-        for name, (scales, plan) in parts.items()
-    }
-    at = {
-        scale: chosen(columns, columns["radius_scale"] == scale)
-        for columns in sweeps.values()
-        for scale in dict.fromkeys(columns["radius_scale"])
-    }
+    plans = {"small": (SCALES, {"first": runs, "runs": 2}), "large": (large, {"first": 2})}
+    sweeps, at = {}, {}
+    for name, (scales, plan) in plans.items():
+        plan |= {"others": others, "settings": {"radius_scale": scales}, "options": options}
+        columns = scheduled_runs(f"kcenter figure 1: {name} C, n = {n}", ucb, images, n, **plan)
+        sweeps[name] = columns
+        at |= common.by_value(columns, "radius_scale")
     cells = {scale: measured(f"queries, C = {scale:g}", columns, unit=1.0) for scale, columns in at.items()}
-    shares = {
-        what: {C: line(f"{what}, C = {C:g}", value(columns), status=columns["status"]) for C, columns in at.items()}
-        for what, value in {
-            "wrong": lambda columns: ~columns["ordered"],
-            "wrong set": lambda columns: ~columns["members"],
-            "radius": lambda columns: columns["radius"],
-        }.items()
-    }
-    errors, _, radii = shares.values()
+    errors, set_errors, radii = (
+        {scale: line("", values(columns), status=columns["status"]) for scale, columns in at.items()}
+        for values in (lambda runs: ~runs["ordered"], lambda runs: ~runs["members"], lambda runs: runs["radius"])
+    )
+
+    def draw(figure: Any) -> None:
+        left, middle, right = split(figure, (12, 4.2), 1, 3)
+        curve(left, list(cells), [cell.first for cell in cells.values()], f"first {n} images", 0)
+        draw_instances(left, list(cells), list(cells.values()))
+        left.set(yscale="log", ylabel="queries until ten centers", title="What the radii cost")
+        left.legend(loc="upper left", fontsize=9)
+        curve(middle, list(cells), list(errors.values()), "not greedy's, in order", 1)
+        curve(middle, list(cells), list(set_errors.values()), "not greedy's, as a set", 2)
+        middle.axhline(common.DELTA, color="k", lw=1, ls=":")
+        middle.text(SCALES[0], common.DELTA, "delta", va="bottom", fontsize=9)
+        middle.set(ylabel=f"share of the runs, {1 + others} instances", title="How often the centers are wrong")
+        middle.set_ylim(-0.03, 1.05)
+        middle.legend(loc="lower left", fontsize=9, bbox_to_anchor=(0, 0.14))
+        curve(right, list(cells), list(radii.values()), "", 3)
+        right.axhline(1, color="k", lw=1, ls=":")
+        right.set(ylabel="radius / radius of greedy's centers", title="Wrong centers are nearly as good")
+        for axes in (left, middle, right):
+            axes.set(xscale="log", xlabel="C, the scale of the squared radii")
+            axes.axvline(PICKED, color="#777777", lw=1, ls="--", zorder=0)
+        left.text(0.9 * PICKED, 0.03, "the paper's C", transform=left.get_xaxis_transform(), ha="right", fontsize=9)
+
     return Report(
         f"DS-UCB against C, n = {n}, k = 10, delta = 0.1, {images.label}",
         [],
@@ -90,11 +87,11 @@ def run(options: Settings) -> Report:
             ),
         ],
         joined(sweeps, "part"),
-        partial(draw, cells=cells, shares=shares, n=n, instances=1 + others),
+        draw,
         notes=(
             f"queries: means over runs on the first {n} images with standard errors, then the mean and the range over "
-            f"{1 + others} instances of {n} images that share none. Ordered and as a set: the runs on the first {n} "
-            "images with greedy's centers. Errors and radius: over all runs on all instances.",
+            f"{1 + others} instances of {n} images that share none. Ordered (set): the runs on the first {n} images "
+            "with greedy's centers in order (as a set). Errors and radius: over all runs on all instances.",
             "The radius is a squared distance, over greedy's; below 1 the answer is better than greedy's. At the least "
             "C centers rest on hardly more than one number of each image, and yet their radius is "
             f"{radii[SCALES[0]].ours:.2f} times greedy's.",
@@ -102,38 +99,13 @@ def run(options: Settings) -> Report:
         grid=[
             {
                 "C": f"{scale:g}",
-                "queries, first images": number(round(cell.first.ours)),
-                "+- s.e.": number(round(cell.first.se)) if np.isfinite(cell.first.se) else "-",
-                "ordered": cell.ordered,
-                "set": cell.members,
+                "queries, first images": plus_minus(cell.first),
+                "ordered (set)": common.matches(cell.match),
                 "instances": cell.range,
                 "errors": f"{errors[scale].ours:.3f}",
-                "radius": f"{radii[scale].ours:.3f} +- {radii[scale].se:.3f}",
+                "radius": plus_minus(radii[scale], 3),
                 "runs": str(errors[scale].runs),
             }
             for scale, cell in cells.items()
         ],
     )
-
-
-def draw(figure: Any, *, cells: Cells, shares: dict[str, Lines], n: int, instances: int) -> None:
-    left, middle, right = split(figure, (12, 4.2), 1, 3)
-    scales = list(cells)
-    curve(left, scales, [cell.first for cell in cells.values()], f"first {n} images", 0)
-    draw_instances(left, scales, list(cells.values()))
-    left.set(yscale="log", ylabel="queries until ten centers", title="What the radii cost")
-    left.legend(loc="upper left", fontsize=9)
-    curve(middle, scales, list(shares["wrong"].values()), "not greedy's, in order", 1)
-    curve(middle, scales, list(shares["wrong set"].values()), "not greedy's, as a set", 2)
-    middle.axhline(common.DELTA, color="k", lw=1, ls=":")
-    middle.text(scales[0], common.DELTA, "delta", va="bottom", fontsize=9)
-    middle.set(ylabel=f"share of the runs, {instances} instances", title="How often the centers are wrong")
-    middle.set_ylim(-0.03, 1.05)
-    middle.legend(loc="lower left", fontsize=9, bbox_to_anchor=(0, 0.14))
-    curve(right, scales, list(shares["radius"].values()), "", 3)
-    right.axhline(1, color="k", lw=1, ls=":")
-    right.set(ylabel="radius / radius of greedy's centers", title="Wrong centers are nearly as good")
-    for axes in (left, middle, right):
-        axes.set(xscale="log", xlabel="C, the scale of the squared radii")
-        axes.axvline(PICKED, color="#777777", lw=1, ls="--", zorder=0)
-    left.text(0.9 * PICKED, 0.03, "the paper's C", transform=left.get_xaxis_transform(), ha="right", fontsize=9)

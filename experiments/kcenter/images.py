@@ -23,11 +23,11 @@ from jaxbandits.kcenter._images import SIDE
 SIZE, QUICK_SIZE = (1000, 10), (50, 5)  # images and centers
 VARIANCE = 1e-4
 SMALL_C = 0.01
-THOMPSON_LEAP = 4  # dimensions drawn each round: DS-TS, whose runs take minutes, uses two or three of them
+THOMPSON_LEAP = {"leap": 4}  # dimensions drawn each round: DS-TS, whose runs take minutes, uses two or three of them
 GREEDY, UCB, TS, NOISY, RANDOM = "exact greedy", "DS-UCB", "DS-TS", "NS-TS", "random sampling"
 SMALL = f"DS-UCB, C = {SMALL_C}"
 CERTAIN = (UCB, TS, NOISY, RANDOM)  # whose errors are to be as rare as delta says
-RED, GREEN, BLUE, GREY = "#d0021b", "#1e7d4f", "#1b4f8f", "#8a8a8a"
+RED, GREEN, BLUE, GREY, INK = "#d0021b", "#1e7d4f", "#1b4f8f", "#8a8a8a", "#222222"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -46,18 +46,16 @@ def run(options: Settings) -> Report:
         rule = partial(rule, delta=common.DELTA)
         return common.image_runs(f"kcenter images: {name}, n = {n}", rule, images, **shared | settings)
 
-    noise = {"action": PairPull, "noise_scale": VARIANCE**0.5}
-    noisy_rule = partial(ns_ts, delta=common.DELTA)
+    noise = {"action": PairPull, "noise_scale": VARIANCE**0.5} | shared
+    heading, noisy_rule = f"kcenter images: {NOISY}, n = {n}", partial(ns_ts, delta=common.DELTA)
     sweeps = {
         UCB: sampled(UCB, ds_ucb),
         SMALL: sampled(SMALL, partial(ds_ucb, interval=Lil(SMALL_C))),
-        TS: sampled(TS, ds_ts, leap=THOMPSON_LEAP, seeds=1, lanes=1),
-        NOISY: common.distance_runs(
-            f"kcenter images: {NOISY}, n = {n}", noisy_rule, images.distances, **noise, **shared
-        ),
+        TS: sampled(TS, ds_ts, drawn=THOMPSON_LEAP, seeds=1, lanes=1),
+        NOISY: common.distance_runs(heading, noisy_rule, images.distances, **noise),
     }
     if options.own["random"]:
-        sweeps[RANDOM] = sampled(RANDOM, ds_random, test_every=DRAWS, seeds=1, lanes=1)
+        sweeps[RANDOM] = sampled(RANDOM, ds_random, drawn=DRAWS, seeds=1, lanes=1)
 
     printed, needed = naive_queries(n, m, k)
     # Greedy itself as one run, which needs m (n - p) numbers at the p-th stage.
@@ -81,10 +79,8 @@ def run(options: Settings) -> Report:
                 "": name,
                 "queries": plus_minus(line_of(name, columns)),
                 "below greedy": "" if name == NOISY else f"{needed / columns['pulls'].mean():.3g} x",
-                "ordered": common.share(columns),
-                "as a set": common.share(columns, "members"),
+                "ordered (as a set)": common.matches(columns),
                 "radius": f"{columns['radius'].mean():.3f}",
-                "runs": str(len(columns["pulls"])),
             }
             for name, columns in shown.items()
         ],
@@ -92,18 +88,15 @@ def run(options: Settings) -> Report:
 
 
 def claims(sweeps: dict[str, Columns], needed: int) -> list[Claim]:
-    certain = [name for name in CERTAIN if name in sweeps]
-    small = sweeps[SMALL]
+    certain = {name: sweeps[name] for name in CERTAIN if name in sweeps}
+    small, saved = sweeps[SMALL], {name: needed / line_of(name, sweeps[name]).ours for name in (UCB, SMALL, TS)}
     return [
         every_run_stops(sweeps.values()),
-        common.greedy_was_found([sweeps[name] for name in certain], ", ".join(certain)),
-        above(
-            "sampling numbers takes fewer queries than reading all (greedy over sampling)",
-            {name: needed / line_of(name, sweeps[name]).ours for name in (UCB, SMALL, TS)},
-        ),
+        common.greedy_was_found(certain.values(), ", ".join(certain)),
+        above("sampling numbers takes fewer queries than reading all (greedy over sampling)", saved),
         Claim(
             "DS-UCB errs with a tenth of the paper's C, yet its radius is at most 10 % above greedy's",
-            f"{common.share(small)} ordered, radius {small['radius'].mean():.3f}",
+            f"{common.matches(small)} ordered (as a set), radius {small['radius'].mean():.3f}",
             not small["ordered"].all() and small["radius"].mean() <= 1.1,
         ),
     ]
@@ -115,14 +108,13 @@ LEFT, TOP, BOTTOM, BETWEEN = 2.65, 1.15, 0.15, 0.26
 
 
 def draw(figure: Any, *, shown: dict[str, Columns], points: np.ndarray, label: str) -> None:
-    first = {
-        name: (runs["answer.indices"][0], runs["answer.queries"][0].astype(np.int64)) for name, runs in shown.items()
-    }
-    exact, needed = first[GREEDY]
-    n, k = len(points), len(exact)
-    width = LEFT + k * (IMAGE + GAP) + 0.1
-    row = IMAGE + BAR + BETWEEN
-    height = TOP + len(shown) * row + BOTTOM
+    centers_of, queries_of = (
+        {name: runs[column][0].astype(np.int64) for name, runs in shown.items()}
+        for column in ("answer.indices", "answer.queries")
+    )
+    exact = centers_of[GREEDY]
+    n, k, row = len(points), len(exact), IMAGE + BAR + BETWEEN
+    width, height = LEFT + k * (IMAGE + GAP) + 0.1, TOP + len(shown) * row + BOTTOM
     figure.set_layout_engine("none")
     figure.set_size_inches(width, height)
 
@@ -136,10 +128,10 @@ def draw(figure: Any, *, shown: dict[str, Columns], points: np.ndarray, label: s
     about = "Each image is the farthest from those to its left. Bars: queries to find it (log scale)."
     write(0.15, height - 0.5, about, fontsize=10, color="#444444", va="top")
     write(0.15, height - 0.72, "Framed in red: not greedy's center at this place.", fontsize=10, color=RED, va="top")
-    every = np.concatenate([queries for _, queries in first.values()])
+    every = np.concatenate(list(queries_of.values()))
     least, most = 10 ** np.floor(np.log10(every.min())), 1.5 * every.max()
-    for position, (name, (centers, queries)) in enumerate(first.items()):
-        top = height - TOP - position * row
+    for position, (name, centers) in enumerate(centers_of.items()):
+        queries, top = queries_of[name], height - TOP - position * row
         for place_of, center in enumerate(centers):
             axes = place(LEFT + place_of * (IMAGE + GAP), top - IMAGE, IMAGE, IMAGE)
             axes.set(xticks=[], yticks=[])
@@ -151,17 +143,15 @@ def draw(figure: Any, *, shown: dict[str, Columns], points: np.ndarray, label: s
                 axes.imshow(points[center].reshape(SIDE, SIDE, 3))
         chart = place(LEFT, top - IMAGE - BAR - 0.05, k * (IMAGE + GAP) - GAP, BAR)
         bars(chart, queries, least, most, color=GREY if name == NOISY else BLUE)
-        wrong = int((centers != exact).sum())
         write(0.15, top - 0.02, name, fontsize=13, weight="bold", va="top")
         cost = "one noisy distance" if name == NOISY else "one number of two images"
-        text = [f"{_short(queries.sum())} queries", f"of {cost} each"]
+        text = [(f"{_short(queries.sum())} queries", INK), (f"of {cost} each", INK)]
         if name not in (GREEDY, NOISY):
-            text.append(_times(needed.sum() / queries.sum()))
+            text.append((_times(queries_of[GREEDY].sum() / queries.sum()), INK))
         if name != GREEDY:
-            text.append("all centers right" if wrong == 0 else f"{wrong} of {k} centers differ")
-        for depth, words in enumerate(text):
-            is_verdict = name != GREEDY and depth == len(text) - 1
-            color = (RED if wrong else GREEN) if is_verdict else "#222222"
+            wrong = int((centers != exact).sum())
+            text.append((f"{wrong} of {k} centers differ", RED) if wrong else ("all centers right", GREEN))
+        for depth, (words, color) in enumerate(text):
             write(0.15, top - 0.32 - 0.22 * depth, words, fontsize=10, color=color, va="top")
 
 

@@ -39,30 +39,27 @@ class Cell(NamedTuple):
         return float(mean_se(self.queries)[1]) if len(self.queries) == self.runs else np.nan
 
 
-def cell(columns: Columns, where: np.ndarray, k: int) -> Cell:
-    """The runs that `where` (runs,) marks."""
-    match = {name: int(runs[where].sum()) for name, runs in common.matches_until(columns, k).items()}
-    reached = where & (columns["answer.found"] >= k)
-    return Cell(common.queries_until(columns, k)[reached], int(where.sum()), **match)
+def cell(columns: Columns, k: int) -> Cell:
+    """These runs."""
+    match = {name: int(runs.sum()) for name, runs in common.matches_until(columns, k).items()}
+    reached = columns["answer.found"] >= k
+    return Cell(common.queries_until(columns, k)[reached], len(reached), **match)
+
+
+def cells_by_instance(columns: Columns, k: int) -> list[Cell]:
+    """Those on every instance."""
+    return [cell(runs, k) for runs in common.by_value(columns, "instance").values()]
 
 
 def cells_by_mix(columns: Columns, k: int) -> dict[float, list[Cell]]:
     """Of every mix on every instance."""
-    mix, instance = columns["mix"], columns["instance"]
-    return {
-        each: [cell(columns, (mix == each) & (instance == i), k) for i in range(instance.max() + 1)]
-        for each in dict.fromkeys(mix.tolist())
-    }
+    return {mix: cells_by_instance(runs, k) for mix, runs in common.by_value(columns, "mix").items()}
 
 
-def ordered_cells(cells: Iterable[Cell]) -> dict[str, str]:
-    """How many of the runs that reached the center have greedy's."""
-    cells = list(cells)
-    reached = sum(len(each.queries) for each in cells)
-    return {
-        "ordered": f"{sum(each.ordered for each in cells)} of {reached}",
-        "as a set": f"{sum(each.members for each in cells)} of {reached}",
-    }
+def matches(cells: Iterable[Cell]) -> str:
+    """How many of the runs that reached the center have greedy's centers in order and, in brackets, as a set."""
+    counts = [(each.ordered, each.members, len(each.queries)) for each in cells]
+    return "{} ({}) of {}".format(*np.sum(counts, axis=0))
 
 
 def thompson_runs(heading: str, *, mixes: Sequence[float], limit: int, **shared: Any) -> dict[str, np.ndarray]:
@@ -96,33 +93,29 @@ def expected(times: np.ndarray, n: int) -> np.ndarray:
     return 2 * beta * times
 
 
-def quantiles(means: Sequence[float], limit: float, unit: float) -> str:
+def quantiles(means: np.ndarray, limit: float, unit: float) -> str:
     """Median and range over instances; those that did not end are the longest, and only known to exceed the limit."""
 
     def shown(value: float) -> str:
         return number(value / unit) if np.isfinite(value) else f"> {number(limit / unit)}"
 
-    middle = np.sort(means)[[(len(means) - 1) // 2, len(means) // 2]]
-    return f"{shown(float(np.mean(middle)))} ({shown(min(means))} to {shown(max(means))})"
+    return common.spread(means, shown)
 
 
-def slashed(values: Sequence[float], unit: float = 1.0) -> str:
+def slashed(values: Iterable[float], unit: float = 1.0) -> str:
     """Numbers side by side, as 31/27/29."""
-    return "/".join(number(float(f"{value / unit:.3g}")) for value in values)
+    return "/".join(common.three_digits(value / unit) for value in values)
 
 
-def scatter(axes: Any, x: float, values: Sequence[float], limit: float, **style: Any) -> None:
-    """Points above each other; those that did not end are arrows at the limit."""
-    values = np.asarray(values, float)
-    known = values[np.isfinite(values)]
-    axes.plot(np.full(len(known), x), known, "_", **style)
-    if len(known) < len(values):
-        axes.plot(x, limit, "^", **style | {"mfc": "w"})
+def slashed_means(cells: Sequence[Cell], unit: float) -> str:
+    """Means side by side, then their standard errors, if they are known."""
+    means, errors = (slashed((getattr(each, name) for each in cells), unit) for name in ("mean", "se"))
+    return f"{means} +- {errors}" if any(np.isfinite(each.se) for each in cells) else means
 
 
-def draw_by_place(figure: Any, places: Iterable[tuple[int, int]], title: str, ylabel: str) -> Any:
+def draw_by_place(figure: Any, places: Iterable[tuple[int, int]], title: str) -> Any:
     """Axes with a place for every n and k."""
     axes = split(figure, (8, 4.8), 1, 1)
-    side_by_side(axes, [f"{n}\n{k}" for n, k in places], yscale="log", ylabel=ylabel, title=title)
+    side_by_side(axes, [f"{n}\n{k}" for n, k in places], yscale="log", ylabel="queries", title=title)
     axes.set_xlabel("n (above), k (below)")
     return axes

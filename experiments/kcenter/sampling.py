@@ -1,5 +1,6 @@
 """What the experiments on dimension sampling share: many runs on the first images, a few on others."""
 
+import itertools
 from argparse import ArgumentParser
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
@@ -7,16 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.figures import COLORS, band, curve, split, ticks
+from experiments.figures import COLORS, band, curve, legend_below, split, ticks
 from experiments.kcenter import common
-from experiments.kcenter.common import Images, chosen, image_runs
-from experiments.report import Claim, Columns, Line, Report, joined, line, number, two_digits
+from experiments.kcenter.common import Images, chosen
+from experiments.report import Columns, Line, Report, joined, line, number, two_digits
 from experiments.settings import Settings
-from jaxbandits.base import Algorithm
 
 K = 10
-DRAWS = 1024  # of random sampling, each round
-
+DRAWS = {"test_every": 1024}  # of random sampling, each round
 KS = (3, 5, 7)  # centers beside ten, on BY_K images
 BY_K = 1000
 
@@ -40,56 +39,45 @@ class Rule(NamedTuple):
     unit: float  # of queries
     printed: Mapping[Place, float]  # in this unit
     heading: str  # of its sweeps, with a place for n
-    factory: Callable[..., Algorithm]  # (problem, *, delta, leap or test_every) -> Algorithm
-    leap: int = common.LEAP
+    factory: common.Rule  # that takes delta and what is drawn
+    drawn: Mapping[str, int] = common.LEAP
     has_others: bool = False  # whether it runs on other instances as well
     times: int = 1  # as many runs on the first images as others
     is_random: bool = False  # which takes long, and is left out where --random-up-to says so
 
 
-class Schedule(NamedTuple):
-    """Which instance each run of a setting takes."""
-
-    rows: np.ndarray  # int32 (runs, n)  its points
-    instance: np.ndarray  # int (runs,)  0 is that of the first n images, which most runs take
-
-
-def schedule(n: int, total: int, *, first: int, others: int = 0, runs: int = 1) -> Schedule:
-    """`first` runs on the first n of `total` images and `runs` runs on each of `others` other instances."""
-    instance = np.concatenate([np.zeros(first, int), np.repeat(np.arange(1, others + 1), runs)])
-    return Schedule(common.consecutive(n, 1 + others, total)[instance], instance)
-
-
 def scheduled_runs(
-    heading: str, rule: Callable[..., Algorithm], images: Images, plan: Schedule, *, options: Settings, **simulated: Any
+    heading: str, rule: common.Rule, images: Images, n: int, *, first: int, others: int = 0, runs: int = 1, **more: Any
 ) -> dict[str, np.ndarray]:
-    """The columns of a sweep; `instance` is that of the schedule."""
-    columns = image_runs(heading, rule, images, plan.rows, k=K, options=options, seeds=1, **simulated)
-    return columns | {"instance": plan.instance[columns["instance"]]}
+    """`first` runs on the first n images and `runs` on each of `others` other instances.
+
+    The column `instance` tells them apart; 0 is that of the first images.
+    """
+    instance = np.concatenate([np.zeros(first, int), np.repeat(np.arange(1, others + 1), runs)])
+    rows = common.consecutive(n, 1 + others, len(images.points))[instance]
+    columns = common.image_runs(heading, rule, images, rows, k=K, seeds=1, **more)
+    return columns | {"instance": instance[columns["instance"]]}
 
 
 def sweeps_of(rules: Mapping[str, Rule], sizes: Mapping[int, Size], images: Images, options: Settings) -> Sweeps:
     """The runs of every rule on so many images."""
     found: Sweeps = {}
-    for n, size in sizes.items():
-        for name, rule in rules.items():
-            first, more = rule.times * (options.seeds or size.first), {"leap": rule.leap}
-            if rule.is_random:
-                first = size.random if n <= options.own["random_up_to"] else 0
-                more = {"test_every": DRAWS, "lanes": first}
-            others = size.others if rule.has_others else 0
-            plan = schedule(n, len(images.points), first=first, others=others, runs=size.runs)
-            if first:
-                factory = partial(rule.factory, delta=common.DELTA)
-                heading = rule.heading.format(n)
-                found[name, n] = scheduled_runs(heading, factory, images, plan, options=options, **more)
+    for (n, size), (name, rule) in itertools.product(sizes.items(), rules.items()):
+        first, more = rule.times * (options.seeds or size.first), {"drawn": rule.drawn}
+        if rule.is_random:
+            first = size.random if n <= options.own["random_up_to"] else 0
+            more = {"drawn": DRAWS, "lanes": first}
+        if first:
+            more |= {"first": first, "others": size.others if rule.has_others else 0, "runs": size.runs}
+            factory, heading = partial(rule.factory, delta=common.DELTA), rule.heading.format(n)
+            found[name, n] = scheduled_runs(heading, factory, images, n, options=options, **more)
     return found
 
 
 def add_random(parser: ArgumentParser, default: int) -> None:
     """`--random-up-to`."""
-    text = "random sampling for at most so many images (%(default)s)"
-    parser.add_argument("--random-up-to", type=int, default=default, metavar="N", help=text)
+    what = "random sampling for at most so many images (%(default)s)"
+    parser.add_argument("--random-up-to", type=int, default=default, metavar="N", help=what)
 
 
 class Measured(NamedTuple):
@@ -97,17 +85,13 @@ class Measured(NamedTuple):
 
     first: Line  # on the first images
     instances: np.ndarray  # (instances,)  the mean on each instance, in units of the line
-    ordered: str  # share of the runs of `first` with greedy's centers
-    members: str  # or with the same set of centers
+    match: Columns  # whether the runs of `first` found greedy's centers
     right: tuple[int, int]  # runs with greedy's centers in order, of all runs on any instance
 
     @property
     def range(self) -> str:
         """Over the instances."""
-        if len(self.instances) < 2:
-            return ""
-        mean, least, most = (number(float(f"{f(self.instances):.3g}")) for f in (np.mean, np.min, np.max))
-        return f"{mean} ({least} to {most})"
+        return common.spread(self.instances, middle=np.mean) if len(self.instances) > 1 else ""
 
 
 def measured(quantity: str, columns: Columns, *, unit: float, k: int = K, printed: float | None = None) -> Measured:
@@ -115,16 +99,13 @@ def measured(quantity: str, columns: Columns, *, unit: float, k: int = K, printe
 
     The paper's number is one instance's, which it does not name: it may be off by what instances differ.
     """
-    queries = common.queries_until(columns, k) / unit
-    match = common.matches_until(columns, k)
-    is_first = columns["instance"] == 0
+    queries, match = common.queries_until(columns, k) / unit, common.matches_until(columns, k)
     means = np.array([queries[columns["instance"] == i].mean() for i in np.unique(columns["instance"])])
-    first = chosen(match, is_first)
-    ordered, members = (common.share(first, name) for name in ("ordered", "members"))
+    is_first = columns["instance"] == 0
     ours = line(quantity, queries[is_first], status=columns["status"][is_first], printed=printed)
     if len(means) > 1:
         ours = ours._replace(printed_se=float(means.std(ddof=1)), spread="the instances'")
-    return Measured(ours, means, ordered, members, (int(match["ordered"].sum()), len(queries)))
+    return Measured(ours, means, chosen(match, is_first), (int(match["ordered"].sum()), len(queries)))
 
 
 Cells = dict[str, dict[Place, Measured]]  # rule -> by n and k
@@ -135,40 +116,24 @@ def cells_of(sweeps: Sweeps, rules: Mapping[str, Rule], sizes: Collection[int], 
     places = [(n, K) for n in sizes] + [(by_k, k) for k in KS if by_k in sizes]
     return {
         name: {
-            at: measured(
-                f"{name}: n = {at[0]}, k = {at[1]}",
-                sweeps[name, at[0]],
-                unit=rule.unit,
-                k=at[1],
-                printed=rule.printed.get(at),
+            (n, k): measured(
+                f"{name}: n = {n}, k = {k}", sweeps[name, n], unit=rule.unit, k=k, printed=rule.printed.get((n, k))
             )
-            for at in places
-            if (name, at[0]) in sweeps
+            for n, k in places
+            if (name, n) in sweeps
         }
         for name, rule in rules.items()
     }
 
 
 def report(
-    title: str,
-    sweeps: Sweeps,
-    rules: Mapping[str, Rule],
-    cells: Cells,
-    claims: Sequence[Claim],
-    notes: Sequence[str],
-    grid: Sequence[Mapping[str, str]],
-    **drawn: Any,
+    title: str, sweeps: Sweeps, rules: Mapping[str, Rule], cells: Cells, *, drawn: Mapping[str, Any], **told: Any
 ) -> Report:
-    """Of a table of queries by n and k; `drawn` goes to `draw_by_n_and_k`."""
-    return Report(
-        title,
-        [cell.first for row in cells.values() for cell in row.values()],
-        claims,
-        joined({f"{rule}, n = {n}": columns for (rule, n), columns in sweeps.items()}, "sweep"),
-        partial(draw_by_n_and_k, sweeps=sweeps, rules=rules, **drawn),
-        notes,
-        grid,
-    )
+    """Of a table of queries by n and k; `drawn` goes to `draw_by_n_and_k`, `told` are claims, notes and the grid."""
+    lines = [cell.first for row in cells.values() for cell in row.values()]
+    columns = joined({f"{rule}, n = {n}": columns for (rule, n), columns in sweeps.items()}, "sweep")
+    draw = partial(draw_by_n_and_k, sweeps=sweeps, rules=rules, **drawn)
+    return Report(title, lines, columns=columns, draw=draw, **told)
 
 
 def factors(values: Mapping[Place, float], form: str = ".3g") -> str:
@@ -207,26 +172,24 @@ def draw_by_n_and_k(
     known without runs.
     """
     left, right = split(figure, (10.4, 4.8), 1, 2)
-    every, ks = sorted({n for _, n in sweeps}), range(2, K + 1)
-    for label, (look, queries) in known.items():
-        left.plot(every, [queries(n, K) for n in every], look, lw=1.2, label=label)
-        right.plot(ks, [queries(by_k, k) for k in ks], look, lw=1.2)
-    for style, (name, rule) in enumerate(rules.items()):
-        there = [n for n in every if (name, n) in sweeps]
-        for axes, x, places in ((left, there, [(n, K) for n in there]), (right, ks, [(by_k, k) for k in ks])):
-            if places and places[0][0] in there:
-                cells = [measured(name, sweeps[name, n], unit=1.0, k=k) for n, k in places]
-                curve(axes, x, [cell.first for cell in cells], rule.label, style)
-                if name == banded:
-                    draw_instances(axes, x, cells, f"{rule.label}, other images", style)
-        in_paper = {at: rule.unit * queries for at, queries in rule.printed.items()}
-        for axes, by in (
-            (left, {n: queries for (n, k), queries in in_paper.items() if k == K and every[0] <= n <= every[-1]}),
-            (right, {k: queries for (n, k), queries in in_paper.items() if n == by_k}),
-        ):
-            axes.plot(list(by), list(by.values()), "x", color=COLORS[style], mew=2)
+    every, ks = sorted({n for _, n in sweeps}), list(range(2, K + 1))
+    for axes, x, places in ((left, every, [(n, K) for n in every]), (right, ks, [(by_k, k) for k in ks])):
+        for label, (look, queries) in known.items():
+            axes.plot(x, [queries(*at) for at in places], look, lw=1.2, label=label)
+        for style, (name, rule) in enumerate(rules.items()):
+            cells = {
+                value: measured(name, sweeps[name, n], unit=1.0, k=k)
+                for value, (n, k) in zip(x, places, strict=True)
+                if (name, n) in sweeps
+            }
+            if cells:
+                curve(axes, list(cells), [cell.first for cell in cells.values()], rule.label, style)
+            if cells and name == banded:
+                draw_instances(axes, list(cells), list(cells.values()), f"{rule.label}, other images", style)
+            printed = [rule.unit * rule.printed.get(at, np.nan) for at in places]
+            axes.plot(x, printed, "x", color=COLORS[style], mew=2)
     left.plot([], [], "kx", mew=2, label="in the paper")
     left.set(xscale="log", yscale="log", xlabel="images n", ylabel="queries", title=f"Until {K} centers")
     ticks(left, every, [f"{n:,}" for n in every])
-    right.set(yscale="log", xlabel="centers k", title=f"Of {by_k} images", xticks=list(ks))
-    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=9)
+    right.set(yscale="log", xlabel="centers k", title=f"Of {by_k} images", xticks=ks)
+    legend_below(figure, left, ncols=4)

@@ -13,8 +13,7 @@ from experiments.claims import below, between, every_run_stops, grows
 from experiments.figures import curve, split
 from experiments.kcenter import common
 from experiments.kcenter.common import add_arguments as add_arguments
-from experiments.kcenter.common import chosen
-from experiments.kcenter.sampling import Measured, draw_instances, mean, measured, schedule, scheduled_runs
+from experiments.kcenter.sampling import Measured, draw_instances, mean, measured, scheduled_runs
 from experiments.papers import printed
 from experiments.report import Claim, Report, joined, verdict
 from experiments.settings import Settings
@@ -23,66 +22,55 @@ from jaxbandits.kcenter import Lil, ds_ucb
 SIZE, QUICK_SIZE = (1000, 10_000), (100, 500)  # images of an instance, and in all
 UNIT = 1e4
 DELTAS, PRINTED = zip(*printed("kcenter", "table1"), strict=True)
-UNIONS = {"points": "n points", "pairs": "pairs"}
 GROWTH = (1.38, 1.55)  # from the largest delta to the least
 GROWTH_OF_PAIRS = 1.33
-
-Cells = dict[str, list[Measured]]  # union -> for each delta
 
 
 def run(options: Settings) -> Report:
     n, total = QUICK_SIZE if options.quick else SIZE
-    is_full = n == SIZE[0]
-    runs = options.seeds or (4 if options.quick else 8)
+    is_full, runs = not options.quick, options.seeds or (4 if options.quick else 8)
     images = common.images(options, total)
-    plans = {
-        "points": schedule(n, total, first=runs, others=total // n - 1),
-        "pairs": schedule(n, total, first=(runs + 1) // 2),
-    }
-    sweeps = {
-        union: scheduled_runs(
-            f"kcenter table 1: {union}, n = {n}",
-            partial(ds_ucb, interval=Lil(union=union)),
-            images,
-            plan,
-            settings={"delta": DELTAS},
-            options=options,
-        )
-        for union, plan in plans.items()
-    }
-    cells: Cells = {
-        union: [
-            measured(
-                f"{UNIONS[union]}, delta {delta}",
-                chosen(columns, columns["delta"] == delta),
-                unit=UNIT,
-                printed=number if is_full else None,
-            )
-            for delta, number in zip(DELTAS, PRINTED, strict=True)
+    plans = {"points": {"first": runs, "others": total // n - 1}, "pairs": {"first": (runs + 1) // 2}}
+    sweeps, cells = {}, {}
+    for union, plan in plans.items():
+        heading, rule = f"kcenter table 1: {union}, n = {n}", partial(ds_ucb, interval=Lil(union=union))
+        columns = scheduled_runs(heading, rule, images, n, settings={"delta": DELTAS}, options=options, **plan)
+        label = "n points" if union == "points" else union
+        sweeps[union] = columns
+        cells[union] = [
+            measured(f"{label}, delta {delta}", runs, unit=UNIT, printed=paper if is_full else None)
+            for (delta, runs), paper in zip(common.by_value(columns, "delta").items(), PRINTED, strict=True)
         ]
-        for union, columns in sweeps.items()
-    }
     rising = "queries never fall as delta shrinks (by more than four standard errors)"
     claims = [every_run_stops(sweeps.values()), grows(rising, [cell.first for cell in cells["points"]], ".4g")]
+    growth = cells["points"][-1].instances / cells["points"][0].instances
     return Report(
         f"Table I of Jali et al.: queries of DS-UCB x 1e4, n = {n}, k = 10, {images.label}",
         [cell.first for row in cells.values() for cell in row],
-        claims + (growth_claims(cells) if options.data is not None and is_full else []),
+        claims + (growth_claims(**cells) if options.data is not None and is_full else []),
         joined(sweeps, "union"),
         partial(draw, cells=cells, n=n, is_full=is_full),
-        notes=[*notes(cells["points"], n), *common.on_images(options, images)],
+        notes=(
+            f"first {n}: the mean of {cells['points'][0].first.runs} runs on the first {n} images with its standard "
+            f"error. instances: the mean over {len(growth)} instances of {n} images that share none, and their range. "
+            "The verdict compares the first images with the paper's, which are another instance: it allows for what "
+            "instances differ. Ordered (set): runs with greedy's centers in order (as a set).",
+            "Growth from delta = 0.3 to 0.001 over these instances: "
+            f"{common.spread(growth, '{:.2f}'.format, np.mean)}. The law of the radii allows at most a factor 1.33 "
+            "with pairs, so the paper's runs had a union over n points at most. That is not proved to err with "
+            "probability at most delta, nor is C = 0.1.",
+            *common.on_images(options, images),
+        ),
         grid=[
             {
                 "delta": str(delta),
                 "paper": str(number),
                 f"first {n}": mean(points),
-                "ordered": points.ordered,
-                "set": points.members,
+                "ordered (set)": common.matches(points.match),
                 "instances": points.range,
                 "instances, ordered": "{} of {}".format(*points.right),
                 "pairs": mean(pairs),
-                "pairs, ordered": pairs.ordered,
-                "pairs, set": pairs.members,
+                "pairs, ordered (set)": common.matches(pairs.match),
                 "verdict": verdict(points.first),
             }
             for delta, number, points, pairs in zip(DELTAS, PRINTED, cells["points"], cells["pairs"], strict=True)
@@ -90,35 +78,23 @@ def run(options: Settings) -> Report:
     )
 
 
-def growth_claims(cells: Cells) -> list[Claim]:
-    points, pairs = (row[-1].first.ours / row[0].first.ours for row in cells.values())
+def growth_claims(points: list[Measured], pairs: list[Measured]) -> list[Claim]:
+    ours = {union: row[-1].first.ours / row[0].first.ours for union, row in (("points", points), ("pairs", pairs))}
     by = "queries grow by a factor in {} to {} from delta = 0.3 to 0.001".format(*GROWTH)
     paper = f", the paper's {PRINTED[-1] / PRINTED[0]:.3f}"
     return [
-        between(f"with n points, {by}", [points], *GROWTH, ".3f", paper),
-        below(f"with pairs, as (22) prints, by less than {GROWTH_OF_PAIRS}", [pairs], GROWTH_OF_PAIRS, ".3f"),
+        between(f"with n points, {by}", [ours["points"]], *GROWTH, ".3f", paper),
+        below(f"with pairs, as (22) prints, by less than {GROWTH_OF_PAIRS}", [ours["pairs"]], GROWTH_OF_PAIRS, ".3f"),
     ]
 
 
-def notes(row: list[Measured], n: int) -> tuple[str, ...]:
-    first, factors = row[0], row[-1].instances / row[0].instances
-    return (
-        f"first {n}: the mean of {first.first.runs} runs on the first {n} images with its standard error. instances: "
-        f"the mean over {len(factors)} instances of {n} images that share none, and their range. The verdict compares "
-        "the first images with the paper's, which are another instance: it allows for what instances differ.",
-        f"Growth from delta = 0.3 to 0.001 over these instances: {factors.mean():.2f} ({factors.min():.2f} to "
-        f"{factors.max():.2f}). The law of the radii allows at most a factor 1.33 with pairs, so the paper's runs had "
-        "a union over n points at most. That is not proved to err with probability at most delta, nor is C = 0.1.",
-    )
-
-
-def draw(figure: Any, *, cells: Cells, n: int, is_full: bool) -> None:
+def draw(figure: Any, *, cells: dict[str, list[Measured]], n: int, is_full: bool) -> None:
     left, right = split(figure, (9.6, 4.4), 1, 2)
     draw_instances(left, DELTAS, cells["points"], "n points, other images", scale=UNIT)
-    for style, (union, label) in enumerate(
-        {"points": "union over n points", "pairs": "over pairs, as printed"}.items()
+    for style, (label, row) in enumerate(
+        zip(("union over n points", "over pairs, as printed"), cells.values(), strict=True)
     ):
-        lines = [cell.first for cell in cells[union]]
+        lines = [cell.first for cell in row]
         curve(left, DELTAS, lines, label, style, scale=UNIT)
         curve(right, DELTAS, lines, label, style, scale=1 / lines[0].ours)
     if is_full:

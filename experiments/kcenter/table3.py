@@ -6,19 +6,16 @@ beside. Runs of 5000 and 10,000 images take long: --up-to says where to end.
 """
 
 from argparse import ArgumentParser
-from collections.abc import Sequence
 from functools import partial
-
-import numpy as np
 
 from experiments.claims import every_run_stops
 from experiments.kcenter import common, sampling
 from experiments.kcenter.common import Images
-from experiments.kcenter.sampling import BY_K, Cells, K, Measured, Place, Rule, Size, factors, mean
+from experiments.kcenter.sampling import BY_K, Cells, K, Place, Rule, Size, factors, mean
 from experiments.papers import printed_by_place
 from experiments.report import Claim, Report, number
 from experiments.settings import Settings
-from jaxbandits.kcenter import ds_ts, ds_ucb, pairwise_sums
+from jaxbandits.kcenter import ds_ts, ds_ucb
 
 MIXES = (1.0, 0.99, 0.0)
 SIZES = {100: Size(5, 4), 500: Size(5), 1000: Size(5), 5000: Size(2), 10_000: Size(1)}
@@ -26,7 +23,7 @@ QUICK_SIZES = {50: Size(2, 1)}
 QUICK_STEP = 16  # of an image's numbers, every so many-th is left
 UP_TO = 1000
 PRINTED = printed_by_place("kcenter", "table3")  # for mix 1, 0.99 and 0
-PRINTED_UCB = printed_by_place("kcenter", "table2 DS-UCB")
+PRINTED_UCB = {at: value for at, value in printed_by_place("kcenter", "table2 DS-UCB").items() if at in PRINTED}
 LARGE = 500  # images from which on the claims on mixes hold
 GAIN = (1.15, 1.5)  # queries with mix 0 over those with 0.99
 COST = (2.0, 5.0)  # queries of DS-TS over those of DS-UCB
@@ -42,20 +39,12 @@ RULES = {
         {place: row[i] for place, row in PRINTED.items()},
         f"kcenter DS-TS, {name}: n = {{}}",
         partial(ds_ts, mix=MIXES[i]),
-        leap=1,  # every further one brings posterior draws, and DS-TS often changes its slot
+        drawn={"leap": 1},  # every further one brings posterior draws, and DS-TS often changes its slot
         has_others=name == PAPER,
     )
     for i, name in enumerate(NAMES)
 } | {
-    UCB: Rule(
-        UCB,
-        UNIT_UCB,
-        {place: PRINTED_UCB[place] for place in PRINTED},
-        "kcenter table 3: DS-UCB, n = {}",
-        ds_ucb,
-        has_others=True,
-        times=2,
-    )
+    UCB: Rule(UCB, UNIT_UCB, PRINTED_UCB, "kcenter table 3: DS-UCB, n = {}", ds_ucb, has_others=True, times=2),
 }
 
 
@@ -68,23 +57,18 @@ def run(options: Settings) -> Report:
     sizes, images = sizes_and_images(options)
     sweeps = sampling.sweeps_of(RULES, sizes, images, options)
     cells = sampling.cells_of(sweeps, RULES, sizes)
-    thompson, ucb = (
-        [runs for (rule, _), runs in sweeps.items() if (rule == UCB) == is_ucb] for is_ucb in (False, True)
-    )
-    claims = [
-        every_run_stops(sweeps.values()),
-        common.greedy_was_found(thompson, "DS-TS"),
-        common.greedy_was_found(ucb, UCB),
-    ]
+    claims = [every_run_stops(sweeps.values())]
+    for who, rules in (("DS-TS", NAMES), (UCB, [UCB])):
+        claims.append(common.greedy_was_found((runs for (rule, _), runs in sweeps.items() if rule in rules), who))
     return sampling.report(
         f"Table III of Jali et al.: queries of DS-TS x 1e4 until k centers of n images, {images.label}",
         sweeps,
         RULES,
         cells,
-        claims + (image_claims(cells) if options.data is not None and not options.quick else []),
-        notes(cells),
-        grid(cells),
-        by_k=BY_K if BY_K in sizes else max(sizes),
+        claims=claims + (image_claims(cells) if options.data is not None and not options.quick else []),
+        notes=notes(cells),
+        grid=grid(cells),
+        drawn={"by_k": BY_K if BY_K in sizes else max(sizes)},
     )
 
 
@@ -93,8 +77,7 @@ def sizes_and_images(options: Settings) -> tuple[dict[int, Size], Images]:
     sizes = QUICK_SIZES if options.quick else {n: size for n, size in SIZES.items() if n <= options.own["up_to"]}
     images = common.images(options, max(max(sizes), min(n * (1 + size.others) for n, size in sizes.items())))
     if options.quick:
-        points = images.points[:, ::QUICK_STEP]
-        images = Images(points, pairwise_sums(points), f"{images.label}, one number of {QUICK_STEP}")
+        images = common.as_images(images.points[:, ::QUICK_STEP], f"{images.label}, one number of {QUICK_STEP}")
     return sizes, images
 
 
@@ -109,54 +92,47 @@ def quotients(cells: Cells, over: str, under: str, least: int = 0) -> dict[Place
 
 
 def image_claims(cells: Cells) -> list[Claim]:
-    def within(what: str, over: str, under: str, least: float, most: float, n: int) -> Claim:
+    def within(what: str, over: str, under: str, ends: tuple[float, float], n: int = 0) -> Claim:
         values, a, b = quotients(cells, over, under, n), RULES[over], RULES[under]
         paper = factors({at: a.printed[at] * a.unit / b.printed[at] / b.unit for at in values})
-        measured = f"{factors(values)}; in the paper {paper}"
-        return Claim(what, measured, all(least <= value <= most for value in values.values()))
+        holds = all(ends[0] <= value <= ends[1] for value in values.values())
+        return Claim(what.format(*ends), f"{factors(values)}; in the paper {paper}", holds)
 
-    found = []
+    cost = within("DS-TS takes {:g} to {:g} times the queries of DS-UCB", PAPER, UCB, COST)
     more, less = quotients(cells, ONE, PAPER, LARGE), quotients(cells, NONE, ONE, LARGE)
-    if more:
-        gain = f"mix 0 takes {GAIN[0]} to {GAIN[1]} times the queries of mix 0.99 for n >= {LARGE}"
-        fewer = f"mix 0.99 takes no more queries than mix 1 for n >= {LARGE}"
-        found = [
-            Claim(fewer, factors(more), min(more.values()) >= 1),
-            Claim(f"mix 1 takes fewer queries than mix 0 for n >= {LARGE}", factors(less), min(less.values()) > 1),
-            within(gain, NONE, PAPER, *GAIN, LARGE),
-        ]
-    cost = f"DS-TS takes {COST[0]:g} to {COST[1]:g} times the queries of DS-UCB"
-    return [*found, within(cost, PAPER, UCB, *COST, 0)]
+    if not more:
+        return [cost]
+    large = f"for n >= {LARGE}"
+    return [
+        Claim(f"mix 0.99 takes no more queries than mix 1 {large}", factors(more), min(more.values()) >= 1),
+        Claim(f"mix 1 takes fewer queries than mix 0 {large}", factors(less), min(less.values()) > 1),
+        within(f"mix 0 takes {{:g}} to {{:g}} times the queries of mix 0.99 {large}", NONE, PAPER, GAIN, LARGE),
+        cost,
+    ]
 
 
 def grid(cells: Cells) -> list[dict[str, str]]:
     rows = []
     for place, first in cells[PAPER].items():
-        row = {rule: by_place[place] for rule, by_place in cells.items()}
+        none, ucb = cells[NONE][place], cells[UCB][place]
+        matches = common.matches(*(cells[name][place].match for name in NAMES))
         rows.append(
             {"n, k": "{}, {}: ours".format(*place)}
-            | {name: mean(row[name]) for name in NAMES}
+            | {name: mean(cells[name][place]) for name in NAMES}
             | {
-                "0 / 0.99": f"{row[NONE].first.ours / first.first.ours:.2f}",
-                "DS-UCB": mean(row[UCB], UNIT_UCB / UNIT),
-                "0.99 / DS-UCB": f"{first.first.ours * UNIT / row[UCB].first.ours / UNIT_UCB:.2f}",
+                "0 / 0.99": f"{none.first.ours / first.first.ours:.2f}",
+                "DS-UCB": mean(ucb, UNIT_UCB / UNIT),
+                "0.99 / DS-UCB": f"{first.first.ours * UNIT / ucb.first.ours / UNIT_UCB:.2f}",
                 "instances, 0.99": first.range,
-                "ordered": shares([row[name] for name in NAMES], "ordered"),
-                "as a set": shares([row[name] for name in NAMES], "members"),
+                "ordered (as a set)": matches,
             }
         )
         if place in PRINTED:
             one, paper, none = PRINTED[place]
             upper = PRINTED_UCB[place] * UNIT_UCB / UNIT
             shown = (number(one), number(paper), number(none), f"{none / paper:.2f}", number(upper))
-            rows.append(dict(zip(rows[0], ("  paper", *shown, f"{paper / upper:.2f}", "", "", ""), strict=True)))
+            rows.append(dict(zip(rows[0], ("  paper", *shown, f"{paper / upper:.2f}", "", ""), strict=True)))
     return rows
-
-
-def shares(cells: Sequence[Measured], kind: str) -> str:
-    """Runs with greedy's centers, of several rules together."""
-    counts = [map(int, getattr(cell, kind).split(" of ")) for cell in cells]
-    return "{} of {}".format(*map(sum, zip(*counts, strict=True)))
 
 
 def notes(cells: Cells) -> tuple[str, ...]:
@@ -167,12 +143,11 @@ def notes(cells: Cells) -> tuple[str, ...]:
         "images and first center are unknown."
     ]
     for place, cell in cells[PAPER].items():
-        others = cells[UCB][place].instances
         if len(cell.instances) > 2:
-            ratio = np.sort(cell.instances * UNIT / others / UNIT_UCB)
+            ratio = cell.instances * UNIT / cells[UCB][place].instances / UNIT_UCB
             found.append(
                 f"Over {len(ratio)} instances of {place[0]} images DS-TS with mix 0.99 takes "
-                f"{np.median(cell.instances):.3g} ({cell.instances.min():.3g} to {cell.instances.max():.3g}) x 1e4 and "
-                f"{np.median(ratio):.2f} ({ratio[0]:.2f} to {ratio[-1]:.2f}) times the queries of DS-UCB."
+                f"{common.spread(cell.instances)} x 1e4 and {common.spread(ratio, '{:.2f}'.format)} times the queries "
+                "of DS-UCB."
             )
     return tuple(found)

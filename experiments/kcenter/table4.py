@@ -38,23 +38,23 @@ def run(options: Settings) -> Report:
     m = images.points.shape[1]
     sweeps = sampling.sweeps_of(RULES, sizes, images, options)
     cells = sampling.cells_of(sweeps, RULES, sizes)
+    known = {
+        "naive greedy, n m k": ("k-", lambda n, k: naive_queries(n, m, k)[0]),
+        "really needed": ("k:", lambda n, k: naive_queries(n, m, k)[1]),
+    }
     return sampling.report(
         f"Table IV of Jali et al.: queries x 1e5 until k centers of n images, {images.label}",
         sweeps,
         RULES,
         cells,
-        claims(cells, sweeps, m, is_real=options.data is not None and not options.quick),
-        [
+        claims=claims(cells, sweeps, m, is_real=options.data is not None and not options.quick),
+        notes=[
             "Means of runs on the first n images with their standard errors; naive: n m k, as the paper counts, and "
             "needed: m for each candidate and each new center. An arm costs at most 2 m queries, m of them for reading "
             "it at its cap, so that random sampling may take twice the needed ones, and nearly does."
         ],
-        [row for at, cell in cells["DS-TS"].items() for row in rows(at, cell, cells["random"].get(at), m)],
-        by_k=sampling.BY_K if sampling.BY_K in sizes else max(sizes),
-        known={
-            "naive greedy, n m k": ("k-", lambda n, k: naive_queries(n, m, k)[0]),
-            "really needed": ("k:", lambda n, k: naive_queries(n, m, k)[1]),
-        },
+        grid=[row for at, cell in cells["DS-TS"].items() for row in rows(at, cell, cells["random"].get(at), m)],
+        drawn={"by_k": sampling.BY_K if sampling.BY_K in sizes else max(sizes), "known": known},
     )
 
 
@@ -63,13 +63,9 @@ def claims(cells: Cells, sweeps: Sweeps, m: int, *, is_real: bool) -> list[Claim
     found = [every_run_stops(sweeps.values()), common.greedy_was_found(sweeps.values())]
     if cells["random"]:
         used = {place: cell.first.ours / (2 * needed[place]) for place, cell in cells["random"].items()}
-        found.append(
-            Claim(
-                "random sampling takes more queries than naive greedy needs, and at most 2 m an arm",
-                f"{factors(used)} of 2 m an arm; half is needed",
-                all(0.5 < value <= 1 for value in used.values()),
-            )
-        )
+        what = "random sampling takes more queries than naive greedy needs, and at most 2 m an arm"
+        within = all(0.5 < value <= 1 for value in used.values())
+        found.append(Claim(what, f"{factors(used)} of 2 m an arm; half is needed", within))
     if is_real:
         saved = {"n = {:,}, k = {}:".format(*at): needed[at] / cell.first.ours for at, cell in cells["DS-TS"].items()}
         found.append(between("DS-TS takes at least 4 times fewer queries than naive greedy needs", saved, 4))
@@ -83,13 +79,11 @@ def rows(place: Place, cell: Measured, random: Measured | None, m: int) -> list[
         "naive": number(round(naive)),
         "needed": number(round(needed)),
         "random": mean(random),
-        "random, ordered": random.ordered if random else "",
-        "random, as a set": random.members if random else "",
+        "random, ordered (set)": common.matches(random.match) if random else "",
         "DS-TS": mean(cell),
         "needed / DS-TS": f"{needed / cell.first.ours:.1f}",
         "instances": cell.range,
-        "ordered": cell.ordered,
-        "as a set": cell.members,
+        "ordered (as a set)": common.matches(cell.match),
     }
     if place not in PRINTED["DS-TS"]:
         return [ours]

@@ -5,31 +5,31 @@ and 0. The paper names neither its images nor its first center: here instances a
 first center is image 0 of each. A run ends with the tenth center or after two million queries.
 """
 
-from collections.abc import Sequence
+import itertools
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from experiments.claims import answers_are_right
-from experiments.figures import COLORS, errorbars, marks
+from experiments.figures import COLORS, errorbars, legend_below, marks
 from experiments.kcenter import common as runs
 from experiments.kcenter import noisy
 from experiments.kcenter.common import add_arguments as add_arguments
-from experiments.kcenter.noisy import Cell, slashed
+from experiments.kcenter.noisy import Cell, slashed, slashed_means
 from experiments.papers import printed_by_place
-from experiments.report import Claim, Columns, Line, Report, joined, line, mean_se
+from experiments.report import Claim, Line, Report, joined, line, mean_se
 from experiments.settings import Settings
 
 NOISE_SCALE = 0.1
 MIXES = (0.9, 0.8, 0.0)
 LIMIT = 2_000_000  # queries of a run
-BLOCKS = {100: 10, 500: 4, 1000: 2}
-KS = (3, 5, 7, 10)
+BLOCKS, KS = {100: 10, 500: 4, 1000: 2}, (3, 5, 7, 10)
 QUICK_BLOCKS, QUICK_KS, QUICK_LIMIT = {100: 6}, (3, 5), 200_000
 UNIT = 1e3
 NEAR = 1.5  # factor between the mixes
 LAW = 0.4, 2.0  # queries over 2 beta sum T*
+BLOCK = {"color": "#777777", "ms": 9, "mew": 1.5}  # in the figure
 PRINTED = printed_by_place("kcenter", "table5")  # thousands of queries, for mix 0.9, 0.8 and 0
 
 
@@ -37,9 +37,17 @@ class Instances(NamedTuple):
     """The blocks of one size until the first k centers."""
 
     cells: dict[float, list[Cell]]  # of every block, by mix
-    means: dict[float, np.ndarray]  # of every block, infinite if a run was censored
     expected: np.ndarray  # (blocks,)  queries by 2 beta sum T*
-    ended: np.ndarray  # int (ended,)  the blocks all of whose runs ended
+
+    @property
+    def means(self) -> dict[float, np.ndarray]:
+        """Of every block, infinite if a run was censored."""
+        return {mix: np.array([each.mean for each in row]) for mix, row in self.cells.items()}
+
+    @property
+    def ended(self) -> np.ndarray:
+        """The blocks all of whose runs ended."""
+        return np.flatnonzero(np.isfinite(list(self.means.values())).all(axis=0))
 
     @property
     def first(self) -> dict[float, Cell]:
@@ -57,9 +65,12 @@ def run(options: Settings) -> Report:
     distances = images.distances
     shared = {"distances": distances, "k": ks[-1], "noise_scale": NOISE_SCALE, "mixes": MIXES, "limit": limit}
     shared |= {"options": options, "seeds": seeds}
-    blocks = {n: runs.blocks(n, count) for n, count in sizes.items()}
-    columns = {n: noisy.thompson_runs(f"kcenter table 5: n = {n}", rows=rows, **shared) for n, rows in blocks.items()}
-    table = {(n, k): each for n, rows in blocks.items() for k, each in by_k(columns[n], distances, rows, ks).items()}
+    columns, table = {}, {}
+    for n, count in sizes.items():
+        rows = runs.blocks(n, count)
+        columns[n] = noisy.thompson_runs(f"kcenter table 5: n = {n}", rows=rows, **shared)
+        law = law_of(distances, rows, ks[-1])
+        table |= {(n, k): Instances(noisy.cells_by_mix(columns[n], k), law[:, k - 2]) for k in ks}
     mistakes, total = (sum(map(count, columns.values())) for count in (noisy.wrong, lambda part: len(part["row"])))
     return Report(
         f"Table V of Jali et al.: thousands of queries of NS-TS, {images.label}",
@@ -72,22 +83,13 @@ def run(options: Settings) -> Report:
     )
 
 
-def by_k(columns: Columns, distances: np.ndarray, rows: np.ndarray, ks: Sequence[int]) -> dict[int, Instances]:
-    """The runs of one size until so many centers, beside the law."""
-    n = rows.shape[1]
-    law = np.array(
-        [
-            np.cumsum(noisy.expected(noisy.times(distances[np.ix_(row, row)], truth, NOISE_SCALE), n))
-            for row, truth in zip(rows, runs.solutions(distances, rows, ks[-1]), strict=True)
-        ]
-    )
-    found = {}
-    for k in ks:
-        cells = noisy.cells_by_mix(columns, k)
-        means = {mix: np.array([each.mean for each in row]) for mix, row in cells.items()}
-        ended = np.flatnonzero(np.isfinite(list(means.values())).all(axis=0))
-        found[k] = Instances(cells, means, law[:, k - 2], ended)
-    return found
+def law_of(distances: np.ndarray, rows: np.ndarray, k: int) -> np.ndarray:
+    """2 beta sum T* (blocks, k-1) until the second center, the third and so on."""
+    times = [
+        noisy.times(distances[np.ix_(row, row)], solution, NOISE_SCALE)
+        for row, solution in zip(rows, runs.solutions(distances, rows, k), strict=True)
+    ]
+    return np.cumsum([noisy.expected(each, rows.shape[1]) for each in times], axis=1)
 
 
 def first_block_lines(n: int, k: int, instances: Instances, seeds: int) -> list[Line]:
@@ -103,16 +105,20 @@ def first_block_lines(n: int, k: int, instances: Instances, seeds: int) -> list[
 def claims(table: Table) -> list[Claim]:
     ratios = np.concatenate([each.means[mix] / each.expected for each in table.values() for mix in MIXES])
     ratios = ratios[np.isfinite(ratios)]
-    logs = {mix: np.log(quotients) for mix, quotients in against_first_mix(table).items()}
-    means = {mix: np.exp(values.mean()) for mix, values in logs.items()}
-    errors = {mix: means[mix] * mean_se(values)[1] for mix, values in logs.items()}
-    worst = max(np.exp(np.abs(values).max()) for values in logs.values())
+    # Each block once, until the last center that all its runs found.
+    last = {(n, block): (instances, block) for (n, _), instances in table.items() for block in instances.ended}
+    first, *others = (np.array([each.means[mix][block] for each, block in last.values()]) for mix in MIXES)
+    logs = np.log(np.divide(others, first))
+    means, errors = np.exp(logs.mean(axis=1)), mean_se(logs, axis=1)[1]
+    shown = [
+        f"{mix:g} / {MIXES[0]}: {mean:.2f} +- {mean * error:.2f}"
+        for mix, mean, error in zip(MIXES[1:], means, errors, strict=True)
+    ]
     return [
         Claim(
             f"mixes are within a factor {NEAR} of each other on one instance (geometric mean over those that ended)",
-            ", ".join(f"{mix:g} / {MIXES[0]}: {means[mix]:.2f} +- {errors[mix]:.2f}" for mix in logs)
-            + f"; on a single one at most {worst:.2f}",
-            all(1 / NEAR < mean < NEAR for mean in means.values()),
+            f"{', '.join(shown)}; on a single one at most {np.exp(np.abs(logs).max()):.2f}",
+            all(1 / NEAR < mean < NEAR for mean in means),
         ),
         Claim(
             f"queries are {LAW[0]} to {LAW[1]} times 2 beta sum T*, on every block that ended",
@@ -122,16 +128,8 @@ def claims(table: Table) -> list[Claim]:
     ]
 
 
-def against_first_mix(table: Table) -> dict[float, np.ndarray]:
-    """Queries of the other mixes over those of the first, each block once: until the last center all runs found."""
-    last = {(n, b): (instances, b) for (n, _), instances in table.items() for b in instances.ended}
-    return {
-        mix: np.array([each.means[mix][b] / each.means[MIXES[0]][b] for each, b in last.values()]) for mix in MIXES[1:]
-    }
-
-
 def row(n: int, k: int, instances: Instances, limit: float) -> dict[str, str]:
-    found = [each for row in instances.cells.values() for each in row]
+    found = list(itertools.chain(*instances.cells.values()))
     first = list(instances.first.values())
     means = instances.means[MIXES[0]]
     ratio = (means / instances.expected)[np.isfinite(means)]
@@ -139,13 +137,12 @@ def row(n: int, k: int, instances: Instances, limit: float) -> dict[str, str]:
         "n, k": f"{n}, {k}",
         "paper, mix .9/.8/0": slashed(PRINTED[n, k]),
         "block": str(instances.ended[0]) if first else "-",
-        "ours on it": slashed([each.mean for each in first], UNIT) or "-",
-        "s.e.": slashed([each.se for each in first], UNIT) or "-",
+        "ours on it": slashed_means(first, UNIT) if first else "-",
         "all blocks, mix .9": noisy.quantiles(means, limit, UNIT),
         "below paper": f"{np.sum(means < PRINTED[n, k][0] * UNIT)} of {len(means)}",
         "q / (2 beta T*)": f"{ratio.min():.2f} to {ratio.max():.2f}" if len(ratio) else "-",
         "runs ended": f"{sum(len(each.queries) for each in found)} of {sum(each.runs for each in found)}",
-        **noisy.ordered_cells(found),
+        "ordered (as a set)": noisy.matches(found),
     }
 
 
@@ -163,20 +160,22 @@ def notes(table: Table, seeds: int, limit: int) -> tuple[str, ...]:
 
 
 def draw(figure: Any, *, table: Table, limit: float) -> None:
-    title = "Table V: NS-TS on noisy distances of images"
-    axes = noisy.draw_by_place(figure, table, title, "queries until the k-th center")
+    axes = noisy.draw_by_place(figure, table, "Table V: NS-TS on noisy distances of images")
+    axes.set_ylabel("queries until the k-th center")
     for x, ((n, k), instances) in enumerate(table.items()):
-        noisy.scatter(axes, x - 0.2, instances.means[MIXES[0]], limit, color="#777777", ms=9, mew=1.5)
+        blocks = instances.means[MIXES[0]]
+        axes.plot(np.full(len(blocks), x - 0.2), blocks, "_", **BLOCK)
+        axes.plot(x - 0.2, limit if np.isinf(blocks).any() else np.nan, "^", **BLOCK, mfc="w")
         for style, (mix, printed) in enumerate(zip(MIXES, PRINTED[n, k], strict=True)):
-            place = x + 0.05 + 0.1 * style
+            at = x + 0.05 + 0.1 * style
             if found := instances.first.get(mix):
-                errorbars(axes, place, found.mean, found.se, None, style, linestyle="")
-            axes.plot(place, printed * UNIT, "x", color=COLORS[style], ms=6, mew=1.5)
+                errorbars(axes, at, found.mean, found.se, None, style, linestyle="")
+            axes.plot(at, printed * UNIT, "x", color=COLORS[style], ms=6, mew=1.5)
     axes.axhline(limit, color="k", lw=0.8, ls=":")
     axes.text(0.99, limit, "limit", transform=axes.get_yaxis_transform(), ha="right", va="bottom", fontsize=9)
-    axes.plot([], [], "_", color="#777777", ms=9, mew=1.5, label="a block, mix 0.9")
-    axes.plot([], [], "^", color="#777777", mfc="w", ms=9, mew=1.5, label="blocks that did not end")
+    axes.plot([], [], "_", **BLOCK, label="a block, mix 0.9")
+    axes.plot([], [], "^", **BLOCK, mfc="w", label="blocks that did not end")
     for style, mix in enumerate(MIXES):
         axes.plot([], [], label=f"first block that ended, mix {mix:g}", **marks(style))
     axes.plot([], [], "kx", ms=6, mew=1.5, label="printed in the paper")
-    figure.legend(loc="outside lower center", ncols=3, fontsize=9)
+    legend_below(figure)

@@ -8,17 +8,18 @@ NS-TandS solves for its weights every 100 queries, tracks differences (paper: om
 stops at the rate "loglog" or "log", and counts t and T anew at each stage or never ("printed").
 """
 
+import itertools
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.figures import COLORS, marks, side_by_side, split, ticks
+from experiments.figures import COLORS, legend_below, marks, side_by_side, split, ticks
 from experiments.kcenter import common as runs
 from experiments.kcenter.common import add_arguments as add_arguments
-from experiments.kcenter.noisy import Cell, cell, cells_by_mix, ordered_cells, slashed, thompson_runs
+from experiments.kcenter.noisy import Cell, cells_by_instance, cells_by_mix, matches, slashed, thompson_runs
 from experiments.papers import printed_by_place
-from experiments.report import Claim, Columns, Line, Report, joined, mean_se, number
+from experiments.report import Claim, Columns, Line, Report, joined, mean_se, number, plus_minus
 from experiments.settings import Settings
 from jaxbandits.kcenter import Pull, ns_tands
 
@@ -38,9 +39,8 @@ TANDS = {
     "ratio, log": {"tracking": "ratio", "rate": "log"},
 }
 RULES = (TS_MIXED, *TANDS)
-SHORT = ("TS .8", "diff loglog", "diff log", "diff reset printed", "ratio loglog", "ratio log")  # in the order of RULES
+HEADS = ("TS .8", "diff loglog", "diff log", "diff reset printed", "ratio loglog", "ratio log")  # of RULES
 PRINTED = printed_by_place("kcenter", "table6")  # hundreds of queries: NS-TS with mix 0 and 0.8, NS-TandS
-
 
 Row = dict[str, list[Cell]]  # by rule: every block that counts, until the first k centers
 Table = dict[tuple[int, int], Row]  # (n, k) -> Row
@@ -63,8 +63,7 @@ def run(options: Settings) -> Report:
     parts: dict[str, Columns] = {}
     table: Table = {}
     for n, ks in sizes.items():
-        rows = runs.blocks(n, BLOCKS[n])
-        heading = f"kcenter table 6: NS-TS: n = {n}"
+        rows, heading = runs.blocks(n, BLOCKS[n]), f"kcenter table 6: NS-TS: n = {n}"
         thompson = thompson_runs(heading, rows=rows, k=ks[-1], mixes=MIXES, limit=LIMIT, **shared)
         parts[f"NS-TS, n = {n}"] = thompson | {"rule": np.where(thompson["mix"] == MIXES[0], TS, TS_MIXED)}
         for k in ks:
@@ -76,13 +75,13 @@ def run(options: Settings) -> Report:
                 budget = {"k": k, "action": Pull, "max_rounds": TANDS_LIMIT}
                 rule = partial(ns_tands, delta=runs.DELTA, **settings)
                 columns = runs.distance_runs(heading, rule, rows=rows[counted], **budget, **shared)
-                table[n, k][name] = [cell(columns, columns["instance"] == i, k) for i in range(len(counted))]
+                table[n, k][name] = cells_by_instance(columns, k)
                 label = {"instance": counted[columns["instance"]], "rule": np.full(len(columns["row"]), name)}
                 parts[f"{name}, n = {n}, k = {k}"] = columns | label
 
     return Report(
         f"Table VI of Jali et al.: NS-TandS against NS-TS, {images.label}",
-        lines(table),
+        [ratio_line(name, place, row) for place, row in table.items() for name in RULES],
         [*claims(table), runs.greedy_was_found(parts.values())],
         joined(parts, "sweep"),
         partial(draw, table=table),
@@ -99,46 +98,33 @@ def ratio(row: Row, name: str) -> Ratio:
     return Ratio(float(np.exp(mean)), float(error), values, int((~known).sum()))
 
 
-def lines(table: Table) -> list[Line]:
-    """Ratios; the paper's NS-TandS stands beside the printed tracking, which took one of these rates."""
-    found = []
-    for (n, k), row in table.items():
-        mixless, mixed, tands = PRINTED[n, k]
-        for name in RULES:
-            mean, error, values, censored = ratio(row, name)
-            printed = mixed / mixless if name == TS_MIXED else tands / mixless if name in TANDS else None
-            quantity = f"{name}: n = {n}, k = {k}"
-            found.append(Line(quantity, mean, mean * error, len(values) + censored, censored, printed=printed))
-    return found
+def ratio_line(name: str, place: tuple[int, int], row: Row) -> Line:
+    """A ratio; the paper's NS-TandS stands beside the printed tracking, which took one of these rates."""
+    mean, error, values, censored = ratio(row, name)
+    mixless, mixed, tands = PRINTED[place]
+    printed = (mixed if name == TS_MIXED else tands) / mixless
+    quantity = "{}: n = {}, k = {}".format(name, *place)
+    return Line(quantity, mean, mean * error, len(values) + censored, censored, printed=printed)
 
 
 def claims(table: Table) -> list[Claim]:
-    pairs = [("ratio, loglog", "difference, loglog"), ("ratio, log", "difference, log")]
-    return [
-        Claim(
-            f"{few} takes fewer queries than {many} and than NS-TS, in every row",
-            "; ".join(
-                f"n = {n}, k = {k}: {ratio(row, few).mean:.2f} against {ratio(row, many).mean:.2f} and 1"
-                for (n, k), row in table.items()
-            ),
-            all(ratio(row, few).mean < min(1, ratio(row, many).mean) for row in table.values()),
-        )
-        for few, many in pairs
-    ]
+    found = []
+    for few, many in (("ratio, loglog", "difference, loglog"), ("ratio, log", "difference, log")):
+        pairs = {place: (ratio(row, few).mean, ratio(row, many).mean) for place, row in table.items()}
+        statement = f"{few} takes fewer queries than {many} and than NS-TS, in every row"
+        shown = (f"n = {n}, k = {k}: {less:.2f} against {more:.2f} and 1" for (n, k), (less, more) in pairs.items())
+        found.append(Claim(statement, "; ".join(shown), all(less < min(1, more) for less, more in pairs.values())))
+    return found
 
 
 def shown(n: int, k: int, row: Row) -> dict[str, str]:
-    def quotient(name: str) -> str:
-        mean, error, _, censored = ratio(row, name)
-        return f"{mean:.2f} +- {mean * error:.2f}" + (f" ({censored} cens.)" if censored else "")
-
     return {
         "n, k (blocks)": f"{n}, {k} ({len(row[TS])} of {BLOCKS[n]})",
         "paper: TS 0/.8/TandS": slashed(PRINTED[n, k]),
         "TandS/TS": f"{PRINTED[n, k][2] / PRINTED[n, k][0]:.2f}",
         "median TS 0": number(round(float(np.median([each.mean for each in row[TS]])))),
-        **dict(zip(SHORT, map(quotient, RULES), strict=True)),
-        **ordered_cells(each for found in row.values() for each in found),
+        **{head: plus_minus(ratio_line(name, (n, k), row), 2) for head, name in zip(HEADS, RULES, strict=True)},
+        "ordered (as a set)": matches(itertools.chain(*row.values())),
     }
 
 
@@ -175,4 +161,4 @@ def draw(figure: Any, *, table: Table) -> None:
     side_by_side(axes, names, yscale="log", ylabel="queries over those of NS-TS, mix 0")
     ticks(axes, [0.1, 0.2, 0.5, 1, 2, 5], axis="y")
     axes.set_title("Table VI: tracking the optimal proportions, block by block")
-    figure.legend(loc="outside lower center", ncols=3, fontsize=9)
+    legend_below(figure)

@@ -17,13 +17,12 @@ import numpy as np
 from experiments.claims import every_run_stops
 from experiments.figures import legend_below, marks, split
 from experiments.kcenter import common as runs
-from experiments.kcenter.common import Images
 from experiments.kcenter.common import add_arguments as add_arguments
-from experiments.report import STANDARD_ERRORS, Claim, Columns, Report, joined, listed, mean_se, number
+from experiments.report import STANDARD_ERRORS, Claim, Columns, Line, Report, joined, listed, mean_se, plus_minus
 from experiments.settings import Settings
 from jaxbandits import Outcome, Status
-from jaxbandits.kcenter import KL, Dimensions, Lil, PairPull, clusters, digits, ds_ucb, ns_ts, pairwise_sums
-from jaxbandits.kcenter._images import DIGIT_LEVELS, IMAGE_LEVELS
+from jaxbandits.kcenter import KL, Dimensions, Lil, PairPull, clusters, digits, ds_ucb, ns_ts
+from jaxbandits.kcenter._images import DIGIT_LEVELS
 from jaxbandits.kcenter._intervals import Interval, arm_bounds, bounds_of
 from jaxbandits.kcenter._samples import mean
 from jaxbandits.kcenter._triangle import tighten
@@ -39,8 +38,6 @@ MIX = 0.9  # of NS-TS
 LIMIT = 20_000_000  # rounds on shoes
 
 Bounds = Callable[[Any], tuple[jax.Array, jax.Array, jax.Array]]  # state -> counts, lower, upper, all (n, k-1)
-
-
 Case = dict[str, Columns]  # way -> runs of one kind of points
 
 
@@ -59,14 +56,13 @@ def run(options: Settings) -> Report:
     for g in CLUSTERS[1:2] if options.quick else CLUSTERS:
         instances = range(1 if options.quick else 3)
         points = np.concatenate([clusters(CLUSTER_POINTS, CLUSTER_M, g, SPREAD, seed) for seed in instances])
-        cases[f"{g} clusters"] = sampled(f"{g} clusters", points, None, CLUSTER_POINTS, options, seeds)
-    cases["digits"] = sampled("digits", different_digits(), DIGIT_LEVELS, DIGITS, options, 3 * seeds, interval=KL())
+        cases[f"{g} clusters"] = sampled(runs.as_images(points, f"{g} clusters", None), CLUSTER_POINTS, options, seeds)
+    cases["digits"] = sampled(different_digits(), DIGITS, options, 3 * seeds, interval=KL())
     if not options.quick:
         photographs = runs.images(options, 4 * IMAGES)
-        cases[photographs.label] = sampled("images", photographs.points, IMAGE_LEVELS, IMAGES, options, seeds)
+        cases[photographs.label] = sampled(photographs._replace(label="images"), IMAGES, options, seeds)
     if options.data is not None:
-        for n in list(SHOES)[:1] if options.quick else SHOES:
-            cases[f"{n} shoes"] = judged(n, options, seeds)
+        cases |= {f"{n} shoes": judged(n, options, seeds) for n in list(SHOES)[: 1 if options.quick else None]}
 
     columns = {(name, way): sweep for name, case in cases.items() for way, sweep in case.items()}
     savings = {name: saving(case) for name, case in cases.items()}
@@ -88,32 +84,31 @@ def run(options: Settings) -> Report:
     )
 
 
-def different_digits() -> np.ndarray:
+def different_digits() -> runs.Images:
     points = digits()
     _, first = np.unique(points, axis=0, return_index=True)
-    return points[np.sort(first)[:DIGITS]]
+    return runs.as_images(points[np.sort(first)[:DIGITS]], "digits", DIGIT_LEVELS)
 
 
-def sampled(
-    name: str, points: np.ndarray, levels: int | None, n: int, options: Settings, seeds: int, interval: Interval = LIL
-) -> Case:
+def sampled(images: runs.Images, n: int, options: Settings, seeds: int, interval: Interval = LIL) -> Case:
     """Runs of DS-UCB on instances of n points."""
-    rows, m = runs.blocks(n, len(points) // n), points.shape[1]
+    total, m = images.points.shape
+    problem = Dimensions(n, m, K, images.levels)
     bounds = bounds_of(interval, n, runs.DELTA)
-    bounds = arm_bounds(bounds, Dimensions(n, m, K, levels), cap=m, scale="mean", dtype=jnp.result_type(float))
+    bounds = arm_bounds(bounds, problem, cap=m, scale="mean", dtype=jnp.result_type(float))
 
     def statistics(state: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
         return state.counts, *bounds(state.counts, state.sums)
 
-    images = Images(points, pairwise_sums(points), name)
-    made = partial(runs.image_runs, images=images, k=K, levels=levels, options=options, seeds=seeds)
-    return both_ways(name, made, partial(ds_ucb, delta=runs.DELTA, interval=interval), rows, statistics)
+    made = partial(runs.image_runs, images=images, k=K, options=options, seeds=seeds)
+    rule = partial(ds_ucb, delta=runs.DELTA, interval=interval)
+    return both_ways(images.label, made, rule, runs.blocks(n, total // n), statistics)
 
 
 def judged(n: int, options: Settings, seeds: int) -> Case:
     """Runs of NS-TS on the first n shoes."""
     interval = bounds_of(KL(), n, runs.DELTA)
-    distances = runs.judgements(options, n).distances
+    distances, _ = runs.judgements(options, n)
 
     def statistics(state: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
         counts = state.samples.counts
@@ -152,10 +147,9 @@ def effect(task: Any, outcome: Outcome, *, statistics: Bounds) -> dict[str, jax.
 
 def mean_and_se(columns: Columns) -> tuple[float, float]:
     """Of the queries of the runs that stopped; instances are given."""
-    stopped = columns["status"] == Status.STOPPED
-    groups = [columns["pulls"][stopped & (columns["row"] == row)] for row in np.unique(columns["row"])]
-    means, errors = np.transpose([mean_se(group) for group in groups])
-    return float(np.mean(means)), float(np.linalg.norm(errors) / len(groups))
+    stopped = runs.chosen(columns, columns["status"] == Status.STOPPED)
+    means, errors = np.transpose([mean_se(each["pulls"]) for each in runs.by_value(stopped, "row").values()])
+    return float(np.mean(means)), float(np.linalg.norm(errors) / len(errors))
 
 
 def saving(case: Case) -> Saving:
@@ -171,8 +165,8 @@ def claims(cases: dict[str, Case], savings: dict[str, Saving]) -> list[Claim]:
     photographs = [each for name, each in savings.items() if "image" in name or "crop" in name]
     return [
         Claim(
-            "the centers are greedy's in every run, without the triangle inequality and with it",
-            ", ".join(f"{name} {', '.join(map(runs.share, case.values()))}" for name, case in cases.items()),
+            "the centers are greedy's in every run, in order (as a set), without the triangle inequality and with it",
+            ", ".join(f"{name} {', '.join(map(runs.matches, case.values()))}" for name, case in cases.items()),
             all(sweep["ordered"].all() for case in cases.values() for sweep in case.values()),
         ),
         Claim(
@@ -195,10 +189,8 @@ def claims(cases: dict[str, Case], savings: dict[str, Saving]) -> list[Claim]:
 def row(name: str, case: Case, saved: Saving) -> dict[str, str]:
     cells = {"": name, "instances": f"{case['with']['instance'].max() + 1}"}
     for way, sweep in case.items():
-        mean, se = mean_and_se(sweep)
-        cells[way] = number(round(mean)) + (f" +- {se:.2g}" if np.isfinite(se) else "")
-        cells[f"{way}: ordered"], cells[f"{way}: as a set"] = (runs.share(sweep, x) for x in ("ordered", "members"))
-    ratio = f"{saved.ratio:.3f}" + (f" +- {saved.se:.3f}" if np.isfinite(saved.se) else "")
+        cells |= {way: plus_minus(Line("", *mean_and_se(sweep))), f"{way}: ordered (set)": runs.matches(sweep)}
+    ratio = plus_minus(Line("", saved.ratio, saved.se), 3)
     return cells | {"with / without": ratio, "skipped": f"{saved.skipped:.1%}", "raised": f"{saved.raised:.1%}"}
 
 

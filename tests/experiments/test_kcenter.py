@@ -53,7 +53,7 @@ def test_a_run_is_compared_with_greedy():
         return ds_ucb(problem, delta=0.1, interval=Lil(radius_scale), leap=leap)
 
     points = contrast_rows(8, 16, 0)
-    images = common.Images(points, pairwise_sums(points), "points")
+    images = common.as_images(points, levels=None)
     rows = np.array([[0, 1, 2, 3, 4], [3, 4, 5, 6, 7]], np.int32)
     columns = common.image_runs(
         "test",
@@ -64,8 +64,7 @@ def test_a_run_is_compared_with_greedy():
         settings={"radius_scale": (1.0, 1e-4)},
         options=OPTIONS,
         seeds=8,
-        leap=4,
-        levels=None,
+        drawn={"leap": 4},
     )
     truth = np.array([greedy(images.sums[np.ix_(row, row)], k=3).centers for row in rows])
     instance, is_careful = columns["instance"], columns["radius_scale"] == 1
@@ -116,24 +115,28 @@ def test_without_data_the_library_has_its_own():
     assert crops.label == "crops of two photographs"
     exact = np.square(crops.points[:, None].astype(float) - crops.points).mean(axis=-1) / 255**2
     np.testing.assert_allclose(crops.distances, exact, rtol=1e-12)
-    judged = common.judgements(OPTIONS, 5)
-    assert judged.distances.shape == (5, 5)
-    assert judged.label == "simulated judgements"
+    distances, label = common.judgements(OPTIONS, 5)
+    assert distances.shape == (5, 5)
+    assert label == "simulated judgements"
 
 
 def test_instances_with_ties_are_left_out():
     # Seed 6 has two nodes that are equally far from the first.
     found = bounds.instances(7)
     seventh = binary_rows(50, 1500, 7)
-    assert found.images.points[-50:].tolist() == seventh.tolist()
+    assert found.points[-50:].tolist() == seventh.tolist()
     assert greedy(pairwise_sums(binary_rows(50, 1500, 6)), k=3).gaps.min() == 0
 
 
-def test_a_schedule_says_which_images_a_run_takes():
-    plan = sampling.schedule(3, 10, first=2, others=3, runs=2)
-    assert plan.instance.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+def test_a_schedule_says_which_images_a_run_takes(monkeypatch):
+    def image_runs(heading, rule, images, rows, **more):
+        return {"rows": rows, "instance": np.arange(len(rows))}
+
+    monkeypatch.setattr(common, "image_runs", image_runs)
+    columns = sampling.scheduled_runs("", ds_ucb, common.as_images(np.zeros((10, 1))), 3, first=2, others=3, runs=2)
+    assert columns["instance"].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
     # Four instances of three images have room for steps of two: they overlap, and wrap round.
-    assert plan.rows[[0, 2, 4, 6]].tolist() == [[0, 1, 2], [2, 3, 4], [4, 5, 6], [6, 7, 8]]
+    assert columns["rows"][[0, 2, 4, 6]].tolist() == [[0, 1, 2], [2, 3, 4], [4, 5, 6], [6, 7, 8]]
     assert common.consecutive(10, 2, 10)[1].tolist() == [5, 6, 7, 8, 9, 0, 1, 2, 3, 4]
     assert common.consecutive(5, 2, 12).tolist() == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
 
@@ -141,26 +144,26 @@ def test_a_schedule_says_which_images_a_run_takes():
 def test_every_rule_runs_as_often_as_the_size_says(monkeypatch):
     asked = {}
 
-    def scheduled(heading, rule, images, plan, *, options, **more):
-        asked[heading] = (plan.instance.tolist(), more)
+    def scheduled(heading, rule, images, n, *, options, **more):
+        asked[heading] = more
         return {}
 
     monkeypatch.setattr(sampling, "scheduled_runs", scheduled)
     rules = {
-        "plain": sampling.Rule("", 1.0, {}, "plain {}", ds_ucb, leap=3),
+        "plain": sampling.Rule("", 1.0, {}, "plain {}", ds_ucb, drawn={"leap": 3}),
         "wide": sampling.Rule("", 1.0, {}, "wide {}", ds_ucb, has_others=True, times=2),
         "random": sampling.Rule("", 1.0, {}, "random {}", ds_ucb, is_random=True),
     }
     sizes = {3: sampling.Size(1, 2, 2, 4), 5: sampling.Size(1, random=4), 7: sampling.Size(1)}
     points = np.zeros((12, 1))
     options = OPTIONS._replace(own={"random_up_to": 3})
-    found = sampling.sweeps_of(rules, sizes, common.Images(points, points, ""), options)
+    found = sampling.sweeps_of(rules, sizes, common.as_images(points), options)
     assert found.keys() == {*((rule, n) for rule in ("plain", "wide") for n in sizes), ("random", 3)}
-    assert asked["plain 3"] == ([0], {"leap": 3})
-    assert asked["wide 3"][0] == [0, 0, 1, 1, 2, 2]
-    assert asked["random 3"] == ([0, 0, 0, 0], {"test_every": sampling.DRAWS, "lanes": 4})
-    sampling.sweeps_of(rules, {3: sizes[3]}, common.Images(points, points, ""), options._replace(seeds=3))
-    assert asked["wide 3"][0][:6] == [0] * 6
+    assert asked["plain 3"] == {"first": 1, "others": 0, "runs": 2, "drawn": {"leap": 3}}
+    assert asked["wide 3"] == {"first": 2, "others": 2, "runs": 2, "drawn": common.LEAP}
+    assert asked["random 3"] == {"first": 4, "others": 0, "runs": 2, "drawn": sampling.DRAWS, "lanes": 4}
+    sampling.sweeps_of(rules, {3: sizes[3]}, common.as_images(points), options._replace(seeds=3))
+    assert asked["wide 3"]["first"] == 6
 
 
 def test_the_first_images_and_the_instances_are_told_apart():
@@ -176,7 +179,7 @@ def test_the_first_images_and_the_instances_are_told_apart():
     assert found.first.ours == 24  # two stages of 100 and 140
     assert found.instances.tolist() == [24, 40, 60]
     assert found.first.printed_se == pytest.approx(np.std([24, 40, 60], ddof=1))
-    assert (found.ordered, found.right) == ("2 of 2", (3, 4))
+    assert (common.matches(found.match), found.right) == ("2 (2) of 2", (3, 4))
     assert found.range == "41.3 (24 to 60)"
 
 
@@ -190,15 +193,14 @@ def test_a_cell_counts_runs_until_the_kth_center():
         "answer.indices": np.array([[0, 4, 2], [0, 4, 3], [0, 1, -1], [0, 2, 4]]),
         "greedy": np.tile([0, 4, 2], (4, 1)),
     }
-    everything = np.ones(4, bool)
-    two, three = (noisy.cell(columns, everything, k) for k in (2, 3))
+    two, three = (noisy.cell(columns, k) for k in (2, 3))
     assert two.queries.tolist() == [10, 30, 2**31]
     assert (two.runs, two.ordered, two.members) == (4, 2, 2)
     assert np.isinf(two.mean)
     assert np.isnan(two.se)
     assert three.queries.tolist() == [30, 2**32]
     assert (three.ordered, three.members) == (1, 2)
-    first = noisy.cell(columns, np.array([True, True, False, False]), 2)
+    first = noisy.cell(common.chosen(columns, slice(2)), 2)
     assert first.mean == 20
     assert first.se == pytest.approx(10)
     # The guess of run 1 at its third center is none that it found; run 3 has the order wrong.
@@ -226,13 +228,13 @@ def test_errors_are_counted_against_what_delta_allows():
         "ordered": np.arange(2007) >= 15,
         "pulls": np.full(2007, 50),
     }
-    tight, loose = (errors.cell("", delta, columns) for delta in (0.001, 0.01))
+    tight, loose = (errors.cell(delta, columns) for delta in (0.001, 0.01))
     assert (tight.wrong, tight.stopped, tight.queries.censored) == (15, 2000, 7)
     assert (tight.breaks, loose.breaks) == (True, False)
     assert (tight.allowed, loose.allowed) == (8, 35)
     # Clopper and Pearson: 15 errors of 2000.
     assert tight.interval == pytest.approx((0.00420, 0.01234), abs=2e-5)
-    none = errors.cell("", 0.1, common.chosen(columns, slice(15, 2000)))
+    none = errors.cell(0.1, common.chosen(columns, slice(15, 2000)))
     assert none.interval == pytest.approx((0, 1 - 0.025 ** (1 / 1985)))
 
 
