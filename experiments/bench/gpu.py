@@ -58,8 +58,9 @@ def report(cases: list[Case], options: Settings) -> Report:
         columns={name: np.array([part[name] for part in parts]) for name in parts[0]} if parts else {},
         draw=partial(draw, parts=parts),
         notes=[
-            f"predicted: of {options.lanes or LANES} lanes, at {LAUNCH * 1e6:g} us a launch, {VISIT * 1e6:g} us a look "
-            f"of the host, {BANDWIDTH / 1e12:g} TB/s and {RATE:.3g} operations a second; the least of the three holds.",
+            f"predicted: of {options.lanes or LANES} lanes or as many as fit twice, at {LAUNCH * 1e6:g} us a launch, "
+            f"{VISIT * 1e6:g} us a look of the host, {BANDWIDTH / 1e12:g} TB/s and {RATE:.3g} operations a second; the "
+            "least of the three holds.",
             "unknown: loops within a round whose length is not known, counted as one turn. branches: those of plan.",
             "measured: " + (jax.devices()[0].device_kind if has_gpu else "nothing, there is no GPU here."),
         ],
@@ -68,16 +69,21 @@ def report(cases: list[Case], options: Settings) -> Report:
 
 
 def predicted(case: Case, mesh: Any, *, scalars: bool | None, lanes: int) -> dict[str, Any]:
-    """What the compiled program says, as numbers."""
+    """What the compiled program says, as numbers, of so many lanes or of as many as fit."""
     job = checked(case.build, case.tasks, seeds=1, key=jax.random.key(0), max_rounds=case.max_rounds, metrics=None)
     lane = program.by_scalars(program.trace(job, shapes_of(job), CHUNK), mesh, scalars)
     loop = program.loop_of(lane)
     unroll = unrolled(loop) if lane.scalars else 1
-    compiled, seconds, registers = gpu_programs.compile_with_registers(program.lower(lane, mesh, lanes))
+    while True:
+        compiled, seconds, registers = gpu_programs.compile_with_registers(program.lower(lane, mesh, lanes))
+        sizes = compiled.memory_analysis()
+        held = sizes.argument_size_in_bytes + sizes.output_size_in_bytes - sizes.alias_size_in_bytes
+        most_lanes = MEMORY / ((held + sizes.temp_size_in_bytes) / lanes) / 2  # two batches
+        if lanes <= most_lanes:
+            break
+        lanes = 2 ** int(np.log2(most_lanes))  # of more, XLA would compute twice what it has no room to keep
     found = gpu_programs.read_round(compiled.as_text(), chunk=CHUNK, unroll=unroll)
     own = [registers[name] for name in map(gpu_programs.kernel_name, found.names) if name in registers]
-    sizes = compiled.memory_analysis()
-    held = sizes.argument_size_in_bytes + sizes.output_size_in_bytes - sizes.alias_size_in_bytes
     by = {
         "launches": lanes / (LAUNCH * (found.kernels + found.copies) + VISIT * (found.unknown + found.branches)),
         "memory": BANDWIDTH / (found.bytes / lanes),
@@ -99,7 +105,8 @@ def predicted(case: Case, mesh: Any, *, scalars: bool | None, lanes: int) -> dic
         "registers": max((count for count, _ in own), default=0),
         "spilled": max((spilled for _, spilled in own), default=0),
         "compile_seconds": seconds,
-        "most_lanes": MEMORY / ((held + sizes.temp_size_in_bytes) / lanes) / 2,  # two batches
+        "lanes": lanes,
+        "most_lanes": most_lanes,
         **{f"predicted_{name}": rate for name, rate in by.items()},
         "predicted": by[limit],
         "limit": limit,
@@ -149,6 +156,7 @@ def row(part: dict[str, Any]) -> dict[str, str]:
         "registers": str(part["registers"]),
         "spilled": str(part["spilled"]),
         "compile s": f"{part['compile_seconds']:.0f}",
+        "lanes": str(part["lanes"]),
         "lanes that fit": f"{part['most_lanes']:.1e}",
         **{name: f"{part[f'predicted_{name}']:.1e}" for name in ("launches", "memory", "arithmetic")},
         "predicted rounds/s": f"{part['predicted']:.1e}",
