@@ -136,14 +136,13 @@ def row(part: dict[str, Any]) -> dict[str, str]:
 
 
 def draw(figure: Any, *, parts: list[dict[str, Any]]) -> None:
-    figure.set_size_inches(7, 1 + 0.3 * len(parts))
-    axes = figure.subplots()
-    y = np.arange(len(parts))[::-1]
+    figure.set_size_inches(7, 1 + 0.22 * len(parts))
+    axes, y = figure.subplots(), np.arange(len(parts))[::-1]
     looks = (("plain", "NumPy loop, one core", "s"), ("queries", "measured", "o"), ("limit", "limit", "|"))
     for name, label, marker in looks:
         axes.plot([part[name] for part in parts], y, marker, label=label, ms=8, mfc="w", color=COLORS[0])
-    axes.set(xscale="log", xlabel="queries a second")
-    axes.set_yticks(y, ["{rule}, {instance}, {lanes}".format(**part) for part in parts], fontsize=8)
+    axes.set(xscale="log", xlabel="queries a second", ylim=(-1, len(parts)))
+    axes.set_yticks(y, ["{rule}, {instance}, {lanes} lanes".format(**part) for part in parts], fontsize=8)
     figure.legend(loc="outside upper center", ncols=3, fontsize=9)
 
 

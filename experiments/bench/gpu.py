@@ -171,10 +171,10 @@ def row(part: dict[str, Any]) -> dict[str, str]:
 
 
 def draw(figure: Any, *, parts: list[dict[str, Any]]) -> None:
-    figure.set_size_inches(7, 1 + 0.3 * len(parts))
+    figure.set_size_inches(7, 1 + 0.22 * len(parts))
     axes, y = figure.subplots(), np.arange(len(parts))[::-1]
     for name, marker in (("launches", "|"), ("memory", "x"), ("arithmetic", "+")):
         axes.plot([part[f"predicted_{name}"] for part in parts], y, marker, label=name, ms=8, color=COLORS[0])
-    axes.set(xscale="log", xlabel="rounds a second, predicted")
+    axes.set(xscale="log", xlabel="rounds a second, predicted", ylim=(-1, len(parts)))
     axes.set_yticks(y, ["{rule}, {instance}".format(**part) for part in parts], fontsize=8)
     figure.legend(loc="outside upper center", ncols=3, fontsize=9)
