@@ -10,11 +10,14 @@ nothing is estimated or decided. For distributed kernel bandits, which ask seldo
 that a round must read or the products that it must multiply, at rates measured in the same run. No program that makes
 the same rounds is faster; one that stands for more queries in a round may be, which is why queries a second stand
 beside rounds a second. `all` has every algorithm of every family on one instance; a family's name, its algorithms on
-more instances, with more lanes and in both precisions; `sweep`, what a sweep costs beyond its rounds.
+more instances, with more lanes and in both precisions; `sweep`, what a sweep costs beyond its rounds; `precision`, how
+far results in float32 are from those in float64.
 """
 
 import importlib
 from argparse import ArgumentParser
+
+import jax
 
 from experiments import FAMILIES
 from experiments.bench import case, gpu
@@ -23,20 +26,24 @@ from experiments.settings import Settings
 
 ELSEWHERE = ("pfws", "linear2")  # their rules are in the tables of cpe and linear
 MEASURED = tuple(family for family in FAMILIES if family not in ELSEWHERE)
-BENCHES = ("all", "sweep", "gpu", *MEASURED)
+ALONE = ("sweep", "precision")  # files of their own, that look at something else than the speed of rules
+BENCHES = ("all", *ALONE, "gpu", *MEASURED)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "bench", nargs="?", choices=BENCHES, default="all", help="all, the engine, a GPU, or a family in depth"
+        "bench", nargs="?", choices=BENCHES, default="all", help="all, the engine, float32, a GPU, or a family in depth"
     )
+    parser.add_argument("--float32", action="store_true", help="speeds in JAX's default precision, 32 bit")
     gpu.add_arguments(parser)
 
 
 def run(options: Settings) -> Report:
     bench = options.own["bench"]
-    if bench == "sweep":
-        return importlib.import_module("experiments.bench.sweep").run(options)
+    if options.own["float32"]:
+        jax.config.update("jax_enable_x64", False)
+    if bench in ALONE:
+        return importlib.import_module(f"experiments.bench.{bench}").run(options)
     families = {name: importlib.import_module(f"experiments.bench.{name}") for name in MEASURED}
     if bench in ("all", "gpu"):
         cases = [each for module in families.values() for each in module.cases()]

@@ -1,7 +1,8 @@
 """What the tables of speed measure of an algorithm, and what it is measured against."""
 
+import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -80,12 +81,14 @@ def report(title: str, cases: Sequence[Case], options: Settings) -> Report:
     """Measures the cases, a row each, beside the speed of the same sweep if it asks one question only."""
     plain: dict[Any, float] = {}
     parts, has = [], {name: any(getattr(case, name) for case in cases) for name in KNOWN}
+    refusals: list[str] = []
     for case in cases:
         key = case.family, case.rule.partition(", leap")[0], case.instance
-        if key not in plain:
-            plain[key] = case.plain()
-        parts.append(measured(case, plain[key], options))
-        print(case.rule, case.instance, f"{parts[-1]['queries']:.2e} queries/s", file=sys.stderr, sep=", ")
+        with refusing(case, refusals):
+            if key not in plain:
+                plain[key] = case.plain()
+            parts.append(measured(case, plain[key], options))
+            print(case.rule, case.instance, f"{parts[-1]['queries']:.2e} queries/s", file=sys.stderr, sep=", ")
     return Report(
         title,
         lines=[],
@@ -97,9 +100,21 @@ def report(title: str, cases: Sequence[Case], options: Settings) -> Report:
             "limited by: answers, the same sweep without estimates and decisions; memory and products, see --help.",
             "busy: share of lanes at work. Every lane makes few runs here, so lanes are empty at the end.",
             *(f"{name}: rounds/s {what}." for name, what in KNOWN.items() if has[name]),
+            *refusals,
         ],
         grid=[{name: cell for name, cell in row(part).items() if name not in KNOWN or has[name]} for part in parts],
     )
+
+
+@contextlib.contextmanager
+def refusing(case: Case, refusals: list[str]) -> Iterator[None]:
+    """Notes what a case says that cannot be had in 32 bit, and goes on."""
+    try:
+        yield
+    except ValueError as error:
+        if jax.config.read("jax_enable_x64"):
+            raise
+        refusals.append(f"{case.rule}, {case.instance}, refuses 32 bit: {error}")
 
 
 def measured(case: Case, plain: float, options: Settings) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import numpy as np
 
 import jaxbandits
 from experiments.bench import gpu_programs
-from experiments.bench.case import Case
+from experiments.bench.case import Case, refusing
 from experiments.figures import COLORS
 from experiments.report import Report
 from experiments.settings import Settings
@@ -35,21 +35,25 @@ MEMORY = 1.41e11  # bytes
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--only", nargs="+", metavar="ALGORITHM", help="of `bench gpu`: those whose name has this")
+    parser.add_argument(
+        "--only", nargs="+", metavar="ALGORITHM", help="of `gpu` and `precision`: those whose name has this"
+    )
     parser.add_argument("--arrays", action="store_true", help="of `bench gpu`: rounds on arrays, not on scalars")
 
 
 def report(cases: list[Case], options: Settings) -> Report:
     """A row for every case: what the program says, what it allows, and what a GPU makes of it where there is one."""
-    only = options.own.get("only")
-    wanted = [case for case in cases if not only or any(part.lower() in case.rule.lower() for part in only)]
+    wanted = [case for case in cases if is_wanted(case.rule, options)]
     mesh = gpu_programs.target_mesh()
-    parts = []
+    parts: list[dict[str, Any]] = []
+    refusals: list[str] = []
+    scalars = False if options.own.get("arrays") else None
     for case in wanted:
-        part = predicted(case, mesh, scalars=False if options.own.get("arrays") else None, lanes=options.lanes or LANES)
-        part |= measured(case, part, options) if jax.default_backend() == "gpu" else {}
-        parts.append(part)
-        print(case.rule, case.instance, f"{part['kernels']:.3g} kernels a round", file=sys.stderr, sep=", ")
+        with refusing(case, refusals):
+            part = predicted(case, mesh, scalars=scalars, lanes=options.lanes or LANES)
+            part |= measured(case, part, options) if jax.default_backend() == "gpu" else {}
+            parts.append(part)
+            print(case.rule, case.instance, f"{part['kernels']:.3g} kernels a round", file=sys.stderr, sep=", ")
     has_gpu = jax.default_backend() == "gpu"
     return Report(
         "Rounds compiled for an H200",
@@ -59,13 +63,25 @@ def report(cases: list[Case], options: Settings) -> Report:
         draw=partial(draw, parts=parts),
         notes=[
             f"predicted: of {options.lanes or LANES} lanes or as many as fit twice, at {LAUNCH * 1e6:g} us a launch, "
-            f"{VISIT * 1e6:g} us a look of the host, {BANDWIDTH / 1e12:g} TB/s and {RATE:.3g} operations a second; the "
-            "least of the three holds.",
+            f"{VISIT * 1e6:g} us a look of the host, {BANDWIDTH / 1e12:g} TB/s and {rate():.3g} operations a second; "
+            "the least of the three holds.",
             "unknown: loops within a round whose length is not known, counted as one turn. branches: those of plan.",
+            *refusals,
             "measured: " + (jax.devices()[0].device_kind if has_gpu else "nothing, there is no GPU here."),
         ],
         grid=[row(part) for part in parts],
     )
+
+
+def is_wanted(rule: str, options: Settings) -> bool:
+    """Whether `--only` has it, if it has anything."""
+    only = options.own.get("only")
+    return not only or any(part.lower() in rule.lower() for part in only)
+
+
+def rate() -> float:
+    """Operations a second in JAX's precision: of 32 bit twice as many."""
+    return RATE * (1 if jax.config.read("jax_enable_x64") else 2)
 
 
 def predicted(case: Case, mesh: Any, *, scalars: bool | None, lanes: int) -> dict[str, Any]:
@@ -87,7 +103,7 @@ def predicted(case: Case, mesh: Any, *, scalars: bool | None, lanes: int) -> dic
     by = {
         "launches": lanes / (LAUNCH * (found.kernels + found.copies) + VISIT * (found.unknown + found.branches)),
         "memory": BANDWIDTH / (found.bytes / lanes),
-        "arithmetic": RATE / light_operations(loop, selects=lane.scalars),
+        "arithmetic": rate() / light_operations(loop, selects=lane.scalars),
     }
     limit = min(by, key=lambda name: by[name])
     return {

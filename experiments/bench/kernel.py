@@ -41,8 +41,9 @@ READ = {
 }
 
 
-def cases(lanes: tuple[int, ...] = (1,), dtypes: tuple[str, ...] = ("float64",)) -> list[Case]:
-    """Branin."""
+def cases(lanes: tuple[int, ...] = (1,), dtypes: tuple[str, ...] = ()) -> list[Case]:
+    """Branin, in JAX's precision if none is named."""
+    dtypes = dtypes or (jnp.result_type(float).name,)
     return [
         Case(
             "kernel",

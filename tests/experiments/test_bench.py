@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.bench import MEASURED, ratios
+from experiments.bench import MEASURED, precision, ratios, twins
 from experiments.bench import case as bench
 from experiments.bench.case import Case, repeating
 from experiments.report import number
@@ -82,3 +82,41 @@ def test_a_floor_takes_the_place_of_the_answers():
     part = bench.measured(case, 1.0, Settings())
     assert (part["limit"], part["by"]) == (123.0, "memory")
     assert np.isfinite(part["queries"])
+
+
+def test_what_32_bit_does_not_bear_is_said():
+    def build(task, key):
+        raise ValueError("arms must be float64")
+
+    cases = [canonical()._replace(build=build)]
+    with jax.enable_x64(False):
+        notes = bench.report("speed", [*cases, canonical()], Settings(quick=True)).notes
+    assert "LinGapE, canonical, refuses 32 bit: arms must be float64" in notes
+    with pytest.raises(ValueError, match="must be float64"):
+        bench.report("speed", cases, Settings(quick=True))
+
+
+def test_both_precisions_beside_each_other(monkeypatch):
+    coci = next(twin for twin in twins.of_cpe() if twin.rule == "COCI")
+    refusing = coci._replace(rule="another", build=lambda dtype: [].index(dtype))
+    monkeypatch.setattr(precision, "twins", lambda: [coci, refusing])
+    report = precision.run(Settings(seeds=30))
+    (row,) = report.grid
+    assert report.columns["float64"] > 1000
+    # The samples are the same, and so are the runs.
+    assert (report.columns["ratio"], report.columns["ratio_se"], row["verdict"]) == (1, 0, "same")
+    assert row["wrong, float32"] == row["wrong, float64"] == "0"
+    assert report.claims[0].holds
+    assert any(note.startswith("another, top2of6 refuses") for note in report.notes)
+
+
+@pytest.mark.wide
+def test_every_twin_has_its_precision():
+    for twin in twins.twins():
+        for dtype in precision.DTYPES:
+            built = twin.build(dtype)(None, jax.random.key(0))
+            require_fit(*built[:2])
+            floats = [
+                x for x in jax.tree.leaves(jax.eval_shape(built[0].init, jax.random.key(0))) if x.dtype.kind == "f"
+            ]
+            assert dtype in {x.dtype.name for x in floats}, (twin.rule, dtype)

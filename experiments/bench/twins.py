@@ -1,0 +1,226 @@
+"""A rule or several of every family on one instance each, in whole runs that can be made in either precision."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+import jaxbandits
+from experiments.bench import fullbandit as quizzes
+from experiments.bench import mab as arms
+from jaxbandits import cpe, fullbandit, kcenter, kernel, linear, mab
+from jaxbandits.base import Algorithm, Array, Environment
+from jaxbandits.numerics import thresholds
+
+MOST = 2**30  # rounds
+SEEDS = {"TaS": 10_000, "TaS, C": 10_000, "TTTS": 1000, "elimination": 20_000}  # of rules that take long
+REGRET_ROUNDS = 4096
+OMEGA = 0.3  # angle between the best arm of soare(6) and the one that is hard to tell from it, for the ratio rules
+AGENTS, HORIZON, CANDIDATES = 10, 50, 1000  # of kernel bandits
+NODES, FEW, SIDE = 50, 15, 16  # crops to sample, crops whose distances are seen through noise, pixels of their sides
+
+Built = tuple[Algorithm, Environment]
+Judge = Callable[[Any], Array]  # of an outcome
+
+
+class Twin(NamedTuple):
+    """A rule on an instance."""
+
+    family: str
+    rule: str
+    instance: str
+    build: Callable[[str], Callable[..., tuple[Any, ...]]]  # of a dtype: what `sweep` takes
+    seeds: int
+    is_right: Judge | None = None
+    delta: float = 0.1
+    value: Judge | None = None  # what is compared; None: pulls
+    max_rounds: int = MOST
+
+
+def fixed(of_dtype: Callable[..., Built], **settings: Any) -> Callable[[str], Callable[..., Built]]:
+    """Of a dtype: a build whose runs are all alike."""
+
+    def of(dtype: str) -> Callable[..., Built]:
+        made = of_dtype(dtype, **settings)
+        return lambda task, key: made
+
+    return of
+
+
+def judged(is_right: Callable[..., Array], *instance: Any, **settings: Any) -> Judge:
+    """Whether an outcome's answer is right."""
+    return lambda outcome: is_right(*instance, outcome.answer, **settings)
+
+
+def twins() -> list[Twin]:
+    """All of them."""
+    return [*of_mab(), *of_linear(), *of_fullbandit(), *of_kcenter(), *of_cpe(), *of_kernel()]
+
+
+def of_mab() -> list[Twin]:
+    """Rules of fixed confidence."""
+
+    def made(dtype: str, name: str, make: Any) -> Built:
+        instance = make(dtype=dtype)
+        return arms.SURE[name](instance.problem, delta=0.1), mab.environment(instance, slots=arms.SLOTS.get(name, 1))
+
+    found = []
+    for name in arms.SURE:
+        where, make = ("gk2", mab.gk2) if name in arms.LAW else ("gauss4", mab.gauss4)
+        seeds = SEEDS.get(name, 100_000)
+        build = fixed(made, name=name, make=make)
+        found.append(Twin("mab", name, where, build, seeds, judged(mab.is_right, make())))
+    return found
+
+
+def of_linear() -> list[Twin]:
+    """LinGapE and designs, rules that stop by likelihood ratios, and the regret of two."""
+
+    def soare(dtype: str, factory: Any, action: type) -> Built:
+        instance = linear.soare(5, dtype=dtype)
+        given = (linear.xy_allocation(instance.arms).allocation,) if factory is linear.xy_static else ()
+        return factory(instance.arms, *given, delta=0.05), linear.environment(instance, action)
+
+    def ratio(dtype: str, factory: Any, action: type) -> Built:
+        instance = linear.soare(6, OMEGA, dtype=dtype)
+        threshold = thresholds.log_t(arms=len(instance.arms))
+        return factory(instance.arms, delta=0.1, threshold=threshold), linear.environment(instance, action)
+
+    def regret(dtype: str, factory: Any) -> Built:
+        instance = linear.soare(6, dtype=dtype)
+        return factory(instance.arms, delta=0.05, norm_bound=2.0), linear.environment(instance)
+
+    designs = (
+        ("LinGapE", linear.lingape, linear.Pull, 4000),
+        ("XY-static", linear.xy_static, linear.Allocation, 4000),
+        ("XY-adaptive", linear.xy_adaptive, linear.Allocation, 1000),
+    )
+    right = judged(linear.is_right, linear.soare(5))
+    found = [
+        Twin("linear", name, "soare(5)", fixed(soare, factory=rule, action=action), seeds, right, 0.05)
+        for name, rule, action, seeds in designs
+    ]
+    right = judged(linear.is_right, linear.soare(6, OMEGA))
+    pulls = {"uniform": linear.uniform, "LinGapE": linear.lingape, "L-T3C": linear.l_t3c}
+    steps = {"FWS": linear.fws, "LinGame": linear.lingame, "Lazy TaS": linear.lazy_tas}
+    for action, rules in ((linear.Pull, pulls), (linear.Step, steps)):
+        for name, rule in rules.items():
+            build = fixed(ratio, factory=rule, action=action)
+            found.append(Twin("linear", f"{name}, ratios", f"soare(6, {OMEGA})", build, 40_000, right))
+    tilted = linear.soare(6)
+    means = tilted.arms @ tilted.theta
+    lost = jnp.max(means) - means
+    regrets = {"LinUCB": linear.lin_ucb, "LinTS": partial(linear.lin_ts, horizon=REGRET_ROUNDS)}
+    for name, rule in regrets.items():
+        twin = Twin("linear", f"{name}, regret", "soare(6)", fixed(regret, factory=rule), 4000)
+        value = lambda outcome: lost @ outcome.state.counts.astype(lost.dtype)  # noqa: E731
+        found.append(twin._replace(value=value, max_rounds=REGRET_ROUNDS))
+    return found
+
+
+def of_fullbandit() -> list[Twin]:
+    """A quiz, with sums from the normal law."""
+    crowd = fullbandit.crowdsourcing("it")
+    support = fullbandit.random_support(0, crowd.theta.size, crowd.k, size=2 * crowd.theta.size)
+
+    def made(dtype: str, factory: Any) -> Built:
+        design, own = fullbandit.make_design(support, crowd.k, dtype=dtype), fullbandit.crowdsourcing("it", dtype=dtype)
+        return factory(design), fullbandit.environment(own, design, noise="bernoulli", sampler="normal")
+
+    right = judged(fullbandit.is_right, crowd, epsilon=0.5)
+    return [
+        Twin(
+            "fullbandit", name, "it", fixed(made, factory=rule), 100 if name.startswith("SA-FOA") else 4000, right, 0.05
+        )
+        for name, rule in quizzes.RULES.items()
+    ]
+
+
+def of_kcenter() -> list[Twin]:
+    """Crops of photographs: their numbers, or their distances through noise."""
+    points = kcenter.image_crops(NODES, 7, size=SIDE, augment=True)
+    sums, m = kcenter.pairwise_sums(points), points.shape[1]
+    problem = kcenter.Dimensions(NODES, m, 5, 255)
+    images = kcenter.DimensionInstance(
+        problem, jnp.asarray(points), jnp.asarray(sums), jnp.arange(NODES, dtype=jnp.int32)
+    )
+
+    def seen(dtype: str) -> kcenter.DistanceInstance:
+        distances = kcenter.normalised_distances(sums[:FEW, :FEW], m=m, levels=255, dtype=dtype)
+        return kcenter.distance_instance(distances, k=3, noise_scale=0.1)
+
+    def sampled(dtype: str, factory: Any) -> Built:
+        return factory(problem, delta=0.1, leap=1, dtype=dtype), kcenter.environment(images, leap=1)
+
+    def noisy(dtype: str, factory: Any, action: type) -> Built:
+        instance = seen(dtype)
+        return factory(instance.problem, delta=0.1, noise_scale=0.1, dtype=dtype), kcenter.environment(
+            instance, action=action
+        )
+
+    found = []
+    for name, rule, seeds in (("DS-UCB", kcenter.ds_ucb, 2000), ("DS-TS", kcenter.ds_ts, 500)):
+        right = judged(kcenter.is_right, images)
+        found.append(Twin("kcenter", name, f"crops, n = {NODES}", fixed(sampled, factory=rule), seeds, right))
+    rules = {"NS-TS": (kcenter.ns_ts, kcenter.PairPull)}
+    for tracking in ("difference", "ratio"):
+        rules[f"NS-TandS, {tracking}"] = partial(kcenter.ns_tands, tracking=tracking), kcenter.Pull
+    for name, (rule, action) in rules.items():
+        build = fixed(noisy, factory=rule, action=action)
+        right = judged(kcenter.is_right, seen("float64"))
+        found.append(Twin("kcenter", name, f"crops, n = {FEW}", build, 5000, right))
+    return found
+
+
+def of_cpe() -> list[Twin]:
+    """The two best of six arms, by single pulls and by pulls of two."""
+
+    def made(dtype: str, factory: Any) -> Built:
+        instance = cpe.top2of6(dtype=dtype)
+        return factory(instance.problem, delta=0.1, observations="binary"), cpe.environment(instance)
+
+    def played(dtype: str) -> Built:
+        instance = cpe.top2of6(dtype=dtype)
+        return cpe.pfws(instance.problem, delta=0.1, noise_scale=0.5), cpe.environment(instance, cpe.Play)
+
+    right = judged(cpe.is_right, cpe.top2of6())
+    rules = {"COCI": cpe.coci, "uniform": cpe.uniform, "CLUCB": cpe.clucb}
+    found = [Twin("cpe", name, "top2of6", fixed(made, factory=rule), 20_000, right) for name, rule in rules.items()]
+    return [*found, Twin("cpe", "P-FWS", "top2of6", fixed(played), 20_000, right)]
+
+
+def of_kernel() -> list[Twin]:
+    """The regret of distributed kernel bandits, on instances of their own."""
+    rules: dict[str, Callable[..., Algorithm]] = {
+        "DUETS": kernel.duets,
+        "DisKernelUCB": kernel.dis_kernel_ucb,
+        "ApproxDisKernelUCB": partial(kernel.approx_dis_kernel_ucb, max_inducing=64),
+        "N-KernelUCB": kernel.n_kernel_ucb,
+    }
+    known: dict[str, Any] = {
+        "kernel": kernel.paper_kernel("branin"),
+        "n_agents": AGENTS,
+        "horizon": HORIZON,
+        "beta": 1.0,
+    }
+
+    def build(dtype: str, factory: Any) -> Callable[..., tuple[Any, ...]]:
+        def of(task: Any, key: jax.Array) -> tuple[Any, ...]:
+            instance = kernel.branin(key, size=CANDIDATES, dtype=dtype)
+            algorithm, regret = (
+                factory(instance.candidates, noise_variance=0.04, **known),
+                kernel.round_regret(instance),
+            )
+            curves = jaxbandits.record(at=[HORIZON], by="rounds", value=kernel.messages, total=regret)
+            return algorithm, kernel.environment(instance, n_agents=AGENTS), curves
+
+        return of
+
+    return [
+        Twin("kernel", f"{name}, regret", "Branin", partial(build, factory=rule), 4000)._replace(
+            value=lambda outcome: outcome.curves["regret"][0]
+        )
+        for name, rule in rules.items()
+    ]
