@@ -34,13 +34,15 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "bench", nargs="?", choices=BENCHES, default="all", help="all, the engine, float32, a GPU, or a family in depth"
     )
-    parser.add_argument("--float32", action="store_true", help="speeds in JAX's default precision, 32 bit")
+    parser.add_argument("--float32", action="store_true", help="of `all` and `gpu`: in JAX's default precision, 32 bit")
     gpu.add_arguments(parser)
 
 
 def run(options: Settings) -> Report:
     bench = options.own["bench"]
     if options.own["float32"]:
+        if bench not in ("all", "gpu"):
+            raise SystemExit(f"--float32 is for `bench all` and `bench gpu`, not `bench {bench}`")
         jax.config.update("jax_enable_x64", False)
     if bench in ALONE:
         return importlib.import_module(f"experiments.bench.{bench}").run(options)
