@@ -133,16 +133,16 @@ def measured(case: Case, part: dict[str, Any], options: Settings) -> dict[str, A
     """Rounds and queries a second on this machine's GPU at several widths, and on its CPU."""
     found: dict[str, Any] = {}
     for lanes in WIDTHS[:2] if options.quick else WIDTHS:
-        rounds, queries = speed(case, jax.local_devices(backend="gpu"), lanes)
-        found |= {f"rounds_{lanes}": rounds, f"queries_{lanes}": queries}
+        rounds, queries, host = speed(case, jax.local_devices(backend="gpu"), lanes)
+        found |= {f"rounds_{lanes}": rounds, f"queries_{lanes}": queries, f"host_{lanes}": host}
         if lanes == (options.lanes or LANES):
             found |= {"of_predicted": rounds / part["predicted"]}
-    cpu, _ = speed(case, jax.local_devices(backend="cpu"), case.lanes)
+    cpu, *_ = speed(case, jax.local_devices(backend="cpu"), case.lanes)
     return found | {"x_cpu": max(found[name] for name in found if name.startswith("rounds")) / cpu}
 
 
-def speed(case: Case, devices: list[Any], lanes: int | None) -> tuple[float, float]:
-    """Rounds and queries a second of a sweep with so many lanes a batch."""
+def speed(case: Case, devices: list[Any], lanes: int | None) -> tuple[float, float, float]:
+    """Rounds and queries a second of a sweep with so many lanes, and the share of time that it waits for the host."""
     stats = jaxbandits.sweep(
         case.build,
         case.tasks,
@@ -154,7 +154,8 @@ def speed(case: Case, devices: list[Any], lanes: int | None) -> tuple[float, flo
         mesh=jax.sharding.Mesh(np.array(devices), ("devices",)),
         progress=False,
     ).stats
-    return stats.rounds / stats.seconds, stats.pulls / stats.seconds
+    host = stats.host_seconds / stats.batches / stats.seconds
+    return stats.rounds / stats.seconds, stats.pulls / stats.seconds, host
 
 
 def row(part: dict[str, Any]) -> dict[str, str]:
@@ -180,6 +181,8 @@ def row(part: dict[str, Any]) -> dict[str, str]:
     for name in part:
         if name.startswith("rounds_"):
             cells[f"measured, {name.removeprefix('rounds_')}"] = f"{part[name]:.1e}"
+        elif name.startswith("host_"):
+            cells[f"host, {name.removeprefix('host_')}"] = f"{part[name]:.0%}"
     for name, title in (("of_predicted", "of predicted"), ("x_cpu", "x CPU")):
         if name in part:
             cells[title] = f"{part[name]:.2g}"

@@ -58,7 +58,7 @@ Row = tuple[str, str, str, str]  # what, in which setting, measured, aim
 def run(options: Settings) -> Report:
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
-        parts = (overheads, occupancies, partial(storage, Path(folder)), partial(processes, Path(folder)))
+        parts = (overheads, visits, occupancies, partial(storage, Path(folder)), partial(processes, Path(folder)))
         for row in itertools.chain.from_iterable(part(options) for part in parts):
             print(*row, sep=" | ", file=sys.stderr)
             rows.append(row)
@@ -120,6 +120,17 @@ def overhead(lanes: int, rounds: int, repeats: int) -> tuple[float, float]:
             shape = {"seeds": seeds.size, "max_rounds": rounds, "lanes": lanes, "chunk": CHUNK}
             sweep_seconds.append(timed(build, **shape)[1].stats.seconds)
     return min(sweep_seconds) / min(bare_seconds) - 1, seeds.size * rounds / min(sweep_seconds)
+
+
+def visits(options: Settings) -> Iterator[Row]:
+    """What the host does between two calls: it grows with the lanes."""
+
+    def build(task: Any, key: jax.Array) -> tuple[Algorithm, Environment]:
+        return walk(jax.random.randint(key, (), 1, 200)), NOISE
+
+    for lanes in (1024, 16384) if options.quick else (1024, 16384, 262144):
+        stats = timed(build, seeds=4 * lanes, max_rounds=2**31 - 1, lanes=lanes, chunk=8)[1].stats
+        yield "a visit of the host", f"{lanes} lanes a batch", f"{stats.host_seconds / stats.visits * 1e3:.2f} ms", ""
 
 
 def occupancies(options: Settings) -> Iterator[Row]:

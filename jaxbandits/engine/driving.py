@@ -30,7 +30,7 @@ from jaxbandits.engine.store import Writer, agree, finished, table_of
 from jaxbandits.engine.tables import leaves_of, number_columns, with_tasks
 from jaxbandits.engine.tasks import Job, current_settings, under
 
-HOST_SECONDS = 1e-3  # that a batch loses by a visit of the host (measured on two cores, 64 to 256 lanes)
+HOST_SECONDS = 1e-3  # that a batch loses by a visit of the host, at least (measured on two cores, 64 to 256 lanes)
 CALL_SECONDS = 0.25  # longest time between two visits: progress, interruptions and new parts wait for one
 STOP_CHECK_SECONDS = (
     1.0  # between two checks whether a shard is called off, each of which a network file system may slow
@@ -163,55 +163,79 @@ def drive_all(program: Program, job: Job, queue: Queue, visit: Callable[[int], N
 
 
 def _drive(program: Program, job: Job, queue: Queue, visit: Callable[[int], None]) -> None:
-    """Advances one batch of lanes until there is no task left for it."""
+    """Advances one batch of lanes until there is no task left for it.
+
+    What a lane was given is written where it changes, and sums are taken whole, since a visit that passes over a few
+    hundred thousand lanes a dozen times takes as long as their rounds.
+    """
     tasks = np.full(program.all_lanes, -1)  # id of the task in each lane; -1: none
-    pulls = np.zeros(program.all_lanes, np.int64)
-    rounds = np.zeros(program.all_lanes, np.int64)
+    row, seed = np.zeros((2, program.all_lanes), np.int32)
+    budget = np.full(program.all_lanes, -1, np.int32)  # a lane without a task idles
+    horizon = None if job.horizon is None else np.repeat(job.horizon[:1], program.all_lanes)
+    fresh = np.zeros(program.all_lanes, bool)
+    report = {name: np.zeros(program.all_lanes, np.int64) for name in ("pulls", "rounds")}
+
+    def give(lanes: np.ndarray, ids: np.ndarray) -> None:
+        """Ids go seed by seed: rows of different cost are mixed, and a sweep cut short has runs of every row."""
+        tasks[lanes] = ids
+        seed[lanes], row[lanes] = np.divmod(ids, job.rows)
+        budget[lanes] = job.budgets(row[lanes])
+        if horizon is not None:
+            horizon[lanes] = job.horizon[row[lanes]]
+
+    def total(counts: np.ndarray) -> int:
+        return int(counts.sum(dtype=np.int64))
+
     begun = queue.resume(program.all_lanes)
     if begun is not None:
-        count = len(begun.tasks)
-        tasks[:count], pulls[:count], rounds[:count] = begun[:3]
+        held = np.arange(len(begun.tasks))
+        give(held, begun.tasks)
+        for name, before in zip(report, begun[1:3], strict=True):
+            report[name][held] = before
     batch = program.fill(begun.leaves if begun is not None else ())
-    chunks = 1
+    counted = {name: total(values) for name, values in report.items()}  # of the runs that are under way
+    free = np.flatnonzero(tasks < 0)
+    chunks, visited = 1, time.perf_counter()  # visited: when the host last came back from `visit`
     while not queue.closed:
-        fresh = tasks < 0
-        new = queue.take(int(fresh.sum()))
-        fresh[np.flatnonzero(fresh)[len(new) :]] = False
-        tasks[fresh] = new
-        pulls[fresh] = rounds[fresh] = 0
-        busy = tasks >= 0
-        if not busy.any():
+        new = queue.take(len(free))
+        filled, free = free[: len(new)], free[len(new) :]
+        if len(free) == program.all_lanes:
             return
-        # Ids go seed by seed: rows of different cost are mixed, and a sweep that is cut short has runs of every row.
-        seed, row = np.divmod(np.maximum(tasks, 0), job.rows)
-        budget = np.where(busy, job.budgets(row), -1)  # a lane without a task idles
-        limits = Limits(budget.astype(np.int32), None if job.horizon is None else job.horizon[row])
+        give(filled, new)
+        fresh[filled] = True
+        limits = Limits(budget, horizon)
         started = time.perf_counter()
-        batch, report = program.call(
-            row.astype(np.int32), seed.astype(np.int32), fresh, limits, np.int32(chunks), batch
-        )
+        batch, answered = program.call(row, seed, fresh, limits, np.int32(chunks), batch)
         # Wait first: device_get would wait with Python's lock held, and keep the other batches from starting.
-        jax.block_until_ready(report)
-        report |= jax.device_get({name: report[name] for name in ("status", "pulls", "rounds")})
-        round_seconds = (time.perf_counter() - started) / (chunks * program.chunk)
-        done = busy & (report["status"] != Status.RUNNING)
+        jax.block_until_ready(answered)
+        ended = time.perf_counter()
+        report = answered | jax.device_get({name: answered[name] for name in ("status", "pulls", "rounds")})
+        fresh[filled] = False
+        done = np.flatnonzero(report["status"] != Status.RUNNING)
+        done = done[tasks[done] >= 0]
         part = {}
-        if done.any():
+        if len(done):
             # Answers and metrics may be large, curves for instance: they are fetched only where runs have ended.
-            report |= jax.device_get(report)
-            part = {"row": row[done], "seed": seed[done]} | {name: x[done] for name, x in report.items()}
+            report |= jax.device_get(answered)
+            part = {"row": row[done].astype(np.int64), "seed": seed[done].astype(np.int64)}
+            part |= {name: x[done] for name, x in report.items()}
+        # A lane without a task has the counts of its last run.
+        sums = {name: total(report[name]) - total(report[name][free]) for name in counted}
         queue.add(
             part,
-            pulls=int((report["pulls"] - pulls)[busy].sum()),
-            rounds=int((report["rounds"] - rounds)[busy].sum()),
+            **{name: sums[name] - counted[name] for name in sums},
             capacity=program.all_lanes * chunks * program.chunk,
+            host_seconds=started - visited + time.perf_counter() - ended,
         )
-        pulls, rounds = report["pulls"].astype(np.int64), report["rounds"].astype(np.int64)
-        tasks[done] = -1
-        chunks = _chunks_until_visit(queue, program, round_seconds)
-        visit(int(done.sum()))
+        counted = {name: sums[name] - total(report[name][done]) for name in sums}
+        tasks[done], budget[done] = -1, -1
+        free = np.concatenate([free, done])
+        chunks = _chunks_until_visit(queue, program, (ended - started) / (chunks * program.chunk))
+        visit(len(done))
+        visited = time.perf_counter()
     if queue.keeps and (tasks >= 0).any():
         leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(jax.device_get(batch))]
+        pulls, rounds = report["pulls"].astype(np.int64), report["rounds"].astype(np.int64)
         queue.keep(part_of(Begun(tasks, pulls, rounds, leaves), np.flatnonzero(tasks >= 0)))
 
 
@@ -222,5 +246,6 @@ def _chunks_until_visit(queue: Queue, program: Program, round_seconds: float) ->
     visit once it has ended. The losses h / c + c / (2 m) are least at c = sqrt(2 h m).
     """
     m = queue.rounds / (queue.finished + program.all_lanes * program.batches)
-    c = min(math.sqrt(2 * HOST_SECONDS / round_seconds * m), CALL_SECONDS / round_seconds)
+    visit_seconds = max(HOST_SECONDS, queue.host_seconds / queue.visits)
+    c = min(math.sqrt(2 * visit_seconds / round_seconds * m), CALL_SECONDS / round_seconds)
     return max(1, int(c / program.chunk))

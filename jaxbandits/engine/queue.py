@@ -36,7 +36,8 @@ class Queue:
         self.is_sorted = False
         self.closed = False
         self.parts: list[dict[str, np.ndarray]] = []  # finished, and not collected yet
-        self.finished = self.censored = self.pulls = self.rounds = self.capacity = 0
+        self.finished = self.censored = self.pulls = self.rounds = self.capacity = self.visits = 0
+        self.host_seconds = 0.0
         self.started = time.perf_counter()
         self.lock = threading.Lock()
 
@@ -76,7 +77,7 @@ class Queue:
         """Finished runs that have not been collected."""
         return sum(len(part["row"]) for part in self.parts)
 
-    def add(self, part: dict[str, np.ndarray], *, pulls: int, rounds: int, capacity: int) -> None:
+    def add(self, part: dict[str, np.ndarray], *, pulls: int, rounds: int, capacity: int, host_seconds: float) -> None:
         """Takes in the runs that finished in a call, if any, and counts what the call did.
 
         Args:
@@ -84,16 +85,18 @@ class Queue:
             pulls: oracle queries of all lanes.
             rounds: rounds of all lanes.
             capacity: rounds that the lanes could have carried out.
+            host_seconds: that the batch waited for the host between two calls.
         """
         with self.lock:
             if part:
                 self.parts.append(part)
                 self.finished += len(part["row"])
-                np.add.at(self.lengths, part["row"], part["rounds"])
-                np.add.at(self.runs, part["row"], 1)
+                np.add.at(self.lengths, part["row"], part["rounds"].astype(float))  # of one type: thirty times as fast
+                np.add.at(self.runs, part["row"], 1.0)
                 self.censored += int(np.sum(part["status"] == Status.MAX_ROUNDS))
             self.pulls, self.rounds = self.pulls + pulls, self.rounds + rounds
             self.capacity += capacity
+            self.host_seconds, self.visits = self.host_seconds + host_seconds, self.visits + 1
 
     def collect(self) -> dict[str, np.ndarray] | None:
         """The columns of the runs that have finished since the last call; None if there are none."""
@@ -120,6 +123,8 @@ class Queue:
                 chunk=program.chunk,
                 bytes=program.bytes,
                 finished=self.finished,
+                visits=self.visits,
+                host_seconds=self.host_seconds,
             )
 
 

@@ -49,6 +49,8 @@ class Stats(NamedTuple):
     chunk: int  # rounds between two refreshes; the host visits a batch after one chunk or several
     bytes: int  # memory of all batches on one device: what they carry, and the workspace of a call
     finished: int = 0  # runs
+    visits: int = 0  # of the host to a batch, between two calls
+    host_seconds: float = 0.0  # of all visits: runs taken out, lanes given new tasks; progress and the store apart
 
     @property
     def advice(self) -> str:
@@ -82,7 +84,7 @@ def added(stats: Sequence[Stats]) -> Stats:
     """The sum over all processes of a sweep, as if they had run one after the other; zeros if there are none."""
     if not stats:
         return Stats(0.0, 0.0, 0, 0, 0.0, 0, 0, 0, 0, 0)
-    summed = ("seconds", "compile_seconds", "pulls", "rounds", "finished")
+    summed = ("seconds", "compile_seconds", "pulls", "rounds", "finished", "visits", "host_seconds")
     sums = {name: sum(getattr(s, name) for s in stats) for name in summed}
     maxima = {name: max(getattr(s, name) for s in stats) for name in ("lanes", "devices", "batches", "chunk", "bytes")}
     capacity = sum(s.rounds / s.occupancy for s in stats if s.occupancy)

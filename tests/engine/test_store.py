@@ -648,8 +648,8 @@ def test_stats_add_up_the_processes_that_wrote(stored, plain, tmp_path):
     shutil.copy(stored / "_manifest.json", tmp_path)
     abouts = [
         {"session": "a"} | HAND_MADE,
-        {"session": "a"} | HAND_MADE | {"seconds": 3.0, "pulls": 30, "rounds": 20, "occupancy": 0.25},
-        {"session": "b"} | HAND_MADE | {"seconds": 2.0, "pulls": 5, "rounds": 10, "lanes": 8},
+        {"session": "a"} | HAND_MADE | {"seconds": 3.0, "pulls": 30, "rounds": 20, "occupancy": 0.25, "visits": 3},
+        {"session": "b"} | HAND_MADE | {"seconds": 2.0, "pulls": 5, "rounds": 10, "lanes": 8, "visits": 4},
     ]
     for n in np.random.default_rng(0).permutation(3):
         columns = {name: values[[n]] for name, values in plain.columns.items() if name != "task"}
@@ -668,6 +668,8 @@ def test_stats_add_up_the_processes_that_wrote(stored, plain, tmp_path):
         "chunk": 16,
         "bytes": 100,
         "finished": 0,
+        "visits": 7,
+        "host_seconds": 0.0,
     }
 
 

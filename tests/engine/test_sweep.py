@@ -206,6 +206,8 @@ def test_occupancy_counts_the_busy_share():
     )
     assert results.stats.occupancy == pytest.approx(0.5)
     assert results.stats.pulls == results.stats.rounds == 80
+    assert results.stats.visits == 1  # two devices have a lane for every run
+    assert 0 < results.stats.host_seconds < results.stats.seconds
 
 
 def test_progress_shows_runs_speed_and_time_left(capfd):
@@ -300,7 +302,7 @@ def test_the_last_tasks_are_those_of_the_shortest_rows():
     taken = [queue.take(9), queue.take(9)]  # six seeds of every row
     np.testing.assert_array_equal(np.concatenate(taken), np.arange(18))
     part = {"row": np.array([0, 2, 2]), "rounds": np.array([10, 40, 60]), "status": np.ones(3, int)}
-    queue.add(part, pulls=110, rounds=110, capacity=200)
+    queue.add(part, pulls=110, rounds=110, capacity=200, host_seconds=0.1)
     # Row 1 has ended nowhere yet, row 2 takes 50 rounds, row 0 takes 10.
     np.testing.assert_array_equal(queue.take(4), [19, 22, 20, 23])
     np.testing.assert_array_equal(queue.take(4), [18, 21])
