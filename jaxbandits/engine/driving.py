@@ -180,7 +180,7 @@ def _drive(program: Program, job: Job, queue: Queue, visit: Callable[[int], None
         tasks[lanes] = ids
         seed[lanes], row[lanes] = np.divmod(ids, job.rows)
         budget[lanes] = job.budgets(row[lanes])
-        if horizon is not None:
+        if job.horizon is not None and horizon is not None:
             horizon[lanes] = job.horizon[row[lanes]]
 
     def total(counts: np.ndarray) -> int:
