@@ -66,11 +66,11 @@ def test_means_are_those_of_a_program_that_shares_nothing_with_ours(rule, mean):
 
 def test_brute_force_finds_the_leading_optimum():
     ties = osa.Problem(np.ones(3, int), np.full(3, 0.25), 5)
-    assert osa.by_brute_force(ties).tolist() == [1, 2, 2]
+    assert osa.by_brute_force(**ties._asdict()).tolist() == [1, 2, 2]
     zeros = osa.Problem(np.array([2, 1, 1]), np.array([0.25, 0, 0]), 4)
-    assert osa.by_brute_force(zeros).tolist() == [2, 1, 1]
+    assert osa.by_brute_force(**zeros._asdict()).tolist() == [2, 1, 1]
     nothing = osa.Problem(np.ones(2, int), np.zeros(2), 5)
-    assert osa.by_brute_force(nothing).tolist() == [1, 1]
+    assert osa.by_brute_force(**nothing._asdict()).tolist() == [1, 1]
 
 
 def test_concave_costs_by_linear_programs():
