@@ -78,9 +78,8 @@ def test_concave_costs_by_linear_programs():
     assert two_call.exact_run() == "stops at 1,739, counts (580, 580, 579)"
     assert two_call.concave_example().holds
     # If theta_2 alone moves, (5, 0, 5) is next: it is worth 2.5 - exp(-10) less, and 5 (.7 - theta_2) counts for it.
-    decisions, _ = two_call.concave_decisions()
     far = two_call.reach(np.array([1e-9, 1.0, 1e-9]))
-    assert far[decisions[:, 1] != 5].min() == pytest.approx(0.5 - np.exp(-10) / 5, abs=1e-7)
+    assert far[two_call.DECISIONS[:, 1] != 5].min() == pytest.approx(0.5 - np.exp(-10) / 5, abs=1e-7)
 
 
 def test_water_is_planned_by_the_dearest_step():
