@@ -47,14 +47,14 @@ def test_clucb_is_for_linear_means():
 
 
 def test_law_of_best5():
-    laws = common.laws({"best5": cpe.best5()})["best5"]
+    laws = common.laws([cpe.best5()])
     # Lambda = (.125, .125, .15, .25, .375)
-    assert round(laws["COCI"].H, 2) == 195.56
-    assert round(laws["uniform"].H, 2) == 320
-    assert (round(laws["COCI"].root), round(laws["COCI"].bound)) == (2681, 22734)
+    assert round(laws["COCI"].H[0], 2) == 195.56
+    assert round(laws["uniform"].H[0], 2) == 320
+    assert (round(laws["COCI"].root[0]), round(laws["COCI"].bound[0])) == (2681, 22734)
     # Of many deltas at once.
-    several = common.law(laws["COCI"].H, 5, delta=np.array([0.1, 0.01]))
-    assert several.root[0] == laws["COCI"].root < several.root[1]
+    several = common.law(laws["COCI"].H[0], 5, delta=np.array([0.1, 0.01]))
+    assert several.root[0] == laws["COCI"].root[0] < several.root[1]
 
 
 @pytest.mark.parametrize(("rule", "mean"), [("COCI", 2600), pytest.param("uniform", 4635, marks=pytest.mark.wide)])
