@@ -24,9 +24,9 @@ def every_run_stops(sweeps: Iterable[Results | Columns], what: str = "every run 
     return Claim(what, f"{number(int(stopped.sum()))} of {number(len(stopped))}", stopped.all())
 
 
-def all_of(statement: str, holds: np.ndarray) -> Claim:
-    """Something that is to hold in every run."""
-    return Claim(statement, f"{number(int(np.sum(holds)))} of {number(np.size(holds))}", np.all(holds))
+def all_of(statement: str, holds: np.ndarray, more: str = "") -> Claim:
+    """Something that is to hold in every run; `more` is said of it."""
+    return Claim(statement, f"{number(int(np.sum(holds)))} of {number(np.size(holds))}{more}", np.all(holds))
 
 
 def allowed(runs: Any, delta: Any) -> np.ndarray:

@@ -5,8 +5,7 @@ several pulls only if it can be certain of all of them, before it has seen any. 
 those of one batch of lanes, so that lanes whose run has ended idle.
 """
 
-from functools import partial
-from typing import Any
+import itertools
 
 import numpy as np
 
@@ -19,41 +18,48 @@ from experiments.report import Claim, Report, joined, line_of, number
 from experiments.settings import Settings
 from jaxbandits import cpe
 
-QUICK = ("best5", "osa4")
 RULES = ("COCI", "uniform")
 BLOCKS = (1, 8, 32, 128)
-QUICK_BLOCKS = (1, 32)
 GAIN = 1.1  # what COCI gains from blocks beyond 32, at most
-
-Sweeps = dict[tuple[str, str, int], jaxbandits.Results]  # (instance, rule, block)
-Speed = dict[tuple[str, str, int], float]  # pulls a round
 
 
 def run(options: Settings) -> Report:
-    names, blocks = (QUICK, QUICK_BLOCKS) if options.quick else (NAMES, BLOCKS)
-    replicates = options.seeds or (20 if options.quick else 100)
-    sweeps: Sweeps = {
+    names, blocks = (("best5", "osa4"), (1, 32)) if options.quick else (NAMES, BLOCKS)
+    shared = {"options": options, "replicates": options.seeds or (20 if options.quick else 100)}
+    sweeps = {
         (name, rule, block): common.runs(
-            f"cpe block: {name}",
-            getattr(cpe, name)(),
-            rule,
-            options=options,
-            replicates=replicates,
-            label=f"{rule}, block {block}",
-            leap=block,
+            f"cpe block: {name}", getattr(cpe, name)(), rule, label=f"{rule}, block {block}", leap=block, **shared
         )
-        for name in names
-        for rule in RULES
-        for block in blocks
+        for name, rule, block in itertools.product(names, RULES, blocks)
     }
-    speed = {key: float(x.columns["pulls"].sum() / x.columns["rounds"].sum()) for key, x in sweeps.items()}
     lines = {key: line_of("{}: {}, block {}".format(*key), sweep) for key, sweep in sweeps.items()}
+    speed = {key: x.columns["pulls"].sum() / x.columns["rounds"].sum() for key, x in sweeps.items()}  # pulls a round
+    claims = [same_runs(sweeps)]
+    if 128 in blocks:
+        gains = {name: speed[name, "COCI", 128] / speed[name, "COCI", 32] for name in names}
+        what = "COCI: pulls a round with block 128 over those with block 32"
+        claims.append(in_range(what, gains, 0, GAIN, digits=2))
+
+    def draw(figure) -> None:
+        panels = split(figure, (8.4, 4.2), 1, 2, sharey=True)
+        styles = [*STYLES, {"marker": "*", "linestyle": "-", "color": "#777777"}]
+        for axes, rule in zip(panels, RULES, strict=True):
+            for name, style in zip(names, styles, strict=False):
+                axes.plot(blocks, [speed[name, rule, block] for block in blocks], label=name, mfc="w", **style)
+            axes.plot(blocks, blocks, color="k", lw=1, label="every slot filled")
+            axes.set(xscale="log", yscale="log", xlabel="block, slots of a round", title=rule)
+            ticks(axes, blocks)
+        ticks(panels[0], (1, 2, 5, 10, 20, 50, 100), axis="y")
+        panels[0].set_ylabel("pulls a round")
+        figure.suptitle("The same runs in fewer rounds")
+        legend_below(figure, ncols=5)
+
     return Report(
         "Blocks of pulls: the same runs in fewer rounds",
         list(lines.values()),
-        [same_runs(sweeps), *([no_gain_beyond_32(speed, names)] if 128 in blocks else [])],
+        claims,
         joined(sweeps),
-        partial(draw, speed=speed, names=names, blocks=blocks),
+        draw,
         notes=(
             "The columns of a block are pulls a round; in brackets millions of pulls a second. A round "
             "with a block tests up to two boxes more, one within and one around the boxes of all its pulls.",
@@ -61,9 +67,8 @@ def run(options: Settings) -> Report:
         grid=[
             {"": f"{name}: {rule}", "T": number(round(lines[name, rule, 1].ours))}
             | {f"block {b}": f"{speed[name, rule, b]:.1f} ({rate(sweeps[name, rule, b])})" for b in blocks}
-            | {"runs": str(replicates)}
-            for name in names
-            for rule in RULES
+            | {"runs": str(shared["replicates"])}
+            for name, rule in itertools.product(names, RULES)
         ],
     )
 
@@ -72,33 +77,10 @@ def rate(sweep: jaxbandits.Results) -> str:
     return f"{sweep.stats.pulls / sweep.stats.seconds / 1e6:.2f}" if sweep.stats.rounds else "stored"
 
 
-def same_runs(sweeps: Sweeps) -> Claim:
-    same = [
-        common.twins_agree(sweep, sweeps[name, rule, 1], ("pulls", "counts", "answer"))
-        for (name, rule, block), sweep in sweeps.items()
-        if block > 1
-    ]
+def same_runs(sweeps: dict[tuple[str, str, int], jaxbandits.Results]) -> Claim:
+    columns = ("pulls", "counts", "answer")
+    twins = [(sweep, sweeps[name, rule, 1]) for (name, rule, block), sweep in sweeps.items() if block > 1]
     return all_of(
         "with every block all runs have the T, the counts of every arm and the answer of those with single pulls",
-        np.concatenate(same),
+        np.concatenate([common.twins_agree(*pair, columns) for pair in twins]),
     )
-
-
-def no_gain_beyond_32(speed: Speed, names: tuple[str, ...]) -> Claim:
-    ratios = {name: speed[name, "COCI", 128] / speed[name, "COCI", 32] for name in names}
-    return in_range("COCI: pulls a round with block 128 over those with block 32", ratios, 0, GAIN, digits=2)
-
-
-def draw(figure: Any, *, speed: Speed, names: tuple[str, ...], blocks: tuple[int, ...]) -> None:
-    panels = split(figure, (8.4, 4.2), 1, 2, sharey=True)
-    styles = [*STYLES, {"marker": "*", "linestyle": "-", "color": "#777777"}]
-    for axes, rule in zip(panels, RULES, strict=True):
-        for name, style in zip(names, styles, strict=False):
-            axes.plot(blocks, [speed[name, rule, block] for block in blocks], label=name, mfc="w", **style)
-        axes.plot(blocks, blocks, color="k", lw=1, label="every slot filled")
-        axes.set(xscale="log", yscale="log", xlabel="block, slots of a round", title=rule)
-        ticks(axes, blocks)
-    ticks(panels[0], (1, 2, 5, 10, 20, 50, 100), axis="y")
-    panels[0].set_ylabel("pulls a round")
-    figure.suptitle("The same runs in fewer rounds")
-    legend_below(figure, ncols=5)

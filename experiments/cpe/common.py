@@ -11,7 +11,7 @@ import numpy as np
 import jaxbandits
 from experiments.claims import all_of, column
 from experiments.figures import points
-from experiments.report import Claim, Line, number, plus_minus
+from experiments.report import Claim, Columns, Line, number, plus_minus
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import Record, Results, cpe
@@ -29,10 +29,8 @@ Task = dict[str, Any]  # `arms`, `theta`, `settings`, and the numbers `instance`
 def refuses(rule: str, instance: Instance) -> bool:
     """CLUCB is for 0/1 decisions that are linear in means."""
     problem = instance.problem
-    if isinstance(problem, cpe.Table):
-        is_binary = problem.coef.shape[1] == 1
-    else:
-        is_binary = isinstance(problem, (cpe.Enumerated, cpe.Graphic))
+    is_binary = isinstance(problem, (cpe.Enumerated, cpe.Graphic))
+    is_binary |= isinstance(problem, cpe.Table) and problem.coef.shape[1] == 1
     return rule == "CLUCB" and not (is_binary and instance.tau == 1)
 
 
@@ -50,17 +48,22 @@ def without_noise(instance: Instance) -> Instance:
 
 
 def compared(
-    heading: str, cases: Mapping[Any, Instance], *, label: str = "{}", **shared: Any
+    heading: str,
+    cases: Mapping[Any, Instance | list[Instance]],
+    *,
+    label: str = "{}",
+    own: Callable[[Any, str], dict[str, Any]] = lambda case, rule: {},
+    **shared: Any,
 ) -> dict[tuple[Any, str], Results]:
-    """Runs of every rule on every case that it takes, by (case, rule).
+    """Runs of every rule on every case that it takes, by (case, rule), with `own` settings beside the `shared` ones.
 
     `heading` has a place for the case's name, `label` for the rule's.
     """
     return {
-        (name, rule): runs(heading.format(name), case, rule, label=label.format(rule), **shared)
+        (name, rule): runs(heading.format(name), case, rule, label=label.format(rule), **shared, **own(name, rule))
         for name, case in cases.items()
         for rule in RULES
-        if not refuses(rule, case)
+        if not refuses(rule, case[0] if isinstance(case, list) else case)
     }
 
 
@@ -76,8 +79,7 @@ def runs(
     leap: int = LEAP,  # pulls of a round at most; CLUCB has one
     max_rounds: int = 2**30,
     adapt: Callable[[Algorithm, Task], Algorithm] | None = None,  # keeps the field `statistics` of the state
-    curves: Callable[[Task, Instance], Record]
-    | None = None,  # what to record on the way, of an instance of the problem
+    curves: Callable[[Task, Instance], Record] | None = None,  # what to record, of an instance of the problem
     metrics: Callable[[Task, Outcome], dict[str, Array]] = lambda task, outcome: {},
 ) -> Results:
     """Runs of a rule that see the same samples as all others under the same heading.
@@ -92,13 +94,15 @@ def runs(
     instances = [instances] if isinstance(instances, Instance) else list(instances)
     first = instances[0]
     replicates = np.broadcast_to(np.asarray(replicates), len(instances))
-    settings = {"delta": [DELTA], **settings}
-    count = max(map(len, settings.values()))
-    settings = {name: np.broadcast_to(np.asarray(values, float), count) for name, values in settings.items()}
-    setting, instance, replicate = np.indices((count, len(instances), replicates.max())).reshape(3, -1)
-    setting, instance, replicate = np.stack([setting, instance, replicate])[:, replicate < replicates[instance]]
+    settings = jaxbandits.rows(**{"delta": DELTA, **settings})
+    sizes = {"setting": len(settings["delta"]), "instance": len(instances), "replicate": replicates.max()}
+    table = jaxbandits.grid(**{name: range(size) for name, size in sizes.items()})
+    exists = table["replicate"] < replicates[table["instance"]]
+    table = {name: numbers[exists] for name, numbers in table.items()}
+    setting, instance = table["setting"], table["instance"]
 
-    common: dict[str, Any] = {"observations": "binary" if all(is_binary(case.arms) for case in instances) else "unit"}
+    is_binary = [np.equal(case.arms.low, case.arms.high) & np.isin(case.arms.low, (0, 1)) for case in instances]
+    common: dict[str, Any] = {"observations": "binary" if np.all(is_binary) else "unit"}
     if rule == "CLUCB":
         leap = 1
     else:
@@ -122,25 +126,19 @@ def runs(
         "arms": jax.tree.map(lambda *parts: jnp.stack(parts)[instance], *(case.arms for case in instances)),
         "theta": jnp.stack([case.theta for case in instances])[instance],
         "settings": {name: jnp.asarray(values, first.theta.dtype)[setting] for name, values in settings.items()},
-        "instance": jnp.asarray(instance, jnp.int32),
-        "replicate": jnp.asarray(replicate, jnp.int32),
+        **{name: jnp.asarray(table[name], jnp.int32) for name in ("instance", "replicate")},
     }
     name = f"{heading}: {label or rule}"
     results = simulate(name, build, tasks, options=options, seeds=1, max_rounds=max_rounds, metrics=judged)
-    known = {"replicate": replicate, "instance": instance, "setting": setting}
-    known |= {name: values[setting] for name, values in settings.items()}
-    return results._replace(columns=results.columns | known)
-
-
-def is_binary(arms: cpe.Arms) -> bool:
-    return bool(np.all(np.equal(arms.low, arms.high) & np.isin(arms.low, (0, 1))))
+    table |= {name: values[setting] for name, values in settings.items()}
+    return results._replace(columns=results.columns | table)
 
 
 # Whether xi holds
 
 
 def xi(task: Task, instance: Instance) -> Record:
-    """Watches whether theta stays in the box, before it is cut to [0, 1]: `runs(curves=xi, leap=1)`."""
+    """Watches whether theta stays in the box, before it is cut to [0, 1]."""
 
     def is_out(state: Any) -> Array:
         seen = cpe.confidence(state, estimator=ESTIMATORS[instance.tau], clip=False, **task["settings"])
@@ -160,11 +158,14 @@ def was_inside(task: Task, outcome: Outcome) -> dict[str, Array]:
     return {"inside": ~outcome.curves["out"][0] & (outcome.curves["out_before"][0] == 0)}
 
 
+WATCHED: dict[str, Any] = {"curves": xi, "metrics": was_inside, "leap": 1}  # settings of `runs`, after every pull
+
+
 # The laws
 
 
 class Law(NamedTuple):
-    """What theory says of COCI, or with another hardness of uniform sampling."""
+    """What theory says of COCI, or with another hardness of uniform sampling: a number, or many."""
 
     H: Any  # hardness: sum_i 1 / Lambda_i^2; of uniform sampling H_U = m / min_i Lambda_i^2
     root: Any  # of T = m + H/2 ln(4 T^3 / (tau delta)), the pulls
@@ -178,20 +179,20 @@ def law(H: Any, m: int, tau: int = 1, delta: Any = DELTA) -> Law:
     return Law(H, *(np.asarray(theory(H, delta))[()] for theory in (root, bound)))
 
 
-def laws(cases: Mapping[Any, Instance]) -> dict[Any, dict[str, Law]]:
-    """Of every case, by rule: COCI and uniform sampling."""
-    found = {}
-    for name, case in cases.items():
+def laws(cases: Iterable[Instance]) -> dict[str, Law]:
+    """Of COCI and of uniform sampling, an entry for each case."""
+    found: dict[str, list[Law]] = {"COCI": [], "uniform": []}
+    for case in cases:
         radii = cpe.consistent_radius(case.problem, case.theta)
-        hardness = {"COCI": float(cpe.hardness(radii)), "uniform": float(cpe.uniform_hardness(radii))}
-        found[name] = {rule: law(H, len(radii), case.tau) for rule, H in hardness.items()}
-    return found
+        for rule, hardness in (("COCI", cpe.hardness), ("uniform", cpe.uniform_hardness)):
+            found[rule].append(law(float(hardness(radii)), len(radii), case.tau))
+    return {rule: Law(*np.transpose(each)) for rule, each in found.items()}
 
 
 # Claims
 
 
-def all_right(sweeps: Iterable[Results]) -> Claim:
+def all_right(sweeps: Iterable[Results | Columns]) -> Claim:
     """Whether every run stopped with the best decision."""
     return all_of("every run stops with the best decision", column(sweeps, "right"))
 
@@ -208,22 +209,22 @@ def twins_agree(ours: Results, theirs: Results, names: Sequence[str]) -> np.ndar
 # How it is shown
 
 
-def cells(theory: Mapping[str, Law], lines: Mapping[str, Line]) -> dict[str, str]:
-    """Of a table: what theory says of an instance, and what every rule took."""
+def cells(laws: Mapping[str, Law], n: int, lines: Mapping[str, Line]) -> dict[str, str]:
+    """Of a table: what theory says of the n-th case, and what every rule took."""
     took = {rule: plus_minus(lines[rule]) if rule in lines else "-" for rule in RULES}
     return {
-        "Theorem 1": number(round(theory["COCI"].bound)),
-        "law": number(round(theory["COCI"].root)),
+        "Theorem 1": number(round(laws["COCI"].bound[n])),
+        "law": number(round(laws["COCI"].root[n])),
         "COCI": took.pop("COCI"),
-        "law, uniform": number(round(theory["uniform"].root)),
+        "law, uniform": number(round(laws["uniform"].root[n])),
         **took,
         "runs": str(lines["COCI"].runs),
     }
 
 
-def draw_laws(axes: Any, x: Any, coci: Any, uniform: Any, at: Any, lines: Mapping[str, Sequence[Line]]) -> None:
+def draw_laws(axes: Any, x: Any, laws: Mapping[str, Law], at: Any, lines: Mapping[str, Sequence[Line]]) -> None:
     """The roots of both laws over x, and the means of every rule `at` its places."""
-    axes.plot(x, uniform, color="#888888", lw=1.2, label="law of uniform: with $H_U$")
-    axes.plot(x, coci, "k-", lw=1.2, label=r"law of COCI: $T = m + \frac{H}{2}\,\ln(4 T^3/\delta)$")
+    axes.plot(x, laws["uniform"].root, color="#888888", lw=1.2, label="law of uniform: with $H_U$")
+    axes.plot(x, laws["COCI"].root, "k-", lw=1.2, label=r"law of COCI: $T = m + \frac{H}{2}\,\ln(4 T^3/\delta)$")
     for style, (rule, row) in enumerate(lines.items()):
         points(axes, at, row, rule, style)

@@ -4,58 +4,27 @@ delta = 0.3, 0.1, 10^-2, 10^-3, 10^-4, 10^-6, on the same samples for every delt
 T = m + (H/2) ln(4 T^3 / delta) is linear in ln(1/delta), but for its own logarithm.
 """
 
-from functools import partial
-from typing import Any
-
 import numpy as np
 
 from experiments.claims import in_range
 from experiments.cpe import common
 from experiments.cpe.common import RULES
-from experiments.report import Claim, Line, Report, joined, lines_by, means, number
+from experiments.report import Claim, Report, joined, lines_by, means, number
 from experiments.settings import Settings
-from jaxbandits import Results, cpe
+from jaxbandits import cpe
 
 DELTAS = (0.3, 0.1, 1e-2, 1e-3, 1e-4, 1e-6)
 
-Lines = dict[str, list[Line]]  # rule -> for each delta
-Hardness = dict[str, float]  # of a rule
-
 
 def run(options: Settings) -> Report:
-    replicates = options.seeds or (40 if options.quick else 200)
     case = cpe.top2of6()
-    shared = {"settings": {"delta": DELTAS}, "options": options, "replicates": replicates}
-    sweeps = {rule: common.runs("cpe delta", case, rule, **shared) for rule in RULES}
-    lines: Lines = {
-        rule: lines_by([f"{rule}, delta = {delta:g}" for delta in DELTAS], sweep, by="setting")
-        for rule, sweep in sweeps.items()
-    }
-    hardness = {rule: law.H for rule, law in common.laws({"": case})[""].items()}
-    m = len(case.theta)
-    return Report(
-        "The best two of six arms: pulls against delta",
-        [line for row in lines.values() for line in row],
-        [*slope_claims(lines, hardness), grows(sweeps), common.all_right(sweeps.values())],
-        joined(sweeps),
-        partial(draw, lines=lines, hardness=hardness, m=m),
-        notes=(
-            f"H = {hardness['COCI']:.2f}, H_U = {hardness['uniform']:.2f}. The slope of the law is (H/2) / (1 - 3 H/(2 "
-            "T)), at the mean T of the deltas. Samples are the same for every delta, so that differences are sharper "
-            "than the standard errors.",
-        ),
-        grid=[
-            {"delta": f"{delta:g}"}
-            | common.cells(
-                {rule: common.law(H, m, delta=delta) for rule, H in hardness.items()},
-                {rule: lines[rule][row] for rule in RULES},
-            )
-            for row, delta in enumerate(DELTAS)
-        ],
-    )
+    shared = {"options": options, "replicates": options.seeds or (40 if options.quick else 200)}
+    sweeps = {rule: common.runs("cpe delta", case, rule, settings={"delta": DELTAS}, **shared) for rule in RULES}
+    names = [f"delta = {delta:g}" for delta in DELTAS]
+    lines = {rule: lines_by([f"{rule}, {name}" for name in names], x, by="setting") for rule, x in sweeps.items()}
+    hardness = {rule: law.H[0] for rule, law in common.laws([case]).items()}
+    laws = {rule: common.law(H, len(case.theta), delta=DELTAS) for rule, H in hardness.items()}
 
-
-def slope_claims(lines: Lines, hardness: Hardness) -> list[Claim]:
     x = -np.log(DELTAS)
     found = {rule: means(row) for rule, row in lines.items()}
     fits = {rule: np.polyfit(x, values, 1) for rule, values in found.items()}
@@ -63,32 +32,45 @@ def slope_claims(lines: Lines, hardness: Hardness) -> list[Claim]:
     slopes = {rule: fit[0] for rule, fit in fits.items()}
     predicted = {rule: H / 2 / (1 - 3 * H / (2 * found[rule].mean())) for rule, H in hardness.items()}
     share = {rule: slopes[rule] / slope for rule, slope in predicted.items()}
-    return [
-        in_range("T is linear in ln(1/delta): the largest residual / T", bends, 0, 0.01, digits=4),
-        Claim(
-            "the slope of COCI is 0.93 to 1.03 times that of its law",
-            f"{slopes['COCI']:.1f} / {predicted['COCI']:.1f} = {share['COCI']:.3f}; uniform {slopes['uniform']:.1f}, "
-            f"{share['uniform']:.3f} of its law's; CLUCB {slopes['CLUCB']:.1f}",
-            0.93 <= share["COCI"] <= 1.03,
+    # Run by run, on the same samples.
+    grows = {rule: np.diff(s.columns["pulls"].reshape(len(DELTAS), -1), axis=0) > 0 for rule, s in sweeps.items()}
+
+    def draw(figure) -> None:
+        axes = figure.subplots()
+        fine = np.geomspace(0.4, 5e-7, 100)
+        along = {rule: common.law(H, len(case.theta), delta=fine) for rule, H in hardness.items()}
+        common.draw_laws(axes, 1 / fine, along, 1 / np.array(DELTAS), lines)
+        axes.set(xscale="log", xlabel=r"$1/\delta$", ylabel="pulls until the stop", ylim=(0, None))
+        axes.set_title("The best two of six arms: pulls against confidence")
+        axes.legend(fontsize=9, loc="lower right", ncols=2)
+
+    return Report(
+        "The best two of six arms: pulls against delta",
+        [line for row in lines.values() for line in row],
+        [
+            in_range("T is linear in ln(1/delta): the largest residual / T", bends, 0, 0.01, digits=4),
+            Claim(
+                "the slope of COCI is 0.93 to 1.03 times that of its law",
+                f"{slopes['COCI']:.1f} / {predicted['COCI']:.1f} = {share['COCI']:.3f}; uniform "
+                f"{slopes['uniform']:.1f}, {share['uniform']:.3f} of its law's; CLUCB {slopes['CLUCB']:.1f}",
+                0.93 <= share["COCI"] <= 1.03,
+            ),
+            Claim(
+                "T grows as delta falls, run by run",
+                ", ".join(f"{rule} {number(int(up.sum()))} of {number(up.size)} steps" for rule, up in grows.items()),
+                np.all(grows["COCI"]),
+            ),
+            common.all_right(sweeps.values()),
+        ],
+        joined(sweeps),
+        draw,
+        notes=(
+            f"H = {hardness['COCI']:.2f}, H_U = {hardness['uniform']:.2f}. The slope of the law is (H/2) / (1 - 3 H/(2 "
+            "T)), at the mean T of the deltas. Samples are the same for every delta, so that differences are sharper "
+            "than the standard errors.",
         ),
-    ]
-
-
-def grows(sweeps: dict[str, Results]) -> Claim:
-    """Run by run, on the same samples."""
-    steps = {rule: np.diff(x.columns["pulls"].reshape(len(DELTAS), -1), axis=0) > 0 for rule, x in sweeps.items()}
-    return Claim(
-        "T grows as delta falls, run by run",
-        ", ".join(f"{rule} {number(int(up.sum()))} of {number(up.size)} steps" for rule, up in steps.items()),
-        np.all(steps["COCI"]),
+        grid=[
+            {"delta": f"{delta:g}"} | common.cells(laws, n, {rule: row[n] for rule, row in lines.items()})
+            for n, delta in enumerate(DELTAS)
+        ],
     )
-
-
-def draw(figure: Any, *, lines: Lines, hardness: Hardness, m: int) -> None:
-    axes = figure.subplots()
-    fine = np.geomspace(0.4, 5e-7, 100)
-    roots = (common.law(H, m, delta=fine).root for H in hardness.values())
-    common.draw_laws(axes, 1 / fine, *roots, 1 / np.array(DELTAS), lines)
-    axes.set(xscale="log", xlabel=r"$1/\delta$", ylabel="pulls until the stop", ylim=(0, None))
-    axes.set_title("The best two of six arms: pulls against confidence")
-    axes.legend(fontsize=9, loc="lower right", ncols=2)

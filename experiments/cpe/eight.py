@@ -18,11 +18,11 @@ import numpy as np
 
 from experiments.claims import all_of, column, in_range
 from experiments.cpe import common
-from experiments.cpe.common import DELTA, RULES, Law, Task
+from experiments.cpe.common import DELTA, RULES, Task
 from experiments.figures import marks, split, ticks
-from experiments.report import Claim, Columns, Line, Report, joined, line_of, number
+from experiments.report import Claim, Columns, Report, joined, line_of, number
 from experiments.settings import Settings
-from jaxbandits import Results, cpe
+from jaxbandits import cpe
 from jaxbandits.base import Algorithm, PyTree
 from jaxbandits.cpe import Instance
 from jaxbandits.cpe._estimate import Moments
@@ -32,44 +32,82 @@ NAMES = ("best5", "top2of6", "water3", "sites5", "osa4", "paths5", "trees5", "ma
 QUICK = ("best5", "osa4", "paths5")
 ORDER = ("CLUCB", "COCI", "uniform")  # of the pulls that they need
 
-Sweeps = dict[tuple[str, str], Results]  # (instance, rule)
-Lines = dict[tuple[str, str], Line]
-Laws = dict[str, dict[str, Law]]  # instance -> of COCI and of uniform sampling
-
 
 def run(options: Settings) -> Report:
     replicates = options.seeds or (40 if options.quick else 400)
     cases = {name: getattr(cpe, name)() for name in (QUICK if options.quick else NAMES)}
-    laws = common.laws(cases)
-    sweeps: Sweeps = {
-        (name, rule): common.runs(
-            f"cpe eight: {name}",
-            [case, common.without_noise(case)],
-            rule,
-            options=options,
-            replicates=[replicates, 1],
-            leap=1,
-            adapt=held if case.tau == 2 else None,
-            **({"curves": common.xi, "metrics": common.was_inside} if rule == "COCI" else {}),
-        )
-        for name, case in cases.items()
-        for rule in RULES
-        if not common.refuses(rule, case)
-    }
-    noisy, exact = ({key: select(sweep, instance) for key, sweep in sweeps.items()} for instance in (0, 1))
-    ends = {key: str(sweep.columns["pulls"][0]) for key, sweep in exact.items()}
-    lines: Lines = {key: line_of(": ".join(key), sweep) for key, sweep in noisy.items()}
+
+    def own(name: str, rule: str) -> dict[str, Any]:
+        watched = common.WATCHED if rule == "COCI" else {"leap": 1}
+        return watched | {"adapt": held if cases[name].tau == 2 else None}
+
+    pairs = {name: [case, common.without_noise(case)] for name, case in cases.items()}
+    sweeps = common.compared("cpe eight: {}", pairs, own=own, options=options, replicates=[replicates, 1])
+    # The last run of a sweep is that without noise.
+    ends = {place: str(sweep.columns["pulls"][-1]) for place, sweep in sweeps.items()}
+    noisy = {place: {name: x[:-1] for name, x in sweep.columns.items()} for place, sweep in sweeps.items()}
+    lines = {place: line_of(": ".join(place), columns) for place, columns in noisy.items()}
+    laws = common.laws(cases.values())
+
+    over, largest = {}, {}
+    for rule, law in laws.items():
+        over[rule] = dict(zip(cases, [lines[name, rule].ours for name in cases] / law.root, strict=True))
+        longest = [noisy[name, rule]["pulls"].max() for name in cases]
+        largest[rule] = dict(zip(cases, longest / law.bound, strict=True))
+    arms = {name: worst_arm(case, noisy[name, "COCI"]) for name, case in cases.items()}
+    inside = column([noisy[name, "COCI"] for name in cases], "inside")
+    both = {name: [noisy[name, rule]["pulls"] for rule in laws] for name in cases}
+    alike = {name: np.corrcoef(*pulls)[0, 1] for name, pulls in both.items()}
+    found = [[lines[name, rule].ours for rule in ORDER if (name, rule) in lines] for name in cases]
+    saved = [1 - pulls[0] / pulls[1] for pulls in found if len(pulls) == len(ORDER)]
+
+    def draw(figure) -> None:
+        left, right = split(figure, (10, 5), 1, 2)
+        H = np.geomspace(80, 1200, 100)
+        theory = common.law(H, 5)
+        left.plot(H, theory.root, "k-", lw=1.2, label="law: T = m + H/2 ln(4 T³/δ)")
+        left.plot(H, theory.bound, color="k", lw=1.2, ls=":", label="Theorem 1, Theorem 4")
+        for style, rule in enumerate(RULES):
+            places = np.array([n for n, name in enumerate(cases) if (name, rule) in lines])
+            y, se = np.array([(line.ours, line.se) for (_, other), line in lines.items() if other == rule]).T
+            against, label = ("uniform", "H_U") if rule == "uniform" else ("COCI", "H")
+            left.errorbar(laws[against].H[places], y, yerr=2 * se, label=f"{rule}, against ${label}$", **marks(style))
+            roots = laws["COCI"].root[places]
+            right.errorbar(y / roots, -places, xerr=2 * se / roots, label=rule, **marks(style))
+        left.set(xscale="log", yscale="log", xlabel="hardness", title="Pulls follow the law")
+        left.set_ylabel("pulls until the stop (T)")
+        ticks(left, (100, 200, 400, 800))
+        left.legend(fontsize=9)
+        right.axvline(1, color="k", lw=1.2)
+        right.set_yticks(-np.arange(len(cases)), list(cases))
+        right.set(xlabel="pulls / root of COCI's law", title="Side by side", xlim=(0.75, 2.45))
+        right.grid(axis="y", visible=False)
+        right.legend(loc="upper right", fontsize=9)
+
     return Report(
         "Eight instances of combinatorial pure exploration: pulls until the stop, delta = 0.1",
         list(lines.values()),
         [
-            *law_claims(lines, laws),
-            *bound_claims(noisy, cases, laws),
+            in_range("mean T of COCI / root of its law", over["COCI"], 0.90, 1.06),
+            in_range("mean T of uniform / root with H_U", over["uniform"], 0.93, 1.10),
+            all_of(
+                "CLUCB, where it applies, needs fewer pulls than COCI, and COCI fewer than uniform",
+                np.array([pulls == sorted(pulls) for pulls in found]),
+                f"; CLUCB saves {min(saved):.0%} to {max(saved):.0%} of COCI's",
+            ),
+            in_range("T of COCI / its bound (Theorem 1), the largest of all runs,", largest["COCI"], 0, 1),
+            in_range("T of uniform / its bound (Theorem 4), the largest of all runs,", largest["uniform"], 0, 1),
+            in_range("T_i of COCI / its bound (equation 6), the largest of all runs and arms,", arms, 0, 1),
+            Claim(
+                "xi (theta stays in the box in every round) has probability 1 - delta at least",
+                f"it held in {number(int(inside.sum()))} of {number(len(inside))} runs of COCI",
+                inside.mean() >= 1 - DELTA,
+            ),
             common.all_right(noisy.values()),
-            same_samples(noisy),
+            in_range("the correlation of T of COCI and of uniform over the runs", alike, 0.7, 1, digits=2),
         ],
         joined(sweeps),
-        partial(draw, lines=lines, laws=laws),
+        draw,
         notes=(
             "The law is the root of T = m + (H/2) ln(4 T^3 / (tau delta)): without noise arm i leaves the candidates "
             "when its confidence radius reaches Lambda_i. Runs end a little before it, because arms that have left are "
@@ -79,22 +117,12 @@ def run(options: Settings) -> Report:
             " It is not for levels beyond 0 and 1, nor for variances.",
         ),
         grid=[
-            {
-                "instance": name,
-                "H": f"{law['COCI'].H:.2f}",
-                "H_U/H": f"{law['uniform'].H / law['COCI'].H:.2f}",
-                **common.cells(law, {rule: lines[name, rule] for rule in RULES if (name, rule) in lines}),
-                "without noise: COCI / uniform / CLUCB": " / ".join(ends.get((name, rule), "-") for rule in RULES),
-            }
-            for name, law in laws.items()
+            {"instance": name, "H": f"{H:.2f}", "H_U/H": f"{H_U / H:.2f}"}
+            | common.cells(laws, n, {rule: lines[name, rule] for rule in RULES if (name, rule) in lines})
+            | {"without noise: COCI / uniform / CLUCB": " / ".join(ends.get((name, rule), "-") for rule in RULES)}
+            for n, (name, H, H_U) in enumerate(zip(cases, laws["COCI"].H, laws["uniform"].H, strict=True))
         ],
     )
-
-
-def select(sweep: Results, instance: int) -> Results:
-    """The runs of one instance: 0 with noise, 1 without."""
-    chosen = sweep.columns["instance"] == instance
-    return sweep._replace(columns={name: values[chosen] for name, values in sweep.columns.items()})
 
 
 def held(algorithm: Algorithm, task: Task) -> Algorithm:
@@ -112,84 +140,8 @@ def held(algorithm: Algorithm, task: Task) -> Algorithm:
     return algorithm._replace(observe=observe)
 
 
-# What must hold
-
-
-def law_claims(lines: Lines, laws: Laws) -> list[Claim]:
-    over = {
-        rule: {name: lines[name, rule].ours / law[rule].root for name, law in laws.items()}
-        for rule in ("COCI", "uniform")
-    }
-    found = {name: [lines[name, rule].ours for rule in ORDER if (name, rule) in lines] for name in laws}
-    order = "CLUCB, where it applies, needs fewer pulls than COCI, and COCI fewer than uniform"
-    ordered = all_of(order, np.array([pulls == sorted(pulls) for pulls in found.values()]))
-    saved = [1 - pulls[0] / pulls[1] for pulls in found.values() if len(pulls) == len(ORDER)]
-    return [
-        in_range("mean T of COCI / root of its law", over["COCI"], 0.90, 1.06),
-        in_range("mean T of uniform / root with H_U", over["uniform"], 0.93, 1.10),
-        ordered._replace(measured=f"{ordered.measured}; CLUCB saves {min(saved):.0%} to {max(saved):.0%} of COCI's"),
-    ]
-
-
-def bound_claims(noisy: Sweeps, cases: dict[str, Instance], laws: Laws) -> list[Claim]:
-    """The paper's bounds, run by run, and xi."""
-    largest = {
-        rule: {name: noisy[name, rule].columns["pulls"].max() / law[rule].bound for name, law in laws.items()}
-        for rule in ("COCI", "uniform")
-    }
-    inside = column([noisy[name, "COCI"] for name in cases], "inside")
-    arms = {name: worst_arm(case, noisy[name, "COCI"].columns) for name, case in cases.items()}
-    return [
-        in_range("T of COCI / its bound (Theorem 1), the largest of all runs,", largest["COCI"], 0, 1),
-        in_range("T of uniform / its bound (Theorem 4), the largest of all runs,", largest["uniform"], 0, 1),
-        in_range("T_i of COCI / its bound (equation 6), the largest of all runs and arms,", arms, 0, 1),
-        Claim(
-            "xi (theta stays in the box in every round) has probability 1 - delta at least",
-            f"it held in {number(int(inside.sum()))} of {number(len(inside))} runs of COCI",
-            inside.mean() >= 1 - DELTA,
-        ),
-    ]
-
-
 def worst_arm(case: Instance, columns: Columns) -> float:
     """The largest share of its bound that an arm was pulled in any run."""
     radii = cpe.consistent_radius(case.problem, case.theta)
     bounds = jax.vmap(partial(cpe.arm_bound, radii, tau=case.tau, delta=DELTA))(columns["pulls"])
     return float(np.max(columns["counts"] / np.asarray(bounds)))
-
-
-def same_samples(noisy: Sweeps) -> Claim:
-    pulls = {key: sweep.columns["pulls"] for key, sweep in noisy.items()}
-    correlations = {
-        name: np.corrcoef(pulls[name, "COCI"], pulls[name, rule])[0, 1] for name, rule in pulls if rule == "uniform"
-    }
-    return in_range("the correlation of T of COCI and of uniform over the runs", correlations, 0.7, 1, digits=2)
-
-
-# How it is shown
-
-
-def draw(figure: Any, *, lines: Lines, laws: Laws) -> None:
-    left, right = split(figure, (10, 5), 1, 2)
-    H = np.geomspace(80, 1200, 100)
-    theory = common.law(H, 5)
-    left.plot(H, theory.root, "k-", lw=1.2, label="law: T = m + H/2 ln(4 T³/δ)")
-    left.plot(H, theory.bound, color="k", lw=1.2, ls=":", label="Theorem 1, Theorem 4")
-    for style, rule in enumerate(RULES):
-        against = "uniform" if rule == "uniform" else "COCI"
-        shown = {name: lines[name, rule] for name in laws if (name, rule) in lines}
-        x, roots = np.array([(laws[name][against].H, laws[name]["COCI"].root) for name in shown]).T
-        y, se = np.array([(line.ours, line.se) for line in shown.values()]).T
-        places = np.array([list(laws).index(name) for name in shown])
-        label = f"{rule}, against ${'H_U' if rule == 'uniform' else 'H'}$"
-        left.errorbar(x, y, yerr=2 * se, label=label, **marks(style))
-        right.errorbar(y / roots, -places, xerr=2 * se / roots, label=rule, **marks(style))
-    left.set(xscale="log", yscale="log", xlabel="hardness", title="Pulls follow the law")
-    left.set_ylabel("pulls until the stop (T)")
-    ticks(left, (100, 200, 400, 800))
-    left.legend(fontsize=9)
-    right.axvline(1, color="k", lw=1.2)
-    right.set_yticks(-np.arange(len(laws)), list(laws))
-    right.set(xlabel="pulls / root of COCI's law", title="Side by side", xlim=(0.75, 2.45))
-    right.grid(axis="y", visible=False)
-    right.legend(loc="upper right", fontsize=9)

@@ -4,87 +4,72 @@ theta = 0.48 + g (0.4, 0.12, 0.05, -0.15, -0.4) for g = 1, 0.7, 0.5, 0.35, 0.25;
 hardness H = sum 1/Lambda_i^2 grows as 1/g^2, and the pulls as H ln(H / delta): the order of the paper's Theorem 1.
 """
 
-from functools import partial
-from typing import Any
-
 import numpy as np
 
 from experiments.claims import in_range
 from experiments.cpe import common
-from experiments.cpe.common import DELTA, RULES, Law
+from experiments.cpe.common import DELTA, RULES
 from experiments.figures import ticks
-from experiments.report import Claim, Line, Report, joined, lines_by, listed, means
+from experiments.report import Claim, Report, joined, lines_by, listed, means
 from experiments.settings import Settings
 
 SHAPE = np.array([0.4, 0.12, 0.05, -0.15, -0.4])
 GAPS = (1.0, 0.7, 0.5, 0.35, 0.25)
-QUICK = GAPS[:3]
-
-Lines = dict[str, list[Line]]  # rule -> for each gap
-Laws = dict[float, dict[str, Law]]  # gap -> of every rule
 
 
 def run(options: Settings) -> Report:
-    gaps = QUICK if options.quick else GAPS
-    replicates = options.seeds or (100 if options.quick else 200)
-    cases = {gap: common.best_arm_instance(0.48 + gap * SHAPE) for gap in gaps}
+    gaps = GAPS[:3] if options.quick else GAPS
+    names = [f"g = {gap}" for gap in gaps]
+    cases = [common.best_arm_instance(0.48 + gap * SHAPE) for gap in gaps]
+    shared = {"options": options, "replicates": options.seeds or (100 if options.quick else 200)}
+    sweeps = {rule: common.runs("cpe gap", cases, rule, **shared) for rule in RULES}
+    lines = {rule: lines_by([f"{rule}, {name}" for name in names], x, by="instance") for rule, x in sweeps.items()}
+    coci, uniform, clucb = (means(lines[rule]) for rule in RULES)
     laws = common.laws(cases)
-    shared = {"options": options, "replicates": replicates}
-    sweeps = {rule: common.runs("cpe gap", list(cases.values()), rule, **shared) for rule in RULES}
-    lines: Lines = {
-        rule: lines_by([f"{rule}, g = {gap}" for gap in gaps], sweep, by="instance") for rule, sweep in sweeps.items()
-    }
+    H = laws["COCI"].H
+    scale = H * np.log(H / DELTA)
+    slopes = {rule: np.polyfit(np.log(scale), np.log(means(row)), 1)[0] for rule, row in lines.items()}
+
+    def in_all(what: str, values: np.ndarray, least: float, most: float) -> Claim:
+        return in_range(what, dict(zip(names, values, strict=True)), least, most)
+
+    def draw(figure) -> None:
+        axes = figure.subplots()
+        fine = np.geomspace(H.min() / 1.3, H.max() * 1.3, 100)
+        along = {rule: common.law(fine * law.H[0] / H[0], len(SHAPE)) for rule, law in laws.items()}
+        axes.plot(fine, along["COCI"].bound, "k:", lw=1.2, label="Theorem 1, bound of COCI")
+        common.draw_laws(axes, fine, along, H, lines)
+        for x, gap, line in zip(H, gaps, lines["CLUCB"], strict=True):
+            axes.annotate(f"g = {gap:g}", (x, line.ours), (7, -9), textcoords="offset points", fontsize=9)
+        axes.set(xscale="log", yscale="log", xlabel=r"hardness $H = \sum_i 1/\Lambda_i^2$")
+        axes.set(ylabel="pulls until the stop", title="Best of five arms, ever closer")
+        ticks(axes, [x for x in (200, 500, 1000, 2000) if fine[0] < x < fine[-1]])
+        axes.legend(fontsize=9)
+
     return Report(
         "Best of five arms: pulls against the gap, delta = 0.1",
         [line for row in lines.values() for line in row],
-        [*growth_claims(lines, laws), common.all_right(sweeps.values())],
+        [
+            Claim(
+                "the slope of log T on log(H ln(H / delta)) lies in [0.97, 1.03] for COCI",
+                listed(slopes, ".3f"),
+                0.97 <= slopes["COCI"] <= 1.03,
+            ),
+            in_all("T of COCI / (H ln(H / delta))", coci / scale, 1.65, 1.85),
+            in_all("T of COCI / its law", coci / laws["COCI"].root, 0.90, 1.06),
+            in_all("T of uniform / its law", uniform / laws["uniform"].root, 0.93, 1.10),
+            in_all("uniform / COCI does not depend on g: it", uniform / coci, 1.7, 1.9),
+            in_all("CLUCB / COCI does not depend on g: it", clucb / coci, 0.8, 0.95),
+            common.all_right(sweeps.values()),
+        ],
         joined({rule: x.columns | {"gap": np.asarray(gaps)[x.columns["instance"]]} for rule, x in sweeps.items()}),
-        partial(draw, lines=lines, laws=laws),
+        draw,
         notes=(
             "The law is the root of T = m + (H/2) ln(4 T^3 / delta), that of uniform sampling the root with H_U = "
             "m / min Lambda^2.",
         ),
         grid=[
-            {"g": str(gap), "H": f"{law['COCI'].H:.1f}"} | common.cells(law, {rule: lines[rule][row] for rule in RULES})
-            for row, (gap, law) in enumerate(laws.items())
+            {"g": str(gap), "H": f"{H[n]:.1f}"} | common.cells(laws, n, {rule: row[n] for rule, row in lines.items()})
+            for n, gap in enumerate(gaps)
         ],
     )
-
-
-def growth_claims(lines: Lines, laws: Laws) -> list[Claim]:
-    coci, uniform, clucb = (means(lines[rule]) for rule in RULES)
-    coci_law, uniform_law = ([law[rule].root for law in laws.values()] for rule in ("COCI", "uniform"))
-    scale = np.array([law["COCI"].H * np.log(law["COCI"].H / DELTA) for law in laws.values()])
-    slopes = {rule: np.polyfit(np.log(scale), np.log(means(row)), 1)[0] for rule, row in lines.items()}
-
-    def in_all(what: str, values: np.ndarray, least: float, most: float) -> Claim:
-        return in_range(what, dict(zip([f"g = {gap}" for gap in laws], values, strict=True)), least, most)
-
-    return [
-        Claim(
-            "the slope of log T on log(H ln(H / delta)) lies in [0.97, 1.03] for COCI",
-            listed(slopes, ".3f"),
-            0.97 <= slopes["COCI"] <= 1.03,
-        ),
-        in_all("T of COCI / (H ln(H / delta))", coci / scale, 1.65, 1.85),
-        in_all("T of COCI / its law", coci / coci_law, 0.90, 1.06),
-        in_all("T of uniform / its law", uniform / uniform_law, 0.93, 1.10),
-        in_all("uniform / COCI does not depend on g: it", uniform / coci, 1.7, 1.9),
-        in_all("CLUCB / COCI does not depend on g: it", clucb / coci, 0.8, 0.95),
-    ]
-
-
-def draw(figure: Any, *, lines: Lines, laws: Laws) -> None:
-    axes = figure.subplots()
-    H = np.array([law["COCI"].H for law in laws.values()])
-    fine = np.geomspace(H.min() / 1.3, H.max() * 1.3, 100)
-    ratio = laws[1.0]["uniform"].H / laws[1.0]["COCI"].H
-    coci, uniform = (common.law(hardness, len(SHAPE)) for hardness in (fine, ratio * fine))
-    axes.plot(fine, coci.bound, "k:", lw=1.2, label="Theorem 1, bound of COCI")
-    common.draw_laws(axes, fine, coci.root, uniform.root, H, lines)
-    for x, gap, line in zip(H, laws, lines["CLUCB"], strict=True):
-        axes.annotate(f"g = {gap:g}", (x, line.ours), (7, -9), textcoords="offset points", fontsize=9)
-    axes.set(xscale="log", yscale="log", xlabel=r"hardness $H = \sum_i 1/\Lambda_i^2$", ylabel="pulls until the stop")
-    ticks(axes, [x for x in (200, 500, 1000, 2000) if fine[0] < x < fine[-1]])
-    axes.set_title("Best of five arms, ever closer")
-    axes.legend(fontsize=9)

@@ -23,16 +23,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.claims import all_of
+from experiments.claims import all_of, column
 from experiments.figures import STYLES, errorbars, side_by_side, split, ticks
-from experiments.report import Claim, Report, mean_se, number
+from experiments.report import Claim, Columns, Report, mean_se, number
 from experiments.settings import Settings
 from jaxbandits.base import Array
 from jaxbandits.cpe import greedy_osa, osa_threshold, solve, table
 
 SMALL = ((2, 5), (3, 7), (4, 9), (5, 11))  # (m, k) within reach of brute force
 LARGE = ((5, 100), (20, 1000), (50, 10_000), (100, 100_000), (500, 1_000_000))
-QUICK_LARGE = LARGE[:3]
 ENTRIES = 10**6  # of a table, at most
 KINDS = ("continuous", "grid")
 CALLS = 3  # that are timed on each draw, of which the fastest counts: the first one compiles
@@ -41,6 +40,8 @@ FASTER = 10  # bisection than Algorithm 2 on the largest problem, at least
 ARMS = 20  # in the comparison of roundings
 RATIOS = (1.25, 1.5, 2, 3, 5, 10, 20, 50, 100)  # k / m there
 ROUNDINGS = ("rounded down", "largest remainders", "best")
+
+Found = dict[tuple[int, int, str], Columns]  # (m, k, kind) -> `compared`
 
 
 class Problem(NamedTuple):
@@ -51,29 +52,50 @@ class Problem(NamedTuple):
     budget: int
 
 
-class Found(NamedTuple):
-    """What the four ways gave on some draws."""
-
-    agree: np.ndarray  # bool (draws,)  all are the same
-    safe: np.ndarray  # bool (draws,)  the base of Algorithm 2 is nowhere above the best allocation
-    printed_safe: np.ndarray  # bool (draws,)  the same for the base as printed
-    steps: np.ndarray  # int (draws,)  greedy steps of Algorithm 2
-    milliseconds: dict[str, float]  # a call, by way
-
-
 def run(options: Settings) -> Report:
     draws = options.seeds or (20 if options.quick else 200)
-    large = QUICK_LARGE if options.quick else LARGE
-    found = {(m, k, kind): compare(m, k, kind, draws) for m, k in SMALL for kind in KINDS}
-    found |= {(m, k, kind): compare(m, k, kind, max(draws // FEW, 2)) for m, k in large for kind in KINDS}
+    places = (*SMALL, *(LARGE[:3] if options.quick else LARGE))
+    found: Found = {
+        (m, k, kind): compared(m, k, kind, draws if (m, k) in SMALL else max(draws // FEW, 2))
+        for (m, k), kind in product(places, KINDS)
+    }
     excess = {ratio: roundings(ratio, draws) for ratio in RATIOS}
+    claims = same_claims(found)
+    m, k = LARGE[-1]
+    if (m, k) in places:
+        slow, fast = ([milliseconds(found[m, k, kind], way) for kind in KINDS] for way in ("greedy", "bisection"))
+        what = f"bisection is at least {FASTER} times faster than Algorithm 2 at m = {m}, k = {number(k)}"
+        claims.append(Claim(what, f"{min(slow):.3g} ms against {max(fast):.3g} ms", min(slow) >= FASTER * max(fast)))
+    few, many = ({name: excess[ratio][name] for name in ROUNDINGS[:2]} for ratio in (2, RATIOS[-1]))
+    told = (f"{x} {few[x].mean():.2%} (at worst {few[x].max():.1%}) and {many[x].mean():.4%}" for x in few)
+    less = all(few[x].mean() > 1e-3 and many[x].mean() < few[x].mean() / 10 for x in few)
+    what = "rules of thumb lose variance where budgets are small, and less where they are large (k = 2 m, k = 100 m)"
+    claims.append(Claim(what, ", ".join(told), less))
+
+    def draw(figure) -> None:
+        clock, price = split(figure, (10, 4.3), 1, 2)
+        for style, way in zip(STYLES, WAYS, strict=False):
+            times = [milliseconds(found[m, k, "continuous"], way) for m, k in places]
+            clock.plot(range(len(places)), times, label=way, mfc="w", **style)
+        names = [f"{m}\n{k if k < 10_000 else f'$10^{np.log10(k):.0f}$'}" for m, k in places]
+        side_by_side(clock, names, yscale="log", xlabel="groups m, interviews k")
+        clock.set(title="The same allocation, four ways", ylabel="milliseconds for one allocation")
+        clock.legend(loc="upper left")
+        for style, name in enumerate(ROUNDINGS):
+            mean, se = np.transpose([mean_se(excess[ratio][name]) for ratio in RATIOS])
+            labels = {"best": "best in whole numbers, above the continuous optimum"}
+            errorbars(price, RATIOS, mean, se, labels.get(name, f"{name}, above the best"), style)
+        price.set(xscale="log", yscale="log", xlabel="interviews a group, k / m", ylim=(1e-9, 1))
+        price.set(ylabel="variance in excess, mean", title=f"What rounding costs ({ARMS} groups)")
+        ticks(price, [1.25, 2, 5, 10, 20, 50, 100])
+        price.legend(loc="lower left", fontsize=9)
+
     return Report(
         "The best allocation of opinion sampling, four ways",
         [],
-        [*claims(found, large), rounding_claim(excess)],
-        {"ratio": np.repeat(RATIOS, draws)}
-        | {name: np.concatenate([excess[ratio][name] for ratio in RATIOS]) for name in ROUNDINGS},
-        partial(draw, found=found, excess=excess, large=large),
+        claims,
+        {"ratio": np.repeat(RATIOS, draws)} | {name: column(excess.values(), name) for name in ROUNDINGS},
+        draw,
         notes=(
             "Steps: mean and greatest number of greedy steps after Algorithm 2's base; a greedy from all ones has k - "
             "m. Bisection takes 64 steps whatever k. A table is written down up to a million entries.",
@@ -83,11 +105,11 @@ def run(options: Settings) -> Report:
         grid=[
             {
                 "m, k": f"{m}, {number(k)}: {kind}",
-                "draws": str(len(one.agree)),
-                "the same": str(one.agree.sum()),
-                "steps": f"{one.steps.mean():,.0f} ({number(int(one.steps.max()))})",
+                "draws": str(len(one["agree"])),
+                "the same": str(one["agree"].sum()),
+                "steps": f"{one['steps'].mean():,.0f} ({number(int(one['steps'].max()))})",
                 "m^2": number(m * m),
-                **{f"{w}, ms": f"{one.milliseconds[w]:.3g}" if w in one.milliseconds else "-" for w in WAYS},
+                **{f"{way}, ms": f"{milliseconds(one, way):.3g}" if way in one else "-" for way in WAYS},
             }
             for (m, k, kind), one in found.items()
         ],
@@ -103,6 +125,7 @@ def draw_problem(m: int, budget: int, kind: str, seed: int) -> Problem:
     return Problem(rng.integers(1, 10, m), theta, budget)
 
 
+@partial(jax.jit, static_argnames="budget")
 def by_table(theta: Array, sizes: Array, budget: int) -> Array:
     """All gains n_i^2 theta_i / (y (y + 1)) in one table, of which the best are taken."""
     level = jnp.arange(1, budget - len(sizes) + 1)
@@ -110,55 +133,58 @@ def by_table(theta: Array, sizes: Array, budget: int) -> Array:
     return 1 + solve(table(gains, none, len(level), kind="at most", base=1.0), theta)
 
 
-def by_brute_force(problem: Problem) -> np.ndarray:
+def by_brute_force(theta: np.ndarray, sizes: np.ndarray, budget: int) -> np.ndarray:
     """The leading optimum in exact fractions: the lexicographically smallest of those that vary least."""
-    weights = [int(n) ** 2 * Fraction(float(theta)) for n, theta in zip(*problem[:2], strict=True)]
-    most = problem.budget - len(weights) + 1
-    common = math.lcm(*(weight.denominator for weight in weights)) * math.lcm(*range(1, most + 1))
-    terms = [[int(weight * common / y) for y in range(1, most + 1)] for weight in weights]
-    allocations = (y for y in product(range(1, most + 1), repeat=len(weights)) if sum(y) <= problem.budget)
-    return np.array(
-        min(allocations, key=lambda y: (sum(row[level - 1] for row, level in zip(terms, y, strict=True)), y))
-    )
+    weights = [int(n) ** 2 * Fraction(float(value)) for n, value in zip(sizes, theta, strict=True)]
+    levels = range(1, budget - len(weights) + 2)
+    common = math.lcm(*(weight.denominator for weight in weights)) * math.lcm(*levels)
+    terms = [{level: int(weight * common / level) for level in levels} for weight in weights]
+    allocations = (y for y in product(levels, repeat=len(weights)) if sum(y) <= budget)
+    return np.array(min(allocations, key=lambda y: (sum(row[level] for row, level in zip(terms, y, strict=True)), y)))
 
 
-WAYS = ("greedy", "bisection", "table", "brute force")
+greedy = jax.jit(greedy_osa, static_argnames="budget")
+WAYS: dict[str, Callable[..., Any]] = {
+    "greedy": lambda **problem: greedy(**problem).allocation,
+    "bisection": jax.jit(osa_threshold, static_argnames="budget"),
+    "table": by_table,
+    "brute force": by_brute_force,
+}
 
 
-def compare(m: int, budget: int, kind: str, draws: int) -> Found:
-    """All ways that apply, on the same draws."""
-    greedy = jax.jit(partial(greedy_osa, budget=budget))
-    bisection, tabled = (jax.jit(partial(way, budget=budget)) for way in (osa_threshold, by_table))
-    ways: dict[str, Callable[[Problem], Any]] = {
-        "greedy": lambda one: greedy(one.theta, one.sizes).allocation,
-        "bisection": lambda one: bisection(one.theta, one.sizes),
-    }
-    if m * (budget - m) <= ENTRIES:
-        ways["table"] = lambda one: tabled(one.theta, one.sizes)
-    if (m, budget) in SMALL:
-        ways["brute force"] = by_brute_force
-    seconds: dict[str, list[float]] = {way: [] for way in ways}
+def compared(m: int, budget: int, kind: str, draws: int) -> dict[str, np.ndarray]:
+    """All ways that apply, on the same draws.
+
+    Returns:
+        Of every draw: the seconds that each way took; whether all results `agree`; whether the base of Algorithm 2 is
+        nowhere above the best allocation (`safe`), and its base as printed (`printed_safe`); its greedy `steps`.
+    """
+    left_out = {"table": m * (budget - m) > ENTRIES, "brute force": (m, budget) not in SMALL}
     rows = []
     for seed in range(draws):
         one = draw_problem(m, budget, kind, seed)
-        results = {way: timed(partial(solve_it, one), seconds[way]) for way, solve_it in ways.items()}
-        best = results["bisection"]
-        base, steps = map(np.asarray, greedy(one.theta, one.sizes)[1:])
-        agree = all(np.array_equal(result, best) for result in results.values())
-        rows.append((agree, np.all(base <= best), np.all(printed_base(one) <= best), steps))
-    milliseconds = {way: 1000 * float(np.median(times)) for way, times in seconds.items()}
-    return Found(*map(np.array, zip(*rows, strict=True)), milliseconds)
+        found = {name: timed(way, one) for name, way in WAYS.items() if not left_out.get(name)}
+        best, _ = found["bisection"]
+        base, steps = map(np.asarray, greedy(**one._asdict())[1:])
+        row = {name: seconds for name, (_, seconds) in found.items()} | {"steps": steps}
+        row |= {"agree": all(np.array_equal(result, best) for result, _ in found.values())}
+        rows.append(row | {"safe": np.all(base <= best), "printed_safe": np.all(printed_base(one) <= best)})
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
-def timed(function: Callable[[], Any], seconds: list[float]) -> np.ndarray:
-    """The result; the least time of some calls goes to the list."""
+def timed(way: Callable[..., Any], one: Problem) -> tuple[np.ndarray, float]:
+    """The result, and the least time of some calls."""
     times = []
     for _ in range(CALLS):
         started = time.perf_counter()
-        result = np.asarray(function())
+        result = np.asarray(way(**one._asdict()))
         times.append(time.perf_counter() - started)
-    seconds.append(min(times))
-    return result
+    return result, min(times)
+
+
+def milliseconds(one: Columns, way: str) -> float:
+    """Of a call; NaN of a way that does not apply."""
+    return 1000 * float(np.median(one.get(way, np.nan)))
 
 
 def continuous(one: Problem) -> np.ndarray:
@@ -182,50 +208,32 @@ def variance(one: Problem, allocation: np.ndarray) -> float:
     return float(np.sum(one.sizes**2 * one.theta / allocation))
 
 
-def rounded(one: Problem) -> dict[str, np.ndarray]:
-    """The continuous optimum, rounded by two rules of thumb."""
-    x = continuous(one)
-    down = np.maximum(np.floor(x), 1).astype(int)
-    while down.sum() > one.budget:
-        down[np.argmax(np.where(down > 1, down - x, -np.inf))] -= 1
-    near = down.copy()
-    near[np.argsort(near - x, kind="stable")[: one.budget - near.sum()]] += 1
-    return {"rounded down": down, "largest remainders": near}
-
-
 def roundings(ratio: float, draws: int) -> dict[str, np.ndarray]:
     """By how much two rules of thumb exceed the least variance, and by how much that exceeds the continuous one."""
-    budget = round(ratio * ARMS)
-    best = jax.jit(partial(osa_threshold, budget=budget))
-    excess: dict[str, list[float]] = {name: [] for name in ROUNDINGS}
+    rows = []
     for seed in range(draws):
-        one = draw_problem(ARMS, budget, "continuous", seed)
-        least = variance(one, np.asarray(best(one.theta, one.sizes)))
-        for name, allocation in rounded(one).items():
-            excess[name].append(variance(one, allocation) / least - 1)
-        excess["best"].append(least / variance(one, continuous(one)) - 1)
-    return {name: np.array(values) for name, values in excess.items()}
+        one = draw_problem(ARMS, round(ratio * ARMS), "continuous", seed)
+        x, least = continuous(one), variance(one, np.asarray(WAYS["bisection"](**one._asdict())))
+        down = np.maximum(np.floor(x), 1).astype(int)
+        while down.sum() > one.budget:
+            down[np.argmax(np.where(down > 1, down - x, -np.inf))] -= 1
+        near = down.copy()
+        near[np.argsort(near - x, kind="stable")[: one.budget - near.sum()]] += 1
+        rows.append((variance(one, down) / least, variance(one, near) / least, least / variance(one, x)))
+    return dict(zip(ROUNDINGS, np.transpose(rows) - 1, strict=True))
 
 
-# What is claimed
-
-Founds = dict[tuple[int, int, str], Found]
-
-
-def claims(found: Founds, large: tuple[tuple[int, int], ...]) -> list[Claim]:
-    agree, safe, printed_safe = (
-        np.concatenate([getattr(one, kind) for one in found.values()]) for kind in ("agree", "safe", "printed_safe")
-    )
-    brute = sum(len(found[m, k, kind].agree) for m, k in SMALL for kind in KINDS)
+def same_claims(found: Found) -> list[Claim]:
+    agree, safe, printed_safe = (column(found.values(), name) for name in ("agree", "safe", "printed_safe"))
+    brute = sum(len(found[m, k, kind]["agree"]) for (m, k), kind in product(SMALL, KINDS))
     example = Problem(np.array([2, 1, 1]), np.array([0.25, 0, 0]), 4)
     ours = [np.asarray(y).tolist() for y in greedy_osa(jnp.asarray(example.theta), example.sizes, 4)[:2]]
-    as_printed = all_of("as printed, Algorithm 2 starts nowhere above the best allocation", printed_safe)
     starts = f"; n = (2, 1, 1), theta = (1/4, 0, 0), k = 4: starts at {printed_base(example).tolist()}"
-    steps = max(one.steps.max() / m**2 for (m, _, _), one in found.items())
-    judged = [
+    steps = max(one["steps"].max() / m**2 for (m, _, _), one in found.items())
+    return [
         all_of(f"all ways give the same allocation, brute force among them on {number(brute)} draws", agree),
         all_of("Algorithm 2, corrected, starts nowhere above the best allocation", safe),
-        as_printed._replace(measured=as_printed.measured + starts),
+        all_of("as printed, Algorithm 2 starts nowhere above the best allocation", printed_safe, starts),
         Claim(
             "corrected it starts there at [2, 1, 1], which is the best allocation",
             f"{ours[1]}, best {ours[0]}",
@@ -233,48 +241,3 @@ def claims(found: Founds, large: tuple[tuple[int, int], ...]) -> list[Claim]:
         ),
         Claim("Algorithm 2 takes at most m^2 greedy steps", f"{steps:.2f} m^2 at most", steps <= 1),
     ]
-    if large[-1] == LARGE[-1]:
-        m, k = LARGE[-1]
-        slow, fast = ([found[m, k, kind].milliseconds[way] for kind in KINDS] for way in ("greedy", "bisection"))
-        faster = f"bisection is at least {FASTER} times faster than Algorithm 2 at m = {m}, k = {number(k)}"
-        shown = f"{min(slow):.3g} ms against {max(fast):.3g} ms"
-        judged.append(Claim(faster, shown, min(slow) >= FASTER * max(fast)))
-    return judged
-
-
-def rounding_claim(excess: dict[float, dict[str, np.ndarray]]) -> Claim:
-    few, many = ({name: excess[ratio][name] for name in ROUNDINGS[:2]} for ratio in (2, RATIOS[-1]))
-    told = (f"{x} {few[x].mean():.2%} (at worst {few[x].max():.1%}) and {many[x].mean():.4%}" for x in few)
-    return Claim(
-        "rules of thumb lose variance where budgets are small, and less where they are large (k = 2 m, k = 100 m)",
-        ", ".join(told),
-        all(few[x].mean() > 1e-3 and many[x].mean() < few[x].mean() / 10 for x in few),
-    )
-
-
-# How it is shown
-
-
-def draw(figure: Any, *, found: Founds, excess: dict[float, dict[str, np.ndarray]], large: Any) -> None:
-    clock, loss = split(figure, (10, 4.3), 1, 2)
-    sizes = [*SMALL, *large]
-    for style, way in zip(STYLES, WAYS, strict=False):
-        times = {i: found[m, k, "continuous"].milliseconds.get(way) for i, (m, k) in enumerate(sizes)}
-        times = {i: time for i, time in times.items() if time}
-        clock.plot(list(times), list(times.values()), label=way, mfc="w", **style)
-    side_by_side(clock, [f"{m}\n{short(k)}" for m, k in sizes], yscale="log", xlabel="groups m, interviews k")
-    clock.set(title="The same allocation, four ways", ylabel="milliseconds for one allocation")
-    clock.legend(loc="upper left")
-    labels = {"best": "best in whole numbers, above the continuous optimum"}
-    for style, name in enumerate(ROUNDINGS):
-        mean, se = np.transpose([mean_se(excess[ratio][name]) for ratio in RATIOS])
-        errorbars(loss, RATIOS, mean, se, labels.get(name, f"{name}, above the best"), style)
-    loss.set(xscale="log", yscale="log", xlabel="interviews a group, k / m", ylim=(1e-9, 1))
-    loss.set(ylabel="variance in excess, mean", title=f"What rounding costs ({ARMS} groups)")
-    ticks(loss, [1.25, 2, 5, 10, 20, 50, 100])
-    loss.legend(loc="lower left", fontsize=9)
-
-
-def short(k: int) -> str:
-    """10000 as 10^4."""
-    return str(k) if k < 10_000 else f"$10^{round(np.log10(k))}$"

@@ -13,57 +13,84 @@ half-width of each arm uniform in [.01, .25].
 
 from functools import partial
 from itertools import product
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import linprog
 
-import jaxbandits
 from experiments.claims import all_of
 from experiments.cpe import common
 from experiments.cpe.common import DELTA
 from experiments.figures import STYLES, split
-from experiments.report import Claim, Report, joined, line_of, number
+from experiments.report import Claim, Report, joined, line_of, listed, number
 from experiments.settings import Settings
-from jaxbandits import Status, cpe
+from jaxbandits import Results, Status, cpe
 from jaxbandits.base import Array
 from jaxbandits.cpe import Instance, candidates, consistent_radius, find_bi_monotone_violation, oracle, solve, two_call
 from jaxbandits.cpe._problems import Problem
 
-CLASSES = ("paths5", "matching3", "trees5")
-BOXES = 6000
+CLASSES = {"paths5": "paths", "matching3": "matchings", "trees5": "spanning trees (bi-monotone)"}
+BI_MONOTONE = "trees5"
 NAMED = {"matching3": 0.16, "paths5": 0.21, "two paths": 0.15}  # half-widths of boxes around theta
 LEAST, MOST = 0.01, 0.25  # half-widths of random boxes
 HALVES = np.linspace(LEAST, MOST, 13)  # of the figure
-CONCAVE_THETA = (0.7, 0.7, 0.4)
 CUT = 20_000  # pulls of a run without noise
 EARLY = 3  # times too early, at least
 BUDGET = 30_000  # pulls of a run with noise
 
 
 def run(options: Settings) -> Report:
-    replicates = options.seeds or (20 if options.quick else 400)
-    boxes = 600 if options.quick else BOXES
     cases = {name: getattr(cpe, name)() for name in CLASSES} | {"two paths": two_paths()}
-    shares = {name: missed(cases[name], boxes) for name in CLASSES}
-
-    def runs(heading: str, case: Instance, budget: int, replicates: int, test: str) -> jaxbandits.Results:
-        settings = {"options": options, "replicates": replicates, "label": test, "leap": 1, "max_rounds": budget}
-        return common.runs(f"cpe two-call: {heading}", case, "COCI", **settings)
-
     tests = {"exact": cases["two paths"], "two calls": dishonest(cases["two paths"])}
-    noisy = {name: runs("Bernoulli", case, BUDGET, replicates, name) for name, case in tests.items()}
-    judged = {f"two paths, {name}": common.without_noise(case) for name, case in tests.items()}
-    judged["concave costs, two calls"] = concave_case()
-    found = {
-        name: (rounded(np.asarray(consistent_radius(*case[::3]))), ending(runs("constant", case, CUT, 1, name)))
-        for name, case in judged.items()
-    }
+
+    def runs(noise: str, case: Instance, test: str, budget: int, replicates: int) -> Results:
+        settings = {"options": options, "replicates": replicates, "leap": 1, "max_rounds": budget}
+        return common.runs(f"cpe two-call: {noise}", case, "COCI", label=test, **settings)
+
+    boxes = 600 if options.quick else 6000
+    shares = {name: missed(cases[name], boxes) for name in CLASSES}
+    seen = {name: named_box(cases[name], half) for name, half in NAMED.items()}
+
+    quiet = {f"two paths, {test}": common.without_noise(case) for test, case in tests.items()}
+    quiet["concave costs, two calls"] = concave_case()
+    found = {}  # Lambda, and how a run without noise ends
+    for name, case in quiet.items():
+        columns = runs("constant", case, name, CUT, 1).columns
+        ending = told(columns["status"][0] == Status.STOPPED, columns["counts"][0])
+        found[name] = rounded(consistent_radius(case.problem, case.theta)), ending
     # The library does not offer the exact test for concave costs.
     found["concave costs, exact"] = rounded(concave_radii()), exact_run()
-    seen = {name: named_box(cases[name], half) for name, half in NAMED.items()}
+
+    replicates = options.seeds or (20 if options.quick else 400)
+    noisy = {test: runs("Bernoulli", case, test, BUDGET, replicates) for test, case in tests.items()}
+    pulls = {test: sweep.columns["pulls"][sweep.columns["status"] == Status.STOPPED] for test, sweep in noisy.items()}
+    right, stop = noisy["exact"].columns["right"], len(pulls["two calls"])
+    ratio = np.median(pulls["exact"]) / np.median(pulls["two calls"])
+    by_law = np.divide(*(cpe.implicit_time(4 / Lambda**2, 4, 1, DELTA, 0.5) for Lambda in (0.1, 0.2)))
+
+    def draw(figure) -> None:
+        share, times = split(figure, (10, 4.2), 1, 2)
+        for style, (name, label) in zip(STYLES, CLASSES.items(), strict=False):
+            share.plot(HALVES, shares[name][1:], label=label, mfc="w", clip_on=False, **style)
+        share.set(xlabel="half-width of the box", ylabel="share of random boxes", ylim=(0, 1))
+        share.set_title("Two calls miss a candidate")
+        share.legend(loc="lower right", bbox_to_anchor=(1, 0.06))
+        for style, (test, ended) in zip(STYLES, pulls.items(), strict=False):
+            x = np.concatenate([[ended.min()], np.sort(ended), [BUDGET]])
+            y = np.minimum(np.arange(len(x)), len(ended)) / replicates
+            look = {"color": style["color"], "ls": style["linestyle"], "lw": 1.8}
+            times.step(x, y, where="post", label=test, **look)
+        text = f"two calls: {1 - stop / replicates:.0%}\nof the runs never stop"
+        at = {"xytext": (0, -6), "textcoords": "offset points", "ha": "right", "va": "top"}
+        times.annotate(text, (BUDGET, stop / replicates), fontsize=9, **at)
+        times.set(xscale="log", xlabel="pulls", ylabel="share of runs that have stopped", ylim=(0, 1.02))
+        times.set_title("COCI on two disjoint paths")
+        times.legend(loc="center right")
+
+    def row(what: str, exact: str, two: str) -> dict[str, str]:
+        return {"": what, "exact test": exact, "two calls": two}
+
     return Report(
         "The two-call test where the best decision is not bi-monotone, beside the exact one",
         [line_of(f"two paths: {name}", sweep) for name, sweep in noisy.items()],
@@ -79,12 +106,23 @@ def run(options: Settings) -> Report:
                 "; ".join(f"{name} {end}" for name, (_, end) in found.items()),
                 all(end.startswith("stops") == name.endswith("exact") for name, (_, end) in found.items()),
             ),
-            *noisy_claims(noisy),
+            Claim(
+                f"two paths, with noise: two calls mostly stop, more than {EARLY} times too early in the median",
+                f"{stop / replicates:.0%} of the runs stop, {ratio:.2f} times too early; Lambda twice as large makes "
+                f"it {by_law:.2f} times by the law",
+                stop > replicates / 2 and ratio > EARLY,
+            ),
+            Claim(
+                "two paths, with noise: two calls sometimes never stop",
+                f"{replicates - stop} of {replicates} runs had not by {number(BUDGET)} pulls",
+                stop < replicates,
+            ),
+            all_of("two paths, with noise: the exact test always stops, with the best path", right),
             concave_example(),
             search_claim(cases),
         ],
         joined(noisy, "test"),
-        partial(draw, shares=shares, noisy=noisy),
+        draw,
         notes=(
             "What two calls see are candidates, but not all. Their corners move the other edges of a path against "
             "edge i, where the worst case moves them with it: on the two paths they see Lambda twice as large as it "
@@ -94,20 +132,16 @@ def run(options: Settings) -> Report:
             "proof that it is not.",
         ),
         grid=[
-            *(compared(f"{name}: boxes with missed candidates", "0", f"{x:.1%}") for name, (x, *_) in shares.items()),
-            *(compared(f"{name}: candidates in the box +- {NAMED[name]}", *sets) for name, sets in seen.items()),
+            *(row(f"{name}: boxes with missed candidates", "0", f"{x:.1%}") for name, (x, *_) in shares.items()),
+            *(row(f"{name}: candidates in the box +- {NAMED[name]}", *sets) for name, sets in seen.items()),
             *(
-                compared(f"{name}: {what}", *(found[f"{name}, {test}"][place] for test in noisy))
+                row(f"{name}: {what}", *(found[f"{name}, {test}"][place] for test in tests))
                 for name in ("two paths", "concave costs")
                 for place, what in enumerate(("Lambda", "run without noise"))
             ),
-            compared("two paths: T with noise", *map(spread, noisy.values())),
+            row("two paths: T with noise", *(spread(ended, replicates) for ended in pulls.values())),
         ],
     )
-
-
-def compared(what: str, exact: str, two: str) -> dict[str, str]:
-    return {"": what, "exact test": exact, "two calls": two}
 
 
 # The exact test and two calls
@@ -128,7 +162,7 @@ def both(problem: Problem, lo: Array, hi: Array) -> tuple[Array, Array]:
     return candidates(problem, lo, hi, solve(problem, lo)), two_call(partial(solve, problem), lo, hi)
 
 
-def missed(case: Instance, boxes: int) -> list[float]:
+def missed(case: Instance, boxes: int) -> np.ndarray:
     """The share of random boxes where two calls miss a candidate.
 
     The first is of boxes with random half-widths, then there is one for each of `HALVES`.
@@ -136,9 +170,14 @@ def missed(case: Instance, boxes: int) -> list[float]:
     shape = boxes, len(case.theta)
     centre, width = (jax.random.uniform(key, shape) for key in jax.random.split(jax.random.key(0)))
     widths = jnp.stack([LEAST + (MOST - LEAST) * width, *(jnp.full(shape, half) for half in HALVES)])
-    lo, hi = (jnp.reshape(corner, (-1, shape[1])) for corner in (centre - widths, centre + widths))
-    exact, two = jax.jit(jax.vmap(partial(both, case.problem)))(lo, hi)
-    return np.asarray(jnp.any(exact != two, axis=1)).reshape(len(widths), boxes).mean(axis=1).tolist()
+    exact, two = jax.jit(jax.vmap(jax.vmap(partial(both, case.problem))))(centre - widths, centre + widths)
+    return np.any(exact != two, axis=2).mean(axis=1)
+
+
+def misses(name: str, share: float, boxes: int) -> Claim:
+    some = name != BI_MONOTONE
+    statement = f"{name}: two calls miss candidates of {'some random boxes' if some else 'no random box'}"
+    return Claim(statement, f"{share:.3f} of {number(boxes)}", (share > 0) == some)
 
 
 def named_box(case: Instance, half: float) -> tuple[str, ...]:
@@ -146,108 +185,35 @@ def named_box(case: Instance, half: float) -> tuple[str, ...]:
     return tuple("{" + ", ".join(map(str, np.flatnonzero(each))) + "}" for each in found)
 
 
+def search_claim(cases: dict[str, Instance]) -> Claim:
+    """Whether the library's search finds out what may be said of a class."""
+    oracles = {name: dishonest(case).problem for name, case in cases.items()}
+    oracles["concave costs"] = concave_case().problem
+    key = jax.random.key(0)
+    found = {name: find_bi_monotone_violation(x.solve, key, x.arms) is not None for name, x in oracles.items()}
+    return Claim(
+        "the search for a violation finds one for all of them but the trees",
+        ", ".join(f"{name} {'yes' if violated else 'no'}" for name, violated in found.items()),
+        all(violated == (name != BI_MONOTONE) for name, violated in found.items()),
+    )
+
+
 # Water from three sources of concave cost
 
 
-def concave_decisions() -> tuple[np.ndarray, np.ndarray]:
-    """All ways to take 10 units in lexicographic order, (36, 3), and their costs (36,)."""
-    y = np.array([(a, b, 10 - a - b) for a, b in product(range(6), repeat=2)])
-    rise = 1 - np.exp(-2.0 * y)
-    return y, (y + rise * [1, 1, 2]).sum(axis=1)
+# All ways to take 10 units in lexicographic order, (36, 3), and their costs, (36,).
+DECISIONS = np.array([(a, b, 10 - a - b) for a, b in product(range(6), repeat=2)])
+COSTS = (DECISIONS + (1 - np.exp(-2.0 * DECISIONS)) * [1, 1, 2]).sum(axis=1)
+THETA = np.array([0.7, 0.7, 0.4])
 
 
 def concave_case() -> Instance:
-    decisions, costs = (jnp.asarray(values) for values in concave_decisions())
+    decisions, costs = jnp.asarray(DECISIONS), jnp.asarray(COSTS)
 
     def best(theta: Array) -> Array:
         return decisions[jnp.argmax(decisions.astype(costs.dtype) @ theta.astype(costs.dtype) - costs)]
 
-    theta = jnp.asarray(CONCAVE_THETA)
-    return cpe.instance(oracle(best, 3, bi_monotone=True), cpe.constant(theta))
-
-
-def reach(radii: np.ndarray) -> np.ndarray:
-    """For every decision the least h such that it leads somewhere in the box theta +- h radii, within [0, 1]."""
-    decisions, costs = concave_decisions()
-    theta = np.array(CONCAVE_THETA)
-    around = np.block([[np.eye(3), -radii[:, None]], [-np.eye(3), -radii[:, None]]])
-    found = []
-    for y, cost in zip(decisions, costs, strict=True):
-        leads = np.concatenate([np.pad(decisions - y, ((0, 0), (0, 1))), around])
-        most = np.concatenate([costs - cost, theta, -theta])
-        solution = linprog([0, 0, 0, 1], leads, most, bounds=[(0, 1)] * 3 + [(0, None)])
-        found.append(solution.fun if solution.status == 0 else np.inf)
-    return np.array(found)
-
-
-def concave_radii() -> np.ndarray:
-    """Lambda of every source: how far theta must move for another level of it to lead."""
-    decisions, _ = concave_decisions()
-    far = reach(np.ones(3))
-    best = decisions[np.argmin(far)]
-    return np.array([far[decisions[:, i] != best[i]].min() for i in range(3)])
-
-
-def exact_run() -> str:
-    """COCI without noise with the exact test on the concave class."""
-    decisions, _ = concave_decisions()
-    radii = concave_radii()
-    counts = np.ones(3, int)
-    while True:
-        n = counts.sum()
-        radius = np.sqrt((np.log(4 / DELTA) + 3 * np.log(n)) / (2 * counts))
-        if np.all(radius > radii.max()):
-            is_candidate = np.ones(3, bool)  # the box holds one that is wider than every Lambda
-        else:
-            led = decisions[reach(radius) <= 1]
-            is_candidate = np.any(led != led[0], axis=0)
-        if not is_candidate.any():
-            return told(True, counts)
-        counts[np.argmin(np.where(is_candidate, counts, n))] += 1
-
-
-# What is claimed
-
-
-def ending(sweep: jaxbandits.Results) -> str:
-    """Of one run without noise."""
-    return told(sweep.columns["status"][0] == Status.STOPPED, sweep.columns["counts"][0])
-
-
-def told(stopped: bool, counts: np.ndarray) -> str:
-    what = "stops at" if stopped else "still pulls at"
-    return f"{what} {number(counts.sum())}, counts {tuple(counts.tolist())}"
-
-
-def misses(name: str, share: float, boxes: int) -> Claim:
-    """Trees are bi-monotone, paths and matchings are not."""
-    some = name != "trees5"
-    statement = f"{name}: two calls miss candidates of {'some random boxes' if some else 'no random box'}"
-    return Claim(statement, f"{share:.3f} of {number(boxes)}", (share > 0) == some)
-
-
-def noisy_claims(noisy: dict[str, jaxbandits.Results]) -> list[Claim]:
-    stopped = {name: sweep.columns["status"] == Status.STOPPED for name, sweep in noisy.items()}
-    median = {name: np.median(sweep.columns["pulls"][stopped[name]]) for name, sweep in noisy.items()}
-    ratio = median["exact"] / median["two calls"]
-    by_law = np.divide(*(cpe.implicit_time(4 / Lambda**2, 4, 1, DELTA, 0.5) for Lambda in (0.1, 0.2)))
-    early, never = stopped["two calls"].mean(), (~stopped["two calls"]).sum()
-    return [
-        Claim(
-            f"two paths, with noise: two calls mostly stop, more than {EARLY} times too early in the median",
-            f"{early:.0%} of the runs stop, {ratio:.2f} times too early; Lambda twice as large makes it {by_law:.2f} "
-            "times by the law",
-            early > 0.5 and ratio > EARLY,
-        ),
-        Claim(
-            "two paths, with noise: two calls sometimes never stop",
-            f"{never} of {len(stopped['two calls'])} runs had not by {number(BUDGET)} pulls",
-            never > 0,
-        ),
-        all_of(
-            "two paths, with noise: the exact test always stops, with the best path", noisy["exact"].columns["right"]
-        ),
-    ]
+    return cpe.instance(oracle(best, 3, bi_monotone=True), cpe.constant(jnp.asarray(THETA)))
 
 
 def concave_example() -> Claim:
@@ -260,51 +226,53 @@ def concave_example() -> Claim:
     )
 
 
-def search_claim(cases: dict[str, Instance]) -> Claim:
-    """Whether the library's search finds out what may be said of a class."""
-    oracles = {name: dishonest(case).problem for name, case in cases.items()}
-    oracles["concave costs"] = concave_case().problem
-    key = jax.random.key(0)
-    found = {name: find_bi_monotone_violation(x.solve, key, x.arms) is not None for name, x in oracles.items()}
-    return Claim(
-        "the search for a violation finds one for all of them but the trees",
-        ", ".join(f"{name} {'yes' if violated else 'no'}" for name, violated in found.items()),
-        all(violated == (name != "trees5") for name, violated in found.items()),
-    )
+def reach(radii: np.ndarray) -> np.ndarray:
+    """For every decision the least h such that it leads somewhere in the box theta +- h radii, within [0, 1]."""
+    around = np.block([[np.eye(3), -radii[:, None]], [-np.eye(3), -radii[:, None]]])
+    found = []
+    for y, cost in zip(DECISIONS, COSTS, strict=True):
+        leads = np.concatenate([np.pad(DECISIONS - y, ((0, 0), (0, 1))), around])
+        most = np.concatenate([COSTS - cost, THETA, -THETA])
+        solution = linprog([0, 0, 0, 1], leads, most, bounds=[(0, 1)] * 3 + [(0, None)])
+        found.append(solution.fun if solution.status == 0 else np.inf)
+    return np.array(found)
 
 
-# How it is shown
+def concave_radii() -> np.ndarray:
+    """Lambda of every source: how far theta must move for another level of it to lead."""
+    far = reach(np.ones(3))
+    best = DECISIONS[np.argmin(far)]
+    return np.array([far[DECISIONS[:, i] != best[i]].min() for i in range(3)])
+
+
+def exact_run() -> str:
+    """COCI without noise with the exact test on the concave class."""
+    widest, counts = concave_radii().max(), np.ones(3, int)
+    while True:
+        n = counts.sum()
+        radius = np.sqrt((np.log(4 / DELTA) + 3 * np.log(n)) / (2 * counts))
+        if np.all(radius > widest):
+            is_candidate = np.ones(3, bool)  # the box holds one that is wider than every Lambda
+        else:
+            led = DECISIONS[reach(radius) <= 1]
+            is_candidate = np.any(led != led[0], axis=0)
+        if not is_candidate.any():
+            return told(True, counts)
+        counts[np.argmin(np.where(is_candidate, counts, n))] += 1
+
+
+def told(stopped: bool, counts: np.ndarray) -> str:
+    """How one run without noise ended."""
+    what = "stops at" if stopped else "still pulls at"
+    return f"{what} {number(counts.sum())}, counts {tuple(counts.tolist())}"
 
 
 def rounded(values: np.ndarray) -> str:
-    return "(" + ", ".join(f"{value:.6g}" for value in values) + ")"
+    return f"({listed(np.asarray(values), '.6g')})"
 
 
-def spread(sweep: jaxbandits.Results) -> str:
+def spread(pulls: np.ndarray, runs: int) -> str:
     """Of the runs that stopped, and the number of all others."""
-    stopped = sweep.columns["status"] == Status.STOPPED
-    low, middle, high = np.quantile(sweep.columns["pulls"][stopped], (0.05, 0.5, 0.95))
-    never = f", {(~stopped).sum()} of {len(stopped)} never" if not stopped.all() else ""
-    return f"{number(round(middle))} ({number(round(low))} to {number(round(high))}){never}"
-
-
-def draw(figure: Any, *, shares: dict[str, list[float]], noisy: dict[str, jaxbandits.Results]) -> None:
-    share, times = split(figure, (10, 4.2), 1, 2)
-    labels = {"paths5": "paths", "matching3": "matchings", "trees5": "spanning trees (bi-monotone)"}
-    for style, (name, label) in zip(STYLES, labels.items(), strict=False):
-        share.plot(HALVES, shares[name][1:], label=label, mfc="w", clip_on=False, **style)
-    share.set(xlabel="half-width of the box", ylabel="share of random boxes", ylim=(0, 1))
-    share.set_title("Two calls miss a candidate")
-    share.legend(loc="lower right", bbox_to_anchor=(1, 0.06))
-    for style, (name, sweep) in zip(STYLES, noisy.items(), strict=False):
-        stopped = sweep.columns["status"] == Status.STOPPED
-        pulls = np.sort(sweep.columns["pulls"][stopped])
-        x, y = np.append(pulls, BUDGET), np.append(np.arange(1, len(pulls) + 1), len(pulls)) / len(stopped)
-        keys = {"color": style["color"], "ls": style["linestyle"], "lw": 1.8}
-        times.step(np.append(pulls[0], x), np.append(0, y), where="post", label=name, **keys)
-    never = np.mean(noisy["two calls"].columns["status"] != Status.STOPPED)
-    text, at = f"two calls: {never:.0%}\nof the runs never stop", (BUDGET, 1 - never)
-    times.annotate(text, at, (0, -6), textcoords="offset points", ha="right", va="top", fontsize=9)
-    times.set(xscale="log", xlabel="pulls", ylabel="share of runs that have stopped", ylim=(0, 1.02))
-    times.set_title("COCI on two disjoint paths")
-    times.legend(loc="center right")
+    low, middle, high = (number(round(q)) for q in np.quantile(pulls, (0.05, 0.5, 0.95)))
+    never = f", {runs - len(pulls)} of {runs} never" if len(pulls) < runs else ""
+    return f"{middle} ({low} to {high}){never}"

@@ -11,7 +11,8 @@ There CLUCB can be asked as well. delta = 0.1; all rules see the same tests.
 """
 
 from functools import partial
-from typing import Any, NamedTuple
+from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from experiments.claims import all_of, below, errors_are_rare, in_range
 from experiments.cpe import common
 from experiments.cpe.common import DELTA, RULES, Task
 from experiments.figures import COLORS, legend_under, split
-from experiments.report import Claim, Line, Report, joined, line_of, number, plus_minus
+from experiments.report import Claim, Report, joined, line_of, number, plus_minus
 from experiments.settings import Settings
 from jaxbandits import Outcome, Results, cpe
 from jaxbandits.base import Array
@@ -28,54 +29,50 @@ from jaxbandits.cpe import Instance, solve
 GRADES = (0.0, 0.25, 0.5, 0.75, 1.0)
 DEMAND = 20  # steps of 10 ML a day
 PLANTS = 4
-LAW = (0.88, 1.1)  # what T may be over the law
-
-
-class Source(NamedTuple):
-    """What is known of a source, and the truth about its tests."""
-
-    name: str
-    most: int  # steps
-    first: float  # cost of the first step, less half a rise
-    rise: float  # by which each step costs more than the one before
-    site: float  # cost of a plant there
-    grades: tuple[float, ...]  # probability of each grade, the truth
-
-
-SOURCES = (
-    Source("mountain reservoir", 5, 1.00, 0.15, 0.45, (0.00, 0.02, 0.06, 0.22, 0.70)),
-    Source("karst spring", 2, 1.05, 0.50, 0.58, (0.02, 0.04, 0.10, 0.24, 0.60)),
-    Source("well field north", 4, 1.05, 0.40, 0.37, (0.02, 0.06, 0.16, 0.36, 0.40)),
-    Source("well field south", 3, 1.10, 0.60, 0.38, (0.05, 0.15, 0.30, 0.30, 0.20)),
-    Source("bank filtration", 4, 1.05, 0.35, 0.44, (0.02, 0.08, 0.26, 0.40, 0.24)),
-    Source("lake", 5, 1.20, 0.35, 0.30, (0.03, 0.09, 0.22, 0.36, 0.30)),
-    Source("upper river", 4, 1.00, 0.35, 0.28, (0.04, 0.12, 0.24, 0.34, 0.26)),
-    Source("lower river", 5, 1.25, 0.50, 0.35, (0.25, 0.30, 0.25, 0.15, 0.05)),
-    Source("reuse plant", 3, 1.30, 0.30, 0.60, (0.02, 0.05, 0.13, 0.40, 0.40)),
-    Source("desalination", 4, 1.65, 0.20, 0.82, (0.00, 0.00, 0.01, 0.04, 0.95)),
+SOURCES = np.rec.array(
+    [
+        ("mountain reservoir", 5, 1.00, 0.15, 0.45, (0.00, 0.02, 0.06, 0.22, 0.70)),
+        ("karst spring", 2, 1.05, 0.50, 0.58, (0.02, 0.04, 0.10, 0.24, 0.60)),
+        ("well field north", 4, 1.05, 0.40, 0.37, (0.02, 0.06, 0.16, 0.36, 0.40)),
+        ("well field south", 3, 1.10, 0.60, 0.38, (0.05, 0.15, 0.30, 0.30, 0.20)),
+        ("bank filtration", 4, 1.05, 0.35, 0.44, (0.02, 0.08, 0.26, 0.40, 0.24)),
+        ("lake", 5, 1.20, 0.35, 0.30, (0.03, 0.09, 0.22, 0.36, 0.30)),
+        ("upper river", 4, 1.00, 0.35, 0.28, (0.04, 0.12, 0.24, 0.34, 0.26)),
+        ("lower river", 5, 1.25, 0.50, 0.35, (0.25, 0.30, 0.25, 0.15, 0.05)),
+        ("reuse plant", 3, 1.30, 0.30, 0.60, (0.02, 0.05, 0.13, 0.40, 0.40)),
+        ("desalination", 4, 1.65, 0.20, 0.82, (0.00, 0.00, 0.01, 0.04, 0.95)),
+    ],
+    dtype=[
+        ("name", "U20"),
+        ("most", int),  # steps
+        ("first", float),  # cost of the first step, less half a rise
+        ("rise", float),  # by which each step costs more than the one before
+        ("site", float),  # cost of a plant there
+        ("grades", float, len(GRADES)),  # probability of each grade, the truth
+    ],
 )
 
-Sweeps = dict[tuple[str, str], Results]  # (question, rule)
-Lines = dict[tuple[str, str], Line]
-Counts = dict[tuple[str, str], np.ndarray]  # (question, rule) -> mean tests of every source
+Places = dict[tuple[str, str], Any]  # (question, rule) -> what is known of its runs
 
 
 def run(options: Settings) -> Report:
     cases = instances()
-    sweeps: Sweeps = common.compared(
-        "cpe water: {}",
-        cases,
-        options=options,
-        replicates=options.seeds or (10 if options.quick else 200),
-        metrics=box_at_the_end,
-    )
-    lines = {key: line_of(": ".join(key), sweep) for key, sweep in sweeps.items()}
-    counts = {key: sweep.columns["counts"].mean(axis=0) for key, sweep in sweeps.items()}
-    best = {question: np.asarray(solve(case.problem, case.theta)) for question, case in cases.items()}
-    theory = {(name, rule): law for name, laws in common.laws(cases).items() for rule, law in laws.items()}
-    shares = {": ".join(key): sweeps[key].columns["pulls"].max() / law.bound for key, law in theory.items()}
-    over = {": ".join(key): lines[key].ours / law.root for key, law in theory.items()}
+    shared = {"options": options, "replicates": options.seeds or (10 if options.quick else 200)}
+    sweeps = common.compared("cpe water: {}", cases, metrics=box_at_the_end, **shared)
+    lines = {place: line_of(": ".join(place), sweep) for place, sweep in sweeps.items()}
+    took = {place: line.ours for place, line in lines.items()}
+    laws = common.laws(cases.values())
+    over, shares = {}, {}
+    for (n, question), rule in product(enumerate(cases), laws):
+        over[f"{question}: {rule}"] = took[question, rule] / laws[rule].root[n]
+        shares[f"{question}: {rule}"] = sweeps[question, rule].columns["pulls"].max() / laws[rule].bound[n]
+    named = {"water": "the plan", "sites": "the plants"}
+    ahead = {name: took[question, "COCI"] / took[question, "uniform"] for question, name in named.items()}
+    clucb = {"the plants": took["sites", "CLUCB"] / took["sites", "COCI"]}
+
     theta = np.asarray(cases["water"].theta)
+    counts = {place: sweep.columns["counts"].mean(axis=0) for place, sweep in sweeps.items()}  # of every source
+    best = {question: np.asarray(solve(case.problem, case.theta)) for question, case in cases.items()}
     return Report(
         "Water planning: tests until the plan is certain, delta = 0.1",
         list(lines.values()),
@@ -83,12 +80,13 @@ def run(options: Settings) -> Report:
             errors_are_rare(sweeps.values(), DELTA),
             boxes_settle(sweeps["water", "COCI"], "COCI"),
             boxes_settle(sweeps["water", "uniform"], "uniform sampling"),
-            *order_claims(lines),
-            in_range("T of COCI and of uniform sampling over the law", over, *LAW),
+            below("COCI needs fewer tests than uniform sampling (COCI over uniform)", ahead, form=".2f"),
+            below("CLUCB needs fewer than COCI where it can be asked (CLUCB over COCI)", clucb, form=".2f"),
+            in_range("T of COCI and of uniform sampling over the law", over, 0.88, 1.1),
             below("every T is below Theorem 1's bound (uniform sampling: Theorem 4's)", shares, form=".3f"),
         ],
         joined(sweeps),
-        partial(draw, theta=theta, sweeps=sweeps, lines=lines, counts=counts, best=best),
+        partial(draw, theta=theta, sweeps=sweeps, took=took, counts=counts, best=best),
         notes=(
             "All numbers of the sources are made up. Left half: steps of 10 ML a day, at most and in the best plan; "
             "right half: the plants. COCI, uniform and CLUCB: mean tests of each source until the stop.",
@@ -100,11 +98,10 @@ def run(options: Settings) -> Report:
 
 
 def instances() -> dict[str, Instance]:
-    steps = (np.arange(source.most + 1) for source in SOURCES)
+    steps = (np.arange(most + 1) for most in SOURCES.most)
     costs = [source.first * y + source.rise * y**2 / 2 for source, y in zip(SOURCES, steps, strict=True)]
-    problems = {"water": cpe.water(costs, DEMAND), "sites": cpe.sites([source.site for source in SOURCES], PLANTS)}
-    weights = [source.grades for source in SOURCES]
-    arms = cpe.discrete(np.broadcast_to(GRADES, np.shape(weights)), weights)
+    problems = {"water": cpe.water(costs, DEMAND), "sites": cpe.sites(SOURCES.site, PLANTS)}
+    arms = cpe.discrete(np.broadcast_to(GRADES, SOURCES.grades.shape), SOURCES.grades)
     return {question: cpe.instance(problem, arms) for question, problem in problems.items()}
 
 
@@ -113,14 +110,10 @@ def box_at_the_end(task: Task, outcome: Outcome) -> dict[str, Array]:
     return {"lo": seen.lo, "hi": seen.hi}
 
 
-# What is claimed
-
-
 def step_costs(levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The costs of the last step taken of every source (-inf: none is) and of the next one (inf: there is none)."""
-    most, first, rise = (np.array([getattr(source, name) for source in SOURCES]) for name in ("most", "first", "rise"))
-    last = np.where(levels > 0, first + rise * (levels - 0.5), -np.inf)
-    return last, np.where(levels < most, first + rise * (levels + 0.5), np.inf)
+    last = np.where(levels > 0, SOURCES.first + SOURCES.rise * (levels - 0.5), -np.inf)
+    return last, np.where(levels < SOURCES.most, SOURCES.first + SOURCES.rise * (levels + 0.5), np.inf)
 
 
 def boxes_settle(sweep: Results, name: str) -> Claim:
@@ -134,24 +127,10 @@ def boxes_settle(sweep: Results, name: str) -> Claim:
     )
 
 
-def order_claims(lines: Lines) -> list[Claim]:
-    took = {key: line.ours for key, line in lines.items()}
-    names = {"water": "the plan", "sites": "the plants"}
-    ahead = {name: took[question, "COCI"] / took[question, "uniform"] for question, name in names.items()}
-    clucb = {"the plants": took["sites", "CLUCB"] / took["sites", "COCI"]}
-    return [
-        below("COCI needs fewer tests than uniform sampling (COCI over uniform)", ahead, form=".2f"),
-        below("CLUCB needs fewer than COCI where it can be asked (CLUCB over COCI)", clucb, form=".2f"),
-    ]
-
-
-# How it is shown
-
-
-def grid(theta: np.ndarray, lines: Lines, counts: Counts, best: dict[str, np.ndarray]) -> list[dict[str, str]]:
-    def tests(question: str, source: int) -> dict[str, str]:
+def grid(theta: np.ndarray, lines: Places, counts: Places, best: dict[str, np.ndarray]) -> list[dict[str, str]]:
+    def tests(question: str, i: int) -> dict[str, str]:
         asked = {rule: counts[question, rule] for rule in RULES if (question, rule) in counts}
-        return {f"{rule}, {question}": number(round(mean[source])) for rule, mean in asked.items()}
+        return {f"{rule}, {question}": number(round(mean[i])) for rule, mean in asked.items()}
 
     rows = [
         {
@@ -169,23 +148,28 @@ def grid(theta: np.ndarray, lines: Lines, counts: Counts, best: dict[str, np.nda
         for i, source in enumerate(SOURCES)
     ]
     totals = {f"{rule}, {question}": plus_minus(line) for (question, rule), line in lines.items()}
-    totals |= {"source": "all", "most": str(sum(s.most for s in SOURCES)), "plan": str(DEMAND), "plant": str(PLANTS)}
+    totals |= {"source": "all", "most": str(SOURCES.most.sum()), "plan": str(DEMAND), "plant": str(PLANTS)}
     return [*rows, dict.fromkeys(rows[0], "") | totals]
 
 
-def draw(figure: Any, *, theta: np.ndarray, sweeps: Sweeps, lines: Lines, counts: Counts, best: dict) -> None:
+def draw(figure: Any, *, theta: np.ndarray, sweeps: Places, took: Places, counts: Places, best: dict) -> None:
     panels = split(figure, (12.5, 8.6), 2, 3, sharey=True, width_ratios=(1, 1.5, 1.4))
     y = np.arange(len(SOURCES))[::-1]
-    taken, left = COLORS[0], COLORS[1]
+    (plan, net, _), (build, worth, _) = panels
+    taken, left = COLORS[:2]
+    wide = {"height": 0.6, "color": "w", "ec": "#888888"}
 
-    plan, net, _ = panels[0]
-    plan.barh(y, [source.most for source in SOURCES], 0.6, color="w", ec="#888888", label="can give")
+    plan.barh(y, SOURCES.most, label="can give", **wide)
     plan.barh(y, best["water"], 0.6, color=taken, label="in the plan")
-    for i, level in enumerate(best["water"]):
-        plan.vlines(range(1, SOURCES[i].most), y[i] - 0.3, y[i] + 0.3, color="#888888", lw=0.8)
-        plan.text(SOURCES[i].most + 0.12, y[i], str(level), va="center", fontsize=9)
+    for place, most, level in zip(y, SOURCES.most, best["water"], strict=True):
+        plan.vlines(range(1, most), place - 0.3, place + 0.3, color="#888888", lw=0.8)
+        plan.text(most + 0.12, place, str(level), va="center", fontsize=9)
     plan.set(xlabel="steps of 10 ML a day", title=f"The plan: {DEMAND} steps", xlim=(0, 6.4))
-    plan.set_yticks(y, [source.name for source in SOURCES])
+    plan.set_yticks(y, SOURCES.name)
+    built, costs = best["sites"] > 0, SOURCES.site
+    build.barh(y, costs, label="cost of a plant", **wide)
+    build.barh(y[built], costs[built], 0.6, color=taken, label="built")
+    build.set(xlabel="cost of a plant", title=f"The plants: {PLANTS} sites", xlim=(0, 1.02))
 
     ending = median_run(sweeps["water", "COCI"])
     last, following = step_costs(best["water"])
@@ -194,15 +178,8 @@ def draw(figure: Any, *, theta: np.ndarray, sweeps: Sweeps, lines: Lines, counts
         (following, left, "next step, not in it", -0.14),
     ):
         intervals(net, y + shift, step - ending["hi"], step - ending["lo"], step - theta, color, label)
-    border = (np.max(last - ending["lo"]) + np.min(following - ending["hi"])) / 2
-    net.axvline(border, color="k", lw=1, ls="--")
+    net.axvline((np.max(last - ending["lo"]) + np.min(following - ending["hi"])) / 2, color="k", lw=1, ls="--")
     net.set(xlabel="cost of the step less its quality", title=f"Why COCI stops ({number(ending['pulls'])} tests)")
-
-    build, worth, _ = panels[1]
-    built, costs = best["sites"] > 0, np.array([source.site for source in SOURCES])
-    build.barh(y, costs, 0.6, color="w", ec="#888888", label="cost of a plant")
-    build.barh(y[built], costs[built], 0.6, color=taken, label="built")
-    build.set(xlabel="cost of a plant", title=f"The plants: {PLANTS} sites", xlim=(0, 1.02))
     ending = median_run(sweeps["sites", "COCI"])
     low, high = ending["lo"] - costs, ending["hi"] - costs
     for chosen, color, label in ((built, taken, "site of the plan"), (~built, left, "other site")):
@@ -211,7 +188,12 @@ def draw(figure: Any, *, theta: np.ndarray, sweeps: Sweeps, lines: Lines, counts
     worth.set(xlabel="quality less cost", title=f"Why COCI stops ({number(ending['pulls'])} tests)")
 
     for (*_, tests), question in zip(panels, best, strict=True):
-        bars(tests, y, question, lines, counts)
+        rules = [rule for rule in RULES if (question, rule) in counts]
+        height = 0.78 / len(rules)
+        for r, rule in enumerate(rules):
+            place, label = y + height * ((len(rules) - 1) / 2 - r), f"{rule}: {number(round(took[question, rule], -2))}"
+            tests.barh(place, counts[question, rule], 0.9 * height, color=COLORS[r], label=label)
+        tests.set(xlabel="tests until the stop (mean)", title="What certainty costs: tests in all below")
     for axes in panels.flat:
         axes.grid(axis="y", visible=False)
         axes.tick_params(axis="y", length=0)
@@ -232,12 +214,3 @@ def intervals(axes: Any, y: Any, low: Any, high: Any, truth: Any, color: str, la
     there = np.isfinite(low) & np.isfinite(high)
     axes.hlines(y[there], low[there], high[there], color=color, lw=5, alpha=0.45, label=label)
     axes.plot(truth[there], y[there], "|", color=color, ms=9, mew=2)
-
-
-def bars(axes: Any, y: np.ndarray, question: str, lines: Lines, counts: Counts) -> None:
-    rules = [rule for rule in RULES if (question, rule) in counts]
-    height = 0.78 / len(rules)
-    for r, rule in enumerate(rules):
-        place, label = y + height * ((len(rules) - 1) / 2 - r), number(round(lines[question, rule].ours, -2))
-        axes.barh(place, counts[question, rule], 0.9 * height, color=COLORS[r], label=f"{rule}: {label}")
-    axes.set(xlabel="tests until the stop (mean)", title="What certainty costs: tests in all below")

@@ -9,7 +9,7 @@ SA-FOA permits a lead of epsilon/2 (the paper) or of epsilon.
 
 import itertools
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,20 +18,28 @@ import numpy as np
 from experiments.claims import all_of
 from experiments.figures import errorbars, split, ticks
 from experiments.fullbandit.common import DELTA, EPSILON
-from experiments.fullbandit.synthetic import ARMS, Moment, Task, follow, g_design, instance, path_runs, tasks
-from experiments.report import Claim, Report, joined, line, listed, number
+from experiments.fullbandit.synthetic import ARMS, Task, follow, g_design, path_runs, tasks
+from experiments.report import Claim, Report, joined, line, listed, plus_minus
 from experiments.settings import Settings
 from jaxbandits import Outcome, Status, fullbandit
 from jaxbandits.base import Algorithm, Array, Key
+from jaxbandits.fullbandit import Estimate
 from jaxbandits.fullbandit._sa_foa import lottery_hazard
 
 GAPS = (0.1, 0.4, 1.0)
 ROWS = (50, 20)  # super-arms of a support
 RATIO = 1.005  # of two times
 TIMES = tuple(np.unique(np.geomspace(100, 10**8, round(np.log(10**6) / np.log(RATIO))).astype(int)).tolist())
-CERTIFIED = ("Exhaustive", "spectral", "ICB, ellipsoid", "SAQM, exact", "SAQM, 0.9")
+CERTIFIED = {
+    "Exhaustive": fullbandit.exhaustive_rule,
+    "spectral": fullbandit.spectral_rule,
+    "ICB, ellipsoid": partial(fullbandit.icb_rule, radius="ellipsoid"),
+    "SAQM, exact": partial(fullbandit.saqm_rule, alpha="exact"),
+    "SAQM, 0.9": partial(fullbandit.saqm_rule, alpha=0.9),
+}
 SAMPLED = {"SA-FOA, eps/2": 0.5, "SA-FOA, eps": 1.0}  # permitted lead in units of epsilon
 RULES = (*CERTIFIED, *SAMPLED)
+POLYNOMIAL = ("spectral", "ICB, ellipsoid")  # and certified
 
 
 class Notes(NamedTuple):
@@ -59,50 +67,62 @@ def run(options: Settings) -> Report:
         first, shown = lines[support, gap, "Exhaustive"], {n: f"{factors[support, gap, n]:.2f}" for n in RULES[1:]}
         for name, exceeded in zip(SAMPLED, runs["exceeded"][here].mean(axis=0), strict=True):
             shown[name] += f" ({exceeded:.0%})"
-        pulls = f"{number(round(first.ours))} +- {number(round(first.se))}"
-        row = {"support, gap": f"{support}, {gap}", "Exhaustive, pulls": pulls, **shown}
+        row = {"support, gap": f"{support}, {gap}", "Exhaustive, pulls": plus_minus(first), **shown}
         grid.append(row | {"runs": str(here.sum())})
-    polynomial = {name: [factors["s = 50", gap, name] for gap in GAPS] for name in ("spectral", "ICB, ellipsoid")}
+    polynomial = {name: [factors["s = 50", gap, name] for gap in GAPS] for name in POLYNOMIAL}
     few, early = runs["support"] == "s = 20", times["SAQM, 0.9"] < times["SAQM, exact"]
     wrong = dict(zip(RULES, (~runs["good"]).sum(axis=0), strict=True))
-    claims = [
-        # A rule that never held would have 0 pulls and pass for the fastest.
-        all_of(
-            "every rule stops in every run", (runs["pulls_of"] > 0).all(axis=1) & (runs["status"] == Status.STOPPED)
-        ),
-        *(
-            Claim(
-                f"Exhaustive never stops later than {name} on the same rewards",
-                f"{np.sum(x >= 1)} of {len(x)} runs; {x.min():.2f} to {x.max():.2f} times the pulls",
-                np.all(x >= 1),
-            )
-            for name, x in ratios.items()
-            if name in polynomial
-        ),
-        Claim(
-            "on 50 rows spectral takes the fewest pulls of the rules that are polynomial and certified",
-            ", ".join(f"{name} {min(means):.2f} to {max(means):.2f} times" for name, means in polynomial.items()),
-            np.all(np.less(*polynomial.values())),
-        ),
-        Claim(
-            "SA-FOA often stops while the exhaustive rule forbids it (half of all stops)",
-            listed(dict(zip(SAMPLED, runs["exceeded"].mean(axis=0), strict=True)), ".0%"),
-            runs["exceeded"].mean() > 0.5,
-        ),
-        Claim(
-            "the ratio 0.9 stops SAQM before the exact one would, on 20 rows",
-            f"{np.mean(early[few]):.0%} of the runs; {np.mean(early[~few]):.0%} on 50 rows",
-            np.mean(early[few]) > 0.5,
-        ),
-        Claim("no answer of any rule loses more than epsilon", listed(wrong, "d"), not any(wrong.values())),
-    ]
+    # A rule that never held would have 0 pulls and pass for the fastest.
+    stopped = (runs["pulls_of"] > 0).all(axis=1) & (runs["status"] == Status.STOPPED)
+
+    def draw(figure) -> None:
+        panels = split(figure, (9.6, 5.2), 1, 2, sharey=True)
+        y = np.arange(len(RULES))[::-1]
+        for axes, support in zip(panels, parts, strict=True):
+            for style, gap in enumerate(GAPS):
+                shown = [lines[support, gap, name] for name in RULES]
+                bars = {"yerr": None, "xerr": [2 * x.se for x in shown], "linestyle": ""}
+                errorbars(axes, [x.ours for x in shown], y + 0.22 * (1 - style), 0, f"gap {gap}", style, **bars)
+            axes.set(xscale="log", xlabel="pulls until the stop", title=f"support: {support}")
+            axes.axhspan(-0.5, len(SAMPLED) - 0.5, color="#eeeeee", zorder=0)
+            axes.set_ylim(-0.5, len(RULES) - 0.5)
+            axes.grid(axis="y", visible=False)
+        ticks(panels[0], y, RULES, axis="y")
+        panels[1].legend(loc="upper right")
+        panels[0].text(0.98, 0.02, "no guarantee", transform=panels[0].transAxes, ha="right")
 
     return Report(
         "What a guarantee costs: stopping rules on the same rewards, n = 10, k = 5",
         list(lines.values()),
-        claims,
+        [
+            all_of("every rule stops in every run", stopped),
+            *(
+                all_of(
+                    f"Exhaustive never stops later than {name} on the same rewards",
+                    ratios[name] >= 1,
+                    f" runs; {ratios[name].min():.2f} to {ratios[name].max():.2f} times the pulls",
+                )
+                for name in POLYNOMIAL
+            ),
+            Claim(
+                "on 50 rows spectral takes the fewest pulls of the rules that are polynomial and certified",
+                ", ".join(f"{name} {min(means):.2f} to {max(means):.2f} times" for name, means in polynomial.items()),
+                np.all(np.less(*polynomial.values())),
+            ),
+            Claim(
+                "SA-FOA often stops while the exhaustive rule forbids it (half of all stops)",
+                listed(dict(zip(SAMPLED, runs["exceeded"].mean(axis=0), strict=True)), ".0%"),
+                runs["exceeded"].mean() > 0.5,
+            ),
+            Claim(
+                "the ratio 0.9 stops SAQM before the exact one would, on 20 rows",
+                f"{np.mean(early[few]):.0%} of the runs; {np.mean(early[~few]):.0%} on 50 rows",
+                np.mean(early[few]) > 0.5,
+            ),
+            Claim("no answer of any rule loses more than epsilon", listed(wrong, "d"), not any(wrong.values())),
+        ],
         runs,
-        partial(draw, lines=lines, supports=list(parts)),
+        draw,
         notes=(
             "Exhaustive in pulls, the others as multiples of it: means of the ratios within a run. In brackets the "
             "share of SA-FOA's stops at which the exhaustive rule still found a lead above the permitted one.",
@@ -117,61 +137,38 @@ def paths(rows: int, realizations: int, options: Settings) -> dict[str, np.ndarr
     """All rules on one path of rewards, a path for every gap and realization; supports have so many rows."""
     table = tasks(GAPS, realizations, lambda r: g_design(r, rows))
     settings = {"options": options, "max_rounds": len(TIMES) + 1, "metrics": verdicts}
-    columns = path_runs(f"certified: s = {rows}", referee, table, **settings)
-    return columns | {"gap": np.repeat(GAPS, realizations)}
-
-
-def draw(figure: Any, *, lines: dict, supports: list[str]) -> None:
-    panels = split(figure, (9.6, 5.2), 1, 2, sharey=True)
-    y = np.arange(len(RULES))[::-1]
-    for axes, support in zip(panels, supports, strict=True):
-        for style, gap in enumerate(GAPS):
-            shown = [lines[support, gap, name] for name in RULES]
-            bars = {"yerr": None, "xerr": [2 * x.se for x in shown], "linestyle": ""}
-            errorbars(axes, [x.ours for x in shown], y + 0.22 * (1 - style), 0, f"gap {gap}", style, **bars)
-        axes.set(xscale="log", xlabel="pulls until the stop", title=f"support: {support}")
-        axes.axhspan(-0.5, len(SAMPLED) - 0.5, color="#eeeeee", zorder=0)
-        axes.set_ylim(-0.5, len(RULES) - 0.5)
-        axes.grid(axis="y", visible=False)
-    ticks(panels[0], y, RULES, axis="y")
-    panels[1].legend(loc="upper right")
-    panels[0].text(0.98, 0.02, "no guarantee", transform=panels[0].transAxes, ha="right")
+    return path_runs(f"certified: s = {rows}", referee, table, **settings)
 
 
 def referee(design: fullbandit.Design) -> Algorithm:
-    dtype = design.inverse.dtype
-    rows = design.support.shape[0]
-    settings = {"delta": DELTA, "epsilon": EPSILON}
+    dtype, none = design.inverse.dtype, jnp.zeros(len(SAMPLED))
 
     def begin(key: Key) -> Notes:
-        clocks = jnp.maximum(jax.random.exponential(key, (len(SAMPLED),), dtype), jnp.finfo(dtype).tiny)
+        clocks = jnp.maximum(jax.random.exponential(key, none.shape, dtype), jnp.finfo(dtype).tiny)
         pulls, answers = jnp.zeros(len(RULES), int), jnp.zeros((len(RULES), ARMS), bool)
-        return Notes(pulls, answers, jnp.zeros(len(SAMPLED), bool), jnp.zeros(len(SAMPLED), dtype), clocks)
+        return Notes(pulls, answers, none.astype(bool), none.astype(dtype), clocks)
 
-    def note(notes: Notes, moment: Moment) -> Notes:
-        tested = (design, moment.estimate, moment.t)
-        exhaustive = fullbandit.exhaustive_rule(*tested, **settings)
-        spectral = fullbandit.spectral_rule(*tested, **settings)
-        icb = fullbandit.icb_rule(*tested, radius="ellipsoid", **settings)
-        saqm = [fullbandit.saqm_rule(*tested, alpha=alpha, **settings) for alpha in ("exact", 0.9)]
-        held = [rule.stop for rule in (exhaustive, spectral, icb, *saqm)]
+    def note(notes: Notes, t: Array, estimate: Estimate, index: Array, block: Array) -> Notes:
+        tested = (design, estimate, t)
+        judged = [rule(*tested, delta=DELTA, epsilon=EPSILON) for rule in CERTIFIED.values()]
+        exhaustive = judged[0]
         rivals = fullbandit.surrogates(*tested, delta=DELTA)
         permitted = EPSILON * jnp.asarray(list(SAMPLED.values()), dtype)
         blocking = (rivals.leads > permitted[:, None]).sum(axis=1)
-        hazards = lottery_hazard(blocking, s=rows, size=ARMS, dtype=dtype)
+        hazards = lottery_hazard(blocking, s=design.support.shape[0], size=ARMS, dtype=dtype)
         # All tests up to the next time have this hazard, and one of them may be the last.
-        drawn = notes.hazards + hazards * moment.block >= notes.clocks
+        drawn = notes.hazards + hazards * block >= notes.clocks
         failing = jnp.maximum(jnp.ceil((notes.clocks - notes.hazards) / hazards) - 1, 0)
 
-        holds = jnp.concatenate([jnp.stack(held), drawn])
-        waited = jnp.concatenate([jnp.zeros(len(held), dtype), jnp.where(drawn, failing, 0)])
+        holds = jnp.concatenate([jnp.stack([verdict.stop for verdict in judged]), drawn])
+        waited = jnp.concatenate([jnp.zeros(len(CERTIFIED), dtype), jnp.where(drawn, failing, 0)])
         is_first = holds & (notes.pulls == 0)
         is_larger = EPSILON - exhaustive.margin > permitted
         return Notes(
-            pulls=jnp.where(is_first, (moment.t + waited).astype(int), notes.pulls),
+            pulls=jnp.where(is_first, (t + waited).astype(int), notes.pulls),
             answers=jnp.where(is_first[:, None], exhaustive.answer, notes.answers),
-            exceeded=jnp.where(is_first[len(held) :], is_larger, notes.exceeded),
-            hazards=jnp.where(drawn, notes.hazards, notes.hazards + hazards * moment.block),
+            exceeded=jnp.where(is_first[len(CERTIFIED) :], is_larger, notes.exceeded),
+            hazards=jnp.where(drawn, notes.hazards, notes.hazards + hazards * block),
             clocks=notes.clocks,
         )
 
@@ -180,5 +177,5 @@ def referee(design: fullbandit.Design) -> Algorithm:
 
 def verdicts(task: Task, outcome: Outcome) -> dict[str, Array]:
     notes: Notes = outcome.state.notes
-    good = jax.vmap(lambda answer: fullbandit.is_right(instance(task), answer, EPSILON))(notes.answers)
+    good = jax.vmap(lambda answer: fullbandit.is_right(task["instance"], answer, EPSILON))(notes.answers)
     return {"pulls_of": notes.pulls, "exceeded": notes.exceeded, "good": good}

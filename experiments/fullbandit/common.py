@@ -26,14 +26,10 @@ QUIZZES = tuple(FOLDERS)
 QUICK_QUIZZES = ("it", "pokemon")  # with ties and without
 
 
-def stacked(designs: Sequence[Design]) -> Design:
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *designs)
-
-
 def random_designs(count: int, n: int, k: int, *, ratio: float = 2.0) -> Design:
     """A table of `count` uniform designs, each on random super-arms of its own, `ratio` for every arm."""
     supports = (fullbandit.random_support(seed, n, k, size=round(ratio * n)) for seed in range(count))
-    return stacked([fullbandit.make_design(support, k) for support in supports])
+    return jaxbandits.rows(design=[fullbandit.make_design(support, k) for support in supports])["design"]
 
 
 def quiz_runs(
@@ -57,16 +53,8 @@ def quiz_runs(
     def judged(design: Design, outcome: jaxbandits.Outcome) -> dict[str, jax.Array]:
         return {"optimal": fullbandit.is_right(counts, outcome.answer)}
 
-    return simulate(
-        heading,
-        lambda design, key: (rule(design), environment(design)),
-        designs,
-        options=options,
-        seeds=seeds,
-        max_rounds=100_000,
-        metrics=judged,
-        chunk=chunk,
-    )
+    settings = {"options": options, "seeds": seeds, "max_rounds": 100_000, "metrics": judged, "chunk": chunk}
+    return simulate(heading, lambda design, key: (rule(design), environment(design)), designs, **settings)
 
 
 def all_optimal(sweeps: Sequence[jaxbandits.Results]) -> Claim:

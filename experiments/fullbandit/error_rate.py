@@ -6,9 +6,7 @@ of every arm, delta = 0.05, epsilon = 0.01; sigma = k = 2 times 1, 1/2 .. 1/32. 
 shows how much confidence is to spare.
 """
 
-import itertools
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -42,6 +40,7 @@ def run(options: Settings) -> Report:
         return {"good": fullbandit.is_right(instance, outcome.answer, EPSILON)}
 
     settings = {"options": options, "seeds": seeds, "max_rounds": 100_000, "metrics": judge, "chunk": 64}
+    sigmas = SIZE * np.array(SCALES)
     parts, pulls, errors = {}, {}, {}
     for name, factory in RULES.items():
         rule = partial(factory, design, delta=DELTA, epsilon=EPSILON)
@@ -52,44 +51,60 @@ def run(options: Settings) -> Report:
             **settings,
         ).columns
         parts[name] = columns | {"wrong": ~columns["good"]}
-        at = [f"{name}, sigma = {SIZE * scale:g}" for scale in SCALES]
+        at = [f"{name}, sigma = {sigma:g}" for sigma in sigmas]
         pulls[name] = lines_by([f"{where}, pulls" for where in at], columns)
         errors[name] = lines_by([f"{where}, errors" for where in at], parts[name], values="wrong")
     rates = {name: means(lines) for name, lines in errors.items()}
     exponents = {name: -np.diff(np.log2(means(lines)))[rates[name][1:] <= DELTA] for name, lines in pulls.items()}
     first, most = ({name: values[n] for name, values in rates.items()} for n in (0, -1))
-    claims = [
-        every_run_stops(parts.values()),
-        Claim(
-            "no error at the full sigma",
-            f"{listed(first, '.2%')}; up to {interval(0, seeds)[1]:.2%} is possible",
-            not any(first.values()),
-        ),
-        Claim(
-            "the error rate rises as sigma falls",
-            listed({f"{name} to": rate for name, rate in most.items()}, ".1%"),
-            all(never_falls(values) and values[-1] > 0 for values in rates.values()),
-        ),
-        above(f"at 1/32 of sigma every rule errs more often than delta = {DELTA}", most, DELTA, ".1%"),
-        Claim(
-            "pulls fall about as sigma^2 (exponents 1.8 to 2.6) until errors are more frequent than delta",
-            "; ".join(f"{name} {listed(values, '.2f')}" for name, values in exponents.items()),
-            all(np.all((values > 1.8) & (values < 2.6)) for values in exponents.values()),
-        ),
-    ]
 
-    grid = [{"sigma": f"{SIZE * scale:g}"} for scale in SCALES]
-    for name, (row, cells) in itertools.product(RULES, enumerate(grid)):
-        line, wrong = pulls[name][row], round(rates[name][row] * seeds)
-        low, high = interval(wrong, seeds)
-        cells[f"{name}, pulls"] = f"{number(round(line.ours))} +- {number(two_digits(line.se))}"
-        cells[f"{name}, wrong"] = f"{wrong / seeds:.2%} ({low:.2%}, {high:.2%})"
+    grid = []
+    for row, sigma in enumerate(sigmas):
+        grid.append({"sigma": f"{sigma:g}"})
+        for name in RULES:
+            line, rate = pulls[name][row], rates[name][row]
+            low, high = interval(round(rate * seeds), seeds)
+            grid[row][f"{name}, pulls"] = f"{number(round(line.ours))} +- {number(two_digits(line.se))}"
+            grid[row][f"{name}, wrong"] = f"{rate:.2%} ({low:.2%}, {high:.2%})"
+
+    def draw(figure) -> None:
+        left, right = split(figure, (9.6, 4.4), 1, 2, sharex=True)
+        curves(left, sigmas, pulls, yscale="log", ylabel="pulls until the stop", title="Pulls")
+        for style, name in enumerate(RULES):
+            erred = np.flatnonzero(rates[name] > 0)
+            curve(right, sigmas[erred], [errors[name][row] for row in erred], name, style)
+        right.axhline(DELTA, color="k", lw=1)
+        right.text(sigmas[0], DELTA, "delta", ha="right", va="bottom")
+        right.set(yscale="log", ylabel="share of wrong answers", title="Errors (none seen: not drawn)")
+        for axes in (left, right):
+            axes.set(xscale="log", xlabel="sigma (2 would be right)")
+            ticks(axes, sigmas, [f"{SIZE}" if s == 1 else f"{SIZE}/{1 / s:.0f}" for s in SCALES])
+        left.legend()
+
     return Report(
         "Error rates of over-confident rules, n = 6, k = 2",
         [line for name in RULES for line in (*pulls[name], *errors[name])],
-        claims,
+        [
+            every_run_stops(parts.values()),
+            Claim(
+                "no error at the full sigma",
+                f"{listed(first, '.2%')}; up to {interval(0, seeds)[1]:.2%} is possible",
+                not any(first.values()),
+            ),
+            Claim(
+                "the error rate rises as sigma falls",
+                listed({f"{name} to": rate for name, rate in most.items()}, ".1%"),
+                all(never_falls(values) and values[-1] > 0 for values in rates.values()),
+            ),
+            above(f"at 1/32 of sigma every rule errs more often than delta = {DELTA}", most, DELTA, ".1%"),
+            Claim(
+                "pulls fall about as sigma^2 (exponents 1.8 to 2.6) until errors are more frequent than delta",
+                "; ".join(f"{name} {listed(values, '.2f')}" for name, values in exponents.items()),
+                all(np.all((values > 1.8) & (values < 2.6)) for values in exponents.values()),
+            ),
+        ],
         joined(parts),
-        partial(draw, pulls=pulls, errors=errors, rates=rates),
+        draw,
         notes=(
             "An answer is wrong if it loses more than epsilon. In brackets the 95 % interval of Clopper and Pearson. "
             f"{seeds:,} runs of each. Where noise alone can carry a rule over its threshold, pulls fall faster than "
@@ -97,19 +112,3 @@ def run(options: Settings) -> Report:
         ),
         grid=grid,
     )
-
-
-def draw(figure: Any, *, pulls: dict, errors: dict, rates: dict[str, np.ndarray]) -> None:
-    left, right = split(figure, (9.6, 4.4), 1, 2, sharex=True)
-    sigmas = SIZE * np.array(SCALES)
-    curves(left, sigmas, pulls, yscale="log", ylabel="pulls until the stop", title="Pulls")
-    for style, name in enumerate(RULES):
-        erred = np.flatnonzero(rates[name] > 0)
-        curve(right, sigmas[erred], [errors[name][row] for row in erred], name, style)
-    right.axhline(DELTA, color="k", lw=1)
-    right.text(sigmas[0], DELTA, "delta", ha="right", va="bottom")
-    right.set(yscale="log", ylabel="share of wrong answers", title="Errors (none seen: not drawn)")
-    for axes in (left, right):
-        axes.set(xscale="log", xlabel="sigma (2 would be right)")
-        ticks(axes, sigmas, [f"{SIZE}" if s == 1 else f"{SIZE}/{1 / s:.0f}" for s in SCALES])
-    left.legend()

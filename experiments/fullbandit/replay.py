@@ -8,11 +8,10 @@ same super-arms under both. Needs the published answers, --data. An extension: t
 import itertools
 from argparse import ArgumentParser
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-import jaxbandits
+from experiments.figures import split
 from experiments.fullbandit import common as runs
 from experiments.fullbandit.table2 import RULES
 from experiments.report import Claim, Report, joined, listed, number
@@ -56,6 +55,26 @@ def run(options: Settings) -> Report:
             grid.append(shown | {"different answers": str(len(np.unique(answer)))})
 
     ratio = np.array([mean["replay", quiz] / mean["independent", quiz] for quiz in quizzes])
+
+    def draw(figure) -> None:
+        panels = split(figure, (8, 4.4), 1, len(quizzes), sharey=True, squeeze=False)[0]
+        for axes, quiz in zip(panels, quizzes, strict=True):
+            parts = [sweeps[noise, quiz].columns for noise in NOISES]
+            pulls, row, answers = (np.stack([part[name] for part in parts]) for name in ("pulls", "row", "answer"))
+            seen, answer = np.unique(answers.reshape(row.size, -1), axis=0, return_inverse=True)
+            answer = answer.reshape(row.shape)
+            pulls, answer = (x[:, row[0] == 0] for x in (pulls, answer))  # one support: others have other means
+            deviation = 100 * (pulls / pulls.mean() - 1)
+            x = np.arange(2)[:, None] + np.linspace(-0.3, 0.3, pulls.shape[1])
+            for nth, marker in zip(range(len(seen)), itertools.cycle(MARKERS)):
+                chosen = answer == nth
+                axes.plot(x[chosen], deviation[chosen], ls="", marker=marker, color=f"C{nth}", mfc="w", ms=4)
+            axes.set(xlim=(-0.6, 1.6), xticks=(0, 1), title=quiz)
+            axes.set_xticklabels(["indep.", "replay"], fontsize=9)
+            axes.grid(axis="x", visible=False)
+        panels[0].set_ylabel("pulls until the stop: deviation from the mean (%)")
+        figure.suptitle("Runs of SAQM on one support, a marker for each answer", fontsize=11)
+
     return Report(
         "Table 2 with real answers: thousands of pulls of SAQM",
         [],
@@ -73,7 +92,7 @@ def run(options: Settings) -> Report:
             ),
         ],
         joined(sweeps),
-        partial(draw, sweeps=sweeps, quizzes=quizzes),
+        draw,
         notes=(
             f"Means over {3 * seeds} runs, on the same three supports under both noises; standard errors are for these "
             "supports. Deviations are standard ones on a support, of all runs and of those with the same answer.",
@@ -94,24 +113,3 @@ def pooled_deviation(values: np.ndarray, group: np.ndarray) -> float:
     _, group, size = np.unique(group, return_inverse=True, return_counts=True)
     means = np.bincount(group, values) / size
     return float(np.sqrt(np.sum((values - means[group]) ** 2) / (len(values) - len(size))))
-
-
-def draw(figure: Any, *, sweeps: dict[tuple[str, str], jaxbandits.Results], quizzes: tuple[str, ...]) -> None:
-    figure.set_size_inches(8, 4.4)
-    panels = figure.subplots(1, len(quizzes), sharey=True, squeeze=False)[0]
-    for axes, quiz in zip(panels, quizzes, strict=True):
-        parts = [sweeps[noise, quiz].columns for noise in NOISES]
-        pulls, row, answers = (np.stack([part[name] for part in parts]) for name in ("pulls", "row", "answer"))
-        seen, answer = np.unique(answers.reshape(row.size, -1), axis=0, return_inverse=True)
-        answer = answer.reshape(row.shape)
-        pulls, answer = (x[:, row[0] == 0] for x in (pulls, answer))  # one support: others have other means
-        deviation = 100 * (pulls / pulls.mean() - 1)
-        x = np.arange(2)[:, None] + np.linspace(-0.3, 0.3, pulls.shape[1])
-        for nth, marker in zip(range(len(seen)), itertools.cycle(MARKERS)):
-            chosen = answer == nth
-            axes.plot(x[chosen], deviation[chosen], ls="", marker=marker, color=f"C{nth}", mfc="w", ms=4)
-        axes.set(xlim=(-0.6, 1.6), xticks=(0, 1), title=quiz)
-        axes.set_xticklabels(["indep.", "replay"], fontsize=9)
-        axes.grid(axis="x", visible=False)
-    panels[0].set_ylabel("pulls until the stop: deviation from the mean (%)")
-    figure.suptitle("Runs of SAQM on one support, a marker for each answer", fontsize=11)

@@ -8,7 +8,6 @@ Lambda^-1 over all super-arms, n at best; and the share of the largest norm that
 
 from functools import partial
 from math import comb
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -40,83 +39,84 @@ RELIED_ON = 0.9  # the ratio that SAQM takes its peeling to have
 def run(options: Settings) -> Report:
     realizations = options.seeds or (100 if options.quick else 200)  # the condition of n super-arms varies widely
     sizes = QUICK if options.quick else SIZES
-    parts, designs, condition, rho, ratio, reached, grid = {}, {}, {}, {}, {}, {}, []
-    medians: dict[str, list[float]] = {name: [] for name in RULES}
+    designs, parts = {}, {}
     for s in sizes:
         table = tasks((GAP,), realizations, lambda r, s=s: uniform_design(r, s))
-        designs[s] = found = jax.tree.map(np.asarray, jax.jit(jax.vmap(quality))(table.design))
-        condition[s], rho[s], ratio[s] = np.median(found["condition"]), np.median(found["rho"]), found["ratio"].mean()
-        reached[f"s = {s}:"] = np.mean(found["ratio"] >= RELIED_ON)
+        designs[s] = jax.tree.map(np.asarray, jax.jit(jax.vmap(quality))(table["design"]))
         for name, rule in RULES.items():
-            columns = rule_runs(f"support: {name}, s = {s}", rule, table, options=options, pace=LIMIT)
+            columns = rule_runs(f"support: {name}, s = {s}", rule, table, options, pace=LIMIT)
             labels = {"s": np.full(realizations, s), "rule": np.full(realizations, name)}
-            parts[f"{name}, s = {s}"] = columns | found | labels
-            medians[name].append(np.median(columns["pulls"]))
-        row = {"s": str(s), "s / n": f"{s / ARMS:g}", "condition": f"{condition[s]:.3g}"}
-        row |= {"rho / n": f"{rho[s] / ARMS:.3g}", "peeling": f"{ratio[s]:.2f} ({found['ratio'].min():.2f})"}
-        row |= {f"{name}, pulls": number(round(values[-1])) for name, values in medians.items()}
-        grid.append(row | {"": "ill-conditioned" if s == ARMS else "all" if s == FULL else ""})
+            parts[f"{name}, s = {s}"] = columns | designs[s] | labels
 
     runs = joined(parts, label="run")
-    two, main = sizes.index(20), [s for s in MAIN if s in sizes]
-    times = {name: values[0] / values[-1] for name, values in medians.items()}
-    worse = {name: values[0] / values[two] for name, values in medians.items()}
-    claims = [
-        Claim(
-            f"the more super-arms, the fewer pulls, for every rule (medians at s = {', '.join(map(str, main))})",
-            f"with all 252 instead of n: {listed(times, '.0f')} times fewer",
-            all(np.all(np.diff([values[sizes.index(s)] for s in main]) < 0) for values in medians.values()),
-        ),
-        Claim(
-            "n super-arms are ill-conditioned: 5 times the pulls of 2 n and more",
-            f"{listed(worse, '.0f')} times; condition {condition[10]:.0f} against {condition[20]:.0f}",
-            min(worse.values()) > 5,
-        ),
-        Claim(
-            "all super-arms: condition 9, rho = n, and peeling finds the largest norm, as theory has it",
-            f"{condition[FULL]:.4f}, {rho[FULL] / ARMS:.4f} n, {ratio[FULL]:.4f}",
-            np.allclose((condition[FULL], rho[FULL] / ARMS, ratio[FULL]), (9, 1, 1), rtol=1e-6),
-        ),
-        between(
-            f"peeling finds {RELIED_ON} of the largest norm, as SAQM is told, on nine supports of ten of any size",
-            reached,
-            0.9,
-            form=".0%",
-        ),
-        errors_are_rare([runs], DELTA, right="good"),
-    ]
+    medians = {name: {s: np.median(parts[f"{name}, s = {s}"]["pulls"]) for s in sizes} for name in RULES}
+    condition, rho = ({s: np.median(found[kind]) for s, found in designs.items()} for kind in ("condition", "rho"))
+    ratio = {s: found["ratio"].mean() for s, found in designs.items()}
+    reached = {f"s = {s}:": np.mean(found["ratio"] >= RELIED_ON) for s, found in designs.items()}
+    times = {name: pulls[ARMS] / pulls[FULL] for name, pulls in medians.items()}
+    worse = {name: pulls[ARMS] / pulls[2 * ARMS] for name, pulls in medians.items()}
+    main = [s for s in MAIN if s in sizes]
+
+    def draw(figure) -> None:
+        left, right = split(figure, (9.6, 4.4), 1, 2, sharex=True)
+        deciles = (0.1, 0.9)
+        shown = {"condition of Lambda": "condition", "largest norm / n": "rho", "peeled norm / largest norm": "ratio"}
+        for style, name in enumerate(RULES):
+            quantiles(left, sizes, [parts[f"{name}, s = {s}"]["pulls"] for s in sizes], name, style, deciles)
+        for style, (label, kind) in enumerate(shown.items()):
+            unit = ARMS if kind == "rho" else 1
+            quantiles(right, sizes, [columns[kind] / unit for columns in designs.values()], label, style, deciles)
+        left.set(yscale="log", ylabel="pulls until the stop", title="Pulls")
+        right.set(yscale="log", title="The design")
+        for axes in (left, right):
+            axes.axvspan(ARMS / 1.2, ARMS * 1.2, color="#eeeeee", zorder=0)
+            axes.set(xscale="log", xlabel="super-arms s of the support (grey: s = n)")
+            ticks(axes, sizes, [str(s) if s != 22 else "" for s in sizes])
+            axes.legend()
+
     return Report(
         "Pulls against the size of the support, n = 10, k = 5",
         [line_of(f"{key}, pulls", columns) for key, columns in parts.items()],
-        claims,
+        [
+            Claim(
+                f"the more super-arms, the fewer pulls, for every rule (medians at s = {', '.join(map(str, main))})",
+                f"with all 252 instead of n: {listed(times, '.0f')} times fewer",
+                all(np.all(np.diff([pulls[s] for s in main]) < 0) for pulls in medians.values()),
+            ),
+            Claim(
+                "n super-arms are ill-conditioned: 5 times the pulls of 2 n and more",
+                f"{listed(worse, '.0f')} times; condition {condition[10]:.0f} against {condition[20]:.0f}",
+                min(worse.values()) > 5,
+            ),
+            Claim(
+                "all super-arms: condition 9, rho = n, and peeling finds the largest norm, as theory has it",
+                f"{condition[FULL]:.4f}, {rho[FULL] / ARMS:.4f} n, {ratio[FULL]:.4f}",
+                np.allclose((condition[FULL], rho[FULL] / ARMS, ratio[FULL]), (9, 1, 1), rtol=1e-6),
+            ),
+            between(
+                f"peeling finds {RELIED_ON} of the largest norm, as SAQM is told, on nine supports of ten of any size",
+                reached,
+                0.9,
+                form=".0%",
+            ),
+            errors_are_rare([runs], DELTA, right="good"),
+        ],
         runs,
-        partial(draw, parts=parts, designs=designs),
+        draw,
         notes=(
             f"Medians over {realizations} supports, each with an instance of its own; of the ratio the mean and the "
             "least. rho is the largest |chi_M|^2. Bars in the figure reach from the first to the last decile.",
             f"Kuroki et al. take {RELIED_ON} from what they saw on one kind of design. On small supports peeling falls "
             "short of it, and SAQM's guarantee does not cover the run: it stops too early, and right all the same.",
         ),
-        grid=grid,
+        grid=[
+            {"s": str(s), "s / n": f"{s / ARMS:g}", "condition": f"{condition[s]:.3g}"}
+            | {"rho / n": f"{rho[s] / ARMS:.3g}", "peeling": f"{ratio[s]:.2f} ({designs[s]['ratio'].min():.2f})"}
+            | {f"{name}, pulls": number(round(pulls[s])) for name, pulls in medians.items()}
+            | {"": {ARMS: "ill-conditioned", FULL: "all"}.get(s, "")}
+            for s in sizes
+        ],
     )
-
-
-def draw(figure: Any, *, parts: dict, designs: dict) -> None:
-    left, right = split(figure, (9.6, 4.4), 1, 2, sharex=True)
-    sizes, deciles = list(designs), (0.1, 0.9)
-    shown = {"condition of Lambda": "condition", "largest norm / n": "rho", "peeled norm / largest norm": "ratio"}
-    for style, name in enumerate(RULES):
-        quantiles(left, sizes, [parts[f"{name}, s = {s}"]["pulls"] for s in sizes], name, style, deciles)
-    for style, (label, kind) in enumerate(shown.items()):
-        unit = ARMS if kind == "rho" else 1
-        quantiles(right, sizes, [columns[kind] / unit for columns in designs.values()], label, style, deciles)
-    left.set(yscale="log", ylabel="pulls until the stop", title="Pulls")
-    right.set(yscale="log", title="The design")
-    for axes in (left, right):
-        axes.axvspan(ARMS / 1.2, ARMS * 1.2, color="#eeeeee", zorder=0)
-        axes.set(xscale="log", xlabel="super-arms s of the support (grey: s = n)")
-        ticks(axes, sizes, [str(s) if s != 22 else "" for s in sizes])
-        axes.legend()
 
 
 def quality(design: Design) -> dict[str, jax.Array]:

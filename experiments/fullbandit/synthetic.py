@@ -8,34 +8,30 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.fullbandit.common import DELTA, EPSILON, stacked
+import jaxbandits
+from experiments.fullbandit.common import DELTA, EPSILON
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import Outcome, fullbandit
 from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, PyTree
-from jaxbandits.fullbandit import Design, Estimate, Pulls
+from jaxbandits.fullbandit import Design, Pulls
 
 ARMS, SIZE = 10, 5  # of the paper's synthetic data
 UNUSED = 1e-4  # share of a row that a G-optimal design drops, so that all designs of a table have one shape
 SUPPORTS = 10**6  # the r-th support is not drawn from the seed of the r-th instance
 
 
-class Task(NamedTuple):
-    """One row of a table: what is pulled, and the truth."""
-
-    design: Design
-    theta: Array  # float (n,)
+Task = dict[str, Any]  # a row of a table: its `gap`, what is pulled (`design`), and the truth (`instance`)
 
 
-def g_design(seed: int, rows: int, *, n: int = ARMS, k: int = SIZE) -> Design:
+def g_design(seed: int, rows: int) -> Design:
     """The G-optimal shares on random super-arms; those that it drops keep a share of 1e-4."""
-    support = fullbandit.random_support(SUPPORTS + seed, n, k, size=rows)
+    support = fullbandit.random_support(SUPPORTS + seed, ARMS, SIZE, size=rows)
     optimal = fullbandit.g_allocation(support)
+    kept, place = np.nonzero((support[:, None, :] == optimal.support).all(2))
     shares = np.full(rows, UNUSED)
-    same = (support[:, None, :] == optimal.support).all(2)
-    kept, place = np.nonzero(same)
     shares[kept] = np.maximum(optimal.weights[place], UNUSED)
-    return fullbandit.make_design(support, k, weights=shares / shares.sum())
+    return fullbandit.make_design(support, SIZE, weights=shares / shares.sum())
 
 
 def uniform_design(seed: int, rows: int) -> Design:
@@ -44,51 +40,38 @@ def uniform_design(seed: int, rows: int) -> Design:
 
 def tasks(gaps: Sequence[float], realizations: int, design: Callable[[int], Design]) -> Task:
     """Rows gap by gap; the r-th instances of all gaps share the r-th design."""
-    designs = stacked([design(r) for r in range(realizations)])
-    thetas = [fullbandit.synthetic(r, ARMS, SIZE, gap, shuffle=True).theta for gap in gaps for r in range(realizations)]
-    return Task(jax.tree.map(lambda x: jnp.tile(x, (len(gaps),) + (1,) * (x.ndim - 1)), designs), jnp.stack(thetas))
-
-
-def instance(task: Task) -> fullbandit.Instance:
-    return fullbandit.Instance(task.theta, SIZE)
+    seeds = range(realizations)
+    instances = [fullbandit.synthetic(r, ARMS, SIZE, gap, shuffle=True) for gap in gaps for r in seeds]
+    designs = [design(r) for r in seeds] * len(gaps)
+    return jaxbandits.rows(gap=np.repeat(gaps, realizations), design=designs, instance=instances)
 
 
 def rule_runs(
-    heading: str, rule: Callable[..., Algorithm], table: Task, *, options: Settings, **settings: Any
+    heading: str, rule: Callable[..., Algorithm], table: Task, options: Settings, **settings: Any
 ) -> dict[str, np.ndarray]:
     """One run of a rule on every row of a table; `best` and `good` tell how good its answer is."""
 
     def judge(task: Task, outcome: Outcome) -> dict[str, Array]:
-        return {
-            "best": fullbandit.is_right(instance(task), outcome.answer),
-            "good": fullbandit.is_right(instance(task), outcome.answer, EPSILON),
-        }
+        right = partial(fullbandit.is_right, task["instance"], outcome.answer)
+        return {"best": right(), "good": right(EPSILON)}
 
     rule = partial(rule, delta=DELTA, epsilon=EPSILON, **settings)
     return path_runs(heading, rule, table, options=options, max_rounds=100_000, metrics=judge, chunk=32)
 
 
 def path_runs(
-    heading: str, rule: Callable[[Design], Algorithm], table: Task, *, options: Settings, **simulated: Any
+    heading: str, rule: Callable[[Design], Algorithm], table: Task, **simulated: Any
 ) -> dict[str, np.ndarray]:
     """A run of whatever tracks a design, on every row of a table; `simulated` goes to `simulate`."""
 
     def build(task: Task, key: Key) -> tuple[Algorithm, Environment]:
-        return rule(task.design), fullbandit.environment(instance(task), task.design)
+        return rule(task["design"]), fullbandit.environment(task["instance"], task["design"])
 
-    return simulate(heading, build, table, options=options, seeds=1, **simulated).columns
+    columns = simulate(heading, build, table, seeds=1, **simulated).columns
+    return columns | {"gap": columns["task.gap"]}
 
 
 # Several rules on one path of rewards
-
-
-class Moment(NamedTuple):
-    """What can be seen at one time of a path."""
-
-    index: Array  # int ()      of the time
-    t: Array  # float ()        pulls so far
-    block: Array  # float ()    pulls until the next time
-    estimate: Estimate
 
 
 class State(NamedTuple):
@@ -106,11 +89,12 @@ def follow(
     times: Sequence[int],
     *,
     begin: Callable[[Key], PyTree],
-    note: Callable[[PyTree, Moment], PyTree],
+    note: Callable[..., PyTree],
     done: Callable[[PyTree], Any] = lambda notes: False,
 ) -> Algorithm:
     """Tracks a design, writes down what is seen at given times, and ends with the last of them or when all is noted.
 
+    `note` takes the notes, the pulls t so far, the estimate, the index of the time, and the pulls until the next time.
     Rules that are tested on one path can be compared run by run; the algorithms themselves each choose their times.
     """
     estimate = fullbandit.estimator(design)
@@ -129,10 +113,9 @@ def follow(
 
     def observe(state: State, action: Pulls, observation: Array) -> State:
         counts, sums = state.counts + action.counts, state.sums + observation
-        t = ends[state.index]
-        block = ends[state.index + 1] - t
-        moment = Moment(state.index, t.astype(sums.dtype), block.astype(sums.dtype), estimate(counts, sums))
-        after = State(counts.sum(), counts, sums, state.index + 1, note(state.notes, moment))
+        t, block = ends[state.index], ends[state.index + 1] - ends[state.index]
+        seen = t.astype(sums.dtype), estimate(counts, sums), state.index, block.astype(sums.dtype)
+        after = State(counts.sum(), counts, sums, state.index + 1, note(state.notes, *seen))
         pulled = action.counts.sum() > 0
         return jax.tree.map(lambda new, old: jnp.where(pulled, new, old), after, state)
 

@@ -6,7 +6,6 @@ what is printed: the value of the ten best workers, and how many sets of ten att
 
 import math
 from argparse import ArgumentParser
-from typing import Any
 
 import numpy as np
 
@@ -27,8 +26,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Settings) -> Report:
-    held = {name: crowdsourcing_counts(name) for name in runs.QUIZZES}
-    crowds = {name: crowd_of(options.data / folder) for name, folder in FOLDERS.items()} if options.data else held
+    held = crowds = {name: crowdsourcing_counts(name) for name in runs.QUIZZES}
+    if options.data:
+        answers = {name: load_correct(options.data / folder) for name, folder in FOLDERS.items()}
+        crowds = {name: Crowd(correct.sum(axis=0), len(correct)) for name, correct in answers.items()}
     lines, superarms, gaps = [], {}, {}
     for name, (correct, questions) in crowds.items():  # counted in right answers, without rounding
         tasks, workers, average, best = printed("fullbandit", f"table1 {name}")
@@ -58,6 +59,20 @@ def run(options: Settings) -> Report:
         same = [sorted(held[name].correct) == sorted(crowds[name].correct) for name in held]
         claims.append(all_of("the package holds the published answers", np.array(same)))
 
+    def draw(figure) -> None:
+        panels = split(figure, (8, 4.8), 2, 3, sharey=True)
+        for axes, (name, crowd) in zip(panels.flat, crowds.items(), strict=True):
+            accuracy = np.sort(crowd.correct)[::-1] / crowd.questions
+            rank = np.arange(1, len(accuracy) + 1)
+            axes.bar(rank, accuracy, width=1, color=np.where(rank <= runs.SIZE, "#333333", "#bbbbbb"))
+            # Who has as many right answers as the tenth may stand for them.
+            axes.axhline(accuracy[runs.SIZE - 1], color="#b03a2e", lw=1, ls="--")
+            axes.set_title(f"{name}: {len(accuracy)} workers, {crowd.questions} tasks", fontsize=9)
+            axes.grid(axis="x", visible=False)
+        figure.suptitle("Table 1: accuracies of the workers", fontsize=11)
+        figure.supxlabel("rank of the worker (dark: the ten best; dashed: accuracy of the tenth)", fontsize=10)
+        figure.supylabel("accuracy", fontsize=10)
+
     return Report(
         "Table 1 of Kuroki et al. (2020): six crowdsourced quizzes",
         lines,
@@ -67,30 +82,10 @@ def run(options: Settings) -> Report:
             "correct": np.concatenate([crowd.correct for crowd in crowds.values()]),
             "questions": np.concatenate([np.full(len(crowd.correct), crowd.questions) for crowd in crowds.values()]),
         },
-        lambda figure: draw(figure, crowds),
+        draw,
         notes=(
             "Where workers tie at rank ten, several sets are optimal, and an answer is judged by its value. "
             f"Accuracies are from {'the published answers' if options.data else 'the counts in the package'}; data: "
             "J. Li, Y. Baba, H. Kashima, CIKM 2017, and J. Li, ICASSP 2024, CC BY 4.0.",
         ),
     )
-
-
-def crowd_of(folder: Any) -> Crowd:
-    correct = load_correct(folder)
-    return Crowd(correct.sum(axis=0), len(correct))
-
-
-def draw(figure: Any, crowds: dict[str, Crowd]) -> None:
-    panels = split(figure, (8, 4.8), 2, 3, sharey=True)
-    for axes, (name, crowd) in zip(panels.flat, crowds.items(), strict=True):
-        accuracy = np.sort(crowd.correct)[::-1] / crowd.questions
-        rank = np.arange(1, len(accuracy) + 1)
-        axes.bar(rank, accuracy, width=1, color=np.where(rank <= runs.SIZE, "#333333", "#bbbbbb"))
-        # Who has as many right answers as the tenth may stand for them.
-        axes.axhline(accuracy[runs.SIZE - 1], color="#b03a2e", lw=1, ls="--")
-        axes.set_title(f"{name}: {len(accuracy)} workers, {crowd.questions} tasks", fontsize=9)
-        axes.grid(axis="x", visible=False)
-    figure.suptitle("Table 1: accuracies of the workers", fontsize=11)
-    figure.supxlabel("rank of the worker (dark: the ten best; dashed: accuracy of the tenth)", fontsize=10)
-    figure.supylabel("accuracy", fontsize=10)

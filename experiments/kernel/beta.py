@@ -4,9 +4,6 @@ The runs of kernel_figure1 (with --store they are not run again): means over all
 that theory asks of a fixed point, B + R sqrt((2/variance) log(2/delta)), with norm bound B = 1, noise R, delta = 0.1.
 """
 
-from functools import partial
-from typing import Any
-
 import numpy as np
 
 from experiments.figures import errorbars, legend_below, split, ticks
@@ -28,6 +25,21 @@ def run(options: Settings) -> Report:
     regret = {key: mean_se(by_beta(results, "regret"), axis=1) for key, results in all_runs.items()}
     spread = {key: mean.max() / mean.min() for key, (mean, _) in regret.items()}
     width = float(confidence_width(NORM_BOUND, NOISE_SCALE, NOISE_VARIANCE, DELTA))
+
+    def draw(figure) -> None:
+        panels = split(figure, (max(8, 2.75 * len(functions)), 3.6), 1, len(functions))
+        for axes, (function, name) in zip(panels, functions.items(), strict=True):
+            for style, rule in enumerate(PLAYERS):
+                mean, se = regret[function, rule]
+                errorbars(axes, BETAS, mean, se, rule, style)
+            axes.axvline(width, color="k", lw=1, ls=":", label="beta of theory, B = 1")
+            axes.set(xscale="log", yscale="log", title=name, xlabel="beta")
+            ticks(axes, BETAS)
+            shown = np.array([regret[function, rule][0] for rule in PLAYERS])
+            ticks(axes, [t for t in TICKS if shown.min() / 1.3 < t < shown.max() * 1.3], axis="y")
+        figure.axes[0].set_ylabel("regret of all agents")
+        legend_below(figure, ncols=5)
+
     return Report(
         "Regret against beta",
         [],
@@ -40,7 +52,7 @@ def run(options: Settings) -> Report:
             )
         ],
         joined(all_runs, "runs"),
-        partial(draw, functions=functions, regret=regret, width=width),
+        draw,
         notes=[
             f"Theory asks for beta = {width:.3f} where the norm is bounded by {number(NORM_BOUND)}: beyond the best of "
             "most rows. Too small a beta drops the optimum for good, too large a one is uniform sampling."
@@ -53,18 +65,3 @@ def run(options: Settings) -> Report:
             for rule in PLAYERS
         ],
     )
-
-
-def draw(figure: Any, *, functions: dict[str, str], regret: dict, width: float) -> None:
-    panels = split(figure, (max(8, 2.75 * len(functions)), 3.6), 1, len(functions))
-    for axes, (function, name) in zip(panels, functions.items(), strict=True):
-        for style, rule in enumerate(PLAYERS):
-            mean, se = regret[function, rule]
-            errorbars(axes, BETAS, mean, se, rule, style)
-        axes.axvline(width, color="k", lw=1, ls=":", label="beta of theory, B = 1")
-        axes.set(xscale="log", yscale="log", title=name, xlabel="beta")
-        ticks(axes, BETAS)
-        shown = np.array([regret[function, rule][0] for rule in PLAYERS])
-        ticks(axes, [t for t in TICKS if shown.min() / 1.3 < t < shown.max() * 1.3], axis="y")
-    figure.axes[0].set_ylabel("regret of all agents")
-    legend_below(figure, ncols=5)

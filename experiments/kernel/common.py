@@ -4,7 +4,7 @@ import itertools
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ from experiments.claims import every_run_stops
 from experiments.report import Claim, mean_se
 from experiments.settings import Settings
 from experiments.simulate import simulate
-from jaxbandits import kernel
+from jaxbandits import Numbered, kernel
 from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, Outcome, PyTree
 from jaxbandits.kernel import Instance
 
@@ -38,41 +38,23 @@ ALONE = ("GP-UCB", "BPE")  # one learner, who queries one point at a time
 PLAYERS = ("DUETS", "DisKernelUCB", "ApproxDisKernelUCB", "N-KernelUCB")  # of the paper's Figure 1
 APPROXIMATE = "ApproxDisKernelUCB"
 MAX_INDUCING = 64  # of it; the dictionaries of Figure 1 held 38 points at most
-REGRET, SENT = 0, slice(1, None)  # columns of a curve: the regret; the messages up and down
 
 AllRuns = dict[tuple[str, str], jaxbandits.Results]  # (function, rule)
 
 
-class RoundAction(NamedTuple):
-    """The agents' queries, and for which round they are."""
+def environment(instance: Instance, n_agents: int, stream: Key) -> Environment:
+    """Answers `numbered` queries, with noise that is a function of the stream, the round and the agent alone.
 
-    candidates: Array  # int32 (N,)
-    round: Array  # int32 ()
-
-
-def paired(algorithm: Algorithm, instance: Instance, stream: Key) -> tuple[Algorithm, Environment]:
-    """An algorithm and its environment, whose noise is a function of the stream, the round and the agent alone.
-
-    Two algorithms with the same stream see the same noise, in any rows of any sweeps.
+    Two algorithms with the same stream see the same noise, in any rows of any sweeps. One draw serves all agents of a
+    round, where `kernel.environment` makes one for each.
     """
-    agents = algorithm.idle.shape[0]
-    dtype = instance.values.dtype
 
-    def decide(key: Key, state: PyTree) -> Decision:
-        decision = algorithm.decide(key, state)
-        return decision._replace(action=RoundAction(decision.action, (state.pulls // agents).astype(jnp.int32)))
-
-    def observe(state: PyTree, action: RoundAction, rewards: Array) -> PyTree:
-        return algorithm.observe(state, action.candidates, rewards)
-
-    def respond(action: RoundAction, noise: Array) -> Array:
+    def respond(action: Numbered, noise: tuple[()]) -> Array:
         del noise
-        normal = jax.random.normal(jax.random.fold_in(stream, action.round), (agents,), dtype)
-        return instance.values.at[action.candidates].get(mode="clip") + instance.noise_scale * normal
+        normal = jax.random.normal(jax.random.fold_in(stream, action.before), (n_agents,), instance.values.dtype)
+        return instance.values.at[action.action].get(mode="clip") + instance.noise_scale * normal
 
-    idle = RoundAction(algorithm.idle, jnp.zeros((), jnp.int32))
-    wrapped = algorithm._replace(decide=decide, observe=observe, idle=idle)
-    return wrapped, Environment(lambda key: jnp.zeros((), dtype), respond)
+    return Environment(lambda key: (), respond, stream)
 
 
 def functions(options: Settings, quick: Sequence[str] = QUICK_FUNCTIONS) -> dict[str, str]:
@@ -108,7 +90,7 @@ def runs(
     `communication`, how often anything was sent, `syncs`), the `curve` (G, 3), and for DUETS the sum if repeats are
     sent again (`communication_draws`).
     """
-    table = jaxbandits.grid(beta=betas, replicate=range(replicates))
+    table = jaxbandits.grid(beta=np.asarray(betas, dtype), replicate=np.arange(replicates, dtype=np.int32))
     rounds, common = (n_agents * horizon, {}) if rule in ALONE else (horizon, {"n_agents": n_agents})
     common |= {"horizon": rounds, "kernel": kernel.paper_kernel(function), "noise_variance": noise_variance}
     common |= ({"max_inducing": max_inducing} if rule == APPROXIMATE else {}) | dict(fixed)
@@ -129,15 +111,12 @@ def runs(
     def build(task: dict[str, Array], key: Key) -> tuple[Algorithm, Environment, jaxbandits.Record]:
         del key  # it is the run's own, and the algorithms must share instances and noise
         truth, for_noise = drawn(task)
-        algorithm = RULES[rule](truth.candidates, beta=task["beta"], **common)
+        algorithm = jaxbandits.numbered(RULES[rule](truth.candidates, beta=task["beta"], **common))
         of_round = kernel.round_regret(truth)
-
-        def totals(state: PyTree, decision: Decision, rewards: Array) -> dict[str, Array]:
-            asked = state, decision._replace(action=decision.action.candidates), rewards
-            return of_round(*asked) | total(*asked)
-
-        curves = jaxbandits.record(at=marks, by="rounds", value=kernel.messages, total=totals)
-        return *paired(algorithm, truth, for_noise), curves
+        curves = jaxbandits.record(
+            at=marks, by="rounds", value=kernel.messages, total=lambda *asked: of_round(*asked) | total(*asked)
+        )
+        return algorithm, environment(truth, agents, for_noise), curves
 
     def measured(task: dict[str, Array], outcome: Outcome) -> dict[str, Array]:
         curves, state = outcome.curves, outcome.state
@@ -152,11 +131,9 @@ def runs(
             measures["communication_draws"] = draws.uplink.astype(dtype) / agents + draws.downlink.astype(dtype)
         return measures | metrics(drawn(task)[0], outcome)
 
-    tasks = {"beta": jnp.asarray(table["beta"], dtype), "replicate": jnp.asarray(table["replicate"], jnp.int32)}
     settings = {"seeds": 1, "max_rounds": rounds + 1, "chunk": rounds, "metrics": measured} | simulated
-    results = simulate(f"{heading}, {function}: {rule}", build, tasks, options=options, **settings)
-    row = results.columns["row"]
-    return results._replace(columns=results.columns | {name: values[row] for name, values in table.items()})
+    results = simulate(f"{heading}, {function}: {rule}", build, table, options=options, **settings)
+    return results._replace(columns=results.columns | table)
 
 
 def compared(
@@ -174,6 +151,11 @@ def by_beta(results: jaxbandits.Results, column: str) -> np.ndarray:
     """A column as (betas, replicates, ...), which is the order of the runs."""
     values, betas = results.columns[column], len(np.unique(results.columns["beta"]))
     return values.reshape(betas, -1, *values.shape[1:])
+
+
+def growth(curve: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The regret and the messages, up and down, of a curve (..., G, 3)."""
+    return curve[..., 0], curve[..., 1:].sum(axis=-1)
 
 
 def entry(values: np.ndarray) -> str:

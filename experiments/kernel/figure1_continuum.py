@@ -5,8 +5,8 @@ draw repeats, and sets that are thin still are wide. The active set is what all 
 found by rejection. 10 agents, 50 rounds, beta of kernel_figure1, 10 runs; regret against the maximum of the continuum.
 """
 
+import functools
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -16,6 +16,7 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.spatial.distance import cdist
 from tqdm import tqdm
 
+from experiments.claims import column
 from experiments.figures import errorbars, ticks
 from experiments.kernel import common as kernels
 from experiments.kernel import figure1
@@ -29,14 +30,8 @@ BETA = {"h1": 0.2, "h2": 0.2, "branin": 0.2, "hartmann4": 1.0}
 BEST = {"h1": 1.0, "h2": 4.0, "branin": 1.0473938911, "hartmann4": 3.1344941}
 P0, FIRST_EPOCH, JITTER = 10.0, 2, 1e-10
 BLOCK, PROPOSALS, FRESH = 4000, 300_000, 2000
-RUNS, QUICK_RUNS = 10, 3
 
-
-class Domain(NamedTuple):
-    """A function and the set it lives on."""
-
-    draw: Callable[[int], np.ndarray]  # (count) -> uniform points (count, d)
-    value: Callable[[np.ndarray], np.ndarray]  # (n, d) -> (n,)
+Draw = Callable[[int], np.ndarray]  # (count) -> uniform points of the domain (count, d)
 
 
 class Elimination(NamedTuple):
@@ -47,37 +42,43 @@ class Elimination(NamedTuple):
     threshold: float
 
 
-class Run(NamedTuple):
-    """One run of DUETS on the continuum, or several."""
-
-    regret: Any  # float
-    communication: Any  # float
-    is_short: Any  # bool; somewhere rejection found too few points, and those found were drawn again
-
-
 def run(options: Settings) -> Report:
-    count = options.seeds or (QUICK_RUNS if options.quick else RUNS)
+    count = options.seeds or (3 if options.quick else 10)
     functions = kernels.functions(options, figure1.QUICK_FUNCTIONS)
     finite = {key: figure1.at_chosen(runs)["communication"] for key, runs in figure1.sweeps(options).items()}
     ours, sent, grid = {}, {}, []
     for function, name in functions.items():
         rngs = [np.random.default_rng((seed, list(FUNCTIONS).index(function))) for seed in range(count)]
         found = [duets(function, rng) for rng in tqdm(rngs, desc=name)]
-        ours[function] = runs = Run(*map(np.array, zip(*found, strict=True)))
+        ours[function] = runs = {kind: np.array([one[kind] for one in found]) for kind in found[0]}
         rivals = min(finite[function, rule].mean() for rule in figure1.BASELINES)
-        sent[name] = runs.communication.mean(), rivals
+        sent[name] = runs["communication"].mean(), rivals
         row = {"": name, "sent, 1000 candidates": entry(finite[function, "DUETS"])}
-        row |= {"sent, continuum": entry(runs.communication), "regret, continuum": entry(runs.regret)}
-        grid.append(row | {"short of points": f"{runs.is_short.sum()} of {count}"})
+        row |= {"sent, continuum": entry(runs["communication"]), "regret, continuum": entry(runs["regret"])}
+        grid.append(row | {"short of points": f"{runs['is_short'].sum()} of {count}"})
     less = "claim 1 of the paper holds with this count too: DUETS communicates less than both baselines"
     numbers = ", ".join(f"{name} {mine:,.0f} against {theirs:,.0f}" for name, (mine, theirs) in sent.items())
+
+    def draw(figure) -> None:
+        axes = figure.subplots()
+        kinds = {"DUETS, 1000 candidates": [finite[f, "DUETS"] for f in ours]}
+        kinds |= {"DUETS, continuum": [runs["communication"] for runs in ours.values()]}
+        kinds |= {rule: [finite[f, rule] for f in ours] for rule in figure1.BASELINES}
+        for style, (label, values) in enumerate(kinds.items()):
+            x = np.arange(len(ours)) + 0.12 * (style - 1.5)
+            errorbars(axes, x, *np.transpose([mean_se(each) for each in values]), label, style, linestyle="")
+        ticks(axes, range(len(ours)), [FUNCTIONS[f] for f in ours])
+        axes.set(yscale="log", ylabel="numbers sent (an agent and in broadcasts)")
+        axes.set_title("Communication with and without repeated draws")
+        figure.legend(loc="outside lower center", ncols=2)
+
     return Report(
         "DUETS on the continuum",
         [],
         [Claim(less, numbers, all(mine < theirs for mine, theirs in sent.values()))],
         {"function": np.repeat(list(ours), count)}
-        | {kind: np.concatenate([getattr(runs, kind) for runs in ours.values()]) for kind in Run._fields},
-        partial(draw, ours=ours, finite=finite),
+        | {kind: column(ours.values(), kind) for kind in ("regret", "communication", "is_short")},
+        draw,
         notes=[
             f"The baselines run on {number(1000)} candidates. Where {PROPOSALS:,} proposals give too few points of the "
             "active set (last column), those found are drawn again."
@@ -86,11 +87,12 @@ def run(options: Settings) -> Report:
     )
 
 
-def domain(function: str, rng: np.random.Generator) -> Domain:
+def domain(function: str, rng: np.random.Generator) -> tuple[Draw, Callable[[np.ndarray], np.ndarray]]:
+    """Uniform points of the set that a function lives on, and its values, (n, d) -> (n,)."""
     d = DIMENSIONS[function]
     if function in ("branin", "hartmann4"):
         table = jax.jit(jax.vmap(branin_value if function == "branin" else hartmann4_value))
-        return Domain(lambda count: rng.random((count, d)), lambda x: np.asarray(table(jnp.asarray(x))))
+        return lambda count: rng.random((count, d)), lambda x: np.asarray(table(jnp.asarray(x)))
     theta = _directions(rng, 1, d)[0]
 
     def ball(count: int) -> np.ndarray:
@@ -100,24 +102,27 @@ def domain(function: str, rng: np.random.Generator) -> Domain:
         u = x @ theta
         return np.cos(3 * u) if function == "h1" else u**3 - 3 * u**2 + 3 * u + 3
 
-    return Domain(ball, value)
+    return ball, value
 
 
-def duets(function: str, rng: np.random.Generator) -> Run:
-    """The paper's Algorithm 1 and 2 with their real active sets."""
-    space, lengthscale, beta = domain(function, rng), LENGTHSCALES[function], BETA[function]
+def duets(function: str, rng: np.random.Generator) -> dict[str, Any]:
+    """The paper's Algorithm 1 and 2 with their real active sets.
+
+    `is_short`: somewhere rejection found too few points, and those found were drawn again.
+    """
+    (draw, value), lengthscale, beta = domain(function, rng), LENGTHSCALES[function], BETA[function]
     epochs = epoch_lengths(HORIZON, FIRST_EPOCH)
     past: list[Elimination] = []
     regret, communication, is_short = 0.0, 0.0, False
     for epoch, rounds in enumerate(epochs):
-        points, short = active(space, past, AGENTS * rounds, lengthscale, rng)
+        points, short = active(draw, past, AGENTS * rounds, lengthscale, rng)
         is_short |= short
-        values = space.value(points)
+        values = value(points)
         regret += float(np.sum(BEST[function] - values))
         if epoch == len(epochs) - 1:
             break
         rewards = values + NOISE_SCALE * rng.standard_normal(len(points))
-        fresh, short = active(space, past, FRESH, lengthscale, rng)
+        fresh, short = active(draw, past, FRESH, lengthscale, rng)
         is_short |= short
         everywhere = np.concatenate([points, fresh])
         width = np.sqrt(np.max(variance(points, everywhere, lengthscale)))
@@ -131,28 +136,26 @@ def duets(function: str, rng: np.random.Generator) -> Run:
         peak = np.max(covariance(everywhere, chosen, lengthscale) @ alpha)
         past.append(Elimination(chosen, alpha, float(peak - 2 * beta * width)))
         communication += len(chosen) * (chosen.shape[1] + 2) + 1
-    return Run(regret, communication, is_short)
+    return {"regret": regret, "communication": communication, "is_short": is_short}
 
 
 def active(
-    space: Domain, past: list[Elimination], count: int, lengthscale: float, rng: np.random.Generator
+    draw: Draw, past: list[Elimination], count: int, lengthscale: float, rng: np.random.Generator
 ) -> tuple[np.ndarray, bool]:
     """Uniform points of the active set, and whether rejection found too few of them."""
-    survivors, have, left = [], 0, PROPOSALS
-    while have < count and left > 0:
-        x = space.draw(BLOCK)
-        left -= BLOCK
-        for elimination in past:
-            x = x[covariance(x, elimination.points, lengthscale) @ elimination.alpha >= elimination.threshold]
-        survivors.append(x)
-        have += len(x)
-    points = np.concatenate(survivors)
-    if have >= count:
-        return points[:count], False
+
+    def left(x: np.ndarray, by: Elimination) -> np.ndarray:
+        return x[covariance(x, by.points, lengthscale) @ by.alpha >= by.threshold]
+
+    survivors, have = [], 0
+    for _ in range(0, PROPOSALS, BLOCK):
+        survivors.append(functools.reduce(left, past, draw(BLOCK)))
+        have += len(survivors[-1])
+        if have >= count:
+            return np.concatenate(survivors)[:count], False
     if past:  # the last survivors: points of an epoch that its own elimination left
-        last = past[-1]
-        own = last.points[covariance(last.points, last.points, lengthscale) @ last.alpha >= last.threshold]
-        points = np.concatenate([points, own])
+        survivors.append(left(past[-1].points, past[-1]))
+    points = np.concatenate(survivors)
     return points[rng.integers(len(points), size=count)], True
 
 
@@ -170,17 +173,3 @@ def covariance(a: np.ndarray, b: np.ndarray, lengthscale: float) -> np.ndarray:
 def _directions(rng: np.random.Generator, count: int, d: int) -> np.ndarray:
     normal = rng.standard_normal((count, d))
     return normal / np.linalg.norm(normal, axis=1, keepdims=True)
-
-
-def draw(figure: Any, *, ours: dict[str, Run], finite: dict[tuple[str, str], np.ndarray]) -> None:
-    axes = figure.subplots()
-    kinds = {"DUETS, 1000 candidates": [finite[f, "DUETS"] for f in ours]}
-    kinds |= {"DUETS, continuum": [runs.communication for runs in ours.values()]}
-    kinds |= {rule: [finite[f, rule] for f in ours] for rule in figure1.BASELINES}
-    for style, (label, values) in enumerate(kinds.items()):
-        x = np.arange(len(ours)) + 0.12 * (style - 1.5)
-        errorbars(axes, x, *np.transpose([mean_se(each) for each in values]), label, style, linestyle="")
-    ticks(axes, range(len(ours)), [FUNCTIONS[f] for f in ours])
-    axes.set(yscale="log", ylabel="numbers sent (an agent and in broadcasts)")
-    axes.set_title("Communication with and without repeated draws")
-    figure.legend(loc="outside lower center", ncols=2)

@@ -26,28 +26,20 @@ from jaxbandits.kernel._instances import LENGTHSCALES
 from jaxbandits.numerics import gp
 
 SIZE = 1000
-OBSERVATIONS, QUICK_OBSERVATIONS = 2000, 300
 DRAWS = 5
-RUNS, QUICK_RUNS = 5, 2
-BETA = 1.0
 KERNELS = {"SE": None, "Matern 5/2": 2.5, "Matern 3/2": 1.5}
-QUICK_KERNELS = ("SE", "Matern 3/2")
 ROUNDING = 1e-9
 
 
 def run(options: Settings) -> Report:
-    n = QUICK_OBSERVATIONS if options.quick else OBSERVATIONS
+    def own(function: str, rule: str) -> dict[str, Any]:
+        return {"metrics": partial(gain, function)}
+
+    n = 300 if options.quick else 2000
     functions = kernels.functions(options)
-    names = QUICK_KERNELS if options.quick else tuple(KERNELS)
-    gathered = kernels.compared(
-        "kernel information gain",
-        functions,
-        own=lambda function, rule: {"metrics": partial(gain, function)},
-        options=options,
-        replicates=options.seeds or (QUICK_RUNS if options.quick else RUNS),
-        betas=(BETA,),
-        total=queries,
-    )
+    names = ("SE", "Matern 3/2") if options.quick else tuple(KERNELS)
+    shared = {"options": options, "replicates": options.seeds or (2 if options.quick else 5)}
+    gathered = kernels.compared("kernel information gain", functions, own=own, betas=(1.0,), total=queries, **shared)
     reached = {key: np.mean(results.columns["gain"]) for key, results in gathered.items()}
     queried = kernels.AGENTS * kernels.HORIZON
     at = min(queried, n) - 1
@@ -64,8 +56,25 @@ def run(options: Settings) -> Report:
         steps.append(np.diff(greedy, prepend=0))
         row = {"": f"{functions[function]}, {name}", "greedy": f"{greedy[at]:.1f}", "uniform": f"{uniform[at]:.1f}"}
         row |= {rule: f"{reached[function, rule]:.1f}" if name == "SE" else "" for rule in PLAYERS}
-        grid.append(row | {"slope": _slope(greedy), "theory": order_of(function, name)})
+        grid.append(
+            row | {"slope": f"{np.log2(greedy[-1] / greedy[n // 2 - 1]):.2f}", "theory": order_of(function, name)}
+        )
     least = [min(above)]
+
+    def draw(figure) -> None:
+        panels = split(figure, (12, 3.8), 1, len(functions), squeeze=False)[0]
+        for axes, (function, text) in zip(panels, functions.items(), strict=True):
+            for color, name in zip(COLORS, names, strict=False):
+                for selection, look in (("greedy", "-"), ("uniform", ":")):
+                    values = curves[function, name, selection]
+                    axes.plot(np.arange(1, len(values) + 1), values, color=color, ls=look, label=f"{name}, {selection}")
+            for style, rule in zip(STYLES, PLAYERS, strict=False):
+                mark = {"color": "k", "mfc": "w", "label": f"{rule} (SE)"}
+                axes.plot(queried, reached[function, rule], style["marker"], **mark)
+            axes.set(xscale="log", yscale="log", title=text, xlabel="observations", ylim=(1, None))
+        panels[0].set_ylabel("information gain in nats")
+        legend_below(figure, ncols=5, fontsize=8)
+
     return Report(
         f"Information gain in nats after {min(queried, n)} observations",
         [],
@@ -79,7 +88,7 @@ def run(options: Settings) -> Report:
         ],
         {key: np.repeat([names[i] for names in curves], n) for i, key in enumerate(("function", "kernel", "selection"))}
         | {"observations": np.tile(np.arange(1, n + 1), len(curves)), "gain": np.concatenate(list(curves.values()))},
-        partial(draw, functions=functions, names=names, curves=curves, reached=reached, queried=queried),
+        draw,
         notes=["The last columns: d log(gain) / d log(n) of the greedy curve at its end, and the order in theory."],
         grid=grid,
     )
@@ -88,7 +97,7 @@ def run(options: Settings) -> Report:
 def queries(state: PyTree, decision: Decision, rewards: Array) -> dict[str, Array]:
     """How often each candidate is queried."""
     del state, rewards
-    return {"queries": jnp.zeros(SIZE, jnp.int32).at[decision.action].add(1, mode="drop")}
+    return {"queries": jnp.zeros(SIZE, jnp.int32).at[decision.action.action].add(1, mode="drop")}
 
 
 def gain(function: str, instance: Instance, outcome: Outcome) -> dict[str, Array]:
@@ -112,27 +121,7 @@ def _along(rule: gp.Kernel, candidates: Array, orders: Array) -> Array:
     return jax.lax.map(one, orders)
 
 
-def _slope(values: np.ndarray) -> str:
-    half = len(values) // 2
-    return f"{np.log(values[-1] / values[half - 1]) / np.log(len(values) / half):.2f}"
-
-
 def order_of(function: str, name: str) -> str:
     """The order of the largest gain in the number of observations n."""
     d, nu = DIMENSIONS[function], KERNELS[name]
     return f"log^{d + 1} n" if nu is None else f"n^{d / (2 * nu + d):.2f}"
-
-
-def draw(figure: Any, *, functions: dict, names: tuple[str, ...], curves: dict, reached: dict, queried: int) -> None:
-    panels = split(figure, (12, 3.8), 1, len(functions), squeeze=False)[0]
-    for axes, (function, text) in zip(panels, functions.items(), strict=True):
-        for color, name in zip(COLORS, names, strict=False):
-            for selection, look in (("greedy", "-"), ("uniform", ":")):
-                values = curves[function, name, selection]
-                axes.plot(np.arange(1, len(values) + 1), values, color=color, ls=look, label=f"{name}, {selection}")
-        for style, rule in zip(STYLES, PLAYERS, strict=False):
-            mark = {"color": "k", "mfc": "w", "label": f"{rule} (SE)"}
-            axes.plot(queried, reached[function, rule], style["marker"], **mark)
-        axes.set(xscale="log", yscale="log", title=text, xlabel="observations", ylim=(1, None))
-    panels[0].set_ylabel("information gain in nats")
-    legend_below(figure, ncols=5, fontsize=8)

@@ -5,56 +5,35 @@ and query one point at a time: GP-UCB is the limit of communication that is free
 batches, as DUETS does.
 """
 
-from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-import jaxbandits
 from experiments.figures import STYLES, band, legend_below, split
 from experiments.kernel import common as kernels
-from experiments.kernel.common import ALONE, DIMENSIONS, FUNCTIONS, PLAYERS, AllRuns, by_beta, entry
+from experiments.kernel.common import ALONE, DIMENSIONS, FUNCTIONS, PLAYERS, by_beta, entry
 from experiments.kernel.figure1 import BASELINES
 from experiments.report import Claim, Report, joined
 from experiments.settings import Settings
-from jaxbandits.kernel import Instance
 
-NAMES, QUICK_NAMES = ("h1", "branin"), ("branin",)
 BETAS = (0.2, 1.0)
-AGENTS, HORIZON = 20, 500
-QUICK_AGENTS, QUICK_HORIZON = 5, 60
-RUNS, QUICK_RUNS = 5, 2
 POINTS = 20  # of a curve
-MAX_INDUCING = 256
 
 
 def run(options: Settings) -> Report:
-    agents, horizon = (QUICK_AGENTS, QUICK_HORIZON) if options.quick else (AGENTS, HORIZON)
-    names = QUICK_NAMES if options.quick else NAMES
+    agents, horizon = (5, 60) if options.quick else (20, 500)
+    names = ("branin",) if options.quick else ("h1", "branin")
     rounds = {rule: horizon * (agents if rule in ALONE else 1) for rule in (*PLAYERS, *ALONE)}
     marks = {r: tuple(sorted({max(1, n * i // POINTS) for i in range(1, POINTS + 1)})) for r, n in rounds.items()}
 
-    def last_shared(instance: Instance, outcome: jaxbandits.Outcome) -> dict[str, Any]:
-        return {"last_shared": outcome.state.synced}
-
     def own(function: str, rule: str) -> dict[str, Any]:
-        return {"grid": marks[rule]} | ({"metrics": last_shared} if rule == "DisKernelUCB" else {})
+        synced = {"metrics": lambda instance, outcome: {"last_shared": outcome.state.synced}}
+        return {"grid": marks[rule]} | (synced if rule == "DisKernelUCB" else {})
 
-    all_runs = kernels.compared(
-        "kernel large",
-        names,
-        marks,
-        own,
-        options=options,
-        replicates=options.seeds or (QUICK_RUNS if options.quick else RUNS),
-        betas=BETAS,
-        n_agents=agents,
-        horizon=horizon,
-        dtype=jnp.float32,
-        max_inducing=MAX_INDUCING,
-        lanes=1,
-    )
+    shared = {"options": options, "betas": BETAS, "n_agents": agents, "horizon": horizon, "lanes": 1}
+    shared |= {"replicates": options.seeds or (2 if options.quick else 5), "dtype": jnp.float32, "max_inducing": 256}
+    all_runs = kernels.compared("kernel large", names, marks, own, **shared)
     sent, grid = {}, []
     for (function, rule), results in all_runs.items():
         regret, communication = (by_beta(results, kind) for kind in ("regret", "communication"))
@@ -63,11 +42,39 @@ def run(options: Settings) -> Report:
             row = {"": f"{FUNCTIONS[function]}, {rule}, beta {beta:g}", "regret": entry(lost)}
             grid.append(row | {"communication": entry(messages)})
     least = {(f, beta): min(sent[f, beta, rule] for rule in BASELINES) for f in names for beta in BETAS}
+    # DisKernelUCB sends every point once up and once down: (d + 1)(N + 1) numbers a round that is shared.
+    exact = {f: all_runs[f, "DisKernelUCB"].columns for f in names}
+    per_round = {f: (DIMENSIONS[f] + 1) * (agents + 1) for f in names}
+    off = np.concatenate([abs(x["communication"] - per_round[f] * x["last_shared"]) for f, x in exact.items()])
+
+    def draw(figure) -> None:
+        panels = split(figure, (10, 7), 2, len(names), sharex=True, squeeze=False)
+        for (top, bottom), function in zip(panels.T, names, strict=True):
+            for style, rule in enumerate(marks):
+                regret, curve = (by_beta(all_runs[function, rule], kind) for kind in ("regret", "curve"))
+                curve = curve[regret.mean(axis=1).argmin()]
+                x = np.array(marks[rule]) * (1 if rule in ALONE else agents)
+                label = f"{rule} (central)" if rule in ALONE else rule
+                for axes, values in zip((top, bottom), kernels.growth(curve), strict=True):
+                    if axes is top or values.any():
+                        axes.plot(x, values.mean(axis=0), label=label, mfc="w", ms=5, markevery=3, **STYLES[style])
+                        band(axes, x, values.min(axis=0), values.max(axis=0), style)
+            top.set(title=FUNCTIONS[function], yscale="log")
+            bottom.set(xlabel="queries of all agents", yscale="log")
+        panels[0, 0].set_ylabel("regret")
+        panels[1, 0].set_ylabel("numbers sent")
+        figure.suptitle("At the better of two beta; bands: all runs", fontsize=11)
+        legend_below(figure, fontsize=10)
+
     return Report(
         f"{agents} agents, {horizon} rounds: regret and communication",
         [],
         [
-            _exact_count(all_runs, agents),
+            Claim(
+                "DisKernelUCB sends (d + 1)(N + 1) numbers for each round up to its last synchronisation, exactly",
+                f"off by at most {max(off):g} in {len(off)} runs",
+                max(off) == 0,
+            ),
             Claim(
                 "DUETS communicates least of the three that communicate",
                 ", ".join(f"{FUNCTIONS[f]}, beta {beta:g}: {sent[f, beta, 'DUETS']:,.0f}" for f, beta in least),
@@ -76,41 +83,7 @@ def run(options: Settings) -> Report:
             kernels.every_run_ends(all_runs),
         ],
         joined(all_runs, "runs"),
-        partial(draw, names=names, all_runs=all_runs, marks=marks, agents=agents),
+        draw,
         notes=["float32. The two central learners ask one point at a time, as many as all agents together."],
         grid=grid,
     )
-
-
-def _exact_count(all_runs: AllRuns, agents: int) -> Claim:
-    """DisKernelUCB sends every point once up and once down: (d + 1)(N + 1) numbers a round that is shared."""
-    off = []
-    for function in kernels.functions_of(all_runs):
-        columns = all_runs[function, "DisKernelUCB"].columns
-        expected = (DIMENSIONS[function] + 1) * (agents + 1) * columns["last_shared"]
-        off.extend(np.abs(columns["communication"] - expected))
-    return Claim(
-        "DisKernelUCB sends (d + 1)(N + 1) numbers for each round up to its last synchronisation, exactly",
-        f"off by at most {max(off):g} in {len(off)} runs",
-        max(off) == 0,
-    )
-
-
-def draw(figure: Any, *, names: tuple[str, ...], all_runs: AllRuns, marks: dict, agents: int) -> None:
-    panels = split(figure, (10, 7), 2, len(names), sharex=True, squeeze=False)
-    for (top, bottom), function in zip(panels.T, names, strict=True):
-        for style, rule in enumerate(marks):
-            regret, curve = (by_beta(all_runs[function, rule], kind) for kind in ("regret", "curve"))
-            curve = curve[regret.mean(axis=1).argmin()]
-            x = np.array(marks[rule]) * (1 if rule in ALONE else agents)
-            label = f"{rule} (central)" if rule in ALONE else rule
-            for axes, values in ((top, curve[..., kernels.REGRET]), (bottom, curve[..., kernels.SENT].sum(axis=-1))):
-                if axes is top or values.any():
-                    axes.plot(x, values.mean(axis=0), label=label, mfc="w", ms=5, markevery=3, **STYLES[style])
-                    band(axes, x, values.min(axis=0), values.max(axis=0), style)
-        top.set(title=FUNCTIONS[function], yscale="log")
-        bottom.set(xlabel="queries of all agents", yscale="log")
-    panels[0, 0].set_ylabel("regret")
-    panels[1, 0].set_ylabel("numbers sent")
-    figure.suptitle("At the better of two beta; bands: all runs", fontsize=11)
-    legend_below(figure, fontsize=10)

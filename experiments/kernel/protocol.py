@@ -4,9 +4,6 @@ The runs of kernel_figure1 (with --store they are not run again). 4000 times, 5 
 replacement, and every algorithm's beta is that of least mean regret on the same 5 runs, as far as the paper tells.
 """
 
-from functools import partial
-from typing import Any
-
 import numpy as np
 
 from experiments.claims import above
@@ -34,6 +31,17 @@ def run(options: Settings) -> Report:
         cells = [f"{100 * share:.0f} +- {100 * se:.0f} %" for share, se in zip(shares[name], errors, strict=True)]
         grid.append({"": name} | dict(zip(PLAYERS, cells, strict=True)))
     most = "DUETS has the lowest regret in most draws of five runs, on all functions, as the paper's figure shows"
+
+    def draw(figure) -> None:
+        axes = figure.subplots()
+        heights = 100 * np.array(list(shares.values())).T
+        for rule, height, below, color in zip(
+            PLAYERS, heights, np.cumsum(heights, axis=0) - heights, COLORS, strict=False
+        ):
+            axes.bar(list(shares), height, bottom=below, label=rule, color=color, width=0.6)
+        axes.set(ylabel="% of draws with the least mean regret", title="Who wins with five runs?", ylim=(0, 100))
+        figure.legend(loc="outside lower center", ncols=2)
+
     return Report(
         f"Share of {RESAMPLES} resamples of {RUNS} out of {total} runs in which an algorithm has the least mean regret",
         [],
@@ -43,7 +51,7 @@ def run(options: Settings) -> Report:
             "algorithm": np.tile(PLAYERS, len(functions)),
             "share": np.concatenate(list(shares.values())),
         },
-        partial(draw, shares=shares),
+        draw,
         notes=[f"+- how far a share moves from one set of {total} runs to another (bootstrap of the runs)."],
         grid=grid,
     )
@@ -57,12 +65,3 @@ def wins(regret: np.ndarray, rng: np.random.Generator, resamples: int) -> np.nda
     draws = rng.integers(regret.shape[-1], size=(resamples, RUNS))
     best = np.min(np.mean(regret[..., draws], axis=-1), axis=1)
     return np.bincount(np.argmin(best, axis=0), minlength=len(regret)) / resamples
-
-
-def draw(figure: Any, *, shares: dict[str, np.ndarray]) -> None:
-    axes = figure.subplots()
-    heights = 100 * np.array(list(shares.values())).T
-    for rule, height, below, color in zip(PLAYERS, heights, np.cumsum(heights, axis=0) - heights, COLORS, strict=False):
-        axes.bar(list(shares), height, bottom=below, label=rule, color=color, width=0.6)
-    axes.set(ylabel="% of draws with the least mean regret", title="Who wins with five runs?", ylim=(0, 100))
-    figure.legend(loc="outside lower center", ncols=2)

@@ -6,7 +6,6 @@ one cloud of 2000 candidates, and communication is what all agents send. Does an
 """
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,11 +23,9 @@ EPOCHS = (5, 16, 29)  # 5, then ceil(sqrt(50 T_j)), the last cut
 SIZE = 2000
 RATE = 4.0
 UNIT = math.sqrt(NOISE_VARIANCE)  # its confidence bounds are sigma over that wide, so each beta means as much less
-TUNING, EVALUATION, QUICK_EVALUATION = 5, 20, 4
 
 
 def run(options: Settings) -> Report:
-    evaluation = options.seeds or (QUICK_EVALUATION if options.quick else EVALUATION)
     functions = kernels.functions(options)
     duets = {"epochs": EPOCHS, "inducing_probability": log_rate(RATE), "elimination": "point"}
 
@@ -36,27 +33,31 @@ def run(options: Settings) -> Report:
         sphere = {"domain": "sphere"} if function in ("h1", "h2") else {}
         return {"instance": sphere, "fixed": duets if rule == "DUETS" else {}}
 
-    all_runs = kernels.compared(
-        "kernel public code",
-        functions,
-        own=own,
-        options=options,
-        replicates=TUNING + evaluation,
-        betas=[beta / UNIT for beta in BETAS],
-        size=SIZE,
-        noise_variance=NOISE_VARIANCE,
-        same_instance=True,
-    )
-    paper, public = (
-        {key: figure1.at_chosen(results) for key, results in runs.items()}
-        for runs in (figure1.sweeps(options), all_runs)
-    )
+    settings = {"betas": [beta / UNIT for beta in BETAS], "size": SIZE, "noise_variance": NOISE_VARIANCE}
+    replicates = figure1.TUNING + (options.seeds or (4 if options.quick else 20))
+    shared = {"options": options, "replicates": replicates, "same_instance": True, **settings}
+    all_runs = kernels.compared("kernel public code", functions, own=own, **shared)
+    paper = {key: figure1.at_chosen(results) for key, results in figure1.sweeps(options).items()}
+    public = {key: figure1.at_chosen(results) for key, results in all_runs.items()}
+
+    def draw(figure) -> None:
+        panels = split(figure, (11, 3.8), 1, len(functions), squeeze=False)[0]
+        for axes, (function, name) in zip(panels, functions.items(), strict=True):
+            for n, (color, rule) in enumerate(zip(COLORS, PLAYERS, strict=False)):
+                for x, cells, alpha in ((n, paper, 1.0), (n + 0.38, public, 0.45)):
+                    mean, se = mean_se(cells[function, rule]["regret"])
+                    axes.bar(x, mean, yerr=2 * se, width=0.36, color=color, alpha=alpha)
+            ticks(axes, np.arange(len(PLAYERS)) + 0.19, ["DUETS", "Dis", "Approx", "N"])
+            axes.set_title(name)
+        panels[0].set_ylabel("regret of all agents")
+        figure.suptitle("Settings of the paper (dark) and of the authors' public code (light)", fontsize=11)
+
     return Report(
         "Figure 1 under the settings of the public code",
         [],
         [],
         joined(all_runs, "runs"),
-        partial(draw, functions=functions, paper=paper, public=public),
+        draw,
         notes=[
             f"Least mean regret under the public code's settings: {figure1.lowest_regret(public)}. "
             "beta in the public code's units. ApproxDisKernelUCB is the published one in both columns: the public "
@@ -74,16 +75,3 @@ def run(options: Settings) -> Report:
             for (f, rule), cell in public.items()
         ],
     )
-
-
-def draw(figure: Any, *, functions: dict[str, str], paper: figure1.Cells, public: figure1.Cells) -> None:
-    panels = split(figure, (11, 3.8), 1, len(functions), squeeze=False)[0]
-    for axes, (function, name) in zip(panels, functions.items(), strict=True):
-        for n, (color, rule) in enumerate(zip(COLORS, PLAYERS, strict=False)):
-            for x, cells, alpha in ((n, paper, 1.0), (n + 0.38, public, 0.45)):
-                mean, se = mean_se(cells[function, rule]["regret"])
-                axes.bar(x, mean, yerr=2 * se, width=0.36, color=color, alpha=alpha)
-        ticks(axes, np.arange(len(PLAYERS)) + 0.19, ["DUETS", "Dis", "Approx", "N"])
-        axes.set_title(name)
-    panels[0].set_ylabel("regret of all agents")
-    figure.suptitle("Settings of the paper (dark) and of the authors' public code (light)", fontsize=11)

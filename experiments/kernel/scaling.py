@@ -5,8 +5,6 @@ rounds with 10 agents. Slopes on log axes with bootstrap intervals.
 """
 
 import itertools
-from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -16,52 +14,44 @@ from experiments.kernel.common import AGENTS, FUNCTIONS, HORIZON, PLAYERS, entry
 from experiments.report import Claim, Report, joined
 from experiments.settings import Settings
 
-NAMES, QUICK_NAMES = ("h1", "branin"), ("branin",)
 BETA = {
     "h1": {"DUETS": 0.2, "DisKernelUCB": 0.2, "ApproxDisKernelUCB": 0.2, "N-KernelUCB": 0.5},
     "branin": {"DUETS": 0.2, "DisKernelUCB": 0.5, "ApproxDisKernelUCB": 0.2, "N-KernelUCB": 0.5},
 }
-MANY_AGENTS, QUICK_AGENTS = (5, 10, 20, 40), (10, 30)
-HORIZONS, QUICK_HORIZONS = (50, 100, 200, 400), (25, 50)
-RUNS, QUICK_RUNS = 10, 4
-MAX_INDUCING = 256
 BOOTSTRAPS = 2000
 LEVEL = 0.95
 
 
 def run(options: Settings) -> Report:
-    count = options.seeds or (QUICK_RUNS if options.quick else RUNS)
-    agents = QUICK_AGENTS if options.quick else MANY_AGENTS
-    names = QUICK_NAMES if options.quick else NAMES
-    horizons = QUICK_HORIZONS if options.quick else HORIZONS
-    axes = {"N": [(n, HORIZON) for n in agents], "T": [(AGENTS, t) for t in horizons]}
+    count = options.seeds or (4 if options.quick else 10)
+    agents, horizons = ((10, 30), (25, 50)) if options.quick else ((5, 10, 20, 40), (50, 100, 200, 400))
+    names = ("branin",) if options.quick else ("h1", "branin")
+    sizes = {"N": {n: (n, HORIZON) for n in agents}, "T": {t: (AGENTS, t) for t in horizons}}
+    shared = {"options": options, "replicates": count, "max_inducing": 256}
     all_runs = {
         (function, rule, n, t): kernels.runs(
             f"kernel scaling, N={n}, T={t}",
             function,
             rule,
-            options=options,
-            replicates=count,
             betas=(BETA[function][rule],),
             n_agents=n,
             horizon=t,
-            max_inducing=MAX_INDUCING,
+            **shared,
         )
-        for function in names
-        for rule in PLAYERS
-        for n, t in dict.fromkeys(axes["N"] + axes["T"])
+        for function, rule in itertools.product(names, PLAYERS)
+        for n, t in dict.fromkeys([*sizes["N"].values(), *sizes["T"].values()])
     }
     sent = {key: results.columns["communication"] for key, results in all_runs.items()}
     regret = {key: results.columns["regret"] / (key[2] * key[3]) for key, results in all_runs.items()}
     kinds = {"communication": sent, "regret a query": regret}
-    slopes, rows = {}, []
-    for function, rule, axis, kind in itertools.product(names, PLAYERS, axes, kinds):
+    samples, slopes, rows = {}, {}, []
+    for place in itertools.product(names, PLAYERS, sizes, kinds):
+        function, rule, axis, kind = place
+        samples[place] = [kinds[kind][function, rule, *size] for size in sizes[axis].values()]
         if kind == "regret a query" or rule != "N-KernelUCB":  # which sends nothing
-            samples = [kinds[kind][function, rule, *point] for point in axes[axis]]
-            slope, low, high = slope_of([point[axis == "T"] for point in axes[axis]], samples)
-            slopes[function, rule, axis, kind] = slope
-            row = {"": f"{FUNCTIONS[function]}, {rule}, {kind} in {axis}", "slope": f"{slope:.2f}"}
-            rows.append(row | {"interval": f"{low:.2f} to {high:.2f}", "means": ", ".join(map(entry, samples))})
+            slopes[place], low, high = slope_of(list(sizes[axis]), samples[place])
+            row = {"": f"{FUNCTIONS[function]}, {rule}, {kind} in {axis}", "slope": f"{slopes[place]:.2f}"}
+            rows.append(row | {"interval": f"{low:.2f} to {high:.2f}", "means": ", ".join(map(entry, samples[place]))})
 
     def below(other: str, axis: str) -> Claim:
         pairs = {f: [slopes[f, rule, axis, "communication"] for rule in ("DUETS", other)] for f in names}
@@ -71,12 +61,30 @@ def run(options: Settings) -> Report:
             all(ours < theirs for ours, theirs in pairs.values()),
         )
 
+    def draw(figure) -> None:
+        columns = list(itertools.product(names, sizes))
+        panels = split(figure, (11, 6.4), 2, len(columns))
+        for (function, axis), pair in zip(columns, panels.T, strict=True):
+            for axes, kind in zip(pair, kinds, strict=True):
+                for style, rule in enumerate(PLAYERS):
+                    mean, se = mean_se(np.stack(samples[function, rule, axis, kind]), axis=1)
+                    if mean.any():
+                        errorbars(axes, list(sizes[axis]), mean, se, rule, style)
+                axes.set(xscale="log", yscale="log")
+                ticks(axes, sizes[axis])
+                axes.minorticks_off()
+            pair[0].set_title(f"{FUNCTIONS[function]}, growing {axis}")
+            pair[1].set_xlabel("agents" if axis == "N" else "rounds")
+        panels[0, 0].set_ylabel("numbers sent")
+        panels[1, 0].set_ylabel("regret a query")
+        legend_below(figure, panels[1, 0], ncols=4, fontsize=10)
+
     return Report(
         "Growth of communication and regret with agents (N) and rounds (T)",
         [],
         [below("DisKernelUCB", "N"), below("DisKernelUCB", "T"), below("ApproxDisKernelUCB", "N")],
         joined(all_runs, "runs"),
-        partial(draw, names=names, points=axes, sent=sent, regret=regret),
+        draw,
         notes=[
             f"Means over {count} runs; intervals: {100 * LEVEL:.0f} % bootstrap. Theory has no word on DUETS against "
             "ApproxDisKernelUCB in T, whose dictionary is bounded too, and for few agents every point of DUETS' first "
@@ -97,23 +105,3 @@ def slope_of(x: list[int], samples: list[np.ndarray]) -> tuple[float, float, flo
     resampled = np.stack([s[rng.integers(len(s), size=(BOOTSTRAPS, len(s)))].mean(axis=1) for s in samples])
     low, high = np.quantile(fit(resampled), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(fit(np.array([s.mean() for s in samples]))), float(low), float(high)
-
-
-def draw(figure: Any, *, names: tuple[str, ...], points: dict, sent: dict, regret: dict) -> None:
-    columns = [(function, axis) for function in names for axis in points]
-    panels = split(figure, (11, 6.4), 2, len(columns))
-    for (function, axis), pair in zip(columns, panels.T, strict=True):
-        x = [point[axis == "T"] for point in points[axis]]
-        for axes, values in zip(pair, (sent, regret), strict=True):
-            for style, rule in enumerate(PLAYERS):
-                mean, se = mean_se(np.stack([values[function, rule, *point] for point in points[axis]]), axis=1)
-                if mean.any():
-                    errorbars(axes, x, mean, se, rule, style)
-            axes.set(xscale="log", yscale="log")
-            ticks(axes, x)
-            axes.minorticks_off()
-        pair[0].set_title(f"{FUNCTIONS[function]}, growing {axis}")
-        pair[1].set_xlabel("agents" if axis == "N" else "rounds")
-    panels[0, 0].set_ylabel("numbers sent")
-    panels[1, 0].set_ylabel("regret a query")
-    legend_below(figure, panels[1, 0], ncols=4, fontsize=10)

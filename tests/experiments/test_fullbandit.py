@@ -9,7 +9,7 @@ import pytest
 
 from experiments.claims import every_run_stops
 from experiments.fullbandit import certified, common, figure1, replay, table1, table2
-from experiments.fullbandit.synthetic import ARMS, SIZE, instance, tasks, uniform_design
+from experiments.fullbandit.synthetic import ARMS, SIZE, tasks, uniform_design
 from experiments.report import Line, verdict
 from experiments.settings import Settings
 from jaxbandits import Results, Status, fullbandit, run
@@ -92,8 +92,8 @@ def test_figure1_compares_with_the_largest_of_all_super_arms():
     task = jax.tree.map(lambda x: x[0], table)
     outcome = run(
         jax.random.key(0),
-        figure1.observer(task.design),
-        fullbandit.environment(instance(task), task.design),
+        figure1.observer(task["design"]),
+        fullbandit.environment(task["instance"], task["design"]),
         max_rounds=len(figure1.TIMES) + 1,
         chunk=len(figure1.TIMES) + 1,
     )
@@ -102,8 +102,8 @@ def test_figure1_compares_with_the_largest_of_all_super_arms():
     sets = np.array([np.isin(np.arange(ARMS), chosen) for chosen in itertools.combinations(range(ARMS), SIZE)], float)
     for index in (0, len(figure1.TIMES) - 1):
         t = figure1.TIMES[index]
-        counts = np.asarray(fullbandit.tracking_counts(task.design, t))
-        rows = np.asarray(task.design.support, float)
+        counts = np.asarray(fullbandit.tracking_counts(task["design"], t))
+        rows = np.asarray(task["design"].support, float)
         inverse = np.linalg.inv(rows.T @ (counts[:, None] * rows))
         largest = np.sqrt(np.einsum("si,ij,sj->s", sets, inverse, sets).max())
         radius = float(fullbandit.ellipsoid_radius(t, ARMS, SIZE, 0.05))

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import jaxbandits
 from experiments.kernel import common as kernels
 from experiments.kernel import figure1, protocol, scaling
 from experiments.kernel import figure1_continuum as continuum
@@ -31,7 +32,7 @@ def test_runs_are_measured(sweeps):
         assert np.all(columns["pulls"] == 18)
         curve = kernels.by_beta(results, "curve")
         assert curve.shape == (2, 3, 2, 3)
-        assert np.all(np.diff(curve[..., kernels.REGRET], axis=-1) > 0)
+        assert np.all(np.diff(kernels.growth(curve)[0], axis=-1) > 0)
         np.testing.assert_allclose(curve[..., -1, 0], kernels.by_beta(results, "regret"))
         np.testing.assert_allclose(columns["uplink"] + columns["downlink"], columns["communication"])
         assert np.all((columns["syncs"] > 0) == (rule == "DUETS"))
@@ -50,11 +51,11 @@ def test_paired_algorithms_see_the_same_noise():
     }
     heard = []
     for factory in (kernel.duets, kernel.n_kernel_ucb):
-        algorithm = factory(instance.candidates, **settings)
-        algorithm, environment = kernels.paired(algorithm, instance, jax.random.key(3))
+        algorithm = jaxbandits.numbered(factory(instance.candidates, **settings))
+        environment = kernels.environment(instance, 2, jax.random.key(3))
         state = algorithm.init(jax.random.key(len(heard)))
-        action = algorithm.decide(jax.random.key(1), state).action._replace(round=jnp.int32(4))
-        noise = environment.respond(action, environment.noise(jax.random.key(2))) - instance.values[action.candidates]
+        action = algorithm.decide(jax.random.key(1), state).action._replace(before=jnp.int32(4))
+        noise = environment.respond(action, environment.noise(jax.random.key(2))) - instance.values[action.action]
         heard.append(np.asarray(noise))
     np.testing.assert_allclose(heard[0], heard[1], atol=1e-12)
     assert abs(heard[0][0] - heard[0][1]) > 1e-3  # one for each agent
@@ -116,15 +117,15 @@ def test_beta_is_chosen_on_the_tuning_runs_alone(sweeps):
 
 def test_duets_on_the_continuum():
     run = continuum.duets("branin", np.random.default_rng(0))
-    assert 0 < run.regret < 500 * (continuum.BEST["branin"] + 5)
-    assert (run.communication - 3) % 4 == 0  # (d + 2) numbers a point, and one for each of three synchronisations
+    assert 0 < run["regret"] < 500 * (continuum.BEST["branin"] + 5)
+    assert (run["communication"] - 3) % 4 == 0  # (d + 2) numbers a point, and one for each of three synchronisations
     rng = np.random.default_rng(1)
-    space = continuum.domain("branin", rng)
+    draw, _ = continuum.domain("branin", rng)
     half = continuum.Elimination(np.array([[0.0, 0.5]]), np.array([1.0]), 0.5)
-    points, is_short = continuum.active(space, [half], 500, 0.2, rng)
+    points, is_short = continuum.active(draw, [half], 500, 0.2, rng)
     assert not is_short
     assert np.all(continuum.covariance(points, half.points, 0.2)[:, 0] >= 0.5)
     nowhere = continuum.Elimination(np.array([[0.5, 0.5]]), np.array([1.0]), 1.0)
-    points, is_short = continuum.active(space, [nowhere], 5, 0.2, rng)
+    points, is_short = continuum.active(draw, [nowhere], 5, 0.2, rng)
     assert is_short
     np.testing.assert_array_equal(points, np.full((5, 2), 0.5))
