@@ -70,10 +70,12 @@ def line(
     return Line(quantity, float(mean), float(se), len(values) + censored + failed, censored, failed, **more)
 
 
-def line_of(quantity: str, sweep: Results | Columns, where: Any = slice(None), **more: Any) -> Line:
-    """Mean pulls of the runs that stopped, of those that `where` marks."""
+def line_of(
+    quantity: str, sweep: Results | Columns, where: Any = slice(None), *, unit: float = 1.0, **more: Any
+) -> Line:
+    """Mean pulls, in this unit, of the runs that stopped, of those that `where` marks."""
     columns = sweep.columns if isinstance(sweep, Results) else sweep
-    return line(quantity, columns["pulls"][where], status=columns["status"][where], **more)
+    return line(quantity, columns["pulls"][where] / unit, status=columns["status"][where], **more)
 
 
 def lines_by(

@@ -14,7 +14,7 @@ import numpy as np
 
 import jaxbandits
 from experiments.claims import column, errors_are_rare
-from experiments.report import Claim, Columns, number
+from experiments.report import Claim, Columns, Line, number, two_digits
 from experiments.settings import Settings
 from experiments.simulate import cache_folder, simulate
 from jaxbandits import kcenter
@@ -208,24 +208,36 @@ def by_value(columns: Columns, name: str) -> dict[Any, dict[str, np.ndarray]]:
     return {value: chosen(columns, columns[name] == value) for value in dict.fromkeys(columns[name].tolist())}
 
 
-def greedy_was_found(sweeps: Iterable[Columns], who: str = "") -> Claim:
-    """Whether the runs that stopped have greedy's centers, in order, as often as promised."""
-    return errors_are_rare(sweeps, DELTA, right="ordered", who=who)
+def stopped(columns: Columns) -> dict[str, np.ndarray]:
+    """The runs that ended by themselves."""
+    return chosen(columns, columns["status"] == Status.STOPPED)
 
 
-def queries_until(columns: Columns, k: int) -> np.ndarray:
-    """Queries (runs,) until the first k centers were found: the rules do not know how many will be wanted."""
-    return columns["answer.queries"][:, : k - 1].sum(axis=1, dtype=np.int64)
+def errors(*sweeps: Columns) -> tuple[int, int]:
+    """Runs that ended with other centers than greedy's, or in another order; and all that ended."""
+    has_stopped, is_right = column(sweeps, "status") == Status.STOPPED, column(sweeps, "ordered")
+    return int(np.sum(has_stopped & ~is_right)), int(has_stopped.sum())
 
 
-def matches_until(columns: Columns, k: int) -> dict[str, np.ndarray]:
-    """Whether the first k centers (runs,) were found and are greedy's: `ordered`, or as a set `members`."""
+def until(columns: Columns, k: int) -> dict[str, np.ndarray]:
+    """The runs until the first k centers: the rules do not know how many will be wanted.
+
+    A run has stopped here if it found so many, and is `ordered` if they are greedy's, or as a set one of `members`.
+    """
     found = columns["answer.found"] >= k
     ours, greedys = columns["answer.indices"][:, :k], columns["greedy"][:, :k]
     return {
+        **columns,
+        "pulls": columns["answer.queries"][:, : k - 1].sum(axis=1, dtype=np.int64),
+        "status": np.where(found, Status.STOPPED, columns["status"]),
         "ordered": found & (ours == greedys).all(axis=1),
         "members": found & (np.sort(ours, axis=1) == np.sort(greedys, axis=1)).all(axis=1),
     }
+
+
+def greedy_was_found(sweeps: Iterable[Columns], who: str = "") -> Claim:
+    """Whether the runs that stopped have greedy's centers, in order, as often as promised."""
+    return errors_are_rare(sweeps, DELTA, right="ordered", who=who)
 
 
 def matches(*sweeps: Columns) -> str:
@@ -234,16 +246,21 @@ def matches(*sweeps: Columns) -> str:
     return f"{ordered.sum()} ({members.sum()}) of {len(ordered)}"
 
 
-def three_digits(value: float) -> str:
+def rounded(value: float, digits: int = 3) -> str:
     """A number as far as it matters."""
-    return number(float(f"{value:.3g}"))
+    return number(float(f"{value:.{digits}g}"))
 
 
-def spread(
-    values: np.ndarray, form: Callable[[float], str] = three_digits, middle: Callable[[Any], Any] = np.median
-) -> str:
+def spread(values: np.ndarray, form: Callable[[float], str] = rounded, middle: Callable[[Any], Any] = np.median) -> str:
     """The middle of several numbers and, in brackets, their range."""
     return "{} ({} to {})".format(*(form(f(values)) for f in (middle, np.min, np.max)))
+
+
+def mean(line: Line | None, digits: int = 4) -> str:
+    """A mean with its standard error, if there is one."""
+    if line is None:
+        return ""
+    return rounded(line.ours, digits) + (f" +- {two_digits(line.se):g}" if np.isfinite(line.se) else "")
 
 
 def untied(make: Callable[..., np.ndarray], k: int, count: int) -> list[np.ndarray]:
