@@ -6,7 +6,6 @@ digits (with KL intervals: their rewards vary too much for C = 0.1), 100 images;
 Zappos, where --data has them. k = 10 (shoes: 5), delta = 0.1. An extension of the paper.
 """
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,11 +19,9 @@ from experiments.kcenter import common as runs
 from experiments.kcenter.common import add_arguments as add_arguments
 from experiments.report import STANDARD_ERRORS, Claim, Columns, Line, Report, joined, listed, mean_se, plus_minus
 from experiments.settings import Settings
-from jaxbandits import Outcome, Status
-from jaxbandits.kcenter import KL, Dimensions, Lil, PairPull, clusters, digits, ds_ucb, ns_ts
+from jaxbandits import Outcome, kcenter
+from jaxbandits.kcenter import KL, Lil, ds_ucb, ns_ts
 from jaxbandits.kcenter._images import DIGIT_LEVELS
-from jaxbandits.kcenter._intervals import Interval, arm_bounds, bounds_of
-from jaxbandits.kcenter._samples import mean
 from jaxbandits.kcenter._triangle import tighten
 
 KIND = "squared"  # the relation of the distances and the metric
@@ -37,16 +34,14 @@ SHOES = {25: 0, 15: 3}  # first centers, by number of shoes
 MIX = 0.9  # of NS-TS
 LIMIT = 20_000_000  # rounds on shoes
 
-Bounds = Callable[[Any], tuple[jax.Array, jax.Array, jax.Array]]  # state -> counts, lower, upper, all (n, k-1)
 Case = dict[str, Columns]  # way -> runs of one kind of points
 
 
 class Saving(NamedTuple):
     """What became of the queries."""
 
-    ratio: float  # with over without
-    se: float
-    skipped: float  # share of the first queries of all arms
+    ratio: Line  # with over without
+    skipped: float  # share of the arms that were never queried
     raised: float  # share of the arms whose lower bound is raised at the end
 
 
@@ -55,9 +50,12 @@ def run(options: Settings) -> Report:
     cases: dict[str, Case] = {}
     for g in CLUSTERS[1:2] if options.quick else CLUSTERS:
         instances = range(1 if options.quick else 3)
-        points = np.concatenate([clusters(CLUSTER_POINTS, CLUSTER_M, g, SPREAD, seed) for seed in instances])
+        points = np.concatenate([kcenter.clusters(CLUSTER_POINTS, CLUSTER_M, g, SPREAD, seed) for seed in instances])
         cases[f"{g} clusters"] = sampled(runs.as_images(points, f"{g} clusters", None), CLUSTER_POINTS, options, seeds)
-    cases["digits"] = sampled(different_digits(), DIGITS, options, 3 * seeds, interval=KL())
+    digits = kcenter.digits()
+    different = np.sort(np.unique(digits, axis=0, return_index=True)[1])[:DIGITS]
+    points = runs.as_images(digits[different], "digits", DIGIT_LEVELS)
+    cases["digits"] = sampled(points, DIGITS, options, 3 * seeds, KL())
     if not options.quick:
         photographs = runs.images(options, 4 * IMAGES)
         cases[photographs.label] = sampled(photographs._replace(label="images"), IMAGES, options, seeds)
@@ -84,84 +82,72 @@ def run(options: Settings) -> Report:
     )
 
 
-def different_digits() -> runs.Images:
-    points = digits()
-    _, first = np.unique(points, axis=0, return_index=True)
-    return runs.as_images(points[np.sort(first)[:DIGITS]], "digits", DIGIT_LEVELS)
-
-
-def sampled(images: runs.Images, n: int, options: Settings, seeds: int, interval: Interval = LIL) -> Case:
+def sampled(images: runs.Images, n: int, options: Settings, seeds: int, interval: Lil | KL = LIL) -> Case:
     """Runs of DS-UCB on instances of n points."""
     total, m = images.points.shape
-    problem = Dimensions(n, m, K, images.levels)
-    bounds = bounds_of(interval, n, runs.DELTA)
-    bounds = arm_bounds(bounds, problem, cap=m, scale="mean", dtype=jnp.result_type(float))
-
-    def statistics(state: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
-        return state.counts, *bounds(state.counts, state.sums)
-
+    problem = kcenter.Dimensions(n, m, K, images.levels)
+    seen = partial(kcenter.confidence, problem=problem, delta=runs.DELTA, interval=interval)
     made = partial(runs.image_runs, images=images, k=K, options=options, seeds=seeds)
     rule = partial(ds_ucb, delta=runs.DELTA, interval=interval)
-    return both_ways(images.label, made, rule, runs.blocks(n, total // n), statistics)
+    return both_ways(images.label, made, rule, runs.blocks(n, total // n), seen)
 
 
 def judged(n: int, options: Settings, seeds: int) -> Case:
     """Runs of NS-TS on the first n shoes."""
-    interval = bounds_of(KL(), n, runs.DELTA)
     distances, _ = runs.judgements(options, n)
-
-    def statistics(state: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
-        counts = state.samples.counts
-        lower, upper = interval(mean(state.samples, distances.dtype), jnp.maximum(counts, 1))
-        return counts, jnp.where(counts > 0, lower, 0), jnp.where(counts > 0, upper, jnp.inf)
-
-    shared = {"k": SHOE_K, "action": PairPull, "first_center": SHOES[n], "max_rounds": LIMIT}
+    seen = partial(kcenter.confidence, problem=kcenter.Distances(n, SHOE_K, "bernoulli"), delta=runs.DELTA)
+    shared = {"k": SHOE_K, "action": kcenter.PairPull, "first_center": SHOES[n], "max_rounds": LIMIT}
     made = partial(runs.distance_runs, distances=distances, options=options, seeds=seeds, **shared)
     rule = partial(ns_ts, delta=runs.DELTA, mix=MIX)
-    return both_ways(f"{n} shoes", made, rule, runs.blocks(n, 1), statistics)
+    return both_ways(f"{n} shoes", made, rule, runs.blocks(n, 1), seen)
 
 
-def both_ways(name: str, made: Callable[..., Columns], rule: Any, rows: np.ndarray, statistics: Bounds) -> Case:
-    metrics = partial(effect, statistics=statistics)
+def both_ways(name: str, made: Any, rule: Any, rows: np.ndarray, seen: Any) -> Case:
+    """Runs without and with the triangle inequality; `seen` makes the intervals of all arms of a state."""
+
+    def metrics(task: Any, outcome: Outcome) -> dict[str, jax.Array]:
+        return effect(outcome, seen(outcome.state))
+
     return {
         way: made(f"kcenter triangle: {name}, {way}", partial(rule, **settings), rows=rows, metrics=metrics)
         for way, settings in WAYS.items()
     }
 
 
-def effect(task: Any, outcome: Outcome, *, statistics: Bounds) -> dict[str, jax.Array]:
+def effect(outcome: Outcome, seen: kcenter.Confidence) -> dict[str, jax.Array]:
     """How many arms there were in a finished run, skipped ones and those whose lower bound is raised."""
-    state = outcome.state
-    counts, lower, upper = statistics(state)
-    nodes, slots = (jnp.arange(size) for size in counts.shape)
+    between, (_, lower, upper) = outcome.state.between, seen
+    nodes, slots = (jnp.arange(size) for size in lower.shape)
     # The i-th center has arms with the i centers before it, a node that is none with all.
     is_center = nodes[:, None] == outcome.answer.indices
     found = jnp.where(is_center.any(axis=1), jnp.argmax(is_center, axis=1), slots.size)
     arms = slots < found[:, None]
     raised = jnp.zeros_like(arms)
-    if state.between is not None:
+    if between is not None:
         held = jnp.ones(slots.size, bool)
-        raised = jax.vmap(lambda low, high: tighten(state.between, low, high, held, KIND))(lower, upper) > lower
-    return {"arms": arms.sum(), "skipped": (arms & (counts == 0)).sum(), "raised": (arms & raised).sum()}
+        raised = jax.vmap(lambda low, high: tighten(between, low, high, held, KIND))(lower, upper) > lower
+    return {"arms": arms.sum(), "skipped": (arms & jnp.isinf(upper)).sum(), "raised": (arms & raised).sum()}
 
 
-def mean_and_se(columns: Columns) -> tuple[float, float]:
-    """Of the queries of the runs that stopped; instances are given."""
-    stopped = runs.chosen(columns, columns["status"] == Status.STOPPED)
-    means, errors = np.transpose([mean_se(each["pulls"]) for each in runs.by_value(stopped, "row").values()])
-    return float(np.mean(means)), float(np.linalg.norm(errors) / len(errors))
+def mean_queries(columns: Columns) -> Line:
+    """Of the runs that stopped; instances are given."""
+    rows = [mean_se(each["pulls"]) for each in runs.by_value(runs.stopped(columns), "row").values()]
+    means, errors = np.transpose(rows)
+    return Line("", float(np.mean(means)), float(np.linalg.norm(errors) / len(errors)))
 
 
 def saving(case: Case) -> Saving:
-    (before, before_se), (after, after_se) = map(mean_and_se, case.values())
-    skipped, raised = (case["with"][name].sum() / case["with"]["arms"].sum() for name in ("skipped", "raised"))
-    return Saving(after / before, after / before * np.hypot(before_se / before, after_se / after), skipped, raised)
+    before, after = map(mean_queries, case.values())
+    ratio = after.ours / before.ours
+    se = ratio * np.hypot(before.se / before.ours, after.se / after.ours)
+    shares = (case["with"][name].sum() / case["with"]["arms"].sum() for name in ("skipped", "raised"))
+    return Saving(Line("", ratio, se), *shares)
 
 
 def claims(cases: dict[str, Case], savings: dict[str, Saving]) -> list[Claim]:
-    clustered = {name: each for name, each in savings.items() if "clusters" in name}
-    mean = np.mean([each.ratio for each in clustered.values()])
-    se = np.linalg.norm([np.nan_to_num(each.se) for each in clustered.values()]) / len(clustered)
+    clustered = {name: each.ratio for name, each in savings.items() if "clusters" in name}
+    mean = np.mean([each.ours for each in clustered.values()])
+    se = np.linalg.norm(np.nan_to_num([each.se for each in clustered.values()])) / len(clustered)
     photographs = [each for name, each in savings.items() if "image" in name or "crop" in name]
     return [
         Claim(
@@ -172,16 +158,16 @@ def claims(cases: dict[str, Case], savings: dict[str, Saving]) -> list[Claim]:
         Claim(
             f"it saves queries on clustered points, by more than {STANDARD_ERRORS} standard errors",
             f"{1 - mean:.1%} of them, +- {se:.1%}; "
-            + listed({name: 1 - each.ratio for name, each in clustered.items()}, ".1%"),
+            + listed({name: 1 - each.ours for name, each in clustered.items()}, ".1%"),
             mean + STANDARD_ERRORS * se < 1,
         ),
         *(
             Claim(
                 f"it changes nothing on images, within {STANDARD_ERRORS} standard errors",
-                f"{each.ratio:.3f} +- {each.se:.3f}, {each.raised:.1%} of the lower bounds raised",
-                abs(each.ratio - 1) < STANDARD_ERRORS * each.se,
+                f"{ratio.ours:.3f} +- {ratio.se:.3f}, {raised:.1%} of the lower bounds raised",
+                abs(ratio.ours - 1) < STANDARD_ERRORS * ratio.se,
             )
-            for each in photographs
+            for ratio, _, raised in photographs
         ),
     ]
 
@@ -189,16 +175,16 @@ def claims(cases: dict[str, Case], savings: dict[str, Saving]) -> list[Claim]:
 def row(name: str, case: Case, saved: Saving) -> dict[str, str]:
     cells = {"": name, "instances": f"{case['with']['instance'].max() + 1}"}
     for way, sweep in case.items():
-        cells |= {way: plus_minus(Line("", *mean_and_se(sweep))), f"{way}: ordered (set)": runs.matches(sweep)}
-    ratio = plus_minus(Line("", saved.ratio, saved.se), 3)
-    return cells | {"with / without": ratio, "skipped": f"{saved.skipped:.1%}", "raised": f"{saved.raised:.1%}"}
+        cells |= {way: plus_minus(mean_queries(sweep)), f"{way}: ordered (set)": runs.matches(sweep)}
+    shares = {"skipped": f"{saved.skipped:.1%}", "raised": f"{saved.raised:.1%}"}
+    return cells | {"with / without": plus_minus(saved.ratio, 3)} | shares
 
 
 def draw(figure: Any, *, savings: dict[str, Saving]) -> None:
     left, right = split(figure, (9.6, 0.5 * len(savings) + 2), 1, 2, sharey=True)
     places, values = np.arange(len(savings)), list(savings.values())
-    bars = [2 * np.nan_to_num(each.se) for each in values]
-    left.errorbar([each.ratio for each in values], places, xerr=bars, **marks(0))
+    bars = [2 * np.nan_to_num(each.ratio.se) for each in values]
+    left.errorbar([each.ratio.ours for each in values], places, xerr=bars, **marks(0))
     left.axvline(1, color="k", lw=1)
     left.set(xlabel="queries with / without", title="Queries", yticks=places, xlim=(0, None))
     left.set_yticklabels(list(savings))
