@@ -127,14 +127,13 @@ def instances(count: int) -> Images:
 
 
 def bounds(points: Images, deltas: Sequence[float]) -> Bounds:
-    def of(row: np.ndarray, solution: Greedy) -> Bounds:
-        own, centers, at = distances[np.ix_(row, row)], solution.centers, np.array(deltas)
-        lower = jnp.vectorize(lambda delta: sum(kcenter.lower_bound(own, centers, delta)))(at)
-        upper = jnp.vectorize(partial(kcenter.upper_bound, own, centers, M))(at[:, None], FACTORS)
-        return Bounds(lower, upper, *(noisy.times(own, solution, scale).sum() for scale in (None, 1.0)))
+    def of(distances: np.ndarray, solution: Greedy) -> Bounds:
+        centers, at = solution.centers, np.array(deltas)
+        lower = jnp.vectorize(lambda delta: sum(kcenter.lower_bound(distances, centers, delta)))(at)
+        upper = jnp.vectorize(partial(kcenter.upper_bound, distances, centers, M))(at[:, None], FACTORS)
+        return Bounds(lower, upper, *(noisy.times(distances, solution, scale).sum() for scale in (None, 1.0)))
 
-    rows, distances = blocks(N, INSTANCES), points.distances
-    found = map(of, rows, common.solutions(distances, rows, K))
+    found = [of(*each) for each in common.solved(points.distances, blocks(N, INSTANCES), K)]
     return Bounds(*map(np.stack, zip(*found, strict=True)))
 
 

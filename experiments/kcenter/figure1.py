@@ -23,16 +23,16 @@ SCALES = (1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1)
 LARGE = (0.3, 1.0)  # three to six times the queries of 0.1, so there are fewer runs
 
 
-def ucb(problem: Dimensions, *, radius_scale: Any, leap: int) -> Algorithm:
+def ucb(problem: Dimensions, *, radius_scale: Any, **settings: Any) -> Algorithm:
     """DS-UCB with radii of this scale."""
-    return ds_ucb(problem, delta=common.DELTA, interval=Lil(radius_scale), leap=leap)
+    return ds_ucb(problem, interval=Lil(radius_scale), **settings)
 
 
 def run(options: Settings) -> Report:
     n, total = QUICK_SIZE if options.quick else SIZE
     runs, large = options.seeds or (8 if options.quick else 20), LARGE[:1] if options.quick else LARGE
     others = total // n - 1
-    images = common.images(options, total)
+    images = common.images(options.data, total)
     plans = {"small": (SCALES, {"first": runs, "runs": 2}), "large": (large, {"first": 2})}
     sweeps, at = {}, {}
     for name, (scales, plan) in plans.items():

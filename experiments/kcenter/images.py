@@ -38,21 +38,19 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Settings) -> Report:
     n, k = QUICK_SIZE if options.quick else SIZE
     seeds = options.seeds or 4
-    images, rows = common.images(options, n), common.blocks(n, 1)
+    images, rows = common.images(options.data, n), common.blocks(n, 1)
     m = images.points.shape[1]
     shared = {"rows": rows, "k": k, "options": options, "seeds": seeds, "lanes": seeds}
 
     def sampled(name: str, rule: Any, **settings: Any) -> Columns:
-        rule = partial(rule, delta=common.DELTA)
         return common.image_runs(f"kcenter images: {name}, n = {n}", rule, images, **shared | settings)
 
     seen = {"distances": images.distances, "action": PairPull, "noise_scale": VARIANCE**0.5} | shared
-    heading, thompson = f"kcenter images: {NOISY}, n = {n}", partial(ns_ts, delta=common.DELTA)
     sweeps = {
         UCB: sampled(UCB, ds_ucb),
         SMALL: sampled(SMALL, partial(ds_ucb, interval=Lil(SMALL_C))),
         TS: sampled(TS, ds_ts, drawn=THOMPSON_LEAP, seeds=1, lanes=1),
-        NOISY: common.distance_runs(heading, thompson, **seen),
+        NOISY: common.distance_runs(f"kcenter images: {NOISY}, n = {n}", ns_ts, **seen),
     }
     if options.own["random"]:
         sweeps[RANDOM] = sampled(RANDOM, ds_random, drawn=DRAWS, seeds=1, lanes=1)

@@ -3,8 +3,7 @@
 A run for ten centers also says when it had three, and so does one that reached its budget later: see `common.until`.
 """
 
-from collections.abc import Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,17 +12,11 @@ from experiments.figures import side_by_side, split
 from experiments.kcenter import common
 from experiments.kcenter.common import DELTA
 from experiments.report import Columns, Line, line_of
-from jaxbandits.kcenter import Greedy, PairPull, ns_ts, stage_times
+from jaxbandits.kcenter import Greedy, stage_times
 from jaxbandits.kcenter._intervals import least_k1
 
 ALPHA = 1.1  # of the intervals
 K1 = least_k1(ALPHA)
-
-
-def thompson_runs(heading: str, *, mixes: Sequence[float], limit: int, **shared: Any) -> dict[str, np.ndarray]:
-    """Runs of NS-TS until the k-th center, or until they have taken `limit` queries; as `distance_runs`."""
-    shared |= {"action": PairPull, "settings": {"mix": mixes}, "max_rounds": limit // 2}
-    return common.distance_runs(heading, partial(ns_ts, delta=DELTA), **shared)
 
 
 def known(line: Line) -> Line:

@@ -3,7 +3,6 @@
 import itertools
 from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +36,7 @@ class Rule(NamedTuple):
 
     label: str
     heading: str  # of its sweeps, with a place for n
-    factory: common.Rule  # that takes delta and what is drawn
+    factory: common.Rule
     printed: Mapping[Place, float]  # in the table's unit
     drawn: Mapping[str, int] = common.LEAP
     has_others: bool = False  # whether it runs on other instances as well
@@ -68,8 +67,7 @@ def sweeps_of(rules: Mapping[str, Rule], sizes: Mapping[int, Size], images: Imag
             more = {"drawn": DRAWS, "lanes": first}
         if first:
             more |= {"first": first, "others": size.others if rule.has_others else 0, "runs": size.runs}
-            factory, heading = partial(rule.factory, delta=common.DELTA), rule.heading.format(n)
-            found[name, n] = scheduled_runs(heading, factory, images, n, options=options, **more)
+            found[name, n] = scheduled_runs(rule.heading.format(n), rule.factory, images, n, options=options, **more)
     return found
 
 

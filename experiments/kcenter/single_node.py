@@ -61,9 +61,9 @@ def run(options: Settings) -> Report:
     }
     law = {gap: expected(times(table(gap), greedy(table(gap), k=2), NOISE_SCALE), NODES)[0] for gap in GAPS}
 
-    images, rows = runs.images(options, IMAGES), runs.blocks(SIZE, IMAGES // SIZE)
+    images, rows = runs.images(options.data, IMAGES), runs.blocks(SIZE, IMAGES // SIZE)
     order = np.random.default_rng(0).permutation(images.points.shape[1])
-    rule = partial(ds_ucb, delta=runs.DELTA, interval=Lil(RADIUS_SCALE))
+    rule = partial(ds_ucb, interval=Lil(RADIUS_SCALE))
     read, reads = {}, {}
     for m in QUICK_DIMENSIONS if options.quick else DIMENSIONS:
         thinned = runs.as_images(np.ascontiguousarray(images.points[:, order[:m]]))

@@ -29,7 +29,7 @@ GROWTH_OF_PAIRS = 1.33
 def run(options: Settings) -> Report:
     n, total = QUICK_SIZE if options.quick else SIZE
     is_full, runs = not options.quick, options.seeds or (4 if options.quick else 8)
-    images = common.images(options, total)
+    images = common.images(options.data, total)
     plans = {"points": {"first": runs, "others": total // n - 1}, "pairs": {"first": (runs + 1) // 2}}
     sweeps, cells = {}, {}
     for union, plan in plans.items():

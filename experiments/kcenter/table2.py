@@ -44,7 +44,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Settings) -> Report:
     sizes, by_k = (QUICK_SIZES, QUICK_BY_K) if options.quick else (SIZES, BY_K)
     total = max(n * (1 + size.others) if options.quick else n for n, size in sizes.items())
-    images = common.images(options, total)
+    images = common.images(options.data, total)
     m = images.points.shape[1]
     sweeps = sampling.sweeps_of(RULES, sizes, images, options)
     cells = {

@@ -19,6 +19,7 @@ from experiments.kcenter.noisy import slashed
 from experiments.papers import printed_by_place
 from experiments.report import Claim, Columns, Line, Report, joined, mean_se, means, number
 from experiments.settings import Settings
+from jaxbandits.kcenter import PairPull, ns_ts
 
 NOISE_SCALE = 0.1
 MIXES = (0.9, 0.8, 0.0)
@@ -36,23 +37,10 @@ class Blocks(NamedTuple):
     """The blocks of one size until the first k centers, in units of UNIT."""
 
     columns: Columns
-    lines: list[list[Line]]  # (mixes, blocks)  infinite where a run was censored
+    means: np.ndarray  # (mixes, blocks)  infinite where a run was censored
+    ended: np.ndarray  # the blocks all of whose runs ended
+    first: list[Line]  # of every mix, the first of these beside the paper's instance; nothing if there is none
     expected: np.ndarray  # (blocks,)  queries by 2 beta sum T*
-
-    @property
-    def means(self) -> np.ndarray:
-        """Of every mix and block."""
-        return np.array([means(row) for row in self.lines])
-
-    @property
-    def ended(self) -> np.ndarray:
-        """The blocks all of whose runs ended."""
-        return np.flatnonzero(np.isfinite(self.means).all(axis=0))
-
-    @property
-    def first(self) -> list[Line]:
-        """Of every mix, the first block all of whose runs ended; nothing if there is none."""
-        return [row[self.ended[0]] for row in self.lines] if len(self.ended) else []
 
 
 Table = dict[tuple[int, int], Blocks]  # (n, k) -> Blocks
@@ -61,23 +49,22 @@ Table = dict[tuple[int, int], Blocks]  # (n, k) -> Blocks
 def run(options: Settings) -> Report:
     sizes, ks, limit = (QUICK_BLOCKS, QUICK_KS, QUICK_LIMIT) if options.quick else (BLOCKS, KS, LIMIT)
     seeds = options.seeds or 2
-    images = runs.images(options, max(n * count for n, count in sizes.items()))
+    images = runs.images(options.data, max(n * count for n, count in sizes.items()))
     distances = images.distances
-    shared = {"distances": distances, "k": ks[-1], "noise_scale": NOISE_SCALE, "mixes": MIXES, "limit": limit}
-    shared |= {"options": options, "seeds": seeds}
+    shared = {"distances": distances, "k": ks[-1], "noise_scale": NOISE_SCALE, "settings": {"mix": MIXES}}
+    shared |= {"action": PairPull, "max_rounds": limit // 2, "options": options, "seeds": seeds}
     sweeps, table = {}, {}
     for n, count in sizes.items():
         rows = runs.blocks(n, count)
-        sweeps[n] = noisy.thompson_runs(f"kcenter table 5: n = {n}", rows=rows, **shared)
-        law = law_of(distances, rows, ks[-1]) / UNIT
-        for k in ks:
-            columns = runs.until(sweeps[n], k)
-            lines = [noisy.by_instance(part, UNIT) for part in runs.by_value(columns, "mix").values()]
-            table[n, k] = Blocks(columns, lines, law[:, k - 2])
-    every = joined({f"n = {n}": columns for n, columns in sweeps.items()}, "size")
+        columns = runs.distance_runs(f"kcenter table 5: n = {n}", ns_ts, rows=rows, **shared)
+        times = [noisy.times(*each, NOISE_SCALE) for each in runs.solved(distances, rows, ks[-1])]
+        law = np.cumsum([noisy.expected(each, n) for each in times], axis=1) / UNIT
+        table |= {(n, k): blocks_of(n, k, runs.until(columns, k), law[:, k - 2]) for k in ks}
+        sweeps[f"n = {n}"] = columns
+    every = joined(sweeps, "size")
     return Report(
         f"Table V of Jali et al.: thousands of queries of NS-TS, {images.label}",
-        [each for (n, k), blocks in table.items() for each in first_block(n, k, blocks, seeds)],
+        [each for place, blocks in table.items() for each in blocks.first or [none_ended(*place, seeds)]],
         [*claims(table), answers_are_right(wrong(every), len(every["row"]), runs.DELTA)],
         every,
         partial(draw, table=table, limit=limit),
@@ -86,13 +73,20 @@ def run(options: Settings) -> Report:
     )
 
 
-def law_of(distances: np.ndarray, rows: np.ndarray, k: int) -> np.ndarray:
-    """2 beta sum T* (blocks, k-1) until the second center, the third and so on."""
-    times = [
-        noisy.times(distances[np.ix_(row, row)], solution, NOISE_SCALE)
-        for row, solution in zip(rows, runs.solutions(distances, rows, k), strict=True)
-    ]
-    return np.cumsum([noisy.expected(each, rows.shape[1]) for each in times], axis=1)
+def blocks_of(n: int, k: int, columns: Columns, expected: np.ndarray) -> Blocks:
+    lines = [noisy.by_instance(part, UNIT) for part in runs.by_value(columns, "mix").values()]
+    queries = np.array([means(row) for row in lines])
+    ended, first = np.flatnonzero(np.isfinite(queries).all(axis=0)), []
+    if len(ended):
+        first = [
+            row[ended[0]]._replace(quantity=f"n = {n}, k = {k}, mix {mix}", printed=printed)
+            for row, mix, printed in zip(lines, MIXES, PRINTED[n, k], strict=True)
+        ]
+    return Blocks(columns, queries, ended, first, expected)
+
+
+def none_ended(n: int, k: int, seeds: int) -> Line:
+    return Line(f"n = {n}, k = {k}", np.nan, runs=seeds, censored=seeds, printed=PRINTED[n, k][0])
 
 
 def wrong(columns: Columns) -> int:
@@ -100,16 +94,6 @@ def wrong(columns: Columns) -> int:
     centers = columns["answer.indices"]
     is_found = np.arange(centers.shape[1]) < columns["answer.found"][:, None]
     return int(np.any(is_found & (centers != columns["greedy"]), axis=1).sum())
-
-
-def first_block(n: int, k: int, blocks: Blocks, seeds: int) -> list[Line]:
-    """The first block that ended, beside the paper's instance."""
-    if not blocks.first:
-        return [Line(f"n = {n}, k = {k}", np.nan, runs=seeds, censored=seeds, printed=PRINTED[n, k][0])]
-    return [
-        ours._replace(quantity=f"n = {n}, k = {k}, mix {mix}", printed=printed)
-        for mix, ours, printed in zip(MIXES, blocks.first, PRINTED[n, k], strict=True)
-    ]
 
 
 def claims(table: Table) -> list[Claim]:

@@ -16,11 +16,11 @@ import numpy as np
 from experiments.figures import COLORS, legend_below, marks, side_by_side, split, ticks
 from experiments.kcenter import common as runs
 from experiments.kcenter.common import add_arguments as add_arguments
-from experiments.kcenter.noisy import by_instance, slashed, thompson_runs
+from experiments.kcenter.noisy import by_instance, slashed
 from experiments.papers import printed_by_place
 from experiments.report import Claim, Columns, Line, Report, joined, mean_se, means, number, plus_minus
 from experiments.settings import Settings
-from jaxbandits.kcenter import Pull, ns_tands
+from jaxbandits.kcenter import PairPull, Pull, ns_tands, ns_ts
 
 VARIANCE = 0.001
 LIMIT = 150_000  # queries of NS-TS
@@ -65,13 +65,14 @@ Table = dict[tuple[int, int], Row]  # (n, k) -> Row
 def run(options: Settings) -> Report:
     sizes = QUICK_KS if options.quick else KS
     seeds = options.seeds or (2 if options.quick else 4)
-    images = runs.images(options, max(n * BLOCKS[n] for n in sizes))
+    images = runs.images(options.data, max(n * BLOCKS[n] for n in sizes))
     shared = {"distances": images.distances, "noise_scale": VARIANCE**0.5, "options": options, "seeds": seeds}
     parts: dict[str, Columns] = {}
     table: Table = {}
     for n, ks in sizes.items():
         rows, heading = runs.blocks(n, BLOCKS[n]), f"kcenter table 6: NS-TS: n = {n}"
-        drawn = thompson_runs(heading, rows=rows, k=ks[-1], mixes=[*MIXES.values()], limit=LIMIT, **shared)
+        budget = {"k": ks[-1], "action": PairPull, "max_rounds": LIMIT // 2}
+        drawn = runs.distance_runs(heading, ns_ts, rows=rows, settings={"mix": [*MIXES.values()]}, **budget, **shared)
         parts[f"NS-TS, n = {n}"] = drawn | {"rule": np.where(drawn["mix"] == MIXES[TS], TS, TS_MIXED)}
         for k in ks:
             reached = {rule: runs.until(runs.chosen(drawn, drawn["mix"] == mix), k) for rule, mix in MIXES.items()}
@@ -80,7 +81,7 @@ def run(options: Settings) -> Report:
             for name, (_, settings) in TANDS.items():
                 heading = f"kcenter table 6: NS-TandS, {name}: n = {n}, k = {k}"
                 budget = {"k": k, "action": Pull, "max_rounds": TANDS_LIMIT}
-                rule = partial(ns_tands, delta=runs.DELTA, **settings)
+                rule = partial(ns_tands, **settings)
                 columns = runs.distance_runs(heading, rule, rows=rows[counted], **budget, **shared)
                 columns |= {"instance": counted[columns["instance"]], "rule": np.full(len(columns["row"]), name)}
                 parts[f"{name}, n = {n}, k = {k}"], reached[name] = columns, runs.until(columns, k)

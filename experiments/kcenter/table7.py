@@ -76,7 +76,7 @@ def run(options: Settings) -> Report:
     parts: dict[str, Columns] = {}
     label = ""
     for n in sizes:
-        distances, label = runs.judgements(options, n)
+        distances, label = runs.judgements(options.data, n)
         solution = likely(distances, n)
         sweeps = sweeps_of(n, distances, int(solution.centers[0]), options)
         times = noisy.times(distances, solution, None) / UNIT
@@ -143,7 +143,7 @@ def sweeps_of(n: int, distances: np.ndarray, first: int, options: Settings) -> S
         heading = f"kcenter table 7: {name}: n = {n}, k = {k}"
         lanes = -(-tasks * seeds // 2)  # so few that two cores share them
         settings = {"k": k, "action": action, "lanes": lanes} | shared | more
-        return runs.distance_runs(heading, partial(rule, delta=runs.DELTA), **settings)
+        return runs.distance_runs(heading, rule, **settings)
 
     # Posterior draws are most of the work: without them, mix 0 has a program of its own.
     drawn = sweep("NS-TS by posterior", ns_ts, most, PairPull, len(MIXES) - 1, settings={"mix": MIXES[:-1]})

@@ -57,7 +57,7 @@ def run(options: Settings) -> Report:
     points = runs.as_images(digits[different], "digits", DIGIT_LEVELS)
     cases["digits"] = sampled(points, DIGITS, options, 3 * seeds, KL())
     if not options.quick:
-        photographs = runs.images(options, 4 * IMAGES)
+        photographs = runs.images(options.data, 4 * IMAGES)
         cases[photographs.label] = sampled(photographs._replace(label="images"), IMAGES, options, seeds)
     if options.data is not None:
         cases |= {f"{n} shoes": judged(n, options, seeds) for n in list(SHOES)[: 1 if options.quick else None]}
@@ -88,18 +88,16 @@ def sampled(images: runs.Images, n: int, options: Settings, seeds: int, interval
     problem = kcenter.Dimensions(n, m, K, images.levels)
     seen = partial(kcenter.confidence, problem=problem, delta=runs.DELTA, interval=interval)
     made = partial(runs.image_runs, images=images, k=K, options=options, seeds=seeds)
-    rule = partial(ds_ucb, delta=runs.DELTA, interval=interval)
-    return both_ways(images.label, made, rule, runs.blocks(n, total // n), seen)
+    return both_ways(images.label, made, partial(ds_ucb, interval=interval), runs.blocks(n, total // n), seen)
 
 
 def judged(n: int, options: Settings, seeds: int) -> Case:
     """Runs of NS-TS on the first n shoes."""
-    distances, _ = runs.judgements(options, n)
+    distances, _ = runs.judgements(options.data, n)
     seen = partial(kcenter.confidence, problem=kcenter.Distances(n, SHOE_K, "bernoulli"), delta=runs.DELTA)
     shared = {"k": SHOE_K, "action": kcenter.PairPull, "first_center": SHOES[n], "max_rounds": LIMIT}
     made = partial(runs.distance_runs, distances=distances, options=options, seeds=seeds, **shared)
-    rule = partial(ns_ts, delta=runs.DELTA, mix=MIX)
-    return both_ways(f"{n} shoes", made, rule, runs.blocks(n, 1), seen)
+    return both_ways(f"{n} shoes", made, partial(ns_ts, mix=MIX), runs.blocks(n, 1), seen)
 
 
 def both_ways(name: str, made: Any, rule: Any, rows: np.ndarray, seen: Any) -> Case:

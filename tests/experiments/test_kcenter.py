@@ -55,8 +55,9 @@ def test_centers_are_compared_as_far_as_they_were_found(k, ordered, members):
 
 
 def test_a_run_is_compared_with_greedy():
-    def rule(problem, *, radius_scale, leap):
-        return ds_ucb(problem, delta=0.1, interval=Lil(radius_scale), leap=leap)
+    def rule(problem, *, delta, radius_scale, leap):
+        assert delta == common.DELTA
+        return ds_ucb(problem, delta=delta, interval=Lil(radius_scale), leap=leap)
 
     points = contrast_rows(8, 16, 0)
     images = common.as_images(points, levels=None)
@@ -116,12 +117,12 @@ def test_data_is_a_folder_with_images_and_shoes(tmp_path, monkeypatch, capsys):
 
 
 def test_without_data_the_library_has_its_own():
-    crops = common.images(OPTIONS, 3)
+    crops = common.images(None, 3)
     assert crops.points.shape == (3, 12288)
     assert crops.label == "crops of two photographs"
     exact = np.square(crops.points[:, None].astype(float) - crops.points).mean(axis=-1) / 255**2
     np.testing.assert_allclose(crops.distances, exact, rtol=1e-12)
-    distances, label = common.judgements(OPTIONS, 5)
+    distances, label = common.judgements(None, 5)
     assert distances.shape == (5, 5)
     assert label == "simulated judgements"
 
