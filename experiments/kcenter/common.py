@@ -216,12 +216,6 @@ def stopped(columns: Columns) -> dict[str, np.ndarray]:
     return chosen(columns, columns["status"] == Status.STOPPED)
 
 
-def errors(*sweeps: Columns) -> tuple[int, int]:
-    """Runs that ended with other centers than greedy's, or in another order; and all that ended."""
-    has_stopped, is_right = column(sweeps, "status") == Status.STOPPED, column(sweeps, "ordered")
-    return int(np.sum(has_stopped & ~is_right)), int(has_stopped.sum())
-
-
 def until(columns: Columns, k: int) -> dict[str, np.ndarray]:
     """The runs until the first k centers: the rules do not know how many will be wanted.
 

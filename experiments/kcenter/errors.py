@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.claims import FALSE_ALARM, allowed, every_run_stops, interval
+from experiments.claims import FALSE_ALARM, allowed, errors, every_run_stops, interval
 from experiments.figures import STYLES, legend_below, marks, split
 from experiments.kcenter import common
 from experiments.report import Claim, Report, joined, line_of, plus_minus
@@ -37,7 +37,7 @@ RADIUS_SCALE = 0.1  # C
 LEAP = {"leap": 1}  # dimensions drawn each round: with so few of them in all, arms get two to five queries in a row
 
 
-Errors = dict[tuple[str, str], np.ndarray]  # (kind, rule) -> int (2, deltas): wrong answers, and runs that stopped
+Counts = dict[tuple[str, str], np.ndarray]  # (kind, rule) -> int (2, deltas): wrong answers, and runs that stopped
 
 
 def run(options: Settings) -> Report:
@@ -55,14 +55,16 @@ def run(options: Settings) -> Report:
             factory = partial(ds_ucb, ties="lowest", interval=radius)  # a wrong leader may tie with another one
             sweeps[kind, rule] = common.image_runs(f"kcenter errors: {kind}, {rule}", factory, images, **shared)
     by_delta = {name: common.by_value(columns, "delta") for name, columns in sweeps.items()}
-    errors = {name: np.transpose([common.errors(each) for each in row.values()]) for name, row in by_delta.items()}
+    counts = {
+        name: np.transpose([errors([runs], "ordered") for runs in row.values()]) for name, row in by_delta.items()
+    }
     shown = ", ".join(f"{variance:.3f} ({kind})" for kind, variance in variances.items())
     return Report(
         f"Error rates of DS-UCB, n = {N}, m = {M}, k = {K}",
         [],
-        [every_run_stops(sweeps.values()), *claims(errors, names, deltas)],
+        [every_run_stops(sweeps.values()), *claims(counts, names, deltas)],
         joined(sweeps, "sweep"),
-        partial(draw, errors=errors, variances=variances, deltas=np.array(deltas)),
+        partial(draw, counts=counts, variances=variances, deltas=np.array(deltas)),
         notes=(
             f"{instances * seeds:,} runs a row, on all instances alike. A run is wrong if it stops with other centers "
             "than greedy's, or in another order. allowed: what a rule of error probability delta exceeds with a "
@@ -82,7 +84,7 @@ def run(options: Settings) -> Report:
                 "verdict": "BREAKS delta" if wrong > allowed(stopped, delta) else "keeps delta",
             }
             for name, row in by_delta.items()
-            for (delta, runs), (wrong, stopped) in zip(row.items(), errors[name].T.tolist(), strict=True)
+            for (delta, runs), (wrong, stopped) in zip(row.items(), counts[name].T.tolist(), strict=True)
         ],
     )
 
@@ -97,16 +99,16 @@ def decisive_variance(points: np.ndarray) -> float:
     return float(np.mean(found))
 
 
-def claims(errors: Errors, kinds: Sequence[str], deltas: Sequence[float]) -> list[Claim]:
+def claims(counts: Counts, kinds: Sequence[str], deltas: Sequence[float]) -> list[Claim]:
     keeps = "{}: a share of at most delta of the answers is wrong, for every {}"
-    breaks = {name: wrong > allowed(stopped, deltas) for name, (wrong, stopped) in errors.items()}
+    breaks = {name: wrong > allowed(stopped, deltas) for name, (wrong, stopped) in counts.items()}
     found = []
     for rule in (rule for rule in RULES if rule != PAPER):
-        wrong, stopped = sum(errors[kind, rule].sum(axis=1) for kind in kinds)
+        wrong, stopped = sum(counts[kind, rule].sum(axis=1) for kind in kinds)
         kept = not any(breaks[kind, rule].any() for kind in kinds)
         found.append(Claim(keeps.format(rule, "kind and delta"), f"{wrong} of {stopped:,}", kept))
     for kind in kinds:
-        wrong, stopped = errors[kind, PAPER]
+        wrong, stopped = counts[kind, PAPER]
         rates = ", ".join(f"{rate:.2%} at {delta}" for rate, delta in zip(wrong / stopped, deltas, strict=True))
         found.append(Claim(keeps.format(f"{PAPER}, {kind}", "delta"), rates, not breaks[kind, PAPER].any()))
     most = breaks["binary", PAPER]
@@ -114,14 +116,14 @@ def claims(errors: Errors, kinds: Sequence[str], deltas: Sequence[float]) -> lis
     return [*found, Claim(statement, f"{most.sum()} of {len(most)} deltas on binary points", most.all())]
 
 
-def draw(figure: Any, *, errors: Errors, variances: dict[str, float], deltas: np.ndarray) -> None:
+def draw(figure: Any, *, counts: Counts, variances: dict[str, float], deltas: np.ndarray) -> None:
     panels = split(figure, (10.2, 4.6), 1, len(variances), sharex=True, sharey=True)
-    least = min(0.5 / stopped[0] for _, stopped in errors.values())
+    least = min(0.5 / stopped[0] for _, stopped in counts.values())
     for axes, (kind, variance) in zip(panels, variances.items(), strict=True):
         for style, rule in enumerate(RULES):
-            wrong, stopped = errors[kind, rule]
+            wrong, stopped = counts[kind, rule]
             x, rates, seen = deltas * 1.06 ** (style - 1), wrong / stopped, wrong > 0
-            low, high = np.transpose([interval(*each) for each in errors[kind, rule].T.tolist()])
+            low, high = np.transpose([interval(*each) for each in counts[kind, rule].T.tolist()])
             bars = np.array([rates - np.maximum(low, 0.1 * rates), high - rates])
             axes.errorbar(x[seen], rates[seen], bars[:, seen], label=rule, mfc="w", **STYLES[style])
             axes.plot(x[~seen], np.full((~seen).sum(), least), **marks(style))

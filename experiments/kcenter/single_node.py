@@ -22,10 +22,8 @@ from experiments.kcenter.common import add_arguments as add_arguments
 from experiments.kcenter.noisy import ALPHA, K1, expected, times
 from experiments.report import Claim, Columns, Report, joined, listed, number
 from experiments.settings import Settings
-from experiments.simulate import simulate
-from jaxbandits import Algorithm, Environment, Outcome, Status, kcenter
-from jaxbandits.kcenter import Lil, ds_ucb, greedy, ns_ts
-from jaxbandits.kcenter._samples import mean
+from jaxbandits import Outcome, Status
+from jaxbandits.kcenter import Lil, PairPull, ds_ucb, ns_ts
 
 NOISE_SCALE = 0.1
 NODES = 4  # of the noisy instances, the first center among them
@@ -53,13 +51,16 @@ Noisy = dict[tuple[str, float], Columns]  # (how is pulled, gap) -> the runs
 def run(options: Settings) -> Report:
     seeds = options.seeds or (10 if options.quick else 40)
     limit = QUICK_LIMIT if options.quick else LIMIT
-    pulled = {name: noisy_runs(name, limit, seeds, options) for name in PULLS}
-    noisy = {
-        (name, gap): columns
-        for name, sweep in pulled.items()
-        for gap, columns in zip(GAPS, runs.by_value(sweep, "row").values(), strict=True)
-    }
-    law = {gap: expected(times(table(gap), greedy(table(gap), k=2), NOISE_SCALE), NODES)[0] for gap in GAPS}
+    distances, instances = tables(), runs.blocks(NODES, len(GAPS))
+    shared = {"k": 2, "action": PairPull, "noise_scale": NOISE_SCALE, "metrics": counts, "max_rounds": limit}
+    shared |= {"options": options, "seeds": seeds}
+    pulled, noisy = {}, {}
+    for name in PULLS:
+        rule = partial(ns_ts, mix=0.0, pair=name == "pair")
+        pulled[name] = runs.distance_runs(f"kcenter single node: {name}", rule, distances, instances, **shared)
+        noisy |= {(name, GAPS[i]): columns for i, columns in runs.by_value(pulled[name], "instance").items()}
+    stages = [times(*each, NOISE_SCALE) for each in runs.solved(distances, instances, 2)]
+    law = {gap: expected(stage, NODES)[0] for gap, stage in zip(GAPS, stages, strict=True)}
 
     images, rows = runs.images(options.data, IMAGES), runs.blocks(SIZE, IMAGES // SIZE)
     order = np.random.default_rng(0).permutation(images.points.shape[1])
@@ -87,33 +88,20 @@ def run(options: Settings) -> Report:
             "rivals and hence small steps, and an interval of that width takes the square of that many queries. With "
             "dimension sampling a stage may end so before its 2 m queries, where m is large.",
         ),
-        grid=[
-            *(noisy_row(*place, columns, limit, law[place[1]]) for place, columns in noisy.items()),
-            *(read_row(m, found) for m, found in reads.items()),
-        ],
+        grid=grid(noisy, limit, law, reads),
     )
 
 
-def table(gap: float) -> np.ndarray:
-    """Distances: from node 0, node 1 is `gap` farther than all others."""
-    distances = np.full((NODES, NODES), 0.5)
-    np.fill_diagonal(distances, 0)
-    distances[0, BEST] = distances[BEST, 0] = 0.5 + gap
+def tables() -> np.ndarray:
+    """Distances, an instance of every gap beside the other: from its node 0, node 1 is farther than all others."""
+    distances = 0.5 * (1 - np.eye(NODES * len(GAPS)))
+    first = NODES * np.arange(len(GAPS))
+    distances[first, first + BEST] = distances[first + BEST, first] = 0.5 + np.array(GAPS)
     return distances
 
 
-def noisy_runs(name: str, limit: int, seeds: int, options: Settings) -> Columns:
-    def state(task: jax.Array, outcome: Outcome) -> dict[str, jax.Array]:
-        samples = outcome.state.samples
-        return {"counts": samples.counts[:, 0], "means": mean(samples, task.dtype)[:, 0]}
-
-    def build(task: jax.Array, key: jax.Array) -> tuple[Algorithm, Environment]:
-        instance = kcenter.distance_instance(task, k=2, noise_scale=NOISE_SCALE)
-        algorithm = ns_ts(instance.problem, noise_scale=NOISE_SCALE, delta=runs.DELTA, mix=0.0, pair=name == "pair")
-        return algorithm, kcenter.environment(instance)
-
-    tables, budget = np.stack([table(gap) for gap in GAPS]), {"seeds": seeds, "max_rounds": limit}
-    return simulate(f"kcenter single node: {name}", build, tables, options=options, metrics=state, **budget).columns
+def counts(task: Any, outcome: Outcome) -> dict[str, jax.Array]:
+    return {"counts": outcome.state.samples.counts[:, 0]}
 
 
 def share(columns: Columns) -> str:
@@ -173,32 +161,30 @@ def read_claims(reads: dict[int, Read]) -> list[Claim]:
     ]
 
 
-def noisy_row(name: str, gap: float, columns: Columns, limit: int, law: float) -> dict[str, str]:
-    median, counts = quartiles(columns)[1], columns["counts"]
-    best = np.median(counts[:, BEST])
-    rival = np.median(np.delete(counts, (0, BEST), axis=1).max(axis=1))
-    level = (np.log(K1 * NODES**2 / runs.DELTA) + ALPHA * np.log(best)) / best
-    return {
-        "": f"noisy, {name}, gap {gap}",
-        "ended": share(columns),
-        "median queries": number(median) if np.isfinite(median) else f"> {number(limit)}",
-        "law": number(round(law)) if name == "pair" else "",
-        "of the best": number(best),
-        "of a rival": number(rival),
-        "width": f"{2 * NOISE_SCALE * np.sqrt(2 * level):.4f}",
-    }
-
-
-def read_row(m: int, found: Read) -> dict[str, str]:
-    return {
-        "": f"images, m = {m}, queries - {2 * m:,}",
-        "ended": str(len(found.over)),
-        "median queries": runs.spread(found.excess, lambda value: number(round(value))),
-        "law": number(round(np.median(found.law))),
-        "of the best": "",
-        "of a rival": "",
-        "width": "",
-    }
+def grid(noisy: Noisy, limit: int, law: dict[float, float], reads: dict[int, Read]) -> list[dict[str, str]]:
+    rows = []
+    for (name, gap), columns in noisy.items():
+        median, counts = quartiles(columns)[1], columns["counts"]
+        best = np.median(counts[:, BEST])
+        rival = np.median(np.delete(counts, (0, BEST), axis=1).max(axis=1))
+        level = (np.log(K1 * NODES**2 / runs.DELTA) + ALPHA * np.log(best)) / best
+        rows.append(
+            {
+                "": f"noisy, {name}, gap {gap}",
+                "ended": share(columns),
+                "median queries": number(median) if np.isfinite(median) else f"> {number(limit)}",
+                "law": number(round(law[gap])) if name == "pair" else "",
+                "of the best": number(best),
+                "of a rival": number(rival),
+                "width": f"{2 * NOISE_SCALE * np.sqrt(2 * level):.4f}",
+            }
+        )
+    for m, found in reads.items():
+        row = {"": f"images, m = {m}, queries - {2 * m:,}", "ended": str(len(found.over))}
+        row["median queries"] = runs.spread(found.excess, lambda value: number(round(value)))
+        row["law"] = number(round(np.median(found.law)))
+        rows.append(dict.fromkeys(rows[0], "") | row)
+    return rows
 
 
 def draw(figure: Any, *, noisy: Noisy, law: dict[float, float], reads: dict[int, Read], limit: int) -> None:

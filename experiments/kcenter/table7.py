@@ -26,11 +26,8 @@ from jaxbandits.base import Algorithm
 from jaxbandits.kcenter import Counts, Greedy, PairPull, Pull, greedy, ns_random, ns_tands, ns_ts
 
 MIXES = (0.9, 0.7, 0.0)
-TRACKINGS = ("difference", "ratio")
 KS = {55: (3, 5, 7, 10), 45: (5,), 35: (5,), 25: (5,), 15: (5,)}
 SIZES, QUICK = (55, 25, 15), (25,)
-# Of NS-TandS; with difference tracking and k = 5 or 7 a run at n = 55 takes an hour.
-TRACKED = {(55, 3): TRACKINGS} | {(n, 5): ("ratio",) for n in (55, 45, 35)} | {(n, 5): TRACKINGS for n in (25, 15)}
 RANDOM_SIZES = (25, 15)
 MANY = 25  # nodes from which runs are long, and one is made in place of several
 TEST_EVERY = 1024  # queries of Random in a round
@@ -38,7 +35,10 @@ LIMIT = 100_000_000  # rounds of a run
 UNIT = 1e4
 CHOICE = 28.0  # beta where the first center is chosen
 TS, RANDOM = (*(f"NS-TS, mix {mix:g}" for mix in MIXES),), "Random"
-DIFFERENCE, RATIO = (f"NS-TandS, {tracking}" for tracking in TRACKINGS)
+TANDS = {"NS-TandS, difference": "difference", "NS-TandS, ratio": "ratio"}
+DIFFERENCE, RATIO = TANDS
+# With difference tracking and k = 5 or 7 a run at n = 55 takes an hour.
+TRACKED = {(55, 3): TANDS, (25, 5): TANDS, (15, 5): TANDS} | {(n, 5): [RATIO] for n in (55, 45, 35)}
 RULES = (RANDOM, *TS, DIFFERENCE, RATIO)
 PRINTED = {  # (n, k) -> rule -> ten thousands of queries
     place: dict(zip(RULES, (*row, row[-1]), strict=True))
@@ -152,9 +152,8 @@ def sweeps_of(n: int, distances: np.ndarray, first: int, options: Settings) -> S
     if n in RANDOM_SIZES:
         sweeps[RANDOM, 0] = sweep(RANDOM, partial(ns_random, test_every=TEST_EVERY), most, Counts)
     for k in KS[n]:
-        for tracking in TRACKED.get((n, k), ()):
-            name = f"NS-TandS, {tracking}"
-            sweeps[name, k] = sweep(name, partial(ns_tands, tracking=tracking), k, Pull)
+        for name in TRACKED.get((n, k), ()):
+            sweeps[name, k] = sweep(name, partial(ns_tands, tracking=TANDS[name]), k, Pull)
     return sweeps
 
 

@@ -7,7 +7,7 @@ Zappos, where --data has them. k = 10 (shoes: 5), delta = 0.1. An extension of t
 """
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from experiments.claims import every_run_stops
 from experiments.figures import legend_below, marks, split
 from experiments.kcenter import common as runs
 from experiments.kcenter.common import add_arguments as add_arguments
-from experiments.report import STANDARD_ERRORS, Claim, Columns, Line, Report, joined, listed, mean_se, plus_minus
+from experiments.report import STANDARD_ERRORS, Claim, Columns, Line, Report, joined, listed, mean_se, means, plus_minus
 from experiments.settings import Settings
 from jaxbandits import Outcome, kcenter
 from jaxbandits.kcenter import KL, Lil, ds_ucb, ns_ts
@@ -35,14 +35,6 @@ MIX = 0.9  # of NS-TS
 LIMIT = 20_000_000  # rounds on shoes
 
 Case = dict[str, Columns]  # way -> runs of one kind of points
-
-
-class Saving(NamedTuple):
-    """What became of the queries."""
-
-    ratio: Line  # with over without
-    skipped: float  # share of the arms that were never queried
-    raised: float  # share of the arms whose lower bound is raised at the end
 
 
 def run(options: Settings) -> Report:
@@ -63,13 +55,13 @@ def run(options: Settings) -> Report:
         cases |= {f"{n} shoes": judged(n, options, seeds) for n in list(SHOES)[: 1 if options.quick else None]}
 
     columns = {(name, way): sweep for name, case in cases.items() for way, sweep in case.items()}
-    savings = {name: saving(case) for name, case in cases.items()}
+    ratios = {name: ratio(case) for name, case in cases.items()}
     return Report(
         "The triangle inequality: queries without it and with it",
         [],
-        [every_run_stops(columns.values()), *claims(cases, savings)],
+        [every_run_stops(columns.values()), *claims(cases, ratios)],
         joined(columns, "sweep"),
-        partial(draw, savings=savings),
+        partial(draw, cases=cases, ratios=ratios),
         notes=(
             "with / without: of the mean queries, with its standard error over runs. skipped: the share of arms that "
             "were never queried, as their center could not be the node's nearest. raised: the share whose lower bound "
@@ -78,7 +70,7 @@ def run(options: Settings) -> Report:
             "There is little to save: the first stage has one center, and no other one to go by; and what costs most "
             "is telling the best nodes apart, by samples of their nearest centers, whose bounds are not the looser.",
         ),
-        grid=[row(name, case, savings[name]) for name, case in cases.items()],
+        grid=[row(name, case, ratios[name]) for name, case in cases.items()],
     )
 
 
@@ -134,19 +126,23 @@ def mean_queries(columns: Columns) -> Line:
     return Line("", float(np.mean(means)), float(np.linalg.norm(errors) / len(errors)))
 
 
-def saving(case: Case) -> Saving:
+def ratio(case: Case) -> Line:
+    """Of the mean queries, with the triangle inequality over without."""
     before, after = map(mean_queries, case.values())
-    ratio = after.ours / before.ours
-    se = ratio * np.hypot(before.se / before.ours, after.se / after.ours)
-    shares = (case["with"][name].sum() / case["with"]["arms"].sum() for name in ("skipped", "raised"))
-    return Saving(Line("", ratio, se), *shares)
+    found = after.ours / before.ours
+    return Line("", found, found * np.hypot(before.se / before.ours, after.se / after.ours))
 
 
-def claims(cases: dict[str, Case], savings: dict[str, Saving]) -> list[Claim]:
-    clustered = {name: each.ratio for name, each in savings.items() if "clusters" in name}
+def share(case: Case, what: str) -> float:
+    """Of the arms that were `skipped`, never queried, or whose lower bound is `raised` at the end."""
+    return case["with"][what].sum() / case["with"]["arms"].sum()
+
+
+def claims(cases: dict[str, Case], ratios: dict[str, Line]) -> list[Claim]:
+    clustered = {name: each for name, each in ratios.items() if "clusters" in name}
     mean = np.mean([each.ours for each in clustered.values()])
     se = np.linalg.norm(np.nan_to_num([each.se for each in clustered.values()])) / len(clustered)
-    photographs = [each for name, each in savings.items() if "image" in name or "crop" in name]
+    photographs = {name: each for name, each in ratios.items() if "image" in name or "crop" in name}
     return [
         Claim(
             "the centers are greedy's in every run, in order (as a set), without the triangle inequality and with it",
@@ -162,32 +158,32 @@ def claims(cases: dict[str, Case], savings: dict[str, Saving]) -> list[Claim]:
         *(
             Claim(
                 f"it changes nothing on images, within {STANDARD_ERRORS} standard errors",
-                f"{ratio.ours:.3f} +- {ratio.se:.3f}, {raised:.1%} of the lower bounds raised",
-                abs(ratio.ours - 1) < STANDARD_ERRORS * ratio.se,
+                f"{each.ours:.3f} +- {each.se:.3f}, {share(cases[name], 'raised'):.1%} of the lower bounds raised",
+                abs(each.ours - 1) < STANDARD_ERRORS * each.se,
             )
-            for ratio, _, raised in photographs
+            for name, each in photographs.items()
         ),
     ]
 
 
-def row(name: str, case: Case, saved: Saving) -> dict[str, str]:
+def row(name: str, case: Case, saved: Line) -> dict[str, str]:
     cells = {"": name, "instances": f"{case['with']['instance'].max() + 1}"}
     for way, sweep in case.items():
         cells |= {way: plus_minus(mean_queries(sweep)), f"{way}: ordered (set)": runs.matches(sweep)}
-    shares = {"skipped": f"{saved.skipped:.1%}", "raised": f"{saved.raised:.1%}"}
-    return cells | {"with / without": plus_minus(saved.ratio, 3)} | shares
+    cells["with / without"] = plus_minus(saved, 3)
+    return cells | {what: f"{share(case, what):.1%}" for what in ("skipped", "raised")}
 
 
-def draw(figure: Any, *, savings: dict[str, Saving]) -> None:
-    left, right = split(figure, (9.6, 0.5 * len(savings) + 2), 1, 2, sharey=True)
-    places, values = np.arange(len(savings)), list(savings.values())
-    bars = [2 * np.nan_to_num(each.ratio.se) for each in values]
-    left.errorbar([each.ratio.ours for each in values], places, xerr=bars, **marks(0))
+def draw(figure: Any, *, cases: dict[str, Case], ratios: dict[str, Line]) -> None:
+    left, right = split(figure, (9.6, 0.5 * len(cases) + 2), 1, 2, sharey=True)
+    places = np.arange(len(cases))
+    bars = [2 * np.nan_to_num(each.se) for each in ratios.values()]
+    left.errorbar(means(ratios.values()), places, xerr=bars, **marks(0))
     left.axvline(1, color="k", lw=1)
     left.set(xlabel="queries with / without", title="Queries", yticks=places, xlim=(0, None))
-    left.set_yticklabels(list(savings))
+    left.set_yticklabels(list(cases))
     left.invert_yaxis()
-    right.plot([each.skipped for each in values], places, label="never queried", **marks(1))
-    right.plot([each.raised for each in values], places, label="lower bound raised", **marks(2))
+    for style, (what, label) in enumerate({"skipped": "never queried", "raised": "lower bound raised"}.items(), 1):
+        right.plot([share(case, what) for case in cases.values()], places, label=label, **marks(style))
     right.set(xlabel="share of the arms", title="Arms", xlim=(-0.03, 1.03))
     legend_below(figure, right, ncols=2)

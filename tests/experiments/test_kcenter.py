@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.claims import allowed, interval
-from experiments.kcenter import bounds, common, errors, noisy, sampling, table5, table6, triangle
+from experiments.claims import allowed, errors, interval
+from experiments.kcenter import bounds, common, noisy, sampling, table5, table6, triangle
+from experiments.kcenter import errors as error_rates
 from experiments.report import line_of
 from experiments.settings import Settings
 from jaxbandits import Status
@@ -211,7 +212,7 @@ def test_no_mean_is_known_where_a_run_was_censored():
     assert line_of("", two).ours == (10 + 30 + 2**31) / 3
     assert common.stopped(three)["pulls"].tolist() == [30, 2**32]
     assert common.matches(common.stopped(three)) == "1 (2) of 2"
-    assert common.errors(three) == (1, 2)
+    assert errors([three], "ordered") == (1, 2)
     # The guess of run 1 at its third center is none that it found; run 3 has the order wrong.
     assert table5.wrong(columns | {"greedy": np.array([[0, 4, 2], [0, 4, 2], [0, 1, 2], [0, 4, 2]])}) == 1
 
@@ -234,13 +235,13 @@ def test_errors_are_counted_against_what_delta_allows():
         "ordered": np.arange(2007) >= 15,
         "pulls": np.full(2007, 50),
     }
-    assert common.errors(columns) == (15, 2000)
+    assert errors([columns], "ordered") == (15, 2000)
     assert allowed(2000, np.array([0.001, 0.01])).tolist() == [8, 35]
     # Clopper and Pearson: 15 errors of 2000.
     assert interval(15, 2000) == pytest.approx((0.00420, 0.01234), abs=2e-5)
     assert interval(0, 1985) == pytest.approx((0, 1 - 0.025 ** (1 / 1985)))
-    counts = {("binary", rule): np.array([[15, 15], [2000, 2000]]) for rule in errors.RULES}
-    claims = errors.claims(counts, ("binary",), (0.001, 0.01))
+    counts = {("binary", rule): np.array([[15, 15], [2000, 2000]]) for rule in error_rates.RULES}
+    claims = error_rates.claims(counts, ("binary",), (0.001, 0.01))
     assert [bool(claim.holds) for claim in claims] == [False] * 4
     assert claims[0].measured == "30 of 4,000"
     assert claims[2].measured == "0.75% at 0.001, 0.75% at 0.01"
@@ -252,7 +253,7 @@ def test_the_variance_that_decides_is_that_of_the_nearest_center():
     points = np.array([[0, 0, 0, 0], [0, 0, 0, 0], [0, 1, 1, 0], [1, 1, 0, 0.5]])
     first, second = [1, 1, 0, 0.25], [1, 0, 1, 0.25]
     assert np.mean(first) == np.mean(second)
-    assert errors.decisive_variance(points) == pytest.approx((np.var(first) + np.var([0, 1, 1, 0])) / 2)
+    assert error_rates.decisive_variance(points) == pytest.approx((np.var(first) + np.var([0, 1, 1, 0])) / 2)
 
 
 def test_skipped_and_raised_arms_are_counted():
