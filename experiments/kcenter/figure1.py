@@ -101,7 +101,7 @@ def run(options: Settings) -> Report:
                 "C": f"{scale:g}",
                 "queries, first images": plus_minus(cell.line),
                 "ordered (set)": common.matches(cell.first),
-                "instances": cell.range,
+                "instances": cell.spread,
                 "errors": f"{errors[scale].ours:.3f}",
                 "radius": plus_minus(radii[scale], 3),
                 "runs": str(errors[scale].runs),

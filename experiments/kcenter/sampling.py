@@ -82,7 +82,7 @@ class Measured(NamedTuple):
 
     line: Line  # on the first images
     instances: np.ndarray  # (instances,)  the mean on each instance, in units of the line
-    range: str  # over the instances
+    spread: str  # over the instances, if there are several
     first: Columns  # the runs on the first images
     right: str  # how many of the runs on any instance have greedy's centers in order
 
@@ -93,12 +93,12 @@ def measured(quantity: str, columns: Columns, *, unit: float = 1.0, printed: flo
     The paper's number is one instance's, which it does not name: it may be off by what instances differ.
     """
     means = np.array([runs["pulls"].mean() / unit for runs in common.by_value(columns, "instance").values()])
-    first, range = chosen(columns, columns["instance"] == 0), ""
+    first, spread = chosen(columns, columns["instance"] == 0), ""
     ours = line_of(quantity, first, unit=unit, printed=printed)
     if len(means) > 1:
         ours = ours._replace(printed_se=float(means.std(ddof=1)), spread="the instances'")
-        range = common.spread(means, middle=np.mean)
-    return Measured(ours, means, range, first, f"{columns['ordered'].sum()} of {len(columns['ordered'])}")
+        spread = common.spread(means, middle=np.mean)
+    return Measured(ours, means, spread, first, f"{columns['ordered'].sum()} of {len(columns['ordered'])}")
 
 
 Cells = dict[str, dict[Place, Measured]]  # rule -> by n and k
@@ -106,7 +106,7 @@ Cells = dict[str, dict[Place, Measured]]  # rule -> by n and k
 
 def cells_of(sweeps: Sweeps, rules: Mapping[str, Rule], unit: float, by_k: int = BY_K) -> Cells:
     """What every rule took until ten centers and, of `by_k` images, fewer, beside what the paper printed."""
-    places = [(n, K) for _, n in sweeps] + [(by_k, k) for k in KS]
+    places = [(n, K) for n in sizes_of(sweeps)] + [(by_k, k) for k in KS]
     return {
         name: {
             (n, k): measured(
@@ -117,6 +117,11 @@ def cells_of(sweeps: Sweeps, rules: Mapping[str, Rule], unit: float, by_k: int =
         }
         for name, rule in rules.items()
     }
+
+
+def sizes_of(sweeps: Sweeps) -> list[int]:
+    """All n, in order."""
+    return sorted({n for _, n in sweeps})
 
 
 def report(
@@ -136,7 +141,7 @@ def report(
     That shows queries against n until ten centers, and against k for n = `by_k`, with the other instances of the rule
     `banded`; `known` is label to look and (n, k) -> queries that are known without runs.
     """
-    every, ks = sorted({n for _, n in sweeps}), list(range(2, K + 1))
+    every, ks = sizes_of(sweeps), list(range(2, K + 1))
     by_k = by_k if by_k in every else max(every)
 
     def draw(figure: Any) -> None:

@@ -67,7 +67,7 @@ def run(options: Settings) -> Report:
                 "paper": str(number),
                 f"first {n}": mean(points),
                 "ordered (set)": common.matches(points.first),
-                "instances": points.range,
+                "instances": points.spread,
                 "instances, ordered": points.right,
                 "pairs": mean(pairs),
                 "pairs, ordered (set)": common.matches(pairs.first),

@@ -113,7 +113,7 @@ def row(cells: Cells, place: Place, m: int) -> dict[str, str]:
         "DS-UCB, paper": number(PRINTED.get(place, np.nan)),
         "DS-UCB, ours": mean(cell),
         "ordered (set)": common.matches(cell.first),
-        "instances": cell.range,
+        "instances": cell.spread,
         "instances, ordered": cell.right,
         "below naive": f"{naive / cell.line.ours:.0f} x",
         "as printed": mean(printed),

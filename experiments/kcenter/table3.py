@@ -120,7 +120,7 @@ def grid(cells: Cells) -> list[dict[str, str]]:
                 "0 / 0.99": f"{none / ours:.2f}",
                 "DS-UCB": mean(cells[UCB][place]),
                 "0.99 / DS-UCB": f"{ours / ucb:.2f}",
-                "instances, 0.99": cell.range,
+                "instances, 0.99": cell.spread,
                 "ordered (as a set)": common.matches(*(cells[name][place].first for name in NAMES)),
             }
         )

@@ -81,7 +81,7 @@ def rows(place: Place, cell: Measured, random: Measured | None, m: int) -> list[
         "random, ordered (set)": common.matches(random.first) if random else "",
         "DS-TS": mean(cell),
         "needed / DS-TS": f"{needed / cell.line.ours:.1f}",
-        "instances": cell.range,
+        "instances": cell.spread,
         "ordered (as a set)": common.matches(cell.first),
     }
     if place not in PRINTED["DS-TS"]:

@@ -44,18 +44,11 @@ HEADS = {TS_MIXED: "TS .8"} | {name: head for name, (head, _) in TANDS.items()}
 PRINTED = printed_by_place("kcenter", "table6")  # hundreds of queries: NS-TS with mix 0 and 0.8, NS-TandS
 
 
-class Ratio(NamedTuple):
-    """Queries over those of NS-TS with mix 0 on the same block."""
-
-    line: Line  # geometric mean over the blocks that ended; the others are censored
-    values: np.ndarray  # (ended,)
-
-
 class Row(NamedTuple):
     """The blocks that count, until the first k centers."""
 
-    base: np.ndarray  # (blocks,)  mean queries of NS-TS with mix 0
-    ratios: dict[str, Ratio]  # by rule
+    means: dict[str, np.ndarray]  # (blocks,)  queries by rule, infinite where a run was censored
+    ratios: dict[str, Line]  # to those of NS-TS with mix 0 on the same block
     matches: str  # of all runs that reached the k-th center
 
 
@@ -86,11 +79,11 @@ def run(options: Settings) -> Report:
                 columns |= {"instance": counted[columns["instance"]], "rule": np.full(len(columns["row"]), name)}
                 parts[f"{name}, n = {n}, k = {k}"], reached[name] = columns, runs.until(columns, k)
             ours = {rule: means(by_instance(each)) for rule, each in reached.items()}
-            ratios = {rule: ratio(rule, (n, k), ours[rule], ours[TS]) for rule in HEADS}
-            table[n, k] = Row(ours[TS], ratios, runs.matches(*map(runs.stopped, reached.values())))
+            ratios = {rule: ratio(rule, (n, k), ours[rule] / ours[TS]) for rule in HEADS}
+            table[n, k] = Row(ours, ratios, runs.matches(*map(runs.stopped, reached.values())))
     return Report(
         f"Table VI of Jali et al.: NS-TandS against NS-TS, {images.label}",
-        [each.line for row in table.values() for each in row.ratios.values()],
+        [each for row in table.values() for each in row.ratios.values()],
         [*claims(table), runs.greedy_was_found(parts.values())],
         joined(parts, "sweep"),
         partial(draw, table=table),
@@ -99,21 +92,21 @@ def run(options: Settings) -> Report:
     )
 
 
-def ratio(rule: str, place: tuple[int, int], ours: np.ndarray, base: np.ndarray) -> Ratio:
-    """From the means of every block. The paper took one of these rates, and the printed tracking: it is beside all."""
-    values = (ours / base)[np.isfinite(ours)]
-    log, error = mean_se(np.log(values))
+def ratio(rule: str, place: tuple[int, int], values: np.ndarray) -> Line:
+    """The geometric mean over blocks. The paper took one of these rates and the printed tracking: it stands by all."""
+    known = np.log(values[np.isfinite(values)])
     mixless, mixed, tands = PRINTED[place]
     printed = (mixed if rule == TS_MIXED else tands) / mixless
-    counts, name = (len(ours), len(ours) - len(values)), "{}: n = {}, k = {}".format(rule, *place)
-    return Ratio(Line(name, float(np.exp(log)), float(np.exp(log) * error), *counts, printed=printed), values)
+    log, error = mean_se(known)
+    name, censored = "{}: n = {}, k = {}".format(rule, *place), len(values) - len(known)
+    return Line(name, float(np.exp(log)), float(np.exp(log) * error), len(values), censored, printed=printed)
 
 
 def claims(table: Table) -> list[Claim]:
     found = []
     for rate in ("loglog", "log"):
         few, many = (f"{tracking}, {rate}" for tracking in ("ratio", "difference"))
-        pairs = {place: (row.ratios[few].line.ours, row.ratios[many].line.ours) for place, row in table.items()}
+        pairs = {place: (row.ratios[few].ours, row.ratios[many].ours) for place, row in table.items()}
         statement = f"{few} takes fewer queries than {many} and than NS-TS, in every row"
         shown = (f"n = {n}, k = {k}: {less:.2f} against {more:.2f} and 1" for (n, k), (less, more) in pairs.items())
         found.append(Claim(statement, "; ".join(shown), all(less < min(1, more) for less, more in pairs.values())))
@@ -123,18 +116,18 @@ def claims(table: Table) -> list[Claim]:
 def shown(n: int, k: int, row: Row) -> dict[str, str]:
     paper = PRINTED[n, k]
     return {
-        "n, k (blocks)": f"{n}, {k} ({len(row.base)} of {BLOCKS[n]})",
+        "n, k (blocks)": f"{n}, {k} ({len(row.means[TS])} of {BLOCKS[n]})",
         "paper: TS 0/.8/TandS": slashed(paper),
         "TandS/TS": f"{paper[2] / paper[0]:.2f}",
-        "median TS 0": number(round(float(np.median(row.base)))),
-        **{head: plus_minus(row.ratios[rule].line, 2) for rule, head in HEADS.items()},
+        "median TS 0": number(round(float(np.median(row.means[TS])))),
+        **{head: plus_minus(row.ratios[rule], 2) for rule, head in HEADS.items()},
         "ordered (as a set)": row.matches,
     }
 
 
 def notes(table: Table, seeds: int) -> tuple[str, ...]:
     def factors(many: str, few: str) -> str:
-        return slashed(row.ratios[many].line.ours / row.ratios[few].line.ours for row in table.values())
+        return slashed(row.ratios[many].ours / row.ratios[few].ours for row in table.values())
 
     printed, loglog = "difference, loglog, printed reset", "difference, loglog"
     return (
@@ -151,17 +144,21 @@ def draw(figure: Any, *, table: Table) -> None:
     axes = split(figure, (8, 4.8), 1, 1)
     for s, rule in enumerate(HEADS):
         label = rule if rule == TS_MIXED else f"NS-TandS: {rule}"
-        for x, (line, values) in enumerate(row.ratios[rule] for row in table.values()):
-            place = x + 0.13 * (s - (len(HEADS) - 1) / 2)
+        for x, row in enumerate(table.values()):
+            place, values, mean = (
+                x + 0.13 * (s - (len(HEADS) - 1) / 2),
+                row.means[rule] / row.means[TS],
+                row.ratios[rule],
+            )
             axes.plot(np.full(len(values), place), values, ".", color=COLORS[s], alpha=0.5, ms=5, mew=0)
-            within = np.exp(2 * line.se / line.ours)
-            bars = line.ours * np.array([[1 - 1 / within], [within - 1]])
-            axes.errorbar(place, line.ours, yerr=np.nan_to_num(bars), label=None if x else label, **marks(s))
+            within = np.exp(2 * mean.se / mean.ours)
+            bars = mean.ours * np.array([[1 - 1 / within], [within - 1]])
+            axes.errorbar(place, mean.ours, yerr=np.nan_to_num(bars), label=None if x else label, **marks(s))
     for x, paper in enumerate(PRINTED[place] for place in table):
         label = None if x else "NS-TandS: printed in the paper"
         axes.plot([x - 0.4, x + 0.4], 2 * [paper[2] / paper[0]], "k-", lw=1.5, label=label)
     axes.axhline(1, color="k", lw=0.8, ls=":")
-    names = [f"n = {n}, k = {k}\n{len(row.base)} blocks" for (n, k), row in table.items()]
+    names = [f"n = {n}, k = {k}\n{len(row.means[TS])} blocks" for (n, k), row in table.items()]
     side_by_side(axes, names, yscale="log", ylabel="queries over those of NS-TS, mix 0")
     ticks(axes, [0.1, 0.2, 0.5, 1, 2, 5], axis="y")
     axes.set_title("Table VI: tracking the optimal proportions, block by block")
