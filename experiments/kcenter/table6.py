@@ -145,11 +145,8 @@ def draw(figure: Any, *, table: Table) -> None:
     for s, rule in enumerate(HEADS):
         label = rule if rule == TS_MIXED else f"NS-TandS: {rule}"
         for x, row in enumerate(table.values()):
-            place, values, mean = (
-                x + 0.13 * (s - (len(HEADS) - 1) / 2),
-                row.means[rule] / row.means[TS],
-                row.ratios[rule],
-            )
+            place, mean = x + 0.13 * (s - (len(HEADS) - 1) / 2), row.ratios[rule]
+            values = row.means[rule] / row.means[TS]
             axes.plot(np.full(len(values), place), values, ".", color=COLORS[s], alpha=0.5, ms=5, mew=0)
             within = np.exp(2 * mean.se / mean.ours)
             bars = mean.ours * np.array([[1 - 1 / within], [within - 1]])

@@ -74,24 +74,22 @@ def run(options: Settings) -> Report:
     sizes = options.own["sizes"] or (QUICK if options.quick else SIZES)
     table: Table = {}
     parts: dict[str, Columns] = {}
-    label = ""
+    label, shown = "", {"unit": UNIT, "printed_runs": 10}
     for n in sizes:
         distances, label = runs.judgements(options.data, n)
         solution = likely(distances, n)
-        sweeps = sweeps_of(n, distances, int(solution.centers[0]), options)
-        times = noisy.times(distances, solution, None) / UNIT
-        law = noisy.expected(times * UNIT, n) / UNIT
+        first, times = int(solution.centers[0]), noisy.times(distances, solution, None)
+        law = noisy.expected(times, n)
+        sweeps = sweeps_of(n, distances, first, options)
         for k in KS[n]:
             found = {rule: sweeps.get((rule, k), sweeps.get((rule, 0))) for rule in RULES}
             reached = {rule: runs.until(columns, k) for rule, columns in found.items() if columns}
             lines = {
-                rule: line_of(
-                    f"{rule}: n = {n}, k = {k}", columns, unit=UNIT, printed=PRINTED[n, k][rule], printed_runs=10
-                )
+                rule: line_of(f"{rule}: n = {n}, k = {k}", columns, printed=PRINTED[n, k][rule], **shown)
                 for rule, columns in reached.items()
             }
             matches = runs.matches(*map(runs.stopped, reached.values()))
-            table[n, k] = Row(int(solution.centers[0]), lines, matches, times[: k - 1].sum(), law[: k - 1].sum())
+            table[n, k] = Row(first, lines, matches, times[: k - 1].sum() / UNIT, law[: k - 1].sum() / UNIT)
         parts |= {f"{rule}, n = {n}, k = {k or KS[n][-1]}": columns for (rule, k), columns in sweeps.items()}
 
     over_law = [row.mean(TS[0]) / row.expected for row in table.values()]
@@ -113,7 +111,7 @@ def run(options: Settings) -> Report:
             "The paper's first center is unknown, and its numbers are those of one instance: ours was chosen by its "
             "T* to be like it, so levels may be compared to within a factor of two, ratios between rules better.",
         ),
-        grid=[shown for (n, k), row in table.items() for shown in rows(n, k, row)],
+        grid=[each for (n, k), row in table.items() for each in rows(n, k, row)],
     )
 
 
