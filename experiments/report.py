@@ -73,9 +73,10 @@ def line(
 def line_of(
     quantity: str, sweep: Results | Columns, where: Any = slice(None), *, unit: float = 1.0, **more: Any
 ) -> Line:
-    """Mean pulls, in this unit, of the runs that stopped, of those that `where` marks."""
+    """Mean pulls of the runs that stopped, of those that `where` marks, in a unit that `printed` has as well."""
     columns = sweep.columns if isinstance(sweep, Results) else sweep
-    return line(quantity, columns["pulls"][where] / unit, status=columns["status"][where], **more)
+    ours = line(quantity, columns["pulls"][where], status=columns["status"][where], **more)
+    return ours._replace(ours=ours.ours / unit, se=ours.se / unit, printed_se=ours.printed_se / unit)
 
 
 def lines_by(
