@@ -64,10 +64,15 @@ def in_range(statement: str, values: Mapping[Any, float], least: float, most: fl
     )
 
 
-def errors_are_rare(sweeps: Iterable[Results | Columns], delta: float, *, right: str = "right", who: str = "") -> Claim:
-    """Whether the runs that stopped are right, as a column of theirs says, as often as promised."""
+def errors(sweeps: Iterable[Results | Columns], right: str = "right") -> tuple[int, int]:
+    """Of the runs that stopped: those that are wrong, as a column of theirs says, and all."""
     stopped, is_right = column(sweeps := list(sweeps), "status") == Status.STOPPED, column(sweeps, right)
-    return answers_are_right(int(np.sum(stopped & ~is_right)), int(stopped.sum()), delta, who)
+    return int(np.sum(stopped & ~is_right)), int(stopped.sum())
+
+
+def errors_are_rare(sweeps: Iterable[Results | Columns], delta: float, *, right: str = "right", who: str = "") -> Claim:
+    """Whether the runs that stopped are right as often as promised."""
+    return answers_are_right(*errors(sweeps, right), delta, who)
 
 
 def below(statement: str, values: Values, most: float = 1.0, form: str = ".3g") -> Claim:

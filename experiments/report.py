@@ -70,10 +70,13 @@ def line(
     return Line(quantity, float(mean), float(se), len(values) + censored + failed, censored, failed, **more)
 
 
-def line_of(quantity: str, sweep: Results | Columns, where: Any = slice(None), **more: Any) -> Line:
-    """Mean pulls of the runs that stopped, of those that `where` marks."""
+def line_of(
+    quantity: str, sweep: Results | Columns, where: Any = slice(None), *, unit: float = 1.0, **more: Any
+) -> Line:
+    """Mean pulls of the runs that stopped, of those that `where` marks, in a unit that `printed` has as well."""
     columns = sweep.columns if isinstance(sweep, Results) else sweep
-    return line(quantity, columns["pulls"][where], status=columns["status"][where], **more)
+    ours = line(quantity, columns["pulls"][where], status=columns["status"][where], **more)
+    return ours._replace(ours=ours.ours / unit, se=ours.se / unit, printed_se=ours.printed_se / unit)
 
 
 def lines_by(

@@ -17,15 +17,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.claims import above, allowed, between, column, every_run_stops
+from experiments.claims import above, allowed, between, column, errors, every_run_stops
 from experiments.figures import legend_under, quantiles, split, ticks
-from experiments.kcenter import common
+from experiments.kcenter import common, noisy
 from experiments.kcenter.common import LEAP, Images, blocks, matches
 from experiments.report import Claim, Columns, Report, joined, listed, number
 from experiments.settings import Settings
 from jaxbandits import Status, kcenter
 from jaxbandits.base import Algorithm
-from jaxbandits.kcenter import KL, Counts, Lemma1, Lil, PairPull, Pull, ds_ts, ds_ucb, ns_tands, ns_ts, track_and_stop
+from jaxbandits.kcenter import KL, Greedy, Lemma1, Lil, ds_ts, ds_ucb, ns_tands, ns_ts, track_and_stop
 from jaxbandits.kcenter._points import BINARY_LEVELS
 
 N, M, K = 50, 1500, 3
@@ -50,7 +50,7 @@ class Rule(NamedTuple):
 
 
 HEURISTIC, DIFFERENCE, THOMPSON = "DS-UCB, C = 0.1", "difference", "NS-TS"
-RATIO, BATCHES, LONG = "ratio", f"ratio, batches of {TIME // 20}", f"ratio, batches, T* = {LONG_TIME:,}"
+RATIO, BATCHES, LONG = "ratio", "ratio, batches of 50", f"ratio, batches, T* = {LONG_TIME:,}"
 # Greedy's centers are unique here, but after a wrong center two nodes may be equally far, and the run would not end.
 SAMPLED = {
     HEURISTIC: Rule(partial(ds_ucb, interval=Lil(), ties="lowest"), 4),
@@ -59,12 +59,11 @@ SAMPLED = {
     "DS-TS": Rule(partial(ds_ts, ties="lowest"), 1, drawn={"leap": 8}),
 }
 NOISY = {
-    THOMPSON: Rule(ns_ts, 2, action=PairPull, queries=2),
-    DIFFERENCE: Rule(partial(ns_tands, tracking="difference"), 1, action=Pull),
-    RATIO: Rule(partial(ns_tands, tracking="ratio"), 3, action=Pull),
-} | {
-    name: Rule(partial(track_and_stop, test_every=time // 20), seeds, action=Counts, queries=time // 20, time=time)
-    for name, time, seeds in ((BATCHES, TIME, 3), (LONG, LONG_TIME, 8))
+    THOMPSON: Rule(ns_ts, 2, action=kcenter.PairPull, queries=2),
+    DIFFERENCE: Rule(partial(ns_tands, tracking="difference"), 1, action=kcenter.Pull),
+    RATIO: Rule(partial(ns_tands, tracking="ratio"), 3, action=kcenter.Pull),
+    BATCHES: Rule(partial(track_and_stop, test_every=50), 3, action=kcenter.Counts, queries=50),
+    LONG: Rule(partial(track_and_stop, test_every=5000), 8, action=kcenter.Counts, queries=5000, time=LONG_TIME),
 }
 TRACKING = (RATIO, BATCHES, LONG)
 OTHERS = {"difference tracking": DIFFERENCE, "NS-TS": THOMPSON}
@@ -76,13 +75,13 @@ UNITY = len(FACTORS) // 2
 class Bounds(NamedTuple):
     """What theory says of the instances."""
 
-    lower: np.ndarray  # (deltas, instances)           Theorem 1
-    upper: np.ndarray  # (deltas, instances, factors)  Theorem 2, for c = FACTORS
+    lower: np.ndarray  # (instances, deltas)           Theorem 1
+    upper: np.ndarray  # (instances, deltas, factors)  Theorem 2, for c = FACTORS
     binary: np.ndarray  # (instances,)                 sum_p T*_p of single dimensions
     unit: np.ndarray  # (instances,)                   and of noise of variance 1
 
 
-Cells = dict[str, list[Columns]]  # rule -> the runs at each delta, with what `ratios` adds
+Cells = dict[str, dict[float, Columns]]  # rule -> delta -> the runs, with what `ratios` adds
 
 
 def run(options: Settings) -> Report:
@@ -90,21 +89,19 @@ def run(options: Settings) -> Report:
     points = instances(INSTANCES)
     theory = bounds(points, deltas)
     sweeps = {name: rule_runs(name, points, theory, deltas, options) for name in SAMPLED | NOISY}
-    cells = {name: list(common.by_value(columns, "delta").values()) for name, columns in sweeps.items()}
+    cells = {name: common.by_value(columns, "delta") for name, columns in sweeps.items()}
     return Report(
         f"Queries against delta, binary points: n = {N}, m = {M}, k = {K}",
         [],
-        [*noisy_claims(cells, deltas), *sampled_claims(sweeps), *error_claims(cells, deltas)],
+        [*noisy_claims(cells), *sampled_claims(sweeps), *error_claims(cells)],
         joined(sweeps),
-        partial(draw, cells=cells, deltas=deltas, theory=theory),
-        notes=notes(sweeps, cells, deltas),
-        grid=[row(name, cell) for name, cells_of in cells.items() for cell in cells_of],
+        partial(draw, cells=cells, theory=theory),
+        notes=notes(sweeps, cells),
+        grid=[row(name, delta, cell) for name, at in cells.items() for delta, cell in at.items()],
     )
 
 
-def rule_runs(
-    name: str, points: Images, theory: Bounds, deltas: Sequence[float], options: Settings
-) -> dict[str, np.ndarray]:
+def rule_runs(name: str, points: Images, theory: Bounds, deltas: Sequence[float], options: Settings) -> Columns:
     entry, heading = (SAMPLED | NOISY)[name], f"kcenter bounds: {name}"
     shared = {"rows": blocks(N, INSTANCES), "k": K, "settings": {"delta": deltas}}
     shared |= {"options": options, "seeds": options.seeds or entry.seeds}
@@ -127,23 +124,14 @@ def instances(count: int) -> Images:
 
 
 def bounds(points: Images, deltas: Sequence[float]) -> Bounds:
-    @jax.jit
-    @jax.vmap
-    def of(distances: jax.Array, centers: jax.Array, bottlenecks: jax.Array) -> Bounds:
-        def at(delta: jax.Array) -> tuple[jax.Array, jax.Array]:
-            upper = jax.vmap(partial(kcenter.upper_bound, distances, centers, M, delta))(jnp.asarray(FACTORS))
-            return sum(kcenter.lower_bound(distances, centers, delta)), upper
+    def of(distances: np.ndarray, solution: Greedy) -> Bounds:
+        centers, at = solution.centers, np.array(deltas)
+        lower = jnp.vectorize(lambda delta: sum(kcenter.lower_bound(distances, centers, delta)))(at)
+        upper = jnp.vectorize(partial(kcenter.upper_bound, distances, centers, M))(at[:, None], FACTORS)
+        return Bounds(lower, upper, *(noisy.times(distances, solution, scale).sum() for scale in (None, 1.0)))
 
-        scales = jnp.sqrt(bottlenecks * (1 - bottlenecks)), 1.0
-        binary, unit = (kcenter.stage_times(distances, centers, noise_scale=scale).sum() for scale in scales)
-        return Bounds(*jax.vmap(at)(jnp.asarray(deltas)), binary, unit)
-
-    rows, distances = blocks(N, INSTANCES), points.distances
-    solved = common.solutions(points.sums, rows, K)
-    centers, bottlenecks = (np.stack([getattr(each, name) for each in solved]) for name in ("centers", "bottlenecks"))
-    found = of(np.stack([distances[np.ix_(row, row)] for row in rows]), centers, bottlenecks / M)
-    lower, upper, *times = map(np.asarray, found)
-    return Bounds(lower.T, upper.swapaxes(0, 1), *times)
+    found = [of(*each) for each in common.solved(points.distances, blocks(N, INSTANCES), K)]
+    return Bounds(*map(np.stack, zip(*found, strict=True)))
 
 
 def needed(delta: Any) -> np.ndarray:
@@ -170,9 +158,9 @@ def ratios(
     """
     delta, instance, queries = columns["delta"], columns["instance"], columns["pulls"]
     place, time = np.searchsorted(-np.asarray(deltas), -delta), times[instance]
-    upper = theory.upper[place, instance]
+    upper = theory.upper[instance, place]
     sampled = {
-        "queries / Theorem 1": queries / theory.lower[place, instance],
+        "queries / Theorem 1": queries / theory.lower[instance, place],
         "queries / Theorem 2": queries / upper[:, UNITY],
         "queries / most": queries / kcenter.most_queries(N, M, K),
         "factor": FACTORS[np.argmax(queries[:, None] <= upper, axis=1)],
@@ -183,29 +171,30 @@ def ratios(
     } | {name: values if is_sampled else np.full(len(queries), np.nan) for name, values in sampled.items()}
 
 
-def shown(name: str, cell: Columns) -> np.ndarray:
-    """What the figure shows (runs,): queries or, of rules that see noise, queries / sum_p T*_p."""
-    return cell["queries / T* log"] * needed(cell["delta"]) if name in NOISY else cell["pulls"].astype(float)
+def shown(name: str, cells: Cells) -> list[np.ndarray]:
+    """What the figure shows (runs,), by delta: queries or, of rules that see noise, queries / sum_p T*_p."""
+    over = "queries / T* log" if name in NOISY else "pulls"
+    return [cell[over] * (needed(delta) if name in NOISY else 1.0) for delta, cell in cells[name].items()]
 
 
-def slope(name: str, row: Sequence[Columns], deltas: Sequence[float]) -> tuple[float, float]:
+def slope(name: str, cells: Cells) -> tuple[float, float]:
     """Of the median of queries / sum_p T*_p against log(1/delta), by least squares; its standard error by bootstrap."""
-    values = [shown(name, cell) for cell in row]
+    values, x = shown(name, cells), needed([*cells[name]])
     medians = np.array([np.median(runs) for runs in values])
     redrawn = np.array([np.median(np.random.default_rng(0).choice(runs, (1000, len(runs))), axis=1) for runs in values])
-    found, samples = (np.polyfit(needed(deltas), each, 1)[0] for each in (medians, redrawn))
+    found, samples = (np.polyfit(x, each, 1)[0] for each in (medians, redrawn))
     return float(found), float(samples.std())
 
 
 # What is claimed
 
 
-def noisy_claims(cells: Cells, deltas: Sequence[float]) -> list[Claim]:
+def noisy_claims(cells: Cells) -> list[Claim]:
     needs, beta, queries = (
-        {name: np.array([np.median(cell[what]) for cell in cells[name]]) for name in NOISY}
+        {name: np.array([np.median(cell[what]) for cell in cells[name].values()]) for name in NOISY}
         for what in ("queries / T* log", "queries / T* beta", "pulls")
     )
-    slopes = {name: slope(name, cells[name], deltas) for name in TRACKING}
+    slopes = {name: slope(name, cells) for name in TRACKING}
     close = f"{{}}: 1 to {MOST} times sum T* beta(q), in the median, at every delta"
     few = f"{BATCHES}: at most {MOST} times the queries of single ones, in the median, at every delta"
     more = "{} takes more queries than ratio tracking, at every delta"
@@ -245,40 +234,39 @@ def sampled_claims(sweeps: Mapping[str, Columns]) -> list[Claim]:
     ]
 
 
-def error_claims(cells: Cells, deltas: Sequence[float]) -> list[Claim]:
+def error_claims(cells: Cells) -> list[Claim]:
     groups = {HEURISTIC: [HEURISTIC], "the other rules that sample dimensions": [*SAMPLED][1:]}
     groups |= {"the rules that see noise": [*NOISY]}
     found = []
     for what, names in groups.items():
-        at = [[cells[name][place] for name in names] for place in range(len(deltas))]
-        ended = [np.sum(column(row, "status") == Status.STOPPED) for row in at]
-        wrong = [total - column(row, "ordered").sum() for total, row in zip(ended, at, strict=True)]
+        counts = {delta: errors((cells[name][delta] for name in names), "ordered") for delta in cells[HEURISTIC]}
         statement = f"{what}: a share of at most delta of the answers is wrong, at every delta"
-        measured = ", ".join("{} of {} at {:g}".format(*counts) for counts in zip(wrong, ended, deltas, strict=True))
-        found.append(Claim(statement, measured, np.all(wrong <= allowed(ended, deltas))))
+        measured = ", ".join(f"{wrong} of {ended} at {delta:g}" for delta, (wrong, ended) in counts.items())
+        kept = all(wrong <= allowed(ended, delta) for delta, (wrong, ended) in counts.items())
+        found.append(Claim(statement, measured, kept))
     return found
 
 
 # How it is shown
 
 
-def row(name: str, cell: Columns) -> dict[str, str]:
+def row(name: str, delta: float, cell: Columns) -> dict[str, str]:
     low, middle, high = (number(round(x)) for x in np.percentile(cell["pulls"], (25, 50, 75)))
     over = {f"/ {ratio}": np.median(cell[f"queries / {ratio}"]) for ratio in RATIOS}
     cut = np.sum(cell["status"] != Status.STOPPED)
     return {
         "": name,
-        "delta": f"{cell['delta'][0]:g}",
+        "delta": f"{delta:g}",
         "queries (quartiles)": f"{middle} ({low} to {high})",
         **{head: f"{value:.3g}" if np.isfinite(value) else "-" for head, value in over.items()},
         "ordered (as a set)": matches(cell) + (f" ({cut} censored)" if cut else ""),
     }
 
 
-def notes(sweeps: Mapping[str, Columns], cells: Cells, deltas: Sequence[float]) -> tuple[str, ...]:
+def notes(sweeps: Mapping[str, Columns], cells: Cells) -> tuple[str, ...]:
     over = {name: sweeps[name]["queries / T* beta"] for name in TRACKING}
     late = ", ".join(f"{np.sum(times > LATE)} of {len(times)} ({name})" for name, times in over.items())
-    end = np.median(cells[RATIO][-1]["queries / T* log"])
+    least, end = [*cells[RATIO].items()][-1]
     return (
         f"Medians over runs on {INSTANCES} instances, the first seeds of binary_rows with unique greedy centers. T* "
         "log: sum_p T*_p log(1/(2.4 delta)); T* beta: sum_p T*_p beta(q) with the rate loglog at q queries of a run; "
@@ -287,10 +275,10 @@ def notes(sweeps: Mapping[str, Columns], cells: Cells, deltas: Sequence[float]) 
         "Theorem 1 is no bound for these rules: it grows with log(1/delta) without limit, but m queries read an arm "
         "exactly. It counts single dimensions only, and is undercut where gaps are narrow or delta is small.",
         "The rate loglog is log(n^2/delta) and a little more, so that queries / (sum T* log(1/(2.4 delta))) comes to 1 "
-        f"as 1/log(1/delta): at delta = {deltas[-1]:g} it is still {end:.2f} for ratio tracking. It is the slope that "
-        f"is 1, once forced queries weigh little: tracking gives each arm of a stage at least sqrt(T) - n k/2 of its T "
-        f"queries, in all up to {_forced(20 * TIME):.0%} of 20 T* at T* = {TIME:,} and {_forced(20 * LONG_TIME):.0%} "
-        f"at {LONG_TIME:,}.",
+        f"as 1/log(1/delta): at delta = {least:g} it is still {np.median(end['queries / T* log']):.2f} for ratio "
+        f"tracking. It is the slope that is 1, once forced queries weigh little: tracking gives each arm of a stage at "
+        f"least sqrt(T) - n k/2 of its T queries, in all up to {_forced(20 * TIME):.0%} of 20 T* at T* = {TIME:,} and "
+        f"{_forced(20 * LONG_TIME):.0%} at {LONG_TIME:,}.",
         f"Some runs go astray, with more than {LATE} times sum T* beta queries: {late}. Few queries made an arm that "
         "matters look far from mattering while two other nodes seem nearly tied: those take the queries, its weight is "
         "almost 0, and it waits for forced queries, of which there are some sqrt(T) after T. Hence medians.",
@@ -303,16 +291,16 @@ def _forced(queries: float) -> float:
     return min(1.0, arms * max(0.0, np.sqrt(queries) - N * K / 2) / queries)
 
 
-def draw(figure: Any, *, cells: Cells, deltas: Sequence[float], theory: Bounds) -> None:
+def draw(figure: Any, *, cells: Cells, theory: Bounds) -> None:
     left, right = split(figure, (10.6, 6), 1, 2)
-    inverse, x = 1 / np.asarray(deltas), needed(deltas)
+    deltas = np.array([*cells[RATIO]])
+    inverse, x = 1 / deltas, needed(deltas)
     for axes, names, places, shift in ((left, SAMPLED, inverse, 1.25), (right, NOISY, x, 1.02)):
         for style, name in enumerate(names):
-            values = [shown(name, cell) for cell in cells[name]]
             label = f"NS-TandS, {name}" if name in NOISY and name != THOMPSON else name
-            quantiles(axes, places * shift ** (style - 1.5), values, label, style, (0.25, 0.75))
-    left.plot(inverse, np.median(theory.lower, axis=1), "k-", lw=1.2, label="Theorem 1")
-    left.plot(inverse, np.median(theory.upper[..., UNITY], axis=1), "k--", lw=1.2, label="Theorem 2, c = 1")
+            quantiles(axes, places * shift ** (style - 1.5), shown(name, cells), label, style, (0.25, 0.75))
+    left.plot(inverse, np.median(theory.lower, axis=0), "k-", lw=1.2, label="Theorem 1")
+    left.plot(inverse, np.median(theory.upper[..., UNITY], axis=0), "k--", lw=1.2, label="Theorem 2, c = 1")
     left.plot(inverse, np.full(len(inverse), kcenter.most_queries(N, M, K)), "k:", lw=1.2, label="2 m for each arm")
     left.set(xlabel=r"$1/\delta$", ylabel="queries (median; bars: quartiles)")
 

@@ -3,7 +3,7 @@
 import itertools
 import os
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ import numpy as np
 
 import jaxbandits
 from experiments.claims import column, errors_are_rare
-from experiments.report import Claim, Columns, number
+from experiments.report import Claim, Columns, Line, number, two_digits
 from experiments.settings import Settings
 from experiments.simulate import cache_folder, simulate
 from jaxbandits import kcenter
@@ -28,7 +28,7 @@ IMAGES, SHOES = Path("tiny-imagenet-200/val/images"), Path("zappos")
 VARIABLE = "JAXBANDITS_DATA"  # the folder that --data names where it is not given
 
 
-Rule = Callable[..., Algorithm]  # (problem, **settings) -> Algorithm
+Rule = Callable[..., Algorithm]  # (problem, *, delta, **settings) -> Algorithm
 
 
 class Images(NamedTuple):
@@ -63,13 +63,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def images(options: Settings, count: int) -> Images:
-    """The first `count` images of Tiny ImageNet's validation set, or as many crops of two photographs."""
-    return _images(options.data, count)
-
-
 @cache
-def _images(data: Path | None, count: int) -> Images:
+def images(data: Path | None, count: int) -> Images:
+    """The first `count` images of Tiny ImageNet's validation set, or as many crops of two photographs."""
     if data is None:
         return as_images(kcenter.image_crops(count, 7, augment=True), "crops of two photographs")
     found = kcenter.tiny_imagenet(data / IMAGES, count, cache=cache_folder())
@@ -81,11 +77,11 @@ def on_images(options: Settings, images: Images) -> list[str]:
     return [] if options.data else [f"The paper's images are Tiny ImageNet, these are {images.label}."]
 
 
-def judgements(options: Settings, count: int) -> tuple[np.ndarray, str]:
+def judgements(data: Path | None, count: int) -> tuple[np.ndarray, str]:
     """Distances of the first `count` shoes by people's judgements, or of as many things judged at random; a label."""
-    if options.data is None:
+    if data is None:
         return kcenter.triplet_like(count, 3), "simulated judgements"
-    return kcenter.zappos(options.data / SHOES, count), "Zappos, judgements of shoes"
+    return kcenter.zappos(data / SHOES, count), "Zappos, judgements of shoes"
 
 
 def consecutive(n: int, count: int, total: int) -> np.ndarray:
@@ -107,14 +103,14 @@ def image_runs(
 ) -> dict[str, np.ndarray]:
     """Runs of a rule that samples dimensions, so many a round: `leap` or, for `ds_random`, `test_every`.
 
-    `rule` is (problem, **drawn, **settings) -> Algorithm; see `compared_runs`.
+    `rule` is (problem, *, delta, **drawn, **settings) -> Algorithm; see `compared_runs`.
     """
     points = jnp.asarray(images.points)
     problem = kcenter.Dimensions(rows.shape[1], points.shape[1], k, images.levels)
 
-    def made(task: dict[str, Any], sums: jax.Array) -> tuple[Algorithm, jaxbandits.Environment]:
+    def made(task: Any, settings: Any, sums: jax.Array) -> tuple[Algorithm, jaxbandits.Environment]:
         instance = kcenter.DimensionInstance(problem, points, sums, task["rows"])
-        return rule(problem, **drawn, **task["settings"]), kcenter.environment(instance, **drawn)
+        return rule(problem, **drawn, **settings), kcenter.environment(instance, **drawn)
 
     return compared_runs(heading, made, images.sums, rows, k=k, **shared)
 
@@ -133,16 +129,16 @@ def distance_runs(
 ) -> dict[str, np.ndarray]:
     """Runs of a rule that sees distances through noise; see `compared_runs`.
 
-    `rule` is (problem, *, noise_scale, first_center, **settings) -> Algorithm. `noise_scale` may be one of each
+    `rule` is (problem, *, delta, noise_scale, first_center, **settings) -> Algorithm. `noise_scale` may be one of each
     instance; None: rewards are Bernoulli.
     """
     problem = kcenter.Distances(rows.shape[1], k, "bernoulli" if noise_scale is None else "gaussian")
     several = {"noise_scale": noise_scale} if np.ndim(noise_scale) > 0 else {}
 
-    def made(task: dict[str, Any], table: jax.Array) -> tuple[Algorithm, jaxbandits.Environment]:
+    def made(task: Any, settings: Any, table: jax.Array) -> tuple[Algorithm, jaxbandits.Environment]:
         scale = task.get("noise_scale", noise_scale)
-        algorithm = rule(problem, noise_scale=scale, first_center=first_center, **task["settings"])
         instance = kcenter.DistanceInstance(problem, table, scale, task["rows"])
+        algorithm = rule(problem, noise_scale=scale, first_center=first_center, **settings)
         return algorithm, kcenter.environment(instance, action=action)
 
     return compared_runs(heading, made, distances, rows, k=k, several=several, first_center=first_center, **shared)
@@ -150,12 +146,12 @@ def distance_runs(
 
 def compared_runs(
     heading: str,
-    made: Callable[..., tuple[Algorithm, jaxbandits.Environment]],  # of a task (rows, settings) and the distances
+    made: Callable[..., tuple[Algorithm, jaxbandits.Environment]],  # of a task, the rule's settings and the distances
     distances: np.ndarray,  # (N, N)  of all points, in any unit
     rows: np.ndarray,  # int (instances, n)  the points of each
     *,
     k: int,
-    settings: Mapping[str, Sequence[float]] = {},  # numbers that the rule takes, all of one length
+    settings: Mapping[str, Sequence[float]] = {},  # numbers that the rule takes, all of one length; delta is DELTA
     several: Mapping[str, np.ndarray] = {},  # what else a task has, (instances,)
     first_center: int = 0,  # greedy's, and the rule's
     metrics: Callable[..., dict[str, Any]] | None = None,  # (task, outcome) -> what to know of a run besides
@@ -169,7 +165,8 @@ def compared_runs(
     """
     table, count = jnp.asarray(distances), max(map(len, settings.values()), default=1)
     distinct, which = np.unique(rows, axis=0, return_inverse=True)
-    truth = np.stack([each.centers for each in solutions(distances, distinct, k, first_center)])[which.reshape(-1)]
+    centers = [solution.centers for _, solution in solved(distances, distinct, k, first_center)]
+    truth = np.stack(centers)[which.reshape(-1)]
     tasks = {
         "settings": {name: np.repeat(values, len(rows)) for name, values in settings.items()},
         "rows": np.tile(rows, (count, 1)),
@@ -186,16 +183,22 @@ def compared_runs(
             "radius": kcenter.radius_ratio(centers, task["truth"], table, task["rows"]),
         } | (metrics(task, outcome) if metrics else {})
 
-    simulated |= {"max_rounds": max_rounds, "metrics": compared}
-    columns = simulate(heading, lambda task, key: made(task, table), tasks, **simulated).columns
+    def build(task: dict[str, Any], key: jax.Array) -> tuple[Algorithm, jaxbandits.Environment]:
+        return made(task, {"delta": DELTA} | task["settings"], table)
+
+    columns = simulate(heading, build, tasks, max_rounds=max_rounds, metrics=compared, **simulated).columns
     setting, instance = np.divmod(columns["row"], len(rows))
     given = {name: np.asarray(values)[setting] for name, values in settings.items()}
     return columns | given | {"instance": instance}
 
 
-def solutions(distances: np.ndarray, rows: np.ndarray, k: int, first_center: int = 0) -> list[Greedy]:
-    """Greedy's centers of every instance."""
-    return [greedy(distances[np.ix_(row, row)], k=k, first_center=first_center) for row in rows]
+def solved(
+    distances: np.ndarray, rows: np.ndarray, k: int, first_center: int = 0
+) -> Iterator[tuple[np.ndarray, Greedy]]:
+    """Every instance's own distances, and greedy's centers of them."""
+    for row in rows:
+        own = distances[np.ix_(row, row)]
+        yield own, greedy(own, k=k, first_center=first_center)
 
 
 def chosen(columns: Columns, where: np.ndarray) -> dict[str, np.ndarray]:
@@ -208,24 +211,30 @@ def by_value(columns: Columns, name: str) -> dict[Any, dict[str, np.ndarray]]:
     return {value: chosen(columns, columns[name] == value) for value in dict.fromkeys(columns[name].tolist())}
 
 
-def greedy_was_found(sweeps: Iterable[Columns], who: str = "") -> Claim:
-    """Whether the runs that stopped have greedy's centers, in order, as often as promised."""
-    return errors_are_rare(sweeps, DELTA, right="ordered", who=who)
+def stopped(columns: Columns) -> dict[str, np.ndarray]:
+    """The runs that ended by themselves."""
+    return chosen(columns, columns["status"] == Status.STOPPED)
 
 
-def queries_until(columns: Columns, k: int) -> np.ndarray:
-    """Queries (runs,) until the first k centers were found: the rules do not know how many will be wanted."""
-    return columns["answer.queries"][:, : k - 1].sum(axis=1, dtype=np.int64)
+def until(columns: Columns, k: int) -> dict[str, np.ndarray]:
+    """The runs until the first k centers: the rules do not know how many will be wanted.
 
-
-def matches_until(columns: Columns, k: int) -> dict[str, np.ndarray]:
-    """Whether the first k centers (runs,) were found and are greedy's: `ordered`, or as a set `members`."""
+    A run has stopped here if it found so many, and is `ordered` if they are greedy's, or as a set one of `members`.
+    """
     found = columns["answer.found"] >= k
     ours, greedys = columns["answer.indices"][:, :k], columns["greedy"][:, :k]
     return {
+        **columns,
+        "pulls": columns["answer.queries"][:, : k - 1].sum(axis=1, dtype=np.int64),
+        "status": np.where(found, Status.STOPPED, columns["status"]),
         "ordered": found & (ours == greedys).all(axis=1),
         "members": found & (np.sort(ours, axis=1) == np.sort(greedys, axis=1)).all(axis=1),
     }
+
+
+def greedy_was_found(sweeps: Iterable[Columns], who: str = "") -> Claim:
+    """Whether the runs that stopped have greedy's centers, in order, as often as promised."""
+    return errors_are_rare(sweeps, DELTA, right="ordered", who=who)
 
 
 def matches(*sweeps: Columns) -> str:
@@ -234,16 +243,21 @@ def matches(*sweeps: Columns) -> str:
     return f"{ordered.sum()} ({members.sum()}) of {len(ordered)}"
 
 
-def three_digits(value: float) -> str:
+def rounded(value: float, digits: int = 3) -> str:
     """A number as far as it matters."""
-    return number(float(f"{value:.3g}"))
+    return number(float(f"{value:.{digits}g}"))
 
 
-def spread(
-    values: np.ndarray, form: Callable[[float], str] = three_digits, middle: Callable[[Any], Any] = np.median
-) -> str:
+def spread(values: np.ndarray, form: Callable[[float], str] = rounded, middle: Callable[[Any], Any] = np.median) -> str:
     """The middle of several numbers and, in brackets, their range."""
     return "{} ({} to {})".format(*(form(f(values)) for f in (middle, np.min, np.max)))
+
+
+def mean(line: Line | None, digits: int = 4) -> str:
+    """A mean with its standard error, if there is one."""
+    if line is None:
+        return ""
+    return rounded(line.ours, digits) + (f" +- {two_digits(line.se):g}" if np.isfinite(line.se) else "")
 
 
 def untied(make: Callable[..., np.ndarray], k: int, count: int) -> list[np.ndarray]:

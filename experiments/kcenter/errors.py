@@ -8,16 +8,15 @@ three kinds: points around the middle of the cube, each at a scale of its own (c
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from experiments.claims import FALSE_ALARM, allowed, every_run_stops, interval
+from experiments.claims import FALSE_ALARM, allowed, errors, every_run_stops, interval
 from experiments.figures import STYLES, legend_below, marks, split
 from experiments.kcenter import common
-from experiments.report import Claim, Columns, Line, Report, joined, line_of, plus_minus
+from experiments.report import Claim, Report, joined, line_of, plus_minus
 from experiments.settings import Settings
-from jaxbandits import Status
 from jaxbandits.kcenter import KL, Lemma1, Lil, binary_rows, contrast_rows, ds_ucb, greedy, image_crops, pairwise_sums
 from jaxbandits.kcenter._images import IMAGE_LEVELS
 from jaxbandits.kcenter._points import BINARY_LEVELS
@@ -38,28 +37,7 @@ RADIUS_SCALE = 0.1  # C
 LEAP = {"leap": 1}  # dimensions drawn each round: with so few of them in all, arms get two to five queries in a row
 
 
-class Cell(NamedTuple):
-    """The runs of one rule on one kind, at one delta."""
-
-    delta: float
-    queries: Line
-    wrong: int
-    stopped: int
-    interval: tuple[float, float]  # of 95 %, by Clopper and Pearson
-    allowed: int  # errors that a rule with error probability delta exceeds with a probability of FALSE_ALARM
-
-    @property
-    def rate(self) -> float:
-        """The share of wrong answers."""
-        return self.wrong / self.stopped
-
-    @property
-    def breaks(self) -> bool:
-        """Whether there are more than allowed."""
-        return self.wrong > self.allowed
-
-
-Cells = dict[tuple[str, str], list[Cell]]  # (kind, rule) -> for each delta
+Counts = dict[tuple[str, str], np.ndarray]  # (kind, rule) -> int (2, deltas): wrong answers, and runs that stopped
 
 
 def run(options: Settings) -> Report:
@@ -68,23 +46,25 @@ def run(options: Settings) -> Report:
     names = QUICK_KINDS if options.quick else tuple(KINDS)
     shared = {"rows": common.blocks(N, instances), "k": K, "settings": {"delta": deltas}, "drawn": LEAP}
     shared |= {"options": options, "seeds": seeds}
-    sweeps, cells, variances = {}, {}, {}
+    sweeps, variances = {}, {}
     for kind, (make, levels) in ((name, KINDS[name]) for name in names):
         found = common.untied(make, K, instances)
         images = common.as_images(np.concatenate(found), kind, levels)
         variances[kind] = float(np.mean([decisive_variance(points / (levels or 1)) for points in found]))
         for rule, radius in RULES.items():
             factory = partial(ds_ucb, ties="lowest", interval=radius)  # a wrong leader may tie with another one
-            columns = common.image_runs(f"kcenter errors: {kind}, {rule}", factory, images, **shared)
-            sweeps[kind, rule] = columns
-            cells[kind, rule] = [cell(delta, runs) for delta, runs in common.by_value(columns, "delta").items()]
+            sweeps[kind, rule] = common.image_runs(f"kcenter errors: {kind}, {rule}", factory, images, **shared)
+    by_delta = {name: common.by_value(columns, "delta") for name, columns in sweeps.items()}
+    counts = {
+        name: np.transpose([errors([runs], "ordered") for runs in row.values()]) for name, row in by_delta.items()
+    }
     shown = ", ".join(f"{variance:.3f} ({kind})" for kind, variance in variances.items())
     return Report(
         f"Error rates of DS-UCB, n = {N}, m = {M}, k = {K}",
         [],
-        [every_run_stops(sweeps.values()), *claims(cells, names)],
+        [every_run_stops(sweeps.values()), *claims(counts, names, deltas)],
         joined(sweeps, "sweep"),
-        partial(draw, cells=cells, variances=variances),
+        partial(draw, counts=counts, variances=variances, deltas=np.array(deltas)),
         notes=(
             f"{instances * seeds:,} runs a row, on all instances alike. A run is wrong if it stops with other centers "
             "than greedy's, or in another order. allowed: what a rule of error probability delta exceeds with a "
@@ -96,15 +76,15 @@ def run(options: Settings) -> Report:
         grid=[
             {
                 "points, rule": ", ".join(name),
-                "delta": str(each.delta),
-                "queries": plus_minus(each.queries),
-                "wrong": f"{each.wrong} of {each.stopped}",
-                "share (95 % interval)": "{:.2%} ({:.2%} to {:.2%})".format(each.rate, *each.interval),
-                "allowed": str(each.allowed),
-                "verdict": "BREAKS delta" if each.breaks else "keeps delta",
+                "delta": str(delta),
+                "queries": plus_minus(line_of("", runs)),
+                "wrong": f"{wrong} of {stopped}",
+                "share (95 % interval)": "{:.2%} ({:.2%} to {:.2%})".format(wrong / stopped, *interval(wrong, stopped)),
+                "allowed": f"{allowed(stopped, delta):.0f}",
+                "verdict": "BREAKS delta" if wrong > allowed(stopped, delta) else "keeps delta",
             }
-            for name, row in cells.items()
-            for each in row
+            for name, row in by_delta.items()
+            for (delta, runs), (wrong, stopped) in zip(row.items(), counts[name].T.tolist(), strict=True)
         ],
     )
 
@@ -119,44 +99,35 @@ def decisive_variance(points: np.ndarray) -> float:
     return float(np.mean(found))
 
 
-def cell(delta: float, columns: Columns) -> Cell:
-    queries = line_of("", columns)
-    stopped = queries.runs - queries.censored - queries.failed
-    wrong = int(((columns["status"] == Status.STOPPED) & ~columns["ordered"]).sum())
-    return Cell(delta, queries, wrong, stopped, interval(wrong, stopped), int(allowed(stopped, delta)))
-
-
-def claims(cells: Cells, kinds: Sequence[str]) -> list[Claim]:
+def claims(counts: Counts, kinds: Sequence[str], deltas: Sequence[float]) -> list[Claim]:
     keeps = "{}: a share of at most delta of the answers is wrong, for every {}"
+    breaks = {name: wrong > allowed(stopped, deltas) for name, (wrong, stopped) in counts.items()}
     found = []
     for rule in (rule for rule in RULES if rule != PAPER):
-        row = [each for kind in kinds for each in cells[kind, rule]]
-        wrong, stopped = np.sum([(each.wrong, each.stopped) for each in row], axis=0)
-        kept = not any(each.breaks for each in row)
+        wrong, stopped = sum(counts[kind, rule].sum(axis=1) for kind in kinds)
+        kept = not any(breaks[kind, rule].any() for kind in kinds)
         found.append(Claim(keeps.format(rule, "kind and delta"), f"{wrong} of {stopped:,}", kept))
     for kind in kinds:
-        rates = ", ".join(f"{each.rate:.2%} at {each.delta}" for each in cells[kind, PAPER])
-        kept = not any(each.breaks for each in cells[kind, PAPER])
-        found.append(Claim(keeps.format(f"{PAPER}, {kind}", "delta"), rates, kept))
-    breaks = [each.breaks for each in cells["binary", PAPER]]
+        wrong, stopped = counts[kind, PAPER]
+        rates = ", ".join(f"{rate:.2%} at {delta}" for rate, delta in zip(wrong / stopped, deltas, strict=True))
+        found.append(Claim(keeps.format(f"{PAPER}, {kind}", "delta"), rates, not breaks[kind, PAPER].any()))
+    most = breaks["binary", PAPER]
     statement = f"{PAPER} errs more often than delta at every delta where the rewards have the largest variance"
-    return [*found, Claim(statement, f"{sum(breaks)} of {len(breaks)} deltas on binary points", all(breaks))]
+    return [*found, Claim(statement, f"{most.sum()} of {len(most)} deltas on binary points", most.all())]
 
 
-def draw(figure: Any, *, cells: Cells, variances: dict[str, float]) -> None:
+def draw(figure: Any, *, counts: Counts, variances: dict[str, float], deltas: np.ndarray) -> None:
     panels = split(figure, (10.2, 4.6), 1, len(variances), sharex=True, sharey=True)
-    least = min(0.5 / row[0].stopped for row in cells.values())
+    least = min(0.5 / stopped[0] for _, stopped in counts.values())
     for axes, (kind, variance) in zip(panels, variances.items(), strict=True):
         for style, rule in enumerate(RULES):
-            row = cells[kind, rule]
-            deltas, rates = np.array([(each.delta * 1.06 ** (style - 1), each.rate) for each in row]).T
-            low, high = np.transpose([each.interval for each in row])
-            seen = rates > 0
-            bars = [rates - np.maximum(low, 0.1 * rates), high - rates]
-            axes.errorbar(deltas[seen], rates[seen], [bar[seen] for bar in bars], label=rule, mfc="w", **STYLES[style])
-            axes.plot(deltas[~seen], np.full((~seen).sum(), least), **marks(style))
-        edge = [cells[kind, PAPER][place].delta for place in (0, -1)]
-        axes.plot(edge, edge, "k-", lw=1, label="delta")
+            wrong, stopped = counts[kind, rule]
+            x, rates, seen = deltas * 1.06 ** (style - 1), wrong / stopped, wrong > 0
+            low, high = np.transpose([interval(*each) for each in counts[kind, rule].T.tolist()])
+            bars = np.array([rates - np.maximum(low, 0.1 * rates), high - rates])
+            axes.errorbar(x[seen], rates[seen], bars[:, seen], label=rule, mfc="w", **STYLES[style])
+            axes.plot(x[~seen], np.full((~seen).sum(), least), **marks(style))
+        axes.plot(deltas[[0, -1]], deltas[[0, -1]], "k-", lw=1, label="delta")
         axes.set(xscale="log", yscale="log", xlabel="delta", title=f"{kind}, variance {variance:.3f}")
         axes.invert_xaxis()
     panels[0].axhline(least, color="none")

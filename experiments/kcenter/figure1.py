@@ -23,16 +23,16 @@ SCALES = (1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1)
 LARGE = (0.3, 1.0)  # three to six times the queries of 0.1, so there are fewer runs
 
 
-def ucb(problem: Dimensions, *, radius_scale: Any, leap: int) -> Algorithm:
+def ucb(problem: Dimensions, *, radius_scale: Any, **settings: Any) -> Algorithm:
     """DS-UCB with radii of this scale."""
-    return ds_ucb(problem, delta=common.DELTA, interval=Lil(radius_scale), leap=leap)
+    return ds_ucb(problem, interval=Lil(radius_scale), **settings)
 
 
 def run(options: Settings) -> Report:
     n, total = QUICK_SIZE if options.quick else SIZE
     runs, large = options.seeds or (8 if options.quick else 20), LARGE[:1] if options.quick else LARGE
     others = total // n - 1
-    images = common.images(options, total)
+    images = common.images(options.data, total)
     plans = {"small": (SCALES, {"first": runs, "runs": 2}), "large": (large, {"first": 2})}
     sweeps, at = {}, {}
     for name, (scales, plan) in plans.items():
@@ -40,7 +40,7 @@ def run(options: Settings) -> Report:
         columns = scheduled_runs(f"kcenter figure 1: {name} C, n = {n}", ucb, images, n, **plan)
         sweeps[name] = columns
         at |= common.by_value(columns, "radius_scale")
-    cells = {scale: measured(f"queries, C = {scale:g}", columns, unit=1.0) for scale, columns in at.items()}
+    cells = {scale: measured(f"queries, C = {scale:g}", columns) for scale, columns in at.items()}
     errors, set_errors, radii = (
         {scale: line("", values(columns), status=columns["status"]) for scale, columns in at.items()}
         for values in (lambda runs: ~runs["ordered"], lambda runs: ~runs["members"], lambda runs: runs["radius"])
@@ -48,7 +48,7 @@ def run(options: Settings) -> Report:
 
     def draw(figure: Any) -> None:
         left, middle, right = split(figure, (12, 4.2), 1, 3)
-        curve(left, list(cells), [cell.first for cell in cells.values()], f"first {n} images", 0)
+        curve(left, list(cells), [cell.line for cell in cells.values()], f"first {n} images", 0)
         draw_instances(left, list(cells), list(cells.values()))
         left.set(yscale="log", ylabel="queries until ten centers", title="What the radii cost")
         left.legend(loc="upper left", fontsize=9)
@@ -72,7 +72,7 @@ def run(options: Settings) -> Report:
         [],
         [
             every_run_stops(sweeps.values()),
-            grows("queries grow with C", [cell.first for cell in cells.values()]),
+            grows("queries grow with C", [cell.line for cell in cells.values()]),
             grows("errors fall with C", list(errors.values()), ".2f", down=True),
             Claim(
                 "small radii do err: all answers are wrong at C = 0.01 or below",
@@ -99,9 +99,9 @@ def run(options: Settings) -> Report:
         grid=[
             {
                 "C": f"{scale:g}",
-                "queries, first images": plus_minus(cell.first),
-                "ordered (set)": common.matches(cell.match),
-                "instances": cell.range,
+                "queries, first images": plus_minus(cell.line),
+                "ordered (set)": common.matches(cell.first),
+                "instances": cell.spread,
                 "errors": f"{errors[scale].ours:.3f}",
                 "radius": plus_minus(radii[scale], 3),
                 "runs": str(errors[scale].runs),

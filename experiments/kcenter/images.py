@@ -38,21 +38,19 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Settings) -> Report:
     n, k = QUICK_SIZE if options.quick else SIZE
     seeds = options.seeds or 4
-    images, rows = common.images(options, n), common.blocks(n, 1)
+    images, rows = common.images(options.data, n), common.blocks(n, 1)
     m = images.points.shape[1]
     shared = {"rows": rows, "k": k, "options": options, "seeds": seeds, "lanes": seeds}
 
     def sampled(name: str, rule: Any, **settings: Any) -> Columns:
-        rule = partial(rule, delta=common.DELTA)
         return common.image_runs(f"kcenter images: {name}, n = {n}", rule, images, **shared | settings)
 
-    noise = {"action": PairPull, "noise_scale": VARIANCE**0.5} | shared
-    heading, noisy_rule = f"kcenter images: {NOISY}, n = {n}", partial(ns_ts, delta=common.DELTA)
+    seen = {"distances": images.distances, "action": PairPull, "noise_scale": VARIANCE**0.5} | shared
     sweeps = {
         UCB: sampled(UCB, ds_ucb),
         SMALL: sampled(SMALL, partial(ds_ucb, interval=Lil(SMALL_C))),
         TS: sampled(TS, ds_ts, drawn=THOMPSON_LEAP, seeds=1, lanes=1),
-        NOISY: common.distance_runs(heading, noisy_rule, images.distances, **noise),
+        NOISY: common.distance_runs(f"kcenter images: {NOISY}, n = {n}", ns_ts, **seen),
     }
     if options.own["random"]:
         sweeps[RANDOM] = sampled(RANDOM, ds_random, drawn=DRAWS, seeds=1, lanes=1)
@@ -108,66 +106,53 @@ LEFT, TOP, BOTTOM, BETWEEN = 2.65, 1.15, 0.15, 0.26
 
 
 def draw(figure: Any, *, shown: dict[str, Columns], points: np.ndarray, label: str) -> None:
-    centers_of, queries_of = (
+    centers, queries = (
         {name: runs[column][0].astype(np.int64) for name, runs in shown.items()}
         for column in ("answer.indices", "answer.queries")
     )
-    exact = centers_of[GREEDY]
-    n, k, row = len(points), len(exact), IMAGE + BAR + BETWEEN
-    width, height = LEFT + k * (IMAGE + GAP) + 0.1, TOP + len(shown) * row + BOTTOM
+    exact, every = centers[GREEDY], np.concatenate(list(queries.values()))
+    k, left = len(exact), LEFT + np.arange(len(exact)) * (IMAGE + GAP)
+    width, height = left[-1] + IMAGE + GAP + 0.1, TOP + len(shown) * (IMAGE + BAR + BETWEEN) + BOTTOM
+    least, most = 10 ** np.floor(np.log10(every.min())), 1.5 * every.max()
     figure.set_layout_engine("none")
     figure.set_size_inches(width, height)
+    page = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(0, height))
+    page.axis("off")
 
-    def place(left: float, bottom: float, wide: float, high: float) -> Any:
-        return figure.add_axes((left / width, bottom / height, wide / width, high / height))
+    def write(y: float, text: str, size: float = 10, color: str = INK, weight: str = "normal") -> None:
+        page.text(0.15, y, text, fontsize=size, color=color, weight=weight, va="top")
 
-    def write(x: float, y: float, text: str, **style: Any) -> None:
-        figure.text(x / width, y / height, text, **style)
-
-    write(0.15, height - 0.2, f"Greedy {k}-center on {n} images ({label})", fontsize=14, weight="bold", va="top")
+    write(height - 0.2, f"Greedy {k}-center on {len(points)} images ({label})", 14, "k", "bold")
     about = "Each image is the farthest from those to its left. Bars: queries to find it (log scale)."
-    write(0.15, height - 0.5, about, fontsize=10, color="#444444", va="top")
-    write(0.15, height - 0.72, "Framed in red: not greedy's center at this place.", fontsize=10, color=RED, va="top")
-    every = np.concatenate(list(queries_of.values()))
-    least, most = 10 ** np.floor(np.log10(every.min())), 1.5 * every.max()
-    for position, (name, centers) in enumerate(centers_of.items()):
-        queries, top = queries_of[name], height - TOP - position * row
-        for place_of, center in enumerate(centers):
-            axes = place(LEFT + place_of * (IMAGE + GAP), top - IMAGE, IMAGE, IMAGE)
-            axes.set(xticks=[], yticks=[])
-            axes.grid(visible=False)
-            is_wrong = center != exact[place_of]
-            for spine in axes.spines.values():
-                spine.set(visible=is_wrong, color=RED, linewidth=3.5)
+    write(height - 0.5, about, color="#444444")
+    write(height - 0.72, "Framed in red: not greedy's center at this place.", color=RED)
+    for position, name in enumerate(shown):
+        top = height - TOP - position * (IMAGE + BAR + BETWEEN)
+        floor, is_wrong = top - IMAGE - BAR - 0.05, centers[name] != exact
+        for x, center, wrong in zip(left, centers[name], is_wrong, strict=True):
+            sides, ends = (x, x + IMAGE), (top - IMAGE, top)
             if center >= 0:
-                axes.imshow(points[center].reshape(SIDE, SIDE, 3))
-        chart = place(LEFT, top - IMAGE - BAR - 0.05, k * (IMAGE + GAP) - GAP, BAR)
-        bars(chart, queries, least, most, color=GREY if name == NOISY else BLUE)
-        write(0.15, top - 0.02, name, fontsize=13, weight="bold", va="top")
+                page.imshow(points[center].reshape(SIDE, SIDE, 3), extent=(*sides, *ends), aspect="auto")
+            if wrong:
+                page.fill(np.repeat(sides, 2), (*ends, *ends[::-1]), fill=False, edgecolor=RED, lw=3.5)
+        high = 0.8 * BAR * np.log(queries[name] / least) / np.log(most / least)
+        page.bar(left[1:] + IMAGE / 2, high, 0.62 * IMAGE, floor, color=GREY if name == NOISY else BLUE)
+        page.plot((left[0], left[-1] + IMAGE), (floor, floor), "k-", lw=0.8)
+        page.text(left[0] + IMAGE / 2, floor, "given", ha="center", va="bottom", fontsize=8, color="#666666")
+        for x, y, value in zip(left[1:] + IMAGE / 2, floor + high, queries[name], strict=True):
+            page.text(x, y, _short(value), ha="center", va="bottom", fontsize=8)
+        write(top - 0.02, name, 13, "k", "bold")
+        spent, wrong = queries[name].sum(), is_wrong.sum()
         cost = "one noisy distance" if name == NOISY else "one number of two images"
-        text = [(f"{_short(queries.sum())} queries", INK), (f"of {cost} each", INK)]
+        text = [(f"{_short(spent)} queries", INK), (f"of {cost} each", INK)]
         if name not in (GREEDY, NOISY):
-            text.append((_times(queries_of[GREEDY].sum() / queries.sum()), INK))
+            factor = queries[GREEDY].sum() / spent
+            fewer = f"{factor:.3g} times fewer than greedy" if factor >= 1 else f"{1 / factor:.3g} times greedy's"
+            text.append((fewer, INK))
         if name != GREEDY:
-            wrong = int((centers != exact).sum())
             text.append((f"{wrong} of {k} centers differ", RED) if wrong else ("all centers right", GREEN))
         for depth, (words, color) in enumerate(text):
-            write(0.15, top - 0.32 - 0.22 * depth, words, fontsize=10, color=color, va="top")
-
-
-def bars(axes: Any, queries: np.ndarray, least: float, most: float, *, color: str) -> None:
-    """Under the images of the centers that they found; the first is given."""
-    centers = np.arange(1, len(queries) + 1)
-    axes.bar(centers, queries - least, bottom=least, width=0.62 * IMAGE, color=color)
-    for center, value in zip(centers, queries, strict=True):
-        axes.text(center, value, _short(value), ha="center", va="bottom", fontsize=8)
-    axes.text(0, least, "given", ha="center", va="bottom", fontsize=8, color="#666666")
-    half = IMAGE / 2 / (IMAGE + GAP)
-    axes.set(yscale="log", ylim=(least, most * (most / least) ** 0.25), xlim=(-half, len(queries) + half))
-    axes.set(xticks=[], yticks=[])
-    axes.minorticks_off()
-    axes.spines["left"].set_visible(False)
-    axes.grid(visible=False)
+            write(top - 0.32 - 0.22 * depth, words, color=color)
 
 
 def _short(value: float) -> str:
@@ -175,7 +160,3 @@ def _short(value: float) -> str:
         if value >= unit:
             return f"{value / unit:.3g} {name}"
     return f"{value / 1000:.3g}k" if value >= 1000 else f"{value:.0f}"
-
-
-def _times(factor: float) -> str:
-    return f"{factor:.3g} times fewer than greedy" if factor >= 1 else f"{1 / factor:.3g} times greedy's"

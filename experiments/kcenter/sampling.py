@@ -2,16 +2,15 @@
 
 import itertools
 from argparse import ArgumentParser
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from experiments.figures import COLORS, band, curve, legend_below, split, ticks
 from experiments.kcenter import common
-from experiments.kcenter.common import Images, chosen
-from experiments.report import Columns, Line, Report, joined, line, number, two_digits
+from experiments.kcenter.common import Images, chosen, until
+from experiments.report import Columns, Line, Report, joined, line_of
 from experiments.settings import Settings
 
 K = 10
@@ -36,10 +35,9 @@ class Rule(NamedTuple):
     """How a rule of a table by n and k is run and shown."""
 
     label: str
-    unit: float  # of queries
-    printed: Mapping[Place, float]  # in this unit
     heading: str  # of its sweeps, with a place for n
-    factory: common.Rule  # that takes delta and what is drawn
+    factory: common.Rule
+    printed: Mapping[Place, float]  # in the table's unit
     drawn: Mapping[str, int] = common.LEAP
     has_others: bool = False  # whether it runs on other instances as well
     times: int = 1  # as many runs on the first images as others
@@ -69,8 +67,7 @@ def sweeps_of(rules: Mapping[str, Rule], sizes: Mapping[int, Size], images: Imag
             more = {"drawn": DRAWS, "lanes": first}
         if first:
             more |= {"first": first, "others": size.others if rule.has_others else 0, "runs": size.runs}
-            factory, heading = partial(rule.factory, delta=common.DELTA), rule.heading.format(n)
-            found[name, n] = scheduled_runs(heading, factory, images, n, options=options, **more)
+            found[name, n] = scheduled_runs(rule.heading.format(n), rule.factory, images, n, options=options, **more)
     return found
 
 
@@ -83,41 +80,37 @@ def add_random(parser: ArgumentParser, default: int) -> None:
 class Measured(NamedTuple):
     """The queries of one rule in one setting."""
 
-    first: Line  # on the first images
+    line: Line  # on the first images
     instances: np.ndarray  # (instances,)  the mean on each instance, in units of the line
-    match: Columns  # whether the runs of `first` found greedy's centers
-    right: tuple[int, int]  # runs with greedy's centers in order, of all runs on any instance
-
-    @property
-    def range(self) -> str:
-        """Over the instances."""
-        return common.spread(self.instances, middle=np.mean) if len(self.instances) > 1 else ""
+    spread: str  # over the instances, if there are several
+    first: Columns  # the runs on the first images
+    right: str  # how many of the runs on any instance have greedy's centers in order
 
 
-def measured(quantity: str, columns: Columns, *, unit: float, k: int = K, printed: float | None = None) -> Measured:
-    """Queries until the first k centers, of the runs in `columns`.
+def measured(quantity: str, columns: Columns, *, unit: float = 1.0, printed: float | None = None) -> Measured:
+    """Queries of the runs in `columns`.
 
     The paper's number is one instance's, which it does not name: it may be off by what instances differ.
     """
-    queries, match = common.queries_until(columns, k) / unit, common.matches_until(columns, k)
-    means = np.array([queries[columns["instance"] == i].mean() for i in np.unique(columns["instance"])])
-    is_first = columns["instance"] == 0
-    ours = line(quantity, queries[is_first], status=columns["status"][is_first], printed=printed)
+    means = np.array([runs["pulls"].mean() / unit for runs in common.by_value(columns, "instance").values()])
+    first, spread = chosen(columns, columns["instance"] == 0), ""
+    ours = line_of(quantity, first, unit=unit, printed=printed)
     if len(means) > 1:
         ours = ours._replace(printed_se=float(means.std(ddof=1)), spread="the instances'")
-    return Measured(ours, means, chosen(match, is_first), (int(match["ordered"].sum()), len(queries)))
+        spread = common.spread(means, middle=np.mean)
+    return Measured(ours, means, spread, first, f"{columns['ordered'].sum()} of {len(columns['ordered'])}")
 
 
 Cells = dict[str, dict[Place, Measured]]  # rule -> by n and k
 
 
-def cells_of(sweeps: Sweeps, rules: Mapping[str, Rule], sizes: Collection[int], by_k: int = BY_K) -> Cells:
+def cells_of(sweeps: Sweeps, rules: Mapping[str, Rule], unit: float, by_k: int = BY_K) -> Cells:
     """What every rule took until ten centers and, of `by_k` images, fewer, beside what the paper printed."""
-    places = [(n, K) for n in sizes] + [(by_k, k) for k in KS if by_k in sizes]
+    places = [(n, K) for n in sizes_of(sweeps)] + [(by_k, k) for k in KS]
     return {
         name: {
             (n, k): measured(
-                f"{name}: n = {n}, k = {k}", sweeps[name, n], unit=rule.unit, k=k, printed=rule.printed.get((n, k))
+                f"{name}: n = {n}, k = {k}", until(sweeps[name, n], k), unit=unit, printed=rule.printed.get((n, k))
             )
             for n, k in places
             if (name, n) in sweeps
@@ -126,27 +119,66 @@ def cells_of(sweeps: Sweeps, rules: Mapping[str, Rule], sizes: Collection[int], 
     }
 
 
+def sizes_of(sweeps: Sweeps) -> list[int]:
+    """All n, in order."""
+    return sorted({n for _, n in sweeps})
+
+
 def report(
-    title: str, sweeps: Sweeps, rules: Mapping[str, Rule], cells: Cells, *, drawn: Mapping[str, Any], **told: Any
+    title: str,
+    sweeps: Sweeps,
+    rules: Mapping[str, Rule],
+    cells: Cells,
+    *,
+    unit: float,
+    by_k: int = BY_K,
+    banded: str = "",
+    known: Mapping[str, tuple[str, Callable[[int, int], float]]] = {},
+    **told: Any,
 ) -> Report:
-    """Of a table of queries by n and k; `drawn` goes to `draw_by_n_and_k`, `told` are claims, notes and the grid."""
-    lines = [cell.first for row in cells.values() for cell in row.values()]
+    """Of a table of queries by n and k; `told` are claims, notes and the grid, the rest is for the figure.
+
+    That shows queries against n until ten centers, and against k for n = `by_k`, with the other instances of the rule
+    `banded`; `known` is label to look and (n, k) -> queries that are known without runs.
+    """
+    every, ks = sizes_of(sweeps), list(range(2, K + 1))
+    by_k = by_k if by_k in every else max(every)
+
+    def draw(figure: Any) -> None:
+        left, right = split(figure, (10.4, 4.8), 1, 2)
+        for axes, x, places in ((left, every, [(n, K) for n in every]), (right, ks, [(by_k, k) for k in ks])):
+            for label, (look, queries) in known.items():
+                axes.plot(x, [queries(*at) for at in places], look, lw=1.2, label=label)
+            for style, (name, rule) in enumerate(rules.items()):
+                shown = {
+                    value: measured("", until(sweeps[name, n], k))
+                    for value, (n, k) in zip(x, places, strict=True)
+                    if (name, n) in sweeps
+                }
+                if shown:
+                    curve(axes, list(shown), [cell.line for cell in shown.values()], rule.label, style)
+                if shown and name == banded:
+                    draw_instances(axes, list(shown), list(shown.values()), f"{rule.label}, other images", style)
+                axes.plot(x, [unit * rule.printed.get(at, np.nan) for at in places], "x", color=COLORS[style], mew=2)
+        left.plot([], [], "kx", mew=2, label="in the paper")
+        left.set(xscale="log", yscale="log", xlabel="images n", ylabel="queries", title=f"Until {K} centers")
+        ticks(left, every, [f"{n:,}" for n in every])
+        right.set(yscale="log", xlabel="centers k", title=f"Of {by_k} images", xticks=ks)
+        legend_below(figure, left, ncols=4)
+
+    lines = [cell.line for row in cells.values() for cell in row.values()]
     columns = joined({f"{rule}, n = {n}": columns for (rule, n), columns in sweeps.items()}, "sweep")
-    draw = partial(draw_by_n_and_k, sweeps=sweeps, rules=rules, **drawn)
     return Report(title, lines, columns=columns, draw=draw, **told)
 
 
-def factors(values: Mapping[Place, float], form: str = ".3g") -> str:
+def factors(values: Mapping[Place, float]) -> str:
     """Numbers side by side, each with its n and k."""
-    return ", ".join(f"{value:{form}} (n = {n:,}, k = {k})" for (n, k), value in values.items())
+    return ", ".join(f"{value:.3g} (n = {n:,}, k = {k})" for (n, k), value in values.items())
 
 
-def mean(cell: Measured | None, scale: float = 1.0) -> str:
-    """A mean with its standard error, in another unit."""
-    if cell is None:
-        return ""
-    se = f" +- {two_digits(cell.first.se * scale):g}" if np.isfinite(cell.first.se) else ""
-    return f"{number(float(f'{cell.first.ours * scale:.4g}'))}{se}"
+def mean(cell: Measured | None) -> str:
+    """A mean with its standard error, if there is one."""
+    return common.mean(cell and cell.line)
 
 
 def draw_instances(
@@ -155,41 +187,3 @@ def draw_instances(
     """The range of the means over instances."""
     low, high = (scale * np.array([f(cell.instances) for cell in cells]) for f in (np.min, np.max))
     band(axes, x, low, high, style, label)
-
-
-def draw_by_n_and_k(
-    figure: Any,
-    sweeps: Sweeps,
-    rules: Mapping[str, Rule],
-    *,
-    by_k: int,
-    banded: str = "",
-    known: Mapping[str, tuple[str, Callable[[int, int], float]]] = {},
-) -> None:
-    """Queries against n until ten centers, and against k for n = `by_k`.
-
-    The other instances of the rule `banded` are shown as well; `known` is label to look and (n, k) -> queries that are
-    known without runs.
-    """
-    left, right = split(figure, (10.4, 4.8), 1, 2)
-    every, ks = sorted({n for _, n in sweeps}), list(range(2, K + 1))
-    for axes, x, places in ((left, every, [(n, K) for n in every]), (right, ks, [(by_k, k) for k in ks])):
-        for label, (look, queries) in known.items():
-            axes.plot(x, [queries(*at) for at in places], look, lw=1.2, label=label)
-        for style, (name, rule) in enumerate(rules.items()):
-            cells = {
-                value: measured(name, sweeps[name, n], unit=1.0, k=k)
-                for value, (n, k) in zip(x, places, strict=True)
-                if (name, n) in sweeps
-            }
-            if cells:
-                curve(axes, list(cells), [cell.first for cell in cells.values()], rule.label, style)
-            if cells and name == banded:
-                draw_instances(axes, list(cells), list(cells.values()), f"{rule.label}, other images", style)
-            printed = [rule.unit * rule.printed.get(at, np.nan) for at in places]
-            axes.plot(x, printed, "x", color=COLORS[style], mew=2)
-    left.plot([], [], "kx", mew=2, label="in the paper")
-    left.set(xscale="log", yscale="log", xlabel="images n", ylabel="queries", title=f"Until {K} centers")
-    ticks(left, every, [f"{n:,}" for n in every])
-    right.set(yscale="log", xlabel="centers k", title=f"Of {by_k} images", xticks=ks)
-    legend_below(figure, left, ncols=4)

@@ -22,10 +22,8 @@ from experiments.kcenter.common import add_arguments as add_arguments
 from experiments.kcenter.noisy import ALPHA, K1, expected, times
 from experiments.report import Claim, Columns, Report, joined, listed, number
 from experiments.settings import Settings
-from experiments.simulate import simulate
-from jaxbandits import Algorithm, Environment, Outcome, Status, kcenter
-from jaxbandits.kcenter import Lil, ds_ucb, greedy, ns_ts
-from jaxbandits.kcenter._samples import mean
+from jaxbandits import Outcome, Status
+from jaxbandits.kcenter import Lil, PairPull, ds_ucb, ns_ts
 
 NOISE_SCALE = 0.1
 NODES = 4  # of the noisy instances, the first center among them
@@ -38,23 +36,6 @@ RADIUS_SCALE = 0.1
 PULLS = {"pair": "a pair (NS-TS)", "leader": "the leader alone"}
 
 
-class Noisy(NamedTuple):
-    """The runs at one gap."""
-
-    ended: np.ndarray  # bool (runs,)
-    low: float  # quartiles of the queries, infinite where so many did not end
-    median: float
-    high: float
-    best: float  # median queries of the best candidate
-    rival: float  # and of the most queried of the others
-    width: float  # of the best candidate's interval after so many
-
-    @property
-    def share(self) -> str:
-        """How many ended."""
-        return f"{self.ended.sum()} of {len(self.ended)}"
-
-
 class Read(NamedTuple):
     """The runs with dimension sampling, m of them."""
 
@@ -64,22 +45,26 @@ class Read(NamedTuple):
     excess: np.ndarray  # (blocks,)  mean queries beyond 2 m
 
 
-Entries = dict[str, dict[float, Noisy]]  # how is pulled -> gap -> the runs
+Noisy = dict[tuple[str, float], Columns]  # (how is pulled, gap) -> the runs
 
 
 def run(options: Settings) -> Report:
     seeds = options.seeds or (10 if options.quick else 40)
     limit = QUICK_LIMIT if options.quick else LIMIT
-    pulled = {name: noisy_runs(name, limit, seeds, options) for name in PULLS}
-    noisy = {
-        name: dict(zip(GAPS, map(noisy_of, runs.by_value(columns, "row").values()), strict=True))
-        for name, columns in pulled.items()
-    }
-    law = {gap: expected(times(table(gap), greedy(table(gap), k=2), NOISE_SCALE), NODES)[0] for gap in GAPS}
+    distances, instances = tables(), runs.blocks(NODES, len(GAPS))
+    shared = {"k": 2, "action": PairPull, "noise_scale": NOISE_SCALE, "metrics": counts, "max_rounds": limit}
+    shared |= {"options": options, "seeds": seeds}
+    pulled, noisy = {}, {}
+    for name in PULLS:
+        rule = partial(ns_ts, mix=0.0, pair=name == "pair")
+        pulled[name] = runs.distance_runs(f"kcenter single node: {name}", rule, distances, instances, **shared)
+        noisy |= {(name, GAPS[i]): columns for i, columns in runs.by_value(pulled[name], "instance").items()}
+    stages = [times(*each, NOISE_SCALE) for each in runs.solved(distances, instances, 2)]
+    law = {gap: expected(stage, NODES)[0] for gap, stage in zip(GAPS, stages, strict=True)}
 
-    images, rows = runs.images(options, IMAGES), runs.blocks(SIZE, IMAGES // SIZE)
+    images, rows = runs.images(options.data, IMAGES), runs.blocks(SIZE, IMAGES // SIZE)
     order = np.random.default_rng(0).permutation(images.points.shape[1])
-    rule = partial(ds_ucb, delta=runs.DELTA, interval=Lil(RADIUS_SCALE))
+    rule = partial(ds_ucb, interval=Lil(RADIUS_SCALE))
     read, reads = {}, {}
     for m in QUICK_DIMENSIONS if options.quick else DIMENSIONS:
         thinned = runs.as_images(np.ascontiguousarray(images.points[:, order[:m]]))
@@ -107,42 +92,34 @@ def run(options: Settings) -> Report:
     )
 
 
-def table(gap: float) -> np.ndarray:
-    """Distances: from node 0, node 1 is `gap` farther than all others."""
-    distances = np.full((NODES, NODES), 0.5)
-    np.fill_diagonal(distances, 0)
-    distances[0, BEST] = distances[BEST, 0] = 0.5 + gap
+def tables() -> np.ndarray:
+    """Distances, an instance of every gap beside the other: from its node 0, node 1 is farther than all others."""
+    distances = 0.5 * (1 - np.eye(NODES * len(GAPS)))
+    first = NODES * np.arange(len(GAPS))
+    distances[first, first + BEST] = distances[first + BEST, first] = 0.5 + np.array(GAPS)
     return distances
 
 
-def noisy_runs(name: str, limit: int, seeds: int, options: Settings) -> Columns:
-    def state(task: jax.Array, outcome: Outcome) -> dict[str, jax.Array]:
-        samples = outcome.state.samples
-        return {"counts": samples.counts[:, 0], "means": mean(samples, task.dtype)[:, 0]}
-
-    def build(task: jax.Array, key: jax.Array) -> tuple[Algorithm, Environment]:
-        instance = kcenter.distance_instance(task, k=2, noise_scale=NOISE_SCALE)
-        algorithm = ns_ts(instance.problem, noise_scale=NOISE_SCALE, delta=runs.DELTA, mix=0.0, pair=name == "pair")
-        return algorithm, kcenter.environment(instance)
-
-    tables, budget = np.stack([table(gap) for gap in GAPS]), {"seeds": seeds, "max_rounds": limit}
-    return simulate(f"kcenter single node: {name}", build, tables, options=options, metrics=state, **budget).columns
+def counts(task: Any, outcome: Outcome) -> dict[str, jax.Array]:
+    return {"counts": outcome.state.samples.counts[:, 0]}
 
 
-def noisy_of(columns: Columns) -> Noisy:
-    counts, ended = columns["counts"], columns["status"] == Status.STOPPED
-    quartiles = np.quantile(np.where(ended, columns["pulls"], np.inf), (0.25, 0.5, 0.75), method="higher")
-    best = float(np.median(counts[:, BEST]))
-    rival = float(np.median(np.delete(counts, (0, BEST), axis=1).max(axis=1)))
-    level = (np.log(K1 * NODES**2 / runs.DELTA) + ALPHA * np.log(best)) / best
-    return Noisy(ended, *quartiles, best, rival, float(2 * NOISE_SCALE * np.sqrt(2 * level)))
+def share(columns: Columns) -> str:
+    """How many runs ended."""
+    return f"{np.sum(columns['status'] == Status.STOPPED)} of {len(columns['status'])}"
+
+
+def quartiles(columns: Columns) -> np.ndarray:
+    """Of the queries (3,), infinite where so many did not end."""
+    queries = np.where(columns["status"] == Status.STOPPED, columns["pulls"], np.inf)
+    return np.quantile(queries, (0.25, 0.5, 0.75), method="higher")
 
 
 def read_of(columns: Columns, images: runs.Images, rows: np.ndarray) -> Read:
     m, distances = images.points.shape[1], images.distances
     from_first = np.sort([distances[row[0], row] for row in rows])  # to itself, to the rivals, to the best
     gaps = from_first[:, -1:] - from_first[:, 1:-1]
-    stopped = runs.chosen(columns, columns["status"] == Status.STOPPED)
+    stopped = runs.stopped(columns)
     means = [block["pulls"].mean() for block in runs.by_value(stopped, "instance").values()]
     return Read(stopped["pulls"] / (2 * m), gaps.min(axis=1), rivals(gaps, m), np.array(means) - 2 * m)
 
@@ -155,25 +132,19 @@ def rivals(gaps: np.ndarray, m: int) -> np.ndarray:
     return np.where(wide < m, wide + 1, 2 * m).sum(axis=1)
 
 
-def noisy_claims(noisy: Entries, limit: int) -> list[Claim]:
-    pairs, alone = noisy["pair"], noisy["leader"]
-    ended = [", ".join(f"{entry.share} (gap {gap})" for gap, entry in each.items()) for each in (pairs, alone)]
-
-    def factor(gap: float) -> str:
-        more = "> " if np.isinf(alone[gap].median) else ""
-        return f"{more}{number(min(alone[gap].median, limit) / pairs[gap].median)} (gap {gap})"
-
+def noisy_claims(noisy: Noisy, limit: int) -> list[Claim]:
+    ended = {place: columns["status"] == Status.STOPPED for place, columns in noisy.items()}
+    pairs, alone = ([ended[name, gap] for gap in GAPS] for name in PULLS)
+    shares = [", ".join(f"{share(noisy[name, gap])} (gap {gap})" for gap in GAPS) for name in PULLS]
+    few, many = (np.array([quartiles(noisy[name, gap])[1] for gap in GAPS]) for name in PULLS)
+    factors = [("> " if np.isinf(b) else "") + number(min(b, limit) / a) for a, b in zip(few, many, strict=True)]
     return [
-        Claim("with a pair every run ends", ended[0], all(pair.ended.all() for pair in pairs.values())),
-        Claim(
-            f"the leader alone never ends, within {limit:,} queries",
-            f"ended: {ended[1]}",
-            not any(entry.ended.any() for entry in alone.values()),
-        ),
+        Claim("with a pair every run ends", shares[0], np.all(pairs)),
+        Claim(f"the leader alone never ends, within {limit:,} queries", f"ended: {shares[1]}", not np.any(alone)),
         Claim(
             "the leader alone takes at least ten times as many queries as a pair, in the median",
-            ", ".join(map(factor, GAPS)),
-            all(alone[gap].median >= 10 * pairs[gap].median for gap in GAPS),
+            ", ".join(f"{factor} (gap {gap})" for factor, gap in zip(factors, GAPS, strict=True)),
+            np.all(many >= 10 * few),
         ),
     ]
 
@@ -190,43 +161,46 @@ def read_claims(reads: dict[int, Read]) -> list[Claim]:
     ]
 
 
-def grid(noisy: Entries, limit: int, law: dict[float, float], reads: dict[int, Read]) -> list[dict[str, str]]:
-    def whole(value: float) -> str:
-        return number(round(value))
-
-    rows = [
-        {
-            "": f"noisy, {name}, gap {gap}",
-            "ended": entry.share,
-            "median queries": number(entry.median) if np.isfinite(entry.median) else f"> {number(limit)}",
-            "law": whole(law[gap]) if name == "pair" else "",
-            "of the best": number(entry.best),
-            "of a rival": number(entry.rival),
-            "width": f"{entry.width:.4f}",
-        }
-        for name, entries in noisy.items()
-        for gap, entry in entries.items()
-    ]
+def grid(noisy: Noisy, limit: int, law: dict[float, float], reads: dict[int, Read]) -> list[dict[str, str]]:
+    rows = []
+    for (name, gap), columns in noisy.items():
+        median, counts = quartiles(columns)[1], columns["counts"]
+        best = np.median(counts[:, BEST])
+        rival = np.median(np.delete(counts, (0, BEST), axis=1).max(axis=1))
+        level = (np.log(K1 * NODES**2 / runs.DELTA) + ALPHA * np.log(best)) / best
+        rows.append(
+            {
+                "": f"noisy, {name}, gap {gap}",
+                "ended": share(columns),
+                "median queries": number(median) if np.isfinite(median) else f"> {number(limit)}",
+                "law": number(round(law[gap])) if name == "pair" else "",
+                "of the best": number(best),
+                "of a rival": number(rival),
+                "width": f"{2 * NOISE_SCALE * np.sqrt(2 * level):.4f}",
+            }
+        )
     for m, found in reads.items():
         row = {"": f"images, m = {m}, queries - {2 * m:,}", "ended": str(len(found.over))}
-        row |= {"median queries": runs.spread(found.excess, whole), "law": whole(np.median(found.law))}
+        row["median queries"] = runs.spread(found.excess, lambda value: number(round(value)))
+        row["law"] = number(round(np.median(found.law)))
         rows.append(dict.fromkeys(rows[0], "") | row)
     return rows
 
 
-def draw(figure: Any, *, noisy: Entries, law: dict[float, float], reads: dict[int, Read], limit: int) -> None:
+def draw(figure: Any, *, noisy: Noisy, law: dict[float, float], reads: dict[int, Read], limit: int) -> None:
     left, right = split(figure, (9.6, 4.6), 1, 2)
     for style, (name, label) in enumerate(PULLS.items()):
-        known = [gap for gap in GAPS if np.isfinite(noisy[name][gap].median)]
-        ended = [noisy[name][gap] for gap in known]
-        bars = [[each.median - each.low for each in ended], [min(each.high, limit) - each.median for each in ended]]
-        left.errorbar(known, [each.median for each in ended], yerr=bars, mfc="w", label=label, **STYLES[style])
-        for gap, entry in noisy[name].items():
-            if not entry.ended.all():
-                text = f"{entry.share}\nended"
+        found = np.array([quartiles(noisy[name, gap]) for gap in GAPS])
+        is_known = np.isfinite(found[:, 1])
+        low, median, high = np.minimum(found[is_known], limit).T
+        bars = [median - low, high - median]
+        left.errorbar(np.array(GAPS)[is_known], median, yerr=bars, mfc="w", label=label, **STYLES[style])
+        left.plot(np.array(GAPS)[~is_known], [limit] * sum(~is_known), "^", color=COLORS[style], ms=8)
+        for gap in GAPS:
+            columns = noisy[name, gap]
+            if np.any(columns["status"] != Status.STOPPED):
+                text = f"{share(columns)}\nended"
                 left.annotate(text, (gap, 1.4 * limit), ha="center", va="bottom", fontsize=8)
-            if gap not in known:
-                left.plot(gap, limit, marker="^", color=COLORS[style], ms=8)
     left.plot(GAPS, list(law.values()), "k:", lw=1.2, label=r"$2\,\beta\,T^*$")
     left.set(ylabel="queries until the stop (median, quartiles)", title="noisy distances")
     left.legend(loc="lower left", fontsize=9)

@@ -29,7 +29,7 @@ GROWTH_OF_PAIRS = 1.33
 def run(options: Settings) -> Report:
     n, total = QUICK_SIZE if options.quick else SIZE
     is_full, runs = not options.quick, options.seeds or (4 if options.quick else 8)
-    images = common.images(options, total)
+    images = common.images(options.data, total)
     plans = {"points": {"first": runs, "others": total // n - 1}, "pairs": {"first": (runs + 1) // 2}}
     sweeps, cells = {}, {}
     for union, plan in plans.items():
@@ -42,16 +42,16 @@ def run(options: Settings) -> Report:
             for (delta, runs), paper in zip(common.by_value(columns, "delta").items(), PRINTED, strict=True)
         ]
     rising = "queries never fall as delta shrinks (by more than four standard errors)"
-    claims = [every_run_stops(sweeps.values()), grows(rising, [cell.first for cell in cells["points"]], ".4g")]
+    claims = [every_run_stops(sweeps.values()), grows(rising, [cell.line for cell in cells["points"]], ".4g")]
     growth = cells["points"][-1].instances / cells["points"][0].instances
     return Report(
         f"Table I of Jali et al.: queries of DS-UCB x 1e4, n = {n}, k = 10, {images.label}",
-        [cell.first for row in cells.values() for cell in row],
+        [cell.line for row in cells.values() for cell in row],
         claims + (growth_claims(**cells) if options.data is not None and is_full else []),
         joined(sweeps, "union"),
         partial(draw, cells=cells, n=n, is_full=is_full),
         notes=(
-            f"first {n}: the mean of {cells['points'][0].first.runs} runs on the first {n} images with its standard "
+            f"first {n}: the mean of {cells['points'][0].line.runs} runs on the first {n} images with its standard "
             f"error. instances: the mean over {len(growth)} instances of {n} images that share none, and their range. "
             "The verdict compares the first images with the paper's, which are another instance: it allows for what "
             "instances differ. Ordered (set): runs with greedy's centers in order (as a set).",
@@ -66,12 +66,12 @@ def run(options: Settings) -> Report:
                 "delta": str(delta),
                 "paper": str(number),
                 f"first {n}": mean(points),
-                "ordered (set)": common.matches(points.match),
-                "instances": points.range,
-                "instances, ordered": "{} of {}".format(*points.right),
+                "ordered (set)": common.matches(points.first),
+                "instances": points.spread,
+                "instances, ordered": points.right,
                 "pairs": mean(pairs),
-                "pairs, ordered (set)": common.matches(pairs.match),
-                "verdict": verdict(points.first),
+                "pairs, ordered (set)": common.matches(pairs.first),
+                "verdict": verdict(points.line),
             }
             for delta, number, points, pairs in zip(DELTAS, PRINTED, cells["points"], cells["pairs"], strict=True)
         ],
@@ -79,7 +79,7 @@ def run(options: Settings) -> Report:
 
 
 def growth_claims(points: list[Measured], pairs: list[Measured]) -> list[Claim]:
-    ours = {union: row[-1].first.ours / row[0].first.ours for union, row in (("points", points), ("pairs", pairs))}
+    ours = {union: row[-1].line.ours / row[0].line.ours for union, row in (("points", points), ("pairs", pairs))}
     by = "queries grow by a factor in {} to {} from delta = 0.3 to 0.001".format(*GROWTH)
     paper = f", the paper's {PRINTED[-1] / PRINTED[0]:.3f}"
     return [
@@ -94,7 +94,7 @@ def draw(figure: Any, *, cells: dict[str, list[Measured]], n: int, is_full: bool
     for style, (label, row) in enumerate(
         zip(("union over n points", "over pairs, as printed"), cells.values(), strict=True)
     ):
-        lines = [cell.first for cell in row]
+        lines = [cell.line for cell in row]
         curve(left, DELTAS, lines, label, style, scale=UNIT)
         curve(right, DELTAS, lines, label, style, scale=1 / lines[0].ours)
     if is_full:

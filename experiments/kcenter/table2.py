@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from experiments.claims import answers_are_right, between, every_run_stops
+from experiments.claims import between, every_run_stops
 from experiments.kcenter import common, sampling
 from experiments.kcenter.sampling import BY_K, Cells, K, Measured, Place, Rule, Size, Sweeps, mean
 from experiments.papers import printed_by_place
@@ -27,9 +27,9 @@ PRINTED_RANDOM = printed_by_place("kcenter", "table2 random")
 HEADING = "kcenter table 2: {}, n = {{}}"
 AS_PRINTED = partial(ds_ucb, scale="root", interval=Lil(union="pairs"))
 RULES = {
-    "DS-UCB": Rule("DS-UCB", UNIT, PRINTED, HEADING.format("DS-UCB"), ds_ucb, has_others=True),
-    "as printed": Rule("DS-UCB as printed", UNIT, PRINTED, HEADING.format("as printed"), AS_PRINTED),
-    "random": Rule("random sampling", UNIT, PRINTED_RANDOM, HEADING.format("random"), ds_random, is_random=True),
+    "DS-UCB": Rule("DS-UCB", HEADING.format("DS-UCB"), ds_ucb, PRINTED, has_others=True),
+    "as printed": Rule("DS-UCB as printed", HEADING.format("as printed"), AS_PRINTED, PRINTED),
+    "random": Rule("random sampling", HEADING.format("random"), ds_random, PRINTED_RANDOM, is_random=True),
 }
 ROUNDING = 0.5
 BELOW_NAIVE = {100: 15, 10_000: 200}  # by how many times DS-UCB is, for at least so many images
@@ -44,12 +44,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Settings) -> Report:
     sizes, by_k = (QUICK_SIZES, QUICK_BY_K) if options.quick else (SIZES, BY_K)
     total = max(n * (1 + size.others) if options.quick else n for n, size in sizes.items())
-    images = common.images(options, total)
+    images = common.images(options.data, total)
     m = images.points.shape[1]
     sweeps = sampling.sweeps_of(RULES, sizes, images, options)
     cells = {
-        rule: {at: cell._replace(first=cell.first._replace(tolerance=ROUNDING)) for at, cell in row.items()}
-        for rule, row in sampling.cells_of(sweeps, RULES, sizes, by_k).items()
+        rule: {at: cell._replace(line=cell.line._replace(tolerance=ROUNDING)) for at, cell in row.items()}
+        for rule, row in sampling.cells_of(sweeps, RULES, UNIT, by_k).items()
     }
     known = {"naive greedy, n m k": ("k-", lambda n, k: naive_queries(n, m, k)[0])}
     return sampling.report(
@@ -60,16 +60,18 @@ def run(options: Settings) -> Report:
         claims=claims(cells, sweeps, m) + (image_claims(cells["DS-UCB"], m) if options.data is not None else []),
         notes=[*notes(cells["DS-UCB"]), *common.on_images(options, images)],
         grid=[row(cells, place, m) for place in cells["DS-UCB"]],
-        drawn={"by_k": by_k, "banded": "DS-UCB", "known": known},
+        unit=UNIT,
+        by_k=by_k,
+        banded="DS-UCB",
+        known=known,
     )
 
 
 def claims(cells: Cells, sweeps: Sweeps, m: int) -> list[Claim]:
     found = [every_run_stops(sweeps.values())]
     if cells["random"]:
-        random = {place: cell.first.ours for place, cell in cells["random"].items()}
-        pairs = [(queries, 2 * m * n * (k - 1) / UNIT) for (n, k), queries in random.items()]
-        few, needed = random[100, K], naive_queries(100, m, K)[1] / UNIT
+        pairs = [(cell.line.ours, 2 * m * n * (k - 1) / UNIT) for (n, k), cell in cells["random"].items()]
+        few, needed = cells["random"][100, K].line.ours, naive_queries(100, m, K)[1] / UNIT
         found += [
             Claim(
                 "random sampling takes at most 2 m n (k - 1) queries",
@@ -79,13 +81,12 @@ def claims(cells: Cells, sweeps: Sweeps, m: int) -> list[Claim]:
             Claim("and on 100 images more than naive greedy needs", f"{few:.4g}, needed {needed:.4g}", few > needed),
         ]
     for rule in ("DS-UCB", "as printed"):
-        right, total = np.sum([cell.right for (_, k), cell in cells[rule].items() if k == K], axis=0)
-        found.append(answers_are_right(int(total - right), int(total), common.DELTA, rule))
+        found.append(common.greedy_was_found([runs for (name, _), runs in sweeps.items() if name == rule], rule))
     return found
 
 
 def image_claims(row: dict[Place, Measured], m: int) -> list[Claim]:
-    queries = {n: cell.first.ours for (n, k), cell in row.items() if k == K}
+    queries = {n: cell.line.ours for (n, k), cell in row.items() if k == K}
     times = {n: naive_queries(n, m, K)[0] / UNIT / ours for n, ours in queries.items()}
     found = []
     for least, factor in BELOW_NAIVE.items():
@@ -104,19 +105,19 @@ def row(cells: Cells, place: Place, m: int) -> dict[str, str]:
     naive = naive_queries(place[0], m, place[1])[0] / UNIT
     return {
         "n, k": "{}, {}".format(*place),
-        "verdict": verdict(cell.first),
+        "verdict": verdict(cell.line),
         "naive": number(round(naive)),
         "random, paper": number(PRINTED_RANDOM.get(place, np.nan)),
         "random, ours": mean(random),
-        "random, ordered (set)": common.matches(random.match) if random else "",
+        "random, ordered (set)": common.matches(random.first) if random else "",
         "DS-UCB, paper": number(PRINTED.get(place, np.nan)),
         "DS-UCB, ours": mean(cell),
-        "ordered (set)": common.matches(cell.match),
-        "instances": cell.range,
-        "instances, ordered": "{} of {}".format(*cell.right),
-        "below naive": f"{naive / cell.first.ours:.0f} x",
+        "ordered (set)": common.matches(cell.first),
+        "instances": cell.spread,
+        "instances, ordered": cell.right,
+        "below naive": f"{naive / cell.line.ours:.0f} x",
         "as printed": mean(printed),
-        "as printed, ordered (set)": common.matches(printed.match),
+        "as printed, ordered (set)": common.matches(printed.first),
     }
 
 

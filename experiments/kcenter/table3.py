@@ -11,7 +11,7 @@ from functools import partial
 from experiments.claims import every_run_stops
 from experiments.kcenter import common, sampling
 from experiments.kcenter.common import Images
-from experiments.kcenter.sampling import BY_K, Cells, K, Place, Rule, Size, factors, mean
+from experiments.kcenter.sampling import Cells, K, Place, Rule, Size, factors, mean
 from experiments.papers import printed_by_place
 from experiments.report import Claim, Report, number
 from experiments.settings import Settings
@@ -23,11 +23,11 @@ QUICK_SIZES = {50: Size(2, 1)}
 QUICK_STEP = 16  # of an image's numbers, every so many-th is left
 UP_TO = 1000
 PRINTED = printed_by_place("kcenter", "table3")  # for mix 1, 0.99 and 0
-PRINTED_UCB = {at: value for at, value in printed_by_place("kcenter", "table2 DS-UCB").items() if at in PRINTED}
+PRINTED_UCB = {at: 10 * value for at, value in printed_by_place("kcenter", "table2 DS-UCB").items()}  # there 1e5
 LARGE = 500  # images from which on the claims on mixes hold
 GAIN = (1.15, 1.5)  # queries with mix 0 over those with 0.99
 COST = (2.0, 5.0)  # queries of DS-TS over those of DS-UCB
-UNIT, UNIT_UCB = 1e4, 1e5
+UNIT = 1e4
 
 UCB = "DS-UCB"
 NAMES = tuple(f"mix {mix:g}" for mix in MIXES)
@@ -35,16 +35,15 @@ ONE, PAPER, NONE = NAMES
 RULES = {
     name: Rule(
         f"DS-TS, {name}",
-        UNIT,
-        {place: row[i] for place, row in PRINTED.items()},
         f"kcenter DS-TS, {name}: n = {{}}",
         partial(ds_ts, mix=MIXES[i]),
+        {place: row[i] for place, row in PRINTED.items()},
         drawn={"leap": 1},  # every further one brings posterior draws, and DS-TS often changes its slot
         has_others=name == PAPER,
     )
     for i, name in enumerate(NAMES)
 } | {
-    UCB: Rule(UCB, UNIT_UCB, PRINTED_UCB, "kcenter table 3: DS-UCB, n = {}", ds_ucb, has_others=True, times=2),
+    UCB: Rule(UCB, "kcenter table 3: DS-UCB, n = {}", ds_ucb, PRINTED_UCB, has_others=True, times=2),
 }
 
 
@@ -56,7 +55,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Settings) -> Report:
     sizes, images = sizes_and_images(options)
     sweeps = sampling.sweeps_of(RULES, sizes, images, options)
-    cells = sampling.cells_of(sweeps, RULES, sizes)
+    cells = sampling.cells_of(sweeps, RULES, UNIT)
     claims = [every_run_stops(sweeps.values())]
     for who, rules in (("DS-TS", NAMES), (UCB, [UCB])):
         claims.append(common.greedy_was_found((runs for (rule, _), runs in sweeps.items() if rule in rules), who))
@@ -68,14 +67,14 @@ def run(options: Settings) -> Report:
         claims=claims + (image_claims(cells) if options.data is not None and not options.quick else []),
         notes=notes(cells),
         grid=grid(cells),
-        drawn={"by_k": BY_K if BY_K in sizes else max(sizes)},
+        unit=UNIT,
     )
 
 
 def sizes_and_images(options: Settings) -> tuple[dict[int, Size], Images]:
     """As many images as make the instances of the smallest size disjoint."""
     sizes = QUICK_SIZES if options.quick else {n: size for n, size in SIZES.items() if n <= options.own["up_to"]}
-    images = common.images(options, max(max(sizes), min(n * (1 + size.others) for n, size in sizes.items())))
+    images = common.images(options.data, max(max(sizes), min(n * (1 + size.others) for n, size in sizes.items())))
     if options.quick:
         images = common.as_images(images.points[:, ::QUICK_STEP], f"{images.label}, one number of {QUICK_STEP}")
     return sizes, images
@@ -83,9 +82,8 @@ def sizes_and_images(options: Settings) -> tuple[dict[int, Size], Images]:
 
 def quotients(cells: Cells, over: str, under: str, least: int = 0) -> dict[Place, float]:
     """Mean queries of one rule over another's on the same first images, for ten centers of at least so many."""
-    unit = RULES[over].unit / RULES[under].unit
     return {
-        (n, k): unit * cell.first.ours / cells[under][n, k].first.ours
+        (n, k): cell.line.ours / cells[under][n, k].line.ours
         for (n, k), cell in cells[over].items()
         if k == K and n >= least
     }
@@ -93,8 +91,8 @@ def quotients(cells: Cells, over: str, under: str, least: int = 0) -> dict[Place
 
 def image_claims(cells: Cells) -> list[Claim]:
     def within(what: str, over: str, under: str, ends: tuple[float, float], n: int = 0) -> Claim:
-        values, a, b = quotients(cells, over, under, n), RULES[over], RULES[under]
-        paper = factors({at: a.printed[at] * a.unit / b.printed[at] / b.unit for at in values})
+        values = quotients(cells, over, under, n)
+        paper = factors({at: RULES[over].printed[at] / RULES[under].printed[at] for at in values})
         holds = all(ends[0] <= value <= ends[1] for value in values.values())
         return Claim(what.format(*ends), f"{factors(values)}; in the paper {paper}", holds)
 
@@ -113,25 +111,24 @@ def image_claims(cells: Cells) -> list[Claim]:
 
 def grid(cells: Cells) -> list[dict[str, str]]:
     rows = []
-    for place, first in cells[PAPER].items():
-        none, ucb = cells[NONE][place], cells[UCB][place]
-        matches = common.matches(*(cells[name][place].match for name in NAMES))
+    for place, cell in cells[PAPER].items():
+        none, ours, ucb = (cells[rule][place].line.ours for rule in (NONE, PAPER, UCB))
         rows.append(
             {"n, k": "{}, {}: ours".format(*place)}
             | {name: mean(cells[name][place]) for name in NAMES}
             | {
-                "0 / 0.99": f"{none.first.ours / first.first.ours:.2f}",
-                "DS-UCB": mean(ucb, UNIT_UCB / UNIT),
-                "0.99 / DS-UCB": f"{first.first.ours * UNIT / ucb.first.ours / UNIT_UCB:.2f}",
-                "instances, 0.99": first.range,
-                "ordered (as a set)": matches,
+                "0 / 0.99": f"{none / ours:.2f}",
+                "DS-UCB": mean(cells[UCB][place]),
+                "0.99 / DS-UCB": f"{ours / ucb:.2f}",
+                "instances, 0.99": cell.spread,
+                "ordered (as a set)": common.matches(*(cells[name][place].first for name in NAMES)),
             }
         )
         if place in PRINTED:
             one, paper, none = PRINTED[place]
-            upper = PRINTED_UCB[place] * UNIT_UCB / UNIT
-            shown = (number(one), number(paper), number(none), f"{none / paper:.2f}", number(upper))
-            rows.append(dict(zip(rows[0], ("  paper", *shown, f"{paper / upper:.2f}", "", ""), strict=True)))
+            ucb = PRINTED_UCB[place]
+            shown = (number(one), number(paper), number(none), f"{none / paper:.2f}", number(ucb))
+            rows.append(dict(zip(rows[0], ("  paper", *shown, f"{paper / ucb:.2f}", "", ""), strict=True)))
     return rows
 
 
@@ -144,7 +141,7 @@ def notes(cells: Cells) -> tuple[str, ...]:
     ]
     for place, cell in cells[PAPER].items():
         if len(cell.instances) > 2:
-            ratio = cell.instances * UNIT / cells[UCB][place].instances / UNIT_UCB
+            ratio = cell.instances / cells[UCB][place].instances
             found.append(
                 f"Over {len(ratio)} instances of {place[0]} images DS-TS with mix 0.99 takes "
                 f"{common.spread(cell.instances)} x 1e4 and {common.spread(ratio, '{:.2f}'.format)} times the queries "

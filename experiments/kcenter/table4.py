@@ -20,10 +20,8 @@ UNIT = 1e5
 PRINTED = {rule: printed_by_place("kcenter", f"table4 {rule}") for rule in ("DS-TS", "random")}
 RANDOM = partial(ds_random, interval=KL())
 RULES = {
-    "DS-TS": table3.RULES[table3.PAPER]._replace(label="DS-TS", unit=UNIT, printed=PRINTED["DS-TS"]),
-    "random": Rule(
-        "random sampling", UNIT, PRINTED["random"], "kcenter table 4: random, n = {}", RANDOM, is_random=True
-    ),
+    "DS-TS": table3.RULES[table3.PAPER]._replace(label="DS-TS", printed=PRINTED["DS-TS"]),
+    "random": Rule("random sampling", "kcenter table 4: random, n = {}", RANDOM, PRINTED["random"], is_random=True),
 }
 
 
@@ -37,7 +35,7 @@ def run(options: Settings) -> Report:
     sizes = {n: size._replace(random=2 if n == 100 else 1) for n, size in sizes.items()}
     m = images.points.shape[1]
     sweeps = sampling.sweeps_of(RULES, sizes, images, options)
-    cells = sampling.cells_of(sweeps, RULES, sizes)
+    cells = sampling.cells_of(sweeps, RULES, UNIT)
     known = {
         "naive greedy, n m k": ("k-", lambda n, k: naive_queries(n, m, k)[0]),
         "really needed": ("k:", lambda n, k: naive_queries(n, m, k)[1]),
@@ -54,7 +52,8 @@ def run(options: Settings) -> Report:
             "it at its cap, so that random sampling may take twice the needed ones, and nearly does."
         ],
         grid=[row for at, cell in cells["DS-TS"].items() for row in rows(at, cell, cells["random"].get(at), m)],
-        drawn={"by_k": sampling.BY_K if sampling.BY_K in sizes else max(sizes), "known": known},
+        unit=UNIT,
+        known=known,
     )
 
 
@@ -62,12 +61,12 @@ def claims(cells: Cells, sweeps: Sweeps, m: int, *, is_real: bool) -> list[Claim
     needed = {(n, k): naive_queries(n, m, k)[1] / UNIT for n, k in cells["DS-TS"]}
     found = [every_run_stops(sweeps.values()), common.greedy_was_found(sweeps.values())]
     if cells["random"]:
-        used = {place: cell.first.ours / (2 * needed[place]) for place, cell in cells["random"].items()}
+        used = {place: cell.line.ours / (2 * needed[place]) for place, cell in cells["random"].items()}
         what = "random sampling takes more queries than naive greedy needs, and at most 2 m an arm"
         within = all(0.5 < value <= 1 for value in used.values())
         found.append(Claim(what, f"{factors(used)} of 2 m an arm; half is needed", within))
     if is_real:
-        saved = {"n = {:,}, k = {}:".format(*at): needed[at] / cell.first.ours for at, cell in cells["DS-TS"].items()}
+        saved = {"n = {:,}, k = {}:".format(*at): needed[at] / cell.line.ours for at, cell in cells["DS-TS"].items()}
         found.append(between("DS-TS takes at least 4 times fewer queries than naive greedy needs", saved, 4))
     return found
 
@@ -79,11 +78,11 @@ def rows(place: Place, cell: Measured, random: Measured | None, m: int) -> list[
         "naive": number(round(naive)),
         "needed": number(round(needed)),
         "random": mean(random),
-        "random, ordered (set)": common.matches(random.match) if random else "",
+        "random, ordered (set)": common.matches(random.first) if random else "",
         "DS-TS": mean(cell),
-        "needed / DS-TS": f"{needed / cell.first.ours:.1f}",
-        "instances": cell.range,
-        "ordered (as a set)": common.matches(cell.match),
+        "needed / DS-TS": f"{needed / cell.line.ours:.1f}",
+        "instances": cell.spread,
+        "ordered (as a set)": common.matches(cell.first),
     }
     if place not in PRINTED["DS-TS"]:
         return [ours]

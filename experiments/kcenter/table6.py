@@ -8,7 +8,6 @@ NS-TandS solves for its weights every 100 queries, tracks differences (paper: om
 stops at the rate "loglog" or "log", and counts t and T anew at each stage or never ("printed").
 """
 
-import itertools
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,71 +16,74 @@ import numpy as np
 from experiments.figures import COLORS, legend_below, marks, side_by_side, split, ticks
 from experiments.kcenter import common as runs
 from experiments.kcenter.common import add_arguments as add_arguments
-from experiments.kcenter.noisy import Cell, cells_by_instance, cells_by_mix, matches, slashed, thompson_runs
+from experiments.kcenter.noisy import by_instance, slashed
 from experiments.papers import printed_by_place
-from experiments.report import Claim, Columns, Line, Report, joined, mean_se, number, plus_minus
+from experiments.report import Claim, Columns, Line, Report, joined, mean_se, means, number, plus_minus
 from experiments.settings import Settings
-from jaxbandits.kcenter import Pull, ns_tands
+from jaxbandits.kcenter import PairPull, Pull, ns_tands, ns_ts
 
 VARIANCE = 0.001
-MIXES = (0.0, 0.8)
 LIMIT = 150_000  # queries of NS-TS
 TANDS_LIMIT = 10 * LIMIT
 BLOCKS = {15: 20, 25: 12, 50: 20}
 KS = {15: (3, 5), 25: (3, 5), 50: (3,)}
 QUICK_KS = {15: (3,)}
-TS, TS_MIXED = (f"NS-TS, mix {mix:g}" for mix in MIXES)
-TANDS = {
-    "difference, loglog": {"tracking": "difference", "rate": "loglog"},
-    "difference, log": {"tracking": "difference", "rate": "log"},
-    "difference, loglog, printed reset": {"tracking": "difference", "rate": "loglog", "reset": "printed"},
-    "ratio, loglog": {"tracking": "ratio", "rate": "loglog"},
-    "ratio, log": {"tracking": "ratio", "rate": "log"},
+MIXES = {"NS-TS, mix 0": 0.0, "NS-TS, mix 0.8": 0.8}
+TS, TS_MIXED = MIXES
+TANDS = {  # name: head of its column, settings
+    "difference, loglog": ("diff loglog", {"tracking": "difference", "rate": "loglog"}),
+    "difference, log": ("diff log", {"tracking": "difference", "rate": "log"}),
+    "difference, loglog, printed reset": (
+        "diff reset printed",
+        {"tracking": "difference", "rate": "loglog", "reset": "printed"},
+    ),
+    "ratio, loglog": ("ratio loglog", {"tracking": "ratio", "rate": "loglog"}),
+    "ratio, log": ("ratio log", {"tracking": "ratio", "rate": "log"}),
 }
-RULES = (TS_MIXED, *TANDS)
-HEADS = ("TS .8", "diff loglog", "diff log", "diff reset printed", "ratio loglog", "ratio log")  # of RULES
+HEADS = {TS_MIXED: "TS .8"} | {name: head for name, (head, _) in TANDS.items()}
 PRINTED = printed_by_place("kcenter", "table6")  # hundreds of queries: NS-TS with mix 0 and 0.8, NS-TandS
 
-Row = dict[str, list[Cell]]  # by rule: every block that counts, until the first k centers
+
+class Row(NamedTuple):
+    """The blocks that count, until the first k centers."""
+
+    means: dict[str, np.ndarray]  # (blocks,)  queries by rule, infinite where a run was censored
+    ratios: dict[str, Line]  # to those of NS-TS with mix 0 on the same block
+    matches: str  # of all runs that reached the k-th center
+
+
 Table = dict[tuple[int, int], Row]  # (n, k) -> Row
-
-
-class Ratio(NamedTuple):
-    """Queries over those of NS-TS with mix 0 on the same block."""
-
-    mean: float  # geometric, over the blocks that ended
-    error: float  # relative, one standard error
-    values: np.ndarray  # (ended,)
-    censored: int  # blocks
 
 
 def run(options: Settings) -> Report:
     sizes = QUICK_KS if options.quick else KS
     seeds = options.seeds or (2 if options.quick else 4)
-    images = runs.images(options, max(n * BLOCKS[n] for n in sizes))
+    images = runs.images(options.data, max(n * BLOCKS[n] for n in sizes))
     shared = {"distances": images.distances, "noise_scale": VARIANCE**0.5, "options": options, "seeds": seeds}
     parts: dict[str, Columns] = {}
     table: Table = {}
     for n, ks in sizes.items():
         rows, heading = runs.blocks(n, BLOCKS[n]), f"kcenter table 6: NS-TS: n = {n}"
-        thompson = thompson_runs(heading, rows=rows, k=ks[-1], mixes=MIXES, limit=LIMIT, **shared)
-        parts[f"NS-TS, n = {n}"] = thompson | {"rule": np.where(thompson["mix"] == MIXES[0], TS, TS_MIXED)}
+        budget = {"k": ks[-1], "action": PairPull, "max_rounds": LIMIT // 2}
+        drawn = runs.distance_runs(heading, ns_ts, rows=rows, settings={"mix": [*MIXES.values()]}, **budget, **shared)
+        parts[f"NS-TS, n = {n}"] = drawn | {"rule": np.where(drawn["mix"] == MIXES[TS], TS, TS_MIXED)}
         for k in ks:
-            by_rule = dict(zip((TS, TS_MIXED), cells_by_mix(thompson, k).values(), strict=True))
-            counted = np.flatnonzero([np.isfinite(each.mean) for each in by_rule[TS]])
-            table[n, k] = {rule: [found[block] for block in counted] for rule, found in by_rule.items()}
-            for name, settings in TANDS.items():
+            reached = {rule: runs.until(runs.chosen(drawn, drawn["mix"] == mix), k) for rule, mix in MIXES.items()}
+            counted = np.flatnonzero(np.isfinite(means(by_instance(reached[TS]))))
+            reached = {rule: runs.chosen(each, np.isin(each["instance"], counted)) for rule, each in reached.items()}
+            for name, (_, settings) in TANDS.items():
                 heading = f"kcenter table 6: NS-TandS, {name}: n = {n}, k = {k}"
                 budget = {"k": k, "action": Pull, "max_rounds": TANDS_LIMIT}
-                rule = partial(ns_tands, delta=runs.DELTA, **settings)
+                rule = partial(ns_tands, **settings)
                 columns = runs.distance_runs(heading, rule, rows=rows[counted], **budget, **shared)
-                table[n, k][name] = cells_by_instance(columns, k)
-                label = {"instance": counted[columns["instance"]], "rule": np.full(len(columns["row"]), name)}
-                parts[f"{name}, n = {n}, k = {k}"] = columns | label
-
+                columns |= {"instance": counted[columns["instance"]], "rule": np.full(len(columns["row"]), name)}
+                parts[f"{name}, n = {n}, k = {k}"], reached[name] = columns, runs.until(columns, k)
+            ours = {rule: means(by_instance(each)) for rule, each in reached.items()}
+            ratios = {rule: ratio(rule, (n, k), ours[rule] / ours[TS]) for rule in HEADS}
+            table[n, k] = Row(ours, ratios, runs.matches(*map(runs.stopped, reached.values())))
     return Report(
         f"Table VI of Jali et al.: NS-TandS against NS-TS, {images.label}",
-        [ratio_line(name, place, row) for place, row in table.items() for name in RULES],
+        [each for row in table.values() for each in row.ratios.values()],
         [*claims(table), runs.greedy_was_found(parts.values())],
         joined(parts, "sweep"),
         partial(draw, table=table),
@@ -90,27 +92,21 @@ def run(options: Settings) -> Report:
     )
 
 
-def ratio(row: Row, name: str) -> Ratio:
-    ours, base = (np.array([each.mean for each in row[rule]]) for rule in (name, TS))
-    known = np.isfinite(ours)
-    values = ours[known] / base[known]
-    mean, error = mean_se(np.log(values))
-    return Ratio(float(np.exp(mean)), float(error), values, int((~known).sum()))
-
-
-def ratio_line(name: str, place: tuple[int, int], row: Row) -> Line:
-    """A ratio; the paper's NS-TandS stands beside the printed tracking, which took one of these rates."""
-    mean, error, values, censored = ratio(row, name)
+def ratio(rule: str, place: tuple[int, int], values: np.ndarray) -> Line:
+    """The geometric mean over blocks. The paper took one of these rates and the printed tracking: it stands by all."""
+    known = np.log(values[np.isfinite(values)])
     mixless, mixed, tands = PRINTED[place]
-    printed = (mixed if name == TS_MIXED else tands) / mixless
-    quantity = "{}: n = {}, k = {}".format(name, *place)
-    return Line(quantity, mean, mean * error, len(values) + censored, censored, printed=printed)
+    printed = (mixed if rule == TS_MIXED else tands) / mixless
+    log, error = mean_se(known)
+    name, censored = "{}: n = {}, k = {}".format(rule, *place), len(values) - len(known)
+    return Line(name, float(np.exp(log)), float(np.exp(log) * error), len(values), censored, printed=printed)
 
 
 def claims(table: Table) -> list[Claim]:
     found = []
-    for few, many in (("ratio, loglog", "difference, loglog"), ("ratio, log", "difference, log")):
-        pairs = {place: (ratio(row, few).mean, ratio(row, many).mean) for place, row in table.items()}
+    for rate in ("loglog", "log"):
+        few, many = (f"{tracking}, {rate}" for tracking in ("ratio", "difference"))
+        pairs = {place: (row.ratios[few].ours, row.ratios[many].ours) for place, row in table.items()}
         statement = f"{few} takes fewer queries than {many} and than NS-TS, in every row"
         shown = (f"n = {n}, k = {k}: {less:.2f} against {more:.2f} and 1" for (n, k), (less, more) in pairs.items())
         found.append(Claim(statement, "; ".join(shown), all(less < min(1, more) for less, more in pairs.values())))
@@ -118,19 +114,20 @@ def claims(table: Table) -> list[Claim]:
 
 
 def shown(n: int, k: int, row: Row) -> dict[str, str]:
+    paper = PRINTED[n, k]
     return {
-        "n, k (blocks)": f"{n}, {k} ({len(row[TS])} of {BLOCKS[n]})",
-        "paper: TS 0/.8/TandS": slashed(PRINTED[n, k]),
-        "TandS/TS": f"{PRINTED[n, k][2] / PRINTED[n, k][0]:.2f}",
-        "median TS 0": number(round(float(np.median([each.mean for each in row[TS]])))),
-        **{head: plus_minus(ratio_line(name, (n, k), row), 2) for head, name in zip(HEADS, RULES, strict=True)},
-        "ordered (as a set)": matches(itertools.chain(*row.values())),
+        "n, k (blocks)": f"{n}, {k} ({len(row.means[TS])} of {BLOCKS[n]})",
+        "paper: TS 0/.8/TandS": slashed(paper),
+        "TandS/TS": f"{paper[2] / paper[0]:.2f}",
+        "median TS 0": number(round(float(np.median(row.means[TS])))),
+        **{head: plus_minus(row.ratios[rule], 2) for rule, head in HEADS.items()},
+        "ordered (as a set)": row.matches,
     }
 
 
 def notes(table: Table, seeds: int) -> tuple[str, ...]:
     def factors(many: str, few: str) -> str:
-        return slashed([ratio(row, many).mean / ratio(row, few).mean for row in table.values()])
+        return slashed(row.ratios[many].ours / row.ratios[few].ours for row in table.values())
 
     printed, loglog = "difference, loglog, printed reset", "difference, loglog"
     return (
@@ -145,19 +142,20 @@ def notes(table: Table, seeds: int) -> tuple[str, ...]:
 
 def draw(figure: Any, *, table: Table) -> None:
     axes = split(figure, (8, 4.8), 1, 1)
-    for s, name in enumerate(RULES):
-        label = name if name == TS_MIXED else f"NS-TandS: {name}"
+    for s, rule in enumerate(HEADS):
+        label = rule if rule == TS_MIXED else f"NS-TandS: {rule}"
         for x, row in enumerate(table.values()):
-            mean, error, values, _ = ratio(row, name)
-            place = x + 0.13 * (s - (len(RULES) - 1) / 2)
+            place, mean = x + 0.13 * (s - (len(HEADS) - 1) / 2), row.ratios[rule]
+            values = row.means[rule] / row.means[TS]
             axes.plot(np.full(len(values), place), values, ".", color=COLORS[s], alpha=0.5, ms=5, mew=0)
-            bars = mean * np.array([[1 - np.exp(-2 * error)], [np.exp(2 * error) - 1]])
-            axes.errorbar(place, mean, yerr=np.nan_to_num(bars), label=None if x else label, **marks(s))
-    for x, printed in enumerate(PRINTED[place] for place in table):
+            within = np.exp(2 * mean.se / mean.ours)
+            bars = mean.ours * np.array([[1 - 1 / within], [within - 1]])
+            axes.errorbar(place, mean.ours, yerr=np.nan_to_num(bars), label=None if x else label, **marks(s))
+    for x, paper in enumerate(PRINTED[place] for place in table):
         label = None if x else "NS-TandS: printed in the paper"
-        axes.plot([x - 0.4, x + 0.4], 2 * [printed[2] / printed[0]], "k-", lw=1.5, label=label)
+        axes.plot([x - 0.4, x + 0.4], 2 * [paper[2] / paper[0]], "k-", lw=1.5, label=label)
     axes.axhline(1, color="k", lw=0.8, ls=":")
-    names = [f"n = {n}, k = {k}\n{len(row[TS])} blocks" for (n, k), row in table.items()]
+    names = [f"n = {n}, k = {k}\n{len(row.means[TS])} blocks" for (n, k), row in table.items()]
     side_by_side(axes, names, yscale="log", ylabel="queries over those of NS-TS, mix 0")
     ticks(axes, [0.1, 0.2, 0.5, 1, 2, 5], axis="y")
     axes.set_title("Table VI: tracking the optimal proportions, block by block")

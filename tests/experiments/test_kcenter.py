@@ -7,11 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.kcenter import bounds, common, errors, noisy, sampling, table6, triangle
-from experiments.kcenter.noisy import Cell
+from experiments.claims import allowed, errors, interval
+from experiments.kcenter import bounds, common, noisy, sampling, table5, table6, triangle
+from experiments.kcenter import errors as error_rates
+from experiments.report import line_of
 from experiments.settings import Settings
 from jaxbandits import Status
-from jaxbandits.kcenter import Lil, binary_rows, contrast_rows, ds_ucb, greedy, pairwise_sums
+from jaxbandits.kcenter import Confidence, Lil, binary_rows, contrast_rows, ds_ucb, greedy, pairwise_sums
 from jaxbandits.kcenter._triangle import CenterBounds
 
 OPTIONS = Settings(quick=True)
@@ -20,6 +22,7 @@ CENTERS = np.arange(K, dtype=np.int32)
 COLUMNS = {
     "answer.queries": np.array([[2**31, 2**31, 5], [10, 20, 30], [10, 20, 30], [10, 7, 0]], np.uint32),
     "answer.found": np.array([4, 4, 4, 2]),
+    "status": np.array([Status.STOPPED] * 3 + [Status.MAX_ROUNDS]),
     "answer.indices": np.array([[0, 4, 2, 1], [0, 2, 4, 1], [0, 4, 2, 3], [0, 4, 2, -1]]),
     "greedy": np.tile([0, 4, 2, 1], (4, 1)),
     "ordered": np.array([True, False, False, False]),
@@ -28,9 +31,13 @@ COLUMNS = {
 
 
 def test_a_run_for_more_centers_says_when_it_had_fewer():
-    assert common.queries_until(COLUMNS, 4).tolist() == [2**32 + 5, 60, 60, 17]
-    assert common.queries_until(COLUMNS, 3).tolist() == [2**32, 30, 30, 17]
-    assert common.queries_until(COLUMNS, 2).tolist() == [2**31, 10, 10, 10]
+    four, three, two = (common.until(COLUMNS, k) for k in (4, 3, 2))
+    assert four["pulls"].tolist() == [2**32 + 5, 60, 60, 17]
+    assert three["pulls"].tolist() == [2**32, 30, 30, 17]
+    assert two["pulls"].tolist() == [2**31, 10, 10, 10]
+    assert (four["status"] == three["status"]).all()
+    assert four["status"].tolist() == COLUMNS["status"].tolist()
+    assert (two["status"] == Status.STOPPED).all()
 
 
 @pytest.mark.parametrize(
@@ -43,14 +50,15 @@ def test_a_run_for_more_centers_says_when_it_had_fewer():
 )
 def test_centers_are_compared_as_far_as_they_were_found(k, ordered, members):
     # The last run guesses its third center right, but has not found it. The second one has the order wrong.
-    found = common.matches_until(COLUMNS, k)
+    found = common.until(COLUMNS, k)
     assert found["ordered"].tolist() == ordered
     assert found["members"].tolist() == members
 
 
 def test_a_run_is_compared_with_greedy():
-    def rule(problem, *, radius_scale, leap):
-        return ds_ucb(problem, delta=0.1, interval=Lil(radius_scale), leap=leap)
+    def rule(problem, *, delta, radius_scale, leap):
+        assert delta == common.DELTA
+        return ds_ucb(problem, delta=delta, interval=Lil(radius_scale), leap=leap)
 
     points = contrast_rows(8, 16, 0)
     images = common.as_images(points, levels=None)
@@ -79,7 +87,7 @@ def test_a_run_is_compared_with_greedy():
     assert 0 < wrong.sum() < 16
     spread = columns["radius"][wrong & ~columns["members"]]
     assert len(set(spread)) > 1
-    assert common.queries_until(columns, 3).tolist() == columns["pulls"].tolist()
+    assert common.until(columns, 3)["pulls"].tolist() == columns["pulls"].tolist()
 
 
 def parsed(arguments):
@@ -110,12 +118,12 @@ def test_data_is_a_folder_with_images_and_shoes(tmp_path, monkeypatch, capsys):
 
 
 def test_without_data_the_library_has_its_own():
-    crops = common.images(OPTIONS, 3)
+    crops = common.images(None, 3)
     assert crops.points.shape == (3, 12288)
     assert crops.label == "crops of two photographs"
     exact = np.square(crops.points[:, None].astype(float) - crops.points).mean(axis=-1) / 255**2
     np.testing.assert_allclose(crops.distances, exact, rtol=1e-12)
-    distances, label = common.judgements(OPTIONS, 5)
+    distances, label = common.judgements(None, 5)
     assert distances.shape == (5, 5)
     assert label == "simulated judgements"
 
@@ -150,9 +158,9 @@ def test_every_rule_runs_as_often_as_the_size_says(monkeypatch):
 
     monkeypatch.setattr(sampling, "scheduled_runs", scheduled)
     rules = {
-        "plain": sampling.Rule("", 1.0, {}, "plain {}", ds_ucb, drawn={"leap": 3}),
-        "wide": sampling.Rule("", 1.0, {}, "wide {}", ds_ucb, has_others=True, times=2),
-        "random": sampling.Rule("", 1.0, {}, "random {}", ds_ucb, is_random=True),
+        "plain": sampling.Rule("", "plain {}", ds_ucb, {}, drawn={"leap": 3}),
+        "wide": sampling.Rule("", "wide {}", ds_ucb, {}, has_others=True, times=2),
+        "random": sampling.Rule("", "random {}", ds_ucb, {}, is_random=True),
     }
     sizes = {3: sampling.Size(1, 2, 2, 4), 5: sampling.Size(1, random=4), 7: sampling.Size(1)}
     points = np.zeros((12, 1))
@@ -175,48 +183,46 @@ def test_the_first_images_and_the_instances_are_told_apart():
         "status": np.full(4, Status.STOPPED),
         "instance": np.array([0, 0, 1, 2]),
     }
-    found = sampling.measured("queries", columns, unit=10.0, k=3, printed=50.0)
-    assert found.first.ours == 24  # two stages of 100 and 140
+    found = sampling.measured("queries", common.until(columns, 3), unit=10.0, printed=50.0)
+    assert found.line.ours == 24  # two stages of 100 and 140
     assert found.instances.tolist() == [24, 40, 60]
-    assert found.first.printed_se == pytest.approx(np.std([24, 40, 60], ddof=1))
-    assert (common.matches(found.match), found.right) == ("2 (2) of 2", (3, 4))
-    assert found.range == "41.3 (24 to 60)"
+    assert found.line.printed_se == pytest.approx(np.std([24, 40, 60], ddof=1))
+    assert (common.matches(found.first), found.right) == ("2 (2) of 2", "3 of 4")
+    assert found.spread == "41.3 (24 to 60)"
 
 
 # Noisy distances
 
 
-def test_a_cell_counts_runs_until_the_kth_center():
+def test_no_mean_is_known_where_a_run_was_censored():
     columns = {
         "answer.found": np.array([3, 2, 1, 3]),
         "answer.queries": np.array([[10, 20], [30, 5], [7, 0], [2**31, 2**31]], np.uint32),
         "answer.indices": np.array([[0, 4, 2], [0, 4, 3], [0, 1, -1], [0, 2, 4]]),
         "greedy": np.tile([0, 4, 2], (4, 1)),
+        "status": np.array([Status.STOPPED, Status.MAX_ROUNDS, Status.MAX_ROUNDS, Status.STOPPED]),
+        "instance": np.array([0, 0, 1, 1]),
     }
-    two, three = (noisy.cell(columns, k) for k in (2, 3))
-    assert two.queries.tolist() == [10, 30, 2**31]
-    assert (two.runs, two.ordered, two.members) == (4, 2, 2)
-    assert np.isinf(two.mean)
-    assert np.isnan(two.se)
-    assert three.queries.tolist() == [30, 2**32]
-    assert (three.ordered, three.members) == (1, 2)
-    first = noisy.cell(common.chosen(columns, slice(2)), 2)
-    assert first.mean == 20
-    assert first.se == pytest.approx(10)
+    two, three = (common.until(columns, k) for k in (2, 3))
+    first, second = noisy.by_instance(two, unit=10.0)
+    assert (first.ours, first.se, first.runs) == (2, pytest.approx(1), 2)
+    assert np.isinf(second.ours)
+    assert np.isnan(second.se)
+    assert noisy.slashed_means([first, second]) == "2/- +- 1/-"
+    assert line_of("", two).ours == (10 + 30 + 2**31) / 3
+    assert common.stopped(three)["pulls"].tolist() == [30, 2**32]
+    assert common.matches(common.stopped(three)) == "1 (2) of 2"
+    assert errors([three], "ordered") == (1, 2)
     # The guess of run 1 at its third center is none that it found; run 3 has the order wrong.
-    assert noisy.wrong(columns) == 1
+    assert table5.wrong(columns | {"greedy": np.array([[0, 4, 2], [0, 4, 2], [0, 1, 2], [0, 4, 2]])}) == 1
 
 
 def test_a_ratio_is_geometric_and_leaves_censored_blocks_out():
-    def block(mean, runs=2):
-        return Cell(np.array([mean, mean]), runs, 2, 2)
-
-    row = {table6.TS: [block(100)] * 3, "fast": [block(50), block(200), block(9, 3)]}
-    found = table6.ratio(row, "fast")
-    assert found.mean == pytest.approx(1)
-    assert found.values.tolist() == [0.5, 2]
-    assert found.error == pytest.approx(np.log(2))
-    assert found.censored == 1
+    found = table6.ratio("ratio, log", (15, 3), np.array([0.5, 2, np.inf]))
+    assert found.ours == pytest.approx(1)
+    assert found.se == pytest.approx(np.log(2))
+    assert (found.runs, found.censored) == (3, 1)
+    assert found.printed == pytest.approx(85 / 137)
 
 
 # Errors, savings, bounds
@@ -228,14 +234,17 @@ def test_errors_are_counted_against_what_delta_allows():
         "ordered": np.arange(2007) >= 15,
         "pulls": np.full(2007, 50),
     }
-    tight, loose = (errors.cell(delta, columns) for delta in (0.001, 0.01))
-    assert (tight.wrong, tight.stopped, tight.queries.censored) == (15, 2000, 7)
-    assert (tight.breaks, loose.breaks) == (True, False)
-    assert (tight.allowed, loose.allowed) == (8, 35)
+    assert errors([columns], "ordered") == (15, 2000)
+    assert allowed(2000, np.array([0.001, 0.01])).tolist() == [8, 35]
     # Clopper and Pearson: 15 errors of 2000.
-    assert tight.interval == pytest.approx((0.00420, 0.01234), abs=2e-5)
-    none = errors.cell(0.1, common.chosen(columns, slice(15, 2000)))
-    assert none.interval == pytest.approx((0, 1 - 0.025 ** (1 / 1985)))
+    assert interval(15, 2000) == pytest.approx((0.00420, 0.01234), abs=2e-5)
+    assert interval(0, 1985) == pytest.approx((0, 1 - 0.025 ** (1 / 1985)))
+    counts = {("binary", rule): np.array([[15, 15], [2000, 2000]]) for rule in error_rates.RULES}
+    claims = error_rates.claims(counts, ("binary",), (0.001, 0.01))
+    assert [bool(claim.holds) for claim in claims] == [False] * 4
+    assert claims[0].measured == "30 of 4,000"
+    assert claims[2].measured == "0.75% at 0.001, 0.75% at 0.01"
+    assert claims[3].measured == "1 of 2 deltas on binary points"
 
 
 def test_the_variance_that_decides_is_that_of_the_nearest_center():
@@ -243,25 +252,21 @@ def test_the_variance_that_decides_is_that_of_the_nearest_center():
     points = np.array([[0, 0, 0, 0], [0, 0, 0, 0], [0, 1, 1, 0], [1, 1, 0, 0.5]])
     first, second = [1, 1, 0, 0.25], [1, 0, 1, 0.25]
     assert np.mean(first) == np.mean(second)
-    assert errors.decisive_variance(points) == pytest.approx((np.var(first) + np.var([0, 1, 1, 0])) / 2)
+    assert error_rates.decisive_variance(points) == pytest.approx((np.var(first) + np.var([0, 1, 1, 0])) / 2)
 
 
 def test_skipped_and_raised_arms_are_counted():
     # Four nodes and three centers, 2, 0 and 1; node 3 was never queried against the second one.
-    counts = jnp.array([[5, 0], [5, 5], [0, 0], [5, 0]])
     lower = jnp.zeros((4, 2)).at[3, 0].set(0.09)
     upper = jnp.full((4, 2), 0.04).at[3].set(jnp.array([0.16, jnp.inf]))
+    seen = Confidence(lower, lower, upper)
     far_apart = CenterBounds(jnp.array([[0, 0.9], [0.9, 0]]), jnp.array([[0, 1.0], [1.0, 0]]))
     outcome = SimpleNamespace(answer=SimpleNamespace(indices=jnp.array([2, 0, 1])), state=SimpleNamespace(between=None))
-
-    def statistics(state):
-        return counts, lower, upper
-
-    found = triangle.effect(None, outcome, statistics=statistics)
+    found = triangle.effect(outcome, seen)
     assert {name: int(value) for name, value in found.items()} == {"arms": 5, "skipped": 1, "raised": 0}
     outcome.state.between = far_apart
     # Roots: node 1 is within 0.2 of both, so 0.7 from both; node 3 is within 0.4 of the first, 0.5 from the other.
-    found = triangle.effect(None, outcome, statistics=statistics)
+    found = triangle.effect(outcome, seen)
     assert {name: int(value) for name, value in found.items()} == {"arms": 5, "skipped": 1, "raised": 4}
 
 
@@ -272,12 +277,13 @@ def test_savings_are_means_on_the_given_instances():
         "pulls": np.array([90, 110, 990, 1010, 10**6]),
     }
     # Each mean has a standard error of 10, however much the instances differ.
-    assert triangle.mean_and_se(columns) == (550, pytest.approx(10 / np.sqrt(2)))
+    assert triangle.mean_queries(columns)[1:3] == (550, pytest.approx(10 / np.sqrt(2)))
 
 
 def test_queries_are_put_over_every_bound():
     upper = np.arange(1.0, 5)[:, None].reshape(2, 2, 1) * bounds.FACTORS
-    theory = bounds.Bounds(np.array([[10.0, 20], [30, 40]]), upper, np.array([100.0, 200]), np.ones(2))
+    lower = np.array([[10.0, 30], [20, 40]])
+    theory = bounds.Bounds(lower, upper.swapaxes(0, 1), np.array([100.0, 200]), np.ones(2))
     columns = {"delta": np.array([0.1, 1e-6]), "instance": np.array([1, 0]), "pulls": np.array([240, 240])}
     found = bounds.ratios(columns, (0.1, 1e-6), theory, theory.binary, is_sampled=True)
     beta = np.log((1 + np.log(240)) * 50**2 / np.array([0.1, 1e-6]))
