@@ -81,6 +81,9 @@ class Algorithm(NamedTuple):
     gets the idle action until it is planned, which may be some rounds later: what the run does must not depend on how
     long it waits. Planning spends no pull; a state that has just been planned is not stale, nor is one that stops.
 
+    The engine keeps what `plan` makes of a state that is not due from entering it, by a select over the whole state.
+    An algorithm whose state is large says with `spares` that its `plan` does so itself, where the work is done.
+
     `before` says how often what an action pulls was pulled before, in the form that the family's environments with a
     stream want: for one arm an integer (), for each of K arms (K,). See `jaxbandits.numbered`.
     """
@@ -93,6 +96,7 @@ class Algorithm(NamedTuple):
     plan: Callable[[Key, PyTree], PyTree] | None = None  # (key, state) -> state  heavy, rare work, where it is due
     stale: Callable[[PyTree], Array] | None = None  # (state) -> bool ()  `plan` is due
     before: Callable[[PyTree, PyTree], PyTree] | None = None  # (state, action) -> int  pulls of its arms before it
+    spares: bool = False  # `plan` leaves every bit of a state that is not stale as it was
 
 
 class Environment(NamedTuple):

@@ -185,6 +185,8 @@ def _computations(text: str, chunk: int) -> dict[str, list[Operation]]:
         elif match := re.match(r"(?:ROOT )?%?([\w.\-]+) = (\([^=]*?\)|\S+) ([\w\-]+)\((.*)$", line):
             name, shape, kind, rest = match.groups()
             arguments, _, attributes = rest.partition(")")
+            if kind == "while" and re.search(r'op_name="[^"]*/plan/while"', attributes):
+                kind = "conditional"  # of at most one turn, see `jaxbandits.engine.running`
             trips = re.search(r'known_trip_count":\{"n":"(\d+)"', attributes)
             target = re.search(r'custom_call_target="([^"]+)"', attributes)
             called = {

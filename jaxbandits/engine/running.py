@@ -297,10 +297,19 @@ def _plan_where_due(
         waiting, live = lax.psum((due.astype(jnp.int32), is_live.astype(jnp.int32)), axis_name)
         now = (waiting > 0) & (2 * waiting >= live) if patient else waiting > 0
 
-    def plan(state: PyTree) -> PyTree:
-        return _where(due, compute_plan(jax.random.fold_in(keys.plan, rounds), state), state)
+    key = jax.random.fold_in(keys.plan, rounds)
+    if not algorithm.spares:
+        planned = lax.cond(now, lambda state: _where(due, compute_plan(key, state), state), lambda state: state, state)
+        return planned, due & ~now
 
-    return lax.cond(now, plan, lambda state: state, state), due & ~now
+    # A loop of at most one turn, which writes in place: of every part of the state that it may change, XLA for a GPU
+    # copies all in both branches of a conditional. The barrier keeps what the turn computes within it.
+    def turn(carry: tuple[Array, PyTree]) -> tuple[Array, PyTree]:
+        _, state = lax.optimization_barrier(carry)
+        return jnp.zeros((), bool), compute_plan(key, state)
+
+    with jax.named_scope("plan"):
+        return lax.while_loop(lambda carry: carry[0], turn, (now, state))[1], due & ~now
 
 
 def _has_spent(state: PyTree, horizon: Array | int) -> Array:

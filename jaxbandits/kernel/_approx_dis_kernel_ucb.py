@@ -7,14 +7,19 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.kernel import _ucb
 from jaxbandits.kernel._settings import Coins, Settings, checked, picked, round_coins
 from jaxbandits.kernel._traffic import Traffic, no_traffic
-from jaxbandits.numerics.cholesky import cholesky, solve_lower
-from jaxbandits.numerics.gp import Kernel, Posterior, condition, default_jitter, explained, prior_variance, sparse_from
+from jaxbandits.numerics.cholesky import BLOCK, cholesky, solve_lower
+from jaxbandits.numerics.gp import Kernel, Posterior, condition, default_jitter, prior_variance
+from jaxbandits.numerics.gp_blocks import OWN, SHARED, explained_by_live, known
+from jaxbandits.numerics.trips import by_parts, for_blocks, padded
+
+DATA = 32  # candidates queried whose features are read in one turn of a synchronisation
 
 
 class State(NamedTuple):
@@ -31,9 +36,9 @@ class State(NamedTuple):
     inducing: Array  # int32 ()   inducing points; 0 before the first synchronisation
     shared_mean: Array  # float (M,)
     shared_variance: Array  # float (M,)
-    whitened: Array  # float (m, M)    features of the candidates, such that the shared covariance is W'W + a diagonal
-    synced: Array  # int32 ()     rounds observed at the last synchronisation: own rows from this one on count
-    own_rows: Array  # float (N, T, m) what each agent's own observation of each round explains, as coefficients of W
+    whitened: Array  # float (m, M)    W: the shared covariance is W'W + a diagonal; m is `max_inducing` in whole turns
+    synced: Array  # int32 ()     rounds observed at the last synchronisation
+    own_rows: Array  # float (N, T, m) what each agent's own observations since explain, as coefficients of W
     mean: Array  # float (N, M)
     variance: Array  # float (N, M)
     trigger: Array  # float (N,)  shared variance over that of the noise, summed over the queries since then
@@ -47,7 +52,7 @@ class Sparse(NamedTuple):
     oversampling: Array  # float ()
     jitter: Array  # float ()
     prior_variance: Array  # float (M,)  k(x, x)
-    slots: int  # m, room for inducing points
+    slots: int  # room for inducing points
 
 
 def approx_dis_kernel_ucb(
@@ -108,7 +113,7 @@ def approx_dis_kernel_ucb(
     threshold, oversampling, jitter = (jnp.asarray(x, dtype) for x in (threshold, oversampling, jitter))
     noise_variance, before = settings.noise_variance, prior_variance(kernel, settings.candidates)
     sparse = Sparse(settings, oversampling, jitter, before, slots=min(max_inducing, size))
-    rounds = jnp.arange(horizon, dtype=jnp.int32)
+    room = padded(sparse.slots, SHARED)
 
     def init(key: Key) -> State:
         return State(
@@ -120,9 +125,9 @@ def approx_dis_kernel_ucb(
             inducing=jnp.zeros((), jnp.int32),
             shared_mean=jnp.zeros(size, dtype),
             shared_variance=before,
-            whitened=jnp.zeros((sparse.slots, size), dtype),
+            whitened=jnp.zeros((room, size), dtype),
             synced=jnp.zeros((), jnp.int32),
-            own_rows=jnp.zeros((n_agents, horizon, sparse.slots), dtype),
+            own_rows=jnp.zeros((n_agents, padded(horizon, OWN), room), dtype),
             mean=jnp.zeros((n_agents, size), dtype),
             variance=jnp.tile(before, (n_agents, 1)),
             trigger=jnp.zeros(n_agents, dtype),
@@ -140,14 +145,13 @@ def approx_dis_kernel_ucb(
     def observe(state: State, action: Array, rewards: Array) -> State:
         queried = action < size
         t = jnp.where(jnp.any(queried), state.t, horizon)  # beyond the horizon nothing is written
-        is_own = (rounds >= state.synced) & (rounds < state.t)
+        age = state.t - state.synced
 
         # The inducing points stay as they are between synchronisations, so an agent's posterior moves within the span
         # of their features: what an observation explains is m numbers, not M.
         features = state.whitened.at[:, action].get(mode="clip").T
-        coefficients = jnp.einsum("ntm,nm->nt", state.own_rows, features, precision="highest")
-        left = features - jax.vmap(explained)(state.own_rows, jnp.where(is_own, coefficients, 0))
-        covariance = jnp.matmul(left, state.whitened, precision="highest")
+        left = jax.vmap(_left, in_axes=(0, 0, None))(features, state.own_rows, age)
+        covariance = explained_by_live(state.whitened, left, state.inducing)
         log_dets = jnp.zeros(n_agents, dtype)
         posterior, _ = jax.vmap(condition, in_axes=(0, 0, 0, 0, None))(
             Posterior(state.mean, state.variance, log_dets), covariance, action, rewards, noise_variance
@@ -159,7 +163,9 @@ def approx_dis_kernel_ucb(
             t=state.t + jnp.any(queried).astype(jnp.int32),
             queries=state.queries.at[:, t].set(action, mode="drop"),
             rewards=state.rewards.at[:, t].set(jnp.where(queried, rewards, 0), mode="drop"),
-            own_rows=state.own_rows.at[:, t].set(jnp.where(queried[:, None], explains, 0), mode="drop"),
+            own_rows=state.own_rows.at[:, jnp.where(jnp.any(queried), age, state.own_rows.shape[1])].set(
+                jnp.where(queried[:, None], explains, 0), mode="drop"
+            ),
             mean=posterior.mean,
             variance=posterior.variance,
             trigger=state.trigger + jnp.where(queried, shared, 0),
@@ -167,34 +173,49 @@ def approx_dis_kernel_ucb(
 
     def plan(key: Key, state: State) -> State:
         del key
-        return _synchronise(sparse, state)
+        return _synchronise(sparse, state, stale(state))
 
     def stale(state: State) -> Array:
         return jnp.any(state.trigger > threshold) & (state.t < horizon)
 
     idle = jnp.full(n_agents, size, jnp.int32)
-    return Algorithm(init, decide, observe, idle, plan=plan, stale=stale, before=lambda state, _: state.t)
+    return Algorithm(init, decide, observe, idle, plan=plan, stale=stale, before=lambda state, _: state.t, spares=True)
 
 
-def _synchronise(sparse: Sparse, state: State) -> State:
-    """The state with the posterior of all data, through inducing points that are chosen anew."""
+def _left(features: Array, rows: Array, live: Array) -> Array:
+    """What an agent's first `live` own rows (T, m) leave of features (m,)."""
+
+    def without(first: Array | int, rows: Array, left: Array) -> Array:
+        numbers = first + jnp.arange(rows.shape[0], dtype=jnp.int32)
+        coefficients = jnp.where(numbers < live, jnp.sum(rows * features, axis=1), 0)
+        return left - jnp.sum(coefficients[:, None] * rows, axis=0)
+
+    def turn(first: Array, left: Array) -> Array:
+        return without(first, lax.dynamic_slice_in_dim(rows, first, OWN), left)
+
+    return lax.platform_dependent(
+        features,
+        cpu=lambda features: for_blocks(live, OWN, turn, features),
+        default=lambda features: by_parts(rows.shape[0], live, lambda n: without(0, rows[:n], features)),
+    )
+
+
+def _synchronise(sparse: Sparse, state: State, due: Array) -> State:
+    """The state with the posterior of all data, through inducing points that are chosen anew, where that is due."""
     settings, slots = sparse.settings, sparse.slots
     noise_variance, n_agents, (size, dimension) = settings.noise_variance, settings.n_agents, settings.candidates.shape
     proposed = _proposed(sparse, state)
     is_inducing = jnp.any(proposed, axis=0)
     m = jnp.sum(is_inducing)
-    live = jnp.minimum(m, slots)
+    live = jnp.where(due, jnp.minimum(m, slots), 0).astype(jnp.int32)
     points = jnp.nonzero(is_inducing, size=slots, fill_value=size)[0]
 
-    rows = _ucb.columns(settings)(points)
-    square = rows.at[:, points].get(mode="clip") + sparse.jitter * jnp.eye(slots, dtype=rows.dtype)
-    z = solve_lower(cholesky(square, live), rows)
-    at_data, counts, sums = _data(settings, z, state)
-    posterior = sparse_from(
-        at_data, sums, z, sparse.prior_variance, noise_variance=noise_variance, counts=counts, live=live
-    )
+    nothing, jitter = jnp.zeros(slots, settings.candidates.dtype), jnp.full(slots, sparse.jitter)
+    zeros, of = jnp.zeros_like(state.whitened), _ucb.columns(settings)
+    found = known(of, sparse.prior_variance, points, nothing, jitter, zeros, live=live, is_noisy=False)
+    mean, variance, whitened = _posterior(noise_variance, found.rows, found.variance, state, live)
     # A set of inducing points that is cut short would be another algorithm: the run is given up.
-    mean, variance = jnp.where(m > slots, jnp.nan, posterior.mean), posterior.variance
+    mean = jnp.where(m > slots, jnp.nan, mean)
     matrices = m**2 + m  # Z Z' and Z y
     synchronised = state._replace(
         traffic=Traffic(
@@ -204,13 +225,13 @@ def _synchronise(sparse: Sparse, state: State) -> State:
         inducing=m.astype(jnp.int32),
         shared_mean=mean,
         shared_variance=variance,
-        whitened=posterior.whitened,
+        whitened=whitened,
         synced=state.t,
         mean=jnp.tile(mean, (n_agents, 1)),
         variance=jnp.tile(variance, (n_agents, 1)),
     )
-    state = jax.tree.map(lambda new, old: jnp.where(m > 0, new, old), synchronised, state)
-    return state._replace(trigger=jnp.zeros_like(state.trigger))
+    state = jax.tree.map(lambda new, old: jnp.where(due & (m > 0), new, old), synchronised, state)
+    return state._replace(trigger=jnp.where(due, 0, state.trigger))
 
 
 def _proposed(sparse: Sparse, state: State) -> Array:
@@ -228,10 +249,39 @@ def _proposed(sparse: Sparse, state: State) -> Array:
     return jnp.zeros((n_agents, size), bool).at[agents[:, None], state.queries].max(is_chosen, mode="drop")
 
 
-def _data(settings: Settings, z: Array, state: State) -> tuple[Array, Array, Array]:
-    """Features (m, n) of the points observed, how often each was, and the sum of its rewards, (n,)."""
-    size = settings.candidates.shape[0]
-    if state.queries.size <= size:
-        return z.at[:, state.queries.ravel()].get(mode="clip"), (state.queries < size).ravel(), state.rewards.ravel()
-    counts = jnp.zeros(size, int).at[state.queries].add(1, mode="drop")
-    return z, counts, jnp.zeros(size, state.rewards.dtype).at[state.queries].add(state.rewards, mode="drop")
+def _posterior(
+    noise_variance: Array, z: Array, residual: Array, state: State, live: Array
+) -> tuple[Array, Array, Array]:
+    """Mean and variance (M,) of all data through features Z (m, M) that leave `residual` (M,), and W (m, M).
+
+    W = sqrt(noise_variance) L^-1 Z with A = noise_variance I + Z diag(counts) Z' = L L', as in `gp.Sparse`.
+    """
+    room, size = z.shape
+    counts, sums = _ucb.observed(state.queries, state.rewards, size)
+    queried = jnp.nonzero(counts, size=padded(min(state.queries.size, size), DATA), fill_value=size)[0]
+    number = jnp.where(live > 0, jnp.sum(counts > 0, dtype=jnp.int32), 0)
+
+    def add(first: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        gram, projected = carry
+        index = lax.dynamic_slice_in_dim(queried, first, DATA)
+        own = z.at[:, index].get(mode="clip")
+        count, total = (x.at[index].get(mode="fill", fill_value=0).astype(z.dtype) for x in (counts, sums))
+        gram += jnp.matmul(own * count, own.T, precision="highest")
+        return gram, projected + jnp.matmul(own, total, precision="highest")
+
+    eye = jnp.eye(room, dtype=z.dtype)
+    gram, projected = for_blocks(number, DATA, add, (noise_variance * eye, jnp.zeros(room, z.dtype)))
+    factor = cholesky(gram, live)
+    projected = solve_lower(factor, projected)
+    # The eigenvalues of A are at least the noise variance: no digits are lost by the inverse, see `gp.whitening`.
+    inverse = solve_lower(factor, eye)
+
+    def whiten(first: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        mean, variance, whitened = carry
+        own = explained_by_live(z, lax.dynamic_slice_in_dim(inverse, first, BLOCK), live)
+        mean += jnp.matmul(lax.dynamic_slice_in_dim(projected, first, BLOCK), own, precision="highest")
+        variance += noise_variance * jnp.sum(own**2, axis=0)
+        own *= jnp.sqrt(noise_variance)
+        return mean, variance, lax.dynamic_update_slice_in_dim(whitened, own, first, axis=0)
+
+    return for_blocks(live, BLOCK, whiten, (jnp.zeros_like(residual), residual, jnp.zeros_like(z)))

@@ -4,34 +4,35 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.kernel._settings import Coins, Settings, checked, round_coins
 from jaxbandits.kernel._traffic import Traffic, no_traffic
-from jaxbandits.kernel._ucb import best, beta_at, explained_by_first, index, memory, queries
-from jaxbandits.numerics.gp import Kernel, Posterior, condition, explained, prior
+from jaxbandits.kernel._ucb import best, beta_at, columns, index, observed, queries
+from jaxbandits.numerics.gp import Kernel, Posterior, condition, prior
+from jaxbandits.numerics.gp_blocks import OWN, SHARED, known, unexplained, unexplained_by_own
+from jaxbandits.numerics.trips import padded
 
 
 class State(NamedTuple):
-    """What each agent knows, and what all of them together would know.
+    """What was queried and observed, and what each agent knows of it.
 
-    The pooled buffer holds its rows in the order of the rounds, and a posterior does not depend on that order: the
-    shared one, of the last synchronisation, is what the first rows give.
+    An agent's covariance is the prior one less R'R of the shared rows and of its own.
     """
 
     pulls: Array  # int ()
     traffic: Traffic
     t: Array  # int32 ()  rounds observed
+    queries: Array  # int32 (N, T)  M in rounds to come
+    rewards: Array  # float (N, T)
     synced: Array  # int32 ()  rounds observed when the agents last synchronised
     fresh: Array  # int (N,)  each agent's observations since
     own: Posterior  # float (N, M), (N, M), (N,)  of all shared data and the agent's own; log_det counts from `synced`
-    pooled: Posterior  # float (M,), (M,), ()  of the data of all agents
+    own_rows: Array  # float (N, T, M)  of each agent's observations since; T is the horizon in whole turns
+    shared: Array  # int32 ()  candidates queried before the last synchronisation
     shared_mean: Array  # float (M,)  of the last synchronisation
-    own_rows: Array  # float (N, T, M)  of each agent's observations since; the row of a round stands `synced` earlier
-    pooled_memory: Array  # float (N T, M), or (M, M) if N T > M  the covariance, see `memory`
-    shared_memory: Array | None  # float (M, M)  that of the last synchronisation; None: it is in the buffer
+    shared_rows: Array  # float (C, M)  C the most candidates that may be queried, in whole blocks
 
 
 def dis_kernel_ucb(
@@ -64,8 +65,8 @@ def dis_kernel_ucb(
     Raises:
         ValueError: an argument is not as above, or not as `Settings` says.
 
-    **Cost**: O(N M (min(N T, M) + T)) a round. A synchronisation of n observations an agent sends n (d + 1) numbers
-    from each agent, and N n (d + 1) to all.
+    **Cost**: O(N M (D + n)) a round, with D the candidates queried before the last synchronisation and n the rounds
+    since; a synchronisation O(D^2 M). It sends n (d + 1) numbers from each agent, and N n (d + 1) to all.
 
     Source: Li, Wang, Wang and Wang (2022), Algorithm 1, as in Pavlovic, Salgia and Zhao (2024), Section 5. There the
     agents act in turn and may synchronise within a round; here they act at once.
@@ -75,24 +76,24 @@ def dis_kernel_ucb(
     candidates, noise_variance = settings.candidates, settings.noise_variance
     dtype, (size, dimension) = candidates.dtype, candidates.shape
     threshold = jnp.asarray(threshold, dtype)
-    covariance = memory(settings, n_agents * horizon)
-    rounds = jnp.arange(horizon, dtype=jnp.int32)
+    before, of = prior(settings.kernel, candidates), columns(settings)
+    capacity = min(n_agents * horizon, size)
 
     def init(key: Key) -> State:
         del key
-        before = prior(settings.kernel, candidates)
         return State(
             pulls=jnp.zeros((), int),
             traffic=no_traffic(),
             t=jnp.zeros((), jnp.int32),
+            queries=jnp.full((n_agents, horizon), size, jnp.int32),
+            rewards=jnp.zeros((n_agents, horizon), dtype),
             synced=jnp.zeros((), jnp.int32),
             fresh=jnp.zeros(n_agents, int),
             own=jax.tree.map(lambda x: jnp.broadcast_to(x, (n_agents, *x.shape)), before),
-            pooled=before,
+            own_rows=jnp.zeros((n_agents, padded(horizon, OWN), size), dtype),
+            shared=jnp.zeros((), jnp.int32),
             shared_mean=before.mean,
-            own_rows=jnp.zeros((n_agents, horizon, size), dtype),
-            pooled_memory=covariance.start,
-            shared_memory=None if covariance.is_buffer else covariance.start,
+            shared_rows=jnp.zeros((padded(capacity, SHARED), size), dtype),
         )
 
     def decide(key: Key, state: State) -> Decision:
@@ -100,63 +101,58 @@ def dis_kernel_ucb(
         action = queries(indices, round_coins(settings, key, state.t), state.t)
         return Decision(action, state.t >= horizon, best(state.shared_mean))
 
-    def shared_and_pooled_columns(state: State, action: Array) -> tuple[Array, Array]:
-        """The covariance with each query of a round (N, M), at the last synchronisation and now."""
-        live = jnp.stack([state.synced, state.t]) * n_agents
-        if state.shared_memory is None:
-            shared, pooled = covariance.columns(state.pooled_memory, action, live)
-        else:
-            (shared,) = covariance.columns(state.shared_memory, action, live[:1])
-            (pooled,) = covariance.columns(state.pooled_memory, action, live[1:])
-        return shared, pooled
-
     def observe(state: State, action: Array, rewards: Array) -> State:
         queried = action < size
         is_round = jnp.any(queried)
+        t = jnp.where(is_round, state.t, horizon)  # beyond the horizon nothing is written
         age = state.t - state.synced
-        shared_columns, pooled_columns = shared_and_pooled_columns(state, action)
+        shared_columns = unexplained(of(action), state.shared_rows, action, state.shared)
 
         def learn(own, rows, column, query, reward):
-            coefficients = jnp.where(rounds < age, rows.at[:, query].get(mode="clip"), 0)
-            own, row = condition(
-                own, column - explained_by_first(rows, coefficients, age), query, reward, noise_variance
-            )
-            return own, rows.at[jnp.where(is_round, age, horizon)].set(row, mode="drop")
+            own, row = condition(own, unexplained_by_own(column, rows, query, age), query, reward, noise_variance)
+            return own, rows.at[jnp.where(is_round, age, rows.shape[0])].set(row, mode="drop")
 
         own, own_rows = jax.vmap(learn)(state.own, state.own_rows, shared_columns, action, rewards)
-
-        def pool(n: Array, carry: tuple[Posterior, Array]) -> tuple[Posterior, Array]:
-            pooled, rows = carry
-            column = pooled_columns[n] - explained(rows, rows.at[:, action[n]].get(mode="clip"))
-            pooled, row = condition(pooled, column, action[n], rewards[n], noise_variance)
-            return pooled, rows.at[n].set(row)
-
-        pooled, rows = lax.fori_loop(0, n_agents, pool, (state.pooled, jnp.zeros((n_agents, size), dtype)))
-        first = jnp.where(is_round, state.t, horizon) * n_agents
-        pooled_memory = covariance.append(state.pooled_memory, rows, first)
-
-        t = state.t + is_round.astype(jnp.int32)
-        fresh = state.fresh + queried.astype(state.fresh.dtype)
-        learned = fresh.astype(dtype) * own.log_det
-        due = is_round & (t < horizon) & jnp.any(learned > threshold)
-        sent = jnp.where(due, jnp.sum(fresh) * (dimension + 1), 0)
-        shared_memory = state.shared_memory
-        return State(
+        return state._replace(
             pulls=state.pulls + jnp.sum(queried, dtype=state.pulls.dtype),
-            traffic=Traffic(state.traffic.uplink + sent, state.traffic.downlink + sent),
-            t=t,
-            synced=jnp.where(due, t, state.synced),
-            fresh=jnp.where(due, 0, fresh),
-            own=Posterior(
-                mean=jnp.where(due, pooled.mean, own.mean),
-                variance=jnp.where(due, pooled.variance, own.variance),
-                log_det=jnp.where(due, 0, own.log_det),
-            ),
-            pooled=pooled,
-            shared_mean=jnp.where(due, pooled.mean, state.shared_mean),
+            t=state.t + is_round.astype(jnp.int32),
+            queries=state.queries.at[:, t].set(action, mode="drop"),
+            rewards=state.rewards.at[:, t].set(jnp.where(queried, rewards, 0), mode="drop"),
+            fresh=state.fresh + queried.astype(state.fresh.dtype),
+            own=own,
             own_rows=own_rows,
-            pooled_memory=pooled_memory,
-            shared_memory=None if shared_memory is None else jnp.where(due, pooled_memory, shared_memory),
         )
 
-    return Algorithm(init, decide, observe, jnp.full(n_agents, size, jnp.int32), before=lambda state, _: state.t)
+    def stale(state: State) -> Array:
+        learned = state.fresh.astype(dtype) * state.own.log_det
+        return jnp.any(learned > threshold) & (state.t < horizon)
+
+    def plan(key: Key, state: State) -> State:
+        """All data are shared. w observations of a candidate are one of their mean, with a w-th of the noise."""
+        del key
+        due = stale(state)
+        counts, sums = observed(state.queries, state.rewards, size)
+        live = jnp.sum(counts > 0, dtype=jnp.int32)
+        points = jnp.nonzero(counts, size=capacity, fill_value=size)[0]
+        number = jnp.maximum(counts.at[points].get(mode="clip"), 1).astype(dtype)
+        means, noise = sums.at[points].get(mode="clip") / number, noise_variance / number
+        now = known(of, before.variance, points, means, noise, state.shared_rows, live=live, where=due)
+        sent = jnp.sum(state.fresh) * (dimension + 1)
+        own, shape = state.own, (n_agents, size)
+        planned = state._replace(
+            traffic=Traffic(state.traffic.uplink + sent, state.traffic.downlink + sent),
+            synced=state.t,
+            fresh=jnp.zeros_like(state.fresh),
+            own=Posterior(
+                mean=jnp.broadcast_to(now.mean, shape),
+                variance=jnp.broadcast_to(now.variance, shape),
+                log_det=jnp.zeros_like(own.log_det),
+            ),
+            shared=live,
+            shared_mean=now.mean,
+        )
+        planned = jax.tree.map(lambda new, old: jnp.where(due, new, old), planned, state)
+        return planned._replace(shared_rows=now.rows)
+
+    idle = jnp.full(n_agents, size, jnp.int32)
+    return Algorithm(init, decide, observe, idle, plan=plan, stale=stale, before=lambda state, _: state.t, spares=True)

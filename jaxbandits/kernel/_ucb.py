@@ -10,9 +10,7 @@ from jax import lax
 from jaxbandits.base import Array
 from jaxbandits.kernel._settings import Settings, picked
 from jaxbandits.numerics.gp import cross, explained
-from jaxbandits.numerics.trips import common
-
-PARTS = 8  # of a buffer, any number of which may be read
+from jaxbandits.numerics.trips import by_parts
 
 
 def index(mean: Array, variance: Array, beta: Array) -> Array:
@@ -115,12 +113,20 @@ def memory(settings: Settings, capacity: int) -> Memory:
 
 
 def explained_by_first(rows: Array, coefficients: Array, live: Array) -> Array:
-    """`explained` (..., M) without reading many of the rows (C, M) whose coefficients (..., C) are 0, from `live` on.
+    """`explained` (..., M) without reading many rows (C, M) whose coefficients (..., C) are 0: all from `live` on.
 
     All agents that share a `vmap` have the same `live`, int ().
     """
-    capacity = rows.shape[0]
-    sizes = sorted({-(-capacity * part // PARTS) for part in range(1, PARTS + 1)})
-    # Of all lanes the same branch, so that it is a branch under `vmap`; what a longer one adds is 0.
-    branch = jnp.sum(common(live) > jnp.asarray(sizes[:-1], live.dtype), dtype=jnp.int32)
-    return lax.switch(branch, [lambda n=n: explained(rows[:n], coefficients[..., :n]) for n in sizes])
+    return by_parts(rows.shape[0], live, lambda n: explained(rows[:n], coefficients[..., :n]))
+
+
+def observed(queries: Array, rewards: Array, size: int) -> tuple[Array, Array]:
+    """Observations of each of `size` candidates, int (M,), and the sum of their rewards, float (M,).
+
+    Args:
+        queries: int32 (N, T), M where there was none.
+        rewards: float (N, T).
+        size: M.
+    """
+    counts = jnp.zeros(size, int).at[queries].add(1, mode="drop")
+    return counts, jnp.zeros(size, rewards.dtype).at[queries].add(rewards, mode="drop")

@@ -15,6 +15,8 @@ from jaxbandits.base import Array
 
 T = TypeVar("T")
 
+PARTS = 8  # of an array, any number of which may be read
+
 
 @custom_vmap
 def common(count: Array) -> Array:
@@ -52,6 +54,16 @@ def for_blocks(live: Array, size: int, body: Callable[[Array, T], T], carry: T) 
         The last carry.
     """
     return lax.fori_loop(0, blocks_below(live, size), lambda i, carry: body(i * size, carry), carry)
+
+
+def by_parts(capacity: int, live: Array, of_first: Callable[[int], T]) -> T:
+    """`of_first(n)` of one of `PARTS` sizes n up to `capacity` that holds the live entries of all lanes.
+
+    Every n >= `live`, int (), must give the same. It is a branch, also under `vmap`.
+    """
+    sizes = sorted({-(-capacity * part // PARTS) for part in range(1, PARTS + 1)})
+    branch = jnp.sum(common(live) > jnp.asarray(sizes[:-1], live.dtype), dtype=jnp.int32)
+    return lax.switch(branch, [lambda n=n: of_first(n) for n in sizes])
 
 
 def blocks_below(live: Array, size: int) -> Array:

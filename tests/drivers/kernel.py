@@ -13,7 +13,7 @@ from experiments.bench.reference.kernel_ucb import KERNEL, NOISE_VARIANCE
 
 
 class Step(NamedTuple):
-    """What an algorithm queried in one round, and the state and the answer after it."""
+    """What an algorithm queried in one round, and the state and the answer after it, planned if that was due."""
 
     action: np.ndarray
     state: Any
@@ -32,6 +32,8 @@ def _recorded(candidates, rewards, coins, scale, settings, *, factory, kernel):
     def one_round(state, rewards):
         action = algorithm.decide(key, state).action
         state = algorithm.observe(state, action, rewards[jnp.arange(agents), action])
+        if algorithm.plan is not None:
+            state = lax.cond(algorithm.stale(state), partial(algorithm.plan, key), lambda state: state, state)
         return state, Step(action, state, algorithm.decide(key, state).answer)
 
     state, steps = lax.scan(one_round, algorithm.init(key), rewards)

@@ -65,7 +65,8 @@ def after_two(candidates):
     unit = partial(kernel.squared_exponential, lengthscale=1.0)
     algorithm = make(candidates, None, kernel=unit, n_agents=2, horizon=5)
     first = algorithm.observe(algorithm.init(jax.random.key(0)), jnp.array([0, 2], jnp.int32), jnp.zeros(2))
-    return first, algorithm.observe(first, jnp.array([1, 2], jnp.int32), jnp.zeros(2))
+    second = algorithm.observe(first, jnp.array([1, 2], jnp.int32), jnp.zeros(2))
+    return first, algorithm.stale(first), algorithm.stale(second), algorithm.plan(jax.random.key(0), second)
 
 
 @pytest.mark.parametrize(("variance", "fires"), [(0.1, False), (0.1883, False), (0.1884, True), (0.5, True)])
@@ -73,10 +74,10 @@ def test_the_trigger_by_hand(variance, fires):
     # One point: log(1 + 1 / 0.04) = log 26 = 3.258 < 10. Two: 2 (log 26 + log(1 + v / 0.04)) > 10 iff v > 0.18833.
     # The second point is where the first leaves a variance of 1 - exp(-x^2) / 1.04.
     second = np.sqrt(-np.log((1 - variance) * 1.04))
-    first, state = after_two(jnp.array([[0.0], [second], [50.0], [60.0]]))
+    first, *due, state = after_two(jnp.array([[0.0], [second], [50.0], [60.0]]))
     np.testing.assert_allclose(first.own.log_det, np.log(26), rtol=1e-12)
-    assert first.synced == 0
-    assert state.synced == (2 if fires else 0)
+    assert due == [False, fires]
+    assert state.synced == (2 if fires else 0)  # what is not due stays as it is
     # Four points of one number and a reward each: all that the agents send, and all that the server sends on.
     assert state.traffic == ((8, 8) if fires else (0, 0))
 
@@ -87,9 +88,9 @@ def test_right_after_a_synchronisation_all_know_the_same():
     fresh = [s for t, s in enumerate(steps) if s.state.synced == t + 1]
     assert fresh
     for step in fresh:
-        np.testing.assert_array_equal(step.state.own.mean, np.tile(step.state.pooled.mean, (AGENTS, 1)))
-        np.testing.assert_array_equal(step.state.shared_mean, step.state.pooled.mean)
-        assert step.answer == np.argmax(step.state.pooled.mean)
+        np.testing.assert_array_equal(step.state.own.mean, np.tile(step.state.shared_mean, (AGENTS, 1)))
+        np.testing.assert_array_equal(step.state.own.variance, np.tile(step.state.own.variance[0], (AGENTS, 1)))
+        assert step.answer == np.argmax(step.state.shared_mean)
         assert step.state.fresh.tolist() == [0] * AGENTS
 
 

@@ -105,7 +105,6 @@ def dis_kernel_ucb(size, beta, threshold, with_gram):
         settings | {"coins": coins, "beta": np.broadcast_to(beta, HORIZON)} | ({"gram": gram} if with_gram else {})
     )
     build = maker(kernel.dis_kernel_ucb, KERNEL, n_agents=AGENTS, horizon=HORIZON)
-    assert (build(candidates, numbers).init(None).shared_memory is None) == (size >= AGENTS * HORIZON)
     return Laid(theirs, replayed(build, theirs, candidates, numbers, watch=with_server), absolute_tolerance=1e-10)
 
 
