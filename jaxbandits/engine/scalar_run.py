@@ -11,7 +11,7 @@ from jax import lax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from jaxbandits.base import Array
-from jaxbandits.engine.scalar_rules import ELEMENTWISE, FOLDS, KNOWN, LAYOUT, RULES, Entries, entries, pick
+from jaxbandits.engine.scalar_rules import ELEMENTWISE, FOLDS, LAYOUT, RULES, Entries, entries, pick
 from jaxbandits.engine.scalar_values import (
     INLINED,
     Batch,
@@ -20,15 +20,17 @@ from jaxbandits.engine.scalar_values import (
     apart,
     bind,
     carry_that_varies,
+    constant,
     fits,
     inner_of,
     is_known,
     is_varying,
     outputs_that_vary,
-    packed,
+    packed_all,
     read,
+    settled,
     together,
-    unpacked,
+    unpacked_all,
     vector,
 )
 
@@ -39,7 +41,7 @@ BRANCH = 1_000  # scalar operations of a branch that is taken apart; a heavier o
 
 def run_entries(jaxpr: Jaxpr, constants: Sequence[Any], arguments: Sequence[Any], batch: Batch) -> list[Any]:
     """The outputs of a computation, operation by operation."""
-    env: dict[Any, Any] = dict(zip(jaxpr.constvars, map(Whole, constants), strict=True))
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, map(constant, constants), strict=True))
     env |= dict(zip(jaxpr.invars, arguments, strict=True))
     for equation in jaxpr.eqns:
         values = [read(env, v) for v in equation.invars]
@@ -47,7 +49,7 @@ def run_entries(jaxpr: Jaxpr, constants: Sequence[Any], arguments: Sequence[Any]
         if outs is None:  # left alone
             together([equation], equation.outvars, (own := _own(equation, values)), batch)
             outs = [own[v] for v in equation.outvars]
-        env |= dict(zip(equation.outvars, outs, strict=True))
+        env |= dict(zip(equation.outvars, map(settled, outs), strict=True))
     return [read(env, v) for v in jaxpr.outvars]
 
 
@@ -69,18 +71,10 @@ def _evaluate(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] |
         return _scan(equation, values, batch)
     if name == "while":
         return _while(equation, values, batch)
-    if name in KNOWN and all(map(is_known, values)):
-        return [Whole(np.asarray(KNOWN[name](*[v.array for v in values])))]
     are_small = all(fits(v.aval) for v in equation.outvars)
-    if name == "iota":
-        index = np.arange(params["shape"][params["dimension"]], dtype=params["dtype"])
-        shape = [1] * len(params["shape"])
-        shape[params["dimension"]] = -1
-        return [Whole(np.broadcast_to(index.reshape(shape), params["shape"]))] if are_small else None
-    if name in LAYOUT and all(map(is_known, values)):
-        return [Whole(LAYOUT[name](params, [v.array for v in values], equation.outvars[0].aval))]
-    if name == "convert_element_type" and is_known(values[0]) and np.dtype(params["new_dtype"]).kind in "biu":
-        return [Whole(values[0].array.astype(params["new_dtype"]))]
+    known = evaluated(equation, values)
+    if known is not None:
+        return known
     if name == "dynamic_slice" and isinstance(values[0], Whole) and are_small:
         row = _row(equation, values, batch)
         if row is not None:
@@ -100,13 +94,39 @@ def _evaluate(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] |
     return None
 
 
+def evaluated(equation: Any, values: Sequence[Any]) -> list[Any] | None:
+    """The outputs of an equation whose inputs are known while tracing; None where they are not, or are not small."""
+    if not all(map(is_known, values)) or not all(fits(v.aval) for v in equation.outvars) or not _is_pure(equation):
+        return None
+    return [Whole(np.asarray(out)) for out in _at_once(equation, [v.array for v in values])]
+
+
+def _is_pure(equation: Any) -> bool:
+    name = equation.primitive.name
+    if name in INLINED:
+        return all(map(_is_pure, (each for inner in inner_of(equation) for each in inner.eqns)))
+    return name == "iota" or name in ELEMENTWISE or name in LAYOUT or name in RULES
+
+
+def _at_once(equation: Any, values: Sequence[Any]) -> list[Any]:
+    with jax.ensure_compile_time_eval():
+        return bind(equation, values)
+
+
 def _elementwise(equation: Any, parts: Sequence[Entries], batch: Batch) -> Entries:
     shape = equation.outvars[0].aval.shape
     parts = [np.broadcast_to(part, shape) for part in parts]
     avals = [v.aval for v in equation.invars]
     out = np.empty(shape, object)
     for i in np.ndindex(shape):
-        xs = [jnp.asarray(part[i], aval.dtype) for part, aval in zip(parts, avals, strict=True)]
+        given = [part[i] for part in parts]
+        if all(isinstance(x, np.generic) for x in given):
+            out[i] = np.asarray(_at_once(equation, given)[0])[()]
+            continue
+        if equation.primitive.name == "select_n" and isinstance(given[0], np.generic):
+            out[i] = given[1 + int(given[0])]
+            continue
+        xs = [jnp.asarray(x, aval.dtype) for x, aval in zip(given, avals, strict=True)]
         if any(x.ndim for x in xs):
             xs = [x if x.ndim else lax.broadcast(x, (batch.lanes,)) for x in xs]
         out[i] = bind(equation, xs)[0]
@@ -151,22 +171,29 @@ def _cond(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | Non
     varies = outputs_that_vary(equation, [False, *map(is_varying, operands)], batch)
     packs = [Pack(v.aval, each) for v, each in zip(equation.outvars, varies, strict=True)]
 
-    def branch_of(branch: ClosedJaxpr) -> Callable[[], list[list[Array]]]:
-        def follow() -> list[list[Array]]:
+    given = [Pack(v.aval, is_varying(value)) for v, value in zip(equation.invars[1:], operands, strict=True)]
+
+    def branch_of(branch: ClosedJaxpr) -> Callable[[list[list[Array]]], list[list[Array]]]:
+        def follow(arrays: list[list[Array]]) -> list[list[Array]]:
+            inner = [
+                value if isinstance(value, Whole) else own
+                for value, own in zip(operands, unpacked_all(given, arrays, batch), strict=True)
+            ]
             if operations(branch.jaxpr) <= BRANCH:
-                outs = run_entries(branch.jaxpr, branch.consts, operands, batch)
+                outs = run_entries(branch.jaxpr, branch.consts, inner, batch)
             else:
                 jaxpr = branch.jaxpr
-                env = dict(zip(jaxpr.constvars, map(Whole, branch.consts), strict=True))
-                env |= dict(zip(jaxpr.invars, operands, strict=True))
+                env = dict(zip(jaxpr.constvars, map(constant, branch.consts), strict=True))
+                env |= dict(zip(jaxpr.invars, inner, strict=True))
                 together(jaxpr.eqns, jaxpr.outvars, env, batch)
                 outs = [read(env, v) for v in jaxpr.outvars]
-            return [packed(pack, out, batch) for pack, out in zip(packs, outs, strict=True)]
+            return packed_all(packs, outs, batch)
 
         return follow
 
     index = apart(which, batch)[()]
-    return list(map(unpacked, packs, lax.switch(index, [branch_of(branch) for branch in branches])))
+    travelling = packed_all(given, operands, batch)
+    return unpacked_all(packs, lax.switch(index, [branch_of(branch) for branch in branches], travelling), batch)
 
 
 def _scan(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | None:
@@ -204,17 +231,17 @@ def _while(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | No
     packs = [Pack(v.aval, each) for v, each in zip(equation.outvars, varies, strict=True)]
 
     def holds(carry: list[list[Array]]) -> Array:
-        inner = [*values[:ahead], *map(unpacked, packs, carry)]
+        inner = [*values[:ahead], *unpacked_all(packs, carry, batch)]
         return jnp.asarray(apart(run_entries(until.jaxpr, until.consts, inner, batch)[0], batch)[()])
 
     def turn(carry: list[list[Array]]) -> list[list[Array]]:
         live = holds(carry)
-        outs = run_entries(body.jaxpr, body.consts, [*values[ahead:last], *map(unpacked, packs, carry)], batch)
-        new = [packed(pack, out, batch) for pack, out in zip(packs, outs, strict=True)]
+        outs = run_entries(body.jaxpr, body.consts, [*values[ahead:last], *unpacked_all(packs, carry, batch)], batch)
+        new = packed_all(packs, outs, batch)
         return jax.tree.map(lambda a, b: jnp.where(live, a, b), new, carry) if live.ndim else new
 
-    begun = [packed(pack, value, batch) for pack, value in zip(packs, values[last:], strict=True)]
-    return list(map(unpacked, packs, lax.while_loop(lambda carry: jnp.any(holds(carry)), turn, begun)))
+    begun = packed_all(packs, values[last:], batch)
+    return unpacked_all(packs, lax.while_loop(lambda carry: jnp.any(holds(carry)), turn, begun), batch)
 
 
 def run_loop(equation: Any, fixed: Sequence[Any], start: Sequence[Any], unroll: int, batch: Batch) -> list[Any]:
@@ -224,13 +251,13 @@ def run_loop(equation: Any, fixed: Sequence[Any], start: Sequence[Any], unroll: 
     packs = [Pack(v.aval, each) for v, each in zip(outvars, varies, strict=True)]
 
     def turn(carry: list[list[Array]], _: None) -> tuple[list[list[Array]], None]:
-        outs = run_entries(closed.jaxpr, closed.consts, [*fixed, *map(unpacked, packs, carry)], batch)
-        return [packed(pack, out, batch) for pack, out in zip(packs, outs, strict=True)], None
+        outs = run_entries(closed.jaxpr, closed.consts, [*fixed, *unpacked_all(packs, carry, batch)], batch)
+        return packed_all(packs, outs, batch), None
 
-    begun = [packed(pack, value, batch) for pack, value in zip(packs, start, strict=True)]
     # The trace's own length and direction; a counter is part of the carry.
+    begun = packed_all(packs, start, batch)
     ended = lax.scan(turn, begun, None, length=equation.params["length"], unroll=unroll)[0]
-    return list(map(unpacked, packs, ended))
+    return unpacked_all(packs, ended, batch)
 
 
 def operations(jaxpr: Any, *, selects: bool = True) -> int:

@@ -19,20 +19,23 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 from jax.core import eval_jaxpr
-from jax.extend.core import ClosedJaxpr, Jaxpr
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from jaxbandits.base import Array
 from jaxbandits.engine.scalar_run import (
     BRANCH,
+    evaluated,
     large_operations,
     operations,
     run_loop,
 )
 from jaxbandits.engine.scalar_values import (
+    PAIRED,
     Batch,
     Whole,
     apart,
     carry_that_varies,
+    constant,
     contains,
     inner_of,
     is_small,
@@ -93,14 +96,19 @@ def unrolled(loop: Any) -> int:
     """
     if _heavy_branches(loop):
         return 1
-    given, chunk = loop.params, loop.params["length"]
-    carried = given["jaxpr"].in_avals[given["num_consts"] :][: given["num_carry"]]
-    cost, entries = light_operations(loop), sum(each.size for each in carried)
+    chunk, cost, entries = loop.params["length"], light_operations(loop), carried_entries(loop)
 
     def fits(n: int) -> bool:
         return n * cost <= IN_A_TURN[n] and n * entries <= CARRIED_IN_A_TURN
 
     return next((n for n in IN_A_TURN if fits(n) and chunk % n == 0), 1)
+
+
+def carried_entries(loop: Any) -> int:
+    """Numbers that the loop over rounds carries, of one lane."""
+    params = loop.params
+    carried = params["jaxpr"].in_avals[params["num_consts"] :][: params["num_carry"]]
+    return sum(each.size for each in carried)
 
 
 def replace_scalars(
@@ -127,7 +135,7 @@ def replace_scalars(
     Returns:
         The outputs, leaves (lanes, ...).
     """
-    batch, unroll = Batch(lanes, axis_name), unroll or unrolled(loop)
+    batch, unroll = Batch(lanes, axis_name, pairs=carried_entries(loop) > PAIRED), unroll or unrolled(loop)
     values = _outside(closed.jaxpr, constants, [Whole(*each) for each in arguments], loop, unroll, batch)
     return [
         whole(value, batch, v.aval, spread=True).array for value, v in zip(values, closed.jaxpr.outvars, strict=True)
@@ -141,12 +149,19 @@ def _outside(
     jaxpr: Jaxpr, constants: Sequence[Any], arguments: Sequence[Whole], loop: Any, unroll: int, batch: Batch
 ) -> list[Whole]:
     """What is before the loop and what is after it, each in one piece; the way to the loop is replayed."""
-    env: dict[Any, Any] = dict(zip(jaxpr.constvars, map(Whole, constants), strict=True))
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, map(constant, constants), strict=True))
     env |= dict(zip(jaxpr.invars, arguments, strict=True))
     at = next(n for n, equation in enumerate(jaxpr.eqns) if equation is loop or contains(equation, loop))
     equation = jaxpr.eqns[at]
     later = [v for each in jaxpr.eqns[at:] for v in each.invars] + list(jaxpr.outvars)
-    together(jaxpr.eqns[:at], later, env, batch)
+    before = []
+    for each in jaxpr.eqns[:at]:
+        known = evaluated(each, [read(env, v) if isinstance(v, Literal) else env.get(v) for v in each.invars])
+        if known is None:
+            before.append(each)
+        else:
+            env |= dict(zip(each.outvars, known, strict=True))
+    together(before, later, env, batch)
     values, params = [read(env, v) for v in equation.invars], equation.params
     if equation is loop:
         outs = _rounds(equation, values, unroll, batch)

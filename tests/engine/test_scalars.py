@@ -106,6 +106,7 @@ def rounds(x, table, key, n):
         values = values + jnp.where(jnp.isfinite(shift), shift, 0.25) / 10
         values += jax.random.normal(jax.random.fold_in(key, r), values.shape) / 8
         values = jnp.tanh(values) + (matrix @ values[:3]).sum() / 50 + jnp.einsum("ij,ij->j", matrix, matrix).max() / 50
+        values += jnp.stack([values, values[::-1]], axis=1)[:, at % 2] / 100
         block = lax.dynamic_slice(jnp.pad(matrix, ((0, 0), (1, 0))), (at, turns), (1, 2)).squeeze(0)
         return values, matrix / 2, counts, (at + jnp.argmin(block) + counts[2] + turns) % 4, total
 
@@ -113,7 +114,9 @@ def rounds(x, table, key, n):
     return lax.fori_loop(0, 11, one, start)
 
 
-def test_every_rule():
+@pytest.mark.parametrize("entries_alone", [scalars.PAIRED, 0])
+def test_every_rule(entries_alone, monkeypatch):
+    monkeypatch.setattr(scalars, "PAIRED", entries_alone)
     x, table = np.random.default_rng(0).random((LANES, 4)), np.random.default_rng(1).random((LANES, 11, 3))
     keys, n = jax.random.split(KEY, LANES), np.arange(LANES) % 4
     closed = jax.make_jaxpr(rounds, axis_env=[("lanes", 1)])(x[0], table[0], keys[0], n[0])
