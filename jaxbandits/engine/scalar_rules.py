@@ -54,8 +54,15 @@ def pick(xs: Sequence[Any], index: Any) -> Any:
     out = xs[0]
     for n in range(1, len(xs)):
         if not _same(xs[n - 1], xs[n]):
-            out = jnp.where(index >= n, xs[n], out)
+            out = choose(index >= n, xs[n], out)
     return out
+
+
+def choose(which: Any, new: Any, old: Any) -> Any:
+    """One of two entries; unlike `jnp.where` a single operation."""
+    new, old = _alike(new, old)
+    shape = np.broadcast_shapes(jnp.shape(which), new.shape)
+    return lax.select(*(jnp.broadcast_to(x, shape) for x in (which, new, old)))
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -88,7 +95,7 @@ def _placed(x: Entries, starts: Sequence[Any], new: Entries, combine: Callable) 
         for i in np.ndindex(new.shape):
             j = tuple(a + b for a, b in zip(at, i, strict=True))
             both = combine(*_alike(out[j], new[i]))
-            out[j] = both if here is None else jnp.where(here, both, out[j])
+            out[j] = both if here is None else choose(here, both, out[j])
     return out
 
 
@@ -134,7 +141,7 @@ def _argbest(equation: Any, parts: Sequence[Entries]) -> Entries:
             wins = ~stays(old, new)  # also where one of the two is NaN
             if jnp.issubdtype(new.dtype, jnp.floating):
                 wins &= old == old
-            best, at = jnp.where(wins, new, old), jnp.where(wins, jnp.asarray(n, dtype), at)
+            best, at = choose(wins, new, old), choose(wins, jnp.asarray(n, dtype), at)
         out[i] = at
     return out
 
@@ -195,7 +202,7 @@ def _gather(equation: Any, parts: Sequence[Entries]) -> Entries:
             where[axis] = n
         if inside is not None:
             window = entries(
-                [jnp.where(inside, value, jnp.asarray(empty, aval.dtype)) for value in window.ravel()], window.shape
+                [choose(inside, value, jnp.asarray(empty, aval.dtype)) for value in window.ravel()], window.shape
             )
         out[tuple(where)] = window if window.ndim else window[()]
     return out

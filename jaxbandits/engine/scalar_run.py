@@ -11,6 +11,7 @@ from jax import lax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from jaxbandits.base import Array
+from jaxbandits.engine.scalar_pieces import in_pieces
 from jaxbandits.engine.scalar_rules import ELEMENTWISE, FOLDS, LAYOUT, RULES, Entries, entries, pick
 from jaxbandits.engine.scalar_values import (
     INLINED,
@@ -30,7 +31,7 @@ from jaxbandits.engine.scalar_values import (
     read,
     settled,
     together,
-    unpacked_all,
+    unpacked,
     vector,
 )
 
@@ -126,11 +127,22 @@ def _elementwise(equation: Any, parts: Sequence[Entries], batch: Batch) -> Entri
         if equation.primitive.name == "select_n" and isinstance(given[0], np.generic):
             out[i] = given[1 + int(given[0])]
             continue
+        if _never_holds(equation.primitive.name, given):
+            out[i] = np.False_
+            continue
         xs = [jnp.asarray(x, aval.dtype) for x, aval in zip(given, avals, strict=True)]
         if any(x.ndim for x in xs):
             xs = [x if x.ndim else lax.broadcast(x, (batch.lanes,)) for x in xs]
         out[i] = bind(equation, xs)[0]
     return out
+
+
+def _never_holds(name: str, given: Sequence[Any]) -> bool:
+    """Whether a comparison is known to be false: nothing exceeds an infinite bound."""
+    if name not in ("gt", "lt"):
+        return False
+    low, high = given if name == "lt" else given[::-1]
+    return (isinstance(low, np.floating) and low == np.inf) or (isinstance(high, np.floating) and high == -np.inf)
 
 
 def _row(equation: Any, values: Sequence[Any], batch: Batch) -> Any:
@@ -171,20 +183,14 @@ def _cond(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | Non
     varies = outputs_that_vary(equation, [False, *map(is_varying, operands)], batch)
     packs = [Pack(v.aval, each) for v, each in zip(equation.outvars, varies, strict=True)]
 
-    given = [Pack(v.aval, is_varying(value)) for v, value in zip(equation.invars[1:], operands, strict=True)]
-
-    def branch_of(branch: ClosedJaxpr) -> Callable[[list[list[Array]]], list[list[Array]]]:
-        def follow(arrays: list[list[Array]]) -> list[list[Array]]:
-            inner = [
-                value if isinstance(value, Whole) else own
-                for value, own in zip(operands, unpacked_all(given, arrays, batch), strict=True)
-            ]
+    def branch_of(branch: ClosedJaxpr) -> Callable[[], list[list[Array]]]:
+        def follow() -> list[list[Array]]:
             if operations(branch.jaxpr) <= BRANCH:
-                outs = run_entries(branch.jaxpr, branch.consts, inner, batch)
+                outs = run_entries(branch.jaxpr, branch.consts, operands, batch)
             else:
                 jaxpr = branch.jaxpr
                 env = dict(zip(jaxpr.constvars, map(constant, branch.consts), strict=True))
-                env |= dict(zip(jaxpr.invars, inner, strict=True))
+                env |= dict(zip(jaxpr.invars, operands, strict=True))
                 together(jaxpr.eqns, jaxpr.outvars, env, batch)
                 outs = [read(env, v) for v in jaxpr.outvars]
             return packed_all(packs, outs, batch)
@@ -192,8 +198,7 @@ def _cond(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | Non
         return follow
 
     index = apart(which, batch)[()]
-    travelling = packed_all(given, operands, batch)
-    return unpacked_all(packs, lax.switch(index, [branch_of(branch) for branch in branches], travelling), batch)
+    return list(map(unpacked, packs, lax.switch(index, [branch_of(branch) for branch in branches])))
 
 
 def _scan(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | None:
@@ -231,17 +236,17 @@ def _while(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | No
     packs = [Pack(v.aval, each) for v, each in zip(equation.outvars, varies, strict=True)]
 
     def holds(carry: list[list[Array]]) -> Array:
-        inner = [*values[:ahead], *unpacked_all(packs, carry, batch)]
+        inner = [*values[:ahead], *map(unpacked, packs, carry)]
         return jnp.asarray(apart(run_entries(until.jaxpr, until.consts, inner, batch)[0], batch)[()])
 
     def turn(carry: list[list[Array]]) -> list[list[Array]]:
         live = holds(carry)
-        outs = run_entries(body.jaxpr, body.consts, [*values[ahead:last], *unpacked_all(packs, carry, batch)], batch)
+        outs = run_entries(body.jaxpr, body.consts, [*values[ahead:last], *map(unpacked, packs, carry)], batch)
         new = packed_all(packs, outs, batch)
         return jax.tree.map(lambda a, b: jnp.where(live, a, b), new, carry) if live.ndim else new
 
     begun = packed_all(packs, values[last:], batch)
-    return unpacked_all(packs, lax.while_loop(lambda carry: jnp.any(holds(carry)), turn, begun), batch)
+    return list(map(unpacked, packs, lax.while_loop(lambda carry: jnp.any(holds(carry)), turn, begun)))
 
 
 def run_loop(equation: Any, fixed: Sequence[Any], start: Sequence[Any], unroll: int, batch: Batch) -> list[Any]:
@@ -250,14 +255,17 @@ def run_loop(equation: Any, fixed: Sequence[Any], start: Sequence[Any], unroll: 
     varies = carry_that_varies(closed.jaxpr, list(map(is_varying, fixed)), list(map(is_varying, start)), batch)
     packs = [Pack(v.aval, each) for v, each in zip(outvars, varies, strict=True)]
 
-    def turn(carry: list[list[Array]], _: None) -> tuple[list[list[Array]], None]:
-        outs = run_entries(closed.jaxpr, closed.consts, [*fixed, *unpacked_all(packs, carry, batch)], batch)
-        return packed_all(packs, outs, batch), None
+    def turn(carry: list[list[Array]]) -> list[list[Array]]:
+        for _ in range(unroll):
+            outs = run_entries(closed.jaxpr, closed.consts, [*fixed, *map(unpacked, packs, carry)], batch)
+            carry = packed_all(packs, outs, batch)
+        return carry
 
-    # The trace's own length and direction; a counter is part of the carry.
+    # Without the trace's index and direction; a counter is part of the carry.
     begun = packed_all(packs, start, batch)
-    ended = lax.scan(turn, begun, None, length=equation.params["length"], unroll=unroll)[0]
-    return unpacked_all(packs, ended, batch)
+    turns = equation.params["length"] // unroll
+    ended = lax.scan(lambda carry, _: (in_pieces(turn, carry), None), begun, None, length=turns)[0]
+    return list(map(unpacked, packs, ended))
 
 
 def operations(jaxpr: Any, *, selects: bool = True) -> int:

@@ -14,7 +14,6 @@ from jaxbandits.base import Array
 from jaxbandits.engine.scalar_rules import SCATTERS, Entries, entries
 
 ENTRIES = 100  # of an array that is taken apart; larger ones stay whole
-PAIRED = 40  # entries that rounds carry one by one; of more, two travel as one complex number
 INLINED = frozenset(
     ("jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "remat", "checkpoint")
 )
@@ -32,7 +31,6 @@ class Batch(NamedTuple):
 
     lanes: int
     name: str  # of the axis of lanes, in collectives
-    pairs: bool = False  # whether two entries travel as one complex number: XLA gives a kernel 96 operands and results
 
 
 class Pack(NamedTuple):
@@ -51,38 +49,17 @@ def packed(pack: Pack, value: Any, batch: Batch) -> list[Array]:
     """A value as the arrays that a loop carries."""
     if not pack.is_apart:
         return [whole(value, batch, pack.aval, spread=pack.varies).array]
-    vectors = [vector(x, pack.aval.dtype, batch) for x in apart(value, batch).ravel()]
-    if (word := _word(pack, batch)) is None:
-        return vectors
-    words = [lax.bitcast_convert_type(x, word) for x in vectors]
-    return [*map(lax.complex, words[::2], words[1::2]), *words[len(words) - len(words) % 2 :]]
+    return [vector(x, pack.aval.dtype, batch) for x in apart(value, batch).ravel()]
 
 
-def unpacked(pack: Pack, arrays: Sequence[Array], batch: Batch) -> Any:
+def unpacked(pack: Pack, arrays: Sequence[Array]) -> Any:
     """The value again."""
-    if not pack.is_apart:
-        return Whole(arrays[0], 0 if pack.varies else None)
-    if _word(pack, batch) is not None:
-        pairs = arrays[: pack.aval.size // 2]
-        words = [part for pair in pairs for part in (lax.real(pair), lax.imag(pair))]
-        arrays = [lax.bitcast_convert_type(x, pack.aval.dtype) for x in (*words, *arrays[len(pairs) :])]
-    return entries(arrays, pack.aval.shape)
+    return entries(arrays, pack.aval.shape) if pack.is_apart else Whole(arrays[0], 0 if pack.varies else None)
 
 
 def packed_all(packs: Sequence[Pack], values: Sequence[Any], batch: Batch) -> list[list[Array]]:
     """All values of a loop or a branch."""
     return [packed(pack, value, batch) for pack, value in zip(packs, values, strict=True)]
-
-
-def unpacked_all(packs: Sequence[Pack], arrays: Sequence[Sequence[Array]], batch: Batch) -> list[Any]:
-    """Them again."""
-    return [unpacked(pack, own, batch) for pack, own in zip(packs, arrays, strict=True)]
-
-
-def _word(pack: Pack, batch: Batch) -> Any:
-    """The float as which an entry is half of a complex number; None if it travels alone."""
-    size = pack.aval.dtype.itemsize
-    return {4: np.float32, 8: np.float64}.get(size) if batch.pairs and pack.aval.size > 1 else None
 
 
 def vector(x: Any, dtype: Any, batch: Batch) -> Array:

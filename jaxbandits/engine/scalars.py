@@ -6,11 +6,13 @@ With a vector over lanes for every *entry*, a round is elementwise code, which X
 loop over rounds is taken out of the traced lane and replayed, operation by operation, on arrays of vectors. Elementwise
 operations act entry by entry; broadcasts, slices and concatenations move entries about while tracing, and cost nothing;
 sums and argmax become chains of two-operand operations, an index that is computed a chain of selects; short loops of
-known length are unrolled, others stay loops over vectors. Keys, random bits, sorts, arrays of more than 100 entries and
-heavy branches (`plan`) are left alone: `vmap` makes of each what it always does, and its results are taken apart where
-entries need them. Sums may round otherwise than those of arrays; all else is the same computation.
+known length are unrolled, others stay loops over vectors. What all lanes share and is known while tracing is computed
+there. Keys, random bits, sorts, arrays of more than 100 entries and heavy branches (`plan`) are left alone: `vmap`
+makes of each what it always does, and its results are taken apart where entries need them. Sums may round otherwise
+than those of arrays; all else is the same computation.
 
-The rules of single operations are in `scalar_rules`, a round in `scalar_run`.
+The rules of single operations are in `scalar_rules`, a round in `scalar_run`, what goes into one kernel in
+`scalar_pieces`.
 """
 
 from collections.abc import Sequence
@@ -30,7 +32,6 @@ from jaxbandits.engine.scalar_run import (
     run_loop,
 )
 from jaxbandits.engine.scalar_values import (
-    PAIRED,
     Batch,
     Whole,
     apart,
@@ -96,19 +97,14 @@ def unrolled(loop: Any) -> int:
     """
     if _heavy_branches(loop):
         return 1
-    chunk, cost, entries = loop.params["length"], light_operations(loop), carried_entries(loop)
+    given, chunk = loop.params, loop.params["length"]
+    carried = given["jaxpr"].in_avals[given["num_consts"] :][: given["num_carry"]]
+    cost, entries = light_operations(loop), sum(each.size for each in carried)
 
     def fits(n: int) -> bool:
         return n * cost <= IN_A_TURN[n] and n * entries <= CARRIED_IN_A_TURN
 
     return next((n for n in IN_A_TURN if fits(n) and chunk % n == 0), 1)
-
-
-def carried_entries(loop: Any) -> int:
-    """Numbers that the loop over rounds carries, of one lane."""
-    params = loop.params
-    carried = params["jaxpr"].in_avals[params["num_consts"] :][: params["num_carry"]]
-    return sum(each.size for each in carried)
 
 
 def replace_scalars(
@@ -135,7 +131,7 @@ def replace_scalars(
     Returns:
         The outputs, leaves (lanes, ...).
     """
-    batch, unroll = Batch(lanes, axis_name, pairs=carried_entries(loop) > PAIRED), unroll or unrolled(loop)
+    batch, unroll = Batch(lanes, axis_name), unroll or unrolled(loop)
     values = _outside(closed.jaxpr, constants, [Whole(*each) for each in arguments], loop, unroll, batch)
     return [
         whole(value, batch, v.aval, spread=True).array for value, v in zip(values, closed.jaxpr.outvars, strict=True)
