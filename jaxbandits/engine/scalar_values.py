@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from jaxbandits.base import Array
@@ -101,7 +102,7 @@ def is_known(value: Any) -> bool:
 
 def constant(array: Any) -> Whole:
     """A constant of a computation, known while tracing if it is small."""
-    is_concrete = not isinstance(array, jax.core.Tracer) and fits(jax.typeof(array))
+    is_concrete = not isinstance(array, Tracer) and fits(jax.typeof(array))
     return Whole(np.asarray(array) if is_concrete else array)
 
 
