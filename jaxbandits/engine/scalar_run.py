@@ -19,12 +19,13 @@ from jaxbandits.engine.scalar_values import (
     Pack,
     Whole,
     apart,
+    at_once,
     bind,
     carry_that_varies,
     constant,
+    evaluated,
     fits,
     inner_of,
-    is_known,
     is_varying,
     outputs_that_vary,
     packed_all,
@@ -95,25 +96,6 @@ def _evaluate(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] |
     return None
 
 
-def evaluated(equation: Any, values: Sequence[Any]) -> list[Any] | None:
-    """The outputs of an equation whose inputs are known while tracing; None where they are not, or are not small."""
-    if not all(map(is_known, values)) or not all(fits(v.aval) for v in equation.outvars) or not _is_pure(equation):
-        return None
-    return [Whole(np.asarray(out)) for out in _at_once(equation, [v.array for v in values])]
-
-
-def _is_pure(equation: Any) -> bool:
-    name = equation.primitive.name
-    if name in INLINED:
-        return all(map(_is_pure, (each for inner in inner_of(equation) for each in inner.eqns)))
-    return name == "iota" or name in ELEMENTWISE or name in LAYOUT or name in RULES
-
-
-def _at_once(equation: Any, values: Sequence[Any]) -> list[Any]:
-    with jax.ensure_compile_time_eval():
-        return bind(equation, values)
-
-
 def _elementwise(equation: Any, parts: Sequence[Entries], batch: Batch) -> Entries:
     shape = equation.outvars[0].aval.shape
     parts = [np.broadcast_to(part, shape) for part in parts]
@@ -122,7 +104,7 @@ def _elementwise(equation: Any, parts: Sequence[Entries], batch: Batch) -> Entri
     for i in np.ndindex(shape):
         given = [part[i] for part in parts]
         if all(isinstance(x, np.generic) for x in given):
-            out[i] = np.asarray(_at_once(equation, given)[0])[()]
+            out[i] = np.asarray(at_once(equation, given)[0])[()]
             continue
         if equation.primitive.name == "select_n" and isinstance(given[0], np.generic):
             out[i] = given[1 + int(given[0])]

@@ -12,7 +12,7 @@ from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from jaxbandits.base import Array
-from jaxbandits.engine.scalar_rules import SCATTERS, Entries, entries
+from jaxbandits.engine.scalar_rules import ELEMENTWISE, LAYOUT, RULES, SCATTERS, Entries, entries
 
 ENTRIES = 100  # of an array that is taken apart; larger ones stay whole
 INLINED = frozenset(
@@ -235,6 +235,26 @@ def bind(equation: Any, values: Sequence[Any]) -> list[Any]:
     with equation.ctx.manager:
         out = equation.primitive.bind(*functions, *values, **params)
     return list(out) if equation.primitive.multiple_results else [out]
+
+
+def evaluated(equation: Any, values: Sequence[Any]) -> list[Any] | None:
+    """The outputs of an equation whose inputs are known while tracing; None where they are not, or are not small."""
+    if not all(map(is_known, values)) or not all(fits(v.aval) for v in equation.outvars) or not _is_pure(equation):
+        return None
+    return [Whole(np.asarray(out)) for out in at_once(equation, [v.array for v in values])]
+
+
+def _is_pure(equation: Any) -> bool:
+    name = equation.primitive.name
+    if name in INLINED:
+        return all(map(_is_pure, (each for inner in inner_of(equation) for each in inner.eqns)))
+    return name == "iota" or name in ELEMENTWISE or name in LAYOUT or name in RULES
+
+
+def at_once(equation: Any, values: Sequence[Any]) -> list[Any]:
+    """The outputs of an equation, computed while tracing."""
+    with jax.ensure_compile_time_eval():
+        return bind(equation, values)
 
 
 def inner_of(equation: Any) -> list[Jaxpr]:

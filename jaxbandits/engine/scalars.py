@@ -26,7 +26,6 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 from jaxbandits.base import Array
 from jaxbandits.engine.scalar_run import (
     BRANCH,
-    evaluated,
     large_operations,
     operations,
     run_loop,
@@ -38,6 +37,7 @@ from jaxbandits.engine.scalar_values import (
     carry_that_varies,
     constant,
     contains,
+    evaluated,
     inner_of,
     is_small,
     read,
