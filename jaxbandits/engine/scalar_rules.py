@@ -21,12 +21,6 @@ ELEMENTWISE = frozenset(
     sinh sqrt square stop_gradient sub tan tanh xor
     """.split()  # noqa: SIM905
 )
-# Done while tracing where integers are known, so that their indices are.
-KNOWN: dict[str, Callable] = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "max": np.maximum, "min": np.minimum, "eq": np.equal,
-    "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
-    "select_n": lambda which, *cases: np.choose(np.asarray(which, int), cases).astype(cases[0].dtype),
-}  # fmt: skip
 FOLDS = {
     "reduce_sum": lax.add, "reduce_max": lax.max, "reduce_min": lax.min, "reduce_prod": lax.mul,
     "reduce_and": lax.bitwise_and, "reduce_or": lax.bitwise_or, "cumsum": lax.add, "cumprod": lax.mul,
@@ -59,8 +53,21 @@ def pick(xs: Sequence[Any], index: Any) -> Any:
         return xs[min(max(known, 0), len(xs) - 1)]
     out = xs[0]
     for n in range(1, len(xs)):
-        out = jnp.where(index >= n, xs[n], out)
+        if not _same(xs[n - 1], xs[n]):
+            out = choose(index >= n, xs[n], out)
     return out
+
+
+def choose(which: Any, new: Any, old: Any) -> Any:
+    """One of two entries; unlike `jnp.where` a single operation."""
+    new, old = _alike(new, old)
+    shape = np.broadcast_shapes(jnp.shape(which), new.shape)
+    return lax.select(*(jnp.broadcast_to(x, shape) for x in (which, new, old)))
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two entries are known to be one value."""
+    return a is b or (isinstance(a, np.generic) and isinstance(b, np.generic) and a.tobytes() == b.tobytes())
 
 
 def _window(x: Entries, starts: Sequence[Any], sizes: Sequence[int]) -> Entries:
@@ -88,7 +95,7 @@ def _placed(x: Entries, starts: Sequence[Any], new: Entries, combine: Callable) 
         for i in np.ndindex(new.shape):
             j = tuple(a + b for a, b in zip(at, i, strict=True))
             both = combine(*_alike(out[j], new[i]))
-            out[j] = both if here is None else jnp.where(here, both, out[j])
+            out[j] = both if here is None else choose(here, both, out[j])
     return out
 
 
@@ -124,17 +131,17 @@ def _cumulate(equation: Any, parts: Sequence[Entries]) -> Entries:
 def _argbest(equation: Any, parts: Sequence[Entries]) -> Entries:
     """The first of the largest entries, or the first NaN."""
     (axis,), dtype = equation.params["axes"], equation.params["index_dtype"]
-    beats = lax.gt if equation.primitive.name == "argmax" else lax.lt
+    stays = lax.ge if equation.primitive.name == "argmax" else lax.le
     x = np.moveaxis(parts[0], axis, 0)
     out = np.empty(x.shape[1:], object)
     for i in np.ndindex(out.shape):
         best, at = x[(0, *i)], jnp.zeros((), dtype)
         for n in range(1, len(x)):
             old, new = _alike(best, x[(n, *i)])
-            wins = beats(new, old)
+            wins = ~stays(old, new)  # also where one of the two is NaN
             if jnp.issubdtype(new.dtype, jnp.floating):
-                wins |= (new != new) & (old == old)
-            best, at = jnp.where(wins, new, old), jnp.where(wins, jnp.asarray(n, dtype), at)
+                wins &= old == old
+            best, at = choose(wins, new, old), choose(wins, jnp.asarray(n, dtype), at)
         out[i] = at
     return out
 
@@ -195,7 +202,7 @@ def _gather(equation: Any, parts: Sequence[Entries]) -> Entries:
             where[axis] = n
         if inside is not None:
             window = entries(
-                [jnp.where(inside, value, jnp.asarray(empty, aval.dtype)) for value in window.ravel()], window.shape
+                [choose(inside, value, jnp.asarray(empty, aval.dtype)) for value in window.ravel()], window.shape
             )
         out[tuple(where)] = window if window.ndim else window[()]
     return out
@@ -275,6 +282,7 @@ LAYOUT: dict[str, Callable[[Any, Sequence[Any], Any], Any]] = {
     "rev": lambda params, parts, aval: np.flip(parts[0], params["dimensions"]),
     "slice": _slice,
     "concatenate": lambda params, parts, aval: np.concatenate(parts, params["dimension"]),
+    "stack": lambda params, parts, aval: np.stack(parts, params["axis"]),
     "pad": _pad,
 }
 RULES: dict[str, Callable[[Any, Sequence[Entries]], Entries]] = {

@@ -11,22 +11,26 @@ from jax import lax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from jaxbandits.base import Array
-from jaxbandits.engine.scalar_rules import ELEMENTWISE, FOLDS, KNOWN, LAYOUT, RULES, Entries, entries, pick
+from jaxbandits.engine.scalar_pieces import in_pieces
+from jaxbandits.engine.scalar_rules import ELEMENTWISE, FOLDS, LAYOUT, RULES, Entries, entries, pick
 from jaxbandits.engine.scalar_values import (
     INLINED,
     Batch,
     Pack,
     Whole,
     apart,
+    at_once,
     bind,
     carry_that_varies,
+    constant,
+    evaluated,
     fits,
     inner_of,
-    is_known,
     is_varying,
     outputs_that_vary,
-    packed,
+    packed_all,
     read,
+    settled,
     together,
     unpacked,
     vector,
@@ -39,7 +43,7 @@ BRANCH = 1_000  # scalar operations of a branch that is taken apart; a heavier o
 
 def run_entries(jaxpr: Jaxpr, constants: Sequence[Any], arguments: Sequence[Any], batch: Batch) -> list[Any]:
     """The outputs of a computation, operation by operation."""
-    env: dict[Any, Any] = dict(zip(jaxpr.constvars, map(Whole, constants), strict=True))
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, map(constant, constants), strict=True))
     env |= dict(zip(jaxpr.invars, arguments, strict=True))
     for equation in jaxpr.eqns:
         values = [read(env, v) for v in equation.invars]
@@ -47,7 +51,7 @@ def run_entries(jaxpr: Jaxpr, constants: Sequence[Any], arguments: Sequence[Any]
         if outs is None:  # left alone
             together([equation], equation.outvars, (own := _own(equation, values)), batch)
             outs = [own[v] for v in equation.outvars]
-        env |= dict(zip(equation.outvars, outs, strict=True))
+        env |= dict(zip(equation.outvars, map(settled, outs), strict=True))
     return [read(env, v) for v in jaxpr.outvars]
 
 
@@ -69,18 +73,10 @@ def _evaluate(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] |
         return _scan(equation, values, batch)
     if name == "while":
         return _while(equation, values, batch)
-    if name in KNOWN and all(map(is_known, values)):
-        return [Whole(np.asarray(KNOWN[name](*[v.array for v in values])))]
     are_small = all(fits(v.aval) for v in equation.outvars)
-    if name == "iota":
-        index = np.arange(params["shape"][params["dimension"]], dtype=params["dtype"])
-        shape = [1] * len(params["shape"])
-        shape[params["dimension"]] = -1
-        return [Whole(np.broadcast_to(index.reshape(shape), params["shape"]))] if are_small else None
-    if name in LAYOUT and all(map(is_known, values)):
-        return [Whole(LAYOUT[name](params, [v.array for v in values], equation.outvars[0].aval))]
-    if name == "convert_element_type" and is_known(values[0]) and np.dtype(params["new_dtype"]).kind in "biu":
-        return [Whole(values[0].array.astype(params["new_dtype"]))]
+    known = evaluated(equation, values)
+    if known is not None:
+        return known
     if name == "dynamic_slice" and isinstance(values[0], Whole) and are_small:
         row = _row(equation, values, batch)
         if row is not None:
@@ -106,11 +102,29 @@ def _elementwise(equation: Any, parts: Sequence[Entries], batch: Batch) -> Entri
     avals = [v.aval for v in equation.invars]
     out = np.empty(shape, object)
     for i in np.ndindex(shape):
-        xs = [jnp.asarray(part[i], aval.dtype) for part, aval in zip(parts, avals, strict=True)]
+        given = [part[i] for part in parts]
+        if all(isinstance(x, np.generic) for x in given):
+            out[i] = np.asarray(at_once(equation, given)[0])[()]
+            continue
+        if equation.primitive.name == "select_n" and isinstance(given[0], np.generic):
+            out[i] = given[1 + int(given[0])]
+            continue
+        if _never_holds(equation.primitive.name, given):
+            out[i] = np.False_
+            continue
+        xs = [jnp.asarray(x, aval.dtype) for x, aval in zip(given, avals, strict=True)]
         if any(x.ndim for x in xs):
             xs = [x if x.ndim else lax.broadcast(x, (batch.lanes,)) for x in xs]
         out[i] = bind(equation, xs)[0]
     return out
+
+
+def _never_holds(name: str, given: Sequence[Any]) -> bool:
+    """Whether a comparison is known to be false: nothing exceeds an infinite bound."""
+    if name not in ("gt", "lt"):
+        return False
+    low, high = given if name == "lt" else given[::-1]
+    return (isinstance(low, np.floating) and low == np.inf) or (isinstance(high, np.floating) and high == -np.inf)
 
 
 def _row(equation: Any, values: Sequence[Any], batch: Batch) -> Any:
@@ -157,11 +171,11 @@ def _cond(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | Non
                 outs = run_entries(branch.jaxpr, branch.consts, operands, batch)
             else:
                 jaxpr = branch.jaxpr
-                env = dict(zip(jaxpr.constvars, map(Whole, branch.consts), strict=True))
+                env = dict(zip(jaxpr.constvars, map(constant, branch.consts), strict=True))
                 env |= dict(zip(jaxpr.invars, operands, strict=True))
                 together(jaxpr.eqns, jaxpr.outvars, env, batch)
                 outs = [read(env, v) for v in jaxpr.outvars]
-            return [packed(pack, out, batch) for pack, out in zip(packs, outs, strict=True)]
+            return packed_all(packs, outs, batch)
 
         return follow
 
@@ -210,10 +224,10 @@ def _while(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | No
     def turn(carry: list[list[Array]]) -> list[list[Array]]:
         live = holds(carry)
         outs = run_entries(body.jaxpr, body.consts, [*values[ahead:last], *map(unpacked, packs, carry)], batch)
-        new = [packed(pack, out, batch) for pack, out in zip(packs, outs, strict=True)]
+        new = packed_all(packs, outs, batch)
         return jax.tree.map(lambda a, b: jnp.where(live, a, b), new, carry) if live.ndim else new
 
-    begun = [packed(pack, value, batch) for pack, value in zip(packs, values[last:], strict=True)]
+    begun = packed_all(packs, values[last:], batch)
     return list(map(unpacked, packs, lax.while_loop(lambda carry: jnp.any(holds(carry)), turn, begun)))
 
 
@@ -223,13 +237,16 @@ def run_loop(equation: Any, fixed: Sequence[Any], start: Sequence[Any], unroll: 
     varies = carry_that_varies(closed.jaxpr, list(map(is_varying, fixed)), list(map(is_varying, start)), batch)
     packs = [Pack(v.aval, each) for v, each in zip(outvars, varies, strict=True)]
 
-    def turn(carry: list[list[Array]], _: None) -> tuple[list[list[Array]], None]:
-        outs = run_entries(closed.jaxpr, closed.consts, [*fixed, *map(unpacked, packs, carry)], batch)
-        return [packed(pack, out, batch) for pack, out in zip(packs, outs, strict=True)], None
+    def turn(carry: list[list[Array]]) -> list[list[Array]]:
+        for _ in range(unroll):
+            outs = run_entries(closed.jaxpr, closed.consts, [*fixed, *map(unpacked, packs, carry)], batch)
+            carry = packed_all(packs, outs, batch)
+        return carry
 
-    begun = [packed(pack, value, batch) for pack, value in zip(packs, start, strict=True)]
-    # The trace's own length and direction; a counter is part of the carry.
-    ended = lax.scan(turn, begun, None, length=equation.params["length"], unroll=unroll)[0]
+    # Without the trace's index and direction; a counter is part of the carry.
+    begun = packed_all(packs, start, batch)
+    turns = equation.params["length"] // unroll
+    ended = lax.scan(lambda carry, _: (in_pieces(turn, carry), None), begun, None, length=turns)[0]
     return list(map(unpacked, packs, ended))
 
 

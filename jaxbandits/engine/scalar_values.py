@@ -8,10 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from jaxbandits.base import Array
-from jaxbandits.engine.scalar_rules import SCATTERS, Entries, entries
+from jaxbandits.engine.scalar_rules import ELEMENTWISE, LAYOUT, RULES, SCATTERS, Entries, entries
 
 ENTRIES = 100  # of an array that is taken apart; larger ones stay whole
 INLINED = frozenset(
@@ -57,6 +58,11 @@ def unpacked(pack: Pack, arrays: Sequence[Array]) -> Any:
     return entries(arrays, pack.aval.shape) if pack.is_apart else Whole(arrays[0], 0 if pack.varies else None)
 
 
+def packed_all(packs: Sequence[Pack], values: Sequence[Any], batch: Batch) -> list[list[Array]]:
+    """All values of a loop or a branch."""
+    return [packed(pack, value, batch) for pack, value in zip(packs, values, strict=True)]
+
+
 def vector(x: Any, dtype: Any, batch: Batch) -> Array:
     """An entry as a vector over lanes."""
     x = jnp.asarray(x, dtype)
@@ -90,8 +96,21 @@ def is_varying(value: Any) -> bool:
 
 
 def is_known(value: Any) -> bool:
-    """Whether the value is known while tracing, an integer or a boolean."""
-    return isinstance(value, Whole) and isinstance(value.array, np.ndarray) and value.array.dtype.kind in "biu"
+    """Whether the value is known while tracing."""
+    return isinstance(value, Whole) and isinstance(value.array, np.ndarray)
+
+
+def constant(array: Any) -> Whole:
+    """A constant of a computation, known while tracing if it is small."""
+    is_concrete = not isinstance(array, Tracer) and fits(jax.typeof(array))
+    return Whole(np.asarray(array) if is_concrete else array)
+
+
+def settled(value: Any) -> Any:
+    """The value, as an array if all its entries have come to be known."""
+    if isinstance(value, Whole) or not value.size or not all(isinstance(x, np.generic) for x in value.ravel()):
+        return value
+    return Whole(np.array(value.tolist(), value.ravel()[0].dtype).reshape(value.shape))
 
 
 def apart(value: Any, batch: Batch) -> Entries:
@@ -216,6 +235,26 @@ def bind(equation: Any, values: Sequence[Any]) -> list[Any]:
     with equation.ctx.manager:
         out = equation.primitive.bind(*functions, *values, **params)
     return list(out) if equation.primitive.multiple_results else [out]
+
+
+def evaluated(equation: Any, values: Sequence[Any]) -> list[Any] | None:
+    """The outputs of an equation whose inputs are known while tracing; None where they are not, or are not small."""
+    if not all(map(is_known, values)) or not all(fits(v.aval) for v in equation.outvars) or not _is_pure(equation):
+        return None
+    return [Whole(np.asarray(out)) for out in at_once(equation, [v.array for v in values])]
+
+
+def _is_pure(equation: Any) -> bool:
+    name = equation.primitive.name
+    if name in INLINED:
+        return all(map(_is_pure, (each for inner in inner_of(equation) for each in inner.eqns)))
+    return name == "iota" or name in ELEMENTWISE or name in LAYOUT or name in RULES
+
+
+def at_once(equation: Any, values: Sequence[Any]) -> list[Any]:
+    """The outputs of an equation, computed while tracing."""
+    with jax.ensure_compile_time_eval():
+        return bind(equation, values)
 
 
 def inner_of(equation: Any) -> list[Jaxpr]:

@@ -6,11 +6,13 @@ With a vector over lanes for every *entry*, a round is elementwise code, which X
 loop over rounds is taken out of the traced lane and replayed, operation by operation, on arrays of vectors. Elementwise
 operations act entry by entry; broadcasts, slices and concatenations move entries about while tracing, and cost nothing;
 sums and argmax become chains of two-operand operations, an index that is computed a chain of selects; short loops of
-known length are unrolled, others stay loops over vectors. Keys, random bits, sorts, arrays of more than 100 entries and
-heavy branches (`plan`) are left alone: `vmap` makes of each what it always does, and its results are taken apart where
-entries need them. Sums may round otherwise than those of arrays; all else is the same computation.
+known length are unrolled, others stay loops over vectors. What all lanes share and is known while tracing is computed
+there. Keys, random bits, sorts, arrays of more than 100 entries and heavy branches (`plan`) are left alone: `vmap`
+makes of each what it always does, and its results are taken apart where entries need them. Sums may round otherwise
+than those of arrays; all else is the same computation.
 
-The rules of single operations are in `scalar_rules`, a round in `scalar_run`.
+The rules of single operations are in `scalar_rules`, a round in `scalar_run`, what goes into one kernel in
+`scalar_pieces`.
 """
 
 from collections.abc import Sequence
@@ -19,7 +21,7 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 from jax.core import eval_jaxpr
-from jax.extend.core import ClosedJaxpr, Jaxpr
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from jaxbandits.base import Array
 from jaxbandits.engine.scalar_run import (
@@ -33,7 +35,9 @@ from jaxbandits.engine.scalar_values import (
     Whole,
     apart,
     carry_that_varies,
+    constant,
     contains,
+    evaluated,
     inner_of,
     is_small,
     read,
@@ -141,12 +145,19 @@ def _outside(
     jaxpr: Jaxpr, constants: Sequence[Any], arguments: Sequence[Whole], loop: Any, unroll: int, batch: Batch
 ) -> list[Whole]:
     """What is before the loop and what is after it, each in one piece; the way to the loop is replayed."""
-    env: dict[Any, Any] = dict(zip(jaxpr.constvars, map(Whole, constants), strict=True))
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, map(constant, constants), strict=True))
     env |= dict(zip(jaxpr.invars, arguments, strict=True))
     at = next(n for n, equation in enumerate(jaxpr.eqns) if equation is loop or contains(equation, loop))
     equation = jaxpr.eqns[at]
     later = [v for each in jaxpr.eqns[at:] for v in each.invars] + list(jaxpr.outvars)
-    together(jaxpr.eqns[:at], later, env, batch)
+    before = []
+    for each in jaxpr.eqns[:at]:
+        known = evaluated(each, [read(env, v) if isinstance(v, Literal) else env.get(v) for v in each.invars])
+        if known is None:
+            before.append(each)
+        else:
+            env |= dict(zip(each.outvars, known, strict=True))
+    together(before, later, env, batch)
     values, params = [read(env, v) for v in equation.invars], equation.params
     if equation is loop:
         outs = _rounds(equation, values, unroll, batch)

@@ -11,7 +11,7 @@ from engine.toys import LIMITS, counting
 from jax import lax
 
 import jaxbandits
-from jaxbandits.engine import program, scalars
+from jaxbandits.engine import program, scalar_pieces, scalars
 from jaxbandits.engine.shards import local_mesh
 from jaxbandits.engine.sizing import shapes_of
 from jaxbandits.engine.tasks import checked
@@ -104,8 +104,10 @@ def rounds(x, table, key, n):
         total = lax.psum(at, "lanes")
         shift = lax.cond(total % 2 == 0, lambda: values[order], lambda: jnp.take(values, order + 3, mode="fill"))
         values = values + jnp.where(jnp.isfinite(shift), shift, 0.25) / 10
+        values += jnp.where((values > jnp.array([jnp.inf, -jnp.inf, 0.5, 0.1])) | (values < -jnp.inf), 0.01, 0.0)
         values += jax.random.normal(jax.random.fold_in(key, r), values.shape) / 8
         values = jnp.tanh(values) + (matrix @ values[:3]).sum() / 50 + jnp.einsum("ij,ij->j", matrix, matrix).max() / 50
+        values += jnp.stack([values, values[::-1]], axis=1)[:, at % 2] / 100
         block = lax.dynamic_slice(jnp.pad(matrix, ((0, 0), (1, 0))), (at, turns), (1, 2)).squeeze(0)
         return values, matrix / 2, counts, (at + jnp.argmin(block) + counts[2] + turns) % 4, total
 
@@ -113,7 +115,10 @@ def rounds(x, table, key, n):
     return lax.fori_loop(0, 11, one, start)
 
 
-def test_every_rule():
+@pytest.mark.parametrize("most", [scalar_pieces.MOST, 60])
+def test_every_rule(most, monkeypatch):
+    monkeypatch.setattr(scalar_pieces, "MOST", most)
+    monkeypatch.setattr(scalar_pieces, "CUT", most)
     x, table = np.random.default_rng(0).random((LANES, 4)), np.random.default_rng(1).random((LANES, 11, 3))
     keys, n = jax.random.split(KEY, LANES), np.arange(LANES) % 4
     closed = jax.make_jaxpr(rounds, axis_env=[("lanes", 1)])(x[0], table[0], keys[0], n[0])
