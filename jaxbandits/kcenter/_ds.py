@@ -7,8 +7,10 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from jaxbandits.base import Algorithm, Array, Decision, Key
+from jaxbandits.checks import require
 from jaxbandits.kcenter import _stage
 from jaxbandits.kcenter._environment import Pull, Sample, no_pull, queried_before
 from jaxbandits.kcenter._sampler import Arms, Posterior, Query, Row, Sampler, State
@@ -38,7 +40,7 @@ def init(sampler: Sampler, key: Key) -> State:
     """A run without a sample."""
     n, _, k, levels = sampler.problem
     dtype, size = sampler.dtype, sampler.pick.size
-    largest = jnp.finfo(dtype).max
+    largest = jnp.asarray(jnp.finfo(dtype).max, dtype)
     for_center, for_posterior = jax.random.split(key)
     counts, zero = jnp.zeros((n, k - 1), jnp.int32), jnp.zeros((), jnp.int32)
     stage = _stage.begin(for_center, sampler.problem, sampler.first_center)
@@ -50,16 +52,16 @@ def init(sampler: Sampler, key: Key) -> State:
         sums=counts if levels is not None else counts.astype(dtype),
         posterior=posterior,
         lower=jnp.zeros((n, k - 1), dtype),
-        upper=jnp.full((n, k - 1), largest, dtype),
+        upper=jnp.full((n, k - 1), largest),
         least_upper=blocks.build(jnp.full(n, largest, dtype)),
         between=None if sampler.triangle is None else unknown(k, dtype),
         query=Query(
             node=zero,
             slot=jnp.where(_stage.is_center(stage, zero), _stage.no_slot(k), _stage.newest(stage)),
             exact=jnp.zeros((), bool),
-            rival=jnp.asarray(largest, dtype),
+            rival=largest,
             leader=zero,
-            is_tied=jnp.zeros((), bool),
+            tied=jnp.full((), -1, jnp.int32),
             coin=uniforms(sampler, posterior, 0, 1)[0, size],
         ),
     )
@@ -83,74 +85,96 @@ def decide(sampler: Sampler, key: Key, state: State) -> Decision:
 def observe(sampler: Sampler, state: State, action: Pull, sample: Sample) -> State:
     """Adds the samples that are used, tests whether the stage is over, and plans the next query."""
     n, m, _, _ = sampler.problem
-    stage, node = state.stage, action.node
+    stage, node, slot = state.stage, action.node, action.slot
     is_query, is_opening = node < n, stage.cursor < n
-    row, used = use_samples(sampler, state, action, sample)
+    arm, row, used = use_samples(sampler, state, action, sample)
     queries = jnp.where(is_query & action.exact, m, used)
     smallest = jnp.finfo(sampler.dtype).min
     value = jnp.where(_stage.is_center(stage, node), smallest, least_upper_bound(sampler, stage, row))
+
+    def put(table: Array, value: Array) -> Array:
+        return table.at[node, slot].set(value, mode="drop")
+
     posterior = state.posterior
     if posterior is not None:
-        successes = posterior.successes.at[node].set(row.successes, mode="drop")
         steps = jnp.maximum(used, is_query.astype(jnp.int32))
-        posterior = Posterior(successes, posterior.seed, posterior.step + steps)
+        posterior = Posterior(put(posterior.successes, arm.successes), posterior.seed, posterior.step + steps)
     state = state._replace(
         pulls=state.pulls + queries.astype(state.pulls.dtype),
         stage=_stage.step(_stage.spend(stage, queries), (is_query & is_opening).astype(jnp.int32)),
-        counts=state.counts.at[node].set(row.counts, mode="drop"),
-        sums=state.sums.at[node].set(row.sums, mode="drop"),
+        counts=put(state.counts, arm.counts),
+        sums=put(state.sums, arm.sums),
         posterior=posterior,
-        lower=state.lower.at[node].set(row.lower, mode="drop"),
-        upper=state.upper.at[node].set(row.upper, mode="drop"),
+        lower=put(state.lower, arm.lower),
+        upper=put(state.upper, arm.upper),
         least_upper=blocks.update(state.least_upper, node, value),
     )
     return next_query(sampler, state, is_query)
 
 
-def use_samples(sampler: Sampler, state: State, action: Pull, sample: Sample) -> tuple[Row, Array]:
-    """The node's row after the samples that are used, and their number; or after the arm has been read."""
+def use_samples(sampler: Sampler, state: State, action: Pull, sample: Sample) -> tuple[Row, Row, Array]:
+    """The arm () after the samples that are used, or after it has been read; its node's row with it; their number."""
     n, _, k, levels = sampler.problem
     stage, slot, leap, size = state.stage, action.slot, sampler.leap, sampler.pick.size
     unit = 1 if levels is None else levels**2
-    old = row_of(state, action.node)
+    # Without the barrier XLA would read the row after it has set entries, for which it copies whole tables on a CPU.
+    row = lax.optimization_barrier(row_of(state, action.node))
     is_arm = jnp.arange(k - 1, dtype=jnp.int32) == slot
-    count, total = (jnp.take(x, slot, mode="clip") for x in (old.counts, old.sums))
+    old = jax.tree.map(lambda x: jnp.take(x, slot, mode="clip"), row)
 
     # The arm after 1, 2, .. leap samples.
-    number = jnp.arange(1, leap + 1, dtype=jnp.int32)
-    rewards = sample.rewards.at[:, slot].get(mode="clip")
-    counts, sums = count + number, total + jnp.cumsum(rewards, dtype=rewards.dtype)
+    number, rewards = jnp.arange(1, leap + 1, dtype=jnp.int32), sample.rewards
+    require(rewards.shape == (leap,), "sample.rewards", f"have shape {(leap,)}", rewards.shape)
+    counts, sums = old.counts + number, old.sums + jnp.cumsum(rewards, dtype=rewards.dtype)
     # Of every sample but the first, whose arm is chosen already.
     numbers, successes = uniforms(sampler, state.posterior, 1, leap - 1), jnp.zeros_like(number)
     if state.posterior is not None:
         coins = jnp.concatenate([state.query.coin[None], numbers[:, size]])
         rounded = (coins < rewards.astype(sampler.dtype) / unit).astype(jnp.int32)
-        successes = jnp.take(old.successes, slot, mode="clip") + jnp.cumsum(rounded, dtype=jnp.int32)
-    bounds = sampler.bounds(counts, sums)
-    rows = jax.vmap(lambda *arm: with_arm(old, is_arm, Row(*arm)))(counts, sums, successes, *bounds)
+        successes = old.successes + jnp.cumsum(rounded, dtype=jnp.int32)
+    arms = Row(counts, sums, successes, *sampler.bounds(counts, sums))
 
-    def goes_on(row: Row, numbers: Array) -> Array:
-        arms = arms_of(sampler, stage, state.between, row)
-        leads = least_upper_bound(sampler, stage, row) > state.query.rival
-        decided = _stage.is_decided(jnp.min(arms.lower), state.query.rival)
-        is_picked = sampler.pick.slot(numbers[:size], arms) == slot
-        return leads & ~decided & (jnp.take(row.counts, slot) < sampler.cap) & is_picked
-
-    before_last = jax.tree.map(lambda x: x[:-1], rows)
-    stops = jnp.where(jax.vmap(goes_on)(before_last, numbers), leap, number[:-1])
-    used = jnp.min(stops, initial=leap)
+    before_last = jax.tree.map(lambda x: x[:-1], arms)
+    is_next = go_on(sampler, state, row, slot, before_last, numbers[:, :size])
+    used = jnp.min(jnp.where(is_next, leap, number[:-1]), initial=leap)
     used = jnp.where(stage.cursor < n, 1, used)
-    used = jnp.where((action.node < n) & (slot < k - 1) & (count < sampler.cap), used, 0)
+    used = jnp.where((action.node < n) & (slot < k - 1) & (old.counts < sampler.cap), used, 0)
 
     def last(values: Array, before: Array) -> Array:
         return jnp.where(used > 0, values[jnp.maximum(used - 1, 0)], before)
 
     is_read = (action.node < n) & action.exact
     known = sampler.cap + (stage.found if sampler.redraw else 1)
-    count = jnp.where(is_read, known, last(counts, count))
-    total = jnp.where(is_read, sample.exact, last(sums, total))
-    successes = last(successes, jnp.take(old.successes, slot, mode="clip"))
-    return with_arm(old, is_arm, Row(count, total, successes, *sampler.bounds(count, total))), used
+    count = jnp.where(is_read, known, last(counts, old.counts))
+    total = jnp.where(is_read, sample.exact, last(sums, old.sums))
+    arm = Row(count, total, last(successes, old.successes), *sampler.bounds(count, total))
+    return arm, with_arm(row, is_arm, arm), used
+
+
+def go_on(sampler: Sampler, state: State, row: Row, slot: Array, arms: Row, numbers: Array) -> Array:
+    """Whether the same arm would be queried again, with one sample, two, ..: arms (leap - 1,), numbers (.., size)."""
+    stage, rival = state.stage, state.query.rival
+    is_arm = jnp.arange(row.counts.size, dtype=jnp.int32) == slot
+    if sampler.triangle is None and sampler.pick.size == 0:
+        # The other arms of the node stay what they are: their least bounds are enough.
+        largest = jnp.finfo(sampler.dtype).max
+        others = row._replace(lower=jnp.where(is_arm, largest, row.lower), upper=jnp.where(is_arm, largest, row.upper))
+        lower = arms_of(sampler, stage, None, others).lower
+        other, least = jnp.argmin(lower).astype(jnp.int32), jnp.min(lower)
+        leads = jnp.minimum(arms.upper, least_upper_bound(sampler, stage, others)) > rival
+        decided = _stage.is_decided(jnp.minimum(arms.lower, least), rival)
+        is_picked = (arms.lower < least) | ((arms.lower == least) & (slot < other))
+        return leads & ~decided & (arms.counts < sampler.cap) & is_picked
+
+    def goes_on(arm: Row, numbers: Array) -> Array:
+        after = with_arm(row, is_arm, arm)
+        choice = arms_of(sampler, stage, state.between, after)
+        leads = least_upper_bound(sampler, stage, after) > rival
+        decided = _stage.is_decided(jnp.min(choice.lower), rival)
+        is_picked = sampler.pick.slot(numbers, choice) == slot
+        return leads & ~decided & (arm.counts < sampler.cap) & is_picked
+
+    return jax.vmap(goes_on)(arms, numbers)
 
 
 def next_query(sampler: Sampler, state: State, is_query: Array) -> State:
@@ -159,7 +183,8 @@ def next_query(sampler: Sampler, state: State, is_query: Array) -> State:
     stage, query, size = state.stage, state.query, sampler.pick.size
     lead = blocks.leader(state.least_upper)
     # The leader, or if that is known exactly, the best of the others.
-    node = jnp.where(query.is_tied & (lead.index == query.leader), lead.challenger, lead.index)
+    node = jnp.where(lead.index == query.tied, lead.challenger, lead.index)
+    was_tied = query.tied >= 0
     row = row_of(state, node)
     arms = arms_of(sampler, stage, state.between, row)
     numbers = uniforms(sampler, state.posterior, 0, 1)[0]
@@ -167,9 +192,9 @@ def next_query(sampler: Sampler, state: State, is_query: Array) -> State:
     # If the least lower bound is exact, so is the least upper bound: nothing more can be learned about the node.
     is_known = jnp.take(row.counts, jnp.argmin(arms.lower)) > sampler.cap
 
-    decided = ~query.is_tied & _stage.is_decided(jnp.min(arms.lower), lead.runner_up)
+    decided = ~was_tied & _stage.is_decided(jnp.min(arms.lower), lead.runner_up)
     if sampler.ties == "lowest":
-        decided |= query.is_tied & is_known
+        decided |= was_tied & is_known
     decided &= is_query & (stage.cursor == n)
     between = state.between
     if between is not None and sampler.triangle is not None:
@@ -187,7 +212,7 @@ def next_query(sampler: Sampler, state: State, is_query: Array) -> State:
     # DEVIATION: a leader that is known but not decided on ties with the runner-up. As printed it is selected until the
     # run ends; but bounds also tie by rounding (with float32 in one of ten runs or so), and then queries of the
     # runner-up still help. If they do not, two distances are equal, and (8), which is strict, can never hold.
-    is_stuck = ~is_opening & is_known & query.is_tied
+    is_stuck = ~is_opening & is_known & was_tied
     opening_slot = jnp.where(is_opening & ~passes, _stage.newest(stage), _stage.no_slot(k))
     planned = Query(
         node=jnp.where(is_opening, stage.cursor, jnp.where(is_stuck, n, node)),
@@ -195,7 +220,7 @@ def next_query(sampler: Sampler, state: State, is_query: Array) -> State:
         exact=is_useful & (jnp.take(row.counts, slot) == sampler.cap),
         rival=jnp.where(node == lead.index, lead.runner_up, lead.value),
         leader=lead.index,
-        is_tied=~is_opening & is_known & ~query.is_tied,
+        tied=jnp.where(~is_opening & is_known & ~was_tied, lead.index, -1),
         coin=numbers[size],
     )
     planned = jax.tree.map(lambda new, old: jnp.where(is_query, new, old), planned, query)

@@ -141,7 +141,7 @@ def observe(sampler: RandomSampler, state: State, action: Pull, sample: Sample) 
     stage, node, slot = state.stage, action.node, action.slot
     is_opening, is_round = stage.cursor < n, jnp.any(node < n)
     is_query, is_read = (node < n) & (slot < k - 1), (node < n) & action.exact
-    rewards = jnp.take_along_axis(sample.rewards[:, 0], jnp.minimum(slot, k - 2)[:, None], axis=1)[:, 0]
+    rewards = sample.rewards[:, 0]
     counts = state.counts.at[node, slot].add(1, mode="drop")
     sums = state.sums.at[node, slot].add(jnp.where(is_read, 0, rewards), mode="drop")
     sums = sums.at[jnp.where(is_read, node, n), slot].set(sample.exact, mode="drop")

@@ -63,8 +63,8 @@ class Counts(NamedTuple):
 class Sample(NamedTuple):
     """The observation of sampled dimensions, in units of 1/levels^2 for integer points."""
 
-    rewards: Array  # (leap, k-1)   one dimension a row, against every slot; int32, or the dtype of the points
-    exact: Array  # ()              the sum over all dimensions for the slot that is queried
+    rewards: Array  # (leap,)  one dimension each, against the slot that is queried; int32, or the dtype of the points
+    exact: Array  # ()         the sum over all dimensions
 
 
 def environment(
@@ -96,7 +96,7 @@ def environment(
     Returns:
         Environment. Its noise is the dimensions, int32 (leap,); or standard normal or uniform, of the shape of the
         observation, but for `Counts` the round's key; nothing with a stream. It observes Gaussian rewards in the dtype
-        of the distances, Bernoulli ones as int32. Cost per round: O(leap k) gathers; for noisy distances O(1), or
+        of the distances, Bernoulli ones as int32. Cost per round: O(leap) gathers; for noisy distances O(1), or
         O(n k) for `Counts`; with a stream 64 normal variables for every arm that Gaussian rewards are for.
 
     Raises:
@@ -152,11 +152,9 @@ def _dimensions(instance: DimensionInstance, leap: int, stream: Key | None) -> E
 
     def respond(pull: Pull, dimensions: Array) -> Sample:
         _check_action(pull, Pull, problem, ())
-        node, centers = point_of(pull.node), point_of(pull.centers)
-        of_node = points.at[node, dimensions].get(mode="clip").astype(dtype)
-        of_centers = points.at[centers, dimensions[:, None]].get(mode="clip").astype(dtype)
-        total = exact.at[node, centers.at[pull.slot].get(mode="clip")].get(mode="clip")
-        return Sample(jnp.square(of_node[:, None] - of_centers), total)
+        node, center = point_of(pull.node), point_of(pull.centers.at[pull.slot].get(mode="clip"))
+        of_node, of_center = (points.at[x, dimensions].get(mode="clip").astype(dtype) for x in (node, center))
+        return Sample(jnp.square(of_node - of_center), exact.at[node, center].get(mode="clip"))
 
     if stream is None:
         return Environment(lambda key: jax.random.randint(key, (leap,), 0, problem.m, jnp.int32), respond)

@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
@@ -27,7 +28,7 @@ from jaxbandits.kcenter._triangle import (
 )
 from jaxbandits.numerics import blocks
 from jaxbandits.numerics.beta import beta
-from jaxbandits.numerics.blocks import Blocks
+from jaxbandits.numerics.blocks import Blocks, Leader
 from jaxbandits.numerics.normal import normals_and_uniforms
 
 PRIOR_PRECISION = 2  # of the paper's prior N(0, 1/2) on a distance
@@ -140,14 +141,21 @@ class Posterior(NamedTuple):
     precision: Array  # float (n, k-1)
 
 
+class Query(NamedTuple):
+    """What to query next, and the answer's guess: derived."""
+
+    node: Array  # int32 (2,)  the next node of the first pass; or the best node and its rival
+    guess: Array  # int32 ()   the node of largest upper bound; -1 if it is a center
+
+
 class State(NamedTuple):
-    """Statistics of every arm, one row a node, and two orders of the nodes."""
+    """Statistics of every arm, one row a node, and what follows from them."""
 
     pulls: Array  # int ()
     stage: Stage
     samples: Samples  # (n, k-1)     exact
-    upper: Blocks  # n values        of each candidate, the least upper bound of its arms
-    nearest: Blocks  # n values      of each candidate, the least mean of its arms
+    least: Blocks  # 3 of n values   of each candidate, the least upper bound, mean and lower bound of its arms
+    query: Query
     posterior: Posterior | None  # with the posterior as printed
     between: CenterBounds | None  # with the triangle inequality
 
@@ -155,15 +163,16 @@ class State(NamedTuple):
 def init(duel: Duel, key: Key) -> State:
     """A run without a reward."""
     n, k, noise = duel.problem
-    unknown_nodes = blocks.build(jnp.full(n, jnp.finfo(duel.dtype).max, duel.dtype))
+    stage = _stage.begin(key, duel.problem, duel.first_center)
+    least = jax.vmap(blocks.build)(jnp.full((3, n), jnp.finfo(duel.dtype).max, duel.dtype))
     is_printed = duel.draws and duel.posterior == "printed" and noise == "gaussian"
     prior = Posterior(jnp.zeros((n, k - 1), duel.dtype), jnp.full((n, k - 1), PRIOR_PRECISION, duel.dtype))
     return State(
         pulls=jnp.zeros((), int),
-        stage=_stage.begin(key, duel.problem, duel.first_center),
+        stage=stage,
         samples=_samples.empty(duel.problem, duel.dtype),
-        upper=unknown_nodes,
-        nearest=unknown_nodes,
+        least=least,
+        query=next_query(duel, stage, leaders(least)),
         posterior=prior if is_printed else None,
         between=None if duel.triangle is None else unknown(k, duel.dtype),
     )
@@ -172,22 +181,16 @@ def init(duel: Duel, key: Key) -> State:
 def decide(duel: Duel, key: Key, state: State) -> Decision:
     """The next node of the first pass, or the best node and its rival."""
     n, k, _ = duel.problem
-    stage, no_node = state.stage, jnp.asarray(n, jnp.int32)
-    promising = blocks.leader(state.upper)
-    best, rival = promising.index, no_node
-    if duel.pair:
-        best = blocks.leader(state.nearest).index
-        rival = jnp.where(promising.index == best, promising.challenger, promising.index)
-    is_opening, is_complete = stage.cursor < n, _stage.is_complete(stage)
-    node = jnp.where(is_opening, jnp.stack([stage.cursor, no_node]), jnp.stack([best, rival]))
+    stage, query = state.stage, state.query
+    is_complete = _stage.is_complete(stage)
     opening_slot = jnp.where(passes(duel, state), _stage.no_slot(k), _stage.newest(stage))
     action = PairPull(
-        node=jnp.where(is_complete, no_node, node),
-        slot=jnp.where(is_opening, opening_slot, pick(duel, key, state, node)),
+        node=jnp.where(is_complete, n, query.node),
+        slot=jnp.where(stage.cursor < n, opening_slot, pick(duel, key, state, query.node)),
         centers=stage.centers[:-1],
         problem=duel.problem,
     )
-    return Decision(action, is_complete, _stage.answer(stage, promising.index))
+    return Decision(action, is_complete, _stage.answer(stage, query.guess))
 
 
 def observe(duel: Duel, state: State, action: PairPull, rewards: Array) -> State:
@@ -197,16 +200,25 @@ def observe(duel: Duel, state: State, action: PairPull, rewards: Array) -> State
     is_node, slots = node < n, _stage.slots(stage)
     is_opening = is_node[0] & (stage.cursor < n)
     is_arm = is_node[:, None] & (jnp.arange(k - 1, dtype=jnp.int32) == action.slot[:, None])
-    arms = _samples.add(_samples.of_nodes(state.samples, node), is_arm.astype(jnp.int32), rewards[:, None])
+    is_query = jnp.any(is_arm, axis=1)
+    # Without the barrier XLA would read entries after it has set others, for which it copies whole tables on a CPU.
+    arm = lax.optimization_barrier(_samples.of_arms(state.samples, node, action.slot))
+    arm = _samples.add(arm, is_query.astype(jnp.int32), rewards)
+    samples = _samples.replace_arms(state.samples, node, action.slot, arm)
+    arms = _samples.of_nodes(samples, node)
+    lower = jax.vmap(partial(lower_bounds, duel), (None, 0))(state, arms)
     mean, (_, upper) = _samples.mean(arms, dtype), arm_bounds(duel, arms)
-
-    def least_of(values: Array) -> Array:
-        value = jnp.min(jnp.where(slots & (arms.counts > 0), values, jnp.finfo(dtype).max), axis=1)
-        return jnp.where(_stage.is_center(stage, node), jnp.finfo(dtype).min, value)
-
-    def update(order: Blocks, values: Array) -> Blocks:
-        return blocks.update(blocks.update(order, node[0], values[0]), node[1], values[1])
-
+    is_known = slots & (arms.counts > 0)
+    upper, mean = (jnp.where(is_known, x, jnp.finfo(dtype).max) for x in (upper, mean))
+    values = jnp.stack([jnp.min(x, axis=1) for x in (upper, mean, lower)])
+    values = jnp.where(_stage.is_center(stage, node), jnp.finfo(dtype).min, values)
+    least = jax.vmap(blocks.update, (0, None, 0))(state.least, node, values)
+    queries = is_query.sum(dtype=jnp.int32)
+    stage = _stage.step(_stage.spend(stage, queries), is_opening.astype(jnp.int32))
+    lead = leaders(least)
+    leader, runner_up = lead.index[0], lead.runner_up[0]
+    lowest = jax.vmap(blocks.read, (0, None))(least, leader)[2]
+    is_decided = is_node[0] & (stage.cursor == n) & _stage.is_decided(lowest, runner_up)
     posterior = state.posterior
     if posterior is not None:
         law = _samples.of_nodes(posterior, node)
@@ -216,29 +228,39 @@ def observe(duel: Duel, state: State, action: PairPull, rewards: Array) -> State
         # The first pass leaves the posterior as it is: Algorithm 3 updates it in line 15, not in line 7.
         law = jax.tree.map(lambda new, old: jnp.where(is_arm & ~is_opening, new, old), posterior, law)
         posterior = _samples.replace(state.posterior, node, law)
-    queries = is_arm.sum(dtype=jnp.int32)
-    after = State(
-        pulls=state.pulls + queries.astype(state.pulls.dtype),
-        stage=_stage.step(_stage.spend(stage, queries), is_opening.astype(jnp.int32)),
-        samples=_samples.replace(state.samples, node, arms),
-        upper=update(state.upper, least_of(upper)),
-        nearest=update(state.nearest, least_of(mean)),
-        posterior=posterior,
-        between=state.between,
-    )
-    return end_stage(duel, after, is_node[0] & (after.stage.cursor == n))
-
-
-def end_stage(duel: Duel, state: State, is_tested: Array) -> State:
-    """Makes the leader a center where the stop test of the stage holds."""
-    lead = blocks.leader(state.upper)
-    arms = _samples.of_nodes(state.samples, lead.index)
-    decided = is_tested & _stage.is_decided(jnp.min(lower_bounds(duel, state, arms)), lead.runner_up)
     between = state.between
     if between is not None and duel.triangle is not None:
-        joined = join(between, state.stage.found, *arm_bounds(duel, arms), duel.triangle)
-        between = jax.tree.map(lambda new, old: jnp.where(decided, new, old), joined, between)
-    return state._replace(stage=_stage.advance(state.stage, lead.index, decided), between=between)
+        of_leader = arm_bounds(duel, _samples.of_nodes(samples, leader))
+        joined = join(between, stage.found, *of_leader, duel.triangle)
+        between = jax.tree.map(lambda new, old: jnp.where(is_decided, new, old), joined, between)
+    stage = _stage.advance(stage, leader, is_decided)
+    return State(
+        pulls=state.pulls + queries.astype(state.pulls.dtype),
+        stage=stage,
+        samples=samples,
+        least=least,
+        query=next_query(duel, stage, lead),
+        posterior=posterior,
+        between=between,
+    )
+
+
+def leaders(least: Blocks) -> Leader:
+    """The nodes of largest upper bound and of largest mean (2,), in one reduction."""
+    return jax.vmap(blocks.leader)(jax.tree.map(lambda x: x[:2], least))
+
+
+def next_query(duel: Duel, stage: Stage, lead: Leader) -> Query:
+    """The next node of the first pass; or the best node and, of the others, the one of largest upper bound."""
+    n, no_node = duel.problem.n, jnp.asarray(duel.problem.n, jnp.int32)
+    (leader, best), rival = lead.index, no_node
+    if duel.pair:
+        rival = jnp.where(leader == best, lead.challenger[0], leader)
+    else:
+        best = leader
+    is_opening = stage.cursor < n
+    node = jnp.where(is_opening, jnp.stack([stage.cursor, no_node]), jnp.stack([best, rival]))
+    return Query(node, jnp.where(_stage.is_center(stage, leader), -1, leader))
 
 
 def passes(duel: Duel, state: State) -> Array:

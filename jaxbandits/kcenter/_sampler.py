@@ -55,7 +55,7 @@ class Query(NamedTuple):
     exact: Array  # bool ()       the arm is at its cap, so it is to be read
     rival: Array  # float ()      the largest upper bound of the other nodes
     leader: Array  # int32 ()     the node of largest upper bound
-    is_tied: Array  # bool ()     the leader's distance is known exactly, and equals the others' largest upper bound
+    tied: Array  # int32 ()       it, if its distance is known exactly and equals the others' largest upper bound; or -1
     coin: Array  # float ()       uniform, rounds the first reward at random
 
 

@@ -63,3 +63,13 @@ def of_nodes(table: PyTree, nodes: Array) -> PyTree:
 def replace(table: PyTree, nodes: Array, new: PyTree) -> PyTree:
     """Replaces the rows of some nodes; that of node n is dropped."""
     return jax.tree.map(lambda x, row: x.at[nodes].set(row, mode="drop"), table, new)
+
+
+def of_arms(table: PyTree, nodes: Array, slots: Array) -> PyTree:
+    """The entries of some arms; that of one that does not exist has no meaning."""
+    return jax.tree.map(lambda x: x.at[nodes, slots].get(mode="clip"), table)
+
+
+def replace_arms(table: PyTree, nodes: Array, slots: Array, new: PyTree) -> PyTree:
+    """Replaces the entries of some arms; those that do not exist are dropped."""
+    return jax.tree.map(lambda x, value: x.at[nodes, slots].set(value, mode="drop"), table, new)

@@ -14,6 +14,7 @@ from jax import lax
 from jaxbandits.base import Array
 
 FEW = 16  # entries: of up to so many `jaxbandits.engine.scalars` makes elementwise code, with what else a round does
+ONE_BY_ONE = 2  # changes: more of them at once cost a look at all entries
 FLAT = 256  # entries: 65,536 lanes read so many from an H200's memory in the time of ten launches
 
 
@@ -66,7 +67,7 @@ def update(blocks: Blocks, index: Array, value: Array) -> Blocks:
         value: float, of the index's shape. If an index occurs twice, its values must be equal.
 
     Returns:
-        Blocks. Cost: O(n / B + B) for one index, O(n) for several.
+        Blocks. Cost: O(n / B + B) for each of up to two indices, O(n) for more.
     """
     if jnp.size(index) == 1:
         index, value = jnp.reshape(index, ()), jnp.reshape(value, ())
@@ -94,6 +95,10 @@ def _update_in_blocks(blocks: Blocks, index: Array, value: Array) -> Blocks:
     block, place = index // width, index % width
     block = jnp.where(index < blocks.size, block, count)
     if jnp.ndim(index) > 0:
+        if index.size <= ONE_BY_ONE:
+            for at, new in zip(index, value, strict=True):
+                blocks = _update_in_blocks(blocks, at, new)
+            return blocks
         values = blocks.values.at[block, place].set(value, mode="drop")
         return Blocks(values, *_two_largest(values), blocks.size)
     row = blocks.values.at[block].get(mode="clip")
@@ -111,11 +116,9 @@ def _update_in_blocks(blocks: Blocks, index: Array, value: Array) -> Blocks:
 
 def _update_in_all(blocks: Blocks, index: Array, value: Array) -> Blocks:
     """Without `top` and `second`, which stay what they were."""
-    values = blocks.values.reshape(-1)
-    places = jnp.arange(values.size, dtype=index.dtype)
-    for at, new in zip(jnp.atleast_1d(index), jnp.atleast_1d(value), strict=True):
-        values = jnp.where((places == at) & (at < blocks.size), new, values)
-    return blocks._replace(values=values.reshape(blocks.values.shape))
+    width = blocks.values.shape[1]
+    block = jnp.where(index < blocks.size, index // width, blocks.values.shape[0])
+    return blocks._replace(values=blocks.values.at[block, index % width].set(value, mode="drop"))
 
 
 def _leader_of_all(blocks: Blocks) -> Leader:

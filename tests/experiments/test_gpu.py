@@ -25,6 +25,12 @@ HloModule jit_f
   ROOT %bitcast.1 = f64[9]{0} bitcast(%gather.1)
 }
 
+%part.1 (p.10: f64[100,9]) -> f64[9] {
+  %p.10 = f64[100,9]{1,0} parameter(0)
+  %slice.1 = f64[40,9]{1,0} slice(%p.10), slice={[0:40], [0:9]}
+  ROOT %reduce.2 = f64[9]{0} reduce(%slice.1, %zero), dimensions={0}, to_apply=%sum
+}
+
 %set.1 (p.7: f64[100,9], p.8: s32[], p.9: f64[9]) -> (f64[100,9], f64[9]) {
   %p.7 = f64[100,9]{1,0} parameter(0)
   %p.8 = s32[] parameter(1)
@@ -59,6 +65,7 @@ ROWS = """
   %table.1 = f64[100,9]{1,0} get-tuple-element(%p.1), index=1
   %at.1 = s32[] get-tuple-element(%p.1), index=0
   %row.1 = f64[9]{0} fusion(%at.1, %table.1), kind=kLoop, calls=%rows.1
+  %sums.1 = f64[9]{0} fusion(%table.1), kind=kLoop, calls=%part.1
   %new.1 = (f64[100,9]{1,0}, f64[9]{0}) fusion(%table.1, %at.1, %row.1), kind=kInput, calls=%set.1
 }
 
@@ -70,9 +77,9 @@ ENTRY %main.2 (a.1: f64[100,9]) -> f64[] {
 
 def test_of_a_table_the_rows_that_are_read_and_set_count():
     found = gpu_programs.read_round(TEXT.partition("%body.1")[0] + ROWS, chunk=88)
-    # A row is read and written; then read, written twice (once into the table), whose old one is not looked at but may
-    # be, and the index comes twice.
-    assert found.bytes == (72 + 72 + 4) + (72 + 72 + 72 + 72 + 4)
+    # A row is read and written; 40 are read and one is written; then one is read, written twice (once into the table),
+    # whose old one is not looked at but may be, and the index comes twice.
+    assert found.bytes == (72 + 72 + 4) + (40 * 72 + 72) + (72 + 72 + 72 + 72 + 4)
 
 
 def test_what_a_round_launches_is_read_from_the_program():

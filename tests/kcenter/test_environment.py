@@ -75,12 +75,12 @@ def assert_moments(values, mean, variance, fourth=3.0):
 
 
 @pytest.mark.parametrize(("points", "levels", "dtype"), [(PIXELS, 255, jnp.int32), (FLOATS, None, jnp.float64)])
-def test_a_sample_holds_the_drawn_dimensions_against_every_slot(points, levels, dtype):
+def test_a_sample_holds_the_drawn_dimensions(points, levels, dtype):
     environment, pull = sampling(points, levels=levels, leap=3)
     dims = jnp.array([5, 39, 0], jnp.int32)
     found = jax.jit(environment.respond)(pull(4, 1, [2, 0]), dims)
     wide = points.astype(np.int64 if levels else float)
-    np.testing.assert_array_equal(found.rewards, np.square(wide[4, [5, 39, 0], None] - wide[[2, 0]][:, [5, 39, 0]].T))
+    np.testing.assert_array_equal(found.rewards, np.square(wide[4, [5, 39, 0]] - wide[0, [5, 39, 0]]))
     np.testing.assert_allclose(found.exact, brute_sums(points)[4, 0], rtol=1e-15)
     assert found.rewards.dtype == found.exact.dtype == dtype
 
@@ -103,7 +103,7 @@ def test_what_is_not_queried_is_not_read():
         assert all(np.all(np.isfinite(x)) for x in environment.respond(action, noise))
     first = environment.respond(pull(4, 0, [2, -1]), noise)
     other = environment.respond(pull(4, 0, [2, 5]), noise)
-    np.testing.assert_array_equal(first.rewards[:, 0], other.rewards[:, 0])
+    np.testing.assert_array_equal(first.rewards, other.rewards)
     assert first.exact == other.exact
 
 
@@ -120,10 +120,11 @@ def test_dimensions_are_uniform_and_independent_within_a_leap():
 
 def test_a_reward_has_the_distance_for_its_mean():
     environment, pull = sampling(PIXELS, levels=255)
-    rewards = sample(environment, pull(4, 1, [2, 0])).rewards[:, 0, :] / 255**2
-    exact = np.square((PIXELS[[4]].astype(float) - PIXELS[[2, 0]]) / 255)
-    fourth = np.max(np.mean((exact.T - exact.mean(axis=1)) ** 4, axis=0) / exact.var(axis=1) ** 2)
-    assert_moments(rewards, exact.mean(axis=1), exact.var(axis=1), fourth)
+    for slot, center in enumerate([2, 0]):
+        rewards = sample(environment, pull(4, slot, [2, 0])).rewards[:, 0] / 255**2
+        exact = np.square((PIXELS[4].astype(float) - PIXELS[center]) / 255)
+        fourth = np.mean((exact - exact.mean()) ** 4) / exact.var() ** 2
+        assert_moments(rewards, exact.mean(), exact.var(), fourth)
 
 
 def test_environments_can_be_made_under_a_trace():
