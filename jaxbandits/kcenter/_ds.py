@@ -11,7 +11,7 @@ from jax import lax
 
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.checks import require
-from jaxbandits.kcenter import _stage
+from jaxbandits.kcenter import _samples, _stage
 from jaxbandits.kcenter._environment import Pull, Sample, no_pull, queried_before
 from jaxbandits.kcenter._sampler import Arms, Posterior, Query, Row, Sampler, State
 from jaxbandits.kcenter._stage import Stage
@@ -92,21 +92,22 @@ def observe(sampler: Sampler, state: State, action: Pull, sample: Sample) -> Sta
     smallest = jnp.finfo(sampler.dtype).min
     value = jnp.where(_stage.is_center(stage, node), smallest, least_upper_bound(sampler, stage, row))
 
-    def put(table: Array, value: Array) -> Array:
-        return table.at[node, slot].set(value, mode="drop")
-
     posterior = state.posterior
+    # Without a posterior the counts stand in; nobody reads what becomes of them.
+    successes = state.counts if posterior is None else posterior.successes
+    tables = Row(state.counts, state.sums, successes, state.lower, state.upper)
+    tables = _samples.replace_arms(tables, node, slot, arm, row)
     if posterior is not None:
         steps = jnp.maximum(used, is_query.astype(jnp.int32))
-        posterior = Posterior(put(posterior.successes, arm.successes), posterior.seed, posterior.step + steps)
+        posterior = Posterior(tables.successes, posterior.seed, posterior.step + steps)
     state = state._replace(
         pulls=state.pulls + queries.astype(state.pulls.dtype),
         stage=_stage.step(_stage.spend(stage, queries), (is_query & is_opening).astype(jnp.int32)),
-        counts=put(state.counts, arm.counts),
-        sums=put(state.sums, arm.sums),
+        counts=tables.counts,
+        sums=tables.sums,
         posterior=posterior,
-        lower=put(state.lower, arm.lower),
-        upper=put(state.upper, arm.upper),
+        lower=tables.lower,
+        upper=tables.upper,
         least_upper=blocks.update(state.least_upper, node, value),
     )
     return next_query(sampler, state, is_query)

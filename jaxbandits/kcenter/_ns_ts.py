@@ -6,7 +6,6 @@ from typing import Any, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
@@ -148,13 +147,21 @@ class Query(NamedTuple):
     guess: Array  # int32 ()   the node of largest upper bound; -1 if it is a center
 
 
+class Least(NamedTuple):
+    """Of each candidate the least upper bound, mean and lower bound of its arms: n values each, derived."""
+
+    upper: Blocks
+    mean: Blocks
+    lower: Blocks
+
+
 class State(NamedTuple):
     """Statistics of every arm, one row a node, and what follows from them."""
 
     pulls: Array  # int ()
     stage: Stage
     samples: Samples  # (n, k-1)     exact
-    least: Blocks  # 3 of n values   of each candidate, the least upper bound, mean and lower bound of its arms
+    least: Least
     query: Query
     posterior: Posterior | None  # with the posterior as printed
     between: CenterBounds | None  # with the triangle inequality
@@ -164,7 +171,8 @@ def init(duel: Duel, key: Key) -> State:
     """A run without a reward."""
     n, k, noise = duel.problem
     stage = _stage.begin(key, duel.problem, duel.first_center)
-    least = jax.vmap(blocks.build)(jnp.full((3, n), jnp.finfo(duel.dtype).max, duel.dtype))
+    unknown_nodes = blocks.build(jnp.full(n, jnp.finfo(duel.dtype).max, duel.dtype))
+    least = Least(unknown_nodes, unknown_nodes, unknown_nodes)
     is_printed = duel.draws and duel.posterior == "printed" and noise == "gaussian"
     prior = Posterior(jnp.zeros((n, k - 1), duel.dtype), jnp.full((n, k - 1), PRIOR_PRECISION, duel.dtype))
     return State(
@@ -201,24 +209,20 @@ def observe(duel: Duel, state: State, action: PairPull, rewards: Array) -> State
     is_opening = is_node[0] & (stage.cursor < n)
     is_arm = is_node[:, None] & (jnp.arange(k - 1, dtype=jnp.int32) == action.slot[:, None])
     is_query = jnp.any(is_arm, axis=1)
-    # Without the barrier XLA would read entries after it has set others, for which it copies whole tables on a CPU.
-    arm = lax.optimization_barrier(_samples.of_arms(state.samples, node, action.slot))
-    arm = _samples.add(arm, is_query.astype(jnp.int32), rewards)
-    samples = _samples.replace_arms(state.samples, node, action.slot, arm)
-    arms = _samples.of_nodes(samples, node)
+    samples, arms = _samples.add_to_arms(state.samples, node, action.slot, is_query.astype(jnp.int32), rewards)
     lower = jax.vmap(partial(lower_bounds, duel), (None, 0))(state, arms)
     mean, (_, upper) = _samples.mean(arms, dtype), arm_bounds(duel, arms)
     is_known = slots & (arms.counts > 0)
     upper, mean = (jnp.where(is_known, x, jnp.finfo(dtype).max) for x in (upper, mean))
-    values = jnp.stack([jnp.min(x, axis=1) for x in (upper, mean, lower)])
-    values = jnp.where(_stage.is_center(stage, node), jnp.finfo(dtype).min, values)
-    least = jax.vmap(blocks.update, (0, None, 0))(state.least, node, values)
+    is_center = _stage.is_center(stage, node)
+    values = [jnp.where(is_center, jnp.finfo(dtype).min, jnp.min(x, axis=1)) for x in (upper, mean, lower)]
+    least = Least(*(blocks.update(order, node, each) for order, each in zip(state.least, values, strict=True)))
     queries = is_query.sum(dtype=jnp.int32)
     stage = _stage.step(_stage.spend(stage, queries), is_opening.astype(jnp.int32))
     lead = leaders(least)
-    leader, runner_up = lead.index[0], lead.runner_up[0]
-    lowest = jax.vmap(blocks.read, (0, None))(least, leader)[2]
-    is_decided = is_node[0] & (stage.cursor == n) & _stage.is_decided(lowest, runner_up)
+    leader = lead[0].index
+    lowest = blocks.read(least.lower, leader)
+    is_decided = is_node[0] & (stage.cursor == n) & _stage.is_decided(lowest, lead[0].runner_up)
     posterior = state.posterior
     if posterior is not None:
         law = _samples.of_nodes(posterior, node)
@@ -245,17 +249,17 @@ def observe(duel: Duel, state: State, action: PairPull, rewards: Array) -> State
     )
 
 
-def leaders(least: Blocks) -> Leader:
-    """The nodes of largest upper bound and of largest mean (2,), in one reduction."""
-    return jax.vmap(blocks.leader)(jax.tree.map(lambda x: x[:2], least))
+def leaders(least: Least) -> tuple[Leader, Leader]:
+    """The nodes of largest upper bound and of largest mean."""
+    return blocks.leader(least.upper), blocks.leader(least.mean)
 
 
-def next_query(duel: Duel, stage: Stage, lead: Leader) -> Query:
+def next_query(duel: Duel, stage: Stage, lead: tuple[Leader, Leader]) -> Query:
     """The next node of the first pass; or the best node and, of the others, the one of largest upper bound."""
     n, no_node = duel.problem.n, jnp.asarray(duel.problem.n, jnp.int32)
-    (leader, best), rival = lead.index, no_node
+    leader, best, rival = lead[0].index, lead[1].index, no_node
     if duel.pair:
-        rival = jnp.where(leader == best, lead.challenger[0], leader)
+        rival = jnp.where(leader == best, lead[0].challenger, leader)
     else:
         best = leader
     is_opening = stage.cursor < n
