@@ -10,11 +10,9 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandits.base import Array
-from jaxbandits.numerics.trips import blocks_below, common, for_blocks, padded
+from jaxbandits.numerics.trips import blocks_below, for_blocks, padded
 
 BLOCK = 16  # rows of a diagonal block, which is factored pivot by pivot
-PANEL = 64  # columns that are updated block by block; those to their right, once for all of these
-PANELS = 8  # at most, of which each is program text of its own
 
 
 class Factor(NamedTuple):
@@ -36,7 +34,7 @@ def cholesky(matrix: Array, live: Array | int | None = None) -> Factor:
         live: () rows that count; None: all.
 
     Returns:
-        Factor. If a pivot is not positive, NaN. Cost: O(n^2 live) / 3, in live / 16 turns.
+        Factor. If a pivot is not positive, NaN. Cost: O(n live^2), in live / 16 turns.
     """
     n = matrix.shape[0]
     live = jnp.asarray(n if live is None else live, jnp.int32)
@@ -44,31 +42,23 @@ def cholesky(matrix: Array, live: Array | int | None = None) -> Factor:
     is_live = jnp.arange(size, dtype=jnp.int32) < live
     matrix = jnp.pad(matrix, (0, size - n))
     matrix = jnp.where(is_live[:, None] & is_live, matrix, jnp.eye(size, dtype=matrix.dtype))
-    panels = _panels(size)
+    rows = jnp.arange(size, dtype=jnp.int32)[:, None]
 
     # Each block is subtracted from the remainder as soon as it is known. Of a nearly singular matrix little remains, so
     # rounding is small, too; subtracting all earlier products of a block at once is faster, but left twice the error.
-    def from_panel(i: int, remains: list[Array]) -> tuple[list[Array], list[Array]]:
-        if i == len(panels):
-            return [], []
-        top = panels[i][0]
+    def turn(first: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        remains, lower, inverses = carry
+        panel = lax.dynamic_slice_in_dim(remains, first, BLOCK, axis=1)
+        diagonal, inverse = _small(lax.dynamic_slice_in_dim(panel, first, BLOCK))
+        below = jnp.where(rows < first + BLOCK, 0, _divide(diagonal, inverse, panel.T).T)
+        remains -= _times(below, below.T)
+        column = lax.dynamic_update_slice_in_dim(below, diagonal, first, axis=0)
+        lower = lax.dynamic_update_slice_in_dim(lower, column, first, axis=1)
+        return remains, lower, lax.dynamic_update_index_in_dim(inverses, inverse, first // BLOCK, axis=0)
 
-        def found() -> tuple[list[Array], list[Array]]:
-            lower, inverses = _factor_panel(remains[0], live - top)
-            places = [slice(first - top, end - top) for first, end in panels[i + 1 :]]
-            products = [_times(lower[place.start :], lower[place].T) for place in places]
-            rest = from_panel(i + 1, [a - b for a, b in zip(remains[1:], products, strict=True)])
-            return [lower, *rest[0]], [inverses, *rest[1]]
-
-        def nothing() -> tuple[list[Array], list[Array]]:
-            lower = [jnp.zeros((size - first, end - first), matrix.dtype) for first, end in panels[i:]]
-            return lower, [jnp.zeros(((end - first) // BLOCK, BLOCK, BLOCK), matrix.dtype) for first, end in panels[i:]]
-
-        return found() if i == 0 else lax.cond(common(live) > top, found, nothing)
-
-    lower, inverses = from_panel(0, [matrix[first:, first:end] for first, end in panels])
-    columns = [jnp.pad(column, ((size - column.shape[0], 0), (0, 0))) for column in lower]
-    return Factor(jnp.concatenate(columns, axis=1), jnp.concatenate(inverses), live)
+    inverses = jnp.zeros((size // BLOCK, BLOCK, BLOCK), matrix.dtype)
+    _, lower, inverses = for_blocks(live, BLOCK, turn, (matrix, jnp.zeros_like(matrix), inverses))
+    return Factor(lower, inverses, live)
 
 
 def solve_lower(factor: Factor, right: Array) -> Array:
@@ -128,34 +118,6 @@ def _columns(factor: Factor, right: Array) -> tuple[Array, tuple[int, ...]]:
     columns = right.reshape(right.shape[0], -1)
     columns = jnp.pad(columns, ((0, factor.lower.shape[0] - right.shape[0]), (0, 0)))
     return jnp.where(jnp.arange(columns.shape[0], dtype=jnp.int32)[:, None] < factor.live, columns, 0), right.shape
-
-
-def _panels(size: int) -> list[tuple[int, int]]:
-    """First row and end of each panel."""
-    width = max(PANEL, padded(-(-size // PANELS), BLOCK))
-    return [(first, min(first + width, size)) for first in range(0, size, width)]
-
-
-def _factor_panel(panel: Array, live: Array) -> tuple[Array, Array]:
-    """The columns of L, and the inverses of its blocks, from what remains of A in them and below."""
-    rows, width = panel.shape
-    places = jnp.arange(rows, dtype=jnp.int32)[:, None]
-
-    def turn(first: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        remains, lower, inverses = carry
-        columns = lax.dynamic_slice_in_dim(remains, first, BLOCK, axis=1)
-        diagonal, inverse = _small(lax.dynamic_slice_in_dim(columns, first, BLOCK))
-        below = _times(columns, inverse.T)
-        below += _times(columns - _times(below, diagonal.T), inverse.T)
-        below = jnp.where(places < first + BLOCK, 0, below)
-        remains -= _times(below, below[:width].T)
-        column = lax.dynamic_update_slice_in_dim(below, diagonal, first, axis=0)
-        lower = lax.dynamic_update_slice_in_dim(lower, column, first, axis=1)
-        return remains, lower, lax.dynamic_update_index_in_dim(inverses, inverse, first // BLOCK, axis=0)
-
-    inverses = jnp.zeros((width // BLOCK, BLOCK, BLOCK), panel.dtype)
-    carry = panel, jnp.zeros_like(panel), inverses
-    return for_blocks(jnp.minimum(live, width), BLOCK, turn, carry)[1:]
 
 
 def _divide(triangle: Array, inverse: Array, block: Array) -> Array:
