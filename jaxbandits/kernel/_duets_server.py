@@ -13,12 +13,14 @@ from jax import lax
 from jaxbandits.base import Array
 from jaxbandits.kernel._duets_settings import Covariance, DuetsSettings
 from jaxbandits.kernel._traffic import Traffic
-from jaxbandits.numerics.cholesky import Factor, cholesky, solve_lower, solve_upper
-from jaxbandits.numerics.gp import data_factor, feature_gram, solve_spd, whitening
-from jaxbandits.numerics.trips import common, for_blocks, padded
+from jaxbandits.numerics.cholesky import Factor, cholesky, leading, solve_lower, solve_upper
+from jaxbandits.numerics.gp import data_factor, feature_gram, solve_spd
+from jaxbandits.numerics.trips import for_blocks, padded
 
 ROWS = 16  # of the covariance, tabulated at a time
-TRIANGLE = 64  # rows of a triangle in one product: what lies above the diagonal, and beyond the live rows, is left out
+HEAD = 64  # slots that bound the variances of all candidates
+GUESSES = 16  # candidates that may have the largest variance
+SURVIVORS = 64  # of those that are not ruled out, at a time
 COLUMNS = 256  # candidates at a time: what the largest epochs need of them then lies in a core's own cache
 
 
@@ -128,13 +130,8 @@ def server_select(
     M = variances.shape[0]
     weights = jnp.sqrt(drawn.counts.astype(table.dtype))
     factor = data_factor(drawn.gram, weights, noise_variance=noise_variance, live=drawn.live)
-    whitener = whitening(factor, weights, noise_variance=noise_variance)
-
-    def remaining(covariance: Array, variance: Array) -> Array:
-        return jnp.maximum(variance - _square_norms(whitener, covariance, drawn.live), 0)
-
-    variances = _by_blocks(remaining, table, variances, size)
-    sigma_max_sq = jnp.max(jnp.where(jnp.arange(M, dtype=jnp.int32) < size, variances, 0))
+    scale = weights / jnp.sqrt(noise_variance)
+    sigma_max_sq = largest_variance(factor, scale, table, variances, size)
     is_chosen = (indices < M) & (thinning < jnp.clip(probability(sigma_max_sq), 0, 1))
     is_inducing = jnp.zeros(M, bool).at[jnp.where(is_chosen, indices, M)].set(True, mode="drop")
     at_slots = is_inducing.at[drawn.slots].get(mode="fill", fill_value=False)
@@ -145,6 +142,55 @@ def server_select(
         draws=jnp.sum(is_chosen, dtype=jnp.int32),
         sigma_max=jnp.sqrt(sigma_max_sq),
     )
+
+
+def largest_variance(factor: Factor, scale: Array, table: Array, variances: Array, size: Array) -> Array:
+    """The largest variance of an active candidate, k(x, x) - |L^-1 diag(scale) k(slots, x)|^2.
+
+    The first `HEAD` slots bound all variances from above. A few candidates of large bounds have the largest variance
+    nearly always, and few others have a larger bound than that: only these are computed to the end.
+
+    Args:
+        factor: L, of the n slots, see `data_factor`.
+        scale: float (n,), roots of the draws of each slot and of 1 / noise_variance.
+        table: of `tabulate`.
+        variances: float (M,), k(x, x) of the active candidates.
+        size: int32 (), active candidates.
+
+    Returns:
+        float (), at least 0. Cost: O(HEAD^2 size), and O(n^2) for each candidate that is computed to the end.
+    """
+    M, head = variances.shape[0], min(HEAD, factor.lower.shape[0])
+    width = table.shape[2]
+    whitener = solve_lower(leading(factor, head), jnp.diag(scale[:head]))
+
+    def bound(covariance: Array, variance: Array) -> Array:
+        product = jnp.matmul(whitener, covariance[:head], precision="highest")
+        # Sums along columns are slow; a product with ones is not.
+        return variance - jnp.matmul(jnp.ones_like(product[:, 0]), product**2, precision="highest")
+
+    def exact(candidates: Array) -> Array:
+        covariance = table[candidates // width, :, candidates % width].T
+        whitened = solve_lower(factor, scale[:, None] * covariance)
+        return variances.at[candidates].get(mode="clip") - jnp.sum(whitened**2, axis=0)
+
+    lowest = jnp.finfo(variances.dtype).min
+    places = jnp.arange(M, dtype=jnp.int32)
+    bounds = jnp.where(places < size, _by_blocks(bound, table, variances, size), lowest)
+    groups = jnp.pad(bounds, (0, padded(M, GUESSES) - M), constant_values=lowest).reshape(GUESSES, -1)
+    guesses = jnp.argmax(groups, axis=1).astype(jnp.int32)
+    guesses = jnp.minimum(guesses + groups.shape[1] * jnp.arange(GUESSES, dtype=jnp.int32), jnp.maximum(size - 1, 0))
+    largest = jnp.max(exact(guesses))
+    exceeds = bounds > largest
+    left = _nonzero(exceeds, padded(M, SURVIVORS), 0)
+    count = jnp.where(factor.live > head, jnp.sum(exceeds, dtype=jnp.int32), 0)
+
+    def block(top: Array, found: Array) -> Array:
+        is_left = top + jnp.arange(SURVIVORS, dtype=jnp.int32) < count
+        found_here = exact(lax.dynamic_slice_in_dim(left, top, SURVIVORS))
+        return jnp.maximum(found, jnp.max(jnp.where(is_left, found_here, lowest)))
+
+    return jnp.where(size > 0, jnp.maximum(for_blocks(count, SURVIVORS, block, largest), 0), 0)
 
 
 def agent_project(z: Array, rewards: Array) -> Array:
@@ -262,22 +308,6 @@ def _by_blocks(function: Callable[[Array, Array], Array], table: Array, variance
         return lax.dynamic_update_index_in_dim(values, function(table[i], priors[i]), i, axis=0)
 
     return for_blocks(size, width, block, jnp.zeros_like(priors)).ravel()[:M]
-
-
-def _square_norms(triangle: Array, table: Array, live: Array) -> Array:
-    """|H k|^2 of the columns k of a block of the table (n, COLUMNS), for a lower triangular H (n, n)."""
-    zeros, n = jnp.zeros_like(table[0]), triangle.shape[0]
-    total = zeros
-    for top in range(0, n, TRIANGLE):
-        end = min(top + TRIANGLE, n)
-
-        def square(top: int = top, end: int = end) -> Array:
-            product = jnp.matmul(triangle[top:end, :end], table[:end], precision="highest")
-            # Sums along columns are slow; a product with ones is not.
-            return jnp.matmul(jnp.ones_like(product[:, 0]), product**2, precision="highest")
-
-        total += lax.cond(common(live) > top, square, lambda: zeros)
-    return total
 
 
 def _nonzero(mask: Array, size: int, fill: int) -> Array:

@@ -107,6 +107,12 @@ def log_det(factor: Factor) -> Array:
     return 2 * jnp.sum(jnp.log(jnp.where(is_live, diagonal, 1)))
 
 
+def leading(factor: Factor, rows: int) -> Factor:
+    """The factor of the first `rows` rows and columns, a multiple of 16 or all of them."""
+    size = padded(rows, BLOCK)
+    return Factor(factor.lower[:size, :size], factor.inverses[: size // BLOCK], jnp.minimum(factor.live, size))
+
+
 def _columns(factor: Factor, right: Array) -> tuple[Array, tuple[int, ...]]:
     """The right-hand side as a matrix of whole blocks, with zeros beyond the live rows; and its shape before."""
     columns = right.reshape(right.shape[0], -1)

@@ -11,7 +11,17 @@ from scipy import stats
 from experiments.bench.reference import kernel_duets as reference
 from jaxbandits import Status, kernel, run
 from jaxbandits.engine.running import streams
-from jaxbandits.kernel._duets_server import agent_project, pool, server_aggregate, server_select, tabulate, trim
+from jaxbandits.kernel._duets_server import (
+    HEAD,
+    SURVIVORS,
+    agent_project,
+    largest_variance,
+    pool,
+    server_aggregate,
+    server_select,
+    tabulate,
+    trim,
+)
 from jaxbandits.kernel._settings import picked
 from jaxbandits.numerics import gp
 
@@ -153,6 +163,57 @@ def test_messages_agent_by_agent_give_the_same_active_candidates():
     np.testing.assert_array_equal(np.asarray(first.active)[np.asarray(stays)], second.active[: second.size])
     assert second.traffic.uplink - first.traffic.uplink == N * int(selection.size)
     assert second.sigma_max == selection.sigma_max
+
+
+@functools.cache
+def largest_of_lanes():
+    """The largest variance of several lanes at once, each with a length scale, draws and active candidates."""
+
+    def one(lengthscale, indices, size):
+        def covariance(i, j):
+            points = [INSTANCE.candidates.at[k].get(mode="clip") for k in (i, j)]
+            return gp.cross(functools.partial(gp.squared_exponential, lengthscale=lengthscale), *points)
+
+        active = jnp.arange(M, dtype=jnp.int32)
+        drawn = pool(covariance, indices, M)
+        table = tabulate(covariance, drawn.slots, drawn.live, active, size)
+        weights = jnp.sqrt(drawn.counts.astype(float))
+        factor = gp.data_factor(drawn.gram, weights, noise_variance=NOISE_VARIANCE, live=drawn.live)
+        scale = weights / NOISE_VARIANCE**0.5
+        return largest_variance(factor, scale, table, jnp.ones(M), size)
+
+    return jax.jit(jax.vmap(one))
+
+
+def test_the_largest_variance_is_that_of_all_active_candidates():
+    rng = np.random.default_rng(0)
+    # Length scale, draws, active candidates; in the second lane every active candidate is drawn.
+    lanes = [(0.2, 150, M), (0.03, 200, 200), (0.01, 150, 90), (0.1, 200, 1), (0.2, 40, M), (0.05, 1, M)]
+    indices = np.full((len(lanes), 200), M, np.int32)
+    for row, (_, draws, size) in zip(indices, lanes, strict=True):
+        row[:draws] = rng.permutation(size) if draws == size else rng.integers(0, size, draws)
+    scales, _, sizes = (jnp.asarray(column) for column in zip(*lanes, strict=True))
+    found = largest_of_lanes()(scales, jnp.asarray(indices), sizes.astype(jnp.int32))
+
+    left = []
+    for value, row, (lengthscale, draws, size) in zip(found, indices, lanes, strict=True):
+        points, counts = np.unique(row[:draws], return_counts=True)
+        x = np.asarray(INSTANCE.candidates)
+        gram = np.exp(-np.sum((x[:, None] - x) ** 2, axis=2) / (2 * lengthscale**2))
+
+        def variances(first, gram=gram, points=points, counts=counts, size=size):
+            at, noise = points[:first], NOISE_VARIANCE / counts[:first]
+            rows = gram[at][:, :size]
+            return 1 - np.sum(rows * np.linalg.solve(gram[np.ix_(at, at)] + np.diag(noise), rows), axis=0)
+
+        largest = variances(len(points)).max()
+        np.testing.assert_allclose(value, largest, rtol=1e-10)
+        if len(points) > HEAD:
+            left.append(int(np.sum(variances(HEAD) > largest * (1 + 1e-9))))
+    # The lanes differ in what they leave to be computed: nothing, a part of a block, and more than one.
+    assert min(left) == 0
+    assert max(left) > SURVIVORS
+    assert any(0 < count < SURVIVORS for count in left)
 
 
 LANES = 40  # of every call of `whole`, which is compiled once

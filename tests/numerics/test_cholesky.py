@@ -7,10 +7,10 @@ import pytest
 
 from jaxbandits.numerics.cholesky import cholesky, log_det, solve_lower, solve_upper
 
-N, K = 40, 3  # not a multiple of a block
-LIVE = (0, 1, 15, 16, 17, 33, 40)
+N, K = 150, 3  # two panels and a part of one, which is not a multiple of a block
+LIVE = (0, 1, 15, 16, 17, 33, 64, 65, 80, 128, 140, 150)
 RNG = np.random.default_rng(0)
-ROOT = RNG.standard_normal((N, N))
+ROOT = RNG.standard_normal((N, N)) / N**0.5
 MATRIX = ROOT @ ROOT.T + 0.1 * np.eye(N)
 RIGHT = RNG.standard_normal((N, K))
 
@@ -43,7 +43,7 @@ def test_factor_and_solutions(live):
     agree(everything(MATRIX, RIGHT, live), expected(MATRIX, RIGHT, live), live)
 
 
-@pytest.mark.parametrize("live", [1, 17, 33])
+@pytest.mark.parametrize("live", [1, 17, 33, 70])
 def test_what_does_not_count_is_not_read(live):
     matrix, right = MATRIX.copy(), RIGHT.copy()
     matrix[live:], matrix[:, live:], right[live:] = np.nan, np.nan, np.nan
@@ -75,7 +75,7 @@ def _without_live(matrix, vector):
 
 def test_a_matrix_that_is_not_positive_definite_is_nan():
     matrix = MATRIX.copy()
-    matrix[20, 20] = -1.0
+    matrix[100, 100] = -1.0
     failed, solved, _, determinant = everything(matrix, RIGHT, N)
     assert np.any(np.isnan(failed.lower))
     assert np.any(np.isnan(solved))
