@@ -34,6 +34,7 @@ class Violations(NamedTuple):
     idle: Array  # (leaves of the state,)     an idle action changed it
     refreshed: Array  # (leaves,)             a refresh changed it by more than rounding
     finite: Array  # (leaves,)                it holds a NaN or an infinity
+    spared: Array  # (leaves,)                planning changed it though it was not due, and was to spare it
     stop_by_key: Array  # ()                  two keys gave two stops
     stop_unplanned: Array  # ()               it stops, and yet a plan is due
     stale_again: Array  # ()                  it was planned, and a plan is due all the same
@@ -57,7 +58,8 @@ def check(algorithm: Algorithm, environment: Environment, *, key: Key, rounds: i
       compiled once; an action has those of `idle`, and the environment takes both.
     - Observing `idle` changes no bit and spends no pull.
     - `stop` is a function of the state: it does not depend on the key. A state that stops is not stale.
-    - `refresh` changes nothing but rounding. Planning spends no pull, and a state just planned is not stale.
+    - `refresh` changes nothing but rounding. Planning spends no pull, and a state just planned is not stale; with
+      `spares` it changes no bit of a state that is not stale.
     - Pulls are counted: they never fall, and some are spent.
     - The state stays finite. Equal keys give equal runs.
     - A batch under `jax.vmap`, whose lanes wait for each other's plans, gives the runs of a loop. This is looked at in
@@ -152,6 +154,9 @@ def _walk(algorithm: Algorithm, environment: Environment, key: Key, rounds: int)
             broken_now["planned_pulls"] = planned.pulls != state.pulls
             state = planned
             broken_now["stale_again"] = due & stale(state)
+            if algorithm.spares:
+                again = plan(jax.random.fold_in(keys.plan, r), state)
+                broken_now["spared"] = ~stale(state) & _leaves(lambda x, y: ~same_bits(x, y), again, state)
         of_round = jax.random.fold_in(keys.decide, r)
         decision = algorithm.decide(of_round, state)
         broken_now["stop_by_key"] = algorithm.decide(jax.random.fold_in(of_round, 1), state).stop != decision.stop
@@ -174,7 +179,7 @@ def _walk(algorithm: Algorithm, environment: Environment, key: Key, rounds: int)
         state = algorithm.init(keys.init)
         never = jnp.full((), NEVER, jnp.int32)
         of_leaves = jnp.full(len(jax.tree.leaves(state)), NEVER, jnp.int32)
-        violations = Violations(of_leaves, of_leaves, of_leaves, *[never] * (len(Violations._fields) - 3))
+        violations = Violations(*[of_leaves] * 4, *[never] * (len(Violations._fields) - 4))
         # A loop of a length that is known, so that a broken stopping rule cannot make it endless.
         end, violations = lax.fori_loop(jnp.int32(0), jnp.int32(rounds), one_round, (state, violations))
         return Walked(violations, end.pulls - state.pulls, jax.tree.map(_raw, end))
@@ -190,6 +195,8 @@ def _check_violations(walked: Walked, names: list[str]) -> None:
         "refreshed": "refresh(state) changed {field} in round {round} by more than rounding: it must rebuild "
         "what observe has kept up to date",
         "finite": "the state's {field} is not finite before round {round}: a healthy run holds no NaN and no infinity",
+        "spared": "plan(key, state) changed {field} in round {round}, whose state is not stale: an algorithm that "
+        "says spares leaves such a state as it is",
         "stop_by_key": "decide(key, state) gave two stops for two keys in round {round}: stop must be a function of "
         "the state",
         "stop_unplanned": "stale(state) holds for the state of round {round}, which stops: a state that stops is not "

@@ -79,8 +79,13 @@ def light_operations(loop: Any, *, selects: bool = True) -> int:
 
 
 def _heavy_branches(loop: Any) -> list[Jaxpr]:
-    conds = [each for each in loop.params["jaxpr"].jaxpr.eqns if each.primitive.name == "cond"]
-    return [branch for each in conds for branch in inner_of(each) if operations(branch) > BRANCH]
+    branching = [each for each in loop.params["jaxpr"].jaxpr.eqns if each.primitive.name == "cond" or _is_plan(each)]
+    return [branch for each in branching for branch in inner_of(each) if operations(branch) > BRANCH]
+
+
+def _is_plan(equation: Any) -> bool:
+    """Whether it is a loop of at most one turn, as a plan is that spares states: whether it goes on is only read."""
+    return equation.primitive.name == "while" and not equation.params["cond_jaxpr"].jaxpr.eqns
 
 
 def qualifies(loop: Any) -> bool:
