@@ -79,7 +79,10 @@ def build(rule: str, dtype: str, beta: jax.Array, key: jax.Array) -> tuple[Algor
 
 @cache
 def floor(rule: str, dtype: str) -> tuple[float, str]:
-    """Queries a second that no program that does this work can exceed, and for what."""
+    """Queries a second of a program that reads a row an observation, or solves for all of them, and nothing else.
+
+    Ours may exceed it: it merges the observations of one candidate.
+    """
     if rule == "DUETS":
         sizes = [AGENTS * rounds for rounds in epoch_lengths(HORIZON)[:-1]]
         work = sum(n**2 * (SIZE + n) for n in sizes)  # a triangular solve and a factor, additions and products
