@@ -206,7 +206,8 @@ def _drive(program: Program, job: Job, queue: Queue, visit: Callable[[int], None
         limits = Limits(budget, horizon)
         started = time.perf_counter()
         batch, answered = program.call(row, seed, fresh, limits, np.int32(chunks), batch)
-        # Wait first: device_get would wait with Python's lock held, and keep the other batches from starting.
+        # Wait first: device_get would wait with Python's lock held, and keep the other batches from starting. A CPU may
+        # read the arrays that it was given in place, so they are written only once the call has ended.
         jax.block_until_ready(answered)
         ended = time.perf_counter()
         report = answered | jax.device_get({name: answered[name] for name in ("status", "pulls", "rounds")})
