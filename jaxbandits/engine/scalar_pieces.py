@@ -15,7 +15,8 @@ from jax import lax
 from jax.extend.core import Literal
 
 from jaxbandits.base import PyTree
-from jaxbandits.engine.scalar_values import bind, inner_of
+from jaxbandits.engine.scalar_known import bind
+from jaxbandits.engine.scalar_values import inner_of
 
 MOST = 2_400  # operations of a kernel, of which XLA merges some
 CUT = 3_500  # operations of a turn that is cut: of few beyond 2,000 XLA computes none anew

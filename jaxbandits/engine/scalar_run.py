@@ -11,6 +11,7 @@ from jax import lax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from jaxbandits.base import Array
+from jaxbandits.engine.scalar_known import at_once, bind
 from jaxbandits.engine.scalar_pieces import in_pieces
 from jaxbandits.engine.scalar_rules import ELEMENTWISE, FOLDS, LAYOUT, RULES, Entries, entries, pick
 from jaxbandits.engine.scalar_values import (
@@ -19,8 +20,6 @@ from jaxbandits.engine.scalar_values import (
     Pack,
     Whole,
     apart,
-    at_once,
-    bind,
     carry_that_varies,
     constant,
     evaluated,
@@ -104,7 +103,7 @@ def _elementwise(equation: Any, parts: Sequence[Entries], batch: Batch) -> Entri
     for i in np.ndindex(shape):
         given = [part[i] for part in parts]
         if all(isinstance(x, np.generic) for x in given):
-            out[i] = np.asarray(at_once(equation, given)[0])[()]
+            out[i] = at_once(equation, given)[0][()]
             continue
         if equation.primitive.name == "select_n" and isinstance(given[0], np.generic):
             out[i] = given[1 + int(given[0])]

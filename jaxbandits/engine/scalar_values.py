@@ -12,6 +12,7 @@ from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from jaxbandits.base import Array
+from jaxbandits.engine.scalar_known import at_once, bind
 from jaxbandits.engine.scalar_rules import ELEMENTWISE, LAYOUT, RULES, SCATTERS, Entries, entries
 
 ENTRIES = 100  # of an array that is taken apart; larger ones stay whole
@@ -228,20 +229,11 @@ def together(equations: Sequence[Any], needed: Sequence[Any], env: dict[Any, Any
     env |= dict(zip(kept, map(Whole, over(*[value.array for value in values]), axes), strict=True))
 
 
-def bind(equation: Any, values: Sequence[Any]) -> list[Any]:
-    """The outputs of an equation for other inputs."""
-    bound = equation.primitive.get_bind_params(equation.params)
-    functions, params = bound if isinstance(bound, tuple) else ((), bound)  # before jax 0.10 a pair
-    with equation.ctx.manager:
-        out = equation.primitive.bind(*functions, *values, **params)
-    return list(out) if equation.primitive.multiple_results else [out]
-
-
 def evaluated(equation: Any, values: Sequence[Any]) -> list[Any] | None:
     """The outputs of an equation whose inputs are known while tracing; None where they are not, or are not small."""
     if not all(map(is_known, values)) or not all(fits(v.aval) for v in equation.outvars) or not _is_pure(equation):
         return None
-    return [Whole(np.asarray(out)) for out in at_once(equation, [v.array for v in values])]
+    return list(map(Whole, at_once(equation, [v.array for v in values])))
 
 
 def _is_pure(equation: Any) -> bool:
@@ -249,12 +241,6 @@ def _is_pure(equation: Any) -> bool:
     if name in INLINED:
         return all(map(_is_pure, (each for inner in inner_of(equation) for each in inner.eqns)))
     return name == "iota" or name in ELEMENTWISE or name in LAYOUT or name in RULES
-
-
-def at_once(equation: Any, values: Sequence[Any]) -> list[Any]:
-    """The outputs of an equation, computed while tracing."""
-    with jax.ensure_compile_time_eval():
-        return bind(equation, values)
 
 
 def inner_of(equation: Any) -> list[Jaxpr]:
