@@ -4,6 +4,7 @@ LAPACK would take the lanes one after another, and jaxlib's batched LAPACK calls
 that is to do their work. Only the leading `live` rows take part: a matrix that is mostly padding costs little.
 """
 
+import itertools
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -13,6 +14,7 @@ from jaxbandits.base import Array
 from jaxbandits.numerics.trips import blocks_below, for_blocks, padded
 
 BLOCK = 16  # rows of a diagonal block, which is factored pivot by pivot
+GROUPS = 4  # of blocks, with a loop each over what remains of the matrix
 
 
 class Factor(NamedTuple):
@@ -34,31 +36,63 @@ def cholesky(matrix: Array, live: Array | int | None = None) -> Factor:
         live: () rows that count; None: all.
 
     Returns:
-        Factor. If a pivot is not positive, NaN. Cost: O(n live^2), in live / 16 turns.
+        Factor. If a pivot is not positive, NaN. Cost: O(live^3), in live / 16 turns.
     """
-    n = matrix.shape[0]
-    live = jnp.asarray(n if live is None else live, jnp.int32)
-    size = padded(n, BLOCK)
-    is_live = jnp.arange(size, dtype=jnp.int32) < live
+    n, size = matrix.shape[0], padded(matrix.shape[0], BLOCK)
+    count = jnp.asarray(n if live is None else live, jnp.int32)
+    is_live = jnp.arange(size, dtype=jnp.int32) < count
     matrix = jnp.pad(matrix, (0, size - n))
     matrix = jnp.where(is_live[:, None] & is_live, matrix, jnp.eye(size, dtype=matrix.dtype))
-    rows = jnp.arange(size, dtype=jnp.int32)[:, None]
+    # The live blocks move to the end: what remains of the matrix then is the last part of it, smaller with every group.
+    dead = 0 if live is None else size - BLOCK * blocks_below(count, BLOCK)
+    remains, columns = _moved(matrix, dead), []
+    for start, end in itertools.pairwise(
+        sorted({padded(size * group // GROUPS, BLOCK) for group in range(GROUPS + 1)})
+    ):
+        remains, lower, inverses = _group(remains, end - start, jnp.maximum(dead - start, 0))
+        columns.append((jnp.pad(lower, ((start, 0), (0, 0))), inverses))
+    lowers, inverses = zip(*columns, strict=True)
+    lower, inverses = jnp.concatenate(lowers, axis=1), jnp.concatenate(inverses)
+    return Factor(_moved(lower, -dead), jnp.roll(inverses, -dead // BLOCK, 0), count)
 
-    # Each block is subtracted from the remainder as soon as it is known. Of a nearly singular matrix little remains, so
-    # rounding is small, too; subtracting all earlier products of a block at once is faster, but left twice the error.
-    def turn(first: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+
+def _moved(matrix: Array, places: Array | int) -> Array:
+    """Rows and columns moved on, the last ones to the front."""
+    return jnp.roll(jnp.roll(matrix, places, 0), places, 1)
+
+
+def _group(remains: Array, width: int, first: Array) -> tuple[Array, Array, Array]:
+    """Factors the first `width` columns of what remains of a matrix, from column `first` on, block by block.
+
+    Each block is subtracted from the remainder as soon as it is known. Of a nearly singular matrix little remains, so
+    rounding is small, too; subtracting all earlier products of a block at once is faster, but left twice the error.
+
+    Args:
+        remains: float (q, q).
+        width: of the group, a multiple of 16.
+        first: int32 (), a multiple of 16; the rows and columns before it are those of the unit matrix.
+
+    Returns:
+        What remains after it (q - width, q - width), columns of L (q, width), 0 before `first`, and the inverses of
+        their diagonal blocks.
+    """
+    rows = jnp.arange(remains.shape[0], dtype=jnp.int32)[:, None]
+
+    def turn(block: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         remains, lower, inverses = carry
-        panel = lax.dynamic_slice_in_dim(remains, first, BLOCK, axis=1)
-        diagonal, inverse = _small(lax.dynamic_slice_in_dim(panel, first, BLOCK))
-        below = jnp.where(rows < first + BLOCK, 0, _divide(diagonal, inverse, panel.T).T)
+        at = first + block * BLOCK
+        panel = lax.dynamic_slice_in_dim(remains, at, BLOCK, axis=1)
+        diagonal, inverse = _small(lax.dynamic_slice_in_dim(panel, at, BLOCK))
+        below = jnp.where(rows < at + BLOCK, 0, _divide(diagonal, inverse, panel.T).T)
         remains -= _times(below, below.T)
-        column = lax.dynamic_update_slice_in_dim(below, diagonal, first, axis=0)
-        lower = lax.dynamic_update_slice_in_dim(lower, column, first, axis=1)
-        return remains, lower, lax.dynamic_update_index_in_dim(inverses, inverse, first // BLOCK, axis=0)
+        column = lax.dynamic_update_slice_in_dim(below, diagonal, at, axis=0)
+        lower = lax.dynamic_update_slice_in_dim(lower, column, at, axis=1)
+        return remains, lower, lax.dynamic_update_index_in_dim(inverses, inverse, at // BLOCK, axis=0)
 
-    inverses = jnp.zeros((size // BLOCK, BLOCK, BLOCK), matrix.dtype)
-    _, lower, inverses = for_blocks(live, BLOCK, turn, (matrix, jnp.zeros_like(matrix), inverses))
-    return Factor(lower, inverses, live)
+    dtype = remains.dtype
+    begun = remains, jnp.zeros((rows.size, width), dtype), jnp.zeros((width // BLOCK, BLOCK, BLOCK), dtype)
+    remains, lower, inverses = lax.fori_loop(0, jnp.maximum(width - first, 0) // BLOCK, turn, begun)
+    return remains[width:, width:], lower, inverses
 
 
 def solve_lower(factor: Factor, right: Array) -> Array:
