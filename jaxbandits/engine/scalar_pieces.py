@@ -3,8 +3,9 @@
 XLA's emitter for GPUs gives a function of its own to what a kernel has beyond 2,000 operations, and computes it anew
 wherever it is used: a round of COCI in blocks, 4,000 operations, became 39,000 instructions with 450 logarithms in
 place of two. So a turn of the loop over rounds is traced, what is computed twice or for nothing is left out, and
-barriers cut it where the fewest values cross. Rounds that carry many arrays are left to XLA, which gives a kernel at
-most 96 operands and results: there, pieces would have too many values between them.
+barriers cut it where the fewest values cross. XLA gives a kernel at most 96 operands and results, so a turn that
+carries many arrays is cut in two at most: more pieces would have too many values between them (LinGapE with leaps had
+35 kernels a round in place of 4.5).
 """
 
 from collections.abc import Callable, Sequence
@@ -20,18 +21,19 @@ from jaxbandits.engine.scalar_values import inner_of
 
 MOST = 2_400  # operations of a kernel, of which XLA merges some
 CUT = 3_500  # operations of a turn that is cut: of few beyond 2,000 XLA computes none anew
-CARRIED = 40  # arrays that a loop carries, up to which it is cut
+CARRIED = 40  # arrays beyond which they are many; a turn that carries these is cut from MOST operations on
 LOOPS = ("while", "scan", "cond")  # which end kernels by themselves
 
 
 def in_pieces(turn: Callable[[PyTree], PyTree], carry: PyTree) -> PyTree:
     """`turn(carry)`, cut into pieces by barriers."""
-    if len(jax.tree.leaves(carry)) > CARRIED:
-        return turn(carry)
+    carries_many = len(jax.tree.leaves(carry)) > CARRIED
     closed, shapes = jax.make_jaxpr(turn, return_shape=True)(carry)
     jaxpr = closed.jaxpr
     equations, found = _distinct(jaxpr.eqns, jaxpr.outvars)
-    cuts = _cuts(equations)
+    cuts = _cuts(equations, MOST if carries_many else CUT)
+    if carries_many and len(cuts) > 1:
+        cuts = {}
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
     env |= dict(zip(jaxpr.invars, jax.tree.leaves(carry), strict=True))
 
@@ -71,21 +73,24 @@ def _distinct(equations: Sequence[Any], results: Sequence[Any]) -> tuple[list[An
     return used[::-1], results
 
 
-def _cuts(equations: Sequence[Any]) -> dict[int, list[Any]]:
-    """Before which equations to cut, and which values cross there: as few as possible, every `MOST` operations."""
+def _cuts(equations: Sequence[Any], most: int) -> dict[int, list[Any]]:
+    """Before which equations to cut, and which values cross there: as few as possible, every `MOST` operations.
+
+    What lies between two loops is left in one piece up to `most` operations.
+    """
     last = {v: at for at, equation in enumerate(equations) for v in equation.invars if not isinstance(v, Literal)}
     ends = [at for at, equation in enumerate(equations) if equation.primitive.name in LOOPS] + [len(equations)]
-    live: set[Any] = set()
+    live: list[Any] = []  # newest first: a program must be the same in every process, for the cache of compiled ones
     crossing = []
     for at, equation in enumerate(equations):
-        live = {v for v in live if last[v] >= at}
-        crossing.append(list(live))
+        live = [v for v in live if last[v] >= at]
+        crossing.append(live)
         if any(not isinstance(v, Literal) for v in equation.invars):  # else a constant that is spread over the lanes
-            live |= {v for v in equation.outvars if v in last and v.aval.shape}
+            live = [v for v in equation.outvars if v in last and v.aval.shape] + live
     cuts: dict[int, list[Any]] = {}
     begin = 0
     for end in ends:
-        while end - begin > (MOST if begin in cuts else CUT):
+        while end - begin > (MOST if begin in cuts else most):
             begin = min(range(begin + MOST // 2, begin + MOST + 1), key=lambda at: len(crossing[at]))
             cuts[begin] = crossing[begin]
         begin = end + 1

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import jaxbandits
 from experiments.bench.reference import kernel_duets as reference
 from jaxbandits import Status, kernel, run
 from jaxbandits.engine.running import streams
@@ -370,6 +371,20 @@ def test_single_precision_is_kept():
     after = jax.eval_shape(algorithm.plan, KEY, seen)
     assert jax.tree.map(lambda x: (x.shape, x.dtype), after) == jax.tree.map(lambda x: (x.shape, x.dtype), state)
     assert {x.dtype for x in jax.tree.leaves(after) if x.dtype.kind == "f"} == {jnp.dtype("float32")}
+
+
+@pytest.mark.slow
+def test_long_runs_in_single_precision_end():
+    # With factors as large as a run of the paper needs: 220 draws, of which rounding must leave every pivot positive.
+    settings = {"kernel": SE, "n_agents": 10, "horizon": 50, "beta": 0.5, "noise_variance": 1e-2}
+
+    def build(task, key):
+        instance = kernel.branin(key, size=2000, dtype="float32")
+        return kernel.duets(instance.candidates, **settings), kernel.environment(instance, n_agents=10)
+
+    results = jaxbandits.sweep(build, seeds=40, key=KEY, max_rounds=51, chunk=51, lanes=1, progress=False)
+    np.testing.assert_array_equal(results.columns["status"], Status.STOPPED)
+    np.testing.assert_array_equal(results.columns["pulls"], 500)
 
 
 def test_epochs_by_hand():
