@@ -14,7 +14,7 @@ from jaxbandits.base import Array
 from jaxbandits.numerics.trips import blocks_below, for_blocks, padded
 
 BLOCK = 16  # rows of a diagonal block, which is factored pivot by pivot
-GROUPS = 4  # of blocks, with a loop each over what remains of the matrix
+GROUPS, LEAST = 4, 64  # of blocks, with a loop each over what remains of the matrix; least rows of one
 
 
 class Factor(NamedTuple):
@@ -44,12 +44,13 @@ def cholesky(matrix: Array, live: Array | int | None = None) -> Factor:
     matrix = jnp.pad(matrix, (0, size - n))
     matrix = jnp.where(is_live[:, None] & is_live, matrix, jnp.eye(size, dtype=matrix.dtype))
     # The live blocks move to the end: what remains of the matrix then is the last part of it, smaller with every group.
-    dead = 0 if live is None else size - BLOCK * blocks_below(count, BLOCK)
+    width, blocks = max(padded(-(-size // GROUPS), BLOCK), LEAST), blocks_below(count, BLOCK)
+    dead = 0 if live is None or size <= width else size - BLOCK * blocks
     remains, columns = _moved(matrix, dead), []
-    for start, end in itertools.pairwise(
-        sorted({padded(size * group // GROUPS, BLOCK) for group in range(GROUPS + 1)})
-    ):
-        remains, lower, inverses = _group(remains, end - start, jnp.maximum(dead - start, 0))
+    for start, end in itertools.pairwise([*range(0, size, width), size]):
+        first = jnp.maximum(dead - start, 0)
+        turns = jnp.minimum(jnp.maximum(end - start - first, 0) // BLOCK, blocks)
+        remains, lower, inverses = _group(remains, end - start, first, turns)
         columns.append((jnp.pad(lower, ((start, 0), (0, 0))), inverses))
     lowers, inverses = zip(*columns, strict=True)
     lower, inverses = jnp.concatenate(lowers, axis=1), jnp.concatenate(inverses)
@@ -61,7 +62,7 @@ def _moved(matrix: Array, places: Array | int) -> Array:
     return jnp.roll(jnp.roll(matrix, places, 0), places, 1)
 
 
-def _group(remains: Array, width: int, first: Array) -> tuple[Array, Array, Array]:
+def _group(remains: Array, width: int, first: Array, blocks: Array) -> tuple[Array, Array, Array]:
     """Factors the first `width` columns of what remains of a matrix, from column `first` on, block by block.
 
     Each block is subtracted from the remainder as soon as it is known. Of a nearly singular matrix little remains, so
@@ -71,9 +72,10 @@ def _group(remains: Array, width: int, first: Array) -> tuple[Array, Array, Arra
         remains: float (q, q).
         width: of the group, a multiple of 16.
         first: int32 (), a multiple of 16; the rows and columns before it are those of the unit matrix.
+        blocks: int32 (), of 16 columns from there on.
 
     Returns:
-        What remains after it (q - width, q - width), columns of L (q, width), 0 before `first`, and the inverses of
+        What remains after it (q - width, q - width), columns of L (q, width), 0 outside the blocks, and the inverses of
         their diagonal blocks.
     """
     rows = jnp.arange(remains.shape[0], dtype=jnp.int32)[:, None]
@@ -91,7 +93,7 @@ def _group(remains: Array, width: int, first: Array) -> tuple[Array, Array, Arra
 
     dtype = remains.dtype
     begun = remains, jnp.zeros((rows.size, width), dtype), jnp.zeros((width // BLOCK, BLOCK, BLOCK), dtype)
-    remains, lower, inverses = lax.fori_loop(0, jnp.maximum(width - first, 0) // BLOCK, turn, begun)
+    remains, lower, inverses = lax.fori_loop(0, blocks, turn, begun)
     return remains[width:, width:], lower, inverses
 
 
