@@ -5,7 +5,7 @@ wherever it is used: a round of COCI in blocks, 4,000 operations, became 39,000 
 place of two. So a turn of the loop over rounds is traced, what is computed twice or for nothing is left out, and
 barriers cut it where the fewest values cross. XLA gives a kernel at most 96 operands and results, so a turn that
 carries many arrays is cut in two at most: more pieces would have too many values between them (LinGapE with leaps had
-35 kernels a round in place of 4.5).
+35 kernels a round in place of 4.5). One that carries more than a kernel takes is left as it is.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,17 +22,20 @@ from jaxbandits.engine.scalar_values import inner_of
 MOST = 2_400  # operations of a kernel, of which XLA merges some
 CUT = 3_500  # operations of a turn that is cut: of few beyond 2,000 XLA computes none anew
 CARRIED = 40  # arrays beyond which they are many; a turn that carries these is cut from MOST operations on
+KERNEL = 96  # operands and results
 LOOPS = ("while", "scan", "cond")  # which end kernels by themselves
 
 
 def in_pieces(turn: Callable[[PyTree], PyTree], carry: PyTree) -> PyTree:
     """`turn(carry)`, cut into pieces by barriers."""
-    carries_many = len(jax.tree.leaves(carry)) > CARRIED
+    carried = len(jax.tree.leaves(carry))
+    if carried > KERNEL:
+        return turn(carry)
     closed, shapes = jax.make_jaxpr(turn, return_shape=True)(carry)
     jaxpr = closed.jaxpr
     equations, found = _distinct(jaxpr.eqns, jaxpr.outvars)
-    cuts = _cuts(equations, MOST if carries_many else CUT)
-    if carries_many and len(cuts) > 1:
+    cuts = _cuts(equations, MOST if carried > CARRIED else CUT)
+    if carried > CARRIED and len(cuts) > 1:
         cuts = {}
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
     env |= dict(zip(jaxpr.invars, jax.tree.leaves(carry), strict=True))
