@@ -4,14 +4,12 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.kernel._duets_server import Synchronised, synchronise
+from jaxbandits.kernel._duets_server import synchronise
 from jaxbandits.kernel._duets_settings import Elimination, Probability, duets_settings, thinning_coins
 from jaxbandits.kernel._settings import Coins, Settings, picked, round_coins
 from jaxbandits.kernel._traffic import Traffic, no_traffic
-from jaxbandits.numerics import trips
 from jaxbandits.numerics.gp import Kernel
 
 
@@ -102,8 +100,7 @@ def duets(
     last = len(lengths) - 1
     ends = jnp.asarray([sum(lengths[: j + 1]) for j in range(last + 1)], jnp.int32)
     rounds = jnp.asarray(lengths, jnp.int32)
-    # Matrices have room for the draws of the longest epoch, or of the second longest where no lane needs more.
-    *_, shorter, capacity = 1, 1, *sorted(set(lengths[:-1]))
+    capacity = max(lengths[:-1], default=1)
     columns = jnp.arange(capacity, dtype=jnp.int32)
 
     def init(key: Key) -> State:
@@ -147,22 +144,15 @@ def duets(
         # Sizes are 0 in a lane that is not due, so that no other lane waits for the candidates that it would look at.
         due = stale(state)
         first = ends[state.epoch] - rounds[state.epoch]
-        indices = jnp.where(due & (columns < rounds[state.epoch]), state.indices, M)
-        thinning = thinning_coins(settings, state.seed, state.epoch, first, capacity)
-
-        def of_rounds(number: int) -> Synchronised:
-            return synchronise(
-                settings,
-                indices=indices[:, :number],
-                rewards=state.rewards[:, :number],
-                thinning=thinning[:, :number],
-                active=state.active,
-                size=jnp.where(due, state.size, 0),
-                n_draws=(n_agents * rounds[state.epoch]).astype(dtype),
-            )
-
-        is_long = trips.common(jnp.where(due, rounds[state.epoch], 0)) > shorter
-        result = lax.cond(is_long, lambda: of_rounds(capacity), lambda: of_rounds(shorter))
+        result = synchronise(
+            settings,
+            indices=jnp.where(due & (columns < rounds[state.epoch]), state.indices, M),
+            rewards=state.rewards,
+            thinning=thinning_coins(settings, state.seed, state.epoch, first, capacity),
+            active=state.active,
+            size=jnp.where(due, state.size, 0),
+            n_draws=(n_agents * rounds[state.epoch]).astype(dtype),
+        )
         sent = result.answer >= 0
         return state._replace(
             traffic=jax.tree.map(jnp.add, state.traffic, result.traffic),
