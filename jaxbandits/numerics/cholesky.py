@@ -36,7 +36,7 @@ def cholesky(matrix: Array, live: Array | int | None = None) -> Factor:
         live: () rows that count; None: all.
 
     Returns:
-        Factor. If a pivot is not positive, NaN. Cost: O(live^3), in live / 16 turns.
+        Factor. If a pivot is not positive, NaN. Cost: O(live^3 + n^2), in live / 16 turns.
     """
     n, size = matrix.shape[0], padded(matrix.shape[0], BLOCK)
     count = jnp.asarray(n if live is None else live, jnp.int32)
