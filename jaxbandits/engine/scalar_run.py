@@ -37,6 +37,7 @@ from jaxbandits.engine.scalar_values import (
 
 UNROLLED = 5_000  # scalar operations of an inner loop of known length that is unrolled, such as a leap's bisection
 ROWS = ("gather", "dynamic", "scatter")
+TABLE = 16  # places of a table that lanes share, at one of which they read it; of more, selects cost more than a load
 BRANCH = 1_000  # scalar operations of a branch that is taken apart; a heavier one works on arrays, as `plan` should
 
 
@@ -89,6 +90,8 @@ def _evaluate(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] |
         if name in LAYOUT:
             return [LAYOUT[name](params, parts, equation.outvars[0].aval)]
         return [_elementwise(equation, parts, batch)]
+    if _is_read_from_table(equation, values):
+        return None
     if name in RULES and all(fits(v.aval) for v in equation.invars):
         out = RULES[name](equation, [apart(v, batch) for v in values])
         return None if out is None else [out]
@@ -116,6 +119,15 @@ def _elementwise(equation: Any, parts: Sequence[Entries], batch: Batch) -> Entri
             xs = [x if x.ndim else lax.broadcast(x, (batch.lanes,)) for x in xs]
         out[i] = bind(equation, xs)[0]
     return out
+
+
+def _is_read_from_table(equation: Any, values: Sequence[Any]) -> bool:
+    """Whether a row is taken from an array that lanes share, at one of many places, which differ between lanes."""
+    name, params, table = equation.primitive.name, equation.params, values[0]
+    if name not in ("gather", "dynamic_slice") or is_varying(table) or not any(map(is_varying, values[1:])):
+        return False
+    shape = equation.invars[0].aval.shape
+    return math.prod(n - size + 1 for n, size in zip(shape, params["slice_sizes"], strict=True)) > TABLE
 
 
 def _never_holds(name: str, given: Sequence[Any]) -> bool:

@@ -11,9 +11,9 @@ from jax import lax
 
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.checks import require
-from jaxbandits.kcenter import _samples, _stage
+from jaxbandits.kcenter import _stacked, _stage
 from jaxbandits.kcenter._environment import Pull, Sample, no_pull, queried_before
-from jaxbandits.kcenter._sampler import Arms, Posterior, Query, Row, Sampler, State
+from jaxbandits.kcenter._sampler import Arms, Draws, Query, Row, Sampler, State
 from jaxbandits.kcenter._stage import Stage
 from jaxbandits.kcenter._triangle import CenterBounds, is_out_of_reach, join, tighten, unknown
 from jaxbandits.numerics import blocks
@@ -41,18 +41,22 @@ def init(sampler: Sampler, key: Key) -> State:
     n, _, k, levels = sampler.problem
     dtype, size = sampler.dtype, sampler.pick.size
     largest = jnp.asarray(jnp.finfo(dtype).max, dtype)
-    for_center, for_posterior = jax.random.split(key)
+    for_center, for_draws = jax.random.split(key)
     counts, zero = jnp.zeros((n, k - 1), jnp.int32), jnp.zeros((), jnp.int32)
     stage = _stage.begin(for_center, sampler.problem, sampler.first_center)
-    posterior = Posterior(counts, jax.random.bits(for_posterior, (2,), jnp.uint32), zero) if size > 0 else None
+    draws = Draws(jax.random.bits(for_draws, (2,), jnp.uint32), zero) if size > 0 else None
+    arms = Row(
+        counts=counts,
+        sums=counts if levels is not None else counts.astype(dtype),
+        successes=counts if size > 0 else None,
+        lower=jnp.zeros((n, k - 1), dtype),
+        upper=jnp.full((n, k - 1), largest),
+    )
     return State(
         pulls=jnp.zeros((), int),
         stage=stage,
-        counts=counts,
-        sums=counts if levels is not None else counts.astype(dtype),
-        posterior=posterior,
-        lower=jnp.zeros((n, k - 1), dtype),
-        upper=jnp.full((n, k - 1), largest),
+        arms=_stacked.stack(arms),
+        draws=draws,
         least_upper=blocks.build(jnp.full(n, largest, dtype)),
         between=None if sampler.triangle is None else unknown(k, dtype),
         query=Query(
@@ -62,7 +66,7 @@ def init(sampler: Sampler, key: Key) -> State:
             rival=largest,
             leader=zero,
             tied=jnp.full((), -1, jnp.int32),
-            coin=uniforms(sampler, posterior, 0, 1)[0, size],
+            coin=uniforms(sampler, draws, 0, 1)[0, size],
         ),
     )
 
@@ -92,22 +96,20 @@ def observe(sampler: Sampler, state: State, action: Pull, sample: Sample) -> Sta
     smallest = jnp.finfo(sampler.dtype).min
     value = jnp.where(_stage.is_center(stage, node), smallest, least_upper_bound(sampler, stage, row))
 
-    posterior = state.posterior
-    # Without a posterior the counts stand in; nobody reads what becomes of them.
-    successes = state.counts if posterior is None else posterior.successes
-    tables = Row(state.counts, state.sums, successes, state.lower, state.upper)
-    tables = _samples.replace_arms(tables, node, slot, arm, row)
-    if posterior is not None:
-        steps = jnp.maximum(used, is_query.astype(jnp.int32))
-        posterior = Posterior(tables.successes, posterior.seed, posterior.step + steps)
+    # A CPU writes the row, which it does as fast, and reads no entry.
+    table = lax.platform_dependent(
+        state.arms,
+        cpu=lambda table: _stacked.replace(table, node, row),
+        default=lambda table: _stacked.replace_arms(table, node, slot, arm),
+    )
+    draws = state.draws
+    if draws is not None:
+        draws = Draws(draws.seed, draws.step + jnp.maximum(used, is_query.astype(jnp.int32)))
     state = state._replace(
         pulls=state.pulls + queries.astype(state.pulls.dtype),
         stage=_stage.step(_stage.spend(stage, queries), (is_query & is_opening).astype(jnp.int32)),
-        counts=tables.counts,
-        sums=tables.sums,
-        posterior=posterior,
-        lower=tables.lower,
-        upper=tables.upper,
+        arms=table,
+        draws=draws,
         least_upper=blocks.update(state.least_upper, node, value),
     )
     return next_query(sampler, state, is_query)
@@ -119,7 +121,7 @@ def use_samples(sampler: Sampler, state: State, action: Pull, sample: Sample) ->
     stage, slot, leap, size = state.stage, action.slot, sampler.leap, sampler.pick.size
     unit = 1 if levels is None else levels**2
     # Without the barrier XLA would read the row after it has set entries, for which it copies whole tables on a CPU.
-    row = lax.optimization_barrier(row_of(state, action.node))
+    row = lax.optimization_barrier(_stacked.rows(state.arms, action.node)).tree
     is_arm = jnp.arange(k - 1, dtype=jnp.int32) == slot
     old = jax.tree.map(lambda x: jnp.take(x, slot, mode="clip"), row)
 
@@ -128,8 +130,8 @@ def use_samples(sampler: Sampler, state: State, action: Pull, sample: Sample) ->
     require(rewards.shape == (leap,), "sample.rewards", f"have shape {(leap,)}", rewards.shape)
     counts, sums = old.counts + number, old.sums + jnp.cumsum(rewards, dtype=rewards.dtype)
     # Of every sample but the first, whose arm is chosen already.
-    numbers, successes = uniforms(sampler, state.posterior, 1, leap - 1), jnp.zeros_like(number)
-    if state.posterior is not None:
+    numbers, successes = uniforms(sampler, state.draws, 1, leap - 1), None
+    if state.draws is not None:
         coins = jnp.concatenate([state.query.coin[None], numbers[:, size]])
         rounded = (coins < rewards.astype(sampler.dtype) / unit).astype(jnp.int32)
         successes = old.successes + jnp.cumsum(rounded, dtype=jnp.int32)
@@ -148,7 +150,8 @@ def use_samples(sampler: Sampler, state: State, action: Pull, sample: Sample) ->
     known = sampler.cap + (stage.found if sampler.redraw else 1)
     count = jnp.where(is_read, known, last(counts, old.counts))
     total = jnp.where(is_read, sample.exact, last(sums, old.sums))
-    arm = Row(count, total, last(successes, old.successes), *sampler.bounds(count, total))
+    success = None if successes is None else last(successes, old.successes)
+    arm = Row(count, total, success, *sampler.bounds(count, total))
     return arm, with_arm(row, is_arm, arm), used
 
 
@@ -186,9 +189,9 @@ def next_query(sampler: Sampler, state: State, is_query: Array) -> State:
     # The leader, or if that is known exactly, the best of the others.
     node = jnp.where(lead.index == query.tied, lead.challenger, lead.index)
     was_tied = query.tied >= 0
-    row = row_of(state, node)
+    row = _stacked.rows(state.arms, node).tree
     arms = arms_of(sampler, stage, state.between, row)
-    numbers = uniforms(sampler, state.posterior, 0, 1)[0]
+    numbers = uniforms(sampler, state.draws, 0, 1)[0]
     slot = sampler.pick.slot(numbers[:size], arms)
     # If the least lower bound is exact, so is the least upper bound: nothing more can be learned about the node.
     is_known = jnp.take(row.counts, jnp.argmin(arms.lower)) > sampler.cap
@@ -199,7 +202,7 @@ def next_query(sampler: Sampler, state: State, is_query: Array) -> State:
     decided &= is_query & (stage.cursor == n)
     between = state.between
     if between is not None and sampler.triangle is not None:
-        center = row_of(state, lead.index)
+        center = _stacked.rows(state.arms, lead.index).tree
         joined = join(between, stage.found, center.lower, center.upper, sampler.triangle)
         between = jax.tree.map(lambda new, old: jnp.where(decided, new, old), joined, between)
     stage = _stage.advance(stage, lead.index, decided)
@@ -207,7 +210,7 @@ def next_query(sampler: Sampler, state: State, is_query: Array) -> State:
     is_opening = stage.cursor < n
     passes = _stage.is_center(stage, stage.cursor)
     if between is not None and sampler.triangle is not None:
-        first, slots, newest = row_of(state, stage.cursor), _stage.slots(stage), _stage.newest(stage)
+        first, slots, newest = _stacked.rows(state.arms, stage.cursor).tree, _stage.slots(stage), _stage.newest(stage)
         passes |= is_out_of_reach(between, newest, first.lower, first.upper, slots, sampler.triangle)
     is_useful = ~is_opening & ~is_known
     # DEVIATION: a leader that is known but not decided on ties with the runner-up. As printed it is selected until the
@@ -234,21 +237,13 @@ def lowest(numbers: Array, arms: Arms) -> Array:
     return jnp.argmin(arms.lower).astype(jnp.int32)
 
 
-def uniforms(sampler: Sampler, posterior: Posterior | None, first: int, count: int) -> Array:
+def uniforms(sampler: Sampler, draws: Draws | None, first: int, count: int) -> Array:
     """The random numbers of some of the next queries (count, size + 1), the last ones to round their rewards."""
-    if posterior is None:
+    if draws is None:
         return jnp.zeros((count, 1), sampler.dtype)
-    seed, shape = jax.random.wrap_key_data(posterior.seed, impl="threefry2x32"), (sampler.pick.size + 1,)
-    steps = posterior.step + jnp.arange(first, first + count, dtype=jnp.int32)
+    seed, shape = jax.random.wrap_key_data(draws.seed, impl="threefry2x32"), (sampler.pick.size + 1,)
+    steps = draws.step + jnp.arange(first, first + count, dtype=jnp.int32)
     return jax.vmap(lambda s: jax.random.uniform(jax.random.fold_in(seed, s), shape, sampler.dtype))(steps)
-
-
-def row_of(state: State, node: Array) -> Row:
-    """The arms of a node; those of node n have no meaning."""
-    posterior, tables = state.posterior, (state.counts, state.sums, state.lower, state.upper)
-    counts, sums, lower, upper = (table.at[node].get(mode="clip") for table in tables)
-    successes = jnp.zeros_like(counts) if posterior is None else posterior.successes.at[node].get(mode="clip")
-    return Row(counts, sums, successes, lower, upper)
 
 
 def with_arm(row: Row, is_arm: Array, arm: Row) -> Row:

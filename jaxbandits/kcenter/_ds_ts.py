@@ -78,9 +78,10 @@ def thompson(numbers: Array, arms: Arms, *, mix: Array | float, cap: int) -> Arr
     A draw is of two proposals; where an open arm has none that is accepted, the round passes (slot k - 1, `no_slot`).
     As whether it does depends on no draw's value, the law of the queries is that of exact draws.
     """
-    dtype = arms.lower.dtype
-    failures = jnp.minimum(arms.counts, cap) - arms.successes
+    dtype, successes = arms.lower.dtype, arms.successes
+    assert successes is not None  # as `pick` takes numbers
+    failures = jnp.minimum(arms.counts, cap) - successes
     uniform = numbers[1:].reshape(UNIFORMS_OF_TWO, -1)
-    theta = jnp.where(arms.open, beta_or_nan(uniform, 1 + arms.successes.astype(dtype), 1 + failures.astype(dtype)), 2)
+    theta = jnp.where(arms.open, beta_or_nan(uniform, 1 + successes.astype(dtype), 1 + failures.astype(dtype)), 2)
     drawn = jnp.where(jnp.any(jnp.isnan(theta)), theta.size, jnp.argmin(theta).astype(jnp.int32))
     return jnp.where(numbers[0] < jnp.asarray(mix, dtype), drawn, lowest(numbers, arms))

@@ -1,5 +1,6 @@
 """NS-TS: queries the node that is best on average and its most promising rival, until their intervals come apart."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -10,11 +11,12 @@ import numpy as np
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.checks import is_concrete, known
-from jaxbandits.kcenter import _samples, _stage
+from jaxbandits.kcenter import _samples, _stacked, _stage
 from jaxbandits.kcenter._environment import PairPull, queried_before
 from jaxbandits.kcenter._intervals import KL, Bounds, bounds_of, check_interval
 from jaxbandits.kcenter._problem import Distances, check_noisy, check_reward_scale
 from jaxbandits.kcenter._samples import Samples
+from jaxbandits.kcenter._stacked import Stacked
 from jaxbandits.kcenter._stage import Stage
 from jaxbandits.kcenter._triangle import (
     CenterBounds,
@@ -148,11 +150,11 @@ class Query(NamedTuple):
 
 
 class Least(NamedTuple):
-    """Of each candidate the least upper bound, mean and lower bound of its arms: n values each, derived."""
+    """Of each candidate the least upper bound, mean and lower bound of its arms: derived."""
 
-    upper: Blocks
-    mean: Blocks
-    lower: Blocks
+    upper: Blocks  # n values
+    mean: Blocks  # n values
+    lower: Array  # float (n + 1,)  the last one is of no node: of 100 entries `engine.scalars` would make 100 vectors
 
 
 class State(NamedTuple):
@@ -160,27 +162,32 @@ class State(NamedTuple):
 
     pulls: Array  # int ()
     stage: Stage
-    samples: Samples  # (n, k-1)     exact
+    arms: Stacked  # Samples (n, k-1), exact
     least: Least
     query: Query
     posterior: Posterior | None  # with the posterior as printed
     between: CenterBounds | None  # with the triangle inequality
+
+    @property
+    def samples(self) -> Samples:
+        """Of every arm (n, k-1)."""
+        return self.arms.tree
 
 
 def init(duel: Duel, key: Key) -> State:
     """A run without a reward."""
     n, k, noise = duel.problem
     stage = _stage.begin(key, duel.problem, duel.first_center)
-    unknown_nodes = blocks.build(jnp.full(n, jnp.finfo(duel.dtype).max, duel.dtype))
-    least = Least(unknown_nodes, unknown_nodes, unknown_nodes)
+    largest = jnp.full(n + 1, jnp.finfo(duel.dtype).max, duel.dtype)
+    least = Least(blocks.build(largest[:n]), blocks.build(largest[:n]), largest)
     is_printed = duel.draws and duel.posterior == "printed" and noise == "gaussian"
     prior = Posterior(jnp.zeros((n, k - 1), duel.dtype), jnp.full((n, k - 1), PRIOR_PRECISION, duel.dtype))
     return State(
         pulls=jnp.zeros((), int),
         stage=stage,
-        samples=_samples.empty(duel.problem, duel.dtype),
+        arms=_stacked.stack(_samples.empty(duel.problem, duel.dtype)),
         least=least,
-        query=next_query(duel, stage, leaders(least)),
+        query=next_query(duel, stage, blocks.leaders(least.upper, least.mean)),
         posterior=prior if is_printed else None,
         between=None if duel.triangle is None else unknown(k, duel.dtype),
     )
@@ -209,19 +216,23 @@ def observe(duel: Duel, state: State, action: PairPull, rewards: Array) -> State
     is_opening = is_node[0] & (stage.cursor < n)
     is_arm = is_node[:, None] & (jnp.arange(k - 1, dtype=jnp.int32) == action.slot[:, None])
     is_query = jnp.any(is_arm, axis=1)
-    samples, arms = _samples.add_to_arms(state.samples, node, action.slot, is_query.astype(jnp.int32), rewards)
+    table, arms = _samples.add_to_arms(state.arms, node, action.slot, is_query.astype(jnp.int32), rewards)
     lower = jax.vmap(partial(lower_bounds, duel), (None, 0))(state, arms)
     mean, (_, upper) = _samples.mean(arms, dtype), arm_bounds(duel, arms)
     is_known = slots & (arms.counts > 0)
     upper, mean = (jnp.where(is_known, x, jnp.finfo(dtype).max) for x in (upper, mean))
     is_center = _stage.is_center(stage, node)
-    values = [jnp.where(is_center, jnp.finfo(dtype).min, jnp.min(x, axis=1)) for x in (upper, mean, lower)]
-    least = Least(*(blocks.update(order, node, each) for order, each in zip(state.least, values, strict=True)))
+    upper, mean, lower = (jnp.where(is_center, jnp.finfo(dtype).min, jnp.min(x, axis=1)) for x in (upper, mean, lower))
+    least = Least(
+        upper=blocks.update(state.least.upper, node, upper),
+        mean=blocks.update(state.least.mean, node, mean),
+        lower=state.least.lower.at[jnp.where(is_node, node, n + 1)].set(lower, mode="drop"),
+    )
     queries = is_query.sum(dtype=jnp.int32)
     stage = _stage.step(_stage.spend(stage, queries), is_opening.astype(jnp.int32))
-    lead = leaders(least)
+    lead = blocks.leaders(least.upper, least.mean)
     leader = lead[0].index
-    lowest = blocks.read(least.lower, leader)
+    lowest = least.lower[leader]
     is_decided = is_node[0] & (stage.cursor == n) & _stage.is_decided(lowest, lead[0].runner_up)
     posterior = state.posterior
     if posterior is not None:
@@ -234,14 +245,14 @@ def observe(duel: Duel, state: State, action: PairPull, rewards: Array) -> State
         posterior = _samples.replace(state.posterior, node, law)
     between = state.between
     if between is not None and duel.triangle is not None:
-        of_leader = arm_bounds(duel, _samples.of_nodes(samples, leader))
+        of_leader = arm_bounds(duel, _stacked.rows(table, leader).tree)
         joined = join(between, stage.found, *of_leader, duel.triangle)
         between = jax.tree.map(lambda new, old: jnp.where(is_decided, new, old), joined, between)
     stage = _stage.advance(stage, leader, is_decided)
     return State(
         pulls=state.pulls + queries.astype(state.pulls.dtype),
         stage=stage,
-        samples=samples,
+        arms=table,
         least=least,
         query=next_query(duel, stage, lead),
         posterior=posterior,
@@ -249,12 +260,7 @@ def observe(duel: Duel, state: State, action: PairPull, rewards: Array) -> State
     )
 
 
-def leaders(least: Least) -> tuple[Leader, Leader]:
-    """The nodes of largest upper bound and of largest mean."""
-    return blocks.leader(least.upper), blocks.leader(least.mean)
-
-
-def next_query(duel: Duel, stage: Stage, lead: tuple[Leader, Leader]) -> Query:
+def next_query(duel: Duel, stage: Stage, lead: Sequence[Leader]) -> Query:
     """The next node of the first pass; or the best node and, of the others, the one of largest upper bound."""
     n, no_node = duel.problem.n, jnp.asarray(duel.problem.n, jnp.int32)
     leader, best, rival = lead[0].index, lead[1].index, no_node
@@ -272,7 +278,7 @@ def passes(duel: Duel, state: State) -> Array:
     node = state.stage.cursor
     if state.between is None or duel.triangle is None:
         return _stage.is_center(state.stage, node)
-    lower, upper = arm_bounds(duel, _samples.of_nodes(state.samples, node))
+    lower, upper = arm_bounds(duel, _stacked.rows(state.arms, node).tree)
     slots, newest = _stage.slots(state.stage), _stage.newest(state.stage)
     out_of_reach = is_out_of_reach(state.between, newest, lower, upper, slots, duel.triangle)
     return _stage.is_center(state.stage, node) | out_of_reach
@@ -280,7 +286,7 @@ def passes(duel: Duel, state: State) -> Array:
 
 def pick(duel: Duel, key: Key, state: State, nodes: Array) -> Array:
     """The slots to query of two nodes (2,)."""
-    arms = _samples.of_nodes(state.samples, nodes)
+    arms = _stacked.rows(state.arms, nodes).tree
     by_bound = jnp.argmin(jax.vmap(partial(lower_bounds, duel), (None, 0))(state, arms), axis=1)
     if not duel.draws:
         return by_bound.astype(jnp.int32)

@@ -9,6 +9,7 @@ from jaxbandits.checks import require
 from jaxbandits.kcenter import _stage
 from jaxbandits.kcenter._intervals import Bounds, Interval, Scale, arm_bounds, bounds_of, check_interval
 from jaxbandits.kcenter._problem import Dimensions, check_dimensions
+from jaxbandits.kcenter._stacked import Stacked
 from jaxbandits.kcenter._stage import Stage
 from jaxbandits.kcenter._triangle import CenterBounds, Triangle, check_triangle
 from jaxbandits.numerics.blocks import Blocks
@@ -20,7 +21,7 @@ class Arms(NamedTuple):
     """What a slot of one node is chosen from."""
 
     counts: Array  # int32 (k-1,)
-    successes: Array  # int32 (k-1,)
+    successes: Array | None  # int32 (k-1,); None where `pick` takes no numbers
     lower: Array  # float (k-1,)  the largest finite value where the slot holds no center
     open: Array  # bool (k-1,)    the slot holds a center, to which the distance is not known exactly
 
@@ -59,12 +60,24 @@ class Query(NamedTuple):
     coin: Array  # float ()       uniform, rounds the first reward at random
 
 
-class Posterior(NamedTuple):
+class Draws(NamedTuple):
     """What a randomised choice of slots needs. Query s has random numbers of its own, in whichever leap it comes."""
 
-    successes: Array  # int32 (n, k-1)  of the rewards, rounded at random to 0 or 1
-    seed: Array  # uint32 (2,)          key data
-    step: Array  # int32 ()             s
+    seed: Array  # uint32 (2,)  key data
+    step: Array  # int32 ()     s
+
+
+class Row(NamedTuple):
+    """The arms of one node, or of all (n, k-1)."""
+
+    # int32 (k-1,), queries. Above the cap the arm has been read, and is known exactly: cap + 1, with `redraw` the cap
+    # and the number of the stage.
+    counts: Array
+    sums: Array  # (k-1,)          of rewards, over all m dimensions once the arm is read; int32 or float
+    successes: Array | None  # int32 (k-1,)  of the rewards, rounded at random to 0 or 1; None without `Draws`
+    # float (k-1,), derived, before the triangle inequality; those of `KL` take longer than all else in a round.
+    lower: Array
+    upper: Array
 
 
 class State(NamedTuple):
@@ -72,27 +85,16 @@ class State(NamedTuple):
 
     pulls: Array  # int ()
     stage: Stage
-    # int32 (n, k-1), queries. Above the cap the arm has been read, and is known exactly: cap + 1, with `redraw` the cap
-    # and the number of the stage.
-    counts: Array
-    sums: Array  # (n, k-1)          of rewards, over all m dimensions once the arm is read; int32 or float
-    posterior: Posterior | None
-    # float (n, k-1), derived; those of `KL` take longer to compute than all else in a round.
-    lower: Array
-    upper: Array
+    arms: Stacked  # Row (n, k-1)
+    draws: Draws | None
     least_upper: Blocks  # n values  the least upper bound of every candidate
     between: CenterBounds | None  # with the triangle inequality
     query: Query
 
-
-class Row(NamedTuple):
-    """The arms of one node."""
-
-    counts: Array  # int32 (k-1,)
-    sums: Array  # (k-1,)
-    successes: Array  # int32 (k-1,)  0 without `Posterior`
-    lower: Array  # float (k-1,)  before the triangle inequality
-    upper: Array  # float (k-1,)
+    @property
+    def counts(self) -> Array:
+        """Int32 (n, k-1), queries of every arm, see `Row`."""
+        return self.arms.tree.counts
 
 
 def make_sampler(

@@ -7,7 +7,9 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandits.base import Array, PyTree
+from jaxbandits.kcenter import _stacked
 from jaxbandits.kcenter._problem import Distances
+from jaxbandits.kcenter._stacked import Stacked
 from jaxbandits.numerics import compensated
 from jaxbandits.numerics.compensated import Sum
 
@@ -66,42 +68,18 @@ def replace(table: PyTree, nodes: Array, new: PyTree) -> PyTree:
     return jax.tree.map(lambda x, row: x.at[nodes].set(row, mode="drop"), table, new)
 
 
-def replace_arms(table: PyTree, nodes: Array, slots: Array, new: PyTree, rows: PyTree) -> PyTree:
-    """Replaces an arm of each of some nodes; one that does not exist is dropped.
+def add_to_arms(table: Stacked, nodes: Array, slots: Array, pulls: Array, rewards: Array) -> tuple[Stacked, Samples]:
+    """`add` for an arm of each of some nodes (b,): the table of all samples, and the nodes' rows (b, k-1)."""
 
-    Args:
-        table: arrays (n, k-1).
-        nodes: int (...,).
-        slots: int (...,).
-        new: of the arms, (...,).
-        rows: of the nodes with them, (..., k-1). A CPU writes these, which it does as fast, and reads no entry.
+    def by_rows(table: Stacked) -> tuple[Stacked, Samples]:
+        old: Samples = _stacked.rows(table, nodes).tree
+        is_arm = jnp.arange(old.counts.shape[-1], dtype=jnp.int32) == slots[:, None]
+        rows = add(old, jnp.where(is_arm, pulls[:, None], 0), rewards[:, None])
+        return _stacked.replace(table, nodes, rows), rows
 
-    Returns:
-        The arrays.
-    """
-
-    def by_rows(table: PyTree) -> PyTree:
-        return replace(table, nodes, rows)
-
-    def by_entries(table: PyTree) -> PyTree:
-        return jax.tree.map(lambda x, value: x.at[nodes, slots].set(value, mode="drop"), table, new)
+    def by_entries(table: Stacked) -> tuple[Stacked, Samples]:
+        arms = add(_stacked.arms(table, nodes, slots), pulls, rewards)
+        table = _stacked.replace_arms(table, nodes, slots, arms)
+        return table, _stacked.rows(table, nodes).tree
 
     return lax.platform_dependent(table, cpu=by_rows, default=by_entries)
-
-
-def add_to_arms(samples: Samples, nodes: Array, slots: Array, pulls: Array, rewards: Array) -> tuple[Samples, Samples]:
-    """`add` for an arm of each of some nodes (b,): the samples of all, and the nodes' rows (b, k-1)."""
-    size = samples.counts.shape[-1]
-
-    def by_rows(samples: Samples) -> tuple[Samples, Samples]:
-        is_arm = jnp.arange(size, dtype=jnp.int32) == slots[:, None]
-        rows = add(of_nodes(samples, nodes), jnp.where(is_arm, pulls[:, None], 0), rewards[:, None])
-        return replace(samples, nodes, rows), rows
-
-    def by_entries(samples: Samples) -> tuple[Samples, Samples]:
-        arms = jax.tree.map(lambda x: x.at[nodes, slots].get(mode="clip"), samples)
-        arms = add(arms, pulls, rewards)
-        samples = jax.tree.map(lambda x, value: x.at[nodes, slots].set(value, mode="drop"), samples, arms)
-        return samples, of_nodes(samples, nodes)
-
-    return lax.platform_dependent(samples, cpu=by_rows, default=by_entries)

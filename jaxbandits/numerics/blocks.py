@@ -85,9 +85,16 @@ def leader(blocks: Blocks) -> Leader:
     Returns:
         Leader; fields that are not used cost nothing under `jit`. Cost: O(n / B + B).
     """
-    if not FEW < blocks.values.size <= FLAT:
-        return _leader_of_blocks(blocks)
-    return lax.platform_dependent(blocks, cpu=_leader_of_blocks, default=_leader_of_all)
+    return leaders(blocks)[0]
+
+
+def leaders(*several: Blocks) -> list[Leader]:
+    """`leader` of several vectors of one shape, which an accelerator looks at together."""
+    if not FEW < several[0].values.size <= FLAT:
+        return list(map(_leader_of_blocks, several))
+    return lax.platform_dependent(
+        *several, cpu=lambda *each: list(map(_leader_of_blocks, each)), default=_leaders_of_all
+    )
 
 
 def _update_in_blocks(blocks: Blocks, index: Array, value: Array) -> Blocks:
@@ -121,11 +128,11 @@ def _update_in_all(blocks: Blocks, index: Array, value: Array) -> Blocks:
     return blocks._replace(values=blocks.values.at[block, index % width].set(value, mode="drop"))
 
 
-def _leader_of_all(blocks: Blocks) -> Leader:
-    """One reduction: of two parts, each with its largest and second largest entry, the same of both."""
-    values = blocks.values.reshape(-1)
-    places, lowest = jnp.arange(values.size, dtype=jnp.int32), _lowest(values.dtype)
-    nothing, nowhere = jnp.asarray(-jnp.inf, values.dtype), jnp.asarray(values.size, jnp.int32)
+def _leaders_of_all(*several: Blocks) -> list[Leader]:
+    """One reduction: of two parts of a vector, each with its largest and second largest entry, the same of both."""
+    dtype, size = several[0].values.dtype, several[0].values.size
+    places, lowest = jnp.arange(size, dtype=jnp.int32), _lowest(dtype)
+    nothing, nowhere = jnp.asarray(-jnp.inf, dtype), jnp.asarray(size, jnp.int32)
 
     def better(a: Sequence[Array], b: Sequence[Array]) -> Array:
         return (a[0] > b[0]) | ((a[0] == b[0]) & (a[1] < b[1]))
@@ -137,9 +144,14 @@ def _leader_of_all(blocks: Blocks) -> Leader:
         is_second = better(loser, first[2:])
         return *first[:2], *[jnp.where(is_second, x, y) for x, y in zip(loser, first[2:], strict=True)]
 
-    each = values, places, jnp.full_like(values, nothing), jnp.full_like(places, nowhere)
-    value, index, runner_up, challenger = lax.reduce(each, (nothing, nowhere, nothing, nowhere), both, (0,))
-    return Leader(index, value, jnp.maximum(runner_up, lowest), challenger)
+    def all_of_both(a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, ...]:
+        return tuple(x for n in range(0, len(a), 4) for x in both(a[n : n + 4], b[n : n + 4]))
+
+    no_value, no_place = jnp.full(size, nothing), jnp.full(size, nowhere)
+    each = [(blocks.values.reshape(-1), places, no_value, no_place) for blocks in several]
+    found = lax.reduce(sum(each, ()), (nothing, nowhere, nothing, nowhere) * len(several), all_of_both, (0,))
+    of_each = (found[n : n + 4] for n in range(0, len(found), 4))
+    return [Leader(index, value, jnp.maximum(second, lowest), at) for value, index, second, at in of_each]
 
 
 def _leader_of_blocks(blocks: Blocks) -> Leader:

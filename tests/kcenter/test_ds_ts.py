@@ -22,7 +22,7 @@ def test_mix_is_a_share_that_may_be_traced_and_at_0_it_is_ds_ucb_at_the_same_int
         return follow(make, PIXELS, k=K, rounds=900, levels=LEVELS, leap=4)
 
     plain = partial(ds_ts, delta=0.1, mix=0)
-    assert plain(Dimensions(N, M, K, LEVELS)).init(KEY).posterior is None
+    assert plain(Dimensions(N, M, K, LEVELS)).init(KEY).draws is None
     state, queried = drive(plain)(tape(2, M))
     assert state.stage.found == K
     ucb = drive(partial(ds_ucb, delta=0.1, interval=KL()))

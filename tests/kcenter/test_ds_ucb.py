@@ -66,15 +66,15 @@ def test_three_constant_rows_by_hand(options, queries, counts):
 
 def test_the_cache_is_what_a_rebuild_would_give():
     state, _ = follow(partial(ds_ucb, delta=0.1), PIXELS, k=4, rounds=150, levels=LEVELS)(tape(1, 30))
-    t, total = np.asarray(state.counts), np.asarray(state.sums) / LEVELS**2
+    t, total = np.asarray(state.counts), np.asarray(state.arms.tree.sums) / LEVELS**2
     lower, upper = np.zeros((8, 3)), np.full((8, 3), np.finfo(float).max)
     for arm in zip(*np.nonzero(t), strict=True):
         exact = (total[arm] / 30,) * 2
         lower[arm], upper[arm] = exact if t[arm] > 30 else reference.lil(total[arm] / t[arm], int(t[arm]), 0.1 / 8)
     assert (t > 30).any()
-    np.testing.assert_allclose(state.lower, lower, rtol=1e-14)
-    np.testing.assert_allclose(state.upper, upper, rtol=1e-14)
-    least = np.min(np.asarray(state.upper)[:, : int(state.stage.found)], axis=1)
+    np.testing.assert_allclose(state.arms.tree.lower, lower, rtol=1e-14)
+    np.testing.assert_allclose(state.arms.tree.upper, upper, rtol=1e-14)
+    least = np.min(np.asarray(state.arms.tree.upper)[:, : int(state.stage.found)], axis=1)
     least[np.isin(np.arange(8), state.stage.centers)] = np.finfo(float).min
     np.testing.assert_array_equal(state.least_upper.values.ravel()[:8], least)
     np.testing.assert_array_equal(state.least_upper.top, state.least_upper.values.max(axis=1))

@@ -57,7 +57,7 @@ def test_ten_thousand_updates_with_many_ties():
 def test_accelerators_look_at_all_entries_of_a_few(monkeypatch):
     """What they run, run here."""
     monkeypatch.setattr(blocks, "_update_in_blocks", blocks._update_in_all)
-    monkeypatch.setattr(blocks, "_leader_of_blocks", blocks._leader_of_all)
+    monkeypatch.setattr(blocks, "_leader_of_blocks", lambda one: blocks._leaders_of_all(one)[0])
     values = np.random.default_rng(2).integers(0, 5, (200, 21)).astype(float)
     places = np.random.default_rng(3).integers(0, 25, (200, 2)).astype(np.int32)  # 21 and more: nothing changes
 
@@ -73,6 +73,9 @@ def test_accelerators_look_at_all_entries_of_a_few(monkeypatch):
         for place, value in zip(places[n], (4.0, LEAST), strict=True):
             current[place : place + 1] = value
         check(jax.tree.map(lambda x, n=n: x[n], leaders), current)
+    several = [blocks.build(jnp.asarray(row)) for row in values[:3]]
+    for found, row in zip(jax.jit(blocks._leaders_of_all)(*several), values, strict=False):
+        check(jax.tree.map(np.asarray, found), row)
 
 
 @pytest.mark.parametrize(("n", "width"), [(1, None), (2, None), (3, 1), (9, 4), (9, 16), (1000, None)])
