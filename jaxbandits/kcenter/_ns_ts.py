@@ -222,11 +222,11 @@ def observe(duel: Duel, state: State, action: PairPull, rewards: Array) -> State
     is_known = slots & (arms.counts > 0)
     upper, mean = (jnp.where(is_known, x, jnp.finfo(dtype).max) for x in (upper, mean))
     is_center = _stage.is_center(stage, node)
-    upper, mean, lower = (jnp.where(is_center, jnp.finfo(dtype).min, jnp.min(x, axis=1)) for x in (upper, mean, lower))
+    values = [jnp.where(is_center, jnp.finfo(dtype).min, jnp.min(x, axis=1)) for x in (upper, mean, lower)]
     least = Least(
-        upper=blocks.update(state.least.upper, node, upper),
-        mean=blocks.update(state.least.mean, node, mean),
-        lower=state.least.lower.at[jnp.where(is_node, node, n + 1)].set(lower, mode="drop"),
+        upper=blocks.update(state.least.upper, node, values[0]),
+        mean=blocks.update(state.least.mean, node, values[1]),
+        lower=state.least.lower.at[jnp.where(is_node, node, n + 1)].set(values[2], mode="drop"),
     )
     queries = is_query.sum(dtype=jnp.int32)
     stage = _stage.step(_stage.spend(stage, queries), is_opening.astype(jnp.int32))

@@ -18,6 +18,7 @@ from jaxbandits.engine.tasks import checked
 
 KEY = jax.random.key(5)
 LANES, CHUNK, CHUNKS = 64, 20, 5
+SHARED = np.random.default_rng(2).random((24, 4))
 ULPS = 512  # of the largest entry of a leaf: a hundred rounds of sums that are added in another order
 # Lanes that may part: ones and zeros make near ties of two challengers, and tracking makes them of two arms, which are
 # then pulled in the other order; rounding breaks them.
@@ -115,6 +116,9 @@ def rounds(x, table, key, n):
         values += jax.random.normal(jax.random.fold_in(key, r), values.shape) / 8
         values = jnp.tanh(values) + (matrix @ values[:3]).sum() / 50 + jnp.einsum("ij,ij->j", matrix, matrix).max() / 50
         values += jnp.stack([values, values[::-1]], axis=1)[:, at % 2] / 100
+        row = 5 * counts[1] + at - 2  # of tables that lanes share, also before and behind them
+        shared = jnp.asarray(SHARED)
+        values += (shared.at[row].get(mode="clip") + lax.dynamic_slice(shared, (row, 0), (1, 4)).squeeze(0)) / 100
         block = lax.dynamic_slice(jnp.pad(matrix, ((0, 0), (1, 0))), (at, turns), (1, 2)).squeeze(0)
         return values, matrix / 2, counts, (at + jnp.argmin(block) + counts[2] + turns) % 4, total
 

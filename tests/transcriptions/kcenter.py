@@ -109,7 +109,7 @@ def ds_ts(leap, mix=0.7, **options):
     make = partial(kcenter.ds_ts, delta=0.1, mix=mix, leap=leap, **options)
     course, spent, dimensions = in_dimensions(make, BINARY, 3, 2000, leap, LEVELS)
     problem = kcenter.dimension_instance(BINARY, k=3, levels=LEVELS).problem
-    seed = make(problem).init(streams(KEY).init).posterior.seed
+    seed = make(problem).init(streams(KEY).init).draws.seed
 
     def pick(lower, step, successes, counts, open):
         failures = np.minimum(counts, 150) - successes
