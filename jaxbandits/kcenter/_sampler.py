@@ -96,6 +96,11 @@ class State(NamedTuple):
         """Int32 (n, k-1), queries of every arm, see `Row`."""
         return self.arms.tree.counts
 
+    @property
+    def sums(self) -> Array:
+        """(n, k-1), sums of the rewards of every arm, see `Row`."""
+        return self.arms.tree.sums
+
 
 def make_sampler(
     problem: Dimensions,
