@@ -101,6 +101,16 @@ class State(NamedTuple):
         """(n, k-1), sums of the rewards of every arm, see `Row`."""
         return self.arms.tree.sums
 
+    @property
+    def lower(self) -> Array:
+        """Float (n, k-1), lower bounds of every arm, see `Row`."""
+        return self.arms.tree.lower
+
+    @property
+    def upper(self) -> Array:
+        """Float (n, k-1), upper bounds of every arm, see `Row`."""
+        return self.arms.tree.upper
+
 
 def make_sampler(
     problem: Dimensions,
