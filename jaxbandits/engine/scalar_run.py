@@ -37,7 +37,7 @@ from jaxbandits.engine.scalar_values import (
 
 UNROLLED = 5_000  # scalar operations of an inner loop of known length that is unrolled, such as a leap's bisection
 ROWS = ("gather", "dynamic", "scatter")
-TABLE = 16  # places of a table that lanes share, at one of which they read it; of more, selects cost more than a load
+TABLE = 16  # places of a table that lanes share: one of more is read, without a compare and a select for each
 BRANCH = 1_000  # scalar operations of a branch that is taken apart; a heavier one works on arrays, as `plan` should
 
 
