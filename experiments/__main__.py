@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from experiments import experiments, load
-from experiments.bench import BENCHES
+from experiments.bench import BENCHES, STORED
 from experiments.report import atomically, record, save, table
 from experiments.settings import Settings, add_common, settings_of, stamp
 from jaxbandits import __version__, process_pool
@@ -82,8 +82,11 @@ def main(arguments: list[str]) -> int:
         with placed(settings, options, chosen) as placed_settings:
             report = run(placed_settings)
     except KeyboardInterrupt as interrupt:
-        kept = f"what is finished is stored in {options.store}; the same call goes on from there"
-        kept = str(interrupt) or kept if options.store and not bench else "nothing is kept without --store DIR"
+        kept = str(interrupt) or f"what is finished is stored in {options.store}; the same call goes on from there"
+        if bench and options.bench not in STORED:
+            kept = "nothing of a bench of speed is kept"
+        elif not options.store:
+            kept = "nothing is kept without --store DIR"
         print(f"\ninterrupted: {kept}", file=sys.stderr)
         return 130
     seconds = time.perf_counter() - started

@@ -27,6 +27,7 @@ from experiments.settings import Settings
 ELSEWHERE = ("pfws", "linear2")  # their rules are in the tables of cpe and linear
 MEASURED = tuple(family for family in FAMILIES if family not in ELSEWHERE)
 ALONE = ("sweep", "precision")  # files of their own, that look at something else than the speed of rules
+STORED = ("precision",)  # whose runs `--store` keeps
 BENCHES = ("all", *ALONE, "gpu", *MEASURED)
 
 

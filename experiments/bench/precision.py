@@ -3,6 +3,7 @@
 A GPU reads float32 in half the time and computes it in half (an H200) or in a small part of it (most others). The
 precision is that of an instance's arrays; integers of 64 bit stay what they are. Each draws numbers of its own, but for
 combinatorial arms, so means are compared: pulls until the stop or, where a rule does not stop, its regret at the end.
+The whole takes hours; with `--store` a killed call goes on where it was.
 """
 
 import sys
@@ -19,6 +20,7 @@ from experiments.claims import answers_are_right
 from experiments.figures import marks
 from experiments.report import Claim, Line, Report, line, mean_se, plus_minus
 from experiments.settings import Settings
+from experiments.simulate import folder_name
 from jaxbandits import Results, Status
 
 DTYPES = ("float64", "float32")
@@ -73,6 +75,7 @@ def swept(twin: Twin, dtype: str, options: Settings) -> Results:
         max_rounds=twin.max_rounds,
         lanes=options.lanes,
         metrics=metrics,
+        store=options.store and options.store / folder_name(f"precision {twin.rule} {twin.instance} {dtype}"),
         progress=False,
     )
 

@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 
 from jaxbandits.base import Array, Key
+from jaxbandits.numerics.words import of_words, words
 
 FEW = 32  # entries: more are a loop that is longer than what it saves
 
@@ -71,14 +72,6 @@ def normals_and_uniforms(key: Key, n: int, m: int, dtype: jnp.dtype) -> tuple[Ar
     Returns:
         float (n,), normal, and float (m,), uniform in [0, 1).
     """
-    words = _words(key, n + m)
-    u = ((words[:n] >> 9).astype(jnp.float32) + 0.5) * 2.0**-22 - 1  # in (-1, 1), and exact
-    return (2**0.5 * erf_inv(u)).astype(dtype), (words[n:] >> 8).astype(dtype) * 2.0**-24
-
-
-def _words(key: Key, number: int) -> Array:
-    """Random words, uint32 (number,). JAX makes one of 64 bits in the time of one of 32."""
-    if jax.dtypes.canonicalize_dtype(jnp.uint64) != jnp.uint64:
-        return jax.random.bits(key, (number,), jnp.uint32)
-    pairs = jax.random.bits(key, (-(-number // 2),), jnp.uint64)
-    return jnp.concatenate([pairs >> 32, pairs & 0xFFFFFFFF]).astype(jnp.uint32)[:number]
+    drawn = words(key, n + m)
+    u = ((drawn[:n] >> 9).astype(jnp.float32) + 0.5) * 2.0**-22 - 1  # in (-1, 1), and exact
+    return (2**0.5 * erf_inv(u)).astype(dtype), of_words(drawn[n:], dtype)

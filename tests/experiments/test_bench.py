@@ -110,6 +110,12 @@ def test_both_precisions_beside_each_other(monkeypatch):
     assert any(note.startswith("another, top2of6 refuses") for note in report.notes)
 
 
+def test_runs_in_both_precisions_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(precision, "twins", lambda: [next(t for t in twins.of_cpe() if t.rule == "COCI")])
+    first, again = (precision.run(Settings(seeds=30, store=tmp_path)).grid for _ in range(2))
+    assert first == again  # their speed too, which a second run would hardly repeat
+
+
 @pytest.mark.wide
 def test_every_twin_has_its_precision():
     for twin in twins.twins():
