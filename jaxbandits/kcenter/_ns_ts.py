@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,9 +11,10 @@ import numpy as np
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.checks import is_concrete, known
-from jaxbandits.kcenter import _samples, _stacked, _stage
+from jaxbandits.kcenter import _ns_posterior, _samples, _stacked, _stage
 from jaxbandits.kcenter._environment import PairPull, queried_before
 from jaxbandits.kcenter._intervals import KL, Bounds, bounds_of, check_interval
+from jaxbandits.kcenter._ns_posterior import Posterior, PosteriorRule
 from jaxbandits.kcenter._problem import Distances, check_noisy, check_reward_scale
 from jaxbandits.kcenter._samples import Samples
 from jaxbandits.kcenter._stacked import Stacked
@@ -28,13 +29,7 @@ from jaxbandits.kcenter._triangle import (
     unknown,
 )
 from jaxbandits.numerics import blocks
-from jaxbandits.numerics.beta import beta
 from jaxbandits.numerics.blocks import Blocks, Leader
-from jaxbandits.numerics.normal import normals_and_uniforms
-
-PRIOR_PRECISION = 2  # of the paper's prior N(0, 1/2) on a distance
-
-PosteriorRule = Literal["conjugate", "printed"]
 
 
 def ns_ts(
@@ -135,13 +130,6 @@ class Duel(NamedTuple):
     dtype: Any
 
 
-class Posterior(NamedTuple):
-    """Normal laws of the distances, where they are no function of the samples."""
-
-    mean: Array  # float (n, k-1)
-    precision: Array  # float (n, k-1)
-
-
 class Query(NamedTuple):
     """What to query next, and the answer's guess: derived."""
 
@@ -181,14 +169,13 @@ def init(duel: Duel, key: Key) -> State:
     largest = jnp.full(n + 1, jnp.finfo(duel.dtype).max, duel.dtype)
     least = Least(blocks.build(largest[:n]), blocks.build(largest[:n]), largest)
     is_printed = duel.draws and duel.posterior == "printed" and noise == "gaussian"
-    prior = Posterior(jnp.zeros((n, k - 1), duel.dtype), jnp.full((n, k - 1), PRIOR_PRECISION, duel.dtype))
     return State(
         pulls=jnp.zeros((), int),
         stage=stage,
         arms=_stacked.stack(_samples.empty(duel.problem, duel.dtype)),
         least=least,
         query=next_query(duel, stage, blocks.leaders(least.upper, least.mean)),
-        posterior=prior if is_printed else None,
+        posterior=_ns_posterior.prior((n, k - 1), duel.dtype) if is_printed else None,
         between=None if duel.triangle is None else unknown(k, duel.dtype),
     )
 
@@ -236,13 +223,9 @@ def observe(duel: Duel, state: State, action: PairPull, rewards: Array) -> State
     is_decided = is_node[0] & (stage.cursor == n) & _stage.is_decided(lowest, lead[0].runner_up)
     posterior = state.posterior
     if posterior is not None:
-        law = _samples.of_nodes(posterior, node)
-        new = arms.counts.astype(dtype) / jnp.square(jnp.asarray(duel.noise_scale, dtype))
-        precision = law.precision + new
-        posterior = Posterior((law.precision * law.mean + new * mean) / precision, precision)
         # The first pass leaves the posterior as it is: Algorithm 3 updates it in line 15, not in line 7.
-        law = jax.tree.map(lambda new, old: jnp.where(is_arm & ~is_opening, new, old), posterior, law)
-        posterior = _samples.replace(state.posterior, node, law)
+        is_used = is_arm & ~is_opening
+        posterior = _ns_posterior.printed(posterior, node, is_used, arms.counts, mean, duel.noise_scale)
     between = state.between
     if between is not None and duel.triangle is not None:
         of_leader = arm_bounds(duel, _stacked.rows(table, leader).tree)
@@ -290,29 +273,15 @@ def pick(duel: Duel, key: Key, state: State, nodes: Array) -> Array:
     by_bound = jnp.argmin(jax.vmap(partial(lower_bounds, duel), (None, 0))(state, arms), axis=1)
     if not duel.draws:
         return by_bound.astype(jnp.int32)
-    drawn, coins = draws(duel, key, state, nodes, arms)
+    if duel.problem.noise == "bernoulli":
+        drawn, coins = _ns_posterior.of_bernoulli(key, arms, duel.dtype)
+    else:
+        law = _ns_posterior.law(state.posterior, nodes, arms, duel.noise_scale, duel.dtype)
+        drawn, coins = _ns_posterior.of_gaussian(key, *law)
     # An arm without a sample is out of reach by the triangle inequality: it is not the nearest.
     usable = _stage.slots(state.stage) & (arms.counts > 0)
     by_draw = jnp.argmin(jnp.where(usable, drawn, jnp.finfo(duel.dtype).max), axis=1)
     return jnp.where(coins < jnp.asarray(duel.mix, duel.dtype), by_draw, by_bound).astype(jnp.int32)
-
-
-def draws(duel: Duel, key: Key, state: State, nodes: Array, arms: Samples) -> tuple[Array, Array]:
-    """Posterior draws of the distances (2, k-1), and for each node a uniform number (2,)."""
-    dtype, counts = duel.dtype, arms.counts.astype(duel.dtype)
-    total = _samples.total(arms, dtype)
-    if duel.problem.noise == "bernoulli":
-        for_coins, for_draws = jax.random.split(key)
-        return beta(for_draws, 1 + total, 1 + (counts - total)), jax.random.uniform(for_coins, (2,), dtype)
-    normal, coins = normals_and_uniforms(key, counts.size, 2, dtype)
-    normal = normal.reshape(counts.shape)
-    if state.posterior is not None:
-        law = _samples.of_nodes(state.posterior, nodes)
-        return law.mean + normal / jnp.sqrt(law.precision), coins
-    # DEVIATION from (17), which is not the posterior: see `posterior="printed"`.
-    per_sample = 1 / jnp.square(jnp.asarray(duel.noise_scale, dtype))
-    precision = PRIOR_PRECISION + counts * per_sample
-    return total * per_sample / precision + normal / jnp.sqrt(precision), coins
 
 
 def arm_bounds(duel: Duel, arms: Samples) -> tuple[Array, Array]:

@@ -24,8 +24,7 @@ def words(key: Key, number: int) -> Array:
     if jax.random.key_impl(key) != "threefry2x32":
         return jax.random.bits(key, (number,), jnp.uint32)
     hashes = -(-number // 2)
-    # The halves of `jax.random.bits(key, (hashes,), jnp.uint64)`, which needs 64 bits. The counts are a constant: what
-    # `bits` counts with is a kernel of its own on a GPU.
+    # The halves of `jax.random.bits(key, (hashes,), jnp.uint64)`, which needs 64 bits.
     counts = np.concatenate([np.zeros(hashes, np.uint32), np.arange(hashes, dtype=np.uint32)])
     return threefry_2x32(jax.random.key_data(key), counts)[:number]
 
