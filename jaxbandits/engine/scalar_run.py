@@ -13,6 +13,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 from jaxbandits.base import Array
 from jaxbandits.engine.scalar_known import at_once, bind
 from jaxbandits.engine.scalar_pieces import in_pieces
+from jaxbandits.engine.scalar_rows import is_read_from_table, row_of_chunk, rows_one_by_one
 from jaxbandits.engine.scalar_rules import ELEMENTWISE, FOLDS, LAYOUT, RULES, Entries, entries, pick
 from jaxbandits.engine.scalar_values import (
     INLINED,
@@ -37,7 +38,6 @@ from jaxbandits.engine.scalar_values import (
 
 UNROLLED = 5_000  # scalar operations of an inner loop of known length that is unrolled, such as a leap's bisection
 ROWS = ("gather", "dynamic", "scatter")
-TABLE = 16  # places of a table that lanes share: one of more is read, without a compare and a select for each
 BRANCH = 1_000  # scalar operations of a branch that is taken apart; a heavier one works on arrays, as `plan` should
 
 
@@ -78,7 +78,7 @@ def _evaluate(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] |
     if known is not None:
         return known
     if name == "dynamic_slice" and isinstance(values[0], Whole) and are_small:
-        row = _row(equation, values, batch)
+        row = row_of_chunk(equation, values, batch)
         if row is not None:
             return [row]
     if not any(map(is_varying, values)) or not are_small:
@@ -90,8 +90,10 @@ def _evaluate(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] |
         if name in LAYOUT:
             return [LAYOUT[name](params, parts, equation.outvars[0].aval)]
         return [_elementwise(equation, parts, batch)]
-    if _is_read_from_table(equation, values):
+    if is_read_from_table(equation, values):
         return None
+    if name == "gather" and (rows := rows_one_by_one(equation, values, batch)) is not None:
+        return [rows]
     if name in RULES and all(fits(v.aval) for v in equation.invars):
         out = RULES[name](equation, [apart(v, batch) for v in values])
         return None if out is None else [out]
@@ -121,38 +123,12 @@ def _elementwise(equation: Any, parts: Sequence[Entries], batch: Batch) -> Entri
     return out
 
 
-def _is_read_from_table(equation: Any, values: Sequence[Any]) -> bool:
-    """Whether a row is taken from an array that lanes share, at one of many places, which differ between lanes."""
-    name, params, table = equation.primitive.name, equation.params, values[0]
-    if name not in ("gather", "dynamic_slice") or is_varying(table) or not any(map(is_varying, values[1:])):
-        return False
-    shape = equation.invars[0].aval.shape
-    return math.prod(n - size + 1 for n, size in zip(shape, params["slice_sizes"], strict=True)) > TABLE
-
-
 def _never_holds(name: str, given: Sequence[Any]) -> bool:
     """Whether a comparison is known to be false: nothing exceeds an infinite bound."""
     if name not in ("gt", "lt"):
         return False
     low, high = given if name == "lt" else given[::-1]
     return (isinstance(low, np.floating) and low == np.inf) or (isinstance(high, np.floating) and high == -np.inf)
-
-
-def _row(equation: Any, values: Sequence[Any], batch: Batch) -> Any:
-    """A row of a large array with lanes last."""
-    (array, axis), *starts = values
-    if axis is None or axis != array.ndim - 1:
-        return None
-    sizes, starts = equation.params["slice_sizes"], [apart(s, batch)[()] for s in starts]
-    full = [s == n for s, n in zip(sizes, array.shape[:-1], strict=True)]
-    if sizes[0] != 1 or not all(full[1:]):
-        return None
-    at = jnp.clip(jnp.asarray(starts[0]), 0, array.shape[0] - 1)
-    if at.ndim == 0:
-        row = lax.dynamic_index_in_dim(array, at, keepdims=True)
-    else:
-        row = jnp.take_along_axis(array, at.reshape((1,) * axis + (-1,)), 0)
-    return apart(Whole(row, axis), batch)
 
 
 def _cond(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | None:

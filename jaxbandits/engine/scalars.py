@@ -11,8 +11,8 @@ there. Keys, random bits, sorts, arrays of more than 100 entries and heavy branc
 makes of each what it always does, and its results are taken apart where entries need them. Sums may round otherwise
 than those of arrays; all else is the same computation.
 
-The rules of single operations are in `scalar_rules`, a round in `scalar_run`, what goes into one kernel in
-`scalar_pieces`.
+The rules of single operations are in `scalar_rules`, rows of large arrays in `scalar_rows`, a round in `scalar_run`,
+what goes into one kernel in `scalar_pieces`.
 """
 
 from collections.abc import Sequence

@@ -98,6 +98,8 @@ def test_rounds_by_scalars_are_those_by_arrays(name, monkeypatch):
 def rounds(x, table, key, n):
     """A lane whose rounds do one of everything; carries (values, matrix, counts, at, sum of all lanes)."""
 
+    large = jnp.tile(table, (4, 1))  # 132 entries, which stay together
+
     def one(r, carry):
         values, matrix, counts, at, total = carry
         order = jnp.argsort(values)
@@ -119,6 +121,9 @@ def rounds(x, table, key, n):
         row = 5 * counts[1] + at - 2  # of tables that lanes share, also before and behind them
         shared = jnp.asarray(SHARED)
         values += (shared.at[row].get(mode="clip") + lax.dynamic_slice(shared, (row, 0), (1, 4)).squeeze(0)) / 100
+        places = jnp.stack([row + 20, 9 * at])  # also behind it
+        read = large.at[places].get(mode="fill", fill_value=2.0).sum(axis=1), large[places, at % jnp.arange(1, 3)]
+        values += jnp.concatenate(read) / 10
         block = lax.dynamic_slice(jnp.pad(matrix, ((0, 0), (1, 0))), (at, turns), (1, 2)).squeeze(0)
         return values, matrix / 2, counts, (at + jnp.argmin(block) + counts[2] + turns) % 4, total
 
