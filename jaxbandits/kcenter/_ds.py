@@ -17,6 +17,7 @@ from jaxbandits.kcenter._sampler import Arms, Draws, Query, Row, Sampler, State
 from jaxbandits.kcenter._stage import Stage
 from jaxbandits.kcenter._triangle import CenterBounds, is_out_of_reach, join, tighten, unknown
 from jaxbandits.numerics import blocks
+from jaxbandits.numerics.words import uniform
 
 
 def dimension_sampler(sampler: Sampler) -> Algorithm:
@@ -243,7 +244,7 @@ def uniforms(sampler: Sampler, draws: Draws | None, first: int, count: int) -> A
         return jnp.zeros((count, 1), sampler.dtype)
     seed, shape = jax.random.wrap_key_data(draws.seed, impl="threefry2x32"), (sampler.pick.size + 1,)
     steps = draws.step + jnp.arange(first, first + count, dtype=jnp.int32)
-    return jax.vmap(lambda s: jax.random.uniform(jax.random.fold_in(seed, s), shape, sampler.dtype))(steps)
+    return jax.vmap(lambda s: uniform(jax.random.fold_in(seed, s), shape, sampler.dtype))(steps)
 
 
 def with_arm(row: Row, is_arm: Array, arm: Row) -> Row:

@@ -1,11 +1,14 @@
-"""Random words of 32 bits, two of each hash, of which `jax.random.uniform` makes one number.
+"""Random words of 32 bits, two of each hash, and `jax.random.uniform` with constants to count its hashes.
 
-For what a rule samples, not for the noise of rewards.
+`jax.random` computes what it counts with, for which a GPU launched two kernels in each round of DS-TS.
 """
+
+import math
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.extend.random import threefry_2x32
 
 from jaxbandits.base import Array, Key
@@ -21,14 +24,50 @@ def words(key: Key, number: int) -> Array:
     Returns:
         uint32 (number,).
     """
-    if jax.random.key_impl(key) != "threefry2x32":
+    if not _is_threefry(key):
         return jax.random.bits(key, (number,), jnp.uint32)
-    hashes = -(-number // 2)
     # The halves of `jax.random.bits(key, (hashes,), jnp.uint64)`, which needs 64 bits.
-    counts = np.concatenate([np.zeros(hashes, np.uint32), np.arange(hashes, dtype=np.uint32)])
-    return threefry_2x32(jax.random.key_data(key), counts)[:number]
+    return _pairs(key, -(-number // 2))[:number]
 
 
 def of_words(words: Array, dtype: jnp.dtype) -> Array:
     """Uniform numbers, float (...), multiples of 2^-24 in [0, 1), of words, uint32 (...)."""
     return (words >> 8).astype(dtype) * 2.0**-24
+
+
+def uniform(
+    key: Key, shape: tuple[int, ...], dtype: jnp.dtype, minval: Array | float = 0.0, maxval: float = 1.0
+) -> Array:
+    """`jax.random.uniform`, to the bit where its option `threefry_partitionable` is on, as it is by default.
+
+    Args:
+        key: the key.
+        shape: of the result.
+        dtype: of the result, a float.
+        minval: the least number.
+        maxval: the number that all are below.
+
+    Returns:
+        float `shape`, in [minval, maxval).
+    """
+    dtype = jnp.dtype(dtype)
+    if not _is_threefry(key) or dtype not in (jnp.float32, jnp.float64):
+        return jax.random.uniform(key, shape, dtype, minval, maxval)
+    high, low = jnp.split(_pairs(key, math.prod(shape)), 2)
+    bits = high ^ low if dtype == jnp.float32 else (high.astype(jnp.uint64) << 32) | low.astype(jnp.uint64)
+    kind, digits = bits.dtype, jnp.finfo(dtype).nmant
+    one = np.ones((), dtype).view(kind)
+    from_one = lax.bitcast_convert_type((bits >> np.array(8 * kind.itemsize - digits, kind)) | one, dtype)
+    least, most = jnp.asarray(minval, dtype), jnp.asarray(maxval, dtype)
+    return jnp.maximum(least, (from_one - 1) * (most - least) + least).reshape(shape)
+
+
+def _is_threefry(key: Key) -> bool:
+    """Whether the key is of JAX's own generator."""
+    return jax.random.key_impl(key) == "threefry2x32"
+
+
+def _pairs(key: Key, hashes: int) -> Array:
+    """The first word of each hash, then the second ones, uint32 (2 hashes,)."""
+    counts = np.concatenate([np.zeros(hashes, np.uint32), np.arange(hashes, dtype=np.uint32)])
+    return threefry_2x32(jax.random.key_data(key), counts)

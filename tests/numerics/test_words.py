@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits.numerics.words import of_words, words
+from jaxbandits.numerics.words import of_words, uniform, words
 
 
 @pytest.mark.parametrize("number", [1, 2, 7])
@@ -31,3 +31,20 @@ def test_uniform_numbers_are_multiples_below_one(dtype):
     assert drawn.min() >= 0
     assert drawn.max() < 1
     assert abs(drawn.mean() - 0.5) < 5 * (1 / 12 / 50_000) ** 0.5
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
+@pytest.mark.parametrize("shape", [(), (1,), (3, 5)])
+def test_uniform_has_the_bits_of_jax(shape, dtype):
+    for key in (jax.random.key(7), jax.random.key(7, impl="rbg")):
+        for ends in ((), (np.nextafter(np.array(-1, dtype), np.array(0, dtype)), 1)):
+            drawn = jax.jit(lambda key, ends=ends: uniform(key, shape, dtype, *ends))(key)
+            expected = jax.jit(lambda key, ends=ends: jax.random.uniform(key, shape, dtype, *ends))(key)
+            assert drawn.dtype == dtype
+            np.testing.assert_array_equal(drawn, expected)
+
+
+def test_uniform_has_the_bits_of_jax_without_64_bits():
+    key = jax.random.key(7)
+    with jax.enable_x64(False):
+        np.testing.assert_array_equal(uniform(key, (6,), jnp.float32), jax.random.uniform(key, (6,), jnp.float32))
