@@ -1,4 +1,7 @@
-"""NS-TS: the laws of distances that its draws are from."""
+"""NS-TS: the laws of distances that its draws are from.
+
+Source: Jali, Karamchandani and Moharir, Greedy k-center from noisy distance samples, Algorithm 3 and its update (17).
+"""
 
 from typing import Any, Literal, NamedTuple
 
@@ -29,11 +32,11 @@ def prior(shape: tuple[int, ...], dtype: Any) -> Posterior:
 
 
 def law(
-    printed: Posterior | None, nodes: Array, arms: Samples, noise_scale: Array | float | None, dtype: Any
+    kept: Posterior | None, nodes: Array, arms: Samples, noise_scale: Array | float | None, dtype: Any
 ) -> Posterior:
     """Of two nodes (2, k-1): as it is kept where it is no function of the samples, or else by Bayes' rule."""
-    if printed is not None:
-        return _samples.of_nodes(printed, nodes)
+    if kept is not None:
+        return _samples.of_nodes(kept, nodes)
     # DEVIATION from (17), which is not the posterior: see `posterior="printed"` of `ns_ts`.
     per_sample = 1 / jnp.square(jnp.asarray(noise_scale, dtype))
     precision = PRIOR_PRECISION + arms.counts.astype(dtype) * per_sample

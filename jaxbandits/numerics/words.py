@@ -35,31 +35,26 @@ def of_words(words: Array, dtype: jnp.dtype) -> Array:
     return (words >> 8).astype(dtype) * 2.0**-24
 
 
-def uniform(
-    key: Key, shape: tuple[int, ...], dtype: jnp.dtype, minval: Array | float = 0.0, maxval: float = 1.0
-) -> Array:
+def uniform(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
     """`jax.random.uniform`, to the bit where its option `threefry_partitionable` is on, as it is by default.
 
     Args:
         key: the key.
         shape: of the result.
         dtype: of the result, a float.
-        minval: the least number.
-        maxval: the number that all are below.
 
     Returns:
-        float `shape`, in [minval, maxval).
+        float `shape`, in [0, 1).
     """
     dtype = jnp.dtype(dtype)
     if not _is_threefry(key) or dtype not in (jnp.float32, jnp.float64):
-        return jax.random.uniform(key, shape, dtype, minval, maxval)
+        return jax.random.uniform(key, shape, dtype)
     high, low = jnp.split(_pairs(key, math.prod(shape)), 2)
     bits = high ^ low if dtype == jnp.float32 else (high.astype(jnp.uint64) << 32) | low.astype(jnp.uint64)
     kind, digits = bits.dtype, jnp.finfo(dtype).nmant
     one = np.ones((), dtype).view(kind)
     from_one = lax.bitcast_convert_type((bits >> np.array(8 * kind.itemsize - digits, kind)) | one, dtype)
-    least, most = jnp.asarray(minval, dtype), jnp.asarray(maxval, dtype)
-    return jnp.maximum(least, (from_one - 1) * (most - least) + least).reshape(shape)
+    return (from_one - 1).reshape(shape)
 
 
 def _is_threefry(key: Key) -> bool:
