@@ -28,13 +28,21 @@ os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
 
 import jax
 import pytest
+from drivers.flags import known_flags
 
 # Most of the time goes to compiling. Without optimisation XLA compiles in a third of the time, and most of the programs
 # run for milliseconds. A level in XLA_FLAGS holds: what is slow is run as users run it (see .ci/run).
 FLAGS = os.environ.get("XLA_FLAGS", "").split()
 if not any(flag.startswith("--xla_backend_optimization_level") for flag in FLAGS):
-    FLAGS += ["--xla_backend_optimization_level=0", "--xla_llvm_disable_expensive_passes=true"]
-    FLAGS += ["--xla_cpu_use_fusion_emitters=false", "--xla_cpu_parallel_codegen_split_count=1"]
+    # Some of these are not known to every XLA. The workers of a run find them in the environment, tried.
+    FLAGS += known_flags(
+        [
+            "--xla_backend_optimization_level=0",
+            "--xla_llvm_disable_expensive_passes=true",
+            "--xla_cpu_use_fusion_emitters=false",
+            "--xla_cpu_parallel_codegen_split_count=1",
+        ]
+    )
 os.environ["XLA_FLAGS"] = " ".join([*FLAGS, "--xla_force_host_platform_device_count=2"])
 
 

@@ -11,10 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
-from jax.extend.core import Literal
 
 from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
-from jaxbandits.engine.scalar_known import bind
+from jaxbandits.engine.jaxprs import Literal, bind
 
 # Of a lane and round: a coin or two, and draws for a few arms, for which making the key takes longer than slicing it.
 # Core-ns a round with nothing, the key, or all drawn ahead, 256 lanes: EB-TCI, which draws one number, 112, -, 87;

@@ -6,10 +6,9 @@ from typing import Any, TypeVar
 import jax
 import jax.core
 import jax.numpy as jnp
-from jax.core import eval_context, eval_jaxpr
-from jax.extend.core import get_opaque_trace_state
 
 from jaxbandits.base import PyTree
+from jaxbandits.engine.jaxprs import eval_context, eval_jaxpr, get_opaque_trace_state
 
 T = TypeVar("T")
 NO_GRADIENT = (

@@ -16,7 +16,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.core import eval_jaxpr
 from jax.experimental import checkify
 
 from jaxbandits import checks
@@ -24,6 +23,7 @@ from jaxbandits.base import Array, Key, PyTree
 from jaxbandits.engine.compiling import compiled
 from jaxbandits.engine.fit import require_fit, same_bits
 from jaxbandits.engine.gradients import refuse_traced
+from jaxbandits.engine.jaxprs import eval_jaxpr
 from jaxbandits.engine.recording import start_curves
 from jaxbandits.engine.running import streams
 from jaxbandits.engine.tasks import Job, build_row, fold_task

@@ -13,8 +13,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.core import eval_jaxpr
-from jax.extend.core import ClosedJaxpr
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jax.stages import Lowered
 
@@ -23,6 +21,7 @@ from jaxbandits.base import Array, Key, Outcome, PyTree, Status
 from jaxbandits.checks import show
 from jaxbandits.engine.compiling import compiled
 from jaxbandits.engine.gradients import refuse_traced
+from jaxbandits.engine.jaxprs import ClosedJaxpr, eval_jaxpr
 from jaxbandits.engine.recording import Curves, curve_columns, curves_of, start_curves
 from jaxbandits.engine.running import advance, streams
 from jaxbandits.engine.scalars import qualifies, replace_scalars, rounds_of

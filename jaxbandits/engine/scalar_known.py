@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from jax.core import eval_context
 
+from jaxbandits.engine.jaxprs import bind, eval_context
 from jaxbandits.engine.scalar_rules import LAYOUT
 
 _INTEGERS = {"max": np.maximum, "min": np.minimum}  # of floats, which zero is left open
@@ -19,15 +19,6 @@ _NUMBERS: dict[str, Callable[..., Any]] = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.invert, "copy": np.asarray,
 }  # fmt: skip
-
-
-def bind(equation: Any, values: Sequence[Any]) -> list[Any]:
-    """The outputs of an equation for other inputs."""
-    bound = equation.primitive.get_bind_params(equation.params)
-    functions, params = bound if isinstance(bound, tuple) else ((), bound)  # before jax 0.10 a pair
-    with equation.ctx.manager:
-        out = equation.primitive.bind(*functions, *values, **params)
-    return list(out) if equation.primitive.multiple_results else [out]
 
 
 def at_once(equation: Any, values: Sequence[Any]) -> list[Any]:

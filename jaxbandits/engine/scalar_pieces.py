@@ -13,10 +13,9 @@ from typing import Any
 
 import jax
 from jax import lax
-from jax.extend.core import Literal
 
 from jaxbandits.base import PyTree
-from jaxbandits.engine.scalar_known import bind
+from jaxbandits.engine.jaxprs import Literal, bind
 from jaxbandits.engine.scalar_values import inner_of
 
 MOST = 2_400  # operations of a kernel, of which XLA merges some

@@ -8,15 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from jaxbandits.base import Array
-from jaxbandits.engine.scalar_known import at_once, bind
+from jaxbandits.engine.jaxprs import CALLS, ClosedJaxpr, Jaxpr, Literal, bind, called, scan_of
+from jaxbandits.engine.scalar_known import at_once
 from jaxbandits.engine.scalar_pieces import in_pieces
 from jaxbandits.engine.scalar_rows import is_read_from_table, row_of_chunk, rows_one_by_one
 from jaxbandits.engine.scalar_rules import ELEMENTWISE, FOLDS, LAYOUT, RULES, Entries, entries, pick
 from jaxbandits.engine.scalar_values import (
-    INLINED,
     Batch,
     Pack,
     Whole,
@@ -62,8 +61,8 @@ def _own(equation: Any, values: Sequence[Any]) -> dict[Any, Any]:
 def _evaluate(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | None:
     """The outputs of an equation; None where it is left alone."""
     name, params = equation.primitive.name, equation.params
-    if name in INLINED:
-        closed = params.get("jaxpr") or params.get("call_jaxpr") or params.get("fun_jaxpr")
+    if name in CALLS:
+        closed = called(equation)
         return run_entries(closed.jaxpr, closed.consts, values, batch)
     if name == "optimization_barrier":  # which would end a kernel
         return list(values)
@@ -171,8 +170,7 @@ def _cond(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | Non
 
 
 def _scan(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | None:
-    params = equation.params
-    closed, length, fixed, carried = params["jaxpr"], params["length"], params["num_consts"], params["num_carry"]
+    closed, length, fixed, carried, reverse = scan_of(equation)
     if not any(map(is_varying, values)) or not all(fits(v.aval) for v in equation.outvars):
         return None
     cost = operations(closed.jaxpr)
@@ -183,12 +181,12 @@ def _scan(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | Non
         return None
     carry, rows = list(values[fixed : fixed + carried]), [apart(v, batch) for v in values[fixed + carried :]]
     turns = []
-    for n in reversed(range(length)) if params["reverse"] else range(length):
+    for n in reversed(range(length)) if reverse else range(length):
         own = [entries([row[n]], ()) if row.ndim == 1 else row[n] for row in rows]
         outs = run_entries(closed.jaxpr, closed.consts, [*values[:fixed], *carry, *own], batch)
         carry = outs[:carried]
         turns.append([apart(out, batch) for out in outs[carried:]])
-    turns = turns[::-1] if params["reverse"] else turns
+    turns = turns[::-1] if reverse else turns
     shapes = [v.aval.shape for v in equation.outvars[carried:]]
     stacked = [entries([x for turn in turns for x in turn[n].ravel()], shape) for n, shape in enumerate(shapes)]
     return [*carry, *stacked]
@@ -220,7 +218,7 @@ def _while(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | No
 
 def run_loop(equation: Any, fixed: Sequence[Any], start: Sequence[Any], unroll: int, batch: Batch) -> list[Any]:
     """A scan without inputs and outputs by the turn, over entries."""
-    closed, outvars = equation.params["jaxpr"], equation.outvars
+    (closed, length, *_), outvars = scan_of(equation), equation.outvars
     varies = carry_that_varies(closed.jaxpr, list(map(is_varying, fixed)), list(map(is_varying, start)), batch)
     packs = [Pack(v.aval, each) for v, each in zip(outvars, varies, strict=True)]
 
@@ -232,7 +230,7 @@ def run_loop(equation: Any, fixed: Sequence[Any], start: Sequence[Any], unroll: 
 
     # Without the trace's index and direction; a counter is part of the carry.
     begun = packed_all(packs, start, batch)
-    turns = equation.params["length"] // unroll
+    turns = length // unroll
     ended = lax.scan(lambda carry, _: (in_pieces(turn, carry), None), begun, None, length=turns)[0]
     return list(map(unpacked, packs, ended))
 

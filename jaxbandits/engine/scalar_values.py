@@ -9,16 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.core import Tracer
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from jaxbandits.base import Array
-from jaxbandits.engine.scalar_known import at_once, bind
+from jaxbandits.engine.jaxprs import CALLS, ClosedJaxpr, Jaxpr, Literal, bind, called, scan_of
+from jaxbandits.engine.scalar_known import at_once
 from jaxbandits.engine.scalar_rules import ELEMENTWISE, LAYOUT, RULES, SCATTERS, Entries, entries
 
 ENTRIES = 100  # of an array that is taken apart; larger ones stay whole
-INLINED = frozenset(
-    ("jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "remat", "checkpoint")
-)
 
 
 class Whole(NamedTuple):
@@ -152,8 +149,8 @@ def outputs_that_vary(equation: Any, given: Sequence[bool], batch: Batch) -> lis
         return [False] * count
     if not any(given):
         return [False] * count
-    if name in INLINED and "jaxpr" in params:
-        return results_that_vary(params["jaxpr"].jaxpr, given, batch)
+    if name in CALLS:
+        return results_that_vary(called(equation).jaxpr, given, batch)
     if name == "cond":
         if given[0]:
             return [True] * count
@@ -167,8 +164,8 @@ def outputs_that_vary(equation: Any, given: Sequence[bool], batch: Batch) -> lis
         until = results_that_vary(params["cond_jaxpr"].jaxpr, [*given[:ahead], *carry], batch)[0]
         return [True] * count if until else carry
     if name == "scan":
-        fixed, carried = params["num_consts"], params["num_carry"]
-        inner, rows = params["jaxpr"].jaxpr, list(given[fixed + carried :])
+        body, _, fixed, carried, _ = scan_of(equation)
+        inner, rows = body.jaxpr, list(given[fixed + carried :])
         carry = list(given[fixed : fixed + carried])
         while True:
             outs = results_that_vary(inner, [*given[:fixed], *carry, *rows], batch)
@@ -238,13 +235,15 @@ def evaluated(equation: Any, values: Sequence[Any]) -> list[Any] | None:
 
 def _is_pure(equation: Any) -> bool:
     name = equation.primitive.name
-    if name in INLINED:
+    if name in CALLS:
         return all(map(_is_pure, (each for inner in inner_of(equation) for each in inner.eqns)))
     return name == "iota" or name in ELEMENTWISE or name in LAYOUT or name in RULES
 
 
 def inner_of(equation: Any) -> list[Jaxpr]:
     """The computations that an equation calls; of code for several platforms, that which is not for a CPU."""
+    if equation.primitive.name in CALLS:
+        return [called(equation).jaxpr]
     found = []
     platforms = equation.params.get("branches_platforms")
     if platforms is not None:

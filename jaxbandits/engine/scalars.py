@@ -20,10 +20,9 @@ from typing import Any
 
 import jax.numpy as jnp
 from jax import lax
-from jax.core import eval_jaxpr
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from jaxbandits.base import Array
+from jaxbandits.engine.jaxprs import ClosedJaxpr, Jaxpr, Literal, called, eval_jaxpr, scan_of
 from jaxbandits.engine.scalar_run import (
     BRANCH,
     large_operations,
@@ -63,7 +62,7 @@ def rounds_of(jaxpr: Any, chunk: int, carried: Sequence[Any]) -> Any:
 def _loops(jaxpr: Any, chunk: int, carried: Sequence[Any]) -> list[Any]:
     found = []
     for equation in jaxpr.eqns:
-        if equation.primitive.name == "scan" and equation.params["length"] == chunk:
+        if equation.primitive.name == "scan" and scan_of(equation).length == chunk:
             left = iter([(leaf.shape, leaf.dtype) for leaf in carried])
             if all((v.aval.shape, v.aval.dtype) in left for v in equation.outvars[1:]):
                 found.append(equation)
@@ -75,11 +74,11 @@ def _loops(jaxpr: Any, chunk: int, carried: Sequence[Any]) -> list[Any]:
 def light_operations(loop: Any, *, selects: bool = True) -> int:
     """Scalar operations of a round, about, without the branches that are left to arrays; `selects`: by scalars."""
     heavy = sum(operations(each, selects=selects) for each in _heavy_branches(loop))
-    return operations(loop.params["jaxpr"].jaxpr, selects=selects) - heavy
+    return operations(scan_of(loop).body.jaxpr, selects=selects) - heavy
 
 
 def _heavy_branches(loop: Any) -> list[Jaxpr]:
-    branching = [each for each in loop.params["jaxpr"].jaxpr.eqns if each.primitive.name == "cond" or _is_plan(each)]
+    branching = [each for each in scan_of(loop).body.jaxpr.eqns if each.primitive.name == "cond" or _is_plan(each)]
     return [branch for each in branching for branch in inner_of(each) if operations(branch) > BRANCH]
 
 
@@ -92,7 +91,7 @@ def qualifies(loop: Any) -> bool:
     """Whether a lane's rounds are few enough operations to be taken apart, without heavy branches."""
     if loop is None or light_operations(loop) > OPERATIONS:
         return False
-    return large_operations(loop.params["jaxpr"].jaxpr) - sum(map(large_operations, _heavy_branches(loop))) <= LARGE
+    return large_operations(scan_of(loop).body.jaxpr) - sum(map(large_operations, _heavy_branches(loop))) <= LARGE
 
 
 def unrolled(loop: Any) -> int:
@@ -102,8 +101,8 @@ def unrolled(loop: Any) -> int:
     """
     if _heavy_branches(loop):
         return 1
-    given, chunk = loop.params, loop.params["length"]
-    carried = given["jaxpr"].in_avals[given["num_consts"] :][: given["num_carry"]]
+    body, chunk, constants, count, _ = scan_of(loop)
+    carried = body.in_avals[constants:][:count]
     cost, entries = light_operations(loop), sum(each.size for each in carried)
 
     def fits(n: int) -> bool:
@@ -193,7 +192,7 @@ def _outside(
 
         outs = list(map(Whole, lax.while_loop(goes_on, turn, arrays), axes))
     else:
-        closed = params["jaxpr"]
+        closed = called(equation)
         outs = _outside(closed.jaxpr, closed.consts, values, loop, unroll, batch)
     env |= dict(zip(equation.outvars, outs, strict=True))
     together(jaxpr.eqns[at + 1 :], list(jaxpr.outvars), env, batch)
@@ -202,11 +201,10 @@ def _outside(
 
 def _rounds(equation: Any, values: Sequence[Whole], unroll: int, batch: Batch) -> list[Any]:
     """The loop over rounds, whose carry is taken apart."""
-    params = equation.params
-    count = params["num_consts"]
+    _, length, count, _, _ = scan_of(equation)
 
     def prepared(value: Whole) -> Any:
-        if value.axis == 0 and value.array.ndim > 1 and value.array.shape[1] == params["length"]:
+        if value.axis == 0 and value.array.ndim > 1 and value.array.shape[1] == length:
             # The noise of a chunk, with lanes last: a round reads a row of it.
             return Whole(jnp.moveaxis(value.array, 0, -1), value.array.ndim - 1)
         return apart(value, batch) if value.axis is not None and is_small(value) else value

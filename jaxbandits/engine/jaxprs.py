@@ -1,0 +1,77 @@
+"""Reads JAX's traced programs, whose form differs between versions of JAX.
+
+Every name that is not part of JAX's documented interface is imported here and nowhere else in the library, together
+with the parameters of equations that versions spell differently. A new version of JAX is admitted by mending this file:
+`pyproject.toml` names the versions with which the tests have passed.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from jax.core import eval_context, eval_jaxpr
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+
+try:
+    from jax.extend.core import get_opaque_trace_state
+except ImportError:  # before JAX 0.10
+    from jax.core import get_opaque_trace_state
+
+__all__ = [
+    "CALLS",
+    "ClosedJaxpr",
+    "Jaxpr",
+    "Literal",
+    "Scan",
+    "bind",
+    "called",
+    "closed",
+    "eval_context",
+    "eval_jaxpr",
+    "get_opaque_trace_state",
+    "scan_of",
+]
+
+# Equations that only call a computation. `closed_call` became `eval_jaxpr` in JAX 0.11; `jit` was `pjit` before 0.7.
+CALLS = frozenset(
+    ("jit", "pjit", "closed_call", "core_call", "eval_jaxpr", "custom_jvp_call", "custom_vjp_call", "remat2")
+)
+
+
+class Scan(NamedTuple):
+    """The parts of a `scan`, whose inputs are constants, then the carry, then rows of arrays."""
+
+    body: ClosedJaxpr
+    length: int
+    constants: int  # inputs that every turn reads
+    carried: int  # inputs that every turn replaces
+    reverse: bool
+
+
+def scan_of(equation: Any) -> Scan:
+    """Returns the parts of an equation whose primitive is `scan`."""
+    params = equation.params
+    if "num_consts" in params:
+        constants, carried = params["num_consts"], params["num_carry"]
+    else:  # since JAX 0.11 a tree of (constants, carry, rows)
+        constants, carried, _ = map(len, params["ft_in"].unpack())
+    return Scan(params["jaxpr"], params["length"], constants, carried, params["reverse"])
+
+
+def called(equation: Any) -> ClosedJaxpr:
+    """Returns the computation of an equation that is one of `CALLS`."""
+    params = equation.params
+    return closed(next(params[name] for name in ("jaxpr", "call_jaxpr", "fun_jaxpr") if name in params))
+
+
+def closed(jaxpr: Jaxpr | ClosedJaxpr) -> ClosedJaxpr:
+    """Returns a computation with its constants; `remat2` has none before JAX 0.11, where the two classes are one."""
+    return jaxpr if hasattr(jaxpr, "consts") else ClosedJaxpr(jaxpr, ())
+
+
+def bind(equation: Any, values: Sequence[Any]) -> list[Any]:
+    """Returns the outputs of an equation for other inputs."""
+    bound = equation.primitive.get_bind_params(equation.params)
+    functions, params = bound if isinstance(bound, tuple) else ((), bound)  # before JAX 0.10 a pair
+    with equation.ctx.manager:
+        out = equation.primitive.bind(*functions, *values, **params)
+    return list(out) if equation.primitive.multiple_results else [out]
