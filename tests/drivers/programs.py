@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.extend.core import ClosedJaxpr, Jaxpr
+
+from jaxbandits.engine.jaxprs import ClosedJaxpr, Jaxpr
 
 
 def compiled(make: Callable[..., Callable]) -> Callable[..., Callable]:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from jax import lax
 
+from jaxbandits.engine.jaxprs import Literal
 from jaxbandits.engine.scalar_known import at_once
 
 FLOATS = np.array([0.0, -0.0, 1.5, -2.25, 1e308, -np.inf, np.inf, np.nan, 3.0])
@@ -34,7 +35,7 @@ def by_hand(f, arguments):
         zip(closed.jaxpr.constvars, map(np.asarray, closed.consts), strict=True)
     )
     for equation in closed.jaxpr.eqns:
-        given = [v.val if isinstance(v, jax.extend.core.Literal) else env[v] for v in equation.invars]
+        given = [v.val if isinstance(v, Literal) else env[v] for v in equation.invars]
         env |= dict(zip(equation.outvars, at_once(equation, given), strict=True))
     return env[closed.jaxpr.outvars[0]]
 

@@ -163,7 +163,8 @@ def test_messages_agent_by_agent_give_the_same_active_candidates():
     assert 2 <= selection.size <= selection.draws < 6 * N
     np.testing.assert_array_equal(np.asarray(first.active)[np.asarray(stays)], second.active[: second.size])
     assert second.traffic.uplink - first.traffic.uplink == N * int(selection.size)
-    assert second.sigma_max == selection.sigma_max
+    # Two programs, in which XLA may add in another order.
+    np.testing.assert_allclose(second.sigma_max, selection.sigma_max, rtol=1e-12)
 
 
 @functools.cache

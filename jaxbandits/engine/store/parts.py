@@ -79,7 +79,9 @@ def _runs(path: Path) -> np.ndarray:
     """The runs of a part as single numbers: the seed in the upper half, the row in the lower."""
     import pyarrow.parquet as pq
 
-    table = pq.read_table(path, columns=["row", "seed"])
+    # Not `read_table`, which takes a folder above the store that is named `seed=4` for a column.
+    with pq.ParquetFile(path) as file:
+        table = file.read(columns=["row", "seed"])
     return to_numpy(table["seed"]) * 2**32 + to_numpy(table["row"])
 
 
