@@ -21,6 +21,7 @@ from jax.sharding import Mesh
 
 from jaxbandits.base import Status
 from jaxbandits.engine.describing import describe_sweep
+from jaxbandits.engine.logs import say
 from jaxbandits.engine.program import Limits, Program, by_scalars, compile_lanes, trace
 from jaxbandits.engine.progress import progress_bar
 from jaxbandits.engine.queue import Begun, Queue, part_of
@@ -32,6 +33,7 @@ from jaxbandits.engine.tasks import Job, current_settings, under
 
 HOST_SECONDS = 1e-3  # that a batch loses by a visit of the host, at least (measured on two cores, 64 to 256 lanes)
 CALL_SECONDS = 0.25  # longest time between two visits: progress, interruptions and new parts wait for one
+SHORTEST_ROUND = 1e-9  # seconds: a coarse clock may see none pass
 STOP_CHECK_SECONDS = (
     1.0  # between two checks whether a shard is called off, each of which a network file system may slow
 )
@@ -98,7 +100,7 @@ def run_into_store(
     todo = tasks[~finished(folder, job.rows, job.seeds)[tasks]]
     stored = len(tasks) - len(todo)
     if stored:
-        log.info("%s: %d of %d runs are stored already", folder, stored, len(tasks))
+        say(log, logging.INFO, "%s: %d of %d runs are stored already", folder, stored, len(tasks))
     if not len(todo):
         return
     with progress_bar(len(tasks), done=stored, show=progress) as report:
@@ -128,7 +130,7 @@ def run_into_store(
 def _log_advice(stats: Stats) -> None:
     """Says what would have been faster."""
     if stats.advice:
-        log.info("%s", stats.advice)
+        say(log, logging.INFO, "%s", stats.advice)
 
 
 def tasks_of(shard: Shard, total: int) -> np.ndarray:
@@ -248,5 +250,6 @@ def _chunks_until_visit(queue: Queue, program: Program, round_seconds: float) ->
     """
     m = queue.rounds / (queue.finished + program.all_lanes * program.batches)
     visit_seconds = max(HOST_SECONDS, queue.host_seconds / queue.visits)
+    round_seconds = max(round_seconds, SHORTEST_ROUND)
     c = min(math.sqrt(2 * visit_seconds / round_seconds * m), CALL_SECONDS / round_seconds)
     return max(1, int(c / program.chunk))

@@ -24,6 +24,7 @@ from jaxbandits.engine.compiling import compiled
 from jaxbandits.engine.fit import require_fit, same_bits
 from jaxbandits.engine.gradients import refuse_traced
 from jaxbandits.engine.jaxprs import eval_jaxpr
+from jaxbandits.engine.logs import say
 from jaxbandits.engine.recording import start_curves
 from jaxbandits.engine.running import streams
 from jaxbandits.engine.tasks import Job, build_row, fold_task
@@ -65,7 +66,7 @@ def preflight(job: Job) -> None:
         jax.jit(program).lower(*arguments), [getattr(jax.config, "jax_default_device", None)], COMPILER_OPTIONS
     )
     changed, refused = jax.device_get(call(*arguments))
-    log.info("checked %d rows in %.1f s", job.rows, time.perf_counter() - started)
+    say(log, logging.INFO, "checked %d rows in %.1f s", job.rows, time.perf_counter() - started)
     if refused.any():
         row = int(np.argmax(refused))
         error, _ = jax.jit(_checked(functools.partial(start, start_constants, job.tasks, job.key)))(jnp.int32(row))

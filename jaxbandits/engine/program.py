@@ -22,6 +22,7 @@ from jaxbandits.checks import show
 from jaxbandits.engine.compiling import compiled
 from jaxbandits.engine.gradients import refuse_traced
 from jaxbandits.engine.jaxprs import ClosedJaxpr, eval_jaxpr
+from jaxbandits.engine.logs import say
 from jaxbandits.engine.recording import Curves, curve_columns, curves_of, start_curves
 from jaxbandits.engine.running import advance, streams
 from jaxbandits.engine.scalars import qualifies, replace_scalars, rounds_of
@@ -141,7 +142,7 @@ def compile_lanes(lane: Lane, mesh: Mesh, *, tasks: int, lanes: int) -> Program:
         if on_cpu(mesh) and "lapack" in (executable.as_text() or ""):
             # jaxlib's batched LAPACK calls wait inside the pool of threads that is to do their work: two at a time
             # would lock up. The library's own algorithms make no such call (see numerics.linalg).
-            log.warning("the algorithm calls LAPACK: its lanes advance in one batch on one device")
+            say(log, logging.WARNING, "the algorithm calls LAPACK: its lanes advance in one batch on one device")
             if mesh.size > 1:
                 mesh = Mesh(mesh.devices.ravel()[:1], (DEVICES,))
                 executable, call, fill = _compile(lane, mesh, lanes)
@@ -167,7 +168,9 @@ def compile_lanes(lane: Lane, mesh: Mesh, *, tasks: int, lanes: int) -> Program:
         seconds=lane.seconds + time.perf_counter() - started,
         bytes=needed,
     )
-    log.info(
+    say(
+        log,
+        logging.INFO,
         "compiled in %.1f s: %d x %d lanes on each of %d devices, chunks of %d rounds, %.1f MB a device",
         program.seconds,
         batches,

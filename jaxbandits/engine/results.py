@@ -58,7 +58,7 @@ class Stats(NamedTuple):
 
         Nothing acts on it: the chunk decides bits, and so never depends on how a sweep went.
         """
-        if not self.finished:
+        if not self.finished or not self.rounds:  # runs may stop before their first round
             return ""
         length, found = self.rounds / self.finished, []
         chunk = max(SHORTEST_CHUNK, 2 ** math.ceil(math.log2(length / 4)))

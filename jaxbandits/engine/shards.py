@@ -16,6 +16,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from jaxbandits.engine.driving import Shard, run_into_store, tasks_of
+from jaxbandits.engine.logs import say
 from jaxbandits.engine.portions import Choices, Portion, Rest, run_portion
 from jaxbandits.engine.progress import progress_bar
 from jaxbandits.engine.results import Stats, added
@@ -139,7 +140,12 @@ def spread(
                 if not has_begun and time.perf_counter() - started > START_SECONDS:
                     has_begun = True  # as far as warnings go
                     if not (ended or abouts or _any_is_running(folder, shards, futures)):
-                        log.warning("no worker has begun in %d s: has the executor any that live?", START_SECONDS)
+                        say(
+                            log,
+                            logging.WARNING,
+                            "no worker has begun in %d s: has the executor any that live?",
+                            START_SECONDS,
+                        )
     except BaseException as error:
         if folder is not None:
             with contextlib.suppress(OSError):  # a full disk may be the cause
@@ -256,7 +262,7 @@ def _wait_for_shards(folder: Path, shards: int) -> None:
     for n in range(shards):
         while _is_running(folder, n):
             if time.monotonic() > deadline:
-                log.warning("%s: shards are still running; they end after their chunk", folder)
+                say(log, logging.WARNING, "%s: shards are still running; they end after their chunk", folder)
                 return
             time.sleep(POLL_SECONDS)
 

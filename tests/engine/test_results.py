@@ -289,6 +289,7 @@ def test_compare_names_a_bad_by(by, message):
         ({"rounds": 20_000_000, "pulls": 20_000_000}, "Runs lasted 20000 rounds of one pull each."),
         ({"pulls": 180_000}, r"A round stood for 1.25 pulls. Rounds of single pulls \(leap=1\) cost less"),
         ({"occupancy": 0.5, "finished": 0}, ""),
+        ({"occupancy": 0.0, "rounds": 0, "pulls": 0}, ""),  # runs stopped before their first round
     ],
 )
 def test_stats_say_what_would_have_been_faster(changes, advice):

@@ -371,3 +371,16 @@ def test_by_hand_a_state_is_planned_where_that_is_due():
     assert (int(same.planned), float(same.total)) == (0, 0.0)
     state, _ = ask(algorithm, KEY, algorithm.observe(state, decision.action, 0.0))
     assert (int(state.planned), bool(state.total == 0.0)) == (1, False)
+
+
+@pytest.mark.parametrize("settings", [{}, {"progress": True}, {"scalars": True}], ids=["quiet", "bar", "scalars"])
+def test_sweep_of_runs_without_a_round_returns_them(tmp_path, settings):
+    """They are STOPPED with no pulls, as in `run`, with a store and without."""
+    settings = {"seeds": 3, "key": KEY, "max_rounds": 9, "progress": False} | settings
+    for store in (None, tmp_path):
+        results = jaxbandits.sweep(counting, jnp.zeros(2, int), store=store, **settings)
+        np.testing.assert_array_equal(results.columns["status"], [Status.STOPPED] * 6)
+        np.testing.assert_array_equal(results.columns["pulls"], [0] * 6)
+        assert (results.stats.advice, results.stats.occupancy) == ("", 0.0)
+        np.testing.assert_array_equal(results.summary()["pulls_mean"], [0, 0])
+    assert run(KEY, *counting(jnp.asarray(0), KEY), max_rounds=9).status == Status.STOPPED

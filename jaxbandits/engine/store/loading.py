@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from jaxbandits import checks
+from jaxbandits.engine.logs import say
 from jaxbandits.engine.results import Results
 from jaxbandits.engine.store.manifest import MANIFEST, column_kinds, read_manifest, stored_table
 from jaxbandits.engine.store.parts import part_paths, read_part, read_parts, stats_of, to_numpy
@@ -47,7 +48,7 @@ def load(store: str | os.PathLike[str]) -> Results:
         abouts.append(about)
     missing = sorted(set(manifest["parts"]) - {path.name for path in part_paths(folder)})
     if missing:
-        log.warning("%s: %d parts are missing, such as %s", folder, len(missing), missing[0])
+        say(log, logging.WARNING, "%s: %d parts are missing, such as %s", folder, len(missing), missing[0])
     runs = sum(map(len, tables))
     table = pa.concat_tables(tables) if runs else {}
     columns = {}
@@ -66,7 +67,13 @@ def load(store: str | os.PathLike[str]) -> Results:
         )
     tasks = stored_table(folder, manifest)
     if tasks is None:
-        log.warning("%s: %s is missing or damaged; the same sweep, called again, writes it anew", folder, TASKS)
+        say(
+            log,
+            logging.WARNING,
+            "%s: %s is missing or damaged; the same sweep, called again, writes it anew",
+            folder,
+            TASKS,
+        )
     return Results(with_tasks(columns, number_columns(_leaves(tasks or {}))), stats_of(abouts))
 
 

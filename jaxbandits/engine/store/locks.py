@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from jaxbandits.engine.logs import say
 from jaxbandits.engine.store.files import explained, write_file
 
 CALL = ".call"  # holds the name of the call of `sweep` that is under way, or was the last
@@ -35,7 +36,12 @@ def locked(folder: Path, name: str, *, shared: bool = False, wait: bool = False)
             except OSError as error:
                 if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
                     raise
-                log.warning("%s is on a file system without locks: make sure that no two sweeps write to it", folder)
+                say(
+                    log,
+                    logging.WARNING,
+                    "%s is on a file system without locks: make sure that no two sweeps write to it",
+                    folder,
+                )
 
         take((fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
         yield lambda: take(fcntl.LOCK_SH | fcntl.LOCK_NB)

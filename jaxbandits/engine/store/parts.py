@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxbandits.engine.logs import say
 from jaxbandits.engine.results import Stats, added
 from jaxbandits.engine.store.files import TEMPORARY
 from jaxbandits.engine.store.locks import stop_sign
@@ -89,11 +90,11 @@ def tidy(folder: Path) -> None:
     """Removes half-written files and sets damaged parts aside. The caller is the only one that writes."""
     for path in folder.glob(f"{TEMPORARY}*"):
         path.unlink(missing_ok=True)
-        log.info("%s: dropped %s, which was never finished", folder, path.name)
+        say(log, logging.INFO, "%s: dropped %s, which was never finished", folder, path.name)
     for path, data in read_parts(folder):
         if data is None:
             path.rename(path.with_name(f".{path.name}.damaged"))  # hidden from readers, but not destroyed
-            log.warning("%s: set %s aside, which is damaged; its tasks are run again", folder, path.name)
+            say(log, logging.WARNING, "%s: set %s aside, which is damaged; its tasks are run again", folder, path.name)
     _set_doubles_aside(folder)
     stop_sign(folder).unlink(missing_ok=True)
 
@@ -112,7 +113,9 @@ def _set_doubles_aside(folder: Path) -> None:
             kept = merged
             continue
         path.rename(path.with_name(f".{path.name}.doubled"))
-        log.warning(
+        say(
+            log,
+            logging.WARNING,
             "%s: set %s aside, which repeats runs of another part; runs that only it had are run again",
             folder,
             path.name,

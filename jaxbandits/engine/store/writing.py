@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from jaxbandits.base import Status
+from jaxbandits.engine.logs import say
 from jaxbandits.engine.results import Stats
 from jaxbandits.engine.store.files import explained, write_file
 from jaxbandits.engine.store.parts import ABOUT, checksum, to_arrow
@@ -71,7 +72,7 @@ def write_part(folder: Path, columns: dict[str, np.ndarray], about: dict[str, An
     data = buffer.getvalue().to_pybytes()
     with explained(folder):
         write_file(folder / f"part-{checksum(data)}.parquet", data)
-    log.debug("%s: wrote %d runs", folder, about["runs"])
+    say(log, logging.DEBUG, "%s: wrote %d runs", folder, about["runs"])
 
 
 def about_part(columns: dict[str, np.ndarray], about: dict[str, Any]) -> dict[str, Any]:
