@@ -23,7 +23,7 @@ from jaxbandits.engine.compiling import compiled
 from jaxbandits.engine.gradients import refuse_traced
 from jaxbandits.engine.jaxprs import ClosedJaxpr, eval_jaxpr
 from jaxbandits.engine.logs import say
-from jaxbandits.engine.recording import Curves, curve_columns, curves_of, start_curves
+from jaxbandits.engine.recording import Curves, curve_columns, curves_of, is_numeric, require_arrays, start_curves
 from jaxbandits.engine.running import advance, streams
 from jaxbandits.engine.scalars import qualifies, replace_scalars, rounds_of
 from jaxbandits.engine.sizing import Shapes, device_memory, memory_advice, on_cpu, side_by_side, with_memory_advice
@@ -237,8 +237,7 @@ def _metrics(job: Job, task: PyTree, outcome: Outcome) -> Mapping[str, Array]:
     if job.metrics is None:
         return {}
     metrics = job.metrics(task, outcome)
-    if not isinstance(metrics, Mapping):
-        raise ValueError(f"metrics must return a dict of arrays, got {show(metrics)}")
+    require_arrays("metrics", metrics)
     return metrics
 
 
@@ -327,4 +326,8 @@ def _answer_columns(answer: PyTree) -> dict[str, Array]:
     """The answer as columns: `answer`, or one column a leaf where it is a structure."""
     leaves, _ = jax.tree.flatten_with_path(answer)
     names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in leaves]
-    return {f"answer.{name}" if name else "answer": leaf for name, (_, leaf) in zip(names, leaves, strict=True)}
+    columns = {f"answer.{name}" if name else "answer": leaf for name, (_, leaf) in zip(names, leaves, strict=True)}
+    for name, leaf in columns.items():
+        if not is_numeric(leaf):
+            raise ValueError(f"answer must be a pytree of arrays of numbers, got {show(leaf)} as {name!r}")
+    return columns

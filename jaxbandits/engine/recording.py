@@ -212,6 +212,27 @@ def is_marks(column: str) -> bool:
     return column in {f"{PREFIX}.{by}" for by in get_args(By)}
 
 
+def require_arrays(name: str, returned: Any) -> None:
+    """Raises `ValueError` unless what a function of the caller's returned is a dict of numbers and arrays of numbers.
+
+    Anything else would fail once the runs have ended, in an error that does not name it.
+    """
+    if not isinstance(returned, Mapping):
+        raise ValueError(f"{name} must return a dict of arrays, got {checks.show(returned)}")
+    for key, value in returned.items():
+        if not isinstance(key, str):
+            raise ValueError(f"{name} must return arrays by names, which are strings, got the name {checks.show(key)}")
+        if not is_numeric(value):
+            raise ValueError(f"{name} must return a dict of arrays, got {checks.show(value)} as {key!r}")
+
+
+def is_numeric(value: Any) -> bool:
+    """Whether this is a number or an array of numbers, booleans included; PRNG keys and text are none."""
+    if isinstance(value, (jax.Array, np.ndarray, np.generic)):
+        return any(jnp.issubdtype(value.dtype, kind) for kind in (np.bool_, np.number))
+    return isinstance(value, (bool, int, float, complex))
+
+
 def _values(what: Record, state: PyTree, decision: Decision) -> dict[str, Array]:
     """What `value` makes of a decision."""
     return {} if what.value is None else _checked("value", what.value(state, decision))
@@ -227,13 +248,10 @@ def _summands(what: Record, state: PyTree, decision: Decision, observation: PyTr
 
 def _checked(name: str, returned: Any) -> dict[str, Array]:
     """What a function of a record returned, as arrays."""
-    if not isinstance(returned, Mapping):
-        raise ValueError(f"{name} must return a dict of arrays, got {checks.show(returned)}")
-    for key, array in returned.items():
-        if not isinstance(key, str) or key in get_args(By):
+    require_arrays(name, returned)
+    for key in returned:
+        if key in get_args(By):
             raise ValueError(f"{name} must return arrays by names other than pulls and rounds, got {key!r}")
-        if not isinstance(array, (jax.Array, np.ndarray, np.generic, int, float)):
-            raise ValueError(f"{name} must return a dict of arrays, got {checks.show(array)} as {key!r}")
     return {key: jnp.asarray(array) for key, array in returned.items()}
 
 

@@ -86,10 +86,15 @@ def test_progress_bar_whose_stream_fails_is_dropped(monkeypatch, caplog, error, 
 def test_progress_bar_that_fails_at_its_end_keeps_what_the_sweep_raises(monkeypatch):
     stream = Stream(ERRORS["full disk"], after=10**6)
     monkeypatch.setattr(sys, "stderr", stream)
-    with pytest.raises(KeyError, match="of the sweep"), progress_bar(10, show=True) as report:
-        report(1, STATS, 0)
-        stream.after = 0
-        raise KeyError("of the sweep")
+
+    def fail():
+        with progress_bar(10, show=True) as report:
+            report(1, STATS, 0)
+            stream.after = 0
+            raise KeyError("of the sweep")
+
+    with pytest.raises(KeyError, match="of the sweep"):
+        fail()
     assert tqdm_lock_is_free()
 
 
@@ -113,7 +118,9 @@ def test_progress_bar_counts_runs_of_no_rounds(capfd):
     assert "10/10" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("stream", [None, closed(), Stream(ERRORS["full disk"], after=0)], ids=["none", "closed", "full"])
+@pytest.mark.parametrize(
+    "stream", [None, closed(), Stream(ERRORS["full disk"], after=0)], ids=["none", "closed", "full"]
+)
 def test_say_whose_line_cannot_be_written_raises_nothing(monkeypatch, stream):
     """Without a handler, logging writes warnings to stderr, and there reports what fails."""
     monkeypatch.setattr(sys, "stderr", stream)

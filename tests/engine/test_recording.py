@@ -198,6 +198,9 @@ def test_record_names_bad_arguments(changes, message):
     [
         ({"value": lambda *_: 3}, "value must return a dict of arrays, got 3"),
         ({"total": lambda *_: {"x": "a"}}, "total must return a dict of arrays, got 'a' as 'x'"),
+        ({"value": lambda *_: {"x": KEY}}, "value must return a dict of arrays, got an array of .* key<fry> as 'x'"),
+        ({"value": lambda *_: {"x": np.array(["a"])}}, r"value must return a dict of arrays, got \['a'\] as 'x'"),
+        ({"value": lambda *_: {0: 1}}, "value must return arrays by names, which are strings, got the name 0"),
         (
             {"value": lambda *_: {"pulls": 1}},
             "value must return arrays by names other than pulls and rounds, got 'pulls'",

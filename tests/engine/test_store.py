@@ -173,7 +173,6 @@ def test_columns_of_all_kinds_survive(kinds):
     [
         (lambda x: x.astype(complex), "complex128"),
         (lambda x: x.astype(jnp.bfloat16), "bfloat16"),
-        (lambda x: jax.random.key(3), "key<fry>"),
     ],
 )
 def test_a_dtype_that_parquet_lacks_is_refused_before_anything_runs(tmp_path, value, dtype):

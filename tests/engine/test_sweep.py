@@ -384,3 +384,50 @@ def test_sweep_of_runs_without_a_round_returns_them(tmp_path, settings):
         assert (results.stats.advice, results.stats.occupancy) == ("", 0.0)
         np.testing.assert_array_equal(results.summary()["pulls_mean"], [0, 0])
     assert run(KEY, *counting(jnp.asarray(0), KEY), max_rounds=9).status == Status.STOPPED
+
+
+@pytest.mark.parametrize("stored", [False, True], ids=["memory", "store"])
+@pytest.mark.parametrize(
+    ("metrics", "message"),
+    [
+        ({"x": None}, "metrics must return a dict of arrays, got None as 'x'"),
+        ({"x": [1, 2]}, r"metrics must return a dict of arrays, got \[1, 2\] as 'x'"),
+        ({"x": (1, 2)}, r"metrics must return a dict of arrays, got \(1, 2\) as 'x'"),
+        ({"x": {"y": 1}}, "metrics must return a dict of arrays, got {'y': 1} as 'x'"),
+        ({"x": "a"}, "metrics must return a dict of arrays, got 'a' as 'x'"),
+        ({"x": np.array(["a"])}, r"metrics must return a dict of arrays, got \['a'\] as 'x'"),
+        ({"x": KEY}, r"metrics must return a dict of arrays, got an array of shape \(\) and dtype key<fry> as 'x'"),
+        ({1: 2.0, "x": 1.0}, "metrics must return arrays by names, which are strings, got the name 1"),
+        (None, "metrics must return a dict of arrays, got None"),
+        ([("x", 1)], "metrics must return a dict of arrays, got"),
+    ],
+)
+def test_sweep_whose_metrics_return_no_numbers_is_refused_before_it_runs(
+    tmp_path, monkeypatch, metrics, message, stored
+):
+    monkeypatch.setattr(sys.modules["jaxbandits.engine.driving"], "compile_lanes", None)  # nothing is compiled
+    settings = {"seeds": 1, "key": KEY, "max_rounds": 9, "progress": False, "store": tmp_path if stored else None}
+    with pytest.raises(ValueError, match=message):
+        jaxbandits.sweep(counting, LIMITS, metrics=lambda task, outcome: metrics, **settings)
+
+
+def test_sweep_takes_metrics_of_every_kind_of_number():
+    metrics = {"flag": True, "int": 3, "float": 0.5, "complex": 1j, "numpy": np.float32(2), "array": np.arange(3)}
+    metrics |= {"jax": jnp.ones((2, 2), jnp.bfloat16)}
+    results = jaxbandits.sweep(
+        counting, LIMITS, seeds=1, key=KEY, max_rounds=9, metrics=lambda task, outcome: metrics, progress=False
+    )
+    for name, value in metrics.items():
+        np.testing.assert_array_equal(results.columns[name], np.broadcast_to(value, (4, *np.shape(value))))
+
+
+def test_sweep_whose_answer_is_a_key_is_refused(monkeypatch):
+    monkeypatch.setattr(sys.modules["jaxbandits.engine.driving"], "compile_lanes", None)  # nothing is compiled
+
+    def build(limit, key):
+        algorithm = counter(limit)
+        decide = lambda key, state: algorithm.decide(key, state)._replace(answer={"a": key})  # noqa: E731
+        return algorithm._replace(decide=decide), NOISE
+
+    with pytest.raises(ValueError, match="answer must be a pytree of arrays of numbers, got .* key<fry> as 'answer.a'"):
+        jaxbandits.sweep(build, LIMITS, seeds=1, key=KEY, max_rounds=9, progress=False)
