@@ -11,7 +11,9 @@ import contextlib
 import contextvars
 import operator
 import os
+import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, get_args
 
 import jax
@@ -184,11 +186,35 @@ def one_of(name: str, value: Any, choices: Any) -> Any:
     return value
 
 
-def path(name: str, value: Any) -> str | os.PathLike[str]:
-    """The path of a file or folder: a string or a `pathlib.Path`."""
-    if not isinstance(value, (str, os.PathLike)):
+def path(name: str, value: Any) -> Path:
+    """The path of a file or folder: a string or a `pathlib.Path`, in which `~` stands for a home folder.
+
+    Args:
+        name: of the argument.
+        value: what came. A path that is empty, holds a NUL, or is the address of a remote store is refused.
+
+    Returns:
+        The path, with `~` expanded.
+
+    Raises:
+        ValueError: it is no path, or one that no file can have.
+    """
+    text = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
+    if not isinstance(text, str):
         raise ValueError(f"{name} must be a path, got {show(value)}")
-    return value
+    if not text:
+        raise ValueError(f"{name} must be a path that is not empty, got ''")
+    if "\0" in text:
+        raise ValueError(f"{name} must be a path without NUL characters, got {text!r}")
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", text):  # as a path, it would be a folder named `s3:`
+        raise ValueError(f"{name} must be a path of a mounted file system, got {text!r}")
+    try:
+        os.fsencode(text)
+        return Path(text).expanduser()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{name} must be a path that the file system can encode, got {text!r}") from error
+    except RuntimeError as error:
+        raise ValueError(f"{name} must be a path below the home folder of a known user, got {text!r}") from error
 
 
 def function(name: str, value: Any, of: str = "") -> Any:

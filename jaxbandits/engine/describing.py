@@ -53,6 +53,7 @@ def describe_sweep(lane: Lane, mesh: Mesh, *, lanes: int) -> dict[str, Any]:
             "device_kind": device.device_kind,
             "x64": current_settings().enable_x64,
         },
+        "settings": current_settings()._asdict(),  # of JAX: they are named where the program is another
     }
 
 

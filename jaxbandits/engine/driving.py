@@ -22,12 +22,12 @@ from jax.sharding import Mesh
 from jaxbandits.base import Status
 from jaxbandits.engine.describing import describe_sweep
 from jaxbandits.engine.logs import say
-from jaxbandits.engine.program import Limits, Program, by_scalars, compile_lanes, trace
+from jaxbandits.engine.program import Lane, Limits, Program, by_scalars, compile_lanes, trace
 from jaxbandits.engine.progress import progress_bar
 from jaxbandits.engine.queue import Begun, Queue, part_of
-from jaxbandits.engine.results import Results, Stats
-from jaxbandits.engine.sizing import default_chunk, default_lanes, shapes_of, with_memory_advice
-from jaxbandits.engine.store import Writer, agree, finished, table_of
+from jaxbandits.engine.results import Results, Stats, of_tasks
+from jaxbandits.engine.sizing import Shapes, default_chunk, default_lanes, shapes_of, with_memory_advice
+from jaxbandits.engine.store import Writer, agree, check_call, finished, load, read_manifest, table_of
 from jaxbandits.engine.tables import leaves_of, number_columns, with_tasks
 from jaxbandits.engine.tasks import Job, current_settings, under
 
@@ -87,15 +87,10 @@ def run_into_store(
     """Runs those tasks of a shard that are not in the store yet. The caller holds the locks."""
     shapes = shapes_of(job)
     traced = functools.cache(lambda rounds: trace(job, shapes, rounds))
-
-    def describe(manifest: dict[str, Any] | None) -> dict[str, Any]:
-        settled = manifest["arguments"] if manifest else {}
-        width = lanes or settled.get("lanes") or default_lanes(shapes, mesh, -(-job.total // shard.of))
-        rounds = chunk or settled.get("chunk") or default_chunk(shapes, width)
-        chosen = settled.get("scalars", False) if scalars is None and manifest else scalars
-        return describe_sweep(by_scalars(traced(rounds), mesh, chosen), mesh, lanes=width)
-
-    arguments = agree(folder, describe, table_of(job.tasks))["arguments"]
+    open_arguments = {"lanes": lanes, "chunk": chunk, "scalars": scalars}
+    describe = functools.partial(_describe, job, shapes, traced, mesh, shard, open_arguments)
+    manifest = agree(folder, describe, table_of(job.tasks))
+    arguments = manifest["arguments"]
     tasks = tasks_of(shard, job.total)
     todo = tasks[~finished(folder, job.rows, job.seeds)[tasks]]
     stored = len(tasks) - len(todo)
@@ -107,7 +102,7 @@ def run_into_store(
         lane = by_scalars(traced(arguments["chunk"]), mesh, arguments.get("scalars", False))
         program = compile_lanes(lane, mesh, tasks=len(todo), lanes=arguments["lanes"])
         queue = Queue(todo, job.rows)
-        writer = Writer(folder, queue.collect, lambda: queue.stats(program))
+        writer = Writer(folder, queue.collect, lambda: queue.stats(program), manifest.get("identity"))
         checked = time.monotonic()
 
         def visit(count: int) -> None:
@@ -125,6 +120,41 @@ def run_into_store(
         finally:
             writer.write()
     _log_advice(queue.stats(program))
+
+
+def read_finished(
+    job: Job, folder: Path, *, lanes: int | None, chunk: int | None, mesh: Mesh, scalars: bool | None
+) -> Results | None:
+    """Reads a store that may not be written; None unless it holds all runs.
+
+    Raises:
+        ValueError: the store holds another sweep, or a part that is none of its own.
+    """
+    if not finished(folder, job.rows, job.seeds).all():
+        return None
+    shapes, open_arguments = shapes_of(job), {"lanes": lanes, "chunk": chunk, "scalars": scalars}
+    traced = functools.partial(trace, job, shapes)
+    wanted = _describe(job, shapes, traced, mesh, Shard(0, 1), open_arguments, read_manifest(folder))
+    check_call(folder, wanted, table_of(job.tasks))
+    return of_tasks(load(folder), job.rows, job.seeds)
+
+
+def _describe(
+    job: Job,
+    shapes: Shapes,
+    traced: Callable[[int], Lane],
+    mesh: Mesh,
+    shard: Shard,
+    open_arguments: dict[str, Any],
+    manifest: dict[str, Any] | None,
+) -> dict[str, Any]:
+    """The manifest of this sweep; what the caller leaves open is as in the store's."""
+    settled = manifest["arguments"] if manifest else {}
+    lanes, chunk, scalars = (open_arguments[name] for name in ("lanes", "chunk", "scalars"))
+    lanes = lanes or settled.get("lanes") or default_lanes(shapes, mesh, -(-job.total // shard.of))
+    chunk = chunk or settled.get("chunk") or default_chunk(shapes, lanes)
+    scalars = settled.get("scalars", False) if scalars is None and manifest else scalars
+    return describe_sweep(by_scalars(traced(chunk), mesh, scalars), mesh, lanes=lanes)
 
 
 def _log_advice(stats: Stats) -> None:

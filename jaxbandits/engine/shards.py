@@ -96,9 +96,10 @@ def spread(
         """Keeps what a worker has sent; returns the metadata of a part that is not written."""
         nonlocal choices
         sums[shard] = added([*([sums[shard]] if shard in sums else []), portion.stats])
+        identity = None
         if folder is not None:
             manifest = _settled(folder, job, portion.manifest, lanes)
-            choices = choices._replace(lanes=manifest["arguments"]["lanes"])
+            choices, identity = choices._replace(lanes=manifest["arguments"]["lanes"]), manifest.get("identity")
         # Runs go on with the chunk that they have begun with, wherever that is.
         begun = portion.manifest["arguments"]
         choices = choices._replace(chunk=begun["chunk"], scalars=begun["scalars"])
@@ -106,7 +107,7 @@ def spread(
             return []
         about = {"session": f"{session}-{shard.number}"} | sums[shard]._asdict()
         if folder is not None:
-            write_part(folder, portion.columns, about)
+            write_part(folder, portion.columns, about, identity)
             return []
         collected.append(portion.columns)
         return [about_part(portion.columns, about)]

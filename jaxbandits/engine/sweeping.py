@@ -1,10 +1,10 @@
 """`sweep`: one call runs any number of tasks."""
 
 import contextlib
+import errno
 import os
 from concurrent.futures import Executor
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from jax.sharding import Mesh
@@ -12,7 +12,7 @@ from jax.sharding import Mesh
 from jaxbandits import checks
 from jaxbandits.base import Key, PyTree
 from jaxbandits.engine.describing import describe_call
-from jaxbandits.engine.driving import results_of, run_in_memory, run_into_store
+from jaxbandits.engine.driving import read_finished, results_of, run_in_memory, run_into_store
 from jaxbandits.engine.preflight import preflight
 from jaxbandits.engine.results import Results, of_tasks
 from jaxbandits.engine.shards import DEFAULT_SHARDS, local_mesh, spread
@@ -30,6 +30,9 @@ from jaxbandits.engine.store import (
 )
 from jaxbandits.engine.tasks import LARGEST, Build, Horizon, Metrics, checked
 from jaxbandits.engine.workers import forks, require_main
+
+# Errors that a store gives which may only be read, or whose disk is full.
+UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
 
 
 def sweep(
@@ -54,7 +57,8 @@ def sweep(
 
     Before the first round a small program checks all rows of the table, and that the algorithm leaves its state alone
     when it observes the idle action (`jaxbandits.engine.preflight.preflight`); with an executor the caller does this,
-    before anything is submitted. A store in which nothing is missing is only read.
+    before anything is submitted. Of a store in which nothing is missing, nothing is run or compiled; if it may not be
+    written, because it is a colleague's or its disk is full, it is only read.
 
     Compiling takes seconds, which dominate a small study. Within a process a program is compiled once: the same `build`
     with another key, other values in a table of as many rows, or another budget compiles nothing. From one process to
@@ -92,11 +96,12 @@ def sweep(
             carries out as one or two kernels, rather than on arrays of lanes, a kernel for every sum and every index:
             see `jaxbandits.engine.scalars`. By default where it pays: on accelerators, for rounds of at most 12,000
             scalar operations. Results are those of arrays, but sums may round otherwise.
-        store: folder for the finished runs, as Parquet files that any reader takes for one table. A sweep that was
-            killed or interrupted goes on when it is called again: finished runs are not repeated; a part that has
-            decayed is set aside, and its tasks are run again. A store grows: called with more seeds, or with rows
-            added at the end of the table, a sweep runs what is missing; called with fewer, it returns those. `lanes`,
-            `chunk` and `scalars` that are left open are those of the store.
+        store: folder for the finished runs, as Parquet files that any reader takes for one table; `~` stands for the
+            home folder. A sweep that was killed or interrupted goes on when it is called again: finished runs are not
+            repeated; a part that has decayed, or was copied in from another store, is set aside, and its tasks are run
+            again. A store grows: called with more seeds, or with rows added at the end of the table, a sweep runs what
+            is missing; called with fewer, it returns those. `lanes`, `chunk` and `scalars` that are left open are those
+            of the store.
         executor: runs the sweep as `shards` calls on its workers (processes, Dask, MPI, SLURM):
             `jaxbandits.process_pool`, or any other one that does not fork this process. Functions and arrays travel by
             cloudpickle, together with the JAX settings of the caller. Workers write to the folder `store`. Those that
@@ -123,7 +128,7 @@ def sweep(
         ValueError: an argument does not fit; a row of `tasks` is refused by a check of the algorithm or its instance;
             observing the idle action changes the state; or the store holds another sweep. The message names what.
         MemoryError: the device is too small for `lanes` or `chunk`.
-        OSError: the store cannot be written, or another process is writing to it.
+        OSError: the store cannot be written and lacks runs, or another sweep is writing to it.
         KeyboardInterrupt: on Ctrl-C, after the current call has ended and all finished runs are in the store.
         RuntimeError: the store lacks runs though all shards have ended, because there was a stop sign (a file `.stop`)
             or a network file system is late; the same call goes on from there.
@@ -204,12 +209,24 @@ def sweep(
             job, lanes=lanes, chunk=chunk, mesh=mesh or local_mesh(), progress=progress, scalars=scalars
         )
 
-    folder = Path(checks.path("store", store)).absolute()
-    make_folder(folder)
-    with locked(folder, "store") as let_others_write:
-        check_call(folder, describe_call(job, lanes=lanes, chunk=chunk, scalars=scalars), table_of(job.tasks))
-        tidy(folder)
-        call = begin_call(folder)
+    folder = checks.path("store", store).absolute()
+    with contextlib.ExitStack() as stack:
+        try:
+            make_folder(folder)
+            let_others_write = stack.enter_context(locked(folder, "store"))
+            check_call(folder, describe_call(job, lanes=lanes, chunk=chunk, scalars=scalars), table_of(job.tasks))
+            tidy(folder)
+            call = begin_call(folder)
+        except OSError as error:
+            if error.errno not in UNWRITABLE:
+                raise
+            with contextlib.suppress(OSError):  # what says that it cannot be written says more
+                results = read_finished(
+                    job, folder, lanes=lanes, chunk=chunk, mesh=mesh or local_mesh(), scalars=scalars
+                )
+                if results is not None:
+                    return results
+            raise
         if not finished(folder, job.rows, job.seeds).all():
             preflight(job)
         try:

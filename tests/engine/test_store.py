@@ -62,6 +62,21 @@ def about(folder, name):
     return json.loads(pq.read_schema(folder / name).metadata[b"jaxbandits"])
 
 
+def identity(folder):
+    return json.loads((folder / "_manifest.json").read_text()).get("identity")
+
+
+def rewrite(path, change=lambda table: table):
+    """Replaces a part by another one with the right checksum; returns its name."""
+    buffer = pa.BufferOutputStream()
+    pq.write_table(change(pq.ParquetFile(path).read()), buffer)
+    path.unlink()
+    data = buffer.getvalue().to_pybytes()
+    name = f"part-{hashlib.sha256(data).hexdigest()}.parquet"
+    (path.parent / name).write_bytes(data)
+    return name
+
+
 def runs(folder, names):
     return sum(about(folder, name)["runs"] for name in names)
 
@@ -339,6 +354,36 @@ def test_a_value_that_build_closes_over_is_part_of_the_program(tmp_path):
 
 
 @pytest.mark.usefixtures("nothing_runs")
+@pytest.mark.parametrize(
+    ("setting", "difference"),
+    [
+        (jax.threefry_partitionable(False), "settings.threefry_partitionable: true in the store, false now"),
+        (jax.default_matmul_precision("float32"), 'default_matmul_precision: null in the store, "float32" now'),
+    ],
+    ids=["threefry", "precision"],
+)
+def test_store_of_another_setting_names_it_and_not_build(stored, setting, difference):
+    def with_product(task, outcome):
+        return {"total": jnp.full((2, 2), outcome.state.total) @ jnp.ones((2, 2))}
+
+    with setting, pytest.raises(ValueError, match=difference) as refused:
+        sweep(stored, metrics=with_product)
+    assert "(program: it may differ by these settings alone)" in str(refused.value)
+    assert "build and metrics" not in str(refused.value)
+
+
+def test_setting_that_changes_no_program_is_no_difference(copied, plain):
+    with jax.default_matmul_precision("float32"):  # there is no matrix product
+        assert_same(sweep(copied), plain)
+
+
+def test_store_of_another_program_that_does_not_name_its_settings_blames_the_program(copied):
+    written_before(copied)
+    with jax.threefry_partitionable(False), pytest.raises(ValueError, match="program: build and metrics"):
+        sweep(copied)
+
+
+@pytest.mark.usefixtures("nothing_runs")
 def test_other_versions_and_settings_are_refused(stored, monkeypatch):
     with jax.enable_x64(False), pytest.raises(ValueError, match="made_by.x64: true in the store, false now"):
         sweep(stored)
@@ -383,7 +428,7 @@ def test_damaged_parts_are_set_aside_and_run_again(copied, plain, caplog, damage
     counts = {name: runs(copied, [name]) for name in before}
     damaged = damage(copied)
     data = (copied / damaged).read_bytes()
-    with pytest.raises(ValueError, match=f"store has a damaged part, {damaged}: the same sweep, called again, sets it"):
+    with pytest.raises(ValueError, match=f"store has a part that is damaged, {damaged}: the same sweep, called again"):
         jaxbandits.load(copied)
     assert (copied / damaged).exists()
 
@@ -407,7 +452,9 @@ def test_what_a_killed_writer_left_is_dropped_and_nothing_else(copied, plain):
 
 
 @pytest.mark.usefixtures("nothing_runs")
-@pytest.mark.parametrize("text", ['{"arguments": {"rows": 4,', "[]", '{"arguments": {}}', "\xff", ""])
+@pytest.mark.parametrize(
+    "text", ['{"arguments": {"rows": 4,', "[]", '{"arguments": {}}', "\xff", "", "null", "3", "[" * 100_000]
+)
 def test_a_manifest_that_cannot_be_read_is_named(copied, text):
     (copied / "_manifest.json").write_bytes(text.encode("latin1"))
     before = parts(copied)
@@ -415,6 +462,332 @@ def test_a_manifest_that_cannot_be_read_is_named(copied, text):
         with pytest.raises(ValueError, match="store has a manifest that cannot be read, '.*_manifest.json'"):
             call(copied)
     assert parts(copied) == before
+
+
+@pytest.mark.usefixtures("nothing_runs")
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        *(
+            (name, value)
+            for name in ("arguments", "tasks", "columns", "program", "made_by", "parts")
+            for value in ([], None)
+        ),
+        *(
+            (f"arguments.{name}", value)
+            for name in ("rows", "seeds", "lanes", "chunk")
+            for value in (None, 0, "4", 1.5)
+        ),
+        ("tasks.sha256", None),
+        ("columns", {}),
+        ("columns.pulls", 64),
+        ("columns.pulls", "int64[a]"),
+        ("columns.pulls", "text"),
+        ("columns.row", None),
+        ("identity", 3),
+    ],
+)
+def test_manifest_of_another_shape_is_refused_by_its_place(copied, place, value):
+    manifest = json.loads((copied / "_manifest.json").read_text())
+    *outer, name = place.split(".")
+    (manifest[outer[0]] if outer else manifest)[name] = value
+    (copied / "_manifest.json").write_text(json.dumps(manifest))
+    before = parts(copied)
+    for call in (jaxbandits.load, sweep):
+        with pytest.raises(ValueError, match="store has a manifest that cannot be read, '.*_manifest.json'"):
+            call(copied)
+    assert parts(copied) == before
+
+
+@pytest.mark.usefixtures("nothing_runs")
+def test_manifest_that_is_a_folder_is_refused(copied):
+    (copied / "_manifest.json").unlink()
+    (copied / "_manifest.json").mkdir()
+    for call in (jaxbandits.load, sweep):
+        with pytest.raises(ValueError, match="store has a manifest that cannot be read, '.*_manifest.json'"):
+            call(copied)
+
+
+def with_about(change):
+    """Changes the metadata of a part."""
+
+    def rewritten(table):
+        metadata = json.loads(table.schema.metadata[b"jaxbandits"])
+        return table.replace_schema_metadata({b"jaxbandits": json.dumps(change(metadata))})
+
+    return rewritten
+
+
+def with_first(name, value):
+    """Replaces the first value of a column."""
+
+    def rewritten(table):
+        n = table.schema.get_field_index(name)
+        values = [value, *table[name].to_pylist()[1:]]
+        return table.set_column(n, name, pa.array(values, table.schema.field(name).type))
+
+    return rewritten
+
+
+def without(name):
+    return lambda about: {key: value for key, value in about.items() if key != name}
+
+
+UNFIT = {
+    "row -1": (with_first("row", -1), "has a run of row -1, of 0 to 3"),
+    "row 7 of 4": (with_first("row", 7), "has a run of row 7, of 0 to 3"),
+    "row 2^40": (with_first("row", 2**40), f"has a run of row {2**40}, of 0 to 3"),
+    "seed -1": (with_first("seed", -1), "has a run of seed -1, of 0 to 4"),
+    "seed 5 of 5": (with_first("seed", 5), "has a run of seed 5, of 0 to 4"),
+    "no seed": (with_first("seed", None), "has a column 'seed' with missing values"),
+    "no total": (with_first("total", None), "has a column 'total' with missing values"),
+    "no column": (lambda table: table.drop_columns(["total"]), "has no column 'total'"),
+    "another type": (
+        lambda table: table.set_column(
+            table.schema.get_field_index("total"), "total", table["total"].cast(pa.float32())
+        ),
+        "has a column 'total' of type float, not double",
+    ),
+    "no metadata": (lambda table: table.replace_schema_metadata(None), "has no metadata that can be read"),
+    "metadata of another": (
+        lambda table: table.replace_schema_metadata({b"jaxbandits": b"{"}),
+        "has no metadata that can be read",
+    ),
+    "deep metadata": (
+        lambda table: table.replace_schema_metadata({b"jaxbandits": b"[" * 100_000}),
+        "has no metadata that can be read",
+    ),
+    "a list": (with_about(lambda about: [3]), "has no metadata that can be read"),
+    "no session": (with_about(without("session")), "has no metadata that can be read"),
+    "no seconds": (with_about(without("seconds")), "has no metadata that can be read"),
+    "seconds in words": (with_about(lambda about: about | {"seconds": "3"}), "has no metadata that can be read"),
+    "another identity": (with_about(lambda about: about | {"identity": "f" * 32}), "is of another store"),
+    "no identity": (with_about(without("identity")), "is of another store"),
+}
+
+
+@pytest.mark.parametrize(("change", "reason"), UNFIT.values(), ids=UNFIT)
+def test_part_with_a_right_checksum_that_does_not_fit_is_set_aside(copied, plain, caplog, change, reason):
+    first = min(parts(copied), key=lambda name: about(copied, name)["seconds"])
+    name = rewrite(copied / first, change)
+    with pytest.raises(ValueError, match=re.escape(f"store has a part that {reason}, {name}: the same sweep, called")):
+        jaxbandits.load(copied)
+
+    assert_same(sweep(copied), plain)
+
+    assert f"set {name} aside, which {reason}; its tasks are run again" in caplog.text
+    assert len(list(copied.glob(f".{name}.*"))) == 1
+    assert_same(jaxbandits.load(copied), plain)
+
+
+def test_part_that_is_no_parquet_file_is_set_aside(copied, plain, caplog):
+    data = b"PAR1 and no more"
+    name = f"part-{hashlib.sha256(data).hexdigest()}.parquet"
+    (copied / name).write_bytes(data)
+    with pytest.raises(ValueError, match=f"store has a part that cannot be read .*, {name}"):
+        jaxbandits.load(copied)
+    assert_same(sweep(copied), plain)
+    assert f"set {name} aside, which cannot be read" in caplog.text
+
+
+def test_folder_that_is_named_like_a_part_is_set_aside(copied, plain, caplog):
+    for _ in range(2):  # what was set aside before stays
+        (copied / "part-1.parquet").mkdir()
+        (copied / "part-1.parquet" / "notes").write_text("mine")
+        with pytest.raises(ValueError, match="store has a part that is a folder, part-1.parquet"):
+            jaxbandits.load(copied)
+        assert_same(sweep(copied), plain)
+    assert "set part-1.parquet aside, which is a folder" in caplog.text
+    assert [(copied / f".part-1.parquet.damaged{n}" / "notes").read_text() for n in ("", "-2")] == ["mine"] * 2
+
+
+@pytest.mark.parametrize(
+    "changes", [{"key": jax.random.key(9)}, {"tasks": TASKS + 1}, {}], ids=["key", "tasks", "same"]
+)
+def test_part_of_another_store_is_set_aside_and_its_runs_are_made_again(
+    copied, tmp_path, plain, caplog, every_chunk, changes
+):
+    """As where two stores are merged by rsync: the columns are the same, and the runs are not."""
+    other = tmp_path / "other"
+    sweep(other, **changes)
+    lost, foreign = min(parts(copied), key=lambda name: about(copied, name)["seconds"]), min(parts(other))
+    (copied / lost).unlink()
+    shutil.copy(other / foreign, copied)
+    with pytest.raises(ValueError, match=f"store has a part that is of another store, {foreign}"):
+        jaxbandits.load(copied)
+    assert_same(sweep(copied), plain)
+    assert f"set {foreign} aside, which is of another store; its tasks are run again" in caplog.text
+    assert (copied / f".{foreign}.foreign").read_bytes() == (other / foreign).read_bytes()
+
+
+def written_before(folder):
+    """Turns a store into one of the time before stores had an identity."""
+    manifest = json.loads((folder / "_manifest.json").read_text())
+    del manifest["identity"], manifest["settings"]
+    for name in parts(folder):
+        rewrite(folder / name, with_about(without("identity")))
+    (folder / "_manifest.json").write_text(json.dumps(manifest))
+
+
+def test_store_without_an_identity_is_read_goes_on_and_grows(copied, plain, every_chunk):
+    written_before(copied)
+    assert_same(jaxbandits.load(copied), plain)
+    kept = parts(copied) - {min(parts(copied))}
+    (copied / min(parts(copied))).unlink()
+    assert_same(sweep(copied), plain)
+    assert kept <= parts(copied)
+    assert_same(sweep(copied, seeds=7), sweep(seeds=7))
+    assert identity(copied) is None
+    assert all("identity" not in about(copied, name) for name in parts(copied))
+
+
+def test_part_with_an_identity_is_set_aside_by_a_store_without(copied, tmp_path, plain, every_chunk):
+    sweep(tmp_path / "other", key=jax.random.key(9))
+    written_before(copied)
+    foreign = min(parts(tmp_path / "other"))
+    (copied / min(parts(copied))).unlink()
+    shutil.copy(tmp_path / "other" / foreign, copied)
+    assert_same(sweep(copied), plain)
+    assert (copied / f".{foreign}.foreign").exists()
+
+
+@pytest.mark.usefixtures("every_chunk")
+@pytest.mark.parametrize("replaced", [False, True], ids=["removed", "a folder"])
+def test_sweep_whose_call_is_taken_away_goes_on(tmp_path, plain, monkeypatch, replaced):
+    monkeypatch.setattr(driving, "STOP_CHECK_SECONDS", 0.0)
+    write, taken = writing.write_part, []
+
+    def write_part(*args):
+        write(*args)
+        if not taken:
+            (tmp_path / ".call").unlink()
+            if replaced:
+                (tmp_path / ".call").mkdir()
+        taken.append(True)
+
+    monkeypatch.setattr(writing, "write_part", write_part)
+    assert_same(sweep(tmp_path), plain)
+    assert len(taken) > 1
+
+
+@pytest.mark.parametrize(
+    "tasks", [b"", b"[", "folder", {"": 3}, [], {"": {"dtype": "int32", "numbers": "int32", "shape": "x"}}], ids=repr
+)
+def test_table_that_cannot_be_read_is_written_anew(copied, plain, tasks):
+    path = copied / "_tasks.parquet"
+    right = path.read_bytes()
+    if tasks == "folder":
+        path.unlink()
+        path.mkdir()
+    elif isinstance(tasks, bytes):
+        path.write_bytes(tasks)
+    else:
+        table = pq.ParquetFile(path).read().replace_schema_metadata({b"jaxbandits": json.dumps(tasks)})
+        pq.write_table(table, path)
+    without_table = jaxbandits.load(copied)
+    assert "task" not in without_table.columns
+    if tasks == "folder":
+        path.rmdir()
+    assert_same(sweep(copied), plain)
+    assert path.read_bytes() == right
+
+
+@pytest.mark.usefixtures("nothing_runs")
+@pytest.mark.parametrize(
+    ("store", "message"),
+    [
+        ("", "store must be a path that is not empty, got ''"),
+        ("a\0b", r"store must be a path without NUL characters, got 'a\\x00b'"),
+        (b"runs", "store must be a path, got b'runs'"),
+        (3, "store must be a path, got 3"),
+        ("s3://bucket/runs", "store must be a path of a mounted file system, got 's3://bucket/runs'"),
+        ("\ud800", "store must be a path that the file system can encode, got"),
+        ("~nobody-of-this-name/runs", "store must be a path below the home folder of a known user, got '~nobody-of-"),
+    ],
+)
+def test_path_that_no_store_can_have_is_refused(tmp_path, monkeypatch, store, message):
+    monkeypatch.chdir(tmp_path)
+    for call in (jaxbandits.load, sweep):
+        with pytest.raises(ValueError, match=message):
+            call(store)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("of", [str, Path])
+def test_tilde_is_the_home_folder(tmp_path, monkeypatch, plain, of):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert_same(sweep(of("~/runs")), plain)
+    assert_same(jaxbandits.load(of("~/runs")), plain)
+    assert list((tmp_path / "here").iterdir()) == []
+    assert parts(tmp_path / "home" / "runs")
+
+
+@pytest.mark.parametrize("name", ["seed=4/row=1", "total=a", os.fsdecode(b"caf\xe9"), "a b%20c#d?e"], ids=repr)
+def test_store_of_any_name_is_written_and_read(tmp_path, plain, name, monkeypatch):
+    """A folder `seed=4` is no partition, and a name need not be UTF-8: PyArrow is given files, never paths."""
+    store = tmp_path / name
+    assert_same(sweep(store, seeds=3), sweep(seeds=3))
+
+    def refused(*args, **kwargs):
+        raise AssertionError("PyArrow was given a path")
+
+    monkeypatch.setattr(pa.fs, "LocalFileSystem", refused)
+    monkeypatch.setattr(pq, "ParquetDataset", refused)
+    assert_same(sweep(store), plain)
+    assert_same(jaxbandits.load(store), plain)
+
+
+UNWRITABLE = [
+    PermissionError(errno.EACCES, "Permission denied"),
+    OSError(errno.EROFS, "Read-only file system"),
+    OSError(errno.ENOSPC, "No space left on device"),
+]
+
+
+@pytest.fixture(params=UNWRITABLE, ids=["permission", "read-only", "full"])
+def unwritable(request, monkeypatch):
+    """Every attempt to write a file fails; root, who may write everywhere, cannot be kept from it by modes."""
+
+    def refuse(*args, **kwargs):
+        raise request.param
+
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    monkeypatch.setattr(os, "replace", refuse)
+    monkeypatch.setattr(os, "rename", refuse)
+    return request.param
+
+
+@pytest.mark.usefixtures("nothing_runs")
+def test_finished_store_that_may_not_be_written_is_only_read(copied, plain, unwritable):
+    before = {path: path.stat().st_mtime_ns for path in copied.iterdir()}
+    assert_same(sweep(copied), plain)
+    assert_same(sweep(copied, lanes=None, chunk=None), plain)
+    fewer = sweep(copied, seeds=2)
+    np.testing.assert_array_equal(fewer.columns["seed"], [0, 1] * 4)
+    for changes, difference in (({"key": jax.random.key(4)}, "arguments.key"), ({"metrics": None}, "program: build")):
+        with pytest.raises(ValueError, match=difference):
+            sweep(copied, **changes)
+    assert {path: path.stat().st_mtime_ns for path in copied.iterdir()} == before
+
+
+@pytest.mark.usefixtures("nothing_runs")
+def test_store_that_lacks_runs_and_may_not_be_written_is_an_error(copied, unwritable):
+    for change in ({"seeds": 6}, {"tasks": jnp.append(TASKS, 3)}):
+        with pytest.raises(OSError, match="the store cannot be written") as refused:
+            sweep(copied, **change)
+        assert refused.value.errno == unwritable.errno
+    (copied / min(parts(copied))).unlink()
+    with pytest.raises(OSError, match="the store cannot be written"):
+        sweep(copied)
+
+
+@pytest.mark.usefixtures("nothing_runs")
+def test_second_sweep_of_a_process_is_refused_in_words_that_hold(copied):
+    expected = "another sweep, of this process or another one, is writing to this store"
+    with store_package.locked(copied, "store"), pytest.raises(BlockingIOError, match=expected):
+        sweep(copied)
 
 
 @pytest.mark.usefixtures("nothing_runs")
@@ -434,7 +807,9 @@ def test_a_second_writer_is_refused_until_the_first_process_ends(copied, plain):
         [sys.executable, "-c", code], cwd=copied, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as other:
         assert other.stdout.readline() == b"held\n"
-        with pytest.raises(BlockingIOError, match="another process is writing to this store") as refused:
+        with pytest.raises(
+            BlockingIOError, match="another sweep, of this process or another one, is writing to this"
+        ) as refused:
             sweep(copied)
         assert refused.value.filename == str(copied)
         assert_same(jaxbandits.load(copied), plain)  # reading needs no lock
@@ -635,7 +1010,7 @@ def test_a_store_without_runs_has_empty_columns(kinds, tmp_path):
 
 def test_a_run_that_is_there_twice_is_named(copied, plain):
     again = {name: values[[7, 11]] for name, values in plain.columns.items() if name != "task"}
-    writing.write_part(copied, again, {"session": "another"} | HAND_MADE)
+    writing.write_part(copied, again, {"session": "another"} | HAND_MADE, identity(copied))
     expected = r"store has 2 runs more than once, the first \(row, seed\) = \(1, 2\)"
     with pytest.raises(ValueError, match=expected):
         jaxbandits.load(copied)
@@ -652,7 +1027,7 @@ def test_stats_add_up_the_processes_that_wrote(stored, plain, tmp_path):
     ]
     for n in np.random.default_rng(0).permutation(3):
         columns = {name: values[[n]] for name, values in plain.columns.items() if name != "task"}
-        writing.write_part(tmp_path, columns, abouts[n])
+        writing.write_part(tmp_path, columns, abouts[n], identity(tmp_path))
     stats = jaxbandits.load(tmp_path).stats
     # of "a" the last word counts: 20 of 80 lane-rounds; of "b" 10 of 20
     assert stats._asdict() == {
@@ -674,15 +1049,15 @@ def test_stats_add_up_the_processes_that_wrote(stored, plain, tmp_path):
 
 def test_a_part_counts_its_endings(tmp_path):
     status = np.asarray([Status.STOPPED, Status.MAX_ROUNDS, Status.MAX_ROUNDS, Status.NONFINITE, Status.STOPPED])
-    writing.write_part(tmp_path, {"row": np.arange(5), "status": status}, {"session": "a"})
+    writing.write_part(tmp_path, {"row": np.arange(5), "status": status}, {"session": "a"} | HAND_MADE, "b")
     (told,) = store_package.new_parts(tmp_path, set())
-    assert told == {"session": "a", "runs": 5, "censored": 2, "failed": 1}
+    assert told == {"session": "a", "identity": "b", "runs": 5, "censored": 2, "failed": 1} | HAND_MADE
 
 
 def test_parts_come_soon_at_first_and_seldom_later(tmp_path, monkeypatch):
     clock = [100.0]
     monkeypatch.setattr(writing, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    writer = store_package.Writer(tmp_path, lambda: None, lambda: None)
+    writer = store_package.Writer(tmp_path, lambda: None, lambda: None, None)
 
     def due(seconds, waiting=0):
         clock[0] = 100.0 + seconds

@@ -2,15 +2,14 @@
 
 import logging
 import os
-from pathlib import Path
 
 import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.engine.logs import say
 from jaxbandits.engine.results import Results
-from jaxbandits.engine.store.manifest import MANIFEST, column_kinds, read_manifest, stored_table
-from jaxbandits.engine.store.parts import part_paths, read_part, read_parts, stats_of, to_numpy
+from jaxbandits.engine.store.manifest import MANIFEST, column_kinds, expected_parts, read_manifest, stored_table
+from jaxbandits.engine.store.parts import Unfit, part_paths, read_part, stats_of, to_numpy
 from jaxbandits.engine.store.tables import TASKS, Table
 from jaxbandits.engine.tables import number_columns, with_tasks
 
@@ -28,24 +27,25 @@ def load(store: str | os.PathLike[str]) -> Results:
         wrote to the store, so `seconds` is their total time.
 
     Raises:
-        ValueError: the folder is not a store, or a part of it is damaged.
+        ValueError: the folder is not a store, or a part of it is damaged or of another store.
     """
     import pyarrow as pa
 
-    folder = Path(checks.path("store", store))
+    folder = checks.path("store", store)
     manifest = read_manifest(folder)
     if manifest is None:
         raise ValueError(f"store must be a folder that a sweep has written, but {str(folder)!r} has no {MANIFEST}")
     tables, abouts = [], []
-    for path, data in read_parts(folder):
-        if data is None:
+    expected = expected_parts(manifest)
+    for path in part_paths(folder):
+        part = read_part(path, expected)
+        if isinstance(part, Unfit):
             raise ValueError(
-                f"store has a damaged part, {path.name}: the same sweep, called again, sets it aside and runs its "
-                "tasks again"
+                f"store has a part that {part.reason}, {path.name}: the same sweep, called again, sets it aside and "
+                "runs its tasks again"
             )
-        table, about = read_part(data)
-        tables.append(table.replace_schema_metadata(None))
-        abouts.append(about)
+        tables.append(part.table.replace_schema_metadata(None))
+        abouts.append(part.about)
     missing = sorted(set(manifest["parts"]) - {path.name for path in part_paths(folder)})
     if missing:
         say(log, logging.WARNING, "%s: %d parts are missing, such as %s", folder, len(missing), missing[0])

@@ -20,18 +20,23 @@ def locked(folder: Path, name: str, *, shared: bool = False, wait: bool = False)
     """Holds a lock that is released when the process ends, even if it is killed. Yields a function that shares it.
 
     Raises:
-        BlockingIOError: another process holds it.
+        BlockingIOError: another process holds it, or another thread of this one.
+        OSError: the lock's file cannot be written.
     """
     import fcntl
 
-    with open(folder / f".{name}.lock", "a+b") as file:  # over NFS, a shared lock needs a file that can be read
+    with contextlib.ExitStack() as stack:
+        with explained(folder):  # over NFS, a shared lock needs a file that can be read
+            file = stack.enter_context(open(folder / f".{name}.lock", "a+b"))
 
         def take(kind: int) -> None:
             try:
                 fcntl.flock(file, kind)
             except BlockingIOError as error:
                 raise BlockingIOError(
-                    error.errno, "another process is writing to this store: let it end, or stop it", str(folder)
+                    error.errno,
+                    "another sweep, of this process or another one, is writing to this store: let it end, or stop it",
+                    str(folder),
                 ) from None
             except OSError as error:
                 if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
@@ -60,8 +65,16 @@ def begin_call(folder: Path) -> str:
 
 
 def is_called_off(folder: Path, call: str) -> bool:
-    """Whether the shards of a call are to end: there is a stop sign, or another call has begun."""
-    return stop_sign(folder).exists() or (folder / CALL).read_text() != call
+    """Whether the shards of a call are to end: there is a stop sign, or another call has begun.
+
+    If the name of the call was taken away, no other call has begun.
+    """
+    if stop_sign(folder).exists():
+        return True
+    try:
+        return (folder / CALL).read_bytes() != call.encode()
+    except (FileNotFoundError, IsADirectoryError):
+        return False
 
 
 def is_reached(folder: Path) -> bool:

@@ -1,16 +1,21 @@
 """The manifest: what a store holds, so that no other sweep is ever mixed in."""
 
 import json
+import re
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from jaxbandits.engine.store.files import explained, write_file
 from jaxbandits.engine.store.locks import locked
-from jaxbandits.engine.store.parts import part_paths
+from jaxbandits.engine.store.parts import Expected, part_paths, to_arrow
 from jaxbandits.engine.store.tables import STORED, Table, describe_table, head, read_table, write_table
 
 COMPARED = ("arguments", "tasks", "columns", "program", "made_by")  # of a manifest: what must be equal to go on
+KIND = re.compile(r"\w+(\[\d+(, \d+)*\])?")  # of a column: its dtype, and the shape of a run's entry
 MANIFEST = "_manifest.json"  # readers of Parquet folders pass over names that begin with an underscore or a dot
 
 
@@ -22,16 +27,33 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     """
     try:
         manifest = json.loads((folder / MANIFEST).read_bytes())
-        if not {*COMPARED, "parts"} <= manifest.keys():
-            raise ValueError("it is not that of a sweep")
+        _require_shape(manifest)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (ValueError, AttributeError) as error:
+    except (ValueError, RecursionError, IsADirectoryError) as error:
         raise ValueError(
             f"store has a manifest that cannot be read, {str(folder / MANIFEST)!r} ({error}): put back a copy of it, "
             "or choose another folder"
         ) from error
     return manifest
+
+
+def _require_shape(manifest: Any) -> None:
+    """Raises `ValueError` unless this is the manifest of a sweep, as far as it is read here."""
+    is_dict = isinstance(manifest, dict)
+    if not is_dict or not all(isinstance(manifest.get(name), dict) for name in (*COMPARED, "parts")):
+        raise ValueError("it is not that of a sweep")
+    arguments = manifest["arguments"]
+    for name in ("rows", "seeds", "lanes", "chunk"):
+        if type(arguments.get(name)) is not int or arguments[name] < 1:
+            raise ValueError(f"arguments.{name} must be an integer of at least 1, got {arguments.get(name)!r}")
+    for name, kind in ({"row": None, "seed": None} | manifest["columns"]).items():
+        if not isinstance(kind, str) or not KIND.fullmatch(kind) or kind.partition("[")[0] not in STORED:
+            raise ValueError(f"columns.{name} must be a dtype and a shape, got {kind!r}")
+    texts = {"tasks.sha256": manifest["tasks"].get("sha256"), "identity": manifest.get("identity", "")}
+    for name, text in texts.items():
+        if not isinstance(text, str):
+            raise ValueError(f"{name} must be a string, got {text!r}")
 
 
 def agree(folder: Path, describe: Callable[[dict[str, Any] | None], dict[str, Any]], table: Table) -> dict[str, Any]:
@@ -61,9 +83,10 @@ def agree(folder: Path, describe: Callable[[dict[str, Any] | None], dict[str, An
         held = read_manifest(folder)
         if held is None:
             write_table(folder, table)
+            manifest = wanted | {"identity": uuid.uuid4().hex, "parts": {}}
             with explained(folder):
-                write_file(folder / MANIFEST, _dump(wanted | {"parts": {}}))
-            return wanted
+                write_file(folder / MANIFEST, _dump(manifest))
+            return manifest
         if held != before:  # another shard was first, and has settled what the call left open
             wanted = describe(held)
         _refuse_another(folder, held, wanted, table)
@@ -124,6 +147,21 @@ def column_kinds(manifest: dict[str, Any]) -> dict[str, tuple[str, tuple[int, ..
     return {name: (dtype, tuple(map(int, filter(None, shape.split(","))))) for name, (dtype, _, shape) in pairs.items()}
 
 
+def expected_parts(manifest: dict[str, Any]) -> Expected:
+    """What the parts of a store must be.
+
+    A store that was written before stores had an identity has none, and nor do the parts that it is given: what they
+    hold is compared, but not where they are from.
+    """
+    types = {
+        name: to_arrow(np.empty((0, *shape), dtype)).type
+        for name, (dtype, shape) in column_kinds(manifest).items()
+        if 0 not in shape  # Parquet has no lists of no elements
+    }
+    arguments = manifest["arguments"]
+    return Expected(manifest.get("identity"), types, arguments["rows"], arguments["seeds"])
+
+
 def _dump(manifest: dict[str, Any]) -> bytes:
     return (json.dumps(manifest, indent=1) + "\n").encode()
 
@@ -135,7 +173,10 @@ def _refuse_another(folder: Path, held: dict[str, Any], wanted: dict[str, Any], 
     held, wanted = _over_shared_rows(folder, held, wanted, table)
     lines = [line for name in COMPARED if name in wanted for line in _differences(held[name], wanted[name], name)]
     if "program" in wanted and held["program"] != wanted["program"]:
-        lines.append("(program: build and metrics, with all the values that they close over)")
+        # Settings of JAX that change no program change no result, and so are only looked at here.
+        told = list(_differences(held["settings"], wanted["settings"], "settings")) if "settings" in held else []
+        close_over = "build and metrics, with all the values that they close over"
+        lines += [*told, "(program: it may differ by these settings alone)"] if told else [f"(program: {close_over})"]
     if lines:
         raise ValueError(
             f"store {str(folder)!r} holds another sweep:\n  " + "\n  ".join(lines) + "\n"

@@ -1,22 +1,46 @@
 """The parts of a store: Parquet files of finished runs, each named by the checksum of its bytes."""
 
+import contextlib
 import hashlib
 import json
-import logging
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandits.engine.logs import say
 from jaxbandits.engine.results import Stats, added
-from jaxbandits.engine.store.files import TEMPORARY
-from jaxbandits.engine.store.locks import stop_sign
 
 ABOUT = b"jaxbandits"  # key of a part's own metadata
+COUNTED = ("runs", "censored")  # what is read of a part's metadata beside the session and its `Stats`
 
-log = logging.getLogger(__name__)
+
+class Expected(NamedTuple):
+    """What the parts of a store must be."""
+
+    identity: str | None  # of the store; None if it was written before stores had one
+    types: dict[str, Any]  # PyArrow's, of the columns that Parquet can hold
+    rows: int  # the largest numbers that any call has asked for
+    seeds: int
+
+
+class Part(NamedTuple):
+    """A part that has been read."""
+
+    table: Any  # PyArrow's, of the columns that were asked for
+    about: dict[str, Any]  # its metadata
+
+    @property
+    def runs(self) -> np.ndarray:
+        """The runs as single numbers, int64 (runs,): the seed in the upper half, the row in the lower."""
+        return to_numpy(self.table["seed"]) * 2**32 + to_numpy(self.table["row"])
+
+
+class Unfit(NamedTuple):
+    """Why a file that is named like a part is none of the store's."""
+
+    reason: str  # completes "which .."
+    kind: str = "damaged"  # ends the name under which it is set aside
 
 
 def part_paths(folder: Path) -> list[Path]:
@@ -24,34 +48,112 @@ def part_paths(folder: Path) -> list[Path]:
     return sorted(folder.glob("part-*.parquet"))
 
 
-def read_parts(folder: Path) -> Iterator[tuple[Path, bytes | None]]:
-    """Every part with its bytes; None for a damaged one."""
-    for path in part_paths(folder):
-        data = path.read_bytes()
-        yield path, data if path.name == f"part-{checksum(data)}.parquet" else None
-
-
 def checksum(data: bytes) -> str:
     """SHA-256 in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
 
 
-def read_part(data: bytes) -> tuple[Any, dict[str, Any]]:
-    """The runs of a part as a PyArrow table, and the part's own metadata."""
+def read_part(
+    path: Path, expected: Expected, *, columns: Sequence[str] | None = None, verify: bool = True
+) -> Part | Unfit:
+    """Reads a part.
+
+    Args:
+        path: of the part.
+        expected: what the parts of its store must be.
+        columns: that are read; all by default. `row` and `seed` always are.
+        verify: whether the checksum is compared, for which the whole file is read.
+
+    Returns:
+        The part, or why it is not one of the store's. A right checksum says that a file is whole, not where it is from.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pq.read_table(pa.BufferReader(data))
-    return table, json.loads(table.schema.metadata[ABOUT])
+    if path.is_dir():
+        return Unfit("is a folder")
+    names = None if columns is None else list(dict.fromkeys(("row", "seed", *columns)))
+    with contextlib.ExitStack() as stack:
+        # Never by its path, in which PyArrow would look for the names of partitions, and which need not be UTF-8.
+        source = stack.enter_context(open(path, "rb"))
+        if verify:
+            data = source.read()
+            if path.name != f"part-{checksum(data)}.parquet":
+                return Unfit("is damaged")
+            source = pa.BufferReader(data)
+        try:
+            file = stack.enter_context(pq.ParquetFile(source))
+            about = _read_about(file)
+            if about is None:
+                return Unfit("has no metadata that can be read")
+            if about.get("identity") != expected.identity:
+                return Unfit("is of another store", "foreign")
+            if (reason := _misfit(file, expected)) is not None:
+                return Unfit(reason)
+            part = Part(file.read(columns=names), about)
+        except (pa.ArrowException, OSError, ValueError, KeyError, RecursionError) as error:
+            if isinstance(error, OSError) and error.errno is not None:  # of the disk, not of the file
+                raise
+            return Unfit(f"cannot be read ({type(error).__name__})")
+    for name, most in (("row", expected.rows), ("seed", expected.seeds)):
+        values = to_numpy(part.table[name])
+        wrong = values[(values < 0) | (values >= most)]
+        if len(wrong):
+            return Unfit(f"has a run of {name} {wrong[0]}, of 0 to {most - 1}")
+    return part
+
+
+def _read_about(file: Any) -> dict[str, Any] | None:
+    """The metadata of a part; None if it lacks what every part has."""
+    metadata = (file.schema_arrow.metadata or {}).get(ABOUT)
+    if metadata is None:
+        return None
+    try:
+        about = json.loads(metadata)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(about, dict) or not isinstance(about.get("session"), str):
+        return None
+    numbers = {**Stats._field_defaults, **about}
+    is_whole = all(type(numbers.get(name)) in (int, float) for name in (*Stats._fields, *COUNTED))
+    return about if is_whole else None
+
+
+def _misfit(file: Any, expected: Expected) -> str | None:
+    """How the columns of a part differ from those of the store; None if they do not."""
+    schema = file.schema_arrow
+    for name, kind in expected.types.items():
+        if schema.get_field_index(name) < 0:
+            return f"has no column {name!r}"
+        if schema.field(name).type != kind:
+            return f"has a column {name!r} of type {schema.field(name).type}, not {kind}"
+    metadata = file.metadata
+    for group in range(metadata.num_row_groups):
+        for n in range(metadata.num_columns):
+            column = metadata.row_group(group).column(n)
+            if column.statistics is not None and column.statistics.null_count:
+                return f"has a column {column.path_in_schema!r} with missing values"
+    return None
 
 
 def new_parts(folder: Path, known: set[str]) -> list[dict[str, Any]]:
-    """The metadata of the parts whose names are not in `known`; adds their names to it."""
+    """The metadata of the parts whose names are not in `known`; adds their names to it.
+
+    Parts without metadata that can be read are passed over: they are found when the store is read.
+    """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     paths = [path for path in part_paths(folder) if path.name not in known]
     known.update(path.name for path in paths)
-    return [json.loads(pq.read_schema(path).metadata[ABOUT]) for path in paths]
+    abouts = []
+    for path in paths:
+        with contextlib.suppress(OSError, pa.ArrowException), open(path, "rb") as source:
+            abouts.append(_read_about(pq.ParquetFile(source)))
+    return [about for about in abouts if about is not None]
 
 
 def stats_of(abouts: list[dict[str, Any]]) -> Stats:
@@ -61,65 +163,6 @@ def stats_of(abouts: list[dict[str, Any]]) -> Stats:
         if about["seconds"] >= last.get(about["session"], about)["seconds"]:
             last[about["session"]] = about
     return added([Stats(**{name: about[name] for name in Stats._fields if name in about}) for about in last.values()])
-
-
-def finished(folder: Path, rows: int, seeds: int) -> np.ndarray:
-    """Which of so many tasks are done: bool (seeds * rows,), seed by seed; the store may hold runs of others.
-
-    Checksums are not verified again: see `tidy`.
-    """
-    done = np.zeros(seeds * rows, bool)
-    for path in part_paths(folder):
-        seed, row = np.divmod(_runs(path), 2**32)
-        asked = (seed < seeds) & (row < rows)
-        done[seed[asked] * rows + row[asked]] = True
-    return done
-
-
-def _runs(path: Path) -> np.ndarray:
-    """The runs of a part as single numbers: the seed in the upper half, the row in the lower."""
-    import pyarrow.parquet as pq
-
-    # Not `read_table`, which takes a folder above the store that is named `seed=4` for a column.
-    with pq.ParquetFile(path) as file:
-        table = file.read(columns=["row", "seed"])
-    return to_numpy(table["seed"]) * 2**32 + to_numpy(table["row"])
-
-
-def tidy(folder: Path) -> None:
-    """Removes half-written files and sets damaged parts aside. The caller is the only one that writes."""
-    for path in folder.glob(f"{TEMPORARY}*"):
-        path.unlink(missing_ok=True)
-        say(log, logging.INFO, "%s: dropped %s, which was never finished", folder, path.name)
-    for path, data in read_parts(folder):
-        if data is None:
-            path.rename(path.with_name(f".{path.name}.damaged"))  # hidden from readers, but not destroyed
-            say(log, logging.WARNING, "%s: set %s aside, which is damaged; its tasks are run again", folder, path.name)
-    _set_doubles_aside(folder)
-    stop_sign(folder).unlink(missing_ok=True)
-
-
-def _set_doubles_aside(folder: Path) -> None:
-    """Hides parts that repeat a run of another one: two writers got past the locks, or a part was copied in."""
-    paths = part_paths(folder)
-    runs = [_runs(path) for path in paths]
-    all_runs = np.concatenate([np.zeros(0, np.int64), *runs])
-    if len(np.unique(all_runs)) == len(all_runs):
-        return
-    kept = np.zeros(0, np.int64)
-    for path, runs_of_part in zip(paths, runs, strict=True):
-        merged = np.unique(np.concatenate([kept, runs_of_part]))
-        if len(merged) == len(kept) + len(runs_of_part):
-            kept = merged
-            continue
-        path.rename(path.with_name(f".{path.name}.doubled"))
-        say(
-            log,
-            logging.WARNING,
-            "%s: set %s aside, which repeats runs of another part; runs that only it had are run again",
-            folder,
-            path.name,
-        )
 
 
 def to_arrow(values: np.ndarray) -> Any:

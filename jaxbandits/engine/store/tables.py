@@ -87,7 +87,7 @@ def read_table(folder: Path) -> Table | None:
         columns = pq.read_table(pa.BufferReader((folder / TASKS).read_bytes()))
         about = json.loads(columns.schema.metadata[ABOUT])
         return {path: _read(columns, column_name(path), **kind) for path, kind in about.items()}
-    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError):
+    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 

@@ -26,8 +26,14 @@ log = logging.getLogger(__name__)
 class Writer:
     """Writes the finished runs of a queue from time to time; shared by the threads that drive the lanes."""
 
-    def __init__(self, folder: Path, collect: Callable[[], dict[str, np.ndarray] | None], stats: Callable[[], Stats]):
-        self.folder, self.collect, self.stats = folder, collect, stats
+    def __init__(
+        self,
+        folder: Path,
+        collect: Callable[[], dict[str, np.ndarray] | None],
+        stats: Callable[[], Stats],
+        identity: str | None,
+    ):
+        self.folder, self.collect, self.stats, self.identity = folder, collect, stats, identity
         self.session = uuid.uuid4().hex
         self.unwritten: list[dict[str, np.ndarray]] = []  # collected, and kept until they are on the disk
         self.started = self.last = time.monotonic()
@@ -49,22 +55,24 @@ class Writer:
             if self.unwritten:
                 names = self.unwritten[0]
                 columns = {name: np.concatenate([part[name] for part in self.unwritten]) for name in names}
-                write_part(self.folder, columns, {"session": self.session} | self.stats()._asdict())
+                about = {"session": self.session} | self.stats()._asdict()
+                write_part(self.folder, columns, about, self.identity)
                 self.unwritten = []
 
 
-def write_part(folder: Path, columns: dict[str, np.ndarray], about: dict[str, Any]) -> None:
+def write_part(folder: Path, columns: dict[str, np.ndarray], about: dict[str, Any], identity: str | None) -> None:
     """Adds finished runs to the store; once it returns they are on the disk.
 
     Args:
         folder: the store.
         columns: the runs.
         about: the part's metadata: the session of the process that writes, and the fields of its `Stats` so far.
+        identity: of the store, by which a part of another one is known; None if its manifest has none.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    about = about_part(columns, about)
+    about = about_part(columns, about) | ({} if identity is None else {"identity": identity})
     # Parquet has no lists of no elements; `load` knows such a column from the manifest.
     table = pa.table({name: to_arrow(values) for name, values in columns.items() if 0 not in values.shape[1:]})
     buffer = pa.BufferOutputStream()
