@@ -1,5 +1,6 @@
 """`Results.plot`: means and bands of groups of runs over a parameter, or curves over their marks."""
 
+import itertools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,10 +20,14 @@ from jaxbandits.engine.recording import PREFIX, is_marks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
 BAND = 1.96  # standard errors to each side: they hold the mean with a probability of 95 %
 RATIO = 10  # of the largest to the smallest value, from which on an axis is logarithmic where the caller does not say
 DOTS = 30  # points of a line, up to which each is marked
+DASHES = "-", "--", "-.", ":"
+MARKERS = "osDv<>pPX*hd"  # without "^", which says that runs are missing
+SPACING = 0.1  # of the width of the axes, between two markers of a line whose points are not marked
 
 Columns = dict[str, np.ndarray]
 
@@ -67,8 +72,9 @@ def draw(columns: Columns, *, x: str | None, y: str, by: Any, ax: "Axes | None",
         lines = [_means(part, place, value, _label(part, names)) for part in parts]
 
     ax = pyplot.gca() if ax is None else ax
+    taken = {_look(line) for line in ax.get_lines()}
     for line in lines:
-        _draw(ax, line)
+        _draw(ax, line, taken)
     _set_scales(ax, lines, log)
     ax.set_xlabel((place.rpartition(".")[2] or "entry") if x is None else x)
     ax.set_ylabel(f"mean {y}")
@@ -117,10 +123,11 @@ def _curve(columns: Columns, marks: str, y: str, label: str) -> Line:
     return Line(label, at[0] if len(at) else np.arange(0), table["mean"][0], table["se"][0], cut)
 
 
-def _draw(ax: "Axes", line: Line) -> None:
+def _draw(ax: "Axes", line: Line, taken: set[Any]) -> None:
     """A line with its band, and triangles where the mean lacks runs."""
     is_few = len(line.x) <= DOTS
     (drawn,) = ax.plot(line.x, line.mean, "o-" if is_few else "-", markersize=4, label=line.label or None)
+    _tell_apart(drawn, taken)
     color, width = drawn.get_color(), BAND * line.se
     if len(line.x) == 1:
         ax.errorbar(line.x, line.mean, width, color=color, capsize=3)
@@ -131,6 +138,31 @@ def _draw(ax: "Axes", line: Line) -> None:
     ax.plot(line.x[seen], line.mean[seen], **style)
     lost = line.cut & ~np.isfinite(line.mean)  # nothing is known but that the mean is large: at the upper edge
     ax.plot(line.x[lost], np.full(lost.sum(), 0.97), transform=ax.get_xaxis_transform(), **style)
+
+
+def _tell_apart(drawn: "Line2D", taken: set[Any]) -> None:
+    """Changes the dashes of a line, then its marker, until its look is not taken: colours come again and again.
+
+    A colour has 4 kinds of dashes with each of 12 markers, and then numbers for markers.
+    """
+    is_marked = drawn.get_marker() not in ("None", "", None)
+    for n in itertools.count(1):
+        if _look(drawn) not in taken:
+            break
+        drawn.set_linestyle(DASHES[n % len(DASHES)])
+        marker = n // len(DASHES) - (not is_marked)
+        if marker >= 0:
+            drawn.set_marker(MARKERS[marker] if marker < len(MARKERS) else f"${marker}$")
+            if not is_marked:
+                drawn.set_markevery(SPACING)
+    taken.add(_look(drawn))
+
+
+def _look(line: "Line2D") -> tuple[Any, ...]:
+    """By which a line is told from others."""
+    from matplotlib.colors import to_rgba
+
+    return to_rgba(line.get_color()), line.get_linestyle(), line.get_marker()
 
 
 def _set_scales(ax: "Axes", lines: list[Line], log: str | None) -> None:

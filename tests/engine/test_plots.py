@@ -97,6 +97,40 @@ def test_curves_go_over_their_marks(swept, ax):
     assert ax.get_xlabel() == "entry"
 
 
+def looks(ax):
+    named = [line for line in ax.get_lines() if not line.get_label().startswith("_")]
+    return [(line.get_color(), line.get_linestyle(), line.get_marker()) for line in named]
+
+
+def many(lines):
+    n = np.arange(4 * lines)
+    columns = {"row": n // 2, "seed": n % 2, "status": np.ones(4 * lines, int), "pulls": n * 1.0}
+    curves = {"curve__pulls": np.tile(np.arange(40), (4 * lines, 1)), "curve__x": RNG.normal(size=(4 * lines, 40))}
+    return results_of(**columns, **curves, task__gap=n // 2 % 2, task__d=n // 4)
+
+
+@pytest.mark.parametrize("settings", [{"x": "gap"}, {"x": "d"}, {"y": "x"}], ids=["marked", "one point", "curves"])
+def test_plot_of_many_lines_never_repeats_a_look(ax, settings):
+    """A colour comes again with four dashes and a dozen markers, and then with numbers for markers."""
+    ax.set_prop_cycle(color=["red", "blue"])
+    many(120).plot(by="d", ax=ax, **settings)
+    assert len(looks(ax)) == len(set(looks(ax))) == 120
+    assert [style for _, style, _ in looks(ax)[:8]] == ["-", "-", "--", "--", "-.", "-.", ":", ":"]
+    assert len({marker for *_, marker in looks(ax)[:8]}) == 1
+    ax.clear()
+    for _ in range(3):  # of several calls on the same axes, too
+        many(7).plot(by="d", ax=ax, **settings)
+    assert len(looks(ax)) == len(set(looks(ax))) == 21
+
+
+def test_plot_with_one_colour_tells_lines_apart_by_dashes(ax):
+    ax.set_prop_cycle(color=["black"])
+    many(9).plot(x="gap", by="d", ax=ax)
+    assert [style for _, style, _ in looks(ax)] == ["-", "--", "-.", ":"] * 2 + ["-"]
+    assert len(set(looks(ax))) == 9
+    ax.figure.canvas.draw()
+
+
 def test_axes_are_those_of_pyplot_by_default(swept):
     _, ax = pyplot.subplots()
     assert swept.plot(x="gap") is ax
