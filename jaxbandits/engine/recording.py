@@ -212,6 +212,11 @@ def is_marks(column: str) -> bool:
     return column in {f"{PREFIX}.{by}" for by in get_args(By)}
 
 
+def is_curve(column: str | None) -> bool:
+    """Whether a column of a sweep holds curves, or their marks."""
+    return column is not None and column.startswith(f"{PREFIX}.")
+
+
 def require_arrays(name: str, returned: Any) -> None:
     """Raises `ValueError` unless what a function of the caller's returned is a dict of numbers and arrays of numbers.
 

@@ -20,10 +20,12 @@ from jaxbandits.engine.grouping import (
     with_groups,
 )
 from jaxbandits.engine.plots import draw
-from jaxbandits.engine.recording import is_marks
+from jaxbandits.engine.recording import is_curve, is_marks
 from jaxbandits.engine.tables import is_task_column
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     import pandas
     import xarray
     from matplotlib.axes import Axes
@@ -145,22 +147,63 @@ class Results(NamedTuple):
 
         Returns:
             DataFrame. A scalar column keeps its dtype (`status` holds the integers of `Status`); an array column is of
-            dtype object and holds one NumPy array for every run.
+            dtype object and holds one NumPy array for every run. In text (`to_csv`, `to_string`) pandas cuts an array
+            of more than 1000 numbers to its ends: `curves_to_pandas` has a number a cell, and Parquet keeps arrays.
 
         Raises:
             ModuleNotFoundError: pandas is not installed.
             ValueError: there is no such column.
         """
-        try:
-            import pandas
-        except ModuleNotFoundError as error:
-            raise ModuleNotFoundError("to_pandas needs pandas: pip install pandas") from error
+        pandas = _pandas("to_pandas")
         return pandas.DataFrame(
             {
                 name: values if values.ndim == 1 else pandas.Series(list(values), dtype=object)
                 for name, values in self._chosen(columns).items()
             }
         )
+
+    def curves_to_pandas(self, columns: Sequence[str] | None = None) -> "pandas.DataFrame":
+        """Returns the curves as a data frame, one row for every run and mark, with one number a cell.
+
+        Args:
+            columns: names of scalar columns and of curves to take, as in `to_pandas`; by default all of them.
+
+        Returns:
+            DataFrame. The scalar columns are repeated for every mark: `pulls` is what the run came to, `curve.pulls`
+            or `curve.rounds` the mark. A curve whose entries are arrays has a column for every place in them,
+            `curve.NAME.0`, `curve.NAME.1`, .. Such a frame is written as a whole by `to_csv`.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed.
+            ValueError: there are no curves, or `columns` names something else.
+
+        Example:
+            >>> columns = {"row": [0, 0], "seed": [0, 1], "pulls": [20, 30], "curve.pulls": [[1, 10], [1, 10]]}
+            >>> columns |= {"curve.regret": [[0.5, 2.0], [1.0, 2.5]]}
+            >>> results = Results({name: np.asarray(x) for name, x in columns.items()}, None)
+            >>> print(results.curves_to_pandas(["seed", "curve.pulls", "regret"]).to_csv(index=False))
+            seed,curve.pulls,regret
+            0,1,0.5
+            0,10,2.0
+            1,1,1.0
+            1,10,2.5
+            <BLANKLINE>
+        """
+        pandas = _pandas("curves_to_pandas")
+        marks = next((values for name, values in self.columns.items() if is_marks(name)), None)
+        if marks is None:
+            raise ValueError(f"results must have curves, which `record` makes, got columns {sorted(self.columns)}")
+        cells: dict[str, np.ndarray] = {}
+        for name, values in self._chosen(columns).items():
+            if values.ndim == 1:
+                cells[name] = np.repeat(values, marks.shape[1])
+            elif is_curve(full_name(name, self.columns)) and values.shape[:2] == marks.shape:
+                flat = values.reshape(marks.size, *values.shape[2:])
+                for place in np.ndindex(*values.shape[2:]):
+                    cells[".".join((name, *map(str, place)))] = flat[:, *place]
+            elif columns is not None:
+                raise ValueError(f"columns must name scalar columns and curves, got {name!r}")
+        return pandas.DataFrame(cells)
 
     def to_xarray(self, columns: Sequence[str] | None = None) -> "xarray.Dataset":
         """The runs as a data set with the dimensions `row` and `seed`.
@@ -202,6 +245,7 @@ class Results(NamedTuple):
     ) -> "Axes":
         """Draws the mean of a column over another one, or of a curve over its marks, with bands of 95 %.
 
+        No two lines look alike: where there are more lines than colours, dashes and markers tell them apart.
         A band is 1.96 standard errors of the mean to each side. Means are those of `summary`, over the runs that are
         complete; where others were censored or failed, the mean lacks them, and a triangle marks it.
 
@@ -253,6 +297,15 @@ class Results(NamedTuple):
             if full is None:
                 raise ValueError(f"columns must be names of {sorted(self.columns)}, got {name!r}")
         return {name: self.columns[full] for name, full in found.items() if full is not None}
+
+
+def _pandas(function: str) -> "ModuleType":
+    """The module, which only `function` needs."""
+    try:
+        import pandas
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(f"{function} needs pandas: pip install pandas") from error
+    return pandas
 
 
 def of_tasks(results: Results, rows: int, seeds: int) -> Results:

@@ -164,10 +164,67 @@ def test_to_pandas_keeps_dtypes_and_one_array_a_run():
     assert len(table(row=[], v=np.zeros((0, 2))).to_pandas()) == 0
 
 
-def test_a_missing_pandas_is_named(monkeypatch):
+@pytest.mark.parametrize("name", ["to_pandas", "curves_to_pandas"])
+def test_a_missing_pandas_is_named(monkeypatch, name):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ModuleNotFoundError, match="to_pandas needs pandas: pip install pandas"):
-        table(row=[0]).to_pandas()
+    with pytest.raises(ModuleNotFoundError, match=f"{name} needs pandas: pip install pandas"):
+        getattr(table(row=[0]), name)()
+
+
+CURVES = {
+    "seed": [0, 1],
+    "pulls": [7, 9],
+    "task.delta": np.asarray([0.1, 0.2], np.float32),
+    "curve.rounds": [[1, 2, 4], [1, 2, 8]],
+    "curve.regret": np.arange(6.0).reshape(2, 3),
+    "curve.counts": np.arange(24).reshape(2, 3, 2, 2),
+    "curve.last": [True, False],  # a metric that is named like a curve
+    "theta": np.zeros((2, 3)),
+}
+
+
+def test_curves_to_pandas_has_a_row_for_every_run_and_mark():
+    frame = table(row=[0, 0], **CURVES).curves_to_pandas()
+    scalars = ["row", "status", "seed", "pulls", "task.delta"]
+    entries = [f"curve.counts.{i}.{j}" for i in (0, 1) for j in (0, 1)]
+    assert list(frame.columns) == [*scalars, "curve.rounds", "curve.regret", *entries, "curve.last"]
+    assert frame["curve.rounds"].tolist() == [1, 2, 4, 1, 2, 8]
+    assert frame["curve.regret"].tolist() == [0, 1, 2, 3, 4, 5]
+    assert frame["curve.counts.1.0"].tolist() == [2, 6, 10, 14, 18, 22]
+    assert frame["pulls"].tolist() == [7, 7, 7, 9, 9, 9]
+    assert [str(frame[name].dtype) for name in ("task.delta", "curve.rounds", "status")] == [
+        "float32",
+        "int64",
+        "int32",
+    ]
+    chosen = table(row=[0, 0], **CURVES).curves_to_pandas(["delta", "rounds", "regret"])
+    assert list(chosen.columns) == ["delta", "rounds", "regret"]
+    assert len(chosen) == 6
+
+
+def test_curves_to_pandas_is_written_as_a_whole():
+    """`to_pandas` is not: beyond a thousand numbers its cells are cut to six."""
+    marks = np.broadcast_to(np.arange(1500), (2, 1500))
+    results = table(row=[0, 1], **{"curve.pulls": marks, "curve.regret": marks / 7})
+    assert "..." in results.to_pandas().to_csv()
+    text = results.curves_to_pandas().to_csv(index=False)
+    assert "..." not in text
+    read = np.loadtxt(text.splitlines()[1:], delimiter=",")
+    np.testing.assert_array_equal(read[:, 3].reshape(2, 1500), marks / 7)
+
+
+@pytest.mark.parametrize(
+    ("columns", "names", "message"),
+    [
+        ({}, None, "results must have curves, which `record` makes, got columns"),
+        (CURVES, ["theta"], "columns must name scalar columns and curves, got 'theta'"),
+        (CURVES, ["nothing"], "columns must be names of .* got 'nothing'"),
+        (CURVES, "seed", "columns must be a sequence of names, got 'seed'"),
+    ],
+)
+def test_curves_to_pandas_names_what_is_no_curve(columns, names, message):
+    with pytest.raises(ValueError, match=message):
+        table(row=[0, 0], **columns).curves_to_pandas(names)
 
 
 def test_pandas_is_imported_only_where_it_is_used():
