@@ -26,7 +26,15 @@ from jaxbandits.engine.logs import say
 from jaxbandits.engine.recording import Curves, curve_columns, curves_of, is_numeric, require_arrays, start_curves
 from jaxbandits.engine.running import advance, streams
 from jaxbandits.engine.scalars import qualifies, replace_scalars, rounds_of
-from jaxbandits.engine.sizing import Shapes, device_memory, memory_advice, on_cpu, side_by_side, with_memory_advice
+from jaxbandits.engine.sizing import (
+    Shapes,
+    device_memory,
+    memory_advice,
+    on_cpu,
+    require_memory,
+    side_by_side,
+    with_memory_advice,
+)
 from jaxbandits.engine.tables import is_task_column
 from jaxbandits.engine.tasks import Job, build_row, fold_task
 
@@ -137,6 +145,7 @@ def compile_lanes(lane: Lane, mesh: Mesh, *, tasks: int, lanes: int) -> Program:
     """Compiles the advance of one batch of `lanes` lanes a device, for as many batches as `tasks` tasks can fill."""
     started = time.perf_counter()
     shapes, chunk = lane.shapes, lane.chunk
+    require_memory(shapes, mesh, lanes, chunk)
     with with_memory_advice(shapes, lanes, chunk):
         executable, call, fill = _compile(lane, mesh, lanes)
         if on_cpu(mesh) and "lapack" in (executable.as_text() or ""):

@@ -4,6 +4,7 @@ import contextlib
 import math
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import jax
@@ -21,6 +22,8 @@ LAUNCHED_BYTES = 1.2e8  # that an H200 reads or writes while it launches a round
 SPREAD = 2  # the longest run over the mean one
 ACCELERATOR_SHARE = 8  # the states of one batch take at most this part of the memory: two batches, inputs and outputs
 CHUNK_BYTES = 2**28  # most memory for what a chunk of one batch keeps of its rounds
+STATM = Path("/proc/self/statm")  # where Linux says what this process has mapped
+GROUPS, GROUP_ROOT = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")  # its control groups, and their limits
 
 
 class Shapes(NamedTuple):
@@ -111,9 +114,54 @@ def size_in_bytes(shapes: PyTree) -> int:
 def device_memory(mesh: Mesh) -> int | None:
     """Bytes of memory for each device; None where it is not known."""
     if on_cpu(mesh):
-        is_known = "SC_PHYS_PAGES" in getattr(os, "sysconf_names", ())
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // mesh.size if is_known else None
+        limits = [limit for limit in (_physical_memory(), _address_space(), _group_memory()) if limit is not None]
+        return min(limits) // mesh.size if limits else None
     return (mesh.devices.flat[0].memory_stats() or {}).get("bytes_limit")
+
+
+def _physical_memory() -> int | None:
+    """Bytes of memory of this machine."""
+    is_known = "SC_PHYS_PAGES" in getattr(os, "sysconf_names", ())
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if is_known else None
+
+
+def _address_space() -> int | None:
+    """Bytes that this process may still map (`ulimit -v`); None if there is no limit."""
+    try:
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        mapped = int(STATM.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (ImportError, AttributeError, OSError, ValueError):
+        return None
+    return None if limit == resource.RLIM_INFINITY else max(0, limit - mapped)
+
+
+def _group_memory() -> int | None:
+    """Bytes that the control group of this process may take, as in a container or a job of SLURM; None if unknown."""
+    try:
+        lines = [line.split(":", 2) for line in GROUPS.read_text().splitlines()]
+    except OSError:
+        return None
+    limits = []
+    for _, controllers, path in (line for line in lines if len(line) == 3):
+        if controllers in ("", "memory"):  # the second and the first version
+            root, name = (GROUP_ROOT / "memory", "memory.limit_in_bytes") if controllers else (GROUP_ROOT, "memory.max")
+            innermost = root / path.strip("/")  # in a container, the path may be that of the host
+            for group in (innermost, *innermost.parents):  # the limit of each holds
+                with contextlib.suppress(OSError, ValueError):
+                    limits.append(int((group / name).read_text()))
+    return min(limits, default=None)
+
+
+def require_memory(shapes: Shapes, mesh: Mesh, lanes: int, chunk: int) -> None:
+    """Raises `MemoryError` if not even the states of a batch fit, before minutes are spent on compiling and filling it.
+
+    What a program needs besides is known once it is compiled: see `jaxbandits.engine.program.compile_lanes`.
+    """
+    memory, needed = device_memory(mesh), lanes * size_in_bytes((shapes.state, shapes.curves))
+    if memory is not None and needed > memory:
+        raise MemoryError(memory_advice(shapes, lanes, chunk, f"{needed / 1e6:.3g} of {memory / 1e6:.3g} MB"))
 
 
 def memory_advice(shapes: Shapes, lanes: int, chunk: int, needed: str) -> str:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import resource
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -17,7 +18,7 @@ from jax.sharding import Mesh, PartitionSpec
 
 import jaxbandits
 from jaxbandits.base import Environment, Status
-from jaxbandits.engine import program
+from jaxbandits.engine import program, sizing
 from jaxbandits.engine.recording import Curves
 from jaxbandits.engine.shards import local_mesh
 from jaxbandits.engine.sizing import Shapes, default_lanes, shapes_of
@@ -204,7 +205,9 @@ def test_the_planning_of_one_device_is_no_concern_of_the_other():
     np.testing.assert_array_equal(results.columns["planned"], [16] * 4 + [0] * 4)
 
 
-def test_lanes_that_cannot_fit_are_refused_before_they_are_made():
+def test_lanes_that_cannot_fit_are_refused_before_they_are_compiled(monkeypatch):
+    monkeypatch.setattr(program, "_compile", None)
+
     def hungry(task, key):
         algorithm = counter(5)
         return algorithm._replace(init=lambda key: algorithm.init(key)._replace(total=jnp.zeros(2**20))), NOISE
@@ -215,6 +218,66 @@ def test_lanes_that_cannot_fit_are_refused_before_they_are_made():
     assert "lanes=1048576 with chunk=1 do not fit into the device's memory" in str(raised.value)
     assert "the states of a batch take 8.8e+06 MB (lower lanes)" in str(raised.value)
     assert "the noise of its chunk 8.39 MB (lower lanes or chunk)" in str(raised.value)
+
+
+def test_lanes_beyond_a_limit_of_memory_are_refused_once_they_are_compiled(monkeypatch):
+    """What a program needs is known then, and not only once its batch has been filled and run for minutes."""
+    monkeypatch.setattr(sizing, "device_memory", lambda mesh: 5000)
+    monkeypatch.setattr(program, "device_memory", lambda mesh: 5000)
+    with pytest.raises(
+        MemoryError, match=r"lanes=64 with chunk=256 do not fit into the device's memory \(.* of 0.005 MB"
+    ):
+        jaxbandits.sweep(counting, LIMITS, seeds=64, key=KEY, max_rounds=10, lanes=64, chunk=256, progress=False)
+
+
+@pytest.fixture
+def limited(monkeypatch, tmp_path):
+    """Sets what the system says of limits: of address space in bytes, and files of control groups."""
+
+    def limit(*, space=None, mapped_pages=0, groups="", files=()):
+        infinite = resource.RLIM_INFINITY
+        monkeypatch.setattr(resource, "getrlimit", lambda which: (infinite if space is None else space, infinite))
+        (tmp_path / "statm").write_text(f"{mapped_pages} 1 1 1 0 1 0\n")
+        (tmp_path / "groups").write_text(groups)
+        for name, text in dict(files).items():
+            (tmp_path / "cgroup" / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "cgroup" / name).write_text(text)
+        monkeypatch.setattr(sizing, "STATM", tmp_path / "statm")
+        monkeypatch.setattr(sizing, "GROUPS", tmp_path / "groups")
+        monkeypatch.setattr(sizing, "GROUP_ROOT", tmp_path / "cgroup")
+        return sizing.device_memory(Mesh(np.array(jax.local_devices()[:1]), ("devices",)))
+
+    return limit
+
+
+PHYSICAL = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, PHYSICAL),
+        ({"space": 10**9}, 10**9),
+        ({"space": 10**9, "mapped_pages": 1000}, 10**9 - 1000 * os.sysconf("SC_PAGE_SIZE")),
+        ({"space": 10**6, "mapped_pages": 1000}, 0),
+        ({"groups": "0::/a/b\n", "files": {"a/b/memory.max": "7000\n"}}, 7000),
+        ({"groups": "0::/a/b\n", "files": {"a/b/memory.max": "max\n", "a/memory.max": "8000\n"}}, 8000),
+        ({"groups": "0::/host/only\n", "files": {"memory.max": "9000\n"}}, 9000),  # in a container
+        ({"groups": "0::/a\n", "files": {"a/memory.max": "max\n"}}, PHYSICAL),
+        ({"groups": "4:memory:/j\n1:cpu:/\n", "files": {"memory/j/memory.limit_in_bytes": "6000\n"}}, 6000),
+        ({"groups": "4:memory:/j\n", "files": {"memory/memory.limit_in_bytes": str(2**63 - 4096)}}, PHYSICAL),
+        ({"groups": "no groups at all"}, PHYSICAL),
+    ],
+)
+def test_device_memory_of_a_cpu_is_the_smallest_limit(limited, settings, expected):
+    assert limited(**settings) == expected
+
+
+def test_device_memory_where_the_system_tells_nothing_is_that_of_the_machine(limited, tmp_path):
+    limited(space=10**9)
+    (tmp_path / "statm").unlink()
+    (tmp_path / "groups").unlink()
+    assert sizing.device_memory(Mesh(np.array(jax.local_devices()[:1]), ("devices",))) == PHYSICAL
 
 
 @pytest.mark.parametrize(
