@@ -33,10 +33,10 @@ accelerator a round works on `scalars` where its arrays are small: a vector over
 
 **Machines.** `executor=` takes any `concurrent.futures.Executor` and cuts the sweep into `shards=` calls, each an
 ordinary sweep of a random share of the tasks into the same store. A worker that dies costs what it had not written yet:
-Dask runs its shard again, with other executors you make the call again. A copy of a process in which JAX has run, made
-by `os.fork()`, hangs at its first sweep: start processes afresh ("spawn"). Workers that do not reach the folder, and those
+Dask runs its shard again, with other executors you make the call again. Workers that do not reach the folder, and those
 of a sweep without a store, send finished runs to the caller every half a minute. Functions travel by cloudpickle, so
-lambdas and notebooks will do. This script needs `pip install '.[cluster]'`:
+lambdas and notebooks will do. A copy of a process in which JAX has run, made by `os.fork()`, hangs at its first sweep:
+start processes afresh ("spawn"). This script needs `pip install '.[cluster]'`:
 
 ```python
 import jax
