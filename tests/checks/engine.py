@@ -18,8 +18,9 @@ COLUMNS = {"row": np.arange(2), "seed": np.zeros(2, int), "status": np.ones(2, i
 RESULTS = Results(COLUMNS, STATS)
 COUNTER = counter(5)
 FOLDER = tempfile.TemporaryDirectory()  # a store without runs
-MANIFEST = {name: {} for name in ("arguments", "tasks", "program", "made_by", "parts")}
-MANIFEST |= {"columns": {"row": "int64", "seed": "int64"}}
+SIZES = {"rows": 1, "seeds": 1, "lanes": 1, "chunk": 1}
+MANIFEST = {"arguments": SIZES, "tasks": {"sha256": ""}, "columns": dict.fromkeys(("row", "seed", "status"), "int64")}
+MANIFEST |= {"program": {}, "made_by": {}, "parts": {}}
 (Path(FOLDER.name) / "_manifest.json").write_text(json.dumps(MANIFEST))
 
 SWEEP = {
