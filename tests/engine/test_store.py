@@ -739,6 +739,42 @@ def test_store_of_any_name_is_written_and_read(tmp_path, plain, name, monkeypatc
     assert_same(jaxbandits.load(store), plain)
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="counts threads as Linux lists them")
+def test_store_is_loaded_and_written_without_threads_of_pyarrow(stored, tmp_path):
+    """Such a thread lives on at exit, where what it still holds of Python's can end the process with SIGABRT."""
+    child = in_a_child(
+        """
+import os, pathlib, sys
+import numpy as np, pyarrow.parquet
+import jaxbandits
+from jaxbandits.engine import store
+
+def threads():
+    names = [path.read_text().strip() for path in pathlib.Path("/proc/self/task").glob("*/comm")]
+    return len([name for name in names if not name.startswith("jemalloc")])  # of the allocator: it holds nothing
+
+folder, other = map(pathlib.Path, sys.argv[1:])
+before = threads()
+results = jaxbandits.load(folder)
+columns = {name: values for name, values in results.columns.items() if name != "task"}
+store.write_part(other, columns, {"session": "a"}, None)
+print(len(columns["row"]), threads() - before)
+""",
+        stored,
+        tmp_path,
+    )
+    assert child.stdout.split() == [str(RUNS), "0"], child.stderr
+
+
+def test_files_that_pyarrow_reads_itself_hold_nothing_of_python(stored, monkeypatch):
+    opened, sources = pq.ParquetFile, []
+    monkeypatch.setattr(pq, "ParquetFile", lambda source: sources.append(source) or opened(source))
+    assert store_package.finished(stored, 4, 5).all()
+    assert len(store_package.new_parts(stored, set())) == len(parts(stored))
+    assert len(sources) == 2 * len(parts(stored))
+    assert {type(source) for source in sources} == {pa.OSFile}
+
+
 UNWRITABLE = [
     PermissionError(errno.EACCES, "Permission denied"),
     OSError(errno.EROFS, "Read-only file system"),

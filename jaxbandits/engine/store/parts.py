@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -77,13 +78,13 @@ def read_part(
         return Unfit("is a folder")
     names = None if columns is None else list(dict.fromkeys(("row", "seed", *columns)))
     with contextlib.ExitStack() as stack:
-        # Never by its path, in which PyArrow would look for the names of partitions, and which need not be UTF-8.
-        source = stack.enter_context(open(path, "rb"))
         if verify:
-            data = source.read()
+            data = path.read_bytes()
             if path.name != f"part-{checksum(data)}.parquet":
                 return Unfit("is damaged")
             source = pa.BufferReader(data)
+        else:
+            source = stack.enter_context(_opened(path))
         try:
             file = stack.enter_context(pq.ParquetFile(source))
             about = _read_about(file)
@@ -93,7 +94,8 @@ def read_part(
                 return Unfit("is of another store", "foreign")
             if (reason := _misfit(file, expected)) is not None:
                 return Unfit(reason)
-            part = Part(file.read(columns=names), about)
+            # In this thread: one of PyArrow's that lets go of Python's bytes while the process ends can abort it.
+            part = Part(file.read(columns=names, use_threads=False), about)
         except (pa.ArrowException, OSError, ValueError, KeyError, RecursionError) as error:
             if isinstance(error, OSError) and error.errno is not None:  # of the disk, not of the file
                 raise
@@ -104,6 +106,17 @@ def read_part(
         if len(wrong):
             return Unfit(f"has a run of {name} {wrong[0]}, of 0 to {most - 1}")
     return part
+
+
+def _opened(path: Path) -> Any:
+    """The file, as PyArrow's own.
+
+    PyArrow reads it in a thread of its own, which must hold nothing of Python's. A path that it is given otherwise has
+    to be UTF-8, and is searched for the names of partitions.
+    """
+    import pyarrow as pa
+
+    return pa.OSFile(os.fsencode(path))
 
 
 def _read_about(file: Any) -> dict[str, Any] | None:
@@ -151,7 +164,7 @@ def new_parts(folder: Path, known: set[str]) -> list[dict[str, Any]]:
     known.update(path.name for path in paths)
     abouts = []
     for path in paths:
-        with contextlib.suppress(OSError, pa.ArrowException), open(path, "rb") as source:
+        with contextlib.suppress(OSError, pa.ArrowException), _opened(path) as source:
             abouts.append(_read_about(pq.ParquetFile(source)))
     return [about for about in abouts if about is not None]
 

@@ -84,7 +84,7 @@ def read_table(folder: Path) -> Table | None:
     import pyarrow.parquet as pq
 
     try:
-        columns = pq.read_table(pa.BufferReader((folder / TASKS).read_bytes()))
+        columns = pq.ParquetFile(pa.BufferReader((folder / TASKS).read_bytes())).read(use_threads=False)
         about = json.loads(columns.schema.metadata[ABOUT])
         return {path: _read(columns, column_name(path), **kind) for path, kind in about.items()}
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError, AttributeError, RecursionError):
