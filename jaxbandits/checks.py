@@ -24,6 +24,7 @@ from jax.experimental import checkify
 
 from jaxbandits.base import Array
 
+GENERATOR = "threefry2x32"  # of random numbers: the one whose draws depend on the key of their own lane alone
 SHOWN = 8  # numbers of an array that a message spells out
 _TRACED = contextvars.ContextVar("traced", default=True)  # whether checks of traced values leave a debug_check
 
@@ -233,11 +234,24 @@ def instance(name: str, value: Any, kinds: type | tuple[type, ...]) -> Any:
 
 
 def key(name: str, value: Any) -> Any:
-    """A JAX key, which may be traced: a typed one of shape (), or a raw one, a vector of unsigned 32-bit integers."""
+    """A JAX key, which may be traced: a typed one of shape (), or a raw one, two unsigned 32-bit integers.
+
+    It must be of `threefry2x32`. Other generators, such as `rbg`, draw from the first lane's key under `jax.vmap`, so
+    that a run would depend on its neighbours.
+    """
     dtype = value.dtype if isinstance(value, jax.Array) else None
     is_typed = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
-    if dtype is None or np.ndim(value) != (0 if is_typed else 1) or not (is_typed or dtype == jnp.uint32):
+    is_raw = dtype == jnp.uint32 and np.ndim(value) == 1
+    # JAX takes a raw key for one of its default generator.
+    generator = str(jax.random.key_impl(value)) if is_typed else jax.config.jax_default_prng_impl
+    if not (is_typed and np.ndim(value) == 0) and not (is_raw and (generator != GENERATOR or value.shape == (2,))):
         raise ValueError(f"{name} must be a JAX key, such as jax.random.key(0), got {show(value)}")
+    if generator != GENERATOR:
+        kind = f"a key of {generator}" if is_typed else f"a raw key under jax_default_prng_impl={generator}"
+        raise ValueError(
+            f"{name} must be a key of {GENERATOR}, got {kind}. Under jax.vmap that generator draws from one key for "
+            f'all lanes. Use jax.random.key(seed, impl="{GENERATOR}")'
+        )
     return value
 
 

@@ -75,7 +75,7 @@ def check(algorithm: Algorithm, environment: Environment, *, key: Key, rounds: i
     Raises:
         AssertionError: a promise is broken; one sentence says by which part, and where it can, in which round and
             field.
-        ValueError: `rounds` is not a positive integer.
+        ValueError: `rounds` is not a positive integer, or `key` no key of threefry2x32.
 
     Cost: three programs are compiled, one in 32 bit; every round looks at the whole state.
 
@@ -91,6 +91,7 @@ def check(algorithm: Algorithm, environment: Environment, *, key: Key, rounds: i
     """
     checks.instance("algorithm", algorithm, Algorithm)
     checks.instance("environment", environment, Environment)
+    checks.key("key", key)
     checks.whole("rounds", rounds, least=1)
     _check_shapes(algorithm, environment, key)
     state = jax.eval_shape(algorithm.init, key)

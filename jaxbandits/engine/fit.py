@@ -21,7 +21,7 @@ def require_fit(algorithm: Algorithm, environment: Environment) -> None:
     shapes and types of its state. Nothing is computed: only shapes are compared.
     """
     require_pair(algorithm)
-    key = jax.eval_shape(lambda: jax.random.key(0))
+    key = jax.eval_shape(lambda: jax.random.key(0, impl="threefry2x32"))
     state = jax.eval_shape(algorithm.init, key)
     noise = jax.eval_shape(environment.noise, key)
     if not hasattr(state, "pulls"):

@@ -137,7 +137,7 @@ def start_curves(what: Record | None, algorithm: Algorithm, environment: Environ
         return Curves({}, {})
 
     def first() -> tuple[dict[str, Array], dict[str, Array]]:
-        key = jax.random.key(0)
+        key = jax.random.key(0, impl="threefry2x32")
         state = algorithm.init(key)
         decision = algorithm.decide(key, state)
         observation = environment.respond(decision.action, environment.noise(key))

@@ -158,7 +158,7 @@ def replay(
         shapes = [x.shape for x in jax.tree.leaves(observations)]
         raise ValueError(f"tape must have observations with one common leading axis, the rounds, got shapes {shapes}")
     ((rounds,),) = lengths
-    keys = streams(jax.random.key(0) if key is None else key)
+    keys = streams(jax.random.key(0, impl="threefry2x32") if key is None else key)
     return _follow(algorithm, keys, lambda r, action: jax.tree.map(lambda x: x[r], observations), rounds, chunk, watch)
 
 

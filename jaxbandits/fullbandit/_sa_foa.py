@@ -184,7 +184,8 @@ def sampled_rows(clock: Array, pulls: Array, *, s: int, size: int) -> Array:
         int (size,), each below s.
     """
     bits = lax.bitcast_convert_type(clock, jnp.dtype(f"int{8 * clock.dtype.itemsize}"))
-    return jax.random.randint(jax.random.fold_in(jax.random.key(bits), pulls), (size,), 0, s)
+    key = jax.random.key(bits, impl="threefry2x32")
+    return jax.random.randint(jax.random.fold_in(key, pulls), (size,), 0, s)
 
 
 def check_sampling(epsilon, samples, threshold, mode, reduction) -> None:

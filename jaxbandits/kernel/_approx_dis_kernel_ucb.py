@@ -241,7 +241,7 @@ def _proposed(sparse: Sparse, state: State) -> Array:
     probability = sparse.oversampling * state.shared_variance.at[state.queries].get(mode="clip")
     probability = jnp.minimum(probability / sparse.settings.noise_variance, 1)
     if coins is None:
-        key = jax.random.fold_in(jax.random.key(state.seed), state.t)
+        key = jax.random.fold_in(jax.random.key(state.seed, impl="threefry2x32"), state.t)
         is_chosen = jax.random.uniform(key, (n_agents, horizon), dtype) < probability
     else:
         is_chosen = coins.inducing[jnp.maximum(state.t, 1) - 1] < probability

@@ -86,7 +86,7 @@ def thinning_coins(settings: DuetsSettings, seed: Array, epoch: Array, first: Ar
         return lax.dynamic_slice_in_dim(table, first, rounds, axis=1)
     # As many for every epoch, so that a draw's does not depend on how the epochs are padded.
     shape = settings.common.n_agents, max(settings.epochs[:-1])
-    key = jax.random.fold_in(jax.random.key(seed), epoch)
+    key = jax.random.fold_in(jax.random.key(seed, impl="threefry2x32"), epoch)
     return jax.random.uniform(key, shape, settings.variances.dtype)[:, :rounds]
 
 

@@ -320,7 +320,7 @@ def with_array(values):
     [
         ({"max_rounds": 999}, "arguments.max_rounds: 1000 in the store, 999 now"),
         ({"key": jax.random.key(4)}, "arguments.key.data[1]: 3 in the store, 4 now"),
-        ({"key": jax.random.key(3, impl="rbg")}, 'arguments.key.impl: "threefry2x32" in the store, "rbg" now'),
+        ({"key": jax.random.PRNGKey(3)}, 'arguments.key.impl: "threefry2x32" in the store, "raw" now'),
         ({"lanes": 8}, "arguments.lanes: 4 in the store, 8 now"),
         ({"chunk": 17}, "arguments.chunk: 16 in the store, 17 now"),
         ({"tasks": TASKS.at[1].set(401)}, "tasks.table.values[1]: 400 in the store, 401 now"),
