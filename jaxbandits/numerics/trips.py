@@ -47,13 +47,18 @@ def for_blocks(live: Array, size: int, body: Callable[[Array, T], T], carry: T) 
         live: int (), entries at the front that count in this lane. A turn beyond them must leave the carry as it is, or
             write only what nothing reads.
         size: of a block.
-        body: a turn.
+        body: a turn; `first` is int32 ().
         carry: its start.
 
     Returns:
         The last carry.
     """
-    return lax.fori_loop(0, blocks_below(live, size), lambda i, carry: body(i * size, carry), carry)
+
+    def turn(i: Array, carry: T) -> T:
+        # Where JAX knows the trip count, as it does outside of any trace, it counts in its default integer type.
+        return body(jnp.asarray(i, jnp.int32) * size, carry)
+
+    return lax.fori_loop(0, blocks_below(live, size), turn, carry)
 
 
 def by_parts(capacity: int, live: Array, of_first: Callable[[int], T]) -> T:

@@ -264,6 +264,17 @@ def test_the_whole_run_is_that_of_the_contract():
             np.testing.assert_array_equal(a, np.repeat([0, *b], (1, 6, 10, 3)))
 
 
+def test_a_whole_run_outside_of_any_trace_is_that_of_a_compiled_one():
+    """There JAX knows the trip counts of loops, and counts in another type."""
+    instance = kernel.branin(jax.random.key(1), size=20)
+
+    def one(key):
+        settings = {"kernel": SE, "n_agents": 2, "horizon": 3, "beta": 1.0, "noise_variance": NOISE_VARIANCE}
+        return kernel.duets_run(key, instance, epochs=(2, 1), **settings)
+
+    jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-9), one(KEY), jax.jit(one)(KEY))
+
+
 def test_limits_and_scale():
     wide, greedy, silent, plain, double, indefinite = range(6)
     keys = jax.vmap(lambda i: jax.random.key(3))(jnp.arange(LANES))
