@@ -56,6 +56,7 @@ from jaxbandits.engine import (
     run,
     sweep,
     task_key,
+    tell,
     trace,
 )
 from jaxbandits.numbering import Numbered, numbered
@@ -91,6 +92,7 @@ __all__ = [
     "run",
     "sweep",
     "task_key",
+    "tell",
     "testing",
     "trace",
 ]

@@ -4,7 +4,7 @@ Everything here describes a single lane. No function has a batch axis; `jax.vmap
 """
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -86,6 +86,9 @@ class Algorithm(NamedTuple):
 
     `before` says how often what an action pulls was pulled before, in the form that the family's environments with a
     stream want: for one arm an integer (), for each of K arms (K,). See `jaxbandits.numbered`.
+
+    `problem` returns what an algorithm was made for, by name: sizes, arrays, structs of arrays. The environment's
+    entries of the same names must agree: sizes and shapes always, values where both are known before a program runs.
     """
 
     init: Callable[[Key], PyTree]  # (key) -> state
@@ -97,14 +100,27 @@ class Algorithm(NamedTuple):
     stale: Callable[[PyTree], Array] | None = None  # (state) -> bool ()  `plan` is due
     before: Callable[[PyTree, PyTree], PyTree] | None = None  # (state, action) -> int  pulls of its arms before it
     spares: bool = False  # `plan` leaves every bit of a state that is not stale as it was
+    problem: Callable[[], Mapping[str, Any]] | None = None  # () -> what it was made for; None: it does not say
+    # (action, observation) -> observation  as arrays; raises `ValueError` unless it can be the action's (`tell`)
+    receive: Callable[[PyTree, PyTree], PyTree] | None = None
 
 
 class Environment(NamedTuple):
-    """A source of observations. Its randomness is apart from the response, so that it can be drawn ahead."""
+    """A source of observations. Its randomness is apart from the response, so that it can be drawn ahead.
+
+    `problem` is compared with the algorithm's. Where the two are to differ, in a study of wrong models, leave it out:
+    `environment._replace(problem=None)`.
+
+    JAX clamps an index that is out of range. `jaxbandits.testing.check` therefore asks `accepts` and `admits`, which no
+    round of a run does.
+    """
 
     noise: Callable[[Key], PyTree]  # (key) -> noise  the randomness of one round, for any action
     respond: Callable[[PyTree, PyTree], PyTree]  # (action, noise) -> observation
     stream: Key | None = None  # observations are functions of it and of the numbered pulls: shared by who has the same
+    problem: Callable[[], Mapping[str, Any]] | None = None  # () -> what it answers for; None: it does not say
+    accepts: Callable[[PyTree], Array] | None = None  # (action) -> bool ()  all that the action asks for exists
+    admits: Callable[[PyTree], Array] | None = None  # (answer) -> bool ()   all that the answer names exists
 
 
 class Status(enum.IntEnum):

@@ -12,7 +12,7 @@ import contextvars
 import operator
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -243,7 +243,7 @@ def key(name: str, value: Any) -> Any:
     is_typed = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
     is_raw = dtype == jnp.uint32 and np.ndim(value) == 1
     # JAX takes a raw key for one of its default generator.
-    generator = str(jax.random.key_impl(value)) if is_typed else jax.config.jax_default_prng_impl
+    generator = str(jax.random.key_impl(value)) if is_typed else getattr(jax.config, "jax_default_prng_impl")  # noqa: B009
     if not (is_typed and np.ndim(value) == 0) and not (is_raw and (generator != GENERATOR or value.shape == (2,))):
         raise ValueError(f"{name} must be a JAX key, such as jax.random.key(0), got {show(value)}")
     if generator != GENERATOR:
@@ -311,6 +311,24 @@ def array(
     return jnp.asarray(value, dtype)
 
 
+def numbers(name: str, value: Any, shape: tuple[int, ...], dtype: Any, **bounds: Any) -> Array:
+    """Measured numbers as an array of a shape and dtype: Python numbers, lists, booleans (as 0 and 1) and arrays.
+
+    They are finite. Other arguments: see `array`.
+    """
+    expected = f"be an array of real numbers of shape {shape}" if shape else "be a real number"
+    is_struct = value is None or isinstance(value, (str, bytes, dict, set)) or hasattr(value, "_fields")
+    try:
+        found = None if is_struct else np.asarray(value) if is_concrete(value) else jnp.asarray(value)
+    except (TypeError, ValueError):  # ragged, a key, or made of something else
+        found = None
+    if found is None or _kind(found) not in "biuf" or np.shape(found) != shape:
+        raise ValueError(f"{name} must {expected}, got {show(value)}")
+    return array(
+        name, found.astype(jnp.result_type(float)) if _kind(found) == "b" else found, shape, dtype=dtype, **bounds
+    )
+
+
 def float_dtype(name: str, value: Any) -> Any:
     """A floating dtype, or None for JAX's own default."""
     try:
@@ -320,6 +338,15 @@ def float_dtype(name: str, value: Any) -> Any:
     if dtype is None or not jnp.issubdtype(dtype, jnp.floating):
         raise ValueError(f"{name} must be a floating dtype, got {show(value)}")
     return jax.dtypes.canonicalize_dtype(dtype)
+
+
+def domain(action: Any, accepts: Callable[[Any], Any], expected: str) -> None:
+    """Raises `ValueError` unless an environment accepts an action, where that is known.
+
+    In a program nothing is checked, so that no round pays for it; `jaxbandits.testing.check` looks at every round.
+    """
+    if is_concrete(action):
+        require(accepts(action), "action", expected, action)
 
 
 def one_size(**sizes: tuple[int, Any]) -> None:
@@ -339,7 +366,10 @@ def show(value: Any) -> str:
         is_key = jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
         is_short = value.size <= SHOWN and value.ndim <= 1 and not is_key
         return str(np.asarray(value)) if is_short else f"an array of shape {value.shape} and dtype {value.dtype}"
-    text = repr(value)
+    if (fields := getattr(value, "_fields", ())) and not isinstance(value, type):
+        text = f"{type(value).__name__}({', '.join(f'{name}={show(getattr(value, name))}' for name in fields)})"
+    else:
+        text = repr(value)
     return text if len(text) <= 200 else f"{text[:197]}..."
 
 

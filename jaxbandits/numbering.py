@@ -76,10 +76,12 @@ def numbered(algorithm: Algorithm) -> Algorithm:
     def observe(state: PyTree, action: Numbered, observation: PyTree) -> PyTree:
         return algorithm.observe(state, action.action, observation)
 
+    receive = algorithm.receive
+    receives = None if receive is None else lambda action, observation: receive(action.action, observation)
     key = jax.eval_shape(lambda: jax.random.key(0, impl="threefry2x32"))
     shapes = jax.eval_shape(lambda key: before(algorithm.init(key), algorithm.idle), key)
     nothing = jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), shapes)
-    return algorithm._replace(decide=decide, observe=observe, idle=Numbered(algorithm.idle, nothing))
+    return algorithm._replace(decide=decide, observe=observe, idle=Numbered(algorithm.idle, nothing), receive=receives)
 
 
 def plain(action: Any) -> Any:

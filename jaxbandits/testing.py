@@ -7,6 +7,8 @@ algorithms of this library pass it; one of your own that does runs in sweeps, un
 `first_difference` says in which round, and in which field, two tapes part; `round_keys` are for its random numbers.
 """
 
+import functools
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -31,10 +33,17 @@ ROUNDING = {"float64": 1e-8, "float32": 1e-2}  # of a cache against its rebuild,
 class Violations(NamedTuple):
     """The first round in which each promise was broken, `NEVER` where it held; int32, or one entry a leaf."""
 
-    idle: Array  # (leaves of the state,)     an idle action changed it
+    started: Array  # (leaves of the state,)  `init` made it with a NaN or an infinity
+    planned: Array  # (leaves,)               `plan` did
+    observed: Array  # (leaves,)              `observe` did
+    renewed: Array  # (leaves,)               `refresh` did
+    idle: Array  # (leaves,)                  an idle action changed it
     refreshed: Array  # (leaves,)             a refresh changed it by more than rounding
-    finite: Array  # (leaves,)                it holds a NaN or an infinity
     spared: Array  # (leaves,)                planning changed it though it was not due, and was to spare it
+    heard: Array  # ()                        the environment answered with a NaN or an infinity
+    asked: Array  # ()                        the action asks for what the environment does not have
+    answered: Array  # ()                     the answer holds a NaN
+    named: Array  # ()                        the answer names what does not exist
     stop_by_key: Array  # ()                  two keys gave two stops
     stop_unplanned: Array  # ()               it stops, and yet a plan is due
     stale_again: Array  # ()                  it was planned, and a plan is due all the same
@@ -47,6 +56,8 @@ class Walked(NamedTuple):
 
     violations: Violations
     pulls: Array  # that it spent
+    stops: Array  # bool ()   its last state does
+    shown: tuple[PyTree, PyTree]  # action and answer of the first round in which one of them was at fault
     end: PyTree  # its last state, keys as their data
 
 
@@ -62,6 +73,8 @@ def check(algorithm: Algorithm, environment: Environment, *, key: Key, rounds: i
       `spares` it changes no bit of a state that is not stale.
     - Pulls are counted: they never fall, and some are spent.
     - The state stays finite. Equal keys give equal runs.
+    - An action asks for what exists, and an answer names what exists, where the environment can tell (all of this
+      library can). An answer holds no NaN.
     - A batch under `jax.vmap`, whose lanes wait for each other's plans, gives the runs of a loop. This is looked at in
       64 bit: in 32 bit the last bits of a sum, and with them now and then a stopping time, depend on a batch's width.
 
@@ -70,7 +83,7 @@ def check(algorithm: Algorithm, environment: Environment, *, key: Key, rounds: i
         environment: what answers it.
         key: of the runs.
         rounds: that are looked at; a run that stops earlier is looked at until it stops. Choose enough for the run to
-            stop and to plan.
+            stop and to plan. A run that does not stop in them is a warning.
 
     Raises:
         AssertionError: a promise is broken; one sentence says by which part, and where it can, in which round and
@@ -83,7 +96,7 @@ def check(algorithm: Algorithm, environment: Environment, *, key: Key, rounds: i
         >>> from jaxbandits import linear, testing
         >>> instance = linear.canonical(0.5)
         >>> algorithm, environment = linear.lingape(instance.arms, delta=0.1), linear.environment(instance)
-        >>> testing.check(algorithm, environment, key=jax.random.key(0))
+        >>> testing.check(algorithm, environment, key=jax.random.key(0), rounds=3000)
         >>> forgetful = algorithm._replace(observe=lambda state, action, reward: state._replace(pulls=state.pulls + 1))
         >>> testing.check(forgetful, environment, key=jax.random.key(0))
         Traceback (most recent call last):
@@ -98,11 +111,14 @@ def check(algorithm: Algorithm, environment: Environment, *, key: Key, rounds: i
     names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in jax.tree.leaves_with_path(state)]
     walk = _walk(algorithm, environment, key, rounds)
     walked, again = jax.device_get((walk(), walk()))
-    _check_violations(walked, names)
+    _check_violations(walked, names, environment)
     same = all(map(_is_equal, jax.tree.leaves(walked), jax.tree.leaves(again)))
     _assert(same, "two runs with the same key ended differently: every part must be a pure function of its arguments")
     if all(x.dtype.itemsize == 8 for x in jax.tree.leaves(state) if jnp.issubdtype(x.dtype, jnp.floating)):
         _check_batch(algorithm, environment, key, rounds)
+    if not walked.stops:
+        sentence = f"the run did not stop within {rounds} rounds, so its stop was not checked"
+        warnings.warn(f"{sentence}. Give more rounds, unless the rule never stops by itself", stacklevel=2)
 
 
 def _check_shapes(algorithm: Algorithm, environment: Environment, key: Key) -> None:
@@ -122,8 +138,13 @@ def _check_shapes(algorithm: Algorithm, environment: Environment, key: Key) -> N
     _assert(isinstance(decision, Decision), f"decide(key, state) must return a Decision, got {decision!r}")
     is_bool = decision.stop.shape == () and decision.stop.dtype == bool
     _assert(is_bool, f"decide(key, state) must give a stop of type bool and shape (), got {_shown(decision.stop)}")
+    _assert(jax.tree.leaves(decision.answer), f"decide(key, state) must give an answer, got {decision.answer!r}")
     idle = jax.eval_shape(lambda: jax.tree.map(jnp.asarray, algorithm.idle))
     _assert_same_kind("decide(key, state) gives actions", decision.action, idle, "idle is", weak=False)
+
+    if environment.accepts is not None:
+        is_accepted = environment.accepts(algorithm.idle)
+        _assert(is_accepted, f"idle must be an action that the environment accepts, got {_named(algorithm.idle)}")
 
     noise = jax.eval_shape(environment.noise, key)
     observation = jax.eval_shape(environment.respond, decision.action, noise)
@@ -143,16 +164,18 @@ def _check_shapes(algorithm: Algorithm, environment: Environment, key: Key) -> N
 def _walk(algorithm: Algorithm, environment: Environment, key: Key, rounds: int) -> Callable[[], Walked]:
     """One run, looked at before every round."""
     keys = streams(key)
+    judges = environment.admits is not None and _can_judge(algorithm, environment, key)
 
-    def one_round(r: Array, carry: tuple[PyTree, Violations]) -> tuple[PyTree, Violations]:
-        state, violations = carry
-        broken_now: dict[str, Array] = {}
+    def one_round(r: Array, carry: tuple[PyTree, Violations, tuple[PyTree, PyTree]]) -> Any:
+        state, violations, shown = carry
+        broken_now: dict[str, Array] = {"started": _leaves(lambda x, _: ~_is_finite(x), state, state) & (r == 0)}
         if algorithm.plan is not None and algorithm.stale is not None:
             plan, stale = algorithm.plan, algorithm.stale
             due = stale(state)
             broken_now["stop_unplanned"] = due & algorithm.decide(jax.random.fold_in(keys.decide, r), state).stop
             planned = lax.cond(due, lambda s: plan(jax.random.fold_in(keys.plan, r), s), lambda s: s, state)
             broken_now["planned_pulls"] = planned.pulls != state.pulls
+            broken_now["planned"] = _spoilt(planned, state)
             state = planned
             broken_now["stale_again"] = due & stale(state)
             if algorithm.spares:
@@ -161,41 +184,83 @@ def _walk(algorithm: Algorithm, environment: Environment, key: Key, rounds: int)
         of_round = jax.random.fold_in(keys.decide, r)
         decision = algorithm.decide(of_round, state)
         broken_now["stop_by_key"] = algorithm.decide(jax.random.fold_in(of_round, 1), state).stop != decision.stop
+        if environment.accepts is not None:
+            broken_now["asked"] = ~decision.stop & ~environment.accepts(decision.action)
+        broken_now["answered"] = ~_all_finite(decision.answer)
+        if judges and environment.admits is not None:
+            broken_now["named"] = ~environment.admits(decision.answer)
         if algorithm.refresh is not None:
-            broken_now["refreshed"] = _leaves(lambda x, y: ~_is_close(x, y), algorithm.refresh(state), state)
+            renewed = algorithm.refresh(state)
+            broken_now["renewed"] = _spoilt(renewed, state)
+            broken_now["refreshed"] = _leaves(lambda x, y: ~_is_close(x, y), renewed, state)
         noise = environment.noise(jax.random.fold_in(keys.noise, r))
         still = algorithm.observe(state, algorithm.idle, environment.respond(algorithm.idle, noise))
         broken_now["idle"] = _leaves(lambda x, y: ~same_bits(x, y), still, state)
-        broken_now["finite"] = _leaves(lambda x, _: ~_is_finite(x), state, state)
 
         action = jax.tree.map(lambda a, idle: jnp.where(decision.stop, idle, a), decision.action, algorithm.idle)
-        after = algorithm.observe(state, action, environment.respond(action, noise))
+        observation = environment.respond(action, noise)
+        broken_now["heard"] = ~_all_finite(observation)
+        after = algorithm.observe(state, action, observation)
+        broken_now["observed"] = _spoilt(after, state)
         broken_now["pulls_fell"] = after.pulls < state.pulls
         rounds_now = {name: jnp.where(is_broken, r, NEVER) for name, is_broken in broken_now.items()}
         earliest = {name: jnp.minimum(getattr(violations, name), at) for name, at in rounds_now.items()}
-        return after, violations._replace(**earliest)
+        violations = violations._replace(**earliest)
+        of_these = [violations.asked, violations.answered, violations.named]
+        is_first = functools.reduce(jnp.minimum, of_these) == r
+        now = _raw_leaves((decision.action, decision.answer))
+        shown = jax.tree.map(lambda new, old: jnp.where(is_first, new, old), now, shown)
+        return after, violations, shown
 
     @jax.jit
     def walk() -> Walked:
         state = algorithm.init(keys.init)
         never = jnp.full((), NEVER, jnp.int32)
         of_leaves = jnp.full(len(jax.tree.leaves(state)), NEVER, jnp.int32)
-        violations = Violations(*[of_leaves] * 4, *[never] * (len(Violations._fields) - 4))
+        violations = Violations(*[of_leaves] * 7, *[never] * (len(Violations._fields) - 7))
+        first = algorithm.decide(keys.decide, state)
+        start = state, violations, _raw_leaves((first.action, first.answer))
         # A loop of a length that is known, so that a broken stopping rule cannot make it endless.
-        end, violations = lax.fori_loop(jnp.int32(0), jnp.int32(rounds), one_round, (state, violations))
-        return Walked(violations, end.pulls - state.pulls, jax.tree.map(_raw, end))
+        end, violations, shown = lax.fori_loop(jnp.int32(0), jnp.int32(rounds), one_round, start)
+        stops = algorithm.decide(keys.decide, end).stop
+        return Walked(violations, end.pulls - state.pulls, stops, shown, _raw_leaves(end))
 
     return walk
 
 
-def _check_violations(walked: Walked, names: list[str]) -> None:
-    """Says which promise was broken first."""
-    violations, pulls, _ = walked
+def _can_judge(algorithm: Algorithm, environment: Environment, key: Key) -> bool:
+    """True if the environment can judge answers of this form; an algorithm may give others than the family's."""
+
+    def judged(key: Key) -> Array:
+        assert environment.admits is not None
+        return environment.admits(algorithm.decide(key, algorithm.init(key)).answer)
+
+    try:
+        found = jax.eval_shape(judged, key)
+    except Exception:
+        return False
+    return getattr(found, "shape", None) == () and found.dtype == bool
+
+
+def _check_violations(walked: Walked, names: list[str], environment: Environment) -> None:
+    """Says which promise was broken first. Of several in one round, what makes a NaN is told before what it spoils."""
+    violations, pulls, _, (action, answer), _ = walked
+    finite = ": a healthy run holds no NaN and no infinity"
+    problem = {} if environment.problem is None else environment.problem()
+    size = ", ".join(f"{name}={_sized(value)}" for name, value in problem.items())
+    of = f": the environment has {size}" if size else ""
     sentences = {
+        "started": "init(key) makes {field} not finite" + finite,
+        "heard": "respond(action, noise) of the environment is not finite in round {round}",
+        "planned": "plan(key, state) makes {field} not finite in round {round}" + finite,
+        "observed": "observe(state, action, observation) makes {field} not finite in round {round}" + finite,
+        "renewed": "refresh(state) makes {field} not finite in round {round}" + finite,
+        "asked": f"decide(key, state) asks for {_named(action)} in round {{round}}, which does not exist{of}",
+        "answered": "decide(key, state) gives an answer with a NaN or an infinity in round {round}",
+        "named": f"decide(key, state) answers {_named(answer)} in round {{round}}, which does not exist{of}",
         "idle": "observe(state, idle, ..) changed {field} in round {round}: an idle action must change nothing",
         "refreshed": "refresh(state) changed {field} in round {round} by more than rounding: it must rebuild "
         "what observe has kept up to date",
-        "finite": "the state's {field} is not finite before round {round}: a healthy run holds no NaN and no infinity",
         "spared": "plan(key, state) changed {field} in round {round}, whose state is not stale: an algorithm that "
         "says spares leaves such a state as it is",
         "stop_by_key": "decide(key, state) gave two stops for two keys in round {round}: stop must be a function of "
@@ -206,12 +271,26 @@ def _check_violations(walked: Walked, names: list[str]) -> None:
         "planned_pulls": "plan(key, state) changed pulls in round {round}: planning spends no pull",
         "pulls_fell": "observe(state, action, observation) lowered pulls in round {round}: it counts all queries",
     }
-    at = {name: int(np.min(rounds)) for name, rounds in violations._asdict().items()}
+    at = {name: int(np.min(getattr(violations, name))) for name in sentences}
     first = min(at, key=lambda name: at[name])
     if at[first] < NEVER:
         leaf = int(np.argmin(getattr(violations, first)))
-        raise AssertionError(sentences[first].format(field=names[leaf], round=at[first]))
+        values = {"{field}": names[leaf], "{round}": str(at[first])}
+        sentence = sentences[first]
+        for place, value in values.items():
+            sentence = sentence.replace(place, value)
+        raise AssertionError(sentence)
     _assert(pulls > 0, "observe(state, action, observation) counted no pull in the whole run: it adds what was queried")
+
+
+def _named(value: PyTree) -> str:
+    """An action or an answer in words."""
+    return checks.show(jax.tree.map(np.asarray, value))
+
+
+def _sized(value: Any) -> str:
+    """A part of a problem in words: a size as it is, of an array its shape."""
+    return checks.show(np.asarray(value)) if isinstance(value, jax.Array) else checks.show(value)
 
 
 def _check_batch(algorithm: Algorithm, environment: Environment, key: Key, rounds: int) -> None:
@@ -247,6 +326,20 @@ def _is_close(x: Array, y: Array) -> Array:
         return same_bits(x, y)
     tolerance = ROUNDING.get(str(x.dtype), 5e-2) * jnp.max(jnp.abs(y), initial=0)
     return jnp.all((jnp.abs(x - y) <= tolerance) | (x == y))
+
+
+def _spoilt(new: PyTree, old: PyTree) -> Array:
+    """Which leaves hold a NaN or an infinity that they did not hold before, bool (leaves,)."""
+    return _leaves(lambda x, y: ~_is_finite(x) & _is_finite(y), new, old)
+
+
+def _all_finite(tree: PyTree) -> Array:
+    return jnp.all(jnp.stack([jnp.ones((), bool), *map(_is_finite, map(jnp.asarray, jax.tree.leaves(tree)))]))
+
+
+def _raw_leaves(tree: PyTree) -> PyTree:
+    """The same with the data of keys in their place."""
+    return jax.tree.map(lambda x: _raw(jnp.asarray(x)), tree)
 
 
 def _raw(x: Array) -> Array:

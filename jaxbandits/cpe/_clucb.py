@@ -10,7 +10,7 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.checks import is_concrete, require
 from jaxbandits.cpe._entries import entry_values
-from jaxbandits.cpe._environment import Pulls, pulled_before
+from jaxbandits.cpe._environment import Pulls, made_for, pulled_before
 from jaxbandits.cpe._estimate import Observations, Statistics, add, empty, estimate, squared_radius
 from jaxbandits.cpe._problems import Enumerated, Graphic, Problem, Table, arm_count, check_problem, float_dtype
 from jaxbandits.cpe._solve import best_levels
@@ -102,7 +102,12 @@ def clucb(
 
     idle = Pulls(jnp.full(1, m, jnp.int32))
     return Algorithm(
-        init, decide, observe, idle, before=lambda state, pulls: pulled_before(state.statistics.counts, pulls)
+        init,
+        decide,
+        observe,
+        idle,
+        before=lambda state, pulls: pulled_before(state.statistics.counts, pulls),
+        **made_for(problem, observations),
     )
 
 

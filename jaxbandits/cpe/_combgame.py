@@ -8,6 +8,7 @@ import numpy as np
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.cpe._confusing import closest, gaps_of
+from jaxbandits.cpe._environment import made_for
 from jaxbandits.cpe._maximum import Playable, best_action, first_least
 from jaxbandits.cpe._play import Play
 from jaxbandits.cpe._playing import (
@@ -168,7 +169,7 @@ def combgame(
     none = Learned(jnp.zeros(K, playing.dtype), jnp.zeros(K, playing.dtype), jnp.zeros((), playing.dtype))
     nobody = jnp.full((), -1, jnp.int32)
     idle = CombPlay(zeros, zeros, none, jnp.zeros(words, jnp.uint32), nobody, nobody)
-    return Algorithm(init, decide, observe, idle, before=played_before)
+    return Algorithm(init, decide, observe, idle, before=played_before, **made_for(problem))
 
 
 def _learn(

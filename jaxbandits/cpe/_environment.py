@@ -6,14 +6,16 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.special import ndtri
 
 from jaxbandits import checks
 from jaxbandits.base import Array, Environment, Key
-from jaxbandits.checks import require
+from jaxbandits.checks import known, require
 from jaxbandits.cpe._arms import ROUNDING, Arms, GaussianArms, check_bounded, number_of
 from jaxbandits.cpe._instances import Instance, check_instance
 from jaxbandits.cpe._play import Play
+from jaxbandits.cpe._problems import Enumerated, Graphic, Problem, arm_count, float_dtype
 from jaxbandits.numbering import Numbered, key_of, opened, plain
 
 
@@ -53,16 +55,67 @@ def environment(
     checks.whole("leap", leap, least=1)
     if stream is not None:
         checks.key("stream", stream)
+    said: dict[str, Any] = {"problem": partial(_said, instance.problem), "admits": partial(_admits, instance.problem)}
     if action is Play:
         require(leap == 1, "leap", "be 1 for plays", leap)
-        return _plays(instance.arms, stream)
-    return _pulls(check_bounded(instance.arms, "instance.arms"), leap, stream)
+        return _plays(instance.arms, stream)._replace(**said)
+    return _pulls(check_bounded(instance.arms, "instance.arms"), leap, stream)._replace(**said)
+
+
+def made_for(problem: Problem, observations: str | None = None) -> dict[str, Any]:
+    """What an algorithm for a problem says of itself.
+
+    Args:
+        problem: that it was made for.
+        observations: "binary" for samples that are 0 or 1, "unit" for samples in [0, 1], None for any.
+    """
+    return {"problem": partial(_said, problem), "receive": partial(_receive, problem, observations)}
+
+
+def _said(problem: Problem) -> dict[str, Any]:
+    return {"arms": arm_count(problem), "problem": problem}
+
+
+def _receive(problem: Problem, observations: str | None, action: Any, samples: Any) -> Array:
+    """The samples as an array; raises `ValueError` unless an action can be answered so."""
+    m, dtype = arm_count(problem), float_dtype(problem)
+    pulled = known(action.arms) < m if hasattr(action, "arms") else known(action.decision) > 0
+    bounds = {} if observations is None else {"least": 0, "most": 1}
+    samples = checks.numbers("observation", samples, np.shape(pulled), dtype, **bounds)
+    require(pulled | (known(samples) == 0), "observation", "be 0 where nothing was pulled", samples)
+    if observations == "binary":
+        is_bit = (known(samples) == 0) | (known(samples) == 1)
+        require(is_bit, "observation", "hold 0 or 1 for every arm with observations='binary'", samples)
+    return samples
+
+
+def _admits(problem: Problem, answer: Any) -> Array:
+    """True if no level is negative, and no arm of a 0/1 decision is taken more than once."""
+    admitted = answer >= 0
+    if isinstance(problem, (Enumerated, Graphic)):
+        admitted &= answer <= 1
+    return jnp.all(admitted)
+
+
+def _accepts_pulls(m: int, action: Any) -> Array:
+    """True if every slot pulls an arm that exists, or m, none."""
+    arms = plain(action).arms
+    return jnp.all((arms >= 0) & (arms <= m))
+
+
+def _accepts_play(action: Any) -> Array:
+    """True if every arm is played once or not at all."""
+    play = plain(action)
+    return jnp.all(((play.decision == 0) | (play.decision == 1)) & (play.index >= 0))
 
 
 def _pulls(arms: Arms, leap: int, stream: Key | None) -> Environment:
     m, dtype, sample = number_of(arms), arms.low.dtype, _sampler(arms)
 
+    accepts = partial(_accepts_pulls, m)
+
     def answer(pulls: Pulls, noise: Array) -> Array:
+        checks.domain(pulls, accepts, f"pull arms of 0..{m - 1}, or {m} in an empty slot")
         return jnp.where(pulls.arms < m, jax.vmap(sample)(jnp.minimum(pulls.arms, m - 1), noise), 0)
 
     def respond_fresh(pulls: Pulls, noise: Array) -> Array:
@@ -71,7 +124,7 @@ def _pulls(arms: Arms, leap: int, stream: Key | None) -> Environment:
 
     if stream is None:
         return Environment(
-            lambda key: _uniforms(jax.random.bits(key, (leap,), jnp.uint32), dtype), respond_fresh, stream
+            lambda key: _uniforms(jax.random.bits(key, (leap,), jnp.uint32), dtype), respond_fresh, accepts=accepts
         )
 
     def respond_stream(action: Numbered, noise: tuple[()]) -> Array:
@@ -80,7 +133,7 @@ def _pulls(arms: Arms, leap: int, stream: Key | None) -> Environment:
         _check_action(pulls, Pulls)
         return answer(pulls, _uniforms(jax.vmap(_bits, (None, 0, 0))(stream, pulls.arms, before), dtype))
 
-    return Environment(lambda key: (), respond_stream, stream)
+    return Environment(lambda key: (), respond_stream, stream, accepts=accepts)
 
 
 def _plays(arms: Arms | GaussianArms, stream: Key | None) -> Environment:
@@ -117,16 +170,17 @@ def _plays(arms: Arms | GaussianArms, stream: Key | None) -> Environment:
 
     def respond_fresh(action: Any, noise: Array) -> Array:
         play = _check_action(plain(action), Play)
+        checks.domain(play, _accepts_play, "play every arm once or not at all")
         return jnp.where(play.decision > 0, samples(noise), 0)
 
     if stream is None:
-        return Environment(fresh, respond_fresh)
+        return Environment(fresh, respond_fresh, accepts=_accepts_play)
 
     def respond_stream(action: Any, noise: tuple[()]) -> Array:
         del noise
         return respond_fresh(action, of_bits(jax.vmap(_bits, (None, 0, 0))(stream, every, plain(action).index)))
 
-    return Environment(lambda key: (), respond_stream, stream)
+    return Environment(lambda key: (), respond_stream, stream, accepts=_accepts_play)
 
 
 @partial(jax.jit, inline=True)

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.cpe._confusing import closest, gaps_of
+from jaxbandits.cpe._environment import made_for
 from jaxbandits.cpe._maximum import Playable, Row, Swaps, best_of, check_cover, check_playable
 from jaxbandits.cpe._play import Play
 from jaxbandits.cpe._problems import arm_count, float_dtype
@@ -108,7 +109,7 @@ def play_by(playing: Playing, rule: Rule) -> Algorithm:
         action = as_play(seen, cover_first(playing, seen, decision))
         return Decision(action, seen.is_ready & stop, seen.best.action.astype(jnp.int32))
 
-    return Algorithm(init, decide, add_play, idle_play(playing), before=played_before)
+    return Algorithm(init, decide, add_play, idle_play(playing), before=played_before, **made_for(playing.problem))
 
 
 def idle_play(playing: Playing) -> Play:

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.checks import require
-from jaxbandits.cpe._environment import Pulls, pulled_before
+from jaxbandits.cpe._environment import Pulls, made_for, pulled_before
 from jaxbandits.cpe._estimate import (
     Box,
     Estimator,
@@ -136,4 +136,6 @@ def sample_least_pulled(problem: Problem, rule: Rule, settings: Settings) -> Alg
     def before(state: State, pulls: Pulls) -> Array:
         return pulled_before(state.statistics.counts, pulls)
 
-    return Algorithm(init, decide, observe, Pulls(jnp.full(leap, m, jnp.int32)), before=before)
+    return Algorithm(
+        init, decide, observe, Pulls(jnp.full(leap, m, jnp.int32)), before=before, **made_for(problem, observations)
+    )

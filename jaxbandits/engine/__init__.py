@@ -1,7 +1,7 @@
 """The engine: runs one algorithm against its environment, or thousands of such runs as one compiled program.
 
-`run` carries one task from its first round to its last, and `trace` writes down what happens in each; `ask` is for a
-loop of your own. `sweep` runs a whole table of tasks, with many seeds for each row:
+`run` carries one task from its first round to its last, and `trace` writes down what happens in each; `ask` and `tell`
+are for a loop of your own. `sweep` runs a whole table of tasks, with many seeds for each row:
 
     rows x seeds -> queue -> lanes x devices -> Results, or Parquet files in a store
 
@@ -92,7 +92,7 @@ from jaxbandits.engine.comparison import compare
 from jaxbandits.engine.joining import concatenate
 from jaxbandits.engine.recording import Record, record
 from jaxbandits.engine.results import Results, Stats
-from jaxbandits.engine.running import ask, run
+from jaxbandits.engine.running import ask, run, tell
 from jaxbandits.engine.store import load
 from jaxbandits.engine.sweeping import sweep
 from jaxbandits.engine.tables import grid, rows
@@ -116,5 +116,6 @@ __all__ = [
     "run",
     "sweep",
     "task_key",
+    "tell",
     "trace",
 ]

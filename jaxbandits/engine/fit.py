@@ -2,9 +2,13 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
+from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Environment, PyTree
+
+ROUNDINGS = 64  # by which two arrays of a problem may differ, computed in two ways
 
 
 def require_pair(algorithm: Algorithm) -> None:
@@ -17,22 +21,24 @@ def require_pair(algorithm: Algorithm) -> None:
 def require_fit(algorithm: Algorithm, environment: Environment) -> None:
     """Raises `ValueError` unless the two belong together.
 
-    The environment must take the algorithm's actions; the algorithm must take its observations, and keep the structure,
-    shapes and types of its state. Nothing is computed: only shapes are compared.
+    What they say of their problem must agree. The environment must take the algorithm's actions; the algorithm must
+    take its observations, and keep the structure, shapes and types of its state. Nothing is computed but what compares
+    arrays that are known.
     """
     require_pair(algorithm)
+    require_one_problem(algorithm, environment)
     key = jax.eval_shape(lambda: jax.random.key(0, impl="threefry2x32"))
     state = jax.eval_shape(algorithm.init, key)
     noise = jax.eval_shape(environment.noise, key)
     if not hasattr(state, "pulls"):
         raise ValueError(f"algorithm must have states with a field pulls, got {type(state).__name__}")
-    given = f"the algorithm's idle action is {_described(algorithm.idle)}"
+    given = f"the algorithm's idle action is {described(algorithm.idle)}"
     try:
         observation = jax.eval_shape(environment.respond, algorithm.idle, noise)
     except Exception as error:
         raise ValueError(
             f"environment does not answer this algorithm: {given}, and respond(idle, noise) raised "
-            f"{type(error).__name__}: {_first_line(error)}. Make the environment for this kind of action, and of the "
+            f"{type(error).__name__}: {first_line(error)}. Make the environment for this kind of action, and of the "
             "same sizes"
         ) from error
     try:
@@ -40,15 +46,58 @@ def require_fit(algorithm: Algorithm, environment: Environment) -> None:
     except Exception as error:
         raise ValueError(
             f"algorithm does not take this environment's observations: {given}, the environment answers it by "
-            f"{_described(observation)}, and observe(state, idle, observation) raised {type(error).__name__}: "
-            f"{_first_line(error)}. Make the environment for this kind of action, and of the same sizes"
+            f"{described(observation)}, and observe(state, idle, observation) raised {type(error).__name__}: "
+            f"{first_line(error)}. Make the environment for this kind of action, and of the same sizes"
         ) from error
-    if _described(after) != _described(state):
+    if described(after) != described(state):
         raise ValueError(
             f"algorithm does not keep its state with this environment: {given}, the environment answers it by "
-            f"{_described(observation)}, and observe(state, idle, observation) makes {_described(after)} of "
-            f"{_described(state)}"
+            f"{described(observation)}, and observe(state, idle, observation) makes {described(after)} of "
+            f"{described(state)}"
         )
+
+
+def require_one_problem(algorithm: Algorithm, environment: Environment) -> None:
+    """Raises `ValueError` where an algorithm was made for one problem, and the environment answers for another."""
+    if algorithm.problem is None or environment.problem is None:
+        return
+    ours, theirs = algorithm.problem(), environment.problem()
+    for name in ours:
+        if name in theirs and (differ := _difference(ours[name], theirs[name])):
+            raise ValueError(
+                f"algorithm and environment must have the same {name}, got {differ}. Make both from one instance; "
+                "where they are to differ, use environment._replace(problem=None)"
+            )
+
+
+def _difference(ours: PyTree, theirs: PyTree) -> str | None:
+    """What differs in two parts of a problem, in words; None if nothing does, or nothing is known to.
+
+    Structs of two types are two forms of a problem, which only their sizes can tell apart.
+    """
+    if jax.tree.structure(ours) != jax.tree.structure(theirs):
+        if type(ours) is not type(theirs):
+            return None
+        return f"{checks.show(ours)} in the algorithm and {checks.show(theirs)} in the environment"
+    for (path, x), y in zip(jax.tree.leaves_with_path(ours), jax.tree.leaves(theirs), strict=True):
+        field = jax.tree_util.keystr(path, simple=True, separator=".")
+        of_field = f" of {field}" if field else ""
+        if np.shape(x) != np.shape(y):
+            return f"shape {np.shape(x)}{of_field} in the algorithm and {np.shape(y)} in the environment"
+        if checks.is_concrete(x, y) and not _agree(np.asarray(x), np.asarray(y)):
+            if np.size(x) == 1:
+                return f"{checks.show(x)}{of_field} in the algorithm and {checks.show(y)} in the environment"
+            return f"arrays of shape {np.shape(x)}{of_field} with other values in the algorithm than in the environment"
+    return None
+
+
+def _agree(x: np.ndarray, y: np.ndarray) -> bool:
+    """True if two arrays of one shape are equal but for rounding."""
+    if not (x.dtype.kind == "f" and y.dtype.kind == "f"):
+        return np.array_equal(x, y)
+    tolerance = ROUNDINGS * max(float(jnp.finfo(x.dtype).eps), float(jnp.finfo(y.dtype).eps))
+    scale = np.max(np.abs(x), initial=0, where=np.isfinite(x))
+    return np.allclose(x, y, rtol=tolerance, atol=tolerance * scale, equal_nan=True)
 
 
 def same_bits(a: Array, b: Array) -> Array:
@@ -61,7 +110,7 @@ def same_bits(a: Array, b: Array) -> Array:
     return jnp.all(a == b)
 
 
-def _described(tree: PyTree) -> str:
+def described(tree: PyTree) -> str:
     """A pytree with the types and shapes of its arrays in place of the arrays."""
     shown = jax.tree.map(lambda leaf: _Shown(f"{jnp.result_type(leaf)}{list(jnp.shape(leaf))}"), tree)
     return str(shown)
@@ -73,6 +122,6 @@ class _Shown(str):
     __repr__ = str.__str__
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
     """The message of an error without the details that JAX appends."""
     return str(error).partition("\n")[0]

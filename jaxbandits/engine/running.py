@@ -1,12 +1,12 @@
 """One task from its first round to its last; `jax.vmap` makes a batch of it.
 
 `advance` is the engine's only loop over rounds: `run` repeats it until the task ends, `jaxbandits.sweep` calls it for
-thousands of lanes and refills those that have ended. `ask` is for a loop of your own.
+thousands of lanes and refills those that have ended. `ask` and `tell` are for a loop of your own.
 
 The file is a little longer than others, because the loop and what enters it are read together.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,7 @@ from jax import lax
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, Outcome, PyTree, Status
 from jaxbandits.engine.ahead import drawn_ahead
-from jaxbandits.engine.fit import require_fit, require_pair
+from jaxbandits.engine.fit import described, first_line, require_fit, require_pair
 from jaxbandits.engine.gradients import refusing_gradient
 from jaxbandits.engine.recording import Curves, Record, Seen, curves_of, marked, seen, start_curves, summed
 
@@ -249,14 +249,15 @@ def ask(algorithm: Algorithm, key: Key, state: PyTree) -> tuple[PyTree, Decision
         The state, planned if that was due, and the Decision. Observe its action with this state.
 
     Raises:
-        ValueError: an argument is of the wrong kind, or the algorithm has one of `plan` and `stale` without the other.
+        ValueError: an argument is of the wrong kind; the state holds a NaN or an infinity, which `tell` would have
+            refused; or the algorithm has one of `plan` and `stale` without the other.
 
     Example:
         >>> from jaxbandits import linear
         >>> algorithm = linear.lingape(jnp.eye(2), delta=0.1)
         >>> state = algorithm.init(jax.random.key(0))
         >>> state, decision = ask(algorithm, jax.random.key(1), state)
-        >>> state = algorithm.observe(state, decision.action, jnp.asarray(1.7))
+        >>> state = tell(algorithm, state, decision.action, 1.7)
         >>> print(state.pulls)
         1
     """
@@ -264,12 +265,96 @@ def ask(algorithm: Algorithm, key: Key, state: PyTree) -> tuple[PyTree, Decision
     checks.key("key", key)
     if not hasattr(state, "pulls"):
         raise ValueError(f"state must be a state of the algorithm, with a field pulls, got {checks.show(state)}")
+    for path, leaf in jax.tree.leaves_with_path(state) if checks.is_concrete(state) else ():
+        if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact) and not np.all(np.isfinite(leaf)):
+            field = jax.tree_util.keystr(path, simple=True, separator=".")
+            raise ValueError(
+                f"state must be finite, got {checks.show(leaf)} in {field}. Use jaxbandits.tell, which refuses "
+                "observations that are not"
+            )
     require_pair(algorithm)
     plan, stale = algorithm.plan, algorithm.stale
     if plan is not None and stale is not None:
         plan_key = jax.random.fold_in(key, 1)
         state = lax.cond(stale(state), lambda state: plan(plan_key, state), lambda state: state, state)
     return state, algorithm.decide(key, state)
+
+
+def tell(algorithm: Algorithm, state: PyTree, action: PyTree, observation: PyTree) -> PyTree:
+    """Checks what was observed, and returns the state after it, in a loop of your own.
+
+    `Algorithm.observe` takes arrays and checks nothing, since nothing can be raised in a program: an infinite reward
+    would stop a run at once, and a NaN would let it go on for ever.
+
+    Args:
+        algorithm: what decided.
+        state: the state that decided, as `ask` returned it.
+        action: of the decision.
+        observation: the answer to it, in the form that the environment of the family gives. Python numbers, lists and
+            booleans are made arrays of the state's precision.
+
+    Returns:
+        The state after the observation. In a program the values are not looked at, unless it runs under `checkify`.
+
+    Raises:
+        ValueError: an argument is of the wrong kind; the action is none of the algorithm's; or the observation has
+            another form, is not finite, or cannot be an answer to the action, such as a reward of .5 for a Bernoulli
+            arm. An algorithm of your own says in its field `receive` what can be; without it, what is finite, and keeps
+            the form of the state, is taken.
+
+    Example:
+        >>> from jaxbandits import mab
+        >>> algorithm = mab.ttucb(mab.Bernoulli(2), delta=0.1)
+        >>> state, decision = ask(algorithm, jax.random.key(1), algorithm.init(jax.random.key(0)))
+        >>> tell(algorithm, state, decision.action, mab.Rewards(sums=[0.5], times=[1]))
+        Traceback (most recent call last):
+        ValueError: observation.sums must count the ones among the rewards, each of which is 0 or 1, got [0.5]
+        >>> print(tell(algorithm, state, decision.action, mab.Rewards(sums=[True], times=[1])).counts)
+        [1 0]
+    """
+    checks.instance("algorithm", algorithm, Algorithm)
+    if not hasattr(state, "pulls"):
+        raise ValueError(f"state must be a state of the algorithm, with a field pulls, got {checks.show(state)}")
+    if not _is_alike(action, algorithm.idle):
+        raise ValueError(f"action must be like the algorithm's idle one, {algorithm.idle}, got {checks.show(action)}")
+    if algorithm.receive is not None:
+        return algorithm.observe(state, action, algorithm.receive(action, observation))
+    floats = [x.dtype for x in jax.tree.leaves(state) if jnp.issubdtype(x.dtype, jnp.floating)]
+    dtype = floats[0] if floats else jnp.result_type(float)
+    is_list = lambda x: isinstance(x, list)  # noqa: E731
+    observation = jax.tree.map(lambda x: _measured(x, dtype), observation, is_leaf=is_list)
+    try:
+        after = jax.eval_shape(algorithm.observe, state, action, observation)
+    except Exception as error:
+        raise ValueError(
+            f"observation must be what observe(state, action, observation) takes, got {described(observation)}, with "
+            f"which it raised {type(error).__name__}: {first_line(error)}"
+        ) from error
+    if described(after) != described(state):
+        raise ValueError(
+            f"observation must leave the state as {described(state)}, got {described(observation)}, with which observe "
+            f"makes {described(after)}"
+        )
+    return algorithm.observe(state, action, observation)
+
+
+def _is_alike(action: PyTree, idle: PyTree) -> bool:
+    """True if two actions have one structure, and their arrays the same shapes and types."""
+    try:
+        return described(action) == described(idle) and jax.tree.structure(action) == jax.tree.structure(idle)
+    except TypeError:  # something that is no array
+        return False
+
+
+def _measured(value: Any, dtype: Any) -> Array:
+    """A leaf of an observation as an array, of this dtype where it is none; raises `ValueError` unless it is finite."""
+    if isinstance(value, (bool, int, float, list)):
+        return checks.numbers("observation", value, np.shape(value), dtype)
+    is_array = isinstance(value, (jax.Array, np.ndarray, np.generic))
+    checks.require(is_array, "observation", "hold numbers, lists and arrays", value)
+    if jnp.issubdtype(value.dtype, jnp.floating):
+        return checks.array("observation", np.asarray(value) if checks.is_concrete(value) else value, np.shape(value))
+    return jnp.asarray(value)
 
 
 def _plan_where_due(

@@ -1,8 +1,9 @@
 """How super-arms are pulled, and what answers."""
 
 import math
+from collections.abc import Callable
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,10 +11,10 @@ import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.base import Array, Environment, Key
-from jaxbandits.checks import is_concrete, require
+from jaxbandits.checks import is_concrete, known, require
 from jaxbandits.fullbandit._design import Design, check_design
 from jaxbandits.fullbandit._instances import Instance, check_instance
-from jaxbandits.numbering import Numbered, key_of, opened
+from jaxbandits.numbering import Numbered, key_of, opened, plain
 from jaxbandits.numerics.walk import increment
 
 Noise = Literal["gaussian", "bernoulli", "replay"]
@@ -108,9 +109,39 @@ def environment(
             noise_sums = jax.vmap(walk)(jax.vmap(partial(key_of, stream))(jnp.arange(s)), before, pulls.counts)
             return pulls.counts.astype(dtype) * means + deviations * noise_sums
 
-        return Environment(lambda key: (), respond_stream, stream)
+        return _answering(design, lambda key: (), respond_stream, stream)
 
-    return Environment(lambda key: jax.random.normal(key, (s,), dtype), respond)
+    return _answering(design, lambda key: jax.random.normal(key, (s,), dtype), respond)
+
+
+def made_for(design: Design) -> dict[str, Any]:
+    """What an algorithm that pulls the super-arms of a design says of itself."""
+    return {"problem": lambda: {"design.support": design.support}, "receive": partial(_receive, design)}
+
+
+def _receive(design: Design, action: Any, sums: Any) -> Array:
+    """The sums as an array; raises `ValueError` unless an action can be paid so."""
+    sums = checks.numbers("observation", sums, (design.support.shape[0],), design.support.dtype)
+    require((known(action.counts) > 0) | (known(sums) == 0), "observation", "be 0 where nothing was pulled", sums)
+    return sums
+
+
+def _answering(
+    design: Design, noise: Callable[[Key], Any], respond: Callable[[Any, Any], Array], stream: Key | None = None
+) -> Environment:
+    """The environment, which refuses counts below 0 where it knows them."""
+
+    def accepts(action: Any) -> Array:
+        return jnp.all(plain(action).counts >= 0)
+
+    def admits(answer: Any) -> Array:
+        return jnp.sum(answer, dtype=jnp.int32) == design.k
+
+    def respond_checked(action: Any, noise: Any) -> Array:
+        checks.domain(action, accepts, "pull every super-arm at least 0 times")
+        return respond(action, noise)
+
+    return Environment(noise, respond_checked, stream, made_for(design)["problem"], accepts, admits)
 
 
 def _bernoulli(instance: Instance, design: Design) -> Environment:
@@ -124,7 +155,7 @@ def _bernoulli(instance: Instance, design: Design) -> Environment:
         trials = action.counts.astype(jnp.float64)[:, None]
         return jax.random.binomial(noise, trials, probability).sum(axis=1).astype(support.dtype)
 
-    return Environment(lambda key: key, respond)
+    return _answering(design, lambda key: key, respond)
 
 
 def _replay(instance: Instance, design: Design) -> Environment:
@@ -136,7 +167,7 @@ def _replay(instance: Instance, design: Design) -> Environment:
         drawn = jax.random.multinomial(noise, action.counts.astype(jnp.float64), probability)
         return (drawn * scores).sum(axis=1).astype(support.dtype)
 
-    return Environment(lambda key: key, respond)
+    return _answering(design, lambda key: key, respond)
 
 
 def _check_answers(instance: Instance, n: int) -> None:

@@ -10,6 +10,7 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.checks import require
 from jaxbandits.fullbandit._design import Design
+from jaxbandits.fullbandit._environment import made_for
 from jaxbandits.fullbandit._leap import whole_pulls
 from jaxbandits.fullbandit._surrogates import Surrogates, find_surrogates
 from jaxbandits.fullbandit._tracking import DesignMatrix, check_rule, estimator, next_counts
@@ -152,7 +153,7 @@ def sa_foa(
         )
 
     idle = LotteryPulls(zeros, jnp.zeros((), dtype))
-    return Algorithm(init, decide, observe, idle, before=lambda state, _: state.counts)
+    return Algorithm(init, decide, observe, idle, before=lambda state, _: state.counts, **made_for(design))
 
 
 def lottery_hazard(blocking: Array, *, s: int, size: int, dtype) -> Array:

@@ -15,7 +15,7 @@ from jax import lax
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree, static_fields
 from jaxbandits.fullbandit._design import Design, check_design, counts_after
-from jaxbandits.fullbandit._environment import Pulls
+from jaxbandits.fullbandit._environment import Pulls, made_for
 from jaxbandits.fullbandit._leap import safe_leap
 from jaxbandits.numerics.linalg import gram, spd_inverse
 
@@ -113,7 +113,7 @@ def track_and_test(
     def observe(state: State, action: Pulls, observation: Array) -> State:
         return State(state.pulls + action.counts.sum(), state.counts + action.counts, state.sums + observation)
 
-    return Algorithm(init, decide, observe, Pulls(zeros), before=lambda state, _: state.counts)
+    return Algorithm(init, decide, observe, Pulls(zeros), before=lambda state, _: state.counts, **made_for(design))
 
 
 def estimator(design: Design, *, design_matrix: DesignMatrix = "counts") -> Callable[[Array, Array], Estimate]:

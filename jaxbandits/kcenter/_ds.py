@@ -12,7 +12,7 @@ from jax import lax
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.checks import require
 from jaxbandits.kcenter import _stacked, _stage
-from jaxbandits.kcenter._environment import Pull, Sample, no_pull, queried_before
+from jaxbandits.kcenter._environment import Pull, Sample, made_for, no_pull, queried_before
 from jaxbandits.kcenter._sampler import Arms, Draws, Query, Row, Sampler, State
 from jaxbandits.kcenter._stage import Stage
 from jaxbandits.kcenter._triangle import CenterBounds, is_out_of_reach, join, tighten, unknown
@@ -34,6 +34,7 @@ def dimension_sampler(sampler: Sampler) -> Algorithm:
         observe=partial(observe, sampler),
         idle=no_pull(sampler.problem),
         before=lambda state, pull: queried_before(state.counts, pull),
+        **made_for(sampler.problem, sampler.dtype),
     )
 
 

@@ -10,7 +10,7 @@ from jax import lax
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.kcenter import _stage
-from jaxbandits.kcenter._environment import Pull, Sample, no_pull, queried_before
+from jaxbandits.kcenter._environment import Pull, Sample, made_for, no_pull, queried_before
 from jaxbandits.kcenter._intervals import Bounds, Interval, Lil, Scale, arm_bounds, bounds_of
 from jaxbandits.kcenter._problem import Dimensions
 from jaxbandits.kcenter._sampler import check_sampling
@@ -64,6 +64,7 @@ def ds_random(
         observe=partial(observe, sampler),
         idle=idle,
         before=lambda state, pull: queried_before(state.counts, pull),
+        **made_for(problem, dtype),
     )
 
 

@@ -7,35 +7,38 @@ Source: Jali, Karamchandani and Moharir, "Greedy k-Center from Noisy Distance Sa
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.base import Array, Environment, Key, static_fields
-from jaxbandits.checks import require
+from jaxbandits.checks import known, require
 from jaxbandits.kcenter._problem import (
     DimensionInstance,
+    Dimensions,
     DistanceInstance,
     Distances,
     Problem,
     check_instance,
 )
 from jaxbandits.kcenter._tables import sum_dtype
-from jaxbandits.numbering import Numbered, key_of, opened
+from jaxbandits.numbering import Numbered, key_of, opened, plain
 from jaxbandits.numerics.walk import increment
 
 
 @static_fields("problem")
 class Pull(NamedTuple):
-    """Queries one node against one slot. The answer for a node or a slot that does not exist has no meaning.
+    """Queries one node against one slot. The answer for no node or no slot has no meaning.
 
     The observation is a `Sample` where dimensions are sampled, and a single reward () where distances are noisy.
     """
 
     node: Array  # int32 ()     n: nothing is queried
-    slot: Array  # int32 ()
+    slot: Array  # int32 ()     k - 1: nothing is queried
     centers: Array  # int32 (k-1,)  the centers found so far; entries past them are not read
     exact: Array  # bool ()     reads the whole arm, at the cost of m queries
     problem: Problem  # static     an environment refuses the actions of another problem
@@ -46,7 +49,7 @@ class PairPull(NamedTuple):
     """Queries two nodes, each against its slot. The observation is two rewards (2,)."""
 
     node: Array  # int32 (2,)   n: nothing is queried
-    slot: Array  # int32 (2,)
+    slot: Array  # int32 (2,)   k - 1: nothing is queried
     centers: Array  # int32 (k-1,)
     problem: Distances  # static
 
@@ -106,6 +109,69 @@ def environment(
 
     Source: Jali, Karamchandani and Moharir, sections IV (whose equation (4) squares the reward twice) and VII.
     """
+    return _answering(instance, leap=leap, test_every=test_every, action=action, stream=stream)._replace(
+        problem=lambda: {"problem": instance.problem},
+        accepts=partial(_accepts, instance.problem),
+        admits=partial(_admits, instance.problem),
+    )
+
+
+def made_for(problem: Problem, dtype: Any) -> dict[str, Any]:
+    """What an algorithm for a problem says of itself; `dtype` is that of its rewards, where they are no integers."""
+    return {"problem": lambda: {"problem": problem}, "receive": partial(_receive, problem, dtype)}
+
+
+def _receive(problem: Problem, dtype: Any, action: Any, observation: Any) -> Any:
+    """The observation as arrays; raises `ValueError` unless an action can be answered so."""
+    if isinstance(problem, Dimensions):
+        checks.instance("observation", observation, Sample)
+        largest = (problem.levels or 1) ** 2
+        kind = "float" if problem.levels is None else "int"
+        of = dtype if problem.levels is None else jnp.int32
+        shape = jnp.shape(action.node)
+        draws = np.shape(observation.rewards)[-1:] or (1,)
+        rewards = checks.array(
+            "observation.rewards", observation.rewards, (*shape, *draws), kind=kind, dtype=of, least=0, most=largest
+        )
+        limit = problem.m * largest
+        exact = checks.numbers("observation.exact", observation.exact, shape, of, least=0, most=limit)
+        return Sample(rewards, exact)
+    if problem.noise == "gaussian":
+        shape = action.pulls.shape if hasattr(action, "pulls") else action.node.shape
+        return checks.numbers("observation", observation, shape, dtype)
+    most = known(action.pulls) if hasattr(action, "pulls") else 1
+    shape = action.pulls.shape if hasattr(action, "pulls") else action.node.shape
+    rewards = checks.numbers("observation", observation, shape, jnp.int32, least=0)
+    is_count = (known(observation) == known(rewards)) & (known(rewards) <= most)
+    require(is_count, "observation", "count the ones among the rewards, each of which is 0 or 1", observation)
+    return rewards
+
+
+def _accepts(problem: Problem, action: Any) -> Array:
+    """True if nodes and slots that are queried exist, or are n or k - 1, none."""
+    action = plain(action)
+    if hasattr(action, "pulls"):
+        return jnp.all(action.pulls >= 0)
+    node, slot = action.node, action.slot
+    exists = (node >= 0) & (node < problem.n) & (slot >= 0) & (slot < problem.k)
+    return jnp.all(exists | (node == problem.n))
+
+
+def _admits(problem: Problem, answer: Any) -> Array:
+    """True if all centers are nodes, or -1, not found yet."""
+    centers = getattr(answer, "indices", answer)
+    return jnp.all((centers >= -1) & (centers < problem.n))
+
+
+def _answering(
+    instance: DimensionInstance | DistanceInstance,
+    *,
+    leap: int,
+    test_every: int,
+    action: type[Pull] | type[PairPull] | type[Counts] | None,
+    stream: Key | None,
+) -> Environment:
+    """The environment; raises `ValueError` where an argument is not as above."""
     check_instance(instance)
     leap = checks.whole("leap", leap, least=1)
     test_every = checks.whole("test_every", test_every, least=1)
@@ -278,3 +344,7 @@ def _check_action(action: Any, kind: type, problem: Problem, shape: tuple[int, .
     require(action.problem == problem, "action.problem", f"be {problem}, the environment's", action.problem)
     if shape is not None:
         require(jnp.shape(action.node) == shape, "action.node", f"have shape {shape}", jnp.shape(action.node))
+    expected = (
+        f"query nodes of 0..{problem.n - 1} against slots of 0..{problem.k - 2}, or none ({problem.n}, {problem.k - 1})"
+    )
+    checks.domain(action, partial(_accepts, problem), expected)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.kcenter import _samples, _stage
-from jaxbandits.kcenter._environment import Counts, Pull, no_counts, no_pull, queried_before
+from jaxbandits.kcenter._environment import Counts, Pull, made_for, no_counts, no_pull, queried_before
 from jaxbandits.kcenter._intervals import KL, Bounds, bounds_of, check_interval
 from jaxbandits.kcenter._problem import Distances, check_noisy, check_reward_scale
 from jaxbandits.kcenter._samples import Samples
@@ -64,6 +64,7 @@ def ns_random(
             observe=partial(observe_one, sampler),
             idle=no_pull(problem),
             before=lambda state, pull: queried_before(state.samples.counts, pull),
+            **made_for(problem, dtype),
         )
     return Algorithm(
         init=begin,
@@ -71,6 +72,7 @@ def ns_random(
         observe=partial(observe_many, sampler),
         idle=no_counts(problem),
         before=lambda state, _: state.samples.counts,
+        **made_for(problem, dtype),
     )
 
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.kcenter import _samples, _stage, _tracking
-from jaxbandits.kcenter._environment import Pull, no_pull, queried_before
+from jaxbandits.kcenter._environment import Pull, made_for, no_pull, queried_before
 from jaxbandits.kcenter._problem import Distances
 from jaxbandits.kcenter._thresholds import Rate
 from jaxbandits.kcenter._tracking import Reset, Solver, State, Tracker, make_tracker
@@ -84,6 +84,7 @@ def ns_tands(
         plan=lambda key, state: _tracking.plan(tracker, state, _tracking.is_behind(tracker, state)),
         stale=lambda state: _tracking.stale(tracker, state, _tracking.is_behind(tracker, state)),
         before=lambda state, pull: queried_before(state.samples.counts, pull),
+        **made_for(problem, tracker.dtype),
     )
 
 

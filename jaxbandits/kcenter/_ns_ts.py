@@ -12,7 +12,7 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.checks import is_concrete, known
 from jaxbandits.kcenter import _ns_posterior, _samples, _stacked, _stage
-from jaxbandits.kcenter._environment import PairPull, queried_before
+from jaxbandits.kcenter._environment import PairPull, made_for, queried_before
 from jaxbandits.kcenter._intervals import KL, Bounds, bounds_of, check_interval
 from jaxbandits.kcenter._ns_posterior import Posterior, PosteriorRule
 from jaxbandits.kcenter._problem import Distances, check_noisy, check_reward_scale
@@ -112,6 +112,7 @@ def ns_ts(
         observe=partial(observe, duel),
         idle=idle,
         before=lambda state, pulls: queried_before(state.samples.counts, pulls),
+        **made_for(problem, duel.dtype),
     )
 
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.kcenter import _samples, _stage, _tracking
-from jaxbandits.kcenter._environment import Counts, no_counts
+from jaxbandits.kcenter._environment import Counts, made_for, no_counts
 from jaxbandits.kcenter._problem import Distances
 from jaxbandits.kcenter._thresholds import Rate
 from jaxbandits.kcenter._tracking import State, Tracker, make_tracker
@@ -57,6 +57,7 @@ def track_and_stop(
         plan=lambda key, state: _tracking.plan(tracker, state, jnp.zeros((), bool)),
         stale=lambda state: _tracking.stale(tracker, state, jnp.zeros((), bool)),
         before=lambda state, _: state.samples.counts,
+        **made_for(problem, tracker.dtype),
     )
 
 

@@ -12,6 +12,7 @@ from jax import lax
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.kernel import _ucb
+from jaxbandits.kernel._environment import made_for
 from jaxbandits.kernel._settings import Coins, Settings, checked, picked, round_coins
 from jaxbandits.kernel._traffic import Traffic, no_traffic
 from jaxbandits.numerics.cholesky import BLOCK, cholesky, solve_lower
@@ -179,7 +180,17 @@ def approx_dis_kernel_ucb(
         return jnp.any(state.trigger > threshold) & (state.t < horizon)
 
     idle = jnp.full(n_agents, size, jnp.int32)
-    return Algorithm(init, decide, observe, idle, plan=plan, stale=stale, before=lambda state, _: state.t, spares=True)
+    return Algorithm(
+        init,
+        decide,
+        observe,
+        idle,
+        plan=plan,
+        stale=stale,
+        before=lambda state, _: state.t,
+        spares=True,
+        **made_for(settings),
+    )
 
 
 def _left(features: Array, rows: Array, live: Array) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
+from jaxbandits.kernel._environment import made_for
 from jaxbandits.kernel._settings import Settings, checked
 from jaxbandits.kernel._traffic import Traffic, no_traffic
 from jaxbandits.kernel._ucb import best, memory
@@ -118,7 +119,9 @@ def bpe(
             memory=stored,
         )
 
-    return Algorithm(init, decide, observe, jnp.full(1, size, jnp.int32), before=lambda state, _: state.t)
+    return Algorithm(
+        init, decide, observe, jnp.full(1, size, jnp.int32), before=lambda state, _: state.t, **made_for(settings)
+    )
 
 
 def batch_lengths(horizon: int) -> tuple[int, ...]:

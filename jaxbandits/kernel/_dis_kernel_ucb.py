@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
+from jaxbandits.kernel._environment import made_for
 from jaxbandits.kernel._settings import Coins, Settings, checked, round_coins
 from jaxbandits.kernel._traffic import Traffic, no_traffic
 from jaxbandits.kernel._ucb import best, beta_at, columns, index, observed, queries
@@ -155,4 +156,14 @@ def dis_kernel_ucb(
         return planned._replace(shared_rows=now.rows)
 
     idle = jnp.full(n_agents, size, jnp.int32)
-    return Algorithm(init, decide, observe, idle, plan=plan, stale=stale, before=lambda state, _: state.t, spares=True)
+    return Algorithm(
+        init,
+        decide,
+        observe,
+        idle,
+        plan=plan,
+        stale=stale,
+        before=lambda state, _: state.t,
+        spares=True,
+        **made_for(settings),
+    )

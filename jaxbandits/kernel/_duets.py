@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.kernel._duets_server import synchronise
 from jaxbandits.kernel._duets_settings import Elimination, Probability, duets_settings, thinning_coins
+from jaxbandits.kernel._environment import made_for
 from jaxbandits.kernel._settings import Coins, Settings, picked, round_coins
 from jaxbandits.kernel._traffic import Traffic, no_traffic
 from jaxbandits.numerics.gp import Kernel
@@ -167,5 +168,7 @@ def duets(
 
     idle = jnp.full((n_agents,), M, jnp.int32)
     if last == 0:
-        return Algorithm(init, decide, observe, idle, before=lambda state, _: state.t)
-    return Algorithm(init, decide, observe, idle, plan=plan, stale=stale, before=lambda state, _: state.t)
+        return Algorithm(init, decide, observe, idle, before=lambda state, _: state.t, **made_for(common))
+    return Algorithm(
+        init, decide, observe, idle, plan=plan, stale=stale, before=lambda state, _: state.t, **made_for(common)
+    )

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Decision, Key
+from jaxbandits.kernel._environment import made_for
 from jaxbandits.kernel._settings import Coins, Settings, checked, round_coins
 from jaxbandits.kernel._traffic import Traffic, no_traffic
 from jaxbandits.kernel._ucb import best, beta_at, index, memory, queries
@@ -93,4 +94,11 @@ def independent_agents(settings: Settings, confidence: Confidence) -> Algorithm:
             memory=stored,
         )
 
-    return Algorithm(init, decide, observe, jnp.full(n_agents, size, jnp.int32), before=lambda state, _: state.t)
+    return Algorithm(
+        init,
+        decide,
+        observe,
+        jnp.full(n_agents, size, jnp.int32),
+        before=lambda state, _: state.t,
+        **made_for(settings),
+    )

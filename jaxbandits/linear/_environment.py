@@ -1,6 +1,7 @@
 """The actions of the algorithms, and the environment that answers them."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -9,9 +10,9 @@ import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.base import Array, Environment, Key, PyTree
-from jaxbandits.checks import is_concrete, require
+from jaxbandits.checks import is_concrete, known, require
 from jaxbandits.linear._instances import Instance, checked_instance
-from jaxbandits.numbering import key_of, opened
+from jaxbandits.numbering import key_of, opened, plain
 from jaxbandits.numerics.linalg import dot
 from jaxbandits.numerics.walk import increment
 
@@ -90,7 +91,7 @@ def environment(
         ValueError: the instance is not valid, or `action`, `noise`, `leap` or `stream` is not one of these; under
             signs, abs(x.theta) > 1 for some arm, or binomial sums are needed while `jax_enable_x64` is off.
     """
-    arms, theta, noise_scale, _ = checked_instance(instance)
+    arms, theta, noise_scale, items = checked_instance(instance)
     checks.one_of("noise", noise, Noise)
     leap = checks.whole("leap", leap, least=1)
     answered = (Pull, Step, Allocation, Bridge) if noise == "gaussian" else (Pull, Step, Allocation)
@@ -104,13 +105,24 @@ def environment(
         checks.key("stream", stream)
         can_share = is_single or (noise == "gaussian" and action is not Bridge)
         require(can_share, "stream", "be None for a Bridge and for binomial sums, which cannot be shared", stream)
+    truth = {"arms": instance.arms} if items is None else {"arms": instance.arms, "items": instance.items}
+    said: dict[str, Any] = {"problem": lambda: truth, "accepts": partial(_accepts, arms.shape[0])}
+    said["admits"] = partial(_admits, (arms if items is None else items).shape[0])
+
+    def answering(draw: Callable[[Key], Any], respond: Callable[[Any, Any], Array]) -> Environment:
+        def respond_checked(action: Any, noise: Any) -> Array:
+            checks.domain(action, said["accepts"], f"pull arms of 0..{arms.shape[0] - 1}, each as often as it says")
+            return respond(action, noise)
+
+        return Environment(draw, respond_checked, stream, **said)
+
     if noise == "gaussian":
         means = dot(arms, theta)
         if stream is not None:
-            return Environment(_no_noise, _walks(action, means, noise_scale, stream), stream)
+            return answering(_no_noise, _walks(action, means, noise_scale, stream))
         shape = () if action is Pull else means.shape
         respond = _bridge(means, noise_scale) if action is Bridge else _gaussian_sum(action, means, noise_scale)
-        return Environment(lambda key: jax.random.normal(key, shape, means.dtype), respond)
+        return answering(lambda key: jax.random.normal(key, shape, means.dtype), respond)
 
     if is_concrete(arms, theta):
         largest = float(np.abs(np.asarray(arms) @ np.asarray(theta)).max())
@@ -118,11 +130,41 @@ def environment(
     if is_single:
         means = dot(arms, theta)
         if stream is not None:
-            return Environment(_no_noise, _numbered_sign(means, stream), stream)
-        return Environment(lambda key: jax.random.uniform(key, (), means.dtype), _single_sign(means))
+            return answering(_no_noise, _numbered_sign(means, stream))
+        return answering(lambda key: jax.random.uniform(key, (), means.dtype), _single_sign(means))
     has_64_bit = jnp.result_type(float) == jnp.float64
     require(has_64_bit, "jax_enable_x64", "be on for sums of more than one sign", has_64_bit)
-    return Environment(lambda key: key, _sign_sum(action, dot(arms, theta), leap))
+    return answering(lambda key: key, _sign_sum(action, dot(arms, theta), leap))
+
+
+def made_for(arms: Any, items: Any = None) -> dict[str, Any]:
+    """What an algorithm for these arms says of itself; where it has no items, its answers are arms."""
+    problem = {"arms": arms, "items": arms if items is None else items}
+    return {"problem": lambda: problem, "receive": partial(_receive, np.shape(arms)[0], jnp.result_type(arms))}
+
+
+def _receive(K: int, dtype: Any, action: Any, rewards: Any) -> Array:
+    """The rewards as an array; raises `ValueError` unless an action can be paid so."""
+    counts = action.times if hasattr(action, "times") else action.counts
+    rewards = checks.numbers("observation", rewards, () if hasattr(action, "times") else (K,), dtype)
+    require((known(counts) > 0) | (known(rewards) == 0), "observation", "be 0 where nothing was pulled", rewards)
+    return rewards
+
+
+def _accepts(K: int, action: Any) -> Array:
+    """True if an action pulls arms that exist, none of them less than 0 times."""
+    action = plain(action)
+    if hasattr(action, "times"):
+        return ((action.arm >= 0) & (action.arm < K) & (action.times > 0)) | (action.times == 0)
+    accepted = action.counts >= 0
+    if hasattr(action, "ahead"):
+        accepted &= (action.ahead == 0) | ((action.ahead > 0) & (action.counts <= action.ahead))
+    return jnp.all(accepted)
+
+
+def _admits(number: int, answer: Any) -> Array:
+    """True if an answer is one of so many items."""
+    return jnp.all((answer >= 0) & (answer < number))
 
 
 def _pulls_of(kind: Action, action: Any, means: Array) -> tuple[Array, Array]:

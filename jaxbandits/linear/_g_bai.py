@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.linear._environment import Allocation
+from jaxbandits.linear._environment import Allocation, made_for
 from jaxbandits.linear._fixed_budget import at_once, checked_budget, g_optimal, multinomial
 from jaxbandits.numerics.linalg import dot
 
@@ -53,7 +53,7 @@ def g_bai(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Alg
         return State(state.pulls + action.counts.sum(), state.counts + action.counts, state.sums + observation)
 
     idle = Allocation(jnp.zeros(K, int))
-    return Algorithm(init, decide, observe, idle, before=lambda state, _: state.counts)
+    return Algorithm(init, decide, observe, idle, before=lambda state, _: state.counts, **made_for(arms))
 
 
 class State(NamedTuple):

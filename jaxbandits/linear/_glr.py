@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
-from jaxbandits.linear._environment import Pull, Step
+from jaxbandits.linear._environment import Pull, Step, made_for
 from jaxbandits.linear._factor import root_after, root_without_errors
 from jaxbandits.linear._fixed_confidence import Settings
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse_logdet
@@ -137,7 +137,15 @@ def algorithm_of(settings: Settings, rule: Rule, own: PyTree = (), *, draws: boo
     idle = Pull(jnp.zeros((), int), jnp.zeros((), int))
     if is_step:
         idle = Step(*idle, jax.tree.map(jnp.zeros_like, (left, own)))
-    return Algorithm(init, decide, observe, idle, refresh, before=lambda state, action: state.counts[action.arm])
+    return Algorithm(
+        init,
+        decide,
+        observe,
+        idle,
+        refresh,
+        before=lambda state, action: state.counts[action.arm],
+        **made_for(settings.arms, settings.items),
+    )
 
 
 class Verdict(NamedTuple):

@@ -8,7 +8,7 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.checks import require
 from jaxbandits.linear._arms import checked_arms
-from jaxbandits.linear._environment import Pull
+from jaxbandits.linear._environment import Pull, made_for
 from jaxbandits.linear._fixed_confidence import EliminateName, StartName, checked_settings
 from jaxbandits.linear._glr import algorithm_of
 from jaxbandits.linear._lingape_glr import WidthName, lingape_rule
@@ -198,4 +198,6 @@ def lingape(
         )
 
     idle = Pull(jnp.zeros((), int), jnp.zeros((), int))
-    return Algorithm(init, decide, observe, idle, refresh, before=lambda state, pull: state.counts[pull.arm])
+    return Algorithm(
+        init, decide, observe, idle, refresh, before=lambda state, pull: state.counts[pull.arm], **made_for(arms)
+    )

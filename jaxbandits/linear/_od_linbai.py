@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.checks import is_concrete
-from jaxbandits.linear._environment import Allocation
+from jaxbandits.linear._environment import Allocation, made_for
 from jaxbandits.linear._fixed_budget import (
     checked_budget,
     designs_of,
@@ -108,7 +108,9 @@ def od_linbai(arms: Array, *, horizon: Array | int, design_steps: int = 1000) ->
         return jax.tree.map(lambda new, old: jnp.where(n > 0, new, old), after, state)
 
     idle = Allocation(jnp.zeros(K, int))
-    return Algorithm(init, decide, observe, idle, plan=plan, stale=stale, before=lambda state, _: state.counts)
+    return Algorithm(
+        init, decide, observe, idle, plan=plan, stale=stale, before=lambda state, _: state.counts, **made_for(arms)
+    )
 
 
 class State(NamedTuple):

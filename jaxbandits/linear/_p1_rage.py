@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.linear._environment import Allocation
+from jaxbandits.linear._environment import Allocation, made_for
 from jaxbandits.linear._fixed_budget import (
     apart_design,
     at_once,
@@ -100,7 +100,9 @@ def p1_rage(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> A
         return jax.tree.map(lambda new, old: jnp.where(n > 0, new, old), after, state)
 
     idle = Allocation(jnp.zeros(K, int))
-    return Algorithm(init, decide, observe, idle, plan=plan, stale=stale, before=lambda state, _: state.counts)
+    return Algorithm(
+        init, decide, observe, idle, plan=plan, stale=stale, before=lambda state, _: state.counts, **made_for(arms)
+    )
 
 
 class State(NamedTuple):

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.linear._environment import Allocation
+from jaxbandits.linear._environment import Allocation, made_for
 from jaxbandits.linear._fixed_budget import (
     apart_design,
     checked_budget,
@@ -115,7 +115,9 @@ def peace(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Alg
         return jax.tree.map(lambda new, old: jnp.where(n > 0, new, old), after, state)
 
     idle = Allocation(jnp.zeros(K, int))
-    return Algorithm(init, decide, observe, idle, plan=plan, stale=stale, before=lambda state, _: state.counts)
+    return Algorithm(
+        init, decide, observe, idle, plan=plan, stale=stale, before=lambda state, _: state.counts, **made_for(arms)
+    )
 
 
 class State(NamedTuple):

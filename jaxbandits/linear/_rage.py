@@ -11,7 +11,7 @@ from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.checks import require
 from jaxbandits.linear._allocations import pair_directions
 from jaxbandits.linear._arms import checked_arms, spanning
-from jaxbandits.linear._environment import Allocation
+from jaxbandits.linear._environment import Allocation, made_for
 from jaxbandits.numerics.design import design, frank_wolfe
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse
 from jaxbandits.numerics.tracking import round_allocation
@@ -204,4 +204,13 @@ def rage(
         return jax.tree.map(lambda new, old: jnp.where(moves, new, old), after, state)
 
     idle = Allocation(jnp.zeros(K, int))
-    return Algorithm(init, decide, observe, idle, plan=plan, stale=stale, before=lambda state, _: state.counts)
+    return Algorithm(
+        init,
+        decide,
+        observe,
+        idle,
+        plan=plan,
+        stale=stale,
+        before=lambda state, _: state.counts,
+        **made_for(arms, items),
+    )

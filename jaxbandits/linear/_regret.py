@@ -6,7 +6,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.linear._environment import Pull
+from jaxbandits.linear._environment import Pull, made_for
 from jaxbandits.linear._glr import entry
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse_logdet
 
@@ -80,4 +80,6 @@ def by_index(arms: Array, ridge: Array, index: Callable[[Key, State], Array]) ->
         )
 
     idle = Pull(jnp.zeros((), int), jnp.zeros((), int))
-    return Algorithm(init, decide, observe, idle, refresh, before=lambda state, pull: state.counts[pull.arm])
+    return Algorithm(
+        init, decide, observe, idle, refresh, before=lambda state, pull: state.counts[pull.arm], **made_for(arms)
+    )

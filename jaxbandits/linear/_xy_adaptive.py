@@ -12,7 +12,7 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.linear._allocations import pair_directions
 from jaxbandits.linear._arms import checked_arms
-from jaxbandits.linear._environment import Allocation
+from jaxbandits.linear._environment import Allocation, made_for
 from jaxbandits.linear._least_squares import least_squares
 from jaxbandits.linear._radius import Confidence, Radius, checked_confidence, radius_after
 from jaxbandits.numerics.design import design
@@ -149,7 +149,9 @@ def xy_adaptive(
         return jax.tree.map(lambda new, old: jnp.where(n > 0, new, old), after, state)
 
     idle = Allocation(jnp.zeros(K, int))
-    return Algorithm(init, decide, observe, idle, plan=plan, stale=stale, before=lambda state, _: state.pulled)
+    return Algorithm(
+        init, decide, observe, idle, plan=plan, stale=stale, before=lambda state, _: state.pulled, **made_for(arms)
+    )
 
 
 class State(NamedTuple):

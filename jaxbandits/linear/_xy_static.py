@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.linear._environment import Allocation
+from jaxbandits.linear._environment import Allocation, made_for
 from jaxbandits.linear._radius import Radius
 from jaxbandits.linear._static_rule import compare, pulls_to_next_test, static_rule
 from jaxbandits.numerics.tracking import tracked_counts
@@ -80,7 +80,14 @@ def xy_static(
         counts = state.counts + action.counts
         return State(counts.sum(), counts, state.sums + observation)
 
-    return Algorithm(init, decide, observe, Allocation(jnp.zeros(K, int)), before=lambda state, _: state.counts)
+    return Algorithm(
+        init,
+        decide,
+        observe,
+        Allocation(jnp.zeros(K, int)),
+        before=lambda state, _: state.counts,
+        **made_for(rule.arms),
+    )
 
 
 class State(NamedTuple):

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.checks import require
-from jaxbandits.linear._environment import Bridge
+from jaxbandits.linear._environment import Bridge, made_for
 from jaxbandits.linear._least_squares import inverse_gram
 from jaxbandits.linear._radius import Radius
 from jaxbandits.linear._static_rule import Comparison, compare, pulls_to_next_test, static_rule
@@ -117,7 +117,7 @@ def xy_static_exact(
         )
 
     zeros = jnp.zeros(K, int)
-    return Algorithm(init, decide, observe, Bridge(zeros, zeros, zeros.astype(dtype)))
+    return Algorithm(init, decide, observe, Bridge(zeros, zeros, zeros.astype(dtype)), **made_for(arms))
 
 
 class State(NamedTuple):

@@ -1,6 +1,7 @@
 """What all algorithms of the family share: the state, its estimates, and how a rule becomes an algorithm."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -8,7 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
-from jaxbandits.mab._environment import Pull, Rewards
+from jaxbandits.mab._environment import Pull, Rewards, receive
 from jaxbandits.mab._problems import Gaussian, Problem, float_dtype
 from jaxbandits.numerics import compensated
 from jaxbandits.numerics.compensated import Sum
@@ -104,7 +105,15 @@ def algorithm_of(
         return State(pulls, counts, _add(state.sums, observation, of_arms), own)
 
     idle = jax.tree.map(lambda x: jnp.zeros(slots, x.dtype), Pull(jnp.int32(0), jnp.int32(0)))
-    return Algorithm(init, decide, observe, idle, before=lambda state, action: pulled_before(state.counts, action))
+    return Algorithm(
+        init,
+        decide,
+        observe,
+        idle,
+        before=lambda state, action: pulled_before(state.counts, action),
+        problem=lambda: {"arms": K},
+        receive=partial(receive, problem),
+    )
 
 
 def estimates(problem: Problem, state: State) -> Estimates:

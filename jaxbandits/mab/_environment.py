@@ -1,17 +1,18 @@
 """The action of all algorithms of this family, and who answers it."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Array, Environment, Key
-from jaxbandits.checks import require
+from jaxbandits.checks import known, require
 from jaxbandits.mab._instances import Instance, checked_instance
-from jaxbandits.mab._problems import Gaussian, scale
-from jaxbandits.numbering import Numbered, key_of, opened
+from jaxbandits.mab._problems import Bernoulli, Gaussian, Problem, float_dtype, scale
+from jaxbandits.numbering import Numbered, key_of, opened, plain
 from jaxbandits.numerics.binomial import UNIFORMS, binomial_of
 from jaxbandits.numerics.walk import increment, one_step
 
@@ -58,6 +59,8 @@ def environment(instance: Instance, *, slots: int = 1, leap: int = 1, stream: Ke
     slots, leap = checks.whole("slots", slots, least=1), checks.whole("leap", leap, least=1)
     slots = problem.arms if leap > 1 else slots
     is_gaussian = isinstance(problem, Gaussian)
+    said: dict[str, Any] = {"problem": lambda: {"arms": problem.arms}, "accepts": partial(_accepts, problem.arms)}
+    said["admits"] = lambda answer: (answer >= 0) & (answer < problem.arms)
     if stream is not None:
         checks.key("stream", stream)
         require(
@@ -68,27 +71,53 @@ def environment(instance: Instance, *, slots: int = 1, leap: int = 1, stream: Ke
         def respond_stream(action: Numbered, noise: tuple[()]) -> Rewards:
             del noise
             pull, before = opened(action)
-            _check_slots(pull, slots)
+            _check_action(pull, problem.arms, slots)
             return paid(pull, before)
 
-        return Environment(lambda key: (), respond_stream, stream)
+        return Environment(lambda key: (), respond_stream, stream, **said)
 
     answer = _sums(means, scale(problem)) if is_gaussian else _single(means) if leap == 1 else _many(means, leap)
     shape = (slots,) if is_gaussian or leap == 1 else (UNIFORMS, slots)
     draw = jax.random.normal if is_gaussian else jax.random.uniform
 
     def respond(action: Pull, noise: Array) -> Rewards:
-        _check_slots(action, slots)
+        _check_action(action, problem.arms, slots)
         return answer(action, noise)
 
-    return Environment(lambda key: draw(key, shape, means.dtype), respond)
+    return Environment(lambda key: draw(key, shape, means.dtype), respond, **said)
 
 
-def _check_slots(action: Pull, slots: int) -> None:
-    """Raises `ValueError` for an action of another form, which broadcasting would answer with too little noise."""
+def receive(problem: Problem, action: Pull, rewards: Any) -> Rewards:
+    """The rewards as arrays; raises `ValueError` unless an action of this problem can be paid so."""
+    checks.instance("observation", rewards, Rewards)
+    shape = action.arms.shape
+    times = checks.array("observation.times", rewards.times, shape, kind="int", dtype=jnp.int32)
+    is_paid = (known(times) == 0) | (known(times) == known(action.times))
+    require(is_paid, "observation.times", "be what was asked for, or 0 where an arm was not pulled", times)
+    sums = checks.numbers("observation.sums", rewards.sums, shape, float_dtype(problem))
+    require((known(times) > 0) | (known(sums) == 0), "observation.sums", "be 0 where nothing was pulled", sums)
+    if isinstance(problem, Bernoulli):
+        is_count = (known(sums) >= 0) & (known(sums) <= known(times)) & (known(sums) == known(sums) // 1)
+        require(is_count, "observation.sums", "count the ones among the rewards, each of which is 0 or 1", sums)
+    return Rewards(sums, times)
+
+
+def _accepts(arms: int, action: Any) -> Array:
+    """True if every slot is idle or pulls an arm that exists."""
+    pull = plain(action)
+    exists = (pull.arms >= 0) & (pull.arms < arms) & (pull.times > 0)
+    return jnp.all(exists | (pull.times == 0))
+
+
+def _check_action(action: Pull, arms: int, slots: int) -> None:
+    """Raises `ValueError` for an arm that does not exist, where it is known, or an action of another form.
+
+    Broadcasting would answer that with too little noise.
+    """
     asked = action.arms.shape
     rule = f"be those of the algorithm's actions, arrays of shape {asked} (of one that leaps: give its leap instead)"
     require(asked == (slots,), "slots", rule, slots)
+    checks.domain(action, partial(_accepts, arms), f"pull arms of 0..{arms - 1}, as often as its times say")
 
 
 def _sums(means: Array, noise_scale: float) -> Callable[[Pull, Array], Rewards]:

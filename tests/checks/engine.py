@@ -74,7 +74,11 @@ CALLS = {
     "ask": Call(
         jaxbandits.ask,
         {"algorithm": COUNTER, "key": KEY, "state": COUNTER.init(KEY)},
-        fine={"state": ("nan_inside",)},  # a run that has met a NaN ends as NONFINITE
+    ),
+    "tell": Call(
+        jaxbandits.tell,
+        {"algorithm": COUNTER, "state": COUNTER.init(KEY), "action": np.ones((), int), "observation": 1.5},
+        fine={"state": ("nan_inside",), "action": ("negative",), "observation": ("negative", "flag")},
     ),
     "record": Call(
         jaxbandits.record,

@@ -83,6 +83,10 @@ every_optimised = each(
 every_case_of_floats = each(of=lambda case: [] if case.integers else [()])
 
 
+# What stops late is looked at for as long as takes seconds.
+unstopped_is_fine = pytest.mark.filterwarnings("ignore:the run did not stop")
+
+
 class Lane(NamedTuple):
     """What may differ between the runs of one program."""
 
@@ -186,11 +190,13 @@ def test_the_floats_of_a_state_are_those_of_the_problem(name, dtype):
 
 
 @every_dtype_widely
+@unstopped_is_fine
 def test_promises(name, dtype):
     testing.check(*CASES[name].make(dtype), key=KEY)
 
 
 @every_optimised
+@unstopped_is_fine
 def test_promises_of_programs_that_are_optimised(name):
     """Bit by bit: a run among others is that run alone, however its programs were fused."""
     testing.check(*CASES[name].make("float64"), key=KEY)

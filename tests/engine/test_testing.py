@@ -1,13 +1,15 @@
 """`jaxbandits.testing.check` finds every broken promise, and says in a sentence which part is at fault."""
 
 import itertools
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import pytest
 from engine.toys import KEY, NOISE, counter
 
-from jaxbandits.base import Decision, Environment
+from jaxbandits import linear, mab
+from jaxbandits.base import Algorithm, Decision, Environment
 from jaxbandits.testing import check
 
 GOOD, PLANS = counter(30), counter(30, period=3)
@@ -37,7 +39,7 @@ BROKEN = {
     ),
     "nan": (
         GOOD._replace(init=lambda key: GOOD.init(key)._replace(total=jnp.full((), jnp.inf, float))),
-        "total is not finite before round 0",
+        r"init\(key\) makes total not finite",
     ),
     "plan pulls": (
         PLANS._replace(plan=lambda key, state: state._replace(pulls=state.pulls + 1, planned=state.planned + 1)),
@@ -98,6 +100,87 @@ def test_a_broken_promise_is_found_and_named(name):
 @pytest.mark.parametrize("algorithm", [GOOD, PLANS], ids=["light", "plans"])
 def test_good_algorithms_pass(algorithm):
     check(algorithm, NOISE, key=KEY, rounds=40)
+
+
+FIVE = linear.canonical(0.5)
+ZERO, ONE = jnp.zeros((), int), jnp.ones((), int)
+
+
+class Sums(NamedTuple):
+    pulls: jax.Array
+    sums: jax.Array
+
+
+def in_turn(
+    arm=lambda pulls: pulls % 5, answer=lambda state: jnp.argmax(state.sums), reward=lambda pulls, x: x, **parts
+):
+    """Five arms in turn, thirty times, with what may be wrong."""
+
+    def observe(state, pull, x):
+        x = jnp.where(pull.times > 0, reward(state.pulls, x), 0)
+        return Sums(state.pulls + pull.times, state.sums.at[pull.arm].add(x))
+
+    def decide(key, state):
+        return Decision(linear.Pull(arm(state.pulls), ONE), state.pulls >= 30, answer(state))
+
+    start = Sums(ZERO, jnp.zeros(5))
+    return Algorithm(lambda key: start, decide, observe, linear.Pull(ZERO, ZERO), **parts)
+
+
+def nan_after_7(pulls, x):
+    return jnp.where(pulls == 7, jnp.nan, x)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "sentence"),
+    [
+        (in_turn(arm=lambda pulls: pulls % 5 + 1), r"decide\(key, state\) asks for Pull\(arm=5, times=1\) in round 4"),
+        (in_turn(arm=lambda pulls: pulls % 5 - 1), r"decide\(key, state\) asks for Pull\(arm=-1, times=1\) in round 0"),
+        (in_turn(answer=lambda state: state.pulls), r"decide\(key, state\) answers 5 in round 5, which does not exist"),
+        (in_turn(answer=lambda state: state.pulls - 1), r"decide\(key, state\) answers -1 in round 0"),
+        (in_turn(answer=lambda state: None), r"decide\(key, state\) must give an answer, got None"),
+        (
+            in_turn(answer=lambda state: state.sums / state.pulls.astype(float)),
+            r"decide\(key, state\) gives an answer with a NaN or an infinity in round 0",
+        ),
+        # A NaN is not equal to a NaN, and yet a refresh that changes nothing has no part in it.
+        (
+            in_turn(reward=nan_after_7, refresh=lambda state: state),
+            r"observe\(state, action, observation\) makes sums not finite in round 7",
+        ),
+        (
+            in_turn(refresh=lambda state: state._replace(sums=state.sums / 0)),
+            r"refresh\(state\) makes sums not finite in r",
+        ),
+    ],
+)
+def test_what_does_not_exist_and_what_is_not_finite_is_blamed_on_the_part_at_fault(algorithm, sentence):
+    with pytest.raises(AssertionError, match=sentence):
+        check(algorithm, linear.environment(FIVE), key=KEY, rounds=40)
+
+
+def test_an_idle_action_that_the_environment_does_not_have_is_named():
+    algorithm = in_turn()._replace(idle=linear.Pull(jnp.full((), 5), jnp.full((), -1)))
+    with pytest.raises(AssertionError, match="idle must be an action that the environment accepts, got Pull"):
+        check(algorithm, linear.environment(FIVE), key=KEY, rounds=40)
+
+
+def test_an_observation_that_is_not_finite_is_blamed_on_the_environment():
+    silent = Environment(NOISE.noise, lambda action, noise: jnp.where(action > 0, jnp.nan, 0.0))
+    with pytest.raises(AssertionError, match=r"respond\(action, noise\) of the environment is not finite in round 0"):
+        check(GOOD, silent, key=KEY, rounds=40)
+
+
+def test_a_run_that_does_not_stop_is_a_warning():
+    with pytest.warns(UserWarning, match="the run did not stop within 20 rounds, so its stop was not checked"):
+        check(GOOD, NOISE, key=KEY, rounds=20)
+
+
+def test_sizes_that_do_not_belong_together_are_refused():
+    with pytest.raises(
+        AssertionError, match="must have the same arms, got 8 in the algorithm and 4 in the environment"
+    ):
+        check(mab.ucb1(mab.Bernoulli(8)), mab.environment(mab.gk1()), key=KEY)
 
 
 def test_planning_at_random_is_no_fault():

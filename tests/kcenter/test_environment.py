@@ -212,7 +212,7 @@ def test_noisy_rows_dtype_and_no_noise():
 def test_an_algorithm_for_other_sizes_is_refused(n, m, k):
     environment, _ = sampling(FLOATS)
     algorithm = kcenter.ds_ucb(kcenter.Dimensions(n, m, k), delta=0.1)
-    with pytest.raises(ValueError, match=re.escape(f"action.problem must be {kcenter.Dimensions(6, 40, 3)}, the env")):
+    with pytest.raises(ValueError, match=re.escape(f"got {algorithm.idle.problem} in the algorithm")):
         jaxbandits.run(jax.random.key(0), algorithm, environment, max_rounds=5)
 
 
@@ -223,7 +223,7 @@ def test_an_algorithm_for_fewer_nodes_or_another_law_is_refused(action):
     for problem in (kcenter.Distances(5, 3), kcenter.Distances(6, 2), kcenter.Distances(6, 3, "bernoulli")):
         noise_scale = 0.1 if problem.noise == "gaussian" else None
         algorithm = factory[action](problem, delta=0.1, noise_scale=noise_scale)
-        with pytest.raises(ValueError, match=r"action.problem must be Distances\(n=6, k=3, noise='gaussian'\)"):
+        with pytest.raises(ValueError, match=r"in the algorithm and Distances\(n=6, k=3, noise='gaussian'\)"):
             jaxbandits.run(jax.random.key(0), algorithm, environment, max_rounds=5)
 
 

@@ -1,0 +1,143 @@
+"""An algorithm and an environment that were made for two problems are refused, in a sentence that names both."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandits
+from jaxbandits import cpe, fullbandit, kcenter, kernel, linear, mab
+
+KEY = jax.random.key(0)
+BOUNDS = {"kernel": kernel.paper_kernel("branin"), "horizon": 5, "beta": 1.0, "noise_variance": 0.1}
+GRID, POINTS = kernel.branin(KEY, size=50), kernel.branin(KEY, size=20)
+MOVED = POINTS._replace(candidates=POINTS.candidates + 1e-3)
+DISTANCES = kcenter.distance_instance(1 - np.eye(5), k=2, noise_scale=0.1)
+FIRST, OTHER = (fullbandit.make_design(fullbandit.random_support(seed, 6, 2, size=8), 2) for seed in (0, 1))
+SUMS = fullbandit.Instance(jnp.linspace(0.0, 1.0, 6), 2, jnp.asarray(0.1))
+
+PAIRS = {
+    "mab, more arms": (
+        mab.ttucb(mab.Bernoulli(8), delta=0.1),
+        mab.environment(mab.gk1()),
+        "same arms, got 8 in the algorithm and 4 in the environment",
+    ),
+    "mab, fewer arms": (
+        mab.ucb1(mab.Bernoulli(3)),
+        mab.environment(mab.gk1()),
+        "same arms, got 3 in the algorithm and 4",
+    ),
+    "linear, sizes": (
+        linear.lingape(linear.canonical(0.5, 6).arms, delta=0.1),
+        linear.environment(linear.canonical(0.5, 4)),
+        r"same arms, got shape \(6, 6\) in the algorithm and \(4, 4\) in the environment",
+    ),
+    "linear, values": (
+        linear.lingape(linear.soare(5, 0.1).arms, delta=0.1),
+        linear.environment(linear.soare(5, 0.2)),
+        r"same arms, got arrays of shape \(6, 5\) with other values in the algorithm than in the environment",
+    ),
+    "cpe, arms": (
+        cpe.coci(cpe.top_k(6, 2), delta=0.1),
+        cpe.environment(cpe.best5()),
+        "same arms, got 6 in the algorithm and 5 in the environment",
+    ),
+    "cpe, quota": (
+        cpe.coci(cpe.top_k(5, 2), delta=0.1),
+        cpe.environment(cpe.best5()),
+        "same problem, got 2 of quota in the algorithm and 1 in the environment",
+    ),
+    "kernel, candidates": (
+        kernel.gp_ucb(GRID.candidates, **BOUNDS),
+        kernel.environment(POINTS, n_agents=1),
+        r"same candidates, got shape \(50, 2\) in the algorithm and \(20, 2\) in the environment",
+    ),
+    "kernel, values": (
+        kernel.gp_ucb(MOVED.candidates, **BOUNDS),
+        kernel.environment(POINTS, n_agents=1),
+        r"same candidates, got arrays of shape \(20, 2\) with other values",
+    ),
+    "kernel, agents": (
+        kernel.n_kernel_ucb(POINTS.candidates, n_agents=3, **BOUNDS),
+        kernel.environment(POINTS, n_agents=1),
+        "same n_agents, got 3 in the algorithm and 1 in the environment",
+    ),
+    "fullbandit": (
+        fullbandit.saqm(FIRST, delta=0.1, epsilon=0.1, noise_scale=0.1),
+        fullbandit.environment(SUMS, OTHER),
+        r"same design.support, got arrays of shape \(8, 6\) with other values",
+    ),
+    "kcenter": (
+        kcenter.ns_ts(kcenter.Distances(4, 2), delta=0.1, noise_scale=0.1),
+        kcenter.environment(DISTANCES),
+        r"same problem, got Distances\(n=4, k=2, noise='gaussian'\) in the algorithm and Distances\(n=5",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_another_problem_is_refused_by_run_and_trace(name):
+    algorithm, environment, message = PAIRS[name]
+    with pytest.raises(ValueError, match=f"algorithm and environment must have the {message}"):
+        jaxbandits.run(KEY, algorithm, environment, max_rounds=10)
+    with pytest.raises(ValueError, match=message):
+        jaxbandits.trace(KEY, algorithm, environment, rounds=10)
+
+
+@pytest.mark.parametrize("name", ["mab, more arms", "linear, values"])
+def test_another_problem_is_refused_by_sweep_before_the_first_round(name):
+    algorithm, environment, message = PAIRS[name]
+    with pytest.raises(ValueError, match=message):
+        jaxbandits.sweep(lambda task, key: (algorithm, environment), seeds=2, key=KEY, max_rounds=10, progress=False)
+
+
+def test_values_that_are_traced_and_rounding_are_not_held_against_anybody():
+    instance = linear.soare(3, 0.1)
+    environment = linear.environment(instance)
+
+    def pulls(arms):
+        algorithm = linear.lingape(arms, delta=0.1)
+        return jaxbandits.run(KEY, algorithm, environment, max_rounds=10).pulls
+
+    jax.eval_shape(pulls, 2 * instance.arms)
+    jax.eval_shape(lambda: pulls(instance.arms * (1 + 1e-15)))
+
+
+def test_a_study_of_wrong_models_says_so():
+    algorithm, environment, _ = PAIRS["linear, values"]
+    outcome = jaxbandits.run(KEY, algorithm, environment._replace(problem=None), max_rounds=3)
+    assert outcome.rounds == 3
+    noisier = mab.environment(mab.gaussian((0.5, 0.4, 0.3, 0.2), noise_scale=2.0))
+    assert jaxbandits.run(KEY, mab.ucb1(mab.Gaussian(4)), noisier, max_rounds=3).rounds == 3
+
+
+@pytest.mark.parametrize(
+    ("environment", "action"),
+    [
+        (mab.environment(mab.gk1()), mab.Pull(jnp.array([4]), jnp.array([1]))),
+        (mab.environment(mab.gk1()), mab.Pull(jnp.array([-1]), jnp.array([1]))),
+        (linear.environment(linear.canonical(0.5)), linear.Pull(jnp.asarray(5), jnp.asarray(1))),
+        (linear.environment(linear.canonical(0.5)), linear.Pull(jnp.asarray(0), jnp.asarray(-1))),
+        (
+            linear.environment(linear.canonical(0.5), linear.Allocation),
+            linear.Allocation(jnp.array([1, 1, 1, 1, -1])),
+        ),
+        (fullbandit.environment(SUMS, FIRST), fullbandit.Pulls(jnp.full(8, -1))),
+        (cpe.environment(cpe.best5()), cpe.Pulls(jnp.array([6]))),
+        (kernel.environment(POINTS, n_agents=2), jnp.array([0, 21])),
+        (
+            kcenter.environment(DISTANCES, action=kcenter.Pull),
+            kcenter.Pull(jnp.asarray(6), jnp.asarray(0), jnp.zeros(1, int), jnp.asarray(False), DISTANCES.problem),
+        ),
+    ],
+)
+def test_an_action_outside_of_the_domain_is_refused_where_it_is_known(environment, action):
+    with pytest.raises(ValueError, match="action must"):
+        environment.respond(action, environment.noise(KEY))
+    assert not environment.accepts(action)
+
+
+def test_an_action_of_fewer_agents_does_not_share_their_noise():
+    environment = kernel.environment(POINTS, n_agents=1)
+    with pytest.raises(ValueError, match="n_agents must be those of the algorithm's actions"):
+        environment.respond(jnp.array([0, 1, 2]), environment.noise(KEY))
