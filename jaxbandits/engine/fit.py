@@ -1,5 +1,8 @@
 """Whether an algorithm and an environment belong together, and whether two states are the same."""
 
+import traceback
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +11,7 @@ from jax import lax
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Environment, PyTree
 
+LIBRARY = str(Path(__file__).resolve().parents[1])
 ROUNDINGS = 64  # by which two arrays of a problem may differ, computed in two ways
 
 
@@ -36,6 +40,7 @@ def require_fit(algorithm: Algorithm, environment: Environment) -> None:
     try:
         observation = jax.eval_shape(environment.respond, algorithm.idle, noise)
     except Exception as error:
+        _require_rank_promotion(error)
         raise ValueError(
             f"environment does not answer this algorithm: {given}, and respond(idle, noise) raised "
             f"{type(error).__name__}: {first_line(error)}. Make the environment for this kind of action, and of the "
@@ -44,6 +49,7 @@ def require_fit(algorithm: Algorithm, environment: Environment) -> None:
     try:
         after = jax.eval_shape(algorithm.observe, state, algorithm.idle, observation)
     except Exception as error:
+        _require_rank_promotion(error)
         raise ValueError(
             f"algorithm does not take this environment's observations: {given}, the environment answers it by "
             f"{described(observation)}, and observe(state, idle, observation) raised {type(error).__name__}: "
@@ -55,6 +61,24 @@ def require_fit(algorithm: Algorithm, environment: Environment) -> None:
             f"{described(observation)}, and observe(state, idle, observation) makes {described(after)} of "
             f"{described(state)}"
         )
+
+
+def _require_rank_promotion(error: Exception) -> None:
+    """Raises `ValueError` if an error is that of a setting under which this library does not run.
+
+    It says nothing of the algorithm and the environment then. An error of the user's own code is another thing.
+    """
+    setting = getattr(jax.config, "jax_numpy_rank_promotion", None)
+    if setting != "raise" or "rank_promotion" not in str(error):
+        return
+    frames = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+    libraries = [str(Path(module.__file__ or "").parent) for module in (jax, np)]
+    own = [file for file in frames if not any(file.startswith(library) for library in libraries)]
+    if own and own[-1].startswith(LIBRARY):
+        raise ValueError(
+            "jax_numpy_rank_promotion must be 'allow' or 'warn' for the algorithms and environments of jaxbandits, "
+            "which broadcast as NumPy does, got 'raise'. Run them within jax.numpy_rank_promotion('allow')"
+        ) from error
 
 
 def require_one_problem(algorithm: Algorithm, environment: Environment) -> None:

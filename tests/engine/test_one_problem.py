@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from engine.toys import NOISE, counter
 
 import jaxbandits
 from jaxbandits import cpe, fullbandit, kcenter, kernel, linear, mab
@@ -141,3 +142,25 @@ def test_an_action_of_fewer_agents_does_not_share_their_noise():
     environment = kernel.environment(POINTS, n_agents=1)
     with pytest.raises(ValueError, match="n_agents must be those of the algorithm's actions"):
         environment.respond(jnp.array([0, 1, 2]), environment.noise(KEY))
+
+
+def test_a_setting_that_the_library_does_not_run_under_is_named_and_not_blamed_on_the_environment():
+    instance = mab.gk1()
+    algorithm, environment = mab.ttucb(instance.problem, delta=0.1), mab.environment(instance)
+    with (
+        jax.numpy_rank_promotion("raise"),
+        pytest.raises(ValueError, match="^jax_numpy_rank_promotion must be 'allow' or 'warn' .*, got 'raise'"),
+    ):
+        jaxbandits.run(KEY, algorithm, environment, max_rounds=10)
+
+
+def test_rank_promotion_in_an_environment_of_ones_own_is_its_own_fault():
+    def respond(action, noise):
+        return jnp.sum(jnp.ones((2, 2)) * jnp.ones(2)) * action.astype(float)
+
+    environment = NOISE._replace(respond=respond)
+    with (
+        jax.numpy_rank_promotion("raise"),
+        pytest.raises(ValueError, match="^environment does not answer this algorithm: .* respond"),
+    ):
+        jaxbandits.run(KEY, counter(5), environment, max_rounds=10)
