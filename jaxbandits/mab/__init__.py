@@ -72,6 +72,7 @@ from jaxbandits.mab._lucb import lucb
 from jaxbandits.mab._moss import moss
 from jaxbandits.mab._moss_anytime import moss_anytime
 from jaxbandits.mab._problems import Bernoulli, Gaussian
+from jaxbandits.mab._reading import Estimate, estimates
 from jaxbandits.mab._sequential_halving import sequential_halving
 from jaxbandits.mab._successive_elimination import successive_elimination
 from jaxbandits.mab._successive_rejects import successive_rejects
@@ -88,6 +89,7 @@ from jaxbandits.mab._uniform import uniform
 __all__ = [
     "Bernoulli",
     "CharacteristicTime",
+    "Estimate",
     "Gaussian",
     "Hardness",
     "Instance",
@@ -102,6 +104,7 @@ __all__ = [
     "eb_tc",
     "eb_tci",
     "environment",
+    "estimates",
     "gauss4",
     "gaussian",
     "gk1",

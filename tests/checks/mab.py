@@ -42,6 +42,11 @@ CALLS = {
     "gauss4": Call(mab.gauss4, {"dtype": "float64"}, fine=DEFAULT),
     "audibert1": Call(mab.audibert1, {"dtype": "float64"}, fine=DEFAULT),
     "hardness": Call(mab.hardness, {"instance": INSTANCE}),
+    "estimates": Call(
+        mab.estimates,
+        {"problem": PROBLEM, "state": mab.ucb1(PROBLEM).init(jax.random.key(0))},
+        fine={"state": ("nan_inside",)},  # a run that has met a NaN ends as NONFINITE
+    ),
     "is_right": Call(mab.is_right, {"instance": INSTANCE, "answer": 1, "epsilon": 0.1}),
     "kl_lucb": _tested(mab.kl_lucb),
     "lai_robbins": Call(mab.lai_robbins, {"instance": INSTANCE}),
