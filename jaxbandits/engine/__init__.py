@@ -92,7 +92,7 @@ from jaxbandits.engine.comparison import compare
 from jaxbandits.engine.joining import concatenate
 from jaxbandits.engine.recording import Record, record
 from jaxbandits.engine.results import Results, Stats
-from jaxbandits.engine.running import ask, run, tell
+from jaxbandits.engine.running import Streams, ask, plan_if_due, run, streams, tell
 from jaxbandits.engine.store import load
 from jaxbandits.engine.sweeping import sweep
 from jaxbandits.engine.tables import grid, rows
@@ -104,16 +104,19 @@ __all__ = [
     "Record",
     "Results",
     "Stats",
+    "Streams",
     "Tape",
     "ask",
     "compare",
     "concatenate",
     "grid",
     "load",
+    "plan_if_due",
     "process_pool",
     "record",
     "rows",
     "run",
+    "streams",
     "sweep",
     "task_key",
     "tell",

@@ -36,7 +36,27 @@ class Streams(NamedTuple):
 
 
 def streams(key: Key) -> Streams:
-    """Splits a task's key by purpose."""
+    """Splits a task's key by purpose, as `run` and `sweep` do: to draw a run's instance or its noise again.
+
+    Args:
+        key: the task's key, as `run` gets it; of a sweep `task_key(key, row, seed)`.
+
+    Returns:
+        Streams. What `build` gets is `build`; the noise of round r is drawn from `fold_in(noise, r)`.
+
+    Raises:
+        ValueError: `key` is no key.
+
+    Example:
+        >>> from jaxbandits import linear, trace
+        >>> key, environment = jax.random.key(0), linear.environment(linear.canonical(0.5))
+        >>> tape = trace(key, linear.lingape(linear.canonical(0.5).arms, delta=0.1), environment, rounds=1)
+        >>> noise = environment.noise(jax.random.fold_in(streams(key).noise, 0))
+        >>> first = jax.tree.map(lambda x: x[0], tape.actions)
+        >>> print(environment.respond(first, noise) == tape.observations[0])
+        True
+    """
+    checks.key("key", key)
     return Streams(*(jax.random.fold_in(key, purpose) for purpose in range(len(Streams._fields))))
 
 
@@ -272,12 +292,34 @@ def ask(algorithm: Algorithm, key: Key, state: PyTree) -> tuple[PyTree, Decision
                 f"state must be finite, got {checks.show(leaf)} in {field}. Use jaxbandits.tell, which refuses "
                 "observations that are not"
             )
+    state = plan_if_due(algorithm, key, state)
+    return state, algorithm.decide(key, state)
+
+
+def plan_if_due(algorithm: Algorithm, key: Key, state: PyTree) -> PyTree:
+    """Plans if that is due, and decides nothing: the first half of `ask`.
+
+    Args:
+        algorithm: what plans.
+        key: of this round; planning draws from a key that is folded from it, as in `ask`.
+        state: the algorithm's state.
+
+    Returns:
+        The state, planned if that was due; of an algorithm without plans, as it was.
+
+    Raises:
+        ValueError: an argument is of the wrong kind, or the algorithm has one of `plan` and `stale` without the other.
+    """
+    checks.instance("algorithm", algorithm, Algorithm)
+    checks.key("key", key)
+    if not hasattr(state, "pulls"):
+        raise ValueError(f"state must be a state of the algorithm, with a field pulls, got {checks.show(state)}")
     require_pair(algorithm)
     plan, stale = algorithm.plan, algorithm.stale
-    if plan is not None and stale is not None:
-        plan_key = jax.random.fold_in(key, 1)
-        state = lax.cond(stale(state), lambda state: plan(plan_key, state), lambda state: state, state)
-    return state, algorithm.decide(key, state)
+    if plan is None or stale is None:
+        return state
+    plan_key = jax.random.fold_in(key, 1)
+    return lax.cond(stale(state), lambda state: plan(plan_key, state), lambda state: state, state)
 
 
 def tell(algorithm: Algorithm, state: PyTree, action: PyTree, observation: PyTree) -> PyTree:

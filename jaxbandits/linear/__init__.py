@@ -57,7 +57,7 @@ Source: Xu, Honda, Sugiyama (2018), A fully adaptive algorithm for pure explorat
 Soare, Lazaric, Munos (2014), Best-arm identification in linear bandits.
 """
 
-from jaxbandits.linear._allocations import g_allocation, oracle_allocation, pair_directions, xy_allocation
+from jaxbandits.linear._allocations import g_allocation, oracle_allocation, pair_directions, xy_allocation, xy_value
 from jaxbandits.linear._arms import reduce_rank
 from jaxbandits.linear._characteristic_time import CharacteristicTime, characteristic_time
 from jaxbandits.linear._complexity import (
@@ -184,5 +184,6 @@ __all__ = [
     "xy_oracle",
     "xy_static",
     "xy_static_exact",
+    "xy_value",
     "yahoo_like",
 ]

@@ -3,12 +3,14 @@
 from functools import partial
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.linear._arms import checked_arms, inverse_squares, leads
 from jaxbandits.numerics.design import Design, design
+from jaxbandits.numerics.linalg import gram, spd_inverse, squared_norms
 
 
 def pair_directions(arms: Array) -> Array:
@@ -54,6 +56,38 @@ def xy_allocation(arms: Array, *, steps: int = 1000) -> Design:
     # pull lowers the maximum (on K orthogonal arms they never pull any but the first).
     arms, steps = checked_arms(arms, full_rank=True), checks.whole("steps", steps, least=1)
     return design(arms, pair_directions(arms), steps=steps)
+
+
+def xy_value(arms: Array, allocation: Array, *, directions: Array | None = None) -> Array:
+    """The largest squared width that an allocation leaves, max over directions y of ||y||^2 in A(p)^-1.
+
+    Args:
+        arms: float (K, d), spanning R^d.
+        allocation: float (K,), at least 0; proportions, or pulls. The arms that it pulls must span R^d.
+        directions: float (N, d); None: the differences of all pairs of arms, as in `xy_allocation`.
+
+    Returns:
+        float (), for `xy_allocation(arms)` and its own directions its value.
+
+    Raises:
+        ValueError: an argument is not as above.
+
+    Cost: O(K d^2 + d^3 + N d^2), N = K (K-1) / 2 by default.
+
+    Source: Soare, Lazaric and Munos (2014), the XY-allocation.
+    """
+    features = checked_arms(arms, full_rank=True)
+    (K, d), dtype = features.shape, features.dtype
+    shares = checks.array("allocation", allocation, (K,), least=0, dtype=dtype)
+    if checks.is_concrete(arms, allocation):
+        pulled = np.asarray(arms, np.float64)[np.asarray(allocation) > 0]
+        rank = int(np.linalg.matrix_rank(pulled)) if len(pulled) else 0
+        checks.require(rank == d, "allocation", f"pull arms of rank {d}", rank)
+    if directions is None:
+        compared = pair_directions(features)
+    else:
+        compared = checks.array("directions", directions, ("N", d), dtype=dtype)
+    return jnp.max(squared_norms(compared, spd_inverse(gram(features, shares))))
 
 
 def g_allocation(arms: Array, *, steps: int = 1000) -> Design:

@@ -11,7 +11,7 @@ from engine.toys import KEY, LIMITS, NOISE, counter, counting, total
 
 import jaxbandits
 from jaxbandits import Tape, testing
-from jaxbandits.engine import Results, Stats
+from jaxbandits.engine import Results, Stats, plan_if_due, streams
 
 STATS = Stats(1.0, 1.0, 2, 2, 1.0, 8, 1, 1, 16, 100)
 COLUMNS = {"row": np.arange(2), "seed": np.zeros(2, int), "status": np.ones(2, int), "pulls": np.array([3, 4])}
@@ -75,6 +75,12 @@ CALLS = {
         jaxbandits.ask,
         {"algorithm": COUNTER, "key": KEY, "state": COUNTER.init(KEY)},
     ),
+    "plan_if_due": Call(
+        plan_if_due,
+        {"algorithm": COUNTER, "key": KEY, "state": COUNTER.init(KEY)},
+        fine={"state": ("nan_inside",)},
+    ),
+    "streams": Call(streams, {"key": KEY}),
     "tell": Call(
         jaxbandits.tell,
         {"algorithm": COUNTER, "state": COUNTER.init(KEY), "action": np.ones((), int), "observation": 1.5},

@@ -182,6 +182,15 @@ CALLS = {
         | {"max_pulls": 10**6, "design_steps": 10},
         fine={"first_width": ("none",)},
     ),
+    "xy_value": Call(
+        linear.xy_value,
+        {
+            "arms": ARMS,
+            "allocation": jnp.asarray(np.array([0.4, 0.4, 0.2])),
+            "directions": jnp.asarray(np.array([[1.0, -1.0]])),
+        },
+        fine={"directions": ("none",)},
+    ),
     "xy_allocation": Call(linear.xy_allocation, {"arms": ARMS, "steps": 10}),
     "xy_oracle": Call(linear.xy_oracle, FIXED | {"arms": ARMS, "theta": THETA, "steps": 10}),
     "xy_static": Call(linear.xy_static, FIXED | STATIC),

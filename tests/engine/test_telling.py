@@ -10,6 +10,7 @@ from engine.toys import KEY, NOISE, counter
 
 import jaxbandits
 from jaxbandits import cpe, kcenter, kernel, linear, mab
+from jaxbandits.engine import plan_if_due
 
 COUNTER = counter(30)
 # One a form of observation.
@@ -135,3 +136,12 @@ def test_the_environment_of_a_loop_of_ones_own_answers_it():
         state, decision = jaxbandits.ask(algorithm, key, state)
         state = jaxbandits.tell(algorithm, state, decision.action, NOISE.respond(decision.action, NOISE.noise(key)))
     assert state.pulls == 3
+
+
+def test_plan_if_due_is_the_first_half_of_ask():
+    algorithm = counter(30, period=3)
+    state = algorithm.init(KEY)._replace(pulls=jnp.asarray(4))
+    planned = plan_if_due(algorithm, KEY, state)
+    assert planned.planned == 1
+    assert_same(planned, jaxbandits.ask(algorithm, KEY, state)[0])
+    assert plan_if_due(COUNTER, KEY, state) is state

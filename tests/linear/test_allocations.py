@@ -1,0 +1,27 @@
+"""The value of an allocation, against the one that the solver certifies and the definition."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbandits import linear
+
+
+def test_the_value_of_the_xy_allocation_is_its_own_and_others_have_a_larger_one():
+    arms = linear.soare(3, 0.3).arms
+    design = linear.xy_allocation(arms)
+    value = linear.xy_value(arms, design.allocation)
+    np.testing.assert_allclose(value, design.value, rtol=1e-9)
+    shares = jnp.full(arms.shape[0], 1 / arms.shape[0])
+    assert linear.xy_value(arms, shares) > value
+    inverse = np.linalg.inv(np.asarray(arms).T @ np.diag(shares) @ np.asarray(arms))
+    pairs = np.asarray(linear.pair_directions(arms))
+    np.testing.assert_allclose(linear.xy_value(arms, shares), max(y @ inverse @ y for y in pairs), rtol=1e-12)
+    np.testing.assert_allclose(
+        linear.xy_value(arms, shares, directions=pairs[:1]), pairs[0] @ inverse @ pairs[0], rtol=1e-12
+    )
+
+
+def test_an_allocation_that_leaves_a_direction_open_is_refused():
+    with pytest.raises(ValueError, match="allocation must pull arms of rank 2, got 1"):
+        linear.xy_value(jnp.eye(2), jnp.array([1.0, 0.0]))
