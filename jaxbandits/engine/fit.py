@@ -53,7 +53,7 @@ def require_fit(algorithm: Algorithm, environment: Environment) -> None:
         raise ValueError(
             f"algorithm does not take this environment's observations: {given}, the environment answers it by "
             f"{described(observation)}, and observe(state, idle, observation) raised {type(error).__name__}: "
-            f"{first_line(error)}. Make the environment for this kind of action, and of the same sizes"
+            f"{first_line(error)}. {_advice(observation)}"
         ) from error
     if described(after) != described(state):
         raise ValueError(
@@ -61,6 +61,18 @@ def require_fit(algorithm: Algorithm, environment: Environment) -> None:
             f"{described(observation)}, and observe(state, idle, observation) makes {described(after)} of "
             f"{described(state)}"
         )
+
+
+def _advice(observation: PyTree) -> str:
+    """What to do about an observation that an algorithm does not take."""
+    inner = jax.tree.leaves(observation, is_leaf=lambda x: x is None or isinstance(x, list))
+    if any(isinstance(x, list) for x in inner):
+        return "Answer with an array instead of a list: jnp.asarray(reward)"
+    if any(x is None for x in inner):
+        return "Answer with an array instead of None"
+    if any(jnp.issubdtype(jnp.result_type(x), jnp.bool_) for x in inner):
+        return "Answer with a number instead of a boolean: reward.astype(float)"
+    return "Make the environment for this kind of action, and of the same sizes"
 
 
 def _require_rank_promotion(error: Exception) -> None:

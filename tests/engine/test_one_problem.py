@@ -164,3 +164,18 @@ def test_rank_promotion_in_an_environment_of_ones_own_is_its_own_fault():
         pytest.raises(ValueError, match="^environment does not answer this algorithm: .* respond"),
     ):
         jaxbandits.run(KEY, counter(5), environment, max_rounds=10)
+
+
+@pytest.mark.parametrize(
+    ("sums", "advice"),
+    [
+        (lambda action: [1.0], r"sums=\[float64\[\]\].* Answer with an array instead of a list: jnp.asarray"),
+        (lambda action: None, r"sums=None.* Answer with an array instead of None"),
+        (lambda action: action.times > 0, r"sums=bool\[1\].* Answer with a number instead of a boolean"),
+    ],
+    ids=["list", "none", "boolean"],
+)
+def test_rewards_of_another_kind_are_named_with_what_to_do(sums, advice):
+    environment = NOISE._replace(respond=lambda action, noise: mab.Rewards(sums(action), action.times))
+    with pytest.raises(ValueError, match=f"^algorithm does not take this environment's observations: .*{advice}"):
+        jaxbandits.run(KEY, mab.thompson(mab.Bernoulli(3)), environment, max_rounds=5)
