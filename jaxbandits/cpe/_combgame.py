@@ -53,6 +53,7 @@ class CombState(NamedTuple):
     pulls: Array  # int ()
     counts: Array  # int32 (K,)
     sums: Array  # float (K,)
+    lost: Array | tuple[()]  # float (K,) in 32 bit, as `PlayState` has it
     learned: Learned  # the learner's shares and gains
     tracked: Tracked  # what it has asked for
 
@@ -130,7 +131,7 @@ def combgame(
 
     def decide(key: Key, state: CombState) -> Decision:
         del key
-        seen = look(playing, PlayState(state.pulls, state.counts, state.sums))
+        seen = look(playing, PlayState(state.pulls, state.counts, state.sums, state.lost))
         rests = state.pulls < M
         gamma = seen.plays**-0.25
         learned, asked = _learn(playing, seen, state.learned, gamma, omega, diameter)
@@ -150,7 +151,7 @@ def combgame(
 
     def observe(state: CombState, action: CombPlay, rewards: Array) -> CombState:
         play = Play(action.decision, action.index)
-        samples = add_play(PlayState(state.pulls, state.counts, state.sums), play, rewards)
+        samples = add_play(PlayState(state.pulls, state.counts, state.sums, state.lost), play, rewards)
         tracked, learns = state.tracked, action.slot >= 0
         gamma = jnp.maximum(state.pulls, 1).astype(playing.dtype) ** -0.25
         row = jnp.arange(B, dtype=jnp.int32)

@@ -7,6 +7,7 @@ says what to play; the actions of a cover come first, each once.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 
 from jaxbandits import checks
@@ -17,6 +18,7 @@ from jaxbandits.cpe._maximum import Playable, Row, Swaps, best_of, check_cover, 
 from jaxbandits.cpe._play import Play
 from jaxbandits.cpe._problems import arm_count, float_dtype
 from jaxbandits.numerics import thresholds
+from jaxbandits.numerics.compensated import add_to, no_loss
 
 
 class PlayState(NamedTuple):
@@ -25,6 +27,7 @@ class PlayState(NamedTuple):
     pulls: Array  # int ()
     counts: Array  # int32 (K,)   samples of each arm
     sums: Array  # float (K,)     of its rewards
+    lost: Array | tuple[()] = ()  # float (K,) in 32 bit: what `sums` has lost to rounding, as in `compensated`
 
 
 class Playing(NamedTuple):
@@ -62,16 +65,19 @@ def checked(problem: Playable, *, noise_scale: Array | float, cover: Any) -> Pla
 def first_state(playing: Playing) -> PlayState:
     """Nothing seen."""
     K = arm_count(playing.problem)
-    return PlayState(jnp.zeros((), int), jnp.zeros(K, jnp.int32), jnp.zeros(K, playing.dtype))
+    dtype = playing.dtype
+    return PlayState(jnp.zeros((), int), jnp.zeros(K, jnp.int32), jnp.zeros(K, dtype), no_loss((K,), dtype))
 
 
 def add_play(state: PlayState, action: Play, rewards: Array) -> PlayState:
     """The state after a play, or as it was after the idle one; rewards are 0 where an arm is not played."""
     played = action.decision > 0
+    before = (state.sums, state.lost)
+    after = add_to(*before, jnp.where(played, rewards, 0))
     return PlayState(
         state.pulls + jnp.any(played).astype(state.pulls.dtype),
         state.counts + action.decision.astype(state.counts.dtype),
-        jnp.where(played, state.sums + rewards, state.sums),
+        *jax.tree.map(lambda new, old: jnp.where(played, new, old), after, before),
     )
 
 

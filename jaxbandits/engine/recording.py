@@ -13,6 +13,8 @@ from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Environment, PyTree
+from jaxbandits.numerics import compensated
+from jaxbandits.numerics.compensated import Sum
 
 By = Literal["pulls", "rounds"]
 Value = Callable[[PyTree, Decision], Mapping[str, Array]]
@@ -34,7 +36,7 @@ class Curves(NamedTuple):
     """What a run carries of its curves."""
 
     entries: dict[str, Array]  # (G, ...)    of the last decision that each mark has seen
-    sums: dict[str, Array]  # (...)          of all rounds so far
+    sums: dict[str, Array | Sum]  # (...)    of all rounds so far; compensated where they are floats of 32 bit or less
 
 
 class Seen(NamedTuple):
@@ -66,7 +68,8 @@ def record(
         by: whether the marks count pulls or rounds.
         value: (state, decision) -> dict of arrays: what holds at a mark.
         total: (state, decision, observation) -> dict of arrays: what a round adds, summed over the rounds before the
-            entry's decision. Booleans are counted. The sum is kept in the type of the summand.
+            entry's decision. Booleans are counted. The sum is kept in the type of the summand; in 32 bit it carries its
+            rounding error along, so that it is off by one rounding.
 
     Returns:
         Record, for `run`, or for `sweep` as the third thing that `build` returns. The curves, (G, ...) each, are
@@ -148,7 +151,7 @@ def start_curves(what: Record | None, algorithm: Algorithm, environment: Environ
         if name in values:
             raise ValueError(f"total must use other names than value, got {name!r} in both")
     entries = {name: jnp.zeros((*what.at.shape, *x.shape), x.dtype) for name, x in (values | sums).items()}
-    return Curves(entries, {name: jnp.zeros(x.shape, x.dtype) for name, x in sums.items()})
+    return Curves(entries, {name: _no_sum(x) for name, x in sums.items()})
 
 
 def seen(
@@ -156,7 +159,7 @@ def seen(
 ) -> Seen:
     """What the marks see of a decision, if it counts."""
     place = state.pulls if what.by == "pulls" else rounds
-    values = _values(what, state, decision) | curves.sums
+    values = _values(what, state, decision) | {name: _total(x) for name, x in curves.sums.items()}
     return Seen(place, counts, {name: values[name].astype(old.dtype) for name, old in curves.entries.items()})
 
 
@@ -193,8 +196,28 @@ def summed(
 ) -> Curves:
     """The curves after a round, of which `total` is added to the sums; unchanged unless `where` holds."""
     new = _summands(what, state, decision, observation)
-    sums = {name: jnp.where(where, old + new[name].astype(old.dtype), old) for name, old in curves.sums.items()}
-    return curves._replace(sums=sums)
+    sums = {name: _added(old, new[name].astype(_total(old).dtype)) for name, old in curves.sums.items()}
+    return curves._replace(sums=jax.tree.map(lambda new, old: jnp.where(where, new, old), sums, curves.sums))
+
+
+def _no_sum(like: Any) -> Array | Sum:
+    """Returns an empty sum of what has this shape and dtype."""
+    is_short = jnp.issubdtype(like.dtype, jnp.inexact) and jnp.finfo(like.dtype).bits <= 32
+    return compensated.zeros(like.shape, like.dtype) if is_short else jnp.zeros(like.shape, like.dtype)
+
+
+def _total(s: Array | Sum) -> Array:
+    """Returns a sum as a plain array."""
+    return s.total if isinstance(s, Sum) else s
+
+
+def _added(s: Array | Sum, x: Array) -> Array | Sum:
+    """Adds one term."""
+    if not isinstance(s, Sum):
+        return s + x
+    # The error of an infinite sum is not a number, and must not spoil it.
+    plain, after = s.total + x, compensated.add(s, x)
+    return jax.tree.map(lambda new, other: jnp.where(jnp.isfinite(plain), new, other), after, Sum(plain, s.lost))
 
 
 def curves_of(what: Record | None, curves: Curves) -> dict[str, Array]:

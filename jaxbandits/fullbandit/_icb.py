@@ -64,8 +64,7 @@ def icb(
     **Guarantee**: P(loss of the answer > epsilon) <= delta, up to the constants that `lemma1_radius` names.
     **Cost**: O(n log n) a test, and that of the estimate (see `estimator`); with `feasible` k + 1 calls of the oracle.
 
-    **float32** is for designs with cond(Lambda) up to 1e3, and not for single pulls: its sums lose rewards beyond some
-    10^6 pulls.
+    **float32** is for designs with cond(Lambda) up to 1e3. Its sums are compensated: they lose no single reward.
 
     Source: Kuroki, Xu, Miyauchi, Honda and Sugiyama, Polynomial-time algorithms for multiple-arm identification with
     full-bandit feedback, Algorithm 4.

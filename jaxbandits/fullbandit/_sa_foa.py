@@ -14,6 +14,7 @@ from jaxbandits.fullbandit._environment import made_for
 from jaxbandits.fullbandit._leap import whole_pulls
 from jaxbandits.fullbandit._surrogates import Surrogates, find_surrogates
 from jaxbandits.fullbandit._tracking import DesignMatrix, check_rule, estimator, next_counts
+from jaxbandits.numerics.compensated import add_to, no_loss
 from jaxbandits.numerics.densest_subgraph import Reduction
 
 Mode = Literal["random", "all"]
@@ -30,6 +31,7 @@ class State(NamedTuple):
     sums: Array  # float (s,)    sums of their rewards
     hazard: Array  # float ()    cumulated over all tests so far
     clock: Array  # float ()     the cumulated hazard at which the run stops
+    lost: Array | tuple[()] = ()  # float (s,) in 32 bit: what `sums` has lost to rounding, as in `compensated`
 
 
 class LotteryPulls(NamedTuple):
@@ -124,7 +126,7 @@ def sa_foa(
     def init(key: Key) -> State:
         # A clock of 0 would stop where nothing permits it.
         clock = jnp.maximum(jax.random.exponential(key, (), dtype), jnp.finfo(dtype).tiny)
-        return State(jnp.zeros((), int), zeros, zeros.astype(dtype), jnp.zeros((), dtype), clock)
+        return State(jnp.zeros((), int), zeros, zeros.astype(dtype), jnp.zeros((), dtype), clock, no_loss((s,), dtype))
 
     def decide(key: Key, state: State) -> Decision:
         del key
@@ -144,12 +146,14 @@ def sa_foa(
         return Decision(LotteryPulls(counts, cumulated), stop, rivals.answer)
 
     def observe(state: State, action: LotteryPulls, observation: Array) -> State:
+        sums, lost = add_to(state.sums, state.lost, observation)
         return State(
             pulls=state.pulls + action.counts.sum(),
             counts=state.counts + action.counts,
-            sums=state.sums + observation,
+            sums=sums,
             hazard=state.hazard + action.hazard,
             clock=state.clock,
+            lost=lost,
         )
 
     idle = LotteryPulls(zeros, jnp.zeros((), dtype))

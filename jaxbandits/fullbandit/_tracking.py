@@ -17,6 +17,7 @@ from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree, static_fiel
 from jaxbandits.fullbandit._design import Design, check_design, counts_after
 from jaxbandits.fullbandit._environment import Pulls, made_for
 from jaxbandits.fullbandit._leap import safe_leap
+from jaxbandits.numerics.compensated import add_to, no_loss
 from jaxbandits.numerics.linalg import gram, spd_inverse
 
 DesignMatrix = Literal["counts", "limit"]
@@ -28,6 +29,7 @@ class State(NamedTuple):
     pulls: Array  # int ()
     counts: Array  # int (s,)    pulls of every super-arm of the design
     sums: Array  # float (s,)    sums of their rewards
+    lost: Array | tuple[()] = ()  # float (s,) in 32 bit: what `sums` has lost to rounding, as in `compensated`
 
 
 class Estimate(NamedTuple):
@@ -90,7 +92,7 @@ def track_and_test(
 
     def init(key: Key) -> State:
         del key
-        return State(jnp.zeros((), int), zeros, zeros.astype(dtype))
+        return State(jnp.zeros((), int), zeros, zeros.astype(dtype), no_loss((s,), dtype))
 
     def decide(key: Key, state: State) -> Decision:
         del key
@@ -111,7 +113,8 @@ def track_and_test(
         return Decision(Pulls(counts), is_tested & verdict.stop, verdict.answer)
 
     def observe(state: State, action: Pulls, observation: Array) -> State:
-        return State(state.pulls + action.counts.sum(), state.counts + action.counts, state.sums + observation)
+        sums, lost = add_to(state.sums, state.lost, observation)
+        return State(state.pulls + action.counts.sum(), state.counts + action.counts, sums, lost)
 
     return Algorithm(init, decide, observe, Pulls(zeros), before=lambda state, _: state.counts, **made_for(design))
 

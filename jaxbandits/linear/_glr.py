@@ -15,6 +15,7 @@ from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
 from jaxbandits.linear._environment import Pull, Step, made_for
 from jaxbandits.linear._factor import root_after, root_without_errors
 from jaxbandits.linear._fixed_confidence import Settings
+from jaxbandits.numerics.compensated import add_to, no_loss
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse_logdet
 from jaxbandits.numerics.thresholds import Evidence
 
@@ -39,6 +40,7 @@ class State(NamedTuple):
     items_left: Array | tuple[()]  # bool (M,)   where items are eliminated
     root: Array | tuple[()]  # float (d, d)   for rules that draw: R with R'R = A^-1, with the ridge; no cache
     own: PyTree = ()  # of the rule: no cache, it cannot be rebuilt
+    lost: Array | tuple[()] = ()  # float (K,) in 32 bit: what `sums` has lost to rounding, as in `compensated`
 
 
 class Comparison(NamedTuple):
@@ -84,6 +86,7 @@ def algorithm_of(settings: Settings, rule: Rule, own: PyTree = (), *, draws: boo
             items_left=left,
             root=jnp.eye(arms.shape[1], dtype=dtype) / jnp.sqrt(settings.ridge) if draws else (),
             own=own,
+            lost=no_loss((K,), dtype),
         )
 
     def decide(key: Key, state: State) -> Decision:
@@ -114,16 +117,18 @@ def algorithm_of(settings: Settings, rule: Rule, own: PyTree = (), *, draws: boo
         if not isinstance(root, tuple):
             image = entry(state.cache.images, action.arm)
             root = root_after(root, entry(arms, action.arm), image, leverage, times)
+        sums, lost = add_to(state.sums, state.lost, jnp.where(pulled, observation, 0))
         return State(
             pulls=state.pulls + action.times,
             counts=state.counts + jnp.where(pulled, action.times, 0),
-            sums=state.sums + jnp.where(pulled, observation, 0),
+            sums=sums,
             cache=_added(settings, state.cache, action.arm, times, observation, False),
             logdet=state.logdet + jnp.log1p(times * leverage),
             plain=plain,
             items_left=items_left,
             root=root,
             own=mine,
+            lost=lost,
         )
 
     def refresh(state: State) -> State:

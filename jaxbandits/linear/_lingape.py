@@ -16,6 +16,7 @@ from jaxbandits.linear._lingape_leap import longest_leap
 from jaxbandits.linear._lingape_pair import Settings, State, compare, pick
 from jaxbandits.linear._radius import radius_at
 from jaxbandits.linear._ratios import checked_shares
+from jaxbandits.numerics.compensated import add_to, no_loss
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse_logdet
 from jaxbandits.numerics.thresholds import Threshold
 
@@ -157,6 +158,7 @@ def lingape(
             leverage=dot(arms, arms) / ridge,
             theta=jnp.zeros_like(arms[0]),
             logdet=jnp.zeros((), dtype),
+            lost=no_loss((K,), dtype),
         )
 
     def decide(key: Key, state: State) -> Decision:
@@ -176,13 +178,15 @@ def lingape(
         g = dot(arms, image)
         surprise = (observation - m * dot(arms[arm], state.theta)) / (1 + m * state.leverage[arm])
         pulled = jnp.arange(K) == arm
+        sums, lost = add_to(state.sums, state.lost, jnp.where(pulled, observation, 0))
         return State(
             pulls=state.pulls + action.times,
             counts=state.counts + jnp.where(pulled, action.times, 0),
-            sums=state.sums + jnp.where(pulled, observation, 0),
+            sums=sums,
             images=state.images - (gain * g)[:, None] * image,
             leverage=state.leverage - gain * g**2,
             theta=state.theta + surprise * image,
+            lost=lost,
             logdet=state.logdet + jnp.log1p(m * state.leverage[arm]),
         )
 

@@ -30,6 +30,7 @@ class State(NamedTuple):
     leverage: Array  # float (K,)    x_k' A^-1 x_k
     theta: Array  # float (d,)       ridge estimate A^-1 sum_k sums_k x_k
     logdet: Array  # float ()        log det(A / ridge)
+    lost: Array | tuple[()] = ()  # float (K,) in 32 bit: what `sums` has lost to rounding, as in `compensated`
 
 
 class Comparison(NamedTuple):

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.linear._environment import Pull, made_for
 from jaxbandits.linear._glr import entry
+from jaxbandits.numerics.compensated import add_to, no_loss
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse_logdet
 
 
@@ -21,6 +22,7 @@ class State(NamedTuple):
     leverage: Array  # float (K,)    x_k' A^-1 x_k
     theta: Array  # float (d,)       ridge estimate A^-1 sum_k sums_k x_k
     logdet: Array  # float ()        log det(A / ridge)
+    lost: Array | tuple[()] = ()  # float (K,) in 32 bit: what `sums` has lost to rounding, as in `compensated`
 
 
 def by_index(arms: Array, ridge: Array, index: Callable[[Key, State], Array]) -> Algorithm:
@@ -46,6 +48,7 @@ def by_index(arms: Array, ridge: Array, index: Callable[[Key, State], Array]) ->
             leverage=dot(arms, arms) / ridge,
             theta=jnp.zeros_like(arms[0]),
             logdet=jnp.zeros((), dtype),
+            lost=no_loss((K,), dtype),
         )
 
     def decide(key: Key, state: State) -> Decision:
@@ -58,13 +61,15 @@ def by_index(arms: Array, ridge: Array, index: Callable[[Key, State], Array]) ->
         gain = m / (1 + m * leverage)
         g = dot(arms, image)
         surprise = (observation - m * dot(entry(arms, action.arm), state.theta)) / (1 + m * leverage)
+        sums, lost = add_to(state.sums, state.lost, jnp.where(pulled, observation, 0))
         return State(
             pulls=state.pulls + action.times,
             counts=state.counts + jnp.where(pulled, action.times, 0),
-            sums=state.sums + jnp.where(pulled, observation, 0),
+            sums=sums,
             images=state.images - (gain * g)[:, None] * image,
             leverage=state.leverage - gain * g**2,
             theta=state.theta + surprise * image,
+            lost=lost,
             logdet=state.logdet + jnp.log1p(m * leverage),
         )
 

@@ -10,8 +10,8 @@ from jaxbandits.base import Array
 class Sum(NamedTuple):
     """An unevaluated sum of two floats of any common shape; see `value`."""
 
-    total: Array  # float (...)   the sum of a plain loop
-    lost: Array  # float (...)    the sum of the rounding errors of `total`
+    total: Array  # float (...)   the sum, rounded
+    lost: Array  # float (...)    what that rounding has lost, at most half a spacing of `total`
 
 
 def zeros(shape: tuple[int, ...], dtype: jnp.dtype) -> Sum:
@@ -30,24 +30,61 @@ def zeros(shape: tuple[int, ...], dtype: jnp.dtype) -> Sum:
 def add(s: Sum, x: Array) -> Sum:
     """Adds one term to every sum.
 
-    The rounding error of an addition is itself a float, and six additions find it, whichever of the two terms is
-    larger (no branch). A term of 0 changes no bit.
+    The rounding error of an addition is itself a float, and six operations find it, whichever of the two terms is
+    larger (no branch). It joins what was lost before, and as soon as that is worth a digit of the total, the total
+    takes it: otherwise `lost` would be a plain sum, which itself loses terms. A term of 0 changes no bit.
 
     Args:
         s: Sum (...).
         x: (...), of the sums' dtype and shape.
 
     Returns:
-        Sum (...), whose `value` is off by about one rounding of the sum, however many terms came before. Measured in
-        float32 over 10^6 terms of mean 0.8: the relative error is 1e-8, against 2e-5 for a plain sum.
+        Sum (...). Each addition is off by at most 2 u^2 of the sum, with u = 6e-8 in float32, so `value` is off by one
+        rounding for millions of terms. Measured in float32: after 3.2 10^6 terms of 1.3 the error is below half a
+        spacing, 0.25, where a plain sum is off by 1.1 10^5; after 10^6 terms of mean 0.8, 1e-8 of the sum against 2e-5.
 
-    Source: Knuth (1969), the art of computer programming 2, section 4.2.2 theorem B; Neumaier (1974).
+    Source: Knuth (1969), the art of computer programming 2, section 4.2.2 theorem B; Joldes, Muller and Popescu (2017),
+    Tight and rigorous error bounds for basic building blocks of double-word arithmetic, Algorithm 4.
     """
     total = s.total + x
     arrived = total - s.total
-    return Sum(total, s.lost + ((s.total - (total - arrived)) + (x - arrived)))
+    lost = s.lost + ((s.total - (total - arrived)) + (x - arrived))
+    folded = total + lost
+    return Sum(folded, lost - (folded - total))
 
 
 def value(s: Sum) -> Array:
     """The sums as plain floats (...)."""
     return s.total + s.lost
+
+
+def no_loss(shape: tuple[int, ...], dtype: jnp.dtype) -> Array | tuple[()]:
+    """Returns what `add_to` carries beside sums that stay plain arrays: zeros in 32 bit, nothing in 64 bit.
+
+    In 64 bit a plain sum keeps 9 digits over any number of pulls that fits the counts.
+
+    Args:
+        shape: of the sums.
+        dtype: a float type.
+
+    Returns:
+        float (*shape), or ().
+    """
+    return jnp.zeros(shape, dtype) if jnp.finfo(dtype).bits <= 32 else ()
+
+
+def add_to(total: Array, lost: Array | tuple[()], x: Array) -> tuple[Array, Array | tuple[()]]:
+    """Adds one term to sums that are kept as two arrays, so that the first of them reads as the sums.
+
+    Args:
+        total: float (...), the sums.
+        lost: float (...), as `Sum` has it, or () for a plain addition; see `no_loss`.
+        x: (...), broadcast against the sums.
+
+    Returns:
+        The sums and `lost` after it.
+    """
+    if isinstance(lost, tuple):
+        return total + x, ()
+    after = add(Sum(total, lost), x)
+    return after.total, after.lost

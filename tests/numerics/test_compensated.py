@@ -31,6 +31,33 @@ def test_a_million_terms_in_float32():
     assert abs(float(plain) / exact - 1) > 1e-5
 
 
+@pytest.mark.parametrize("value", [1.3, -1.3, 0.1])
+def test_equal_terms_in_float32_are_off_by_one_rounding(value):
+    """What is lost of equal terms does not cancel, and outgrows a spacing of what was lost before."""
+    terms, x = 3_200_000, np.float32(value)
+
+    @jax.jit
+    def summed(x):
+        def body(_, carry):
+            s, total, lost = carry
+            return compensated.add(s, x), *compensated.add_to(total, lost, x)
+
+        start = compensated.zeros((), x.dtype), jnp.zeros((), x.dtype), compensated.no_loss((), x.dtype)
+        return lax.fori_loop(0, terms, body, start)
+
+    s, total, lost = summed(jnp.asarray(x))
+    exact = terms * np.float64(x)
+    assert np.float64(s.total) + np.float64(s.lost) == pytest.approx(exact, rel=1e-9)
+    assert compensated.value(s) == total == np.float32(exact)
+    assert abs(lost) <= np.spacing(np.abs(total)) / 2
+
+
+def test_sums_in_float64_are_plain():
+    total, lost = compensated.add_to(jnp.asarray(1.0), compensated.no_loss((), jnp.dtype("float64")), jnp.asarray(0.1))
+    assert lost == ()
+    assert total == 1.1
+
+
 def test_terms_larger_than_the_sum():
     """Kahan's own correction loses the small terms here."""
     s = compensated.zeros((), jnp.float32)
