@@ -6,6 +6,7 @@ from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
+from jaxbandits.linear._arms import checked_arms
 from jaxbandits.linear._factor import backward, gram_of, influence, norms_of
 from jaxbandits.linear._fixed_confidence import EliminateName, checked_settings
 from jaxbandits.linear._glr import Comparison, State, algorithm_of, entry, is_first_of, weakest
@@ -33,8 +34,8 @@ def fws(
     The target is a sum of steps. Each goes to a corner of the simplex (or, where several challengers are close, to the
     solution of a matrix game); while floor(n / K) is a square, or two items tie for the lead, it is uniform.
 
-    Arguments, but for those below, are those of `fixed_weights`, without the allocation and the start. All arms are
-    pulled once at the start: the rule divides by their counts.
+    Arguments, but for those below, are those of `fixed_weights`, without the allocation and the start. The arms must
+    span R^d. All are pulled once at the start: the rule divides by their counts.
 
     - `steps`: 0: the step of the challenger with the least ratio alone. n: the game of all challengers within n^-0.9 /
       K of it, by n rounds of exponential weights, at most 65536; its error is the range of the payoffs times sqrt(log M
@@ -54,6 +55,7 @@ def fws(
     of the design with the wrong factor, which is what the published figures show.
     """
     steps = checks.whole("steps", steps, least=0, most=65536)
+    checked_arms(arms, full_rank=True)
     settings = checked_settings(
         arms, delta, threshold, items, epsilon, ridge, glr_ridge, noise_scale, eliminate, "arms"
     )

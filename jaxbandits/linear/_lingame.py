@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
+from jaxbandits.linear._arms import checked_arms
 from jaxbandits.linear._factor import gram_of, influence, norms_of
 from jaxbandits.linear._fixed_confidence import EliminateName, Settings, StartName, checked_settings
 from jaxbandits.linear._glr import Comparison, State, algorithm_of, entry, largest, weakest
@@ -42,7 +43,7 @@ def lingame(
 ) -> Algorithm:
     """Plays the game of the lower bound: AdaHedge proposes shares, the closest alternative answers, pulls track them.
 
-    Arguments, but for those below, are those of `fixed_weights`, without the allocation.
+    Arguments, but for those below, are those of `fixed_weights`, without the allocation. The arms must span R^d.
 
     - `shared_learner`: one learner for all leading items, and not one for each.
     - `optimism`: whether gains are raised by the width of the estimates, sqrt(2 log t) ||x_k||. It takes 1.8 times the
@@ -64,6 +65,7 @@ def lingame(
     """
     for name, value in {"shared_learner": shared_learner, "optimism": optimism, "clip": clip}.items():
         checks.flag(name, value)
+    checked_arms(arms, full_rank=True)
     settings = checked_settings(arms, delta, threshold, items, epsilon, ridge, glr_ridge, noise_scale, eliminate, start)
     dtype = settings.arms.dtype
     K, M = settings.arms.shape[0], settings.items.shape[0]

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.checks import require
+from jaxbandits.linear._arms import checked_arms
 from jaxbandits.linear._fixed_confidence import EliminateName, StartName, checked_settings
 from jaxbandits.linear._glr import Comparison, State, algorithm_of, entry, largest
 from jaxbandits.linear._hedge import Hedge, learned, new_hedge, rate_of, weights_of
@@ -40,7 +41,7 @@ def lingame_c(
 ) -> Algorithm:
     """LinGame with a single learner, whose experts are the pairs of a leading item and an arm; pulls track pairs.
 
-    Arguments, but for those below, are those of `fixed_weights`, without the allocation.
+    Arguments, but for those below, are those of `fixed_weights`, without the allocation. The arms must span R^d.
 
     - `optimism`: whether gains are raised by the width of the estimates, as in `lingame`; without it those of items
       that do not lead are 0.
@@ -60,6 +61,7 @@ def lingame_c(
     checks.flag("optimism", optimism)
     checks.flag("clip", clip)
     max_pairs = checks.whole("max_pairs", max_pairs, least=1)
+    checked_arms(arms, full_rank=True)
     settings = checked_settings(arms, delta, threshold, items, epsilon, ridge, glr_ridge, noise_scale, eliminate, start)
     dtype = settings.arms.dtype
     K, M = settings.arms.shape[0], settings.items.shape[0]

@@ -10,7 +10,7 @@ from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete, require
 from jaxbandits.mab._core import Estimates, State, argmax, at, is_arm
-from jaxbandits.mab._problems import Bernoulli, Problem, bounds, check_problem, divergence, float_dtype
+from jaxbandits.mab._problems import Bernoulli, Gaussian, Problem, bounds, check_problem, divergence, float_dtype
 from jaxbandits.mab._transport import transport_costs
 from jaxbandits.numerics import thresholds
 from jaxbandits.numerics.thresholds import Evidence, Threshold
@@ -114,11 +114,15 @@ def share_of_leader(
     """The probability with which the leader is pulled, and not its challenger, float ().
 
     "ids" is the information-directed one, N_l kl(m_l, m) / (N_l kl(m_l, m) + N_c kl(m_c, m)) with the pooled mean m.
+    For Gaussian arms this is N_c / (N_l + N_c), whatever the means, and taken so: the quotient of two divergences gives
+    .49999 at equal counts, and so breaks exact ties.
     """
     dtype = estimates.means.dtype
     if not isinstance(leader_share, str):
         return jnp.asarray(leader_share, dtype)
     (n_l, m_l), (n_c, m_c) = ((at(estimates.counts, arm), at(estimates.means, arm)) for arm in (leader, challenger))
+    if isinstance(problem, Gaussian):
+        return n_c / (n_l + n_c)
     pooled = (n_l * m_l + n_c * m_c) / (n_l + n_c)
     own, other = n_l * divergence(problem, m_l, pooled), n_c * divergence(problem, m_c, pooled)
     total = own + other

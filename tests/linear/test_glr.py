@@ -251,6 +251,13 @@ def test_bad_input(arguments, message):
         linear.uniform(**({"arms": np.eye(2), "delta": 0.1, "threshold": GK16} | arguments))
 
 
+@pytest.mark.parametrize("rule", [linear.fws, linear.lingame, linear.lingame_c, linear.lazy_tas])
+@pytest.mark.parametrize("arms", [np.diag([1.0, 1.0, 0.0])[:2], np.array([[1.0, 0, 0], [0, 1.0, 0], [0.8, 0.5, 0]])])
+def test_rules_that_invert_the_design_of_shares_refuse_arms_without_full_rank(rule, arms):
+    with pytest.raises(ValueError, match=r"arms must have rank 3 \(see linear.reduce_rank\), got 2"):
+        rule(arms, delta=0.1, threshold=GK16)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -9,6 +9,7 @@ from scipy.optimize import minimize_scalar
 
 from experiments.bench.reference import mab as reference
 from jaxbandits import mab
+from jaxbandits.mab._confidence import share_of_leader
 from jaxbandits.mab._core import Estimates
 from jaxbandits.mab._transport import transport_costs
 from jaxbandits.mab._weights import optimal_weights
@@ -37,6 +38,23 @@ def test_it_is_that_of_nested_bisection_and_its_bounds_enclose_it(solved):
     assert (lower <= value).all()
     assert (value <= upper).all()
     np.testing.assert_allclose(lower, upper, rtol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_information_directed_share_of_gaussian_arms_is_half_at_equal_counts(dtype):
+    """It is N_c / (N_l + N_c) whatever the means, without rounding, so that exact ties stay ties."""
+    problem = mab.Gaussian(3, 0.3, dtype=dtype)
+    counts, rng = np.array([7, 7, 21], dtype), np.random.default_rng(0)
+
+    @jax.jit
+    @jax.vmap
+    def shares(means):
+        estimates = Estimates(jnp.asarray(35), jnp.asarray(counts), means)
+        return [share_of_leader(problem, "ids", estimates, jnp.asarray(0), jnp.asarray(arm)) for arm in (1, 2)]
+
+    equal, rare = shares(jnp.asarray(rng.normal(size=(1000, 3)), dtype))
+    np.testing.assert_array_equal(equal, 0.5)
+    np.testing.assert_array_equal(rare, 0.75)
 
 
 def test_permuting_the_arms_permutes_the_weights(solved):

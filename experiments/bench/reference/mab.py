@@ -155,6 +155,8 @@ def challenger_of(law: Law, N, m, leader: int, epsilon: float = 0.0, improved: b
 def share_of(law: Law, share, N, m, leader: int, challenger: int) -> float:
     if share != "ids":
         return share
+    if law.kind == "gaussian":
+        return N[challenger] / (N[leader] + N[challenger])
     pooled = (N[leader] * m[leader] + N[challenger] * m[challenger]) / (N[leader] + N[challenger])
     own, other = (N[a] * kl(law, m[a], pooled) for a in (leader, challenger))
     return 0.5 if own + other == 0 else own / (own + other)
