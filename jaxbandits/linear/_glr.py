@@ -15,7 +15,7 @@ from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
 from jaxbandits.linear._environment import Pull, Step, made_for
 from jaxbandits.linear._factor import root_after, root_without_errors
 from jaxbandits.linear._fixed_confidence import Settings
-from jaxbandits.numerics.compensated import add_to, no_loss
+from jaxbandits.numerics.compensated import add_at, no_loss
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse_logdet
 from jaxbandits.numerics.thresholds import Evidence
 
@@ -117,7 +117,7 @@ def algorithm_of(settings: Settings, rule: Rule, own: PyTree = (), *, draws: boo
         if not isinstance(root, tuple):
             image = entry(state.cache.images, action.arm)
             root = root_after(root, entry(arms, action.arm), image, leverage, times)
-        sums, lost = add_to(state.sums, state.lost, jnp.where(pulled, observation, 0))
+        sums, lost = add_at(state.sums, state.lost, action.arm, observation)
         return State(
             pulls=state.pulls + action.times,
             counts=state.counts + jnp.where(pulled, action.times, 0),

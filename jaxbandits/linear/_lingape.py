@@ -16,7 +16,7 @@ from jaxbandits.linear._lingape_leap import longest_leap
 from jaxbandits.linear._lingape_pair import Settings, State, compare, pick
 from jaxbandits.linear._radius import radius_at
 from jaxbandits.linear._ratios import checked_shares
-from jaxbandits.numerics.compensated import add_to, no_loss
+from jaxbandits.numerics.compensated import add_at, no_loss
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse_logdet
 from jaxbandits.numerics.thresholds import Threshold
 
@@ -178,7 +178,7 @@ def lingape(
         g = dot(arms, image)
         surprise = (observation - m * dot(arms[arm], state.theta)) / (1 + m * state.leverage[arm])
         pulled = jnp.arange(K) == arm
-        sums, lost = add_to(state.sums, state.lost, jnp.where(pulled, observation, 0))
+        sums, lost = add_at(state.sums, state.lost, arm, observation)
         return State(
             pulls=state.pulls + action.times,
             counts=state.counts + jnp.where(pulled, action.times, 0),

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.linear._environment import Pull, made_for
 from jaxbandits.linear._glr import entry
-from jaxbandits.numerics.compensated import add_to, no_loss
+from jaxbandits.numerics.compensated import add_at, no_loss
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse_logdet
 
 
@@ -61,7 +61,7 @@ def by_index(arms: Array, ridge: Array, index: Callable[[Key, State], Array]) ->
         gain = m / (1 + m * leverage)
         g = dot(arms, image)
         surprise = (observation - m * dot(entry(arms, action.arm), state.theta)) / (1 + m * leverage)
-        sums, lost = add_to(state.sums, state.lost, jnp.where(pulled, observation, 0))
+        sums, lost = add_at(state.sums, state.lost, action.arm, observation)
         return State(
             pulls=state.pulls + action.times,
             counts=state.counts + jnp.where(pulled, action.times, 0),

@@ -102,7 +102,11 @@ def algorithm_of(
 
         counts = state.counts + of_arms(observation.times)
         pulls = state.pulls + jnp.sum(observation.times).astype(state.pulls.dtype)
-        return State(pulls, counts, _add(state.sums, observation, of_arms), own)
+        if isinstance(state.sums, Sum) and slots == 1 and not own_slots:
+            sums = Sum(*compensated.add_at(*state.sums, action.arms[0], observation.sums[0]))
+        else:
+            sums = _add(state.sums, observation, of_arms)
+        return State(pulls, counts, sums, own)
 
     idle = jax.tree.map(lambda x: jnp.zeros(slots, x.dtype), Pull(jnp.int32(0), jnp.int32(0)))
     return Algorithm(
