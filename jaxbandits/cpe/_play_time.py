@@ -162,12 +162,11 @@ def _centre(rivals: Rivals, actions: np.ndarray, shares: np.ndarray, barrier: fl
         curved = (weights * (2 / point.rates - weights))[:, None] * point.slopes
         bend = point.slopes.T @ curved - np.diag(2 * in_omega / point.omega)
         slope = np.concatenate([actions @ in_omega + 1 / point.shares, [1 / barrier - weights.sum()]])
-        system = np.zeros((n + 2, n + 2))
-        system[:n, :n] = actions @ bend @ actions.T - np.diag(1 / point.shares**2)
-        system[:n, n] = system[n, :n] = actions @ (weights**2 @ point.slopes)
-        system[n, n] = -np.sum(weights**2)
-        system[:n, n + 1] = system[n + 1, :n] = 1  # the shares' sum stays
-        step = np.linalg.solve(system, np.append(-slope, 0))[: n + 1]
+        curvature = np.empty((n + 1, n + 1))
+        curvature[:n, :n] = np.diag(1 / point.shares**2) - actions @ bend @ actions.T
+        curvature[:n, n] = curvature[n, :n] = -actions @ (weights**2 @ point.slopes)
+        curvature[n, n] = np.sum(weights**2)
+        step = _newton_step(curvature, slope, np.append(np.ones(n), 0))
         rise = slope @ step
         if rise < 1e-6:
             break
@@ -183,3 +182,19 @@ def _centre(rivals: Rivals, actions: np.ndarray, shares: np.ndarray, barrier: fl
             break  # no further in floating point
         point, worth = following, worth + gained
     return point
+
+
+def _newton_step(curvature: np.ndarray, slope: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """Computes the step that maximises slope . x - x . curvature x / 2 over kept . x = 0.
+
+    A share near 0 has a curvature of 1 / share^2, so the matrix spans 26 decades and more: it is scaled to a unit
+    diagonal. Where it is singular even so, there is no step.
+    """
+    scale = 1 / np.sqrt(np.diagonal(curvature))
+    try:
+        rises, normal = np.linalg.solve(
+            scale[:, None] * curvature * scale, np.stack([scale * slope, scale * kept], axis=1)
+        ).T
+    except np.linalg.LinAlgError:
+        return np.zeros_like(slope)
+    return scale * (rises - normal * ((scale * kept) @ rises / ((scale * kept) @ normal)))

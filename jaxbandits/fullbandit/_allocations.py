@@ -16,7 +16,7 @@ from jaxbandits.numerics.design import design
 Method = Literal["multiplicative", "frank_wolfe"]
 
 MAX_DIRECTIONS = 200_000  # of all differences of super-arms; beyond, single swaps stand for them
-SHARE = 1e-4  # a smaller share of an optimal allocation is dropped
+SHARE = 1e-4  # a smaller share of an optimal allocation is dropped, or raised if its row is needed to span all arms
 
 
 class Allocation(NamedTuple):
@@ -82,8 +82,9 @@ def xy_allocation(support: ArrayLike, *, directions: ArrayLike | None = None, st
         steps: iterations of the solver.
 
     Returns:
-        Allocation with the rows whose share is at least 1e-4, the first n independent ones in front. Both bounds are
-        for the given directions.
+        Allocation with the rows whose share is at least 1e-4, the first n independent ones in front. Where these do not
+        span all arms, as with few directions, it also has rows that do, with a share of 1e-4 each. Both bounds are for
+        the given directions.
 
     Raises:
         ValueError: an argument is not as above.
@@ -158,7 +159,13 @@ def _frank_wolfe_step(shares: np.ndarray, norms: np.ndarray, n: int) -> np.ndarr
 
 
 def _pruned(rows: np.ndarray, directions: np.ndarray, shares: np.ndarray, lower: float) -> Allocation:
-    rows, shares = rows[shares >= SHARE].astype(bool), shares[shares >= SHARE]
+    is_kept = shares >= SHARE
+    if independent(rows[is_kept]).sum() < rows.shape[1]:
+        # What the directions do not ask for has no share in an optimum, but a design must span all arms.
+        largest_first = np.argsort(-shares, kind="stable")
+        is_kept[largest_first[independent(rows[largest_first])]] = True
+        shares = np.maximum(shares, SHARE)
+    rows, shares = rows[is_kept].astype(bool), shares[is_kept]
     order = basis_first(rows)
     rows, shares = rows[order], shares[order] / shares.sum()
     value = _squared_norms(directions, rows.astype(np.float64), shares).max()

@@ -5,6 +5,7 @@ import itertools
 import jax
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from experiments.bench.reference import plays as reference
 from experiments.pfws.exactness import least
@@ -139,6 +140,55 @@ def test_characteristic_times():
         np.testing.assert_allclose(1 / value, found.value, rtol=1e-9)
     twice = cpe.characteristic_time(cpe.top_k(4, 1), means, 2.0)
     np.testing.assert_allclose(twice.value, 4 * cpe.characteristic_time(cpe.top_k(4, 1), means).value)
+
+
+def _least_time(problem, rows, means):
+    """T* by cutting planes: linear programs over all actions, each rate below its tangents. Lower and upper bound."""
+    best = rows[np.argmax(rows @ means)]
+    rivals = [row for row in rows if np.any(row != best)]
+    if isinstance(problem, cpe.Graphic):  # single swaps bind
+        rivals = [row for row in rivals if np.abs(row - best).sum() == 2]
+    differs = np.abs(np.array(rivals) - best)
+    scale = ((best - np.array(rivals)) @ means) ** 2 / 2
+    M = len(rows)
+    omega, found, cuts = rows.mean(axis=0), 0.0, []
+    for _ in range(2000):
+        total = differs @ (1 / omega)
+        found = max(found, (scale / total).min())
+        cuts += list((scale / total**2)[:, None] * differs / omega**2)
+        solved = linprog(
+            np.append(np.zeros(M), -1),
+            A_ub=np.column_stack([-np.array(cuts) @ rows.T, np.ones(len(cuts))]),
+            b_ub=np.zeros(len(cuts)),
+            A_eq=np.append(np.ones(M), 0)[None],
+            b_eq=[1],
+        )
+        bound = -solved.fun
+        if bound <= found * (1 + 1e-3):
+            break
+        # Half of the way keeps the shares positive, and the cuts useful.
+        omega = (omega + solved.x[:M] @ rows) / 2
+        cuts = [cut for cut in cuts if cut @ (solved.x[:M] @ rows) <= bound * 1.5]
+    return 1 / bound, 1 / found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_characteristic_times_of_degenerate_optima(seed):
+    """Where some actions have no share, in the sets of k and the trees whose Newton matrix was singular."""
+    rng = np.random.default_rng(seed)
+    if seed < 4:
+        m, k = [(4, 2), (5, 2), (6, 3), (5, 4)][seed]
+        problem, rows = cpe.top_k(m, k), [np.isin(range(m), s) for s in itertools.combinations(range(m), k)]
+        means = np.array([0.9, 0.5, 0.7, 0.1]) if seed == 0 else rng.uniform(size=m)
+    else:
+        (problem, rows), means = CLASSES["complete"], rng.uniform(size=10)
+    rows = np.asarray(rows, float)
+    found = cpe.characteristic_time(problem, means)
+    lower, upper = _least_time(problem, rows, means)
+    assert found.upper / found.lower - 1 < 1.01e-4
+    assert found.lower <= upper * (1 + 1e-9)
+    assert found.upper >= lower * (1 - 1e-9)
+    assert upper / lower < 1.01
 
 
 def test_what_cannot_be_played_is_refused():

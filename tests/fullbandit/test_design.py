@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from jaxbandits.fullbandit import (
     Design,
@@ -284,6 +285,45 @@ def test_xy_allocation_on_a_random_support():
     assert min(map(value, rivals)) > found.lower
     swaps = xy_allocation(rows, directions=difference_directions(7, 3)[:21])
     assert swaps.value < found.value
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("arms", [1, 2, 3, 4])
+def test_xy_allocation_of_few_directions_is_that_of_an_outside_solver(arms, seed):
+    """The optimum leaves out what the directions do not ask for, and the rows that it takes do not span all arms."""
+    rows, rng = all_superarms(6, 2).astype(float), np.random.default_rng(seed)
+    directions = np.eye(6)[:arms] if seed == 0 else rng.integers(-1, 2, (arms, 6)) + np.eye(6)[:arms] / 2
+    found = xy_allocation(rows, directions=directions)
+
+    def norms(shares):
+        return squared_norms(directions, np.linalg.inv(rows.T @ (shares[:, None] * rows)))
+
+    optima = [
+        minimize(
+            lambda x: x[-1],
+            np.append(start, norms(start).max()),
+            bounds=[(1e-7, 1)] * 15 + [(0, None)],
+            constraints=[
+                {"type": "eq", "fun": lambda x: x[:-1].sum() - 1},
+                {"type": "ineq", "fun": lambda x: x[-1] - norms(x[:-1])},
+            ],
+            method="SLSQP",
+            options={"maxiter": 300},
+        ).x[:-1]
+        for start in (np.full(15, 1 / 15), *rng.dirichlet(np.ones(15), 3))
+    ]
+    best = min(norms(x / x.sum()).max() for x in optima)
+    assert found.lower <= best * (1 + 1e-9)
+    assert found.value == pytest.approx(best, rel=2e-3)
+    assert found.value == pytest.approx(norms(_spread(found, rows)).max(), rel=1e-9)
+    make_design(found.support, 2, weights=found.weights)
+
+
+def test_an_allocation_of_shares_below_the_least_spans_all_arms():
+    """After one step among 12,870 rows every share is too small to be kept."""
+    found = g_allocation(all_superarms(16, 8), max_steps=1)
+    assert np.linalg.matrix_rank(found.support) == 16
+    assert found.value >= 16
 
 
 def test_xy_allocation_is_float64_in_any_mode():
