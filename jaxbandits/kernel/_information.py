@@ -8,6 +8,7 @@ from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Array
+from jaxbandits.kernel._settings import check_noise_variance
 from jaxbandits.numerics import gp
 from jaxbandits.numerics.cholesky import cholesky
 
@@ -37,7 +38,7 @@ def greedy_information_gain(candidates: Array, kernel: gp.Kernel, noise_variance
     Args:
         candidates: float (M, d).
         kernel: of a single pair.
-        noise_variance: () > 0.
+        noise_variance: () > 0, not too small, as in `Settings`.
         n: observations; a candidate may be observed again.
 
     Returns:
@@ -51,7 +52,8 @@ def greedy_information_gain(candidates: Array, kernel: gp.Kernel, noise_variance
     """
     candidates = checks.array("candidates", candidates, ("M", "d"))
     checks.function("kernel", kernel, "two points")
-    noise_variance = jnp.asarray(checks.positive("noise_variance", noise_variance), candidates.dtype)
+    check_noise_variance(candidates, kernel, noise_variance)
+    noise_variance = jnp.asarray(noise_variance, candidates.dtype)
     n = checks.whole("n", n, least=1)
     reward = jnp.zeros((), candidates.dtype)
 

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Array, Key
-from jaxbandits.numerics.gp import Kernel
+from jaxbandits.numerics.gp import Kernel, prior_variance
+from jaxbandits.numerics.linalg import check_rank_one
 
 
 class Coins(NamedTuple):
@@ -33,7 +34,9 @@ class Settings(NamedTuple):
     n_agents: int  # N
     horizon: int  # T, rounds of one query an agent
     beta: Any  # float () or (T,) >= 0    width of the index in standard deviations, for all rounds or for each
-    noise_variance: Any  # float () > 0   of the Gaussian process
+    # float () > 0   of the Gaussian process; at least 1.2e-4 (float32) or 2.2e-13 (float64) times the largest prior
+    # variance k(x, x): below, posteriors lose their digits
+    noise_variance: Any
     gram: Array | None = None  # float (M, M)  the kernel of all pairs; None: it is computed where it is needed
     coins: Coins | None = None  # replace the algorithm's own randomness
 
@@ -52,10 +55,10 @@ def checked(settings: Settings, *, beta_per_round: bool = True) -> Settings:
         beta = checks.array("beta", beta, (horizon,), least=0)
     else:
         checks.not_negative("beta", beta)
-    checks.positive("noise_variance", noise_variance)
     size, dtype = candidates.shape[0], candidates.dtype
     if gram is not None:
         gram = checks.array("gram", gram, (size, size))
+    check_noise_variance(candidates, kernel, noise_variance, gram)
     if coins is not None:
         checks.instance("coins", coins, Coins)
         shapes = (n_agents, horizon), (n_agents, horizon), (horizon, n_agents, horizon)
@@ -69,6 +72,14 @@ def checked(settings: Settings, *, beta_per_round: bool = True) -> Settings:
         lambda x: jnp.asarray(x, dtype), (beta, noise_variance, gram, coins)
     )
     return Settings(candidates, kernel, n_agents, horizon, beta, noise_variance, gram, coins)
+
+
+def check_noise_variance(candidates: Array, kernel: Kernel, noise_variance: Any, gram: Array | None = None) -> None:
+    """Raises `ValueError` unless the noise variance is positive, and not too small for rank-one updates."""
+    checks.positive("noise_variance", noise_variance)
+    variances = prior_variance(kernel, candidates) if gram is None else jnp.diagonal(gram)
+    largest = jnp.max(variances)
+    check_rank_one("noise_variance", noise_variance, largest, candidates.dtype, "the largest prior variance")
 
 
 @partial(jax.jit, inline=True)

@@ -11,7 +11,7 @@ from jax import lax
 from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete, require
-from jaxbandits.numerics.linalg import dot
+from jaxbandits.numerics.linalg import check_rank_one, dot
 
 NEARLY = 1e-5  # of squared lengths that tie but for rounding
 RANK_TOLERANCE = 1e-10  # singular values below this fraction of the largest count as zero
@@ -40,6 +40,13 @@ def checked_arms(arms: Any, *, name: str = "arms", full_rank: bool = False) -> A
         if basis is not None:
             raise ValueError(f"{name} must have rank {values.shape[1]} (see linear.reduce_rank), got {basis.shape[1]}")
     return array
+
+
+def check_ridge(arms: Array, ridge: Any) -> None:
+    """Raises `ValueError` unless the ridge is positive, and not too small for rank-one updates with these arms."""
+    checks.positive("ridge", ridge)
+    squares = np.sum(np.asarray(arms, np.float64) ** 2, axis=1) if is_concrete(arms) else dot(arms, arms)
+    check_rank_one("ridge", ridge, squares.max(), arms.dtype, "the largest |x|^2")
 
 
 def span(arms: np.ndarray, dtype: Any) -> np.ndarray | None:

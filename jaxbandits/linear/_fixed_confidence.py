@@ -9,7 +9,7 @@ import numpy as np
 from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete, require
-from jaxbandits.linear._arms import checked_arms
+from jaxbandits.linear._arms import check_ridge, checked_arms
 from jaxbandits.numerics.thresholds import Evidence, Threshold
 
 EliminateName = Literal["stop", "both"]
@@ -59,7 +59,7 @@ def checked_settings(
     checks.probability("delta", delta)
     checks.function("threshold", threshold, "delta and evidence")
     checks.not_negative("epsilon", epsilon)
-    checks.positive("ridge", ridge)
+    check_ridge(features, ridge)
     checks.positive("noise_scale", noise_scale)
     checks.one_of("start", start, StartName)
     if eliminate is not None:

@@ -40,7 +40,8 @@ def fixed_weights(
             arms of the start.
         items: float (M, d), what is compared; the answer is one of them. None: the arms.
         epsilon: () >= 0, admitted suboptimality of the answer, in units of reward. No sampling rule knows of it.
-        ridge: () > 0, regularisation of the least squares.
+        ridge: () > 0, regularisation of the least squares, at least 1.2e-4 (float32) or 2.2e-13 (float64) times the
+            largest |x|^2: below, the rank-one updates lose their digits.
         glr_ridge: None, or 0 for a stop and an answer by least squares without ridge; the sampling rule keeps it. The
             arms of the start must span R^d.
         noise_scale: () > 0, sub-Gaussian constant of the noise, in units of reward.

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
-from jaxbandits.linear._arms import checked_arms
+from jaxbandits.linear._arms import check_ridge, checked_arms
 from jaxbandits.linear._factor import backward, factored, gram_of
 from jaxbandits.linear._radius import radius_at
 from jaxbandits.linear._regret import State, by_index
@@ -29,7 +29,8 @@ def lin_ts(
         delta: () in (0, 1), admitted probability of failure.
         norm_bound: () >= 0, upper bound of ||theta||.
         horizon: T, pulls that the run is to last, int () in [1, 2^31). It ends nothing.
-        ridge: () > 0, regularisation of the least squares.
+        ridge: () > 0, regularisation of the least squares, at least 1.2e-4 (float32) or 2.2e-13 (float64) times the
+            largest |x|^2: below, the rank-one updates lose their digits.
         noise_scale: () > 0, sub-Gaussian constant of the noise, in units of reward.
         scale: None: v is the radius C of `lin_ucb` at delta / (4 T), for which the guarantee holds. Else () > 0, v =
             scale noise_scale, and `delta`, `norm_bound` and `horizon` are not read: 1 is a draw from the posterior, has
@@ -52,7 +53,7 @@ def lin_ts(
     checks.probability("delta", delta)
     checks.not_negative("norm_bound", norm_bound)
     checks.integer("horizon", horizon, least=1, most=2**31 - 1)
-    checks.positive("ridge", ridge)
+    check_ridge(arms, ridge)
     checks.positive("noise_scale", noise_scale)
     if scale is not None:
         checks.positive("scale", scale)

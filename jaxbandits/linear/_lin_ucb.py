@@ -4,7 +4,7 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
-from jaxbandits.linear._arms import checked_arms
+from jaxbandits.linear._arms import check_ridge, checked_arms
 from jaxbandits.linear._radius import radius_at
 from jaxbandits.linear._regret import State, by_index
 from jaxbandits.numerics.linalg import dot
@@ -27,7 +27,8 @@ def lin_ucb(
         arms: float (K, d), features; the run has their dtype.
         delta: () in (0, 1), admitted probability that theta ever leaves the ellipsoid of radius C.
         norm_bound: () >= 0, upper bound of ||theta||.
-        ridge: () > 0, regularisation of the least squares.
+        ridge: () > 0, regularisation of the least squares, at least 1.2e-4 (float32) or 2.2e-13 (float64) times the
+            largest |x|^2: below, the rank-one updates lose their digits.
         noise_scale: () > 0, sub-Gaussian constant of the noise, in units of reward.
 
     Returns:
@@ -46,7 +47,7 @@ def lin_ucb(
     arms = checked_arms(arms)
     checks.probability("delta", delta)
     checks.not_negative("norm_bound", norm_bound)
-    checks.positive("ridge", ridge)
+    check_ridge(arms, ridge)
     checks.positive("noise_scale", noise_scale)
     numbers = (delta, norm_bound, ridge, noise_scale)
     delta, norm_bound, ridge, noise_scale = (jnp.asarray(x, arms.dtype) for x in numbers)

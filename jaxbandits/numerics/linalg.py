@@ -4,11 +4,14 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jaxbandits.base import Array
+from jaxbandits.checks import is_concrete, require
 
 UNROLL = 32  # longest axis that `dot` spells out
+MAX_LOSS = 1e-3  # rounding of what a rank-one update subtracts from, relative to the least that it leaves
 
 
 @partial(jax.jit, inline=True)
@@ -103,3 +106,31 @@ def squared_norms(directions: Array, matrix: Array) -> Array:
         float (M,).
     """
     return jnp.maximum(dot(jnp.matmul(directions, matrix, precision="highest"), directions), 0)
+
+
+def check_rank_one(name: str, floor: Array | float, largest: Array | float, dtype: jnp.dtype, of: str) -> None:
+    """Checks that rank-one updates of (floor I + sum_i x_i x_i')^-1 keep their digits.
+
+    The first update along x leaves floor / |x|^2 of what it subtracts from, and the rounding of the latter stays. Where
+    it is 1e-3 of what is left, the squared widths of LinGapE in float32 were off by .01 % with orthogonal arms, and by
+    up to 6 % with random ones, until they are rebuilt; where it is 1e-1, by more than their size.
+
+    Args:
+        name: of the argument that is the floor, for the message.
+        floor: () > 0, the ridge, or the noise variance of a Gaussian process.
+        largest: (), the largest |x|^2, or prior variance.
+        dtype: of the run.
+        of: what `largest` is, for the message.
+
+    Raises:
+        ValueError: the floor is too small.
+    """
+    eps = float(jnp.finfo(dtype).eps)
+    share = f"{eps / MAX_LOSS:.1e} times {of} in {jnp.dtype(dtype).name}"
+    advice = "scale the problem, or give it in float64" if eps > 1e-10 else "scale the problem"
+    if is_concrete(floor, largest):
+        least = eps / MAX_LOSS * float(np.asarray(largest))
+        require(float(np.asarray(floor)) >= least, name, f"be at least {least:.2g}, {share} ({advice})", floor)
+    else:
+        floor, largest = (jnp.asarray(x, dtype) for x in (floor, largest))
+        require(floor >= eps / MAX_LOSS * largest, name, f"be at least {share} ({advice})", floor)

@@ -82,3 +82,16 @@ def test_shapes_are_checked_under_a_trace_too():
     traced(jnp.asarray(-1.0), jnp.asarray(-1.0))  # values are not known
     with pytest.raises(ValueError, match=r"beta must be an array of real numbers of shape \(3,\)"):
         traced(jnp.ones(2), jnp.asarray(1.0))
+
+
+@pytest.mark.parametrize("gram", [None, np.eye(4)])
+def test_a_noise_variance_that_rank_one_updates_cannot_resolve_is_refused(gram):
+    candidates = jnp.zeros((4, 2), jnp.float32)
+    with pytest.raises(ValueError, match="noise_variance must be at least 0.00012, .* prior variance in float32"):
+        check(candidates=candidates, noise_variance=1e-4, gram=gram)
+    with pytest.raises(ValueError, match="noise_variance must be at least 2.2e-13, .* prior variance in float64"):
+        check(noise_variance=1e-13, gram=gram)
+    with pytest.raises(ValueError, match="noise_variance must be at least 0.00012, "):
+        kernel.greedy_information_gain(candidates, SE, 1e-4, 2)
+    check(candidates=candidates, noise_variance=2e-4, gram=gram)
+    check(noise_variance=1e-4, gram=gram)

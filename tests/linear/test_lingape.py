@@ -487,3 +487,63 @@ def test_numpy_arms_are_arms():
 
     results = jaxbandits.sweep(build, seeds=4, key=KEY, max_rounds=10_000, progress=False)
     assert (results.columns["status"] == Status.STOPPED).all()
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        partial(lingape, delta=0.1),
+        partial(lingape, delta=0.1, threshold=thresholds.gk16()),
+        partial(linear.uniform, delta=0.1, threshold=thresholds.gk16()),
+        partial(linear.l_t3c, delta=0.1, threshold=thresholds.gk16(), glr_ridge=0),
+        partial(linear.lin_ucb, delta=0.1, norm_bound=1.0),
+        partial(linear.lin_ts, delta=0.1, norm_bound=1.0, horizon=100),
+    ],
+)
+def test_rank_one_updates_that_lose_their_digits_are_refused(rule):
+    """Widths cancelled to 0 there, so that LinGapE stopped after K pulls, and others met a NaN."""
+    for dtype, length, least in (("float32", 1e4, r"1.2e\+04"), ("float64", 1e8, r"2.2e\+03")):
+        with pytest.raises(ValueError, match=f"ridge must be at least {least}, .* times the largest .* in {dtype}"):
+            rule(length * jnp.eye(3, dtype=dtype))
+    with pytest.raises(ValueError, match=r"ridge must be at least 0.00012, .* \(scale the problem, .*\), got 1e-08"):
+        rule(jnp.eye(3, dtype="float32"), ridge=1e-8)
+    rule(80 * jnp.eye(3, dtype="float32"))
+    rule(1e4 * jnp.eye(3))
+
+
+def test_a_row_whose_ridge_is_too_small_is_named():
+    arms = jnp.eye(3, dtype="float32")
+    environment = linear.environment(linear.Instance(arms, jnp.array([0.5, 0, 0], "float32"), jnp.float32(1)))
+    tasks = {"length": np.array([1.0, 1e3], "float32")}
+    with pytest.raises(ValueError, match=r"row 1 of tasks: ridge must be at least 1.2e-04 times the largest \|x\|\^2"):
+        jaxbandits.sweep(
+            lambda task, key: (lingape(task["length"] * arms, delta=0.1), environment),
+            tasks,
+            seeds=1,
+            key=KEY,
+            max_rounds=10,
+            progress=False,
+        )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_widths_at_the_least_ridge_are_right_in_float32(seed):
+    """At the limit of what is not refused, before anything is rebuilt: within 5 %."""
+    arms = np.float32(random_arms(seed, K=8, d=4))
+    ridge = 1.25e-4 * float((arms**2).sum(axis=1).max())
+    algorithm, once = lingape(jnp.asarray(arms), delta=0.1, ridge=ridge), jnp.ones((), int)
+    pulls = np.random.default_rng(seed).permutation(np.repeat(np.arange(8), 10))
+
+    @jax.jit
+    def pulled():
+        def one(state, arm):
+            return algorithm.observe(state, linear.Pull(arm, once), jnp.float32(0)), None
+
+        return lax.scan(one, algorithm.init(KEY), jnp.asarray(pulls))[0].images
+
+    images, x = np.float64(pulled()), np.float64(arms)
+    inverse = np.linalg.inv(ridge * np.eye(4) + 10 * x.T @ x)
+    i, j = np.triu_indices(8, 1)
+    widths = np.sqrt(np.sum((x[i] - x[j]) * (images[i] - images[j]), axis=1))
+    right = np.sqrt(np.einsum("md,de,me->m", x[i] - x[j], inverse, x[i] - x[j]))
+    np.testing.assert_allclose(widths, right, rtol=0.05)
