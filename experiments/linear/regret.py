@@ -32,7 +32,7 @@ COMMON = {"delta": DELTA, "norm_bound": NORM_BOUND, "ridge": RIDGE}
 RULES = {
     "LinUCB": partial(linear.lin_ucb, **COMMON),
     "LinTS": partial(linear.lin_ts, horizon=HORIZON, **COMMON),
-    "LinTS, posterior": partial(linear.lin_ts, horizon=HORIZON, scale=1.0, **COMMON),
+    "LinTS, posterior": partial(linear.lin_ts, scale=1.0, ridge=RIDGE),
 }
 
 

@@ -31,7 +31,7 @@ def clucb(
     *,
     delta: Array | float,
     radius: Radius = "coci",
-    noise_scale: Array | float = 0.5,
+    noise_scale: Array | float | None = None,
     observations: Observations = "unit",
 ) -> Algorithm:
     """Plays the best decision M at the estimates against the best one M' at estimates that favour all but M.
@@ -46,8 +46,8 @@ def clucb(
         delta: () in (0, 1), admitted probability of error.
         radius: "coci", the radius of `coci`, so that the two differ in what they pull only, or "chen",
             noise_scale sqrt(2 ln(4 m n^3 / delta) / T), the published one.
-        noise_scale: () > 0, the sub-Gaussian constant of "chen". 1/2 is sharp for samples in [0, 1], 1 the published
-            choice.
+        noise_scale: () > 0, the sub-Gaussian constant, for "chen" alone. 1/2, the default, is sharp for samples in
+            [0, 1], 1 the published choice.
         observations: as in `coci`.
 
     Returns:
@@ -67,7 +67,10 @@ def clucb(
     _check_problem(problem)
     checks.probability("delta", delta)
     checks.one_of("radius", radius, Radius)
-    checks.positive("noise_scale", noise_scale)
+    if noise_scale is not None:
+        require(radius == "chen", "noise_scale", "be None with radius='coci'", noise_scale)
+        checks.positive("noise_scale", noise_scale)
+    noise_scale = 0.5 if noise_scale is None else noise_scale
     checks.one_of("observations", observations, Observations)
     m, dtype = arm_count(problem), float_dtype(problem)
 

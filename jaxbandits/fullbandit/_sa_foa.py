@@ -71,7 +71,7 @@ def sa_foa(
         epsilon: () > 0, admitted loss of the answer, in units of reward. At 0 a surrogate that finds nothing but the
             estimated best super-arm would end the run at once.
         noise_scale: () > 0, sub-Gaussian constant of the noise of an arm, as in `icb`.
-        samples: samples per arm and test, a Python int, at least 1.
+        samples: samples per arm and test, a Python int, at least 1; 1 with mode="all".
         threshold: () > 0; a lead above threshold epsilon blocks. 0.5 as printed, with which runs take 4 to 9 times the
             published numbers of pulls; with 1, 1.3 to 2.4 times.
         mode: "random" (the paper), or "all": every super-arm in every test. As every test is a new lottery, "random"
@@ -107,6 +107,9 @@ def sa_foa(
     checks.one_of("lottery", lottery, Lottery)
     if growth is not None:
         checks.positive("growth", growth)
+    if mode == "all":
+        require(lottery == "hazard", "lottery", "be 'hazard' with mode='all', which draws nothing", lottery)
+        require(samples == 1, "samples", "be 1 with mode='all', which draws nothing", samples)
     require(lottery == "hazard" or growth is None, "growth", "be None if the lottery is drawn", growth)
     if first_test is not None:
         checks.integer("first_test", first_test, least=s)

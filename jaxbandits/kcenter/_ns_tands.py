@@ -28,7 +28,7 @@ def ns_tands(
     forced_offset: Array | float = 1.0,
     weights_every: Array | int = 100,
     solver: Solver = "newton",
-    mirror_steps: int = 1000,
+    mirror_steps: int | None = None,
     dtype: Any = None,
 ) -> Algorithm:
     """Follows the proportions of queries that would be optimal if the means were the distances.
@@ -53,7 +53,7 @@ def ns_tands(
         forced_offset: () >= 0, in units of n k / 2.
         weights_every: () >= 1, queries between two computations of the weights. Each stage begins with one.
         solver: of the weights, "newton" or "mirror" (appendix C).
-        mirror_steps: of the latter.
+        mirror_steps: of the latter alone, 1000 by default.
         dtype: of the run's floats, that of the distances; JAX's own by default.
 
     Returns:

@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.checks import is_concrete, known
+from jaxbandits.checks import is_concrete, known, require
 from jaxbandits.kcenter import _ns_posterior, _samples, _stacked, _stage
 from jaxbandits.kcenter._environment import PairPull, made_for, queried_before
 from jaxbandits.kcenter._intervals import KL, Bounds, bounds_of, check_interval
@@ -91,6 +91,8 @@ def ns_ts(
     check_interval(interval, (KL,))
     _stage.check_first_center(first_center, problem.n)
     checks.one_of("posterior", posterior, PosteriorRule)
+    is_read = posterior == "conjugate" or problem.noise == "gaussian"
+    require(is_read, "posterior", "be 'conjugate' for Bernoulli noise", posterior)
     check_triangle(triangle)
     n, k, _ = problem
     duel = Duel(

@@ -29,6 +29,7 @@ Reset = Literal["stage", "printed"]
 Solver = Literal["newton", "mirror"]
 Evidence = Callable[[Array, Array, Array, Array], Array]  # (mean, count, mean, count) -> Z, signed
 
+MIRROR_STEPS = 1000  # by default
 UNSOLVED = -1
 WITNESSES = 4  # with one, lanes wait for each other's looks: at k = 5 ratio tracking runs at .8 of the rate
 
@@ -74,7 +75,7 @@ def make_tracker(
     *,
     reset: Reset = "stage",
     solver: Solver = "newton",
-    mirror_steps: int = 1000,
+    mirror_steps: int | None = None,
 ) -> Tracker:
     """The tracker of these settings, checked; they are those of `ns_tands`."""
     check_noisy(problem)
@@ -87,12 +88,15 @@ def make_tracker(
     checks.one_of("solver", solver, Solver)
     checks.not_negative("forced_offset", forced_offset)
     checks.integer("weights_every", weights_every, least=1)
-    checks.whole("mirror_steps", mirror_steps, least=1)
+    if mirror_steps is not None:
+        require(solver == "mirror", "mirror_steps", "be None with solver='newton'", mirror_steps)
+        checks.whole("mirror_steps", mirror_steps, least=1)
     dtype = checks.float_dtype("dtype", dtype)
     threshold = exploration_rate(rate, problem.n, problem.k, delta=delta, dtype=dtype)
     require(noise_scale is not None or rate != "gaussian", "rate", "not be 'gaussian' with the Bernoulli Z", rate)
     evidence = bernoulli_evidence if noise_scale is None else partial(gaussian_evidence, noise_scale=noise_scale)
-    solve = omega_newton if solver == "newton" else partial(omega_mirror, steps=mirror_steps)
+    steps = MIRROR_STEPS if mirror_steps is None else mirror_steps
+    solve = omega_newton if solver == "newton" else partial(omega_mirror, steps=steps)
 
     def proportions(means: Array, slots: Array, taking_part: Array) -> Array:
         return solve(means, slots, taking_part, noise_scale=1.0).omega

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
+from jaxbandits.checks import require
 from jaxbandits.linear._arms import check_ridge, checked_arms
 from jaxbandits.linear._factor import backward, factored, gram_of
 from jaxbandits.linear._radius import radius_at
@@ -15,9 +16,9 @@ from jaxbandits.numerics.normal import normal
 def lin_ts(
     arms: Array,
     *,
-    delta: Array | float,
-    norm_bound: Array | float,
-    horizon: Array | int,
+    delta: Array | float | None = None,
+    norm_bound: Array | float | None = None,
+    horizon: Array | int | None = None,
     ridge: Array | float = 1.0,
     noise_scale: Array | float = 1.0,
     scale: Array | float | None = None,
@@ -33,7 +34,7 @@ def lin_ts(
             largest |x|^2: below, the rank-one updates lose their digits.
         noise_scale: () > 0, sub-Gaussian constant of the noise, in units of reward.
         scale: None: v is the radius C of `lin_ucb` at delta / (4 T), for which the guarantee holds. Else () > 0, v =
-            scale noise_scale, and `delta`, `norm_bound` and `horizon` are not read: 1 is a draw from the posterior, has
+            scale noise_scale, and there are no `delta`, `norm_bound` and `horizon`: 1 is a draw from the posterior, has
             no such proof, and loses far less; sqrt(9 d log(T / delta)) is Agrawal and Goyal's.
 
     Returns:
@@ -41,7 +42,8 @@ def lin_ts(
         or `sweep` a `horizon`. In its state, `counts` (K,) and `sums` (K,) are exact.
 
     Raises:
-        ValueError: an argument lies outside the range above, or a shape does not fit.
+        ValueError: an argument lies outside the range above, a shape does not fit, or of `scale` and the other three
+            both or neither are given.
 
     **Guarantee** (scale=None; ||theta|| <= norm_bound, ||x|| <= 1): with probability 1 - delta regret of order d^1.5
     sqrt(T), up to logarithms. **Cost**: O(K d^2 + d^3) a round, and d normal variables.
@@ -50,16 +52,22 @@ def lin_ts(
     for contextual bandits with linear payoffs.
     """
     arms = checked_arms(arms)
-    checks.probability("delta", delta)
-    checks.not_negative("norm_bound", norm_bound)
-    checks.integer("horizon", horizon, least=1, most=2**31 - 1)
     check_ridge(arms, ridge)
     checks.positive("noise_scale", noise_scale)
-    if scale is not None:
-        checks.positive("scale", scale)
     d, dtype = arms.shape[1], arms.dtype
-    numbers = (delta, norm_bound, horizon, ridge, noise_scale)
-    delta, norm_bound, horizon, ridge, noise_scale = (jnp.asarray(x, dtype) for x in numbers)
+    for name, value in {"delta": delta, "norm_bound": norm_bound, "horizon": horizon}.items():
+        if scale is None:
+            require(value is not None, name, "be given without a scale", value)
+        else:
+            require(value is None, name, "be None with a scale", value)
+    if scale is None:
+        checks.probability("delta", delta)
+        checks.not_negative("norm_bound", norm_bound)
+        checks.integer("horizon", horizon, least=1, most=2**31 - 1)
+        delta, norm_bound, horizon = (jnp.asarray(x, dtype) for x in (delta, norm_bound, horizon))
+    else:
+        checks.positive("scale", scale)
+    ridge, noise_scale = (jnp.asarray(x, dtype) for x in (ridge, noise_scale))
 
     def index(key: Key, state: State) -> Array:
         if scale is None:

@@ -21,6 +21,7 @@ from jaxbandits.numerics.linalg import dot, gram, spd_inverse_logdet
 from jaxbandits.numerics.thresholds import Threshold
 
 RuleName = Literal["greedy", "ratio"]
+NORM_BOUND, LEAP_MARGIN = 2.0, 7.6
 
 
 def lingape(
@@ -30,12 +31,12 @@ def lingape(
     epsilon: Array | float = 0.0,
     ridge: Array | float = 1.0,
     noise_scale: Array | float = 1.0,
-    norm_bound: Array | float = 2.0,
+    norm_bound: Array | float | None = None,
     union_bound: Array | float | None = None,
     rule: RuleName = "greedy",
     ratios: Array | None = None,
     leap: int = 1,
-    leap_margin: float = 7.6,
+    leap_margin: float | None = None,
     leap_noise_scale: Array | float | None = None,
     threshold: Threshold | None = None,
     width: WidthName = "threshold",
@@ -57,7 +58,7 @@ def lingape(
         ridge: () > 0, regularisation of the least squares, at least 1.2e-4 (float32) or 2.2e-13 (float64) times the
             largest |x|^2: below, the rank-one updates lose their digits.
         noise_scale: () > 0, sub-Gaussian constant of the noise, in units of reward.
-        norm_bound: () >= 0, upper bound of ||theta||.
+        norm_bound: () >= 0, upper bound of ||theta||; 2 by default.
         union_bound: () > 0, u in C = noise_scale sqrt(logdet + 2 log(u / delta)) + sqrt(ridge) norm_bound; K^2 by
             default, as in the paper's proofs. 1 gives equation (3) as it is printed; it is valid as well, since the
             ellipsoid covers all directions at once, and needs fewer pulls (d = 5: about 15 %).
@@ -66,12 +67,12 @@ def lingape(
         ratios: float (K, K, K), shares p_k(i, j); for the rule "ratio", see `ratio_tables(arms).p`; others ignore it.
         leap: the most pulls that one round may stand for, a Python int in [1, 2^20]. With more than 1 a round pulls its
             arm as often in a row as the rule would anyway (see below), say up to 65536. float64 only.
-        leap_margin: M >= 7 of the leap's certificate.
+        leap_margin: M >= 7 of the leap's certificate, 7.6 by default; for leap > 1.
         leap_noise_scale: true sub-Gaussian constant of the environment; `noise_scale` by default. Give it where
-            `noise_scale` is set too low on purpose.
+            `noise_scale` is set too low on purpose. For leap > 1.
         threshold: None for the stop above, or one of `numerics.thresholds` for likelihood ratios, as `fixed_weights`
-            has them. C is that of `width` then, `norm_bound` is not read, and there are neither `union_bound` nor
-            leaps. The arguments below are for this stop only.
+            has them. C is that of `width` then, and there are no `norm_bound`, no `union_bound` and no leaps. The
+            arguments below are for this stop only.
         width: C in units of noise_scale: "threshold", sqrt(2 threshold); "log", sqrt(2 log(1 / delta) + 4 log(t + 2)).
         items: float (M, d), what is compared, as in `fixed_weights`; for the rule "greedy".
         glr_ridge: None or 0, as in `fixed_weights`.
@@ -84,7 +85,7 @@ def lingape(
 
     Raises:
         ValueError: an argument lies outside the range above, a shape does not fit, or an argument is given that the
-            stop does not have.
+            stop does not have, or that means nothing without leaps.
 
     **Guarantee** (Theorem 1, either rule): P(gap of the answer > epsilon) <= delta, if ||theta|| <= norm_bound and the
     noise is noise_scale-sub-Gaussian; with a threshold, what is proved of that. **Cost**: O(K d) a round, with leaps
@@ -104,7 +105,8 @@ def lingape(
     """
     features = checked_arms(arms)
     K, dtype = features.shape[0], features.dtype
-    checks.not_negative("norm_bound", norm_bound)
+    if norm_bound is not None:
+        checks.not_negative("norm_bound", norm_bound)
     if union_bound is not None:
         checks.positive("union_bound", union_bound)
     checks.one_of("rule", rule, RuleName)
@@ -114,13 +116,17 @@ def lingape(
     shares = shares if rule == "ratio" else None
     leap = checks.whole("leap", leap, least=1, most=2**20)
     require(leap == 1 or dtype == jnp.float64, "arms", "be float64 with leap > 1", dtype)
-    checks.real("leap_margin", leap_margin, least=7)
+    if leap_margin is not None:
+        require(leap > 1, "leap_margin", "be None without leaps", leap_margin)
+        checks.real("leap_margin", leap_margin, least=7)
     if leap_noise_scale is not None:
+        require(leap > 1, "leap_noise_scale", "be None without leaps", leap_noise_scale)
         checks.positive("leap_noise_scale", leap_noise_scale)
     checks.one_of("width", width, WidthName)
 
     if threshold is not None:
-        require(union_bound is None, "union_bound", "be None with a threshold", union_bound)
+        for name, value in {"norm_bound": norm_bound, "union_bound": union_bound}.items():
+            require(value is None, name, "be None with a threshold", value)
         require(leap == 1, "leap", "be 1 with a threshold", leap)
         require(items is None or shares is None, "items", "be None with rule='ratio', whose shares are of arms", items)
         settings = checked_settings(
@@ -139,6 +145,8 @@ def lingape(
     for name, value, default in (("width", width, "threshold"), ("start", start, "arms")):
         require(value == default, name, f"be {default!r} without a threshold", value)
     arms, union_bound = features, K**2 if union_bound is None else union_bound
+    norm_bound = NORM_BOUND if norm_bound is None else norm_bound
+    leap_margin = LEAP_MARGIN if leap_margin is None else leap_margin
     leap_noise_scale = noise_scale if leap_noise_scale is None else leap_noise_scale
 
     numbers = (delta, epsilon, ridge, noise_scale, norm_bound, union_bound)

@@ -49,7 +49,9 @@ CALLS = {
     "coci": Call(cpe.coci, SETTINGS),
     "uniform": Call(cpe.uniform, SETTINGS),
     "clucb": Call(
-        cpe.clucb, {"problem": PROBLEM, "delta": 0.1, "radius": "chen", "noise_scale": 0.5, "observations": "unit"}
+        cpe.clucb,
+        {"problem": PROBLEM, "delta": 0.1, "radius": "chen", "noise_scale": 0.5, "observations": "unit"},
+        fine={"noise_scale": ("none",)},
     ),
     "semi_clucb": Call(cpe.semi_clucb, PLAYS, fine=GIVEN),
     "round_robin": Call(cpe.round_robin, PLAYS | {"rows": PLAYS["cover"]}, fine=GIVEN),

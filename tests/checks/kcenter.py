@@ -68,8 +68,8 @@ CALLS = {
     "ns_random": Call(kcenter.ns_random, QUERYING | {"interval": kcenter.KL(), "test_every": 4}, DEFAULTS),
     "ns_tands": Call(
         kcenter.ns_tands,
-        TRACKING | {"tracking": "ratio", "reset": "stage", "solver": "newton", "mirror_steps": 10},
-        DEFAULTS,
+        TRACKING | {"tracking": "ratio", "reset": "stage", "solver": "mirror", "mirror_steps": 10},
+        DEFAULTS | {"mirror_steps": ("none",)},
     ),
     "track_and_stop": Call(kcenter.track_and_stop, TRACKING | {"test_every": 10}, DEFAULTS),
     "dimension_instance": Call(

@@ -87,7 +87,12 @@ CALLS = {
         for name in ("g_bai", "od_linbai", "peace", "p1_rage")
     },
     "lin_ucb": Call(linear.lin_ucb, REGRET),
-    "lin_ts": Call(linear.lin_ts, REGRET | {"horizon": 40, "scale": 1.0}, fine={"scale": ("none",)}),
+    "lin_ts": Call(linear.lin_ts, REGRET | {"horizon": 40, "scale": None}, fine={"scale": ("none",)}),
+    "lin_ts, scale": Call(
+        linear.lin_ts,
+        REGRET | {"delta": None, "norm_bound": None, "horizon": None, "scale": 1.0},
+        fine=dict.fromkeys(("delta", "norm_bound", "horizon"), ("none",)),
+    ),
     "canonical": Call(linear.canonical, {"gap": 0.5, "d": 5} | MADE, fine=DEFAULT),
     "confidence_radius": Call(linear.confidence_radius, {"n": 100.0, "K": 5} | FIXED, fine={"n": ("list", "array")}),
     "environment": Call(
@@ -117,15 +122,19 @@ CALLS = {
         | {"union_bound": 9.0, "rule": "ratio", "leap": 64, "leap_noise_scale": 1.0}
         | {"threshold": None, "width": "threshold", "items": None, "glr_ridge": None, "eliminate": None}
         | {"start": "arms"},
-        fine=dict.fromkeys(("union_bound", "leap_noise_scale", *WITH_THRESHOLD), ("none",)),
+        fine=dict.fromkeys(
+            ("norm_bound", "union_bound", "leap_margin", "leap_noise_scale", *WITH_THRESHOLD), ("none",)
+        ),
     ),
     "lingape, threshold": Call(
         linear.lingape,
         LINGAPE
-        | {"union_bound": None, "rule": "greedy", "leap": 1, "leap_noise_scale": 1.0}
+        | {"norm_bound": None, "union_bound": None, "rule": "greedy", "leap": 1}
+        | {"leap_margin": None, "leap_noise_scale": None}
         | RATIOS_STOP
         | {"width": "log"},
-        fine=OPEN | dict.fromkeys(("threshold", "ratios", "union_bound", "leap_noise_scale"), ("none",)),
+        fine=OPEN
+        | dict.fromkeys(("ratios", "norm_bound", "union_bound", "leap_margin", "leap_noise_scale"), ("none",)),
     ),
     "lingape_radius": Call(
         linear.lingape_radius,

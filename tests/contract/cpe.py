@@ -32,7 +32,10 @@ def _variance(factory: Callable[..., Algorithm]):
 
 
 def _chen(problem, **hyperparameters):
-    return cpe.clucb(problem, **({"radius": "chen"} | hyperparameters))
+    hyperparameters = {"radius": "chen"} | hyperparameters
+    if hyperparameters["radius"] != "chen":
+        hyperparameters.pop("noise_scale", None)
+    return cpe.clucb(problem, **hyperparameters)
 
 
 THREE = functools.partial(cpe.best_arm, 3), functools.partial(cpe.bernoulli, [0.9, 0.4, 0.2])

@@ -85,6 +85,13 @@ def _budget(factory, horizon=60):
     return make
 
 
+def _ts(arms, **hyperparameters):
+    """A scale replaces all that the proved radius depends on."""
+    if "scale" in hyperparameters:
+        hyperparameters = {n: x for n, x in hyperparameters.items() if n not in ("delta", "norm_bound", "horizon")}
+    return linear.lin_ts(arms, **hyperparameters)
+
+
 def _ended(factory, pulls=60, **settings):
     """A rule that never stops, with an end."""
 
@@ -210,7 +217,5 @@ CASES = {
     "peace": Case(_linear(_budget(linear.peace), linear.Allocation), *BUDGET),
     "p1-rage": Case(_linear(_budget(linear.p1_rage), linear.Allocation), *BUDGET),
     "lin-ucb": Case(_linear(_ended(linear.lin_ucb), linear.Pull), REGRET),
-    "lin-ts": Case(
-        _linear(_ended(linear.lin_ts, horizon=60), linear.Pull), REGRET | {"horizon": (60, 6000)}, {"scale": 0.5}
-    ),
+    "lin-ts": Case(_linear(_ended(_ts, horizon=60), linear.Pull), REGRET | {"horizon": (60, 6000)}, {"scale": 0.5}),
 }

@@ -206,7 +206,7 @@ BERNOULLI = Distances(7, 4, "bernoulli")
         ({"solver": "simplex"}, r"solver must be one of .*, got 'simplex'"),
         ({"forced_offset": -1}, r"forced_offset must be at least 0, got -1"),
         ({"weights_every": 0}, r"weights_every must be an integer of at least 1, got 0"),
-        ({"mirror_steps": 0}, r"mirror_steps must be an integer of at least 1, got 0"),
+        ({"solver": "mirror", "mirror_steps": 0}, r"mirror_steps must be an integer of at least 1, got 0"),
     ],
 )
 def test_bad_input(settings, message):

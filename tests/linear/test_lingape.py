@@ -460,6 +460,9 @@ ASYMMETRIC[0, 1] = (1.0, 0.0, 0.0)
         ({"width": "log"}, "width must be 'threshold' without a threshold, got 'log'"),
         ({"threshold": GK16, "leap": 2}, "leap must be 1 with a threshold, got 2"),
         ({"threshold": GK16, "union_bound": 1.0}, "union_bound must be None with a threshold, got 1.0"),
+        ({"threshold": GK16, "norm_bound": 7.0}, "norm_bound must be None with a threshold, got 7.0"),
+        ({"leap_margin": 99.0}, "leap_margin must be None without leaps, got 99.0"),
+        ({"leap_noise_scale": 2.0}, "leap_noise_scale must be None without leaps, got 2.0"),
     ],
 )
 def test_bad_settings_are_named(settings, message):

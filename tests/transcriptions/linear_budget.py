@@ -155,7 +155,10 @@ def regret(factory, seed, **settings):
         heard[t] = tape[arm, counts[arm]]
         counts[arm] += 1
     theirs = Tape(Pull(pulled, np.ones(LENGTH, int)), heard, np.zeros(LENGTH, bool), answers)
-    return Laid(theirs, replayed(functools.partial(factory, arms, **SETTINGS, **settings), theirs))
+    given = SETTINGS | settings
+    if settings.get("scale") is not None:
+        given = {name: given[name] for name in ("ridge", "noise_scale", "scale")}
+    return Laid(theirs, replayed(functools.partial(factory, arms, **given), theirs))
 
 
 CASES = {

@@ -1,0 +1,44 @@
+"""An option that another one switches off is refused by name, not ignored."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from jaxbandits import cpe, fullbandit, kcenter, linear, mab
+from jaxbandits.numerics import thresholds
+
+ARMS, GK16 = np.eye(3), thresholds.gk16()
+WITH_THRESHOLD = partial(linear.lingape, ARMS, delta=0.1, threshold=GK16)
+PROVED = {"delta": 0.1, "norm_bound": 1.0, "horizon": 9}
+SUMS = partial(fullbandit.sa_foa, fullbandit.make_design(fullbandit.all_superarms(4, 2), 2), delta=0.1, epsilon=0.1)
+NOISY = partial(kcenter.ns_tands, kcenter.Distances(7, 4), delta=0.1, noise_scale=0.1)
+COINS = partial(kcenter.ns_ts, kcenter.Distances(7, 4, "bernoulli"), delta=0.1)
+
+
+@pytest.mark.parametrize(
+    ("call", "option", "value", "because"),
+    [
+        (WITH_THRESHOLD, "norm_bound", 7.0, "a threshold"),
+        (WITH_THRESHOLD, "leap_margin", 99.0, "leaps"),
+        (partial(linear.lingape, ARMS, delta=0.1), "leap_margin", 7.6, "leaps"),
+        (partial(linear.lingape, ARMS, delta=0.1), "leap_noise_scale", 1.0, "leaps"),
+        *((partial(linear.lin_ts, ARMS, scale=1.0), name, value, "a scale") for name, value in PROVED.items()),
+        (partial(cpe.clucb, cpe.best_arm(3), delta=0.1), "noise_scale", 9.0, "radius='coci'"),
+        (partial(mab.bayes_ucb, mab.Gaussian(3)), "horizon", 100, "c is 0"),
+        (NOISY, "mirror_steps", 10, "solver='newton'"),
+        (COINS, "posterior", "printed", "Bernoulli noise"),
+        (partial(SUMS, mode="all"), "samples", 3, "mode='all'"),
+        (partial(SUMS, mode="all", growth=None), "lottery", "draw", "mode='all'"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(call, option, value, because):
+    call()
+    with pytest.raises(ValueError, match=f"^{option} must be .*{because}"):
+        call(**{option: value})
+
+
+def test_what_the_proved_radius_needs_is_needed_without_a_scale():
+    for name in PROVED:
+        with pytest.raises(ValueError, match=f"^{name} must be"):
+            linear.lin_ts(ARMS, **(PROVED | {name: None}))
