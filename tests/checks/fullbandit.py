@@ -127,8 +127,9 @@ CALLS = {
             "growth": 0.01,
             "first_test": 10,
             "design_matrix": "limit",
+            "pull_variance": 2.0,
         },
-        {"growth": ("none",), "first_test": ("none",)},
+        {"growth": ("none",), "first_test": ("none",), "pull_variance": ("none",)},
     ),
     "saqm": Call(fullbandit.saqm, FACTORY | {"alpha": 0.9, "reduction": "exact", "pace": PACE}),
     "saqm_bound": Call(

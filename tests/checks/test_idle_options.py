@@ -29,6 +29,7 @@ COINS = partial(kcenter.ns_ts, kcenter.Distances(7, 4, "bernoulli"), delta=0.1)
         (NOISY, "mirror_steps", 10, "solver='newton'"),
         (COINS, "posterior", "printed", "Bernoulli noise"),
         (partial(SUMS, mode="all"), "samples", 3, "mode='all'"),
+        (partial(SUMS, growth=None), "pull_variance", 2.0, "a growth of None"),
         (partial(SUMS, mode="all", growth=None), "lottery", "draw", "mode='all'"),
     ],
 )

@@ -65,7 +65,7 @@ def compiled(rule):
     def end(key, design, theta, unit):
         matrix = "limit" if rule == "limit" else "counts"
         pace = fullbandit.Pace(pull_variance=K * (NOISE * unit) ** 2, design_matrix=matrix)
-        options = {} if rule == "sa_foa" else {"pace": pace}
+        options = {"pull_variance": pace.pull_variance} if rule == "sa_foa" else {"pace": pace}
         algorithm = RULES[rule](design, delta=DELTA, epsilon=EPSILON * unit, noise_scale=SCALE * unit, **options)
         truth = fullbandit.Instance(unit * theta, K, NOISE * unit)
         return run(key, algorithm, fullbandit.environment(truth, design), max_rounds=3000)

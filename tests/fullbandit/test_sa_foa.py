@@ -27,6 +27,7 @@ from jaxbandits.fullbandit import (
 )
 from jaxbandits.fullbandit._sa_foa import COARSE, UNLIKELY, LotteryPulls, State, lottery_hazard, sampled_rows
 from jaxbandits.fullbandit._surrogates import peel_all
+from jaxbandits.fullbandit._tracking import estimator
 from jaxbandits.numerics.densest_subgraph import quadratic_maximization
 
 N, K = 6, 3
@@ -65,9 +66,10 @@ def finish(algorithm, environment, key, limit=5000):
 
 
 @jax.jit
-def end(design, tape, delta=0.05, epsilon=0.3, scale=0.4 / 3, threshold=0.5, growth=0.05):
+def end(design, tape, delta=0.05, epsilon=0.3, scale=0.4 / 3, threshold=0.5, growth=0.05, variance=K):
     """Pulls, answer and hazard at the stop; all numbers are traced."""
-    algorithm = sa_foa(design, delta=delta, epsilon=epsilon, noise_scale=scale, threshold=threshold, growth=growth)
+    numbers = {"delta": delta, "epsilon": epsilon, "noise_scale": scale, "threshold": threshold, "growth": growth}
+    algorithm = sa_foa(design, **numbers, pull_variance=variance)
     states, decisions = trace(algorithm, tape, 160)
     return jax.tree.map(
         lambda x: x[-1],
@@ -268,6 +270,27 @@ def state_at(t, clock=1.0, hazard=0.0):
     return State(jnp.asarray(t), counts, sums, jnp.asarray(hazard), jnp.asarray(clock))
 
 
+def test_a_coarse_leap_is_no_longer_than_the_noise_of_the_estimate_allows():
+    """The leads have room for what the widths lose, and for 8 deviations of what new pulls change, old errors too."""
+    t = 100
+
+    @jax.jit
+    def leap(noise_scale, variance):
+        algorithm = make(growth=1e-4, noise_scale=noise_scale, pull_variance=variance)
+        pulls = algorithm.decide(KEY, state_at(t)).action.counts.sum()
+        seen = estimator(UNIFORM)(*state_at(t)[1:3])
+        found = surrogates(UNIFORM, seen, t, delta=BASE["delta"], noise_scale=noise_scale)
+        return pulls / t, jnp.min((found.leads - 0.5 * BASE["epsilon"]) / found.widths), found.radius
+
+    for noise_scale in (1.0, 0.5, 0.2):
+        for variance in (0.01, 3.0, 12.0):
+            x, room, radius = map(float, leap(noise_scale, variance))
+            noise = 8 * np.sqrt(variance) / radius
+            assert room > 0
+            assert x <= 1 / t or (noise + 0.5) * x + noise * np.sqrt(x) <= room * (1 + 1e-9)
+    assert leap(1.0, 300.0)[0] < leap(1.0, 0.01)[0] / 2
+
+
 def test_leaps_reach_the_grid_or_the_stop():
     decide = decider(growth=0.02, noise_scale=1.0)
     first = decide(make().init(KEY))
@@ -379,7 +402,7 @@ def test_order_origin_and_unit_of_the_arms_do_not_matter():
     assert not jnp.array_equal(moved["answer"], base["answer"])
 
     assert end(UNIFORM, tape + 10.0 * K)["pulls"] == base["pulls"]
-    scaled = end(UNIFORM, tape * 2, epsilon=0.6, scale=0.8 / 3)
+    scaled = end(UNIFORM, tape * 2, epsilon=0.6, scale=0.8 / 3, variance=4 * K)
     assert (scaled["pulls"], scaled["hazard"]) == (base["pulls"], base["hazard"])
 
 
