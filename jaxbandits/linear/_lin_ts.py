@@ -54,7 +54,7 @@ def lin_ts(
     arms = checked_arms(arms)
     check_ridge(arms, ridge)
     checks.positive("noise_scale", noise_scale)
-    d, dtype = arms.shape[1], arms.dtype
+    d, dtype, proved = arms.shape[1], arms.dtype, None
     for name, value in {"delta": delta, "norm_bound": norm_bound, "horizon": horizon}.items():
         if scale is None:
             require(value is not None, name, "be given without a scale", value)
@@ -64,14 +64,15 @@ def lin_ts(
         checks.probability("delta", delta)
         checks.not_negative("norm_bound", norm_bound)
         checks.integer("horizon", horizon, least=1, most=2**31 - 1)
-        delta, norm_bound, horizon = (jnp.asarray(x, dtype) for x in (delta, norm_bound, horizon))
+        proved = [jnp.asarray(x, dtype) for x in (delta, norm_bound, horizon)]
     else:
         checks.positive("scale", scale)
     ridge, noise_scale = (jnp.asarray(x, dtype) for x in (ridge, noise_scale))
 
     def index(key: Key, state: State) -> Array:
-        if scale is None:
-            v = radius_at(state.logdet, delta, ridge, noise_scale, norm_bound, 4 * horizon)
+        if proved is not None:
+            probability, bound, pulls = proved
+            v = radius_at(state.logdet, probability, ridge, noise_scale, bound, 4 * pulls)
         else:
             v = jnp.asarray(scale, dtype) * noise_scale
         # A = L L', and L'^-1 z has the covariance A^-1.

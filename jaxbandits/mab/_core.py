@@ -103,7 +103,7 @@ def algorithm_of(
         counts = state.counts + of_arms(observation.times)
         pulls = state.pulls + jnp.sum(observation.times).astype(state.pulls.dtype)
         if isinstance(state.sums, Sum) and slots == 1 and not own_slots:
-            sums = Sum(*compensated.add_at(*state.sums, action.arms[0], observation.sums[0]))
+            sums = compensated.add_entry(state.sums, action.arms[0], observation.sums[0])
         else:
             sums = _add(state.sums, observation, of_arms)
         return State(pulls, counts, sums, own)

@@ -94,9 +94,6 @@ def add_to(total: Array, lost: Array | tuple[()], x: Array) -> tuple[Array, Arra
 def add_at(total: Array, lost: Array | tuple[()], index: Array, x: Array) -> tuple[Array, Array | tuple[()]]:
     """Adds one term to one of some sums; otherwise as `add_to`.
 
-    The operations of `add` are those of one sum, not of all: LinGapE with 6 arms in float32 makes 2 % fewer rounds per
-    second than with plain sums, and 20 % fewer if the others take a term of 0.
-
     Args:
         total: float (K,), the sums.
         lost: float (K,) or (), as in `add_to`.
@@ -106,10 +103,32 @@ def add_at(total: Array, lost: Array | tuple[()], index: Array, x: Array) -> tup
     Returns:
         The sums and `lost` after it.
     """
-    index = jnp.asarray(index)
-    is_it = jnp.arange(total.shape[0], dtype=index.dtype) == index
     if isinstance(lost, tuple):
-        return total + jnp.where(is_it, x, 0), ()
-    old = (lax.dynamic_index_in_dim(values, index, keepdims=False) for values in (total, lost))
-    after = add(Sum(*old), x)
-    return jnp.where(is_it, after.total, total), jnp.where(is_it, after.lost, lost)
+        return total + jnp.where(_is_at(index, total), x, 0), ()
+    after = add_entry(Sum(total, lost), index, x)
+    return after.total, after.lost
+
+
+def add_entry(s: Sum, index: Array, x: Array) -> Sum:
+    """Adds one term to one of some sums.
+
+    The operations of `add` are those of one sum, not of all: LinGapE with 6 arms in float32 makes 2 % fewer rounds per
+    second than with plain sums, and 20 % fewer if the others take a term of 0.
+
+    Args:
+        s: Sum (K,).
+        index: int (), in [0, K).
+        x: ().
+
+    Returns:
+        Sum (K,).
+    """
+    old = Sum(*(lax.dynamic_index_in_dim(values, jnp.asarray(index), keepdims=False) for values in s))
+    after, is_it = add(old, x), _is_at(index, s.total)
+    return Sum(*(jnp.where(is_it, new, kept) for new, kept in zip(after, s, strict=True)))
+
+
+def _is_at(index: Array, like: Array) -> Array:
+    """Returns where an index is, bool (K,)."""
+    index = jnp.asarray(index)
+    return jnp.arange(like.shape[0], dtype=index.dtype) == index
