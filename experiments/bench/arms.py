@@ -80,7 +80,7 @@ def rule_of(rule: str, law: plain.Law, K: int) -> tuple[Any, ...]:
         "UGapE": lambda: plain.ugape(plain.bounds_of(law, DELTA)),
         "elimination": lambda: plain.successive_elimination(law.noise_scale, K, delta=DELTA),
         "lil'UCB": lambda: plain.lil_ucb(law.noise_scale, K, e=0.0, b=0.5, ratio=1 + 10 / K, d=DELTA),
-        "uniform": lambda: (lambda t, N, m, _: (t % K,), test),
+        "uniform": lambda: (lambda t, *seen: (t % K,), test),
         "TaS": lambda: (plain.tas(law, K, tracking="D"), test),
         "TaS, C": lambda: (plain.tas(law, K, tracking="C"), test),
         "TTTS": lambda: (plain.ttts(law, share=0.5), test),

@@ -79,7 +79,7 @@ def has_separated(settings: Confidence, state: State, estimates: Estimates) -> A
 
     With epsilon, whether no arm can be epsilon better.
     """
-    best = argmax(estimates.means)
+    best = argmax(estimates.means, estimates.lots)
     costs = transport_costs(settings.problem, estimates, best, settings.epsilon)
     count = at(state.counts, best)
 
@@ -129,6 +129,6 @@ def share_of_leader(
     return jnp.where(total > 0, own / jnp.where(total > 0, total, 1), 0.5)
 
 
-def best_but(leader: Array, x: Array) -> Array:
-    """The place of the largest entry but for the leader's, int32 ()."""
-    return argmax(jnp.where(is_arm(leader, x), -jnp.inf, x))
+def best_but(leader: Array, x: Array, lots: Array | tuple[()]) -> Array:
+    """Returns the place of the largest entry except the leader's, int32 (); of several, as `argmax` with these lots."""
+    return argmax(jnp.where(is_arm(leader, x), -jnp.inf, x), lots)

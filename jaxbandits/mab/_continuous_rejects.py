@@ -14,6 +14,7 @@ def continuous_rejects(problem: Problem, *, horizon: Array | int, conservative: 
 
     With j > 2 arms left, q = (1/2 + sum_{i=2..j} 1/i) (their pulls) / (T - pulls of those dropped), the worst arm goes
     once it has more pulls than any dropped one and trails by more than 1 / sqrt(q) - 1. At most one goes before a pull.
+    Lots tell equal counts and equal means apart.
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
@@ -45,8 +46,7 @@ def continuous_rejects(problem: Problem, *, horizon: Array | int, conservative: 
         """The arms that are left, bool (K,)."""
         active, means = state.own, estimates.means
         number = jnp.sum(active, dtype=jnp.int32)
-        # Of equal means the largest index is the worst.
-        worst = jnp.int32(K - 1) - argmin(jnp.where(active, means, jnp.inf)[::-1])
+        worst = argmin(jnp.where(active, means, jnp.inf), estimates.lots)
         others = active & ~is_arm(worst, means)
         if conservative:
             standard = jnp.min(jnp.where(others, means, jnp.inf))
@@ -64,8 +64,9 @@ def continuous_rejects(problem: Problem, *, horizon: Array | int, conservative: 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         del key
         left = survivors(state, estimates)
-        arm = argmin(jnp.where(left, state.counts, jnp.iinfo(jnp.int32).max))
-        best = argmax(jnp.where(left, estimates.means, -jnp.inf))
+        arm = argmin(jnp.where(left, state.counts, jnp.iinfo(jnp.int32).max), estimates.lots)
+        best = argmax(jnp.where(left, estimates.means, -jnp.inf), estimates.lots)
         return Choice(one_arm(arm), state.pulls >= jnp.asarray(horizon, state.pulls.dtype), best)
 
-    return algorithm_of(problem, Rule(choose, jnp.ones(K, bool), survivors))
+    # Counts tie for any rewards, and the last arms of a turn may get a pull less.
+    return algorithm_of(problem, Rule(choose, jnp.ones(K, bool), survivors), draws_lots=True)

@@ -1,4 +1,8 @@
-"""What all algorithms of the family share: the state, its estimates, and how a rule becomes an algorithm."""
+"""What all algorithms of the family share: the state, its estimates, and how a rule becomes an algorithm.
+
+Bernoulli arms tie: two of them often have equal counts and means. Lots break these ties (`numerics.ties`), so that the
+law of a run is the same for arms in any other order. Normal rewards do not tie, and their runs draw no lots.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -10,8 +14,8 @@ from jax import lax
 
 from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
 from jaxbandits.mab._environment import Pull, Rewards, receive
-from jaxbandits.mab._problems import Gaussian, Problem, float_dtype
-from jaxbandits.numerics import compensated
+from jaxbandits.mab._problems import Bernoulli, Gaussian, Problem, float_dtype
+from jaxbandits.numerics import compensated, ties
 from jaxbandits.numerics.compensated import Sum
 
 
@@ -29,6 +33,7 @@ class State(NamedTuple):
     counts: Array  # int32 (K,)   pulls of every arm
     sums: Array | Sum | Ones  # of every arm's rewards: Gaussian float (K,), compensated in 32 bit; Bernoulli integers
     own: PyTree = ()  # of the rule
+    ties: Array | tuple[()] = ()  # uint32 (K,), random words of the lots; () where there are none
 
 
 class Estimates(NamedTuple):
@@ -37,6 +42,8 @@ class Estimates(NamedTuple):
     pulls: Array  # int ()     t
     counts: Array  # float (K,)   N, at least 1
     means: Array  # float (K,)   m; 0 for an arm that was never pulled
+    # int32 (K,)   of arms that tie, the one with the largest lot comes first; () where the first arm does
+    lots: Array | tuple[()] = ()
 
 
 class Choice(NamedTuple):
@@ -57,7 +64,13 @@ class Rule(NamedTuple):
 
 
 def algorithm_of(
-    problem: Problem, rule: Rule, *, slots: int = 1, in_turn: bool = True, own_slots: bool = False
+    problem: Problem,
+    rule: Rule,
+    *,
+    slots: int = 1,
+    in_turn: bool = True,
+    own_slots: bool = False,
+    draws_lots: bool | None = None,
 ) -> Algorithm:
     """Makes an algorithm of a rule.
 
@@ -67,15 +80,17 @@ def algorithm_of(
         slots: of an action.
         in_turn: whether every arm is pulled once, in turn, before the rule is asked. It never stops before.
         own_slots: whether slot i of every action, of which there are K, is arm i's.
+        draws_lots: whether lots break ties; None for Bernoulli arms alone, whose means tie.
 
     Returns:
         Algorithm with actions `Pull` and answers int32 ().
     """
     K = problem.arms
+    draws_lots = isinstance(problem, Bernoulli) if draws_lots is None else draws_lots
 
     def init(key: Key) -> State:
-        del key
-        return State(jnp.zeros((), int), jnp.zeros(K, jnp.int32), _no_rewards(problem), rule.start)
+        words = ties.draw_words(key, K) if draws_lots else ()
+        return State(jnp.zeros((), int), jnp.zeros(K, jnp.int32), _no_rewards(problem), rule.start, words)
 
     def decide(key: Key, state: State) -> Decision:
         choice = rule.choose(key, state, estimates(problem, state))
@@ -106,7 +121,7 @@ def algorithm_of(
             sums = compensated.add_entry(state.sums, action.arms[0], observation.sums[0])
         else:
             sums = _add(state.sums, observation, of_arms)
-        return State(pulls, counts, sums, own)
+        return State(pulls, counts, sums, own, state.ties)
 
     idle = jax.tree.map(lambda x: jnp.zeros(slots, x.dtype), Pull(jnp.int32(0), jnp.int32(0)))
     return Algorithm(
@@ -121,9 +136,11 @@ def algorithm_of(
 
 
 def estimates(problem: Problem, state: State) -> Estimates:
-    """The empirical means, and the counts as floats."""
+    """Returns the empirical means, the counts as floats, and the lots of this round."""
     counts = jnp.maximum(state.counts, 1).astype(float_dtype(problem))
-    return Estimates(state.pulls, counts, total_rewards(problem, state) / counts)
+    # The pulls do not depend on how many of them were a round's.
+    lots = () if isinstance(state.ties, tuple) else apart(ties.lots(state.ties, state.pulls))
+    return Estimates(state.pulls, counts, total_rewards(problem, state) / counts, lots)
 
 
 def pulled_before(counts: Array, action: Pull) -> Array:
@@ -144,14 +161,27 @@ def one_arm(arm: Array, slots: int = 1) -> Pull:
     return Pull(arms, (jnp.arange(slots) == 0).astype(jnp.int32))
 
 
-def argmax(x: Array) -> Array:
-    """The place of the largest entry, the first of several, int32 ()."""
-    return jnp.argmax(x).astype(jnp.int32)
+def argmax(x: Array, lots: Array | tuple[()] = ()) -> Array:
+    """Returns the place of the largest entry, of several the one with the largest lot, or without lots the first.
+
+    Args:
+        x: (K,).
+        lots: int32 (K,), of the estimates; () for entries that do not tie, or whose order changes no law.
+
+    Returns:
+        int32 ().
+    """
+    return jnp.argmax(x).astype(jnp.int32) if isinstance(lots, tuple) else ties.argmax(apart(x), lots)
 
 
-def argmin(x: Array) -> Array:
-    """The place of the smallest entry, the first of several, int32 ()."""
-    return jnp.argmin(x).astype(jnp.int32)
+def argmin(x: Array, lots: Array | tuple[()] = ()) -> Array:
+    """Returns the place of the smallest entry; otherwise as `argmax`."""
+    return jnp.argmin(x).astype(jnp.int32) if isinstance(lots, tuple) else ties.argmin(apart(x), lots)
+
+
+def precedence(lots: Array | tuple[()], K: int) -> Array:
+    """Returns numbers of which the largest comes first where arms tie: the lots, or without lots -arm, int32 (K,)."""
+    return -jnp.arange(K, dtype=jnp.int32) if isinstance(lots, tuple) else lots
 
 
 def at(x: Array, i: Array) -> Array:

@@ -47,5 +47,5 @@ def eb_tc(
 
 
 def _pair(settings: Confidence, estimates: Estimates) -> Pair:
-    leader = argmax(estimates.means)
+    leader = argmax(estimates.means, estimates.lots)
     return Pair(leader, transport(settings.problem, estimates, leader, settings.epsilon))

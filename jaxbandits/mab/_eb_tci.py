@@ -33,6 +33,6 @@ def eb_tci(
 
 
 def _pair(settings: Confidence, estimates: Estimates) -> Pair:
-    leader = argmax(estimates.means)
+    leader = argmax(estimates.means, estimates.lots)
     costs = transport_costs(settings.problem, estimates, leader, settings.epsilon)
-    return Pair(leader, argmin(apart(costs + jnp.log(estimates.counts))))
+    return Pair(leader, argmin(apart(costs + jnp.log(estimates.counts)), estimates.lots))

@@ -62,8 +62,8 @@ def lil_ucb(
         del key
         N = estimates.counts
         log_log = jnp.log(jnp.log((1 + e) * N + 2)) - jnp.log(d)
-        arm = argmax(estimates.means + factor * jnp.sqrt(2 * (1 + e) * log_log / N))
-        most = argmax(state.counts)
+        arm = argmax(estimates.means + factor * jnp.sqrt(2 * (1 + e) * log_log / N), estimates.lots)
+        most = argmax(state.counts, estimates.lots)
         count = at(N, most)
         return Choice(one_arm(arm), count >= 1 + ratio * (jnp.sum(N) - count), most)
 

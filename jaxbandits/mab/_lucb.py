@@ -64,11 +64,11 @@ def best_against_rival(settings: Confidence, bound: Callable[[State, Estimates, 
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         del key
-        best = argmax(estimates.means)
+        best = argmax(estimates.means, estimates.lots)
         # Of the best arm the lower bound is all that is asked, of the others the upper ones.
         is_best = is_arm(best, estimates.means)
         ends = apart(bound(state, estimates, ~is_best))
-        rival = best_but(best, ends)
+        rival = best_but(best, ends, estimates.lots)
         overlap = at(ends, rival) - at(ends, best)
         action = Pull(jnp.stack([best, rival]), jnp.ones(2, jnp.int32))
         return Choice(action, overlap <= (0 if settings.epsilon is None else settings.epsilon), best)

@@ -1,4 +1,7 @@
-"""Fixed budgets in phases: all arms that are left are pulled equally often, then the worst are dropped."""
+"""Fixed budgets in phases: all arms that are left are pulled equally often, then the worst are dropped.
+
+In a phase arms are pulled by their numbers. No law depends on that, since all of them reach the same count.
+"""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -7,7 +10,17 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
-from jaxbandits.mab._core import Choice, Estimates, Rule, State, algorithm_of, argmax, one_arm, total_rewards
+from jaxbandits.mab._core import (
+    Choice,
+    Estimates,
+    Rule,
+    State,
+    algorithm_of,
+    argmax,
+    one_arm,
+    precedence,
+    total_rewards,
+)
 from jaxbandits.mab._environment import Pull
 from jaxbandits.mab._problems import Problem, float_dtype
 
@@ -82,8 +95,8 @@ def in_phases(problem: Problem, schedule: Sequence[Phase], *, leap: int, all_sam
             fresh = (total_rewards(problem, state) - course.rewards) / counts
         is_complete = jnp.all(~course.active | (state.counts >= _of(targets, course.phase)))
         is_complete &= course.phase < len(schedule)
-        # Of two equal means the larger index is the worse.
-        better = (fresh > fresh[:, None]) | ((fresh == fresh[:, None]) & (arms < arms[:, None]))
+        first = precedence(estimates.lots, K)
+        better = (fresh > fresh[:, None]) | ((fresh == fresh[:, None]) & (first > first[:, None]))
         rank = jnp.sum(better & course.active, axis=1, dtype=jnp.int32)
         active = course.active & (~is_complete | (rank < _of(sizes, course.phase)))
         phase = course.phase + is_complete.astype(jnp.int32)
@@ -102,7 +115,7 @@ def in_phases(problem: Problem, schedule: Sequence[Phase], *, leap: int, all_sam
         else:
             before = jnp.cumsum(missing, dtype=jnp.int32) - missing
             action = Pull(arms, jnp.clip(leap - before, 0, missing))
-        best = argmax(jnp.where(course.active, fresh, -jnp.inf))
+        best = argmax(jnp.where(course.active, fresh, -jnp.inf), estimates.lots)
         return Choice(action, course.phase == len(schedule), best)
 
     def remember(state: State, estimates: Estimates) -> Course:

@@ -9,8 +9,8 @@ from jaxbandits.mab._problems import Problem, check_problem
 def sequential_halving(problem: Problem, *, horizon: Array | int, reuse: bool = False, leap: int = 1) -> Algorithm:
     """In each of ceil(log2 K) phases every arm that is left gets the same pulls, then the better half stays.
 
-    A phase with S arms gives each floor(T / (S ceil(log2 K))) pulls and keeps ceil(S / 2). Of equal means the largest
-    index goes.
+    A phase with S arms gives each floor(T / (S ceil(log2 K))) pulls and keeps ceil(S / 2). Lots tell equal means
+    apart.
 
     Args:
         problem: `Gaussian` or `Bernoulli`.

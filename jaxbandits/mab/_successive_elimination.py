@@ -52,7 +52,7 @@ def successive_elimination(problem: Problem, *, delta: Array | float) -> Algorit
         del key
         left = survivors(state, estimates)
         arm = argmin(jnp.where(left, state.counts, jnp.iinfo(jnp.int32).max))
-        best = argmax(jnp.where(left, estimates.means, -jnp.inf))
+        best = argmax(jnp.where(left, estimates.means, -jnp.inf), estimates.lots)
         return Choice(one_arm(arm), jnp.sum(left, dtype=jnp.int32) == 1, best)
 
     return algorithm_of(problem, Rule(choose, jnp.ones(K, bool), survivors))

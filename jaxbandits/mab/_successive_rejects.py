@@ -10,7 +10,7 @@ def successive_rejects(problem: Problem, *, horizon: int, leap: int = 1) -> Algo
     """In phase k every arm that is left reaches n_k pulls, then that with the worst mean goes; the last is the answer.
 
     n_k = ceil((T - K) / (L (K + 1 - k))) with L = 1/2 + sum_{i=2..K} 1/i, so the K - 1 phases fit the horizon T, and
-    rarely spend all of it. Phases with equal n_k are one, which drops several. Of equal means the largest index goes.
+    rarely spend all of it. Phases with equal n_k are one, which drops several. Lots tell equal means apart.
 
     Args:
         problem: `Gaussian` or `Bernoulli`.

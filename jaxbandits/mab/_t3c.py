@@ -58,7 +58,7 @@ def t3c(
             # What is left of the coin's number where it fell for the challenger is uniform again.
             pair = Pair(leader, uniform_argmin(costs, jnp.maximum(u - share, 0) / (1 - share)))
         arm = pulled_of(pair, share, u)
-        return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means))
+        return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots))
 
     return algorithm_of(problem, Rule(choose))
 

@@ -74,10 +74,11 @@ def tas(
         del key
         weights = weights_of(state, estimates)
         if tracking == "D":
-            arm = direct(weights, state.counts, state.pulls)
+            arm = direct(weights, state.counts, state.pulls, estimates.lots)
         else:
-            arm = argmax(cumulative(state.own.tracked, weights, state.pulls) - state.counts.astype(dtype))
-        return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means))
+            behind = cumulative(state.own.tracked, weights, state.pulls) - state.counts.astype(dtype)
+            arm = argmax(behind, estimates.lots)
+        return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots))
 
     def remember(state: State, estimates: Estimates) -> Plan:
         tracked = cumulative(state.own.tracked, weights_of(state, estimates), state.pulls)
@@ -102,21 +103,22 @@ def tas(
     return algorithm._replace(plan=plan, stale=stale)
 
 
-def direct(weights: Array, counts: Array, pulls: Array) -> Array:
+def direct(weights: Array, counts: Array, pulls: Array, lots: Array | tuple[()] = ()) -> Array:
     """The next arm of D-tracking.
 
     Args:
         weights: float (K,).
         counts: int (K,).
         pulls: int (), t.
+        lots: as for `argmax`.
 
     Returns:
         int32 (): of the arms with less than sqrt(t) - K / 2 pulls that with the fewest, else the furthest behind.
     """
     K, t = counts.shape[0], pulls.astype(weights.dtype)
     pulled = counts.astype(weights.dtype)
-    behind = argmax(t * weights - pulled)
-    return jnp.where(jnp.any(pulled < jnp.sqrt(t) - K / 2), argmin(counts), behind)
+    behind = argmax(t * weights - pulled, lots)
+    return jnp.where(jnp.any(pulled < jnp.sqrt(t) - K / 2), argmin(counts, lots), behind)
 
 
 def cumulative(tracked: Array, weights: Array, pulls: Array) -> Array:

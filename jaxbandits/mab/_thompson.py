@@ -30,4 +30,4 @@ def thompson(problem: Problem) -> Algorithm:
     def index(key: Key, estimates: Estimates) -> Array:
         return posterior_draws(problem, key, estimates.counts, estimates.means)
 
-    return by_index(problem, index)
+    return by_index(problem, index, ties=False)

@@ -53,6 +53,6 @@ def with_coin(
         pair = pair_of(settings, estimates)
         share = share_of_leader(problem, leader_share, estimates, *pair)
         arm = pulled_of(pair, share, coin(key, estimates.means.dtype))
-        return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means))
+        return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots))
 
     return algorithm_of(problem, Rule(choose))

@@ -37,8 +37,8 @@ def transport_costs(problem: Problem, estimates: Estimates, leader: Array, epsil
 
 
 def transport(problem: Problem, estimates: Estimates, leader: Array, epsilon: Array | None = None) -> Array:
-    """The challenger that costs least, the lowest index among ties, int32 ()."""
-    return argmin(transport_costs(problem, estimates, leader, epsilon))
+    """Returns the challenger that costs least, int32 (); of several, as `argmin` with the lots of the estimates."""
+    return argmin(transport_costs(problem, estimates, leader, epsilon), estimates.lots)
 
 
 def _bernoulli_costs(problem: Problem, n_l: Array, m_l: Array, n_a: Array, m_a: Array, epsilon: Array) -> Array:

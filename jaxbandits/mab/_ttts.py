@@ -72,7 +72,7 @@ def ttts(
         pair = Pair(leader, challenger_of(of_challenger, estimates, leader))
         share = share_of_leader(problem, leader_share, estimates, *pair)
         arm = pulled_of(pair, share, coin(of_coin, share.dtype))
-        return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means))
+        return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots))
 
     return algorithm_of(problem, Rule(choose))
 

@@ -40,7 +40,8 @@ def ttucb(
     """Pulls the arm with the best upper bound or its challenger, so that the leader's pulls track its share.
 
     The bound of an arm with N of t pulls is mean + noise_scale sqrt(2 exponent (1 + slack) log(t) / N), for Bernoulli
-    arms the largest q with N kl(mean, q) <= exponent (1 + slack) log(t). There is no randomness in it.
+    arms the largest q with N kl(mean, q) <= exponent (1 + slack) log(t). Nothing in it is random, except
+    that lots tell equal bounds of Bernoulli arms apart.
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
@@ -75,7 +76,8 @@ def ttucb(
         """The pair, and the leader's share."""
         log_t = jnp.log(jnp.maximum(estimates.pulls, 1).astype(dtype))
         # DEVIATION: the paper treats Gaussian arms; the kl bound of Bernoulli arms is ours.
-        leader = argmax(upper_bound(problem, estimates.means, growth * log_t / estimates.counts))
+        bounds = upper_bound(problem, estimates.means, growth * log_t / estimates.counts)
+        leader = argmax(bounds, estimates.lots)
         pair = Pair(leader, transport(problem, estimates, leader, settings.epsilon))
         return pair, share_of_leader(problem, leader_share, estimates, *pair)
 
@@ -83,7 +85,7 @@ def ttucb(
         del key
         pair, share = pair_of(estimates)
         arm = jnp.where(_is_due(state.own, pair.leader, share), *pair)
-        return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means))
+        return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots))
 
     def remember(state: State, estimates: Estimates) -> Tracking:
         (leader, _), share = pair_of(estimates)

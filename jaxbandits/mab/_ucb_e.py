@@ -14,6 +14,8 @@ def ucb_e(
 ) -> Algorithm:
     """Pulls the arm with the largest mean + sqrt(exploration T / (hardness N)), up to T pulls.
 
+    Lots tell equal bounds and equal means of Bernoulli arms apart.
+
     Args:
         problem: `Gaussian` or `Bernoulli`.
         horizon: T, pulls, int () >= K.

@@ -16,6 +16,7 @@ from jaxbandits.mab._core import (
     at,
     is_arm,
     one_arm,
+    precedence,
 )
 from jaxbandits.mab._problems import Problem
 from jaxbandits.numerics.thresholds import Threshold
@@ -58,13 +59,14 @@ def ugape(
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         del key
         upper, lower = apart(intervals(settings, state, estimates))
-        first = argmax(upper)
-        second = best_but(first, upper)
+        first = argmax(upper, estimates.lots)
+        second = best_but(first, upper, estimates.lots)
         gaps = jnp.where(is_arm(first, upper), at(upper, second), at(upper, first)) - lower
-        best = argmin(gaps)
+        best = argmin(gaps, estimates.lots)
         rival = jnp.where(best == first, second, first)
         count, count_rival = at(state.counts, best), at(state.counts, rival)
-        is_best = (count < count_rival) | ((count == count_rival) & (best < rival))
+        order = precedence(estimates.lots, problem.arms)
+        is_best = (count < count_rival) | ((count == count_rival) & (at(order, best) > at(order, rival)))
         stop = at(gaps, best) <= (0 if settings.epsilon is None else settings.epsilon)
         return Choice(one_arm(jnp.where(is_best, best, rival)), stop, best)
 

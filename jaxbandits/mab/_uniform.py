@@ -39,6 +39,6 @@ def uniform(
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         del key
         arm = state.pulls % problem.arms
-        return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means))
+        return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots))
 
     return algorithm_of(problem, Rule(choose))

@@ -82,14 +82,53 @@ def test_leaps_have_the_law_of_single_pulls():
     assert 400 < rates[1] < 1200
 
 
+PLACES = (0, 3, 7)  # of the best arm
+FEW = (0.01,) * 7
+
+
+@pytest.mark.parametrize("rule", ["rejects", "halving", "halving, reuse", "continuous, C", "continuous, A", "UCB-E"])
+def test_the_error_does_not_depend_on_where_the_best_arm_stands(rule):
+    """Means .05 and .01, T = 120, 1500 runs a place; false alarm 1e-5.
+
+    If the first arm won ties, successive rejects would err with probability .23 with the best first, .77 with it last.
+    """
+    factory, leap = {
+        "rejects": (mab.successive_rejects, 120),
+        "halving": (mab.sequential_halving, 120),
+        "halving, reuse": (partial(mab.sequential_halving, reuse=True), 120),
+        "continuous, C": (mab.continuous_rejects, 1),
+        "continuous, A": (partial(mab.continuous_rejects, conservative=False), 1),
+        "UCB-E": (partial(mab.ucb_e, hardness=5000.0), 1),
+    }[rule]
+    settings = {"leap": leap} if leap > 1 else {}
+
+    def build(task, key):
+        problem = mab.Bernoulli(8)
+        environment = mab.environment(mab.Instance(problem, task["means"]), leap=leap)
+        return factory(problem, horizon=120, **settings), environment
+
+    means = np.array([(*FEW[:place], 0.05, *FEW[place:]) for place in PLACES])
+    results = jaxbandits.sweep(
+        build, {"means": means}, seeds=1500, key=jax.random.key(0), max_rounds=300, chunk=16, progress=False
+    )
+    assert (results.columns["status"] == Status.STOPPED).all()
+    is_wrong = results.columns["answer"] != np.array(PLACES)[results.columns["row"]]
+    wrong = np.bincount(results.columns["row"], is_wrong, minlength=3)
+    assert 300 < wrong.sum() / 3 < 1300  # ties decide
+    assert stats.chi2_contingency([wrong, 1500 - wrong]).pvalue > 1e-5, wrong / 1500
+
+
 @pytest.mark.slow
 def test_published_error_rates():
-    """audibert1, T = 2000: .158 +- .002 for successive rejects, .264 and .235 (+- .007) for sequential halving."""
+    """audibert1, T = 2000, ties at random: .186 for successive rejects, .341 for sequential halving.
+
+    By 40,000 runs of an independent NumPy program. The rates by which the first arm wins ties, and is the best, are
+    smaller: .158 and .264.
+    """
     instance = mab.audibert1()
     cases = {
-        0.158: mab.successive_rejects(instance.problem, horizon=2000, leap=2000),
-        0.264: mab.sequential_halving(instance.problem, horizon=2000, leap=2000),
-        0.235: mab.sequential_halving(instance.problem, horizon=2000, leap=2000, reuse=True),
+        0.186: mab.successive_rejects(instance.problem, horizon=2000, leap=2000),
+        0.341: mab.sequential_halving(instance.problem, horizon=2000, leap=2000),
     }
     for rate, algorithm in cases.items():
         environment = mab.environment(instance, leap=2000)
@@ -99,4 +138,4 @@ def test_published_error_rates():
 
         answers = jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(3), 8000))
         error = float((np.asarray(answers) != 0).mean())
-        assert abs(error - rate) < 4 * np.hypot(0.007 if rate > 0.2 else 0.002, (rate * (1 - rate) / 8000) ** 0.5)
+        assert abs(error - rate) < 4 * (rate * (1 - rate) * (1 / 8000 + 1 / 40_000)) ** 0.5, (rate, error)

@@ -10,13 +10,26 @@ from transcriptions.laid import KEY, Laid, only_last, replayed, traced, unless
 
 from experiments.bench.reference import mab as reference
 from jaxbandits import Environment, Tape, mab, numbered
+from jaxbandits.engine.running import streams
 from jaxbandits.mab import Pull, Rewards
 from jaxbandits.mab._problems import posterior_draw_and_uniforms, posterior_draws
+from jaxbandits.numerics.ties import draw_words
 from jaxbandits.testing import round_keys
 
 DELTA, K, LENGTH = 0.05, 4, 1200
 LAWS = {"gaussian": reference.Law("gaussian", 0.8), "bernoulli": reference.Law("bernoulli", 0.5)}
 PROBLEMS = {"gaussian": lambda K: mab.Gaussian(K, 0.8), "bernoulli": mab.Bernoulli}
+
+
+@functools.cache
+def words_of(K):
+    """The random words of the run's lots, as its first state holds them."""
+    return np.asarray(draw_words(streams(KEY).init, K))
+
+
+def lots_of(kind, K, always=False):
+    """The words of Bernoulli arms, whose means tie."""
+    return words_of(K) if always or kind == "bernoulli" else None
 
 
 def tape_of(kind, K=K, length=LENGTH):
@@ -61,7 +74,9 @@ def written(course, tape, slots, in_turn):
 def confident(kind, factory, rule, *, stopping=None, numbers=None, rounds=LENGTH, answer=None, stops=True, **settings):
     law, tape, problem = LAWS[kind], tape_of(kind), PROBLEMS[kind](K)
     stopping = stopping or reference.likelihood_test(law, DELTA, settings.get("epsilon", 0.0))
-    course = reference.run(law, tape, rule, stopping=stopping, numbers=numbers, rounds=rounds, answer=answer)
+    course = reference.run(
+        law, tape, rule, stopping=stopping, numbers=numbers, rounds=rounds, answer=answer, words=lots_of(kind, K)
+    )
     assert stops is None or course[-1].stop is stops
 
     def build():
@@ -141,7 +156,7 @@ def tas(kind, tracking):
 
 
 CONFIDENT = {
-    "uniform": lambda kind: confident(kind, mab.uniform, lambda t, N, m, _: (t % K,)),
+    "uniform": lambda kind: confident(kind, mab.uniform, lambda t, *seen: (t % K,)),
     "eb_tc": functools.partial(top_two, factory=mab.eb_tc, share=0.4, epsilon=0.1),
     "eb_tci": functools.partial(top_two, factory=mab.eb_tci, share="ids", epsilon=0.0),
     "t3c": functools.partial(t3c, share=0.4),
@@ -213,12 +228,13 @@ def budget(kind, name):
     tape = tape_of(kind, 6, T)
     if name.startswith("continuous"):
         conservative, scale = name == "continuous-c", LAWS[kind].noise_scale
-        *arms, answer = reference.continuous_rejects(tape, T, conservative=conservative, noise_scale=scale)
+        words = lots_of(kind, 6, always=True)
+        *arms, answer = reference.continuous_rejects(tape, T, conservative=conservative, noise_scale=scale, words=words)
     else:
         is_rejects = name.startswith("rejects")
         phases = (reference.successive_rejects_phases if is_rejects else reference.sequential_halving_phases)(6, T)
         every = is_rejects or name == "halving-reuse"
-        *arms, answer = reference.in_phases(tape, phases, all_samples=every)
+        *arms, answer = reference.in_phases(tape, phases, all_samples=every, words=lots_of(kind, 6))
     arms = [arm for (arm,) in arms]
     return single_pulls(factory, kind, tape, arms, answer[0], rounds, horizon=T, **settings)
 
@@ -226,7 +242,7 @@ def budget(kind, name):
 def ucb_e(kind):
     tape = tape_of(kind, 6, T)
     index = reference.indices(LAWS[kind], T=T, exploration=1.5, hardness=40.0)["ucb_e"]
-    arms = reference.by_index(tape, index, T)
+    arms = reference.by_index(tape, index, T, words=lots_of(kind, 6))
     return single_pulls(mab.ucb_e, kind, tape, arms, horizon=T, hardness=40.0, exploration=1.5)
 
 
@@ -243,7 +259,8 @@ REGRET = {
 def regret(kind, name):
     factory, settings = REGRET[name]
     index = reference.indices(LAWS[kind], T=PULLS, exploration=1.5, c=3.0, alpha=2.0)[name]
-    return single_pulls(factory, kind, tape_of(kind), reference.by_index(tape_of(kind), index, PULLS), **settings)
+    arms = reference.by_index(tape_of(kind), index, PULLS, words=lots_of(kind, K))
+    return single_pulls(factory, kind, tape_of(kind), arms, **settings)
 
 
 def thompson():

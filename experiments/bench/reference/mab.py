@@ -1,6 +1,8 @@
 """The rules of the family mab, transcribed into plain NumPy: one pull at a time, in float64.
 
-A tape gives the rewards, `tape[arm][n]` the n-th of an arm. Random numbers are given as well, one record a round.
+A tape gives the rewards, `tape[arm][n]` the n-th of an arm. Random numbers are given as well, one record a round, and
+the words from which the lots of a run are made, which break its ties: of arms that tie, the one with the largest lot
+comes first.
 """
 
 from fractions import Fraction
@@ -28,6 +30,24 @@ def kl(law: Law, p: float, q: float) -> float:
     left = 0.0 if p == 0 else inf if q == 0 else p * log(p / q)
     right = 0.0 if p == 1 else inf if q == 1 else (1 - p) * log((1 - p) / (1 - q))
     return left + right
+
+
+def lots(words, t: int, K: int) -> list[int]:
+    """The lots after t pulls; without words, the first arm has the largest."""
+    if words is None:
+        return [-a for a in range(K)]
+    x = t * 0x9E3779B9 % 2**32
+    x = (x ^ x >> 16) * 0x21F0AAAD % 2**32
+    x = (x ^ x >> 15) * 0x735A2D97 % 2**32
+    factor, size = (x ^ x >> 15) | 1, 2 ** (K - 1).bit_length()
+    # Compared as signed numbers, by their first bits; an arm's own number tells equal ones apart.
+    products = [int(word) * factor % 2**32 for word in words]
+    return [(p - 2**32 * (p >= 2**31)) // size * size + a for a, p in enumerate(products)]
+
+
+def best_of(values, lot, among=None) -> int:
+    """The arm of the largest value."""
+    return max(range(len(lot)) if among is None else among, key=lambda a: (values[a], lot[a]))
 
 
 def bisect(f, lo: float, hi: float, steps: int = 200) -> float:
@@ -105,19 +125,21 @@ def optimal_weights(law: Law, mu, *, epsilon: float = 0.0, share: float | None =
     return x / total, total / y
 
 
-def run(law: Law, tape, rule, *, stopping, numbers=None, rounds: int, answer=None) -> list[Round]:
+def run(law: Law, tape, rule, *, stopping, numbers=None, rounds: int, answer=None, words=None) -> list[Round]:
     """Every arm once, then the rule until the test holds or the rounds are over.
 
-    `rule(t, N, m, given)` returns the arms to be pulled, `stopping(t, N, m)` the test, `numbers[round]` what is given.
+    `rule(t, N, m, lot, given)` returns the arms to be pulled, `stopping(t, N, m, lot)` the test, `numbers[round]` what
+    is given.
     """
     K = len(tape)
     N, S, seen = np.zeros(K, int), np.zeros(K), []
     for n in range(rounds):
         t = int(N.sum())
         m = S / np.maximum(N, 1)
-        best = int(np.argmax(m)) if answer is None or t < K else answer(t, N, m)
-        stop = t >= K and stopping(t, N, m)
-        arms = (t,) if t < K else rule(t, N, m, None if numbers is None else numbers[n])
+        lot = lots(words, t, K)
+        best = best_of(m, lot) if answer is None or t < K else answer(t, N, m, lot)
+        stop = t >= K and stopping(t, N, m, lot)
+        arms = (t,) if t < K else rule(t, N, m, lot, None if numbers is None else numbers[n])
         seen.append(Round(tuple(int(a) for a in arms), bool(stop), best))
         if stop:
             break
@@ -135,8 +157,8 @@ def gk16(t: int, delta: float) -> float:
 
 
 def likelihood_test(law: Law, delta: float, epsilon: float = 0.0):
-    def stopping(t, N, m):
-        b = int(np.argmax(m))
+    def stopping(t, N, m, lot):
+        b = best_of(m, lot)
         return all(cost(law, N[b], m[b], N[a], m[a], epsilon) > gk16(t, delta) for a in range(len(N)) if a != b)
 
     return stopping
@@ -145,11 +167,12 @@ def likelihood_test(law: Law, delta: float, epsilon: float = 0.0):
 # Rules
 
 
-def challenger_of(law: Law, N, m, leader: int, epsilon: float = 0.0, improved: bool = False) -> int:
-    def key(a):
-        return cost(law, N[leader], m[leader], N[a], m[a], epsilon) + (log(N[a]) if improved else 0)
+def challenger_of(law: Law, N, m, lot, leader: int, epsilon: float = 0.0, improved: bool = False) -> int:
+    def gain(a):
+        return -cost(law, N[leader], m[leader], N[a], m[a], epsilon) - (log(N[a]) if improved else 0)
 
-    return min((a for a in range(len(N)) if a != leader), key=key)
+    gains = {a: gain(a) for a in range(len(N)) if a != leader}
+    return best_of(gains, lot, gains)
 
 
 def share_of(law: Law, share, N, m, leader: int, challenger: int) -> float:
@@ -165,9 +188,9 @@ def share_of(law: Law, share, N, m, leader: int, challenger: int) -> float:
 def eb_tc(law: Law, *, share, epsilon: float = 0.0, improved: bool = False):
     """The number given is the coin."""
 
-    def rule(t, N, m, coin):
-        leader = int(np.argmax(m))
-        challenger = challenger_of(law, N, m, leader, epsilon, improved)
+    def rule(t, N, m, lot, coin):
+        leader = best_of(m, lot)
+        challenger = challenger_of(law, N, m, lot, leader, epsilon, improved)
         return (leader if coin < share_of(law, share, N, m, leader, challenger) else challenger,)
 
     return rule
@@ -176,7 +199,7 @@ def eb_tc(law: Law, *, share, epsilon: float = 0.0, improved: bool = False):
 def t3c(law: Law, *, share, epsilon: float = 0.0):
     """Given are (N, m) -> a posterior draw of the means, the coin, and a number for ties."""
 
-    def rule(t, N, m, given):
+    def rule(t, N, m, lot, given):
         draw, coin, of_tie = given
         leader = int(np.argmax(draw(N, m)))
         costs = {a: cost(law, N[leader], m[leader], N[a], m[a], epsilon) for a in range(len(N)) if a != leader}
@@ -191,7 +214,7 @@ def t3c(law: Law, *, share, epsilon: float = 0.0):
 def ttts(law: Law, *, share):
     """Given are (N, m) -> a posterior draw, the coin, and for the challenger a number, or (N, m) -> many draws."""
 
-    def rule(t, N, m, given):
+    def rule(t, N, m, lot, given):
         draw, coin, other = given
         leader = int(np.argmax(draw(N, m)))
         if law.kind == "gaussian":
@@ -201,7 +224,7 @@ def ttts(law: Law, *, share):
         else:
             tops = [int(np.argmax(theta)) for theta in other(N, m)]
             differ = [top for top in tops if top != leader]
-            challenger = differ[0] if differ else challenger_of(law, N, m, leader)
+            challenger = differ[0] if differ else challenger_of(law, N, m, lot, leader)
         return (leader if coin < share_of(law, share, N, m, leader, challenger) else challenger,)
 
     return rule
@@ -222,10 +245,10 @@ def probabilities_of_best(means: np.ndarray, spreads: np.ndarray) -> np.ndarray:
 def ttucb(law: Law, K: int, *, share, epsilon: float = 0.0, exponent: float = 1.2, slack: float = 1.2):
     L, P = np.zeros(K), np.zeros(K, int)
 
-    def rule(t, N, m, _):
+    def rule(t, N, m, lot, _):
         c = exponent * (1 + slack) * log(t)
-        leader = int(np.argmax([interval(law, m[a], c / N[a])[0] for a in range(K)]))
-        challenger = challenger_of(law, N, m, leader, epsilon)
+        leader = best_of([interval(law, m[a], c / N[a])[0] for a in range(K)], lot)
+        challenger = challenger_of(law, N, m, lot, leader, epsilon)
         L[leader] += share_of(law, share, N, m, leader, challenger)
         if P[leader] <= L[leader]:
             P[leader] += 1
@@ -238,16 +261,16 @@ def ttucb(law: Law, K: int, *, share, epsilon: float = 0.0, exponent: float = 1.
 def tas(law: Law, K: int, *, tracking: str, epsilon: float = 0.0):
     tracked = np.ones(K)
 
-    def rule(t, N, m, _):
+    def rule(t, N, m, lot, _):
         w, _ = optimal_weights(law, m, epsilon=epsilon)
         if tracking == "D":
             if (sqrt(t) - K / 2 > N).any():
-                return (int(np.argmin(N)),)
-            return (int(np.argmax(t * w - N)),)
+                return (best_of(-N, lot),)
+            return (best_of(t * w - N, lot),)
         least = 1 / (2 * sqrt(K**2 + t))
         above = np.maximum(w - least, 0)
         tracked[:] += least + above * (1 - np.maximum(least - w, 0).sum() / above.sum())
-        return (int(np.argmax(tracked - N)),)
+        return (best_of(tracked - N, lot),)
 
     return rule
 
@@ -266,30 +289,30 @@ def bounds_of(law: Law, delta: float, hoeffding: bool = False):
 def lucb(bounds, *, epsilon: float = 0.0):
     """(rule, stopping) of LUCB and KL-LUCB, by their bounds."""
 
-    def pair(t, N, m):
+    def pair(t, N, m, lot):
         U, L = bounds(t, N, m)
-        b = int(np.argmax(m))
-        c = max((a for a in range(len(N)) if a != b), key=lambda a: (U[a], -a))
+        b = best_of(m, lot)
+        c = best_of(U, lot, [a for a in range(len(N)) if a != b])
         return b, c, U[c] - L[b]
 
-    return lambda t, N, m, _: pair(t, N, m)[:2], lambda t, N, m: pair(t, N, m)[2] <= epsilon
+    return lambda t, N, m, lot, _: pair(t, N, m, lot)[:2], lambda *seen: pair(*seen)[2] <= epsilon
 
 
 def ugape(bounds, *, epsilon: float = 0.0):
     """(rule, stopping, answer)."""
 
-    def judge(t, N, m):
+    def judge(t, N, m, lot):
         U, L = bounds(t, N, m)
         B = np.array([max(U[c] for c in range(len(N)) if c != a) - L[a] for a in range(len(N))])
-        J = int(np.argmin(B))
-        c = max((a for a in range(len(N)) if a != J), key=lambda a: (U[a], -a))
+        J = best_of(-B, lot)
+        c = best_of(U, lot, [a for a in range(len(N)) if a != J])
         return J, c, B[J]
 
-    def rule(t, N, m, _):
-        J, c, _ = judge(t, N, m)
-        return (min((J, c), key=lambda a: (N[a], a)),)
+    def rule(t, N, m, lot, _):
+        J, c, _ = judge(t, N, m, lot)
+        return (best_of(-N, lot, (J, c)),)
 
-    return rule, lambda t, N, m: judge(t, N, m)[2] <= epsilon, lambda t, N, m: judge(t, N, m)[0]
+    return rule, lambda *seen: judge(*seen)[2] <= epsilon, lambda *seen: judge(*seen)[0]
 
 
 def successive_elimination(noise_scale: float, K: int, *, delta: float):
@@ -306,34 +329,34 @@ def successive_elimination(noise_scale: float, K: int, *, delta: float):
                 if m[a] < best - 2 * radius:
                     active.remove(a)
 
-    def stopping(t, N, m):
+    def stopping(t, N, m, lot):
         drop(t, N, m)
         return len(active) == 1
 
-    def answer(t, N, m):
+    def answer(t, N, m, lot):
         drop(t, N, m)
-        return min(active, key=lambda a: (-m[a], a))
+        return best_of(m, lot, active)
 
-    return lambda t, N, m, _: (min(active, key=lambda a: (N[a], a)),), stopping, answer
+    return lambda t, N, m, lot, _: (min(active, key=lambda a: (N[a], a)),), stopping, answer
 
 
 def lil_ucb(noise_scale: float, K: int, *, e: float, b: float, ratio: float, d: float):
     """(rule, stopping, answer)."""
 
-    def rule(t, N, m, _):
+    def rule(t, N, m, lot, _):
         width = np.sqrt(2 * (1 + e) * np.log(np.log((1 + e) * N + 2) / d) / N)
-        return (int(np.argmax(m + noise_scale * (1 + b) * (1 + sqrt(e)) * width)),)
+        return (best_of(m + noise_scale * (1 + b) * (1 + sqrt(e)) * width, lot),)
 
-    def stopping(t, N, m):
+    def stopping(t, N, m, lot):
         return any(N[a] >= 1 + ratio * (t - N[a]) for a in range(K))
 
-    return rule, stopping, lambda t, N, m: int(np.argmax(N))
+    return rule, stopping, lambda t, N, m, lot: best_of(N, lot)
 
 
 # Fixed budget
 
 
-def in_phases(tape, phases, *, all_samples: bool) -> list[tuple[int, ...]]:
+def in_phases(tape, phases, *, all_samples: bool, words=None) -> list[tuple[int, ...]]:
     """The arms of all pulls, and last the answer. `phases` are pairs of total pulls of an arm, and arms left."""
     K = len(tape)
     active, before, arms = list(range(K)), [0] * K, []
@@ -341,7 +364,8 @@ def in_phases(tape, phases, *, all_samples: bool) -> list[tuple[int, ...]]:
         for a in active:
             arms += [a] * (pulls - max(before[a], arms.count(a)))
         means = {a: np.mean(tape[a][0 if all_samples else before[a] : pulls]) for a in active}
-        active = sorted(sorted(active, key=lambda a: (-means[a], a))[:left])
+        lot = lots(words, len(arms), K)
+        active = sorted(sorted(active, key=lambda a: (means[a], lot[a]))[-left:])
         for a in active:
             before[a] = pulls
     return [*((a,) for a in arms), (active[0],)]
@@ -363,14 +387,14 @@ def sequential_halving_phases(K: int, T: int) -> list[tuple[int, int]]:
     return phases
 
 
-def continuous_rejects(tape, T: int, *, conservative: bool, noise_scale: float) -> list[tuple[int, ...]]:
+def continuous_rejects(tape, T: int, *, conservative: bool, noise_scale: float, words=None) -> list[tuple[int, ...]]:
     """The arms of all pulls, and last the answer."""
     K = len(tape)
     N, active, arms = np.zeros(K, int), list(range(K)), []
     for t in range(T + 1):
-        m = [np.mean(tape[a][: max(N[a], 1)]) for a in range(K)]
+        m, lot = np.array([np.mean(tape[a][: max(N[a], 1)]) for a in range(K)]), lots(words, t, K)
         if t >= K and len(active) > 2:
-            worst = max(active, key=lambda a: (-m[a], a))
+            worst = best_of(-m, lot, active)
             others = [a for a in active if a != worst]
             standard = min(m[a] for a in others) if conservative else np.mean([m[a] for a in others])
             dropped = [N[a] for a in range(K) if a not in active]
@@ -379,8 +403,8 @@ def continuous_rejects(tape, T: int, *, conservative: bool, noise_scale: float) 
             if all(N[worst] > n for n in dropped) and (standard - m[worst]) / (2 * noise_scale) > q**-0.5 - 1:
                 active = others
         if t == T:
-            return [*arms, (max(active, key=lambda a: (m[a], -a)),)]
-        arm = t if t < K else min(active, key=lambda a: (N[a], a))
+            return [*arms, (best_of(m, lot, active),)]
+        arm = t if t < K else best_of(-N, lot, active)
         arms.append((arm,))
         N[arm] += 1
     raise AssertionError
@@ -408,13 +432,13 @@ def indices(law: Law, *, T: int, exploration: float = 2.0, hardness: float = 1.0
     }
 
 
-def by_index(tape, index, rounds: int) -> list[int]:
+def by_index(tape, index, rounds: int, *, words=None) -> list[int]:
     """The arms of all pulls."""
     K = len(tape)
     N, arms = np.zeros(K, int), []
     for t in range(1, rounds + 1):
         m = np.array([tape[a][: N[a]].mean() if N[a] else 0.0 for a in range(K)])
-        arm = t - 1 if t <= K else int(np.argmax(index(t, N, m)))
+        arm = t - 1 if t <= K else best_of(index(t, N, m), lots(words, t - 1, K))
         arms.append(arm)
         N[arm] += 1
     return arms
