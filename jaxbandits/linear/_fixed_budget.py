@@ -18,6 +18,7 @@ from jaxbandits.base import Array, Key
 from jaxbandits.checks import is_concrete, require
 from jaxbandits.linear._allocations import pair_directions
 from jaxbandits.linear._arms import checked_arms
+from jaxbandits.numerics import ties
 from jaxbandits.numerics.binomial import UNIFORMS, binomial_of
 from jaxbandits.numerics.design import SUPPORT, design
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse, squared_norms
@@ -244,11 +245,19 @@ def importance(arms: Array, shares: Array) -> Array:
     return jnp.matmul(arms, spd_inverse(gram(arms, shares)), precision="highest")
 
 
-def ranks(values: Array, among: Array) -> Array:
-    """How many of a set are better than each, int (K,); of two equal ones the larger index is the worse."""
-    places = jnp.arange(values.shape[0])
-    better = (values > values[:, None]) | ((values == values[:, None]) & (places < places[:, None]))
+def ranks(values: Array, among: Array, lots: Array) -> Array:
+    """Counts how many of a set are better than each, int (K,); of two equal ones the smaller lot is the worse."""
+    better = (values > values[:, None]) | ((values == values[:, None]) & (lots > lots[:, None]))
     return jnp.sum(better & among, axis=1)
+
+
+def best_of(values: Array, words: Array, pulls: Array) -> Array:
+    """Returns the arm of the largest value, int (); of several, the one with the largest lot after these pulls.
+
+    Estimates tie where rewards are discrete, `noise="sign"`, and arms are alike, as unit vectors are. To take the first
+    of them would make the error depend on the order of the arms.
+    """
+    return ties.argmax(lax.optimization_barrier(values), ties.lots(words, pulls)).astype(int)
 
 
 def _normalised(weights: Array) -> Array:

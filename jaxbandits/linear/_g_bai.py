@@ -6,15 +6,16 @@ import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.linear._environment import Allocation, made_for
-from jaxbandits.linear._fixed_budget import at_once, checked_budget, g_optimal, multinomial
+from jaxbandits.linear._fixed_budget import at_once, best_of, checked_budget, g_optimal, multinomial
 from jaxbandits.numerics.linalg import dot
+from jaxbandits.numerics.ties import draw_words
 
 
 def g_bai(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Algorithm:
     """Draws all pulls from the G-optimal design w, and estimates theta by the mean of A(w)^-1 x r.
 
     The estimate is not that of least squares: it knows the law of the pulls and not what was pulled, which keeps it
-    unbiased where the rewards drift.
+    unbiased where the rewards drift. Lots tell equal estimates apart.
 
     Args:
         arms: float (K, d), features, spanning R^d; the run has their dtype.
@@ -41,16 +42,17 @@ def g_bai(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Alg
     T = jnp.asarray(horizon, int)
 
     def init(key: Key) -> State:
-        del key
-        return State(jnp.zeros((), int), jnp.zeros(K, int), jnp.zeros(K, dtype))
+        return State(jnp.zeros((), int), jnp.zeros(K, int), jnp.zeros(K, dtype), draw_words(key, K))
 
     def decide(key: Key, state: State) -> Decision:
         counts, is_drawn = multinomial(key, T - state.pulls, shares)
         theta = jnp.matmul(state.sums, images, precision="highest") / T.astype(dtype)
-        return Decision(Allocation(jnp.where(is_drawn, counts, 0)), state.pulls >= T, jnp.argmax(dot(arms, theta)))
+        best = best_of(dot(arms, theta), state.ties, state.pulls)
+        return Decision(Allocation(jnp.where(is_drawn, counts, 0)), state.pulls >= T, best)
 
     def observe(state: State, action: Allocation, observation: Array) -> State:
-        return State(state.pulls + action.counts.sum(), state.counts + action.counts, state.sums + observation)
+        pulls, counts = state.pulls + action.counts.sum(), state.counts + action.counts
+        return State(pulls, counts, state.sums + observation, state.ties)
 
     idle = Allocation(jnp.zeros(K, int))
     return Algorithm(init, decide, observe, idle, before=lambda state, _: state.counts, **made_for(arms))
@@ -62,3 +64,4 @@ class State(NamedTuple):
     pulls: Array  # int ()
     counts: Array  # int (K,)    pulls of every arm
     sums: Array  # float (K,)    of every arm's rewards
+    ties: Array  # uint32 (K,)   random words of the lots, which break ties

@@ -10,6 +10,7 @@ from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.checks import is_concrete
 from jaxbandits.linear._environment import Allocation, made_for
 from jaxbandits.linear._fixed_budget import (
+    best_of,
     checked_budget,
     designs_of,
     least_squares_in_span,
@@ -18,6 +19,7 @@ from jaxbandits.linear._fixed_budget import (
     spanned_design,
 )
 from jaxbandits.numerics.linalg import dot
+from jaxbandits.numerics.ties import draw_words, lots
 
 
 def od_linbai(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Algorithm:
@@ -25,7 +27,7 @@ def od_linbai(arms: Array, *, horizon: Array | int, design_steps: int = 1000) ->
 
     A phase pulls arm k of them ceil(m w_k) times, with m = (T - min(K, d (d + 1) / 2) - sum_{r < R} ceil(d / 2^r)) / R,
     and estimates theta by least squares from its own rewards. The arms that are left may span a subspace alone: design
-    and estimate are those within it.
+    and estimate are those within it. Lots tell equal estimates apart.
 
     Args:
         arms: float (K, d), features, spanning R^d; the run has their dtype.
@@ -70,6 +72,7 @@ def od_linbai(arms: Array, *, horizon: Array | int, design_steps: int = 1000) ->
             guess=jax.random.randint(key, (), 0, K, dtype=jnp.int32).astype(int),
             planned=jnp.zeros((), bool),
             due=nothing,
+            ties=draw_words(jax.random.fold_in(key, 1), K),  # apart from the guess
         )
 
     def stale(state: State) -> Array:
@@ -88,13 +91,13 @@ def od_linbai(arms: Array, *, horizon: Array | int, design_steps: int = 1000) ->
     def decide(key: Key, state: State) -> Decision:
         del key
         due = jnp.where(state.planned, state.due, 0)
-        best = jnp.argmax(jnp.where(state.left, dot(arms, state.theta), -jnp.inf))
+        best = best_of(jnp.where(state.left, dot(arms, state.theta), -jnp.inf), state.ties, state.pulls)
         return Decision(Allocation(due), state.phase >= R, jnp.where(m > 0, best, state.guess))
 
     def observe(state: State, action: Allocation, observation: Array) -> State:
         n = action.counts.sum()
         theta = least_squares_in_span(arms, action.counts, observation)
-        rank = ranks(dot(arms, theta), state.left)
+        rank = ranks(dot(arms, theta), state.left, lots(state.ties, state.pulls + n))
         after = State(
             pulls=state.pulls + n,
             counts=state.counts + action.counts,
@@ -104,6 +107,7 @@ def od_linbai(arms: Array, *, horizon: Array | int, design_steps: int = 1000) ->
             guess=state.guess,
             planned=jnp.zeros((), bool),
             due=state.due,
+            ties=state.ties,
         )
         return jax.tree.map(lambda new, old: jnp.where(n > 0, new, old), after, state)
 
@@ -124,6 +128,7 @@ class State(NamedTuple):
     guess: Array  # int ()      the answer of a budget that is too short
     planned: Array  # bool ()     the following belongs to the present arms
     due: Array  # int (K,)        pulls of the next phase
+    ties: Array  # uint32 (K,)    random words of the lots, which break ties
 
 
 def _of(values: list[int], phase: Array) -> Array:

@@ -11,6 +11,7 @@ from jaxbandits.linear._environment import Allocation, made_for
 from jaxbandits.linear._fixed_budget import (
     apart_design,
     at_once,
+    best_of,
     checked_budget,
     designs_of,
     epochs_of,
@@ -19,6 +20,7 @@ from jaxbandits.linear._fixed_budget import (
     multinomial,
 )
 from jaxbandits.numerics.linalg import dot
+from jaxbandits.numerics.ties import draw_words
 
 SETS = 15  # nested sets of arms, by gaps of at most 1/2, 1/4, ..; 2^-14 and less are one
 
@@ -29,7 +31,8 @@ def p1_rage(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> A
     w_G is the G-optimal design, w_i the XY-optimal one of S_i, S_0 all arms and S_i those whose estimated gaps are at
     most 2^-i, for i < 15 as long as two are left. Theta is the mean of A(w)^-1 x r over all pulls, w the design of the
     time. The first pull is drawn from w_G; the design is renewed after it and every floor(T / E) pulls from then on,
-    with E = max(1, ceil(log2 rho)), rho the value of the XY-optimal design of all arms.
+    with E = max(1, ceil(log2 rho)), rho the value of the XY-optimal design of all arms. Lots tell equal estimates
+    apart.
 
     Args:
         arms: float (K, d), features, spanning R^d; the run has their dtype.
@@ -59,13 +62,13 @@ def p1_rage(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> A
     T = jnp.asarray(horizon, int)
 
     def init(key: Key) -> State:
-        del key
         return State(
             pulls=jnp.zeros((), int),
             counts=jnp.zeros(K, int),
             estimates=jnp.zeros(d, dtype),
             shares=first,
             planned=jnp.ones((), bool),
+            ties=draw_words(key, K),
         )
 
     def stale(state: State) -> Array:
@@ -84,7 +87,7 @@ def p1_rage(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> A
     def decide(key: Key, state: State) -> Decision:
         n = jnp.where(state.pulls == 0, 1, jnp.minimum(length, T - state.pulls))
         counts, is_drawn = multinomial(key, n, state.shares)
-        best = jnp.argmax(dot(arms, state.estimates))
+        best = best_of(dot(arms, state.estimates), state.ties, state.pulls)
         return Decision(Allocation(jnp.where(is_drawn & state.planned, counts, 0)), state.pulls >= T, best)
 
     def observe(state: State, action: Allocation, observation: Array) -> State:
@@ -96,6 +99,7 @@ def p1_rage(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> A
             estimates=state.estimates + jnp.matmul(observation, images, precision="highest"),
             shares=state.shares,
             planned=jnp.zeros((), bool),
+            ties=state.ties,
         )
         return jax.tree.map(lambda new, old: jnp.where(n > 0, new, old), after, state)
 
@@ -113,3 +117,4 @@ class State(NamedTuple):
     estimates: Array  # float (d,)  sum of A(w)^-1 x r over all pulls, w the design of the time
     shares: Array  # float (K,)     the design
     planned: Array  # bool ()       it is that of the coming pulls
+    ties: Array  # uint32 (K,)      random words of the lots, which break ties

@@ -10,6 +10,7 @@ from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.linear._environment import Allocation, made_for
 from jaxbandits.linear._fixed_budget import (
     apart_design,
+    best_of,
     checked_budget,
     designs_of,
     epochs_of,
@@ -18,6 +19,7 @@ from jaxbandits.linear._fixed_budget import (
     rounded,
 )
 from jaxbandits.numerics.linalg import dot
+from jaxbandits.numerics.ties import draw_words, lots
 
 
 def peace(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Algorithm:
@@ -26,6 +28,7 @@ def peace(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Alg
     With rho(S) the value of the design for the differences of a set S, there are E = max(1, ceil(log2 rho(all)))
     phases of floor(T / E) pulls, the last with the rest. After a phase the arms that are left are sorted by their
     estimates, least squares from the phase's rewards, and the longest prefix P with rho(P) <= rho(S) / 2 stays.
+    Lots tell equal estimates apart. Where shares are equal, a pull that rounding leaves over goes to the first arm.
 
     Args:
         arms: float (K, d), features, spanning R^d; the run has their dtype.
@@ -54,7 +57,6 @@ def peace(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Alg
     T = jnp.asarray(horizon, int)
 
     def init(key: Key) -> State:
-        del key
         nothing, zero = jnp.zeros(K, int), jnp.zeros((), dtype)
         return State(
             pulls=jnp.zeros((), int),
@@ -65,6 +67,7 @@ def peace(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Alg
             value=zero,
             planned=jnp.zeros((), bool),
             due=nothing,
+            ties=draw_words(key, K),
         )
 
     def is_over(state: State) -> Array:
@@ -75,7 +78,7 @@ def peace(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Alg
 
     def plan(key: Key, state: State) -> State:
         del key
-        rank = ranks(dot(arms, state.theta), state.left)
+        rank = ranks(dot(arms, state.theta), state.left, lots(state.ties, state.pulls))
         number = state.left.sum()
 
         def halve(_: Array, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -96,7 +99,7 @@ def peace(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Alg
     def decide(key: Key, state: State) -> Decision:
         del key
         due = jnp.where(state.planned & ~is_over(state), state.due, 0)
-        best = jnp.argmax(jnp.where(state.left, dot(arms, state.theta), -jnp.inf))
+        best = best_of(jnp.where(state.left, dot(arms, state.theta), -jnp.inf), state.ties, state.pulls)
         return Decision(Allocation(due), is_over(state), best)
 
     def observe(state: State, action: Allocation, observation: Array) -> State:
@@ -111,6 +114,7 @@ def peace(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Alg
             value=state.value,
             planned=jnp.zeros((), bool),
             due=state.due,
+            ties=state.ties,
         )
         return jax.tree.map(lambda new, old: jnp.where(n > 0, new, old), after, state)
 
@@ -131,3 +135,4 @@ class State(NamedTuple):
     value: Array  # float ()      rho of the arms of the last phase
     planned: Array  # bool ()     all of this belongs to the coming phase
     due: Array  # int (K,)        its pulls
+    ties: Array  # uint32 (K,)    random words of the lots, which break ties
