@@ -18,7 +18,6 @@ from jaxbandits.mab._core import (
     algorithm_of,
     argmax,
     one_arm,
-    precedence,
     total_rewards,
 )
 from jaxbandits.mab._environment import Pull
@@ -95,8 +94,9 @@ def in_phases(problem: Problem, schedule: Sequence[Phase], *, leap: int, all_sam
             fresh = (total_rewards(problem, state) - course.rewards) / counts
         is_complete = jnp.all(~course.active | (state.counts >= _of(targets, course.phase)))
         is_complete &= course.phase < len(schedule)
-        first = precedence(estimates.lots, K)
-        better = (fresh > fresh[:, None]) | ((fresh == fresh[:, None]) & (first > first[:, None]))
+        lots = estimates.lots
+        better, ties = fresh > fresh[:, None], fresh == fresh[:, None]
+        better |= ties & (arms < arms[:, None] if isinstance(lots, tuple) else lots > lots[:, None])
         rank = jnp.sum(better & course.active, axis=1, dtype=jnp.int32)
         active = course.active & (~is_complete | (rank < _of(sizes, course.phase)))
         phase = course.phase + is_complete.astype(jnp.int32)
