@@ -247,7 +247,11 @@ def importance(arms: Array, shares: Array) -> Array:
 
 def ranks(values: Array, among: Array, lots: Array) -> Array:
     """Counts how many of a set are better than each, int (K,); of two equal ones the smaller lot is the worse."""
+    # XLA may compute a value twice, in two kernels that round apart, and then an arm is better than itself. With the
+    # barrier each is computed once; rounds by scalars drop it, so an arm is not compared with itself.
+    values = lax.optimization_barrier(values)
     better = (values > values[:, None]) | ((values == values[:, None]) & (lots > lots[:, None]))
+    better &= ~jnp.eye(values.shape[0], dtype=bool)
     return jnp.sum(better & among, axis=1)
 
 
