@@ -63,7 +63,7 @@ def called(equation: Any) -> ClosedJaxpr:
     return closed(next(params[name] for name in ("jaxpr", "call_jaxpr", "fun_jaxpr") if name in params))
 
 
-def closed(jaxpr: Jaxpr | ClosedJaxpr) -> ClosedJaxpr:
+def closed(jaxpr: Any) -> ClosedJaxpr:
     """Returns a computation with its constants; `remat2` has none before JAX 0.11, where the two classes are one."""
     return jaxpr if hasattr(jaxpr, "consts") else ClosedJaxpr(jaxpr, ())
 

@@ -21,8 +21,8 @@ LANES, CHUNK, CHUNKS = 64, 20, 5
 SHARED = np.random.default_rng(2).random((24, 4))
 ULPS = 512  # of the largest entry of a leaf: a hundred rounds of sums that are added in another order
 # Lanes that may part: ones and zeros make near ties of two challengers, and tracking makes them of two arms, which are
-# then pulled in the other order; rounding breaks them (of LinGame-C with JAX 0.8). With JAX 0.12, XLA also rounds the bounds of two Bernoulli arms
-# with equal counts and equal sums apart (21 of 50,688 lane-rounds of KL-LUCB, all of them such ties).
+# then pulled in the other order; rounding breaks them (of LinGame-C with JAX 0.8). With JAX 0.12, XLA also rounds the
+# bounds of two Bernoulli arms with equal counts and sums apart (21 of 50,688 lane-rounds of KL-LUCB, all such ties).
 PARTED = {"eb-tci": 2, "fws": 1, "lingame-c": 2, "kl-lucb": 2}
 # The others with the wide tests: what is taken apart is the same however well XLA compiles it.
 ALWAYS = ("clucb",)
