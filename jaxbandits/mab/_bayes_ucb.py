@@ -21,8 +21,8 @@ def bayes_ucb(problem: Problem, *, c: Array | float = 0.0, horizon: Array | int 
     Args:
         problem: `Gaussian` or `Bernoulli`.
         c: () >= 0. At least 5 is proved, 0 recommended by the authors.
-        horizon: T, pulls, an integer >= 2, needed unless c = 0, where there is none; may be traced. It sets the index
-            alone: it does not end the run.
+        horizon: T, pulls, an integer >= 2, needed unless c = 0; may be traced. It sets the index alone: it does not end
+            the run.
 
     Returns:
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean. It never stops: give
@@ -42,8 +42,6 @@ def bayes_ucb(problem: Problem, *, c: Array | float = 0.0, horizon: Array | int 
     if horizon is None:
         require(checks.is_concrete(c) and float(c) == 0, "horizon", "be given unless c is 0", None)
     else:
-        is_read = not checks.is_concrete(c) or float(c) > 0
-        require(is_read, "horizon", "be None where c is 0", horizon)
         checks.integer("horizon", horizon, least=2)
 
     def index(key: Key, estimates: Estimates) -> Array:

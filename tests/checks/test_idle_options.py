@@ -25,7 +25,6 @@ COINS = partial(kcenter.ns_ts, kcenter.Distances(7, 4, "bernoulli"), delta=0.1)
         (partial(linear.lingape, ARMS, delta=0.1), "leap_noise_scale", 1.0, "leaps"),
         *((partial(linear.lin_ts, ARMS, scale=1.0), name, value, "a scale") for name, value in PROVED.items()),
         (partial(cpe.clucb, cpe.best_arm(3), delta=0.1), "noise_scale", 9.0, "radius='coci'"),
-        (partial(mab.bayes_ucb, mab.Gaussian(3)), "horizon", 100, "c is 0"),
         (NOISY, "mirror_steps", 10, "solver='newton'"),
         (COINS, "posterior", "printed", "Bernoulli noise"),
         (partial(SUMS, mode="all"), "samples", 3, "mode='all'"),

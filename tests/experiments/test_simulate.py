@@ -39,5 +39,5 @@ def test_a_store_that_another_process_writes_to_is_waited_for(tmp_path, monkeypa
     results = runs(tmp_path)
     assert released.is_set()
     holder.join()
-    assert "waiting: [Errno 11] another process is writing to this store" in capsys.readouterr().err
+    assert "waiting: [Errno 11] another sweep, of this process or another one, is writing" in capsys.readouterr().err
     np.testing.assert_array_equal(results.columns["pulls"], runs(None).columns["pulls"])
