@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from jaxbandits import cpe, fullbandit, kcenter, linear, mab
+from jaxbandits import cpe, fullbandit, kcenter, linear
 from jaxbandits.numerics import thresholds
 
 ARMS, GK16 = np.eye(3), thresholds.gk16()
