@@ -11,7 +11,7 @@ from jax import lax
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Environment, PyTree
 
-LIBRARY = str(Path(__file__).resolve().parents[1])
+LIBRARY = Path(__file__).resolve().parents[1]
 ROUNDINGS = 64  # by which two arrays of a problem may differ, computed in two ways
 
 
@@ -83,10 +83,10 @@ def _require_rank_promotion(error: Exception) -> None:
     setting = getattr(jax.config, "jax_numpy_rank_promotion", None)
     if setting != "raise" or "rank_promotion" not in str(error):
         return
-    frames = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
-    libraries = [str(Path(module.__file__ or "").parent) for module in (jax, np)]
-    own = [file for file in frames if not any(file.startswith(library) for library in libraries)]
-    if own and own[-1].startswith(LIBRARY):
+    files = [Path(frame.filename).resolve() for frame in traceback.extract_tb(error.__traceback__)]
+    others = [Path(module.__file__ or "").resolve().parent for module in (jax, np)]
+    own = [file for file in files if not any(file.is_relative_to(folder) for folder in others)]
+    if own and own[-1].is_relative_to(LIBRARY):
         raise ValueError(
             "jax_numpy_rank_promotion must be 'allow' or 'warn' for the algorithms and environments of jaxbandits, "
             "which broadcast as NumPy does, got 'raise'. Run them within jax.numpy_rank_promotion('allow')"
