@@ -96,7 +96,7 @@ def check(algorithm: Algorithm, environment: Environment, *, key: Key, rounds: i
         >>> from jaxbandits import linear, testing
         >>> instance = linear.canonical(0.5)
         >>> algorithm, environment = linear.lingape(instance.arms, delta=0.1), linear.environment(instance)
-        >>> testing.check(algorithm, environment, key=jax.random.key(0), rounds=3000)
+        >>> testing.check(algorithm, environment, key=jax.random.key(0), rounds=5000)
         >>> forgetful = algorithm._replace(observe=lambda state, action, reward: state._replace(pulls=state.pulls + 1))
         >>> testing.check(forgetful, environment, key=jax.random.key(0))
         Traceback (most recent call last):
