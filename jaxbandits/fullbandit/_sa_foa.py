@@ -121,8 +121,8 @@ def sa_foa(
     if pull_variance is not None:
         require(growth is not None, "pull_variance", "be None with a growth of None", pull_variance)
         checks.positive("pull_variance", pull_variance)
-    deviation = jnp.sqrt(jnp.asarray(design.k if pull_variance is None else pull_variance, dtype))
     estimate = estimator(design, design_matrix=design_matrix)
+    deviation = jnp.sqrt(jnp.asarray(design.k if pull_variance is None else pull_variance, dtype))
     first = jnp.asarray(s if first_test is None else first_test, int)
     bar = jnp.asarray(threshold, dtype) * jnp.asarray(epsilon, dtype)
     zeros = jnp.zeros(s, int)
