@@ -179,7 +179,7 @@ def _called_at_corners(solve: Callable[[Array], Array], lo: Array, hi: Array) ->
     own = jnp.eye(lo.shape[0], dtype=bool)
 
     def at_own_corner(one: Array, others: Array) -> Array:
-        levels = jax.vmap(solve)(jnp.where(own, one, others)).astype(jnp.int32)
+        levels = jax.vmap(solve)(jnp.where(own, one[None], others[None])).astype(jnp.int32)
         return jnp.sum(jnp.where(own, levels, 0), axis=1, dtype=jnp.int32)
 
     return Ranges(at_own_corner(lo, hi), at_own_corner(hi, lo))

@@ -128,7 +128,7 @@ def _lead(problem: Problem, theta: Array, one: Array, other: Array) -> Array:
 
 
 def _offset(problem: Enumerated, levels: Array) -> Array:
-    return jnp.sum(jnp.where(jnp.all(problem.rows == levels, axis=1), problem.offset, 0))
+    return jnp.sum(jnp.where(jnp.all(problem.rows == levels[None], axis=1), problem.offset, 0))
 
 
 def _check_problem(problem: Problem) -> None:

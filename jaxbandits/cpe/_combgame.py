@@ -27,6 +27,7 @@ from jaxbandits.cpe._playing import (
 )
 from jaxbandits.cpe._problems import Enumerated, Table, arm_count
 from jaxbandits.numerics import thresholds
+from jaxbandits.numerics.linalg import aligned
 
 WORD = 32  # arms that a word holds
 
@@ -157,13 +158,13 @@ def combgame(
         row = jnp.arange(B, dtype=jnp.int32)
         # A row that is given to another action starts anew.
         is_slot = row == action.slot
-        is_new = is_slot & jnp.any(tracked.words != action.asked, axis=1)
+        is_new = is_slot & jnp.any(tracked.words != action.asked[None], axis=1)
         weights = jnp.where(learns, (1 - gamma) * jnp.where(is_new, 0, tracked.weights), tracked.weights)
         plays = jnp.where(is_new, 0, tracked.plays) + (row == action.played).astype(jnp.int32)
         learned = Learned(
             *(jnp.where(learns, new, old) for new, old in zip(action.learned, state.learned, strict=True))
         )
-        words_now = jnp.where(is_slot[:, None], action.asked, tracked.words)
+        words_now = jnp.where(is_slot[:, None], action.asked[None], tracked.words)
         return CombState(*samples, learned, Tracked(words_now, jnp.where(is_slot, weights + gamma, weights), plays))
 
     zeros = jnp.zeros(K, jnp.int32)
@@ -197,7 +198,7 @@ def _track(tracked: Tracked, asked: Array, gamma: Array, K: int) -> tuple[Array,
     """The row of the action that is asked for, the row that is played, and that action, int32 (K,)."""
     words, weights, plays = tracked
     row = jnp.arange(len(plays), dtype=jnp.int32)
-    is_same = jnp.all(words == asked, axis=1)
+    is_same = jnp.all(words == asked[None], axis=1)
     # The row of the same action, else the first free one, else that of least weight.
     rank = jnp.where(is_same, -2, jnp.where(jnp.any(words > 0, axis=1), weights, -1))
     slot = first_least(rank)
@@ -210,7 +211,7 @@ def _track(tracked: Tracked, asked: Array, gamma: Array, K: int) -> tuple[Array,
     need = jnp.where(is_there, jnp.where(counts > 0, counts / weights, 0), jnp.inf)
     played = first_least(need)
     chosen = jnp.where(played == slot, asked, words[played])
-    bits = chosen[:, None] >> jnp.arange(WORD, dtype=jnp.uint32)
+    bits = chosen[:, None] >> jnp.arange(WORD, dtype=jnp.uint32)[None]
     return slot, played, (bits & 1).reshape(-1)[:K].astype(jnp.int32)
 
 
@@ -219,7 +220,7 @@ def _packed(actions: Array) -> Array:
     K = actions.shape[-1]
     padded = jnp.pad(actions.astype(jnp.uint32), [(0, 0)] * (actions.ndim - 1) + [(0, -K % WORD)])
     bits = padded.reshape(*actions.shape[:-1], -1, WORD)
-    return jnp.sum(bits << jnp.arange(WORD, dtype=jnp.uint32), axis=-1, dtype=jnp.uint32)
+    return jnp.sum(bits << aligned(jnp.arange(WORD, dtype=jnp.uint32), bits.ndim), axis=-1, dtype=jnp.uint32)
 
 
 def _diameter(problem: Playable) -> float:

@@ -59,7 +59,7 @@ def _consistent_radius(problem: Problem, theta: Array) -> Array:
 
     def varies(half: Array) -> Array:
         """Whether level i changes in the box of half-width half[i], bool (m,)."""
-        boxes = jnp.clip(theta - half[:, None], 0, 1), jnp.clip(theta + half[:, None], 0, 1)
+        boxes = jnp.clip(theta[None] - half[:, None], 0, 1), jnp.clip(theta[None] + half[:, None], 0, 1)
         return jnp.diagonal(jax.vmap(lambda lo, hi: open_arms(problem, lo, hi, levels))(*boxes))
 
     def halve(_: int, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -120,7 +120,7 @@ def reward_gaps(problem: Table | Enumerated, theta: Array) -> Array:
         return _top_gaps(entry_values(problem, theta)[:, 0], int(problem.quota))
     values = row_values(problem, theta)
     best = problem.rows[jnp.argmax(values)]
-    rivals = jnp.where(problem.rows != best, values[:, None], -jnp.inf)
+    rivals = jnp.where(problem.rows != best[None], values[:, None], -jnp.inf)
     return values.max() - rivals.max(axis=0)
 
 

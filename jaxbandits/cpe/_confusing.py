@@ -83,7 +83,7 @@ def gaps_of(problem: Playable, best: Swaps | Row, means: Array) -> Array:
     """What the best action leads by: of swaps (D, K), of rows (N,); inf for what is no other action."""
     match best:
         case Swaps(_, out, into):
-            return jnp.where(into, means[out][:, None] - means, jnp.inf)
+            return jnp.where(into, means[out][:, None] - means[None], jnp.inf)
         case Row(action, row):
             assert isinstance(problem, Enumerated)
             fewer = action.astype(means.dtype) - problem.rows.astype(means.dtype)
@@ -98,7 +98,7 @@ def closest(problem: Playable, best: Swaps | Row, gaps: Array, inverse: Array) -
         case Swaps(_, out, _):
             # Reduced where it is made: an argmin, or a column read from the table, would have it written out in lanes.
             of_out = inverse[out]
-            by_into = jnp.min(gaps**2 / (of_out[:, None] + inverse), axis=0)
+            by_into = jnp.min(gaps**2 / (of_out[:, None] + inverse[None]), axis=0)
             least, into = jnp.min(by_into), first_least(by_into)
             values = gaps.T[into] ** 2 / (of_out + inverse[into])
             own = jnp.min(jnp.where(values == least, out, inverse.shape[0]))

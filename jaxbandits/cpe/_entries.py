@@ -14,6 +14,7 @@ from jax import lax
 
 from jaxbandits.base import Array
 from jaxbandits.cpe._problems import Table, rounding
+from jaxbandits.numerics.linalg import aligned
 
 RANKED = 64  # entries of a table up to which all pairs are compared
 
@@ -69,8 +70,9 @@ def _best_by_rank(table: Table, of_all: Worth) -> Array:
     m, width = of_all.low.shape
     low, high = (side.reshape(-1) for side in of_all)
     arm, level = (axis.reshape(-1) for axis in jnp.indices((m, width), jnp.int32))
-    is_better = jnp.where(arm > arm[:, None], high >= low[:, None], low > high[:, None])  # column than row
-    precedes = jnp.where(arm == arm[:, None], level < level[:, None], is_better)
+    # Whether the column is better than the row.
+    is_better = jnp.where(arm[None] > arm[:, None], high[None] >= low[:, None], low[None] > high[:, None])
+    precedes = jnp.where(arm[None] == arm[:, None], level[None] < level[:, None], is_better)
     rank = jnp.sum(precedes, axis=1, dtype=jnp.int32)
     chosen = ((rank < table.quota) & (low > table.floor)) | (low > table.ceiling)
     return jnp.sum(chosen.reshape(m, width), axis=1, dtype=jnp.int32)
@@ -159,11 +161,11 @@ def table_stops(table: Table, lo: Array, hi: Array, levels: Array) -> Array:
     last = _entry(worth(table, lo), levels - 1)  # the least that is chosen of each row, at its worst
     following = _entry(worth(table, hi), levels)  # the largest that is not, at its best
     arm = jnp.arange(lo.shape[0])
-    is_later = arm[:, None] > arm
-    ahead = jnp.where(is_later, last.high[:, None] >= following.low, last.low[:, None] > following.high)
+    is_later = arm[:, None] > arm[None]
+    ahead = jnp.where(is_later, last.high[:, None] >= following.low[None], last.low[:, None] > following.high[None])
     size = jnp.sum(levels, dtype=jnp.int32)
     return (
-        jnp.all(ahead | (arm[:, None] == arm))
+        jnp.all(ahead | (arm[:, None] == arm[None]))
         & jnp.all((last.low > table.floor) & ((size <= table.quota) | (last.low > table.ceiling)))
         & jnp.all((following.low <= table.ceiling) & ((size >= table.quota) | (following.low <= table.floor)))
     )
@@ -171,7 +173,7 @@ def table_stops(table: Table, lo: Array, hi: Array, levels: Array) -> Array:
 
 def _entry(of_all: Worth, level: Array) -> Worth:
     """Entry number level[i] of every row, (m,); +inf before the first, -inf after the last."""
-    is_it = jnp.arange(of_all.low.shape[1], dtype=level.dtype) == level[:, None]
+    is_it = jnp.arange(of_all.low.shape[1], dtype=level.dtype)[None] == level[:, None]
     low, high = (jnp.max(jnp.where(is_it, side, -jnp.inf), axis=1) for side in of_all)
     return Worth(jnp.where(level < 0, jnp.inf, low), jnp.where(level < 0, jnp.inf, high))
 
@@ -184,8 +186,9 @@ def _better_entries(entry: Worth, of_all: Worth) -> Array:
         of_all: (m, W), the rows.
     """
     m, width = of_all.low.shape
-    arm, j = jnp.arange(m).reshape(m, *[1] * entry.low.ndim), jnp.repeat(jnp.arange(m), width)
-    low, high = (side.ravel() for side in of_all)
+    axes = entry.low.ndim + 1
+    arm, j = jnp.arange(m).reshape(m, *[1] * (axes - 1)), aligned(jnp.repeat(jnp.arange(m), width), axes)
+    low, high = (aligned(side.ravel(), axes) for side in of_all)
     # Among equal entries the larger arm is ahead: that gives the lexicographically smallest decision.
     ahead = jnp.where(j > arm, high >= entry.low[..., None], low > entry.high[..., None]) & (j != arm)
     return jnp.sum(ahead, axis=-1, dtype=jnp.int32)

@@ -229,6 +229,6 @@ def _check_action(action: Any, kind: type) -> Any:
 
 def pulled_before(counts: Array, pulls: Pulls) -> Array:
     """How often the arm of each slot was pulled before, in earlier rounds and slots: int32 (leap,), 0 for no arm."""
-    earlier = jnp.tril(pulls.arms == pulls.arms[:, None], -1)
+    earlier = jnp.tril(pulls.arms[None] == pulls.arms[:, None], -1)
     before = counts.at[pulls.arms].get(mode="fill", fill_value=0) + jnp.sum(earlier, axis=1, dtype=counts.dtype)
     return jnp.where(pulls.arms < counts.shape[0], before, 0)

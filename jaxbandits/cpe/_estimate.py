@@ -75,16 +75,16 @@ def add(statistics: Statistics, pulls: Pulls, samples: Array) -> Statistics:
     """
     counts, sums, poison = statistics
     m = counts.shape[0]
-    pulled = pulls.arms == jnp.arange(m, dtype=jnp.int32)[:, None]
+    pulled = pulls.arms[None] == jnp.arange(m, dtype=jnp.int32)[:, None]
     if isinstance(sums, Moments):
         valid = (samples >= 0) & (samples <= 1)
-        centred = jnp.where(pulled, samples - 0.5, 0)
+        centred = jnp.where(pulled, (samples - 0.5)[None], 0)
         first = compensated.add(sums.first, jnp.sum(centred, axis=1))
         second = None if sums.second is None else compensated.add(sums.second, jnp.sum(centred**2, axis=1))
         sums = Moments(first, second)
     else:
         valid = (samples == 0) | (samples == 1)
-        sums = sums + jnp.sum(pulled & (samples == 1), axis=1, dtype=jnp.int32)
+        sums = sums + jnp.sum(pulled & (samples == 1)[None], axis=1, dtype=jnp.int32)
     is_lawful = jnp.all(valid | (pulls.arms == m))
     counts = counts + jnp.sum(pulled, axis=1, dtype=jnp.int32)
     return Statistics(counts, sums, jnp.where(is_lawful, poison, jnp.nan))

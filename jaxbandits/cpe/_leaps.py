@@ -33,8 +33,8 @@ def shares(counts: Array, mask: Array, number: Array) -> Array:
         int32 (m,), with sum `number`. Cost: O(m^2).
     """
     # Pulls that bring the whole set up to the count of arm i; a difference beyond `number` is out of reach anyway.
-    lag = jnp.clip(counts[:, None] - counts, 0, number + 1)
-    is_reached = mask & (jnp.sum(jnp.where(mask, lag, 0), axis=1, dtype=jnp.int32) <= number)
+    lag = jnp.clip(counts[:, None] - counts[None], 0, number + 1)
+    is_reached = mask & (jnp.sum(jnp.where(mask[None], lag, 0), axis=1, dtype=jnp.int32) <= number)
     # The arms that are reached share what they have and what is new; the rest goes to the lowest of them.
     height = number + jnp.sum(jnp.where(is_reached, counts, 0), dtype=jnp.int32)
     size = jnp.maximum(jnp.sum(is_reached, dtype=jnp.int32), 1)
@@ -54,7 +54,7 @@ def slots(share: Array, leap: int) -> Pulls:
         Pulls. Cost: O(m leap).
     """
     slot = jnp.arange(leap, dtype=jnp.int32)[:, None]
-    return Pulls(jnp.sum(jnp.cumsum(share) <= slot, axis=1, dtype=jnp.int32))
+    return Pulls(jnp.sum(jnp.cumsum(share)[None] <= slot, axis=1, dtype=jnp.int32))
 
 
 def bounds(estimates: Array, counts: Array, share: Array, *, tau: int, first: Array, last: Array, clip: bool) -> Bounds:

@@ -17,6 +17,7 @@ from jaxbandits.checks import is_concrete, known, require
 from jaxbandits.cpe._classes import components
 from jaxbandits.cpe._problems import Enumerated, Graphic, Oracle, Table, arm_count, check_problem
 from jaxbandits.cpe._rows import row_values
+from jaxbandits.numerics.linalg import aligned
 
 Playable = Table | Enumerated | Graphic
 
@@ -127,12 +128,12 @@ def _swaps_of_tree(problem: Graphic, weights: Array) -> Swaps:
     def attach(beyond: Array, grown: tuple[Array, Array, Array]) -> tuple[Array, None]:
         own, far, near = grown
         # A node lies beyond the edges that its neighbour lies beyond, and beyond the one between the two.
-        is_beyond = jnp.any(beyond & near, axis=1) | own
-        return beyond | (is_beyond[:, None] & far), None
+        is_beyond = jnp.any(beyond & near[None], axis=1) | own
+        return beyond | (is_beyond[:, None] & far[None]), None
 
     beyond = jnp.zeros((V - 1, V), bool)
     beyond, _ = lax.scan(attach, beyond, (jnp.eye(V - 1, dtype=bool), far, near), unroll=V - 1 if V <= UNROLL else 1)
-    return Swaps(tree, edges, _cut(beyond, jnp.asarray(_incidence(problem), weights.dtype)) & ~tree)
+    return Swaps(tree, edges, _cut(beyond, jnp.asarray(_incidence(problem), weights.dtype)) & ~tree[None])
 
 
 def _cut(nodes: Array, incidence: Array) -> Array:
@@ -148,7 +149,7 @@ def _incidence(problem: Graphic) -> np.ndarray:
 
 def _ones(index: Array, size: int) -> Array:
     """One-hot, bool (..., size)."""
-    return index[..., None] == jnp.arange(size, dtype=index.dtype)
+    return index[..., None] == aligned(jnp.arange(size, dtype=index.dtype), index.ndim + 1)
 
 
 def first_least(values: Array) -> Array:

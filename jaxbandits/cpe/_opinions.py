@@ -13,6 +13,7 @@ from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.cpe._entries import share_out
 from jaxbandits.cpe._problems import OpinionSampling, check_sizes, rounding
+from jaxbandits.numerics.linalg import aligned
 
 LARGE_BUDGET = 10**6  # beyond it a floor in 64 bit may come out one too high
 
@@ -124,9 +125,9 @@ def opinions_exceed(problem: OpinionSampling, own: Array, others: Array, level: 
     y = jnp.maximum(level, 0).astype(own.dtype) + 1
     entry = problem.sizes**2 * own / (y * (y + 1))
     # Among equal entries the larger arm is ahead.
-    value = entry[:, None] * jnp.where(arm > arm[:, None], 1 - room, 1 + room).astype(own.dtype)
+    value = entry[:, None] * jnp.where(arm[None] > arm[:, None], 1 - room, 1 + room).astype(own.dtype)
     ahead = entries_above(problem.sizes**2 * others, value, limit=limit)
-    better = level.astype(jnp.int32) + jnp.sum(jnp.where(arm == arm[:, None], 0, ahead), axis=1, dtype=jnp.int32)
+    better = level.astype(jnp.int32) + jnp.sum(jnp.where(arm[None] == arm[:, None], 0, ahead), axis=1, dtype=jnp.int32)
     return ((better < limit) & (entry > 0)) | (level < 0)
 
 
@@ -141,7 +142,7 @@ def entries_above(weights: Array, value: Array, *, limit: int) -> Array:
     Returns:
         int32 (m,) or (n, m), at most `limit`. Every comparison is one of w/(l (l+1)), rounded once, with `value`.
     """
-    dtype = weights.dtype
+    dtype, weights = weights.dtype, aligned(weights, jnp.ndim(value))
     tiny = 1e-37 if dtype == jnp.float32 else 1e-300
     ratio = jnp.minimum(weights / jnp.maximum(value, tiny), 4.0 * limit**2)
     count = jnp.floor((jnp.sqrt(1 + 4 * ratio) - 1) / 2)

@@ -128,7 +128,7 @@ def _gradient(problem: Playable, best: Swaps | Row, means: Array, omega: Array, 
         found = closest(problem, best, gaps, inverse)
         return jnp.where(found.differs, (found.slope * inverse) ** 2 / 2, 0)
 
-    return jnp.sum(jnp.where(live[:, None], jax.vmap(at)(omega + z), 0), axis=0)
+    return jnp.sum(jnp.where(live[:, None], jax.vmap(at)(omega[None] + z), 0), axis=0)
 
 
 # Points that are uniform in the unit ball

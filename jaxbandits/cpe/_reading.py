@@ -113,13 +113,13 @@ def reward(problem: Problem, theta: Any, levels: Any) -> Array:
     if isinstance(problem, Table):
         values = entry_values(problem, theta)
         width = values.shape[1]
-        chosen = jnp.arange(width, dtype=jnp.int32) < levels[:, None]
+        chosen = jnp.arange(width, dtype=jnp.int32)[None] < levels[:, None]
         total = jnp.sum(jnp.where(chosen, values, 0))
         return jnp.where(jnp.any(levels > width), -jnp.inf, total)
     if isinstance(problem, OpinionSampling):
         return jnp.sum(problem.sizes**2 * theta * (1 - 1 / (1 + levels.astype(dtype))))
     total = dot(theta, levels.astype(dtype))
     if isinstance(problem, Enumerated):
-        is_row = jnp.all(problem.rows == levels, axis=1)
+        is_row = jnp.all(problem.rows == levels[None], axis=1)
         total = total - jnp.where(jnp.any(is_row), jnp.sum(jnp.where(is_row, problem.offset, 0)), jnp.nan)
     return total

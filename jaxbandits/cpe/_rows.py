@@ -48,17 +48,19 @@ def reachable(problem: Enumerated, lo: Array, hi: Array) -> Array:
     N, m = jnp.shape(problem.rows)
     rows = problem.rows > 0
     if N <= MAX_PAIRS:
-        favour = jnp.where(rows, hi, -lo)
-        lead = problem.offset - problem.offset[:, None]
+        favour = jnp.where(rows, hi[None], -lo[None])
+        lead = problem.offset[None] - problem.offset[:, None]
         for i in range(m):
-            lead += jnp.where(rows[:, None, i] != rows[:, i], favour[:, None, i], 0)
+            lead += jnp.where(rows[:, None, i] != rows[None, :, i], favour[:, None, i], 0)
     else:
         Y = rows.astype(lo.dtype)
-        common = jnp.matmul(Y * (hi - lo), Y.T, precision="highest")
+        common = jnp.matmul(Y * (hi - lo)[None], Y.T, precision="highest")
         highest, lowest = (jnp.matmul(Y, theta, precision="highest") - problem.offset for theta in (hi, lo))
-        lead = highest[:, None] - lowest - common
+        lead = highest[:, None] - lowest[None] - common
     number = jnp.arange(N)
-    return jnp.all(jnp.where(number < number[:, None], lead > 0, lead >= 0) | (number == number[:, None]), axis=1)
+    return jnp.all(
+        jnp.where(number[None] < number[:, None], lead > 0, lead >= 0) | (number[None] == number[:, None]), axis=1
+    )
 
 
 def disagreement(problem: Enumerated, reached: Array) -> Array:
@@ -89,7 +91,7 @@ def leads_everywhere(problem: Enumerated, lo: Array, hi: Array, levels: Array) -
     """
     N, m = jnp.shape(problem.rows)
     rows = problem.rows > 0
-    number, own = jnp.arange(N), jnp.argmax(jnp.all(rows == (levels > 0), axis=1))
+    number, own = jnp.arange(N), jnp.argmax(jnp.all(rows == (levels > 0)[None], axis=1))
     against = jnp.where(levels > 0, lo, -hi)
     lead = problem.offset - jnp.sum(jnp.where(number == own, problem.offset, 0))
     for i in range(m):

@@ -19,12 +19,13 @@ def joins(problem: Graphic, own: Array, others: Array) -> Array:
     Cost: O(m nodes^3 log nodes).
     """
     edge, node = jnp.arange(own.shape[0]), jnp.arange(problem.nodes, dtype=problem.ends.dtype)
-    better = (others > own[:, None]) | ((others == own[:, None]) & (edge > edge[:, None]))
-    better &= edge != edge[:, None]
-    tail, head = (problem.ends[:, side, None] == node for side in (0, 1))
+    others = others[None]
+    better = (others > own[:, None]) | ((others == own[:, None]) & (edge[None] > edge[:, None]))
+    better &= edge[None] != edge[:, None]
+    tail, head = (problem.ends[:, side, None] == node[None] for side in (0, 1))
     links = tail[:, :, None] & head[:, None, :]
     links |= links.swapaxes(1, 2)
-    joined = jnp.any(better[:, :, None, None] & links, axis=1) | jnp.eye(problem.nodes, dtype=bool)
+    joined = jnp.any(better[:, :, None, None] & links[None], axis=1) | jnp.eye(problem.nodes, dtype=bool)[None]
     for _ in range(max(problem.nodes - 1, 1).bit_length()):
         joined = jnp.any(joined[:, :, :, None] & joined[:, None, :, :], axis=2)
     apart = ~jnp.any(joined & (tail[:, :, None] & head[:, None, :]), axis=(1, 2))

@@ -1,6 +1,7 @@
 """Whether an algorithm and an environment belong together, and whether two states are the same."""
 
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 import jax
@@ -40,7 +41,7 @@ def require_fit(algorithm: Algorithm, environment: Environment) -> None:
     try:
         observation = jax.eval_shape(environment.respond, algorithm.idle, noise)
     except Exception as error:
-        _require_rank_promotion(error)
+        _own_up_to_rank_promotion(error, environment.respond, algorithm.idle, noise)
         raise ValueError(
             f"environment does not answer this algorithm: {given}, and respond(idle, noise) raised "
             f"{type(error).__name__}: {first_line(error)}. Make the environment for this kind of action, and of the "
@@ -49,7 +50,7 @@ def require_fit(algorithm: Algorithm, environment: Environment) -> None:
     try:
         after = jax.eval_shape(algorithm.observe, state, algorithm.idle, observation)
     except Exception as error:
-        _require_rank_promotion(error)
+        _own_up_to_rank_promotion(error, algorithm.observe, state, algorithm.idle, observation)
         raise ValueError(
             f"algorithm does not take this environment's observations: {given}, the environment answers it by "
             f"{described(observation)}, and observe(state, idle, observation) raised {type(error).__name__}: "
@@ -75,22 +76,29 @@ def _advice(observation: PyTree) -> str:
     return "Make the environment for this kind of action, and of the same sizes"
 
 
-def _require_rank_promotion(error: Exception) -> None:
-    """Raises `ValueError` if an error is that of a setting under which this library does not run.
+def _own_up_to_rank_promotion(error: Exception, function: Callable[..., PyTree], *arguments: PyTree) -> None:
+    """Raises `ValueError` if this library promotes ranks where that is forbidden: its own fault, not the arguments'.
 
-    It says nothing of the algorithm and the environment then. An error of the user's own code is another thing.
+    An error of the user's own code is another thing, and so is one that comes without the setting, too.
     """
-    setting = getattr(jax.config, "jax_numpy_rank_promotion", None)
-    if setting != "raise" or "rank_promotion" not in str(error):
+    if getattr(jax.config, "jax_numpy_rank_promotion", None) != "raise" or "rank_promotion" not in str(error):
         return
-    files = [Path(frame.filename).resolve() for frame in traceback.extract_tb(error.__traceback__)]
     others = [Path(module.__file__ or "").resolve().parent for module in (jax, np)]
-    own = [file for file in files if not any(file.is_relative_to(folder) for folder in others)]
-    if own and own[-1].is_relative_to(LIBRARY):
-        raise ValueError(
-            "jax_numpy_rank_promotion must be 'allow' or 'warn' for the algorithms and environments of jaxbandits, "
-            "which broadcast as NumPy does, got 'raise'. Run them within jax.numpy_rank_promotion('allow')"
-        ) from error
+    frames = [(Path(frame.filename).resolve(), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    own = [(file, line) for file, line in frames if not any(file.is_relative_to(folder) for folder in others)]
+    if not own or not own[-1][0].is_relative_to(LIBRARY):
+        return
+    file, line = own[-1]
+    try:
+        with jax.numpy_rank_promotion("allow"):
+            jax.eval_shape(function, *arguments)
+    except Exception:
+        return
+    raise ValueError(
+        "jax_numpy_rank_promotion must be 'allow' or 'warn' here, got 'raise'. jaxbandits promotes ranks in "
+        f"{file.name}, line {line}, which is its own fault and not that of the algorithm "
+        "or the environment. Run them within jax.numpy_rank_promotion('allow')"
+    ) from error
 
 
 def require_one_problem(algorithm: Algorithm, environment: Environment) -> None:

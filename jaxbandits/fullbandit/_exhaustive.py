@@ -146,7 +146,7 @@ def _rule(k, estimate: Estimate, t, delta, epsilon, noise_scale, table: np.ndarr
 
     def lead(rows: Array) -> Array:
         # The norm is that of the difference itself: from the Gram form short differences would lose their digits.
-        change = rows - best
+        change = rows - best[None]
         value = jnp.matmul(change, theta, precision="highest") + radius * jnp.sqrt(squared_norms(change, inverse))
         return jnp.where(jnp.any(change != 0, axis=1), value, -jnp.inf)
 

@@ -74,12 +74,13 @@ def find_surrogates(design: Design, estimate: Estimate, t, delta, noise_scale, *
     chi = answer.astype(theta.dtype)
     radius = confidence_radius("ellipsoid", jnp.asarray(t, theta.dtype), theta.size, k, delta, noise_scale)
     # In units of g only the diagonals differ, and M_i = M^, where g is infinite, needs no care.
-    per_g = 2 * _norms(support - chi, inverse) / radius
-    sets = peel_all(inverse, per_g[:, None] * theta - 2 * jnp.matmul(inverse, chi, precision="highest"), k, reduction)
-    change = sets.astype(theta.dtype) - chi
+    per_g = 2 * _norms(support - chi[None], inverse) / radius
+    image = jnp.matmul(inverse, chi, precision="highest")
+    sets = peel_all(inverse, per_g[:, None] * theta[None] - (2 * image)[None], k, reduction)
+    change = sets.astype(theta.dtype) - chi[None]
     widths = radius * _norms(change, inverse)
     leads = dot(change, theta) + widths
-    return Surrogates(answer, sets, jnp.where(jnp.all(support == chi, axis=1), -jnp.inf, leads), widths, radius)
+    return Surrogates(answer, sets, jnp.where(jnp.all(support == chi[None], axis=1), -jnp.inf, leads), widths, radius)
 
 
 def peel_all(inverse: Array, diagonals: Array, k: int, reduction: Reduction) -> Array:
@@ -91,7 +92,7 @@ def peel_all(inverse: Array, diagonals: Array, k: int, reduction: Reduction) -> 
     """
     n = inverse.shape[0]
     links = jnp.where(jnp.eye(n, dtype=bool), 0, inverse)
-    own = jnp.diagonal(inverse) + diagonals
+    own = jnp.diagonal(inverse)[None] + diagonals
     own = own if reduction == "paper" else own / (2 * (k - 1))
     vertices = jnp.arange(n)
 
@@ -99,8 +100,8 @@ def peel_all(inverse: Array, diagonals: Array, k: int, reduction: Reduction) -> 
         degrees = sums + (n - 2 - removed).astype(own.dtype) * own
         # The first of the least: two plain minima take a third of the time of an argmin (n = 111, s = 222, one core).
         is_least = degrees <= degrees.min(axis=1, keepdims=True)
-        weakest = jnp.where(is_least, vertices, n - 1).min(axis=1)
-        return jnp.where(vertices == weakest[:, None], jnp.inf, sums - links[weakest])
+        weakest = jnp.where(is_least, vertices[None], n - 1).min(axis=1)
+        return jnp.where(vertices[None] == weakest[:, None], jnp.inf, sums - links[weakest])
 
     sums = lax.fori_loop(0, n - k, remove, jnp.broadcast_to(links.sum(axis=1), own.shape))
     return jnp.isfinite(sums)

@@ -90,7 +90,7 @@ def lower_bound(distances: Any, centers: Any, delta: Array | float) -> LowerBoun
         return jnp.where(largest > 0, needed / jnp.where(largest > 0, largest, 1), jnp.inf)
 
     never_centers = stages.place == k
-    later = stages.place > jnp.arange(1, k)[:, None]
+    later = stages.place[None] > jnp.arange(1, k)[:, None]
     by_node = jnp.max(queries(bernoulli_kl(node, center)), 0)
     by_stage = jnp.max(queries(bernoulli_kl(center, node)), 1, initial=0, where=later)
     return LowerBound(jnp.sum(by_node, where=never_centers) / 2, jnp.sum(by_stage) / 2)
@@ -123,7 +123,7 @@ def upper_bound(distances: Any, centers: Any, m: int, delta: Array | float, c: A
     table = stages.table[:, :-1]
     n, dtype = table.shape[0], table.dtype
     nearest, bottleneck, _ = _race(stages)
-    x = jnp.maximum(table - nearest[..., None], bottleneck[:, None, None] - table)
+    x = jnp.maximum(table[None] - nearest[..., None], bottleneck[:, None, None] - table[None])
     positive = jnp.where(x > 0, x, 1)
     # As printed log(2 log(2/x)) is undefined from x = 2 on; below 2/e it is above its floor, log 2, anyway.
     loops = jnp.log(2 * jnp.maximum(jnp.log(2 / positive), 1))
@@ -224,14 +224,14 @@ def _stages_of(distances: Array, centers: Array) -> _Stages:
     n, k = distances.shape[0], centers.size
     place = jnp.full(n, k, int).at[centers].set(jnp.arange(k))
     p = jnp.arange(1, k)[:, None]
-    return _Stages(distances[:, centers], place, jnp.arange(k - 1) < p, place >= p)
+    return _Stages(distances[:, centers], place, jnp.arange(k - 1)[None] < p, place[None] >= p)
 
 
 @partial(jax.jit, inline=True)
 def _race(stages: _Stages) -> tuple[Array, Array, Array]:
     """By stage: each node's distance to the centers (k-1, n), the largest (k-1,), whether two have it (k-1,)."""
     far = jnp.finfo(stages.table.dtype).max
-    nearest = jnp.where(stages.slots[:, None], stages.table[:, :-1], far).min(-1)
+    nearest = jnp.where(stages.slots[:, None], stages.table[None, :, :-1], far).min(-1)
     bottleneck = jnp.max(nearest, -1, initial=-far, where=stages.candidates)
     first = stages.candidates & (nearest == bottleneck[:, None])
     return nearest, bottleneck, first.sum(-1) > 1

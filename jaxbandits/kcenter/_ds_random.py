@@ -17,6 +17,7 @@ from jaxbandits.kcenter._sampler import check_sampling
 from jaxbandits.kcenter._stage import Stage
 from jaxbandits.numerics import blocks
 from jaxbandits.numerics.blocks import Blocks
+from jaxbandits.numerics.linalg import aligned
 
 
 def ds_random(
@@ -168,5 +169,5 @@ def observe(sampler: RandomSampler, state: State, action: Pull, sample: Sample) 
 def least_bounds(sampler: RandomSampler, stage: Stage, counts: Array, sums: Array, nodes: Array) -> tuple[Array, Array]:
     """The least bounds of nodes (...), over their slots."""
     lower, upper = sampler.bounds(counts.at[nodes].get(mode="clip"), sums.at[nodes].get(mode="clip"))
-    slots, largest = _stage.slots(stage), jnp.finfo(sampler.dtype).max
+    slots, largest = aligned(_stage.slots(stage), lower.ndim), jnp.finfo(sampler.dtype).max
     return jnp.min(jnp.where(slots, lower, largest), axis=-1), jnp.min(jnp.where(slots, upper, largest), axis=-1)

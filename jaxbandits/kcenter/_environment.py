@@ -197,7 +197,7 @@ def queried_before(counts: Array, action: Pull | PairPull) -> Array:
     before = counts.at[action.node, action.slot].get(mode="clip")
     if jnp.ndim(action.node) == 0:
         return before
-    is_same = (action.node == action.node[:, None]) & (action.slot == action.slot[:, None])
+    is_same = (action.node[None] == action.node[:, None]) & (action.slot[None] == action.slot[:, None])
     return before + jnp.sum(jnp.tril(is_same, -1), axis=1, dtype=jnp.int32)
 
 

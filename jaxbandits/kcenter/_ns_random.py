@@ -16,6 +16,7 @@ from jaxbandits.kcenter._samples import Samples
 from jaxbandits.kcenter._stage import Stage
 from jaxbandits.numerics import blocks
 from jaxbandits.numerics.blocks import Blocks
+from jaxbandits.numerics.linalg import aligned
 
 
 def ns_random(
@@ -129,7 +130,7 @@ def decide_many(sampler: RandomSampler, key: Key, state: State) -> Decision:
     node, slot = _stage.draw_arms(key, stage, n, (sampler.per_round,))
     pulls = jnp.zeros((n, k - 1), jnp.int32).at[node, slot].add(1)
     is_newest = jnp.arange(k - 1, dtype=jnp.int32) == _stage.newest(stage)
-    opening = ~_stage.is_center(stage, jnp.arange(n, dtype=jnp.int32))[:, None] & is_newest
+    opening = ~_stage.is_center(stage, jnp.arange(n, dtype=jnp.int32))[:, None] & is_newest[None]
     pulls = jnp.where(stage.cursor < n, opening.astype(jnp.int32), pulls)
     action = Counts(jnp.where(is_complete, 0, pulls), stage.centers[:-1], sampler.problem)
     return Decision(action, is_complete, _stage.answer(stage, blocks.leader(state.upper).index))
@@ -188,5 +189,5 @@ def end_round(sampler: RandomSampler, state: State, queries: Array, passed: Arra
 def least_bounds(sampler: RandomSampler, arms: Samples, slots: Array) -> tuple[Array, Array]:
     """The least bounds of nodes (...) from their arms (..., k-1)."""
     lower, upper = sampler.interval(_samples.mean(arms, sampler.dtype), jnp.maximum(arms.counts, 1))
-    is_known, largest = slots & (arms.counts > 0), jnp.finfo(sampler.dtype).max
+    is_known, largest = aligned(slots, arms.counts.ndim) & (arms.counts > 0), jnp.finfo(sampler.dtype).max
     return jnp.min(jnp.where(is_known, lower, largest), axis=-1), jnp.min(jnp.where(is_known, upper, largest), axis=-1)

@@ -204,12 +204,12 @@ def observe(duel: Duel, state: State, action: PairPull, rewards: Array) -> State
     dtype, stage, node = duel.dtype, state.stage, action.node
     is_node, slots = node < n, _stage.slots(stage)
     is_opening = is_node[0] & (stage.cursor < n)
-    is_arm = is_node[:, None] & (jnp.arange(k - 1, dtype=jnp.int32) == action.slot[:, None])
+    is_arm = is_node[:, None] & (jnp.arange(k - 1, dtype=jnp.int32)[None] == action.slot[:, None])
     is_query = jnp.any(is_arm, axis=1)
     table, arms = _samples.add_to_arms(state.arms, node, action.slot, is_query.astype(jnp.int32), rewards)
     lower = jax.vmap(partial(lower_bounds, duel), (None, 0))(state, arms)
     mean, (_, upper) = _samples.mean(arms, dtype), arm_bounds(duel, arms)
-    is_known = slots & (arms.counts > 0)
+    is_known = slots[None] & (arms.counts > 0)
     upper, mean = (jnp.where(is_known, x, jnp.finfo(dtype).max) for x in (upper, mean))
     is_center = _stage.is_center(stage, node)
     values = [jnp.where(is_center, jnp.finfo(dtype).min, jnp.min(x, axis=1)) for x in (upper, mean, lower)]
@@ -282,7 +282,7 @@ def pick(duel: Duel, key: Key, state: State, nodes: Array) -> Array:
         law = _ns_posterior.law(state.posterior, nodes, arms, duel.noise_scale, duel.dtype)
         drawn, coins = _ns_posterior.of_gaussian(key, *law)
     # An arm without a sample is out of reach by the triangle inequality: it is not the nearest.
-    usable = _stage.slots(state.stage) & (arms.counts > 0)
+    usable = _stage.slots(state.stage)[None] & (arms.counts > 0)
     by_draw = jnp.argmin(jnp.where(usable, drawn, jnp.finfo(duel.dtype).max), axis=1)
     return jnp.where(coins < jnp.asarray(duel.mix, duel.dtype), by_draw, by_bound).astype(jnp.int32)
 

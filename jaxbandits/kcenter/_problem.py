@@ -197,7 +197,7 @@ def _check_exact(name: str, exact: Any, points: Any) -> None:
 def _traced_sums(points: Array) -> Array:
     """`pairwise_sums` of traced points. Integers are exact, floats are summed in their own dtype."""
     points = points.astype(sum_dtype(points.dtype))
-    return lax.map(lambda point: jnp.sum((points - point) ** 2, axis=1, dtype=points.dtype), points)
+    return lax.map(lambda point: jnp.sum((points - point[None]) ** 2, axis=1, dtype=points.dtype), points)
 
 
 def _rows(name: str, rows: Any, size: int) -> Array | None:

@@ -73,7 +73,7 @@ def add_to_arms(table: Stacked, nodes: Array, slots: Array, pulls: Array, reward
 
     def by_rows(table: Stacked) -> tuple[Stacked, Samples]:
         old: Samples = _stacked.rows(table, nodes).tree
-        is_arm = jnp.arange(old.counts.shape[-1], dtype=jnp.int32) == slots[:, None]
+        is_arm = jnp.arange(old.counts.shape[-1], dtype=jnp.int32)[None] == slots[:, None]
         rows = add(old, jnp.where(is_arm, pulls[:, None], 0), rewards[:, None])
         return _stacked.replace(table, nodes, rows), rows
 

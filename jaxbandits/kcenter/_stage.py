@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Array, Key
 from jaxbandits.kcenter._problem import Problem
+from jaxbandits.numerics.linalg import aligned
 
 
 class Centers(NamedTuple):
@@ -54,7 +55,7 @@ def is_complete(stage: Stage) -> Array:
 @partial(jax.jit, inline=True)
 def is_center(stage: Stage, node: Array) -> Array:
     """Whether nodes (...) are centers."""
-    return jnp.any(stage.centers == node[..., None], axis=-1)
+    return jnp.any(aligned(stage.centers, node.ndim + 1) == node[..., None], axis=-1)
 
 
 def slots(stage: Stage) -> Array:
@@ -121,8 +122,9 @@ def arm_of(number: Array, stage: Stage, n: int) -> tuple[Array, Array]:
     rank, slot = number // stage.found, number % stage.found
     # The candidate of a rank comes after those centers that have at most so many candidates before them.
     centers = jnp.where(stage.centers >= 0, stage.centers, n)
-    candidates = centers - jnp.sum(centers[:, None] > centers, axis=1, dtype=jnp.int32)
-    return rank + jnp.sum(candidates <= rank[..., None], axis=-1, dtype=jnp.int32), slot
+    candidates = centers - jnp.sum(centers[:, None] > centers[None], axis=1, dtype=jnp.int32)
+    before = aligned(candidates, rank.ndim + 1) <= rank[..., None]
+    return rank + jnp.sum(before, axis=-1, dtype=jnp.int32), slot
 
 
 def answer(stage: Stage, guess: Array) -> Centers:

@@ -70,7 +70,7 @@ def decide(tracker: Tracker, test_every: int, key: Key, state: State) -> Decisio
     floor = _tracking.floor(tracker, in_all)
     batch = batch_pulls(state.omega, pulls, in_all, batch=test_every, floor=floor, arms=arms)
     is_newest = jnp.arange(k - 1, dtype=jnp.int32) == _stage.newest(stage)
-    batch = jnp.where(stage.cursor < n, (arms & is_newest).astype(jnp.int32), batch)
+    batch = jnp.where(stage.cursor < n, (arms & is_newest[None]).astype(jnp.int32), batch)
     is_complete = _stage.is_complete(stage)
     action = Counts(jnp.where(is_complete, 0, batch), stage.centers[:-1], tracker.problem)
     return Decision(action, is_complete, _stage.answer(stage, state.best))

@@ -24,6 +24,7 @@ from jaxbandits.kcenter._thresholds import Rate, exploration_rate
 from jaxbandits.kcenter._weights import omega_mirror, omega_newton
 from jaxbandits.numerics import trips
 from jaxbandits.numerics.kl import bernoulli_kl
+from jaxbandits.numerics.linalg import aligned
 
 Reset = Literal["stage", "printed"]
 Solver = Literal["newton", "mirror"]
@@ -129,7 +130,7 @@ def candidates(tracker: Tracker, stage: Stage) -> Array:
 
 def arms(tracker: Tracker, stage: Stage) -> Array:
     """Those of the present stage, bool (n, k-1)."""
-    return candidates(tracker, stage)[:, None] & _stage.slots(stage)
+    return candidates(tracker, stage)[:, None] & _stage.slots(stage)[None]
 
 
 def tracked(tracker: Tracker, state: State) -> tuple[Array, Array]:
@@ -166,7 +167,7 @@ def add_samples(tracker: Tracker, state: State, samples: Samples, queries: Array
     pulls = state.pulls + queries.astype(state.pulls.dtype)
     mean, slots, is_candidate = _samples.mean(samples, dtype), _stage.slots(stage), candidates(tracker, stage)
     largest = jnp.finfo(dtype).max
-    nearest = jnp.min(jnp.where(slots & (samples.counts > 0), mean, largest), axis=1)
+    nearest = jnp.min(jnp.where(slots[None] & (samples.counts > 0), mean, largest), axis=1)
     nearest = jnp.where(is_candidate, nearest, -largest)
     best = first(nearest == jnp.max(nearest))
     fewest = jnp.where(arms(tracker, stage), samples.counts - state.base, jnp.iinfo(jnp.int32).max).ravel()
@@ -266,7 +267,7 @@ def margins(tracker: Tracker, state: State, mean: Array, count: Array, best: Arr
         threshold = tracker.threshold(state.pulls, state.stage.found, count_j, count)
         ahead = tracker.evidence(mean_j, count_j, mean, count) - threshold
         margin = jnp.where(slots[j], jnp.minimum(margin, ahead), margin)
-    return jnp.max(jnp.where(slots, margin, -largest), axis=-1)
+    return jnp.max(jnp.where(aligned(slots, margin.ndim), margin, -largest), axis=-1)
 
 
 def gaussian_evidence(

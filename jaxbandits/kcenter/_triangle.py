@@ -56,7 +56,7 @@ def join(between: CenterBounds, slot: Array, lower: Array, upper: Array, kind: T
         longest = jnp.minimum(longest, longest[:, middle, None] + longest[None, middle, :])
     detour = jnp.max(shortest[:, :, None] - longest[None, :, :], axis=1)
     sharper = jnp.maximum(shortest, jnp.maximum(detour, detour.T))
-    return CenterBounds(jnp.where(slots[:, None] == slots, 0, sharper), longest)
+    return CenterBounds(jnp.where(slots[:, None] == slots[None], 0, sharper), longest)
 
 
 def tighten(between: CenterBounds, lower: Array, upper: Array, slots: Array, kind: Triangle) -> Array:

@@ -129,7 +129,7 @@ def omega_mirror(
     def spread_of_gap(weights: Array) -> Array:
         """The variance of every gap's estimate from one query, spread as the weights are."""
         own = variances / jnp.where(weights > 0, weights, 1)
-        return own[:slot_count, None] + own[slot_count:]
+        return own[:slot_count, None] + own[None, slot_count:]
 
     def supergradient(weights: Array) -> Array:
         evidence = jnp.where(duels.mask, duels.gaps**2 / spread_of_gap(weights), jnp.inf)
@@ -163,7 +163,7 @@ def _duels(
     checks.positive("gap_floor", gap_floor)
 
     far = jnp.finfo(means.dtype).max
-    listed = jnp.where(slots, means, far)
+    listed = jnp.where(slots[None], means, far)
     lowest, nearest = listed.min(1), listed.argmin(1)
     best = jnp.argmax(jnp.where(candidates, lowest, -far))
     others = candidates & (jnp.arange(n) != best)
@@ -173,8 +173,8 @@ def _duels(
         best=best,
         nearest=nearest,
         # Two nearly equal rows would make their limits, which are squared gaps, vanish against all others.
-        gaps=jnp.maximum(means[best][:, None] - lowest, gap_floor),
-        mask=slots[:, None] & others,
+        gaps=jnp.maximum(means[best][:, None] - lowest[None], gap_floor),
+        mask=slots[:, None] & others[None],
         best_variance=variance[best],
         rest_variance=jnp.take_along_axis(variance, nearest[:, None], 1)[:, 0],
     )
@@ -192,5 +192,5 @@ def check_scales(noise_scale: Any, *shapes: tuple[int, ...]) -> None:
 
 def _spread(duels: _Duels, best: Array, rest: Array) -> Array:
     rest = jnp.where(duels.mask.any(0), rest, 0)
-    omega = jnp.where(jnp.arange(best.size) == duels.nearest[:, None], rest[:, None], 0)
+    omega = jnp.where(jnp.arange(best.size)[None] == duels.nearest[:, None], rest[:, None], 0)
     return omega.at[duels.best].set(jnp.where(duels.mask.any(1), best, 0))

@@ -198,7 +198,7 @@ def _left(features: Array, rows: Array, live: Array) -> Array:
 
     def without(first: Array | int, rows: Array, left: Array) -> Array:
         numbers = first + jnp.arange(rows.shape[0], dtype=jnp.int32)
-        coefficients = jnp.where(numbers < live, jnp.sum(rows * features, axis=1), 0)
+        coefficients = jnp.where(numbers < live, jnp.sum(rows * features[None], axis=1), 0)
         return left - jnp.sum(coefficients[:, None] * rows, axis=0)
 
     def turn(first: Array, left: Array) -> Array:
@@ -277,7 +277,7 @@ def _posterior(
         index = lax.dynamic_slice_in_dim(queried, first, DATA)
         own = z.at[:, index].get(mode="clip")
         count, total = (x.at[index].get(mode="fill", fill_value=0).astype(z.dtype) for x in (counts, sums))
-        gram += jnp.matmul(own * count, own.T, precision="highest")
+        gram += jnp.matmul(own * count[None], own.T, precision="highest")
         return gram, projected + jnp.matmul(own, total, precision="highest")
 
     eye = jnp.eye(room, dtype=z.dtype)

@@ -147,7 +147,7 @@ def duets(
         first = ends[state.epoch] - rounds[state.epoch]
         result = synchronise(
             settings,
-            indices=jnp.where(due & (columns < rounds[state.epoch]), state.indices, M),
+            indices=jnp.where((due & (columns < rounds[state.epoch]))[None], state.indices, M),
             rewards=state.rewards,
             thinning=thinning_coins(settings, state.seed, state.epoch, first, capacity),
             active=state.active,

@@ -230,7 +230,7 @@ def branin_value(x: Array) -> Array:
 def hartmann4_value(x: Array) -> Array:
     """Hartmann's function at x (4,) in the unit cube, float ()."""
     c, a, p = (jnp.asarray(table, x.dtype) for table in (HARTMANN_C, HARTMANN_A, HARTMANN_P))
-    return (jnp.sum(c * jnp.exp(-jnp.sum(a * (x - p) ** 2, axis=1))) - 1.1) / 0.839
+    return (jnp.sum(c * jnp.exp(-jnp.sum(a * (x[None] - p) ** 2, axis=1))) - 1.1) / 0.839
 
 
 def unit_ball(key: Key, size: int, dimension: int, dtype: Any, domain: Domain = "ball") -> Array:

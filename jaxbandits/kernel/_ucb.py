@@ -10,6 +10,7 @@ from jax import lax
 from jaxbandits.base import Array
 from jaxbandits.kernel._settings import Settings, picked
 from jaxbandits.numerics.gp import cross, explained
+from jaxbandits.numerics.linalg import aligned
 from jaxbandits.numerics.trips import by_parts
 
 
@@ -28,7 +29,7 @@ def best(values: Array) -> Array:
     # Two reductions, which XLA vectorises; it does not always do so with an argmax.
     size = values.shape[-1]
     is_best = values == jnp.max(values, axis=-1, keepdims=True)
-    candidates = jnp.arange(size, dtype=jnp.int32)
+    candidates = aligned(jnp.arange(size, dtype=jnp.int32), values.ndim)
     return jnp.minimum(jnp.min(jnp.where(is_best, candidates, size), axis=-1), size - 1)
 
 
@@ -100,10 +101,10 @@ def memory(settings: Settings, capacity: int) -> Memory:
 
     def read(stored: Array, indices: Array, live: Array) -> Array:
         values = stored.at[:, indices].get(mode="clip").T
-        coefficients = jnp.where(numbers < live[:, None, None], values, 0)
+        coefficients = jnp.where(numbers[None, None] < live[:, None, None], values[None], 0)
         # One product, so that the rows are read once for all of `live`.
         known = explained_by_first(stored, coefficients.reshape(-1, capacity), jnp.max(live))
-        return prior(indices) - known.reshape(*live.shape, *indices.shape, size)
+        return prior(indices)[None] - known.reshape(*live.shape, *indices.shape, size)
 
     def append(stored: Array, rows: Array, first: Array) -> Array:
         old = lax.dynamic_slice_in_dim(stored, first, rows.shape[0])

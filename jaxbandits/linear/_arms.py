@@ -96,7 +96,7 @@ def spanning(arms: Array) -> Array:
         longest = jnp.arange(K) == jnp.argmax(squares >= (1 - NEARLY) * jnp.max(squares))
         direction = jnp.matmul(longest.astype(arms.dtype), rest, precision="highest")
         direction *= lax.rsqrt(jnp.maximum(dot(direction, direction), jnp.finfo(arms.dtype).tiny))
-        chosen, rest = chosen | longest, rest - dot(rest, direction)[:, None] * direction
+        chosen, rest = chosen | longest, rest - dot(rest, direction)[:, None] * direction[None]
     return chosen
 
 
@@ -136,7 +136,7 @@ def leads(arms: Array, theta: Array) -> Leads:
 @partial(jax.jit, inline=True)
 def _leads(arms: Array, theta: Array) -> Leads:
     best = jnp.argmax(jnp.matmul(arms, theta, precision="highest"))
-    directions = arms[best] - arms
+    directions = arms[best][None] - arms
     return Leads(best, directions, jnp.matmul(directions, theta, precision="highest"))
 
 

@@ -73,7 +73,7 @@ def hardness_lingape(arms: Array, theta: Array, *, ratios: RatioTables, epsilon:
 @partial(jax.jit, inline=True)
 def _hardness_lingape(p: Array, rho: Array, distances: Array, epsilon: Array) -> Array:
     scale = jnp.maximum(epsilon, (distances + epsilon) / 3)
-    hardness = rho / jnp.maximum(scale[:, None], scale) ** 2
+    hardness = rho / jnp.maximum(scale[:, None], scale[None]) ** 2
     return (p * hardness[..., None]).max((0, 1)).sum()
 
 

@@ -113,7 +113,7 @@ def root_after(root: Array, x: Array, image: Array, leverage: Array, times: Arra
     estimation).
     """
     scale = jnp.sqrt(1 + times * leverage)
-    return root - (times / (scale * (scale + 1)) * dot(root, x))[:, None] * image
+    return root - (times / (scale * (scale + 1)) * dot(root, x))[:, None] * image[None]
 
 
 def root_without_errors(root: Array, matrix: Array) -> Array:
@@ -127,4 +127,4 @@ def root_without_errors(root: Array, matrix: Array) -> Array:
 
 def _product(a: Array, b: Array) -> Array:
     """Spelled out: many small products of matrices would be a call each."""
-    return sum((a[:, k, None] * b[k] for k in range(1, b.shape[0])), start=a[:, 0, None] * b[0])
+    return sum((a[:, k, None] * b[k, None] for k in range(1, b.shape[0])), start=a[:, 0, None] * b[0, None])

@@ -235,7 +235,7 @@ def beyond(points: Array) -> Array:
         longest = jnp.sum(jnp.where((jnp.arange(squares.shape[0]) == jnp.argmax(squares))[:, None], rest, 0), axis=0)
         square = squares.max()
         basis = jnp.where(square > least, longest / jnp.sqrt(jnp.where(square > least, square, 1)), 0)
-        return rest - dot(rest, basis)[:, None] * basis, projection - basis[:, None] * basis
+        return rest - dot(rest, basis)[:, None] * basis[None], projection - basis[:, None] * basis[None]
 
     return scale * lax.fori_loop(0, d, turn, (points, jnp.eye(d, dtype=dtype)))[1]
 
@@ -250,9 +250,9 @@ def ranks(values: Array, among: Array, lots: Array) -> Array:
     # XLA may compute a value twice, in two kernels that round apart, and then an arm is better than itself. With the
     # barrier each is computed once; rounds by scalars drop it, so an arm is not compared with itself.
     values = lax.optimization_barrier(values)
-    better = (values > values[:, None]) | ((values == values[:, None]) & (lots > lots[:, None]))
+    better = (values[None] > values[:, None]) | ((values[None] == values[:, None]) & (lots[None] > lots[:, None]))
     better &= ~jnp.eye(values.shape[0], dtype=bool)
-    return jnp.sum(better & among, axis=1)
+    return jnp.sum(better & among[None], axis=1)
 
 
 def best_of(values: Array, words: Array, pulls: Array) -> Array:

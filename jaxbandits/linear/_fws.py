@@ -116,7 +116,7 @@ def best_response(payoffs: Array, rows: Array, steps: int) -> Array:
         scores, total = carry
         q = jax.nn.softmax(jnp.where(rows, -rate * scores, -jnp.inf))
         column = is_first_of(jnp.sum(q[:, None] * payoffs, axis=0)).astype(dtype)
-        return scores + jnp.sum(payoffs * column, axis=1), total + column
+        return scores + jnp.sum(payoffs * column[None], axis=1), total + column
 
     start = jnp.zeros(payoffs.shape[0], dtype), jnp.zeros(payoffs.shape[1], dtype)
     return lax.fori_loop(0, steps, turn, start)[1] / steps

@@ -189,9 +189,9 @@ def compare(settings: Settings, cache: Cache, leader: Array | None = None) -> Co
     # Differences first: near ties, the estimates of two items and the Gram form of the norms lose all their digits.
     items, images = settings.items, cache.images[-settings.items.shape[0] :]
     leader = largest(dot(items, cache.theta)) if leader is None else leader
-    directions = entry(items, leader) - items
+    directions = entry(items, leader)[None] - items
     gaps = dot(directions, cache.theta) / settings.noise_scale
-    norms = jnp.maximum(dot(directions, entry(images, leader) - images), 0)
+    norms = jnp.maximum(dot(directions, entry(images, leader)[None] - images), 0)
     gaps, norms = lax.optimization_barrier((gaps, norms))
     return Comparison(leader, directions, gaps, norms, jnp.arange(items.shape[0]) != leader)
 
@@ -245,7 +245,7 @@ def _added(settings: Settings, cache: Cache, arm: Array, times: Array, reward: A
     if is_fixed is not False:
         gain, surprise = jnp.where(is_fixed, 0, gain), jnp.where(is_fixed, reward, surprise)
     return Cache(
-        images=cache.images - (gain * g)[:, None] * image,
+        images=cache.images - (gain * g)[:, None] * image[None],
         leverage=cache.leverage - gain * g[: settings.arms.shape[0]] ** 2,
         theta=cache.theta + surprise * image,
     )

@@ -40,7 +40,7 @@ def is_right(instance: Instance, answer: Array | int, epsilon: Array | float = 0
     checks.integer("answer", answer, least=0, most=items.shape[0] - 1)
     checks.not_negative("epsilon", epsilon)
     # Differences first: the means of two good items agree in their leading digits.
-    return jnp.all(dot(items - items[answer], theta) <= jnp.asarray(epsilon, arms.dtype))
+    return jnp.all(dot(items - items[answer][None], theta) <= jnp.asarray(epsilon, arms.dtype))
 
 
 def reduce_instance(instance: Instance) -> Instance:

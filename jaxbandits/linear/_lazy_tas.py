@@ -110,7 +110,7 @@ def lazy_tas(
         x = entry(features, arm)
         later = mine._replace(
             lag=lag + (jnp.arange(K) == arm).astype(dtype),
-            design=mine.design + x[:, None] * x,
+            design=mine.design + x[:, None] * x[None],
             turn=jnp.where(is_forced, (mine.turn + 1) % jnp.asarray(d, mine.turn.dtype), mine.turn),
         )
         return arm, later

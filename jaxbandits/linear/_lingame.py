@@ -83,7 +83,9 @@ def lingame(
         learners = learned(mine, weights, -gains)
         if not shared_learner:
             learners = jax.tree.map(
-                lambda new, old: jnp.where(is_leader.reshape((M,) + (1,) * new.ndim), new, old), learners, game.learners
+                lambda new, old: jnp.where(is_leader.reshape((M,) + (1,) * new.ndim), new[None], old),
+                learners,
+                game.learners,
             )
         lag = game.lag - weights
         arm = largest(-lag)

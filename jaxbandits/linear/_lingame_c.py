@@ -77,7 +77,9 @@ def lingame_c(
         most = most_of(state, clip, dtype)
         widths = optimistic_widths(state) if optimism else jnp.zeros(K, dtype)
         others = widths**2 / 2 if most is None else jnp.minimum(widths**2 / 2, most)
-        gains = jnp.where(is_leader[:, None], gains_of(settings, seen, row, widths, most), others).reshape(-1)
+        gains = jnp.where(is_leader[:, None], gains_of(settings, seen, row, widths, most)[None], others[None]).reshape(
+            -1
+        )
         learner = learned(game.learner, pairs, -gains)
         lag = game.lag - pairs
         pair = largest(-lag)

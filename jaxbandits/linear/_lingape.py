@@ -192,7 +192,7 @@ def lingape(
             pulls=state.pulls + action.times,
             counts=state.counts + jnp.where(pulled, action.times, 0),
             sums=sums,
-            images=state.images - (gain * g)[:, None] * image,
+            images=state.images - (gain * g)[:, None] * image[None],
             leverage=state.leverage - gain * g**2,
             theta=state.theta + surprise * image,
             lost=lost,

@@ -29,7 +29,7 @@ def longest_leap(settings: Settings, state: State, pair: Comparison, arm: Array,
     g = dot(arms, state.images[arm])
     g_i, g_j, lev = g[i], g[j], state.leverage[arm]
     gap_j, width_j = pair.gaps[j], pair.widths[j]
-    widths_to_j = jnp.sqrt(jnp.maximum(dot(arms - arms[j], state.images - state.images[j]), 0))
+    widths_to_j = jnp.sqrt(jnp.maximum(dot(arms - arms[j][None], state.images - state.images[j][None]), 0))
 
     n = state.counts[arm].astype(dtype)
     # |x_a.theta - x_a.theta_hat| from the data alone: the distance to the arm's own mean, plus a bound on the error of

@@ -48,9 +48,9 @@ def compare(settings: Settings, state: State) -> Comparison:
     # Differences first: near ties, x_k.theta - x_i.theta and the Gram form of the widths lose all their digits.
     arms = settings.arms
     leader = jnp.argmax(dot(arms, state.theta))
-    directions = arms - arms[leader]
+    directions = arms - arms[leader][None]
     gaps = dot(directions, state.theta)
-    widths = jnp.sqrt(jnp.maximum(dot(directions, state.images - state.images[leader]), 0))
+    widths = jnp.sqrt(jnp.maximum(dot(directions, state.images - state.images[leader][None]), 0))
     C = settings.radius(state.logdet)
     upper = jnp.where(jnp.arange(arms.shape[0]) == leader, -jnp.inf, gaps + C * widths)
     challenger = jnp.argmax(upper)

@@ -78,7 +78,7 @@ def p1_rage(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> A
         del key
         means = dot(arms, state.estimates / jnp.maximum(state.pulls, 1).astype(dtype))
         widest = jnp.asarray([np.inf, *0.5 ** np.arange(1, SETS)], dtype)
-        sets = means.max() - means <= widest[:, None]
+        sets = (means.max() - means)[None] <= widest[:, None]
         counts = (sets.sum(axis=1) > 1).astype(dtype)
         found = jax.vmap(designs)(sets).allocation
         mean = jnp.matmul(counts, found, precision="highest") / counts.sum()

@@ -153,7 +153,7 @@ def alternatives(settings: Settings, state: State, seen: Comparison, numbers: Nu
     # A half-space by its probability over that of the nearest, because a probability may underflow.
     nearest = jnp.min(jnp.where(rivals, leads, jnp.inf))
     odds = mills(leads) / mills(nearest) * jnp.exp((nearest - leads) * (nearest + leads) / 2)
-    chosen = jnp.arange(M)[:, None] == drawn(jnp.where(rivals, odds, 0), numbers.items)  # bool (M, n)
+    chosen = jnp.arange(M)[:, None] == drawn(jnp.where(rivals, odds, 0), numbers.items)[None]  # bool (M, n)
 
     def of_chosen(values: Array) -> Array:
         return total(jnp.where(chosen, values, 0))
@@ -165,8 +165,8 @@ def alternatives(settings: Settings, state: State, seen: Comparison, numbers: Nu
     far = (depths + of_chosen(combined(seen.directions, errors))) / of_chosen(norms[:, None])
     images = state.cache.images[-M:]
     leader = jnp.arange(M) == seen.leader
-    from_leader = jnp.sum(jnp.where(leader[:, None], images, 0), axis=0) - images  # A^-1 y_j, float (M, d)
-    errors = errors - combined(from_leader.T, chosen.astype(dtype)) * far
+    from_leader = jnp.sum(jnp.where(leader[:, None], images, 0), axis=0)[None] - images  # A^-1 y_j, float (M, d)
+    errors = errors - combined(from_leader.T, chosen.astype(dtype)) * far[None]
 
     inside = (combined(seen.directions, errors) + seen.gaps[:, None] <= 0) & rivals[:, None]
     shares = 1 / total((inside | chosen).astype(dtype))  # its own: rounding may put a draw beside it
@@ -209,14 +209,17 @@ def drawn(weights: Array, uniform: Array) -> Array:
         upto = jnp.stack(sums)
     met = upto[-1] * uniform
     # A zero weight is never met: the first place at which the sum exceeds what was drawn has one.
-    return total((upto.reshape(n, *[1] * uniform.ndim) <= met).astype(int))
+    return total((upto.reshape(n, *[1] * uniform.ndim) <= met[None]).astype(int))
 
 
 def combined(rows: Array, vectors: Array) -> Array:
     """The product of rows (M, d) and vectors (d, n), spelled out for few terms."""
     if rows.shape[1] > UNROLL:
         return jnp.matmul(rows, vectors, precision="highest")
-    return sum((rows[:, c, None] * vectors[c] for c in range(1, rows.shape[1])), start=rows[:, 0, None] * vectors[0])
+    return sum(
+        (rows[:, c, None] * vectors[c, None] for c in range(1, rows.shape[1])),
+        start=rows[:, 0, None] * vectors[0, None],
+    )
 
 
 def total(values: Array) -> Array:

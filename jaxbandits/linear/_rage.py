@@ -121,7 +121,7 @@ def rage(
         if pairs is not None:
             return pairs, state.items_left[first] & state.items_left[second]
         leader = leader_of(state)
-        return items - items[leader], state.items_left & (jnp.arange(M) != leader)
+        return items - items[leader][None], state.items_left & (jnp.arange(M) != leader)
 
     def designed(directions: Array, weights: Array) -> tuple[Array, Array]:
         """The allocation of the smallest widths, and the largest squared norm that it leaves."""
@@ -184,9 +184,9 @@ def rage(
         leader = jnp.argmax(jnp.where(state.items_left, dot(items, theta), -jnp.inf))
         winners = jnp.arange(M) if by_pairs else leader[None]
         images = jnp.matmul(items, inverse, precision="highest")
-        apart = items[winners][:, None] - items  # [i, j] = z_i - z_j, of the winners i
-        squared_widths = squared_scale(phase) * jnp.maximum(dot(apart, images[winners][:, None] - images), 0)
-        beats = (jnp.sqrt(squared_widths) <= dot(apart, theta)) & (winners[:, None] != jnp.arange(M))
+        apart = items[winners][:, None] - items[None]  # [i, j] = z_i - z_j, of the winners i
+        squared_widths = squared_scale(phase) * jnp.maximum(dot(apart, images[winners][:, None] - images[None]), 0)
+        beats = (jnp.sqrt(squared_widths) <= dot(apart, theta)) & (winners[:, None] != jnp.arange(M)[None])
         beats &= state.items_left[winners][:, None]
         left = state.items_left & ~jnp.any(beats, axis=0)
         left = jnp.where(jnp.any(left), left, jnp.arange(M) == leader)

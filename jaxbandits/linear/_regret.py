@@ -66,7 +66,7 @@ def by_index(arms: Array, ridge: Array, index: Callable[[Key, State], Array]) ->
             pulls=state.pulls + action.times,
             counts=state.counts + jnp.where(pulled, action.times, 0),
             sums=sums,
-            images=state.images - (gain * g)[:, None] * image,
+            images=state.images - (gain * g)[:, None] * image[None],
             leverage=state.leverage - gain * g**2,
             theta=state.theta + surprise * image,
             lost=lost,

@@ -72,7 +72,7 @@ def compare(rule: StaticRule, counts: Array, sums: Array) -> Comparison:
     theta, inverse = least_squares(arms, counts, sums, rule.ridge)
     leader = jnp.argmax(dot(arms, theta))
     # Differences first: near ties, x_i.theta - x_k.theta loses all its digits.
-    directions = arms[leader] - arms
+    directions = arms[leader][None] - arms
     gaps = dot(directions, theta)
     radius = radius_after(jnp.maximum(n, 1).astype(arms.dtype), rule.confidence)
     bounds = radius * jnp.sqrt(squared_norms(directions, inverse))

@@ -38,9 +38,9 @@ def numbers_of(key: Key, n: int, dtype: jnp.dtype) -> Numbers:
 def posterior_draws(settings: Settings, state: State, normals: Array) -> Array:
     """Draws of theta from the posterior, N(theta_hat, noise_scale^2 A^-1), float (n, d); `normals` (n, d)."""
     assert isinstance(state.root, jax.Array)
-    d = state.root.shape[0]
-    drawn = sum((normals[:, k, None] * state.root[k] for k in range(1, d)), start=normals[:, 0, None] * state.root[0])
-    return state.cache.theta + settings.noise_scale * drawn
+    root, d = state.root, state.root.shape[0]
+    drawn = sum((normals[:, k, None] * root[k, None] for k in range(1, d)), start=normals[:, 0, None] * root[0, None])
+    return state.cache.theta[None] + settings.noise_scale * drawn
 
 
 def challenger_of(settings: Settings, state: State, leader: Array, rivals: Array, uniform: Array) -> Array:
@@ -61,7 +61,7 @@ def open_items(seen: Comparison) -> Array:
 def best_items(settings: Settings, thetas: Array, is_open: Array) -> Array:
     """The best open item of every draw (n, d), int (n,)."""
     means = dot(thetas[:, None], settings.items)
-    return jnp.argmax(jnp.where(is_open, means, -jnp.inf), axis=1)
+    return jnp.argmax(jnp.where(is_open[None], means, -jnp.inf), axis=1)
 
 
 def pulled_of(

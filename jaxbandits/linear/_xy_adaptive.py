@@ -186,7 +186,7 @@ def _least_pulls(suffices: Callable[[Array], Array], K: int, room: Array, *, ste
 def _unbeaten(arms: Array, confidence: Confidence, counts: Array, sums: Array) -> tuple[Array, Array]:
     """The estimate of a phase, float (d,), and the arms that no arm beats in it, members or not, bool (K,)."""
     K, d = arms.shape
-    differences = arms[:, None] - arms  # [i, k] = x_i - x_k
+    differences = arms[:, None] - arms[None]  # [i, k] = x_i - x_k
     theta, inverse = least_squares(arms, counts, sums, 0)
     norms = jnp.sqrt(squared_norms(differences.reshape(K * K, d), inverse)).reshape(K, K)
     radius = radius_after(jnp.maximum(counts.sum(), 1).astype(arms.dtype), confidence)

@@ -112,8 +112,8 @@ def xy_static_exact(
             counts=jnp.where(passes, end_counts, state.counts),
             sums=jnp.where(passes, end_sums, state.sums),
             pending=state.pending + pushes.astype(int) - passes.astype(int),
-            end_counts=jnp.where(pushed, state.counts + action.counts, state.end_counts),
-            end_sums=jnp.where(pushed, state.sums + observation, state.end_sums),
+            end_counts=jnp.where(pushed, (state.counts + action.counts)[None], state.end_counts),
+            end_sums=jnp.where(pushed, (state.sums + observation)[None], state.end_sums),
         )
 
     zeros = jnp.zeros(K, int)
@@ -157,7 +157,7 @@ def _fails_inside(
     curvature = dot(jnp.abs(surprise) + stray, jnp.sqrt(squared_norms(arms, shrinkage)))
     curvature *= jnp.sqrt(squared_norms(comparison.directions, shrinkage))
     noise = matmul(jnp.abs(influence), stray) + curvature
-    drift = influence * surprise
+    drift = influence * surprise[None]
     leads = comparison.gaps + jnp.maximum(drift, 0).sum(1) + noise
     trails = -comparison.gaps + jnp.maximum(-drift, 0).sum(1) + noise
     bounds = comparison.radius * jnp.sqrt(squared_norms(comparison.directions, inverse))

@@ -109,11 +109,11 @@ def algorithm_of(
                 moves &= state.pulls >= K
             later = rule.remember(state, estimates(problem, state))
             own = jax.tree.map(lambda new, old: jnp.where(moves, new, old), later, own)
-        pulled = action.arms == jnp.arange(K, dtype=jnp.int32)[:, None]
+        pulled = action.arms[None] == jnp.arange(K, dtype=jnp.int32)[:, None]
 
         def of_arms(x: Array) -> Array:
             """From slots to arms. XLA:CPU computes what a sum reads anew for each of its K results, binomials too."""
-            return x if own_slots else jnp.sum(jnp.where(pulled, x, 0), axis=1, dtype=x.dtype)
+            return x if own_slots else jnp.sum(jnp.where(pulled, x[None], 0), axis=1, dtype=x.dtype)
 
         counts = state.counts + of_arms(observation.times)
         pulls = state.pulls + jnp.sum(observation.times).astype(state.pulls.dtype)

@@ -180,5 +180,5 @@ def _many(means: Array, leap: int) -> Callable[[Pull, Array], Rewards]:
 
 def _of(means: Array, arms: Array) -> Array:
     """The means of the slots' arms, without a gather, which a batch makes slow."""
-    chosen = arms[:, None] == jnp.arange(means.shape[0], dtype=arms.dtype)
-    return jnp.sum(jnp.where(chosen, means, 0), axis=1)
+    chosen = arms[:, None] == jnp.arange(means.shape[0], dtype=arms.dtype)[None]
+    return jnp.sum(jnp.where(chosen, means[None], 0), axis=1)

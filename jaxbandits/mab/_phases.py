@@ -95,9 +95,9 @@ def in_phases(problem: Problem, schedule: Sequence[Phase], *, leap: int, all_sam
         is_complete = jnp.all(~course.active | (state.counts >= _of(targets, course.phase)))
         is_complete &= course.phase < len(schedule)
         lots = estimates.lots
-        better, ties = fresh > fresh[:, None], fresh == fresh[:, None]
-        better |= ties & (arms < arms[:, None] if isinstance(lots, tuple) else lots > lots[:, None])
-        rank = jnp.sum(better & course.active, axis=1, dtype=jnp.int32)
+        better, ties = fresh[None] > fresh[:, None], fresh[None] == fresh[:, None]
+        better |= ties & (arms[None] < arms[:, None] if isinstance(lots, tuple) else lots[None] > lots[:, None])
+        rank = jnp.sum(better & course.active[None], axis=1, dtype=jnp.int32)
         active = course.active & (~is_complete | (rank < _of(sizes, course.phase)))
         phase = course.phase + is_complete.astype(jnp.int32)
         if all_samples:

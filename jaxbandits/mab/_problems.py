@@ -11,6 +11,7 @@ from jaxbandits.base import Array, Key, static_fields
 from jaxbandits.checks import require
 from jaxbandits.numerics import kl
 from jaxbandits.numerics.beta import beta
+from jaxbandits.numerics.linalg import aligned
 from jaxbandits.numerics.normal import normal, normals_and_uniforms
 
 
@@ -132,8 +133,8 @@ def posterior_draws(problem: Problem, key: Key, counts: Array, means: Array, num
     """
     shape = counts.shape if number is None else (number, *counts.shape)
     if isinstance(problem, Gaussian):
-        spread = scale(problem) / jnp.sqrt(counts)
-        return means + spread * normal(key, shape, means.dtype)
+        mean, spread = (aligned(x, len(shape)) for x in (means, scale(problem) / jnp.sqrt(counts)))
+        return mean + spread * normal(key, shape, means.dtype)
     ones = jnp.round(means * counts)
     return beta(key, jnp.broadcast_to(1 + ones, shape), jnp.broadcast_to(1 + counts - ones, shape))
 

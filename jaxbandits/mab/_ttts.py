@@ -93,6 +93,7 @@ def log_probabilities_of_best(means: Array, spreads: Array) -> Array:
         functions.
     """
     m, s = means[:, None], spreads[:, None]
+    other_means, other_spreads = means[None], spreads[None]
     others = ~jnp.eye(means.shape[0], dtype=bool)
     best = argmax(means)
     weight, weight_best = s**-2, at(spreads, best) ** -2
@@ -100,10 +101,10 @@ def log_probabilities_of_best(means: Array, spreads: Array) -> Array:
 
     def slopes(x: Array) -> tuple[Array, Array]:
         """First and second derivative of the log integrand at x (K, 1)."""
-        y = (x - means) / spreads
+        y = (x - other_means) / other_spreads
         ratio = jnp.exp(-y * y / 2 - 0.5 * math.log(2 * math.pi) - log_ndtr(y))
-        first = jnp.sum(jnp.where(others, ratio / spreads, 0), axis=1, keepdims=True)
-        second = jnp.sum(jnp.where(others, ratio * (y + ratio) / spreads**2, 0), axis=1, keepdims=True)
+        first = jnp.sum(jnp.where(others, ratio / other_spreads, 0), axis=1, keepdims=True)
+        second = jnp.sum(jnp.where(others, ratio * (y + ratio) / other_spreads**2, 0), axis=1, keepdims=True)
         return first - (x - m) * weight, -second - weight
 
     mode = jnp.maximum(m, pooled)
@@ -113,9 +114,9 @@ def log_probabilities_of_best(means: Array, spreads: Array) -> Array:
         mode = mode - slope / curvature
     width = (-curvature) ** -0.5
     reach = jnp.arcsinh(9 * jnp.maximum(s, width) / width)
-    t = reach * jnp.linspace(-1, 1, NODES, dtype=means.dtype)  # (K, NODES)
+    t = reach * jnp.linspace(-1, 1, NODES, dtype=means.dtype)[None]  # (K, NODES)
     x = mode + width * jnp.sinh(t)
-    y = (x[:, :, None] - means) / spreads
+    y = (x[:, :, None] - other_means[None]) / other_spreads[None]
     beaten = jnp.sum(jnp.where(others[:, None], log_ndtr(y), 0), axis=2)
     logs = beaten - ((x - m) / s) ** 2 / 2 + jnp.log(jnp.cosh(t))
     step = jnp.log(width * reach / s) + math.log(2 / (NODES - 1)) - 0.5 * math.log(2 * math.pi)

@@ -107,7 +107,7 @@ def _minimize(limits: Array, u: Array, v: Array, mask: Array, tolerance: Array, 
     def start() -> _Iterate:
         p = jnp.where(rows, 0.45 * jnp.min(limits, 1, initial=far, where=mask), 1)
         q = jnp.where(columns, 0.9 * jnp.min(limits - p[:, None], 0, initial=far, where=mask), 1)
-        slack = jnp.where(mask, limits - p[:, None] - q, 1)
+        slack = jnp.where(mask, limits - p[:, None] - q[None], 1)
         value = jnp.sum(u / p) + jnp.sum(v / q)
         return rate(p, q, slack, jnp.where(mask, value / pairs / slack, 0))
 
@@ -117,17 +117,17 @@ def _minimize(limits: Array, u: Array, v: Array, mask: Array, tolerance: Array, 
         W = x.multiplier / x.slack
         own_p, own_q = 2 * u / x.p**3, 2 * v / x.q**3
         hessian_q = jnp.where(columns, own_q + W.sum(0), 1)
-        share = W / hessian_q
+        share = W / hessian_q[None]
         # The matrix left after q is eliminated has a dominant diagonal. Built from its row sums it keeps its digits;
         # as the difference of two products it would lose them once a few pairs are tight.
-        coupling = jnp.where(jnp.eye(rows.size, dtype=bool), 0, jnp.sum(share[:, None] * W, -1))
-        row_sums = jnp.where(rows, own_p + jnp.sum(share * own_q, 1), 1)
+        coupling = jnp.where(jnp.eye(rows.size, dtype=bool), 0, jnp.sum(share[:, None] * W[None], -1))
+        row_sums = jnp.where(rows, own_p + jnp.sum(share * own_q[None], 1), 1)
         matrix = jnp.diag(row_sums + coupling.sum(1)) - coupling
         force_p = u / x.p**2 - push.sum(1)
         force_q = v / x.q**2 - push.sum(0)
-        dp = jnp.matmul(spd_inverse(matrix), force_p - jnp.sum(share * force_q, 1), precision="highest")
+        dp = jnp.matmul(spd_inverse(matrix), force_p - jnp.sum(share * force_q[None], 1), precision="highest")
         dq = (force_q - jnp.sum(W * dp[:, None], 0)) / hessian_q
-        d_slack = jnp.where(mask, -(dp[:, None] + dq), 0)
+        d_slack = jnp.where(mask, -(dp[:, None] + dq[None]), 0)
         d_multiplier = push - x.multiplier - W * d_slack
         shrink = jnp.maximum(jnp.max(-d_slack / x.slack), jnp.maximum(jnp.max(-dp / x.p), jnp.max(-dq / x.q)))
         primal = _length(shrink)

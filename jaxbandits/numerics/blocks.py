@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandits.base import Array
+from jaxbandits.numerics.linalg import aligned
 
 FEW = 16  # entries: of up to so many `jaxbandits.engine.scalars` makes elementwise code, with what else a round does
 ONE_BY_ONE = 2  # changes: more of them at once cost a look at all entries
@@ -170,14 +171,15 @@ def _leader_of_blocks(blocks: Blocks) -> Leader:
 def _two_largest(rows: Array) -> tuple[Array, Array]:
     """The largest and the second largest along the last axis."""
     top = jnp.max(rows, axis=-1)
-    is_top = jnp.arange(rows.shape[-1], dtype=jnp.int32) == _first(rows, top)[..., None]
+    is_top = aligned(jnp.arange(rows.shape[-1], dtype=jnp.int32), rows.ndim) == _first(rows, top)[..., None]
     return top, jnp.max(jnp.where(is_top, _lowest(rows.dtype), rows), axis=-1)
 
 
 def _first(rows: Array, value: Array) -> Array:
     """The first place of a value that occurs, by two plain reductions, which XLA vectorises, unlike argmax."""
     width = rows.shape[-1]
-    places = jnp.where(rows == value[..., None], jnp.arange(width, dtype=jnp.int32), width)
+    each = aligned(jnp.arange(width, dtype=jnp.int32), rows.ndim)
+    places = jnp.where(rows == value[..., None], each, width)
     return jnp.min(places, axis=-1)
 
 

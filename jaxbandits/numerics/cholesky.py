@@ -42,7 +42,7 @@ def cholesky(matrix: Array, live: Array | int | None = None) -> Factor:
     count = jnp.asarray(n if live is None else live, jnp.int32)
     is_live = jnp.arange(size, dtype=jnp.int32) < count
     matrix = jnp.pad(matrix, (0, size - n))
-    matrix = jnp.where(is_live[:, None] & is_live, matrix, jnp.eye(size, dtype=matrix.dtype))
+    matrix = jnp.where(is_live[:, None] & is_live[None], matrix, jnp.eye(size, dtype=matrix.dtype))
     # The live blocks move to the end: what remains of the matrix then is the last part of it, smaller with every group.
     width, blocks = max(padded(-(-size // GROUPS), BLOCK), LEAST), blocks_below(count, BLOCK)
     dead = 0 if live is None or size <= width else size - BLOCK * blocks

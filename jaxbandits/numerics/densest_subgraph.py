@@ -64,7 +64,7 @@ def edge_weights(W: Array, k: int, *, reduction: Reduction) -> Array:
         float (n, n), symmetric, with a zero diagonal.
     """
     diagonal = jnp.diagonal(W)
-    ends = diagonal[:, None] + diagonal
+    ends = diagonal[:, None] + diagonal[None]
     weights = W + ends if reduction == "paper" else 2 * W + ends / (k - 1)
     return jnp.where(jnp.eye(diagonal.size, dtype=bool), 0, weights)
 

@@ -186,7 +186,7 @@ def frank_wolfe(arms: Array, directions: Array, weights: Array, *, steps: int, s
         gain = ratio / (1 + ratio * dot(image, arms[k]))
 
         def moved(images: Array, points: Array) -> Array:
-            return (images - gain * dot(points, image)[:, None] * image) / (1 - share)
+            return (images - gain * dot(points, image)[:, None] * image[None]) / (1 - share)
 
         is_raised = jnp.arange(K) == k
         return p + share * (is_raised.astype(dtype) - p), moved(of_arms, arms), moved(of_directions, directions)

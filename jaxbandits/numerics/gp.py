@@ -198,7 +198,7 @@ def data_factor(
     scale = weights / jnp.sqrt(jnp.asarray(noise_variance, gram.dtype))
     # Without the barrier XLA takes the roots of both weights anew for each of the n^2 entries.
     scale = lax.optimization_barrier(scale)
-    return cholesky(eye + scale[:, None] * gram * scale, live)
+    return cholesky(eye + scale[:, None] * gram * scale[None], live)
 
 
 def prior(kernel: Kernel, at: Array) -> Posterior:
@@ -282,7 +282,7 @@ def feature_gram(z: Array, counts: Array, *, noise_variance: Array | float, live
     Returns:
         Factor. Cost: O(m n live).
     """
-    weighted, rows = z * counts.astype(z.dtype), min(ROWS, z.shape[0])
+    weighted, rows = z * counts.astype(z.dtype)[None], min(ROWS, z.shape[0])
 
     # The last block may begin earlier, and finds some rows a second time.
     def block(first: Array, gram: Array) -> Array:

@@ -75,9 +75,9 @@ def known(
             return left - jnp.matmul(rows.at[:, index].get(mode="clip").T, rows, precision="highest")
 
         left = lax.fori_loop(0, first // BLOCK, without, columns(index))
-        square = jnp.where(counts[:, None] & counts, left.at[:, index].get(mode="clip"), 0)
+        square = jnp.where(counts[:, None] & counts[None], left.at[:, index].get(mode="clip"), 0)
         factor = cholesky(square + jnp.diag(jnp.where(counts, own_noise, 1)))
-        inverse = jnp.where(counts, factor.inverses[0], 0)
+        inverse = jnp.where(counts[None], factor.inverses[0], 0)
         gap = value - so_far.mean.at[index].get(mode="clip")
         new, surprise = (jnp.matmul(inverse, x, precision="highest") for x in (left, gap))
         if not is_noisy:

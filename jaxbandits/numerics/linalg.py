@@ -14,6 +14,11 @@ UNROLL = 32  # longest axis that `dot` spells out
 MAX_LOSS = 1e-3  # rounding of what a rank-one update subtracts from, relative to the least that it leaves
 
 
+def aligned(x: Array, ndim: int) -> Array:
+    """Gives an array axes of size 1 in front until it has `ndim`, as NumPy does unasked and JAX can be told not to."""
+    return x if jnp.ndim(x) >= ndim else jnp.expand_dims(x, tuple(range(ndim - jnp.ndim(x))))
+
+
 @partial(jax.jit, inline=True)
 def dot(a: Array, b: Array) -> Array:
     """Inner products over the last axis, in full precision, broadcasting over the others.
@@ -29,6 +34,8 @@ def dot(a: Array, b: Array) -> Array:
     Returns:
         float (...).
     """
+    if min(a.ndim, b.ndim) > 1:
+        a, b = aligned(a, b.ndim), aligned(b, a.ndim)
     d = a.shape[-1]
     if d > UNROLL:
         return jnp.einsum("...d,...d->...", *jnp.broadcast_arrays(a, b), precision="highest")
@@ -81,12 +88,12 @@ def _swept(matrix: Array) -> tuple[Array, Array]:
         is_pivot = jnp.arange(d) == k
         pivot = jnp.where(swept[k, k] > 0, swept[k, k], jnp.nan)
         row = jnp.where(is_pivot, -1, swept[k])
-        rest = jnp.where(is_pivot[:, None] | is_pivot, 0, swept)
-        return rest - row[:, None] * (row / pivot), logdet + jnp.log(pivot)
+        rest = jnp.where(is_pivot[:, None] | is_pivot[None], 0, swept)
+        return rest - row[:, None] * (row / pivot)[None], logdet + jnp.log(pivot)
 
-    start = scale[:, None] * matrix * scale, jnp.sum(jnp.log(diagonal))
+    start = scale[:, None] * matrix * scale[None], jnp.sum(jnp.log(diagonal))
     swept, logdet = lax.fori_loop(0, d, sweep, start)
-    return -scale[:, None] * swept * scale, logdet
+    return -scale[:, None] * swept * scale[None], logdet
 
 
 def spd_inverse(matrix: Array) -> Array:

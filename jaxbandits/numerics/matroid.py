@@ -63,7 +63,7 @@ def partition(groups: Array, capacities: Array) -> Oracle:
     capacities = checks.array("capacities", capacities, ("G",), kind="int", least=0)
     count = capacities.shape[0]
     groups = checks.array("groups", groups, ("n",), kind="int", least=0, most=count - 1)
-    belongs = groups[:, None] == jnp.arange(count, dtype=groups.dtype)
+    belongs = groups[:, None] == jnp.arange(count, dtype=groups.dtype)[None]
 
     def maximize(weights: Array) -> Array:
         _check_weights(weights, groups.shape[0])
@@ -76,7 +76,7 @@ def partition(groups: Array, capacities: Array) -> Oracle:
 def _heaviest_of_groups(weights: Array, belongs: Array, capacities: Array) -> Array:
     order = _falling(weights)
     rank = jnp.cumsum(belongs[order], axis=0, dtype=capacities.dtype)  # within each group, 1 for its heaviest
-    kept = jnp.any(belongs[order] & (rank <= capacities), axis=1)
+    kept = jnp.any(belongs[order] & (rank <= capacities[None]), axis=1)
     return jnp.zeros(weights.shape, bool).at[order].set(kept)
 
 

@@ -1,5 +1,7 @@
 """An algorithm and an environment that were made for two problems are refused, in a sentence that names both."""
 
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +10,7 @@ from engine.toys import NOISE, counter
 
 import jaxbandits
 from jaxbandits import cpe, fullbandit, kcenter, kernel, linear, mab
+from jaxbandits.engine import fit
 
 KEY = jax.random.key(0)
 BOUNDS = {"kernel": kernel.paper_kernel("branin"), "horizon": 5, "beta": 1.0, "noise_variance": 0.1}
@@ -144,21 +147,32 @@ def test_an_action_of_fewer_agents_does_not_share_their_noise():
         environment.respond(jnp.array([0, 1, 2]), environment.noise(KEY))
 
 
-def test_a_setting_that_the_library_does_not_run_under_is_named_and_not_blamed_on_the_environment():
-    instance = mab.gk1()
-    algorithm, environment = mab.ttucb(instance.problem, delta=0.1), mab.environment(instance)
+def promotes_ranks(action, noise):
+    return jnp.sum(jnp.ones((2, 2)) * jnp.ones(2)) * action.astype(float)
+
+
+def test_rank_promotion_within_the_library_is_not_blamed_on_the_environment(monkeypatch):
+    monkeypatch.setattr(fit, "LIBRARY", str(Path(__file__).parent))  # as if this file were of the library
+    environment = NOISE._replace(respond=promotes_ranks)
     with (
         jax.numpy_rank_promotion("raise"),
-        pytest.raises(ValueError, match="^jax_numpy_rank_promotion must be 'allow' or 'warn' .*, got 'raise'"),
+        pytest.raises(ValueError, match="^jax_numpy_rank_promotion must be .* promotes ranks in test_one_problem.py"),
     ):
-        jaxbandits.run(KEY, algorithm, environment, max_rounds=10)
+        jaxbandits.run(KEY, counter(5), environment, max_rounds=10)
+
+
+def test_rank_promotion_within_the_library_does_not_hide_that_the_environment_does_not_fit(monkeypatch):
+    monkeypatch.setattr(fit, "LIBRARY", str(Path(__file__).parent))
+    environment = NOISE._replace(respond=lambda action, noise: promotes_ranks(action, noise) + action.arms)
+    with (
+        jax.numpy_rank_promotion("raise"),
+        pytest.raises(ValueError, match="^environment does not answer this algorithm"),
+    ):
+        jaxbandits.run(KEY, counter(5), environment, max_rounds=10)
 
 
 def test_rank_promotion_in_an_environment_of_ones_own_is_its_own_fault():
-    def respond(action, noise):
-        return jnp.sum(jnp.ones((2, 2)) * jnp.ones(2)) * action.astype(float)
-
-    environment = NOISE._replace(respond=respond)
+    environment = NOISE._replace(respond=promotes_ranks)
     with (
         jax.numpy_rank_promotion("raise"),
         pytest.raises(ValueError, match="^environment does not answer this algorithm: .* respond"),
