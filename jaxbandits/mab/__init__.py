@@ -47,9 +47,10 @@ Fixed budget: the run stops at its horizon or before. Regret: the run goes on to
 Ties: two Bernoulli arms often have equal counts and means. All rules break such ties by lots (`numerics.ties`), at
 random and anew at every pull. The law of a run is then the same for arms in any other order. A run stays a function of
 its key: the random words of its lots are in its state. Papers leave these ties open, except that `t3c` has a uniform
-challenger of its own. Normal rewards do not tie, and their runs draw no lots. Where their counts alone are equal
-(`tas`, `ugape`), the first arm comes first; `continuous_rejects`, which ends in mid-turn, draws lots for these too. The
-arms of a turn, of `uniform` and `successive_elimination` and of every rule's first K pulls, go by their numbers.
+challenger of its own. Normal rewards do not tie, and most of their runs draw no lots. Two rules do: `ttucb`, because
+all challengers with a mean above the leader's cost 0, and `continuous_rejects`, which may end in mid-turn. In `tas` and
+`ugape` the first of equal counts comes first. The arms of a turn, of `uniform` and `successive_elimination` and of
+every rule's first K pulls, go by their numbers.
 
 An instance of your own is `mab.gaussian(means, noise_scale=1.0)` or `mab.bernoulli(means)`.
 

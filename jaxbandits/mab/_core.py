@@ -1,7 +1,7 @@
 """What all algorithms of the family share: the state, its estimates, and how a rule becomes an algorithm.
 
 Bernoulli arms tie: two of them often have equal counts and means. Lots break these ties (`numerics.ties`), so that the
-law of a run is the same for arms in any other order. Normal rewards do not tie, and their runs draw no lots.
+law of a run is the same for arms in any other order. Normal rewards do not tie, and most of their runs draw no lots.
 """
 
 from collections.abc import Callable

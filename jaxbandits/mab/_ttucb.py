@@ -40,8 +40,9 @@ def ttucb(
     """Pulls the arm with the best upper bound or its challenger, so that the leader's pulls track its share.
 
     The bound of an arm with N of t pulls is mean + noise_scale sqrt(2 exponent (1 + slack) log(t) / N), for Bernoulli
-    arms the largest q with N kl(mean, q) <= exponent (1 + slack) log(t). Nothing in it is random, except
-    that lots tell equal bounds of Bernoulli arms apart.
+    arms the largest q with N kl(mean, q) <= exponent (1 + slack) log(t). Nothing in it is random except
+    the lots that break ties: of equal bounds of Bernoulli arms, and of challengers with a mean above the leader's, all
+    of which cost 0.
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
@@ -95,7 +96,8 @@ def ttucb(
         )
 
     start = Tracking(jnp.zeros(problem.arms, dtype), jnp.zeros(problem.arms, jnp.int32))
-    return algorithm_of(problem, Rule(choose, start, remember))
+    # All arms with a mean above the leader's cost 0, whatever the rewards: without lots the first of them would gain.
+    return algorithm_of(problem, Rule(choose, start, remember), draws_lots=True)
 
 
 def _is_due(tracking: Tracking, leader: Array, share: Array) -> Array:

@@ -71,11 +71,13 @@ def written(course, tape, slots, in_turn):
     )
 
 
-def confident(kind, factory, rule, *, stopping=None, numbers=None, rounds=LENGTH, answer=None, stops=True, **settings):
+def confident(
+    kind, factory, rule, *, stopping=None, numbers=None, rounds=LENGTH, answer=None, stops=True, lots=False, **settings
+):
     law, tape, problem = LAWS[kind], tape_of(kind), PROBLEMS[kind](K)
     stopping = stopping or reference.likelihood_test(law, DELTA, settings.get("epsilon", 0.0))
     course = reference.run(
-        law, tape, rule, stopping=stopping, numbers=numbers, rounds=rounds, answer=answer, words=lots_of(kind, K)
+        law, tape, rule, stopping=stopping, numbers=numbers, rounds=rounds, answer=answer, words=lots_of(kind, K, lots)
     )
     assert stops is None or course[-1].stop is stops
 
@@ -147,7 +149,7 @@ def top_two(kind, factory, share, epsilon):
 
 
 def ttucb(kind, share):
-    return confident(kind, mab.ttucb, reference.ttucb(LAWS[kind], K, share=share), leader_share=share)
+    return confident(kind, mab.ttucb, reference.ttucb(LAWS[kind], K, share=share), lots=True, leader_share=share)
 
 
 def tas(kind, tracking):
