@@ -15,7 +15,7 @@ def gp_ucb(
     *,
     kernel: Kernel,
     horizon: int,
-    beta: Array | float,
+    beta: Array | float | None = None,
     noise_variance: Array | float,
     confidence: Confidence | None = None,
     gram: Array | None = None,
@@ -27,8 +27,9 @@ def gp_ucb(
 
     Args:
         candidates, kernel, horizon, beta, noise_variance, gram: as in `Settings`.
-        confidence: (t, log_det) -> beta () replaces `beta`; t, int (), is the number of the query to come, from 1, and
-            log_det () is log det(I + K / noise_variance) of the queries before it. See `anytime_width`.
+        confidence: (t, log_det) -> beta (), in place of `beta`, one of which is given; t, int (), is the number of the
+            query to come, from 1, and log_det () is log det(I + K / noise_variance) of the queries before it. See
+            `anytime_width`.
         coins: replace the algorithm's randomness, of one agent: the first query is the candidate that queries[0, 0]
             picks.
 
@@ -36,7 +37,8 @@ def gp_ucb(
         Algorithm with actions int32 (1,), and answers int32 (), the maximiser of the mean.
 
     Raises:
-        ValueError: an argument is not as `Settings` says, or `confidence` is no function.
+        ValueError: an argument is not as `Settings` says, `confidence` is no function, or both of `beta` and
+            `confidence` are given, or neither.
 
     **Guarantee**: regret of order gamma_T sqrt(T) with the width of `anytime_width`. **Cost**: O(M min(T, M)) a round.
 
@@ -44,7 +46,9 @@ def gp_ucb(
     """
     if confidence is not None:
         checks.function("confidence", confidence, "t and log_det")
-    settings = checked(Settings(candidates, kernel, 1, horizon, beta, noise_variance, gram, coins))
+        checks.require(beta is None, "beta", "be None where confidence is given", beta)
+    width = beta if confidence is None else 0.0  # which nothing reads where there is another
+    settings = checked(Settings(candidates, kernel, 1, horizon, width, noise_variance, gram, coins))
 
     def beta_of(t: Array, log_det: Array) -> Array:
         if confidence is None:

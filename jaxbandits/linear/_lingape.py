@@ -64,7 +64,7 @@ def lingape(
             ellipsoid covers all directions at once, and needs fewer pulls (d = 5: about 15 %).
         rule: "greedy", the arm that shrinks ||x_i - x_j|| most (equation 9), or "ratio", the arm furthest behind its
             share in the optimal decomposition of x_i - x_j (equation 12).
-        ratios: float (K, K, K), shares p_k(i, j); for the rule "ratio", see `ratio_tables(arms).p`; others ignore it.
+        ratios: float (K, K, K), shares p_k(i, j); for the rule "ratio", see `ratio_tables(arms).p`. For this rule only.
         leap: the most pulls that one round may stand for, a Python int in [1, 2^20]. With more than 1 a round pulls its
             arm as often in a row as the rule would anyway (see below), say up to 65536. float64 only.
         leap_margin: M >= 7 of the leap's certificate, 7.6 by default; for leap > 1.
@@ -85,7 +85,7 @@ def lingape(
 
     Raises:
         ValueError: an argument lies outside the range above, a shape does not fit, or an argument is given that the
-            stop does not have, or that means nothing without leaps.
+            rule or the stop does not have, or that means nothing without leaps.
 
     **Guarantee** (Theorem 1, either rule): P(gap of the answer > epsilon) <= delta, if ||theta|| <= norm_bound and the
     noise is noise_scale-sub-Gaussian; with a threshold, what is proved of that. **Cost**: O(K d) a round, with leaps
@@ -112,8 +112,8 @@ def lingape(
     checks.one_of("rule", rule, RuleName)
     if rule == "ratio" and ratios is None:
         raise ValueError("ratios must be given with rule='ratio' (see linear.ratio_tables(arms).p), got None")
+    require(ratios is None or rule == "ratio", "ratios", "be None with rule='greedy'", ratios)
     shares = None if ratios is None else checked_shares(ratios, K, dtype)
-    shares = shares if rule == "ratio" else None
     leap = checks.whole("leap", leap, least=1, most=2**20)
     require(leap == 1 or dtype == jnp.float64, "arms", "be float64 with leap > 1", dtype)
     if leap_margin is not None:

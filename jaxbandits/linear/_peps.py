@@ -42,11 +42,13 @@ MILLS = (
     2.338199755615768e-08,
 )
 
+DELTA = 0.5  # of the threshold that is never reached, which does not read it
+
 
 def peps(
     arms: Array,
     *,
-    delta: Array | float,
+    delta: Array | float | None = None,
     threshold: Threshold | None,
     items: Array | None = None,
     epsilon: Array | float = 0.0,
@@ -64,6 +66,7 @@ def peps(
 
     - `threshold`: None as well: the run never stops, and ends at the horizon of `jaxbandits.sweep`. So the rule was
       published, to be judged by how often the answer at time t is right; the stop by likelihood ratios is added.
+      Without it there are no `delta` and no `eliminate`.
     - `draws`: of theta in a round, an int in [1, 65536].
     - `mix`: () in [0, 1], the share of pulls by the `g_allocation`; unless 0 the arms must span R^d.
 
@@ -71,7 +74,8 @@ def peps(
         Algorithm with actions `Step`, and answers int (), an item.
 
     Raises:
-        ValueError: an argument lies outside the range above, or a shape does not fit.
+        ValueError: an argument lies outside the range above, a shape does not fit, or an argument of the stop is given
+            where there is none.
 
     **Guarantee**: that of the threshold; with a proved one P(the answer is not best) <= delta. **Cost**:
     O(K d + (d + M + K) d draws) a round.
@@ -86,9 +90,12 @@ def peps(
     """
     draws = checks.whole("draws", draws, least=1, most=65536)
     checks.real("mix", mix, least=0, most=1)
+    if threshold is None:
+        for name, value in {"delta": delta, "eliminate": eliminate}.items():
+            checks.require(value is None, name, "be None without a threshold", value)
     settings = checked_settings(
         arms,
-        delta,
+        DELTA if threshold is None else delta,
         _never if threshold is None else threshold,
         items,
         epsilon,

@@ -76,8 +76,13 @@ CALLS = {
     "every_tenth": Call(kernel.every_tenth, {"horizon": HORIZON}),
     "gp_ucb": Call(
         kernel.gp_ucb,
-        LEARNER | {"confidence": lambda t, log_det: log_det, "coins": ALONE},
-        fine=NO_COINS | {"confidence": ("none",)},
+        LEARNER | {"confidence": None, "coins": ALONE},
+        fine=NO_COINS,
+    ),
+    "gp_ucb, confidence": Call(
+        kernel.gp_ucb,
+        LEARNER | {"beta": None, "confidence": lambda t, log_det: log_det, "coins": ALONE},
+        fine=NO_COINS,
     ),
     "greedy_information_gain": Call(
         kernel.greedy_information_gain, {"candidates": CANDIDATES, "kernel": SE, "noise_variance": 0.04, "n": 3}

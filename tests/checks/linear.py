@@ -79,7 +79,12 @@ CALLS = {
     "peps": Call(
         linear.peps,
         RATIOS_STOP | {"draws": 4, "mix": 0.0},
-        fine=OPEN | {"threshold": ("none",)},
+        fine=OPEN,
+    ),
+    "peps, no threshold": Call(
+        linear.peps,
+        RATIOS_STOP | {"delta": None, "threshold": None, "eliminate": None, "draws": 4, "mix": 0.0},
+        fine={"items": ("none",), "glr_ridge": ("none",)},
     ),
     "uniform": Call(linear.uniform, RATIOS_STOP, fine=OPEN),
     **{
@@ -129,7 +134,7 @@ CALLS = {
     "lingape, threshold": Call(
         linear.lingape,
         LINGAPE
-        | {"norm_bound": None, "union_bound": None, "rule": "greedy", "leap": 1}
+        | {"norm_bound": None, "union_bound": None, "rule": "greedy", "ratios": None, "leap": 1}
         | {"leap_margin": None, "leap_noise_scale": None}
         | RATIOS_STOP
         | {"width": "log"},

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from jaxbandits import cpe, fullbandit, kcenter, linear
+from jaxbandits import cpe, fullbandit, kcenter, kernel, linear
 from jaxbandits.numerics import thresholds
 
 ARMS, GK16 = np.eye(3), thresholds.gk16()
@@ -15,6 +15,8 @@ SUMS = partial(fullbandit.sa_foa, fullbandit.make_design(fullbandit.all_superarm
 NOISY = partial(kcenter.ns_tands, kcenter.Distances(7, 4), delta=0.1, noise_scale=0.1)
 COINS = partial(kcenter.ns_ts, kcenter.Distances(7, 4, "bernoulli"), delta=0.1)
 
+GP = {"kernel": kernel.paper_kernel("branin"), "horizon": 9, "noise_variance": 0.1}
+
 
 @pytest.mark.parametrize(
     ("call", "option", "value", "because"),
@@ -23,6 +25,11 @@ COINS = partial(kcenter.ns_ts, kcenter.Distances(7, 4, "bernoulli"), delta=0.1)
         (WITH_THRESHOLD, "leap_margin", 99.0, "leaps"),
         (partial(linear.lingape, ARMS, delta=0.1), "leap_margin", 7.6, "leaps"),
         (partial(linear.lingape, ARMS, delta=0.1), "leap_noise_scale", 1.0, "leaps"),
+        (partial(linear.lingape, ARMS, delta=0.1), "ratios", linear.ratio_tables(ARMS).p, "rule='greedy'"),
+        (WITH_THRESHOLD, "ratios", linear.ratio_tables(ARMS).p, "rule='greedy'"),
+        (partial(linear.peps, ARMS, threshold=None), "delta", 0.1, "a threshold"),
+        (partial(linear.peps, ARMS, threshold=None), "eliminate", "both", "a threshold"),
+        (partial(kernel.gp_ucb, np.eye(2), confidence=lambda t, log_det: log_det, **GP), "beta", 0.0, "confidence"),
         *((partial(linear.lin_ts, ARMS, scale=1.0), name, value, "a scale") for name, value in PROVED.items()),
         (partial(cpe.clucb, cpe.best_arm(3), delta=0.1), "noise_scale", 9.0, "radius='coci'"),
         (NOISY, "mirror_steps", 10, "solver='newton'"),

@@ -21,6 +21,8 @@ def _kernel(factory: Callable[..., Algorithm], *, alone: bool = False, **default
         lengthscale = settings.pop("lengthscale", 0.2)
         if "inducing_probability" in settings:  # which p0 is a part of
             settings.pop("p0", None)
+        if "confidence" in settings:  # in place of beta
+            settings.pop("beta")
         settings |= {} if alone else {"n_agents": agents}
         instance = kernel.branin(jax.random.key(2), size=40, dtype=dtype)
         rule = functools.partial(kernel.squared_exponential, lengthscale=lengthscale)

@@ -62,7 +62,7 @@ def test_the_width_sees_the_query_to_come_and_the_information_so_far():
     )
     # From the 10th query on the run queries where it knows least.
     before = None
-    for t, step in enumerate(driver.follow(SWITCHED, candidates, rewards, coins)):
+    for t, step in enumerate(driver.follow(SWITCHED, candidates, rewards, coins, beta=None)):
         if t > 0:
             wanted = before.variance if t + 1 >= 10 else before.mean
             assert step.action[0] == np.argmax(np.asarray(wanted[0]))

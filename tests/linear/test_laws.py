@@ -84,7 +84,7 @@ def build(rule, x):
         noise_scale=x.noise_scale,
         norm_bound=x.norm_bound,
         rule="ratio" if rule == "ratio" else "greedy",
-        ratios=x.ratios,
+        ratios=x.ratios if rule == "ratio" else None,
         leap=65536 if rule == "leap" else 1,
     )
     return algorithm, Pull

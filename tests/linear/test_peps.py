@@ -102,7 +102,7 @@ def on_soare(seeds, horizon, threshold=None, d=6, draws=20):
             at=[n for n in (30, 100, 300, 1000, 3000) if n <= horizon],
             value=lambda state, decision: {"right": linear.is_right(instance, decision.answer)},
         )
-        rule = linear.peps(instance.arms, delta=0.1, threshold=threshold, draws=draws)
+        rule = linear.peps(instance.arms, delta=None if threshold is None else 0.1, threshold=threshold, draws=draws)
         return rule, linear.environment(instance, linear.Step), right
 
     return jaxbandits.sweep(build, seeds=seeds, key=KEY, horizon=horizon, progress=False).columns

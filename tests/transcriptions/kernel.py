@@ -81,7 +81,7 @@ def gp_ucb(size, is_confident):
     assert len({int(seen.action[0]) for seen in rounds}) > 5
     watched = field(rounds, "mean", "variance", "log_det", "uplink", "downlink")
     theirs = written([seen.action for seen in rounds], rewards, [seen.answer[0] for seen in rounds], watched)
-    numbers = {"coins": coins, "beta": np.ones(30) if is_confident else beta, "noise_variance": NOISE_VARIANCE}
+    numbers = {"coins": coins, "noise_variance": NOISE_VARIANCE} | ({} if is_confident else {"beta": beta})
     build = maker(CONFIDENT if is_confident else kernel.gp_ucb, KERNEL, horizon=30)
     return Laid(theirs, replayed(build, theirs, candidates, numbers, watch=alone), absolute_tolerance=1e-9)
 
