@@ -47,6 +47,8 @@ def gp_ucb(
     if confidence is not None:
         checks.function("confidence", confidence, "t and log_det")
         checks.require(beta is None, "beta", "be None where confidence is given", beta)
+    else:
+        checks.require(beta is not None, "beta", "be given where confidence is None", beta)
     width = beta if confidence is None else 0.0  # which nothing reads where there is another
     settings = checked(Settings(candidates, kernel, 1, horizon, width, noise_variance, gram, coins))
 

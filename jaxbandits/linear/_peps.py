@@ -93,6 +93,8 @@ def peps(
     if threshold is None:
         for name, value in {"delta": delta, "eliminate": eliminate}.items():
             checks.require(value is None, name, "be None without a threshold", value)
+    else:
+        checks.function("threshold", threshold, "delta and evidence")
     settings = checked_settings(
         arms,
         DELTA if threshold is None else delta,

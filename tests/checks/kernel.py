@@ -75,14 +75,12 @@ CALLS = {
     "epoch_lengths": Call(kernel.epoch_lengths, {"horizon": HORIZON, "first_epoch": 2}, fine=DEFAULTS),
     "every_tenth": Call(kernel.every_tenth, {"horizon": HORIZON}),
     "gp_ucb": Call(
-        kernel.gp_ucb,
-        LEARNER | {"confidence": None, "coins": ALONE},
-        fine=NO_COINS,
+        kernel.gp_ucb, LEARNER | {"confidence": None, "coins": ALONE}, fine=NO_COINS | {"confidence": ("none",)}
     ),
     "gp_ucb, confidence": Call(
         kernel.gp_ucb,
         LEARNER | {"beta": None, "confidence": lambda t, log_det: log_det, "coins": ALONE},
-        fine=NO_COINS,
+        fine=NO_COINS | {"beta": ("none",)},
     ),
     "greedy_information_gain": Call(
         kernel.greedy_information_gain, {"candidates": CANDIDATES, "kernel": SE, "noise_variance": 0.04, "n": 3}

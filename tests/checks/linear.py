@@ -84,7 +84,7 @@ CALLS = {
     "peps, no threshold": Call(
         linear.peps,
         RATIOS_STOP | {"delta": None, "threshold": None, "eliminate": None, "draws": 4, "mix": 0.0},
-        fine={"items": ("none",), "glr_ridge": ("none",)},
+        fine=OPEN | dict.fromkeys(("delta", "threshold"), ("none",)),
     ),
     "uniform": Call(linear.uniform, RATIOS_STOP, fine=OPEN),
     **{

@@ -45,6 +45,11 @@ def test_an_option_that_would_do_nothing_is_refused(call, option, value, because
         call(**{option: value})
 
 
+def test_one_width_of_gp_ucb_is_needed():
+    with pytest.raises(ValueError, match="^beta must be given where confidence is None, got None"):
+        kernel.gp_ucb(np.eye(2), **GP)
+
+
 def test_what_the_proved_radius_needs_is_needed_without_a_scale():
     for name in PROVED:
         with pytest.raises(ValueError, match=f"^{name} must be"):
