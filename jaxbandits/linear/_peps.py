@@ -97,7 +97,7 @@ def peps(
         checks.function("threshold", threshold, "delta and evidence")
     settings = checked_settings(
         arms,
-        DELTA if threshold is None else delta,
+        DELTA if threshold is None else checks.probability("delta", delta),
         _never if threshold is None else threshold,
         items,
         epsilon,
