@@ -61,7 +61,8 @@ def line(
     values = np.asarray(values, float)
     censored = failed = 0
     if status is not None:
-        censored, failed = int(np.sum(status == Status.MAX_ROUNDS)), int(np.sum(status == Status.NONFINITE))
+        censored = int(np.sum(status == Status.MAX_ROUNDS))
+        failed = int(np.isin(status, (Status.NONFINITE, Status.INVALID_ACTION)).sum())
         values = values[status == Status.STOPPED]
     mean, se = mean_se(values)
     if printed_runs and more.get("printed") is not None:

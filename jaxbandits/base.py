@@ -89,6 +89,8 @@ class Algorithm(NamedTuple):
 
     `problem` returns what an algorithm was made for, by name: sizes, arrays, structs of arrays. The environment's
     entries of the same names must agree: sizes and shapes always, values where both are known before a program runs.
+    Where they do, the algorithm is trusted to ask for what exists (`Environment`): hold yours to it by
+    `jaxbandits.testing.check`, or leave `problem` out.
     """
 
     init: Callable[[Key], PyTree]  # (key) -> state
@@ -111,8 +113,9 @@ class Environment(NamedTuple):
     `problem` is compared with the algorithm's. Where the two are to differ, in a study of wrong models, leave it out:
     `environment._replace(problem=None)`.
 
-    JAX clamps an index that is out of range. `jaxbandits.testing.check` therefore asks `accepts` and `admits`, which no
-    round of a run does.
+    JAX clamps an index that is out of range. The engine therefore asks `accepts` in every round, and ends a run whose
+    action does not exist as `Status.INVALID_ACTION`; an algorithm whose `problem` agrees with the environment's is
+    trusted. `jaxbandits.testing.check` asks always, `admits` too.
     """
 
     noise: Callable[[Key], PyTree]  # (key) -> noise  the randomness of one round, for any action
@@ -131,6 +134,7 @@ class Status(enum.IntEnum):
     MAX_ROUNDS = 2  # censored: the budget of rounds ran out first
     NONFINITE = 3  # failed: a NaN or an infinity in the state
     HORIZON = 4  # complete: the run has spent the pulls that it was meant to last
+    INVALID_ACTION = 5  # failed: the algorithm asks for what the environment does not have
 
 
 class Outcome(NamedTuple):

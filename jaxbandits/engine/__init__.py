@@ -24,8 +24,9 @@ holds the table of tasks, `_manifest.json` the arguments, versions, device, prec
 
 **Equal runs.** Task (row, seed) has the key `task_key(key, row, seed)`. More seeds, other rows, other lanes: the same
 streams. At the same `lanes` (`chunk`, `scalars`) results are equal bit for bit, on any number of devices and processes
-of one kind. A run that reaches `max_rounds` is counted as censored, one that meets a NaN as failed; neither enters a
-mean. A run that is meant to last has a `horizon` of pulls instead, and is complete once it has spent them.
+of one kind. A run that reaches `max_rounds` is counted as censored, one that meets a NaN, or asks for an action that
+does not exist, as failed; neither enters a mean. A run that is meant to last has a `horizon` of pulls instead, and is
+complete once it has spent them.
 
 **Devices.** A sweep uses all devices of its process; `mesh=` names others. Each device has its own `lanes` lanes of
 every batch, and they do not communicate. On a CPU, as many batches run side by side as there are cores. On an

@@ -114,6 +114,17 @@ def require_one_problem(algorithm: Algorithm, environment: Environment) -> None:
             )
 
 
+def in_doubt(algorithm: Algorithm, environment: Environment) -> Callable[[PyTree], Array] | None:
+    """What says whether an action exists, for the rounds of a run; None where there is no need to ask, or no way.
+
+    An algorithm that was made for the environment's problem asks for what exists: `testing.check` holds it to that. To
+    ask in every round would cost the cheapest rules a twentieth of their speed.
+    """
+    ours, theirs = algorithm.problem, environment.problem
+    is_held = ours is not None and theirs is not None and ours().keys() & theirs().keys()
+    return None if is_held else environment.accepts
+
+
 def _difference(ours: PyTree, theirs: PyTree) -> str | None:
     """What differs in two parts of a problem, in words; None if nothing does, or nothing is known to.
 

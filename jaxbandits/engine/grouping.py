@@ -13,11 +13,12 @@ from jaxbandits.engine.tables import is_task_column
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 STATISTICS = ("mean", "se", *(f"q{round(100 * q):02d}" for q in QUANTILES))
 FINISHED = (Status.STOPPED, Status.HORIZON)  # complete runs, over which statistics are taken
+FAILED = (Status.NONFINITE, Status.INVALID_ACTION)
 ENDINGS = {
     "finished": FINISHED,
     "stopped": (Status.STOPPED,),
     "censored": (Status.MAX_ROUNDS,),
-    "failed": (Status.NONFINITE,),
+    "failed": FAILED,
 }
 NOT_SUMMARISED = ("row", "seed", "status", "stream")
 MAX_NUMBERS = 2**22  # described at a time: 32 MB in double precision, however large a column is

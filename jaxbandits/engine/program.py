@@ -222,7 +222,9 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
                 chunk=chunk,
                 axis_name=LANES,
             )
-            return outcome.status, outcome.rounds, outcome.state, curves
+            # A lane that has ended keeps its status: without rounds left it would soon be MAX_ROUNDS.
+            status = jnp.where(status == Status.RUNNING, outcome.status, status)
+            return status, outcome.rounds, outcome.state, curves
 
         start = jnp.int32(Status.RUNNING), rounds, state, curves
         status, rounds, state, curves = lax.fori_loop(0, chunks, one_chunk, start)

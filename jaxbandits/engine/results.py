@@ -110,12 +110,12 @@ class Results(NamedTuple):
             dict of arrays with one entry for every group, in the order of the groups' values: the columns of `by`,
             values and dtypes unchanged; the values of the table of tasks (`task.NAME`) that are the same in all runs of
             each group; the counts `runs`, `finished` (stopped, or their horizon reached), `stopped`, `censored` (out of
-            rounds) and `failed` (not finite); and for every other real column NAME of shape (runs, ...) its
-            `NAME_mean`, the mean's standard error `NAME_se`, and quantiles `NAME_q05` .. `NAME_q95`, all float64
-            (groups, ...): an array is described entry by entry, so that the bands of a curve stand beside its marks,
-            `curve.pulls` or `curve.rounds` (groups, G). Statistics are taken over the finished runs alone. They are NaN
-            where there are no such runs (the standard error: fewer than two) or one of their values is NaN; an infinite
-            value makes NaNs or infinities.
+            rounds) and `failed` (not finite, or an invalid action); and for every other real column NAME of shape
+            (runs, ...) its `NAME_mean`, the mean's standard error `NAME_se`, and quantiles `NAME_q05` .. `NAME_q95`,
+            all float64 (groups, ...): an array is described entry by entry, so that the bands of a curve stand beside
+            its marks, `curve.pulls` or `curve.rounds` (groups, G). Statistics are taken over the finished runs alone.
+            They are NaN where there are no such runs (the standard error: fewer than two) or one of their values is
+            NaN; an infinite value makes NaNs or infinities.
 
         Raises:
             ValueError: `by` names no column, one that does not exist or is not scalar, or one whose name the summary

@@ -16,7 +16,7 @@ from jax import lax
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, Outcome, PyTree, Status
 from jaxbandits.engine.ahead import drawn_ahead
-from jaxbandits.engine.fit import described, first_line, require_fit, require_pair
+from jaxbandits.engine.fit import described, first_line, in_doubt, require_fit, require_pair
 from jaxbandits.engine.gradients import refusing_gradient
 from jaxbandits.engine.recording import Curves, Record, Seen, curves_of, marked, seen, start_curves, summed
 
@@ -77,7 +77,8 @@ def advance(
     """Carries one lane through at most `chunk` further rounds.
 
     The lane is refreshed first, so rounding errors of a cache live for at most one chunk. A lane that has stopped, or
-    has spent its budget or its horizon, gets the idle action: it costs a round of time but changes nothing.
+    has spent its budget or its horizon, gets the idle action: it costs a round of time but changes nothing. So does a
+    lane that asks for what does not exist.
 
     Planning costs a batch the work of all its lanes, however many are due. Within the chunk it therefore plans once
     half of its running lanes wait for it; at a chunk's start it plans for every lane that is due, so that none starves.
@@ -104,6 +105,7 @@ def advance(
     """
     require_pair(algorithm)
     recorded = Curves({}, {}) if curves is None else curves
+    accepts = in_doubt(algorithm, environment)
     has_plan = algorithm.plan is not None
     if algorithm.refresh is not None:
         state = _where(rounds < max_rounds, algorithm.refresh(state), state)
@@ -134,6 +136,8 @@ def advance(
             counts = (rounds <= max_rounds) & is_planned if has_plan else None
             note = seen(record, curves, state, rounds, decision, counts=counts)
         active = ~decision.stop & ready
+        if accepts is not None:  # a lane that asks for what does not exist stays where it is, and asks for it again
+            active &= accepts(decision.action)
         action = jax.tree.map(lambda a, idle: jnp.where(active, a, idle), decision.action, algorithm.idle)
         # Without the barrier XLA copies the whole decision into each of the kernels that update the state
         # (measured on LinGapE, K = 6, two cores: 1.4e7 rounds a second without, 1.7e7 with).
@@ -162,6 +166,7 @@ def advance(
         Status.STOPPED: decision.stop & is_planned,
         Status.HORIZON: None if horizon is None else _has_spent(state, horizon) & is_planned,
         Status.MAX_ROUNDS: (rounds >= max_rounds) & is_planned,
+        Status.INVALID_ACTION: None if accepts is None else ~accepts(decision.action) & is_planned,
     }
     endings = {status: holds for status, holds in endings.items() if holds is not None}
     status = jnp.select(list(endings.values()), [jnp.int32(s) for s in endings], jnp.int32(Status.RUNNING))

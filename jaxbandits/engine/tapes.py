@@ -15,7 +15,7 @@ from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Environment, Key, PyTree
-from jaxbandits.engine.fit import require_fit, require_pair
+from jaxbandits.engine.fit import in_doubt, require_fit, require_pair
 from jaxbandits.engine.running import DEFAULT_CHUNK, Streams, streams
 
 Observe = Callable[[Array, PyTree], PyTree]  # (round, action) -> observation
@@ -25,7 +25,7 @@ Watch = Callable[[PyTree], PyTree]  # (state) -> what a tape writes down of it
 class Tape(NamedTuple):
     """What happens in a run, round by round; entry r of every array is that of round r, from 0."""
 
-    actions: PyTree  # leaves (rounds, ...)          idle in a round in which the algorithm stops, and after it
+    actions: PyTree  # leaves (rounds, ...)          idle where the algorithm stops, and where its action does not exist
     observations: PyTree  # leaves (rounds, ...)
     stops: Array  # bool (rounds,)                   the stopping rule holds before the round
     answers: PyTree  # leaves (rounds, ...)          the recommendation before the round
@@ -56,7 +56,7 @@ def trace(
         key: the task's key.
         algorithm: what decides.
         environment: what answers.
-        rounds: to be written down; those after a stop are idle.
+        rounds: to be written down. Idle are those after a stop, and those whose action does not exist.
         chunk: rounds between two refreshes of the algorithm's cache, as in `run`.
         watch: (state) -> what the tape keeps of the state of every round; None: nothing.
 
@@ -88,7 +88,7 @@ def trace(
     def observe(r: Array, action: PyTree) -> PyTree:
         return environment.respond(action, environment.noise(jax.random.fold_in(keys.noise, r)))
 
-    return _follow(algorithm, keys, observe, rounds, chunk, watch)
+    return _follow(algorithm, keys, observe, rounds, chunk, watch, in_doubt(algorithm, environment))
 
 
 def replay(
@@ -269,7 +269,13 @@ def _is_same(x: np.ndarray, y: np.ndarray, tolerance: float, absolute: float) ->
 
 
 def _follow(
-    algorithm: Algorithm, keys: Streams, observe: Observe, rounds: int, chunk: int, watch: Watch | None
+    algorithm: Algorithm,
+    keys: Streams,
+    observe: Observe,
+    rounds: int,
+    chunk: int,
+    watch: Watch | None,
+    accepts: Callable[[PyTree], Array] | None = None,
 ) -> Tape:
     """The tape of an algorithm whose observations come from `observe`."""
     refresh, plan, stale = algorithm.refresh, algorithm.plan, algorithm.stale
@@ -281,7 +287,8 @@ def _follow(
             planned = partial(plan, jax.random.fold_in(keys.plan, r))
             state = lax.cond(stale(state), planned, lambda state: state, state)
         decision = algorithm.decide(jax.random.fold_in(keys.decide, r), state)
-        action = jax.tree.map(lambda a, idle: jnp.where(decision.stop, idle, a), decision.action, algorithm.idle)
+        active = ~decision.stop if accepts is None else ~decision.stop & accepts(decision.action)
+        action = jax.tree.map(lambda a, idle: jnp.where(active, a, idle), decision.action, algorithm.idle)
         observation = observe(r, action)
         watched = () if watch is None else watch(state)
         now = Tape(action, observation, decision.stop, decision.answer, watched)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from jaxbandits.base import Status
+from jaxbandits.engine.grouping import FAILED
 from jaxbandits.engine.logs import say
 from jaxbandits.engine.results import Stats
 from jaxbandits.engine.store.files import explained, write_file
@@ -89,5 +90,5 @@ def about_part(columns: dict[str, np.ndarray], about: dict[str, Any]) -> dict[st
     return about | {
         "runs": len(status),
         "censored": int(np.sum(status == Status.MAX_ROUNDS)),
-        "failed": int(np.sum(status == Status.NONFINITE)),
+        "failed": int(np.isin(status, FAILED).sum()),
     }
