@@ -89,9 +89,12 @@ def sweep(
         chunk: rounds between two refreshes of an algorithm's cache; 256 by default, or fewer if their noise would take
             more than 256 MB. A lane is refilled only at a chunk's end, so runs of less than a few chunks leave lanes
             idle: `Results.stats.advice`, which is logged, says when a shorter chunk or a leap would have been faster.
-            The chunk decides how rounding errors fall, and so never follows a measurement. The host visits a batch
-            after one chunk or, where runs are long, after several, but at least every quarter of a second (unless a
-            chunk takes longer).
+            A cache is rebuilt at a chunk's start. The chunk so decides how its rounding errors fall, and with them now
+            and then a stopping time; it never follows a measurement. Only `linear` has such caches: LinGapE, LinUCB,
+            LinTS, the rules stopped by likelihood ratios, `uniform` and `fixed_weights`. All other rules make the same
+            runs with any chunk. The exception is `mab.tas` in 32 bit: a plan is compiled twice, for a chunk's start and
+            for its rounds, and may round differently. The host visits a batch after one chunk or, where runs are long,
+            after several, but at least every quarter of a second (unless a chunk takes longer).
         scalars: whether a round works on a vector over lanes for every entry of a lane's small arrays, which a GPU
             carries out as one or two kernels, rather than on arrays of lanes, a kernel for every sum and every index:
             see `jaxbandits.engine.scalars`. By default where it pays: on accelerators, for rounds of at most 12,000

@@ -220,15 +220,16 @@ def test_a_prefix_is_the_same_run(name):
 
 @every_swept
 def test_sweep_equals_plain_runs(name):
-    """Their hyperparameters are Python numbers here, and tracers there."""
+    """Their hyperparameters are Python numbers here, tracers there. Without a cache the chunk does not matter."""
     case = CASES[name]
+    has_cache = case.make("float64")[0].refresh is not None
     results = jaxbandits.sweep(
         lambda task, key: case.make("float64", **{number: first for number, (first, _) in case.numbers.items()}),
         seeds=SEEDS,
         key=KEY,
         max_rounds=case.max_rounds,
         lanes=2,
-        chunk=256,
+        chunk=256 if has_cache else 100,
         progress=False,
     )
     for seed in range(SEEDS):
