@@ -143,12 +143,14 @@ def _computed(function: Callable[..., Any], data: bytes, shape: tuple, dtype: st
 # Pulls
 
 
-def rounded(shares: Array, n: Array, *, all_arms: bool = False) -> Array:
+def rounded(shares: Array, n: Array, lots: Array, *, all_arms: bool = False) -> Array:
     """Efficient rounding: counts of sum n with the largest possible least count per share.
 
     Args:
         shares: float (K,), at least 0, of sum 1.
         n: int (), at least 1. If there are fewer pulls than shares, the largest of them get one each.
+        lots: int32 (K,), see `numerics.ties`. Of equal shares, the one with the largest lot gets a pull that is left
+            over. By the index, a best arm that stands first would often get it.
         all_arms: whether an arm without a share gets one pull as well, where n >= K.
 
     Returns:
@@ -162,15 +164,22 @@ def rounded(shares: Array, n: Array, *, all_arms: bool = False) -> Array:
     n = n - extra.sum()
     safe = jnp.where(support, shares, 1)
     level = n.astype(dtype) - support.sum().astype(dtype) / 2
-    counts = jnp.where(support, jnp.maximum(jnp.ceil(level * safe), 0), 0).astype(int)
+    # Equal shares come out of a solver equal but for rounding, which must decide no more than the index does.
+    tolerance = float(jnp.finfo(dtype).eps) ** (2 / 3)
+    counts = jnp.where(support, jnp.maximum(jnp.ceil(level * safe * (1 - tolerance)), 0), 0).astype(int)
+
+    def largest(values: Array, among: Array, lots: Array) -> Array:
+        values = jnp.where(among, values, -jnp.inf)
+        top = values.max()
+        return jnp.argmax(jnp.where(among & (values >= top - tolerance * jnp.abs(top)), lots, jnp.iinfo(jnp.int32).min))
 
     def correct(_: Array, counts: Array) -> Array:
         missing = n - counts.sum()
         # Arms without a pull come first, those with one go last, by their shares.
         urgency = jnp.where(counts > 0, safe / jnp.maximum(counts, 1).astype(dtype), 2 + safe)
-        first = jnp.argmax(jnp.where(support, urgency, -1))
+        first = largest(urgency, support, lots)
         excess = jnp.where(counts > 1, (counts - 1).astype(dtype) / safe, -safe)
-        last = jnp.argmax(jnp.where(support & (counts > 0), excess, -jnp.inf))
+        last = largest(excess, support & (counts > 0), ~lots)
         place = jnp.arange(K) == jnp.where(missing > 0, first, last)
         return counts + jnp.where(place, jnp.sign(missing), 0)
 

@@ -85,7 +85,7 @@ def od_linbai(arms: Array, *, horizon: Array | int, design_steps: int = 1000) ->
         # Where m w is a whole number but for rounding, it is that number.
         due = jnp.ceil(shares * jnp.maximum(m, 0) * (1 - 1e-6)).astype(int)
         # More arms may have a share than an extreme point of the optimal designs has.
-        due = jnp.where(due.sum() <= most, due, rounded(shares, most))
+        due = jnp.where(due.sum() <= most, due, rounded(shares, most, lots(state.ties, ~state.pulls)))
         return state._replace(planned=jnp.ones((), bool), due=due)
 
     def decide(key: Key, state: State) -> Decision:

@@ -28,7 +28,7 @@ def peace(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Alg
     With rho(S) the value of the design for the differences of a set S, there are E = max(1, ceil(log2 rho(all)))
     phases of floor(T / E) pulls, the last with the rest. After a phase the arms that are left are sorted by their
     estimates, least squares from the phase's rewards, and the longest prefix P with rho(P) <= rho(S) / 2 stays.
-    Lots tell equal estimates apart. Where shares are equal, a pull that rounding leaves over goes to the first arm.
+    Lots tell equal estimates apart, and equal shares where rounding leaves a pull over.
 
     Args:
         arms: float (K, d), features, spanning R^d; the run has their dtype.
@@ -92,9 +92,9 @@ def peace(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Alg
         left = state.left & ((rank < kept) | (state.phase == 0))
         found = designs(left)
         n = jnp.where(state.phase == E - 1, T - state.pulls, length)
-        return state._replace(
-            left=left, value=found.value, planned=jnp.ones((), bool), due=rounded(found.allocation, n, all_arms=True)
-        )
+        # Other lots than those of the ranks, which come from the same pulls.
+        due = rounded(found.allocation, n, lots(state.ties, ~state.pulls), all_arms=True)
+        return state._replace(left=left, value=found.value, planned=jnp.ones((), bool), due=due)
 
     def decide(key: Key, state: State) -> Decision:
         del key
