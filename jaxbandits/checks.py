@@ -12,6 +12,8 @@ import contextvars
 import operator
 import os
 import re
+import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -86,6 +88,19 @@ def require(holds: Any, name: str, expected: str, got: Any) -> None:
         checkify.debug_check(jnp.all(holds), message + ", got {got}", got=jnp.asarray(leaves[0]))
     else:
         checkify.debug_check(jnp.all(holds), message)
+
+
+def warn(text: str, *, stacklevel: int) -> None:
+    """Warns as `warnings.warn` does, and drops the warning if stderr has been closed.
+
+    Python itself drops what cannot be written for any other reason: no stderr, a full disk, a pipe without a reader.
+    A filter that makes errors of warnings is obeyed.
+    """
+    try:
+        warnings.warn(text, stacklevel=stacklevel + 1)
+    except ValueError:  # of writing to a closed file; a UserWarning is none
+        if not getattr(sys.stderr, "closed", False):
+            raise
 
 
 def real(

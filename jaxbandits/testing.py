@@ -8,7 +8,6 @@ algorithms of this library pass it; one of your own that does runs in sweeps, un
 """
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -118,7 +117,7 @@ def check(algorithm: Algorithm, environment: Environment, *, key: Key, rounds: i
         _check_batch(algorithm, environment, key, rounds)
     if not walked.stops:
         sentence = f"the run did not stop within {rounds} rounds, so its stop was not checked"
-        warnings.warn(f"{sentence}. Give more rounds, unless the rule never stops by itself", stacklevel=2)
+        checks.warn(f"{sentence}. Give more rounds, unless the rule never stops by itself", stacklevel=2)
 
 
 def _check_shapes(algorithm: Algorithm, environment: Environment, key: Key) -> None:

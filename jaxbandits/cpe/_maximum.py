@@ -4,7 +4,6 @@ An action is a 0/1 decision that is played as a whole. Weights here are often co
 them tied; `solve`, whose ties go to the largest index, is another function.
 """
 
-import warnings
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -281,7 +280,7 @@ def check_playable(problem: Any) -> None:
             require(len(rows) > 1, "problem.rows", "be at least 2: one action is known without a play", len(rows))
             require(rows.any(axis=0), "problem.rows", "hold every arm in one action at least", rows)
     if arm_count(problem) > MANY:
-        warnings.warn(f"the table of swaps has {arm_count(problem)} columns, for every lane", stacklevel=3)
+        checks.warn(f"the table of swaps has {arm_count(problem)} columns, for every lane", stacklevel=3)
 
 
 def check_actions(name: str, problem: Playable, rows: Any) -> np.ndarray:

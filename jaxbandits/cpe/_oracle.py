@@ -61,10 +61,12 @@ def find_bi_monotone_violation(
     Raises:
         ValueError: an argument is not as above.
 
-    Cost: 2 * samples calls of `solve`.
+    Cost: 2 * samples calls of `solve`, whose results are read on the host: it cannot be called while a program is
+    traced.
     """
     checks.function("solve", solve, "theta")
     checks.key("key", key)
+    checks.require(checks.is_concrete(key), "key", "be concrete", key)
     checks.whole("arms", arms, least=2)
     checks.whole("samples", samples, least=2)
 

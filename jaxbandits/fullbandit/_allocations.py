@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxbandits import checks
+from jaxbandits.checks import is_concrete, require
 from jaxbandits.fullbandit._design import basis_first, check_rows, check_size, check_support, independent, masks
 from jaxbandits.numerics.design import design
 
@@ -57,6 +58,7 @@ def g_allocation(
     rows = check_rows("support", support)
     checks.one_of("method", method, Method)
     checks.positive("tolerance", tolerance)
+    require(is_concrete(tolerance), "tolerance", "be concrete", tolerance)
     checks.whole("max_steps", max_steps, least=1)
     s, n = rows.shape
     arms = rows.astype(np.float64)
@@ -89,7 +91,7 @@ def xy_allocation(support: ArrayLike, *, directions: ArrayLike | None = None, st
     Raises:
         ValueError: an argument is not as above.
 
-    Cost: O(n^3 + (s + M) n^2 + s n M) a step.
+    Cost: O(n^3 + (s + M) n^2 + s n M) a step, on the host: it cannot be called while a program is traced.
 
     Source: Soare, Lazaric and Munos (2014), the XY-allocation.
     """
@@ -100,6 +102,7 @@ def xy_allocation(support: ArrayLike, *, directions: ArrayLike | None = None, st
         ys = difference_directions(n, k)
     else:
         checks.array("directions", directions, ("M", n))
+        require(is_concrete(directions), "directions", "be concrete", directions)
         ys = np.asarray(directions, np.float64)
     arms = rows.astype(np.float64)
     with jax.enable_x64(True):

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from jaxbandits import checks
 from jaxbandits.base import Array
-from jaxbandits.checks import require
+from jaxbandits.checks import is_concrete, require
 from jaxbandits.fullbandit._allocations import xy_allocation
 from jaxbandits.fullbandit._confidence import Radius, confidence_radius
 from jaxbandits.fullbandit._design import Design, all_superarms, check_design, check_mask, check_size
@@ -200,11 +200,12 @@ def oracle_time(instance: Instance, *, support: ArrayLike | None = None, steps: 
     Raises:
         ValueError: an argument is out of range.
 
-    Cost: O(K s n) a step, with K = C(n, k).
+    Cost: O(K s n) a step, with K = C(n, k), on the host: it cannot be called while a program is traced.
 
     Source: the characteristic time of Soare, Lazaric and Munos (2014), over super-arms.
     """
     check_instance(instance)
+    require(is_concrete(instance), "instance", "be concrete", instance)
     values = np.asarray(instance.theta, np.float64)
     require(values.size <= ORACLE_ARMS, "instance.theta", f"have at most {ORACLE_ARMS} arms", values.size)
     checks.positive("instance.noise_scale", instance.noise_scale)

@@ -241,6 +241,7 @@ def check_mask(name: str, value: Any, shape: Sequence[int | str]) -> Array:
 def check_rows(name: str, rows: ArrayLike) -> np.ndarray:
     """A 0/1 matrix on the host; raises `ValueError` unless its rows differ and span all arms."""
     check_mask(name, rows, ("s", "n"))
+    require(is_concrete(rows), name, "be concrete", rows)
     matrix = np.asarray(rows)
     s, n = matrix.shape
     require(s >= n, name, "have shape (s, n) with s >= n", matrix.shape)

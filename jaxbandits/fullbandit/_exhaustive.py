@@ -10,7 +10,7 @@ from jax import lax
 from numpy.typing import ArrayLike
 
 from jaxbandits.base import Algorithm, Array
-from jaxbandits.checks import require
+from jaxbandits.checks import is_concrete, require
 from jaxbandits.fullbandit._confidence import confidence_radius
 from jaxbandits.fullbandit._design import MAX_SUPERARMS, Design, all_superarms, check_mask
 from jaxbandits.fullbandit._leap import largest_change
@@ -166,6 +166,7 @@ def _best_row(theta: Array, table: np.ndarray) -> Array:
 
 def _checked_class(superarms: ArrayLike, n: int, k: int) -> np.ndarray:
     check_mask("superarms", superarms, ("K", n))
+    require(is_concrete(superarms), "superarms", "be concrete", superarms)
     rows = np.asarray(superarms)
     require(2 <= len(rows) <= MAX_SUPERARMS, "superarms", f"number 2..{MAX_SUPERARMS}", len(rows))
     rows = rows.astype(bool)

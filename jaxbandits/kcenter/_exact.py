@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.checks import require
-from jaxbandits.kcenter._tables import as_array, check_distances, check_levels, check_points
+from jaxbandits.kcenter._tables import check_distances, check_levels, check_points, on_host
 
 POINTS_AT_ONCE = 1024  # converted to floats at a time
 
@@ -47,7 +47,7 @@ def pairwise_sums(points: Any) -> np.ndarray:
     """
     from scipy.spatial.distance import cdist  # a quarter of a second, which most programs need not wait for
 
-    points = np.asarray(as_array("points", points))
+    points = on_host("points", points)
     require(points.ndim == 2 and points.size > 0, "points", "have shape (N, m)", points.shape)
     require(points.dtype.kind != "b" and np.isfinite(points), "points", "be finite numbers", points)
     if not np.issubdtype(points.dtype, np.integer):
@@ -101,7 +101,7 @@ def normalised_distances(sums: Any, *, m: int, levels: int | None = None, dtype:
         ValueError: sums are no numbers of at least 0, `m` or `levels` is no integer of at least 1, or m levels^2
             reaches 2^31.
     """
-    sums = np.asarray(as_array("sums", sums))
+    sums = on_host("sums", sums)
     require(sums.size > 0 and sums.dtype.kind != "b", "sums", "be numbers", sums)
     require(np.isfinite(sums) & (sums >= 0), "sums", "be finite and at least 0", sums)
     checks.whole("m", m, least=1)
@@ -130,7 +130,7 @@ def greedy(distances: Any, *, k: int, first_center: int = 0) -> Greedy:
         >>> print(greedy(abs(places[:, None] - places), k=3).centers)
         [0 3 2]
     """
-    distances = np.asarray(as_array("distances", distances))
+    distances = on_host("distances", distances)
     check_distances("distances", distances, floats=False)
     return _greedy(lambda node: distances[node], len(distances), k, first_center)
 
@@ -153,7 +153,7 @@ def greedy_from_points(points: Any, *, k: int, first_center: int = 0, levels: in
     """
     from scipy.spatial.distance import cdist
 
-    points = np.asarray(as_array("points", points))
+    points = on_host("points", points)
     check_points("points", points, levels)
     n, m = points.shape
 

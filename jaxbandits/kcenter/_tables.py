@@ -67,6 +67,12 @@ def as_array(name: str, values: Any) -> Any:
     return values
 
 
+def on_host(name: str, values: Any) -> np.ndarray:
+    """A NumPy array, of values that are known."""
+    require(is_concrete(values), name, "be concrete", values)
+    return np.asarray(as_array(name, values))
+
+
 def sum_dtype(dtype: Any) -> Any:
     """That of sums of squared differences of points."""
     return jnp.dtype(jnp.int32) if jnp.issubdtype(dtype, jnp.integer) else dtype

@@ -25,8 +25,8 @@ with a given kernel. What counts is the regret of all agents together, and the n
 | `bpe` | one learner: batches of the most uncertain points, and elimination |
 
 `Settings` says what all of these take. `round_regret` and `messages` are what `jaxbandits.record` takes, for curves of
-regret and of what was sent. Apart from them stands `duets_run`, an engine of its own: whole runs of `duets` as a few
-array operations.
+regret and of what was sent. `agent_message` and `server_message` compute the two messages of `duets` from arrays. Apart
+from them stands `duets_run`, an engine of its own: whole runs of `duets` as a few array operations.
 
 Reading a run: `state.t` are the rounds observed, of one query an agent, and `state.pulls` the queries of all agents.
 `belief` gives the posterior that a state holds; in one of `duets`, `state.active[:state.size]` are the candidates left.
@@ -50,6 +50,7 @@ from jaxbandits.kernel._complexity import (
 )
 from jaxbandits.kernel._dis_kernel_ucb import dis_kernel_ucb
 from jaxbandits.kernel._duets import duets
+from jaxbandits.kernel._duets_messages import agent_message, server_message
 from jaxbandits.kernel._duets_run import Run, duets_run
 from jaxbandits.kernel._duets_settings import epoch_lengths, log_rate
 from jaxbandits.kernel._environment import environment
@@ -75,6 +76,7 @@ __all__ = [
     "Run",
     "Settings",
     "Traffic",
+    "agent_message",
     "anytime_width",
     "approx_dis_kernel_ucb",
     "batch_lengths",
@@ -110,6 +112,7 @@ __all__ = [
     "regret",
     "rkhs",
     "round_regret",
+    "server_message",
     "squared_exponential",
     "tabular",
 ]

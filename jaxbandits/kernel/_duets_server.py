@@ -11,10 +11,11 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandits.base import Array
+from jaxbandits.kernel._duets_messages import agent_message, aggregated
 from jaxbandits.kernel._duets_settings import Covariance, DuetsSettings
 from jaxbandits.kernel._traffic import Traffic
 from jaxbandits.numerics.cholesky import Factor, cholesky, leading, solve_lower, solve_upper
-from jaxbandits.numerics.gp import data_factor, feature_gram, solve_spd
+from jaxbandits.numerics.gp import data_factor
 from jaxbandits.numerics.trips import for_blocks, padded
 
 ROWS = 16  # of the covariance, tabulated at a time
@@ -193,19 +194,6 @@ def largest_variance(factor: Factor, scale: Array, table: Array, variances: Arra
     return jnp.where(size > 0, jnp.maximum(for_blocks(count, SURVIVORS, block, largest), 0), 0)
 
 
-def agent_project(z: Array, rewards: Array) -> Array:
-    """What an agent sends, sum_i z(x_i) y_i, from features z (m, n) of its draws and their rewards (n,); float (m,).
-
-    It is linear: the messages of all agents sum to that of their pooled draws, with the sum of rewards at each.
-    """
-    return jnp.matmul(z, rewards, precision="highest")
-
-
-def server_aggregate(factor: Factor, total: Array) -> Array:
-    """The server's second broadcast, A^-1 sum_n v_n, from the factor of A = noise_variance I + Z Z'; float (m,)."""
-    return solve_spd(factor, total)
-
-
 def trim(mean: Array, width: Array, is_active: Array) -> Array:
     """Which candidates stay: those whose upper confidence bound reaches the largest lower one.
 
@@ -255,10 +243,10 @@ def synchronise(
     inducing = cholesky(of_inducing + settings.jitter * jnp.eye(n, dtype=dtype), m)
     z = solve_lower(inducing, from_inducing)
     sums = jnp.zeros(M, dtype).at[indices].add(rewards.ravel(), mode="drop")
-    total = agent_project(z, sums.at[drawn.slots].get(mode="fill", fill_value=0))
+    # The messages of all agents sum to the message of their pooled draws.
+    total = agent_message(z, sums.at[drawn.slots].get(mode="fill", fill_value=0))
     # Algorithm 2, line 10, prints the draws of agent n: it is those of all agents, as in equation (8).
-    features = feature_gram(z, drawn.counts, noise_variance=noise_variance, live=m)
-    vbar = server_aggregate(features, total)
+    vbar, features = aggregated(z, drawn.counts, total, noise_variance=noise_variance, live=m)
 
     # z(x)' vbar = k_S(x)' L'^-1 vbar: one product with the table instead of the features of all active candidates.
     weights = jnp.zeros(n, dtype).at[selection.inducing].set(solve_upper(inducing, vbar), mode="drop")

@@ -49,6 +49,7 @@ def checked_settings(
 ) -> Settings:
     """The common arguments as one; raises `ValueError` unless they are in range."""
     if glr_ridge is not None:
+        require(is_concrete(glr_ridge), "glr_ridge", "be None or 0, and concrete", glr_ridge)
         checks.real("glr_ridge", glr_ridge, least=0, most=0)
         glr_ridge = float(glr_ridge)
     features = checked_arms(arms, full_rank=glr_ridge is not None)

@@ -1,11 +1,11 @@
 """OD-LinBAI: phases of G-optimal designs, each of which halves the arms (Yang, Tan, 2022)."""
 
-import warnings
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.checks import is_concrete
 from jaxbandits.linear._environment import Allocation, made_for
@@ -56,7 +56,7 @@ def od_linbai(arms: Array, *, horizon: Array | int, design_steps: int = 1000) ->
     sizes = [-(-d // 2**r) for r in range(R + 1)]  # of the arms that are left after r phases; at first all of them
     limits = [min(K, d * (d + 1) // 2), *sizes[1:R]]  # pulls that rounding up may add to a phase
     if is_concrete(horizon) and int(horizon) <= sum(limits):
-        warnings.warn(f"horizon {int(horizon)} is too short for a phase: the answer is drawn uniformly", stacklevel=2)
+        checks.warn(f"horizon {int(horizon)} is too short for a phase: the answer is drawn uniformly", stacklevel=2)
     T = jnp.asarray(horizon, int)
     m = (T - sum(limits)).astype(dtype) / R
     designs = designs_of(arms, spanned_design, design_steps)

@@ -59,18 +59,19 @@ def xy_oracle(
     Raises:
         ValueError: an argument is out of range or traced, two arms tie for the best, or the gaps need 2^53 pulls.
 
-    Cost: the design's solver, then about 120 inversions of A, on the host.
+    Cost: the design's solver, then about 120 inversions of A, on the host: it cannot be called while a program is
+    traced.
 
     Source: Soare, Lazaric and Munos (2014), the oracle; Xu, Honda and Sugiyama (2018), equation (18) and Table 1.
     """
+    for name, value in {"arms": arms, "theta": theta, "delta": delta, "noise_scale": noise_scale}.items():
+        require(is_concrete(value), name, "be concrete", value)
     arms = checked_arms(arms, full_rank=True)
     K, d = arms.shape
     require(arms.dtype == jnp.float64, "arms", "be float64", arms.dtype)
     theta = checks.array("theta", theta, (d,), dtype=arms.dtype)
     confidence = checked_confidence(delta, K, noise_scale, union_power, radius)
     steps = checks.whole("steps", steps, least=1)
-    for name, value in {"arms": arms, "theta": theta, "delta": delta, "noise_scale": noise_scale}.items():
-        require(is_concrete(value), name, "be concrete", value)
     _, directions, gaps = leads(arms, theta)
     optimum = oracle_allocation(arms, theta=theta, steps=steps)
 

@@ -95,6 +95,7 @@ def lil_ucb_constants(delta: float) -> LilConstants:
     Source: Jamieson, Malloy, Nowak and Bubeck (2014), Theorem 2, with c = (2 + e) / e (1 / log(1 + e))^(1 + e).
     """
     checks.probability("delta", delta)
+    checks.require(checks.is_concrete(delta), "delta", "be concrete", delta)
     e, b = 0.01, 1.0
     c = (2 + e) / e * (1 / math.log1p(e)) ** (1 + e)
     return LilConstants(e, b, ((2 + b) / b) ** 2, (math.sqrt(1 + float(delta)) - 1) ** 2 / (4 * c))

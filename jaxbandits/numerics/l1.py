@@ -35,6 +35,8 @@ def decompose(atoms: np.ndarray, target: np.ndarray) -> Decomposition:
     from scipy.optimize import linprog  # its import takes a quarter of a second, and most programs do not need it
 
     checks.array("atoms", atoms, ("K", "d"))
+    for name, value in {"atoms": atoms, "target": target}.items():
+        checks.require(checks.is_concrete(value), name, "be concrete", value)
     atoms = np.asarray(atoms, np.float64)
     checks.array("target", target, atoms.shape[1:])
     target = np.asarray(target, np.float64)

@@ -196,7 +196,7 @@ CALLS = {
     "arm_bound": Call(
         cpe.arm_bound, {"radii": RADII, "pulls": 1000.0, "tau": 1, "delta": 0.1}, fine={"radii": ("inf_inside",)}
     ),
-    "implicit_time": Call(cpe.implicit_time, {"H": H, "m": 3, "tau": 1, "delta": 0.1, "c": 0.5}),
+    "implicit_time": Call(cpe.implicit_time, {"H": H, "m": 3, "tau": 1, "delta": 0.1, "c": 0.75}),
     "clucb_bound": Call(cpe.clucb_bound, {"H_gap": H, "exchange_width": 2, "m": 3, "delta": 0.1}),
     "lower_bound_rate": Call(cpe.lower_bound_rate, {"H": H, "m": 3, "delta": 0.1}),
 }

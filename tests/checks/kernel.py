@@ -30,6 +30,7 @@ DRAWN = {"key": KEY, "size": 5, "noise_scale": 0.2, "dtype": "float64"}
 RIDGE = DRAWN | {"dimension": 2, "domain": "sphere"}
 WIDTH = {"norm_bound": 1.0, "noise_scale": 0.2, "noise_variance": 0.04, "delta": 0.1}
 MANY = {"n_agents": 3, "horizon": 7}
+FEATURES = np.array([[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]])
 PAIR = {"x": CANDIDATES[0], "y": CANDIDATES[1], "lengthscale": 0.5}
 STATE = jax.tree.map(np.asarray, kernel.gp_ucb(**LEARNER).init(KEY))
 
@@ -41,6 +42,12 @@ DEFAULTS = dict.fromkeys(("first_epoch", "epochs", "p0", "inducing_probability",
 
 CALLS = {
     "belief": Call(kernel.belief, {"state": STATE}, fine={"state": ("nan_inside",)}),
+    "agent_message": Call(
+        kernel.agent_message,
+        {"features": FEATURES, "rewards": np.array([2.0, 1.0, -1.0])},
+        # A run that meets a NaN ends as NONFINITE.
+        fine={"features": ("nan_inside", "inf_inside"), "rewards": ("nan_inside", "inf_inside")},
+    ),
     "anytime_width": Call(kernel.anytime_width, WIDTH | {"log_det": 2.0}, fine={"log_det": SEVERAL}),
     "approx_dis_kernel_ucb": Call(
         kernel.approx_dis_kernel_ucb,
@@ -114,6 +121,15 @@ CALLS = {
     "regret": Call(kernel.regret, {"instance": INSTANCE, "answer": 3}, fine={"answer": SEVERAL}),
     "round_regret": Call(kernel.round_regret, {"instance": INSTANCE}),
     "rkhs": Call(kernel.rkhs, DRAWN | {"kernel": SE, "dimension": 2, "norm": 2.0}, fine=DEFAULT),
+    "server_message": Call(
+        kernel.server_message,
+        {"features": FEATURES, "total": np.array([2.5, -0.5]), "noise_variance": 0.04, "counts": np.array([1, 2, 1])},
+        fine={
+            "features": ("nan_inside", "inf_inside"),
+            "total": ("nan_inside", "inf_inside"),
+            "counts": ("none",),
+        },
+    ),
     "squared_exponential": Call(kernel.squared_exponential, PAIR),
     "tabular": Call(
         kernel.tabular, {"candidates": CANDIDATES, "values": jnp.asarray(np.arange(5.0)), "noise_scale": 0.2}

@@ -6,6 +6,7 @@ from checks.calls import Call
 from jaxbandits.numerics import barrier, densest_subgraph, design, gp, l1, matroid, mirror_ascent, thresholds, tracking
 
 SQUARE = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 2.0]])
+SKEW = np.array([[2.0, 1.0, 0.0], [0.5, 2.5, 1.0], [0.0, 0.75, 3.0]])
 SHARES = np.array([0.5, 0.25, 0.25])
 X = np.array([0.1, 0.2])
 
@@ -34,7 +35,7 @@ CALLS = {
     "theorem1_ratio": Call(densest_subgraph.theorem1_ratio, {"W": SQUARE, "k": 3}),
     "design": Call(
         design.design,
-        {"arms": SQUARE, "directions": SQUARE[:2], "weights": np.ones(2), "steps": 10},
+        {"arms": SKEW, "directions": SKEW, "weights": np.ones(3), "steps": 10},
         fine={"weights": ("none",)},
     ),
     "decompose": Call(l1.decompose, {"atoms": SQUARE, "target": SHARES}),

@@ -15,10 +15,8 @@ from jaxbandits.engine.running import streams
 from jaxbandits.kernel._duets_server import (
     HEAD,
     SURVIVORS,
-    agent_project,
     largest_variance,
     pool,
-    server_aggregate,
     server_select,
     tabulate,
     trim,
@@ -151,10 +149,9 @@ def test_messages_agent_by_agent_give_the_same_active_candidates():
         def z(at):
             return gp.features(SE, shared, INSTANCE.candidates[at])
 
-        messages = [agent_project(z(indices[:, n]), rewards[:, n]) for n in range(N)]
+        messages = [kernel.agent_message(z(indices[:, n]), rewards[:, n]) for n in range(N)]
         data = z(indices.ravel())
-        factor = gp.feature_gram(data, jnp.ones(6 * N), noise_variance=NOISE_VARIANCE, live=selection.size)
-        vbar = server_aggregate(factor, sum(messages))
+        vbar = kernel.server_message(data, sum(messages), noise_variance=NOISE_VARIANCE)
         # Broadcast: vbar and sigma_max.
         mean = vbar @ z(jnp.minimum(first.active, M - 1))
         return selection, trim(mean, 0.5 * selection.sigma_max, jnp.arange(M, dtype=jnp.int32) < first.size)
@@ -489,3 +486,32 @@ def test_bad_input(changes, message):
     arguments |= {"noise_variance": NOISE_VARIANCE} | changes
     with pytest.raises(ValueError, match=message):
         kernel.duets(arguments.pop("candidates"), **arguments)
+
+
+def test_messages_are_those_of_the_reference():
+    """From plain arrays, with the draws of all agents one by one and with repeats merged."""
+    points, rng = np.asarray(INSTANCE.candidates)[:40], np.random.default_rng(5)
+    covariance, noise = reference.squared_exponential(0.2), rng.standard_normal((N, T, 40))
+    _, records, _ = reference.duets(
+        points,
+        lambda n, t, a: noise[n, t, a],
+        *rng.random((2, N, T)),
+        kernel=covariance,
+        beta=5.0,
+        noise_variance=NOISE_VARIANCE,
+        lengths=LENGTHS,
+    )
+    assert [bool(record["inducing"]) for record in records] == [True] * 3
+    for record in records:
+        chosen = points[record["inducing"]]
+        lower = np.linalg.cholesky(covariance(chosen, chosen) + 1e-10 * np.eye(len(chosen)))
+        agents, indices, rewards, _ = map(np.array, zip(*record["drawn"], strict=True))
+        features = np.linalg.solve(lower, covariance(chosen, points[indices]))
+        messages = [kernel.agent_message(features[:, agents == n], rewards[agents == n]) for n in range(N)]
+        np.testing.assert_allclose(messages, record["messages"], rtol=1e-9, atol=1e-12)
+        broadcast = kernel.server_message(features, sum(messages), noise_variance=NOISE_VARIANCE)
+        np.testing.assert_allclose(broadcast, record["broadcast"], rtol=1e-6, atol=1e-8)
+        distinct, counts = np.unique(indices, return_counts=True)
+        merged = np.linalg.solve(lower, covariance(chosen, points[distinct]))
+        again = kernel.server_message(merged, sum(messages), noise_variance=NOISE_VARIANCE, counts=counts)
+        np.testing.assert_allclose(again, record["broadcast"], rtol=1e-6, atol=1e-8)

@@ -77,7 +77,8 @@ def duets(
             features = z([a for _, a, _, _ in drawn])
             A = noise_variance * np.eye(len(points)) + features @ features.T
             near = z(active)
-            mean = near.T @ np.linalg.solve(A, sum(messages))
+            broadcast = np.linalg.solve(A, sum(messages))
+            mean = near.T @ broadcast
             if elimination == "uniform":
                 keep = mean >= mean.max() - 2 * beta * np.sqrt(sigma_sq)
             else:
@@ -94,7 +95,10 @@ def duets(
             up_draws, down_draws = up_draws + n_agents * repeated, down_draws + repeated * (d + 1) + extra[1]
         records.append(
             {
+                "drawn": drawn,
                 "inducing": inducing,
+                "messages": messages if inducing else [],
+                "broadcast": broadcast if inducing else None,
                 "sigma_sq": sigma_sq,
                 "active": list(active),
                 "answer": answer,

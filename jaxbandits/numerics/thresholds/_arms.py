@@ -107,6 +107,8 @@ def kl_lucb(*, arms: int, exponent: float = 1.1, constant: float = 405.5) -> Thr
     Source: Kaufmann and Kalyanakrishnan (2013), Theorem 1.
     """
     K = checks.whole("arms", arms, least=2)
+    for name, value in {"exponent": exponent, "constant": constant}.items():
+        checks.require(checks.is_concrete(value), name, "be concrete", value)
     exponent = float(checks.real("exponent", exponent, above=1))
     least = 2 * math.e + 1 + math.e / (exponent - 1) + (math.e + 1) / (exponent - 1) ** 2
     constant = float(checks.real("constant", constant, above=least))

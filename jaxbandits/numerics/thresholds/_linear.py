@@ -145,7 +145,8 @@ def jp_heuristic(*, dimension: int, excess: float = 0.1, arms: int | None = None
 
     def jp_heuristic(delta: Array | float, evidence: Evidence) -> Array:
         delta = as_float(delta)
-        shape = d * math.log1p(1 / excess)
+        log1p = math.log1p if checks.is_concrete(excess) else jnp.log1p
+        shape = d * log1p(1 / excess)
         return (1 + excess) * ((jnp.log(as_count(evidence.pulls, delta)) + shape) / 2 - jnp.log(delta))
 
     return jp_heuristic
