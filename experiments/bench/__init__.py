@@ -11,7 +11,8 @@ that a round must read or the products that it must multiply, at rates measured 
 the same rounds is faster; one that stands for more queries in a round may be, which is why queries a second stand
 beside rounds a second. `all` has every algorithm of every family on one instance; a family's name, its algorithms on
 more instances, with more lanes and in both precisions; `sweep`, what a sweep costs beyond its rounds; `precision`, how
-far results in float32 are from those in float64.
+far results in float32 are from those in float64; `programs --against REVISION`, in a checkout, whether the programs of
+all algorithms are those of another revision, with exit status 1 if one is not.
 """
 
 import importlib
@@ -26,7 +27,7 @@ from experiments.settings import Settings
 
 ELSEWHERE = ("pfws", "linear2")  # their rules are in the tables of cpe and linear
 MEASURED = tuple(family for family in FAMILIES if family not in ELSEWHERE)
-ALONE = ("sweep", "precision")  # files of their own, that look at something else than the speed of rules
+ALONE = ("sweep", "precision", "programs")  # files of their own, that look at something else than the speed of rules
 STORED = ("precision",)  # whose runs `--store` keeps
 BENCHES = ("all", *ALONE, "gpu", *MEASURED)
 
@@ -36,6 +37,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         "bench", nargs="?", choices=BENCHES, default="all", help="all, the engine, float32, a GPU, or a family in depth"
     )
     parser.add_argument("--float32", action="store_true", help="of `all` and `gpu`: in JAX's default precision, 32 bit")
+    parser.add_argument(
+        "--against", metavar="REVISION", help="of `bench programs`: what is compared with this checkout"
+    )
     gpu.add_arguments(parser)
 
 

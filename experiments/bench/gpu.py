@@ -36,7 +36,7 @@ MEMORY = 1.41e11  # bytes
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--only", nargs="+", metavar="ALGORITHM", help="of `gpu` and `precision`: those whose name has this"
+        "--only", nargs="+", metavar="ALGORITHM", help="of `gpu`, `precision` and `programs`: those whose name has this"
     )
     parser.add_argument("--arrays", action="store_true", help="of `bench gpu`: rounds on arrays, not on scalars")
 
