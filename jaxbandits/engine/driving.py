@@ -4,6 +4,19 @@ A batch of lanes advances by a few chunks of rounds in one call of the compiled 
 lanes that have finished and gives them new tasks, so that no lane waits for the slowest one. Several batches advance
 side by side, each driven by a thread of its own: on a CPU they occupy the cores (XLA runs small elementwise kernels on
 one), on an accelerator one batch computes while the host attends to the other.
+
+The life of a lane, from one visit of the host to the next:
+
+    free      no task: tasks[lane] is -1, its budget too, so that the program idles it
+      | a task is left in the queue
+    fresh     the host has written row, seed and budget; the next call starts the run anew
+      | the call returns
+    running   status RUNNING: the lane keeps its state on the device, the host its counts
+      | the call returns another status
+    done      the host fetches answer and metrics, hands the run to the queue, and frees the lane
+
+A portion whose time is up (`portions`) keeps what its running lanes have on the device, `queue.keep`. The next portion
+resumes them, `queue.resume`: such a lane is running from the start.
 """
 
 import functools

@@ -67,6 +67,7 @@ def test_programs_refuses_an_unknown_revision(monkeypatch):
 
 @needs_git
 @pytest.mark.wide
+@pytest.mark.processes
 def test_programs_tells_a_changed_constant_from_the_same_programs(tmp_path, monkeypatch, capsys):
     """A clone, in whose working tree one case runs another rule."""
     clone = tmp_path / "clone"
