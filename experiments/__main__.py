@@ -20,7 +20,7 @@ from experiments.bench import BENCHES, STORED
 from experiments.report import atomically, record, save, table
 from experiments.settings import Settings, add_common, settings_of, stamp
 from jaxbandits import __version__, process_pool
-from jaxbandits.engine.sizing import cores
+from jaxbandits.engine.sweep.sizing import cores
 
 
 def listing() -> str:

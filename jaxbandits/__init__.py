@@ -53,12 +53,12 @@ from jaxbandits.engine import (
     process_pool,
     record,
     rows,
-    run,
-    sweep,
     task_key,
     tell,
     trace,
 )
+from jaxbandits.engine.run.running import run
+from jaxbandits.engine.sweeping import sweep
 from jaxbandits.numbering import Numbered, numbered
 
 __all__ = [

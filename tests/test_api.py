@@ -42,7 +42,7 @@ def test_all_is_what_can_be_imported():
 
 
 def test_no_module_is_hidden_by_a_function_of_its_own_name():
-    """`jaxbandits.engine.sizing` is what `import jaxbandits.engine.sizing` says."""
+    """`jaxbandits.engine.sweep.sizing` is what `import jaxbandits.engine.sweep.sizing` says."""
     for module in pkgutil.walk_packages(jaxbandits.__path__, "jaxbandits."):
         imported = importlib.import_module(module.name)
         assert reduce(getattr, module.name.split(".")[1:], jaxbandits) is imported, module.name

@@ -9,7 +9,7 @@ import pytest
 from checks.test_mutations import compiled
 
 from jaxbandits import cpe, kcenter, kernel, linear, run
-from jaxbandits.cpe._estimate import squared_radius
+from jaxbandits.cpe._shared.estimate import squared_radius
 
 KEY = jax.random.key(0)
 RUNS = jax.random.split(KEY, 4)

@@ -10,9 +10,9 @@ from jax import lax
 
 import jaxbandits
 from jaxbandits import mab
-from jaxbandits.cpe._play import Play
-from jaxbandits.cpe._playing import PlayState, add_play
-from jaxbandits.engine.recording import start_curves, summed
+from jaxbandits.cpe._problem.play import Play
+from jaxbandits.cpe._shared.playing import PlayState, add_play
+from jaxbandits.engine.run.recording import start_curves, summed
 
 REWARD, BEFORE, ROUNDS = np.float32(1.3), np.float32(4e6), 1000  # the spacing there is 0.25
 RULES = ("lingape", "fixed-weights", "lin-ucb", "xy-static", "icb", "sa-foa", "mab-uniform", "eb-tc")

@@ -17,8 +17,8 @@ from experiments.settings import Settings
 from jaxbandits import Algorithm, Decision, Environment, ask
 from jaxbandits.base import PyTree
 from jaxbandits.engine import Stats
-from jaxbandits.engine.shards import local_mesh
-from jaxbandits.engine.sizing import side_by_side
+from jaxbandits.engine.cluster.shards import local_mesh
+from jaxbandits.engine.sweep.sizing import side_by_side
 
 LEAST_ROUNDS = 512  # of a lane, for a time that can be measured
 WIDER = 64  # times as many lanes on an accelerator

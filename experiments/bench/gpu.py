@@ -21,10 +21,10 @@ from experiments.bench.case import Case, refusing
 from experiments.figures import COLORS
 from experiments.report import Report
 from experiments.settings import Settings
-from jaxbandits.engine import program
 from jaxbandits.engine.scalars import light_operations, unrolled
-from jaxbandits.engine.sizing import shapes_of
-from jaxbandits.engine.tasks import checked
+from jaxbandits.engine.sweep import program
+from jaxbandits.engine.sweep.sizing import shapes_of
+from jaxbandits.engine.sweep.tasks import checked
 
 LANES, WIDTHS = 65536, (1024, 16384, 65536, 262144)  # of the prediction; that are measured
 CHUNK = 88  # a number that no loop within a round has for its length, and that 8 divides

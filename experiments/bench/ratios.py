@@ -16,7 +16,7 @@ from experiments.bench.reference import linear_glr as plain
 from experiments.bench.reference import linear_peps
 from jaxbandits import linear
 from jaxbandits.base import Algorithm
-from jaxbandits.linear._fixed_confidence import first_spanner
+from jaxbandits.linear._shared.fixed_confidence import first_spanner
 from jaxbandits.numerics import thresholds
 
 DELTA, RIDGE = 1e-30, 1.0  # no stop within these rounds

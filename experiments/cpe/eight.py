@@ -25,7 +25,7 @@ from experiments.settings import Settings
 from jaxbandits import cpe
 from jaxbandits.base import Algorithm, PyTree
 from jaxbandits.cpe import Instance
-from jaxbandits.cpe._estimate import Moments
+from jaxbandits.cpe._shared.estimate import Moments
 from jaxbandits.numerics.compensated import Sum
 
 NAMES = ("best5", "top2of6", "water3", "sites5", "osa4", "paths5", "trees5", "matching3")

@@ -25,7 +25,7 @@ from experiments.report import STANDARD_ERRORS, Claim, Report, joined, line_of, 
 from experiments.settings import Settings
 from jaxbandits import Record, cpe, record
 from jaxbandits.cpe import Instance, solve
-from jaxbandits.cpe._estimate import estimate
+from jaxbandits.cpe._shared.estimate import estimate
 
 # Respondents who identify with a party to one degree, and those of them who expected to vote for Dole. Those who lean
 # to a party are among the independents: 108, 37 and 94 people, 7, 11 and 70 for Dole.

@@ -28,7 +28,7 @@ from experiments.settings import Settings
 from jaxbandits import Results, Status, cpe
 from jaxbandits.base import Array
 from jaxbandits.cpe import Instance, candidates, consistent_radius, find_bi_monotone_violation, oracle, solve, two_call
-from jaxbandits.cpe._problems import Problem
+from jaxbandits.cpe._problem.problems import Problem
 
 CLASSES = {"paths5": "paths", "matching3": "matchings", "trees5": "spanning trees (bi-monotone)"}
 BI_MONOTONE = "trees5"

@@ -24,7 +24,7 @@ from experiments.settings import Settings
 from jaxbandits import Outcome, Status, fullbandit
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.fullbandit import Estimate
-from jaxbandits.fullbandit._sa_foa import lottery_hazard
+from jaxbandits.fullbandit._algorithms.sa_foa import lottery_hazard
 
 GAPS = (0.1, 0.4, 1.0)
 ROWS = (50, 20)  # super-arms of a support

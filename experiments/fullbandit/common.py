@@ -17,7 +17,7 @@ from experiments.simulate import simulate
 from jaxbandits import fullbandit
 from jaxbandits.base import Algorithm, Environment
 from jaxbandits.fullbandit import Design
-from jaxbandits.fullbandit._crowdsourcing import FOLDERS
+from jaxbandits.fullbandit._problem.crowdsourcing import FOLDERS
 
 DELTA = 0.05
 EPSILON = 0.5

@@ -18,7 +18,7 @@ from experiments.report import Claim, Report, joined, listed, number
 from experiments.settings import Settings
 from jaxbandits import fullbandit
 from jaxbandits.fullbandit import Design
-from jaxbandits.fullbandit._crowdsourcing import FOLDERS
+from jaxbandits.fullbandit._problem.crowdsourcing import FOLDERS
 
 NEAR = 0.03
 MARKERS = "os^Dv<>P"  # of the answers

@@ -16,7 +16,7 @@ from experiments.papers import printed
 from experiments.report import Claim, Line, Report
 from experiments.settings import Settings
 from jaxbandits.fullbandit import crowdsourcing_counts, load_correct
-from jaxbandits.fullbandit._crowdsourcing import FOLDERS, Crowd
+from jaxbandits.fullbandit._problem.crowdsourcing import FOLDERS, Crowd
 
 ROUNDING = 0.005
 

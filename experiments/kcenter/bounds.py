@@ -26,7 +26,7 @@ from experiments.settings import Settings
 from jaxbandits import Status, kcenter
 from jaxbandits.base import Algorithm
 from jaxbandits.kcenter import KL, Greedy, Lemma1, Lil, ds_ts, ds_ucb, ns_tands, ns_ts, track_and_stop
-from jaxbandits.kcenter._points import BINARY_LEVELS
+from jaxbandits.kcenter._problem.points import BINARY_LEVELS
 
 N, M, K = 50, 1500, 3
 INSTANCES = 10

@@ -20,7 +20,7 @@ from experiments.simulate import cache_folder, simulate
 from jaxbandits import kcenter
 from jaxbandits.base import Algorithm, Status
 from jaxbandits.kcenter import Greedy, greedy, pairwise_sums
-from jaxbandits.kcenter._images import IMAGE_LEVELS
+from jaxbandits.kcenter._problem.images import IMAGE_LEVELS
 
 DELTA = 0.1
 LEAP = {"leap": 16}  # dimensions drawn each round; the paper's one a round gives the same law

@@ -18,8 +18,8 @@ from experiments.kcenter import common
 from experiments.report import Claim, Report, joined, line_of, plus_minus
 from experiments.settings import Settings
 from jaxbandits.kcenter import KL, Lemma1, Lil, binary_rows, contrast_rows, ds_ucb, greedy, image_crops, pairwise_sums
-from jaxbandits.kcenter._images import IMAGE_LEVELS
-from jaxbandits.kcenter._points import BINARY_LEVELS
+from jaxbandits.kcenter._problem.images import IMAGE_LEVELS
+from jaxbandits.kcenter._problem.points import BINARY_LEVELS
 
 N, SIDE, K = 20, 8, 3
 M = 3 * SIDE**2

@@ -18,7 +18,7 @@ from experiments.report import Claim, Columns, Report, joined, line_of, number, 
 from experiments.settings import Settings
 from jaxbandits import Status
 from jaxbandits.kcenter import Lil, PairPull, ds_random, ds_ts, ds_ucb, greedy, naive_queries, ns_ts
-from jaxbandits.kcenter._images import SIDE
+from jaxbandits.kcenter._problem.images import SIDE
 
 SIZE, QUICK_SIZE = (1000, 10), (50, 5)  # images and centers
 VARIANCE = 1e-4

@@ -13,7 +13,7 @@ from experiments.kcenter import common
 from experiments.kcenter.common import DELTA
 from experiments.report import Columns, Line, line_of
 from jaxbandits.kcenter import Greedy, stage_times
-from jaxbandits.kcenter._intervals import least_k1
+from jaxbandits.kcenter._shared.intervals import least_k1
 
 ALPHA = 1.1  # of the intervals
 K1 = least_k1(ALPHA)

@@ -21,8 +21,8 @@ from experiments.report import STANDARD_ERRORS, Claim, Columns, Line, Report, jo
 from experiments.settings import Settings
 from jaxbandits import Outcome, kcenter
 from jaxbandits.kcenter import KL, Lil, ds_ucb, ns_ts
-from jaxbandits.kcenter._images import DIGIT_LEVELS
-from jaxbandits.kcenter._triangle import tighten
+from jaxbandits.kcenter._problem.images import DIGIT_LEVELS
+from jaxbandits.kcenter._shared.triangle import tighten
 
 KIND = "squared"  # the relation of the distances and the metric
 WAYS = {"without": {}, "with": {"triangle": KIND}}

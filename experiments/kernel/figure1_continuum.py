@@ -24,7 +24,7 @@ from experiments.kernel.common import AGENTS, DIMENSIONS, FUNCTIONS, HORIZON, NO
 from experiments.report import Claim, Report, mean_se, number
 from experiments.settings import Settings
 from jaxbandits.kernel import epoch_lengths
-from jaxbandits.kernel._instances import LENGTHSCALES, branin_value, hartmann4_value
+from jaxbandits.kernel._problem.instances import LENGTHSCALES, branin_value, hartmann4_value
 
 BETA = {"h1": 0.2, "h2": 0.2, "branin": 0.2, "hartmann4": 1.0}
 BEST = {"h1": 1.0, "h2": 4.0, "branin": 1.0473938911, "hartmann4": 3.1344941}

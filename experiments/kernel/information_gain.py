@@ -22,7 +22,7 @@ from experiments.settings import Settings
 from jaxbandits import kernel
 from jaxbandits.base import Array, Decision, Outcome, PyTree
 from jaxbandits.kernel import Instance, paper_kernel
-from jaxbandits.kernel._instances import LENGTHSCALES
+from jaxbandits.kernel._problem.instances import LENGTHSCALES
 from jaxbandits.numerics import gp
 
 SIZE = 1000

@@ -22,8 +22,8 @@ from tqdm import tqdm
 
 from experiments.__main__ import main, parser_of
 from experiments.settings import Settings, settings_of, stamp
-from jaxbandits.engine.sizing import cores
-from jaxbandits.engine.workers import Share, end_with_parent, occupy
+from jaxbandits.engine.cluster.workers import Share, end_with_parent, occupy
+from jaxbandits.engine.sweep.sizing import cores
 
 MOST_JOBS = 8  # some hold a gigabyte
 # What a server imports once for all processes: JAX, Arrow and Matplotlib would cost each of them more than a second.

@@ -56,7 +56,16 @@ and Its Applications; Tzeng, Wang, Proutiere and Lu (2023), Closing the Computat
 Identification for Combinatorial Semi-bandits.
 """
 
-from jaxbandits.cpe._arms import (
+from jaxbandits.cpe._algorithms.clucb import clucb
+from jaxbandits.cpe._algorithms.coci import coci
+from jaxbandits.cpe._algorithms.combgame import CombPlay, CombState, combgame
+from jaxbandits.cpe._algorithms.cts import cts
+from jaxbandits.cpe._algorithms.cucb import cucb
+from jaxbandits.cpe._algorithms.pfws import direction, pfws
+from jaxbandits.cpe._algorithms.round_robin import round_robin
+from jaxbandits.cpe._algorithms.semi_clucb import semi_clucb
+from jaxbandits.cpe._algorithms.uniform import uniform
+from jaxbandits.cpe._problem.arms import (
     Arms,
     GaussianArms,
     bernoulli,
@@ -68,27 +77,10 @@ from jaxbandits.cpe._arms import (
     uniform_arms,
     variances,
 )
-from jaxbandits.cpe._bounds import (
-    arm_bound,
-    clucb_bound,
-    hardness,
-    implicit_time,
-    lower_bound_rate,
-    theorem1_bound,
-    uniform_hardness,
-)
-from jaxbandits.cpe._candidates import candidates, stops, two_call
-from jaxbandits.cpe._classes import enumerated, graphic, perfect_matchings, spanning_trees, st_paths
-from jaxbandits.cpe._clucb import clucb
-from jaxbandits.cpe._coci import coci
-from jaxbandits.cpe._combgame import CombPlay, CombState, combgame
-from jaxbandits.cpe._complexity import consistent_radius, exchange_width, radius_top_k, reward_gaps
-from jaxbandits.cpe._confusing import Confusing, most_confusing, proved_threshold
-from jaxbandits.cpe._cts import cts
-from jaxbandits.cpe._cucb import cucb
-from jaxbandits.cpe._environment import Pulls, environment
-from jaxbandits.cpe._graphs import complete_graph, spanning_trees_e20, spanning_trees_e25
-from jaxbandits.cpe._instances import (
+from jaxbandits.cpe._problem.classes import enumerated, graphic, perfect_matchings, spanning_trees, st_paths
+from jaxbandits.cpe._problem.environment import Pulls, environment
+from jaxbandits.cpe._problem.graphs import complete_graph, spanning_trees_e20, spanning_trees_e25
+from jaxbandits.cpe._problem.instances import (
     Instance,
     best5,
     instance,
@@ -101,20 +93,28 @@ from jaxbandits.cpe._instances import (
     trees5,
     water3,
 )
-from jaxbandits.cpe._maximum import maximum, small_cover, unit_cover
-from jaxbandits.cpe._opinions import Greedy, greedy_osa, osa_threshold
-from jaxbandits.cpe._oracle import find_bi_monotone_violation, oracle
-from jaxbandits.cpe._pfws import direction, pfws
-from jaxbandits.cpe._play import Play
-from jaxbandits.cpe._play_time import CharacteristicTime, characteristic_time
-from jaxbandits.cpe._playing import PlayState
-from jaxbandits.cpe._problems import Enumerated, Graphic, OpinionSampling, Oracle, Table, decision
-from jaxbandits.cpe._reading import Confidence, confidence, reward
-from jaxbandits.cpe._round_robin import round_robin
-from jaxbandits.cpe._semi_clucb import semi_clucb
-from jaxbandits.cpe._solve import solve
-from jaxbandits.cpe._tables import best_arm, opinion_sampling, sites, table, top_k, water
-from jaxbandits.cpe._uniform import uniform
+from jaxbandits.cpe._problem.opinions import Greedy, greedy_osa, osa_threshold
+from jaxbandits.cpe._problem.oracle import find_bi_monotone_violation, oracle
+from jaxbandits.cpe._problem.play import Play
+from jaxbandits.cpe._problem.problems import Enumerated, Graphic, OpinionSampling, Oracle, Table, decision
+from jaxbandits.cpe._problem.solve import solve
+from jaxbandits.cpe._problem.tables import best_arm, opinion_sampling, sites, table, top_k, water
+from jaxbandits.cpe._shared.candidates import candidates, stops, two_call
+from jaxbandits.cpe._shared.confusing import Confusing, most_confusing, proved_threshold
+from jaxbandits.cpe._shared.maximum import maximum, small_cover, unit_cover
+from jaxbandits.cpe._shared.playing import PlayState
+from jaxbandits.cpe._theory.bounds import (
+    arm_bound,
+    clucb_bound,
+    hardness,
+    implicit_time,
+    lower_bound_rate,
+    theorem1_bound,
+    uniform_hardness,
+)
+from jaxbandits.cpe._theory.complexity import consistent_radius, exchange_width, radius_top_k, reward_gaps
+from jaxbandits.cpe._theory.play_time import CharacteristicTime, characteristic_time
+from jaxbandits.cpe._theory.reading import Confidence, confidence, reward
 
 __all__ = [
     "Arms",

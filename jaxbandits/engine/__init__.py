@@ -89,17 +89,16 @@ programs from one process to the next, and spares shards of one machine all comp
 smaller part, remains. `logging.getLogger("jaxbandits")` reports what is compiled, resumed and written.
 """
 
-from jaxbandits.engine.comparison import compare
-from jaxbandits.engine.joining import concatenate
-from jaxbandits.engine.recording import Record, record
-from jaxbandits.engine.results import Results, Stats
-from jaxbandits.engine.running import Streams, ask, plan_if_due, run, streams, tell
+from jaxbandits.engine.cluster.workers import process_pool
+from jaxbandits.engine.results.comparison import compare
+from jaxbandits.engine.results.joining import concatenate
+from jaxbandits.engine.results.results import Results, Stats
+from jaxbandits.engine.results.tables import grid, rows
+from jaxbandits.engine.run.recording import Record, record
+from jaxbandits.engine.run.running import Streams, ask, plan_if_due, streams, tell
+from jaxbandits.engine.run.tapes import Tape, trace
 from jaxbandits.engine.store import load
-from jaxbandits.engine.sweeping import sweep
-from jaxbandits.engine.tables import grid, rows
-from jaxbandits.engine.tapes import Tape, trace
-from jaxbandits.engine.tasks import task_key
-from jaxbandits.engine.workers import process_pool
+from jaxbandits.engine.sweep.tasks import task_key
 
 __all__ = [
     "Record",
@@ -116,9 +115,7 @@ __all__ = [
     "process_pool",
     "record",
     "rows",
-    "run",
     "streams",
-    "sweep",
     "task_key",
     "tell",
     "trace",

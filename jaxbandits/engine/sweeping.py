@@ -11,11 +11,9 @@ from jax.sharding import Mesh
 
 from jaxbandits import checks
 from jaxbandits.base import Key, PyTree
-from jaxbandits.engine.describing import describe_call
-from jaxbandits.engine.driving import read_finished, results_of, run_in_memory, run_into_store
-from jaxbandits.engine.preflight import preflight
-from jaxbandits.engine.results import Results, of_tasks
-from jaxbandits.engine.shards import DEFAULT_SHARDS, local_mesh, spread
+from jaxbandits.engine.cluster.shards import DEFAULT_SHARDS, local_mesh, spread
+from jaxbandits.engine.cluster.workers import forks, require_main
+from jaxbandits.engine.results.results import Results, of_tasks
 from jaxbandits.engine.store import (
     begin_call,
     check_call,
@@ -28,8 +26,10 @@ from jaxbandits.engine.store import (
     table_of,
     tidy,
 )
-from jaxbandits.engine.tasks import LARGEST, Build, Horizon, Metrics, checked
-from jaxbandits.engine.workers import forks, require_main
+from jaxbandits.engine.sweep.describing import describe_call
+from jaxbandits.engine.sweep.driving import read_finished, results_of, run_in_memory, run_into_store
+from jaxbandits.engine.sweep.preflight import preflight
+from jaxbandits.engine.sweep.tasks import LARGEST, Build, Horizon, Metrics, checked
 
 # Errors that a store gives which may only be read, or whose disk is full.
 UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
@@ -56,9 +56,9 @@ def sweep(
     """Runs `seeds` independent repetitions of every row of a table of tasks.
 
     Before the first round a small program checks all rows of the table, and that the algorithm leaves its state alone
-    when it observes the idle action (`jaxbandits.engine.preflight.preflight`); with an executor the caller does this,
-    before anything is submitted. Of a store in which nothing is missing, nothing is run or compiled; if it may not be
-    written, because it is a colleague's or its disk is full, it is only read.
+    when it observes the idle action (`jaxbandits.engine.sweep.preflight.preflight`); with an executor the caller does
+    this, before anything is submitted. Of a store in which nothing is missing, nothing is run or compiled; if it may
+    not be written, because it is a colleague's or its disk is full, it is only read.
 
     Compiling takes seconds, which dominate a small study. Within a process a program is compiled once: the same `build`
     with another key, other values in a table of as many rows, or another budget compiles nothing. From one process to
@@ -84,8 +84,8 @@ def sweep(
         metrics: (task, outcome) -> dict of arrays, evaluated on the device for every finished run.
         lanes: lanes of one batch on one device. By default at most 256 on a CPU, on an accelerator as many as make up
             for its launches, fewer if there are few tasks or the states are large: see
-            `jaxbandits.engine.sizing.default_lanes`. As many batches advance side by side as keep the cores busy (on an
-            accelerator: two).
+            `jaxbandits.engine.sweep.sizing.default_lanes`. As many batches advance side by side as keep the cores busy
+            (on an accelerator: two).
         chunk: rounds between two refreshes of an algorithm's cache; 256 by default, or fewer if their noise would take
             more than 256 MB. A lane is refilled only at a chunk's end, so runs of less than a few chunks leave lanes
             idle: `Results.stats.advice`, which is logged, says when a shorter chunk or a leap would have been faster.

@@ -35,8 +35,34 @@ Source: Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Polynomial-time algorit
 full-bandit feedback.
 """
 
-from jaxbandits.fullbandit._allocations import Allocation, g_allocation, xy_allocation
-from jaxbandits.fullbandit._complexity import (
+from jaxbandits.fullbandit._algorithms.exhaustive import exhaustive, exhaustive_rule
+from jaxbandits.fullbandit._algorithms.icb import icb, icb_rule
+from jaxbandits.fullbandit._algorithms.sa_foa import sa_foa
+from jaxbandits.fullbandit._algorithms.saqm import saqm, saqm_rule
+from jaxbandits.fullbandit._algorithms.spectral import spectral, spectral_rule
+from jaxbandits.fullbandit._problem.crowdsourcing import (
+    Crowd,
+    crowd_like,
+    crowdsourcing,
+    crowdsourcing_counts,
+    from_answers,
+    load_correct,
+)
+from jaxbandits.fullbandit._problem.design import (
+    Design,
+    all_superarms,
+    cyclic_support,
+    make_design,
+    random_support,
+    tracking_counts,
+)
+from jaxbandits.fullbandit._problem.environment import Pulls, environment
+from jaxbandits.fullbandit._problem.instances import Instance, is_right, loss, synthetic
+from jaxbandits.fullbandit._shared.confidence import ellipsoid_radius, lemma1_radius
+from jaxbandits.fullbandit._shared.surrogates import Surrogates, surrogates
+from jaxbandits.fullbandit._shared.tracking import Estimate, Pace, State, Verdict, estimator, top_set
+from jaxbandits.fullbandit._theory.allocations import Allocation, g_allocation, xy_allocation
+from jaxbandits.fullbandit._theory.complexity import (
     gap,
     hardness,
     icb_bound,
@@ -45,33 +71,7 @@ from jaxbandits.fullbandit._complexity import (
     rho_independent,
     saqm_bound,
 )
-from jaxbandits.fullbandit._confidence import ellipsoid_radius, lemma1_radius
-from jaxbandits.fullbandit._crowdsourcing import (
-    Crowd,
-    crowd_like,
-    crowdsourcing,
-    crowdsourcing_counts,
-    from_answers,
-    load_correct,
-)
-from jaxbandits.fullbandit._design import (
-    Design,
-    all_superarms,
-    cyclic_support,
-    make_design,
-    random_support,
-    tracking_counts,
-)
-from jaxbandits.fullbandit._environment import Pulls, environment
-from jaxbandits.fullbandit._exhaustive import exhaustive, exhaustive_rule
-from jaxbandits.fullbandit._icb import icb, icb_rule
-from jaxbandits.fullbandit._instances import Instance, is_right, loss, synthetic
-from jaxbandits.fullbandit._mean_field import mean_field_time
-from jaxbandits.fullbandit._sa_foa import sa_foa
-from jaxbandits.fullbandit._saqm import saqm, saqm_rule
-from jaxbandits.fullbandit._spectral import spectral, spectral_rule
-from jaxbandits.fullbandit._surrogates import Surrogates, surrogates
-from jaxbandits.fullbandit._tracking import Estimate, Pace, State, Verdict, estimator, top_set
+from jaxbandits.fullbandit._theory.mean_field import mean_field_time
 
 __all__ = [
     "Allocation",

@@ -32,20 +32,15 @@ are sampled, `state.counts` (n, k-1) are the queries of each arm and `state.sums
 `state.stage.queries` counts by stage. `confidence` makes means and intervals of them.
 """
 
-from jaxbandits.kcenter._complexity import (
-    LowerBound,
-    characteristic_time,
-    lower_bound,
-    most_queries,
-    noisy_lower_bound,
-    stage_times,
-    upper_bound,
-)
-from jaxbandits.kcenter._ds_random import ds_random
-from jaxbandits.kcenter._ds_ts import ds_ts
-from jaxbandits.kcenter._ds_ucb import ds_ucb
-from jaxbandits.kcenter._environment import Counts, PairPull, Pull, Sample, environment
-from jaxbandits.kcenter._exact import (
+from jaxbandits.kcenter._algorithms.ds_random import ds_random
+from jaxbandits.kcenter._algorithms.ds_ts import ds_ts
+from jaxbandits.kcenter._algorithms.ds_ucb import ds_ucb
+from jaxbandits.kcenter._algorithms.ns_random import ns_random
+from jaxbandits.kcenter._algorithms.ns_tands import ns_tands
+from jaxbandits.kcenter._algorithms.ns_ts import ns_ts
+from jaxbandits.kcenter._algorithms.track_and_stop import track_and_stop
+from jaxbandits.kcenter._problem.environment import Counts, PairPull, Pull, Sample, environment
+from jaxbandits.kcenter._problem.exact import (
     Greedy,
     NaiveGreedy,
     greedy,
@@ -55,14 +50,10 @@ from jaxbandits.kcenter._exact import (
     normalised_distances,
     pairwise_sums,
 )
-from jaxbandits.kcenter._images import digits, image_crops, tiny_imagenet
-from jaxbandits.kcenter._intervals import KL, Lemma1, Lil
-from jaxbandits.kcenter._judgements import triplet_like, zappos, zappos_from_votes
-from jaxbandits.kcenter._ns_random import ns_random
-from jaxbandits.kcenter._ns_tands import ns_tands
-from jaxbandits.kcenter._ns_ts import ns_ts
-from jaxbandits.kcenter._points import binary_rows, clusters, contrast_rows
-from jaxbandits.kcenter._problem import (
+from jaxbandits.kcenter._problem.images import digits, image_crops, tiny_imagenet
+from jaxbandits.kcenter._problem.judgements import triplet_like, zappos, zappos_from_votes
+from jaxbandits.kcenter._problem.points import binary_rows, clusters, contrast_rows
+from jaxbandits.kcenter._problem.problem import (
     DimensionInstance,
     Dimensions,
     DistanceInstance,
@@ -70,12 +61,21 @@ from jaxbandits.kcenter._problem import (
     dimension_instance,
     distance_instance,
 )
-from jaxbandits.kcenter._reading import Confidence, confidence
-from jaxbandits.kcenter._scores import Match, centers_match, is_right, radius, radius_ratio
-from jaxbandits.kcenter._stage import Centers
-from jaxbandits.kcenter._thresholds import exploration_rate
-from jaxbandits.kcenter._track_and_stop import track_and_stop
-from jaxbandits.kcenter._weights import Weights, omega_mirror, omega_newton
+from jaxbandits.kcenter._shared.intervals import KL, Lemma1, Lil
+from jaxbandits.kcenter._shared.stage import Centers
+from jaxbandits.kcenter._shared.thresholds import exploration_rate
+from jaxbandits.kcenter._shared.weights import Weights, omega_mirror, omega_newton
+from jaxbandits.kcenter._theory.complexity import (
+    LowerBound,
+    characteristic_time,
+    lower_bound,
+    most_queries,
+    noisy_lower_bound,
+    stage_times,
+    upper_bound,
+)
+from jaxbandits.kcenter._theory.reading import Confidence, confidence
+from jaxbandits.kcenter._theory.scores import Match, centers_match, is_right, radius, radius_ratio
 
 __all__ = [
     "KL",

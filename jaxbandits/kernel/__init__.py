@@ -35,9 +35,30 @@ Source: Pavlovic, Salgia and Zhao (2024), Order-Optimal Regret in Distributed Ke
 Shared Randomness.
 """
 
-from jaxbandits.kernel._approx_dis_kernel_ucb import approx_dis_kernel_ucb
-from jaxbandits.kernel._bpe import batch_lengths, bpe
-from jaxbandits.kernel._complexity import (
+from jaxbandits.kernel._algorithms.approx_dis_kernel_ucb import approx_dis_kernel_ucb
+from jaxbandits.kernel._algorithms.bpe import batch_lengths, bpe
+from jaxbandits.kernel._algorithms.dis_kernel_ucb import dis_kernel_ucb
+from jaxbandits.kernel._algorithms.duets import duets
+from jaxbandits.kernel._algorithms.duets_run import Run, duets_run
+from jaxbandits.kernel._algorithms.gp_ucb import gp_ucb
+from jaxbandits.kernel._algorithms.n_kernel_ucb import n_kernel_ucb
+from jaxbandits.kernel._problem.environment import environment
+from jaxbandits.kernel._problem.instances import (
+    Instance,
+    branin,
+    h1,
+    h2,
+    hartmann4,
+    paper_kernel,
+    regret,
+    rkhs,
+    tabular,
+)
+from jaxbandits.kernel._problem.settings import Coins, Settings
+from jaxbandits.kernel._shared.duets_messages import agent_message, server_message
+from jaxbandits.kernel._shared.duets_settings import epoch_lengths, log_rate
+from jaxbandits.kernel._shared.traffic import Traffic, every_tenth, messages, round_regret
+from jaxbandits.kernel._theory.complexity import (
     Orders,
     anytime_width,
     confidence_width,
@@ -48,24 +69,13 @@ from jaxbandits.kernel._complexity import (
     inducing_set_bound,
     orders,
 )
-from jaxbandits.kernel._dis_kernel_ucb import dis_kernel_ucb
-from jaxbandits.kernel._duets import duets
-from jaxbandits.kernel._duets_messages import agent_message, server_message
-from jaxbandits.kernel._duets_run import Run, duets_run
-from jaxbandits.kernel._duets_settings import epoch_lengths, log_rate
-from jaxbandits.kernel._environment import environment
-from jaxbandits.kernel._gp_ucb import gp_ucb
-from jaxbandits.kernel._information import (
+from jaxbandits.kernel._theory.information import (
     effective_dimension,
     greedy_information_gain,
     information_gain,
     information_gain_order,
 )
-from jaxbandits.kernel._instances import Instance, branin, h1, h2, hartmann4, paper_kernel, regret, rkhs, tabular
-from jaxbandits.kernel._n_kernel_ucb import n_kernel_ucb
-from jaxbandits.kernel._reading import Belief, belief
-from jaxbandits.kernel._settings import Coins, Settings
-from jaxbandits.kernel._traffic import Traffic, every_tenth, messages, round_regret
+from jaxbandits.kernel._theory.reading import Belief, belief
 from jaxbandits.numerics.gp import matern, squared_exponential
 
 __all__ = [

@@ -57,10 +57,55 @@ Source: Xu, Honda, Sugiyama (2018), A fully adaptive algorithm for pure explorat
 Soare, Lazaric, Munos (2014), Best-arm identification in linear bandits.
 """
 
-from jaxbandits.linear._allocations import g_allocation, oracle_allocation, pair_directions, xy_allocation, xy_value
-from jaxbandits.linear._arms import reduce_rank
-from jaxbandits.linear._characteristic_time import CharacteristicTime, characteristic_time
-from jaxbandits.linear._complexity import (
+from jaxbandits.linear._algorithms.fixed_weights import fixed_weights
+from jaxbandits.linear._algorithms.fws import fws
+from jaxbandits.linear._algorithms.g_bai import g_bai
+from jaxbandits.linear._algorithms.l_t3c import l_t3c
+from jaxbandits.linear._algorithms.lazy_tas import lazy_tas
+from jaxbandits.linear._algorithms.lin_ts import lin_ts
+from jaxbandits.linear._algorithms.lin_ttts import lin_ttts
+from jaxbandits.linear._algorithms.lin_ucb import lin_ucb
+from jaxbandits.linear._algorithms.lingame import lingame
+from jaxbandits.linear._algorithms.lingame_c import lingame_c
+from jaxbandits.linear._algorithms.lingape import lingape
+from jaxbandits.linear._algorithms.od_linbai import od_linbai
+from jaxbandits.linear._algorithms.p1_rage import p1_rage
+from jaxbandits.linear._algorithms.peace import peace
+from jaxbandits.linear._algorithms.peps import peps
+from jaxbandits.linear._algorithms.rage import rage
+from jaxbandits.linear._algorithms.uniform import uniform
+from jaxbandits.linear._algorithms.xy_adaptive import xy_adaptive
+from jaxbandits.linear._algorithms.xy_static import xy_static
+from jaxbandits.linear._algorithms.xy_static_exact import xy_static_exact
+from jaxbandits.linear._problem.arms import reduce_rank
+from jaxbandits.linear._problem.environment import Allocation, Bridge, Pull, Step, environment
+from jaxbandits.linear._problem.generators import (
+    canonical,
+    separated_arms,
+    soare,
+    sphere,
+    theorem3_counterexample,
+    yahoo_like,
+)
+from jaxbandits.linear._problem.instances import Instance, is_right, reduce_instance
+from jaxbandits.linear._problem.literature import (
+    many_arms,
+    random_tirinzoni,
+    random_tirinzoni_published,
+    sphere_pair,
+    transductive,
+)
+from jaxbandits.linear._shared.allocations import (
+    g_allocation,
+    oracle_allocation,
+    pair_directions,
+    xy_allocation,
+    xy_value,
+)
+from jaxbandits.linear._shared.radius import confidence_radius, lingape_radius
+from jaxbandits.linear._shared.ratios import RatioTables, ratio_tables
+from jaxbandits.linear._theory.characteristic_time import CharacteristicTime, characteristic_time
+from jaxbandits.linear._theory.complexity import (
     LowerBound,
     gaps,
     hardness_lingape,
@@ -69,53 +114,14 @@ from jaxbandits.linear._complexity import (
     hardness_ugape,
     lower_bound,
 )
-from jaxbandits.linear._environment import Allocation, Bridge, Pull, Step, environment
-from jaxbandits.linear._fixed_weights import fixed_weights
-from jaxbandits.linear._fws import fws
-from jaxbandits.linear._g_bai import g_bai
-from jaxbandits.linear._generators import (
-    canonical,
-    separated_arms,
-    soare,
-    sphere,
-    theorem3_counterexample,
-    yahoo_like,
-)
-from jaxbandits.linear._instances import Instance, is_right, reduce_instance
-from jaxbandits.linear._l_t3c import l_t3c
-from jaxbandits.linear._lazy_tas import lazy_tas
-from jaxbandits.linear._lin_ts import lin_ts
-from jaxbandits.linear._lin_ttts import lin_ttts
-from jaxbandits.linear._lin_ucb import lin_ucb
-from jaxbandits.linear._lingame import lingame
-from jaxbandits.linear._lingame_c import lingame_c
-from jaxbandits.linear._lingape import lingape
-from jaxbandits.linear._literature import (
-    many_arms,
-    random_tirinzoni,
-    random_tirinzoni_published,
-    sphere_pair,
-    transductive,
-)
-from jaxbandits.linear._od_linbai import od_linbai
-from jaxbandits.linear._p1_rage import p1_rage
-from jaxbandits.linear._peace import peace
-from jaxbandits.linear._peps import peps
-from jaxbandits.linear._radius import confidence_radius, lingape_radius
-from jaxbandits.linear._rage import rage
-from jaxbandits.linear._ratios import RatioTables, ratio_tables
-from jaxbandits.linear._reading import Estimate, estimate
-from jaxbandits.linear._theorem2 import (
+from jaxbandits.linear._theory.reading import Estimate, estimate
+from jaxbandits.linear._theory.theorem2 import (
     theorem2_bound,
     theorem2_implicit,
     theorem2_large_ridge_bound,
     theorem2_ridge_limit,
 )
-from jaxbandits.linear._uniform import uniform
-from jaxbandits.linear._xy_adaptive import xy_adaptive
-from jaxbandits.linear._xy_oracle import XYOracle, xy_oracle
-from jaxbandits.linear._xy_static import xy_static
-from jaxbandits.linear._xy_static_exact import xy_static_exact
+from jaxbandits.linear._theory.xy_oracle import XYOracle, xy_oracle
 from jaxbandits.numerics.design import Design
 
 __all__ = [

@@ -58,8 +58,33 @@ Sources: Garivier and Kaufmann (2016), Optimal best arm identification with fixe
 de Heide and Kaufmann (2022), Top two algorithms revisited; and those of each algorithm.
 """
 
-from jaxbandits.mab._bayes_ucb import bayes_ucb
-from jaxbandits.mab._complexity import (
+from jaxbandits.mab._algorithms.bayes_ucb import bayes_ucb
+from jaxbandits.mab._algorithms.continuous_rejects import continuous_rejects
+from jaxbandits.mab._algorithms.eb_tc import eb_tc
+from jaxbandits.mab._algorithms.eb_tci import eb_tci
+from jaxbandits.mab._algorithms.imed import imed
+from jaxbandits.mab._algorithms.kl_lucb import kl_lucb
+from jaxbandits.mab._algorithms.kl_ucb import kl_ucb
+from jaxbandits.mab._algorithms.lil_ucb import LilConstants, lil_ucb, lil_ucb_constants
+from jaxbandits.mab._algorithms.lucb import lucb
+from jaxbandits.mab._algorithms.moss import moss
+from jaxbandits.mab._algorithms.moss_anytime import moss_anytime
+from jaxbandits.mab._algorithms.sequential_halving import sequential_halving
+from jaxbandits.mab._algorithms.successive_elimination import successive_elimination
+from jaxbandits.mab._algorithms.successive_rejects import successive_rejects
+from jaxbandits.mab._algorithms.t3c import t3c
+from jaxbandits.mab._algorithms.tas import tas
+from jaxbandits.mab._algorithms.thompson import thompson
+from jaxbandits.mab._algorithms.ttts import ttts
+from jaxbandits.mab._algorithms.ttucb import ttucb
+from jaxbandits.mab._algorithms.ucb1 import ucb1
+from jaxbandits.mab._algorithms.ucb_e import ucb_e
+from jaxbandits.mab._algorithms.ugape import ugape
+from jaxbandits.mab._algorithms.uniform import uniform
+from jaxbandits.mab._problem.environment import Pull, Rewards, environment
+from jaxbandits.mab._problem.instances import Instance, audibert1, bernoulli, gauss4, gaussian, gk1, gk2, is_right
+from jaxbandits.mab._problem.problems import Bernoulli, Gaussian
+from jaxbandits.mab._theory.complexity import (
     CharacteristicTime,
     Hardness,
     characteristic_time,
@@ -67,32 +92,7 @@ from jaxbandits.mab._complexity import (
     lai_robbins,
     successive_rejects_bound,
 )
-from jaxbandits.mab._continuous_rejects import continuous_rejects
-from jaxbandits.mab._eb_tc import eb_tc
-from jaxbandits.mab._eb_tci import eb_tci
-from jaxbandits.mab._environment import Pull, Rewards, environment
-from jaxbandits.mab._imed import imed
-from jaxbandits.mab._instances import Instance, audibert1, bernoulli, gauss4, gaussian, gk1, gk2, is_right
-from jaxbandits.mab._kl_lucb import kl_lucb
-from jaxbandits.mab._kl_ucb import kl_ucb
-from jaxbandits.mab._lil_ucb import LilConstants, lil_ucb, lil_ucb_constants
-from jaxbandits.mab._lucb import lucb
-from jaxbandits.mab._moss import moss
-from jaxbandits.mab._moss_anytime import moss_anytime
-from jaxbandits.mab._problems import Bernoulli, Gaussian
-from jaxbandits.mab._reading import Estimate, estimates
-from jaxbandits.mab._sequential_halving import sequential_halving
-from jaxbandits.mab._successive_elimination import successive_elimination
-from jaxbandits.mab._successive_rejects import successive_rejects
-from jaxbandits.mab._t3c import t3c
-from jaxbandits.mab._tas import tas
-from jaxbandits.mab._thompson import thompson
-from jaxbandits.mab._ttts import ttts
-from jaxbandits.mab._ttucb import ttucb
-from jaxbandits.mab._ucb1 import ucb1
-from jaxbandits.mab._ucb_e import ucb_e
-from jaxbandits.mab._ugape import ugape
-from jaxbandits.mab._uniform import uniform
+from jaxbandits.mab._theory.reading import Estimate, estimates
 
 __all__ = [
     "Bernoulli",

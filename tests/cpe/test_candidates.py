@@ -9,9 +9,10 @@ import pytest
 
 from experiments.bench.reference import cpe as reference
 from jaxbandits import cpe
-from jaxbandits.cpe import OpinionSampling, _rows, candidates, solve, stops, two_call
-from jaxbandits.cpe._candidates import lasting_arms, ranges, threshold
-from jaxbandits.cpe._rows import disagreement, reachable
+from jaxbandits.cpe import OpinionSampling, candidates, solve, stops, two_call
+from jaxbandits.cpe._problem import rows
+from jaxbandits.cpe._problem.rows import disagreement, reachable
+from jaxbandits.cpe._shared.candidates import lasting_arms, ranges, threshold
 
 RNG = np.random.default_rng
 TREES = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)]
@@ -218,7 +219,7 @@ def test_large_classes_are_compared_by_a_matrix_product(monkeypatch):
         return disagreement(problem, reachable(problem, lo, hi))
 
     pairs = jax.jit(jax.vmap(found))(lo, hi)
-    monkeypatch.setattr(_rows, "MAX_PAIRS", 0)
+    monkeypatch.setattr(rows, "MAX_PAIRS", 0)
     multiplied = jax.jit(jax.vmap(lambda lo, hi: found(lo, hi)))(lo, hi)
     np.testing.assert_array_equal(pairs, multiplied)
 

@@ -9,7 +9,7 @@ from jax import lax
 from experiments.bench.reference import cpe as reference
 from jaxbandits import cpe
 from jaxbandits.cpe import OpinionSampling, Pulls
-from jaxbandits.cpe._estimate import add, box, empty, estimate, squared_radius
+from jaxbandits.cpe._shared.estimate import add, box, empty, estimate, squared_radius
 
 ADD = jax.jit(add)
 ESTIMATE = jax.jit(estimate, static_argnums=1)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from experiments.bench.reference import cpe as reference
 from jaxbandits import Numbered, Status, cpe, numbered, run
-from jaxbandits.cpe._candidates import lasting_arms
+from jaxbandits.cpe._shared.candidates import lasting_arms
 
 ARMS, LEVELS, ROWS, NODES, BUDGET, BOXES, ROUNDS = 5, 2, 8, 4, 10, 8, 5000
 KINDS = {"exactly": (1, -1), "at most": (1, 0), "at least": (0, -1)}

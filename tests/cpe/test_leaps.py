@@ -8,9 +8,9 @@ from drivers.cpe import record
 
 from experiments.bench.reference import cpe as reference
 from jaxbandits import cpe
-from jaxbandits.cpe._environment import pulled_before
-from jaxbandits.cpe._estimate import squared_radius
-from jaxbandits.cpe._leaps import bounds, shares, slots
+from jaxbandits.cpe._problem.environment import pulled_before
+from jaxbandits.cpe._shared.estimate import squared_radius
+from jaxbandits.cpe._shared.leaps import bounds, shares, slots
 
 LEAP = 16
 

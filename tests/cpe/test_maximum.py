@@ -11,7 +11,7 @@ from experiments.bench.reference import plays as reference
 from experiments.pfws.exactness import least
 from experiments.pfws.trees import all_trees
 from jaxbandits import cpe
-from jaxbandits.cpe._maximum import first_least
+from jaxbandits.cpe._shared.maximum import first_least
 from jaxbandits.numerics import matroid
 from jaxbandits.numerics.thresholds import Evidence
 

@@ -10,7 +10,7 @@ from drivers.programs import primitives_of_a_round
 
 import jaxbandits
 from jaxbandits import cpe
-from jaxbandits.cpe import _pfws as points
+from jaxbandits.cpe._algorithms import pfws as points
 
 KEY = jax.random.key(0)
 ROUNDS = 400

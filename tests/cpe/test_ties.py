@@ -15,7 +15,8 @@ import pytest
 from drivers.cpe import best
 
 from jaxbandits import cpe
-from jaxbandits.cpe import OpinionSampling, _entries, candidates, greedy_osa, osa_threshold, solve, stops
+from jaxbandits.cpe import OpinionSampling, candidates, greedy_osa, osa_threshold, solve, stops
+from jaxbandits.cpe._problem import entries as _entries
 
 M, WIDTH = 3, 3
 KINDS = {"exactly": (1, -1), "at most": (1, 0), "at least": (0, -1)}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jaxbandits.engine import shards
+from jaxbandits.engine.cluster import shards
 
 
 @pytest.fixture(autouse=True)

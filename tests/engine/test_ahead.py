@@ -9,8 +9,8 @@ from engine.toys import KEY, NOISE, counter
 import jaxbandits
 from jaxbandits import mab
 from jaxbandits.base import Decision
-from jaxbandits.engine import running
-from jaxbandits.engine.ahead import KEY_BYTES, drawn_ahead
+from jaxbandits.engine.run import running
+from jaxbandits.engine.run.ahead import KEY_BYTES, drawn_ahead
 
 STATE = counter(9).init(KEY)
 

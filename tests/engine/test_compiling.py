@@ -9,7 +9,7 @@ import pytest
 from engine.toys import KEY, LIMITS, NOISE, counter, total
 
 import jaxbandits
-from jaxbandits.engine import compiling
+from jaxbandits.engine.sweep import compiling
 
 compiled = []
 jax.monitoring.register_event_duration_secs_listener(

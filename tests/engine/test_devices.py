@@ -18,11 +18,11 @@ from jax.sharding import Mesh, PartitionSpec
 
 import jaxbandits
 from jaxbandits.base import Environment, Status
-from jaxbandits.engine import program, sizing
-from jaxbandits.engine.recording import Curves
-from jaxbandits.engine.shards import local_mesh
-from jaxbandits.engine.sizing import Shapes, default_lanes, shapes_of
-from jaxbandits.engine.tasks import checked
+from jaxbandits.engine.cluster.shards import local_mesh
+from jaxbandits.engine.run.recording import Curves
+from jaxbandits.engine.sweep import program, sizing
+from jaxbandits.engine.sweep.sizing import Shapes, default_lanes, shapes_of
+from jaxbandits.engine.sweep.tasks import checked
 
 SCRIPT = """
 import sys
@@ -122,7 +122,7 @@ def wrapped(monkeypatch, wrap):
         compiled = program.compile_lanes(*arguments, **settings)
         return compiled._replace(call=wrap(compiled.call))
 
-    monkeypatch.setattr(sys.modules["jaxbandits.engine.driving"], "compile_lanes", compile_lanes)
+    monkeypatch.setattr(sys.modules["jaxbandits.engine.sweep.driving"], "compile_lanes", compile_lanes)
 
 
 def test_every_device_holds_its_share_of_the_lanes(monkeypatch):

@@ -25,7 +25,7 @@ from engine.toys import KEY, LIMITS, NOISE, PATHS, counter, counting, total
 from jax.sharding import Mesh
 
 import jaxbandits
-from jaxbandits.engine import shards, workers
+from jaxbandits.engine.cluster import shards, workers
 from jaxbandits.engine.store import locked, writing
 
 TINY = {"seeds": 10, "key": KEY, "max_rounds": 1000, "metrics": total, "lanes": 4, "chunk": 16, "progress": False}
@@ -307,7 +307,7 @@ def test_running_shards_are_waited_for_and_late_ones_do_nothing(tmp_path, monkey
     assert not thread.is_alive()
     stored = len(jaxbandits.load(tmp_path).columns["row"])
     assert 0 < stored < 10_000
-    monkeypatch.setattr(sys.modules["jaxbandits.engine.shards"], "run_into_store", refusing)
+    monkeypatch.setattr(sys.modules["jaxbandits.engine.cluster.shards"], "run_into_store", refusing)
     late(*arguments)
 
 

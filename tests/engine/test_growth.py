@@ -11,7 +11,7 @@ import pytest
 from engine.toys import KEY, counting, total
 
 import jaxbandits
-from jaxbandits.engine import driving
+from jaxbandits.engine.sweep import driving
 
 LIMITS = jnp.asarray([5, 40, 17, 30, 8])
 SETTINGS = {"key": KEY, "max_rounds": 1000, "metrics": total, "lanes": 4, "chunk": 16, "progress": False}

@@ -10,7 +10,7 @@ from engine.toys import NOISE, counter
 
 import jaxbandits
 from jaxbandits import cpe, fullbandit, kcenter, kernel, linear, mab
-from jaxbandits.engine import fit
+from jaxbandits.engine.run import fit
 
 KEY = jax.random.key(0)
 BOUNDS = {"kernel": kernel.paper_kernel("branin"), "horizon": 5, "beta": 1.0, "noise_variance": 0.1}

@@ -7,7 +7,7 @@ from scipy import stats
 
 import jaxbandits
 from jaxbandits import Results, Status, linear
-from jaxbandits.engine.results import added
+from jaxbandits.engine.results.results import added
 
 RNG = np.random.default_rng(0)
 SEEDS = 50

@@ -41,8 +41,8 @@ def leads_somewhere(path):
 
 
 def test_there_are_some():
-    assert any("jaxbandits.engine.sizing.default_lanes" in named(file) for file in FILES)
-    assert not leads_somewhere("jaxbandits.engine.sizing.no_such_name")
+    assert any("jaxbandits.engine.sweep.sizing.default_lanes" in named(file) for file in FILES)
+    assert not leads_somewhere("jaxbandits.engine.sweep.sizing.no_such_name")
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))

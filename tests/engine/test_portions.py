@@ -7,7 +7,7 @@ import pytest
 from engine.toys import KEY, LIMITS, counting, total
 
 import jaxbandits
-from jaxbandits.engine import portions
+from jaxbandits.engine.cluster import portions
 
 TINY = {"seeds": 10, "key": KEY, "max_rounds": 1000, "metrics": total, "lanes": 4, "chunk": 64, "progress": False}
 

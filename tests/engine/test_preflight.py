@@ -12,7 +12,7 @@ from engine.toys import KEY, LIMITS, NOISE, counter, counting
 import jaxbandits
 from jaxbandits import checks
 from jaxbandits.base import Environment
-from jaxbandits.engine import driving, preflight
+from jaxbandits.engine.sweep import driving, preflight
 
 SETTINGS = {"seeds": 3, "key": KEY, "max_rounds": 1000, "lanes": 4, "chunk": 16, "progress": False}
 SHARES = jnp.asarray([0.1, 0.3, 0.05, 1.5, 0.2, -1.0])

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxbandits.engine import grouping
-from jaxbandits.engine.comparison import compare
-from jaxbandits.engine.results import Results, Stats
+from jaxbandits.engine.results import grouping
+from jaxbandits.engine.results.comparison import compare
+from jaxbandits.engine.results.results import Results, Stats
 
 BIG = 2**53  # the first integer whose successor is no float64
 
@@ -228,7 +228,7 @@ def test_curves_to_pandas_names_what_is_no_curve(columns, names, message):
 
 
 def test_pandas_is_imported_only_where_it_is_used():
-    code = "import sys, jaxbandits.engine.results; assert 'pandas' not in sys.modules"
+    code = "import sys, jaxbandits.engine.results.results; assert 'pandas' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -7,7 +7,7 @@ import pytest
 from jax import lax
 
 from jaxbandits.engine.jaxprs import Literal
-from jaxbandits.engine.scalar_known import at_once
+from jaxbandits.engine.scalars.known import at_once
 
 FLOATS = np.array([0.0, -0.0, 1.5, -2.25, 1e308, -np.inf, np.inf, np.nan, 3.0])
 INTEGERS = np.array([0, 1, -1, 7, np.iinfo(np.int64).max, np.iinfo(np.int64).min, 5, -8, 3])

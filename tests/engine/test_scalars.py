@@ -11,10 +11,12 @@ from engine.toys import LIMITS, counting
 from jax import lax
 
 import jaxbandits
-from jaxbandits.engine import program, scalar_pieces, scalars
-from jaxbandits.engine.shards import local_mesh
-from jaxbandits.engine.sizing import shapes_of
-from jaxbandits.engine.tasks import checked
+from jaxbandits.engine import scalars
+from jaxbandits.engine.cluster.shards import local_mesh
+from jaxbandits.engine.scalars import pieces as scalar_pieces
+from jaxbandits.engine.sweep import program
+from jaxbandits.engine.sweep.sizing import shapes_of
+from jaxbandits.engine.sweep.tasks import checked
 
 KEY = jax.random.key(5)
 LANES, CHUNK, CHUNKS = 64, 20, 5

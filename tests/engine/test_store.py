@@ -26,9 +26,9 @@ from engine.toys import KEY, LIMITS, NOISE, PATHS, counter, counting, total
 
 import jaxbandits
 from jaxbandits.base import Status
-from jaxbandits.engine import driving
 from jaxbandits.engine import store as store_package
 from jaxbandits.engine.store import writing
+from jaxbandits.engine.sweep import driving
 
 TASKS = LIMITS.astype(jnp.int32)  # 5, 400, 17, 90
 SETTINGS = {"seeds": 5, "key": KEY, "max_rounds": 1000, "metrics": total, "lanes": 4, "chunk": 16, "progress": False}

@@ -13,8 +13,8 @@ from engine.toys import KEY, LIMITS, NOISE, counter, counting, total
 
 import jaxbandits
 from jaxbandits.base import Algorithm, Decision, Environment, Status
-from jaxbandits.engine.queue import Queue
-from jaxbandits.engine.running import advance, ask, run, streams
+from jaxbandits.engine.run.running import advance, ask, run, streams
+from jaxbandits.engine.sweep.queue import Queue
 
 
 def test_refilled_lanes_equal_plain_runs_bit_for_bit():
@@ -235,7 +235,7 @@ def test_an_interrupted_sweep_ends_at_the_chunk(monkeypatch, error):
 
         yield report
 
-    monkeypatch.setattr(sys.modules["jaxbandits.engine.driving"], "progress_bar", failing)
+    monkeypatch.setattr(sys.modules["jaxbandits.engine.sweep.driving"], "progress_bar", failing)
     with pytest.raises(error, match="enough"):
         jaxbandits.sweep(
             lambda task, key: (counter(2**31), NOISE), seeds=16, key=KEY, max_rounds=2**31 - 1, lanes=4, progress=False
@@ -405,7 +405,7 @@ def test_sweep_of_runs_without_a_round_returns_them(tmp_path, settings):
 def test_sweep_whose_metrics_return_no_numbers_is_refused_before_it_runs(
     tmp_path, monkeypatch, metrics, message, stored
 ):
-    monkeypatch.setattr(sys.modules["jaxbandits.engine.driving"], "compile_lanes", None)  # nothing is compiled
+    monkeypatch.setattr(sys.modules["jaxbandits.engine.sweep.driving"], "compile_lanes", None)  # nothing is compiled
     settings = {"seeds": 1, "key": KEY, "max_rounds": 9, "progress": False, "store": tmp_path if stored else None}
     with pytest.raises(ValueError, match=message):
         jaxbandits.sweep(counting, LIMITS, metrics=lambda task, outcome: metrics, **settings)
@@ -422,7 +422,7 @@ def test_sweep_takes_metrics_of_every_kind_of_number():
 
 
 def test_sweep_whose_answer_is_a_key_is_refused(monkeypatch):
-    monkeypatch.setattr(sys.modules["jaxbandits.engine.driving"], "compile_lanes", None)  # nothing is compiled
+    monkeypatch.setattr(sys.modules["jaxbandits.engine.sweep.driving"], "compile_lanes", None)  # nothing is compiled
 
     def build(limit, key):
         algorithm = counter(limit)

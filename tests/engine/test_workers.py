@@ -8,8 +8,8 @@ import sys
 import pytest
 
 import jaxbandits
-from jaxbandits.engine.sizing import cores
-from jaxbandits.engine.workers import share_out
+from jaxbandits.engine.cluster.workers import share_out
+from jaxbandits.engine.sweep.sizing import cores
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ import concurrent.futures, json, os, pathlib, signal, sys, time
 
 import jax
 import jaxbandits
-from jaxbandits.engine.workers import start_error
+from jaxbandits.engine.cluster.workers import start_error
 
 {at_import}
 

@@ -14,7 +14,7 @@ from experiments.report import Line, verdict
 from experiments.settings import Settings
 from jaxbandits import Results, Status, fullbandit, run
 from jaxbandits.fullbandit import crowdsourcing_counts
-from jaxbandits.fullbandit._crowdsourcing import FOLDERS
+from jaxbandits.fullbandit._problem.crowdsourcing import FOLDERS
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from experiments.report import line_of
 from experiments.settings import Settings
 from jaxbandits import Status
 from jaxbandits.kcenter import Confidence, Lil, binary_rows, contrast_rows, ds_ucb, greedy, pairwise_sums
-from jaxbandits.kcenter._triangle import CenterBounds
+from jaxbandits.kcenter._shared.triangle import CenterBounds
 
 OPTIONS = Settings(quick=True)
 K = 10

@@ -16,7 +16,7 @@ import pytest
 
 from jaxbandits import fullbandit
 from jaxbandits.fullbandit import Instance
-from jaxbandits.fullbandit._crowdsourcing import FOLDERS
+from jaxbandits.fullbandit._problem.crowdsourcing import FOLDERS
 
 DATA = os.environ.get("JAXBANDITS_DATA")
 on_real_data = pytest.mark.skipif(DATA is None, reason="JAXBANDITS_DATA names no folder of data")

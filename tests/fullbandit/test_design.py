@@ -20,8 +20,8 @@ from jaxbandits.fullbandit import (
     tracking_counts,
     xy_allocation,
 )
-from jaxbandits.fullbandit._allocations import difference_directions
-from jaxbandits.fullbandit._design import check_design
+from jaxbandits.fullbandit._problem.design import check_design
+from jaxbandits.fullbandit._theory.allocations import difference_directions
 
 PAIRS = [[1, 1, 0], [1, 0, 1], [0, 1, 1]]
 FULL_CLASSES = [(3, 2), (5, 2), (6, 3), (7, 5), (10, 4), (10, 5)]
@@ -203,7 +203,7 @@ def test_default_support_is_well_conditioned():
     ],
 )
 def test_random_support_refuses(change, message, monkeypatch):
-    monkeypatch.setattr("jaxbandits.fullbandit._design.MAX_DRAWS", 10)
+    monkeypatch.setattr("jaxbandits.fullbandit._problem.design.MAX_DRAWS", 10)
     with pytest.raises(ValueError, match=message.replace("1000", "10")):
         random_support(**({"seed": 0, "n": 6, "k": 3} | change))
 

@@ -19,7 +19,7 @@ from jaxbandits.fullbandit import (
     random_support,
     top_set,
 )
-from jaxbandits.fullbandit._icb import best_rival
+from jaxbandits.fullbandit._algorithms.icb import best_rival
 
 PAIRS = make_design(all_superarms(3, 2), 2)
 THETA3 = jnp.array([1.0, 0.5, 0.0])

@@ -10,7 +10,7 @@ from drivers.fullbandit import follow, rewards
 
 from experiments.bench.reference import fullbandit as reference
 from jaxbandits.base import Status
-from jaxbandits.engine.running import run
+from jaxbandits.engine.run.running import run
 from jaxbandits.fullbandit import (
     Instance,
     Pace,
@@ -23,7 +23,7 @@ from jaxbandits.fullbandit import (
     saqm,
     spectral,
 )
-from jaxbandits.fullbandit._leap import largest_change, safe_leap
+from jaxbandits.fullbandit._shared.leap import largest_change, safe_leap
 
 N, K = 6, 3
 THETA = jnp.array([0.9, 0.2, 0.7, -0.5, 0.4, 0.1])

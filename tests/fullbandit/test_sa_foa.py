@@ -25,9 +25,9 @@ from jaxbandits.fullbandit import (
     sa_foa,
     surrogates,
 )
-from jaxbandits.fullbandit._sa_foa import COARSE, UNLIKELY, LotteryPulls, State, lottery_hazard, sampled_rows
-from jaxbandits.fullbandit._surrogates import peel_all
-from jaxbandits.fullbandit._tracking import estimator
+from jaxbandits.fullbandit._algorithms.sa_foa import COARSE, UNLIKELY, LotteryPulls, State, lottery_hazard, sampled_rows
+from jaxbandits.fullbandit._shared.surrogates import peel_all
+from jaxbandits.fullbandit._shared.tracking import estimator
 from jaxbandits.numerics.densest_subgraph import quadratic_maximization
 
 N, K = 6, 3

@@ -9,7 +9,7 @@ import pytest
 from drivers.fullbandit import KEY, every_state, follow, rewards
 from drivers.programs import compiled
 
-from jaxbandits.engine.running import run
+from jaxbandits.engine.run.running import run
 from jaxbandits.fullbandit import (
     Design,
     Instance,
@@ -26,7 +26,7 @@ from jaxbandits.fullbandit import (
     top_set,
     tracking_counts,
 )
-from jaxbandits.fullbandit._tracking import next_counts
+from jaxbandits.fullbandit._shared.tracking import next_counts
 
 N, K = 5, 3
 THETA = jnp.array([0.9, 0.2, 0.7, -0.5, 0.4])

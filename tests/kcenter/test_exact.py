@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaxbandits import kcenter
-from jaxbandits.kcenter import _exact
+from jaxbandits.kcenter._problem import exact
 
 RNG = np.random.default_rng(3)
 PIXELS = RNG.integers(0, 256, (6, 40)).astype(np.uint8)
@@ -107,7 +107,7 @@ def test_greedy_by_brute_force(seed):
 def test_blocks_of_points_do_not_matter(monkeypatch):
     whole = kcenter.greedy_from_points(PIXELS, k=4, levels=255)
     sums = kcenter.pairwise_sums(PIXELS)
-    monkeypatch.setattr(_exact, "POINTS_AT_ONCE", 4)
+    monkeypatch.setattr(exact, "POINTS_AT_ONCE", 4)
     jax.tree.map(np.testing.assert_array_equal, kcenter.greedy_from_points(PIXELS, k=4, levels=255), whole)
     np.testing.assert_array_equal(kcenter.pairwise_sums(PIXELS), sums)
 

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from jaxbandits import kcenter
-from jaxbandits.kcenter import _images
+from jaxbandits.kcenter._problem import images as _images
 
 needs_data = pytest.mark.skipif("JAXBANDITS_DATA" not in os.environ, reason="JAXBANDITS_DATA is not set")
 HEADER = "head,b,c,votes_b_closer,votes_c_closer\n"

@@ -5,19 +5,20 @@ import numpy as np
 import pytest
 
 from experiments.bench.reference import kcenter_ds as reference
-from jaxbandits.kcenter import KL, Lemma1, Lil, _intervals
+from jaxbandits.kcenter import KL, Lemma1, Lil
+from jaxbandits.kcenter._shared import intervals
 
 MEANS, COUNTS = np.array([0.0, 0.25, 0.6, 0.99]), np.array([1, 4, 30, 12288], np.int32)
 
 
 def test_the_radii_that_were_worked_by_hand():
-    lower, upper = _intervals.lil(jnp.full(4, 0.81), jnp.arange(1, 5, dtype=jnp.int32), delta=1 / 30, radius_scale=0.1)
+    lower, upper = intervals.lil(jnp.full(4, 0.81), jnp.arange(1, 5, dtype=jnp.int32), delta=1 / 30, radius_scale=0.1)
     np.testing.assert_allclose(upper, [1.39600, 1.25426, 1.18230, 1.13729], atol=5e-6)
     np.testing.assert_allclose(lower + upper, 1.62)
     # NS-TS at variance .01, n = 3, delta = .1, t = 8 and 9.
-    share = _intervals.shared_delta(0.1, 3, "pairs")
-    lower, upper = _intervals.kl_gaussian(
-        jnp.zeros(2), jnp.array([8, 9], jnp.int32), delta=share, alpha=1.1, k1=_intervals.least_k1(1.1), noise_scale=0.1
+    share = intervals.shared_delta(0.1, 3, "pairs")
+    lower, upper = intervals.kl_gaussian(
+        jnp.zeros(2), jnp.array([8, 9], jnp.int32), delta=share, alpha=1.1, k1=intervals.least_k1(1.1), noise_scale=0.1
     )
     np.testing.assert_allclose(upper, [0.15162, 0.14395], atol=5e-6)
     np.testing.assert_allclose(lower, -upper)
@@ -28,21 +29,21 @@ def test_each_interval_is_that_of_the_transcription(form):
     share = {"lil": 0.1 / 50}.get(form, 0.1 / 2500)
     transcribed = {"lil": reference.lil, "lemma1": reference.lemma1, "kl": reference.kl_bounds}[form]
     kind = {"lil": Lil, "lemma1": Lemma1, "kl": KL}[form]
-    interval = _intervals.bounds_of(kind(), 50, 0.1)
+    interval = intervals.bounds_of(kind(), 50, 0.1)
     found = interval(jnp.asarray(MEANS), jnp.asarray(COUNTS))
     expected = [transcribed(e, int(t), share) for e, t in zip(MEANS, COUNTS, strict=True)]
     np.testing.assert_allclose(np.transpose(found), expected, rtol=1e-12, atol=1e-15)
-    assert _intervals.bounds_of(kind(union="pairs"), 50, 0.1)(MEANS[1], COUNTS[1])[0] <= found[0][1]
+    assert intervals.bounds_of(kind(union="pairs"), 50, 0.1)(MEANS[1], COUNTS[1])[0] <= found[0][1]
 
 
 def test_nothing_overflows():
     """k1 t^alpha n^2 / delta does in float32; its logarithm is a sum."""
-    level = _intervals.kl_level(jnp.int32(10**9), delta=1e-30, alpha=3.0, k1=11.0, dtype=jnp.float32)
+    level = intervals.kl_level(jnp.int32(10**9), delta=1e-30, alpha=3.0, k1=11.0, dtype=jnp.float32)
     np.testing.assert_allclose(level, (log(11) + 3 * log(1e9) + 30 * log(10)) / 1e9, rtol=1e-5)
-    lower, upper = _intervals.lil(jnp.float32(0.3), jnp.int32(1), delta=jnp.float32(1e-30), radius_scale=0.1)
+    lower, upper = intervals.lil(jnp.float32(0.3), jnp.int32(1), delta=jnp.float32(1e-30), radius_scale=0.1)
     np.testing.assert_allclose(upper - lower, 2 * sqrt(0.1 * 30 * log(10)), rtol=1e-5)
 
 
 def test_the_least_k1():
-    np.testing.assert_allclose(_intervals.least_k1(1.1), 11.11)
-    np.testing.assert_allclose(_intervals.least_k1(2.0), 2.02)
+    np.testing.assert_allclose(intervals.least_k1(1.1), 11.11)
+    np.testing.assert_allclose(intervals.least_k1(2.0), 2.02)

@@ -11,7 +11,7 @@ from transcriptions.kcenter import weights
 
 from experiments.bench.reference import kcenter_ns as reference
 from jaxbandits.base import Status
-from jaxbandits.engine.running import run
+from jaxbandits.engine.run.running import run
 from jaxbandits.kcenter import (
     Counts,
     Distances,
@@ -21,7 +21,7 @@ from jaxbandits.kcenter import (
     ns_tands,
     track_and_stop,
 )
-from jaxbandits.kcenter._track_and_stop import batch_pulls
+from jaxbandits.kcenter._algorithms.track_and_stop import batch_pulls
 
 N, K, DELTA = 7, 4, 0.1
 TABLE = distances(126, N, dim=2)  # its gaps are .18, .11 and .10

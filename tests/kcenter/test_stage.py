@@ -3,7 +3,8 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 
-from jaxbandits.kcenter import Dimensions, _stage
+from jaxbandits.kcenter import Dimensions
+from jaxbandits.kcenter._shared import stage as _stage
 
 KEY = jax.random.key(0)
 

@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits.engine.running import run
+from jaxbandits.engine.run.running import run
 from jaxbandits.kcenter import dimension_instance, ds_ucb, environment, greedy, pairwise_sums
-from jaxbandits.kcenter._triangle import far, is_out_of_reach, join, tighten, unknown
+from jaxbandits.kcenter._shared.triangle import far, is_out_of_reach, join, tighten, unknown
 
 SLOTS = 4
 

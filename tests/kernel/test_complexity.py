@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binom
 
 from jaxbandits import kernel
-from jaxbandits.kernel._complexity import LEAST_P0
+from jaxbandits.kernel._theory.complexity import LEAST_P0
 from jaxbandits.numerics import gp
 
 NOISE_VARIANCE = 0.04

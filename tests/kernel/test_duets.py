@@ -11,8 +11,9 @@ from scipy import stats
 import jaxbandits
 from experiments.bench.reference import kernel_duets as reference
 from jaxbandits import Status, kernel, run
-from jaxbandits.engine.running import streams
-from jaxbandits.kernel._duets_server import (
+from jaxbandits.engine.run.running import streams
+from jaxbandits.kernel._problem.settings import picked
+from jaxbandits.kernel._shared.duets_server import (
     HEAD,
     SURVIVORS,
     largest_variance,
@@ -21,7 +22,6 @@ from jaxbandits.kernel._duets_server import (
     tabulate,
     trim,
 )
-from jaxbandits.kernel._settings import picked
 from jaxbandits.numerics import gp
 
 KEY = jax.random.key(0)

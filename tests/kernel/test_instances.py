@@ -10,7 +10,7 @@ from scipy.special import erf
 from scipy.stats import chisquare
 
 from jaxbandits import kernel
-from jaxbandits.kernel._instances import HARTMANN_A, HARTMANN_C, HARTMANN_P, branin_value, hartmann4_value
+from jaxbandits.kernel._problem.instances import HARTMANN_A, HARTMANN_C, HARTMANN_P, branin_value, hartmann4_value
 from jaxbandits.numerics.gp import cross
 
 KEY = jax.random.key(0)

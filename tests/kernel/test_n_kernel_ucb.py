@@ -11,8 +11,8 @@ from drivers import kernel as driver
 from experiments.bench.reference.kernel_ucb import AGENTS, KERNEL, NOISE_VARIANCE
 from experiments.bench.reference.kernel_ucb import instance as any_instance
 from jaxbandits import kernel
-from jaxbandits.kernel._settings import Settings
-from jaxbandits.kernel._ucb import best, beta_at, columns, index, queries
+from jaxbandits.kernel._problem.settings import Settings
+from jaxbandits.kernel._shared.ucb import best, beta_at, columns, index, queries
 
 HORIZON = 20
 

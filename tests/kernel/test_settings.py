@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import chisquare
 
 from jaxbandits import kernel
-from jaxbandits.kernel._settings import checked, picked, round_coins
+from jaxbandits.kernel._problem.settings import checked, picked, round_coins
 
 KEY = jax.random.key(0)
 SE = functools.partial(kernel.squared_exponential, lengthscale=0.2)

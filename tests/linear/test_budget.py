@@ -11,7 +11,7 @@ from scipy import stats
 
 import jaxbandits
 from jaxbandits import Status, linear
-from jaxbandits.linear import _fixed_budget as shared
+from jaxbandits.linear._shared import fixed_budget as shared
 
 RULES = (linear.g_bai, linear.od_linbai, linear.peace, linear.p1_rage)
 ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6], [0.6, -0.8]])

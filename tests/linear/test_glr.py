@@ -12,7 +12,8 @@ from scipy.optimize import linprog
 
 import jaxbandits
 from jaxbandits import linear
-from jaxbandits.linear._factor import (
+from jaxbandits.linear._algorithms.fws import best_response
+from jaxbandits.linear._shared.factor import (
     factored,
     gram_of,
     influence,
@@ -21,10 +22,9 @@ from jaxbandits.linear._factor import (
     root_after,
     root_without_errors,
 )
-from jaxbandits.linear._fixed_confidence import checked_settings, first_spanner
-from jaxbandits.linear._fws import best_response
-from jaxbandits.linear._glr import State, algorithm_of, compare, look, statistics
-from jaxbandits.linear._hedge import Hedge, learned, weights_of
+from jaxbandits.linear._shared.fixed_confidence import checked_settings, first_spanner
+from jaxbandits.linear._shared.glr import State, algorithm_of, compare, look, statistics
+from jaxbandits.linear._shared.hedge import Hedge, learned, weights_of
 from jaxbandits.numerics import thresholds
 from jaxbandits.numerics.design import design, frank_wolfe
 

@@ -8,7 +8,7 @@ from scipy import stats
 
 from jaxbandits import linear
 from jaxbandits.linear import Instance
-from jaxbandits.linear._arms import checked_arms
+from jaxbandits.linear._problem.arms import checked_arms
 
 FALSE_ALARM = 1e-5
 

@@ -11,9 +11,9 @@ from scipy.special import erfcx, log_ndtr, ndtri_exp
 import jaxbandits
 from jaxbandits import linear
 from jaxbandits.base import Status
-from jaxbandits.linear._fixed_confidence import checked_settings
-from jaxbandits.linear._glr import algorithm_of, compare
-from jaxbandits.linear._peps import above, alternatives, drawn, mills, numbers_of
+from jaxbandits.linear._algorithms.peps import above, alternatives, drawn, mills, numbers_of
+from jaxbandits.linear._shared.fixed_confidence import checked_settings
+from jaxbandits.linear._shared.glr import algorithm_of, compare
 from jaxbandits.numerics import thresholds
 
 KEY = jax.random.key(0)

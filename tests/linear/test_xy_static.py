@@ -11,7 +11,7 @@ from jax import lax
 from scipy.stats import ks_2samp
 
 from jaxbandits.base import Status
-from jaxbandits.engine.running import run
+from jaxbandits.engine.run.running import run
 from jaxbandits.linear import (
     Allocation,
     Bridge,
@@ -23,10 +23,10 @@ from jaxbandits.linear import (
     xy_static,
     xy_static_exact,
 )
-from jaxbandits.linear._least_squares import inverse_gram
-from jaxbandits.linear._static_rule import compare, static_rule
-from jaxbandits.linear._xy_static import State
-from jaxbandits.linear._xy_static_exact import _fails_inside
+from jaxbandits.linear._algorithms.xy_static import State
+from jaxbandits.linear._algorithms.xy_static_exact import _fails_inside
+from jaxbandits.linear._shared.least_squares import inverse_gram
+from jaxbandits.linear._shared.static_rule import compare, static_rule
 from jaxbandits.numerics.tracking import tracked_counts
 
 KEY = jax.random.key(0)

@@ -9,7 +9,7 @@ from scipy import stats
 
 import jaxbandits
 from jaxbandits import Status, mab
-from jaxbandits.mab._phases import Phase, sequential_halving_schedule, successive_rejects_schedule
+from jaxbandits.mab._shared.phases import Phase, sequential_halving_schedule, successive_rejects_schedule
 
 
 def test_schedules_by_hand():

@@ -11,9 +11,9 @@ from transcriptions.mab import recorded
 
 import jaxbandits
 from jaxbandits import Status, mab, testing
-from jaxbandits.mab._t3c import uniform_argmin
-from jaxbandits.mab._tas import projected
-from jaxbandits.mab._ttts import log_probabilities_of_best
+from jaxbandits.mab._algorithms.t3c import uniform_argmin
+from jaxbandits.mab._algorithms.tas import projected
+from jaxbandits.mab._algorithms.ttts import log_probabilities_of_best
 
 KEY = jax.random.key(0)
 

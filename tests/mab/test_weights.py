@@ -9,10 +9,10 @@ from scipy.optimize import minimize_scalar
 
 from experiments.bench.reference import mab as reference
 from jaxbandits import mab
-from jaxbandits.mab._confidence import share_of_leader
-from jaxbandits.mab._core import Estimates
-from jaxbandits.mab._transport import transport_costs
-from jaxbandits.mab._weights import optimal_weights
+from jaxbandits.mab._shared.confidence import share_of_leader
+from jaxbandits.mab._shared.core import Estimates
+from jaxbandits.mab._shared.transport import transport_costs
+from jaxbandits.mab._shared.weights import optimal_weights
 
 MEANS = {  # rows of five means
     "gaussian": np.array([[0.3, 1.0, -0.5, 0.85, 0.8], [0.1, 0.2, 0.19, -3.0, 0.0], [0.5, 0.5, 0.5, 0.5, 1.0]]),

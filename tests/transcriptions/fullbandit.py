@@ -8,9 +8,9 @@ from transcriptions.laid import KEY, Laid, after, replayed, unless, until_the_en
 
 from experiments.bench.reference import fullbandit as reference
 from jaxbandits import Tape, fullbandit
-from jaxbandits.engine.running import streams
+from jaxbandits.engine.run.running import streams
 from jaxbandits.fullbandit import Pulls
-from jaxbandits.fullbandit._sa_foa import LotteryPulls, sampled_rows
+from jaxbandits.fullbandit._algorithms.sa_foa import LotteryPulls, sampled_rows
 
 ROOTS = np.sqrt([5, 11, 17, 7, 13, 19, 3, 23])  # no two counts over shares ever tie
 DESIGN = fullbandit.make_design(fullbandit.random_support(5, 5, 3, size=8), 3, weights=ROOTS / ROOTS.sum())

@@ -9,8 +9,8 @@ from transcriptions.laid import KEY, Laid, after, only_last, replayed, unless, u
 from experiments.bench.reference import fixed_designs, linear_glr, linear_peps, linear_rage, lingape
 from jaxbandits import Tape, linear
 from jaxbandits.linear import Allocation, Pull
-from jaxbandits.linear._peps import numbers_of as numbers_of_draws
-from jaxbandits.linear._top_two import numbers_of
+from jaxbandits.linear._algorithms.peps import numbers_of as numbers_of_draws
+from jaxbandits.linear._shared.top_two import numbers_of
 from jaxbandits.numerics import thresholds
 from jaxbandits.numerics.design import design, frank_wolfe
 from jaxbandits.testing import round_keys

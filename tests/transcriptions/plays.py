@@ -9,7 +9,7 @@ from transcriptions.laid import KEY, Laid, replayed, unless
 
 from experiments.bench.reference import plays as reference
 from jaxbandits import Tape, cpe
-from jaxbandits.cpe import _pfws as points
+from jaxbandits.cpe._algorithms import pfws as points
 from jaxbandits.testing import round_keys
 
 EDGES = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]

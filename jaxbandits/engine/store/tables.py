@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.base import PyTree
+from jaxbandits.engine.results.tables import column_name, is_key, leaves_of
 from jaxbandits.engine.store.files import explained, write_file
 from jaxbandits.engine.store.parts import ABOUT, to_arrow, to_numpy
-from jaxbandits.engine.tables import column_name, is_key, leaves_of
 
 TASKS = "_tasks.parquet"  # readers of Parquet folders pass over names that begin with an underscore
 STORED = {"bool", "float16", "float32", "float64"} | {f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)}

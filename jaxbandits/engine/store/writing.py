@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from jaxbandits.base import Status
-from jaxbandits.engine.grouping import FAILED
 from jaxbandits.engine.logs import say
-from jaxbandits.engine.results import Stats
+from jaxbandits.engine.results.grouping import FAILED
+from jaxbandits.engine.results.results import Stats
 from jaxbandits.engine.store.files import explained, write_file
 from jaxbandits.engine.store.parts import ABOUT, checksum, to_arrow
 

@@ -1,0 +1,142 @@
+"""CLUCB: pull the least known arm on which the best decision and its strongest rival differ (Chen et al., 2014)."""
+
+import math
+from typing import Literal, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits import checks
+from jaxbandits.base import Algorithm, Array, Decision, Key
+from jaxbandits.checks import is_concrete, require
+from jaxbandits.cpe._problem.entries import entry_values
+from jaxbandits.cpe._problem.environment import Pulls, made_for, pulled_before
+from jaxbandits.cpe._problem.problems import Enumerated, Graphic, Problem, Table, arm_count, check_problem, float_dtype
+from jaxbandits.cpe._problem.solve import best_levels
+from jaxbandits.cpe._shared.estimate import Observations, Statistics, add, empty, estimate, squared_radius
+from jaxbandits.numerics.linalg import dot
+
+Radius = Literal["coci", "chen"]
+
+
+class State(NamedTuple):
+    """All samples so far."""
+
+    pulls: Array  # int ()
+    statistics: Statistics
+
+
+def clucb(
+    problem: Table | Enumerated | Graphic,
+    *,
+    delta: Array | float,
+    radius: Radius = "coci",
+    noise_scale: Array | float | None = None,
+    observations: Observations = "unit",
+) -> Algorithm:
+    """Plays the best decision M at the estimates against the best one M' at estimates that favour all but M.
+
+    After one pull of every arm, each round lowers the estimates of M by their radii and raises all others by theirs.
+    If no decision then beats M it stops, otherwise it pulls the least pulled arm on which M and the best decision
+    differ, the lowest index among ties.
+
+    Args:
+        problem: 0/1 decisions with a linear reward: `Enumerated`, `Graphic`, or a `Table` with rows of one entry of
+            which exactly `quota` are taken. theta are the means of the samples.
+        delta: () in (0, 1), admitted probability of error.
+        radius: "coci", the radius of `coci`, so that the two differ in what they pull only, or "chen",
+            noise_scale sqrt(2 ln(4 m n^3 / delta) / T), the published one.
+        noise_scale: () > 0, the sub-Gaussian constant, for "chen" alone. 1/2, the default, is sharp for samples in
+            [0, 1], 1 the published choice.
+        observations: as in `coci`.
+
+    Returns:
+        Algorithm with actions `Pulls` of one slot and answers int32 (m,), 0 or 1.
+
+    Raises:
+        ValueError: an argument lies outside the range above, or the problem is of another kind.
+
+    **Guarantee**: P(the answer is the best decision) >= 1 - delta. **Cost**: two `solve` a round and O(m), for
+    `Enumerated` O(N m). **Limit**: 2^31 - 1 pulls.
+
+    **float32**: as the answer depends on how ties of the estimates break, a run may take another course than in 64 bit;
+    its law is the same.
+
+    Source: Chen, Lin, King, Lyu and Chen (2014), Combinatorial pure exploration of multi-armed bandits, Algorithm 1.
+    """
+    _check_problem(problem)
+    checks.probability("delta", delta)
+    checks.one_of("radius", radius, Radius)
+    if noise_scale is not None:
+        require(radius == "chen", "noise_scale", "be None with radius='coci'", noise_scale)
+        checks.positive("noise_scale", noise_scale)
+    noise_scale = 0.5 if noise_scale is None else noise_scale
+    checks.one_of("observations", observations, Observations)
+    m, dtype = arm_count(problem), float_dtype(problem)
+
+    def squared(n: Array) -> Array:
+        n = jnp.maximum(n, 1).astype(dtype)
+        if radius == "coci":
+            return squared_radius(n, tau=1, delta=delta)
+        R, log_delta = jnp.asarray(noise_scale, dtype), jnp.log(jnp.asarray(delta, dtype))
+        return 2 * R**2 * (math.log(4 * m) + 3 * jnp.log(n) - log_delta)
+
+    def init(key: Key) -> State:
+        del key
+        statistics = empty(m, dtype, estimator="mean", observations=observations)
+        return State(jnp.zeros((), int), statistics)
+
+    def decide(key: Key, state: State) -> Decision:
+        del key
+        counts, estimates = state.statistics.counts, estimate(state.statistics, "mean")
+        is_ready = jnp.all(counts >= 1)
+        radii = jnp.sqrt(squared(state.pulls) / jnp.maximum(counts, 1).astype(dtype))
+        best = best_levels(problem, estimates)
+        against = jnp.where(best > 0, estimates - radii, estimates + radii)
+        rival = best_levels(problem, against)
+        disputed = best != rival
+        stop = is_ready & (~jnp.any(disputed) | (_lead(problem, against, rival, best) <= 0))
+        due = jnp.where(disputed | ~is_ready, counts, jnp.iinfo(jnp.int32).max)
+        return Decision(Pulls(jnp.argmin(due).astype(jnp.int32)[None]), stop, best)
+
+    def observe(state: State, action: Pulls, observation: Array) -> State:
+        number = jnp.sum(action.arms < m, dtype=jnp.int32)
+        return State(state.pulls + number.astype(state.pulls.dtype), add(state.statistics, action, observation))
+
+    idle = Pulls(jnp.full(1, m, jnp.int32))
+    return Algorithm(
+        init,
+        decide,
+        observe,
+        idle,
+        before=lambda state, pulls: pulled_before(state.statistics.counts, pulls),
+        **made_for(problem, observations),
+    )
+
+
+def _lead(problem: Problem, theta: Array, one: Array, other: Array) -> Array:
+    """r(theta, one) - r(theta, other), summed over the arms on which they differ."""
+    if isinstance(problem, Table):
+        # What the table has no entry for is in neither.
+        values = jnp.where(jnp.isfinite(problem.cost[:, 0]), entry_values(problem, theta)[:, 0], 0)
+    else:
+        values = theta
+    gained = dot(values, (one - other).astype(theta.dtype))
+    if isinstance(problem, Enumerated):
+        gained -= _offset(problem, one) - _offset(problem, other)
+    return gained
+
+
+def _offset(problem: Enumerated, levels: Array) -> Array:
+    return jnp.sum(jnp.where(jnp.all(problem.rows == levels[None], axis=1), problem.offset, 0))
+
+
+def _check_problem(problem: Problem) -> None:
+    expected = "be Enumerated, Graphic, or a Table with one entry a row of which exactly `quota` are taken"
+    require(isinstance(problem, (Table, Enumerated, Graphic)), "problem", expected, type(problem).__name__)
+    check_problem(problem)
+    if isinstance(problem, Table):
+        require(jnp.shape(problem.coef)[1] == 1, "problem", expected, f"rows of {jnp.shape(problem.coef)[1]} entries")
+        if is_concrete(problem.floor, problem.ceiling):
+            is_exact = np.isneginf(np.asarray(problem.floor)) and np.isposinf(np.asarray(problem.ceiling))
+            require(is_exact, "problem", expected, f"floor {problem.floor} and ceiling {problem.ceiling}")

@@ -1,0 +1,49 @@
+"""CUCB: the best action at upper confidence bounds of the arms (Kveton, Wen, Ashkan and Szepesvari, 2015)."""
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from jaxbandits.base import Algorithm, Array, Key
+from jaxbandits.cpe._shared.maximum import Playable, best_action
+from jaxbandits.cpe._shared.playing import Seen, checked, play_by
+
+
+def cucb(problem: Playable, *, noise_scale: Array | float = 1.0, cover: Any = None) -> Algorithm:
+    """Plays the best action at means + noise_scale sqrt(6 ln t / counts), to lose little while it learns.
+
+    It never stops: give a horizon to `run` or `sweep`, and let `jaxbandits.record` keep the regret.
+
+    Args:
+        problem: as in `pfws`.
+        noise_scale: () > 0, in units of reward; 1/2 for rewards in [0, 1].
+        cover: as in `pfws`; its plays count as all others do.
+
+    Returns:
+        Algorithm with actions `Play` and answers int32 (K,), the best action at the means. One play is one pull.
+
+    Raises:
+        ValueError: an argument is not as above.
+
+    **Cost**: two `maximum` a round. **Limit**: 2^31 - 1 plays.
+
+    Source: Kveton, Wen, Ashkan and Szepesvari (2015), Tight regret bounds for stochastic combinatorial semi-bandits,
+    CombUCB1: sqrt(1.5 ln t / counts) in [0, 1], which is this one with noise_scale 1/2.
+
+    Example:
+        >>> import jax, jaxbandits
+        >>> from jaxbandits import cpe
+        >>> instance = cpe.instance(cpe.top_k(4, 2), cpe.gaussian([3.0, 2.0, 0.5, 0.0]))
+        >>> algorithm, environment = cpe.cucb(instance.problem), cpe.environment(instance, cpe.Play)
+        >>> outcome = jaxbandits.run(jax.random.key(0), algorithm, environment, max_rounds=1000, horizon=1000)
+        >>> print(outcome.state.counts[:2] > 900)
+        [ True  True]
+    """
+    playing = checked(problem, noise_scale=noise_scale, cover=cover)
+
+    def rule(key: Key, seen: Seen) -> tuple[Array, Array]:
+        del key
+        bonus = playing.noise_scale * jnp.sqrt(6 * jnp.log(seen.plays) / seen.counts)
+        return best_action(problem, seen.means + bonus), jnp.zeros((), bool)
+
+    return play_by(playing, rule)

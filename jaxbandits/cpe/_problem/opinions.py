@@ -1,0 +1,169 @@
+"""Opinion sampling without a table: allocations of interviews for any budget, and the test of its candidates.
+
+Group i's interview number l + 1 is worth w_i / (l (l + 1)), w_i = sizes_i^2 theta_i. As in tables, gains that differ by
+rounding alone count as equal.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbandits import checks
+from jaxbandits.base import Array
+from jaxbandits.cpe._problem.entries import share_out
+from jaxbandits.cpe._problem.problems import OpinionSampling, check_sizes, rounding
+from jaxbandits.numerics.linalg import aligned
+
+LARGE_BUDGET = 10**6  # beyond it a floor in 64 bit may come out one too high
+
+
+class Greedy(NamedTuple):
+    """An allocation and how it came about."""
+
+    allocation: Array  # int32 (m,)
+    base: Array  # int32 (m,)   where the greedy steps began
+    steps: Array  # int32 ()
+
+
+def greedy_osa(theta: Array, sizes: Array, budget: int) -> Greedy:
+    """The optimal allocation of opinion sampling: rounds the continuous optimum down safely, then adds greedily.
+
+    Args:
+        theta: float (m,), variances, at least 0.
+        sizes: (m,), positive integers.
+        budget: interviews in all, a Python int, at least m.
+
+    Returns:
+        Greedy, whose allocation is the leading optimum.
+
+    Raises:
+        ValueError: an argument is not as above.
+
+    Cost: O(m) in each of at most m^2 greedy steps, or m more where the base is lowered for rounding. Under `vmap` the
+    slowest lane sets the number: use `osa_threshold` there.
+
+    Source: Huang, Ok, Li and Chen (2018), Algorithm 2.
+    """
+    theta, sizes = _checked(theta, sizes, budget)
+    weights, share = sizes**2 * theta, sizes * jnp.sqrt(theta)
+    dtype, m = theta.dtype, theta.shape[0]
+    total = share.sum()
+    x = budget * share / jnp.where(total > 0, total, 1)
+    up = jnp.ceil(x)
+    slack = jnp.where(up * (up - 1) >= x**2, 0, up - x)
+    # ERRATUM: ceil(0) = 0 makes the printed slack 0 where theta_i = 0, although y_i >= 1 is forced there. The base then
+    # exceeds the budget.
+    slack = jnp.where(x < 1, 1 - x, slack)
+    # A floor just below an integer may be rounded up to it. A lower base is always safe.
+    caution = 1 if dtype == jnp.float32 or budget > LARGE_BUDGET else 0
+    base = jnp.maximum(jnp.floor(x - (slack.sum() - slack)) - caution, 1).astype(jnp.int32)
+
+    def is_unfinished(carry: tuple[Array, Array]) -> Array:
+        y, steps = carry
+        return (jnp.sum(y, dtype=jnp.int32) < budget) & (steps < m * (m + 1))  # the latter ends a NaN's run
+
+    def step(carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        y, steps = carry
+        level = y.astype(dtype)
+        # The printed difference w/y - w/(y+1) cancels for large y.
+        gain = weights / (level * (level + 1))
+        best = (gain >= gain.max() * (1 - _room(dtype))).astype(jnp.int32)
+        return y + share_out(best, budget - jnp.sum(y, dtype=jnp.int32)), steps + 1
+
+    allocation, steps = lax.while_loop(is_unfinished, step, (base, jnp.int32(0)))
+    ones = jnp.ones(m, jnp.int32)
+    allocation, base = (jnp.where(total > 0, y, ones) for y in (allocation, base))
+    return Greedy(allocation, base, jnp.where(total > 0, steps, 0))
+
+
+def osa_threshold(theta: Array, sizes: Array, budget: int) -> Array:
+    """The optimal allocation of opinion sampling, by bisection of the least gain that is taken.
+
+    Args:
+        theta: float (m,), variances, at least 0.
+        sizes: (m,), positive integers.
+        budget: interviews in all, a Python int, at least m.
+
+    Returns:
+        int32 (m,), the leading optimum; all ones where every theta is 0.
+
+    Raises:
+        ValueError: an argument is not as above.
+
+    Cost: O(m) 32 or 64 times, for any budget.
+    """
+    theta, sizes = _checked(theta, sizes, budget)
+    return 1 + levels_by_bisection(sizes**2 * theta, budget)
+
+
+def levels_by_bisection(weights: Array, budget: int) -> Array:
+    """The interviews of each group beyond its first, int32 (m,); weights are sizes^2 theta."""
+    limit, room = budget - weights.shape[0], _room(weights.dtype)
+    kind = jnp.int32 if weights.dtype == jnp.float32 else jnp.int64
+
+    def gain(bits: Array) -> Array:
+        return lax.bitcast_convert_type(bits, weights.dtype)
+
+    def halve(_: int, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = bracket
+        middle = low + (high - low) // 2
+        fits = jnp.sum(entries_above(weights, gain(middle), limit=limit), dtype=jnp.int32) <= limit
+        return jnp.where(fits, low, middle), jnp.where(fits, middle, high)
+
+    # Gains above the value at `high` fit into the budget, those above the value at `low` do not, or it is 0.
+    start = jnp.zeros((), kind), lax.bitcast_convert_type(jnp.abs(weights.max() / 2), kind)
+    low, high = lax.fori_loop(0, jnp.iinfo(kind).bits, halve, start)
+    above = entries_above(weights, gain(high) * (1 + room), limit=limit)
+    equal = entries_above(weights, gain(low) * (1 - room), limit=limit) - above
+    return above + share_out(equal, limit - jnp.sum(above, dtype=jnp.int32))
+
+
+def opinions_exceed(problem: OpinionSampling, own: Array, others: Array, level: Array) -> Array:
+    """Whether arm i's level is above `level[i]` at the corner (own at i, others elsewhere), bool (m,). Cost: O(m^2)."""
+    arm, limit, room = jnp.arange(own.shape[0]), problem.budget - own.shape[0], _room(own.dtype)
+    y = jnp.maximum(level, 0).astype(own.dtype) + 1
+    entry = problem.sizes**2 * own / (y * (y + 1))
+    # Among equal entries the larger arm is ahead.
+    value = entry[:, None] * jnp.where(arm[None] > arm[:, None], 1 - room, 1 + room).astype(own.dtype)
+    ahead = entries_above(problem.sizes**2 * others, value, limit=limit)
+    better = level.astype(jnp.int32) + jnp.sum(jnp.where(arm[None] == arm[:, None], 0, ahead), axis=1, dtype=jnp.int32)
+    return ((better < limit) & (entry > 0)) | (level < 0)
+
+
+def entries_above(weights: Array, value: Array, *, limit: int) -> Array:
+    """How many of w/(1*2), w/(2*3), w/(3*4), ... exceed a value.
+
+    Args:
+        weights: float (m,), w = sizes^2 theta, at least 0.
+        value: float, at least 0, of a shape that broadcasts with (m,), such as () or (n, 1).
+        limit: entries of a row, a Python int. In float32 the count may be off by one beyond about 10^6.
+
+    Returns:
+        int32 (m,) or (n, m), at most `limit`. Every comparison is one of w/(l (l+1)), rounded once, with `value`.
+    """
+    dtype, weights = weights.dtype, aligned(weights, jnp.ndim(value))
+    tiny = 1e-37 if dtype == jnp.float32 else 1e-300
+    ratio = jnp.minimum(weights / jnp.maximum(value, tiny), 4.0 * limit**2)
+    count = jnp.floor((jnp.sqrt(1 + 4 * ratio) - 1) / 2)
+
+    def exceeds(number: Array) -> Array:
+        return weights / (number * (number + 1)) > value
+
+    # The root above may be off by a rounding: one comparison on each side settles it.
+    count = jnp.where((count > 0) & ~exceeds(jnp.maximum(count, 1)), count - 1, count)
+    count = jnp.where(exceeds(count + 1), count + 1, count)
+    return jnp.minimum(count, limit).astype(jnp.int32)
+
+
+def _room(dtype: jnp.dtype) -> float:
+    """By how much two gains that are equal in exact arithmetic may differ, relative to them."""
+    return 8 * rounding(dtype)
+
+
+def _checked(theta: Array, sizes: Array, budget: int) -> tuple[Array, Array]:
+    theta = checks.array("theta", theta, ("m",), least=0)
+    sizes = checks.array("sizes", sizes, theta.shape)
+    check_sizes(sizes)
+    checks.whole("budget", budget, least=theta.shape[0])
+    return theta, sizes.astype(theta.dtype)

@@ -1,0 +1,93 @@
+"""Problems of the user's own, known by a maximiser, and the search for a proof that it is not bi-monotone."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits import checks
+from jaxbandits.base import Array, Key
+from jaxbandits.checks import require
+from jaxbandits.cpe._problem.problems import Oracle
+
+PAIRS_AT_ONCE = 1000  # of the search for a violation
+
+
+def oracle(solve: Callable[[Array], Array], arms: int, *, bi_monotone: bool) -> Oracle:
+    """A problem of your own.
+
+    Args:
+        solve: pure JAX function, theta float (m,) -> levels int (m,): one fixed, deterministic maximiser.
+        arms: m, a Python int, at least 2.
+        bi_monotone: your promise that raising theta_i never lowers the level of arm i and never raises that of another.
+            The test that algorithms use for an oracle is silently wrong where it does not hold; see
+            `find_bi_monotone_violation`.
+
+    Returns:
+        Oracle.
+
+    Raises:
+        ValueError: `solve` is no function or does not return integers (m,), `arms` is below 2, or `bi_monotone` is not
+            a bool.
+    """
+    checks.function("solve", solve, "theta")
+    checks.whole("arms", arms, least=2)
+    checks.flag("bi_monotone", bi_monotone)
+    levels = jax.eval_shape(solve, jax.ShapeDtypeStruct((arms,), jnp.result_type(float)))
+    fits = getattr(levels, "shape", None) == (arms,) and jnp.issubdtype(levels.dtype, jnp.integer)
+    require(fits, "solve", f"return integers of shape ({arms},)", levels)
+    return Oracle(solve, arms, bi_monotone)
+
+
+def find_bi_monotone_violation(
+    solve: Callable[[Array], Array], key: Key, arms: int, *, samples: int = 10_000
+) -> tuple[Array, Array] | None:
+    """Searches for a proof that a maximiser is not bi-monotone.
+
+    It raises one coordinate at a time, half the samples at uniform points of [0, 1]^m, half on the grid of eighths,
+    where ties are common.
+
+    Args:
+        solve: theta float (m,) -> levels int (m,).
+        key: of the samples.
+        arms: m, a Python int, at least 2.
+        samples: number of pairs tried, a Python int, at least 2.
+
+    Returns:
+        (theta, theta'), which differ in one coordinate i, larger in theta', where level i falls or another one rises;
+        None if none was found, which proves nothing.
+
+    Raises:
+        ValueError: an argument is not as above.
+
+    Cost: 2 * samples calls of `solve`, whose results are read on the host: it cannot be called while a program is
+    traced.
+    """
+    checks.function("solve", solve, "theta")
+    checks.key("key", key)
+    checks.require(checks.is_concrete(key), "key", "be concrete", key)
+    checks.whole("arms", arms, least=2)
+    checks.whole("samples", samples, least=2)
+
+    def change(draw: Array, i: Array) -> tuple[Array, Array, Array]:
+        theta, other = draw[:arms], draw[arms]
+        before = theta.at[i].min(other)
+        after = theta.at[i].max(other)
+        rise = solve(after) - solve(before)
+        own = jnp.arange(arms) == i
+        return before, after, jnp.any(jnp.where(own, -rise, rise) > 0)
+
+    @jax.jit
+    def search(key: Key) -> tuple[Array, Array, Array]:
+        keys = jax.random.split(key, 3)
+        shape = (samples, arms + 1)
+        fine = jax.random.uniform(keys[0], shape)
+        coarse = jax.random.randint(keys[1], shape, 0, 9).astype(fine.dtype) / 8
+        draws = jnp.where(jnp.arange(samples)[:, None] % 2 == 0, fine, coarse)
+        moved = jax.random.randint(keys[2], (samples,), 0, arms)
+        return jax.lax.map(lambda pair: change(*pair), (draws, moved), batch_size=PAIRS_AT_ONCE)
+
+    before, after, broken = search(key)
+    found = np.flatnonzero(np.asarray(broken))
+    return (before[found[0]], after[found[0]]) if found.size else None

@@ -1,0 +1,230 @@
+"""Problems that take the best entries of a table: best arm, top-k, sites, water planning and opinion sampling."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, Literal
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits import checks
+from jaxbandits.base import Array
+from jaxbandits.checks import constant, is_concrete, require
+from jaxbandits.cpe._problem.problems import OpinionSampling, Table, check_entries, check_sizes, floats
+
+MAX_LEVELS = 32  # of opinion sampling beyond which no table is written down
+ROUNDING = 1e-9  # admitted in the differences of costs, relative to the largest of them
+
+Kind = Literal["exactly", "at most", "at least"]
+
+
+def table(
+    coef: Any,
+    cost: Any,
+    quota: Array | int,
+    *,
+    kind: Kind = "exactly",
+    base: Array | float = 0.0,
+    step: Array | float = 1.0,
+    dtype: Any = None,
+) -> Table:
+    """A problem that takes the best entries of a table; see `Table`.
+
+    Args:
+        coef: (m, W), m >= 2, finite and at least 0.
+        cost: (m, W), finite, or +inf where a row has ended (coef is 0 there).
+        quota: int (), how many entries.
+        kind: "exactly" for the `quota` best entries; "at most" for those among them that are worth more than 0; "at
+            least" for them and every further entry that is worth more than 0.
+        base: y of level 0.
+        step: y per level, positive.
+        dtype: dtype of the arrays and of the run; by default JAX's own.
+
+    Returns:
+        Table. Its leading optimum is bi-monotone: raising theta_i never lowers the level of arm i and never raises
+        that of another.
+
+    Raises:
+        ValueError: the shapes differ, m < 2, a value is out of range, a row increases for some theta in [0, 1], `kind`
+            is unknown, or there are not enough entries or only one decision.
+    """
+    checks.one_of("kind", kind, Kind)
+    checks.real("base", base)
+    checks.positive("step", step)
+    check_entries(coef, cost, quota)
+    coef = floats("coef", coef, ("m", "W"), dtype)
+    cost = floats("cost", cost, coef.shape, coef.dtype, finite=False)
+    if is_concrete(cost, quota):
+        _check_choice(int(quota), int(np.isfinite(np.asarray(cost)).sum()), kind)
+    dtype = coef.dtype
+    return Table(
+        coef=constant(coef, dtype),
+        cost=constant(cost, dtype),
+        quota=constant(quota, jnp.int32),
+        floor=constant(0 if kind == "at most" else -np.inf, dtype),
+        ceiling=constant(0 if kind == "at least" else np.inf, dtype),
+        base=constant(base, dtype),
+        step=constant(step, dtype),
+    )
+
+
+def best_arm(m: int, *, dtype: Any = None) -> Table:
+    """The arm of the largest theta: `top_k` with k = 1; arguments, result and errors as there."""
+    return top_k(m, 1, dtype=dtype)
+
+
+def top_k(m: int, k: Array | int, *, dtype: Any = None) -> Table:
+    """The k arms of the largest theta.
+
+    Args:
+        m: number of arms, at least 2.
+        k: arms to find, in 1..m-1; may be traced.
+        dtype: dtype of the arrays and of the run; by default JAX's own.
+
+    Returns:
+        Table with rows of one entry.
+
+    Raises:
+        ValueError: `m` or `k` is out of range.
+    """
+    checks.whole("m", m, least=2)
+    checks.integer("k", k, least=1, most=m - 1)
+    return table(np.ones((m, 1)), np.zeros((m, 1)), k, dtype=dtype)
+
+
+def sites(costs: Any, k: Array | int, *, dtype: Any = None) -> Table:
+    """The k sites of the largest yield net of a known cost: maximise sum over the sites taken of theta_i - costs_i.
+
+    Args:
+        costs: (m,), m >= 2, finite.
+        k: sites to take, in 1..m-1; may be traced.
+        dtype: dtype of the arrays and of the run; by default JAX's own.
+
+    Returns:
+        Table with rows of one entry.
+
+    Raises:
+        ValueError: `costs` is not a vector of at least two finite values, or `k` is out of range.
+
+    Source: Huang, Ok, Li and Chen (2018), section 4.1, with binary decisions.
+    """
+    costs = floats("costs", costs, ("m",), dtype)
+    require(costs.size >= 2, "costs", "have shape (m,) with m >= 2", costs.shape)
+    checks.integer("k", k, least=1, most=costs.size - 1)
+    return table(np.ones((costs.size, 1)), costs[:, None], k, dtype=costs.dtype)
+
+
+def water(
+    costs: Sequence[Any] | Array,
+    demand: Array | int,
+    *,
+    step: Array | float = 1.0,
+    tight: bool = True,
+    dtype: Any = None,
+) -> Table:
+    """Water resource planning: how much to take from each source, to meet a demand at the best yield net of costs.
+
+    Maximise sum_i theta_i y_i - f_i(y_i) subject to sum y >= demand * step and 0 <= y_i <= c_i, where y_i is a multiple
+    of `step` and the f_i are convex.
+
+    Args:
+        costs: costs[i] = (f_i(0), f_i(step), ..., f_i(c_i)), finite; the rows may differ in length, but a traced
+            `costs` is one array (m, 1 + W).
+        demand: number of steps, at least 1 and less than all sources have.
+        step: size of a step, positive.
+        tight: whether every unit costs at least what it can yield (f_i' >= 1), so that the demand is met exactly;
+            otherwise units beyond the demand are taken wherever they pay.
+        dtype: dtype of the arrays and of the run; by default JAX's own.
+
+    Returns:
+        Table whose decisions are y.
+
+    Raises:
+        ValueError: a cost is not finite or not convex on the grid, a slope is below 1 though `tight`, `demand` or
+            `step` is out of range.
+
+    Source: Huang, Ok, Li and Chen (2018), section 4.1.
+    """
+    checks.positive("step", step)
+    checks.flag("tight", tight)
+    checks.integer("demand", demand, least=1)
+    to_dtype = None if dtype is None else checks.float_dtype("dtype", dtype)
+    if is_concrete(costs):
+        slopes = _slopes(costs)
+    else:
+        slopes = jnp.diff(checks.array("costs", costs, ("m", "n"), dtype=to_dtype), axis=1)
+    if tight and is_concrete(slopes, step):
+        steep = slopes >= np.asarray(step) * (1 - ROUNDING)
+        require(steep, "costs", "rise by at least 1 per unit of water if tight (else pass tight=False)", slopes)
+    if is_concrete(slopes, demand):
+        total = int(np.isfinite(slopes).sum())
+        require(int(demand) < total, "demand", f"lie in 1..{total - 1}", demand)
+    # DEVIATION: Lemma 3 asks for a tight demand. With convex costs the decisions are bi-monotone without it.
+    if is_concrete(slopes):
+        slopes = np.asarray(slopes, checks.float_dtype("dtype", dtype))
+    xp = np if is_concrete(slopes, step) else jnp
+    coef = xp.where(xp.isfinite(slopes), xp.asarray(step, slopes.dtype), 0)
+    kind = "exactly" if tight else "at least"
+    return table(coef, slopes, demand, kind=kind, step=step, dtype=slopes.dtype)
+
+
+def opinion_sampling(sizes: Any, budget: int, *, dtype: Any = None) -> Table | OpinionSampling:
+    """Stratified opinion polls: how many people to interview in each group, so that the estimate varies least.
+
+    Minimise sum_i sizes_i^2 theta_i / y_i over integers y_i >= 1 with sum y <= budget, where theta_i is the variance of
+    an opinion in group i: to be run with variance estimates.
+
+    Args:
+        sizes: (m,), m >= 2, positive integers, exact in the dtype.
+        budget: interviews in all, a Python int above m.
+        dtype: dtype of the arrays and of the run; by default JAX's own.
+
+    Returns:
+        Table whose decisions are y, or `OpinionSampling` if its rows would have more than 32 entries.
+
+    Raises:
+        ValueError: `sizes` are not at least two positive integers, or `budget` is at most m.
+
+    Source: Huang, Ok, Li and Chen (2018), section 4.2 and Definition 3 of its appendix.
+    """
+    sizes = floats("sizes", sizes, ("m",), dtype)
+    check_sizes(sizes)
+    m = sizes.size
+    checks.whole("budget", budget)
+    require(budget > m, "budget", f"exceed {m}, or the only decision is known without a pull", budget)
+    levels = budget - m
+    if levels > MAX_LEVELS:
+        return OpinionSampling(jnp.asarray(sizes), budget)
+    level = np.arange(1, levels + 1, dtype=sizes.dtype)
+    coef = sizes[:, None] ** 2 / (level * (level + 1))
+    return table(coef, np.zeros(coef.shape), levels, kind="at most", base=1.0, dtype=sizes.dtype)
+
+
+def _check_choice(quota: int, entries: int, kind: Kind) -> None:
+    alone = {"exactly": quota in (0, entries), "at most": quota == 0, "at least": quota == entries}[kind]
+    expected = f"leave a choice among {entries} entries, or the only decision is known without a pull"
+    require(not alone, "quota", expected, quota)
+
+
+def _slopes(costs: Any) -> np.ndarray:
+    """The cost of each step, +inf beyond the last.
+
+    It is the exact difference of the costs as they are printed, so that decimal fractions have the slopes meant.
+    """
+    is_list = isinstance(costs, (list, tuple)) or np.ndim(costs) == 2
+    require(is_list and len(costs) >= 2, "costs", "have at least 2 rows", costs)
+    for i, row in enumerate(costs):
+        checks.array(f"costs[{i}]", row, ("n",))
+    rows = [np.asarray(row) for row in costs]
+    slopes = np.full((len(rows), max(row.size for row in rows) - 1), np.inf)
+    for i, row in enumerate(rows):
+        require(row.size >= 2, f"costs[{i}]", "be f(0), f(step), ..., with one step at least", row)
+        exact = [Fraction(str(cost)) for cost in row]
+        rise = np.array([float(after - before) for before, after in pairwise(exact)])
+        # ERRATUM: Lemma 3 admits concave costs too. Their optima are vertices, and those are not bi-monotone.
+        is_convex = rise[1:] >= rise[:-1] - ROUNDING * np.abs(row).max()
+        expected = f"be convex on the grid for arm {i} (concave costs are not bi-monotone)"
+        require(is_convex, "costs", expected, row)
+        slopes[i, : rise.size] = np.maximum.accumulate(rise)  # a linear cost has slopes that differ by rounding
+    return slopes

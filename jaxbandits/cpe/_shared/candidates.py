@@ -1,0 +1,238 @@
+"""Candidates: the arms on which the best decision is still open, given that the parameter lies in a box.
+
+Arm i is a candidate of the box [lo, hi] if its level phi_i(theta) in the best decision is not the same for all theta of
+the box. A run may stop once there is none. The set can only shrink with the box.
+
+Each class of decisions has its own exact test. Where raising theta_i never lowers level i and never raises another
+(phi is bi-monotone: tables, opinion sampling, matroids), level i is highest at the corner (hi at i, lo elsewhere) and
+lowest at the corner (lo at i, hi elsewhere). Paths and matchings are not of that kind: there, each decision is tried at
+the corner that favours it most.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandits import checks
+from jaxbandits.base import Array
+from jaxbandits.checks import known, require
+from jaxbandits.cpe._problem.entries import corner_levels, table_exceeds, table_stops
+from jaxbandits.cpe._problem.opinions import opinions_exceed
+from jaxbandits.cpe._problem.problems import (
+    Enumerated,
+    Graphic,
+    OpinionSampling,
+    Oracle,
+    Problem,
+    Table,
+    arm_count,
+    check_problem,
+    float_dtype,
+)
+from jaxbandits.cpe._problem.rows import disagreement, leads_everywhere, reachable
+from jaxbandits.cpe._problem.trees import joins
+
+
+def candidates(problem: Problem, lo: Array, hi: Array, levels: Array) -> Array:
+    """The arms whose level is not the same everywhere in a box.
+
+    Args:
+        problem: the class of decisions and its reward.
+        lo: float (m,), lower corner of the box.
+        hi: float (m,), upper corner, at least `lo`.
+        levels: int (m,), the best decision at any one point of the box.
+
+    Returns:
+        bool (m,). Exact, ties included; for an `Oracle`, if it is bi-monotone as promised.
+
+    Raises:
+        ValueError: an argument is not as above.
+
+    Cost: O(m^2 W) for a `Table` with rows of W entries, O(m^2) for `OpinionSampling`, O(N^2 m) for `Enumerated` with N
+    decisions, O(m nodes^3 log nodes) for `Graphic`, 2 m calls of an `Oracle`.
+
+    Source: Huang, Ok, Li and Chen (2018), section 4 and Theorem 3.
+    """
+    return open_arms(problem, *_checked_box(problem, lo, hi, levels))
+
+
+def stops(problem: Problem, lo: Array, hi: Array, levels: Array) -> Array:
+    """Whether a box has no candidate: the same as `~candidates(...).any()`, cheaper where that is possible.
+
+    Arguments and errors are those of `candidates`.
+
+    Returns:
+        bool ().
+
+    Cost: O(m^2 + m W) for a `Table`, O(N m) for `Enumerated`, that of `candidates` for the others.
+    """
+    return is_decided(problem, *_checked_box(problem, lo, hi, levels))
+
+
+def two_call(solve: Callable[[Array], Array], lo: Array, hi: Array) -> Array:
+    """The arms whose level differs between their two extreme corners.
+
+    For bi-monotone classes these are the candidates. For others, such as paths and matchings, arms are missed and
+    others are never let go: it stops too early or never.
+
+    Args:
+        solve: theta (m,) -> levels int (m,).
+        lo: float (m,).
+        hi: float (m,), at least `lo`.
+
+    Returns:
+        bool (m,). Cost: 2 m calls.
+
+    Raises:
+        ValueError: an argument is not as above.
+
+    Source: Huang, Ok, Li and Chen (2018), Theorem 3.
+    """
+    checks.function("solve", solve, "theta")
+    lo, hi = _checked_corners(lo, hi, "m")
+    lowest, highest = _called_at_corners(solve, lo, hi)
+    return highest != lowest
+
+
+# The tests that the algorithms call: those above without their checks
+
+
+def open_arms(problem: Problem, lo: Array, hi: Array, levels: Array) -> Array:
+    """`candidates`, bool (m,)."""
+    if isinstance(problem, (Table, OpinionSampling)):
+        return threshold(problem, lo, hi, levels)
+    if isinstance(problem, Enumerated):
+        return disagreement(problem, reachable(problem, lo, hi))
+    lowest, highest = ranges(problem, lo, hi)
+    return highest != lowest
+
+
+def lasting_arms(problem: Problem, lo: Array, hi: Array, levels: Array) -> Array:
+    """Arms that are candidates of every box that contains a given one, which may be empty (lo > hi).
+
+    Args:
+        problem: any, as in `candidates`.
+        lo: float (m,), upper bounds of the lower corners.
+        hi: float (m,), lower bounds of the upper corners.
+        levels: int32 (m,), any decision. For a `Table` and `OpinionSampling` the best one of a point in the box, or
+            near it, finds the most arms.
+
+    Returns:
+        bool (m,).
+
+    Cost: twice that of `candidates` for a `Table` and `OpinionSampling`, the same for the others.
+    """
+    if isinstance(problem, (Table, OpinionSampling)):
+
+        def parts(level: Array) -> Array:
+            return exceeds(problem, hi, lo, level) & ~exceeds(problem, lo, hi, level)
+
+        return parts(levels) | parts(levels - 1)
+    if isinstance(problem, Enumerated):
+        return disagreement(problem, reachable(problem, lo, hi))
+    lowest, highest = ranges(problem, lo, hi)
+    return highest > lowest
+
+
+def is_decided(problem: Problem, lo: Array, hi: Array, levels: Array) -> Array:
+    """`stops`, bool ()."""
+    if isinstance(problem, Table):
+        return table_stops(problem, lo, hi, levels)
+    if isinstance(problem, Enumerated):
+        return leads_everywhere(problem, lo, hi, levels)
+    return ~open_arms(problem, lo, hi, levels).any()
+
+
+# Any bi-monotone class: the two corners of every arm
+
+
+class Ranges(NamedTuple):
+    """The levels that each arm takes in a box."""
+
+    lowest: Array  # int32 (m,)
+    highest: Array  # int32 (m,)
+
+
+def ranges(problem: Table | Graphic | Oracle, lo: Array, hi: Array) -> Ranges:
+    """The lowest and the highest level of every arm, at its two extreme corners.
+
+    Args:
+        problem: bi-monotone: a `Table`, `Graphic` or `Oracle`.
+        lo: float (m,).
+        hi: float (m,). Where lo > hi the "highest" level may be below the "lowest".
+
+    Returns:
+        Ranges: phi_i(lo at i, hi elsewhere) and phi_i(hi at i, lo elsewhere).
+
+    Cost: O((m W)^2) for a `Table`, otherwise that of `candidates`.
+    """
+    if isinstance(problem, Table):
+        return Ranges(corner_levels(problem, lo, hi), corner_levels(problem, hi, lo))
+    if isinstance(problem, Graphic):
+        return Ranges(joins(problem, lo, hi), joins(problem, hi, lo))
+    return _called_at_corners(problem.solve, lo, hi)
+
+
+def _called_at_corners(solve: Callable[[Array], Array], lo: Array, hi: Array) -> Ranges:
+    own = jnp.eye(lo.shape[0], dtype=bool)
+
+    def at_own_corner(one: Array, others: Array) -> Array:
+        levels = jax.vmap(solve)(jnp.where(own, one[None], others[None])).astype(jnp.int32)
+        return jnp.sum(jnp.where(own, levels, 0), axis=1, dtype=jnp.int32)
+
+    return Ranges(at_own_corner(lo, hi), at_own_corner(hi, lo))
+
+
+# Tables and opinion sampling: one entry of each row against those of the others
+
+
+def threshold(problem: Table | OpinionSampling, lo: Array, hi: Array, levels: Array) -> Array:
+    """`candidates` from one decision of the box: arms whose next entry can be chosen or whose last one can be dropped.
+
+    Args:
+        problem: rows of entries in falling order, of which the best are chosen.
+        lo: float (m,).
+        hi: float (m,).
+        levels: int32 (m,), the best decision at any one point of the box.
+
+    Returns:
+        bool (m,).
+    """
+    return exceeds(problem, hi, lo, levels) | ~exceeds(problem, lo, hi, levels - 1)
+
+
+def exceeds(problem: Table | OpinionSampling, own: Array, others: Array, level: Array) -> Array:
+    """Whether arm i's level is above `level[i]` at the corner (own at i, others elsewhere), for every arm.
+
+    Args:
+        problem: rows of entries in falling order, of which the best are chosen.
+        own: float (m,).
+        others: float (m,).
+        level: int32 (m,). Every level is above -1.
+
+    Returns:
+        bool (m,). Cost: O(m^2 W) for a `Table`, O(m^2) for `OpinionSampling`.
+    """
+    if isinstance(problem, Table):
+        return table_exceeds(problem, own, others, level)
+    return opinions_exceed(problem, own, others, level)
+
+
+# Checks
+
+
+def _checked_box(problem: Problem, lo: Array, hi: Array, levels: Array) -> tuple[Array, Array, Array]:
+    check_problem(problem)
+    m, dtype = arm_count(problem), float_dtype(problem)
+    lo, hi = _checked_corners(lo, hi, m)
+    levels = checks.array("levels", levels, (m,), kind="int", least=0)
+    return lo.astype(dtype), hi.astype(dtype), levels.astype(jnp.int32)
+
+
+def _checked_corners(lo: Array, hi: Array, size: int | str) -> tuple[Array, Array]:
+    lo = checks.array("lo", lo, (size,))
+    hi = checks.array("hi", hi, lo.shape)
+    require(known(hi) >= known(lo), "hi", "be at least lo", hi)
+    return lo, hi

@@ -1,0 +1,166 @@
+"""How close the other decisions are: consistent radii, reward gaps and exchange widths.
+
+They are functions of the truth, which no algorithm may know.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxbandits import checks
+from jaxbandits.base import Array
+from jaxbandits.checks import is_concrete, require
+from jaxbandits.cpe._problem.entries import entry_values
+from jaxbandits.cpe._problem.problems import Enumerated, Problem, Table, arm_count, check_problem, float_dtype
+from jaxbandits.cpe._problem.rows import row_values
+from jaxbandits.cpe._problem.solve import best_levels
+from jaxbandits.cpe._shared.candidates import open_arms
+
+HALVINGS = 60  # of the interval that holds a radius
+MAX_EXCHANGE_ROWS = 60  # decisions of a class whose exchange width is found by trying all triples
+
+# Radii and gaps
+
+
+def consistent_radius(problem: Problem, theta: Array) -> Array:
+    """How far all of theta can be off, in the largest coordinate, before the level of an arm changes: Lambda_i.
+
+    Lambda_i = inf {max_j |theta'_j - theta_j| : theta' in [0, 1]^m, phi_i(theta') != phi_i(theta)}.
+
+    Args:
+        problem: any; an `Oracle` that is bi-monotone.
+        theta: float (m,), in [0, 1].
+
+    Returns:
+        float (m,), inf for an arm whose level never changes, 0 (up to rounding) for one that is tied.
+
+    Raises:
+        ValueError: `theta` is not a vector in [0, 1], or the oracle is not bi-monotone.
+
+    Cost: m candidates tests, 60 times.
+
+    Source: Huang, Ok, Li and Chen (2018), Definition 2.
+    """
+    check_problem(problem)
+    is_promised = getattr(problem, "bi_monotone", True)
+    require(is_promised, "problem", "be bi-monotone (for a small class use enumerated)", problem)
+    m, dtype = arm_count(problem), float_dtype(problem)
+    theta = checks.array("theta", theta, (m,), least=0, most=1).astype(dtype)
+    return _consistent_radius(problem, theta)
+
+
+@jax.jit  # called by itself it would compile its loop each time
+def _consistent_radius(problem: Problem, theta: Array) -> Array:
+    m, dtype = theta.shape[0], theta.dtype
+    levels = best_levels(problem, theta)
+
+    def varies(half: Array) -> Array:
+        """Whether level i changes in the box of half-width half[i], bool (m,)."""
+        boxes = jnp.clip(theta[None] - half[:, None], 0, 1), jnp.clip(theta[None] + half[:, None], 0, 1)
+        return jnp.diagonal(jax.vmap(lambda lo, hi: open_arms(problem, lo, hi, levels))(*boxes))
+
+    def halve(_: int, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = bracket
+        middle = (low + high) / 2
+        is_out = varies(middle)
+        return jnp.where(is_out, low, middle), jnp.where(is_out, middle, high)
+
+    unit = jnp.ones(m, dtype)
+    _, radius = lax.fori_loop(0, HALVINGS, halve, (jnp.zeros_like(unit), unit))
+    return jnp.where(varies(unit), radius, jnp.inf)
+
+
+def radius_top_k(theta: Array, k: int) -> Array:
+    """The consistent radii of top-k, in closed form: half the distance from the other side of the border.
+
+    Args:
+        theta: float (m,), in [0, 1].
+        k: arms to find, a Python int in 1..m-1.
+
+    Returns:
+        float (m,).
+
+    Raises:
+        ValueError: an argument is not as above.
+
+    Source: Huang, Ok, Li and Chen (2018), the radius of `consistent_radius`, worked out for top-k.
+    """
+    theta = checks.array("theta", theta, ("m",), least=0, most=1)
+    checks.whole("k", k, least=1, most=theta.shape[0] - 1)
+    return _top_gaps(theta, k) / 2
+
+
+def reward_gaps(problem: Table | Enumerated, theta: Array) -> Array:
+    """By how much the best decision beats the best one with the other y_i: Delta_i.
+
+    Args:
+        problem: an `Enumerated` class, or a table with rows of one entry that takes exactly `quota` of them (concrete).
+        theta: float (m,), in [0, 1].
+
+    Returns:
+        float (m,), inf for an arm whose level never changes.
+
+    Raises:
+        ValueError: the problem is of another kind, or `theta` has the wrong shape.
+
+    Source: Chen, Lin, King, Lyu and Chen (2014), equation (1).
+    """
+    require(isinstance(problem, (Table, Enumerated)), "problem", "be a Table or Enumerated", type(problem).__name__)
+    check_problem(problem)
+    theta = checks.array("theta", theta, (arm_count(problem),), least=0, most=1).astype(float_dtype(problem))
+    if isinstance(problem, Table):
+        entries = problem.coef.shape[1]
+        require(entries == 1, "problem", "have 0/1 decisions, a table with rows of one entry", entries)
+        is_known = is_concrete(problem.quota, problem.floor, problem.ceiling)
+        is_exact = is_known and not np.isfinite(problem.floor) and not np.isfinite(problem.ceiling)
+        require(is_exact, "problem", "take exactly a known number of entries", problem)
+        return _top_gaps(entry_values(problem, theta)[:, 0], int(problem.quota))
+    values = row_values(problem, theta)
+    best = problem.rows[jnp.argmax(values)]
+    rivals = jnp.where(problem.rows != best[None], values[:, None], -jnp.inf)
+    return values.max() - rivals.max(axis=0)
+
+
+def _top_gaps(values: Array, k: int) -> Array:
+    ranked = jnp.sort(values, descending=True)
+    return jnp.where(values >= ranked[k - 1], values - ranked[k], ranked[k - 1] - values)
+
+
+def exchange_width(rows: Any) -> int:
+    """The width of a class of 0/1 decisions: how many arms must be exchanged at once, at worst.
+
+    It is the largest, over decisions S and S' and arms i of S that S' lacks, of the smallest exchange that takes i out
+    of S, moves S towards S', and can be undone from S' as well. Matroids have width 2.
+
+    Args:
+        rows: (N, m), zeros and ones, N <= 60, such as those of an `Enumerated`; concrete.
+
+    Returns:
+        int.
+
+    Raises:
+        ValueError: `rows` are not as above.
+
+    Cost: O(N^3 m), on the host.
+
+    Source: Chen, Lin, King, Lyu and Chen (2014), section 3.
+    """
+    require(is_concrete(rows), "rows", "be known", rows)
+    checks.array("rows", rows, ("N", "m"))
+    rows = np.asarray(rows)
+    require(len(rows) <= MAX_EXCHANGE_ROWS, "rows", f"be at most {MAX_EXCHANGE_ROWS}", len(rows))
+    require(np.isin(rows, (0, 1)), "rows", "hold zeros and ones only", rows)
+    decisions = {tuple(row) for row in rows.tolist()}
+    distance = np.abs(rows[:, None] - rows).sum(axis=2)
+    widest = 0
+    for s, start in enumerate(rows):
+        for end in rows:
+            # After the exchange S is `between`, and S' is what makes up the same sum.
+            undone = start + end - rows
+            valid = [t for t, rest in enumerate(undone.tolist()) if tuple(rest) in decisions]
+            for i in np.flatnonzero(start > end):
+                widest = max(widest, min(distance[s, t] for t in valid if rows[t, i] == 0))
+    return int(widest)

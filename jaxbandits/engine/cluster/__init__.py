@@ -1,0 +1,1 @@
+"""Shards of a sweep on the workers of an executor."""

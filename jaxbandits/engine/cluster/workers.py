@@ -1,0 +1,157 @@
+"""Worker processes that share out the cores, or the GPUs, of this machine."""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any, NamedTuple
+
+import jax
+
+from jaxbandits import checks
+from jaxbandits.engine.sweep.sizing import cores
+
+MEMORY = 0.9  # share of a GPU's memory that its workers reserve together
+
+
+class Share(NamedTuple):
+    """What one worker may use."""
+
+    cores: Sequence[int] | None  # by number, where the system lets a process choose; else None
+    environment: dict[str, str]
+    platforms: str | None  # for JAX to use; None where JAX chooses
+
+
+def process_pool(workers: int, *, gpus: Sequence[int | str] = ()) -> ProcessPoolExecutor:
+    """An executor for `sweep(..., executor=)`: processes that share out the cores, or the GPUs, of this machine.
+
+    Left to themselves, all workers would start a thread on every core, and the first would reserve most of every GPU.
+    Each worker is given its own cores (by affinity where the system has it, and by `NPROC`, which XLA and this library
+    heed) and, with `gpus`, one of them (`CUDA_VISIBLE_DEVICES`); workers on the same GPU share out its memory
+    (`XLA_PYTHON_CLIENT_MEM_FRACTION`). Without `gpus` all workers see, and share, what this process sees. Workers end
+    when this process does, however it ends.
+
+    The process that calls `sweep` opens JAX's devices, too: start it with `JAX_PLATFORMS=cpu` where its workers are to
+    have the GPUs' memory for themselves.
+
+    Args:
+        workers: number of processes. They start afresh ("spawn") and import the script that uses them, so it needs the
+            usual `if __name__ == "__main__":`. Code outside of it must not open JAX's devices, for instance by making
+            an array, because a worker does not know its GPU yet.
+        gpus: names of the GPUs, as in `CUDA_VISIBLE_DEVICES`.
+
+    Returns:
+        ProcessPoolExecutor, to be used in a `with` statement. Its workers leave Ctrl-C to the process that called
+        `sweep`, which lets them finish their chunk and write.
+
+    Raises:
+        ValueError: `workers` is no integer of at least 1, or `gpus` is no sequence of names.
+        RuntimeError: a worker imports the script, and comes to this call: the script lacks the line above.
+    """
+    require_main()
+    workers = checks.whole("workers", workers, least=1)
+    if not isinstance(gpus, (list, tuple, range)) or not all(_is_gpu(gpu) for gpu in gpus):
+        raise ValueError(f"gpus must be a list of numbers or names of GPUs, got {checks.show(gpus)}")
+    context = multiprocessing.get_context("spawn")
+    errors = context.SimpleQueue()
+    initargs = share_out(workers, gpus), context.Value("i", 0), errors
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_settle, initargs=initargs)
+    pool.start_errors = errors  # type: ignore[attr-defined]  # a broken pool says no more than that
+    return pool
+
+
+def share_out(workers: int, gpus: Sequence[int | str]) -> list[Share]:
+    """The shares of all workers: cores and GPUs are dealt in turn, so the first workers get those left over."""
+    numbers = sorted(os.sched_getaffinity(0))[: cores()] if hasattr(os, "sched_getaffinity") else None
+    shares = []
+    for n in range(workers):
+        own = [core for core in range(cores()) if core % workers == n % cores()]
+        environment = {"NPROC": str(len(own)), "XLA_PYTHON_CLIENT_MEM_FRACTION": f"{MEMORY / workers:.3f}"}
+        if gpus:
+            sharing = len(range(n % len(gpus), workers, len(gpus)))
+            environment |= {
+                "CUDA_VISIBLE_DEVICES": str(gpus[n % len(gpus)]),
+                "XLA_PYTHON_CLIENT_MEM_FRACTION": f"{MEMORY / sharing:.3f}",
+            }
+        shares.append(Share(numbers and [numbers[core] for core in own], environment, "cuda,cpu" if gpus else None))
+    return shares
+
+
+def occupy(share: Share) -> None:
+    """Keeps this process to its share; to be called before JAX opens its devices."""
+    os.environ.update(share.environment)
+    if share.cores is not None:
+        # A library that the script imports may have started threads already, each with an affinity of its own.
+        for thread in os.listdir("/proc/self/task"):
+            with contextlib.suppress(ProcessLookupError):  # or ended them
+                os.sched_setaffinity(int(thread), share.cores)
+    if share.platforms is not None:
+        try:
+            jax.config.update("jax_num_cpu_devices", 1)  # JAX refuses this setting once its devices are open
+        except RuntimeError as error:
+            raise RuntimeError(
+                "a worker's script opens JAX's devices as it is imported, before the worker knows its GPU: move what "
+                'makes arrays there into a function, or under `if __name__ == "__main__":`'
+            ) from error
+        jax.config.update("jax_platforms", share.platforms)  # it has read the environment at import
+
+
+def end_with_parent() -> None:
+    """Ends a worker with its parent: if that were killed, it would run what is queued and then wait forever."""
+
+    def watch() -> None:
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def require_main() -> None:
+    """Raises `RuntimeError` in a worker that is still importing the script which started it.
+
+    Without this it would run the script from its beginning, find the store in use, and die with a word about that.
+    """
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise RuntimeError(
+            "a worker has come to this line while it imported the script: workers start afresh and import it, so put "
+            'what the script does under `if __name__ == "__main__":`'
+        )
+
+
+def start_error(pool: Any) -> str | None:
+    """What went wrong as a worker of this `process_pool` started, if anything did."""
+    errors = getattr(pool, "start_errors", None)
+    return None if errors is None or errors.empty() else errors.get()
+
+
+def forks(executor: Any) -> bool:
+    """Whether an executor makes its workers as copies of this process; they would wait for locks of JAX's threads."""
+    context = getattr(executor, "_mp_context", None)
+    if not isinstance(executor, ProcessPoolExecutor) or context is None:
+        return False
+    return (context.get_start_method(allow_none=True) or multiprocessing.get_all_start_methods()[0]) == "fork"
+
+
+def _is_gpu(name: object) -> bool:
+    """Whether this may stand in `CUDA_VISIBLE_DEVICES`."""
+    is_number = isinstance(name, int) and not isinstance(name, bool) and name >= 0
+    return is_number or (isinstance(name, str) and name != "")
+
+
+def _settle(shares: Sequence[Share], taken: Any, errors: Any) -> None:
+    """Initialises a new worker; `taken` counts the shares that have an owner, `errors` takes what goes wrong."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent()
+    with taken.get_lock():
+        share = shares[taken.value]
+        taken.value += 1
+    try:
+        occupy(share)
+    except Exception as error:
+        errors.put(str(error))
+        raise

@@ -1,0 +1,1 @@
+"""One task, from its first round to its last."""

@@ -1,0 +1,182 @@
+"""Whether an algorithm and an environment belong together, and whether two states are the same."""
+
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxbandits import checks
+from jaxbandits.base import Algorithm, Array, Environment, PyTree
+
+LIBRARY = Path(__file__).resolve().parents[2]
+ROUNDINGS = 64  # by which two arrays of a problem may differ, computed in two ways
+
+
+def require_pair(algorithm: Algorithm) -> None:
+    """Raises `ValueError` unless `plan` and `stale` come together or not at all."""
+    for present, absent in (("plan", "stale"), ("stale", "plan")):
+        if getattr(algorithm, present) is not None and getattr(algorithm, absent) is None:
+            raise ValueError(f"algorithm must have both plan and stale, or neither, got {present} without {absent}")
+
+
+def require_fit(algorithm: Algorithm, environment: Environment) -> None:
+    """Raises `ValueError` unless the two belong together.
+
+    What they say of their problem must agree. The environment must take the algorithm's actions; the algorithm must
+    take its observations, and keep the structure, shapes and types of its state. Nothing is computed but what compares
+    arrays that are known.
+    """
+    require_pair(algorithm)
+    require_one_problem(algorithm, environment)
+    key = jax.eval_shape(lambda: jax.random.key(0, impl="threefry2x32"))
+    state = jax.eval_shape(algorithm.init, key)
+    noise = jax.eval_shape(environment.noise, key)
+    if not hasattr(state, "pulls"):
+        raise ValueError(f"algorithm must have states with a field pulls, got {type(state).__name__}")
+    given = f"the algorithm's idle action is {described(algorithm.idle)}"
+    try:
+        observation = jax.eval_shape(environment.respond, algorithm.idle, noise)
+    except Exception as error:
+        _own_up_to_rank_promotion(error, environment.respond, algorithm.idle, noise)
+        raise ValueError(
+            f"environment does not answer this algorithm: {given}, and respond(idle, noise) raised "
+            f"{type(error).__name__}: {first_line(error)}. Make the environment for this kind of action, and of the "
+            "same sizes"
+        ) from error
+    try:
+        after = jax.eval_shape(algorithm.observe, state, algorithm.idle, observation)
+    except Exception as error:
+        _own_up_to_rank_promotion(error, algorithm.observe, state, algorithm.idle, observation)
+        raise ValueError(
+            f"algorithm does not take this environment's observations: {given}, the environment answers it by "
+            f"{described(observation)}, and observe(state, idle, observation) raised {type(error).__name__}: "
+            f"{first_line(error)}. {_advice(observation)}"
+        ) from error
+    if described(after) != described(state):
+        raise ValueError(
+            f"algorithm does not keep its state with this environment: {given}, the environment answers it by "
+            f"{described(observation)}, and observe(state, idle, observation) makes {described(after)} of "
+            f"{described(state)}"
+        )
+
+
+def _advice(observation: PyTree) -> str:
+    """What to do about an observation that an algorithm does not take."""
+    inner = jax.tree.leaves(observation, is_leaf=lambda x: x is None or isinstance(x, list))
+    if any(isinstance(x, list) for x in inner):
+        return "Answer with an array instead of a list: jnp.asarray(reward)"
+    if any(x is None for x in inner):
+        return "Answer with an array instead of None"
+    if any(jnp.issubdtype(jnp.result_type(x), jnp.bool_) for x in inner):
+        return "Answer with a number instead of a boolean: reward.astype(float)"
+    return "Make the environment for this kind of action, and of the same sizes"
+
+
+def _own_up_to_rank_promotion(error: Exception, function: Callable[..., PyTree], *arguments: PyTree) -> None:
+    """Raises `ValueError` if this library promotes ranks where that is forbidden: its own fault, not the arguments'.
+
+    An error of the user's own code is another thing, and so is one that comes without the setting, too.
+    """
+    if getattr(jax.config, "jax_numpy_rank_promotion", None) != "raise" or "rank_promotion" not in str(error):
+        return
+    others = [Path(module.__file__ or "").resolve().parent for module in (jax, np)]
+    frames = [(Path(frame.filename).resolve(), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    own = [(file, line) for file, line in frames if not any(file.is_relative_to(folder) for folder in others)]
+    if not own or not own[-1][0].is_relative_to(LIBRARY):
+        return
+    file, line = own[-1]
+    try:
+        with jax.numpy_rank_promotion("allow"):
+            jax.eval_shape(function, *arguments)
+    except Exception:
+        return
+    raise ValueError(
+        "jax_numpy_rank_promotion must be 'allow' or 'warn' here, got 'raise'. jaxbandits promotes ranks in "
+        f"{file.name}, line {line}, which is its own fault and not that of the algorithm "
+        "or the environment. Run them within jax.numpy_rank_promotion('allow')"
+    ) from error
+
+
+def require_one_problem(algorithm: Algorithm, environment: Environment) -> None:
+    """Raises `ValueError` where an algorithm was made for one problem, and the environment answers for another."""
+    if algorithm.problem is None or environment.problem is None:
+        return
+    ours, theirs = algorithm.problem(), environment.problem()
+    for name in ours:
+        if name in theirs and (differ := _difference(ours[name], theirs[name])):
+            raise ValueError(
+                f"algorithm and environment must have the same {name}, got {differ}. Make both from one instance; "
+                "where they are to differ, use environment._replace(problem=None)"
+            )
+
+
+def in_doubt(algorithm: Algorithm, environment: Environment) -> Callable[[PyTree], Array] | None:
+    """What says whether an action exists, for the rounds of a run; None where there is no need to ask, or no way.
+
+    An algorithm that was made for the environment's problem asks for what exists: `testing.check` holds it to that. To
+    ask in every round would cost the cheapest rules a twentieth of their speed.
+    """
+    ours, theirs = algorithm.problem, environment.problem
+    is_held = ours is not None and theirs is not None and ours().keys() & theirs().keys()
+    return None if is_held else environment.accepts
+
+
+def _difference(ours: PyTree, theirs: PyTree) -> str | None:
+    """What differs in two parts of a problem, in words; None if nothing does, or nothing is known to.
+
+    Structs of two types are two forms of a problem, which only their sizes can tell apart.
+    """
+    if jax.tree.structure(ours) != jax.tree.structure(theirs):
+        if type(ours) is not type(theirs):
+            return None
+        return f"{checks.show(ours)} in the algorithm and {checks.show(theirs)} in the environment"
+    for (path, x), y in zip(jax.tree.leaves_with_path(ours), jax.tree.leaves(theirs), strict=True):
+        field = jax.tree_util.keystr(path, simple=True, separator=".")
+        of_field = f" of {field}" if field else ""
+        if np.shape(x) != np.shape(y):
+            return f"shape {np.shape(x)}{of_field} in the algorithm and {np.shape(y)} in the environment"
+        if checks.is_concrete(x, y) and not _agree(np.asarray(x), np.asarray(y)):
+            if np.size(x) == 1:
+                return f"{checks.show(x)}{of_field} in the algorithm and {checks.show(y)} in the environment"
+            return f"arrays of shape {np.shape(x)}{of_field} with other values in the algorithm than in the environment"
+    return None
+
+
+def _agree(x: np.ndarray, y: np.ndarray) -> bool:
+    """True if two arrays of one shape are equal but for rounding."""
+    if not (x.dtype.kind == "f" and y.dtype.kind == "f"):
+        return np.array_equal(x, y)
+    tolerance = ROUNDINGS * max(float(jnp.finfo(x.dtype).eps), float(jnp.finfo(y.dtype).eps))
+    scale = np.max(np.abs(x), initial=0, where=np.isfinite(x))
+    return np.allclose(x, y, rtol=tolerance, atol=tolerance * scale, equal_nan=True)
+
+
+def same_bits(a: Array, b: Array) -> Array:
+    """Whether two arrays of one shape and dtype are the same, bit for bit: bool ()."""
+    if jnp.issubdtype(a.dtype, jnp.complexfloating):
+        return same_bits(a.real, b.real) & same_bits(a.imag, b.imag)
+    if jnp.issubdtype(a.dtype, jnp.floating):
+        unsigned = jnp.dtype(f"uint{8 * a.dtype.itemsize}")
+        a, b = (lax.bitcast_convert_type(x, unsigned) for x in (a, b))
+    return jnp.all(a == b)
+
+
+def described(tree: PyTree) -> str:
+    """A pytree with the types and shapes of its arrays in place of the arrays."""
+    shown = jax.tree.map(lambda leaf: _Shown(f"{jnp.result_type(leaf)}{list(jnp.shape(leaf))}"), tree)
+    return str(shown)
+
+
+class _Shown(str):
+    """A string that is shown without quotes."""
+
+    __repr__ = str.__str__
+
+
+def first_line(error: Exception) -> str:
+    """The message of an error without the details that JAX appends."""
+    return str(error).partition("\n")[0]

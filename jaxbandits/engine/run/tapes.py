@@ -1,0 +1,298 @@
+"""Tapes: what happens in a run round by round, to be looked at, replayed, and laid beside another program's.
+
+`trace` writes the tape of a run, `replay` lets an algorithm hear the observations of one, and `first_difference` holds
+two against each other.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxbandits import checks
+from jaxbandits.base import Algorithm, Array, Environment, Key, PyTree
+from jaxbandits.engine.run.fit import in_doubt, require_fit, require_pair
+from jaxbandits.engine.run.running import DEFAULT_CHUNK, Streams, streams
+
+Observe = Callable[[Array, PyTree], PyTree]  # (round, action) -> observation
+Watch = Callable[[PyTree], PyTree]  # (state) -> what a tape writes down of it
+
+
+class Tape(NamedTuple):
+    """What happens in a run, round by round; entry r of every array is that of round r, from 0."""
+
+    actions: PyTree  # leaves (rounds, ...)          idle where the algorithm stops, and where its action does not exist
+    observations: PyTree  # leaves (rounds, ...)
+    stops: Array  # bool (rounds,)                   the stopping rule holds before the round
+    answers: PyTree  # leaves (rounds, ...)          the recommendation before the round
+    watched: PyTree = ()  # leaves (rounds, ...)     what `watch` saw of the state that decided
+
+
+class Difference(NamedTuple):
+    """Where two tapes part."""
+
+    round: int  # from 0
+    field: str  # such as actions.arm; rounds if one of the tapes ends there
+    first: Any  # what the first tape has there
+    other: Any  # what the other tape has there
+
+
+def trace(
+    key: Key,
+    algorithm: Algorithm,
+    environment: Environment,
+    *,
+    rounds: int,
+    chunk: int = DEFAULT_CHUNK,
+    watch: Watch | None = None,
+) -> Tape:
+    """Runs one task and writes down every round: the same rounds as those of `jaxbandits.run` with the same key.
+
+    Args:
+        key: the task's key.
+        algorithm: what decides.
+        environment: what answers.
+        rounds: to be written down. Idle are those after a stop, and those whose action does not exist.
+        chunk: rounds between two refreshes of the algorithm's cache, as in `run`.
+        watch: (state) -> what the tape keeps of the state of every round; None: nothing.
+
+    Returns:
+        Tape of so many rounds. A decision, and the state that is watched, are those after planning, where that was due.
+
+    Raises:
+        ValueError: an argument is of the wrong kind, `rounds` or `chunk` is below 1, or the algorithm and the
+            environment do not fit together.
+
+    Cost: the memory of all rounds, and a program that is compiled at every call, unless the call is within `jax.jit`.
+
+    Example:
+        >>> from jaxbandits import linear, trace
+        >>> instance = linear.canonical(0.5)
+        >>> algorithm, environment = linear.lingape(instance.arms, delta=0.1), linear.environment(instance)
+        >>> tape = trace(jax.random.key(0), algorithm, environment, rounds=6)
+        >>> print(tape.actions.arm, tape.observations.shape, tape.stops)
+        [0 1 2 3 4 0] (6,) [False False False False False False]
+    """
+    checks.key("key", key)
+    checks.instance("algorithm", algorithm, Algorithm)
+    checks.instance("environment", environment, Environment)
+    rounds, chunk = checks.whole("rounds", rounds, least=1), checks.whole("chunk", chunk, least=1)
+    _require_watch(watch)
+    require_fit(algorithm, environment)
+    keys = streams(key)
+
+    def observe(r: Array, action: PyTree) -> PyTree:
+        return environment.respond(action, environment.noise(jax.random.fold_in(keys.noise, r)))
+
+    return _follow(algorithm, keys, observe, rounds, chunk, watch, in_doubt(algorithm, environment))
+
+
+def replay(
+    algorithm: Algorithm,
+    tape: Tape,
+    *,
+    key: Key | None = None,
+    chunk: int = DEFAULT_CHUNK,
+    watch: Watch | None = None,
+) -> Tape:
+    """Lets an algorithm hear the observations of a tape, one a round, whatever it asks.
+
+    Args:
+        algorithm: what decides.
+        tape: of a run of it, of another algorithm, or of a paper's own code, in NumPy arrays; only its observations are
+            used. Those of rounds in which the algorithm has stopped are passed over.
+        key: of the algorithm's own randomness, where it has any: that of the `trace`, to repeat it; by default
+            `jax.random.key(0)`. Another program draws the same numbers with the keys of `round_keys`.
+        chunk: rounds between two refreshes of the algorithm's cache, as in `run`.
+        watch: (state) -> what the tape keeps of the state of every round, to be compared with the other program's
+            variables; None: nothing.
+
+    Returns:
+        Tape of what the algorithm did, as long as the other: `first_difference` says where they part.
+
+    Raises:
+        ValueError: an argument is of the wrong kind, `chunk` is below 1, or the observations have not one common
+            leading axis, of length 1 at least.
+
+    Example:
+        An algorithm of your own is held to the contract, and then to what it is meant to do: two arms in turn, and the
+        better mean after ten rounds.
+
+        >>> from jaxbandits import Algorithm, Decision, linear, testing, trace
+        >>> class State(NamedTuple):
+        ...     pulls: Array  # int ()
+        ...     sums: Array  # float (2,)    of rewards
+        >>> once, never = jnp.ones((), int), jnp.zeros((), int)
+        >>> def decide(key, state):
+        ...     return Decision(linear.Pull(state.pulls % 2, once), state.pulls >= 10, jnp.argmax(state.sums))
+        >>> def observe(state, pull, reward):
+        ...     return State(state.pulls + pull.times, state.sums.at[pull.arm].add(reward))
+        >>> mine = Algorithm(lambda key: State(never, jnp.zeros(2)), decide, observe, idle=linear.Pull(never, never))
+        >>> environment, key = linear.environment(linear.canonical(0.5)), jax.random.key(0)
+        >>> testing.check(mine, environment, key=key, rounds=12)
+        >>> tape = trace(key, mine, environment, rounds=12)
+        >>> turns, running = np.arange(12) % 2, np.arange(12) < 10  # the same in NumPy
+        >>> rewards = np.eye(2)[turns] * np.asarray(tape.observations)[:, None]
+        >>> best = np.argmax(np.cumsum(rewards, axis=0) - rewards, axis=1)  # before each round
+        >>> theirs = Tape(linear.Pull(turns * running, 1 * running), tape.observations, ~running, best)
+        >>> print(testing.first_difference(theirs, testing.replay(mine, theirs)))
+        None
+        >>> hasty = mine._replace(decide=lambda key, state: decide(key, state)._replace(stop=state.pulls >= 8))
+        >>> print(testing.first_difference(theirs, testing.replay(hasty, theirs)))
+        Difference(round=8, field='stops', first=False, other=True)
+    """
+    checks.instance("algorithm", algorithm, Algorithm)
+    checks.instance("tape", tape, Tape)
+    chunk = checks.whole("chunk", chunk, least=1)
+    _require_watch(watch)
+    require_pair(algorithm)
+    if key is not None:
+        checks.key("key", key)
+    observations = jax.tree.map(jnp.asarray, tape.observations)
+    lengths = {x.shape[:1] for x in jax.tree.leaves(observations)}
+    if len(lengths) != 1 or not next(iter(lengths), ()) or lengths == {(0,)}:
+        shapes = [x.shape for x in jax.tree.leaves(observations)]
+        raise ValueError(f"tape must have observations with one common leading axis, the rounds, got shapes {shapes}")
+    ((rounds,),) = lengths
+    keys = streams(jax.random.key(0, impl="threefry2x32") if key is None else key)
+    return _follow(algorithm, keys, lambda r, action: jax.tree.map(lambda x: x[r], observations), rounds, chunk, watch)
+
+
+def round_keys(key: Key, rounds: int) -> Key:
+    """The keys with which an algorithm decides, for a program that is to draw the same random numbers.
+
+    Args:
+        key: the task's key, that of `trace`, `replay` or `jaxbandits.run`.
+        rounds: how many.
+
+    Returns:
+        Keys (rounds,), entry r that of round r.
+
+    Raises:
+        ValueError: `key` is no key, or `rounds` is below 1.
+
+    Example:
+        >>> from jaxbandits import mab, testing, trace
+        >>> instance, key = mab.gaussian((0.5, 0.0)), jax.random.key(0)
+        >>> tape = jax.device_get(trace(key, mab.thompson(instance.problem), mab.environment(instance), rounds=6))
+        >>> drawn = np.asarray(jax.vmap(lambda key: jax.random.normal(key, (2,), float))(testing.round_keys(key, 6)))
+        >>> counts, sums = np.ones(2), np.array(tape.observations.sums[:2, 0])  # both arms have been pulled once
+        >>> for r in range(2, 6):  # Thompson sampling in NumPy
+        ...     arm = np.argmax(sums / counts + drawn[r] / np.sqrt(counts))
+        ...     assert arm == tape.actions.arms[r, 0]
+        ...     counts[arm], sums[arm] = counts[arm] + 1, sums[arm] + tape.observations.sums[r, 0]
+    """
+    checks.key("key", key)
+    rounds = checks.whole("rounds", rounds, least=1)
+    return jax.vmap(lambda r: jax.random.fold_in(streams(key).decide, r))(jnp.arange(rounds, dtype=jnp.int32))
+
+
+def first_difference(
+    tape: Tape, other: Tape, *, tolerance: float = 0.0, absolute_tolerance: float = 0.0
+) -> Difference | None:
+    """Where two tapes part: the first round in which they differ, and the first field that does.
+
+    Args:
+        tape: one tape.
+        other: the other, whose fields have the same structure. What another program leaves open (an answer before
+            there is one, a variable that it writes down now and then) is masked, `np.ma.masked_array`, in either tape,
+            and not compared.
+        tolerance: the most by which two floating-point numbers may differ, relative to the larger one. A NaN is equal
+            to a NaN.
+        absolute_tolerance: the same, in their own unit; it is enough if one of both holds.
+
+    Returns:
+        Difference, or None where there is none. Within a round fields are compared in the order observations, watched,
+        stops, actions, answers.
+
+    Raises:
+        ValueError: an argument is of the wrong kind, or a field has another structure in the one than in the other.
+
+    Example:
+        >>> ours = Tape(np.array([0, 1, 2]), np.zeros(3), np.zeros(3, bool), np.array([0, 0, 1]))
+        >>> theirs = ours._replace(actions=np.array([0, 1, 1]))
+        >>> print(first_difference(ours, theirs))
+        Difference(round=2, field='actions', first=2, other=1)
+        >>> unknown = theirs._replace(actions=np.ma.masked_array(theirs.actions, mask=[False, False, True]))
+        >>> print(first_difference(ours, unknown))
+        None
+    """
+    checks.instance("tape", tape, Tape)
+    checks.instance("other", other, Tape)
+    checks.not_negative("tolerance", tolerance)
+    checks.not_negative("absolute_tolerance", absolute_tolerance)
+    found: list[Difference] = []
+    lengths: list[tuple[int, int]] = []
+    for field in ("observations", "watched", "stops", "actions", "answers"):
+        ours, theirs = getattr(tape, field), getattr(other, field)
+        if jax.tree.structure(ours) != jax.tree.structure(theirs):
+            raise ValueError(
+                f"other must have {field} of the same structure, {jax.tree.structure(ours)}, got "
+                f"{jax.tree.structure(theirs)}"
+            )
+        for (path, x), y in zip(jax.tree.leaves_with_path(ours), jax.tree.leaves(theirs), strict=True):
+            x, y = (np.ma.masked_array(z) for z in (x, y))
+            name = jax.tree_util.keystr(path, simple=True, separator=".")
+            name = f"{field}.{name}" if name else field
+            if x.shape[1:] != y.shape[1:]:
+                raise ValueError(f"other must have {name} of shape {x.shape[1:]} a round, got {y.shape[1:]}")
+            lengths.append((len(x), len(y)))
+            rounds = min(lengths[-1])
+            is_open = np.ma.getmaskarray(x)[:rounds] | np.ma.getmaskarray(y)[:rounds]
+            x, y = x.data, y.data
+            same = is_open | _is_same(x[:rounds], y[:rounds], tolerance, absolute_tolerance)
+            differ = ~same.reshape(rounds, -1).all(axis=1)
+            if differ.any():
+                r = int(np.argmax(differ))
+                found.append(Difference(r, name, x[r].tolist(), y[r].tolist()))
+    for x, y in lengths:
+        if x != y:
+            found.append(Difference(min(x, y), "rounds", x, y))
+    return min(found, key=lambda difference: difference.round, default=None)
+
+
+def _require_watch(watch: Watch | None) -> None:
+    checks.require(watch is None or callable(watch), "watch", "be a function of a state, or None", watch)
+
+
+def _is_same(x: np.ndarray, y: np.ndarray, tolerance: float, absolute: float) -> np.ndarray:
+    """Entry by entry."""
+    if not (np.issubdtype(x.dtype, np.inexact) or np.issubdtype(y.dtype, np.inexact)):
+        return x == y
+    with np.errstate(invalid="ignore"):  # of infinite numbers, which are equal or not
+        near = np.abs(x - y) <= np.maximum(tolerance * np.maximum(np.abs(x), np.abs(y)), absolute)
+    return (x == y) | near | (np.isnan(x) & np.isnan(y))
+
+
+def _follow(
+    algorithm: Algorithm,
+    keys: Streams,
+    observe: Observe,
+    rounds: int,
+    chunk: int,
+    watch: Watch | None,
+    accepts: Callable[[PyTree], Array] | None = None,
+) -> Tape:
+    """The tape of an algorithm whose observations come from `observe`."""
+    refresh, plan, stale = algorithm.refresh, algorithm.plan, algorithm.stale
+
+    def one_round(state: PyTree, r: Array) -> tuple[PyTree, Tape]:
+        if refresh is not None:
+            state = lax.cond(r % chunk == 0, refresh, lambda state: state, state)
+        if plan is not None and stale is not None:
+            planned = partial(plan, jax.random.fold_in(keys.plan, r))
+            state = lax.cond(stale(state), planned, lambda state: state, state)
+        decision = algorithm.decide(jax.random.fold_in(keys.decide, r), state)
+        active = ~decision.stop if accepts is None else ~decision.stop & accepts(decision.action)
+        action = jax.tree.map(lambda a, idle: jnp.where(active, a, idle), decision.action, algorithm.idle)
+        observation = observe(r, action)
+        watched = () if watch is None else watch(state)
+        now = Tape(action, observation, decision.stop, decision.answer, watched)
+        return algorithm.observe(state, action, observation), now
+
+    _, tape = lax.scan(one_round, algorithm.init(keys.init), jnp.arange(rounds, dtype=jnp.int32))
+    return tape

@@ -1,0 +1,99 @@
+"""Rounds of `scalars` in pieces that XLA compiles well: kernels of at most 2,000 operations.
+
+XLA's emitter for GPUs gives a function of its own to what a kernel has beyond 2,000 operations, and computes it anew
+wherever it is used: a round of COCI in blocks, 4,000 operations, became 39,000 instructions with 450 logarithms in
+place of two. So a turn of the loop over rounds is traced, what is computed twice or for nothing is left out, and
+barriers cut it where the fewest values cross. XLA gives a kernel at most 96 operands and results, so a turn that
+carries many arrays is cut in two at most: more pieces would have too many values between them (LinGapE with leaps had
+35 kernels a round in place of 4.5). One that carries more than a kernel takes is left as it is.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+from jax import lax
+
+from jaxbandits.base import PyTree
+from jaxbandits.engine.jaxprs import Literal, bind
+from jaxbandits.engine.scalars.values import inner_of
+
+MOST = 2_400  # operations of a kernel, of which XLA merges some
+CUT = 3_500  # operations of a turn that is cut: of few beyond 2,000 XLA computes none anew
+CARRIED = 40  # arrays beyond which they are many; a turn that carries these is cut from MOST operations on
+KERNEL = 96  # operands and results
+LOOPS = ("while", "scan", "cond")  # which end kernels by themselves
+
+
+def in_pieces(turn: Callable[[PyTree], PyTree], carry: PyTree) -> PyTree:
+    """`turn(carry)`, cut into pieces by barriers."""
+    carried = len(jax.tree.leaves(carry))
+    if carried > KERNEL:
+        return turn(carry)
+    closed, shapes = jax.make_jaxpr(turn, return_shape=True)(carry)
+    jaxpr = closed.jaxpr
+    equations, found = _distinct(jaxpr.eqns, jaxpr.outvars)
+    cuts = _cuts(equations, MOST if carried > CARRIED else CUT)
+    if carried > CARRIED and len(cuts) > 1:
+        cuts = {}
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
+    env |= dict(zip(jaxpr.invars, jax.tree.leaves(carry), strict=True))
+
+    def read(v: Any) -> Any:
+        return v.val if isinstance(v, Literal) else env[v]
+
+    for at, equation in enumerate(equations):
+        if at in cuts:
+            env |= dict(zip(cuts[at], lax.optimization_barrier([env[v] for v in cuts[at]]), strict=True))
+        env |= dict(zip(equation.outvars, bind(equation, list(map(read, equation.invars))), strict=True))
+    return jax.tree.unflatten(jax.tree.structure(shapes), list(map(read, found)))
+
+
+def _distinct(equations: Sequence[Any], results: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """The equations that are needed, each once, and the results in their terms."""
+    same: dict[Any, Any] = {}
+    seen: dict[Any, Any] = {}
+    kept = []
+    for equation in equations:
+        inputs = [v if isinstance(v, Literal) else same.get(v, v) for v in equation.invars]
+        equation = equation.replace(invars=inputs)
+        if not inner_of(equation) and not equation.effects:
+            named = tuple((str(v.val), str(v.aval)) if isinstance(v, Literal) else v for v in inputs)
+            key = equation.primitive, str(sorted(equation.params.items(), key=lambda item: item[0])), named
+            if key in seen:
+                same |= dict(zip(equation.outvars, seen[key], strict=True))
+                continue
+            seen[key] = equation.outvars
+        kept.append(equation)
+    results = [v if isinstance(v, Literal) else same.get(v, v) for v in results]
+    needed = {v for v in results if not isinstance(v, Literal)}
+    used = []
+    for equation in reversed(kept):
+        if equation.effects or not needed.isdisjoint(equation.outvars):
+            needed |= {v for v in equation.invars if not isinstance(v, Literal)}
+            used.append(equation)
+    return used[::-1], results
+
+
+def _cuts(equations: Sequence[Any], most: int) -> dict[int, list[Any]]:
+    """Before which equations to cut, and which values cross there: as few as possible, every `MOST` operations.
+
+    What lies between two loops is left in one piece up to `most` operations.
+    """
+    last = {v: at for at, equation in enumerate(equations) for v in equation.invars if not isinstance(v, Literal)}
+    ends = [at for at, equation in enumerate(equations) if equation.primitive.name in LOOPS] + [len(equations)]
+    live: list[Any] = []  # newest first: a program must be the same in every process, for the cache of compiled ones
+    crossing = []
+    for at, equation in enumerate(equations):
+        live = [v for v in live if last[v] >= at]
+        crossing.append(live)
+        if any(not isinstance(v, Literal) for v in equation.invars):  # else a constant that is spread over the lanes
+            live = [v for v in equation.outvars if v in last and v.aval.shape] + live
+    cuts: dict[int, list[Any]] = {}
+    begin = 0
+    for end in ends:
+        while end - begin > (MOST if begin in cuts else most):
+            begin = min(range(begin + MOST // 2, begin + MOST + 1), key=lambda at: len(crossing[at]))
+            cuts[begin] = crossing[begin]
+        begin = end + 1
+    return cuts

@@ -1,0 +1,65 @@
+"""What `scalars` reads of arrays that are not taken apart: rows, which are."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbandits.base import Array
+from jaxbandits.engine.scalars.rules import Entries, entries
+from jaxbandits.engine.scalars.values import Batch, Whole, apart, fits, is_varying, vector
+
+TABLE = 16  # places of a table that lanes share: one of more is read, without a compare and a select for each
+PLACES = 4  # of a large array, whose rows are read one by one: their places together would be a kernel of their own
+
+
+def is_read_from_table(equation: Any, values: Sequence[Any]) -> bool:
+    """Whether a row is taken from an array that lanes share, at one of many places, which differ between lanes."""
+    name, params, table = equation.primitive.name, equation.params, values[0]
+    if name not in ("gather", "dynamic_slice") or is_varying(table) or not any(map(is_varying, values[1:])):
+        return False
+    shape = equation.invars[0].aval.shape
+    return math.prod(n - size + 1 for n, size in zip(shape, params["slice_sizes"], strict=True)) > TABLE
+
+
+def rows_one_by_one(equation: Any, values: Sequence[Any], batch: Batch) -> Entries | None:
+    """Rows of a large array at a few places, each read by itself; None where it is not that."""
+    (table, indices), params = values, equation.params
+    taken, out, dims = equation.invars[0].aval, equation.outvars[0].aval, params["dimension_numbers"]
+    if not isinstance(table, Whole) or isinstance(indices, Whole) or fits(taken) or indices.ndim != 2:
+        return None
+    is_plain = dims.offset_dims == tuple(range(1, out.ndim)) and not dims.operand_batching_dims
+    if not is_plain or len(indices) > PLACES:
+        return None
+    of_one = dims._replace(offset_dims=tuple(range(out.ndim - 1)))
+
+    def row(array: Array, place: list[Array]) -> Array:
+        given = {name: params[name] for name in ("slice_sizes", "mode", "fill_value")}
+        return lax.gather(array, jnp.stack(place), of_one, **given)
+
+    found = []
+    for place in indices:
+        vectors = [vector(x, equation.invars[1].aval.dtype, batch) for x in place]
+        rows = jax.vmap(row, in_axes=(table.axis, 0), axis_size=batch.lanes)(table.array, vectors)
+        found.extend(apart(Whole(rows, 0), batch).ravel())
+    return entries(found, out.shape)
+
+
+def row_of_chunk(equation: Any, values: Sequence[Any], batch: Batch) -> Any:
+    """A row of a large array with lanes last, as the noise of a chunk is; None where it is not that."""
+    (array, axis), *starts = values
+    if axis is None or axis != array.ndim - 1:
+        return None
+    sizes, starts = equation.params["slice_sizes"], [apart(s, batch)[()] for s in starts]
+    full = [s == n for s, n in zip(sizes, array.shape[:-1], strict=True)]
+    if sizes[0] != 1 or not all(full[1:]):
+        return None
+    at = jnp.clip(jnp.asarray(starts[0]), 0, array.shape[0] - 1)
+    if at.ndim == 0:
+        row = lax.dynamic_index_in_dim(array, at, keepdims=True)
+    else:
+        row = jnp.take_along_axis(array, at.reshape((1,) * axis + (-1,)), 0)
+    return apart(Whole(row, axis), batch)

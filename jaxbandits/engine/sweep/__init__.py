@@ -1,0 +1,1 @@
+"""Thousands of tasks in this process: lanes, programs, the queue."""

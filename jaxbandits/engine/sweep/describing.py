@@ -1,0 +1,77 @@
+"""What the manifest of a store says of a sweep."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jaxlib.version
+import numpy as np
+from jax.sharding import Mesh
+
+from jaxbandits.base import Key
+from jaxbandits.engine.store.tables import describe_table, table_of
+from jaxbandits.engine.sweep.program import Lane, fingerprint
+from jaxbandits.engine.sweep.tasks import Job, current_settings
+
+
+def describe_call(job: Job, *, lanes: int | None, chunk: int | None, scalars: bool | None = None) -> dict[str, Any]:
+    """The arguments of a sweep, as its manifest lists them; without those that the caller leaves open."""
+    arguments = {
+        "rows": job.rows,
+        "seeds": job.seeds,
+        "max_rounds": "horizon" if job.max_rounds is None else job.max_rounds,
+        "horizon": None if job.horizon is None else describe_horizon(job.horizon),
+        "key": describe_key(job.key),
+        "lanes": lanes,
+        "chunk": chunk,
+        "scalars": scalars,
+    }
+    return {
+        "arguments": {name: value for name, value in arguments.items() if value is not None},
+        "tasks": describe_table(table_of(job.tasks)),
+    }
+
+
+def describe_sweep(lane: Lane, mesh: Mesh, *, lanes: int) -> dict[str, Any]:
+    """The manifest: all that decides the bits of the results, and the columns."""
+    from jaxbandits import __version__  # which is set only at the end of the package's own import
+
+    job = lane.job
+    program, columns = fingerprint(lane)
+    device = mesh.devices.flat[0]
+    return describe_call(job, lanes=lanes, chunk=lane.chunk, scalars=lane.scalars) | {
+        "program": {"sha256": program},  # of build and metrics, with the values that they close over
+        "functions": {"build": name_of(job.build), "metrics": name_of(job.metrics)},
+        "columns": {"row": "int64", "seed": "int64"} | columns,
+        "made_by": {
+            "jaxbandits": __version__,
+            "jax": jax.__version__,
+            "jaxlib": jaxlib.version.__version__,
+            "numpy": np.__version__,
+            "platform": device.platform,
+            "device_kind": device.device_kind,
+            "x64": current_settings().enable_x64,
+        },
+        "settings": current_settings()._asdict(),  # of JAX: they are named where the program is another
+    }
+
+
+def describe_horizon(horizon: np.ndarray) -> int | list[int]:
+    """The horizons of all rows, as one number where they are equal."""
+    return int(horizon[0]) if (horizon == horizon[0]).all() else horizon.tolist()
+
+
+def describe_key(key: Key) -> dict[str, Any]:
+    """A PRNG key, typed or raw, as plain values."""
+    if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+        return {"impl": str(jax.random.key_impl(key)), "data": np.asarray(jax.random.key_data(key)).tolist()}
+    return {"impl": "raw", "data": np.asarray(key).tolist()}
+
+
+def name_of(function: Callable | None) -> str | None:
+    """The module and the name of a function, as far as they are known."""
+    inner = getattr(function, "func", function)  # of a functools.partial
+    if inner is None:
+        return None
+    return f"{getattr(inner, '__module__', '?')}.{getattr(inner, '__qualname__', type(inner).__qualname__)}"

@@ -1,0 +1,152 @@
+"""What a sweep checks before its first round, in one small program of its own.
+
+Within a traced program nothing can raise: a bad parameter in the table of tasks would end its runs as censored, and an
+algorithm that breaks the contract would return wrong results as STOPPED. Both are found here, and cost a fraction of
+what it takes to compile the sweep itself.
+"""
+
+import functools
+import logging
+import operator
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.experimental import checkify
+
+from jaxbandits import checks
+from jaxbandits.base import Array, Key, PyTree
+from jaxbandits.engine.jaxprs import eval_jaxpr
+from jaxbandits.engine.logs import say
+from jaxbandits.engine.run.fit import require_fit, same_bits
+from jaxbandits.engine.run.gradients import refuse_traced
+from jaxbandits.engine.run.recording import start_curves
+from jaxbandits.engine.run.running import streams
+from jaxbandits.engine.sweep.compiling import compiled
+from jaxbandits.engine.sweep.tasks import Job, build_row, fold_task
+
+COMPILER_OPTIONS: dict[str, Any] = {"xla_backend_optimization_level": 0}  # it runs once: compiling is what takes time
+ROWS = 4096  # of the table that are checked at a time, so that memory does not grow with the table
+
+log = logging.getLogger(__name__)
+
+
+def preflight(job: Job) -> None:
+    """Checks the parameters of all rows, and the promise of `idle` on the values of the first row.
+
+    The checks of every row are those that `build` and `init` make of traced values (`jaxbandits.checks`). They run with
+    the key of the row's first seed; instances that are drawn at random are not checked for the other seeds.
+
+    The promise is that observing the idle action changes no bit of the state. It is tried on the initial state and on
+    that after one round (of an algorithm that plans before its first round: on the initial state alone).
+
+    Args:
+        job: the sweep.
+
+    Raises:
+        ValueError: a parameter is refused, with its row; the algorithm and the environment do not fit together; or
+            observing `idle` changes the state.
+    """
+    started = time.perf_counter()
+    with checks.without_traced():
+        probe, constants, _ = _lifted(functools.partial(_probe, job), job)
+    start, start_constants, has_checks = _lifted(functools.partial(_start, job), job)
+
+    def program(constants: list[Array], start_constants: list[Array], tasks: PyTree, key: Key) -> Any:
+        changed = probe(constants, tasks, key, jnp.int32(0))
+        check = functools.partial(start, start_constants, tasks, key)
+        return changed, _is_refused(check, job.rows) if has_checks else jnp.zeros(0, bool)
+
+    arguments = constants, start_constants if has_checks else [], job.tasks, job.key
+    call = compiled(
+        jax.jit(program).lower(*arguments), [getattr(jax.config, "jax_default_device", None)], COMPILER_OPTIONS
+    )
+    changed, refused = jax.device_get(call(*arguments))
+    say(log, logging.INFO, "checked %d rows in %.1f s", job.rows, time.perf_counter() - started)
+    if refused.any():
+        row = int(np.argmax(refused))
+        error, _ = jax.jit(_checked(functools.partial(start, start_constants, job.tasks, job.key)))(jnp.int32(row))
+        sentence = (error.get() or "").removesuffix(" (`check` failed)")
+        raise ValueError(f"row {row} of tasks: {sentence}" if jax.tree.leaves(job.tasks) else sentence)
+    if fields := [name for name, is_changed in changed.items() if is_changed]:
+        raise ValueError(
+            f"algorithm breaks its promise: observe(state, idle, ..) changed {', '.join(fields)}: an idle action must "
+            "change nothing"
+        )
+
+
+def _probe(job: Job, tasks: PyTree, key: Key, row: Array) -> dict[str, Array]:
+    """Which parts of the state the idle action changes: bool () each."""
+    keys = streams(fold_task(key, row, 0))
+    algorithm, environment, record = build_row(job, jax.tree.map(lambda x: x[row], tasks), keys.build)
+    require_fit(algorithm, environment)
+    start_curves(record, algorithm, environment)
+
+    # Idle, a round as the engine would carry it out, idle: a loop, so that each function is compiled once.
+    def one_round(r: Array, carry: tuple[PyTree, PyTree]) -> tuple[PyTree, PyTree]:
+        state, changed = carry
+        active = r == 1
+        if algorithm.stale is not None:
+            active &= ~algorithm.stale(state)
+        # Whether the state stops is left out, and so is the work of finding out.
+        action = algorithm.decide(jax.random.fold_in(keys.decide, r), state).action
+        action = jax.tree.map(lambda a, idle: jnp.where(active, a, idle), action, algorithm.idle)
+        observation = environment.respond(action, environment.noise(jax.random.fold_in(keys.noise, r)))
+        after = algorithm.observe(state, action, observation)
+        differs = jax.tree.map(lambda new, old, was: was | (~active & ~same_bits(new, old)), after, state, changed)
+        return after, differs
+
+    state = algorithm.init(keys.init)
+    unchanged = jax.tree.map(lambda leaf: jnp.zeros((), bool), state)
+    _, changed = lax.fori_loop(0, 3, one_round, (state, unchanged))
+    leaves = jax.tree.leaves_with_path(changed)
+    return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in leaves}
+
+
+def _start(job: Job, tasks: PyTree, key: Key, row: Array) -> None:
+    """Builds and initialises one row, for the checks that this makes."""
+    keys = streams(fold_task(key, row, 0))
+    algorithm, _, _ = build_row(job, jax.tree.map(lambda x: x[row], tasks), keys.build)
+    algorithm.init(keys.init)
+
+
+def _lifted(function: Callable, job: Job) -> tuple[Callable, list[Array], bool]:
+    """Traces a function of (tasks, key, row).
+
+    Returns:
+        The same with the arrays that it closes over as a first argument, which XLA then need not fold and keep; these
+        arrays; whether the function makes checks.
+    """
+    row = jax.ShapeDtypeStruct((), np.int32)
+    jaxpr, outputs = jax.make_jaxpr(function, return_shape=True)(job.tasks, job.key, row)
+    refuse_traced(jaxpr.consts)
+
+    def call(constants: list[Array], *arguments: PyTree) -> PyTree:
+        leaves = eval_jaxpr(jaxpr.jaxpr, constants, *jax.tree.leaves(arguments))
+        return jax.tree.unflatten(jax.tree.structure(outputs), leaves)
+
+    return call, jaxpr.consts, bool(jaxpr.effects)
+
+
+def _checked(check: Callable[[Array], None]) -> Callable[[Array], tuple[checkify.Error, None]]:
+    """The same with the error of its checks as a first result."""
+    return checkify.checkify(check, errors=checkify.user_checks)
+
+
+def _is_refused(check: Callable[[Array], None], rows: int) -> Array:
+    """Whether any check of a row fails: bool (rows,).
+
+    Errors have codes that are counted within the process. They are left out, so that the program has the same text in
+    every process, and JAX finds it in its cache of compiled programs.
+    """
+
+    def one_row(row: Array) -> Array:
+        (is_violated, *_), _ = _checked(check)(row)[0].tree_flatten()
+        return functools.reduce(operator.or_, is_violated.values(), jnp.zeros((), bool))
+
+    numbers = jnp.arange(rows, dtype=jnp.int32)
+    return jax.vmap(one_row)(numbers) if rows <= ROWS else lax.map(one_row, numbers, batch_size=ROWS)

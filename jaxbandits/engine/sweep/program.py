@@ -1,0 +1,344 @@
+"""The compiled call of a sweep: a batch of lanes that advances by some chunks of rounds.
+
+A batch is spread over the devices of a mesh, which do not communicate.
+"""
+
+import hashlib
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.stages import Lowered
+
+from jaxbandits import checks
+from jaxbandits.base import Array, Key, Outcome, PyTree, Status
+from jaxbandits.checks import show
+from jaxbandits.engine.jaxprs import ClosedJaxpr, eval_jaxpr
+from jaxbandits.engine.logs import say
+from jaxbandits.engine.results.tables import is_task_column
+from jaxbandits.engine.run.gradients import refuse_traced
+from jaxbandits.engine.run.recording import Curves, curve_columns, curves_of, is_numeric, require_arrays, start_curves
+from jaxbandits.engine.run.running import advance, streams
+from jaxbandits.engine.scalars import qualifies, replace_scalars, rounds_of
+from jaxbandits.engine.sweep.compiling import compiled
+from jaxbandits.engine.sweep.sizing import (
+    Shapes,
+    device_memory,
+    memory_advice,
+    on_cpu,
+    require_memory,
+    side_by_side,
+    with_memory_advice,
+)
+from jaxbandits.engine.sweep.tasks import Job, build_row, fold_task
+
+LANES, DEVICES = "lanes", "devices"  # axis names: of the vmap within a device, of the mesh
+LIFTED_BYTES = 2**20  # closed-over arrays from this size on are inputs of the program rather than constants in its text
+
+log = logging.getLogger(__name__)
+
+
+class Limits(NamedTuple):
+    """When runs end at the latest."""
+
+    rounds: Any  # int32 (lanes,)    the budget; -1 in a lane that is to idle
+    pulls: Any  # int (lanes,)       the horizon; None if there is none
+
+
+class Batch(NamedTuple):
+    """What one batch of lanes carries from chunk to chunk."""
+
+    state: PyTree  # leaves (lanes, ...)    on the devices
+    rounds: Array  # int32 (lanes,)
+    curves: Curves  # leaves (lanes, ...)
+
+
+class Lane(NamedTuple):
+    """What one lane does in a call, traced: the job's own Python code runs once, however many lanes there will be."""
+
+    job: Job
+    shapes: Shapes
+    chunk: int  # rounds
+    jaxpr: ClosedJaxpr  # (task, key, row, seed, fresh, limits, chunks, batch) -> (batch, report), without a lane axis
+    inputs: tuple[PyTree, ...]  # shapes, from `row` on
+    outputs: PyTree  # shapes
+    seconds: float  # that tracing took
+    scalars: bool = False  # its rounds work on scalars, see `scalars`
+
+
+class Program(NamedTuple):
+    """A compiled call that advances one batch by some chunks."""
+
+    call: Callable[..., tuple[Batch, dict[str, Array]]]  # (row, seed, fresh, limits, chunks, batch) -> (batch, report)
+    fill: Callable[[Sequence[np.ndarray]], Batch]  # the leaves of the first lanes -> a batch; the others have no task
+    lanes: int  # of one device
+    devices: int
+    batches: int  # to be advanced side by side
+    chunk: int
+    shapes: Shapes  # of one lane
+    seconds: float  # that tracing and compiling took
+    bytes: int  # device memory of all batches on one device
+
+    @property
+    def all_lanes(self) -> int:
+        """Lanes of one batch, on all devices together."""
+        return self.lanes * self.devices
+
+
+def trace(job: Job, shapes: Shapes, chunk: int) -> Lane:
+    """Traces the advance of one lane by chunks of `chunk` rounds."""
+    started = time.perf_counter()
+    number: PyTree = jax.ShapeDtypeStruct((), np.int32)
+    limits = Limits(number, None if job.horizon is None else jax.ShapeDtypeStruct((), job.horizon.dtype))
+    batch = Batch(shapes.state, number, shapes.curves)
+    inputs = (number, number, jax.ShapeDtypeStruct((), bool), limits, number, batch)
+    make = jax.make_jaxpr(_advance_lane(job, chunk), axis_env=[(LANES, 1)], return_shape=True)
+    task = jax.eval_shape(lambda: jax.tree.map(lambda leaf: leaf[0], job.tasks))
+    with checks.without_traced():
+        jaxpr, outputs = make(task, job.key, *inputs)
+    refuse_traced(jaxpr.consts)
+    return Lane(job, shapes, chunk, jaxpr, inputs, outputs, time.perf_counter() - started)
+
+
+def by_scalars(lane: Lane, mesh: Mesh, scalars: bool | None) -> Lane:
+    """The lane as it is to be compiled: on scalars, on arrays, or (None) on what pays where it will run.
+
+    A CPU keeps arrays: as XLA compiles for it by default, which copies all of a round into each of its outputs, scalars
+    are five to ten times slower there.
+    """
+    loop = loop_of(lane)
+    if scalars is None:
+        scalars = not on_cpu(mesh) and qualifies(loop)
+    return lane._replace(scalars=scalars and loop is not None)
+
+
+def loop_of(lane: Lane) -> Any:
+    """The equation of the loop over a chunk's rounds."""
+    state, rounds, curves = lane.inputs[-1]
+    return rounds_of(lane.jaxpr.jaxpr, lane.chunk, jax.tree.leaves((state, rounds, curves)))
+
+
+def fingerprint(lane: Lane) -> tuple[str, dict[str, str]]:
+    """Identifies a program: a hash of all its operations and constants; its columns and their types.
+
+    It is that of a table of one row, because a store may be given more of them, and of the lane on arrays.
+    """
+    lane = lane._replace(scalars=False)
+    advance_lanes, data = _lifted(lane)
+    table = jax.eval_shape(lambda: jax.tree.map(lambda leaf: leaf[:1], lane.job.tasks))
+    lowered = jax.jit(advance_lanes).lower(data, table, lane.job.key, *_of_lanes(lane.inputs, 1))
+    report = lowered.out_info[1]
+    columns = {name: f"{leaf.dtype}{list(leaf.shape[1:]) or ''}" for name, leaf in report.items()}
+    sha = hashlib.sha256(lowered.as_text().encode())
+    for array in data:
+        sha.update(np.asarray(array).tobytes())
+    return sha.hexdigest(), columns
+
+
+def compile_lanes(lane: Lane, mesh: Mesh, *, tasks: int, lanes: int) -> Program:
+    """Compiles the advance of one batch of `lanes` lanes a device, for as many batches as `tasks` tasks can fill."""
+    started = time.perf_counter()
+    shapes, chunk = lane.shapes, lane.chunk
+    require_memory(shapes, mesh, lanes, chunk)
+    with with_memory_advice(shapes, lanes, chunk):
+        executable, call, fill = _compile(lane, mesh, lanes)
+        if on_cpu(mesh) and "lapack" in (executable.as_text() or ""):
+            # jaxlib's batched LAPACK calls wait inside the pool of threads that is to do their work: two at a time
+            # would lock up. The library's own algorithms make no such call (see numerics.linalg).
+            say(log, logging.WARNING, "the algorithm calls LAPACK: its lanes advance in one batch on one device")
+            if mesh.size > 1:
+                mesh = Mesh(mesh.devices.ravel()[:1], (DEVICES,))
+                executable, call, fill = _compile(lane, mesh, lanes)
+            batches = 1
+        else:
+            batches = min(side_by_side(mesh), -(-tasks // (lanes * mesh.size)))
+    sizes = executable.memory_analysis()
+    # What is donated counts once.
+    needed = sizes.argument_size_in_bytes + sizes.output_size_in_bytes - sizes.alias_size_in_bytes
+    needed = batches * (needed + sizes.temp_size_in_bytes)
+    memory = device_memory(mesh)
+    if memory is not None and needed > memory:
+        # A CPU would not refuse: the system would kill the process once the memory is touched.
+        raise MemoryError(memory_advice(shapes, lanes, chunk, f"{needed / 1e6:.3g} of {memory / 1e6:.3g} MB"))
+    program = Program(
+        call=call,
+        fill=fill,
+        lanes=lanes,
+        devices=mesh.size,
+        batches=batches,
+        chunk=chunk,
+        shapes=shapes,
+        seconds=lane.seconds + time.perf_counter() - started,
+        bytes=needed,
+    )
+    say(
+        log,
+        logging.INFO,
+        "compiled in %.1f s: %d x %d lanes on each of %d devices, chunks of %d rounds, %.1f MB a device",
+        program.seconds,
+        batches,
+        lanes,
+        mesh.size,
+        chunk,
+        program.bytes / 1e6,
+    )
+    return program
+
+
+def _advance_lane(job: Job, chunk: int) -> Callable:
+    """(task, key, row, seed, fresh, limits, chunks, batch) -> (batch, report), of one lane."""
+
+    def one_lane(
+        task: PyTree, key: Key, row: Array, seed: Array, fresh: Array, limits: Limits, chunks: Array, batch: Batch
+    ) -> tuple[Batch, dict[str, Array]]:
+        keys = streams(fold_task(key, row, seed))
+        # Built outside the loops: what a factory precomputes is done once a call.
+        algorithm, environment, record = build_row(job, task, keys.build)
+        state = jax.tree.map(lambda new, old: jnp.where(fresh, new, old), algorithm.init(keys.init), batch.state)
+        rounds = jnp.where(fresh, 0, batch.rounds)
+        begun = start_curves(record, algorithm, environment)
+        curves = jax.tree.map(lambda new, old: jnp.where(fresh, new, old), begun, batch.curves)
+
+        def one_chunk(_: Array, carry: tuple[Array, Array, PyTree, Curves]) -> tuple[Array, Array, PyTree, Curves]:
+            status, rounds, state, curves = carry
+            # A run that has ended keeps every bit, so that it does not matter when the host looks.
+            allowed = jnp.where(status == Status.RUNNING, limits.rounds, -1)
+            outcome, curves = advance(
+                algorithm,
+                environment,
+                keys,
+                state,
+                rounds,
+                max_rounds=allowed,
+                horizon=limits.pulls,
+                record=record,
+                curves=curves,
+                chunk=chunk,
+                axis_name=LANES,
+            )
+            # A lane that has ended keeps its status: without rounds left it would soon be MAX_ROUNDS.
+            status = jnp.where(status == Status.RUNNING, outcome.status, status)
+            return status, outcome.rounds, outcome.state, curves
+
+        start = jnp.int32(Status.RUNNING), rounds, state, curves
+        status, rounds, state, curves = lax.fori_loop(0, chunks, one_chunk, start)
+        answer = algorithm.decide(jax.random.fold_in(keys.decide, rounds), state).answer
+        outcome = Outcome(status, state.pulls, rounds, answer, state, curves_of(record, curves))
+        report = {"status": outcome.status, "pulls": outcome.pulls, "rounds": outcome.rounds}
+        report |= _answer_columns(outcome.answer) | curve_columns(outcome.curves)
+        if environment.stream is not None:  # for `compare(.., paired=True)`, see `pairs`
+            report["stream"] = jax.random.bits(environment.stream, (2,), jnp.uint32)
+        for name, value in _metrics(job, task, outcome).items():
+            if name in report or name in ("row", "seed") or is_task_column(name):
+                raise ValueError(f"metrics must not return the name of a column that every sweep has, got {name!r}")
+            report[name] = value
+        return Batch(outcome.state, outcome.rounds, curves), report
+
+    return one_lane
+
+
+def _metrics(job: Job, task: PyTree, outcome: Outcome) -> Mapping[str, Array]:
+    """What the caller's `metrics` makes of a run."""
+    if job.metrics is None:
+        return {}
+    metrics = job.metrics(task, outcome)
+    require_arrays("metrics", metrics)
+    return metrics
+
+
+def _lifted(lane: Lane) -> tuple[Callable, list[Array]]:
+    """The advance of the lanes of one device, with large closed-over arrays as its first argument.
+
+    As constants they would be part of the program's text, for XLA to read, fold, copy and keep in its cache: 123 MB of
+    images took 2 s to compile and 0.5 s to hash. Small ones are better known to the compiler.
+
+    Returns:
+        (data, tasks, key, row, seed, fresh, limits, chunks, batch) -> (batch, report); the data.
+    """
+    constants = lane.jaxpr.consts
+    is_large = [getattr(constant, "nbytes", 0) >= LIFTED_BYTES for constant in constants]
+
+    def advance_lanes(data: list[Array], *arguments: PyTree) -> tuple[Batch, dict[str, Array]]:
+        lifted = iter(data)
+        values = [next(lifted) if large else constant for constant, large in zip(constants, is_large, strict=True)]
+
+        def task_of(tasks: PyTree, row: Array) -> PyTree:
+            return jax.tree.map(lambda leaf: leaf[row], tasks)
+
+        def one_lane(tasks: PyTree, key: Key, row: Array, *rest: PyTree) -> tuple[Batch, dict[str, Array]]:
+            task = task_of(tasks, row)
+            leaves = eval_jaxpr(lane.jaxpr.jaxpr, values, *jax.tree.leaves((task, key, row, *rest)))
+            return jax.tree.unflatten(jax.tree.structure(lane.outputs), leaves)
+
+        if not lane.scalars:
+            return jax.vmap(one_lane, in_axes=(None, None, 0, 0, 0, 0, None, 0), axis_name=LANES)(*arguments)
+        tasks, key, row, seed, fresh, limits, chunks, batch = arguments
+        task = jax.vmap(task_of, in_axes=(None, 0))(tasks, row)
+        given = [(task, 0), (key, None), (row, 0), (seed, 0), (fresh, 0), (limits, 0), (chunks, None), (batch, 0)]
+        flat = [(leaf, axis) for tree, axis in given for leaf in jax.tree.leaves(tree)]
+        leaves = replace_scalars(lane.jaxpr, values, flat, loop=loop_of(lane), lanes=row.size, axis_name=LANES)
+        return jax.tree.unflatten(jax.tree.structure(lane.outputs), leaves)
+
+    return advance_lanes, [constant for constant, large in zip(constants, is_large, strict=True) if large]
+
+
+def _of_lanes(inputs: tuple[PyTree, ...], lanes: int) -> tuple[PyTree, ...]:
+    """The shapes of the inputs of so many lanes, which share the number of chunks."""
+    *per_lane, chunks, batch = inputs
+    *per_lane, batch = jax.tree.map(lambda x: jax.ShapeDtypeStruct((lanes, *x.shape), x.dtype), [*per_lane, batch])
+    return *per_lane, chunks, batch
+
+
+def lower(lane: Lane, mesh: Mesh, lanes: int) -> Lowered:
+    """Lowers the advance of `lanes` lanes a device, also for devices that are only described."""
+    mesh = Mesh(mesh.devices.ravel(), (DEVICES,))
+    over_lanes, everywhere = NamedSharding(mesh, PartitionSpec(DEVICES)), NamedSharding(mesh, PartitionSpec())
+    (advance_lanes, data), inputs = _lifted(lane), _of_lanes(lane.inputs, lanes * mesh.size)
+    shared = data, lane.job.tasks, lane.job.key
+    shardings = (*[everywhere] * len(shared), *[over_lanes] * 4, everywhere, over_lanes)
+    sharded = jax.shard_map(
+        advance_lanes,
+        mesh=mesh,
+        in_specs=tuple(sharding.spec for sharding in shardings),
+        out_specs=over_lanes.spec,
+        check_vma=False,
+    )
+    arguments = [
+        jax.tree.map(lambda x, on=sharding: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=on), shapes)
+        for shapes, sharding in zip((*shared, *inputs), shardings, strict=True)
+    ]
+    return jax.jit(sharded, donate_argnums=len(arguments) - 1).lower(*arguments)
+
+
+def _compile(lane: Lane, mesh: Mesh, lanes: int) -> tuple[Any, Callable, Callable[[Sequence[np.ndarray]], Batch]]:
+    program = compiled(lower(lane, mesh, lanes), mesh.devices.ravel().tolist())
+    mesh = Mesh(mesh.devices.ravel(), (DEVICES,))
+    over_lanes, everywhere = NamedSharding(mesh, PartitionSpec(DEVICES)), NamedSharding(mesh, PartitionSpec())
+    inputs = _of_lanes(lane.inputs, lanes * mesh.size)
+    shared = jax.device_put((_lifted(lane)[1], lane.job.tasks, lane.job.key), everywhere)
+
+    def fill(leaves: Sequence[np.ndarray]) -> Batch:
+        # Copied, because the call is to write into it; a program that makes zeros would have to be compiled.
+        lanes = [np.zeros(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(inputs[-1])]
+        for all_lanes, first in zip(lanes, leaves, strict=False):
+            all_lanes[: len(first)] = first
+        return jax.device_put(jax.tree.unflatten(jax.tree.structure(inputs[-1]), lanes), over_lanes, may_alias=False)
+
+    return program, lambda *given: program(*shared, *given), fill
+
+
+def _answer_columns(answer: PyTree) -> dict[str, Array]:
+    """The answer as columns: `answer`, or one column a leaf where it is a structure."""
+    leaves, _ = jax.tree.flatten_with_path(answer)
+    names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in leaves]
+    columns = {f"answer.{name}" if name else "answer": leaf for name, (_, leaf) in zip(names, leaves, strict=True)}
+    for name, leaf in columns.items():
+        if not is_numeric(leaf):
+            raise ValueError(f"answer must be a pytree of arrays of numbers, got {show(leaf)} as {name!r}")
+    return columns

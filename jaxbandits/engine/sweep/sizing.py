@@ -1,0 +1,186 @@
+"""How large the batches of a sweep are, how many advance side by side, and whether they fit into memory."""
+
+import contextlib
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+from jax.sharding import Mesh
+
+from jaxbandits.base import PyTree
+from jaxbandits.engine.run.recording import Curves, start_curves
+from jaxbandits.engine.run.running import DEFAULT_CHUNK
+from jaxbandits.engine.sweep.tasks import Job, build_row
+
+CPU_LANES = 256  # enough to fill the vector units: twice as many are no faster
+VECTOR = 8  # lanes
+CPU_BYTES = 2**23  # of the states of a batch; beyond it they leave the caches (twice as much runs at .7 of the rate)
+LAUNCHED_BYTES = 1.2e8  # that an H200 reads or writes while it launches a round of ten kernels: 4.8 TB/s, 2.5 us each
+SPREAD = 2  # the longest run over the mean one
+ACCELERATOR_SHARE = 8  # the states of one batch take at most this part of the memory: two batches, inputs and outputs
+CHUNK_BYTES = 2**28  # most memory for what a chunk of one batch keeps of its rounds
+STATM = Path("/proc/self/statm")  # where Linux says what this process has mapped
+GROUPS, GROUP_ROOT = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")  # its control groups, and their limits
+
+
+class Shapes(NamedTuple):
+    """What one lane carries and draws, as `jax.ShapeDtypeStruct`s."""
+
+    state: PyTree  # of the algorithm
+    noise: PyTree  # of one round
+    curves: Curves  # what is recorded beside the state
+
+    @property
+    def round_bytes(self) -> int:
+        """Of what a chunk keeps of each of its rounds: the noise, and what the marks of curves may see."""
+        return size_in_bytes(self.noise) + sum(size_in_bytes(x) // x.shape[0] for x in self.curves.entries.values())
+
+
+def shapes_of(job: Job) -> Shapes:
+    """Traces the first row of the table for the shapes of a lane."""
+
+    def first_row() -> tuple[PyTree, PyTree, PyTree]:
+        algorithm, environment, record = build_row(job, jax.tree.map(lambda x: x[0], job.tasks), job.key)
+        curves = start_curves(record, algorithm, environment)
+        return algorithm.init(job.key), environment.noise(job.key), curves
+
+    # Made anew, because a state that an algorithm builds from Python's numbers has weak types, and a batch has none.
+    return Shapes(*jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), jax.eval_shape(first_row)))
+
+
+def cores() -> int:
+    """Cores that this process may use. `NPROC`, which XLA heeds too, gives a worker its share of a machine."""
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    limit = os.environ.get("NPROC", "")
+    return min(available, int(limit)) if limit.isdecimal() and int(limit) > 0 else available
+
+
+def side_by_side(mesh: Mesh) -> int:
+    """Batches that advance at the same time: what makes one device a core busy on a CPU, two on an accelerator."""
+    return max(1, cores() // mesh.size) if on_cpu(mesh) else 2
+
+
+def default_lanes(shapes: Shapes, mesh: Mesh, tasks: int) -> int:
+    """Lanes of one batch on one device, where the caller does not say.
+
+    A round of L lanes takes a time of a + b L. A sweep of N tasks takes each batch some N m / L + M rounds, where runs
+    last m rounds in the mean and M at most: the product is least at L = sqrt((a / b) N m / M). Runs of pure exploration
+    have M / m from 2 to 30. On an accelerator a is the launches of a round, and b the time that a lane's state takes to
+    be read and written: a / b = 120 MB / (2 states). As many as fit into memory are taken.
+    On a CPU a = 15 b (LinGapE, K = 6), so that 3 sqrt(N) is a fair middle. (Measured, gaps from .1 to .5, two cores:
+    200 tasks take 1.3 s in 16 lanes, 1.6 s in 64; 1000 tasks 3.1 s in 64 lanes, 9.4 s in 256; 4000 tasks 15 s in 64 or
+    128, 12 s in 256.) A state of megabytes is vectorised by itself, and is best alone in the cache (N-KernelUCB, 8 MB:
+    5.3e4 queries a second in 1 lane, 4.3e4 in 2, 2.2e4 in 8).
+
+    Args:
+        shapes: of one lane.
+        mesh: the devices.
+        tasks: runs to be shared out among the batches.
+
+    Returns:
+        The number of lanes, at least 1.
+    """
+    state = max(1, size_in_bytes((shapes.state, shapes.curves)))
+    share = -(-tasks // (side_by_side(mesh) * mesh.size))
+    if on_cpu(mesh):
+        lanes = min(3 * math.sqrt(share), share, CPU_LANES, CPU_BYTES / state)
+        if CPU_BYTES / state < VECTOR:
+            return max(1, math.floor(lanes))
+    else:
+        memory = device_memory(mesh)
+        best = math.sqrt(LAUNCHED_BYTES / (2 * state) * share / SPREAD)
+        lanes = min(best, share, memory / (ACCELERATOR_SHARE * state) if memory else math.inf)
+    return max(1, math.ceil(lanes / VECTOR)) * VECTOR  # whole vector registers, and few distinct shapes to compile
+
+
+def default_chunk(shapes: Shapes, lanes: int) -> int:
+    """Rounds of a chunk, where the caller does not say."""
+    return max(1, min(DEFAULT_CHUNK, CHUNK_BYTES // max(1, lanes * shapes.round_bytes)))
+
+
+def on_cpu(mesh: Mesh) -> bool:
+    """Whether the mesh is made of CPU devices."""
+    return mesh.devices.flat[0].platform == "cpu"
+
+
+def size_in_bytes(shapes: PyTree) -> int:
+    """Bytes that arrays of these shapes take."""
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes))
+
+
+def device_memory(mesh: Mesh) -> int | None:
+    """Bytes of memory for each device; None where it is not known."""
+    if on_cpu(mesh):
+        limits = [limit for limit in (_physical_memory(), _address_space(), _group_memory()) if limit is not None]
+        return min(limits) // mesh.size if limits else None
+    return (mesh.devices.flat[0].memory_stats() or {}).get("bytes_limit")
+
+
+def _physical_memory() -> int | None:
+    """Bytes of memory of this machine."""
+    is_known = "SC_PHYS_PAGES" in getattr(os, "sysconf_names", ())
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if is_known else None
+
+
+def _address_space() -> int | None:
+    """Bytes that this process may still map (`ulimit -v`); None if there is no limit."""
+    try:
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        mapped = int(STATM.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (ImportError, AttributeError, OSError, ValueError):
+        return None
+    return None if limit == resource.RLIM_INFINITY else max(0, limit - mapped)
+
+
+def _group_memory() -> int | None:
+    """Bytes that the control group of this process may take, as in a container or a job of SLURM; None if unknown."""
+    try:
+        lines = [line.split(":", 2) for line in GROUPS.read_text().splitlines()]
+    except OSError:
+        return None
+    limits = []
+    for _, controllers, path in (line for line in lines if len(line) == 3):
+        if controllers in ("", "memory"):  # the second and the first version
+            root, name = (GROUP_ROOT / "memory", "memory.limit_in_bytes") if controllers else (GROUP_ROOT, "memory.max")
+            innermost = root / path.strip("/")  # in a container, the path may be that of the host
+            for group in (innermost, *innermost.parents):  # the limit of each holds
+                with contextlib.suppress(OSError, ValueError):
+                    limits.append(int((group / name).read_text()))
+    return min(limits, default=None)
+
+
+def require_memory(shapes: Shapes, mesh: Mesh, lanes: int, chunk: int) -> None:
+    """Raises `MemoryError` if not even the states of a batch fit, before minutes are spent on compiling and filling it.
+
+    What a program needs besides is known once it is compiled: see `jaxbandits.engine.sweep.program.compile_lanes`.
+    """
+    memory, needed = device_memory(mesh), lanes * size_in_bytes((shapes.state, shapes.curves))
+    if memory is not None and needed > memory:
+        raise MemoryError(memory_advice(shapes, lanes, chunk, f"{needed / 1e6:.3g} of {memory / 1e6:.3g} MB"))
+
+
+def memory_advice(shapes: Shapes, lanes: int, chunk: int, needed: str) -> str:
+    """Says which argument to lower, of a batch that does not fit."""
+    state, kept = size_in_bytes((shapes.state, shapes.curves)), shapes.round_bytes
+    what = "the noise of its chunk and its curves' values" if shapes.curves.entries else "the noise of its chunk"
+    return (
+        f"lanes={lanes} with chunk={chunk} do not fit into the device's memory ({needed}): the states of a batch take "
+        f"{lanes * state / 1e6:.3g} MB (lower lanes), {what} {lanes * chunk * kept / 1e6:.3g} MB "
+        "(lower lanes or chunk)"
+    )
+
+
+@contextlib.contextmanager
+def with_memory_advice(shapes: Shapes, lanes: int, chunk: int) -> Iterator[None]:
+    """Turns JAX's error of a device that runs out of memory into a MemoryError with `memory_advice`."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        raise MemoryError(memory_advice(shapes, lanes, chunk, str(error).partition("\n")[0])) from error

@@ -1,0 +1,236 @@
+"""What the algorithms with a fixed design share: their statistics, the estimate, and when a rule is tested.
+
+The super-arms are pulled in an order that is fixed before the first reward: a tracked design. The rewards decide
+nothing but when to stop, so all pulls between two tests of a rule are one action, exactly.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbandits import checks
+from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree, static_fields
+from jaxbandits.fullbandit._problem.design import Design, check_design, counts_after
+from jaxbandits.fullbandit._problem.environment import Pulls, made_for
+from jaxbandits.fullbandit._shared.leap import safe_leap
+from jaxbandits.numerics.compensated import add_to, no_loss
+from jaxbandits.numerics.linalg import gram, spd_inverse
+
+DesignMatrix = Literal["counts", "limit"]
+
+
+class State(NamedTuple):
+    """All that has been seen."""
+
+    pulls: Array  # int ()
+    counts: Array  # int (s,)    pulls of every super-arm of the design
+    sums: Array  # float (s,)    sums of their rewards
+    lost: Array | tuple[()] = ()  # float (s,) in 32 bit: what `sums` has lost to rounding, as in `compensated`
+
+
+class Estimate(NamedTuple):
+    """Least squares from the counts and sums of a design's super-arms."""
+
+    theta: Array  # float (n,)
+    inverse: Array  # float (n, n)   A^-1, or the multiple of Lambda^-1 that bounds it from above
+    level: Array  # float ()         the least count over weight: A >= level Lambda
+
+
+class Verdict(NamedTuple):
+    """What a test of a rule finds."""
+
+    answer: Array  # bool (n,)   the estimated best super-arm
+    stop: Array  # bool ()       the rule holds
+    margin: Array  # float ()    by how much; below 0 where it fails
+    radius: Array  # float ()    C_t
+
+
+@static_fields("design_matrix")
+class Pace(NamedTuple):
+    """When a rule is tested, and from which matrix. All pulls between two tests are one round, with their exact law."""
+
+    # () at least s, the number of pulls before the first test; s, the size of the support, by default
+    first_test: Array | int | None = None
+    # () >= 0, least number of pulls between two tests as a share of those so far. 0 finds the first passage of a rule
+    # to the pull, 0.001 delays it by about 0.05 %. None: one pull a round
+    growth: Array | float | None = 1e-3
+    # () > 0, how safe the leaps between tests are, in standard deviations. Too small a value stops late, never wrongly
+    z: Array | float = 8.0
+    # () > 0, at least the largest variance of a pull, in squared units of reward; k by default. Too small: as z
+    pull_variance: Array | float | None = None
+    # "counts": A is that of the pulls made. "limit": t Lambda stands for it, without an inversion a test, and a uniform
+    # design is tested after whole cycles, unless growth is None
+    design_matrix: DesignMatrix = "counts"
+
+
+PACE = Pace()
+
+
+def track_and_test(
+    design: Design, test: Callable[[Estimate, Array], tuple[Verdict, Array]], *, reach: Array, pace: Pace
+) -> Algorithm:
+    """The algorithm that tracks a design and tests a rule after safe leaps.
+
+    Args:
+        design: what to pull.
+        test: the rule, (estimate, t) -> (Verdict, width), the width as `safe_leap` wants it.
+        reach: as in `safe_leap`.
+        pace: when the rule is tested.
+
+    Returns:
+        Algorithm with actions `Pulls` and answers bool (n,). Pulls that an integer could not count are not begun: such
+        a run idles until its rounds are spent, and is censored.
+    """
+    s, dtype = design.support.shape[0], design.inverse.dtype
+    first = jnp.asarray(s if pace.first_test is None else pace.first_test, int)
+    estimate = estimator(design, design_matrix=pace.design_matrix)
+    zeros = jnp.zeros(s, int)
+
+    def init(key: Key) -> State:
+        del key
+        return State(jnp.zeros((), int), zeros, zeros.astype(dtype), no_loss((s,), dtype))
+
+    def decide(key: Key, state: State) -> Decision:
+        del key
+        t = jnp.maximum(state.pulls, 1).astype(dtype)
+        verdict, width = test(estimate(state.counts, state.sums), t)
+        leap = safe_leap(
+            t,
+            verdict.margin,
+            width,
+            reach=reach,
+            z=pace.z,
+            pull_variance=design.k if pace.pull_variance is None else pace.pull_variance,
+            growth=pace.growth,
+        )
+        is_tested = state.pulls >= first
+        whole_cycles = pace.design_matrix == "limit" and pace.growth is not None
+        counts = next_counts(design, state, jnp.where(is_tested, leap, first - state.pulls), whole_cycles=whole_cycles)
+        return Decision(Pulls(counts), is_tested & verdict.stop, verdict.answer)
+
+    def observe(state: State, action: Pulls, observation: Array) -> State:
+        sums, lost = add_to(state.sums, state.lost, observation)
+        return State(state.pulls + action.counts.sum(), state.counts + action.counts, sums, lost)
+
+    return Algorithm(init, decide, observe, Pulls(zeros), before=lambda state, _: state.counts, **made_for(design))
+
+
+def estimator(design: Design, *, design_matrix: DesignMatrix = "counts") -> Callable[[Array, Array], Estimate]:
+    """Least squares for runs that track a design.
+
+    "counts" inverts A = sum of count x x' anew at every test, in units of a pull. "limit" puts the design's own
+    weights for the shares of the counts, so that nothing is inverted during a run: theta is the weighted least squares
+    estimate, unbiased for any counts, and level Lambda bounds its precision from below. The two agree where the counts
+    are proportional to the weights, as those of a uniform design are after every whole cycle.
+
+    Args:
+        design: what is tracked.
+        design_matrix: "counts" or "limit".
+
+    Returns:
+        (counts int (s,), sums float (s,)) -> Estimate. A super-arm that has not been pulled counts as pulled once:
+        with nothing seen the estimate is 0, and regular. Cost: O(s n^2 + n^3) for "counts", O(s n + n^2) for "limit".
+
+    Raises:
+        ValueError: an argument is not as above.
+    """
+    check_design(design)
+    checks.one_of("design_matrix", design_matrix, DesignMatrix)
+
+    def estimate(counts: Array, sums: Array) -> Estimate:
+        pulled = jnp.maximum(counts, 1).astype(design.inverse.dtype)
+        level = jnp.min(pulled / design.weights)
+        if design_matrix == "counts":
+            t = pulled.sum()
+            inverse = spd_inverse(gram(design.support, pulled / t)) / t
+            weighted, unit = sums, inverse
+        else:
+            # DEVIATION: the sums are rescaled to counts that match the weights. The published Lambda^-1 X' S / t is
+            # biased as long as they do not.
+            inverse = design.inverse / level
+            weighted, unit = sums * (design.weights / pulled), design.inverse
+        theta = jnp.matmul(unit, jnp.matmul(weighted, design.support, precision="highest"), precision="highest")
+        return Estimate(theta, inverse, level)
+
+    return estimate
+
+
+def next_counts(design: Design, state: PyTree, leap: Array, *, whole_cycles: bool) -> Array:
+    """The pulls of the next round.
+
+    Args:
+        design: what is tracked.
+        state: anything with `counts` int (s,) and `pulls` int ().
+        leap: int (), how many they are.
+        whole_cycles: whether a uniform design goes on to a whole cycle.
+
+    Returns:
+        int (s,), at least 0; 0 where an integer could not count the pulls.
+    """
+    s = design.support.shape[0]
+    room = jnp.iinfo(state.pulls.dtype).max - s - state.pulls
+    target = state.pulls + jnp.where(leap <= room, leap, 0)
+    if whole_cycles:
+        cycle = jnp.maximum(design.cycle, 1).astype(target.dtype)
+        target = -(-target // cycle) * cycle
+    # In float32 a count may be off by a few pulls, but no pull is taken back.
+    return jnp.maximum(counts_after(design, target) - state.counts, 0)
+
+
+def top_set(theta: Array, k: int) -> Array:
+    """The k largest entries, the lowest index first among ties.
+
+    Args:
+        theta: float (n,).
+        k: a Python int in 1..n.
+
+    Returns:
+        bool (n,).
+
+    Raises:
+        ValueError: an argument is not as above.
+    """
+    theta = checks.array("theta", theta, ("n",))
+    checks.whole("k", k, least=1, most=theta.size)
+    return largest(theta, k)
+
+
+@partial(jax.jit, static_argnums=1, inline=True)
+def largest(theta: Array, k: int) -> Array:
+    """`top_set` without its checks."""
+    return jnp.zeros(theta.shape, bool).at[lax.top_k(theta, k)[1]].set(True)
+
+
+def check_rule(design: Design, delta: Array | float, epsilon: Array | float, noise_scale: Array | float) -> None:
+    """Raises `ValueError` unless what all rules share is in range; see `icb`."""
+    check_design(design)
+    checks.probability("delta", delta)
+    checks.not_negative("epsilon", epsilon)
+    checks.positive("noise_scale", noise_scale)
+
+
+def check_estimate(design: Design, estimate: Estimate, t: Array | float) -> None:
+    """Raises `ValueError` unless it is an estimate of the design's arms, after t >= 1 pulls."""
+    n = design.support.shape[1]
+    checks.instance("estimate", estimate, Estimate)
+    checks.array("estimate.theta", estimate.theta, (n,))
+    checks.array("estimate.inverse", estimate.inverse, (n, n))
+    checks.array("estimate.level", estimate.level, (), least=0)
+    checks.real("t", t, least=1)
+
+
+def check_pace(design: Design, pace: Pace) -> None:
+    """Raises `ValueError` unless the entries of a pace are in range."""
+    checks.instance("pace", pace, Pace)
+    if pace.first_test is not None:
+        checks.integer("pace.first_test", pace.first_test, least=design.support.shape[0])
+    if pace.growth is not None:
+        checks.not_negative("pace.growth", pace.growth)
+    checks.positive("pace.z", pace.z)
+    if pace.pull_variance is not None:
+        checks.positive("pace.pull_variance", pace.pull_variance)
+    checks.one_of("pace.design_matrix", pace.design_matrix, DesignMatrix)

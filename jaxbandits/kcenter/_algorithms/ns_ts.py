@@ -1,0 +1,304 @@
+"""NS-TS: queries the node that is best on average and its most promising rival, until their intervals come apart."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits import checks
+from jaxbandits.base import Algorithm, Array, Decision, Key
+from jaxbandits.checks import is_concrete, known, require
+from jaxbandits.kcenter._problem.environment import PairPull, made_for, queried_before
+from jaxbandits.kcenter._problem.problem import Distances, check_noisy, check_reward_scale
+from jaxbandits.kcenter._shared import ns_posterior, samples, stacked
+from jaxbandits.kcenter._shared import stage as _stage
+from jaxbandits.kcenter._shared.intervals import KL, Bounds, bounds_of, check_interval
+from jaxbandits.kcenter._shared.ns_posterior import Posterior, PosteriorRule
+from jaxbandits.kcenter._shared.samples import Samples
+from jaxbandits.kcenter._shared.stacked import Stacked
+from jaxbandits.kcenter._shared.stage import Stage
+from jaxbandits.kcenter._shared.triangle import (
+    CenterBounds,
+    Triangle,
+    check_triangle,
+    is_out_of_reach,
+    join,
+    tighten,
+    unknown,
+)
+from jaxbandits.numerics import blocks
+from jaxbandits.numerics.blocks import Blocks, Leader
+
+
+def ns_ts(
+    problem: Distances,
+    *,
+    delta: Array | float,
+    noise_scale: Array | float | None = None,
+    mix: Array | float = 0.9,
+    interval: KL = KL(),  # noqa: B008  it cannot be changed
+    first_center: Array | int | None = 0,
+    posterior: PosteriorRule = "conjugate",
+    pair: bool = True,
+    triangle: Triangle | None = None,
+    dtype: Any = None,
+) -> Algorithm:
+    """Queries two nodes a round, the one of largest mean and, of the others, the one of largest upper bound.
+
+    A node's mean and its bounds are the least over its slots, the centers found so far. A stage ends with the node
+    whose lower bound exceeds the upper bounds of all others. Each of the two nodes is queried against the slot of the
+    least posterior draw with probability `mix`, else against that of the least lower bound.
+
+    Args:
+        problem: the sizes and the law of the rewards, `instance.problem`.
+        delta: () in (0, 1), admitted probability of error.
+        noise_scale: () > 0, standard deviation of Gaussian rewards; None for Bernoulli ones.
+        mix: () in [0, 1], share of the rounds that go by posterior draws. With 1 a stage may never end: the arms of the
+            best node that are not its nearest are hardly ever drawn, and its lower bound stays low. 0 draws nothing.
+        interval: `KL`, with its alpha, its k1 and how delta is shared.
+        first_center: () in 0..n-1, or None: uniform.
+        posterior: of Gaussian distances. "conjugate": from the prior N(0, 1/2) by Bayes' rule. "printed": the paper's
+            update (17), which counts each old sample again with every new one, so that the precision grows like t^2;
+            no difference has been measured for mix <= 0.9. Bernoulli distances have Beta(1 + s, 1 + f).
+        pair: False queries the node of largest upper bound alone, as DS-UCB does, and practically never ends a stage.
+            Rivals are queried only while they lead, so their upper bounds stop within one query's step of the best
+            distance, and that is how narrow the interval of the best node must become: where a pair of nodes takes t
+            queries each, it alone takes the order of t^3. It is kept to show why two nodes are needed.
+        triangle: None; or sharper lower bounds where d is a metric ("metric") or the square of one ("squared").
+        dtype: of the run's floats, that of the distances; JAX's own by default.
+
+    Returns:
+        Algorithm with actions `PairPull` and answers `Centers`. It never decides between two equal best nodes: such a
+        run ends by its budget of rounds.
+
+    Raises:
+        ValueError: an argument lies outside the range above, or the noise scale is missing.
+
+    **Guarantee**: the greedy centers in their order with probability at least 1 - delta. **Cost**: O(k + n/B + B) a
+    round with blocks of B = sqrt(n) nodes; O(k^2) more with the triangle inequality. About 2 log(k1 t^alpha n^2 /
+    delta) T* queries a stage.
+
+    **float32**: sums are compensated, so means stay exact to a rounding at 10^7 queries of an arm.
+
+    Source: Jali, Karamchandani and Moharir, Greedy k-center from noisy distance samples, Algorithm 3.
+    """
+    check_noisy(problem)
+    checks.probability("delta", delta)
+    check_reward_scale(noise_scale, problem.noise)
+    checks.real("mix", mix, least=0, most=1)
+    check_interval(interval, (KL,))
+    _stage.check_first_center(first_center, problem.n)
+    checks.one_of("posterior", posterior, PosteriorRule)
+    is_read = posterior == "conjugate" or problem.noise == "gaussian"
+    require(is_read, "posterior", "be 'conjugate' for Bernoulli noise", posterior)
+    check_triangle(triangle)
+    n, k, _ = problem
+    duel = Duel(
+        problem=problem,
+        first_center=first_center,
+        interval=bounds_of(interval, n, delta, noise_scale),
+        noise_scale=noise_scale,
+        mix=mix,
+        draws=not (is_concrete(mix) and np.all(known(mix) == 0)),
+        posterior=posterior,
+        pair=checks.flag("pair", pair),
+        triangle=triangle,
+        dtype=checks.float_dtype("dtype", dtype),
+    )
+    idle = PairPull(jnp.full(2, n, jnp.int32), jnp.zeros(2, jnp.int32), jnp.zeros(k - 1, jnp.int32), problem)
+    return Algorithm(
+        init=partial(init, duel),
+        decide=partial(decide, duel),
+        observe=partial(observe, duel),
+        idle=idle,
+        before=lambda state, pulls: queried_before(state.samples.counts, pulls),
+        **made_for(problem, duel.dtype),
+    )
+
+
+class Duel(NamedTuple):
+    """The settings of a run."""
+
+    problem: Distances
+    first_center: Array | int | None
+    interval: Bounds  # (means, counts) -> (lower, upper)
+    noise_scale: Array | float | None
+    mix: Array | float
+    draws: bool  # whether posterior draws are made at all
+    posterior: PosteriorRule
+    pair: bool
+    triangle: Triangle | None
+    dtype: Any
+
+
+class Query(NamedTuple):
+    """What to query next, and the answer's guess: derived."""
+
+    node: Array  # int32 (2,)  the next node of the first pass; or the best node and its rival
+    guess: Array  # int32 ()   the node of largest upper bound; -1 if it is a center
+
+
+class Least(NamedTuple):
+    """Of each candidate the least upper bound, mean and lower bound of its arms: derived."""
+
+    upper: Blocks  # n values
+    mean: Blocks  # n values
+    lower: Array  # float (n + 1,)  the last one is of no node: of 100 entries `engine.scalars` would make 100 vectors
+
+
+class State(NamedTuple):
+    """Statistics of every arm, one row a node, and what follows from them."""
+
+    pulls: Array  # int ()
+    stage: Stage
+    arms: Stacked  # Samples (n, k-1), exact
+    least: Least
+    query: Query
+    posterior: Posterior | None  # with the posterior as printed
+    between: CenterBounds | None  # with the triangle inequality
+
+    @property
+    def samples(self) -> Samples:
+        """Of every arm (n, k-1)."""
+        return self.arms.tree
+
+
+def init(duel: Duel, key: Key) -> State:
+    """A run without a reward."""
+    n, k, noise = duel.problem
+    stage = _stage.begin(key, duel.problem, duel.first_center)
+    largest = jnp.full(n + 1, jnp.finfo(duel.dtype).max, duel.dtype)
+    least = Least(blocks.build(largest[:n]), blocks.build(largest[:n]), largest)
+    is_printed = duel.draws and duel.posterior == "printed" and noise == "gaussian"
+    return State(
+        pulls=jnp.zeros((), int),
+        stage=stage,
+        arms=stacked.stack(samples.empty(duel.problem, duel.dtype)),
+        least=least,
+        query=next_query(duel, stage, blocks.leaders(least.upper, least.mean)),
+        posterior=ns_posterior.prior((n, k - 1), duel.dtype) if is_printed else None,
+        between=None if duel.triangle is None else unknown(k, duel.dtype),
+    )
+
+
+def decide(duel: Duel, key: Key, state: State) -> Decision:
+    """The next node of the first pass, or the best node and its rival."""
+    n, k, _ = duel.problem
+    stage, query = state.stage, state.query
+    is_complete = _stage.is_complete(stage)
+    opening_slot = jnp.where(passes(duel, state), _stage.no_slot(k), _stage.newest(stage))
+    action = PairPull(
+        node=jnp.where(is_complete, n, query.node),
+        slot=jnp.where(stage.cursor < n, opening_slot, pick(duel, key, state, query.node)),
+        centers=stage.centers[:-1],
+        problem=duel.problem,
+    )
+    return Decision(action, is_complete, _stage.answer(stage, query.guess))
+
+
+def observe(duel: Duel, state: State, action: PairPull, rewards: Array) -> State:
+    """Adds two rewards, and makes the leader a center where the stop test of the stage holds."""
+    n, k, _ = duel.problem
+    dtype, stage, node = duel.dtype, state.stage, action.node
+    is_node, slots = node < n, _stage.slots(stage)
+    is_opening = is_node[0] & (stage.cursor < n)
+    is_arm = is_node[:, None] & (jnp.arange(k - 1, dtype=jnp.int32)[None] == action.slot[:, None])
+    is_query = jnp.any(is_arm, axis=1)
+    table, arms = samples.add_to_arms(state.arms, node, action.slot, is_query.astype(jnp.int32), rewards)
+    lower = jax.vmap(partial(lower_bounds, duel), (None, 0))(state, arms)
+    mean, (_, upper) = samples.mean(arms, dtype), arm_bounds(duel, arms)
+    is_known = slots[None] & (arms.counts > 0)
+    upper, mean = (jnp.where(is_known, x, jnp.finfo(dtype).max) for x in (upper, mean))
+    is_center = _stage.is_center(stage, node)
+    values = [jnp.where(is_center, jnp.finfo(dtype).min, jnp.min(x, axis=1)) for x in (upper, mean, lower)]
+    least = Least(
+        upper=blocks.update(state.least.upper, node, values[0]),
+        mean=blocks.update(state.least.mean, node, values[1]),
+        lower=state.least.lower.at[jnp.where(is_node, node, n + 1)].set(values[2], mode="drop"),
+    )
+    queries = is_query.sum(dtype=jnp.int32)
+    stage = _stage.step(_stage.spend(stage, queries), is_opening.astype(jnp.int32))
+    lead = blocks.leaders(least.upper, least.mean)
+    leader = lead[0].index
+    lowest = least.lower[leader]
+    is_decided = is_node[0] & (stage.cursor == n) & _stage.is_decided(lowest, lead[0].runner_up)
+    posterior = state.posterior
+    if posterior is not None:
+        # The first pass leaves the posterior as it is: Algorithm 3 updates it in line 15, not in line 7.
+        is_used = is_arm & ~is_opening
+        posterior = ns_posterior.printed(posterior, node, is_used, arms.counts, mean, duel.noise_scale)
+    between = state.between
+    if between is not None and duel.triangle is not None:
+        of_leader = arm_bounds(duel, stacked.rows(table, leader).tree)
+        joined = join(between, stage.found, *of_leader, duel.triangle)
+        between = jax.tree.map(lambda new, old: jnp.where(is_decided, new, old), joined, between)
+    stage = _stage.advance(stage, leader, is_decided)
+    return State(
+        pulls=state.pulls + queries.astype(state.pulls.dtype),
+        stage=stage,
+        arms=table,
+        least=least,
+        query=next_query(duel, stage, lead),
+        posterior=posterior,
+        between=between,
+    )
+
+
+def next_query(duel: Duel, stage: Stage, lead: Sequence[Leader]) -> Query:
+    """The next node of the first pass; or the best node and, of the others, the one of largest upper bound."""
+    n, no_node = duel.problem.n, jnp.asarray(duel.problem.n, jnp.int32)
+    leader, best, rival = lead[0].index, lead[1].index, no_node
+    if duel.pair:
+        rival = jnp.where(leader == best, lead[0].challenger, leader)
+    else:
+        best = leader
+    is_opening = stage.cursor < n
+    node = jnp.where(is_opening, jnp.stack([stage.cursor, no_node]), jnp.stack([best, rival]))
+    return Query(node, jnp.where(_stage.is_center(stage, leader), -1, leader))
+
+
+def passes(duel: Duel, state: State) -> Array:
+    """Whether the first pass queries nothing of the node it has come to."""
+    node = state.stage.cursor
+    if state.between is None or duel.triangle is None:
+        return _stage.is_center(state.stage, node)
+    lower, upper = arm_bounds(duel, stacked.rows(state.arms, node).tree)
+    slots, newest = _stage.slots(state.stage), _stage.newest(state.stage)
+    out_of_reach = is_out_of_reach(state.between, newest, lower, upper, slots, duel.triangle)
+    return _stage.is_center(state.stage, node) | out_of_reach
+
+
+def pick(duel: Duel, key: Key, state: State, nodes: Array) -> Array:
+    """The slots to query of two nodes (2,)."""
+    arms = stacked.rows(state.arms, nodes).tree
+    by_bound = jnp.argmin(jax.vmap(partial(lower_bounds, duel), (None, 0))(state, arms), axis=1)
+    if not duel.draws:
+        return by_bound.astype(jnp.int32)
+    if duel.problem.noise == "bernoulli":
+        drawn, coins = ns_posterior.of_bernoulli(key, arms, duel.dtype)
+    else:
+        law = ns_posterior.law(state.posterior, nodes, arms, duel.noise_scale, duel.dtype)
+        drawn, coins = ns_posterior.of_gaussian(key, *law)
+    # An arm without a sample is out of reach by the triangle inequality: it is not the nearest.
+    usable = _stage.slots(state.stage)[None] & (arms.counts > 0)
+    by_draw = jnp.argmin(jnp.where(usable, drawn, jnp.finfo(duel.dtype).max), axis=1)
+    return jnp.where(coins < jnp.asarray(duel.mix, duel.dtype), by_draw, by_bound).astype(jnp.int32)
+
+
+def arm_bounds(duel: Duel, arms: Samples) -> tuple[Array, Array]:
+    """The intervals of arms (..., k-1); nothing is known of one without a sample."""
+    lower, upper = duel.interval(samples.mean(arms, duel.dtype), jnp.maximum(arms.counts, 1))
+    largest = jnp.finfo(duel.dtype).max
+    return jnp.where(arms.counts > 0, lower, 0), jnp.where(arms.counts > 0, upper, largest)
+
+
+def lower_bounds(duel: Duel, state: State, arms: Samples) -> Array:
+    """Of one node (k-1,), with the triangle inequality; largest where the slot holds no center."""
+    slots = _stage.slots(state.stage)
+    lower, upper = arm_bounds(duel, arms)
+    if state.between is not None and duel.triangle is not None:
+        lower = tighten(state.between, lower, upper, slots, duel.triangle)
+    return jnp.where(slots, lower, jnp.finfo(duel.dtype).max)

@@ -1,0 +1,350 @@
+"""Who answers the queries of an instance, and what queries look like.
+
+A stage of greedy finds one center. Its arms are the pairs (node, slot): a node, and a slot of the list of centers. The
+last center never gets arms, so there are k - 1 slots.
+
+Source: Jali, Karamchandani and Moharir, "Greedy k-Center from Noisy Distance Samples".
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits import checks
+from jaxbandits.base import Array, Environment, Key, static_fields
+from jaxbandits.checks import known, require
+from jaxbandits.kcenter._problem.problem import (
+    DimensionInstance,
+    Dimensions,
+    DistanceInstance,
+    Distances,
+    Problem,
+    check_instance,
+)
+from jaxbandits.kcenter._problem.tables import sum_dtype
+from jaxbandits.numbering import Numbered, key_of, opened, plain
+from jaxbandits.numerics.walk import increment
+
+
+@static_fields("problem")
+class Pull(NamedTuple):
+    """Queries one node against one slot. The answer for no node or no slot has no meaning.
+
+    The observation is a `Sample` where dimensions are sampled, and a single reward () where distances are noisy.
+    """
+
+    node: Array  # int32 ()     n: nothing is queried
+    slot: Array  # int32 ()     k - 1: nothing is queried
+    centers: Array  # int32 (k-1,)  the centers found so far; entries past them are not read
+    exact: Array  # bool ()     reads the whole arm, at the cost of m queries
+    problem: Problem  # static     an environment refuses the actions of another problem
+
+
+@static_fields("problem")
+class PairPull(NamedTuple):
+    """Queries two nodes, each against its slot. The observation is two rewards (2,)."""
+
+    node: Array  # int32 (2,)   n: nothing is queried
+    slot: Array  # int32 (2,)   k - 1: nothing is queried
+    centers: Array  # int32 (k-1,)
+    problem: Distances  # static
+
+
+@static_fields("problem")
+class Counts(NamedTuple):
+    """Queries node v against slot i `pulls[v, i]` times. The observation is the sums of the rewards (n, k-1)."""
+
+    pulls: Array  # int32 (n, k-1)
+    centers: Array  # int32 (k-1,)
+    problem: Distances  # static
+
+
+class Sample(NamedTuple):
+    """The observation of sampled dimensions, in units of 1/levels^2 for integer points."""
+
+    rewards: Array  # (leap,)  one dimension each, against the slot that is queried; int32, or the dtype of the points
+    exact: Array  # ()         the sum over all dimensions
+
+
+def environment(
+    instance: DimensionInstance | DistanceInstance,
+    *,
+    leap: int = 1,
+    test_every: int = 1,
+    action: type[Pull] | type[PairPull] | type[Counts] | None = None,
+    stream: Key | None = None,
+) -> Environment:
+    """Answers the queries of an instance.
+
+    Of points, a query draws a dimension j uniformly, with replacement, and pays (x_vj - x_sj)^2. Of noisy distances, a
+    query of (v, s) pays a normal variable of mean d(v, s), or 1 with probability d(v, s); m queries of an arm are
+    answered by one variable with the law of their sum, N(m d, m noise_scale^2) or Binomial(m, d), and no query by 0.
+
+    Args:
+        instance: the truth.
+        leap: dimensions drawn each round, at least 1: the algorithm's `leap`. 1 for noisy distances.
+        test_every: draws of a round of `ds_random`, at least 1: its `test_every`. With more than 1, noise, actions and
+            observations have a leading axis (test_every,). 1 for all else.
+        action: class of the algorithm's actions, where distances are noisy: `Pull`, `PairPull` or `Counts`; None:
+            `PairPull`, that of `ns_ts`. Points are answered to `Pull` alone.
+        stream: None for fresh noise in every round. With a key, the n-th query of a pair of nodes has the same answer
+            whoever makes it and whichever of the two is the center: the same dimension, the same uniform variable, or
+            the same step of a Gaussian walk (`numerics.walk`), so that sums agree as well. Actions must be `numbered`.
+            Binomial sums (`Counts` of Bernoulli rewards) cannot be drawn so.
+
+    Returns:
+        Environment. Its noise is the dimensions, int32 (leap,); or standard normal or uniform, of the shape of the
+        observation, but for `Counts` the round's key; nothing with a stream. It observes Gaussian rewards in the dtype
+        of the distances, Bernoulli ones as int32. Cost per round: O(leap) gathers; for noisy distances O(1), or
+        O(n k) for `Counts`; with a stream 64 normal variables for every arm that Gaussian rewards are for.
+
+    Raises:
+        ValueError: the instance is not valid; an argument is out of range, or means nothing for this kind of instance;
+            a stream is given for binomial sums; or those are wanted while `jax_enable_x64` is off: JAX draws them
+            wrongly in 32 bit for large counts. The environment refuses actions of another problem.
+
+    Source: Jali, Karamchandani and Moharir, sections IV (whose equation (4) squares the reward twice) and VII.
+    """
+    return _answering(instance, leap=leap, test_every=test_every, action=action, stream=stream)._replace(
+        problem=lambda: {"problem": instance.problem},
+        accepts=partial(_accepts, instance.problem),
+        admits=partial(_admits, instance.problem),
+    )
+
+
+def made_for(problem: Problem, dtype: Any) -> dict[str, Any]:
+    """What an algorithm for a problem says of itself; `dtype` is that of its rewards, where they are no integers."""
+    return {"problem": lambda: {"problem": problem}, "receive": partial(_receive, problem, dtype)}
+
+
+def _receive(problem: Problem, dtype: Any, action: Any, observation: Any) -> Any:
+    """The observation as arrays; raises `ValueError` unless an action can be answered so."""
+    if isinstance(problem, Dimensions):
+        checks.instance("observation", observation, Sample)
+        largest = (problem.levels or 1) ** 2
+        kind = "float" if problem.levels is None else "int"
+        of = dtype if problem.levels is None else jnp.int32
+        shape = jnp.shape(action.node)
+        draws = np.shape(observation.rewards)[-1:] or (1,)
+        rewards = checks.array(
+            "observation.rewards", observation.rewards, (*shape, *draws), kind=kind, dtype=of, least=0, most=largest
+        )
+        limit = problem.m * largest
+        exact = checks.numbers("observation.exact", observation.exact, shape, of, least=0, most=limit)
+        return Sample(rewards, exact)
+    if problem.noise == "gaussian":
+        shape = action.pulls.shape if hasattr(action, "pulls") else action.node.shape
+        return checks.numbers("observation", observation, shape, dtype)
+    most = known(action.pulls) if hasattr(action, "pulls") else 1
+    shape = action.pulls.shape if hasattr(action, "pulls") else action.node.shape
+    rewards = checks.numbers("observation", observation, shape, jnp.int32, least=0)
+    is_count = (known(observation) == known(rewards)) & (known(rewards) <= most)
+    require(is_count, "observation", "count the ones among the rewards, each of which is 0 or 1", observation)
+    return rewards
+
+
+def _accepts(problem: Problem, action: Any) -> Array:
+    """True if nodes and slots that are queried exist, or are n or k - 1, none."""
+    action = plain(action)
+    if hasattr(action, "pulls"):
+        return jnp.all(action.pulls >= 0)
+    node, slot = action.node, action.slot
+    exists = (node >= 0) & (node < problem.n) & (slot >= 0) & (slot < problem.k)
+    return jnp.all(exists | (node == problem.n))
+
+
+def _admits(problem: Problem, answer: Any) -> Array:
+    """True if all centers are nodes, or -1, not found yet."""
+    centers = getattr(answer, "indices", answer)
+    return jnp.all((centers >= -1) & (centers < problem.n))
+
+
+def _answering(
+    instance: DimensionInstance | DistanceInstance,
+    *,
+    leap: int,
+    test_every: int,
+    action: type[Pull] | type[PairPull] | type[Counts] | None,
+    stream: Key | None,
+) -> Environment:
+    """The environment; raises `ValueError` where an argument is not as above."""
+    check_instance(instance)
+    leap = checks.whole("leap", leap, least=1)
+    test_every = checks.whole("test_every", test_every, least=1)
+    if stream is not None:
+        checks.key("stream", stream)
+    if isinstance(instance, DimensionInstance):
+        require(action is None or action is Pull, "action", "be Pull where dimensions are sampled", action)
+        return _several(_dimensions(instance, leap, stream), test_every)
+    require(leap == 1, "leap", "be 1 where distances are noisy", leap)
+    require(test_every == 1, "test_every", "be 1 where distances are noisy", test_every)
+    known = any(action is kind for kind in (None, Pull, PairPull, Counts))
+    require(known, "action", "be Pull, PairPull or Counts", action)
+    kind = PairPull if action is None else action
+    if stream is None:
+        return _noisy(instance, kind)
+    can_share = kind is not Counts or instance.problem.noise == "gaussian"
+    require(can_share, "stream", "be None for binomial sums, which cannot be shared", stream)
+    return _noisy_from(stream, instance, kind)
+
+
+def queried_before(counts: Array, action: Pull | PairPull) -> Array:
+    """How often each arm of an action was queried before, in earlier rounds and earlier in this one: int32, by node."""
+    before = counts.at[action.node, action.slot].get(mode="clip")
+    if jnp.ndim(action.node) == 0:
+        return before
+    is_same = (action.node[None] == action.node[:, None]) & (action.slot[None] == action.slot[:, None])
+    return before + jnp.sum(jnp.tril(is_same, -1), axis=1, dtype=jnp.int32)
+
+
+def no_pull(problem: Problem) -> Pull:
+    """The `Pull` that does nothing."""
+    node, slot = jnp.asarray(problem.n, jnp.int32), jnp.zeros((), jnp.int32)
+    return Pull(node, slot, jnp.zeros(problem.k - 1, jnp.int32), jnp.zeros((), bool), problem)
+
+
+def no_counts(problem: Distances) -> Counts:
+    """The `Counts` that do nothing."""
+    return Counts(jnp.zeros((problem.n, problem.k - 1), jnp.int32), jnp.zeros(problem.k - 1, jnp.int32), problem)
+
+
+def _dimensions(instance: DimensionInstance, leap: int, stream: Key | None) -> Environment:
+    points, exact, point_of = jnp.asarray(instance.points), jnp.asarray(instance.exact), _point_of(instance.rows)
+    problem, dtype = instance.problem, sum_dtype(points.dtype)
+
+    def respond(pull: Pull, dimensions: Array) -> Sample:
+        _check_action(pull, Pull, problem, ())
+        node, center = point_of(pull.node), point_of(pull.centers.at[pull.slot].get(mode="clip"))
+        of_node, of_center = (points.at[x, dimensions].get(mode="clip").astype(dtype) for x in (node, center))
+        return Sample(jnp.square(of_node - of_center), exact.at[node, center].get(mode="clip"))
+
+    if stream is None:
+        return Environment(lambda key: jax.random.randint(key, (leap,), 0, problem.m, jnp.int32), respond)
+
+    def respond_stream(action: Numbered, noise: tuple[()]) -> Sample:
+        del noise
+        pull, before = opened(action)
+        _check_action(pull, Pull, problem, ())
+        of_pair = _pair_key(stream, pull.node, pull.centers.at[pull.slot].get(mode="clip"))
+        keys = jax.vmap(lambda ahead: key_of(of_pair, before + ahead))(jnp.arange(leap, dtype=before.dtype))
+        return respond(pull, jax.vmap(lambda key: jax.random.randint(key, (), 0, problem.m, jnp.int32))(keys))
+
+    return Environment(lambda key: (), respond_stream, stream)
+
+
+def _pair_key(stream: Key, node: Array, center: Array) -> Key:
+    """The key of two nodes, in either order."""
+    return key_of(stream, jnp.minimum(node, center), jnp.maximum(node, center))
+
+
+def _several(environment: Environment, count: int) -> Environment:
+    """Answers several actions a round, each with noise of its own; for 1, the environment that was given."""
+    if count == 1:
+        return environment
+
+    def respond(actions: Any, noise: Any) -> Any:
+        nodes = jnp.shape((opened(actions).action if environment.stream is not None else actions).node)
+        require(nodes == (count,), "action.node", f"have shape {(count,)}", nodes)
+        return jax.vmap(environment.respond)(actions, noise)
+
+    def noise(key: Key) -> Any:
+        return jax.vmap(environment.noise)(jax.random.split(key, count))
+
+    return Environment(noise, respond, environment.stream)
+
+
+def _means(instance: DistanceInstance, kind: Any) -> Callable[[Any], tuple[Array, Array, Array]]:
+    """From an action to the nodes that it queries, their centers, and the means of the rewards, of one shape."""
+    distances, point_of, problem = jnp.asarray(instance.distances), _point_of(instance.rows), instance.problem
+
+    def of(action: Any) -> tuple[Array, Array, Array]:
+        if kind is Counts:
+            _check_action(action, Counts, problem)
+            nodes, centers = jnp.arange(problem.n, dtype=jnp.int32)[:, None], action.centers
+        else:
+            _check_action(action, kind, problem, (2,) if kind is PairPull else ())
+            nodes, centers = action.node, action.centers.at[action.slot].get(mode="clip")
+        return nodes, centers, distances.at[point_of(nodes), point_of(centers)].get(mode="clip")
+
+    return of
+
+
+def _noisy_from(stream: Key, instance: DistanceInstance, kind: Any) -> Environment:
+    """Noisy distances whose noise is a function of the pair of nodes and of the number of the query."""
+    problem, of, dtype = instance.problem, _means(instance, kind), jnp.asarray(instance.distances).dtype
+
+    def rewards(node: Array, center: Array, mean: Array, before: Array, times: Array) -> Array:
+        key = _pair_key(stream, node, center)
+        if problem.noise == "bernoulli":
+            return (jax.random.uniform(key_of(key, before), (), dtype) < mean).astype(jnp.int32)
+        scale = jnp.asarray(instance.noise_scale).astype(dtype)
+        return times.astype(dtype) * mean + scale * increment(key, before, times, dtype)
+
+    def respond(action: Numbered, noise: tuple[()]) -> Array:
+        del noise
+        inner, before = opened(action)
+        queries = jnp.broadcast_arrays(*of(inner), before, inner.pulls if kind is Counts else jnp.ones_like(before))
+        return jnp.vectorize(rewards)(*queries)
+
+    return Environment(lambda key: (), respond, stream)
+
+
+def _noisy(instance: DistanceInstance, kind: Any) -> Environment:
+    problem, of, dtype = instance.problem, _means(instance, kind), jnp.asarray(instance.distances).dtype
+    shape = (2,) if kind is PairPull else ()
+
+    def means_of(action: Any) -> Array:
+        return of(action)[2]
+
+    if problem.noise == "bernoulli" and kind is Counts:
+        has_64_bit = jnp.result_type(float) == jnp.float64
+        require(has_64_bit, "jax_enable_x64", "be on for binomial sums", has_64_bit)
+
+        def binomial_sums(counts: Counts, key: Key) -> Array:
+            probability = means_of(counts).astype(jnp.float64)
+            return jax.random.binomial(key, counts.pulls.astype(jnp.float64), probability).astype(jnp.int32)
+
+        return Environment(lambda key: key, binomial_sums)
+
+    if problem.noise == "bernoulli":
+        return Environment(
+            lambda key: jax.random.uniform(key, shape, dtype),
+            lambda action, uniform: (uniform < means_of(action)).astype(jnp.int32),
+        )
+
+    scale = jnp.asarray(instance.noise_scale).astype(dtype)
+    if kind is Counts:
+
+        def normal_sums(counts: Counts, key: Key) -> Array:
+            pulls = counts.pulls.astype(dtype)
+            return pulls * means_of(counts) + jnp.sqrt(pulls) * scale * jax.random.normal(key, pulls.shape, dtype)
+
+        return Environment(lambda key: key, normal_sums)
+
+    return Environment(
+        lambda key: jax.random.normal(key, shape, dtype), lambda action, normal: means_of(action) + scale * normal
+    )
+
+
+def _point_of(rows: Array | None) -> Callable[[Array], Array]:
+    """From the nodes of an instance to the points of the shared arrays."""
+    if rows is None:
+        return lambda nodes: nodes
+    table = jnp.asarray(rows, jnp.int32)
+    return lambda nodes: table.at[nodes].get(mode="clip")
+
+
+def _check_action(action: Any, kind: type, problem: Problem, shape: tuple[int, ...] | None = None) -> None:
+    """Raises `ValueError` unless it is an action of this kind, for this problem; all of it is known before tracing."""
+    checks.instance("action", action, kind)
+    require(action.problem == problem, "action.problem", f"be {problem}, the environment's", action.problem)
+    if shape is not None:
+        require(jnp.shape(action.node) == shape, "action.node", f"have shape {shape}", jnp.shape(action.node))
+    expected = (
+        f"query nodes of 0..{problem.n - 1} against slots of 0..{problem.k - 2}, or none ({problem.n}, {problem.k - 1})"
+    )
+    checks.domain(action, partial(_accepts, problem), expected)

@@ -1,0 +1,300 @@
+"""What NS-TandS and its batched form share: evidence, the stop test of a stage, and the proportions to be tracked.
+
+The stop test looks at a few nodes in each round, the witnesses, whose evidence was least when all nodes were looked at
+last: while it does not exceed the exploration rate for one of them, the stage goes on. Once it does for all, the state
+is stale, and `plan` looks at all nodes.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbandits import checks
+from jaxbandits.base import Array, Key, PyTree
+from jaxbandits.checks import require
+from jaxbandits.kcenter._problem.problem import Distances, check_noisy
+from jaxbandits.kcenter._shared import samples as _samples
+from jaxbandits.kcenter._shared import stage as _stage
+from jaxbandits.kcenter._shared.samples import Samples
+from jaxbandits.kcenter._shared.stage import Stage
+from jaxbandits.kcenter._shared.thresholds import Rate, exploration_rate
+from jaxbandits.kcenter._shared.weights import omega_mirror, omega_newton
+from jaxbandits.numerics import trips
+from jaxbandits.numerics.kl import bernoulli_kl
+from jaxbandits.numerics.linalg import aligned
+
+Reset = Literal["stage", "printed"]
+Solver = Literal["newton", "mirror"]
+Evidence = Callable[[Array, Array, Array, Array], Array]  # (mean, count, mean, count) -> Z, signed
+
+MIRROR_STEPS = 1000  # by default
+UNSOLVED = -1
+WITNESSES = 4  # with one, lanes wait for each other's looks: at k = 5 ratio tracking runs at .8 of the rate
+
+
+class Tracker(NamedTuple):
+    """The settings of a run."""
+
+    problem: Distances
+    first_center: Array | int | None
+    evidence: Evidence
+    threshold: Callable[[Array, Array, Array, Array], Array]  # an `exploration_rate`
+    solve: Callable[[Array, Array, Array], Array]  # (means, slots, candidates) -> proportions
+    reset: Reset
+    forced_offset: Array | float
+    weights_every: Array | int
+    dtype: Any
+
+
+class State(NamedTuple):
+    """Statistics of every arm, and the proportions that are tracked."""
+
+    pulls: Array  # int ()
+    stage: Stage
+    samples: Samples  # (n, k-1)    exact
+    base: Array  # int32 (n, k-1)   counts that the tracking leaves out: those at the start of the stage
+    best: Array  # int32 ()         the node of largest mean
+    witnesses: Array  # int32 (w,)  the nodes that had the least Z when all were looked at last
+    is_refuted: Array  # bool ()    none of them keeps the stage from ending any more
+    fewest: Array  # int32 ()       the arm of fewest tracked pulls, as node (k-1) + slot
+    omega: Array  # float (n, k-1)  proportions, as last solved for
+    solved: Array  # int ()         `pulls` at that time; UNSOLVED before the first time of a stage
+
+
+def make_tracker(
+    problem: Distances,
+    delta: Array | float,
+    noise_scale: Array | float | None,
+    first_center: Array | int | None,
+    rate: Rate,
+    forced_offset: Array | float,
+    weights_every: Array | int,
+    dtype: Any,
+    *,
+    reset: Reset = "stage",
+    solver: Solver = "newton",
+    mirror_steps: int | None = None,
+) -> Tracker:
+    """The tracker of these settings, checked; they are those of `ns_tands`."""
+    check_noisy(problem)
+    checks.probability("delta", delta)
+    require(noise_scale is not None or problem.noise == "bernoulli", "noise_scale", "be given for Gaussian noise", None)
+    if noise_scale is not None:
+        checks.positive("noise_scale", noise_scale)
+    _stage.check_first_center(first_center, problem.n)
+    checks.one_of("reset", reset, Reset)
+    checks.one_of("solver", solver, Solver)
+    checks.not_negative("forced_offset", forced_offset)
+    checks.integer("weights_every", weights_every, least=1)
+    if mirror_steps is not None:
+        require(solver == "mirror", "mirror_steps", "be None with solver='newton'", mirror_steps)
+        checks.whole("mirror_steps", mirror_steps, least=1)
+    dtype = checks.float_dtype("dtype", dtype)
+    threshold = exploration_rate(rate, problem.n, problem.k, delta=delta, dtype=dtype)
+    require(noise_scale is not None or rate != "gaussian", "rate", "not be 'gaussian' with the Bernoulli Z", rate)
+    evidence = bernoulli_evidence if noise_scale is None else partial(gaussian_evidence, noise_scale=noise_scale)
+    steps = MIRROR_STEPS if mirror_steps is None else mirror_steps
+    solve = omega_newton if solver == "newton" else partial(omega_mirror, steps=steps)
+
+    def proportions(means: Array, slots: Array, taking_part: Array) -> Array:
+        return solve(means, slots, taking_part, noise_scale=1.0).omega
+
+    return Tracker(problem, first_center, evidence, threshold, proportions, reset, forced_offset, weights_every, dtype)
+
+
+def init(tracker: Tracker, key: Key) -> State:
+    """A run without a reward."""
+    n, k, _ = tracker.problem
+    zero = jnp.zeros((), jnp.int32)
+    return State(
+        pulls=jnp.zeros((), int),
+        stage=_stage.begin(key, tracker.problem, tracker.first_center),
+        samples=_samples.empty(tracker.problem, tracker.dtype),
+        base=jnp.zeros((n, k - 1), jnp.int32),
+        best=zero,
+        witnesses=jnp.zeros(min(WITNESSES, n), jnp.int32),
+        is_refuted=jnp.zeros((), bool),
+        fewest=zero,
+        omega=jnp.zeros((n, k - 1), tracker.dtype),
+        solved=jnp.full((), UNSOLVED, int),
+    )
+
+
+def candidates(tracker: Tracker, stage: Stage) -> Array:
+    """The nodes that are no centers, bool (n,)."""
+    return ~_stage.is_center(stage, jnp.arange(tracker.problem.n, dtype=jnp.int32))
+
+
+def arms(tracker: Tracker, stage: Stage) -> Array:
+    """Those of the present stage, bool (n, k-1)."""
+    return candidates(tracker, stage)[:, None] & _stage.slots(stage)[None]
+
+
+def tracked(tracker: Tracker, state: State) -> tuple[Array, Array]:
+    """The pulls that the tracking counts, by arm int32 (n, k-1) and in all float ()."""
+    # DEVIATION: Algorithm 4 has reset="printed".
+    of_stage = state.stage.queries[_stage.newest(state.stage)]
+    in_all = of_stage if tracker.reset == "stage" else state.pulls
+    return state.samples.counts - state.base, in_all.astype(tracker.dtype)
+
+
+def floor(tracker: Tracker, in_all: Array) -> Array:
+    """Arms with fewer pulls are queried first."""
+    n, k, _ = tracker.problem
+    return jnp.sqrt(in_all) - jnp.asarray(tracker.forced_offset, tracker.dtype) * (n * k / 2)
+
+
+def add_samples(tracker: Tracker, state: State, samples: Samples, queries: Array, passed: Array | int) -> State:
+    """The state after further rewards.
+
+    Args:
+        tracker: Tracker.
+        state: before.
+        samples: with the rewards.
+        queries: int32 (), how many.
+        passed: int32 (), nodes of the first pass that the round went over, if it is one of that; 0 after the idle
+            action.
+
+    Returns:
+        State.
+    """
+    n, dtype = tracker.problem.n, tracker.dtype
+    is_round, stage = passed > 0, state.stage
+    stage = _stage.step(_stage.spend(stage, queries), jnp.where(stage.cursor < n, passed, 0))
+    pulls = state.pulls + queries.astype(state.pulls.dtype)
+    mean, slots, is_candidate = _samples.mean(samples, dtype), _stage.slots(stage), candidates(tracker, stage)
+    largest = jnp.finfo(dtype).max
+    nearest = jnp.min(jnp.where(slots[None] & (samples.counts > 0), mean, largest), axis=1)
+    nearest = jnp.where(is_candidate, nearest, -largest)
+    best = first(nearest == jnp.max(nearest))
+    fewest = jnp.where(arms(tracker, stage), samples.counts - state.base, jnp.iinfo(jnp.int32).max).ravel()
+    state = state._replace(
+        pulls=pulls,
+        stage=stage,
+        samples=samples,
+        best=jnp.where(is_round, best, state.best),
+        fewest=jnp.where(is_round, first(fewest == jnp.min(fewest)), state.fewest),
+    )
+    # One node of small Z is enough to go on with the stage, so the others are looked at only when those that had the
+    # least Z are refuted.
+    witnesses = state.witnesses
+    holds = is_candidate[witnesses] & (witnesses != best)
+    margin = margins(tracker, state, mean[witnesses], samples.counts[witnesses], best, mean)
+    is_refuted = (stage.cursor == n) & ~jnp.any(holds & (margin <= 0))
+    return state._replace(is_refuted=jnp.where(is_round, is_refuted, state.is_refuted))
+
+
+def is_behind(tracker: Tracker, state: State) -> Array:
+    """Whether an arm has fallen behind the floor, bool ()."""
+    pulls, in_all = tracked(tracker, state)
+    return pulls.ravel()[state.fewest].astype(tracker.dtype) < floor(tracker, in_all)
+
+
+def weights_are_due(tracker: Tracker, state: State, can_wait: Array) -> Array:
+    """Whether the weights are to be computed, bool (): they are old, and `can_wait`, bool (), is false."""
+    weights_every = jnp.asarray(tracker.weights_every, state.pulls.dtype)
+    is_old = (state.solved == UNSOLVED) | (state.pulls - state.solved >= weights_every)
+    follows = (state.stage.cursor == tracker.problem.n) & ~_stage.is_complete(state.stage)
+    return follows & is_old & ~can_wait
+
+
+def stale(tracker: Tracker, state: State, can_wait: Array) -> Array:
+    """Whether all nodes are to be looked at, or the weights are due."""
+    return state.is_refuted | weights_are_due(tracker, state, can_wait)
+
+
+def plan(tracker: Tracker, state: State, can_wait: Array) -> State:
+    """Looks at all nodes where the witnesses are refuted, which may end the stage, and computes weights that are due.
+
+    `can_wait` does not depend on what is planned before the weights, unless the stage ends, and then none are due.
+    """
+    state = end_stage(tracker, state)
+    is_due = weights_are_due(tracker, state, can_wait)
+    mean = _samples.mean(state.samples, tracker.dtype)
+    # In a lane where nothing is due no node takes part, so its solution takes no time.
+    taking_part = candidates(tracker, state.stage) & is_due
+    omega = where_any(
+        is_due, lambda: tracker.solve(mean, _stage.slots(state.stage), taking_part), otherwise=state.omega
+    )
+    return state._replace(omega=omega, solved=jnp.where(is_due, state.pulls, state.solved))
+
+
+def end_stage(tracker: Tracker, state: State) -> State:
+    """Looks at all nodes where the witnesses are refuted: finds others, or the best one is the next center."""
+
+    def look() -> tuple[Array, Array]:
+        mean, best = _samples.mean(state.samples, tracker.dtype), state.best
+        is_rival = candidates(tracker, state.stage) & (jnp.arange(tracker.problem.n, dtype=jnp.int32) != best)
+        margin = margins(tracker, state, mean, state.samples.counts, best, mean)
+        margin = jnp.where(is_rival, margin, jnp.finfo(tracker.dtype).max)
+        smallest, witnesses = lax.top_k(-margin, state.witnesses.size)
+        return witnesses.astype(jnp.int32), smallest[0] < 0
+
+    witnesses, decided = where_any(state.is_refuted, look, otherwise=(state.witnesses, jnp.zeros((), bool)))
+    return state._replace(
+        stage=_stage.advance(state.stage, state.best, decided),
+        base=state.base if tracker.reset == "printed" else jnp.where(decided, state.samples.counts, state.base),
+        witnesses=witnesses,
+        is_refuted=jnp.zeros((), bool),
+        solved=jnp.where(decided, UNSOLVED, state.solved),
+    )
+
+
+def margins(tracker: Tracker, state: State, mean: Array, count: Array, best: Array, means: Array) -> Array:
+    """By how much Z of some nodes against the best one exceeds the exploration rate.
+
+    Args:
+        tracker: Tracker.
+        state: State.
+        mean: float (..., k-1), of the nodes' arms.
+        count: int32 (..., k-1).
+        best: int32 ().
+        means: float (n, k-1), of all arms.
+
+    Returns:
+        float (...).
+    """
+    slots, largest = _stage.slots(state.stage), jnp.finfo(tracker.dtype).max
+    mean_best, count_best = means[best], state.samples.counts[best]
+    count = jnp.maximum(count, 1).astype(tracker.dtype)
+    margin = jnp.full_like(mean, largest)
+    # Spelled out over the slots of the best node: on a core a third of the time of a minimum over an axis of k - 1.
+    for j in range(tracker.problem.k - 1):
+        mean_j, count_j = mean_best[j], jnp.maximum(count_best[j], 1).astype(tracker.dtype)
+        threshold = tracker.threshold(state.pulls, state.stage.found, count_j, count)
+        ahead = tracker.evidence(mean_j, count_j, mean, count) - threshold
+        margin = jnp.where(slots[j], jnp.minimum(margin, ahead), margin)
+    return jnp.max(jnp.where(aligned(slots, margin.ndim), margin, -largest), axis=-1)
+
+
+def gaussian_evidence(
+    mean_a: Array, count_a: Array, mean_b: Array, count_b: Array, *, noise_scale: Array | float
+) -> Array:
+    """z(a, b) = (mean_a - mean_b)^2 / (2 noise_scale^2 (1 / t_a + 1 / t_b)), with the sign of the difference."""
+    gap = mean_a - mean_b
+    # DEVIATION: kl_g is printed for unit variance, with which nothing stops at variance 0.001.
+    scale = 2 * jnp.square(jnp.asarray(noise_scale, gap.dtype))
+    return gap * jnp.abs(gap) / (scale / count_a + scale / count_b)
+
+
+def bernoulli_evidence(mean_a: Array, count_a: Array, mean_b: Array, count_b: Array) -> Array:
+    """z(a, b) = t_a kl(mean_a, rho) + t_b kl(mean_b, rho), rho the mean of both, with the sign of the difference."""
+    rho = (count_a * mean_a + count_b * mean_b) / (count_a + count_b)
+    size = count_a * bernoulli_kl(mean_a, rho) + count_b * bernoulli_kl(mean_b, rho)
+    return jnp.sign(mean_a - mean_b) * size
+
+
+def where_any(condition: Array, compute: Callable[[], PyTree], *, otherwise: PyTree) -> PyTree:
+    """`compute()` where the condition holds, else `otherwise`; nothing is computed where it holds in no lane."""
+    is_needed = trips.common(condition.astype(jnp.int32)) > 0
+    computed = lax.cond(is_needed, compute, lambda: otherwise)
+    return jax.tree.map(lambda new, old: jnp.where(condition, new, old), computed, otherwise)
+
+
+def first(mask: Array) -> Array:
+    """The first place of a vector where it holds; a plain reduction, which XLA vectorises, as it does not argmax."""
+    return jnp.min(jnp.where(mask, jnp.arange(mask.size, dtype=jnp.int32), mask.size - 1))

@@ -1,0 +1,67 @@
+"""G-BAI: pulls drawn from the G-optimal design, and an estimate that weighs them by it (Xiong et al., 2024)."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandits.base import Algorithm, Array, Decision, Key
+from jaxbandits.linear._problem.environment import Allocation, made_for
+from jaxbandits.linear._shared.fixed_budget import at_once, best_of, checked_budget, g_optimal, multinomial
+from jaxbandits.numerics.linalg import dot
+from jaxbandits.numerics.ties import draw_words
+
+
+def g_bai(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Algorithm:
+    """Draws all pulls from the G-optimal design w, and estimates theta by the mean of A(w)^-1 x r.
+
+    The estimate is not that of least squares: it knows the law of the pulls and not what was pulled, which keeps it
+    unbiased where the rewards drift. Lots tell equal estimates apart.
+
+    Args:
+        arms: float (K, d), features, spanning R^d; the run has their dtype.
+        horizon: T, pulls, int () in [1, 2^31).
+        design_steps: iterations of the design's solver.
+
+    Returns:
+        Algorithm with actions `Allocation`, one for the whole budget, and answers int (), an arm. In its state,
+        `counts` (K,) and `sums` (K,) are exact.
+
+    Raises:
+        ValueError: an argument lies outside the range above, or a shape does not fit.
+
+    **Guarantee**: P(the answer is not the best arm) falls as exp(-c T gap^2 / d), with the gap of the second best, also
+    where theta changes with time, for its mean over time. **Cost**: one round of O(K d + K) and K - 1 binomial draws;
+    the design O(d^3 + K^2 d) a step, once. Of soare(10), T = 1010, 84 % of the answers are right.
+
+    Source: Xiong, Camilleri, Fazel, Jain and Jamieson (2024), A/B testing and best-arm identification for linear
+    bandits with robustness to non-stationarity, Algorithm 1, arXiv 2307.15154.
+    """
+    arms, design_steps = checked_budget(arms, horizon, design_steps)
+    K, dtype = arms.shape[0], arms.dtype
+    shares, images = map(jnp.asarray, at_once(g_optimal, arms, design_steps))
+    T = jnp.asarray(horizon, int)
+
+    def init(key: Key) -> State:
+        return State(jnp.zeros((), int), jnp.zeros(K, int), jnp.zeros(K, dtype), draw_words(key, K))
+
+    def decide(key: Key, state: State) -> Decision:
+        counts, is_drawn = multinomial(key, T - state.pulls, shares)
+        theta = jnp.matmul(state.sums, images, precision="highest") / T.astype(dtype)
+        best = best_of(dot(arms, theta), state.ties, state.pulls)
+        return Decision(Allocation(jnp.where(is_drawn, counts, 0)), state.pulls >= T, best)
+
+    def observe(state: State, action: Allocation, observation: Array) -> State:
+        pulls, counts = state.pulls + action.counts.sum(), state.counts + action.counts
+        return State(pulls, counts, state.sums + observation, state.ties)
+
+    idle = Allocation(jnp.zeros(K, int))
+    return Algorithm(init, decide, observe, idle, before=lambda state, _: state.counts, **made_for(arms))
+
+
+class State(NamedTuple):
+    """All rewards, from which the estimate is made."""
+
+    pulls: Array  # int ()
+    counts: Array  # int (K,)    pulls of every arm
+    sums: Array  # float (K,)    of every arm's rewards
+    ties: Array  # uint32 (K,)   random words of the lots, which break ties

@@ -1,0 +1,154 @@
+"""Lazy Track-and-Stop: optimal shares at the estimates, renewed at powers of two (Jedra, Proutiere, 2020)."""
+
+import math
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits import checks
+from jaxbandits.base import Algorithm, Array, Key
+from jaxbandits.checks import require
+from jaxbandits.linear._problem.arms import checked_arms
+from jaxbandits.linear._shared.factor import is_positive_definite
+from jaxbandits.linear._shared.fixed_confidence import (
+    EliminateName,
+    StartName,
+    checked_settings,
+    first_spanner,
+    least_eigenvalue,
+)
+from jaxbandits.linear._shared.glr import Comparison, State, algorithm_of, entry, look
+from jaxbandits.numerics.design import frank_wolfe
+from jaxbandits.numerics.thresholds import Threshold
+
+
+class Plan(NamedTuple):
+    """What is remembered."""
+
+    weights: Array  # float (K,)   the shares since the last plan
+    lag: Array  # float (K,)       pulls less cumulated shares, which begin at 0 behind the start
+    design: Array  # float (d, d)  A = ridge I + sum_k counts_k x_k x_k'
+    turn: Array  # int ()          the place in the spanner that the next forced pull takes
+    next_update: Array  # int ()   pulls at which the shares are renewed
+
+
+def lazy_tas(
+    arms: Array,
+    *,
+    delta: Array | float,
+    threshold: Threshold,
+    items: Array | None = None,
+    epsilon: Array | float = 0.0,
+    ridge: Array | float = 1.0,
+    glr_ridge: float | None = None,
+    noise_scale: Array | float = 1.0,
+    eliminate: EliminateName | None = None,
+    start: StartName = "arms",
+    laziness: int = 2,
+    design_steps: int = 1000,
+    support: bool = False,
+    spanner: Any = None,
+) -> Algorithm:
+    """Tracks the shares that are optimal at the estimates, and pulls arms of a spanner where the design is too weak.
+
+    A pull is forced while the least eigenvalue of A is below c0 sqrt(t), where c0 is that of the spanner's Gram matrix
+    over sqrt(d). The shares are uniform at first, and renewed (a `plan`) once t has reached a power of `laziness`.
+
+    Arguments, but for those below, are those of `fixed_weights`, without the allocation. The arms must span R^d and not
+    be traced. A start of "spanner" takes that of this rule.
+
+    - `laziness`: the shares are renewed at its powers, an int >= 2.
+    - `design_steps`: of `numerics.design.frank_wolfe` for the shares, an int >= 1.
+    - `support`: whether only arms are pulled that have had a share; the shares then begin with those of the spanner in
+      place of uniform ones, of which n arms would keep n / (n + design_steps). Pays where the arms are many.
+    - `spanner`: int (d,), d arms that span R^d; None: the first that do. One with nearly parallel arms forces hardly
+      any pull, and makes the threshold `jp` far larger.
+
+    Returns:
+        Algorithm with actions `Step`, and answers int (), an item.
+
+    Raises:
+        ValueError: an argument lies outside the range above, or a shape does not fit.
+
+    **Guarantee**: that of the threshold; with a proved one P(the answer is not best) <= delta, and mean pulls /
+    log(1 / delta) tend to the least possible, the `characteristic_time`, almost surely up to the errors of the shares.
+    **Cost**: O((K + M) d + d^3) a round, O(design_steps (K + M) d) a plan.
+
+    Source: Jedra and Proutiere (2020), Optimal best-arm identification in linear bandits. DEVIATION: with `support`
+    their shares begin uniform over all arms, too.
+    """
+    laziness = checks.whole("laziness", laziness, least=2)
+    design_steps = checks.whole("design_steps", design_steps, least=1)
+    checks.flag("support", support)
+    d = checked_arms(arms).shape[1]
+    order = first_spanner(arms)
+    if spanner is not None:
+        order = _checked_spanner(spanner, arms)
+    c0 = least_eigenvalue(arms, order) / math.sqrt(d)
+    settings = checked_settings(
+        arms, delta, threshold, items, epsilon, ridge, glr_ridge, noise_scale, eliminate, start, order
+    )
+    features, dtype = settings.arms, settings.arms.dtype
+    K, first = features.shape[0], len(settings.start)
+    begun = jnp.asarray(np.isin(np.arange(K), order)) if support else None
+    next_update = 1
+    while next_update < first:
+        next_update *= laziness
+
+    def rule(key: Key, state: State, seen: Comparison) -> tuple[Array, Plan]:
+        del key, seen
+        mine = state.own
+        lag = mine.lag - mine.weights
+        root = jnp.sqrt(state.pulls.astype(dtype))
+        is_forced = ~is_positive_definite(mine.design - c0 * root * jnp.eye(d, dtype=dtype))
+        forced = jnp.asarray(order)[mine.turn]
+        behind = -lag
+        if support:
+            behind = jnp.where(state.counts.astype(dtype) > lag, behind, -jnp.inf)
+        arm = jnp.where(is_forced, forced, jnp.argmax(behind))
+        x = entry(features, arm)
+        later = mine._replace(
+            lag=lag + (jnp.arange(K) == arm).astype(dtype),
+            design=mine.design + x[:, None] * x[None],
+            turn=jnp.where(is_forced, (mine.turn + 1) % jnp.asarray(d, mine.turn.dtype), mine.turn),
+        )
+        return arm, later
+
+    def plan(key: Key, state: State) -> State:
+        del key
+        seen = look(settings, state)[0]
+        # Weights relative to the closest challenger's; one that ties with the leader counts for all.
+        gaps = seen.gaps + jnp.finfo(dtype).eps * jnp.max(seen.gaps) + jnp.finfo(dtype).tiny
+        closest = jnp.min(jnp.where(seen.rivals, gaps, jnp.inf))
+        closest = jnp.where(jnp.any(seen.rivals), closest, 0)
+        weights = jnp.where(seen.rivals, (closest / gaps) ** 2, 0)
+        shares = frank_wolfe(features, seen.directions, weights, steps=design_steps, start=begun)
+        mine = state.own
+        return state._replace(own=mine._replace(weights=shares, next_update=mine.next_update * laziness))
+
+    def stale(state: State) -> Array:
+        is_due = (state.pulls >= first) & (state.pulls >= state.own.next_update)
+        return is_due & ~look(settings, state)[1].stop
+
+    at_start = jnp.asarray(np.bincount(settings.start, minlength=K), dtype)
+    own = Plan(
+        weights=jnp.full(K, 1 / K, dtype) if begun is None else begun.astype(dtype) / d,
+        lag=at_start,
+        design=settings.ridge * jnp.eye(d, dtype=dtype)
+        + jnp.sum(at_start[:, None, None] * features[:, :, None] * features[:, None, :], axis=0),
+        turn=jnp.zeros((), int),
+        next_update=jnp.full((), next_update, int),
+    )
+    return algorithm_of(settings, rule, own)._replace(plan=plan, stale=stale)
+
+
+def _checked_spanner(spanner: Any, arms: Array) -> np.ndarray:
+    features = np.asarray(arms, np.float64)
+    K, d = features.shape
+    require(checks.is_concrete(spanner), "spanner", "be concrete", spanner)
+    checks.array("spanner", spanner, (d,), kind="int", least=0, most=K - 1)
+    chosen = np.asarray(spanner)
+    rank = np.linalg.matrix_rank(features[chosen])
+    require(rank == d, "spanner", f"name {d} arms that span R^{d}", spanner)
+    return chosen

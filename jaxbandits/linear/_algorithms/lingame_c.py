@@ -1,0 +1,89 @@
+"""LinGame-C: one learner of all pairs of an item and an arm (Degenne, Menard, Shang, Valko, 2020)."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandits import checks
+from jaxbandits.base import Algorithm, Array, Key
+from jaxbandits.checks import require
+from jaxbandits.linear._algorithms.lingame import gains_of, most_of, optimistic_widths
+from jaxbandits.linear._problem.arms import checked_arms
+from jaxbandits.linear._shared.fixed_confidence import EliminateName, StartName, checked_settings
+from jaxbandits.linear._shared.glr import Comparison, State, algorithm_of, entry, largest
+from jaxbandits.linear._shared.hedge import Hedge, learned, new_hedge, rate_of, weights_of
+from jaxbandits.numerics.thresholds import Threshold
+
+
+class PairGame(NamedTuple):
+    """What LinGame-C remembers."""
+
+    learner: Hedge  # losses (M K,)
+    lag: Array  # float (M K,)   pulls of a pair less cumulated weights
+
+
+def lingame_c(
+    arms: Array,
+    *,
+    delta: Array | float,
+    threshold: Threshold,
+    items: Array | None = None,
+    epsilon: Array | float = 0.0,
+    ridge: Array | float = 1.0,
+    glr_ridge: float | None = None,
+    noise_scale: Array | float = 1.0,
+    eliminate: EliminateName | None = None,
+    start: StartName = "arms",
+    optimism: bool = True,
+    clip: bool = True,
+    max_pairs: int = 4096,
+) -> Algorithm:
+    """LinGame with a single learner, whose experts are the pairs of a leading item and an arm; pulls track pairs.
+
+    Arguments, but for those below, are those of `fixed_weights`, without the allocation. The arms must span R^d.
+
+    - `optimism`: whether gains are raised by the width of the estimates, as in `lingame`; without it those of items
+      that do not lead are 0.
+    - `clip`: whether gains are cut at log t.
+    - `max_pairs`: M K must not be more, an int >= 1: a round costs as much.
+
+    Returns:
+        Algorithm with actions `Step`, and answers int (), an item.
+
+    Raises:
+        ValueError: an argument lies outside the range above, a shape does not fit, or there are more pairs.
+
+    **Guarantee**: as of `lingame`. **Cost**: O((K + M) d^2 + d^3 + M K) a round, M K of them exponentials.
+
+    Source: Degenne, Menard, Shang and Valko (2020), Gamification of pure exploration for linear bandits.
+    """
+    checks.flag("optimism", optimism)
+    checks.flag("clip", clip)
+    max_pairs = checks.whole("max_pairs", max_pairs, least=1)
+    checked_arms(arms, full_rank=True)
+    settings = checked_settings(arms, delta, threshold, items, epsilon, ridge, glr_ridge, noise_scale, eliminate, start)
+    dtype = settings.arms.dtype
+    K, M = settings.arms.shape[0], settings.items.shape[0]
+    require(max_pairs >= M * K, "max_pairs", f"be at least {M * K}, the pairs of {M} items and {K} arms", max_pairs)
+
+    def rule(key: Key, state: State, seen: Comparison) -> tuple[Array, PairGame]:
+        del key
+        game = state.own
+        is_leader = jnp.arange(M) == seen.leader
+        pairs = weights_of(game.learner)
+        # The leader's row, normalised: by its own softmax, since all of its weights may have underflowed.
+        row = jax.nn.softmax(-rate_of(game.learner) * entry(game.learner.losses.reshape(M, K), seen.leader))
+        most = most_of(state, clip, dtype)
+        widths = optimistic_widths(state) if optimism else jnp.zeros(K, dtype)
+        others = widths**2 / 2 if most is None else jnp.minimum(widths**2 / 2, most)
+        gains = jnp.where(is_leader[:, None], gains_of(settings, seen, row, widths, most)[None], others[None]).reshape(
+            -1
+        )
+        learner = learned(game.learner, pairs, -gains)
+        lag = game.lag - pairs
+        pair = largest(-lag)
+        return pair % K, PairGame(learner, lag + (jnp.arange(M * K) == pair).astype(dtype))
+
+    own = PairGame(new_hedge(M * K, dtype), jnp.zeros(M * K, dtype))
+    return algorithm_of(settings, rule, own=own)

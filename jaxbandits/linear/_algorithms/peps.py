@@ -1,0 +1,243 @@
+"""PEPS: a learner of shares against draws of theta under which another item is best (Li, Jamieson, Jain, 2024)."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits import checks
+from jaxbandits.base import Algorithm, Array, Key
+from jaxbandits.checks import is_concrete
+from jaxbandits.linear._shared.allocations import g_allocation
+from jaxbandits.linear._shared.fixed_confidence import EliminateName, Settings, StartName, checked_settings
+from jaxbandits.linear._shared.glr import Comparison, State, algorithm_of
+from jaxbandits.linear._shared.hedge import Hedge, learned, new_hedge, weights_of
+from jaxbandits.numerics.linalg import UNROLL, dot
+from jaxbandits.numerics.normal import normals_and_uniforms
+from jaxbandits.numerics.thresholds import Evidence, Threshold
+
+HALLEY_STEPS = 3  # an error of 1e-13 at most, wherever `above` is truncated
+# Of (1 + x) mills(x), a polynomial in (x - 4) / (x + 4) that interpolates at Chebyshev's nodes: to 5e-15 for x >= 0.
+MILLS = (
+    1.1832619145678034,
+    -0.24239967052190523,
+    0.03509188023483247,
+    0.07169048120857925,
+    -0.08070800968524772,
+    0.04495912892124242,
+    -0.012539103486153766,
+    -0.0007159493339982051,
+    0.0017418474365155229,
+    -0.00023671054888178838,
+    -0.00022020823218492328,
+    5.329688526565605e-05,
+    3.413447567660155e-05,
+    -8.671079782156998e-06,
+    -6.5024931482551705e-06,
+    1.1107049631284448e-06,
+    1.3229889342614216e-06,
+    -8.528916455372487e-08,
+    -2.3053127139966587e-07,
+    3.9592831529012583e-10,
+    2.338199755615768e-08,
+)
+
+DELTA = 0.5  # of the threshold that is never reached, which does not read it
+
+
+def peps(
+    arms: Array,
+    *,
+    delta: Array | float | None = None,
+    threshold: Threshold | None,
+    items: Array | None = None,
+    epsilon: Array | float = 0.0,
+    ridge: Array | float = 1.0,
+    glr_ridge: float | None = None,
+    noise_scale: Array | float = 1.0,
+    eliminate: EliminateName | None = None,
+    start: StartName = "arms",
+    draws: int = 20,
+    mix: Array | float = 0.0,
+) -> Algorithm:
+    """Pulls by the shares of AdaHedge, which gains where posterior draws with another best item lie far from the mean.
+
+    Arguments, but for those below, are those of `fixed_weights`, without the allocation.
+
+    - `threshold`: None as well: the run never stops, and ends at the horizon of `jaxbandits.sweep`. So the rule was
+      published, to be judged by how often the answer at time t is right; the stop by likelihood ratios is added.
+      Without it there are no `delta` and no `eliminate`.
+    - `draws`: of theta in a round, an int in [1, 65536].
+    - `mix`: () in [0, 1], the share of pulls by the `g_allocation`; unless 0 the arms must span R^d.
+
+    Returns:
+        Algorithm with actions `Step`, and answers int (), an item.
+
+    Raises:
+        ValueError: an argument lies outside the range above, a shape does not fit, or an argument of the stop is given
+            where there is none.
+
+    **Guarantee**: that of the threshold; with a proved one P(the answer is not best) <= delta. **Cost**:
+    O(K d + (d + M + K) d draws) a round.
+
+    The published code draws from the posterior until another item is best, which takes about e^Z draws for a
+    likelihood ratio Z. Here a draw is made in one of the half-spaces in which a rival beats the leader, and is weighed
+    by one over the number of them that it lies in: the same law, up to the normalisation of the weights. The variables
+    behind the draws are of single precision.
+
+    Source: Li, Jamieson and Jain (2024), Optimal exploration is no harder than Thompson sampling, arXiv 2310.06069, and
+    its code, which does not mix.
+    """
+    draws = checks.whole("draws", draws, least=1, most=65536)
+    checks.real("mix", mix, least=0, most=1)
+    if threshold is None:
+        for name, value in {"delta": delta, "eliminate": eliminate}.items():
+            checks.require(value is None, name, "be None without a threshold", value)
+    else:
+        checks.function("threshold", threshold, "delta and evidence")
+    settings = checked_settings(
+        arms,
+        DELTA if threshold is None else checks.probability("delta", delta),
+        _never if threshold is None else threshold,
+        items,
+        epsilon,
+        ridge,
+        glr_ridge,
+        noise_scale,
+        eliminate,
+        start,
+    )
+    dtype = settings.arms.dtype
+    K = settings.arms.shape[0]
+    is_mixed = not (is_concrete(mix) and float(np.asarray(mix)) == 0)
+    mixed_in = g_allocation(arms).allocation if is_mixed else None
+    mix = jnp.asarray(mix, dtype)
+
+    def rule(key: Key, state: State, seen: Comparison) -> tuple[Array, Hedge]:
+        numbers = numbers_of(key, settings.arms.shape[1], draws, dtype)
+        weights = weights_of(state.own)
+        errors, shares = alternatives(settings, state, seen, numbers)
+        gains = dot(combined(settings.arms, errors) ** 2, shares)
+        played = weights if mixed_in is None else (1 - mix) * weights + mix * mixed_in
+        return drawn(played, numbers.arm), learned(state.own, weights, -gains)
+
+    return algorithm_of(settings, rule, own=new_hedge(K, dtype), draws=True)
+
+
+class Numbers(NamedTuple):
+    """The random numbers of a round of n draws."""
+
+    normals: Array  # float (d, n)
+    items: Array  # float (n,), uniform in [0, 1)
+    tails: Array  # float (n,), uniform in (0, 1]
+    arm: Array  # float (), uniform in [0, 1)
+
+
+def numbers_of(key: Key, d: int, n: int, dtype: jnp.dtype) -> Numbers:
+    """All numbers of a round at once: a call of JAX's generator takes a CPU about as long however few it makes."""
+    normals, uniforms = normals_and_uniforms(key, d * n, 2 * n + 1, dtype)
+    return Numbers(normals.reshape(d, n), uniforms[:n], 1 - uniforms[n : 2 * n], uniforms[-1])
+
+
+class Alternatives(NamedTuple):
+    """Draws from the posterior under which the leading item is not best, in units of the noise."""
+
+    errors: Array  # float (d, n)   theta less its estimate
+    shares: Array  # float (n,)     their weights, of sum 1
+
+
+def alternatives(settings: Settings, state: State, seen: Comparison, numbers: Numbers) -> Alternatives:
+    """What the leader is to be told apart from. Cost: O(d^2 n + n M d).
+
+    The draws are the last axis throughout: then a lane's tables are long rows, and a product is elementwise.
+    """
+    assert not isinstance(state.root, tuple)
+    dtype, M = settings.arms.dtype, settings.items.shape[0]
+    # Without a rival the run stops; any item will do.
+    rivals = seen.rivals | ~jnp.any(seen.rivals)
+    norms = jnp.maximum(seen.norms, jnp.finfo(dtype).tiny)
+    spreads = jnp.sqrt(norms)
+    leads = jnp.maximum(seen.gaps / spreads, 0)
+
+    # A half-space by its probability over that of the nearest, because a probability may underflow.
+    nearest = jnp.min(jnp.where(rivals, leads, jnp.inf))
+    odds = mills(leads) / mills(nearest) * jnp.exp((nearest - leads) * (nearest + leads) / 2)
+    chosen = jnp.arange(M)[:, None] == drawn(jnp.where(rivals, odds, 0), numbers.items)[None]  # bool (M, n)
+
+    def of_chosen(values: Array) -> Array:
+        return total(jnp.where(chosen, values, 0))
+
+    depths = of_chosen(spreads[:, None]) * above(of_chosen(leads[:, None]), numbers.tails)
+
+    # A draw of the posterior, moved along A^-1 y_j to where y_j.e = -depth.
+    errors = combined(state.root.T, numbers.normals)
+    far = (depths + of_chosen(combined(seen.directions, errors))) / of_chosen(norms[:, None])
+    images = state.cache.images[-M:]
+    leader = jnp.arange(M) == seen.leader
+    from_leader = jnp.sum(jnp.where(leader[:, None], images, 0), axis=0)[None] - images  # A^-1 y_j, float (M, d)
+    errors = errors - combined(from_leader.T, chosen.astype(dtype)) * far[None]
+
+    inside = (combined(seen.directions, errors) + seen.gaps[:, None] <= 0) & rivals[:, None]
+    shares = 1 / total((inside | chosen).astype(dtype))  # its own: rounding may put a draw beside it
+    return Alternatives(errors, shares / dot(shares, jnp.ones_like(shares)))
+
+
+def above(least: Array, uniform: Array) -> Array:
+    """Standard normal variables given that they exceed `least` >= 0, from uniform ones in (0, 1].
+
+    Halley's method on the log of the tail, log mills(x) - x^2 / 2, from beyond the root.
+    """
+    log_u = jnp.log(uniform)
+    target = jnp.log(mills(least)) + log_u
+    x = jnp.sqrt(least**2 - 2 * log_u)
+    for _ in range(HALLEY_STEPS):
+        ratio = mills(x)
+        error = jnp.log(ratio) - target - (x - least) * (x + least) / 2
+        x = x + error * ratio / (1 + error * (1 - x * ratio) / 2)
+    return jnp.maximum(x, least)
+
+
+def mills(x: Array) -> Array:
+    """The tail of the standard normal law over its density, at x >= 0. It has no branch, unlike `log_ndtr`."""
+    t = (x - 4) / (x + 4)
+    found = jnp.full_like(t, MILLS[-1])
+    for coefficient in MILLS[-2::-1]:
+        found = found * t + coefficient
+    return found / (1 + x)
+
+
+def drawn(weights: Array, uniform: Array) -> Array:
+    """The places (...) at which uniform variables (...) in [0, 1) fall in the cumulated weights (n,)."""
+    n = weights.shape[0]
+    if n > UNROLL:
+        upto = jnp.cumsum(weights)
+    else:
+        sums = [weights[0]]
+        for k in range(1, n):
+            sums.append(sums[-1] + weights[k])
+        upto = jnp.stack(sums)
+    met = upto[-1] * uniform
+    # A zero weight is never met: the first place at which the sum exceeds what was drawn has one.
+    return total((upto.reshape(n, *[1] * uniform.ndim) <= met[None]).astype(int))
+
+
+def combined(rows: Array, vectors: Array) -> Array:
+    """The product of rows (M, d) and vectors (d, n), spelled out for few terms."""
+    if rows.shape[1] > UNROLL:
+        return jnp.matmul(rows, vectors, precision="highest")
+    return sum(
+        (rows[:, c, None] * vectors[c, None] for c in range(1, rows.shape[1])),
+        start=rows[:, 0, None] * vectors[0, None],
+    )
+
+
+def total(values: Array) -> Array:
+    """The sum over the first axis, spelled out for few terms."""
+    if values.shape[0] > UNROLL:
+        return jnp.sum(values, axis=0)
+    return sum((values[m] for m in range(1, values.shape[0])), start=values[0])
+
+
+def _never(delta: Array | float, evidence: Evidence) -> Array:
+    del evidence
+    return jnp.full_like(delta, jnp.inf)

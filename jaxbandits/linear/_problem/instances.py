@@ -1,0 +1,87 @@
+"""Instances of the linear bandit: K arms with features x_0..x_{K-1} in R^d, an unknown theta, and the noise."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits import checks
+from jaxbandits.base import Array
+from jaxbandits.checks import is_concrete, require
+from jaxbandits.linear._problem.arms import checked_arms, reduce_rank, span
+from jaxbandits.numerics.linalg import dot
+
+
+class Instance(NamedTuple):
+    """One linear bandit, truth included."""
+
+    arms: Array  # float (K, d)
+    theta: Array  # float (d,)   the truth: never given to a factory
+    noise_scale: Array  # float ()   standard deviation of Gaussian noise, in units of reward
+    items: Array | None = None  # float (M, d)   what is compared, and answers index; None: the arms
+
+
+def is_right(instance: Instance, answer: Array | int, epsilon: Array | float = 0.0) -> Array:
+    """Whether an answer is the best item, or one of several that tie for the best.
+
+    Args:
+        instance: the truth.
+        answer: int (), an item: an arm, where the instance has no items of its own.
+        epsilon: () >= 0, admitted suboptimality, in units of reward.
+
+    Returns:
+        bool ().
+
+    Raises:
+        ValueError: the instance is not valid, `answer` is no item of it, or `epsilon` is negative.
+    """
+    arms, theta, _, items = checked_instance(instance)
+    items = arms if items is None else items
+    checks.integer("answer", answer, least=0, most=items.shape[0] - 1)
+    checks.not_negative("epsilon", epsilon)
+    # Differences first: the means of two good items agree in their leading digits.
+    return jnp.all(dot(items - items[answer][None], theta) <= jnp.asarray(epsilon, arms.dtype))
+
+
+def reduce_instance(instance: Instance) -> Instance:
+    """The same instance in an orthonormal basis of the arms' span, theta projected on it (see `reduce_rank`).
+
+    Args:
+        instance: its arms are concrete, because the rank is a shape.
+
+    Returns:
+        Instance with arms (K, r), theta (r,), items (M, r) if it has any, and the same mean rewards.
+
+    Raises:
+        ValueError: the instance is not valid, its arms are traced, or an item lies outside of their span.
+    """
+    arms, theta, _, items = checked_instance(instance)
+    require(is_concrete(instance.arms), "instance.arms", "be concrete", instance.arms)
+    basis = span(np.asarray(instance.arms), arms.dtype)
+    if basis is None:
+        return instance
+    if is_concrete(instance.theta):
+        reduced = checks.constant(np.asarray(instance.theta, np.float64) @ basis, theta.dtype)
+    else:
+        reduced = jnp.matmul(theta, jnp.asarray(basis, theta.dtype), precision="highest")
+    if items is not None:
+        require(is_concrete(instance.items), "instance.items", "be concrete", instance.items)
+        compared = np.asarray(instance.items, np.float64)
+        lost = np.abs(compared - compared @ basis @ basis.T).max()
+        within = lost <= 1e-6 * np.abs(compared).max()
+        require(within, "instance.items", "lie in the span of the arms", instance.items)
+        items = checks.constant(compared @ basis, items.dtype)
+    return instance._replace(arms=reduce_rank(instance.arms), theta=reduced, items=items)
+
+
+def checked_instance(instance: Instance) -> Instance:
+    """The instance as arrays of one dtype, that of its arms; raises `ValueError` unless it is valid."""
+    checks.instance("instance", instance, Instance)
+    arms = checked_arms(instance.arms, name="instance.arms")
+    theta = checks.array("instance.theta", instance.theta, (arms.shape[1],), dtype=arms.dtype)
+    checks.positive("instance.noise_scale", instance.noise_scale)
+    items = instance.items
+    if items is not None:
+        items = checked_arms(items, name="instance.items").astype(arms.dtype)
+        require(items.shape[1] == arms.shape[1], "instance.items", "have as many columns as the arms", items.shape)
+    return Instance(arms, theta, jnp.asarray(instance.noise_scale, arms.dtype), items)

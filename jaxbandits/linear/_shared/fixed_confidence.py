@@ -1,0 +1,141 @@
+"""The settings that all rules with a likelihood-ratio stop share, checked in one place."""
+
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits import checks
+from jaxbandits.base import Array
+from jaxbandits.checks import is_concrete, require
+from jaxbandits.linear._problem.arms import check_ridge, checked_arms
+from jaxbandits.numerics.thresholds import Evidence, Threshold
+
+EliminateName = Literal["stop", "both"]
+StartName = Literal["arms", "spanner"]
+SPANNER_TOLERANCE = 1e-8  # what is left of an arm, relative to its norm, if it is to raise the rank
+
+
+class Settings(NamedTuple):
+    """What a rule knows before the run. Statistics are in units of the noise."""
+
+    arms: Array  # float (K, d)     what is pulled
+    items: Array  # float (M, d)    what is compared
+    points: Array  # float (N, d)   the arms, and behind them the items where these are apart
+    delta: Array  # float ()
+    threshold: Threshold
+    epsilon: Array  # float ()      over noise_scale
+    ridge: Array  # float ()
+    noise_scale: Array  # float ()
+    least_squares: bool  # whether the stop has no ridge
+    eliminate: str | None
+    start: np.ndarray  # int (s,)   the arms that are pulled first, once each
+    least: float | None  # least eigenvalue of their Gram matrix; None if the threshold does not read it
+
+
+def checked_settings(
+    arms: Array,
+    delta: Array | float,
+    threshold: Threshold,
+    items: Array | None,
+    epsilon: Array | float,
+    ridge: Array | float,
+    glr_ridge: float | None,
+    noise_scale: Array | float,
+    eliminate: EliminateName | None,
+    start: StartName,
+    spanner: Any = None,
+) -> Settings:
+    """The common arguments as one; raises `ValueError` unless they are in range."""
+    if glr_ridge is not None:
+        require(is_concrete(glr_ridge), "glr_ridge", "be None or 0, and concrete", glr_ridge)
+        checks.real("glr_ridge", glr_ridge, least=0, most=0)
+        glr_ridge = float(glr_ridge)
+    features = checked_arms(arms, full_rank=glr_ridge is not None)
+    K, d = features.shape
+    compared = features if items is None else checked_arms(items, name="items")
+    fits = compared.shape[1] == d
+    require(fits, "items", f"have {d} columns, as the arms", compared.shape)
+    checks.probability("delta", delta)
+    checks.function("threshold", threshold, "delta and evidence")
+    checks.not_negative("epsilon", epsilon)
+    check_ridge(features, ridge)
+    checks.positive("noise_scale", noise_scale)
+    checks.one_of("start", start, StartName)
+    if eliminate is not None:
+        checks.one_of("eliminate", eliminate, EliminateName)
+        is_zero = is_concrete(epsilon) and float(np.asarray(epsilon)) == 0
+        require(is_zero, "epsilon", "be 0 where items are eliminated", epsilon)
+    if glr_ridge is not None and getattr(threshold, "__name__", "") in ("ellipsoid", "ellipsoid_trace"):
+        raise ValueError(f"glr_ridge must be None with the threshold {threshold.__name__}, whose ridge it has, got 0")
+    order = np.arange(K)
+    if start == "spanner":
+        order = first_spanner(arms) if spanner is None else spanner
+    dtype = features.dtype
+    least = _checked_threshold(threshold, arms, order, dtype)
+    delta, epsilon, ridge, noise_scale = (jnp.asarray(x, dtype) for x in (delta, epsilon, ridge, noise_scale))
+    return Settings(
+        arms=features,
+        items=compared if items is None else compared.astype(dtype),
+        points=features if items is None else jnp.concatenate([features, compared.astype(dtype)]),
+        delta=delta,
+        threshold=threshold,
+        epsilon=epsilon / noise_scale,
+        ridge=ridge,
+        noise_scale=noise_scale,
+        least_squares=glr_ridge is not None,
+        eliminate=eliminate,
+        start=order,
+        least=least,
+    )
+
+
+def first_spanner(arms: Array) -> np.ndarray:
+    """The arms, from the first on, of which each raises the rank, int (d,).
+
+    Raises:
+        ValueError: the arms are traced, or do not span R^d.
+    """
+    require(is_concrete(arms), "arms", "be concrete where a spanner is needed", arms)
+    features = np.asarray(arms, np.float64)
+    chosen, basis = [], np.zeros((0, features.shape[1]))
+    for k, x in enumerate(features):
+        rest = x - basis.T @ (basis @ x)
+        rest -= basis.T @ (basis @ rest)
+        if np.linalg.norm(rest) > SPANNER_TOLERANCE * max(np.linalg.norm(x), np.finfo(float).tiny):
+            chosen.append(k)
+            basis = np.vstack([basis, rest / np.linalg.norm(rest)])
+    rank = len(chosen)
+    require(rank == features.shape[1], "arms", f"have rank {features.shape[1]} (see linear.reduce_rank)", rank)
+    return np.array(chosen)
+
+
+def least_eigenvalue(arms: Array, chosen: np.ndarray) -> float:
+    """Of the Gram matrix of some arms, on the host."""
+    features = np.asarray(arms, np.float64)[chosen]
+    return float(np.linalg.eigvalsh(features.T @ features)[0])
+
+
+def _checked_threshold(threshold: Threshold, arms: Array, order: np.ndarray, dtype: Any) -> float | None:
+    """The least eigenvalue, if the threshold reads one; raises `ValueError` unless the threshold fits the problem."""
+    number, count = jax.ShapeDtypeStruct((), dtype), jax.ShapeDtypeStruct((), jnp.int32)
+    counts = jax.ShapeDtypeStruct((len(arms),), jnp.int32)
+
+    def called(delta: Array, pulls: Array, counts: Array, log_det: Array, least: Array | None) -> Any:
+        return threshold(delta, Evidence(pulls, counts, log_det, least))
+
+    least = None
+    try:
+        made = jax.eval_shape(called, number, count, counts, number, None)
+    except ValueError as error:
+        if not is_concrete(arms):
+            raise ValueError(f"threshold must be one for traced arms: {error}") from error
+        least = least_eigenvalue(arms, order)
+        try:
+            made = jax.eval_shape(called, number, count, counts, number, number)
+        except ValueError as second:
+            raise ValueError(f"threshold must be one for this rule: {second}") from second
+    fits = isinstance(made, jax.ShapeDtypeStruct) and (made.shape, made.dtype) == ((), dtype)
+    require(fits, "threshold", f"give a float () of dtype {jnp.dtype(dtype).name}", made)
+    return least

@@ -1,0 +1,78 @@
+"""What the top-two rules share: posterior draws, the pull for a pair, and the checks of the coin."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandits import checks
+from jaxbandits.base import Array, Key
+from jaxbandits.checks import require
+from jaxbandits.linear._shared.fixed_confidence import Settings
+from jaxbandits.linear._shared.glr import Comparison, State, compare, statistics, telling
+from jaxbandits.numerics.linalg import dot
+from jaxbandits.numerics.normal import normals_and_uniforms
+
+
+def check_leader_share(leader_share: Array | float | None, items: Array | None) -> None:
+    """Raises `ValueError` unless it is None, or a number in (0, 1) with items that are the arms."""
+    if leader_share is not None:
+        checks.probability("leader_share", leader_share)
+        require(items is None, "leader_share", "be None where items are apart from the arms", leader_share)
+
+
+class Numbers(NamedTuple):
+    """The random numbers of a round."""
+
+    normals: Array  # float (n,)
+    tie: Array  # float (), uniform
+    coin: Array  # float (), uniform
+
+
+def numbers_of(key: Key, n: int, dtype: jnp.dtype) -> Numbers:
+    """All numbers of a round at once: a call of JAX's generator takes a CPU about as long however few it makes."""
+    normals, uniforms = normals_and_uniforms(key, n, 2, dtype)
+    return Numbers(normals, *uniforms)
+
+
+def posterior_draws(settings: Settings, state: State, normals: Array) -> Array:
+    """Draws of theta from the posterior, N(theta_hat, noise_scale^2 A^-1), float (n, d); `normals` (n, d)."""
+    assert isinstance(state.root, jax.Array)
+    root, d = state.root, state.root.shape[0]
+    drawn = sum((normals[:, k, None] * root[k, None] for k in range(1, d)), start=normals[:, 0, None] * root[0, None])
+    return state.cache.theta[None] + settings.noise_scale * drawn
+
+
+def challenger_of(settings: Settings, state: State, leader: Array, rivals: Array, uniform: Array) -> Array:
+    """The rival of the least likelihood ratio against any item, one of several with equal probabilities, int ()."""
+    against = compare(settings, state.cache, leader)
+    costs = jnp.where(rivals & against.rivals, statistics(against), jnp.inf)
+    tied = costs == jnp.min(costs)
+    rank = jnp.cumsum(tied)
+    chosen = jnp.floor(rank[-1].astype(uniform.dtype) * uniform).astype(rank.dtype)
+    return jnp.argmax(tied & (rank == jnp.minimum(chosen + 1, rank[-1])))
+
+
+def open_items(seen: Comparison) -> Array:
+    """What may lead or challenge, bool (M,): all but what has been eliminated."""
+    return seen.rivals | (jnp.arange(seen.rivals.shape[0]) == seen.leader)
+
+
+def best_items(settings: Settings, thetas: Array, is_open: Array) -> Array:
+    """The best open item of every draw (n, d), int (n,)."""
+    means = dot(thetas[:, None], settings.items)
+    return jnp.argmax(jnp.where(is_open[None], means, -jnp.inf), axis=1)
+
+
+def pulled_of(
+    settings: Settings,
+    state: State,
+    leader: Array,
+    challenger: Array,
+    leader_share: Array | float | None,
+    coin: Array,
+) -> Array:
+    """The arm that tells the two apart best, or one of them as a coin falls, int ()."""
+    if leader_share is not None:
+        return jnp.where(coin < jnp.asarray(leader_share, coin.dtype), leader, challenger)
+    return telling(settings, state, leader, challenger)

@@ -1,0 +1,38 @@
+"""EB-TCI: EB-TC with a term that sends it to the arms that are rarely pulled (Jourdan et al., 2022)."""
+
+import jax.numpy as jnp
+
+from jaxbandits.base import Algorithm, Array
+from jaxbandits.mab._problem.problems import Problem
+from jaxbandits.mab._shared.confidence import Confidence, LeaderShare
+from jaxbandits.mab._shared.core import Estimates, apart, argmax, argmin
+from jaxbandits.mab._shared.top_two import Pair, with_coin
+from jaxbandits.mab._shared.transport import transport_costs
+from jaxbandits.numerics.thresholds import Threshold
+
+
+def eb_tci(
+    problem: Problem,
+    *,
+    delta: Array | float,
+    threshold: Threshold | None = None,
+    epsilon: Array | float = 0.0,
+    leader_share: Array | LeaderShare = 0.5,
+) -> Algorithm:
+    """Pulls the arm with the best mean or the challenger with the least W + log N, as a coin falls.
+
+    W is the transport cost of the challenger and N its pulls. The logarithm keeps any arm from being starved.
+
+    Arguments, result, errors and cost are those of `eb_tc`.
+
+    **Guarantee**: that of the threshold; with a proved one P(the answer is not epsilon-best) <= delta.
+
+    Source: Jourdan, Degenne, Baudry, de Heide and Kaufmann (2022), Top two algorithms revisited.
+    """
+    return with_coin(problem, delta, threshold, epsilon, leader_share, _pair)
+
+
+def _pair(settings: Confidence, estimates: Estimates) -> Pair:
+    leader = argmax(estimates.means, estimates.lots)
+    costs = transport_costs(settings.problem, estimates, leader, settings.epsilon)
+    return Pair(leader, argmin(apart(costs + jnp.log(estimates.counts)), estimates.lots))

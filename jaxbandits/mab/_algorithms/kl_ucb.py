@@ -1,0 +1,42 @@
+"""KL-UCB: the arm with the largest upper bound of the relative entropy (Garivier, Cappe, 2011)."""
+
+import jax.numpy as jnp
+
+from jaxbandits import checks
+from jaxbandits.base import Algorithm, Array, Key
+from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, upper_bound
+from jaxbandits.mab._shared.core import Estimates
+from jaxbandits.mab._shared.indices import by_index, next_pull
+
+
+def kl_ucb(problem: Problem, *, c: Array | float = 0.0) -> Algorithm:
+    """Pulls the arm with the largest q of N kl(mean, q) <= log(t) + c log log t, for as long as it is let.
+
+    Args:
+        problem: `Gaussian` or `Bernoulli`.
+        c: () >= 0. 3 is proved, 0 recommended by the authors.
+
+    Returns:
+        Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean. It never stops: give
+        `run` or `sweep` a `horizon`.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    **Guarantee** (Theorem 1, c = 3): regret / log(t) tends to the least possible, `lai_robbins`. **Cost**: O(K) a
+    round, for Bernoulli arms 2 K relative entropies. **Limit**: 2^31 - 1 pulls.
+
+    Source: Garivier and Cappe (2011), The KL-UCB algorithm for bounded stochastic bandits and beyond, Algorithm 1.
+    """
+    check_problem(problem)
+    checks.not_negative("c", c)
+    weight = jnp.asarray(c, float_dtype(problem))
+
+    def index(key: Key, estimates: Estimates) -> Array:
+        del key
+        log_t = jnp.log(next_pull(estimates))
+        # t is at least 3 where K = 2 and an index is read, so log log t is positive there.
+        level = log_t + weight * jnp.log(jnp.maximum(log_t, 1))
+        return upper_bound(problem, estimates.means, level / estimates.counts)
+
+    return by_index(problem, index)

@@ -1,0 +1,41 @@
+"""MOSS: upper bounds that are minimax optimal for a known horizon (Audibert, Bubeck, 2009)."""
+
+import jax.numpy as jnp
+
+from jaxbandits import checks
+from jaxbandits.base import Algorithm, Array, Key
+from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, scale
+from jaxbandits.mab._shared.core import Estimates
+from jaxbandits.mab._shared.indices import by_index
+
+
+def moss(problem: Problem, *, horizon: Array | int) -> Algorithm:
+    """Pulls the arm with the largest mean + 2 noise_scale sqrt(max(log(T / (K N)), 0) / N), for as long as it is let.
+
+    Args:
+        problem: `Gaussian` or `Bernoulli`, whose noise_scale is 1/2.
+        horizon: T, pulls, an integer >= 1; may be traced. It sets the index alone: it does not end the run.
+
+    Returns:
+        Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean. It never stops: give
+        `run` or `sweep` the same `horizon`.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    **Guarantee** (Theorem 5, rewards in [0, 1]): regret at T <= 49 sqrt(T K). **Cost**: O(K) a round. **Limit**:
+    2^31 - 1 pulls.
+
+    Source: Audibert and Bubeck (2009), Minimax policies for adversarial and stochastic bandits.
+    """
+    check_problem(problem)
+    checks.integer("horizon", horizon, least=1)
+    log_share = jnp.log(jnp.asarray(horizon).astype(float_dtype(problem)) / problem.arms)
+
+    def index(key: Key, estimates: Estimates) -> Array:
+        del key
+        counts = estimates.counts
+        level = jnp.maximum(log_share - jnp.log(counts), 0)
+        return estimates.means + 2 * scale(problem) * jnp.sqrt(level / counts)
+
+    return by_index(problem, index)

@@ -1,0 +1,41 @@
+"""MOSS-anytime: MOSS without a horizon (Degenne, Perchet, 2016)."""
+
+import jax.numpy as jnp
+
+from jaxbandits import checks
+from jaxbandits.base import Algorithm, Array, Key
+from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, scale
+from jaxbandits.mab._shared.core import Estimates
+from jaxbandits.mab._shared.indices import by_index, next_pull
+
+
+def moss_anytime(problem: Problem, *, alpha: Array | float = 1.35) -> Algorithm:
+    """Pulls the arm with the largest mean + 2 noise_scale sqrt((1 + alpha) / 2 max(log(t / (K N)), 0) / N).
+
+    Args:
+        problem: `Gaussian` or `Bernoulli`, whose noise_scale is 1/2.
+        alpha: () > 0; 1 is MOSS with the number of the pull for its horizon.
+
+    Returns:
+        Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean. It never stops: give
+        `run` or `sweep` a `horizon`.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    **Guarantee** (alpha = 1.35, sub-Gaussian rewards): regret at any t of the order of sqrt(t K). **Cost**: O(K) a
+    round. **Limit**: 2^31 - 1 pulls.
+
+    Source: Degenne and Perchet (2016), Anytime optimal algorithms in stochastic multi-armed bandits.
+    """
+    check_problem(problem)
+    checks.positive("alpha", alpha)
+    half = (1 + jnp.asarray(alpha, float_dtype(problem))) / 2
+
+    def index(key: Key, estimates: Estimates) -> Array:
+        del key
+        counts = estimates.counts
+        level = half * jnp.maximum(jnp.log(next_pull(estimates) / (problem.arms * counts)), 0)
+        return estimates.means + 2 * scale(problem) * jnp.sqrt(level / counts)
+
+    return by_index(problem, index)

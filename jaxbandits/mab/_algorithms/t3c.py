@@ -1,0 +1,79 @@
+"""T3C: the leader of a posterior draw against the challenger of the least transport cost (Shang et al., 2020)."""
+
+import jax.numpy as jnp
+
+from jaxbandits.base import Algorithm, Array, Key
+from jaxbandits.mab._problem.problems import Problem, posterior_draw_and_uniforms
+from jaxbandits.mab._shared.confidence import (
+    LeaderShare,
+    check_leader_share,
+    checked_confidence,
+    has_separated,
+    share_of_leader,
+)
+from jaxbandits.mab._shared.core import Choice, Estimates, Rule, State, algorithm_of, apart, argmax, one_arm
+from jaxbandits.mab._shared.top_two import Pair, pulled_of
+from jaxbandits.mab._shared.transport import transport_costs
+from jaxbandits.numerics.thresholds import Threshold
+
+
+def t3c(
+    problem: Problem,
+    *,
+    delta: Array | float,
+    threshold: Threshold | None = None,
+    epsilon: Array | float = 0.0,
+    leader_share: Array | LeaderShare = 0.5,
+) -> Algorithm:
+    """Pulls the best arm of a posterior draw or the challenger of the least transport cost, as a coin falls.
+
+    A leader that is not the best at the estimates has several challengers of cost 0: one of them is taken, uniformly.
+
+    Arguments, result and errors are those of `eb_tc`.
+
+    **Guarantee**: that of the threshold; with a proved one P(the answer is not epsilon-best) <= delta. **Cost**: O(K) a
+    round, with K normal numbers for Gaussian arms and 16 K uniform ones for Bernoulli arms, and one or two more.
+    **Limit**: 2^31 - 1 pulls.
+
+    Source: Shang, de Heide, Kaufmann, Menard and Valko (2020), Fixed-confidence guarantees for Bayesian best-arm
+    identification; the share "ids" You, Qin, Wang and Yang (2023), Information-directed selection for top-two
+    algorithms.
+    """
+    settings = checked_confidence(problem, delta, threshold, epsilon)
+    check_leader_share(leader_share)
+
+    def choose(key: Key, state: State, estimates: Estimates) -> Choice:
+        is_directed = isinstance(leader_share, str)
+        draw, uniforms = posterior_draw_and_uniforms(
+            problem, key, estimates.counts, estimates.means, 2 if is_directed else 1
+        )
+        leader = argmax(apart(draw))
+        costs = transport_costs(problem, estimates, leader, settings.epsilon)
+        u = uniforms[0]
+        if is_directed:
+            pair = Pair(leader, uniform_argmin(costs, uniforms[1]))
+            share = share_of_leader(problem, leader_share, estimates, *pair)
+        else:
+            share = jnp.asarray(leader_share, costs.dtype)
+            # What is left of the coin's number where it fell for the challenger is uniform again.
+            pair = Pair(leader, uniform_argmin(costs, jnp.maximum(u - share, 0) / (1 - share)))
+        arm = pulled_of(pair, share, u)
+        return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots))
+
+    return algorithm_of(problem, Rule(choose))
+
+
+def uniform_argmin(costs: Array, uniform: Array) -> Array:
+    """The place of the least entry, one of several with equal probabilities, int32 ().
+
+    Args:
+        costs: float (K,).
+        uniform: float (), in [0, 1): the pick-th of the n tied places by index is taken, pick = floor(n uniform).
+
+    Returns:
+        int32 ().
+    """
+    tied = costs == jnp.min(costs)
+    number = jnp.sum(tied, dtype=jnp.int32)
+    pick = jnp.minimum((number.astype(costs.dtype) * uniform).astype(jnp.int32), number - 1)
+    return argmax(tied & (jnp.cumsum(tied, dtype=jnp.int32) == pick + 1))

@@ -1,0 +1,105 @@
+"""TTUCB: an optimistic leader against the challenger of the least transport cost (Jourdan and Degenne, 2022)."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandits import checks
+from jaxbandits.base import Algorithm, Array, Key
+from jaxbandits.mab._problem.problems import Problem, float_dtype, upper_bound
+from jaxbandits.mab._shared.confidence import (
+    LeaderShare,
+    check_leader_share,
+    checked_confidence,
+    has_separated,
+    share_of_leader,
+)
+from jaxbandits.mab._shared.core import Choice, Estimates, Rule, State, algorithm_of, argmax, at, is_arm, one_arm
+from jaxbandits.mab._shared.top_two import Pair
+from jaxbandits.mab._shared.transport import transport
+from jaxbandits.numerics.thresholds import Threshold
+
+
+class Tracking(NamedTuple):
+    """The rounds in which an arm was leader."""
+
+    due: Array  # float (K,)     sum of its shares there
+    pulled: Array  # int32 (K,)  times that it was pulled there
+
+
+def ttucb(
+    problem: Problem,
+    *,
+    delta: Array | float,
+    threshold: Threshold | None = None,
+    epsilon: Array | float = 0.0,
+    leader_share: Array | LeaderShare = 0.5,
+    exponent: Array | float = 1.2,
+    slack: Array | float = 1.2,
+) -> Algorithm:
+    """Pulls the arm with the best upper bound or its challenger, so that the leader's pulls track its share.
+
+    The bound of an arm with N of t pulls is mean + noise_scale sqrt(2 exponent (1 + slack) log(t) / N), for Bernoulli
+    arms the largest q with N kl(mean, q) <= exponent (1 + slack) log(t). Nothing in it is random except
+    the lots that break ties: of equal bounds of Bernoulli arms, and of challengers with a mean above the leader's, all
+    of which cost 0.
+
+    Args:
+        problem: `Gaussian` or `Bernoulli`.
+        delta: () in (0, 1), admitted probability of error.
+        threshold: one of `numerics.thresholds`; None for `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
+            `gk_union` for Bernoulli arms.
+        epsilon: () >= 0, admitted suboptimality of the answer, in units of reward; below 1 for Bernoulli arms.
+        leader_share: () in (0, 1), the leader's share of the rounds in which it leads, or "ids", the
+            information-directed one, with which the proportions of pulls tend to the optimal ones.
+        exponent: () > 0, of the leader's bound.
+        slack: () >= 0, of the leader's bound.
+
+    Returns:
+        Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean.
+
+    Raises:
+        ValueError: an argument lies outside the range above, or the threshold needs what the rule does not know.
+
+    **Guarantee**: that of the threshold; with a proved one P(the answer is not epsilon-best) <= delta. **Cost**: O(K) a
+    round. **Limit**: 2^31 - 1 pulls.
+
+    Source: Jourdan and Degenne (2022), Non-asymptotic analysis of a UCB-based top two algorithm, for Gaussian arms.
+    """
+    settings = checked_confidence(problem, delta, threshold, epsilon)
+    check_leader_share(leader_share)
+    checks.positive("exponent", exponent)
+    checks.not_negative("slack", slack)
+    dtype = float_dtype(problem)
+    growth = jnp.asarray(exponent, dtype) * (1 + jnp.asarray(slack, dtype))
+
+    def pair_of(estimates: Estimates) -> tuple[Pair, Array]:
+        """The pair, and the leader's share."""
+        log_t = jnp.log(jnp.maximum(estimates.pulls, 1).astype(dtype))
+        # DEVIATION: the paper treats Gaussian arms; the kl bound of Bernoulli arms is ours.
+        bounds = upper_bound(problem, estimates.means, growth * log_t / estimates.counts)
+        leader = argmax(bounds, estimates.lots)
+        pair = Pair(leader, transport(problem, estimates, leader, settings.epsilon))
+        return pair, share_of_leader(problem, leader_share, estimates, *pair)
+
+    def choose(key: Key, state: State, estimates: Estimates) -> Choice:
+        del key
+        pair, share = pair_of(estimates)
+        arm = jnp.where(_is_due(state.own, pair.leader, share), *pair)
+        return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots))
+
+    def remember(state: State, estimates: Estimates) -> Tracking:
+        (leader, _), share = pair_of(estimates)
+        leads, is_due = is_arm(leader, estimates.means), _is_due(state.own, leader, share)
+        return Tracking(
+            state.own.due + jnp.where(leads, share, 0), state.own.pulled + (leads & is_due).astype(jnp.int32)
+        )
+
+    start = Tracking(jnp.zeros(problem.arms, dtype), jnp.zeros(problem.arms, jnp.int32))
+    # All arms with a mean above the leader's cost 0, whatever the rewards: without lots the first of them would gain.
+    return algorithm_of(problem, Rule(choose, start, remember), draws_lots=True)
+
+
+def _is_due(tracking: Tracking, leader: Array, share: Array) -> Array:
+    """Whether the leader has not yet had its share, this round included, bool ()."""
+    return at(tracking.pulled, leader).astype(share.dtype) <= at(tracking.due, leader) + share

@@ -1,0 +1,184 @@
+"""The action of all algorithms of this family, and who answers it."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandits import checks
+from jaxbandits.base import Array, Environment, Key
+from jaxbandits.checks import known, require
+from jaxbandits.mab._problem.instances import Instance, checked_instance
+from jaxbandits.mab._problem.problems import Bernoulli, Gaussian, Problem, float_dtype, scale
+from jaxbandits.numbering import Numbered, key_of, opened, plain
+from jaxbandits.numerics.binomial import UNIFORMS, binomial_of
+from jaxbandits.numerics.walk import increment, one_step
+
+
+class Pull(NamedTuple):
+    """Slot j pulls arm `arms[j]` `times[j]` times; 0 for an idle slot."""
+
+    arms: Array  # int32 (slots,)
+    times: Array  # int32 (slots,)
+
+
+class Rewards(NamedTuple):
+    """What the slots of a `Pull` have paid."""
+
+    sums: Array  # float (slots,)   of the rewards
+    times: Array  # int32 (slots,)   how often the arm was really pulled: 0, or as often as asked
+
+
+def environment(instance: Instance, *, slots: int = 1, leap: int = 1, stream: Key | None = None) -> Environment:
+    """Answers `Pull` with the sum of the rewards of each slot.
+
+    n pulls of a Gaussian arm sum to n mean + noise_scale sqrt(n) z with one normal variable z, exactly in law. n pulls
+    of a Bernoulli arm are one binomial variable (`numerics.binomial`): where its sampler misses, nothing was pulled,
+    and the algorithm asks again.
+
+    Args:
+        instance: the truth.
+        slots: of an action: 1, or 2 for `lucb` and `kl_lucb`; an int >= 1. With leaps there is one for every arm.
+        leap: the most pulls of a slot, that of the algorithm: an int >= 1. More gives NaN, which ends the run, for
+            Bernoulli arms, and for a stream without leaps.
+        stream: None for fresh noise in every round. With a key, the n-th pull of an arm pays the same whoever makes it,
+            for Gaussian arms alone or in a leap, so that algorithms can be compared on the same rewards: it answers
+            the actions of `jaxbandits.numbered(algorithm)`. Not for leaps of Bernoulli arms, whose sums are binomial.
+
+    Returns:
+        Environment. Its noise is normal (slots,) for Gaussian arms; for Bernoulli arms uniform, (slots,) without leaps
+        and (8, slots) with them; with a stream nothing. An idle slot pays exactly 0. Cost per round: O(slots), with a
+        stream for Gaussian arms 32 normal variables a slot, and 64 with leaps.
+
+    Raises:
+        ValueError: the instance is not valid, or another argument is out of range.
+    """
+    problem, means = checked_instance(instance)
+    slots, leap = checks.whole("slots", slots, least=1), checks.whole("leap", leap, least=1)
+    slots = problem.arms if leap > 1 else slots
+    is_gaussian = isinstance(problem, Gaussian)
+    said: dict[str, Any] = {"problem": lambda: {"arms": problem.arms}, "accepts": partial(_accepts, problem.arms)}
+    said["admits"] = lambda answer: (answer >= 0) & (answer < problem.arms)
+    if stream is not None:
+        checks.key("stream", stream)
+        require(
+            is_gaussian or leap == 1, "stream", "be None for leaps of Bernoulli arms, whose sums are binomial", stream
+        )
+        paid = _walks(means, scale(problem), stream, leap) if is_gaussian else _numbered(means, stream)
+
+        def respond_stream(action: Numbered, noise: tuple[()]) -> Rewards:
+            del noise
+            pull, before = opened(action)
+            _check_action(pull, problem.arms, slots)
+            return paid(pull, before)
+
+        return Environment(lambda key: (), respond_stream, stream, **said)
+
+    answer = _sums(means, scale(problem)) if is_gaussian else _single(means) if leap == 1 else _many(means, leap)
+    shape = (slots,) if is_gaussian or leap == 1 else (UNIFORMS, slots)
+    draw = jax.random.normal if is_gaussian else jax.random.uniform
+
+    def respond(action: Pull, noise: Array) -> Rewards:
+        _check_action(action, problem.arms, slots)
+        return answer(action, noise)
+
+    return Environment(lambda key: draw(key, shape, means.dtype), respond, **said)
+
+
+def receive(problem: Problem, action: Pull, rewards: Any) -> Rewards:
+    """The rewards as arrays; raises `ValueError` unless an action of this problem can be paid so."""
+    checks.instance("observation", rewards, Rewards)
+    shape = action.arms.shape
+    times = checks.array("observation.times", rewards.times, shape, kind="int", dtype=jnp.int32)
+    is_paid = (known(times) == 0) | (known(times) == known(action.times))
+    require(is_paid, "observation.times", "be what was asked for, or 0 where an arm was not pulled", times)
+    sums = checks.numbers("observation.sums", rewards.sums, shape, float_dtype(problem))
+    require((known(times) > 0) | (known(sums) == 0), "observation.sums", "be 0 where nothing was pulled", sums)
+    if isinstance(problem, Bernoulli):
+        is_count = (known(sums) >= 0) & (known(sums) <= known(times)) & (known(sums) == known(sums) // 1)
+        require(is_count, "observation.sums", "count the ones among the rewards, each of which is 0 or 1", sums)
+    return Rewards(sums, times)
+
+
+def _accepts(arms: int, action: Any) -> Array:
+    """True if every slot is idle or pulls an arm that exists."""
+    pull = plain(action)
+    exists = (pull.arms >= 0) & (pull.arms < arms) & (pull.times > 0)
+    return jnp.all(exists | (pull.times == 0))
+
+
+def _check_action(action: Pull, arms: int, slots: int) -> None:
+    """Raises `ValueError` for an arm that does not exist, where it is known, or an action of another form.
+
+    Broadcasting would answer that with too little noise.
+    """
+    asked = action.arms.shape
+    rule = f"be those of the algorithm's actions, arrays of shape {asked} (of one that leaps: give its leap instead)"
+    require(asked == (slots,), "slots", rule, slots)
+    checks.domain(action, partial(_accepts, arms), f"pull arms of 0..{arms - 1}, as often as its times say")
+
+
+def _sums(means: Array, noise_scale: float) -> Callable[[Pull, Array], Rewards]:
+    def respond(action: Pull, noise: Array) -> Rewards:
+        times = action.times.astype(means.dtype)
+        return Rewards(times * _of(means, action.arms) + noise_scale * jnp.sqrt(times) * noise, action.times)
+
+    return respond
+
+
+def _walks(means: Array, noise_scale: float, stream: Key, leap: int) -> Callable[[Pull, Array], Rewards]:
+    def respond(action: Pull, before: Array) -> Rewards:
+        def noise(arm: Array, start: Array, times: Array) -> Array:
+            walk = key_of(stream, arm)
+            if leap > 1:
+                return increment(walk, start, times, means.dtype)
+            one = jnp.where(times == 0, 0, one_step(walk, start, means.dtype))
+            return jnp.where(times <= 1, one, jnp.nan)
+
+        steps = jax.vmap(noise)(action.arms, before, action.times)
+        times = action.times.astype(means.dtype)
+        return Rewards(times * _of(means, action.arms) + noise_scale * steps, action.times)
+
+    return respond
+
+
+def _numbered(means: Array, stream: Key) -> Callable[[Pull, Array], Rewards]:
+    single = _single(means)
+
+    def respond(action: Pull, before: Array) -> Rewards:
+        def uniform(arm: Array, number: Array) -> Array:
+            return jax.random.uniform(key_of(stream, arm, number), (), means.dtype)
+
+        return single(action, jax.vmap(uniform)(action.arms, before))
+
+    return respond
+
+
+def _single(means: Array) -> Callable[[Pull, Array], Rewards]:
+    def respond(action: Pull, noise: Array) -> Rewards:
+        mean = _of(means, action.arms)
+        sums = ((noise < mean) & (action.times > 0)).astype(means.dtype)
+        # Traced means could not be checked: what has no law must not pass for a reward.
+        is_lawful = (action.times <= 1) & (mean >= 0) & (mean <= 1)
+        return Rewards(jnp.where(is_lawful, sums, jnp.nan), action.times)
+
+    return respond
+
+
+def _many(means: Array, leap: int) -> Callable[[Pull, Array], Rewards]:
+    def respond(action: Pull, noise: Array) -> Rewards:
+        mean = _of(means, action.arms)
+        ones, accepted = binomial_of(noise, action.times, mean)
+        is_lawful = (action.times <= leap) & (mean >= 0) & (mean <= 1)
+        sums = jnp.where(accepted, ones, 0).astype(means.dtype)
+        return Rewards(jnp.where(is_lawful, sums, jnp.nan), jnp.where(accepted, action.times, 0))
+
+    return respond
+
+
+def _of(means: Array, arms: Array) -> Array:
+    """The means of the slots' arms, without a gather, which a batch makes slow."""
+    chosen = arms[:, None] == jnp.arange(means.shape[0], dtype=arms.dtype)[None]
+    return jnp.sum(jnp.where(chosen, means[None], 0), axis=1)

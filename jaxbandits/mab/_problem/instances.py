@@ -1,0 +1,145 @@
+"""Instances: a problem with the means of its arms, and those of the literature."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandits import checks
+from jaxbandits.base import Array
+from jaxbandits.checks import require
+from jaxbandits.mab._problem.problems import (
+    Bernoulli,
+    Gaussian,
+    Problem,
+    check_noise_scale,
+    check_problem,
+    checked_means,
+)
+
+
+class Instance(NamedTuple):
+    """One bandit, truth included."""
+
+    problem: Problem  # what a learner may know
+    means: Array  # float (K,)   the truth: never given to a factory
+
+
+def gaussian(means: Array | Sequence[float], *, noise_scale: float = 1.0, dtype: Any = None) -> Instance:
+    """Arms with normal rewards.
+
+    Args:
+        means: float (K,), K >= 2, in units of reward; may be traced.
+        noise_scale: () > 0, standard deviation of a reward, in units of reward; a Python number.
+        dtype: of the run; JAX's default float by default.
+
+    Returns:
+        Instance.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+    dtype = checks.float_dtype("dtype", dtype)
+    check_noise_scale("noise_scale", noise_scale)
+    means = checks.array("means", means, ("K",), dtype=dtype)
+    return Instance(Gaussian(_number(means), float(noise_scale), dtype), means)
+
+
+def bernoulli(means: Array | Sequence[float], *, dtype: Any = None) -> Instance:
+    """Arms whose rewards are 0 or 1.
+
+    Args:
+        means: float (K,), K >= 2, in [0, 1]; may be traced.
+        dtype: of the run; JAX's default float by default.
+
+    Returns:
+        Instance.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+    dtype = checks.float_dtype("dtype", dtype)
+    means = checks.array("means", means, ("K",), dtype=dtype, least=0, most=1)
+    return Instance(Bernoulli(_number(means), dtype), means)
+
+
+def is_right(instance: Instance, answer: Array | int, *, epsilon: Array | float = 0.0) -> Array:
+    """Whether an answer is a best arm, or one within epsilon of it.
+
+    Args:
+        instance: the truth.
+        answer: int (), an arm.
+        epsilon: () >= 0, admitted suboptimality, in units of reward.
+
+    Returns:
+        bool ().
+
+    Raises:
+        ValueError: the instance is not valid, `answer` is no arm of it, or `epsilon` is negative.
+    """
+    means = checked_instance(instance).means
+    checks.integer("answer", answer, least=0, most=means.shape[0] - 1)
+    checks.not_negative("epsilon", epsilon)
+    return jnp.max(means) - means[answer] <= jnp.asarray(epsilon, means.dtype)
+
+
+def checked_instance(instance: Instance) -> Instance:
+    """The instance with means of its problem's dtype; raises `ValueError` unless it is valid."""
+    checks.instance("instance", instance, Instance)
+    check_problem(instance.problem, "instance.problem")
+    return Instance(instance.problem, checked_means("instance.means", instance.problem, instance.means))
+
+
+def gk1(*, dtype: Any = None) -> Instance:
+    """Bernoulli arms of means .5, .45, .43, .4 (Garivier and Kaufmann, 2016): characteristic time 989.8.
+
+    Args:
+        dtype: of the run; JAX's default float by default.
+
+    Returns:
+        Instance, K = 4.
+    """
+    return bernoulli((0.5, 0.45, 0.43, 0.4), dtype=dtype)
+
+
+def gk2(*, dtype: Any = None) -> Instance:
+    """Bernoulli arms of means .3, .21, .2, .19, .18 (Garivier and Kaufmann, 2016): characteristic time 326.6.
+
+    Args:
+        dtype: of the run; JAX's default float by default.
+
+    Returns:
+        Instance, K = 5.
+    """
+    return bernoulli((0.3, 0.21, 0.2, 0.19, 0.18), dtype=dtype)
+
+
+def gauss4(*, dtype: Any = None) -> Instance:
+    """Gaussian arms of means 1, .85, .8, .7 and noise_scale 1.
+
+    Args:
+        dtype: of the run; JAX's default float by default.
+
+    Returns:
+        Instance, K = 4.
+    """
+    return gaussian((1.0, 0.85, 0.8, 0.7), dtype=dtype)
+
+
+def audibert1(*, dtype: Any = None) -> Instance:
+    """Bernoulli arms, one of mean .5 and 19 of mean .4 (Audibert, Bubeck and Munos, 2010), for a horizon of 2000.
+
+    Args:
+        dtype: of the run; JAX's default float by default.
+
+    Returns:
+        Instance, K = 20.
+    """
+    return bernoulli((0.5, *[0.4] * 19), dtype=dtype)
+
+
+def _number(means: Array) -> int:
+    """How many arms there are, at least 2."""
+    K = means.shape[0]
+    require(K >= 2, "means", "have at least 2 entries", K)
+    return K

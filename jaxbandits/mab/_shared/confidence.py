@@ -1,0 +1,142 @@
+"""What the rules of fixed confidence share: their settings, the two stopping tests, and the share of the leader."""
+
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits import checks
+from jaxbandits.base import Array
+from jaxbandits.checks import is_concrete, require
+from jaxbandits.mab._problem.problems import (
+    Bernoulli,
+    Gaussian,
+    Problem,
+    bounds,
+    check_problem,
+    divergence,
+    float_dtype,
+)
+from jaxbandits.mab._shared.core import Estimates, State, argmax, at, is_arm
+from jaxbandits.mab._shared.transport import transport_costs
+from jaxbandits.numerics import thresholds
+from jaxbandits.numerics.thresholds import Evidence, Threshold
+
+LeaderShare = float | Literal["ids"]
+
+
+class Confidence(NamedTuple):
+    """How sure a run must be, of what."""
+
+    problem: Problem
+    delta: Array  # float ()
+    threshold: Threshold
+    epsilon: Array | None  # float ()   None: 0, known before the run
+
+
+def checked_confidence(
+    problem: Problem,
+    delta: Array | float,
+    threshold: Threshold | None,
+    epsilon: Array | float = 0.0,
+    *,
+    reads_counts: bool = True,
+) -> Confidence:
+    """The settings as arrays of the problem's dtype.
+
+    Args:
+        problem: the kind of the rewards.
+        delta: () in (0, 1).
+        threshold: of the statistics; None for `gk16`.
+        epsilon: () >= 0, below 1 for Bernoulli arms.
+        reads_counts: whether the threshold is told the counts of a leader and a challenger.
+
+    Returns:
+        Confidence.
+
+    Raises:
+        ValueError: an argument is out of range, or the threshold needs what it is not told.
+    """
+    check_problem(problem)
+    checks.probability("delta", delta)
+    checks.real("epsilon", epsilon, least=0, below=1 if isinstance(problem, Bernoulli) else None)
+    threshold = thresholds.gk16(arms=problem.arms) if threshold is None else threshold
+    checks.function("threshold", threshold, "delta and evidence")
+    dtype = float_dtype(problem)
+    is_zero = is_concrete(epsilon) and float(np.asarray(epsilon)) == 0
+    settings = Confidence(
+        problem, jnp.asarray(delta, dtype), threshold, None if is_zero else jnp.asarray(epsilon, dtype)
+    )
+    # Shapes alone: nothing is compiled before all arguments are checked.
+    counts = jax.ShapeDtypeStruct((2,), jnp.int32) if reads_counts else None
+    pulls = jax.ShapeDtypeStruct((), jnp.int32)
+    try:
+        made = jax.eval_shape(
+            lambda delta, pulls, counts: threshold(delta, Evidence(pulls, counts)), settings.delta, pulls, counts
+        )
+    except ValueError as error:
+        raise ValueError(f"threshold must be one for this rule: {error}") from error
+    fits = isinstance(made, jax.ShapeDtypeStruct) and (made.shape, made.dtype) == ((), dtype)
+    require(fits, "threshold", f"give a float () of dtype {dtype.name}", made)
+    return settings
+
+
+def has_separated(settings: Confidence, state: State, estimates: Estimates) -> Array:
+    """Whether the best mean beats every other by more than the threshold of the two, bool ().
+
+    With epsilon, whether no arm can be epsilon better.
+    """
+    best = argmax(estimates.means, estimates.lots)
+    costs = transport_costs(settings.problem, estimates, best, settings.epsilon)
+    count = at(state.counts, best)
+
+    def threshold(other: Array) -> Array:
+        return settings.threshold(settings.delta, Evidence(state.pulls, jnp.stack([count, other])))
+
+    # A kind that reads no counts makes one number of it, which the compiler sees.
+    return jnp.all(costs > jax.vmap(threshold)(state.counts))
+
+
+def level(settings: Confidence, state: State) -> Array:
+    """The threshold of intervals, which is told no counts, float ()."""
+    return settings.threshold(settings.delta, Evidence(state.pulls))
+
+
+def intervals(settings: Confidence, state: State, estimates: Estimates) -> tuple[Array, Array]:
+    """Upper and lower bounds of all means, float (K,) each."""
+    return bounds(settings.problem, estimates.means, level(settings, state) / estimates.counts)
+
+
+def check_leader_share(leader_share: Any) -> None:
+    """Raises `ValueError` unless the share is a number in (0, 1) or "ids"."""
+    if isinstance(leader_share, str):
+        checks.one_of("leader_share", leader_share, ("ids",))
+    else:
+        checks.probability("leader_share", leader_share)
+
+
+def share_of_leader(
+    problem: Problem, leader_share: Any, estimates: Estimates, leader: Array, challenger: Array
+) -> Array:
+    """The probability with which the leader is pulled, and not its challenger, float ().
+
+    "ids" is the information-directed one, N_l kl(m_l, m) / (N_l kl(m_l, m) + N_c kl(m_c, m)) with the pooled mean m.
+    For Gaussian arms this is N_c / (N_l + N_c), whatever the means, and taken so: the quotient of two divergences gives
+    .49999 at equal counts, and so breaks exact ties.
+    """
+    dtype = estimates.means.dtype
+    if not isinstance(leader_share, str):
+        return jnp.asarray(leader_share, dtype)
+    (n_l, m_l), (n_c, m_c) = ((at(estimates.counts, arm), at(estimates.means, arm)) for arm in (leader, challenger))
+    if isinstance(problem, Gaussian):
+        return n_c / (n_l + n_c)
+    pooled = (n_l * m_l + n_c * m_c) / (n_l + n_c)
+    own, other = n_l * divergence(problem, m_l, pooled), n_c * divergence(problem, m_c, pooled)
+    total = own + other
+    return jnp.where(total > 0, own / jnp.where(total > 0, total, 1), 0.5)
+
+
+def best_but(leader: Array, x: Array, lots: Array | tuple[()]) -> Array:
+    """Returns the place of the largest entry except the leader's, int32 (); of several, as `argmax` with these lots."""
+    return argmax(jnp.where(is_arm(leader, x), -jnp.inf, x), lots)

@@ -1,0 +1,149 @@
+"""How hard an instance is: characteristic times, hardness of fixed budgets, the least regret."""
+
+import math
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandits import checks
+from jaxbandits.base import Array
+from jaxbandits.mab._problem.instances import Instance, checked_instance
+from jaxbandits.mab._problem.problems import (
+    Problem,
+    check_problem,
+    checked_means,
+    divergence,
+    scale,
+)
+from jaxbandits.mab._shared.core import argmax, is_arm
+from jaxbandits.mab._shared.weights import EXACT, checked_margin, optimal_weights
+
+
+class CharacteristicTime(NamedTuple):
+    """T, where any algorithm of confidence delta needs T kl(delta, 1 - delta) pulls on average."""
+
+    value: Array  # float ()        T; inf where two arms tie for the best
+    lower: Array  # float ()        certified: T is at least this
+    upper: Array  # float ()        certified: T is at most this, the time of the allocation
+    allocation: Array  # float (K,)   the proportions of pulls that attain it
+
+
+def characteristic_time(
+    problem: Problem,
+    means: Array,
+    *,
+    leader_share: Array | float | None = None,
+    epsilon: Array | float = 0.0,
+) -> CharacteristicTime:
+    """1 / T = max over w of min over a of w_b kl(mu_b, m_a) + w_a kl(mu_a, m_a), with b the best arm.
+
+    Args:
+        problem: `Gaussian` or `Bernoulli`.
+        means: float (K,), the truth.
+        leader_share: () in (0, 1), the best arm's share where it is given, as for top-two rules; None for the best one.
+        epsilon: () >= 0, admitted suboptimality of the answer, in units of reward. Gaussian arms only.
+
+    Returns:
+        CharacteristicTime. Both certificates hold for any weights, so they also say how well T was found: to about
+        1e-10 of itself in 64 bit. A tie of the best mean (divergence below 1e-14) gives T = inf and uniform weights.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    **Cost**: O(K), 7 steps; may be traced.
+
+    Source: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence, Theorem 5.
+    """
+    check_problem(problem)
+    means = checked_means("means", problem, means)
+    share = None
+    if leader_share is not None:
+        checks.probability("leader_share", leader_share)
+        share = jnp.asarray(leader_share, means.dtype)
+    margin = checked_margin(problem, epsilon)
+    weights, balance, is_tie = optimal_weights(problem, means, epsilon=margin, leader_share=share, steps=EXACT)
+
+    is_best = is_arm(argmax(means), means)
+    w_b = jnp.sum(jnp.where(is_best, weights, 0))
+    rates = w_b * balance.below + weights * balance.above
+    attained = jnp.min(jnp.where(is_best, jnp.inf, rates))
+    dual = jnp.sum(jnp.where(is_best, 0, 1 / balance.above))
+    F = jnp.sum(balance.below / balance.above)
+    bound = jnp.maximum(F, 1) if share is None else share * F + 1 - share
+    value = (1 + jnp.sum(balance.ratios)) / balance.value
+    lower = dual / bound
+    upper = jnp.maximum(1 / attained, lower)  # where they are equal, rounding may exchange them
+    value, lower, upper = (jnp.where(is_tie, jnp.inf, x) for x in (jnp.clip(value, lower, upper), lower, upper))
+    return CharacteristicTime(value, lower, upper, weights)
+
+
+class Hardness(NamedTuple):
+    """Hardness of an instance for a fixed budget, in units of reward^-2."""
+
+    H1: Array  # float ()   sum of gap^-2, in which the best arm counts with the least gap
+    H2: Array  # float ()   max over i of i gap_(i)^-2, the gaps in ascending order; H2 <= H1 <= log(2 K) H2
+
+
+def hardness(instance: Instance) -> Hardness:
+    """Sums over the gaps to the best mean, the best arm's being the least of the others'.
+
+    Args:
+        instance: the truth, means float (K,). Two arms that tie for the best make it infinite.
+
+    Returns:
+        Hardness.
+
+    Raises:
+        ValueError: the instance is not valid.
+
+    Source: Audibert, Bubeck and Munos (2010), Best arm identification in multi-armed bandits, section 2.
+    """
+    means = checked_instance(instance).means
+    gaps = jnp.sort(jnp.max(means) - means)
+    gaps = gaps.at[0].set(gaps[1])
+    ranks = jnp.arange(1, len(means) + 1).astype(means.dtype)
+    return Hardness(jnp.sum(gaps**-2), jnp.max(ranks * gaps**-2))
+
+
+def successive_rejects_bound(instance: Instance, *, horizon: int) -> Array:
+    """K (K - 1) / 2 exp(-(T - K) / (L H2)), above the error probability of `successive_rejects`; often more than 1.
+
+    Args:
+        instance: the truth, means float (K,). The bound is for rewards in [0, 1]; other gaps are divided by twice the
+            noise_scale.
+        horizon: T, int > K.
+
+    Returns:
+        float ().
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    Source: Audibert, Bubeck and Munos (2010), Theorem 2.
+    """
+    instance = checked_instance(instance)
+    K = instance.problem.arms
+    horizon = checks.whole("horizon", horizon, least=K + 1)
+    H2 = hardness(instance).H2 * (2 * scale(instance.problem)) ** 2
+    rate = (horizon - K) / (0.5 + sum(1 / i for i in range(2, K + 1)))
+    return math.comb(K, 2) * jnp.exp(-rate / H2)
+
+
+def lai_robbins(instance: Instance) -> Array:
+    """The sum of gap / kl(mean, best): the least limit of regret / log(pulls) of a consistent algorithm.
+
+    Args:
+        instance: the truth, means float (K,).
+
+    Returns:
+        float (), in units of reward. Arms as good as the best one count nothing.
+
+    Raises:
+        ValueError: the instance is not valid.
+
+    Source: Lai and Robbins (1985), Asymptotically efficient adaptive allocation rules, Theorem 1.
+    """
+    problem, means = checked_instance(instance)
+    gaps = jnp.max(means) - means
+    rates = divergence(problem, means, jnp.max(means))
+    return jnp.sum(jnp.where(gaps > 0, gaps / jnp.where(gaps > 0, rates, 1), 0))

@@ -1,0 +1,56 @@
+"""A run read from outside: what its state knows of the arms."""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandits.base import Array, PyTree
+from jaxbandits.checks import require
+from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype
+from jaxbandits.mab._shared.core import State, total_rewards
+
+
+class Estimate(NamedTuple):
+    """What the rewards of a run say of each arm."""
+
+    counts: Array  # int32 (K,)   pulls
+    sums: Array  # float (K,)     sums of rewards, in units of reward
+    means: Array  # float (K,)    empirical means; NaN for an arm that was never pulled
+
+
+def estimates(problem: Problem, state: PyTree) -> Estimate:
+    """Reads counts, sums and empirical means from a state, whatever the problem and the precision.
+
+    A state keeps its sums as floats, as compensated sums in 32 bit, or as counts of ones; this is the one way to read
+    all of them.
+
+    Args:
+        problem: as the algorithm has it.
+        state: of one lane, of any algorithm of this family, such as `outcome.state`; under `vmap`, of many.
+
+    Returns:
+        Estimate.
+
+    Raises:
+        ValueError: `problem` is not one, or `state` is no state of this family for it.
+
+    Cost: O(K).
+
+    Example:
+        >>> import jax, jaxbandits
+        >>> from jaxbandits import mab
+        >>> instance = mab.gk1()
+        >>> algorithm, environment = mab.ttucb(instance.problem, delta=0.1), mab.environment(instance)
+        >>> outcome = jaxbandits.run(jax.random.key(0), algorithm, environment, max_rounds=10**5)
+        >>> known = mab.estimates(instance.problem, outcome.state)
+        >>> print(known.counts.sum() == outcome.pulls, int(jnp.argmax(known.means)) == outcome.answer)
+        True True
+    """
+    check_problem(problem)
+    expected = f"be a state of this family for {problem.arms} arms"
+    fits: Any = isinstance(state, State) and jnp.shape(state.counts) == (problem.arms,)
+    require(fits, "state", expected, state)
+    sums = total_rewards(problem, state)
+    dtype = float_dtype(problem)
+    counts = jnp.maximum(state.counts, 1).astype(dtype)
+    return Estimate(state.counts, sums, jnp.where(state.counts > 0, sums / counts, jnp.nan))
