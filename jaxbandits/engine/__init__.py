@@ -14,6 +14,10 @@ tables of tasks; `concatenate` joins the results of several sweeps, and `compare
 `load` reads a store, `process_pool` makes an executor of this machine's cores or GPUs, and `task_key` gives the key
 with which `run` repeats a single task of a sweep.
 
+The rooms, each of which imports only those before it: `run` (one task: the loop over rounds, tapes, records),
+`scalars` (rounds on vectors over lanes, for accelerators), `results` (columns and what is made of them), `store`
+(finished runs on disk), `sweep` (lanes, programs, the queue), `cluster` (shards and workers).
+
 **Store and resume.** With `store=`, finished runs go to a folder of Parquet files, at first every second, later every
 half a minute. A sweep that was killed, interrupted or ran out of disk resumes when it is called again: finished runs
 are not run again, nothing is doubled, and the result is that of an uninterrupted sweep. More seeds, or rows added at

@@ -127,7 +127,7 @@ def test_sweeps_under_one_root_key_share_their_streams(tmp_path):
 
     single, leaping, other = sweep(0, 1), sweep(0, 64, tmp_path), sweep(1, 1)
     assert len(np.unique(np.append(single.columns["stream"], other.columns["stream"], axis=0), axis=0)) == 20
-    said = jaxbandits.compare(single, tmp_path, paired=True)
+    said = jaxbandits.compare(single, jaxbandits.load(tmp_path), paired=True)
     # Leaps make the same run of the same rewards.
     np.testing.assert_array_equal(single.columns["pulls"], leaping.columns["pulls"])
     np.testing.assert_array_equal(said["pulls_difference"], 0)

@@ -337,6 +337,14 @@ def test_compare_names_a_bad_by(by, message):
         compare(a, b, by=by)
 
 
+def test_compare_takes_no_folder_and_says_how_to_load_it(tmp_path):
+    runs = table(row=[0, 1])
+    with pytest.raises(ValueError, match=r"b must be Results, got the folder .*\. Load it: jaxbandits\.load\("):
+        compare(runs, tmp_path)
+    with pytest.raises(ValueError, match="a must be"):
+        compare(runs.columns, runs)
+
+
 @pytest.mark.parametrize(
     ("changes", "advice"),
     [

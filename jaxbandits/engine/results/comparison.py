@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -19,12 +20,10 @@ from jaxbandits.engine.results.grouping import (
 )
 from jaxbandits.engine.results.pairs import matched, of_differences, streams_of
 from jaxbandits.engine.results.results import Results
-from jaxbandits.engine.store import load
-
-Sweep = Results | str | os.PathLike[str]
 
 
-def compare(a: Sweep, b: Sweep, *, by: str | tuple[str, ...] = "row", paired: bool = False) -> dict[str, np.ndarray]:
+
+def compare(a: Results, b: Results, *, by: str | tuple[str, ...] = "row", paired: bool = False) -> dict[str, np.ndarray]:
     """Compares two sweeps group by group: the difference of the means, and a test of equal distributions.
 
     Everything is taken over the finished runs, as in `Results.summary`. Where runs were censored or failed, those are a
@@ -40,7 +39,7 @@ def compare(a: Sweep, b: Sweep, *, by: str | tuple[str, ...] = "row", paired: bo
     no arm's rewards in common, and stopping times of a correlation of 0.05 to 0.35, where a stream gives 0.85 to 0.99.
 
     Args:
-        a: one sweep, as Results or as the folder of its store.
+        a: one sweep. Of a store, `jaxbandits.load` gives its Results.
         b: the other.
         by: name or names of the columns whose values make a group, scalar and of the same kind (integer, floating
             point, ..) in both sweeps; `delta` stands for `task.delta`, as in `Results.summary`. Equal values are one
@@ -66,11 +65,12 @@ def compare(a: Sweep, b: Sweep, *, by: str | tuple[str, ...] = "row", paired: bo
             NAME_p: of Student's t-test for a mean difference of 0, not corrected either.
 
     Raises:
-        ValueError: `a` or `b` is neither Results nor a store, `by` does not fit (see `Results.summary`), the sweeps
+        ValueError: `a` or `b` is no Results, `by` does not fit (see `Results.summary`), the sweeps
             have no group in common, or, with `paired`, their streams were not shared.
     """
     checks.flag("paired", paired)
-    a, b = _results("a", a), _results("b", b)
+    _check_results("a", a)
+    _check_results("b", b)
     scalar = {
         name: (values, b.columns[name])
         for name, values in scalar_columns(a.columns).items()
@@ -135,16 +135,11 @@ def compare(a: Sweep, b: Sweep, *, by: str | tuple[str, ...] = "row", paired: bo
     return with_groups({name: joint[full][first[common]] for name, full in names.items()}, compared)
 
 
-def _results(name: str, sweep: Sweep) -> Results:
-    """The Results of a sweep, loaded if they are those of a store."""
-    if isinstance(sweep, Results):
-        return sweep
-    if not isinstance(sweep, (str, os.PathLike)):
-        raise ValueError(f"{name} must be Results or the folder of a store, got {show(sweep)}")
-    try:
-        return load(sweep)
-    except ValueError as error:
-        raise ValueError(f"{name} must be Results or the folder of a store: {error}") from error
+def _check_results(name: str, sweep: Any) -> None:
+    """Raises `ValueError` unless it is the Results of a sweep."""
+    if isinstance(sweep, (str, os.PathLike)):
+        raise ValueError(f"{name} must be Results, got the folder {sweep}. Load it: jaxbandits.load({str(sweep)!r})")
+    checks.instance(name, sweep, Results)
 
 
 def _kolmogorov_smirnov(a: np.ndarray, b: np.ndarray) -> np.ndarray:
