@@ -76,7 +76,10 @@ def epochs(apart: Apart, K: int) -> int:
 
 
 def pukelsheim(shares: np.ndarray, n: int) -> np.ndarray:
-    """Efficient rounding of n pulls, of which every arm without a share gets one if there are enough for all."""
+    """Efficient rounding of n pulls, of which every arm without a share gets one if there are enough for all.
+
+    Equal shares are told apart by their order here, by lots in the library: compare them on arms in general position.
+    """
     counts = np.zeros(len(shares), int)
     if n >= len(shares):
         counts[shares == 0] = 1
