@@ -11,7 +11,7 @@ import jaxbandits
 
 MODULES = [module.name for module in pkgutil.walk_packages(jaxbandits.__path__, "jaxbandits.")]
 # Whole runs, of which each compiles for four seconds and more what the tests of its family run anyway.
-LONG = ("cpe", "kernel", "linear", "kernel._traffic.messages", "numbering.numbered", "testing.check")
+LONG = ("cpe", "kernel", "linear", "kernel._shared.traffic.messages", "numbering.numbered", "testing.check")
 EXAMPLES = [
     pytest.param(
         example,

@@ -209,7 +209,7 @@ def test_bad_arguments_of_generators(call, message):
 
 
 def test_a_gap_out_of_reach_is_refused(monkeypatch):
-    monkeypatch.setattr(linear._generators, "MAX_DRAWS", 100)
+    monkeypatch.setattr("jaxbandits.linear._problem.generators.MAX_DRAWS", 100)
     with pytest.raises(ValueError, match=r"min_gap must be within reach of 100 draws, got 2.1"):
         linear.sphere(0, 3, 2, 2.1)
     with pytest.raises(ValueError, match=r"min_gap must be within reach of 100 draws of 3 arms, got 0.9"):
