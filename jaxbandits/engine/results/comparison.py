@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from jaxbandits import checks
-from jaxbandits.checks import show
 from jaxbandits.engine.results.grouping import (
     count_endings,
     describe,
@@ -22,8 +21,9 @@ from jaxbandits.engine.results.pairs import matched, of_differences, streams_of
 from jaxbandits.engine.results.results import Results
 
 
-
-def compare(a: Results, b: Results, *, by: str | tuple[str, ...] = "row", paired: bool = False) -> dict[str, np.ndarray]:
+def compare(
+    a: Results, b: Results, *, by: str | tuple[str, ...] = "row", paired: bool = False
+) -> dict[str, np.ndarray]:
     """Compares two sweeps group by group: the difference of the means, and a test of equal distributions.
 
     Everything is taken over the finished runs, as in `Results.summary`. Where runs were censored or failed, those are a

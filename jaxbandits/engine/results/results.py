@@ -20,8 +20,8 @@ from jaxbandits.engine.results.grouping import (
     with_groups,
 )
 from jaxbandits.engine.results.plots import draw
-from jaxbandits.engine.run.recording import is_curve, is_marks
 from jaxbandits.engine.results.tables import is_task_column
+from jaxbandits.engine.run.recording import is_curve, is_marks
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -1,0 +1,1 @@
+"""The columns of finished runs, and what is made of them."""
