@@ -35,7 +35,11 @@ FAMILIES = {
         lambda n, times: fullbandit.Pulls(jnp.full(8, jnp.where(n > 5, -1, 1) * times)),
         5,
     ),
-    "cpe": (cpe.environment(cpe.best5()), lambda n, times: cpe.Pulls(jnp.full(1, jnp.where(times > 0, n, 5))), 4),
+    "cpe": (
+        cpe.environment(cpe.best5()),
+        lambda n, times: cpe.Pulls(jnp.full(1, jnp.where(times > 0, n, 5), jnp.int32)),
+        4,
+    ),
     "kcenter": (
         kcenter.environment(DISTANCES, action=kcenter.Pull),
         lambda n, times: distances(jnp.where(times > 0, n, 5), times),
