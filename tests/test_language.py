@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FILES = sorted(path for folder in ("jaxbandits", "experiments", "tests") for path in (ROOT / folder).rglob("*.py"))
 # A description that needs the name beside it to be read, or that asks instead of saying.
-OPENINGS = {*"what how which by of where when whether that those with whom whose from".split()}
+OPENINGS = set(re.findall(r"\w+", "what how which by of where when whether that those with whom whose from"))
 # A word, and the one to write instead.
 WORDS = {
     r"but for": "except",
@@ -73,8 +73,9 @@ def faults(path):
         if isinstance(node, (ast.Name, ast.arg)) and name in VARIABLES:
             yield f"{node.lineno}: a variable called {name!r}"
         if isinstance(node, ast.Call) and len(node.args) > MOST and not isinstance(node.func, ast.Call):
-            if ast.unparse(node.func).split(".")[-1] not in ANY_NUMBER:
-                yield f"{node.lineno}: a call with {len(node.args)} positional arguments"
+            called = ast.unparse(node.func).split(".")[-1]
+            if called not in ANY_NUMBER:
+                yield f"{node.lineno}: a call of {called} with {len(node.args)} positional arguments"
 
 
 @pytest.mark.parametrize("folder", sorted({path.relative_to(ROOT).parts[:2] for path in FILES}))

@@ -1,7 +1,9 @@
 """The oracle of a restructuring: fingerprints of programs, here and in another revision."""
 
 import shutil
+import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +27,13 @@ class First(NamedTuple):
 
 class Other(NamedTuple):
     totals: jax.Array
+
+
+def cloned(folder):
+    """Clones this checkout into a folder."""
+    clone = folder / "clone"
+    subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
+    return clone
 
 
 def text_of(name, fields, factor, operation=jnp.sin):
@@ -70,15 +79,46 @@ def test_programs_refuses_an_unknown_revision(monkeypatch):
 @pytest.mark.processes
 def test_programs_tells_a_changed_constant_from_the_same_programs(tmp_path, monkeypatch, capsys):
     """A clone, in whose working tree one case runs another rule."""
-    clone = tmp_path / "clone"
-    subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
+    clone = cloned(tmp_path)
     path = clone / "tests" / "contract" / "mab.py"
     path.write_text(path.read_text() + '\nCASES["ucb1"] = CASES["moss"]\n')
     monkeypatch.chdir(clone)
     arguments = ["bench", "programs", "--against", "HEAD", "--out", str(tmp_path / "out"), "--only"]
     assert main([*arguments, "kl-ucb"]) == 0
-    assert "[holds] every program is the same: 2 of 2 are" in capsys.readouterr().out
+    assert "[holds] every program is the same: 4 of 4 are" in capsys.readouterr().out
     assert main([*arguments, "ucb1"]) == 1
     assert "ucb1, float64" in capsys.readouterr().out
     listed = subprocess.run(["git", "worktree", "list"], cwd=clone, capture_output=True, text=True, check=True)
     assert len(listed.stdout.splitlines()) == 1  # the temporary one is gone
+
+
+@needs_git
+@pytest.mark.processes
+def test_programs_reports_a_case_that_cannot_be_traced_beside_the_others(tmp_path, monkeypatch, capsys):
+    clone = cloned(tmp_path)
+    path = clone / "tests" / "contract" / "mab.py"
+    path.write_text(path.read_text() + '\nCASES["moss"] = CASES["moss"]._replace(make=lambda dtype: 1 / 0)\n')
+    monkeypatch.chdir(clone)
+    assert main(["bench", "programs", "--out", str(tmp_path / "out"), "--only", "moss", "kl-ucb"]) == 1
+    printed = capsys.readouterr().out
+    assert "moss, float64 in here: ZeroDivisionError: division by zero" in printed
+    assert "fails" not in next(line for line in printed.splitlines() if line.startswith("kl-ucb, float64"))
+
+
+@needs_git
+@pytest.mark.processes
+def test_programs_that_is_terminated_leaves_no_worktree_and_no_process(tmp_path):
+    clone = cloned(tmp_path)
+
+    def worktrees():
+        listed = subprocess.run(["git", "worktree", "list"], cwd=clone, capture_output=True, text=True, check=True)
+        return len(listed.stdout.splitlines())
+
+    command = [sys.executable, "-m", "experiments", "bench", "programs", "--against", "HEAD"]
+    process = subprocess.Popen(command, cwd=clone, stderr=subprocess.PIPE, text=True)
+    assert process.stderr.readline()  # a case is done: both processes of fingerprints have begun
+    assert worktrees() == 2
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 128 + signal.SIGTERM
+    assert worktrees() == 1
+    process.stderr.read()  # which ends once the last process that writes to it has ended
