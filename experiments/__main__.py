@@ -17,7 +17,8 @@ from pathlib import Path
 
 from experiments import experiments, load
 from experiments.bench import BENCHES, STORED
-from experiments.report import atomically, record, save, table
+from experiments.files import atomically, save
+from experiments.report import record, table
 from experiments.settings import Settings, add_common, settings_of, stamp
 from jaxbandits import __version__, process_pool
 from jaxbandits.engine.sweep.sizing import cores

@@ -1,4 +1,4 @@
-"""What every experiment hands back, and how it is written down: a table, a figure, the raw columns."""
+"""Reports of experiments: lines, claims and raw columns, as text and as JSON."""
 
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -204,7 +204,7 @@ def _troubles(line: Line) -> str:
     return f" ({', '.join(words)})" if words else ""
 
 
-# As files
+# As JSON
 
 
 def record(report: Report) -> dict[str, Any]:
@@ -218,43 +218,8 @@ def record(report: Report) -> dict[str, Any]:
     return {"title": report.title, "lines": lines, "claims": claims, "notes": list(report.notes), "grid": grid}
 
 
-def save(report: Report, name: str, folder: Path) -> list[Path]:
-    """Writes NAME.txt (the table), NAME.parquet (the raw columns), NAME.png and NAME.svg (the figure)."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    folder.mkdir(parents=True, exist_ok=True)
-    written = [folder / f"{name}.txt", folder / f"{name}.parquet"]
-    written[0].write_text(table(report) + "\n")
-    pq.write_table(pa.table({key: _arrow(values) for key, values in report.columns.items()}), written[1])
-    if report.draw is not None:
-        from experiments.figures import drawn
-
-        figure = drawn(report.draw, name)
-        for kind in ("png", "svg"):
-            written.append(folder / f"{name}.{kind}")
-            atomically(written[-1], lambda path, kind=kind: figure(path, kind))
-    return written
-
-
-def atomically(path: Path, write: Callable[[Path], Any]) -> None:
-    """Writes a file under another name and renames it, so that a reader never sees half of it."""
-    hidden = path.with_name(f".{path.name}")
-    write(hidden)
-    hidden.replace(path)
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, (str, type(None))):
         return value
     value = np.asarray(value).item()
     return value if np.isfinite(value) else None
-
-
-def _arrow(values: np.ndarray) -> Any:
-    import pyarrow as pa
-
-    values = np.ascontiguousarray(values)
-    if values.ndim == 1:
-        return pa.array(values)
-    return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), int(np.prod(values.shape[1:])))

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from experiments import page
-from experiments.report import Claim, Line, Report, record, save
+from experiments.files import save
+from experiments.report import Claim, Line, Report, record
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 NAMES = {

@@ -115,10 +115,10 @@ def test_programs_that_is_terminated_leaves_no_worktree_and_no_process(tmp_path)
         return len(listed.stdout.splitlines())
 
     command = [sys.executable, "-m", "experiments", "bench", "programs", "--against", "HEAD"]
-    process = subprocess.Popen(command, cwd=clone, stderr=subprocess.PIPE, text=True)
-    assert process.stderr.readline()  # a case is done: both processes of fingerprints have begun
-    assert worktrees() == 2
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(60) == 128 + signal.SIGTERM
-    assert worktrees() == 1
-    process.stderr.read()  # which ends once the last process that writes to it has ended
+    with subprocess.Popen(command, cwd=clone, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr.readline()  # a case is done: both processes of fingerprints have begun
+        assert worktrees() == 2
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 128 + signal.SIGTERM
+        assert worktrees() == 1
+        process.stderr.read()  # ends once the last process that writes to it has ended

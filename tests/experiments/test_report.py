@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from experiments import report
+from experiments import files, report
 from experiments.report import Claim, Line, Report
 
 
@@ -65,7 +65,7 @@ def test_table_and_files(tmp_path):
     assert "agrees" in text
     assert "[holds] it holds: 3 < 4" in text
     assert "[FAILS] it does not: 4 < 3" in text
-    written = report.save(result, "thing", tmp_path)
+    written = files.save(result, "thing", tmp_path)
     assert [path.name for path in written] == ["thing.txt", "thing.parquet", "thing.png", "thing.svg"]
     assert written[2].read_bytes()[:4] == b"\x89PNG"
     svg = written[3].read_text()
