@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 HERE = Path(__file__).parent
-FAMILIES = ("mab", "linear", "linear2", "fullbandit", "kcenter", "cpe", "pfws", "kernel")
+FAMILIES = ("mab", "linear", "likelihood", "fullbandit", "kcenter", "cpe", "semibandit", "kernel")
 
 
 def experiments() -> dict[str, str]:

@@ -31,11 +31,13 @@ def simulate(
     noise: str | None = None,
     **settings: Any,
 ) -> jaxbandits.Results:
-    """A sweep under a heading; its root key is made from the name, so that no two sweeps share their noise,
-    but those that name the same `noise`, to be compared in pairs.
+    """Runs a sweep under a heading.
 
-    With `--store` its finished runs lie in a folder of its own, in which any experiment that asks for the same sweep
-    finds them; with `--workers` it runs on several processes. `settings` go to `sweep`.
+    Its root key is made from the name, so that no two sweeps share their noise, except those that name the same
+    `noise`, to be compared in pairs. A sweep that is renamed draws other numbers.
+
+    With `--store` its finished runs are kept in a folder of its own; other experiments that need the same sweep read
+    them there. With `--workers` it runs on several processes. `settings` go to `sweep`.
     """
     print(f"\n{name}", file=sys.stderr)
     while True:

@@ -57,9 +57,9 @@ from jaxbandits.engine import (
     tell,
     trace,
 )
-from jaxbandits.engine.run.running import run
+from jaxbandits.engine.run.loop import run
 from jaxbandits.engine.sweeping import sweep
-from jaxbandits.numbering import Numbered, numbered
+from jaxbandits.streams import Numbered, numbered
 
 __all__ = [
     "Algorithm",

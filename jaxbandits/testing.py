@@ -18,8 +18,8 @@ from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, PyTree
-from jaxbandits.engine.run.fit import require_fit, require_pair, same_bits
-from jaxbandits.engine.run.running import run, streams
+from jaxbandits.engine.run.compatibility import require_fit, require_pair, same_bits
+from jaxbandits.engine.run.loop import run, streams
 from jaxbandits.engine.run.tapes import Difference, Tape, first_difference, replay, round_keys
 
 __all__ = ["Difference", "Tape", "check", "first_difference", "replay", "round_keys"]

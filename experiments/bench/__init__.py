@@ -17,6 +17,7 @@ all algorithms are those of another revision, with exit status 1 if one is not.
 
 import importlib
 from argparse import ArgumentParser
+from pathlib import Path
 
 import jax
 
@@ -25,8 +26,8 @@ from experiments.bench import case, gpu
 from experiments.report import Report
 from experiments.settings import Settings
 
-ELSEWHERE = ("pfws", "linear2")  # their rules are in the tables of cpe and linear
-MEASURED = tuple(family for family in FAMILIES if family not in ELSEWHERE)
+# The rules of the other folders are in the tables of cpe and linear.
+MEASURED = tuple(family for family in FAMILIES if (Path(__file__).parent / f"{family}.py").is_file())
 ALONE = ("sweep", "precision", "programs")  # files of their own, that look at something else than the speed of rules
 STORED = ("precision",)  # whose runs `--store` keeps
 BENCHES = ("all", *ALONE, "gpu", *MEASURED)

@@ -186,7 +186,7 @@ def _computations(text: str, chunk: int) -> dict[str, list[Operation]]:
             name, shape, kind, rest = match.groups()
             arguments, _, attributes = rest.partition(")")
             if kind == "while" and re.search(r'op_name="[^"]*/plan/while"', attributes):
-                kind = "conditional"  # of at most one turn, see `jaxbandits.engine.run.running`
+                kind = "conditional"  # of at most one turn, see `jaxbandits.engine.run.loop`
             trips = re.search(r'known_trip_count":\{"n":"(\d+)"', attributes)
             target = re.search(r'custom_call_target="([^"]+)"', attributes)
             called = {

@@ -24,7 +24,7 @@ from experiments.bench.case import always
 from experiments.report import Report
 from experiments.settings import Settings
 from jaxbandits import Algorithm, Decision, Environment, linear
-from jaxbandits.engine.run.running import advance, streams
+from jaxbandits.engine.run.loop import advance, streams
 from jaxbandits.engine.sweep.sizing import cores
 
 KEY = jax.random.key(0)

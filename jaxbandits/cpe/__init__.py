@@ -113,8 +113,8 @@ from jaxbandits.cpe._theory.bounds import (
     uniform_hardness,
 )
 from jaxbandits.cpe._theory.complexity import consistent_radius, exchange_width, radius_top_k, reward_gaps
+from jaxbandits.cpe._theory.diagnostics import Confidence, confidence, reward
 from jaxbandits.cpe._theory.play_time import CharacteristicTime, characteristic_time
-from jaxbandits.cpe._theory.reading import Confidence, confidence, reward
 
 __all__ = [
     "Arms",

@@ -95,11 +95,11 @@ smaller part, remains. `logging.getLogger("jaxbandits")` reports what is compile
 
 from jaxbandits.engine.cluster.workers import process_pool
 from jaxbandits.engine.results.comparison import compare
-from jaxbandits.engine.results.joining import concatenate
-from jaxbandits.engine.results.results import Results, Stats
+from jaxbandits.engine.results.concatenation import concatenate
+from jaxbandits.engine.results.runs import Results, Stats
 from jaxbandits.engine.results.tables import grid, rows
+from jaxbandits.engine.run.loop import Streams, ask, plan_if_due, streams, tell
 from jaxbandits.engine.run.recording import Record, record
-from jaxbandits.engine.run.running import Streams, ask, plan_if_due, streams, tell
 from jaxbandits.engine.run.tapes import Tape, trace
 from jaxbandits.engine.store import load
 from jaxbandits.engine.sweep.tasks import task_key

@@ -13,7 +13,7 @@ from jaxbandits import checks
 from jaxbandits.base import Key, PyTree
 from jaxbandits.engine.cluster.shards import DEFAULT_SHARDS, local_mesh, spread
 from jaxbandits.engine.cluster.workers import forks, require_main
-from jaxbandits.engine.results.results import Results, of_tasks
+from jaxbandits.engine.results.runs import Results, of_tasks
 from jaxbandits.engine.store import (
     begin_call,
     check_call,
@@ -26,7 +26,7 @@ from jaxbandits.engine.store import (
     table_of,
     tidy,
 )
-from jaxbandits.engine.sweep.describing import describe_call
+from jaxbandits.engine.sweep.description import describe_call
 from jaxbandits.engine.sweep.driving import read_finished, results_of, run_in_memory, run_into_store
 from jaxbandits.engine.sweep.preflight import preflight
 from jaxbandits.engine.sweep.tasks import LARGEST, Build, Horizon, Metrics, checked

@@ -74,7 +74,7 @@ from jaxbandits.kcenter._theory.complexity import (
     stage_times,
     upper_bound,
 )
-from jaxbandits.kcenter._theory.reading import Confidence, confidence
+from jaxbandits.kcenter._theory.diagnostics import Confidence, confidence
 from jaxbandits.kcenter._theory.scores import Match, centers_match, is_right, radius, radius_ratio
 
 __all__ = [

@@ -69,13 +69,13 @@ from jaxbandits.kernel._theory.complexity import (
     inducing_set_bound,
     orders,
 )
+from jaxbandits.kernel._theory.diagnostics import Belief, belief
 from jaxbandits.kernel._theory.information import (
     effective_dimension,
     greedy_information_gain,
     information_gain,
     information_gain_order,
 )
-from jaxbandits.kernel._theory.reading import Belief, belief
 from jaxbandits.numerics.gp import matern, squared_exponential
 
 __all__ = [

@@ -114,7 +114,7 @@ from jaxbandits.linear._theory.complexity import (
     hardness_ugape,
     lower_bound,
 )
-from jaxbandits.linear._theory.reading import Estimate, estimate
+from jaxbandits.linear._theory.diagnostics import Estimate, estimate
 from jaxbandits.linear._theory.theorem2 import (
     theorem2_bound,
     theorem2_implicit,

@@ -92,7 +92,7 @@ from jaxbandits.mab._theory.complexity import (
     lai_robbins,
     successive_rejects_bound,
 )
-from jaxbandits.mab._theory.reading import Estimate, estimates
+from jaxbandits.mab._theory.diagnostics import Estimate, estimates
 
 __all__ = [
     "Bernoulli",

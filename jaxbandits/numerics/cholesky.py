@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandits.base import Array
-from jaxbandits.numerics.trips import blocks_below, for_blocks, padded
+from jaxbandits.numerics.loops import blocks_below, for_blocks, padded
 
 BLOCK = 16  # rows of a diagonal block, which is factored pivot by pivot
 GROUPS, LEAST = 4, 64  # of blocks, with a loop each over what remains of the matrix; least rows of one

@@ -17,7 +17,7 @@ from jax import lax
 from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.numerics.cholesky import Factor, cholesky, log_det, solve_lower, solve_upper
-from jaxbandits.numerics.trips import for_blocks
+from jaxbandits.numerics.loops import for_blocks
 
 Kernel = Callable[[Array, Array], Array]  # (x (d,), y (d,)) -> float (), positive semidefinite
 SMOOTHNESS = (0.5, 1.5, 2.5)

@@ -12,7 +12,7 @@ from jax import lax
 from jaxbandits.base import Array
 from jaxbandits.numerics.cholesky import BLOCK, cholesky
 from jaxbandits.numerics.gp import explained
-from jaxbandits.numerics.trips import by_parts, for_blocks
+from jaxbandits.numerics.loops import by_parts, for_blocks
 
 SHARED = 32  # rows that are read in one turn for several columns, as a product
 OWN = 4  # for one column, elementwise

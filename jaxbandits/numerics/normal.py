@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 
 from jaxbandits.base import Array, Key
-from jaxbandits.numerics.words import of_words, words
+from jaxbandits.numerics.random_bits import of_words, words
 
 FEW = 32  # entries: more are a loop that is longer than what it saves
 

@@ -23,7 +23,7 @@ from drivers.programs import assert_same, differ
 import jaxbandits
 from jaxbandits import testing
 from jaxbandits.base import Outcome, Status
-from jaxbandits.engine.run.running import run
+from jaxbandits.engine.run.loop import run
 
 SEEDS = 4
 KEY = jax.random.key(7)

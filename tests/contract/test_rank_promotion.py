@@ -9,7 +9,7 @@ from contract.cases import CASES
 
 import jaxbandits
 from jaxbandits import Status, mab
-from jaxbandits.engine.run.running import run
+from jaxbandits.engine.run.loop import run
 
 KEY = jax.random.key(3)
 

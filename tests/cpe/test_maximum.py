@@ -8,8 +8,8 @@ import pytest
 from scipy.optimize import linprog
 
 from experiments.bench.reference import plays as reference
-from experiments.pfws.exactness import least
-from experiments.pfws.trees import all_trees
+from experiments.semibandit.exactness import least
+from experiments.semibandit.trees import all_trees
 from jaxbandits import cpe
 from jaxbandits.cpe._shared.maximum import first_least
 from jaxbandits.numerics import matroid

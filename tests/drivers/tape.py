@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandits.engine.run.running import ask
+from jaxbandits.engine.run.loop import ask
 
 KEY = jax.random.key(0)
 

@@ -10,7 +10,7 @@ from contract.cases import CASES
 
 import jaxbandits
 from jaxbandits import Algorithm, Decision, Status, cpe, fullbandit, kcenter, kernel, linear, mab
-from jaxbandits.engine.run.fit import in_doubt
+from jaxbandits.engine.run.compatibility import in_doubt
 
 KEY = jax.random.key(0)
 DISTANCES = kcenter.distance_instance(1 - np.eye(5), k=2, noise_scale=0.1)

@@ -10,7 +10,7 @@ from engine.toys import NOISE, counter
 
 import jaxbandits
 from jaxbandits import cpe, fullbandit, kcenter, kernel, linear, mab
-from jaxbandits.engine.run import fit
+from jaxbandits.engine.run import compatibility
 
 KEY = jax.random.key(0)
 BOUNDS = {"kernel": kernel.paper_kernel("branin"), "horizon": 5, "beta": 1.0, "noise_variance": 0.1}
@@ -152,7 +152,7 @@ def promotes_ranks(action, noise):
 
 
 def test_rank_promotion_within_the_library_is_not_blamed_on_the_environment(monkeypatch):
-    monkeypatch.setattr(fit, "LIBRARY", str(Path(__file__).parent))  # as if this file were of the library
+    monkeypatch.setattr(compatibility, "LIBRARY", str(Path(__file__).parent))  # as if this file were of the library
     environment = NOISE._replace(respond=promotes_ranks)
     with (
         jax.numpy_rank_promotion("raise"),
@@ -162,7 +162,7 @@ def test_rank_promotion_within_the_library_is_not_blamed_on_the_environment(monk
 
 
 def test_rank_promotion_within_the_library_does_not_hide_that_the_environment_does_not_fit(monkeypatch):
-    monkeypatch.setattr(fit, "LIBRARY", str(Path(__file__).parent))
+    monkeypatch.setattr(compatibility, "LIBRARY", str(Path(__file__).parent))
     environment = NOISE._replace(respond=lambda action, noise: promotes_ranks(action, noise) + action.arms)
     with (
         jax.numpy_rank_promotion("raise"),

@@ -12,7 +12,7 @@ from engine.toys import KEY, LIMITS, counting
 
 import jaxbandits
 from jaxbandits.engine.logs import say
-from jaxbandits.engine.results.results import Stats
+from jaxbandits.engine.results.runs import Stats
 from jaxbandits.engine.sweep.progress import progress_bar
 
 STATS = Stats(1.0, 0.5, 10, 10, 0.5, 4, 1, 1, 16, 100, finished=1, visits=1)

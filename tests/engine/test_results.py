@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxbandits.engine.results import grouping
+from jaxbandits.engine.results import statistics
 from jaxbandits.engine.results.comparison import compare
-from jaxbandits.engine.results.results import Results, Stats
+from jaxbandits.engine.results.runs import Results, Stats
 
 BIG = 2**53  # the first integer whose successor is no float64
 
@@ -66,7 +66,7 @@ def test_blocks_do_not_change_a_summary(monkeypatch, block):
     row = rng.integers(0, 6, 60)
     status = rng.integers(1, 3, 60)
     values = rng.normal(size=(60, 2, 5))
-    monkeypatch.setattr(grouping, "MAX_NUMBERS", block)
+    monkeypatch.setattr(statistics, "MAX_NUMBERS", block)
     summary = table(row=row, status=status, v=values).summary()
     for group in range(6):
         chosen = values[(row == group) & (status == 1)]
@@ -228,7 +228,7 @@ def test_curves_to_pandas_names_what_is_no_curve(columns, names, message):
 
 
 def test_pandas_is_imported_only_where_it_is_used():
-    code = "import sys, jaxbandits.engine.results.results; assert 'pandas' not in sys.modules"
+    code = "import sys, jaxbandits.engine.results.runs; assert 'pandas' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

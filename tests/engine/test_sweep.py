@@ -13,7 +13,7 @@ from engine.toys import KEY, LIMITS, NOISE, counter, counting, total
 
 import jaxbandits
 from jaxbandits.base import Algorithm, Decision, Environment, Status
-from jaxbandits.engine.run.running import advance, ask, run, streams
+from jaxbandits.engine.run.loop import advance, ask, run, streams
 from jaxbandits.engine.sweep.queue import Queue
 
 

@@ -11,7 +11,7 @@ from engine.toys import KEY, NOISE, counter
 
 import jaxbandits
 from jaxbandits import Results, concatenate, grid, rows
-from jaxbandits.engine.results.results import Stats
+from jaxbandits.engine.results.runs import Stats
 from jaxbandits.engine.results.tables import leaves_of, number_columns
 
 STATS = Stats(1.0, 0.5, 10, 10, 0.5, 4, 1, 1, 16, 100)

@@ -13,7 +13,7 @@ from experiments.bench.case import Case, repeating
 from experiments.report import number
 from experiments.settings import Settings
 from jaxbandits import linear, run
-from jaxbandits.engine.run.fit import require_fit
+from jaxbandits.engine.run.compatibility import require_fit
 
 RULES = {
     "mab": {

@@ -12,7 +12,7 @@ from scipy import stats
 
 from experiments.bench.reference import fullbandit as reference
 from experiments.bench.reference.first_passage import Path, bernoulli_path, first_passage, gaussian_path
-from jaxbandits.engine.run.running import run
+from jaxbandits.engine.run.loop import run
 from jaxbandits.fullbandit import (
     Estimate,
     Instance,

@@ -10,7 +10,7 @@ from drivers.fullbandit import follow, rewards
 
 from experiments.bench.reference import fullbandit as reference
 from jaxbandits.base import Status
-from jaxbandits.engine.run.running import run
+from jaxbandits.engine.run.loop import run
 from jaxbandits.fullbandit import (
     Instance,
     Pace,

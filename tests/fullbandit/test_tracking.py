@@ -9,7 +9,7 @@ import pytest
 from drivers.fullbandit import KEY, every_state, follow, rewards
 from drivers.programs import compiled
 
-from jaxbandits.engine.run.running import run
+from jaxbandits.engine.run.loop import run
 from jaxbandits.fullbandit import (
     Design,
     Instance,

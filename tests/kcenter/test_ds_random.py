@@ -7,7 +7,7 @@ import pytest
 from drivers.kcenter_ds import KEY
 
 from jaxbandits.base import Status
-from jaxbandits.engine.run.running import run
+from jaxbandits.engine.run.loop import run
 from jaxbandits.kcenter import (
     Dimensions,
     Lil,

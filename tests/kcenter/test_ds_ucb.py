@@ -9,7 +9,7 @@ from drivers.kcenter_ds import KEY, follow, tape
 
 from experiments.bench.reference import kcenter_ds as reference
 from jaxbandits.base import Status
-from jaxbandits.engine.run.running import run
+from jaxbandits.engine.run.loop import run
 from jaxbandits.kcenter import (
     KL,
     Dimensions,

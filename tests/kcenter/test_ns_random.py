@@ -7,7 +7,7 @@ import pytest
 from drivers.kcenter_ns import KEY, distances
 
 from jaxbandits.base import Status
-from jaxbandits.engine.run.running import run
+from jaxbandits.engine.run.loop import run
 from jaxbandits.kcenter import Counts, Distances, distance_instance, environment, ns_random
 
 N, K, DELTA = 7, 4, 0.1

@@ -11,7 +11,7 @@ from transcriptions.kcenter import weights
 
 from experiments.bench.reference import kcenter_ns as reference
 from jaxbandits.base import Status
-from jaxbandits.engine.run.running import run
+from jaxbandits.engine.run.loop import run
 from jaxbandits.kcenter import (
     Counts,
     Distances,

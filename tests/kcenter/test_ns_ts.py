@@ -9,7 +9,7 @@ from drivers.programs import compiled
 
 from jaxbandits import numbered
 from jaxbandits.base import Status
-from jaxbandits.engine.run.running import run
+from jaxbandits.engine.run.loop import run
 from jaxbandits.kcenter import KL, Distances, distance_instance, environment, ns_ts
 
 THREE = np.array([[0, 0.5, 0.8], [0.5, 0, 0.9], [0.8, 0.9, 0]])

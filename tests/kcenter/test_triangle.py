@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits.engine.run.running import run
+from jaxbandits.engine.run.loop import run
 from jaxbandits.kcenter import dimension_instance, ds_ucb, environment, greedy, pairwise_sums
 from jaxbandits.kcenter._shared.triangle import far, is_out_of_reach, join, tighten, unknown
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from jaxbandits import Status, kernel, run
-from jaxbandits.engine.run.running import ask
+from jaxbandits.engine.run.loop import ask
 from jaxbandits.numerics.gp import cross
 
 M, N, T, D = 60, 4, 24, 2

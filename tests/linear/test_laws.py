@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jax import lax
 
 from jaxbandits import linear
-from jaxbandits.engine.run.running import ask
+from jaxbandits.engine.run.loop import ask
 from jaxbandits.linear import Allocation, Bridge, Pull, RatioTables
 
 K, DIMENSION, ROUNDS, DELTA = 5, 3, 400, 0.1

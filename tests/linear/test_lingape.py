@@ -14,7 +14,7 @@ from jax import lax
 import jaxbandits
 from jaxbandits import linear
 from jaxbandits.base import Status
-from jaxbandits.engine.run.running import run
+from jaxbandits.engine.run.loop import run
 from jaxbandits.linear import lingape
 from jaxbandits.numerics import thresholds
 

@@ -10,7 +10,7 @@ import pytest
 import jaxbandits
 from jaxbandits import linear
 from jaxbandits.base import Status
-from jaxbandits.engine.run.running import ask
+from jaxbandits.engine.run.loop import ask
 
 KEY = jax.random.key(0)
 STEPS = 100

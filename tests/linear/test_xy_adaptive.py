@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxbandits.base import Environment, Status
-from jaxbandits.engine.run.running import ask, run
+from jaxbandits.engine.run.loop import ask, run
 from jaxbandits.linear import Allocation, canonical, environment, soare, sphere, xy_adaptive
 
 KEY = jax.random.key(0)

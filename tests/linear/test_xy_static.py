@@ -11,7 +11,7 @@ from jax import lax
 from scipy.stats import ks_2samp
 
 from jaxbandits.base import Status
-from jaxbandits.engine.run.running import run
+from jaxbandits.engine.run.loop import run
 from jaxbandits.linear import (
     Allocation,
     Bridge,

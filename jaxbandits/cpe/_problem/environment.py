@@ -16,7 +16,7 @@ from jaxbandits.cpe._problem.arms import ROUNDING, Arms, GaussianArms, check_bou
 from jaxbandits.cpe._problem.instances import Instance, check_instance
 from jaxbandits.cpe._problem.play import Play
 from jaxbandits.cpe._problem.problems import Enumerated, Graphic, Problem, arm_count, float_dtype
-from jaxbandits.numbering import Numbered, key_of, opened, plain
+from jaxbandits.streams import Numbered, key_of, opened, plain
 
 
 class Pulls(NamedTuple):

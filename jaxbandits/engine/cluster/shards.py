@@ -15,10 +15,10 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
-from jaxbandits.engine.cluster.portions import Choices, Portion, Rest, run_portion
+from jaxbandits.engine.cluster.slices import Choices, Portion, Rest, run_portion
 from jaxbandits.engine.cluster.workers import start_error
 from jaxbandits.engine.logs import say
-from jaxbandits.engine.results.results import Stats, added
+from jaxbandits.engine.results.runs import Stats, added
 from jaxbandits.engine.store import (
     about_part,
     agree,

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from jaxbandits import checks
-from jaxbandits.engine.results.grouping import (
+from jaxbandits.engine.results.pairing import matched, of_differences, streams_of
+from jaxbandits.engine.results.runs import Results
+from jaxbandits.engine.results.statistics import (
     count_endings,
     describe,
     finished_runs,
@@ -17,8 +19,6 @@ from jaxbandits.engine.results.grouping import (
     scalar_columns,
     with_groups,
 )
-from jaxbandits.engine.results.pairs import matched, of_differences, streams_of
-from jaxbandits.engine.results.results import Results
 
 
 def compare(

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxbandits.engine.results.grouping import constant_within
+from jaxbandits.engine.results.statistics import constant_within
 from jaxbandits.engine.results.tables import is_task_column
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from jaxbandits.checks import instance, one_of, show
-from jaxbandits.engine.results.grouping import (
+from jaxbandits.engine.results.statistics import (
     count_endings,
     describe,
     finished_runs,

@@ -15,8 +15,8 @@ from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Environment, Key, PyTree
-from jaxbandits.engine.run.fit import in_doubt, require_fit, require_pair
-from jaxbandits.engine.run.running import DEFAULT_CHUNK, Streams, streams
+from jaxbandits.engine.run.compatibility import in_doubt, require_fit, require_pair
+from jaxbandits.engine.run.loop import DEFAULT_CHUNK, Streams, streams
 
 Observe = Callable[[Array, PyTree], PyTree]  # (round, action) -> observation
 Watch = Callable[[PyTree], PyTree]  # (state) -> what a tape writes down of it

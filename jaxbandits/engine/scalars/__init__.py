@@ -23,7 +23,7 @@ from jax import lax
 
 from jaxbandits.base import Array
 from jaxbandits.engine.jaxprs import ClosedJaxpr, Jaxpr, Literal, called, eval_jaxpr, scan_of
-from jaxbandits.engine.scalars.run import (
+from jaxbandits.engine.scalars.interpreter import (
     BRANCH,
     large_operations,
     operations,

@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.engine.logs import say
-from jaxbandits.engine.results.results import Results
+from jaxbandits.engine.results.runs import Results
 from jaxbandits.engine.results.tables import number_columns, with_tasks
 from jaxbandits.engine.store.manifest import MANIFEST, column_kinds, expected_parts, read_manifest, stored_table
 from jaxbandits.engine.store.parts import Unfit, part_paths, read_part, stats_of, to_numpy

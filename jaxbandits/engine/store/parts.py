@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandits.engine.results.results import Stats, added
+from jaxbandits.engine.results.runs import Stats, added
 
 ABOUT = b"jaxbandits"  # key of a part's own metadata
 COUNTED = ("runs", "censored")  # what is read of a part's metadata beside the session and its `Stats`

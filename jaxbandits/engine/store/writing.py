@@ -13,8 +13,8 @@ import numpy as np
 
 from jaxbandits.base import Status
 from jaxbandits.engine.logs import say
-from jaxbandits.engine.results.grouping import FAILED
-from jaxbandits.engine.results.results import Stats
+from jaxbandits.engine.results.runs import Stats
+from jaxbandits.engine.results.statistics import FAILED
 from jaxbandits.engine.store.files import explained, write_file
 from jaxbandits.engine.store.parts import ABOUT, checksum, to_arrow
 

@@ -34,10 +34,10 @@ from jax.sharding import Mesh
 
 from jaxbandits.base import Status
 from jaxbandits.engine.logs import say
-from jaxbandits.engine.results.results import Results, Stats, of_tasks
+from jaxbandits.engine.results.runs import Results, Stats, of_tasks
 from jaxbandits.engine.results.tables import leaves_of, number_columns, with_tasks
 from jaxbandits.engine.store import Writer, agree, check_call, finished, load, read_manifest, table_of
-from jaxbandits.engine.sweep.describing import describe_sweep
+from jaxbandits.engine.sweep.description import describe_sweep
 from jaxbandits.engine.sweep.program import Lane, Limits, Program, by_scalars, compile_lanes, trace
 from jaxbandits.engine.sweep.progress import progress_bar
 from jaxbandits.engine.sweep.queue import Begun, Queue, part_of

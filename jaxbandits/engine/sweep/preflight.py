@@ -22,10 +22,10 @@ from jaxbandits import checks
 from jaxbandits.base import Array, Key, PyTree
 from jaxbandits.engine.jaxprs import eval_jaxpr
 from jaxbandits.engine.logs import say
-from jaxbandits.engine.run.fit import require_fit, same_bits
+from jaxbandits.engine.run.compatibility import require_fit, same_bits
 from jaxbandits.engine.run.gradients import refuse_traced
+from jaxbandits.engine.run.loop import streams
 from jaxbandits.engine.run.recording import start_curves
-from jaxbandits.engine.run.running import streams
 from jaxbandits.engine.sweep.compiling import compiled
 from jaxbandits.engine.sweep.tasks import Job, build_row, fold_task
 

@@ -23,8 +23,8 @@ from jaxbandits.engine.jaxprs import ClosedJaxpr, eval_jaxpr
 from jaxbandits.engine.logs import say
 from jaxbandits.engine.results.tables import is_task_column
 from jaxbandits.engine.run.gradients import refuse_traced
+from jaxbandits.engine.run.loop import advance, streams
 from jaxbandits.engine.run.recording import Curves, curve_columns, curves_of, is_numeric, require_arrays, start_curves
-from jaxbandits.engine.run.running import advance, streams
 from jaxbandits.engine.scalars import qualifies, replace_scalars, rounds_of
 from jaxbandits.engine.sweep.compiling import compiled
 from jaxbandits.engine.sweep.sizing import (

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from jaxbandits.engine.logs import say
-from jaxbandits.engine.results.results import Stats
+from jaxbandits.engine.results.runs import Stats
 
 TERMINAL_SECONDS, LOG_SECONDS = 0.2, 5.0  # between two redraws; a log file keeps all of them
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxbandits.base import Status
-from jaxbandits.engine.results.results import Stats
+from jaxbandits.engine.results.runs import Stats
 from jaxbandits.engine.sweep.program import Program
 
 SORTED_FROM = 0.75  # share of the tasks that are handed out seed by seed; the rest, longest rows first

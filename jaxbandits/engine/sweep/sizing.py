@@ -11,8 +11,8 @@ import jax
 from jax.sharding import Mesh
 
 from jaxbandits.base import PyTree
+from jaxbandits.engine.run.loop import DEFAULT_CHUNK
 from jaxbandits.engine.run.recording import Curves, start_curves
-from jaxbandits.engine.run.running import DEFAULT_CHUNK
 from jaxbandits.engine.sweep.tasks import Job, build_row
 
 CPU_LANES = 256  # enough to fill the vector units: twice as many are no faster

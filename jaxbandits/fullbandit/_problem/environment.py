@@ -14,8 +14,8 @@ from jaxbandits.base import Array, Environment, Key
 from jaxbandits.checks import is_concrete, known, require
 from jaxbandits.fullbandit._problem.design import Design, check_design
 from jaxbandits.fullbandit._problem.instances import Instance, check_instance
-from jaxbandits.numbering import Numbered, key_of, opened, plain
-from jaxbandits.numerics.walk import increment
+from jaxbandits.numerics.brownian import increment
+from jaxbandits.streams import Numbered, key_of, opened, plain
 
 Noise = Literal["gaussian", "bernoulli", "replay"]
 Sampler = Literal["exact", "normal"]

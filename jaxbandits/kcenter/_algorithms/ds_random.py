@@ -15,8 +15,8 @@ from jaxbandits.kcenter._shared import stage as _stage
 from jaxbandits.kcenter._shared.intervals import Bounds, Interval, Lil, Scale, arm_bounds, bounds_of
 from jaxbandits.kcenter._shared.sampler import check_sampling
 from jaxbandits.kcenter._shared.stage import Stage
-from jaxbandits.numerics import blocks
-from jaxbandits.numerics.blocks import Blocks
+from jaxbandits.numerics import blocked_argmax
+from jaxbandits.numerics.blocked_argmax import Blocks
 from jaxbandits.numerics.linalg import aligned
 
 
@@ -99,7 +99,7 @@ def init(sampler: RandomSampler, key: Key) -> State:
         stage=_stage.begin(key, sampler.problem, sampler.first_center),
         counts=counts,
         sums=counts if levels is not None else counts.astype(sampler.dtype),
-        upper=blocks.build(jnp.full(n, jnp.finfo(sampler.dtype).max, sampler.dtype)),
+        upper=blocked_argmax.build(jnp.full(n, jnp.finfo(sampler.dtype).max, sampler.dtype)),
     )
 
 
@@ -123,7 +123,7 @@ def decide(sampler: RandomSampler, key: Key, state: State) -> Decision:
     )
     if count == 1:
         action = jax.tree.map(lambda x: x[0], action)
-    return Decision(action, is_complete, _stage.answer(stage, blocks.leader(state.upper).index))
+    return Decision(action, is_complete, _stage.answer(stage, blocked_argmax.leader(state.upper).index))
 
 
 def draw_in_order(key: Key, stage: Stage, n: int, k: int, count: int) -> tuple[Array, Array, Array]:
@@ -151,10 +151,10 @@ def observe(sampler: RandomSampler, state: State, action: Pull, sample: Sample) 
 
     _, least_upper = least_bounds(sampler, stage, counts, sums, node)
     value = jnp.where(_stage.is_center(stage, node), jnp.finfo(sampler.dtype).min, least_upper)
-    upper = blocks.update(state.upper, node, value)
+    upper = blocked_argmax.update(state.upper, node, value)
     moves = jnp.where(is_opening & is_round, jnp.minimum(sampler.per_round, n - stage.cursor), 0)
     stage = _stage.step(_stage.spend(stage, queries), moves)
-    lead = blocks.leader(upper)
+    lead = blocked_argmax.leader(upper)
     least_lower, _ = least_bounds(sampler, stage, counts, sums, lead.index)
     decided = _stage.is_decided(least_lower, lead.runner_up) & is_round & (stage.cursor == n)
     return State(

@@ -15,8 +15,8 @@ from jaxbandits.kcenter._shared import stage as _stage
 from jaxbandits.kcenter._shared.intervals import KL, Bounds, bounds_of, check_interval
 from jaxbandits.kcenter._shared.samples import Samples
 from jaxbandits.kcenter._shared.stage import Stage
-from jaxbandits.numerics import blocks
-from jaxbandits.numerics.blocks import Blocks
+from jaxbandits.numerics import blocked_argmax
+from jaxbandits.numerics.blocked_argmax import Blocks
 from jaxbandits.numerics.linalg import aligned
 
 
@@ -103,7 +103,7 @@ def init(sampler: RandomSampler, key: Key) -> State:
         pulls=jnp.zeros((), int),
         stage=_stage.begin(key, sampler.problem, sampler.first_center),
         samples=_samples.empty(sampler.problem, sampler.dtype),
-        upper=blocks.build(jnp.full(sampler.problem.n, jnp.finfo(sampler.dtype).max, sampler.dtype)),
+        upper=blocked_argmax.build(jnp.full(sampler.problem.n, jnp.finfo(sampler.dtype).max, sampler.dtype)),
     )
 
 
@@ -121,7 +121,7 @@ def decide_one(sampler: RandomSampler, key: Key, state: State) -> Decision:
         exact=jnp.zeros((), bool),
         problem=sampler.problem,
     )
-    return Decision(action, is_complete, _stage.answer(stage, blocks.leader(state.upper).index))
+    return Decision(action, is_complete, _stage.answer(stage, blocked_argmax.leader(state.upper).index))
 
 
 def decide_many(sampler: RandomSampler, key: Key, state: State) -> Decision:
@@ -134,7 +134,7 @@ def decide_many(sampler: RandomSampler, key: Key, state: State) -> Decision:
     opening = ~_stage.is_center(stage, jnp.arange(n, dtype=jnp.int32))[:, None] & is_newest[None]
     pulls = jnp.where(stage.cursor < n, opening.astype(jnp.int32), pulls)
     action = Counts(jnp.where(is_complete, 0, pulls), stage.centers[:-1], sampler.problem)
-    return Decision(action, is_complete, _stage.answer(stage, blocks.leader(state.upper).index))
+    return Decision(action, is_complete, _stage.answer(stage, blocked_argmax.leader(state.upper).index))
 
 
 def observe_one(sampler: RandomSampler, state: State, action: Pull, reward: Array) -> State:
@@ -146,7 +146,7 @@ def observe_one(sampler: RandomSampler, state: State, action: Pull, reward: Arra
     _, upper = least_bounds(sampler, arms, _stage.slots(stage))
     upper = jnp.where(_stage.is_center(stage, node), jnp.finfo(sampler.dtype).min, upper)
     samples = _samples.replace(state.samples, node, arms)
-    state = state._replace(samples=samples, upper=blocks.update(state.upper, node, upper))
+    state = state._replace(samples=samples, upper=blocked_argmax.update(state.upper, node, upper))
     return end_round(sampler, state, jnp.any(is_arm).astype(jnp.int32), jnp.where(node < n, 1, 0))
 
 
@@ -157,7 +157,7 @@ def observe_many(sampler: RandomSampler, state: State, action: Counts, sums: Arr
     samples = _samples.add(state.samples, action.pulls, sums)
     _, upper = least_bounds(sampler, samples, _stage.slots(stage))
     nodes = jnp.arange(n, dtype=jnp.int32)
-    upper = blocks.build(jnp.where(_stage.is_center(stage, nodes), jnp.finfo(sampler.dtype).min, upper))
+    upper = blocked_argmax.build(jnp.where(_stage.is_center(stage, nodes), jnp.finfo(sampler.dtype).min, upper))
     # At the very start nothing is known of the center either.
     upper = jax.tree.map(lambda new, old: jnp.where(queries > 0, new, old), upper, state.upper)
     return end_round(sampler, state._replace(samples=samples, upper=upper), queries, jnp.where(queries > 0, n, 0))
@@ -178,7 +178,7 @@ def end_round(sampler: RandomSampler, state: State, queries: Array, passed: Arra
     """
     n, is_round, stage = sampler.problem.n, passed > 0, state.stage
     stage = _stage.step(_stage.spend(stage, queries), jnp.where(stage.cursor < n, passed, 0))
-    lead = blocks.leader(state.upper)
+    lead = blocked_argmax.leader(state.upper)
     lower, _ = least_bounds(sampler, _samples.of_nodes(state.samples, lead.index), _stage.slots(stage))
     decided = is_round & (stage.cursor == n) & _stage.is_decided(lower, lead.runner_up)
     return state._replace(

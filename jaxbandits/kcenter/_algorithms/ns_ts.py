@@ -29,8 +29,8 @@ from jaxbandits.kcenter._shared.triangle import (
     tighten,
     unknown,
 )
-from jaxbandits.numerics import blocks
-from jaxbandits.numerics.blocks import Blocks, Leader
+from jaxbandits.numerics import blocked_argmax
+from jaxbandits.numerics.blocked_argmax import Blocks, Leader
 
 
 def ns_ts(
@@ -171,14 +171,14 @@ def init(duel: Duel, key: Key) -> State:
     n, k, noise = duel.problem
     stage = _stage.begin(key, duel.problem, duel.first_center)
     largest = jnp.full(n + 1, jnp.finfo(duel.dtype).max, duel.dtype)
-    least = Least(blocks.build(largest[:n]), blocks.build(largest[:n]), largest)
+    least = Least(blocked_argmax.build(largest[:n]), blocked_argmax.build(largest[:n]), largest)
     is_printed = duel.draws and duel.posterior == "printed" and noise == "gaussian"
     return State(
         pulls=jnp.zeros((), int),
         stage=stage,
         arms=stacked.stack(samples.empty(duel.problem, duel.dtype)),
         least=least,
-        query=next_query(duel, stage, blocks.leaders(least.upper, least.mean)),
+        query=next_query(duel, stage, blocked_argmax.leaders(least.upper, least.mean)),
         posterior=ns_posterior.prior((n, k - 1), duel.dtype) if is_printed else None,
         between=None if duel.triangle is None else unknown(k, duel.dtype),
     )
@@ -215,13 +215,13 @@ def observe(duel: Duel, state: State, action: PairPull, rewards: Array) -> State
     is_center = _stage.is_center(stage, node)
     values = [jnp.where(is_center, jnp.finfo(dtype).min, jnp.min(x, axis=1)) for x in (upper, mean, lower)]
     least = Least(
-        upper=blocks.update(state.least.upper, node, values[0]),
-        mean=blocks.update(state.least.mean, node, values[1]),
+        upper=blocked_argmax.update(state.least.upper, node, values[0]),
+        mean=blocked_argmax.update(state.least.mean, node, values[1]),
         lower=state.least.lower.at[jnp.where(is_node, node, n + 1)].set(values[2], mode="drop"),
     )
     queries = is_query.sum(dtype=jnp.int32)
     stage = _stage.step(_stage.spend(stage, queries), is_opening.astype(jnp.int32))
-    lead = blocks.leaders(least.upper, least.mean)
+    lead = blocked_argmax.leaders(least.upper, least.mean)
     leader = lead[0].index
     lowest = least.lower[leader]
     is_decided = is_node[0] & (stage.cursor == n) & _stage.is_decided(lowest, lead[0].runner_up)

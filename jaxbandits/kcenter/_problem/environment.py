@@ -26,8 +26,8 @@ from jaxbandits.kcenter._problem.problem import (
     check_instance,
 )
 from jaxbandits.kcenter._problem.tables import sum_dtype
-from jaxbandits.numbering import Numbered, key_of, opened, plain
-from jaxbandits.numerics.walk import increment
+from jaxbandits.numerics.brownian import increment
+from jaxbandits.streams import Numbered, key_of, opened, plain
 
 
 @static_fields("problem")

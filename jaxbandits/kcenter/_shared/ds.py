@@ -17,8 +17,8 @@ from jaxbandits.kcenter._shared import stage as _stage
 from jaxbandits.kcenter._shared.sampler import Arms, Draws, Query, Row, Sampler, State
 from jaxbandits.kcenter._shared.stage import Stage
 from jaxbandits.kcenter._shared.triangle import CenterBounds, is_out_of_reach, join, tighten, unknown
-from jaxbandits.numerics import blocks
-from jaxbandits.numerics.words import uniform
+from jaxbandits.numerics import blocked_argmax
+from jaxbandits.numerics.random_bits import uniform
 
 
 def dimension_sampler(sampler: Sampler) -> Algorithm:
@@ -60,7 +60,7 @@ def init(sampler: Sampler, key: Key) -> State:
         stage=stage,
         arms=stacked.stack(arms),
         draws=draws,
-        least_upper=blocks.build(jnp.full(n, largest, dtype)),
+        least_upper=blocked_argmax.build(jnp.full(n, largest, dtype)),
         between=None if sampler.triangle is None else unknown(k, dtype),
         query=Query(
             node=zero,
@@ -113,7 +113,7 @@ def observe(sampler: Sampler, state: State, action: Pull, sample: Sample) -> Sta
         stage=_stage.step(_stage.spend(stage, queries), (is_query & is_opening).astype(jnp.int32)),
         arms=table,
         draws=draws,
-        least_upper=blocks.update(state.least_upper, node, value),
+        least_upper=blocked_argmax.update(state.least_upper, node, value),
     )
     return next_query(sampler, state, is_query)
 
@@ -188,7 +188,7 @@ def next_query(sampler: Sampler, state: State, is_query: Array) -> State:
     """Tests whether the stage is over, and plans the next round; nothing changes after the idle action."""
     n, _, k, _ = sampler.problem
     stage, query, size = state.stage, state.query, sampler.pick.size
-    lead = blocks.leader(state.least_upper)
+    lead = blocked_argmax.leader(state.least_upper)
     # The leader, or if that is known exactly, the best of the others.
     node = jnp.where(lead.index == query.tied, lead.challenger, lead.index)
     was_tied = query.tied >= 0

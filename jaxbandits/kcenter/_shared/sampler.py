@@ -12,7 +12,7 @@ from jaxbandits.kcenter._shared.intervals import Bounds, Interval, Scale, arm_bo
 from jaxbandits.kcenter._shared.stacked import Stacked
 from jaxbandits.kcenter._shared.stage import Stage
 from jaxbandits.kcenter._shared.triangle import CenterBounds, Triangle, check_triangle
-from jaxbandits.numerics.blocks import Blocks
+from jaxbandits.numerics.blocked_argmax import Blocks
 
 Ties = Literal["none", "lowest"]
 

@@ -23,7 +23,7 @@ from jaxbandits.kcenter._shared.samples import Samples
 from jaxbandits.kcenter._shared.stage import Stage
 from jaxbandits.kcenter._shared.thresholds import Rate, exploration_rate
 from jaxbandits.kcenter._shared.weights import omega_mirror, omega_newton
-from jaxbandits.numerics import trips
+from jaxbandits.numerics import loops
 from jaxbandits.numerics.kl import bernoulli_kl
 from jaxbandits.numerics.linalg import aligned
 
@@ -290,7 +290,7 @@ def bernoulli_evidence(mean_a: Array, count_a: Array, mean_b: Array, count_b: Ar
 
 def where_any(condition: Array, compute: Callable[[], PyTree], *, otherwise: PyTree) -> PyTree:
     """`compute()` where the condition holds, else `otherwise`; nothing is computed where it holds in no lane."""
-    is_needed = trips.common(condition.astype(jnp.int32)) > 0
+    is_needed = loops.common(condition.astype(jnp.int32)) > 0
     computed = lax.cond(is_needed, compute, lambda: otherwise)
     return jax.tree.map(lambda new, old: jnp.where(condition, new, old), computed, otherwise)
 

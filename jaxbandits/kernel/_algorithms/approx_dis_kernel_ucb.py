@@ -18,7 +18,7 @@ from jaxbandits.kernel._shared.traffic import Traffic, no_traffic
 from jaxbandits.numerics.cholesky import BLOCK, cholesky, solve_lower
 from jaxbandits.numerics.gp import Kernel, Posterior, condition, default_jitter, prior_variance
 from jaxbandits.numerics.gp_blocks import OWN, SHARED, explained_by_live, known
-from jaxbandits.numerics.trips import by_parts, for_blocks, padded
+from jaxbandits.numerics.loops import by_parts, for_blocks, padded
 
 DATA = 32  # candidates queried whose features are read in one turn of a synchronisation
 

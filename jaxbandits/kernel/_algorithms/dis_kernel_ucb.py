@@ -13,7 +13,7 @@ from jaxbandits.kernel._shared.traffic import Traffic, no_traffic
 from jaxbandits.kernel._shared.ucb import best, beta_at, columns, index, observed, queries
 from jaxbandits.numerics.gp import Kernel, Posterior, condition, prior
 from jaxbandits.numerics.gp_blocks import OWN, SHARED, known, unexplained, unexplained_by_own
-from jaxbandits.numerics.trips import padded
+from jaxbandits.numerics.loops import padded
 
 
 class State(NamedTuple):

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Array, Key
-from jaxbandits.engine.run.running import streams
+from jaxbandits.engine.run.loop import streams
 from jaxbandits.kernel._problem.environment import environment
 from jaxbandits.kernel._problem.instances import Instance, check_instance
 from jaxbandits.kernel._problem.settings import Coins, Settings, picked, round_coins

@@ -10,7 +10,7 @@ from jaxbandits.base import Array, Environment, Key
 from jaxbandits.checks import require
 from jaxbandits.kernel._problem.instances import Instance, check_instance
 from jaxbandits.kernel._problem.settings import Settings
-from jaxbandits.numbering import Numbered, key_of, opened, plain
+from jaxbandits.streams import Numbered, key_of, opened, plain
 
 
 def environment(instance: Instance, *, n_agents: int, stream: Key | None = None) -> Environment:

@@ -16,7 +16,7 @@ from jaxbandits.kernel._shared.duets_settings import Covariance, DuetsSettings
 from jaxbandits.kernel._shared.traffic import Traffic
 from jaxbandits.numerics.cholesky import Factor, cholesky, leading, solve_lower, solve_upper
 from jaxbandits.numerics.gp import data_factor
-from jaxbandits.numerics.trips import for_blocks, padded
+from jaxbandits.numerics.loops import for_blocks, padded
 
 ROWS = 16  # of the covariance, tabulated at a time
 HEAD = 64  # slots that bound the variances of all candidates

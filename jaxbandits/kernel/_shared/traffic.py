@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Array, Decision, PyTree
 from jaxbandits.kernel._problem.instances import Instance, check_instance
-from jaxbandits.numbering import plain
+from jaxbandits.streams import plain
 
 
 class Traffic(NamedTuple):

@@ -11,7 +11,7 @@ from jaxbandits.base import Array
 from jaxbandits.kernel._problem.settings import Settings, picked
 from jaxbandits.numerics.gp import cross, explained
 from jaxbandits.numerics.linalg import aligned
-from jaxbandits.numerics.trips import by_parts
+from jaxbandits.numerics.loops import by_parts
 
 
 def index(mean: Array, variance: Array, beta: Array) -> Array:

@@ -12,9 +12,9 @@ from jaxbandits import checks
 from jaxbandits.base import Array, Environment, Key, PyTree
 from jaxbandits.checks import is_concrete, known, require
 from jaxbandits.linear._problem.instances import Instance, checked_instance
-from jaxbandits.numbering import key_of, opened, plain
+from jaxbandits.numerics.brownian import increment
 from jaxbandits.numerics.linalg import dot
-from jaxbandits.numerics.walk import increment
+from jaxbandits.streams import key_of, opened, plain
 
 
 class Pull(NamedTuple):

@@ -12,9 +12,9 @@ from jaxbandits.base import Array, Environment, Key
 from jaxbandits.checks import known, require
 from jaxbandits.mab._problem.instances import Instance, checked_instance
 from jaxbandits.mab._problem.problems import Bernoulli, Gaussian, Problem, float_dtype, scale
-from jaxbandits.numbering import Numbered, key_of, opened, plain
 from jaxbandits.numerics.binomial import UNIFORMS, binomial_of
-from jaxbandits.numerics.walk import increment, one_step
+from jaxbandits.numerics.brownian import increment, one_step
+from jaxbandits.streams import Numbered, key_of, opened, plain
 
 
 class Pull(NamedTuple):

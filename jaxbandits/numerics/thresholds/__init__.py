@@ -26,9 +26,9 @@ Every kind takes `arms`, so that a loop can make them all; those whose formula h
 Where `comparisons` is given, delta is divided by it: a union bound.
 """
 
-from jaxbandits.numerics.thresholds._arms import gk16, gk_union, kk_all, kk_pair, kl_lucb, log_t, mixture_constant
-from jaxbandits.numerics.thresholds._evidence import Evidence, Threshold
-from jaxbandits.numerics.thresholds._linear import ellipsoid, ellipsoid_trace, jp, jp_heuristic
+from jaxbandits.numerics.thresholds.arms import gk16, gk_union, kk_all, kk_pair, kl_lucb, log_t, mixture_constant
+from jaxbandits.numerics.thresholds.evidence import Evidence, Threshold
+from jaxbandits.numerics.thresholds.linear import ellipsoid, ellipsoid_trace, jp, jp_heuristic
 
 __all__ = [
     "Evidence",

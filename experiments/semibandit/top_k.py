@@ -1,0 +1,72 @@
+"""Sets of k arms: what is gained by plays of k arms at once over pulls of one, and how near P-FWS comes to T*.
+
+For k = 1 a play is a pull, and T* is that of independent Gaussian arms. For k > 1 a play is worth at most k pulls: the
+time with single pulls is at most k T*, and equal to it where no arm's share of k would have to exceed 1.
+"""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from experiments.report import Claim, Report, line_of
+from experiments.semibandit import common
+from experiments.settings import Settings
+from jaxbandits import Results, cpe, mab
+
+FOUR = (1.0, 0.85, 0.8, 0.7)
+EIGHT = (1.0, 0.9, 0.85, 0.6, 0.5, 0.45, 0.3, 0.1)
+KNOWN = {(FOUR, 1): 449.870, (FOUR, 2): 1672.865, (FOUR, 3): 400.000, (EIGHT, 3): 75.3355}  # T*, by hand or by SLSQP
+SINGLE = {(FOUR, 2): 3345.729, (FOUR, 3): 937.457}  # of pulls of one arm each
+
+
+def run(options: Settings) -> Report:
+    seeds = options.seeds or (40 if options.quick else 1000)
+    times = {key: time(*key) for key in KNOWN}
+    plain = float(np.asarray(mab.characteristic_time(mab.Gaussian(4), np.array(FOUR)).value))
+    off = {(len(m), k): abs(times[m, k] / value - 1) for (m, k), value in KNOWN.items()}
+    worth = {k: SINGLE[FOUR, k] / (k * times[FOUR, k]) for _, k in SINGLE}
+    instance = cpe.instance(cpe.top_k(8, 3), cpe.gaussian(EIGHT))
+    sweep = common.runs("pfws top_k, 3 of 8", instance, "P-FWS", cpe.pfws, options=options, seeds=seeds)
+    line = line_of("P-FWS, 3 of 8", sweep)
+    share = line.ours / (times[EIGHT, 3] * common.gk16(line.ours))
+    return Report(
+        "Sets of k Gaussian arms",
+        [line],
+        [
+            Claim(
+                "T* is as known, within 1e-4",
+                ", ".join(f"{k} of {m}: {x:.1e}" for (m, k), x in off.items()),
+                max(off.values()) < 1e-4,
+            ),
+            Claim(
+                "k = 1: T* is that of independent arms, within 1e-4",
+                f"{times[FOUR, 1]:.3f}, {plain:.3f}",
+                abs(times[FOUR, 1] / plain - 1) < 1e-4,
+            ),
+            Claim(
+                "a play is worth at most k pulls, k of them for k = 2 and fewer for k = 3",
+                ", ".join(f"k = {k}: {x:.5f} k" for k, x in worth.items()),
+                abs(worth[2] - 1) < 1e-4 and worth[3] < 1 - 1e-4,
+            ),
+            Claim("3 of 8: the mean of P-FWS is 1.0 to 1.6 T* threshold(mean)", f"{share:.3f}", 1.0 <= share <= 1.6),
+            common.confident({"3 of 8": common.errors(sweep)}),
+        ],
+        sweep.columns,
+        partial(draw, sweep=sweep, time=times[EIGHT, 3]),
+        notes=("Threshold: gk16, a heuristic; delta = 0.1, noise_scale 1.",),
+        grid=[common.cells(line, sweep, times[EIGHT, 3])],
+    )
+
+
+def time(means: tuple[float, ...], k: int) -> float:
+    return float(cpe.characteristic_time(cpe.top_k(len(means), k), np.array(means)).value)
+
+
+def draw(figure: Any, *, sweep: Results, time: float) -> None:
+    axes = figure.subplots()
+    common.draw_stops(axes, {"P-FWS": sweep})
+    mark = time * common.gk16(np.mean(sweep.columns["pulls"]))
+    axes.axvline(mark, color="k", lw=1, ls=":", label=r"$T^\star$ threshold")
+    axes.set(ylabel="share of runs that have stopped", title="P-FWS, 3 of 8 arms")
+    axes.legend()

@@ -1,0 +1,71 @@
+"""The results of several sweeps as one table."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxbandits import checks
+from jaxbandits.engine.results.runs import Results, added
+from jaxbandits.engine.results.tables import column_name, is_task_column
+
+
+def concatenate(sweeps: Mapping[Any, Results] | Sequence[Results], *, name: str = "sweep") -> Results:
+    """Joins the results of several sweeps: of algorithms, of sizes that no single program can hold.
+
+    Args:
+        sweeps: Results by the label of their sweep, a string or a number; or a sequence of Results, whose labels then
+            are 0, 1, ..
+        name: of the column `task.NAME` that says by its label which sweep a run is of.
+
+    Returns:
+        Results with the runs of one sweep after the other. They have the columns that all sweeps have, with one shape a
+        run, and all columns of the tables of tasks, which are NaN where a sweep has no such value. `row` and `seed`
+        stay those of the sweeps. `stats` adds up the sweeps, as if they had run one after the other.
+
+    Raises:
+        ValueError: an argument does not fit, or a sweep has a column `task.NAME` already.
+
+    Example:
+        >>> import jax
+        >>> from jaxbandits import grid, linear, sweep
+        >>> def sweep_of(d):
+        ...     def build(task, key):
+        ...         instance = linear.canonical(0.5, d)
+        ...         return linear.lingape(instance.arms, delta=task["delta"]), linear.environment(instance)
+        ...     key = jax.random.key(d)
+        ...     return sweep(build, grid(delta=[0.1, 0.01]), seeds=3, key=key, max_rounds=10**6, progress=False)
+        >>> results = concatenate({d: sweep_of(d) for d in (2, 3)}, name="d")
+        >>> print(results.summary(by=("d", "delta"))["stopped"])
+        [3 3 3 3]
+    """
+    if isinstance(sweeps, Mapping):
+        labels, all_results = list(sweeps), list(sweeps.values())
+    elif isinstance(sweeps, (list, tuple)) and not hasattr(sweeps, "_fields"):
+        labels, all_results = list(range(len(sweeps))), list(sweeps)
+    else:
+        raise ValueError(f"sweeps must be a dict or a sequence of Results, got {checks.show(sweeps)}")
+    if not all_results:
+        raise ValueError("sweeps must have at least one entry, got none")
+    for results in all_results:
+        checks.instance("sweeps", results, Results)
+    for label in labels:
+        if not isinstance(label, (str, bool, int, float, np.generic)):
+            raise ValueError(f"sweeps must have strings or numbers for labels, got {checks.show(label)}")
+    own = column_name(checks.instance("name", name, str))
+    parts = [results.columns for results in all_results]
+    if any(own in part for part in parts):
+        raise ValueError(f"name must not be that of a column which a sweep has already, got {name!r}")
+
+    counts = [len(part["row"]) for part in parts]
+    columns = {own: np.repeat(np.asarray(labels), counts)}
+    for each in dict.fromkeys(each for part in parts for each in part):
+        missing = [each not in part for part in parts]
+        if any(missing) and not is_task_column(each):
+            continue
+        found = [np.full(n, np.nan) if each not in part else part[each] for part, n in zip(parts, counts, strict=True)]
+        if len({values.shape[1:] for values in found}) == 1:
+            columns[each] = np.concatenate(found)
+    place = {each: columns.pop(each) for each in ("row", "seed") if each in columns}
+    stats = [results.stats for results in all_results if results.stats is not None]
+    return Results(place | columns, added(stats))

@@ -1,0 +1,316 @@
+"""The results of a sweep, and their summary."""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from jaxbandits.checks import show
+from jaxbandits.engine.results.plots import draw
+from jaxbandits.engine.results.statistics import (
+    constant_within,
+    count_endings,
+    describe,
+    finished_runs,
+    full_name,
+    group_names,
+    grouped,
+    is_measured,
+    scalar_columns,
+    with_groups,
+)
+from jaxbandits.engine.results.tables import is_task_column
+from jaxbandits.engine.run.recording import is_curve, is_marks
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    import pandas
+    import xarray
+    from matplotlib.axes import Axes
+
+
+WELL_BUSY = 0.75  # share of the lanes, below which a shorter chunk is advised
+SHORTEST_CHUNK = 16  # that is advised: a refresh and a look at the status come with each
+LONG = 10_000  # rounds of single pulls, from which on a leap is advised
+FEW = 1.5  # pulls of a round, below which a leap is not worth its cost
+
+
+class Stats(NamedTuple):
+    """What a sweep did, and how fast."""
+
+    seconds: float  # wall time, without compilation
+    compile_seconds: float  # wall time of tracing and compiling; less where programs were found again
+    pulls: int  # oracle queries of all runs together
+    rounds: int  # decisions of all runs together
+    occupancy: float  # share of lane-rounds that carried a run forward; the rest were idle
+    lanes: int  # of one batch on one device
+    devices: int  # that a batch is spread over
+    batches: int  # that advance side by side
+    chunk: int  # rounds between two refreshes; the host visits a batch after one chunk or several
+    bytes: int  # memory of all batches on one device: what they carry, and the workspace of a call
+    finished: int = 0  # runs
+    visits: int = 0  # of the host to a batch, between two calls
+    host_seconds: float = 0.0  # of all visits: runs taken out, lanes given new tasks; progress and the store apart
+
+    @property
+    def advice(self) -> str:
+        """What would have been faster, in sentences; "" if nothing is known. `sweep` logs it.
+
+        Nothing acts on it: the chunk decides bits, and so never depends on how a sweep went.
+        """
+        if not self.finished or not self.rounds:  # runs may stop before their first round
+            return ""
+        length, found = self.rounds / self.finished, []
+        chunk = max(SHORTEST_CHUNK, 2 ** math.ceil(math.log2(length / 4)))
+        if self.occupancy < WELL_BUSY and 2 * chunk <= self.chunk:
+            found.append(
+                f"Lanes were {self.occupancy:.0%} busy: runs lasted {length:.0f} rounds, and a lane is refilled only "
+                f"after a chunk of {self.chunk}. chunk={chunk} would keep more of them busy."
+            )
+        if self.pulls == self.rounds and length > LONG:
+            found.append(
+                f"Runs lasted {length:.0f} rounds of one pull each. An algorithm with an argument leap may need far "
+                "fewer rounds for the same pulls."
+            )
+        elif self.rounds < self.pulls < FEW * self.rounds:
+            found.append(
+                f"A round stood for {self.pulls / self.rounds:.2f} pulls. Rounds of single pulls (leap=1) cost less, "
+                "and may be faster in all."
+            )
+        return " ".join(found)
+
+
+def added(stats: Sequence[Stats]) -> Stats:
+    """The sum over all processes of a sweep, as if they had run one after the other; zeros if there are none."""
+    if not stats:
+        return Stats(0.0, 0.0, 0, 0, 0.0, 0, 0, 0, 0, 0)
+    summed = ("seconds", "compile_seconds", "pulls", "rounds", "finished", "visits", "host_seconds")
+    sums = {name: sum(getattr(s, name) for s in stats) for name in summed}
+    maxima = {name: max(getattr(s, name) for s in stats) for name in ("lanes", "devices", "batches", "chunk", "bytes")}
+    capacity = sum(s.rounds / s.occupancy for s in stats if s.occupancy)
+    return Stats(**sums, **maxima, occupancy=sums["rounds"] / capacity if capacity else 0.0)
+
+
+class Results(NamedTuple):
+    """What a sweep returns: one entry for every finished run, ordered by row, then seed."""
+
+    columns: dict[str, np.ndarray]  # row, seed, task.NAME, status, pulls, rounds, answer, and the metrics: (runs, ...)
+    stats: Stats  # times, counts and the choices that the sweep made
+
+    def summary(self, by: str | tuple[str, ...] = "row") -> dict[str, np.ndarray]:
+        """Describes the runs of each group.
+
+        Args:
+            by: name or names of the scalar columns whose values make a group. `delta` stands for `task.delta`, and for
+                any other column of which `.delta` is the end, if it is the only one.
+
+        Returns:
+            dict of arrays with one entry for every group, in the order of the groups' values: the columns of `by`,
+            values and dtypes unchanged; the values of the table of tasks (`task.NAME`) that are the same in all runs of
+            each group; the counts `runs`, `finished` (stopped, or their horizon reached), `stopped`, `censored` (out of
+            rounds) and `failed` (not finite, or an invalid action); and for every other real column NAME of shape
+            (runs, ...) its `NAME_mean`, the mean's standard error `NAME_se`, and quantiles `NAME_q05` .. `NAME_q95`,
+            all float64 (groups, ...): an array is described entry by entry, so that the bands of a curve stand beside
+            its marks, `curve.pulls` or `curve.rounds` (groups, G). Statistics are taken over the finished runs alone.
+            They are NaN where there are no such runs (the standard error: fewer than two) or one of their values is
+            NaN; an infinite value makes NaNs or infinities.
+
+        Raises:
+            ValueError: `by` names no column, one that does not exist or is not scalar, or one whose name the summary
+                itself uses.
+        """
+        scalar = scalar_columns(self.columns)
+        names = group_names(by, scalar)
+        first, group = grouped([self.columns[name] for name in names.values()])
+        status = self.columns["status"]
+        counts = count_endings(status, group, len(first))
+        order = finished_runs(status, group)
+        tasks = {name: x for name, x in scalar.items() if is_task_column(name) and name not in names.values()}
+        described = {}
+        for name, values in self.columns.items():
+            if is_marks(name):
+                described[name] = values[first]
+            elif name not in names.values() and is_measured(name, values):
+                table = describe(values, order, counts["finished"])
+                described |= {f"{name}_{key}": statistic for key, statistic in table.items()}
+        groups = {name: self.columns[full][first] for name, full in names.items()}
+        return with_groups(groups, constant_within(tasks, first, group) | counts | described)
+
+    def to_pandas(self, columns: Sequence[str] | None = None) -> "pandas.DataFrame":
+        """The runs as a data frame, one row for every run, in the order of `columns`.
+
+        Args:
+            columns: names of the columns to take; all of them by default. `delta` stands for `task.delta` as in
+                `summary`, and the frame's column is then called so.
+
+        Returns:
+            DataFrame. A scalar column keeps its dtype (`status` holds the integers of `Status`); an array column is of
+            dtype object and holds one NumPy array for every run. In text (`to_csv`, `to_string`) pandas cuts an array
+            of more than 1000 numbers to its ends: `curves_to_pandas` has a number a cell, and Parquet keeps arrays.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed.
+            ValueError: there is no such column.
+        """
+        pandas = _pandas("to_pandas")
+        return pandas.DataFrame(
+            {
+                name: values if values.ndim == 1 else pandas.Series(list(values), dtype=object)
+                for name, values in self._chosen(columns).items()
+            }
+        )
+
+    def curves_to_pandas(self, columns: Sequence[str] | None = None) -> "pandas.DataFrame":
+        """Returns the curves as a data frame, one row for every run and mark, with one number a cell.
+
+        Args:
+            columns: names of scalar columns and of curves to take, as in `to_pandas`; by default all of them.
+
+        Returns:
+            DataFrame. The scalar columns are repeated for every mark: `pulls` is what the run came to, `curve.pulls`
+            or `curve.rounds` the mark. A curve whose entries are arrays has a column for every place in them,
+            `curve.NAME.0`, `curve.NAME.1`, .. Such a frame is written as a whole by `to_csv`.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed.
+            ValueError: there are no curves, or `columns` names something else.
+
+        Example:
+            >>> columns = {"row": [0, 0], "seed": [0, 1], "pulls": [20, 30], "curve.pulls": [[1, 10], [1, 10]]}
+            >>> columns |= {"curve.regret": [[0.5, 2.0], [1.0, 2.5]]}
+            >>> results = Results({name: np.asarray(x) for name, x in columns.items()}, None)
+            >>> print(results.curves_to_pandas(["seed", "curve.pulls", "regret"]).to_csv(index=False))
+            seed,curve.pulls,regret
+            0,1,0.5
+            0,10,2.0
+            1,1,1.0
+            1,10,2.5
+            <BLANKLINE>
+        """
+        pandas = _pandas("curves_to_pandas")
+        marks = next((values for name, values in self.columns.items() if is_marks(name)), None)
+        if marks is None:
+            raise ValueError(f"results must have curves, which `record` makes, got columns {sorted(self.columns)}")
+        cells: dict[str, np.ndarray] = {}
+        for name, values in self._chosen(columns).items():
+            if values.ndim == 1:
+                cells[name] = np.repeat(values, marks.shape[1])
+            elif is_curve(full_name(name, self.columns)) and values.shape[:2] == marks.shape:
+                flat = values.reshape(marks.size, *values.shape[2:])
+                for place in np.ndindex(*values.shape[2:]):
+                    cells[".".join((name, *map(str, place)))] = flat[:, *place]
+            elif columns is not None:
+                raise ValueError(f"columns must name scalar columns and curves, got {name!r}")
+        return pandas.DataFrame(cells)
+
+    def to_xarray(self, columns: Sequence[str] | None = None) -> "xarray.Dataset":
+        """The runs as a data set with the dimensions `row` and `seed`.
+
+        Args:
+            columns: names of the columns to take, as in `to_pandas`.
+
+        Returns:
+            Dataset. Every column is a variable (row, seed, ...); the further dimensions of the array column NAME are
+            called NAME_0, NAME_1, .. The values of the table of tasks are coordinates along `row`, called `delta` for
+            `task.delta` where that is unambiguous. Where runs are missing, numbers are float64 and NaN. The table of a
+            `grid` gets dimensions of its own by `dataset.set_index(row=["delta", "gap"]).unstack("row")`.
+
+        Raises:
+            ModuleNotFoundError: xarray is not installed.
+            ValueError: there is no such column, or a row and seed are there more than once, as in `concatenate`d
+                results.
+
+        Example:
+            >>> import jaxbandits
+            >>> columns = {"row": [0, 0, 1, 1], "seed": [0, 1, 0, 1], "pulls": [3, 5, 60, 80]}
+            >>> columns |= {"task.gap": [0.5, 0.5, 0.1, 0.1]}
+            >>> results = jaxbandits.Results({name: np.asarray(x) for name, x in columns.items()}, None)
+            >>> results.to_xarray().swap_dims(row="gap").pulls.mean("seed").sel(gap=0.1).item()
+            70.0
+        """
+        from jaxbandits.engine.results.datasets import dataset
+
+        return dataset(self._chosen(columns), self.columns["row"], self.columns["seed"])
+
+    def plot(
+        self,
+        x: str | None = None,
+        y: str = "pulls",
+        by: str | tuple[str, ...] = (),
+        *,
+        ax: "Axes | None" = None,
+        log: str | None = None,
+    ) -> "Axes":
+        """Draws the mean of a column over another one, or of a curve over its marks, with bands of 95 %.
+
+        No two lines look alike: where there are more lines than colours, dashes and markers tell them apart.
+        A band is 1.96 standard errors of the mean to each side. Means are those of `summary`, over the runs that are
+        complete; where others were censored or failed, the mean lacks them, and a triangle marks it.
+
+        Args:
+            x: name of the scalar column to draw over, such as `delta` (see `summary` for short names); None for curves.
+            y: name of the column whose means are drawn: real, (runs,), or (runs, marks) for curves.
+            by: name or names of the scalar columns whose values each get a line.
+            ax: axes of matplotlib to draw into, by default those of pyplot.
+            log: the axes to be logarithmic: "", "x", "y" or "xy". By default those whose values are all positive and
+                span a factor of ten.
+
+        Returns:
+            The axes, to be changed at will.
+
+        Raises:
+            ModuleNotFoundError: matplotlib is not installed.
+            ValueError: an argument names no such column, or curves of one line have different marks.
+
+        Example:
+            A grid of delta x gap x d as one table. A program has one shape, so there is a sweep for every d:
+
+            >>> import jax
+            >>> from jaxbandits import concatenate, grid, linear, sweep
+            >>> def sweep_of(d):
+            ...     def build(task, key):
+            ...         axes = jax.numpy.eye(d)
+            ...         instance = linear.Instance(axes, task["gap"] * axes[0], noise_scale=1.0)
+            ...         return linear.lingape(instance.arms, delta=task["delta"]), linear.environment(instance)
+            ...     table, key = grid(delta=[0.1, 0.01], gap=[1.0, 2.0]), jax.random.key(d)
+            ...     return sweep(build, table, seeds=4, key=key, max_rounds=10**5, progress=False)
+            >>> results = concatenate({d: sweep_of(d) for d in (2, 3)}, name="d")
+            >>> axes = results.plot(x="delta", y="pulls", by=("d", "gap"))
+            >>> print(axes.get_xscale(), [line.get_label() for line in axes.get_lines()[::3]])
+            log ['2, 1', '2, 2', '3, 1', '3, 2']
+            >>> frame = results.to_pandas(["d", "delta", "gap", "pulls"])  # tidy: one row a run
+            >>> print(len(frame), len(frame.groupby(["d", "delta", "gap"])))
+            32 8
+        """
+        return draw(self.columns, x=x, y=y, by=by, ax=ax, log=log)
+
+    def _chosen(self, names: Sequence[str] | None) -> dict[str, np.ndarray]:
+        """Columns by the names that the caller has for them."""
+        if names is None:
+            return self.columns
+        if isinstance(names, str) or not isinstance(names, Sequence):
+            raise ValueError(f"columns must be a sequence of names, got {show(names)}")
+        found = {name: full_name(name, self.columns) for name in names}
+        for name, full in found.items():
+            if full is None:
+                raise ValueError(f"columns must be names of {sorted(self.columns)}, got {name!r}")
+        return {name: self.columns[full] for name, full in found.items() if full is not None}
+
+
+def _pandas(function: str) -> "ModuleType":
+    """The module, which only `function` needs."""
+    try:
+        import pandas
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(f"{function} needs pandas: pip install pandas") from error
+    return pandas
+
+
+def of_tasks(results: Results, rows: int, seeds: int) -> Results:
+    """The runs of the first rows and seeds alone."""
+    chosen = (results.columns["row"] < rows) & (results.columns["seed"] < seeds)
+    if chosen.all():
+        return results
+    return results._replace(columns={name: values[chosen] for name, values in results.columns.items()})

@@ -1,0 +1,63 @@
+"""What thresholds read, and how their arguments are checked."""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandits import checks
+from jaxbandits.base import Array
+from jaxbandits.checks import require
+
+
+class Evidence(NamedTuple):
+    """What a run has seen. A kind reads what it needs; the rest may be None."""
+
+    pulls: Array | int  # int ()   oracle queries so far, t
+    counts: Array | None = None  # int (n,)   pulls of the arms whose means are compared: the 2 of a pair, or all K
+    log_det: Array | None = None  # float ()   log det(I + V / ridge), V = sum_k counts_k x_k x_k'
+    least_eigenvalue: Array | None = None  # float ()   that of V, or a lower bound of it
+
+
+Threshold = Callable[[Array | float, Evidence], Array]  # (delta, evidence) -> float (), of delta's dtype
+
+
+def as_float(delta: Array | float) -> Array:
+    """Returns delta as an array of a floating-point type."""
+    return jnp.asarray(delta, jnp.result_type(delta))
+
+
+def as_count(count: Array | int, delta: Array) -> Array:
+    """A number of pulls as a float of delta's dtype, at least 1."""
+    return jnp.maximum(jnp.asarray(count).astype(delta.dtype), 1)
+
+
+def read(kind: str, field: str, value: Array | None, delta: Array) -> Array:
+    """Returns a field of the evidence in the dtype of delta, or refuses it if it is missing."""
+    require(value is not None, f"evidence.{field}", f"be given to {kind}", None)
+    return jnp.asarray(value).astype(delta.dtype)
+
+
+def read_counts(kind: str, evidence: Evidence, n: int, of: str) -> Array:
+    """Returns the pulls of n arms, or refuses them if they are missing or of another shape."""
+    expected = f"be the pulls of {of}, an array of shape ({n},), for {kind}"
+    require(evidence.counts is not None, "evidence.counts", expected, None)
+    counts = jnp.asarray(evidence.counts)
+    require(counts.shape == (n,), "evidence.counts", expected, f"an array of shape {counts.shape}")
+    return counts
+
+
+def check_arms(arms: int | None) -> None:
+    """Checks a number of arms, unless it is None."""
+    if arms is not None:
+        checks.whole("arms", arms, least=2)
+
+
+def log_of(name: str, value: Array | float) -> Callable[[Array], Array | float]:
+    """The logarithm of an argument that may be traced, as a function of delta, whose dtype it takes."""
+    checks.positive(name, value)
+    if checks.is_concrete(value):
+        logarithm = math.log(float(value))
+        return lambda delta: logarithm
+    return lambda delta: jnp.log(jnp.asarray(value).astype(delta.dtype))

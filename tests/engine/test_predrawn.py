@@ -1,0 +1,85 @@
+"""Random numbers that are drawn for a chunk of rounds at once are those of the rounds."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from engine.toys import KEY, NOISE, counter
+
+import jaxbandits
+from jaxbandits import mab
+from jaxbandits.base import Decision
+from jaxbandits.engine.run import loop
+from jaxbandits.engine.run.predrawn import KEY_BYTES, drawn_ahead
+
+STATE = counter(9).init(KEY)
+
+
+def gambler(numbers=1):
+    """Stops as a die falls and answers what another shows: neither stays what it is when the key changes."""
+
+    def decide(key, state):
+        stop, answer, *more = jax.random.uniform(key, (numbers + 1,))
+        action = jnp.ones((), int) + sum((x > state.total).astype(int) for x in more)
+        return Decision(action, (stop < 0.1) & (state.pulls > 2), jnp.floor(100 * answer).astype(int) + state.pulls)
+
+    return counter(9)._replace(decide=decide)
+
+
+@pytest.mark.parametrize("numbers", [1, 5])
+def test_the_halves_are_the_whole(numbers):
+    algorithm = gambler(numbers)
+    ahead = drawn_ahead(algorithm, KEY, STATE)
+    halves = ahead.decide(ahead.draw(KEY), STATE)
+    assert jax.tree.map(np.asarray, halves) == jax.tree.map(np.asarray, algorithm.decide(KEY, STATE))
+    # What is drawn does not know the state: another one gets the same numbers.
+    assert ahead.decide(ahead.draw(KEY), STATE._replace(pulls=STATE.pulls + 5)).answer == halves.answer + 5
+
+
+def test_of_draws_for_several_arms_the_key_is_made_ahead():
+    (key,) = drawn_ahead(gambler(5), KEY, STATE).draw(KEY)
+    assert key is KEY
+
+
+def test_a_coin_is_a_byte():
+    algorithm = mab.eb_tci(mab.gk1().problem, delta=0.1)
+    (coin,) = jax.eval_shape(drawn_ahead(algorithm, KEY, algorithm.init(KEY)).draw, KEY)
+    assert (coin.shape, coin.dtype) == ((), bool)
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        pytest.param(counter(9), id="draws nothing"),
+        pytest.param(gambler(KEY_BYTES), id="draws much"),
+        pytest.param(
+            counter(9)._replace(
+                decide=lambda key, state: Decision(
+                    jnp.ones((), int),
+                    state.pulls > 9,
+                    jax.random.randint(jax.random.fold_in(key, state.pulls), (), 0, 9),
+                )
+            ),
+            id="folds the state into its key",
+        ),
+    ],
+)
+def test_what_is_left_alone(algorithm):
+    assert drawn_ahead(algorithm, KEY, STATE) is None
+
+
+@pytest.mark.parametrize("numbers", [1, 5])
+def test_runs_are_the_same_bit_by_bit(monkeypatch, numbers):
+    def results():
+        def build(task, key):
+            return gambler(numbers), NOISE
+
+        swept = jaxbandits.sweep(build, seeds=24, key=KEY, max_rounds=40, lanes=8, chunk=8, progress=False)
+        return {name: np.asarray(swept.columns[name]) for name in ("status", "pulls", "rounds", "answer")}
+
+    ahead = results()
+    assert len(set(ahead["rounds"])) > 8  # lanes end within their chunks, and at different rounds
+    monkeypatch.setattr(loop, "drawn_ahead", lambda *_: None)
+    jax.clear_caches()
+    for name, column in results().items():
+        np.testing.assert_array_equal(ahead[name], column, err_msg=name)

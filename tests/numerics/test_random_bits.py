@@ -1,0 +1,48 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbandits.numerics.random_bits import of_words, uniform, words
+
+
+@pytest.mark.parametrize("number", [1, 2, 7])
+def test_words_are_the_same_in_both_precisions(number):
+    key = jax.random.key(3)
+    pairs = jax.random.bits(key, (-(-number // 2),), jnp.uint64)
+    expected = np.concatenate([pairs >> 32, pairs & 0xFFFFFFFF])[:number]
+    for has_64_bits in (True, False):
+        with jax.enable_x64(has_64_bits):
+            drawn = words(key, number)
+        assert drawn.dtype == jnp.uint32
+        np.testing.assert_array_equal(drawn, expected)
+
+
+def test_other_generators_make_words_of_their_own():
+    key = jax.random.key(3, impl="rbg")
+    np.testing.assert_array_equal(words(key, 5), jax.random.bits(key, (5,), jnp.uint32))
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
+def test_uniform_numbers_are_multiples_below_one(dtype):
+    drawn = np.asarray(of_words(words(jax.random.key(0), 50_000), dtype))
+    assert drawn.dtype == dtype
+    np.testing.assert_array_equal(drawn * 2**24 % 1, 0)
+    assert drawn.min() >= 0
+    assert drawn.max() < 1
+    assert abs(drawn.mean() - 0.5) < 5 * (1 / 12 / 50_000) ** 0.5
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
+@pytest.mark.parametrize("shape", [(), (1,), (3, 5)])
+def test_uniform_has_the_bits_of_jax(shape, dtype):
+    for key in (jax.random.key(7), jax.random.key(7, impl="rbg")):
+        drawn = jax.jit(lambda key: uniform(key, shape, dtype))(key)
+        assert drawn.dtype == dtype
+        np.testing.assert_array_equal(drawn, jax.random.uniform(key, shape, dtype))
+
+
+def test_uniform_has_the_bits_of_jax_without_64_bits():
+    key = jax.random.key(7)
+    with jax.enable_x64(False):
+        np.testing.assert_array_equal(uniform(key, (6,), jnp.float32), jax.random.uniform(key, (6,), jnp.float32))
