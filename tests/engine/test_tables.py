@@ -213,7 +213,7 @@ def test_results_of_several_sweeps_are_one_table():
         (3, "sweep", "sweeps must be a dict or a sequence of Results, got 3"),
         ([3], "sweep", "sweeps must be of type Results, got 3"),
         ({(1, 2): results_of(row=[0])}, "sweep", r"sweeps must have strings or numbers for labels, got \(1, 2\)"),
-        ([results_of(row=[0], task__gap=[1])], "gap", "name must not be that of a column .* got 'gap'"),
+        ([results_of(row=[0], task__gap=[1])], "gap", "name must not be the name of a column .* got 'gap'"),
         ([results_of(row=[0])], None, "name must be of type str, got None"),
     ],
 )

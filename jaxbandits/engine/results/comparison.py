@@ -1,4 +1,4 @@
-"""Two sweeps side by side."""
+"""Comparison of two sweeps, group by group."""
 
 import os
 import warnings
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jaxbandits import checks
-from jaxbandits.engine.results.pairing import matched, of_differences, streams_of
+from jaxbandits.engine.results.pairing import matched, paired_statistics, streams_of
 from jaxbandits.engine.results.runs import Results
 from jaxbandits.engine.results.statistics import (
     count_endings,
@@ -26,47 +26,48 @@ def compare(
 ) -> dict[str, np.ndarray]:
     """Compares two sweeps group by group: the difference of the means, and a test of equal distributions.
 
-    Everything is taken over the finished runs, as in `Results.summary`. Where runs were censored or failed, those are a
-    selection (the budget cuts off the longest runs), and the selections in `a` and `b` differ: read `censored_a` and
-    `censored_b` first, and repeat the sweep with a larger budget if they are not zero.
+    Statistics are taken over the finished runs, as in `Results.summary`. If runs were censored or failed, the finished
+    ones are a selection, since the budget cuts off the longest runs, and the selections in `a` and `b` differ. Read
+    `censored_a` and `censored_b` first, and repeat the sweep with a larger budget if they are not zero.
 
-    Unless `paired`, the runs of `a` are assumed to be independent of those of `b`. Two sweeps under one root key share
-    the noise of every task, and then neither the standard error nor the p-value holds: give each sweep its own key.
+    Unless `paired`, the runs of `a` are assumed to be independent of the runs of `b`. Two sweeps under one root key
+    share the noise of every task, and then neither the standard error nor the p-value holds: give each sweep its own
+    key.
 
-    With `paired`, runs that saw the same rewards are taken together (`jaxbandits.numbered`), which makes the standard
-    error of a difference several times smaller where the two algorithms do much the same. It needs what only a shared
-    stream gives: two sweeps under one root key without `stream=` have the same random numbers in the same rounds, but
-    no arm's rewards in common, and stopping times of a correlation of 0.05 to 0.35, where a stream gives 0.85 to 0.99.
+    With `paired`, runs that received the same rewards form pairs (`jaxbandits.numbered`), which makes the standard
+    error of a difference several times smaller if the two algorithms behave alike. This requires a shared stream. Two
+    sweeps under one root key without `stream=` have the same random numbers in the same rounds, but share no arm's
+    rewards: their stopping times have a correlation of 0.05 to 0.35, with a stream 0.85 to 0.99.
 
     Args:
-        a: one sweep. Of a store, `jaxbandits.load` gives its Results.
-        b: the other.
-        by: name or names of the columns whose values make a group, scalar and of the same kind (integer, floating
+        a: one sweep. `jaxbandits.load` returns the Results of a store.
+        b: the other sweep.
+        by: name or names of the columns whose values define the groups, scalar and of the same kind (integer, floating
             point, ..) in both sweeps; `delta` stands for `task.delta`, as in `Results.summary`. Equal values are one
             group: `row` presumes that the tables of tasks are the same.
 
-        paired: whether runs with the same stream are compared with each other. Within a group, a sweep must have each
-            stream once, and the one with fewer runs must find a partner for each.
+        paired: whether to compare runs with the same stream. Within a group, a sweep must have each stream once, and
+            every run of the sweep with fewer runs must have a partner.
 
     Returns:
         dict of arrays with one entry for every group that both sweeps have, in the order of the groups' values: the
         columns of `by`; the counts `runs_a`, `finished_a`, `stopped_a`, `censored_a`, `failed_a` and the same for b;
         and for every other real scalar column NAME that both have:
-            NAME_difference: mean of a minus mean of b, NaN where either has no finished run.
-            NAME_se: standard error of the difference, NaN where either has fewer than two.
+            NAME_difference: mean of a minus mean of b, NaN if either has no finished run.
+            NAME_se: standard error of the difference, NaN if either has fewer than two finished runs.
             NAME_ks: two-sample Kolmogorov-Smirnov statistic, the largest distance between the two empirical
-                distribution functions, NaN where either has no finished run.
-            NAME_p: its two-sided p-value, from `scipy.stats.ks_2samp`; conservative where values are tied, and not
-                corrected for the number of groups and columns.
-        With `paired` the count `pairs`, of those whose runs are both finished, over which all of this is taken, and in
-        place of the last two:
-            NAME_correlation: of the two runs of a pair.
-            NAME_gain: how many times larger NAME_se would be for as many runs that are independent.
-            NAME_p: of Student's t-test for a mean difference of 0, not corrected either.
+                distribution functions, NaN if either has no finished run.
+            NAME_p: two-sided p-value of this statistic, from `scipy.stats.ks_2samp`; conservative if values are tied,
+                and not corrected for the number of groups and columns.
+        With `paired`, statistics are taken over the pairs whose runs are both finished. The dict also has the count
+        `pairs`, and instead of the last two columns:
+            NAME_correlation: correlation between the two runs of a pair.
+            NAME_gain: factor by which NAME_se would be larger for equally many independent runs.
+            NAME_p: p-value of Student's t-test for a mean difference of 0, not corrected either.
 
     Raises:
-        ValueError: `a` or `b` is no Results, `by` does not fit (see `Results.summary`), the sweeps
-            have no group in common, or, with `paired`, their streams were not shared.
+        ValueError: `a` or `b` is no Results, `by` does not fit (see `Results.summary`), the sweeps have no group in
+            common, or, with `paired`, their streams were not shared.
     """
     checks.flag("paired", paired)
     _check_results("a", a)
@@ -88,7 +89,7 @@ def compare(
         for name, pair in scalar.items()
         if name not in names.values() and all(is_measured(name, values) for values in pair)
     ]
-    # One table with the runs of both, in which every group is a pair of groups: the runs of a and those of b.
+    # One table with the runs of both, in which every group is a pair of groups: the runs of a and the runs of b.
     joint = {name: np.concatenate(scalar[name]) for name in ("status", *names.values(), *measured)}
     first, group = grouped([joint[name] for name in names.values()])
     pair = 2 * group + np.repeat([0, 1], [len(values) for values in scalar["status"]])
@@ -113,18 +114,18 @@ def compare(
         ends = np.searchsorted(group[runs[:, 0]], np.flatnonzero(common)[1:])
         compared["pairs"] = np.array([len(part) for part in np.split(runs, ends)])
         for name in measured:
-            tables = [of_differences(*joint[name][part].T) for part in np.split(runs, ends)]
+            tables = [paired_statistics(*joint[name][part].T) for part in np.split(runs, ends)]
             compared |= {f"{name}_{key}": np.array([table[key] for table in tables]) for key in tables[0]}
         return with_groups({name: joint[full][first[common]] for name, full in names.items()}, compared)
     for name in measured:
         values = joint[name]
         table = describe(values, order, counts["finished"])
         mean, se = (table[key].reshape(-1, 2)[common] for key in ("mean", "se"))
-        # Integers are compared as they are: large ones would be tied as floating-point numbers.
+        # Integers stay integers: large ones would be tied as floating-point numbers.
         exact = values[order] if np.issubdtype(values.dtype, np.integer) else values[order].astype(float)
         groups = np.split(exact, ends)
         tests = np.array([_kolmogorov_smirnov(*groups[2 * g : 2 * g + 2]) for g in np.flatnonzero(common)])
-        with np.errstate(invalid="ignore"):  # of infinite means
+        with np.errstate(invalid="ignore"):  # the difference of two infinite means is NaN
             difference = mean[:, 0] - mean[:, 1]
         compared |= {
             f"{name}_difference": difference,
@@ -143,12 +144,13 @@ def _check_results(name: str, sweep: Any) -> None:
 
 
 def _kolmogorov_smirnov(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Statistic and p-value (2,)."""
-    from scipy import stats  # its import takes a quarter of a second, and only `compare` needs it
+    """Computes the two-sample statistic and its p-value (2,)."""
+    # Importing SciPy takes a quarter of a second, and only `compare` needs it.
+    from scipy import stats
 
     if not (len(a) and len(b)):
         return np.full(2, np.nan)
     with warnings.catch_warnings():
-        # For almost equal samples SciPy's exact p-value may round to a little over 1: it warns, and approximates it.
+        # For almost equal samples SciPy's exact p-value may round to slightly more than 1: it warns and approximates.
         warnings.filterwarnings("ignore", "ks_2samp: Exact calculation unsuccessful", RuntimeWarning)
         return np.array(stats.ks_2samp(a, b))

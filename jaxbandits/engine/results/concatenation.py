@@ -1,4 +1,4 @@
-"""The results of several sweeps as one table."""
+"""Results of several sweeps as one table."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,20 +11,20 @@ from jaxbandits.engine.results.tables import column_name, is_task_column
 
 
 def concatenate(sweeps: Mapping[Any, Results] | Sequence[Results], *, name: str = "sweep") -> Results:
-    """Joins the results of several sweeps: of algorithms, of sizes that no single program can hold.
+    """Concatenates the results of several sweeps, such as several algorithms, or sizes that need a program each.
 
     Args:
-        sweeps: Results by the label of their sweep, a string or a number; or a sequence of Results, whose labels then
-            are 0, 1, ..
-        name: of the column `task.NAME` that says by its label which sweep a run is of.
+        sweeps: Results by the label of their sweep, a string or a number; or a sequence of Results with the labels
+            0, 1, ..
+        name: name of the column `task.NAME` that holds the label of each run's sweep.
 
     Returns:
-        Results with the runs of one sweep after the other. They have the columns that all sweeps have, with one shape a
-        run, and all columns of the tables of tasks, which are NaN where a sweep has no such value. `row` and `seed`
-        stay those of the sweeps. `stats` adds up the sweeps, as if they had run one after the other.
+        Results with the runs of one sweep after the other. They have the columns that all sweeps have with the same
+        shape per run, and all columns of the tables of tasks, which are NaN where a sweep has no such value. `row` and
+        `seed` are unchanged. `stats` adds up the sweeps, as if they had run one after the other.
 
     Raises:
-        ValueError: an argument does not fit, or a sweep has a column `task.NAME` already.
+        ValueError: an argument does not fit, or a sweep already has a column `task.NAME`.
 
     Example:
         >>> import jax
@@ -52,20 +52,20 @@ def concatenate(sweeps: Mapping[Any, Results] | Sequence[Results], *, name: str 
     for label in labels:
         if not isinstance(label, (str, bool, int, float, np.generic)):
             raise ValueError(f"sweeps must have strings or numbers for labels, got {checks.show(label)}")
-    own = column_name(checks.instance("name", name, str))
+    label_column = column_name(checks.instance("name", name, str))
     parts = [results.columns for results in all_results]
-    if any(own in part for part in parts):
-        raise ValueError(f"name must not be that of a column which a sweep has already, got {name!r}")
+    if any(label_column in part for part in parts):
+        raise ValueError(f"name must not be the name of a column that a sweep already has, got {name!r}")
 
     counts = [len(part["row"]) for part in parts]
-    columns = {own: np.repeat(np.asarray(labels), counts)}
+    columns = {label_column: np.repeat(np.asarray(labels), counts)}
     for each in dict.fromkeys(each for part in parts for each in part):
         missing = [each not in part for part in parts]
         if any(missing) and not is_task_column(each):
             continue
-        found = [np.full(n, np.nan) if each not in part else part[each] for part, n in zip(parts, counts, strict=True)]
-        if len({values.shape[1:] for values in found}) == 1:
-            columns[each] = np.concatenate(found)
-    place = {each: columns.pop(each) for each in ("row", "seed") if each in columns}
+        pieces = [np.full(n, np.nan) if each not in part else part[each] for part, n in zip(parts, counts, strict=True)]
+        if len({values.shape[1:] for values in pieces}) == 1:
+            columns[each] = np.concatenate(pieces)
+    leading = {each: columns.pop(each) for each in ("row", "seed") if each in columns}
     stats = [results.stats for results in all_results if results.stats is not None]
-    return Results(place | columns, added(stats))
+    return Results(leading | columns, added(stats))

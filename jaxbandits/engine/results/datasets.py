@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
 
 def dataset(columns: dict[str, np.ndarray], row: np.ndarray, seed: np.ndarray) -> "xarray.Dataset":
-    """See `Results.to_xarray`; `row` and `seed` are those of the columns' runs."""
+    """Builds the data set of `Results.to_xarray`, from columns (runs, ...) and each run's `row` and `seed`."""
     try:
         import xarray
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError("to_xarray needs xarray: pip install xarray") from error
     rows, first, group = np.unique(row, return_index=True, return_inverse=True)
     seeds, column = np.unique(seed, return_inverse=True)
-    place = group * len(seeds) + column
-    if len(np.unique(place)) < len(place):
+    position = group * len(seeds) + column
+    if len(np.unique(position)) < len(position):
         raise ValueError(
-            "results must have every row and seed once to be a data set with these dimensions, as those of one sweep "
-            "do: make a data set of each, and put them together by xarray.concat"
+            "results must have every row and seed once to be a data set with these dimensions, as one sweep has. "
+            "Make a data set of each sweep, and join them with xarray.concat"
         )
     of_rows = constant_within({name: x for name, x in columns.items() if is_task_column(name)}, first, group)
     short = [name.rpartition(".")[2] for name in of_rows]
@@ -33,21 +33,24 @@ def dataset(columns: dict[str, np.ndarray], row: np.ndarray, seed: np.ndarray) -
         last = name.rpartition(".")[2]
         coordinates[last if short.count(last) == 1 and last not in taken else name] = ("row", values)
     variables = {
-        name: (("row", "seed", *(f"{name}_{n}" for n in range(values.ndim - 1))), _spread(values, place, rows, seeds))
+        name: (
+            ("row", "seed", *(f"{name}_{n}" for n in range(values.ndim - 1))),
+            _spread(values, position, rows, seeds),
+        )
         for name, values in columns.items()
         if name not in of_rows and name not in ("row", "seed")
     }
     return xarray.Dataset(variables, coordinates)
 
 
-def _spread(values: np.ndarray, place: np.ndarray, rows: np.ndarray, seeds: np.ndarray) -> np.ndarray:
-    """A column (runs, ...) as an array (rows, seeds, ...), with NaN where there is no run."""
+def _spread(values: np.ndarray, position: np.ndarray, rows: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+    """Spreads a column (runs, ...) over an array (rows, seeds, ...), with NaN for missing runs."""
     count, shape = len(rows) * len(seeds), values.shape[1:]
-    if len(place) == count:
+    if len(position) == count:
         spread = np.empty((count, *shape), values.dtype)
     elif values.dtype.kind in "biu":
         spread = np.full((count, *shape), np.nan)
     else:
         spread = np.full((count, *shape), np.nan, values.dtype if values.dtype.kind in "fc" else object)
-    spread[place] = values
+    spread[position] = values
     return spread.reshape(len(rows), len(seeds), *shape)

@@ -1,9 +1,9 @@
-"""Runs of two sweeps that saw the same rewards, and what their differences come to.
+"""Pairs of runs from two sweeps that received the same rewards, and the statistics of their differences.
 
-Such runs share a stream. A sweep whose environments have one reports it, as two words of 32 bits drawn from the key
-itself, in a column `stream` (of a hundred thousand runs, two would have a single word in common): that two runs shared
-theirs is then read off the results, whatever made it so (a root key, a row and a seed in common, or a stream that the
-caller's `build` chose), and cannot be assumed where it is not true.
+Such runs share a stream. A sweep whose environments have streams reports them in a column `stream`, as two words of 32
+bits drawn from the key itself. (With a single word, two of a hundred thousand runs would coincide.) The results
+themselves therefore show whether two runs shared a stream, whatever the reason: a root key, a row and a seed in common,
+or a stream that the caller's `build` chose. It is never merely assumed.
 """
 
 import warnings
@@ -14,44 +14,45 @@ from jaxbandits.checks import show
 
 
 def matched(stream: np.ndarray, group: np.ndarray, side: np.ndarray, common: np.ndarray) -> np.ndarray:
-    """The pairs of runs with one stream.
+    """Matches the runs of two sweeps that have the same stream.
 
     Args:
-        stream: uint64 (runs,), of the runs of both sweeps.
-        group: int (runs,), the group of each.
+        stream: uint64 (runs,), streams of the runs of both sweeps.
+        group: int (runs,), group of each run.
         side: int (runs,), 0 for the first sweep, 1 for the second.
-        common: bool (groups,), groups with runs of both.
+        common: bool (groups,), True for groups with runs of both sweeps.
 
     Returns:
-        int (pairs, 2): a run of each sweep, ordered by group and stream.
+        int (pairs, 2): one run of each sweep, ordered by group and stream.
 
     Raises:
-        ValueError: in some common group two runs of one sweep have the same stream, or both sweeps have runs whose
-            stream the other lacks.
+        ValueError: in a common group, two runs of one sweep have the same stream, or both sweeps have runs whose stream
+            the other lacks.
     """
     runs = np.flatnonzero(common[group])
     order = runs[np.lexsort((side[runs], stream[runs], group[runs]))]
-    place, name, own = group[order], stream[order], side[order]
-    is_next = (place[1:] == place[:-1]) & (name[1:] == name[:-1])  # as the run before it
-    if np.any(is_next & (own[1:] == own[:-1])):
+    groups, streams, sides = group[order], stream[order], side[order]
+    # True if the next run in this order has the same group and stream.
+    is_same = (groups[1:] == groups[:-1]) & (streams[1:] == streams[:-1])
+    if np.any(is_same & (sides[1:] == sides[:-1])):
         raise ValueError("by must tell apart the runs of a sweep that share a stream, got groups with several of them")
-    first = np.flatnonzero(is_next)
+    first = np.flatnonzero(is_same)
     pairs = np.stack([order[first], order[first + 1]], axis=1)
-    found = np.bincount(group[pairs[:, 0]], minlength=len(common))
-    runs_of = [np.bincount(group[side == one], minlength=len(common)) for one in (0, 1)]
-    lacking = common & (found < np.minimum(*runs_of))
+    pair_counts = np.bincount(group[pairs[:, 0]], minlength=len(common))
+    run_counts = [np.bincount(group[side == one], minlength=len(common)) for one in (0, 1)]
+    lacking = common & (pair_counts < np.minimum(*run_counts))
     if lacking.any():
         g = int(np.argmax(lacking))
         raise ValueError(
             "paired must be False unless the streams of a and b were shared (one root key, the same rows and seeds, "
-            f"and stream= made of nothing else): of {runs_of[0][g]} and {runs_of[1][g]} runs of a group, {found[g]} "
-            "have a partner"
+            f"and stream= made of nothing else): of {run_counts[0][g]} and {run_counts[1][g]} runs of a group, "
+            f"{pair_counts[g]} have a partner"
         )
     return pairs
 
 
 def streams_of(name: str, columns: dict[str, np.ndarray]) -> np.ndarray:
-    """The column `stream`, one uint64 a run; raises `ValueError` if the sweep's environments had none."""
+    """Returns the column `stream`, one uint64 per run. Raises `ValueError` if the sweep's environments had none."""
     if columns.get("stream", np.zeros(0)).ndim != 2:
         raise ValueError(
             f"{name} must be a sweep whose environments have stream=, for paired=True, got columns {show([*columns])}"
@@ -60,12 +61,13 @@ def streams_of(name: str, columns: dict[str, np.ndarray]) -> np.ndarray:
     return (words[:, 0] << np.uint64(32)) | words[:, 1]
 
 
-def of_differences(a: np.ndarray, b: np.ndarray) -> dict[str, float]:
-    """What the values of paired runs (n,) come to: mean and standard error of the difference, and what pairing gained.
+def paired_statistics(a: np.ndarray, b: np.ndarray) -> dict[str, float]:
+    """Computes mean and standard error of the differences of paired values (n,), and the gain by pairing.
 
-    The p-value is that of Student's t for a mean difference of 0.
+    The p-value is from Student's t-test for a mean difference of 0.
     """
-    from scipy import stats  # its import takes a quarter of a second, and only `compare` needs it
+    # Importing SciPy takes a quarter of a second, and only `compare` needs it.
+    from scipy import stats
 
     a, b = a.astype(float), b.astype(float)
     n = len(a)
@@ -75,9 +77,9 @@ def of_differences(a: np.ndarray, b: np.ndarray) -> dict[str, float]:
     if n == 1:
         return {"difference": mean} | dict.fromkeys(("se", "correlation", "gain", "p"), np.nan)
     with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of values that do not vary, or are infinite
+        warnings.simplefilter("ignore", RuntimeWarning)  # values may be constant or infinite
         se = np.std(a - b, ddof=1) / np.sqrt(n)
-        apart = np.sqrt((np.var(a, ddof=1) + np.var(b, ddof=1)) / n)
+        unpaired_se = np.sqrt((np.var(a, ddof=1) + np.var(b, ddof=1)) / n)
         correlation = np.mean((a - a.mean()) * (b - b.mean())) / (np.std(a) * np.std(b))
         p = float(2 * stats.t.sf(abs(np.float64(mean) / se), n - 1))
-        return {"difference": mean, "se": se, "correlation": correlation, "gain": apart / se, "p": p}
+        return {"difference": mean, "se": se, "correlation": correlation, "gain": unpaired_se / se, "p": p}

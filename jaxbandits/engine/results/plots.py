@@ -22,28 +22,28 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-BAND = 1.96  # standard errors to each side: they hold the mean with a probability of 95 %
-RATIO = 10  # of the largest to the smallest value, from which on an axis is logarithmic where the caller does not say
-DOTS = 30  # points of a line, up to which each is marked
+BAND = 1.96  # standard errors to each side: a 95 % confidence interval of the mean
+RATIO = 10  # smallest ratio of largest to smallest value that makes an axis logarithmic by default
+DOTS = 30  # largest number of points of a line that are each marked
 DASHES = "-", "--", "-.", ":"
-MARKERS = "osDv<>pPX*hd"  # without "^", which says that runs are missing
-SPACING = 0.1  # of the width of the axes, between two markers of a line whose points are not marked
+MARKERS = "osDv<>pPX*hd"  # "^" is left out: it marks missing runs
+SPACING = 0.1  # distance between two markers of a line whose points are not marked, as a share of the axes' width
 
 Columns = dict[str, np.ndarray]
 
 
 class Line(NamedTuple):
-    """What is drawn of one group of runs."""
+    """The line of one group of runs."""
 
     label: str
     x: np.ndarray  # (points,)
-    mean: np.ndarray  # (points,)    over the finished runs; NaN where there are none
+    mean: np.ndarray  # (points,)    mean over the finished runs; NaN if there are none
     se: np.ndarray  # (points,)      standard error of the mean
-    cut: np.ndarray  # bool (points,)    runs were censored or failed, and are missing in the mean
+    cut: np.ndarray  # bool (points,)    True if runs were censored or failed, and so are missing in the mean
 
 
 def draw(columns: Columns, *, x: str | None, y: str, by: Any, ax: "Axes | None", log: str | None) -> "Axes":
-    """See `Results.plot`."""
+    """Draws the figure of `Results.plot`."""
     try:
         from matplotlib import pyplot
         from matplotlib.axes import Axes
@@ -64,19 +64,19 @@ def draw(columns: Columns, *, x: str | None, y: str, by: Any, ax: "Axes | None",
     is_curve = columns[value].ndim == 2
     if is_curve:
         if x is not None:
-            raise ValueError(f"x must be None for {y!r}, which has a place of its own for each value, got {show(x)}")
-        place = _marks(columns, value)
-        lines = [_curve(part, place, value, _label(part, names)) for part in parts]
+            raise ValueError(f"x must be None for {y!r}, which is drawn over its own marks, got {show(x)}")
+        x_column = _marks(columns, value)
+        lines = [_curve(part, x_column, value, _label(part, names)) for part in parts]
     else:
-        place = next(iter(group_names(x if isinstance(x, str) else "", scalar_columns(columns), "x").values()))
-        lines = [_means(part, place, value, _label(part, names)) for part in parts]
+        x_column = next(iter(group_names(x if isinstance(x, str) else "", scalar_columns(columns), "x").values()))
+        lines = [_means(part, x_column, value, _label(part, names)) for part in parts]
 
     ax = pyplot.gca() if ax is None else ax
     taken = {_look(line) for line in ax.get_lines()}
     for line in lines:
         _draw(ax, line, taken)
     _set_scales(ax, lines, log)
-    ax.set_xlabel((place.rpartition(".")[2] or "entry") if x is None else x)
+    ax.set_xlabel((x_column.rpartition(".")[2] or "entry") if x is None else x)
     ax.set_ylabel(f"mean {y}")
     if any(line.cut.any() for line in lines):
         ax.plot([], [], "^", color="gray", fillstyle="none", label="runs censored or failed")
@@ -86,23 +86,23 @@ def draw(columns: Columns, *, x: str | None, y: str, by: Any, ax: "Axes | None",
 
 
 def _chosen(columns: Columns, runs: np.ndarray) -> Columns:
-    """Some of the runs."""
+    """Returns the columns of some of the runs."""
     return {name: values[runs] for name, values in columns.items()}
 
 
 def _marks(columns: Columns, curve: str) -> str:
-    """The column with the places at which a curve is recorded; "" for an array that is none."""
+    """Returns the name of the column with a curve's marks, or "" if the array is not a curve."""
     return next((name for name in columns if is_marks(name)), "") if curve.startswith(f"{PREFIX}.") else ""
 
 
 def _label(columns: Columns, names: dict[str, str]) -> str:
-    """The values that a group has in common, in few digits."""
+    """Formats the values that define a group, in few digits."""
     values = [columns[full][0] for full in names.values()]
     return ", ".join(f"{value:.4g}" if isinstance(value, np.floating) else str(value) for value in values)
 
 
 def _means(columns: Columns, x: str, y: str, label: str) -> Line:
-    """The means of `y` over the values of `x`."""
+    """Computes the means of `y` over the values of `x`."""
     first, group = grouped([columns[x]])
     counts = count_endings(columns["status"], group, len(first))
     table = describe(columns[y], finished_runs(columns["status"], group), counts["finished"])
@@ -110,7 +110,7 @@ def _means(columns: Columns, x: str, y: str, label: str) -> Line:
 
 
 def _curve(columns: Columns, marks: str, y: str, label: str) -> Line:
-    """The mean of a curve at its marks; the places in the array where there are no marks."""
+    """Computes the mean of a curve at its marks. Without marks, the entries of the array are numbered."""
     status, values = columns["status"], columns[y]
     at = columns[marks] if marks else np.broadcast_to(np.arange(values.shape[1]), values.shape)
     if len(at) and (at != at[0]).any():
@@ -119,12 +119,12 @@ def _curve(columns: Columns, marks: str, y: str, label: str) -> Line:
     counts = count_endings(status, one, 1)
     table = describe(values, finished_runs(status, one), counts["finished"])
     cut = np.zeros(values.shape[1], bool)
-    cut[-1:] = counts["finished"] < counts["runs"]  # said once, at the end
+    cut[-1:] = counts["finished"] < counts["runs"]  # one triangle, at the end
     return Line(label, at[0] if len(at) else np.arange(0), table["mean"][0], table["se"][0], cut)
 
 
 def _draw(ax: "Axes", line: Line, taken: set[Any]) -> None:
-    """A line with its band, and triangles where the mean lacks runs."""
+    """Draws a line with its band, and a triangle at each point whose mean lacks runs."""
     is_few = len(line.x) <= DOTS
     (drawn,) = ax.plot(line.x, line.mean, "o-" if is_few else "-", markersize=4, label=line.label or None)
     _tell_apart(drawn, taken)
@@ -133,17 +133,18 @@ def _draw(ax: "Axes", line: Line, taken: set[Any]) -> None:
         ax.errorbar(line.x, line.mean, width, color=color, capsize=3)
     else:
         ax.fill_between(line.x, line.mean - width, line.mean + width, color=color, alpha=0.2, linewidth=0)
-    seen = line.cut & np.isfinite(line.mean)
+    shown = line.cut & np.isfinite(line.mean)
     style = {"marker": "^", "linestyle": "", "color": color, "fillstyle": "none", "markersize": 10}
-    ax.plot(line.x[seen], line.mean[seen], **style)
-    lost = line.cut & ~np.isfinite(line.mean)  # nothing is known but that the mean is large: at the upper edge
+    ax.plot(line.x[shown], line.mean[shown], **style)
+    # Without a finished run, the mean is only known to be large: the triangle stands at the upper edge.
+    lost = line.cut & ~np.isfinite(line.mean)
     ax.plot(line.x[lost], np.full(lost.sum(), 0.97), transform=ax.get_xaxis_transform(), **style)
 
 
 def _tell_apart(drawn: "Line2D", taken: set[Any]) -> None:
-    """Changes the dashes of a line, then its marker, until its look is not taken: colours come again and again.
+    """Changes the dashes of a line, then its marker, until no other line has the same look.
 
-    A colour has 4 kinds of dashes with each of 12 markers, and then numbers for markers.
+    Colours repeat. Each has 4 kinds of dashes with each of 12 markers, and then numbers as markers.
     """
     is_marked = drawn.get_marker() not in ("None", "", None)
     for n in itertools.count(1):
@@ -159,14 +160,14 @@ def _tell_apart(drawn: "Line2D", taken: set[Any]) -> None:
 
 
 def _look(line: "Line2D") -> tuple[Any, ...]:
-    """By which a line is told from others."""
+    """Returns colour, dashes and marker, which together tell a line from others."""
     from matplotlib.colors import to_rgba
 
     return to_rgba(line.get_color()), line.get_linestyle(), line.get_marker()
 
 
 def _set_scales(ax: "Axes", lines: list[Line], log: str | None) -> None:
-    """Makes axes logarithmic: those that the caller says, or else those whose values are positive and span a decade."""
+    """Makes the axes in `log` logarithmic. If None, the axes whose values are positive and span a decade."""
     for axis, values in (("x", [line.x for line in lines]), ("y", [line.mean for line in lines])):
         numbers = np.concatenate(values) if values else np.zeros(0)
         if numbers.dtype.kind not in "iuf":

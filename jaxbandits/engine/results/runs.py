@@ -1,4 +1,4 @@
-"""The results of a sweep, and their summary."""
+"""Results of a sweep, and their summary."""
 
 import math
 from collections.abc import Sequence
@@ -31,61 +31,63 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-WELL_BUSY = 0.75  # share of the lanes, below which a shorter chunk is advised
-SHORTEST_CHUNK = 16  # that is advised: a refresh and a look at the status come with each
-LONG = 10_000  # rounds of single pulls, from which on a leap is advised
-FEW = 1.5  # pulls of a round, below which a leap is not worth its cost
+WELL_BUSY = 0.75  # share of busy lanes below which `advice` suggests a shorter chunk
+SHORTEST_CHUNK = 16  # smallest chunk that `advice` suggests; each chunk costs a refresh and a status check
+LONG = 10_000  # number of rounds of single pulls above which `advice` suggests a leap
+FEW = 1.5  # pulls per round below which a leap is not worth its cost
 
 
 class Stats(NamedTuple):
-    """What a sweep did, and how fast."""
+    """Counts and times of a sweep."""
 
     seconds: float  # wall time, without compilation
-    compile_seconds: float  # wall time of tracing and compiling; less where programs were found again
+    compile_seconds: float  # wall time of tracing and compiling; less if programs were reused
     pulls: int  # oracle queries of all runs together
     rounds: int  # decisions of all runs together
-    occupancy: float  # share of lane-rounds that carried a run forward; the rest were idle
-    lanes: int  # of one batch on one device
-    devices: int  # that a batch is spread over
-    batches: int  # that advance side by side
+    occupancy: float  # share of lane-rounds that carried a run forward; the others were idle
+    lanes: int  # number of lanes of one batch on one device
+    devices: int  # number of devices that share a batch
+    batches: int  # number of batches that advance side by side
     chunk: int  # rounds between two refreshes; the host visits a batch after one chunk or several
-    bytes: int  # memory of all batches on one device: what they carry, and the workspace of a call
-    finished: int = 0  # runs
-    visits: int = 0  # of the host to a batch, between two calls
-    host_seconds: float = 0.0  # of all visits: runs taken out, lanes given new tasks; progress and the store apart
+    bytes: int  # memory of all batches on one device: their carry, and the workspace of a call
+    finished: int = 0  # number of finished runs
+    visits: int = 0  # number of host visits to a batch, between two calls
+    host_seconds: float = 0.0  # seconds of all visits: collecting runs, refilling lanes; without progress and store
 
     @property
     def advice(self) -> str:
-        """What would have been faster, in sentences; "" if nothing is known. `sweep` logs it.
+        """Suggestions for a faster sweep, in sentences; "" if there are none. `sweep` logs them.
 
-        Nothing acts on it: the chunk decides bits, and so never depends on how a sweep went.
+        Nothing acts on them: the chunk decides bits, and so never depends on how a sweep went.
         """
-        if not self.finished or not self.rounds:  # runs may stop before their first round
+        # Runs may stop before their first round.
+        if not self.finished or not self.rounds:
             return ""
-        length, found = self.rounds / self.finished, []
+        length, sentences = self.rounds / self.finished, []
         chunk = max(SHORTEST_CHUNK, 2 ** math.ceil(math.log2(length / 4)))
         if self.occupancy < WELL_BUSY and 2 * chunk <= self.chunk:
-            found.append(
+            sentences.append(
                 f"Lanes were {self.occupancy:.0%} busy: runs lasted {length:.0f} rounds, and a lane is refilled only "
                 f"after a chunk of {self.chunk}. chunk={chunk} would keep more of them busy."
             )
         if self.pulls == self.rounds and length > LONG:
-            found.append(
+            sentences.append(
                 f"Runs lasted {length:.0f} rounds of one pull each. An algorithm with an argument leap may need far "
                 "fewer rounds for the same pulls."
             )
         elif self.rounds < self.pulls < FEW * self.rounds:
-            found.append(
+            sentences.append(
                 f"A round stood for {self.pulls / self.rounds:.2f} pulls. Rounds of single pulls (leap=1) cost less, "
                 "and may be faster in all."
             )
-        return " ".join(found)
+        return " ".join(sentences)
 
 
 def added(stats: Sequence[Stats]) -> Stats:
-    """The sum over all processes of a sweep, as if they had run one after the other; zeros if there are none."""
+    """Adds up all processes of a sweep, as if they had run one after the other. Returns zeros if there are none."""
     if not stats:
-        return Stats(0.0, 0.0, 0, 0, 0.0, 0, 0, 0, 0, 0)
+        times = dict.fromkeys(("seconds", "compile_seconds", "occupancy"), 0.0)
+        return Stats(**dict.fromkeys(Stats._fields, 0) | Stats._field_defaults | times)
     summed = ("seconds", "compile_seconds", "pulls", "rounds", "finished", "visits", "host_seconds")
     sums = {name: sum(getattr(s, name) for s in stats) for name in summed}
     maxima = {name: max(getattr(s, name) for s in stats) for name in ("lanes", "devices", "batches", "chunk", "bytes")}
@@ -94,28 +96,31 @@ def added(stats: Sequence[Stats]) -> Stats:
 
 
 class Results(NamedTuple):
-    """What a sweep returns: one entry for every finished run, ordered by row, then seed."""
+    """Finished runs of a sweep, one entry per run, ordered by row, then seed."""
 
     columns: dict[str, np.ndarray]  # row, seed, task.NAME, status, pulls, rounds, answer, and the metrics: (runs, ...)
-    stats: Stats  # times, counts and the choices that the sweep made
+    stats: Stats  # times, counts, and the sizes that the sweep chose
 
     def summary(self, by: str | tuple[str, ...] = "row") -> dict[str, np.ndarray]:
         """Describes the runs of each group.
 
         Args:
-            by: name or names of the scalar columns whose values make a group. `delta` stands for `task.delta`, and for
-                any other column of which `.delta` is the end, if it is the only one.
+            by: name or names of the scalar columns whose values define the groups. `delta` stands for `task.delta`, or
+                for the only other column whose name ends with `.delta`.
 
         Returns:
-            dict of arrays with one entry for every group, in the order of the groups' values: the columns of `by`,
-            values and dtypes unchanged; the values of the table of tasks (`task.NAME`) that are the same in all runs of
-            each group; the counts `runs`, `finished` (stopped, or their horizon reached), `stopped`, `censored` (out of
-            rounds) and `failed` (not finite, or an invalid action); and for every other real column NAME of shape
-            (runs, ...) its `NAME_mean`, the mean's standard error `NAME_se`, and quantiles `NAME_q05` .. `NAME_q95`,
-            all float64 (groups, ...): an array is described entry by entry, so that the bands of a curve stand beside
-            its marks, `curve.pulls` or `curve.rounds` (groups, G). Statistics are taken over the finished runs alone.
-            They are NaN where there are no such runs (the standard error: fewer than two) or one of their values is
-            NaN; an infinite value makes NaNs or infinities.
+            dict of arrays with one entry for every group, in the order of the groups' values:
+
+            - the columns of `by`, values and dtypes unchanged;
+            - the values of the table of tasks (`task.NAME`) that are the same in all runs of each group;
+            - the counts `runs`, `finished` (stopped, or their horizon reached), `stopped`, `censored` (out of rounds)
+              and `failed` (not finite, or an invalid action);
+            - for every other real column NAME of shape (runs, ...) its mean `NAME_mean`, the mean's standard error
+              `NAME_se`, and quantiles `NAME_q05` .. `NAME_q95`, all float64 (groups, ...). An array is described entry
+              by entry, so the bands of a curve stand beside its marks, `curve.pulls` or `curve.rounds` (groups, G).
+
+            Statistics are taken over the finished runs alone. They are NaN if there are none (for the standard error,
+            fewer than two) or one of their values is NaN. An infinite value makes NaNs or infinities.
 
         Raises:
             ValueError: `by` names no column, one that does not exist or is not scalar, or one whose name the summary
@@ -139,16 +144,16 @@ class Results(NamedTuple):
         return with_groups(groups, constant_within(tasks, first, group) | counts | described)
 
     def to_pandas(self, columns: Sequence[str] | None = None) -> "pandas.DataFrame":
-        """The runs as a data frame, one row for every run, in the order of `columns`.
+        """Returns the runs as a data frame, one row for every run, with columns in the order of `columns`.
 
         Args:
-            columns: names of the columns to take; all of them by default. `delta` stands for `task.delta` as in
-                `summary`, and the frame's column is then called so.
+            columns: names of the columns to take. If None, all. `delta` stands for `task.delta` as in `summary`, and
+                the frame's column is then called `delta`.
 
         Returns:
-            DataFrame. A scalar column keeps its dtype (`status` holds the integers of `Status`); an array column is of
-            dtype object and holds one NumPy array for every run. In text (`to_csv`, `to_string`) pandas cuts an array
-            of more than 1000 numbers to its ends: `curves_to_pandas` has a number a cell, and Parquet keeps arrays.
+            DataFrame. A scalar column keeps its dtype (`status` holds the integers of `Status`). An array column has
+            dtype object and holds one NumPy array for every run. In text (`to_csv`, `to_string`) pandas abridges an
+            array of more than 1000 numbers: `curves_to_pandas` has one number per cell, and Parquet keeps arrays.
 
         Raises:
             ModuleNotFoundError: pandas is not installed.
@@ -163,15 +168,15 @@ class Results(NamedTuple):
         )
 
     def curves_to_pandas(self, columns: Sequence[str] | None = None) -> "pandas.DataFrame":
-        """Returns the curves as a data frame, one row for every run and mark, with one number a cell.
+        """Returns the curves as a data frame, one row for every run and mark, with one number per cell.
 
         Args:
-            columns: names of scalar columns and of curves to take, as in `to_pandas`; by default all of them.
+            columns: names of scalar columns and of curves to take, as in `to_pandas`. If None, all.
 
         Returns:
-            DataFrame. The scalar columns are repeated for every mark: `pulls` is what the run came to, `curve.pulls`
-            or `curve.rounds` the mark. A curve whose entries are arrays has a column for every place in them,
-            `curve.NAME.0`, `curve.NAME.1`, .. Such a frame is written as a whole by `to_csv`.
+            DataFrame. The scalar columns are repeated for every mark: `pulls` is the total of the run, `curve.pulls`
+            or `curve.rounds` the mark. A curve whose entries are arrays has one column for each of their elements,
+            `curve.NAME.0`, `curve.NAME.1`, .. `to_csv` writes such a frame in full.
 
         Raises:
             ModuleNotFoundError: pandas is not installed.
@@ -199,14 +204,14 @@ class Results(NamedTuple):
                 cells[name] = np.repeat(values, marks.shape[1])
             elif is_curve(full_name(name, self.columns)) and values.shape[:2] == marks.shape:
                 flat = values.reshape(marks.size, *values.shape[2:])
-                for place in np.ndindex(*values.shape[2:]):
-                    cells[".".join((name, *map(str, place)))] = flat[:, *place]
+                for index in np.ndindex(*values.shape[2:]):
+                    cells[".".join((name, *map(str, index)))] = flat[:, *index]
             elif columns is not None:
                 raise ValueError(f"columns must name scalar columns and curves, got {name!r}")
         return pandas.DataFrame(cells)
 
     def to_xarray(self, columns: Sequence[str] | None = None) -> "xarray.Dataset":
-        """The runs as a data set with the dimensions `row` and `seed`.
+        """Returns the runs as a data set with the dimensions `row` and `seed`.
 
         Args:
             columns: names of the columns to take, as in `to_pandas`.
@@ -214,13 +219,12 @@ class Results(NamedTuple):
         Returns:
             Dataset. Every column is a variable (row, seed, ...); the further dimensions of the array column NAME are
             called NAME_0, NAME_1, .. The values of the table of tasks are coordinates along `row`, called `delta` for
-            `task.delta` where that is unambiguous. Where runs are missing, numbers are float64 and NaN. The table of a
+            `task.delta` if that is unambiguous. If runs are missing, numbers are float64 and NaN there. The table of a
             `grid` gets dimensions of its own by `dataset.set_index(row=["delta", "gap"]).unstack("row")`.
 
         Raises:
             ModuleNotFoundError: xarray is not installed.
-            ValueError: there is no such column, or a row and seed are there more than once, as in `concatenate`d
-                results.
+            ValueError: there is no such column, or a row and seed occur more than once, as in `concatenate`d results.
 
         Example:
             >>> import jaxbandits
@@ -245,17 +249,17 @@ class Results(NamedTuple):
     ) -> "Axes":
         """Draws the mean of a column over another one, or of a curve over its marks, with bands of 95 %.
 
-        No two lines look alike: where there are more lines than colours, dashes and markers tell them apart.
-        A band is 1.96 standard errors of the mean to each side. Means are those of `summary`, over the runs that are
-        complete; where others were censored or failed, the mean lacks them, and a triangle marks it.
+        No two lines look alike: if there are more lines than colours, dashes and markers tell them apart.
+        A band is 1.96 standard errors of the mean to each side. Means are taken over the finished runs, as in
+        `summary`. A triangle marks a mean that lacks censored or failed runs.
 
         Args:
             x: name of the scalar column to draw over, such as `delta` (see `summary` for short names); None for curves.
             y: name of the column whose means are drawn: real, (runs,), or (runs, marks) for curves.
             by: name or names of the scalar columns whose values each get a line.
-            ax: axes of matplotlib to draw into, by default those of pyplot.
-            log: the axes to be logarithmic: "", "x", "y" or "xy". By default those whose values are all positive and
-                span a factor of ten.
+            ax: axes of matplotlib to draw into. If None, the current axes of pyplot.
+            log: logarithmic axes: "", "x", "y" or "xy". If None, the axes whose values are all positive and span a
+                factor of ten.
 
         Returns:
             The axes, to be changed at will.
@@ -265,7 +269,7 @@ class Results(NamedTuple):
             ValueError: an argument names no such column, or curves of one line have different marks.
 
         Example:
-            A grid of delta x gap x d as one table. A program has one shape, so there is a sweep for every d:
+            One table of a grid delta x gap x d. A program has one shape, so there is a sweep for every d:
 
             >>> import jax
             >>> from jaxbandits import concatenate, grid, linear, sweep
@@ -280,27 +284,27 @@ class Results(NamedTuple):
             >>> axes = results.plot(x="delta", y="pulls", by=("d", "gap"))
             >>> print(axes.get_xscale(), [line.get_label() for line in axes.get_lines()[::3]])
             log ['2, 1', '2, 2', '3, 1', '3, 2']
-            >>> frame = results.to_pandas(["d", "delta", "gap", "pulls"])  # tidy: one row a run
+            >>> frame = results.to_pandas(["d", "delta", "gap", "pulls"])  # tidy: one row per run
             >>> print(len(frame), len(frame.groupby(["d", "delta", "gap"])))
             32 8
         """
         return draw(self.columns, x=x, y=y, by=by, ax=ax, log=log)
 
     def _chosen(self, names: Sequence[str] | None) -> dict[str, np.ndarray]:
-        """Columns by the names that the caller has for them."""
+        """Returns columns by the names that the caller gave them."""
         if names is None:
             return self.columns
         if isinstance(names, str) or not isinstance(names, Sequence):
             raise ValueError(f"columns must be a sequence of names, got {show(names)}")
-        found = {name: full_name(name, self.columns) for name in names}
-        for name, full in found.items():
+        full_names = {name: full_name(name, self.columns) for name in names}
+        for name, full in full_names.items():
             if full is None:
                 raise ValueError(f"columns must be names of {sorted(self.columns)}, got {name!r}")
-        return {name: self.columns[full] for name, full in found.items() if full is not None}
+        return {name: self.columns[full] for name, full in full_names.items() if full is not None}
 
 
 def _pandas(function: str) -> "ModuleType":
-    """The module, which only `function` needs."""
+    """Imports pandas, or raises `ModuleNotFoundError` with the name of the function that needs it."""
     try:
         import pandas
     except ModuleNotFoundError as error:
@@ -309,7 +313,7 @@ def _pandas(function: str) -> "ModuleType":
 
 
 def of_tasks(results: Results, rows: int, seeds: int) -> Results:
-    """The runs of the first rows and seeds alone."""
+    """Restricts results to the first rows and seeds."""
     chosen = (results.columns["row"] < rows) & (results.columns["seed"] < seeds)
     if chosen.all():
         return results

@@ -12,7 +12,7 @@ from jaxbandits.engine.results.tables import is_task_column
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 STATISTICS = ("mean", "se", *(f"q{round(100 * q):02d}" for q in QUANTILES))
-FINISHED = (Status.STOPPED, Status.HORIZON)  # complete runs, over which statistics are taken
+FINISHED = (Status.STOPPED, Status.HORIZON)  # statistics are taken over these runs alone
 FAILED = (Status.NONFINITE, Status.INVALID_ACTION)
 ENDINGS = {
     "finished": FINISHED,
@@ -21,59 +21,65 @@ ENDINGS = {
     "failed": FAILED,
 }
 NOT_SUMMARISED = ("row", "seed", "status", "stream")
-MAX_NUMBERS = 2**22  # described at a time: 32 MB in double precision, however large a column is
+MAX_NUMBERS = 2**22  # numbers described at a time: 32 MB in double precision, however large a column is
 
 
 def scalar_columns(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The columns with one value a run."""
+    """Returns the columns with one value per run."""
     return {name: values for name, values in columns.items() if values.ndim == 1}
 
 
 def is_real(values: np.ndarray) -> bool:
-    """True for numbers with an order, those of the floating types that only JAX knows included."""
+    """True if the values are ordered numbers, including the floating types that only JAX has."""
     return any(jnp.issubdtype(values.dtype, kind) for kind in (np.bool_, np.integer, np.floating))
 
 
 def is_measured(name: str, values: np.ndarray) -> bool:
-    """Whether a column is what runs came to, and not what they were asked."""
+    """True if a column is an outcome of the runs, not an input."""
     return name not in NOT_SUMMARISED and not is_task_column(name) and is_real(values)
 
 
 def full_name(name: object, columns: Collection[str]) -> str | None:
-    """The column that a name means: itself, or the only one whose name ends with it, `task.delta` for `delta`."""
+    """Returns the column that a name stands for: itself, or the only one that ends with it (`task.delta` for `delta`).
+
+    Columns of the table of tasks take precedence. Returns None if no column, or more than one, matches.
+    """
     if not isinstance(name, str):
         return None
     if name in columns:
         return name
     ending = [column for column in columns if column.endswith(f".{name}")]
-    of_tasks = [column for column in ending if is_task_column(column)]
-    found = of_tasks or ending
-    return found[0] if len(found) == 1 else None
+    candidates = [column for column in ending if is_task_column(column)] or ending
+    return candidates[0] if len(candidates) == 1 else None
 
 
 def group_names(by: str | tuple[str, ...], scalar: dict, argument: str = "by") -> dict[str, str]:
-    """The scalar columns that `by` means, by the names that it has for them.
+    """Returns the full names of the scalar columns in `by`, by the names used there.
 
     Raises:
-        ValueError: `by` is something else; `argument` is what the message calls it.
+        ValueError: `by` names something else. The message calls it `argument`.
     """
     if not isinstance(by, (str, tuple, list)):
         raise ValueError(f"{argument} must be the name of a column or a tuple of names, got {show(by)}")
     names = (by,) if isinstance(by, str) else tuple(by)
     if not names:
         raise ValueError(f"{argument} must name at least one column, got ()")
-    found = {}
+    full_names = {}
     for name in names:
         full = full_name(name, scalar)
         if full is None:
             raise ValueError(f"{argument} must name scalar columns, one of {sorted(scalar)}, got {name!r}")
-        found[name] = full
-    return found
+        full_names[name] = full
+    return full_names
 
 
 def grouped(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Groups runs of equal values, ordered by them: one run of each group (groups,), the group of each run (runs,)."""
-    # Column by column, each by its rank: in one array the columns would take one dtype and lose digits.
+    """Groups runs with equal values, in the order of the values.
+
+    Returns:
+        One run of each group (groups,), and the group of each run (runs,).
+    """
+    # Column by column and by rank: in one array the columns would take one dtype and lose digits.
     group = np.zeros(len(columns[0]), np.int64)
     first = group
     for values in columns:
@@ -83,7 +89,7 @@ def grouped(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def count_endings(status: np.ndarray, group: np.ndarray, groups: int) -> dict[str, np.ndarray]:
-    """How many runs each group has, and how they ended: int64 (groups,) each."""
+    """Counts the runs of each group and their endings: int64 (groups,) each."""
     counts = {"runs": np.bincount(group, minlength=groups)}
     return counts | {
         name: np.bincount(group[np.isin(status, ends)], minlength=groups) for name, ends in ENDINGS.items()
@@ -91,19 +97,25 @@ def count_endings(status: np.ndarray, group: np.ndarray, groups: int) -> dict[st
 
 
 def finished_runs(status: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """The runs that are complete, group by group."""
+    """Returns the indices of the finished runs, group by group."""
     finished = np.flatnonzero(np.isin(status, FINISHED))
     return finished[np.argsort(group[finished], kind="stable")]
 
 
 def describe(values: np.ndarray, order: np.ndarray, counts: np.ndarray) -> dict[str, np.ndarray]:
-    """Statistics (groups, ...) of a column (runs, ...); `order` lists its runs group by group, `counts` in each."""
+    """Computes the statistics (groups, ...) of a column (runs, ...).
+
+    Args:
+        values: the column.
+        order: indices of the runs to describe, group by group.
+        counts: number of these runs in each group.
+    """
     shape = values.shape[1:]
     width = math.prod(shape)
     values = values.reshape(len(values), width)
     starts = np.cumsum(counts) - counts
     table = {name: np.full((len(counts), width), np.nan) for name in STATISTICS}
-    # Groups of the same size make one rectangular array, so one call describes as many as fit into a block.
+    # Groups of the same size form a rectangular array, so one call describes as many as fit into a block.
     for size in np.unique(counts[counts > 0]):
         groups = np.flatnonzero(counts == size)
         entries_at_once = max(1, min(width, MAX_NUMBERS // size))
@@ -119,7 +131,7 @@ def describe(values: np.ndarray, order: np.ndarray, counts: np.ndarray) -> dict[
 
 
 def _statistics(values: np.ndarray) -> dict[str, np.ndarray]:
-    """Statistics (groups, entries) of values (groups, runs, entries); infinite ones make NaNs without a warning."""
+    """Computes statistics (groups, entries) of values (groups, runs, entries). Infinities make NaNs without a warning."""
     runs = values.shape[1]
     with np.errstate(invalid="ignore"):
         mean = np.mean(values, axis=1)
@@ -129,17 +141,18 @@ def _statistics(values: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def constant_within(columns: dict[str, np.ndarray], first: np.ndarray, group: np.ndarray) -> dict[str, np.ndarray]:
-    """Of these columns (runs,), those with one value in every group: (groups,)."""
-    found = {}
+    """Selects the columns (runs,) that are constant within every group, and returns their values (groups,)."""
+    constant = {}
     for name, values in columns.items():
-        own = values[first][group]
-        if np.all((values == own) | ((values != values) & (own != own))):  # a NaN is equal to itself here
-            found[name] = values[first]
-    return found
+        expected = values[first][group]
+        # A NaN is equal to itself here.
+        if np.all((values == expected) | ((values != values) & (expected != expected))):
+            constant[name] = values[first]
+    return constant
 
 
 def with_groups(groups: dict[str, np.ndarray], table: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The columns that name the groups, followed by their statistics."""
+    """Puts the columns that name the groups in front of their statistics."""
     for name in groups:
         if name in table:
             raise ValueError(f"by must not name a column that is named like one of the results, got {name!r}")

@@ -1,26 +1,29 @@
 """Finished runs on disk: Parquet files and a manifest.
 
-A store is a folder. `_manifest.json` says what is run, so that another sweep is never mixed in; `_tasks.parquet` is the
-table of tasks, to be joined with the runs by `row`. Finished runs lie in `part-CHECKSUM.parquet`: a part is written
-under a hidden name, synced, then renamed, and its name is the checksum of its bytes, so a file that was cut short or
-has decayed is recognised by its name. No part is ever changed in place, and writers need not agree on anything, so a
-process may be killed at any moment.
+A store is a folder:
 
-A store has an identity, made once, which its manifest and all of its parts carry: a part that was copied in from
-another store is set aside, and so is one whose metadata, columns, rows or seeds are not the store's. A store that was
-written before there was an identity has none and stays without: its parts, old and new, are compared by what they hold.
+- `_manifest.json` identifies the sweep, so that no other one is ever mixed in.
+- `_tasks.parquet` is the table of tasks, to be joined with the runs by `row`.
+- `part-CHECKSUM.parquet` holds finished runs. A part is written under a hidden name, synced, then renamed. Its name is
+  the checksum of its bytes, so a truncated or corrupted file is recognised by its name.
 
-Locks, all of them `flock` on hidden files of the folder, released by the system if a process dies:
+No part is ever changed in place, and writers need no coordination, so a process may be killed at any moment.
 
-- `.store.lock`: `sweep` holds it exclusively from its first look at the folder until it returns. With an executor it
+A store has an identity, made once, which its manifest and all of its parts carry. A part copied in from another store
+is set aside, and so is one whose metadata, columns, rows or seeds do not match the store. A store written before stores
+had an identity never gets one: its parts, old and new, are compared by their content.
+
+Locks, all of them `flock` on hidden files of the folder, released by the system when a process ends:
+
+- `.store.lock`: `sweep` holds it exclusively from before it reads the folder until it returns. With an executor it
   then shares it, so that its own workers may share it too, and no other sweep can begin. Each shard holds a share.
-- `.shard-N.lock`: a worker holds it exclusively while it runs shard N. One that was believed dead may still hold it;
-  its successor waits. The caller reads from it which shards are running, after an error, before it gives up the folder.
-- `.manifest.lock`: each shard holds it exclusively, for milliseconds, while it reads the manifest and writes what is
-  missing in it. After the shards, `sweep` lists all parts in the manifest under `.store.lock` alone.
+- `.shard-N.lock`: a worker holds it exclusively while it runs shard N. A worker that was presumed lost may still hold
+  it; its successor waits. After an error, the caller reads from it which shards still run before it frees the folder.
+- `.manifest.lock`: each shard holds it exclusively, for milliseconds, while it reads and completes the manifest. After
+  the shards, `sweep` lists all parts in the manifest under `.store.lock` alone.
 
-Parts need no lock: each has a name of its own. `.call` and the stop sign are no locks either. They say that the shards
-of an earlier call are to end, and a shard looks at them once a second.
+Parts need no lock, because their names are unique. `.call` and the stop sign are no locks either: they end the shards
+of an earlier call. A shard checks them once a second.
 """
 
 from jaxbandits.engine.store.files import make_folder

@@ -8,11 +8,11 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-TEMPORARY = ".jaxbandits-"  # how the names of half-written files begin; the folder may hold other files, too
+TEMPORARY = ".jaxbandits-"  # prefix of the names of half-written files; the folder may also hold other files
 
 
 def make_folder(folder: Path) -> None:
-    """Creates the store's folder, and raises at once, not after the first hour, if it cannot be written."""
+    """Creates the store's folder. Raises at once, not after the first hour, if it cannot be written."""
     if importlib.util.find_spec("pyarrow") is None:
         raise ModuleNotFoundError("store= keeps runs in Parquet files with pyarrow: pip install pyarrow")
     with explained(folder):
@@ -23,7 +23,7 @@ def make_folder(folder: Path) -> None:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Writes all of it or nothing, even if the power fails."""
+    """Writes the whole file or nothing, even if the power fails."""
     temporary = temporary_path(path.parent)
     try:
         with open(temporary, "xb") as file:
@@ -38,20 +38,21 @@ def write_file(path: Path, data: bytes) -> None:
     try:
         os.fsync(directory)
     except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems sync folders on their own
+        # Some network file systems sync folders on their own.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
     finally:
         os.close(directory)
 
 
 def temporary_path(folder: Path) -> Path:
-    """A name for a file that is being written."""
+    """Returns a new name for a half-written file."""
     return folder / f"{TEMPORARY}{uuid.uuid4().hex}"
 
 
 @contextlib.contextmanager
 def explained(folder: Path) -> Iterator[None]:
-    """Adds to an OSError what it means for the store."""
+    """Explains in an OSError what follows for the store."""
     try:
         yield
     except OSError as error:

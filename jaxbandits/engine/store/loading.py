@@ -1,4 +1,4 @@
-"""Reads a store back."""
+"""Results of a store."""
 
 import logging
 import os
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 def load(store: str | os.PathLike[str]) -> Results:
-    """Reads a store: the Results of the sweep that wrote it, or the finished runs of one that has not ended.
+    """Reads the Results of a store. If its sweep has not ended, they hold the runs that have finished.
 
     Args:
         store: path of the folder.
@@ -27,7 +27,7 @@ def load(store: str | os.PathLike[str]) -> Results:
         wrote to the store, so `seconds` is their total time.
 
     Raises:
-        ValueError: the folder is not a store, or a part of it is damaged or of another store.
+        ValueError: the folder is not a store, or one of its parts is damaged or belongs to another store.
     """
     import pyarrow as pa
 
@@ -48,12 +48,12 @@ def load(store: str | os.PathLike[str]) -> Results:
         abouts.append(part.about)
     missing = sorted(set(manifest["parts"]) - {path.name for path in part_paths(folder)})
     if missing:
-        say(log, logging.WARNING, "%s: %d parts are missing, such as %s", folder, len(missing), missing[0])
+        say(log, logging.WARNING, f"{folder}: {len(missing)} parts are missing, such as {missing[0]}")
     runs = sum(map(len, tables))
     table = pa.concat_tables(tables) if runs else {}
     columns = {}
     for name, (dtype, shape) in column_kinds(manifest).items():
-        is_empty = 0 in (runs, *shape)  # then the parts have no such column
+        is_empty = 0 in (runs, *shape)  # the parts have no such column
         columns[name] = np.empty((runs, *shape), dtype) if is_empty else to_numpy(table[name]).reshape(runs, *shape)
     order = np.lexsort((columns["seed"], columns["row"]))
     columns = {name: values[order] for name, values in columns.items()}
@@ -67,16 +67,11 @@ def load(store: str | os.PathLike[str]) -> Results:
         )
     tasks = stored_table(folder, manifest)
     if tasks is None:
-        say(
-            log,
-            logging.WARNING,
-            "%s: %s is missing or damaged; the same sweep, called again, writes it anew",
-            folder,
-            TASKS,
-        )
+        text = "%s: %s is missing or damaged; the same sweep, called again, writes it anew"
+        say(log, logging.WARNING, text, folder, TASKS)
     return Results(with_tasks(columns, number_columns(_leaves(tasks or {}))), stats_of(abouts))
 
 
 def _leaves(table: Table) -> dict[str, np.ndarray]:
-    """The numbers of a table, by path; without PRNG keys."""
+    """Returns the numbers of a table, by path, without PRNG keys."""
     return {path: numbers for path, (dtype, numbers) in table.items() if str(numbers.dtype) == dtype}

@@ -1,4 +1,4 @@
-"""Who may write to a store: locks, the call of `sweep` that is under way, the stop sign."""
+"""Locks of a store, the mark of the current call of `sweep`, and the stop sign."""
 
 import contextlib
 import errno
@@ -10,23 +10,33 @@ from pathlib import Path
 from jaxbandits.engine.logs import say
 from jaxbandits.engine.store.files import explained, write_file
 
-CALL = ".call"  # holds the name of the call of `sweep` that is under way, or was the last
+CALL = ".call"  # file with the name of the current or last call of `sweep`
 
 log = logging.getLogger(__name__)
 
 
 @contextlib.contextmanager
 def locked(folder: Path, name: str, *, shared: bool = False, wait: bool = False) -> Iterator[Callable[[], None]]:
-    """Holds a lock that is released when the process ends, even if it is killed. Yields a function that shares it.
+    """Holds a lock. The system releases it when the process ends, even if it is killed.
+
+    Args:
+        folder: the store.
+        name: name of the lock.
+        shared: if True, other processes may share it.
+        wait: if True, blocks until the lock is free.
+
+    Yields:
+        A function that makes an exclusive lock a shared one.
 
     Raises:
-        BlockingIOError: another process holds it, or another thread of this one.
+        BlockingIOError: another process, or another thread of this one, holds it.
         OSError: the lock's file cannot be written.
     """
     import fcntl
 
     with contextlib.ExitStack() as stack:
-        with explained(folder):  # over NFS, a shared lock needs a file that can be read
+        # Over NFS, a shared lock needs a file that can be read.
+        with explained(folder):
             file = stack.enter_context(open(folder / f".{name}.lock", "a+b"))
 
         def take(kind: int) -> None:
@@ -41,19 +51,15 @@ def locked(folder: Path, name: str, *, shared: bool = False, wait: bool = False)
             except OSError as error:
                 if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
                     raise
-                say(
-                    log,
-                    logging.WARNING,
-                    "%s is on a file system without locks: make sure that no two sweeps write to it",
-                    folder,
-                )
+                text = "%s is on a file system without locks: make sure that no two sweeps write to it"
+                say(log, logging.WARNING, text, folder)
 
         take((fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
         yield lambda: take(fcntl.LOCK_SH | fcntl.LOCK_NB)
 
 
 def begin_call(folder: Path) -> str:
-    """Marks the beginning of a new call of `sweep`. Shards of earlier calls, which an executor may hold, end.
+    """Marks the beginning of a new call of `sweep`. Shards of earlier calls that an executor still holds will end.
 
     Returns:
         The name of the call, for `is_called_off`.
@@ -65,9 +71,9 @@ def begin_call(folder: Path) -> str:
 
 
 def is_called_off(folder: Path, call: str) -> bool:
-    """Whether the shards of a call are to end: there is a stop sign, or another call has begun.
+    """Checks whether the shards of a call must end: there is a stop sign, or another call has begun.
 
-    If the name of the call was taken away, no other call has begun.
+    A missing file `.call` does not count as another call.
     """
     if stop_sign(folder).exists():
         return True
@@ -78,10 +84,10 @@ def is_called_off(folder: Path, call: str) -> bool:
 
 
 def is_reached(folder: Path) -> bool:
-    """Whether this process sees the store of a call that has begun: a worker may be on a machine that does not."""
+    """Checks whether this process can see the store of the current call. A worker may run on a machine that cannot."""
     return (folder / CALL).exists()
 
 
 def stop_sign(folder: Path) -> Path:
-    """The file whose presence tells all writers to end after their chunk."""
+    """Returns the path of the file whose presence ends all writers after their chunk."""
     return folder / ".stop"

@@ -1,4 +1,4 @@
-"""The manifest: what a store holds, so that no other sweep is ever mixed in."""
+"""The manifest of a store: identifies its sweep, so that no other one is ever mixed in."""
 
 import json
 import re
@@ -14,13 +14,13 @@ from jaxbandits.engine.store.locks import locked
 from jaxbandits.engine.store.parts import Expected, part_paths, to_arrow
 from jaxbandits.engine.store.tables import STORED, Table, describe_table, head, read_table, write_table
 
-COMPARED = ("arguments", "tasks", "columns", "program", "made_by")  # of a manifest: what must be equal to go on
-KIND = re.compile(r"\w+(\[\d+(, \d+)*\])?")  # of a column: its dtype, and the shape of a run's entry
-MANIFEST = "_manifest.json"  # readers of Parquet folders pass over names that begin with an underscore or a dot
+COMPARED = ("arguments", "tasks", "columns", "program", "made_by")  # entries that must be equal to resume a sweep
+KIND = re.compile(r"\w+(\[\d+(, \d+)*\])?")  # dtype of a column, and shape of a run's entry
+MANIFEST = "_manifest.json"  # readers of Parquet folders skip names that begin with an underscore or a dot
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
-    """The manifest of a store; None if there is none yet.
+    """Reads the manifest of a store. Returns None if there is none yet.
 
     Raises:
         ValueError: the manifest cannot be read.
@@ -39,10 +39,10 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 
 
 def _require_shape(manifest: Any) -> None:
-    """Raises `ValueError` unless this is the manifest of a sweep, as far as it is read here."""
+    """Raises `ValueError` if an entry that this module reads is missing or malformed."""
     is_dict = isinstance(manifest, dict)
     if not is_dict or not all(isinstance(manifest.get(name), dict) for name in (*COMPARED, "parts")):
-        raise ValueError("it is not that of a sweep")
+        raise ValueError("it is not the manifest of a sweep")
     arguments = manifest["arguments"]
     for name in ("rows", "seeds", "lanes", "chunk"):
         if type(arguments.get(name)) is not int or arguments[name] < 1:
@@ -57,24 +57,24 @@ def _require_shape(manifest: Any) -> None:
 
 
 def agree(folder: Path, describe: Callable[[dict[str, Any] | None], dict[str, Any]], table: Table) -> dict[str, Any]:
-    """Makes sure that the store holds the sweep that is to be run, and no other; more seeds and rows are noted in it.
+    """Requires that the store holds the sweep to be run, and no other. Records additional seeds and rows in it.
 
     Args:
         folder: the store.
-        describe: (manifest of the store or None) -> manifest of the sweep to be run. Arguments that the caller left
-            open are taken over from the store.
+        describe: (manifest of the store or None) -> manifest of the sweep to be run. It takes from the store the
+            arguments that the caller left open.
         table: the table of tasks.
 
     Returns:
         The manifest.
 
     Raises:
-        ValueError: the store holds another sweep; the message lists the differences. Or a column is of a dtype that
-            Parquet has no name for.
+        ValueError: the store holds another sweep (the message lists the differences), or a column has a dtype that
+            Parquet does not have.
     """
     before = read_manifest(folder)
-    wanted = describe(before)
-    for name, (dtype, _) in column_kinds(wanted).items():
+    described = describe(before)
+    for name, (dtype, _) in column_kinds(described).items():
         if dtype not in STORED:
             raise ValueError(
                 f"answers and metrics must be booleans, integers or floats to be stored, got {dtype} for {name!r}"
@@ -83,25 +83,27 @@ def agree(folder: Path, describe: Callable[[dict[str, Any] | None], dict[str, An
         held = read_manifest(folder)
         if held is None:
             write_table(folder, table)
-            manifest = wanted | {"identity": uuid.uuid4().hex, "parts": {}}
+            manifest = described | {"identity": uuid.uuid4().hex, "parts": {}}
             with explained(folder):
                 write_file(folder / MANIFEST, _dump(manifest))
             return manifest
-        if held != before:  # another shard was first, and has settled what the call left open
-            wanted = describe(held)
-        _refuse_another(folder, held, wanted, table)
-        return _grown(folder, held, wanted, table)
+        # Another shard was first: it has fixed the arguments that the call left open.
+        if held != before:
+            described = describe(held)
+        _refuse_another(folder, held, described, table)
+        return _grown(folder, held, described, table)
 
 
-def _grown(folder: Path, held: dict[str, Any], wanted: dict[str, Any], table: Table) -> dict[str, Any]:
-    """The manifest of a store with the seeds and rows of a call, if they are more; a lost table is written anew."""
-    old, new = held["arguments"], wanted["arguments"]
+def _grown(folder: Path, held: dict[str, Any], described: dict[str, Any], table: Table) -> dict[str, Any]:
+    """Returns the manifest of a store, extended if a call has more seeds or rows. Rewrites a lost table."""
+    old, new = held["arguments"], described["arguments"]
     grown = held | {"arguments": old | {name: max(old[name], new[name]) for name in ("rows", "seeds")}}
     if new["rows"] >= old["rows"]:
-        grown["tasks"] = wanted["tasks"]
+        grown["tasks"] = described["tasks"]
         grown["arguments"] |= {name: new[name] for name in ("horizon",) if name in new}
         if new["rows"] > old["rows"] or stored_table(folder, held) is None:
-            write_table(folder, table)  # before the manifest, which until then speaks of its first rows
+            # Before the manifest: until it is written, the store's table is the first rows of this one.
+            write_table(folder, table)
     if grown != held:
         with explained(folder):
             write_file(folder / MANIFEST, _dump(grown))
@@ -109,7 +111,7 @@ def _grown(folder: Path, held: dict[str, Any], wanted: dict[str, Any], table: Ta
 
 
 def stored_table(folder: Path, manifest: dict[str, Any]) -> Table | None:
-    """The table of a store's tasks; None if its file is missing, damaged or another one's."""
+    """Reads the table of a store's tasks. Returns None if its file is missing, damaged or of another store."""
     if not manifest["tasks"].get("table"):
         return {}
     table = read_table(folder)
@@ -121,7 +123,7 @@ def stored_table(folder: Path, manifest: dict[str, Any]) -> Table | None:
 
 
 def check_call(folder: Path, call: dict[str, Any], table: Table) -> None:
-    """Raises `ValueError` if the arguments of a call are not those of the store; done before any shard is submitted."""
+    """Raises `ValueError` if a call's arguments differ from the store's. Runs before any shard is submitted."""
     held = read_manifest(folder)
     if held is not None:
         _refuse_another(folder, held, call, table)
@@ -142,21 +144,21 @@ def seal(folder: Path) -> None:
 
 
 def column_kinds(manifest: dict[str, Any]) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """The dtype and the shape of every column of a manifest, which writes them as 'float64[3, 2]'."""
+    """Parses the dtype and the shape of every column of a manifest, written as 'float64[3, 2]'."""
     pairs = {name: kind.rstrip("]").partition("[") for name, kind in manifest["columns"].items()}
     return {name: (dtype, tuple(map(int, filter(None, shape.split(","))))) for name, (dtype, _, shape) in pairs.items()}
 
 
 def expected_parts(manifest: dict[str, Any]) -> Expected:
-    """What the parts of a store must be.
+    """Returns the requirements on the parts of a store.
 
-    A store that was written before stores had an identity has none, and nor do the parts that it is given: what they
-    hold is compared, but not where they are from.
+    A store written before stores had an identity has none, and neither have its parts: their content is compared, not
+    their origin.
     """
     types = {
         name: to_arrow(np.empty((0, *shape), dtype)).type
         for name, (dtype, shape) in column_kinds(manifest).items()
-        if 0 not in shape  # Parquet has no lists of no elements
+        if 0 not in shape  # Parquet has no lists of length 0
     }
     arguments = manifest["arguments"]
     return Expected(manifest.get("identity"), types, arguments["rows"], arguments["seeds"])
@@ -166,17 +168,22 @@ def _dump(manifest: dict[str, Any]) -> bytes:
     return (json.dumps(manifest, indent=1) + "\n").encode()
 
 
-def _refuse_another(folder: Path, held: dict[str, Any], wanted: dict[str, Any], table: Table) -> None:
-    """Raises `ValueError` with all differences between the manifest of a store and that of a call."""
-    # A store that does not say worked on arrays.
+def _refuse_another(folder: Path, held: dict[str, Any], called: dict[str, Any], table: Table) -> None:
+    """Raises `ValueError` with all differences between the manifest of a store and the description of a call.
+
+    The description may be a part of a manifest: only its own entries are compared.
+    """
+    # Stores without this entry were computed with arrays.
     held = held | {"arguments": {"scalars": False} | held["arguments"]}
-    held, wanted = _over_shared_rows(folder, held, wanted, table)
-    lines = [line for name in COMPARED if name in wanted for line in _differences(held[name], wanted[name], name)]
-    if "program" in wanted and held["program"] != wanted["program"]:
-        # Settings of JAX that change no program change no result, and so are only looked at here.
-        told = list(_differences(held["settings"], wanted["settings"], "settings")) if "settings" in held else []
-        close_over = "build and metrics, with all the values that they close over"
-        lines += [*told, "(program: it may differ by these settings alone)"] if told else [f"(program: {close_over})"]
+    held, called = _over_shared_rows(folder, held, called, table)
+    lines = [line for name in COMPARED if name in called for line in _differences(held[name], called[name], name)]
+    if "program" in called and held["program"] != called["program"]:
+        # Settings of JAX that change no program change no result, so they are compared only here.
+        settings = list(_differences(held["settings"], called["settings"], "settings")) if "settings" in held else []
+        if settings:
+            lines += [*settings, "(program: it may differ by these settings alone)"]
+        else:
+            lines.append("(program: build and metrics, with all the values that they close over)")
     if lines:
         raise ValueError(
             f"store {str(folder)!r} holds another sweep:\n  " + "\n  ".join(lines) + "\n"
@@ -185,43 +192,45 @@ def _refuse_another(folder: Path, held: dict[str, Any], wanted: dict[str, Any], 
 
 
 def _over_shared_rows(
-    folder: Path, held: dict[str, Any], wanted: dict[str, Any], table: Table
+    folder: Path, held: dict[str, Any], called: dict[str, Any], table: Table
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Both manifests without what may grow: the number of seeds, and the rows that only one of the tables has.
+    """Returns both manifests without the number of seeds and without the rows that only one of the tables has.
 
-    A task's stream depends on its row and its seed alone, so neither changes a run that is stored.
+    A task's stream depends on its row and its seed alone, so neither changes a stored run.
     """
-    old, new = held["arguments"].get("rows"), wanted["arguments"]["rows"]
+    old, new = held["arguments"].get("rows"), called["arguments"]["rows"]
     if old is not None and old < new:
-        wanted = wanted | {"tasks": describe_table(head(table, old))}
+        called = called | {"tasks": describe_table(head(table, old))}
     elif old is not None and old > new:
         stored = stored_table(folder, held)
-        if stored is None:  # then there is nothing to compare with, and the numbers of rows are a difference
-            return held, wanted
+        # Without a table to compare with, the numbers of rows count as a difference.
+        if stored is None:
+            return held, called
         held = held | {"tasks": describe_table(head(stored, new))}
 
     def without_sizes(manifest: dict[str, Any]) -> dict[str, Any]:
         arguments = {name: x for name, x in manifest["arguments"].items() if name not in ("rows", "seeds")}
         if isinstance(horizons := arguments.get("horizon"), list) and old is not None:
             horizons = horizons[: min(old, new)]
-            arguments["horizon"] = horizons[0] if len(set(horizons)) == 1 else horizons  # as `describe_horizon` has it
+            # The form of `describe_horizon`.
+            arguments["horizon"] = horizons[0] if len(set(horizons)) == 1 else horizons
         return manifest | {"arguments": arguments}
 
-    return without_sizes(held), without_sizes(wanted)
+    return without_sizes(held), without_sizes(called)
 
 
-def _differences(held: Any, wanted: Any, path: str) -> Iterator[str]:
-    """One line for every difference, with the path to it."""
-    texts = json.dumps(held), json.dumps(wanted)  # as text, NaN equals itself
+def _differences(old: Any, new: Any, path: str) -> Iterator[str]:
+    """Yields one line for every difference between two JSON values, with the path to it."""
+    texts = json.dumps(old), json.dumps(new)  # as text, NaN equals itself
     if texts[0] == texts[1]:
         return
-    if isinstance(held, dict) and isinstance(wanted, dict):
-        for name, value in wanted.items():
-            yield from _differences(held.get(name), value, f"{path}.{name}".rstrip("."))
-    elif isinstance(held, list) and isinstance(wanted, list) and len(held) == len(wanted):
-        pairs = enumerate(zip(held, wanted, strict=True))
-        n = next(n for n, (old, new) in pairs if json.dumps(old) != json.dumps(new))
-        yield from _differences(held[n], wanted[n], f"{path}[{n}]")  # the first one stands for the rest
+    if isinstance(old, dict) and isinstance(new, dict):
+        for name, value in new.items():
+            yield from _differences(old.get(name), value, f"{path}.{name}".rstrip("."))
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        # Only the first differing entry of a list is reported.
+        n = next(n for n, pair in enumerate(zip(old, new, strict=True)) if json.dumps(pair[0]) != json.dumps(pair[1]))
+        yield from _differences(old[n], new[n], f"{path}[{n}]")
     else:
         short = [text if len(text) <= 60 else f"{text[:57]}..." for text in texts]
         yield f"{path}: {short[0]} in the store, {short[1]} now"

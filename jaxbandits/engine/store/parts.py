@@ -13,44 +13,44 @@ import numpy as np
 from jaxbandits.engine.results.runs import Stats, added
 
 ABOUT = b"jaxbandits"  # key of a part's own metadata
-COUNTED = ("runs", "censored")  # what is read of a part's metadata beside the session and its `Stats`
+COUNTED = ("runs", "censored")  # counts in a part's metadata, beside the session and its `Stats`
 
 
 class Expected(NamedTuple):
-    """What the parts of a store must be."""
+    """Requirements on the parts of a store."""
 
-    identity: str | None  # of the store; None if it was written before stores had one
-    types: dict[str, Any]  # PyArrow's, of the columns that Parquet can hold
-    rows: int  # the largest numbers that any call has asked for
-    seeds: int
+    identity: str | None  # identity of the store; None if it was written before stores had one
+    types: dict[str, Any]  # PyArrow types by column, for the columns that Parquet can hold
+    rows: int  # largest number of rows of any call
+    seeds: int  # largest number of seeds of any call
 
 
 class Part(NamedTuple):
     """A part that has been read."""
 
-    table: Any  # PyArrow's, of the columns that were asked for
-    about: dict[str, Any]  # its metadata
+    table: Any  # PyArrow table of the requested columns
+    about: dict[str, Any]  # metadata
 
     @property
     def runs(self) -> np.ndarray:
-        """The runs as single numbers, int64 (runs,): the seed in the upper half, the row in the lower."""
+        """Runs as single numbers, int64 (runs,): the seed in the upper half, the row in the lower."""
         return to_numpy(self.table["seed"]) * 2**32 + to_numpy(self.table["row"])
 
 
 class Unfit(NamedTuple):
-    """Why a file that is named like a part is none of the store's."""
+    """The reason why a file with a part's name does not belong to the store."""
 
-    reason: str  # completes "which .."
-    kind: str = "damaged"  # ends the name under which it is set aside
+    reason: str  # predicate, to follow "a part that .."
+    kind: str = "damaged"  # suffix of the name under which the file is set aside
 
 
 def part_paths(folder: Path) -> list[Path]:
-    """All parts, in the order of their names."""
+    """Returns the paths of all parts, in the order of their names."""
     return sorted(folder.glob("part-*.parquet"))
 
 
 def checksum(data: bytes) -> str:
-    """SHA-256 in hexadecimal."""
+    """Returns the SHA-256 in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -60,13 +60,13 @@ def read_part(
     """Reads a part.
 
     Args:
-        path: of the part.
-        expected: what the parts of its store must be.
-        columns: that are read; all by default. `row` and `seed` always are.
-        verify: whether the checksum is compared, for which the whole file is read.
+        path: path of the part.
+        expected: requirements on the parts of its store.
+        columns: columns to read, in addition to `row` and `seed`. If None, all.
+        verify: whether to compare the checksum, which reads the whole file.
 
     Returns:
-        The part, or why it is not one of the store's. A right checksum says that a file is whole, not where it is from.
+        The part, or the reason why it does not fit. A right checksum proves that a file is whole, not where it is from.
 
     Raises:
         OSError: the file cannot be read.
@@ -94,10 +94,11 @@ def read_part(
                 return Unfit("is of another store", "foreign")
             if (reason := _misfit(file, expected)) is not None:
                 return Unfit(reason)
-            # In this thread: one of PyArrow's that lets go of Python's bytes while the process ends can abort it.
+            # In this thread: a thread of PyArrow that releases Python's bytes while the process ends can abort it.
             part = Part(file.read(columns=names, use_threads=False), about)
         except (pa.ArrowException, OSError, ValueError, KeyError, RecursionError) as error:
-            if isinstance(error, OSError) and error.errno is not None:  # of the disk, not of the file
+            # An error number comes from the disk, not from the content of the file.
+            if isinstance(error, OSError) and error.errno is not None:
                 raise
             return Unfit(f"cannot be read ({type(error).__name__})")
     for name, most in (("row", expected.rows), ("seed", expected.seeds)):
@@ -109,10 +110,10 @@ def read_part(
 
 
 def _opened(path: Path) -> Any:
-    """The file, as PyArrow's own.
+    """Opens the file as one of PyArrow's.
 
-    PyArrow reads it in a thread of its own, which must hold nothing of Python's. A path that it is given otherwise has
-    to be UTF-8, and is searched for the names of partitions.
+    PyArrow reads it in a thread of its own, which must hold no object of Python. Given a path instead, PyArrow requires
+    UTF-8 and searches it for names of partitions.
     """
     import pyarrow as pa
 
@@ -120,7 +121,7 @@ def _opened(path: Path) -> Any:
 
 
 def _read_about(file: Any) -> dict[str, Any] | None:
-    """The metadata of a part; None if it lacks what every part has."""
+    """Reads the metadata of a part. Returns None if it is incomplete."""
     metadata = (file.schema_arrow.metadata or {}).get(ABOUT)
     if metadata is None:
         return None
@@ -136,7 +137,7 @@ def _read_about(file: Any) -> dict[str, Any] | None:
 
 
 def _misfit(file: Any, expected: Expected) -> str | None:
-    """How the columns of a part differ from those of the store; None if they do not."""
+    """Returns the first difference between the columns of a part and of the store, or None if they agree."""
     schema = file.schema_arrow
     for name, kind in expected.types.items():
         if schema.get_field_index(name) < 0:
@@ -153,9 +154,9 @@ def _misfit(file: Any, expected: Expected) -> str | None:
 
 
 def new_parts(folder: Path, known: set[str]) -> list[dict[str, Any]]:
-    """The metadata of the parts whose names are not in `known`; adds their names to it.
+    """Reads the metadata of the parts whose names are not in `known`, and adds their names to it.
 
-    Parts without metadata that can be read are passed over: they are found when the store is read.
+    Skips parts whose metadata cannot be read: `load` and `tidy` report them.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -170,16 +171,17 @@ def new_parts(folder: Path, known: set[str]) -> list[dict[str, Any]]:
 
 
 def stats_of(abouts: list[dict[str, Any]]) -> Stats:
-    """The `Stats` of all processes together, from the metadata of their parts."""
+    """Adds up the `Stats` of all processes, from the metadata of their parts."""
+    # The metadata cover all that a process has done so far, and parts come in no order: the longest time is the last.
     last: dict[str, dict[str, Any]] = {}
-    for about in abouts:  # each covers all that its process has done so far, and parts come in no order
+    for about in abouts:
         if about["seconds"] >= last.get(about["session"], about)["seconds"]:
             last[about["session"]] = about
     return added([Stats(**{name: about[name] for name in Stats._fields if name in about}) for about in last.values()])
 
 
 def to_arrow(values: np.ndarray) -> Any:
-    """A column; arrays become nested lists of fixed size."""
+    """Converts values to a column. Arrays become nested lists of fixed size."""
     import pyarrow as pa
 
     column = pa.array(np.ascontiguousarray(values).reshape(-1))
@@ -189,7 +191,7 @@ def to_arrow(values: np.ndarray) -> Any:
 
 
 def to_numpy(column: Any) -> np.ndarray:
-    """The numbers of a column, flattened."""
+    """Returns the numbers of a column, flattened."""
     import pyarrow as pa
 
     values = column.combine_chunks()

@@ -1,4 +1,4 @@
-"""The table of tasks of a store: `_tasks.parquet`, a line a row, to be joined with the runs by `row`."""
+"""The table of tasks of a store: `_tasks.parquet`, one line per row, to be joined with the runs by `row`."""
 
 import hashlib
 import json
@@ -14,25 +14,25 @@ from jaxbandits.engine.results.tables import column_name, is_key, leaves_of
 from jaxbandits.engine.store.files import explained, write_file
 from jaxbandits.engine.store.parts import ABOUT, to_arrow, to_numpy
 
-TASKS = "_tasks.parquet"  # readers of Parquet folders pass over names that begin with an underscore
+TASKS = "_tasks.parquet"  # readers of Parquet folders skip names that begin with an underscore
 STORED = {"bool", "float16", "float32", "float64"} | {f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)}
 
-SHOWN = 10_000  # numbers of a table that a description spells out; of a longer one it gives the hash alone
+SHOWN = 10_000  # most numbers of a leaf that a description spells out; beyond it, the hash stands alone
 
 
 class Values(NamedTuple):
-    """One leaf of a table of tasks, as a store has it."""
+    """One leaf of a table of tasks, as a store keeps it."""
 
-    dtype: str  # of the leaf
-    numbers: np.ndarray  # (rows, ...)   of a PRNG key: its data
+    dtype: str  # dtype of the leaf
+    numbers: np.ndarray  # (rows, ...)   the leaf, or the data of a PRNG key
 
 
-Table = dict[str, Values]  # by path
+Table = dict[str, Values]  # leaves by path
 
 
 def table_of(tasks: PyTree) -> Table:
-    """The table as plain values."""
-    # A PRNG key has no bytes of its own.
+    """Returns the table as plain values."""
+    # A PRNG key has no bytes of its own, only its data has.
     return {
         path: Values(str(leaf.dtype), np.asarray(jax.random.key_data(leaf) if is_key(leaf) else leaf))
         for path, leaf in leaves_of(tasks).items()
@@ -40,12 +40,15 @@ def table_of(tasks: PyTree) -> Table:
 
 
 def head(table: Table, rows: int) -> Table:
-    """Its first rows."""
+    """Returns the first `rows` rows of a table."""
     return {path: Values(dtype, numbers[:rows]) for path, (dtype, numbers) in table.items()}
 
 
 def describe_table(table: Table) -> dict[str, Any]:
-    """The table, to be read and compared: a hash of its bytes, shapes, and values where there are few."""
+    """Describes the table for readers and comparison: a hash of its bytes, the shapes, and the values if they are few.
+
+    Values that are not finite are left out.
+    """
     described: dict[str, Any] = {}
     sha = hashlib.sha256()
     for path, (dtype, numbers) in table.items():
@@ -59,7 +62,7 @@ def describe_table(table: Table) -> dict[str, Any]:
 
 
 def write_table(folder: Path, table: Table) -> None:
-    """Writes the table, in place of an earlier one. A table without a leaf has no file."""
+    """Writes the table and replaces an earlier one. A table without a leaf has no file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -69,7 +72,7 @@ def write_table(folder: Path, table: Table) -> None:
     for path, (dtype, numbers) in table.items():
         about[path] = {"dtype": dtype, "numbers": str(numbers.dtype), "shape": numbers.shape[1:]}
         columns.setdefault("row", to_arrow(np.arange(len(numbers))))
-        if numbers.size:  # Parquet has no lists of no elements
+        if numbers.size:  # Parquet has no lists of length 0
             columns[column_name(path)] = to_arrow(numbers if str(numbers.dtype) in STORED else _as_bytes(numbers))
     buffer = pa.BufferOutputStream()
     schema = {ABOUT: json.dumps(about)}
@@ -79,7 +82,7 @@ def write_table(folder: Path, table: Table) -> None:
 
 
 def read_table(folder: Path) -> Table | None:
-    """The table; None if it is missing or cannot be read."""
+    """Reads the table. Returns None if it is missing or cannot be read."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -99,5 +102,5 @@ def _read(columns: Any, name: str, *, dtype: str, numbers: str, shape: list[int]
 
 
 def _as_bytes(numbers: np.ndarray) -> np.ndarray:
-    """Numbers of a type that Parquet has no name for, as bytes (rows, bytes of a row)."""
+    """Converts numbers of a type that Parquet does not have to bytes (rows, bytes of a row)."""
     return np.ascontiguousarray(numbers).view(np.uint8).reshape(len(numbers), -1)

@@ -1,4 +1,4 @@
-"""What of a store is done, and what in it is none of its own."""
+"""Finished tasks of a store, and the removal of files that do not belong to it."""
 
 import logging
 from pathlib import Path
@@ -16,9 +16,10 @@ log = logging.getLogger(__name__)
 
 
 def finished(folder: Path, rows: int, seeds: int) -> np.ndarray:
-    """Which of so many tasks are done: bool (seeds * rows,), seed by seed; the store may hold runs of others.
+    """Returns True for every task that is done: bool (seeds * rows,), seed by seed.
 
-    Parts that are none of the store's do not count. Checksums are not verified again: see `tidy`.
+    The store may also hold runs of further rows and seeds. Parts of another store do not count. Checksums are not
+    verified again: see `tidy`.
     """
     done = np.zeros(seeds * rows, bool)
     manifest = read_manifest(folder)
@@ -29,20 +30,20 @@ def finished(folder: Path, rows: int, seeds: int) -> np.ndarray:
         part = read_part(path, expected, columns=(), verify=False)
         if isinstance(part, Part):
             seed, row = np.divmod(part.runs, 2**32)
-            asked = (seed < seeds) & (row < rows)
-            done[seed[asked] * rows + row[asked]] = True
+            counts = (seed < seeds) & (row < rows)
+            done[seed[counts] * rows + row[counts]] = True
     return done
 
 
 def tidy(folder: Path) -> None:
-    """Removes half-written files, and sets aside parts that are damaged, of another store, or repeat others.
+    """Removes half-written files, and sets aside parts that are damaged, foreign, or repeat runs of other parts.
 
-    The caller is the only one that writes.
+    No other process may write at the same time.
     """
     for path in folder.glob(f"{TEMPORARY}*"):
         if path.is_file():
             path.unlink(missing_ok=True)
-            say(log, logging.INFO, "%s: dropped %s, which was never finished", folder, path.name)
+            say(log, logging.INFO, "%s: removed %s, which was never finished", folder, path.name)
     manifest = read_manifest(folder)
     if manifest is not None:
         _set_unfit_aside(folder, manifest)
@@ -50,17 +51,19 @@ def tidy(folder: Path) -> None:
 
 
 def _set_unfit_aside(folder: Path, manifest: dict[str, Any]) -> None:
-    """Hides what is named like a part and is none, or repeats a run of another: two writers got past the locks."""
+    """Hides files that have a part's name but do not fit the store, and parts that repeat runs of another part.
+
+    Parts repeat runs if two writers got past the locks.
+    """
     expected = expected_parts(manifest)
-    runs = []  # of the parts that are kept
+    runs = []  # (path, runs) of every part that fits
     for path in part_paths(folder):
         part = read_part(path, expected, columns=())
         if isinstance(part, Part):
             runs.append((path, part.runs))
             continue
         _set_aside(path, part.kind)
-        text = "%s: set %s aside, which %s; its tasks are run again"
-        say(log, logging.WARNING, text, folder, path.name, part.reason)
+        say(log, logging.WARNING, f"{folder}: set {path.name} aside, which {part.reason}; its tasks are run again")
     all_runs = np.concatenate([np.zeros(0, np.int64), *(numbers for _, numbers in runs)])
     if len(np.unique(all_runs)) == len(all_runs):
         return
@@ -71,12 +74,12 @@ def _set_unfit_aside(folder: Path, manifest: dict[str, Any]) -> None:
             kept = merged
             continue
         _set_aside(path, "doubled")
-        text = "%s: set %s aside, which repeats runs of another part; runs that only it had are run again"
+        text = "%s: set %s aside, which repeats runs of another part; runs that it alone holds are run again"
         say(log, logging.WARNING, text, folder, path.name)
 
 
 def _set_aside(path: Path, kind: str) -> None:
-    """Renames a file so that it is hidden from readers, but not destroyed, nor anything else that was set aside."""
+    """Renames a file so that readers do not see it. Overwrites nothing that was set aside before."""
     name, n = f".{path.name}.{kind}", 1
     while path.with_name(name).exists():
         n += 1

@@ -1,4 +1,4 @@
-"""Adds parts to a store while a sweep runs."""
+"""Parts that a sweep adds to a store while it runs."""
 
 import json
 import logging
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 class Writer:
-    """Writes the finished runs of a queue from time to time; shared by the threads that drive the lanes."""
+    """Periodic writer of the finished runs of a queue. The threads that drive the lanes share it."""
 
     def __init__(
         self,
@@ -36,18 +36,21 @@ class Writer:
     ):
         self.folder, self.collect, self.stats, self.identity = folder, collect, stats, identity
         self.session = uuid.uuid4().hex
-        self.unwritten: list[dict[str, np.ndarray]] = []  # collected, and kept until they are on the disk
+        self.unwritten: list[dict[str, np.ndarray]] = []  # collected runs, kept until they are on the disk
         self.started = self.last = time.monotonic()
         self.lock = threading.Lock()
 
     def due(self, waiting: int) -> bool:
-        """Whether a part is due: often at first, so that a kill costs little; seldom later, so that parts stay few."""
+        """Checks whether a part is due.
+
+        Parts are frequent at first, so that a kill costs little, and rare later, so that they stay few.
+        """
         now = time.monotonic()
         pause = min(max(FIRST_PAUSE, (now - self.started) / 100), LAST_PAUSE)
         return now - self.last > pause or waiting > MAX_WAITING
 
     def write(self) -> None:
-        """Writes the runs that have finished since the last part."""
+        """Writes the runs that finished since the last part."""
         with self.lock:
             self.last = time.monotonic()
             columns = self.collect()
@@ -62,19 +65,19 @@ class Writer:
 
 
 def write_part(folder: Path, columns: dict[str, np.ndarray], about: dict[str, Any], identity: str | None) -> None:
-    """Adds finished runs to the store; once it returns they are on the disk.
+    """Adds finished runs to the store. When it returns, they are on the disk.
 
     Args:
         folder: the store.
         columns: the runs.
-        about: the part's metadata: the session of the process that writes, and the fields of its `Stats` so far.
-        identity: of the store, by which a part of another one is known; None if its manifest has none.
+        about: the part's metadata: the session of the writing process and the fields of its `Stats` so far.
+        identity: identity of the store, by which a foreign part is recognised. None if the manifest has none.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     about = about_part(columns, about) | ({} if identity is None else {"identity": identity})
-    # Parquet has no lists of no elements; `load` knows such a column from the manifest.
+    # Parquet has no lists of length 0; `load` restores such a column from the manifest.
     table = pa.table({name: to_arrow(values) for name, values in columns.items() if 0 not in values.shape[1:]})
     buffer = pa.BufferOutputStream()
     pq.write_table(table.replace_schema_metadata({ABOUT: json.dumps(about)}), buffer, compression="zstd")
@@ -85,7 +88,7 @@ def write_part(folder: Path, columns: dict[str, np.ndarray], about: dict[str, An
 
 
 def about_part(columns: dict[str, np.ndarray], about: dict[str, Any]) -> dict[str, Any]:
-    """The metadata of a part, with its endings counted."""
+    """Returns the metadata of a part, with its numbers of finished, censored and failed runs."""
     status = columns["status"]
     return about | {
         "runs": len(status),
