@@ -1,6 +1,5 @@
 """Mathematics without bandits: small linear algebra, experimental design, l1 programs, tracking, thresholds of tests.
 
-Functions that are called once for a problem check their arguments. Those of inner loops (`linalg`, `cholesky`, `kl`,
-`beta`, `binomial`, `blocks`, `compensated`, `trips`, the posteriors of `gp`) take arrays as they are described and
-check nothing.
+Functions that are called once per problem check their arguments. Functions for inner loops check nothing: `linalg`,
+`cholesky`, `kl`, `beta`, `binomial`, `blocked_argmax`, `compensated`, `loops`, and the posteriors of `gp`.
 """

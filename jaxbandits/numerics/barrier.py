@@ -15,7 +15,7 @@ TO_BOUNDARY = 0.95  # a step that would leave the positive numbers goes this far
 
 
 class Optimum(NamedTuple):
-    """A feasible point and how good it is."""
+    """A feasible point with a certificate."""
 
     p: Array  # float (b,)     arbitrary in rows without a limit
     q: Array  # float (a,)     arbitrary in columns without a limit
@@ -26,7 +26,7 @@ class Optimum(NamedTuple):
 class _Iterate(NamedTuple):
     p: Array  # float (b,)
     q: Array  # float (a,)
-    slack: Array  # float (b, a)        limits - p - q, carried along: computed anew, it would lose its digits
+    slack: Array  # float (b, a)        limits - p - q, carried along: recomputed, it would lose its digits
     multiplier: Array  # float (b, a)
     value: Array  # float ()
     gap: Array  # float ()
@@ -45,25 +45,26 @@ def minimize_reciprocals(
 
     Args:
         limits: float (b, a), positive.
-        row_costs: float (b,), the u_j > 0; 1 by default.
-        column_costs: float (a,), the v_i > 0; 1 by default.
-        mask: bool (b, a), the pairs whose limit counts; all by default. A row or column without such a pair takes no
-            part.
+        row_costs: float (b,), the u_j > 0. If None, 1.
+        column_costs: float (a,), the v_i > 0. If None, 1.
+        mask: bool (b, a), pairs whose limit counts. If None, all. A row or column without such a pair is ignored.
         tolerance: () > 0, relative gap at which to stop. In float32 1e-5 is reached, 1e-6 not always.
-        max_steps: bound on the steps, a Python int of at least 1.
+        max_steps: largest number of steps, a Python int of at least 1.
 
     Returns:
         Optimum, the best of all points visited.
 
     Raises:
-        ValueError: an argument does not fit; `limits` must be positive where it counts.
+        ValueError: an argument does not fit, or a limit that counts is not positive.
 
     The method follows the primal-dual path: Newton steps on the optimality conditions with multiplier * slack = const,
     which is driven to 0. Any multipliers L >= 0 prove that the minimum is at least
-    2 sum_j sqrt(u_j sum_i L_ji) + 2 sum_i sqrt(v_i sum_j L_ji) - sum_ji L_ji limits_ji; that is the gap. A step costs
-    O(b^2 a + b^3), so the smaller side belongs in the rows. Measured over 1000 random instances from 1 x 4 to 5 x 200
-    with limits over up to 12 decades: 7 steps on average to 1e-4, 26 at most. `vmap` takes as long as the slowest lane:
-    64 lanes to 1e-4 on two cores in float64, 3 x 3: 0.13 ms, 3 x 10: 0.26 ms, 9 x 50: 3.4 ms, 5 x 200: 7 ms.
+    2 sum_j sqrt(u_j sum_i L_ji) + 2 sum_i sqrt(v_i sum_j L_ji) - sum_ji L_ji limits_ji, from which the gap follows.
+
+    **Cost**: O(b^2 a + b^3) per step, so the smaller side belongs in the rows. Over 1000 random instances from 1 x 4 to
+    5 x 200 with limits over up to 12 decades, 1e-4 took 7 steps on average and 26 at most. `vmap` takes as long as the
+    slowest lane. For 64 lanes to 1e-4 on two cores in float64, 3 x 3 takes 0.13 ms, 3 x 10 0.26 ms, 9 x 50 3.4 ms and
+    5 x 200 7 ms.
 
     Source: Wright (1997), Primal-dual interior-point methods, chapter 5.
     """
@@ -77,13 +78,14 @@ def minimize_reciprocals(
         row_costs = checks.array("row_costs", row_costs, (b,), above=0)
     if column_costs is not None:
         column_costs = checks.array("column_costs", column_costs, (a,), above=0)
-    # A limit that does not count may be anything.
+    # A limit outside the mask may have any value.
     is_free = False if mask is None else ~checks.known(mask)
     checks.require((checks.known(limits) > 0) | is_free, "limits", "be positive", limits)
     mask = jnp.ones((b, a), bool) if mask is None else mask
     u = jnp.ones(b, limits.dtype) if row_costs is None else row_costs
     v = jnp.ones(a, limits.dtype) if column_costs is None else column_costs
-    return _minimize(limits, u, v, mask, jnp.asarray(tolerance, limits.dtype), max_steps)
+    tolerance = jnp.asarray(tolerance, limits.dtype)
+    return _minimize(limits, u=u, v=v, mask=mask, tolerance=tolerance, max_steps=max_steps)
 
 
 @jax.jit
@@ -99,9 +101,10 @@ def _minimize(limits: Array, u: Array, v: Array, mask: Array, tolerance: Array, 
         value = jnp.sum(u / p) + jnp.sum(v / q)
         proved = 2 * jnp.sum(jnp.sqrt(u * multiplier.sum(1))) + 2 * jnp.sum(jnp.sqrt(v * multiplier.sum(0)))
         gap = value - (proved - jnp.sum(multiplier * limits))
-        return _Iterate(p, q, slack, multiplier, value, gap / jnp.maximum(value, jnp.finfo(value.dtype).tiny))
+        relative = gap / jnp.maximum(value, jnp.finfo(value.dtype).tiny)
+        return _Iterate(p=p, q=q, slack=slack, multiplier=multiplier, value=value, gap=relative)
 
-    def found(x: _Iterate) -> Optimum:
+    def rescaled(x: _Iterate) -> Optimum:
         return Optimum(x.p * unit, x.q * unit, x.value / unit, x.gap)
 
     def start() -> _Iterate:
@@ -118,8 +121,8 @@ def _minimize(limits: Array, u: Array, v: Array, mask: Array, tolerance: Array, 
         own_p, own_q = 2 * u / x.p**3, 2 * v / x.q**3
         hessian_q = jnp.where(columns, own_q + W.sum(0), 1)
         share = W / hessian_q[None]
-        # The matrix left after q is eliminated has a dominant diagonal. Built from its row sums it keeps its digits;
-        # as the difference of two products it would lose them once a few pairs are tight.
+        # After q is eliminated, the matrix has a dominant diagonal. Built from its row sums, it keeps its digits. As
+        # the difference of two products it would lose them once a few pairs are tight.
         coupling = jnp.where(jnp.eye(rows.size, dtype=bool), 0, jnp.sum(share[:, None] * W[None], -1))
         row_sums = jnp.where(rows, own_p + jnp.sum(share * own_q[None], 1), 1)
         matrix = jnp.diag(row_sums + coupling.sum(1)) - coupling
@@ -139,18 +142,18 @@ def _minimize(limits: Array, u: Array, v: Array, mask: Array, tolerance: Array, 
     def proceed(carry: tuple[_Iterate, Optimum, Array]) -> tuple[_Iterate, Optimum, Array]:
         x, best, steps = carry
         x = step(x)
-        return x, jax.tree.map(lambda new, old: jnp.where(x.gap < best.gap, new, old), found(x), best), steps + 1
+        return x, jax.tree.map(lambda new, old: jnp.where(x.gap < best.gap, new, old), rescaled(x), best), steps + 1
 
     first = start()
-    # Near the last digits rounding takes over, and the gap becomes NaN or grows again: hence the best so far.
+    # Near the last digits rounding dominates, and the gap becomes NaN or grows again: hence the best point so far.
     _, best, _ = lax.while_loop(
         lambda carry: (carry[0].gap > tolerance) & (carry[2] < max_steps),
         proceed,
-        (first, found(first), jnp.zeros((), jnp.int32)),
+        (first, rescaled(first), jnp.zeros((), jnp.int32)),
     )
     return best
 
 
 def _length(shrink: Array) -> Array:
-    """The longest step up to 1 that keeps every entry positive; `shrink` is the largest relative decrease."""
+    """Returns the longest step up to 1 that keeps every entry positive. `shrink` is the largest relative decrease."""
     return jnp.minimum(1, TO_BOUNDARY / jnp.maximum(shrink, TO_BOUNDARY))

@@ -1,4 +1,4 @@
-"""Beta and gamma draws of shapes of at least 1, without a loop: posteriors of probabilities under a uniform prior."""
+"""Beta and gamma draws for shapes of at least 1, without a loop: posteriors of probabilities under a uniform prior."""
 
 from collections.abc import Callable
 
@@ -10,27 +10,28 @@ from jaxbandits.base import Array, Key
 from jaxbandits.numerics.normal import one_by_one
 
 PROPOSALS = 4  # the first accepted one counts
-UNIFORMS = 4 * PROPOSALS  # that one beta variable takes
-UNIFORMS_OF_TWO = 4 * 2  # that one takes of two proposals, which may be refused
+UNIFORMS = 4 * PROPOSALS  # uniform numbers for one beta variable
+UNIFORMS_OF_TWO = 4 * 2  # uniform numbers for one beta variable from two proposals, which may both be rejected
 
 
 def beta(key: Key, a: Array, b: Array) -> Array:
     """Draws from Beta(a, b).
 
     Args:
-        key: the key.
+        key: PRNG key.
         a: float (...), at least 1.
         b: float (...), at least 1, of a's shape and dtype.
 
     Returns:
-        float (...), in (0, 1), independent draws; as `beta_of`. `jax.random.beta` loops until the slowest lane of a
-        batch has accepted.
+        float (...), in (0, 1), independent draws with the law of `beta_of`.
+
+    `jax.random.beta` would loop until the slowest lane of a batch has accepted.
     """
     return beta_of(jax.random.uniform(key, (UNIFORMS, *a.shape), a.dtype), a, b)
 
 
 def beta_of(uniform: Array, a: Array, b: Array) -> Array:
-    """Makes beta variables, each the share of one gamma variable in the sum of two.
+    """Transforms uniform numbers to beta variables, each the share of one gamma variable in the sum of two.
 
     Args:
         uniform: float (16, ...), uniform on [0, 1) and independent.
@@ -38,7 +39,7 @@ def beta_of(uniform: Array, a: Array, b: Array) -> Array:
         b: float (...), at least 1, of a's shape and dtype.
 
     Returns:
-        float (...), in (0, 1), distributed as Beta(a, b), but for some 10^-5 of them (see `gamma_of`).
+        float (...), in (0, 1), distributed as Beta(a, b), except a fraction of about 10^-5 (see `gamma_of`).
     """
     half = UNIFORMS // 2
 
@@ -51,7 +52,7 @@ def beta_of(uniform: Array, a: Array, b: Array) -> Array:
 
 
 def beta_or_nan(uniform: Array, a: Array, b: Array) -> Array:
-    """Makes beta variables of half as many numbers, for callers that can do without some.
+    """Transforms half as many uniform numbers to beta variables, for callers that tolerate missing ones.
 
     Args:
         uniform: float (8, ...), uniform on [0, 1) and independent.
@@ -59,8 +60,8 @@ def beta_or_nan(uniform: Array, a: Array, b: Array) -> Array:
         b: float (...), at least 1, of a's shape and dtype.
 
     Returns:
-        float (...), in (0, 1), distributed exactly as Beta(a, b); or NaN, with a probability of at most 5e-3, at shapes
-        of 1, where neither proposal was accepted.
+        float (...), in (0, 1), distributed exactly as Beta(a, b). NaN if neither proposal was accepted, which has a
+        probability of at most 5e-3, reached at shapes of 1.
     """
     half = UNIFORMS_OF_TWO // 2
 
@@ -73,13 +74,13 @@ def beta_or_nan(uniform: Array, a: Array, b: Array) -> Array:
 
 
 def _of_entries(make: Callable[..., Array], uniform: Array, a: Array, b: Array) -> Array:
-    """`make` of the uniform numbers, those of one variable last, and of both shapes, as vectors."""
+    """Applies `make` to flat arguments: the uniform numbers, with an axis per variable last, and both shapes."""
     numbers = jnp.moveaxis(uniform.reshape(uniform.shape[0], -1), 0, -1)
     return one_by_one(make, numbers, a.reshape(-1), b.reshape(-1)).reshape(a.shape)
 
 
 def gamma_of(uniform: Array, shape: Array) -> Array:
-    """Makes gamma variables of scale 1.
+    """Transforms uniform numbers to gamma variables of scale 1.
 
     A normal x proposes d (1 + c x)^3 with d = shape - 1/3, c = 1 / sqrt(9 d), and is accepted with a probability of .95
     at shape 1, tending to 1 for large shapes.
@@ -89,7 +90,7 @@ def gamma_of(uniform: Array, shape: Array) -> Array:
         shape: float (...), at least 1.
 
     Returns:
-        float (...), positive. The number of proposals is fixed: if none of the four is accepted, which has a
+        float (...), positive. The number of proposals is fixed. If none of the four is accepted, which has a
         probability below 7e-6, the last one is used.
 
     Source: Marsaglia and Tsang, A simple method for generating gamma variables (2000).
@@ -98,13 +99,16 @@ def gamma_of(uniform: Array, shape: Array) -> Array:
 
 
 def proposed(uniform: Array, shape: Array) -> tuple[Array, Array]:
-    """The first accepted one of proposals, of as many pairs of uniform numbers (2 proposals, ...), and whether there is
-    one; see `gamma_of`.
+    """Returns the first accepted proposal of `gamma_of`, and whether there is one.
+
+    Args:
+        uniform: float (2 proposals, ...), a pair of uniform numbers for every proposal.
+        shape: float (...), at least 1.
     """
     proposals = uniform.shape[0] // 2
     d = shape - jnp.asarray(1 / 3, shape.dtype)
     c = 1 / (3 * jnp.sqrt(d))
-    edge = -1 + jnp.finfo(shape.dtype).eps  # above -1, where the normal would be infinite
+    edge = -1 + jnp.finfo(shape.dtype).eps  # just above -1, where the normal would be infinite
 
     def propose(u: Array, coin: Array) -> tuple[Array, Array]:
         x = jnp.asarray(2**0.5, shape.dtype) * lax.erf_inv(jnp.maximum(2 * u - 1, edge))

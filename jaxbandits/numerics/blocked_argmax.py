@@ -1,7 +1,8 @@
-"""The largest entries of a vector that changes one entry at a time: blocks, with the two largest of each.
+"""The two largest entries of a vector that changes one entry at a time: blocks, with the two largest of each.
 
-An accelerator would spend ten launches on them, each longer than it takes to look at a few hundred entries. There, of
-`FEW` to `FLAT` entries, the two largest of each block are not kept: one reduction over all entries finds the leader.
+An accelerator would spend ten launches on the blocks, each longer than reading a few hundred entries. For `FEW` to
+`FLAT` entries, it therefore does not keep the two largest of each block: one reduction over all entries finds the
+leader.
 """
 
 import math
@@ -14,27 +15,27 @@ from jax import lax
 from jaxbandits.base import Array
 from jaxbandits.numerics.linalg import aligned
 
-FEW = 16  # entries: of up to so many `jaxbandits.engine.scalars` makes elementwise code, with what else a round does
-ONE_BY_ONE = 2  # changes: more of them at once cost a look at all entries
-FLAT = 256  # entries: 65,536 lanes read so many from an H200's memory in the time of ten launches
+FEW = 16  # largest number of entries that `jaxbandits.engine.scalars` turns into elementwise code with the whole round
+ONE_BY_ONE = 2  # largest number of simultaneous changes made one by one; more rescan all entries
+FLAT = 256  # number of entries that 65,536 lanes read from an H200's memory in the time of ten launches
 
 
 class Blocks(NamedTuple):
-    """n values in nb blocks of B. Where there is no candidate the value is the least finite one."""
+    """n values in nb blocks of B. The smallest finite value stands for a missing candidate."""
 
     values: Array  # float (nb, B)  entry i at (i // B, i % B); the last block is padded
-    top: Array  # float (nb,)       the largest value of each block; see above for accelerators
-    second: Array  # float (nb,)    the second largest; equal to `top` if two entries share it
+    top: Array  # float (nb,)       largest value of each block; see above for accelerators
+    second: Array  # float (nb,)    second largest value of each block; equal to `top` if two entries share it
     size: Array  # int32 ()         n
 
 
 class Leader(NamedTuple):
     """The largest and the second largest entry, the lowest index first among ties."""
 
-    index: Array  # int32 ()       of the largest value  # pyright: ignore[reportIncompatibleMethodOverride]
-    value: Array  # float ()
-    runner_up: Array  # float ()   the largest of all other values; the least finite one if there is none
-    challenger: Array  # int32 ()  its index
+    index: Array  # int32 ()       index of the largest value  # pyright: ignore[reportIncompatibleMethodOverride]
+    value: Array  # float ()       largest value
+    runner_up: Array  # float ()   largest of all other values; the smallest finite value if there is none
+    challenger: Array  # int32 ()  index of `runner_up`
 
 
 def build(values: Array, width: int | None = None) -> Blocks:
@@ -42,7 +43,7 @@ def build(values: Array, width: int | None = None) -> Blocks:
 
     Args:
         values: float (n,), finite.
-        width: B, entries of a block; the power of two next to sqrt(n) by default.
+        width: B, number of entries of a block. If None, the power of two next to sqrt(n).
 
     Returns:
         Blocks. Cost: O(n).
@@ -55,7 +56,7 @@ def build(values: Array, width: int | None = None) -> Blocks:
 
 
 def read(blocks: Blocks, index: Array) -> Array:
-    """The value of one entry."""
+    """Returns the value of one entry."""
     return blocks.values[index // blocks.values.shape[1], index % blocks.values.shape[1]]
 
 
@@ -64,7 +65,7 @@ def update(blocks: Blocks, index: Array, value: Array) -> Blocks:
 
     Args:
         blocks: Blocks.
-        index: int () or (b,), at least 0; an index of n or more changes no bit.
+        index: int () or (b,), at least 0. An index of n or more changes no bit.
         value: float, of the index's shape. If an index occurs twice, its values must be equal.
 
     Returns:
@@ -78,19 +79,19 @@ def update(blocks: Blocks, index: Array, value: Array) -> Blocks:
 
 
 def leader(blocks: Blocks) -> Leader:
-    """The largest and the second largest entry.
+    """Returns the largest and the second largest entry.
 
     Args:
         blocks: Blocks.
 
     Returns:
-        Leader; fields that are not used cost nothing under `jit`. Cost: O(n / B + B).
+        Leader. Unused fields cost nothing under `jit`. Cost: O(n / B + B).
     """
     return leaders(blocks)[0]
 
 
 def leaders(*several: Blocks) -> list[Leader]:
-    """`leader` of several vectors of one shape, which an accelerator looks at together."""
+    """Returns the `leader` of each of several vectors of one shape. An accelerator scans them together."""
     if not FEW < several[0].values.size <= FLAT:
         return list(map(_leader_of_blocks, several))
     return lax.platform_dependent(
@@ -100,17 +101,17 @@ def leaders(*several: Blocks) -> list[Leader]:
 
 def _update_in_blocks(blocks: Blocks, index: Array, value: Array) -> Blocks:
     count, width = blocks.values.shape
-    block, place = index // width, index % width
+    block, offset = index // width, index % width
     block = jnp.where(index < blocks.size, block, count)
     if jnp.ndim(index) > 0:
         if index.size <= ONE_BY_ONE:
             for at, new in zip(index, value, strict=True):
                 blocks = _update_in_blocks(blocks, at, new)
             return blocks
-        values = blocks.values.at[block, place].set(value, mode="drop")
+        values = blocks.values.at[block, offset].set(value, mode="drop")
         return Blocks(values, *_two_largest(values), blocks.size)
     row = blocks.values.at[block].get(mode="clip")
-    row = jnp.where(jnp.arange(width, dtype=index.dtype) == place, value, row)
+    row = jnp.where(jnp.arange(width, dtype=index.dtype) == offset, value, row)
     top, second = _two_largest(row)
     # A select over nb entries is cheaper than a scatter of one.
     changed = jnp.arange(count, dtype=index.dtype) == block
@@ -123,16 +124,16 @@ def _update_in_blocks(blocks: Blocks, index: Array, value: Array) -> Blocks:
 
 
 def _update_in_all(blocks: Blocks, index: Array, value: Array) -> Blocks:
-    """Without `top` and `second`, which stay what they were."""
+    """Sets entries without updating `top` and `second`."""
     width = blocks.values.shape[1]
     block = jnp.where(index < blocks.size, index // width, blocks.values.shape[0])
     return blocks._replace(values=blocks.values.at[block, index % width].set(value, mode="drop"))
 
 
 def _leaders_of_all(*several: Blocks) -> list[Leader]:
-    """One reduction: of two parts of a vector, each with its largest and second largest entry, the same of both."""
+    """Finds the leaders in one reduction, which merges the two largest entries of two parts of a vector."""
     dtype, size = several[0].values.dtype, several[0].values.size
-    places, lowest = jnp.arange(size, dtype=jnp.int32), _lowest(dtype)
+    indices, lowest = jnp.arange(size, dtype=jnp.int32), _lowest(dtype)
     nothing, nowhere = jnp.asarray(-jnp.inf, dtype), jnp.asarray(size, jnp.int32)
 
     def better(a: Sequence[Array], b: Sequence[Array]) -> Array:
@@ -148,41 +149,41 @@ def _leaders_of_all(*several: Blocks) -> list[Leader]:
     def all_of_both(a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, ...]:
         return tuple(x for n in range(0, len(a), 4) for x in both(a[n : n + 4], b[n : n + 4]))
 
-    no_value, no_place = jnp.full(size, nothing), jnp.full(size, nowhere)
-    each = [(blocks.values.reshape(-1), places, no_value, no_place) for blocks in several]
-    found = lax.reduce(sum(each, ()), (nothing, nowhere, nothing, nowhere) * len(several), all_of_both, (0,))
-    of_each = (found[n : n + 4] for n in range(0, len(found), 4))
-    return [Leader(index, value, jnp.maximum(second, lowest), at) for value, index, second, at in of_each]
+    no_value, no_index = jnp.full(size, nothing), jnp.full(size, nowhere)
+    each = [(blocks.values.reshape(-1), indices, no_value, no_index) for blocks in several]
+    reduced = lax.reduce(sum(each, ()), (nothing, nowhere, nothing, nowhere) * len(several), all_of_both, (0,))
+    per_vector = (reduced[n : n + 4] for n in range(0, len(reduced), 4))
+    return [Leader(index, value, jnp.maximum(second, lowest), at) for value, index, second, at in per_vector]
 
 
 def _leader_of_blocks(blocks: Blocks) -> Leader:
     count, width = blocks.values.shape
     block = _first(blocks.top, jnp.max(blocks.top))
-    place = _first(blocks.values[block], blocks.top[block])
+    offset = _first(blocks.values[block], blocks.top[block])
     is_block = jnp.arange(count, dtype=jnp.int32) == block
     others = jnp.where(is_block, blocks.second, blocks.top)
     runner_up = jnp.max(others)
     next_block = _first(others, runner_up)
-    is_leader = (next_block == block) & (jnp.arange(width, dtype=jnp.int32) == place)
-    next_place = _first(jnp.where(is_leader, jnp.inf, blocks.values[next_block]), runner_up)
-    return Leader(block * width + place, blocks.top[block], runner_up, next_block * width + next_place)
+    is_leader = (next_block == block) & (jnp.arange(width, dtype=jnp.int32) == offset)
+    next_offset = _first(jnp.where(is_leader, jnp.inf, blocks.values[next_block]), runner_up)
+    return Leader(block * width + offset, blocks.top[block], runner_up, next_block * width + next_offset)
 
 
 def _two_largest(rows: Array) -> tuple[Array, Array]:
-    """The largest and the second largest along the last axis."""
+    """Returns the largest and the second largest entry along the last axis."""
     top = jnp.max(rows, axis=-1)
     is_top = aligned(jnp.arange(rows.shape[-1], dtype=jnp.int32), rows.ndim) == _first(rows, top)[..., None]
     return top, jnp.max(jnp.where(is_top, _lowest(rows.dtype), rows), axis=-1)
 
 
 def _first(rows: Array, value: Array) -> Array:
-    """The first place of a value that occurs, by two plain reductions, which XLA vectorises, unlike argmax."""
+    """Returns the first index of a value that occurs. Unlike argmax, XLA vectorises it."""
     width = rows.shape[-1]
     each = aligned(jnp.arange(width, dtype=jnp.int32), rows.ndim)
-    places = jnp.where(rows == value[..., None], each, width)
-    return jnp.min(places, axis=-1)
+    indices = jnp.where(rows == value[..., None], each, width)
+    return jnp.min(indices, axis=-1)
 
 
 def _lowest(dtype: jnp.dtype) -> Array:
-    """The lowest finite value, which stands where there is no candidate."""
+    """Returns the smallest finite value, which stands for a missing candidate."""
     return jnp.asarray(jnp.finfo(dtype).min, dtype)

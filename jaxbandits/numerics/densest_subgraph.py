@@ -12,11 +12,11 @@ from jaxbandits.base import Array
 from jaxbandits.numerics.linalg import dot, spd_inverse
 
 Reduction = Literal["paper", "exact"]
-SQUARINGS = 30  # of a matrix, for its largest eigenvalue: the 2^30-th root of n differs from 1 by log(n) 1e-9
+SQUARINGS = 30  # squarings of a matrix for its largest eigenvalue: the 2^30-th root of n differs from 1 by log(n) 1e-9
 
 
 class Peeled(NamedTuple):
-    """The set that is left, and the order of removal."""
+    """The remaining set, and the order of removal."""
 
     mask: Array  # bool (n,)
     value: Array  # float ()          mask' W mask
@@ -24,28 +24,28 @@ class Peeled(NamedTuple):
 
 
 def quadratic_maximization(W: Array, k: int, *, reduction: Reduction = "paper") -> Peeled:
-    """A set of k elements with a large chi' W chi, by peeling a weighted graph down to k vertices.
+    """Finds a set of k elements with a large chi' W chi, by peeling a weighted graph down to k vertices.
 
-    The vertex of least degree among those left, the lowest index on ties, is removed n - k times.
+    The vertex with the smallest remaining degree, the lowest index on ties, is removed n - k times.
 
     Args:
         W: float (n, n), symmetric.
         k: size of the set, a Python int in 2..n.
-        reduction: the weight of the edge (i, j). "paper" is w_ij + w_ii + w_jj, in which the diagonal counts
-            2 (k-1) times too much against the rest. "exact" is 2 w_ij + (w_ii + w_jj)/(k-1), with which the weight
-            inside a set of k vertices is chi' W chi.
+        reduction: weight of the edge (i, j). "paper" is w_ij + w_ii + w_jj, in which the diagonal counts 2 (k-1) times
+            too much against the other entries. "exact" is 2 w_ij + (w_ii + w_jj)/(k-1), for which the weight inside a
+            set of k vertices is chi' W chi.
 
     Returns:
-        Peeled of W's dtype; several sets may have nearly the same degrees, so in float32 the set can be another one.
+        Peeled of W's dtype. Several sets may have nearly the same degrees, so in float32 the set can be another one.
 
     Raises:
         ValueError: `W` is not square or not finite, `k` is out of range, or `reduction` is unknown.
 
-    **Guarantee**: for a positive definite W, "paper" and k >= 3 the value is at least `theorem1_ratio(W, k)` of the
+    **Guarantee**: for a positive definite W, "paper" and k >= 3 the value is at least `theorem1_ratio(W, k)` times the
     optimum. For k = 2, for "exact" and for a W with negative edge weights there is none. **Cost**: O(n^2).
 
     Source: Kuroki, Xu, Miyauchi, Honda and Sugiyama, Polynomial-time algorithms for multiple-arm identification with
-    full-bandit feedback, Algorithm 1; the peeling is that of Asahiro, Iwama, Tamaki and Tokuyama (2000).
+    full-bandit feedback, Algorithm 1; the peeling by Asahiro, Iwama, Tamaki and Tokuyama (2000).
     """
     W, k = _checked(W, k)
     checks.one_of("reduction", reduction, Reduction)
@@ -53,7 +53,7 @@ def quadratic_maximization(W: Array, k: int, *, reduction: Reduction = "paper") 
 
 
 def edge_weights(W: Array, k: int, *, reduction: Reduction) -> Array:
-    """The graph of `quadratic_maximization`.
+    """Builds the graph of `quadratic_maximization`.
 
     Args:
         W: float (n, n), symmetric.
@@ -85,14 +85,14 @@ def _peel(W: Array, *, k: int, reduction: Reduction) -> Peeled:
 
 
 def alpha_dks(n: int, k: int) -> float:
-    """The share of the largest weight inside k of n vertices that peeling is guaranteed to reach, for weights >= 0.
+    """Returns the share of the largest weight inside k of n vertices that peeling is guaranteed to reach, weights >= 0.
 
     Args:
         n: number of vertices.
         k: size of the set, in 2..n.
 
     Returns:
-        A number in (0, 1]; terms that vanish as n grows are dropped, as in the source.
+        A number in (0, 1]. Terms that vanish as n grows are dropped, as in the source.
 
     Raises:
         ValueError: `n` or `k` is out of range.
@@ -105,7 +105,7 @@ def alpha_dks(n: int, k: int) -> float:
 
 
 def theorem1_ratio(W: Array, k: int) -> Array:
-    """The share of the largest chi' W chi that `quadratic_maximization` with "paper" is guaranteed to reach.
+    """Computes the share of the largest chi' W chi that `quadratic_maximization` with "paper" is guaranteed to reach.
 
     The share of the largest norm sqrt(chi' W chi) is its square root.
 
@@ -131,9 +131,9 @@ def theorem1_ratio(W: Array, k: int) -> Array:
 
 
 def largest_eigenvalue(matrix: Array) -> Array:
-    """An upper bound of the largest eigenvalue, too large by a factor of at most 1 + log(n) 1e-9, but for rounding.
+    """Computes an upper bound on the largest eigenvalue, up to rounding too large by a factor of at most 1 + log(n) 1e-9.
 
-    It is the p-th root of trace M^p at p = 2^30, by squaring: it makes no LAPACK call, so it may run in any lane.
+    It is the p-th root of trace M^p at p = 2^30, by squaring. It makes no LAPACK call, so it may run in any lane.
 
     Args:
         matrix: float (n, n), symmetric and positive semidefinite, not 0.

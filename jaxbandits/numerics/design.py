@@ -1,4 +1,4 @@
-"""Optimal experimental designs: how to share out measurements to estimate a set of directions best."""
+"""Optimal experimental designs: allocations of measurements that best estimate a set of directions."""
 
 from functools import partial
 from typing import NamedTuple
@@ -11,16 +11,16 @@ from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse
 
-FLOOR = 1e-9  # least share of an arm while solving: keeps A(p) regular where the directions do not span R^d
-SUPPORT = 1e-7  # a smaller share is set to zero in the answer
+FLOOR = 1e-9  # smallest share of an arm while solving: keeps A(p) regular if the directions do not span R^d
+SUPPORT = 1e-7  # smallest share in the answer; smaller ones are set to zero
 
 
 class Design(NamedTuple):
     """A near-optimal design with a certificate."""
 
     allocation: Array  # float (K,)   shares of the measurements, at least 0, with sum 1
-    value: Array  # float ()          what it attains: an upper bound of the optimum
-    lower: Array  # float ()          a lower bound of the optimum
+    value: Array  # float ()          attained value: an upper bound on the optimum
+    lower: Array  # float ()          lower bound on the optimum
 
 
 def design(arms: Array, directions: Array, *, weights: Array | None = None, steps: int = 1000) -> Design:
@@ -32,20 +32,19 @@ def design(arms: Array, directions: Array, *, weights: Array | None = None, step
     Args:
         arms: float (K, d), spanning R^d. If they do not, value and lower are NaN.
         directions: float (M, d), the y_m.
-        weights: float (M,), the c_m, at least 0, default 1. A direction of weight 0 is left out, so that a
-            varying set of directions can keep one shape; if all weights are 0, the value is 0.
+        weights: float (M,), the c_m, at least 0. If None, 1. A direction with weight 0 is ignored, so that a varying
+            set of directions can keep one shape. If all weights are 0, the value is 0.
         steps: iterations, a Python int of at least 1.
 
     Returns:
         Design of the arms' dtype. lower <= optimum <= value, so value/lower - 1 bounds the relative error:
         about 2e-3 after 1000 steps and 4e-5 after 5000 on designs with up to 30 arms in 20 dimensions.
-        Where the optimum leaves A nearly singular, rounding adds up to 1e-7 relative to `value`, in float32
-        3e-3.
+        If A is nearly singular at the optimum, rounding adds up to 1e-7 relative to `value`, in float32 3e-3.
 
     Raises:
         ValueError: a shape does not fit, an entry is not finite, a weight is negative, or `steps` is below 1.
 
-    Cost: O(d^3 + (K + M) d^2) a step.
+    Cost: O(d^3 + (K + M) d^2) per step.
 
     Source: multiplicative updates with exponent 1/2 (Fellman 1974; Yu 2010) against exponential weights on
     the directions; the lower bound is the equivalence theorem for a weighted sum of the criteria.
@@ -62,9 +61,9 @@ def design(arms: Array, directions: Array, *, weights: Array | None = None, step
 class _Search(NamedTuple):
     p: Array  # float (K,)           current shares
     scores: Array  # float (M,)      cumulated log-weights of the directions
-    p_mean: Array  # float (K,)      means of p and q, where step t counts t + 1 times
-    q_mean: Array  # float (M,)
-    best: Array  # float (K,)        the shares of least value
+    p_mean: Array  # float (K,)      mean of p, in which step t has weight t + 1
+    q_mean: Array  # float (M,)      mean of q, with the same weights
+    best: Array  # float (K,)        shares with the smallest value
     value: Array  # float ()
     lower: Array  # float ()
 
@@ -92,9 +91,9 @@ def _saddle_point(arms: Array, directions: Array, weights: Array, *, steps: int)
 
         def certificate(q: Array) -> tuple[Array, Array]:
             # The mean of the norms under q is at most their maximum. It is convex in p and homogeneous of
-            # degree -1, so this bounds its minimum over p from below; by Cauchy's inequality it does so even
+            # degree -1, so this bounds its minimum over p from below. By Cauchy's inequality it does so even
             # if the inverse behind `images` is inaccurate. slope[k] is -d (norms q) / d p[k], the sum over m of
-            # q[m] weights[m] (x_k'A^-1 y_m)^2: a quadratic form of x_k, so that arms and directions need no table.
+            # q[m] weights[m] (x_k'A^-1 y_m)^2: a quadratic form in x_k, so no table of arms x directions is needed.
             form = gram(images, q * weights)
             slope = jnp.maximum(dot(jnp.matmul(arms, form, precision="highest"), arms), 0)
             return jnp.matmul(q, norms, precision="highest") ** 2 / slope.max(), slope
@@ -138,7 +137,7 @@ def _saddle_point(arms: Array, directions: Array, weights: Array, *, steps: int)
 
 
 def _norms(directions: Array, weights: Array, matrix: Array) -> tuple[Array, Array]:
-    """The weighted squared norms of the directions in the inverse matrix, and the images A^-1 y behind them."""
+    """Computes the weighted squared norms of the directions in the inverse matrix, and the images A^-1 y."""
     images = jnp.matmul(directions, spd_inverse(matrix), precision="highest")
     return weights * jnp.maximum(dot(images, directions), 0), images
 
@@ -148,20 +147,20 @@ def _normalise(weights: Array) -> Array:
 
 
 def frank_wolfe(arms: Array, directions: Array, weights: Array, *, steps: int, start: Array | None = None) -> Array:
-    """Shares of a small max_m c_m y_m' A(p)^-1 y_m, by steps of Frank and Wolfe from uniform shares.
+    """Computes shares with a small max_m c_m y_m' A(p)^-1 y_m, by Frank-Wolfe steps from uniform shares.
 
-    A step costs only O((K + M) d), for where a rough design will do, or one of few among thousands of arms. After s
-    steps the largest direction's most informative arm is raised by 1 / (s + 1 + n), with n arms at the start.
+    A step costs only O((K + M) d). It suits rough designs, and designs on few of thousands of arms. After s steps, the
+    most informative arm for the largest direction is raised by 1 / (s + 1 + n), with n arms at the start.
 
     Args:
         arms: float (K, d), spanning R^d.
         directions: float (M, d), the y_m.
         weights: float (M,), the c_m, at least 0.
         steps: a Python int of at least 0.
-        start: bool (K,), the arms that have a share from the start; they span R^d. None: all.
+        start: bool (K,), arms with a share at the start; they must span R^d. If None, all.
 
     Returns:
-        float (K,), of sum 1, positive for the arms of the start and for those that a step took.
+        float (K,), with sum 1, positive for the arms of the start and for every arm that a step raised.
 
     Raises:
         ValueError: a shape does not fit, an entry is not finite, a weight is negative, or `steps` is negative.
@@ -177,19 +176,20 @@ def frank_wolfe(arms: Array, directions: Array, weights: Array, *, steps: int, s
     n = jnp.sum(begun).astype(dtype)
 
     def step(s: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        p, of_arms, of_directions = carry  # X A(p)^-1 and Y A(p)^-1
-        worst = jnp.argmax(weights * dot(of_directions, directions))
-        k = jnp.argmax(dot(arms, of_directions[worst]) ** 2)
+        p, arm_images, direction_images = carry  # the images are X A(p)^-1 and Y A(p)^-1
+        worst = jnp.argmax(weights * dot(direction_images, directions))
+        k = jnp.argmax(dot(arms, direction_images[worst]) ** 2)
         share = 1 / (s.astype(dtype) + 1 + n)
         ratio = share / (1 - share)
-        image = of_arms[k]
+        image = arm_images[k]
         gain = ratio / (1 + ratio * dot(image, arms[k]))
 
         def moved(images: Array, points: Array) -> Array:
             return (images - gain * dot(points, image)[:, None] * image[None]) / (1 - share)
 
         is_raised = jnp.arange(K) == k
-        return p + share * (is_raised.astype(dtype) - p), moved(of_arms, arms), moved(of_directions, directions)
+        p = p + share * (is_raised.astype(dtype) - p)
+        return p, moved(arm_images, arms), moved(direction_images, directions)
 
     uniform = begun.astype(dtype) / n
     inverse = spd_inverse(gram(arms, uniform))

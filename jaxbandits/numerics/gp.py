@@ -1,9 +1,7 @@
 """Gaussian-process posteriors of one lane: exact, exact on a grid by rank-one updates, and sparse.
 
-Every posterior is that of f ~ GP(0, k) after observations f(x_i) + noise of variance `noise_variance`. Variances carry
-the scale of the kernel; nothing is divided by that of the noise.
-
-The file is longer than others: the three kinds of posterior share their notation, and are compared with each other.
+Every posterior is the law of f ~ GP(0, k) after observations f(x_i) + noise of variance `noise_variance`. Variances
+have the scale of the kernel; none is divided by the noise variance.
 """
 
 from collections.abc import Callable
@@ -21,7 +19,7 @@ from jaxbandits.numerics.loops import for_blocks
 
 Kernel = Callable[[Array, Array], Array]  # (x (d,), y (d,)) -> float (), positive semidefinite
 SMOOTHNESS = (0.5, 1.5, 2.5)
-ROWS = 64  # of Z Z' at a time: those beyond the live ones are left out
+ROWS = 64  # rows of Z Z' at a time; blocks beyond the live rows are skipped
 JITTER = {"float64": 1e-10, "float32": 1e-6}
 
 
@@ -36,25 +34,25 @@ class Posterior(NamedTuple):
 class Inducing(NamedTuple):
     """Inducing points S and the factor L of K_SS + jitter I, which all parties must share."""
 
-    points: Array  # float (m, d)  the first `factor.live` count
+    points: Array  # float (m, d)  inducing points; the first `factor.live` count
     factor: Factor
 
 
 class Sparse(NamedTuple):
-    """A posterior that sees f through the features z(x) = L^-1 k_S(x) only."""
+    """A posterior in which f acts through the features z(x) = L^-1 k_S(x) only."""
 
     mean: Array  # float (M,)
-    residual: Array  # float (M,)   max(k(x, x) - z'z, 0), which no observation can lower
+    residual: Array  # float (M,)   max(k(x, x) - z'z, 0), which no observation can reduce
     whitened: Array  # float (m, M) W = sqrt(noise_variance) L_A^-1 Z with A = noise_variance I + Z Z' = L_A L_A'
 
     @property
     def variance(self) -> Array:
-        """Float (M,)."""
+        """Posterior variance, float (M,)."""
         return self.residual + jnp.sum(self.whitened**2, axis=0)
 
 
 def squared_exponential(x: Array, y: Array, *, lengthscale: Array | float) -> Array:
-    """exp(-|x - y|^2 / (2 l^2)).
+    """Computes the squared exponential kernel exp(-|x - y|^2 / (2 l^2)).
 
     Args:
         x: float (d,).
@@ -65,7 +63,7 @@ def squared_exponential(x: Array, y: Array, *, lengthscale: Array | float) -> Ar
         float ().
 
     Raises:
-        ValueError: a point is not as above, or `lengthscale` is not positive.
+        ValueError: a point has another shape, or `lengthscale` is not positive.
     """
     return _gaussian(_squared_distance(x, y, lengthscale))
 
@@ -76,7 +74,7 @@ def _gaussian(square: Array) -> Array:
 
 
 def matern(x: Array, y: Array, *, lengthscale: Array | float, nu: float) -> Array:
-    """The Matern kernel, with r = |x - y| / l: exp(-r), (1 + sqrt(3) r) exp(-sqrt(3) r), or
+    """Computes the Matern kernel, with r = |x - y| / l: exp(-r), (1 + sqrt(3) r) exp(-sqrt(3) r), or
     (1 + sqrt(5) r + 5 r^2 / 3) exp(-sqrt(5) r).
 
     Args:
@@ -89,7 +87,7 @@ def matern(x: Array, y: Array, *, lengthscale: Array | float, nu: float) -> Arra
         float ().
 
     Raises:
-        ValueError: a point is not as above, `lengthscale` is not positive, or `nu` is another number.
+        ValueError: a point has another shape, `lengthscale` is not positive, or `nu` is another number.
 
     Source: Rasmussen and Williams (2006), equations 4.14 and 4.17.
     """
@@ -102,10 +100,10 @@ def matern(x: Array, y: Array, *, lengthscale: Array | float, nu: float) -> Arra
 
 
 def cross(kernel: Kernel, xs: Array, ys: Array) -> Array:
-    """k(x, y) of all pairs.
+    """Computes k(x, y) for all pairs.
 
     Args:
-        kernel: of a single pair.
+        kernel: kernel of a single pair.
         xs: float (n, d).
         ys: float (m, d).
 
@@ -116,15 +114,15 @@ def cross(kernel: Kernel, xs: Array, ys: Array) -> Array:
 
 
 def prior_variance(kernel: Kernel, xs: Array) -> Array:
-    """k(x, x) of every point of `xs` (n, d), float (n,)."""
+    """Computes k(x, x) for every point of `xs` (n, d), float (n,)."""
     return jax.vmap(lambda x: kernel(x, x))(xs)
 
 
 def default_jitter(dtype: jnp.dtype) -> float:
-    """The number that is added to the diagonal of K_SS: 1e-10 in float64, 1e-6 in float32.
+    """Returns the number to add to the diagonal of K_SS: 1e-10 in float64, 1e-6 in float32.
 
-    It moves a sparse mean by up to 3e-3 (float64) or 1e-2 (float32) where K_SS is nearly singular. In float32 the
-    factor of 400 points in the unit square (length scale 0.2) still fails at times; 200 never did.
+    It changes a sparse mean by up to 3e-3 (float64) or 1e-2 (float32) if K_SS is nearly singular. In float32 the factor
+    of 400 points in the unit square (length scale 0.2) still fails at times; with 200 points it never did.
     """
     return JITTER[jnp.dtype(dtype).name]
 
@@ -139,25 +137,26 @@ def posterior(
     counts: Array | None = None,
     live: Array | int | None = None,
 ) -> Posterior:
-    """The exact posterior, by one Cholesky factor.
+    """Computes the exact posterior, by one Cholesky factor.
 
-    w observations at one point are one observation of their mean with noise of variance noise_variance / w. So repeats
-    are merged before, and the factor is never larger than the number of distinct points. With s = sqrt(w),
+    w observations at one point are one observation of their mean with noise of variance noise_variance / w. Repeats can
+    therefore be merged, and the factor is never larger than the number of distinct points. With s = sqrt(w),
     B = I + diag(s) K diag(s) / noise_variance, whose eigenvalues are at least 1.
 
     Args:
-        kernel: of a single pair.
+        kernel: kernel of a single pair.
         points: float (n, d).
-        sums: float (n,), of the observations at each point.
-        at: float (M, d), the points at which f is wanted.
+        sums: float (n,), sum of the observations at each point.
+        at: float (M, d), points at which to evaluate f.
         noise_variance: () > 0.
-        counts: int (n,), observations at each point, 0 allowed; None: 1 each.
-        live: () points at the front that count; None: all.
+        counts: int (n,), number of observations at each point, 0 allowed. If None, 1 each.
+        live: () number of points at the front that count. If None, all.
 
     Returns:
-        Posterior. NaN where the kernel is not positive semidefinite. Cost: O(n^2 (n + M)). In float32 it is right to
-        2e-3 with 2000 observations and a variance of .04, as B's condition is at most 1 + n / noise_variance; with one
-        of 1e-4 the mean is off by a hundredth and more, so use 64 bit there.
+        Posterior. NaN if the kernel is not positive semidefinite. Cost: O(n^2 (n + M)).
+
+    **float32**: right to 2e-3 with 2000 observations and a noise variance of .04, as B's condition number is at most
+    1 + n / noise_variance. With a noise variance of 1e-4 the mean is off by a hundredth and more: use 64 bit there.
 
     Source: Rasmussen and Williams (2006), equations 2.25 and 2.26.
 
@@ -183,26 +182,26 @@ def posterior(
 def data_factor(
     gram: Array, weights: Array, *, noise_variance: Array | float, live: Array | int | None = None
 ) -> Factor:
-    """The factor L of B = I + diag(s) K diag(s) / noise_variance.
+    """Computes the factor L of B = I + diag(s) K diag(s) / noise_variance.
 
     Args:
-        gram: K, float (n, n), of the distinct points.
-        weights: s, float (n,), square roots of the observations at each.
+        gram: K, float (n, n), kernel matrix of the distinct points.
+        weights: s, float (n,), square roots of the numbers of observations.
         noise_variance: () > 0.
-        live: () points at the front that count; None: all.
+        live: () number of points at the front that count. If None, all.
 
     Returns:
         Factor. Cost: O(n^3).
     """
     eye = jnp.eye(gram.shape[0], dtype=gram.dtype)
     scale = weights / jnp.sqrt(jnp.asarray(noise_variance, gram.dtype))
-    # Without the barrier XLA takes the roots of both weights anew for each of the n^2 entries.
+    # Without the barrier XLA recomputes the roots of both weights for each of the n^2 entries.
     scale = lax.optimization_barrier(scale)
     return cholesky(eye + scale[:, None] * gram * scale[None], live)
 
 
 def prior(kernel: Kernel, at: Array) -> Posterior:
-    """The posterior of no observations at the points `at` (M, d)."""
+    """Computes the posterior without observations at the points `at` (M, d)."""
     variance = prior_variance(kernel, at)
     return Posterior(jnp.zeros_like(variance), variance, jnp.zeros((), variance.dtype))
 
@@ -210,16 +209,17 @@ def prior(kernel: Kernel, at: Array) -> Posterior:
 def condition(
     posterior: Posterior, column: Array, index: Array, reward: Array, noise_variance: Array | float
 ) -> tuple[Posterior, Array]:
-    """The posterior on a grid after one more observation, and the row that this observation adds.
+    """Updates the posterior on a grid by one more observation, and returns the row that this observation adds.
 
-    With c the posterior covariance of the grid with the observed point and v its variance, the row
-    r = c / sqrt(noise_variance + v): the covariance falls by r r', the variance by r^2. So the column of any later
-    point a is k(., a) - R' R[:, a], with the rows R so far (`explained`), or that of a matrix from which r r' is taken.
+    Let c be the posterior covariance of the grid with the observed point, and v the variance there. The row is
+    r = c / sqrt(noise_variance + v): the covariance falls by r r', the variance by r^2. The column of any later point a
+    is k(., a) - R' R[:, a], with the rows R so far (`explained`), or a column of a covariance matrix from which each
+    r r' is subtracted.
 
     Args:
-        posterior: before, on M points.
+        posterior: posterior on M points, before the observation.
         column: c, float (M,).
-        index: int (), the observed point. M or more: nothing is observed.
+        index: int (), the observed point. If M or more, nothing is observed.
         reward: float ().
         noise_variance: float ().
 
@@ -241,9 +241,9 @@ def condition(
 
 
 def explained(rows: Array, coefficients: Array) -> Array:
-    """R' R[:, a] from the rows R (n, M) and `coefficients` R[:, a] (n,), float (M,).
+    """Computes R' R[:, a] from the rows R (n, M) and `coefficients` R[:, a] (n,), float (M,).
 
-    A row that does not count need not be cleared: its coefficient is set to 0. Cost: O(n M), and reading the rows from
+    A row that does not count need not be cleared: a coefficient of 0 suffices. Cost: O(n M), and reading the rows from
     memory.
     """
     return jnp.matmul(coefficients, rows, precision="highest")
@@ -253,10 +253,10 @@ def inducing(kernel: Kernel, points: Array, *, live: Array | int | None = None, 
     """Factors the covariance of the inducing points.
 
     Args:
-        kernel: of a single pair.
+        kernel: kernel of a single pair.
         points: float (m, d), without repeats: two equal points are distinguished by the jitter alone.
-        live: () points at the front that count; None: all.
-        jitter: added to the diagonal, () >= 0; see `default_jitter`.
+        live: () number of points at the front that count. If None, all.
+        jitter: () >= 0, added to the diagonal; see `default_jitter`.
 
     Returns:
         Inducing, with NaN if the factor fails. Cost: O(m^3).
@@ -266,25 +266,25 @@ def inducing(kernel: Kernel, points: Array, *, live: Array | int | None = None, 
 
 
 def features(kernel: Kernel, inducing: Inducing, at: Array) -> Array:
-    """z(x) = L^-1 k_S(x) of the points `at` (M, d), float (m, M). Cost: O(m^2 M)."""
+    """Computes z(x) = L^-1 k_S(x) for the points `at` (M, d), float (m, M). Cost: O(m^2 M)."""
     return solve_lower(inducing.factor, cross(kernel, inducing.points, at))
 
 
 def feature_gram(z: Array, counts: Array, *, noise_variance: Array | float, live: Array) -> Factor:
-    """The factor of A = noise_variance I + Z diag(counts) Z'.
+    """Computes the factor of A = noise_variance I + Z diag(counts) Z'.
 
     Args:
         z: float (m, n), features of the data's points.
-        counts: (n,), observations at each.
+        counts: (n,), number of observations at each point.
         noise_variance: float () > 0.
-        live: int (), inducing points that count.
+        live: int (), number of inducing points that count.
 
     Returns:
         Factor. Cost: O(m n live).
     """
     weighted, rows = z * counts.astype(z.dtype)[None], min(ROWS, z.shape[0])
 
-    # The last block may begin earlier, and finds some rows a second time.
+    # The last block may begin earlier, and recomputes some rows.
     def block(first: Array, gram: Array) -> Array:
         product = jnp.matmul(lax.dynamic_slice_in_dim(weighted, first, rows), z.T, precision="highest")
         return lax.dynamic_update_slice_in_dim(gram, product, first, axis=0)
@@ -303,25 +303,25 @@ def sparse_posterior(
     noise_variance: Array | float,
     counts: Array | None = None,
 ) -> Sparse:
-    """The posterior through the inducing points: mean z'A^-1 Z y, variance k - z'z + noise_variance z'A^-1 z.
+    """Computes the posterior through the inducing points: mean z'A^-1 Z y, variance k - z'z + noise_variance z'A^-1 z.
 
-    With all data points as inducing points it is exact. The variance is summed from parts that are not negative; the
-    printed k - z' Z Z' A^-1 z cancels.
+    With all data points as inducing points it is exact. The variance is a sum of nonnegative parts; the printed
+    k - z' Z Z' A^-1 z loses digits by cancellation.
 
     Args:
-        kernel: of a single pair.
-        inducing: of m points.
-        points: float (n, d), of the observations.
-        sums: float (n,), of the observations at each point.
-        at: float (M, d), the points at which f is wanted.
+        kernel: kernel of a single pair.
+        inducing: Inducing with m points.
+        points: float (n, d), the observed points.
+        sums: float (n,), sum of the observations at each point.
+        at: float (M, d), points at which to evaluate f.
         noise_variance: () > 0.
-        counts: int (n,), observations at each point; None: 1 each.
+        counts: int (n,), number of observations at each point. If None, 1 each.
 
     Returns:
         Sparse. Cost: O(m^2 (m + n + M)).
 
-    Source: Pavlovic, Salgia and Zhao (2024), equations (5) and (6); the latter's left side is the variance over that
-    of the noise.
+    Source: Pavlovic, Salgia and Zhao (2024), equations (5) and (6); the left side of (6) is the variance divided by the
+    noise variance.
     """
     z, z_at = features(kernel, inducing, points), features(kernel, inducing, at)
     counts = jnp.ones(points.shape[0], points.dtype) if counts is None else counts
@@ -334,16 +334,16 @@ def sparse_posterior(
 def sparse_from(
     z: Array, sums: Array, z_at: Array, prior: Array, *, noise_variance: Array | float, counts: Array, live: Array
 ) -> Sparse:
-    """`sparse_posterior` from features that have been computed.
+    """Computes the `sparse_posterior` from given features.
 
     Args:
-        z: float (m, n), features of the observations' points.
-        sums: float (n,), of the observations at each point.
-        z_at: float (m, M), features of the points at which f is wanted.
-        prior: float (M,), k(x, x) there.
+        z: float (m, n), features of the observed points.
+        sums: float (n,), sum of the observations at each point.
+        z_at: float (m, M), features of the points at which to evaluate f.
+        prior: float (M,), k(x, x) at these points.
         noise_variance: () > 0.
-        counts: (n,), observations at each point.
-        live: int (), inducing points that count.
+        counts: (n,), number of observations at each point.
+        live: int (), number of inducing points that count.
 
     Returns:
         Sparse. Cost: O(m^2 (m + n + M)).
@@ -357,18 +357,18 @@ def sparse_from(
 
 
 def solve_spd(factor: Factor, right: Array) -> Array:
-    """A^-1 B from the factor of A, shaped as B (n, k) or (n,). Cost: O(n^2 k)."""
+    """Computes A^-1 B from the factor of A, shaped as B (n, k) or (n,). Cost: O(n^2 k)."""
     return solve_upper(factor, solve_lower(factor, right))
 
 
 def information_gain(gram: Array, noise_variance: Array | float) -> Array:
-    """(1/2) log det(I + K / noise_variance): what observations at K's points tell of f, float () in nats."""
+    """Computes (1/2) log det(I + K / noise_variance), the information of observations at K's points, float () in nats."""
     eye = jnp.eye(gram.shape[0], dtype=gram.dtype)
     return log_det(cholesky(eye + gram / jnp.asarray(noise_variance, gram.dtype))) / 2
 
 
 def _squared_distance(x: Array, y: Array, lengthscale: Array | float) -> Array:
-    """|x - y|^2 / l^2, from the difference: |x|^2 + |y|^2 - 2 x'y may be negative."""
+    """Computes |x - y|^2 / l^2 from the difference, since |x|^2 + |y|^2 - 2 x'y may be negative."""
     if checks.is_concrete(x, y):
         x, y = (checks.array(name, point, ("d",)) for name, point in (("x", x), ("y", y)))
         checks.one_size(x=(x.size, x), y=(y.size, y))

@@ -157,7 +157,9 @@ def test_a_worker_that_dies_costs_only_what_it_was_doing(tmp_path, plain, pool):
         jaxbandits.sweep(build, LIMITS, **TINY, store=store, executor=mortal, shards=4)
     kept, advice = raised.value.__notes__
     assert kept == f"Runs that have finished are kept in {store}; the same call goes on from there."
-    assert advice.startswith("A worker died. If it had an error of its own, that is printed above; without one, the")
+    assert advice.startswith(
+        "A worker process ended. If it had an error of its own, that is printed above; without one, the"
+    )
     assert len(jaxbandits.load(store).columns["row"]) == 10  # the first of four shards
     results = jaxbandits.sweep(build, LIMITS, **TINY, store=store, executor=pool, shards=4)
     same_bits(results.columns, plain)
@@ -241,8 +243,8 @@ def test_a_script_that_does_not_guard_its_main_part_is_told_so(tmp_path):
         text=True,
         timeout=120,
     ).stderr
-    assert "a worker has come to this line while it imported the script" in printed
-    assert "A worker died. If it had an error of its own, that is printed above" in printed
+    assert "a worker reached this line while it imported the script" in printed
+    assert "A worker process ended. If it had an error of its own, that is printed above" in printed
 
 
 def test_workers_that_cannot_start_say_why(tmp_path, monkeypatch):
@@ -262,7 +264,7 @@ def test_a_worker_that_dask_gives_up_is_explained(tmp_path, plain):
     with pytest.raises(Exception, match="Attempted to run task") as raised:
         jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path, executor=dying, shards=2)
     assert "the same call goes on from there" in raised.value.__notes__[0]
-    assert raised.value.__notes__[1].startswith("Dask gives a call up once its worker has died four times")
+    assert raised.value.__notes__[1].startswith("Dask gives up a call whose worker has failed four times")
     same_bits(jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path).columns, plain)
 
 
@@ -277,7 +279,7 @@ def test_an_executor_without_workers_is_warned_of(tmp_path, monkeypatch, caplog)
     idle = SimpleNamespace(submit=lambda *arguments: SimpleNamespace(done=is_done, result=lambda: None))
     with pytest.raises(RuntimeError, match="0 of 40 runs are in"):
         jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path, executor=idle, shards=1)
-    assert "no worker has begun in 0 s: has the executor any that live?" in caplog.text
+    assert "no worker has begun in 0 s: check that the executor has live workers" in caplog.text
 
 
 def refusing(*arguments, **settings):
@@ -486,8 +488,8 @@ LOCK = threading.Lock()
         ),
         (
             {"executor": NOBODY, "store": "s", "metrics": lambda task, outcome: {"free": not LOCK.locked()}},
-            "build and metrics must be picklable by cloudpickle to travel to an executor's workers, with all that they "
-            r"close over, got TypeError: cannot pickle '_thread.lock' object",
+            "build and metrics must be picklable by cloudpickle to be sent to an executor's workers, with all that "
+            r"they close over, got TypeError: cannot pickle '_thread.lock' object",
         ),
     ],
 )

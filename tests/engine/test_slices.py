@@ -27,7 +27,7 @@ def plain():
 @pytest.fixture
 def at_once(monkeypatch):
     """A portion is what one call of the program does."""
-    monkeypatch.setattr(slices, "PORTION_SECONDS", -1.0)
+    monkeypatch.setattr(slices, "SLICE_SECONDS", -1.0)
 
 
 @pytest.fixture

@@ -166,7 +166,7 @@ def test_workers_keep_to_their_cores(pools):
 def test_workers_keep_to_their_gpu_or_say_that_it_is_too_late(pools):
     late, _, looked, printed = pools
     if late:
-        expected = "a worker's script opens JAX's devices as it is imported, before the worker knows its GPU"
+        expected = "a worker's script opens JAX's devices while it is imported, before the worker knows its GPU"
         assert expected in printed
         assert looked.startswith(expected)
     else:

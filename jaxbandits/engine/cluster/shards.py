@@ -1,4 +1,4 @@
-"""A sweep on several processes or machines: shards, each an ordinary call that is submitted to an executor."""
+"""A sweep on several processes or machines: each shard is an ordinary call, submitted to an executor."""
 
 import contextlib
 import logging
@@ -15,7 +15,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
-from jaxbandits.engine.cluster.slices import Choices, Portion, Rest, run_portion
+from jaxbandits.engine.cluster.slices import Choices, Remaining, Slice, run_slice
 from jaxbandits.engine.cluster.workers import start_error
 from jaxbandits.engine.logs import say
 from jaxbandits.engine.results.runs import Stats, added
@@ -37,21 +37,21 @@ from jaxbandits.engine.sweep.progress import progress_bar
 from jaxbandits.engine.sweep.tasks import Job, Settings, current_settings, under
 
 DEFAULT_SHARDS = 8
-POLL_SECONDS = 0.25  # between two checks for new parts
-STOP_SECONDS = 60  # for running shards to notice the stop sign
-UNREACHED = "the store is not reached"
-START_SECONDS = 60  # after which it is said that no worker has begun
+POLL_SECONDS = 0.25  # seconds between two checks for new parts
+STOP_SECONDS = 60  # longest wait, in seconds, for running shards to obey the stop sign
+UNREACHED = "the store is not reached"  # returned by a worker that cannot see the store
+START_SECONDS = 60  # seconds before the warning that no worker has begun
 
 log = logging.getLogger(__name__)
 
 
 class Call(NamedTuple):
-    """What all shards of a sweep have in common."""
+    """Arguments that all shards of a sweep share."""
 
-    payload: bytes  # the job
+    payload: bytes  # the job, pickled
     settings: Settings
-    folder: str | None  # of the store
-    name: str  # of this call of `sweep`
+    folder: str | None  # path of the store
+    name: str  # name of this call of `sweep`
 
 
 def spread(
@@ -69,7 +69,7 @@ def spread(
     """Runs the tasks that the store lacks, in `shards` calls on an executor. The caller holds the shared lock.
 
     Returns:
-        Where there is no store, the finished runs, and what the workers did.
+        The finished runs that are not in a store, and the `Stats` of the workers that sent runs.
     """
     common = Call(_packed(job), current_settings(), None if folder is None else str(folder), call)
     choices = Choices(lanes, chunk, -(-job.total // shards), scalars)
@@ -80,58 +80,58 @@ def spread(
         done = finished(folder, job.rows, job.seeds)
         before = int(done.sum())
     collected: list[dict[str, np.ndarray]] = []
-    sums: dict[Shard, Stats] = {}  # of the portions so far
+    sums: dict[Shard, Stats] = {}  # stats of the slices so far
     session = uuid.uuid4().hex
     abouts, started = [], time.perf_counter()
     futures = []
 
-    def rest_of(shard: Shard) -> Rest:
+    def remaining_of(shard: Shard) -> Remaining:
         tasks = tasks_of(shard, job.total)
-        return Rest(tasks[~done[tasks]], [])
+        return Remaining(tasks[~done[tasks]], [])
 
-    def submit(shard: Shard, rest: Rest | None) -> None:
-        futures.append((executor.submit(run_shard, common, choices, shard, rest), shard))
+    def submit(shard: Shard, remaining: Remaining | None) -> None:
+        futures.append((executor.submit(run_shard, common, choices, shard, remaining), shard))
 
-    def take(portion: Portion, shard: Shard) -> list[dict[str, Any]]:
-        """Keeps what a worker has sent; returns the metadata of a part that is not written."""
+    def take(piece: Slice, shard: Shard) -> list[dict[str, Any]]:
+        """Stores the runs that a worker sent. Without a store, keeps them and returns the metadata of their part."""
         nonlocal choices
-        sums[shard] = added([*([sums[shard]] if shard in sums else []), portion.stats])
+        sums[shard] = added([*([sums[shard]] if shard in sums else []), piece.stats])
         identity = None
         if folder is not None:
-            manifest = _settled(folder, job, portion.manifest, lanes)
+            manifest = _reconciled(folder, job, piece.manifest, lanes)
             choices, identity = choices._replace(lanes=manifest["arguments"]["lanes"]), manifest.get("identity")
-        # Runs go on with the chunk that they have begun with, wherever that is.
-        begun = portion.manifest["arguments"]
+        # A run keeps the chunk that it began with, on whatever worker it continues.
+        begun = piece.manifest["arguments"]
         choices = choices._replace(chunk=begun["chunk"], scalars=begun["scalars"])
-        if portion.columns is None:
+        if piece.columns is None:
             return []
         about = {"session": f"{session}-{shard.number}"} | sums[shard]._asdict()
         if folder is not None:
-            write_part(folder, portion.columns, about, identity)
+            write_part(folder, piece.columns, about, identity)
             return []
-        collected.append(portion.columns)
-        return [about_part(portion.columns, about)]
+        collected.append(piece.columns)
+        return [about_part(piece.columns, about)]
 
     try:
         for n in range(shards):
             shard = Shard(n, shards)
-            submit(shard, rest_of(shard) if folder is None else None)
+            submit(shard, remaining_of(shard) if folder is None else None)
         with progress_bar(job.total, done=before, show=progress) as report:
             pending, has_begun = list(futures), False
             while pending:
                 time.sleep(POLL_SECONDS)
-                # One by one: the jobs of submitit are used like futures, but `concurrent.futures.wait` refuses them.
+                # One by one: `concurrent.futures.wait` refuses the jobs of submitit, which otherwise act as futures.
                 ended = [(future, shard) for future, shard in pending if future.done()]
                 pending = [(future, shard) for future, shard in pending if (future, shard) not in ended]
                 new = []
                 for future, shard in ended:
                     outcome, submitted = future.result(), len(futures)
                     if outcome == UNREACHED:
-                        submit(shard, rest_of(shard))
-                    elif isinstance(outcome, Portion):
+                        submit(shard, remaining_of(shard))
+                    elif isinstance(outcome, Slice):
                         new += take(outcome, shard)
-                        if not outcome.rest.is_empty:
-                            submit(shard, outcome.rest)
+                        if not outcome.remaining.is_empty:
+                            submit(shard, outcome.remaining)
                     pending += futures[submitted:]
                 new += new_parts(folder, known) if folder is not None else []
                 abouts += new
@@ -139,23 +139,20 @@ def spread(
                 stats = stats._replace(seconds=time.perf_counter() - started)
                 report(sum(about["runs"] for about in new), stats, sum(about["censored"] for about in abouts))
                 if not has_begun and time.perf_counter() - started > START_SECONDS:
-                    has_begun = True  # as far as warnings go
+                    has_begun = True  # or has been warned of
                     if not (ended or abouts or _any_is_running(folder, shards, futures)):
-                        say(
-                            log,
-                            logging.WARNING,
-                            "no worker has begun in %d s: has the executor any that live?",
-                            START_SECONDS,
-                        )
+                        text = "no worker has begun in %d s: check that the executor has live workers"
+                        say(log, logging.WARNING, text, START_SECONDS)
     except BaseException as error:
         if folder is not None:
             with contextlib.suppress(OSError):  # a full disk may be the cause
                 stop_sign(folder).touch()
-                # Before they are cancelled: some executors kill a running shard, and lose what it has not written yet.
+                # Before they are cancelled: some executors kill a running shard, which then loses its unwritten runs.
                 _wait_for_shards(folder, shards)
         for future, _ in futures:
             future.cancel()
-        if not isinstance(error, ValueError):  # the call itself was wrong
+        # After a ValueError, the call itself was wrong.
+        if not isinstance(error, ValueError):
             kept = f"are kept in {folder}; the same call goes on from there" if folder else "are lost without a store"
             error.add_note(f"Runs that have finished {kept}.")
         if (advice := _advice(error, executor)) is not None:
@@ -164,8 +161,12 @@ def spread(
     return collected, added(list(sums.values()))
 
 
-def _settled(folder: Path, job: Job, manifest: dict[str, Any], lanes: int | None) -> dict[str, Any]:
-    """The store's manifest, which that of a worker must agree with, except for lanes that the caller leaves open."""
+def _reconciled(folder: Path, job: Job, manifest: dict[str, Any], lanes: int | None) -> dict[str, Any]:
+    """Requires a worker's manifest to agree with the store's, except for lanes that the caller leaves open.
+
+    Returns:
+        The store's manifest.
+    """
 
     def describe(held: dict[str, Any] | None) -> dict[str, Any]:
         if held is None or lanes is not None:
@@ -176,43 +177,50 @@ def _settled(folder: Path, job: Job, manifest: dict[str, Any], lanes: int | None
 
 
 def _advice(error: BaseException, executor: Executor) -> str | None:
-    """What is known of workers that died."""
+    """Returns a likely cause of a failed worker, and advice, or None."""
     if (reason := start_error(executor)) is not None:
         return f"A worker could not start: {reason}"
     if isinstance(error, BrokenExecutor):
         return (
-            "A worker died. If it had an error of its own, that is printed above; without one, the system ended it, as "
-            "it does where memory runs out: fewer workers, or lower lanes."
+            "A worker process ended. If it had an error of its own, that is printed above; without one, the system "
+            "ended it, for instance because memory ran out. Use fewer workers, or lower lanes."
         )
-    if type(error).__name__ == "KilledWorker":  # of Dask
+    if type(error).__name__ == "KilledWorker":  # Dask's
         return (
-            "Dask gives a call up once its worker has died four times (distributed.scheduler.allowed-failures), as it "
-            "does where memory runs out: fewer threads a worker, or lower lanes. The store is whole."
+            "Dask gives up a call whose worker has failed four times (distributed.scheduler.allowed-failures), for "
+            "instance because memory ran out. Use fewer threads per worker, or lower lanes. The store is intact."
         )
     return None
 
 
-def run_shard(call: Call, choices: Choices, shard: Shard, rest: Rest | None) -> Portion | str | None:
-    """The call that an executor carries out: runs the tasks of one shard that the store lacks.
+def run_shard(call: Call, choices: Choices, shard: Shard, remaining: Remaining | None) -> Slice | str | None:
+    """Runs the tasks of one shard that the store lacks. This is the call that an executor carries out.
+
+    Args:
+        call: arguments that all shards share.
+        choices: arguments of the sweep that may be left open.
+        shard: the shard.
+        remaining: remaining tasks of the shard, for a worker that cannot see the store; None otherwise.
 
     Returns:
-        None once the shard is done and its runs are in the store. A worker that sees no store says so (`UNREACHED`);
-        called with the `rest` of the shard, it goes on with that, and returns what it has come to.
+        None once the shard is done and its runs are in the store; `UNREACHED` if the worker cannot see the store; or,
+        if `remaining` is given, the slice of the shard that was run.
     """
     with contextlib.ExitStack() as stack:
         stack.enter_context(under(call.settings))
-        if rest is not None:
-            return run_portion(call.payload, call.settings, choices, rest, mesh=local_mesh(), unpack=_unpacked)
+        if remaining is not None:
+            return run_slice(call.payload, call.settings, choices, remaining, mesh=local_mesh(), unpack=_unpacked)
         store = Path(call.folder or "")
         if not is_reached(store):
             return UNREACHED
         called_off = partial(is_called_off, store, call.name)
         stack.enter_context(locked(store, "store", shared=True))
-        while not called_off():  # an executor may start what it can no longer cancel
+        # An executor may start a call that it can no longer cancel.
+        while not called_off():
             try:
                 stack.enter_context(locked(store, _lock(shard.number)))
                 break
-            except BlockingIOError:  # a worker that was believed dead still holds it
+            except BlockingIOError:  # a worker that was presumed lost still holds it
                 time.sleep(POLL_SECONDS)
         else:
             return None
@@ -231,34 +239,34 @@ def run_shard(call: Call, choices: Choices, shard: Shard, rest: Rest | None) -> 
 
 
 def local_mesh() -> Mesh:
-    """All devices of this process."""
+    """Returns a mesh of all devices of this process."""
     return Mesh(np.array(jax.local_devices()), ("devices",))
 
 
 def _packed(job: Job) -> bytes:
-    """As bytes, so that 64-bit arrays are unpacked only once the worker has switched to the caller's settings."""
+    """Pickles a job. Its 64-bit arrays are then unpacked only after the worker adopts the caller's settings."""
     cloudpickle = _cloudpickle()
     try:
         return cloudpickle.dumps(job)
     except Exception as error:  # an object that cannot be pickled may raise anything
         raise ValueError(
-            "build and metrics must be picklable by cloudpickle to travel to an executor's workers, with all that they "
-            f"close over, got {type(error).__name__}: {error}"
+            "build and metrics must be picklable by cloudpickle to be sent to an executor's workers, with all that "
+            f"they close over, got {type(error).__name__}: {error}"
         ) from error
 
 
 def _unpacked(payload: bytes) -> Job:
-    """The job again."""
+    """Unpickles a job."""
     return _cloudpickle().loads(payload)
 
 
 def _lock(shard: int) -> str:
-    """The name of a shard's lock."""
+    """Returns the name of a shard's lock."""
     return f"shard-{shard}"
 
 
 def _wait_for_shards(folder: Path, shards: int) -> None:
-    """Waits until no shard is running: some futures count as done once they are cancelled, though they still run."""
+    """Waits until no shard is running. Some futures count as done once they are cancelled, though they still run."""
     deadline = time.monotonic() + STOP_SECONDS
     for n in range(shards):
         while _is_running(folder, n):
@@ -269,14 +277,14 @@ def _wait_for_shards(folder: Path, shards: int) -> None:
 
 
 def _any_is_running(folder: Path | None, shards: int, futures: Sequence[tuple[Any, Shard]]) -> bool:
-    """Whether a worker has begun, as far as that can be known from here."""
+    """Checks whether a worker has begun, as far as the locks and the futures show."""
     if folder is not None and any(_is_running(folder, n) for n in range(shards)):
         return True
     return any(getattr(future, "running", lambda: False)() for future, _ in futures)
 
 
 def _is_running(folder: Path, shard: int) -> bool:
-    """Whether a process holds the shard's lock."""
+    """Checks whether a process holds the shard's lock."""
     try:
         with locked(folder, _lock(shard)):
             return False
@@ -285,7 +293,7 @@ def _is_running(folder: Path, shard: int) -> bool:
 
 
 def _cloudpickle() -> ModuleType:
-    """The module, which only executors need."""
+    """Imports cloudpickle, which only executors need."""
     try:
         import cloudpickle
     except ModuleNotFoundError as error:

@@ -1,7 +1,7 @@
-"""Shards on workers that reach no folder of the caller's: finished runs come back as results, a portion at a time.
+"""Shards on workers that reach no folder of the caller's: finished runs are returned, one time slice after the other.
 
-A worker runs a shard for half a minute, and returns the runs that have finished and those that are under way, in which
-the shard goes on wherever the next call is carried out. A worker that dies costs what it has not returned.
+A worker runs a shard for half a minute. It returns the finished runs and the unfinished ones, and the shard continues
+from these on any worker that takes the next call. A worker that fails loses only what it has not returned.
 """
 
 import functools
@@ -20,32 +20,32 @@ from jaxbandits.engine.sweep.queue import Begun, Queue
 from jaxbandits.engine.sweep.sizing import default_chunk, default_lanes, shapes_of
 from jaxbandits.engine.sweep.tasks import Job, Settings
 
-PORTION_SECONDS = 30.0  # that a worker keeps finished runs to itself
+SLICE_SECONDS = 30.0  # longest time, in seconds, that a worker holds finished runs
 
 
-class Rest(NamedTuple):
-    """What is left of a shard."""
+class Remaining(NamedTuple):
+    """Tasks of a shard that have not finished."""
 
-    todo: np.ndarray  # int (n,)    ids of tasks that nobody has begun
+    todo: np.ndarray  # int (n,)    ids of tasks that no worker has begun
     begun: Sequence[Begun]
 
     @property
     def is_empty(self) -> bool:
-        """Whether the shard is done."""
+        """True if the shard is done."""
         return not len(self.todo) and not self.begun
 
 
-class Portion(NamedTuple):
-    """What a call has come to."""
+class Slice(NamedTuple):
+    """Result of one call: the part of a shard that it ran."""
 
-    columns: dict[str, np.ndarray] | None  # of the runs that have finished; None if there are none
-    rest: Rest
-    stats: Stats  # of this call
-    manifest: dict[str, Any]  # of the sweep, as this worker runs it
+    columns: dict[str, np.ndarray] | None  # finished runs; None if there are none
+    remaining: Remaining
+    stats: Stats  # stats of this call alone
+    manifest: dict[str, Any]  # manifest of the sweep, as this worker runs it
 
 
 class Choices(NamedTuple):
-    """Arguments of the sweep that may be left open, and the size of a shard, which decides what is chosen then."""
+    """Arguments of the sweep that may be left open, and the size of a shard, on which their defaults depend."""
 
     lanes: int | None
     chunk: int | None
@@ -53,26 +53,33 @@ class Choices(NamedTuple):
     scalars: bool | None = None
 
 
-def run_portion(
-    payload: bytes, settings: Settings, choices: Choices, rest: Rest, *, mesh: Mesh, unpack: Callable[[bytes], Job]
-) -> Portion:
-    """Goes on with a shard for `PORTION_SECONDS`, at least for one call of its program; under its settings."""
+def run_slice(
+    payload: bytes,
+    settings: Settings,
+    choices: Choices,
+    remaining: Remaining,
+    *,
+    mesh: Mesh,
+    unpack: Callable[[bytes], Job],
+) -> Slice:
+    """Continues a shard for `SLICE_SECONDS`, at least for one call of its program. Its settings must be in force."""
     started = time.perf_counter()
     job, program, manifest = _prepared(payload, settings, choices, mesh, unpack)
     prepared = time.perf_counter()
-    queue = Queue(rest.todo, job.rows, rest.begun)
+    queue = Queue(remaining.todo, job.rows, remaining.begun)
 
     def visit(count: int) -> None:
-        if time.perf_counter() - prepared > PORTION_SECONDS:
+        if time.perf_counter() - prepared > SLICE_SECONDS:
             queue.close()
 
     drive_all(program, job, queue, visit)
-    left = Rest(queue.todo[queue.next :], queue.begun)
+    still_remaining = Remaining(queue.todo[queue.next :], queue.begun)
     stats = queue.stats(program)._replace(compile_seconds=prepared - started)
-    return Portion(queue.collect(), left, stats, manifest)
+    return Slice(queue.collect(), still_remaining, stats, manifest)
 
 
-@functools.lru_cache(maxsize=1)  # the portions of a shard are mostly carried out by one worker
+# One entry is enough: a worker mostly runs slices of one sweep.
+@functools.lru_cache(maxsize=1)
 def _prepared(
     payload: bytes, settings: Settings, choices: Choices, mesh: Mesh, unpack: Callable[[bytes], Job]
 ) -> tuple[Job, Program, dict[str, Any]]:

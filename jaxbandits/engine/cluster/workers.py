@@ -1,4 +1,4 @@
-"""Worker processes that share out the cores, or the GPUs, of this machine."""
+"""Worker processes that divide the cores, or the GPUs, of this machine among them."""
 
 import contextlib
 import multiprocessing
@@ -18,38 +18,38 @@ MEMORY = 0.9  # share of a GPU's memory that its workers reserve together
 
 
 class Share(NamedTuple):
-    """What one worker may use."""
+    """Resources of one worker."""
 
-    cores: Sequence[int] | None  # by number, where the system lets a process choose; else None
+    cores: Sequence[int] | None  # numbers of the cores; None if the system sets no affinity
     environment: dict[str, str]
-    platforms: str | None  # for JAX to use; None where JAX chooses
+    platforms: str | None  # JAX platforms; None if JAX chooses
 
 
 def process_pool(workers: int, *, gpus: Sequence[int | str] = ()) -> ProcessPoolExecutor:
-    """An executor for `sweep(..., executor=)`: processes that share out the cores, or the GPUs, of this machine.
+    """Creates an executor for `sweep(..., executor=)` whose processes divide this machine's cores or GPUs.
 
-    Left to themselves, all workers would start a thread on every core, and the first would reserve most of every GPU.
-    Each worker is given its own cores (by affinity where the system has it, and by `NPROC`, which XLA and this library
-    heed) and, with `gpus`, one of them (`CUDA_VISIBLE_DEVICES`); workers on the same GPU share out its memory
-    (`XLA_PYTHON_CLIENT_MEM_FRACTION`). Without `gpus` all workers see, and share, what this process sees. Workers end
-    when this process does, however it ends.
+    By default, every worker would start a thread on every core, and the first would reserve most of every GPU.
+    Here each worker gets its own cores, by affinity if the system has it, and by `NPROC`, which XLA and this library
+    read. With `gpus` it also gets one of them (`CUDA_VISIBLE_DEVICES`); workers on the same GPU divide its memory
+    (`XLA_PYTHON_CLIENT_MEM_FRACTION`). Without `gpus` all workers share the devices of this process. Workers end when
+    this process does, however it ends.
 
-    The process that calls `sweep` opens JAX's devices, too: start it with `JAX_PLATFORMS=cpu` where its workers are to
-    have the GPUs' memory for themselves.
+    The process that calls `sweep` also opens JAX's devices. Start it with `JAX_PLATFORMS=cpu` to leave the GPUs' memory
+    to its workers.
 
     Args:
         workers: number of processes. They start afresh ("spawn") and import the script that uses them, so it needs the
-            usual `if __name__ == "__main__":`. Code outside of it must not open JAX's devices, for instance by making
+            usual `if __name__ == "__main__":`. Code outside of it must not open JAX's devices, for instance by creating
             an array, because a worker does not know its GPU yet.
         gpus: names of the GPUs, as in `CUDA_VISIBLE_DEVICES`.
 
     Returns:
         ProcessPoolExecutor, to be used in a `with` statement. Its workers leave Ctrl-C to the process that called
-        `sweep`, which lets them finish their chunk and write.
+        `sweep`, which waits until they have finished their chunk and written their runs.
 
     Raises:
         ValueError: `workers` is no integer of at least 1, or `gpus` is no sequence of names.
-        RuntimeError: a worker imports the script, and comes to this call: the script lacks the line above.
+        RuntimeError: a worker that imports the script reaches this call: the script lacks the line above.
     """
     require_main()
     workers = checks.whole("workers", workers, least=1)
@@ -59,48 +59,51 @@ def process_pool(workers: int, *, gpus: Sequence[int | str] = ()) -> ProcessPool
     errors = context.SimpleQueue()
     initargs = share_out(workers, gpus), context.Value("i", 0), errors
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_settle, initargs=initargs)
-    pool.start_errors = errors  # type: ignore[attr-defined]  # a broken pool says no more than that
+    # A broken pool alone gives no reason.
+    pool.start_errors = errors  # type: ignore[attr-defined]
     return pool
 
 
 def share_out(workers: int, gpus: Sequence[int | str]) -> list[Share]:
-    """The shares of all workers: cores and GPUs are dealt in turn, so the first workers get those left over."""
+    """Divides cores and GPUs among the workers. They are dealt in turn, so the first workers get the surplus."""
     numbers = sorted(os.sched_getaffinity(0))[: cores()] if hasattr(os, "sched_getaffinity") else None
     shares = []
     for n in range(workers):
-        own = [core for core in range(cores()) if core % workers == n % cores()]
-        environment = {"NPROC": str(len(own)), "XLA_PYTHON_CLIENT_MEM_FRACTION": f"{MEMORY / workers:.3f}"}
+        dealt = [core for core in range(cores()) if core % workers == n % cores()]
+        environment = {"NPROC": str(len(dealt)), "XLA_PYTHON_CLIENT_MEM_FRACTION": f"{MEMORY / workers:.3f}"}
         if gpus:
             sharing = len(range(n % len(gpus), workers, len(gpus)))
             environment |= {
                 "CUDA_VISIBLE_DEVICES": str(gpus[n % len(gpus)]),
                 "XLA_PYTHON_CLIENT_MEM_FRACTION": f"{MEMORY / sharing:.3f}",
             }
-        shares.append(Share(numbers and [numbers[core] for core in own], environment, "cuda,cpu" if gpus else None))
+        shares.append(Share(numbers and [numbers[core] for core in dealt], environment, "cuda,cpu" if gpus else None))
     return shares
 
 
 def occupy(share: Share) -> None:
-    """Keeps this process to its share; to be called before JAX opens its devices."""
+    """Restricts this process to its share. Must be called before JAX opens its devices."""
     os.environ.update(share.environment)
     if share.cores is not None:
-        # A library that the script imports may have started threads already, each with an affinity of its own.
+        # A library that the script imports may already have started threads, each with an affinity of its own.
         for thread in os.listdir("/proc/self/task"):
-            with contextlib.suppress(ProcessLookupError):  # or ended them
+            with contextlib.suppress(ProcessLookupError):  # the thread may have ended
                 os.sched_setaffinity(int(thread), share.cores)
     if share.platforms is not None:
         try:
-            jax.config.update("jax_num_cpu_devices", 1)  # JAX refuses this setting once its devices are open
+            # A test, too: JAX refuses this setting once its devices are open.
+            jax.config.update("jax_num_cpu_devices", 1)
         except RuntimeError as error:
             raise RuntimeError(
-                "a worker's script opens JAX's devices as it is imported, before the worker knows its GPU: move what "
-                'makes arrays there into a function, or under `if __name__ == "__main__":`'
+                "a worker's script opens JAX's devices while it is imported, before the worker knows its GPU. Move "
+                'code that makes arrays into a function, or under `if __name__ == "__main__":`'
             ) from error
-        jax.config.update("jax_platforms", share.platforms)  # it has read the environment at import
+        # An environment variable would be too late: JAX read it at import.
+        jax.config.update("jax_platforms", share.platforms)
 
 
 def end_with_parent() -> None:
-    """Ends a worker with its parent: if that were killed, it would run what is queued and then wait forever."""
+    """Ends a worker with its parent. If only the parent were killed, it would run the queue and then wait forever."""
 
     def watch() -> None:
         parent = multiprocessing.parent_process()
@@ -114,23 +117,23 @@ def end_with_parent() -> None:
 def require_main() -> None:
     """Raises `RuntimeError` in a worker that is still importing the script which started it.
 
-    Without this it would run the script from its beginning, find the store in use, and die with a word about that.
+    Without this check it would run the script from its beginning, and fail because the store is locked.
     """
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         raise RuntimeError(
-            "a worker has come to this line while it imported the script: workers start afresh and import it, so put "
-            'what the script does under `if __name__ == "__main__":`'
+            "a worker reached this line while it imported the script: workers start afresh and import it. Put the "
+            'script\'s actions under `if __name__ == "__main__":`'
         )
 
 
 def start_error(pool: Any) -> str | None:
-    """What went wrong as a worker of this `process_pool` started, if anything did."""
+    """Returns the error of a worker of this `process_pool` that could not start, or None."""
     errors = getattr(pool, "start_errors", None)
     return None if errors is None or errors.empty() else errors.get()
 
 
 def forks(executor: Any) -> bool:
-    """Whether an executor makes its workers as copies of this process; they would wait for locks of JAX's threads."""
+    """Checks whether an executor forks its workers. Such copies would wait for locks of JAX's threads."""
     context = getattr(executor, "_mp_context", None)
     if not isinstance(executor, ProcessPoolExecutor) or context is None:
         return False
@@ -138,13 +141,13 @@ def forks(executor: Any) -> bool:
 
 
 def _is_gpu(name: object) -> bool:
-    """Whether this may stand in `CUDA_VISIBLE_DEVICES`."""
+    """True if the name is valid in `CUDA_VISIBLE_DEVICES`."""
     is_number = isinstance(name, int) and not isinstance(name, bool) and name >= 0
     return is_number or (isinstance(name, str) and name != "")
 
 
 def _settle(shares: Sequence[Share], taken: Any, errors: Any) -> None:
-    """Initialises a new worker; `taken` counts the shares that have an owner, `errors` takes what goes wrong."""
+    """Initialises a new worker. `taken` counts the shares that have an owner, `errors` collects error messages."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
     with taken.get_lock():

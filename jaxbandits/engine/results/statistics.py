@@ -131,7 +131,7 @@ def describe(values: np.ndarray, order: np.ndarray, counts: np.ndarray) -> dict[
 
 
 def _statistics(values: np.ndarray) -> dict[str, np.ndarray]:
-    """Computes statistics (groups, entries) of values (groups, runs, entries). Infinities make NaNs without a warning."""
+    """Computes statistics (groups, entries) of values (groups, runs, entries). Infinities silently make NaNs."""
     runs = values.shape[1]
     with np.errstate(invalid="ignore"):
         mean = np.mean(values, axis=1)
