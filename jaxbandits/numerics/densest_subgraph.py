@@ -131,9 +131,10 @@ def theorem1_ratio(W: Array, k: int) -> Array:
 
 
 def largest_eigenvalue(matrix: Array) -> Array:
-    """Computes an upper bound on the largest eigenvalue, up to rounding too large by a factor of at most 1 + log(n) 1e-9.
+    """Computes an upper bound on the largest eigenvalue, which exceeds it by a factor of at most 1 + log(n) 1e-9.
 
-    It is the p-th root of trace M^p at p = 2^30, by squaring. It makes no LAPACK call, so it may run in any lane.
+    Rounding comes on top. The bound is the p-th root of trace M^p at p = 2^30, by squaring. It makes no LAPACK call, so
+    it may run in any lane.
 
     Args:
         matrix: float (n, n), symmetric and positive semidefinite, not 0.

@@ -47,7 +47,7 @@ class Sparse(NamedTuple):
 
     @property
     def variance(self) -> Array:
-        """Posterior variance, float (M,)."""
+        """Returns the posterior variance, float (M,)."""
         return self.residual + jnp.sum(self.whitened**2, axis=0)
 
 
@@ -362,7 +362,7 @@ def solve_spd(factor: Factor, right: Array) -> Array:
 
 
 def information_gain(gram: Array, noise_variance: Array | float) -> Array:
-    """Computes (1/2) log det(I + K / noise_variance), the information of observations at K's points, float () in nats."""
+    """Computes (1/2) log det(I + K / noise_variance), the information gain of observations at K's points, in nats."""
     eye = jnp.eye(gram.shape[0], dtype=gram.dtype)
     return log_det(cholesky(eye + gram / jnp.asarray(noise_variance, gram.dtype))) / 2
 

@@ -1,6 +1,6 @@
-"""The posterior on a grid given many observations, found anew in blocks of them, as matrix products under `vmap`.
+"""The posterior on a grid given many observations, recomputed in blocks, as matrix products under `vmap`.
 
-The time goes with the observations that there are, not with those that there is room for.
+The time is proportional to the number of observations, not to the capacity.
 """
 
 from collections.abc import Callable
@@ -14,16 +14,16 @@ from jaxbandits.numerics.cholesky import BLOCK, cholesky
 from jaxbandits.numerics.gp import explained
 from jaxbandits.numerics.loops import by_parts, for_blocks
 
-SHARED = 32  # rows that are read in one turn for several columns, as a product
-OWN = 4  # for one column, elementwise
+SHARED = 32  # rows read per turn for several columns, as a product
+OWN = 4  # rows read per turn for a single column, elementwise
 
 
 class Known(NamedTuple):
-    """What observations tell of f on a grid of M points."""
+    """Posterior of f on a grid of M points."""
 
     mean: Array  # float (M,)
     variance: Array  # float (M,)  >= 0
-    rows: Array  # float (p, M)    R, with a prior covariance of K the posterior one is K - R'R
+    rows: Array  # float (p, M)    R: for the prior covariance K, the posterior covariance is K - R'R
 
 
 def known(
@@ -38,23 +38,24 @@ def known(
     where: Array | bool = True,
     is_noisy: bool = True,
 ) -> Known:
-    """The posterior given one observation of each of some points, every one with noise of its own.
+    """Computes the posterior given one observation at each of several points, each with a noise variance of its own.
 
-    `condition` for 16 observations at a time: w of them at one point are one of their mean, with a w-th of the noise.
-    With a jitter for the noise, the rows are features of inducing points, and the variance is what these leave.
+    It is `condition` for 16 observations at a time. w observations at one point are one of their mean, with a w-th of
+    the noise variance. With a jitter as the noise, the rows are features of inducing points, and the variance is their
+    residual.
 
     Args:
         columns: prior covariance of the grid with 16 of its points, (index (16,)) -> float (16, M). An index of M or
-            more stands for some point.
+            more may stand for any point.
         prior_variance: float (M,).
-        points: int (n,), indices of the observed points, no two of them equal.
+        points: int (n,), indices of the observed points, without repeats.
         values: float (n,), the observations.
-        noise: float (n,) >= 0, their variances.
-        rows: float (p, M), where the new ones are written, p >= n a multiple of 16.
-        live: int (), points at the front that count.
-        where: bool (), whether this lane's rows are to be written; else they stay as they are.
-        is_noisy: whether the noise is not small against the prior variance: then a product with the inverse of a
-            block's factor loses no digits. Else it is corrected once by the residual, of the rows, not of the mean.
+        noise: float (n,) >= 0, noise variances of the observations.
+        rows: float (p, M), buffer for the new rows, p >= n a multiple of 16.
+        live: int (), number of points at the front that count.
+        where: bool (), whether to write this lane's rows. If False, they stay unchanged.
+        is_noisy: True if the noise is not small against the prior variance. A product with the inverse of a block's
+            factor then loses no digits. If False, the rows are corrected once by the residual, but not the mean.
 
     Returns:
         Known, with 0 in the rows of a block beyond its live ones. NaN if the covariance of the observations is not
@@ -66,22 +67,23 @@ def known(
     is_live = jnp.arange(p, dtype=jnp.int32) < live
 
     def turn(first: Array, so_far: Known) -> Known:
-        index, value, own_noise, counts = (
+        index, value, block_noise, counts = (
             lax.dynamic_slice_in_dim(x, first, BLOCK) for x in (points, values, noise, is_live)
         )
 
-        def without(block: Array, left: Array) -> Array:
+        def without(block: Array, covariance: Array) -> Array:
             rows = lax.dynamic_slice_in_dim(so_far.rows, block * BLOCK, BLOCK)
-            return left - jnp.matmul(rows.at[:, index].get(mode="clip").T, rows, precision="highest")
+            return covariance - jnp.matmul(rows.at[:, index].get(mode="clip").T, rows, precision="highest")
 
-        left = lax.fori_loop(0, first // BLOCK, without, columns(index))
-        square = jnp.where(counts[:, None] & counts[None], left.at[:, index].get(mode="clip"), 0)
-        factor = cholesky(square + jnp.diag(jnp.where(counts, own_noise, 1)))
+        covariance = lax.fori_loop(0, first // BLOCK, without, columns(index))
+        square = jnp.where(counts[:, None] & counts[None], covariance.at[:, index].get(mode="clip"), 0)
+        factor = cholesky(square + jnp.diag(jnp.where(counts, block_noise, 1)))
         inverse = jnp.where(counts[None], factor.inverses[0], 0)
         gap = value - so_far.mean.at[index].get(mode="clip")
-        new, surprise = (jnp.matmul(inverse, x, precision="highest") for x in (left, gap))
+        new, surprise = (jnp.matmul(inverse, x, precision="highest") for x in (covariance, gap))
         if not is_noisy:
-            new += jnp.matmul(inverse, left - jnp.matmul(factor.lower, new, precision="highest"), precision="highest")
+            residual = covariance - jnp.matmul(factor.lower, new, precision="highest")
+            new += jnp.matmul(inverse, residual, precision="highest")
         old = lax.dynamic_slice_in_dim(so_far.rows, first, BLOCK)
         return Known(
             mean=so_far.mean + jnp.matmul(surprise, new, precision="highest"),
@@ -93,11 +95,11 @@ def known(
 
 
 def unexplained(columns: Array, rows: Array, indices: Array, live: Array) -> Array:
-    """The columns less what rows R explain of them, K[:, a] - R'R[:, a].
+    """Computes the columns minus the part that rows R explain, K[:, a] - R'R[:, a].
 
     Args:
-        columns: float (n, M), K[:, a] for each a of `indices`.
-        rows: float (p, M), p in whole `SHARED`s; 0 beyond the first `live` ones.
+        columns: float (n, M), K[:, a] for each a in `indices`.
+        rows: float (p, M), p a multiple of `SHARED`; 0 beyond the first `live` rows.
         indices: int (n,).
         live: int ().
 
@@ -105,13 +107,13 @@ def unexplained(columns: Array, rows: Array, indices: Array, live: Array) -> Arr
         float (n, M). Cost: O(n live M).
     """
 
-    def without(rows: Array, left: Array) -> Array:
-        return left - explained(rows, rows.at[:, indices].get(mode="clip").T)
+    def without(rows: Array, columns: Array) -> Array:
+        return columns - explained(rows, rows.at[:, indices].get(mode="clip").T)
 
-    def turn(first: Array, left: Array) -> Array:
-        return without(lax.dynamic_slice_in_dim(rows, first, SHARED), left)
+    def turn(first: Array, columns: Array) -> Array:
+        return without(lax.dynamic_slice_in_dim(rows, first, SHARED), columns)
 
-    # In turns, what is read stays in a core's cache. The host of an accelerator would look at a flag in each of them.
+    # In turns, the data stay in a core's cache. On an accelerator, the host would check a flag in each turn.
     return lax.platform_dependent(
         columns,
         cpu=lambda columns: for_blocks(live, SHARED, turn, columns),
@@ -120,17 +122,17 @@ def unexplained(columns: Array, rows: Array, indices: Array, live: Array) -> Arr
 
 
 def unexplained_by_own(column: Array, rows: Array, index: Array, live: Array) -> Array:
-    """As `unexplained`, of one column (M,) and rows (T, M) in whole `OWN`s, of which the first `live` count."""
+    """Computes `unexplained` for one column (M,) and rows (T, M), T a multiple of `OWN`. The first `live` rows count."""
 
-    def without(first: Array | int, rows: Array, left: Array) -> Array:
+    def without(first: Array | int, rows: Array, column: Array) -> Array:
         numbers = first + jnp.arange(rows.shape[0], dtype=jnp.int32)
         coefficients = jnp.where(numbers < live, rows.at[:, index].get(mode="clip"), 0)
         if rows.shape[0] > OWN:
-            return left - explained(rows, coefficients)
-        return left - sum(coefficients[i] * rows[i] for i in range(OWN))
+            return column - explained(rows, coefficients)
+        return column - sum(coefficients[i] * rows[i] for i in range(OWN))
 
-    def turn(first: Array, left: Array) -> Array:
-        return without(first, lax.dynamic_slice_in_dim(rows, first, OWN), left)
+    def turn(first: Array, column: Array) -> Array:
+        return without(first, lax.dynamic_slice_in_dim(rows, first, OWN), column)
 
     return lax.platform_dependent(
         column,
@@ -140,11 +142,14 @@ def unexplained_by_own(column: Array, rows: Array, index: Array, live: Array) ->
 
 
 def explained_by_live(rows: Array, coefficients: Array, live: Array) -> Array:
-    """`explained` (n, M) by rows (p, M), p in whole `SHARED`s, and coefficients (n, p), 0 beyond the live ones."""
+    """Computes `explained` (n, M) for rows (p, M), p a multiple of `SHARED`, and coefficients (n, p).
+
+    The coefficients must be 0 beyond the live rows.
+    """
 
     def turn(first: Array, total: Array) -> Array:
-        own = lax.dynamic_slice_in_dim(coefficients, first, SHARED, axis=1)
-        return total + explained(lax.dynamic_slice_in_dim(rows, first, SHARED), own)
+        block = lax.dynamic_slice_in_dim(coefficients, first, SHARED, axis=1)
+        return total + explained(lax.dynamic_slice_in_dim(rows, first, SHARED), block)
 
     zeros = jnp.zeros((coefficients.shape[0], rows.shape[1]), rows.dtype)
     return lax.platform_dependent(

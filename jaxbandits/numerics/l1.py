@@ -6,11 +6,11 @@ import numpy as np
 
 from jaxbandits import checks
 
-NEGLIGIBLE = 1e-12  # weights below this fraction of the largest are rounding, and set to zero
+NEGLIGIBLE = 1e-12  # fraction of the largest weight below which a weight is rounding, and set to zero
 
 
 class Decomposition(NamedTuple):
-    """A shortest decomposition of a vector, and the proof that none is shorter."""
+    """A shortest decomposition of a vector, and the proof that it is shortest."""
 
     weights: np.ndarray  # float (K,)
     certificate: np.ndarray  # float (d,)   alpha with |x_k.alpha| <= 1 for all k and target.alpha = sum |weights|
@@ -32,7 +32,8 @@ def decompose(atoms: np.ndarray, target: np.ndarray) -> Decomposition:
 
     Cost: one linear program with 2K variables and d constraints, 2 ms for K = 30.
     """
-    from scipy.optimize import linprog  # its import takes a quarter of a second, and most programs do not need it
+    # Importing SciPy takes a quarter of a second, and most programs do not need it.
+    from scipy.optimize import linprog
 
     checks.array("atoms", atoms, ("K", "d"))
     for name, value in {"atoms": atoms, "target": target}.items():

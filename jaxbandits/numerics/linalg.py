@@ -11,21 +11,21 @@ from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete, require
 
 UNROLL = 32  # longest axis that `dot` spells out
-MAX_LOSS = 1e-3  # rounding of what a rank-one update subtracts from, relative to the least that it leaves
+MAX_LOSS = 1e-3  # rounding of the minuend of a rank-one update, relative to the smallest difference
 
 
 def aligned(x: Array, ndim: int) -> Array:
-    """Gives an array axes of size 1 in front until it has `ndim`, as NumPy does unasked and JAX can be told not to."""
+    """Adds axes of size 1 in front until an array has `ndim`. JAX can be configured not to do so by itself."""
     return x if jnp.ndim(x) >= ndim else jnp.expand_dims(x, tuple(range(ndim - jnp.ndim(x))))
 
 
 @partial(jax.jit, inline=True)
 def dot(a: Array, b: Array) -> Array:
-    """Inner products over the last axis, in full precision, broadcasting over the others.
+    """Computes inner products over the last axis, in full precision, broadcasting over the others.
 
-    Up to 32 terms are spelled out. Under `vmap` a short contraction would become thousands of tiny matrix products;
-    spelled out it is elementwise work that XLA fuses with its surroundings (measured inside LinGapE on two cores:
-    K = 6, d = 5: 1.4e7 rounds a second against 1.0e7; K = 30, d = 8: 2.5e6 against 1.3e6).
+    Up to 32 terms are spelled out. Under `vmap` a short contraction would become thousands of tiny matrix products.
+    Spelled out, it is elementwise work that XLA fuses with its surroundings. Measured inside LinGapE on two cores:
+    1.4e7 rounds per second against 1.0e7 (K = 6, d = 5), 2.5e6 against 1.3e6 (K = 30, d = 8).
 
     Args:
         a: float (..., d).
@@ -44,7 +44,7 @@ def dot(a: Array, b: Array) -> Array:
 
 @partial(jax.jit, inline=True)
 def gram(arms: Array, weights: Array) -> Array:
-    """A(w) = sum_k w_k x_k x_k'.
+    """Computes A(w) = sum_k w_k x_k x_k'.
 
     Args:
         arms: float (K, d).
@@ -57,14 +57,14 @@ def gram(arms: Array, weights: Array) -> Array:
 
 
 def spd_inverse_logdet(matrix: Array) -> tuple[Array, Array]:
-    """Inverse and log-determinant of a symmetric positive definite matrix, by sweeping its pivots one after another.
+    """Computes inverse and log-determinant of a symmetric positive definite matrix, by sweeping one pivot at a time.
 
     The matrix is scaled to a unit diagonal first, which keeps float32 usable when the pull counts of the arms differ by
     factors of 10^3. A matrix that is not positive definite gives NaN.
 
-    A sweep is a rank-one update, so under `vmap` the lanes advance side by side. LAPACK would take them one by
-    one; worse, jaxlib's batched LAPACK calls wait inside the pool of threads that is to do their work, and two such
-    calls at a time can lock up a machine with two cores.
+    A sweep is a rank-one update, so under `vmap` the lanes advance side by side. LAPACK would process them one by one.
+    Worse, jaxlib's batched LAPACK calls block inside the thread pool that must do their work, and two such calls at a
+    time can deadlock on a machine with two cores.
 
     Args:
         matrix: float (d, d).
@@ -88,8 +88,8 @@ def _swept(matrix: Array) -> tuple[Array, Array]:
         is_pivot = jnp.arange(d) == k
         pivot = jnp.where(swept[k, k] > 0, swept[k, k], jnp.nan)
         row = jnp.where(is_pivot, -1, swept[k])
-        rest = jnp.where(is_pivot[:, None] | is_pivot[None], 0, swept)
-        return rest - row[:, None] * (row / pivot)[None], logdet + jnp.log(pivot)
+        others = jnp.where(is_pivot[:, None] | is_pivot[None], 0, swept)
+        return others - row[:, None] * (row / pivot)[None], logdet + jnp.log(pivot)
 
     start = scale[:, None] * matrix * scale[None], jnp.sum(jnp.log(diagonal))
     swept, logdet = lax.fori_loop(0, d, sweep, start)
@@ -97,13 +97,13 @@ def _swept(matrix: Array) -> tuple[Array, Array]:
 
 
 def spd_inverse(matrix: Array) -> Array:
-    """Inverse of a symmetric positive definite matrix; see `spd_inverse_logdet`."""
+    """Computes the inverse of a symmetric positive definite matrix; see `spd_inverse_logdet`."""
     return spd_inverse_logdet(matrix)[0]
 
 
 @partial(jax.jit, inline=True)
 def squared_norms(directions: Array, matrix: Array) -> Array:
-    """Y' M y for every row y, clipped at zero.
+    """Computes y' M y for every row y, clipped at zero.
 
     Args:
         directions: float (M, d).
@@ -118,16 +118,16 @@ def squared_norms(directions: Array, matrix: Array) -> Array:
 def check_rank_one(name: str, floor: Array | float, largest: Array | float, dtype: jnp.dtype, of: str) -> None:
     """Checks that rank-one updates of (floor I + sum_i x_i x_i')^-1 keep their digits.
 
-    The first update along x leaves floor / |x|^2 of what it subtracts from, and the rounding of the latter stays. Where
-    it is 1e-3 of what is left, the squared widths of LinGapE in float32 were off by .01 % with orthogonal arms, and by
-    up to 6 % with random ones, until they are rebuilt; where it is 1e-1, by more than their size.
+    The first update along x leaves a share floor / |x|^2 of the minuend, whose rounding remains. With a rounding of
+    1e-3 of the difference, the squared widths of LinGapE in float32 were off by .01 % with orthogonal arms, and by up
+    to 6 % with random ones, until they were rebuilt. With 1e-1, they were off by more than their size.
 
     Args:
-        name: of the argument that is the floor, for the message.
+        name: name of the argument that is the floor, for the message.
         floor: () > 0, the ridge, or the noise variance of a Gaussian process.
         largest: (), the largest |x|^2, or prior variance.
-        dtype: of the run.
-        of: what `largest` is, for the message.
+        dtype: dtype of the run.
+        of: description of `largest`, for the message.
 
     Raises:
         ValueError: the floor is too small.

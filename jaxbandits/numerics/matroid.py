@@ -1,10 +1,10 @@
 """Bases of largest weight: the greedy algorithm on three kinds of matroids.
 
-Each factory returns a pure function `maximize(weights (n,)) -> bool (n,)`, the indicator of a base of largest total
-weight. It goes through the elements by falling weight, the lowest index first among ties, and keeps those that are
-independent of the ones kept before, which is optimal for every matroid (Rado 1957; Edmonds 1971). As bases are wanted,
-not independent sets, negative weights are taken too; an element of weight -inf is in the base only if it is in every
-base.
+Each factory returns a pure function `maximize(weights (n,)) -> bool (n,)`, the indicator of a base with the largest
+total weight. It visits the elements by decreasing weight, the lowest index first among ties, and keeps every element
+that is independent of the elements kept before. This is optimal for every matroid (Rado 1957; Edmonds 1971). The result
+is a base, not just an independent set, so elements with negative weights are kept too. An element with weight -inf is
+in the base only if it is in every base.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ Oracle = Callable[[Array], Array]
 
 
 def uniform(k: int) -> Oracle:
-    """The matroid whose bases are all sets of k elements.
+    """Builds the oracle of the matroid whose bases are all sets of k elements.
 
     Args:
         k: Python int, at least 0.
@@ -48,10 +48,10 @@ def _heaviest(weights: Array, k: int) -> Array:
 
 
 def partition(groups: Array, capacities: Array) -> Oracle:
-    """The matroid whose bases hold `capacities[g]` elements of every group g, or all where it has fewer.
+    """Builds the oracle of a partition matroid: bases hold `capacities[g]` elements of group g, or all if it has fewer.
 
     Args:
-        groups: int (n,), the group of each element, in 0..G-1.
+        groups: int (n,), group of each element, in 0..G-1.
         capacities: int (G,), at least 0.
 
     Returns:
@@ -75,17 +75,17 @@ def partition(groups: Array, capacities: Array) -> Oracle:
 @partial(jax.jit, inline=True)
 def _heaviest_of_groups(weights: Array, belongs: Array, capacities: Array) -> Array:
     order = _falling(weights)
-    rank = jnp.cumsum(belongs[order], axis=0, dtype=capacities.dtype)  # within each group, 1 for its heaviest
+    rank = jnp.cumsum(belongs[order], axis=0, dtype=capacities.dtype)  # rank within each group, 1 for its heaviest
     kept = jnp.any(belongs[order] & (rank <= capacities[None]), axis=1)
     return jnp.zeros(weights.shape, bool).at[order].set(kept)
 
 
 def graphic(edges: Array) -> Oracle:
-    """The matroid of a graph: its elements are the edges, its bases the spanning forests.
+    """Builds the oracle of a graph's matroid: the elements are the edges, the bases the spanning forests.
 
     Args:
-        edges: int (n, 2), the two ends of each edge. Vertices are any integers; parallel edges are allowed, and a loop
-            is in no base.
+        edges: int (n, 2), the two ends of each edge. Vertices are any integers. Parallel edges are allowed; a loop is
+            in no base.
 
     Returns:
         `maximize(weights (n,)) -> bool (n,)`. Cost: O(n^2).
@@ -119,7 +119,7 @@ def _forest(weights: Array, edges: Array) -> Array:
 
 
 def _falling(weights: Array) -> Array:
-    """The elements by falling weight, the lowest index first among ties."""
+    """Sorts the elements by decreasing weight, the lowest index first among ties."""
     return jnp.argsort(weights, stable=True, descending=True)
 
 

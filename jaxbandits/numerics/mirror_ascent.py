@@ -13,7 +13,7 @@ from jaxbandits.base import Array
 
 
 class Ascent(NamedTuple):
-    """The result of an ascent."""
+    """Result of an ascent."""
 
     average: Array  # float (n,)        mean of the weights over the last half of the steps
     log_weights: Array  # float (n,)    the last iterate
@@ -22,9 +22,9 @@ class Ascent(NamedTuple):
 def mirror_ascent(step_size: optax.ScalarOrSchedule) -> optax.GradientTransformation:
     """Multiplies every weight by exp(step_size * gradient) and normalises.
 
-    The parameters are the LOGARITHMS of the weights, so that a small weight can still grow again. The gradients are
-    those with respect to the weights, of an objective that is to be maximised. After `optax.apply_updates` the weights
-    of every leaf have the sum 1.
+    The parameters are the LOGARITHMS of the weights, so that a small weight can still grow again. The gradients of the
+    objective, which is maximised, are taken with respect to the weights. After `optax.apply_updates` the weights of
+    every leaf have the sum 1.
 
     Args:
         step_size: float (), or a schedule (count int32 ()) -> float () whose first count is 0.
@@ -77,7 +77,7 @@ def ascend(
     Args:
         supergradient: (weights (n,)) -> (n,), a supergradient of the objective.
         log_weights: float (n,), the start; -inf outside the support.
-        transformation: such as `mirror_ascent`.
+        transformation: a transformation such as `mirror_ascent`.
         steps: Python int, at least 1.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Normal random variables for the few arms of a lane: from few random words, and computed as vectors over the lanes."""
+"""Normal random variables for the few arms of a lane, made from few random words and computed as vectors over lanes."""
 
 import math
 from collections.abc import Callable
@@ -11,19 +11,19 @@ from jax import lax
 from jaxbandits.base import Array, Key
 from jaxbandits.numerics.random_bits import of_words, words
 
-FEW = 32  # entries: more are a loop that is longer than what it saves
+FEW = 32  # largest number of entries computed one by one; a longer loop costs more than it saves
 
 
 def one_by_one(make: Callable[..., Array], *arrays: Array) -> Array:
-    """`make` of each of a few entries by itself on a CPU, where that is faster; elsewhere of all at once.
+    """Applies `make` to each of a few entries separately on a CPU, where that is faster, and elsewhere to all at once.
 
-    Under a batch of lanes each entry is a vector over the lanes, and is computed as one. As an array with a row a lane
-    it would be copied into the reduction that reads it, an argmax over arms above all, and computed there in scalar
-    code: core-ns a round with 5 arms and 256 lanes, 232 and 130 (T3C), 272 and 150 (Thompson sampling); the draws of
-    two nodes in NS-TS 1,109 and 754, nine beta variables in DS-TS 3,400 and 1,500.
+    In a batch of lanes, each entry is a vector over the lanes and is computed as one. As an array with a row per lane,
+    XLA would copy it into the reduction that reads it, mainly an argmax over arms, and compute it there in scalar code.
+    Measured in core-ns per round with 5 arms and 256 lanes, together and one by one: 232 and 130 (T3C), 272 and 150
+    (Thompson sampling), 1,109 and 754 (draws of two nodes in NS-TS), 3,400 and 1,500 (nine beta variables in DS-TS).
 
     Args:
-        make: of arrays, entry by entry over their first axis, an array with that axis.
+        make: function of the arrays, elementwise over their first axis, that returns an array with this axis.
         arrays: (n, ...).
 
     Returns:
@@ -37,17 +37,17 @@ def one_by_one(make: Callable[..., Array], *arrays: Array) -> Array:
 
 
 def erf_inv(x: Array) -> Array:
-    """The inverse error function, float (...), of floats in (-1, 1), by `one_by_one`."""
+    """Computes the inverse error function, float (...), of floats in (-1, 1), by `one_by_one`."""
     return one_by_one(lax.erf_inv, x.reshape(-1)).reshape(x.shape)
 
 
 def normal(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
-    """`jax.random.normal`, from the same random bits, by `erf_inv`.
+    """Draws normal variables as `jax.random.normal` does, with the same random bits, by `erf_inv`.
 
     Args:
-        key: the key.
-        shape: of the result.
-        dtype: of the result, a float.
+        key: PRNG key.
+        shape: shape of the result.
+        dtype: dtype of the result, a float.
 
     Returns:
         float `shape`.
@@ -57,17 +57,17 @@ def normal(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
 
 
 def normals_and_uniforms(key: Key, n: int, m: int, dtype: jnp.dtype) -> tuple[Array, Array]:
-    """Draws for a posterior and the coins beside it, from words of 32 bits, in single precision in every dtype.
+    """Draws normal variables for posterior samples and uniform ones for coins, in single precision in every dtype.
 
-    Two words come of each hash, and the inverse of erf costs a quarter of what it does in float64. The normal variables
-    end at 5.3 standard deviations, beyond which there is a probability of 1.2e-7: for what a rule samples, not for the
-    noise of rewards.
+    Each hash gives two words of 32 bits, and the inverse of erf costs a quarter of its cost in float64. The normal
+    variables end at 5.3 standard deviations, beyond which there is a probability of 1.2e-7. They suit the samples of a
+    rule, not the noise of rewards.
 
     Args:
-        key: the key.
+        key: PRNG key.
         n: number of normal variables.
-        m: number of uniform ones.
-        dtype: of the results, a float.
+        m: number of uniform variables.
+        dtype: dtype of the results, a float.
 
     Returns:
         float (n,), normal, and float (m,), uniform in [0, 1).

@@ -1,6 +1,6 @@
-"""Random words of 32 bits, two of each hash, and `jax.random.uniform` with constants to count its hashes.
+"""Random words of 32 bits, two per hash, and `jax.random.uniform` with its hash counters as constants.
 
-`jax.random` computes what it counts with, for which a GPU launched two kernels in each round of DS-TS.
+`jax.random` computes these counters, for which a GPU launched two kernels in each round of DS-TS.
 """
 
 import math
@@ -15,11 +15,11 @@ from jaxbandits.base import Array, Key
 
 
 def words(key: Key, number: int) -> Array:
-    """Random words, two of each hash.
+    """Draws random words, two per hash.
 
     Args:
-        key: the key. One of threefry, JAX's own, gives the same words with 64 bits enabled and without.
-        number: how many.
+        key: PRNG key. A threefry key, JAX's default, gives the same words with 64 bits enabled and without.
+        number: number of words.
 
     Returns:
         uint32 (number,).
@@ -31,17 +31,17 @@ def words(key: Key, number: int) -> Array:
 
 
 def of_words(words: Array, dtype: jnp.dtype) -> Array:
-    """Uniform numbers, float (...), multiples of 2^-24 in [0, 1), of words, uint32 (...)."""
+    """Converts words, uint32 (...), to uniform numbers, float (...), multiples of 2^-24 in [0, 1)."""
     return (words >> 8).astype(dtype) * 2.0**-24
 
 
 def uniform(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
-    """`jax.random.uniform`, to the bit where its option `threefry_partitionable` is on, as it is by default.
+    """Draws the same bits as `jax.random.uniform` does with its option `threefry_partitionable`, on by default.
 
     Args:
-        key: the key.
-        shape: of the result.
-        dtype: of the result, a float.
+        key: PRNG key.
+        shape: shape of the result.
+        dtype: dtype of the result, a float.
 
     Returns:
         float `shape`, in [0, 1).
@@ -58,11 +58,11 @@ def uniform(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
 
 
 def _is_threefry(key: Key) -> bool:
-    """Whether the key is of JAX's own generator."""
+    """Checks whether the key belongs to JAX's default generator."""
     return jax.random.key_impl(key) == "threefry2x32"
 
 
 def _pairs(key: Key, hashes: int) -> Array:
-    """The first word of each hash, then the second ones, uint32 (2 hashes,)."""
+    """Returns the first word of each hash, then the second words, uint32 (2 hashes,)."""
     counts = np.concatenate([np.zeros(hashes, np.uint32), np.arange(hashes, dtype=np.uint32)])
     return threefry_2x32(jax.random.key_data(key), counts)

@@ -9,18 +9,20 @@ from jax import lax
 from jaxbandits import checks
 from jaxbandits.base import Array
 
-FEW = 32  # arms: a round has no loop whose length the host must look up. More make that the lesser evil.
+# Largest number of arms for which the trip count is fixed, so that the host need not read it in every round. With more
+# arms, fewer corrections are worth that.
+FEW = 32
 
 
 def tracked_counts(allocation: Array, n: Array | int) -> Array:
-    """Pull counts after n pulls of the rule that tracks an allocation.
+    """Computes the pull counts after n pulls of the rule that tracks an allocation.
 
-    The rule pulls every arm once and then, at each step, the arm of the support with the least
-    count_a / p_a, the lowest index among ties. Its n-th state is computed directly. Counts grow with n,
-    arm by arm, and count_a >= (n - K) p_a, so a squared confidence width is at most n / (n - K) times that
-    of the allocation itself.
+    The rule pulls every arm once and then, at each step, the arm of the support with the smallest count_a / p_a, the
+    lowest index among ties. Its n-th state is computed directly. Counts grow with n, arm by arm, and
+    count_a >= (n - K) p_a, so a squared confidence width is at most n / (n - K) times the width under the allocation
+    itself.
 
-    Rounding n p by largest remainders would not do: its counts do not grow with n arm by arm.
+    Rounding n p by largest remainders would not do, because its counts do not grow with n arm by arm.
 
     Args:
         allocation: float (K,), at least 0, with sum 1. An arm with share 0 keeps its single pull, which
@@ -34,7 +36,7 @@ def tracked_counts(allocation: Array, n: Array | int) -> Array:
     Raises:
         ValueError: `allocation` is not a vector or `n` is below K.
 
-    Cost: O(K) for each of K / 2 + 1 corrections; with more than 32 arms, of some sqrt(K) / 3.
+    Cost: O(K) for each of K / 2 + 1 corrections; with more than 32 arms, for each of about sqrt(K) / 3.
     """
     allocation = _checked(allocation)
     arms = allocation.shape[0]
@@ -44,7 +46,7 @@ def tracked_counts(allocation: Array, n: Array | int) -> Array:
 
 
 def round_allocation(allocation: Array, n: Array | int) -> Array:
-    """Efficient rounding: counts with sum n and the largest possible min_a count_a / p_a over the support.
+    """Rounds an allocation to counts with sum n and the largest possible min_a count_a / p_a over the support.
 
     A design loses at most the factor n / (n - s), with s the size of the support.
 
@@ -68,7 +70,7 @@ def round_allocation(allocation: Array, n: Array | int) -> Array:
 
 
 def _checked(allocation: Array) -> Array:
-    """The allocation as an array; its entries are not checked, as a failed design has NaN."""
+    """Returns the allocation as an array. Its entries are not checked, because a failed design has NaN."""
     return checks.array("allocation", allocation, ("K",), nan=True)
 
 
@@ -83,10 +85,10 @@ def _round(allocation: Array, n: Array | int) -> Array:
     n = jnp.asarray(n, int)
     support = allocation > 0
     share = jnp.where(support, allocation, 1)
-    # Shares such as 1/3 are rounded, and so are the quotients: a difference of less than this is a tie.
+    # Shares such as 1/3 are rounded, and so are the quotients: a smaller difference is a tie.
     slack = 8 * jnp.finfo(allocation.dtype).eps
-    # At level l the rule has taken every pull whose count_a / p_a lay below l, which leaves ceil(l p_a)
-    # pulls. They sum to about l + s/2. Pulls at the level itself are ties: they belong to the corrections.
+    # At level l the rule has made every pull whose count_a / p_a was below l: ceil(l p_a) pulls of arm a.
+    # They sum to about l + s/2. Pulls at the level itself are ties, and left to the corrections.
     level = (n.astype(allocation.dtype) - support.sum(dtype=allocation.dtype) / 2) * (1 - slack)
     counts = jnp.where(support, jnp.maximum(jnp.ceil(level * share).astype(int), 1), 0)
 
@@ -99,7 +101,7 @@ def _round(allocation: Array, n: Array | int) -> Array:
         last = share.size - 1 - jnp.argmax((last_pull >= last_pull.max() * (1 - slack))[::-1])
         return counts.at[jnp.where(missing > 0, first, last)].add(jnp.sign(missing))
 
-    # The level is off by at most s/2 pulls and its slack: by more in float32 alone, where n is large.
+    # The level is off by at most s/2 pulls and its slack; by more only in float32 with large n.
     steps = share.size // 2 + 1
     if share.size > FEW:
         steps = jnp.minimum(jnp.abs(n - counts.sum()), steps)

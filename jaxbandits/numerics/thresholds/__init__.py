@@ -1,8 +1,8 @@
-"""How large a log likelihood ratio must be before a run trusts it: ten thresholds, and what is proved of each.
+"""Thresholds for log likelihood ratios: ten kinds, with the proved guarantee of each.
 
-A threshold is made from what is known before the run, and is then a pure function of the confidence and of what the run
-has seen; `threshold.__name__` is its kind. Statistics are log likelihood ratios, free of units (Gaussian: squares over
-noise_scale^2), and must exceed it; intervals use the same number, as kl(mean, q) <= threshold / pulls.
+A threshold is made before the run, and is then a pure function of the confidence and of the run's evidence;
+`threshold.__name__` is its kind. Statistics are log likelihood ratios without units (Gaussian: squares over
+noise_scale^2). A test stops once its statistic exceeds the threshold; intervals use kl(mean, q) <= threshold / pulls.
 
     >>> from jaxbandits.numerics import thresholds
     >>> threshold = thresholds.gk16(arms=4)
@@ -18,12 +18,12 @@ noise_scale^2), and must exceed it; intervals use the same number, as kl(mean, q
 | `kk_pair` | proved for Gaussian arms without structure, any sampling |
 | `kk_all` | proved for Gaussian arms, any structure, least squares without ridge |
 | `ellipsoid` | proved for linear means, any sampling, least squares of the same ridge |
-| `ellipsoid_trace` | proved as `ellipsoid`, from the number of pulls alone |
+| `ellipsoid_trace` | proved as for `ellipsoid`, from the number of pulls alone |
 | `jp` | proved for linear means without ridge |
 | `jp_heuristic` | heuristic |
 
-Every kind takes `arms`, so that a loop can make them all; those whose formula has no number of arms do not read it.
-Where `comparisons` is given, delta is divided by it: a union bound.
+Every kind takes `arms`, so that a loop can make them all; kinds whose formula has no number of arms ignore it.
+If `comparisons` is given, delta is divided by it: a union bound.
 """
 
 from jaxbandits.numerics.thresholds.arms import gk16, gk_union, kk_all, kk_pair, kl_lucb, log_t, mixture_constant

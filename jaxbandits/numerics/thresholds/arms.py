@@ -20,12 +20,12 @@ from jaxbandits.numerics.thresholds.evidence import (
 
 
 def gk16(*, arms: int | None = None, comparisons: Array | float = 1) -> Threshold:
-    """log(1 + log t) + log(comparisons / delta): what experiments have used, and nobody has proved.
+    """Builds the threshold log(1 + log t) + log(comparisons / delta), common in experiments and without a proof.
 
-    With two equal Gaussian arms pulled in turn up to t = 10^5 and delta = .1, the ratio passes it in 14 % of the runs.
+    With two equal Gaussian arms pulled in turn up to t = 10^5 and delta = .1, the ratio exceeds it in 14 % of the runs.
 
     Args:
-        arms: int >= 2, not read.
+        arms: int >= 2, ignored.
         comparisons: () > 0, may be traced.
 
     Returns:
@@ -47,9 +47,9 @@ def gk16(*, arms: int | None = None, comparisons: Array | float = 1) -> Threshol
 
 
 def log_t(*, arms: int | None = None, comparisons: Array | float = 1) -> Threshold:
-    """log(t + 1) + log(comparisons / delta).
+    """Builds the threshold log(t + 1) + log(comparisons / delta).
 
-    Arguments, result and errors are those of `gk16`.
+    Arguments, result and errors: see `gk16`.
 
     **Heuristic**. Source: Tirinzoni and Degenne (2022), Table 1.
     """
@@ -64,7 +64,7 @@ def log_t(*, arms: int | None = None, comparisons: Array | float = 1) -> Thresho
 
 
 def gk_union(*, arms: int, comparisons: Array | float = 1) -> Threshold:
-    """log(2 t (K - 1)) + log(comparisons / delta).
+    """Builds the threshold log(2 t (K - 1)) + log(comparisons / delta).
 
     Args:
         arms: K, int >= 2.
@@ -90,12 +90,12 @@ def gk_union(*, arms: int, comparisons: Array | float = 1) -> Threshold:
 
 
 def kl_lucb(*, arms: int, exponent: float = 1.1, constant: float = 405.5) -> Threshold:
-    """The sum x + log x with x = log(constant K t^exponent / delta).
+    """Builds the threshold x + log x with x = log(constant K t^exponent / delta).
 
     Args:
         arms: K, int >= 2.
         exponent: a > 1.
-        constant: more than 2 e + 1 + e / (a - 1) + (e + 1) / (a - 1)^2, which is 405.45 at a = 1.1.
+        constant: a number above 2 e + 1 + e / (a - 1) + (e + 1) / (a - 1)^2, which is 405.45 at a = 1.1.
 
     Returns:
         The threshold; reads `pulls`.
@@ -103,7 +103,7 @@ def kl_lucb(*, arms: int, exponent: float = 1.1, constant: float = 405.5) -> Thr
     Raises:
         ValueError: an argument is out of range.
 
-    **Proved** for the intervals of KL-LUCB, and so for the wider ones of LUCB; without the term log x it is not.
+    **Proved** for the intervals of KL-LUCB, and so for the wider ones of LUCB. Without the term log x it is not proved.
     Source: Kaufmann and Kalyanakrishnan (2013), Theorem 1.
     """
     K = checks.whole("arms", arms, least=2)
@@ -122,22 +122,22 @@ def kl_lucb(*, arms: int, exponent: float = 1.1, constant: float = 405.5) -> Thr
 
 
 def kk_pair(*, arms: int | None = None, comparisons: Array | float | None = None) -> Threshold:
-    """2 C(log(comparisons / delta) / 2) + 2 log(4 + log N_a) + 2 log(4 + log N_b), C the `mixture_constant`.
+    """Builds 2 C(log(comparisons / delta) / 2) + 2 log(4 + log N_a) + 2 log(4 + log N_b), C the `mixture_constant`.
 
     For arms without structure only: in a linear or combinatorial problem a challenger moves all means (`kk_all`).
 
     Args:
-        arms: K, int >= 2; read if `comparisons` is None.
-        comparisons: () > 0, may be traced; K - 1, the challengers of the leader, by default.
+        arms: K, int >= 2; required if `comparisons` is None.
+        comparisons: () > 0, may be traced. If None, K - 1, the number of the leader's challengers.
 
     Returns:
         The threshold; reads `counts`, (2,).
 
     Raises:
-        ValueError: an argument is out of range; when it is called: the counts are not those of two arms.
+        ValueError: an argument is out of range; when the threshold is called, if the counts do not have shape (2,).
 
-    **Proved** for Gaussian arms and any sampling, also for Bernoulli rewards with the Gaussian statistic of noise_scale
-    1/2, not with their own. Source: Kaufmann and Koolen (2021), mixture martingales.
+    **Proved** for Gaussian arms and any sampling. Also proved for Bernoulli rewards with the Gaussian statistic with
+    noise_scale 1/2, but not with the Bernoulli one. Source: Kaufmann and Koolen (2021), mixture martingales.
     """
     if arms is not None or comparisons is None:
         arms = checks.whole("arms", arms, least=2)
@@ -153,7 +153,7 @@ def kk_pair(*, arms: int | None = None, comparisons: Array | float | None = None
 
 
 def kk_all(*, arms: int) -> Threshold:
-    """K C(log(1 / delta) / K) + 2 sum_k log(4 + log max(1, N_k)), C the `mixture_constant`.
+    """Builds the threshold K C(log(1 / delta) / K) + 2 sum_k log(4 + log max(1, N_k)), C the `mixture_constant`.
 
     Args:
         arms: K, int >= 2.
@@ -162,7 +162,7 @@ def kk_all(*, arms: int) -> Threshold:
         The threshold; reads `counts`, (K,).
 
     Raises:
-        ValueError: an argument is out of range; when it is called: the counts are not those of K arms.
+        ValueError: an argument is out of range; when the threshold is called, if the counts do not have shape (K,).
 
     **Proved** for Gaussian arms, any structure and any sampling, for least squares without ridge. It bounds the whole
     vector of means, so no union over challengers is needed. Source: Kaufmann and Koolen (2021).
@@ -179,10 +179,10 @@ def kk_all(*, arms: int) -> Threshold:
 
 @partial(jax.jit, inline=True)
 def mixture_constant(x: Array) -> Array:
-    """C(x) = min over l in (1/2, 1) of (2 l - 2 l log(4 l) + log zeta(2 l) - log(1 - l) / 2 + x) / l.
+    """Computes C(x) = min over l in (1/2, 1) of (2 l - 2 l log(4 l) + log zeta(2 l) - log(1 - l) / 2 + x) / l.
 
     Every l gives a valid, larger value, so no minimisation is needed: the l used here is near the best one. C is not
-    x + log x at the sizes that occur: C(1.7) = 3.262, C(10) = 11.955.
+    x + log x at practical sizes: C(1.7) = 3.262, C(10) = 11.955.
 
     Args:
         x: float (...), at least 0.
@@ -193,17 +193,17 @@ def mixture_constant(x: Array) -> Array:
     Source: Kaufmann and Koolen (2021), Mixture martingales revisited with applications to sequential tests and
     confidence intervals, the Gaussian case.
     """
-    rest = 1 / (2.02 * x + 0.23 * jnp.log1p(x) + 11.01)  # 1 - l
-    l = 1 - rest
-    e = 1 - 2 * rest
-    # zeta(1 + e) by its Stieltjes constants: relative error 1.4e-7 for e in (0, 1).
+    complement = 1 / (2.02 * x + 0.23 * jnp.log1p(x) + 11.01)  # 1 - l
+    l = 1 - complement
+    e = 1 - 2 * complement
+    # zeta(1 + e) by its Stieltjes constants, with a relative error of 1.4e-7 for e in (0, 1).
     series = (0.5772156649, 0.0728158455, -0.0048451816, -0.0003423057, 0.0000968905, -0.0000066110)
     tail = jnp.zeros_like(e)
     for coefficient in reversed(series):
         tail = coefficient + e * tail
     log_zeta = jnp.log(1 / e + tail)
-    # 1e-6 pays for the error of zeta.
-    return (2 * l - 2 * l * jnp.log(4 * l) + log_zeta - jnp.log(rest) / 2 + x) / l + 1e-6
+    # 1e-6 covers the error of zeta.
+    return (2 * l - 2 * l * jnp.log(4 * l) + log_zeta - jnp.log(complement) / 2 + x) / l + 1e-6
 
 
 @partial(jax.jit, inline=True)

@@ -1,4 +1,4 @@
-"""What thresholds read, and how their arguments are checked."""
+"""Evidence that thresholds read, and checks of their arguments."""
 
 import math
 from collections.abc import Callable
@@ -12,12 +12,12 @@ from jaxbandits.checks import require
 
 
 class Evidence(NamedTuple):
-    """What a run has seen. A kind reads what it needs; the rest may be None."""
+    """Statistics of a run. A threshold reads the fields that it needs; the others may be None."""
 
     pulls: Array | int  # int ()   oracle queries so far, t
     counts: Array | None = None  # int (n,)   pulls of the arms whose means are compared: the 2 of a pair, or all K
     log_det: Array | None = None  # float ()   log det(I + V / ridge), V = sum_k counts_k x_k x_k'
-    least_eigenvalue: Array | None = None  # float ()   that of V, or a lower bound of it
+    least_eigenvalue: Array | None = None  # float ()   smallest eigenvalue of V, or a lower bound on it
 
 
 Threshold = Callable[[Array | float, Evidence], Array]  # (delta, evidence) -> float (), of delta's dtype
@@ -29,18 +29,18 @@ def as_float(delta: Array | float) -> Array:
 
 
 def as_count(count: Array | int, delta: Array) -> Array:
-    """A number of pulls as a float of delta's dtype, at least 1."""
+    """Returns a number of pulls as a float of delta's dtype, at least 1."""
     return jnp.maximum(jnp.asarray(count).astype(delta.dtype), 1)
 
 
 def read(kind: str, field: str, value: Array | None, delta: Array) -> Array:
-    """Returns a field of the evidence in the dtype of delta, or refuses it if it is missing."""
+    """Returns a field of the evidence in the dtype of delta. Raises `ValueError` if it is missing."""
     require(value is not None, f"evidence.{field}", f"be given to {kind}", None)
     return jnp.asarray(value).astype(delta.dtype)
 
 
 def read_counts(kind: str, evidence: Evidence, n: int, of: str) -> Array:
-    """Returns the pulls of n arms, or refuses them if they are missing or of another shape."""
+    """Returns the pulls of n arms. Raises `ValueError` if they are missing or have another shape."""
     expected = f"be the pulls of {of}, an array of shape ({n},), for {kind}"
     require(evidence.counts is not None, "evidence.counts", expected, None)
     counts = jnp.asarray(evidence.counts)
@@ -55,7 +55,7 @@ def check_arms(arms: int | None) -> None:
 
 
 def log_of(name: str, value: Array | float) -> Callable[[Array], Array | float]:
-    """The logarithm of an argument that may be traced, as a function of delta, whose dtype it takes."""
+    """Returns the logarithm of an argument that may be traced, as a function of delta, which determines its dtype."""
     checks.positive(name, value)
     if checks.is_concrete(value):
         logarithm = math.log(float(value))

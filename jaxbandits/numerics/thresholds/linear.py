@@ -10,19 +10,19 @@ from jaxbandits.numerics.thresholds.evidence import Evidence, Threshold, as_coun
 
 
 def ellipsoid(*, norm_bound: float, ridge: float = 1.0, noise_scale: float = 1.0, arms: int | None = None) -> Threshold:
-    """(sqrt(log_det + 2 log(1 / delta)) + sqrt(ridge) norm_bound / noise_scale)^2 / 2.
+    """Builds the threshold (sqrt(log_det + 2 log(1 / delta)) + sqrt(ridge) norm_bound / noise_scale)^2 / 2.
 
     Args:
         norm_bound: () >= 0, at least the norm of theta.
-        ridge: () > 0, that of the statistic.
+        ridge: () > 0, ridge of the statistic.
         noise_scale: () > 0, in units of reward.
-        arms: int >= 2, not read.
+        arms: int >= 2, ignored.
 
     Returns:
         The threshold; reads `log_det`.
 
     Raises:
-        ValueError: an argument is out of range; when it is called: there is no `log_det`.
+        ValueError: an argument is out of range; when the threshold is called, if `log_det` is missing.
 
     **Proved** for linear means and any sampling; no union over challengers is needed. Source: Abbasi-Yadkori, Pal and
     Szepesvari (2011), Theorem 2.
@@ -49,15 +49,15 @@ def ellipsoid_trace(
     noise_scale: float = 1.0,
     arms: int | None = None,
 ) -> Threshold:
-    """`ellipsoid` with d log(1 + t arm_norm^2 / (ridge d)) for log_det, which it never exceeds.
+    """Builds `ellipsoid` with log_det replaced by its upper bound d log(1 + t arm_norm^2 / (ridge d)).
 
     Args:
         dimension: d, int >= 1.
         arm_norm: () > 0, at least the norm of every arm's features.
         norm_bound: () >= 0, at least the norm of theta.
-        ridge: () > 0, that of the statistic.
+        ridge: () > 0, ridge of the statistic.
         noise_scale: () > 0, in units of reward.
-        arms: int >= 2, not read.
+        arms: int >= 2, ignored.
 
     Returns:
         The threshold; reads `pulls`.
@@ -65,7 +65,7 @@ def ellipsoid_trace(
     Raises:
         ValueError: an argument is out of range.
 
-    **Proved** as `ellipsoid`, by the inequality of determinant and trace. Source: Abbasi-Yadkori, Pal and Szepesvari
+    **Proved** as for `ellipsoid`, by the inequality of determinant and trace. Source: Abbasi-Yadkori, Pal and Szepesvari
     (2011), Theorem 2 and Lemma 10.
     """
     d = checks.whole("dimension", dimension, least=1)
@@ -84,24 +84,24 @@ def ellipsoid_trace(
 
 
 def jp(*, dimension: int, ridge: float, least: float, excess: float = 0.1, arms: int | None = None) -> Threshold:
-    """(1 + u) (D / 2 + log(1 / delta)) with u = excess and D >= log det(I + V / (u c)); inf while V is below c = least.
+    """Builds (1 + u) (D / 2 + log(1 / delta)) with u = excess, D >= log det(I + V / (u c)); inf while V < c = least.
 
-    D is made from the log-determinant at another ridge: log_det + d log(ridge / (u c)) + d max(0, log((u c + e) /
-    (ridge + e))) with e the least eigenvalue of V, since (u c + v) / (ridge + v) <= that for every v >= e. It is exact
-    where ridge = u c; for u c < ridge the excess vanishes as V grows.
+    D is computed from the log-determinant at another ridge, as log_det + d log(ridge / (u c)) + d max(0, log(r(e))),
+    with r(v) = (u c + v) / (ridge + v) and e the smallest eigenvalue of V. For v >= e, r(v) is at most max(1, r(e)).
+    D is exact if ridge = u c; for u c < ridge its excess vanishes as V grows.
 
     Args:
         dimension: d, int >= 1.
-        ridge: () > 0, of `log_det`.
-        least: c > 0, a constant of the arms: the least eigenvalue that V must have.
+        ridge: () > 0, ridge of `log_det`.
+        least: c > 0, a constant of the arms: the smallest eigenvalue that V must reach.
         excess: u > 0.
-        arms: int >= 2, not read.
+        arms: int >= 2, ignored.
 
     Returns:
         The threshold; reads `log_det` and `least_eigenvalue`.
 
     Raises:
-        ValueError: an argument is out of range; when it is called: one of the two is missing.
+        ValueError: an argument is out of range; when the threshold is called, if one of the two is missing.
 
     **Proved** for least squares without ridge. Source: Jedra and Proutiere (2020), the threshold "LT" of later papers.
     """
@@ -110,26 +110,26 @@ def jp(*, dimension: int, ridge: float, least: float, excess: float = 0.1, arms:
     checks.positive("ridge", ridge)
     checks.positive("least", least)
     checks.positive("excess", excess)
-    own = excess * least
+    scale = excess * least  # u c, the ridge in D
 
     def jp(delta: Array | float, evidence: Evidence) -> Array:
         delta = as_float(delta)
         log_det = read("jp", "log_det", evidence.log_det, delta)
         e = read("jp", "least_eigenvalue", evidence.least_eigenvalue, delta)
-        moved = jnp.log(ridge / own) + jnp.maximum(0, jnp.log((own + e) / (ridge + e)))
-        bound = (1 + excess) * ((log_det + d * moved) / 2 - jnp.log(delta))
+        change = jnp.log(ridge / scale) + jnp.maximum(0, jnp.log((scale + e) / (ridge + e)))
+        bound = (1 + excess) * ((log_det + d * change) / 2 - jnp.log(delta))
         return jnp.where(e < least, jnp.inf, bound.astype(delta.dtype))
 
     return jp
 
 
 def jp_heuristic(*, dimension: int, excess: float = 0.1, arms: int | None = None) -> Threshold:
-    """(1 + u) (log(1 / delta) + log(t) / 2 + (d / 2) log(1 + 1 / u)) with u = excess.
+    """Builds the threshold (1 + u) (log(1 / delta) + log(t) / 2 + (d / 2) log(1 + 1 / u)) with u = excess.
 
     Args:
         dimension: d, int >= 1.
         excess: u > 0.
-        arms: int >= 2, not read.
+        arms: int >= 2, ignored.
 
     Returns:
         The threshold; reads `pulls`.
