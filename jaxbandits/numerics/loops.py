@@ -62,7 +62,7 @@ def for_blocks(live: Array, size: int, body: Callable[[Array, T], T], carry: T) 
 
 
 def by_parts(capacity: int, live: Array, compute: Callable[[int], T]) -> T:
-    """Returns `compute(n)` for one of `PARTS` sizes n up to `capacity`, the smallest that holds all lanes' live entries.
+    """Returns `compute(n)` for the smallest of `PARTS` sizes n up to `capacity` with room for all lanes' live entries.
 
     Every n >= `live`, int (), must give the same result. It is a real branch, also under `vmap`.
     """

@@ -1,4 +1,4 @@
-"""A valid call of every function of `numerics` that checks its arguments."""
+"""Valid calls of every function of `numerics` that checks its arguments."""
 
 import numpy as np
 from checks.calls import Call
@@ -22,7 +22,7 @@ CALLS = {
             "max_steps": 40,
         },
         fine={
-            "limits": ("inf_inside",),  # no limit
+            "limits": ("inf_inside",),  # an infinite limit is no limit
             "row_costs": ("none",),
             "column_costs": ("none",),
             "mask": ("none",),
@@ -55,7 +55,7 @@ CALLS = {
     "tracked_counts": Call(
         tracking.tracked_counts,
         {"allocation": SHARES, "n": 10},
-        fine={"allocation": ("nan_inside", "inf_inside")},  # as a failed design has them
+        fine={"allocation": ("nan_inside", "inf_inside")},  # a failed design has such entries
     ),
     "round_allocation": Call(
         tracking.round_allocation,
@@ -86,7 +86,7 @@ CALLS = {
         fine={"arms": ("none",)},
     ),
     "jp_heuristic": Call(thresholds.jp_heuristic, {"dimension": 2, "excess": 0.1, "arms": 3}, fine={"arms": ("none",)}),
-    # The points are a pair out of many, in a loop over all of them: they are not checked.
+    # The points are not checked: they are one pair of many, in a loop over all of them.
     "matern": Call(
         lambda *, lengthscale, nu: gp.matern(X, X, lengthscale=lengthscale, nu=nu),
         {"lengthscale": 0.2, "nu": 1.5},

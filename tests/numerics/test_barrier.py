@@ -18,7 +18,7 @@ B, A = 3, 5
 
 
 def slsqp(limits: np.ndarray, u: np.ndarray, v: np.ndarray) -> float:
-    """The same minimum over the logarithms of p and q, from the outside."""
+    """Computes the same minimum by SciPy, over the logarithms of p and q."""
     b, a = limits.shape
     costs, unit = np.concatenate([u, v]), limits.min()
     row, column = np.divmod(np.arange(b * a), a)
@@ -75,8 +75,8 @@ def test_against_slsqp(seed):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_the_gap_is_honest_and_small(dtype):
-    """Limits over 1 to 8 decades, to the default tolerance."""
+def test_gap_bounds_the_excess_at_the_default_tolerance(dtype):
+    """Limits over 1 to 10 decades."""
     for seed in range(10):
         limits = random_limits(seed, decades=seed + 1).astype(dtype)
         rough, exact = solve_roughly(jnp.array(limits)), solve(jnp.array(limits, np.float64))
@@ -86,14 +86,14 @@ def test_the_gap_is_honest_and_small(dtype):
         assert -1e-9 - (0 if dtype == np.float64 else 3e-7) < excess <= 1e-4
 
 
-def test_an_impossible_tolerance_still_gives_the_best_point():
+def test_unreachable_tolerance_returns_the_best_point():
     limits = jnp.array(random_limits(3, decades=6))
     optimum = solve_to_the_end(limits)
     assert float(optimum.value) == pytest.approx(float(solve(limits).value), rel=1e-10)
     assert abs(optimum.gap) < 1e-12
 
 
-def test_mask_leaves_rows_and_columns_out():
+def test_mask_excludes_rows_and_columns():
     limits, rng = random_limits(4), np.random.default_rng(4)
     rows, columns = np.array([True, False, True]), np.array([True, True, False, True, False])
     mask = rows[:, None] & columns
@@ -106,15 +106,15 @@ def test_mask_leaves_rows_and_columns_out():
     assert all(np.all(np.isfinite(leaf)) for leaf in optimum)
 
 
-def test_nothing_to_do():
+def test_empty_mask_has_value_zero():
     optimum = solve(jnp.ones((B, A)), mask=jnp.zeros((B, A), bool))
     assert optimum.value == 0
     assert optimum.gap == 0
     assert np.all(np.isfinite(optimum.p))
 
 
-def test_a_single_missing_pair():
-    """Without the limit of a pair its entries are held by their other limits only."""
+def test_a_pair_without_a_limit():
+    """Only their other limits bound the entries of this pair."""
     limits = np.array([[1.0, 4.0], [4.0, 1.0]])
     mask = np.array([[True, False], [True, True]])
     optimum = solve(jnp.array(limits), mask=jnp.array(mask))

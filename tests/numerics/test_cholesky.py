@@ -22,7 +22,7 @@ def everything(matrix, right, live):
 
 
 def expected(matrix, right, live):
-    """The same from numpy.linalg, with zeros beyond the live rows."""
+    """Computes the same by numpy.linalg, with zeros beyond the live rows."""
     lower = np.linalg.cholesky(matrix[:live, :live])
     down, up = np.zeros_like(right), np.zeros_like(right)
     down[:live] = np.linalg.solve(lower, right[:live])
@@ -31,10 +31,10 @@ def expected(matrix, right, live):
 
 
 def agree(ours, theirs, live):
-    factor, *rest = ours
+    factor, *solutions = ours
     np.testing.assert_allclose(factor.lower[:live, :live], theirs[0], rtol=0, atol=1e-12)
     assert not np.any(np.triu(factor.lower, 1))
-    for one, other in zip(rest, theirs[1:], strict=True):
+    for one, other in zip(solutions, theirs[1:], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-10)
 
 
@@ -44,7 +44,7 @@ def test_factor_and_solutions(live):
 
 
 @pytest.mark.parametrize("live", [1, 17, 33, 70])
-def test_what_does_not_count_is_not_read(live):
+def test_rows_beyond_the_live_ones_are_not_read(live):
     matrix, right = MATRIX.copy(), RIGHT.copy()
     matrix[live:], matrix[:, live:], right[live:] = np.nan, np.nan, np.nan
     ours = everything(matrix, right, live)
@@ -80,19 +80,19 @@ def test_a_matrix_that_is_not_positive_definite_is_nan():
     assert np.any(np.isnan(failed.lower))
     assert np.any(np.isnan(solved))
     assert np.isnan(determinant)
-    agree(everything(matrix, RIGHT, 20), expected(MATRIX, RIGHT, 20), 20)  # the rows before it are sound
+    agree(everything(matrix, RIGHT, 20), expected(MATRIX, RIGHT, 20), 20)  # the rows before it are correct
     assert np.any(np.isnan(everything(np.zeros((N, N)), RIGHT, N)[0].lower))
 
 
-def test_a_failed_lane_leaves_its_neighbour():
+def test_a_failed_lane_does_not_change_its_neighbour():
     matrices = np.stack([-MATRIX, MATRIX])
     ours = jax.jit(jax.vmap(everything, in_axes=(0, None, 0)))(matrices, RIGHT, np.array([N, 33]))
     agree(jax.tree.map(lambda x: x[1], ours), expected(MATRIX, RIGHT, 33), 33)
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-14), ("float32", 1e-6)])
-def test_a_matrix_near_to_singular(dtype, tolerance):
-    # The squared exponential of 40 points of a line: condition above 1e12, so only L L' can be judged.
+def test_factor_of_a_nearly_singular_matrix(dtype, tolerance):
+    # The squared exponential of 150 points on a line: the condition number is above 1e12, so only L L' is compared.
     x = np.linspace(0, 1, N)
     matrix = np.exp(-((x[:, None] - x) ** 2) / 0.08) + {"float64": 1e-12, "float32": 1e-5}[dtype] * np.eye(N)
     lower = np.asarray(everything(matrix.astype(dtype), RIGHT.astype(dtype), N)[0].lower, float)[:N, :N]

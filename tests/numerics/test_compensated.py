@@ -33,7 +33,7 @@ def test_a_million_terms_in_float32():
 
 @pytest.mark.parametrize("value", [1.3, -1.3, 0.1])
 def test_equal_terms_in_float32_are_off_by_one_rounding(value):
-    """What is lost of equal terms does not cancel, and outgrows a spacing of what was lost before."""
+    """The rounding errors of equal terms do not cancel, and outgrow a spacing of `lost`."""
     terms, x = 3_200_000, np.float32(value)
 
     @jax.jit

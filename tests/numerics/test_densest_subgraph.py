@@ -27,13 +27,13 @@ def indicators(n, k):
 
 
 def values(W, k):
-    """chi' W chi of every set of k."""
+    """Computes chi' W chi for every set of k elements."""
     chi = indicators(len(W), k)
     return np.einsum("mi,ij,mj->m", chi, W, chi)
 
 
 def peel(W, k, reduction):
-    """The definition, degree by degree."""
+    """Peels the graph by the definition, degree by degree."""
     alive, order = list(range(len(W))), []
     while len(alive) > k:
         degrees = []
@@ -51,15 +51,15 @@ def peel(W, k, reduction):
     ("reduction", "members", "removed", "value"), [("paper", [0, 2], 1, 6), ("exact", [1, 2], 0, 7)]
 )
 def test_by_hand(reduction, members, removed, value):
-    """Paper weights 6, 6, 5.5: degrees 12, 11.5, 11.5, and the first of the tied goes. Exact weights 6, 6, 7."""
+    """Paper weights 6, 6, 5.5 give degrees 12, 11.5, 11.5; the first of the tied is removed. Exact weights: 6, 6, 7."""
     peeled = quadratic_maximization(HAND, 2, reduction=reduction)
     assert np.flatnonzero(peeled.mask).tolist() == members
     assert peeled.removal_order.tolist() == [removed]
     assert peeled.value == value
 
 
-def test_the_papers_edge_weights_are_no_bound_for_pairs():
-    """Lemma 5 would have chi' W chi <= the weight inside the set; for {1, 2} it is 7 against 5.5."""
+def test_paper_edge_weights_are_no_bound_for_pairs():
+    """Lemma 5 claims chi' W chi <= the weight inside the set; for {1, 2} they are 7 and 5.5."""
     weights = edge_weights(HAND, 2, reduction="paper")
     assert [weights[0, 1], weights[0, 2], weights[1, 2]] == [6, 6, 5.5]
     assert values(np.asarray(HAND), 2).tolist() == [6, 6, 7]
@@ -78,7 +78,7 @@ def test_equals_the_definition(make, n, k, reduction):
 
 
 @pytest.mark.parametrize("k", [2, 3, 5, 7])
-def test_exact_reduction_weighs_every_set_by_its_quadratic_form(k):
+def test_exact_edge_weights_inside_a_set_equal_its_quadratic_form(k):
     W = random_symmetric(k, 7)
     weights = np.asarray(edge_weights(jnp.array(W), k, reduction="exact"))
     np.testing.assert_allclose(values(weights, k) / 2, values(W, k), rtol=1e-12, atol=1e-12)
@@ -97,7 +97,7 @@ def test_value_lies_between_the_guarantee_and_the_optimum(k):
     assert shares["exact"].mean() > max(0.98, shares["paper"].mean())
 
 
-def test_alike_vertices_go_in_the_order_of_their_index():
+def test_equal_vertices_are_removed_in_the_order_of_their_index():
     peeled = quadratic_maximization(np.eye(6) + 1, 3)
     assert peeled.removal_order.tolist() == [0, 1, 2]
     assert peeled.value == 12

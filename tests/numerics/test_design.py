@@ -16,7 +16,7 @@ def random_arms(K, d, seed=0):
 
 
 def criterion(arms, directions, weights, p):
-    """The objective in NumPy; the pseudo-inverse serves allocations that leave out arms."""
+    """Computes the objective in NumPy. The pseudo-inverse allows allocations that leave out arms."""
     arms, directions, p = map(np.asarray, (arms, directions, p))
     norms = np.einsum("mi,ij,mj->m", directions, np.linalg.pinv(arms.T * p @ arms), directions)
     return np.max(np.asarray(weights) * norms)
@@ -84,18 +84,18 @@ def test_more_steps_tighten_the_certificate():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_single_direction_is_a_linear_program(seed):
-    """Elfving: the c-optimal value is the square of the least l1 norm."""
+    """Elfving: the c-optimal value is the square of the smallest l1 norm."""
     arms = random_arms(6, 3, seed)
     target = arms[0] - arms[1]
     rho = np.abs(decompose(arms, target).weights).sum() ** 2
     result = design(arms, target[None])
-    # The lower bound holds however badly A is conditioned; the value shares the error of its inverse.
+    # The lower bound holds however badly A is conditioned; the value has the error of its inverse.
     assert result.lower <= rho * (1 + 1e-12)
     assert result.value >= rho * (1 - 1e-7)
     assert result.value == pytest.approx(rho, rel=2e-4)
 
 
-def test_zero_weight_leaves_a_direction_out():
+def test_zero_weight_excludes_a_direction():
     arms = random_arms(8, 4)
     directions = pair_directions(arms)
     weights = jnp.array(np.random.default_rng(2).random(28)).at[::3].set(0)
@@ -107,7 +107,7 @@ def test_zero_weight_leaves_a_direction_out():
     np.testing.assert_allclose(masked.allocation, alone.allocation, atol=1e-8)
 
 
-def test_no_direction_at_all():
+def test_weights_of_zero_have_value_zero():
     result = design(np.eye(3), np.eye(3), weights=jnp.zeros(3))
     assert result.value == result.lower == 0
     assert result.allocation.sum() == pytest.approx(1)
@@ -119,14 +119,14 @@ def test_arms_that_do_not_span_give_nan():
     assert np.isnan(result.lower)
 
 
-def test_directions_that_do_not_span():
-    """Two members of five: the floor keeps A regular, and the answer is exact."""
+def test_directions_that_do_not_span_have_an_exact_design():
+    """One difference of two out of five arms: the floor keeps A regular."""
     result = design(np.eye(5), jnp.array([[1.0, -1, 0, 0, 0]]))
     assert result.value == pytest.approx(4, rel=1e-6)
     np.testing.assert_allclose(result.allocation, [0.5, 0.5, 0, 0, 0], atol=1e-6)
 
 
-def test_laws():
+def test_design_under_permutation_rotation_and_scaling():
     arms = random_arms(8, 4)
     directions = pair_directions(arms)
     weights = jnp.array(np.random.default_rng(2).random(28))
@@ -150,7 +150,7 @@ def test_vmap_equals_a_loop():
         np.testing.assert_allclose(together.lower[lane], alone.lower, rtol=1e-9)
 
 
-def test_float32():
+def test_float32_equals_float64_up_to_rounding():
     arms = random_arms(12, 5)
     single, double = xy_allocation(arms.astype(jnp.float32)), xy_allocation(arms)
     assert single.value.dtype == single.allocation.dtype == single.lower.dtype == jnp.float32

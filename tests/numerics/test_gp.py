@@ -77,7 +77,7 @@ def test_two_points_by_hand():
     ],
     ids=["se", "matern1", "matern3", "matern5"],
 )
-def test_exact_posterior_is_that_of_scikit_learn(kernel, theirs):
+def test_exact_posterior_equals_scikit_learn(kernel, theirs):
     points, y, at = data(80, 2)
     from sklearn import gaussian_process
 
@@ -94,17 +94,17 @@ def test_all_exact_forms_agree():
     rng = np.random.default_rng(1)
     kernel = functools.partial(gp.squared_exponential, lengthscale=0.2)
     grid = rng.random((50, 2))
-    index = rng.integers(50, size=80, dtype=np.int32)  # with repeats
+    index = rng.integers(50, size=80, dtype=np.int32)  # some points repeat
     y = rng.standard_normal(80)
     direct = posterior(kernel, grid[index], y, grid, noise_variance=NOISE_VARIANCE)
     counts, sums = np.bincount(index, minlength=50), np.bincount(index, y, minlength=50)
     forms = [posterior(kernel, grid, sums, grid, noise_variance=NOISE_VARIANCE, counts=counts)]
 
-    order = np.argsort(-counts)  # the points that were seen to the front, and no other is read
-    seen = np.sum(counts > 0)
-    spoilt = np.where(np.arange(50) < seen, sums[order], np.nan)
+    order = np.argsort(-counts)  # observed points to the front; no other one is read
+    live = np.sum(counts > 0)
+    spoilt = np.where(np.arange(50) < live, sums[order], np.nan)
     forms.append(
-        posterior(kernel, grid[order], spoilt, grid, noise_variance=NOISE_VARIANCE, counts=counts[order], live=seen)
+        posterior(kernel, grid[order], spoilt, grid, noise_variance=NOISE_VARIANCE, counts=counts[order], live=live)
     )
 
     def buffer(carry, step):
@@ -135,7 +135,7 @@ def test_all_exact_forms_agree():
             close(ours, theirs, 1e-8)
 
 
-def test_nothing_is_observed_beyond_the_grid():
+def test_condition_beyond_the_grid_changes_nothing():
     grid = np.array([[0.0], [0.5], [2.0]])
 
     @jax.jit
@@ -190,7 +190,7 @@ def test_sparse_is_the_subset_of_regressors_without_a_root():
     kernel = functools.partial(gp.matern, lengthscale=0.5, nu=1.5)
     counts = np.random.default_rng(5).integers(0, 4, 90)
     sums = np.where(counts > 0, y, 0)
-    # Inducing points beyond the live ones are no inducing points, whatever they hold.
+    # Inducing points beyond the live ones are ignored, whatever their values.
     padded = np.where(np.arange(25)[:, None] < 12, points[:25], 7.0)
     induced = inducing(kernel, padded, live=12, jitter=0.0)
     sparse = sparse_posterior(kernel, induced, points, sums, at, noise_variance=NOISE_VARIANCE, counts=counts)
@@ -230,7 +230,7 @@ def test_the_messages_depend_on_the_root_and_the_posterior_does_not():
 
 
 @pytest.mark.slow
-def test_float32_keeps_what_it_keeps():
+def test_float32_with_many_observations_is_accurate():
     """2000 observations, noise variance 0.04: variance within 3e-6, mean within 2e-3, none negative."""
     points, y, at = data(2000, 4, 7)
     kernel = functools.partial(gp.squared_exponential, lengthscale=1.0)
@@ -243,8 +243,8 @@ def test_float32_keeps_what_it_keeps():
 
 
 @pytest.mark.slow
-def test_float32_breaks_where_the_noise_is_small():
-    """Noise variance 1e-4, 2000 observations: what the docstring warns of is there to be warned of."""
+def test_float32_with_small_noise_is_inaccurate():
+    """Noise variance 1e-4, 2000 observations: the error that the docstring warns of exists."""
     points, y, at = data(2000, 2, 8)
     kernel = functools.partial(gp.squared_exponential, lengthscale=0.2)
     exact = posterior(kernel, points, y, at, noise_variance=1e-4)

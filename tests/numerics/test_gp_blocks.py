@@ -1,4 +1,4 @@
-"""Posteriors in blocks of observations against the exact one, and what the rows explain."""
+"""Posteriors in blocks of observations against the exact one, and the covariance that rows explain."""
 
 import functools
 
@@ -26,33 +26,40 @@ def known(live, noise, where, rows, is_noisy=True):
         return GRAM.at[index].get(mode="clip")
 
     return gp_blocks.known(
-        columns, prior, POINTS, jnp.asarray(VALUES), noise, rows, live=live, where=where, is_noisy=is_noisy
+        columns,
+        prior,
+        points=POINTS,
+        values=jnp.asarray(VALUES),
+        noise=noise,
+        rows=rows,
+        live=live,
+        where=where,
+        is_noisy=is_noisy,
     )
 
 
 @pytest.mark.parametrize("live", [1, 16, 21, N])
-def test_all_at_once_as_by_one_factor(live):
+def test_known_equals_the_exact_posterior(live):
     rows = jnp.zeros((64, M))
-    found = known(jnp.int32(live), NOISE_VARIANCE / COUNTS, True, rows)
+    ours = known(jnp.int32(live), NOISE_VARIANCE / COUNTS, True, rows)
     at, counts = POINTS[:live], COUNTS[:live]
     exact = gp.posterior(SE, GRID[at], VALUES[:live] * counts, GRID, noise_variance=NOISE_VARIANCE, counts=counts)
-    np.testing.assert_allclose(found.mean, exact.mean, atol=1e-10)
-    np.testing.assert_allclose(found.variance, exact.variance, atol=1e-10)
-    assert not np.any(found.rows[live:])
-    left = gp_blocks.unexplained(GRAM[:7], found.rows, jnp.arange(7, dtype=jnp.int32), jnp.int32(live))
-    np.testing.assert_allclose(left, GRAM[:7] - found.rows[:, :7].T @ found.rows, atol=1e-12)
-    np.testing.assert_allclose(left[3, 3], exact.variance[3], atol=1e-10)
+    np.testing.assert_allclose(ours.mean, exact.mean, atol=1e-10)
+    np.testing.assert_allclose(ours.variance, exact.variance, atol=1e-10)
+    assert not np.any(ours.rows[live:])
+    covariance = gp_blocks.unexplained(GRAM[:7], ours.rows, jnp.arange(7, dtype=jnp.int32), jnp.int32(live))
+    np.testing.assert_allclose(covariance, GRAM[:7] - ours.rows[:, :7].T @ ours.rows, atol=1e-12)
+    np.testing.assert_allclose(covariance[3, 3], exact.variance[3], atol=1e-10)
 
 
 def test_features_keep_the_covariance_of_their_points():
     # Nearly singular: 40 points of a smooth kernel.
     jitter = 1e-10
-    found = known(jnp.int32(N), jnp.full(N, jitter), True, jnp.zeros((64, M)), is_noisy=False)
-    z = found.rows[:, POINTS]
+    z = known(jnp.int32(N), jnp.full(N, jitter), True, jnp.zeros((64, M)), is_noisy=False).rows[:, POINTS]
     np.testing.assert_allclose(z.T @ z, GRAM[POINTS][:, POINTS], atol=2 * jitter)
 
 
-def test_a_lane_that_is_not_meant_keeps_its_rows():
+def test_known_in_a_lane_that_is_not_selected_keeps_its_rows():
     before = jnp.asarray(RNG.random((64, M)))
     lanes = jax.vmap(known, in_axes=(0, None, 0, 0))(
         jnp.array([N, 20], jnp.int32), NOISE_VARIANCE / COUNTS, jnp.array([True, False]), jnp.stack([before, before])
@@ -63,8 +70,8 @@ def test_a_lane_that_is_not_meant_keeps_its_rows():
     )
 
 
-def test_a_learners_own_rows_are_cut():
+def test_unexplained_by_own_uses_the_live_rows_alone():
     rows, column = jnp.asarray(RNG.random((12, M))), jnp.asarray(RNG.random(M))
     for live in (0, 3, 4, 9, 12):
-        left = gp_blocks.unexplained_by_own(column, rows, jnp.int32(5), jnp.int32(live))
-        np.testing.assert_allclose(left, column - rows[:live, 5] @ rows[:live], atol=1e-12)
+        ours = gp_blocks.unexplained_by_own(column, rows, jnp.int32(5), jnp.int32(live))
+        np.testing.assert_allclose(ours, column - rows[:live, 5] @ rows[:live], atol=1e-12)

@@ -9,7 +9,7 @@ from jaxbandits.numerics.l1 import decompose
 
 
 def shortest_over_bases(atoms, target):
-    """A linear program attains its optimum at a basic solution."""
+    """Returns the smallest l1 norm over all basic solutions, at one of which a linear program attains its optimum."""
     d = len(target)
     solutions = (np.linalg.solve(atoms[list(basis)].T, target) for basis in combinations(range(len(atoms)), d))
     return min(np.abs(solution).sum() for solution in solutions)
@@ -29,8 +29,8 @@ def test_decomposes_and_is_shortest(seed):
 
 @pytest.mark.parametrize("unit", [1e-6, 1e6])
 @pytest.mark.parametrize("length", [1e-9, 1e9])
-def test_scales(unit, length):
-    """The solver's tolerances are absolute; the answer's are not."""
+def test_decomposition_scales_with_atoms_and_target(unit, length):
+    """The solver's tolerances are absolute; the answer's are relative."""
     atoms, target = np.random.default_rng(0).normal(size=(6, 3)), np.array([1.0, -2, 0.5])
     base, scaled = decompose(atoms, target), decompose(unit * atoms, length * target)
     np.testing.assert_allclose(scaled.weights, base.weights * length / unit, rtol=1e-9)

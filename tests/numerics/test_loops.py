@@ -27,12 +27,12 @@ def test_blocks_below(live, blocks):
 
 
 def total(values, live):
-    """The sum of the first `live` entries, in blocks of 4; and the turns that were made."""
+    """Returns the sum of the first `live` entries, in blocks of 4, and the number of turns."""
     is_live = jnp.arange(values.size) < live
 
     def body(first, carry):
-        here = jax.lax.dynamic_slice_in_dim(jnp.where(is_live, values, 0), first, 4)
-        return carry[0] + jnp.sum(here), carry[1] + 1
+        block = jax.lax.dynamic_slice_in_dim(jnp.where(is_live, values, 0), first, 4)
+        return carry[0] + jnp.sum(block), carry[1] + 1
 
     return for_blocks(live, 4, body, (jnp.zeros(()), jnp.zeros((), int)))
 
@@ -49,7 +49,7 @@ def test_for_blocks():
 
 
 def test_lanes_share_a_loop():
-    # Where the condition of a loop has a lane axis, its body selects between the old and the new carry of every lane.
+    # If the condition of a loop has a lane axis, its body selects between the old and the new carry of every lane.
     def apart(live):
         return jax.lax.fori_loop(0, live, lambda i, x: x + i, 0)
 

@@ -1,4 +1,4 @@
-"""The greedy bases against every set there is."""
+"""The greedy bases against an enumeration of all sets."""
 
 import itertools
 
@@ -11,13 +11,13 @@ from jaxbandits.numerics import matroid
 
 N = 8
 GROUPS = np.array([0, 2, 0, 1, 1, 0, 2, 1])
-CAPACITIES = np.array([2, 1, 4])  # group 2 has two elements only
-# Two components; edges 0 and 3 are parallel, edge 5 is a loop, edge 7 is a bridge. Vertices are no running numbers.
+CAPACITIES = np.array([2, 1, 4])  # group 2 has only two elements
+# Two components; edges 0 and 3 are parallel, edge 5 is a loop, edge 7 is a bridge. Vertices are arbitrary numbers.
 EDGES = np.array([[10, 20], [20, 35], [35, 10], [20, 10], [35, -4], [-4, -4], [35, -4], [1, 2]])
 
 
 def is_forest(edges):
-    """No cycle: every edge joins two components."""
+    """Checks that there is no cycle: every edge joins two components."""
     component = {}
     for a, b in edges:
         a, b = (component.setdefault(v, {v}) for v in (a, b))
@@ -41,7 +41,7 @@ RANKS = {"uniform": 3, "partition": 5, "graphic": 4}
 
 
 def bases(name):
-    """All largest independent sets, bool (B, N)."""
+    """Returns all largest independent sets, bool (B, N)."""
     independent = MATROIDS[name][1]
     members = itertools.combinations(range(N), RANKS[name])
     assert not any(independent(more) for more in itertools.combinations(range(N), RANKS[name] + 1))
@@ -49,27 +49,29 @@ def bases(name):
 
 
 @pytest.mark.parametrize("name", MATROIDS)
-def test_a_base_of_largest_weight(name):
-    """Whatever the signs; with integer weights there are ties."""
+def test_maximize_returns_a_base_with_the_largest_weight(name):
+    """Weights of both signs; integer weights tie."""
     every = bases(name)
     rng = np.random.default_rng(0)
     weights = np.concatenate([rng.normal(size=(50, N)), rng.integers(-2, 3, (50, N)), -rng.random((20, N))])
-    found = np.asarray(jax.jit(jax.vmap(MATROIDS[name][0]))(weights))
-    assert all(any(np.array_equal(one, base) for base in every) for one in found)
-    np.testing.assert_allclose(np.sum(found * weights, axis=1), (weights @ every.T).max(axis=1), rtol=1e-12)
+    chosen = np.asarray(jax.jit(jax.vmap(MATROIDS[name][0]))(weights))
+    assert all(any(np.array_equal(one, base) for base in every) for one in chosen)
+    np.testing.assert_allclose(np.sum(chosen * weights, axis=1), (weights @ every.T).max(axis=1), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", MATROIDS)
 @pytest.mark.parametrize("element", range(N))
-def test_a_forbidden_element_is_taken_only_where_every_base_has_it(name, element):
+def test_a_forbidden_element_is_chosen_only_if_every_base_has_it(name, element):
     every = bases(name)
     weights = np.random.default_rng(element).normal(size=N)
     weights[element] = -np.inf
-    found = np.asarray(MATROIDS[name][0](jnp.asarray(weights)))
-    assert found[element] == every[:, element].all()
-    rest = np.delete(np.arange(N), element)
-    left = every[~every[:, element]] if not found[element] else every
-    np.testing.assert_allclose(found[rest] @ weights[rest], (left[:, rest] @ weights[rest]).max(), rtol=1e-12)
+    chosen = np.asarray(MATROIDS[name][0](jnp.asarray(weights)))
+    assert chosen[element] == every[:, element].all()
+    others = np.delete(np.arange(N), element)
+    allowed = every[~every[:, element]] if not chosen[element] else every
+    np.testing.assert_allclose(
+        chosen[others] @ weights[others], (allowed[:, others] @ weights[others]).max(), rtol=1e-12
+    )
 
 
 def test_ties_go_to_the_lowest_index():

@@ -27,10 +27,10 @@ def test_a_linear_objective_has_a_closed_form():
     np.testing.assert_allclose(jnp.exp(last), jax.nn.softmax(2.45 * gradient), rtol=1e-13)
 
 
-def test_average_is_that_of_the_last_half():
+def test_average_is_taken_over_the_last_half():
     gradient = jnp.array([1.0, 0.0])
     ascent = ascend(lambda _: gradient, jnp.full(2, -jnp.log(2.0)), mirror_ascent(1.0), steps=5)
-    iterates = [jax.nn.softmax(z * gradient) for z in (3.0, 4.0, 5.0)]  # those of steps 2, 3 and 4
+    iterates = [jax.nn.softmax(z * gradient) for z in (3.0, 4.0, 5.0)]  # after steps 2, 3 and 4, counted from 0
     np.testing.assert_allclose(ascent.average, np.mean(iterates, 0), rtol=1e-14)
 
 
@@ -49,7 +49,7 @@ def test_solves_a_matrix_game():
 
 
 def test_a_small_weight_grows_again():
-    """The additive form w + (new - w) would have lost it for good."""
+    """The additive form w + (new - w) would have lost it forever."""
     log_weights, transformation = jnp.array([0.0, -800.0]), mirror_ascent(1.0)
     ascent = ascend(lambda _: jnp.array([0.0, 1.0]), log_weights, transformation, steps=900)
     assert jnp.exp(ascent.log_weights[1]) == pytest.approx(1, rel=1e-12)
@@ -63,7 +63,7 @@ def test_outside_the_support_nothing_grows():
     assert np.all(np.isfinite(ascent.average))
 
 
-def test_keeps_to_the_optax_contract():
+def test_mirror_ascent_keeps_the_contract_of_optax():
     """Any pytree of any float type, one simplex along every last axis, usable in a chain under jit."""
     params = {"one": jnp.full((2, 3), -jnp.log(3.0)), "two": jnp.full(4, -np.log(4), jnp.float32)}
     gradients = {"one": jnp.arange(6.0).reshape(2, 3), "two": jnp.arange(4, dtype=jnp.float32)}

@@ -18,7 +18,7 @@ def test_words_are_the_same_in_both_precisions(number):
         np.testing.assert_array_equal(drawn, expected)
 
 
-def test_other_generators_make_words_of_their_own():
+def test_words_of_other_generators_are_their_bits():
     key = jax.random.key(3, impl="rbg")
     np.testing.assert_array_equal(words(key, 5), jax.random.bits(key, (5,), jnp.uint32))
 

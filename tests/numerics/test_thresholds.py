@@ -59,7 +59,7 @@ def test_by_hand(name):
 
 
 @pytest.mark.parametrize("name", BY_HAND)
-def test_it_rises_with_the_evidence_and_falls_with_delta(name):
+def test_threshold_rises_with_the_evidence_and_falls_with_delta(name):
     threshold, evidence, delta, _ = BY_HAND[name]
     more = Evidence(*(None if field is None else 2 * field for field in evidence))
     assert value(threshold, more, delta) > value(threshold, evidence, delta)
@@ -80,7 +80,7 @@ def test_mixture_constant_is_the_minimum():
     np.testing.assert_allclose(mixture_constant(np.array([1.7, 10.0])), [3.262, 11.955], atol=6e-4)
 
 
-def test_the_determinant_of_jp_is_never_below_that_of_its_own_ridge():
+def test_jp_is_never_below_its_value_at_the_exact_ridge():
     rng, least, excess = np.random.default_rng(0), 0.5, 0.1
     for ridge in (0.001, excess * least, 1.0):
         threshold = thresholds.jp(dimension=4, ridge=ridge, least=least, excess=excess)
@@ -96,7 +96,7 @@ def test_the_determinant_of_jp_is_never_below_that_of_its_own_ridge():
     assert value(threshold, Evidence(5, log_det=1.0, least_eigenvalue=0.4), 0.1) == np.inf
 
 
-def test_comparisons_are_a_union_bound_that_cannot_underflow():
+def test_comparisons_are_a_union_bound_without_underflow():
     evidence = Evidence(1000, np.array([400, 250]))
     for kind in (thresholds.gk16, thresholds.log_t, thresholds.kk_pair):
         divided = value(kind(arms=2, comparisons=1), evidence, 0.1 / 7)
@@ -106,7 +106,7 @@ def test_comparisons_are_a_union_bound_that_cannot_underflow():
         assert np.isfinite(value(kind(comparisons=1e8), evidence, 1e-30, np.float32))
 
 
-def test_what_must_fail():
+def test_refuses():
     with pytest.raises(ValueError, match=r"evidence\.counts must be the pulls of the two arms"):
         thresholds.kk_pair(arms=4)(0.1, Evidence(10))
     with pytest.raises(ValueError, match=r"shape \(2,\), for kk_pair"):
@@ -125,7 +125,7 @@ def test_what_must_fail():
 
 @pytest.mark.slow
 def test_two_equal_arms():
-    """Shares of runs whose statistic ever passes up to t = 10^5: that of kk_pair at most delta, gk16's above it."""
+    """Up to t = 10^5, the statistic exceeds kk_pair in a share of at most delta of the runs, and gk16 in more."""
     rng, runs, delta = np.random.default_rng(1), 1000, 0.1
     walk, n = np.zeros(runs), 0
     passed = {"gk16": np.zeros(runs, bool), "kk_pair": np.zeros(runs, bool)}

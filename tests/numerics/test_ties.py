@@ -1,4 +1,4 @@
-"""Lots: every order with the same probability, at any time, whatever it was at another."""
+"""Lots: every order with the same probability, at any time, independently of other times."""
 
 import itertools
 
@@ -10,8 +10,8 @@ from scipy import stats
 from jaxbandits.numerics import ties
 
 
-def test_lots_have_every_order_with_the_same_probability_and_anew_at_every_time():
-    """Three places at two times, 36 pairs of orders; false alarm 1e-5 each."""
+def test_lots_have_every_pair_of_orders_at_two_times_with_the_same_probability():
+    """Three entries at two times, 36 pairs of orders; false alarm 1e-5 each."""
     words = jax.vmap(lambda key: ties.draw_words(key, 3))(jax.random.split(jax.random.key(0), 36_000))
     orders = {order: i for i, order in enumerate(itertools.permutations(range(3)))}
     program = jax.jit(jax.vmap(ties.lots, (0, None)))
@@ -38,7 +38,7 @@ def test_argmax_and_argmin_by_hand():
     assert ties.argmax(jnp.zeros(5, bool), lots) == 2
 
 
-def test_lots_of_one_place_and_of_many():
+def test_lots_of_one_entry_and_of_many():
     assert ties.lots(ties.draw_words(jax.random.key(1), 1), jnp.int32(3)) & 0 == 0
     lots = np.asarray(ties.lots(ties.draw_words(jax.random.key(1), 70_000), jnp.int32(3)))
     assert len(np.unique(lots)) == 70_000

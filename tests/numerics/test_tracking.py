@@ -1,4 +1,4 @@
-"""Tracking: the closed form against the rule that it stands for, in exact rational arithmetic."""
+"""Tracking: the closed form against the sequential rule, in exact rational arithmetic."""
 
 from fractions import Fraction
 
@@ -23,7 +23,7 @@ ALLOCATIONS = {
     "uniform": proportions(*[1] * 40),
     "with zeros": proportions(0, 5, 0, 3, 0),
     "single arm": proportions(0, 1, 0),
-    "many ties": proportions(3, 1, 2, 5, 4, 5, 1, 0, 5, 5, 3),
+    "many ties": proportions(*[3, 1, 2, 5, 4, 5, 1, 0, 5, 5, 3]),
     "one large": proportions(360, *[1] * 40),
     "random": dirichlet(7, 1),
     "random, many": dirichlet(40, 2),
@@ -31,7 +31,7 @@ ALLOCATIONS = {
 
 
 def sequential(shares, last):
-    """Counts after n = K, ..., last pulls of the rule, pull by pull."""
+    """Returns the counts after n = K, ..., last pulls of the rule, pull by pull."""
     counts = [1] * len(shares)
     history = [list(counts)]
     for _ in range(last - len(shares)):
@@ -77,7 +77,7 @@ def test_grows_by_one_pull_and_keeps_its_bound(start):
 
 
 def test_largest_remainders_lose_pulls():
-    """The Alabama paradox: why the rule has another closed form."""
+    """The Alabama paradox is why the rule has another closed form."""
     p = np.array([6, 6, 2]) / 14
     assert largest_remainders(p, 10).tolist() == [4, 4, 2]
     assert largest_remainders(p, 11).tolist() == [5, 5, 1]
@@ -85,9 +85,9 @@ def test_largest_remainders_lose_pulls():
         assert np.abs(tracked_counts(jnp.array(p), n) - largest_remainders(p, n)).max() <= 1
 
 
-def test_many_small_shares_make_the_rule_lag_behind_its_quota():
+def test_many_small_shares_let_the_rule_lag_behind_its_quota():
     p = as_array(ALLOCATIONS["one large"])
-    # All 41 arms stand at count / p = 400 after 400 pulls, and the small ones wait there for the next 40.
+    # After 400 pulls count / p is 400 for all 41 arms, and the small ones take 40 of the next 41 pulls.
     assert tracked_counts(p, 400).tolist() == [360, *[1] * 40]
     assert tracked_counts(p, 441).tolist() == [361, *[2] * 40]
     assert largest_remainders(np.asarray(p), 441)[0] == 397
@@ -105,7 +105,7 @@ def test_integer_type_and_sum(dtype):
     np.testing.assert_array_equal(counts, tracked_counts(jnp.array([0.15, 0.35, 0.5]), 100_003))
 
 
-def test_ends_on_an_allocation_that_is_not_finite():
+def test_tracked_counts_of_a_nan_allocation_terminate():
     assert tracked_counts(jnp.full(3, jnp.nan), 10**9).shape == (3,)
 
 
@@ -123,7 +123,7 @@ def test_rounding_by_hand(p, n, counts):
 
 
 @pytest.mark.parametrize("n", [4, 7, 12])
-def test_rounding_maximises_the_least_ratio(n):
+def test_rounding_maximises_the_smallest_ratio(n):
     p = np.random.default_rng(0).dirichlet(np.ones(4))
     cells = np.stack(np.meshgrid(*[np.arange(n + 1)] * 4), -1).reshape(-1, 4)
     best = max((counts / p).min() for counts in cells[cells.sum(1) == n])

@@ -1,18 +1,22 @@
-"""Scalar replacement: every entry of a lane's small arrays becomes a vector over the lanes of its own.
+"""Scalar replacement: every entry of a lane's small arrays becomes a vector of its own over the lanes.
 
-A lane's arrays are small (six arms in five dimensions), and a batch of them is awkward for a GPU: a sum over arms, an
-argmax or a row that an index picks is a kernel of its own, which is launched for microseconds however little it does.
-With a vector over lanes for every *entry*, a round is elementwise code, which XLA fuses into a kernel or two. So the
-loop over rounds is taken out of the traced lane and replayed, operation by operation, on arrays of vectors. Elementwise
-operations act entry by entry; broadcasts, slices and concatenations move entries about while tracing, and cost nothing;
-sums and argmax become chains of two-operand operations, an index that is computed a chain of selects; short loops of
-known length are unrolled, others stay loops over vectors. What all lanes share and is known while tracing is computed
-there. Keys, random bits, sorts, arrays of more than 100 entries and heavy branches (`plan`) are left alone: `vmap`
-makes of each what it always does, and its results are taken apart where entries need them. Sums may round otherwise
-than those of arrays; all else is the same computation.
+A lane's arrays are small (six arms in five dimensions), and a batch of them is awkward for a GPU. A sum over arms, an
+argmax or a row picked by an index is a kernel of its own, whose launch takes microseconds however little it does. With
+a vector over lanes for every *entry*, a round is elementwise code, which XLA fuses into one or two kernels. The loop
+over rounds is therefore taken out of the traced lane and replayed, operation by operation, on arrays of vectors:
 
-The rules of single operations are in `scalar_rules`, rows of large arrays in `scalar_rows`, a round in `scalar_run`,
-what goes into one kernel in `scalar_pieces`.
+- Elementwise operations act entry by entry.
+- Broadcasts, slices and concatenations move entries while tracing, and cost nothing.
+- Sums and argmax become chains of two-operand operations, a computed index a chain of selects.
+- Short loops of known length are unrolled; others stay loops over vectors.
+- Values that all lanes share and that are known while tracing are computed there.
+- Keys, random bits, sorts, arrays of more than 100 entries and heavy branches (`plan`) stay under `vmap`. Their results
+  are split into entries where needed.
+
+Sums may round differently from sums over arrays; everything else is the same computation.
+
+`rules` has the rules of single operations, `rows` the rows of large arrays, `interpreter` a round, `pieces` the
+division into kernels.
 """
 
 from collections.abc import Sequence
@@ -44,35 +48,44 @@ from jaxbandits.engine.scalars.values import (
     whole,
 )
 
-OPERATIONS = 12_000  # scalar operations of a round; more take minutes to compile, and more kernels than arrays do
-LARGE = 2  # operations of a round on arrays that are left alone, apart from rows that are read or set; each is a kernel
-IN_A_TURN = {8: 4_000, 4: 16_000, 2: 16_000}  # scalar operations of so many rounds in one turn of their loop
-CARRIED_IN_A_TURN = 240  # entries that they carry, all rounds together: more of them leave the registers
+# Largest number of scalar operations of a round. More take minutes to compile, and more kernels than arrays do.
+OPERATIONS = 12_000
+# Largest number of operations of a round on whole arrays, except reading and setting rows. Each is a kernel.
+LARGE = 2
+IN_A_TURN = {8: 4_000, 4: 16_000, 2: 16_000}  # largest number of scalar operations per turn, by rounds per turn
+CARRIED_IN_A_TURN = 240  # largest number of entries carried by all rounds of a turn: more do not fit the registers
 
 
 def rounds_of(jaxpr: Any, chunk: int, carried: Sequence[Any]) -> Any:
-    """The equation of the loop over the rounds of a chunk; None if there is none.
+    """Returns the equation of the loop over the rounds of a chunk, or None if there is none.
 
-    It carries a counter and all of `carried` that the rounds change, and more than any other loop of that length.
+    It carries a counter and every leaf of `carried` that the rounds change, and more than any other loop of this
+    length.
     """
-    found = _loops(jaxpr, chunk, carried)
-    return max(found, key=lambda equation: len(equation.outvars), default=None)
+    candidates = _loops(jaxpr, chunk, carried)
+    return max(candidates, key=lambda equation: len(equation.outvars), default=None)
 
 
 def _loops(jaxpr: Any, chunk: int, carried: Sequence[Any]) -> list[Any]:
-    found = []
+    loops = []
     for equation in jaxpr.eqns:
         if equation.primitive.name == "scan" and scan_of(equation).length == chunk:
-            left = iter([(leaf.shape, leaf.dtype) for leaf in carried])
-            if all((v.aval.shape, v.aval.dtype) in left for v in equation.outvars[1:]):
-                found.append(equation)
+            # Tests for a subsequence: each `in` consumes the iterator up to its match.
+            kinds = iter([(leaf.shape, leaf.dtype) for leaf in carried])
+            if all((v.aval.shape, v.aval.dtype) in kinds for v in equation.outvars[1:]):
+                loops.append(equation)
                 continue
-        found += [loop for inner in inner_of(equation) for loop in _loops(inner, chunk, carried)]
-    return found
+        loops += [loop for inner in inner_of(equation) for loop in _loops(inner, chunk, carried)]
+    return loops
 
 
 def light_operations(loop: Any, *, selects: bool = True) -> int:
-    """Scalar operations of a round, about, without the branches that are left to arrays; `selects`: by scalars."""
+    """Estimates the scalar operations of a round, without the branches that work on arrays.
+
+    Args:
+        loop: the equation of the loop over rounds.
+        selects: see `operations`.
+    """
     heavy = sum(operations(each, selects=selects) for each in _heavy_branches(loop))
     return operations(scan_of(loop).body.jaxpr, selects=selects) - heavy
 
@@ -83,21 +96,21 @@ def _heavy_branches(loop: Any) -> list[Jaxpr]:
 
 
 def _is_plan(equation: Any) -> bool:
-    """Whether it is a loop of at most one turn, as a plan is that spares states: whether it goes on is only read."""
+    """True if this is a loop of at most one turn, as a plan may be: its condition is only read from the carry."""
     return equation.primitive.name == "while" and not equation.params["cond_jaxpr"].jaxpr.eqns
 
 
 def qualifies(loop: Any) -> bool:
-    """Whether a lane's rounds are few enough operations to be taken apart, without heavy branches."""
+    """Checks whether the rounds of a lane, without heavy branches, are small enough for scalar replacement."""
     if loop is None or light_operations(loop) > OPERATIONS:
         return False
     return large_operations(scan_of(loop).body.jaxpr) - sum(map(large_operations, _heavy_branches(loop))) <= LARGE
 
 
 def unrolled(loop: Any) -> int:
-    """Rounds in one turn of their loop: a power of two that divides the chunk, as far as registers allow.
+    """Returns the number of rounds per turn of their loop: a power of two that divides the chunk and fits registers.
 
-    One where there are heavy branches, each copy of which would be compiled.
+    With heavy branches it is 1, since each copy of a branch would be compiled.
     """
     if _heavy_branches(loop):
         return 1
@@ -121,34 +134,38 @@ def replace_scalars(
     unroll: int | None = None,
     axis_name: str,
 ) -> list[Array]:
-    """Evaluates a traced lane for all lanes, its loop over rounds by scalars.
+    """Evaluates a traced lane for all lanes, with scalar replacement in its loop over rounds.
 
     Args:
-        closed: the lane, traced.
-        constants: its constants, or what stands for them.
-        arguments: each with the axis of its lanes, 0 or None.
+        closed: the traced lane.
+        constants: constants of the lane, or tracers for them.
+        arguments: arguments of the lane, each with the axis of the lanes, 0 or None.
         loop: the equation of the loop over rounds, see `rounds_of`.
-        lanes: how many.
-        unroll: rounds in a turn of the loop; by default as many as registers allow.
-        axis_name: that its collectives name.
+        lanes: number of lanes.
+        unroll: rounds per turn of the loop. If None, as many as registers allow.
+        axis_name: name of the axis of lanes in the lane's collectives.
 
     Returns:
         The outputs, leaves (lanes, ...).
     """
     batch, unroll = Batch(lanes, axis_name), unroll or unrolled(loop)
-    values = _outside(closed.jaxpr, constants, [Whole(*each) for each in arguments], loop, unroll, batch)
+    inputs = [Whole(*each) for each in arguments]
+    values = _outside(closed.jaxpr, constants, inputs, loop=loop, unroll=unroll, batch=batch)
     return [
         whole(value, batch, v.aval, spread=True).array for value, v in zip(values, closed.jaxpr.outvars, strict=True)
     ]
 
 
-# Outside of the rounds: as vmap has it
+# Outside of the rounds, under vmap
 
 
 def _outside(
-    jaxpr: Jaxpr, constants: Sequence[Any], arguments: Sequence[Whole], loop: Any, unroll: int, batch: Batch
+    jaxpr: Jaxpr, constants: Sequence[Any], arguments: Sequence[Whole], *, loop: Any, unroll: int, batch: Batch
 ) -> list[Whole]:
-    """What is before the loop and what is after it, each in one piece; the way to the loop is replayed."""
+    """Evaluates all equations before the loop under one `vmap`, and all after it under another.
+
+    The equation that contains the loop is replayed, down to the loop itself.
+    """
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, map(constant, constants), strict=True))
     env |= dict(zip(jaxpr.invars, arguments, strict=True))
     at = next(n for n, equation in enumerate(jaxpr.eqns) if equation is loop or contains(equation, loop))
@@ -166,8 +183,9 @@ def _outside(
     if equation is loop:
         outs = _rounds(equation, values, unroll, batch)
     elif equation.primitive.name == "while":
-        carried, given = params["body_nconsts"], params["cond_nconsts"]
-        ahead, fixed, start = values[:given], values[given : given + carried], values[given + carried :]
+        body_count, cond_count = params["body_nconsts"], params["cond_nconsts"]
+        cond_constants, start = values[:cond_count], values[cond_count + body_count :]
+        fixed = values[cond_count : cond_count + body_count]
         varies = carry_that_varies(
             params["body_jaxpr"].jaxpr, [v.axis is not None for v in fixed], [v.axis is not None for v in start], batch
         )
@@ -179,12 +197,12 @@ def _outside(
 
         def goes_on(carry: list[Array]) -> Array:
             closed = params["cond_jaxpr"]
-            shared = [v.array for v in ahead]
+            shared = [v.array for v in cond_constants]
             return eval_jaxpr(closed.jaxpr, closed.consts, *shared, *carry)[0]
 
         def turn(carry: list[Array]) -> list[Array]:
             closed, inner = params["body_jaxpr"], [*fixed, *map(Whole, carry, axes)]
-            outs = _outside(closed.jaxpr, closed.consts, inner, loop, unroll, batch)
+            outs = _outside(closed.jaxpr, closed.consts, inner, loop=loop, unroll=unroll, batch=batch)
             return [
                 whole(v, batch, o.aval, spread=each).array
                 for v, o, each in zip(outs, equation.outvars, varies, strict=True)
@@ -193,14 +211,14 @@ def _outside(
         outs = list(map(Whole, lax.while_loop(goes_on, turn, arrays), axes))
     else:
         closed = called(equation)
-        outs = _outside(closed.jaxpr, closed.consts, values, loop, unroll, batch)
+        outs = _outside(closed.jaxpr, closed.consts, values, loop=loop, unroll=unroll, batch=batch)
     env |= dict(zip(equation.outvars, outs, strict=True))
     together(jaxpr.eqns[at + 1 :], list(jaxpr.outvars), env, batch)
     return [read(env, v) for v in jaxpr.outvars]
 
 
 def _rounds(equation: Any, values: Sequence[Whole], unroll: int, batch: Batch) -> list[Any]:
-    """The loop over rounds, whose carry is taken apart."""
+    """Runs the loop over rounds, with its carry split into entries."""
     _, length, count, _, _ = scan_of(equation)
 
     def prepared(value: Whole) -> Any:

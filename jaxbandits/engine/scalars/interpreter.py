@@ -1,4 +1,4 @@
-"""A round of `scalars`, operation by operation."""
+"""Interpreter of a round for scalar replacement, operation by operation."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -35,36 +35,36 @@ from jaxbandits.engine.scalars.values import (
     vector,
 )
 
-UNROLLED = 5_000  # scalar operations of an inner loop of known length that is unrolled, such as a leap's bisection
-ROWS = ("gather", "dynamic", "scatter")
-BRANCH = 1_000  # scalar operations of a branch that is taken apart; a heavier one works on arrays, as `plan` should
+# Largest number of scalar operations of an inner loop of known length that is unrolled, such as a leap's bisection.
+UNROLLED = 5_000
+ROWS = ("gather", "dynamic", "scatter")  # prefixes of the operations that read or set rows
+# Largest number of scalar operations of a branch that is split. A heavier one works on arrays, as `plan` should.
+BRANCH = 1_000
 
 
 def run_entries(jaxpr: Jaxpr, constants: Sequence[Any], arguments: Sequence[Any], batch: Batch) -> list[Any]:
-    """The outputs of a computation, operation by operation."""
+    """Evaluates a computation, operation by operation."""
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, map(constant, constants), strict=True))
     env |= dict(zip(jaxpr.invars, arguments, strict=True))
     for equation in jaxpr.eqns:
         values = [read(env, v) for v in equation.invars]
         outs = _evaluate(equation, values, batch)
-        if outs is None:  # left alone
-            together([equation], equation.outvars, (own := _own(equation, values)), batch)
-            outs = [own[v] for v in equation.outvars]
+        if outs is None:
+            local = {v: value for v, value in zip(equation.invars, values, strict=True) if not isinstance(v, Literal)}
+            together([equation], equation.outvars, local, batch)
+            outs = [local[v] for v in equation.outvars]
         env |= dict(zip(equation.outvars, map(settled, outs), strict=True))
     return [read(env, v) for v in jaxpr.outvars]
 
 
-def _own(equation: Any, values: Sequence[Any]) -> dict[Any, Any]:
-    return {v: value for v, value in zip(equation.invars, values, strict=True) if not isinstance(v, Literal)}
-
-
 def _evaluate(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | None:
-    """The outputs of an equation; None where it is left alone."""
+    """Evaluates an equation on entries. Returns None if it must stay under `vmap`."""
     name, params = equation.primitive.name, equation.params
     if name in CALLS:
         closed = called(equation)
         return run_entries(closed.jaxpr, closed.consts, values, batch)
-    if name == "optimization_barrier":  # which would end a kernel
+    # A barrier would end a kernel.
+    if name == "optimization_barrier":
         return list(values)
     if name == "cond":
         return _cond(equation, values, batch)
@@ -83,7 +83,8 @@ def _evaluate(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] |
     if not any(map(is_varying, values)) or not are_small:
         return None
     if name in ELEMENTWISE or name in LAYOUT:
-        if all(isinstance(v, Whole) for v in values):  # random numbers stay together until an entry is needed
+        # Random numbers stay one array until an entry is needed.
+        if all(isinstance(v, Whole) for v in values):
             return None
         parts = [apart(v, batch) for v in values]
         if name in LAYOUT:
@@ -123,7 +124,7 @@ def _elementwise(equation: Any, parts: Sequence[Entries], batch: Batch) -> Entri
 
 
 def _never_holds(name: str, given: Sequence[Any]) -> bool:
-    """Whether a comparison is known to be false: nothing exceeds an infinite bound."""
+    """Checks whether a comparison is known to be false, because nothing exceeds an infinite bound."""
     if name not in ("gt", "lt"):
         return False
     low, high = given if name == "lt" else given[::-1]
@@ -133,7 +134,8 @@ def _never_holds(name: str, given: Sequence[Any]) -> bool:
 def _cond(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | None:
     which, *operands = values
     branches, named = equation.params["branches"], equation.params.get("branches_platforms")
-    if named is not None:  # other platforms have code that computes the same
+    # The code for other platforms computes the same.
+    if named is not None:
         default = [branch for branch, platforms in zip(branches, named, strict=True) if platforms is None]
         return run_entries(default[0].jaxpr, default[0].consts, operands, batch) if default else None
     is_light = sum(operations(branch.jaxpr) for branch in branches) <= BRANCH
@@ -182,8 +184,8 @@ def _scan(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | Non
     carry, rows = list(values[fixed : fixed + carried]), [apart(v, batch) for v in values[fixed + carried :]]
     turns = []
     for n in reversed(range(length)) if reverse else range(length):
-        own = [entries([row[n]], ()) if row.ndim == 1 else row[n] for row in rows]
-        outs = run_entries(closed.jaxpr, closed.consts, [*values[:fixed], *carry, *own], batch)
+        inputs = [entries([row[n]], ()) if row.ndim == 1 else row[n] for row in rows]
+        outs = run_entries(closed.jaxpr, closed.consts, [*values[:fixed], *carry, *inputs], batch)
         carry = outs[:carried]
         turns.append([apart(out, batch) for out in outs[carried:]])
     turns = turns[::-1] if reverse else turns
@@ -198,26 +200,27 @@ def _while(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | No
     light = operations(body.jaxpr) <= UNROLLED and all(fits(v.aval) for v in equation.outvars)
     if not light or not any(map(is_varying, values)):
         return None
-    ahead, last = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
+    cond_count, constant_count = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
     varies = outputs_that_vary(equation, list(map(is_varying, values)), batch)
     packs = [Pack(v.aval, each) for v, each in zip(equation.outvars, varies, strict=True)]
 
     def holds(carry: list[list[Array]]) -> Array:
-        inner = [*values[:ahead], *map(unpacked, packs, carry)]
+        inner = [*values[:cond_count], *map(unpacked, packs, carry)]
         return jnp.asarray(apart(run_entries(until.jaxpr, until.consts, inner, batch)[0], batch)[()])
 
     def turn(carry: list[list[Array]]) -> list[list[Array]]:
         live = holds(carry)
-        outs = run_entries(body.jaxpr, body.consts, [*values[ahead:last], *map(unpacked, packs, carry)], batch)
+        inner = [*values[cond_count:constant_count], *map(unpacked, packs, carry)]
+        outs = run_entries(body.jaxpr, body.consts, inner, batch)
         new = packed_all(packs, outs, batch)
         return jax.tree.map(lambda a, b: jnp.where(live, a, b), new, carry) if live.ndim else new
 
-    begun = packed_all(packs, values[last:], batch)
+    begun = packed_all(packs, values[constant_count:], batch)
     return list(map(unpacked, packs, lax.while_loop(lambda carry: jnp.any(holds(carry)), turn, begun)))
 
 
 def run_loop(equation: Any, fixed: Sequence[Any], start: Sequence[Any], unroll: int, batch: Batch) -> list[Any]:
-    """A scan without inputs and outputs by the turn, over entries."""
+    """Runs a scan over entries. It must have no inputs and outputs per turn."""
     (closed, length, *_), outvars = scan_of(equation), equation.outvars
     varies = carry_that_varies(closed.jaxpr, list(map(is_varying, fixed)), list(map(is_varying, start)), batch)
     packs = [Pack(v.aval, each) for v, each in zip(outvars, varies, strict=True)]
@@ -228,7 +231,7 @@ def run_loop(equation: Any, fixed: Sequence[Any], start: Sequence[Any], unroll: 
             carry = packed_all(packs, outs, batch)
         return carry
 
-    # Without the trace's index and direction; a counter is part of the carry.
+    # The loop has no index of its own and no direction: a counter is part of the carry.
     begun = packed_all(packs, start, batch)
     turns = length // unroll
     ended = lax.scan(lambda carry, _: (in_pieces(turn, carry), None), begun, None, length=turns)[0]
@@ -236,11 +239,11 @@ def run_loop(equation: Any, fixed: Sequence[Any], start: Sequence[Any], unroll: 
 
 
 def operations(jaxpr: Any, *, selects: bool = True) -> int:
-    """Scalar operations of a computation, about; of a loop of unknown length those of one turn.
+    """Estimates the scalar operations of a computation. A loop of unknown length counts as one turn.
 
     Args:
         jaxpr: the computation.
-        selects: whether an index that is computed costs a select for every entry, as by scalars.
+        selects: if True, a computed index costs a select for every entry, as it does with scalar replacement.
     """
     total = 0
     for equation in jaxpr.eqns:
@@ -266,7 +269,7 @@ def operations(jaxpr: Any, *, selects: bool = True) -> int:
 
 
 def large_operations(jaxpr: Any) -> int:
-    """Operations of a computation on arrays that are not taken apart, but for their rows, which are read or set."""
+    """Counts the operations of a computation on arrays that stay whole, except reading and setting their rows."""
     total = 0
     for equation in jaxpr.eqns:
         name, inner = equation.primitive.name, sum(map(large_operations, inner_of(equation)))

@@ -1,7 +1,7 @@
-"""What `scalars` computes itself: values that are known while tracing.
+"""Values that are known while tracing, computed at once.
 
-NumPy gives the bits that XLA would where the operation is exact or rounded once, and that is nearly all of them; XLA
-is asked for the others. A program of its own for every sum of two constants would take longer than all other tracing.
+NumPy gives the same bits as XLA if an operation is exact or rounded once, as nearly all are; XLA evaluates the others.
+An XLA program for every sum of two constants would take longer than all other tracing.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ import numpy as np
 from jaxbandits.engine.jaxprs import bind, eval_context
 from jaxbandits.engine.scalars.rules import LAYOUT
 
-_INTEGERS = {"max": np.maximum, "min": np.minimum}  # of floats, which zero is left open
+_INTEGERS = {"max": np.maximum, "min": np.minimum}  # for floats, the sign of a zero would be undefined
 _FLOATS = {"div": np.divide, "sqrt": np.sqrt, "is_finite": np.isfinite, "floor": np.floor}
 _NUMBERS: dict[str, Callable[..., Any]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative, "abs": np.abs, "square": np.square,
@@ -22,19 +22,19 @@ _NUMBERS: dict[str, Callable[..., Any]] = {
 
 
 def at_once(equation: Any, values: Sequence[Any]) -> list[Any]:
-    """The outputs of an equation, computed while tracing; of an elementwise one, also for single entries."""
+    """Evaluates an equation while tracing. An elementwise one may be evaluated for single entries."""
     with np.errstate(all="ignore"):
         out = _by_numpy(equation, values)
     if out is not None:
         return [np.asarray(out, equation.outvars[0].aval.dtype)]
-    # Not `ensure_compile_time_eval`, which also holds inside the rules that lower these operations: a constant there,
-    # such as the positions that an argmax compares, would be compiled while the module around it is being written.
+    # Not `ensure_compile_time_eval`, which also applies inside the rules that lower these operations. A constant there,
+    # such as the positions that an argmax compares, would be compiled while the module around it is being built.
     with eval_context():
         return list(map(np.asarray, bind(equation, values)))
 
 
 def _by_numpy(equation: Any, values: Sequence[Any]) -> Any:
-    """The output, or None where NumPy's may be another."""
+    """Evaluates an equation by NumPy. Returns None if XLA's result may differ."""
     name, params, aval = equation.primitive.name, equation.params, equation.outvars[0].aval
     dtypes = [v.aval.dtype for v in equation.invars]
     if not all(isinstance(dtype, np.dtype) for dtype in (aval.dtype, *dtypes)):
@@ -50,7 +50,8 @@ def _by_numpy(equation: Any, values: Sequence[Any]) -> Any:
     if name == "select_n" and kinds <= set("biuf") and dtypes[0].kind == "b":
         return np.where(given[0], given[2], given[1])
     if name == "convert_element_type":
-        is_exact = kinds <= set("biu") or aval.dtype.kind == "f"  # what a float is as an integer, XLA says
+        # XLA has rules of its own for converting a float to an integer.
+        is_exact = kinds <= set("biu") or aval.dtype.kind == "f"
         return given[0].astype(aval.dtype) if is_exact and kinds <= set("biuf") else None
     rule = _NUMBERS.get(name) or (_FLOATS if kinds == {"f"} else _INTEGERS).get(name)
     if rule is None or not kinds <= set("biuf"):

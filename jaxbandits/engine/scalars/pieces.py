@@ -1,11 +1,13 @@
-"""Rounds of `scalars` in pieces that XLA compiles well: kernels of at most 2,000 operations.
+"""Division of the loop over rounds into pieces that XLA compiles well: kernels of at most 2,000 operations.
 
-XLA's emitter for GPUs gives a function of its own to what a kernel has beyond 2,000 operations, and computes it anew
-wherever it is used: a round of COCI in blocks, 4,000 operations, became 39,000 instructions with 450 logarithms in
-place of two. So a turn of the loop over rounds is traced, what is computed twice or for nothing is left out, and
-barriers cut it where the fewest values cross. XLA gives a kernel at most 96 operands and results, so a turn that
-carries many arrays is cut in two at most: more pieces would have too many values between them (LinGapE with leaps had
-35 kernels a round in place of 4.5). One that carries more than a kernel takes is left as it is.
+Beyond 2,000 operations of a kernel, XLA's emitter for GPUs puts values into functions and recomputes them at every use:
+a round of COCI in blocks, 4,000 operations, became 39,000 instructions with 450 logarithms instead of two. A turn of
+the loop over rounds is therefore traced, repeated and unused operations are removed, and barriers cut it where the
+fewest values cross.
+
+XLA gives a kernel at most 96 operands and results, so a turn that carries many arrays is cut in two at most: more
+pieces would have too many values between them (LinGapE with leaps had 35 kernels per round instead of 4.5). A turn that
+carries more arrays than a kernel accepts stays unchanged.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,21 +20,21 @@ from jaxbandits.base import PyTree
 from jaxbandits.engine.jaxprs import Literal, bind
 from jaxbandits.engine.scalars.values import inner_of
 
-MOST = 2_400  # operations of a kernel, of which XLA merges some
-CUT = 3_500  # operations of a turn that is cut: of few beyond 2,000 XLA computes none anew
-CARRIED = 40  # arrays beyond which they are many; a turn that carries these is cut from MOST operations on
-KERNEL = 96  # operands and results
-LOOPS = ("while", "scan", "cond")  # which end kernels by themselves
+MOST = 2_400  # largest number of operations of a kernel; XLA merges some of them
+CUT = 3_500  # number of operations beyond which a turn is cut: slightly beyond 2,000, XLA recomputes nothing
+CARRIED = 40  # number of carried arrays beyond which a turn is cut from MOST operations on
+KERNEL = 96  # largest number of operands and results of a kernel
+LOOPS = ("while", "scan", "cond")  # operations that end a kernel by themselves
 
 
 def in_pieces(turn: Callable[[PyTree], PyTree], carry: PyTree) -> PyTree:
-    """`turn(carry)`, cut into pieces by barriers."""
+    """Evaluates `turn(carry)`, cut into pieces by barriers."""
     carried = len(jax.tree.leaves(carry))
     if carried > KERNEL:
         return turn(carry)
     closed, shapes = jax.make_jaxpr(turn, return_shape=True)(carry)
     jaxpr = closed.jaxpr
-    equations, found = _distinct(jaxpr.eqns, jaxpr.outvars)
+    equations, results = _distinct(jaxpr.eqns, jaxpr.outvars)
     cuts = _cuts(equations, MOST if carried > CARRIED else CUT)
     if carried > CARRIED and len(cuts) > 1:
         cuts = {}
@@ -46,13 +48,13 @@ def in_pieces(turn: Callable[[PyTree], PyTree], carry: PyTree) -> PyTree:
         if at in cuts:
             env |= dict(zip(cuts[at], lax.optimization_barrier([env[v] for v in cuts[at]]), strict=True))
         env |= dict(zip(equation.outvars, bind(equation, list(map(read, equation.invars))), strict=True))
-    return jax.tree.unflatten(jax.tree.structure(shapes), list(map(read, found)))
+    return jax.tree.unflatten(jax.tree.structure(shapes), list(map(read, results)))
 
 
 def _distinct(equations: Sequence[Any], results: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """The equations that are needed, each once, and the results in their terms."""
+    """Returns the equations that are needed, each once, and the results in their terms."""
     same: dict[Any, Any] = {}
-    seen: dict[Any, Any] = {}
+    outputs: dict[Any, Any] = {}
     kept = []
     for equation in equations:
         inputs = [v if isinstance(v, Literal) else same.get(v, v) for v in equation.invars]
@@ -60,10 +62,10 @@ def _distinct(equations: Sequence[Any], results: Sequence[Any]) -> tuple[list[An
         if not inner_of(equation) and not equation.effects:
             named = tuple((str(v.val), str(v.aval)) if isinstance(v, Literal) else v for v in inputs)
             key = equation.primitive, str(sorted(equation.params.items(), key=lambda item: item[0])), named
-            if key in seen:
-                same |= dict(zip(equation.outvars, seen[key], strict=True))
+            if key in outputs:
+                same |= dict(zip(equation.outvars, outputs[key], strict=True))
                 continue
-            seen[key] = equation.outvars
+            outputs[key] = equation.outvars
         kept.append(equation)
     results = [v if isinstance(v, Literal) else same.get(v, v) for v in results]
     needed = {v for v in results if not isinstance(v, Literal)}
@@ -76,18 +78,20 @@ def _distinct(equations: Sequence[Any], results: Sequence[Any]) -> tuple[list[An
 
 
 def _cuts(equations: Sequence[Any], most: int) -> dict[int, list[Any]]:
-    """Before which equations to cut, and which values cross there: as few as possible, every `MOST` operations.
+    """Returns the positions of the cuts, and the values that cross there: as few as possible, every `MOST` operations.
 
-    What lies between two loops is left in one piece up to `most` operations.
+    Up to `most` operations between two loops stay one piece.
     """
     last = {v: at for at, equation in enumerate(equations) for v in equation.invars if not isinstance(v, Literal)}
     ends = [at for at, equation in enumerate(equations) if equation.primitive.name in LOOPS] + [len(equations)]
-    live: list[Any] = []  # newest first: a program must be the same in every process, for the cache of compiled ones
+    # A list, newest first: the order must be the same in every process, for the cache of compiled programs.
+    live: list[Any] = []
     crossing = []
     for at, equation in enumerate(equations):
         live = [v for v in live if last[v] >= at]
         crossing.append(live)
-        if any(not isinstance(v, Literal) for v in equation.invars):  # else a constant that is spread over the lanes
+        # Without variables among its inputs, an equation only spreads a constant over the lanes.
+        if any(not isinstance(v, Literal) for v in equation.invars):
             live = [v for v in equation.outvars if v in last and v.aval.shape] + live
     cuts: dict[int, list[Any]] = {}
     begin = 0

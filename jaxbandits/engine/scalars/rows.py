@@ -1,4 +1,4 @@
-"""What `scalars` reads of arrays that are not taken apart: rows, which are."""
+"""Rows of arrays that stay whole: a row is read and split into entries."""
 
 import math
 from collections.abc import Sequence
@@ -12,12 +12,14 @@ from jaxbandits.base import Array
 from jaxbandits.engine.scalars.rules import Entries, entries
 from jaxbandits.engine.scalars.values import Batch, Whole, apart, fits, is_varying, vector
 
-TABLE = 16  # places of a table that lanes share: one of more is read, without a compare and a select for each
-PLACES = 4  # of a large array, whose rows are read one by one: their places together would be a kernel of their own
+# Largest number of positions in a shared table for a compare and a select each. With more, the row is read.
+TABLE = 16
+# Largest number of rows of a large array that are read one by one. Their indices together would need another kernel.
+PLACES = 4
 
 
 def is_read_from_table(equation: Any, values: Sequence[Any]) -> bool:
-    """Whether a row is taken from an array that lanes share, at one of many places, which differ between lanes."""
+    """Checks whether lanes take a row from an array that they share, at different ones of many positions."""
     name, params, table = equation.primitive.name, equation.params, values[0]
     if name not in ("gather", "dynamic_slice") or is_varying(table) or not any(map(is_varying, values[1:])):
         return False
@@ -26,7 +28,7 @@ def is_read_from_table(equation: Any, values: Sequence[Any]) -> bool:
 
 
 def rows_one_by_one(equation: Any, values: Sequence[Any], batch: Batch) -> Entries | None:
-    """Rows of a large array at a few places, each read by itself; None where it is not that."""
+    """Reads a few rows of a large array, one by one. Returns None for any other operation."""
     (table, indices), params = values, equation.params
     taken, out, dims = equation.invars[0].aval, equation.outvars[0].aval, params["dimension_numbers"]
     if not isinstance(table, Whole) or isinstance(indices, Whole) or fits(taken) or indices.ndim != 2:
@@ -34,22 +36,22 @@ def rows_one_by_one(equation: Any, values: Sequence[Any], batch: Batch) -> Entri
     is_plain = dims.offset_dims == tuple(range(1, out.ndim)) and not dims.operand_batching_dims
     if not is_plain or len(indices) > PLACES:
         return None
-    of_one = dims._replace(offset_dims=tuple(range(out.ndim - 1)))
+    row_dims = dims._replace(offset_dims=tuple(range(out.ndim - 1)))
 
-    def row(array: Array, place: list[Array]) -> Array:
+    def row(array: Array, index: list[Array]) -> Array:
         given = {name: params[name] for name in ("slice_sizes", "mode", "fill_value")}
-        return lax.gather(array, jnp.stack(place), of_one, **given)
+        return lax.gather(array, jnp.stack(index), row_dims, **given)
 
-    found = []
-    for place in indices:
-        vectors = [vector(x, equation.invars[1].aval.dtype, batch) for x in place]
+    row_entries = []
+    for index in indices:
+        vectors = [vector(x, equation.invars[1].aval.dtype, batch) for x in index]
         rows = jax.vmap(row, in_axes=(table.axis, 0), axis_size=batch.lanes)(table.array, vectors)
-        found.extend(apart(Whole(rows, 0), batch).ravel())
-    return entries(found, out.shape)
+        row_entries.extend(apart(Whole(rows, 0), batch).ravel())
+    return entries(row_entries, out.shape)
 
 
 def row_of_chunk(equation: Any, values: Sequence[Any], batch: Batch) -> Any:
-    """A row of a large array with lanes last, as the noise of a chunk is; None where it is not that."""
+    """Reads a row of a large array with lanes last, such as the noise of a chunk. Returns None for other arrays."""
     (array, axis), *starts = values
     if axis is None or axis != array.ndim - 1:
         return None

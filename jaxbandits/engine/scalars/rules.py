@@ -1,6 +1,6 @@
-"""Operations on arrays of entries, each of which is a vector over lanes: what `scalars` replays a round with.
+"""Rules of scalar replacement: operations on arrays of entries, each of which is a vector over lanes.
 
-An entry that is known while tracing is NumPy's, so that an index costs nothing where it is a constant of the program.
+An entry that is known while tracing is a NumPy scalar, so an index that is a constant of the program costs nothing.
 """
 
 import itertools
@@ -31,11 +31,11 @@ SCATTERS = {
     "scatter-min": lax.min,
 }  # fmt: skip
 
-Entries = np.ndarray  # of objects: vectors (lanes,), and scalars () that all lanes share
+Entries = np.ndarray  # array of objects: vectors (lanes,), and scalars () that all lanes share
 
 
 def entries(values: Sequence[Any], shape: tuple[int, ...]) -> Entries:
-    """An array of objects of these entries."""
+    """Builds an array of objects from entries."""
     out = np.empty(len(values), object)
     for n, value in enumerate(values):
         out[n] = value
@@ -43,12 +43,12 @@ def entries(values: Sequence[Any], shape: tuple[int, ...]) -> Entries:
 
 
 def _fixed(index: Any) -> int | None:
-    """An index that is known while tracing."""
+    """Returns an index that is known while tracing, or None."""
     return int(index) if isinstance(index, (np.generic, np.ndarray, int)) else None
 
 
 def pick(xs: Sequence[Any], index: Any) -> Any:
-    """The entry that an index names, clipped to those there are."""
+    """Selects the entry at an index, which is clipped to the range."""
     if (known := _fixed(index)) is not None:
         return xs[min(max(known, 0), len(xs) - 1)]
     out = xs[0]
@@ -59,19 +59,19 @@ def pick(xs: Sequence[Any], index: Any) -> Any:
 
 
 def choose(which: Any, new: Any, old: Any) -> Any:
-    """One of two entries; unlike `jnp.where` a single operation."""
+    """Selects one of two entries, by a single operation, unlike `jnp.where`."""
     new, old = _alike(new, old)
     shape = np.broadcast_shapes(jnp.shape(which), new.shape)
     return lax.select(*(jnp.broadcast_to(x, shape) for x in (which, new, old)))
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two entries are known to be one value."""
+    """Checks whether two entries are known to have the same value."""
     return a is b or (isinstance(a, np.generic) and isinstance(b, np.generic) and a.tobytes() == b.tobytes())
 
 
 def _window(x: Entries, starts: Sequence[Any], sizes: Sequence[int]) -> Entries:
-    """A slice whose start is computed, clipped to where it fits."""
+    """Slices at a computed start, which is clipped so that the slice fits."""
     for axis, (start, size) in enumerate(zip(starts, sizes, strict=True)):
         rows, count = np.moveaxis(x, axis, 0), x.shape[axis] - size + 1
         out = np.empty((size, *rows.shape[1:]), object)
@@ -82,7 +82,7 @@ def _window(x: Entries, starts: Sequence[Any], sizes: Sequence[int]) -> Entries:
 
 
 def _placed(x: Entries, starts: Sequence[Any], new: Entries, combine: Callable) -> Entries:
-    """`x` with a block put in; one that starts outside is left out."""
+    """Writes a block into a copy of `x`. A block that starts outside is dropped."""
     out = x.copy()
     for at in itertools.product(*[range(n - size + 1) for n, size in zip(x.shape, new.shape, strict=True)]):
         tests = [(start, n) for start, n in zip(starts, at, strict=True)]
@@ -129,7 +129,7 @@ def _cumulate(equation: Any, parts: Sequence[Entries]) -> Entries:
 
 
 def _argbest(equation: Any, parts: Sequence[Entries]) -> Entries:
-    """The first of the largest entries, or the first NaN."""
+    """Finds the first of the largest (argmax) or smallest (argmin) entries, or the first NaN."""
     (axis,), dtype = equation.params["axes"], equation.params["index_dtype"]
     stays = lax.ge if equation.primitive.name == "argmax" else lax.le
     x = np.moveaxis(parts[0], axis, 0)
@@ -138,7 +138,7 @@ def _argbest(equation: Any, parts: Sequence[Entries]) -> Entries:
         best, at = x[(0, *i)], jnp.zeros((), dtype)
         for n in range(1, len(x)):
             old, new = _alike(best, x[(n, *i)])
-            wins = ~stays(old, new)  # also where one of the two is NaN
+            wins = ~stays(old, new)  # also True if one of the two is NaN
             if jnp.issubdtype(new.dtype, jnp.floating):
                 wins &= old == old
             best, at = choose(wins, new, old), choose(wins, jnp.asarray(n, dtype), at)
@@ -147,8 +147,8 @@ def _argbest(equation: Any, parts: Sequence[Entries]) -> Entries:
 
 
 def _dot(equation: Any, parts: Sequence[Entries]) -> Entries:
-    (left_sum, right_sum), (left_batch, right_batch) = equation.params["dimension_numbers"]
-    left, right = parts
+    (lhs_sum, rhs_sum), (lhs_batch, rhs_batch) = equation.params["dimension_numbers"]
+    lhs, rhs = parts
     dtype = equation.outvars[0].aval.dtype
 
     def arranged(x: Entries, same: Sequence[int], summed: Sequence[int]) -> tuple[Entries, tuple[int, ...]]:
@@ -158,17 +158,17 @@ def _dot(equation: Any, parts: Sequence[Entries]) -> Entries:
         count = math.prod(x.shape[axis] for axis in same)
         return x.transpose(*same, *free, *summed).reshape(count, math.prod(sizes), depth), sizes
 
-    a, a_free = arranged(left, left_batch, left_sum)
-    b, b_free = arranged(right, right_batch, right_sum)
-    found = []
+    a, a_free = arranged(lhs, lhs_batch, lhs_sum)
+    b, b_free = arranged(rhs, rhs_batch, rhs_sum)
+    products = []
     for n, p, q in np.ndindex(len(a), a.shape[1], b.shape[1]):
         total = None
         for x, y in zip(a[n, p], b[n, q], strict=True):
             product = lax.mul(*_alike(jnp.asarray(x, dtype), jnp.asarray(y, dtype)))
             total = product if total is None else lax.add(*_alike(total, product))
-        found.append(jnp.zeros((), dtype) if total is None else total)
-    same = tuple(left.shape[axis] for axis in left_batch)
-    return entries(found, (*same, *a_free, *b_free))
+        products.append(jnp.zeros((), dtype) if total is None else total)
+    same = tuple(lhs.shape[axis] for axis in lhs_batch)
+    return entries(products, (*same, *a_free, *b_free))
 
 
 def _gather(equation: Any, parts: Sequence[Entries]) -> Entries:
@@ -182,21 +182,21 @@ def _gather(equation: Any, parts: Sequence[Entries]) -> Entries:
     if fills and empty is None:
         empty = jnp.iinfo(aval.dtype).min if aval.dtype.kind == "i" else jnp.iinfo(aval.dtype).max
     spread = [axis for axis in range(len(aval.shape)) if axis not in numbers.offset_dims]
-    left = [
+    kept = [
         axis for axis in range(x.ndim) if axis not in (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
     ]
     out = np.empty(aval.shape, object)
     for at in np.ndindex(indices.shape[:-1]):
         starts: list[Any] = [0] * x.ndim
-        for axis, own in zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True):
-            starts[axis] = at[own]
+        for axis, batch_axis in zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True):
+            starts[axis] = at[batch_axis]
         inside = None
         for n, axis in enumerate(numbers.start_index_map):
             start = starts[axis] = indices[(*at, n)]
             if fills:
                 held = (start >= 0) & (start <= x.shape[axis] - sizes[axis])
                 inside = held if inside is None else inside & held
-        window = _window(x, starts, sizes).reshape([sizes[axis] for axis in left])
+        window = _window(x, starts, sizes).reshape([sizes[axis] for axis in kept])
         where: list[Any] = [slice(None)] * out.ndim
         for axis, n in zip(spread, at, strict=True):
             where[axis] = n
@@ -222,8 +222,8 @@ def _scatter(equation: Any, parts: Sequence[Entries]) -> Entries:
         block = block if isinstance(block, np.ndarray) else entries([block], ())
         block = np.expand_dims(block, single) if single else block
         starts: list[Any] = [0] * x.ndim
-        for axis, own in zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims, strict=True):
-            starts[axis] = at[own]
+        for axis, batch_axis in zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims, strict=True):
+            starts[axis] = at[batch_axis]
         for n, axis in enumerate(numbers.scatter_dims_to_operand_dims):
             start = indices[(*at, n)]
             starts[axis] = jnp.clip(start, 0, x.shape[axis] - block.shape[axis]) if clips else start
@@ -272,7 +272,7 @@ def _pad(params: Any, parts: Sequence[Any], aval: Any) -> Any:
     return out
 
 
-# Also of arrays that are known: (params, arrays, shape of the output) -> array
+# (params, arrays, shape of the output) -> array; also applied to NumPy arrays that are known while tracing.
 LAYOUT: dict[str, Callable[[Any, Sequence[Any], Any], Any]] = {
     "broadcast_in_dim": _broadcast,
     "reshape": lambda params, parts, aval: parts[0].reshape(aval.shape),

@@ -1,4 +1,4 @@
-"""What `scalars` computes with: values of a batch, as entries or as whole arrays, and which of them lanes share."""
+"""Values of a batch for scalar replacement: entries or whole arrays, shared by the lanes or varying between them."""
 
 import math
 from collections.abc import Sequence
@@ -15,71 +15,71 @@ from jaxbandits.engine.jaxprs import CALLS, ClosedJaxpr, Jaxpr, Literal, bind, c
 from jaxbandits.engine.scalars.known import at_once
 from jaxbandits.engine.scalars.rules import ELEMENTWISE, LAYOUT, RULES, SCATTERS, Entries, entries
 
-ENTRIES = 100  # of an array that is taken apart; larger ones stay whole
+ENTRIES = 100  # largest number of entries of an array that is split into entries; larger ones stay whole
 
 
 class Whole(NamedTuple):
-    """An array that is not taken apart."""
+    """An array that stays whole."""
 
     array: Any
-    axis: int | None = None  # of the lanes; None: they share it
+    axis: int | None = None  # axis of the lanes; None if they share the array
 
 
 class Batch(NamedTuple):
     """The lanes that a program advances."""
 
     lanes: int
-    name: str  # of the axis of lanes, in collectives
+    name: str  # name of the axis of lanes, in collectives
 
 
 class Pack(NamedTuple):
-    """How a value travels through a loop or a branch."""
+    """The form of a value that a loop or a branch carries."""
 
     aval: Any
     varies: bool
 
     @property
     def is_apart(self) -> bool:
-        """Whether it does so as entries."""
+        """True if the value is carried as entries."""
         return self.varies and fits(self.aval)
 
 
 def packed(pack: Pack, value: Any, batch: Batch) -> list[Array]:
-    """A value as the arrays that a loop carries."""
+    """Converts a value to the arrays that a loop carries."""
     if not pack.is_apart:
         return [whole(value, batch, pack.aval, spread=pack.varies).array]
     return [vector(x, pack.aval.dtype, batch) for x in apart(value, batch).ravel()]
 
 
 def unpacked(pack: Pack, arrays: Sequence[Array]) -> Any:
-    """The value again."""
+    """Converts the arrays that a loop carries back to a value."""
     return entries(arrays, pack.aval.shape) if pack.is_apart else Whole(arrays[0], 0 if pack.varies else None)
 
 
 def packed_all(packs: Sequence[Pack], values: Sequence[Any], batch: Batch) -> list[list[Array]]:
-    """All values of a loop or a branch."""
+    """Converts all values of a loop or a branch by `packed`."""
     return [packed(pack, value, batch) for pack, value in zip(packs, values, strict=True)]
 
 
 def vector(x: Any, dtype: Any, batch: Batch) -> Array:
-    """An entry as a vector over lanes."""
+    """Returns an entry as a vector over lanes."""
     x = jnp.asarray(x, dtype)
     return x if x.ndim else lax.broadcast(x, (batch.lanes,))
 
 
 def read(env: dict[Any, Any], v: Any) -> Any:
-    """What a variable or a literal stands for."""
+    """Returns the value of a variable or a literal."""
     aval = v.aval
     return Whole(np.asarray(v.val, aval.dtype)) if isinstance(v, Literal) else env[v]
 
 
 def fits(aval: Any) -> bool:
-    """Whether an array of this shape and type is taken apart."""
+    """Checks whether an array of this shape and type is small enough to be split into entries."""
     return aval.size <= ENTRIES and not jnp.issubdtype(aval.dtype, jax.dtypes.extended)
 
 
 def is_small(value: Whole) -> bool:
-    """Whether one lane's part of it is."""
+    """Checks whether one lane's part of a value is small enough to be split into entries."""
     if jnp.issubdtype(value.array.dtype, jax.dtypes.extended):
         return False
     shape = value.array.shape
@@ -87,32 +87,32 @@ def is_small(value: Whole) -> bool:
 
 
 def is_varying(value: Any) -> bool:
-    """Whether lanes may differ in it."""
+    """Checks whether a value may differ between lanes."""
     if isinstance(value, Whole):
         return value.axis is not None
     return any(getattr(x, "ndim", 0) for x in value.ravel())
 
 
 def is_known(value: Any) -> bool:
-    """Whether the value is known while tracing."""
+    """Checks whether a value is known while tracing."""
     return isinstance(value, Whole) and isinstance(value.array, np.ndarray)
 
 
 def constant(array: Any) -> Whole:
-    """A constant of a computation, known while tracing if it is small."""
+    """Wraps a constant of a computation. It is known while tracing if it is small."""
     is_concrete = not isinstance(array, Tracer) and fits(jax.typeof(array))
     return Whole(np.asarray(array) if is_concrete else array)
 
 
 def settled(value: Any) -> Any:
-    """The value, as an array if all its entries have come to be known."""
+    """Returns the value, as an array if all its entries are known."""
     if isinstance(value, Whole) or not value.size or not all(isinstance(x, np.generic) for x in value.ravel()):
         return value
     return Whole(np.array(value.tolist(), value.ravel()[0].dtype).reshape(value.shape))
 
 
 def apart(value: Any, batch: Batch) -> Entries:
-    """A value as entries."""
+    """Returns a value as entries."""
     if not isinstance(value, Whole):
         return value
     array, axis = value
@@ -123,7 +123,7 @@ def apart(value: Any, batch: Batch) -> Entries:
 
 
 def whole(value: Any, batch: Batch, aval: Any, *, spread: bool = False) -> Whole:
-    """A value as an array; `spread`: with lanes at the front, also where they share it."""
+    """Returns a value as an array. If `spread`, it has lanes at the front, even if they share it."""
     if not isinstance(value, Whole):
         if is_varying(value):
             vectors = [vector(x, aval.dtype, batch) for x in value.ravel()]
@@ -139,11 +139,11 @@ def whole(value: Any, batch: Batch, aval: Any, *, spread: bool = False) -> Whole
     return Whole(jnp.moveaxis(value.array, value.axis, 0), 0)
 
 
-# What differs between lanes
+# Values that differ between lanes
 
 
 def outputs_that_vary(equation: Any, given: Sequence[bool], batch: Batch) -> list[bool]:
-    """Which outputs may differ between lanes, if these inputs do."""
+    """Returns True for every output of an equation that may differ between lanes, if the `given` inputs do."""
     name, params, count = equation.primitive.name, equation.params, len(equation.outvars)
     if name.startswith("psum") and batch.name in params.get("axes", params.get("axis_name", ())):
         return [False] * count
@@ -157,11 +157,11 @@ def outputs_that_vary(equation: Any, given: Sequence[bool], batch: Batch) -> lis
         outs = [results_that_vary(branch.jaxpr, given[1:], batch) for branch in params["branches"]]
         return [any(each) for each in zip(*outs, strict=True)]
     if name == "while":
-        ahead, fixed = params["cond_nconsts"], params["body_nconsts"]
-        start = list(given[ahead + fixed :])
+        cond_count, body_count = params["cond_nconsts"], params["body_nconsts"]
+        start = list(given[cond_count + body_count :])
         body = params["body_jaxpr"].jaxpr
-        carry = carry_that_varies(body, given[ahead : ahead + fixed], start, batch)
-        until = results_that_vary(params["cond_jaxpr"].jaxpr, [*given[:ahead], *carry], batch)[0]
+        carry = carry_that_varies(body, given[cond_count : cond_count + body_count], start, batch)
+        until = results_that_vary(params["cond_jaxpr"].jaxpr, [*given[:cond_count], *carry], batch)[0]
         return [True] * count if until else carry
     if name == "scan":
         body, _, fixed, carried, _ = scan_of(equation)
@@ -177,7 +177,7 @@ def outputs_that_vary(equation: Any, given: Sequence[bool], batch: Batch) -> lis
 
 
 def results_that_vary(jaxpr: Jaxpr, given: Sequence[bool], batch: Batch) -> list[bool]:
-    """Which results of a computation may differ between lanes, if these arguments do."""
+    """Returns True for every result of a computation that may differ between lanes, if the `given` arguments do."""
     varies = dict.fromkeys(jaxpr.constvars, False) | dict(zip(jaxpr.invars, given, strict=True))
     for equation in jaxpr.eqns:
         outs = outputs_that_vary(equation, [not isinstance(v, Literal) and varies[v] for v in equation.invars], batch)
@@ -186,7 +186,7 @@ def results_that_vary(jaxpr: Jaxpr, given: Sequence[bool], batch: Batch) -> list
 
 
 def carry_that_varies(body: Jaxpr, fixed: Sequence[bool], carry: list[bool], batch: Batch) -> list[bool]:
-    """Which parts of a loop's carry may come to differ between lanes."""
+    """Returns True for every part of a loop's carry that may differ between lanes after some turn."""
     while True:
         outs = results_that_vary(body, [*fixed, *carry], batch)
         new = [a or b for a, b in zip(carry, outs, strict=True)]
@@ -195,11 +195,11 @@ def carry_that_varies(body: Jaxpr, fixed: Sequence[bool], carry: list[bool], bat
         carry = new
 
 
-# What is left alone: as vmap has it
+# Operations that stay under vmap
 
 
 def together(equations: Sequence[Any], needed: Sequence[Any], env: dict[Any, Any], batch: Batch) -> None:
-    """Evaluates equations under one `vmap`, and keeps what is needed later."""
+    """Evaluates equations under one `vmap`, and adds the values that are needed later to `env`."""
     made = dict.fromkeys(v for equation in equations for v in equation.outvars)
     taken = dict.fromkeys(
         v for equation in equations for v in equation.invars if not isinstance(v, Literal) and v not in made
@@ -227,7 +227,7 @@ def together(equations: Sequence[Any], needed: Sequence[Any], env: dict[Any, Any
 
 
 def evaluated(equation: Any, values: Sequence[Any]) -> list[Any] | None:
-    """The outputs of an equation whose inputs are known while tracing; None where they are not, or are not small."""
+    """Evaluates an equation if its inputs are known while tracing and its outputs are small. Otherwise returns None."""
     if not all(map(is_known, values)) or not all(fits(v.aval) for v in equation.outvars) or not _is_pure(equation):
         return None
     return list(map(Whole, at_once(equation, [v.array for v in values])))
@@ -241,10 +241,10 @@ def _is_pure(equation: Any) -> bool:
 
 
 def inner_of(equation: Any) -> list[Jaxpr]:
-    """The computations that an equation calls; of code for several platforms, that which is not for a CPU."""
+    """Returns the computations that an equation calls. Of code for several platforms, the default is chosen."""
     if equation.primitive.name in CALLS:
         return [called(equation).jaxpr]
-    found = []
+    computations = []
     platforms = equation.params.get("branches_platforms")
     if platforms is not None:
         default = [each for each, names in zip(equation.params["branches"], platforms, strict=True) if names is None]
@@ -252,10 +252,10 @@ def inner_of(equation: Any) -> list[Jaxpr]:
     for value in equation.params.values():
         for each in value if isinstance(value, (tuple, list)) else (value,):
             if isinstance(each, ClosedJaxpr):
-                found.append(each.jaxpr)
-    return found if equation.primitive.name not in (*SCATTERS, "reduce") else []
+                computations.append(each.jaxpr)
+    return computations if equation.primitive.name not in (*SCATTERS, "reduce") else []
 
 
 def contains(equation: Any, loop: Any) -> bool:
-    """Whether the loop is somewhere within an equation."""
+    """Checks whether an equation contains the loop, at any depth."""
     return any(each is loop or contains(each, loop) for inner in inner_of(equation) for each in inner.eqns)

@@ -49,7 +49,7 @@ def ellipsoid_trace(
     noise_scale: float = 1.0,
     arms: int | None = None,
 ) -> Threshold:
-    """Builds `ellipsoid` with log_det replaced by its upper bound d log(1 + t arm_norm^2 / (ridge d)).
+    """Builds `ellipsoid` with its log_det replaced by the upper bound d log(1 + t arm_norm^2 / (ridge d)).
 
     Args:
         dimension: d, int >= 1.
@@ -65,8 +65,8 @@ def ellipsoid_trace(
     Raises:
         ValueError: an argument is out of range.
 
-    **Proved** as for `ellipsoid`, by the inequality of determinant and trace. Source: Abbasi-Yadkori, Pal and Szepesvari
-    (2011), Theorem 2 and Lemma 10.
+    **Proved** as for `ellipsoid`, by the inequality of determinant and trace. Source: Abbasi-Yadkori, Pal and
+    Szepesvari (2011), Theorem 2 and Lemma 10.
     """
     d = checks.whole("dimension", dimension, least=1)
     check_arms(arms)
@@ -84,11 +84,12 @@ def ellipsoid_trace(
 
 
 def jp(*, dimension: int, ridge: float, least: float, excess: float = 0.1, arms: int | None = None) -> Threshold:
-    """Builds (1 + u) (D / 2 + log(1 / delta)) with u = excess, D >= log det(I + V / (u c)); inf while V < c = least.
+    """Builds (1 + u) (D / 2 + log(1 / delta)) with u = excess and D >= log det(I + V / (u c)); inf while V < c I.
 
-    D is computed from the log-determinant at another ridge, as log_det + d log(ridge / (u c)) + d max(0, log(r(e))),
-    with r(v) = (u c + v) / (ridge + v) and e the smallest eigenvalue of V. For v >= e, r(v) is at most max(1, r(e)).
-    D is exact if ridge = u c; for u c < ridge its excess vanishes as V grows.
+    Here c is `least`. D is computed from the log-determinant at another ridge, as
+    log_det + d log(ridge / (u c)) + d max(0, log(r(e))), with r(v) = (u c + v) / (ridge + v) and e the smallest
+    eigenvalue of V. For v >= e, r(v) is at most max(1, r(e)). D is exact if ridge = u c; for u c < ridge its excess
+    vanishes as V grows.
 
     Args:
         dimension: d, int >= 1.
