@@ -84,12 +84,14 @@ def minimize_reciprocals(
     mask = jnp.ones((b, a), bool) if mask is None else mask
     u = jnp.ones(b, limits.dtype) if row_costs is None else row_costs
     v = jnp.ones(a, limits.dtype) if column_costs is None else column_costs
-    tolerance = jnp.asarray(tolerance, limits.dtype)
-    return _minimize(limits, u=u, v=v, mask=mask, tolerance=tolerance, max_steps=max_steps)
+    return _minimize(limits, (u, v), mask, jnp.asarray(tolerance, limits.dtype), max_steps)
 
 
 @jax.jit
-def _minimize(limits: Array, u: Array, v: Array, mask: Array, tolerance: Array, max_steps: Array | int) -> Optimum:
+def _minimize(
+    limits: Array, costs: tuple[Array, Array], mask: Array, tolerance: Array, max_steps: Array | int
+) -> Optimum:
+    u, v = costs
     rows, columns = mask.any(1), mask.any(0)
     u, v = jnp.where(rows, u, 0), jnp.where(columns, v, 0)
     pairs = jnp.maximum(mask.sum(dtype=limits.dtype), 1)
