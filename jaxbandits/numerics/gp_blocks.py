@@ -53,7 +53,7 @@ def known(
         noise: float (n,) >= 0, noise variances of the observations.
         rows: float (p, M), buffer for the new rows, p >= n a multiple of 16.
         live: int (), number of points at the front that count.
-        where: bool (), whether to write this lane's rows. If False, they stay unchanged.
+        where: bool (), True to write this lane's rows. If False, they stay unchanged.
         is_noisy: True if the noise is not small against the prior variance. A product with the inverse of a block's
             factor then loses no digits. If False, the rows are corrected once by the residual, but not the mean.
 

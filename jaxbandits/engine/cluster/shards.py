@@ -20,13 +20,13 @@ from jaxbandits.engine.cluster.workers import start_error
 from jaxbandits.engine.logs import say
 from jaxbandits.engine.results.runs import Stats, added
 from jaxbandits.engine.store import (
-    about_part,
     agree,
     finished,
     is_called_off,
     is_reached,
     locked,
     new_parts,
+    part_metadata,
     stats_of,
     stop_sign,
     table_of,
@@ -82,7 +82,7 @@ def spread(
     collected: list[dict[str, np.ndarray]] = []
     sums: dict[Shard, Stats] = {}  # stats of the slices so far
     session = uuid.uuid4().hex
-    abouts, started = [], time.perf_counter()
+    all_metadata, started = [], time.perf_counter()
     futures = []
 
     def remaining_of(shard: Shard) -> Remaining:
@@ -105,12 +105,12 @@ def spread(
         choices = choices._replace(chunk=begun["chunk"], scalars=begun["scalars"])
         if piece.columns is None:
             return []
-        about = {"session": f"{session}-{shard.number}"} | sums[shard]._asdict()
+        metadata = {"session": f"{session}-{shard.number}"} | sums[shard]._asdict()
         if folder is not None:
-            write_part(folder, piece.columns, about, identity)
+            write_part(folder, piece.columns, metadata, identity)
             return []
         collected.append(piece.columns)
-        return [about_part(piece.columns, about)]
+        return [part_metadata(piece.columns, metadata)]
 
     try:
         for n in range(shards):
@@ -134,13 +134,17 @@ def spread(
                             submit(shard, outcome.remaining)
                     pending += futures[submitted:]
                 new += new_parts(folder, known) if folder is not None else []
-                abouts += new
-                stats = added(list(sums.values())) if folder is None else stats_of(abouts)
+                all_metadata += new
+                stats = added(list(sums.values())) if folder is None else stats_of(all_metadata)
                 stats = stats._replace(seconds=time.perf_counter() - started)
-                report(sum(about["runs"] for about in new), stats, sum(about["censored"] for about in abouts))
+                report(
+                    sum(metadata["runs"] for metadata in new),
+                    stats,
+                    sum(metadata["censored"] for metadata in all_metadata),
+                )
                 if not has_begun and time.perf_counter() - started > START_SECONDS:
                     has_begun = True  # or has been warned of
-                    if not (ended or abouts or _any_is_running(folder, shards, futures)):
+                    if not (ended or all_metadata or _any_is_running(folder, shards, futures)):
                         text = "no worker has begun in %d s: check that the executor has live workers"
                         say(log, logging.WARNING, text, START_SECONDS)
     except BaseException as error:

@@ -1,1 +1,1 @@
-"""The columns of finished runs, and what is made of them."""
+"""Columns of finished runs, with statistics, comparisons and plots of them."""

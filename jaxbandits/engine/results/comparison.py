@@ -46,7 +46,7 @@ def compare(
             point, ..) in both sweeps; `delta` stands for `task.delta`, as in `Results.summary`. Equal values are one
             group: `row` presumes that the tables of tasks are the same.
 
-        paired: whether to compare runs with the same stream. Within a group, a sweep must have each stream once, and
+        paired: if True, compares runs with the same stream. Within a group, a sweep must have each stream once, and
             every run of the sweep with fewer runs must have a partner.
 
     Returns:

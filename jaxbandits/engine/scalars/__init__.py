@@ -36,7 +36,7 @@ from jaxbandits.engine.scalars.interpreter import (
 from jaxbandits.engine.scalars.values import (
     Batch,
     Whole,
-    apart,
+    as_entries,
     carry_that_varies,
     constant,
     contains,
@@ -44,7 +44,7 @@ from jaxbandits.engine.scalars.values import (
     inner_of,
     is_small,
     read,
-    together,
+    under_vmap,
     whole,
 )
 
@@ -178,7 +178,7 @@ def _outside(
             before.append(each)
         else:
             env |= dict(zip(each.outvars, known, strict=True))
-    together(before, later, env, batch)
+    under_vmap(before, later, env, batch)
     values, params = [read(env, v) for v in equation.invars], equation.params
     if equation is loop:
         outs = _rounds(equation, values, unroll, batch)
@@ -213,7 +213,7 @@ def _outside(
         closed = called(equation)
         outs = _outside(closed.jaxpr, closed.consts, values, loop=loop, unroll=unroll, batch=batch)
     env |= dict(zip(equation.outvars, outs, strict=True))
-    together(jaxpr.eqns[at + 1 :], list(jaxpr.outvars), env, batch)
+    under_vmap(jaxpr.eqns[at + 1 :], list(jaxpr.outvars), env, batch)
     return [read(env, v) for v in jaxpr.outvars]
 
 
@@ -225,7 +225,7 @@ def _rounds(equation: Any, values: Sequence[Whole], unroll: int, batch: Batch) -
         if value.axis == 0 and value.array.ndim > 1 and value.array.shape[1] == length:
             # The noise of a chunk, with lanes last: a round reads a row of it.
             return Whole(jnp.moveaxis(value.array, 0, -1), value.array.ndim - 1)
-        return apart(value, batch) if value.axis is not None and is_small(value) else value
+        return as_entries(value, batch) if value.axis is not None and is_small(value) else value
 
     fixed = list(map(prepared, values[:count]))
     return run_loop(equation, fixed, values[count:], unroll, batch)

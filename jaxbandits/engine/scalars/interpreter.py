@@ -19,18 +19,18 @@ from jaxbandits.engine.scalars.values import (
     Batch,
     Pack,
     Whole,
-    apart,
+    as_entries,
     carry_that_varies,
     constant,
     evaluated,
     fits,
+    folded,
     inner_of,
     is_varying,
     outputs_that_vary,
     packed_all,
     read,
-    settled,
-    together,
+    under_vmap,
     unpacked,
     vector,
 )
@@ -51,9 +51,9 @@ def run_entries(jaxpr: Jaxpr, constants: Sequence[Any], arguments: Sequence[Any]
         outs = _evaluate(equation, values, batch)
         if outs is None:
             local = {v: value for v, value in zip(equation.invars, values, strict=True) if not isinstance(v, Literal)}
-            together([equation], equation.outvars, local, batch)
+            under_vmap([equation], equation.outvars, local, batch)
             outs = [local[v] for v in equation.outvars]
-        env |= dict(zip(equation.outvars, map(settled, outs), strict=True))
+        env |= dict(zip(equation.outvars, map(folded, outs), strict=True))
     return [read(env, v) for v in jaxpr.outvars]
 
 
@@ -86,7 +86,7 @@ def _evaluate(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] |
         # Random numbers stay one array until an entry is needed.
         if all(isinstance(v, Whole) for v in values):
             return None
-        parts = [apart(v, batch) for v in values]
+        parts = [as_entries(v, batch) for v in values]
         if name in LAYOUT:
             return [LAYOUT[name](params, parts, equation.outvars[0].aval)]
         return [_elementwise(equation, parts, batch)]
@@ -95,7 +95,7 @@ def _evaluate(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] |
     if name == "gather" and (rows := rows_one_by_one(equation, values, batch)) is not None:
         return [rows]
     if name in RULES and all(fits(v.aval) for v in equation.invars):
-        out = RULES[name](equation, [apart(v, batch) for v in values])
+        out = RULES[name](equation, [as_entries(v, batch) for v in values])
         return None if out is None else [out]
     return None
 
@@ -143,10 +143,10 @@ def _cond(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | Non
         if not is_light or not all(fits(v.aval) for v in equation.outvars):
             return None
         outs = [run_entries(branch.jaxpr, branch.consts, operands, batch) for branch in branches]
-        index = vector(apart(which, batch)[()], np.int32, batch)
+        index = vector(as_entries(which, batch)[()], np.int32, batch)
         chosen = []
         for n, v in enumerate(equation.outvars):
-            cases = [[vector(x, v.aval.dtype, batch) for x in apart(out[n], batch).ravel()] for out in outs]
+            cases = [[vector(x, v.aval.dtype, batch) for x in as_entries(out[n], batch).ravel()] for out in outs]
             picked = [pick(list(each), index) for each in zip(*cases, strict=True)]
             chosen.append(entries(picked, v.aval.shape))
         return chosen
@@ -161,13 +161,13 @@ def _cond(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | Non
                 jaxpr = branch.jaxpr
                 env = dict(zip(jaxpr.constvars, map(constant, branch.consts), strict=True))
                 env |= dict(zip(jaxpr.invars, operands, strict=True))
-                together(jaxpr.eqns, jaxpr.outvars, env, batch)
+                under_vmap(jaxpr.eqns, jaxpr.outvars, env, batch)
                 outs = [read(env, v) for v in jaxpr.outvars]
             return packed_all(packs, outs, batch)
 
         return follow
 
-    index = apart(which, batch)[()]
+    index = as_entries(which, batch)[()]
     return list(map(unpacked, packs, lax.switch(index, [branch_of(branch) for branch in branches])))
 
 
@@ -181,13 +181,13 @@ def _scan(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | Non
         return run_loop(equation, values[:fixed], values[fixed:], 1, batch) if is_plain and cost <= UNROLLED else None
     if not all(fits(v.aval) for v in equation.invars):
         return None
-    carry, rows = list(values[fixed : fixed + carried]), [apart(v, batch) for v in values[fixed + carried :]]
+    carry, rows = list(values[fixed : fixed + carried]), [as_entries(v, batch) for v in values[fixed + carried :]]
     turns = []
     for n in reversed(range(length)) if reverse else range(length):
         inputs = [entries([row[n]], ()) if row.ndim == 1 else row[n] for row in rows]
         outs = run_entries(closed.jaxpr, closed.consts, [*values[:fixed], *carry, *inputs], batch)
         carry = outs[:carried]
-        turns.append([apart(out, batch) for out in outs[carried:]])
+        turns.append([as_entries(out, batch) for out in outs[carried:]])
     turns = turns[::-1] if reverse else turns
     shapes = [v.aval.shape for v in equation.outvars[carried:]]
     stacked = [entries([x for turn in turns for x in turn[n].ravel()], shape) for n, shape in enumerate(shapes)]
@@ -206,7 +206,7 @@ def _while(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | No
 
     def holds(carry: list[list[Array]]) -> Array:
         inner = [*values[:cond_count], *map(unpacked, packs, carry)]
-        return jnp.asarray(apart(run_entries(until.jaxpr, until.consts, inner, batch)[0], batch)[()])
+        return jnp.asarray(as_entries(run_entries(until.jaxpr, until.consts, inner, batch)[0], batch)[()])
 
     def turn(carry: list[list[Array]]) -> list[list[Array]]:
         live = holds(carry)
@@ -256,11 +256,11 @@ def operations(jaxpr: Any, *, selects: bool = True) -> int:
             total += size * math.prod(equation.invars[0].aval.shape[axis] for axis in contracted)
         elif name.startswith(ROWS):
             taken = equation.invars[0].aval
-            is_apart = selects and fits(taken)
+            is_split = selects and fits(taken)
             if name.startswith("scatter"):
-                total += size * max(1, equation.invars[1].aval.size) if is_apart else equation.invars[2].aval.size
+                total += size * max(1, equation.invars[1].aval.size) if is_split else equation.invars[2].aval.size
             else:
-                total += size * (taken.size if is_apart else 1)
+                total += size * (taken.size if is_split else 1)
         elif name in ELEMENTWISE:
             total += size
         else:

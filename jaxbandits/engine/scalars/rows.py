@@ -10,11 +10,11 @@ from jax import lax
 
 from jaxbandits.base import Array
 from jaxbandits.engine.scalars.rules import Entries, entries
-from jaxbandits.engine.scalars.values import Batch, Whole, apart, fits, is_varying, vector
+from jaxbandits.engine.scalars.values import Batch, Whole, as_entries, fits, is_varying, vector
 
 # Largest number of positions in a shared table for a compare and a select each. With more, the row is read.
 TABLE = 16
-# Largest number of rows of a large array that are read one by one. Their indices together would need another kernel.
+# Largest number of rows of a large array that are read one by one. Their indices jointly would need another kernel.
 PLACES = 4
 
 
@@ -46,7 +46,7 @@ def rows_one_by_one(equation: Any, values: Sequence[Any], batch: Batch) -> Entri
     for index in indices:
         vectors = [vector(x, equation.invars[1].aval.dtype, batch) for x in index]
         rows = jax.vmap(row, in_axes=(table.axis, 0), axis_size=batch.lanes)(table.array, vectors)
-        row_entries.extend(apart(Whole(rows, 0), batch).ravel())
+        row_entries.extend(as_entries(Whole(rows, 0), batch).ravel())
     return entries(row_entries, out.shape)
 
 
@@ -55,7 +55,7 @@ def row_of_chunk(equation: Any, values: Sequence[Any], batch: Batch) -> Any:
     (array, axis), *starts = values
     if axis is None or axis != array.ndim - 1:
         return None
-    sizes, starts = equation.params["slice_sizes"], [apart(s, batch)[()] for s in starts]
+    sizes, starts = equation.params["slice_sizes"], [as_entries(s, batch)[()] for s in starts]
     full = [s == n for s, n in zip(sizes, array.shape[:-1], strict=True)]
     if sizes[0] != 1 or not all(full[1:]):
         return None
@@ -64,4 +64,4 @@ def row_of_chunk(equation: Any, values: Sequence[Any], batch: Batch) -> Any:
         row = lax.dynamic_index_in_dim(array, at, keepdims=True)
     else:
         row = jnp.take_along_axis(array, at.reshape((1,) * axis + (-1,)), 0)
-    return apart(Whole(row, axis), batch)
+    return as_entries(Whole(row, axis), batch)

@@ -60,7 +60,7 @@ def pick(xs: Sequence[Any], index: Any) -> Any:
 
 def choose(which: Any, new: Any, old: Any) -> Any:
     """Selects one of two entries, by a single operation, unlike `jnp.where`."""
-    new, old = _alike(new, old)
+    new, old = _broadcast_pair(new, old)
     shape = np.broadcast_shapes(jnp.shape(which), new.shape)
     return lax.select(*(jnp.broadcast_to(x, shape) for x in (which, new, old)))
 
@@ -94,12 +94,13 @@ def _placed(x: Entries, starts: Sequence[Any], new: Entries, combine: Callable) 
                 here = (start == n) if here is None else here & (start == n)
         for i in np.ndindex(new.shape):
             j = tuple(a + b for a, b in zip(at, i, strict=True))
-            both = combine(*_alike(out[j], new[i]))
+            both = combine(*_broadcast_pair(out[j], new[i]))
             out[j] = both if here is None else choose(here, both, out[j])
     return out
 
 
-def _alike(a: Any, b: Any) -> tuple[Any, Any]:
+def _broadcast_pair(a: Any, b: Any) -> tuple[Any, Any]:
+    """Broadcasts two entries to a common shape."""
     a, b = jnp.asarray(a), jnp.asarray(b)
     shape = np.broadcast_shapes(a.shape, b.shape)
     return jnp.broadcast_to(a, shape), jnp.broadcast_to(b, shape)
@@ -114,7 +115,7 @@ def _reduce(equation: Any, parts: Sequence[Entries]) -> Entries:
     out = x[0].copy() if isinstance(x[0], np.ndarray) else entries([x[0]], ())
     for row in x[1:]:
         for i in np.ndindex(out.shape):
-            out[i] = combine(*_alike(out[i], row[i] if out.ndim else row))
+            out[i] = combine(*_broadcast_pair(out[i], row[i] if out.ndim else row))
     return out
 
 
@@ -124,7 +125,7 @@ def _cumulate(equation: Any, parts: Sequence[Entries]) -> Entries:
     order = range(len(x))[::-1] if equation.params["reverse"] else range(len(x))
     for before, n in itertools.pairwise(order):
         for i in np.ndindex(x.shape[1:]):
-            x[(n, *i)] = combine(*_alike(x[(before, *i)], x[(n, *i)]))
+            x[(n, *i)] = combine(*_broadcast_pair(x[(before, *i)], x[(n, *i)]))
     return np.moveaxis(x, 0, axis)
 
 
@@ -137,7 +138,7 @@ def _argbest(equation: Any, parts: Sequence[Entries]) -> Entries:
     for i in np.ndindex(out.shape):
         best, at = x[(0, *i)], jnp.zeros((), dtype)
         for n in range(1, len(x)):
-            old, new = _alike(best, x[(n, *i)])
+            old, new = _broadcast_pair(best, x[(n, *i)])
             wins = ~stays(old, new)  # also True if one of the two is NaN
             if jnp.issubdtype(new.dtype, jnp.floating):
                 wins &= old == old
@@ -164,8 +165,8 @@ def _dot(equation: Any, parts: Sequence[Entries]) -> Entries:
     for n, p, q in np.ndindex(len(a), a.shape[1], b.shape[1]):
         total = None
         for x, y in zip(a[n, p], b[n, q], strict=True):
-            product = lax.mul(*_alike(jnp.asarray(x, dtype), jnp.asarray(y, dtype)))
-            total = product if total is None else lax.add(*_alike(total, product))
+            product = lax.mul(*_broadcast_pair(jnp.asarray(x, dtype), jnp.asarray(y, dtype)))
+            total = product if total is None else lax.add(*_broadcast_pair(total, product))
         products.append(jnp.zeros((), dtype) if total is None else total)
     same = tuple(lhs.shape[axis] for axis in lhs_batch)
     return entries(products, (*same, *a_free, *b_free))

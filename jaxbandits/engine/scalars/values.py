@@ -39,21 +39,21 @@ class Pack(NamedTuple):
     varies: bool
 
     @property
-    def is_apart(self) -> bool:
+    def is_split(self) -> bool:
         """True if the value is carried as entries."""
         return self.varies and fits(self.aval)
 
 
 def packed(pack: Pack, value: Any, batch: Batch) -> list[Array]:
     """Converts a value to the arrays that a loop carries."""
-    if not pack.is_apart:
+    if not pack.is_split:
         return [whole(value, batch, pack.aval, spread=pack.varies).array]
-    return [vector(x, pack.aval.dtype, batch) for x in apart(value, batch).ravel()]
+    return [vector(x, pack.aval.dtype, batch) for x in as_entries(value, batch).ravel()]
 
 
 def unpacked(pack: Pack, arrays: Sequence[Array]) -> Any:
     """Converts the arrays that a loop carries back to a value."""
-    return entries(arrays, pack.aval.shape) if pack.is_apart else Whole(arrays[0], 0 if pack.varies else None)
+    return entries(arrays, pack.aval.shape) if pack.is_split else Whole(arrays[0], 0 if pack.varies else None)
 
 
 def packed_all(packs: Sequence[Pack], values: Sequence[Any], batch: Batch) -> list[list[Array]]:
@@ -104,14 +104,14 @@ def constant(array: Any) -> Whole:
     return Whole(np.asarray(array) if is_concrete else array)
 
 
-def settled(value: Any) -> Any:
+def folded(value: Any) -> Any:
     """Returns the value, as an array if all its entries are known."""
     if isinstance(value, Whole) or not value.size or not all(isinstance(x, np.generic) for x in value.ravel()):
         return value
     return Whole(np.array(value.tolist(), value.ravel()[0].dtype).reshape(value.shape))
 
 
-def apart(value: Any, batch: Batch) -> Entries:
+def as_entries(value: Any, batch: Batch) -> Entries:
     """Returns a value as entries."""
     if not isinstance(value, Whole):
         return value
@@ -198,7 +198,7 @@ def carry_that_varies(body: Jaxpr, fixed: Sequence[bool], carry: list[bool], bat
 # Operations that stay under vmap
 
 
-def together(equations: Sequence[Any], needed: Sequence[Any], env: dict[Any, Any], batch: Batch) -> None:
+def under_vmap(equations: Sequence[Any], needed: Sequence[Any], env: dict[Any, Any], batch: Batch) -> None:
     """Evaluates equations under one `vmap`, and adds the values that are needed later to `env`."""
     made = dict.fromkeys(v for equation in equations for v in equation.outvars)
     taken = dict.fromkeys(

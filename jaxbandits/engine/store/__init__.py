@@ -33,11 +33,10 @@ from jaxbandits.engine.store.manifest import agree, check_call, read_manifest, s
 from jaxbandits.engine.store.parts import new_parts, stats_of
 from jaxbandits.engine.store.tables import table_of
 from jaxbandits.engine.store.tidying import finished, tidy
-from jaxbandits.engine.store.writing import Writer, about_part, write_part
+from jaxbandits.engine.store.writing import Writer, part_metadata, write_part
 
 __all__ = [
     "Writer",
-    "about_part",
     "agree",
     "begin_call",
     "check_call",
@@ -48,6 +47,7 @@ __all__ = [
     "locked",
     "make_folder",
     "new_parts",
+    "part_metadata",
     "read_manifest",
     "seal",
     "stats_of",

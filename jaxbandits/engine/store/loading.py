@@ -35,7 +35,7 @@ def load(store: str | os.PathLike[str]) -> Results:
     manifest = read_manifest(folder)
     if manifest is None:
         raise ValueError(f"store must be a folder that a sweep has written, but {str(folder)!r} has no {MANIFEST}")
-    tables, abouts = [], []
+    tables, all_metadata = [], []
     expected = expected_parts(manifest)
     for path in part_paths(folder):
         part = read_part(path, expected)
@@ -45,7 +45,7 @@ def load(store: str | os.PathLike[str]) -> Results:
                 "runs its tasks again"
             )
         tables.append(part.table.replace_schema_metadata(None))
-        abouts.append(part.about)
+        all_metadata.append(part.metadata)
     missing = sorted(set(manifest["parts"]) - {path.name for path in part_paths(folder)})
     if missing:
         say(log, logging.WARNING, f"{folder}: {len(missing)} parts are missing, such as {missing[0]}")
@@ -69,7 +69,7 @@ def load(store: str | os.PathLike[str]) -> Results:
     if tasks is None:
         text = "%s: %s is missing or damaged; the same sweep, called again, writes it anew"
         say(log, logging.WARNING, text, folder, TASKS)
-    return Results(with_tasks(columns, number_columns(_leaves(tasks or {}))), stats_of(abouts))
+    return Results(with_tasks(columns, number_columns(_leaves(tasks or {}))), stats_of(all_metadata))
 
 
 def _leaves(table: Table) -> dict[str, np.ndarray]:

@@ -1,4 +1,4 @@
-"""The manifest of a store: identifies its sweep, so that no other one is ever mixed in."""
+"""The manifest of a store, which identifies its sweep, so that no other one is ever mixed in."""
 
 import json
 import re

@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxbandits.engine.results.runs import Stats, added
 
-ABOUT = b"jaxbandits"  # key of a part's own metadata
+METADATA_KEY = b"jaxbandits"  # key of a part's own metadata
 COUNTED = ("runs", "censored")  # counts in a part's metadata, beside the session and its `Stats`
 
 
@@ -29,7 +29,7 @@ class Part(NamedTuple):
     """A part that has been read."""
 
     table: Any  # PyArrow table of the requested columns
-    about: dict[str, Any]  # metadata
+    metadata: dict[str, Any]
 
     @property
     def runs(self) -> np.ndarray:
@@ -63,7 +63,7 @@ def read_part(
         path: path of the part.
         expected: requirements on the parts of its store.
         columns: columns to read, in addition to `row` and `seed`. If None, all.
-        verify: whether to compare the checksum, which reads the whole file.
+        verify: if True, compares the checksum, which reads the whole file.
 
     Returns:
         The part, or the reason why it does not fit. A right checksum proves that a file is whole, not where it is from.
@@ -87,15 +87,15 @@ def read_part(
             source = stack.enter_context(_opened(path))
         try:
             file = stack.enter_context(pq.ParquetFile(source))
-            about = _read_about(file)
-            if about is None:
+            metadata = _read_metadata(file)
+            if metadata is None:
                 return Unfit("has no metadata that can be read")
-            if about.get("identity") != expected.identity:
+            if metadata.get("identity") != expected.identity:
                 return Unfit("is of another store", "foreign")
             if (reason := _misfit(file, expected)) is not None:
                 return Unfit(reason)
             # In this thread: a thread of PyArrow that releases Python's bytes while the process ends can abort it.
-            part = Part(file.read(columns=names, use_threads=False), about)
+            part = Part(file.read(columns=names, use_threads=False), metadata)
         except (pa.ArrowException, OSError, ValueError, KeyError, RecursionError) as error:
             # An error number comes from the disk, not from the content of the file.
             if isinstance(error, OSError) and error.errno is not None:
@@ -120,20 +120,20 @@ def _opened(path: Path) -> Any:
     return pa.OSFile(os.fsencode(path))
 
 
-def _read_about(file: Any) -> dict[str, Any] | None:
+def _read_metadata(file: Any) -> dict[str, Any] | None:
     """Reads the metadata of a part. Returns None if it is incomplete."""
-    metadata = (file.schema_arrow.metadata or {}).get(ABOUT)
-    if metadata is None:
+    text = (file.schema_arrow.metadata or {}).get(METADATA_KEY)
+    if text is None:
         return None
     try:
-        about = json.loads(metadata)
+        metadata = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(about, dict) or not isinstance(about.get("session"), str):
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("session"), str):
         return None
-    numbers = {**Stats._field_defaults, **about}
+    numbers = {**Stats._field_defaults, **metadata}
     is_whole = all(type(numbers.get(name)) in (int, float) for name in (*Stats._fields, *COUNTED))
-    return about if is_whole else None
+    return metadata if is_whole else None
 
 
 def _misfit(file: Any, expected: Expected) -> str | None:
@@ -163,21 +163,23 @@ def new_parts(folder: Path, known: set[str]) -> list[dict[str, Any]]:
 
     paths = [path for path in part_paths(folder) if path.name not in known]
     known.update(path.name for path in paths)
-    abouts = []
+    all_metadata = []
     for path in paths:
         with contextlib.suppress(OSError, pa.ArrowException), _opened(path) as source:
-            abouts.append(_read_about(pq.ParquetFile(source)))
-    return [about for about in abouts if about is not None]
+            all_metadata.append(_read_metadata(pq.ParquetFile(source)))
+    return [metadata for metadata in all_metadata if metadata is not None]
 
 
-def stats_of(abouts: list[dict[str, Any]]) -> Stats:
+def stats_of(all_metadata: list[dict[str, Any]]) -> Stats:
     """Adds up the `Stats` of all processes, from the metadata of their parts."""
     # The metadata cover all that a process has done so far, and parts come in no order: the longest time is the last.
     last: dict[str, dict[str, Any]] = {}
-    for about in abouts:
-        if about["seconds"] >= last.get(about["session"], about)["seconds"]:
-            last[about["session"]] = about
-    return added([Stats(**{name: about[name] for name in Stats._fields if name in about}) for about in last.values()])
+    for metadata in all_metadata:
+        if metadata["seconds"] >= last.get(metadata["session"], metadata)["seconds"]:
+            last[metadata["session"]] = metadata
+    return added(
+        [Stats(**{name: metadata[name] for name in Stats._fields if name in metadata}) for metadata in last.values()]
+    )
 
 
 def to_arrow(values: np.ndarray) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from jaxbandits.base import PyTree
 from jaxbandits.engine.results.tables import column_name, is_key, leaves_of
 from jaxbandits.engine.store.files import explained, write_file
-from jaxbandits.engine.store.parts import ABOUT, to_arrow, to_numpy
+from jaxbandits.engine.store.parts import METADATA_KEY, to_arrow, to_numpy
 
 TASKS = "_tasks.parquet"  # readers of Parquet folders skip names that begin with an underscore
 STORED = {"bool", "float16", "float32", "float64"} | {f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)}
@@ -68,14 +68,14 @@ def write_table(folder: Path, table: Table) -> None:
 
     if not table:
         return
-    about, columns = {}, {}
+    kinds, columns = {}, {}
     for path, (dtype, numbers) in table.items():
-        about[path] = {"dtype": dtype, "numbers": str(numbers.dtype), "shape": numbers.shape[1:]}
+        kinds[path] = {"dtype": dtype, "numbers": str(numbers.dtype), "shape": numbers.shape[1:]}
         columns.setdefault("row", to_arrow(np.arange(len(numbers))))
         if numbers.size:  # Parquet has no lists of length 0
             columns[column_name(path)] = to_arrow(numbers if str(numbers.dtype) in STORED else _as_bytes(numbers))
     buffer = pa.BufferOutputStream()
-    schema = {ABOUT: json.dumps(about)}
+    schema = {METADATA_KEY: json.dumps(kinds)}
     pq.write_table(pa.table(columns).replace_schema_metadata(schema), buffer, compression="zstd")
     with explained(folder):
         write_file(folder / TASKS, buffer.getvalue().to_pybytes())
@@ -88,8 +88,8 @@ def read_table(folder: Path) -> Table | None:
 
     try:
         columns = pq.ParquetFile(pa.BufferReader((folder / TASKS).read_bytes())).read(use_threads=False)
-        about = json.loads(columns.schema.metadata[ABOUT])
-        return {path: _read(columns, column_name(path), **kind) for path, kind in about.items()}
+        kinds = json.loads(columns.schema.metadata[METADATA_KEY])
+        return {path: _read(columns, column_name(path), **kind) for path, kind in kinds.items()}
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 

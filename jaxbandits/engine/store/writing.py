@@ -16,7 +16,7 @@ from jaxbandits.engine.logs import say
 from jaxbandits.engine.results.runs import Stats
 from jaxbandits.engine.results.statistics import FAILED
 from jaxbandits.engine.store.files import explained, write_file
-from jaxbandits.engine.store.parts import ABOUT, checksum, to_arrow
+from jaxbandits.engine.store.parts import METADATA_KEY, checksum, to_arrow
 
 FIRST_PAUSE, LAST_PAUSE = 1.0, 30.0  # seconds between two parts, at the beginning of a sweep and later
 MAX_WAITING = 2**18  # finished runs that may wait to be written
@@ -59,38 +59,38 @@ class Writer:
             if self.unwritten:
                 names = self.unwritten[0]
                 columns = {name: np.concatenate([part[name] for part in self.unwritten]) for name in names}
-                about = {"session": self.session} | self.stats()._asdict()
-                write_part(self.folder, columns, about, self.identity)
+                metadata = {"session": self.session} | self.stats()._asdict()
+                write_part(self.folder, columns, metadata, self.identity)
                 self.unwritten = []
 
 
-def write_part(folder: Path, columns: dict[str, np.ndarray], about: dict[str, Any], identity: str | None) -> None:
+def write_part(folder: Path, columns: dict[str, np.ndarray], metadata: dict[str, Any], identity: str | None) -> None:
     """Adds finished runs to the store. When it returns, they are on the disk.
 
     Args:
         folder: the store.
         columns: the runs.
-        about: the part's metadata: the session of the writing process and the fields of its `Stats` so far.
+        metadata: the part's metadata: the session of the writing process and the fields of its `Stats` so far.
         identity: identity of the store, by which a foreign part is recognised. None if the manifest has none.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    about = about_part(columns, about) | ({} if identity is None else {"identity": identity})
+    metadata = part_metadata(columns, metadata) | ({} if identity is None else {"identity": identity})
     # Parquet has no lists of length 0; `load` restores such a column from the manifest.
     table = pa.table({name: to_arrow(values) for name, values in columns.items() if 0 not in values.shape[1:]})
     buffer = pa.BufferOutputStream()
-    pq.write_table(table.replace_schema_metadata({ABOUT: json.dumps(about)}), buffer, compression="zstd")
+    pq.write_table(table.replace_schema_metadata({METADATA_KEY: json.dumps(metadata)}), buffer, compression="zstd")
     data = buffer.getvalue().to_pybytes()
     with explained(folder):
         write_file(folder / f"part-{checksum(data)}.parquet", data)
-    say(log, logging.DEBUG, "%s: wrote %d runs", folder, about["runs"])
+    say(log, logging.DEBUG, "%s: wrote %d runs", folder, metadata["runs"])
 
 
-def about_part(columns: dict[str, np.ndarray], about: dict[str, Any]) -> dict[str, Any]:
+def part_metadata(columns: dict[str, np.ndarray], metadata: dict[str, Any]) -> dict[str, Any]:
     """Returns the metadata of a part, with its numbers of finished, censored and failed runs."""
     status = columns["status"]
-    return about | {
+    return metadata | {
         "runs": len(status),
         "censored": int(np.sum(status == Status.MAX_ROUNDS)),
         "failed": int(np.isin(status, FAILED).sum()),
