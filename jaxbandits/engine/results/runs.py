@@ -86,8 +86,18 @@ class Stats(NamedTuple):
 def added(stats: Sequence[Stats]) -> Stats:
     """Adds up all processes of a sweep, as if they had run one after the other. Returns zeros if there are none."""
     if not stats:
-        times = dict.fromkeys(("seconds", "compile_seconds", "occupancy"), 0.0)
-        return Stats(**dict.fromkeys(Stats._fields, 0) | Stats._field_defaults | times)
+        return Stats(
+            seconds=0.0,
+            compile_seconds=0.0,
+            pulls=0,
+            rounds=0,
+            occupancy=0.0,
+            lanes=0,
+            devices=0,
+            batches=0,
+            chunk=0,
+            bytes=0,
+        )
     summed = ("seconds", "compile_seconds", "pulls", "rounds", "finished", "visits", "host_seconds")
     sums = {name: sum(getattr(s, name) for s in stats) for name in summed}
     maxima = {name: max(getattr(s, name) for s in stats) for name in ("lanes", "devices", "batches", "chunk", "bytes")}
