@@ -80,7 +80,7 @@ def test_a_lost_table_of_tasks_is_written_anew(tmp_path, whole, caplog):
         damage()
         caplog.clear()
         assert "task" not in jaxbandits.load(tmp_path).columns
-        assert "_tasks.parquet is missing or damaged; the same sweep, called again, writes it anew" in caplog.text
+        assert "_tasks.parquet is missing or damaged. Call the same sweep again to rewrite it." in caplog.text
         with pytest.raises(ValueError, match="arguments.rows: 5 in the store, 3 now"):  # which it cannot compare
             sweep(tmp_path, rows=3)
         assert_are(sweep(tmp_path).columns, whole, ROWS, SEEDS)

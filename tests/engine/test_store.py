@@ -428,7 +428,7 @@ def test_damaged_parts_are_set_aside_and_run_again(copied, plain, caplog, damage
     counts = {name: runs(copied, [name]) for name in before}
     damaged = damage(copied)
     data = (copied / damaged).read_bytes()
-    with pytest.raises(ValueError, match=f"store has a part that is damaged, {damaged}: the same sweep, called again"):
+    with pytest.raises(ValueError, match=f"store has a part that is damaged, {damaged}. Call the same sweep again"):
         jaxbandits.load(copied)
     assert (copied / damaged).exists()
 
@@ -570,7 +570,9 @@ UNFIT = {
 def test_part_with_a_right_checksum_that_does_not_fit_is_set_aside(copied, plain, caplog, change, reason):
     first = min(parts(copied), key=lambda name: about(copied, name)["seconds"])
     name = rewrite(copied / first, change)
-    with pytest.raises(ValueError, match=re.escape(f"store has a part that {reason}, {name}: the same sweep, called")):
+    with pytest.raises(
+        ValueError, match=re.escape(f"store has a part that {reason}, {name}. Call the same sweep again")
+    ):
         jaxbandits.load(copied)
 
     assert_same(sweep(copied), plain)
@@ -881,7 +883,7 @@ def test_a_file_system_without_locks_is_warned_of(copied, plain, monkeypatch, ca
 
     monkeypatch.setattr(fcntl, "flock", flock)
     assert_same(sweep(copied), plain)
-    assert "is on a file system without locks: make sure that no two sweeps write to it" in caplog.text
+    assert "is on a file system without locks. Make sure that no two sweeps write to it." in caplog.text
     with store_package.locked(copied, "store") as let_others_write:
         let_others_write()
 

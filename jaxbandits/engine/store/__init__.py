@@ -15,7 +15,7 @@ had an identity never gets one: its parts, old and new, are compared by their co
 
 Locks, all of them `flock` on hidden files of the folder, released by the system when a process ends:
 
-- `.store.lock`: `sweep` holds it exclusively from before it reads the folder until it returns. With an executor it
+- `.store.lock`: `sweep` holds it exclusively from its first access to the folder until it returns. With an executor it
   then shares it, so that its own workers may share it too, and no other sweep can begin. Each shard holds a share.
 - `.shard-N.lock`: a worker holds it exclusively while it runs shard N. A worker that was presumed lost may still hold
   it; its successor waits. After an error, the caller reads from it which shards still run before it frees the folder.

@@ -41,8 +41,8 @@ def load(store: str | os.PathLike[str]) -> Results:
         part = read_part(path, expected)
         if isinstance(part, Unfit):
             raise ValueError(
-                f"store has a part that {part.reason}, {path.name}: the same sweep, called again, sets it aside and "
-                "runs its tasks again"
+                f"store has a part that {part.reason}, {path.name}. Call the same sweep again: it sets the part aside "
+                "and repeats its runs."
             )
         tables.append(part.table.replace_schema_metadata(None))
         all_metadata.append(part.metadata)
@@ -62,12 +62,12 @@ def load(store: str | os.PathLike[str]) -> Results:
         n = int(np.argmax(repeated))
         raise ValueError(
             f"store has {int(repeated.sum())} runs more than once, the first (row, seed) = "
-            f"({columns['row'][n]}, {columns['seed'][n]}): the same sweep, called again, sets aside the parts that "
-            "repeat them"
+            f"({columns['row'][n]}, {columns['seed'][n]}). Call the same sweep again: it sets aside the parts that "
+            "repeat them."
         )
     tasks = stored_table(folder, manifest)
     if tasks is None:
-        text = "%s: %s is missing or damaged; the same sweep, called again, writes it anew"
+        text = "%s: %s is missing or damaged. Call the same sweep again to rewrite it."
         say(log, logging.WARNING, text, folder, TASKS)
     return Results(with_tasks(columns, number_columns(_leaves(tasks or {}))), stats_of(all_metadata))
 

@@ -45,13 +45,13 @@ def locked(folder: Path, name: str, *, shared: bool = False, wait: bool = False)
             except BlockingIOError as error:
                 raise BlockingIOError(
                     error.errno,
-                    "another sweep, of this process or another one, is writing to this store: let it end, or stop it",
+                    "another sweep, of this process or another one, is writing to this store. Let it end, or stop it",
                     str(folder),
                 ) from None
             except OSError as error:
                 if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
                     raise
-                text = "%s is on a file system without locks: make sure that no two sweeps write to it"
+                text = "%s is on a file system without locks. Make sure that no two sweeps write to it."
                 say(log, logging.WARNING, text, folder)
 
         take((fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))

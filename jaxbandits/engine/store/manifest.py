@@ -32,8 +32,8 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
         return None
     except (ValueError, RecursionError, IsADirectoryError) as error:
         raise ValueError(
-            f"store has a manifest that cannot be read, {str(folder / MANIFEST)!r} ({error}): put back a copy of it, "
-            "or choose another folder"
+            f"store has a manifest that cannot be read, {str(folder / MANIFEST)!r} ({error}). Restore a copy of "
+            "it, or choose another folder."
         ) from error
     return manifest
 
