@@ -107,7 +107,7 @@ def _minimize(
         return _Iterate(p=p, q=q, slack=slack, multiplier=multiplier, value=value, gap=relative)
 
     def rescaled(x: _Iterate) -> Optimum:
-        return Optimum(x.p * unit, x.q * unit, x.value / unit, x.gap)
+        return Optimum(p=x.p * unit, q=x.q * unit, value=x.value / unit, gap=x.gap)
 
     def start() -> _Iterate:
         p = jnp.where(rows, 0.45 * jnp.min(limits, 1, initial=far, where=mask), 1)

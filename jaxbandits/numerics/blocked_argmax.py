@@ -153,7 +153,10 @@ def _leaders_of_all(*several: Blocks) -> list[Leader]:
     each = [(blocks.values.reshape(-1), indices, no_value, no_index) for blocks in several]
     reduced = lax.reduce(sum(each, ()), (nothing, nowhere, nothing, nowhere) * len(several), all_of_both, (0,))
     per_vector = (reduced[n : n + 4] for n in range(0, len(reduced), 4))
-    return [Leader(index, value, jnp.maximum(second, lowest), at) for value, index, second, at in per_vector]
+    return [
+        Leader(index=index, value=value, runner_up=jnp.maximum(second, lowest), challenger=second_index)
+        for value, index, second, second_index in per_vector
+    ]
 
 
 def _leader_of_blocks(blocks: Blocks) -> Leader:
@@ -166,7 +169,12 @@ def _leader_of_blocks(blocks: Blocks) -> Leader:
     next_block = _first(others, runner_up)
     is_leader = (next_block == block) & (jnp.arange(width, dtype=jnp.int32) == offset)
     next_offset = _first(jnp.where(is_leader, jnp.inf, blocks.values[next_block]), runner_up)
-    return Leader(block * width + offset, blocks.top[block], runner_up, next_block * width + next_offset)
+    return Leader(
+        index=block * width + offset,
+        value=blocks.top[block],
+        runner_up=runner_up,
+        challenger=next_block * width + next_offset,
+    )
 
 
 def _two_largest(rows: Array) -> tuple[Array, Array]:

@@ -326,9 +326,8 @@ def sparse_posterior(
     z, z_at = features(kernel, inducing, points), features(kernel, inducing, at)
     counts = jnp.ones(points.shape[0], points.dtype) if counts is None else counts
     live = inducing.factor.live
-    return sparse_from(
-        z, sums, z_at, prior_variance(kernel, at), noise_variance=noise_variance, counts=counts, live=live
-    )
+    prior = prior_variance(kernel, at)
+    return sparse_from(z, sums=sums, z_at=z_at, prior=prior, noise_variance=noise_variance, counts=counts, live=live)
 
 
 def sparse_from(

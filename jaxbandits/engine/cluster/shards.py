@@ -72,12 +72,12 @@ def spread(
         The finished runs that are not in a store, and the `Stats` of the workers that sent runs.
     """
     common = Call(_packed(job), current_settings(), None if folder is None else str(folder), call)
-    choices = Choices(lanes, chunk, -(-job.total // shards), scalars)
+    choices = Choices(lanes=lanes, chunk=chunk, tasks=-(-job.total // shards), scalars=scalars)
     known: set[str] = set()
     before, done = 0, np.zeros(job.total, bool)
     if folder is not None:
         new_parts(folder, known)
-        done = finished(folder, job.rows, job.seeds)
+        done = finished(folder, rows=job.rows, seeds=job.seeds)
         before = int(done.sum())
     collected: list[dict[str, np.ndarray]] = []
     sums: dict[Shard, Stats] = {}  # stats of the slices so far

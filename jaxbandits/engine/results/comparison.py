@@ -109,7 +109,7 @@ def compare(
     }
     if paired:
         stream = np.concatenate([streams_of(name, sweep.columns) for name, sweep in (("a", a), ("b", b))])
-        runs = matched(stream, group, pair % 2, np.asarray(common))
+        runs = matched(stream, group=group, side=pair % 2, common=np.asarray(common))
         runs = runs[np.isin(runs, order).all(axis=1)]
         ends = np.searchsorted(group[runs[:, 0]], np.flatnonzero(common)[1:])
         compared["pairs"] = np.array([len(part) for part in np.split(runs, ends)])
@@ -119,7 +119,7 @@ def compare(
         return with_groups({name: joint[full][first[common]] for name, full in names.items()}, compared)
     for name in measured:
         values = joint[name]
-        table = describe(values, order, counts["finished"])
+        table = describe(values, order=order, counts=counts["finished"])
         mean, se = (table[key].reshape(-1, 2)[common] for key in ("mean", "se"))
         # Integers stay integers: large ones would be tied as floating-point numbers.
         exact = values[order] if np.issubdtype(values.dtype, np.integer) else values[order].astype(float)

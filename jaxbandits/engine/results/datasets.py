@@ -35,7 +35,7 @@ def dataset(columns: dict[str, np.ndarray], row: np.ndarray, seed: np.ndarray) -
     variables = {
         name: (
             ("row", "seed", *(f"{name}_{n}" for n in range(values.ndim - 1))),
-            _spread(values, position, rows, seeds),
+            _spread(values, position, rows=len(rows), seeds=len(seeds)),
         )
         for name, values in columns.items()
         if name not in of_rows and name not in ("row", "seed")
@@ -43,9 +43,9 @@ def dataset(columns: dict[str, np.ndarray], row: np.ndarray, seed: np.ndarray) -
     return xarray.Dataset(variables, coordinates)
 
 
-def _spread(values: np.ndarray, position: np.ndarray, rows: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+def _spread(values: np.ndarray, position: np.ndarray, *, rows: int, seeds: int) -> np.ndarray:
     """Spreads a column (runs, ...) over an array (rows, seeds, ...), with NaN for missing runs."""
-    count, shape = len(rows) * len(seeds), values.shape[1:]
+    count, shape = rows * seeds, values.shape[1:]
     if len(position) == count:
         spread = np.empty((count, *shape), values.dtype)
     elif values.dtype.kind in "biu":
@@ -53,4 +53,4 @@ def _spread(values: np.ndarray, position: np.ndarray, rows: np.ndarray, seeds: n
     else:
         spread = np.full((count, *shape), np.nan, values.dtype if values.dtype.kind in "fc" else object)
     spread[position] = values
-    return spread.reshape(len(rows), len(seeds), *shape)
+    return spread.reshape(rows, seeds, *shape)

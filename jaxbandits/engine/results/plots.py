@@ -66,10 +66,10 @@ def draw(columns: Columns, *, x: str | None, y: str, by: Any, ax: "Axes | None",
         if x is not None:
             raise ValueError(f"x must be None for {y!r}, which is drawn over its own marks, got {show(x)}")
         x_column = _marks(columns, value)
-        lines = [_curve(part, x_column, value, _label(part, names)) for part in parts]
+        lines = [_curve(part, marks=x_column, y=value, label=_label(part, names)) for part in parts]
     else:
         x_column = next(iter(group_names(x if isinstance(x, str) else "", scalar_columns(columns), "x").values()))
-        lines = [_means(part, x_column, value, _label(part, names)) for part in parts]
+        lines = [_means(part, x=x_column, y=value, label=_label(part, names)) for part in parts]
 
     ax = pyplot.gca() if ax is None else ax
     taken = {_look(line) for line in ax.get_lines()}
@@ -101,15 +101,16 @@ def _label(columns: Columns, names: dict[str, str]) -> str:
     return ", ".join(f"{value:.4g}" if isinstance(value, np.floating) else str(value) for value in values)
 
 
-def _means(columns: Columns, x: str, y: str, label: str) -> Line:
+def _means(columns: Columns, *, x: str, y: str, label: str) -> Line:
     """Computes the means of `y` over the values of `x`."""
     first, group = grouped([columns[x]])
     counts = count_endings(columns["status"], group, len(first))
-    table = describe(columns[y], finished_runs(columns["status"], group), counts["finished"])
-    return Line(label, columns[x][first], table["mean"], table["se"], counts["finished"] < counts["runs"])
+    table = describe(columns[y], order=finished_runs(columns["status"], group), counts=counts["finished"])
+    cut = counts["finished"] < counts["runs"]
+    return Line(label, x=columns[x][first], mean=table["mean"], se=table["se"], cut=cut)
 
 
-def _curve(columns: Columns, marks: str, y: str, label: str) -> Line:
+def _curve(columns: Columns, *, marks: str, y: str, label: str) -> Line:
     """Computes the mean of a curve at its marks. Without marks, the entries of the array are numbered."""
     status, values = columns["status"], columns[y]
     at = columns[marks] if marks else np.broadcast_to(np.arange(values.shape[1]), values.shape)
@@ -117,10 +118,11 @@ def _curve(columns: Columns, marks: str, y: str, label: str) -> Line:
         raise ValueError(f"by must part runs with different marks, got groups in which {marks} varies")
     one = np.zeros(len(status), int)
     counts = count_endings(status, one, 1)
-    table = describe(values, finished_runs(status, one), counts["finished"])
+    table = describe(values, order=finished_runs(status, one), counts=counts["finished"])
     cut = np.zeros(values.shape[1], bool)
     cut[-1:] = counts["finished"] < counts["runs"]  # one triangle, at the end
-    return Line(label, at[0] if len(at) else np.arange(0), table["mean"][0], table["se"][0], cut)
+    x = at[0] if len(at) else np.arange(0)
+    return Line(label, x=x, mean=table["mean"][0], se=table["se"][0], cut=cut)
 
 
 def _draw(ax: "Axes", line: Line, taken: set[Any]) -> None:

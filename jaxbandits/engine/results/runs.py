@@ -148,7 +148,7 @@ class Results(NamedTuple):
             if is_marks(name):
                 described[name] = values[first]
             elif name not in names.values() and is_measured(name, values):
-                table = describe(values, order, counts["finished"])
+                table = describe(values, order=order, counts=counts["finished"])
                 described |= {f"{name}_{key}": statistic for key, statistic in table.items()}
         groups = {name: self.columns[full][first] for name, full in names.items()}
         return with_groups(groups, constant_within(tasks, first, group) | counts | described)
@@ -246,7 +246,7 @@ class Results(NamedTuple):
         """
         from jaxbandits.engine.results.datasets import dataset
 
-        return dataset(self._chosen(columns), self.columns["row"], self.columns["seed"])
+        return dataset(self._chosen(columns), row=self.columns["row"], seed=self.columns["seed"])
 
     def plot(
         self,

@@ -228,4 +228,4 @@ def _rounds(equation: Any, values: Sequence[Whole], unroll: int, batch: Batch) -
         return as_entries(value, batch) if value.axis is not None and is_small(value) else value
 
     fixed = list(map(prepared, values[:count]))
-    return run_loop(equation, fixed, values[count:], unroll, batch)
+    return run_loop(equation, batch, fixed=fixed, start=values[count:], unroll=unroll)

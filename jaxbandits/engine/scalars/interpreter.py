@@ -178,7 +178,9 @@ def _scan(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | Non
     cost = operations(closed.jaxpr)
     if length * cost > UNROLLED:
         is_plain = len(values) == fixed + carried == fixed + len(equation.outvars)
-        return run_loop(equation, values[:fixed], values[fixed:], 1, batch) if is_plain and cost <= UNROLLED else None
+        if not is_plain or cost > UNROLLED:
+            return None
+        return run_loop(equation, batch, fixed=values[:fixed], start=values[fixed:], unroll=1)
     if not all(fits(v.aval) for v in equation.invars):
         return None
     carry, rows = list(values[fixed : fixed + carried]), [as_entries(v, batch) for v in values[fixed + carried :]]
@@ -219,7 +221,7 @@ def _while(equation: Any, values: Sequence[Any], batch: Batch) -> list[Any] | No
     return list(map(unpacked, packs, lax.while_loop(lambda carry: jnp.any(holds(carry)), turn, begun)))
 
 
-def run_loop(equation: Any, fixed: Sequence[Any], start: Sequence[Any], unroll: int, batch: Batch) -> list[Any]:
+def run_loop(equation: Any, batch: Batch, *, fixed: Sequence[Any], start: Sequence[Any], unroll: int) -> list[Any]:
     """Runs a scan over entries. It must have no inputs and outputs per turn."""
     (closed, length, *_), outvars = scan_of(equation), equation.outvars
     varies = carry_that_varies(closed.jaxpr, list(map(is_varying, fixed)), list(map(is_varying, start)), batch)

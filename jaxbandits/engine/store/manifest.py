@@ -90,16 +90,16 @@ def agree(folder: Path, describe: Callable[[dict[str, Any] | None], dict[str, An
         # Another shard was first: it has fixed the arguments that the call left open.
         if held != before:
             described = describe(held)
-        _refuse_another(folder, held, described, table)
-        return _grown(folder, held, described, table)
+        _refuse_another(folder, held=held, called=described, table=table)
+        return _grown(folder, held=held, called=described, table=table)
 
 
-def _grown(folder: Path, held: dict[str, Any], described: dict[str, Any], table: Table) -> dict[str, Any]:
+def _grown(folder: Path, *, held: dict[str, Any], called: dict[str, Any], table: Table) -> dict[str, Any]:
     """Returns the manifest of a store, extended if a call has more seeds or rows. Rewrites a lost table."""
-    old, new = held["arguments"], described["arguments"]
+    old, new = held["arguments"], called["arguments"]
     grown = held | {"arguments": old | {name: max(old[name], new[name]) for name in ("rows", "seeds")}}
     if new["rows"] >= old["rows"]:
-        grown["tasks"] = described["tasks"]
+        grown["tasks"] = called["tasks"]
         grown["arguments"] |= {name: new[name] for name in ("horizon",) if name in new}
         if new["rows"] > old["rows"] or stored_table(folder, held) is None:
             # Before the manifest: until it is written, the store's table is the first rows of this one.
@@ -126,7 +126,7 @@ def check_call(folder: Path, call: dict[str, Any], table: Table) -> None:
     """Raises `ValueError` if a call's arguments differ from the store's. Runs before any shard is submitted."""
     held = read_manifest(folder)
     if held is not None:
-        _refuse_another(folder, held, call, table)
+        _refuse_another(folder, held=held, called=call, table=table)
     elif parts := part_paths(folder):
         raise ValueError(
             f"store must be a new folder or one that a sweep has written, but {str(folder)!r} has no {MANIFEST} and "
@@ -161,21 +161,21 @@ def expected_parts(manifest: dict[str, Any]) -> Expected:
         if 0 not in shape  # Parquet has no lists of length 0
     }
     arguments = manifest["arguments"]
-    return Expected(manifest.get("identity"), types, arguments["rows"], arguments["seeds"])
+    return Expected(manifest.get("identity"), types, rows=arguments["rows"], seeds=arguments["seeds"])
 
 
 def _dump(manifest: dict[str, Any]) -> bytes:
     return (json.dumps(manifest, indent=1) + "\n").encode()
 
 
-def _refuse_another(folder: Path, held: dict[str, Any], called: dict[str, Any], table: Table) -> None:
+def _refuse_another(folder: Path, *, held: dict[str, Any], called: dict[str, Any], table: Table) -> None:
     """Raises `ValueError` with all differences between the manifest of a store and the description of a call.
 
     The description may be a part of a manifest: only its own entries are compared.
     """
     # Stores without this entry were computed with arrays.
     held = held | {"arguments": {"scalars": False} | held["arguments"]}
-    held, called = _over_shared_rows(folder, held, called, table)
+    held, called = _over_shared_rows(folder, held=held, called=called, table=table)
     lines = [line for name in COMPARED if name in called for line in _differences(held[name], called[name], name)]
     if "program" in called and held["program"] != called["program"]:
         # Settings of JAX that change no program change no result, so they are compared only here.
@@ -192,7 +192,7 @@ def _refuse_another(folder: Path, held: dict[str, Any], called: dict[str, Any], 
 
 
 def _over_shared_rows(
-    folder: Path, held: dict[str, Any], called: dict[str, Any], table: Table
+    folder: Path, *, held: dict[str, Any], called: dict[str, Any], table: Table
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns both manifests without the number of seeds and without the rows that only one of the tables has.
 

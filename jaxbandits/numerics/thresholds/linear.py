@@ -35,7 +35,7 @@ def ellipsoid(*, norm_bound: float, ridge: float = 1.0, noise_scale: float = 1.0
     def ellipsoid(delta: Array | float, evidence: Evidence) -> Array:
         delta = as_float(delta)
         log_det = read("ellipsoid", "log_det", evidence.log_det, delta)
-        return _squared_radius(log_det, delta, norm_bound, ridge, noise_scale)
+        return _squared_radius(log_det, delta, norm_bound=norm_bound, ridge=ridge, noise_scale=noise_scale)
 
     return ellipsoid
 
@@ -78,7 +78,7 @@ def ellipsoid_trace(
     def ellipsoid_trace(delta: Array | float, evidence: Evidence) -> Array:
         delta = as_float(delta)
         log_det = d * jnp.log1p(as_count(evidence.pulls, delta) * (arm_norm**2 / (ridge * d)))
-        return _squared_radius(log_det, delta, norm_bound, ridge, noise_scale)
+        return _squared_radius(log_det, delta, norm_bound=norm_bound, ridge=ridge, noise_scale=noise_scale)
 
     return ellipsoid_trace
 
@@ -153,6 +153,6 @@ def jp_heuristic(*, dimension: int, excess: float = 0.1, arms: int | None = None
     return jp_heuristic
 
 
-def _squared_radius(log_det: Array, delta: Array, norm_bound: float, ridge: float, noise_scale: float) -> Array:
+def _squared_radius(log_det: Array, delta: Array, *, norm_bound: float, ridge: float, noise_scale: float) -> Array:
     bias = (ridge**0.5) * (norm_bound / noise_scale)
     return ((jnp.sqrt(log_det - 2 * jnp.log(delta)) + bias) ** 2 / 2).astype(delta.dtype)
