@@ -10,8 +10,8 @@ from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.numerics.linalg import spd_inverse
 
-CENTERING = 0.1  # each step aims at this fraction of the current mean of multiplier times slack
-TO_BOUNDARY = 0.95  # a step that would leave the positive numbers goes this far of the way
+CENTERING = 0.1  # target of a step, as a fraction of the current mean of multiplier times slack
+TO_BOUNDARY = 0.95  # share of the way to the boundary that a step takes if it would leave the positive numbers
 
 
 class Optimum(NamedTuple):

@@ -9,7 +9,7 @@ from jax import lax
 from jaxbandits.base import Array, Key
 from jaxbandits.numerics.normal import one_by_one
 
-PROPOSALS = 4  # the first accepted one counts
+PROPOSALS = 4  # number of proposals, of which the first accepted one counts
 UNIFORMS = 4 * PROPOSALS  # uniform numbers for one beta variable
 UNIFORMS_OF_TWO = 4 * 2  # uniform numbers for one beta variable from two proposals, which may both be rejected
 

@@ -11,7 +11,7 @@ from jax import lax
 from jaxbandits.base import Array
 from jaxbandits.numerics.kl import bernoulli_kl
 
-PROPOSALS = 4  # the first accepted one counts
+PROPOSALS = 4  # number of proposals, of which the first accepted one counts
 UNIFORMS = 2 * PROPOSALS  # uniform numbers for one draw
 TERMS = 48  # terms of the inversion; below a mean of 10 the others have a probability of 1e-17
 SMALL = 10  # means below this are inverted

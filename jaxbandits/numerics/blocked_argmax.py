@@ -21,7 +21,7 @@ FLAT = 256  # number of entries that 65,536 lanes read from an H200's memory in 
 
 
 class Blocks(NamedTuple):
-    """n values in nb blocks of B. The smallest finite value stands for a missing candidate."""
+    """n values in nb blocks of B. The lowest finite value stands for a missing candidate."""
 
     values: Array  # float (nb, B)  entry i at (i // B, i % B); the last block is padded
     top: Array  # float (nb,)       largest value of each block; see above for accelerators
@@ -34,7 +34,7 @@ class Leader(NamedTuple):
 
     index: Array  # int32 ()       index of the largest value  # pyright: ignore[reportIncompatibleMethodOverride]
     value: Array  # float ()       largest value
-    runner_up: Array  # float ()   largest of all other values; the smallest finite value if there is none
+    runner_up: Array  # float ()   largest of all other values; the lowest finite value if there is none
     challenger: Array  # int32 ()  index of `runner_up`
 
 
@@ -193,5 +193,5 @@ def _first(rows: Array, value: Array) -> Array:
 
 
 def _lowest(dtype: jnp.dtype) -> Array:
-    """Returns the smallest finite value, which stands for a missing candidate."""
+    """Returns the lowest finite value, which stands for a missing candidate."""
     return jnp.asarray(jnp.finfo(dtype).min, dtype)

@@ -1,7 +1,7 @@
 """A Gaussian random walk with random access: its position S(n) is a function of a key and of n alone.
 
-Therefore the sum of pulls a to b of an arm, S(b) - S(a), is the same whether they are drawn one by one or at once, and
-whichever algorithm draws them.
+Therefore the sum of pulls a to b of an arm, S(b) - S(a), depends neither on the algorithm that draws them nor on
+whether it draws them one by one or at once.
 """
 
 import math

@@ -213,8 +213,8 @@ def condition(
 
     Let c be the posterior covariance of the grid with the observed point, and v the variance there. The row is
     r = c / sqrt(noise_variance + v): the covariance falls by r r', the variance by r^2. The column of any later point a
-    is k(., a) - R' R[:, a], with the rows R so far (`explained`), or a column of a covariance matrix from which each
-    r r' is subtracted.
+    is k(., a) - R' R[:, a], with the rows R so far (`explained`). Alternatively it is read from a covariance matrix,
+    from which each r r' is subtracted.
 
     Args:
         posterior: posterior on M points, before the observation.

@@ -122,7 +122,7 @@ def unexplained(columns: Array, rows: Array, indices: Array, live: Array) -> Arr
 
 
 def unexplained_by_own(column: Array, rows: Array, index: Array, live: Array) -> Array:
-    """Computes `unexplained` for one column (M,) and rows (T, M), T a multiple of `OWN`, of which `live` count."""
+    """Computes `unexplained` for one column (M,), with the first `live` of rows (T, M), T a multiple of `OWN`."""
 
     def without(first: Array | int, rows: Array, column: Array) -> Array:
         numbers = first + jnp.arange(rows.shape[0], dtype=jnp.int32)

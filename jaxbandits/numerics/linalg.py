@@ -63,8 +63,8 @@ def spd_inverse_logdet(matrix: Array) -> tuple[Array, Array]:
     factors of 10^3. A matrix that is not positive definite gives NaN.
 
     A sweep is a rank-one update, so under `vmap` the lanes advance side by side. LAPACK would process them one by one.
-    Worse, jaxlib's batched LAPACK calls block inside the thread pool that must do their work, and two such calls at a
-    time can deadlock on a machine with two cores.
+    Worse, jaxlib's batched LAPACK calls block inside the thread pool that must do their work. Two such calls at a time
+    can deadlock on a machine with two cores.
 
     Args:
         matrix: float (d, d).
@@ -118,9 +118,9 @@ def squared_norms(directions: Array, matrix: Array) -> Array:
 def check_rank_one(name: str, floor: Array | float, largest: Array | float, dtype: jnp.dtype, of: str) -> None:
     """Checks that rank-one updates of (floor I + sum_i x_i x_i')^-1 keep their digits.
 
-    The first update along x leaves a share floor / |x|^2 of the minuend, whose rounding remains. With a rounding of
-    1e-3 of the difference, the squared widths of LinGapE in float32 were off by .01 % with orthogonal arms, and by up
-    to 6 % with random ones, until they were rebuilt. With 1e-1, they were off by more than their size.
+    The first update along x leaves a share floor / |x|^2 of the minuend, whose rounding remains. If it is 1e-3 of the
+    difference, squared widths of LinGapE in float32 are off until they are rebuilt: by .01 % with orthogonal arms, and
+    by up to 6 % with random ones. If it is 1e-1, they are off by more than their size.
 
     Args:
         name: name of the argument that is the floor, for the message.

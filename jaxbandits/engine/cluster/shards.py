@@ -143,7 +143,7 @@ def spread(
                     sum(metadata["censored"] for metadata in all_metadata),
                 )
                 if not has_begun and time.perf_counter() - started > START_SECONDS:
-                    has_begun = True  # or has been warned of
+                    has_begun = True  # one warning is enough
                     if not (ended or all_metadata or _any_is_running(folder, shards, futures)):
                         text = "no worker has begun in %d s: check that the executor has live workers"
                         say(log, logging.WARNING, text, START_SECONDS)

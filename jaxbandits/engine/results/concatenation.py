@@ -20,8 +20,8 @@ def concatenate(sweeps: Mapping[Any, Results] | Sequence[Results], *, name: str 
 
     Returns:
         Results with the runs of one sweep after the other. They have the columns that all sweeps have with the same
-        shape per run, and all columns of the tables of tasks, which are NaN where a sweep has no such value. `row` and
-        `seed` are unchanged. `stats` adds up the sweeps, as if they had run one after the other.
+        shape per run, and all columns of the tables of tasks. The latter are NaN for sweeps without such a value. `row`
+        and `seed` are unchanged. `stats` adds up the sweeps, as if they had run one after the other.
 
     Raises:
         ValueError: an argument does not fit, or a sweep already has a column `task.NAME`.

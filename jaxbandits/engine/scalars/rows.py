@@ -14,7 +14,7 @@ from jaxbandits.engine.scalars.values import Batch, Whole, as_entries, fits, is_
 
 # Largest number of positions in a shared table for a compare and a select each. With more, the row is read.
 TABLE = 16
-# Largest number of rows of a large array that are read one by one. Their indices jointly would need another kernel.
+# Largest number of rows of a large array that are read one by one. Stacked, their indices would be another kernel.
 PLACES = 4
 
 
