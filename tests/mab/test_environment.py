@@ -8,7 +8,7 @@ from mab.tapes import pull
 
 import jaxbandits
 from jaxbandits import Status, mab
-from jaxbandits.mab._shared.core import Ones
+from jaxbandits.mab._shared.frame import Ones
 from jaxbandits.numerics.compensated import Sum
 
 KEY = jax.random.key(0)

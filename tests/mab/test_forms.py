@@ -20,8 +20,8 @@ def test_weights_of_every_round_are_those_of_decide_or_of_plan(tracking):
     planning = make(replan_every=5)
 
     def stale(state):  # at every pull, unless it stops there
-        never = state._replace(own=state.own._replace(planned=jnp.full_like(state.own.planned, -1)))
-        return planning.stale(never) & (state.own.planned != state.pulls)
+        never = state._replace(memory=state.memory._replace(planned=jnp.full_like(state.memory.planned, -1)))
+        return planning.stale(never) & (state.memory.planned != state.pulls)
 
     ends = []
     for algorithm in (make(), planning._replace(stale=stale)):

@@ -8,7 +8,7 @@ from scipy import stats
 import jaxbandits
 from jaxbandits import Status, mab
 from jaxbandits.mab._algorithms.bayes_ucb import beta_quantile
-from jaxbandits.mab._shared.core import Estimates
+from jaxbandits.mab._shared.frame import Estimates
 
 
 def test_thompson_with_beta_draws_has_the_law_of_its_posterior():

@@ -9,8 +9,8 @@ from scipy.optimize import minimize_scalar
 
 from experiments.bench.reference import mab as reference
 from jaxbandits import mab
-from jaxbandits.mab._shared.confidence import share_of_leader
-from jaxbandits.mab._shared.core import Estimates
+from jaxbandits.mab._shared.confidence import leader_share_at
+from jaxbandits.mab._shared.frame import Estimates
 from jaxbandits.mab._shared.transport import transport_costs
 from jaxbandits.mab._shared.weights import optimal_weights
 
@@ -50,7 +50,7 @@ def test_the_information_directed_share_of_gaussian_arms_is_half_at_equal_counts
     @jax.vmap
     def shares(means):
         estimates = Estimates(jnp.asarray(35), jnp.asarray(counts), means)
-        return [share_of_leader(problem, "ids", estimates, jnp.asarray(0), jnp.asarray(arm)) for arm in (1, 2)]
+        return [leader_share_at(problem, "ids", estimates, jnp.asarray(0), jnp.asarray(arm)) for arm in (1, 2)]
 
     equal, rare = shares(jnp.asarray(rng.normal(size=(1000, 3)), dtype))
     np.testing.assert_array_equal(equal, 0.5)

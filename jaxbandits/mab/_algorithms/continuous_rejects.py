@@ -6,12 +6,12 @@ import numpy as np
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, scale
-from jaxbandits.mab._shared.core import (
+from jaxbandits.mab._shared.frame import (
     Choice,
     Estimates,
     Rule,
     State,
-    algorithm_of,
+    algorithm_from_rule,
     argmax,
     argmin,
     at,
@@ -33,14 +33,14 @@ def continuous_rejects(problem: Problem, *, horizon: Array | int, conservative: 
         conservative: whether it must trail the worst of the others by so much (CR-C), or their average (CR-A).
 
     Returns:
-        Algorithm with actions `Pull` of one slot and answers int32 (), of the arms left the one with the best mean. It
+        Algorithm with actions `Pull` of one slot and answers int32 (), the remaining arm with the best mean. It
         stops at T pulls.
 
     Raises:
         ValueError: an argument is out of range.
 
     **Guarantee**: asymptotically in T a lower error than successive rejects, for rewards in [0, 1]; gaps of Gaussian
-    arms are divided by 2 noise_scale, which is ours. **Cost**: O(K) a round. **Limit**: a horizon of 2^31 - 1.
+    arms are divided by 2 noise_scale, which is ours. **Cost**: O(K) per round. **Limit**: a horizon of 2^31 - 1.
 
     Source: Wang, Tzeng and Proutiere (2023), Best arm identification with fixed budget: a large deviation perspective;
     the rule as in the authors' code.
@@ -55,7 +55,7 @@ def continuous_rejects(problem: Problem, *, horizon: Array | int, conservative: 
 
     def survivors(state: State, estimates: Estimates) -> Array:
         """The arms that are left, bool (K,)."""
-        active, means = state.own, estimates.means
+        active, means = state.memory, estimates.means
         number = jnp.sum(active, dtype=jnp.int32)
         worst = argmin(jnp.where(active, means, jnp.inf), estimates.lots)
         others = active & ~is_arm(worst, means)
@@ -80,4 +80,4 @@ def continuous_rejects(problem: Problem, *, horizon: Array | int, conservative: 
         return Choice(one_arm(arm), state.pulls >= jnp.asarray(horizon, state.pulls.dtype), best)
 
     # Counts tie for any rewards, and the last arms of a turn may get a pull less.
-    return algorithm_of(problem, Rule(choose, jnp.ones(K, bool), survivors), draws_lots=True)
+    return algorithm_from_rule(problem, Rule(choose, jnp.ones(K, bool), survivors), draws_lots=True)

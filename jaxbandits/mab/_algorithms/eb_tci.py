@@ -4,9 +4,9 @@ import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array
 from jaxbandits.mab._problem.problems import Problem
-from jaxbandits.mab._shared.confidence import Confidence, LeaderShare
-from jaxbandits.mab._shared.core import Estimates, apart, argmax, argmin
-from jaxbandits.mab._shared.top_two import Pair, with_coin
+from jaxbandits.mab._shared.confidence import StopSettings, LeaderShare
+from jaxbandits.mab._shared.frame import Estimates, unfused, argmax, argmin
+from jaxbandits.mab._shared.top_two import Pair, algorithm_from_pair
 from jaxbandits.mab._shared.transport import transport_costs
 from jaxbandits.numerics.thresholds import Threshold
 
@@ -25,14 +25,14 @@ def eb_tci(
 
     Arguments, result, errors and cost are those of `eb_tc`.
 
-    **Guarantee**: that of the threshold; with a proved one P(the answer is not epsilon-best) <= delta.
+    **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta.
 
     Source: Jourdan, Degenne, Baudry, de Heide and Kaufmann (2022), Top two algorithms revisited.
     """
-    return with_coin(problem, delta, threshold, epsilon, leader_share, _pair)
+    return algorithm_from_pair(problem, delta, threshold, epsilon, leader_share, _pair)
 
 
-def _pair(settings: Confidence, estimates: Estimates) -> Pair:
+def _pair(settings: StopSettings, estimates: Estimates) -> Pair:
     leader = argmax(estimates.means, estimates.lots)
     costs = transport_costs(settings.problem, estimates, leader, settings.epsilon)
-    return Pair(leader, argmin(apart(costs + jnp.log(estimates.counts)), estimates.lots))
+    return Pair(leader, argmin(unfused(costs + jnp.log(estimates.counts)), estimates.lots))

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, scale
-from jaxbandits.mab._shared.core import Choice, Estimates, Rule, State, algorithm_of, argmax, at, one_arm
+from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, at, one_arm
 
 
 def lil_ucb(
@@ -41,7 +41,7 @@ def lil_ucb(
         ValueError: an argument is out of range.
 
     **Guarantee**: none for the defaults, a heuristic; with `lil_ucb_constants(delta)`, P(the answer is not the best
-    arm) <= delta. **Cost**: O(K) a round. **Limit**: 2^31 - 1 pulls.
+    arm) <= delta. **Cost**: O(K) per round. **Limit**: 2^31 - 1 pulls.
 
     Source: Jamieson, Malloy, Nowak and Bubeck (2014), lil' UCB: an optimal exploration algorithm for multi-armed
     bandits. The "+ 2" keeps log log finite.
@@ -67,7 +67,7 @@ def lil_ucb(
         count = at(N, most)
         return Choice(one_arm(arm), count >= 1 + ratio * (jnp.sum(N) - count), most)
 
-    return algorithm_of(problem, Rule(choose))
+    return algorithm_from_rule(problem, Rule(choose))
 
 
 class LilConstants(NamedTuple):

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, scale
-from jaxbandits.mab._shared.core import Choice, Estimates, Rule, State, algorithm_of, argmax, argmin, one_arm
+from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, argmin, one_arm
 
 
 def successive_elimination(problem: Problem, *, delta: Array | float) -> Algorithm:
@@ -21,13 +21,13 @@ def successive_elimination(problem: Problem, *, delta: Array | float) -> Algorit
         delta: () in (0, 1), admitted probability of error.
 
     Returns:
-        Algorithm with actions `Pull` of one slot and answers int32 (), of the arms left the one with the best mean.
+        Algorithm with actions `Pull` of one slot and answers int32 (), the remaining arm with the best mean.
 
     Raises:
         ValueError: an argument is out of range.
 
     **Guarantee** (proved): P(the answer is not the best arm, or it never stops) <= delta, if the best arm is unique: it
-    may drop the best of several, and be left with two that tie, so censor it. **Cost**: O(K) a round. **Limit**:
+    may drop the best of several, and be left with two that tie, so censor it. **Cost**: O(K) per round. **Limit**:
     2^31 - 1 pulls.
 
     Source: Even-Dar, Mannor and Mansour (2006), Action elimination and stopping conditions for the multi-armed bandit
@@ -40,7 +40,7 @@ def successive_elimination(problem: Problem, *, delta: Array | float) -> Algorit
 
     def survivors(state: State, estimates: Estimates) -> Array:
         """The arms that are left, bool (K,): fewer than before a drop where a phase is complete."""
-        active = state.own
+        active = state.memory
         least = jnp.min(jnp.where(active, state.counts, jnp.iinfo(jnp.int32).max))
         is_complete = jnp.all(~active | (state.counts == least))
         r = jnp.maximum(least, 1).astype(dtype)
@@ -55,4 +55,4 @@ def successive_elimination(problem: Problem, *, delta: Array | float) -> Algorit
         best = argmax(jnp.where(left, estimates.means, -jnp.inf), estimates.lots)
         return Choice(one_arm(arm), jnp.sum(left, dtype=jnp.int32) == 1, best)
 
-    return algorithm_of(problem, Rule(choose, jnp.ones(K, bool), survivors))
+    return algorithm_from_rule(problem, Rule(choose, jnp.ones(K, bool), survivors))

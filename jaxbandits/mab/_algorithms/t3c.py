@@ -7,12 +7,12 @@ from jaxbandits.mab._problem.problems import Problem, posterior_draw_and_uniform
 from jaxbandits.mab._shared.confidence import (
     LeaderShare,
     check_leader_share,
-    checked_confidence,
+    stop_settings,
     has_separated,
-    share_of_leader,
+    leader_share_at,
 )
-from jaxbandits.mab._shared.core import Choice, Estimates, Rule, State, algorithm_of, apart, argmax, one_arm
-from jaxbandits.mab._shared.top_two import Pair, pulled_of
+from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, unfused, argmax, one_arm
+from jaxbandits.mab._shared.top_two import Pair, pulled_arm
 from jaxbandits.mab._shared.transport import transport_costs
 from jaxbandits.numerics.thresholds import Threshold
 
@@ -31,7 +31,7 @@ def t3c(
 
     Arguments, result and errors are those of `eb_tc`.
 
-    **Guarantee**: that of the threshold; with a proved one P(the answer is not epsilon-best) <= delta. **Cost**: O(K) a
+    **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. **Cost**: O(K) per
     round, with K normal numbers for Gaussian arms and 16 K uniform ones for Bernoulli arms, and one or two more.
     **Limit**: 2^31 - 1 pulls.
 
@@ -39,7 +39,7 @@ def t3c(
     identification; the share "ids" You, Qin, Wang and Yang (2023), Information-directed selection for top-two
     algorithms.
     """
-    settings = checked_confidence(problem, delta, threshold, epsilon)
+    settings = stop_settings(problem, delta, threshold, epsilon)
     check_leader_share(leader_share)
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
@@ -47,20 +47,20 @@ def t3c(
         draw, uniforms = posterior_draw_and_uniforms(
             problem, key, estimates.counts, estimates.means, 2 if is_directed else 1
         )
-        leader = argmax(apart(draw))
+        leader = argmax(unfused(draw))
         costs = transport_costs(problem, estimates, leader, settings.epsilon)
         u = uniforms[0]
         if is_directed:
             pair = Pair(leader, uniform_argmin(costs, uniforms[1]))
-            share = share_of_leader(problem, leader_share, estimates, *pair)
+            share = leader_share_at(problem, leader_share, estimates, *pair)
         else:
             share = jnp.asarray(leader_share, costs.dtype)
             # What is left of the coin's number where it fell for the challenger is uniform again.
             pair = Pair(leader, uniform_argmin(costs, jnp.maximum(u - share, 0) / (1 - share)))
-        arm = pulled_of(pair, share, u)
+        arm = pulled_arm(pair, share, u)
         return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots))
 
-    return algorithm_of(problem, Rule(choose))
+    return algorithm_from_rule(problem, Rule(choose))
 
 
 def uniform_argmin(costs: Array, uniform: Array) -> Array:

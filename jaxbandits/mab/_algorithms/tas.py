@@ -7,8 +7,8 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, float_dtype
-from jaxbandits.mab._shared.confidence import checked_confidence, has_separated
-from jaxbandits.mab._shared.core import Choice, Estimates, Rule, State, algorithm_of, argmax, argmin, estimates, one_arm
+from jaxbandits.mab._shared.confidence import stop_settings, has_separated
+from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, argmin, estimates, one_arm
 from jaxbandits.mab._shared.weights import checked_margin, optimal_weights
 from jaxbandits.numerics.thresholds import Threshold
 
@@ -37,7 +37,7 @@ def tas(
     Args:
         problem: `Gaussian` or `Bernoulli`.
         delta: () in (0, 1), admitted probability of error.
-        threshold: one of `numerics.thresholds`; None for `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
+        threshold: one of `numerics.thresholds`. If None, `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
             `gk_union` for Bernoulli arms.
         epsilon: () >= 0, admitted suboptimality of the answer, in units of reward. Gaussian arms only.
         tracking: "D", the proportions at the current estimates, with a pull for arms that have less than
@@ -52,13 +52,13 @@ def tas(
     Raises:
         ValueError: an argument lies outside the range above, or the threshold needs what the rule does not know.
 
-    **Guarantee**: that of the threshold; with a proved one P(the answer is not epsilon-best) <= delta, and mean pulls /
+    **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta, and mean pulls /
     log(1 / delta) tend to the least possible, the `characteristic_time`. **Cost**: about 12 K relative entropies for
     new weights. **Limit**: 2^31 - 1 pulls.
 
     Source: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence.
     """
-    settings = checked_confidence(problem, delta, threshold, epsilon)
+    settings = stop_settings(problem, delta, threshold, epsilon)
     margin = checked_margin(problem, epsilon)
     checks.one_of("tracking", tracking, TrackingName)
     replan_every = checks.whole("replan_every", replan_every, least=1)
@@ -66,7 +66,7 @@ def tas(
 
     def weights_of(state: State, estimates: Estimates) -> Array:
         if replan_every > 1:
-            return state.own.weights
+            return state.memory.weights
         return optimal_weights(problem, estimates.means, epsilon=margin)[0]
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
@@ -75,17 +75,17 @@ def tas(
         if tracking == "D":
             arm = direct(weights, state.counts, state.pulls, estimates.lots)
         else:
-            behind = cumulative(state.own.tracked, weights, state.pulls) - state.counts.astype(dtype)
+            behind = cumulative(state.memory.tracked, weights, state.pulls) - state.counts.astype(dtype)
             arm = argmax(behind, estimates.lots)
         return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots))
 
     def remember(state: State, estimates: Estimates) -> Plan:
-        tracked = cumulative(state.own.tracked, weights_of(state, estimates), state.pulls)
-        return state.own._replace(tracked=tracked)
+        tracked = cumulative(state.memory.tracked, weights_of(state, estimates), state.pulls)
+        return state.memory._replace(tracked=tracked)
 
     start = Plan(jnp.full(K, 1 / K, dtype), jnp.full((), -1, int), jnp.ones(K, dtype))
     start = () if tracking == "D" and replan_every == 1 else start
-    algorithm = algorithm_of(problem, Rule(choose, start, remember if tracking == "C" else None))
+    algorithm = algorithm_from_rule(problem, Rule(choose, start, remember if tracking == "C" else None))
     if replan_every == 1:
         return algorithm
 
@@ -93,10 +93,10 @@ def tas(
     def plan(key: Key, state: State) -> State:
         del key
         weights = optimal_weights(problem, estimates(problem, state).means, epsilon=margin)[0]
-        return state._replace(own=state.own._replace(weights=weights, planned=state.pulls))
+        return state._replace(memory=state.memory._replace(weights=weights, planned=state.pulls))
 
     def stale(state: State) -> Array:
-        is_due = (state.own.planned < 0) | (state.pulls - state.own.planned >= replan_every)
+        is_due = (state.memory.planned < 0) | (state.pulls - state.memory.planned >= replan_every)
         return (state.pulls >= K) & is_due & ~has_separated(settings, state, estimates(problem, state))
 
     return algorithm._replace(plan=plan, stale=stale)

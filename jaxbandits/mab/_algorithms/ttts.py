@@ -11,12 +11,12 @@ from jaxbandits.mab._problem.problems import Gaussian, Problem, posterior_draws,
 from jaxbandits.mab._shared.confidence import (
     LeaderShare,
     check_leader_share,
-    checked_confidence,
+    stop_settings,
     has_separated,
-    share_of_leader,
+    leader_share_at,
 )
-from jaxbandits.mab._shared.core import Choice, Estimates, Rule, State, algorithm_of, argmax, at, is_arm, one_arm
-from jaxbandits.mab._shared.top_two import Pair, coin, pulled_of
+from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, at, is_arm, one_arm
+from jaxbandits.mab._shared.top_two import Pair, coin, pulled_arm
 from jaxbandits.mab._shared.transport import transport
 from jaxbandits.numerics.thresholds import Threshold
 
@@ -41,14 +41,14 @@ def ttts(
 
     Arguments, result and errors are those of `eb_tc`; of the challenger, epsilon changes the latter case alone.
 
-    **Guarantee**: that of the threshold; with a proved one P(the answer is not epsilon-best) <= delta. **Cost**: 34 K^2
+    **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. **Cost**: 34 K^2
     normal distribution functions a round for Gaussian arms, 272 K uniform numbers for Bernoulli arms. **Limit**:
     2^31 - 1 pulls.
 
     Source: Russo (2016), Simple Bayesian algorithms for best-arm identification; the share "ids" You, Qin, Wang and
     Yang (2023), Information-directed selection for top-two algorithms.
     """
-    settings = checked_confidence(problem, delta, threshold, epsilon)
+    settings = stop_settings(problem, delta, threshold, epsilon)
     check_leader_share(leader_share)
 
     def challenger_of(key: Key, estimates: Estimates, leader: Array) -> Array:
@@ -70,11 +70,11 @@ def ttts(
         of_draw, of_coin, of_challenger = jax.random.split(key, 3)
         leader = argmax(posterior_draws(problem, of_draw, estimates.counts, estimates.means))
         pair = Pair(leader, challenger_of(of_challenger, estimates, leader))
-        share = share_of_leader(problem, leader_share, estimates, *pair)
-        arm = pulled_of(pair, share, coin(of_coin, share.dtype))
+        share = leader_share_at(problem, leader_share, estimates, *pair)
+        arm = pulled_arm(pair, share, coin(of_coin, share.dtype))
         return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots))
 
-    return algorithm_of(problem, Rule(choose))
+    return algorithm_from_rule(problem, Rule(choose))
 
 
 def log_probabilities_of_best(means: Array, spreads: Array) -> Array:

@@ -10,11 +10,11 @@ from jaxbandits.mab._problem.problems import Problem, float_dtype, upper_bound
 from jaxbandits.mab._shared.confidence import (
     LeaderShare,
     check_leader_share,
-    checked_confidence,
+    stop_settings,
     has_separated,
-    share_of_leader,
+    leader_share_at,
 )
-from jaxbandits.mab._shared.core import Choice, Estimates, Rule, State, algorithm_of, argmax, at, is_arm, one_arm
+from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, at, is_arm, one_arm
 from jaxbandits.mab._shared.top_two import Pair
 from jaxbandits.mab._shared.transport import transport
 from jaxbandits.numerics.thresholds import Threshold
@@ -47,7 +47,7 @@ def ttucb(
     Args:
         problem: `Gaussian` or `Bernoulli`.
         delta: () in (0, 1), admitted probability of error.
-        threshold: one of `numerics.thresholds`; None for `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
+        threshold: one of `numerics.thresholds`. If None, `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
             `gk_union` for Bernoulli arms.
         epsilon: () >= 0, admitted suboptimality of the answer, in units of reward; below 1 for Bernoulli arms.
         leader_share: () in (0, 1), the leader's share of the rounds in which it leads, or "ids", the
@@ -61,12 +61,12 @@ def ttucb(
     Raises:
         ValueError: an argument lies outside the range above, or the threshold needs what the rule does not know.
 
-    **Guarantee**: that of the threshold; with a proved one P(the answer is not epsilon-best) <= delta. **Cost**: O(K) a
+    **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. **Cost**: O(K) per
     round. **Limit**: 2^31 - 1 pulls.
 
     Source: Jourdan and Degenne (2022), Non-asymptotic analysis of a UCB-based top two algorithm, for Gaussian arms.
     """
-    settings = checked_confidence(problem, delta, threshold, epsilon)
+    settings = stop_settings(problem, delta, threshold, epsilon)
     check_leader_share(leader_share)
     checks.positive("exponent", exponent)
     checks.not_negative("slack", slack)
@@ -80,24 +80,24 @@ def ttucb(
         bounds = upper_bound(problem, estimates.means, growth * log_t / estimates.counts)
         leader = argmax(bounds, estimates.lots)
         pair = Pair(leader, transport(problem, estimates, leader, settings.epsilon))
-        return pair, share_of_leader(problem, leader_share, estimates, *pair)
+        return pair, leader_share_at(problem, leader_share, estimates, *pair)
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         del key
         pair, share = pair_of(estimates)
-        arm = jnp.where(_is_due(state.own, pair.leader, share), *pair)
+        arm = jnp.where(_is_due(state.memory, pair.leader, share), *pair)
         return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots))
 
     def remember(state: State, estimates: Estimates) -> Tracking:
         (leader, _), share = pair_of(estimates)
-        leads, is_due = is_arm(leader, estimates.means), _is_due(state.own, leader, share)
+        leads, is_due = is_arm(leader, estimates.means), _is_due(state.memory, leader, share)
         return Tracking(
-            state.own.due + jnp.where(leads, share, 0), state.own.pulled + (leads & is_due).astype(jnp.int32)
+            state.memory.due + jnp.where(leads, share, 0), state.memory.pulled + (leads & is_due).astype(jnp.int32)
         )
 
     start = Tracking(jnp.zeros(problem.arms, dtype), jnp.zeros(problem.arms, jnp.int32))
     # All arms with a mean above the leader's cost 0, whatever the rewards: without lots the first of them would gain.
-    return algorithm_of(problem, Rule(choose, start, remember), draws_lots=True)
+    return algorithm_from_rule(problem, Rule(choose, start, remember), draws_lots=True)
 
 
 def _is_due(tracking: Tracking, leader: Array, share: Array) -> Array:
