@@ -45,12 +45,12 @@ Fixed budget: the run stops at its horizon or before. Regret: the run goes on to
 | `moss`, `moss_anytime` | the arm with the best minimax optimal bound, with and without a known horizon |
 
 Ties: two Bernoulli arms often have equal counts and means. All rules break such ties by lots (`numerics.ties`), drawn
-anew at every pull, so the distribution of a run does not depend on the order of the arms. A run stays a function of
-its key: its state holds the random bits of its lots. Papers do not specify these ties, except the uniform challenger of
-`t3c`. Normal rewards do not tie, and most of their runs draw no lots. Two rules do: `ttucb`, because
-all challengers with a mean above the leader's cost 0, and `continuous_rejects`, which may end in mid-turn. In `tas` and
-`ugape` the first of equal counts comes first. `uniform`, `successive_elimination` and the first K pulls of every rule
-take arms in the order of their numbers.
+anew at every pull, so the distribution of a run does not depend on the order of the arms. A run stays a function of its
+key: its state holds the random bits of its lots. Papers do not specify these ties, except the uniform challenger of
+`t3c`. Normal rewards do not tie, and most of their runs draw no lots. Two rules do: `ttucb`, because all challengers
+with a mean above the leader's cost 0, and `continuous_rejects`, which may end in mid-turn. In `tas` and `ugape` the
+first of equal counts comes first. `uniform`, `successive_elimination` and the first K pulls of every rule take arms in
+the order of their numbers.
 
 `mab.gaussian(means, noise_scale=1.0)` and `mab.bernoulli(means)` make instances from any means.
 

@@ -87,7 +87,7 @@ def test_sums_are_integers_or_exact_enough():
 
 def test_lucb_needs_two_slots():
     instance = mab.gk1()
-    with pytest.raises(ValueError, match=r"slots must be those of the algorithm's actions, .*, got 1"):
+    with pytest.raises(ValueError, match=r"slots must fit the algorithm's actions, .*, got 1"):
         jaxbandits.run(KEY, mab.lucb(instance.problem, delta=0.1), mab.environment(instance), max_rounds=10)
 
 

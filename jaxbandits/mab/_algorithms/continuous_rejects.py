@@ -1,4 +1,4 @@
-"""Continuous rejects: an arm is dropped as soon as it clearly trails (Wang, Tzeng, Proutiere, 2023)."""
+"""Continuous rejects: drops an arm as soon as it clearly trails (Wang, Tzeng, Proutiere, 2023)."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -21,16 +21,16 @@ from jaxbandits.mab._shared.frame import (
 
 
 def continuous_rejects(problem: Problem, *, horizon: Array | int, conservative: bool = True) -> Algorithm:
-    """Pulls the arm of those left with the fewest pulls, and drops the worst one as soon as it trails by enough.
+    """Pulls the remaining arm with the fewest pulls, and drops the worst one as soon as it trails by enough.
 
-    With j > 2 arms left, q = (1/2 + sum_{i=2..j} 1/i) (their pulls) / (T - pulls of those dropped), the worst arm goes
-    once it has more pulls than any dropped one and trails by more than 1 / sqrt(q) - 1. At most one goes before a pull.
-    Lots tell equal counts and equal means apart.
+    With j > 2 arms remaining, q = (1/2 + sum_{i=2..j} 1/i) (their pulls) / (T - pulls of dropped arms). The worst arm
+    is dropped once it has more pulls than any dropped one and trails by more than 1 / sqrt(q) - 1. At most one is
+    dropped before a pull. Lots break ties of counts and means.
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
         horizon: T, pulls, int () >= K.
-        conservative: whether it must trail the worst of the others by so much (CR-C), or their average (CR-A).
+        conservative: whether it must trail the worst of the others (CR-C) or their average (CR-A) by this margin.
 
     Returns:
         Algorithm with actions `Pull` of one slot and answers int32 (), the remaining arm with the best mean. It
@@ -40,7 +40,7 @@ def continuous_rejects(problem: Problem, *, horizon: Array | int, conservative: 
         ValueError: an argument is out of range.
 
     **Guarantee**: asymptotically in T a lower error than successive rejects, for rewards in [0, 1]; gaps of Gaussian
-    arms are divided by 2 noise_scale, which is ours. **Cost**: O(K) per round. **Limit**: a horizon of 2^31 - 1.
+    arms are divided by 2 noise_scale, our choice. **Cost**: O(K) per round. **Limit**: a horizon of 2^31 - 1.
 
     Source: Wang, Tzeng and Proutiere (2023), Best arm identification with fixed budget: a large deviation perspective;
     the rule as in the authors' code.
@@ -54,7 +54,7 @@ def continuous_rejects(problem: Problem, *, horizon: Array | int, conservative: 
     numbers = jnp.arange(K + 1, dtype=jnp.int32)
 
     def survivors(state: State, estimates: Estimates) -> Array:
-        """The arms that are left, bool (K,)."""
+        """Returns the remaining arms, bool (K,)."""
         active, means = state.memory, estimates.means
         number = jnp.sum(active, dtype=jnp.int32)
         worst = argmin(jnp.where(active, means, jnp.inf), estimates.lots)
@@ -69,15 +69,15 @@ def continuous_rejects(problem: Problem, *, horizon: Array | int, conservative: 
         dropped = jnp.sum(jnp.where(active, 0, state.counts)).astype(dtype)
         q = jnp.sum(jnp.where(numbers == number, harmonic, 0)) * pulls / (jnp.asarray(horizon, dtype) - dropped)
         most = jnp.max(jnp.where(active, 0, state.counts))
-        goes = (number > 2) & (at(state.counts, worst) > most) & (gap > 1 / jnp.sqrt(q) - 1)
-        return active & ~(goes & is_arm(worst, means))
+        is_dropped = (number > 2) & (at(state.counts, worst) > most) & (gap > 1 / jnp.sqrt(q) - 1)
+        return active & ~(is_dropped & is_arm(worst, means))
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         del key
-        left = survivors(state, estimates)
-        arm = argmin(jnp.where(left, state.counts, jnp.iinfo(jnp.int32).max), estimates.lots)
-        best = argmax(jnp.where(left, estimates.means, -jnp.inf), estimates.lots)
+        active = survivors(state, estimates)
+        arm = argmin(jnp.where(active, state.counts, jnp.iinfo(jnp.int32).max), estimates.lots)
+        best = argmax(jnp.where(active, estimates.means, -jnp.inf), estimates.lots)
         return Choice(one_arm(arm), state.pulls >= jnp.asarray(horizon, state.pulls.dtype), best)
 
-    # Counts tie for any rewards, and the last arms of a turn may get a pull less.
+    # Counts tie for any rewards, and the last arms of a turn may get one pull less.
     return algorithm_from_rule(problem, Rule(choose, jnp.ones(K, bool), survivors), draws_lots=True)

@@ -2,7 +2,7 @@
 
 from jaxbandits.base import Algorithm, Array
 from jaxbandits.mab._problem.problems import Problem
-from jaxbandits.mab._shared.confidence import StopSettings, LeaderShare
+from jaxbandits.mab._shared.confidence import LeaderShare, StopSettings
 from jaxbandits.mab._shared.frame import Estimates, argmax
 from jaxbandits.mab._shared.top_two import Pair, algorithm_from_pair
 from jaxbandits.mab._shared.transport import transport
@@ -17,10 +17,10 @@ def eb_tc(
     epsilon: Array | float = 0.0,
     leader_share: Array | LeaderShare = 0.5,
 ) -> Algorithm:
-    """Pulls the arm with the best mean or the challenger of the least transport cost, as a coin falls.
+    """Pulls the arm with the best mean, or the challenger with the smallest transport cost, at random.
 
     It is greedy: with epsilon = 0 an unlucky start may starve the best arm, so that stopping times have heavy tails (26
-    of 1000 runs on the means .5, 0, 0, 0, 0 had not stopped after 300,000 pulls). Give it an epsilon, or take `eb_tci`.
+    of 1000 runs on the means .5, 0, 0, 0, 0 had not stopped after 300,000 pulls). Set `epsilon`, or use `eb_tci`.
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
@@ -28,7 +28,7 @@ def eb_tc(
         threshold: one of `numerics.thresholds`. If None, `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
             `gk_union` for Bernoulli arms.
         epsilon: () >= 0, admitted suboptimality of the answer, in units of reward; below 1 for Bernoulli arms.
-        leader_share: () in (0, 1), the probability of pulling the leader, or "ids", the information-directed one, with
+        leader_share: () in (0, 1), probability of pulling the leader. Or "ids", the information-directed share, with
             which the proportions of pulls tend to the optimal ones.
 
     Returns:
@@ -38,12 +38,14 @@ def eb_tc(
         ValueError: an argument lies outside the range above, or the threshold needs what the rule does not know.
 
     **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. **Cost**: O(K) per
-    round and one uniform number. **Limit**: 2^31 - 1 pulls.
+    round, and one uniform number. **Limit**: 2^31 - 1 pulls.
 
     Source: Jourdan, Degenne, Baudry, de Heide and Kaufmann (2022), Top two algorithms revisited; with epsilon Jourdan,
     Degenne and Kaufmann (2023), An epsilon-best-arm identification algorithm for fixed-confidence and beyond.
     """
-    return algorithm_from_pair(problem, delta, threshold, epsilon, leader_share, _pair)
+    return algorithm_from_pair(
+        problem, _pair, delta=delta, threshold=threshold, epsilon=epsilon, leader_share=leader_share
+    )
 
 
 def _pair(settings: StopSettings, estimates: Estimates) -> Pair:

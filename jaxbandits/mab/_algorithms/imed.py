@@ -21,8 +21,8 @@ def imed(problem: Problem) -> Algorithm:
     Raises:
         ValueError: `problem` is neither `Gaussian` nor `Bernoulli`.
 
-    **Guarantee** (Theorem 5): regret / log(t) tends to the smallest possible limit, `lai_robbins`. **Cost**: O(K) per round, K
-    relative entropies. **Limit**: 2^31 - 1 pulls.
+    **Guarantee** (Theorem 5): regret / log(t) tends to the smallest possible limit, `lai_robbins`. **Cost**: O(K) per
+    round, K relative entropies. **Limit**: 2^31 - 1 pulls.
 
     Source: Honda and Takemura (2015), Non-asymptotic analysis of a new bandit algorithm for semi-bounded rewards.
     """

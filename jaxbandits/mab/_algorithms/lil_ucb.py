@@ -22,20 +22,20 @@ def lil_ucb(
 ) -> Algorithm:
     """Pulls the arm with the best upper bound, until one arm has far more pulls than all others together.
 
-    With e, b, lambda and d for the four numbers, the bound of an arm with N pulls is mean + (1 + b) (1 + sqrt(e))
-    noise_scale sqrt(2 (1 + e) log(log((1 + e) N + 2) / d) / N), noise_scale 1/2 for Bernoulli arms, and it stops as one
-    arm has at least 1 + lambda times the pulls of all others. The defaults are the paper's heuristic.
+    With constants e, b, lambda and d, the bound of an arm with N pulls is mean + (1 + b) (1 + sqrt(e)) noise_scale
+    sqrt(2 (1 + e) log(log((1 + e) N + 2) / d) / N), with noise_scale 1/2 for Bernoulli arms. It stops when one arm has
+    at least 1 + lambda times the pulls of all others. The defaults are the paper's heuristic.
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
         delta: () in (0, 1), admitted probability of error, which is the default of `lil_delta`.
         lil_epsilon: () >= 0, e.
         lil_beta: () >= 0, b.
-        lil_lambda: () > 0, lambda; 1 + 10 / K by default.
-        lil_delta: () in (0, 1), d; delta by default.
+        lil_lambda: () > 0, lambda. If None, 1 + 10 / K.
+        lil_delta: () in (0, 1), d. If None, delta.
 
     Returns:
-        Algorithm with actions `Pull` of one slot and answers int32 (), the arm with most pulls.
+        Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the largest number of pulls.
 
     Raises:
         ValueError: an argument is out of range.
@@ -71,7 +71,7 @@ def lil_ucb(
 
 
 class LilConstants(NamedTuple):
-    """The numbers of `lil_ucb` for which its guarantee is proved."""
+    """Constants of `lil_ucb` for which its guarantee is proved."""
 
     lil_epsilon: float  # e
     lil_beta: float  # b
@@ -80,14 +80,14 @@ class LilConstants(NamedTuple):
 
 
 def lil_ucb_constants(delta: float) -> LilConstants:
-    """The analysed numbers e = .01, b = 1, lambda = 9 and d with 4 sqrt(c d) + 4 c d = delta.
+    """Computes the analysed constants e = .01, b = 1, lambda = 9 and d with 4 sqrt(c d) + 4 c d = delta.
 
     Args:
         delta: () in (0, 1), admitted probability of error; a Python number.
 
     Returns:
         LilConstants, for `lil_ucb(problem, delta=delta, **lil_ucb_constants(delta)._asdict())`; d = 2.8e-8 at delta .1.
-        Theorem 2 asks for a lambda that is larger than 9 by a factor that tends to 1 as d falls.
+        Theorem 2 requires a lambda above 9 by a factor that tends to 1 as d falls.
 
     Raises:
         ValueError: `delta` is out of range.

@@ -1,4 +1,4 @@
-"""LUCB: the empirical best arm and its most optimistic rival, both pulled (Kalyanakrishnan et al., 2012)."""
+"""LUCB: pulls both the empirical best arm and its most optimistic rival (Kalyanakrishnan et al., 2012)."""
 
 from collections.abc import Callable
 
@@ -7,8 +7,18 @@ import jax.numpy as jnp
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.environment import Pull
 from jaxbandits.mab._problem.problems import Problem, scale
-from jaxbandits.mab._shared.confidence import StopSettings, argmax_except, stop_settings, level
-from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, unfused, argmax, at, is_arm
+from jaxbandits.mab._shared.confidence import StopSettings, argmax_except, level, stop_settings
+from jaxbandits.mab._shared.frame import (
+    Choice,
+    Estimates,
+    Rule,
+    State,
+    algorithm_from_rule,
+    argmax,
+    at,
+    is_arm,
+    unfused,
+)
 from jaxbandits.numerics.thresholds import Threshold
 
 
@@ -19,7 +29,7 @@ def lucb(
     threshold: Threshold | None = None,
     epsilon: Array | float = 0.0,
 ) -> Algorithm:
-    """Pulls the arm with the best mean and the other arm with the best upper bound, until the two intervals part.
+    """Pulls the arm with the best mean and its rival with the best upper bound, until their intervals separate.
 
     The intervals are mean -+ noise_scale sqrt(2 threshold / N), with noise_scale 1/2 for Bernoulli arms. The test comes
     before the two pulls. The environment needs `slots=2`.
@@ -52,11 +62,12 @@ def lucb(
 
 
 def algorithm_from_bounds(settings: StopSettings, bound: Callable[[State, Estimates, Array], Array]) -> Algorithm:
-    """The algorithm that pulls the best mean and its rival.
+    """Builds the algorithm that pulls the arm with the best mean and its rival.
 
     Args:
-        settings: what is tested.
-        bound: (state, estimates, is_upper (K,)) -> upper bounds of the arms where `is_upper`, else lower ones, (K,).
+        settings: settings of the stopping test.
+        bound: (state, estimates, is_upper (K,)) -> upper bounds of the arms where `is_upper`, otherwise lower ones,
+            (K,).
 
     Returns:
         Algorithm with actions `Pull` of two slots.
@@ -65,7 +76,7 @@ def algorithm_from_bounds(settings: StopSettings, bound: Callable[[State, Estima
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         del key
         best = argmax(estimates.means, estimates.lots)
-        # Of the best arm the lower bound is all that is asked, of the others the upper ones.
+        # The rule reads only the lower bound of the best arm and the upper bounds of the others.
         is_best = is_arm(best, estimates.means)
         ends = unfused(bound(state, estimates, ~is_best))
         rival = argmax_except(best, ends, estimates.lots)

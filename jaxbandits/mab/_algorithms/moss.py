@@ -14,7 +14,7 @@ def moss(problem: Problem, *, horizon: Array | int) -> Algorithm:
 
     Args:
         problem: `Gaussian` or `Bernoulli`, whose noise_scale is 1/2.
-        horizon: T, pulls, an integer >= 1; may be traced. It sets the index alone: it does not end the run.
+        horizon: T, pulls, an integer >= 1; may be traced. It sets only the index, and does not end the run.
 
     Returns:
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean. It never stops: give

@@ -14,7 +14,7 @@ def moss_anytime(problem: Problem, *, alpha: Array | float = 1.35) -> Algorithm:
 
     Args:
         problem: `Gaussian` or `Bernoulli`, whose noise_scale is 1/2.
-        alpha: () > 0; 1 is MOSS with the number of the pull for its horizon.
+        alpha: () > 0. With 1 it is MOSS whose horizon is the number of the pull.
 
     Returns:
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean. It never stops: give
@@ -23,7 +23,7 @@ def moss_anytime(problem: Problem, *, alpha: Array | float = 1.35) -> Algorithm:
     Raises:
         ValueError: an argument is out of range.
 
-    **Guarantee** (alpha = 1.35, sub-Gaussian rewards): regret at any t of the order of sqrt(t K). **Cost**: O(K) per
+    **Guarantee** (alpha = 1.35, sub-Gaussian rewards): regret at any t is O(sqrt(t K)). **Cost**: O(K) per
     round. **Limit**: 2^31 - 1 pulls.
 
     Source: Degenne and Perchet (2016), Anytime optimal algorithms in stochastic multi-armed bandits.

@@ -7,20 +7,19 @@ from jaxbandits.mab._shared.phases import algorithm_from_schedule, sequential_ha
 
 
 def sequential_halving(problem: Problem, *, horizon: Array | int, reuse: bool = False, leap: int = 1) -> Algorithm:
-    """In each of ceil(log2 K) phases every arm that is left gets the same pulls, then the better half stays.
+    """Pulls all remaining arms equally in each of ceil(log2 K) phases, and then keeps the better half.
 
-    A phase with S arms gives each floor(T / (S ceil(log2 K))) pulls and keeps ceil(S / 2). Lots break ties of
-    means.
+    A phase with S arms gives each floor(T / (S ceil(log2 K))) pulls and keeps ceil(S / 2). Lots break ties of means.
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
         horizon: T, pulls, int () >= K ceil(log2 K).
-        reuse: whether all samples of an arm count, or those of the phase alone, as in the paper. Reuse errs less.
-        leap: the most pulls of a round, as in `successive_rejects`.
+        reuse: whether all samples of an arm count, or only the phase's own, as in the paper. Reuse errs less.
+        leap: largest number of pulls per round, as in `successive_rejects`.
 
     Returns:
-        Algorithm with actions `Pull` and answers int32 (), the remaining arm with the best mean. It stops as the
-        phases are over.
+        Algorithm with actions `Pull` and answers int32 (), the remaining arm with the best mean. It stops after the
+        last phase.
 
     Raises:
         ValueError: an argument is out of range.

@@ -7,7 +7,7 @@ from jaxbandits.mab._shared.indices import algorithm_from_index
 
 
 def thompson(problem: Problem) -> Algorithm:
-    """Pulls the arm whose draw from its posterior under a flat prior is the largest.
+    """Pulls the arm with the largest draw from its posterior under a flat prior.
 
     Args:
         problem: `Gaussian` or `Bernoulli`. Draws are normal, or Beta(1 + ones, 1 + zeros).
@@ -20,7 +20,7 @@ def thompson(problem: Problem) -> Algorithm:
         ValueError: `problem` is neither `Gaussian` nor `Bernoulli`.
 
     **Guarantee** (Kaufmann, Korda and Munos, 2012, Bernoulli): regret / log(t) tends to the smallest possible limit,
-    `lai_robbins`. Every arm is pulled once first, which the Beta prior would not need. **Cost**: K normal numbers a
+    `lai_robbins`. Every arm is pulled once first, which the Beta prior would not need. **Cost**: K normal numbers per
     round, or 16 K uniform ones. **Limit**: 2^31 - 1 pulls.
 
     Source: Thompson (1933); Agrawal and Goyal (2012), Analysis of Thompson sampling for the multi-armed bandit problem.

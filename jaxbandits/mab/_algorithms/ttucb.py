@@ -1,4 +1,4 @@
-"""TTUCB: an optimistic leader against the challenger of the least transport cost (Jourdan and Degenne, 2022)."""
+"""TTUCB: an optimistic leader against the challenger with the smallest transport cost (Jourdan and Degenne, 2022)."""
 
 from typing import NamedTuple
 
@@ -10,21 +10,31 @@ from jaxbandits.mab._problem.problems import Problem, float_dtype, upper_bound
 from jaxbandits.mab._shared.confidence import (
     LeaderShare,
     check_leader_share,
-    stop_settings,
     has_separated,
     leader_share_at,
+    stop_settings,
 )
-from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, at, is_arm, one_arm
+from jaxbandits.mab._shared.frame import (
+    Choice,
+    Estimates,
+    Rule,
+    State,
+    algorithm_from_rule,
+    argmax,
+    at,
+    is_arm,
+    one_arm,
+)
 from jaxbandits.mab._shared.top_two import Pair
 from jaxbandits.mab._shared.transport import transport
 from jaxbandits.numerics.thresholds import Threshold
 
 
 class Tracking(NamedTuple):
-    """The rounds in which an arm was leader."""
+    """Statistics of each arm over the rounds in which it was leader."""
 
-    due: Array  # float (K,)     sum of its shares there
-    pulled: Array  # int32 (K,)  times that it was pulled there
+    due: Array  # float (K,)     sum of its shares
+    pulled: Array  # int32 (K,)  number of its pulls
 
 
 def ttucb(
@@ -40,9 +50,9 @@ def ttucb(
     """Pulls the arm with the best upper bound or its challenger, so that the leader's pulls track its share.
 
     The bound of an arm with N of t pulls is mean + noise_scale sqrt(2 exponent (1 + slack) log(t) / N), for Bernoulli
-    arms the largest q with N kl(mean, q) <= exponent (1 + slack) log(t). Nothing in it is random except
-    the lots that break ties: of equal bounds of Bernoulli arms, and of challengers with a mean above the leader's, all
-    of which cost 0.
+    arms the largest q with N kl(mean, q) <= exponent (1 + slack) log(t). The rule is deterministic except for ties.
+    Lots break ties of the bounds of Bernoulli arms, and of challengers with a mean above the leader's, all of which
+    cost 0.
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
@@ -50,10 +60,10 @@ def ttucb(
         threshold: one of `numerics.thresholds`. If None, `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
             `gk_union` for Bernoulli arms.
         epsilon: () >= 0, admitted suboptimality of the answer, in units of reward; below 1 for Bernoulli arms.
-        leader_share: () in (0, 1), the leader's share of the rounds in which it leads, or "ids", the
-            information-directed one, with which the proportions of pulls tend to the optimal ones.
-        exponent: () > 0, of the leader's bound.
-        slack: () >= 0, of the leader's bound.
+        leader_share: () in (0, 1), an arm's share of the pulls in the rounds in which it is leader. Or "ids", the
+            information-directed share, with which the proportions of pulls tend to the optimal ones.
+        exponent: () > 0, constant of the leader's bound.
+        slack: () >= 0, constant of the leader's bound.
 
     Returns:
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean.
@@ -74,7 +84,7 @@ def ttucb(
     growth = jnp.asarray(exponent, dtype) * (1 + jnp.asarray(slack, dtype))
 
     def pair_of(estimates: Estimates) -> tuple[Pair, Array]:
-        """The pair, and the leader's share."""
+        """Returns the pair, and the leader's share."""
         log_t = jnp.log(jnp.maximum(estimates.pulls, 1).astype(dtype))
         # DEVIATION: the paper treats Gaussian arms; the kl bound of Bernoulli arms is ours.
         bounds = upper_bound(problem, estimates.means, growth * log_t / estimates.counts)
@@ -96,10 +106,11 @@ def ttucb(
         )
 
     start = Tracking(jnp.zeros(problem.arms, dtype), jnp.zeros(problem.arms, jnp.int32))
-    # All arms with a mean above the leader's cost 0, whatever the rewards: without lots the first of them would gain.
+    # All arms with a mean above the leader's cost 0, whatever the rewards. Without lots the first of them would always
+    # be the challenger.
     return algorithm_from_rule(problem, Rule(choose, start, remember), draws_lots=True)
 
 
 def _is_due(tracking: Tracking, leader: Array, share: Array) -> Array:
-    """Whether the leader has not yet had its share, this round included, bool ()."""
+    """True if the leader's pulls are at most its share, this round included, bool ()."""
     return at(tracking.pulled, leader).astype(share.dtype) <= at(tracking.due, leader) + share

@@ -14,8 +14,8 @@ def ucb1(problem: Problem, *, exploration: Array | float = 2.0) -> Algorithm:
 
     Args:
         problem: `Gaussian` or `Bernoulli`, whose noise_scale is 1/2.
-        exploration: () > 0. 2 is UCB1 (for rewards in [0, 1] its radius is sqrt(2 log(t) / N)), 1 the constant that is
-            asymptotically right for Gaussian arms.
+        exploration: () > 0. 2 is UCB1: for rewards in [0, 1] its radius is sqrt(2 log(t) / N). 1 is asymptotically
+            right for Gaussian arms.
 
     Returns:
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean. It never stops: give

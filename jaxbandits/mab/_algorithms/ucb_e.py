@@ -12,7 +12,7 @@ from jaxbandits.mab._shared.indices import algorithm_from_index
 def ucb_e(
     problem: Problem, *, horizon: Array | int, hardness: Array | float, exploration: Array | float = 2.0
 ) -> Algorithm:
-    """Pulls the arm with the largest mean + sqrt(exploration T / (hardness N)), up to T pulls.
+    """Pulls the arm with the largest mean + sqrt(exploration T / (hardness N)), until the horizon T.
 
     Lots break ties of bounds and means of Bernoulli arms.
 
@@ -21,7 +21,7 @@ def ucb_e(
         horizon: T, pulls, int () >= K.
         hardness: () > 0, H1 of the instance, in units of reward^-2: the truth, which no learner knows (see
             `mab.hardness`).
-        exploration: () > 0. At most 25/36 (T - K) / T is proved; 2 is the customary strong choice.
+        exploration: () > 0. The theorem needs at most 25/36 (T - K) / T; 2 is the customary strong choice.
 
     Returns:
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean. It stops at T pulls.

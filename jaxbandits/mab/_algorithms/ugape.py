@@ -1,23 +1,23 @@
-"""UGapE: the arm that is least likely to be beaten by much, and what may beat it (Gabillon et al., 2012)."""
+"""UGapE: the arm with the smallest possible gap to a better one, and its strongest rival (Gabillon et al., 2012)."""
 
 import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem
-from jaxbandits.mab._shared.confidence import argmax_except, stop_settings, intervals
+from jaxbandits.mab._shared.confidence import argmax_except, intervals, stop_settings
 from jaxbandits.mab._shared.frame import (
     Choice,
     Estimates,
     Rule,
     State,
     algorithm_from_rule,
-    unfused,
     argmax,
     argmin,
     at,
     is_arm,
     one_arm,
     precedence,
+    unfused,
 )
 from jaxbandits.numerics.thresholds import Threshold
 
@@ -29,10 +29,10 @@ def ugape(
     threshold: Threshold | None = None,
     epsilon: Array | float = 0.0,
 ) -> Algorithm:
-    """Pulls one of the arm J with the least B_a = max over c != a of U_c - L_a and its rival, that with fewer pulls.
+    """Pulls the arm J with the smallest B_a = max over c != a of U_c - L_a, or its rival, whichever has fewer pulls.
 
-    U and L are the bounds of the intervals with N kl(mean, q) <= threshold, the rival is the other arm with the largest
-    U, and it stops as B_J <= epsilon.
+    U and L are the bounds of the intervals with N kl(mean, q) <= threshold. The rival is the other arm with the largest
+    U. It stops when B_J <= epsilon.
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
@@ -47,9 +47,9 @@ def ugape(
     Raises:
         ValueError: an argument lies outside the range above, or the threshold needs what the rule does not know.
 
-    **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. With small
-    probability a run never stops; set `max_rounds`. **Cost**: O(K) per round, for Bernoulli arms 4 K relative entropies.
-    **Limit**: 2^31 - 1 pulls.
+    **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. With small probability a run
+    never stops; set `max_rounds`. **Cost**: O(K) per round, for Bernoulli arms 4 K relative entropies. **Limit**:
+    2^31 - 1 pulls.
 
     Source: Gabillon, Ghavamzadeh and Lazaric (2012), Best arm identification: a unified approach to fixed budget and
     fixed confidence.

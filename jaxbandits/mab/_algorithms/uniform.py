@@ -1,8 +1,8 @@
-"""Uniform sampling: pull all arms in turn."""
+"""Uniform sampling: pulls all arms in turn."""
 
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem
-from jaxbandits.mab._shared.confidence import stop_settings, has_separated
+from jaxbandits.mab._shared.confidence import has_separated, stop_settings
 from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, one_arm
 from jaxbandits.numerics.thresholds import Threshold
 
@@ -14,7 +14,7 @@ def uniform(
     threshold: Threshold | None = None,
     epsilon: Array | float = 0.0,
 ) -> Algorithm:
-    """Pulls the arms in turn until the likelihood ratio of the best mean against every other passes the threshold.
+    """Pulls the arms in turn until the likelihood ratio of the best mean against every other exceeds the threshold.
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
@@ -32,7 +32,7 @@ def uniform(
     **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. **Cost**: O(K) per
     round. **Limit**: 2^31 - 1 pulls.
 
-    Source: the baseline of Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence.
+    Source: baseline of Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence.
     """
     settings = stop_settings(problem, delta, threshold, epsilon)
 

@@ -95,7 +95,7 @@ def receive(problem: Problem, action: Pull, rewards: Any) -> Rewards:
     shape = action.arms.shape
     times = checks.array("observation.times", rewards.times, shape, kind="int", dtype=jnp.int32)
     is_paid = (known(times) == 0) | (known(times) == known(action.times))
-    require(is_paid, "observation.times", "be what was asked for, or 0 where an arm was not pulled", times)
+    require(is_paid, "observation.times", "be the times of the action, or 0 where an arm was not pulled", times)
     sums = checks.numbers("observation.sums", rewards.sums, shape, float_dtype(problem))
     require((known(times) > 0) | (known(sums) == 0), "observation.sums", "be 0 where nothing was pulled", sums)
     if isinstance(problem, Bernoulli):
@@ -115,7 +115,7 @@ def _check_action(action: Pull, arms: int, slots: int) -> None:
     """Raises `ValueError` for an action of another shape, or an arm that is known not to exist."""
     # Broadcasting would answer an action of another shape with too little noise.
     shape = action.arms.shape
-    rule = f"be those of the algorithm's actions, arrays of shape {shape} (of one that leaps: give its leap instead)"
+    rule = f"fit the algorithm's actions, arrays of shape {shape} (if it leaps, give its leap instead)"
     require(shape == (slots,), "slots", rule, slots)
     checks.domain(action, partial(_accepts, arms), f"pull arms of 0..{arms - 1}, as often as its times say")
 

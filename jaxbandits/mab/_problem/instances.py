@@ -19,7 +19,7 @@ from jaxbandits.mab._problem.problems import (
 
 
 class Instance(NamedTuple):
-    """Bandit with its truth."""
+    """Problem with its truth."""
 
     problem: Problem  # the part that a learner may know
     means: Array  # float (K,)   the truth: never given to a factory

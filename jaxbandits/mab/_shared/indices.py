@@ -6,12 +6,14 @@ import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem
-from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, unfused, argmax, one_arm
+from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, one_arm, unfused
 
 Index = Callable[[Key, Estimates], Array]  # (key, estimates) -> float (K,)
 
 
-def algorithm_from_index(problem: Problem, index: Index, *, horizon: Array | int | None = None, ties: bool = True) -> Algorithm:
+def algorithm_from_index(
+    problem: Problem, index: Index, *, horizon: Array | int | None = None, ties: bool = True
+) -> Algorithm:
     """Builds the algorithm that pulls every arm once, and then the arm with the largest index.
 
     Papers do not specify ties. Lots break ties of Bernoulli arms, which are frequent in the first rounds. Otherwise the

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem
 from jaxbandits.mab._shared.confidence import (
-    StopSettings,
     LeaderShare,
+    StopSettings,
     check_leader_share,
-    stop_settings,
     has_separated,
     leader_share_at,
+    stop_settings,
 )
 from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, one_arm
 from jaxbandits.numerics.thresholds import Threshold
@@ -39,11 +39,12 @@ def pulled_arm(pair: Pair, share: Array, uniform: Array) -> Array:
 
 def algorithm_from_pair(
     problem: Problem,
+    pair_of: Callable[[StopSettings, Estimates], Pair],
+    *,
     delta: Array | float,
     threshold: Threshold | None,
     epsilon: Array | float,
     leader_share: Array | LeaderShare,
-    pair_of: Callable[[StopSettings, Estimates], Pair],
 ) -> Algorithm:
     """Builds the algorithm whose leader and challenger depend only on the estimates."""
     settings = stop_settings(problem, delta, threshold, epsilon)

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 
 from jaxbandits.base import Array
 from jaxbandits.mab._problem.problems import Gaussian, Problem, divergence, scale
-from jaxbandits.mab._shared.frame import Estimates, unfused, argmin, at, is_arm
+from jaxbandits.mab._shared.frame import Estimates, argmin, at, is_arm, unfused
 
 STEPS = 8  # steps of Newton's method for Bernoulli arms with epsilon: error 2e-11 (6: 2e-3)
 

@@ -21,7 +21,7 @@ from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import require
 from jaxbandits.mab._problem.problems import Bernoulli, Gaussian, Problem, divergence, float_dtype, scale
-from jaxbandits.mab._shared.frame import unfused, argmax, at, is_arm
+from jaxbandits.mab._shared.frame import argmax, at, is_arm, unfused
 
 TIE = 1e-14  # smallest divergence of the two best means that is no tie
 TRACKED = 4  # steps while tracking: weights right to 2e-7 for Bernoulli arms, 1e-8 for Gaussian ones

@@ -21,7 +21,8 @@ class Estimate(NamedTuple):
 def estimates(problem: Problem, state: PyTree) -> Estimate:
     """Reads counts, sums and empirical means from a state, whatever the problem and the precision.
 
-    A state stores its sums as floats, as compensated sums in 32 bit, or as counts of ones. This function reads them all.
+    A state stores its sums as floats, as compensated sums in 32 bit, or as counts of ones. This function reads all of
+    them.
 
     Args:
         problem: the algorithm's problem.
