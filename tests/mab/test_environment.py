@@ -1,4 +1,4 @@
-"""What is paid: laws, leaps, slots, and what is no law."""
+"""Rewards: their laws, leaps, slots, and pulls without a law."""
 
 import jax
 import jax.numpy as jnp
@@ -50,7 +50,7 @@ def test_bernoulli_leaps_have_their_law_and_miss_at_times():
     np.testing.assert_allclose(sums[:, 1].mean(), 6.3, rtol=0.02)
 
 
-def test_what_has_no_law_ends_the_run():
+def test_pulls_without_a_law_end_the_run():
     environment = mab.environment(mab.bernoulli([0.3, 0.5]))
     assert np.isnan(draws(environment, pull([0], [2]), 2).sums).all()
     leaps = mab.environment(mab.bernoulli([0.3, 0.5]), leap=5)
@@ -106,7 +106,7 @@ def test_instances():
 
 
 def test_a_stream_pays_the_same_alone_and_in_leaps():
-    """The whole run of successive rejects is that of single pulls; two rules see the same Bernoulli rewards."""
+    """Successive rejects runs the same with leaps and single pulls; a pull's number fixes its Bernoulli reward."""
     stream, normal = jax.random.key(9), mab.gauss4()
 
     def end(leap):

@@ -24,8 +24,8 @@ def sequential_halving(problem: Problem, *, horizon: Array | int, reuse: bool = 
     Raises:
         ValueError: an argument is out of range.
 
-    **Guarantee** (Theorem 4.1, reuse=False, rewards in [0, 1]): P(the answer is not the best arm) <=
-    3 log2(K) exp(-T / (8 H2 log2 K)). **Cost**: O(K^2) per round. **Limit**: a horizon of 2^31 - 1.
+    **Guarantee** (Theorem 4.1, reuse=False, rewards in [0, 1]): P(the answer is not the best arm) <= 3 log2(K)
+    exp(-T / (8 H2 log2 K)). **Cost**: O(K^2) per round. **Limit**: a horizon of 2^31 - 1.
 
     Source: Karnin, Koren and Somekh (2013), Almost optimal exploration in multi-armed bandits, Algorithm 2.
     """
