@@ -17,7 +17,7 @@ from jaxbandits.fullbandit import (
     make_design,
     random_support,
 )
-from jaxbandits.fullbandit._algorithms.exhaustive import superarm_table
+from jaxbandits.fullbandit._shared.enumeration import superarm_table
 
 PAIRS = make_design(all_superarms(3, 2), 2)
 THETA3 = jnp.array([1.0, 0.5, 0.0])
