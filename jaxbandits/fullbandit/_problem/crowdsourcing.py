@@ -191,7 +191,7 @@ def load_correct(folder: Path | str) -> np.ndarray:
         questions = [row[0] for row in rows]
         require(len(rows) >= 1, name, "hold at least one question", len(rows))
         require(len(set(questions)) == len(questions), name, "hold every question once", questions)
-        require(all(len(row) == width for row in rows), name, f"have {width} entries a line", sorted(map(len, rows)))
+        require(all(len(row) == width for row in rows), name, f"have {width} entries per line", sorted(map(len, rows)))
     truth = dict(truth_lines)
     unknown = [row[0] for row in lines if row[0] not in truth]
     require(not unknown, "truth.csv", "hold every question of answer.csv", f"none for {unknown}")

@@ -1,4 +1,4 @@
-"""Confidence radii of least-squares estimates from sums over super-arms."""
+"""Confidence radii for least squares from sums over super-arms."""
 
 import math
 from typing import Literal
