@@ -30,8 +30,9 @@ threshold is a heuristic that experiments use.
 | `successive_elimination` | all arms that can still be the best, in turn |
 | `lil_ucb` | the arm with the best upper bound, until one arm has most of the pulls |
 
-Fixed budget: the run stops at its horizon or before. Regret: the run goes on to the `horizon` of `run` or `sweep`, and
-`jaxbandits.record` keeps curves: `value=lambda state, decision: {"regret": gaps @ state.counts.astype(gaps.dtype)}`.
+Fixed budget: the run stops at its horizon or before. Regret: the run continues to the `horizon` of `run` or `sweep`,
+and `jaxbandits.record` keeps curves: `value=lambda state, decision: {"regret": gaps @
+state.counts.astype(gaps.dtype)}`.
 
 | algorithm | pulls |
 | --- | --- |

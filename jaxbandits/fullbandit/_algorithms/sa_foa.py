@@ -83,8 +83,8 @@ def sa_foa(
             requires a growth of None.
         growth: () > 0, largest number of pulls between two evaluations of c, as a share of the pulls so far. If None,
             every round is one pull. While a stop is unlikely the share is larger: 0.02, and up to 0.25 at the
-            beginning, as long as all surrogates block up to 8 deviations of the estimate's noise. Stops come late, not
-            early: at n = 6 runs took 0.5 +- 0.3 % more pulls than with one pull per round (16,000 runs each).
+            beginning, if all surrogates still block after a change of 8 deviations of the estimate's noise. Stops come
+            late, not early: at n = 6 runs took 0.5 +- 0.3 % more pulls than with one pull per round (16,000 runs each).
         first_test: () at least s, number of pulls before the first test. If None, s, the size of the support.
         design_matrix: "counts" or "limit", as in `Pace`.
         pull_variance: () > 0, upper bound of the variance of a pull, in squared units of reward. If None, k. Too small
@@ -242,7 +242,7 @@ def _leap(
         return jnp.ones((), int)
     growth = jnp.asarray(growth, t.dtype)
     # While t grows by a share x the widths shrink by x/2, so all surrogates still block up to about x = 2 distance. Far
-    # from the bar a lead is nearly all width; from a distance of about 0.5 on, a surrogate may turn into M^ itself, and
+    # from the bar a lead is nothing but width. Once the distance is about 0.5, a surrogate may turn into M^ itself, and
     # stop blocking at once.
     blocked = jnp.minimum(distance / 2, jnp.maximum(distance**3 / 4, COARSE))
     # The estimate also moves: as in `safe_leap`, the share is y^2 with (noise + 1/2) y^2 + noise y = distance.

@@ -29,7 +29,7 @@ class Design(NamedTuple):
 
     support: Array  # float (s, n)   the super-arms as 0/1 rows, the first n of them independent
     weights: Array  # float (s,)     shares of the pulls, positive, with sum 1
-    cycle: Array  # int ()           s if all shares are equal, else 0
+    cycle: Array  # int ()           s if all shares are equal, otherwise 0
     gram: Array  # float (n, n)      Lambda = sum of p_M chi_M chi_M'
     inverse: Array  # float (n, n)   Lambda^-1
     spectral: Array  # float ()      largest eigenvalue of P Lambda^-1 P, with P = I - 11'/n

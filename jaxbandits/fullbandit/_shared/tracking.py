@@ -60,8 +60,7 @@ class Pace(NamedTuple):
     growth: Array | float | None = 1e-3
     # () > 0, safety of the leaps between tests, in standard deviations. Too small a value stops late, never wrongly
     z: Array | float = 8.0
-    # () > 0, upper bound of the variance of a pull, in squared units of reward. If None, k. Too small a value stops
-    # late
+    # () > 0, upper bound of the variance of a pull, in squared units of reward. If None, k. Too small a value: late stops
     pull_variance: Array | float | None = None
     # "counts": A is the matrix of the pulls made. "limit": A is t Lambda, so that no test inverts a matrix, and a
     # uniform design is tested after whole cycles, unless growth is None
@@ -101,8 +100,8 @@ def algorithm_from_test(
         verdict, width = test(estimate(state.counts, state.sums), t)
         leap = safe_leap(
             t,
-            verdict.margin,
-            width,
+            margin=verdict.margin,
+            width=width,
             reach=reach,
             z=pace.z,
             pull_variance=design.k if pace.pull_variance is None else pace.pull_variance,

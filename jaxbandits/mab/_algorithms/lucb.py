@@ -45,7 +45,7 @@ def lucb(
         Algorithm with actions `Pull` of two slots and answers int32 (), the arm with the best mean.
 
     Raises:
-        ValueError: an argument lies outside the range above, or the threshold needs what the rule does not know.
+        ValueError: an argument lies outside the range above, or the threshold needs evidence that the rule lacks.
 
     **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. With small
     probability a run never stops; set `max_rounds`. **Cost**: O(K) per round of two pulls. **Limit**: 2^31 - 1 pulls.

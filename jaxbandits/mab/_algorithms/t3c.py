@@ -46,7 +46,7 @@ def t3c(
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         is_directed = isinstance(leader_share, str)
         draw, uniforms = posterior_draw_and_uniforms(
-            problem, key, estimates.counts, estimates.means, 2 if is_directed else 1
+            problem, key, counts=estimates.counts, means=estimates.means, number=2 if is_directed else 1
         )
         leader = argmax(unfused(draw))
         costs = transport_costs(problem, estimates, leader, settings.epsilon)

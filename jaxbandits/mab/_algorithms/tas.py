@@ -60,7 +60,7 @@ def tas(
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean.
 
     Raises:
-        ValueError: an argument lies outside the range above, or the threshold needs what the rule does not know.
+        ValueError: an argument lies outside the range above, or the threshold needs evidence that the rule lacks.
 
     **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta, and mean pulls /
     log(1 / delta) tend to the smallest possible limit, the `characteristic_time`. **Cost**: about 12 K relative
@@ -83,14 +83,15 @@ def tas(
         del key
         weights = weights_of(state, estimates)
         if tracking == "D":
-            arm = direct(weights, state.counts, state.pulls, estimates.lots)
+            arm = direct(weights, counts=state.counts, pulls=state.pulls, lots=estimates.lots)
         else:
-            behind = cumulative(state.memory.tracked, weights, state.pulls) - state.counts.astype(dtype)
+            tracked = cumulative(state.memory.tracked, weights=weights, pulls=state.pulls)
+            behind = tracked - state.counts.astype(dtype)
             arm = argmax(behind, estimates.lots)
         return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots))
 
     def remember(state: State, estimates: Estimates) -> Plan:
-        tracked = cumulative(state.memory.tracked, weights_of(state, estimates), state.pulls)
+        tracked = cumulative(state.memory.tracked, weights=weights_of(state, estimates), pulls=state.pulls)
         return state.memory._replace(tracked=tracked)
 
     start = Plan(jnp.full(K, 1 / K, dtype), jnp.full((), -1, int), jnp.ones(K, dtype))

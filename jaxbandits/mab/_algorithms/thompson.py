@@ -28,6 +28,6 @@ def thompson(problem: Problem) -> Algorithm:
     check_problem(problem)
 
     def index(key: Key, estimates: Estimates) -> Array:
-        return posterior_draws(problem, key, estimates.counts, estimates.means)
+        return posterior_draws(problem, key, counts=estimates.counts, means=estimates.means)
 
     return algorithm_from_index(problem, index, ties=False)

@@ -71,7 +71,7 @@ def ttts(
             target = coin(key, logs.dtype) * cumulated[-1]
             return argmax(cumulated > target)
         # DEVIATION: the paper draws until the best arms differ, however long that takes.
-        fresh = posterior_draws(problem, key, counts, means, FRESH)
+        fresh = posterior_draws(problem, key, counts=counts, means=means, number=FRESH)
         tops = jnp.argmax(fresh, axis=1).astype(jnp.int32)
         differs = tops != leader
         fallback = transport(problem, estimates, leader, settings.epsilon)
@@ -79,7 +79,7 @@ def ttts(
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         of_draw, of_coin, of_challenger = jax.random.split(key, 3)
-        leader = argmax(posterior_draws(problem, of_draw, estimates.counts, estimates.means))
+        leader = argmax(posterior_draws(problem, of_draw, counts=estimates.counts, means=estimates.means))
         pair = Pair(leader, challenger_of(of_challenger, estimates, leader))
         share = leader_share_at(problem, leader_share, estimates, *pair)
         arm = pulled_arm(pair, share, coin(of_coin, share.dtype))

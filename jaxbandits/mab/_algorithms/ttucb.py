@@ -69,7 +69,7 @@ def ttucb(
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean.
 
     Raises:
-        ValueError: an argument lies outside the range above, or the threshold needs what the rule does not know.
+        ValueError: an argument lies outside the range above, or the threshold needs evidence that the rule lacks.
 
     **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. **Cost**: O(K) per
     round. **Limit**: 2^31 - 1 pulls.

@@ -45,7 +45,7 @@ def ugape(
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm J.
 
     Raises:
-        ValueError: an argument lies outside the range above, or the threshold needs what the rule does not know.
+        ValueError: an argument lies outside the range above, or the threshold needs evidence that the rule lacks.
 
     **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. With small probability a run
     never stops; set `max_rounds`. **Cost**: O(K) per round, for Bernoulli arms 4 K relative entropies. **Limit**:

@@ -48,7 +48,7 @@ def check_noise_scale(name: str, noise_scale: Any) -> None:
     """Raises `ValueError` unless the noise scale is a positive number that may be static."""
     checks.positive(name, noise_scale)
     is_static = not isinstance(noise_scale, (jax.Array, np.ndarray))
-    require(is_static, name, "be a Python number, which is known when a program is made", noise_scale)
+    require(is_static, name, "be a Python number, which is known before tracing", noise_scale)
 
 
 def checked_means(name: str, problem: Problem, means: Any) -> Array:

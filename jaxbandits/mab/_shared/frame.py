@@ -31,9 +31,7 @@ class State(NamedTuple):
 
     pulls: Array  # int ()
     counts: Array  # int32 (K,)   pulls of every arm
-    sums: (
-        Array | Sum | Ones
-    )  # sums of every arm's rewards: Gaussian float (K,), compensated in 32 bit; Bernoulli counts
+    sums: Array | Sum | Ones  # rewards of every arm: Gaussian float (K,), compensated in 32 bit; Bernoulli integers
     memory: PyTree = ()  # the rule's own statistics
     ties: Array | tuple[()] = ()  # uint32 (K,), random bits of the lots; () without lots
 
