@@ -60,7 +60,7 @@ class Pace(NamedTuple):
     growth: Array | float | None = 1e-3
     # () > 0, safety of the leaps between tests, in standard deviations. Too small a value stops late, never wrongly
     z: Array | float = 8.0
-    # () > 0, upper bound of the variance of a pull, in squared units of reward. If None, k. Too small a value: late stops
+    # () > 0, upper bound of a pull's variance, in squared units of reward. If None, k. Too small a value stops late
     pull_variance: Array | float | None = None
     # "counts": A is the matrix of the pulls made. "limit": A is t Lambda, so that no test inverts a matrix, and a
     # uniform design is tested after whole cycles, unless growth is None
