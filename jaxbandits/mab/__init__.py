@@ -30,9 +30,8 @@ threshold is a heuristic that experiments use.
 | `successive_elimination` | all arms that can still be the best, in turn |
 | `lil_ucb` | the arm with the best upper bound, until one arm has most of the pulls |
 
-Fixed budget: the run stops at its horizon or before. Regret: the run continues to the `horizon` of `run` or `sweep`,
-and `jaxbandits.record` keeps curves: `value=lambda state, decision: {"regret": gaps @
-state.counts.astype(gaps.dtype)}`.
+Fixed budget: the run stops at its horizon or before. Regret: the run lasts until the `horizon` of `run` or `sweep`, and
+`jaxbandits.record` keeps curves: `value=lambda state, decision: {"regret": gaps @ state.counts.astype(gaps.dtype)}`.
 
 | algorithm | pulls |
 | --- | --- |
@@ -47,7 +46,7 @@ state.counts.astype(gaps.dtype)}`.
 
 Ties: two Bernoulli arms often have equal counts and means. All rules break such ties by lots (`numerics.ties`), drawn
 anew at every pull, so the distribution of a run does not depend on the order of the arms. A run stays a function of its
-key: its state holds the random bits of its lots. Papers do not specify these ties, except the uniform challenger of
+key: its state holds the random bits of its lots. Papers do not specify these ties, except the uniform challenger in
 `t3c`. Normal rewards do not tie, and most of their runs draw no lots. Two rules do: `ttucb`, because all challengers
 with a mean above the leader's cost 0, and `continuous_rejects`, which may end in mid-turn. In `tas` and `ugape` the
 first of equal counts comes first. `uniform`, `successive_elimination` and the first K pulls of every rule take arms in
@@ -56,7 +55,7 @@ the order of their numbers.
 `mab.gaussian(means, noise_scale=1.0)` and `mab.bernoulli(means)` make instances from any means.
 
 Sources: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence; Jourdan, Degenne, Baudry,
-de Heide and Kaufmann (2022), Top two algorithms revisited. Each algorithm names its own.
+de Heide and Kaufmann (2022), Top two algorithms revisited. Each algorithm names its own sources.
 """
 
 from jaxbandits.mab._algorithms.bayes_ucb import bayes_ucb
