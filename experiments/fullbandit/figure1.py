@@ -24,7 +24,7 @@ from experiments.settings import Settings
 from jaxbandits import Outcome, fullbandit
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.fullbandit import Estimate
-from jaxbandits.fullbandit._algorithms.exhaustive import largest_squared_norm, superarm_table
+from jaxbandits.fullbandit._shared.enumeration import largest_squared_norm, superarm_table
 from jaxbandits.numerics.densest_subgraph import quadratic_maximization
 
 GAPS = (0.1, 1.0)

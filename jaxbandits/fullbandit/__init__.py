@@ -1,8 +1,9 @@
-"""Top-k identification when only sums of rewards are seen.
+"""Top-k identification from sums of rewards.
 
-n arms have unknown means. A learner pulls sets of k arms, super-arms, and sees the sum of their rewards, one number a
-pull; it wants the super-arm of the largest mean, up to epsilon, with an error rate of at most delta. All algorithms
-track a `Design`, which says beforehand what is pulled and in which shares, and differ in when they stop.
+n arms have unknown means. A learner pulls super-arms, sets of k arms, and observes only the sum of their rewards, one
+number per pull. The goal is the super-arm with the largest mean, up to epsilon, with an error rate of at most delta.
+All algorithms track a `Design`, the super-arms to pull and their shares, which is fixed before the run. They differ in
+their stopping rules.
 
     >>> import jax, jaxbandits
     >>> from jaxbandits import fullbandit
@@ -20,16 +21,16 @@ track a `Design`, which says beforehand what is pulled and in which shares, and 
 | --- | --- | --- |
 | `saqm` | the gap exceeds twice the widest super-arm, by greedy peeling | if peeling reaches its ratio `alpha` |
 | `icb` | no super-arm can lead within independent widths of the arms | yes |
-| `exhaustive` | no super-arm can lead within the ellipsoid, all tried | yes |
-| `spectral` | a bound of the same, of one eigenvalue, has it | yes |
+| `exhaustive` | no super-arm can lead within the ellipsoid, by trying all | yes |
+| `spectral` | the same holds for an upper bound with one eigenvalue | yes |
 | `sa_foa` | no rival found by sampling and linearising leads | none |
 
-Each rule is a function of its own as well (`saqm_rule`, ..., and the `surrogates` of SA-FOA). `Pace` says when a rule
-is tested: all pulls between two tests are one round, with the law of one by one.
+Each rule is also a function of its own (`saqm_rule`, ..., and the `surrogates` of SA-FOA). `Pace` sets the pulls
+between two tests of a rule. They are all made in one round, and the distribution of a run is unchanged.
 
 Reading a run: in all algorithms, `state.counts` (s,) are the pulls of each super-arm of the design, and `state.sums`
-(s,) their rewards. `estimator(design)(state.counts, state.sums)` makes least squares of them; `lemma1_radius` and
-`ellipsoid_radius` say how far it may be off, and a rule, such as `icb_rule`, what its test finds.
+(s,) the sums of their rewards. `estimator(design)(state.counts, state.sums)` is their least-squares estimate,
+`lemma1_radius` and `ellipsoid_radius` bound its error, and a rule, such as `icb_rule`, gives the result of its test.
 
 Source: Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Polynomial-time algorithms for multiple-arm identification with
 full-bandit feedback.

@@ -1,7 +1,7 @@
-"""Arms without structure: which is the best, or how much is lost until it is found?
+"""Arms without structure: identification of the best arm, and regret.
 
-A pull of arm a pays a normal reward of mean mu_a and known variance, or 0 or 1. Wanted is the arm with the largest
-mean: with error probability at most delta after as few pulls as possible.
+A pull of arm a pays a normal reward of mean mu_a and known variance, or 0 or 1. The goal is to identify the arm with
+the largest mean, with error probability at most delta, in as few pulls as possible.
 
     >>> import jax, jaxbandits
     >>> from jaxbandits import mab
@@ -14,48 +14,48 @@ mean: with error probability at most delta after as few pulls as possible.
     >>> print(mab.is_right(instance, outcome.answer))
     True
 
-Fixed confidence: the run stops by itself. Its threshold (`numerics.thresholds`) says what is proved; the default is a
-heuristic that experiments use.
+Fixed confidence: the run stops by itself. Its threshold (`numerics.thresholds`) decides what is proved. The default
+threshold is a heuristic that experiments use.
 
-| algorithm | what it does |
+| algorithm | pulls |
 | --- | --- |
-| `uniform` | pulls all arms in turn |
-| `tas` | Track-and-Stop: follows the proportions that are optimal at the estimates |
-| `ttts` | the best arms of two posterior draws |
-| `t3c` | the best arm of a posterior draw and its challenger of least transport cost |
-| `ttucb` | the arm of the best upper bound and its challenger |
-| `eb_tc`, `eb_tci` | the empirical best arm and its challenger; the second starves no arm |
+| `uniform` | all arms in turn |
+| `tas` | Track-and-Stop: the arm furthest behind its optimal proportion at the estimates |
+| `ttts` | one of the best arms of two posterior draws |
+| `t3c` | the best arm of a posterior draw, or its challenger with the smallest transport cost |
+| `ttucb` | the arm with the best upper bound, or its challenger |
+| `eb_tc`, `eb_tci` | the empirical best arm, or its challenger; the second starves no arm |
 | `lucb`, `kl_lucb` | the empirical best arm and its most optimistic rival, both at once (`slots=2`) |
-| `ugape` | of the arm that is beaten by least and its rival the one with fewer pulls |
-| `successive_elimination` | all arms in turn, dropping those that cannot be the best |
-| `lil_ucb` | the arm of the best upper bound, until it has most of the pulls |
+| `ugape` | of the leader and its strongest rival, the one with fewer pulls |
+| `successive_elimination` | all arms that can still be the best, in turn |
+| `lil_ucb` | the arm with the best upper bound, until one arm has most of the pulls |
 
-Fixed budget: the run stops at its horizon or before. Regret: the run goes on to the `horizon` of `run` or `sweep`, and
+Fixed budget: the run stops at its horizon or before. Regret: the run lasts until the `horizon` of `run` or `sweep`, and
 `jaxbandits.record` keeps curves: `value=lambda state, decision: {"regret": gaps @ state.counts.astype(gaps.dtype)}`.
 
-| algorithm | what it does |
+| algorithm | pulls |
 | --- | --- |
-| `successive_rejects` | phases of equal pulls, each of which drops the worst arm |
-| `sequential_halving` | phases of equal pulls, each of which drops the worse half |
-| `continuous_rejects` | drops the worst arm as soon as it clearly trails |
-| `ucb_e` | upper bounds for a hardness that is known: an oracle |
-| `ucb1`, `kl_ucb` | the arm of the best upper bound |
-| `imed` | the arm of the least empirical divergence |
-| `bayes_ucb`, `thompson` | the arm of the best posterior quantile, or draw |
-| `moss`, `moss_anytime` | upper bounds that are minimax optimal, with and without a known horizon |
+| `successive_rejects` | all remaining arms equally in phases, each of which drops the worst arm |
+| `sequential_halving` | all remaining arms equally in phases, each of which drops the worse half |
+| `continuous_rejects` | the remaining arm with the fewest pulls; the worst is dropped once it clearly trails |
+| `ucb_e` | the arm with the best upper bound for a known hardness: an oracle |
+| `ucb1`, `kl_ucb` | the arm with the best upper bound |
+| `imed` | the arm with the smallest empirical divergence |
+| `bayes_ucb`, `thompson` | the arm with the best posterior quantile, or draw |
+| `moss`, `moss_anytime` | the arm with the best minimax optimal bound, with and without a known horizon |
 
-Ties: two Bernoulli arms often have equal counts and means. All rules break such ties by lots (`numerics.ties`), at
-random and anew at every pull. The law of a run is then the same for arms in any other order. A run stays a function of
-its key: the random words of its lots are in its state. Papers leave these ties open, except that `t3c` has a uniform
-challenger of its own. Normal rewards do not tie, and most of their runs draw no lots. Two rules do: `ttucb`, because
-all challengers with a mean above the leader's cost 0, and `continuous_rejects`, which may end in mid-turn. In `tas` and
-`ugape` the first of equal counts comes first. The arms of a turn, of `uniform` and `successive_elimination` and of
-every rule's first K pulls, go by their numbers.
+Ties: two Bernoulli arms often have equal counts and means. All rules break such ties by lots (`numerics.ties`), drawn
+anew at every pull, so the distribution of a run does not depend on the order of the arms. A run stays a function of its
+key: its state holds the random bits of its lots. Papers do not specify these ties, except the uniform challenger in
+`t3c`. Normal rewards do not tie, and most of their runs draw no lots. Two rules do: `ttucb`, because all challengers
+with a mean above the leader's cost 0, and `continuous_rejects`, which may end in mid-turn. In `tas` and `ugape` the
+first of equal counts comes first. `uniform`, `successive_elimination` and the first K pulls of every rule take arms in
+the order of their numbers.
 
-An instance of your own is `mab.gaussian(means, noise_scale=1.0)` or `mab.bernoulli(means)`.
+`mab.gaussian(means, noise_scale=1.0)` and `mab.bernoulli(means)` make instances from any means.
 
 Sources: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence; Jourdan, Degenne, Baudry,
-de Heide and Kaufmann (2022), Top two algorithms revisited; and those of each algorithm.
+de Heide and Kaufmann (2022), Top two algorithms revisited. Each algorithm names its own sources.
 """
 
 from jaxbandits.mab._algorithms.bayes_ucb import bayes_ucb

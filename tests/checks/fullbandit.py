@@ -22,7 +22,7 @@ ESTIMATE = fullbandit.Estimate(THETA, DESIGN.inverse / 100, jnp.asarray(100.0))
 
 
 def _quiz() -> Path:
-    """A folder as those of the published answers."""
+    """Writes a folder in the form of the published answers."""
     folder = Path(tempfile.mkdtemp())
     files = {
         "answer.csv": [["question_id", "x", "y"], ["1", "A", "B"], ["2", "C", "C"]],

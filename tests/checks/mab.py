@@ -45,7 +45,7 @@ CALLS = {
     "estimates": Call(
         mab.estimates,
         {"problem": PROBLEM, "state": mab.ucb1(PROBLEM).init(jax.random.key(0))},
-        fine={"state": ("nan_inside",)},  # a run that has met a NaN ends as NONFINITE
+        fine={"state": ("nan_inside",)},  # state of a run that ended as NONFINITE
     ),
     "is_right": Call(mab.is_right, {"instance": INSTANCE, "answer": 1, "epsilon": 0.1}),
     "kl_lucb": _tested(mab.kl_lucb),

@@ -1,4 +1,4 @@
-"""The full-bandit rules of the conformance suite."""
+"""Cases of the conformance suite: full-bandit rules."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from jaxbandits.base import Algorithm
 
 
 def _sums(factory: Callable[..., Algorithm], *, means: list[float], k: int, size: int, seed: int, **pace: Any):
-    """The best k arms, from the sums of random sets of k."""
+    """Makes a case with a design of random super-arms of k arms."""
     support = fullbandit.random_support(seed, len(means), k, size=size)
 
     def make(dtype, **hyperparameters):
@@ -27,7 +27,7 @@ def _sums(factory: Callable[..., Algorithm], *, means: list[float], k: int, size
 
 
 def _leaps(factory):
-    # No ties in the peeling of this support: they would be broken by rounding, in each program in its own way.
+    # The peeling of this support has no ties: rounding would break them, in every program in another way.
     return _sums(factory, means=[1.0, 0.8, 0.6, 0.3, 0.1, 0.0], k=3, size=12, seed=0, growth=0.02)
 
 

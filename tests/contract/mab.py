@@ -1,4 +1,4 @@
-"""The bandits without structure of the conformance suite."""
+"""Cases of the conformance suite: bandits without structure."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ MEANS = (0.2, 0.7, 0.4)
 
 
 def _mab(factory: Callable[..., Algorithm], *, ones: bool = False, slots: int = 1, **defaults: Any):
-    """Three arms, the second best trailing by 0.3."""
+    """Makes a case of three arms, the second best trailing by 0.3."""
 
     def make(dtype, **hyperparameters):
         instance = mab.bernoulli(MEANS, dtype=dtype) if ones else mab.gaussian(MEANS, noise_scale=0.5, dtype=dtype)
@@ -25,7 +25,7 @@ def _mab(factory: Callable[..., Algorithm], *, ones: bool = False, slots: int = 
 
 
 def _tested(factory: Callable[..., Algorithm], **defaults: Any):
-    """With an admitted probability of error, where none is given."""
+    """Adds an error probability if none is given."""
 
     def tested(problem, **hyperparameters):
         return factory(problem, **({"delta": 0.1} | hyperparameters))
@@ -34,7 +34,7 @@ def _tested(factory: Callable[..., Algorithm], **defaults: Any):
 
 
 def _ended(factory: Callable[..., Algorithm], pulls: int = 60):
-    """A rule that never stops, with an end."""
+    """Stops a rule that never stops by itself."""
 
     def ended(problem, **hyperparameters):
         algorithm = factory(problem, **hyperparameters)

@@ -65,7 +65,7 @@ AGENT = kernel.gp_ucb(jnp.eye(3), kernel=kernel.paper_kernel("branin"), horizon=
         (
             GAUSSIAN,
             rewards([1.0], [2]),
-            "observation.times must be what was asked for, or 0 where an arm was not pulled",
+            "observation.times must be the times of the action, or 0 where an arm was not pulled",
         ),
         (GAUSSIAN, rewards([1.0], [0]), "observation.sums must be 0 where nothing was pulled"),
         (GAUSSIAN, 1.0, "observation must be of type Rewards, got 1.0"),

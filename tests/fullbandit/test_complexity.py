@@ -40,7 +40,7 @@ def stop(rule, design=PAIRS, theta=LINE, **arguments):
     return mean_field_time(rule, design, Instance(theta, design.k), **({"delta": 0.05, "epsilon": 0.5} | arguments))
 
 
-def test_gap():
+def test_gap_by_hand():
     assert gap(Instance(jnp.array([0.1, 0.9, 0.4, 0.7]), 2)) == pytest.approx(0.3)
     assert gap(Instance(jnp.array([0.7, 0.5, 0.5, 0.1]), 2)) == 0
 
@@ -73,7 +73,7 @@ def test_rho_independent_takes_the_widest_arms():
     assert rho_independent(design) == pytest.approx(np.sqrt(diagonal[-4:]).sum() ** 2)
 
 
-def test_hardness():
+def test_hardness_by_hand():
     assert hardness(9.0, 0.5, 1.0) == 4
     assert hardness(9.0, 0.0, 0.0) == jnp.inf
 
@@ -89,15 +89,15 @@ def test_hardness():
     ],
 )
 def test_mean_field_by_hand(rule, options, time, factor):
-    """Every |chi|^2 is 3, a swap 6 and a diagonal entry 2.25; gap + epsilon = 1."""
-    found = stop(rule, **options)
-    assert found == pytest.approx(time, rel=2e-7)
+    """Every |chi|^2 is 3, the |y|^2 of a swap 6 and a diagonal entry 2.25; gap + epsilon = 1."""
+    stopping_time = stop(rule, **options)
+    assert stopping_time == pytest.approx(time, rel=2e-7)
     radius = lemma1_radius if (rule, options) == ("icb", {}) else ellipsoid_radius
-    assert found == pytest.approx(factor * float(radius(found, 3, 2, 0.05)) ** 2, rel=1e-12)
+    assert stopping_time == pytest.approx(factor * float(radius(stopping_time, 3, 2, 0.05)) ** 2, rel=1e-12)
 
 
 def test_bounds_by_hand():
-    """With a hardness that gives them the factors of the case above."""
+    """The hardness gives the bounds the factors of the case above."""
     saqm_factor = 3 * (1 + 1 / 0.9) ** 2 / (3 + 1 / 0.9) ** 2
     assert saqm_bound(saqm_factor, 3, 2, delta=0.05) == pytest.approx(9363.916, rel=2e-7)
     assert icb_bound(9 / 4, 3, 2, delta=0.05) == pytest.approx(1290.387, rel=1e-6)
@@ -119,7 +119,7 @@ def test_bounds_hold_for_the_mean_field(seed):
     bound = saqm_bound(measure(rho(design)), n, k, delta=0.05, alpha=1.0)
     assert stop("saqm", **arguments, alpha="exact") <= bound
     assert stop("icb", **arguments) <= icb_bound(measure(rho_independent(design)), n, k, delta=0.05)
-    # Any rule that is sure of its answer takes longer than the exhaustive one.
+    # Any proved rule takes longer than the exhaustive one.
     surest = stop("exhaustive", **arguments)
     assert surest <= stop("spectral", **arguments)
     assert surest <= stop("icb", **arguments, radius="ellipsoid")
@@ -150,14 +150,14 @@ def test_mean_field_in_float32():
         assert time == pytest.approx(float(stop(rule)), rel=1e-4)
 
 
-def test_sa_foa_stops_before_it_is_sure():
-    """Five arms: between 30000 and 46950 pulls peeling loses sight of the rival {0, 1, 3}, the other one later."""
+def test_sa_foa_stops_before_the_exhaustive_rule():
+    """Five arms: between 30000 and 46950 pulls "paper" peeling begins to miss the rival {0, 1, 3}, "exact" later."""
     five = partial(stop, design=CYCLE, theta=FIVE)
     assert five("exhaustive", epsilon=0.1) == pytest.approx(166128, abs=1)
-    loses = five("sa_foa", epsilon=0.2, mode="all")
-    assert 30000 < loses <= 46950 * 1.002
-    keeps = five("sa_foa", epsilon=0.2, mode="all", reduction="exact")
-    assert 46950 < keeps <= 166128 * 1.002
+    paper = five("sa_foa", epsilon=0.2, mode="all")
+    assert 30000 < paper <= 46950 * 1.002
+    exact = five("sa_foa", epsilon=0.2, mode="all", reduction="exact")
+    assert 46950 < exact <= 166128 * 1.002
 
 
 @pytest.mark.parametrize("samples", [1, 2])
@@ -173,8 +173,8 @@ def test_sa_foa_against_its_lotteries_one_by_one(samples):
     assert survival[-1] == 0
     mean = s + survival.sum()
     assert np.any((success > 0) & (success < 1))
-    found = stop("sa_foa", design, theta, epsilon=0.1, noise_scale=scale, samples=samples)
-    assert found == pytest.approx(mean, rel=5e-3)
+    stopping_time = stop("sa_foa", design, theta, epsilon=0.1, noise_scale=scale, samples=samples)
+    assert stopping_time == pytest.approx(mean, rel=5e-3)
     late = stop("sa_foa", design, theta, epsilon=0.1, noise_scale=scale, samples=samples, first_test=10_000)
     assert late == pytest.approx(10_000, abs=1)
 
@@ -190,7 +190,7 @@ def test_oracle_time_by_hand():
 
 
 def test_oracle_time_of_equal_leads_and_of_fewer_superarms():
-    """One bad arm among n: the n-1 rivals each trade it in, alike but for names."""
+    """One bad arm among n: the n-1 rivals each exchange a good arm for it, and differ only in names."""
     theta = np.array([1.0, 1.0, 1.0, 0.5])
     whole = oracle_time(Instance(theta, 3))
     # A set leaves one arm out: 1/p_3 + 1/p_i for i < 3, least at p_3 = sqrt(3) p_i.
@@ -235,6 +235,6 @@ def test_oracle_time_of_equal_leads_and_of_fewer_superarms():
         (partial(oracle_time, Instance(LINE, 3)), r"instance.k must be an integer in \[2, 2\], got 3"),
     ],
 )
-def test_refuses(call, message):
+def test_bad_argument_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -17,12 +17,12 @@ from jaxbandits.fullbandit import ellipsoid_radius, lemma1_radius
         (100, 3, 2, 0.05, 20.2440981, 10.1220491),
     ],
 )
-def test_by_hand(t, n, k, delta, ellipsoid, lemma1):
+def test_radii_by_hand(t, n, k, delta, ellipsoid, lemma1):
     assert ellipsoid_radius(t, n, k, delta) == pytest.approx(ellipsoid, abs=1e-7)
     assert lemma1_radius(t, n, k, delta) == pytest.approx(lemma1, abs=1e-7)
 
 
-def test_as_printed():
+def test_radii_equal_the_printed_formulas():
     t, n, k, delta, noise_scale = 12345, 20, 7, 0.02, 0.5
     log = math.log(6 * t**2 / (math.pi**2 * delta))
     ellipsoid = 2 * math.sqrt(2) * 3.5 * math.sqrt(log + math.log(math.comb(n, k)))
@@ -39,14 +39,14 @@ def test_the_ellipsoid_is_twice_as_wide_at_equal_logarithms():
     assert lemma1_radius(1000, 10, 4, 0.1, log_sets=2.0) != pytest.approx(float(lemma1_radius(1000, 10, 4, 0.1)))
 
 
-def test_more_superarms_than_an_integer_counts():
+def test_radius_for_more_superarms_than_an_integer_counts():
     """C(400, 200) is about 1e119."""
     radius = ellipsoid_radius(10**8, 400, 200, 0.05, 1 / 200)
     log = math.log(6 / math.pi**2) + 2 * math.log(1e8) + math.log(math.comb(400, 200)) - math.log(0.05)
     assert radius == pytest.approx(2 * math.sqrt(2 * log), rel=1e-13)
 
 
-def test_counts_whose_square_overflows():
+def test_radius_at_pulls_whose_square_overflows():
     with jax.enable_x64(False):
         radius = lemma1_radius(jnp.asarray(2 * 10**9), 111, 10, 0.05)
         assert radius.dtype == jnp.float32
@@ -55,7 +55,7 @@ def test_counts_whose_square_overflows():
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
 @pytest.mark.parametrize("radius", [ellipsoid_radius, lemma1_radius])
-def test_keeps_the_dtype_and_takes_tracers(radius, dtype):
+def test_radius_keeps_the_dtype_and_takes_tracers(radius, dtype):
     t, deltas, scales = (jnp.array(x, dtype) for x in ([10.0, 1e6], [0.1, 0.2], [1.0, 3.0]))
     traced = jax.jit(jax.vmap(lambda t, delta, scale: radius(t, 9, 4, delta, scale)))(t, deltas, scales)
     assert traced.dtype == dtype
@@ -75,6 +75,6 @@ def test_keeps_the_dtype_and_takes_tracers(radius, dtype):
         ({"log_sets": -1.0}, "log_sets must be at least 0, got -1.0"),
     ],
 )
-def test_refuses(radius, change, message):
+def test_bad_argument_is_refused(radius, change, message):
     with pytest.raises(ValueError, match=message):
         radius(**({"t": 100, "n": 9, "k": 4, "delta": 0.1} | change))

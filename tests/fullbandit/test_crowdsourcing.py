@@ -21,8 +21,8 @@ from jaxbandits.fullbandit._problem.crowdsourcing import FOLDERS
 DATA = os.environ.get("JAXBANDITS_DATA")
 on_real_data = pytest.mark.skipif(DATA is None, reason="JAXBANDITS_DATA names no folder of data")
 
-# Questions, workers, sum and sum of squares of the counts, the ten best, the eleventh, how many best sets there are.
-# Average and best accuracy are those of table 1 of Kuroki et al. (2020), which gives two digits.
+# Questions, workers, sum and sum of squares of the counts, the ten best, the eleventh, number of best sets.
+# Average and best accuracy are from table 1 of Kuroki et al. (2020), which gives two digits.
 TABLE = {
     "it": (25, 36, 483, 7097, [21, 20, 20, 20, 19, 18, 18, 17, 17, 16], 16, 2, 0.54, 0.84),
     "medicine": (36, 45, 770, 15208, [33, 31, 30, 29, 28, 27, 25, 23, 23, 22], 22, 4, 0.48, 0.92),
@@ -60,7 +60,7 @@ def test_instances_have_the_accuracies(name):
 
 @pytest.mark.parametrize("name", TABLE)
 def test_all_best_sets_are_right_and_the_next_best_is_not(name):
-    """Tied workers may stand for one another; a single correct answer less is an error, in integers and in floats."""
+    """Tied workers are interchangeable; one correct answer less is an error, in integers and in floats."""
     questions, workers, *_, best_sets, _, _ = TABLE[name]
     counts = fullbandit.crowdsourcing_counts(name).correct
     order = np.argsort(-counts, kind="stable")
@@ -125,7 +125,7 @@ def test_answers_are_joined_with_the_truth_by_question(tmp_path, change):
     np.testing.assert_array_equal(correct, fullbandit.load_correct(str(tmp_path)))
 
 
-def test_more_truths_than_questions_do_no_harm(tmp_path):
+def test_load_correct_ignores_truths_of_other_questions(tmp_path):
     correct = fullbandit.load_correct(write(tmp_path, truth=TRUTH + "99,A\n"))
     assert correct.shape == (4, 3)
 
@@ -138,11 +138,11 @@ def test_more_truths_than_questions_do_no_harm(tmp_path):
         ("question_id,x\n", TRUTH, "answer.csv must hold at least one question, got 0"),
         ("", TRUTH, "answer.csv must have a header, got 'an empty file'"),
         (ANSWERS + "7,A,A,A\n", TRUTH, "answer.csv must hold every question once"),
-        (ANSWERS + "8,A,A\n", TRUTH, r"answer.csv must have 4 entries a line, got \[3, 4, 4, 4, 4\]"),
+        (ANSWERS + "8,A,A\n", TRUTH, r"answer.csv must have 4 entries per line, got \[3, 4, 4, 4, 4\]"),
         (ANSWERS, TRUTH.replace("truth", "letter"), "truth.csv must have the header question_id,truth"),
         (ANSWERS, TRUTH + "3,D\n", "truth.csv must hold every question once"),
         (ANSWERS, TRUTH.replace("9,B", "8,B"), r"truth.csv must hold every question of answer.csv, got .*\['9'\]"),
-        (ANSWERS, TRUTH.replace("9,B", "9"), "truth.csv must have 2 entries a line"),
+        (ANSWERS, TRUTH.replace("9,B", "9"), "truth.csv must have 2 entries per line"),
     ],
 )
 def test_files_of_another_form_are_refused(tmp_path, answers, truth, message):
@@ -165,11 +165,11 @@ def folder_of(name):
 
 @on_real_data
 @pytest.mark.parametrize("name", TABLE)
-def test_shipped_counts_are_those_of_the_files(name):
+def test_shipped_counts_equal_the_files(name):
     correct = fullbandit.load_correct(folder_of(name))
     crowd = fullbandit.crowdsourcing_counts(name)
     assert correct.shape == (crowd.questions, len(crowd.correct))
-    if name == "pokemon":  # in another order on purpose
+    if name == "pokemon":  # shipped in another order on purpose
         assert not np.array_equal(correct.sum(axis=0), crowd.correct)
         np.testing.assert_array_equal(np.sort(correct.sum(axis=0)), np.sort(crowd.correct))
     else:

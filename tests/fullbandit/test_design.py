@@ -1,4 +1,4 @@
-"""Supports, allocations and the counts that follow them, against closed forms, enumeration and the literal rule."""
+"""Supports, allocations and the counts that track them, against closed forms, enumeration and the literal rule."""
 
 import math
 from fractions import Fraction
@@ -68,7 +68,7 @@ def test_uniform_shares_of_all_superarms(n, k):
 
 
 def test_unequal_shares_and_the_basis_in_front():
-    """The third row is the sum of the first two less the fourth, and goes behind."""
+    """The fourth row is the sum of the first two less the third, and moves to the end."""
     rows = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 0, 1]])
     shares = np.array([0.1, 0.15, 0.2, 0.25, 0.3])
     design = make_design(rows, 2, weights=shares)
@@ -118,7 +118,7 @@ def test_make_design_refuses(support, k, change, message):
         make_design(support, k, **change)
 
 
-def test_float32_is_refused_where_it_cannot_bear_the_condition():
+def test_float32_is_refused_at_a_large_condition():
     rows, shares = all_superarms(4, 2), [0.3, 0.3, 0.3997, 0.0001, 0.0001, 0.0001]
     assert make_design(rows, 2, weights=shares).condition > 1e3
     with pytest.raises(ValueError, match="design must be float64 where its condition exceeds 1000, got"):
@@ -178,12 +178,12 @@ def test_random_support(n, k, size, expected):
 
 def test_random_support_is_uniform():
     """Every set of 2 out of 5 is in 6 of its 10 rows; 400 draws, 4.9 standard deviations."""
-    seen = np.zeros((5, 5))
+    pair_counts = np.zeros((5, 5))
     for seed in range(400):
         rows = random_support(seed, 5, 2, size=6).astype(int)
-        seen += rows.T @ rows
-    share = seen[np.triu_indices(5, 1)] / 400
-    # A draw is kept if it spans R^5, which by symmetry leaves every set as likely as any other.
+        pair_counts += rows.T @ rows
+    share = pair_counts[np.triu_indices(5, 1)] / 400
+    # A draw is kept if it spans R^5. By symmetry all sets remain equally likely.
     np.testing.assert_allclose(share, 0.6, atol=0.12)
 
 
@@ -215,18 +215,18 @@ def test_random_support_refuses(change, message, monkeypatch):
 @pytest.mark.parametrize("size", [10, 20, 50])
 def test_g_allocation_attains_the_dimension(method, size):
     rows = random_support(1, 10, 5, size=size)
-    found = g_allocation(rows, method=method)
-    assert found.lower == 10
-    assert found.value == pytest.approx(10, rel=1e-3)
-    assert is_basis(found.support)
-    assert found.weights.sum() == pytest.approx(1, abs=1e-12)
-    assert found.weights.min() >= 1e-4
-    design = make_design(found.support, 5, weights=found.weights)
-    np.testing.assert_array_equal(design.support, found.support)
-    # The rows that are left have the value; those dropped have less or about as much.
-    norms = squared_norms(found.support.astype(float), design.inverse)
+    allocation = g_allocation(rows, method=method)
+    assert allocation.lower == 10
+    assert allocation.value == pytest.approx(10, rel=1e-3)
+    assert is_basis(allocation.support)
+    assert allocation.weights.sum() == pytest.approx(1, abs=1e-12)
+    assert allocation.weights.min() >= 1e-4
+    design = make_design(allocation.support, 5, weights=allocation.weights)
+    np.testing.assert_array_equal(design.support, allocation.support)
+    # The norms of the remaining rows equal the value; the dropped ones are smaller or about equal.
+    norms = squared_norms(allocation.support.astype(float), design.inverse)
     np.testing.assert_allclose(norms, 10, rtol=2e-2)
-    assert squared_norms(rows.astype(float), design.inverse).max() == pytest.approx(found.value, rel=1e-9)
+    assert squared_norms(rows.astype(float), design.inverse).max() == pytest.approx(allocation.value, rel=1e-9)
 
 
 def test_g_allocations_agree_and_beat_random_shares():
@@ -238,9 +238,9 @@ def test_g_allocations_agree_and_beat_random_shares():
         assert _log_det(rows, shares) < _log_det(rows, full[0])
 
 
-def _spread(found, rows):
+def _spread(allocation, rows):
     shares = np.zeros(len(rows))
-    for row, share in zip(found.support, found.weights, strict=True):
+    for row, share in zip(allocation.support, allocation.weights, strict=True):
         shares[np.flatnonzero((rows == row).all(1))] = share
     return shares
 
@@ -261,39 +261,39 @@ def test_uniform_shares_of_all_superarms_are_g_optimal_and_frank_wolfe_is_sparse
 
 @pytest.mark.parametrize(("n", "k"), [(5, 2), (6, 3)])
 def test_xy_allocation_of_all_superarms(n, k):
-    found = xy_allocation(all_superarms(n, k))
+    allocation = xy_allocation(all_superarms(n, k))
     optimum = 2 * min(k, n - k) * n * (n - 1) / (k * (n - k))
-    assert found.value == pytest.approx(optimum, rel=1e-9)
-    assert found.lower == pytest.approx(optimum, rel=1e-9)
+    assert allocation.value == pytest.approx(optimum, rel=1e-9)
+    assert allocation.lower == pytest.approx(optimum, rel=1e-9)
 
 
 def test_xy_allocation_on_a_random_support():
     rows = random_support(5, 7, 3, size=16)
-    found = xy_allocation(rows)
-    assert found.lower <= found.value <= found.lower * (1 + 5e-3)
+    allocation = xy_allocation(rows)
+    assert allocation.lower <= allocation.value <= allocation.lower * (1 + 5e-3)
     directions = difference_directions(7, 3)
 
     def value(shares):
         return squared_norms(directions, np.linalg.inv(rows.T @ (shares[:, None] * rows))).max()
 
-    assert value(_spread(found, rows)) == pytest.approx(found.value, rel=1e-9)
+    assert value(_spread(allocation, rows)) == pytest.approx(allocation.value, rel=1e-9)
     rivals = [
         np.full(16, 1 / 16),
         _spread(g_allocation(rows), rows),
         *np.random.default_rng(1).dirichlet(np.ones(16), 50),
     ]
-    assert min(map(value, rivals)) > found.lower
+    assert min(map(value, rivals)) > allocation.lower
     swaps = xy_allocation(rows, directions=difference_directions(7, 3)[:21])
-    assert swaps.value < found.value
+    assert swaps.value < allocation.value
 
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("arms", [1, 2, 3, 4])
-def test_xy_allocation_of_few_directions_is_that_of_an_outside_solver(arms, seed):
-    """The optimum leaves out what the directions do not ask for, and the rows that it takes do not span all arms."""
+def test_xy_allocation_of_few_directions_equals_an_outside_solver(arms, seed):
+    """The optimum leaves out rows that the directions do not need, and its rows do not span all arms."""
     rows, rng = all_superarms(6, 2).astype(float), np.random.default_rng(seed)
     directions = np.eye(6)[:arms] if seed == 0 else rng.integers(-1, 2, (arms, 6)) + np.eye(6)[:arms] / 2
-    found = xy_allocation(rows, directions=directions)
+    allocation = xy_allocation(rows, directions=directions)
 
     def norms(shares):
         return squared_norms(directions, np.linalg.inv(rows.T @ (shares[:, None] * rows)))
@@ -313,27 +313,27 @@ def test_xy_allocation_of_few_directions_is_that_of_an_outside_solver(arms, seed
         for start in (np.full(15, 1 / 15), *rng.dirichlet(np.ones(15), 3))
     ]
     best = min(norms(x / x.sum()).max() for x in optima)
-    assert found.lower <= best * (1 + 1e-9)
-    assert found.value == pytest.approx(best, rel=2e-3)
-    assert found.value == pytest.approx(norms(_spread(found, rows)).max(), rel=1e-9)
-    make_design(found.support, 2, weights=found.weights)
+    assert allocation.lower <= best * (1 + 1e-9)
+    assert allocation.value == pytest.approx(best, rel=2e-3)
+    assert allocation.value == pytest.approx(norms(_spread(allocation, rows)).max(), rel=1e-9)
+    make_design(allocation.support, 2, weights=allocation.weights)
 
 
-def test_an_allocation_of_shares_below_the_least_spans_all_arms():
+def test_allocation_of_tiny_shares_spans_all_arms():
     """After one step among 12,870 rows every share is too small to be kept."""
-    found = g_allocation(all_superarms(16, 8), max_steps=1)
-    assert np.linalg.matrix_rank(found.support) == 16
-    assert found.value >= 16
+    allocation = g_allocation(all_superarms(16, 8), max_steps=1)
+    assert np.linalg.matrix_rank(allocation.support) == 16
+    assert allocation.value >= 16
 
 
 def test_xy_allocation_is_float64_in_any_mode():
     rows = random_support(5, 7, 3)
-    found = xy_allocation(rows, steps=50)
+    allocation = xy_allocation(rows, steps=50)
     with jax.enable_x64(False):
         same = xy_allocation(rows, steps=50)
         make_design(same.support, 3, weights=same.weights)
-    np.testing.assert_array_equal(same.weights, found.weights)
-    assert same.lower == found.lower
+    np.testing.assert_array_equal(same.weights, allocation.weights)
+    assert same.lower == allocation.lower
 
 
 @pytest.mark.parametrize(("n", "k"), [(4, 2), (5, 3), (6, 3), (6, 2)])
@@ -347,7 +347,7 @@ def test_directions_are_all_differences_up_to_sign(n, k):
     assert np.all(np.abs(directions[: n * (n - 1) // 2]).sum(1) == 2)
 
 
-def test_single_swaps_stand_for_too_many_directions():
+def test_too_many_directions_become_single_swaps():
     assert difference_directions(30, 10).shape == (435, 30)
     assert difference_directions(13, 6).shape[0] > 50_000
 
@@ -372,7 +372,7 @@ def test_allocations_refuse(call, message):
 
 
 def literal(shares, last):
-    """Counts after t = 0, ..., last pulls of argmin T/p, in exact arithmetic."""
+    """Computes the counts after t = 0, ..., last pulls of argmin T/p, in exact arithmetic."""
     shares = [Fraction(p) for p in shares]
     history = [[0] * len(shares)]
     for _ in range(last):
@@ -400,7 +400,7 @@ def test_tracking_equals_the_literal_rule(seed):
     np.testing.assert_array_equal(counts, literal(np.asarray(design.weights), 300))
 
 
-def test_tracking_equal_shares_goes_round():
+def test_tracking_of_equal_shares_is_cyclic():
     design = make_design(random_support(0, 6, 3), 3)
     counts = np.array([tracking_counts(design, t) for t in range(40)])
     assert np.argmax(np.diff(counts, axis=0), axis=1).tolist() == [t % 12 for t in range(39)]
@@ -430,5 +430,5 @@ def test_tracking_without_64_bit():
 
 def test_design_is_a_pytree_of_arrays():
     leaves = jax.tree.leaves(make_design(PAIRS, 2))
-    assert len(leaves) == len(Design._fields) - 1  # but for k
+    assert len(leaves) == len(Design._fields) - 1  # all fields except k
     assert all(isinstance(leaf, jax.Array) for leaf in leaves)

@@ -1,4 +1,4 @@
-"""The exhaustive rule against worked numbers, a plain transcription, and enumeration."""
+"""Exhaustive rule against worked numbers, a plain transcription, and enumeration."""
 
 import re
 
@@ -17,11 +17,11 @@ from jaxbandits.fullbandit import (
     make_design,
     random_support,
 )
-from jaxbandits.fullbandit._algorithms.exhaustive import superarm_table
+from jaxbandits.fullbandit._shared.enumeration import superarm_table
 
 PAIRS = make_design(all_superarms(3, 2), 2)
 THETA3 = jnp.array([1.0, 0.5, 0.0])
-ROOTS = np.sqrt([5, 11, 17, 7, 13, 19, 3, 23])  # no two counts over shares ever tie
+ROOTS = np.sqrt([5, 11, 17, 7, 13, 19, 3, 23])  # shares for which no two ratios of count to share ever tie
 DESIGN = make_design(random_support(5, 5, 3, size=8), 3, weights=ROOTS / ROOTS.sum())
 
 
@@ -51,7 +51,7 @@ def test_the_stop_by_hand(t, stop):
     assert verdict.answer.tolist() == [True, True, False]
 
 
-def test_a_value_of_epsilon_does_not_stop():
+def test_a_lead_of_exactly_epsilon_does_not_stop():
     theta = jnp.array([1.0, 0.5, 0.5])
     assert not verdict_of(exhaustive_rule, jnp.zeros((3, 3)), theta, 10, k=2, delta=0.1, epsilon=0.0).stop
     assert verdict_of(exhaustive_rule, jnp.zeros((3, 3)), theta, 10, k=2, delta=0.1, epsilon=0.01).stop
@@ -68,7 +68,7 @@ def test_the_rule_against_enumeration(seed, k):
 
 
 def leads(rows, best, inverse, theta, radius):
-    """What equation (5) maximises, of every row but the best."""
+    """Computes the leads that equation (5) maximises, of every row except the best."""
     changes = rows[np.any(rows != best, axis=1)].astype(float) - best
     return changes @ theta + radius * np.sqrt(np.einsum("mi,ij,mj->m", changes, inverse, changes))
 
@@ -119,7 +119,7 @@ def test_the_table_holds_every_row_and_fills_up_with_the_last():
 def test_the_answer_lies_in_the_class():
     rows = all_superarms(5, 3)[[0, 3, 8]]
     algorithm = exhaustive(DESIGN, delta=0.1, epsilon=0.4, noise_scale=0.1 / 3, superarms=rows)
-    theta = jnp.array([0.0, 0.3, 0.6, 0.7, 0.5])  # the best three are not in the class
+    theta = jnp.array([0.0, 0.3, 0.6, 0.7, 0.5])  # means whose best three arms are no set of the class
     last = every_state(algorithm, rewards(theta, DESIGN.support, 200, 3, scale=0.1), 1000)[-1]
     decision = algorithm.decide(KEY, last)
     assert decision.stop
@@ -136,11 +136,11 @@ def test_the_answer_lies_in_the_class():
         (all_superarms(5, 3)[[0, 1, 0]], "superarms must have no two equal rows"),
     ],
 )
-def test_bad_classes(superarms, message):
+def test_bad_classes_are_refused(superarms, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         exhaustive(DESIGN, delta=0.1, epsilon=0.1, superarms=superarms)
 
 
-def test_too_many_superarms():
+def test_too_many_superarms_are_refused():
     with pytest.raises(ValueError, match="at most 5000000 super-arms, got 254186856"):
         exhaustive(make_design(random_support(0, 36, 10), 10), delta=0.1, epsilon=0.1)

@@ -1,4 +1,4 @@
-"""The search for the first passage: against tests after every pull on the same rewards, and against compiled runs."""
+"""Search for the first passage, against tests after every pull on the same rewards, and against compiled runs."""
 
 from functools import partial
 
@@ -48,12 +48,12 @@ def compiled(rule, design=DESIGN, **options):
 
 
 def tape_path(tape):
-    """Recorded rewards as a path: a position is how much of each has been read."""
+    """Makes a path of recorded rewards; a position counts the rewards read of each super-arm."""
     sums = np.asarray(cumulate(tape))
     return Path(
         start=np.zeros(len(sums), int),
         extend=lambda rng, position, pulls: position + pulls,
-        bridge=lambda rng, left, right, before, after: left + before,
+        bridge=lambda rng, start, end, before, after: start + before,
         sums=lambda position: np.take_along_axis(sums, position[:, None], axis=1)[:, 0],
         variance=float(K),
     )
@@ -66,15 +66,15 @@ def test_no_earlier_pull_is_missed_on_recorded_rewards(name):
     support, weights, late = np.asarray(DESIGN.support), np.asarray(DESIGN.weights), 0
     for seed in range(6):
         tape = rewards(THETA, DESIGN.support, 400, seed)
-        seen = reference.tests_of(support, weights, np.asarray(tape), partial(literal, k=K, **options), len(weights))
-        found = first_passage(
+        tests = reference.tests_of(support, weights, np.asarray(tape), partial(literal, k=K, **options), len(weights))
+        passage = first_passage(
             np.random.default_rng(0), tape_path(tape), DESIGN, compiled(rule, **options), swaps=swaps, ratio=1.3
         )
-        assert found.stopped
-        assert found.pulls == seen[-1].t
-        assert tuple(np.flatnonzero(found.answer)) == seen[-1].answer
-        late += seen[-1].t > len(weights)
-    assert late >= 4  # most runs have something to search
+        assert passage.stopped
+        assert passage.pulls == tests[-1].t
+        assert tuple(np.flatnonzero(passage.answer)) == tests[-1].answer
+        late += tests[-1].t > len(weights)
+    assert late >= 4  # number of runs that do not stop at the first test
 
 
 def test_a_gaussian_bridge_has_the_moments_of_a_middle():
@@ -83,14 +83,14 @@ def test_a_gaussian_bridge_has_the_moments_of_a_middle():
     before, after = np.arange(s) % 4, np.arange(s) % 3
     ends = [path.extend(rng, path.start, before + after) for _ in range(20_000)]
     middles = np.array([path.bridge(rng, path.start, end, before, after) for end in ends])
-    rest = np.array(ends) - middles
+    remainders = np.array(ends) - middles
     means, variance = np.asarray(DESIGN.support @ THETA), 4.0 * K
     assert path.variance == variance
-    for part, pulls in ((middles, before), (rest, after)):
+    for part, pulls in ((middles, before), (remainders, after)):
         np.testing.assert_allclose(part.mean(0), pulls * means, atol=4.5 * np.sqrt(variance * 3 / 20_000))
         np.testing.assert_allclose(part.var(0), pulls * variance, rtol=0.05, atol=1e-12)
     # Independent, as the increments of the path are.
-    products = ((middles - before * means) * (rest - after * means)).mean(0)
+    products = ((middles - before * means) * (remainders - after * means)).mean(0)
     np.testing.assert_allclose(products, 0, atol=4.5 * variance * 3 / np.sqrt(20_000))
 
 
@@ -116,8 +116,8 @@ def test_compiled_runs_stop_as_late():
     instance = Instance(jnp.array([0.9, 0.3, 0.7, 0.5, 0.1]), 3)
     rule, path = compiled(icb_rule, CYCLIC, **options), bernoulli_path(instance, CYCLIC)
     searched = [first_passage(np.random.default_rng(i), path, CYCLIC, rule, swaps=2) for i in range(50)]
-    pulls = np.array([found.pulls for found in searched])
-    assert all(found.stopped for found in searched)
+    pulls = np.array([passage.pulls for passage in searched])
+    assert all(passage.stopped for passage in searched)
 
     algorithm = icb(CYCLIC, pace=Pace(growth=0.0), **options)
     answers = environment(instance, CYCLIC, noise="bernoulli")
@@ -129,21 +129,21 @@ def test_compiled_runs_stop_as_late():
     assert abs(pulls.mean() - compiled_pulls.mean()) < 3.3 * error
     assert stats.ks_2samp(pulls, compiled_pulls).pvalue > 1e-3
     assert pulls.std() > 0
-    assert np.mean([found.evaluations for found in searched]) < pulls.mean() / 2
+    assert np.mean([passage.evaluations for passage in searched]) < pulls.mean() / 2
 
 
 def test_without_noise_the_passage_is_the_same_every_time():
-    """Every pull is a sure success or failure, so T is where the deterministic rule first holds."""
+    """Every pull is a sure success or failure, so T is the first pull at which the deterministic rule holds."""
     instance = Instance(jnp.array([1.0, 1.0, 0.0, 0.0, 1.0]), 3)
     rule, path = compiled(icb_rule, CYCLIC), bernoulli_path(instance, CYCLIC)
-    found = [first_passage(np.random.default_rng(i), path, CYCLIC, rule, swaps=2) for i in range(3)]
+    passages = [first_passage(np.random.default_rng(i), path, CYCLIC, rule, swaps=2) for i in range(3)]
     # theta_hat is exact, so only the widths count: at every t before, one arm of the answer may still be worse.
-    assert len({f.pulls for f in found}) == 1
-    tape = np.repeat(np.asarray(CYCLIC.support @ instance.theta)[:, None], found[0].pulls, axis=1)
+    assert len({passage.pulls for passage in passages}) == 1
+    tape = np.repeat(np.asarray(CYCLIC.support @ instance.theta)[:, None], passages[0].pulls, axis=1)
     literal = partial(reference.icb, k=3, delta=0.05, epsilon=0.3, noise_scale=1.0)
-    seen = reference.tests_of(np.asarray(CYCLIC.support), np.asarray(CYCLIC.weights), tape, literal, 5)
-    assert seen[-1].t == found[0].pulls
-    assert found[0].answer.tolist() == [True, True, False, False, True]
+    tests = reference.tests_of(np.asarray(CYCLIC.support), np.asarray(CYCLIC.weights), tape, literal, 5)
+    assert tests[-1].t == passages[0].pulls
+    assert passages[0].answer.tolist() == [True, True, False, False, True]
 
 
 def test_a_coarse_search_stops_a_little_later():
@@ -159,9 +159,9 @@ def test_a_coarse_search_stops_a_little_later():
 def test_a_rule_that_never_holds_ends_at_the_last_pull():
     rule = compiled(icb_rule, noise_scale=100 / 3)
     path = gaussian_path(INSTANCE, DESIGN)
-    found = first_passage(np.random.default_rng(0), path, DESIGN, rule, swaps=3, max_pulls=777)
-    assert (found.stopped, found.pulls) == (False, 777)
-    assert found.evaluations < 300
+    passage = first_passage(np.random.default_rng(0), path, DESIGN, rule, swaps=3, max_pulls=777)
+    assert (passage.stopped, passage.pulls) == (False, 777)
+    assert passage.evaluations < 300
 
 
 BAD = {

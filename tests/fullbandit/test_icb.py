@@ -23,22 +23,22 @@ from jaxbandits.fullbandit._algorithms.icb import best_rival
 
 PAIRS = make_design(all_superarms(3, 2), 2)
 THETA3 = jnp.array([1.0, 0.5, 0.0])
-ROOTS = np.sqrt([5, 11, 17, 7, 13, 19, 3, 23])  # no two counts over shares ever tie
+ROOTS = np.sqrt([5, 11, 17, 7, 13, 19, 3, 23])  # shares for which no two ratios of count to share ever tie
 DESIGN = make_design(random_support(5, 5, 3, size=8), 3, weights=ROOTS / ROOTS.sum())
 ESTIMATE = Estimate(jnp.arange(5.0), DESIGN.inverse, jnp.ones(()))
-GROUPS = jnp.array([0, 0, 1, 1, 1, 2])  # of a partition matroid: one arm of each
+GROUPS = jnp.array([0, 0, 1, 1, 1, 2])  # groups of a partition matroid, whose bases have one arm of each
 
 
 def one_of_each(weights):
-    """The heaviest set with one arm of each group."""
-    # A forbidden arm, of weight -inf, is taken where its group has no other.
+    """Returns the heaviest set with one arm of each group."""
+    # A forbidden arm, of weight -inf, is taken if its group has no other.
     weights = jnp.maximum(weights, -1e300)
     best = [jnp.argmax(jnp.where(group == GROUPS, weights, -jnp.inf)) for group in range(3)]
     return jnp.zeros(6, bool).at[jnp.stack(best)].set(True)
 
 
 def rival_in(sets, theta, widths):
-    """P1 over a class of sets, by trying them all: the best set, and the lead of the others."""
+    """Solves P1 over a class of sets by trying them all: the best set, and the largest lead of the others."""
     best = max(sets, key=lambda M: theta[list(M)].sum())
     leads = [
         theta[list(M)].sum() - theta[list(best)].sum() + sum(widths[e] for e in set(M) ^ set(best))
@@ -55,7 +55,7 @@ def rival_in(sets, theta, widths):
     ("theta", "widths", "value"),
     [
         ([0.9, 0.5, 0.4, 0.1], 0.2, 0.3),  # (0.4 + 0.2) - (0.5 - 0.2)
-        ([0.9, 0.8, 0.1, 0.0], 0.05, -0.6),  # the forced swap, although it loses
+        ([0.9, 0.8, 0.1, 0.0], 0.05, -0.6),  # forced swap, although it loses
         ([0.5, 0.45, 0.4, 0.38], 0.1, 0.23),  # two swaps, 0.15 + 0.08
     ],
 )
@@ -121,10 +121,10 @@ def test_the_stop_by_hand(radius, t, stop):
 
 def test_the_radius_by_hand():
     verdict = verdict_of(icb_rule, PAIRS.inverse / 100, THETA3, 100, k=2, delta=0.05, epsilon=0.5)
-    np.testing.assert_allclose(verdict.radius, 10.122049, atol=5e-7)  # a pull has the scale k
+    np.testing.assert_allclose(verdict.radius, 10.122049, atol=5e-7)  # noise scale of a pull: k
 
 
-def test_a_value_of_epsilon_does_not_stop():
+def test_a_lead_of_exactly_epsilon_does_not_stop():
     # Widths 0, so V = 0.25 - 0.5.
     options = {"k": 2, "delta": 0.1, "noise_scale": 0.5}
     theta = jnp.array([1.0, 0.5, 0.25])
@@ -133,7 +133,7 @@ def test_a_value_of_epsilon_does_not_stop():
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_with_the_ellipsoid_it_bounds_the_exhaustive_rule(seed):
+def test_icb_with_the_ellipsoid_bounds_the_exhaustive_rule(seed):
     rng = np.random.default_rng(seed)
     root = rng.normal(size=(6, 6))
     inverse, theta = jnp.asarray(root @ root.T / 200), jnp.asarray(rng.normal(size=6))
@@ -147,7 +147,7 @@ def test_with_the_ellipsoid_it_bounds_the_exhaustive_rule(seed):
 
 def test_a_class_can_stop_earlier_than_all_sets():
     design = make_design(random_support(2, 6, 3, size=12), 3)
-    theta = jnp.array([0.9, 0.0, 0.6, 0.0, 0.45, 0.4])  # arms 4 and 5 never compete within the class
+    theta = jnp.array([0.9, 0.0, 0.6, 0.0, 0.45, 0.4])  # means of which arms 4 and 5 never compete within the class
     tape = rewards(theta, design.support, 400, 2, scale=0.01)
     settings = {"delta": 0.1, "epsilon": 0.01, "noise_scale": 0.1 / 3}
     whole, parts = (
@@ -158,7 +158,7 @@ def test_a_class_can_stop_earlier_than_all_sets():
     assert answer.tolist() == [True, False, True, False, False, True]
 
 
-def test_bad_arguments():
+def test_bad_arguments_are_refused():
     for call in (
         lambda: icb(DESIGN, delta=0.1, epsilon=0.1, radius="lemma2"),
         lambda: icb_rule(DESIGN, ESTIMATE, 10, delta=0.1, epsilon=0.1, radius="lemma2"),

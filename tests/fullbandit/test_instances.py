@@ -1,7 +1,7 @@
-"""Instances by hand, the laws of the environments, and the score of an answer.
+"""Instances by hand, laws of the environments, and the score of an answer.
 
-A test of a law compares draws from fixed seeds with the exact distribution; over the seeds, it would raise a false
-alarm with a probability of about 1e-5.
+A test of a law compares draws from fixed seeds with the exact distribution. Over the seeds, the probability of a false
+alarm is about 1e-5.
 """
 
 import functools
@@ -25,7 +25,7 @@ PAIRS = make_design(all_superarms(4, 2), 2)  # six super-arms
 X = np.asarray(PAIRS.support)
 THETA = np.array([0.9, 0.5, 0.0, 1.0])
 COUNTS = np.array([1, 0, 3, 1, 40, 7])
-# Five questions; workers 0 and 1 are right together, worker 2 where they are wrong, worker 3 always.
+# Five questions. Workers 0 and 1 are right together, worker 2 when they are wrong, worker 3 always.
 CORRECT = np.array([[1, 1, 0, 1], [1, 1, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1], [1, 1, 0, 1]])
 
 
@@ -39,13 +39,13 @@ def pulls(counts):
 
 @functools.cache
 def sampler(environment, draws):
-    """Compiled once for all counts and seeds."""
+    """Returns a sampler that is compiled once for all counts and seeds."""
     one = jax.vmap(lambda key, counts: environment.respond(pulls(counts), environment.noise(key)), (0, None))
     return jax.jit(lambda key, counts: one(jax.random.split(key, draws), counts))
 
 
 def sample(environment, counts, seed=0, draws=DRAWS):
-    """Independent observations of one action, (draws, s)."""
+    """Draws independent observations of one action, (draws, s)."""
     return np.asarray(sampler(environment, draws)(jax.random.key(seed), jnp.asarray(counts)))
 
 
@@ -54,19 +54,19 @@ def assert_normal(values, mean, variance):
 
 
 def assert_law(values, pmf):
-    """Values 0, 1, .. against their probabilities: chi-square over cells of at least 10 expected values."""
+    """Tests values 0, 1, .. against their probabilities: chi-square over cells of at least 10 expected values."""
     np.testing.assert_array_equal(values, np.round(values))
-    expected, found = len(values) * pmf, np.bincount(values.astype(int), minlength=len(pmf))
-    assert len(found) == len(pmf)
-    assert found[expected < 1e-9].sum() == 0
+    expected, observed = len(values) * pmf, np.bincount(values.astype(int), minlength=len(pmf))
+    assert len(observed) == len(pmf)
+    assert observed[expected < 1e-9].sum() == 0
     big = expected > 10
     rare = expected[~big].sum()
-    assert found[~big].sum() <= rare + 6 * np.sqrt(rare) + 10
-    assert stats.chi2(max(big.sum() - 1, 1)).sf(np.sum((found - expected)[big] ** 2 / expected[big])) > FALSE_ALARM
+    assert observed[~big].sum() <= rare + 6 * np.sqrt(rare) + 10
+    assert stats.chi2(max(big.sum() - 1, 1)).sf(np.sum((observed - expected)[big] ** 2 / expected[big])) > FALSE_ALARM
 
 
 def law_of_a_sum(pull, m):
-    """Probabilities of the sum of m pulls, from those of one: one pull after the other."""
+    """Computes the probabilities of the sum of m pulls from the probabilities of one, pull by pull."""
     pmf = np.ones(1)
     for _ in range(m):
         pmf = np.convolve(pmf, pull)
@@ -99,7 +99,7 @@ def test_gaussian_by_hand():
 
 
 def bernoulli_pull(i):
-    """Probabilities of one pull of super-arm i."""
+    """Computes the probabilities of one pull of super-arm i."""
     pmf = np.ones(1)
     for p in THETA[X[i] == 1]:
         pmf = np.convolve(pmf, [1 - p, p])
@@ -118,7 +118,7 @@ COUNTING = {
 
 @pytest.mark.parametrize("name", COUNTING)
 def test_counted_sums_have_their_law(name):
-    """Of one pull too; and some arms always succeed, or never."""
+    """Super-arms have 0, 1 or many pulls, and some arms always or never succeed."""
     environment, pull = COUNTING[name]
     values = sample(environment, COUNTS)
     for i, m in enumerate(COUNTS):
@@ -129,22 +129,22 @@ def test_counted_sums_have_their_law(name):
 
 
 @pytest.mark.parametrize("name", COUNTING)
-def test_one_action_is_many_pulls_one_by_one(name):
+def test_one_action_has_the_law_of_many_single_pulls(name):
     environment, _ = COUNTING[name]
     m = 8
     together = sample(environment, np.full(6, m), seed=1)
     one_by_one = sum(sample(environment, np.ones(6, int), seed=2 + pull) for pull in range(m))
     for i in range(6):
         assert stats.ks_2samp(together[:, i], one_by_one[:, i]).pvalue > FALSE_ALARM
-        # A mean and a variance of so many draws are off by less than six standard deviations.
+        # The mean and the variance of the draws are off by less than six standard deviations.
         spread = max(together[:, i].var(), one_by_one[:, i].var())
         assert abs(together[:, i].mean() - one_by_one[:, i].mean()) <= 6 * np.sqrt(2 * spread / DRAWS)
         assert abs(together[:, i].var() - one_by_one[:, i].var()) <= 6 * spread * np.sqrt(4 / DRAWS)
 
 
 @pytest.mark.parametrize("m", [10**5, 2 * 10**8])
-def test_huge_counts_are_normal_to_the_eye(m):
-    """Mean and variance of an action that no one could pull one by one."""
+def test_sums_of_huge_counts_are_normal(m):
+    """The counts are too large for single pulls."""
     counts = np.full(6, m)
     for name, (answers, pull) in COUNTING.items():
         values = sample(answers, counts, seed=3)
@@ -160,10 +160,10 @@ def test_huge_counts_are_normal_to_the_eye(m):
 
 def test_replay_noise_is_shared_by_the_workers():
     """Workers 0 and 1 are right together, 0 and 2 never: variances 4 * 0.24 and 0, where independence has 0.48."""
-    together, apart = (int(np.flatnonzero((pair == X).all(axis=1))[0]) for pair in ([1, 1, 0, 0], [1, 0, 1, 0]))
+    shared, opposite = (int(np.flatnonzero((pair == X).all(axis=1))[0]) for pair in ([1, 1, 0, 0], [1, 0, 1, 0]))
     values = sample(COUNTING["replay"][0], np.full(6, 100))
-    assert abs(values[:, together].var() / 96 - 1) < 6 * np.sqrt(2 / DRAWS)
-    assert np.all(values[:, apart] == 100)
+    assert abs(values[:, shared].var() / 96 - 1) < 6 * np.sqrt(2 / DRAWS)
+    assert np.all(values[:, opposite] == 100)
 
 
 def test_the_normal_sampler_has_the_moments_of_the_exact_one():
@@ -184,7 +184,7 @@ def test_workers_who_always_or_never_know_give_no_noise():
         np.testing.assert_array_equal(values, np.tile(counts * (X @ theta), (DRAWS, 1)))
 
 
-def test_accuracies_that_are_none_end_a_run():
+def test_accuracies_outside_0_and_1_end_a_run():
     for sampler in ("exact", "normal"):
 
         def respond(theta, sampler=sampler):
@@ -213,8 +213,8 @@ def test_binomial_sums_need_64_bit():
 
 def make(name, theta, design):
     if name == "replay":
-        asked = theta > jnp.asarray([[0.2], [0.6], [0.95]], theta.dtype)
-        return environment(fullbandit.from_answers(asked, k=2), design, noise="replay")
+        correct = theta > jnp.asarray([[0.2], [0.6], [0.95]], theta.dtype)
+        return environment(fullbandit.from_answers(correct, k=2), design, noise="replay")
     if name == "gaussian":
         return environment(Instance(theta, 2), design)
     return environment(Instance(theta, 2), design, noise="bernoulli", sampler=name)
@@ -250,7 +250,7 @@ def test_environments_can_be_built_inside_vmap_over_instances_and_designs(name):
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_a_lane_does_not_depend_on_its_neighbours(name):
-    """Inside a compiled loop over rounds, some lanes idle and others pull by the million."""
+    """In a compiled loop over rounds, some lanes idle and others make millions of pulls."""
     answers = make(name, jnp.asarray(THETA), PAIRS)
 
     def total(key, counts):
@@ -266,8 +266,8 @@ def test_a_lane_does_not_depend_on_its_neighbours(name):
     sums = total(keys, counts)
     assert np.all(sums[0] == 0)
     for idle in range(3):
-        left = total(keys, counts.at[idle].set(0))
-        np.testing.assert_array_equal(left, sums.at[idle].set(0))
+        masked = total(keys, counts.at[idle].set(0))
+        np.testing.assert_array_equal(masked, sums.at[idle].set(0))
 
 
 def test_adding_a_constant_to_theta_adds_it_to_every_pull():
@@ -301,14 +301,15 @@ def test_score_against_all_sets(k):
     for theta in (counts, counts / 30, (counts / 30).astype(np.float32)):
         right = jax.jit(jax.vmap(lambda answer, theta=theta: fullbandit.is_right(Instance(theta, k), answer)))(sets)
         np.testing.assert_array_equal(right, values == values.max())
-    # k = 3 and 5 take one of one, and two of three tied arms.
+    # k = 3 takes the only arm of its value, k = 5 two of three tied arms.
     assert np.sum(values == values.max()) == {2: 1, 3: 1, 5: 3}[k]
 
 
 def test_epsilon_admits_a_loss():
     means, answer = Instance(np.array([0.9, 0.5, 0.3, 0.1]), 2), np.array([True, False, True, False])
     admitted = [bool(fullbandit.is_right(means, answer, epsilon)) for epsilon in (0.19, 0.2, 0.21)]
-    assert admitted == [False, True, True]  # 0.5 - 0.3 is a little more than 0.2 in float64
+    # 0.5 - 0.3 is a little more than 0.2 in float64; the tolerance admits it.
+    assert admitted == [False, True, True]
     counts = Instance(np.array([9, 5, 3, 1]), 2)
     admitted = [bool(fullbandit.is_right(counts, answer, epsilon)) for epsilon in (0, 1.9, 2)]
     assert admitted == [False, False, True]
@@ -335,8 +336,8 @@ def test_synthetic_has_its_gap():
 def test_synthetic_means_are_uniform():
     thetas = np.stack([fullbandit.synthetic(seed, 7, 3, 0.2).theta for seed in range(500)])
     assert stats.kstest(thetas[:, :3].ravel(), stats.uniform.cdf).pvalue > FALSE_ALARM
-    rest = (thetas[:, 4:] + 1) / (thetas[:, 3:4] + 1)
-    assert stats.kstest(rest.ravel(), stats.uniform.cdf).pvalue > FALSE_ALARM
+    scaled = (thetas[:, 4:] + 1) / (thetas[:, 3:4] + 1)
+    assert stats.kstest(scaled.ravel(), stats.uniform.cdf).pvalue > FALSE_ALARM
 
 
 def test_synthetic_shuffles_the_same_means():
@@ -353,7 +354,7 @@ def test_synthetic_shuffles_the_same_means():
     assert not np.array_equal(np.sort(shuffled), np.sort(other))
 
 
-def test_synthetic_of_as_few_arms_as_can_be():
+def test_synthetic_of_the_fewest_arms():
     theta = np.asarray(fullbandit.synthetic(0, 3, 2, 1.0).theta)
     assert theta.shape == (3,)
     assert abs(theta[:2].min() - theta[2] - 1) < 1e-15
@@ -370,7 +371,7 @@ SIZES = {
 
 @pytest.mark.parametrize("name", SIZES)
 @pytest.mark.parametrize("seed", range(5))
-def test_crowd_like_keeps_its_promises(name, seed):
+def test_crowd_like_has_its_size_average_best_and_gap(name, seed):
     workers, tasks, average, best = SIZES[name]
     made = fullbandit.crowd_like(seed, workers, tasks, average, best)
     counts = np.asarray(made.theta) * tasks
@@ -460,12 +461,12 @@ def test_instances_take_a_dtype(dtype):
     ],
 )
 @pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
-def test_bad_input(make, message):
+def test_bad_input_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
 
-def test_k_is_no_array_of_a_batch():
+def test_k_as_an_array_of_a_batch_is_refused():
     batch = Instance(jnp.asarray([THETA, THETA]), jnp.array([2, 2]))
     with pytest.raises(ValueError, match="instance.k must be an integer"):
         jax.vmap(lambda theta: environment(batch._replace(theta=theta), PAIRS).noise(jax.random.key(0)))(batch.theta)

@@ -1,4 +1,4 @@
-"""Laws that hold for every algorithm and rule of the family, whatever the instance: found by property-based tests."""
+"""Laws of every algorithm and rule of the family, for any instance, by property-based tests."""
 
 import functools
 
@@ -39,7 +39,7 @@ often = settings(max_examples=15, deadline=None, derandomize=True)
 
 
 def instance(seed, *, equal=False):
-    """A design of random super-arms, with random shares unless they are to be equal, and random means."""
+    """Draws a design of random super-arms, with random or equal shares, and random means."""
     rng = np.random.default_rng(seed)
     shares = np.ones(SIZE) if equal else rng.uniform(1, 3, SIZE)
     support = fullbandit.random_support(seed, N, K, size=SIZE)
@@ -59,7 +59,7 @@ def an_order(seed):
 
 @functools.cache
 def compiled(rule):
-    """The end of a run, as a function of the key, the design, the means and the unit of reward."""
+    """Compiles the end of a run, as a function of the seed, the design, the means and the unit of reward."""
 
     @jax.jit
     def end(key, design, theta, unit):
@@ -76,7 +76,7 @@ def compiled(rule):
     return call
 
 
-# Not "saqm": of arms that tie in its peeling the lowest goes, and where counts are integers some do tie.
+# Not "saqm": its peeling removes the lowest of tied arms, and integer counts make some arms tie.
 @pytest.mark.parametrize("rule", those_of([rule for rule in RULES if rule != "saqm"], "icb", "sa_foa"))
 @quickly
 @given(seed=seeds)
@@ -129,7 +129,7 @@ def test_a_run_ends_with_the_counts_of_its_design_and_with_k_arms(rule, seed, eq
 
 @functools.cache
 def margin_of(rule):
-    """The margin of a rule, as a function of the design, the estimate and t, with A^-1 a multiple of Lambda^-1 / t."""
+    """Compiles a rule's margin as a function of the design, the estimate and t; A^-1 is a multiple of Lambda^-1 / t."""
 
     @jax.jit
     def margin(design, theta, level, t, delta, epsilon, scale):
@@ -149,7 +149,7 @@ def margin_of(rule):
 @every_verdict
 @often
 @given(seed=seeds, constant=constants, unit=units)
-def test_order_origin_and_unit_of_the_means_leave_a_margin_as_it_is(rule, seed, constant, unit):
+def test_order_origin_and_unit_of_the_means_change_no_margin(rule, seed, constant, unit):
     design, theta = instance(seed)
     order, margin = an_order(seed), margin_of(rule)
     once = pytest.approx(margin(design, theta), rel=1e-9, abs=1e-9)
@@ -161,26 +161,27 @@ def test_order_origin_and_unit_of_the_means_leave_a_margin_as_it_is(rule, seed, 
 @every_verdict
 @often
 @given(seed=seeds, factor=st.floats(1, 10), t=st.floats(9, 1e6))
-def test_a_margin_grows_with_epsilon_and_falls_as_more_is_asked_for(rule, seed, factor, t):
+def test_margin_grows_with_epsilon_and_falls_with_noise_and_confidence(rule, seed, factor, t):
     design, theta = instance(seed)
     margin = functools.partial(margin_of(rule), design, theta, t)
     once = margin()
     assert margin(epsilon=factor * EPSILON) == pytest.approx(once + (factor - 1) * EPSILON, rel=1e-9, abs=1e-9)
-    # Wider intervals are wider, whether by the noise or by fewer pulls.
+    # More noise widens the intervals as fewer pulls do.
     assert margin(scale=factor * SCALE) == pytest.approx(margin(wider=factor**2), rel=1e-9, abs=1e-9)
-    if rule != "sa_foa":  # it looks for rivals anew, and may miss the ones it had
+    # SA-FOA searches rivals anew, and may miss earlier ones.
+    if rule != "sa_foa":
         assert margin(scale=factor * SCALE) <= once + 1e-9
         assert margin(delta=DELTA / factor) <= once + 1e-9
 
 
 @often
 @given(seed=seeds, equal=st.booleans(), t=st.floats(9, 1e4))
-def test_no_rule_that_is_sure_of_its_answer_holds_before_the_exhaustive_one(seed, equal, t):
+def test_no_proved_rule_holds_before_the_exhaustive_one(seed, equal, t):
     design, theta = instance(seed, equal=equal)
     exhaustive = margin_of("exhaustive")(design, theta, t)
     for rule in ("certain saqm", "ellipsoid", "spectral"):
         assert margin_of(rule)(design, theta, t) <= exhaustive + 1e-9
-    # Rivals that were found by linearising bound it from the other side, where they are not the best set itself.
+    # Rivals from linearising bound it from the other side, if they are not the best set itself.
     assert margin_of("sa_foa")(design, theta, t) >= min(exhaustive, EPSILON) - 1e-9
 
 
@@ -189,7 +190,7 @@ def test_no_rule_that_is_sure_of_its_answer_holds_before_the_exhaustive_one(seed
 
 @often
 @given(seed=seeds, equal=st.booleans(), t=st.integers(SIZE, 10**7))
-def test_one_pull_more_is_one_pull_of_the_super_arm_that_lags_behind(seed, equal, t):
+def test_next_pull_is_of_the_superarm_furthest_behind(seed, equal, t):
     design, _ = instance(seed, equal=equal)
     counts, following = (np.asarray(tracked(design, t)) for t in (t, t + 1))
     assert counts.sum() == t
@@ -217,7 +218,7 @@ def test_means_and_variances_of_blocks_add_up(name, seed, first, second):
 
 @functools.cache
 def moments(name):
-    """The mean and the variance of a block's sums, from the answers to no noise and to noise of one deviation."""
+    """Computes the mean and the variance of a block's sums from the responses to noise 0 and noise 1."""
 
     @jax.jit
     def both(design, theta, counts):
@@ -232,7 +233,7 @@ def moments(name):
 
 @functools.cache
 def time_of(rule):
-    """The stopping time without noise, as a function of the design, the means and the unit of reward."""
+    """Compiles the stopping time without noise, as a function of the design, the means and the unit of reward."""
 
     @jax.jit
     def time(design, theta, unit):
@@ -246,7 +247,7 @@ def time_of(rule):
 @every_time
 @quickly
 @given(seed=seeds, constant=constants, unit=units)
-def test_order_origin_and_unit_of_the_means_make_no_instance_harder(rule, seed, constant, unit):
+def test_order_origin_and_unit_of_the_means_change_no_stopping_time(rule, seed, constant, unit):
     design, theta = instance(seed)
     order, time = an_order(seed), time_of(rule)
     once = time(design, theta)
@@ -279,7 +280,7 @@ def rho_by(method):
 
 @often
 @given(seed=seeds, constant=constants)
-def test_a_loss_depends_on_differences_of_means_alone(seed, constant):
+def test_loss_depends_only_on_differences_of_means(seed, constant):
     _, theta = instance(seed)
     order = an_order(seed)
     best, other = fullbandit.top_set(theta, K), jnp.asarray(order < K)

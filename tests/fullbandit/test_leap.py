@@ -1,4 +1,4 @@
-"""The leaps between two tests: against their equation, and against tests after every pull on the same rewards."""
+"""Leaps between two tests, against their equation, and against tests after every pull on the same rewards."""
 
 import functools
 
@@ -36,7 +36,7 @@ RULES = {
     "exhaustive": (exhaustive, {"noise_scale": 0.5 / 3}),
     "spectral": (spectral, {"noise_scale": 0.5 / 3}),
 }
-# The leap is one function of margin, width and pulls: two rules always show it, and all with the wide tests.
+# The leap is one function of margin, width and pulls: two rules suffice, and the wide tests run all.
 every_rule = pytest.mark.parametrize(
     ("factory", "options"),
     [
@@ -63,7 +63,7 @@ def batch(factory, one_by_one, **options):
 
 
 def stops(factory, growth=0.0, z=8.0, pull_variance=float(K), **options):
-    """Pulls and rounds of 30 runs, always on the same rewards."""
+    """Returns pulls and rounds of 30 runs, always on the same rewards."""
     pace = jax.tree.map(jnp.asarray, Pace(growth=growth, z=z, pull_variance=pull_variance))
     pulls, rounds, largest = batch(factory, growth is None, **options)(tapes(), pace)
     assert jnp.all(rounds < 10_000)
@@ -84,13 +84,13 @@ def leap(t=1e6, margin=-1.0, width=2.0, **options):
 def test_the_leap_is_the_longest_that_cannot_close_the_margin(t, margin, width):
     q = 8 * np.sqrt(5) * 3 / np.sqrt(t)
 
-    def left(pulls):
+    def margin_after(pulls):
         x = pulls / t
         return margin + width / 2 * x + q * (np.sqrt(x) + x)
 
     d = int(leap(t, margin, width))
-    assert d == 1 or left(d) <= 1e-12
-    assert left(d + 1) > -1e-12
+    assert d == 1 or margin_after(d) <= 1e-12
+    assert margin_after(d + 1) > -1e-12
 
 
 def test_the_leap_by_hand():
@@ -101,12 +101,12 @@ def test_the_leap_by_hand():
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.5, jnp.nan])
-def test_nothing_lacking_gives_the_shortest_leap(margin):
+def test_a_margin_that_is_not_negative_gives_the_shortest_leap(margin):
     assert leap(1e5, margin) == 1
     assert leap(1e5, margin, growth=1e-3) == 100
 
 
-def test_growth_is_a_least_leap_and_none_is_one_pull():
+def test_growth_is_the_smallest_leap_and_none_is_one_pull():
     assert leap(1e5, -0.001) < 100
     assert leap(1e5, -0.001, growth=1e-3) == 100
     assert leap(1e5, -3.0, growth=1e-3) == leap(1e5, -3.0) > 1000
@@ -114,7 +114,7 @@ def test_growth_is_a_least_leap_and_none_is_one_pull():
 
 
 def test_the_leap_is_an_integer_of_any_size():
-    assert leap(1e18, -1e9, 1e-9) == jnp.iinfo(int).max // 4 + 1  # the nearest float
+    assert leap(1e18, -1e9, 1e-9) == jnp.iinfo(int).max // 4 + 1  # nearest float of the limit
     assert leap().dtype == jnp.asarray(0).dtype
 
 
@@ -143,7 +143,7 @@ def test_a_growth_of_0_stops_at_the_first_pull_at_which_the_rule_holds(factory, 
 
 
 @every_rule
-def test_leaps_that_trust_the_noise_too_little_stop_late_never_early(factory, options):
+def test_leaps_with_too_small_a_z_stop_late_never_early(factory, options):
     literal, _ = stops(factory, growth=0.0, **options)
     careless, rounds = stops(factory, growth=0.0, z=0.02, **options)
     assert np.all(careless >= literal)
@@ -163,7 +163,7 @@ def test_growth_delays_a_little_and_saves_rounds(factory, options):
 
 
 @every_rule
-def test_without_noise_the_stopping_time_is_a_number(factory, options):
+def test_stopping_time_without_noise_equals_the_literal_rule(factory, options):
     theta = jnp.array([1.0, 0.0, 1.0, 1.0, 0.0, 0.0])
     algorithm = factory(DESIGN, delta=0.05, epsilon=0.3, pace=Pace(growth=0.0), **options)
     answers = environment(Instance(theta, K), DESIGN, noise="bernoulli", sampler="normal")
@@ -176,7 +176,7 @@ def test_without_noise_the_stopping_time_is_a_number(factory, options):
     support = np.asarray(DESIGN.support)
     tape = np.repeat((support @ np.asarray(theta))[:, None], 1000, axis=1)
     expected = reference.tests_of(
-        support, np.asarray(DESIGN.weights), tape, lambda *seen: rule(*seen, **settings), len(support)
+        support, np.asarray(DESIGN.weights), tape, lambda *arguments: rule(*arguments, **settings), len(support)
     )
     assert end.pulls == expected[-1].t
     assert end.answer.tolist() == theta.astype(bool).tolist()

@@ -1,4 +1,4 @@
-"""SA-FOA: its surrogates by hand and against the transcription, its lotteries literally, summed up, and in law."""
+"""SA-FOA: surrogates by hand and against the transcription, lotteries literally, cumulated, and in law."""
 
 import functools
 from functools import partial
@@ -46,12 +46,12 @@ def make(design=UNIFORM, **options):
 
 @functools.cache
 def decider(**options):
-    """A compiled `decide` of the uniform design, as a function of the state."""
+    """Compiles `decide` of the uniform design, as a function of the state."""
     return jax.jit(partial(make(**options).decide, KEY))
 
 
 def finish(algorithm, environment, key, limit=5000):
-    """The state of the stop and the rounds; with a single copy of `decide` it compiles faster than `run`."""
+    """Returns the state, whether it stopped, and the rounds. One copy of `decide` compiles faster than `run`."""
 
     def one(carry):
         state, _, rounds = carry
@@ -67,7 +67,7 @@ def finish(algorithm, environment, key, limit=5000):
 
 @jax.jit
 def end(design, tape, delta=0.05, epsilon=0.3, scale=0.4 / 3, threshold=0.5, growth=0.05, variance=K):
-    """Pulls, answer and hazard at the stop; all numbers are traced."""
+    """Returns stop, pulls, answer and hazard at the end; all numbers are traced."""
     numbers = {"delta": delta, "epsilon": epsilon, "noise_scale": scale, "threshold": threshold, "growth": growth}
     algorithm = sa_foa(design, **numbers, pull_variance=variance)
     states, decisions = trace(algorithm, tape, 160)
@@ -94,7 +94,7 @@ def random_spd(rng, n):
 def test_peeling_all_surrogates_is_peeling_each(n, k, reduction):
     rng = np.random.default_rng(n)
     inverse = jnp.asarray(random_spd(rng, n))
-    # From far below the shared matrix, which then decides, to far above.
+    # Sizes range from far below the shared matrix, which then decides, to far above.
     diagonals = jnp.asarray(rng.standard_normal((40, n)) * np.geomspace(1e-3, 10, 40)[:, None])
     together = jax.jit(peel_all, static_argnums=(2, 3))(inverse, diagonals, k, reduction)
     one = partial(quadratic_maximization, k=k, reduction=reduction)
@@ -105,8 +105,8 @@ def test_peeling_all_surrogates_is_peeling_each(n, k, reduction):
 
 
 def test_peeling_removes_the_lowest_index_first_among_ties():
-    left = peel_all(np.eye(5), jnp.zeros((2, 5)), 2, "paper")
-    assert [arms(row) for row in left] == [(3, 4), (3, 4)]
+    masks = peel_all(np.eye(5), jnp.zeros((2, 5)), 2, "paper")
+    assert [arms(row) for row in masks] == [(3, 4), (3, 4)]
 
 
 @pytest.mark.parametrize(
@@ -118,21 +118,21 @@ def test_peeling_removes_the_lowest_index_first_among_ties():
         (30000, "exact", (0, 1, 3), 0.704576),
     ],
 )
-def test_five_arms_by_hand(t, reduction, set_found, lead):
+def test_surrogates_of_five_arms_by_hand(t, reduction, set_found, lead):
     """Every |chi|^2 of the cyclic design is known, and exchanging neighbours 2 and 3 has |y|^2 = 20 in Lambda^-1."""
     estimate = Estimate(FIVE, CYCLIC.inverse / t, jnp.asarray(float(t)))
     np.testing.assert_allclose(CYCLIC.inverse[0], [6.111111, -3.888889, 1.111111, 1.111111, -3.888889], atol=1e-6)
-    found = surrogates(CYCLIC, estimate, t, delta=0.05, reduction=reduction)
-    assert arms(found.answer) == (0, 1, 2)
-    assert found.leads[0] == -jnp.inf  # the first row is the answer itself
-    assert all(arms(row) == set_found for row in found.sets[1:])
-    np.testing.assert_allclose(found.leads[1:], lead, atol=1e-6)
+    rivals = surrogates(CYCLIC, estimate, t, delta=0.05, reduction=reduction)
+    assert arms(rivals.answer) == (0, 1, 2)
+    assert rivals.leads[0] == -jnp.inf  # lead of the answer itself
+    assert all(arms(row) == set_found for row in rivals.sets[1:])
+    np.testing.assert_allclose(rivals.leads[1:], lead, atol=1e-6)
     if t == 46950:
-        np.testing.assert_allclose(found.radius, 43.527338, atol=1e-6)
+        np.testing.assert_allclose(rivals.radius, 43.527338, atol=1e-6)
 
 
 def test_the_rule_stops_where_the_certified_one_does_not():
-    """The five arms again, as a state: no rival is found, so the run is over, though one may lead by 0.498."""
+    """The five arms again, as a state: no rival is found, so the run stops, although one may lead by 0.498."""
     t, options = 46950, {"delta": 0.05}
     counts = jnp.full(5, t // 5)
     state = State(jnp.asarray(t), counts, counts * 1.0 * (CYCLIC.support @ FIVE), jnp.zeros(()), jnp.asarray(40.0))
@@ -152,7 +152,7 @@ def test_the_rule_stops_where_the_certified_one_does_not():
 
 
 @both_reductions
-def test_surrogates_are_those_of_the_transcription(reduction):
+def test_surrogates_equal_the_transcription(reduction):
     rng = np.random.default_rng(5)
     moved = 0
     for _ in range(12):
@@ -161,26 +161,26 @@ def test_surrogates_are_those_of_the_transcription(reduction):
         inverse, theta, t = random_spd(rng, 7), rng.standard_normal(7), int(rng.integers(20, 5000))
         options = {"delta": 0.1, "noise_scale": 0.1}
         estimate = Estimate(jnp.asarray(theta), jnp.asarray(inverse), jnp.ones(()))
-        found = surrogates(design, estimate, t, reduction=reduction, **options)
+        rivals = surrogates(design, estimate, t, reduction=reduction, **options)
         answer, radius = reference.best(theta, 3), reference.ellipsoid(t, 7, 3, **options)
-        assert arms(found.answer) == answer
-        np.testing.assert_allclose(found.radius, radius, rtol=1e-12)
+        assert arms(rivals.answer) == answer
+        np.testing.assert_allclose(rivals.radius, radius, rtol=1e-12)
         largest = reference.largest_lead(inverse, theta, radius, 3)
         for i, row in enumerate(support.astype(float)):
             if arms(row) == answer:
-                assert found.leads[i] == -np.inf
+                assert rivals.leads[i] == -np.inf
                 continue
             away = row - reference.chi(answer, 7)
             g = radius / (2 * reference.norm(away, inverse))
             B = g * inverse - np.diag(2 * g * inverse @ reference.chi(answer, 7)) + np.diag(theta)
             S = reference.peel(B, 3, reduction)
             change = reference.chi(S, 7) - reference.chi(answer, 7)
-            assert arms(found.sets[i]) == S
+            assert arms(rivals.sets[i]) == S
             np.testing.assert_allclose(
-                found.leads[i], change @ theta + radius * reference.norm(change, inverse), atol=1e-12
+                rivals.leads[i], change @ theta + radius * reference.norm(change, inverse), atol=1e-12
             )
-            # What is found bounds equation (5) from below: a lower bound where a proof would need an upper one.
-            assert found.leads[i] <= max(largest, 0) + 1e-12
+            # The lead is a lower bound of equation (5); a proof would need an upper one.
+            assert rivals.leads[i] <= max(largest, 0) + 1e-12
             moved += answer != S
     assert moved > 20
 
@@ -196,7 +196,7 @@ def test_hazard_of_a_test():
     assert hazard(9, 9, 6) == 0
     np.testing.assert_allclose(hazard(1, 2, 1), np.log(2), rtol=1e-12)
     np.testing.assert_allclose(hazard(3, 4, 2), -np.log(15 / 16), rtol=1e-12)
-    np.testing.assert_allclose(hazard(99, 100, 10), 1e-20, rtol=1e-12)  # not lost next to 1
+    np.testing.assert_allclose(hazard(99, 100, 10), 1e-20, rtol=1e-12)  # hazard far below the rounding of 1
     # Sampling with replacement, by counting: no blocking row among 2 draws from 5 rows, 2 of which block.
     rows = np.array(np.meshgrid(range(5), range(5))).reshape(2, -1)
     np.testing.assert_allclose(jnp.exp(-hazard(2, 5, 2)), np.mean((rows < 2).any(0)), rtol=1e-12)
@@ -212,8 +212,8 @@ def test_the_sample_is_a_function_of_the_state_alone():
     assert jnp.all((single >= 0) & (single < 9))
 
 
-def test_the_clock_runs_out_exactly_where_the_hazards_add_up_to_it():
-    """Without noise the hazard of every test is known beforehand, and so, given the clock, is the stop."""
+def test_run_stops_where_the_cumulated_hazard_reaches_the_clock():
+    """Without noise the hazard of every test is known beforehand. Given the clock, the stop is known too."""
     answers = environment(Instance(THETA, K, 0.0), UNIFORM)
     support, s, horizon = np.asarray(UNIFORM.support), 9, 900
     find = jax.jit(lambda estimate, t: surrogates(UNIFORM, estimate, t, delta=0.05, noise_scale=0.2 / 3))
@@ -234,7 +234,7 @@ def test_the_clock_runs_out_exactly_where_the_hazards_add_up_to_it():
         assert np.all(stopped)
         if growth is None:
             np.testing.assert_array_equal(state.pulls, expected)
-            assert len(set(expected.tolist())) > 5  # the lottery had something to decide
+            assert len(set(expected.tolist())) > 5  # number of different stops, which the lottery decides
         else:
             np.testing.assert_allclose(state.pulls, expected, rtol=0.06)
         assert np.all(state.hazard < state.clock)
@@ -252,7 +252,7 @@ def test_leaps_stop_as_literal_lotteries_do():
         assert np.all(stopped)
         return np.asarray(state.pulls), np.asarray(rounds)
 
-    # Rewards vary by far less than is admitted by default, so leaps may be longer than by default.
+    # Rewards vary far less than the default `pull_variance`, so leaps may be longer than by default.
     (literal, _), (leaping, rounds) = pulls(0, lottery="draw", growth=None), pulls(1, pull_variance=K * 0.1**2)
     assert rounds.mean() < leaping.mean() / 2
     error = np.sqrt((literal.var() + leaping.var()) / 300)
@@ -261,27 +261,27 @@ def test_leaps_stop_as_literal_lotteries_do():
     assert error < 0.04 * literal.mean()
 
 
-# Leaps, and what is carried
+# Leaps, and the statistics of a run
 
 
 def state_at(t, clock=1.0, hazard=0.0):
-    """A state of the uniform design after t pulls without noise."""
+    """Builds a state of the uniform design after t pulls without noise."""
     counts = t // 9 + (jnp.arange(9) < t % 9).astype(int)
     sums = counts.astype(float) * jnp.matmul(UNIFORM.support, THETA)
     return State(jnp.asarray(t), counts, sums, jnp.asarray(hazard), jnp.asarray(clock))
 
 
 def test_a_coarse_leap_is_no_longer_than_the_noise_of_the_estimate_allows():
-    """The leads have room for what the widths lose, and for 8 deviations of what new pulls change, old errors too."""
+    """The leads have room for the shrinking of the widths, and for 8 deviations of new noise and of old errors."""
     t = 100
 
     @jax.jit
     def leap(noise_scale, variance):
         algorithm = make(growth=1e-4, noise_scale=noise_scale, pull_variance=variance)
         pulls = algorithm.decide(KEY, state_at(t)).action.counts.sum()
-        seen = estimator(UNIFORM)(*state_at(t)[1:3])
-        found = surrogates(UNIFORM, seen, t, delta=BASE["delta"], noise_scale=noise_scale)
-        return pulls / t, jnp.min((found.leads - 0.5 * BASE["epsilon"]) / found.widths), found.radius
+        estimate = estimator(UNIFORM)(*state_at(t)[1:3])
+        rivals = surrogates(UNIFORM, estimate, t, delta=BASE["delta"], noise_scale=noise_scale)
+        return pulls / t, jnp.min((rivals.leads - 0.5 * BASE["epsilon"]) / rivals.widths), rivals.radius
 
     for noise_scale in (1.0, 0.5, 0.2):
         for variance in (0.01, 3.0, 12.0):
@@ -307,7 +307,7 @@ def test_leaps_reach_the_grid_or_the_stop():
         leaps.append(int(action.counts.sum()) / t)
     assert 0.25 > leaps[0] > leaps[1] > leaps[2] >= COARSE
 
-    # Where a stop is likely, it is 2 %, each pull of it at the hazard of the test.
+    # If a stop is likely the leap is 2 %, each of its pulls with the hazard of the test.
     late = ((t, decide(state_at(t, clock=1e9))) for t in range(20_000, 200_000, 500))
     t, action = next(
         (t, decision.action)
@@ -316,7 +316,7 @@ def test_leaps_reach_the_grid_or_the_stop():
     )
     assert int(action.counts.sum()) == t // 50
     hazard = float(action.hazard) / (t // 50)
-    # With a clock that 7.5 hazards reach, seven tests fail and the eighth stops.
+    # The clock is at 7.5 hazards: seven tests fail and the eighth stops.
     near = decide(state_at(t, clock=7.5 * hazard))
     assert not near.stop
     assert int(near.action.counts.sum()) == 7
@@ -325,7 +325,7 @@ def test_leaps_reach_the_grid_or_the_stop():
     assert decide(state_at(t, clock=7.5 * hazard, hazard=6.6 * hazard)).stop
 
 
-def test_observe_adds_what_the_action_says():
+def test_observe_adds_the_pulls_and_the_hazard_of_the_action():
     algorithm = make()
     state = state_at(100)
     new = algorithm.observe(state, LotteryPulls(jnp.arange(9), jnp.asarray(0.25)), jnp.ones(9))
@@ -361,11 +361,11 @@ def test_a_nan_never_stops(mode):
 
 
 def test_the_threshold_moves_the_bar():
-    """Half of epsilon with threshold 1 is epsilon with threshold 0.5, and nothing else."""
+    """Half of epsilon with threshold 1 stops as epsilon with threshold 0.5 does, and not as other numbers do."""
     tape = rewards(THETA, UNIFORM.support, 2000, 3, scale=0.3)
     options = ({"epsilon": 0.4}, {"epsilon": 0.2, "threshold": 1.0}, {"epsilon": 0.4, "threshold": 1.0})
     ends = [end(UNIFORM, tape, **numbers) for numbers in options]
-    assert all(found["stop"] for found in ends)
+    assert all(run["stop"] for run in ends)
     assert ends[0]["pulls"] == ends[1]["pulls"] > ends[2]["pulls"]
 
 
@@ -379,7 +379,7 @@ def test_designs_may_be_stacked_and_every_number_traced():
         alone = end(design, tape, *(float(x[i]) for x in numbers))
         assert alone["stop"]
         assert together["pulls"][i] == alone["pulls"]
-    # A concrete design and concrete numbers take other branches of the program, to the same end.
+    # A concrete design and concrete numbers take other branches of the program, with the same result.
     algorithm = make(growth=0.05, noise_scale=0.1)
     states, _ = jax.jit(lambda: trace(algorithm, tape, 160))()
     assert states.pulls[-1] == together["pulls"][0]
@@ -417,9 +417,9 @@ def test_float32_keeps_its_dtype():
         assert stopped
 
 
-def test_radius_is_that_of_the_ellipsoid():
-    found = surrogates(UNIFORM, Estimate(THETA, UNIFORM.inverse, jnp.ones(())), 77, delta=0.05)
-    assert found.radius == ellipsoid_radius(jnp.asarray(77.0), N, K, 0.05)
+def test_surrogates_have_the_radius_of_the_ellipsoid():
+    rivals = surrogates(UNIFORM, Estimate(THETA, UNIFORM.inverse, jnp.ones(())), 77, delta=0.05)
+    assert rivals.radius == ellipsoid_radius(jnp.asarray(77.0), N, K, 0.05)
 
 
 # Bad input
@@ -449,7 +449,7 @@ def test_bad_arguments_are_named(message, options):
     assert str(error.value) == message
 
 
-def test_k_must_be_that_of_the_design():
+def test_another_k_than_the_design_has_is_refused():
     with pytest.raises(ValueError, match="design.k must be the size 3"):
         make(UNIFORM._replace(k=2))
     with pytest.raises(ValueError, match=r"design.k must be an integer in \[2, 5\], got 6"):

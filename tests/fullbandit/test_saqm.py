@@ -15,7 +15,7 @@ from jaxbandits.numerics.densest_subgraph import quadratic_maximization, theorem
 PAIRS = make_design(all_superarms(3, 2), 2)
 THETA3 = jnp.array([1.0, 0.5, 0.0])
 SETTINGS = {"k": 2, "delta": 0.05, "epsilon": 0.5}
-ROOTS = np.sqrt([5, 11, 17, 7, 13, 19, 3, 23])  # no two counts over shares ever tie
+ROOTS = np.sqrt([5, 11, 17, 7, 13, 19, 3, 23])  # shares for which no two ratios of count to share ever tie
 DESIGN = make_design(random_support(5, 5, 3, size=8), 3, weights=ROOTS / ROOTS.sum())
 
 
@@ -47,12 +47,12 @@ def test_a_margin_of_zero_stops():
     verdict = verdict_of(saqm_rule, inverse, theta, 10, k=2, delta=0.1, epsilon=0.0)
     assert verdict.margin == 0
     assert verdict.stop
-    assert verdict.answer.tolist() == [True, True, False]  # ties go to the lowest index
+    assert verdict.answer.tolist() == [True, True, False]  # lowest indices, because all arms tie
 
 
 @pytest.mark.parametrize("reduction", ["paper", "exact"])
 @pytest.mark.parametrize("seed", range(4))
-def test_the_rule_is_the_transcription(seed, reduction):
+def test_rule_equals_the_transcription(seed, reduction):
     inverse, theta = random_case(seed)
     settings = {"k": 3, "delta": 0.1, "noise_scale": 0.1, "alpha": 0.7, "reduction": reduction}
     margin = float(verdict_of(saqm_rule, inverse, theta, 50, epsilon=0.0, **settings).margin)
@@ -93,12 +93,12 @@ def test_every_alpha_gives_the_same_margin_in_the_limit_as_from_whole_cycles(alp
         saqm(design, delta=0.1, epsilon=0.1, alpha=alpha, pace=pace).decide(KEY, state).action.counts.sum()
         for pace in paces.values()
     ]
-    # The leap tells the margin; that of the limit is prolonged to a whole cycle.
+    # The leap shows the margin; with "limit" it is prolonged to a whole cycle.
     assert leaps[1] == -(-leaps[0] // 12) * 12
 
 
-def test_alpha_exact_is_that_of_the_design():
-    design = make_design(random_support(9, 6, 3, size=9), 3)  # its peeling has no ties for rounding to break
+def test_alpha_exact_equals_the_ratio_of_the_design():
+    design = make_design(random_support(9, 6, 3, size=9), 3)  # a design whose peeling has no ties
     theta = jnp.array([0.9, 0.1, 0.8, 0.2, 0.7, 0.0])
     state = State(jnp.asarray(360), jnp.full(9, 40), 40 * design.support @ theta)
     peeled = float(quadratic_maximization(design.inverse, 3).value)
@@ -124,13 +124,13 @@ def test_alpha_exact_is_that_of_the_design():
         ({"reduction": "none"}, "reduction must be one of 'paper', 'exact', got 'none'"),
     ],
 )
-def test_bad_arguments(options, message):
+def test_bad_arguments_are_refused(options, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         saqm(DESIGN, delta=0.1, epsilon=0.1, **options)
     with pytest.raises(ValueError, match=re.escape(message)):
         verdict_of(saqm_rule, DESIGN.inverse, jnp.arange(5.0), 10, k=3, delta=0.1, epsilon=0.1, **options)
 
 
-def test_too_many_superarms_for_an_exact_ratio():
+def test_too_many_superarms_for_an_exact_ratio_are_refused():
     with pytest.raises(ValueError, match="at most 5000000 super-arms, got 9075135300"):
         saqm(make_design(random_support(0, 36, 18), 18), delta=0.1, epsilon=0.1, alpha="exact")

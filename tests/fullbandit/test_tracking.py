@@ -1,4 +1,4 @@
-"""What the rules share: the estimate, when they are tested, their symmetries, and bad arguments."""
+"""Frame of the rules: the estimate, the times of the tests, symmetries, and bad arguments."""
 
 import re
 
@@ -11,7 +11,6 @@ from drivers.programs import compiled
 
 from jaxbandits.engine.run.loop import run
 from jaxbandits.fullbandit import (
-    Design,
     Instance,
     Pace,
     State,
@@ -56,7 +55,7 @@ every_rule = pytest.mark.parametrize(
 
 @compiled
 def ended(factory):
-    """(design, tape, pace, settings) -> (state, answer) of a run; the designs of this file are of one shape."""
+    """Returns (design, tape, pace, settings) -> (state, answer) of a run; all designs of this file have one shape."""
 
     def end(design, tape, pace, settings):
         algorithm = factory(design, pace=pace, **settings)
@@ -80,10 +79,10 @@ def test_the_estimate_from_counts_is_least_squares(design):
     counts, sums = rng.integers(1, 50, s), rng.normal(size=s)
     X = np.asarray(design.support)
     A = X.T @ (counts[:, None] * X)
-    seen = estimator(design)(jnp.asarray(counts), jnp.asarray(sums))
-    np.testing.assert_allclose(seen.inverse, np.linalg.inv(A), rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(seen.theta, np.linalg.solve(A, X.T @ sums), rtol=1e-9)
-    np.testing.assert_allclose(seen.level, np.min(counts / np.asarray(design.weights)))
+    estimate = estimator(design)(jnp.asarray(counts), jnp.asarray(sums))
+    np.testing.assert_allclose(estimate.inverse, np.linalg.inv(A), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(estimate.theta, np.linalg.solve(A, X.T @ sums), rtol=1e-9)
+    np.testing.assert_allclose(estimate.level, np.min(counts / np.asarray(design.weights)))
 
 
 @pytest.mark.parametrize("design", [UNIFORM, UNEQUAL], ids=["uniform", "unequal"])
@@ -93,11 +92,11 @@ def test_the_limit_is_unbiased_and_safe_whatever_the_counts(design):
     for _ in range(5):
         counts = rng.integers(1, 50, p.size)
         sums = jnp.asarray(counts * (X @ np.asarray(THETA)))
-        seen = estimator(design, design_matrix="limit")(jnp.asarray(counts), sums)
-        np.testing.assert_allclose(seen.theta, THETA, rtol=1e-9)
-        # The covariance of the estimate, for noise of variance 1, is at most the inverse that stands for it.
+        estimate = estimator(design, design_matrix="limit")(jnp.asarray(counts), sums)
+        np.testing.assert_allclose(estimate.theta, THETA, rtol=1e-9)
+        # The covariance of the estimate, for noise of variance 1, is at most its `inverse`.
         weights = np.asarray(design.inverse) @ X.T * p
-        excess = np.asarray(seen.inverse) - weights / counts @ weights.T
+        excess = np.asarray(estimate.inverse) - weights / counts @ weights.T
         assert np.linalg.eigvalsh(excess).min() > -1e-12
 
 
@@ -110,16 +109,16 @@ def test_the_limit_is_least_squares_after_whole_cycles():
         np.testing.assert_allclose(limit, exact, rtol=1e-9, atol=1e-12)
 
 
-def test_nothing_seen_gives_a_regular_estimate():
+def test_estimate_before_the_first_pull_is_regular():
     for matrix in ("counts", "limit"):
-        seen = estimator(UNEQUAL, design_matrix=matrix)(
+        estimate = estimator(UNEQUAL, design_matrix=matrix)(
             jnp.zeros(UNEQUAL.weights.size, int), jnp.zeros(UNEQUAL.weights.size)
         )
-        assert np.all(np.isfinite(seen.inverse))
-        assert seen.theta.tolist() == [0] * N
+        assert np.all(np.isfinite(estimate.inverse))
+        assert estimate.theta.tolist() == [0] * N
 
 
-# When the rules are tested
+# Times of the tests
 
 
 @pytest.mark.parametrize("factory", [saqm, icb])
@@ -130,7 +129,7 @@ def test_the_first_test_is_after_one_pull_each_or_later(factory):
         decision = algorithm.decide(KEY, state)
         assert not decision.stop
         np.testing.assert_array_equal(decision.action.counts, tracking_counts(UNIFORM, pulls))
-    # Whatever is seen before, it is not a stop.
+    # Before the first test no observation stops the run.
     sums = 2 * UNIFORM.support @ jnp.array([1e3, 1e3, 1e3, 0.0, 0.0])
     state = State(jnp.asarray(16), jnp.full(8, 2), sums)
     for first, stop in ((16, True), (17, False)):
@@ -142,7 +141,7 @@ def test_the_first_test_is_after_one_pull_each_or_later(factory):
 @every_rule
 def test_the_limit_is_tested_after_whole_cycles_and_stops_at_the_first_that_holds(factory):
     tape = rewards(THETA, UNIFORM.support, 500, 0, scale=0.3)
-    # Of the rule from counts, tested after every pull, only the tests after whole cycles count.
+    # The rule from counts, tested only after whole cycles.
     algorithm = factory(UNIFORM, **SETTINGS, pace=Pace(growth=None))
     decide = jax.jit(algorithm.decide)
     sums = jnp.cumsum(tape, axis=1)
@@ -163,11 +162,11 @@ def test_one_pull_at_a_time_is_the_tracking_rule_with_both_matrices():
             np.testing.assert_array_equal(state.counts, tracking_counts(UNEQUAL, state.pulls))
 
 
-def test_pulls_beyond_the_integers_are_not_begun():
+def test_pulls_beyond_the_integers_are_not_made():
     largest = jnp.iinfo(int).max
-    for pulls, leap, begun in ((largest - 100, 80, 80), (largest - 100, 99, 0), (largest, 1, 0)):
+    for pulls, leap, made in ((largest - 100, 80, 80), (largest - 100, 99, 0), (largest, 1, 0)):
         state = State(jnp.asarray(pulls), tracking_counts(UNIFORM, pulls), jnp.zeros(8))
-        assert next_counts(UNIFORM, state, jnp.asarray(leap), whole_cycles=False).sum() == begun
+        assert next_counts(UNIFORM, state, jnp.asarray(leap), whole_cycles=False).sum() == made
 
 
 def test_leaps_end_on_whole_cycles_of_uniform_designs_only():
@@ -183,15 +182,10 @@ def test_leaps_end_on_whole_cycles_of_uniform_designs_only():
 @every_rule_and_matrix
 def test_permuting_the_arms_permutes_the_answer(factory, matrix):
     order = jnp.array([3, 0, 4, 1, 2])
-    permuted = Design(
-        UNIFORM.support[:, order],
-        UNIFORM.weights,
-        UNIFORM.cycle,
-        UNIFORM.gram[order][:, order],
-        UNIFORM.inverse[order][:, order],
-        UNIFORM.spectral,
-        UNIFORM.condition,
-        K,
+    permuted = UNIFORM._replace(
+        support=UNIFORM.support[:, order],
+        gram=UNIFORM.gram[order][:, order],
+        inverse=UNIFORM.inverse[order][:, order],
     )
     tape = rewards(THETA, UNIFORM.support, 500, 2, scale=0.3)
     pace = Pace(design_matrix=matrix)
@@ -281,20 +275,20 @@ def test_float32_stays_float32_and_stops_near_float64(factory):
         ({"pace": Pace(design_matrix="exact")}, "pace.design_matrix must be one of 'counts', 'limit', got 'exact'"),
     ],
 )
-def test_bad_arguments(factory, options, message):
+def test_bad_arguments_are_refused(factory, options, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         factory(UNIFORM, **(SETTINGS | options))
 
 
 @every_rule
 @pytest.mark.parametrize("k", [1, 2, 5])
-def test_another_k_than_the_design_has(factory, k):
+def test_another_k_than_the_design_has_is_refused(factory, k):
     with pytest.raises(ValueError, match=r"^design.k must .*, got " + str(k)):
         factory(UNIFORM._replace(k=k), **SETTINGS)
 
 
 @every_rule
-def test_float32_with_an_ill_conditioned_design(factory):
+def test_float32_with_an_ill_conditioned_design_is_refused(factory):
     with pytest.raises(ValueError, match="design must be float64 where its condition exceeds 1000"):
         factory(
             jax.tree.map(
@@ -305,7 +299,7 @@ def test_float32_with_an_ill_conditioned_design(factory):
         )
 
 
-def test_a_pace_is_a_struct_of_numbers_but_for_its_matrix():
+def test_pace_stacks_its_numbers_and_keeps_its_matrix_static():
     paces = [Pace(growth=0.1), Pace(growth=0.2)]
     stacked = jax.tree.map(lambda *leaves: np.stack([jnp.asarray(x) for x in leaves]), *paces)
     assert stacked.growth.tolist() == [0.1, 0.2]

@@ -1,4 +1,4 @@
-"""Pulls, and the laws of rewards as the transcriptions have them."""
+"""Pulls, and the laws of rewards that the transcriptions use."""
 
 import numpy as np
 

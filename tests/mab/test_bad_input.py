@@ -1,4 +1,4 @@
-"""What the family refuses by value; wrong types and shapes are in tests/checks."""
+"""Values that the family refuses; wrong types and shapes are in tests/checks."""
 
 import jax
 import numpy as np
@@ -41,12 +41,12 @@ INSTANCE = mab.bernoulli((0.6, 0.5, 0.4, 0.3))
         (lambda: mab.lucb(NORMAL, delta=0.1, threshold=thresholds.kk_pair(arms=4)), "threshold must be one for this"),
     ],
 )
-def test_it_is_refused(call, message):
+def test_bad_value_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
 
-def test_a_tie_has_no_time():
+def test_characteristic_time_of_a_tie_is_infinite():
     time = mab.characteristic_time(ONES, np.array([0.5, 0.5, 0.4, 0.3]))
     assert np.isinf(time.value)
     np.testing.assert_array_equal(time.allocation, np.full(4, 0.25))

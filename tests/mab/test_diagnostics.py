@@ -1,4 +1,4 @@
-"""What a state knows of the arms, in every form of its sums."""
+"""Estimates of the arms from a state, in every form of its sums."""
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,7 @@ KEY = jax.random.key(0)
     [mab.Gaussian(3), mab.Gaussian(3, 1.0, jnp.float32), mab.Bernoulli(3), mab.Bernoulli(3, jnp.float32)],
     ids=["float64", "compensated", "ones", "ones, float32"],
 )
-def test_counts_sums_and_means_of_a_state_are_those_of_its_rewards(problem):
+def test_estimates_of_a_state_equal_statistics_of_its_rewards(problem):
     algorithm, rewards = mab.ucb1(problem), (1.0, 0.0)
     state, sums, counts = algorithm.init(KEY), np.zeros(3), np.zeros(3, int)
     for r, reward in enumerate(rewards):
@@ -24,13 +24,13 @@ def test_counts_sums_and_means_of_a_state_are_those_of_its_rewards(problem):
         state = jaxbandits.tell(algorithm, state, decision.action, mab.Rewards([reward], [1]))
         arm = int(decision.action.arms[0])
         sums[arm], counts[arm] = sums[arm] + reward, counts[arm] + 1
-    found = mab.estimates(problem, state)
-    np.testing.assert_array_equal(found.counts, counts)
-    np.testing.assert_array_equal(found.sums, sums)
-    np.testing.assert_array_equal(found.means, [1.0, 0.0, np.nan])
-    assert found.means.dtype == found.sums.dtype == (problem.dtype or jnp.float64)
+    estimates = mab.estimates(problem, state)
+    np.testing.assert_array_equal(estimates.counts, counts)
+    np.testing.assert_array_equal(estimates.sums, sums)
+    np.testing.assert_array_equal(estimates.means, [1.0, 0.0, np.nan])
+    assert estimates.means.dtype == estimates.sums.dtype == (problem.dtype or jnp.float64)
 
 
-def test_a_state_of_another_problem_is_refused():
+def test_estimates_of_another_problem_are_refused():
     with pytest.raises(ValueError, match="state must be a state of this family for 4 arms"):
         mab.estimates(mab.Bernoulli(4), mab.ucb1(mab.Bernoulli(3)).init(KEY))

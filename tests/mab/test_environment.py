@@ -1,4 +1,4 @@
-"""What is paid: laws, leaps, slots, and what is no law."""
+"""Rewards: their laws, leaps, slots, and pulls without a law."""
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +8,7 @@ from mab.tapes import pull
 
 import jaxbandits
 from jaxbandits import Status, mab
-from jaxbandits.mab._shared.core import Ones
+from jaxbandits.mab._shared.frame import Ones
 from jaxbandits.numerics.compensated import Sum
 
 KEY = jax.random.key(0)
@@ -50,7 +50,7 @@ def test_bernoulli_leaps_have_their_law_and_miss_at_times():
     np.testing.assert_allclose(sums[:, 1].mean(), 6.3, rtol=0.02)
 
 
-def test_what_has_no_law_ends_the_run():
+def test_pulls_without_a_law_end_the_run():
     environment = mab.environment(mab.bernoulli([0.3, 0.5]))
     assert np.isnan(draws(environment, pull([0], [2]), 2).sums).all()
     leaps = mab.environment(mab.bernoulli([0.3, 0.5]), leap=5)
@@ -87,7 +87,7 @@ def test_sums_are_integers_or_exact_enough():
 
 def test_lucb_needs_two_slots():
     instance = mab.gk1()
-    with pytest.raises(ValueError, match=r"slots must be those of the algorithm's actions, .*, got 1"):
+    with pytest.raises(ValueError, match=r"slots must fit the algorithm's actions, .*, got 1"):
         jaxbandits.run(KEY, mab.lucb(instance.problem, delta=0.1), mab.environment(instance), max_rounds=10)
 
 
@@ -106,7 +106,7 @@ def test_instances():
 
 
 def test_a_stream_pays_the_same_alone_and_in_leaps():
-    """The whole run of successive rejects is that of single pulls; two rules see the same Bernoulli rewards."""
+    """Successive rejects runs the same with leaps and single pulls; a pull's number fixes its Bernoulli reward."""
     stream, normal = jax.random.key(9), mab.gauss4()
 
     def end(leap):

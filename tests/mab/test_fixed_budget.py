@@ -15,11 +15,11 @@ from jaxbandits.mab._shared.phases import Phase, sequential_halving_schedule, su
 def test_schedules_by_hand():
     # L = 4/3, n_1 = ceil(9/4) = 3, n_2 = ceil(27/8) = 4.
     assert successive_rejects_schedule(3, 12) == [Phase(3, 2), Phase(4, 1)]
-    # 2, 4 and 8 pulls more of an arm in a phase.
+    # 2, 4 and 8 further pulls per arm in a phase.
     assert sequential_halving_schedule(8, 48) == [Phase(2, 4), Phase(6, 2), Phase(14, 1)]
     # The ratio is the whole number 3: L = 25/12 - 1/2 = 19/12 at K = 4, (T - 4) / (19/12 * 4) = 3 at T = 23.
     assert successive_rejects_schedule(4, 23)[0] == Phase(3, 3)
-    # Phases of equal length are one.
+    # Phases of equal length are merged.
     assert successive_rejects_schedule(4, 5) == [Phase(1, 1)]
 
 
@@ -27,20 +27,20 @@ def test_schedules_by_hand():
 def test_schedules_fit_the_horizon(K):
     for horizon in range(K + 1, 40 * K, 7):
         before, size, spent = 0, K, 0
-        for pulls, left in successive_rejects_schedule(K, horizon):
+        for pulls, kept in successive_rejects_schedule(K, horizon):
             assert pulls > before
             spent += size * (pulls - before)
-            before, size = pulls, left
+            before, size = pulls, kept
         assert size == 1
         assert spent <= horizon
         if horizon >= K * (K - 1).bit_length():
             phases = sequential_halving_schedule(K, horizon)
-            assert phases[-1].left == 1
+            assert phases[-1].kept == 1
             assert len(phases) == (K - 1).bit_length()
 
 
 def test_a_horizon_may_be_traced():
-    """One program for two horizons: the runs are those of horizons known before."""
+    """One program for two horizons makes the same runs as programs for known horizons."""
     instance = mab.bernoulli((0.6, 0.5, 0.5, 0.5))
     rules = {
         "halving": partial(mab.sequential_halving, leap=64),
@@ -82,13 +82,13 @@ def test_leaps_have_the_law_of_single_pulls():
     assert 400 < rates[1] < 1200
 
 
-PLACES = (0, 3, 7)  # of the best arm
+PLACES = (0, 3, 7)  # positions of the best arm
 FEW = (0.01,) * 7
 
 
 @pytest.mark.parametrize("rule", ["rejects", "halving", "halving, reuse", "continuous, C", "continuous, A", "UCB-E"])
 def test_the_error_does_not_depend_on_where_the_best_arm_stands(rule):
-    """Means .05 and .01, T = 120, 1500 runs a place; false alarm 1e-5.
+    """Means .05 and .01, T = 120, 1500 runs per position; false alarm 1e-5.
 
     If the first arm won ties, successive rejects would err with probability .23 with the best first, .77 with it last.
     """
@@ -107,7 +107,7 @@ def test_the_error_does_not_depend_on_where_the_best_arm_stands(rule):
         environment = mab.environment(mab.Instance(problem, task["means"]), leap=leap)
         return factory(problem, horizon=120, **settings), environment
 
-    means = np.array([(*FEW[:place], 0.05, *FEW[place:]) for place in PLACES])
+    means = np.array([(*FEW[:best], 0.05, *FEW[best:]) for best in PLACES])
     results = jaxbandits.sweep(
         build, {"means": means}, seeds=1500, key=jax.random.key(0), max_rounds=300, chunk=16, progress=False
     )
@@ -122,7 +122,7 @@ def test_the_error_does_not_depend_on_where_the_best_arm_stands(rule):
 def test_published_error_rates():
     """audibert1, T = 2000, ties at random: .186 for successive rejects, .341 for sequential halving.
 
-    By 40,000 runs of an independent NumPy program. The rates by which the first arm wins ties, and is the best, are
+    The rates are of 40,000 runs of an independent NumPy program. If the first arm is the best and wins ties, they are
     smaller: .158 and .264.
     """
     instance = mab.audibert1()

@@ -14,14 +14,15 @@ KEY = jax.random.key(2)
 
 
 @pytest.mark.parametrize("tracking", ["D", pytest.param("C", marks=pytest.mark.wide)])
-def test_weights_of_every_round_are_those_of_decide_or_of_plan(tracking):
+def test_tas_that_plans_every_round_equals_tas_that_decides(tracking):
     instance = mab.bernoulli((0.7, 0.4, 0.3))
     make = functools.partial(mab.tas, instance.problem, delta=0.1, tracking=tracking)
     planning = make(replan_every=5)
 
-    def stale(state):  # at every pull, unless it stops there
-        never = state._replace(own=state.own._replace(planned=jnp.full_like(state.own.planned, -1)))
-        return planning.stale(never) & (state.own.planned != state.pulls)
+    def stale(state):
+        """Returns True at every pull, unless the run stops there."""
+        never = state._replace(memory=state.memory._replace(planned=jnp.full_like(state.memory.planned, -1)))
+        return planning.stale(never) & (state.memory.planned != state.pulls)
 
     ends = []
     for algorithm in (make(), planning._replace(stale=stale)):
@@ -35,10 +36,9 @@ def test_weights_of_every_round_are_those_of_decide_or_of_plan(tracking):
 
 
 def pulls_of(factory, instance, dtype, *, seeds):
-    """Pulls until it stops, from normal rewards that are the same numbers in either precision."""
+    """Returns the pulls until a run stops, and its answers, from the same random numbers in either precision."""
     problem = instance.problem._replace(dtype=dtype)
-    own = mab.Instance(problem, instance.means.astype(dtype))
-    environment = mab.environment(own)
+    environment = mab.environment(mab.Instance(problem, instance.means.astype(dtype)))
 
     def respond(action, noise):
         return environment.respond(action, noise.astype(dtype))
@@ -65,7 +65,7 @@ def pulls_of(factory, instance, dtype, *, seeds):
 @pytest.mark.parametrize("law", ["gauss4", "gk2"])
 @pytest.mark.parametrize("factory", [mab.uniform, mab.ttucb, mab.tas], ids=lambda f: f.__name__)
 def test_stopping_times_are_nearly_those_of_64_bit(factory, law):
-    """Less than 2 % differ where rounding does not choose the arm; else their mean does not shift."""
+    """Less than 2 % differ if rounding does not choose the arm; otherwise their mean does not shift."""
     instance, seeds = getattr(mab, law)(), 400
     (single, of_single), (double, of_double) = (
         pulls_of(factory, instance, dtype, seeds=seeds) for dtype in (jnp.float32, jnp.float64)
@@ -73,7 +73,8 @@ def test_stopping_times_are_nearly_those_of_64_bit(factory, law):
     differ, answers = single != double, of_single != of_double
     print(f"{factory.__name__}, {law}: {differ.mean():.4f} stop elsewhere, {answers.sum()} answers")
     assert answers.mean() < 0.02
-    if factory is mab.tas:  # which pulls another arm where two are equally far behind, as every other one is
+    # In `tas` every other arm is equally far behind, so rounding chooses the arm.
+    if factory is mab.tas:
         shift = single - double.astype(float)
         assert abs(shift.mean()) < 4 * shift.std() / seeds**0.5
     else:

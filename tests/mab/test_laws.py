@@ -21,7 +21,7 @@ KEY = jax.random.key(0)
 @pytest.mark.parametrize(
     "factory", [mab.eb_tci, mab.ttucb, mab.tas, mab.t3c, mab.lucb, mab.successive_elimination], ids=lambda f: f.__name__
 )
-def test_neither_an_origin_nor_a_unit_changes_an_action(factory):
+def test_origin_and_unit_of_rewards_change_no_action(factory):
     rng = np.random.default_rng(0)
     tape = np.array([0.5, 0.25, 1.0])[:, None] + np.round(rng.normal(size=(3, 300)) * 2**10) / 2**10
     one, other = (
@@ -31,17 +31,17 @@ def test_neither_an_origin_nor_a_unit_changes_an_action(factory):
     assert testing.first_difference(one._replace(observations=()), other._replace(observations=())) is None
 
 
-def test_probabilities_of_the_best_arm_are_those_of_a_million_draws():
+def test_probabilities_of_the_best_arm_equal_shares_of_a_million_draws():
     rng = np.random.default_rng(1)
     means = np.array([[1.0, 0.85, 0.8, 0.7], [0.0, 0.5, 0.4, -3.0], [1.0, 1.0, 1.0, 1.0]])
     spreads = np.array([[0.1, 0.05, 0.2, 0.02], [1.0, 0.1, 0.01, 2.0], [0.1, 0.1, 0.1, 3.0]])
-    found = np.exp(jax.jit(jax.vmap(log_probabilities_of_best))(means, spreads))
-    np.testing.assert_allclose(found.sum(axis=1), 1, atol=1.2e-3)
+    probabilities = np.exp(jax.jit(jax.vmap(log_probabilities_of_best))(means, spreads))
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1.2e-3)
     for row in range(3):
         best = np.argmax(means[row] + spreads[row] * rng.normal(size=(10**6, 4)), axis=1)
         shares = np.bincount(best, minlength=4) / 10**6
-        np.testing.assert_allclose(found[row], shares, atol=4.5 * 0.5 / 1000)
-    # Far in the tail, where two arms alone matter: P(a > b) by hand.
+        np.testing.assert_allclose(probabilities[row], shares, atol=4.5 * 0.5 / 1000)
+    # Far in the tail, where only two arms matter: P(a > b) by hand.
     far = jax.jit(log_probabilities_of_best)(np.array([0.0, 1.0]), np.array([0.02, 0.03]))
     np.testing.assert_allclose(far[0], stats.norm.logsf(1 / np.hypot(0.02, 0.03)), atol=2e-3)
 
@@ -89,7 +89,7 @@ def test_arms_of_equal_means_are_pulled_and_answered_equally_often(name):
     "name", ["ttucb", *(pytest.param(n, marks=[pytest.mark.wide]) for n in ("t3c", "eb_tc", "eb_tci"))]
 )
 def test_the_place_of_the_best_normal_arm_changes_no_law(name):
-    """Rewards do not tie, but costs do: those of all challengers with a mean above the leader's are 0.
+    """Rewards do not tie, but costs do: all challengers with a mean above the leader's cost 0.
 
     Pulls of every arm in 400 rounds, 2 x 1000 runs, false alarm 1e-5.
     """
@@ -113,7 +113,7 @@ def test_projections_by_hand():
 
 
 def stopped(instance, algorithm, *, seeds, slots=1, max_rounds=10**6):
-    """Pulls of all runs, and the answers."""
+    """Returns the pulls and the answers of all runs."""
     results = jaxbandits.sweep(
         lambda task, key: (algorithm, mab.environment(instance, slots=slots)),
         seeds=seeds,
@@ -125,13 +125,13 @@ def stopped(instance, algorithm, *, seeds, slots=1, max_rounds=10**6):
     return results.columns["pulls"], results.columns["answer"]
 
 
-def test_a_wrong_noise_scale_makes_errors_that_the_count_sees():
+def test_a_wrong_noise_scale_raises_the_error_count():
     instance = mab.gauss4()
     _, answers = stopped(instance, mab.eb_tci(mab.Gaussian(4, 1 / 3), delta=0.1), seeds=100)
     assert (answers != 0).sum() > 10  # admitted: 10
 
 
-# Mean pulls with their standard errors, as an independent float64 program gave them; delta = .1, gk16.
+# Mean pulls and their standard errors, from an independent float64 program; delta = .1, gk16.
 EXAMPLES = {
     "uniform": (mab.gk1, mab.uniform, 6749, 279),
     "tas": (mab.gk1, mab.tas, 3969, 116),
@@ -159,12 +159,13 @@ EXAMPLES = {
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_mean_stopping_times(name):
     make, factory, mean, error = EXAMPLES[name]
-    instance, seeds = make(), 200 if "ttts" in name else 400  # which draws until it finds a challenger
+    # TTTS makes many draws per round, so it gets fewer runs.
+    instance, seeds = make(), 200 if "ttts" in name else 400
     slots = 2 if "lucb" in name else 1
     pulls, answers = stopped(instance, factory(instance.problem, delta=0.1), seeds=seeds, slots=slots)
-    own = pulls.std() / seeds**0.5
-    print(f"{name}: {pulls.mean():.0f} +- {own:.0f} (expected {mean} +- {error}), {(answers != 0).sum()} errors")
-    assert abs(pulls.mean() - mean) < 4 * np.hypot(own, error)
+    deviation = pulls.std() / seeds**0.5
+    print(f"{name}: {pulls.mean():.0f} +- {deviation:.0f} (expected {mean} +- {error}), {(answers != 0).sum()} errors")
+    assert abs(pulls.mean() - mean) < 4 * np.hypot(deviation, error)
     admitted = 0.1 if "epsilon" in name else 0.0
     wrong = instance.means[0] - instance.means[answers] > admitted
     assert stats.binom.sf(int(wrong.sum()) - 1, seeds, 0.1) > 1e-6

@@ -27,6 +27,6 @@ def test_no_round_has_a_loop_of_unknown_length(kind):
         slots = algorithm.idle.arms.shape[0]
         environment = mab.environment(instance, slots=slots, leap=keywords.get("leap", 1))
 
-        found = primitives_of_a_round(algorithm, environment)
-        assert found, rule
-        assert "while" not in found, rule
+        primitives = primitives_of_a_round(algorithm, environment)
+        assert primitives, rule
+        assert "while" not in primitives, rule

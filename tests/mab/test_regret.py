@@ -8,11 +8,11 @@ from scipy import stats
 import jaxbandits
 from jaxbandits import Status, mab
 from jaxbandits.mab._algorithms.bayes_ucb import beta_quantile
-from jaxbandits.mab._shared.core import Estimates
+from jaxbandits.mab._shared.frame import Estimates
 
 
 def test_thompson_with_beta_draws_has_the_law_of_its_posterior():
-    """Two arms after 8 and 3 ones of 10: how often the first is pulled next."""
+    """Two arms after 6 and 5 ones of 10 pulls each: probability that the first is pulled next."""
     algorithm = mab.thompson(mab.Bernoulli(2))
     state = algorithm.init(jax.random.key(0))
     state = state._replace(
@@ -40,7 +40,7 @@ def test_the_beta_quantile_is_right_to_7_percent_of_its_tail():
         np.testing.assert_allclose(tails * t, 1, atol=0.075)
 
 
-def test_bad_horizons():
+def test_bayes_ucb_without_a_horizon_is_refused():
     with pytest.raises(ValueError, match="horizon must be given unless c is 0"):
         mab.bayes_ucb(mab.Bernoulli(3), c=5.0)
 

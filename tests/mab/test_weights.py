@@ -1,4 +1,4 @@
-"""Characteristic times and costs of transport against bisection, an outside optimiser, and their laws."""
+"""Characteristic times and transport costs against bisection, an outside optimiser, and their laws."""
 
 import jax
 import jax.numpy as jnp
@@ -9,8 +9,8 @@ from scipy.optimize import minimize_scalar
 
 from experiments.bench.reference import mab as reference
 from jaxbandits import mab
-from jaxbandits.mab._shared.confidence import share_of_leader
-from jaxbandits.mab._shared.core import Estimates
+from jaxbandits.mab._shared.confidence import leader_share_at
+from jaxbandits.mab._shared.frame import Estimates
 from jaxbandits.mab._shared.transport import transport_costs
 from jaxbandits.mab._shared.weights import optimal_weights
 
@@ -29,7 +29,7 @@ def solved(request):
     return request.param, program, jax.device_get(program(MEANS[request.param]))
 
 
-def test_it_is_that_of_nested_bisection_and_its_bounds_enclose_it(solved):
+def test_characteristic_time_equals_nested_bisection_within_its_bounds(solved):
     kind, _, (value, lower, upper, weights) = solved
     for n, means in enumerate(MEANS[kind]):
         w, T = reference.optimal_weights(LAWS[kind], means)
@@ -50,7 +50,7 @@ def test_the_information_directed_share_of_gaussian_arms_is_half_at_equal_counts
     @jax.vmap
     def shares(means):
         estimates = Estimates(jnp.asarray(35), jnp.asarray(counts), means)
-        return [share_of_leader(problem, "ids", estimates, jnp.asarray(0), jnp.asarray(arm)) for arm in (1, 2)]
+        return [leader_share_at(problem, "ids", estimates, jnp.asarray(0), jnp.asarray(arm)) for arm in (1, 2)]
 
     equal, rare = shares(jnp.asarray(rng.normal(size=(1000, 3)), dtype))
     np.testing.assert_array_equal(equal, 0.5)
@@ -73,7 +73,7 @@ def test_scaling_gaussian_means_scales_the_time(solved):
         np.testing.assert_allclose(again.allocation, weights, rtol=1e-8)
 
 
-def test_ties_have_no_time(solved):
+def test_characteristic_time_of_ties_is_infinite(solved):
     _, program, _ = solved
     again = program(np.array([[0.5, 0.2, 0.5, 0.1, 0.5], [0.0, 0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 0.0, 0.0]]))
     assert np.isinf(again.value).all()
@@ -114,7 +114,7 @@ def test_a_given_share_and_an_epsilon():
 
 
 def test_no_allocation_is_better():
-    """The max-min by an outside optimiser: no weights within reach separate sooner."""
+    """An outside optimiser of the max-min finds no better weights."""
     from scipy.optimize import minimize
 
     means = MEANS["bernoulli"][0]
@@ -141,12 +141,12 @@ def test_the_weights_of_tracking_are_near_the_exact_ones():
         np.testing.assert_allclose(got, reference.optimal_weights(ONES, means)[0], atol=2e-5)
 
 
-# Costs of transport
+# Transport costs
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "bernoulli"])
 @pytest.mark.parametrize("epsilon", [None, 0.02, 0.3])
-def test_costs_are_those_of_a_minimisation(kind, epsilon):
+def test_transport_costs_equal_a_numerical_minimum(kind, epsilon):
     rng = np.random.default_rng(1)
     counts = rng.integers(1, 200, (40, 5)).astype(float)
     means = rng.random((40, 5))
@@ -159,9 +159,8 @@ def test_costs_are_those_of_a_minimisation(kind, epsilon):
     epsilon, law = epsilon or 0.0, LAWS[kind]
     for row, (n, m) in enumerate(zip(counts, means, strict=True)):
         for a in (0, 2, 3, 4):
-            np.testing.assert_allclose(
-                costs[row, a], reference.cost(law, n[1], m[1], n[a], m[a], epsilon), rtol=1e-8, atol=1e-9
-            )
+            expected = reference.cost(law, n[1], m[1], n[a], m[a], epsilon=epsilon)
+            np.testing.assert_allclose(costs[row, a], expected, rtol=1e-8, atol=1e-9)
     if kind == "gaussian" and epsilon:
         n, m = counts[0], means[0]
 

@@ -1,4 +1,4 @@
-"""Every rule, tested after every pull, against NumPy."""
+"""Rules of fullbandit, tested after every pull, against NumPy."""
 
 import functools
 
@@ -12,29 +12,29 @@ from jaxbandits.engine.run.loop import streams
 from jaxbandits.fullbandit import Pulls
 from jaxbandits.fullbandit._algorithms.sa_foa import LotteryPulls, sampled_rows
 
-ROOTS = np.sqrt([5, 11, 17, 7, 13, 19, 3, 23])  # no two counts over shares ever tie
+ROOTS = np.sqrt([5, 11, 17, 7, 13, 19, 3, 23])  # shares for which no two ratios of count to share ever tie
 DESIGN = fullbandit.make_design(fullbandit.random_support(5, 5, 3, size=8), 3, weights=ROOTS / ROOTS.sum())
 THETA = np.array([0.8, 0.1, 0.6, 0.2, 0.5])
 
 
 def rewards(theta, support, pulls, seed):
-    """The m-th reward of every super-arm, each of its arms with normal noise, float (s, pulls)."""
+    """Draws the m-th reward of every super-arm, each of its arms with normal noise, float (s, pulls)."""
     noise = np.random.default_rng(seed).normal(size=(len(support), pulls))
     return (support @ theta)[:, None] + 0.3 * np.sqrt(support.sum(axis=1))[:, None] * noise
 
 
-def seen_of(state):
+def statistics_of(state):
     return state.counts, state.sums
 
 
 def thetas_of(support, counts, sums):
-    """The estimates of all states after the first, in which nothing has been pulled."""
+    """Computes the estimates of all states except the first, before which nothing is pulled."""
     gram = np.einsum("ia,ri,ib->rab", support, counts[1:], support)
     return after(np.linalg.solve(gram, (sums[1:] @ support)[..., None])[..., 0])
 
 
 def laid(build, design, tape, tests, action=Pulls):
-    """The first round pulls every super-arm; after it there is a test before every pull."""
+    """Lays the transcription's tape beside ours: every super-arm once in the first round, then a test before a pull."""
     support = np.asarray(design.support, float)
     counts = np.array([test.counts for test in tests])
     sums = np.pad(np.cumsum(tape, axis=1), ((0, 0), (1, 0)))[np.arange(len(tape)), counts]
@@ -47,7 +47,7 @@ def laid(build, design, tape, tests, action=Pulls):
         answers=after(answers),
         watched=(np.pad(counts, ((1, 0), (0, 0))), after([test.theta for test in tests])),
     )
-    ours = replayed(build, theirs, watch=seen_of)
+    ours = replayed(build, theirs, watch=statistics_of)
     counts, sums = ours.watched
     return Laid(theirs, ours._replace(watched=(counts, thetas_of(support, counts, sums))), absolute_tolerance=1e-9)
 
@@ -59,7 +59,7 @@ def rule(name, seed, noise_scale, **options):
     literal = functools.partial(getattr(reference, name), k=3, **settings)
     if name == "spectral":
         counts = np.zeros(len(weights), int)
-        levels = []  # after each pull, the least of the counts over the shares
+        levels = []  # smallest ratio of count to share after each pull
         for _ in range(3000):
             counts[reference.next_superarm(weights, counts)] += 1
             levels.append(np.min(counts / weights))
@@ -73,7 +73,7 @@ def rule(name, seed, noise_scale, **options):
     return laid(build, DESIGN, tape, tests)
 
 
-# SA-FOA: the rows that each test draws are given to both
+# SA-FOA: both receive the rows that each test draws
 
 SIX = np.array([0.9, 0.2, 0.7, -0.5, 0.4, 0.1])
 BASE = {"delta": 0.05, "epsilon": 0.3, "noise_scale": 0.05}
@@ -89,7 +89,7 @@ def lottery_design(name):
 
 @functools.cache
 def lottery(name, reduction, mode):
-    """A `build` that both seeds share."""
+    """Makes the `build` that both seeds share."""
     options = {"random": {"samples": 2, "lottery": "draw"}, "all": {"mode": "all"}, "hazard": {}}[mode]
     design = lottery_design(name)
     return lambda: fullbandit.sa_foa(design, growth=None, reduction=reduction, **options, **BASE)
@@ -107,10 +107,11 @@ def sa_foa(name, reduction, seed, mode="random"):
     tests = reference.tests_of(support, weights, tape, literal, s)
     assert len(tests) > 10
     open_hazards = unless(np.ones(len(tests) + 1, bool), np.zeros(len(tests) + 1))
-    found = laid(build, design, tape, tests, lambda counts: LotteryPulls(counts, open_hazards))
-    if mode == "all":  # which waits for the first test that nothing blocks: a lottery stops no later
-        assert replayed(lottery(name, reduction, "hazard"), found.theirs).stops[-1]
-    return found
+    case = laid(build, design, tape, tests, lambda counts: LotteryPulls(counts, open_hazards))
+    # "all" stops at the first test that nothing blocks: a lottery stops no later.
+    if mode == "all":
+        assert replayed(lottery(name, reduction, "hazard"), case.theirs).stops[-1]
+    return case
 
 
 CASES = {

@@ -1,4 +1,4 @@
-"""The rules of mab against NumPy, in fixed confidence, fixed budget and regret."""
+"""Rules of mab against NumPy, in fixed confidence, fixed budget and regret."""
 
 import functools
 
@@ -23,17 +23,17 @@ PROBLEMS = {"gaussian": lambda K: mab.Gaussian(K, 0.8), "bernoulli": mab.Bernoul
 
 @functools.cache
 def words_of(K):
-    """The random words of the run's lots, as its first state holds them."""
+    """Returns the random bits of a run's lots, as in its first state."""
     return np.asarray(draw_words(streams(KEY).init, K))
 
 
 def lots_of(kind, K, always=False):
-    """The words of Bernoulli arms, whose means tie."""
+    """Returns the random bits of the lots for Bernoulli arms, whose means tie; otherwise None, unless `always`."""
     return words_of(K) if always or kind == "bernoulli" else None
 
 
 def tape_of(kind, K=K, length=LENGTH):
-    """The n-th reward of every arm, float (K, length), with a clear best arm: number 1."""
+    """Draws the n-th reward of every arm, float (K, length); arm 1 is clearly the best."""
     rng = np.random.default_rng(0)
     means = np.array([0.35, 0.8, 0.5, 0.2, 0.1, 0.4])[:K]
     if kind == "bernoulli":
@@ -51,23 +51,23 @@ def coins():
     return np.asarray(jax.jit(jax.vmap(lambda key: jax.random.uniform(key, ())))(keys()))
 
 
-# Fixed confidence: a transcription writes the rounds
+# Fixed confidence: a transcription gives the rounds
 
 
 def written(course, tape, slots, in_turn):
-    """A course of rounds as a tape. Without answers in the rounds that pull every arm once, if `in_turn`."""
+    """Writes the rounds of a run as a tape; if `in_turn`, without answers while every arm is pulled once."""
     rounds, counts = len(course), np.zeros(len(tape), int)
     arms, times = np.zeros((2, rounds, slots), np.int32)
     sums = np.zeros((rounds, slots))
-    for n, seen in enumerate(course):
-        for slot, arm in enumerate(() if seen.stop else seen.arms):
+    for n, step in enumerate(course):
+        for slot, arm in enumerate(() if step.stop else step.arms):
             arms[n, slot], times[n, slot], sums[n, slot] = arm, 1, tape[arm, counts[arm]]
             counts[arm] += 1
     return Tape(
         actions=Pull(np.ma.masked_array(arms, mask=times == 0), times),
         observations=Rewards(sums, times),
-        stops=np.array([seen.stop for seen in course]),
-        answers=unless((np.arange(rounds) < len(tape)) & in_turn, [seen.answer for seen in course]),
+        stops=np.array([step.stop for step in course]),
+        answers=unless((np.arange(rounds) < len(tape)) & in_turn, [step.answer for step in course]),
     )
 
 
@@ -90,7 +90,7 @@ def confident(
 
 @functools.cache
 def randomness(kind):
-    """Of every round: (N, m) -> a posterior draw, the coin, a further number, (N, m) -> 16 draws."""
+    """Returns, for every round: (N, m) -> a posterior draw, the coin, a further number, (N, m) -> 16 draws."""
     first, second, third = jax.vmap(lambda key: jax.random.split(key, 3), out_axes=1)(keys())
     coin, last = (np.asarray(jax.vmap(lambda key: jax.random.uniform(key, ()))(keys)) for keys in (second, third))
     one = jax.jit(lambda key, N, m: posterior_draws(PROBLEMS[kind](K), key, N, m))
@@ -121,7 +121,7 @@ def t3c(kind, share):
 
 def ttts(kind):
     third = 2 if kind == "gaussian" else 3
-    numbers = [(draw, coin, rest[third - 2]) for draw, coin, *rest in randomness(kind)]
+    numbers = [(draw, coin, further[third - 2]) for draw, coin, *further in randomness(kind)]
     rule = reference.ttts(LAWS[kind], share=0.4)
     return confident(kind, mab.ttts, rule, numbers=numbers, rounds=300, stops=None, leader_share=0.4)
 
@@ -133,7 +133,7 @@ def by_bounds(kind, factory, transcribed, hoeffding=False):
 
 def successive_elimination(kind):
     rule, stopping, answer = reference.successive_elimination(LAWS[kind].noise_scale, K, delta=DELTA)
-    stops = kind == "bernoulli"  # the normal tape is too short
+    stops = kind == "bernoulli"  # False for Gaussian arms, whose tape is too short
     return confident(kind, mab.successive_elimination, rule, stopping=stopping, answer=answer, stops=stops)
 
 
@@ -154,11 +154,12 @@ def ttucb(kind, share):
 
 def tas(kind, tracking):
     rule = reference.tas(LAWS[kind], K, tracking=tracking)
-    return confident(kind, mab.tas, rule, rounds=60, stops=None, tracking=tracking)  # nested bisection is slow
+    # Few rounds, because nested bisection is slow.
+    return confident(kind, mab.tas, rule, rounds=60, stops=None, tracking=tracking)
 
 
 CONFIDENT = {
-    "uniform": lambda kind: confident(kind, mab.uniform, lambda t, *seen: (t % K,)),
+    "uniform": lambda kind: confident(kind, mab.uniform, lambda t, *statistics: (t % K,)),
     "eb_tc": functools.partial(top_two, factory=mab.eb_tc, share=0.4, epsilon=0.1),
     "eb_tci": functools.partial(top_two, factory=mab.eb_tci, share="ids", epsilon=0.0),
     "t3c": functools.partial(t3c, share=0.4),
@@ -176,11 +177,11 @@ CONFIDENT = {
 }
 
 
-# Fixed budget and regret: the algorithm, which may leap, hears the same rewards of every arm
+# Fixed budget and regret: the algorithm, which may leap, observes the same rewards of every arm
 
 
 def recorded(factory, **settings):
-    """An algorithm and its environment, of a tape (K, length)."""
+    """Builds an algorithm and the environment that plays a tape (K, length)."""
 
     def build(tape):
         algorithm = numbered(factory(**settings))
@@ -196,8 +197,8 @@ def recorded(factory, **settings):
     return build
 
 
-def single_pulls(factory, kind, tape, arms, answer=None, rounds=None, **settings):
-    """A row a pull; `arms` are the transcription's."""
+def single_pulls(factory, kind, tape, arms, *, answer=None, rounds=None, **settings):
+    """Lays the transcription's `arms` beside our pulls, one per row."""
     problem = PROBLEMS[kind](len(tape))
     build = recorded(factory, problem=problem, **settings)
     course = traced(build, len(arms) + (answer is not None) if rounds is None else rounds, tape)
@@ -214,12 +215,12 @@ def single_pulls(factory, kind, tape, arms, answer=None, rounds=None, **settings
 
 
 T = 150
-BUDGET = {  # factory, settings, and the rounds of a run where they are fewer than its pulls
+BUDGET = {  # factory, settings, and the rounds of a run if they are fewer than its pulls
     "rejects": (mab.successive_rejects, {}, None),
     "rejects-leap": (mab.successive_rejects, {"leap": 7}, None),
     "halving": (mab.sequential_halving, {}, None),
     "halving-reuse": (mab.sequential_halving, {"reuse": True}, None),
-    "halving-leap": (mab.sequential_halving, {"leap": T}, 4),  # a phase a round, and the last decision
+    "halving-leap": (mab.sequential_halving, {"leap": T}, 4),  # one round per phase, and the last decision
     "continuous-c": (mab.continuous_rejects, {}, None),
     "continuous-a": (mab.continuous_rejects, {"conservative": False}, None),
 }
@@ -238,7 +239,7 @@ def budget(kind, name):
         every = is_rejects or name == "halving-reuse"
         *arms, answer = reference.in_phases(tape, phases, all_samples=every, words=lots_of(kind, 6))
     arms = [arm for (arm,) in arms]
-    return single_pulls(factory, kind, tape, arms, answer[0], rounds, horizon=T, **settings)
+    return single_pulls(factory, kind, tape, arms, answer=answer[0], rounds=rounds, horizon=T, **settings)
 
 
 def ucb_e(kind):

@@ -1,1 +1,1 @@
-"""The algorithms, one a file."""
+"""Algorithms of the family, one per file."""

@@ -1,4 +1,4 @@
-"""SA-FOA: stops when no rival that it finds by sampling, and by linearising the width, can beat the estimated best."""
+"""SA-FOA: samples and linearises the width to find rivals, and stops when none can beat the estimated best."""
 
 from typing import Literal, NamedTuple
 
@@ -10,7 +10,7 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.checks import require
 from jaxbandits.fullbandit._problem.design import Design
-from jaxbandits.fullbandit._problem.environment import made_for
+from jaxbandits.fullbandit._problem.environment import design_fields
 from jaxbandits.fullbandit._shared.leap import whole_pulls
 from jaxbandits.fullbandit._shared.surrogates import Surrogates, find_surrogates
 from jaxbandits.fullbandit._shared.tracking import DesignMatrix, check_rule, estimator, next_counts
@@ -19,27 +19,27 @@ from jaxbandits.numerics.densest_subgraph import Reduction
 
 Mode = Literal["random", "all"]
 Lottery = Literal["hazard", "draw"]
-UNLIKELY = 0.01  # expected number of stops in t further pulls, below which the grid of evaluations is coarse
-COARSE = 0.02  # its share of t then
-DEVIATIONS = 8.0  # of the estimate's noise, by which a lead may move within a coarse leap
+UNLIKELY = 0.01  # expected number of stops in t further pulls below which the grid of evaluations is coarse
+COARSE = 0.02  # step of a coarse grid, as a share of t
+DEVIATIONS = 8.0  # safety of a coarse leap, in standard deviations of the estimate's noise
 
 
 class State(NamedTuple):
-    """All that has been seen, and how much of the luck of its lotteries a run has used up."""
+    """Observations so far, and the cumulated hazard of the lotteries."""
 
     pulls: Array  # int ()
     counts: Array  # int (s,)    pulls of every super-arm of the design
     sums: Array  # float (s,)    sums of their rewards
     hazard: Array  # float ()    cumulated over all tests so far
     clock: Array  # float ()     the cumulated hazard at which the run stops
-    lost: Array | tuple[()] = ()  # float (s,) in 32 bit: what `sums` has lost to rounding, as in `compensated`
+    lost: Array | tuple[()] = ()  # float (s,) in 32 bit: rounding error of `sums`, as in `compensated`
 
 
 class LotteryPulls(NamedTuple):
     """Pulls of super-arms as in `Pulls`, with a lottery after each of them."""
 
     counts: Array  # int (s,)
-    hazard: Array  # float ()    of these lotteries together; for `observe` alone
+    hazard: Array  # float ()    total hazard of these lotteries; only `observe` reads it
 
 
 def sa_foa(
@@ -60,35 +60,35 @@ def sa_foa(
 ) -> Algorithm:
     """Tracks a design until no rival found from a random sample of its super-arms can lead by threshold epsilon.
 
-    After every pull, a sample of n super-arms of the design is drawn with replacement. From each of them a rival of the
-    estimated best super-arm is found by linearising the confidence width there and peeling a graph; see `surrogates`.
+    After every pull, a sample of n super-arms of the design is drawn with replacement. Each of them gives a rival of
+    the estimated best super-arm, by linearising the confidence width there and peeling a graph; see `surrogates`.
 
-    The sampling of many pulls is carried out at once: with c of the s surrogates blocking, a test stops with
-    probability q = (1 - c/s)^(samples n), and the run stops when the cumulated -log(1 - q) reaches an exponential
-    variable. Between two evaluations of c it is taken as constant.
+    The sampling of many pulls is simulated at once. With c of the s surrogates blocking, a test stops with probability
+    q = (1 - c/s)^(samples n), and the run stops when the cumulated -log(1 - q) reaches an exponential variable. Between
+    two evaluations c is taken as constant.
 
     Args:
-        design: what to pull, `make_design(support, k)`; the run has its dtype.
+        design: the design to track, `make_design(support, k)`; the run has its dtype.
         delta: () in (0, 1), admitted probability of error, as it enters the radius.
-        epsilon: () > 0, admitted loss of the answer, in units of reward. At 0 a surrogate that finds nothing but the
+        epsilon: () > 0, admitted loss of the answer, in units of reward. At 0, a surrogate that finds only the
             estimated best super-arm would end the run at once.
         noise_scale: () > 0, sub-Gaussian constant of the noise of an arm, as in `icb`.
         samples: samples per arm and test, a Python int, at least 1; 1 with mode="all".
-        threshold: () > 0; a lead above threshold epsilon blocks. 0.5 as printed, with which runs take 4 to 9 times the
-            published numbers of pulls; with 1, 1.3 to 2.4 times.
-        mode: "random" (the paper), or "all": every super-arm in every test. As every test is a new lottery, "random"
+        threshold: () > 0; a lead above threshold epsilon blocks. 0.5 is as printed, and runs then take 4 to 9 times the
+            published numbers of pulls; with 1 they take 1.3 to 2.4 times.
+        mode: "random" (the paper), or "all" for every super-arm in every test. As every test is a new lottery, "random"
             stops up to 3 times earlier.
         reduction: see `quadratic_maximization`.
-        lottery: "hazard", or "draw": the sample of each test is drawn literally, as `sampled_rows` of the state. This
-            takes a growth of None.
-        growth: () > 0, largest number of pulls between two evaluations of c as a share of those so far, or None: one
-            pull a round. While a stop is unlikely it is larger: 0.02, and up to 0.25 at the beginning, as far as 8
-            deviations of the estimate's noise let all surrogates block. A stop is seen late, not early: at n = 6 runs
-            took 0.5 +- 0.3 % more pulls than with one pull a round (16,000 runs each).
-        first_test: () at least s, the number of pulls before the first test; s, the size of the support, by default.
+        lottery: "hazard", or "draw" to draw the sample of each test literally, as `sampled_rows` of the state. "draw"
+            requires a growth of None.
+        growth: () > 0, largest number of pulls between two evaluations of c, as a share of the pulls so far. If None,
+            every round is one pull. While a stop is unlikely the share is larger: 0.02, and up to 0.25 at the
+            beginning, if all surrogates still block after a change of 8 deviations of the estimate's noise. Stops come
+            late, not early: at n = 6 runs took 0.5 +- 0.3 % more pulls than with one pull per round (16,000 runs each).
+        first_test: () at least s, number of pulls before the first test. If None, s, the size of the support.
         design_matrix: "counts" or "limit", as in `Pace`.
-        pull_variance: () > 0, at least the largest variance of a pull, in squared units of reward; k by default. Too
-            small: a stop is seen later. Only with a growth.
+        pull_variance: () > 0, upper bound of the variance of a pull, in squared units of reward. If None, k. Too small
+            a value stops late. Only with a growth.
 
     Returns:
         Algorithm with actions `LotteryPulls` and answers bool (n,), the k arms.
@@ -96,18 +96,18 @@ def sa_foa(
     Raises:
         ValueError: an argument lies outside the range above, or the design is too ill-conditioned for its dtype.
 
-    **Guarantee**: none, though no run on the published instances has been seen to fail. The rivals bound from below
-    what any super-arm may lead by, not from above, so the run may stop before the rule of `exhaustive` permits.
-    **Cost**: O(s n^2) a test, and that of the estimate (see `estimator`): 7 ms at n = 111, s = 222 on one core, 4.5
-    with `design_matrix="limit"`; some 300 to 600 tests a run.
+    **Guarantee**: none, although no run on the published instances has failed. The rivals give a lower bound of the
+    possible lead of any super-arm, not an upper one, so the run may stop before the rule of `exhaustive` permits.
+    **Cost**: O(s n^2) per test, and the estimate (see `estimator`): 7 ms at n = 111, s = 222 on one core, 4.5 with
+    `design_matrix="limit"`; about 300 to 600 tests per run.
 
     **float32** is for designs with cond(Lambda) up to 1e3, and may find other rivals where two are nearly equal.
 
     Source: Kuroki, Xu, Miyauchi, Honda and Sugiyama, Polynomial-time algorithms for multiple-arm identification with
     full-bandit feedback, Algorithm 3.
     """
-    check_rule(design, delta, epsilon, noise_scale)
-    check_sampling(epsilon, samples, threshold, mode, reduction)
+    check_rule(design, delta=delta, epsilon=epsilon, noise_scale=noise_scale)
+    check_sampling(epsilon=epsilon, samples=samples, threshold=threshold, mode=mode, reduction=reduction)
     (s, n), dtype = design.support.shape, design.inverse.dtype
     checks.one_of("lottery", lottery, Lottery)
     if growth is not None:
@@ -136,25 +136,41 @@ def sa_foa(
         return lottery_hazard(blocks.sum(), s=s, size=samples * n, dtype=dtype)
 
     def init(key: Key) -> State:
-        # A clock of 0 would stop where nothing permits it.
+        # A clock of 0 would stop a run whose hazard is 0.
         clock = jnp.maximum(jax.random.exponential(key, (), dtype), jnp.finfo(dtype).tiny)
-        return State(jnp.zeros((), int), zeros, zeros.astype(dtype), jnp.zeros((), dtype), clock, no_loss((s,), dtype))
+        return State(
+            pulls=jnp.zeros((), int),
+            counts=zeros,
+            sums=zeros.astype(dtype),
+            hazard=jnp.zeros((), dtype),
+            clock=clock,
+            lost=no_loss((s,), dtype),
+        )
 
     def decide(key: Key, state: State) -> Decision:
         del key
         t = jnp.maximum(state.pulls, 1).astype(dtype)
-        rivals = find_surrogates(design, estimate(state.counts, state.sums), t, delta, noise_scale, reduction=reduction)
-        # ERRATUM: F <- {} is printed inside the loop over the sample, where it would keep the last draw only.
-        blocks = ~(rivals.leads <= bar)  # a NaN blocks
+        rivals = find_surrogates(
+            design, estimate(state.counts, state.sums), t, delta=delta, noise_scale=noise_scale, reduction=reduction
+        )
+        # ERRATUM: F <- {} is printed inside the loop over the sample, where it would keep only the last draw.
+        blocks = ~(rivals.leads <= bar)  # written so that a NaN blocks
         hazard = hazard_of(state, blocks)
         is_tested = state.pulls >= first
         stop = is_tested & (state.hazard + hazard >= state.clock)
 
         noise = DEVIATIONS * deviation / rivals.radius
-        leap = _leap(t, hazard, state.clock - state.hazard, _distance(rivals, bar), noise, growth)
+        leap = _leap(
+            t,
+            hazard=hazard,
+            remaining=state.clock - state.hazard,
+            distance=_distance(rivals, bar),
+            noise=noise,
+            growth=growth,
+        )
         whole_cycles = design_matrix == "limit" and growth is not None
         counts = next_counts(design, state, jnp.where(is_tested, leap, first - state.pulls), whole_cycles=whole_cycles)
-        # All the tests after these pulls, each at the hazard of the first.
+        # Total hazard of the tests after these pulls, each with the hazard of the first.
         cumulated = jnp.where(is_tested, hazard * counts.sum().astype(dtype), 0)
         return Decision(LotteryPulls(counts, cumulated), stop, rivals.answer)
 
@@ -170,17 +186,17 @@ def sa_foa(
         )
 
     idle = LotteryPulls(zeros, jnp.zeros((), dtype))
-    return Algorithm(init, decide, observe, idle, before=lambda state, _: state.counts, **made_for(design))
+    return Algorithm(init, decide, observe, idle, before=lambda state, _: state.counts, **design_fields(design))
 
 
 def lottery_hazard(blocking: Array, *, s: int, size: int, dtype) -> Array:
-    """-log P(a test fails), if it samples rows with replacement and fails when one of them blocks.
+    """Computes -log P(a test fails), if it samples rows with replacement and fails when one of them blocks.
 
     Args:
-        blocking: int (), how many of the s rows block.
+        blocking: int (), number of the s rows that block.
         s: number of rows.
-        size: of the sample, at least 1.
-        dtype: of the result.
+        size: size of the sample, at least 1.
+        dtype: dtype of the result.
 
     Returns:
         float (): 0 if all rows block, infinite if none does.
@@ -190,13 +206,13 @@ def lottery_hazard(blocking: Array, *, s: int, size: int, dtype) -> Array:
 
 
 def sampled_rows(clock: Array, pulls: Array, *, s: int, size: int) -> Array:
-    """The rows that `sa_foa(lottery="draw")` samples in the test of a state: a function of the state alone.
+    """Draws the rows that `sa_foa(lottery="draw")` samples in the test of a state: a function of the state alone.
 
     Args:
-        clock: float (), of the state; here no more than a random seed.
-        pulls: int (), of the state.
+        clock: float (), field of the state; here only a random seed.
+        pulls: int (), field of the state.
         s: number of rows.
-        size: of the sample.
+        size: size of the sample.
 
     Returns:
         int (size,), each below s.
@@ -206,7 +222,7 @@ def sampled_rows(clock: Array, pulls: Array, *, s: int, size: int) -> Array:
     return jax.random.randint(jax.random.fold_in(key, pulls), (size,), 0, s)
 
 
-def check_sampling(epsilon, samples, threshold, mode, reduction) -> None:
+def check_sampling(*, epsilon, samples, threshold, mode, reduction) -> None:
     """Raises `ValueError` unless these arguments of `sa_foa` are in range."""
     checks.positive("epsilon", epsilon)
     checks.whole("samples", samples, least=1)
@@ -215,34 +231,36 @@ def check_sampling(epsilon, samples, threshold, mode, reduction) -> None:
     checks.one_of("reduction", reduction, Reduction)
 
 
-def _leap(t: Array, hazard: Array, left: Array, distance: Array, noise: Array, growth: Array | float | None) -> Array:
-    """Pulls until the next evaluation: as far as the grid goes, and no further than to the test that will stop.
+def _leap(
+    t: Array, *, hazard: Array, remaining: Array, distance: Array, noise: Array, growth: Array | float | None
+) -> Array:
+    """Computes the pulls until the next evaluation: a step of the grid, but not beyond the test that will stop.
 
-    `distance` and `noise` are in units of a width: the noise is by how much the new pulls may move a lead while t
-    doubles.
+    `distance` and `noise` are in units of a width. `noise` bounds the change of a lead by new pulls while t doubles.
     """
     if growth is None:
         return jnp.ones((), int)
     growth = jnp.asarray(growth, t.dtype)
-    # While t grows by a share x the widths fall by x/2, so all surrogates still block up to about 2 distance. Far from
-    # it they are nothing but width; from about 0.5 on a surrogate may turn into M^ itself, and let go at once.
+    # While t grows by a share x the widths shrink by x/2, so all surrogates still block up to about x = 2 distance. Far
+    # from the bar a lead is nothing but width. Once the distance is about 0.5, a surrogate may turn into M^ itself, and
+    # stop blocking at once.
     blocked = jnp.minimum(distance / 2, jnp.maximum(distance**3 / 4, COARSE))
-    # The estimate moves meanwhile: as in `safe_leap`, a share y^2 with (noise + 1/2) y^2 + noise y = distance.
+    # The estimate also moves: as in `safe_leap`, the share is y^2 with (noise + 1/2) y^2 + noise y = distance.
     room = jnp.maximum(distance, 0)
     safe = (2 * room / (noise + jnp.sqrt(noise**2 + 4 * (noise + 0.5) * room))) ** 2
     still = COARSE * jnp.minimum(1, 1 / noise**2)
     coarse = jnp.fmax(growth, jnp.where(distance > 0, jnp.minimum(blocked, safe), still))
     grid = whole_pulls(jnp.where(hazard * t < UNLIKELY, coarse, growth) * t)
-    # Of the tests from here on, each adding `hazard`, the last that fails. 0 / 0 is a test that cannot stop.
-    failing = jnp.ceil(left / hazard) - 1
+    # Number of the last test that fails, if each from here on adds `hazard`. 0 / 0 is a test that cannot stop.
+    failing = jnp.ceil(remaining / hazard) - 1
     return jnp.fmin(grid, jnp.maximum(failing, 1)).astype(int)
 
 
 def _distance(rivals: Surrogates, bar: Array) -> Array:
-    """By which share of its width the lead of every surrogate exceeds the bar at least; not above 0 if one does not."""
+    """Computes the smallest margin of a lead over the bar, as a share of its width; at most 0 if a lead is below it."""
     return jnp.min((rivals.leads - bar) / rivals.widths)
 
 
 def _certain(stops: Array, dtype) -> Array:
-    """The hazard of a test whose result is known."""
+    """Returns the hazard of a test whose result is known."""
     return jnp.where(stops, jnp.asarray(jnp.inf, dtype), 0)

@@ -29,21 +29,22 @@ FOLDERS = {
 
 
 class Crowd(NamedTuple):
-    """How many questions of a quiz each worker answered correctly."""
+    """Scores of the workers of a quiz."""
 
-    correct: np.ndarray  # int (n,)
-    questions: int  # of the quiz
+    correct: np.ndarray  # int (n,)   correct answers of each worker
+    questions: int  # number of questions of the quiz
 
 
 def crowdsourcing(name: str, *, k: int = 10, dtype: Any = None) -> Instance:
-    """The workers of a real crowdsourced quiz; their means are their accuracies.
+    """Builds an instance of the workers of a real crowdsourced quiz; their means are their accuracies.
 
-    In all but "pokemon" workers 10 and 11 tie, so there are several best super-arms of size 10: see `is_right`.
+    In all quizzes except "pokemon" the 10th and the 11th best worker tie, so there are several best super-arms of size
+    10: see `is_right`.
 
     Args:
         name: "it" (n = 36 workers), "medicine" (45), "chinese" (50), "pokemon" (55), "english" (63) or "science" (111).
         k: arms in a super-arm.
-        dtype: dtype of theta; by default JAX's own.
+        dtype: dtype of theta. If None, JAX's default float.
 
     Returns:
         Instance, for `environment(noise="bernoulli")`.
@@ -62,10 +63,10 @@ def crowdsourcing(name: str, *, k: int = 10, dtype: Any = None) -> Instance:
 
 
 def crowdsourcing_counts(name: str) -> Crowd:
-    """The integers behind `crowdsourcing`, for scores free of rounding.
+    """Returns the integers behind `crowdsourcing`, for scores free of rounding.
 
     Args:
-        name: of the quiz, one of those of `crowdsourcing`.
+        name: name of the quiz, as in `crowdsourcing`.
 
     Returns:
         Crowd, its workers in the order of the instance's arms.
@@ -82,27 +83,27 @@ def crowdsourcing_counts(name: str) -> Crowd:
 def crowd_like(
     seed: int, workers: int, tasks: int, average: float, best: float, *, k: int = 10, dtype: Any = None
 ) -> Instance:
-    """Simulated workers of a quiz with a given size, average and best accuracy, for sizes that real data lack.
+    """Simulates workers of a quiz with a given size, average and best accuracy, for sizes that real data lack.
 
     Accuracies are Beta variables of concentration 4, scaled to [0, best] and rounded to multiples of 1/tasks. One
-    worker is set to the best, single answers of random others are flipped until the sum is right, and all is redrawn
-    until worker k beats worker k+1.
+    worker is set to the best. Single answers of random others are flipped until the sum is right, and all is redrawn
+    until the k-th best worker beats the next one.
 
     Args:
-        seed: of `numpy.random.default_rng`, at least 0.
+        seed: seed of `numpy.random.default_rng`, at least 0.
         workers: number of arms n.
         tasks: number of questions, at least 1.
         average: mean accuracy, in (0, best); rounded so that the correct answers of all workers are a whole number.
         best: largest accuracy, in (0, 1]; rounded to a multiple of 1/tasks.
         k: arms in a super-arm, in 2..n-1.
-        dtype: dtype of theta; by default JAX's own.
+        dtype: dtype of theta. If None, JAX's default float.
 
     Returns:
         Instance, for `environment(noise="bernoulli")`.
 
     Raises:
         ValueError: an argument lies outside its range, `average` cannot be met with a single best worker given, or no
-            draw has a gap between worker k and worker k+1.
+            draw has a gap between the k-th best worker and the next one.
     """
     checks.whole("seed", seed, least=0)
     checks.whole("workers", workers, least=3)
@@ -136,12 +137,12 @@ def crowd_like(
 
 
 def from_answers(correct: ArrayLike, *, k: int = 10, dtype: Any = None) -> Instance:
-    """The workers of a quiz together with their answers, to be replayed.
+    """Builds an instance of the workers of a quiz together with their answers, to be replayed.
 
     Args:
-        correct: 0/1 (Q, n), whether worker e answered question q correctly; of `load_correct`.
+        correct: 0/1 (Q, n), whether worker e answered question q correctly, as from `load_correct`.
         k: arms in a super-arm, in 2..n-1.
-        dtype: dtype of theta; by default JAX's own.
+        dtype: dtype of theta. If None, JAX's default float.
 
     Returns:
         Instance whose means are the accuracies, for `environment(noise="replay")` and `environment(noise="bernoulli")`.
@@ -160,18 +161,18 @@ def load_correct(folder: Path | str) -> np.ndarray:
     """Reads the published answers of a crowdsourced quiz, for `from_answers`.
 
     Args:
-        folder: holds `answer.csv`, whose header is `question_id` and a name for each worker, and whose further lines
-            are a question's number and one letter for each worker, and `truth.csv`, with header `question_id,truth`.
-            The published folders are ITMANAGE, MEDICINE, CHINESE, POKEMON, ENGLISH and SCIENCE, below `Datasets` of
-            the repository garfieldpigljy/CrowdLabelwithTextContent on GitHub.
+        folder: a folder with `answer.csv` and `truth.csv`. The header of `answer.csv` is `question_id` and a name for
+            each worker; a line is a question's number and one letter for each worker. The header of `truth.csv` is
+            `question_id,truth`. The published folders are ITMANAGE, MEDICINE, CHINESE, POKEMON, ENGLISH and SCIENCE,
+            below `Datasets` of the repository garfieldpigljy/CrowdLabelwithTextContent on GitHub.
 
     Returns:
         bool (Q, n), whether worker e answered question q correctly; both in the order of `answer.csv`. Its means over
-        the first axis are the accuracies. Names of workers are not kept.
+        the first axis are the accuracies. Names of workers are dropped.
 
     Raises:
-        ValueError: a file is missing or not of this form: a question twice or without a truth, or a line of another
-            length than the header.
+        ValueError: a file is missing or not of this form: a question is there twice or without a truth, or a line and
+            the header differ in length.
     """
     checks.instance("folder", folder, (str, Path))
     folder = Path(folder)
@@ -190,7 +191,7 @@ def load_correct(folder: Path | str) -> np.ndarray:
         questions = [row[0] for row in rows]
         require(len(rows) >= 1, name, "hold at least one question", len(rows))
         require(len(set(questions)) == len(questions), name, "hold every question once", questions)
-        require(all(len(row) == width for row in rows), name, f"have {width} entries a line", sorted(map(len, rows)))
+        require(all(len(row) == width for row in rows), name, f"have {width} entries per line", sorted(map(len, rows)))
     truth = dict(truth_lines)
     unknown = [row[0] for row in lines if row[0] not in truth]
     require(not unknown, "truth.csv", "hold every question of answer.csv", f"none for {unknown}")

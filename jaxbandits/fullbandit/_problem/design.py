@@ -1,6 +1,6 @@
-"""Which super-arms are pulled, in which shares, and how many pulls each has had after t in all.
+"""Designs: the super-arms to pull, their shares, and the pulls of each after t pulls in all.
 
-Everything but the counts is computed once, on the host, in float64.
+Everything except the counts is computed once, on the host, in float64.
 """
 
 import itertools
@@ -17,35 +17,35 @@ from jaxbandits.base import Array, static_fields
 from jaxbandits.checks import is_concrete, known, require
 from jaxbandits.numerics.tracking import round_allocation
 
-MAX_SUPERARMS = 5_000_000  # of an enumeration
-MAX_DRAWS = 1000  # of a random support before giving up
-MAX_CONDITION_FLOAT32 = 1e3  # beyond, float32 estimates are off by as much as the gaps
-INDEPENDENT = 1e-8  # length of what a row adds to the span of the rows before it
+MAX_SUPERARMS = 5_000_000  # largest number of super-arms that are enumerated
+MAX_DRAWS = 1000  # draws of a random support before giving up
+MAX_CONDITION_FLOAT32 = 1e3  # largest condition for float32: beyond it estimates are off by as much as the gaps
+INDEPENDENT = 1e-8  # smallest distance of an independent row from the span of the rows before it
 
 
 @static_fields("k")
 class Design(NamedTuple):
-    """What a learner may pull, and all that follows from it alone. Designs of one shape may be stacked."""
+    """Super-arms that a learner may pull, with their shares and matrices. Designs of one shape may be stacked."""
 
     support: Array  # float (s, n)   the super-arms as 0/1 rows, the first n of them independent
     weights: Array  # float (s,)     shares of the pulls, positive, with sum 1
-    cycle: Array  # int ()           s if all shares are equal, else 0
+    cycle: Array  # int ()           s if all shares are equal, otherwise 0
     gram: Array  # float (n, n)      Lambda = sum of p_M chi_M chi_M'
     inverse: Array  # float (n, n)   Lambda^-1
     spectral: Array  # float ()      largest eigenvalue of P Lambda^-1 P, with P = I - 11'/n
-    condition: Array  # float ()     largest eigenvalue of Lambda over its least
+    condition: Array  # float ()     largest eigenvalue of Lambda over its smallest
     k: int  # arms in a super-arm; static
 
 
 def make_design(support: ArrayLike, k: int, *, weights: ArrayLike | None = None, dtype: Any = None) -> Design:
-    """A design from its super-arms and their shares.
+    """Builds a design from its super-arms and their shares.
 
     Args:
         support: 0/1 (s, n), distinct rows with k ones each, of rank n. The first n independent rows are moved to the
             front, with their shares; the others keep their order.
         k: arms in a super-arm, a Python int in 2..n-1.
-        weights: float (s,), positive shares with sum 1; equal ones by default.
-        dtype: dtype of the arrays; by default JAX's own.
+        weights: float (s,), positive shares with sum 1. If None, equal ones.
+        dtype: dtype of the arrays. If None, JAX's default float.
 
     Returns:
         Design, computed in float64 and then rounded to the dtype.
@@ -76,14 +76,14 @@ def make_design(support: ArrayLike, k: int, *, weights: ArrayLike | None = None,
     spectral = np.linalg.eigvalsh(centring @ inverse @ centring)[-1]
     cycle = len(rows) if np.all(shares == shares[0]) else 0
     floats = rows, shares, gram, inverse, spectral, eigenvalues[-1] / eigenvalues[0]
-    rows, shares, *rest = (jnp.asarray(np.asarray(x, np.float64), dtype) for x in floats)
-    design = Design(rows, shares, jnp.asarray(cycle, int), *rest, k=k)
+    rows, shares, *matrices = (jnp.asarray(np.asarray(x, np.float64), dtype) for x in floats)
+    design = Design(rows, shares, jnp.asarray(cycle, int), *matrices, k=k)
     check_design(design)
     return design
 
 
 def check_design(design: Design) -> None:
-    """Raises `ValueError` unless this is a design that its dtype can bear; of a traced one only shapes are checked."""
+    """Raises `ValueError` unless it is a design, and its dtype suffices; for a traced one only shapes are checked."""
     checks.instance("design", design, Design)
     support = checks.array("design.support", design.support, ("s", "n"), least=0, most=1)
     s, n = support.shape
@@ -99,15 +99,15 @@ def check_design(design: Design) -> None:
         require(sizes == design.k, "design.k", f"be the size {sizes[0]:.0f} of its super-arms", design.k)
     dtype = design.support.dtype
     require(jnp.issubdtype(dtype, jnp.floating), "design", "have a floating-point dtype", dtype)
-    bears = dtype == jnp.float64 or known(design.condition) <= MAX_CONDITION_FLOAT32
-    require(bears, "design", f"be float64 where its condition exceeds {MAX_CONDITION_FLOAT32:g}", design.condition)
+    suffices = dtype == jnp.float64 or known(design.condition) <= MAX_CONDITION_FLOAT32
+    require(suffices, "design", f"be float64 where its condition exceeds {MAX_CONDITION_FLOAT32:g}", design.condition)
 
 
 # Supports
 
 
 def all_superarms(n: int, k: int) -> np.ndarray:
-    """All sets of k out of n arms, in lexicographic order of their members.
+    """Lists all sets of k out of n arms, in lexicographic order of their members.
 
     Args:
         n: number of arms.
@@ -127,7 +127,7 @@ def all_superarms(n: int, k: int) -> np.ndarray:
 
 
 def cyclic_support(n: int, k: int) -> np.ndarray:
-    """The n intervals {i, ..., i+k-1 mod n}, whose rank is n if and only if n and k have no common factor.
+    """Lists the n intervals {i, ..., i+k-1 mod n}, whose rank is n if and only if n and k have no common factor.
 
     Args:
         n: number of arms.
@@ -144,16 +144,16 @@ def cyclic_support(n: int, k: int) -> np.ndarray:
 
 
 def random_support(seed: int, n: int, k: int, *, size: int | None = None) -> np.ndarray:
-    """Distinct super-arms, uniformly at random, redrawn all together until they span R^n.
+    """Draws distinct super-arms uniformly at random, all of them again until they span R^n.
 
-    The papers leave the support of an allocation open; the more rows it has, the better it is conditioned. With
+    The papers do not specify the support of an allocation. The more rows it has, the better it is conditioned: with
     size = n, cond(Lambda) reaches 1e5.
 
     Args:
-        seed: of `numpy.random.default_rng`, at least 0.
+        seed: seed of `numpy.random.default_rng`, at least 0.
         n: number of arms.
         k: arms in a super-arm, in 2..n-1.
-        size: number of rows, in n..C(n, k); 2 n by default, or C(n, k) where that is less.
+        size: number of rows, in n..C(n, k). If None, 2 n, or C(n, k) if that is less.
 
     Returns:
         bool (size, n): the first n independent rows of the draw, then the others, each in the order drawn.
@@ -177,23 +177,23 @@ def random_support(seed: int, n: int, k: int, *, size: int | None = None) -> np.
 
 
 def tracking_counts(design: Design, t: Array | int) -> Array:
-    """Pulls of every super-arm after t pulls of the rule that always pulls argmin T_M / p_M.
+    """Computes the pulls of every super-arm after t pulls of the rule that always pulls argmin T_M / p_M.
 
-    The lowest index wins a tie, so the first s pulls take every super-arm once. The counts are found at once, without
-    the t steps, and grow with t, super-arm by super-arm.
+    The lowest index wins a tie, so the first s pulls take every super-arm once. The counts are computed at once,
+    without the t steps, and the count of every super-arm grows with t.
 
     Args:
-        design: what is pulled, and in which shares p.
+        design: super-arms and their shares p.
         t: int (), pulls, at least 0.
 
     Returns:
         int (s,) of the default integer type, with sum t. With unequal shares in float32, single counts may be off by a
-        few pulls from t = 1e5 on, and then need not grow; with equal shares only integers are used.
+        few pulls from t = 1e5 on, and then need not grow. With equal shares only integers are used.
 
     Raises:
         ValueError: an argument is not as above.
 
-    Cost: O(s) with equal shares; else O(s) for each of the about sqrt(s) / 3 corrections.
+    Cost: O(s) with equal shares; otherwise O(s) for each of the about sqrt(s) / 3 corrections.
 
     Source: Kuroki et al., Appendix D: the efficient rounding of Pukelsheim and Rieder (1992), which is Adams' divisor
     method. (ERRATUM there: the repair runs until the counts sum to t, not to n.)
@@ -204,14 +204,14 @@ def tracking_counts(design: Design, t: Array | int) -> Array:
 
 
 def counts_after(design: Design, t: Array | int) -> Array:
-    """`tracking_counts` without its checks."""
+    """Computes `tracking_counts` without its checks."""
     s = design.weights.shape[0]
     t = jnp.asarray(t, int)
     in_turn = t // s + (jnp.arange(s) < t % s).astype(int)
     if is_concrete(design.cycle) and int(design.cycle) > 0:
         return in_turn
-    # Up to t = s every super-arm gets its first pull in turn. Designs of both kinds may be stacked, and those with
-    # equal shares are spared the corrections: at t = s there are none.
+    # Up to t = s every super-arm gets its first pull in turn. Designs of both kinds may be stacked. With equal shares
+    # the counts are rounded at t = s, where no corrections are made, so these designs cost none.
     is_in_turn = (design.cycle > 0) | (t <= s)
     return jnp.where(is_in_turn, in_turn, round_allocation(design.weights, jnp.where(is_in_turn, s, t)))
 
@@ -220,16 +220,16 @@ def counts_after(design: Design, t: Array | int) -> Array:
 
 
 def check_size(n: int, k: int) -> None:
-    """Raises `ValueError` unless there are sets of k out of n arms, two at least, of two arms at least."""
+    """Raises `ValueError` unless 2 <= k < n: at least two super-arms, of at least two arms."""
     checks.whole("n", n, least=3)
     checks.whole("k", k, least=2, most=n - 1)
 
 
 def check_mask(name: str, value: Any, shape: Sequence[int | str]) -> Array:
-    """As `checks.array`, of booleans or of zeros and ones."""
+    """Checks an array as `checks.array` does, of booleans or of zeros and ones."""
     try:
         kind = (value if hasattr(value, "dtype") else np.asarray(value)).dtype.kind
-    except ValueError:  # ragged: refused by the next line
+    except ValueError:  # ragged: the next line refuses it
         kind = ""
     mask = checks.array(name, value, shape, kind="bool" if kind == "b" else "float")
     if kind != "b":
@@ -239,7 +239,7 @@ def check_mask(name: str, value: Any, shape: Sequence[int | str]) -> Array:
 
 
 def check_rows(name: str, rows: ArrayLike) -> np.ndarray:
-    """A 0/1 matrix on the host; raises `ValueError` unless its rows differ and span all arms."""
+    """Returns a 0/1 matrix on the host; raises `ValueError` unless its rows differ and span all arms."""
     check_mask(name, rows, ("s", "n"))
     require(is_concrete(rows), name, "be concrete", rows)
     matrix = np.asarray(rows)
@@ -253,7 +253,7 @@ def check_rows(name: str, rows: ArrayLike) -> np.ndarray:
 
 
 def check_support(name: str, rows: ArrayLike) -> np.ndarray:
-    """As `check_rows`, and all rows have equally many ones."""
+    """Checks rows as `check_rows` does, and that all have equally many ones."""
     matrix = check_rows(name, rows)
     sizes = matrix.sum(1)
     require(sizes == sizes[0], name, "have equally many ones in every row", sizes)
@@ -267,7 +267,7 @@ def masks(members: np.ndarray, n: int) -> np.ndarray:
 
 
 def _distinct(rng: np.random.Generator, n: int, k: int, size: int) -> np.ndarray:
-    """The first `size` different sets in a sequence of independent uniform ones."""
+    """Draws independent uniform sets, and returns the first `size` different ones."""
     rows = np.zeros((0, n), bool)
     while len(rows) < size:
         rows = np.concatenate([rows, masks(np.argsort(rng.random((size, n)), axis=1)[:, :k], n)])
@@ -277,23 +277,23 @@ def _distinct(rng: np.random.Generator, n: int, k: int, size: int) -> np.ndarray
 
 
 def independent(rows: np.ndarray) -> np.ndarray:
-    """Which rows lie outside the span of those before them."""
+    """Marks the rows that lie outside the span of the rows before them, bool (s,)."""
     basis = np.zeros((0, rows.shape[1]))
     independent = np.zeros(len(rows), bool)
     for i, row in enumerate(rows):
-        rest = row.astype(np.float64)
-        # Twice, because once leaves what rounding has put back.
+        residual = row.astype(np.float64)
+        # Twice, because rounding puts back a little of the span the first time.
         for _ in range(2):
-            rest = rest - basis.T @ (basis @ rest)
-        length = np.linalg.norm(rest)
+            residual = residual - basis.T @ (basis @ residual)
+        length = np.linalg.norm(residual)
         if length > INDEPENDENT:
             independent[i] = True
-            basis = np.vstack([basis, rest / length])
+            basis = np.vstack([basis, residual / length])
         if len(basis) == rows.shape[1]:
             break
     return independent
 
 
 def basis_first(rows: np.ndarray) -> np.ndarray:
-    """The order that has the independent rows in front."""
+    """Returns the order of the rows that has the independent ones in front."""
     return np.argsort(~independent(rows), kind="stable")

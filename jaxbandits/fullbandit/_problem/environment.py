@@ -1,4 +1,4 @@
-"""How super-arms are pulled, and what answers."""
+"""Action of all algorithms of this family, and the environment that answers it."""
 
 import math
 from collections.abc import Callable
@@ -22,7 +22,7 @@ Sampler = Literal["exact", "normal"]
 
 
 class Pulls(NamedTuple):
-    """Pulls super-arm i of the design `counts[i]` times. The observation is the sum of its rewards, float (s,)."""
+    """Action: pulls super-arm i of the design `counts[i]` times. The observation is the sums of rewards, float (s,)."""
 
     counts: Array  # int (s,)
 
@@ -35,32 +35,33 @@ def environment(
     sampler: Sampler = "exact",
     stream: Key | None = None,
 ) -> Environment:
-    """Pays the sums of the rewards of all pulls of a super-arm in one number, exact in law for any number of pulls.
+    """Pays the sum of the rewards of all pulls of a super-arm in one number, exact in law for any number of pulls.
 
     Args:
         instance: the truth.
-        design: its super-arms are those that can be pulled; its dtype is that of the observations.
+        design: the super-arms that can be pulled; observations have its dtype.
         noise: "gaussian": every arm of every pull has normal noise of its own, of the instance's noise_scale.
-            "bernoulli": the reward of an arm is 1 with probability theta, else 0. "replay": a pull draws one of the
-            questions of the instance, as `from_answers` makes it, and pays the number of right answers of its workers:
-            the means are those of "bernoulli", but the noise of the arms is correlated, because what is hard for one
-            worker is hard for another. Only "gaussian" uses noise_scale.
-        sampler: of "bernoulli". "exact" draws a number of successes from its law, one binomial variable for each arm of
-            each super-arm. "normal" draws the normal variable of the same mean and variance; on crowdsourced quizzes
-            no stopping time differed by it (60 runs each: 50.60 +- 0.03 and 50.59 +- 0.03 million pulls of ICB).
-        stream: None for fresh noise in every round. With a key, the n-th pull of super-arm i of the design pays the
-            same whoever makes it, alone or with others: normal sums are differences of one walk (`numerics.walk`), for
-            up to 2^31 pulls of each. Actions must be `numbered`. Binomial sums and replays cannot be drawn so.
+            "bernoulli": the reward of an arm is 1 with probability theta, otherwise 0. "replay": a pull draws one of
+            the questions of the instance, as `from_answers` makes it, and pays the number of right answers of its
+            workers. Its means are as for "bernoulli", but the noise of the arms is correlated, because a question that
+            is hard for one worker is hard for another. Only "gaussian" uses noise_scale.
+        sampler: sampler of "bernoulli". "exact" draws one binomial variable for each arm of each super-arm. "normal"
+            draws the normal variable of the same mean and variance. On crowdsourced quizzes it made no difference to
+            stopping times (60 runs each: 50.60 +- 0.03 and 50.59 +- 0.03 million pulls of ICB).
+        stream: a key. If None, noise is fresh in every round. With a key, the n-th pull of super-arm i of the design
+            pays the same to any algorithm, alone or with other pulls. Normal sums are differences of one Brownian path
+            (`numerics.brownian`), for up to 2^31 pulls of each super-arm. Actions must be `numbered`. Binomial sums and
+            replays are refused.
 
     Returns:
         Environment for any action with `counts` int (s,), such as `Pulls`. Its observation is float (s,), exactly 0 for
-        what is not pulled. Its noise is standard normal (s,), or the round's key for "bernoulli" with "exact" and for
-        "replay"; with a stream nothing. Cost per round: O(s); with "exact" s k binomial variables, with "replay" s Q,
-        of O(1) each; with a stream 64 s normal variables.
+        super-arms that are not pulled. Its noise is standard normal (s,), or the round's key for "bernoulli" with
+        "exact" and for "replay"; with a stream nothing. Cost per round: O(s); with "exact" s k binomial variables, with
+        "replay" s Q, of O(1) each; with a stream 64 s normal variables.
 
     Raises:
         ValueError: the instance does not fit the design, its means leave [0, 1] ("bernoulli"), it holds no answers
-            ("replay"), `stream` is no key or stands where there can be none, or binomial sums are wanted while
+            ("replay"), `stream` is no key or is given for binomial sums or replays, or sums are binomial while
             `jax_enable_x64` is off: in 32 bit JAX's binomial sampler is wrong for large counts (10^7 trials at 0.51
             gave a variance 6 per cent too low).
 
@@ -91,7 +92,7 @@ def environment(
     if noise == "gaussian":
         deviations = jnp.asarray(instance.noise_scale, dtype) * math.sqrt(instance.k)
     else:
-        # A traced theta could not be checked above: what has no law must not pass for a reward.
+        # A traced theta could not be checked above: a number without a distribution must not pass for a reward.
         lawful = (theta >= 0) & (theta <= 1)
         deviations = jnp.sqrt(_sums(design.support, jnp.where(lawful, theta * (1 - theta), jnp.nan)))
     means = _sums(design.support, theta)
@@ -114,13 +115,13 @@ def environment(
     return _answering(design, lambda key: jax.random.normal(key, (s,), dtype), respond)
 
 
-def made_for(design: Design) -> dict[str, Any]:
-    """What an algorithm that pulls the super-arms of a design says of itself."""
+def design_fields(design: Design) -> dict[str, Any]:
+    """Returns the fields `problem` and `receive` of an algorithm that pulls the super-arms of a design."""
     return {"problem": lambda: {"design.support": design.support}, "receive": partial(_receive, design)}
 
 
 def _receive(design: Design, action: Any, sums: Any) -> Array:
-    """The sums as an array; raises `ValueError` unless an action can be paid so."""
+    """Returns the sums as an array; raises `ValueError` unless the action can have this observation."""
     sums = checks.numbers("observation", sums, (design.support.shape[0],), design.support.dtype)
     require((known(action.counts) > 0) | (known(sums) == 0), "observation", "be 0 where nothing was pulled", sums)
     return sums
@@ -129,7 +130,7 @@ def _receive(design: Design, action: Any, sums: Any) -> Array:
 def _answering(
     design: Design, noise: Callable[[Key], Any], respond: Callable[[Any, Any], Array], stream: Key | None = None
 ) -> Environment:
-    """The environment, which refuses counts below 0 where it knows them."""
+    """Builds the environment, which refuses counts that are known to be below 0."""
 
     def accepts(action: Any) -> Array:
         return jnp.all(plain(action).counts >= 0)
@@ -141,12 +142,13 @@ def _answering(
         checks.domain(action, accepts, "pull every super-arm at least 0 times")
         return respond(action, noise)
 
-    return Environment(noise, respond_checked, stream, made_for(design)["problem"], accepts, admits)
+    problem = design_fields(design)["problem"]
+    return Environment(noise, respond_checked, stream, problem=problem, accepts=accepts, admits=admits)
 
 
 def _bernoulli(instance: Instance, design: Design) -> Environment:
     support = design.support
-    # On the host where it is known: XLA would sort a constant at compile time, and take long over it.
+    # On the host if the support is known: XLA would sort a constant at compile time, which is slow.
     rows, xp = (np.asarray(support), np) if is_concrete(support) else (support, jnp)
     members = xp.argsort(-rows, axis=1, stable=True)[:, : instance.k]
     probability = jnp.asarray(instance.theta, jnp.float64)[members]

@@ -1,7 +1,7 @@
 """Instances of top-k identification from sums, and the value of an answer.
 
-n arms have unknown means theta. A super-arm is a set of exactly k of them; a pull of it pays the sum of one reward of
-each, and only this sum is seen. Wanted is the super-arm of the largest mean.
+n arms have unknown means theta. A super-arm is a set of exactly k of them. A pull of it pays the sum of one reward of
+each, and only this sum is observed. The goal is the super-arm with the largest mean.
 """
 
 from functools import partial
@@ -16,26 +16,26 @@ from jaxbandits.base import Array, static_fields
 from jaxbandits.checks import is_concrete
 from jaxbandits.fullbandit._problem.design import check_size
 
-TOLERANCE = 1e-9  # values of super-arms that differ by less are equal
+TOLERANCE = 1e-9  # largest difference between values of super-arms that count as equal
 
 
 @static_fields("k")
 class Instance(NamedTuple):
-    """The truth, of which no factory is told. Instances of one shape may be stacked."""
+    """Truth, which no factory receives. Instances of one shape may be stacked."""
 
     theta: Array  # float (n,)   means of the arms
     k: int  # arms in a super-arm; static
     noise_scale: Array | float = 1.0  # float ()   standard deviation of an arm's Gaussian noise, in units of reward
-    correct: Array | None = None  # bool (Q, n)   answers to be replayed, of `from_answers`; else None
+    correct: Array | None = None  # bool (Q, n)   answers to be replayed, from `from_answers`; otherwise None
 
 
 # The value of an answer
 
 
 def loss(instance: Instance, answer: Array) -> Array:
-    """How much less the answer is worth than the best super-arm.
+    """Computes the difference between the values of the best super-arm and of the answer.
 
-    Where arms tie there are several best super-arms, so an answer is judged by its value, never by its members.
+    If arms tie there are several best super-arms, so an answer is judged by its value, never by its members.
 
     Args:
         instance: the truth.
@@ -45,7 +45,7 @@ def loss(instance: Instance, answer: Array) -> Array:
         theta(M*) - theta(answer), float ().
 
     Raises:
-        ValueError: the instance is not one, or the answer is not one of its arms.
+        ValueError: the instance is not valid, or the answer is no set of its arms.
     """
     theta = check_instance(instance)
     answer = checks.array("answer", answer, theta.shape, kind="bool")
@@ -58,7 +58,7 @@ def _loss(theta: Array, answer: Array, k: int) -> Array:
 
 
 def is_right(instance: Instance, answer: Array, epsilon: Array | float = 0.0) -> Array:
-    """Whether the answer is a super-arm that is worth as much as the best one, up to epsilon.
+    """True if the answer is a super-arm with the value of the best one, up to epsilon.
 
     Args:
         instance: the truth. Whole numbers as means, such as `crowdsourcing_counts`, are compared exactly.
@@ -79,7 +79,7 @@ def is_right(instance: Instance, answer: Array, epsilon: Array | float = 0.0) ->
 
 
 def check_instance(instance: Instance) -> Array:
-    """The means; raises `ValueError` unless the instance is one of super-arms of k arms."""
+    """Returns the means; raises `ValueError` unless the instance is valid."""
     checks.instance("instance", instance, Instance)
     theta = checks.array("instance.theta", instance.theta, ("n",))
     checks.whole("instance.k", instance.k, least=2, most=theta.size - 1)
@@ -91,19 +91,19 @@ def check_instance(instance: Instance) -> Array:
 
 
 def synthetic(seed: int, n: int, k: int, gap: Array | float, *, shuffle: bool = False, dtype: Any = None) -> Instance:
-    """Random means whose k-th and (k+1)-th largest differ by `gap`.
+    """Draws random means whose k-th and (k+1)-th largest differ by `gap`.
 
-    The k best means are uniform on [0, 1], the next one lies `gap` below the least of them, and all others are uniform
-    between -1 and that one.
+    The k best means are uniform on [0, 1], the next one lies `gap` below the smallest of them, and all others are
+    uniform between -1 and that one.
 
     Args:
-        seed: of `numpy.random.default_rng`, at least 0.
+        seed: seed of `numpy.random.default_rng`, at least 0.
         n: number of arms.
         k: arms in a super-arm, in 2..n-1.
-        gap: in [0, 1]; may be traced.
-        shuffle: whether the arms are put in a random order; otherwise the first k are the best, where a rule that
-            breaks ties by the index has an advantage.
-        dtype: dtype of theta; by default JAX's own.
+        gap: () in [0, 1]; may be traced.
+        shuffle: whether the arms are put in a random order. Otherwise the first k are the best, and a rule that breaks
+            ties by the index has an advantage.
+        dtype: dtype of theta. If None, JAX's default float.
 
     Returns:
         Instance.
@@ -122,11 +122,11 @@ def synthetic(seed: int, n: int, k: int, gap: Array | float, *, shuffle: bool = 
     best = rng.uniform(0, 1, k)
     xp, gap = (np, gap) if is_concrete(gap) else (jnp, jnp.asarray(gap, float))
     next_best = best.min() - gap
-    rest = (next_best + 1) * rng.random(n - k - 1) - 1
-    theta = xp.concatenate([best, xp.stack([next_best]), rest])
+    others = (next_best + 1) * rng.random(n - k - 1) - 1
+    theta = xp.concatenate([best, xp.stack([next_best]), others])
     return instance_of(theta[rng.permutation(n)] if shuffle else theta, k, dtype)
 
 
 def instance_of(theta: Any, k: int, dtype: Any) -> Instance:
-    """An instance from means, with noise of scale 1; means that are known stay so under a trace."""
+    """Builds an instance from means, with noise of scale 1; concrete means stay concrete under a trace."""
     return Instance(checks.constant(theta, dtype), k, checks.constant(1, dtype))

@@ -1,1 +1,1 @@
-"""What several algorithms of the family share."""
+"""Statistics, estimates and rules that several algorithms of the family share."""

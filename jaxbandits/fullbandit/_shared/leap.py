@@ -1,4 +1,4 @@
-"""How many pulls a stopping rule may wait for without missing the first at which it holds."""
+"""Leaps: pulls until the next test that do not miss the first pull at which a stopping rule holds."""
 
 import jax.numpy as jnp
 
@@ -15,18 +15,19 @@ def safe_leap(
     pull_variance: Array | float,
     growth: Array | float | None,
 ) -> Array:
-    """Pulls until the next test of a rule that has just failed.
+    """Computes the pulls until the next test of a rule that has just failed.
 
-    While t grows to t (1 + x), the confidence width inside the margin loses at most width x / 2, new noise moves the
-    margin by at most q sqrt(x) (reflection principle, tail 2 exp(-z^2 / 2)), and the unknown error of the estimate so
-    far by q x; q = z sqrt(pull_variance) reach / sqrt(t). The leap is t x where these three just make up for the
-    margin. It is a bound for the worst difference of super-arms, pointwise, not a theorem over all of them at once
-    (that would take z^2 = 64 + 2 log K): tests on the same rewards found no first passage missed.
+    While t grows to t (1 + x), three terms can raise the margin. The confidence width in it shrinks by at most
+    width x / 2. New noise moves it by at most q sqrt(x) (reflection principle, tail 2 exp(-z^2 / 2)), and the unknown
+    error of the present estimate by q x, with q = z sqrt(pull_variance) reach / sqrt(t). The leap is t x at the x where
+    these three add up to the missing margin. The bound holds pointwise, for the worst difference of super-arms, and is
+    no theorem over all of them at once (which would take z^2 = 64 + 2 log K). In tests on the same rewards no first
+    passage was missed.
 
     Args:
         t: float (), pulls so far, at least 1.
-        margin: float (), below 0 where the rule fails; 0 or more, or NaN, gives the shortest leap.
-        width: float (), at least the confidence width in the margin, of the order 1 / sqrt(t).
+        margin: float (), below 0 if the rule fails; 0 or more, or NaN, gives the shortest leap.
+        width: float (), upper bound of the confidence width in the margin, of the order 1 / sqrt(t).
         reach: float (), the largest |y| in Lambda^-1 over the differences y of super-arms that decide: see
             `largest_change`.
         z: () > 0, as in `Pace`.
@@ -43,20 +44,20 @@ def safe_leap(
     noise = z * jnp.sqrt(variance) * jnp.asarray(reach, dtype) / jnp.sqrt(t)
     loss = noise + width / 2
     lacking = jnp.where(margin < 0, -margin, 0)
-    # The positive root of loss y^2 + noise y = lacking, in the form that does not cancel where little is lacking.
+    # The positive root of loss y^2 + noise y = lacking, in the form without cancellation for small `lacking`.
     root = 2 * lacking / (noise + jnp.sqrt(noise**2 + 4 * loss * lacking))
     return whole_pulls(jnp.maximum(growth, root**2) * t).astype(int)
 
 
 def whole_pulls(pulls: Array) -> Array:
-    """A number of pulls, float (), rounded down to a whole one, at least 1 and at most a quarter of the integers."""
+    """Rounds pulls, float (), down to a whole number, at least 1 and at most a quarter of the integer range."""
     return jnp.clip(jnp.floor(pulls), 1, float(jnp.iinfo(jnp.result_type(int)).max // 4))
 
 
 def largest_change(spectral: Array, swaps: int) -> Array:
-    """The largest norm, in Lambda^-1, of a difference of two super-arms that are `swaps` exchanges of arms apart.
+    """Bounds the norm, in Lambda^-1, of a difference of two super-arms that are `swaps` exchanges of arms apart.
 
-    Such a difference y sums to 0 and has |y|_2^2 = 2 swaps at most.
+    Such a difference y sums to 0 and has |y|_2^2 at most 2 swaps.
 
     Args:
         spectral: float (), the largest eigenvalue of P Lambda^-1 P, P the projection off the constant vector.

@@ -1,7 +1,7 @@
-"""What the algorithms with a fixed design share: their statistics, the estimate, and when a rule is tested.
+"""Frame of the algorithms with a fixed design: statistics, the estimate, and the times at which a rule is tested.
 
-The super-arms are pulled in an order that is fixed before the first reward: a tracked design. The rewards decide
-nothing but when to stop, so all pulls between two tests of a rule are one action, exactly.
+The super-arms are pulled in an order that is fixed before the first reward: a tracked design. The rewards decide only
+when to stop. All pulls between two tests of a rule are therefore one action, and this is exact.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from jax import lax
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree, static_fields
 from jaxbandits.fullbandit._problem.design import Design, check_design, counts_after
-from jaxbandits.fullbandit._problem.environment import Pulls, made_for
+from jaxbandits.fullbandit._problem.environment import Pulls, design_fields
 from jaxbandits.fullbandit._shared.leap import safe_leap
 from jaxbandits.numerics.compensated import add_to, no_loss
 from jaxbandits.numerics.linalg import gram, spd_inverse
@@ -24,12 +24,12 @@ DesignMatrix = Literal["counts", "limit"]
 
 
 class State(NamedTuple):
-    """All that has been seen."""
+    """Observations so far."""
 
     pulls: Array  # int ()
     counts: Array  # int (s,)    pulls of every super-arm of the design
     sums: Array  # float (s,)    sums of their rewards
-    lost: Array | tuple[()] = ()  # float (s,) in 32 bit: what `sums` has lost to rounding, as in `compensated`
+    lost: Array | tuple[()] = ()  # float (s,) in 32 bit: rounding error of `sums`, as in `compensated`
 
 
 class Estimate(NamedTuple):
@@ -37,53 +37,53 @@ class Estimate(NamedTuple):
 
     theta: Array  # float (n,)
     inverse: Array  # float (n, n)   A^-1, or the multiple of Lambda^-1 that bounds it from above
-    level: Array  # float ()         the least count over weight: A >= level Lambda
+    level: Array  # float ()         smallest ratio of count to weight: A >= level Lambda
 
 
 class Verdict(NamedTuple):
-    """What a test of a rule finds."""
+    """Result of a test of a rule."""
 
     answer: Array  # bool (n,)   the estimated best super-arm
-    stop: Array  # bool ()       the rule holds
-    margin: Array  # float ()    by how much; below 0 where it fails
+    stop: Array  # bool ()       true if the rule holds
+    margin: Array  # float ()    margin by which it holds; below 0 if it fails
     radius: Array  # float ()    C_t
 
 
 @static_fields("design_matrix")
 class Pace(NamedTuple):
-    """When a rule is tested, and from which matrix. All pulls between two tests are one round, with their exact law."""
+    """Times and matrix of the tests of a rule. All pulls between two tests are one round, with their exact law."""
 
-    # () at least s, the number of pulls before the first test; s, the size of the support, by default
+    # () at least s, number of pulls before the first test. If None, s, the size of the support
     first_test: Array | int | None = None
-    # () >= 0, least number of pulls between two tests as a share of those so far. 0 finds the first passage of a rule
-    # to the pull, 0.001 delays it by about 0.05 %. None: one pull a round
+    # () >= 0, smallest number of pulls between two tests, as a share of the pulls so far. 0 finds the first passage of
+    # a rule to the pull, 0.001 delays it by about 0.05 %. If None, every round is one pull
     growth: Array | float | None = 1e-3
-    # () > 0, how safe the leaps between tests are, in standard deviations. Too small a value stops late, never wrongly
+    # () > 0, safety of the leaps between tests, in standard deviations. Too small a value stops late, never wrongly
     z: Array | float = 8.0
-    # () > 0, at least the largest variance of a pull, in squared units of reward; k by default. Too small: as z
+    # () > 0, upper bound of a pull's variance, in squared units of reward. If None, k. Too small a value stops late
     pull_variance: Array | float | None = None
-    # "counts": A is that of the pulls made. "limit": t Lambda stands for it, without an inversion a test, and a uniform
-    # design is tested after whole cycles, unless growth is None
+    # "counts": A is the matrix of the pulls made. "limit": A is t Lambda, so that no test inverts a matrix, and a
+    # uniform design is tested after whole cycles, unless growth is None
     design_matrix: DesignMatrix = "counts"
 
 
 PACE = Pace()
 
 
-def track_and_test(
+def algorithm_from_test(
     design: Design, test: Callable[[Estimate, Array], tuple[Verdict, Array]], *, reach: Array, pace: Pace
 ) -> Algorithm:
-    """The algorithm that tracks a design and tests a rule after safe leaps.
+    """Builds the algorithm that tracks a design and tests a rule after safe leaps.
 
     Args:
-        design: what to pull.
-        test: the rule, (estimate, t) -> (Verdict, width), the width as `safe_leap` wants it.
-        reach: as in `safe_leap`.
-        pace: when the rule is tested.
+        design: the design to track.
+        test: the rule, (estimate, t) -> (Verdict, width), with the width of `safe_leap`.
+        reach: see `safe_leap`.
+        pace: times and matrix of the tests.
 
     Returns:
-        Algorithm with actions `Pulls` and answers bool (n,). Pulls that an integer could not count are not begun: such
-        a run idles until its rounds are spent, and is censored.
+        Algorithm with actions `Pulls` and answers bool (n,). It makes no pulls that an integer could not count: such a
+        run idles until its rounds are spent, and is censored.
     """
     s, dtype = design.support.shape[0], design.inverse.dtype
     first = jnp.asarray(s if pace.first_test is None else pace.first_test, int)
@@ -100,8 +100,8 @@ def track_and_test(
         verdict, width = test(estimate(state.counts, state.sums), t)
         leap = safe_leap(
             t,
-            verdict.margin,
-            width,
+            margin=verdict.margin,
+            width=width,
             reach=reach,
             z=pace.z,
             pull_variance=design.k if pace.pull_variance is None else pace.pull_variance,
@@ -116,24 +116,25 @@ def track_and_test(
         sums, lost = add_to(state.sums, state.lost, observation)
         return State(state.pulls + action.counts.sum(), state.counts + action.counts, sums, lost)
 
-    return Algorithm(init, decide, observe, Pulls(zeros), before=lambda state, _: state.counts, **made_for(design))
+    return Algorithm(init, decide, observe, Pulls(zeros), before=lambda state, _: state.counts, **design_fields(design))
 
 
 def estimator(design: Design, *, design_matrix: DesignMatrix = "counts") -> Callable[[Array, Array], Estimate]:
-    """Least squares for runs that track a design.
+    """Builds the least-squares estimator for runs that track a design.
 
-    "counts" inverts A = sum of count x x' anew at every test, in units of a pull. "limit" puts the design's own
-    weights for the shares of the counts, so that nothing is inverted during a run: theta is the weighted least squares
-    estimate, unbiased for any counts, and level Lambda bounds its precision from below. The two agree where the counts
-    are proportional to the weights, as those of a uniform design are after every whole cycle.
+    "counts" inverts A = sum of count x x' anew at every test, in units of a pull. "limit" replaces the shares of the
+    counts by the design's weights, so that nothing is inverted during a run. Its theta is the weighted least squares
+    estimate, unbiased for any counts, and level Lambda bounds its precision from below. The two agree if the counts are
+    proportional to the weights, as for a uniform design after every whole cycle.
 
     Args:
-        design: what is tracked.
+        design: the tracked design.
         design_matrix: "counts" or "limit".
 
     Returns:
-        (counts int (s,), sums float (s,)) -> Estimate. A super-arm that has not been pulled counts as pulled once:
-        with nothing seen the estimate is 0, and regular. Cost: O(s n^2 + n^3) for "counts", O(s n + n^2) for "limit".
+        (counts int (s,), sums float (s,)) -> Estimate. A super-arm that has not been pulled counts as pulled once, so
+        the estimate before the first pull is 0, with a regular matrix. Cost: O(s n^2 + n^3) for "counts",
+        O(s n + n^2) for "limit".
 
     Raises:
         ValueError: an argument is not as above.
@@ -160,16 +161,16 @@ def estimator(design: Design, *, design_matrix: DesignMatrix = "counts") -> Call
 
 
 def next_counts(design: Design, state: PyTree, leap: Array, *, whole_cycles: bool) -> Array:
-    """The pulls of the next round.
+    """Computes the pulls of the next round.
 
     Args:
-        design: what is tracked.
-        state: anything with `counts` int (s,) and `pulls` int ().
-        leap: int (), how many they are.
-        whole_cycles: whether a uniform design goes on to a whole cycle.
+        design: the tracked design.
+        state: a state with `counts` int (s,) and `pulls` int ().
+        leap: int (), number of pulls.
+        whole_cycles: whether a uniform design continues to the end of a cycle.
 
     Returns:
-        int (s,), at least 0; 0 where an integer could not count the pulls.
+        int (s,), at least 0; 0 if an integer could not count the pulls.
     """
     s = design.support.shape[0]
     room = jnp.iinfo(state.pulls.dtype).max - s - state.pulls
@@ -182,7 +183,7 @@ def next_counts(design: Design, state: PyTree, leap: Array, *, whole_cycles: boo
 
 
 def top_set(theta: Array, k: int) -> Array:
-    """The k largest entries, the lowest index first among ties.
+    """Marks the k largest entries, the lowest index first among ties.
 
     Args:
         theta: float (n,).
@@ -196,17 +197,17 @@ def top_set(theta: Array, k: int) -> Array:
     """
     theta = checks.array("theta", theta, ("n",))
     checks.whole("k", k, least=1, most=theta.size)
-    return largest(theta, k)
+    return top_k_mask(theta, k)
 
 
 @partial(jax.jit, static_argnums=1, inline=True)
-def largest(theta: Array, k: int) -> Array:
-    """`top_set` without its checks."""
+def top_k_mask(theta: Array, k: int) -> Array:
+    """Computes `top_set` without its checks."""
     return jnp.zeros(theta.shape, bool).at[lax.top_k(theta, k)[1]].set(True)
 
 
-def check_rule(design: Design, delta: Array | float, epsilon: Array | float, noise_scale: Array | float) -> None:
-    """Raises `ValueError` unless what all rules share is in range; see `icb`."""
+def check_rule(design: Design, *, delta: Array | float, epsilon: Array | float, noise_scale: Array | float) -> None:
+    """Raises `ValueError` unless the arguments that all rules share are in range; see `icb`."""
     check_design(design)
     checks.probability("delta", delta)
     checks.not_negative("epsilon", epsilon)
@@ -224,7 +225,7 @@ def check_estimate(design: Design, estimate: Estimate, t: Array | float) -> None
 
 
 def check_pace(design: Design, pace: Pace) -> None:
-    """Raises `ValueError` unless the entries of a pace are in range."""
+    """Raises `ValueError` unless the fields of a pace are in range."""
     checks.instance("pace", pace, Pace)
     if pace.first_test is not None:
         checks.integer("pace.first_test", pace.first_test, least=design.support.shape[0])

@@ -1,4 +1,4 @@
-"""In which shares a learner that only estimates does best to pull super-arms: G- and XY-optimal allocations."""
+"""Optimal shares of super-arms for pure estimation: G- and XY-optimal allocations."""
 
 import itertools
 import math
@@ -16,33 +16,34 @@ from jaxbandits.numerics.design import design
 
 Method = Literal["multiplicative", "frank_wolfe"]
 
-MAX_DIRECTIONS = 200_000  # of all differences of super-arms; beyond, single swaps stand for them
-SHARE = 1e-4  # a smaller share of an optimal allocation is dropped, or raised if its row is needed to span all arms
+MAX_DIRECTIONS = 200_000  # largest number of differences of super-arms; beyond it only single swaps are used
+# Smallest share of an optimal allocation. A smaller one is dropped, or raised if its row is needed to span all arms.
+SHARE = 1e-4
 
 
 class Allocation(NamedTuple):
-    """A near-optimal choice of shares, for `make_design(support, k, weights=weights)`."""
+    """Near-optimal shares, for `make_design(support, k, weights=weights)`."""
 
-    support: np.ndarray  # bool (s, n)    the rows that are left
+    support: np.ndarray  # bool (s, n)    the remaining rows
     weights: np.ndarray  # float (s,)     their shares, positive, with sum 1
-    value: float  # what the shares attain, an upper bound of the optimum
-    lower: float  # a lower bound of the optimum
+    value: float  # value of the shares, an upper bound of the optimum
+    lower: float  # lower bound of the optimum
 
 
 def g_allocation(
     support: ArrayLike, *, method: Method = "multiplicative", tolerance: float = 1e-6, max_steps: int = 100_000
 ) -> Allocation:
-    """The shares p that minimise the largest |chi_M|^2 in Lambda(p)^-1 over the rows of a support.
+    """Computes the shares p that minimise the largest |chi_M|^2 in Lambda(p)^-1 over the rows of a support.
 
-    The optimum is n (Kiefer and Wolfowitz). It is taken over the rows alone: over all super-arms the largest |chi_M|^2
-    is larger, 1.4 to 4 times at n = 10, k = 5 with 50 to 20 random rows.
+    The optimum is n (Kiefer and Wolfowitz). It covers only the rows: over all super-arms the largest |chi_M|^2 is
+    larger, 1.4 to 4 times at n = 10, k = 5 with 50 to 20 random rows.
 
     Args:
         support: 0/1 (s, n) of rank n.
         method: "multiplicative" keeps most rows, "frank_wolfe" (with away steps, from the first n independent rows)
             few.
         tolerance: the search ends at a value below n (1 + tolerance).
-        max_steps: the search ends after so many steps in any case.
+        max_steps: largest number of steps.
 
     Returns:
         Allocation with the rows whose share is at least 1e-4, the first n independent ones in front; the others are
@@ -51,9 +52,9 @@ def g_allocation(
     Raises:
         ValueError: an argument is not as above.
 
-    Cost: O(s n^2 + n^3) a step, some thousand steps.
+    Cost: O(s n^2 + n^3) per step, a few thousand steps.
 
-    Source: Silvey, Titterington and Torsney (1978) for the multiplicative steps; Atwood (1973) for the others.
+    Source: Silvey, Titterington and Torsney (1978) for the multiplicative steps; Atwood (1973) for the other ones.
     """
     rows = check_rows("support", support)
     checks.one_of("method", method, Method)
@@ -75,23 +76,23 @@ def g_allocation(
 
 
 def xy_allocation(support: ArrayLike, *, directions: ArrayLike | None = None, steps: int = 1000) -> Allocation:
-    """The shares p that minimise the largest |y|^2 in Lambda(p)^-1 over differences y of super-arms.
+    """Computes the shares p that minimise the largest |y|^2 in Lambda(p)^-1 over differences y of super-arms.
 
     Args:
         support: 0/1 (s, n) of rank n, equally many ones in all rows.
-        directions: float (M, n), the y; by default all differences of two super-arms, or of two arms where there are
-            more than 200,000 of them.
+        directions: float (M, n), the y. If None, all differences of two super-arms, or of two arms if there are more
+            than 200,000 differences of super-arms.
         steps: iterations of the solver.
 
     Returns:
-        Allocation with the rows whose share is at least 1e-4, the first n independent ones in front. Where these do not
-        span all arms, as with few directions, it also has rows that do, with a share of 1e-4 each. Both bounds are for
+        Allocation with the rows whose share is at least 1e-4, the first n independent ones in front. If these do not
+        span all arms, as with few directions, further rows are added, with a share of 1e-4 each. Both bounds are for
         the given directions.
 
     Raises:
         ValueError: an argument is not as above.
 
-    Cost: O(n^3 + (s + M) n^2 + s n M) a step, on the host: it cannot be called while a program is traced.
+    Cost: O(n^3 + (s + M) n^2 + s n M) per step, on the host: it cannot be called while a program is traced.
 
     Source: Soare, Lazaric and Munos (2014), the XY-allocation.
     """
@@ -112,7 +113,7 @@ def xy_allocation(support: ArrayLike, *, directions: ArrayLike | None = None, st
 
 
 def difference_directions(n: int, k: int) -> np.ndarray:
-    """All differences of two super-arms, up to sign, or of single arms where these are too many.
+    """Lists all differences of two super-arms, up to sign, or of single arms if there are too many.
 
     Args:
         n: number of arms.
@@ -120,7 +121,7 @@ def difference_directions(n: int, k: int) -> np.ndarray:
 
     Returns:
         float (M, n), entries -1, 0, 1, the first that is not 0 positive. Beyond 200,000 differences of super-arms only
-        the n (n-1)/2 differences e_i - e_j: a single swap is the hardest to see, but not the longest.
+        the n (n-1)/2 differences e_i - e_j: a single swap is the hardest to detect, but not the longest.
 
     Raises:
         ValueError: `n` or `k` is out of range.
@@ -146,25 +147,25 @@ def _multiplicative_step(shares: np.ndarray, norms: np.ndarray, n: int) -> np.nd
 
 
 def _frank_wolfe_step(shares: np.ndarray, norms: np.ndarray, n: int) -> np.ndarray:
-    """The exact step along the better of two lines: towards the largest norm, or away from the least in use."""
+    """Makes the exact step along the better of two lines: to the largest norm, or away from the smallest in use."""
     largest = np.argmax(norms)
     smallest = np.argmin(np.where(shares > 0, norms, np.inf))
     if norms[largest] / n - 1 >= 1 - norms[smallest] / n:
-        to, size = largest, (norms[largest] / n - 1) / (norms[largest] - 1)
+        row, size = largest, (norms[largest] / n - 1) / (norms[largest] - 1)
     else:
-        to, size = smallest, -shares[smallest] / (1 - shares[smallest])
+        row, size = smallest, -shares[smallest] / (1 - shares[smallest])
         if norms[smallest] > 1:
             size = max(size, (norms[smallest] / n - 1) / (norms[smallest] - 1))
     moved = (1 - size) * shares
-    moved[to] += size
-    # The share that an away step uses up is 0, not what rounding leaves of it.
+    moved[row] += size
+    # An away step may use up a share; it is then 0, without its rounding error.
     return np.where(moved < 1e-15, 0, moved)
 
 
 def _pruned(rows: np.ndarray, directions: np.ndarray, shares: np.ndarray, lower: float) -> Allocation:
     is_kept = shares >= SHARE
     if independent(rows[is_kept]).sum() < rows.shape[1]:
-        # What the directions do not ask for has no share in an optimum, but a design must span all arms.
+        # Rows that no direction needs have no share in an optimum, but a design must span all arms.
         largest_first = np.argsort(-shares, kind="stable")
         is_kept[largest_first[independent(rows[largest_first])]] = True
         shares = np.maximum(shares, SHARE)
@@ -176,9 +177,9 @@ def _pruned(rows: np.ndarray, directions: np.ndarray, shares: np.ndarray, lower:
 
 
 def _swaps(n: int, r: int) -> np.ndarray:
-    """All differences of two super-arms that share all but r arms, up to sign."""
-    places = np.array(list(itertools.combinations(range(2 * r), r)))
-    ups = places[places[:, 0] == 0]
+    """Lists all differences of two super-arms that are r swaps apart, up to sign."""
+    positions = np.array(list(itertools.combinations(range(2 * r), r)))
+    ups = positions[positions[:, 0] == 0]
     signs = 2.0 * masks(ups, 2 * r) - 1
     members = np.array(list(itertools.combinations(range(n), 2 * r)))
     directions = np.zeros((len(members), len(signs), n))

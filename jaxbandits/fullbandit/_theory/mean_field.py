@@ -1,4 +1,4 @@
-"""When the rules stop if the estimate is the truth: stopping times without noise."""
+"""Stopping times without noise: the rules at an estimate that is the truth."""
 
 from typing import Any, Literal
 
@@ -30,8 +30,8 @@ OPTIONS = {
     "spectral": (),
     "sa_foa": ("samples", "threshold", "mode", "reduction", "first_test"),
 }
-HALVINGS = 60  # of an interval of logarithms of length 69: down to the last digit of a float64
-SURVIVING = 1e-9  # a probability too small to matter
+HALVINGS = 60  # halvings of an interval of logarithms of length 69: down to the last digit of a float64
+SURVIVING = 1e-9  # probability of running on below which the rest of a mean is ignored
 STEP = 0.002  # share of t between two evaluations of SA-FOA's surrogates
 
 
@@ -45,35 +45,35 @@ def mean_field_time(
     noise_scale: Array | float = 1.0,
     **options: Any,
 ) -> Array:
-    """When a rule stops if the estimate is the truth and the counts follow the shares exactly.
+    """Computes the stopping time of a rule if the estimate is the truth and the counts follow the shares exactly.
 
-    It is the least t at which the rule holds for theta_hat = theta and A_t = t Lambda, as a real number. The mean of
-    SAQM's stopping time is within 0.3 % of it where one pair of arms decides, up to 5 % above where several nearly tie.
+    It is the smallest t at which the rule holds for theta_hat = theta and A_t = t Lambda, as a real number. The mean of
+    SAQM's stopping time is within 0.3 % of it if one pair of arms decides, and up to 5 % above if several nearly tie.
     For "sa_foa" it is the mean over the lotteries.
 
     Args:
         rule: "saqm", "icb", "exhaustive", "spectral" or "sa_foa".
-        design: what is pulled.
+        design: the tracked design.
         instance: the truth; its own noise_scale has no influence.
         delta: () in (0, 1).
         epsilon: () >= 0, admitted loss; positive for "sa_foa".
-        noise_scale: () > 0, of the learner, as in `icb`.
-        **options: of the factory of that name: `alpha` and `reduction` for "saqm", `radius` and `feasible` for "icb",
-            `superarms` for "exhaustive"; `samples`, `threshold`, `mode`, `reduction` and the `first_test` of its pace
-            for "sa_foa".
+        noise_scale: () > 0, the learner's, as in `icb`.
+        **options: arguments of the factory of that name: `alpha` and `reduction` for "saqm", `radius` and `feasible`
+            for "icb", `superarms` for "exhaustive"; `samples`, `threshold`, `mode`, `reduction` and `first_test` for
+            "sa_foa".
 
     Returns:
-        float (), at least 1; infinite where the rule never holds.
+        float (), at least 1; infinite if the rule never holds.
 
     Raises:
         ValueError: an argument is out of range, or `rule` or an option is unknown.
 
-    Cost: 60 tests of the rule, which is monotone in t. "sa_foa" is not: its rivals are found at every 0.2 % of t.
+    Cost: 60 tests of the rule, which is monotone in t. "sa_foa" is not: its rivals are computed at every 0.2 % of t.
 
     Source: ours, from the stopping rules of Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020).
     """
     checks.one_of("rule", rule, Rule)
-    check_rule(design, delta, epsilon, noise_scale)
+    check_rule(design, delta=delta, epsilon=epsilon, noise_scale=noise_scale)
     n, dtype = design.support.shape[1], design.inverse.dtype
     theta = check_instance(instance)
     checks.one_size(**{"instance.theta": (theta.size, theta), "design": (n, design)})
@@ -113,7 +113,7 @@ def _sa_foa_time(
     reduction: Reduction = "paper",
     first_test: Array | int | None = None,
 ) -> Array:
-    check_sampling(epsilon, samples, threshold, mode, reduction)
+    check_sampling(epsilon=epsilon, samples=samples, threshold=threshold, mode=mode, reduction=reduction)
     (s, n), dtype = design.support.shape, theta.dtype
     if first_test is not None:
         checks.integer("first_test", first_test, least=s)
@@ -122,13 +122,13 @@ def _sa_foa_time(
     def advance(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         t, survival, mean = carry
         estimate = Estimate(theta, design.inverse / t, t)
-        rivals = find_surrogates(design, estimate, t, delta, noise_scale, reduction=reduction)
+        rivals = find_surrogates(design, estimate, t, delta=delta, noise_scale=noise_scale, reduction=reduction)
         blocking = jnp.sum(rivals.leads > bar)
         if mode == "all":
             blocking = jnp.where(blocking > 0, s, 0)
         hazard = lottery_hazard(blocking, s=s, size=samples * n, dtype=dtype)
         step = jnp.ceil(STEP * t)
-        # Of the tests at t, t + 1, ..., t + step - 1, how many fail before the first that does not.
+        # Mean number of the tests at t, t + 1, ..., t + step - 1 that fail before the first that does not.
         failing = jnp.where(hazard > 0, -jnp.expm1(-hazard * step) / jnp.expm1(hazard), step)
         return t + step, survival * jnp.exp(-hazard * step), mean + survival * failing
 

@@ -7,21 +7,21 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.checks import require
 from jaxbandits.mab._problem.problems import Gaussian, Problem, check_problem, float_dtype, scale
-from jaxbandits.mab._shared.core import Estimates
-from jaxbandits.mab._shared.indices import by_index, next_pull
+from jaxbandits.mab._shared.frame import Estimates
+from jaxbandits.mab._shared.indices import algorithm_from_index, next_pull
 from jaxbandits.numerics.kl import kl_upper
 
 
 def bayes_ucb(problem: Problem, *, c: Array | float = 0.0, horizon: Array | int | None = None) -> Algorithm:
-    """Pulls the arm with the largest quantile at 1 - 1 / (t log(T)^c) of its posterior, for as long as it is let.
+    """Pulls the arm with the largest quantile at 1 - 1 / (t log(T)^c) of its posterior.
 
-    The posteriors are those of `thompson`. The Beta quantile is approximate: the probability above it is off by at most
+    The posteriors are as in `thompson`. The Beta quantile is approximate: the probability above it is off by at most
     7 % of itself (1 to 10^4 pulls of an arm, t up to 10^6).
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
-        c: () >= 0. At least 5 is proved, 0 recommended by the authors.
-        horizon: T, pulls, an integer >= 2, needed unless c = 0; may be traced. It sets the index alone: it does not end
+        c: () >= 0. The theorem needs 5; the authors recommend 0.
+        horizon: T, pulls, an integer >= 2, needed unless c = 0; may be traced. It sets only the index, and does not end
             the run.
 
     Returns:
@@ -31,8 +31,8 @@ def bayes_ucb(problem: Problem, *, c: Array | float = 0.0, horizon: Array | int 
     Raises:
         ValueError: an argument is out of range.
 
-    **Guarantee** (Theorem 1, Bernoulli, c >= 5): regret / log(t) tends to the least possible, `lai_robbins`. **Cost**:
-    O(K) a round, for Bernoulli arms 6 K relative entropies. **Limit**: 2^31 - 1 pulls.
+    **Guarantee** (Theorem 1, Bernoulli, c >= 5): regret / log(t) tends to the smallest possible limit, `lai_robbins`.
+    **Cost**: O(K) per round; for Bernoulli arms 6 K relative entropies. **Limit**: 2^31 - 1 pulls.
 
     Source: Kaufmann, Cappe and Garivier (2012), On Bayesian upper confidence bounds for bandit problems, Algorithm 1.
     """
@@ -54,20 +54,20 @@ def bayes_ucb(problem: Problem, *, c: Array | float = 0.0, horizon: Array | int 
             return estimates.means + scale(problem) * z / jnp.sqrt(estimates.counts)
         return beta_quantile(estimates, z)
 
-    return by_index(problem, index)
+    return algorithm_from_index(problem, index)
 
 
 def beta_quantile(estimates: Estimates, z: Array) -> Array:
-    """The point of Beta(1 + ones, 1 + zeros) above which lies what lies above z of the normal law, about.
+    """Approximates the quantile of Beta(1 + ones, 1 + zeros) whose upper tail is the normal upper tail at z.
 
     Args:
-        estimates: of Bernoulli arms, (K,).
+        estimates: estimates of Bernoulli arms, (K,).
         z: float (), positive.
 
     Returns:
         float (K,): the root of its signed large-deviation rate, twice corrected.
     """
-    # DEVIATION: the paper takes the exact quantile, which JAX has no program without a loop for.
+    # DEVIATION: the paper takes the exact quantile, which JAX cannot compute without a loop.
     counts, means = estimates.counts, estimates.means
     n = counts + 2
     center = (1 + counts * means) / n

@@ -1,4 +1,4 @@
-"""Continuous rejects: an arm is dropped as soon as it clearly trails (Wang, Tzeng, Proutiere, 2023)."""
+"""Continuous rejects: drops an arm as soon as it clearly trails (Wang, Tzeng, Proutiere, 2023)."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -6,12 +6,12 @@ import numpy as np
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, scale
-from jaxbandits.mab._shared.core import (
+from jaxbandits.mab._shared.frame import (
     Choice,
     Estimates,
     Rule,
     State,
-    algorithm_of,
+    algorithm_from_rule,
     argmax,
     argmin,
     at,
@@ -21,26 +21,26 @@ from jaxbandits.mab._shared.core import (
 
 
 def continuous_rejects(problem: Problem, *, horizon: Array | int, conservative: bool = True) -> Algorithm:
-    """Pulls the arm of those left with the fewest pulls, and drops the worst one as soon as it trails by enough.
+    """Pulls the remaining arm with the fewest pulls, and drops the worst one as soon as it trails by enough.
 
-    With j > 2 arms left, q = (1/2 + sum_{i=2..j} 1/i) (their pulls) / (T - pulls of those dropped), the worst arm goes
-    once it has more pulls than any dropped one and trails by more than 1 / sqrt(q) - 1. At most one goes before a pull.
-    Lots tell equal counts and equal means apart.
+    With j > 2 arms remaining, q = (1/2 + sum_{i=2..j} 1/i) (their pulls) / (T - pulls of dropped arms). The worst arm
+    is dropped once it has more pulls than any dropped one and trails by more than 1 / sqrt(q) - 1. At most one is
+    dropped before a pull. Lots break ties of counts and means.
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
         horizon: T, pulls, int () >= K.
-        conservative: whether it must trail the worst of the others by so much (CR-C), or their average (CR-A).
+        conservative: whether it must trail the worst of the others (CR-C) or their average (CR-A) by this margin.
 
     Returns:
-        Algorithm with actions `Pull` of one slot and answers int32 (), of the arms left the one with the best mean. It
+        Algorithm with actions `Pull` of one slot and answers int32 (), the remaining arm with the best mean. It
         stops at T pulls.
 
     Raises:
         ValueError: an argument is out of range.
 
     **Guarantee**: asymptotically in T a lower error than successive rejects, for rewards in [0, 1]; gaps of Gaussian
-    arms are divided by 2 noise_scale, which is ours. **Cost**: O(K) a round. **Limit**: a horizon of 2^31 - 1.
+    arms are divided by 2 noise_scale, our choice. **Cost**: O(K) per round. **Limit**: a horizon of 2^31 - 1.
 
     Source: Wang, Tzeng and Proutiere (2023), Best arm identification with fixed budget: a large deviation perspective;
     the rule as in the authors' code.
@@ -54,8 +54,8 @@ def continuous_rejects(problem: Problem, *, horizon: Array | int, conservative: 
     numbers = jnp.arange(K + 1, dtype=jnp.int32)
 
     def survivors(state: State, estimates: Estimates) -> Array:
-        """The arms that are left, bool (K,)."""
-        active, means = state.own, estimates.means
+        """Returns the remaining arms, bool (K,)."""
+        active, means = state.memory, estimates.means
         number = jnp.sum(active, dtype=jnp.int32)
         worst = argmin(jnp.where(active, means, jnp.inf), estimates.lots)
         others = active & ~is_arm(worst, means)
@@ -69,15 +69,15 @@ def continuous_rejects(problem: Problem, *, horizon: Array | int, conservative: 
         dropped = jnp.sum(jnp.where(active, 0, state.counts)).astype(dtype)
         q = jnp.sum(jnp.where(numbers == number, harmonic, 0)) * pulls / (jnp.asarray(horizon, dtype) - dropped)
         most = jnp.max(jnp.where(active, 0, state.counts))
-        goes = (number > 2) & (at(state.counts, worst) > most) & (gap > 1 / jnp.sqrt(q) - 1)
-        return active & ~(goes & is_arm(worst, means))
+        is_dropped = (number > 2) & (at(state.counts, worst) > most) & (gap > 1 / jnp.sqrt(q) - 1)
+        return active & ~(is_dropped & is_arm(worst, means))
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         del key
-        left = survivors(state, estimates)
-        arm = argmin(jnp.where(left, state.counts, jnp.iinfo(jnp.int32).max), estimates.lots)
-        best = argmax(jnp.where(left, estimates.means, -jnp.inf), estimates.lots)
+        active = survivors(state, estimates)
+        arm = argmin(jnp.where(active, state.counts, jnp.iinfo(jnp.int32).max), estimates.lots)
+        best = argmax(jnp.where(active, estimates.means, -jnp.inf), estimates.lots)
         return Choice(one_arm(arm), state.pulls >= jnp.asarray(horizon, state.pulls.dtype), best)
 
-    # Counts tie for any rewards, and the last arms of a turn may get a pull less.
-    return algorithm_of(problem, Rule(choose, jnp.ones(K, bool), survivors), draws_lots=True)
+    # Counts tie for any rewards, and the last arms of a turn may get one pull less.
+    return algorithm_from_rule(problem, Rule(choose, jnp.ones(K, bool), survivors), draws_lots=True)

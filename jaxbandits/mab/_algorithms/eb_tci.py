@@ -1,12 +1,12 @@
-"""EB-TCI: EB-TC with a term that sends it to the arms that are rarely pulled (Jourdan et al., 2022)."""
+"""EB-TCI: EB-TC with a term that favours rarely pulled arms (Jourdan et al., 2022)."""
 
 import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array
 from jaxbandits.mab._problem.problems import Problem
-from jaxbandits.mab._shared.confidence import Confidence, LeaderShare
-from jaxbandits.mab._shared.core import Estimates, apart, argmax, argmin
-from jaxbandits.mab._shared.top_two import Pair, with_coin
+from jaxbandits.mab._shared.confidence import LeaderShare, StopSettings
+from jaxbandits.mab._shared.frame import Estimates, argmax, argmin, unfused
+from jaxbandits.mab._shared.top_two import Pair, algorithm_from_pair
 from jaxbandits.mab._shared.transport import transport_costs
 from jaxbandits.numerics.thresholds import Threshold
 
@@ -19,20 +19,22 @@ def eb_tci(
     epsilon: Array | float = 0.0,
     leader_share: Array | LeaderShare = 0.5,
 ) -> Algorithm:
-    """Pulls the arm with the best mean or the challenger with the least W + log N, as a coin falls.
+    """Pulls the arm with the best mean, or the challenger with the smallest W + log N, at random.
 
-    W is the transport cost of the challenger and N its pulls. The logarithm keeps any arm from being starved.
+    W is the transport cost of the challenger and N its pulls. Because of the logarithm no arm starves.
 
-    Arguments, result, errors and cost are those of `eb_tc`.
+    Arguments, result, errors and cost: see `eb_tc`.
 
-    **Guarantee**: that of the threshold; with a proved one P(the answer is not epsilon-best) <= delta.
+    **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta.
 
     Source: Jourdan, Degenne, Baudry, de Heide and Kaufmann (2022), Top two algorithms revisited.
     """
-    return with_coin(problem, delta, threshold, epsilon, leader_share, _pair)
+    return algorithm_from_pair(
+        problem, _pair, delta=delta, threshold=threshold, epsilon=epsilon, leader_share=leader_share
+    )
 
 
-def _pair(settings: Confidence, estimates: Estimates) -> Pair:
+def _pair(settings: StopSettings, estimates: Estimates) -> Pair:
     leader = argmax(estimates.means, estimates.lots)
     costs = transport_costs(settings.problem, estimates, leader, settings.epsilon)
-    return Pair(leader, argmin(apart(costs + jnp.log(estimates.counts)), estimates.lots))
+    return Pair(leader, argmin(unfused(costs + jnp.log(estimates.counts)), estimates.lots))

@@ -4,12 +4,12 @@ import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, check_problem, divergence
-from jaxbandits.mab._shared.core import Estimates
-from jaxbandits.mab._shared.indices import by_index
+from jaxbandits.mab._shared.frame import Estimates
+from jaxbandits.mab._shared.indices import algorithm_from_index
 
 
 def imed(problem: Problem) -> Algorithm:
-    """Pulls the arm with the smallest N kl(mean, largest mean) + log N, for as long as it is let.
+    """Pulls the arm with the smallest N kl(mean, largest mean) + log N.
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
@@ -19,10 +19,10 @@ def imed(problem: Problem) -> Algorithm:
         `run` or `sweep` a `horizon`.
 
     Raises:
-        ValueError: `problem` is no problem.
+        ValueError: `problem` is neither `Gaussian` nor `Bernoulli`.
 
-    **Guarantee** (Theorem 5): regret / log(t) tends to the least possible, `lai_robbins`. **Cost**: O(K) a round, K
-    relative entropies. **Limit**: 2^31 - 1 pulls.
+    **Guarantee** (Theorem 5): regret / log(t) tends to the smallest possible limit, `lai_robbins`. **Cost**: O(K) per
+    round, K relative entropies. **Limit**: 2^31 - 1 pulls.
 
     Source: Honda and Takemura (2015), Non-asymptotic analysis of a new bandit algorithm for semi-bounded rewards.
     """
@@ -34,4 +34,4 @@ def imed(problem: Problem) -> Algorithm:
         divergences = divergence(problem, means, jnp.broadcast_to(jnp.max(means), means.shape))
         return -(counts * divergences + jnp.log(counts))
 
-    return by_index(problem, index)
+    return algorithm_from_index(problem, index)

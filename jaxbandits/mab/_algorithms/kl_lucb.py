@@ -1,10 +1,10 @@
 """KL-LUCB: LUCB with the intervals of the relative entropy (Kaufmann and Kalyanakrishnan, 2013)."""
 
 from jaxbandits.base import Algorithm, Array
-from jaxbandits.mab._algorithms.lucb import best_against_rival
+from jaxbandits.mab._algorithms.lucb import algorithm_from_bounds
 from jaxbandits.mab._problem.problems import Problem, bound
-from jaxbandits.mab._shared.confidence import checked_confidence, level
-from jaxbandits.mab._shared.core import Estimates, State
+from jaxbandits.mab._shared.confidence import level, stop_settings
+from jaxbandits.mab._shared.frame import Estimates, State
 from jaxbandits.numerics.thresholds import Threshold
 
 
@@ -15,22 +15,22 @@ def kl_lucb(
     threshold: Threshold | None = None,
     epsilon: Array | float = 0.0,
 ) -> Algorithm:
-    """Pulls the arm with the best mean and the other arm with the best upper bound, until the two intervals part.
+    """Pulls the arm with the best mean and its rival with the best upper bound, until their intervals separate.
 
     The interval of an arm with N pulls is all q with N kl(mean, q) <= threshold; for Gaussian arms that is `lucb`. The
     environment needs `slots=2`.
 
-    Arguments, result and errors are those of `lucb`.
+    Arguments, result and errors: see `lucb`.
 
-    **Guarantee**: that of the threshold; with a proved one P(the answer is not epsilon-best) <= delta. A run may never
-    stop, with a small probability: censor it. **Cost**: O(K) a round of two pulls, for Bernoulli arms 2 K relative
-    entropies. **Limit**: 2^31 - 1 pulls.
+    **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. With small probability a run
+    never stops; set `max_rounds`. **Cost**: O(K) per round of two pulls, for Bernoulli arms 2 K relative entropies.
+    **Limit**: 2^31 - 1 pulls.
 
     Source: Kaufmann and Kalyanakrishnan (2013), Information complexity in bandit subset selection.
     """
-    settings = checked_confidence(problem, delta, threshold, epsilon, reads_counts=False)
+    settings = stop_settings(problem, delta, threshold, epsilon, reads_counts=False)
 
     def one_sided(state: State, estimates: Estimates, is_upper: Array) -> Array:
         return bound(problem, estimates.means, level(settings, state) / estimates.counts, is_upper)
 
-    return best_against_rival(settings, one_sided)
+    return algorithm_from_bounds(settings, one_sided)

@@ -5,16 +5,16 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, upper_bound
-from jaxbandits.mab._shared.core import Estimates
-from jaxbandits.mab._shared.indices import by_index, next_pull
+from jaxbandits.mab._shared.frame import Estimates
+from jaxbandits.mab._shared.indices import algorithm_from_index, next_pull
 
 
 def kl_ucb(problem: Problem, *, c: Array | float = 0.0) -> Algorithm:
-    """Pulls the arm with the largest q of N kl(mean, q) <= log(t) + c log log t, for as long as it is let.
+    """Pulls the arm with the largest q for which N kl(mean, q) <= log(t) + c log log t.
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
-        c: () >= 0. 3 is proved, 0 recommended by the authors.
+        c: () >= 0. The theorem needs 3; the authors recommend 0.
 
     Returns:
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean. It never stops: give
@@ -23,8 +23,8 @@ def kl_ucb(problem: Problem, *, c: Array | float = 0.0) -> Algorithm:
     Raises:
         ValueError: an argument is out of range.
 
-    **Guarantee** (Theorem 1, c = 3): regret / log(t) tends to the least possible, `lai_robbins`. **Cost**: O(K) a
-    round, for Bernoulli arms 2 K relative entropies. **Limit**: 2^31 - 1 pulls.
+    **Guarantee** (Theorem 1, c = 3): regret / log(t) tends to the smallest possible limit, `lai_robbins`. **Cost**:
+    O(K) per round, for Bernoulli arms 2 K relative entropies. **Limit**: 2^31 - 1 pulls.
 
     Source: Garivier and Cappe (2011), The KL-UCB algorithm for bounded stochastic bandits and beyond, Algorithm 1.
     """
@@ -35,8 +35,8 @@ def kl_ucb(problem: Problem, *, c: Array | float = 0.0) -> Algorithm:
     def index(key: Key, estimates: Estimates) -> Array:
         del key
         log_t = jnp.log(next_pull(estimates))
-        # t is at least 3 where K = 2 and an index is read, so log log t is positive there.
+        # Indices are first read at t = K + 1 >= 3, so log log t is positive there.
         level = log_t + weight * jnp.log(jnp.maximum(log_t, 1))
         return upper_bound(problem, estimates.means, level / estimates.counts)
 
-    return by_index(problem, index)
+    return algorithm_from_index(problem, index)

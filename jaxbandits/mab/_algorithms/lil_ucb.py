@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, scale
-from jaxbandits.mab._shared.core import Choice, Estimates, Rule, State, algorithm_of, argmax, at, one_arm
+from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, at, one_arm
 
 
 def lil_ucb(
@@ -22,26 +22,26 @@ def lil_ucb(
 ) -> Algorithm:
     """Pulls the arm with the best upper bound, until one arm has far more pulls than all others together.
 
-    With e, b, lambda and d for the four numbers, the bound of an arm with N pulls is mean + (1 + b) (1 + sqrt(e))
-    noise_scale sqrt(2 (1 + e) log(log((1 + e) N + 2) / d) / N), noise_scale 1/2 for Bernoulli arms, and it stops as one
-    arm has at least 1 + lambda times the pulls of all others. The defaults are the paper's heuristic.
+    With constants e, b, lambda and d, the bound of an arm with N pulls is mean + (1 + b) (1 + sqrt(e)) noise_scale
+    sqrt(2 (1 + e) log(log((1 + e) N + 2) / d) / N), with noise_scale 1/2 for Bernoulli arms. It stops when one arm has
+    at least 1 + lambda times the pulls of all others. The defaults are the paper's heuristic.
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
         delta: () in (0, 1), admitted probability of error, which is the default of `lil_delta`.
         lil_epsilon: () >= 0, e.
         lil_beta: () >= 0, b.
-        lil_lambda: () > 0, lambda; 1 + 10 / K by default.
-        lil_delta: () in (0, 1), d; delta by default.
+        lil_lambda: () > 0, lambda. If None, 1 + 10 / K.
+        lil_delta: () in (0, 1), d. If None, delta.
 
     Returns:
-        Algorithm with actions `Pull` of one slot and answers int32 (), the arm with most pulls.
+        Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the largest number of pulls.
 
     Raises:
         ValueError: an argument is out of range.
 
     **Guarantee**: none for the defaults, a heuristic; with `lil_ucb_constants(delta)`, P(the answer is not the best
-    arm) <= delta. **Cost**: O(K) a round. **Limit**: 2^31 - 1 pulls.
+    arm) <= delta. **Cost**: O(K) per round. **Limit**: 2^31 - 1 pulls.
 
     Source: Jamieson, Malloy, Nowak and Bubeck (2014), lil' UCB: an optimal exploration algorithm for multi-armed
     bandits. The "+ 2" keeps log log finite.
@@ -67,11 +67,11 @@ def lil_ucb(
         count = at(N, most)
         return Choice(one_arm(arm), count >= 1 + ratio * (jnp.sum(N) - count), most)
 
-    return algorithm_of(problem, Rule(choose))
+    return algorithm_from_rule(problem, Rule(choose))
 
 
 class LilConstants(NamedTuple):
-    """The numbers of `lil_ucb` for which its guarantee is proved."""
+    """Constants of `lil_ucb` for which its guarantee is proved."""
 
     lil_epsilon: float  # e
     lil_beta: float  # b
@@ -80,14 +80,14 @@ class LilConstants(NamedTuple):
 
 
 def lil_ucb_constants(delta: float) -> LilConstants:
-    """The analysed numbers e = .01, b = 1, lambda = 9 and d with 4 sqrt(c d) + 4 c d = delta.
+    """Computes the analysed constants e = .01, b = 1, lambda = 9 and d with 4 sqrt(c d) + 4 c d = delta.
 
     Args:
         delta: () in (0, 1), admitted probability of error; a Python number.
 
     Returns:
         LilConstants, for `lil_ucb(problem, delta=delta, **lil_ucb_constants(delta)._asdict())`; d = 2.8e-8 at delta .1.
-        Theorem 2 asks for a lambda that is larger than 9 by a factor that tends to 1 as d falls.
+        Theorem 2 requires a lambda above 9 by a factor that tends to 1 as d falls.
 
     Raises:
         ValueError: `delta` is out of range.

@@ -1,4 +1,4 @@
-"""LUCB: the empirical best arm and its most optimistic rival, both pulled (Kalyanakrishnan et al., 2012)."""
+"""LUCB: pulls both the empirical best arm and its most optimistic rival (Kalyanakrishnan et al., 2012)."""
 
 from collections.abc import Callable
 
@@ -7,8 +7,18 @@ import jax.numpy as jnp
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.environment import Pull
 from jaxbandits.mab._problem.problems import Problem, scale
-from jaxbandits.mab._shared.confidence import Confidence, best_but, checked_confidence, level
-from jaxbandits.mab._shared.core import Choice, Estimates, Rule, State, algorithm_of, apart, argmax, at, is_arm
+from jaxbandits.mab._shared.confidence import StopSettings, argmax_except, level, stop_settings
+from jaxbandits.mab._shared.frame import (
+    Choice,
+    Estimates,
+    Rule,
+    State,
+    algorithm_from_rule,
+    argmax,
+    at,
+    is_arm,
+    unfused,
+)
 from jaxbandits.numerics.thresholds import Threshold
 
 
@@ -19,7 +29,7 @@ def lucb(
     threshold: Threshold | None = None,
     epsilon: Array | float = 0.0,
 ) -> Algorithm:
-    """Pulls the arm with the best mean and the other arm with the best upper bound, until the two intervals part.
+    """Pulls the arm with the best mean and its rival with the best upper bound, until their intervals separate.
 
     The intervals are mean -+ noise_scale sqrt(2 threshold / N), with noise_scale 1/2 for Bernoulli arms. The test comes
     before the two pulls. The environment needs `slots=2`.
@@ -27,7 +37,7 @@ def lucb(
     Args:
         problem: `Gaussian` or `Bernoulli`.
         delta: () in (0, 1), admitted probability of error.
-        threshold: one of `numerics.thresholds` that reads the pulls alone; None for `gk16`, a heuristic. `kl_lucb` is
+        threshold: one of `numerics.thresholds` that reads only the pulls. If None, `gk16`, a heuristic. `kl_lucb` is
             proved.
         epsilon: () >= 0, admitted suboptimality of the answer, in units of reward; below 1 for Bernoulli arms.
 
@@ -35,28 +45,29 @@ def lucb(
         Algorithm with actions `Pull` of two slots and answers int32 (), the arm with the best mean.
 
     Raises:
-        ValueError: an argument lies outside the range above, or the threshold needs what the rule does not know.
+        ValueError: an argument lies outside the range above, or the threshold needs evidence that the rule lacks.
 
-    **Guarantee**: that of the threshold; with a proved one P(the answer is not epsilon-best) <= delta. A run may never
-    stop, with a small probability: censor it. **Cost**: O(K) a round of two pulls. **Limit**: 2^31 - 1 pulls.
+    **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. With small
+    probability a run never stops; set `max_rounds`. **Cost**: O(K) per round of two pulls. **Limit**: 2^31 - 1 pulls.
 
     Source: Kalyanakrishnan, Tewari, Auer and Stone (2012), PAC subset selection in stochastic multi-armed bandits.
     """
-    settings = checked_confidence(problem, delta, threshold, epsilon, reads_counts=False)
+    settings = stop_settings(problem, delta, threshold, epsilon, reads_counts=False)
 
     def bound(state: State, estimates: Estimates, is_upper: Array) -> Array:
         radius = scale(problem) * jnp.sqrt(2 * level(settings, state) / estimates.counts)
         return estimates.means + jnp.where(is_upper, radius, -radius)
 
-    return best_against_rival(settings, bound)
+    return algorithm_from_bounds(settings, bound)
 
 
-def best_against_rival(settings: Confidence, bound: Callable[[State, Estimates, Array], Array]) -> Algorithm:
-    """The algorithm that pulls the best mean and its rival.
+def algorithm_from_bounds(settings: StopSettings, bound: Callable[[State, Estimates, Array], Array]) -> Algorithm:
+    """Builds the algorithm that pulls the arm with the best mean and its rival.
 
     Args:
-        settings: what is tested.
-        bound: (state, estimates, is_upper (K,)) -> upper bounds of the arms where `is_upper`, else lower ones, (K,).
+        settings: settings of the stopping test.
+        bound: (state, estimates, is_upper (K,)) -> upper bounds of the arms where `is_upper`, otherwise lower ones,
+            (K,).
 
     Returns:
         Algorithm with actions `Pull` of two slots.
@@ -65,12 +76,12 @@ def best_against_rival(settings: Confidence, bound: Callable[[State, Estimates, 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         del key
         best = argmax(estimates.means, estimates.lots)
-        # Of the best arm the lower bound is all that is asked, of the others the upper ones.
+        # The rule reads only the lower bound of the best arm and the upper bounds of the others.
         is_best = is_arm(best, estimates.means)
-        ends = apart(bound(state, estimates, ~is_best))
-        rival = best_but(best, ends, estimates.lots)
+        ends = unfused(bound(state, estimates, ~is_best))
+        rival = argmax_except(best, ends, estimates.lots)
         overlap = at(ends, rival) - at(ends, best)
         action = Pull(jnp.stack([best, rival]), jnp.ones(2, jnp.int32))
         return Choice(action, overlap <= (0 if settings.epsilon is None else settings.epsilon), best)
 
-    return algorithm_of(settings.problem, Rule(choose), slots=2)
+    return algorithm_from_rule(settings.problem, Rule(choose), slots=2)

@@ -5,16 +5,16 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, scale
-from jaxbandits.mab._shared.core import Estimates
-from jaxbandits.mab._shared.indices import by_index
+from jaxbandits.mab._shared.frame import Estimates
+from jaxbandits.mab._shared.indices import algorithm_from_index
 
 
 def moss(problem: Problem, *, horizon: Array | int) -> Algorithm:
-    """Pulls the arm with the largest mean + 2 noise_scale sqrt(max(log(T / (K N)), 0) / N), for as long as it is let.
+    """Pulls the arm with the largest mean + 2 noise_scale sqrt(max(log(T / (K N)), 0) / N).
 
     Args:
         problem: `Gaussian` or `Bernoulli`, whose noise_scale is 1/2.
-        horizon: T, pulls, an integer >= 1; may be traced. It sets the index alone: it does not end the run.
+        horizon: T, pulls, an integer >= 1; may be traced. It sets only the index, and does not end the run.
 
     Returns:
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean. It never stops: give
@@ -23,7 +23,7 @@ def moss(problem: Problem, *, horizon: Array | int) -> Algorithm:
     Raises:
         ValueError: an argument is out of range.
 
-    **Guarantee** (Theorem 5, rewards in [0, 1]): regret at T <= 49 sqrt(T K). **Cost**: O(K) a round. **Limit**:
+    **Guarantee** (Theorem 5, rewards in [0, 1]): regret at T <= 49 sqrt(T K). **Cost**: O(K) per round. **Limit**:
     2^31 - 1 pulls.
 
     Source: Audibert and Bubeck (2009), Minimax policies for adversarial and stochastic bandits.
@@ -38,4 +38,4 @@ def moss(problem: Problem, *, horizon: Array | int) -> Algorithm:
         level = jnp.maximum(log_share - jnp.log(counts), 0)
         return estimates.means + 2 * scale(problem) * jnp.sqrt(level / counts)
 
-    return by_index(problem, index)
+    return algorithm_from_index(problem, index)

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, scale
-from jaxbandits.mab._shared.core import Estimates
-from jaxbandits.mab._shared.indices import by_index, next_pull
+from jaxbandits.mab._shared.frame import Estimates
+from jaxbandits.mab._shared.indices import algorithm_from_index, next_pull
 
 
 def moss_anytime(problem: Problem, *, alpha: Array | float = 1.35) -> Algorithm:
@@ -14,7 +14,7 @@ def moss_anytime(problem: Problem, *, alpha: Array | float = 1.35) -> Algorithm:
 
     Args:
         problem: `Gaussian` or `Bernoulli`, whose noise_scale is 1/2.
-        alpha: () > 0; 1 is MOSS with the number of the pull for its horizon.
+        alpha: () > 0. With 1 it is MOSS whose horizon is the number of the pull.
 
     Returns:
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean. It never stops: give
@@ -23,7 +23,7 @@ def moss_anytime(problem: Problem, *, alpha: Array | float = 1.35) -> Algorithm:
     Raises:
         ValueError: an argument is out of range.
 
-    **Guarantee** (alpha = 1.35, sub-Gaussian rewards): regret at any t of the order of sqrt(t K). **Cost**: O(K) a
+    **Guarantee** (alpha = 1.35, sub-Gaussian rewards): regret at any t is O(sqrt(t K)). **Cost**: O(K) per
     round. **Limit**: 2^31 - 1 pulls.
 
     Source: Degenne and Perchet (2016), Anytime optimal algorithms in stochastic multi-armed bandits.
@@ -38,4 +38,4 @@ def moss_anytime(problem: Problem, *, alpha: Array | float = 1.35) -> Algorithm:
         level = half * jnp.maximum(jnp.log(next_pull(estimates) / (problem.arms * counts)), 0)
         return estimates.means + 2 * scale(problem) * jnp.sqrt(level / counts)
 
-    return by_index(problem, index)
+    return algorithm_from_index(problem, index)

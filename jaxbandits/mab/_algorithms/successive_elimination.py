@@ -1,4 +1,4 @@
-"""Successive elimination: pull all arms that may be the best, and drop those that cannot (Even-Dar et al., 2006)."""
+"""Successive elimination: pulls all arms that may be the best, and drops the others (Even-Dar et al., 2006)."""
 
 import math
 
@@ -7,28 +7,28 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, scale
-from jaxbandits.mab._shared.core import Choice, Estimates, Rule, State, algorithm_of, argmax, argmin, one_arm
+from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, argmin, one_arm
 
 
 def successive_elimination(problem: Problem, *, delta: Array | float) -> Algorithm:
-    """Pulls every arm that is left once a phase, and drops those whose interval lies below another's.
+    """Pulls every remaining arm once per phase, and drops the arms whose interval lies below another's.
 
     After phase r the radius of all means is noise_scale sqrt(2 log(4 K r^2 / delta) / r), with noise_scale 1/2 for
-    Bernoulli arms; an arm goes if it trails the best by more than two of them. It stops at one arm left.
+    Bernoulli arms. An arm is dropped if it trails the best by more than two radii. It stops when one arm remains.
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
         delta: () in (0, 1), admitted probability of error.
 
     Returns:
-        Algorithm with actions `Pull` of one slot and answers int32 (), of the arms left the one with the best mean.
+        Algorithm with actions `Pull` of one slot and answers int32 (), the remaining arm with the best mean.
 
     Raises:
         ValueError: an argument is out of range.
 
-    **Guarantee** (proved): P(the answer is not the best arm, or it never stops) <= delta, if the best arm is unique: it
-    may drop the best of several, and be left with two that tie, so censor it. **Cost**: O(K) a round. **Limit**:
-    2^31 - 1 pulls.
+    **Guarantee** (proved): P(the answer is not the best arm, or it never stops) <= delta, if the best arm is unique. If
+    several arms are best, it may drop some of them, and never stops if two that tie remain; set `max_rounds`. **Cost**:
+    O(K) per round. **Limit**: 2^31 - 1 pulls.
 
     Source: Even-Dar, Mannor and Mansour (2006), Action elimination and stopping conditions for the multi-armed bandit
     and reinforcement learning problems, Algorithm 3.
@@ -39,8 +39,8 @@ def successive_elimination(problem: Problem, *, delta: Array | float) -> Algorit
     log_delta = jnp.log(jnp.asarray(delta, dtype))
 
     def survivors(state: State, estimates: Estimates) -> Array:
-        """The arms that are left, bool (K,): fewer than before a drop where a phase is complete."""
-        active = state.own
+        """Returns the remaining arms, bool (K,), after the drop if a phase is complete."""
+        active = state.memory
         least = jnp.min(jnp.where(active, state.counts, jnp.iinfo(jnp.int32).max))
         is_complete = jnp.all(~active | (state.counts == least))
         r = jnp.maximum(least, 1).astype(dtype)
@@ -50,9 +50,9 @@ def successive_elimination(problem: Problem, *, delta: Array | float) -> Algorit
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         del key
-        left = survivors(state, estimates)
-        arm = argmin(jnp.where(left, state.counts, jnp.iinfo(jnp.int32).max))
-        best = argmax(jnp.where(left, estimates.means, -jnp.inf), estimates.lots)
-        return Choice(one_arm(arm), jnp.sum(left, dtype=jnp.int32) == 1, best)
+        active = survivors(state, estimates)
+        arm = argmin(jnp.where(active, state.counts, jnp.iinfo(jnp.int32).max))
+        best = argmax(jnp.where(active, estimates.means, -jnp.inf), estimates.lots)
+        return Choice(one_arm(arm), jnp.sum(active, dtype=jnp.int32) == 1, best)
 
-    return algorithm_of(problem, Rule(choose, jnp.ones(K, bool), survivors))
+    return algorithm_from_rule(problem, Rule(choose, jnp.ones(K, bool), survivors))

@@ -3,29 +3,31 @@
 from jaxbandits import checks
 from jaxbandits.base import Algorithm
 from jaxbandits.mab._problem.problems import Problem, check_problem
-from jaxbandits.mab._shared.phases import in_phases, successive_rejects_schedule
+from jaxbandits.mab._shared.phases import algorithm_from_schedule, successive_rejects_schedule
 
 
 def successive_rejects(problem: Problem, *, horizon: int, leap: int = 1) -> Algorithm:
-    """In phase k every arm that is left reaches n_k pulls, then that with the worst mean goes; the last is the answer.
+    """Pulls every remaining arm up to n_k times in phase k, and then drops the one with the worst mean.
 
     n_k = ceil((T - K) / (L (K + 1 - k))) with L = 1/2 + sum_{i=2..K} 1/i, so the K - 1 phases fit the horizon T, and
-    rarely spend all of it. Phases with equal n_k are one, which drops several. Lots tell equal means apart.
+    rarely spend all of it. Phases with equal n_k are merged; the merged phase drops several arms. Lots break ties of
+    means.
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
         horizon: T, pulls, an int > K.
-        leap: the most pulls of a round, an int >= 1. With more than 1 an action has a slot for every arm; with T a
-            round is a phase. The law of a run is the same. A Bernoulli arm whose sampler misses is asked again.
+        leap: largest number of pulls per round, an int >= 1. With more than 1 an action has a slot for every arm; with
+            T a round is a phase. The distribution of a run is the same. A Bernoulli arm whose sampler misses is pulled
+            again.
 
     Returns:
-        Algorithm with actions `Pull` and answers int32 (), of the arms left the one with the best mean. It stops as the
-        phases are over.
+        Algorithm with actions `Pull` and answers int32 (), the remaining arm with the best mean. It stops after the
+        last phase.
 
     Raises:
         ValueError: an argument is out of range.
 
-    **Guarantee** (Theorem 2): P(the answer is not the best arm) <= `successive_rejects_bound`. **Cost**: O(K^2) a
+    **Guarantee** (Theorem 2): P(the answer is not the best arm) <= `successive_rejects_bound`. **Cost**: O(K^2) per
     round. **Limit**: a horizon of 2^31 - 1.
 
     Source: Audibert, Bubeck and Munos (2010), Best arm identification in multi-armed bandits, Figure 3.
@@ -34,4 +36,4 @@ def successive_rejects(problem: Problem, *, horizon: int, leap: int = 1) -> Algo
     horizon = checks.whole("horizon", horizon, least=problem.arms + 1, most=2**31 - 1)
     leap = checks.whole("leap", leap, least=1, most=2**31 - 1)
     schedule = successive_rejects_schedule(problem.arms, horizon)
-    return in_phases(problem, schedule, leap=leap, all_samples=True)
+    return algorithm_from_schedule(problem, schedule, leap=leap, all_samples=True)

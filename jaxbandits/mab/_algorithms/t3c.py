@@ -1,4 +1,4 @@
-"""T3C: the leader of a posterior draw against the challenger of the least transport cost (Shang et al., 2020)."""
+"""T3C: the best arm of a posterior draw against the challenger that costs least (Shang et al., 2020)."""
 
 import jax.numpy as jnp
 
@@ -7,12 +7,12 @@ from jaxbandits.mab._problem.problems import Problem, posterior_draw_and_uniform
 from jaxbandits.mab._shared.confidence import (
     LeaderShare,
     check_leader_share,
-    checked_confidence,
     has_separated,
-    share_of_leader,
+    leader_share_at,
+    stop_settings,
 )
-from jaxbandits.mab._shared.core import Choice, Estimates, Rule, State, algorithm_of, apart, argmax, one_arm
-from jaxbandits.mab._shared.top_two import Pair, pulled_of
+from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, one_arm, unfused
+from jaxbandits.mab._shared.top_two import Pair, pulled_arm
 from jaxbandits.mab._shared.transport import transport_costs
 from jaxbandits.numerics.thresholds import Threshold
 
@@ -25,13 +25,14 @@ def t3c(
     epsilon: Array | float = 0.0,
     leader_share: Array | LeaderShare = 0.5,
 ) -> Algorithm:
-    """Pulls the best arm of a posterior draw or the challenger of the least transport cost, as a coin falls.
+    """Pulls the best arm of a posterior draw, or the challenger with the smallest transport cost, at random.
 
-    A leader that is not the best at the estimates has several challengers of cost 0: one of them is taken, uniformly.
+    A leader that is not the best at the estimates may have several challengers of cost 0. One of them is then taken
+    uniformly at random.
 
-    Arguments, result and errors are those of `eb_tc`.
+    Arguments, result and errors: see `eb_tc`.
 
-    **Guarantee**: that of the threshold; with a proved one P(the answer is not epsilon-best) <= delta. **Cost**: O(K) a
+    **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. **Cost**: O(K) per
     round, with K normal numbers for Gaussian arms and 16 K uniform ones for Bernoulli arms, and one or two more.
     **Limit**: 2^31 - 1 pulls.
 
@@ -39,36 +40,36 @@ def t3c(
     identification; the share "ids" You, Qin, Wang and Yang (2023), Information-directed selection for top-two
     algorithms.
     """
-    settings = checked_confidence(problem, delta, threshold, epsilon)
+    settings = stop_settings(problem, delta, threshold, epsilon)
     check_leader_share(leader_share)
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         is_directed = isinstance(leader_share, str)
         draw, uniforms = posterior_draw_and_uniforms(
-            problem, key, estimates.counts, estimates.means, 2 if is_directed else 1
+            problem, key, counts=estimates.counts, means=estimates.means, number=2 if is_directed else 1
         )
-        leader = argmax(apart(draw))
+        leader = argmax(unfused(draw))
         costs = transport_costs(problem, estimates, leader, settings.epsilon)
         u = uniforms[0]
         if is_directed:
             pair = Pair(leader, uniform_argmin(costs, uniforms[1]))
-            share = share_of_leader(problem, leader_share, estimates, *pair)
+            share = leader_share_at(problem, leader_share, estimates, *pair)
         else:
             share = jnp.asarray(leader_share, costs.dtype)
-            # What is left of the coin's number where it fell for the challenger is uniform again.
+            # Given that the challenger is pulled, u is uniform on (share, 1): rescaled, it serves as a second number.
             pair = Pair(leader, uniform_argmin(costs, jnp.maximum(u - share, 0) / (1 - share)))
-        arm = pulled_of(pair, share, u)
+        arm = pulled_arm(pair, share, u)
         return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots))
 
-    return algorithm_of(problem, Rule(choose))
+    return algorithm_from_rule(problem, Rule(choose))
 
 
 def uniform_argmin(costs: Array, uniform: Array) -> Array:
-    """The place of the least entry, one of several with equal probabilities, int32 ().
+    """Returns the index of the smallest entry; among several, one uniformly at random.
 
     Args:
         costs: float (K,).
-        uniform: float (), in [0, 1): the pick-th of the n tied places by index is taken, pick = floor(n uniform).
+        uniform: float (), in [0, 1). Of the n tied indices in order, entry floor(n uniform) is taken.
 
     Returns:
         int32 ().

@@ -1,4 +1,4 @@
-"""Track-and-Stop: pull towards the proportions that would be optimal at the estimates (Garivier, Kaufmann, 2016)."""
+"""Track-and-Stop: tracks the proportions that would be optimal at the estimates (Garivier, Kaufmann, 2016)."""
 
 from typing import Literal, NamedTuple
 
@@ -7,8 +7,18 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, float_dtype
-from jaxbandits.mab._shared.confidence import checked_confidence, has_separated
-from jaxbandits.mab._shared.core import Choice, Estimates, Rule, State, algorithm_of, argmax, argmin, estimates, one_arm
+from jaxbandits.mab._shared.confidence import has_separated, stop_settings
+from jaxbandits.mab._shared.frame import (
+    Choice,
+    Estimates,
+    Rule,
+    State,
+    algorithm_from_rule,
+    argmax,
+    argmin,
+    estimates,
+    one_arm,
+)
 from jaxbandits.mab._shared.weights import checked_margin, optimal_weights
 from jaxbandits.numerics.thresholds import Threshold
 
@@ -16,11 +26,11 @@ TrackingName = Literal["D", "C"]
 
 
 class Plan(NamedTuple):
-    """What is remembered of the weights, where anything is. A part that a form does not need stays as it was."""
+    """Memory of the weights, if there is any. A field that a form does not need never changes."""
 
-    weights: Array  # float (K,)      at the last plan, with replan_every > 1
+    weights: Array  # float (K,)      weights at the last plan, with replan_every > 1
     planned: Array  # int ()          pulls at the last plan; -1 before the first
-    tracked: Array  # float (K,)      C: the sum of all projected weights so far, one for each arm at first
+    tracked: Array  # float (K,)      C: the sum of all projected weights so far, 1 for each arm at first
 
 
 def tas(
@@ -32,33 +42,33 @@ def tas(
     tracking: TrackingName = "D",
     replan_every: int = 1,
 ) -> Algorithm:
-    """Pulls the arm that is furthest behind its optimal proportion at the estimates, and now and then a neglected one.
+    """Pulls the arm that is furthest behind its optimal proportion at the estimates, or one with too few pulls.
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
         delta: () in (0, 1), admitted probability of error.
-        threshold: one of `numerics.thresholds`; None for `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
+        threshold: one of `numerics.thresholds`. If None, `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
             `gk_union` for Bernoulli arms.
         epsilon: () >= 0, admitted suboptimality of the answer, in units of reward. Gaussian arms only.
-        tracking: "D", the proportions at the current estimates, with a pull for arms that have less than
-            sqrt(t) - K / 2; or "C", the sum of all proportions so far, each projected on weights of at least
+        tracking: "D" tracks the proportions at the current estimates, with a pull for arms that have less than
+            sqrt(t) - K / 2. "C" tracks the sum of all proportions so far, each projected on weights of at least
             1 / (2 sqrt(K^2 + t)). C needs 20 to 27 % more pulls, since old weights stay in its sum.
-        replan_every: pulls for which the weights are kept, an int >= 1. With more than 1 they are a plan, which a batch
-            of runs makes together: cheaper, another algorithm.
+        replan_every: pulls between two computations of the weights, an int >= 1. With more than 1 the weights are a
+            plan, which a batch of runs makes together: a cheaper algorithm, but another one.
 
     Returns:
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean.
 
     Raises:
-        ValueError: an argument lies outside the range above, or the threshold needs what the rule does not know.
+        ValueError: an argument lies outside the range above, or the threshold needs evidence that the rule lacks.
 
-    **Guarantee**: that of the threshold; with a proved one P(the answer is not epsilon-best) <= delta, and mean pulls /
-    log(1 / delta) tend to the least possible, the `characteristic_time`. **Cost**: about 12 K relative entropies for
-    new weights. **Limit**: 2^31 - 1 pulls.
+    **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta, and mean pulls /
+    log(1 / delta) tend to the smallest possible limit, the `characteristic_time`. **Cost**: about 12 K relative
+    entropies for new weights. **Limit**: 2^31 - 1 pulls.
 
     Source: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence.
     """
-    settings = checked_confidence(problem, delta, threshold, epsilon)
+    settings = stop_settings(problem, delta, threshold, epsilon)
     margin = checked_margin(problem, epsilon)
     checks.one_of("tracking", tracking, TrackingName)
     replan_every = checks.whole("replan_every", replan_every, least=1)
@@ -66,44 +76,45 @@ def tas(
 
     def weights_of(state: State, estimates: Estimates) -> Array:
         if replan_every > 1:
-            return state.own.weights
+            return state.memory.weights
         return optimal_weights(problem, estimates.means, epsilon=margin)[0]
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         del key
         weights = weights_of(state, estimates)
         if tracking == "D":
-            arm = direct(weights, state.counts, state.pulls, estimates.lots)
+            arm = direct(weights, counts=state.counts, pulls=state.pulls, lots=estimates.lots)
         else:
-            behind = cumulative(state.own.tracked, weights, state.pulls) - state.counts.astype(dtype)
+            tracked = cumulative(state.memory.tracked, weights=weights, pulls=state.pulls)
+            behind = tracked - state.counts.astype(dtype)
             arm = argmax(behind, estimates.lots)
         return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots))
 
     def remember(state: State, estimates: Estimates) -> Plan:
-        tracked = cumulative(state.own.tracked, weights_of(state, estimates), state.pulls)
-        return state.own._replace(tracked=tracked)
+        tracked = cumulative(state.memory.tracked, weights=weights_of(state, estimates), pulls=state.pulls)
+        return state.memory._replace(tracked=tracked)
 
     start = Plan(jnp.full(K, 1 / K, dtype), jnp.full((), -1, int), jnp.ones(K, dtype))
     start = () if tracking == "D" and replan_every == 1 else start
-    algorithm = algorithm_of(problem, Rule(choose, start, remember if tracking == "C" else None))
+    algorithm = algorithm_from_rule(problem, Rule(choose, start, remember if tracking == "C" else None))
     if replan_every == 1:
         return algorithm
 
-    # DEVIATION: the paper finds new weights before every pull.
+    # DEVIATION: the paper computes new weights before every pull.
     def plan(key: Key, state: State) -> State:
         del key
         weights = optimal_weights(problem, estimates(problem, state).means, epsilon=margin)[0]
-        return state._replace(own=state.own._replace(weights=weights, planned=state.pulls))
+        return state._replace(memory=state.memory._replace(weights=weights, planned=state.pulls))
 
     def stale(state: State) -> Array:
-        is_due = (state.own.planned < 0) | (state.pulls - state.own.planned >= replan_every)
+        is_due = (state.memory.planned < 0) | (state.pulls - state.memory.planned >= replan_every)
         return (state.pulls >= K) & is_due & ~has_separated(settings, state, estimates(problem, state))
 
     return algorithm._replace(plan=plan, stale=stale)
 
 
 def direct(weights: Array, counts: Array, pulls: Array, lots: Array | tuple[()] = ()) -> Array:
-    """The next arm of D-tracking.
+    """Returns the next arm of D-tracking.
 
     Args:
         weights: float (K,).
@@ -112,7 +123,7 @@ def direct(weights: Array, counts: Array, pulls: Array, lots: Array | tuple[()] 
         lots: as for `argmax`.
 
     Returns:
-        int32 (): of the arms with less than sqrt(t) - K / 2 pulls that with the fewest, else the furthest behind.
+        int32 (): the arm with the fewest pulls if that is less than sqrt(t) - K / 2, otherwise the furthest behind.
     """
     K, t = counts.shape[0], pulls.astype(weights.dtype)
     pulled = counts.astype(weights.dtype)
@@ -121,22 +132,22 @@ def direct(weights: Array, counts: Array, pulls: Array, lots: Array | tuple[()] 
 
 
 def cumulative(tracked: Array, weights: Array, pulls: Array) -> Array:
-    """The sum of projected weights with those of this round, float (K,)."""
+    """Adds the projected weights of this round to their sum so far, float (K,)."""
     K = weights.shape[0]
     return tracked + projected(weights, 1 / (2 * jnp.sqrt(K**2 + pulls.astype(weights.dtype))))
 
 
 def projected(weights: Array, least: Array) -> Array:
-    """Weights of at least `least`, at the smallest greatest change; it is not unique.
+    """Projects weights on weights of at least `least`, by one of the smallest changes in the maximum norm.
 
-    Entries below are raised to it, and the sum of that is taken from the others in proportion to what they have above.
+    Entries below `least` are raised to it. Their total rise is taken from the others, in proportion to their excess.
 
     Args:
-        weights: float (K,), of sum 1.
+        weights: float (K,), with sum 1.
         least: float (), at most 1 / K.
 
     Returns:
-        float (K,), of sum 1.
+        float (K,), with sum 1.
     """
     above = jnp.maximum(weights - least, 0)
     raised = jnp.sum(jnp.maximum(least - weights, 0))

@@ -2,12 +2,12 @@
 
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, check_problem, posterior_draws
-from jaxbandits.mab._shared.core import Estimates
-from jaxbandits.mab._shared.indices import by_index
+from jaxbandits.mab._shared.frame import Estimates
+from jaxbandits.mab._shared.indices import algorithm_from_index
 
 
 def thompson(problem: Problem) -> Algorithm:
-    """Pulls the arm whose draw from its posterior under a flat prior is the largest, for as long as it is let.
+    """Pulls the arm with the largest draw from its posterior under a flat prior.
 
     Args:
         problem: `Gaussian` or `Bernoulli`. Draws are normal, or Beta(1 + ones, 1 + zeros).
@@ -17,10 +17,10 @@ def thompson(problem: Problem) -> Algorithm:
         `run` or `sweep` a `horizon`.
 
     Raises:
-        ValueError: `problem` is no problem.
+        ValueError: `problem` is neither `Gaussian` nor `Bernoulli`.
 
-    **Guarantee** (Kaufmann, Korda and Munos, 2012, Bernoulli): regret / log(t) tends to the least possible,
-    `lai_robbins`. Every arm is pulled once first, which the Beta prior would not need. **Cost**: K normal numbers a
+    **Guarantee** (Kaufmann, Korda and Munos, 2012, Bernoulli): regret / log(t) tends to the smallest possible limit,
+    `lai_robbins`. Every arm is pulled once first, which the Beta prior would not need. **Cost**: K normal numbers per
     round, or 16 K uniform ones. **Limit**: 2^31 - 1 pulls.
 
     Source: Thompson (1933); Agrawal and Goyal (2012), Analysis of Thompson sampling for the multi-armed bandit problem.
@@ -28,6 +28,6 @@ def thompson(problem: Problem) -> Algorithm:
     check_problem(problem)
 
     def index(key: Key, estimates: Estimates) -> Array:
-        return posterior_draws(problem, key, estimates.counts, estimates.means)
+        return posterior_draws(problem, key, counts=estimates.counts, means=estimates.means)
 
-    return by_index(problem, index, ties=False)
+    return algorithm_from_index(problem, index, ties=False)

@@ -11,16 +11,26 @@ from jaxbandits.mab._problem.problems import Gaussian, Problem, posterior_draws,
 from jaxbandits.mab._shared.confidence import (
     LeaderShare,
     check_leader_share,
-    checked_confidence,
     has_separated,
-    share_of_leader,
+    leader_share_at,
+    stop_settings,
 )
-from jaxbandits.mab._shared.core import Choice, Estimates, Rule, State, algorithm_of, argmax, at, is_arm, one_arm
-from jaxbandits.mab._shared.top_two import Pair, coin, pulled_of
+from jaxbandits.mab._shared.frame import (
+    Choice,
+    Estimates,
+    Rule,
+    State,
+    algorithm_from_rule,
+    argmax,
+    at,
+    is_arm,
+    one_arm,
+)
+from jaxbandits.mab._shared.top_two import Pair, coin, pulled_arm
 from jaxbandits.mab._shared.transport import transport
 from jaxbandits.numerics.thresholds import Threshold
 
-NODES = 32  # of the quadrature
+NODES = 32  # nodes of the quadrature
 FRESH = 16  # draws for a Bernoulli challenger
 
 
@@ -32,23 +42,24 @@ def ttts(
     epsilon: Array | float = 0.0,
     leader_share: Array | LeaderShare = 0.5,
 ) -> Algorithm:
-    """Pulls the best arm of a posterior draw, or that of the first fresh draw with another best arm, as a coin falls.
+    """Pulls the best arm of a posterior draw, or of the first further draw that has another best arm, at random.
 
-    Late in a run that takes very many draws. For Gaussian arms the challenger therefore comes from its law at once:
-    P(a is the best arm under the posterior) over the sum of these but for the leader, by quadrature (total variation
-    1e-6 on usual states, 1.2e-3 on extreme ones). For Bernoulli arms 16 fresh draws are made at once; if all have the
-    leader on top, the challenger is that of the least transport cost, as in `t3c`.
+    Late in a run the challenger takes very many draws. For Gaussian arms it therefore comes from its distribution:
+    P(a is the best arm under the posterior), normalised over all arms except the leader, by quadrature (total variation
+    1e-6 on usual states, 1.2e-3 on extreme ones). For Bernoulli arms 16 further draws are made at once. If all have the
+    leader on top, the challenger is the arm with the smallest transport cost, as in `t3c`. This is the only choice of
+    the challenger that epsilon changes.
 
-    Arguments, result and errors are those of `eb_tc`; of the challenger, epsilon changes the latter case alone.
+    Arguments, result and errors: see `eb_tc`.
 
-    **Guarantee**: that of the threshold; with a proved one P(the answer is not epsilon-best) <= delta. **Cost**: 34 K^2
-    normal distribution functions a round for Gaussian arms, 272 K uniform numbers for Bernoulli arms. **Limit**:
+    **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. **Cost**: 34 K^2
+    normal distribution functions per round for Gaussian arms, 272 K uniform numbers for Bernoulli arms. **Limit**:
     2^31 - 1 pulls.
 
     Source: Russo (2016), Simple Bayesian algorithms for best-arm identification; the share "ids" You, Qin, Wang and
     Yang (2023), Information-directed selection for top-two algorithms.
     """
-    settings = checked_confidence(problem, delta, threshold, epsilon)
+    settings = stop_settings(problem, delta, threshold, epsilon)
     check_leader_share(leader_share)
 
     def challenger_of(key: Key, estimates: Estimates, leader: Array) -> Array:
@@ -56,11 +67,11 @@ def ttts(
         if isinstance(problem, Gaussian):
             logs = log_probabilities_of_best(means, scale(problem) / jnp.sqrt(counts))
             logs = jnp.where(is_arm(leader, logs), -jnp.inf, logs)
-            upto = jnp.cumsum(jnp.exp(logs - jnp.max(logs)))
-            target = coin(key, logs.dtype) * upto[-1]
-            return argmax(upto > target)
+            cumulated = jnp.cumsum(jnp.exp(logs - jnp.max(logs)))
+            target = coin(key, logs.dtype) * cumulated[-1]
+            return argmax(cumulated > target)
         # DEVIATION: the paper draws until the best arms differ, however long that takes.
-        fresh = posterior_draws(problem, key, counts, means, FRESH)
+        fresh = posterior_draws(problem, key, counts=counts, means=means, number=FRESH)
         tops = jnp.argmax(fresh, axis=1).astype(jnp.int32)
         differs = tops != leader
         fallback = transport(problem, estimates, leader, settings.epsilon)
@@ -68,29 +79,29 @@ def ttts(
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         of_draw, of_coin, of_challenger = jax.random.split(key, 3)
-        leader = argmax(posterior_draws(problem, of_draw, estimates.counts, estimates.means))
+        leader = argmax(posterior_draws(problem, of_draw, counts=estimates.counts, means=estimates.means))
         pair = Pair(leader, challenger_of(of_challenger, estimates, leader))
-        share = share_of_leader(problem, leader_share, estimates, *pair)
-        arm = pulled_of(pair, share, coin(of_coin, share.dtype))
+        share = leader_share_at(problem, leader_share, estimates, *pair)
+        arm = pulled_arm(pair, share, coin(of_coin, share.dtype))
         return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots))
 
-    return algorithm_of(problem, Rule(choose))
+    return algorithm_from_rule(problem, Rule(choose))
 
 
 def log_probabilities_of_best(means: Array, spreads: Array) -> Array:
-    """The log of P(arm a is the largest) of independent normal variables, float (K,).
+    """Computes the log of P(variable a is the largest) of independent normal variables, float (K,).
 
-    The integrand phi((x - m_a) / s_a) prod_c Phi((x - m_c) / s_c) is log-concave. Two Newton steps find its mode; from
-    there the nodes x = mode + h sinh(t) reach as far as 9 standard deviations with steps that grow from the width h of
-    the peak.
+    The integrand phi((x - m_a) / s_a) prod_c Phi((x - m_c) / s_c) is log-concave. Two Newton steps find its mode. The
+    nodes x = mode + h sinh(t) reach 9 standard deviations from there, with steps that grow from the width h of the
+    peak.
 
     Args:
         means: float (K,).
         spreads: float (K,), standard deviations.
 
     Returns:
-        float (K,), from logs throughout: right also where a probability underflows. Cost: 34 K^2 distribution
-        functions.
+        float (K,), computed in logs throughout, so it is right also where a probability underflows. Cost: 34 K^2
+        distribution functions.
     """
     m, s = means[:, None], spreads[:, None]
     other_means, other_spreads = means[None], spreads[None]
@@ -100,7 +111,7 @@ def log_probabilities_of_best(means: Array, spreads: Array) -> Array:
     pooled = (weight * m + weight_best * jnp.max(means)) / (weight + weight_best)
 
     def slopes(x: Array) -> tuple[Array, Array]:
-        """First and second derivative of the log integrand at x (K, 1)."""
+        """Computes the first and the second derivative of the log integrand at x (K, 1)."""
         y = (x - other_means) / other_spreads
         ratio = jnp.exp(-y * y / 2 - 0.5 * math.log(2 * math.pi) - log_ndtr(y))
         first = jnp.sum(jnp.where(others, ratio / other_spreads, 0), axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""TTUCB: an optimistic leader against the challenger of the least transport cost (Jourdan and Degenne, 2022)."""
+"""TTUCB: an optimistic leader against the challenger with the smallest transport cost (Jourdan and Degenne, 2022)."""
 
 from typing import NamedTuple
 
@@ -10,21 +10,31 @@ from jaxbandits.mab._problem.problems import Problem, float_dtype, upper_bound
 from jaxbandits.mab._shared.confidence import (
     LeaderShare,
     check_leader_share,
-    checked_confidence,
     has_separated,
-    share_of_leader,
+    leader_share_at,
+    stop_settings,
 )
-from jaxbandits.mab._shared.core import Choice, Estimates, Rule, State, algorithm_of, argmax, at, is_arm, one_arm
+from jaxbandits.mab._shared.frame import (
+    Choice,
+    Estimates,
+    Rule,
+    State,
+    algorithm_from_rule,
+    argmax,
+    at,
+    is_arm,
+    one_arm,
+)
 from jaxbandits.mab._shared.top_two import Pair
 from jaxbandits.mab._shared.transport import transport
 from jaxbandits.numerics.thresholds import Threshold
 
 
 class Tracking(NamedTuple):
-    """The rounds in which an arm was leader."""
+    """Statistics of each arm over the rounds in which it was leader."""
 
-    due: Array  # float (K,)     sum of its shares there
-    pulled: Array  # int32 (K,)  times that it was pulled there
+    due: Array  # float (K,)     sum of its shares
+    pulled: Array  # int32 (K,)  number of its pulls
 
 
 def ttucb(
@@ -40,33 +50,33 @@ def ttucb(
     """Pulls the arm with the best upper bound or its challenger, so that the leader's pulls track its share.
 
     The bound of an arm with N of t pulls is mean + noise_scale sqrt(2 exponent (1 + slack) log(t) / N), for Bernoulli
-    arms the largest q with N kl(mean, q) <= exponent (1 + slack) log(t). Nothing in it is random except
-    the lots that break ties: of equal bounds of Bernoulli arms, and of challengers with a mean above the leader's, all
-    of which cost 0.
+    arms the largest q with N kl(mean, q) <= exponent (1 + slack) log(t). The rule is deterministic except for ties.
+    Lots break ties of the bounds of Bernoulli arms, and of challengers with a mean above the leader's, all of which
+    cost 0.
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
         delta: () in (0, 1), admitted probability of error.
-        threshold: one of `numerics.thresholds`; None for `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
+        threshold: one of `numerics.thresholds`. If None, `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
             `gk_union` for Bernoulli arms.
         epsilon: () >= 0, admitted suboptimality of the answer, in units of reward; below 1 for Bernoulli arms.
-        leader_share: () in (0, 1), the leader's share of the rounds in which it leads, or "ids", the
-            information-directed one, with which the proportions of pulls tend to the optimal ones.
-        exponent: () > 0, of the leader's bound.
-        slack: () >= 0, of the leader's bound.
+        leader_share: () in (0, 1), an arm's share of the pulls in the rounds in which it is leader. Or "ids", the
+            information-directed share, with which the proportions of pulls tend to the optimal ones.
+        exponent: () > 0, constant of the leader's bound.
+        slack: () >= 0, constant of the leader's bound.
 
     Returns:
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean.
 
     Raises:
-        ValueError: an argument lies outside the range above, or the threshold needs what the rule does not know.
+        ValueError: an argument lies outside the range above, or the threshold needs evidence that the rule lacks.
 
-    **Guarantee**: that of the threshold; with a proved one P(the answer is not epsilon-best) <= delta. **Cost**: O(K) a
+    **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. **Cost**: O(K) per
     round. **Limit**: 2^31 - 1 pulls.
 
     Source: Jourdan and Degenne (2022), Non-asymptotic analysis of a UCB-based top two algorithm, for Gaussian arms.
     """
-    settings = checked_confidence(problem, delta, threshold, epsilon)
+    settings = stop_settings(problem, delta, threshold, epsilon)
     check_leader_share(leader_share)
     checks.positive("exponent", exponent)
     checks.not_negative("slack", slack)
@@ -74,32 +84,33 @@ def ttucb(
     growth = jnp.asarray(exponent, dtype) * (1 + jnp.asarray(slack, dtype))
 
     def pair_of(estimates: Estimates) -> tuple[Pair, Array]:
-        """The pair, and the leader's share."""
+        """Returns the pair, and the leader's share."""
         log_t = jnp.log(jnp.maximum(estimates.pulls, 1).astype(dtype))
         # DEVIATION: the paper treats Gaussian arms; the kl bound of Bernoulli arms is ours.
         bounds = upper_bound(problem, estimates.means, growth * log_t / estimates.counts)
         leader = argmax(bounds, estimates.lots)
         pair = Pair(leader, transport(problem, estimates, leader, settings.epsilon))
-        return pair, share_of_leader(problem, leader_share, estimates, *pair)
+        return pair, leader_share_at(problem, leader_share, estimates, *pair)
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         del key
         pair, share = pair_of(estimates)
-        arm = jnp.where(_is_due(state.own, pair.leader, share), *pair)
+        arm = jnp.where(_is_due(state.memory, pair.leader, share), *pair)
         return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots))
 
     def remember(state: State, estimates: Estimates) -> Tracking:
         (leader, _), share = pair_of(estimates)
-        leads, is_due = is_arm(leader, estimates.means), _is_due(state.own, leader, share)
+        leads, is_due = is_arm(leader, estimates.means), _is_due(state.memory, leader, share)
         return Tracking(
-            state.own.due + jnp.where(leads, share, 0), state.own.pulled + (leads & is_due).astype(jnp.int32)
+            state.memory.due + jnp.where(leads, share, 0), state.memory.pulled + (leads & is_due).astype(jnp.int32)
         )
 
     start = Tracking(jnp.zeros(problem.arms, dtype), jnp.zeros(problem.arms, jnp.int32))
-    # All arms with a mean above the leader's cost 0, whatever the rewards: without lots the first of them would gain.
-    return algorithm_of(problem, Rule(choose, start, remember), draws_lots=True)
+    # All arms with a mean above the leader's cost 0, whatever the rewards. Without lots the first of them would always
+    # be the challenger.
+    return algorithm_from_rule(problem, Rule(choose, start, remember), draws_lots=True)
 
 
 def _is_due(tracking: Tracking, leader: Array, share: Array) -> Array:
-    """Whether the leader has not yet had its share, this round included, bool ()."""
+    """True if the leader's pulls are at most its share, this round included, bool ()."""
     return at(tracking.pulled, leader).astype(share.dtype) <= at(tracking.due, leader) + share

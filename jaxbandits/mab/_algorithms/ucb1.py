@@ -5,17 +5,17 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, scale
-from jaxbandits.mab._shared.core import Estimates
-from jaxbandits.mab._shared.indices import by_index, next_pull
+from jaxbandits.mab._shared.frame import Estimates
+from jaxbandits.mab._shared.indices import algorithm_from_index, next_pull
 
 
 def ucb1(problem: Problem, *, exploration: Array | float = 2.0) -> Algorithm:
-    """Pulls the arm with the largest mean + exploration noise_scale sqrt(2 log(t) / N), for as long as it is let.
+    """Pulls the arm with the largest mean + exploration noise_scale sqrt(2 log(t) / N).
 
     Args:
         problem: `Gaussian` or `Bernoulli`, whose noise_scale is 1/2.
-        exploration: () > 0. 2 is UCB1 (for rewards in [0, 1] its radius is sqrt(2 log(t) / N)), 1 the constant that is
-            asymptotically right for Gaussian arms.
+        exploration: () > 0. 2 is UCB1: for rewards in [0, 1] its radius is sqrt(2 log(t) / N). 1 is asymptotically
+            right for Gaussian arms.
 
     Returns:
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean. It never stops: give
@@ -25,7 +25,7 @@ def ucb1(problem: Problem, *, exploration: Array | float = 2.0) -> Algorithm:
         ValueError: an argument is out of range.
 
     **Guarantee** (Theorem 1, exploration 2, rewards in [0, 1]): regret <= sum over arms of 8 log(t) / gap +
-    (1 + pi^2 / 3) gap. **Cost**: O(K) a round. **Limit**: 2^31 - 1 pulls.
+    (1 + pi^2 / 3) gap. **Cost**: O(K) per round. **Limit**: 2^31 - 1 pulls.
 
     Source: Auer, Cesa-Bianchi and Fischer (2002), Finite-time analysis of the multiarmed bandit problem, Figure 1.
     """
@@ -37,4 +37,4 @@ def ucb1(problem: Problem, *, exploration: Array | float = 2.0) -> Algorithm:
         del key
         return estimates.means + factor * jnp.sqrt(2 * jnp.log(next_pull(estimates)) / estimates.counts)
 
-    return by_index(problem, index)
+    return algorithm_from_index(problem, index)

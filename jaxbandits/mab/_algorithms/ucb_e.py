@@ -5,23 +5,23 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype
-from jaxbandits.mab._shared.core import Estimates
-from jaxbandits.mab._shared.indices import by_index
+from jaxbandits.mab._shared.frame import Estimates
+from jaxbandits.mab._shared.indices import algorithm_from_index
 
 
 def ucb_e(
     problem: Problem, *, horizon: Array | int, hardness: Array | float, exploration: Array | float = 2.0
 ) -> Algorithm:
-    """Pulls the arm with the largest mean + sqrt(exploration T / (hardness N)), up to T pulls.
+    """Pulls the arm with the largest mean + sqrt(exploration T / (hardness N)), until the horizon T.
 
-    Lots tell equal bounds and equal means of Bernoulli arms apart.
+    Lots break ties of bounds and means of Bernoulli arms.
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
         horizon: T, pulls, int () >= K.
         hardness: () > 0, H1 of the instance, in units of reward^-2: the truth, which no learner knows (see
             `mab.hardness`).
-        exploration: () > 0. At most 25/36 (T - K) / T is proved; 2 is the customary strong choice.
+        exploration: () > 0. The theorem needs at most 25/36 (T - K) / T; 2 is the customary strong choice.
 
     Returns:
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean. It stops at T pulls.
@@ -30,7 +30,7 @@ def ucb_e(
         ValueError: an argument is out of range.
 
     **Guarantee** (Theorem 1, rewards in [0, 1]): P(the answer is not the best arm) <= 2 T K exp(-2 a / 25) with
-    a = exploration T / H1, for the exploration above. **Cost**: O(K) a round. **Limit**: a horizon of 2^31 - 1.
+    a = exploration T / H1, for the exploration above. **Cost**: O(K) per round. **Limit**: a horizon of 2^31 - 1.
 
     Source: Audibert, Bubeck and Munos (2010), Best arm identification in multi-armed bandits, Figure 1.
     """
@@ -45,4 +45,4 @@ def ucb_e(
         del key
         return estimates.means + jnp.sqrt(scaled / estimates.counts)
 
-    return by_index(problem, index, horizon=horizon)
+    return algorithm_from_index(problem, index, horizon=horizon)

@@ -1,23 +1,23 @@
-"""UGapE: the arm that is least likely to be beaten by much, and what may beat it (Gabillon et al., 2012)."""
+"""UGapE: the arm with the smallest possible gap to a better one, and its strongest rival (Gabillon et al., 2012)."""
 
 import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem
-from jaxbandits.mab._shared.confidence import best_but, checked_confidence, intervals
-from jaxbandits.mab._shared.core import (
+from jaxbandits.mab._shared.confidence import argmax_except, intervals, stop_settings
+from jaxbandits.mab._shared.frame import (
     Choice,
     Estimates,
     Rule,
     State,
-    algorithm_of,
-    apart,
+    algorithm_from_rule,
     argmax,
     argmin,
     at,
     is_arm,
     one_arm,
     precedence,
+    unfused,
 )
 from jaxbandits.numerics.thresholds import Threshold
 
@@ -29,15 +29,15 @@ def ugape(
     threshold: Threshold | None = None,
     epsilon: Array | float = 0.0,
 ) -> Algorithm:
-    """Pulls one of the arm J with the least B_a = max over c != a of U_c - L_a and its rival, that with fewer pulls.
+    """Pulls the arm J with the smallest B_a = max over c != a of U_c - L_a, or its rival, whichever has fewer pulls.
 
-    U and L are the bounds of the intervals with N kl(mean, q) <= threshold, the rival is the other arm with the largest
-    U, and it stops as B_J <= epsilon.
+    U and L are the bounds of the intervals with N kl(mean, q) <= threshold. The rival is the other arm with the largest
+    U. It stops when B_J <= epsilon.
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
         delta: () in (0, 1), admitted probability of error.
-        threshold: one of `numerics.thresholds` that reads the pulls alone; None for `gk16`, a heuristic. `kl_lucb` is
+        threshold: one of `numerics.thresholds` that reads only the pulls. If None, `gk16`, a heuristic. `kl_lucb` is
             proved.
         epsilon: () >= 0, admitted suboptimality of the answer, in units of reward; below 1 for Bernoulli arms.
 
@@ -45,22 +45,22 @@ def ugape(
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm J.
 
     Raises:
-        ValueError: an argument lies outside the range above, or the threshold needs what the rule does not know.
+        ValueError: an argument lies outside the range above, or the threshold needs evidence that the rule lacks.
 
-    **Guarantee**: that of the threshold; with a proved one P(the answer is not epsilon-best) <= delta. A run may never
-    stop, with a small probability: censor it. **Cost**: O(K) a round, for Bernoulli arms 4 K relative entropies.
-    **Limit**: 2^31 - 1 pulls.
+    **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. With small probability a run
+    never stops; set `max_rounds`. **Cost**: O(K) per round, for Bernoulli arms 4 K relative entropies. **Limit**:
+    2^31 - 1 pulls.
 
     Source: Gabillon, Ghavamzadeh and Lazaric (2012), Best arm identification: a unified approach to fixed budget and
     fixed confidence.
     """
-    settings = checked_confidence(problem, delta, threshold, epsilon, reads_counts=False)
+    settings = stop_settings(problem, delta, threshold, epsilon, reads_counts=False)
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         del key
-        upper, lower = apart(intervals(settings, state, estimates))
+        upper, lower = unfused(intervals(settings, state, estimates))
         first = argmax(upper, estimates.lots)
-        second = best_but(first, upper, estimates.lots)
+        second = argmax_except(first, upper, estimates.lots)
         gaps = jnp.where(is_arm(first, upper), at(upper, second), at(upper, first)) - lower
         best = argmin(gaps, estimates.lots)
         rival = jnp.where(best == first, second, first)
@@ -70,4 +70,4 @@ def ugape(
         stop = at(gaps, best) <= (0 if settings.epsilon is None else settings.epsilon)
         return Choice(one_arm(jnp.where(is_best, best, rival)), stop, best)
 
-    return algorithm_of(problem, Rule(choose))
+    return algorithm_from_rule(problem, Rule(choose))

@@ -1,4 +1,4 @@
-"""The action of all algorithms of this family, and who answers it."""
+"""Action of all algorithms of this family, and the environment that answers it."""
 
 from collections.abc import Callable
 from functools import partial
@@ -18,39 +18,41 @@ from jaxbandits.streams import Numbered, key_of, opened, plain
 
 
 class Pull(NamedTuple):
-    """Slot j pulls arm `arms[j]` `times[j]` times; 0 for an idle slot."""
+    """Action: slot j pulls arm `arms[j]` `times[j]` times; 0 times for an idle slot."""
 
     arms: Array  # int32 (slots,)
     times: Array  # int32 (slots,)
 
 
 class Rewards(NamedTuple):
-    """What the slots of a `Pull` have paid."""
+    """Observation of a `Pull`."""
 
-    sums: Array  # float (slots,)   of the rewards
-    times: Array  # int32 (slots,)   how often the arm was really pulled: 0, or as often as asked
+    sums: Array  # float (slots,)   sums of the rewards
+    times: Array  # int32 (slots,)   pulls that were made: 0, or as many as requested
 
 
 def environment(instance: Instance, *, slots: int = 1, leap: int = 1, stream: Key | None = None) -> Environment:
     """Answers `Pull` with the sum of the rewards of each slot.
 
     n pulls of a Gaussian arm sum to n mean + noise_scale sqrt(n) z with one normal variable z, exactly in law. n pulls
-    of a Bernoulli arm are one binomial variable (`numerics.binomial`): where its sampler misses, nothing was pulled,
-    and the algorithm asks again.
+    of a Bernoulli arm are one binomial variable (`numerics.binomial`). If its sampler misses, nothing was pulled, and
+    the algorithm pulls again.
 
     Args:
         instance: the truth.
-        slots: of an action: 1, or 2 for `lucb` and `kl_lucb`; an int >= 1. With leaps there is one for every arm.
-        leap: the most pulls of a slot, that of the algorithm: an int >= 1. More gives NaN, which ends the run, for
-            Bernoulli arms, and for a stream without leaps.
-        stream: None for fresh noise in every round. With a key, the n-th pull of an arm pays the same whoever makes it,
-            for Gaussian arms alone or in a leap, so that algorithms can be compared on the same rewards: it answers
-            the actions of `jaxbandits.numbered(algorithm)`. Not for leaps of Bernoulli arms, whose sums are binomial.
+        slots: number of slots of an action, an int >= 1: 1, or 2 for `lucb` and `kl_lucb`. With leaps there is one for
+            every arm.
+        leap: largest number of pulls of a slot, an int >= 1, as for the algorithm. More pulls give NaN, which ends the
+            run, for Bernoulli arms, and for a stream without leaps.
+        stream: a key. If None, noise is fresh in every round. With a key, the n-th pull of an arm pays the same to any
+            algorithm, so that algorithms can be compared on the same rewards. For Gaussian arms this holds also within
+            a leap; leaps of Bernoulli arms, whose sums are binomial, are refused. Answers the actions of
+            `jaxbandits.numbered(algorithm)`.
 
     Returns:
         Environment. Its noise is normal (slots,) for Gaussian arms; for Bernoulli arms uniform, (slots,) without leaps
         and (8, slots) with them; with a stream nothing. An idle slot pays exactly 0. Cost per round: O(slots), with a
-        stream for Gaussian arms 32 normal variables a slot, and 64 with leaps.
+        stream for Gaussian arms 32 normal variables per slot, and 64 with leaps.
 
     Raises:
         ValueError: the instance is not valid, or another argument is out of range.
@@ -59,8 +61,8 @@ def environment(instance: Instance, *, slots: int = 1, leap: int = 1, stream: Ke
     slots, leap = checks.whole("slots", slots, least=1), checks.whole("leap", leap, least=1)
     slots = problem.arms if leap > 1 else slots
     is_gaussian = isinstance(problem, Gaussian)
-    said: dict[str, Any] = {"problem": lambda: {"arms": problem.arms}, "accepts": partial(_accepts, problem.arms)}
-    said["admits"] = lambda answer: (answer >= 0) & (answer < problem.arms)
+    checked: dict[str, Any] = {"problem": lambda: {"arms": problem.arms}, "accepts": partial(_accepts, problem.arms)}
+    checked["admits"] = lambda answer: (answer >= 0) & (answer < problem.arms)
     if stream is not None:
         checks.key("stream", stream)
         require(
@@ -74,7 +76,7 @@ def environment(instance: Instance, *, slots: int = 1, leap: int = 1, stream: Ke
             _check_action(pull, problem.arms, slots)
             return paid(pull, before)
 
-        return Environment(lambda key: (), respond_stream, stream, **said)
+        return Environment(lambda key: (), respond_stream, stream, **checked)
 
     answer = _sums(means, scale(problem)) if is_gaussian else _single(means) if leap == 1 else _many(means, leap)
     shape = (slots,) if is_gaussian or leap == 1 else (UNIFORMS, slots)
@@ -84,16 +86,16 @@ def environment(instance: Instance, *, slots: int = 1, leap: int = 1, stream: Ke
         _check_action(action, problem.arms, slots)
         return answer(action, noise)
 
-    return Environment(lambda key: draw(key, shape, means.dtype), respond, **said)
+    return Environment(lambda key: draw(key, shape, means.dtype), respond, **checked)
 
 
 def receive(problem: Problem, action: Pull, rewards: Any) -> Rewards:
-    """The rewards as arrays; raises `ValueError` unless an action of this problem can be paid so."""
+    """Returns the rewards as arrays; raises `ValueError` unless the action can have this observation."""
     checks.instance("observation", rewards, Rewards)
     shape = action.arms.shape
     times = checks.array("observation.times", rewards.times, shape, kind="int", dtype=jnp.int32)
     is_paid = (known(times) == 0) | (known(times) == known(action.times))
-    require(is_paid, "observation.times", "be what was asked for, or 0 where an arm was not pulled", times)
+    require(is_paid, "observation.times", "be the times of the action, or 0 where an arm was not pulled", times)
     sums = checks.numbers("observation.sums", rewards.sums, shape, float_dtype(problem))
     require((known(times) > 0) | (known(sums) == 0), "observation.sums", "be 0 where nothing was pulled", sums)
     if isinstance(problem, Bernoulli):
@@ -110,13 +112,11 @@ def _accepts(arms: int, action: Any) -> Array:
 
 
 def _check_action(action: Pull, arms: int, slots: int) -> None:
-    """Raises `ValueError` for an arm that does not exist, where it is known, or an action of another form.
-
-    Broadcasting would answer that with too little noise.
-    """
-    asked = action.arms.shape
-    rule = f"be those of the algorithm's actions, arrays of shape {asked} (of one that leaps: give its leap instead)"
-    require(asked == (slots,), "slots", rule, slots)
+    """Raises `ValueError` for an action of another shape, or an arm that is known not to exist."""
+    # Broadcasting would answer an action of another shape with too little noise.
+    shape = action.arms.shape
+    rule = f"fit the algorithm's actions, arrays of shape {shape} (if it leaps, give its leap instead)"
+    require(shape == (slots,), "slots", rule, slots)
     checks.domain(action, partial(_accepts, arms), f"pull arms of 0..{arms - 1}, as often as its times say")
 
 
@@ -160,7 +160,7 @@ def _single(means: Array) -> Callable[[Pull, Array], Rewards]:
     def respond(action: Pull, noise: Array) -> Rewards:
         mean = _of(means, action.arms)
         sums = ((noise < mean) & (action.times > 0)).astype(means.dtype)
-        # Traced means could not be checked: what has no law must not pass for a reward.
+        # Traced means could not be checked: a number without a distribution must not pass for a reward.
         is_lawful = (action.times <= 1) & (mean >= 0) & (mean <= 1)
         return Rewards(jnp.where(is_lawful, sums, jnp.nan), action.times)
 
@@ -179,6 +179,6 @@ def _many(means: Array, leap: int) -> Callable[[Pull, Array], Rewards]:
 
 
 def _of(means: Array, arms: Array) -> Array:
-    """The means of the slots' arms, without a gather, which a batch makes slow."""
+    """Returns the means of the slots' arms, without a gather: gathers are slow in a batch."""
     chosen = arms[:, None] == jnp.arange(means.shape[0], dtype=arms.dtype)[None]
     return jnp.sum(jnp.where(chosen, means[None], 0), axis=1)

@@ -1,4 +1,4 @@
-"""Instances: a problem with the means of its arms, and those of the literature."""
+"""Instances: a problem with the means of its arms; and instances of the literature."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -19,19 +19,19 @@ from jaxbandits.mab._problem.problems import (
 
 
 class Instance(NamedTuple):
-    """One bandit, truth included."""
+    """Problem with its truth."""
 
-    problem: Problem  # what a learner may know
+    problem: Problem  # the part that a learner may know
     means: Array  # float (K,)   the truth: never given to a factory
 
 
 def gaussian(means: Array | Sequence[float], *, noise_scale: float = 1.0, dtype: Any = None) -> Instance:
-    """Arms with normal rewards.
+    """Builds an instance with normal rewards.
 
     Args:
         means: float (K,), K >= 2, in units of reward; may be traced.
         noise_scale: () > 0, standard deviation of a reward, in units of reward; a Python number.
-        dtype: of the run; JAX's default float by default.
+        dtype: dtype of the run. If None, JAX's default float.
 
     Returns:
         Instance.
@@ -46,11 +46,11 @@ def gaussian(means: Array | Sequence[float], *, noise_scale: float = 1.0, dtype:
 
 
 def bernoulli(means: Array | Sequence[float], *, dtype: Any = None) -> Instance:
-    """Arms whose rewards are 0 or 1.
+    """Builds an instance with rewards 0 or 1.
 
     Args:
         means: float (K,), K >= 2, in [0, 1]; may be traced.
-        dtype: of the run; JAX's default float by default.
+        dtype: dtype of the run. If None, JAX's default float.
 
     Returns:
         Instance.
@@ -64,7 +64,7 @@ def bernoulli(means: Array | Sequence[float], *, dtype: Any = None) -> Instance:
 
 
 def is_right(instance: Instance, answer: Array | int, *, epsilon: Array | float = 0.0) -> Array:
-    """Whether an answer is a best arm, or one within epsilon of it.
+    """True if an answer is a best arm, or an arm within epsilon of it.
 
     Args:
         instance: the truth.
@@ -84,17 +84,17 @@ def is_right(instance: Instance, answer: Array | int, *, epsilon: Array | float 
 
 
 def checked_instance(instance: Instance) -> Instance:
-    """The instance with means of its problem's dtype; raises `ValueError` unless it is valid."""
+    """Returns the instance with means of its problem's dtype; raises `ValueError` unless it is valid."""
     checks.instance("instance", instance, Instance)
     check_problem(instance.problem, "instance.problem")
     return Instance(instance.problem, checked_means("instance.means", instance.problem, instance.means))
 
 
 def gk1(*, dtype: Any = None) -> Instance:
-    """Bernoulli arms of means .5, .45, .43, .4 (Garivier and Kaufmann, 2016): characteristic time 989.8.
+    """Builds Bernoulli arms of means .5, .45, .43, .4 (Garivier and Kaufmann, 2016): characteristic time 989.8.
 
     Args:
-        dtype: of the run; JAX's default float by default.
+        dtype: dtype of the run. If None, JAX's default float.
 
     Returns:
         Instance, K = 4.
@@ -103,10 +103,10 @@ def gk1(*, dtype: Any = None) -> Instance:
 
 
 def gk2(*, dtype: Any = None) -> Instance:
-    """Bernoulli arms of means .3, .21, .2, .19, .18 (Garivier and Kaufmann, 2016): characteristic time 326.6.
+    """Builds Bernoulli arms of means .3, .21, .2, .19, .18 (Garivier and Kaufmann, 2016): characteristic time 326.6.
 
     Args:
-        dtype: of the run; JAX's default float by default.
+        dtype: dtype of the run. If None, JAX's default float.
 
     Returns:
         Instance, K = 5.
@@ -115,10 +115,10 @@ def gk2(*, dtype: Any = None) -> Instance:
 
 
 def gauss4(*, dtype: Any = None) -> Instance:
-    """Gaussian arms of means 1, .85, .8, .7 and noise_scale 1.
+    """Builds Gaussian arms of means 1, .85, .8, .7 and noise_scale 1.
 
     Args:
-        dtype: of the run; JAX's default float by default.
+        dtype: dtype of the run. If None, JAX's default float.
 
     Returns:
         Instance, K = 4.
@@ -127,10 +127,10 @@ def gauss4(*, dtype: Any = None) -> Instance:
 
 
 def audibert1(*, dtype: Any = None) -> Instance:
-    """Bernoulli arms, one of mean .5 and 19 of mean .4 (Audibert, Bubeck and Munos, 2010), for a horizon of 2000.
+    """Builds Bernoulli arms, 1 of mean .5 and 19 of mean .4 (Audibert, Bubeck and Munos, 2010), for a horizon of 2000.
 
     Args:
-        dtype: of the run; JAX's default float by default.
+        dtype: dtype of the run. If None, JAX's default float.
 
     Returns:
         Instance, K = 20.
@@ -139,7 +139,7 @@ def audibert1(*, dtype: Any = None) -> Instance:
 
 
 def _number(means: Array) -> int:
-    """How many arms there are, at least 2."""
+    """Returns the number of arms; raises `ValueError` if it is below 2."""
     K = means.shape[0]
     require(K >= 2, "means", "have at least 2 entries", K)
     return K

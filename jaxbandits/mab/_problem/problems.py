@@ -1,4 +1,4 @@
-"""What a learner may know: the number of arms and the kind of their rewards; and what depends on that kind."""
+"""Problems, the number of arms and the kind of their rewards, and the functions that depend on that kind."""
 
 from typing import Any, NamedTuple
 
@@ -17,26 +17,26 @@ from jaxbandits.numerics.normal import normal, normals_and_uniforms
 
 @static_fields("arms", "noise_scale", "dtype")
 class Gaussian(NamedTuple):
-    """Normal rewards of known variance. All of it is static, so it is no array for JAX."""
+    """Normal rewards of known variance. All fields are static: JAX sees no arrays in it."""
 
     arms: int  # K, at least 2
     noise_scale: float = 1.0  # standard deviation of a reward, in units of reward
-    dtype: Any = None  # of the run; JAX's default float by default
+    dtype: Any = None  # dtype of the run; if None, JAX's default float
 
 
 @static_fields("arms", "dtype")
 class Bernoulli(NamedTuple):
-    """Rewards 0 or 1. All of it is static, so it is no array for JAX."""
+    """Rewards 0 or 1. All fields are static: JAX sees no arrays in it."""
 
     arms: int  # K, at least 2
-    dtype: Any = None  # of the run; JAX's default float by default
+    dtype: Any = None  # dtype of the run; if None, JAX's default float
 
 
 Problem = Gaussian | Bernoulli
 
 
 def check_problem(problem: Any, name: str = "problem") -> None:
-    """Raises `ValueError` unless a problem is one, and all its parts are what their comments say."""
+    """Raises `ValueError` unless it is a problem, and its fields are what their comments say."""
     checks.instance(name, problem, (Gaussian, Bernoulli))
     checks.whole(f"{name}.arms", problem.arms, least=2)
     if isinstance(problem, Gaussian):
@@ -45,14 +45,14 @@ def check_problem(problem: Any, name: str = "problem") -> None:
 
 
 def check_noise_scale(name: str, noise_scale: Any) -> None:
-    """Raises `ValueError` unless it is a positive number that may be static."""
+    """Raises `ValueError` unless the noise scale is a positive number that may be static."""
     checks.positive(name, noise_scale)
     is_static = not isinstance(noise_scale, (jax.Array, np.ndarray))
-    require(is_static, name, "be a Python number, which is known when a program is made", noise_scale)
+    require(is_static, name, "be a Python number, which is known before tracing", noise_scale)
 
 
 def checked_means(name: str, problem: Problem, means: Any) -> Array:
-    """The means as an array of the problem's dtype; raises `ValueError` unless its arms can have them."""
+    """Returns the means as an array of the problem's dtype; raises `ValueError` unless its arms can have them."""
     shape, dtype = (problem.arms,), float_dtype(problem)
     if isinstance(problem, Gaussian):
         return checks.array(name, means, shape, dtype=dtype)
@@ -60,20 +60,20 @@ def checked_means(name: str, problem: Problem, means: Any) -> Array:
 
 
 def float_dtype(problem: Problem) -> Any:
-    """The dtype of a run."""
+    """Returns the dtype of a run."""
     return checks.float_dtype("problem.dtype", problem.dtype)
 
 
 def scale(problem: Problem) -> float:
-    """The sub-Gaussian constant of a reward, in units of reward."""
+    """Returns the sub-Gaussian constant of a reward, in units of reward."""
     return float(problem.noise_scale) if isinstance(problem, Gaussian) else 0.5
 
 
 def divergence(problem: Problem, p: Array, q: Array) -> Array:
-    """The relative entropy of one reward of mean p against one of mean q.
+    """Computes the relative entropy of a reward of mean p with respect to a reward of mean q.
 
     Args:
-        problem: the kind of the rewards.
+        problem: kind of the rewards.
         p: float (...), means.
         q: float (...), means, of p's dtype.
 
@@ -86,10 +86,10 @@ def divergence(problem: Problem, p: Array, q: Array) -> Array:
 
 
 def bounds(problem: Problem, mean: Array, c: Array) -> tuple[Array, Array]:
-    """The interval of means q with divergence(mean, q) <= c, as (upper, lower).
+    """Computes the interval of means q with divergence(mean, q) <= c, as (upper, lower).
 
     Args:
-        problem: the kind of the rewards.
+        problem: kind of the rewards.
         mean: float (...).
         c: float (...), at least 0, of the means' dtype.
 
@@ -103,14 +103,14 @@ def bounds(problem: Problem, mean: Array, c: Array) -> tuple[Array, Array]:
 
 
 def upper_bound(problem: Problem, mean: Array, c: Array) -> Array:
-    """The first of `bounds`."""
+    """Computes the first of `bounds`."""
     if isinstance(problem, Gaussian):
         return mean + scale(problem) * jnp.sqrt(2 * c)
     return kl.kl_upper(mean, c)
 
 
 def bound(problem: Problem, mean: Array, c: Array, is_upper: Array) -> Array:
-    """The first of `bounds` where `is_upper`, else the second, at the price of one."""
+    """Computes the first of `bounds` where `is_upper`, otherwise the second, at the cost of one."""
     if isinstance(problem, Gaussian):
         radius = scale(problem) * jnp.sqrt(2 * c)
         return mean + jnp.where(is_upper, radius, -radius)
@@ -121,11 +121,11 @@ def posterior_draws(problem: Problem, key: Key, counts: Array, means: Array, num
     """Draws the means of all arms from their posterior under a flat prior.
 
     Args:
-        problem: the kind of the rewards.
+        problem: kind of the rewards.
         key: the key.
         counts: float (K,), pulls of every arm, at least 1.
         means: float (K,), their empirical means.
-        number: of draws; None for one without an axis of its own.
+        number: number of draws. If None, one draw without an axis of its own.
 
     Returns:
         float (K,) or (number, K): Normal(mean, noise_scale^2 / count), or Beta(1 + ones, 1 + zeros). A Beta variable
@@ -142,10 +142,7 @@ def posterior_draws(problem: Problem, key: Key, counts: Array, means: Array, num
 def posterior_draw_and_uniforms(
     problem: Problem, key: Key, counts: Array, means: Array, number: int
 ) -> tuple[Array, Array]:
-    """A draw as one of `posterior_draws`, and uniform variables beside it, float (number,), in [0, 1).
-
-    For Gaussian arms all are those of `numerics.normal.normals_and_uniforms`.
-    """
+    """Draws means as `posterior_draws` does, and independent uniform variables, float (number,), in [0, 1)."""
     if isinstance(problem, Gaussian):
         normals, uniforms = normals_and_uniforms(key, problem.arms, number, means.dtype)
         return means + scale(problem) / jnp.sqrt(counts) * normals, uniforms

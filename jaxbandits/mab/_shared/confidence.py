@@ -1,4 +1,4 @@
-"""What the rules of fixed confidence share: their settings, the two stopping tests, and the share of the leader."""
+"""Settings of the rules of fixed confidence, their two stopping tests, and the leader's share."""
 
 from typing import Any, Literal, NamedTuple
 
@@ -18,7 +18,7 @@ from jaxbandits.mab._problem.problems import (
     divergence,
     float_dtype,
 )
-from jaxbandits.mab._shared.core import Estimates, State, argmax, at, is_arm
+from jaxbandits.mab._shared.frame import Estimates, State, argmax, at, is_arm
 from jaxbandits.mab._shared.transport import transport_costs
 from jaxbandits.numerics import thresholds
 from jaxbandits.numerics.thresholds import Evidence, Threshold
@@ -26,37 +26,38 @@ from jaxbandits.numerics.thresholds import Evidence, Threshold
 LeaderShare = float | Literal["ids"]
 
 
-class Confidence(NamedTuple):
-    """How sure a run must be, of what."""
+class StopSettings(NamedTuple):
+    """Settings of a stopping test."""
 
     problem: Problem
     delta: Array  # float ()
     threshold: Threshold
-    epsilon: Array | None  # float ()   None: 0, known before the run
+    # float (); None if it is 0 and known before the run, so that the program leaves it out
+    epsilon: Array | None
 
 
-def checked_confidence(
+def stop_settings(
     problem: Problem,
     delta: Array | float,
     threshold: Threshold | None,
     epsilon: Array | float = 0.0,
     *,
     reads_counts: bool = True,
-) -> Confidence:
-    """The settings as arrays of the problem's dtype.
+) -> StopSettings:
+    """Checks the settings of a stopping test, and converts them to arrays of the problem's dtype.
 
     Args:
-        problem: the kind of the rewards.
+        problem: kind of the rewards.
         delta: () in (0, 1).
-        threshold: of the statistics; None for `gk16`.
+        threshold: threshold of the test statistics. If None, `gk16`.
         epsilon: () >= 0, below 1 for Bernoulli arms.
-        reads_counts: whether the threshold is told the counts of a leader and a challenger.
+        reads_counts: whether the threshold receives the counts of a leader and a challenger.
 
     Returns:
-        Confidence.
+        StopSettings.
 
     Raises:
-        ValueError: an argument is out of range, or the threshold needs what it is not told.
+        ValueError: an argument is out of range, or the threshold needs evidence that this test does not provide.
     """
     check_problem(problem)
     checks.probability("delta", delta)
@@ -65,10 +66,10 @@ def checked_confidence(
     checks.function("threshold", threshold, "delta and evidence")
     dtype = float_dtype(problem)
     is_zero = is_concrete(epsilon) and float(np.asarray(epsilon)) == 0
-    settings = Confidence(
+    settings = StopSettings(
         problem, jnp.asarray(delta, dtype), threshold, None if is_zero else jnp.asarray(epsilon, dtype)
     )
-    # Shapes alone: nothing is compiled before all arguments are checked.
+    # Only shapes are evaluated: nothing is compiled before all arguments are checked.
     counts = jax.ShapeDtypeStruct((2,), jnp.int32) if reads_counts else None
     pulls = jax.ShapeDtypeStruct((), jnp.int32)
     try:
@@ -82,10 +83,10 @@ def checked_confidence(
     return settings
 
 
-def has_separated(settings: Confidence, state: State, estimates: Estimates) -> Array:
-    """Whether the best mean beats every other by more than the threshold of the two, bool ().
+def has_separated(settings: StopSettings, state: State, estimates: Estimates) -> Array:
+    """True if the best mean exceeds every other one by more than the threshold of the two, bool ().
 
-    With epsilon, whether no arm can be epsilon better.
+    With epsilon, true if no arm can be better by epsilon.
     """
     best = argmax(estimates.means, estimates.lots)
     costs = transport_costs(settings.problem, estimates, best, settings.epsilon)
@@ -94,17 +95,17 @@ def has_separated(settings: Confidence, state: State, estimates: Estimates) -> A
     def threshold(other: Array) -> Array:
         return settings.threshold(settings.delta, Evidence(state.pulls, jnp.stack([count, other])))
 
-    # A kind that reads no counts makes one number of it, which the compiler sees.
+    # A threshold that reads no counts gives one number for all arms, and the compiler sees that.
     return jnp.all(costs > jax.vmap(threshold)(state.counts))
 
 
-def level(settings: Confidence, state: State) -> Array:
-    """The threshold of intervals, which is told no counts, float ()."""
+def level(settings: StopSettings, state: State) -> Array:
+    """Returns the threshold of intervals, which reads no counts, float ()."""
     return settings.threshold(settings.delta, Evidence(state.pulls))
 
 
-def intervals(settings: Confidence, state: State, estimates: Estimates) -> tuple[Array, Array]:
-    """Upper and lower bounds of all means, float (K,) each."""
+def intervals(settings: StopSettings, state: State, estimates: Estimates) -> tuple[Array, Array]:
+    """Returns upper and lower bounds of all means, float (K,) each."""
     return bounds(settings.problem, estimates.means, level(settings, state) / estimates.counts)
 
 
@@ -116,27 +117,27 @@ def check_leader_share(leader_share: Any) -> None:
         checks.probability("leader_share", leader_share)
 
 
-def share_of_leader(
+def leader_share_at(
     problem: Problem, leader_share: Any, estimates: Estimates, leader: Array, challenger: Array
 ) -> Array:
-    """The probability with which the leader is pulled, and not its challenger, float ().
+    """Returns the probability of pulling the leader instead of its challenger, float ().
 
-    "ids" is the information-directed one, N_l kl(m_l, m) / (N_l kl(m_l, m) + N_c kl(m_c, m)) with the pooled mean m.
-    For Gaussian arms this is N_c / (N_l + N_c), whatever the means, and taken so: the quotient of two divergences gives
-    .49999 at equal counts, and so breaks exact ties.
+    "ids" is the information-directed share, N_l kl(m_l, m) / (N_l kl(m_l, m) + N_c kl(m_c, m)) with the pooled mean m.
     """
     dtype = estimates.means.dtype
     if not isinstance(leader_share, str):
         return jnp.asarray(leader_share, dtype)
     (n_l, m_l), (n_c, m_c) = ((at(estimates.counts, arm), at(estimates.means, arm)) for arm in (leader, challenger))
     if isinstance(problem, Gaussian):
+        # For Gaussian arms the share is this, whatever the means. The quotient of two divergences gives .49999 at equal
+        # counts, and so breaks exact ties.
         return n_c / (n_l + n_c)
     pooled = (n_l * m_l + n_c * m_c) / (n_l + n_c)
-    own, other = n_l * divergence(problem, m_l, pooled), n_c * divergence(problem, m_c, pooled)
-    total = own + other
-    return jnp.where(total > 0, own / jnp.where(total > 0, total, 1), 0.5)
+    of_leader, of_challenger = n_l * divergence(problem, m_l, pooled), n_c * divergence(problem, m_c, pooled)
+    total = of_leader + of_challenger
+    return jnp.where(total > 0, of_leader / jnp.where(total > 0, total, 1), 0.5)
 
 
-def best_but(leader: Array, x: Array, lots: Array | tuple[()]) -> Array:
-    """Returns the place of the largest entry except the leader's, int32 (); of several, as `argmax` with these lots."""
+def argmax_except(leader: Array, x: Array, lots: Array | tuple[()]) -> Array:
+    """Returns the index of the largest entry except the leader's, int32 (); ties as in `argmax` with these lots."""
     return argmax(jnp.where(is_arm(leader, x), -jnp.inf, x), lots)

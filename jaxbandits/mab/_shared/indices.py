@@ -1,4 +1,4 @@
-"""Index rules: the arm with the largest index is pulled."""
+"""Index rules, which pull the arm with the largest index."""
 
 from collections.abc import Callable
 
@@ -6,22 +6,24 @@ import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem
-from jaxbandits.mab._shared.core import Choice, Estimates, Rule, State, algorithm_of, apart, argmax, one_arm
+from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, one_arm, unfused
 
 Index = Callable[[Key, Estimates], Array]  # (key, estimates) -> float (K,)
 
 
-def by_index(problem: Problem, index: Index, *, horizon: Array | int | None = None, ties: bool = True) -> Algorithm:
-    """Every arm once, then that with the largest index; it stops at `horizon` pulls, or never.
+def algorithm_from_index(
+    problem: Problem, index: Index, *, horizon: Array | int | None = None, ties: bool = True
+) -> Algorithm:
+    """Builds the algorithm that pulls every arm once, and then the arm with the largest index.
 
-    Papers leave ties open. Lots break those of Bernoulli arms, which are frequent in the first rounds. Otherwise the
+    Papers do not specify ties. Lots break ties of Bernoulli arms, which are frequent in the first rounds. Otherwise the
     regret would depend on the order of the arms.
 
     Args:
-        problem: the kind of the rewards.
-        index: of all arms.
-        horizon: pulls; None for no end.
-        ties: whether indices of Bernoulli arms may tie; False for drawn ones.
+        problem: kind of the rewards.
+        index: indices of all arms.
+        horizon: pulls at which it stops. If None, it never stops.
+        ties: whether indices of Bernoulli arms may tie; False for random indices.
 
     Returns:
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean.
@@ -30,12 +32,12 @@ def by_index(problem: Problem, index: Index, *, horizon: Array | int | None = No
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         stop = jnp.zeros((), bool) if horizon is None else state.pulls >= jnp.asarray(horizon, state.pulls.dtype)
         lots = estimates.lots if ties else ()
-        arm = argmax(apart(index(key, estimates)), lots)
+        arm = argmax(unfused(index(key, estimates)), lots)
         return Choice(one_arm(arm), stop, argmax(estimates.means, estimates.lots))
 
-    return algorithm_of(problem, Rule(choose))
+    return algorithm_from_rule(problem, Rule(choose))
 
 
 def next_pull(estimates: Estimates) -> Array:
-    """The number of the pull that is to be made, t >= 1, float ()."""
+    """Returns the number of the next pull, t >= 1, float ()."""
     return (estimates.pulls + 1).astype(estimates.means.dtype)

@@ -1,6 +1,7 @@
-"""Fixed budgets in phases: all arms that are left are pulled equally often, then the worst are dropped.
+"""Fixed budgets in phases: all remaining arms are pulled equally often, then the worst are dropped.
 
-In a phase arms are pulled by their numbers. No law depends on that, since all of them reach the same count.
+Within a phase, arms are pulled in the order of their numbers. No distribution depends on that order, since all of them
+reach the same count.
 """
 
 from collections.abc import Sequence
@@ -12,12 +13,12 @@ import jax.numpy as jnp
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.environment import Pull
 from jaxbandits.mab._problem.problems import Problem, float_dtype
-from jaxbandits.mab._shared.core import (
+from jaxbandits.mab._shared.frame import (
     Choice,
     Estimates,
     Rule,
     State,
-    algorithm_of,
+    algorithm_from_rule,
     argmax,
     one_arm,
     total_rewards,
@@ -25,27 +26,28 @@ from jaxbandits.mab._shared.core import (
 
 
 class Phase(NamedTuple):
-    """One phase of a schedule; their number and `left` are known before the run."""
+    """Phase of a schedule. The number of phases and `kept` are known before the run."""
 
-    pulls: Array | int  # that every arm which is left has had, in all, when the phase ends
-    left: int  # arms that are left after it
+    pulls: Array | int  # total pulls of every remaining arm at the end of the phase
+    kept: int  # arms that remain after it
 
 
-class Course(NamedTuple):
-    """Where a run stands. The drop at a phase's end is made with the next pull."""
+class Progress(NamedTuple):
+    """Position of a run in its schedule. The drop at a phase's end is made with the next pull."""
 
-    active: Array  # bool (K,)    arms that are left
+    active: Array  # bool (K,)    remaining arms
     phase: Array  # int32 ()      phases that are over
-    # Pulls and rewards before the phase, where the phase's own samples alone count; else 0.
+    # Pulls and rewards before the phase if only the phase's own samples count; otherwise 0.
     counts: Array  # int32 (K,)
     rewards: Array  # float (K,)
 
 
 def successive_rejects_schedule(K: int, horizon: int) -> list[Phase]:
-    """Phase k ends at n_k = ceil((T - K) / (L (K + 1 - k))) pulls of an arm, L = 1/2 + sum_{i=2..K} 1/i, and drops one.
+    """Computes the phases of successive rejects; phases with equal n_k become one.
 
-    In rationals, since floats are off by one where the ratio is a whole number. Phases of equal n_k become one.
+    Phase k ends at n_k = ceil((T - K) / (L (K + 1 - k))) pulls of an arm, L = 1/2 + sum_{i=2..K} 1/i, and drops one.
     """
+    # Rationals, since floats are off by one where the ratio is a whole number.
     L = Fraction(1, 2) + sum(Fraction(1, i) for i in range(2, K + 1))
     phases: list[Phase] = []
     for k in range(1, K):
@@ -57,76 +59,79 @@ def successive_rejects_schedule(K: int, horizon: int) -> list[Phase]:
 
 
 def sequential_halving_schedule(K: int, horizon: Array | int) -> list[Phase]:
-    """R = ceil(log2 K) phases of floor(T / (|S_r| R)) pulls of every arm of S_r, of which ceil(|S_r| / 2) are left."""
-    rounds, left, pulls = (K - 1).bit_length(), K, 0
+    """Computes the R = ceil(log2 K) phases of sequential halving.
+
+    Phase r makes floor(T / (|S_r| R)) pulls of every arm of S_r, and keeps ceil(|S_r| / 2) of them.
+    """
+    rounds, kept, pulls = (K - 1).bit_length(), K, 0
     phases = []
     for _ in range(rounds):
-        pulls += horizon // (left * rounds)
-        left = -(-left // 2)
-        phases.append(Phase(pulls, left))
+        pulls += horizon // (kept * rounds)
+        kept = -(-kept // 2)
+        phases.append(Phase(pulls, kept))
     return phases
 
 
-def in_phases(problem: Problem, schedule: Sequence[Phase], *, leap: int, all_samples: bool) -> Algorithm:
-    """The algorithm of a schedule.
+def algorithm_from_schedule(problem: Problem, schedule: Sequence[Phase], *, leap: int, all_samples: bool) -> Algorithm:
+    """Builds the algorithm that follows a schedule.
 
     Args:
-        problem: the kind of the rewards.
-        schedule: its phases; after the last one arm is left.
-        leap: the most pulls of a round.
-        all_samples: whether all samples of an arm count at a phase's end, or those of the phase.
+        problem: kind of the rewards.
+        schedule: phases, the last of which keeps one arm.
+        leap: largest number of pulls per round.
+        all_samples: whether all samples of an arm count at a phase's end, or only the phase's own.
 
     Returns:
-        Algorithm with actions `Pull` of one slot, or with leaps of one for every arm, and answers int32 ().
+        Algorithm with actions `Pull` and answers int32 (). Its actions have one slot, or with leaps one for every arm.
     """
     K = problem.arms
-    # One entry more: what holds after the last phase.
+    # One more entry, for the time after the last phase.
     targets = jnp.asarray([phase.pulls for phase in schedule] + [schedule[-1].pulls], jnp.int32)
-    sizes = jnp.asarray([phase.left for phase in schedule] + [1], jnp.int32)
+    sizes = jnp.asarray([phase.kept for phase in schedule] + [1], jnp.int32)
     arms = jnp.arange(K, dtype=jnp.int32)
 
-    def stand(state: State, estimates: Estimates) -> tuple[Course, Array]:
-        """The course, after a drop where a phase is complete, and the means that count, float (K,)."""
-        course = state.own
-        fresh = estimates.means
+    def advanced(state: State, estimates: Estimates) -> tuple[Progress, Array]:
+        """Returns the progress after the drop, if a phase is complete, and the means that count, float (K,)."""
+        progress = state.memory
+        means = estimates.means
         if not all_samples:
-            counts = jnp.maximum(state.counts - course.counts, 1).astype(fresh.dtype)
-            fresh = (total_rewards(problem, state) - course.rewards) / counts
-        is_complete = jnp.all(~course.active | (state.counts >= _of(targets, course.phase)))
-        is_complete &= course.phase < len(schedule)
+            counts = jnp.maximum(state.counts - progress.counts, 1).astype(means.dtype)
+            means = (total_rewards(problem, state) - progress.rewards) / counts
+        is_complete = jnp.all(~progress.active | (state.counts >= _of(targets, progress.phase)))
+        is_complete &= progress.phase < len(schedule)
         lots = estimates.lots
-        better, ties = fresh[None] > fresh[:, None], fresh[None] == fresh[:, None]
+        better, ties = means[None] > means[:, None], means[None] == means[:, None]
         better |= ties & (arms[None] < arms[:, None] if isinstance(lots, tuple) else lots[None] > lots[:, None])
-        rank = jnp.sum(better & course.active[None], axis=1, dtype=jnp.int32)
-        active = course.active & (~is_complete | (rank < _of(sizes, course.phase)))
-        phase = course.phase + is_complete.astype(jnp.int32)
+        rank = jnp.sum(better & progress.active[None], axis=1, dtype=jnp.int32)
+        active = progress.active & (~is_complete | (rank < _of(sizes, progress.phase)))
+        phase = progress.phase + is_complete.astype(jnp.int32)
         if all_samples:
-            return Course(active, phase, course.counts, course.rewards), fresh
-        counts = jnp.where(is_complete, state.counts, course.counts)
-        rewards = jnp.where(is_complete, total_rewards(problem, state), course.rewards)
-        return Course(active, phase, counts, rewards), fresh
+            return Progress(active, phase, progress.counts, progress.rewards), means
+        counts = jnp.where(is_complete, state.counts, progress.counts)
+        rewards = jnp.where(is_complete, total_rewards(problem, state), progress.rewards)
+        return Progress(active, phase, counts, rewards), means
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         del key
-        course, fresh = stand(state, estimates)
-        missing = jnp.where(course.active, jnp.maximum(_of(targets, course.phase) - state.counts, 0), 0)
+        progress, means = advanced(state, estimates)
+        missing = jnp.where(progress.active, jnp.maximum(_of(targets, progress.phase) - state.counts, 0), 0)
         if leap == 1:
             action = one_arm(argmax(missing > 0))
         else:
             before = jnp.cumsum(missing, dtype=jnp.int32) - missing
             action = Pull(arms, jnp.clip(leap - before, 0, missing))
-        best = argmax(jnp.where(course.active, fresh, -jnp.inf), estimates.lots)
-        return Choice(action, course.phase == len(schedule), best)
+        best = argmax(jnp.where(progress.active, means, -jnp.inf), estimates.lots)
+        return Choice(action, progress.phase == len(schedule), best)
 
-    def remember(state: State, estimates: Estimates) -> Course:
-        return stand(state, estimates)[0]
+    def remember(state: State, estimates: Estimates) -> Progress:
+        return advanced(state, estimates)[0]
 
     nothing = jnp.zeros(K, jnp.int32)
-    start = Course(jnp.ones(K, bool), jnp.zeros((), jnp.int32), nothing, jnp.zeros(K, float_dtype(problem)))
+    start = Progress(jnp.ones(K, bool), jnp.zeros((), jnp.int32), nothing, jnp.zeros(K, float_dtype(problem)))
     rule = Rule(choose, start, remember)
-    return algorithm_of(problem, rule, slots=1 if leap == 1 else K, in_turn=False, own_slots=leap > 1)
+    return algorithm_from_rule(problem, rule, slots=1 if leap == 1 else K, in_turn=False, slot_per_arm=leap > 1)
 
 
 def _of(table: Array, phase: Array) -> Array:
-    """table[phase], without a gather."""
+    """Returns table[phase], without a gather."""
     return jnp.sum(jnp.where(jnp.arange(table.shape[0], dtype=jnp.int32) == phase, table, 0), dtype=jnp.int32)

@@ -1,4 +1,4 @@
-"""Top-two rules with a coin: a leader, a challenger, and a coin that says which of the two is pulled."""
+"""Top-two rules that pull a leader or its challenger at random."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -9,50 +9,51 @@ import jax.numpy as jnp
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem
 from jaxbandits.mab._shared.confidence import (
-    Confidence,
     LeaderShare,
+    StopSettings,
     check_leader_share,
-    checked_confidence,
     has_separated,
-    share_of_leader,
+    leader_share_at,
+    stop_settings,
 )
-from jaxbandits.mab._shared.core import Choice, Estimates, Rule, State, algorithm_of, argmax, one_arm
+from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, one_arm
 from jaxbandits.numerics.thresholds import Threshold
 
 
 class Pair(NamedTuple):
-    """Who stands against whom."""
+    """Arms compared in a round."""
 
     leader: Array  # int32 ()
     challenger: Array  # int32 ()
 
 
 def coin(key: Key, dtype: jnp.dtype) -> Array:
-    """A uniform number, float ()."""
+    """Draws a uniform number, float ()."""
     return jax.random.uniform(key, (), dtype)
 
 
-def pulled_of(pair: Pair, share: Array, uniform: Array) -> Array:
-    """The leader if the coin falls below its share, else the challenger, int32 ()."""
+def pulled_arm(pair: Pair, share: Array, uniform: Array) -> Array:
+    """Returns the leader if the uniform number is below its share, otherwise the challenger, int32 ()."""
     return jnp.where(uniform < share, pair.leader, pair.challenger)
 
 
-def with_coin(
+def algorithm_from_pair(
     problem: Problem,
+    pair_of: Callable[[StopSettings, Estimates], Pair],
+    *,
     delta: Array | float,
     threshold: Threshold | None,
     epsilon: Array | float,
     leader_share: Array | LeaderShare,
-    pair_of: Callable[[Confidence, Estimates], Pair],
 ) -> Algorithm:
-    """The algorithm of a rule whose pair depends on the estimates alone."""
-    settings = checked_confidence(problem, delta, threshold, epsilon)
+    """Builds the algorithm whose leader and challenger depend only on the estimates."""
+    settings = stop_settings(problem, delta, threshold, epsilon)
     check_leader_share(leader_share)
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         pair = pair_of(settings, estimates)
-        share = share_of_leader(problem, leader_share, estimates, *pair)
-        arm = pulled_of(pair, share, coin(key, estimates.means.dtype))
+        share = leader_share_at(problem, leader_share, estimates, *pair)
+        arm = pulled_arm(pair, share, coin(key, estimates.means.dtype))
         return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots))
 
-    return algorithm_of(problem, Rule(choose))
+    return algorithm_from_rule(problem, Rule(choose))

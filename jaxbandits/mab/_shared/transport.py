@@ -1,22 +1,22 @@
-"""How unlikely the samples make it that a challenger is the better arm: the costs of transport."""
+"""Transport costs: evidence of the samples against a challenger being better than the leader."""
 
 import jax.numpy as jnp
 
 from jaxbandits.base import Array
 from jaxbandits.mab._problem.problems import Gaussian, Problem, divergence, scale
-from jaxbandits.mab._shared.core import Estimates, apart, argmin, at, is_arm
+from jaxbandits.mab._shared.frame import Estimates, argmin, at, is_arm, unfused
 
-STEPS = 8  # of Newton's method for Bernoulli arms with epsilon: error 2e-11 (6: 2e-3)
+STEPS = 8  # steps of Newton's method for Bernoulli arms with epsilon: error 2e-11 (6: 2e-3)
 
 
 def transport_costs(problem: Problem, estimates: Estimates, leader: Array, epsilon: Array | None = None) -> Array:
-    """The cost of every challenger, min over means of which it is epsilon above the leader.
+    """Computes the cost of every challenger: the minimum over all means that put it epsilon above the leader.
 
     Args:
-        problem: the kind of the rewards.
-        estimates: of all arms.
+        problem: kind of the rewards.
+        estimates: estimates of all arms.
         leader: int (), an arm.
-        epsilon: float () >= 0, or None for 0.
+        epsilon: float () >= 0. If None, 0.
 
     Returns:
         float (K,): N_l kl(m_l, x) + N_a kl(m_a, x + epsilon) at its minimum over x; 0 where m_a >= m_l + epsilon; inf
@@ -32,16 +32,16 @@ def transport_costs(problem: Problem, estimates: Estimates, leader: Array, epsil
         costs = count * divergence(problem, mean, pooled) + counts * divergence(problem, means, pooled)
         costs = jnp.where(mean > means, costs, 0)
     else:
-        costs = _bernoulli_costs(problem, count, mean, counts, means, epsilon)
-    return apart(jnp.where(is_arm(leader, means), jnp.inf, costs))
+        costs = _bernoulli_costs(problem, n_l=count, m_l=mean, n_a=counts, m_a=means, epsilon=epsilon)
+    return unfused(jnp.where(is_arm(leader, means), jnp.inf, costs))
 
 
 def transport(problem: Problem, estimates: Estimates, leader: Array, epsilon: Array | None = None) -> Array:
-    """Returns the challenger that costs least, int32 (); of several, as `argmin` with the lots of the estimates."""
+    """Returns the challenger with the smallest cost, int32 (); the lots of the estimates break ties."""
     return argmin(transport_costs(problem, estimates, leader, epsilon), estimates.lots)
 
 
-def _bernoulli_costs(problem: Problem, n_l: Array, m_l: Array, n_a: Array, m_a: Array, epsilon: Array) -> Array:
+def _bernoulli_costs(problem: Problem, *, n_l: Array, m_l: Array, n_a: Array, m_a: Array, epsilon: Array) -> Array:
     lead = m_l - m_a + epsilon
     lo = jnp.broadcast_to(jnp.maximum(0, m_a - epsilon), m_a.shape)
     hi = jnp.broadcast_to(jnp.minimum(m_l, 1 - epsilon), m_a.shape)

@@ -1,13 +1,14 @@
-"""The optimal proportions of pulls: a root of one equation in one unknown, with a number of steps that is fixed.
+"""Optimal proportions of pulls: the root of one equation in one unknown, by a fixed number of steps.
 
 With x_a = w_a / w_b for the best arm b, G_a(x) = kl(mu_b, m) + x kl(mu_a, m) and m = (mu_b + x mu_a) / (1 + x), all
 G_a(x_a) are equal, y say, and sum_a kl(mu_b, m_a) / kl(mu_a, m_a) = 1 (Garivier and Kaufmann, 2016, Theorem 5). The
-unknown is u = x_c of the closest challenger c: then y = G_c(u) is explicit, and the pole y -> min G is never met. In y
-itself 12 steps are still off by .1.
+unknown is u = x_c of the closest challenger c. Then y = G_c(u) is explicit, and the pole y -> min G is never met. With
+y as the unknown, 12 steps are still off by .1.
 
-Every step is one of Newton's method in u and all other x_a at once, from two divergences an arm: the x_a where they are
-give G_a and its slope, and so, to first order in G / (min G - G), which is linear in x for Gaussian arms, the x_a that
-belong to u and to the next u. A nested method, with steps for the x_a inside those for u, takes four times as many.
+A step is one of Newton's method in u and all other x_a at once, and takes two divergences per arm. The current x_a
+give G_a and its slope. These give the x_a that belong to u and to the next u, to first order in G / (min G - G), which
+is linear in x for Gaussian arms. A nested method, with steps for the x_a inside the steps for u, takes four times as
+many.
 """
 
 from typing import NamedTuple
@@ -20,16 +21,16 @@ from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import require
 from jaxbandits.mab._problem.problems import Bernoulli, Gaussian, Problem, divergence, float_dtype, scale
-from jaxbandits.mab._shared.core import apart, argmax, at, is_arm
+from jaxbandits.mab._shared.frame import argmax, at, is_arm, unfused
 
-TIE = 1e-14  # a divergence of the two best means below it counts as none
-TRACKED = 4  # steps: weights right to 2e-7 for Bernoulli arms, 1e-8 for Gaussian ones
-EXACT = 7
-FARTHEST = 16.0  # factor by which a ratio may change in a step: the first steps may aim beyond any sense
+TIE = 1e-14  # smallest divergence of the two best means that is no tie
+TRACKED = 4  # steps while tracking: weights right to 2e-7 for Bernoulli arms, 1e-8 for Gaussian ones
+EXACT = 7  # steps for characteristic times
+FARTHEST = 16.0  # largest factor by which a step changes a ratio: the first steps may overshoot far
 
 
 class Balance(NamedTuple):
-    """The arms against the best one, at given ratios x of the weights."""
+    """Comparison of every arm with the best one, at given ratios x of the weights."""
 
     ratios: Array  # float (K,)    x, 0 at the best arm
     value: Array  # float ()       y, common to all challengers
@@ -46,31 +47,30 @@ def optimal_weights(
     leader_share: Array | None = None,
     steps: int = TRACKED,
 ) -> tuple[Array, Balance, Array]:
-    """The proportions of pulls that separate the best arm soonest.
+    """Computes the proportions of pulls that separate the best arm soonest.
 
     Args:
-        problem: the kind of the rewards.
+        problem: kind of the rewards.
         means: float (K,).
-        epsilon: float () >= 0, of Gaussian arms; None for 0.
-        leader_share: float () in (0, 1), the best arm's share where it is given; None for the optimal one.
-        steps: of Newton's method.
+        epsilon: float () >= 0, for Gaussian arms only. If None, 0.
+        leader_share: float () in (0, 1), share of the best arm. If None, the optimal one.
+        steps: steps of Newton's method.
 
     Returns:
-        float (K,), the weights, uniform at a tie of the best mean; the balance that they come from; bool (), whether it
-        is a tie.
+        float (K,), the weights, uniform at a tie of the best mean; their `Balance`; bool (), true at a tie.
 
-    Cost: 2 K + 2 divergences a step, and 4 K. Largest error of the weights after 4 steps: Bernoulli 2e-7, Gaussian
-    1e-8; after 5 less than 1e-9, which only means a thousandth apart come near (K from 2 to 30, means 0 and 1 among
-    them).
+    Cost: 2 K + 2 divergences per step, and 4 K. Largest error of the weights after 4 steps: Bernoulli 2e-7, Gaussian
+    1e-8. After 5 steps it is below 1e-9, and only means that differ by a thousandth come near this (K from 2 to 30,
+    means 0 and 1 among them).
     """
     best = argmax(means)
     mu_b = jnp.max(means) + (0 if epsilon is None else epsilon)
     is_best = is_arm(best, means)
     closest = argmax(jnp.where(is_best, -jnp.inf, means))
-    # The place of the best arm is taken by the closest challenger: a harmless number, masked in the end.
     mu_c = at(means, closest)
+    # The best arm's entry gets the mean of the closest challenger: a harmless number, masked at the end.
     mu = jnp.where(is_best, mu_c, means)
-    far, back = apart((_kl(problem, mu_b, mu), _kl(problem, mu, mu_b)))  # far: g_a, the limit of G_a
+    far, back = unfused((_kl(problem, mu_b, mu), _kl(problem, mu, mu_b)))  # far: g_a, the limit of G_a
     is_tie = at(far, closest) < TIE
     K = means.shape[0]
     odds = None if leader_share is None else (1 - leader_share) / leader_share
@@ -81,11 +81,12 @@ def optimal_weights(
 
     def balance(x: Array) -> Balance:
         middle = _middle(mu_b, mu, x)
-        below, above = apart((_kl(problem, mu_b, middle), _kl(problem, mu, middle)))
+        below, above = unfused((_kl(problem, mu_b, middle), _kl(problem, mu, middle)))
         return Balance(x, at(below + x * above, closest), below, above, middle)
 
     def with_closest(x: Array, u: Array) -> Array:
-        return jnp.where(mu == mu_c, u, x)  # exact, and equal for equal means, so that ties stay ties
+        # Exact, and equal for equal means, so that ties stay ties.
+        return jnp.where(mu == mu_c, u, x)
 
     def step(_: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         u, x = carry
@@ -93,7 +94,7 @@ def optimal_weights(
         reached = below + x * above
 
         def moved_to(y: Array, u: Array) -> Array:
-            """The ratios at which all G_a are y, to first order."""
+            """Computes the ratios at which all G_a are y, to first order."""
             new = x - (far - reached) * (reached - y) / ((far - y) * above)
             return with_closest(jnp.clip(new, x / FARTHEST, x * FARTHEST), u)
 
@@ -105,7 +106,7 @@ def optimal_weights(
         else:
             variance = scale(problem) ** 2 if isinstance(problem, Gaussian) else middle * (1 - middle)
             bent = (middle - mu_b) * above - (middle - mu) * below
-            rates = (mu - mu_b) / (1 + x) ** 2 * bent / (variance * above**2)  # of below / above, along x
+            rates = (mu - mu_b) / (1 + x) ** 2 * bent / (variance * above**2)  # derivative of below / above in x
             # The root of below / above is x for Gaussian arms, and nearly linear for others.
             root = jnp.sqrt(below / above)
             rise = jnp.where(root > 0, rates / (2 * root), 0)
@@ -127,7 +128,7 @@ def optimal_weights(
 
 
 def _kl(problem: Problem, p: Array, q: Array) -> Array:
-    """The divergence, finite also where q is 0 or 1."""
+    """Computes the divergence, finite also where q is 0 or 1."""
     if isinstance(problem, Gaussian):
         return divergence(problem, p, q)
     edge = jnp.finfo(p.dtype).eps
@@ -139,7 +140,7 @@ def _middle(mu_b: Array, mu: Array, x: Array) -> Array:
 
 
 def checked_margin(problem: Problem, epsilon: Array | float) -> Array | None:
-    """Epsilon of optimal weights as an array, None for 0; refused for Bernoulli arms."""
+    """Returns epsilon of optimal weights as an array, or None for 0; raises `ValueError` for Bernoulli arms."""
     checks.not_negative("epsilon", epsilon)
     if checks.is_concrete(epsilon) and float(np.asarray(epsilon)) == 0:
         return None

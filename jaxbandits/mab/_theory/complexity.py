@@ -1,4 +1,4 @@
-"""How hard an instance is: characteristic times, hardness of fixed budgets, the least regret."""
+"""Hardness of an instance: characteristic times, hardness of fixed budgets, the smallest regret."""
 
 import math
 from typing import NamedTuple
@@ -15,12 +15,12 @@ from jaxbandits.mab._problem.problems import (
     divergence,
     scale,
 )
-from jaxbandits.mab._shared.core import argmax, is_arm
+from jaxbandits.mab._shared.frame import argmax, is_arm
 from jaxbandits.mab._shared.weights import EXACT, checked_margin, optimal_weights
 
 
 class CharacteristicTime(NamedTuple):
-    """T, where any algorithm of confidence delta needs T kl(delta, 1 - delta) pulls on average."""
+    """Characteristic time T: an algorithm of confidence delta needs T kl(delta, 1 - delta) pulls on average."""
 
     value: Array  # float ()        T; inf where two arms tie for the best
     lower: Array  # float ()        certified: T is at least this
@@ -35,17 +35,17 @@ def characteristic_time(
     leader_share: Array | float | None = None,
     epsilon: Array | float = 0.0,
 ) -> CharacteristicTime:
-    """1 / T = max over w of min over a of w_b kl(mu_b, m_a) + w_a kl(mu_a, m_a), with b the best arm.
+    """Computes 1 / T = max over w of min over a of w_b kl(mu_b, m_a) + w_a kl(mu_a, m_a), with b the best arm.
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
         means: float (K,), the truth.
-        leader_share: () in (0, 1), the best arm's share where it is given, as for top-two rules; None for the best one.
+        leader_share: () in (0, 1), share of the best arm, as for top-two rules. If None, the optimal one.
         epsilon: () >= 0, admitted suboptimality of the answer, in units of reward. Gaussian arms only.
 
     Returns:
-        CharacteristicTime. Both certificates hold for any weights, so they also say how well T was found: to about
-        1e-10 of itself in 64 bit. A tie of the best mean (divergence below 1e-14) gives T = inf and uniform weights.
+        CharacteristicTime. Both certificates hold for any weights, so they also bound the error of T: about 1e-10 of
+        itself in 64 bit. A tie of the best mean (divergence below 1e-14) gives T = inf and uniform weights.
 
     Raises:
         ValueError: an argument is out of range.
@@ -72,7 +72,8 @@ def characteristic_time(
     bound = jnp.maximum(F, 1) if share is None else share * F + 1 - share
     value = (1 + jnp.sum(balance.ratios)) / balance.value
     lower = dual / bound
-    upper = jnp.maximum(1 / attained, lower)  # where they are equal, rounding may exchange them
+    # Rounding may exchange the two where they are equal.
+    upper = jnp.maximum(1 / attained, lower)
     value, lower, upper = (jnp.where(is_tie, jnp.inf, x) for x in (jnp.clip(value, lower, upper), lower, upper))
     return CharacteristicTime(value, lower, upper, weights)
 
@@ -80,12 +81,12 @@ def characteristic_time(
 class Hardness(NamedTuple):
     """Hardness of an instance for a fixed budget, in units of reward^-2."""
 
-    H1: Array  # float ()   sum of gap^-2, in which the best arm counts with the least gap
+    H1: Array  # float ()   sum of gap^-2, the smallest gap standing for the best arm's
     H2: Array  # float ()   max over i of i gap_(i)^-2, the gaps in ascending order; H2 <= H1 <= log(2 K) H2
 
 
 def hardness(instance: Instance) -> Hardness:
-    """Sums over the gaps to the best mean, the best arm's being the least of the others'.
+    """Computes the hardness from the gaps to the best mean; the best arm counts with the smallest gap of the others.
 
     Args:
         instance: the truth, means float (K,). Two arms that tie for the best make it infinite.
@@ -106,7 +107,7 @@ def hardness(instance: Instance) -> Hardness:
 
 
 def successive_rejects_bound(instance: Instance, *, horizon: int) -> Array:
-    """K (K - 1) / 2 exp(-(T - K) / (L H2)), above the error probability of `successive_rejects`; often more than 1.
+    """Computes K (K - 1) / 2 exp(-(T - K) / (L H2)), a bound of the error probability of `successive_rejects`.
 
     Args:
         instance: the truth, means float (K,). The bound is for rewards in [0, 1]; other gaps are divided by twice the
@@ -114,7 +115,7 @@ def successive_rejects_bound(instance: Instance, *, horizon: int) -> Array:
         horizon: T, int > K.
 
     Returns:
-        float ().
+        float (), often more than 1.
 
     Raises:
         ValueError: an argument is out of range.
@@ -130,13 +131,13 @@ def successive_rejects_bound(instance: Instance, *, horizon: int) -> Array:
 
 
 def lai_robbins(instance: Instance) -> Array:
-    """The sum of gap / kl(mean, best): the least limit of regret / log(pulls) of a consistent algorithm.
+    """Computes the sum of gap / kl(mean, best): the smallest limit of regret / log(pulls) of a consistent algorithm.
 
     Args:
         instance: the truth, means float (K,).
 
     Returns:
-        float (), in units of reward. Arms as good as the best one count nothing.
+        float (), in units of reward. Arms as good as the best one add nothing.
 
     Raises:
         ValueError: the instance is not valid.

@@ -1,4 +1,4 @@
-"""A run read from outside: what its state knows of the arms."""
+"""Diagnostics of a run: the estimates that its state holds."""
 
 from typing import Any, NamedTuple
 
@@ -7,11 +7,11 @@ import jax.numpy as jnp
 from jaxbandits.base import Array, PyTree
 from jaxbandits.checks import require
 from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype
-from jaxbandits.mab._shared.core import State, total_rewards
+from jaxbandits.mab._shared.frame import State, total_rewards
 
 
 class Estimate(NamedTuple):
-    """What the rewards of a run say of each arm."""
+    """Statistics of the rewards of each arm."""
 
     counts: Array  # int32 (K,)   pulls
     sums: Array  # float (K,)     sums of rewards, in units of reward
@@ -21,18 +21,18 @@ class Estimate(NamedTuple):
 def estimates(problem: Problem, state: PyTree) -> Estimate:
     """Reads counts, sums and empirical means from a state, whatever the problem and the precision.
 
-    A state keeps its sums as floats, as compensated sums in 32 bit, or as counts of ones; this is the one way to read
-    all of them.
+    A state stores its sums as floats, as compensated sums in 32 bit, or as counts of ones. This function reads all of
+    them.
 
     Args:
-        problem: as the algorithm has it.
-        state: of one lane, of any algorithm of this family, such as `outcome.state`; under `vmap`, of many.
+        problem: the algorithm's problem.
+        state: state of one lane, of any algorithm of this family, such as `outcome.state`. Use `vmap` for several.
 
     Returns:
         Estimate.
 
     Raises:
-        ValueError: `problem` is not one, or `state` is no state of this family for it.
+        ValueError: `problem` is neither `Gaussian` nor `Bernoulli`, or `state` is no state of this family for it.
 
     Cost: O(K).
 

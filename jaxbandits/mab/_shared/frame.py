@@ -1,7 +1,7 @@
-"""What all algorithms of the family share: the state, its estimates, and how a rule becomes an algorithm.
+"""Frame of all algorithms of the family: the state, its estimates, and the algorithm that a rule makes.
 
-Bernoulli arms tie: two of them often have equal counts and means. Lots break these ties (`numerics.ties`), so that the
-law of a run is the same for arms in any other order. Normal rewards do not tie, and most of their runs draw no lots.
+Two Bernoulli arms often have equal counts and means. Lots break these ties (`numerics.ties`), so the distribution of a
+run does not depend on the order of the arms. Normal rewards do not tie, and most of their runs draw no lots.
 """
 
 from collections.abc import Callable
@@ -23,31 +23,31 @@ class Ones(NamedTuple):
     """Sums of rewards that are 0 or 1."""
 
     counts: Array  # int32 (K,)
-    poison: Array  # float ()   0; NaN after a reward that is no count of ones, which ends the run
+    poison: Array  # float ()   0; NaN after a reward that is not a number of ones, which ends the run
 
 
 class State(NamedTuple):
-    """All rewards so far, and what the rule remembers beyond them."""
+    """Rewards so far, and the rule's memory."""
 
     pulls: Array  # int ()
     counts: Array  # int32 (K,)   pulls of every arm
-    sums: Array | Sum | Ones  # of every arm's rewards: Gaussian float (K,), compensated in 32 bit; Bernoulli integers
-    own: PyTree = ()  # of the rule
-    ties: Array | tuple[()] = ()  # uint32 (K,), random words of the lots; () where there are none
+    sums: Array | Sum | Ones  # rewards of every arm: Gaussian float (K,), compensated in 32 bit; Bernoulli integers
+    memory: PyTree = ()  # the rule's own statistics
+    ties: Array | tuple[()] = ()  # uint32 (K,), random bits of the lots; () without lots
 
 
 class Estimates(NamedTuple):
-    """What a rule reads."""
+    """Input of a rule."""
 
     pulls: Array  # int ()     t
     counts: Array  # float (K,)   N, at least 1
     means: Array  # float (K,)   m; 0 for an arm that was never pulled
-    # int32 (K,)   of arms that tie, the one with the largest lot comes first; () where the first arm does
+    # int32 (K,)   among arms that tie, the one with the largest lot comes first; if (), the one with the lowest index
     lots: Array | tuple[()] = ()
 
 
 class Choice(NamedTuple):
-    """What a rule makes of the estimates."""
+    """Decision of a rule at the estimates."""
 
     action: Pull
     stop: Array  # bool ()
@@ -55,32 +55,32 @@ class Choice(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """How the next pull is chosen, from the estimates and from memories of the rule's own."""
+    """Choice of the next pull from the estimates and from a memory of the rule's own."""
 
     choose: Callable[[Key, State, Estimates], Choice]
-    start: PyTree = ()  # the first memories
-    # (state, estimates) -> the memories after the pull that is chosen there; None if they never change
+    start: PyTree = ()  # memory before the first pull
+    # (state, estimates) -> memory after the pull that is chosen there; None if it never changes
     remember: Callable[[State, Estimates], PyTree] | None = None
 
 
-def algorithm_of(
+def algorithm_from_rule(
     problem: Problem,
     rule: Rule,
     *,
     slots: int = 1,
     in_turn: bool = True,
-    own_slots: bool = False,
+    slot_per_arm: bool = False,
     draws_lots: bool | None = None,
 ) -> Algorithm:
-    """Makes an algorithm of a rule.
+    """Builds the algorithm that follows a rule.
 
     Args:
-        problem: the kind of the rewards.
-        rule: what chooses.
-        slots: of an action.
-        in_turn: whether every arm is pulled once, in turn, before the rule is asked. It never stops before.
-        own_slots: whether slot i of every action, of which there are K, is arm i's.
-        draws_lots: whether lots break ties; None for Bernoulli arms alone, whose means tie.
+        problem: kind of the rewards.
+        rule: choice of the next pull.
+        slots: number of slots of an action.
+        in_turn: whether every arm is pulled once, in turn, before the rule applies. No run stops before.
+        slot_per_arm: whether an action has K slots, slot i for arm i.
+        draws_lots: whether lots break ties. If None, only for Bernoulli arms, whose means tie.
 
     Returns:
         Algorithm with actions `Pull` and answers int32 ().
@@ -90,7 +90,7 @@ def algorithm_of(
 
     def init(key: Key) -> State:
         words = ties.draw_words(key, K) if draws_lots else ()
-        return State(jnp.zeros((), int), jnp.zeros(K, jnp.int32), _no_rewards(problem), rule.start, words)
+        return State(jnp.zeros((), int), jnp.zeros(K, jnp.int32), _no_rewards(problem), memory=rule.start, ties=words)
 
     def decide(key: Key, state: State) -> Decision:
         choice = rule.choose(key, state, estimates(problem, state))
@@ -102,28 +102,30 @@ def algorithm_of(
         return Decision(action, choice.stop & ~is_first, choice.answer)
 
     def observe(state: State, action: Pull, observation: Rewards) -> State:
-        own = state.own
+        memory = state.memory
         if rule.remember is not None:
             moves = jnp.any(observation.times > 0)
             if in_turn:
                 moves &= state.pulls >= K
-            later = rule.remember(state, estimates(problem, state))
-            own = jax.tree.map(lambda new, old: jnp.where(moves, new, old), later, own)
+            updated = rule.remember(state, estimates(problem, state))
+            memory = jax.tree.map(lambda new, old: jnp.where(moves, new, old), updated, memory)
         pulled = action.arms[None] == jnp.arange(K, dtype=jnp.int32)[:, None]
 
-        def of_arms(x: Array) -> Array:
-            """From slots to arms. XLA:CPU computes what a sum reads anew for each of its K results, binomials too."""
-            return x if own_slots else jnp.sum(jnp.where(pulled, x[None], 0), axis=1, dtype=x.dtype)
+        def by_arm(x: Array) -> Array:
+            """Sums the slots of each arm."""
+            # XLA:CPU recomputes the operand of this sum for each of its K results, binomials too.
+            return x if slot_per_arm else jnp.sum(jnp.where(pulled, x[None], 0), axis=1, dtype=x.dtype)
 
-        counts = state.counts + of_arms(observation.times)
+        counts = state.counts + by_arm(observation.times)
         pulls = state.pulls + jnp.sum(observation.times).astype(state.pulls.dtype)
-        if isinstance(state.sums, Sum) and slots <= 2 and not own_slots:
+        if isinstance(state.sums, Sum) and slots <= 2 and not slot_per_arm:
             sums = state.sums
-            for i in range(slots):  # one entry after the other: for all arms at once LUCB takes a sixth longer
+            # One entry after the other: with all arms at once, LUCB takes a sixth longer.
+            for i in range(slots):
                 sums = compensated.add_entry(sums, action.arms[i], observation.sums[i])
         else:
-            sums = _add(state.sums, observation, of_arms)
-        return State(pulls, counts, sums, own, state.ties)
+            sums = _add(state.sums, observation, by_arm)
+        return State(pulls, counts, sums, memory=memory, ties=state.ties)
 
     idle = jax.tree.map(lambda x: jnp.zeros(slots, x.dtype), Pull(jnp.int32(0), jnp.int32(0)))
     return Algorithm(
@@ -140,18 +142,18 @@ def algorithm_of(
 def estimates(problem: Problem, state: State) -> Estimates:
     """Returns the empirical means, the counts as floats, and the lots of this round."""
     counts = jnp.maximum(state.counts, 1).astype(float_dtype(problem))
-    # The pulls do not depend on how many of them were a round's.
-    lots = () if isinstance(state.ties, tuple) else apart(ties.lots(state.ties, state.pulls))
+    # Lots depend on the pulls and not on the round, so leaps draw the same ones.
+    lots = () if isinstance(state.ties, tuple) else unfused(ties.lots(state.ties, state.pulls))
     return Estimates(state.pulls, counts, total_rewards(problem, state) / counts, lots)
 
 
 def pulled_before(counts: Array, action: Pull) -> Array:
-    """How often the arm of each slot was pulled in earlier rounds, int32 (slots,); the slots of a round differ."""
+    """Counts the earlier pulls of each slot's arm, int32 (slots,); no two slots of a round have the same arm."""
     return jax.vmap(lambda arm: at(counts, arm))(action.arms)
 
 
 def total_rewards(problem: Problem, state: State) -> Array:
-    """The sums of the rewards, float (K,)."""
+    """Returns the sums of the rewards, float (K,)."""
     if isinstance(state.sums, Ones):
         return state.sums.counts.astype(float_dtype(problem))
     return compensated.value(state.sums) if isinstance(state.sums, Sum) else state.sums
@@ -164,44 +166,42 @@ def one_arm(arm: Array, slots: int = 1) -> Pull:
 
 
 def argmax(x: Array, lots: Array | tuple[()] = ()) -> Array:
-    """Returns the place of the largest entry, of several the one with the largest lot, or without lots the first.
+    """Returns the index of the largest entry; among several, the one with the largest lot, or without lots the first.
 
     Args:
         x: (K,).
-        lots: int32 (K,), of the estimates; () for entries that do not tie, or whose order changes no law.
+        lots: int32 (K,), lots of the estimates; () if entries do not tie, or if their order changes no distribution.
 
     Returns:
         int32 ().
     """
-    return jnp.argmax(x).astype(jnp.int32) if isinstance(lots, tuple) else ties.argmax(apart(x), lots)
+    return jnp.argmax(x).astype(jnp.int32) if isinstance(lots, tuple) else ties.argmax(unfused(x), lots)
 
 
 def argmin(x: Array, lots: Array | tuple[()] = ()) -> Array:
-    """Returns the place of the smallest entry; otherwise as `argmax`."""
-    return jnp.argmin(x).astype(jnp.int32) if isinstance(lots, tuple) else ties.argmin(apart(x), lots)
+    """Returns the index of the smallest entry; otherwise as `argmax`."""
+    return jnp.argmin(x).astype(jnp.int32) if isinstance(lots, tuple) else ties.argmin(unfused(x), lots)
 
 
 def precedence(lots: Array | tuple[()], K: int) -> Array:
-    """Returns numbers of which the largest comes first where arms tie: the lots, or without lots -arm, int32 (K,)."""
+    """Returns the order of arms that tie, largest first: the lots, or without lots -arm, int32 (K,)."""
     return -jnp.arange(K, dtype=jnp.int32) if isinstance(lots, tuple) else lots
 
 
 def at(x: Array, i: Array) -> Array:
-    """x[i] without a gather, which a batch makes slow."""
+    """Returns x[i], without a gather: gathers are slow in a batch."""
     return jnp.sum(jnp.where(is_arm(i, x), x, 0), dtype=x.dtype)
 
 
-def apart(x: PyTree) -> PyTree:
-    """The same, in kernels of its own.
-
-    Else XLA:CPU copies elementwise work into each of the reductions over arms that read it, where it is not vectorised:
-    six times the time of `kl_lucb`'s intervals. It changes no value, and is nothing to the engine's scalar form.
-    """
+def unfused(x: PyTree) -> PyTree:
+    """Returns the same values, computed in kernels of their own. The engine's scalar form ignores it."""
+    # Otherwise XLA:CPU copies elementwise work into each reduction over arms that reads it, where it is not vectorised:
+    # the intervals of `kl_lucb` then take six times as long.
     return lax.optimization_barrier(x)
 
 
 def is_arm(i: Array, like: Array) -> Array:
-    """Whether an arm is arm i, bool (K,)."""
+    """Returns True at arm i, bool (K,)."""
     return jnp.arange(like.shape[0], dtype=jnp.int32) == i
 
 
@@ -213,12 +213,12 @@ def _no_rewards(problem: Problem) -> Array | Sum | Ones:
     return jnp.zeros(K, dtype) if dtype == jnp.float64 else compensated.zeros((K,), dtype)
 
 
-def _add(sums: Array | Sum | Ones, rewards: Rewards, of_arms: Callable[[Array], Array]) -> Array | Sum | Ones:
-    """Adds the rewards of one round; `of_arms` brings them from slots to arms."""
+def _add(sums: Array | Sum | Ones, rewards: Rewards, by_arm: Callable[[Array], Array]) -> Array | Sum | Ones:
+    """Adds the rewards of one round; `by_arm` sums the slots of each arm."""
     if isinstance(sums, Ones):
         whole = jnp.round(rewards.sums)
         is_lawful = (whole == rewards.sums) & (whole >= 0) & (whole <= rewards.times.astype(whole.dtype))
         ones = jnp.where(is_lawful, whole, 0).astype(jnp.int32)
-        return Ones(sums.counts + of_arms(ones), jnp.where(jnp.all(is_lawful), sums.poison, jnp.nan))
-    added = of_arms(rewards.sums)
+        return Ones(sums.counts + by_arm(ones), jnp.where(jnp.all(is_lawful), sums.poison, jnp.nan))
+    added = by_arm(rewards.sums)
     return compensated.add(sums, added) if isinstance(sums, Sum) else sums + added
