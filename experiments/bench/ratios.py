@@ -117,19 +117,19 @@ def samplers(arms: np.ndarray) -> dict[str, plain.Sampler]:
     }
 
 
-def best(seen: plain.Seen, items: np.ndarray, n: int) -> int:
+def best(stats: plain.Statistics, items: np.ndarray, n: int) -> int:
     """The best item of the n-th posterior draw."""
-    return int(np.argmax(items @ (seen.theta + seen.root.T @ seen.number.normals[n])))
+    return int(np.argmax(items @ (stats.theta + stats.root.T @ stats.number.normals[n])))
 
 
-def nearest(seen: plain.Seen, items: np.ndarray, leader: int, costs: np.ndarray) -> int:
+def nearest(stats: plain.Statistics, items: np.ndarray, leader: int, costs: np.ndarray) -> int:
     """An item of the least ratio."""
     tied = np.flatnonzero(costs == costs.min())
-    return int(tied[int(seen.number.tie * len(tied))])
+    return int(tied[int(stats.number.tie * len(tied))])
 
 
-def first_other(seen: plain.Seen, items: np.ndarray, leader: int, costs: np.ndarray) -> int:
+def first_other(stats: plain.Statistics, items: np.ndarray, leader: int, costs: np.ndarray) -> int:
     """The best item of the first draw in which that is another."""
-    tops = np.argmax((seen.theta + seen.number.normals[1:] @ seen.root) @ items.T, axis=1)
+    tops = np.argmax((stats.theta + stats.number.normals[1:] @ stats.root) @ items.T, axis=1)
     others = np.flatnonzero(tops != leader)
-    return int(tops[others[0]]) if len(others) else nearest(seen, items, leader, costs)
+    return int(tops[others[0]]) if len(others) else nearest(stats, items, leader, costs)
