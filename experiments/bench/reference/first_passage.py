@@ -80,7 +80,7 @@ def first_passage(
         first_test: pulls before the first test, at least s. If None, s, the size of the support.
         ratio: above 1, ratio of the pulls at the two ends of a block that is drawn at once. It changes the speed, not
             the law.
-        resolution: at least 0; blocks shorter than this share of the pulls are not searched. If 0, the result is exact.
+        resolution: at least 0; blocks shorter than this share of the pulls are not searched. At 0, all are.
         z: positive. One direction of the bridge exceeds the bound with probability 2 exp(-z^2 / 2), 2.5e-14 at 8.
         max_pulls: pulls after which the search ends if the rule never held.
 
