@@ -23,18 +23,18 @@ PUBLIC = [
 ]
 FUNCTIONS = [public for public in PUBLIC if inspect.isfunction(public.values[0])]
 STRUCTS = [public for public in PUBLIC if hasattr(public.values[0], "_fields")]
-# A docstring that gives shapes itself, in Args, or by naming the function whose arguments these are.
+# Docstrings that give shapes themselves, in Args, or by naming the function with the same arguments.
 ARGUMENTS = re.compile(r"Args:|[Aa]rguments|[Aa]s (?:in |for )?`|\((?:[A-Za-z0-9+-]+(?:, ?[A-Za-z0-9+-]+)*,?)?\)")
 SOURCE = re.compile(r"Source:|\(\d{4}\)|Theorem|Lemma|Proposition|[Ee]quation|Algorithm \d|Section|\bours\b|[Aa]s `")
 
 
 def is_factory(public):
-    """Whether it makes an algorithm, and not of another one."""
+    """True if `public` makes an algorithm, but not from another one."""
     signature = inspect.signature(public)
     return signature.return_annotation is Algorithm and "algorithm" not in signature.parameters
 
 
-def test_all_is_what_can_be_imported():
+def test_all_lists_importable_names_once():
     for module in map(importlib.import_module, MODULES):
         assert sorted(module.__all__) == sorted(set(module.__all__))
         assert all(hasattr(module, name) for name in module.__all__)
@@ -42,14 +42,14 @@ def test_all_is_what_can_be_imported():
 
 
 def test_no_module_is_hidden_by_a_function_of_its_own_name():
-    """`jaxbandits.engine.sweep.sizing` is what `import jaxbandits.engine.sweep.sizing` says."""
+    """`jaxbandits.engine.sweep.sizing` is the module that `import jaxbandits.engine.sweep.sizing` imports."""
     for module in pkgutil.walk_packages(jaxbandits.__path__, "jaxbandits."):
         imported = importlib.import_module(module.name)
         assert reduce(getattr, module.name.split(".")[1:], jaxbandits) is imported, module.name
 
 
 @pytest.mark.parametrize("public", PUBLIC)
-def test_it_is_documented(public):
+def test_public_name_has_a_docstring(public):
     text = inspect.getdoc(public) or ""
     assert len(text.splitlines()[0]) > 10, "no docstring"
     assert not (inspect.isclass(public) and text.startswith(f"{public.__name__}(")), "a docstring that was generated"
@@ -73,7 +73,7 @@ def test_algorithms_and_bounds_name_their_source(public):
     assert SOURCE.search(inspect.getdoc(public))
 
 
-def test_every_struct_that_is_returned_has_an_entry():
+def test_returned_structs_are_public():
     modules = [importlib.import_module(name) for name in (*MODULES, "jaxbandits.engine", "jaxbandits.testing")]
     shown = [getattr(module, name) for module in modules for name in module.__all__]
     for function in filter(inspect.isfunction, shown):
@@ -83,26 +83,26 @@ def test_every_struct_that_is_returned_has_an_entry():
 
 
 @pytest.mark.wide
-def test_the_reference_says_what_fields_hold_and_base_is_not_the_methods_of_arrays(tmp_path, monkeypatch):
+def test_reference_describes_fields_and_omits_methods_of_arrays(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        for kind in reference.structs():  # to be put back
+        for kind in reference.structs():  # restored at the end of the context
             for name in kind._fields:
                 patch.setattr(getattr(kind, name), "__doc__", getattr(kind, name).__doc__)
-        patch.setattr(sys, "path", list(sys.path))  # which pdoc reorders
+        patch.setattr(sys, "path", list(sys.path))  # pdoc reorders it
         assert reference.main([str(tmp_path)]) == 0
     page = (tmp_path / "jaxbandits" / "base.html").read_text()
     assert "Alias for field number" not in page
     assert "oracle queries spent" in page
-    assert "block_until_ready" not in page  # of jax.Array
+    assert "block_until_ready" not in page  # a method of jax.Array
     for name in ("engine", "numerics", "testing", *FAMILIES):
         assert list(tmp_path.glob(f"jaxbandits/{name}*")), name
     assert "LowerBound" in (tmp_path / "jaxbandits" / "linear.html").read_text()
 
 
 @pytest.mark.parametrize("public", STRUCTS)
-def test_fields_say_what_they_hold(public):
-    """With a comment behind the field or above it."""
+def test_fields_have_comments(public):
+    """A comment stands behind the field or above it."""
     lines = inspect.getsource(public).splitlines()
     for field in public._fields:
-        place = next(i for i, text in enumerate(lines) if re.match(rf"\s+{field}: ", text))
-        assert "#" in lines[place] or lines[place - 1].strip().startswith("#"), field
+        line = next(i for i, text in enumerate(lines) if re.match(rf"\s+{field}: ", text))
+        assert "#" in lines[line] or lines[line - 1].strip().startswith("#"), field

@@ -1,4 +1,4 @@
-"""The examples in the docstrings give what they say."""
+"""The examples in the docstrings give the results shown."""
 
 import doctest
 import importlib
@@ -10,7 +10,7 @@ import pytest
 import jaxbandits
 
 MODULES = [module.name for module in pkgutil.walk_packages(jaxbandits.__path__, "jaxbandits.")]
-# Whole runs, of which each compiles for four seconds and more what the tests of its family run anyway.
+# Whole runs that compile for four seconds or more. The tests of their family run the same programs anyway.
 LONG = ("cpe", "kernel", "linear", "kernel._shared.traffic.messages", "numbering.numbered", "testing.check")
 EXAMPLES = [
     pytest.param(
@@ -24,7 +24,7 @@ EXAMPLES = [
 ]
 
 
-def test_there_are_some():
+def test_docstrings_have_examples():
     assert len(EXAMPLES) >= 6
 
 
@@ -32,6 +32,6 @@ def test_there_are_some():
 def test_example(example):
     if "matplotlib.pyplot" in sys.modules:  # an example that draws begins with a new figure
         sys.modules["matplotlib.pyplot"].close("all")
-    said = []
-    result = doctest.DocTestRunner().run(example, out=said.append)
-    assert result.failed == 0, "".join(said)
+    output = []
+    result = doctest.DocTestRunner().run(example, out=output.append)
+    assert result.failed == 0, "".join(output)

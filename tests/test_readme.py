@@ -28,16 +28,14 @@ def test_python_blocks_run(capsys, tmp_path, monkeypatch):
     assert len(names["results"].columns["pulls"]) == 60
 
 
-def test_the_readme_is_one_that_one_reads():
+def test_readme_is_short():
     assert len(README.read_text().splitlines()) <= 200
 
 
 @pytest.mark.slow
 @pytest.mark.processes
-def test_the_script_runs(tmp_path):
-    """As a file of its own, since its workers import it. A pool is tried always, in tests/engine; Dask, as here, with
-    what is slow.
-    """
+def test_script_of_the_engine_page_runs(tmp_path):
+    """Runs as a file, since its workers import it. tests/engine always tries a pool; Dask is tried with slow tests."""
     (tmp_path / "script.py").write_text(SCRIPTS[0])
     flags = [flag for flag in os.environ["XLA_FLAGS"].split() if "device_count" not in flag]
     done = subprocess.run(
@@ -56,16 +54,16 @@ def test_the_script_runs(tmp_path):
 @pytest.mark.parametrize(
     "page", [README, README.parent / "experiments" / "README.md"], ids=lambda page: page.parent.name
 )
-def test_links_lead_somewhere(page):
+def test_relative_links_exist(page):
     links = re.findall(r"\]\(([^)#]+)\)", page.read_text())
-    there = [link for link in links if not link.startswith("http")]
-    assert there
-    assert [link for link in there if not (page.parent / link).exists()] == []
+    relative = [link for link in links if not link.startswith("http")]
+    assert relative
+    assert [link for link in relative if not (page.parent / link).exists()] == []
 
 
 def test_commands_name_experiments_that_exist():
-    said = set()
+    commands = set()
     for page in (README, README.parent / "experiments" / "README.md"):
-        said |= set(re.findall(r"`((?:mab|linear|fullbandit|kcenter|cpe|kernel)_\w+)[` ]", page.read_text()))
-    assert len(said) > 15
-    assert said <= set(experiments())
+        commands |= set(re.findall(r"`((?:mab|linear|fullbandit|kcenter|cpe|kernel)_\w+)[` ]", page.read_text()))
+    assert len(commands) > 15
+    assert commands <= set(experiments())

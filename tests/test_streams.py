@@ -1,4 +1,4 @@
-"""Numbered pulls: what came before is counted, and a reward from a stream is that of the arm and its number."""
+"""Numbered pulls: earlier pulls are counted, and a stream's reward depends only on the arm and the number."""
 
 import collections
 import functools
@@ -109,7 +109,7 @@ def cases():
 
 
 def tape(case, rounds):
-    """Actions and observations of so many rounds, as NumPy arrays; an algorithm that plans does so where it is due."""
+    """Returns actions and observations of `rounds` rounds, as NumPy arrays. Due plans are made."""
     algorithm = numbered(case.algorithm)
 
     def one_round(state, key):
@@ -122,22 +122,22 @@ def tape(case, rounds):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_came_before_is_counted(name):
+def test_numbered_actions_count_earlier_pulls(name):
     case = cases()[name]
     actions, observations = tape(case, 6 if name == "n_kernel_ucb" else 12)
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(observations))
-    seen = collections.Counter()
+    pulled = collections.Counter()
     for r in range(len(jax.tree.leaves(actions)[0])):
         action, before = (jax.tree.map(lambda x, r=r: x[r], part) for part in actions)
         for arm, number, pulls in list(case.parts(action, before)):
-            assert pulls == 0 or number == seen[arm], (r, arm)
-            seen[arm] += pulls
-    assert sum(seen.values()) >= 6
+            assert pulls == 0 or number == pulled[arm], (r, arm)
+            pulled[arm] += pulls
+    assert sum(pulled.values()) >= 6
 
 
 @pytest.fixture(scope="module")
 def linear_sums():
-    """Pulls of arm 1: one by one, then the same ones together, and all arms at once."""
+    """Returns the rewards of pulls of arm 1: one by one, the same ones together, and all arms at once."""
     single, many = (linear.environment(SOARE, kind, stream=STREAM) for kind in (linear.Pull, linear.Allocation))
 
     @jax.jit
@@ -153,7 +153,7 @@ def linear_sums():
     return jax.tree.map(np.asarray, sums())
 
 
-def test_pulls_pay_the_same_alone_and_together(linear_sums):
+def test_stream_pays_equal_sums_for_single_and_joint_pulls(linear_sums):
     ones, thirty, together = linear_sums
     np.testing.assert_allclose(thirty, ones[10:].sum(), rtol=1e-10)
     np.testing.assert_allclose(together[1], ones[15:].sum(), rtol=1e-10)
@@ -161,8 +161,8 @@ def test_pulls_pay_the_same_alone_and_together(linear_sums):
     assert together[0] != 0
 
 
-def test_leaps_make_the_run_of_single_pulls():
-    """With fresh noise they have its law; with a stream they are the run itself."""
+def test_stream_makes_leaps_equal_single_pulls():
+    """Leaps on fresh noise only have the law of single pulls; leaps on a stream are the same run."""
 
     def ends(leap):
         algorithm = numbered(linear.lingape(SOARE.arms, delta=0.1, leap=leap))
@@ -178,7 +178,7 @@ def test_leaps_make_the_run_of_single_pulls():
     assert (fewer < rounds).all()
 
 
-def test_signs_are_those_of_the_arm_and_its_number():
+def test_stream_of_signs_depends_on_the_number_alone():
     instance = linear.canonical(0.5, 2)
     environment = linear.environment(instance, noise="sign", stream=STREAM)
 
@@ -193,8 +193,8 @@ def test_signs_are_those_of_the_arm_and_its_number():
     assert abs(np.mean(once) - 0.5) < 5 * np.sqrt(0.75 / 2000)
 
 
-def test_a_pair_of_nodes_answers_the_same_either_way_round():
-    """Whichever of the two is the center, and in whichever slot it is."""
+def test_stream_of_a_pair_of_nodes_is_symmetric():
+    """The reward does not depend on which node is the center, or on its slot."""
     n = NOISY.problem.n
     for instance, kind in ((NOISY, kcenter.Pull), (JUDGED, kcenter.Pull)):
         respond = jax.jit(kcenter.environment(instance, action=kind, stream=STREAM).respond)
@@ -220,7 +220,7 @@ def test_a_pair_of_nodes_answers_the_same_either_way_round():
     np.testing.assert_allclose(sums[1, 0], sum(ones), rtol=1e-10)
 
 
-def test_leaps_of_dimensions_are_those_of_single_ones():
+def test_stream_makes_leaps_of_dimensions_equal_single_samples():
     def ends(leap):
         algorithm = numbered(kcenter.ds_ucb(POINTS.problem, delta=0.1, cap=20, leap=leap))
 
@@ -233,7 +233,7 @@ def test_leaps_of_dimensions_are_those_of_single_ones():
     jax.tree.map(np.testing.assert_array_equal, ends(1), ends(8))
 
 
-def test_an_agent_has_its_noise_in_its_round_whatever_it_queries():
+def test_stream_noise_of_an_agent_does_not_depend_on_its_query():
     respond = jax.jit(kernel.environment(VALUES, n_agents=3, stream=STREAM).respond)
     t = jnp.int32(4)
     a, b = (np.asarray(respond(Numbered(jnp.int32(q), t), ())) for q in ([0, 1, 2], [3, 1, 0]))
@@ -243,14 +243,14 @@ def test_an_agent_has_its_noise_in_its_round_whatever_it_queries():
     np.testing.assert_allclose(fewer, a[:2], atol=1e-14)
 
 
-def test_the_regret_of_a_numbered_round():
+def test_round_regret_accepts_numbered_queries():
     regret, queries = kernel.round_regret(VALUES), jnp.int32([0, 3])
     decisions = [jaxbandits.Decision(action, None, None) for action in (queries, Numbered(queries, jnp.int32(0)))]
     assert [float(regret(None, decision, None)["regret"]) for decision in decisions] == [3, 3]
 
 
 def test_numbered_keeps_the_run(linear_sums):
-    """Only the actions change: without a stream in play, states and answers are those of the algorithm."""
+    """Only the actions change: without a stream, states and answers equal the algorithm's."""
     del linear_sums
     algorithm = linear.xy_static(SOARE.arms, np.full(3, 1 / 3), delta=0.1)
     inside = numbered(algorithm)
@@ -280,6 +280,6 @@ def test_numbered_keeps_the_run(linear_sums):
         (lambda: numbered(numbered(cases()["lingape"].algorithm)), "algorithm must not be numbered already"),
     ],
 )
-def test_what_cannot_be_shared_is_refused(call, message):
+def test_unsupported_stream_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()

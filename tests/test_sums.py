@@ -1,4 +1,4 @@
-"""In float32 the sums of rewards, and the totals of a record, keep every term, however many came before."""
+"""In float32 the sums of rewards, and the totals of a record, keep every term, however large the sum."""
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ from jaxbandits.cpe._problem.play import Play
 from jaxbandits.cpe._shared.playing import PlayState, add_play
 from jaxbandits.engine.run.recording import start_curves, summed
 
-REWARD, BEFORE, ROUNDS = np.float32(1.3), np.float32(4e6), 1000  # the spacing there is 0.25
+REWARD, BEFORE, ROUNDS = np.float32(1.3), np.float32(4e6), 1000  # the spacing of float32 at BEFORE is 0.25
 RULES = ("lingape", "fixed-weights", "lin-ucb", "xy-static", "icb", "sa-foa", "mab-uniform", "eb-tc")
 
 

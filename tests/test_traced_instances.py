@@ -37,7 +37,7 @@ GENERATORS = {
 
 @pytest.fixture(scope="module")
 def made_of_tracers():
-    """All of them, as one program."""
+    """Builds all instances in one program."""
     made = jax.jit(lambda x: {name: generator(x) for name, generator in GENERATORS.items()})
     return made(jnp.asarray(0.3))
 
@@ -51,8 +51,8 @@ def test_a_traced_number_gives_the_same_instance(made_of_tracers, name):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-15)
 
 
-def test_sphere_takes_the_same_draw():
-    """Also the second, and none where no draw leads by so much."""
+def test_sphere_with_a_traced_gap_takes_the_same_draw():
+    """The second draw is also the same. If no draw has the gap, there is none."""
     gaps = np.array([0.0, 0.5, 1.0, 1.99])
     thetas = jax.jit(jax.vmap(lambda gap: linear.sphere(3, 4, 3, gap).theta))(gaps)
     for gap, theta in zip(gaps[:3], thetas[:3], strict=True):
@@ -60,8 +60,8 @@ def test_sphere_takes_the_same_draw():
     assert np.isnan(thetas[3]).all()
 
 
-def test_what_does_not_depend_on_a_tracer_stays_known():
-    """So what must look at it can be called in the same program: here the tables of ratios."""
+def test_arrays_independent_of_a_tracer_stay_known():
+    """Functions that need known values can be called on them in the same program: here the tables of ratios."""
 
     def build(gap):
         instance = linear.canonical(gap, 3)
@@ -92,6 +92,6 @@ def test_a_sweep_names_the_row_of_a_bad_number():
         "seed": lambda x: linear.sphere(x, 3, 2, 0.1),
     }.items(),
 )
-def test_what_the_host_must_know_is_refused_by_name(name, generator):
+def test_traced_argument_that_the_host_needs_is_refused_by_name(name, generator):
     with pytest.raises(ValueError, match=f"^{name} must"):
         jax.eval_shape(generator, jnp.asarray(0.3))

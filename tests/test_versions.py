@@ -1,4 +1,4 @@
-"""What the library relies on in JAX, in all versions that it promises to run with."""
+"""Names of JAX that the library relies on, in all versions that it supports."""
 
 import ast
 import re
@@ -9,13 +9,13 @@ from pathlib import Path
 import jaxbandits
 
 PACKAGE = Path(jaxbandits.__file__).parent
-# Modules of JAX that make no promise from version to version, and what may be taken from them where.
+# Modules of JAX without stability promises, and the names that any file may take from them.
 PRIVATE = re.compile(r"jax(lib)?\.(_src|core|interpreters|extend|lib)\b")
 ELSEWHERE = {"jax.core.Tracer", "jax.extend.random.threefry_2x32"}
 
 
 def names_of_jax(path):
-    """All dotted names of JAX that a file imports or spells out."""
+    """Yields all dotted names that a file imports or spells out."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             yield from (f"{node.module}.{name.name}" for name in node.names)
@@ -23,17 +23,17 @@ def names_of_jax(path):
             yield ast.unparse(node)
 
 
-def test_names_that_jax_may_change_stand_in_one_file():
-    found = {
+def test_unstable_names_of_jax_are_in_one_file():
+    unstable = {
         (path.relative_to(PACKAGE).as_posix(), name)
         for path in PACKAGE.rglob("*.py")
         for name in names_of_jax(path)
         if PRIVATE.match(name) and not any(allowed.startswith(name) for allowed in ELSEWHERE)
     }
-    assert {path for path, _ in found} == {"engine/jaxprs.py"}, sorted(found)
+    assert {path for path, _ in unstable} == {"engine/jaxprs.py"}, sorted(unstable)
 
 
-def test_importing_all_modules_takes_nothing_deprecated_from_jax():
+def test_importing_all_modules_raises_no_deprecation_warning():
     code = """
 import importlib, pkgutil, warnings
 warnings.filterwarnings("error", category=DeprecationWarning, module="jaxbandits")

@@ -1,18 +1,22 @@
 """Speed of the whole engine, against a plain NumPy loop in the same call.
 
-A row is one sweep: its queries and rounds a second (all batches together, without compilation), how much faster than
-the loop on one core, the share of lane-rounds that were busy, the compile time and the memory of the compiled program
+A row is one sweep: its queries and rounds per second (all batches together, without compilation), the speed-up over
+the loop on one core, the share of lane-rounds that were busy, the compile time, and the memory of the compiled program
 with its lanes.
 
-It also says how far the algorithm is from what the device allows: the speed of the same sweep if its algorithm asks
-its first question again and again. Keys, random numbers and answers of a round, and the host's visits, are left, but
-nothing is estimated or decided. For distributed kernel bandits, which ask seldom and compute much, it is the memory
-that a round must read or the products that it must multiply, at rates measured in the same run. No program that makes
-the same rounds is faster; one that stands for more queries in a round may be, which is why queries a second stand
-beside rounds a second. `all` has every algorithm of every family on one instance; a family's name, its algorithms on
-more instances, with more lanes and in both precisions; `sweep`, what a sweep costs beyond its rounds; `precision`, how
-far results in float32 are from those in float64; `programs --against REVISION`, in a checkout, whether the programs of
-all algorithms are those of another revision, with exit status 1 if one is not.
+A row also compares the sweep with what the device allows: the speed of the same sweep if its algorithm repeats its
+first query. Such a round still draws keys and random numbers, answers the query and visits the host, but estimates
+and decides nothing. Distributed kernel bandits query seldom and compute much. Their limit is the memory that a round
+must read or the products that it must multiply, at rates measured in the same run. No program that makes the same
+rounds is faster. A program that makes more queries per round may be, so queries per second stand beside rounds per
+second.
+
+- `all`: every algorithm of every family on one instance.
+- the name of a family: its algorithms on more instances, with more lanes and in both precisions.
+- `sweep`: the cost of a sweep beyond its rounds.
+- `precision`: the difference between results in float32 and in float64.
+- `programs --against REVISION`: compares the programs of all algorithms with another revision, in a checkout. Exits
+  with status 1 if one differs.
 """
 
 import importlib
@@ -28,8 +32,8 @@ from experiments.settings import Settings
 
 # The rules of the other folders are in the tables of cpe and linear.
 MEASURED = tuple(family for family in FAMILIES if (Path(__file__).parent / f"{family}.py").is_file())
-ALONE = ("sweep", "precision", "programs")  # files of their own, that look at something else than the speed of rules
-STORED = ("precision",)  # whose runs `--store` keeps
+ALONE = ("sweep", "precision", "programs")  # benches of something other than the speed of rules
+STORED = ("precision",)  # benches that keep their runs under `--store`
 BENCHES = ("all", *ALONE, "gpu", *MEASURED)
 
 
@@ -37,9 +41,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "bench", nargs="?", choices=BENCHES, default="all", help="all, the engine, float32, a GPU, or a family in depth"
     )
-    parser.add_argument("--float32", action="store_true", help="of `all` and `gpu`: in JAX's default precision, 32 bit")
     parser.add_argument(
-        "--against", metavar="REVISION", help="of `bench programs`: what is compared with this checkout"
+        "--float32", action="store_true", help="for `all` and `gpu`: compute in JAX's default precision, 32 bit"
+    )
+    parser.add_argument(
+        "--against", metavar="REVISION", help="for `bench programs`: revision to compare with this checkout"
     )
     gpu.add_arguments(parser)
 

@@ -1,4 +1,4 @@
-"""Plain NumPy loops of the rules for independent arms, over one run on one core: pulls a second of each."""
+"""Plain NumPy loops of the rules for independent arms, over one run on one core, in pulls per second."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -16,7 +16,7 @@ INDICES |= {"MOSS, anytime": "moss_anytime"}
 
 
 def rate(rule: str, law: str, means: Sequence[float], seconds: float = 1.0) -> float:
-    """Speed of a transcription, which makes one pull at a time."""
+    """Measures the pulls per second of a transcription, which makes one pull at a time."""
     is_gaussian, rng, shape = law == "Gaussian", np.random.default_rng(0), (len(means), ROUNDS + 2)
     of_law = plain.Law("gaussian", 1.0) if is_gaussian else plain.Law("bernoulli", 0.5)
     play, level = player(rule, of_law, len(means), rng), np.asarray(means)[:, None]
@@ -28,7 +28,7 @@ def rate(rule: str, law: str, means: Sequence[float], seconds: float = 1.0) -> f
 
 
 def player(rule: str, law: plain.Law, K: int, rng: np.random.Generator) -> Callable[[np.ndarray], int]:
-    """Plays one run of some hundred rounds on a tape; returns its pulls."""
+    """Returns a function that plays one run of a few hundred rounds on a tape and returns its number of pulls."""
     is_gaussian = law.kind == "gaussian"
 
     def draw(N: np.ndarray, m: np.ndarray, size: tuple[int, ...] = ()) -> np.ndarray:
@@ -55,24 +55,24 @@ def player(rule: str, law: plain.Law, K: int, rng: np.random.Generator) -> Calla
         return lambda tape: len(plain.by_index(tape, index, ROUNDS))
 
     def numbers() -> Any:
-        """The random numbers of a round, as the transcription wants them."""
+        """Draws the random numbers of a round in the form that the transcription takes."""
         if rule not in ("T3C", "TTTS"):
             return rng.random()
-        several = rule == "TTTS" and not is_gaussian  # draws for the challenger
-        return draw, rng.random(), partial(draw, size=(16,)) if several else rng.random()
+        has_draws = rule == "TTTS" and not is_gaussian  # the challenger comes from further posterior draws
+        return draw, rng.random(), partial(draw, size=(16,)) if has_draws else rng.random()
 
     def play(tape: np.ndarray) -> int:
         choose, stopping, *answer = rule_of(rule, law, K)
-        given = [numbers() for _ in range(ROUNDS)]
+        drawn = [numbers() for _ in range(ROUNDS)]
         answer = answer[0] if answer else None
-        seen = plain.run(law, tape, choose, stopping=stopping, numbers=given, rounds=ROUNDS, answer=answer)
-        return sum(len(each.arms) for each in seen)
+        trace = plain.run(law, tape, choose, stopping=stopping, numbers=drawn, rounds=ROUNDS, answer=answer)
+        return sum(len(each.arms) for each in trace)
 
     return play
 
 
 def rule_of(rule: str, law: plain.Law, K: int) -> tuple[Any, ...]:
-    """(rule, stopping) of a rule of fixed confidence, and its answer where that is not the best mean."""
+    """Builds (rule, stopping) of a rule of fixed confidence, and its answer if that is not the best mean."""
     test = plain.likelihood_test(law, DELTA)
     made = {
         "LUCB": lambda: plain.lucb(plain.bounds_of(law, DELTA, hoeffding=True)),
@@ -80,7 +80,7 @@ def rule_of(rule: str, law: plain.Law, K: int) -> tuple[Any, ...]:
         "UGapE": lambda: plain.ugape(plain.bounds_of(law, DELTA)),
         "elimination": lambda: plain.successive_elimination(law.noise_scale, K, delta=DELTA),
         "lil'UCB": lambda: plain.lil_ucb(law.noise_scale, K, e=0.0, b=0.5, ratio=1 + 10 / K, d=DELTA),
-        "uniform": lambda: (lambda t, *seen: (t % K,), test),
+        "uniform": lambda: (lambda t, *_: (t % K,), test),
         "TaS": lambda: (plain.tas(law, K, tracking="D"), test),
         "TaS, C": lambda: (plain.tas(law, K, tracking="C"), test),
         "TTTS": lambda: (plain.ttts(law, share=0.5), test),

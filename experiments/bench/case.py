@@ -1,4 +1,4 @@
-"""What the tables of speed measure of an algorithm, and what it is measured against."""
+"""Measures the speed of an algorithm and what it is compared with, for the tables of speed."""
 
 import contextlib
 import sys
@@ -20,9 +20,9 @@ from jaxbandits.engine import Stats
 from jaxbandits.engine.cluster.shards import local_mesh
 from jaxbandits.engine.sweep.sizing import side_by_side
 
-LEAST_ROUNDS = 512  # of a lane, for a time that can be measured
-WIDER = 64  # times as many lanes on an accelerator
-KNOWN = {"bar": "that two CPU cores should make", "published": "in print"}  # of some cases alone
+LEAST_ROUNDS = 512  # rounds per lane that take a measurable time
+WIDER = 64  # factor of the number of lanes on an accelerator
+KNOWN = {"bar": "that two CPU cores should make", "published": "in print"}  # figures that only some cases have
 
 
 class Case(NamedTuple):
@@ -32,32 +32,32 @@ class Case(NamedTuple):
     rule: str
     instance: str
     build: Callable[[Any, jax.Array], tuple[Algorithm, Environment]]
-    plain: Callable[[], float]  # queries a second of the plain NumPy loop, on one core
+    plain: Callable[[], float]  # queries per second of the plain NumPy loop, on one core
     max_rounds: int
-    lanes: int | None  # of a batch; None: what the sweep chooses
-    runs: int = 1  # that a lane goes through
+    lanes: int | None  # lanes per batch. If None, the sweep chooses.
+    runs: int = 1  # runs per lane, one after another
     chunk: int | None = None
     tasks: Any = None
-    floor: Callable[[], tuple[float, str]] | None = None  # queries a second that something else allows, and what
-    bar: float | None = None  # rounds a second that two CPU cores should make
-    published: float | None = None  # rounds a second in print
+    floor: Callable[[], tuple[float, str]] | None = None  # queries per second that a resource allows, and its name
+    bar: float | None = None  # rounds per second that two CPU cores should make
+    published: float | None = None  # rounds per second in print
 
 
 def always(make: Callable[[], Algorithm], environment: Environment) -> Callable[..., tuple[Algorithm, Environment]]:
-    """What is built for a case whose runs are all alike."""
+    """Returns a build function whose runs are all alike."""
     return lambda task, key: (make(), environment)
 
 
 class Repeat(NamedTuple):
-    """The state of an algorithm that repeats one query."""
+    """State of an algorithm that repeats one query."""
 
     pulls: jax.Array
     action: PyTree
-    total: jax.Array  # float ()    of all observations, so that none of them is left out
+    total: jax.Array  # float (), sum of all observations: XLA would remove an observation that nothing uses
 
 
 def repeating(algorithm: Algorithm) -> Algorithm:
-    """The algorithm's first query again and again: rounds in which nothing is estimated or decided."""
+    """Returns an algorithm that repeats the first query of `algorithm`, and estimates and decides nothing."""
 
     def init(key: jax.Array) -> Repeat:
         start, later = jax.random.split(key)
@@ -68,7 +68,7 @@ def repeating(algorithm: Algorithm) -> Algorithm:
         return Decision(state.action, jnp.zeros((), bool), jnp.zeros((), int))
 
     def observe(state: Repeat, action: PyTree, observation: PyTree) -> Repeat:
-        # Some environments answer an idle query with what would have been noise; it must not count.
+        # Some environments answer an idle query with noise, which must not count.
         leaves = zip(jax.tree.leaves(action), jax.tree.leaves(algorithm.idle), strict=True)
         is_idle = jnp.all(jnp.stack([jnp.all(part == idle) for part, idle in leaves]))
         total = sum(jnp.sum(leaf).astype(state.total.dtype) for leaf in jax.tree.leaves(observation))
@@ -78,7 +78,7 @@ def repeating(algorithm: Algorithm) -> Algorithm:
 
 
 def report(title: str, cases: Sequence[Case], options: Settings) -> Report:
-    """Measures the cases, a row each, beside the speed of the same sweep if it asks one question only."""
+    """Measures the cases, a row each, beside the speed of the same sweep if it repeats one query."""
     plain: dict[Any, float] = {}
     parts, has = [], {name: any(getattr(case, name) for case in cases) for name in KNOWN}
     refusals: list[str] = []
@@ -86,7 +86,7 @@ def report(title: str, cases: Sequence[Case], options: Settings) -> Report:
         key = case.family, case.rule.partition(", leap")[0], case.instance
         with refusing(case, refusals):
             if key not in plain:
-                with jax.enable_x64(True):  # what NumPy computes in
+                with jax.enable_x64(True):  # the precision of NumPy
                     plain[key] = case.plain()
             parts.append(measured(case, plain[key], options))
             print(case.rule, case.instance, f"{parts[-1]['queries']:.2e} queries/s", file=sys.stderr, sep=", ")
@@ -109,7 +109,7 @@ def report(title: str, cases: Sequence[Case], options: Settings) -> Report:
 
 @contextlib.contextmanager
 def refusing(case: Case, refusals: list[str]) -> Iterator[None]:
-    """Notes what a case says that cannot be had in 32 bit, and goes on."""
+    """Collects the message of a case that refuses 32 bit, and continues."""
     try:
         yield
     except ValueError as error:
@@ -119,19 +119,19 @@ def refusing(case: Case, refusals: list[str]) -> Iterator[None]:
 
 
 def measured(case: Case, plain: float, options: Settings) -> dict[str, Any]:
-    """One row as numbers."""
+    """Returns one row as numbers."""
     wider = 1 if jax.default_backend() == "cpu" else WIDER
     lanes = options.lanes or (case.lanes and case.lanes * wider)
     stats = sweep(case, case.build, lanes=lanes, runs=1 if options.quick else case.runs, max_rounds=case.max_rounds)
     answers = case.floor or (lambda: (answers_a_second(case, stats) * stats.pulls / stats.rounds, "answers"))
-    limit, by = answers()
+    limit, limited_by = answers()
     named = {"family": case.family, "rule": case.rule, "instance": case.instance, "plain": plain}
     named |= {"bar": case.bar or np.nan, "published": case.published or np.nan}
-    return named | {"queries": stats.pulls / stats.seconds, "limit": limit, "by": by} | stats._asdict()
+    return named | {"queries": stats.pulls / stats.seconds, "limit": limit, "by": limited_by} | stats._asdict()
 
 
 def row(part: dict[str, Any]) -> dict[str, str]:
-    """One row as text."""
+    """Returns one row as text."""
     return {
         "family": part["family"],
         "algorithm": part["rule"],
@@ -154,8 +154,8 @@ def row(part: dict[str, Any]) -> dict[str, str]:
 def draw(figure: Any, *, parts: list[dict[str, Any]]) -> None:
     figure.set_size_inches(7, 1 + 0.22 * len(parts))
     axes, y = figure.subplots(), np.arange(len(parts))[::-1]
-    looks = (("plain", "NumPy loop, one core", "s"), ("queries", "measured", "o"), ("limit", "limit", "|"))
-    for name, label, marker in looks:
+    styles = (("plain", "NumPy loop, one core", "s"), ("queries", "measured", "o"), ("limit", "limit", "|"))
+    for name, label, marker in styles:
         axes.plot([part[name] for part in parts], y, marker, label=label, ms=8, mfc="w", color=COLORS[0])
     axes.set(xscale="log", xlabel="queries a second", ylim=(-1, len(parts)))
     axes.set_yticks(y, ["{rule}, {instance}, {lanes} lanes".format(**part) for part in parts], fontsize=8)
@@ -163,7 +163,7 @@ def draw(figure: Any, *, parts: list[dict[str, Any]]) -> None:
 
 
 def answers_a_second(case: Case, stats: Stats) -> float:
-    """Rounds a second of the same sweep, if its algorithm repeats one query."""
+    """Measures the rounds per second of the same sweep if its algorithm repeats one query."""
 
     def build(task: Any, key: jax.Array) -> tuple[Algorithm, Environment]:
         algorithm, environment = case.build(task, key)

@@ -1,6 +1,6 @@
 """Linear bandits by designs and for regret: RAGE and fixed budgets, runs of few rounds and many pulls, and the indices.
 
-The designs of the plain loops are the library's own, one after another: hardly anybody would write them anew.
+The plain loops call the library's own designs one after another, since few users would write them anew.
 """
 
 from collections.abc import Callable
@@ -19,19 +19,22 @@ from jaxbandits.base import Algorithm
 from jaxbandits.numerics.design import design
 
 DELTA, HORIZON = 0.05, 1000
-PHASES, LANES, RUNS = 64, 256, 4  # rounds of a run at most, runs side by side, and runs of each lane
-ROUNDS = 4096  # of a regret
+PHASES, LANES, RUNS = 64, 256, 4  # largest number of rounds of a run, lanes, and runs per lane
+ROUNDS = 4096  # rounds of a run for regret
 REGRET: dict[str, Any] = {"delta": DELTA, "norm_bound": 2.0, "ridge": 1.0, "noise_scale": 1.0}
 
 
 def cases() -> list[Case]:
-    """On soare(6), float64. The rules that draw their pulls have no plain loop: its designs would be all of it."""
+    """Returns cases on soare(6), in float64.
+
+    The rules that draw their pulls have no plain loop: it would spend all its time on designs.
+    """
     instance = linear.soare(6)
 
     def case(rule: str, factory: Callable[..., Algorithm], action: type, loop: Any, rounds: int, **known: Any) -> Case:
         plain = partial(rate, partial(loop, rule), instance) if loop else lambda: np.nan
         build = always(partial(factory, instance.arms, **known), linear.environment(instance, action))
-        return Case("linear", rule, "soare(6)", build, plain, rounds, LANES, runs=RUNS)
+        return Case("linear", rule, "soare(6)", build=build, plain=plain, max_rounds=rounds, lanes=LANES, runs=RUNS)
 
     designed = partial(case, action=linear.Allocation, rounds=PHASES)
     pulled = partial(case, action=linear.Pull, rounds=ROUNDS)
@@ -46,44 +49,44 @@ def cases() -> list[Case]:
     ]
 
 
-# The plain loops: one run each, and its pulls
+# The plain loops: one run each; they return its pulls
 
 
 def rate(loop: Callable[..., int], instance: linear.Instance) -> float:
-    """Pulls a second of a loop, over one run at a time on one core."""
+    """Measures the pulls per second of a loop, over one run at a time on one core."""
     arms, theta, rng = np.asarray(instance.arms), np.asarray(instance.theta), np.random.default_rng(0)
     play = partial(loop, arms, theta, designs(arms), rng)
-    play()  # what is compiled is not timed
+    play()  # compiles; not timed
     return per_second(play)
 
 
 def designs(arms: np.ndarray) -> Callable[[list[np.ndarray]], tuple[np.ndarray, float]]:
-    """(differences of arms) -> their XY design and its value, in one program for all."""
+    """Returns a function (differences of arms) -> (their XY design, its value), one program for all."""
     pairs = np.asarray(linear.pair_directions(arms))
     solve = jax.jit(lambda weights: design(arms, pairs, weights=weights))
 
     def of(differences: list[np.ndarray]) -> tuple[np.ndarray, float]:
         chosen = {y.tobytes() for y in differences}
-        found = solve(np.array([pair.tobytes() in chosen for pair in pairs], float))
-        return np.asarray(found.allocation), float(found.value)
+        solution = solve(np.array([pair.tobytes() in chosen for pair in pairs], float))
+        return np.asarray(solution.allocation), float(solution.value)
 
     return of
 
 
 def phased(rule: str, arms: np.ndarray, theta: np.ndarray, solve: Any, rng: np.random.Generator) -> int:
-    def apart(left: list[int]) -> tuple[np.ndarray, float]:
-        return solve([arms[i] - arms[j] for i, j in combinations(sorted(left), 2)])
+    def separate(remaining: list[int]) -> tuple[np.ndarray, float]:
+        return solve([arms[i] - arms[j] for i, j in combinations(sorted(remaining), 2)])
 
     def answers(phase: int, counts: np.ndarray) -> np.ndarray:
-        """The sums of the arms' rewards."""
+        """Draws the sums of the arms' rewards."""
         return counts * (arms @ theta) + np.sqrt(counts) * rng.normal(size=len(arms))
 
-    courses = {
+    loops = {
         "RAGE": lambda: linear_rage.rage(arms, arms, solve, answers, delta=DELTA),
         "OD-LinBAI": lambda: linear_budget.od_linbai(arms, HORIZON, answers, steps=1000),
-        "Peace": lambda: linear_budget.peace(arms, HORIZON, answers, apart),
+        "Peace": lambda: linear_budget.peace(arms, HORIZON, answers, separate),
     }
-    return sum(int(np.sum(phase.counts)) for phase in courses[rule]())
+    return sum(int(np.sum(phase.counts)) for phase in loops[rule]())
 
 
 def regret(rule: str, arms: np.ndarray, theta: np.ndarray, solve: Any, rng: np.random.Generator) -> int:

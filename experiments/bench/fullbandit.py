@@ -1,10 +1,11 @@
 """Top-k identification on the crowdsourced quizzes of Table 2, whole runs, with both samplers of sums.
 
 One design of twice as many random super-arms as workers, delta = 0.05, epsilon = 0.5, sigma = 10. A run takes 10^7 to
-10^9 pulls and some tens of tests of its rule; the plain NumPy loop makes one pull and one test at a time.
+10^9 pulls and some tens of tests of its rule. The plain NumPy loop makes one pull and one test at a time.
 """
 
 from functools import partial
+from typing import Any
 
 from experiments.bench import loops
 from experiments.bench.case import Case, always
@@ -23,8 +24,8 @@ QUIZZES = ("it", "science")
 
 
 def cases(quizzes: tuple[str, ...] = QUIZZES[:1], samplers: tuple[str, ...] = ("normal",)) -> list[Case]:
-    """Whole runs; the exact sampler is left out where tests take the time, whatever the sampler."""
-    found = []
+    """Returns cases of whole runs; rules whose tests take most of the time have no exact sampler."""
+    listed = []
     for quiz in quizzes:
         crowd = fullbandit.crowdsourcing(quiz)
         n = crowd.theta.size
@@ -34,13 +35,14 @@ def cases(quizzes: tuple[str, ...] = QUIZZES[:1], samplers: tuple[str, ...] = ("
             for sampler in samplers[:1] if is_slow else samplers:
                 environment = fullbandit.environment(crowd, design, noise="bernoulli", sampler=sampler)
                 build = always(partial(factory, design), environment)
-                where = f"{quiz}, n = {n}" + (f", {sampler}" if len(samplers) > 1 else "")
+                label = f"{quiz}, n = {n}" + (f", {sampler}" if len(samplers) > 1 else "")
                 plain, (lanes, runs) = partial(loops.top_k, rule, design, crowd), (8, 2) if is_slow else (64, 16)
-                found.append(Case("fullbandit", rule, where, build, plain, 100_000, lanes, runs, chunk=8))
-    return found
+                shape: dict[str, Any] = {"max_rounds": 100_000, "lanes": lanes, "runs": runs, "chunk": 8}
+                listed.append(Case("fullbandit", rule, label, build=build, plain=plain, **shape))
+    return listed
 
 
 def more_cases(options: Settings) -> list[Case]:
-    """Two quizzes, two samplers."""
+    """Returns cases on two quizzes with two samplers."""
     del options
     return cases(QUIZZES, ("normal", "exact"))

@@ -1,10 +1,10 @@
-"""Kernels a round of every algorithm, compiled for an H200, and the speed that they would allow.
+"""Kernels per round of every algorithm, compiled for an H200, and the speed that they would allow.
 
-A GPU is not needed: with JAX_PLATFORMS=cpu in the environment and the extra `gpu` installed, XLA compiles for one that
-is described (`gpu_programs`). A round takes at least the longest of three: the launches of its kernels (2.5 us each,
-and 10 us for every turn of a loop whose length the host has to look up), the memory that it reads and writes, and its
-operations. What follows from them is *predicted*; where a GPU is there, the speed is measured beside it, and against
-the CPU cores of the same machine.
+No GPU is needed: with JAX_PLATFORMS=cpu in the environment and the extra `gpu` installed, XLA compiles for a described
+device (`gpu_programs`). A round takes at least the longest of three times: the launches of its kernels (2.5 us each,
+and 10 us for every turn of a loop whose length the host must read), the memory that it reads and writes, and its
+operations. They give the *predicted* speed. On a machine with a GPU, the speed is also measured, on it and on the CPU
+cores.
 """
 
 import sys
@@ -26,29 +26,29 @@ from jaxbandits.engine.sweep import program
 from jaxbandits.engine.sweep.sizing import shapes_of
 from jaxbandits.engine.sweep.tasks import checked
 
-LANES, WIDTHS = 65536, (1024, 16384, 65536, 262144)  # of the prediction; that are measured
-CHUNK = 88  # a number that no loop within a round has for its length, and that 8 divides
-LAUNCH, VISIT = 2.5e-6, 1e-5  # seconds: of a kernel, of the host's look at a flag
-BANDWIDTH, L2 = 4.8e12, 50e6  # bytes a second; bytes of cache that the state of a batch should fit
-RATE = 132 * 64 * 1.98e9  # operations in float64 a second: cores, units and clock
+LANES, WIDTHS = 65536, (1024, 16384, 65536, 262144)  # lanes of the prediction, and lanes of the measurements
+CHUNK = 88  # rounds: a multiple of 8 that no loop within a round has as its length
+LAUNCH, VISIT = 2.5e-6, 1e-5  # seconds of a kernel launch, and of the host reading a flag
+BANDWIDTH, L2 = 4.8e12, 50e6  # bytes per second; bytes of the cache, which the state of a batch should fit
+RATE = 132 * 64 * 1.98e9  # operations per second in float64: cores, units and clock
 MEMORY = 1.41e11  # bytes
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--only", nargs="+", metavar="ALGORITHM", help="of `gpu`, `precision` and `programs`: those whose name has this"
+        "--only", nargs="+", metavar="ALGORITHM", help="for `gpu`, `precision`, `programs`: part of names"
     )
-    parser.add_argument("--arrays", action="store_true", help="of `bench gpu`: rounds on arrays, not on scalars")
+    parser.add_argument("--arrays", action="store_true", help="for `bench gpu`: rounds on arrays, not on scalars")
 
 
 def report(cases: list[Case], options: Settings) -> Report:
-    """A row for every case: what the program says, what it allows, and what a GPU makes of it where there is one."""
-    wanted = [case for case in cases if is_wanted(case.rule, options)]
+    """Reports a row per case: its program, its predicted speed and, if there is a GPU, its measured speed."""
+    chosen = [case for case in cases if is_wanted(case.rule, options)]
     mesh = gpu_programs.target_mesh()
     parts: list[dict[str, Any]] = []
     refusals: list[str] = []
     scalars = False if options.own.get("arrays") else None
-    for case in wanted:
+    for case in chosen:
         with refusing(case, refusals):
             part = predicted(case, mesh, scalars=scalars, lanes=options.lanes or LANES)
             part |= measured(case, part, options) if jax.default_backend() == "gpu" else {}
@@ -62,10 +62,10 @@ def report(cases: list[Case], options: Settings) -> Report:
         columns={name: np.array([part[name] for part in parts]) for name in parts[0]} if parts else {},
         draw=partial(draw, parts=parts),
         notes=[
-            f"predicted: of {options.lanes or LANES} lanes or as many as fit twice, at {LAUNCH * 1e6:g} us a launch, "
-            f"{VISIT * 1e6:g} us a look of the host, {BANDWIDTH / 1e12:g} TB/s and {rate():.3g} operations a second; "
-            "the least of the three holds.",
-            "unknown: loops within a round whose length is not known, counted as one turn. branches: those of plan.",
+            f"predicted: {options.lanes or LANES} lanes or as many as fit twice, at {LAUNCH * 1e6:g} us per launch, "
+            f"{VISIT * 1e6:g} us per flag read, {BANDWIDTH / 1e12:g} TB/s and {rate():.3g} operations per second; "
+            "the smallest of the three speeds holds.",
+            "unknown: loops of unknown length within a round, counted as one turn. branches: conditionals, as of plan.",
             *refusals,
             "measured: " + (jax.devices()[0].device_kind if has_gpu else "nothing, there is no GPU here."),
         ],
@@ -74,18 +74,18 @@ def report(cases: list[Case], options: Settings) -> Report:
 
 
 def is_wanted(rule: str, options: Settings) -> bool:
-    """Whether `--only` has it, if it has anything."""
+    """True if `--only` is not given or names a part of `rule`."""
     only = options.own.get("only")
     return not only or any(part.lower() in rule.lower() for part in only)
 
 
 def rate() -> float:
-    """Operations a second in JAX's precision: of 32 bit twice as many."""
+    """Returns the operations per second in JAX's precision, twice as many in 32 bit."""
     return RATE * (1 if jax.config.read("jax_enable_x64") else 2)
 
 
 def predicted(case: Case, mesh: Any, *, scalars: bool | None, lanes: int) -> dict[str, Any]:
-    """What the compiled program says, as numbers, of so many lanes or of as many as fit."""
+    """Returns the figures of the compiled program for `lanes` lanes, or for as many as fit."""
     job = checked(case.build, case.tasks, seeds=1, key=jax.random.key(0), max_rounds=case.max_rounds, metrics=None)
     lane = program.by_scalars(program.trace(job, shapes_of(job), CHUNK), mesh, scalars)
     loop = program.loop_of(lane)
@@ -97,12 +97,14 @@ def predicted(case: Case, mesh: Any, *, scalars: bool | None, lanes: int) -> dic
         most_lanes = MEMORY / ((held + sizes.temp_size_in_bytes) / lanes) / 2  # two batches
         if lanes <= most_lanes:
             break
-        lanes = 2 ** int(np.log2(most_lanes))  # of more, XLA would compute twice what it has no room to keep
-    found = gpu_programs.read_round(compiled.as_text(), chunk=CHUNK, unroll=unroll)
-    own = [registers[name] for name in map(gpu_programs.kernel_name, found.names) if name in registers]
+        # Given more lanes, XLA would compute twice what it cannot store.
+        lanes = 2 ** int(np.log2(most_lanes))
+    launched = gpu_programs.read_round(compiled.as_text(), chunk=CHUNK, unroll=unroll)
+    used = [registers[name] for name in map(gpu_programs.kernel_name, launched.names) if name in registers]
     by = {
-        "launches": lanes / (LAUNCH * (found.kernels + found.copies) + VISIT * (found.unknown + found.branches)),
-        "memory": BANDWIDTH / (found.bytes / lanes),
+        "launches": lanes
+        / (LAUNCH * (launched.kernels + launched.copies) + VISIT * (launched.unknown + launched.branches)),
+        "memory": BANDWIDTH / (launched.bytes / lanes),
         "arithmetic": rate() / light_operations(loop, selects=lane.scalars),
     }
     limit = min(by, key=lambda name: by[name])
@@ -112,14 +114,14 @@ def predicted(case: Case, mesh: Any, *, scalars: bool | None, lanes: int) -> dic
         "instance": case.instance,
         "scalars": lane.scalars,
         "unroll": unroll,
-        "kernels": found.kernels,
-        "copies": found.copies,
-        "unknown": found.unknown,
-        "branches": found.branches,
-        "calls": len(found.calls),
-        "bytes": found.bytes / lanes,
-        "registers": max((count for count, _ in own), default=0),
-        "spilled": max((spilled for _, spilled in own), default=0),
+        "kernels": launched.kernels,
+        "copies": launched.copies,
+        "unknown": launched.unknown,
+        "branches": launched.branches,
+        "calls": len(launched.calls),
+        "bytes": launched.bytes / lanes,
+        "registers": max((count for count, _ in used), default=0),
+        "spilled": max((spilled for _, spilled in used), default=0),
         "compile_seconds": seconds,
         "lanes": lanes,
         "most_lanes": most_lanes,
@@ -130,19 +132,19 @@ def predicted(case: Case, mesh: Any, *, scalars: bool | None, lanes: int) -> dic
 
 
 def measured(case: Case, part: dict[str, Any], options: Settings) -> dict[str, Any]:
-    """Rounds and queries a second on this machine's GPU at several widths, and on its CPU."""
-    found: dict[str, Any] = {}
+    """Measures rounds and queries per second on this machine's GPU at several widths, and on its CPU."""
+    speeds: dict[str, Any] = {}
     for lanes in WIDTHS[:2] if options.quick else WIDTHS:
         rounds, queries, host = speed(case, jax.local_devices(backend="gpu"), lanes)
-        found |= {f"rounds_{lanes}": rounds, f"queries_{lanes}": queries, f"host_{lanes}": host}
+        speeds |= {f"rounds_{lanes}": rounds, f"queries_{lanes}": queries, f"host_{lanes}": host}
         if lanes == (options.lanes or LANES):
-            found |= {"of_predicted": rounds / part["predicted"]}
+            speeds |= {"of_predicted": rounds / part["predicted"]}
     cpu, *_ = speed(case, jax.local_devices(backend="cpu"), case.lanes)
-    return found | {"x_cpu": max(found[name] for name in found if name.startswith("rounds")) / cpu}
+    return speeds | {"x_cpu": max(speeds[name] for name in speeds if name.startswith("rounds")) / cpu}
 
 
 def speed(case: Case, devices: list[Any], lanes: int | None) -> tuple[float, float, float]:
-    """Rounds and queries a second of a sweep with so many lanes, and the share of time that it waits for the host."""
+    """Measures rounds and queries per second of a sweep, and its share of time waiting for the host."""
     stats = jaxbandits.sweep(
         case.build,
         case.tasks,
@@ -159,7 +161,7 @@ def speed(case: Case, devices: list[Any], lanes: int | None) -> tuple[float, flo
 
 
 def row(part: dict[str, Any]) -> dict[str, str]:
-    """One row as text."""
+    """Returns one row as text."""
     cells = {
         "algorithm": part["rule"],
         "instance": part["instance"],

@@ -1,8 +1,8 @@
-"""What the program that XLA compiles for a GPU says of its rounds; a GPU is not needed.
+"""Reads the rounds of a program that XLA compiles for a GPU. No GPU is needed.
 
-XLA compiles for a device that is described by a file, `h200.txtpb` (the card's public figures, as openxla/xla has them
-in `xla/backends/gpu/target_config/specs`). The compiled text shows which kernels a round launches, in which loops, and
-what they read and write; the assembler `ptxas`, which comes with the packages, says how many registers they take.
+XLA compiles for the device described in `h200.txtpb` (the card's public figures, from openxla/xla,
+`xla/backends/gpu/target_config/specs`). The compiled text lists the kernels that a round launches, their loops, and
+the arrays that they read and write. The assembler `ptxas`, which comes with the packages, reports their registers.
 """
 
 import math
@@ -28,31 +28,31 @@ class Operation(NamedTuple):
     """One line of a compiled program."""
 
     name: str
-    kind: str  # of operation
-    size: float  # bytes of the result; those of an array with a row for every round of a chunk count one row
-    operands: tuple[str, ...]  # of a parameter, its number
+    kind: str  # kind of operation
+    size: float  # bytes of the result; an array with a row for every round of a chunk counts one row
+    operands: tuple[str, ...]  # names of operands; for a parameter, its number
     called: dict[str, list[str]]  # body, condition, branches, calls: computations
-    trips: int | None  # of a loop, where it is known
-    target: str  # of a call of a library
+    trips: int | None  # turns of a loop, if known
+    target: str  # library function of a call
 
 
 class Round(NamedTuple):
-    """What a round of a batch does."""
+    """Work of one round of a batch."""
 
     kernels: float  # launches
     copies: float
-    unknown: int  # loops whose length is not known, outside of branches: the host looks at a flag in every turn
-    branches: int  # conditionals, `plan` for instance: the host looks at a flag once
-    calls: tuple[str, ...]  # of libraries
-    bytes: float  # read and written, of the whole batch
-    names: tuple[str, ...]  # of the kernels
+    unknown: int  # loops of unknown length, outside of branches: the host reads a flag in every turn
+    branches: int  # conditionals, such as `plan`: the host reads a flag once
+    calls: tuple[str, ...]  # library functions called
+    bytes: float  # bytes read and written by the whole batch
+    names: tuple[str, ...]  # names of the kernels
 
 
 def target_mesh() -> Mesh:
-    """One H200, to compile for.
+    """Returns a mesh of one described H200 to compile for.
 
     Raises:
-        RuntimeError: the packages of the extra `gpu` are not installed, or they look for a GPU where there is none.
+        RuntimeError: the packages of the extra `gpu` are missing, or they require a GPU and there is none.
     """
     try:
         described = topologies.get_topology_desc(platform="cuda", target_config=TARGET.read_text(), topology="1x1x1")
@@ -63,7 +63,7 @@ def target_mesh() -> Mesh:
 
 
 def compile_with_registers(lowered: Any) -> tuple[Any, float, dict[str, tuple[int, int]]]:
-    """The compiled program, seconds, and (registers, bytes spilled) of its kernels by name."""
+    """Returns the compiled program, seconds, and (registers, bytes spilled) of its kernels by name."""
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
         program = lowered.compile(OPTIONS | {"xla_dump_to": folder})
@@ -75,21 +75,21 @@ def compile_with_registers(lowered: Any) -> tuple[Any, float, dict[str, tuple[in
 
 
 def registers_of(ptx: Path) -> dict[str, tuple[int, int]]:
-    """(registers, bytes spilled) of every kernel of an assembler file; nothing where there is no assembler."""
+    """Returns (registers, bytes spilled) of each kernel of an assembler file. Empty if there is no assembler."""
     if (assembler := _assembler()) is None:
         return {}
     command = [str(assembler), "-v", "-arch=sm_90a", str(ptx), "-o", "/dev/null"]
-    said = subprocess.run(command, capture_output=True, text=True).stderr
-    found = {}
-    for part in said.split("Compiling entry function '")[1:]:
+    output = subprocess.run(command, capture_output=True, text=True).stderr
+    by_kernel = {}
+    for part in output.split("Compiling entry function '")[1:]:
         used = re.search(r"Used (\d+) registers", part)
         spilled = re.search(r"(\d+) bytes spill stores", part)
-        found[part.partition("'")[0]] = int(used.group(1)) if used else 0, int(spilled.group(1)) if spilled else 0
-    return found
+        by_kernel[part.partition("'")[0]] = int(used.group(1)) if used else 0, int(spilled.group(1)) if spilled else 0
+    return by_kernel
 
 
 def kernel_name(instruction: str) -> str:
-    """The name that an instruction's kernel has in the assembler file."""
+    """Returns the name of an instruction's kernel in the assembler file."""
     return re.sub(r"[.\-]", "_", instruction)
 
 
@@ -102,15 +102,15 @@ def _assembler() -> Path | None:
 
 
 def read_round(text: str, *, chunk: int, unroll: int = 1) -> Round:
-    """What a round does in a program whose loop over the rounds of a chunk is in `text`.
+    """Reads the work of one round from a program with a loop over the rounds of a chunk.
 
     Args:
-        text: of the compiled program.
-        chunk: rounds of a chunk, a number that no other loop has for its length.
-        unroll: rounds in one turn of the loop.
+        text: the compiled program.
+        chunk: rounds of a chunk. No other loop may have this length.
+        unroll: rounds per turn of the loop.
 
     Returns:
-        Round, of one of the `unroll` rounds.
+        Round: the mean over the `unroll` rounds of a turn.
 
     Raises:
         ValueError: there is no such loop.
@@ -133,11 +133,19 @@ def read_round(text: str, *, chunk: int, unroll: int = 1) -> Round:
             kernels += times * (op.kind != "copy")
             calls += [op.target] if op.target else []
             names.append(op.name)
-    return Round(kernels / unroll, copies / unroll, unknown, branches, tuple(calls), size / unroll, tuple(names))
+    return Round(
+        kernels=kernels / unroll,
+        copies=copies / unroll,
+        unknown=unknown,
+        branches=branches,
+        calls=tuple(calls),
+        bytes=size / unroll,
+        names=tuple(names),
+    )
 
 
 def _traffic(op: Operation, computations: dict[str, list[Operation]], computation: str) -> float:
-    """Bytes that a kernel reads and writes: of an array from which it takes rows, or in which it sets some, those."""
+    """Computes the bytes that a kernel reads and writes. If it reads or sets rows of an array, only these count."""
     sizes = {other.name: other.size for other in computations[computation]}
     read = [sizes.get(name, 0) for name in op.operands]
     if not (names := op.called.get("calls")):
@@ -161,7 +169,7 @@ def _traffic(op: Operation, computations: dict[str, list[Operation]], computatio
 def _walk(
     computations: dict[str, list[Operation]], name: str, times: float = 1
 ) -> Iterator[tuple[Operation, float, str]]:
-    """All that a loop's body launches, how often, and in which computation; loops of unknown length count one turn."""
+    """Yields the operations of a loop's body, how often each runs, and its computation. Unknown lengths count as 1."""
     for op in computations[name]:
         if op.kind in FREE:
             continue
@@ -175,18 +183,18 @@ def _walk(
 
 
 def _computations(text: str, chunk: int) -> dict[str, list[Operation]]:
-    found: dict[str, list[Operation]] = {}
+    by_name: dict[str, list[Operation]] = {}
     current: list[Operation] = []
     for line in text.splitlines():
-        # A result that is a tuple has comments with '=' in its type.
+        # The type of a tuple may contain comments with '='.
         line = re.sub(r"/\*.*?\*/", "", line).strip()
         if head := re.match(r"(?:ENTRY )?%?([\w.\-]+) \(.*\) -> .* \{$", line):
-            current = found.setdefault(head.group(1), [])
+            current = by_name.setdefault(head.group(1), [])
         elif match := re.match(r"(?:ROOT )?%?([\w.\-]+) = (\([^=]*?\)|\S+) ([\w\-]+)\((.*)$", line):
-            name, shape, kind, rest = match.groups()
-            arguments, _, attributes = rest.partition(")")
+            name, shape, kind, tail = match.groups()
+            arguments, _, attributes = tail.partition(")")
             if kind == "while" and re.search(r'op_name="[^"]*/plan/while"', attributes):
-                kind = "conditional"  # of at most one turn, see `jaxbandits.engine.run.loop`
+                kind = "conditional"  # a loop of at most one turn, see `jaxbandits.engine.run.loop`
             trips = re.search(r'known_trip_count":\{"n":"(\d+)"', attributes)
             target = re.search(r'custom_call_target="([^"]+)"', attributes)
             called = {
@@ -197,20 +205,20 @@ def _computations(text: str, chunk: int) -> dict[str, list[Operation]]:
             }
             current.append(
                 Operation(
-                    name,
-                    kind,
-                    _size(shape, chunk),
-                    (arguments,) if kind == "parameter" else tuple(re.findall(r"%([\w.\-]+)", arguments)),
-                    called,
-                    int(trips.group(1)) if trips else None,
-                    target.group(1) if target else "",
+                    name=name,
+                    kind=kind,
+                    size=_size(shape, chunk),
+                    operands=(arguments,) if kind == "parameter" else tuple(re.findall(r"%([\w.\-]+)", arguments)),
+                    called=called,
+                    trips=int(trips.group(1)) if trips else None,
+                    target=target.group(1) if target else "",
                 )
             )
-    return found
+    return by_name
 
 
 def _size(shape: str, chunk: int) -> float:
-    """Bytes; of an array with a row for every round of a chunk, those of one row."""
+    """Returns the bytes of a shape. An array with a row for every round of a chunk counts one row."""
     total = 0.0
     for kind, dims in re.findall(r"(\w+)\[([\d,]*)\]", shape):
         sizes = [int(size) for size in dims.split(",") if size]

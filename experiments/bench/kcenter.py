@@ -1,8 +1,8 @@
-"""Greedy k-center on crops of photographs (m = 12288, k = 10): queries a second, and what a round costs as n grows.
+"""Greedy k-center on crops of photographs (m = 12288, k = 10): queries per second, and the cost of a round as n grows.
 
 Dimension sampling of images in memory, in leaps of 16 (DS-TS: one by one); noisy sampling of their distances with
-noise scale 0.1; delta = 0.1. DS-UCB: whole runs, half of whose queries, where n is small, are reads of whole arms (m
-queries each), which a loop makes as fast. The other rules are cut after a number of rounds.
+noise scale 0.1; delta = 0.1. DS-UCB makes whole runs. If n is small, half of its queries are reads of whole arms (m
+queries each), which a loop makes as fast. The other rules are cut after a fixed number of rounds.
 """
 
 from functools import partial
@@ -18,17 +18,17 @@ from jaxbandits import kcenter
 
 K = 10
 LEVELS = 255
-LEAP, THOMPSON_LEAP = 16, 1  # DS-TS takes posterior draws for every sample that a round may use
+LEAP, THOMPSON_LEAP = 16, 1  # DS-TS draws from the posterior for every sample that a round may use
 DELTA = 0.1
 NOISE_SCALE = 0.1
 SIZES = (100, 1000, 10_000)
 SMALL = (15, 50)  # nodes, for NS-TandS, whose rounds cost O(n k^2)
 SMALL_K = 5
-CUT = 2**11  # rounds of a run that is cut
+CUT = 2**11  # rounds after which a run is cut
 
 
 def cases(sizes: tuple[int, ...] = SIZES[:1], small: tuple[int, ...] = SMALL[:1]) -> list[Case]:
-    """Crops of photographs, so many; NS-TandS on few of them."""
+    """Returns cases on `sizes` crops of photographs, and on `small` for NS-TandS."""
     points = kcenter.image_crops(max(sizes), 7, augment=True)
     sums, m = kcenter.pairwise_sums(points), points.shape[1]
     shared, table = jnp.asarray(points), jnp.asarray(sums)
@@ -40,27 +40,30 @@ def cases(sizes: tuple[int, ...] = SIZES[:1], small: tuple[int, ...] = SMALL[:1]
         make = partial(factory, instance.problem, delta=DELTA, leap=leap)
         build = always(make, kcenter.environment(instance, leap=leap))
         lanes, plain = 64 if n <= 1000 else 8, partial(loops.sampling, points[:n])
-        return Case("kcenter", rule, f"crops, n = {n}", build, plain, rounds, lanes)
+        return Case("kcenter", rule, f"crops, n = {n}", build=build, plain=plain, max_rounds=rounds, lanes=lanes)
 
-    def noisy(rule: str, factory: Any, n: int, k: int, rounds: int, plain: Any, **action: Any) -> Case:
+    def noisy(rule: str, factory: Any, *, n: int, k: int, rounds: int, plain: Any, **action: Any) -> Case:
         instance = kcenter.distance_instance(distances[:n, :n], k=k, noise_scale=NOISE_SCALE)
         make = partial(factory, instance.problem, delta=DELTA, noise_scale=NOISE_SCALE)
         build = always(make, kcenter.environment(instance, **action))
         plain = partial(plain, np.asarray(distances[:n, :n]))
-        return Case("kcenter", rule, f"crops, n = {n}", build, plain, rounds, 64)
+        return Case("kcenter", rule, f"crops, n = {n}", build=build, plain=plain, max_rounds=rounds, lanes=64)
 
-    found = []
+    listed = []
     for n in sizes:
-        found.append(sampled("DS-UCB", kcenter.ds_ucb, n, LEAP, 2**30))
-        found.append(sampled("DS-TS", kcenter.ds_ts, n, THOMPSON_LEAP, CUT))
-    found += [noisy("NS-TS", kcenter.ns_ts, n, K, 8 * CUT, loops.noisy) for n in sizes if n <= len(distances)]
+        listed.append(sampled("DS-UCB", kcenter.ds_ucb, n, LEAP, 2**30))
+        listed.append(sampled("DS-TS", kcenter.ds_ts, n, THOMPSON_LEAP, CUT))
+    listed += [
+        noisy("NS-TS", kcenter.ns_ts, n=n, k=K, rounds=8 * CUT, plain=loops.noisy) for n in sizes if n <= len(distances)
+    ]
     for n in small:
         for tracking in ("difference", "ratio"):
             factory, plain = partial(kcenter.ns_tands, tracking=tracking), partial(loops.tracking, how=tracking)
-            found.append(noisy(f"NS-TandS, {tracking}", factory, n, SMALL_K, CUT, plain, action=kcenter.Pull))
-    return found
+            shape = {"n": n, "k": SMALL_K, "rounds": CUT}
+            listed.append(noisy(f"NS-TandS, {tracking}", factory, **shape, plain=plain, action=kcenter.Pull))
+    return listed
 
 
 def more_cases(options: Settings) -> list[Case]:
-    """Up to ten thousand images."""
+    """Returns cases on up to ten thousand images."""
     return cases(SIZES[:2] if options.quick else SIZES, SMALL)

@@ -1,9 +1,9 @@
-"""Distributed kernel bandits on Branin, 2000 candidates, 10 agents, 50 rounds, beta .2 to 5: queries a second.
+"""Distributed kernel bandits on Branin, 2000 candidates, 10 agents, 50 rounds, beta .2 to 5: queries per second.
 
-The floor is the time in which this machine reads the memory that a round needs (the rows seen so far, or the features
-of the inducing points) or, for DUETS, multiplies the matrices of its three synchronisations as large as they are when
-no draw repeats and nothing has been trimmed; both rates are measured in the same run, on as many cores as the sweep
-uses. DUETS often needs less: repeats and trimming make its matrices smaller.
+The floor is the time in which this machine reads the memory that a round needs (the rows observed so far, or the
+features of the inducing points). For DUETS it multiplies the matrices of the three synchronisations at full size, as
+if no draw repeats and nothing is trimmed. Both rates are measured in the same run, on as many cores as the sweep uses.
+DUETS often needs less: repeats and trimming make its matrices smaller.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ RULES: dict[str, Callable[..., Algorithm]] = {
     "ApproxDisKernelUCB": partial(kernel.approx_dis_kernel_ucb, max_inducing=MAX_INDUCING),
     "N-KernelUCB": kernel.n_kernel_ucb,
 }
-# Numbers that a round must read in the mean: the rows so far, of which there are T / 2 for each agent; or W.
+# Mean count of numbers that a round must read: the rows so far, T / 2 per agent, or W.
 READ = {
     "DisKernelUCB": AGENTS * HORIZON * SIZE / 2,
     "ApproxDisKernelUCB": MAX_INDUCING * SIZE,
@@ -42,16 +42,16 @@ READ = {
 
 
 def cases(lanes: tuple[int, ...] = (1,), dtypes: tuple[str, ...] = ()) -> list[Case]:
-    """Branin, in JAX's precision if none is named."""
+    """Returns cases on Branin. If `dtypes` is empty, they are in JAX's precision."""
     dtypes = dtypes or (jnp.result_type(float).name,)
     return [
         Case(
             "kernel",
             rule,
             "Branin" if len(dtypes) == 1 else f"Branin, {dtype}",
-            partial(build, rule, dtype),
-            partial(loops.kernel_run, rule),
-            HORIZON + 1,
+            build=partial(build, rule, dtype),
+            plain=partial(loops.kernel_run, rule),
+            max_rounds=HORIZON + 1,
             lanes=width,
             runs=5 * len(BETAS),
             chunk=HORIZON + 1,
@@ -65,12 +65,12 @@ def cases(lanes: tuple[int, ...] = (1,), dtypes: tuple[str, ...] = ()) -> list[C
 
 
 def more_cases(options: Settings) -> list[Case]:
-    """Both precisions."""
+    """Returns cases in both precisions."""
     return cases(LANES[:1] if options.quick else LANES, ("float64", "float32"))
 
 
 def build(rule: str, dtype: str, beta: jax.Array, key: jax.Array) -> tuple[Algorithm, jaxbandits.Environment]:
-    """A run, with candidates of its own."""
+    """Builds a run with candidates of its own."""
     instance = branin(key, size=SIZE, dtype=dtype)
     settings = {"kernel": paper_kernel("branin"), "n_agents": AGENTS, "horizon": HORIZON, "beta": beta}
     algorithm = RULES[rule](instance.candidates, noise_variance=NOISE_VARIANCE, **settings)
@@ -79,9 +79,9 @@ def build(rule: str, dtype: str, beta: jax.Array, key: jax.Array) -> tuple[Algor
 
 @cache
 def floor(rule: str, dtype: str) -> tuple[float, str]:
-    """Queries a second of a program that reads a row an observation, or solves for all of them, and nothing else.
+    """Returns queries per second of a program that only reads a row per observation, or only solves for all of them.
 
-    Ours may exceed it: it merges the observations of one candidate.
+    The library may exceed it, since it merges the observations of one candidate.
     """
     if rule == "DUETS":
         sizes = [AGENTS * rounds for rounds in epoch_lengths(HORIZON)[:-1]]
@@ -91,21 +91,21 @@ def floor(rule: str, dtype: str) -> tuple[float, str]:
 
 
 def bandwidth(dtype: str) -> float:
-    """Bytes a second that all cores together read where N-KernelUCB's buffer lies."""
+    """Measures the bytes per second that all cores together read from a buffer of N-KernelUCB's size."""
     rows = jnp.ones((AGENTS, HORIZON, SIZE), dtype)
     product = jax.jit(lambda c, rows: jnp.einsum("nt,ntm->nm", c, rows, precision="highest"))
     return _rate(lambda: product(rows[..., 0], rows)) * rows.nbytes
 
 
 def flops(dtype: str, n: int = 512) -> float:
-    """Operations a second of matrix products on all cores."""
+    """Measures the operations per second of matrix products on all cores."""
     a = jnp.ones((n, n), dtype)
     product = jax.jit(lambda a: jnp.matmul(a, a, precision="highest"))
     return _rate(lambda: product(a)) * 2 * n**3
 
 
 def _rate(call: Callable[[], jax.Array]) -> float:
-    """Calls a second, a thread a core."""
+    """Measures the calls per second, with one thread per core."""
 
     def play() -> int:
         jax.block_until_ready(call())

@@ -1,6 +1,6 @@
 """LinGapE and the fixed designs on soare(5); LinGapE on 30 arms in 8 dimensions, with and without leaps.
 
-The rules that stop by likelihood ratios, and those of budgets and regret, have files of their own.
+The rules that stop by likelihood ratios are in `ratios`, the rules of budgets and regret in `designs`.
 """
 
 from functools import partial
@@ -17,12 +17,12 @@ from jaxbandits.engine.sweep.sizing import side_by_side
 
 LANES, QUICK_LANES = (64, 256, 1024, 4096, 16384), (256, 1024)
 LEAP = 65536
-ROUNDS, LEAP_ROUNDS = 2048, 8192  # of every run; with leaps, about all that soare(5) needs
-LEAST, MOST = 10**7, 2**25  # rounds of one measurement: long enough to be timed, short enough to be waited for
+ROUNDS, LEAP_ROUNDS = 2048, 8192  # rounds of every run; with leaps, about as many as soare(5) needs
+LEAST, MOST = 10**7, 2**25  # rounds of one measurement: long enough to be timed, short enough to finish soon
 
 
 def cases() -> list[Case]:
-    """On soare(5), float64; single pulls are cut after a number of rounds, the rest are whole runs."""
+    """Returns cases on soare(5), float64. Single pulls are cut after a number of rounds, the others are whole runs."""
     instance = linear.soare(5)
     arms, allocation = instance.arms, linear.xy_allocation(instance.arms).allocation
     lingape, adaptive = partial(linear.lingape, arms), partial(linear.xy_adaptive, arms)
@@ -31,7 +31,7 @@ def cases() -> list[Case]:
 
     def case(rule: str, factory: Any, action: Any, plain: Any, max_rounds: int, **more: Any) -> Case:
         build = always(partial(factory, delta=0.05), linear.environment(instance, action))
-        return Case("linear", rule, "soare(5)", build, plain, max_rounds, lanes=256, **more)
+        return Case("linear", rule, "soare(5)", build=build, plain=plain, max_rounds=max_rounds, lanes=256, **more)
 
     return [
         case("LinGapE", lingape, linear.Pull, loop, 8 * ROUNDS),
@@ -45,8 +45,8 @@ def cases() -> list[Case]:
 
 
 def more_cases(options: Settings) -> list[Case]:
-    """LinGapE for a fixed number of rounds, in both precisions and many widths; the rules by likelihood ratios."""
-    found = []
+    """Returns cases of LinGapE in both precisions and many widths, then the other rules as in `cases`."""
+    listed = []
     makers = {"soare(5)": partial(linear.soare, 5), "K=30, d=8": partial(linear.sphere, 0, 30, 8, 0.05)}
     for name, make in makers.items():
         for leap, dtype in ((1, jnp.float64), (1, jnp.float32), (LEAP, jnp.float64)):
@@ -58,5 +58,6 @@ def more_cases(options: Settings) -> list[Case]:
                 least = LEAST // (10 if options.quick else 1) // width
                 rounds = LEAP_ROUNDS if leap > 1 else max(ROUNDS, least)
                 plain = partial(loops.lingape, make(dtype=jnp.float64))
-                found.append(Case("linear", rule, where, build, plain, min(rounds, MOST // width), lanes))
-    return found + ratios.cases() + designs.cases()
+                shape = {"max_rounds": min(rounds, MOST // width), "lanes": lanes}
+                listed.append(Case("linear", rule, where, build=build, plain=plain, **shape))
+    return listed + ratios.cases() + designs.cases()

@@ -1,6 +1,6 @@
-"""Plain NumPy loops over one run on one core, as quick as a programmer in a hurry makes them; queries a second of each.
+"""Plain NumPy loops over one run on one core, with moderate care for speed, in queries per second.
 
-Those of `experiments.bench.reference` are transcriptions of the algorithms; the loops here go on for a second.
+The loops of `experiments.bench.reference` are transcriptions of the algorithms. The loops here run for a second.
 """
 
 import itertools
@@ -23,7 +23,7 @@ from jaxbandits.numerics.design import design
 
 
 def per_second(play: Callable[[], int], seconds: float = 1.0) -> float:
-    """How many queries a second are made by plays that each return the number of their own."""
+    """Measures queries per second by repeating `play`, which returns its number of queries."""
     queries, started = 0, time.perf_counter()
     while time.perf_counter() - started < seconds:
         queries += play()
@@ -34,7 +34,7 @@ def per_second(play: Callable[[], int], seconds: float = 1.0) -> float:
 
 
 def lingape(instance: linear.Instance) -> float:
-    """Speed of the transcription, which inverts A in every round and tries every arm by another inversion."""
+    """Measures the transcription, which inverts A in every round and tries every arm by another inversion."""
     arms, means = np.asarray(instance.arms), np.asarray(instance.arms @ instance.theta)
     rng, rounds = np.random.default_rng(0), 200
 
@@ -46,7 +46,7 @@ def lingape(instance: linear.Instance) -> float:
 
 
 def xy_static() -> float:
-    """XY-static with a test at every pull, on five canonical arms, where it stops soon."""
+    """Measures XY-static with a test at every pull, on five canonical arms, where it stops soon."""
     arms, means, rng = np.eye(5), np.eye(5)[0], np.random.default_rng(0)
 
     def play() -> int:
@@ -57,7 +57,7 @@ def xy_static() -> float:
 
 
 def xy_adaptive() -> float:
-    """XY-adaptive on the same arms; its designs are computed as in ours."""
+    """Measures XY-adaptive on the same arms. The library computes its designs."""
     arms, means, rng = np.eye(5), np.eye(5)[0], np.random.default_rng(0)
     settings = {"alpha": 0.1, "first_width": 1 / 31, "keep_eliminated": False, "max_phases": 8}
 
@@ -78,7 +78,7 @@ def xy_adaptive() -> float:
 
 
 def coci(instance: cpe.Instance) -> float:
-    """Speed of the transcription of COCI: it lists all decisions, and makes one pull at a time."""
+    """Measures the transcription of COCI, which lists all decisions and makes one pull at a time."""
     problem, theta, rng = instance.problem, np.asarray(cpe.means(instance.arms)), np.random.default_rng(0)
     if isinstance(problem, cpe.Enumerated):
         loop = plain_cpe.linear(np.asarray(problem.rows))
@@ -94,7 +94,7 @@ def coci(instance: cpe.Instance) -> float:
 
 
 def plays(instance: cpe.Instance) -> float:
-    """Speed of a plain loop that plays trees: Kruskal's best tree at the means, its closest swap, and one draw more."""
+    """Measures a plain loop that plays trees: Kruskal's best tree at the means, its closest swap, one more draw."""
     ends, theta = np.asarray(instance.problem.ends), np.asarray(instance.theta)
     K, nodes, rng = len(theta), instance.problem.nodes, np.random.default_rng(0)
     counts, sums = np.ones(K), rng.normal(theta)
@@ -133,7 +133,7 @@ def plays(instance: cpe.Instance) -> float:
 
 
 def top_k(rule: str, design: fullbandit.Design, crowd: fullbandit.Instance) -> float:
-    """Speed of the plain loop: a pull, the inverse, the estimate, and one test of the rule."""
+    """Measures the plain loop: a pull, the inverse, the estimate, and one test of the rule."""
     support, theta = np.asarray(design.support), np.asarray(crowd.theta)
     s, n = support.shape
     k, rng, pulls = crowd.k, np.random.default_rng(0), itertools.count(s)
@@ -214,13 +214,13 @@ PLAIN: dict[str, Callable[..., bool]] = {
 }
 
 
-# Greedy k-center, with running sums, one query at a time; these go on in the first stage
+# Greedy k-center, with running sums, one query at a time; these stay in the first stage
 
 LEVELS, NOISE_SCALE = 255, 0.1
 
 
 def sampling(points: np.ndarray) -> float:
-    """DS-UCB and, but for a posterior draw, DS-TS."""
+    """Measures DS-UCB, and DS-TS except for its posterior draw."""
     rng, n, m = np.random.default_rng(0), *points.shape
     share, C = 0.1 / n, 0.1
     t, total = np.ones(n), (points[:, 0].astype(float) - points[0, 0]) ** 2 / LEVELS**2
@@ -234,14 +234,14 @@ def sampling(points: np.ndarray) -> float:
         upper[v] = total[v] / t[v] + np.sqrt(C * np.log1p((1 + np.log(t[v])) / share) / t[v])
         others = np.partition(upper, -2)[-2]
         if 2 * total[v] / t[v] - upper[v] > others:
-            t[v] = 1  # so that the loop goes on
+            t[v] = 1  # keeps the loop in this stage
         return 1
 
     return per_second(play)
 
 
 def noisy(distances: np.ndarray) -> float:
-    """NS-TS."""
+    """Measures NS-TS."""
     rng, n = np.random.default_rng(0), len(distances)
     t, total = np.ones(n), distances[:, 0] + NOISE_SCALE * rng.normal(size=n)
     total[0] = -np.inf
@@ -260,7 +260,7 @@ def noisy(distances: np.ndarray) -> float:
 
 
 def tracking(distances: np.ndarray, how: str) -> float:
-    """NS-TandS in its first stage, with a mirror ascent of 1000 steps every 100 queries."""
+    """Measures NS-TandS in its first stage, with a mirror ascent of 1000 steps every 100 queries."""
     rng, n = np.random.default_rng(0), len(distances)
     t, total = np.ones(n), distances[:, 0] + NOISE_SCALE * rng.normal(size=n)
     total[0] = -np.inf
@@ -303,7 +303,7 @@ AGENTS, HORIZON, SIZE, NOISE_VARIANCE = 10, 50, 2000, 0.04
 
 
 def kernel_run(rule: str) -> float:
-    """Agent-rounds a second of one run of beta = 1."""
+    """Measures the agent-rounds per second of one run with beta = 1."""
     instance = branin(jax.random.key(1), size=SIZE, dtype="float64")
     candidates, values, rng = np.asarray(instance.candidates), np.asarray(instance.values), np.random.default_rng(0)
     uniforms, thinning = rng.random((2, AGENTS, HORIZON))

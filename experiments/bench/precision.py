@@ -1,9 +1,9 @@
-"""What float32 changes: whole runs of every family's rules in both precisions, what they take and how often they err.
+"""Comparison of float32 and float64: whole runs of every family's rules in both, their pulls and their errors.
 
-A GPU reads float32 in half the time and computes it in half (an H200) or in a small part of it (most others). The
-precision is that of an instance's arrays; integers of 64 bit stay what they are. Each draws numbers of its own, but for
-combinatorial arms, so means are compared: pulls until the stop or, where a rule does not stop, its regret at the end.
-The whole takes hours; with `--store` a killed call goes on where it was.
+A GPU reads float32 in half the time and computes it in half (an H200) or a small fraction of it (most others). An
+instance's arrays set the precision; integers keep 64 bit. Except for combinatorial arms, each precision draws its own
+random numbers. Therefore means are compared: pulls until the stop or, if a rule does not stop, its regret at the end.
+The whole takes hours; with `--store` a killed call resumes.
 """
 
 import sys
@@ -24,12 +24,12 @@ from experiments.simulate import folder_name
 from jaxbandits import Results, Status
 
 DTYPES = ("float64", "float32")
-NEAR, SURE = 0.01, 2  # relative; standard errors that are to be spared
-FEWER = 20  # times, of a quick run
+NEAR, SURE = 0.01, 2  # relative tolerance; margin in standard errors
+FEWER = 20  # divisor of the number of runs if quick
 
 
 def run(options: Settings) -> Report:
-    """A row for every rule."""
+    """Reports a row for every rule."""
     pairs, refused = {}, []
     for twin in twins():
         if not is_wanted(twin.rule, options):
@@ -62,11 +62,11 @@ def run(options: Settings) -> Report:
 
 
 def swept(twin: Twin, dtype: str, options: Settings) -> Results:
-    """Runs with the columns `value` and `right`."""
+    """Runs the sweep of a twin, with the columns `value` and `right`."""
 
     def metrics(task: Any, outcome: jaxbandits.Outcome) -> dict[str, Any]:
-        found = {"value": twin.value(outcome)} if twin.value else {}
-        return found | ({"right": twin.is_right(outcome)} if twin.is_right else {})
+        measures = {"value": twin.value(outcome)} if twin.value else {}
+        return measures | ({"right": twin.is_right(outcome)} if twin.is_right else {})
 
     return jaxbandits.sweep(
         twin.build(dtype),
@@ -84,7 +84,7 @@ Pair = tuple[Twin, list[Results]]
 
 
 def lines_of(pair: Pair) -> list[Line]:
-    """What is compared, in each precision."""
+    """Returns the compared means, one per precision."""
     twin, sweeps = pair
     if twin.value:
         return [line("", sweep.columns["value"]) for sweep in sweeps]
@@ -92,7 +92,7 @@ def lines_of(pair: Pair) -> list[Line]:
 
 
 def ratio_of(pair: Pair) -> tuple[float, float]:
-    """float32 over float64, and its standard error; run by run, as some have the same noise in both."""
+    """Returns float32 over float64 and its standard error, run by run since some have the same noise in both."""
     twin, (double, single) = pair
     name = "value" if twin.value else "pulls"
     both = (double.columns["status"] == Status.STOPPED) & (single.columns["status"] == Status.STOPPED)
@@ -103,7 +103,7 @@ def ratio_of(pair: Pair) -> tuple[float, float]:
 
 
 def verdict(pair: Pair) -> str:
-    """Whether the means are the same to a percent."""
+    """Returns the verdict whether the means are equal to a percent."""
     ratio, se = ratio_of(pair)
     if abs(ratio - 1) + SURE * se <= NEAR:
         return "same"
@@ -111,7 +111,7 @@ def verdict(pair: Pair) -> str:
 
 
 def claims(name: str, twin: Twin, sweeps: list[Results]) -> list[Claim]:
-    """Whether float32 errs as seldom as promised."""
+    """Claims that float32 errs at most as often as promised."""
     if twin.is_right is None:
         return []
     stopped, right = sweeps[1].columns["status"] == Status.STOPPED, sweeps[1].columns["right"]
@@ -119,7 +119,7 @@ def claims(name: str, twin: Twin, sweeps: list[Results]) -> list[Claim]:
 
 
 def row(name: str, pair: Pair) -> dict[str, str]:
-    """One row as text."""
+    """Returns one row as text."""
     twin, sweeps = pair
     ratio, se = ratio_of(pair)
     cells = {"": name, "family": twin.family, "runs": str(len(sweeps[0].columns["row"]))}

@@ -1,6 +1,6 @@
 """Linear bandits that stop by likelihood ratios: rounds that do not stop, on soare(6) and on the published instance.
 
-On the latter (K = 50, d = 20) Tirinzoni and Degenne (2022, Table 1) print how long a round of theirs takes (Julia).
+On the latter (K = 50, d = 20) Tirinzoni and Degenne (2022, Table 1) print the time of a round of their Julia code.
 """
 
 from collections.abc import Callable
@@ -20,17 +20,17 @@ from jaxbandits.linear._shared.fixed_confidence import first_spanner
 from jaxbandits.numerics import thresholds
 
 DELTA, RIDGE = 1e-30, 1.0  # no stop within these rounds
-PUBLISHED = {"LinGapE": 0.23, "LinGame": 0.23, "FWS": 0.73, "Lazy TaS": 0.15}  # ms a round
+PUBLISHED = {"LinGapE": 0.23, "LinGame": 0.23, "FWS": 0.73, "Lazy TaS": 0.15}  # ms per round
 TIRINZONI = {"LinGame": {"shared_learner": True, "optimism": False, "clip": False}, "LinGapE": {"width": "log"}}
-DRAWS = 128  # of LinTTTS for its challenger
-POSTERIOR_DRAWS = 20  # of PEPS in a round
+DRAWS = 128  # posterior draws of LinTTTS for its challenger
+POSTERIOR_DRAWS = 20  # posterior draws of PEPS per round
 SMALL, LARGE = "soare(6)", "K=50, d=20"
 MAKE: dict[str, Callable[[], linear.Instance]] = {
     SMALL: partial(linear.soare, 6),
     LARGE: linear.random_tirinzoni_published,
 }
-SHAPE = {SMALL: (4096, 256, 4), LARGE: (2048, 64, 1)}  # rounds, lanes, and runs of each lane
-BARS = {  # rounds a second that two CPU cores should make
+SHAPE = {SMALL: (4096, 256, 4), LARGE: (2048, 64, 1)}  # rounds, lanes, and runs per lane
+BARS = {  # rounds per second that two CPU cores should make
     SMALL: {"LinGapE": 5e6, "L-T3C": 5e6, "FWS": 1e6, "LinGame": 1e6, "Lazy TaS": 1e6},
     LARGE: {"LinGapE": 2e5, "L-T3C": 2e5, "FWS": 5e4, "LinGame": 5e4, "Lazy TaS": 2e5},
 }
@@ -45,34 +45,35 @@ FACTORIES: dict[str, Callable[..., Algorithm]] = {
     "LinTTTS": partial(linear.lin_ttts, draws=DRAWS),
     "PEPS": linear.peps,
 }
-STEPS = ("FWS", "LinGame", "LinGame-C", "Lazy TaS", "PEPS")  # whose pulls carry what they have learned
-LONGER = {"Lazy TaS": 8}  # times as many rounds on K = 50, d = 20: its plans are rarer the longer a run is
-DEAR = {"LinGame-C": 4, "LinTTTS": 16, "PEPS": 16}  # fewer by as much
+STEPS = ("FWS", "LinGame", "LinGame-C", "Lazy TaS", "PEPS")  # rules whose actions are `linear.Step`
+LONGER = {"Lazy TaS": 8}  # factor of the rounds on K = 50, d = 20: its plans get rarer as a run gets longer
+DEAR = {"LinGame-C": 4, "LinTTTS": 16, "PEPS": 16}  # divisors of the number of rounds
 
 
 def cases() -> list[Case]:
-    """Every rule on both instances."""
+    """Returns the cases of every rule on both instances."""
     return [case_of(rule, where) for where in MAKE for rule in FACTORIES]
 
 
 def case_of(rule: str, where: str) -> Case:
-    """One rule on one instance, float64."""
+    """Returns the case of one rule on one instance, in float64."""
     instance, (rounds, lanes, runs) = MAKE[where](), SHAPE[where]
     rounds = rounds * (LONGER.get(rule, 1) if where == LARGE else 1) // DEAR.get(rule, 1)
     published = 1e3 / PUBLISHED[rule] if where == LARGE and rule in PUBLISHED else None
     settings = {"delta": DELTA, "threshold": thresholds.log_t(arms=len(instance.arms)), "ridge": RIDGE}
-    settings |= TIRINZONI.get(rule, {}) if where == LARGE else {}  # as they were printed
+    settings |= TIRINZONI.get(rule, {}) if where == LARGE else {}  # as printed
     environment = linear.environment(instance, linear.Step if rule in STEPS else linear.Pull)
     build, plain = (
         always(partial(FACTORIES[rule], instance.arms, **settings), environment),
         partial(rate, rule, instance),
     )
     name, bar = f"{rule}, ratios", BARS[where].get(rule)
-    return Case("linear", name, where, build, plain, rounds, lanes, runs, bar=bar, published=published)
+    shape = {"max_rounds": rounds, "lanes": lanes, "runs": runs}
+    return Case("linear", name, where, build=build, plain=plain, bar=bar, published=published, **shape)
 
 
 def rate(rule: str, instance: linear.Instance, rounds: int = 200) -> float:
-    """Pulls a second of the transcription, over one run on one core."""
+    """Measures the pulls per second of the transcription, over one run on one core."""
     arms, theta, rng = np.asarray(instance.arms), np.asarray(instance.theta), np.random.default_rng(0)
     sampler, d = samplers(arms)[rule], arms.shape[1]
 
@@ -90,19 +91,19 @@ def rate(rule: str, instance: linear.Instance, rounds: int = 200) -> float:
 
 
 class Drawn(NamedTuple):
-    """The random numbers of a round."""
+    """Random numbers of a round."""
 
     normals: np.ndarray  # (draws + 1, d)
     tie: float
 
 
 def level(t: int, counts: np.ndarray) -> float:
-    """The threshold `log_t`."""
+    """Returns the threshold `log_t`."""
     return float(np.log(t + 1) - np.log(DELTA))
 
 
 def samplers(arms: np.ndarray) -> dict[str, plain.Sampler]:
-    """The transcriptions of the rules."""
+    """Returns the transcriptions of the rules."""
     spanner = [int(k) for k in first_spanner(jnp.asarray(arms))]
     return {
         "uniform": plain.uniform,
@@ -117,19 +118,19 @@ def samplers(arms: np.ndarray) -> dict[str, plain.Sampler]:
     }
 
 
-def best(seen: plain.Seen, items: np.ndarray, n: int) -> int:
-    """The best item of the n-th posterior draw."""
-    return int(np.argmax(items @ (seen.theta + seen.root.T @ seen.number.normals[n])))
+def best(stats: plain.Statistics, items: np.ndarray, n: int) -> int:
+    """Returns the best item of the n-th posterior draw."""
+    return int(np.argmax(items @ (stats.theta + stats.root.T @ stats.number.normals[n])))
 
 
-def nearest(seen: plain.Seen, items: np.ndarray, leader: int, costs: np.ndarray) -> int:
-    """An item of the least ratio."""
+def nearest(stats: plain.Statistics, items: np.ndarray, leader: int, costs: np.ndarray) -> int:
+    """Returns an item with the smallest ratio."""
     tied = np.flatnonzero(costs == costs.min())
-    return int(tied[int(seen.number.tie * len(tied))])
+    return int(tied[int(stats.number.tie * len(tied))])
 
 
-def first_other(seen: plain.Seen, items: np.ndarray, leader: int, costs: np.ndarray) -> int:
-    """The best item of the first draw in which that is another."""
-    tops = np.argmax((seen.theta + seen.number.normals[1:] @ seen.root) @ items.T, axis=1)
+def first_other(stats: plain.Statistics, items: np.ndarray, leader: int, costs: np.ndarray) -> int:
+    """Returns the best item of the first draw whose best item is not the leader."""
+    tops = np.argmax((stats.theta + stats.number.normals[1:] @ stats.root) @ items.T, axis=1)
     others = np.flatnonzero(tops != leader)
-    return int(tops[others[0]]) if len(others) else nearest(seen, items, leader, costs)
+    return int(tops[others[0]]) if len(others) else nearest(stats, items, leader, costs)

@@ -1,6 +1,6 @@
-"""What a sweep costs beyond its rounds: the host's visits, idle lanes, the store, the start of processes.
+"""Costs of a sweep beyond its rounds: the host's visits, idle lanes, the store, the start of processes.
 
-Everything runs LinGapE on soare(5) in float64 round by round unless the line says otherwise. The bare loop is the same
+Everything runs LinGapE on soare(5) in float64 round by round unless the row says otherwise. The bare loop is the same
 compiled round, repeated on the device without any visit of the host, in as many threads as the sweep has batches.
 """
 
@@ -32,7 +32,7 @@ CHUNK = 256
 
 
 class Walk(NamedTuple):
-    """The state of an algorithm that costs next to nothing."""
+    """State of an algorithm that costs next to nothing."""
 
     pulls: jax.Array
     limit: jax.Array
@@ -40,7 +40,7 @@ class Walk(NamedTuple):
 
 
 def walk(limit: jax.Array) -> Algorithm:
-    """Ends after `limit` rounds."""
+    """Builds an algorithm that stops after `limit` rounds."""
     return Algorithm(
         init=lambda key: Walk(jnp.zeros((), int), jnp.asarray(limit, int), jnp.zeros(1)),
         decide=lambda key, state: Decision(jnp.ones(()), state.pulls >= state.limit, jnp.argmax(state.values)),
@@ -52,7 +52,7 @@ def walk(limit: jax.Array) -> Algorithm:
 
 
 NOISE = Environment(jax.random.normal, lambda action, noise: noise)
-Row = tuple[str, str, str, str]  # what, in which setting, measured, aim
+Row = tuple[str, str, str, str]  # quantity, setting, measured value, aim
 
 
 def run(options: Settings) -> Report:
@@ -74,27 +74,27 @@ def run(options: Settings) -> Report:
 
 
 def timed(build: Callable, tasks: Any = None, **settings: Any) -> tuple[float, jaxbandits.Results]:
-    """Seconds of a sweep, compilation and store included, and what it returns."""
+    """Returns the seconds of a sweep, compilation and store included, and its results."""
     started = time.perf_counter()
     results = jaxbandits.sweep(build, tasks, key=KEY, progress=False, **settings)
     return time.perf_counter() - started, results
 
 
 def lingape(leap: int = 1) -> Callable:
-    """LinGapE on soare(5)."""
+    """Builds LinGapE on soare(5)."""
     instance = linear.soare(5)
     return always(partial(linear.lingape, instance.arms, delta=0.05, leap=leap), linear.environment(instance))
 
 
 def overheads(options: Settings) -> Iterator[Row]:
-    """Time of a sweep over that of the bare loop, minus 1; and the sweep's rounds a second."""
+    """Yields the time of a sweep over the time of the bare loop, minus 1, and the sweep's rounds per second."""
     for lanes in (256,) if options.quick else (64, 256, 1024):
         share, speed = overhead(lanes, CHUNK * (64 if options.quick else 512), 2 if options.quick else 4)
         yield "overhead over a bare loop", f"{lanes} lanes a batch", f"{share:+.1%} at {speed:.2e} rounds/s", "< 5 %"
 
 
 def overhead(lanes: int, rounds: int, repeats: int) -> tuple[float, float]:
-    """Both, of the fastest of the repeats."""
+    """Measures both by the fastest of the repeats."""
     batches, build = cores(), lingape()
 
     def one(seed: jax.Array) -> jax.Array:
@@ -113,7 +113,8 @@ def overhead(lanes: int, rounds: int, repeats: int) -> tuple[float, float]:
     bare = jax.jit(jax.vmap(one, axis_name="lanes")).lower(seeds[0]).compile()
     bare_seconds, sweep_seconds = [], []
     with ThreadPoolExecutor(batches) as threads:
-        for _ in range(repeats):  # in turns, so that a busy minute of the machine meets both
+        # The two take turns, so that a busy minute of the machine slows both.
+        for _ in range(repeats):
             started = time.perf_counter()
             list(threads.map(lambda batch: bare(batch).block_until_ready(), seeds))
             bare_seconds.append(time.perf_counter() - started)
@@ -123,7 +124,7 @@ def overhead(lanes: int, rounds: int, repeats: int) -> tuple[float, float]:
 
 
 def visits(options: Settings) -> Iterator[Row]:
-    """What the host does between two calls: it grows with the lanes."""
+    """Yields the time of the host between two calls, which grows with the lanes."""
 
     def build(task: Any, key: jax.Array) -> tuple[Algorithm, Environment]:
         return walk(jax.random.randint(key, (), 1, 200)), NOISE
@@ -134,7 +135,7 @@ def visits(options: Settings) -> Iterator[Row]:
 
 
 def occupancies(options: Settings) -> Iterator[Row]:
-    """Tasks whose lengths differ: LinGapE's stopping times over a table of gaps, and lengths from a Pareto law."""
+    """Yields occupancies for tasks of unequal length: LinGapE over a table of gaps, and a Pareto law."""
     arms = linear.canonical(0.1).arms
 
     def of_gap(gap: jax.Array, key: jax.Array) -> tuple[Algorithm, Environment]:
@@ -157,7 +158,7 @@ def occupancies(options: Settings) -> Iterator[Row]:
 
 
 def storage(folder: Path, options: Settings) -> Iterator[Row]:
-    """Rows a second to the store, against the same sweep in memory; resuming and loading."""
+    """Yields the rows per second of the same sweep in memory and to the store, and the times to resume and load."""
     rows, store = 10**5 if options.quick else 10**6, folder / "rows"
 
     def build(task: Any, key: jax.Array) -> tuple[Algorithm, Environment]:
@@ -183,7 +184,7 @@ def storage(folder: Path, options: Settings) -> Iterator[Row]:
 
 
 def processes(folder: Path, options: Settings) -> Iterator[Row]:
-    """Seconds of one sweep on the threads of this process, on one worker with one core, and on a worker a core."""
+    """Yields the seconds of a sweep on the threads of this process, on one worker, and on one worker per core."""
     seeds, build = 400 if options.quick else 4000, lingape(leap=65536)
 
     def row(name: str, **settings: Any) -> Row:
@@ -195,5 +196,5 @@ def processes(folder: Path, options: Settings) -> Iterator[Row]:
     yield row(f"threads of one process on {cores()} cores")
     for workers in (1, cores()):
         with jaxbandits.process_pool(cores()) as pool:
-            list(pool.map(abs, range(4 * cores())))  # the workers have started
+            list(pool.map(abs, range(4 * cores())))  # starts the workers
             yield row(f"{workers} workers with a core each", executor=pool, shards=workers)

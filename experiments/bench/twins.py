@@ -1,4 +1,4 @@
-"""A rule or several of every family on one instance each, in whole runs that can be made in either precision."""
+"""One or more rules of every family, each on one instance, in whole runs that can be made in either precision."""
 
 from collections.abc import Callable
 from functools import partial
@@ -15,14 +15,14 @@ from jaxbandits.base import Algorithm, Array, Environment
 from jaxbandits.numerics import thresholds
 
 MOST = 2**30  # rounds
-SEEDS = {"TaS": 10_000, "TaS, C": 10_000, "TTTS": 1000, "elimination": 20_000}  # of rules that take long
+SEEDS = {"TaS": 10_000, "TaS, C": 10_000, "TTTS": 1000, "elimination": 20_000}  # runs of rules that take long
 REGRET_ROUNDS = 4096
 OMEGA = 0.3  # angle between the best arm of soare(6) and the one that is hard to tell from it, for the ratio rules
-AGENTS, HORIZON, CANDIDATES = 10, 50, 1000  # of kernel bandits
-NODES, FEW, SIDE = 50, 15, 16  # crops to sample, crops whose distances are seen through noise, pixels of their sides
+AGENTS, HORIZON, CANDIDATES = 10, 50, 1000  # sizes of the kernel bandits
+NODES, FEW, SIDE = 50, 15, 16  # crops to sample, crops with noisy distances, pixels per side
 
 Built = tuple[Algorithm, Environment]
-Judge = Callable[[Any], Array]  # of an outcome
+Judge = Callable[[Any], Array]  # (outcome) -> value
 
 
 class Twin(NamedTuple):
@@ -31,16 +31,16 @@ class Twin(NamedTuple):
     family: str
     rule: str
     instance: str
-    build: Callable[[str], Callable[..., tuple[Any, ...]]]  # of a dtype: what `sweep` takes
+    build: Callable[[str], Callable[..., tuple[Any, ...]]]  # (dtype) -> build function for `sweep`
     seeds: int
     is_right: Judge | None = None
     delta: float = 0.1
-    value: Judge | None = None  # what is compared; None: pulls
+    value: Judge | None = None  # compared value. If None, pulls.
     max_rounds: int = MOST
 
 
 def fixed(of_dtype: Callable[..., Built], **settings: Any) -> Callable[[str], Callable[..., Built]]:
-    """Of a dtype: a build whose runs are all alike."""
+    """Returns a function from a dtype to a build function whose runs are all alike."""
 
     def of(dtype: str) -> Callable[..., Built]:
         made = of_dtype(dtype, **settings)
@@ -50,33 +50,33 @@ def fixed(of_dtype: Callable[..., Built], **settings: Any) -> Callable[[str], Ca
 
 
 def judged(is_right: Callable[..., Array], *instance: Any, **settings: Any) -> Judge:
-    """Whether an outcome's answer is right."""
+    """Returns a function that checks whether an outcome's answer is right."""
     return lambda outcome: is_right(*instance, outcome.answer, **settings)
 
 
 def twins() -> list[Twin]:
-    """All of them."""
+    """Returns all twins."""
     return [*of_mab(), *of_linear(), *of_fullbandit(), *of_kcenter(), *of_cpe(), *of_kernel()]
 
 
 def of_mab() -> list[Twin]:
-    """Rules of fixed confidence."""
+    """Returns rules of fixed confidence."""
 
     def made(dtype: str, name: str, make: Any) -> Built:
         instance = make(dtype=dtype)
         return arms.SURE[name](instance.problem, delta=0.1), mab.environment(instance, slots=arms.SLOTS.get(name, 1))
 
-    found = []
+    listed = []
     for name in arms.SURE:
         where, make = ("gk2", mab.gk2) if name in arms.LAW else ("gauss4", mab.gauss4)
         seeds = SEEDS.get(name, 100_000)
         build = fixed(made, name=name, make=make)
-        found.append(Twin("mab", name, where, build, seeds, judged(mab.is_right, make())))
-    return found
+        listed.append(Twin("mab", name, where, build=build, seeds=seeds, is_right=judged(mab.is_right, make())))
+    return listed
 
 
 def of_linear() -> list[Twin]:
-    """LinGapE and designs, rules that stop by likelihood ratios, and the regret of two."""
+    """Returns LinGapE and designs, rules that stop by likelihood ratios, and the regret of two rules."""
 
     def soare(dtype: str, factory: Any, action: type) -> Built:
         instance = linear.soare(5, dtype=dtype)
@@ -98,8 +98,16 @@ def of_linear() -> list[Twin]:
         ("XY-adaptive", linear.xy_adaptive, linear.Allocation, 1000),
     )
     right = judged(linear.is_right, linear.soare(5))
-    found = [
-        Twin("linear", name, "soare(5)", fixed(soare, factory=rule, action=action), seeds, right, 0.05)
+    listed = [
+        Twin(
+            "linear",
+            name,
+            "soare(5)",
+            build=fixed(soare, factory=rule, action=action),
+            seeds=seeds,
+            is_right=right,
+            delta=0.05,
+        )
         for name, rule, action, seeds in designs
     ]
     right = judged(linear.is_right, linear.soare(6, OMEGA))
@@ -108,7 +116,8 @@ def of_linear() -> list[Twin]:
     for action, rules in ((linear.Pull, pulls), (linear.Step, steps)):
         for name, rule in rules.items():
             build = fixed(ratio, factory=rule, action=action)
-            found.append(Twin("linear", f"{name}, ratios", f"soare(6, {OMEGA})", build, 40_000, right))
+            twin = Twin("linear", f"{name}, ratios", f"soare(6, {OMEGA})", build=build, seeds=40_000, is_right=right)
+            listed.append(twin)
     tilted = linear.soare(6)
     means = tilted.arms @ tilted.theta
     lost = jnp.max(means) - means
@@ -116,30 +125,39 @@ def of_linear() -> list[Twin]:
     for name, rule in regrets.items():
         twin = Twin("linear", f"{name}, regret", "soare(6)", fixed(regret, factory=rule), 4000)
         value = lambda outcome: lost @ outcome.state.counts.astype(lost.dtype)  # noqa: E731
-        found.append(twin._replace(value=value, max_rounds=REGRET_ROUNDS))
-    return found
+        listed.append(twin._replace(value=value, max_rounds=REGRET_ROUNDS))
+    return listed
 
 
 def of_fullbandit() -> list[Twin]:
-    """A quiz, with sums from the normal law."""
+    """Returns rules on a quiz, with sums from the normal law."""
     crowd = fullbandit.crowdsourcing("it")
     support = fullbandit.random_support(0, crowd.theta.size, crowd.k, size=2 * crowd.theta.size)
 
     def made(dtype: str, factory: Any) -> Built:
-        design, own = fullbandit.make_design(support, crowd.k, dtype=dtype), fullbandit.crowdsourcing("it", dtype=dtype)
-        return factory(design), fullbandit.environment(own, design, noise="bernoulli", sampler="normal")
+        design, quiz = (
+            fullbandit.make_design(support, crowd.k, dtype=dtype),
+            fullbandit.crowdsourcing("it", dtype=dtype),
+        )
+        return factory(design), fullbandit.environment(quiz, design, noise="bernoulli", sampler="normal")
 
     right = judged(fullbandit.is_right, crowd, epsilon=0.5)
     return [
         Twin(
-            "fullbandit", name, "it", fixed(made, factory=rule), 100 if name.startswith("SA-FOA") else 4000, right, 0.05
+            "fullbandit",
+            name,
+            "it",
+            build=fixed(made, factory=rule),
+            seeds=100 if name.startswith("SA-FOA") else 4000,
+            is_right=right,
+            delta=0.05,
         )
         for name, rule in quizzes.RULES.items()
     ]
 
 
 def of_kcenter() -> list[Twin]:
-    """Crops of photographs: their numbers, or their distances through noise."""
+    """Returns rules on crops of photographs: sampled pixels, or noisy distances."""
     points = kcenter.image_crops(NODES, 7, size=SIDE, augment=True)
     sums, m = kcenter.pairwise_sums(points), points.shape[1]
     problem = kcenter.Dimensions(NODES, m, 5, 255)
@@ -147,7 +165,7 @@ def of_kcenter() -> list[Twin]:
         problem, jnp.asarray(points), jnp.asarray(sums), jnp.arange(NODES, dtype=jnp.int32)
     )
 
-    def seen(dtype: str) -> kcenter.DistanceInstance:
+    def observed(dtype: str) -> kcenter.DistanceInstance:
         distances = kcenter.normalised_distances(sums[:FEW, :FEW], m=m, levels=255, dtype=dtype)
         return kcenter.distance_instance(distances, k=3, noise_scale=0.1)
 
@@ -155,27 +173,30 @@ def of_kcenter() -> list[Twin]:
         return factory(problem, delta=0.1, leap=1, dtype=dtype), kcenter.environment(images, leap=1)
 
     def noisy(dtype: str, factory: Any, action: type) -> Built:
-        instance = seen(dtype)
+        instance = observed(dtype)
         return factory(instance.problem, delta=0.1, noise_scale=0.1, dtype=dtype), kcenter.environment(
             instance, action=action
         )
 
-    found = []
+    listed = []
     for name, rule, seeds in (("DS-UCB", kcenter.ds_ucb, 2000), ("DS-TS", kcenter.ds_ts, 500)):
         right = judged(kcenter.is_right, images)
-        found.append(Twin("kcenter", name, f"crops, n = {NODES}", fixed(sampled, factory=rule), seeds, right))
+        build = fixed(sampled, factory=rule)
+        twin = Twin("kcenter", name, f"crops, n = {NODES}", build=build, seeds=seeds, is_right=right)
+        listed.append(twin)
     rules = {"NS-TS": (kcenter.ns_ts, kcenter.PairPull)}
     for tracking in ("difference", "ratio"):
         rules[f"NS-TandS, {tracking}"] = partial(kcenter.ns_tands, tracking=tracking), kcenter.Pull
     for name, (rule, action) in rules.items():
         build = fixed(noisy, factory=rule, action=action)
-        right = judged(kcenter.is_right, seen("float64"))
-        found.append(Twin("kcenter", name, f"crops, n = {FEW}", build, 5000, right))
-    return found
+        right = judged(kcenter.is_right, observed("float64"))
+        twin = Twin("kcenter", name, f"crops, n = {FEW}", build=build, seeds=5000, is_right=right)
+        listed.append(twin)
+    return listed
 
 
 def of_cpe() -> list[Twin]:
-    """The two best of six arms, by single pulls and by pulls of two."""
+    """Returns rules for the two best of six arms, by single pulls and by pulls of two."""
 
     def made(dtype: str, factory: Any) -> Built:
         instance = cpe.top2of6(dtype=dtype)
@@ -187,12 +208,13 @@ def of_cpe() -> list[Twin]:
 
     right = judged(cpe.is_right, cpe.top2of6())
     rules = {"COCI": cpe.coci, "uniform": cpe.uniform, "CLUCB": cpe.clucb}
-    found = [Twin("cpe", name, "top2of6", fixed(made, factory=rule), 20_000, right) for name, rule in rules.items()]
-    return [*found, Twin("cpe", "P-FWS", "top2of6", fixed(played), 20_000, right)]
+    known: dict[str, Any] = {"seeds": 20_000, "is_right": right}
+    listed = [Twin("cpe", name, "top2of6", build=fixed(made, factory=rule), **known) for name, rule in rules.items()]
+    return [*listed, Twin("cpe", "P-FWS", "top2of6", build=fixed(played), **known)]
 
 
 def of_kernel() -> list[Twin]:
-    """The regret of distributed kernel bandits, on instances of their own."""
+    """Returns the regret of distributed kernel bandits, each run on an instance of its own."""
     rules: dict[str, Callable[..., Algorithm]] = {
         "DUETS": kernel.duets,
         "DisKernelUCB": kernel.dis_kernel_ucb,

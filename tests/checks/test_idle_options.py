@@ -39,18 +39,18 @@ GP = {"kernel": kernel.paper_kernel("branin"), "horizon": 9, "noise_variance": 0
         (partial(SUMS, mode="all", growth=None), "lottery", "draw", "mode='all'"),
     ],
 )
-def test_an_option_that_would_do_nothing_is_refused(call, option, value, because):
+def test_option_without_effect_is_refused(call, option, value, because):
     call()
     with pytest.raises(ValueError, match=f"^{option} must be .*{because}"):
         call(**{option: value})
 
 
-def test_one_width_of_gp_ucb_is_needed():
+def test_gp_ucb_without_a_width_is_refused():
     with pytest.raises(ValueError, match="^beta must be given where confidence is None, got None"):
         kernel.gp_ucb(np.eye(2), **GP)
 
 
-def test_what_the_proved_radius_needs_is_needed_without_a_scale():
+def test_lin_ts_without_a_scale_requires_the_options_of_the_proved_radius():
     for name in PROVED:
         with pytest.raises(ValueError, match=f"^{name} must be"):
             linear.lin_ts(ARMS, **(PROVED | {name: None}))

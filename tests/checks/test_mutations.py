@@ -1,7 +1,7 @@
-"""Every argument of every public function, replaced by what it cannot be: refused by name, before anything is compiled.
+"""Every argument of every public function, replaced by invalid values: refused by name before anything is compiled.
 
-The valid calls lie beside this file, one table a family. A mutation that makes another valid value is said to be `fine`
-there.
+The valid calls are in the modules beside this file, one table per family. They list mutations that make another valid
+value as `fine`.
 """
 
 import importlib
@@ -24,11 +24,11 @@ CALLS = {
 FAMILIES = TABLES[:6]
 WORD, NUMBER = "no such word", 1.5
 THREAD = threading.get_ident()
-compiled = []  # programs of this thread: one that an earlier test has left may still compile its own
+compiled = []  # programs of this thread only: a thread left by an earlier test may still compile
 
 
 def note(event: str, seconds: float, **_: Any) -> None:
-    """Counts a program that is compiled."""
+    """Counts a compiled program."""
     del seconds
     if event.endswith("backend_compile_duration") and threading.get_ident() == THREAD:
         compiled.append(event)
@@ -46,7 +46,7 @@ def is_key(value: Any) -> bool:
 
 
 def with_nan(value: Any) -> Any:
-    """An array with a NaN in it."""
+    """Returns a copy with a NaN in it."""
     array = np.array(value, float)
     array.flat[array.size // 2] = np.nan
     return array
@@ -57,7 +57,7 @@ def is_float(leaf: Any) -> bool:
 
 
 def mutations(value: Any) -> Iterator[tuple[str, Any]]:
-    """Names and values of what may stand in the place of a valid value."""
+    """Yields (name, value) of the values to try instead of a valid one."""
     yield "none", None
     if isinstance(value, (bool, np.bool_)):
         yield from {"string": WORD, "number": NUMBER, "list": [value]}.items()
@@ -92,12 +92,12 @@ def mutations(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def names_of(argument: str, value: Any) -> tuple[str, ...]:
-    """The words by which a message may name an argument: a struct also by its fields."""
+    """Returns the words by which a message may name an argument; a struct may also be named by its fields."""
     return argument, *getattr(value, "_fields", ())
 
 
 def refusal(call, argument: str, mutated: Any) -> str:
-    """How a call with a mutated argument ends: "clear", or what is wrong."""
+    """Returns "clear" if a call with a mutated argument is refused by name, otherwise the fault."""
     before = len(compiled)
     try:
         call.function(**call.arguments | {argument: mutated})
@@ -111,7 +111,7 @@ def refusal(call, argument: str, mutated: Any) -> str:
     return "silence"
 
 
-def test_a_program_that_is_compiled_is_counted():
+def test_note_counts_compiled_programs():
     before = len(compiled)
     jax.jit(lambda x: x * 3.25 + 7)(1.0)
     assert len(compiled) > before
@@ -127,8 +127,8 @@ def test_every_public_function_of_the_families_has_a_call():
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_every_argument_is_in_the_call_and_the_call_is_good(name):
-    """Traced, so that nothing is compiled; where the function needs values, called."""
+def test_call_is_valid_and_has_every_argument(name):
+    """Calls are traced, so that nothing is compiled. If a function needs values, it is called."""
     call = CALLS[name]
     parameters = inspect.signature(call.function).parameters.values()
     named = {p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}

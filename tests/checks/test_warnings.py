@@ -1,4 +1,4 @@
-"""A warning advises: one that cannot be written ends nothing."""
+"""A warning only advises: if it cannot be written, the call still succeeds."""
 
 import contextlib
 import io
@@ -13,7 +13,7 @@ from jaxbandits import linear
 
 @contextlib.contextmanager
 def written(action):
-    """Warnings are written to stderr, as outside of pytest, which collects them."""
+    """Writes warnings to stderr, as outside of pytest, which collects them."""
     with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()) as stderr:
         warnings.showwarning = lambda message, *_: sys.stderr.write(str(message))
         warnings.simplefilter(action)
@@ -36,7 +36,7 @@ def test_a_warning_is_dropped_if_stderr_is_closed():
         warned()
 
 
-def test_a_filter_makes_an_error_of_it_also_then():
+def test_filter_turns_a_warning_into_an_error_if_stderr_is_closed():
     with written("error") as stderr:
         stderr.close()
         with pytest.raises(UserWarning, match="too short"):

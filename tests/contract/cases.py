@@ -1,4 +1,4 @@
-"""Every algorithm of every family, one line each: what joins this table has to keep the promises of the contract."""
+"""Every algorithm of every family. A case in this table must keep the promises of the contract."""
 
 from contract import cpe, fullbandit, kcenter, kernel, linear, mab
 

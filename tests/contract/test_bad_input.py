@@ -1,6 +1,6 @@
 """Bad values for the arguments of every factory: each is refused by a ValueError that names the argument.
 
-Thirty a case, and a hundred with the `wide` tests. What every single argument refuses is in `checks`.
+Thirty examples per case, a hundred with the `wide` tests. `checks` tests every argument by itself.
 """
 
 import math
@@ -18,7 +18,7 @@ NOT_A_NAME = st.text(max_size=4) | st.integers()
 
 
 def outside(low: float, high: float):
-    """Numbers outside an open interval."""
+    """Draws numbers outside an open interval."""
     return st.floats(max_value=low, allow_nan=False) | st.floats(min_value=high, allow_nan=False) | NOT_FINITE
 
 
@@ -88,7 +88,7 @@ def names_of(case):
 
 
 def bad_arguments(case: str):
-    """Pairs of an argument of the factory and a value that it must refuse."""
+    """Draws pairs of an argument of the factory and a value that it must refuse."""
     names = [name for name in names_of(CASES[case]) if name in BAD]
     pairs = [st.tuples(st.just(name), NEGATIVE if (case, name) in ZERO_IS_GOOD else BAD[name]) for name in names]
     if case in KERNELS and "beta" in CASES[case].numbers:

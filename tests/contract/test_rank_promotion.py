@@ -1,6 +1,6 @@
-"""The library runs under `jax_numpy_rank_promotion="raise"`, as many set it in their tests: axes are always explicit.
+"""The library runs under `jax_numpy_rank_promotion="raise"`, which many set in their tests: axes are always explicit.
 
-Ranks are known while a program is traced, so only one run and one sweep are compiled.
+Tracing checks ranks, so only one run and one sweep are compiled.
 """
 
 import jax

@@ -1,4 +1,4 @@
-"""Flags of XLA, which differ between its versions: a process that is given one that XLA does not know ends at once."""
+"""Flags of XLA, which differ between its versions. XLA ends a process at once if it does not know a flag."""
 
 import os
 import subprocess
@@ -6,7 +6,7 @@ import sys
 
 
 def known_flags(flags: list[str]) -> list[str]:
-    """Returns the flags that the installed XLA knows, by trying them in processes of their own: a second each."""
+    """Returns the flags that the installed XLA knows, by trying each in a process of about a second."""
     if _starts(flags):
         return list(flags)
     return [flag for flag in flags if _starts([flag])]

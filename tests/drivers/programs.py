@@ -1,4 +1,4 @@
-"""Programs that are compiled once for all the tests of a file, and comparisons of what they return."""
+"""Programs that are compiled once for all tests of a file, and comparisons of their results."""
 
 import functools
 from collections.abc import Callable
@@ -12,10 +12,10 @@ from jaxbandits.engine.jaxprs import ClosedJaxpr, Jaxpr
 
 
 def compiled(make: Callable[..., Callable]) -> Callable[..., Callable]:
-    """The programs that `make` gives, each under `jit`: one for every choice of its arguments, however often called.
+    """Jits the functions that `make` returns, and makes only one program for every choice of its arguments.
 
-    What changes a program (a rule, a flag, a size) is an argument of `make`. What does not (a number, a key, an
-    instance) is one of the function that it returns.
+    A value that changes the program (a rule, a flag, a size) is an argument of `make`. Other values (a number, a key,
+    an instance) are arguments of the function that it returns.
 
         @compiled
         def end(rule):
@@ -32,13 +32,13 @@ def compiled(make: Callable[..., Callable]) -> Callable[..., Callable]:
 
 
 def those_of(names, *always):
-    """Parameters, one a name: the rules for which a law is `always` shown; for the others with the wide tests."""
+    """Returns one parameter per name. Names not in `always` are tested with the wide tests only."""
     assert set(always) < set(names)
     return [pytest.param(name, marks=[] if name in always else [pytest.mark.wide]) for name in names]
 
 
 def leaves(tree):
-    """As arrays of NumPy; a key as its data."""
+    """Returns the leaves as NumPy arrays; a key becomes its data."""
     return [np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf) for leaf in jax.tree.leaves(tree)]
 
 
@@ -47,19 +47,19 @@ def _is_key(leaf) -> bool:
 
 
 def assert_same(a, b):
-    """Both have one structure and, in every leaf, the same numbers."""
+    """Asserts that both have one structure and, in every leaf, the same numbers."""
     assert jax.tree.structure(a) == jax.tree.structure(b)
     for x, y in zip(leaves(a), leaves(b), strict=True):
         np.testing.assert_array_equal(x, y)
 
 
 def differ(a, b) -> bool:
-    """Whether some leaf does."""
+    """True if some leaf differs."""
     return any(not np.array_equal(x, y) for x, y in zip(leaves(a), leaves(b), strict=True))
 
 
 def primitives_of_a_round(algorithm, environment) -> set[str]:
-    """The names of all operations of one round; "while" is a loop of unknown length."""
+    """Returns the names of all operations of one round; "while" is a loop of unknown length."""
 
     def one_round(key):
         state = algorithm.init(key)

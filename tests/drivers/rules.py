@@ -1,4 +1,4 @@
-"""Calls the rules of the library with any inverse, which need not be that of a design."""
+"""Calls of the library's rules with any inverse, which need not belong to a design."""
 
 import functools
 
@@ -13,7 +13,7 @@ def a_design(n, k):
 
 
 def verdict_of(rule, inverse, theta, t, *, k, **settings):
-    """What a rule finds. Of a number in place of the matrix, spectral reads that it bounds the eigenvalues."""
+    """Returns a rule's verdict. Given a number as `inverse`, spectral takes it as the bound on the eigenvalues."""
     design, theta = a_design(theta.size, k), jnp.asarray(theta)
     if jnp.ndim(inverse) == 0:
         design = design._replace(spectral=jnp.asarray(inverse, float))

@@ -1,4 +1,4 @@
-"""Drives any algorithm with recorded observations in place of an environment."""
+"""Driver of any algorithm by recorded observations instead of an environment."""
 
 from functools import partial
 
@@ -16,28 +16,27 @@ def _usual(r, state):
 
 
 def one_round(algorithm, answer, state, key=KEY):
-    """The next state, and the state and the decision that led to it; a state that stops stays as it is."""
+    """Returns the next state, and the state and the decision that led to it. A state that stops does not change."""
     state, decision = ask(algorithm, key, state)
     action = jax.tree.map(partial(jnp.where, decision.stop), algorithm.idle, decision.action)
     return algorithm.observe(state, action, answer(state, action)), state, decision._replace(action=action)
 
 
 def record(algorithm, answer, rounds, *, start=KEY, key=_usual):
-    """All of so many rounds, to be called under `jit`.
+    """Returns the last state, and the stacked states and decisions of all rounds. Call it under `jit`.
 
-    `answer(state, action)` observes, and `key(r, state)` is that of round r. Returns the last state, and the states and
-    decisions of all rounds, stacked.
+    `answer(state, action)` is the observation, and `key(r, state)` the key of round r.
     """
 
     def body(state, r):
-        state, *seen = one_round(algorithm, answer, state, key(r, state))
-        return state, tuple(seen)
+        state, *before = one_round(algorithm, answer, state, key(r, state))
+        return state, tuple(before)
 
     return lax.scan(body, algorithm.init(start), jnp.arange(rounds))
 
 
 def finish(algorithm, answer, max_rounds, *, hold=lambda state: state):
-    """The state that stops, or that of the last round, the rounds, and the last decision; `hold` changes each state."""
+    """Returns the stopping or last state, the number of rounds, and the last decision; `hold` changes each state."""
 
     def more(carry):
         _, rounds, decision = carry

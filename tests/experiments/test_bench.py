@@ -1,4 +1,4 @@
-"""The table of all speeds: every family is in it, and its limit is a sweep that repeats one query."""
+"""The table of all speeds: it has every family, and its limit is a sweep that repeats one query."""
 
 import importlib
 
@@ -34,7 +34,7 @@ RULES = {
 
 
 @pytest.mark.parametrize("family", MEASURED)
-def test_every_algorithm_has_a_row(family):
+def test_cases_include_every_algorithm(family):
     cases = importlib.import_module(f"experiments.bench.{family}").cases()
     assert {case.rule for case in cases} == RULES[family]
     for case in cases:
@@ -43,7 +43,7 @@ def test_every_algorithm_has_a_row(family):
         require_fit(algorithm, environment)
 
 
-def test_the_first_query_is_repeated_and_every_observation_counted():
+def test_repeating_keeps_the_first_query_and_counts_every_observation():
     instance = linear.canonical(0.5)
     algorithm = linear.lingape(instance.arms, delta=0.1)
     outcome = run(jax.random.key(0), repeating(algorithm), linear.environment(instance), max_rounds=50)
@@ -64,7 +64,7 @@ def canonical(**more):
     return Case("linear", "LinGapE", "canonical", build, lambda: 10.0, max_rounds=64, lanes=4, **more)
 
 
-def test_a_row():
+def test_report_has_the_measured_speeds():
     report = bench.report("speed", [canonical(bar=3e7)], Settings(quick=True))
     columns = {name: values[0] for name, values in report.columns.items()}
     assert columns["rounds"] == 4 * columns["batches"] * columns["devices"] * 64
@@ -77,14 +77,14 @@ def test_a_row():
     assert row["share of limit"] == f"{columns['queries'] / columns['limit']:.0%}"
 
 
-def test_a_floor_takes_the_place_of_the_answers():
+def test_measured_with_a_floor_uses_it_as_the_limit():
     case = canonical(tasks=jnp.array([0.1, 0.2]), floor=lambda: (123.0, "memory"))
     part = bench.measured(case, 1.0, Settings())
     assert (part["limit"], part["by"]) == (123.0, "memory")
     assert np.isfinite(part["queries"])
 
 
-def test_what_32_bit_does_not_bear_is_said():
+def test_report_in_32_bit_notes_refused_cases():
     def build(task, key):
         raise ValueError("arms must be float64")
 
@@ -96,28 +96,28 @@ def test_what_32_bit_does_not_bear_is_said():
         bench.report("speed", cases, Settings(quick=True))
 
 
-def test_both_precisions_beside_each_other(monkeypatch):
+def test_precision_compares_both_and_notes_refused_rules(monkeypatch):
     coci = next(twin for twin in twins.of_cpe() if twin.rule == "COCI")
     refusing = coci._replace(rule="another", build=lambda dtype: [].index(dtype))
     monkeypatch.setattr(precision, "twins", lambda: [coci, refusing])
     report = precision.run(Settings(seeds=30))
     (row,) = report.grid
     assert report.columns["float64"] > 1000
-    # The samples are the same, and so are the runs.
+    # The samples are equal, and so are the runs.
     assert (report.columns["ratio"], report.columns["ratio_se"], row["verdict"]) == (1, 0, "same")
     assert row["wrong, float32"] == row["wrong, float64"] == "0"
     assert report.claims[0].holds
     assert any(note.startswith("another, top2of6 refuses") for note in report.notes)
 
 
-def test_runs_in_both_precisions_are_kept(tmp_path, monkeypatch):
+def test_precision_with_a_store_resumes(tmp_path, monkeypatch):
     monkeypatch.setattr(precision, "twins", lambda: [next(t for t in twins.of_cpe() if t.rule == "COCI")])
     first, again = (precision.run(Settings(seeds=30, store=tmp_path)).grid for _ in range(2))
-    assert first == again  # their speed too, which a second run would hardly repeat
+    assert first == again  # also their speed, which a second run would hardly repeat
 
 
 @pytest.mark.wide
-def test_every_twin_has_its_precision():
+def test_twins_have_the_dtype_given():
     for twin in twins.twins():
         for dtype in precision.DTYPES:
             built = twin.build(dtype)(None, jax.random.key(0))

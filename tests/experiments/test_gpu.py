@@ -1,4 +1,4 @@
-"""The instrument for GPUs: what it reads of a compiled program, and that two algorithms compile for one."""
+"""The GPU bench: the figures that it reads from a compiled program. Two algorithms compile for a GPU."""
 
 import pytest
 
@@ -75,25 +75,26 @@ ENTRY %main.2 (a.1: f64[100,9]) -> f64[] {
 """
 
 
-def test_of_a_table_the_rows_that_are_read_and_set_count():
-    found = gpu_programs.read_round(TEXT.partition("%body.1")[0] + ROWS, chunk=88)
-    # A row is read and written; 40 are read and one is written; then one is read, written twice (once into the table),
-    # whose old one is not looked at but may be, and the index comes twice.
-    assert found.bytes == (72 + 72 + 4) + (40 * 72 + 72) + (72 + 72 + 72 + 72 + 4)
+def test_read_round_of_a_table_counts_only_rows_read_and_set():
+    counted = gpu_programs.read_round(TEXT.partition("%body.1")[0] + ROWS, chunk=88)
+    # First a row is read and written. Then 40 rows are read and one is written. Then one is read and written twice
+    # (once into the table), and its old value counts as read. The index counts twice.
+    assert counted.bytes == (72 + 72 + 4) + (40 * 72 + 72) + (72 + 72 + 72 + 72 + 4)
 
 
-def test_what_a_round_launches_is_read_from_the_program():
-    found = gpu_programs.read_round(TEXT, chunk=88, unroll=2)
-    assert (found.kernels, found.copies) == ((1 + 3 + 1) / 2, 1 / 2)
-    assert (found.unknown, found.branches, found.calls) == (1, 1, ())
-    # The fusion reads a row of the noise, (4, 8), and writes 8 doubles; the copy both; a turn writes 4 bytes.
-    assert found.bytes == (8 * 32 + 64 + 128 + 4 * 4) / 2
+def test_read_round_counts_launches_and_bytes():
+    counted = gpu_programs.read_round(TEXT, chunk=88, unroll=2)
+    assert (counted.kernels, counted.copies) == ((1 + 3 + 1) / 2, 1 / 2)
+    assert (counted.unknown, counted.branches, counted.calls) == (1, 1, ())
+    # The fusion reads a row of the noise, (4, 8), and writes 8 doubles. The copy reads and writes 8.
+    # A turn writes 4 bytes.
+    assert counted.bytes == (8 * 32 + 64 + 128 + 4 * 4) / 2
     with pytest.raises(ValueError, match="must have a loop of 88 turns"):
         gpu_programs.read_round(TEXT, chunk=88)
 
 
 @pytest.mark.slow
-def test_two_algorithms_compile_for_a_gpu():
+def test_report_compiles_two_algorithms_for_a_gpu():
     try:
         gpu_programs.target_mesh()
     except RuntimeError as error:

@@ -1,7 +1,7 @@
-"""An algorithm beside its transcription: either hears what the other was told, and both tapes are compared.
+"""An algorithm beside its transcription: one replays the observations of the other, and both tapes are compared.
 
-A transcription that has its own rewards writes a tape, and the algorithm hears it (`replayed`). An algorithm that asks
-several things a round, or leaps, goes first (`traced`), and the transcription is told what it heard.
+A transcription with its own rewards writes a tape, which the algorithm replays (`replayed`). An algorithm that makes
+several queries per round, or leaps, runs first (`traced`), and the transcription replays its observations.
 """
 
 from typing import NamedTuple
@@ -17,7 +17,7 @@ KEY = jax.random.key(5)
 
 
 class Laid(NamedTuple):
-    """Two tapes that should be one."""
+    """Two tapes that should be equal."""
 
     theirs: Tape
     ours: Tape
@@ -34,7 +34,7 @@ def _replay(build, watch):
 
 
 def replayed(build, tape, *numbers, watch=None):
-    """What the algorithm `build(*numbers)` does on a tape; equal `build`s and shapes are one program."""
+    """Replays a tape to the algorithm `build(*numbers)`. Equal `build`s and shapes share a program."""
     return jax.device_get(_replay(build, watch)(tape.observations, numbers))
 
 
@@ -44,12 +44,12 @@ def _trace(build, rounds, watch):
 
 
 def traced(build, rounds, *numbers, watch=None):
-    """What the algorithm and environment `build(*numbers)` do; equal `build`s and shapes are one program."""
+    """Traces the algorithm and environment `build(*numbers)`. Equal `build`s and shapes share a program."""
     return jax.device_get(_trace(build, rounds, watch)(numbers))
 
 
 def after(values):
-    """What holds after each round, as what holds before the next; before the first nothing is known."""
+    """Shifts values after each round to values before the next; the first is masked."""
     values = np.stack([np.asarray(value) for value in values])
     masked = np.ma.masked_array(np.concatenate([values[:1], values]))
     masked[0] = np.ma.masked
@@ -57,19 +57,19 @@ def after(values):
 
 
 def until_the_end(values):
-    """What is done in every round, and nothing in one more."""
+    """Appends a round of zeros to the values of all rounds."""
     values = np.stack([np.asarray(value) for value in values])
     return np.concatenate([values, np.zeros_like(values[:1])])
 
 
 def unless(is_open, values):
-    """Values of which some are not to be compared: those for which `is_open` (rounds,) holds."""
+    """Masks the values of rounds for which `is_open` (rounds,) holds, so that they are not compared."""
     values = np.asarray(values)
     at = np.reshape(is_open, (-1,) + (1,) * (values.ndim - 1))
     return np.ma.masked_array(values, mask=np.broadcast_to(at, values.shape))
 
 
 def only_last(value, rounds):
-    """What is known at the end alone."""
+    """Masks all rounds except the last, which holds `value`."""
     values = np.broadcast_to(value, (rounds, *np.shape(value)))
     return unless(np.arange(rounds) < rounds - 1, values)

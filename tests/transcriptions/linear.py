@@ -184,7 +184,7 @@ def phased(seed, reuse=False, items=False, against="all", **numbers):
         answers=after([phase.answer for phase in phases]),
         watched=(
             after([phase.theta for phase in phases]),
-            after([phase.left for phase in phases]),
+            after([phase.active for phase in phases]),
             np.cumsum([0, *(sum(phase.counts) for phase in phases)]),
         ),
     )

@@ -56,8 +56,8 @@ def phases(factory, seed, horizon, *, d=3):
     else:
         course = reference.od_linbai(arms, horizon, rewards, steps=STEPS)
     rounds = len(course) + 1
-    left = np.array([np.isin(np.arange(K), phase.left) for phase in course])
-    answers = [max(phase.left, key=lambda k, theta=phase.theta: arms[k] @ theta) for phase in course]
+    left = np.array([np.isin(np.arange(K), phase.active) for phase in course])
+    answers = [max(phase.active, key=lambda k, theta=phase.theta: arms[k] @ theta) for phase in course]
     if factory is linear.peace:  # the last phase drops nothing; who is left after it is not told
         left[-1] = left[-2] if left[-1].sum() > 1 and len(left) > 1 else left[-1]
     theirs = Tape(

@@ -1,8 +1,9 @@
 """Every algorithm beside its transcription into NumPy, round by round: decisions, stops, answers and estimates.
 
-The cases of a family lie in the module of its name; each builds two tapes. Every rule is looked at always, and so are
-its forms; the same form on another shape or another draw with the `wide` tests. The bandits without structure hear
-normal rewards always; Bernoulli rewards some always, where the formulas differ most, and all of them widely.
+The cases of a family are in the module of its name; each builds two tapes. Every rule and each of its forms is always
+tested. The same form on another shape or another draw is tested with the `wide` tests. Rules for independent arms
+always observe normal rewards. Some, whose formulas differ most, always observe Bernoulli rewards, the others with the
+`wide` tests.
 """
 
 import pytest
@@ -21,7 +22,7 @@ FAMILIES = {
     "plays": plays,
     "semi_bandits": semi_bandits,
 }
-# The same program text for another shape, or for other numbers.
+# Cases that repeat a form with another shape or other numbers.
 AGAIN = {
     "kernel": (
         *("n_kernel_ucb, 12", "n_kernel_ucb, 60, table", "gp_ucb, 60, schedule", "gp_ucb, 20, confidence"),
@@ -59,12 +60,12 @@ CASES = [
 ]
 
 
-def test_what_is_left_to_the_wide_tests_exists():
+def test_wide_cases_exist():
     assert all(set(names) <= set(FAMILIES[family].CASES) for family, names in AGAIN.items())
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_pull_by_pull(case):
+def test_algorithm_equals_its_transcription(case):
     laid = case()
     tolerances = {"tolerance": laid.tolerance, "absolute_tolerance": laid.absolute_tolerance}
     difference = first_difference(laid.theirs, laid.ours, **tolerances)

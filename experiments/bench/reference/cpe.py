@@ -1,6 +1,6 @@
 """COCI, uniform sampling and CLUCB, transcribed into plain NumPy: one pull at a time, every decision enumerated.
 
-A class is given by its decisions and by what each arm pays at each level.
+A class is given by its decisions and the pay of each arm at each level.
 """
 
 from collections.abc import Callable
@@ -13,8 +13,8 @@ import numpy as np
 
 class Class(NamedTuple):
     decisions: np.ndarray  # int (N, m), levels, in lexicographic order
-    pay: Callable[[np.ndarray], np.ndarray]  # theta (m,) -> (m, W + 1), what arm i pays at level l
-    cost: np.ndarray  # (N,), taken off the reward of each decision
+    pay: Callable[[np.ndarray], np.ndarray]  # theta (m,) -> (m, W + 1), pay of arm i at level l
+    cost: np.ndarray  # (N,), subtracted from the reward of each decision
     bi_monotone: bool
 
 
@@ -29,7 +29,7 @@ class Round(NamedTuple):
 
 
 def table(coef, cost, quota: int, kind: str = "exactly") -> Class:
-    """All level vectors that the quota allows. Sums of entries, not the entries, are compared."""
+    """Builds the class of all level vectors that the quota allows. Sums of entries are compared, not the entries."""
     coef, cost = np.asarray(coef, float), np.asarray(cost, float)
     m, _ = coef.shape
     lengths = np.isfinite(cost).sum(axis=1)
@@ -45,14 +45,14 @@ def table(coef, cost, quota: int, kind: str = "exactly") -> Class:
 
 
 def linear(rows, offset=None, *, bi_monotone: bool = False) -> Class:
-    """0/1 decisions; those that are not bi-monotone are tried at their own corners."""
+    """Builds a class of 0/1 decisions. If it is not bi-monotone, each decision is tried at its own corner."""
     rows = np.array(sorted(map(tuple, rows)))
     cost = np.zeros(len(rows)) if offset is None else np.asarray(offset, float)
     return Class(rows, lambda theta: np.stack([np.zeros(len(theta)), theta], axis=1), cost, bi_monotone)
 
 
 def concave_costs() -> tuple[np.ndarray, np.ndarray]:
-    """Water planning with falling marginal costs, whose optimum is not bi-monotone: decisions and their costs."""
+    """Returns (decisions, costs) of water planning with falling marginal costs, whose optimum is not bi-monotone."""
 
     def curve(y):
         return 1 - np.exp(-2 * y)
@@ -69,7 +69,7 @@ def rewards(problem: Class, theta: np.ndarray) -> np.ndarray:
 
 
 def phi(problem: Class, theta: np.ndarray) -> np.ndarray:
-    """The first of the best decisions."""
+    """Returns the first of the best decisions."""
     return problem.decisions[np.argmax(rewards(problem, theta))]
 
 
@@ -102,10 +102,10 @@ def chen_radius(counts: np.ndarray, delta: float, scale: float) -> np.ndarray:
 
 
 def coci(problem, tape, *, delta, tau=1, scale=1.0, clip=True, everywhere=False, rounds=inf) -> list[Round]:
-    """Every round up to the stop; tape[i, s] is sample s of arm i. `everywhere`: uniform sampling."""
+    """Returns every round up to the stop; tape[i, s] is sample s of arm i. If `everywhere`, sampling is uniform."""
     m = len(tape)
-    counts, seen = np.zeros(m, int), []
-    while len(seen) < rounds:
+    counts, rounds_made = np.zeros(m, int), []
+    while len(rounds_made) < rounds:
         if counts.min() < tau:
             arm, stop, answer = int(np.argmin(counts)), False, None
         else:
@@ -116,11 +116,11 @@ def coci(problem, tape, *, delta, tau=1, scale=1.0, clip=True, everywhere=False,
             is_open, answer = candidates(problem, lo, hi), phi(problem, center)
             stop = not is_open.any()
             arm = least_pulled(counts, np.ones(m, bool) if everywhere else is_open)
-        seen.append(Round(tuple(counts.tolist()), arm, stop, None if answer is None else tuple(answer.tolist())))
+        rounds_made.append(Round(tuple(counts.tolist()), arm, stop, None if answer is None else tuple(answer.tolist())))
         if stop:
             break
         counts[arm] += 1
-    return seen
+    return rounds_made
 
 
 def uniform(problem, tape, **settings) -> list[Round]:
@@ -130,7 +130,7 @@ def uniform(problem, tape, **settings) -> list[Round]:
 def clucb(problem, tape, *, delta, radius_of: Callable[[np.ndarray], np.ndarray] | None = None) -> list[Round]:
     m = len(tape)
     radius_of = radius_of or (lambda counts: radius(counts, 1, delta))
-    counts, seen = np.zeros(m, int), []
+    counts, rounds_made = np.zeros(m, int), []
     while True:
         if counts.min() < 1:
             arm, stop, best = int(np.argmin(counts)), False, None
@@ -143,9 +143,9 @@ def clucb(problem, tape, *, delta, radius_of: Callable[[np.ndarray], np.ndarray]
             disputed = best != rival
             stop = bool(not disputed.any() or reward[at[1]] - reward[at[0]] <= 0)
             arm = least_pulled(counts, disputed)
-        seen.append(Round(tuple(counts.tolist()), arm, stop, None if best is None else tuple(best.tolist())))
+        rounds_made.append(Round(tuple(counts.tolist()), arm, stop, None if best is None else tuple(best.tolist())))
         if stop:
-            return seen
+            return rounds_made
         counts[arm] += 1
 
 

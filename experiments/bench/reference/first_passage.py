@@ -1,7 +1,7 @@
-"""The first pull at which a rule holds, in hundreds of evaluations: compiled runs are checked against it.
+"""The first pull at which a rule holds, in hundreds of evaluations. Compiled runs are checked against it.
 
-The sums at the end of a long block of pulls are drawn first. Where the rule might hold inside, the sums in the middle
-are drawn too, given both ends, and the halves are searched in the same way, the left one first.
+The sums at the end of a long block of pulls are drawn first. If the rule might hold inside the block, the sums in the
+middle are drawn too, given both ends. The halves are then searched in the same way, the first half first.
 """
 
 from collections.abc import Callable
@@ -14,33 +14,33 @@ import numpy as np
 from jaxbandits.checks import require
 from jaxbandits.fullbandit import Design, Instance, Verdict, environment, tracking_counts
 
-SHORT = 4  # a block of so few pulls is searched one by one: its bound would cost as much as it can save
+SHORT = 4  # pulls of a block that is searched one by one: its bound would cost as much as it can save
 
 Rule = Callable[[np.ndarray, np.ndarray, int], Verdict]  # (inverse float (n, n), theta float (n,), t) -> Verdict
 
 
 class Path(NamedTuple):
-    """Rewards whose past can be filled in. A position says what has been seen of every super-arm."""
+    """Rewards whose past can be filled in. A position holds the observations of every super-arm."""
 
-    start: Any  # the position before the first pull
+    start: Any  # position before the first pull
     extend: Callable[[np.random.Generator, Any, np.ndarray], Any]  # (rng, from, pulls int (s,)) -> position
     bridge: Callable[[np.random.Generator, Any, Any, np.ndarray, np.ndarray], Any]
-    # (rng, left, right, pulls int (s,) from the left, pulls int (s,) to the right) -> position between
+    # (rng, start, end, pulls int (s,) from the start, pulls int (s,) to the end) -> position between
     sums: Callable[[Any], np.ndarray]  # (position) -> float (s,), sums of rewards
-    variance: float  # at least the largest of a pull
+    variance: float  # bound on the variance of a pull
 
 
 class Passage(NamedTuple):
-    """Where the search ended."""
+    """End of a search."""
 
-    stopped: bool  # whether the rule held at all up to `max_pulls`
+    stopped: bool  # True if the rule held up to `max_pulls`
     pulls: int
     answer: np.ndarray  # bool (n,)
-    evaluations: int  # of the rule
+    evaluations: int  # number of evaluations of the rule
 
 
 class Point(NamedTuple):
-    """The statistics after t pulls."""
+    """Statistics after t pulls."""
 
     t: int
     counts: np.ndarray  # int (s,)
@@ -64,24 +64,25 @@ def first_passage(
 ) -> Passage:
     """Tracks a design until a rule holds for the first time.
 
-    Between two points a < b of a path, the margin is at most that of the widths at their smallest, with the matrix of b
-    and the radius of a, at the better of the two estimates; plus half of what exchanging `swaps` arms can make of the
-    difference of the estimates; plus z standard deviations of the bridge. Where that is below 0 nothing is drawn.
+    Between two points a < b of a path, the margin is at most the sum of three terms. The first is the margin at the
+    better of the two estimates, with the smallest widths: the matrix of b and the radius of a. The second is half of
+    the largest change of the estimates' difference by exchanging `swaps` arms. The third is z standard deviations of
+    the bridge. If the sum is below 0, nothing is drawn between a and b.
 
     Args:
         rng: source of all randomness.
         path: `gaussian_path` or `bernoulli_path` of an instance.
-        design: what is tracked.
+        design: the design to track.
         rule: (A_t^-1, theta, t) -> `Verdict`. Inside `jax.jit` it is faster; the estimates are float64, so
             jax_enable_x64 should be on. A rule with a lottery has no first passage.
-        swaps: by how many exchanges of arms the super-arms that the rule compares differ at most: 1 for `saqm_rule`,
+        swaps: largest number of exchanged arms between two super-arms that the rule compares: 1 for `saqm_rule`,
             min(k, n - k) for the others.
-        first_test: pulls before the first test, at least s; s, the size of the support, by default.
+        first_test: pulls before the first test, at least s. If None, s, the size of the support.
         ratio: above 1, ratio of the pulls at the two ends of a block that is drawn at once. It changes the speed, not
             the law.
-        resolution: at least 0; blocks shorter than this share of the pulls are not looked into. 0: the first passage.
+        resolution: at least 0; blocks shorter than this share of the pulls are not searched. At 0, all are.
         z: positive. One direction of the bridge exceeds the bound with probability 2 exp(-z^2 / 2), 2.5e-14 at 8.
-        max_pulls: the search ends there if the rule never held.
+        max_pulls: pulls after which the search ends if the rule never held.
 
     Returns:
         Passage.
@@ -89,10 +90,10 @@ def first_passage(
     Raises:
         ValueError: an argument lies outside the range above.
 
-    **Guarantee**: the law is that of testing after every pull, up to the above probability, for rules whose margin
-    depends on the estimate through at most `swaps` exchanges and falls as the widths grow. For `saqm_rule` the set
-    whose own width enters is taken to be that of an end. **Cost**: some 1000 evaluations, for T of 10^3
-    and of 10^5 alike (n = 5 and 6), of O(s n^2 + n^3) each and that of the rule.
+    **Guarantee**: the result has the same law as a test after every pull, up to the above probability. The margin of
+    the rule must depend on the estimate through at most `swaps` exchanges and fall as the widths grow. For `saqm_rule`
+    the set whose own width enters is taken from one of the ends. **Cost**: some 1000 evaluations, for T of 10^3 and of
+    10^5 alike (n = 5 and 6). Each costs O(s n^2 + n^3) plus the rule.
     """
     support = np.asarray(design.support, np.float64)
     s, n = support.shape
@@ -131,27 +132,27 @@ def first_passage(
         return ends + drift + z * np.sqrt(path.variance / 4 * 2 * swaps * largest)
 
     counts = counts_at(first)
-    left = point(first, counts, path.extend(rng, path.start, counts))
-    seen, evaluations = rule(left.inverse, left.theta, left.t), 1
-    ahead: list[Point] = []  # what is drawn beyond `left`, the nearest last
-    while not seen.stop and left.t < max_pulls:
-        if not ahead:
-            ahead.append(beyond(left, min(max(left.t + 1, int(ratio * left.t)), max_pulls)))
-        right = ahead[-1]
-        if right.t - left.t > max(1.0, resolution * left.t):
-            is_short = right.t - left.t <= SHORT
+    current = point(first, counts, path.extend(rng, path.start, counts))
+    verdict, evaluations = rule(current.inverse, current.theta, current.t), 1
+    drawn: list[Point] = []  # points drawn beyond `current`, the nearest last
+    while not verdict.stop and current.t < max_pulls:
+        if not drawn:
+            drawn.append(beyond(current, min(max(current.t + 1, int(ratio * current.t)), max_pulls)))
+        following = drawn[-1]
+        if following.t - current.t > max(1.0, resolution * current.t):
+            is_short = following.t - current.t <= SHORT
             evaluations += 0 if is_short else 2
-            if is_short or bound(left, right) >= 0:
-                ahead.append(between(left, right))
+            if is_short or bound(current, following) >= 0:
+                drawn.append(between(current, following))
                 continue
-        left = ahead.pop()
-        seen, evaluations = rule(left.inverse, left.theta, left.t), evaluations + 1
-    return Passage(bool(seen.stop), left.t, np.asarray(seen.answer), evaluations)
+        current = drawn.pop()
+        verdict, evaluations = rule(current.inverse, current.theta, current.t), evaluations + 1
+    return Passage(bool(verdict.stop), current.t, np.asarray(verdict.answer), evaluations)
 
 
 def gaussian_path(instance: Instance, design: Design) -> Path:
-    """The rewards of `environment(instance, design)`; a position is the sums of rewards, float (s,)."""
-    environment(instance, design)  # checks that the two fit
+    """Builds the path of `environment(instance, design)`; a position is the sums of rewards, float (s,)."""
+    environment(instance, design)  # raises if the two do not fit
     theta, support = _truth(instance, design)
     means, variance = support @ theta, instance.k * float(instance.noise_scale) ** 2
 
@@ -159,16 +160,16 @@ def gaussian_path(instance: Instance, design: Design) -> Path:
         return sums + pulls * means + np.sqrt(variance * pulls) * rng.standard_normal(len(pulls))
 
     def bridge(
-        rng: np.random.Generator, left: np.ndarray, right: np.ndarray, before: np.ndarray, after: np.ndarray
+        rng: np.random.Generator, start: np.ndarray, end: np.ndarray, before: np.ndarray, after: np.ndarray
     ) -> np.ndarray:
         share = before / np.maximum(before + after, 1)
-        return left + share * (right - left) + np.sqrt(variance * share * after) * rng.standard_normal(len(share))
+        return start + share * (end - start) + np.sqrt(variance * share * after) * rng.standard_normal(len(share))
 
     return Path(np.zeros(len(means)), extend, bridge, np.asarray, variance)
 
 
 def bernoulli_path(instance: Instance, design: Design) -> Path:
-    """Right and wrong answers; a position is the successes of every arm of every super-arm, int (s, k)."""
+    """Builds a path of right and wrong answers; a position is the successes of each super-arm's arms, int (s, k)."""
     environment(instance, design, noise="bernoulli")
     theta, support = _truth(instance, design)
     members = np.argsort(-support, axis=1, kind="stable")[:, : instance.k]
@@ -177,11 +178,11 @@ def bernoulli_path(instance: Instance, design: Design) -> Path:
         return successes + rng.binomial(pulls[:, None], theta[members])
 
     def bridge(
-        rng: np.random.Generator, left: np.ndarray, right: np.ndarray, before: np.ndarray, after: np.ndarray
+        rng: np.random.Generator, start: np.ndarray, end: np.ndarray, before: np.ndarray, after: np.ndarray
     ) -> np.ndarray:
-        good = right - left
+        good = end - start
         pulls = (before + after)[:, None]
-        return left + rng.hypergeometric(good, pulls - good, np.broadcast_to(before[:, None], good.shape))
+        return start + rng.hypergeometric(good, pulls - good, np.broadcast_to(before[:, None], good.shape))
 
     return Path(
         np.zeros(members.shape, int),

@@ -1,4 +1,4 @@
-"""The fixed designs, transcribed from the papers into plain NumPy, pull by pull; A is inverted anew at every test."""
+"""The fixed designs, transcribed from the papers into plain NumPy, pull by pull. Each test inverts A anew."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -15,7 +15,7 @@ def confidence_radius(
 
 
 def next_arm(allocation: np.ndarray, counts: np.ndarray) -> int:
-    """The tracking rule: every arm once, then the arm of the support with the least count over share."""
+    """Returns the next arm to track: every arm once, then the arm of the support with the smallest count over share."""
     if not counts.all():
         return int(np.argmin(counts > 0))
     behind = [c / p if p > 0 else np.inf for c, p in zip(counts, allocation, strict=True)]
@@ -48,7 +48,7 @@ def xy_static(
     growth: float = 0.0,
     **confidence,
 ) -> list[Test]:
-    """Every test of the rule, up to the stop."""
+    """Returns every test of the rule up to the stop."""
     K = len(arms)
     counts, sums = np.zeros(K, int), np.zeros(K)
     tests, n, due = [], 0, K
@@ -86,7 +86,7 @@ def xy_adaptive(
     max_phases: int,
     **confidence,
 ) -> list[Phase]:
-    """Every phase, up to the stop."""
+    """Returns every phase up to the stop."""
     K = len(arms)
     members, width, phases = set(range(K)), first_width, []
     while len(members) > 1 and len(phases) < max_phases:
@@ -102,13 +102,13 @@ def xy_adaptive(
         theta, inverse = estimate(arms, counts, rewards(len(phases), counts))
         c = confidence_radius(counts.sum(), K, **confidence)
 
-        left = set()
+        remaining = set()
         for k, x in enumerate(arms):
             leads = np.delete(arms, k, axis=0) - x
             if not any(c * norm(y, inverse) <= y @ theta for y in leads):
-                left.add(k)
+                remaining.add(k)
         if keep_eliminated:
-            left = left & members or {max(members, key=lambda k: arms[k] @ theta)}
-        members = left
+            remaining = remaining & members or {max(members, key=lambda k: arms[k] @ theta)}
+        members = remaining
         phases.append(Phase(tuple(counts.tolist()), width, tuple(k in members for k in range(K))))
     return phases

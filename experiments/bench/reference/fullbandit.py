@@ -22,11 +22,11 @@ class Test(NamedTuple):
 
 
 def tests_of(support: np.ndarray, weights: np.ndarray, tape: np.ndarray, rule: Rule, first_test: int) -> list[Test]:
-    """Every test of a rule up to the stop; tape[i, m] is the m-th reward of super-arm i."""
+    """Returns every test of a rule up to the stop; tape[i, m] is the m-th reward of super-arm i."""
     s, n = support.shape
     support = support.astype(float)
     counts, A, b = np.zeros(s, int), np.zeros((n, n)), np.zeros(n)
-    seen, t = [], 0
+    tests, t = [], 0
     while True:
         i = next_superarm(weights, counts)
         A += np.outer(support[i], support[i])
@@ -37,13 +37,13 @@ def tests_of(support: np.ndarray, weights: np.ndarray, tape: np.ndarray, rule: R
             continue
         inverse = np.linalg.inv(A)
         answer, stop = rule(inverse, inverse @ b, t)
-        seen.append(Test(t, tuple(counts.tolist()), inverse @ b, answer, stop))
+        tests.append(Test(t, tuple(counts.tolist()), inverse @ b, answer, stop))
         if stop:
-            return seen
+            return tests
 
 
 def next_superarm(weights: np.ndarray, counts: np.ndarray) -> int:
-    """The super-arm furthest behind its share, the lowest index among ties."""
+    """Returns the super-arm furthest behind its share, the lowest index among ties."""
     return min(range(len(counts)), key=lambda i: (counts[i] / weights[i], i))
 
 
@@ -80,18 +80,18 @@ def norm(y: np.ndarray, inverse: np.ndarray) -> float:
 
 
 def peel(W: np.ndarray, k: int, reduction: str = "paper") -> tuple[int, ...]:
-    """Removes the vertex of least degree, the degrees summed anew each time."""
+    """Removes the vertex with the smallest degree until k are left. Each removal sums the degrees anew."""
 
     def edge(i: int, j: int) -> float:
         if reduction == "paper":
             return W[i, j] + W[i, i] + W[j, j]
         return 2 * W[i, j] + (W[i, i] + W[j, j]) / (k - 1)
 
-    left = list(range(len(W)))
-    while len(left) > k:
-        degrees = [sum(edge(i, j) for j in left if j != i) for i in left]
-        del left[int(np.argmin(degrees))]
-    return tuple(left)
+    remaining = list(range(len(W)))
+    while len(remaining) > k:
+        degrees = [sum(edge(i, j) for j in remaining if j != i) for i in remaining]
+        del remaining[int(np.argmin(degrees))]
+    return tuple(remaining)
 
 
 # Rules
@@ -112,7 +112,7 @@ def icb(inverse, theta, t, *, k, delta, epsilon, noise_scale, radius="lemma1"):
 
 
 def best_rival(theta, widths, k):
-    """Problem P1 by trying all sets: the value over that of the best set."""
+    """Solves Problem P1 by trying all sets. Returns its value minus the value of the best set."""
     n, answer = len(theta), best(theta, k)
 
     def value(M):
@@ -129,14 +129,14 @@ def exhaustive(inverse, theta, t, *, k, delta, epsilon, noise_scale):
 
 
 def largest_lead(inverse, theta, radius, k):
-    """Equation (5), less the value of the best set."""
+    """Computes equation (5) minus the value of the best set."""
     n, answer = len(theta), best(theta, k)
     changes = [chi(M, n) - chi(answer, n) for M in others(answer, n)]
     return max(y @ theta + radius * norm(y, inverse) for y in changes)
 
 
 def spectral(inverse, theta, t, *, k, delta, epsilon, noise_scale, eigenvalue):
-    """`eigenvalue` (t) -> what bounds |y|^2 in A_t^-1 over |y|_2^2 for y orthogonal to the constants."""
+    """Tests by `eigenvalue` (t) -> bound on |y|^2 in A_t^-1 over |y|_2^2, for y orthogonal to the constants."""
     n, answer = len(theta), best(theta, k)
     C, L = ellipsoid(t, n, k, delta, noise_scale), eigenvalue(t)
     values = []
@@ -163,13 +163,13 @@ def sa_foa(
     n, answer = len(theta), best(theta, k)
     C = ellipsoid(t, n, k, delta, noise_scale)
     center = chi(answer, n)
-    found = set()
+    surrogates = set()
     for i in rows(t):
         distance = norm(support[i] - center, inverse)
         if np.array_equal(support[i], center):
             continue
         g = C / (2 * distance)
         B = g * inverse - np.diag(2 * g * inverse @ center) + np.diag(theta)
-        found.add(peel(B, k, reduction))
-    values = [theta[list(S)].sum() + C * norm(chi(S, n) - center, inverse) for S in found]
+        surrogates.add(peel(B, k, reduction))
+    values = [theta[list(S)].sum() + C * norm(chi(S, n) - center, inverse) for S in surrogates]
     return answer, all(v - theta[list(answer)].sum() <= threshold * epsilon for v in values)

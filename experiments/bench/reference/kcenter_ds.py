@@ -1,4 +1,4 @@
-"""Dimension sampling transcribed line by line into plain Python: one query at a time, every maximum searched for anew.
+"""Dimension sampling, transcribed line by line into plain Python: one query at a time, every maximum searched anew.
 
 Query number q of a run draws dimension tape[q]; a run counts m queries for an exact read.
 """
@@ -14,8 +14,8 @@ class Run(NamedTuple):
     queried: list[tuple[int, int, int]]  # node, slot, queries
     centers: list[int]
     counts: np.ndarray  # (n, k-1)
-    queries: list[int]  # by stage
-    tied: bool  # ended by two equal distances
+    queries: list[int]  # queries per stage
+    tied: bool  # True if two equal distances ended the run
 
 
 # Intervals
@@ -42,7 +42,7 @@ def divergence(p, q):
 
 
 def bisect(p, c, far):
-    """The q between p and `far` at which the relative entropy is c."""
+    """Returns the q between p and `far` at which the relative entropy is c."""
     near = p
     while True:
         q = (near + far) / 2
@@ -77,14 +77,14 @@ def sample(
     redraw=False,
     max_steps=10**6,
 ):
-    """DS-UCB with `pick=lowest`, else DS-TS: pick(lower, step, successes, counts, open) -> slot, or None."""
+    """Runs DS-UCB with `pick=lowest`, otherwise DS-TS: pick(lower, step, successes, counts, open) -> slot or None."""
     points = np.asarray(points, float)
     n, m = points.shape
     cap = m if cap is None else cap
     interval = cache(interval)
     t, s = np.zeros((n, k - 1), int), np.zeros((n, k - 1), int)
     total = np.zeros((n, k - 1))
-    exact: dict[tuple[int, int], int] = {}  # arms that were read, and in which stage
+    exact: dict[tuple[int, int], int] = {}  # arms that were read -> stage of the read
     centers, queried, queries, step = [first_center], [], [], 0
 
     def bounds(v, i):
@@ -110,14 +110,14 @@ def sample(
         for v in range(n):  # line 6 of the paper's algorithms
             if v not in centers:
                 draw(v, p - 1)
-            step += 1  # a center takes a round, too
+            step += 1  # a center also takes a round
         while True:
             candidates = [v for v in range(n) if v not in centers]
             lower = {v: {i: bounds(v, i)[0] for i in range(p)} for v in candidates}
             L = {v: min(lower[v].values()) for v in candidates}
             U = {v: min(bounds(v, i)[1] for i in range(p)) for v in candidates}
             by_upper = sorted(candidates, key=lambda v: (-U[v], v))
-            # (8) as it is printed: any node whose lower bound exceeds all other upper bounds.
+            # (8) as printed: any node whose lower bound exceeds all other upper bounds.
             winners = [v for v in candidates if all(L[v] > U[w] for w in candidates if w != v)]
             known = {v: (v, lowest(lower[v])) in exact for v in candidates}
             v = by_upper[0]
@@ -151,7 +151,7 @@ def sample(
 
 
 def random_sampling(points, k, tape, arms, *, interval, levels=1, first_center=0):
-    """Uniform sampling of (node, slot), as `arms(step)` has them; tested for a stage's end after every draw."""
+    """Runs uniform sampling of (node, slot) from `arms(step, centers)`, with the stop test after each draw."""
     points = np.asarray(points, float)
     n, m = points.shape
     t, total, exact = np.zeros((n, k - 1), int), np.zeros((n, k - 1)), set()

@@ -1,6 +1,6 @@
 """Greedy k-center from noisy distances, transcribed from the paper into plain Python, one query at a time.
 
-A reward is reward(v, s, q): node v against center s, q queries having been made before it.
+A reward is reward(v, s, q): node v against center s, after q queries.
 """
 
 import functools
@@ -17,7 +17,7 @@ Interval = Callable[[float, int], tuple[float, float]]  # (mean, t) -> lower, up
 
 
 class Run:
-    """All samples of a run, and the centers found so far."""
+    """All samples of a run, and the centers so far."""
 
     def __init__(self, reward: Reward, n: int, first_center: int):
         self.reward, self.n = reward, n
@@ -89,7 +89,7 @@ def kl(p: float, q: float) -> float:
 
 
 class Bounds:
-    """Intervals of all arms, with the triangle inequality where it is wanted."""
+    """Intervals of all arms, optionally tightened by the triangle inequality."""
 
     def __init__(self, run: Run, interval: Interval, triangle: str | None):
         self.run, self.interval, self.triangle = run, interval, triangle
@@ -124,7 +124,7 @@ class Bounds:
         return min(self.lower(v, i) for i in range(len(self.run.centers)))
 
     def close_centers(self) -> None:
-        """Bounds between the centers at the start of a stage."""
+        """Updates the bounds between the centers at the start of a stage."""
         if self.triangle is None:
             return
         p = len(self.run.centers) - 1
@@ -147,7 +147,7 @@ class Bounds:
                 self.between[a, b] = max(closed[a, b][0], low), closed[a, b][1]
 
     def hopeless(self, v: int) -> bool:
-        """The newest center cannot be the nearest to v."""
+        """True if the newest center cannot be the nearest to v."""
         p = len(self.run.centers) - 1
         if self.triangle is None or p == 0:
             return False
@@ -155,7 +155,7 @@ class Bounds:
         return max(self.between[j, p][0] - self.metric(self.upper(v, j)) for j in range(p)) > nearest
 
     def winner(self) -> int | None:
-        """The stop test (8)."""
+        """Returns the winner of the stop test (8), or None."""
         nodes = self.run.candidates()
         v = max(nodes, key=lambda v: (self.node_upper(v), -v))
         others = max((self.node_upper(u) for u in nodes if u != v), default=-inf)
@@ -174,7 +174,10 @@ def ns_ts(
     sample: Callable[[int, int, int, list[tuple[int, float]]], list[float] | None] = lambda *_: None,
     max_queries: int = 10**6,
 ) -> Run:
-    """Algorithm 3; `sample(q, half, v, [(t, sum)])` gives Theta of all slots, or None to take the least lower bound."""
+    """Runs Algorithm 3. `sample(q, half, v, [(t, sum)])` returns Theta of all slots.
+
+    If it returns None, the lower bounds take the place of Theta.
+    """
     run = Run(reward, n, first_center)
     bounds = Bounds(run, interval, triangle)
     while len(run.centers) < k:
@@ -207,7 +210,7 @@ def ns_random(
     k: int,
     first_center: int = 0,
 ) -> Run:
-    """Uniform queries; `draw(q, candidates, centers)` gives the arm of query q."""
+    """Runs uniform queries; `draw(q, candidates, centers)` returns the arm of query q."""
     run = Run(reward, n, first_center)
     bounds = Bounds(run, interval, None)
     while len(run.centers) < k:
@@ -235,7 +238,7 @@ def z_bernoulli(mean_h: float, a: int, mean_v: float, b: int) -> float:
 
 
 def mixture_constant(y: float) -> float:
-    """G(y) of the proved exploration rate, by direct minimisation."""
+    """Computes G(y) of the proved exploration rate by direct minimisation."""
 
     def value(lam: float) -> float:
         g = 2 * lam - 2 * lam * log(4 * lam) + log(zeta(2 * lam)) - log(1 - lam) / 2
@@ -259,7 +262,7 @@ def ns_tands(
     every: int = 100,
     max_queries: int = 10**6,
 ) -> Run:
-    """Algorithm 4."""
+    """Runs Algorithm 4."""
     run = Run(reward, n, first_center)
     while len(run.centers) < k:
         p, nodes, solved_at, omega = len(run.centers), run.candidates(), None, None
@@ -305,18 +308,18 @@ def ns_tands(
 
 
 def batch_of(omega: np.ndarray, tracked: np.ndarray, T: int, batch: int, level: float) -> np.ndarray:
-    """How many of `batch` queries each arm of a list gets: those below the level first, then the largest deficits."""
+    """Splits `batch` queries between arms: arms below the level first, then in proportion to the deficits."""
     given = np.zeros(len(omega), int)
     for a in sorted(range(len(omega)), key=lambda a: (tracked[a], a)):
         while tracked[a] + given[a] < level and given.sum() < batch:
             given[a] += 1
-    left = batch - given.sum()
-    if left == 0:
+    remaining = batch - given.sum()
+    if remaining == 0:
         return given
     deficit = np.maximum((T + batch) * omega - tracked - given, 0)
-    share = left * deficit / deficit.sum()
-    rest = share - np.floor(share)
+    share = remaining * deficit / deficit.sum()
+    fraction = share - np.floor(share)
     given = given + np.floor(share).astype(int)
-    for a in sorted(range(len(omega)), key=lambda a: (-rest[a], a))[: batch - given.sum()]:
+    for a in sorted(range(len(omega)), key=lambda a: (-fraction[a], a))[: batch - given.sum()]:
         given[a] += 1
     return given

@@ -1,4 +1,4 @@
-"""ApproxDisKernelUCB from lists of observations, every posterior solved anew and without a root of K_SS."""
+"""ApproxDisKernelUCB from lists of observations. Every posterior is solved anew, without a root of K_SS."""
 
 from typing import NamedTuple
 
@@ -6,11 +6,11 @@ import numpy as np
 
 
 class Round(NamedTuple):
-    """What one round did, and the posteriors that the next one starts from."""
+    """One round, and the posteriors before the next one."""
 
     action: np.ndarray  # int (N,)
     inducing: list | None  # chosen at a synchronisation after the round
-    proposed: list | None  # the same, one set an agent
+    proposed: list | None  # inducing points of each agent
     uplink: int
     downlink: int
     mean: np.ndarray  # float (N, M)
@@ -19,14 +19,14 @@ class Round(NamedTuple):
 
 
 def sparse(gram, noise_variance, jitter, points, data):
-    """Mean and variance at all candidates given `data`, a list of (candidate, reward), through `points`."""
+    """Computes mean and variance at all candidates given `data`, a list of (candidate, reward), through `points`."""
     prior = np.diag(gram)
     if not points:
         return np.zeros(len(gram)), prior.copy()
     at, square = gram[points], gram[np.ix_(points, points)] + jitter * np.eye(len(points))
-    seen = gram[np.ix_(points, [a for a, _ in data])]
-    inner = noise_variance * square + seen @ seen.T
-    mean = at.T @ np.linalg.solve(inner, seen @ np.array([y for _, y in data]))
+    cross = gram[np.ix_(points, [a for a, _ in data])]
+    inner = noise_variance * square + cross @ cross.T
+    mean = at.T @ np.linalg.solve(inner, cross @ np.array([y for _, y in data]))
     unseen = np.maximum(prior - np.sum(at * np.linalg.solve(square, at), axis=0), 0)
     return mean, unseen + noise_variance * np.sum(at * np.linalg.solve(inner, at), axis=0)
 
@@ -34,11 +34,11 @@ def sparse(gram, noise_variance, jitter, points, data):
 def approx_dis_kernel_ucb(
     gram, dimension, rewards, coins, *, beta, noise_variance, threshold, oversampling, jitter=1e-10
 ):
-    """Rewards are (T, N, M), what agent n would see at each candidate in each round. Returns a list of `Round`."""
+    """Returns a list of `Round`; `rewards` (T, N, M) holds the reward of agent n at each candidate in each round."""
     horizon, n_agents, size = rewards.shape
     beta = np.broadcast_to(beta, (horizon,))
     points, shared, shared_variance = [], [], np.diag(gram).copy()
-    history, own = [[] for _ in range(n_agents)], [[] for _ in range(n_agents)]
+    history, unshared = [[] for _ in range(n_agents)], [[] for _ in range(n_agents)]
     shared_mean, spent = np.zeros(size), np.zeros(n_agents)
     mean, variance = np.zeros((n_agents, size)), np.tile(np.diag(gram), (n_agents, 1))
     uplink = downlink = 0
@@ -50,7 +50,7 @@ def approx_dis_kernel_ucb(
             action = np.minimum(np.floor(coins.queries[:, t] * size).astype(int), size - 1)
         for n, a in enumerate(action):
             history[n].append((a, rewards[t, n, a]))
-            own[n].append((a, rewards[t, n, a]))
+            unshared[n].append((a, rewards[t, n, a]))
             spent[n] += shared_variance[a] / noise_variance
 
         chosen = proposed = None
@@ -66,10 +66,21 @@ def approx_dis_kernel_ucb(
                 points, m = chosen, len(chosen)
                 uplink += sum(len(mine) * dimension + m**2 + m for mine in proposed)
                 downlink += m * dimension + m**2 + m
-                shared, own = [pair for mine in history for pair in mine], [[] for _ in range(n_agents)]
+                shared, unshared = [pair for mine in history for pair in mine], [[] for _ in range(n_agents)]
                 shared_mean, shared_variance = sparse(gram, noise_variance, jitter, points, shared)
         for n in range(n_agents):
-            mean[n], variance[n] = sparse(gram, noise_variance, jitter, points, shared + own[n])
+            mean[n], variance[n] = sparse(gram, noise_variance, jitter, points, shared + unshared[n])
         answer = int(np.argmax(shared_mean))
-        rounds.append(Round(action, chosen, proposed, uplink, downlink, mean.copy(), variance.copy(), answer))
+        rounds.append(
+            Round(
+                action=action,
+                inducing=chosen,
+                proposed=proposed,
+                uplink=uplink,
+                downlink=downlink,
+                mean=mean.copy(),
+                variance=variance.copy(),
+                answer=answer,
+            )
+        )
     return rounds

@@ -1,4 +1,4 @@
-"""BPE from lists of observations, every posterior solved anew."""
+"""BPE from lists of observations. Every posterior is solved anew."""
 
 import math
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from experiments.bench.reference.kernel_ucb import exact
 
 
 class Query(NamedTuple):
-    """What one query was, and what stands after it."""
+    """One query, and the active candidates and the answer after it."""
 
     action: int
     active: list
@@ -17,7 +17,7 @@ class Query(NamedTuple):
 
 
 def bpe(gram, rewards, *, beta, noise_variance, keep_data=False):
-    """Rewards are (T, M). Returns a list of `Query`."""
+    """Returns a list of `Query`; `rewards` is (T, M)."""
     horizon, size = rewards.shape
     active, answer, data, queries = list(range(size)), 0, [], []
     length = 1

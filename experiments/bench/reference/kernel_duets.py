@@ -1,4 +1,4 @@
-"""DUETS as it is printed, in plain NumPy: explicit lists of draws, and direct solves."""
+"""DUETS as printed, in plain NumPy: explicit lists of draws, and direct solves."""
 
 import math
 
@@ -40,7 +40,7 @@ def duets(
     elimination="uniform",
     jitter=1e-10,
 ):
-    """`reward(agent, round, candidate)`; returns queries (T, N), one dict per synchronisation, and the answer."""
+    """Returns (queries (T, N), one dict per synchronisation, the answer), given `reward(agent, round, candidate)`."""
     n_agents, d = len(coins), candidates.shape[1]
     active, answer, t = list(range(len(candidates))), 0, 0
     queries, records = [], []

@@ -1,4 +1,4 @@
-"""The algorithms by upper confidence bounds from lists of observations, every posterior solved anew."""
+"""The kernel algorithms by upper confidence bounds from lists of observations. Every posterior is solved anew."""
 
 from functools import partial
 from typing import NamedTuple
@@ -13,20 +13,20 @@ KERNEL = partial(kernel.squared_exponential, lengthscale=LENGTHSCALE)
 
 
 class Round(NamedTuple):
-    """What one round did, and what is known after it."""
+    """One round, and the posteriors after it."""
 
     action: np.ndarray  # int (N,)
     mean: np.ndarray  # float (N, M)
     variance: np.ndarray  # float (N, M)
-    log_det: np.ndarray  # float (N,)  of all that each agent knows
+    log_det: np.ndarray  # float (N,)  log det(I + K / noise_variance) of each agent's observations
     synced: bool
-    uplink: int  # so far
+    uplink: int  # numbers sent to the server so far
     downlink: int
-    answer: np.ndarray  # int (N,), or () of a server
+    answer: np.ndarray  # int (N,); with a server, ()
 
 
 def exact(gram, noise_variance, data):
-    """Mean, variance and log det(I + K / noise_variance) given `data`, a list of (candidate, reward)."""
+    """Computes mean, variance and log det(I + K / noise_variance) given `data`, a list of (candidate, reward)."""
     if not data:
         return np.zeros(len(gram)), np.diag(gram).copy(), 0.0
     points, rewards = [a for a, _ in data], np.array([y for _, y in data])
@@ -41,8 +41,9 @@ def pick(coin, size):
 
 
 def n_kernel_ucb(gram, rewards, coins, *, beta, noise_variance):
-    """Rewards are (T, N, M), what agent n would see at each candidate in each round; beta is () or (T,) or a function
-    of the round, from 1, and the log det. Returns a list of `Round`.
+    """Returns a list of `Round`; `rewards` (T, N, M) holds the reward of agent n at each candidate in each round.
+
+    `beta` is () or (T,), or a function of the round, from 1, and the log det.
     """
     horizon, n_agents, size = rewards.shape
     width = beta if callable(beta) else lambda t, _: np.broadcast_to(beta, (horizon,))[t - 1]
@@ -57,7 +58,8 @@ def n_kernel_ucb(gram, rewards, coins, *, beta, noise_variance):
             data[n].append((a, rewards[t, n, a]))
         known = [exact(gram, noise_variance, mine) for mine in data]
         mean, variance, log_det = map(np.array, zip(*known, strict=True))
-        rounds.append(Round(action, mean, variance, log_det, False, 0, 0, np.argmax(mean, axis=1)))
+        posterior = {"mean": mean, "variance": variance, "log_det": log_det}
+        rounds.append(Round(action, **posterior, synced=False, uplink=0, downlink=0, answer=np.argmax(mean, axis=1)))
     return rounds
 
 
@@ -65,34 +67,36 @@ def dis_kernel_ucb(gram, dimension, rewards, coins, *, beta, noise_variance, thr
     """As `n_kernel_ucb`, with a server."""
     horizon, n_agents, size = rewards.shape
     beta = np.broadcast_to(beta, (horizon,))
-    shared, own = [], [[] for _ in range(n_agents)]
+    shared, unshared = [], [[] for _ in range(n_agents)]
     uplink = downlink = answer = 0
-    known = [exact(gram, noise_variance, []) for _ in own]
+    known = [exact(gram, noise_variance, []) for _ in unshared]
     rounds = []
     for t in range(horizon):
         action = np.array([np.argmax(m + beta[t] * np.sqrt(np.maximum(v, 0))) for m, v, _ in known])
         if t == 0:
             action = pick(coins[:, 0], size)
         for n, a in enumerate(action):
-            own[n].append((a, rewards[t, n, a]))
-        then = exact(gram, noise_variance, shared)[2]
-        spent = [len(mine) * (exact(gram, noise_variance, shared + mine)[2] - then) for mine in own]
+            unshared[n].append((a, rewards[t, n, a]))
+        log_det_shared = exact(gram, noise_variance, shared)[2]
+        spent = [len(mine) * (exact(gram, noise_variance, shared + mine)[2] - log_det_shared) for mine in unshared]
         synced = t + 1 < horizon and max(spent) > threshold
         if synced:
-            for mine in own:
+            for mine in unshared:
                 uplink += len(mine) * (dimension + 1)
                 downlink += len(mine) * (dimension + 1)
                 shared = shared + mine
-            own = [[] for _ in range(n_agents)]
+            unshared = [[] for _ in range(n_agents)]
             answer = int(np.argmax(exact(gram, noise_variance, shared)[0]))
-        known = [exact(gram, noise_variance, shared + mine) for mine in own]
+        known = [exact(gram, noise_variance, shared + mine) for mine in unshared]
         mean, variance, log_det = map(np.array, zip(*known, strict=True))
-        rounds.append(Round(action, mean, variance, log_det, synced, uplink, downlink, np.array(answer)))
+        posterior = {"mean": mean, "variance": variance, "log_det": log_det}
+        sent = {"synced": synced, "uplink": uplink, "downlink": downlink}
+        rounds.append(Round(action, **posterior, **sent, answer=np.array(answer)))
     return rounds
 
 
 def instance(seed, size, *, horizon, agents=AGENTS, dimension=2):
-    """Candidates, their covariance under `KERNEL`, rewards (T, N, M), and coins."""
+    """Draws candidates, their covariance under `KERNEL`, rewards (T, N, M), and coins."""
     rng = np.random.default_rng(seed)
     candidates = rng.uniform(size=(size, dimension))
     squares = np.sum((candidates[:, None] - candidates) ** 2, axis=-1)

@@ -7,17 +7,17 @@ import numpy as np
 
 
 class Phase(NamedTuple):
-    """What a phase pulled, and what it left."""
+    """Pulls of a phase, and the active items after it."""
 
     counts: tuple[int, ...]
     theta: np.ndarray  # (d,)
-    left: tuple[bool, ...]
+    active: tuple[bool, ...]
     answer: int
     stop: bool
 
 
 def rounded(allocation: np.ndarray, n: int) -> np.ndarray:
-    """The efficient rounding of Pukelsheim and Rieder (1992)."""
+    """Computes the efficient rounding of Pukelsheim and Rieder (1992)."""
     support = [k for k, p in enumerate(allocation) if p > 0]
     counts = np.zeros(len(allocation), int)
     for k in support:
@@ -30,12 +30,12 @@ def rounded(allocation: np.ndarray, n: int) -> np.ndarray:
 
 
 def spanning(arms: np.ndarray) -> np.ndarray:
-    """1 for d arms that span R^d: each has the largest part that is orthogonal to those before it."""
+    """Marks d arms that span R^d by 1: each has the largest part orthogonal to the arms before it."""
     chosen: list[int] = []
     for _ in range(arms.shape[1]):
         basis = np.linalg.qr(arms[chosen].T)[0] if chosen else np.zeros((arms.shape[1], 0))
         squares = np.sum((arms - arms @ basis @ basis.T) ** 2, axis=1)
-        chosen.append(int(np.argmax(squares >= (1 - 1e-5) * squares.max())))  # the first that are longest
+        chosen.append(int(np.argmax(squares >= (1 - 1e-5) * squares.max())))  # first of the longest
     return np.isin(np.arange(len(arms)), chosen).astype(int)
 
 
@@ -53,16 +53,16 @@ def rage(
     against: str = "all",
     max_phases: int = 20,
 ) -> list[Phase]:
-    """Every phase, up to the stop."""
+    """Returns every phase up to the stop."""
     d, M = arms.shape[1], len(items)
-    left, phases, leader = set(range(M)), [], 0
-    V, b = np.eye(d), np.zeros(d)  # of all phases
+    active, phases, leader = set(range(M)), [], 0
+    V, b = np.eye(d), np.zeros(d)  # sums over all phases
     once = np.ones(len(arms), int) if against == "all" else spanning(arms)
     for t in range(1, max_phases + 1):
         if against == "all":
-            allocation, value = solve([items[i] - items[j] for i in left for j in left if i < j])
+            allocation, value = solve([items[i] - items[j] for i in active for j in active if i < j])
         else:
-            allocation, value = solve([items[i] - items[leader] for i in left if i != leader])
+            allocation, value = solve([items[i] - items[leader] for i in active if i != leader])
         c = 2 * noise_scale**2 * np.log(2 * M**2 * t**2 / delta)
         precise = int(np.ceil(c * 4**t * value * (1 + rounding)))
         counts = rounded(allocation, max(precise, int(np.ceil((allocation > 0).sum() * (1 + rounding) / rounding))))
@@ -79,13 +79,13 @@ def rage(
             y = items[i] - items[j]
             return np.sqrt(c * (y @ np.linalg.solve(A, y)))
 
-        leader = max(sorted(left), key=lambda i: items[i] @ theta)
-        winners = left if against == "all" else {leader}
-        out = {j for j in left for i in winners if i != j and width(i, j) <= (items[i] - items[j]) @ theta}
-        left = left - out or {leader}
-        stop = len(left) == 1 or 2.0 ** ((1 if against == "all" else 2) - t) <= epsilon
-        answer = leader = max(sorted(left), key=lambda i: items[i] @ theta)
-        phases.append(Phase(tuple(counts.tolist()), theta, tuple(i in left for i in range(M)), answer, stop))
+        leader = max(sorted(active), key=lambda i: items[i] @ theta)
+        winners = active if against == "all" else {leader}
+        out = {j for j in active for i in winners if i != j and width(i, j) <= (items[i] - items[j]) @ theta}
+        active = active - out or {leader}
+        stop = len(active) == 1 or 2.0 ** ((1 if against == "all" else 2) - t) <= epsilon
+        answer = leader = max(sorted(active), key=lambda i: items[i] @ theta)
+        phases.append(Phase(tuple(counts.tolist()), theta, tuple(i in active for i in range(M)), answer, stop))
         if stop:
             break
     return phases

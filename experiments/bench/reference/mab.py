@@ -1,8 +1,7 @@
 """The rules of the family mab, transcribed into plain NumPy: one pull at a time, in float64.
 
-A tape gives the rewards, `tape[arm][n]` the n-th of an arm. Random numbers are given as well, one record a round, and
-the words from which the lots of a run are made, which break its ties: of arms that tie, the one with the largest lot
-comes first.
+A tape gives the rewards: `tape[arm][n]` is the n-th of an arm. Random numbers are also given, one record per round, and
+so are the random words of a run. The lots made of these words break ties: the arm with the largest lot comes first.
 """
 
 from fractions import Fraction
@@ -27,31 +26,31 @@ class Round(NamedTuple):
 def kl(law: Law, p: float, q: float) -> float:
     if law.kind == "gaussian":
         return (p - q) ** 2 / (2 * law.noise_scale**2)
-    left = 0.0 if p == 0 else inf if q == 0 else p * log(p / q)
-    right = 0.0 if p == 1 else inf if q == 1 else (1 - p) * log((1 - p) / (1 - q))
-    return left + right
+    from_p = 0.0 if p == 0 else inf if q == 0 else p * log(p / q)
+    from_rest = 0.0 if p == 1 else inf if q == 1 else (1 - p) * log((1 - p) / (1 - q))
+    return from_p + from_rest
 
 
 def lots(words, t: int, K: int) -> list[int]:
-    """The lots after t pulls; without words, the first arm has the largest."""
+    """Returns the lots after t pulls. If `words` is None, the first arm has the largest."""
     if words is None:
         return [-a for a in range(K)]
     x = t * 0x9E3779B9 % 2**32
     x = (x ^ x >> 16) * 0x21F0AAAD % 2**32
     x = (x ^ x >> 15) * 0x735A2D97 % 2**32
     factor, size = (x ^ x >> 15) | 1, 2 ** (K - 1).bit_length()
-    # Compared as signed numbers, by their first bits; an arm's own number tells equal ones apart.
+    # Products are compared as signed numbers, by their first bits; the index of the arm breaks their ties.
     products = [int(word) * factor % 2**32 for word in words]
     return [(p - 2**32 * (p >= 2**31)) // size * size + a for a, p in enumerate(products)]
 
 
 def best_of(values, lot, among=None) -> int:
-    """The arm of the largest value."""
+    """Returns the arm with the largest value."""
     return max(range(len(lot)) if among is None else among, key=lambda a: (values[a], lot[a]))
 
 
 def bisect(f, lo: float, hi: float, steps: int = 200) -> float:
-    """The root of an increasing function."""
+    """Returns the root of an increasing function."""
     for _ in range(steps):
         x = (lo + hi) / 2
         lo, hi = (x, hi) if f(x) < 0 else (lo, x)
@@ -59,7 +58,7 @@ def bisect(f, lo: float, hi: float, steps: int = 200) -> float:
 
 
 def interval(law: Law, mean: float, c: float) -> tuple[float, float]:
-    """(upper, lower)."""
+    """Returns (upper, lower)."""
     if law.kind == "gaussian":
         return mean + law.noise_scale * sqrt(2 * c), mean - law.noise_scale * sqrt(2 * c)
     upper = bisect(lambda q: kl(law, mean, q) - c, mean, 1.0, 80)
@@ -68,7 +67,7 @@ def interval(law: Law, mean: float, c: float) -> tuple[float, float]:
 
 
 def cost(law: Law, n_l, m_l, n_a, m_a, epsilon: float = 0.0) -> float:
-    """The least cost of means x of the leader and x + epsilon of the challenger."""
+    """Computes the smallest cost of means x of the leader and x + epsilon of the challenger."""
     if m_l - m_a + epsilon <= 0:
         return 0.0
     if law.kind == "gaussian":
@@ -86,7 +85,7 @@ def cost(law: Law, n_l, m_l, n_a, m_a, epsilon: float = 0.0) -> float:
 
 
 def optimal_weights(law: Law, mu, *, epsilon: float = 0.0, share: float | None = None) -> tuple[np.ndarray, float]:
-    """(w, T) by nested bisection: outside the common value y, inside every ratio x_a."""
+    """Computes (w, T) by nested bisection: the common value y outside, every ratio x_a inside."""
     mu = np.array(mu, float)
     b = int(np.argmax(mu))
     others = [a for a in range(len(mu)) if a != b]
@@ -126,13 +125,13 @@ def optimal_weights(law: Law, mu, *, epsilon: float = 0.0, share: float | None =
 
 
 def run(law: Law, tape, rule, *, stopping, numbers=None, rounds: int, answer=None, words=None) -> list[Round]:
-    """Every arm once, then the rule until the test holds or the rounds are over.
+    """Runs every arm once, then the rule until the test holds or the rounds are over.
 
-    `rule(t, N, m, lot, given)` returns the arms to be pulled, `stopping(t, N, m, lot)` the test, `numbers[round]` what
-    is given.
+    `rule(t, N, m, lot, given)` returns the arms to pull and `stopping(t, N, m, lot)` the test; `given` is
+    `numbers[round]`.
     """
     K = len(tape)
-    N, S, seen = np.zeros(K, int), np.zeros(K), []
+    N, S, rounds_made = np.zeros(K, int), np.zeros(K), []
     for n in range(rounds):
         t = int(N.sum())
         m = S / np.maximum(N, 1)
@@ -140,13 +139,13 @@ def run(law: Law, tape, rule, *, stopping, numbers=None, rounds: int, answer=Non
         best = best_of(m, lot) if answer is None or t < K else answer(t, N, m, lot)
         stop = t >= K and stopping(t, N, m, lot)
         arms = (t,) if t < K else rule(t, N, m, lot, None if numbers is None else numbers[n])
-        seen.append(Round(tuple(int(a) for a in arms), bool(stop), best))
+        rounds_made.append(Round(tuple(int(a) for a in arms), bool(stop), best))
         if stop:
             break
         for a in arms:
             S[a] += tape[a][N[a]]
             N[a] += 1
-    return seen
+    return rounds_made
 
 
 # Stopping
@@ -159,7 +158,7 @@ def gk16(t: int, delta: float) -> float:
 def likelihood_test(law: Law, delta: float, epsilon: float = 0.0):
     def stopping(t, N, m, lot):
         b = best_of(m, lot)
-        return all(cost(law, N[b], m[b], N[a], m[a], epsilon) > gk16(t, delta) for a in range(len(N)) if a != b)
+        return all(cost(law, N[b], m[b], N[a], m[a], epsilon=epsilon) > gk16(t, delta) for a in range(len(N)) if a != b)
 
     return stopping
 
@@ -169,7 +168,7 @@ def likelihood_test(law: Law, delta: float, epsilon: float = 0.0):
 
 def challenger_of(law: Law, N, m, lot, leader: int, epsilon: float = 0.0, improved: bool = False) -> int:
     def gain(a):
-        return -cost(law, N[leader], m[leader], N[a], m[a], epsilon) - (log(N[a]) if improved else 0)
+        return -cost(law, N[leader], m[leader], N[a], m[a], epsilon=epsilon) - (log(N[a]) if improved else 0)
 
     gains = {a: gain(a) for a in range(len(N)) if a != leader}
     return best_of(gains, lot, gains)
@@ -181,38 +180,38 @@ def share_of(law: Law, share, N, m, leader: int, challenger: int) -> float:
     if law.kind == "gaussian":
         return N[challenger] / (N[leader] + N[challenger])
     pooled = (N[leader] * m[leader] + N[challenger] * m[challenger]) / (N[leader] + N[challenger])
-    own, other = (N[a] * kl(law, m[a], pooled) for a in (leader, challenger))
-    return 0.5 if own + other == 0 else own / (own + other)
+    of_leader, of_challenger = (N[a] * kl(law, m[a], pooled) for a in (leader, challenger))
+    return 0.5 if of_leader + of_challenger == 0 else of_leader / (of_leader + of_challenger)
 
 
 def eb_tc(law: Law, *, share, epsilon: float = 0.0, improved: bool = False):
-    """The number given is the coin."""
+    """Builds EB-TC; the number given is the coin."""
 
     def rule(t, N, m, lot, coin):
         leader = best_of(m, lot)
-        challenger = challenger_of(law, N, m, lot, leader, epsilon, improved)
-        return (leader if coin < share_of(law, share, N, m, leader, challenger) else challenger,)
+        challenger = challenger_of(law, N, m, lot, leader=leader, epsilon=epsilon, improved=improved)
+        return (leader if coin < share_of(law, share, N, m, leader=leader, challenger=challenger) else challenger,)
 
     return rule
 
 
 def t3c(law: Law, *, share, epsilon: float = 0.0):
-    """Given are (N, m) -> a posterior draw of the means, the coin, and a number for ties."""
+    """Builds T3C; given are (N, m) -> a posterior draw of the means, the coin, and a number for ties."""
 
     def rule(t, N, m, lot, given):
         draw, coin, of_tie = given
         leader = int(np.argmax(draw(N, m)))
-        costs = {a: cost(law, N[leader], m[leader], N[a], m[a], epsilon) for a in range(len(N)) if a != leader}
+        costs = {a: cost(law, N[leader], m[leader], N[a], m[a], epsilon=epsilon) for a in range(len(N)) if a != leader}
         tied = [a for a in costs if costs[a] == min(costs.values())]
-        left = of_tie if share == "ids" else max(coin - share, 0) / (1 - share)
-        challenger = tied[int(len(tied) * left)]
-        return (leader if coin < share_of(law, share, N, m, leader, challenger) else challenger,)
+        uniform = of_tie if share == "ids" else max(coin - share, 0) / (1 - share)
+        challenger = tied[int(len(tied) * uniform)]
+        return (leader if coin < share_of(law, share, N, m, leader=leader, challenger=challenger) else challenger,)
 
     return rule
 
 
 def ttts(law: Law, *, share):
-    """Given are (N, m) -> a posterior draw, the coin, and for the challenger a number, or (N, m) -> many draws."""
+    """Builds TTTS; given are (N, m) -> a posterior draw, the coin, and the challenger's number or (N, m) -> draws."""
 
     def rule(t, N, m, lot, given):
         draw, coin, other = given
@@ -225,13 +224,13 @@ def ttts(law: Law, *, share):
             tops = [int(np.argmax(theta)) for theta in other(N, m)]
             differ = [top for top in tops if top != leader]
             challenger = differ[0] if differ else challenger_of(law, N, m, lot, leader)
-        return (leader if coin < share_of(law, share, N, m, leader, challenger) else challenger,)
+        return (leader if coin < share_of(law, share, N, m, leader=leader, challenger=challenger) else challenger,)
 
     return rule
 
 
 def probabilities_of_best(means: np.ndarray, spreads: np.ndarray) -> np.ndarray:
-    """P(arm a is the largest) of independent normal variables, on a fine grid."""
+    """Computes P(arm a is the largest) of independent normal variables, on a fine grid."""
     lo, hi = (means - 10 * spreads).min(), (means + 10 * spreads).max()
     x = np.linspace(lo, hi, max(2001, int((hi - lo) / spreads.min() * 40)))
     densities, below = np.empty((2, len(means), len(x)))
@@ -248,8 +247,8 @@ def ttucb(law: Law, K: int, *, share, epsilon: float = 0.0, exponent: float = 1.
     def rule(t, N, m, lot, _):
         c = exponent * (1 + slack) * log(t)
         leader = best_of([interval(law, m[a], c / N[a])[0] for a in range(K)], lot)
-        challenger = challenger_of(law, N, m, lot, leader, epsilon)
-        L[leader] += share_of(law, share, N, m, leader, challenger)
+        challenger = challenger_of(law, N, m, lot, leader=leader, epsilon=epsilon)
+        L[leader] += share_of(law, share, N, m, leader=leader, challenger=challenger)
         if P[leader] <= L[leader]:
             P[leader] += 1
             return (leader,)
@@ -267,9 +266,9 @@ def tas(law: Law, K: int, *, tracking: str, epsilon: float = 0.0):
             if (sqrt(t) - K / 2 > N).any():
                 return (best_of(-N, lot),)
             return (best_of(t * w - N, lot),)
-        least = 1 / (2 * sqrt(K**2 + t))
-        above = np.maximum(w - least, 0)
-        tracked[:] += least + above * (1 - np.maximum(least - w, 0).sum() / above.sum())
+        smallest = 1 / (2 * sqrt(K**2 + t))
+        above = np.maximum(w - smallest, 0)
+        tracked[:] += smallest + above * (1 - np.maximum(smallest - w, 0).sum() / above.sum())
         return (best_of(tracked - N, lot),)
 
     return rule
@@ -287,7 +286,7 @@ def bounds_of(law: Law, delta: float, hoeffding: bool = False):
 
 
 def lucb(bounds, *, epsilon: float = 0.0):
-    """(rule, stopping) of LUCB and KL-LUCB, by their bounds."""
+    """Returns (rule, stopping) of LUCB or KL-LUCB, by their bounds."""
 
     def pair(t, N, m, lot):
         U, L = bounds(t, N, m)
@@ -295,11 +294,11 @@ def lucb(bounds, *, epsilon: float = 0.0):
         c = best_of(U, lot, [a for a in range(len(N)) if a != b])
         return b, c, U[c] - L[b]
 
-    return lambda t, N, m, lot, _: pair(t, N, m, lot)[:2], lambda *seen: pair(*seen)[2] <= epsilon
+    return lambda t, N, m, lot, _: pair(t, N, m, lot)[:2], lambda *stats: pair(*stats)[2] <= epsilon
 
 
 def ugape(bounds, *, epsilon: float = 0.0):
-    """(rule, stopping, answer)."""
+    """Returns (rule, stopping, answer)."""
 
     def judge(t, N, m, lot):
         U, L = bounds(t, N, m)
@@ -312,11 +311,11 @@ def ugape(bounds, *, epsilon: float = 0.0):
         J, c, _ = judge(t, N, m, lot)
         return (best_of(-N, lot, (J, c)),)
 
-    return rule, lambda *seen: judge(*seen)[2] <= epsilon, lambda *seen: judge(*seen)[0]
+    return rule, lambda *stats: judge(*stats)[2] <= epsilon, lambda *stats: judge(*stats)[0]
 
 
 def successive_elimination(noise_scale: float, K: int, *, delta: float):
-    """(rule, stopping, answer)."""
+    """Returns (rule, stopping, answer)."""
     active, phase = set(range(K)), [0]
 
     def drop(t, N, m):
@@ -341,7 +340,7 @@ def successive_elimination(noise_scale: float, K: int, *, delta: float):
 
 
 def lil_ucb(noise_scale: float, K: int, *, e: float, b: float, ratio: float, d: float):
-    """(rule, stopping, answer)."""
+    """Returns (rule, stopping, answer)."""
 
     def rule(t, N, m, lot, _):
         width = np.sqrt(2 * (1 + e) * np.log(np.log((1 + e) * N + 2) / d) / N)
@@ -357,15 +356,15 @@ def lil_ucb(noise_scale: float, K: int, *, e: float, b: float, ratio: float, d: 
 
 
 def in_phases(tape, phases, *, all_samples: bool, words=None) -> list[tuple[int, ...]]:
-    """The arms of all pulls, and last the answer. `phases` are pairs of total pulls of an arm, and arms left."""
+    """Returns the arms of all pulls, then the answer. `phases` are pairs (total pulls of an arm, arms that stay)."""
     K = len(tape)
     active, before, arms = list(range(K)), [0] * K, []
-    for pulls, left in phases:
+    for pulls, kept in phases:
         for a in active:
             arms += [a] * (pulls - max(before[a], arms.count(a)))
         means = {a: np.mean(tape[a][0 if all_samples else before[a] : pulls]) for a in active}
         lot = lots(words, len(arms), K)
-        active = sorted(sorted(active, key=lambda a: (means[a], lot[a]))[-left:])
+        active = sorted(sorted(active, key=lambda a: (means[a], lot[a]))[-kept:])
         for a in active:
             before[a] = pulls
     return [*((a,) for a in arms), (active[0],)]
@@ -388,7 +387,7 @@ def sequential_halving_phases(K: int, T: int) -> list[tuple[int, int]]:
 
 
 def continuous_rejects(tape, T: int, *, conservative: bool, noise_scale: float, words=None) -> list[tuple[int, ...]]:
-    """The arms of all pulls, and last the answer."""
+    """Returns the arms of all pulls, then the answer."""
     K = len(tape)
     N, active, arms = np.zeros(K, int), list(range(K)), []
     for t in range(T + 1):
@@ -410,11 +409,11 @@ def continuous_rejects(tape, T: int, *, conservative: bool, noise_scale: float, 
     raise AssertionError
 
 
-# Regret: the index of every arm, whose largest is pulled
+# Regret: the arm with the largest index is pulled
 
 
 def indices(law: Law, *, T: int, exploration: float = 2.0, hardness: float = 1.0, c: float = 0.0, alpha: float = 1.35):
-    """(t, N, m) -> (K,) by name; t is the number of the pull to be made."""
+    """Returns functions (t, N, m) -> (K,) by name; t is the number of the next pull."""
 
     def kl_upper(t, N, m, level):
         return np.array([interval(law, m[a], level / N[a])[0] for a in range(len(N))])
@@ -433,7 +432,7 @@ def indices(law: Law, *, T: int, exploration: float = 2.0, hardness: float = 1.0
 
 
 def by_index(tape, index, rounds: int, *, words=None) -> list[int]:
-    """The arms of all pulls."""
+    """Returns the arms of all pulls."""
     K = len(tape)
     N, arms = np.zeros(K, int), []
     for t in range(1, rounds + 1):

@@ -1,6 +1,6 @@
 """P-FWS and CombGame, transcribed into plain NumPy: every action listed, one play at a time.
 
-The transcriptions know no swaps: the hardest rival is looked for among all actions.
+The transcriptions use no swaps: they search the hardest rival among all actions.
 """
 
 from math import ceil, inf, isqrt, log, sqrt
@@ -13,16 +13,16 @@ class Round(NamedTuple):
     action: tuple[int, ...]
     counts: tuple[int, ...]
     stop: bool
-    answer: tuple[int, ...] | None  # None before every arm is seen
+    answer: tuple[int, ...] | None  # None until every arm is sampled
 
 
 def trees(nodes: int, edges) -> np.ndarray:
-    """All spanning trees, as rows of zeros and ones in falling lexicographic order: of those that tie, the first."""
-    found = []
+    """Lists all spanning trees as 0/1 rows in falling lexicographic order, so that the first of a tie is found."""
+    spanning = []
 
     def grow(kept, edge):
         if len(kept) == nodes - 1:
-            found.append(kept)
+            spanning.append(kept)
             return
         if edge == len(edges):
             return
@@ -35,14 +35,14 @@ def trees(nodes: int, edges) -> np.ndarray:
         grow(kept, edge + 1)
 
     grow((), 0)
-    rows = np.zeros((len(found), len(edges)), int)
-    for row, arms in zip(rows, found, strict=True):
+    rows = np.zeros((len(spanning), len(edges)), int)
+    for row, arms in zip(rows, spanning, strict=True):
         row[list(arms)] = 1
     return rows
 
 
 def greedy(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The best action of a matroid: from the heaviest arm to the lightest, the lowest index first among ties."""
+    """Returns the best action of a matroid: the heaviest arms first, the lowest index first among ties."""
     chosen = np.zeros(rows.shape[1], int)
     for arm in np.argsort(-weights, kind="stable"):
         chosen[arm] = 1
@@ -52,12 +52,12 @@ def greedy(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def listed(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The best action of any class."""
+    """Returns the best action of any class."""
     return rows[np.argmax(rows @ weights)]
 
 
 def hardest(rows, best, means, weight):
-    """The least gap^2 / (2 sum of 1 / weight), the action that has it, and its gap / sum of 1 / weight."""
+    """Returns the smallest gap^2 / (2 sum of 1 / weight), its action, and its gap / sum of 1 / weight."""
     rivals = rows[np.any(rows != best, axis=1)]
     gap = (best - rivals) @ means
     spread = (best != rivals) @ (1 / weight)
@@ -69,19 +69,19 @@ def gk16(t: int, delta: float) -> float:
     return log((1 + log(t)) / delta)
 
 
-def _seen(tape, counts):
+def _means(tape, counts):
     return np.array([tape[arm, :n].mean() for arm, n in enumerate(counts)])
 
 
 def pfws(rows, tape, points, *, delta, cover, draws, noise_scale=1.0, maximum=greedy, rounds=inf) -> list[Round]:
-    """Every round up to the stop. `points[t]` (draws, K) are those of play t, in the unit ball."""
+    """Returns every round up to the stop. `points[t]` (draws, K) are the draws of play t, in the unit ball."""
     K, M = rows.shape[1], len(cover)
-    counts, course = np.zeros(K, int), []
+    counts, rounds_made = np.zeros(K, int), []
     t = -1
     while True:
         t, stop, answer = t + 1, False, None
         if t >= M:
-            means, omega = _seen(tape, counts), counts / t
+            means, omega = _means(tape, counts), counts / t
             answer = maximum(rows, means)
             value, *_ = hardest(rows, answer, means, counts)
             stop = value / noise_scale**2 > gk16(t, delta)
@@ -95,54 +95,54 @@ def pfws(rows, tape, points, *, delta, cover, draws, noise_scale=1.0, maximum=gr
                 _, rival, slope = hardest(rows, answer, means, w)
                 gradient += (rival != answer) * slope**2 / (2 * w**2)
             action = maximum(rows, gradient)
-        course.append(Round(tuple(action), tuple(counts), stop, None if answer is None else tuple(answer)))
-        if stop or len(course) >= rounds:
-            return course
+        rounds_made.append(Round(tuple(action), tuple(counts), stop, None if answer is None else tuple(answer)))
+        if stop or len(rounds_made) >= rounds:
+            return rounds_made
         counts = counts + action
 
 
 def combgame(rows, tape, *, delta, cover, capacity, diameter, noise_scale=1.0, maximum=greedy, rounds=inf):
-    """Every round up to the stop."""
+    """Returns every round up to the stop."""
     K, M = rows.shape[1], len(cover)
-    counts, course = np.zeros(K, int), []
+    counts, rounds_made = np.zeros(K, int), []
     start = cover.mean(axis=0)
     w, gains, strength = start.copy(), np.zeros(K), 0.0
-    wanted: dict[tuple[int, ...], list[float]] = {}  # of each action its weight and its plays, in the order of rows
+    weights: dict[tuple[int, ...], list[float]] = {}  # action -> its weight and its plays, in the order of rows
     for action in map(tuple, cover):
-        weight, plays = wanted.get(action, (0.0, 0))
-        wanted[action] = [weight + 1 / M, plays + 1]
-    table = [[action, *numbers] for action, numbers in wanted.items()]
+        weight, plays = weights.get(action, (0.0, 0))
+        weights[action] = [weight + 1 / M, plays + 1]
+    table = [[action, *numbers] for action, numbers in weights.items()]
     t = -1
     while True:
         t += 1
         if t < M:
             action, stop, answer = tuple(cover[t]), False, None
         else:
-            means = _seen(tape, counts) / noise_scale
+            means = _means(tape, counts) / noise_scale
             answer = maximum(rows, means)
             stop = hardest(rows, answer, means, counts)[0] > gk16(t, delta)
             gamma = t**-0.25
-            asked = tuple(maximum(rows, gains - strength * w))
+            proposed = tuple(maximum(rows, gains - strength * w))
             _, rival, slope = hardest(rows, answer, means, w)
             slack = log(t) / counts
             moved = (rival != answer) * slope / w
             gains = gains + gamma * start / diameter + np.maximum((moved + np.sqrt(2 * slack)) ** 2 / 2, slack)
             strength += gamma / diameter
-            w = (1 - gamma) * w + gamma * np.array(asked)
-            slot = next((n for n, row in enumerate(table) if row[0] == asked), None)
+            w = (1 - gamma) * w + gamma * np.array(proposed)
+            slot = next((n for n, row in enumerate(table) if row[0] == proposed), None)
             if slot is None and len(table) < capacity:
                 slot = len(table)
-                table.append([asked, 0.0, 0])
+                table.append([proposed, 0.0, 0])
             elif slot is None:
                 slot = int(np.argmin([row[1] for row in table]))
-                table[slot] = [asked, 0.0, 0]
+                table[slot] = [proposed, 0.0, 0]
             for n, row in enumerate(table):
                 row[1] = (1 - gamma) * row[1] + gamma * (n == slot)
             played = table[int(np.argmin([n / weight if n else 0.0 for _, weight, n in table]))]
             action = played[0]
-        course.append(Round(tuple(action), tuple(counts), stop, None if answer is None else tuple(answer)))
-        if stop or len(course) >= rounds:
-            return course
+        rounds_made.append(Round(tuple(action), tuple(counts), stop, None if answer is None else tuple(answer)))
+        if stop or len(rounds_made) >= rounds:
+            return rounds_made
         if t >= M:
             played[2] += 1
         counts = counts + np.array(action)

@@ -1,6 +1,6 @@
-"""Algorithms that play whole actions, transcribed into plain NumPy: every action is listed, and so is every rival.
+"""Algorithms that play whole actions, transcribed into plain NumPy: every action and every rival is listed.
 
-`tape[k, n]` is sample n of arm k. A rule is (t, counts, means, answer, numbers of the round) -> what is played.
+`tape[k, n]` is sample n of arm k. A rule is (t, counts, means, answer, numbers of the round) -> action.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,19 +14,19 @@ Stop = Callable[[int, np.ndarray, np.ndarray, np.ndarray], bool]
 
 
 class Round(NamedTuple):
-    counts: np.ndarray  # (K,), before it
-    decision: np.ndarray  # (K,), what is played
+    counts: np.ndarray  # (K,), before the round
+    decision: np.ndarray  # (K,), the action
     stop: bool
     answer: np.ndarray  # (K,)
 
 
 def maximum(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The best row; of those that tie, the lexicographically last, which holds the lowest index."""
+    """Returns the best row; among ties the lexicographically last, which holds the lowest index."""
     return max(rows.tolist(), key=lambda row: (fsum(weights[k] for k in range(len(row)) if row[k]), row))
 
 
 def ratio(rows: np.ndarray, counts: np.ndarray, means: np.ndarray, best: np.ndarray, scale: float) -> float:
-    """Least squared gap over the variance of the gap, halved: over all other actions."""
+    """Computes the smallest half of squared gap over variance of the gap, over all other actions."""
     values = []
     for row in rows:
         differs = row != best
@@ -37,7 +37,7 @@ def ratio(rows: np.ndarray, counts: np.ndarray, means: np.ndarray, best: np.ndar
 
 
 def likely(rows: np.ndarray, delta: float, scale: float) -> Stop:
-    """The likelihood ratio exceeds gk16."""
+    """Returns the test whether the likelihood ratio exceeds gk16."""
 
     def stop(t: int, counts: np.ndarray, means: np.ndarray, best: np.ndarray) -> bool:
         return ratio(rows, counts, means, best, scale) > log((1 + log(t)) / delta)
@@ -55,36 +55,36 @@ def plays(
     numbers: Sequence[Any] | None = None,
     rounds: float = inf,
 ) -> list[Round]:
-    """Every round up to the stop."""
+    """Returns every round up to the stop."""
     K = len(tape)
-    counts, seen = np.zeros(K, int), []
-    while len(seen) < rounds:
-        t, is_ready = len(seen), counts.min() > 0
+    counts, rounds_made = np.zeros(K, int), []
+    while len(rounds_made) < rounds:
+        t, is_ready = len(rounds_made), counts.min() > 0
         means = np.array([np.cumsum(tape[k, :n])[-1] / n for k, n in enumerate(counts)]) if is_ready else np.zeros(K)
         best = np.array(maximum(rows, means))
         stops = bool(is_ready and stop(t, counts, means, best))
         number = None if numbers is None else numbers[t]
         decision = cover[t] if t < len(cover) else np.array(rule(t, counts, means, best, number))
-        seen.append(Round(counts.copy(), decision, stops, best))
+        rounds_made.append(Round(counts.copy(), decision, stops, best))
         if stops:
             break
         counts += decision
-    return seen
+    return rounds_made
 
 
 def semi_clucb(rows: np.ndarray, delta: float, scale: float) -> tuple[Rule, Stop]:
-    def look(t, counts, means, best):
+    def bounds(t, counts, means, best):
         radii = scale * np.sqrt(2 * log(4 * len(counts) * t**3 / delta) / counts)
         weights = np.where(best > 0, means - radii, means + radii)
         rival = np.array(maximum(rows, weights))
         return radii, weights, rival
 
     def rule(t, counts, means, best, _):
-        radii, _, rival = look(t, counts, means, best)
+        radii, _, rival = bounds(t, counts, means, best)
         return maximum(rows, np.where(best != rival, radii, 0))
 
     def stop(t, counts, means, best):
-        _, weights, rival = look(t, counts, means, best)
+        _, weights, rival = bounds(t, counts, means, best)
         return fsum(weights * (rival - best)) <= 0
 
     return rule, stop
@@ -103,8 +103,8 @@ def cts(rows: np.ndarray, scale: float) -> Rule:
 
 
 def small_cover(rows: np.ndarray) -> np.ndarray:
-    unseen, cover = np.ones(rows.shape[1]), []
-    while unseen.any():
-        cover.append(np.array(maximum(rows, unseen)))
-        unseen = unseen * (1 - cover[-1])
+    uncovered, cover = np.ones(rows.shape[1]), []
+    while uncovered.any():
+        cover.append(np.array(maximum(rows, uncovered)))
+        uncovered = uncovered * (1 - cover[-1])
     return np.array(cover)
