@@ -24,13 +24,13 @@ WORDS = {
     r"hears?|heard|wants|wanted|forgets?|forgotten|dies|died|a word about": "reads, requires, discards, fails",
     r"(is|are) told of": "reports",
     r"the (least|most) (?!of\b)": "smallest, largest",
-    r"of (the )?least": "smallest",
+    r"of (the )?least(?!.squares)": "smallest",
     r"at home": "in",
 }
 # Variables that are function words: they say nothing of what they hold.
 VARIABLES = {"seen", "found", "left", "rest", "own", "place", "wanted"}
 MOST = 5  # positional arguments of a call; a longer one says their names, unless it takes any number
-ANY_NUMBER = {"zip", "einsum", "cond", "switch", "max", "min", "print", "Partial"}
+ANY_NUMBER = {"zip", "einsum", "cond", "switch", "max", "min", "print", "Partial", "say"}
 PROSE = re.compile(r"\b(" + "|".join(f"(?:{word})" for word in WORDS) + r")", re.IGNORECASE)
 
 
