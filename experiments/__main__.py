@@ -25,9 +25,9 @@ from jaxbandits.engine.sweep.sizing import cores
 
 
 def listing() -> str:
-    """All that can be run, a line each."""
+    """Lists all that can be run, one line each."""
     names = experiments() | {
-        "report": "All of these, and one page: what the papers claim, what was found.",
+        "report": "All of these, and one page with the claims of the papers and our findings.",
         "bench [NAME]": f"Speed; NAME is one of: {', '.join(BENCHES)}.",
     }
     width = max(map(len, names))
@@ -35,7 +35,7 @@ def listing() -> str:
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:
-    """The command line of an experiment, of the report or of the benches."""
+    """Builds the command line of an experiment, of the report or of the benches."""
     elsewhere = {"report": "experiments.page", "bench": "experiments.bench"}
     module = importlib.import_module(elsewhere[name]) if name in elsewhere else load(name)
     parser = argparse.ArgumentParser(
@@ -51,7 +51,7 @@ def parser_of(name: str) -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str]) -> int:
-    """Runs one experiment: prints its table, writes its figure, its raw columns and what the report shows of it."""
+    """Runs one experiment: prints its table; writes its figure, its raw columns and its part of the report."""
     names = [*experiments(), "bench", "report"]
     words = [argument for argument in arguments if not argument.startswith("-")]
     chosen = next((word for word in words if word in names), next(iter(words), None))
@@ -72,7 +72,7 @@ def main(arguments: list[str]) -> int:
 
     jax.config.update("jax_enable_x64", True)
     bench = chosen == "bench"
-    if not bench:  # which measures what compiling takes
+    if not bench:  # a bench measures compile times
         keep_compiled_programs()
     logging.basicConfig(format="%(message)s", level=logging.INFO if options.verbose else logging.WARNING)
 
@@ -83,11 +83,11 @@ def main(arguments: list[str]) -> int:
         with placed(settings, options, chosen) as placed_settings:
             report = run(placed_settings)
     except KeyboardInterrupt as interrupt:
-        kept = str(interrupt) or f"what is finished is stored in {options.store}; the same call goes on from there"
+        kept = str(interrupt) or f"finished runs are stored in {options.store}; the same call resumes from them"
         if bench and options.bench not in STORED:
-            kept = "nothing of a bench of speed is kept"
+            kept = "a bench of speed keeps nothing"
         elif not options.store:
-            kept = "nothing is kept without --store DIR"
+            kept = "without --store DIR nothing is kept"
         print(f"\ninterrupted: {kept}", file=sys.stderr)
         return 130
     seconds = time.perf_counter() - started
@@ -101,32 +101,32 @@ def main(arguments: list[str]) -> int:
     versions = f"jaxbandits {__version__}, jax {jax.__version__}, Python {platform.python_version()}"
     print(f"{seconds:.1f} s on {machine}, {versions}")
     written.append(options.out / f"{name}.json")
-    told = {"command": f"python -m experiments {shlex.join(arguments)}", "seconds": seconds, "machine": machine}
-    told |= {"versions": versions, "pulls": sum(pulls), "stamp": stamp(chosen, settings)}
-    text = json.dumps(record(report) | told, indent=1)
+    facts = {"command": f"python -m experiments {shlex.join(arguments)}", "seconds": seconds, "machine": machine}
+    facts |= {"versions": versions, "pulls": sum(pulls), "stamp": stamp(chosen, settings)}
+    text = json.dumps(record(report) | facts, indent=1)
     atomically(written[-1], lambda path: path.write_text(text))
     print("written:", ", ".join(map(str, written)))
-    # The claims of an experiment are findings. That programs are the same is a check, which a script may rely on.
+    # The claims of an experiment are findings. Equal programs are a check that a script may rely on.
     return int(bench and options.bench == "programs" and not all(claim.holds for claim in report.claims))
 
 
 @contextlib.contextmanager
 def placed(settings: Settings, options: argparse.Namespace, name: str) -> Iterator[Settings]:
-    """The settings with a store and with workers, which need a place to write to: without --store a temporary one."""
+    """Adds a store and workers to the settings. Workers need a store: without --store it is temporary."""
     store = options.store and options.store / name.partition("_")[0]
     with contextlib.ExitStack() as stack:
         executor = None
         if options.workers > 1:
             import jax
 
-            jax.config.update("jax_platforms", "cpu")  # of this process, so that workers have the GPUs for themselves
+            jax.config.update("jax_platforms", "cpu")  # this process leaves the GPUs to its workers
             store = store or Path(stack.enter_context(tempfile.TemporaryDirectory()))
             executor = stack.enter_context(process_pool(options.workers))
         yield settings._replace(store=store, workers=options.workers, executor=executor)
 
 
 def keep_compiled_programs() -> None:
-    """Compiled programs are kept from one call to the next, where the user has not chosen a place for them."""
+    """Keeps compiled programs from one call to the next, unless the user has chosen a folder for them."""
     import jax
 
     if not jax.config.jax_compilation_cache_dir:

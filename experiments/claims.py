@@ -8,36 +8,37 @@ import numpy as np
 from experiments.report import STANDARD_ERRORS, Claim, Columns, Line, listed, number
 from jaxbandits import Results, Status
 
-FALSE_ALARM = 1e-3  # with which a delta-correct algorithm, erring as often as it may, is said to err too often
+# Probability of blaming a delta-correct algorithm that errs as often as it may.
+FALSE_ALARM = 1e-3
 
-Values = Mapping[Any, float] | Sequence[float] | np.ndarray  # that a claim shows side by side
+Values = Mapping[Any, float] | Sequence[float] | np.ndarray  # numbers that a claim shows side by side
 
 
 def column(sweeps: Iterable[Results | Columns], name: str) -> np.ndarray:
-    """A column of all runs of several sweeps."""
+    """Returns a column of all runs of several sweeps."""
     return np.concatenate([(s.columns if isinstance(s, Results) else s)[name] for s in sweeps])
 
 
 def every_run_stops(sweeps: Iterable[Results | Columns], what: str = "every run stops") -> Claim:
-    """No run was cut, and none met a NaN."""
+    """Claims that no run reached its budget and none met a NaN."""
     stopped = column(sweeps, "status") == Status.STOPPED
     return Claim(what, f"{number(int(stopped.sum()))} of {number(len(stopped))}", stopped.all())
 
 
 def all_of(statement: str, holds: np.ndarray, more: str = "") -> Claim:
-    """Something that is to hold in every run; `more` is said of it."""
+    """Claims that a condition holds in every run; `more` is added to the count."""
     return Claim(statement, f"{number(int(np.sum(holds)))} of {number(np.size(holds))}{more}", np.all(holds))
 
 
 def allowed(runs: Any, delta: Any) -> np.ndarray:
-    """Errors that a rule of error probability delta exceeds with a probability of `FALSE_ALARM`."""
+    """Returns the number of errors that a rule of error probability delta exceeds with probability `FALSE_ALARM`."""
     from scipy.stats import binom  # half a second
 
     return binom.ppf(1 - FALSE_ALARM, runs, delta)
 
 
 def interval(errors: int, runs: int) -> tuple[float, float]:
-    """Of 95 % for a probability, by Clopper and Pearson."""
+    """Returns the 95 % confidence interval of a probability, by Clopper and Pearson."""
     from scipy.stats import beta
 
     low = float(beta.ppf(0.025, errors, runs - errors + 1)) if errors else 0.0
@@ -45,7 +46,7 @@ def interval(errors: int, runs: int) -> tuple[float, float]:
 
 
 def answers_are_right(wrong: int, stopped: int, delta: float, who: str = "") -> Claim:
-    """Whether the errors are as rare as promised: a binomial test with a false alarm of 0.1 %."""
+    """Claims that errors are as rare as promised: a binomial test with a false-alarm rate of 0.1 %."""
     most = int(allowed(stopped, delta))
     return Claim(
         f"{who and who + ': '}a share of at most delta = {delta} of the answers is wrong",
@@ -55,7 +56,7 @@ def answers_are_right(wrong: int, stopped: int, delta: float, who: str = "") -> 
 
 
 def in_range(statement: str, values: Mapping[Any, float], least: float, most: float, *, digits: int = 3) -> Claim:
-    """Whether all values lie in a range; names the least and the greatest."""
+    """Claims that all values lie in a range; names the smallest and the largest."""
     low, high = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
     return Claim(
         f"{statement} lies in [{least:g}, {most:g}]",
@@ -65,23 +66,23 @@ def in_range(statement: str, values: Mapping[Any, float], least: float, most: fl
 
 
 def errors(sweeps: Iterable[Results | Columns], right: str = "right") -> tuple[int, int]:
-    """Of the runs that stopped: those that are wrong, as a column of theirs says, and all."""
+    """Counts the wrong answers, by a column that says which are right, and the runs that stopped."""
     stopped, is_right = column(sweeps := list(sweeps), "status") == Status.STOPPED, column(sweeps, right)
     return int(np.sum(stopped & ~is_right)), int(stopped.sum())
 
 
 def errors_are_rare(sweeps: Iterable[Results | Columns], delta: float, *, right: str = "right", who: str = "") -> Claim:
-    """Whether the runs that stopped are right as often as promised."""
+    """Claims that the runs that stopped are right as often as promised."""
     return answers_are_right(*errors(sweeps, right), delta, who)
 
 
 def below(statement: str, values: Values, most: float = 1.0, form: str = ".3g") -> Claim:
-    """Whether all values are less than a number; there must be one."""
+    """Claims that all values are below a number; at least one value is needed."""
     return Claim(statement, listed(values, form), len(values) > 0 and np.all(_plain(values) < most))
 
 
 def above(statement: str, values: Values, least: float = 1.0, form: str = ".3g") -> Claim:
-    """Whether all values are greater than a number; there must be one."""
+    """Claims that all values are above a number; at least one value is needed."""
     return Claim(statement, listed(values, form), len(values) > 0 and np.all(_plain(values) > least))
 
 
@@ -93,7 +94,7 @@ def between(
     form: str = ".3g",
     more: str = "",
 ) -> Claim:
-    """Whether all values lie in a range, its ends included; shows them all, and what else is to be said of them."""
+    """Claims that all values lie in a closed range; shows them all, followed by `more`."""
     holds = len(values) > 0 and np.all((least <= _plain(values)) & (_plain(values) <= most))
     return Claim(statement, listed(values, form) + more, holds)
 
@@ -103,18 +104,18 @@ def _plain(values: Values) -> np.ndarray:
 
 
 def never_falls(values: Sequence[float] | np.ndarray) -> bool:
-    """Whether a sequence grows or stays, and has no NaN."""
+    """True if a sequence never falls and has no NaN."""
     return bool(np.all(np.diff(values) >= 0))
 
 
 def rises(lines: Sequence[Line]) -> bool:
-    """Whether no mean falls by more than standard errors allow, and the last is above the first."""
+    """True if no mean falls by more than standard errors allow, and the last is above the first."""
     ours, se = np.array([[line.ours, np.nan_to_num(line.se)] for line in lines]).T
     room = STANDARD_ERRORS * np.hypot(se[1:], se[:-1])
     return bool(np.all(np.diff(ours) + room >= 0) and ours[-1] > ours[0])
 
 
 def grows(statement: str, lines: Sequence[Line], form: str = ".3g", *, down: bool = False) -> Claim:
-    """Whether the means rise (with `down`, fall) from the first line to the last; shows them all."""
+    """Claims that the means rise (with `down`, fall) from the first line to the last; shows them all."""
     turned = [line._replace(ours=-line.ours) for line in lines] if down else lines
     return Claim(statement, listed((line.ours for line in lines), form), rises(turned))

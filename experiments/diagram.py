@@ -9,8 +9,8 @@ from experiments import HERE
 from experiments.figures import COLORS
 
 ROWS, SEEDS, LANES = 3, 5, 4
-TABLE, QUEUE, BATCH, STORE = 0.3, 3.1, 5.2, 9.7  # where the parts stand, from the left
-# Where the runs of each lane begin and end; a lane that is free takes the next run of the queue at the chunk's end.
+TABLE, QUEUE, BATCH, STORE = 0.3, 3.1, 5.2, 9.7  # left edges of the parts
+# Start and end of the runs of each lane. A free lane takes the next run of the queue at the end of the chunk.
 RUNS = (
     ((0, 0.24), (0.25, 0.62), (0.75, 1)),
     ((0, 0.45), (0.5, 0.91)),
@@ -19,8 +19,8 @@ RUNS = (
 )
 
 
-def box(axes: Any, x: float, y: float, wide: float, high: float, color: str, **more: Any) -> None:
-    axes.add_patch(Rectangle((x, y), wide, high, facecolor=color, edgecolor="w", lw=1, **more))
+def box(axes: Any, corner: tuple[float, float], size: tuple[float, float], color: str, **more: Any) -> None:
+    axes.add_patch(Rectangle(corner, *size, facecolor=color, edgecolor="w", lw=1, **more))
 
 
 def arrow(axes: Any, start: tuple[float, float], end: tuple[float, float]) -> None:
@@ -37,11 +37,11 @@ def draw(figure: Figure) -> None:
 
     for row in range(ROWS):
         for seed in range(SEEDS):
-            box(axes, TABLE + 0.4 * seed, 1.9 - 0.6 * row, 0.36, 0.5, COLORS[row], alpha=0.35 + 0.13 * seed)
+            box(axes, (TABLE + 0.4 * seed, 1.9 - 0.6 * row), (0.36, 0.5), COLORS[row], alpha=0.35 + 0.13 * seed)
     write(TABLE + 1, 3.15, "tasks: rows x seeds", 10.5, weight="bold")
     write(TABLE + 1, 0.25, "a row is an instance\nwith its parameters")
-    for place in range(6):
-        box(axes, QUEUE + 0.22 * place, 1.3, 0.19, 0.5, COLORS[(place * 2) % ROWS], alpha=0.5 + 0.08 * place)
+    for task in range(6):
+        box(axes, (QUEUE + 0.22 * task, 1.3), (0.19, 0.5), COLORS[(task * 2) % ROWS], alpha=0.5 + 0.08 * task)
     write(QUEUE + 0.65, 3.15, "queue", 10.5, weight="bold")
     write(QUEUE + 0.65, 0.9, "every task has\na key of its own")
     for device, bottom in enumerate((1.75, -0.1)):
@@ -49,7 +49,8 @@ def draw(figure: Figure) -> None:
         for lane, runs in enumerate(RUNS):
             for n, (start, end) in enumerate(runs):
                 color, shade = COLORS[(lane + n + device) % ROWS], 0.4 + 0.15 * n
-                box(axes, BATCH + 3.5 * start, bottom + 0.33 * lane, 3.5 * (end - start), 0.28, color, alpha=shade)
+                corner = BATCH + 3.5 * start, bottom + 0.33 * lane
+                box(axes, corner, (3.5 * (end - start), 0.28), color, alpha=shade)
         for chunk in range(1, 4):
             axes.plot(2 * [BATCH + 3.5 * chunk / 4], [bottom - 0.05, bottom + 1.35], color="k", lw=0.8, ls=":")
         write(BATCH + 3.75, bottom + 0.65, f"device {device}", 8.5, rotation=270)
@@ -61,7 +62,7 @@ def draw(figure: Figure) -> None:
         "the host takes out the runs that have ended\nand refills their lanes",
     )
     for part in range(3):
-        box(axes, STORE + 0.12 * part, 1.9 - 0.45 * part, 1.5, 0.4, "#d8dce2")
+        box(axes, (STORE + 0.12 * part, 1.9 - 0.45 * part), (1.5, 0.4), "#d8dce2")
         write(STORE + 0.75 + 0.12 * part, 2.1 - 0.45 * part, "part.parquet", 8)
     write(STORE + 0.9, 3.15, "store, or memory", 10.5, weight="bold")
     write(STORE + 0.9, 0.25, "one row a run;\nafter a kill, the\nsame call goes on")

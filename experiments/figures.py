@@ -1,4 +1,4 @@
-"""What figures share: styles that differ in black and white, curves with bars, marks, ticks, legends."""
+"""Shared parts of figures: styles that differ in black and white, curves with bars, marks, ticks, legends."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ import numpy as np
 
 from experiments.report import Line, means
 
-# Distinguishable in black and white: by marker and by line.
+# Markers and lines tell styles apart in black and white.
 STYLES = (
     {"marker": "o", "linestyle": "-", "color": "#1b4f8f"},
     {"marker": "s", "linestyle": "--", "color": "#b03a2e"},
@@ -32,14 +32,14 @@ LOOK = {
     "errorbar.capsize": 3,
     "svg.fonttype": "none",
 }
-# Colours of a figure as variables of the page that holds it, which has others where it is dark.
+# Colours as variables of the page that holds the figure; its dark theme has others.
 VARIABLES = {"#000000": "ink", "#ffffff": "paper", "#dddddd": "grid", "#eeeeee": "soft"} | {
     color: f"c{n}" for n, color in enumerate(COLORS)
 }
 
 
 def drawn(draw: Callable[[Any], None], name: str) -> Callable[[Path, str], None]:
-    """Draws a figure; what is returned writes it to a path as `png` or `svg`, whose ids depend on the name."""
+    """Draws a figure. Returns a function that writes it to a path as `png` or `svg`, whose ids depend on the name."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -58,79 +58,82 @@ def drawn(draw: Callable[[Any], None], name: str) -> Callable[[Path, str], None]
 
 
 def themed(svg: str) -> str:
-    """An SVG whose colours are variables, with the colours themselves where the page defines none."""
+    """Replaces the colours of an SVG by variables, with the colours as defaults where the page defines none."""
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r' id="[\w.]+_\d+"', "", svg)  # which nothing refers to, and which other figures have as well
+    svg = re.sub(r' id="[\w.]+_\d+"', "", svg)  # nothing refers to these ids, and other figures repeat them
     known = re.compile("|".join(VARIABLES))
-    return known.sub(lambda found: f"var(--{VARIABLES[found[0]]}, {found[0]})", svg)
+    return known.sub(lambda color: f"var(--{VARIABLES[color[0]]}, {color[0]})", svg)
 
 
 def curve(axes: Any, x: Sequence[float], lines: Sequence[Line], label: str, style: int, *, scale: Any = 1.0) -> None:
     """Draws one algorithm's means with bars of two standard errors, times `scale` for every x."""
-    errorbars(axes, x, means(lines) * scale, np.array([line.se for line in lines]) * scale, label, style)
+    errorbars(axes, x, means(lines) * scale, np.array([line.se for line in lines]) * scale, label=label, style=style)
 
 
 def points(axes: Any, x: Sequence[float], lines: Sequence[Line], label: str | None, style: int) -> None:
-    """The same without lines between the means."""
-    errorbars(axes, x, means(lines), np.array([line.se for line in lines]), label, style, linestyle="")
+    """Draws means with bars of two standard errors, without lines between them."""
+    errorbars(axes, x, means(lines), np.array([line.se for line in lines]), label=label, style=style, linestyle="")
 
 
-def errorbars(axes: Any, x: Any, y: Any, se: Any, label: str | None, style: int, **more: Any) -> None:
-    """Means with bars of two standard errors. A bar ends at a tenth of its mean, so that it has one on a log axis."""
+def errorbars(axes: Any, x: Any, y: Any, se: Any, *, label: str | None, style: int, **more: Any) -> None:
+    """Draws means with bars of two standard errors.
+
+    A bar never reaches below a tenth of its mean, so that a logarithmic axis can show its end.
+    """
     bars = np.atleast_1d(2 * np.nan_to_num(np.asarray(se, float)))
     bars = {"yerr": [np.minimum(bars, 0.9 * np.abs(y)), bars]}
     axes.errorbar(x, y, label=label, **{"mfc": "w"} | bars | STYLES[style] | more)
 
 
 def quantiles(axes: Any, x: Any, values: Iterable[np.ndarray], label: str, style: int, at: Sequence[float]) -> None:
-    """Medians, with bars from a lower to an upper quantile."""
+    """Draws medians, with bars from a lower to an upper quantile."""
     low, middle, high = np.array([np.quantile(each, (at[0], 0.5, at[1])) for each in values]).T
     axes.errorbar(x, middle, yerr=[middle - low, high - middle], label=label, mfc="w", **STYLES[style])
 
 
 def marks(style: int, **more: Any) -> dict[str, Any]:
-    """A style without its line."""
+    """Returns a style without its line."""
     return STYLES[style] | {"linestyle": "", "mfc": "w"} | more
 
 
 def band(axes: Any, x: Any, low: Any, high: Any, style: int = 0, label: str | None = None) -> None:
-    """A range, shaded."""
+    """Shades a range."""
     axes.fill_between(x, low, high, color=COLORS[style], alpha=0.12, lw=0, label=label)
 
 
 def ticks(axes: Any, at: Iterable[Any], labels: Iterable[str] | None = None, axis: str = "x") -> None:
-    """These ticks and no others."""
+    """Sets the ticks of an axis, and no others."""
     at = list(at)
     getattr(axes, f"set_{axis}ticks")(at, [f"{value:g}" for value in at] if labels is None else list(labels))
     getattr(axes, f"set_{axis}ticks")([], minor=True)
 
 
 def legend_below(figure: Any, axes: Any = None, ncols: int = 3, fontsize: float = 9) -> None:
-    """One legend for all panels."""
+    """Draws one legend for all panels."""
     handles = (axes or figure.axes[0]).get_legend_handles_labels()
     figure.legend(*handles, loc="outside lower center", ncols=ncols, fontsize=fontsize)
 
 
 def legend_under(axes: Any, ncols: int = 2, fontsize: float = 9, depth: float = 0.14) -> None:
-    """A panel's legend, under its axis."""
+    """Draws a panel's legend under its axis."""
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -depth), ncols=ncols, fontsize=fontsize, columnspacing=1)
 
 
 def curves(axes: Any, x: Sequence[float], lines: Mapping[str, Sequence[Line]], **settings: Any) -> None:
-    """A curve for every algorithm, by its name; `settings` of the axes."""
+    """Draws a curve for every algorithm, by its name; `settings` go to the axes."""
     for style, (name, row) in enumerate(lines.items()):
         curve(axes, x, row, name, style)
     axes.set(**settings)
 
 
 def split(figure: Any, size: tuple[float, float], rows: int, columns: int, **shared: Any) -> Any:
-    """Panels of a figure of this size, in inches."""
+    """Splits a figure of this size, in inches, into panels."""
     figure.set_size_inches(*size)
     return figure.subplots(rows, columns, **shared)
 
 
 def side_by_side(axes: Any, names: Sequence[str], **settings: Any) -> None:
-    """Places 0, 1, ... of an axis as names, without vertical lines; `settings` of the axes."""
+    """Labels positions 0, 1, ... of an axis with names, without vertical lines; `settings` go to the axes."""
     axes.set(xticks=range(len(names)), **settings)
     axes.set_xticklabels(names)
     axes.grid(axis="x", visible=False)
@@ -139,7 +142,7 @@ def side_by_side(axes: Any, names: Sequence[str], **settings: Any) -> None:
 def means_figure(
     figure: Any, x: Sequence[float], lines: Mapping[str, Sequence[Line]], *, legend: Mapping[str, Any] = {}, **axes: Any
 ) -> Any:
-    """The figure that most papers have: a curve for every algorithm over one axis; returns the axes."""
+    """Draws the figure of most papers, a curve for every algorithm over one axis; returns the axes."""
     panel = figure.subplots()
     curves(panel, x, lines, **axes)
     panel.legend(**legend)

@@ -1,7 +1,7 @@
-"""What the papers print and where they err: a file `paper.toml` in the folder of every family.
+"""Printed numbers and errors of the papers: a file `paper.toml` in the folder of every family.
 
-`[paper]` says which one it is, a `[[number]]` holds printed numbers under a name, an `[[erratum]]` a slip or a claim
-that does not hold. `experiments.page` shows the errata, the experiments read the numbers.
+`[paper]` names the paper, a `[[number]]` holds printed numbers under a name, an `[[erratum]]` a slip or a claim that
+does not hold. `experiments.page` shows the errata, the experiments read the numbers.
 """
 
 import functools
@@ -17,10 +17,10 @@ from experiments import HERE
 class Number(NamedTuple):
     """Printed numbers."""
 
-    name: str  # under which the experiments ask for them
-    value: Any  # a number, or lists of them
-    what: str  # what they are, in which unit
-    where: str  # they stand
+    name: str  # key by which the experiments read them
+    value: Any  # a number, or nested lists of numbers
+    what: str  # meaning and unit
+    where: str  # table, figure or section
 
 
 class Erratum(NamedTuple):
@@ -39,14 +39,14 @@ class Paper(NamedTuple):
     cite: str
     numbers: dict[str, Number]
     errata: Sequence[Erratum]
-    in_error: Sequence[str] = ()  # experiments that show an error of the paper, and not a number of it that differs
+    in_error: Sequence[str] = ()  # experiments that show an error of the paper instead of a number that differs
 
 
 def read(path: Path) -> Paper:
-    """A file, held against the schema.
+    """Reads a file and checks it against the schema.
 
     Raises:
-        ValueError: something is missing, unknown, of another type or there twice.
+        ValueError: an entry is missing, unknown, of another type, or repeated.
     """
     document = tomllib.loads(path.read_text())
     try:
@@ -60,23 +60,23 @@ def read(path: Path) -> Paper:
     wrong = [*document, *(repr(text) for text in texts if not isinstance(text, str))]
     wrong += [f"{n.name}: {n.value!r}" for n in numbers if not _is_numbers(n.value)]
     if wrong or len(paper.numbers) < len(numbers):
-        raise ValueError(f"{path}: {', '.join(wrong) or 'a name that is there twice'}")
+        raise ValueError(f"{path}: {', '.join(wrong) or 'a name is repeated'}")
     return paper
 
 
 @functools.cache
 def paper(family: str) -> Paper:
-    """The paper of a family."""
+    """Reads the paper of a family."""
     return read(HERE / family / "paper.toml")
 
 
 def printed(family: str, name: str) -> Any:
-    """Printed numbers, as they stand in the file."""
+    """Returns printed numbers as the file holds them."""
     return paper(family).numbers[name].value
 
 
 def printed_by_place(family: str, name: str) -> dict[tuple[int, int], Any]:
-    """Rows of n, k and what is printed there, by (n, k): a number, or a tuple where there are several."""
+    """Returns the printed value of every row, by (n, k): a number, or a tuple of several."""
     rows = printed(family, name)
     return {(n, k): values[0] if len(values) == 1 else tuple(values) for n, k, *values in rows}
 

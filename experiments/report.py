@@ -14,32 +14,32 @@ Columns = Mapping[str, np.ndarray]  # (runs, ...)   of a sweep
 
 
 class Line(NamedTuple):
-    """One measured number, and the paper's beside it."""
+    """A measured number beside the paper's."""
 
     quantity: str
     ours: float
-    se: float = 0.0  # standard error of `ours`; 0 if there is no randomness in it
+    se: float = 0.0  # standard error of `ours`; 0 if `ours` is not random
     runs: int = 1
-    censored: int = 0  # runs that reached their budget; `ours` is taken over the others
+    censored: int = 0  # runs that reached their budget, excluded from `ours`
     failed: int = 0  # runs that ended with a NaN
     printed: float | None = None  # the paper's number
-    printed_se: float = 0.0  # its standard error, as far as we can tell it
-    spread: str = ""  # whose spread that is: "one run's"
-    tolerance: float = 0.0  # what a different rounding may change
-    bound: float | None = None  # T* kl(delta, 1 - delta), no delta-correct algorithm needs fewer pulls
+    printed_se: float = 0.0  # standard error of `printed`, as far as it can be estimated
+    spread: str = ""  # source of that standard error: "one run's"
+    tolerance: float = 0.0  # largest change that another rounding may cause
+    bound: float | None = None  # lower bound T* kl(delta, 1 - delta) on the mean pulls of delta-correct algorithms
     note: str = ""
 
 
 class Claim(NamedTuple):
-    """A statement of the paper, or of theory, that is not a number in a table."""
+    """A statement of the paper or of theory that is not a number in a table."""
 
     statement: str
     measured: str
-    holds: Any  # what `bool` takes
+    holds: Any  # truth value
 
 
 class Report(NamedTuple):
-    """The result of one experiment."""
+    """Results of one experiment."""
 
     title: str
     lines: Sequence[Line]
@@ -47,7 +47,7 @@ class Report(NamedTuple):
     columns: Columns  # the raw results
     draw: Callable[[Any], None] | None  # (matplotlib figure) -> None
     notes: Sequence[str] = ()
-    grid: Sequence[Mapping[str, str]] = ()  # a table of another kind than that of the lines: rows of head and cell
+    grid: Sequence[Mapping[str, str]] = ()  # table shown instead of the lines: rows of heading and cell
 
 
 # Rows of a sweep as lines of a table
@@ -56,7 +56,10 @@ class Report(NamedTuple):
 def line(
     quantity: str, values: np.ndarray, *, status: np.ndarray | None = None, printed_runs: int | None = None, **more: Any
 ) -> Line:
-    """The mean over runs. A number that the paper measured on `printed_runs` runs has our spread over their root."""
+    """Returns the mean over runs as a line.
+
+    A number that the paper measured on `printed_runs` runs gets our standard deviation over the root of that number.
+    """
     values = np.asarray(values, float)
     censored = failed = 0
     if status is not None:
@@ -67,13 +70,14 @@ def line(
     if printed_runs and more.get("printed") is not None:
         more["printed_se"] = se * np.sqrt(len(values) / printed_runs)
         more["spread"] = "one run's" if printed_runs == 1 else f"{printed_runs} runs'"
-    return Line(quantity, float(mean), float(se), len(values) + censored + failed, censored, failed, **more)
+    runs = len(values) + censored + failed
+    return Line(quantity, float(mean), float(se), runs=runs, censored=censored, failed=failed, **more)
 
 
 def line_of(
     quantity: str, sweep: Results | Columns, where: Any = slice(None), *, unit: float = 1.0, **more: Any
 ) -> Line:
-    """Mean pulls of the runs that stopped, of those that `where` marks, in a unit that `printed` has as well."""
+    """Returns the mean pulls of the stopped runs that `where` selects, in the unit of `printed`."""
     columns = sweep.columns if isinstance(sweep, Results) else sweep
     ours = line(quantity, columns["pulls"][where], status=columns["status"][where], **more)
     return ours._replace(ours=ours.ours / unit, se=ours.se / unit, printed_se=ours.printed_se / unit)
@@ -82,7 +86,7 @@ def line_of(
 def lines_by(
     labels: Iterable[str], sweep: Results | Columns, *, by: str = "row", values: str = "pulls", **more: Any
 ) -> list[Line]:
-    """A line for every row of a sweep, or for every number in another column."""
+    """Returns a line for every row of a sweep, or for every number in another column."""
     columns = sweep.columns if isinstance(sweep, Results) else sweep
     return [
         line(label, columns[values][columns[by] == n], status=columns["status"][columns[by] == n], **more)
@@ -91,7 +95,7 @@ def lines_by(
 
 
 def mean_se(values: np.ndarray, axis: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Means and their standard errors; NaN where there are too few values."""
+    """Computes means and their standard errors; NaN where there are too few values."""
     values = np.asarray(values, float)
     n = values.shape[axis]
     blank = np.full(np.delete(values.shape, axis), np.nan)
@@ -100,12 +104,12 @@ def mean_se(values: np.ndarray, axis: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def means(lines: Iterable[Line]) -> np.ndarray:
-    """The measured numbers of lines."""
+    """Returns the measured numbers of lines."""
     return np.array([each.ours for each in lines])
 
 
 def joined(parts: Mapping[Any, Results | Columns], label: str = "algorithm") -> dict[str, np.ndarray]:
-    """Stacks the columns of several sweeps, with a column that says which; keeps the columns they share."""
+    """Stacks the columns that several sweeps share, with a column `label` that names the sweep."""
     tables = {key: part.columns if isinstance(part, Results) else part for key, part in parts.items()}
     shared = set.intersection(*(set(part) for part in tables.values()))
     columns = {label: np.concatenate([np.full(len(part["row"]), _name(key)) for key, part in tables.items()])}
@@ -123,7 +127,7 @@ def _name(key: Any) -> str:
 
 
 def verdict(line: Line) -> str:
-    """Whether ours and the printed number agree within four standard errors of their difference."""
+    """Compares our number with the printed one: they agree within four standard errors of their difference."""
     if line.printed is None:
         return "nothing printed"
     room = STANDARD_ERRORS * np.hypot(line.se, line.printed_se) + line.tolerance
@@ -133,7 +137,7 @@ def verdict(line: Line) -> str:
 
 
 def table(report: Report) -> str:
-    """The report as text for a terminal."""
+    """Formats the report as text for a terminal."""
     rows = report.grid or [
         {
             "": line.quantity,
@@ -156,7 +160,7 @@ def table(report: Report) -> str:
 
 
 def _aligned(rows: Sequence[Mapping[str, str]]) -> list[str]:
-    """A line each: the first and the last column to the left, those between to the right."""
+    """Aligns rows as lines of text: the first and the last column to the left, the others to the right."""
     cells = [list(rows[0]), *([str(cell) for cell in row.values()] for row in rows)] if rows else [[""]]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
 
@@ -170,7 +174,7 @@ def _aligned(rows: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def number(value: float) -> str:
-    """Digits that a person can compare: integers up to 10^9 in full, four significant digits below 1000."""
+    """Formats a number so that people can compare: integers up to 10^9 in full, four significant digits below 1000."""
     if not np.isfinite(value):
         return "-"
     if value == int(value) and abs(value) < 1e9:
@@ -181,18 +185,18 @@ def number(value: float) -> str:
 
 
 def two_digits(value: float) -> float:
-    """As much as a standard error is known."""
+    """Rounds to two significant digits, as precise as a standard error is."""
     return float(f"{value:.2g}") if np.isfinite(value) else value
 
 
 def plus_minus(line: Line, digits: int = 0) -> str:
-    """A mean with its standard error, if that is known, and the runs that have none."""
+    """Formats a mean with its standard error, if known, and the number of censored and failed runs."""
     error = f" +- {line.se:,.{digits}f}" if np.isfinite(line.se) else ""
     return f"{line.ours:,.{digits}f}{error}{_troubles(line)}"
 
 
 def listed(values: Mapping[Any, float] | Iterable[float], form: str = ".3g", between: str = ", ") -> str:
-    """Numbers side by side, after their names if they have any."""
+    """Lists numbers side by side, each after its name if it has one."""
     if isinstance(values, Mapping):
         return between.join(f"{name} {value:{form}}" for name, value in values.items())
     return between.join(f"{value:{form}}" for value in values)
@@ -207,7 +211,7 @@ def _troubles(line: Line) -> str:
 
 
 def record(report: Report) -> dict[str, Any]:
-    """All but the raw columns and the figure, as JSON takes it: a number that is not finite is None."""
+    """Converts all except raw columns and figure to values for JSON; numbers that are not finite become None."""
     lines = [
         {name: _plain(value) for name, value in line._asdict().items()} | {"verdict": verdict(line)}
         for line in report.lines

@@ -1,4 +1,4 @@
-"""The one way in which experiments call `sweep`: under a heading, with the options of the command line."""
+"""Calls of `sweep` by experiments: under a heading, with the options of the command line."""
 
 import os
 import re
@@ -15,8 +15,8 @@ import numpy as np
 import jaxbandits
 from experiments.settings import Settings
 
-PAUSE = 5.0  # seconds until a store that is in use is tried again
-SHARDS_PER_WORKER = 2  # so that a worker that is done early finds another shard
+PAUSE = 5.0  # seconds before a locked store is tried again
+SHARDS_PER_WORKER = 2  # a worker that ends early takes another shard
 
 
 def simulate(
@@ -63,10 +63,10 @@ def simulate(
 
 
 def cache_folder() -> Path:
-    """Where experiments keep what takes long to make: compiled programs, decoded images."""
+    """Returns the folder for results that take long to make: compiled programs, decoded images."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jaxbandits"
 
 
 def folder_name(name: str) -> str:
-    """The heading in letters that any file system takes."""
+    """Converts a heading to characters that every file system accepts."""
     return re.sub(r"[^a-z0-9.=]+", "-", name.lower()).strip("-")

@@ -51,8 +51,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Settings) -> Report:
-    bench = options.own["bench"]
-    if options.own["float32"]:
+    bench = options.extra["bench"]
+    if options.extra["float32"]:
         if bench not in ("all", "gpu"):
             raise SystemExit(f"--float32 is for `bench all` and `bench gpu`, not `bench {bench}`")
         jax.config.update("jax_enable_x64", False)

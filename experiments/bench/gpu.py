@@ -47,7 +47,7 @@ def report(cases: list[Case], options: Settings) -> Report:
     mesh = gpu_programs.target_mesh()
     parts: list[dict[str, Any]] = []
     refusals: list[str] = []
-    scalars = False if options.own.get("arrays") else None
+    scalars = False if options.extra.get("arrays") else None
     for case in chosen:
         with refusing(case, refusals):
             part = predicted(case, mesh, scalars=scalars, lanes=options.lanes or LANES)
@@ -75,7 +75,7 @@ def report(cases: list[Case], options: Settings) -> Report:
 
 def is_wanted(rule: str, options: Settings) -> bool:
     """True if `--only` is not given or names a part of `rule`."""
-    only = options.own.get("only")
+    only = options.extra.get("only")
     return not only or any(part.lower() in rule.lower() for part in only)
 
 

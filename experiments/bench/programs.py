@@ -31,7 +31,7 @@ SCRIPT = Path(__file__).parent / "fingerprints.py"
 
 def run(options: Settings) -> Report:
     """Returns a row for every program of every contract case."""
-    revision, parts = options.own.get("against"), options.own.get("only") or ()
+    revision, parts = options.extra.get("against"), options.extra.get("only") or ()
     root = checkout()
     with contextlib.ExitStack() as stack:
         stack.enter_context(termination_as_exit())

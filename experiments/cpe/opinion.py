@@ -197,7 +197,7 @@ def draw(figure: Any, *, allocations: dict[str, np.ndarray], excess: dict, lines
     for style, rule in enumerate(RULES):
         mean, se = mean_se(excess[most, rule])
         at = mean > floor
-        errorbars(when, np.array(TIMES)[at], mean[at], se[at], f"plan of {rule}", style)
+        errorbars(when, np.array(TIMES)[at], mean[at], se[at], label=f"plan of {rule}", style=style)
         when.axvline(lines[most, rule].ours, color=COLORS[style], ls=STYLES[style]["linestyle"], lw=1)
         side, shift = ("right", -3) if rule == "COCI" else ("left", 3)
         where = {"xytext": (shift, 0), "textcoords": "offset points", "ha": side, "va": "center"}

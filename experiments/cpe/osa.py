@@ -84,7 +84,7 @@ def run(options: Settings) -> Report:
         for style, name in enumerate(ROUNDINGS):
             mean, se = np.transpose([mean_se(excess[ratio][name]) for ratio in RATIOS])
             labels = {"best": "best in whole numbers, above the continuous optimum"}
-            errorbars(price, RATIOS, mean, se, labels.get(name, f"{name}, above the best"), style)
+            errorbars(price, RATIOS, mean, se, label=labels.get(name, f"{name}, above the best"), style=style)
         price.set(xscale="log", yscale="log", xlabel="interviews a group, k / m", ylim=(1e-9, 1))
         price.set(ylabel="variance in excess, mean", title=f"What rounding costs ({ARMS} groups)")
         ticks(price, [1.25, 2, 5, 10, 20, 50, 100])

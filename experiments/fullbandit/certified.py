@@ -82,7 +82,9 @@ def run(options: Settings) -> Report:
             for style, gap in enumerate(GAPS):
                 shown = [lines[support, gap, name] for name in RULES]
                 bars = {"yerr": None, "xerr": [2 * x.se for x in shown], "linestyle": ""}
-                errorbars(axes, [x.ours for x in shown], y + 0.22 * (1 - style), 0, f"gap {gap}", style, **bars)
+                errorbars(
+                    axes, [x.ours for x in shown], y + 0.22 * (1 - style), 0, label=f"gap {gap}", style=style, **bars
+                )
             axes.set(xscale="log", xlabel="pulls until the stop", title=f"support: {support}")
             axes.axhspan(-0.5, len(SAMPLED) - 0.5, color="#eeeeee", zorder=0)
             axes.set_ylim(-0.5, len(RULES) - 0.5)

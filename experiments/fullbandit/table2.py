@@ -64,8 +64,8 @@ def run(options: Settings) -> Report:
     for quiz in quizzes:
         crowd, correct = fullbandit.crowdsourcing(quiz), fullbandit.crowdsourcing_counts(quiz).correct
         supports = 16 if quiz == "science" else 20
-        designs = runs.random_designs(supports, crowd.theta.size, crowd.k, ratio=options.own["support_ratio"])
-        environment = partial(fullbandit.environment, crowd, noise="bernoulli", sampler=options.own["sampler"])
+        designs = runs.random_designs(supports, crowd.theta.size, crowd.k, ratio=options.extra["support_ratio"])
+        environment = partial(fullbandit.environment, crowd, noise="bernoulli", sampler=options.extra["sampler"])
         for name, rule in RULES.items():
             # SA-FOA takes ten times as many rounds, each the longest.
             settings = {"seeds": 1, "chunk": 32} if name.startswith("SA-FOA") else {"seeds": seeds}
@@ -81,7 +81,9 @@ def run(options: Settings) -> Report:
         for position, name in enumerate(order):
             x, shown = np.arange(len(quizzes)) + 0.11 * (position - (len(order) - 1) / 2), list(lines[name].values())
             style = list(RULES).index(name)
-            errorbars(axes, x, 1000 * means(shown), [1000 * each.se for each in shown], name, style, linestyle="")
+            errorbars(
+                axes, x, 1000 * means(shown), [1000 * each.se for each in shown], label=name, style=style, linestyle=""
+            )
             if name in PRINTED:
                 axes.plot(x, [1000 * PRINTED[name][quiz] for quiz in quizzes], "_", color=COLORS[style], ms=8, mew=2)
         axes.plot([], [], "k_", ms=8, mew=2, label="printed in the paper")

@@ -52,7 +52,7 @@ def run(options: Settings) -> Report:
         TS: sampled(TS, ds_ts, drawn=THOMPSON_LEAP, seeds=1, lanes=1),
         NOISY: common.distance_runs(f"kcenter images: {NOISY}, n = {n}", ns_ts, **seen),
     }
-    if options.own["random"]:
+    if options.extra["random"]:
         sweeps[RANDOM] = sampled(RANDOM, ds_random, drawn=DRAWS, seeds=1, lanes=1)
 
     printed, needed = naive_queries(n, m, k)

@@ -63,7 +63,7 @@ def sweeps_of(rules: Mapping[str, Rule], sizes: Mapping[int, Size], images: Imag
     for (n, size), (name, rule) in itertools.product(sizes.items(), rules.items()):
         first, more = rule.times * (options.seeds or size.first), {"drawn": rule.drawn}
         if rule.is_random:
-            first = size.random if n <= options.own["random_up_to"] else 0
+            first = size.random if n <= options.extra["random_up_to"] else 0
             more = {"drawn": DRAWS, "lanes": first}
         if first:
             more |= {"first": first, "others": size.others if rule.has_others else 0, "runs": size.runs}

@@ -73,7 +73,7 @@ def run(options: Settings) -> Report:
 
 def sizes_and_images(options: Settings) -> tuple[dict[int, Size], Images]:
     """As many images as make the instances of the smallest size disjoint."""
-    sizes = QUICK_SIZES if options.quick else {n: size for n, size in SIZES.items() if n <= options.own["up_to"]}
+    sizes = QUICK_SIZES if options.quick else {n: size for n, size in SIZES.items() if n <= options.extra["up_to"]}
     images = common.images(options.data, max(max(sizes), min(n * (1 + size.others) for n, size in sizes.items())))
     if options.quick:
         images = common.as_images(images.points[:, ::QUICK_STEP], f"{images.label}, one number of {QUICK_STEP}")

@@ -164,7 +164,7 @@ def draw(figure: Any, *, table: Table, limit: int) -> None:
         axes.plot(x - 0.2, limit if np.isinf(ours).any() else np.nan, "^", **BLOCK, mfc="w")
         at = x + 0.05 + 0.1 * np.arange(len(MIXES))
         for style, found in enumerate(blocks.first):
-            errorbars(axes, at[style], found.ours * UNIT, found.se * UNIT, None, style, linestyle="")
+            errorbars(axes, at[style], found.ours * UNIT, found.se * UNIT, label=None, style=style, linestyle="")
         for style, printed in enumerate(PRINTED[place]):
             axes.plot(at[style], printed * UNIT, "x", color=COLORS[style], ms=6, mew=1.5)
     axes.axhline(limit, color="k", lw=0.8, ls=":")

@@ -71,7 +71,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Settings) -> Report:
-    sizes = options.own["sizes"] or (QUICK if options.quick else SIZES)
+    sizes = options.extra["sizes"] or (QUICK if options.quick else SIZES)
     table: Table = {}
     parts: dict[str, Columns] = {}
     label, shown = "", {"unit": UNIT, "printed_runs": 10}
@@ -212,7 +212,7 @@ def draw(figure: Any, *, table: Table) -> None:
             at = x + 0.12 * (s - (len(RULES) - 1) / 2)
             if rule in row.lines:
                 each = row.lines[rule]
-                errorbars(axes, at, each.ours * UNIT, each.se * UNIT, None, s, linestyle="")
+                errorbars(axes, at, each.ours * UNIT, each.se * UNIT, label=None, style=s, linestyle="")
             if rule != RATIO:
                 axes.plot(at, PRINTED[place][rule] * UNIT, "_", color=COLORS[s], ms=9, mew=2)
     axes.plot([], [], "k_", ms=9, mew=2, label="printed in the paper")

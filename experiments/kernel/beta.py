@@ -31,7 +31,7 @@ def run(options: Settings) -> Report:
         for axes, (function, name) in zip(panels, functions.items(), strict=True):
             for style, rule in enumerate(PLAYERS):
                 mean, se = regret[function, rule]
-                errorbars(axes, BETAS, mean, se, rule, style)
+                errorbars(axes, BETAS, mean, se, label=rule, style=style)
             axes.axvline(width, color="k", lw=1, ls=":", label="beta of theory, B = 1")
             axes.set(xscale="log", yscale="log", title=name, xlabel="beta")
             ticks(axes, BETAS)

@@ -66,7 +66,9 @@ def run(options: Settings) -> Report:
         kinds |= {rule: [finite[f, rule] for f in ours] for rule in figure1.BASELINES}
         for style, (label, values) in enumerate(kinds.items()):
             x = np.arange(len(ours)) + 0.12 * (style - 1.5)
-            errorbars(axes, x, *np.transpose([mean_se(each) for each in values]), label, style, linestyle="")
+            errorbars(
+                axes, x, *np.transpose([mean_se(each) for each in values]), label=label, style=style, linestyle=""
+            )
         ticks(axes, range(len(ours)), [FUNCTIONS[f] for f in ours])
         axes.set(yscale="log", ylabel="numbers sent (an agent and in broadcasts)")
         axes.set_title("Communication with and without repeated draws")

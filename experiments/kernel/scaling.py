@@ -69,7 +69,7 @@ def run(options: Settings) -> Report:
                 for style, rule in enumerate(PLAYERS):
                     mean, se = mean_se(np.stack(samples[function, rule, axis, kind]), axis=1)
                     if mean.any():
-                        errorbars(axes, list(sizes[axis]), mean, se, rule, style)
+                        errorbars(axes, list(sizes[axis]), mean, se, label=rule, style=style)
                 axes.set(xscale="log", yscale="log")
                 ticks(axes, sizes[axis])
                 axes.minorticks_off()

@@ -45,10 +45,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Settings) -> Report:
     sizes = (5, 10) if options.quick else (10, 20, 40)
-    count = options.own["instances"] or (2 if options.quick else 10)
+    count = options.extra["instances"] or (2 if options.quick else 10)
     seeds = options.seeds or (4 if options.quick else 10)
-    log = load_r6a(options.own["r6a"]) if options.own["r6a"] else None
-    source = "r6a" if log else options.own["instance"]
+    log = load_r6a(options.extra["r6a"]) if options.extra["r6a"] else None
+    source = "r6a" if log else options.extra["instance"]
 
     def drawn(seed: int, K: int) -> linear.Instance:
         if log is not None:

@@ -94,7 +94,7 @@ def draw(figure: Any, *, lines: dict[Key, Line], at_mean: dict[Key, float]) -> N
     for style, name in enumerate(KINDS):
         keys = [key for key in lines if key[0] == name]
         x, y = ([values[key] for key in keys] for values in (at_mean, {key: lines[key].ours for key in keys}))
-        errorbars(axes, x, np.array(y), [lines[key].se for key in keys], name, style, linestyle="")
+        errorbars(axes, x, np.array(y), [lines[key].se for key in keys], label=name, style=style, linestyle="")
         for place, height, key in zip(x, y, keys, strict=True):
             color = STYLES[style]["color"]
             axes.annotate(key[1], (place, height), (6, -10), textcoords="offset points", fontsize=8, color=color)

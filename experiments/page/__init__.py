@@ -1,9 +1,9 @@
-"""Every experiment, several side by side, and one page with what the papers claim, what was measured, and the verdict.
+"""All experiments, several side by side, and one page with the papers' claims, our measurements and the verdicts.
 
 Writes index.html, which needs no network and no other file, beside the table, the figure and the raw columns of every
 experiment. An experiment that has ended is not run again by the same program with the same options, in a report or by
-itself, and one that was killed goes on where it was: finished runs lie in --store, by default beside the page, in a
-folder for each program and set of options.
+itself. One that was killed resumes: finished runs are kept in --store, by default beside the page, in a folder for each
+program and set of options.
 """
 
 import datetime
@@ -26,7 +26,7 @@ from experiments.report import number, two_digits
 from experiments.settings import whole
 
 HERE = Path(__file__).parent
-VERDICTS = {  # and their class on the page
+VERDICTS = {  # verdict to its class on the page
     "reproduced": "good",
     "reproduced in part": "warn",
     "not reproduced": "bad",
@@ -41,18 +41,21 @@ VERDICTS = {  # and their class on the page
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--only", nargs="+", metavar="PREFIX", default=[""], help="experiments whose names begin so")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="--data of the experiments on k-center")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="--data for the experiments on k-center")
     parser.add_argument(
-        "--quizzes", type=Path, metavar="DIR", help="--data of those on full-bandit feedback; one of them needs it"
+        "--quizzes",
+        type=Path,
+        metavar="DIR",
+        help="--data for the experiments on full-bandit feedback, which one needs",
     )
     parser.add_argument(
-        "--jobs", type=whole, help="experiments side by side (default: one a core, on an accelerator one)"
+        "--jobs", type=whole, help="experiments side by side (default: one per core; on an accelerator, one)"
     )
-    parser.add_argument("--rerun", action="store_true", help="run again what has ended")
+    parser.add_argument("--rerun", action="store_true", help="run finished experiments again")
 
 
 def run(options: Namespace) -> int:
-    """Runs what is missing, writes the page; the exit status is 1 if an experiment failed, 130 after Ctrl-C."""
+    """Runs the missing experiments and writes the page. Returns 1 if an experiment failed, 130 after Ctrl-C."""
     options.out.mkdir(parents=True, exist_ok=True)
     options.store = options.store or running.own_store(options)
     about = experiments()
@@ -63,9 +66,9 @@ def run(options: Namespace) -> int:
     try:
         failures = running.run_all(names, options, write)
     except KeyboardInterrupt:
-        print("\ninterrupted: the same call goes on with what has not ended", file=sys.stderr)
+        print("\ninterrupted: the same call runs the experiments that have not ended", file=sys.stderr)
         return 130
-    print(f"written: {write(failures)}", flush=True)  # before the failures, wherever the two streams go
+    print(f"written: {write(failures)}", flush=True)  # before the failures, even if both streams go to one file
     for name in left_out:
         print(f"{name} is left out: it needs data, see its --help", file=sys.stderr)
     for name, failure in failures.items():
@@ -76,42 +79,42 @@ def run(options: Namespace) -> int:
 def build(
     folder: Path, names: Iterable[str], about: Mapping[str, str], failures: Mapping[str, str], *, quick: bool
 ) -> Path:
-    """Writes index.html from what lies in the folder: NAME.json, NAME.svg and NAME.parquet of experiments.
+    """Writes index.html from a folder with NAME.json, NAME.svg and NAME.parquet of experiments.
 
-    `about` is name to first line of what it is, `failures` name to the last words of those that failed.
+    `about` maps names to summaries, `failures` names of failed experiments to their last lines of output.
     """
     done = [item for name in names if (item := item_of(folder, name, about[name], failures.get(name, "")))]
     linked = {item["name"] for item in done}
     papers = []
     for family in FAMILIES:
-        own = sorted(
+        items = sorted(
             (item for item in done if item["family"] == family), key=lambda item: not is_of_paper(item["item"])
         )
         errata = [erratum._asdict() | {"link": erratum.shown_by in linked} for erratum in paper(family).errata]
-        if own:
-            papers.append({"family": family, **paper(family)._asdict(), "items": own, "errata": errata})
+        if items:
+            papers.append({"family": family, **paper(family)._asdict(), "items": items, "errata": errata})
     jinja = Environment(
         loader=FileSystemLoader(HERE), autoescape=select_autoescape(["j2"]), trim_blocks=True, lstrip_blocks=True
     )
     jinja.filters |= {"count": count, "numeric": numeric}
-    told = {kind: next((item[kind] for item in done if item[kind]), "") for kind in ("machine", "versions")}
+    facts = {kind: next((item[kind] for item in done if item[kind]), "") for kind in ("machine", "versions")}
     made, page = datetime.date.today().isoformat(), folder / "index.html"
-    page.write_text(jinja.get_template("page.html.j2").render(papers=papers, made=made, quick=quick, **told))
+    page.write_text(jinja.get_template("page.html.j2").render(papers=papers, made=made, quick=quick, **facts))
     return page
 
 
 def item_of(folder: Path, name: str, about: str, failure: str) -> dict[str, Any] | None:
-    """What the page shows of one experiment; None if it has not run."""
-    found = record_of(folder, name)
-    if found is None and not failure:
+    """Returns all that the page shows of one experiment; None if it has not run."""
+    stored = record_of(folder, name)
+    if stored is None and not failure:
         return None
     blank = {"title": about, "lines": [], "claims": [], "notes": [], "seconds": 0.0, "pulls": 0}
     blank |= dict.fromkeys(("command", "machine", "versions"), "")
-    record = blank if failure or found is None else blank | found
-    family, _, rest = name.partition("_")
+    record = blank if failure or stored is None else blank | stored
+    family, _, short = name.partition("_")
     numbered = re.match(r"((?:Figure|Table|Theorem) \w+) of ", about)
-    item = numbered[1] if numbered else re.sub(r"^(figure|table)(\d+)$", r"\1 \2", rest).capitalize()
-    item = item if is_of_paper(item) else rest.replace("_", " ")
+    item = numbered[1] if numbered else re.sub(r"^(figure|table)(\d+)$", r"\1 \2", short).capitalize()
+    item = item if is_of_paper(item) else short.replace("_", " ")
     printed = [line for line in record["lines"] if line["printed"] is not None]
     agree = sum(line["verdict"].startswith("agrees") for line in printed)
     holds = [claim["holds"] for claim in record["claims"]]
@@ -144,12 +147,12 @@ def item_of(folder: Path, name: str, about: str, failure: str) -> dict[str, Any]
 
 
 def without_item(text: str) -> str:
-    """A title without its figure or table, which stands beside it."""
+    """Removes the figure or table from a title; the page shows it beside the title."""
     return re.sub(r"^(Figure|Table|Theorem) \w+ of [^:]*: ", "", text)
 
 
 def rows_of(record: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The table of an experiment, head to cell; a verdict comes second."""
+    """Returns the table of an experiment as rows of heading and cell; a verdict comes second."""
     if record.get("grid"):
         head, body = record["grid"]
         order = sorted(head, key=lambda name: (name != head[0], name != "verdict"))
@@ -159,7 +162,7 @@ def rows_of(record: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def shown(line: Mapping[str, Any]) -> dict[str, str]:
-    """One number as the page shows it."""
+    """Formats a line of the table as the page shows it."""
     printed, ours, se, bound = line["printed"], line["ours"], line["se"], line["bound"]
     troubles = [f"{line[kind]} {kind}" for kind in ("censored", "failed") if line[kind]]
     verdict = "" if printed is None else line["verdict"].replace("DIFFERS", "differs")
@@ -175,12 +178,12 @@ def shown(line: Mapping[str, Any]) -> dict[str, str]:
 
 
 def is_of_paper(item: str) -> bool:
-    """Whether the paper has it; else it is an experiment of ours."""
+    """True if the paper has this item; otherwise it is an experiment of ours."""
     return re.match(r"(Figure|Table|Theorem) \w+$", item) is not None
 
 
 def verdict_of(name: str, agree: int, printed: int, holds: list[bool], is_of_paper: bool) -> str:
-    """One of `VERDICTS`, from the numbers that agree and the claims that hold."""
+    """Chooses one of `VERDICTS` from the numbers that agree and the claims that hold."""
     if name in paper(name.partition("_")[0]).in_error:
         return "paper in error"
     total, good = printed + len(holds), agree + sum(holds)
@@ -194,7 +197,7 @@ def verdict_of(name: str, agree: int, printed: int, holds: list[bool], is_of_pap
 
 
 def typeset(text: Any) -> Any:
-    """Plus and minus as one sign, in a text or in all texts of a list or a table."""
+    """Replaces +- by one sign, in a text or in all texts of a list or a table."""
     if isinstance(text, str):
         return text.replace("+-", "±")
     if isinstance(text, Mapping):
@@ -203,28 +206,28 @@ def typeset(text: Any) -> Any:
 
 
 def inline(svg: str) -> Markup:
-    """The figure without what a file begins with, at the width of the page."""
+    """Returns the SVG element of a file, without its size, so that it takes the width of the page."""
     svg = svg[svg.index("<svg") :]
     return Markup(re.sub(r'(<svg[^>]*?) width="[^"]*"|(<svg[^>]*?) height="[^"]*"', r"\1\2", svg, count=2))
 
 
 def shown_command(command: str) -> str:
-    """Without the places of this machine, which change no number."""
+    """Removes the paths of this machine from a command; they change no number."""
     command = re.sub(r" --(?:out|store|workers) \S+", "", command)
     return re.sub(r"(--(?:data|r6a)) \S+", r"\1 DIR", command)
 
 
 def count(items: Sequence[Any], one: str, many: str) -> str:
-    """As in "1 experiment", "2 errata"."""
+    """Formats a number of items: "1 experiment", "2 errata"."""
     return f"{len(items)} {one if len(items) == 1 else many}"
 
 
 def numeric(rows: Sequence[Mapping[str, str]], head: str) -> bool:
-    """Whether a column holds numbers, which stand to the right."""
+    """True if most cells of a column are numbers, so that it is aligned to the right."""
     cells = [row[head] for row in rows if row[head] not in ("", "-")]
     return bool(cells) and sum(re.match(r"[-+>]? ?[\d.]", cell) is not None for cell in cells) > len(cells) / 2
 
 
 def duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    minutes, seconds = divmod(round(seconds), 60)
+    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"

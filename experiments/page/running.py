@@ -1,4 +1,4 @@
-"""Runs experiments, several side by side: a pool of processes, one task a process."""
+"""Runs of experiments, several side by side: a pool of processes, one experiment per process."""
 
 import contextlib
 import hashlib
@@ -26,9 +26,9 @@ from jaxbandits.engine.cluster.workers import Share, end_with_parent, occupy
 from jaxbandits.engine.sweep.sizing import cores
 
 MOST_JOBS = 8  # some hold a gigabyte
-# What a server imports once for all processes: JAX, Arrow and Matplotlib would cost each of them more than a second.
+# Modules that a server imports once for all processes: JAX, Arrow and Matplotlib cost more than a second each time.
 IMPORTED = ["experiments.page.running", "experiments.figures", "matplotlib.backends.backend_agg", "pyarrow.parquet"]
-# The longest at full size, of minutes each: they start first, so that none of them runs alone at the end.
+# Experiments of several minutes at full size: they start first, so that none of them runs alone at the end.
 LONG = (
     *("kcenter_table3", "kernel_scaling", "kcenter_table4", "kcenter_table7", "kernel_large"),
     *("kernel_information_gain", "kcenter_triangle", "fullbandit_table2"),
@@ -36,11 +36,19 @@ LONG = (
 
 
 def run_all(names: Sequence[str], options: Namespace, ended: Callable[[dict[str, str]], Any]) -> dict[str, str]:
-    """Runs what has not ended with this program and these options; name to last words of those that failed.
+    """Runs the experiments that have not ended with this program and these options.
 
-    `ended` is called with these whenever an experiment has ended. A KeyboardInterrupt goes on as it came, after the
-    experiments under way have written what is finished. Every experiment has a process of its own: compiled programs
-    hold memory maps, of which a process may have 65,530, and all experiments together need more.
+    Every experiment has a process of its own: compiled programs hold memory maps, of which a process may have 65,530,
+    and all experiments together need more. A KeyboardInterrupt is raised again once the experiments under way have
+    written their finished runs.
+
+    Args:
+        names: of the experiments.
+        options: of the report.
+        ended: called with the failures so far whenever an experiment has ended.
+
+    Returns:
+        The last lines of output of every experiment that failed, by its name.
     """
     missing = in_order([name for name in names if options.rerun or not is_up_to_date(name, options)])
     jobs = min(options.jobs or default_jobs(options), len(missing))
@@ -58,9 +66,9 @@ def run_all(names: Sequence[str], options: Namespace, ended: Callable[[dict[str,
                         bar.update()
                         bar.set_postfix_str(f"ended: {name}")
                         ended(failures)
-                except BrokenProcessPool:  # a process was killed, for want of memory perhaps: which one tells the next
+                except BrokenProcessPool:  # a process was killed; one job at a time finds it
                     if jobs == 1:
-                        failures[missing[0]] = f"its process was killed; all of it: {log_of(missing.pop(0), options)}"
+                        failures[missing[0]] = f"its process was killed; full log: {log_of(missing.pop(0), options)}"
                     jobs = 1
                 except KeyboardInterrupt:
                     workers.shutdown(wait=False, cancel_futures=True)
@@ -71,7 +79,7 @@ def run_all(names: Sequence[str], options: Namespace, ended: Callable[[dict[str,
 
 
 def pool(jobs: int) -> ProcessPoolExecutor:
-    """Processes that share out the cores, each for one task."""
+    """Creates a pool of processes that share out the cores, each for one experiment."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(IMPORTED)
     environment = {"NPROC": str(max(1, cores() // jobs)), "XLA_PYTHON_CLIENT_MEM_FRACTION": f"{0.9 / jobs:.3f}"}
@@ -80,21 +88,21 @@ def pool(jobs: int) -> ProcessPoolExecutor:
 
 
 def settle(share: Share) -> None:
-    """A new process. It leaves Ctrl-C to the one that started it, which has it end by SIGTERM."""
+    """Sets up a new process. It ignores Ctrl-C; the process that started it ends it by SIGTERM."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
     occupy(share)
 
 
 def work(arguments: Sequence[str], log: Path) -> str:
-    """One experiment, in a process of its own; its last words if it failed."""
+    """Runs one experiment in a process of its own. Returns its last lines of output if it failed."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with log.open("w") as output:
         for stream in (1, 2):
             os.dup2(output.fileno(), stream)
     try:
         status = main(list(arguments))
-    except SystemExit as refused:  # by argparse, which has said why
+    except SystemExit as refused:  # argparse has printed the reason
         status = refused.code
     except BaseException:
         traceback.print_exc()
@@ -102,11 +110,11 @@ def work(arguments: Sequence[str], log: Path) -> str:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(ValueError):
             stream.flush()
-    return "" if status == 0 else "\n".join([*log.read_text().splitlines()[-20:], f"all of it: {log}"])
+    return "" if status == 0 else "\n".join([*log.read_text().splitlines()[-20:], f"full log: {log}"])
 
 
 def in_order(names: Sequence[str]) -> list[str]:
-    """The longest first, then one of each family in turn: those side by side seldom compile the same programs."""
+    """Sorts names: the longest first, then families in turn, so that neighbours seldom compile the same programs."""
     families: dict[str, list[str]] = {}
     for name in names:
         if name not in LONG:
@@ -116,7 +124,7 @@ def in_order(names: Sequence[str]) -> list[str]:
 
 
 def command(name: str, options: Namespace) -> list[str]:
-    """Arguments of `python -m experiments`."""
+    """Builds the arguments of `python -m experiments`."""
     words = [name, "--out", str(options.out), "--store", str(options.store), *["--quick"] * options.quick]
     for flag, value in (("--seeds", options.seeds), ("--lanes", options.lanes)):
         words += [flag, str(value)] if value else []
@@ -125,7 +133,7 @@ def command(name: str, options: Namespace) -> list[str]:
 
 
 def data_flags(name: str, options: Namespace) -> list[str] | None:
-    """The experiment's --data, if it has one and a folder is given; None if it cannot do without."""
+    """Returns the flags for the experiment's --data, if it has one; None if it needs a folder and none is given."""
     takes = next((action for action in parser_of(name)._actions if action.dest == "data"), None)
     folder = options.quizzes if name.startswith("fullbandit") else options.data
     if takes is None or folder is None:
@@ -134,29 +142,33 @@ def data_flags(name: str, options: Namespace) -> list[str] | None:
 
 
 def default_jobs(options: Namespace) -> int:
-    """One a core on a CPU, where most of the time goes into compiling, on one core; one by one on an accelerator."""
+    """Returns one job per core on a CPU, where compiling takes most of the time on one core; one on an accelerator."""
     if options.workers > 1:
         return 1
-    probe = [sys.executable, "-c", "import jax; print(jax.default_backend())"]  # here it would take the GPU's memory
+    probe = [
+        sys.executable,
+        "-c",
+        "import jax; print(jax.default_backend())",
+    ]  # in this process JAX would take the GPU's memory
     backend = subprocess.run(probe, capture_output=True, text=True, check=True).stdout.split()[-1]
     return min(cores(), MOST_JOBS) if backend == "cpu" else 1
 
 
 def is_up_to_date(name: str, options: Namespace) -> bool:
-    """Whether the experiment has ended with this program and these options, in a report or by itself."""
+    """True if the experiment has ended with this program and these options, in a report or by itself."""
     try:
         with contextlib.redirect_stderr(io.StringIO()):
             settings = settings_of(parser_of(name).parse_args(command(name, options)))
-    except SystemExit:  # data that are not there, for instance: its own process says so
+    except SystemExit:  # missing data, for instance: its own process reports it
         return False
     return (record_of(options.out, name) or {}).get("stamp") == stamp(name, settings)
 
 
 def own_store(options: Namespace) -> Path:
-    """Where finished runs lie if the user names no place: apart for what a store would refuse to mix."""
-    own = {"quizzes": options.quizzes, "lanes": options.lanes}
-    told = stamp("report", Settings(options.quick, options.seeds, data=options.data, own=own))
-    return options.out / "runs" / hashlib.sha256(told.encode()).hexdigest()[:12]
+    """Returns the default folder of finished runs: one for each set of options that a store would refuse to mix."""
+    extra = {"quizzes": options.quizzes, "lanes": options.lanes}
+    text = stamp("report", Settings(options.quick, options.seeds, data=options.data, extra=extra))
+    return options.out / "runs" / hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def log_of(name: str, options: Namespace) -> Path:
@@ -164,6 +176,6 @@ def log_of(name: str, options: Namespace) -> Path:
 
 
 def record_of(folder: Path, name: str) -> dict[str, Any] | None:
-    """What an experiment wrote of its last run."""
+    """Reads the record that an experiment wrote at its last run; None if there is none."""
     path = folder / f"{name}.json"
     return json.loads(path.read_text()) if path.exists() else None

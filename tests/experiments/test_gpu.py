@@ -100,7 +100,7 @@ def test_report_compiles_two_algorithms_for_a_gpu():
     except RuntimeError as error:
         pytest.skip(str(error))
     cases = [case for case in cpe.cases() if case.rule in ("uniform", "CLUCB")]
-    on_scalars, on_arrays = (gpu.report(cases, Settings(lanes=1024, own={"arrays": each})) for each in (False, True))
+    on_scalars, on_arrays = (gpu.report(cases, Settings(lanes=1024, extra={"arrays": each})) for each in (False, True))
     assert len(on_scalars.grid) == 2
     assert (on_scalars.columns["kernels"] < on_arrays.columns["kernels"]).all()
     assert (on_scalars.columns["predicted"] > on_arrays.columns["predicted"]).all()

@@ -164,7 +164,7 @@ def test_every_rule_runs_as_often_as_the_size_says(monkeypatch):
     }
     sizes = {3: sampling.Size(1, 2, 2, 4), 5: sampling.Size(1, random=4), 7: sampling.Size(1)}
     points = np.zeros((12, 1))
-    options = OPTIONS._replace(own={"random_up_to": 3})
+    options = OPTIONS._replace(extra={"random_up_to": 3})
     found = sampling.sweeps_of(rules, sizes, common.as_images(points), options)
     assert found.keys() == {*((rule, n) for rule in ("plain", "wide") for n in sizes), ("random", 3)}
     assert asked["plain 3"] == {"first": 1, "others": 0, "runs": 2, "drawn": {"leap": 3}}

@@ -57,7 +57,7 @@ def test_a_report_that_is_told_to_stop_keeps_what_has_ended(tmp_path):
     output, _ = process.communicate(timeout=60)
     assert psutil.wait_procs(workers, timeout=60)[1] == []  # none is alive
     assert process.returncode == 130
-    assert "goes on with what has not ended" in output
+    assert "runs the experiments that have not ended" in output
     assert ended.exists()
     assert not (tmp_path / f"{LONGER}.json").exists()
 
