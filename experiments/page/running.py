@@ -145,11 +145,8 @@ def default_jobs(options: Namespace) -> int:
     """Returns one job per core on a CPU, where compiling takes most of the time on one core; one on an accelerator."""
     if options.workers > 1:
         return 1
-    probe = [
-        sys.executable,
-        "-c",
-        "import jax; print(jax.default_backend())",
-    ]  # in this process JAX would take the GPU's memory
+    # In this process JAX would take the GPU's memory.
+    probe = [sys.executable, "-c", "import jax; print(jax.default_backend())"]
     backend = subprocess.run(probe, capture_output=True, text=True, check=True).stdout.split()[-1]
     return min(cores(), MOST_JOBS) if backend == "cpu" else 1
 
