@@ -1,42 +1,50 @@
 """Pure-exploration and kernel bandits as pure JAX functions, simulated in batches of thousands.
 
-Every family has the same look; the lines below differ from those of another family in names alone:
+Every family is used in the same way; another family's lines differ only in names:
 
 >>> import jax
 >>> import jaxbandits
 >>> from jaxbandits import linear
 >>> key = jax.random.key(0)
 >>> instance = linear.soare(5)  # the truth: an Instance
->>> algorithm = linear.lingape(instance.arms, delta=0.05, noise_scale=instance.noise_scale)  # what a learner may know
->>> environment = linear.environment(instance)  # answers it
+>>> algorithm = linear.lingape(instance.arms, delta=0.05, noise_scale=instance.noise_scale)  # knows arms and noise
+>>> environment = linear.environment(instance)  # answers the algorithm's pulls
 >>> outcome = jaxbandits.run(key, algorithm, environment, max_rounds=10**6)
 >>> print(linear.is_right(instance, outcome.answer))
 True
 
-`run` is one run, as a pure function for `jit` and `vmap`; `sweep` makes thousands of them, over seeds, instances and
-parameters. `testing.check` holds an algorithm of your own to what both rely on.
+`run` makes one run and is a pure function for `jit` and `vmap`. `sweep` makes thousands of runs, over seeds, instances
+and parameters. `testing.check` tests an algorithm of your own against all that both assume.
 
-The words, one meaning each:
+Each word has one meaning:
 
 | word | meaning |
 | --- | --- |
 | task, row, seed | a task is one run to be made: a row of the task table (instance, parameters) and a seed |
-| run | a task's whole course, from its first round to its end; `Results` has one entry for each |
-| round | one `decide`, `respond`, `observe` |
-| pull, query | one use of the oracle (arms: pull; distances: query); a round may stand for many |
-| leap | many pulls in one round, with the law of one by one unchanged; `leap=n` the most (1: none) |
-| horizon | the pulls that a run is meant to last: reaching it is its end (`kernel`: rounds, of `n_agents` pulls each) |
-| curve, mark | what was recorded over a run; a number of pulls or rounds at which it has an entry |
-| budget | `max_rounds`: what the engine allows; a run that reaches it is censored |
-| lane, batch | a lane is a place in which one run after another advances; a batch is the lanes of one compiled call |
-| chunk | the rounds between two looks of the host |
-| shard | a part of the task table that one worker runs |
+| run | the course of a task, from its first round to its end; `Results` has one entry per run |
+| round | one `decide`, `respond` and `observe` |
+| pull, query | one use of the oracle (arms: pull; distances: query); a round may make many |
+| leap | many pulls in one round, with the same distribution as one by one; `leap=n` is the limit (1: none) |
+| slots | the number of arms that one action may name |
+| play | one use of a super-arm that reveals the rewards of all its arms (`cpe`) |
+| idle | the action that pulls nothing and leaves the state unchanged |
+| plan, stale | rare heavy work on a state, such as a new design; a state is stale when it is due |
+| refresh | cheap work on a state at the start of a chunk: rebuilds the cache from the exact statistics |
+| horizon | the number of pulls after which a run ends as planned (`kernel`: rounds of `n_agents` pulls each) |
+| budget | `max_rounds`: a run that reaches it is censored |
+| curve, mark | a quantity recorded over a run; the number of pulls or rounds at which it is recorded |
+| tape | actions and observations in the order of the rounds, recorded by `trace` and read by `replay` |
+| lane, batch | a lane is a slot of a batch: when its run ends, the next one takes its place |
+| chunk | the rounds between two visits of the host |
+| scalars | a form of the compiled program in which every entry of a small array is a vector over lanes |
+| shard | a part of the task table that one worker runs; a slice is the time that a worker spends on it per call |
 | store | the folder of finished runs |
-| problem, instance | what the learner may know; that with the truth |
-| stream | a key that rewards are functions of: an arm's n-th pull pays the same to all who share it (`numbered`) |
+| problem, instance | a problem holds all that a learner may know; an instance adds the truth |
+| item | a candidate answer of a linear bandit, if answers may differ from arms |
+| stream | a key that determines rewards: the n-th pull of an arm pays the same in all runs that share it (`numbered`) |
 | noise_scale | sub-Gaussian constant or standard deviation of the noise, in units of reward |
 | ridge | regulariser of least squares |
-| noise_variance | a Gaussian process' own noise variance |
+| noise_variance | noise variance that a Gaussian process assumes |
 """
 
 from jaxbandits import base, cpe, engine, fullbandit, kcenter, kernel, linear, mab, numerics, testing
