@@ -55,7 +55,7 @@ def comments(source):
 def faults(path):
     """Yields what is wrong with a file, as "line: what"."""
     source = path.read_text()
-    tree = ast.parse(source)
+    tree, lines = ast.parse(source), source.splitlines()
     for line, does, text in described(tree):
         first = re.sub(r"\W", "", text.split()[0]).lower()
         if first in OPENINGS or (does and not first.endswith("s") and not text.startswith("True if")):
@@ -70,7 +70,8 @@ def faults(path):
             yield f"{line}: {match[0]!r}"
     for node in ast.walk(tree):
         name = node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else getattr(node, "arg", None)
-        if isinstance(node, (ast.Name, ast.arg)) and name in VARIABLES:
+        pair = isinstance(node, ast.Name) and re.search(r"left,( middle,)? right", lines[node.lineno - 1])
+        if isinstance(node, (ast.Name, ast.arg)) and name in VARIABLES and not pair:
             yield f"{node.lineno}: a variable called {name!r}"
         if isinstance(node, ast.Call) and len(node.args) > MOST and not isinstance(node.func, ast.Call):
             called = ast.unparse(node.func).split(".")[-1]

@@ -1,8 +1,8 @@
-"""Queries against the probability of error, and against what theory says is needed and what is enough.
+"""Queries against the probability of error, and against the lower and upper bounds of theory.
 
 Ten instances of 50 points with 1500 binary coordinates, k = 3, delta = 1e-1 .. 1e-12. Dimension sampling: DS-UCB with
-the paper's radius (C = 0.1), with that of Lemma 1 and with KL intervals, and DS-TS, against Theorem 1 (what is needed
-where coordinates take two values) and Theorem 2 (what is enough, c = 1).
+the paper's radius (C = 0.1), with the radius of Lemma 1 and with KL intervals, and DS-TS, against Theorem 1 (what is
+needed where coordinates take two values) and Theorem 2 (what is enough, c = 1).
 
 Noisy sampling of the same distances: NS-TS (mix 0.9), NS-TandS with difference and with ratio tracking (rate "loglog"),
 and the latter in batches, against sum_p T*_p log(1/(2.4 delta)). For each instance the variance of the Gaussian noise
@@ -42,10 +42,10 @@ class Rule(NamedTuple):
     """A rule that samples dimensions, or one that sees noise: it has an action."""
 
     rule: Callable[..., Algorithm]
-    seeds: int  # of each instance and delta
+    seeds: int  # runs of each instance and delta
     drawn: Mapping[str, int] = LEAP  # dimensions each round
     action: type | None = None
-    queries: int = 1  # of a round
+    queries: int = 1  # queries per round
     time: int = TIME  # sum_p T*_p
 
 
@@ -68,12 +68,12 @@ NOISY = {
 TRACKING = (RATIO, BATCHES, LONG)
 OTHERS = {"difference tracking": DIFFERENCE, "NS-TS": THOMPSON}
 RATIOS = ("Theorem 1", "T* log", "T* beta", "Theorem 2", "most")
-FACTORS = np.geomspace(1e-3, 1e3, 241)  # that c of Theorem 2 is sought among
+FACTORS = np.geomspace(1e-3, 1e3, 241)  # candidates for c of Theorem 2
 UNITY = len(FACTORS) // 2
 
 
 class Bounds(NamedTuple):
-    """What theory says of the instances."""
+    """Bounds of theory for the instances."""
 
     lower: np.ndarray  # (instances, deltas)           Theorem 1
     upper: np.ndarray  # (instances, deltas, factors)  Theorem 2, for c = FACTORS
@@ -114,11 +114,11 @@ def rule_runs(name: str, points: Images, theory: Bounds, deltas: Sequence[float]
     return columns | ratios(columns, deltas, theory, np.full(INSTANCES, float(entry.time)), is_sampled=False)
 
 
-# What is known of the instances
+# Instances and bounds
 
 
 def instances(count: int) -> Images:
-    """The points of many instances, side by side."""
+    """Draws the points of many instances, side by side."""
     points = common.untied(partial(kcenter.binary_rows, N, M), K, count)
     return common.as_images(np.concatenate(points), levels=BINARY_LEVELS)
 
@@ -130,8 +130,8 @@ def bounds(points: Images, deltas: Sequence[float]) -> Bounds:
         upper = jnp.vectorize(partial(kcenter.upper_bound, distances, centers, M))(at[:, None], FACTORS)
         return Bounds(lower, upper, *(noisy.times(distances, solution, scale).sum() for scale in (None, 1.0)))
 
-    found = [of(*each) for each in common.solved(points.distances, blocks(N, INSTANCES), K)]
-    return Bounds(*map(np.stack, zip(*found, strict=True)))
+    stacked = [of(*each) for each in common.solved(points.distances, blocks(N, INSTANCES), K)]
+    return Bounds(*map(np.stack, zip(*stacked, strict=True)))
 
 
 def needed(delta: Any) -> np.ndarray:
@@ -141,7 +141,7 @@ def needed(delta: Any) -> np.ndarray:
 @jax.jit
 @jnp.vectorize
 def rate(queries: jax.Array, delta: jax.Array) -> jax.Array:
-    """The exploration rate "loglog" after so many queries."""
+    """Computes the exploration rate "loglog" after a number of queries."""
     one = jnp.ones((), int)
     return kcenter.exploration_rate("loglog", N, K, delta=delta)(queries, one, one, one)
 
@@ -157,10 +157,10 @@ def ratios(
     `times` (instances,) is sum_p T*_p. Theorems 1 and 2 are about single dimensions, as is the limit.
     """
     delta, instance, queries = columns["delta"], columns["instance"], columns["pulls"]
-    place, time = np.searchsorted(-np.asarray(deltas), -delta), times[instance]
-    upper = theory.upper[instance, place]
+    column, time = np.searchsorted(-np.asarray(deltas), -delta), times[instance]
+    upper = theory.upper[instance, column]
     sampled = {
-        "queries / Theorem 1": queries / theory.lower[instance, place],
+        "queries / Theorem 1": queries / theory.lower[instance, column],
         "queries / Theorem 2": queries / upper[:, UNITY],
         "queries / most": queries / kcenter.most_queries(N, M, K),
         "factor": FACTORS[np.argmax(queries[:, None] <= upper, axis=1)],
@@ -172,21 +172,21 @@ def ratios(
 
 
 def shown(name: str, cells: Cells) -> list[np.ndarray]:
-    """What the figure shows (runs,), by delta: queries or, of rules that see noise, queries / sum_p T*_p."""
+    """Returns the values of the figure (runs,), by delta: queries or, for noisy rules, queries / sum_p T*_p."""
     over = "queries / T* log" if name in NOISY else "pulls"
     return [cell[over] * (needed(delta) if name in NOISY else 1.0) for delta, cell in cells[name].items()]
 
 
 def slope(name: str, cells: Cells) -> tuple[float, float]:
-    """Of the median of queries / sum_p T*_p against log(1/delta), by least squares; its standard error by bootstrap."""
+    """Fits the slope of median queries / sum_p T*_p over log(1/delta); its standard error is by bootstrap."""
     values, x = shown(name, cells), needed([*cells[name]])
     medians = np.array([np.median(runs) for runs in values])
     redrawn = np.array([np.median(np.random.default_rng(0).choice(runs, (1000, len(runs))), axis=1) for runs in values])
-    found, samples = (np.polyfit(x, each, 1)[0] for each in (medians, redrawn))
-    return float(found), float(samples.std())
+    fitted, samples = (np.polyfit(x, each, 1)[0] for each in (medians, redrawn))
+    return float(fitted), float(samples.std())
 
 
-# What is claimed
+# Claims
 
 
 def noisy_claims(cells: Cells) -> list[Claim]:
@@ -237,17 +237,17 @@ def sampled_claims(sweeps: Mapping[str, Columns]) -> list[Claim]:
 def error_claims(cells: Cells) -> list[Claim]:
     groups = {HEURISTIC: [HEURISTIC], "the other rules that sample dimensions": [*SAMPLED][1:]}
     groups |= {"the rules that see noise": [*NOISY]}
-    found = []
+    claims = []
     for what, names in groups.items():
         counts = {delta: errors((cells[name][delta] for name in names), "ordered") for delta in cells[HEURISTIC]}
         statement = f"{what}: a share of at most delta of the answers is wrong, at every delta"
         measured = ", ".join(f"{wrong} of {ended} at {delta:g}" for delta, (wrong, ended) in counts.items())
         kept = all(wrong <= allowed(ended, delta) for delta, (wrong, ended) in counts.items())
-        found.append(Claim(statement, measured, kept))
-    return found
+        claims.append(Claim(statement, measured, kept))
+    return claims
 
 
-# How it is shown
+# Tables and figures
 
 
 def row(name: str, delta: float, cell: Columns) -> dict[str, str]:
@@ -270,7 +270,7 @@ def notes(sweeps: Mapping[str, Columns], cells: Cells) -> tuple[str, ...]:
     return (
         f"Medians over runs on {INSTANCES} instances, the first seeds of binary_rows with unique greedy centers. T* "
         "log: sum_p T*_p log(1/(2.4 delta)); T* beta: sum_p T*_p beta(q) with the rate loglog at q queries of a run; "
-        f"with single dimensions T* is that of variance d (1 - d) at the bottlenecks. Theorem 2 has c = 1; most: 2 m "
+        f"with single dimensions T* is for variance d (1 - d) at the bottlenecks. Theorem 2 has c = 1; most: 2 m "
         f"for each arm, {kcenter.most_queries(N, M, K):,}. Runs that saw noise are censored at {LIMIT} sum_p T*_p.",
         "Theorem 1 is no bound for these rules: it grows with log(1/delta) without limit, but m queries read an arm "
         "exactly. It counts single dimensions only, and is undercut where gaps are narrow or delta is small.",
@@ -286,7 +286,7 @@ def notes(sweeps: Mapping[str, Columns], cells: Cells) -> tuple[str, ...]:
 
 
 def _forced(queries: float) -> float:
-    """The share of a stage's queries that tracking is forced to make, at most; in the last stage."""
+    """Bounds the share of the last stage's queries that tracking is forced to make."""
     arms = (N - K + 1) * (K - 1)
     return min(1.0, arms * max(0.0, np.sqrt(queries) - N * K / 2) / queries)
 
@@ -298,7 +298,7 @@ def draw(figure: Any, *, cells: Cells, theory: Bounds) -> None:
     for axes, names, places, shift in ((left, SAMPLED, inverse, 1.25), (right, NOISY, x, 1.02)):
         for style, name in enumerate(names):
             label = f"NS-TandS, {name}" if name in NOISY and name != THOMPSON else name
-            quantiles(axes, places * shift ** (style - 1.5), shown(name, cells), label, style, (0.25, 0.75))
+            quantiles(axes, places * shift ** (style - 1.5), shown(name, cells), label, style, at=(0.25, 0.75))
     left.plot(inverse, np.median(theory.lower, axis=0), "k-", lw=1.2, label="Theorem 1")
     left.plot(inverse, np.median(theory.upper[..., UNITY], axis=0), "k--", lw=1.2, label="Theorem 2, c = 1")
     left.plot(inverse, np.full(len(inverse), kcenter.most_queries(N, M, K)), "k:", lw=1.2, label="2 m for each arm")

@@ -1,4 +1,4 @@
-"""What the experiments on greedy k-center share: the data, and runs that are compared with the exact centers."""
+"""Shared parts of the experiments on greedy k-center: data, and runs compared with the exact centers."""
 
 import itertools
 import os
@@ -23,9 +23,9 @@ from jaxbandits.kcenter import Greedy, greedy, pairwise_sums
 from jaxbandits.kcenter._problem.images import IMAGE_LEVELS
 
 DELTA = 0.1
-LEAP = {"leap": 16}  # dimensions drawn each round; the paper's one a round gives the same law
+LEAP = {"leap": 16}  # dimensions drawn per round; one per round, as in the paper, gives the same law
 IMAGES, SHOES = Path("tiny-imagenet-200/val/images"), Path("zappos")
-VARIABLE = "JAXBANDITS_DATA"  # the folder that --data names where it is not given
+VARIABLE = "JAXBANDITS_DATA"  # default of --data
 
 
 Rule = Callable[..., Algorithm]  # (problem, *, delta, **settings) -> Algorithm
@@ -36,72 +36,75 @@ class Images(NamedTuple):
 
     points: np.ndarray  # (N, m)
     sums: np.ndarray  # (N, N)   of squared differences
-    label: str  # what they are
-    levels: int | None  # of integer points; None: floats in [0, 1]
+    label: str  # description
+    levels: int | None  # number of integer levels; if None, points are floats in [0, 1]
 
     @property
     def distances(self) -> np.ndarray:
-        """Float64 (N, N), in [0, 1]."""
+        """Distances, float64 (N, N), in [0, 1]."""
         return kcenter.normalised_distances(self.sums, m=self.points.shape[1], levels=self.levels)
 
 
 def as_images(points: np.ndarray, label: str = "", levels: int | None = IMAGE_LEVELS) -> Images:
-    """Points with their distances."""
+    """Computes the distances of points."""
     return Images(points, pairwise_sums(points), label, levels)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """`--data`, the folder with the paper's data."""
-    given = os.environ.get(VARIABLE)
+    """Adds `--data`, the folder with the paper's data."""
+    default = os.environ.get(VARIABLE)
     parser.add_argument(
         "--data",
         type=_folder,
         metavar="DIR",
-        default=given and _folder(given),
+        default=default and _folder(default),
         help=f"folder with {IMAGES} (cs231n.stanford.edu) and {SHOES} (similarity judgements of shoes, see "
-        f"jaxbandits.kcenter.zappos); default: ${VARIABLE}, else images and judgements that come with the library",
+        f"jaxbandits.kcenter.zappos); default: ${VARIABLE}, otherwise images and judgements from the library",
     )
 
 
 @cache
 def images(data: Path | None, count: int) -> Images:
-    """The first `count` images of Tiny ImageNet's validation set, or as many crops of two photographs."""
+    """Loads the first `count` images of Tiny ImageNet's validation set, or as many crops of two photographs."""
     if data is None:
         return as_images(kcenter.image_crops(count, 7, augment=True), "crops of two photographs")
-    found = kcenter.tiny_imagenet(data / IMAGES, count, cache=cache_folder())
-    return as_images(found, "Tiny ImageNet, validation images")
+    points = kcenter.tiny_imagenet(data / IMAGES, count, cache=cache_folder())
+    return as_images(points, "Tiny ImageNet, validation images")
 
 
 def on_images(options: Settings, images: Images) -> list[str]:
-    """A note where they are not those of the paper."""
+    """Notes that the images are not the paper's, if they are not."""
     return [] if options.data else [f"The paper's images are Tiny ImageNet, these are {images.label}."]
 
 
 def judgements(data: Path | None, count: int) -> tuple[np.ndarray, str]:
-    """Distances of the first `count` shoes by people's judgements, or of as many things judged at random; a label."""
+    """Returns distances of the first `count` shoes by people's judgements, or of as many simulated ones; and a
+    label.
+    """
     if data is None:
         return kcenter.triplet_like(count, 3), "simulated judgements"
     return kcenter.zappos(data / SHOES, count), "Zappos, judgements of shoes"
 
 
 def consecutive(n: int, count: int, total: int) -> np.ndarray:
-    """Int32 (count, n): the points of as many instances, of `total`; disjoint where there is room.
+    """Chooses the points of instances among `total`, int32 (count, n).
 
-    Else they overlap, and still start and end at points of their own, so that their first centers differ.
+    Instances are disjoint if there are enough points. Otherwise they overlap, but their first points differ, and so do
+    their first centers.
     """
     step = min(n, total // count)
     return ((np.arange(count)[:, None] * step + np.arange(n)) % total).astype(np.int32)
 
 
 def blocks(n: int, count: int) -> np.ndarray:
-    """Int32 (count, n): the points of `count` disjoint instances."""
+    """Returns the points of `count` disjoint instances, int32 (count, n)."""
     return np.arange(n * count, dtype=np.int32).reshape(count, n)
 
 
 def image_runs(
     heading: str, rule: Rule, images: Images, rows: np.ndarray, *, k: int, drawn: Any = LEAP, **shared: Any
 ) -> dict[str, np.ndarray]:
-    """Runs of a rule that samples dimensions, so many a round: `leap` or, for `ds_random`, `test_every`.
+    """Runs a rule that samples dimensions; `drawn` is their number per round, `leap` or, for `ds_random`, `test_every`.
 
     `rule` is (problem, *, delta, **drawn, **settings) -> Algorithm; see `compared_runs`.
     """
@@ -127,10 +130,10 @@ def distance_runs(
     first_center: int = 0,
     **shared: Any,
 ) -> dict[str, np.ndarray]:
-    """Runs of a rule that sees distances through noise; see `compared_runs`.
+    """Runs a rule that reads noisy distances; see `compared_runs`.
 
-    `rule` is (problem, *, delta, noise_scale, first_center, **settings) -> Algorithm. `noise_scale` may be one of each
-    instance; None: rewards are Bernoulli.
+    `rule` is (problem, *, delta, noise_scale, first_center, **settings) -> Algorithm. `noise_scale` may hold one
+    value per instance. If None, rewards are Bernoulli.
     """
     problem = kcenter.Distances(rows.shape[1], k, "bernoulli" if noise_scale is None else "gaussian")
     several = {"noise_scale": noise_scale} if np.ndim(noise_scale) > 0 else {}
@@ -146,22 +149,22 @@ def distance_runs(
 
 def compared_runs(
     heading: str,
-    made: Callable[..., tuple[Algorithm, jaxbandits.Environment]],  # of a task, the rule's settings and the distances
+    made: Callable[..., tuple[Algorithm, jaxbandits.Environment]],  # (task, settings of the rule, distances) -> pair
     distances: np.ndarray,  # (N, N)  of all points, in any unit
-    rows: np.ndarray,  # int (instances, n)  the points of each
+    rows: np.ndarray,  # int (instances, n)  points of each instance
     *,
     k: int,
-    settings: Mapping[str, Sequence[float]] = {},  # numbers that the rule takes, all of one length; delta is DELTA
-    several: Mapping[str, np.ndarray] = {},  # what else a task has, (instances,)
-    first_center: int = 0,  # greedy's, and the rule's
-    metrics: Callable[..., dict[str, Any]] | None = None,  # (task, outcome) -> what to know of a run besides
+    settings: Mapping[str, Sequence[float]] = {},  # arguments of the rule, of equal lengths; default delta: DELTA
+    several: Mapping[str, np.ndarray] = {},  # further entries of a task, (instances,)
+    first_center: int = 0,  # first center of greedy and of the rule
+    metrics: Callable[..., dict[str, Any]] | None = None,  # (task, outcome) -> further columns
     max_rounds: int = 2**30,
     **simulated: Any,
 ) -> dict[str, np.ndarray]:
-    """Columns of runs of every setting on every instance, which are compared with greedy's centers.
+    """Runs every setting on every instance and compares the answers with greedy's centers.
 
-    Every run has its settings, the place of its instance among the rows (`instance`), whether it stopped with greedy's
-    centers (`ordered`, or as a set: `members`), these centers (`greedy`), and its radius over theirs (`radius`).
+    Columns of a run: its settings, the index of its instance (`instance`), True if it stopped with greedy's centers in
+    order (`ordered`) or as a set (`members`), these centers (`greedy`), and its radius over theirs (`radius`).
     """
     table, count = jnp.asarray(distances), max(map(len, settings.values()), default=1)
     distinct, which = np.unique(rows, axis=0, return_inverse=True)
@@ -195,73 +198,73 @@ def compared_runs(
 def solved(
     distances: np.ndarray, rows: np.ndarray, k: int, first_center: int = 0
 ) -> Iterator[tuple[np.ndarray, Greedy]]:
-    """Every instance's own distances, and greedy's centers of them."""
+    """Yields the distances of every instance, and greedy's centers."""
     for row in rows:
-        own = distances[np.ix_(row, row)]
-        yield own, greedy(own, k=k, first_center=first_center)
+        between = distances[np.ix_(row, row)]
+        yield between, greedy(between, k=k, first_center=first_center)
 
 
 def chosen(columns: Columns, where: np.ndarray) -> dict[str, np.ndarray]:
-    """The runs that `where` (runs,) marks."""
+    """Selects the runs where `where` (runs,) is True."""
     return {name: values[where] for name, values in columns.items()}
 
 
 def by_value(columns: Columns, name: str) -> dict[Any, dict[str, np.ndarray]]:
-    """The runs of every value in a column."""
+    """Groups runs by the values of a column."""
     return {value: chosen(columns, columns[name] == value) for value in dict.fromkeys(columns[name].tolist())}
 
 
 def stopped(columns: Columns) -> dict[str, np.ndarray]:
-    """The runs that ended by themselves."""
+    """Selects the runs that stopped by themselves."""
     return chosen(columns, columns["status"] == Status.STOPPED)
 
 
 def until(columns: Columns, k: int) -> dict[str, np.ndarray]:
-    """The runs until the first k centers: the rules do not know how many will be wanted.
+    """Cuts runs at their first k centers, which is possible because the rules do not use the total number.
 
-    A run has stopped here if it found so many, and is `ordered` if they are greedy's, or as a set one of `members`.
+    A run counts as stopped if it has k centers. `ordered` and `members` compare these with greedy's first k.
     """
-    found = columns["answer.found"] >= k
+    reached = columns["answer.found"] >= k
     ours, greedys = columns["answer.indices"][:, :k], columns["greedy"][:, :k]
     return {
         **columns,
         "pulls": columns["answer.queries"][:, : k - 1].sum(axis=1, dtype=np.int64),
-        "status": np.where(found, Status.STOPPED, columns["status"]),
-        "ordered": found & (ours == greedys).all(axis=1),
-        "members": found & (np.sort(ours, axis=1) == np.sort(greedys, axis=1)).all(axis=1),
+        "status": np.where(reached, Status.STOPPED, columns["status"]),
+        "ordered": reached & (ours == greedys).all(axis=1),
+        "members": reached & (np.sort(ours, axis=1) == np.sort(greedys, axis=1)).all(axis=1),
     }
 
 
 def greedy_was_found(sweeps: Iterable[Columns], who: str = "") -> Claim:
-    """Whether the runs that stopped have greedy's centers, in order, as often as promised."""
+    """Claims that the runs that stopped have greedy's centers, in order, as often as promised."""
     return errors_are_rare(sweeps, DELTA, right="ordered", who=who)
 
 
 def matches(*sweeps: Columns) -> str:
-    """How many of the runs ended with greedy's centers in order and, in brackets, with their set: 3 (4) of 5."""
+    """Counts the runs with greedy's centers in order and, in brackets, as a set: "3 (4) of 5"."""
     ordered, members = (column(sweeps, name) for name in ("ordered", "members"))
     return f"{ordered.sum()} ({members.sum()}) of {len(ordered)}"
 
 
 def rounded(value: float, digits: int = 3) -> str:
-    """A number as far as it matters."""
+    """Formats a number with `digits` significant digits."""
     return number(float(f"{value:.{digits}g}"))
 
 
 def spread(values: np.ndarray, form: Callable[[float], str] = rounded, middle: Callable[[Any], Any] = np.median) -> str:
-    """The middle of several numbers and, in brackets, their range."""
+    """Formats the middle of several numbers and, in brackets, their range."""
     return "{} ({} to {})".format(*(form(f(values)) for f in (middle, np.min, np.max)))
 
 
 def mean(line: Line | None, digits: int = 4) -> str:
-    """A mean with its standard error, if there is one."""
+    """Formats a mean with its standard error, if there is one."""
     if line is None:
         return ""
     return rounded(line.ours, digits) + (f" +- {two_digits(line.se):g}" if np.isfinite(line.se) else "")
 
 
 def untied(make: Callable[..., np.ndarray], k: int, count: int) -> list[np.ndarray]:
-    """The instances (n, m) of the first seeds that leave no doubt which centers are greedy's."""
+    """Draws instances (n, m) of the first seeds for which greedy's centers are unique."""
     drawn = (make(seed=seed) for seed in itertools.count())
     return list(itertools.islice((x for x in drawn if greedy(pairwise_sums(x), k=k).gaps.min() > 0), count))
 

@@ -30,7 +30,7 @@ KINDS = {
     "crops": (partial(image_crops, N, size=SIDE, augment=True), IMAGE_LEVELS),
     "binary": (partial(binary_rows, N, M), BINARY_LEVELS),
 }
-QUICK_KINDS = ("contrast", "binary")  # rewards of the least and of the largest variance
+QUICK_KINDS = ("contrast", "binary")  # rewards of the smallest and of the largest variance
 PAPER = "C = 0.1"
 RULES = {PAPER: Lil(), "Lemma 1": Lemma1(), "KL": KL()}
 RADIUS_SCALE = 0.1  # C
@@ -48,9 +48,9 @@ def run(options: Settings) -> Report:
     shared |= {"options": options, "seeds": seeds}
     sweeps, variances = {}, {}
     for kind, (make, levels) in ((name, KINDS[name]) for name in names):
-        found = common.untied(make, K, instances)
-        images = common.as_images(np.concatenate(found), kind, levels)
-        variances[kind] = float(np.mean([decisive_variance(points / (levels or 1)) for points in found]))
+        drawn = common.untied(make, K, instances)
+        images = common.as_images(np.concatenate(drawn), kind, levels)
+        variances[kind] = float(np.mean([decisive_variance(points / (levels or 1)) for points in drawn]))
         for rule, radius in RULES.items():
             factory = partial(ds_ucb, ties="lowest", interval=radius)  # a wrong leader may tie with another one
             sweeps[kind, rule] = common.image_runs(f"kcenter errors: {kind}, {rule}", factory, images, **shared)
@@ -90,30 +90,33 @@ def run(options: Settings) -> Report:
 
 
 def decisive_variance(points: np.ndarray) -> float:
-    """Of a reward of the new center against its nearest one, the mean over the stages; points (n, m) in [0, 1]."""
+    """Computes the variance of rewards of the new center against its nearest center.
+
+    It is the mean over the stages; points (n, m) lie in [0, 1].
+    """
     centers = greedy(pairwise_sums(points), k=K).centers
-    found = []
+    variances = []
     for p in range(1, K):
         rewards = np.square(points[centers[p]] - points[centers[:p]])
-        found.append(rewards[np.argmin(rewards.mean(axis=1))].var())
-    return float(np.mean(found))
+        variances.append(rewards[np.argmin(rewards.mean(axis=1))].var())
+    return float(np.mean(variances))
 
 
 def claims(counts: Counts, kinds: Sequence[str], deltas: Sequence[float]) -> list[Claim]:
     keeps = "{}: a share of at most delta of the answers is wrong, for every {}"
     breaks = {name: wrong > allowed(stopped, deltas) for name, (wrong, stopped) in counts.items()}
-    found = []
+    claims = []
     for rule in (rule for rule in RULES if rule != PAPER):
         wrong, stopped = sum(counts[kind, rule].sum(axis=1) for kind in kinds)
         kept = not any(breaks[kind, rule].any() for kind in kinds)
-        found.append(Claim(keeps.format(rule, "kind and delta"), f"{wrong} of {stopped:,}", kept))
+        claims.append(Claim(keeps.format(rule, "kind and delta"), f"{wrong} of {stopped:,}", kept))
     for kind in kinds:
         wrong, stopped = counts[kind, PAPER]
         rates = ", ".join(f"{rate:.2%} at {delta}" for rate, delta in zip(wrong / stopped, deltas, strict=True))
-        found.append(Claim(keeps.format(f"{PAPER}, {kind}", "delta"), rates, not breaks[kind, PAPER].any()))
+        claims.append(Claim(keeps.format(f"{PAPER}, {kind}", "delta"), rates, not breaks[kind, PAPER].any()))
     most = breaks["binary", PAPER]
     statement = f"{PAPER} errs more often than delta at every delta where the rewards have the largest variance"
-    return [*found, Claim(statement, f"{most.sum()} of {len(most)} deltas on binary points", most.all())]
+    return [*claims, Claim(statement, f"{most.sum()} of {len(most)} deltas on binary points", most.all())]
 
 
 def draw(figure: Any, *, counts: Counts, variances: dict[str, float], deltas: np.ndarray) -> None:
@@ -122,11 +125,11 @@ def draw(figure: Any, *, counts: Counts, variances: dict[str, float], deltas: np
     for axes, (kind, variance) in zip(panels, variances.items(), strict=True):
         for style, rule in enumerate(RULES):
             wrong, stopped = counts[kind, rule]
-            x, rates, seen = deltas * 1.06 ** (style - 1), wrong / stopped, wrong > 0
+            x, rates, erred = deltas * 1.06 ** (style - 1), wrong / stopped, wrong > 0
             low, high = np.transpose([interval(*each) for each in counts[kind, rule].T.tolist()])
             bars = np.array([rates - np.maximum(low, 0.1 * rates), high - rates])
-            axes.errorbar(x[seen], rates[seen], bars[:, seen], label=rule, mfc="w", **STYLES[style])
-            axes.plot(x[~seen], np.full((~seen).sum(), least), **marks(style))
+            axes.errorbar(x[erred], rates[erred], bars[:, erred], label=rule, mfc="w", **STYLES[style])
+            axes.plot(x[~erred], np.full((~erred).sum(), least), **marks(style))
         axes.plot(deltas[[0, -1]], deltas[[0, -1]], "k-", lw=1, label="delta")
         axes.set(xscale="log", yscale="log", xlabel="delta", title=f"{kind}, variance {variance:.3f}")
         axes.invert_xaxis()

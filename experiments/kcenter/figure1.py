@@ -24,7 +24,7 @@ LARGE = (0.3, 1.0)  # three to six times the queries of 0.1, so there are fewer 
 
 
 def ucb(problem: Dimensions, *, radius_scale: Any, **settings: Any) -> Algorithm:
-    """DS-UCB with radii of this scale."""
+    """Builds DS-UCB with radii of this scale."""
     return ds_ucb(problem, interval=Lil(radius_scale), **settings)
 
 
@@ -92,8 +92,8 @@ def run(options: Settings) -> Report:
             f"queries: means over runs on the first {n} images with standard errors, then the mean and the range over "
             f"{1 + others} instances of {n} images that share none. Ordered (set): the runs on the first {n} images "
             "with greedy's centers in order (as a set). Errors and radius: over all runs on all instances.",
-            "The radius is a squared distance, over greedy's; below 1 the answer is better than greedy's. At the least "
-            "C centers rest on hardly more than one number of each image, and yet their radius is "
+            "The radius is a squared distance, over greedy's; below 1 the answer is better than greedy's. At the "
+            "smallest C centers rest on hardly more than one number of each image, and yet their radius is "
             f"{radii[SCALES[0]].ours:.2f} times greedy's.",
         ),
         grid=[

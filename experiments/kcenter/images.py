@@ -26,7 +26,7 @@ SMALL_C = 0.01
 THOMPSON_LEAP = {"leap": 4}  # dimensions drawn each round: DS-TS, whose runs take minutes, uses two or three of them
 GREEDY, UCB, TS, NOISY, RANDOM = "exact greedy", "DS-UCB", "DS-TS", "NS-TS", "random sampling"
 SMALL = f"DS-UCB, C = {SMALL_C}"
-CERTAIN = (UCB, TS, NOISY, RANDOM)  # whose errors are to be as rare as delta says
+CERTAIN = (UCB, TS, NOISY, RANDOM)  # rules with errors at most as frequent as delta
 RED, GREEN, BLUE, GREY, INK = "#d0021b", "#1e7d4f", "#1b4f8f", "#8a8a8a", "#222222"
 
 
@@ -45,12 +45,12 @@ def run(options: Settings) -> Report:
     def sampled(name: str, rule: Any, **settings: Any) -> Columns:
         return common.image_runs(f"kcenter images: {name}, n = {n}", rule, images, **shared | settings)
 
-    seen = {"distances": images.distances, "action": PairPull, "noise_scale": VARIANCE**0.5} | shared
+    noisy = {"distances": images.distances, "action": PairPull, "noise_scale": VARIANCE**0.5} | shared
     sweeps = {
         UCB: sampled(UCB, ds_ucb),
         SMALL: sampled(SMALL, partial(ds_ucb, interval=Lil(SMALL_C))),
         TS: sampled(TS, ds_ts, drawn=THOMPSON_LEAP, seeds=1, lanes=1),
-        NOISY: common.distance_runs(f"kcenter images: {NOISY}, n = {n}", ns_ts, **seen),
+        NOISY: common.distance_runs(f"kcenter images: {NOISY}, n = {n}", ns_ts, **noisy),
     }
     if options.extra["random"]:
         sweeps[RANDOM] = sampled(RANDOM, ds_random, drawn=DRAWS, seeds=1, lanes=1)
@@ -61,7 +61,7 @@ def run(options: Settings) -> Report:
     exact |= {"pulls": needed, "status": Status.STOPPED, "ordered": True, "members": True, "radius": 1.0}
     shown = {GREEDY: {name: np.asarray(value)[None] for name, value in exact.items()}} | sweeps
     return Report(
-        f"The {k} centers of {n} images: greedy's and those of sampling, {images.label}",
+        f"The {k} centers of {n} images: by greedy and by sampling, {images.label}",
         [],
         claims(sweeps, needed),
         joined(sweeps),
@@ -70,7 +70,7 @@ def run(options: Settings) -> Report:
             f"Greedy is counted with the {number(needed)} numbers that it needs, m (n - p) at the p-th stage; the "
             f"paper counts n m k = {number(printed)}. A query of NS-TS is a whole distance with noise of variance "
             f"{VARIANCE:g}, so its number is not compared. radius: the squared distance of the image farthest from its "
-            "nearest center, over that of greedy's.",
+            "nearest center, over greedy's.",
         ),
         grid=[
             {
@@ -111,8 +111,8 @@ def draw(figure: Any, *, shown: dict[str, Columns], points: np.ndarray, label: s
         for column in ("answer.indices", "answer.queries")
     )
     exact, every = centers[GREEDY], np.concatenate(list(queries.values()))
-    k, left = len(exact), LEFT + np.arange(len(exact)) * (IMAGE + GAP)
-    width, height = left[-1] + IMAGE + GAP + 0.1, TOP + len(shown) * (IMAGE + BAR + BETWEEN) + BOTTOM
+    k, edges = len(exact), LEFT + np.arange(len(exact)) * (IMAGE + GAP)
+    width, height = edges[-1] + IMAGE + GAP + 0.1, TOP + len(shown) * (IMAGE + BAR + BETWEEN) + BOTTOM
     least, most = 10 ** np.floor(np.log10(every.min())), 1.5 * every.max()
     figure.set_layout_engine("none")
     figure.set_size_inches(width, height)
@@ -129,17 +129,17 @@ def draw(figure: Any, *, shown: dict[str, Columns], points: np.ndarray, label: s
     for position, name in enumerate(shown):
         top = height - TOP - position * (IMAGE + BAR + BETWEEN)
         floor, is_wrong = top - IMAGE - BAR - 0.05, centers[name] != exact
-        for x, center, wrong in zip(left, centers[name], is_wrong, strict=True):
+        for x, center, wrong in zip(edges, centers[name], is_wrong, strict=True):
             sides, ends = (x, x + IMAGE), (top - IMAGE, top)
             if center >= 0:
                 page.imshow(points[center].reshape(SIDE, SIDE, 3), extent=(*sides, *ends), aspect="auto")
             if wrong:
                 page.fill(np.repeat(sides, 2), (*ends, *ends[::-1]), fill=False, edgecolor=RED, lw=3.5)
         high = 0.8 * BAR * np.log(queries[name] / least) / np.log(most / least)
-        page.bar(left[1:] + IMAGE / 2, high, 0.62 * IMAGE, floor, color=GREY if name == NOISY else BLUE)
-        page.plot((left[0], left[-1] + IMAGE), (floor, floor), "k-", lw=0.8)
-        page.text(left[0] + IMAGE / 2, floor, "given", ha="center", va="bottom", fontsize=8, color="#666666")
-        for x, y, value in zip(left[1:] + IMAGE / 2, floor + high, queries[name], strict=True):
+        page.bar(edges[1:] + IMAGE / 2, high, 0.62 * IMAGE, floor, color=GREY if name == NOISY else BLUE)
+        page.plot((edges[0], edges[-1] + IMAGE), (floor, floor), "k-", lw=0.8)
+        page.text(edges[0] + IMAGE / 2, floor, "given", ha="center", va="bottom", fontsize=8, color="#666666")
+        for x, y, value in zip(edges[1:] + IMAGE / 2, floor + high, queries[name], strict=True):
             page.text(x, y, _short(value), ha="center", va="bottom", fontsize=8)
         write(top - 0.02, name, 13, "k", "bold")
         spent, wrong = queries[name].sum(), is_wrong.sum()

@@ -1,4 +1,4 @@
-"""What the experiments on noisy distances share: how long a run should take, and runs that end at a budget of queries.
+"""Shared parts of the experiments on noisy distances: expected lengths of runs, and runs that end at a budget.
 
 A run for ten centers also says when it had three, and so does one that reached its budget later: see `common.until`.
 """
@@ -15,31 +15,31 @@ from experiments.report import Columns, Line, line_of
 from jaxbandits.kcenter import Greedy, stage_times
 from jaxbandits.kcenter._shared.intervals import least_k1
 
-ALPHA = 1.1  # of the intervals
+ALPHA = 1.1  # exponent of the intervals
 K1 = least_k1(ALPHA)
 
 
 def known(line: Line) -> Line:
-    """A mean of queries; infinite where a run was censored: no mean is known then."""
+    """Replaces a mean of queries by infinity if a run was censored, since no mean is known then."""
     return line._replace(ours=np.inf, se=np.nan) if line.censored or line.failed else line
 
 
 def by_instance(columns: Columns, unit: float = 1.0) -> list[Line]:
-    """The queries on every instance, if they are known."""
+    """Returns the queries on every instance, if they are known."""
     return [known(line_of("", runs, unit=unit)) for runs in common.by_value(columns, "instance").values()]
 
 
 def times(distances: np.ndarray, solution: Greedy, noise_scale: float | None) -> np.ndarray:
-    """T* of every stage (k-1,); `noise_scale` None: of Bernoulli rewards at each stage's bottleneck."""
+    """Computes T* of every stage (k-1,). If `noise_scale` is None, rewards are Bernoulli at the stage's bottleneck."""
     d = solution.bottlenecks
     scale = np.sqrt(d * (1 - d)) if noise_scale is None else noise_scale
     return np.asarray(stage_times(distances, solution.centers, noise_scale=scale))
 
 
 def expected(times: np.ndarray, n: int) -> np.ndarray:
-    """The queries (k-1,) that two nodes with intervals of one width take to come apart, 2 beta T* a stage.
+    """Computes the queries (k-1,) until the intervals of two nodes, of equal width, are disjoint: 2 beta T* per stage.
 
-    beta = log(k1 t^alpha n^2 / delta) at the t = beta T* queries that each of the two has by then.
+    beta = log(k1 t^alpha n^2 / delta), at the t = beta T* queries that each node then has.
     """
     beta = np.full_like(times, 10.0)
     for _ in range(50):

@@ -1,4 +1,4 @@
-"""What the experiments on dimension sampling share: many runs on the first images, a few on others."""
+"""Shared parts of the experiments on dimension sampling: many runs on the first images, a few on others."""
 
 import itertools
 from argparse import ArgumentParser
@@ -14,7 +14,7 @@ from experiments.report import Columns, Line, Report, joined, line_of
 from experiments.settings import Settings
 
 K = 10
-DRAWS = {"test_every": 1024}  # of random sampling, each round
+DRAWS = {"test_every": 1024}  # draws of random sampling per round
 KS = (3, 5, 7)  # centers beside ten, on BY_K images
 BY_K = 1000
 
@@ -23,33 +23,33 @@ Sweeps = dict[tuple[str, int], Columns]  # (rule, n) -> columns
 
 
 class Size(NamedTuple):
-    """How many runs a number of images gets."""
+    """Numbers of runs for a number of images."""
 
-    first: int  # on the first n images
+    first: int  # runs on the first n images
     others: int = 0  # other instances
-    runs: int = 1  # on each of them
-    random: int = 0  # of random sampling, on the first n images
+    runs: int = 1  # runs on each other instance
+    random: int = 0  # runs of random sampling on the first n images
 
 
 class Rule(NamedTuple):
-    """How a rule of a table by n and k is run and shown."""
+    """A rule of a table by n and k, with its sweeps and its printed numbers."""
 
     label: str
-    heading: str  # of its sweeps, with a place for n
+    heading: str  # heading of its sweeps, with a placeholder for n
     factory: common.Rule
     printed: Mapping[Place, float]  # in the table's unit
     drawn: Mapping[str, int] = common.LEAP
-    has_others: bool = False  # whether it runs on other instances as well
-    times: int = 1  # as many runs on the first images as others
-    is_random: bool = False  # which takes long, and is left out where --random-up-to says so
+    has_others: bool = False  # it also runs on other instances
+    times: int = 1  # factor on the number of runs on the first images
+    is_random: bool = False  # random sampling, which is slow and limited by --random-up-to
 
 
 def scheduled_runs(
     heading: str, rule: common.Rule, images: Images, n: int, *, first: int, others: int = 0, runs: int = 1, **more: Any
 ) -> dict[str, np.ndarray]:
-    """`first` runs on the first n images and `runs` on each of `others` other instances.
+    """Makes `first` runs on the first n images and `runs` on each of `others` other instances.
 
-    The column `instance` tells them apart; 0 is that of the first images.
+    The column `instance` tells them apart; 0 marks the first images.
     """
     instance = np.concatenate([np.zeros(first, int), np.repeat(np.arange(1, others + 1), runs)])
     rows = common.consecutive(n, 1 + others, len(images.points))[instance]
@@ -58,8 +58,8 @@ def scheduled_runs(
 
 
 def sweeps_of(rules: Mapping[str, Rule], sizes: Mapping[int, Size], images: Images, options: Settings) -> Sweeps:
-    """The runs of every rule on so many images."""
-    found: Sweeps = {}
+    """Runs every rule on every number of images."""
+    sweeps: Sweeps = {}
     for (n, size), (name, rule) in itertools.product(sizes.items(), rules.items()):
         first, more = rule.times * (options.seeds or size.first), {"drawn": rule.drawn}
         if rule.is_random:
@@ -67,13 +67,13 @@ def sweeps_of(rules: Mapping[str, Rule], sizes: Mapping[int, Size], images: Imag
             more = {"drawn": DRAWS, "lanes": first}
         if first:
             more |= {"first": first, "others": size.others if rule.has_others else 0, "runs": size.runs}
-            found[name, n] = scheduled_runs(rule.heading.format(n), rule.factory, images, n, options=options, **more)
-    return found
+            sweeps[name, n] = scheduled_runs(rule.heading.format(n), rule.factory, images, n, options=options, **more)
+    return sweeps
 
 
 def add_random(parser: ArgumentParser, default: int) -> None:
-    """`--random-up-to`."""
-    what = "random sampling for at most so many images (%(default)s)"
+    """Adds `--random-up-to`."""
+    what = "largest number of images for random sampling (%(default)s)"
     parser.add_argument("--random-up-to", type=int, default=default, metavar="N", help=what)
 
 
@@ -84,7 +84,7 @@ class Measured(NamedTuple):
     instances: np.ndarray  # (instances,)  the mean on each instance, in units of the line
     spread: str  # over the instances, if there are several
     first: Columns  # the runs on the first images
-    right: str  # how many of the runs on any instance have greedy's centers in order
+    right: str  # number of runs, on any instance, with greedy's centers in order
 
 
 def measured(quantity: str, columns: Columns, *, unit: float = 1.0, printed: float | None = None) -> Measured:
@@ -105,7 +105,7 @@ Cells = dict[str, dict[Place, Measured]]  # rule -> by n and k
 
 
 def cells_of(sweeps: Sweeps, rules: Mapping[str, Rule], unit: float, by_k: int = BY_K) -> Cells:
-    """What every rule took until ten centers and, of `by_k` images, fewer, beside what the paper printed."""
+    """Measures the queries of every rule until ten centers, and until fewer for `by_k` images, beside the paper's."""
     places = [(n, K) for n in sizes_of(sweeps)] + [(by_k, k) for k in KS]
     return {
         name: {
@@ -120,7 +120,7 @@ def cells_of(sweeps: Sweeps, rules: Mapping[str, Rule], unit: float, by_k: int =
 
 
 def sizes_of(sweeps: Sweeps) -> list[int]:
-    """All n, in order."""
+    """Returns all n, in order."""
     return sorted({n for _, n in sweeps})
 
 
@@ -134,12 +134,13 @@ def report(
     by_k: int = BY_K,
     banded: str = "",
     known: Mapping[str, tuple[str, Callable[[int, int], float]]] = {},
-    **told: Any,
+    **parts: Any,
 ) -> Report:
-    """Of a table of queries by n and k; `told` are claims, notes and the grid, the rest is for the figure.
+    """Builds the report of a table of queries by n and k.
 
-    That shows queries against n until ten centers, and against k for n = `by_k`, with the other instances of the rule
-    `banded`; `known` is label to look and (n, k) -> queries that are known without runs.
+    `parts` are claims, notes and the grid; other arguments are for the figure. The figure shows queries against n until
+    ten centers, and against k for n = `by_k`, with the other instances of the rule `banded`; `known` is label to look
+    and (n, k) -> queries that are known without runs.
     """
     every, ks = sizes_of(sweeps), list(range(2, K + 1))
     by_k = by_k if by_k in every else max(every)
@@ -168,7 +169,7 @@ def report(
 
     lines = [cell.line for row in cells.values() for cell in row.values()]
     columns = joined({f"{rule}, n = {n}": columns for (rule, n), columns in sweeps.items()}, "sweep")
-    return Report(title, lines, columns=columns, draw=draw, **told)
+    return Report(title, lines, columns=columns, draw=draw, **parts)
 
 
 def factors(values: Mapping[Place, float]) -> str:
@@ -177,13 +178,13 @@ def factors(values: Mapping[Place, float]) -> str:
 
 
 def mean(cell: Measured | None) -> str:
-    """A mean with its standard error, if there is one."""
+    """Formats a mean with its standard error, if there is one."""
     return common.mean(cell and cell.line)
 
 
 def draw_instances(
     axes: Any, x: Any, cells: Sequence[Measured], label: str = "other images", style: int = 0, scale: float = 1.0
 ) -> None:
-    """The range of the means over instances."""
+    """Draws the range of the means over instances."""
     low, high = (scale * np.array([f(cell.instances) for cell in cells]) for f in (np.min, np.max))
-    band(axes, x, low, high, style, label)
+    band(axes, x, low, high, style=style, label=label)

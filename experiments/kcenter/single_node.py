@@ -26,7 +26,7 @@ from jaxbandits import Outcome, Status
 from jaxbandits.kcenter import Lil, PairPull, ds_ucb, ns_ts
 
 NOISE_SCALE = 0.1
-NODES = 4  # of the noisy instances, the first center among them
+NODES = 4  # nodes of the noisy instances, including the first center
 BEST = 1
 GAPS = (0.4, 0.2, 0.1, 0.05, 0.025)
 LIMIT, QUICK_LIMIT = 1_000_000, 50_000  # rounds
@@ -78,7 +78,7 @@ def run(options: Settings) -> Report:
         joined(pulled | read, "sweep"),
         partial(draw, noisy=noisy, law=law, reads=reads, limit=limit),
         notes=(
-            "Queries of the best and of its most queried rival are medians over all runs, and the width is that of "
+            "Queries of the best and of its most queried rival are medians over all runs, and the width is of "
             "the best's interval after so many. The law of a pair is 2 beta T*. Of images the median and, in "
             f"brackets, the range over {len(rows)} blocks of {SIZE}; their law: queries until the radius is below a "
             "rival's gap, summed over the rivals.",
@@ -105,12 +105,12 @@ def counts(task: Any, outcome: Outcome) -> dict[str, jax.Array]:
 
 
 def share(columns: Columns) -> str:
-    """How many runs ended."""
+    """Counts the runs that stopped."""
     return f"{np.sum(columns['status'] == Status.STOPPED)} of {len(columns['status'])}"
 
 
 def quartiles(columns: Columns) -> np.ndarray:
-    """Of the queries (3,), infinite where so many did not end."""
+    """Computes quartiles of queries (3,), infinite where too many runs did not stop."""
     queries = np.where(columns["status"] == Status.STOPPED, columns["pulls"], np.inf)
     return np.quantile(queries, (0.25, 0.5, 0.75), method="higher")
 
@@ -128,12 +128,12 @@ def rivals(gaps: np.ndarray, m: int) -> np.ndarray:
     """Queries until every rival's upper bound is below the best distance, were its mean exact; 2 m if m do not do."""
     t = np.arange(1, m + 1)
     radius = np.sqrt(RADIUS_SCALE * np.log1p((1 + np.log(t)) * SIZE / runs.DELTA) / t)
-    wide = np.searchsorted(-radius, -gaps, side="right")  # how many of the radii are no less than the gap
+    wide = np.searchsorted(-radius, -gaps, side="right")  # number of radii that are not below the gap
     return np.where(wide < m, wide + 1, 2 * m).sum(axis=1)
 
 
 def noisy_claims(noisy: Noisy, limit: int) -> list[Claim]:
-    ended = {place: columns["status"] == Status.STOPPED for place, columns in noisy.items()}
+    ended = {case: columns["status"] == Status.STOPPED for case, columns in noisy.items()}
     pairs, alone = ([ended[name, gap] for gap in GAPS] for name in PULLS)
     shares = [", ".join(f"{share(noisy[name, gap])} (gap {gap})" for gap in GAPS) for name in PULLS]
     few, many = (np.array([quartiles(noisy[name, gap])[1] for gap in GAPS]) for name in PULLS)
@@ -150,13 +150,13 @@ def noisy_claims(noisy: Noisy, limit: int) -> list[Claim]:
 
 
 def read_claims(reads: dict[int, Read]) -> list[Claim]:
-    ratios = {f"m = {m}:": np.median(found.excess / found.law) for m, found in reads.items()}
-    least = listed({f"m = {m}:": found.over.min() for m, found in reads.items()}, ".2f")
-    over = np.concatenate([found.over for found in reads.values()])
+    ratios = {f"m = {m}:": np.median(read.excess / read.law) for m, read in reads.items()}
+    least = listed({f"m = {m}:": read.over.min() for m, read in reads.items()}, ".2f")
+    over = np.concatenate([read.over for read in reads.values()])
     enough = all_of("with dimension sampling a stage takes at least 2 m queries", over >= 1)
     within = "what it takes beyond 2 m brings the rivals' bounds below the best distance: within 30 % in the median"
     return [
-        enough._replace(measured=f"{enough.measured}; the least over 2 m at {least}"),
+        enough._replace(measured=f"{enough.measured}; smallest over 2 m at {least}"),
         between(within, ratios, 0.7, 1.3, ".2f"),
     ]
 
@@ -179,10 +179,10 @@ def grid(noisy: Noisy, limit: int, law: dict[float, float], reads: dict[int, Rea
                 "width": f"{2 * NOISE_SCALE * np.sqrt(2 * level):.4f}",
             }
         )
-    for m, found in reads.items():
-        row = {"": f"images, m = {m}, queries - {2 * m:,}", "ended": str(len(found.over))}
-        row["median queries"] = runs.spread(found.excess, lambda value: number(round(value)))
-        row["law"] = number(round(np.median(found.law)))
+    for m, read in reads.items():
+        row = {"": f"images, m = {m}, queries - {2 * m:,}", "ended": str(len(read.over))}
+        row["median queries"] = runs.spread(read.excess, lambda value: number(round(value)))
+        row["law"] = number(round(np.median(read.law)))
         rows.append(dict.fromkeys(rows[0], "") | row)
     return rows
 
@@ -190,9 +190,9 @@ def grid(noisy: Noisy, limit: int, law: dict[float, float], reads: dict[int, Rea
 def draw(figure: Any, *, noisy: Noisy, law: dict[float, float], reads: dict[int, Read], limit: int) -> None:
     left, right = split(figure, (9.6, 4.6), 1, 2)
     for style, (name, label) in enumerate(PULLS.items()):
-        found = np.array([quartiles(noisy[name, gap]) for gap in GAPS])
-        is_known = np.isfinite(found[:, 1])
-        low, median, high = np.minimum(found[is_known], limit).T
+        queries = np.array([quartiles(noisy[name, gap]) for gap in GAPS])
+        is_known = np.isfinite(queries[:, 1])
+        low, median, high = np.minimum(queries[is_known], limit).T
         bars = [median - low, high - median]
         left.errorbar(np.array(GAPS)[is_known], median, yerr=bars, mfc="w", label=label, **STYLES[style])
         left.plot(np.array(GAPS)[~is_known], [limit] * sum(~is_known), "^", color=COLORS[style], ms=8)
@@ -204,8 +204,8 @@ def draw(figure: Any, *, noisy: Noisy, law: dict[float, float], reads: dict[int,
     left.plot(GAPS, list(law.values()), "k:", lw=1.2, label=r"$2\,\beta\,T^*$")
     left.set(ylabel="queries until the stop (median, quartiles)", title="noisy distances")
     left.legend(loc="lower left", fontsize=9)
-    for style, (m, found) in enumerate(reads.items()):
-        right.plot(found.gaps, 1 + found.excess / (2 * m), label=f"m = {m}", **marks(style, ms=4))
+    for style, (m, queries) in enumerate(reads.items()):
+        right.plot(queries.gaps, 1 + queries.excess / (2 * m), label=f"m = {m}", **marks(style, ms=4))
     right.set(ylabel="queries / (2 m), means of blocks", title="dimension sampling: the second of ten images")
     right.legend(fontsize=9)
     for axes, end in ((left, limit), (right, 1)):

@@ -22,7 +22,7 @@ from jaxbandits.kcenter import Lil, ds_ucb
 SIZE, QUICK_SIZE = (1000, 10_000), (100, 500)  # images of an instance, and in all
 UNIT = 1e4
 DELTAS, PRINTED = zip(*printed("kcenter", "table1"), strict=True)
-GROWTH = (1.38, 1.55)  # from the largest delta to the least
+GROWTH = (1.38, 1.55)  # range of the growth from the largest delta to the smallest
 GROWTH_OF_PAIRS = 1.33
 
 

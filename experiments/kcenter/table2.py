@@ -32,8 +32,8 @@ RULES = {
     "random": Rule("random sampling", HEADING.format("random"), ds_random, PRINTED_RANDOM, is_random=True),
 }
 ROUNDING = 0.5
-BELOW_NAIVE = {100: 15, 10_000: 200}  # by how many times DS-UCB is, for at least so many images
-GROWTH = (3.0, 5.0)  # from 1000 to 10,000 images
+BELOW_NAIVE = {100: 15, 10_000: 200}  # factor by which DS-UCB is below naive greedy, from this number of images on
+GROWTH = (3.0, 5.0)  # range of the growth from 1000 to 10,000 images
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -55,11 +55,11 @@ def run(options: Settings) -> Report:
     return sampling.report(
         f"Table II of Jali et al.: queries x 1e5 until k centers of n images, {images.label}",
         sweeps,
-        RULES | {"as printed": RULES["as printed"]._replace(printed={})},  # its marks would lie on those of DS-UCB
+        RULES | {"as printed": RULES["as printed"]._replace(printed={})},  # its marks would cover the marks of DS-UCB
         cells,
         claims=claims(cells, sweeps, m) + (image_claims(cells["DS-UCB"], m) if options.data is not None else []),
         notes=[*notes(cells["DS-UCB"]), *common.on_images(options, images)],
-        grid=[row(cells, place, m) for place in cells["DS-UCB"]],
+        grid=[row(cells, at, m) for at in cells["DS-UCB"]],
         unit=UNIT,
         by_k=by_k,
         banded="DS-UCB",
@@ -68,11 +68,11 @@ def run(options: Settings) -> Report:
 
 
 def claims(cells: Cells, sweeps: Sweeps, m: int) -> list[Claim]:
-    found = [every_run_stops(sweeps.values())]
+    claims = [every_run_stops(sweeps.values())]
     if cells["random"]:
         pairs = [(cell.line.ours, 2 * m * n * (k - 1) / UNIT) for (n, k), cell in cells["random"].items()]
         few, needed = cells["random"][100, K].line.ours, naive_queries(100, m, K)[1] / UNIT
-        found += [
+        claims += [
             Claim(
                 "random sampling takes at most 2 m n (k - 1) queries",
                 ", ".join(f"{queries:.4g} of {most:.4g}" for queries, most in pairs),
@@ -81,36 +81,36 @@ def claims(cells: Cells, sweeps: Sweeps, m: int) -> list[Claim]:
             Claim("and on 100 images more than naive greedy needs", f"{few:.4g}, needed {needed:.4g}", few > needed),
         ]
     for rule in ("DS-UCB", "as printed"):
-        found.append(common.greedy_was_found([runs for (name, _), runs in sweeps.items() if name == rule], rule))
-    return found
+        claims.append(common.greedy_was_found([runs for (name, _), runs in sweeps.items() if name == rule], rule))
+    return claims
 
 
 def image_claims(row: dict[Place, Measured], m: int) -> list[Claim]:
     queries = {n: cell.line.ours for (n, k), cell in row.items() if k == K}
     times = {n: naive_queries(n, m, K)[0] / UNIT / ours for n, ours in queries.items()}
-    found = []
+    claims = []
     for least, factor in BELOW_NAIVE.items():
         reached = {f"n = {n:,}:": value for n, value in times.items() if n >= least}
         what = f"DS-UCB takes at least {factor} times fewer queries than naive greedy for n >= {least:,}"
-        found += [between(what, reached, factor)] if reached else []
+        claims += [between(what, reached, factor)] if reached else []
     if 10_000 in queries:
         what = f"ten times the images take {GROWTH[0]:g} to {GROWTH[1]:g} times the queries, from n = 1000 on"
         paper = f", in the paper {PRINTED[10_000, K] / PRINTED[1000, K]:.2f}"
-        found.append(between(what, [queries[10_000] / queries[1000]], *GROWTH, ".2f", paper))
-    return found
+        claims.append(between(what, [queries[10_000] / queries[1000]], *GROWTH, ".2f", paper))
+    return claims
 
 
-def row(cells: Cells, place: Place, m: int) -> dict[str, str]:
-    cell, random, printed = (cells[rule].get(place) for rule in ("DS-UCB", "random", "as printed"))
-    naive = naive_queries(place[0], m, place[1])[0] / UNIT
+def row(cells: Cells, at: Place, m: int) -> dict[str, str]:
+    cell, random, printed = (cells[rule].get(at) for rule in ("DS-UCB", "random", "as printed"))
+    naive = naive_queries(at[0], m, at[1])[0] / UNIT
     return {
-        "n, k": "{}, {}".format(*place),
+        "n, k": "{}, {}".format(*at),
         "verdict": verdict(cell.line),
         "naive": number(round(naive)),
-        "random, paper": number(PRINTED_RANDOM.get(place, np.nan)),
+        "random, paper": number(PRINTED_RANDOM.get(at, np.nan)),
         "random, ours": mean(random),
         "random, ordered (set)": common.matches(random.first) if random else "",
-        "DS-UCB, paper": number(PRINTED.get(place, np.nan)),
+        "DS-UCB, paper": number(PRINTED.get(at, np.nan)),
         "DS-UCB, ours": mean(cell),
         "ordered (set)": common.matches(cell.first),
         "instances": cell.spread,

@@ -1,8 +1,8 @@
 """Table III of Jali, Karamchandani, Moharir: queries of DS-TS on images, by the share of posterior draws.
 
-DS-TS queries the leader against the slot of the least posterior draw with probability `mix`, else against that of the
-least lower bound: mix = 1, 0.99 and 0. delta = 0.1, first center image 0, images of 64 x 64 x 3 numbers. DS-UCB stands
-beside. Runs of 5000 and 10,000 images take long: --up-to says where to end.
+DS-TS queries the leader against the slot of the smallest posterior draw with probability `mix`, otherwise against the
+slot of the smallest lower bound: mix = 1, 0.99 and 0. delta = 0.1, first center image 0, images of 64 x 64 x 3 numbers.
+DS-UCB stands beside. Runs of 5000 and 10,000 images take long: --up-to says where to end.
 """
 
 from argparse import ArgumentParser
@@ -20,13 +20,13 @@ from jaxbandits.kcenter import ds_ts, ds_ucb
 MIXES = (1.0, 0.99, 0.0)
 SIZES = {100: Size(5, 4), 500: Size(5), 1000: Size(5), 5000: Size(2), 10_000: Size(1)}
 QUICK_SIZES = {50: Size(2, 1)}
-QUICK_STEP = 16  # of an image's numbers, every so many-th is left
+QUICK_STEP = 16  # step between the numbers of an image that are kept
 UP_TO = 1000
 PRINTED = printed_by_place("kcenter", "table3")  # for mix 1, 0.99 and 0
 PRINTED_UCB = {at: 10 * value for at, value in printed_by_place("kcenter", "table2 DS-UCB").items()}  # there 1e5
 LARGE = 500  # images from which on the claims on mixes hold
 GAIN = (1.15, 1.5)  # queries with mix 0 over those with 0.99
-COST = (2.0, 5.0)  # queries of DS-TS over those of DS-UCB
+COST = (2.0, 5.0)  # queries of DS-TS / queries of DS-UCB
 UNIT = 1e4
 
 UCB = "DS-UCB"
@@ -37,7 +37,7 @@ RULES = {
         f"DS-TS, {name}",
         f"kcenter DS-TS, {name}: n = {{}}",
         partial(ds_ts, mix=MIXES[i]),
-        {place: row[i] for place, row in PRINTED.items()},
+        {at: row[i] for at, row in PRINTED.items()},
         drawn={"leap": 1},  # every further one brings posterior draws, and DS-TS often changes its slot
         has_others=name == PAPER,
     )
@@ -49,7 +49,9 @@ RULES = {
 
 def add_arguments(parser: ArgumentParser) -> None:
     common.add_arguments(parser)
-    parser.add_argument("--up-to", type=int, default=UP_TO, metavar="N", help="the most images of a run (%(default)s)")
+    parser.add_argument(
+        "--up-to", type=int, default=UP_TO, metavar="N", help="largest number of images of a run (%(default)s)"
+    )
 
 
 def run(options: Settings) -> Report:
@@ -81,7 +83,7 @@ def sizes_and_images(options: Settings) -> tuple[dict[int, Size], Images]:
 
 
 def quotients(cells: Cells, over: str, under: str, least: int = 0) -> dict[Place, float]:
-    """Mean queries of one rule over another's on the same first images, for ten centers of at least so many."""
+    """Divides mean queries of one rule by another's on the same first images, for ten centers and n >= `least`."""
     return {
         (n, k): cell.line.ours / cells[under][n, k].line.ours
         for (n, k), cell in cells[over].items()
@@ -111,40 +113,40 @@ def image_claims(cells: Cells) -> list[Claim]:
 
 def grid(cells: Cells) -> list[dict[str, str]]:
     rows = []
-    for place, cell in cells[PAPER].items():
-        none, ours, ucb = (cells[rule][place].line.ours for rule in (NONE, PAPER, UCB))
+    for at, cell in cells[PAPER].items():
+        none, ours, ucb = (cells[rule][at].line.ours for rule in (NONE, PAPER, UCB))
         rows.append(
-            {"n, k": "{}, {}: ours".format(*place)}
-            | {name: mean(cells[name][place]) for name in NAMES}
+            {"n, k": "{}, {}: ours".format(*at)}
+            | {name: mean(cells[name][at]) for name in NAMES}
             | {
                 "0 / 0.99": f"{none / ours:.2f}",
-                "DS-UCB": mean(cells[UCB][place]),
+                "DS-UCB": mean(cells[UCB][at]),
                 "0.99 / DS-UCB": f"{ours / ucb:.2f}",
                 "instances, 0.99": cell.spread,
-                "ordered (as a set)": common.matches(*(cells[name][place].first for name in NAMES)),
+                "ordered (as a set)": common.matches(*(cells[name][at].first for name in NAMES)),
             }
         )
-        if place in PRINTED:
-            one, paper, none = PRINTED[place]
-            ucb = PRINTED_UCB[place]
+        if at in PRINTED:
+            one, paper, none = PRINTED[at]
+            ucb = PRINTED_UCB[at]
             shown = (number(one), number(paper), number(none), f"{none / paper:.2f}", number(ucb))
             rows.append(dict(zip(rows[0], ("  paper", *shown, f"{paper / ucb:.2f}", "", ""), strict=True)))
     return rows
 
 
 def notes(cells: Cells) -> tuple[str, ...]:
-    found = [
+    texts = [
         "Means of runs on the first n images with their standard errors, all in 1e4 queries. DS-UCB has radii of scale "
         "C = 0.1 and a union over n points, DS-TS the wider KL intervals and a union over pairs: what DS-TS costs more "
         "is the interval's doing. At equal intervals, mix 0 against 0.99, posterior draws save queries. The paper's "
         "images and first center are unknown."
     ]
-    for place, cell in cells[PAPER].items():
+    for at, cell in cells[PAPER].items():
         if len(cell.instances) > 2:
-            ratio = cell.instances / cells[UCB][place].instances
-            found.append(
-                f"Over {len(ratio)} instances of {place[0]} images DS-TS with mix 0.99 takes "
+            ratio = cell.instances / cells[UCB][at].instances
+            texts.append(
+                f"Over {len(ratio)} instances of {at[0]} images DS-TS with mix 0.99 takes "
                 f"{common.spread(cell.instances)} x 1e4 and {common.spread(ratio, '{:.2f}'.format)} times the queries "
                 "of DS-UCB."
             )
-    return tuple(found)
+    return tuple(texts)

@@ -1,7 +1,7 @@
 """Table IV of Jali, Karamchandani, Moharir: queries of DS-TS, random sampling and naive greedy, by n and k.
 
-delta = 0.1, Bernoulli KL intervals with a union over pairs for both, DS-TS with mix 0.99: its runs are those of Table
-III. Random sampling takes minutes a run from n = 500 on.
+delta = 0.1, Bernoulli KL intervals with a union over pairs for both, DS-TS with mix 0.99: its runs are shared with
+Table III. Random sampling takes minutes a run from n = 500 on.
 """
 
 from argparse import ArgumentParser
@@ -59,22 +59,22 @@ def run(options: Settings) -> Report:
 
 def claims(cells: Cells, sweeps: Sweeps, m: int, *, is_real: bool) -> list[Claim]:
     needed = {(n, k): naive_queries(n, m, k)[1] / UNIT for n, k in cells["DS-TS"]}
-    found = [every_run_stops(sweeps.values()), common.greedy_was_found(sweeps.values())]
+    claims = [every_run_stops(sweeps.values()), common.greedy_was_found(sweeps.values())]
     if cells["random"]:
-        used = {place: cell.line.ours / (2 * needed[place]) for place, cell in cells["random"].items()}
+        used = {at: cell.line.ours / (2 * needed[at]) for at, cell in cells["random"].items()}
         what = "random sampling takes more queries than naive greedy needs, and at most 2 m an arm"
         within = all(0.5 < value <= 1 for value in used.values())
-        found.append(Claim(what, f"{factors(used)} of 2 m an arm; half is needed", within))
+        claims.append(Claim(what, f"{factors(used)} of 2 m an arm; half is needed", within))
     if is_real:
         saved = {"n = {:,}, k = {}:".format(*at): needed[at] / cell.line.ours for at, cell in cells["DS-TS"].items()}
-        found.append(between("DS-TS takes at least 4 times fewer queries than naive greedy needs", saved, 4))
-    return found
+        claims.append(between("DS-TS takes at least 4 times fewer queries than naive greedy needs", saved, 4))
+    return claims
 
 
-def rows(place: Place, cell: Measured, random: Measured | None, m: int) -> list[dict[str, str]]:
-    naive, needed = (queries / UNIT for queries in naive_queries(place[0], m, place[1]))
+def rows(at: Place, cell: Measured, random: Measured | None, m: int) -> list[dict[str, str]]:
+    naive, needed = (queries / UNIT for queries in naive_queries(at[0], m, at[1]))
     ours = {
-        "n, k": "{}, {}: ours".format(*place),
+        "n, k": "{}, {}: ours".format(*at),
         "naive": number(round(naive)),
         "needed": number(round(needed)),
         "random": mean(random),
@@ -84,7 +84,7 @@ def rows(place: Place, cell: Measured, random: Measured | None, m: int) -> list[
         "instances": cell.spread,
         "ordered (as a set)": common.matches(cell.first),
     }
-    if place not in PRINTED["DS-TS"]:
+    if at not in PRINTED["DS-TS"]:
         return [ours]
-    printed = {"n, k": "  paper", "naive": ours["naive"]} | {rule: number(PRINTED[rule][place]) for rule in RULES}
+    printed = {"n, k": "  paper", "naive": ours["naive"]} | {rule: number(PRINTED[rule][at]) for rule in RULES}
     return [ours, dict.fromkeys(ours, "") | printed]

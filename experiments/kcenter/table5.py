@@ -26,7 +26,7 @@ MIXES = (0.9, 0.8, 0.0)
 LIMIT = 2_000_000  # queries of a run
 BLOCKS, KS = {100: 10, 500: 4, 1000: 2}, (3, 5, 7, 10)
 QUICK_BLOCKS, QUICK_KS, QUICK_LIMIT = {100: 6}, (3, 5), 200_000
-UNIT = 1e3  # of queries
+UNIT = 1e3  # queries
 NEAR = 1.5  # factor between the mixes
 LAW = 0.4, 2.0  # queries over 2 beta sum T*
 BLOCK = {"color": "#777777", "ms": 9, "mew": 1.5}  # in the figure
@@ -39,7 +39,7 @@ class Blocks(NamedTuple):
     columns: Columns
     means: np.ndarray  # (mixes, blocks)  infinite where a run was censored
     ended: np.ndarray  # the blocks all of whose runs ended
-    first: list[Line]  # of every mix, the first of these beside the paper's instance; nothing if there is none
+    first: list[Line]  # line of every mix for the first block, beside the paper's; empty if there is none
     expected: np.ndarray  # (blocks,)  queries by 2 beta sum T*
 
 
@@ -64,7 +64,7 @@ def run(options: Settings) -> Report:
     every = joined(sweeps, "size")
     return Report(
         f"Table V of Jali et al.: thousands of queries of NS-TS, {images.label}",
-        [each for place, blocks in table.items() for each in blocks.first or [none_ended(*place, seeds)]],
+        [each for nk, blocks in table.items() for each in blocks.first or [none_ended(*nk, seeds)]],
         [*claims(table), answers_are_right(wrong(every), len(every["row"]), runs.DELTA)],
         every,
         partial(draw, table=table, limit=limit),
@@ -90,7 +90,7 @@ def none_ended(n: int, k: int, seeds: int) -> Line:
 
 
 def wrong(columns: Columns) -> int:
-    """How many runs found another center than greedy's where they should have found that one."""
+    """Counts the runs that found another center than greedy's."""
     centers = columns["answer.indices"]
     is_found = np.arange(centers.shape[1]) < columns["answer.found"][:, None]
     return int(np.any(is_found & (centers != columns["greedy"]), axis=1).sum())
@@ -158,14 +158,14 @@ def notes(table: Table, seeds: int, limit: int) -> tuple[str, ...]:
 def draw(figure: Any, *, table: Table, limit: int) -> None:
     axes = noisy.draw_by_place(figure, table, "Table V: NS-TS on noisy distances of images")
     axes.set_ylabel("queries until the k-th center")
-    for x, (place, blocks) in enumerate(table.items()):
+    for x, (nk, blocks) in enumerate(table.items()):
         ours = blocks.means[0] * UNIT
         axes.plot(np.full(len(ours), x - 0.2), ours, "_", **BLOCK)
         axes.plot(x - 0.2, limit if np.isinf(ours).any() else np.nan, "^", **BLOCK, mfc="w")
         at = x + 0.05 + 0.1 * np.arange(len(MIXES))
-        for style, found in enumerate(blocks.first):
-            errorbars(axes, at[style], found.ours * UNIT, found.se * UNIT, label=None, style=style, linestyle="")
-        for style, printed in enumerate(PRINTED[place]):
+        for style, measured in enumerate(blocks.first):
+            errorbars(axes, at[style], measured.ours * UNIT, measured.se * UNIT, label=None, style=style, linestyle="")
+        for style, printed in enumerate(PRINTED[nk]):
             axes.plot(at[style], printed * UNIT, "x", color=COLORS[style], ms=6, mew=1.5)
     axes.axhline(limit, color="k", lw=0.8, ls=":")
     axes.text(0.99, limit, "limit", transform=axes.get_yaxis_transform(), ha="right", va="bottom", fontsize=9)

@@ -48,8 +48,8 @@ class Row(NamedTuple):
     """The blocks that count, until the first k centers."""
 
     means: dict[str, np.ndarray]  # (blocks,)  queries by rule, infinite where a run was censored
-    ratios: dict[str, Line]  # to those of NS-TS with mix 0 on the same block
-    matches: str  # of all runs that reached the k-th center
+    ratios: dict[str, Line]  # queries over the queries of NS-TS with mix 0 on the same block
+    matches: str  # runs with greedy's centers, among all that reached the k-th center
 
 
 Table = dict[tuple[int, int], Row]  # (n, k) -> Row
@@ -92,25 +92,25 @@ def run(options: Settings) -> Report:
     )
 
 
-def ratio(rule: str, place: tuple[int, int], values: np.ndarray) -> Line:
-    """The geometric mean over blocks. The paper took one of these rates and the printed tracking: it stands by all."""
+def ratio(rule: str, nk: tuple[int, int], values: np.ndarray) -> Line:
+    """Returns the geometric mean over blocks, beside the paper's for one of these rates and the printed tracking."""
     known = np.log(values[np.isfinite(values)])
-    mixless, mixed, tands = PRINTED[place]
+    mixless, mixed, tands = PRINTED[nk]
     printed = (mixed if rule == TS_MIXED else tands) / mixless
     log, error = mean_se(known)
-    name, censored = "{}: n = {}, k = {}".format(rule, *place), len(values) - len(known)
+    name, censored = "{}: n = {}, k = {}".format(rule, *nk), len(values) - len(known)
     return Line(name, float(np.exp(log)), float(np.exp(log) * error), len(values), censored, printed=printed)
 
 
 def claims(table: Table) -> list[Claim]:
-    found = []
+    claims = []
     for rate in ("loglog", "log"):
         few, many = (f"{tracking}, {rate}" for tracking in ("ratio", "difference"))
-        pairs = {place: (row.ratios[few].ours, row.ratios[many].ours) for place, row in table.items()}
+        pairs = {nk: (row.ratios[few].ours, row.ratios[many].ours) for nk, row in table.items()}
         statement = f"{few} takes fewer queries than {many} and than NS-TS, in every row"
         shown = (f"n = {n}, k = {k}: {less:.2f} against {more:.2f} and 1" for (n, k), (less, more) in pairs.items())
-        found.append(Claim(statement, "; ".join(shown), all(less < min(1, more) for less, more in pairs.values())))
-    return found
+        claims.append(Claim(statement, "; ".join(shown), all(less < min(1, more) for less, more in pairs.values())))
+    return claims
 
 
 def shown(n: int, k: int, row: Row) -> dict[str, str]:
@@ -145,18 +145,18 @@ def draw(figure: Any, *, table: Table) -> None:
     for s, rule in enumerate(HEADS):
         label = rule if rule == TS_MIXED else f"NS-TandS: {rule}"
         for x, row in enumerate(table.values()):
-            place, mean = x + 0.13 * (s - (len(HEADS) - 1) / 2), row.ratios[rule]
+            x_of_rule, mean = x + 0.13 * (s - (len(HEADS) - 1) / 2), row.ratios[rule]
             values = row.means[rule] / row.means[TS]
-            axes.plot(np.full(len(values), place), values, ".", color=COLORS[s], alpha=0.5, ms=5, mew=0)
+            axes.plot(np.full(len(values), x_of_rule), values, ".", color=COLORS[s], alpha=0.5, ms=5, mew=0)
             within = np.exp(2 * mean.se / mean.ours)
             bars = mean.ours * np.array([[1 - 1 / within], [within - 1]])
-            axes.errorbar(place, mean.ours, yerr=np.nan_to_num(bars), label=None if x else label, **marks(s))
-    for x, paper in enumerate(PRINTED[place] for place in table):
+            axes.errorbar(x_of_rule, mean.ours, yerr=np.nan_to_num(bars), label=None if x else label, **marks(s))
+    for x, paper in enumerate(PRINTED[nk] for nk in table):
         label = None if x else "NS-TandS: printed in the paper"
         axes.plot([x - 0.4, x + 0.4], 2 * [paper[2] / paper[0]], "k-", lw=1.5, label=label)
     axes.axhline(1, color="k", lw=0.8, ls=":")
     names = [f"n = {n}, k = {k}\n{len(row.means[TS])} blocks" for (n, k), row in table.items()]
-    side_by_side(axes, names, yscale="log", ylabel="queries over those of NS-TS, mix 0")
+    side_by_side(axes, names, yscale="log", ylabel="queries / queries of NS-TS, mix 0")
     ticks(axes, [0.1, 0.2, 0.5, 1, 2, 5], axis="y")
     axes.set_title("Table VI: tracking the optimal proportions, block by block")
     legend_below(figure)

@@ -29,7 +29,7 @@ MIXES = (0.9, 0.7, 0.0)
 KS = {55: (3, 5, 7, 10), 45: (5,), 35: (5,), 25: (5,), 15: (5,)}
 SIZES, QUICK = (55, 25, 15), (25,)
 RANDOM_SIZES = (25, 15)
-MANY = 25  # nodes from which runs are long, and one is made in place of several
+MANY = 25  # nodes from which runs are long, so that one is made instead of several
 TEST_EVERY = 1024  # queries of Random in a round
 LIMIT = 100_000_000  # rounds of a run
 UNIT = 1e4
@@ -37,12 +37,11 @@ CHOICE = 28.0  # beta where the first center is chosen
 TS, RANDOM = (*(f"NS-TS, mix {mix:g}" for mix in MIXES),), "Random"
 TANDS = {"NS-TandS, difference": "difference", "NS-TandS, ratio": "ratio"}
 DIFFERENCE, RATIO = TANDS
-# With difference tracking and k = 5 or 7 a run at n = 55 takes an hour.
+# A run of difference tracking with k = 5 or 7 at n = 55 takes an hour.
 TRACKED = {(55, 3): TANDS, (25, 5): TANDS, (15, 5): TANDS} | {(n, 5): [RATIO] for n in (55, 45, 35)}
 RULES = (RANDOM, *TS, DIFFERENCE, RATIO)
 PRINTED = {  # (n, k) -> rule -> ten thousands of queries
-    place: dict(zip(RULES, (*row, row[-1]), strict=True))
-    for place, row in printed_by_place("kcenter", "table7").items()
+    nk: dict(zip(RULES, (*row, row[-1]), strict=True)) for nk, row in printed_by_place("kcenter", "table7").items()
 }
 
 
@@ -50,13 +49,13 @@ class Row(NamedTuple):
     """One instance until the first k centers, in units of UNIT."""
 
     first: int  # center
-    lines: dict[str, Line]  # by rule
-    matches: str  # of all runs that reached the k-th center
+    lines: dict[str, Line]  # rule -> queries
+    matches: str  # runs with greedy's centers, among all that reached the k-th center
     times: float  # sum of T* over the stages
     expected: float  # 2 beta sum T*
 
     def mean(self, rule: str) -> float:
-        """Infinite if a run was censored."""
+        """Returns the mean of a rule; infinite if a run was censored."""
         return known(self.lines[rule]).ours
 
 
@@ -82,8 +81,8 @@ def run(options: Settings) -> Report:
         law = noisy.expected(times, n)
         sweeps = sweeps_of(n, distances, first, options)
         for k in KS[n]:
-            found = {rule: sweeps.get((rule, k), sweeps.get((rule, 0))) for rule in RULES}
-            reached = {rule: runs.until(columns, k) for rule, columns in found.items() if columns}
+            columns_of = {rule: sweeps.get((rule, k), sweeps.get((rule, 0))) for rule in RULES}
+            reached = {rule: runs.until(columns, k) for rule, columns in columns_of.items() if columns}
             lines = {
                 rule: line_of(f"{rule}: n = {n}, k = {k}", columns, printed=PRINTED[n, k][rule], **shown)
                 for rule, columns in reached.items()
@@ -105,10 +104,10 @@ def run(options: Settings) -> Report:
         joined(parts, "sweep"),
         partial(draw, table=table),
         notes=(
-            f"Runs: {counts}; means and their standard errors. Random makes {TEST_EVERY} queries a round, which is the "
-            f"same law but for a stop at most {TEST_EVERY - 1} queries late. Cells without a number have not been run: "
-            "they take from ten minutes to hours.",
-            "The paper's first center is unknown, and its numbers are those of one instance: ours was chosen by its "
+            f"Runs: {counts}; means and their standard errors. Random makes {TEST_EVERY} queries per round, which is "
+            f"the same law except that it stops up to {TEST_EVERY - 1} queries late. Cells without a number have not "
+            "been run: they take from ten minutes to hours.",
+            "The paper's first center is unknown, and its numbers are for one instance. Ours was chosen by its "
             "T* to be like it, so levels may be compared to within a factor of two, ratios between rules better.",
         ),
         grid=[each for (n, k), row in table.items() for each in rows(n, k, row)],
@@ -120,18 +119,18 @@ def likely(distances: np.ndarray, n: int) -> Greedy:
 
     Stages that end in a tie, or on judgements that are certain, have no such number.
     """
-    found, misses = [], []
+    solutions, misses = [], []
     for first in range(n):
         solution = greedy(distances, k=KS[n][-1], first_center=first)
         if np.all((solution.gaps > 0) & (solution.bottlenecks > 0) & (solution.bottlenecks < 1)):
             law = np.cumsum(2 * CHOICE * noisy.times(distances, solution, None))
-            found.append(solution)
+            solutions.append(solution)
             misses.append(sum(abs(np.log(law[k - 2] / UNIT / PRINTED[n, k][TS[0]])) for k in KS[n]))
-    return found[int(np.argmin(misses))]
+    return solutions[int(np.argmin(misses))]
 
 
 def sweeps_of(n: int, distances: np.ndarray, first: int, options: Settings) -> Sweeps:
-    """The sweeps of one instance. Those of the rules that do not look at k are for the largest."""
+    """Runs the sweeps of one instance. Rules that do not use k run once, for the largest."""
     seeds = options.seeds or (1 if options.quick or n > MANY else 2)
     most = KS[n][-1]
     shared = {"distances": distances, "rows": runs.blocks(n, 1), "first_center": first, "max_rounds": LIMIT}
@@ -180,14 +179,14 @@ def claims(table: Table) -> list[Claim]:
 
 
 def rows(n: int, k: int, row: Row) -> list[dict[str, str]]:
-    """One n and k: ours, and the paper's."""
+    """Builds the rows of one n and k: ours and the paper's."""
 
     def shown(rule: str) -> str:
         each = row.lines.get(rule)
         return f"{each.censored} of {each.runs} censored" if each and each.censored else runs.mean(each, 3)
 
     ratio, paper = row.mean(RATIO) if RATIO in row.lines else np.nan, PRINTED[n, k]
-    beta = math.log((1 + math.log(ratio * UNIT)) * n**2 / runs.DELTA)  # of the rate loglog
+    beta = math.log((1 + math.log(ratio * UNIT)) * n**2 / runs.DELTA)  # rate loglog
     ours = {
         "n, k": f"{n}, {k}: ours",
         "first": str(row.first),
@@ -208,12 +207,12 @@ def draw(figure: Any, *, table: Table) -> None:
     axes = noisy.draw_by_place(figure, table, "Table VII: k-center from judgements of similarity")
     for s, rule in enumerate(RULES):
         axes.plot([], [], label=rule, **marks(s))
-        for x, (place, row) in enumerate(table.items()):
+        for x, (nk, row) in enumerate(table.items()):
             at = x + 0.12 * (s - (len(RULES) - 1) / 2)
             if rule in row.lines:
                 each = row.lines[rule]
                 errorbars(axes, at, each.ours * UNIT, each.se * UNIT, label=None, style=s, linestyle="")
             if rule != RATIO:
-                axes.plot(at, PRINTED[place][rule] * UNIT, "_", color=COLORS[s], ms=9, mew=2)
+                axes.plot(at, PRINTED[nk][rule] * UNIT, "_", color=COLORS[s], ms=9, mew=2)
     axes.plot([], [], "k_", ms=9, mew=2, label="printed in the paper")
     legend_below(figure, ncols=4)

@@ -31,7 +31,7 @@ K, SHOE_K = 10, 5
 CLUSTERS, CLUSTER_POINTS, CLUSTER_M, SPREAD = (5, 10, 20), 200, 1000, 0.05
 DIGITS, IMAGES = 300, 100
 SHOES = {25: 0, 15: 3}  # first centers, by number of shoes
-MIX = 0.9  # of NS-TS
+MIX = 0.9  # mix of NS-TS
 LIMIT = 20_000_000  # rounds on shoes
 
 Case = dict[str, Columns]  # way -> runs of one kind of points
@@ -78,25 +78,25 @@ def sampled(images: runs.Images, n: int, options: Settings, seeds: int, interval
     """Runs of DS-UCB on instances of n points."""
     total, m = images.points.shape
     problem = kcenter.Dimensions(n, m, K, images.levels)
-    seen = partial(kcenter.confidence, problem=problem, delta=runs.DELTA, interval=interval)
+    intervals = partial(kcenter.confidence, problem=problem, delta=runs.DELTA, interval=interval)
     made = partial(runs.image_runs, images=images, k=K, options=options, seeds=seeds)
-    return both_ways(images.label, made, partial(ds_ucb, interval=interval), runs.blocks(n, total // n), seen)
+    return both_ways(images.label, made, partial(ds_ucb, interval=interval), runs.blocks(n, total // n), intervals)
 
 
 def judged(n: int, options: Settings, seeds: int) -> Case:
-    """Runs of NS-TS on the first n shoes."""
+    """Runs NS-TS on the first n shoes."""
     distances, _ = runs.judgements(options.data, n)
-    seen = partial(kcenter.confidence, problem=kcenter.Distances(n, SHOE_K, "bernoulli"), delta=runs.DELTA)
+    intervals = partial(kcenter.confidence, problem=kcenter.Distances(n, SHOE_K, "bernoulli"), delta=runs.DELTA)
     shared = {"k": SHOE_K, "action": kcenter.PairPull, "first_center": SHOES[n], "max_rounds": LIMIT}
     made = partial(runs.distance_runs, distances=distances, options=options, seeds=seeds, **shared)
-    return both_ways(f"{n} shoes", made, partial(ns_ts, mix=MIX), runs.blocks(n, 1), seen)
+    return both_ways(f"{n} shoes", made, partial(ns_ts, mix=MIX), runs.blocks(n, 1), intervals)
 
 
-def both_ways(name: str, made: Any, rule: Any, rows: np.ndarray, seen: Any) -> Case:
-    """Runs without and with the triangle inequality; `seen` makes the intervals of all arms of a state."""
+def both_ways(name: str, made: Any, rule: Any, rows: np.ndarray, intervals: Any) -> Case:
+    """Runs without and with the triangle inequality; `intervals` computes the intervals of all arms of a state."""
 
     def metrics(task: Any, outcome: Outcome) -> dict[str, jax.Array]:
-        return effect(outcome, seen(outcome.state))
+        return effect(outcome, intervals(outcome.state))
 
     return {
         way: made(f"kcenter triangle: {name}, {way}", partial(rule, **settings), rows=rows, metrics=metrics)
@@ -104,14 +104,14 @@ def both_ways(name: str, made: Any, rule: Any, rows: np.ndarray, seen: Any) -> C
     }
 
 
-def effect(outcome: Outcome, seen: kcenter.Confidence) -> dict[str, jax.Array]:
-    """How many arms there were in a finished run, skipped ones and those whose lower bound is raised."""
-    between, (_, lower, upper) = outcome.state.between, seen
+def effect(outcome: Outcome, intervals: kcenter.Confidence) -> dict[str, jax.Array]:
+    """Counts the arms of a finished run: all, skipped ones, and ones with a raised lower bound."""
+    between, (_, lower, upper) = outcome.state.between, intervals
     nodes, slots = (jnp.arange(size) for size in lower.shape)
     # The i-th center has arms with the i centers before it, a node that is none with all.
     is_center = nodes[:, None] == outcome.answer.indices
-    found = jnp.where(is_center.any(axis=1), jnp.argmax(is_center, axis=1), slots.size)
-    arms = slots < found[:, None]
+    order = jnp.where(is_center.any(axis=1), jnp.argmax(is_center, axis=1), slots.size)
+    arms = slots < order[:, None]
     raised = jnp.zeros_like(arms)
     if between is not None:
         held = jnp.ones(slots.size, bool)
@@ -120,21 +120,21 @@ def effect(outcome: Outcome, seen: kcenter.Confidence) -> dict[str, jax.Array]:
 
 
 def mean_queries(columns: Columns) -> Line:
-    """Of the runs that stopped; instances are given."""
+    """Averages queries over the runs that stopped, with the instances fixed."""
     rows = [mean_se(each["pulls"]) for each in runs.by_value(runs.stopped(columns), "row").values()]
     means, errors = np.transpose(rows)
     return Line("", float(np.mean(means)), float(np.linalg.norm(errors) / len(errors)))
 
 
 def ratio(case: Case) -> Line:
-    """Of the mean queries, with the triangle inequality over without."""
+    """Divides mean queries with the triangle inequality by mean queries without."""
     before, after = map(mean_queries, case.values())
-    found = after.ours / before.ours
-    return Line("", found, found * np.hypot(before.se / before.ours, after.se / after.ours))
+    factor = after.ours / before.ours
+    return Line("", factor, factor * np.hypot(before.se / before.ours, after.se / after.ours))
 
 
 def share(case: Case, what: str) -> float:
-    """Of the arms that were `skipped`, never queried, or whose lower bound is `raised` at the end."""
+    """Computes the share of arms that were `skipped` (never queried) or have a `raised` lower bound at the end."""
     return case["with"][what].sum() / case["with"]["arms"].sum()
 
 
