@@ -23,7 +23,7 @@ WORDS = {
     r"as a coin falls": "at random",
     r"hears?|heard|wants|wanted|forgets?|forgotten|dies|died|a word about": "reads, requires, discards, fails",
     r"(is|are) told of": "reports",
-    r"the (least|most) (?!of\b)": "smallest, largest",
+    r"the least (?!of\b)": "smallest",
     r"of (the )?least(?!.squares)": "smallest",
     r"at home": "in",
 }

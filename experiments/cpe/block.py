@@ -1,8 +1,8 @@
 """Pulls in blocks: COCI and uniform sampling make the same pulls whatever the block, in fewer rounds.
 
 The eight instances of `cpe_eight`, delta = 0.1, blocks of 1, 8, 32 and 128 slots on the same samples. A round makes
-several pulls only if it can be certain of all of them, before it has seen any. Times are without compilation; they are
-those of one batch of lanes, so that lanes whose run has ended idle.
+several pulls only if it can be certain of all of them, before it has seen any. Times exclude compilation
+and are for one batch of lanes, so that lanes whose run has ended idle.
 """
 
 import itertools
@@ -20,7 +20,7 @@ from jaxbandits import cpe
 
 RULES = ("COCI", "uniform")
 BLOCKS = (1, 8, 32, 128)
-GAIN = 1.1  # what COCI gains from blocks beyond 32, at most
+GAIN = 1.1  # largest gain of COCI from blocks beyond 32
 
 
 def run(options: Settings) -> Report:

@@ -1,4 +1,4 @@
-"""What the experiments on combinatorial pure exploration share: rules side by side on the same samples."""
+"""Shared parts of the experiments on combinatorial pure exploration: rules side by side on the same samples."""
 
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,15 +19,15 @@ from jaxbandits.base import Algorithm, Array, Key, Outcome, Status
 from jaxbandits.cpe import Instance
 
 DELTA = 0.1
-LEAP = 32  # pulls of a round at most; it changes nothing but the time
+LEAP = 32  # largest number of pulls per round; it changes only the time
 RULES = {"COCI": cpe.coci, "uniform": cpe.uniform, "CLUCB": cpe.clucb}
-ESTIMATORS = {1: "mean", 2: "variance"}  # of tau
+ESTIMATORS = {1: "mean", 2: "variance"}  # tau -> estimator
 
 Task = dict[str, Any]  # `arms`, `theta`, `settings`, and the numbers `instance` and `replicate`
 
 
 def refuses(rule: str, instance: Instance) -> bool:
-    """CLUCB is for 0/1 decisions that are linear in means."""
+    """True if the rule is CLUCB and the instance has no 0/1 decisions linear in means."""
     problem = instance.problem
     is_binary = isinstance(problem, (cpe.Enumerated, cpe.Graphic))
     is_binary |= isinstance(problem, cpe.Table) and problem.coef.shape[1] == 1
@@ -39,7 +39,7 @@ def best_arm_instance(theta: Sequence[float]) -> Instance:
 
 
 def without_noise(instance: Instance) -> Instance:
-    """Every sample is theta: the estimates of means are exact from the first one on."""
+    """Replaces every sample by theta, so that means are exact from the first sample on."""
     values = jnp.broadcast_to(instance.theta[:, None], instance.arms.low.shape)
     return instance._replace(arms=instance.arms._replace(low=values, high=values))
 
@@ -52,15 +52,16 @@ def compared(
     cases: Mapping[Any, Instance | list[Instance]],
     *,
     label: str = "{}",
-    own: Callable[[Any, str], dict[str, Any]] = lambda case, rule: {},
+    extra: Callable[[Any, str], dict[str, Any]] = lambda case, rule: {},
     **shared: Any,
 ) -> dict[tuple[Any, str], Results]:
-    """Runs of every rule on every case that it takes, by (case, rule), with `own` settings beside the `shared` ones.
+    """Runs every rule on every case that it accepts; returns sweeps by (case, rule).
 
-    `heading` has a place for the case's name, `label` for the rule's.
+    `extra` (case, rule) -> settings beside the `shared` ones. `heading` has a placeholder for the name of the case,
+    `label` for the rule.
     """
     return {
-        (name, rule): runs(heading.format(name), case, rule, label=label.format(rule), **shared, **own(name, rule))
+        (name, rule): runs(heading.format(name), case, rule, label=label.format(rule), **shared, **extra(name, rule))
         for name, case in cases.items()
         for rule in RULES
         if not refuses(rule, case[0] if isinstance(case, list) else case)
@@ -73,16 +74,16 @@ def runs(
     rule: str,
     *,
     options: Settings,
-    replicates: int | Sequence[int],  # of each instance and setting: one number, or one for each instance
-    settings: Mapping[str, Sequence[float]] = {},  # numbers that the rule takes, all of one length, delta if need be
-    label: str | None = None,  # of these runs under the heading; by default the rule
-    leap: int = LEAP,  # pulls of a round at most; CLUCB has one
+    replicates: int | Sequence[int],  # runs of each instance and setting: a number, or one per instance
+    settings: Mapping[str, Sequence[float]] = {},  # arguments of the rule, of equal lengths
+    label: str | None = None,  # name of these runs under the heading; by default the rule
+    leap: int = LEAP,  # largest number of pulls per round; 1 for CLUCB
     max_rounds: int = 2**30,
     adapt: Callable[[Algorithm, Task], Algorithm] | None = None,  # keeps the field `statistics` of the state
-    curves: Callable[[Task, Instance], Record] | None = None,  # what to record, of an instance of the problem
+    curves: Callable[[Task, Instance], Record] | None = None,  # curves to record
     metrics: Callable[[Task, Outcome], dict[str, Array]] = lambda task, outcome: {},
 ) -> Results:
-    """Runs of a rule that see the same samples as all others under the same heading.
+    """Runs a rule on the same samples as all others under the same heading.
 
     Sample s of arm i is a function of the heading, the replicate, i and s: neither the rule, nor the setting, nor the
     leap, nor the dtype changes it. There is a row for each setting, instance and replicate, in this order.
@@ -134,15 +135,15 @@ def runs(
     return results._replace(columns=results.columns | table)
 
 
-# Whether xi holds
+# The event xi
 
 
 def xi(task: Task, instance: Instance) -> Record:
     """Watches whether theta stays in the box, before it is cut to [0, 1]."""
 
     def is_out(state: Any) -> Array:
-        seen = cpe.confidence(state, estimator=ESTIMATORS[instance.tau], clip=False, **task["settings"])
-        is_far = jnp.any(jnp.abs(seen.theta - task["theta"]) > seen.radius)
+        confidence = cpe.confidence(state, estimator=ESTIMATORS[instance.tau], clip=False, **task["settings"])
+        is_far = jnp.any(jnp.abs(confidence.theta - task["theta"]) > confidence.radius)
         return jnp.all(state.statistics.counts >= instance.tau) & is_far
 
     return jaxbandits.record(
@@ -153,7 +154,7 @@ def xi(task: Task, instance: Instance) -> Record:
 
 
 def was_inside(task: Task, outcome: Outcome) -> dict[str, Array]:
-    """The column of `xi`: whether it held in every round."""
+    """Returns the column of `xi`: True if it held in every round."""
     del task
     return {"inside": ~outcome.curves["out"][0] & (outcome.curves["out_before"][0] == 0)}
 
@@ -165,40 +166,40 @@ WATCHED: dict[str, Any] = {"curves": xi, "metrics": was_inside, "leap": 1}  # se
 
 
 class Law(NamedTuple):
-    """What theory says of COCI, or with another hardness of uniform sampling: a number, or many."""
+    """Theory of COCI, or with another hardness of uniform sampling: numbers or arrays."""
 
-    H: Any  # hardness: sum_i 1 / Lambda_i^2; of uniform sampling H_U = m / min_i Lambda_i^2
-    root: Any  # of T = m + H/2 ln(4 T^3 / (tau delta)), the pulls
-    bound: Any  # of Theorem 1, of uniform sampling Theorem 4
+    H: Any  # hardness: sum_i 1 / Lambda_i^2; for uniform sampling H_U = m / min_i Lambda_i^2
+    root: Any  # pulls: root of T = m + H/2 ln(4 T^3 / (tau delta))
+    bound: Any  # bound of Theorem 1; for uniform sampling Theorem 4
 
 
 def law(H: Any, m: int, tau: int = 1, delta: Any = DELTA) -> Law:
-    """Of a hardness and a delta, or of many at once."""
+    """Computes the law for a hardness and a delta, or for arrays of them."""
     root = jnp.vectorize(lambda H, delta: cpe.implicit_time(H, m, tau, delta, 0.5))
     bound = jnp.vectorize(lambda H, delta: cpe.theorem1_bound(H, m, tau, delta))
     return Law(H, *(np.asarray(theory(H, delta))[()] for theory in (root, bound)))
 
 
 def laws(cases: Iterable[Instance]) -> dict[str, Law]:
-    """Of COCI and of uniform sampling, an entry for each case."""
-    found: dict[str, list[Law]] = {"COCI": [], "uniform": []}
+    """Computes the laws of COCI and of uniform sampling, with an entry per case."""
+    laws: dict[str, list[Law]] = {"COCI": [], "uniform": []}
     for case in cases:
         radii = cpe.consistent_radius(case.problem, case.theta)
         for rule, hardness in (("COCI", cpe.hardness), ("uniform", cpe.uniform_hardness)):
-            found[rule].append(law(float(hardness(radii)), len(radii), case.tau))
-    return {rule: Law(*np.transpose(each)) for rule, each in found.items()}
+            laws[rule].append(law(float(hardness(radii)), len(radii), case.tau))
+    return {rule: Law(*np.transpose(each)) for rule, each in laws.items()}
 
 
 # Claims
 
 
 def all_right(sweeps: Iterable[Results | Columns]) -> Claim:
-    """Whether every run stopped with the best decision."""
+    """Claims that every run stopped with the best decision."""
     return all_of("every run stops with the best decision", column(sweeps, "right"))
 
 
 def twins_agree(ours: Results, theirs: Results, names: Sequence[str]) -> np.ndarray:
-    """Which runs stopped in both sweeps with the same values in these columns, bool (runs,)."""
+    """Returns a mask (runs,) of the runs that stopped in both sweeps with equal values in these columns."""
     a, b = ours.columns, theirs.columns
     agree = (a["status"] == Status.STOPPED) & (b["status"] == Status.STOPPED)
     for name in names:
@@ -206,11 +207,11 @@ def twins_agree(ours: Results, theirs: Results, names: Sequence[str]) -> np.ndar
     return agree
 
 
-# How it is shown
+# Tables and figures
 
 
 def cells(laws: Mapping[str, Law], n: int, lines: Mapping[str, Line]) -> dict[str, str]:
-    """Of a table: what theory says of the n-th case, and what every rule took."""
+    """Returns table cells: the laws of the n-th case, and the pulls of every rule."""
     took = {rule: plus_minus(lines[rule]) if rule in lines else "-" for rule in RULES}
     return {
         "Theorem 1": number(round(laws["COCI"].bound[n])),
@@ -223,7 +224,7 @@ def cells(laws: Mapping[str, Law], n: int, lines: Mapping[str, Line]) -> dict[st
 
 
 def draw_laws(axes: Any, x: Any, laws: Mapping[str, Law], at: Any, lines: Mapping[str, Sequence[Line]]) -> None:
-    """The roots of both laws over x, and the means of every rule `at` its places."""
+    """Draws the roots of both laws over x, and the means of every rule at the positions `at`."""
     axes.plot(x, laws["uniform"].root, color="#888888", lw=1.2, label="law of uniform: with $H_U$")
     axes.plot(x, laws["COCI"].root, "k-", lw=1.2, label=r"law of COCI: $T = m + \frac{H}{2}\,\ln(4 T^3/\delta)$")
     for style, (rule, row) in enumerate(lines.items()):

@@ -1,7 +1,7 @@
 """Pulls against the probability of error: COCI, uniform sampling and CLUCB on the best two of six arms.
 
 delta = 0.3, 0.1, 10^-2, 10^-3, 10^-4, 10^-6, on the same samples for every delta. The implicit law
-T = m + (H/2) ln(4 T^3 / delta) is linear in ln(1/delta), but for its own logarithm.
+T = m + (H/2) ln(4 T^3 / delta) is linear in ln(1/delta), except for its own logarithm.
 """
 
 import numpy as np
@@ -26,11 +26,11 @@ def run(options: Settings) -> Report:
     laws = {rule: common.law(H, len(case.theta), delta=DELTAS) for rule, H in hardness.items()}
 
     x = -np.log(DELTAS)
-    found = {rule: means(row) for rule, row in lines.items()}
-    fits = {rule: np.polyfit(x, values, 1) for rule, values in found.items()}
-    bends = {rule: np.max(np.abs(np.polyval(fits[rule], x) / values - 1)) for rule, values in found.items()}
+    measured = {rule: means(row) for rule, row in lines.items()}
+    fits = {rule: np.polyfit(x, values, 1) for rule, values in measured.items()}
+    bends = {rule: np.max(np.abs(np.polyval(fits[rule], x) / values - 1)) for rule, values in measured.items()}
     slopes = {rule: fit[0] for rule, fit in fits.items()}
-    predicted = {rule: H / 2 / (1 - 3 * H / (2 * found[rule].mean())) for rule, H in hardness.items()}
+    predicted = {rule: H / 2 / (1 - 3 * H / (2 * measured[rule].mean())) for rule, H in hardness.items()}
     share = {rule: slopes[rule] / slope for rule, slope in predicted.items()}
     # Run by run, on the same samples.
     grows = {rule: np.diff(s.columns["pulls"].reshape(len(DELTAS), -1), axis=0) > 0 for rule, s in sweeps.items()}
@@ -50,7 +50,7 @@ def run(options: Settings) -> Report:
         [
             in_range("T is linear in ln(1/delta): the largest residual / T", bends, 0, 0.01, digits=4),
             Claim(
-                "the slope of COCI is 0.93 to 1.03 times that of its law",
+                "the slope of COCI is 0.93 to 1.03 times the slope of its law",
                 f"{slopes['COCI']:.1f} / {predicted['COCI']:.1f} = {share['COCI']:.3f}; uniform "
                 f"{slopes['uniform']:.1f}, {share['uniform']:.3f} of its law's; CLUCB {slopes['CLUCB']:.1f}",
                 0.93 <= share["COCI"] <= 1.03,

@@ -1,4 +1,4 @@
-"""What adaptivity is worth: uniform sampling pays for every easy arm as if it were the hardest, COCI does not.
+"""The value of adaptivity: uniform sampling pays for every easy arm as if it were the hardest, COCI does not.
 
 The best of m arms, theta = (0.75, 0.55, 0.15, ..., 0.15), m = 4, 8, 16, 32, 64; Bernoulli arms, delta = 0.1. The
 separation of the paper's appendix A.5: H = sum 1/Lambda_i^2 grows by 11 for every easy arm, H_U = m / min Lambda^2 by
@@ -16,11 +16,11 @@ from experiments.settings import Settings
 def run(options: Settings) -> Report:
     sizes = (4, 16) if options.quick else (4, 8, 16, 32, 64)
 
-    def own(m: int, rule: str) -> dict[str, int]:
+    def extra(m: int, rule: str) -> dict[str, int]:
         return {"replicates": options.seeds or (16 if m == 64 else 60)}
 
     cases = {m: common.best_arm_instance([0.75, 0.55] + [0.15] * (m - 2)) for m in sizes}
-    sweeps = common.compared("cpe easy arms: {}", cases, own=own, options=options)
+    sweeps = common.compared("cpe easy arms: {}", cases, extra=extra, options=options)
     lines = {rule: [line_of(f"{rule}, m = {m}", sweeps[m, rule]) for m in sizes] for rule in RULES}
     coci, uniform, clucb = (means(lines[rule]) for rule in RULES)
     laws = common.laws(cases.values())
@@ -59,9 +59,9 @@ def run(options: Settings) -> Report:
         joined(sweeps),
         draw,
         notes=(
-            "The law is the root of T = m + (H/2) ln(4 T^3 / delta), that of uniform sampling the root with H_U. COCI "
-            f"takes {listed(coci / laws['COCI'].root, '.2f')} times its law. What uniform sampling takes beyond H_U/H "
-            "is its greater ln T.",
+            "The law is the root of T = m + (H/2) ln(4 T^3 / delta), and for uniform sampling the root with H_U. COCI "
+            f"takes {listed(coci / laws['COCI'].root, '.2f')} times its law. Uniform sampling exceeds H_U/H by "
+            "its larger ln T.",
         ),
         grid=[
             {

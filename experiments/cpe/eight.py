@@ -30,23 +30,23 @@ from jaxbandits.numerics.compensated import Sum
 
 NAMES = ("best5", "top2of6", "water3", "sites5", "osa4", "paths5", "trees5", "matching3")
 QUICK = ("best5", "osa4", "paths5")
-ORDER = ("CLUCB", "COCI", "uniform")  # of the pulls that they need
+ORDER = ("CLUCB", "COCI", "uniform")  # order by pulls
 
 
 def run(options: Settings) -> Report:
     replicates = options.seeds or (40 if options.quick else 400)
     cases = {name: getattr(cpe, name)() for name in (QUICK if options.quick else NAMES)}
 
-    def own(name: str, rule: str) -> dict[str, Any]:
+    def extra(name: str, rule: str) -> dict[str, Any]:
         watched = common.WATCHED if rule == "COCI" else {"leap": 1}
         return watched | {"adapt": held if cases[name].tau == 2 else None}
 
     pairs = {name: [case, common.without_noise(case)] for name, case in cases.items()}
-    sweeps = common.compared("cpe eight: {}", pairs, own=own, options=options, replicates=[replicates, 1])
-    # The last run of a sweep is that without noise.
-    ends = {place: str(sweep.columns["pulls"][-1]) for place, sweep in sweeps.items()}
-    noisy = {place: {name: x[:-1] for name, x in sweep.columns.items()} for place, sweep in sweeps.items()}
-    lines = {place: line_of(": ".join(place), columns) for place, columns in noisy.items()}
+    sweeps = common.compared("cpe eight: {}", pairs, extra=extra, options=options, replicates=[replicates, 1])
+    # The last run of a sweep has no noise.
+    ends = {key: str(sweep.columns["pulls"][-1]) for key, sweep in sweeps.items()}
+    noisy = {key: {name: x[:-1] for name, x in sweep.columns.items()} for key, sweep in sweeps.items()}
+    lines = {key: line_of(": ".join(key), columns) for key, columns in noisy.items()}
     laws = common.laws(cases.values())
 
     over, largest = {}, {}
@@ -58,8 +58,8 @@ def run(options: Settings) -> Report:
     inside = column([noisy[name, "COCI"] for name in cases], "inside")
     both = {name: [noisy[name, rule]["pulls"] for rule in laws] for name in cases}
     alike = {name: np.corrcoef(*pulls)[0, 1] for name, pulls in both.items()}
-    found = [[lines[name, rule].ours for rule in ORDER if (name, rule) in lines] for name in cases]
-    saved = [1 - pulls[0] / pulls[1] for pulls in found if len(pulls) == len(ORDER)]
+    pulls_by_rule = [[lines[name, rule].ours for rule in ORDER if (name, rule) in lines] for name in cases]
+    saved = [1 - pulls[0] / pulls[1] for pulls in pulls_by_rule if len(pulls) == len(ORDER)]
 
     def draw(figure) -> None:
         left, right = split(figure, (10, 5), 1, 2)
@@ -92,7 +92,7 @@ def run(options: Settings) -> Report:
             in_range("mean T of uniform / root with H_U", over["uniform"], 0.93, 1.10),
             all_of(
                 "CLUCB, where it applies, needs fewer pulls than COCI, and COCI fewer than uniform",
-                np.array([pulls == sorted(pulls) for pulls in found]),
+                np.array([pulls == sorted(pulls) for pulls in pulls_by_rule]),
                 f"; CLUCB saves {min(saved):.0%} to {max(saved):.0%} of COCI's",
             ),
             in_range("T of COCI / its bound (Theorem 1), the largest of all runs,", largest["COCI"], 0, 1),
@@ -141,7 +141,7 @@ def held(algorithm: Algorithm, task: Task) -> Algorithm:
 
 
 def worst_arm(case: Instance, columns: Columns) -> float:
-    """The largest share of its bound that an arm was pulled in any run."""
+    """Computes the largest ratio of an arm's pulls to its bound, over arms and runs."""
     radii = cpe.consistent_radius(case.problem, case.theta)
     bounds = jax.vmap(partial(cpe.arm_bound, radii, tau=case.tau, delta=DELTA))(columns["pulls"])
     return float(np.max(columns["counts"] / np.asarray(bounds)))

@@ -23,17 +23,17 @@ Twins = dict[tuple[str, str], dict[str, Results]]  # (instance, rule) -> in each
 
 def run(options: Settings) -> Report:
     shared = {"options": options, "replicates": options.seeds or (20 if options.quick else 400)}
-    found = {}
+    by_dtype = {}
     for dtype, kind in DTYPES.items():
         cases = {name: getattr(cpe, name)(dtype=kind) for name in (("best5",) if options.quick else NAMES)}
-        found[dtype] = common.compared("cpe float32: {}", cases, label=f"{{}}, {dtype}", **shared)
-    twins: Twins = {pair: {dtype: found[dtype][pair] for dtype in DTYPES} for pair in found["float64"]}
+        by_dtype[dtype] = common.compared("cpe float32: {}", cases, label=f"{{}}, {dtype}", **shared)
+    twins: Twins = {pair: {dtype: by_dtype[dtype][pair] for dtype in DTYPES} for pair in by_dtype["float64"]}
     sweeps = {(*pair, dtype): sweep for pair, both in twins.items() for dtype, sweep in both.items()}
     lines = {key: line_of(": ".join(key), sweep) for key, sweep in sweeps.items()}
     answers = [twins_agree(*both.values(), ["answer"]) for both in twins.values()]
 
     def draw(figure) -> None:
-        """A point for every run; the diagonal is where the twins are equal."""
+        """Draws a point per run; twins are equal on the diagonal."""
         panels = split(figure, (8.6, 3.6), 1, len(RULES), sharex=True, sharey=True)
         for axes, rule, color in zip(panels, RULES, COLORS, strict=False):
             ours, theirs = np.concatenate([pulls(both) for (_, other), both in twins.items() if other == rule], axis=1)

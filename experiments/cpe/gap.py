@@ -65,7 +65,7 @@ def run(options: Settings) -> Report:
         joined({rule: x.columns | {"gap": np.asarray(gaps)[x.columns["instance"]]} for rule, x in sweeps.items()}),
         draw,
         notes=(
-            "The law is the root of T = m + (H/2) ln(4 T^3 / delta), that of uniform sampling the root with H_U = "
+            "The law is the root of T = m + (H/2) ln(4 T^3 / delta), and for uniform sampling the root with H_U = "
             "m / min Lambda^2.",
         ),
         grid=[

@@ -1,12 +1,12 @@
 """Opinion sampling on a real poll: how many interviewers for each group of voters, learned from pilot interviews.
 
 The American National Election Study of 1996, as statsmodels ships it (`anes96`, public domain): 944 people who expected
-to vote for Clinton or Dole, in five groups by how they identify with a party. Those who expected to vote for Dole are
+to vote for Clinton or Dole, in five groups by party identification. Those who expected to vote for Dole are
 counted below, so nothing need be installed or loaded. It is a survey, its groups are those a pollster would take, and
 their variances differ 16 times; the data that scikit-learn ships hold no opinions.
 
-A panel has k interviewers, each of whom works in one group and asks 100 of its members. Wanted is the allocation of the
-interviewers for which the estimated share of Dole's voters varies least: it minimises sum n_i^2 theta_i / y_i, n_i the
+A panel has k interviewers, each of whom works in one group and asks 100 of its members. The best allocation of the
+interviewers minimises the variance of the estimated share of Dole's voters, sum n_i^2 theta_i / y_i, n_i the
 sizes of the groups (as in the poll) and theta_i the variances of their answers. Pilot interviews replay the answers of
 the real respondents, drawn with replacement: 0 or 1. COCI and uniform sampling estimate variances, delta = 0.1, on the
 same answers.
@@ -27,8 +27,8 @@ from jaxbandits import Record, cpe, record
 from jaxbandits.cpe import Instance, solve
 from jaxbandits.cpe._shared.estimate import estimate
 
-# Respondents who identify with a party to one degree, and those of them who expected to vote for Dole. Those who lean
-# to a party are among the independents: 108, 37 and 94 people, 7, 11 and 70 for Dole.
+# Respondents by party identification, and the number who expected to vote for Dole. Leaners to a party are among the
+# independents: 108, 37 and 94 people, 7, 11 and 70 for Dole.
 GROUPS = {
     "strong Democrats": (200, 3),
     "weak Democrats": (180, 11),
@@ -37,13 +37,15 @@ GROUPS = {
     "strong Republicans": (175, 167),
 }
 SIZES, DOLE = np.array(list(GROUPS.values())).T
-SHARES = DOLE / SIZES  # of Dole in each group
+SHARES = DOLE / SIZES  # share of Dole in each group
 THETA = SHARES * (1 - SHARES)
 BUDGETS = (6, 7, 8, 10)  # interviewers
-INTERVIEWS = 100  # of an interviewer
-PILOT = 500  # interviews after which a plan is looked at
-NEAR = 0.05  # by how much its variance may then exceed the least, on average
-TIMES = tuple(digit * 10**power for power in range(1, 7) for digit in (1, 2, 5))[1:]  # when plans are recorded
+INTERVIEWS = 100  # interviews per interviewer
+PILOT = 500  # interviews after which a plan is judged
+NEAR = 0.05  # allowed mean excess of its variance over the smallest
+TIMES = tuple(digit * 10**power for power in range(1, 7) for digit in (1, 2, 5))[
+    1:
+]  # interviews at which plans are recorded
 SURVEYS = 20_000  # done with each allocation
 RULES = ("COCI", "uniform")
 
@@ -58,15 +60,15 @@ def run(options: Settings) -> Report:
     laws = common.laws(cases.values())
     over = {f"{r}, k = {k}": lines[k, r].ours / laws[r].root[n] for n, k in enumerate(budgets) for r in RULES}
     best = {k: 1 + np.asarray(solve(case.problem, case.theta)) for k, case in cases.items()}
-    # By how much the variance of every plan noted exceeds the least, (runs, times).
-    plans = {place: 1 + sweep.columns["curve.plans"] for place, sweep in sweeps.items()}
+    # Excess variance of every recorded plan over the smallest, (runs, times).
+    plans = {key: 1 + sweep.columns["curve.plans"] for key, sweep in sweeps.items()}
     excess = {(k, rule): variance(noted) / variance(best[k]) - 1 for (k, rule), noted in plans.items()}
-    early = {place: values[:, TIMES.index(PILOT)].mean() for place, values in excess.items()}
+    early = {key: values[:, TIMES.index(PILOT)].mean() for key, values in excess.items()}
     most = max(budgets)
     allocations = allocations_of(most, best[most])
     more = {name: variance(allocations[name]) / variance(best[most]) - 1 for name in [*allocations][1:]}
-    found = {time: np.mean(excess[most, "COCI"][:, TIMES.index(time)] == 0) for time in (PILOT, 10 * PILOT)}
-    then = [f"in {share:.0%} of the runs after {number(time)} pilot interviews" for time, share in found.items()]
+    exact = {time: np.mean(excess[most, "COCI"][:, TIMES.index(time)] == 0) for time in (PILOT, 10 * PILOT)}
+    then = [f"in {share:.0%} of the runs after {number(time)} pilot interviews" for time, share in exact.items()]
     groups = [f"{name} {size}, {dole}" for name, (size, dole) in GROUPS.items()]
 
     grid = []
@@ -103,7 +105,7 @@ def run(options: Settings) -> Report:
             "COCI and uniform: pilot interviews until the best plan is certain. The other columns: standard error of "
             f"the estimated share of Dole's voters in points, with {INTERVIEWS} interviews of each interviewer; with "
             f"the plan, as it is expected after {PILOT} pilot interviews of COCI, and with other allocations. Neyman's "
-            "has the least variance of all, and is no plan for whole interviewers; proportional and equal ones are "
+            "has the smallest variance of all, and is no plan for whole interviewers; proportional and equal ones are "
             "taken with fractions as well.",
             f"The plan was the best one {' and '.join(then)}, and certainly so after "
             f"{number(round(lines[most, 'COCI'].ours))}. The radii know of the answers only that they are in [0, 1], "
@@ -117,13 +119,13 @@ def run(options: Settings) -> Report:
 
 
 def instance(budget: int) -> Instance:
-    """The poll as an instance: an interview draws one of the group's respondents."""
+    """Builds the poll as an instance: an interview draws one of the group's respondents."""
     arms = cpe.discrete(np.broadcast_to([0.0, 1.0], (len(GROUPS), 2)), np.stack([1 - SHARES, SHARES], axis=1))
     return cpe.instance(cpe.opinion_sampling(SIZES, budget), arms, estimator="variance")
 
 
 def plans_on_the_way(task: Task, case: Instance) -> Record:
-    """The best plan at the estimates, as levels: the last one before each of `TIMES`, and then the answer."""
+    """Records the best plan at the estimates, as levels, before each of `TIMES`, and then the answer."""
     del task
     plan = partial(solve, case.problem)
     return record(at=TIMES, value=lambda state, _: {"plans": plan(estimate(state.statistics, "variance"))})
@@ -133,7 +135,10 @@ def plans_on_the_way(task: Task, case: Instance) -> Record:
 
 
 def variance(allocation: np.ndarray) -> np.ndarray:
-    """Of the estimated share of Dole, with `INTERVIEWS` answers of each interviewer; allocation (..., m)."""
+    """Computes the variance of the estimated share of Dole, for `INTERVIEWS` answers per interviewer.
+
+    The allocation has shape (..., m).
+    """
     return np.sum((SIZES / SIZES.sum()) ** 2 * THETA / (INTERVIEWS * allocation), axis=-1)
 
 
@@ -142,7 +147,7 @@ def points(allocation: np.ndarray) -> float:
 
 
 def neyman(budget: int) -> np.ndarray:
-    """The best allocation in fractions of interviewers, proportional to n_i sqrt(theta_i)."""
+    """Computes the best allocation in fractions of interviewers, proportional to n_i sqrt(theta_i)."""
     return budget * SIZES * np.sqrt(THETA) / np.sum(SIZES * np.sqrt(THETA))
 
 
@@ -156,7 +161,7 @@ def allocations_of(budget: int, best: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def second_best(best: np.ndarray) -> float:
-    """The excess variance of the best plan but one, which moves one interviewer of the best plan, or two."""
+    """Computes the excess variance of the second-best plan, which moves one or two interviewers of the best plan."""
     moves = np.eye(len(GROUPS), dtype=int)
     plans = {tuple(best)}
     for _ in range(2):
@@ -224,6 +229,6 @@ def draw(figure: Any, *, allocations: dict[str, np.ndarray], excess: dict, lines
 
 
 def short(value: float) -> str:
-    """4181 as 4.2k, 1656388 as 1.7M."""
+    """Formats a number briefly: 4181 as 4.2k, 1656388 as 1.7M."""
     scaled, unit = (value / 1e6, "M") if value >= 1e6 else (value / 1e3, "k")
     return f"{scaled:.1f}{unit}" if scaled < 10 else f"{scaled:.0f}{unit}"

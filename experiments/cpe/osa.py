@@ -1,7 +1,7 @@
 """Opinion sampling with known variances: four ways to the best allocation, which must be the same.
 
 Minimise sum n_i^2 theta_i / y_i over integers y_i >= 1 with sum y <= k: GreedyOSA (Algorithm 2, corrected), a table of
-all marginal gains, bisection of the least gain taken (what algorithms call), and brute force over all allocations in
+all marginal gains, bisection of the smallest gain taken (used by algorithms), and brute force over all allocations in
 exact fractions, where these are few. Sizes n_i are whole numbers in 1..9, variances uniform in [0, 1/4] ("continuous")
 or multiples of 1/32 there ("grid": many gains are equal, and every ninth variance is 0).
 
@@ -32,9 +32,9 @@ from jaxbandits.cpe import greedy_osa, osa_threshold, solve, table
 
 SMALL = ((2, 5), (3, 7), (4, 9), (5, 11))  # (m, k) within reach of brute force
 LARGE = ((5, 100), (20, 1000), (50, 10_000), (100, 100_000), (500, 1_000_000))
-ENTRIES = 10**6  # of a table, at most
+ENTRIES = 10**6  # largest size of a table
 KINDS = ("continuous", "grid")
-CALLS = 3  # that are timed on each draw, of which the fastest counts: the first one compiles
+CALLS = 3  # timed calls per draw; the fastest counts, since the first one compiles
 FEW = 10  # draws of a large problem are fewer by this factor
 FASTER = 10  # bisection than Algorithm 2 on the largest problem, at least
 ARMS = 20  # in the comparison of roundings
@@ -55,15 +55,17 @@ class Problem(NamedTuple):
 def run(options: Settings) -> Report:
     draws = options.seeds or (20 if options.quick else 200)
     places = (*SMALL, *(LARGE[:3] if options.quick else LARGE))
-    found: Found = {
+    compared_draws: Found = {
         (m, k, kind): compared(m, k, kind, draws if (m, k) in SMALL else max(draws // FEW, 2))
         for (m, k), kind in product(places, KINDS)
     }
     excess = {ratio: roundings(ratio, draws) for ratio in RATIOS}
-    claims = same_claims(found)
+    claims = same_claims(compared_draws)
     m, k = LARGE[-1]
     if (m, k) in places:
-        slow, fast = ([milliseconds(found[m, k, kind], way) for kind in KINDS] for way in ("greedy", "bisection"))
+        slow, fast = (
+            [milliseconds(compared_draws[m, k, kind], way) for kind in KINDS] for way in ("greedy", "bisection")
+        )
         what = f"bisection is at least {FASTER} times faster than Algorithm 2 at m = {m}, k = {number(k)}"
         claims.append(Claim(what, f"{min(slow):.3g} ms against {max(fast):.3g} ms", min(slow) >= FASTER * max(fast)))
     few, many = ({name: excess[ratio][name] for name in ROUNDINGS[:2]} for ratio in (2, RATIOS[-1]))
@@ -75,7 +77,7 @@ def run(options: Settings) -> Report:
     def draw(figure) -> None:
         clock, price = split(figure, (10, 4.3), 1, 2)
         for style, way in zip(STYLES, WAYS, strict=False):
-            times = [milliseconds(found[m, k, "continuous"], way) for m, k in places]
+            times = [milliseconds(compared_draws[m, k, "continuous"], way) for m, k in places]
             clock.plot(range(len(places)), times, label=way, mfc="w", **style)
         names = [f"{m}\n{k if k < 10_000 else f'$10^{np.log10(k):.0f}$'}" for m, k in places]
         side_by_side(clock, names, yscale="log", xlabel="groups m, interviews k")
@@ -111,7 +113,7 @@ def run(options: Settings) -> Report:
                 "m^2": number(m * m),
                 **{f"{way}, ms": f"{milliseconds(one, way):.3g}" if way in one else "-" for way in WAYS},
             }
-            for (m, k, kind), one in found.items()
+            for (m, k, kind), one in compared_draws.items()
         ],
     )
 
@@ -127,14 +129,14 @@ def draw_problem(m: int, budget: int, kind: str, seed: int) -> Problem:
 
 @partial(jax.jit, static_argnames="budget")
 def by_table(theta: Array, sizes: Array, budget: int) -> Array:
-    """All gains n_i^2 theta_i / (y (y + 1)) in one table, of which the best are taken."""
+    """Takes the best of all gains n_i^2 theta_i / (y (y + 1)) in one table."""
     level = jnp.arange(1, budget - len(sizes) + 1)
     gains, none = (sizes**2)[:, None] / (level * (level + 1.0)), jnp.zeros((len(sizes), len(level)))
     return 1 + solve(table(gains, none, len(level), kind="at most", base=1.0), theta)
 
 
 def by_brute_force(theta: np.ndarray, sizes: np.ndarray, budget: int) -> np.ndarray:
-    """The leading optimum in exact fractions: the lexicographically smallest of those that vary least."""
+    """Finds the lexicographically smallest optimum, in exact fractions."""
     weights = [int(n) ** 2 * Fraction(float(value)) for n, value in zip(sizes, theta, strict=True)]
     levels = range(1, budget - len(weights) + 2)
     common = math.lcm(*(weight.denominator for weight in weights)) * math.lcm(*levels)
@@ -153,27 +155,27 @@ WAYS: dict[str, Callable[..., Any]] = {
 
 
 def compared(m: int, budget: int, kind: str, draws: int) -> dict[str, np.ndarray]:
-    """All ways that apply, on the same draws.
+    """Compares all feasible ways on the same draws.
 
     Returns:
-        Of every draw: the seconds that each way took; whether all results `agree`; whether the base of Algorithm 2 is
-        nowhere above the best allocation (`safe`), and its base as printed (`printed_safe`); its greedy `steps`.
+        Columns over draws: seconds of each way; `agree`, True if all results are equal; `safe`, True if the base of
+        Algorithm 2 is nowhere above the best allocation, and `printed_safe` for the printed base; its greedy `steps`.
     """
     left_out = {"table": m * (budget - m) > ENTRIES, "brute force": (m, budget) not in SMALL}
     rows = []
     for seed in range(draws):
         one = draw_problem(m, budget, kind, seed)
-        found = {name: timed(way, one) for name, way in WAYS.items() if not left_out.get(name)}
-        best, _ = found["bisection"]
+        results = {name: timed(way, one) for name, way in WAYS.items() if not left_out.get(name)}
+        best, _ = results["bisection"]
         base, steps = map(np.asarray, greedy(**one._asdict())[1:])
-        row = {name: seconds for name, (_, seconds) in found.items()} | {"steps": steps}
-        row |= {"agree": all(np.array_equal(result, best) for result, _ in found.values())}
+        row = {name: seconds for name, (_, seconds) in results.items()} | {"steps": steps}
+        row |= {"agree": all(np.array_equal(result, best) for result, _ in results.values())}
         rows.append(row | {"safe": np.all(base <= best), "printed_safe": np.all(printed_base(one) <= best)})
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
 def timed(way: Callable[..., Any], one: Problem) -> tuple[np.ndarray, float]:
-    """The result, and the least time of some calls."""
+    """Returns the result and the shortest time of several calls."""
     times = []
     for _ in range(CALLS):
         started = time.perf_counter()
@@ -183,18 +185,18 @@ def timed(way: Callable[..., Any], one: Problem) -> tuple[np.ndarray, float]:
 
 
 def milliseconds(one: Columns, way: str) -> float:
-    """Of a call; NaN of a way that does not apply."""
+    """Returns the median milliseconds of a call; NaN for a way that is not feasible."""
     return 1000 * float(np.median(one.get(way, np.nan)))
 
 
 def continuous(one: Problem) -> np.ndarray:
-    """The continuous optimum x."""
+    """Computes the continuous optimum x."""
     share = one.sizes * np.sqrt(one.theta)
     return one.budget * share / max(share.sum(), np.finfo(float).tiny)
 
 
 def printed_base(one: Problem) -> np.ndarray:
-    """Where Algorithm 2 starts as it is printed: a variance of 0 has no slack, although 1 is spent on it."""
+    """Computes the start of Algorithm 2 as printed: a variance of 0 has no slack, although 1 is spent on it."""
     x = continuous(one)
     up = np.ceil(x)
     slack = np.where(up * (up - 1) >= x**2, 0, up - x)
@@ -209,7 +211,9 @@ def variance(one: Problem, allocation: np.ndarray) -> float:
 
 
 def roundings(ratio: float, draws: int) -> dict[str, np.ndarray]:
-    """By how much two rules of thumb exceed the least variance, and by how much that exceeds the continuous one."""
+    """Computes the excess variance of two rules of thumb over the optimum, and of the optimum over the continuous
+    one.
+    """
     rows = []
     for seed in range(draws):
         one = draw_problem(ARMS, round(ratio * ARMS), "continuous", seed)
@@ -223,13 +227,13 @@ def roundings(ratio: float, draws: int) -> dict[str, np.ndarray]:
     return dict(zip(ROUNDINGS, np.transpose(rows) - 1, strict=True))
 
 
-def same_claims(found: Found) -> list[Claim]:
-    agree, safe, printed_safe = (column(found.values(), name) for name in ("agree", "safe", "printed_safe"))
-    brute = sum(len(found[m, k, kind]["agree"]) for (m, k), kind in product(SMALL, KINDS))
+def same_claims(draws: Found) -> list[Claim]:
+    agree, safe, printed_safe = (column(draws.values(), name) for name in ("agree", "safe", "printed_safe"))
+    brute = sum(len(draws[m, k, kind]["agree"]) for (m, k), kind in product(SMALL, KINDS))
     example = Problem(np.array([2, 1, 1]), np.array([0.25, 0, 0]), 4)
     ours = [np.asarray(y).tolist() for y in greedy_osa(jnp.asarray(example.theta), example.sizes, 4)[:2]]
     starts = f"; n = (2, 1, 1), theta = (1/4, 0, 0), k = 4: starts at {printed_base(example).tolist()}"
-    steps = max(one["steps"].max() / m**2 for (m, _, _), one in found.items())
+    steps = max(one["steps"].max() / m**2 for (m, _, _), one in draws.items())
     return [
         all_of(f"all ways give the same allocation, brute force among them on {number(brute)} draws", agree),
         all_of("Algorithm 2, corrected, starts nowhere above the best allocation", safe),

@@ -1,4 +1,4 @@
-"""How wide the intervals must be: COCI's errors as its confidence radii shrink.
+"""The necessary width of intervals: COCI's errors as its confidence radii shrink.
 
 The best of five Bernoulli arms, delta = 0.1; all radii times 1 (the paper's, with the guarantee), 0.5, 0.35, 0.25,
 0.18, 0.12. The proof has two steps: with probability 1 - delta the truth stays in the box in every round (xi), and then

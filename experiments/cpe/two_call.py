@@ -34,7 +34,7 @@ CLASSES = {"paths5": "paths", "matching3": "matchings", "trees5": "spanning tree
 BI_MONOTONE = "trees5"
 NAMED = {"matching3": 0.16, "paths5": 0.21, "two paths": 0.15}  # half-widths of boxes around theta
 LEAST, MOST = 0.01, 0.25  # half-widths of random boxes
-HALVES = np.linspace(LEAST, MOST, 13)  # of the figure
+HALVES = np.linspace(LEAST, MOST, 13)  # half-widths in the figure
 CUT = 20_000  # pulls of a run without noise
 EARLY = 3  # times too early, at least
 BUDGET = 30_000  # pulls of a run with noise
@@ -50,17 +50,17 @@ def run(options: Settings) -> Report:
 
     boxes = 600 if options.quick else 6000
     shares = {name: missed(cases[name], boxes) for name in CLASSES}
-    seen = {name: named_box(cases[name], half) for name, half in NAMED.items()}
+    boxed = {name: named_box(cases[name], half) for name, half in NAMED.items()}
 
     quiet = {f"two paths, {test}": common.without_noise(case) for test, case in tests.items()}
     quiet["concave costs, two calls"] = concave_case()
-    found = {}  # Lambda, and how a run without noise ends
+    endings = {}  # case -> Lambda, and the end of a run without noise
     for name, case in quiet.items():
         columns = runs("constant", case, name, CUT, 1).columns
-        ending = told(columns["status"][0] == Status.STOPPED, columns["counts"][0])
-        found[name] = rounded(consistent_radius(case.problem, case.theta)), ending
+        ending = ending_of(columns["status"][0] == Status.STOPPED, columns["counts"][0])
+        endings[name] = rounded(consistent_radius(case.problem, case.theta)), ending
     # The library does not offer the exact test for concave costs.
-    found["concave costs, exact"] = rounded(concave_radii()), exact_run()
+    endings["concave costs, exact"] = rounded(concave_radii()), exact_run()
 
     replicates = options.seeds or (20 if options.quick else 400)
     noisy = {test: runs("Bernoulli", case, test, BUDGET, replicates) for test, case in tests.items()}
@@ -98,13 +98,13 @@ def run(options: Settings) -> Report:
             *(misses(name, share, boxes) for name, (share, *_) in shares.items()),
             Claim(
                 "two calls see only some of the candidates of the boxes around theta, or none",
-                "; ".join(f"{name} {two} of {exact}" for name, (exact, two) in seen.items()),
-                all(len(two) < len(exact) for exact, two in seen.values()),
+                "; ".join(f"{name} {two} of {exact}" for name, (exact, two) in boxed.items()),
+                all(len(two) < len(exact) for exact, two in boxed.values()),
             ),
             Claim(
                 "without noise the exact test stops, two calls go on for ever",
-                "; ".join(f"{name} {end}" for name, (_, end) in found.items()),
-                all(end.startswith("stops") == name.endswith("exact") for name, (_, end) in found.items()),
+                "; ".join(f"{name} {end}" for name, (_, end) in endings.items()),
+                all(end.startswith("stops") == name.endswith("exact") for name, (_, end) in endings.items()),
             ),
             Claim(
                 f"two paths, with noise: two calls mostly stop, more than {EARLY} times too early in the median",
@@ -128,16 +128,16 @@ def run(options: Settings) -> Report:
             "edge i, where the worst case moves them with it: on the two paths they see Lambda twice as large as it "
             "is. The run ends too early, or only some arms are left to pull, and what is not known of the others "
             "keeps them there.",
-            "`coci` refuses an oracle that is not said to be bi-monotone; `find_bi_monotone_violation` looks for a "
-            "proof that it is not.",
+            "`coci` refuses an oracle that is not declared bi-monotone; `find_bi_monotone_violation` searches for a "
+            "counterexample.",
         ),
         grid=[
             *(row(f"{name}: boxes with missed candidates", "0", f"{x:.1%}") for name, (x, *_) in shares.items()),
-            *(row(f"{name}: candidates in the box +- {NAMED[name]}", *sets) for name, sets in seen.items()),
+            *(row(f"{name}: candidates in the box +- {NAMED[name]}", *sets) for name, sets in boxed.items()),
             *(
-                row(f"{name}: {what}", *(found[f"{name}, {test}"][place] for test in tests))
+                row(f"{name}: {what}", *(endings[f"{name}, {test}"][entry] for test in tests))
                 for name in ("two paths", "concave costs")
-                for place, what in enumerate(("Lambda", "run without noise"))
+                for entry, what in enumerate(("Lambda", "run without noise"))
             ),
             row("two paths: T with noise", *(spread(ended, replicates) for ended in pulls.values())),
         ],
@@ -153,19 +153,19 @@ def two_paths() -> Instance:
 
 
 def dishonest(case: Instance) -> Instance:
-    """The same with an oracle that is said to be bi-monotone, though it is not."""
+    """Replaces the problem by an oracle that is wrongly declared bi-monotone."""
     return case._replace(problem=oracle(partial(solve, case.problem), len(case.theta), bi_monotone=True))
 
 
 def both(problem: Problem, lo: Array, hi: Array) -> tuple[Array, Array]:
-    """The candidates of a box by the exact test and by two calls, bool (m,) each."""
+    """Computes the candidates of a box by the exact test and by two calls, bool (m,) each."""
     return candidates(problem, lo, hi, solve(problem, lo)), two_call(partial(solve, problem), lo, hi)
 
 
 def missed(case: Instance, boxes: int) -> np.ndarray:
-    """The share of random boxes where two calls miss a candidate.
+    """Computes the share of random boxes where two calls miss a candidate.
 
-    The first is of boxes with random half-widths, then there is one for each of `HALVES`.
+    The first entry is for boxes with random half-widths, the others for each of `HALVES`.
     """
     shape = boxes, len(case.theta)
     centre, width = (jax.random.uniform(key, shape) for key in jax.random.split(jax.random.key(0)))
@@ -181,20 +181,20 @@ def misses(name: str, share: float, boxes: int) -> Claim:
 
 
 def named_box(case: Instance, half: float) -> tuple[str, ...]:
-    found = jax.jit(partial(both, case.problem))(case.theta - half, case.theta + half)
-    return tuple("{" + ", ".join(map(str, np.flatnonzero(each))) + "}" for each in found)
+    masks = jax.jit(partial(both, case.problem))(case.theta - half, case.theta + half)
+    return tuple("{" + ", ".join(map(str, np.flatnonzero(each))) + "}" for each in masks)
 
 
 def search_claim(cases: dict[str, Instance]) -> Claim:
-    """Whether the library's search finds out what may be said of a class."""
+    """Claims that the library's search finds a violation exactly where there is one."""
     oracles = {name: dishonest(case).problem for name, case in cases.items()}
     oracles["concave costs"] = concave_case().problem
     key = jax.random.key(0)
-    found = {name: find_bi_monotone_violation(x.solve, key, x.arms) is not None for name, x in oracles.items()}
+    violations = {name: find_bi_monotone_violation(x.solve, key, x.arms) is not None for name, x in oracles.items()}
     return Claim(
-        "the search for a violation finds one for all of them but the trees",
-        ", ".join(f"{name} {'yes' if violated else 'no'}" for name, violated in found.items()),
-        all(violated == (name != BI_MONOTONE) for name, violated in found.items()),
+        "the search for a violation finds one for all of them except the trees",
+        ", ".join(f"{name} {'yes' if violated else 'no'}" for name, violated in violations.items()),
+        all(violated == (name != BI_MONOTONE) for name, violated in violations.items()),
     )
 
 
@@ -227,26 +227,28 @@ def concave_example() -> Claim:
 
 
 def reach(radii: np.ndarray) -> np.ndarray:
-    """For every decision the least h such that it leads somewhere in the box theta +- h radii, within [0, 1]."""
+    """Computes for every decision the smallest h such that it leads somewhere in the box theta +- h radii, in [0,
+    1].
+    """
     around = np.block([[np.eye(3), -radii[:, None]], [-np.eye(3), -radii[:, None]]])
-    found = []
+    distances = []
     for y, cost in zip(DECISIONS, COSTS, strict=True):
         leads = np.concatenate([np.pad(DECISIONS - y, ((0, 0), (0, 1))), around])
         most = np.concatenate([COSTS - cost, THETA, -THETA])
         solution = linprog([0, 0, 0, 1], leads, most, bounds=[(0, 1)] * 3 + [(0, None)])
-        found.append(solution.fun if solution.status == 0 else np.inf)
-    return np.array(found)
+        distances.append(solution.fun if solution.status == 0 else np.inf)
+    return np.array(distances)
 
 
 def concave_radii() -> np.ndarray:
-    """Lambda of every source: how far theta must move for another level of it to lead."""
+    """Computes Lambda of every source, the distance that theta must move for another level of it to lead."""
     far = reach(np.ones(3))
     best = DECISIONS[np.argmin(far)]
     return np.array([far[DECISIONS[:, i] != best[i]].min() for i in range(3)])
 
 
 def exact_run() -> str:
-    """COCI without noise with the exact test on the concave class."""
+    """Runs COCI without noise, with the exact test, on the concave class."""
     widest, counts = concave_radii().max(), np.ones(3, int)
     while True:
         n = counts.sum()
@@ -257,12 +259,12 @@ def exact_run() -> str:
             led = DECISIONS[reach(radius) <= 1]
             is_candidate = np.any(led != led[0], axis=0)
         if not is_candidate.any():
-            return told(True, counts)
+            return ending_of(True, counts)
         counts[np.argmin(np.where(is_candidate, counts, n))] += 1
 
 
-def told(stopped: bool, counts: np.ndarray) -> str:
-    """How one run without noise ended."""
+def ending_of(stopped: bool, counts: np.ndarray) -> str:
+    """Describes the end of a run without noise."""
     what = "stops at" if stopped else "still pulls at"
     return f"{what} {number(counts.sum())}, counts {tuple(counts.tolist())}"
 
@@ -272,7 +274,7 @@ def rounded(values: np.ndarray) -> str:
 
 
 def spread(pulls: np.ndarray, runs: int) -> str:
-    """Of the runs that stopped, and the number of all others."""
+    """Formats quantiles of the runs that stopped, and the number of all others."""
     low, middle, high = (number(round(q)) for q in np.quantile(pulls, (0.05, 0.5, 0.95)))
     never = f", {runs - len(pulls)} of {runs} never" if len(pulls) < runs else ""
     return f"{middle} ({low} to {high}){never}"

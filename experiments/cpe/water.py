@@ -1,10 +1,11 @@
-"""Water planning: how much to take from each of ten sources, and at which four of them to build, from quality tests.
+"""Water planning from quality tests: the amount to take from each of ten sources, and the four sites to build at.
 
 There are no public data for this: sources, costs, qualities and the demand are made up. A test of a source's raw water
 gives one of five grades, 0 to 1; theta is the mean grade. A step is 10 ML a day, the city needs 20 of them. Step l of a
 source costs `first` + `rise` (l - 1/2), l = 1, 2, .., and is worth theta; both are in the worth of a step of perfect
-water. Every step costs at least 1, so nobody takes more than what is needed. Wanted is the plan of the largest worth
-net of cost, which is the paper's problem of water resource planning; the net cost of a step is its cost less theta.
+water. Every step costs at least 1, so nobody takes more than what is needed. The answer is the plan of the largest
+worth net of cost, which is the paper's problem of water resource planning; the net cost of a step is its cost less
+theta.
 
 The second question is the one with binary decisions: the same sources, four plants of one size, each at a known cost.
 There CLUCB can be asked as well. delta = 0.1; all rules see the same tests.
@@ -46,7 +47,7 @@ SOURCES = np.rec.array(
         ("name", "U20"),
         ("most", int),  # steps
         ("first", float),  # cost of the first step, less half a rise
-        ("rise", float),  # by which each step costs more than the one before
+        ("rise", float),  # increase of the cost per step
         ("site", float),  # cost of a plant there
         ("grades", float, len(GRADES)),  # probability of each grade, the truth
     ],
@@ -59,8 +60,8 @@ def run(options: Settings) -> Report:
     cases = instances()
     shared = {"options": options, "replicates": options.seeds or (10 if options.quick else 200)}
     sweeps = common.compared("cpe water: {}", cases, metrics=box_at_the_end, **shared)
-    lines = {place: line_of(": ".join(place), sweep) for place, sweep in sweeps.items()}
-    took = {place: line.ours for place, line in lines.items()}
+    lines = {key: line_of(": ".join(key), sweep) for key, sweep in sweeps.items()}
+    took = {key: line.ours for key, line in lines.items()}
     laws = common.laws(cases.values())
     over, shares = {}, {}
     for (n, question), rule in product(enumerate(cases), laws):
@@ -71,7 +72,7 @@ def run(options: Settings) -> Report:
     clucb = {"the plants": took["sites", "CLUCB"] / took["sites", "COCI"]}
 
     theta = np.asarray(cases["water"].theta)
-    counts = {place: sweep.columns["counts"].mean(axis=0) for place, sweep in sweeps.items()}  # of every source
+    counts = {key: sweep.columns["counts"].mean(axis=0) for key, sweep in sweeps.items()}  # tests of every source
     best = {question: np.asarray(solve(case.problem, case.theta)) for question, case in cases.items()}
     return Report(
         "Water planning: tests until the plan is certain, delta = 0.1",
@@ -106,12 +107,12 @@ def instances() -> dict[str, Instance]:
 
 
 def box_at_the_end(task: Task, outcome: Outcome) -> dict[str, Array]:
-    seen = cpe.confidence(outcome.state, **task["settings"])
-    return {"lo": seen.lo, "hi": seen.hi}
+    box = cpe.confidence(outcome.state, **task["settings"])
+    return {"lo": box.lo, "hi": box.hi}
 
 
 def step_costs(levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The costs of the last step taken of every source (-inf: none is) and of the next one (inf: there is none)."""
+    """Returns the cost of the last step taken of every source (-inf if none is), and of the next one (inf if none)."""
     last = np.where(levels > 0, SOURCES.first + SOURCES.rise * (levels - 0.5), -np.inf)
     return last, np.where(levels < SOURCES.most, SOURCES.first + SOURCES.rise * (levels + 0.5), np.inf)
 
@@ -156,14 +157,14 @@ def draw(figure: Any, *, theta: np.ndarray, sweeps: Places, took: Places, counts
     panels = split(figure, (12.5, 8.6), 2, 3, sharey=True, width_ratios=(1, 1.5, 1.4))
     y = np.arange(len(SOURCES))[::-1]
     (plan, net, _), (build, worth, _) = panels
-    taken, left = COLORS[:2]
+    taken, untaken = COLORS[:2]
     wide = {"height": 0.6, "color": "w", "ec": "#888888"}
 
     plan.barh(y, SOURCES.most, label="can give", **wide)
     plan.barh(y, best["water"], 0.6, color=taken, label="in the plan")
-    for place, most, level in zip(y, SOURCES.most, best["water"], strict=True):
-        plan.vlines(range(1, most), place - 0.3, place + 0.3, color="#888888", lw=0.8)
-        plan.text(most + 0.12, place, str(level), va="center", fontsize=9)
+    for height, most, level in zip(y, SOURCES.most, best["water"], strict=True):
+        plan.vlines(range(1, most), height - 0.3, height + 0.3, color="#888888", lw=0.8)
+        plan.text(most + 0.12, height, str(level), va="center", fontsize=9)
     plan.set(xlabel="steps of 10 ML a day", title=f"The plan: {DEMAND} steps", xlim=(0, 6.4))
     plan.set_yticks(y, SOURCES.name)
     built, costs = best["sites"] > 0, SOURCES.site
@@ -175,15 +176,17 @@ def draw(figure: Any, *, theta: np.ndarray, sweeps: Places, took: Places, counts
     last, following = step_costs(best["water"])
     for step, color, label, shift in (
         (last, taken, "last step of the plan", 0.14),
-        (following, left, "next step, not in it", -0.14),
+        (following, untaken, "next step, not in it", -0.14),
     ):
-        intervals(net, y + shift, step - ending["hi"], step - ending["lo"], step - theta, color, label)
+        box = step - ending["hi"], step - ending["lo"]
+        intervals(net, y + shift, box, truth=step - theta, color=color, label=label)
     net.axvline((np.max(last - ending["lo"]) + np.min(following - ending["hi"])) / 2, color="k", lw=1, ls="--")
     net.set(xlabel="cost of the step less its quality", title=f"Why COCI stops ({number(ending['pulls'])} tests)")
     ending = median_run(sweeps["sites", "COCI"])
     low, high = ending["lo"] - costs, ending["hi"] - costs
-    for chosen, color, label in ((built, taken, "site of the plan"), (~built, left, "other site")):
-        intervals(worth, y[chosen] + 0.14, low[chosen], high[chosen], (theta - costs)[chosen], color, label)
+    for chosen, color, label in ((built, taken, "site of the plan"), (~built, untaken, "other site")):
+        truth = (theta - costs)[chosen]
+        intervals(worth, y[chosen] + 0.14, (low[chosen], high[chosen]), truth=truth, color=color, label=label)
     worth.axvline((low[built].min() + high[~built].max()) / 2, color="k", lw=1, ls="--")
     worth.set(xlabel="quality less cost", title=f"Why COCI stops ({number(ending['pulls'])} tests)")
 
@@ -191,8 +194,11 @@ def draw(figure: Any, *, theta: np.ndarray, sweeps: Places, took: Places, counts
         rules = [rule for rule in RULES if (question, rule) in counts]
         height = 0.78 / len(rules)
         for r, rule in enumerate(rules):
-            place, label = y + height * ((len(rules) - 1) / 2 - r), f"{rule}: {number(round(took[question, rule], -2))}"
-            tests.barh(place, counts[question, rule], 0.9 * height, color=COLORS[r], label=label)
+            bottom, label = (
+                y + height * ((len(rules) - 1) / 2 - r),
+                f"{rule}: {number(round(took[question, rule], -2))}",
+            )
+            tests.barh(bottom, counts[question, rule], 0.9 * height, color=COLORS[r], label=label)
         tests.set(xlabel="tests until the stop (mean)", title="What certainty costs: tests in all below")
     for axes in panels.flat:
         axes.grid(axis="y", visible=False)
@@ -209,8 +215,9 @@ def median_run(sweep: Results) -> dict[str, Any]:
     return {name: values[order[len(order) // 2]] for name, values in sweep.columns.items()}
 
 
-def intervals(axes: Any, y: Any, low: Any, high: Any, truth: Any, color: str, label: str) -> None:
-    """What the confidence box leaves, and a mark at the truth."""
+def intervals(axes: Any, y: Any, box: tuple[Any, Any], *, truth: Any, color: str, label: str) -> None:
+    """Draws the confidence box, and a mark at the truth."""
+    low, high = box
     there = np.isfinite(low) & np.isfinite(high)
     axes.hlines(y[there], low[there], high[there], color=color, lw=5, alpha=0.45, label=label)
     axes.plot(truth[there], y[there], "|", color=color, ms=9, mew=2)

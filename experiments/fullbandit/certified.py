@@ -1,4 +1,4 @@
-"""What a guarantee costs: seven stopping rules on the same rewards, run by run.
+"""The cost of a guarantee: seven stopping rules on the same rewards, run by run.
 
 Synthetic instances as in Figure 3 of Kuroki et al. (2020): n = 10 arms, super-arms of k = 5, noise N(0, 1) of every
 arm, sigma = 5, delta = 0.05, epsilon = 0.5, G-optimal shares on 50 and on 20 random super-arms. All rules track the
@@ -28,7 +28,7 @@ from jaxbandits.fullbandit._algorithms.sa_foa import lottery_hazard
 
 GAPS = (0.1, 0.4, 1.0)
 ROWS = (50, 20)  # super-arms of a support
-RATIO = 1.005  # of two times
+RATIO = 1.005  # ratio of two successive times
 TIMES = tuple(np.unique(np.geomspace(100, 10**8, round(np.log(10**6) / np.log(RATIO))).astype(int)).tolist())
 CERTIFIED = {
     "Exhaustive": fullbandit.exhaustive_rule,
@@ -43,10 +43,10 @@ POLYNOMIAL = ("spectral", "ICB, ellipsoid")  # and certified
 
 
 class Notes(NamedTuple):
-    """Of one run."""
+    """Notes of one run."""
 
-    pulls: Array  # int (rules,)              at the first time that the rule held; 0 if it has not yet
-    answers: Array  # bool (rules, n)         then
+    pulls: Array  # int (rules,)              pulls when the rule first held; 0 if it has not yet
+    answers: Array  # bool (rules, n)         answers at that time
     exceeded: Array  # bool (samplings,)      then, whether the exhaustive rule found a larger lead than permitted
     hazards: Array  # float (samplings,)      of the lotteries so far
     clocks: Array  # float (samplings,)       at which they end
@@ -136,7 +136,7 @@ def run(options: Settings) -> Report:
 
 
 def paths(rows: int, realizations: int, options: Settings) -> dict[str, np.ndarray]:
-    """All rules on one path of rewards, a path for every gap and realization; supports have so many rows."""
+    """Runs all rules on one path of rewards for every gap and realization; supports have `rows` rows."""
     table = tasks(GAPS, realizations, lambda r: g_design(r, rows))
     settings = {"options": options, "max_rounds": len(TIMES) + 1, "metrics": verdicts}
     return path_runs(f"certified: s = {rows}", referee, table, **settings)

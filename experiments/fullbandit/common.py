@@ -1,4 +1,4 @@
-"""What the experiments on top-k identification share: designs side by side, and runs on crowdsourced quizzes."""
+"""Shared parts of the experiments on top-k identification: tables of designs, and runs on crowdsourced quizzes."""
 
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Sequence
@@ -23,11 +23,11 @@ DELTA = 0.05
 EPSILON = 0.5
 SIZE = 10  # workers of a super-arm
 QUIZZES = tuple(FOLDERS)
-QUICK_QUIZZES = ("it", "pokemon")  # with ties and without
+QUICK_QUIZZES = ("it", "pokemon")  # a quiz with ties, a quiz without
 
 
 def random_designs(count: int, n: int, k: int, *, ratio: float = 2.0) -> Design:
-    """A table of `count` uniform designs, each on random super-arms of its own, `ratio` for every arm."""
+    """Draws a table of `count` uniform designs, each on its own random super-arms, `ratio` per arm."""
     supports = (fullbandit.random_support(seed, n, k, size=round(ratio * n)) for seed in range(count))
     return jaxbandits.rows(design=[fullbandit.make_design(support, k) for support in supports])["design"]
 
@@ -58,13 +58,13 @@ def quiz_runs(
 
 
 def all_optimal(sweeps: Sequence[jaxbandits.Results]) -> Claim:
-    """Whether every run stopped with an answer of the largest value."""
+    """Claims that every run stopped with an answer of the largest value."""
     right = column(sweeps, "optimal") & (column(sweeps, "status") == jaxbandits.Status.STOPPED)
     return all_of("every run ends with an answer of the largest value", right)
 
 
 def add_data_argument(parser: ArgumentParser, **settings: Any) -> None:
-    """`--data`, the folder with the published answers of the quizzes."""
+    """Adds `--data`, the folder with the published answers of the quizzes."""
     parser.add_argument(
         "--data",
         type=_folder_of_quizzes,

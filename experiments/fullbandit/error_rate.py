@@ -22,8 +22,8 @@ from jaxbandits import Outcome, fullbandit
 
 THETA = (0.2, 0.5, 0.0, 0.4, 0.1, 0.3)
 SIZE = 2
-EPSILON = 0.01  # less than any two super-arms differ by
-SCALES = tuple(2.0**-j for j in range(6))  # of an arm's noise, as the learner is told it; sigma is k times that
+EPSILON = 0.01  # below the smallest difference of two super-arms
+SCALES = tuple(2.0**-j for j in range(6))  # noise scales of an arm that the learner assumes; sigma is k times as large
 RULES = {
     "SAQM": fullbandit.saqm,
     "Exhaustive": fullbandit.exhaustive,

@@ -29,13 +29,13 @@ from jaxbandits.numerics.densest_subgraph import quadratic_maximization
 
 GAPS = (0.1, 1.0)
 TIMES = tuple(int(t) for t in np.rint(np.geomspace(100, 100_000, 13)))
-VISIBLE = 1e-3  # least difference that is drawn
-SAMPLES = ARMS  # that a test of SA-FOA draws
+VISIBLE = 1e-3  # smallest difference that is drawn
+SAMPLES = ARMS  # samples per test of SA-FOA
 QUALITIES = ("saqm_ratio", "saqm_difference", "sa_foa_ratio", "sa_foa_difference")  # differences: in units of reward
 
 
 class Notes(NamedTuple):
-    """Of one run: what a test finds against what there is."""
+    """Notes of one run: results of tests beside the exact values."""
 
     rows: Array  # int (times, samples)   drawn by the tests of SA-FOA
     quality: dict[str, Array]  # `QUALITIES`, each float (times,)
@@ -70,7 +70,7 @@ def run(options: Settings) -> Report:
 
     def draw(figure) -> None:
         def visible(quantity: str, support: str, gap: float) -> list[Line]:
-            """Without the differences that are too small for the axis."""
+            """Returns lines without the differences that are too small for the axis."""
             return [x if x.ours >= VISIBLE else x._replace(ours=np.nan) for x in of(quantity, support, gap)]
 
         top, bottom = split(figure, (9.6, 6.4), 2, 2, sharex=True, sharey="row")
@@ -147,15 +147,15 @@ def observer(design: fullbandit.Design) -> Algorithm:
         largest = jnp.sqrt(largest_squared_norm(estimate.inverse, table))
 
         rivals = fullbandit.surrogates(*tested, delta=DELTA)
-        found = rivals.leads[notes.rows[index]].max()
-        found = jnp.where(jnp.isfinite(found), found, 0)  # all that was drawn is M^
+        reached = rivals.leads[notes.rows[index]].max()
+        reached = jnp.where(jnp.isfinite(reached), reached, 0)  # only M^ was drawn
         lead = jnp.maximum(-fullbandit.exhaustive_rule(*tested, delta=DELTA, epsilon=0.0).margin, 0)
         value = jnp.where(rivals.answer, estimate.theta, 0).sum()
 
         saqm = peeled / largest, radius * jnp.maximum(largest - peeled, 0)
-        sa_foa = (value + found) / (value + lead), jnp.maximum(lead - found, 0)
-        seen = dict(zip(QUALITIES, (*saqm, *sa_foa), strict=True))
-        return Notes(notes.rows, jax.tree.map(lambda old, new: old.at[index].set(new), notes.quality, seen))
+        sa_foa = (value + reached) / (value + lead), jnp.maximum(lead - reached, 0)
+        quality = dict(zip(QUALITIES, (*saqm, *sa_foa), strict=True))
+        return Notes(notes.rows, jax.tree.map(lambda old, new: old.at[index].set(new), notes.quality, quality))
 
     return follow(design, TIMES, begin=begin, note=note)
 

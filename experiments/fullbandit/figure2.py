@@ -28,8 +28,8 @@ SIZES = tuple(range(10, 26, 2))
 GAP = 0.4
 PULLS = 10_000  # before the first test; it has no influence on the time
 ENOUGH = 0.05  # seconds of a measurement, so that the call itself does not count
-TRIES = 3  # of which the shortest counts: something else disturbed the others
-FLAT = 14  # times, by which a polynomial rule may slow down: (24/10)^3, for O(n^3) in SA-FOA
+TRIES = 3  # measurements; the shortest counts, since other work disturbs the others
+FLAT = 14  # allowed slowdown of a polynomial rule: (24/10)^3, for O(n^3) in SA-FOA
 RULES = {
     "SAQM": fullbandit.saqm_rule,
     "ICB": fullbandit.icb_rule,
@@ -102,7 +102,7 @@ def run(options: Settings) -> Report:
 
 
 def seconds_of(rule: Callable, design: Design, theta: Array) -> float:
-    """Of a test, in a loop that is long enough."""
+    """Measures the seconds of a test, in a loop that is long enough."""
 
     def elapsed(tests: int) -> float:
         started = time.perf_counter()
@@ -118,7 +118,7 @@ def seconds_of(rule: Callable, design: Design, theta: Array) -> float:
 
 @partial(jax.jit, static_argnames="rule")
 def repeated(rule: Callable, design: Design, theta: Array, tests: int) -> Array:
-    """How many of so many tests hold. Each has a t and an estimate of its own: what they share, XLA would do once."""
+    """Counts the tests that hold. Each has its own t and estimate, since XLA would compute shared parts once."""
 
     def test(i: Array, held: Array) -> Array:
         t = PULLS + (i + held).astype(theta.dtype)

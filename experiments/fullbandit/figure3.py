@@ -82,8 +82,8 @@ def run(options: Settings) -> Report:
         draw,
         notes=(
             "The paper calls its algorithms comparable to Exhaustive. With one sigma for all they are not: the width "
-            "of SAQM is the sum of two norms of super-arms, that of Exhaustive the norm of a difference. ICB beats it "
-            "only with the radius of Lemma 1, which has log n in place of log C(n, k) and half the constant.",
+            "of SAQM is the sum of two norms of super-arms, the width of Exhaustive the norm of a difference. ICB "
+            "beats it only with the radius of Lemma 1, which has log n instead of log C(n, k) and half the constant.",
         ),
         grid=[
             {"gap": str(gap)} | {name: plus_minus(curves[name][row]) for name in RULES} | {"runs": str(realizations)}
@@ -93,6 +93,6 @@ def run(options: Settings) -> Report:
 
 
 def ranges(ratios: dict[str, np.ndarray]) -> str:
-    """The least and the greatest of each, once where they are the same."""
+    """Formats the smallest and the largest ratio of each, once if they are equal."""
     spans = {name: dict.fromkeys(f"{x:.2g}" for x in (each.min(), each.max())) for name, each in ratios.items()}
     return ", ".join(f"{name} {' to '.join(span)} times" for name, span in spans.items())

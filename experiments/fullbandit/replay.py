@@ -21,7 +21,7 @@ from jaxbandits.fullbandit import Design
 from jaxbandits.fullbandit._problem.crowdsourcing import FOLDERS
 
 NEAR = 0.03
-MARKERS = "os^Dv<>P"  # of the answers
+MARKERS = "os^Dv<>P"  # markers of answers
 NOISES = {"independent": {"noise": "bernoulli", "sampler": "normal"}, "replay": {"noise": "replay"}}
 
 
@@ -32,7 +32,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Settings) -> Report:
     quizzes = runs.QUICK_QUIZZES if options.quick else runs.QUIZZES
     seeds = options.seeds or (8 if options.quick else 20)
-    sweeps, mean, left, grid = {}, {}, [], []
+    sweeps, mean, shares, grid = {}, {}, [], []
     for quiz in quizzes:
         correct = fullbandit.load_correct(options.data / FOLDERS[quiz])
         counts = correct.sum(axis=0)
@@ -48,7 +48,7 @@ def run(options: Settings) -> Report:
             _, answer = np.unique(sweep.columns["answer"], axis=0, return_inverse=True)
             deviation, given = (pooled_deviation(pulls, group) for group in (row, row * len(pulls) + answer.ravel()))
             if ranked[runs.SIZE - 1] == ranked[runs.SIZE]:
-                left.append((given / deviation) ** 2)  # of the variance on a support, once the answer is known
+                shares.append((given / deviation) ** 2)  # share of the variance on a support given the answer
             shown = {"": f"{quiz}, {noise}", "variance of a pull": number(variance), "mean": number(center / 1000)}
             shown |= {"+- s.e.": number(deviation / np.sqrt(len(pulls)) / 1000)}
             shown |= {"deviation": f"{100 * deviation / center:.2f} %", "given answer": f"{100 * given / center:.2f} %"}
@@ -61,12 +61,12 @@ def run(options: Settings) -> Report:
         for axes, quiz in zip(panels, quizzes, strict=True):
             parts = [sweeps[noise, quiz].columns for noise in NOISES]
             pulls, row, answers = (np.stack([part[name] for part in parts]) for name in ("pulls", "row", "answer"))
-            seen, answer = np.unique(answers.reshape(row.size, -1), axis=0, return_inverse=True)
+            distinct, answer = np.unique(answers.reshape(row.size, -1), axis=0, return_inverse=True)
             answer = answer.reshape(row.shape)
             pulls, answer = (x[:, row[0] == 0] for x in (pulls, answer))  # one support: others have other means
             deviation = 100 * (pulls / pulls.mean() - 1)
             x = np.arange(2)[:, None] + np.linspace(-0.3, 0.3, pulls.shape[1])
-            for nth, marker in zip(range(len(seen)), itertools.cycle(MARKERS)):
+            for nth, marker in zip(range(len(distinct)), itertools.cycle(MARKERS)):
                 chosen = answer == nth
                 axes.plot(x[chosen], deviation[chosen], ls="", marker=marker, color=f"C{nth}", mfc="w", ms=4)
             axes.set(xlim=(-0.6, 1.6), xticks=(0, 1), title=quiz)
@@ -87,8 +87,8 @@ def run(options: Settings) -> Report:
             ),
             Claim(
                 "where workers tie, most of the spread on a support comes from which of them are answered",
-                f"{min(left):.0%} to {max(left):.0%} of the variance is left given the answer",
-                max(left) < 0.5,
+                f"{min(shares):.0%} to {max(shares):.0%} of the variance is left given the answer",
+                max(shares) < 0.5,
             ),
         ],
         joined(sweeps),
@@ -102,14 +102,14 @@ def run(options: Settings) -> Report:
 
 
 def pull_variances(correct: np.ndarray, designs: Design) -> np.ndarray:
-    """Variance of a pull, mean over all super-arms, under the two noises."""
+    """Computes the variance of a pull, averaged over all super-arms, under the two noises."""
     support = np.asarray(designs.support).reshape(-1, correct.shape[1])
     accuracy = correct.mean(axis=0)
     return np.array([(support @ (accuracy * (1 - accuracy))).mean(), (support @ correct.T).var(axis=1).mean()])
 
 
 def pooled_deviation(values: np.ndarray, group: np.ndarray) -> float:
-    """The standard deviation within groups."""
+    """Computes the standard deviation within groups."""
     _, group, size = np.unique(group, return_inverse=True, return_counts=True)
     means = np.bincount(group, values) / size
     return float(np.sqrt(np.sum((values - means[group]) ** 2) / (len(values) - len(size))))

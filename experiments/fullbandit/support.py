@@ -1,4 +1,4 @@
-"""How many super-arms should a learner pull? Pulls of three rules against the size of the support.
+"""Pulls of three rules against the number of super-arms in the support.
 
 Synthetic instances of n = 10 arms, super-arms of k = 5, gap 0.4, noise N(0, 1) of every arm, sigma = 5, delta = 0.05,
 epsilon = 0.5; equal shares on s random super-arms, s = n .. 5 n, and on all 252, a new support for each realization.
@@ -50,9 +50,9 @@ def run(options: Settings) -> Report:
 
     runs = joined(parts, label="run")
     medians = {name: {s: np.median(parts[f"{name}, s = {s}"]["pulls"]) for s in sizes} for name in RULES}
-    condition, rho = ({s: np.median(found[kind]) for s, found in designs.items()} for kind in ("condition", "rho"))
-    ratio = {s: found["ratio"].mean() for s, found in designs.items()}
-    reached = {f"s = {s}:": np.mean(found["ratio"] >= RELIED_ON) for s, found in designs.items()}
+    condition, rho = ({s: np.median(columns[kind]) for s, columns in designs.items()} for kind in ("condition", "rho"))
+    ratio = {s: columns["ratio"].mean() for s, columns in designs.items()}
+    reached = {f"s = {s}:": np.mean(columns["ratio"] >= RELIED_ON) for s, columns in designs.items()}
     times = {name: pulls[ARMS] / pulls[FULL] for name, pulls in medians.items()}
     worse = {name: pulls[ARMS] / pulls[2 * ARMS] for name, pulls in medians.items()}
     main = [s for s in MAIN if s in sizes]
@@ -62,10 +62,10 @@ def run(options: Settings) -> Report:
         deciles = (0.1, 0.9)
         shown = {"condition of Lambda": "condition", "largest norm / n": "rho", "peeled norm / largest norm": "ratio"}
         for style, name in enumerate(RULES):
-            quantiles(left, sizes, [parts[f"{name}, s = {s}"]["pulls"] for s in sizes], name, style, deciles)
+            quantiles(left, sizes, [parts[f"{name}, s = {s}"]["pulls"] for s in sizes], name, style, at=deciles)
         for style, (label, kind) in enumerate(shown.items()):
             unit = ARMS if kind == "rho" else 1
-            quantiles(right, sizes, [columns[kind] / unit for columns in designs.values()], label, style, deciles)
+            quantiles(right, sizes, [columns[kind] / unit for columns in designs.values()], label, style, at=deciles)
         left.set(yscale="log", ylabel="pulls until the stop", title="Pulls")
         right.set(yscale="log", title="The design")
         for axes in (left, right):

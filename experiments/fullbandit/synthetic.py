@@ -1,4 +1,4 @@
-"""What the experiments on synthetic instances share: G-optimal designs, tables of tasks, several rules on one path."""
+"""Shared parts of the experiments on synthetic instances: G-optimal designs, task tables, rules on one path."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -16,7 +16,7 @@ from jaxbandits import Outcome, fullbandit
 from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, PyTree
 from jaxbandits.fullbandit import Design, Pulls
 
-ARMS, SIZE = 10, 5  # of the paper's synthetic data
+ARMS, SIZE = 10, 5  # arms and super-arm size of the paper's synthetic data
 UNUSED = 1e-4  # share of a row that a G-optimal design drops, so that all designs of a table have one shape
 SUPPORTS = 10**6  # the r-th support is not drawn from the seed of the r-th instance
 
@@ -25,12 +25,12 @@ Task = dict[str, Any]  # a row of a table: its `gap`, what is pulled (`design`),
 
 
 def g_design(seed: int, rows: int) -> Design:
-    """The G-optimal shares on random super-arms; those that it drops keep a share of 1e-4."""
+    """Computes G-optimal shares on random super-arms; dropped super-arms keep a share of 1e-4."""
     support = fullbandit.random_support(SUPPORTS + seed, ARMS, SIZE, size=rows)
     optimal = fullbandit.g_allocation(support)
-    kept, place = np.nonzero((support[:, None, :] == optimal.support).all(2))
+    kept, index = np.nonzero((support[:, None, :] == optimal.support).all(2))
     shares = np.full(rows, UNUSED)
-    shares[kept] = np.maximum(optimal.weights[place], UNUSED)
+    shares[kept] = np.maximum(optimal.weights[index], UNUSED)
     return fullbandit.make_design(support, SIZE, weights=shares / shares.sum())
 
 
@@ -49,7 +49,7 @@ def tasks(gaps: Sequence[float], realizations: int, design: Callable[[int], Desi
 def rule_runs(
     heading: str, rule: Callable[..., Algorithm], table: Task, options: Settings, **settings: Any
 ) -> dict[str, np.ndarray]:
-    """One run of a rule on every row of a table; `best` and `good` tell how good its answer is."""
+    """Runs a rule once on every row of a table; columns `best` and `good` judge its answer."""
 
     def judge(task: Task, outcome: Outcome) -> dict[str, Array]:
         right = partial(fullbandit.is_right, task["instance"], outcome.answer)
@@ -62,7 +62,7 @@ def rule_runs(
 def path_runs(
     heading: str, rule: Callable[[Design], Algorithm], table: Task, **simulated: Any
 ) -> dict[str, np.ndarray]:
-    """A run of whatever tracks a design, on every row of a table; `simulated` goes to `simulate`."""
+    """Runs an algorithm that tracks a design on every row of a table; `simulated` goes to `simulate`."""
 
     def build(task: Task, key: Key) -> tuple[Algorithm, Environment]:
         return rule(task["design"]), fullbandit.environment(task["instance"], task["design"])
@@ -75,7 +75,7 @@ def path_runs(
 
 
 class State(NamedTuple):
-    """Of `follow`."""
+    """State of `follow`."""
 
     pulls: Array  # int ()
     counts: Array  # int (s,)
@@ -114,8 +114,8 @@ def follow(
     def observe(state: State, action: Pulls, observation: Array) -> State:
         counts, sums = state.counts + action.counts, state.sums + observation
         t, block = ends[state.index], ends[state.index + 1] - ends[state.index]
-        seen = t.astype(sums.dtype), estimate(counts, sums), state.index, block.astype(sums.dtype)
-        after = State(counts.sum(), counts, sums, state.index + 1, note(state.notes, *seen))
+        evidence = t.astype(sums.dtype), estimate(counts, sums), state.index, block.astype(sums.dtype)
+        after = State(counts.sum(), counts, sums, state.index + 1, note(state.notes, *evidence))
         pulled = action.counts.sum() > 0
         return jax.tree.map(lambda new, old: jnp.where(pulled, new, old), after, state)
 

@@ -42,7 +42,7 @@ def run(options: Settings) -> Report:
             Line(f"{name}: average accuracy", correct.mean() / questions, printed=average, tolerance=ROUNDING),
             Line(f"{name}: best accuracy", ranked[0] / questions, printed=best, tolerance=ROUNDING),
             Line(f"{name}: value of the ten best", chosen.sum() / questions),
-            Line(f"{name}: optimal sets", optimal),  # that attain this value
+            Line(f"{name}: optimal sets", optimal),  # sets that attain this value
         ]
         superarms[name] = math.comb(len(correct), runs.SIZE)
         gaps[name] = (last - ranked[runs.SIZE]) / questions

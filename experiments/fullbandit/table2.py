@@ -1,6 +1,6 @@
 """Table 2 of Kuroki, Xu, Miyauchi, Honda, Sugiyama (2020): pulls on six crowdsourced quizzes.
 
-The ten best workers of a quiz are wanted; a pull asks ten of them one question and counts the right answers.
+The answer is the ten best workers of a quiz; a pull asks ten workers one question and counts the right answers.
 delta = 0.05, epsilon = 0.5, sigma = 10. The paper does not say which super-arms are pulled: here it is twice as many
 random ones as there are workers (--support-ratio), all equally often, drawn anew 20 times (science: 16 times). Nor
 does it say that ICB has the radius of the ellipsoid, with which its numbers come out; the printed one is shown too.
@@ -35,8 +35,8 @@ RULES = {
     "SAQM, exact reduction": partial(fullbandit.saqm, reduction="exact", **PACED),
     "spectral": partial(fullbandit.spectral, **PACED),
 }
-REALIZATIONS = 5  # that the paper averages
-NEAR = 0.4  # by how much ours over the paper's may differ from 1
+REALIZATIONS = 5  # number that the paper averages
+NEAR = 0.4  # allowed difference of ours / paper from 1
 # Thousands of pulls by quiz; the paper has one ICB and one SA-FOA.
 PRINTED = {
     name: dict(zip(runs.QUIZZES, printed("fullbandit", f"table2 {name.partition(',')[0]}"), strict=True))
@@ -104,7 +104,7 @@ def run(options: Settings) -> Report:
             f"ICB with the printed radius, of Lemma 1, takes {1 / lemma1.max():.1f} to {1 / lemma1.min():.1f} times "
             "fewer pulls than printed: the paper's runs had the radius of the ellipsoid.",
             f"SA-FOA as printed (eps/2) takes {half.min():.1f} to {half.max():.1f} times the printed pulls, with the "
-            f"threshold eps in place of eps/2 {whole.min():.1f} to {whole.max():.1f} times. The paper leaves open "
+            f"threshold eps instead of eps/2 {whole.min():.1f} to {whole.max():.1f} times. The paper leaves open "
             "which super-arms are pulled and how many are sampled in a test.",
             "The number of super-arms is the one free constant: SAQM and ICB need fewer pulls with more of them.",
         ),
@@ -117,7 +117,7 @@ def over_paper(lines: dict[str, Line]) -> np.ndarray:
 
 
 def claims(lines: Lines) -> list[Claim]:
-    """Which rule needs fewer pulls (on science ICB needs more than SAQM, in the paper too), and how many."""
+    """Claims which rule needs fewer pulls (on science ICB needs more than SAQM, as in the paper), and how many."""
 
     def quotients(few: str, many: str) -> dict[str, float]:
         return {quiz: each.ours / lines[many][quiz].ours for quiz, each in lines[few].items()}

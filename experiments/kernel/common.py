@@ -1,4 +1,4 @@
-"""What the experiments on distributed kernel bandits share: algorithms side by side on the same instances and noise."""
+"""Shared parts of the experiments on distributed kernel bandits: algorithms on the same instances and noise."""
 
 import itertools
 import zlib
@@ -24,7 +24,7 @@ NOISE_SCALE = 0.2
 NOISE_VARIANCE = NOISE_SCALE**2
 BETAS = (0.2, 0.5, 1.0, 2.0, 5.0)
 FUNCTIONS = {"h1": "h1", "h2": "h2", "branin": "Branin", "hartmann4": "Hartmann"}
-QUICK_FUNCTIONS = ("branin",)  # where a program is compiled for each: most of the time of a quick run
+QUICK_FUNCTIONS = ("branin",)  # each needs a program of its own, and compiling dominates a quick run
 DIMENSIONS = {"h1": 10, "h2": 10, "branin": 2, "hartmann4": 4}
 RULES: dict[str, Callable[..., Algorithm]] = {
     "DUETS": kernel.duets,
@@ -34,10 +34,10 @@ RULES: dict[str, Callable[..., Algorithm]] = {
     "GP-UCB": kernel.gp_ucb,
     "BPE": kernel.bpe,
 }
-ALONE = ("GP-UCB", "BPE")  # one learner, who queries one point at a time
-PLAYERS = ("DUETS", "DisKernelUCB", "ApproxDisKernelUCB", "N-KernelUCB")  # of the paper's Figure 1
+ALONE = ("GP-UCB", "BPE")  # one learner that queries one point at a time
+PLAYERS = ("DUETS", "DisKernelUCB", "ApproxDisKernelUCB", "N-KernelUCB")  # rules of the paper's Figure 1
 APPROXIMATE = "ApproxDisKernelUCB"
-MAX_INDUCING = 64  # of it; the dictionaries of Figure 1 held 38 points at most
+MAX_INDUCING = 64  # capacity of its dictionaries, which held 38 points at most in Figure 1
 
 AllRuns = dict[tuple[str, str], jaxbandits.Results]  # (function, rule)
 
@@ -58,14 +58,14 @@ def environment(instance: Instance, n_agents: int, stream: Key) -> Environment:
 
 
 def functions(options: Settings, quick: Sequence[str] = QUICK_FUNCTIONS) -> dict[str, str]:
-    """Those that an experiment takes, and their names; of a quick one `quick`."""
+    """Returns the functions of an experiment and their names; a quick run has only `quick`."""
     return {function: FUNCTIONS[function] for function in quick} if options.quick else FUNCTIONS
 
 
 def runs(
     heading: str,  # names the instances and the noise; with function and rule it is unique to these runs
     function: str,  # one of `FUNCTIONS`
-    rule: str,  # one of `RULES`; those of one learner query n_agents horizon points
+    rule: str,  # one of `RULES`; a single learner queries n_agents horizon points
     *,
     options: Settings,
     replicates: int,  # instances, each with every beta
@@ -73,18 +73,18 @@ def runs(
     n_agents: int = AGENTS,
     horizon: int = HORIZON,
     size: int = SIZE,  # candidates
-    grid: tuple[int, ...] | None = None,  # rounds of the curve, of one learner or of all agents; None: ten
-    instance: Mapping[str, Any] = {},  # further arguments of the function's factory
-    fixed: Mapping[str, Any] = {},  # and of the algorithm
+    grid: tuple[int, ...] | None = None,  # rounds of the curve, of one learner or of all agents; if None, ten
+    instance: Mapping[str, Any] = {},  # further arguments of the factory of the function
+    fixed: Mapping[str, Any] = {},  # further arguments of the algorithm
     max_inducing: int = MAX_INDUCING,
-    noise_variance: float = NOISE_VARIANCE,  # of the posteriors
-    same_instance: bool = False,  # whether all replicates have that of the first
+    noise_variance: float = NOISE_VARIANCE,  # noise variance of the posteriors
+    same_instance: bool = False,  # all replicates share the instance of the first
     dtype: Any = jnp.float64,
     total: Callable[[PyTree, Decision, Array], dict[str, Array]] = lambda *asked: {},  # added up over the rounds
     metrics: Callable[[Instance, Outcome], dict[str, Array]] = lambda *ended: {},  # further columns
     **simulated: Any,
 ) -> jaxbandits.Results:
-    """Runs of an algorithm at several beta, on the instances and with the noise of all others under the same heading.
+    """Runs an algorithm at several beta, on the same instances and noise as all others under the same heading.
 
     Every run has `beta`, `replicate`, `regret`, the messages (`uplink` an agent, `downlink`, their sum
     `communication`, how often anything was sent, `syncs`), the `curve` (G, 3), and for DUETS the sum if repeats are
@@ -140,36 +140,36 @@ def compared(
     heading: str,
     functions: Iterable[str],
     rules: Iterable[str] = PLAYERS,
-    own: Callable[[str, str], dict[str, Any]] = lambda function, rule: {},
+    extra: Callable[[str, str], dict[str, Any]] = lambda function, rule: {},
     **shared: Any,
 ) -> AllRuns:
-    """Every rule on every function; (function, rule) -> `own` settings, beside those that are `shared`."""
-    return {place: runs(heading, *place, **shared, **own(*place)) for place in itertools.product(functions, rules)}
+    """Runs every rule on every function; `extra` (function, rule) -> settings beside the `shared` ones."""
+    return {key: runs(heading, *key, **shared, **extra(*key)) for key in itertools.product(functions, rules)}
 
 
 def by_beta(results: jaxbandits.Results, column: str) -> np.ndarray:
-    """A column as (betas, replicates, ...), which is the order of the runs."""
+    """Reshapes a column to (betas, replicates, ...), the order of the runs."""
     values, betas = results.columns[column], len(np.unique(results.columns["beta"]))
     return values.reshape(betas, -1, *values.shape[1:])
 
 
 def growth(curve: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The regret and the messages, up and down, of a curve (..., G, 3)."""
+    """Returns the regret and the messages, uplink and downlink together, of a curve (..., G, 3)."""
     return curve[..., 0], curve[..., 1:].sum(axis=-1)
 
 
 def entry(values: np.ndarray) -> str:
-    """A mean with its standard error."""
+    """Formats a mean with its standard error."""
     mean, se = mean_se(values)
     digits = 3 if 0 < mean < 10 else 1 if 0 < mean < 100 else 0
     return f"{mean:,.{digits}f} +- {se:,.{digits}f}"
 
 
 def every_run_ends(all_runs: AllRuns) -> Claim:
-    """No run met a NaN."""
+    """Claims that no run met a NaN."""
     return every_run_stops(all_runs.values(), "every run ends after its last round, without a NaN")
 
 
 def functions_of(all_runs: Mapping[tuple[str, str], Any]) -> dict[str, str]:
-    """Those of which there are runs, and their names."""
+    """Returns the functions with runs, and their names."""
     return {function: FUNCTIONS[function] for function, _ in all_runs}

@@ -18,7 +18,7 @@ QUICK_FUNCTIONS = ("h2", "branin")
 TUNING, EVALUATION, QUICK_EVALUATION = 5, 20, 6
 GRID = (2, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50)  # 2: DUETS' first synchronisation
 DISTINCT = 1000 * (1 - 0.999**20)  # candidates expected in 20 uniform draws of 1000
-BASELINES = ("DisKernelUCB", "ApproxDisKernelUCB")  # that communicate
+BASELINES = ("DisKernelUCB", "ApproxDisKernelUCB")  # rules that communicate
 
 Cells = dict[tuple[str, str], dict[str, np.ndarray]]  # (function, rule) -> `at_chosen`
 
@@ -73,7 +73,7 @@ def run(options: Settings) -> Report:
             "Communication = numbers an agent sends, on average, and numbers broadcast. Where DUETS sends a repeated "
             f"candidate again, as it must where candidates are a continuum: {repeated}.",
             *(
-                f"{name}, DUETS' regret minus that of "
+                f"{name}, DUETS' regret minus the regret of "
                 + ", ".join("{} {:+.1f} +- {:.1f}".format(rule, *ahead(cells, f, rule)) for rule in PLAYERS[1:])
                 + " (paired)."
                 for f, name in functions.items()
@@ -88,14 +88,14 @@ def run(options: Settings) -> Report:
 
 
 def sweeps(options: Settings) -> AllRuns:
-    """All runs of the figure, tuning runs first: 4 functions x 4 algorithms x 5 beta."""
+    """Makes all runs of the figure, tuning runs first: 4 functions x 4 algorithms x 5 beta."""
     evaluation = options.seeds or (QUICK_EVALUATION if options.quick else EVALUATION)
     functions = kernels.functions(options, QUICK_FUNCTIONS)
     return kernels.compared("kernel figure 1", functions, options=options, replicates=TUNING + evaluation, grid=GRID)
 
 
 def at_chosen(results: jaxbandits.Results) -> dict[str, np.ndarray]:
-    """The columns of the evaluation runs at the beta of least mean regret on the tuning runs."""
+    """Returns columns of the evaluation runs, at the beta of smallest mean regret on the tuning runs."""
     chosen = np.argmin(by_beta(results, "regret")[:, :TUNING].mean(axis=1))
     return {name: by_beta(results, name)[chosen, TUNING:] for name in results.columns}
 
@@ -106,7 +106,7 @@ def ahead(cells: Cells, function: str, rule: str) -> tuple[np.ndarray, np.ndarra
 
 
 def claims_of_the_paper(cells: Cells) -> tuple[Claim, Claim]:
-    """Both, as this experiment's own runs have them."""
+    """Claims both statements of the paper, from the runs of this experiment."""
     functions = functions_of(cells)
     sent = {key: cell["communication"].mean() for key, cell in cells.items()}
     ratios = {name: min(sent[f, rule] for rule in BASELINES) / sent[f, "DUETS"] for f, name in functions.items()}
@@ -127,20 +127,20 @@ def claims_of_the_paper(cells: Cells) -> tuple[Claim, Claim]:
 
 
 def lowest_regret(cells: Cells) -> str:
-    """The algorithm of least mean regret on each function."""
+    """Names the algorithm of smallest mean regret on each function."""
     functions = functions_of(cells)
     best = {f: min(PLAYERS, key=lambda rule, f=f: cells[f, rule]["regret"].mean()) for f in functions}
     return ", ".join(f"{name} {best[f]}" for f, name in functions.items())
 
 
 def first_synchronisation(all_runs: AllRuns) -> Claim:
-    """All of the 20 draws become inducing points then, at every beta."""
-    found = []
+    """Claims that all of the 20 draws become inducing points at the first synchronisation, at every beta."""
+    rows = []
     for function, name in functions_of(all_runs).items():
         _, sent = kernels.growth(by_beta(all_runs[function, "DUETS"], "curve")[0, :, 0])
-        found.append((name, *mean_se(sent), DISTINCT * (DIMENSIONS[function] + 2) + 1))
+        rows.append((name, *mean_se(sent), DISTINCT * (DIMENSIONS[function] + 2) + 1))
     return Claim(
         "DUETS' first synchronisation costs 19.81 (d + 2) + 1 on average, within 4 standard errors",
-        ", ".join(f"{name} {mean:.1f} ({expected:.1f})" for name, mean, _, expected in found),
-        all(abs(mean - expected) <= 4 * se for _, mean, se, expected in found),
+        ", ".join(f"{name} {mean:.1f} ({expected:.1f})" for name, mean, _, expected in rows),
+        all(abs(mean - expected) <= 4 * se for _, mean, se, expected in rows),
     )

@@ -35,7 +35,7 @@ Draw = Callable[[int], np.ndarray]  # (count) -> uniform points of the domain (c
 
 
 class Elimination(NamedTuple):
-    """What an epoch leaves: the points where k_S(x)'alpha reaches the threshold."""
+    """An elimination, which keeps the points where k_S(x)'alpha reaches the threshold."""
 
     points: np.ndarray  # (m, d)
     alpha: np.ndarray  # (m,)
@@ -49,8 +49,8 @@ def run(options: Settings) -> Report:
     ours, sent, grid = {}, {}, []
     for function, name in functions.items():
         rngs = [np.random.default_rng((seed, list(FUNCTIONS).index(function))) for seed in range(count)]
-        found = [duets(function, rng) for rng in tqdm(rngs, desc=name)]
-        ours[function] = runs = {kind: np.array([one[kind] for one in found]) for kind in found[0]}
+        results = [duets(function, rng) for rng in tqdm(rngs, desc=name)]
+        ours[function] = runs = {kind: np.array([one[kind] for one in results]) for kind in results[0]}
         rivals = min(finite[function, rule].mean() for rule in figure1.BASELINES)
         sent[name] = runs["communication"].mean(), rivals
         row = {"": name, "sent, 1000 candidates": entry(finite[function, "DUETS"])}
@@ -90,7 +90,7 @@ def run(options: Settings) -> Report:
 
 
 def domain(function: str, rng: np.random.Generator) -> tuple[Draw, Callable[[np.ndarray], np.ndarray]]:
-    """Uniform points of the set that a function lives on, and its values, (n, d) -> (n,)."""
+    """Returns a sampler of uniform points of a function's domain, and its values, (n, d) -> (n,)."""
     d = DIMENSIONS[function]
     if function in ("branin", "hartmann4"):
         table = jax.jit(jax.vmap(branin_value if function == "branin" else hartmann4_value))
@@ -108,9 +108,9 @@ def domain(function: str, rng: np.random.Generator) -> tuple[Draw, Callable[[np.
 
 
 def duets(function: str, rng: np.random.Generator) -> dict[str, Any]:
-    """The paper's Algorithm 1 and 2 with their real active sets.
+    """Runs the paper's Algorithms 1 and 2 with their real active sets.
 
-    `is_short`: somewhere rejection found too few points, and those found were drawn again.
+    `is_short` is True if rejection sampling found too few points, so that some were drawn again.
     """
     (draw, value), lengthscale, beta = domain(function, rng), LENGTHSCALES[function], BETA[function]
     epochs = epoch_lengths(HORIZON, FIRST_EPOCH)
@@ -144,25 +144,25 @@ def duets(function: str, rng: np.random.Generator) -> dict[str, Any]:
 def active(
     draw: Draw, past: list[Elimination], count: int, lengthscale: float, rng: np.random.Generator
 ) -> tuple[np.ndarray, bool]:
-    """Uniform points of the active set, and whether rejection found too few of them."""
+    """Draws uniform points of the active set; also returns True if rejection sampling found too few."""
 
-    def left(x: np.ndarray, by: Elimination) -> np.ndarray:
+    def kept(x: np.ndarray, by: Elimination) -> np.ndarray:
         return x[covariance(x, by.points, lengthscale) @ by.alpha >= by.threshold]
 
     survivors, have = [], 0
     for _ in range(0, PROPOSALS, BLOCK):
-        survivors.append(functools.reduce(left, past, draw(BLOCK)))
+        survivors.append(functools.reduce(kept, past, draw(BLOCK)))
         have += len(survivors[-1])
         if have >= count:
             return np.concatenate(survivors)[:count], False
     if past:  # the last survivors: points of an epoch that its own elimination left
-        survivors.append(left(past[-1].points, past[-1]))
+        survivors.append(kept(past[-1].points, past[-1]))
     points = np.concatenate(survivors)
     return points[rng.integers(len(points), size=count)], True
 
 
 def variance(points: np.ndarray, at: np.ndarray, lengthscale: float) -> np.ndarray:
-    """Exact posterior variance at `at` after observations at `points`."""
+    """Computes the exact posterior variance at `at` after observations at `points`."""
     factor = cholesky(NOISE_VARIANCE * np.eye(len(points)) + covariance(points, points, lengthscale), lower=True), True
     cross = covariance(points, at, lengthscale)
     return 1 - np.sum(cross * cho_solve(factor, cross), axis=0)

@@ -1,4 +1,4 @@
-"""Information gain: the largest, that of uniform draws, and what the algorithms gather.
+"""Information gain: the largest, the gain of uniform draws, and the gain of algorithms.
 
 1000 candidates of each of the four domains, kernels SE, Matern 5/2 and 3/2, noise variance .04, up to 2000
 observations. Greedy selection reaches 1 - 1/e of the largest gain. Uniform draws: mean of 5. Algorithms: 10 agents, 50
@@ -32,14 +32,16 @@ ROUNDING = 1e-9
 
 
 def run(options: Settings) -> Report:
-    def own(function: str, rule: str) -> dict[str, Any]:
+    def extra(function: str, rule: str) -> dict[str, Any]:
         return {"metrics": partial(gain, function)}
 
     n = 300 if options.quick else 2000
     functions = kernels.functions(options)
     names = ("SE", "Matern 3/2") if options.quick else tuple(KERNELS)
     shared = {"options": options, "replicates": options.seeds or (2 if options.quick else 5)}
-    gathered = kernels.compared("kernel information gain", functions, own=own, betas=(1.0,), total=queries, **shared)
+    gathered = kernels.compared(
+        "kernel information gain", functions, extra=extra, betas=(1.0,), total=queries, **shared
+    )
     reached = {key: np.mean(results.columns["gain"]) for key, results in gathered.items()}
     queried = kernels.AGENTS * kernels.HORIZON
     at = min(queried, n) - 1
@@ -79,7 +81,9 @@ def run(options: Settings) -> Report:
         f"Information gain in nats after {min(queried, n)} observations",
         [],
         [
-            between("greedy selection gains at least what uniform draws do, always (the least more)", least, -ROUNDING),
+            between(
+                "greedy selection always gains at least as much as uniform draws (smallest excess)", least, -ROUNDING
+            ),
             Claim(
                 "along greedy selection the gain grows, by ever less",
                 f"last step {min(s[-1] for s in steps):.2g} to {max(s[-1] for s in steps):.2g} nats",
@@ -95,7 +99,7 @@ def run(options: Settings) -> Report:
 
 
 def queries(state: PyTree, decision: Decision, rewards: Array) -> dict[str, Array]:
-    """How often each candidate is queried."""
+    """Counts the queries of each candidate."""
     del state, rewards
     return {"queries": jnp.zeros(SIZE, jnp.int32).at[decision.action.action].add(1, mode="drop")}
 
@@ -108,7 +112,7 @@ def gain(function: str, instance: Instance, outcome: Outcome) -> dict[str, Array
 
 
 def _along(rule: gp.Kernel, candidates: Array, orders: Array) -> Array:
-    """The gain after every observation, (draws, n), of candidates queried in the given orders (draws, n)."""
+    """Computes the gain after every observation, (draws, n), of candidates in the given orders (draws, n)."""
     gram = gp.cross(rule, candidates, candidates)
 
     def one(order: Array) -> Array:
@@ -122,6 +126,6 @@ def _along(rule: gp.Kernel, candidates: Array, orders: Array) -> Array:
 
 
 def order_of(function: str, name: str) -> str:
-    """The order of the largest gain in the number of observations n."""
+    """Returns the order of the largest gain in the number of observations n."""
     d, nu = DIMENSIONS[function], KERNELS[name]
     return f"log^{d + 1} n" if nu is None else f"n^{d / (2 * nu + d):.2f}"

@@ -18,7 +18,7 @@ from experiments.report import Claim, Report, joined
 from experiments.settings import Settings
 
 BETAS = (0.2, 1.0)
-POINTS = 20  # of a curve
+POINTS = 20  # points of a curve
 
 
 def run(options: Settings) -> Report:

@@ -1,7 +1,7 @@
-"""What five runs can show: how often DUETS has the lowest regret under the protocol of the paper's Figure 1.
+"""The power of five runs: how often DUETS has the lowest regret under the protocol of the paper's Figure 1.
 
 The runs of kernel_figure1 (with --store they are not run again). 4000 times, 5 of the 25 runs are drawn with
-replacement, and every algorithm's beta is that of least mean regret on the same 5 runs, as far as the paper tells.
+replacement, and every algorithm has the beta of smallest mean regret on the same 5 runs, as far as the paper says.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from experiments.report import Report
 from experiments.settings import Settings
 
 RESAMPLES, RUNS = 4000, 5
-BOOTSTRAPS = 200  # of the runs themselves
+BOOTSTRAPS = 200  # resamples of all runs
 
 
 def run(options: Settings) -> Report:
@@ -39,11 +39,11 @@ def run(options: Settings) -> Report:
             PLAYERS, heights, np.cumsum(heights, axis=0) - heights, COLORS, strict=False
         ):
             axes.bar(list(shares), height, bottom=below, label=rule, color=color, width=0.6)
-        axes.set(ylabel="% of draws with the least mean regret", title="Who wins with five runs?", ylim=(0, 100))
+        axes.set(ylabel="% of draws with the smallest mean regret", title="Who wins with five runs?", ylim=(0, 100))
         figure.legend(loc="outside lower center", ncols=2)
 
     return Report(
-        f"Share of {RESAMPLES} resamples of {RUNS} out of {total} runs in which an algorithm has the least mean regret",
+        f"Share of {RESAMPLES} resamples of {RUNS} of {total} runs in which an algorithm has the smallest mean regret",
         [],
         [above(most, {name: share[0] for name, share in shares.items()}, 0.5, ".0%")],
         {
@@ -58,7 +58,8 @@ def run(options: Settings) -> Report:
 
 
 def wins(regret: np.ndarray, rng: np.random.Generator, resamples: int) -> np.ndarray:
-    """Share (algorithms,) of draws of five runs in which each has the least mean regret, at the beta that suits them.
+    """Computes the share (algorithms,) of draws of five runs in which each has the smallest mean regret, at its best
+    beta.
 
     `regret` is (algorithms, betas, runs).
     """

@@ -1,4 +1,4 @@
-"""Figure 1 once more under the settings of the authors' public code, which differ from those of the paper.
+"""Figure 1 under the settings of the authors' public code, which differ from the settings of the paper.
 
 There the ridge is the standard deviation of the noise, epochs begin with 5 rounds and are rounded up, points are
 thinned with probability 4 log(n)/n, candidates are eliminated one by one, h1 and h2 live on the sphere, all runs share
@@ -29,14 +29,14 @@ def run(options: Settings) -> Report:
     functions = kernels.functions(options)
     duets = {"epochs": EPOCHS, "inducing_probability": log_rate(RATE), "elimination": "point"}
 
-    def own(function: str, rule: str) -> dict[str, Any]:
+    def extra(function: str, rule: str) -> dict[str, Any]:
         sphere = {"domain": "sphere"} if function in ("h1", "h2") else {}
         return {"instance": sphere, "fixed": duets if rule == "DUETS" else {}}
 
     settings = {"betas": [beta / UNIT for beta in BETAS], "size": SIZE, "noise_variance": NOISE_VARIANCE}
     replicates = figure1.TUNING + (options.seeds or (4 if options.quick else 20))
     shared = {"options": options, "replicates": replicates, "same_instance": True, **settings}
-    all_runs = kernels.compared("kernel public code", functions, own=own, **shared)
+    all_runs = kernels.compared("kernel public code", functions, extra=extra, **shared)
     paper = {key: figure1.at_chosen(results) for key, results in figure1.sweeps(options).items()}
     public = {key: figure1.at_chosen(results) for key, results in all_runs.items()}
 

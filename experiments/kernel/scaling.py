@@ -1,4 +1,4 @@
-"""How communication and regret grow with the number of agents and with the horizon.
+"""Growth of communication and regret with the number of agents and with the horizon.
 
 h1 and Branin, 1000 candidates, 10 runs, the beta that kernel_figure1 chose: 5 to 40 agents at 50 rounds, 50 to 400
 rounds with 10 agents. Slopes on log axes with bootstrap intervals.
@@ -45,13 +45,13 @@ def run(options: Settings) -> Report:
     regret = {key: results.columns["regret"] / (key[2] * key[3]) for key, results in all_runs.items()}
     kinds = {"communication": sent, "regret a query": regret}
     samples, slopes, rows = {}, {}, []
-    for place in itertools.product(names, PLAYERS, sizes, kinds):
-        function, rule, axis, kind = place
-        samples[place] = [kinds[kind][function, rule, *size] for size in sizes[axis].values()]
-        if kind == "regret a query" or rule != "N-KernelUCB":  # which sends nothing
-            slopes[place], low, high = slope_of(list(sizes[axis]), samples[place])
-            row = {"": f"{FUNCTIONS[function]}, {rule}, {kind} in {axis}", "slope": f"{slopes[place]:.2f}"}
-            rows.append(row | {"interval": f"{low:.2f} to {high:.2f}", "means": ", ".join(map(entry, samples[place]))})
+    for key in itertools.product(names, PLAYERS, sizes, kinds):
+        function, rule, axis, kind = key
+        samples[key] = [kinds[kind][function, rule, *size] for size in sizes[axis].values()]
+        if kind == "regret a query" or rule != "N-KernelUCB":  # N-KernelUCB sends nothing
+            slopes[key], low, high = slope_of(list(sizes[axis]), samples[key])
+            row = {"": f"{FUNCTIONS[function]}, {rule}, {kind} in {axis}", "slope": f"{slopes[key]:.2f}"}
+            rows.append(row | {"interval": f"{low:.2f} to {high:.2f}", "means": ", ".join(map(entry, samples[key]))})
 
     def below(other: str, axis: str) -> Claim:
         pairs = {f: [slopes[f, rule, axis, "communication"] for rule in ("DUETS", other)] for f in names}

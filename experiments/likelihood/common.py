@@ -1,4 +1,4 @@
-"""What the experiments on likelihood-ratio stopping share: the rules, their sweeps, bounds and errors."""
+"""Shared parts of the experiments on likelihood-ratio stopping: rules, their sweeps, bounds and errors."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -32,7 +32,7 @@ RULES: dict[str, Callable[..., Algorithm]] = {
 
 
 def never(delta: Array | float, evidence: thresholds.Evidence) -> Array:
-    """A threshold that is not passed."""
+    """Returns an infinite threshold, which no statistic passes."""
     del evidence
     return jnp.full_like(delta, jnp.inf)
 
@@ -49,9 +49,9 @@ def runs(
     longest: int = LONGEST,
     **settings: Any,
 ) -> Results:
-    """One rule on one instance, a row for every delta.
+    """Runs one rule on one instance, with a row for every delta.
 
-    `factory` takes (arms, *, delta), and items where the instance has them. Columns: `wrong` (the answer is not the
+    `factory` takes (arms, *, delta), and items if the instance has them. Columns: `wrong` (the answer is not the
     best item), and with marks `curve.right`.
     """
     items = {} if instance.items is None else {"items": instance.items}
@@ -75,24 +75,24 @@ def runs(
 
 
 def by_ratios(rule: str, threshold: thresholds.Threshold, **settings: Any) -> Callable[..., Algorithm]:
-    """A rule of `RULES` with its threshold, (arms, *, delta) -> Algorithm."""
+    """Returns a rule of `RULES` with its threshold, (arms, *, delta) -> Algorithm."""
     return partial(RULES[rule], threshold=threshold, **settings)
 
 
 def kl(delta: Any) -> np.ndarray:
-    """Of two coins, of delta and of 1 - delta."""
+    """Computes the divergence of Bernoulli distributions of means delta and 1 - delta."""
     delta = np.asarray(delta, float)
     return (1 - 2 * delta) * np.log((1 - delta) / delta)
 
 
 def time_of(instance: linear.Instance) -> float:
-    """T*, in pulls per unit of log(1 / delta): its certified lower end."""
+    """Computes the certified lower end of T*, in pulls per unit of log(1 / delta)."""
     arms, theta, noise_scale, items = instance
     return float(linear.characteristic_time(arms, theta, items=items, noise_scale=noise_scale).lower)
 
 
 def practical(time: float, delta: float) -> float:
-    """The t at which t = T* gk16(t, delta): where the ratio of the best shares passes the threshold."""
+    """Solves t = T* gk16(t, delta), the time at which the ratio of the best shares passes the threshold."""
     t = time * float(kl(delta))
     for _ in range(60):
         t = time * (np.log1p(np.log(max(t, 1.0))) - np.log(delta))
@@ -100,13 +100,13 @@ def practical(time: float, delta: float) -> float:
 
 
 def row_of(sweep: Results | Columns, n: int) -> dict[str, np.ndarray]:
-    """The columns of one row of a sweep."""
+    """Selects the columns of one row of a sweep."""
     columns = sweep.columns if isinstance(sweep, Results) else sweep
     return {name: values[columns["row"] == n] for name, values in columns.items()}
 
 
 def errors(columns: Any) -> tuple[int, int]:
-    """Wrong answers, and the runs that stopped."""
+    """Counts wrong answers and the runs that stopped."""
     ended = columns["status"] == Status.STOPPED
     return int(np.sum(columns["wrong"] & ended)), int(np.sum(ended))
 
@@ -117,7 +117,7 @@ def shown(wrong: int, ended: int) -> str:
 
 
 def confident(counts: dict[str, tuple[int, int, float]]) -> Claim:
-    """Whether errors, each (wrong, stopped, delta), are within delta; the worst is named."""
+    """Claims that error counts, each (wrong, stopped, delta), are within delta; names the worst."""
     worst = max(counts, key=lambda name: counts[name][0] / max(counts[name][1], 1) / counts[name][2])
     wrong, ended, delta = counts[worst]
     return Claim(

@@ -1,4 +1,4 @@
-"""How soon an answer is right, without a stop: PEPS, RAGE, L-T3C and uniform sampling on two instances.
+"""Shares of right answers over time, without a stop: PEPS, RAGE, L-T3C and uniform sampling on two instances.
 
 The share of runs whose answer at time t is the best arm, as Li, Jamieson and Jain (2024) show it: soare(6), omega = .1,
 theta = 2 e_1, and 20 unit vectors of dimension 6 of which two are close. RAGE answers once its first phase is over.
@@ -17,7 +17,7 @@ from jaxbandits import Results, linear
 
 INSTANCES = {"soare(6)": partial(linear.soare, 6, 0.1), "sphere_pair": partial(linear.sphere_pair, 0, 20, 6)}
 MARKS = (30, 100, 300, 1000, 3000, 10_000)
-DELTA = 0.1  # of RAGE, whose phases depend on it
+DELTA = 0.1  # determines the phases of RAGE
 # Shares of right answers of an independent implementation on soare(6): 400 runs, of RAGE 1000.
 EXAMPLES = {
     "PEPS": ((0.585, 0.678, 0.785, 0.925, 0.985, 1.0), 400),
@@ -59,7 +59,10 @@ def run(options: Settings) -> Report:
 
 
 def expected(right: dict[Key, tuple], marks: tuple[int, ...], seeds: int) -> Claim:
-    """The shares on soare(6); the spread is that of their pooled mean, so that a share of 1 has one too."""
+    """Claims agreement of the shares on soare(6).
+
+    The spread is computed from the pooled mean, so that a share of 1 also has one.
+    """
     off = {}
     for rule, (shares, runs) in EXAMPLES.items():
         ours, theirs = right["soare(6)", rule][0], np.array(shares[: len(marks)])

@@ -78,7 +78,7 @@ def run(options: Settings) -> Report:
 
 
 def factories(n: int) -> dict[str, Any]:
-    """(arms, *, delta) -> Algorithm, of the rules that so many arms admit."""
+    """Returns the rules that are feasible with n arms, each (arms, *, delta) -> Algorithm."""
     gk16 = thresholds.gk16(arms=n)
     rules = {
         "LinGapE": common.by_ratios("LinGapE", gk16, start="spanner"),
@@ -90,7 +90,7 @@ def factories(n: int) -> dict[str, Any]:
 
 
 def stays(rule: str, lines: dict[Key, Line], numbers: tuple[int, ...]) -> Claim:
-    """Whether a hundred times as many arms cost no more than half as many pulls again."""
+    """Claims that a hundred times as many arms cost at most half as many pulls again."""
     first, last = lines[rule, numbers[0]], lines[rule, numbers[-1]]
     grown = {f"{n:,}:": lines[rule, n].ours for n in numbers}
     room = STANDARD_ERRORS * (first.se / first.ours + last.se / last.ours)
@@ -99,11 +99,11 @@ def stays(rule: str, lines: dict[Key, Line], numbers: tuple[int, ...]) -> Claim:
 
 
 def pays(lines: dict[Key, Line]) -> Claim:
-    found = {n: each.ours / n for (rule, n), each in lines.items() if rule == "FWS"}
+    per_arm = {n: each.ours / n for (rule, n), each in lines.items() if rule == "FWS"}
     return Claim(
         "FWS needs more pulls than there are arms",
-        "pulls an arm: " + listed({f"{n:,}:": value for n, value in found.items()}, ".2f"),
-        min(found.values()) > 1,
+        "pulls an arm: " + listed({f"{n:,}:": value for n, value in per_arm.items()}, ".2f"),
+        min(per_arm.values()) > 1,
     )
 
 

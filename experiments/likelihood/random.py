@@ -49,14 +49,14 @@ def run(options: Settings) -> Report:
         partial(draw, ratios=ratios, times=times),
         notes=(
             f"T* lies between {times.min():,.0f} and {times.max():,.0f}, median {np.median(times):,.0f}. gk16 for all: "
-            f"a heuristic. Pairs: the geometric mean of pulls over those of {PIVOT} on the same instance.",
+            f"a heuristic. Pairs: the geometric mean of pulls over the pulls of {PIVOT} on the same instance.",
         ),
         grid=[row_of(rule, ratios[rule], logs.get(rule), wrong[rule]) for rule in RULES],
     )
 
 
 def times_of(table: dict[str, np.ndarray]) -> np.ndarray:
-    """T* of every instance, at its certified lower end."""
+    """Computes the certified lower end of T* of every instance."""
 
     def time(instance: dict[str, Any]) -> Any:
         return linear.characteristic_time(instance["arms"], instance["theta"], steps=2000).lower
@@ -65,7 +65,7 @@ def times_of(table: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def runs(rule: str, table: dict[str, np.ndarray], options: Settings, number: int) -> Results:
-    """One run on every instance. All rules have one noise."""
+    """Makes one run on every instance. All rules share the noise."""
     factory = common.by_ratios(rule, thresholds.gk16(arms=K))
 
     def build(task: Any, key: Any) -> tuple:
@@ -92,18 +92,18 @@ def row_of(rule: str, ratios: np.ndarray, logs: np.ndarray | None, wrong: tuple[
 
 
 def geometric(logs: np.ndarray) -> tuple[float, float]:
-    """The geometric mean of ratios, and its standard error."""
+    """Computes the geometric mean of ratios and its standard error."""
     mean, se = mean_se(logs)
     return float(np.exp(mean)), float(np.exp(mean) * se)
 
 
 def above_bound(ratios: dict[str, np.ndarray]) -> Claim:
-    """The bound is one of means: it holds of the mean over instances as well."""
-    found = {rule: mean_se(each) for rule, each in ratios.items()}
+    """Claims that the lower bound, which holds for means, holds for the mean over instances."""
+    means = {rule: mean_se(each) for rule, each in ratios.items()}
     return Claim(
         "the mean of pulls / (T* kl) is not below 1",
-        listed({rule: mean for rule, (mean, _) in found.items()}, ".2f"),
-        all(mean + STANDARD_ERRORS * se >= 1 for mean, se in found.values()),
+        listed({rule: mean for rule, (mean, _) in means.items()}, ".2f"),
+        all(mean + STANDARD_ERRORS * se >= 1 for mean, se in means.values()),
     )
 
 

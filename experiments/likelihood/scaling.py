@@ -1,4 +1,4 @@
-"""Pulls against T* kl(delta) from delta = 1e-1 to 1e-12: who comes near the least possible, and who does not.
+"""Pulls against the lower bound T* kl(delta) from delta = 1e-1 to 1e-12: which rules come near it.
 
 Soare's instance in six dimensions, omega = 0.1, theta = 2 e_1, gk16 for all rules that stop by likelihood ratios. The
 practical time solves t = T* gk16(t, delta): at these delta it is still well above T* kl.
@@ -89,22 +89,22 @@ def ratio(each: Line) -> float:
 
 
 def falls(rule: str, lines: dict[Key, Line], practical: dict[float, float], deltas: tuple[float, ...]) -> Claim:
-    """Whether pulls / (T* kl) fall, and pulls come near the practical time."""
-    found = {delta: ratio(lines[rule, delta]) for delta in deltas}
-    values = np.array(list(found.values()))
+    """Claims that pulls / (T* kl) fall, and that pulls come near the practical time."""
+    ratios = {delta: ratio(lines[rule, delta]) for delta in deltas}
+    values = np.array(list(ratios.values()))
     errors = np.array([lines[rule, delta].se / (lines[rule, delta].bound or np.nan) for delta in deltas])
     never_rises = np.all(np.diff(values) <= STANDARD_ERRORS * np.hypot(errors[1:], errors[:-1]))
     last = deltas[-1]
     near = lines[rule, last].ours / practical[last]
-    told = f"{listed({f'{d:g}:': v for d, v in found.items()}, '.2f')}; {near:.2f} of the practical time at the end"
+    told = f"{listed({f'{d:g}:': v for d, v in ratios.items()}, '.2f')}; {near:.2f} of the practical time at the end"
     return Claim(f"{rule}: pulls / (T* kl) fall towards 1", told, never_rises and values[-1] < values[0])
 
 
 def stays(rule: str, lines: dict[Key, Line], deltas: tuple[float, ...]) -> Claim:
-    """Whether a fixed allocation stays above what adaptive rules reach."""
+    """Claims that a fixed allocation stays above adaptive rules."""
     last = ratio(lines[rule, deltas[-1]])
     best = max(ratio(lines[other, deltas[-1]]) for other in ("FWS", "Lazy TaS"))
-    statement = f"{rule}: pulls / (T* kl) stay above twice those of FWS and Lazy TaS"
+    statement = f"{rule}: pulls / (T* kl) stay above twice the ratio of FWS and Lazy TaS"
     return Claim(statement, f"{last:.2f} against {best:.2f} at delta = {deltas[-1]:g}", last > 2 * best)
 
 

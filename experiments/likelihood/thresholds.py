@@ -1,4 +1,4 @@
-"""What a proof costs: pulls and errors of three rules under every threshold, on two instances.
+"""The cost of a proof: pulls and errors of three rules under every threshold, on two instances.
 
 Then a search for a setting in which gk16, a heuristic, errs more often than delta: orthogonal arms whose best one leads
 by so little that no run can know it, pulled up to a budget. A run that stops there trusts its noise.
@@ -23,8 +23,8 @@ INSTANCES = {"soare(6)": partial(linear.soare, 6, 0.1), "sphere_pair": partial(l
 NAMES = ("FWS", "LinGapE", "Lazy TaS")
 # Pulls of FWS on soare(6) at delta = .1 that an independent implementation makes.
 EXAMPLES = {"gk16": 904, "log_t": 2086, "jp": 5425, "ellipsoid": 6512, "ellipsoid_trace": 8650, "kk_all": 9179}
-NEAR = 0.15  # the share by which ours may differ from those, which came without a spread
-# Of the search: orthogonal arms, the lead of the best, pulls.
+NEAR = 0.15  # relative difference allowed from those, which came without a spread
+# Settings of the search: number of orthogonal arms, lead of the best, pulls.
 DIMENSIONS, LEAD, BUDGET = (2, 3, 5, 10, 20), 0.001, 20_000
 SEARCHED = ("LinGapE", "uniform")
 
@@ -44,7 +44,7 @@ def norm(instance: linear.Instance) -> float:
 
 
 def least_of(instance: linear.Instance) -> float:
-    """The least eigenvalue of the Gram matrix of one pull of every arm, with which a run begins."""
+    """Computes the smallest eigenvalue of the Gram matrix of one pull of every arm, as at the start of a run."""
     arms = np.asarray(instance.arms)
     return float(np.linalg.eigvalsh(arms.T @ arms)[0])
 
@@ -80,7 +80,7 @@ def run(options: Settings) -> Report:
     instances = {name: INSTANCES[name]() for name in list(INSTANCES)[: 1 if options.quick else None]}
     times = {name: common.time_of(each) for name, each in instances.items()}
     sweeps = {
-        (name, rule, kind): stopped_by(rule, kind, name, instance, options, seeds)
+        (name, rule, kind): stopped_by(rule, kind, name, instance, options=options, seeds=seeds)
         for name, instance in instances.items()
         for rule in NAMES
         for kind in KINDS
@@ -119,18 +119,20 @@ def run(options: Settings) -> Report:
     )
 
 
-def stopped_by(rule: str, name: str, place: str, instance: linear.Instance, options: Settings, seeds: int) -> Results:
-    """The runs of a rule under a threshold."""
+def stopped_by(
+    rule: str, name: str, where: str, instance: linear.Instance, *, options: Settings, seeds: int
+) -> Results:
+    """Runs a rule under a threshold."""
     kind = KINDS[name]
     more = {"glr_ridge": 0.0} if kind.least_squares else {}
     factory = common.by_ratios(rule, kind.make(instance), **more)
-    title = f"linear2 thresholds, {place}: {rule}, {name}"
+    title = f"linear2 thresholds, {where}: {rule}, {name}"
     return common.runs(title, instance, factory, options=options, seeds=seeds, delta=DELTAS)
 
 
 def search(options: Settings, seeds: int) -> dict[tuple[str, int, float], tuple[int, int]]:
-    """Rule, number of arms and delta -> wrong answers among the runs that stopped, and all runs."""
-    found = {}
+    """Counts wrong answers among the runs that stopped, and all runs, by rule, number of arms and delta."""
+    counts = {}
     budget = BUDGET // 10 if options.quick else BUDGET
     for arms in DIMENSIONS[:2] if options.quick else DIMENSIONS:
         instance = linear.Instance(np.eye(arms), LEAD * np.eye(arms)[0], 1.0)
@@ -141,12 +143,12 @@ def search(options: Settings, seeds: int) -> dict[tuple[str, int, float], tuple[
             sweep = common.runs(title, instance, factory, **shared)
             for n, delta in enumerate(DELTAS):
                 wrong, _ = common.errors(common.row_of(sweep, n))
-                found[rule, arms, delta] = wrong, seeds
-    return found
+                counts[rule, arms, delta] = wrong, seeds
+    return counts
 
 
 def told(searched: dict[tuple[str, int, float], tuple[int, int]]) -> list[str]:
-    """What the search found: the worst setting for each delta, and whether it is above delta by more than chance."""
+    """Describes the worst setting for each delta, and whether its error rate exceeds delta by more than chance."""
     lines = []
     for delta in DELTAS:
         rates = {key: wrong / runs for key, (wrong, runs) in searched.items() if key[2] == delta}
@@ -173,13 +175,13 @@ def counts_of(wrong: dict[Key, tuple[int, int]], status: str) -> dict[str, tuple
 
 
 def expected(lines: dict[Key, Line]) -> Claim:
-    found = {kind: lines["soare(6)", "FWS", kind, 0.1].ours / pulls for kind, pulls in EXAMPLES.items()}
+    ratios = {kind: lines["soare(6)", "FWS", kind, 0.1].ours / pulls for kind, pulls in EXAMPLES.items()}
     statement = f"FWS, soare(6), .1: within {NEAR:.0%} of the pulls of another implementation"
-    return Claim(statement, listed(found, ".2f"), all(abs(each - 1) <= NEAR for each in found.values()))
+    return Claim(statement, listed(ratios, ".2f"), all(abs(each - 1) <= NEAR for each in ratios.values()))
 
 
 def costs_more(lines: dict[Key, Line]) -> Claim:
-    """Whether every proof costs pulls, against gk16."""
+    """Claims that every proved threshold costs more pulls than gk16."""
     dearer = {
         f"{', '.join(key[:3])}, {key[3]:g}": each.ours / lines[*key[:2], "gk16", key[3]].ours
         for key, each in lines.items()
@@ -198,10 +200,8 @@ def draw(figure: Any, *, lines: dict[Key, Line]) -> None:
             for delta, filled in zip(DELTAS, ("w", None), strict=True):
                 rows = [lines[name, rule, kind, delta] for kind in KINDS]
                 style = marks(n) | ({"mfc": filled} if filled else {"mfc": marks(n)["color"]})
-                place = np.arange(len(KINDS)) + 0.18 * (n - 1)
-                axes.errorbar(
-                    place, [r.ours for r in rows], [2 * r.se for r in rows], label=f"{rule}, {delta:g}", **style
-                )
+                x = np.arange(len(KINDS)) + 0.18 * (n - 1)
+                axes.errorbar(x, [r.ours for r in rows], [2 * r.se for r in rows], label=f"{rule}, {delta:g}", **style)
         side_by_side(axes, [f"{kind}\n{KINDS[kind].status}" for kind in KINDS], yscale="log", title=name)
         axes.set_ylabel("pulls until the stop")
         axes.tick_params(axis="x", labelsize=8)

@@ -19,16 +19,16 @@ from jaxbandits.numerics import thresholds
 
 DELTA = 0.01
 PUBLISHED_RUNS = 100
-ORDER = ("LinGapE", "LinGame", "FWS", "Lazy TaS", "Oracle", "RAGE")  # of the printed rows
+ORDER = ("LinGapE", "LinGame", "FWS", "Lazy TaS", "Oracle", "RAGE")  # order of the printed rows
 MANY = {"FWS": 10, "Lazy TaS": 10}  # times as many runs
 PLAIN, BOTH = "none", "both"
 # Pulls of an independent implementation, without elimination: mean, standard error.
 EXAMPLES = {"LinGapE": (35_060, 1050), "FWS": (34_700, 1400), "Lazy TaS": (65_400, 1600)}
 AT = (0.05, 0.5, 0.95)
-# Those that do not agree, and why.
+# Reasons for cells that do not agree.
 EXPLAINED = {
     ("FWS", PLAIN): "one printed run of hundreds of thousands of pulls: the standard deviation is 1.4 times the mean",
-    ("Lazy TaS", PLAIN): "the printed tail is that of its warm start, which keeps the first plan for long",
+    ("Lazy TaS", PLAIN): "the printed tail comes from its warm start, which keeps the first plan for long",
 }
 
 Key = tuple[str, str]  # rule, elimination
@@ -88,12 +88,12 @@ def run(options: Settings) -> Report:
             "A printed mean counts with the standard deviation over its 100 runs. Elimination: none; of the stop (the "
             "Oracle's); of the stop and the choice of arms.",
         ),
-        grid=[row_of(key, lines[key], sweeps[key], wrong[key], bound, practical) for key in sweeps],
+        grid=[row_of(key, lines[key], sweeps[key], wrong[key], bound=bound, practical=practical) for key in sweeps],
     )
 
 
 def factories(instance: linear.Instance) -> dict[Key, Any]:
-    """Rule and elimination -> (arms, *, delta) -> Algorithm."""
+    """Returns the rules, each (arms, *, delta) -> Algorithm, by name and elimination."""
     best = linear.characteristic_time(instance.arms, instance.theta, noise_scale=instance.noise_scale).allocation
     log_t = thresholds.log_t()
     game = {"shared_learner": True, "optimism": False, "clip": False}
@@ -111,16 +111,16 @@ def factories(instance: linear.Instance) -> dict[Key, Any]:
 
 
 def published() -> dict[Key, Cell]:
-    """The printed means, with the standard errors that their standard deviations make."""
-    found = {}
+    """Returns the printed means, with standard errors from the printed standard deviations."""
+    cells = {}
     for name, elimination in (("no elimination", PLAIN), ("elimination", BOTH)):
         for rule, (mean, sd, *_) in zip(ORDER, printed("likelihood", f"tirinzoni, {name}"), strict=False):
-            found[rule, elimination] = Cell(1000 * mean, 1000 * sd / PUBLISHED_RUNS**0.5)
-    return found
+            cells[rule, elimination] = Cell(1000 * mean, 1000 * sd / PUBLISHED_RUNS**0.5)
+    return cells
 
 
 def practical_by_log_t(time: float) -> float:
-    """The t at which t = T* log_t(t, delta)."""
+    """Solves t = T* log_t(t, delta)."""
     log_t = thresholds.log_t()
     t = time * float(common.kl(DELTA))
     for _ in range(60):
@@ -129,7 +129,7 @@ def practical_by_log_t(time: float) -> float:
 
 
 def row_of(
-    key: Key, each: Line, sweep: Results, wrong: tuple[int, int], bound: float, practical: float
+    key: Key, each: Line, sweep: Results, wrong: tuple[int, int], *, bound: float, practical: float
 ) -> dict[str, str]:
     pulls = stopped(sweep)
     said = verdict(each)
@@ -158,12 +158,12 @@ def stopped(sweep: Results) -> np.ndarray:
 
 
 def expected(lines: dict[Key, Line]) -> Claim:
-    found = {
+    differences = {
         rule: (lines[rule, PLAIN].ours - mean) / float(np.hypot(lines[rule, PLAIN].se, se))
         for rule, (mean, se) in EXAMPLES.items()
     }
     statement = f"without elimination: within {STANDARD_ERRORS} standard errors of another implementation"
-    return Claim(statement, listed(found, "+.1f"), max(map(abs, found.values())) <= STANDARD_ERRORS)
+    return Claim(statement, listed(differences, "+.1f"), max(map(abs, differences.values())) <= STANDARD_ERRORS)
 
 
 def saves(rule: str, lines: dict[Key, Line]) -> Claim:

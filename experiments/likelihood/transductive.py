@@ -85,19 +85,19 @@ def above_bound(lines: dict[Key, Line]) -> Claim:
 
 
 def fewer_than_rage(rule: str, lines: dict[Key, Line]) -> Claim:
-    """Whether pulls decided one by one are fewer than those of phases, in every dimension."""
+    """Claims that a rule that decides every pull needs fewer pulls than phases, in every dimension."""
     ratios = {f"d = {d}:": lines["RAGE", d].ours / each.ours for (name, d), each in lines.items() if name == rule}
     return Claim(f"{rule} needs fewer pulls than RAGE", listed(ratios, ".1f"), min(ratios.values()) > 1)
 
 
 def grows(lines: dict[Key, Line], dimensions: tuple[int, ...]) -> Claim:
-    """Uniform sampling pays for every dimension; the others, which leave out what does not tell the two apart, less."""
+    """Claims that pulls of uniform sampling grow most with the dimension; adaptive rules skip uninformative arms."""
     first, last = dimensions[0], dimensions[-1]
     grown = {rule: lines[rule, last].ours / lines[rule, first].ours for rule in RULES}
     se = {rule: np.hypot(*(lines[rule, d].se / lines[rule, d].ours for d in (first, last))) for rule in RULES}
     room = STANDARD_ERRORS * max(se[rule] for rule in ADAPTIVE)
     return Claim(
-        f"from d = {first} to {last}, pulls of uniform sampling grow more than those of the adaptive rules",
+        f"from d = {first} to {last}, pulls of uniform sampling grow more than pulls of the adaptive rules",
         listed(grown, ".2f"),
         all(grown["uniform"] > grown[rule] * (1 - room) for rule in ADAPTIVE) and grown["uniform"] > 1,
     )

@@ -29,9 +29,9 @@ from jaxbandits import Results, linear
 from jaxbandits.numerics import thresholds
 
 DELTAS = (0.1, 0.01, 0.001, 0.0001)
-COLUMNS = {"FWS": 1, "LT": 2, "LT-H": 3, "LinGame-C": 4, "LinGame": 5, "uniform": 6}  # of the printed table
-RUNS = 1000  # of the printed means, which have no spread: ours stands for it
-# What an independent implementation finds at delta = .1 with gk16: means and standard errors.
+COLUMNS = {"FWS": 1, "LT": 2, "LT-H": 3, "LinGame-C": 4, "LinGame": 5, "uniform": 6}  # columns of the printed table
+RUNS = 1000  # runs of the printed means, which come without a spread; ours is used
+# Means and standard errors of an independent implementation at delta = .1 with gk16.
 EXAMPLES = {
     "LinGapE": (884, 31),
     "L-T3C": (904, 33),
@@ -43,7 +43,7 @@ EXAMPLES = {
     "uniform": (5462, 208),
     "LT-H": (3177, 82),
 }
-# Those that do not agree, and why.
+# Reasons for cells that do not agree.
 EXPLAINED = {"FWS": "the public code's inverse is at fault: with it 991 +- 42 at .1 and 1635 +- 54 at .01"}
 DEAR, FEWER = ("PEPS",), 5  # a fifth of the runs
 ALIKE = ("LinGapE", "FWS", "L-T3C", "Lazy TaS")
@@ -110,7 +110,7 @@ def run(options: Settings) -> Report:
 def stopped_by(
     stop: Stop, instance: linear.Instance, deltas: tuple, options: Settings, seeds: int
 ) -> Results | Columns:
-    """The runs of a rule; with the spanners of LT a third of them each."""
+    """Runs a rule; LT makes a third of its runs with each of its spanners."""
     shared = {"options": options, "delta": deltas}
     if stop.threshold == "gk16":
         factory = common.by_ratios(stop.rule, thresholds.gk16(arms=7))
@@ -130,7 +130,7 @@ def stopped_by(
 
 
 def line_for(name: str, delta: float, columns: dict[str, np.ndarray], time: float) -> Line:
-    """Mean pulls beside the printed ones."""
+    """Returns mean pulls beside the printed ones."""
     row = {values[0]: values for values in printed("likelihood", "table 1")}[delta]
     number = row[COLUMNS[name]] if name in COLUMNS else None
     bound = time * float(common.kl(delta))
@@ -156,12 +156,12 @@ def grid_row(stop: Stop, delta: float, each: Line, wrong: tuple[int, int]) -> di
 
 
 def expected(lines: dict[tuple[str, float], Line]) -> Claim:
-    found = {
+    differences = {
         name: (lines[name, 0.1].ours - mean) / float(np.hypot(lines[name, 0.1].se, se))
         for name, (mean, se) in EXAMPLES.items()
     }
-    statement = f"means at delta = .1 are within {STANDARD_ERRORS} standard errors of those of another implementation"
-    return Claim(statement, listed(found, "+.1f"), max(map(abs, found.values())) <= STANDARD_ERRORS)
+    statement = f"means at delta = .1 are within {STANDARD_ERRORS} standard errors of another implementation"
+    return Claim(statement, listed(differences, "+.1f"), max(map(abs, differences.values())) <= STANDARD_ERRORS)
 
 
 def above_bound(lines: dict[tuple[str, float], Line]) -> Claim:
@@ -173,15 +173,15 @@ def above_bound(lines: dict[tuple[str, float], Line]) -> Claim:
 
 
 def alike(lines: dict[tuple[str, float], Line], time: float, deltas: tuple[float, ...]) -> list[Claim]:
-    """What holds under one threshold, from delta = .01 on."""
-    found = []
+    """Claims that rules are alike under one threshold, from delta = .01 on."""
+    claims = []
     for delta in (d for d in deltas if d <= 0.01):
         ours = {name: lines[name, delta].ours for name in ALIKE} | {"practical": common.practical(time, delta)}
         wide = max(ours.values()) / min(ours.values())
         room = 1.15 + STANDARD_ERRORS * max(lines[name, delta].se / lines[name, delta].ours for name in ALIKE)
         statement = f"delta = {delta:g}, gk16: four rules and the practical time lie within 15 % and standard errors"
-        found.append(Claim(statement, listed(ours, ",.0f"), wide <= room))
-    return found
+        claims.append(Claim(statement, listed(ours, ",.0f"), wide <= room))
+    return claims
 
 
 def draw(figure: Any, *, lines: dict[tuple[str, float], Line], time: float, deltas: tuple[float, ...]) -> None:

@@ -20,7 +20,7 @@ from jaxbandits import Results, linear
 D, OMEGA = 10, 0.1
 BUDGETS = (10, 1010, 2010, 3010, 4010, 5010)
 PRINTED_RUNS = 21_000
-ROUNDING = 0.02  # what another rounding of a design may change, by which Peace and P1-RAGE may differ
+ROUNDING = 0.02  # change that another rounding of a design may cause in Peace and P1-RAGE
 RULES = {
     "G-BAI": linear.g_bai,
     "Peace": linear.peace,
@@ -62,7 +62,7 @@ def run(options: Settings) -> Report:
 
 
 def sweep(rule: str, instance: linear.Instance, budgets: tuple[int, ...], options: Settings, seeds: int) -> Results:
-    """A row for every budget."""
+    """Runs a rule, with a row for every budget."""
 
     def build(task: Any, key: Any) -> tuple:
         return RULES[rule](instance.arms, horizon=task["budget"]), linear.environment(instance, linear.Allocation)
@@ -80,7 +80,7 @@ def sweep(rule: str, instance: linear.Instance, budgets: tuple[int, ...], option
 
 
 def budget_line(rule: str, T: int, right: np.ndarray) -> Line:
-    """The share of right answers, and the published one."""
+    """Returns the share of right answers beside the published one."""
     rates = {row[0]: row[1 + list(RULES).index(rule)] for row in printed("linear", "budget, shares of right answers")}
     note = f"law of the last phase {law(T):.3f}" if rule == "OD-LinBAI" and phase_length(T) > 0 else ""
     tolerance = ROUNDING if rule in ("Peace", "P1-RAGE") else 0.0
@@ -89,20 +89,20 @@ def budget_line(rule: str, T: int, right: np.ndarray) -> Line:
 
 
 def phase_length(T: int) -> float:
-    """m, the pulls of a phase of OD-LinBAI, but for rounding."""
+    """Computes m, the pulls of a phase of OD-LinBAI before rounding."""
     phases = (D - 1).bit_length()
     return (T - (D + 1) - sum(-(-D // 2**r) for r in range(1, phases))) / phases
 
 
 def law(T: int) -> float:
-    """The share of right answers of the last phase between the two closest arms."""
+    """Computes the probability of a right answer in the last phase, between the two closest arms."""
     from scipy.stats import norm  # half a second
 
     return float(norm.cdf(2 * (1 - np.cos(OMEGA)) * np.sqrt(phase_length(T)) / 2))
 
 
 def claims(lines: Lines) -> list[Claim]:
-    """Against the published rates, and against the law."""
+    """Compares with the published rates and with the law of the last phase."""
     given = {rule: {f"T = {T}": x for T, x in row.items() if x.printed is not None} for rule, row in lines.items()}
     exact = {T: (x.ours - x.printed) / np.hypot(x.se, x.printed_se) for T, x in given["G-BAI"].items()}
     near = {rule: {T: abs(x.ours - x.printed) for T, x in given[rule].items()} for rule in ("Peace", "P1-RAGE")}

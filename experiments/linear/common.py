@@ -1,4 +1,4 @@
-"""What the experiments on linear bandits share: the sweeps of each algorithm, with the settings of the paper."""
+"""Shared parts of the experiments on linear bandits: sweeps of each algorithm, with the settings of the paper."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -26,14 +26,14 @@ def _runs(name: str, instance: linear.Instance, rule: Any, action: type, shared:
 
 
 def lingape_runs(name: str, instance: linear.Instance, *, options: Settings, seeds: int, **settings: Any):
-    """LinGapE as in section 7.1: R = 1, S = ||theta|| <= 2, ridge 1; with leaps, which leave its law unchanged."""
+    """Runs LinGapE as in section 7.1: R = 1, S = ||theta|| <= 2, ridge 1; with leaps, which do not change its law."""
     rule = partial(linear.lingape, instance.arms, **{"delta": DELTA, "leap": 65536} | settings)
     shared = {"options": options, "seeds": seeds, "max_rounds": 2**31 - 1, "metrics": arm_counts}
     return _runs(f"{name}: LinGapE", instance, rule, linear.Pull, shared)
 
 
 def static_runs(name: str, instance: linear.Instance, *, options: Settings, seeds: int, **settings: Any):
-    """XY-static on its certified optimal allocation; about log(pulls) / growth rounds a run."""
+    """Runs XY-static on its certified optimal allocation; a run takes about log(pulls) / growth rounds."""
     allocation = linear.xy_allocation(instance.arms).allocation
     rule = partial(linear.xy_static, instance.arms, allocation, **{"delta": DELTA} | settings)
     shared = {"options": options, "seeds": seeds, "max_rounds": 100_000, "metrics": arm_counts}
@@ -41,7 +41,7 @@ def static_runs(name: str, instance: linear.Instance, *, options: Settings, seed
 
 
 def adaptive_runs(name: str, instance: linear.Instance, *, options: Settings, seeds: int, **settings: Any):
-    """XY-adaptive as published: an arm that was thrown out may come back. One round is a phase."""
+    """Runs XY-adaptive as published: an eliminated arm may come back. One round is a phase."""
     rule = partial(linear.xy_adaptive, instance.arms, **{"delta": DELTA} | settings)
     shared = {"options": options, "seeds": seeds, "max_rounds": 100, "chunk": 4}
     return _runs(f"{name}: XY-adaptive", instance, rule, linear.Allocation, shared)
@@ -54,11 +54,11 @@ def oracle_line(quantity: str, instance: linear.Instance, **settings: Any) -> Li
 
 
 def bound(instance: linear.Instance, delta: float = DELTA) -> float:
-    """T* kl(delta, 1 - delta) of an instance."""
+    """Computes T* kl(delta, 1 - delta) of an instance."""
     return float(linear.lower_bound(instance.arms, instance.theta, delta=delta, noise_scale=instance.noise_scale).pulls)
 
 
 def delta_is_kept(sweeps: Sequence[jaxbandits.Results], instance: linear.Instance) -> Claim:
-    """Whether the stopped runs on one instance recommend its best arm, as often as promised."""
+    """Claims that the stopped runs on one instance recommend its best arm as often as promised."""
     right = np.asarray(jax.vmap(partial(linear.is_right, instance))(column(sweeps, "answer")))
     return errors_are_rare([{"status": column(sweeps, "status"), "right": right}], DELTA)

@@ -24,7 +24,7 @@ RIDGE, MIN_GAP = 0.01, 0.05  # regularisation of a fit; least lead of the best a
 
 
 class R6ALog(NamedTuple):
-    """What is kept of a log of displays, z = kron(article, user) in R^36, labelled +1 if clicked, else -1."""
+    """Statistics of a log of displays, z = kron(article, user) in R^36, labelled +1 if clicked and -1 otherwise."""
 
     gram: np.ndarray  # float (36, 36)   sum of z z'
     moment: np.ndarray  # float (36,)    sum of label z
@@ -58,30 +58,30 @@ def load_r6a(path: str | Path, *, sample: int = 10_000, seed: int = 0) -> R6ALog
             z = np.kron(article, user)
             gram += np.outer(z, z)
             moment += label * z
-            place = int(rng.integers(displays + 1))  # a uniform sample: Vitter (1985), algorithm R
+            index = int(rng.integers(displays + 1))  # a uniform sample: Vitter (1985), algorithm R
             if displays < sample:
                 kept.append(z)
-            elif place < sample:
-                kept[place] = z
+            elif index < sample:
+                kept[index] = z
             displays += 1
     require(displays > 0, "path", "name a log with at least one line in the format of R6A", str(path))
     return R6ALog(gram, moment, np.array(kept), displays, skipped)
 
 
 def r6a_instance(log: R6ALog, seed: int, K: int) -> Instance:
-    """K displays of the log as arms (K, 36), drawn from the seed, with the ridge fit of the clicks as the truth."""
+    """Draws K displays of the log as arms (K, 36), with the ridge fit of the clicks as the truth."""
     return _fitted(log.gram, log.moment, log.sample, seed, K)
 
 
 def real_features(name: str, seed: int, K: int) -> Instance:
-    """K real feature vectors as arms, drawn from the seed, with the ridge fit of the data's own labels as the truth.
+    """Draws K real feature vectors as arms, with the ridge fit of the labels as the truth.
 
     `digits` is the closest that scikit-learn bundles to a log of articles shown to users: it has both items and
     contexts. An item is one of the ten digits, a context one of 1797 handwritten images, and a pair is labelled +1 if
     the image shows the digit (one pair in ten, about as rare as a click). As in R6A each side is a short vector and a
     constant 1, and a pair's features are their Kronecker product: an image is described by its first four principal
-    components, a digit by those of its mean image, either scaled by a constant to mean squared norm 1. So d = 25,
-    which is also the rank of the `yahoo_like` stand-in.
+    components, a digit by the components of its mean image, either scaled by a constant to mean squared norm 1. So d =
+    25, which is also the rank of the `yahoo_like` stand-in.
 
     The others have no items, so a row's features are its standardised measurements and a constant 1: `diabetes` (442
     patients, d = 11; progression above the median), `wine` (178 wines, d = 14; the first cultivar), `breast_cancer`
@@ -93,7 +93,11 @@ def real_features(name: str, seed: int, K: int) -> Instance:
 
 
 def _fitted(gram: np.ndarray, moment: np.ndarray, features: np.ndarray, seed: int, K: int) -> Instance:
-    """All abs(x.theta) < 1, noise_scale 1; a ValueError if no draw of K arms, at least 2, reaches `MIN_GAP`."""
+    """Draws K >= 2 arms with all abs(x.theta) < 1 and noise_scale 1.
+
+    Raises:
+        ValueError: no draw of K arms reaches `MIN_GAP`.
+    """
     theta = np.linalg.solve(gram + RIDGE * np.eye(len(gram)), moment)
     arms = separated_arms(np.random.default_rng(seed), features, theta, K, MIN_GAP)
     return Instance(jnp.asarray(arms), jnp.asarray(theta), jnp.ones(()))
@@ -120,7 +124,7 @@ def _parse(line: str) -> tuple[list[float], list[float], float] | None:
 
 
 def _block(blocks: list[str], name: str) -> list[float] | None:
-    """The six features of the block that is called `name`, in the order of their indices."""
+    """Returns the six features of the block named `name`, in the order of their indices."""
     tokens = next((block.split()[1:] for block in blocks if block.startswith(f"{name} ")), [])
     try:
         features = {int(index): float(value) for index, _, value in (token.partition(":") for token in tokens)}

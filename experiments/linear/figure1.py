@@ -41,7 +41,7 @@ def run(options: Settings) -> Report:
     def draw(figure) -> None:
         axes = means_figure(figure, dimensions, curves, yscale="log", title="Figure 1: soare(d)")
         least = [line.bound for line in curves["LinGapE"]]
-        axes.plot(dimensions, least, color="k", lw=1, label="T* kl, the least possible")
+        axes.plot(dimensions, least, color="k", lw=1, label="T* kl, the lower bound")
         axes.set(xlabel="dimension d", ylabel="pulls until the stop")
         legend_under(axes, fontsize=10)
 

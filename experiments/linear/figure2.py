@@ -57,7 +57,7 @@ def run(options: Settings) -> Report:
 
     def draw(figure) -> None:
         axes = means_figure(figure, GAPS, curves, xscale="log", yscale="log", xlabel="gap")
-        axes.plot(GAPS, bounds, color="k", lw=1, label="T* kl, the least possible")
+        axes.plot(GAPS, bounds, color="k", lw=1, label="T* kl, the lower bound")
         axes.set(ylabel="pulls until the stop", title="Figure 2: five canonical arms")
         ticks(axes, GAPS)
         axes.legend()

@@ -106,13 +106,13 @@ def run(options: Settings) -> Report:
         draw,
         notes=(
             f"Means and standard errors over {count} instances of {seeds} runs each: instances differ more than runs. "
-            "T* kl is that of Gaussian noise with the variance 1, which a +-1 reward approaches at x.theta = 0.",
+            "T* kl is for Gaussian noise of variance 1, which a +-1 reward approaches at x.theta = 0.",
         ),
     )
 
 
 def stacked(instances: list[linear.Instance]) -> linear.Instance:
-    """The instances as one table of tasks; ranks differ, and a coordinate that is always zero changes nothing."""
+    """Stacks instances of different ranks into one table of tasks; a coordinate that is always zero changes nothing."""
     rank = max(instance.theta.size for instance in instances)
 
     def widened(x: jax.Array) -> jax.Array:
@@ -122,7 +122,9 @@ def stacked(instances: list[linear.Instance]) -> linear.Instance:
 
 
 def across_instances(quantity: str, summary: dict[str, np.ndarray], bounds: np.ndarray) -> Line:
-    """The mean over instances of the mean over runs, with the standard error over instances."""
+    """Returns the mean over instances of the mean over runs, with the standard error over instances."""
     mean, se = mean_se(summary["pulls_mean"])
     runs, censored, failed = (int(summary[name].sum()) for name in ("runs", "censored", "failed"))
-    return Line(quantity, float(mean), float(se), runs, censored, failed, bound=float(np.mean(bounds)))
+    return Line(
+        quantity, float(mean), float(se), runs=runs, censored=censored, failed=failed, bound=float(np.mean(bounds))
+    )

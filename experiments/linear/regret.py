@@ -20,7 +20,7 @@ from jaxbandits.base import Decision
 
 HORIZON = 10_000
 DELTA, NORM_BOUND, RIDGE = 0.05, 1.0, 1.0
-# Of a reference implementation, 1000 runs: t, mean and standard error.
+# Mean and standard error of 1000 runs of a reference implementation, by t.
 EXPECTED = {
     "LinUCB": {100: (49.8, 0.3), 1000: (137.4, 0.7), 10_000: (211.1, 1.0)},
     "LinTS": {100: (76.5, 0.1), 1000: (574.8, 0.9), 10_000: (1992.0, 3.0)},
@@ -42,7 +42,7 @@ def run(options: Settings) -> Report:
     instance = linear.soare(6, 0.1, scale=1.0)
     times = [t for t in MARKS if t <= horizon]
     marks = sorted({*np.round(np.geomspace(10, horizon, 19)).astype(int).tolist(), *times})
-    sweeps = {rule: sweep(rule, instance, options, seeds, horizon, marks) for rule in RULES}
+    sweeps = {rule: sweep(rule, instance, options, seeds, horizon=horizon, marks=marks) for rule in RULES}
     curves = {rule: each.columns["curve.regret"] for rule, each in sweeps.items()}
     lines, off, grid = [], {}, []
     for rule, t in itertools.product(RULES, times):
@@ -69,17 +69,17 @@ def run(options: Settings) -> Report:
         joined(sweeps, label="rule"),
         partial(draw, curves=curves, marks=marks),
         notes=(
-            f"delta = {DELTA}, norm_bound = {NORM_BOUND:g}, ridge = {RIDGE:g}. The regret is that of the means, not of "
-            "the rewards. LinTS inflates the posterior as its proof asks for; the posterior itself (scale = 1) has no "
+            f"delta = {DELTA}, norm_bound = {NORM_BOUND:g}, ridge = {RIDGE:g}. The regret is computed from means, not "
+            "from rewards. LinTS inflates the posterior as its proof requires; the posterior itself (scale = 1) has no "
             "such proof, and loses least.",
-            "What is expected are the figures of a reference implementation.",
+            "Expected figures are from a reference implementation.",
         ),
         grid=grid,
     )
 
 
 def sweep(
-    rule: str, instance: linear.Instance, options: Settings, seeds: int, horizon: int, marks: list[int]
+    rule: str, instance: linear.Instance, options: Settings, seeds: int, *, horizon: int, marks: list[int]
 ) -> Results:
     means = instance.arms @ instance.theta
     lost = means.max() - means  # `linear.gaps` gives the best arm its lead over the second
@@ -95,7 +95,7 @@ def sweep(
 
 
 def bound(t: Any) -> np.ndarray:
-    """Theorem 3 of Abbasi-Yadkori, Pal and Szepesvari (2011), which holds with probability 1 - delta for all t."""
+    """Computes the bound of Theorem 3 of Abbasi-Yadkori, Pal and Szepesvari (2011), which holds for all t at once."""
     n, d = np.asarray(t, float), 6
     radius = np.sqrt(RIDGE) * NORM_BOUND + np.sqrt(2 * np.log(1 / DELTA) + d * np.log1p(n / (RIDGE * d)))
     return 4 * np.sqrt(n * d * np.log(RIDGE + n / d)) * radius

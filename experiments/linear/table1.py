@@ -15,7 +15,7 @@ from experiments.report import Claim, Line, Report, joined, line, line_of, liste
 from experiments.settings import Settings
 from jaxbandits import linear
 
-NAMES = ("LinGapE", "XY-oracle", "XY-static", "XY-adaptive")  # by their pulls
+NAMES = ("LinGapE", "XY-oracle", "XY-static", "XY-adaptive")  # in the order of their pulls
 PRINTED = {name: printed("linear", f"table1 {name}") for name in NAMES[:3]}  # arms 1 to 6, and their total
 ROUNDING = 20  # pulls by which the oracle's total may differ: its design is known to a few decimals, tracked to a pull
 SHADES = ("#333333", "#777777", "#aaaaaa", "#dddddd")
@@ -82,8 +82,8 @@ def run(options: Settings) -> Report:
         joined(sweeps),
         draw,
         notes=(
-            "T* kl is the least expected number of pulls of any algorithm with this delta. Printed numbers of LinGapE "
-            "and XY-static are single runs; the LinGapE run of the paper was a short one "
+            "T* kl is the smallest expected number of pulls of any algorithm with this delta. Printed numbers of "
+            "LinGapE and XY-static are single runs; the LinGapE run of the paper was a short one "
             f"({short:.1%} of ours are as short).",
         ),
     )

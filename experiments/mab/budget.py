@@ -25,7 +25,7 @@ INSTANCES = {  # means, and the middle budget
     "arithmetic 15": (tuple(0.5 - 0.025 * i for i in range(15)), 4000),
     "two close": ((0.5, 0.48, *[0.37] * 18), 6000),
 }
-SCALES = (0.5, 0.75, 1.0, 1.5, 2.0)  # of the middle budget
+SCALES = (0.5, 0.75, 1.0, 1.5, 2.0)  # multiples of the middle budget
 RULES = {
     "SR": mab.successive_rejects,
     "SH": mab.sequential_halving,
@@ -72,22 +72,22 @@ def run(options: Settings) -> Report:
         ),
         partial(draw, names=names, rates=rates, wrong=wrong),
         notes=(
-            "H1 counts the best arm with the least gap. SR's bound is K (K - 1) / 2 exp(-(T - K) / (L H2)), L = 1/2 + "
-            "1/2 + 1/3 + ... + 1/K; above 1 it says nothing. A rate of fewer than 20 wrong answers is only an order of "
-            "magnitude.",
-            "UCB-E is told the hardness H1 (exploration 2): no learner has it.",
+            "H1 counts the best arm with the smallest gap. SR's bound is K (K - 1) / 2 exp(-(T - K) / (L H2)), L = 1/2 "
+            "+ 1/2 + 1/3 + ... + 1/K; above 1 it says nothing. A rate of fewer than 20 wrong answers is only an order "
+            "of magnitude.",
+            "UCB-E receives the hardness H1 (exploration 2), which no learner knows.",
         ),
         grid=[row(name, int(s * INSTANCES[name][1]), rates, wrong) for name in names for s in scales],
     )
 
 
 def program(cell: Cell) -> tuple:
-    """What cells share that are rows of one sweep: the arms' number, and of successive rejects the budget."""
+    """Returns the properties shared by cells of one sweep: number of arms, and for successive rejects the budget."""
     return len(INSTANCES[cell.name][0]), cell.rule, cell.step, cell.budget if cell.rule == "SR" else None
 
 
 def sweep(cells: Sequence[Cell], options: Settings, seeds: int) -> dict[Cell, tuple[Results, np.ndarray]]:
-    """The runs of cells of one program: for each the sweep, and which of its runs are the cell's."""
+    """Runs the cells of one program. Returns for each the sweep, and a mask of the cell's runs."""
     K, rule, step, _ = program(cells[0])
     budgets = [cell.budget for cell in cells]
     leaps = rule in IN_LEAPS and not step
@@ -98,10 +98,10 @@ def sweep(cells: Sequence[Cell], options: Settings, seeds: int) -> dict[Cell, tu
 
     def build(task: Any, key: Any) -> tuple:
         instance = instance_of(task)
-        own = {"leap": leap} if rule in IN_LEAPS else {}
-        own |= {"hardness": mab.hardness(instance).H1} if rule == "UCB-E" else {}
+        extra = {"leap": leap} if rule in IN_LEAPS else {}
+        extra |= {"hardness": mab.hardness(instance).H1} if rule == "UCB-E" else {}
         horizon = budgets[0] if rule == "SR" else task["budget"]
-        return RULES[rule](instance.problem, horizon=horizon, **own), mab.environment(instance, leap=leap)
+        return RULES[rule](instance.problem, horizon=horizon, **extra), mab.environment(instance, leap=leap)
 
     results = simulate(
         f"mab budget, {K} arms, {', '.join(map(str, budgets))}: {rule}{', step by step' * step}",
@@ -136,7 +136,7 @@ def row(name: str, budget: int, rates: dict[Cell, float], wrong: dict[Cell, tupl
 
 
 def agree(wrong: dict[Cell, tuple[int, int]]) -> Claim:
-    """Pull by pull and in leaps the error is the same."""
+    """Claims that errors are the same pull by pull and in leaps."""
     differences = {}
     for cell in (cell for cell in wrong if cell.step):
         (a, n), (b, m) = wrong[cell], wrong[cell._replace(step=False)]
@@ -150,7 +150,7 @@ def agree(wrong: dict[Cell, tuple[int, int]]) -> Claim:
 
 
 def slope_claims(name: str, rates: dict[Cell, float]) -> list[Claim]:
-    """How fast log(error) falls with T."""
+    """Claims that log(error) falls with T as predicted."""
     slopes = {}
     for rule in IN_LEAPS:
         cells = sorted(
@@ -170,7 +170,7 @@ def reuse_helps(name: str, wrong: dict[Cell, tuple[int, int]]) -> Claim:
     pairs = {c.budget: (c, c._replace(rule="SH, reuse")) for c in wrong if c[::2] == (name, "SH") and not c.step}
     rates = {T: [wrong[c][0] / wrong[c][1] for c in pair] for T, pair in pairs.items()}
     return Claim(
-        f"{name}: samples of all phases (reuse) err less than those of the last, at every budget",
+        f"{name}: samples of all phases (reuse) err less than samples of the last phase, at every budget",
         ", ".join(f"T = {T}: {old:.4f} to {new:.4f}" for T, (old, new) in rates.items()),
         all(new < old for old, new in rates.values()),
     )

@@ -1,4 +1,4 @@
-"""What the experiments on independent arms share: the rules, their sweeps, and what is said of confidence."""
+"""Shared parts of the experiments on independent arms: rules, their sweeps, and claims on confidence."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -16,8 +16,8 @@ from jaxbandits import Results, Status, mab
 from jaxbandits.base import Algorithm, Decision, Outcome
 
 DELTA = 0.1
-LONGEST = 300_000  # rounds, after which a run is censored: greedy rules may go on for ever
-FALSE_ALARM = 1e-6  # of all tables together some hundred cells are tested
+LONGEST = 300_000  # rounds after which a run is censored: greedy rules may never stop
+FALSE_ALARM = 1e-6  # all tables together test some hundred cells
 
 
 class Rule(NamedTuple):
@@ -42,7 +42,7 @@ RULES = {
     "elimination": Rule(mab.successive_elimination),
     "lil'UCB": Rule(mab.lil_ucb),
 }
-TOP_TWO = ("T3C", "TTUCB", "EB-TCI")  # that have a share of the leader, and are known to stop
+TOP_TWO = ("T3C", "TTUCB", "EB-TCI")  # rules with a share of the leader that are known to stop
 
 
 def runs(
@@ -59,10 +59,10 @@ def runs(
     paired: bool = True,
     **settings: Any,
 ) -> Results:
-    """One rule on one instance, a row for every delta.
+    """Runs one rule on one instance, with a row for every delta.
 
-    With `paired` all rules under one name see the same rewards, by streams that make a round of Gaussian arms some
-    twenty times as dear; without, every sweep has noise of its own. Columns: `wrong` (the answer is not epsilon-best),
+    With `paired`, all rules under one name receive the same rewards, by streams that make a round of Gaussian arms some
+    twenty times slower. Otherwise every sweep has its own noise. Columns: `wrong` (the answer is not epsilon-best),
     `counts` (K,), and with marks `curve.wrong`.
     """
     factory, slots = RULES[rule]
@@ -72,8 +72,8 @@ def runs(
         return ~mab.is_right(instance, answer, epsilon=epsilon)
 
     def build(task: Any, key: Any) -> tuple:
-        own = settings | ({"epsilon": epsilon} if epsilon else {})
-        algorithm = factory(instance.problem, delta=task["delta"], **own)
+        arguments = settings | ({"epsilon": epsilon} if epsilon else {})
+        algorithm = factory(instance.problem, delta=task["delta"], **arguments)
         algorithm = jaxbandits.numbered(algorithm) if paired else algorithm
         made = algorithm, mab.environment(instance, slots=slots, stream=key if paired else None)
         return (*made, jaxbandits.record(at=marks, value=watch)) if marks else made
@@ -97,17 +97,17 @@ def runs(
 
 
 def show(value: Any) -> str:
-    """A setting in the name of its sweep."""
+    """Formats a setting for the name of its sweep."""
     return getattr(value, "__name__", str(value))
 
 
 def bound(instance: mab.Instance, delta: float = DELTA) -> float:
-    """T* kl(delta, 1 - delta), below which no rule of error probability delta can stay."""
+    """Computes T* kl(delta, 1 - delta), a lower bound for every rule of error probability delta."""
     return float(time_of(instance)) * (1 - 2 * delta) * float(np.log((1 - delta) / delta))
 
 
 def time_of(instance: mab.Instance, **settings: Any) -> np.ndarray:
-    """T* of an instance; refuses one without a unique best arm."""
+    """Computes T* of an instance; refuses one without a unique best arm."""
     time = np.asarray(mab.characteristic_time(instance.problem, instance.means, **settings).value)
     if not np.isfinite(time):
         raise ValueError(f"instance must have a unique best arm, got means {np.asarray(instance.means).tolist()}")
@@ -115,23 +115,23 @@ def time_of(instance: mab.Instance, **settings: Any) -> np.ndarray:
 
 
 def gk16(pulls: Any, delta: Any = DELTA) -> np.ndarray:
-    """The threshold of most runs here, at so many pulls."""
+    """Computes gk16, the threshold of most runs here, after `pulls` pulls."""
     return np.log((1 + np.log(pulls)) / delta)
 
 
 def stopped(columns: Columns) -> np.ndarray:
-    """The runs that ended by themselves."""
+    """Returns a mask of the runs that stopped by themselves."""
     return columns["status"] == Status.STOPPED
 
 
 def errors(sweep: Results, rows: Any = slice(None)) -> tuple[int, int]:
-    """Wrong answers, and the runs that stopped."""
+    """Counts wrong answers and the runs that stopped."""
     ended = stopped(sweep.columns)[rows]
     return int(np.sum(sweep.columns["wrong"][rows] & ended)), int(np.sum(ended))
 
 
 def confident(counts: Mapping[str, tuple[int, int]], delta: float = DELTA) -> Claim:
-    """Whether errors of several sweeps, each (wrong, stopped), are all within delta."""
+    """Claims that error counts of several sweeps, each (wrong, stopped), are all within delta."""
     from scipy.stats import binom  # half a second
 
     def is_within(wrong: int, ended: int) -> bool:
@@ -147,14 +147,14 @@ def confident(counts: Mapping[str, tuple[int, int]], delta: float = DELTA) -> Cl
 
 
 def wilson(wrong: int, n: int, z: float = 1.96) -> tuple[float, float]:
-    """An interval for a share, of 95 %; it holds for small counts too."""
+    """Computes a 95 % interval for a share, valid for small counts too."""
     p, room = wrong / n, z * np.sqrt(wrong / n * (1 - wrong / n) / n + (z / (2 * n)) ** 2)
     low, high = (p + z**2 / (2 * n) - room, p + z**2 / (2 * n) + room) / np.asarray(1 + z**2 / n)
     return max(float(low), 0.0), min(float(high), 1.0)
 
 
 def interval(wrong: int, n: int) -> str:
-    """The same as text."""
+    """Formats the interval of `wilson`."""
     return "[{:.2g}, {:.2g}]".format(*wilson(wrong, n)) if n else "-"
 
 
@@ -173,5 +173,5 @@ def geometric(first: float, last: float, n: int) -> tuple[int, ...]:
 
 
 def gaps(instance: mab.Instance) -> jnp.ndarray:
-    """What a pull of every arm loses."""
+    """Returns the gap of every arm, the regret of one pull."""
     return jnp.max(instance.means) - instance.means

@@ -39,7 +39,7 @@ def run(options: Settings) -> Report:
         sweeps[label] = common.runs("mab delta", instance, rule, **shared, **settings)
         lines[label] = lines_by([f"{label}, delta = {delta:g}" for delta in deltas], sweeps[label])
     times = {label: half if is_half else best for label, (_, _, is_half) in RULES.items()}
-    slopes = {label: slope(deltas, lines[label]) / times[label] for label in RULES}  # with standard errors
+    slopes = {label: slope(deltas, lines[label]) / times[label] for label in RULES}  # slope and its standard error
     last = {label: lines[label][-1].ours / (best * common.gk16(lines[label][-1].ours, deltas[-1])) for label in RULES}
     wrong = {label: common.errors(sweep, sweep.columns["row"] == 0) for label, sweep in sweeps.items()}
     return Report(
@@ -53,8 +53,8 @@ def run(options: Settings) -> Report:
                 for label in RULES
             ),
             Claim(
-                "at the least delta every rule is within a tenth of its constant: tau / (T* gk16(tau)), T_half / T* = "
-                f"{half / best:.3f}",
+                "at the smallest delta every rule is within a tenth of its constant: tau / (T* gk16(tau)), T_half / T* "
+                f"= {half / best:.3f}",
                 ", ".join(f"{label} {ratio:.3f}" for label, ratio in last.items()),
                 all(abs(ratio * best / times[label] - 1) < 0.1 for label, ratio in last.items()),
             ),
@@ -74,7 +74,7 @@ def run(options: Settings) -> Report:
 
 
 def slope(deltas: tuple[float, ...], lines: list[Line]) -> np.ndarray:
-    """Of the mean pulls in log(1/delta), and its standard error."""
+    """Fits the slope of mean pulls in log(1/delta), with its standard error."""
     small = np.asarray(deltas) <= FROM
     x = -np.log(deltas)[small]
     weights = (x - x.mean()) / np.sum((x - x.mean()) ** 2)

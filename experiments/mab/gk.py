@@ -81,7 +81,7 @@ def run(options: Settings) -> Report:
 
 
 def row(key: Key, sweep: Results, line: Line) -> dict[str, str]:
-    """One rule on one instance as text."""
+    """Formats the row of one rule on one instance."""
     instance = INSTANCES[key[0]]()
     wrong, ended = common.errors(sweep)
     asymptote = float(common.time_of(instance)) * common.gk16(line.ours)
@@ -98,13 +98,13 @@ def row(key: Key, sweep: Results, line: Line) -> dict[str, str]:
 
 
 def shares(sweep: Results) -> np.ndarray:
-    """The mean proportions of the arms."""
+    """Computes the mean proportions of the arms."""
     counts = sweep.columns["counts"][common.stopped(sweep.columns)]
     return np.mean(counts / counts.sum(axis=1, keepdims=True), axis=0)
 
 
 def far_from_optimal(name: str, options: Settings, seeds: int) -> float:
-    """How far Track-and-Stop's proportions are from the optimal ones, at a small delta."""
+    """Computes the distance of Track-and-Stop's proportions from the optimal ones, at a small delta."""
     instance = INSTANCES[name]()
     settings = {"options": options, "seeds": max(seeds // 4, 2), "delta": SURE}
     sweep = common.runs(f"mab gk, {name}, delta = {SURE}", instance, "TaS, D", **settings)
@@ -122,10 +122,10 @@ def shares_are_optimal(far: dict[str, float]) -> Claim:
 
 
 def claims(lines: dict[Key, Line], sweeps: dict[Key, Results]) -> list[Claim]:
-    """What must hold."""
+    """Claims the properties that must hold."""
     ratios = {", ".join(key): line.ours / line.bound for key, line in lines.items() if line.bound}
     least = min(ratios, key=ratios.__getitem__)
-    found = [
+    claims = [
         Claim(
             "no mean is below T* kl(delta, 1 - delta)", f"at least {ratios[least]:.2f} ({least})", ratios[least] >= 1
         ),
@@ -136,9 +136,9 @@ def claims(lines: dict[Key, Line], sweeps: dict[Key, Results]) -> list[Claim]:
         for key, (mean, se) in EXAMPLES.items()
         if key in lines
     }
-    found.append(
+    claims.append(
         Claim(
-            f"means are within {STANDARD_ERRORS} standard errors of those of NumPy programs, {len(apart)} pairs",
+            f"means are within {STANDARD_ERRORS} standard errors of the means of NumPy programs, {len(apart)} pairs",
             f"differences of {min(apart.values()):+.1f} to {max(apart.values()):+.1f} standard errors",
             max(map(abs, apart.values())) <= STANDARD_ERRORS,
         )
@@ -148,8 +148,8 @@ def claims(lines: dict[Key, Line], sweeps: dict[Key, Results]) -> list[Claim]:
         slow = {rule: lines["gk1", rule].ours for rule in ("uniform", "KL-LUCB")}
         told = f"{listed(quick, ',.0f')}; {listed(slow, ',.0f')}"
         is_less = max(quick.values()) < min(slow.values())
-        found.append(Claim("gk1: Track-and-Stop and the top-two rules beat uniform and KL-LUCB", told, is_less))
-    return found
+        claims.append(Claim("gk1: Track-and-Stop and the top-two rules beat uniform and KL-LUCB", told, is_less))
+    return claims
 
 
 def draw(figure: Any, *, sweeps: dict[Key, Results], names: tuple[str, ...]) -> None:

@@ -42,7 +42,7 @@ def run(options: Settings) -> Report:
     marks = common.geometric(10, horizon, 12 if options.quick else 20)
     constants = {name: float(mab.lai_robbins(mab.bernoulli(means))) for name, means in INSTANCES.items()}
     sweeps = {
-        (name, rule): sweep(name, rule, options, seeds, horizon, marks)
+        (name, rule): sweep(name, rule, options, seeds, horizon=horizon, marks=marks)
         for name in INSTANCES
         for rule in rules(mab.Bernoulli(2), horizon)
     }
@@ -73,7 +73,7 @@ def run(options: Settings) -> Report:
     )
 
 
-def sweep(name: str, rule: str, options: Settings, seeds: int, horizon: int, marks: tuple[int, ...]) -> Results:
+def sweep(name: str, rule: str, options: Settings, seeds: int, *, horizon: int, marks: tuple[int, ...]) -> Results:
     instance = mab.bernoulli(INSTANCES[name])
     lost = common.gaps(instance)
 
@@ -94,22 +94,22 @@ def sweep(name: str, rule: str, options: Settings, seeds: int, horizon: int, mar
 
 
 def claims(lines: dict[Key, Line], constants: dict[str, float], horizon: int) -> list[Claim]:
-    found = []
+    claims = []
     for name in constants:
         ours = {rule: each.ours for (where, rule), each in lines.items() if where == name}
         few = {rule: ours[rule] for rule in OPTIMAL}
-        told = f"{listed(few, '.1f')}; UCB1 {ours['UCB1']:.1f}"
-        found.append(
+        text = f"{listed(few, '.1f')}; UCB1 {ours['UCB1']:.1f}"
+        claims.append(
             Claim(
                 f"{name}: the rules of Lai and Robbins' constant lose less than UCB1",
-                told,
+                text,
                 max(few.values()) < ours["UCB1"],
             )
         )
         share = ours["Thompson"] / (constants[name] * np.log(horizon))
         statement = f"{name}: Thompson sampling loses .35 to 2 times C log t"
-        found.append(Claim(statement, f"{share:.2f}", 0.35 <= share <= 2))
-    return found
+        claims.append(Claim(statement, f"{share:.2f}", 0.35 <= share <= 2))
+    return claims
 
 
 def draw(figure: Any, *, sweeps: dict[Key, Results], constants: dict[str, float], marks: tuple[int, ...]) -> None:

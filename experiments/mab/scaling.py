@@ -20,7 +20,7 @@ from jaxbandits.engine.cluster.shards import local_mesh
 from jaxbandits.engine.sweep.sizing import side_by_side
 
 ARMS = (4, 16, 64, 256, 1024)
-ROUNDS = 2**15  # of a lane with four arms, fewer with more
+ROUNDS = 2**15  # rounds of a lane with four arms; fewer with more arms
 LANES = 256
 GAP = 0.01  # too small for a stop within these rounds
 RULES = {
@@ -32,7 +32,7 @@ RULES = {
 
 def run(options: Settings) -> Report:
     arms = ARMS[:3:2] if options.quick else ARMS
-    # With streams and stores nothing of a sweep's own speed would be left to see.
+    # Streams and stores would hide the speed of the sweep itself.
     options = options._replace(store=None, executor=None)
     rates = {rule: np.array([rate(rule, K, options) for K in arms]) for rule in RULES}
     work = {rule: values * np.array(arms) for rule, values in rates.items()}

@@ -1,4 +1,4 @@
-"""What a proof costs: TTUCB with each threshold that applies, on Bernoulli and on Gaussian arms.
+"""The cost of a proof: TTUCB with each threshold that applies, on Bernoulli and on Gaussian arms.
 
 gk16 and log_t are heuristics; gk_union is proved for Bernoulli arms, kk_pair for Gaussian ones, kl_lucb for the
 intervals of KL-LUCB, where it is shown beside as the largest.
@@ -71,7 +71,7 @@ def run(options: Settings) -> Report:
 
 
 def value_at_mean(threshold: thresholds.Threshold, sweep: Results) -> float:
-    """The threshold at the mean counts of the best two arms."""
+    """Computes the threshold at the mean counts of the best two arms."""
     counts = np.sort(sweep.columns["counts"].mean(axis=0))[-2:]
     return float(
         threshold(jnp.asarray(DELTA), Evidence(jnp.asarray(sweep.columns["pulls"].mean()), jnp.asarray(counts)))
@@ -79,7 +79,7 @@ def value_at_mean(threshold: thresholds.Threshold, sweep: Results) -> float:
 
 
 def in_order(name: str, lines: dict[Key, Line], at_mean: dict[Key, float]) -> Claim:
-    """Larger thresholds cost more pulls."""
+    """Claims that larger thresholds cost more pulls."""
     pulls = {kind: line.ours for (where, kind), line in lines.items() if where == name}
     by_value = sorted(pulls, key=lambda kind: at_mean[name, kind])
     return Claim(
@@ -95,9 +95,9 @@ def draw(figure: Any, *, lines: dict[Key, Line], at_mean: dict[Key, float]) -> N
         keys = [key for key in lines if key[0] == name]
         x, y = ([values[key] for key in keys] for values in (at_mean, {key: lines[key].ours for key in keys}))
         errorbars(axes, x, np.array(y), [lines[key].se for key in keys], label=name, style=style, linestyle="")
-        for place, height, key in zip(x, y, keys, strict=True):
+        for value, height, key in zip(x, y, keys, strict=True):
             color = STYLES[style]["color"]
-            axes.annotate(key[1], (place, height), (6, -10), textcoords="offset points", fontsize=8, color=color)
-    axes.set(xlabel="threshold at the mean", ylabel="pulls until the stop", title="TTUCB: what a threshold costs")
+            axes.annotate(key[1], (value, height), (6, -10), textcoords="offset points", fontsize=8, color=color)
+    axes.set(xlabel="threshold at the mean", ylabel="pulls until the stop", title="TTUCB: cost of a threshold")
     ticks(axes, range(4, 26, 4))
     axes.legend()

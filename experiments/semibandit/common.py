@@ -1,4 +1,4 @@
-"""What the experiments on plays share: their sweeps, what the lower bound says, and the law of errors."""
+"""Shared parts of the experiments on plays: sweeps, the lower bound, and the law of errors."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -33,7 +33,7 @@ def runs(
     longest: int = LONGEST,
     lanes: int | None = None,
 ) -> Results:
-    """One rule on one instance; all rules under one name see the same samples.
+    """Runs one rule on one instance; all rules under one name receive the same samples.
 
     Columns: `wrong`, and `counts` (K,), the samples of every arm.
     """
@@ -58,24 +58,24 @@ def runs(
 
 
 def time_of(instance: cpe.Instance) -> float:
-    """T* in plays."""
+    """Computes T* in plays."""
     noise_scale = float(np.asarray(instance.arms.noise_scale))
     return float(cpe.characteristic_time(instance.problem, instance.theta, noise_scale).value)
 
 
 def gk16(plays: Any, delta: Any = DELTA) -> Any:
-    """The threshold of most runs here, at so many plays."""
+    """Computes gk16, the threshold of most runs here, after `plays` plays."""
     return np.log((1 + np.log(plays)) / delta)
 
 
 def errors(sweep: Results) -> tuple[int, int]:
-    """Wrong answers, and the runs that stopped."""
+    """Counts wrong answers and the runs that stopped."""
     ended = sweep.columns["status"] == Status.STOPPED
     return int(np.sum(sweep.columns["wrong"] & ended)), int(np.sum(ended))
 
 
 def confident(counts: dict[str, tuple[int, int]], delta: float = DELTA) -> Claim:
-    """Whether errors of several sweeps, each (wrong, stopped), are all within delta."""
+    """Claims that error counts of several sweeps, each (wrong, stopped), are all within delta."""
     from scipy.stats import binom  # half a second
 
     return Claim(
@@ -86,7 +86,7 @@ def confident(counts: dict[str, tuple[int, int]], delta: float = DELTA) -> Claim
 
 
 def cells(line: Line, sweep: Results, time: float, threshold: Callable[[float], Any] = gk16) -> dict[str, str]:
-    """One rule as text: plays, their spread, what the bound allows, errors."""
+    """Formats the row of one rule: plays, their spread, the bound, errors."""
     plays = sweep.columns["pulls"]
     wrong, ended = errors(sweep)
     return {
@@ -101,7 +101,7 @@ def cells(line: Line, sweep: Results, time: float, threshold: Callable[[float], 
 
 
 def draw_stops(axes: Any, sweeps: Mapping[str, Results]) -> None:
-    """The share of runs that have stopped against plays, a line for each rule."""
+    """Draws the share of stopped runs against plays, a line per rule."""
     for style, (rule, sweep) in zip(STYLES, sweeps.items(), strict=False):
         plays = np.sort(sweep.columns["pulls"])
         axes.plot(plays, np.linspace(0, 1, len(plays)), label=rule, **style | {"marker": ""})

@@ -61,7 +61,10 @@ def run(options: Settings) -> Report:
 
 
 def slope(plays: np.ndarray, deltas: np.ndarray, time: float) -> tuple[float, float]:
-    """Of mean plays against the threshold at the mean, over T*; from the ends. `plays` (deltas, seeds), in pairs."""
+    """Computes the slope of mean plays over the threshold at the mean, divided by T*, from the two ends.
+
+    `plays` (deltas, seeds) are in pairs.
+    """
     mean = plays.mean(axis=1)
     rise = common.gk16(mean[-1], deltas[-1]) - common.gk16(mean[0], deltas[0])
     more = plays[-1] - plays[0]

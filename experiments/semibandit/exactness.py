@@ -1,7 +1,7 @@
 """The most confusing tree: by swaps, by all 20,736 trees, and by the game that the published runs stop on.
 
-The least f_x over all trees is that of a single swap, exactly. The public code instead lets Follow the Perturbed Leader
-play against a linear oracle, for 5000 calls; whatever trees it meets, the least f_x of them is never below the minimum.
+The smallest f_x over all trees is attained by a single swap, exactly. The public code instead lets Follow the Perturbed
+Leader play against a linear oracle, for 5000 calls; the smallest f_x that it meets is never below the minimum.
 """
 
 from functools import partial
@@ -86,7 +86,7 @@ def value(problem: cpe.Graphic, means: jax.Array, omega: jax.Array) -> jax.Array
 
 
 def rates(trees: np.ndarray, means: np.ndarray, omega: np.ndarray) -> np.ndarray:
-    """f_x of every tree, inf for the best one."""
+    """Computes f_x of every tree, inf for the best one."""
     best = trees[np.argmax(trees @ means)]
     differs = best.astype(float) - trees
     # The product with the difference, not the difference of two sums, which loses the digits of a small gap.
@@ -99,7 +99,7 @@ def least(trees: np.ndarray, means: np.ndarray, omega: np.ndarray) -> float:
 
 
 def games(trees: np.ndarray, means: np.ndarray, omega: np.ndarray, count: int, calls: int) -> np.ndarray:
-    """The least f_x that Follow the Perturbed Leader meets in so many calls, in each of several games.
+    """Plays games by Follow the Perturbed Leader; returns the smallest f_x met in the calls of each game.
 
     f_x = max over alpha of alpha gap - alpha^2 / 2 (sum of 1 / omega where x differs): linear in x for each alpha. The
     leader takes the tree, other than the best one, that is least in the sum of these forms so far and of exponential
@@ -124,7 +124,7 @@ def games(trees: np.ndarray, means: np.ndarray, omega: np.ndarray, count: int, c
 
 
 def shares_of_plays(instance: cpe.Instance, options: Settings) -> np.ndarray:
-    """The mean shares of plays that hold each arm, after as many plays of P-FWS as were published."""
+    """Computes mean shares of plays that hold each arm, after as many plays of P-FWS as were published."""
 
     def build(task: Any, key: jax.Array) -> tuple:
         return cpe.pfws(instance.problem, delta=1e-300), cpe.environment(instance, cpe.Play)

@@ -21,7 +21,7 @@ RUNS = {8: 64, 12: 64, 16: 32, 24: 16}
 
 def run(options: Settings) -> Report:
     nodes = NODES[:2] if options.quick else NODES
-    # With a store nothing of a sweep's own speed would be left to see.
+    # A store would hide the speed of the sweep itself.
     options = options._replace(store=None, executor=None)
     sweeps: dict[int, Results] = {}
     for V in nodes:

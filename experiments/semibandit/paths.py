@@ -14,7 +14,7 @@ from jaxbandits.numerics import thresholds
 
 Key = tuple[str, str]  # class, rule
 CLASSES = {"paths5": cpe.paths5, "matching3": cpe.matching3}
-NOISE = 0.5  # the largest of rewards in [0, 1], which those of cpe's experiments have
+NOISE = 0.5  # largest sub-Gaussian constant of rewards in [0, 1], as in the experiments of cpe
 
 
 def rules(rows: np.ndarray) -> dict[str, Any]:
@@ -68,8 +68,8 @@ def run(options: Settings) -> Report:
 def draw(figure: Any, *, sweeps: dict[Key, Results]) -> None:
     figure.set_size_inches(9, 4.6)
     for name, axes in zip(CLASSES, figure.subplots(1, 2, sharey=True), strict=True):
-        own = {rule: sweep for (where, rule), sweep in sweeps.items() if where == name}
-        common.draw_stops(axes, own)
+        drawn = {rule: sweep for (where, rule), sweep in sweeps.items() if where == name}
+        common.draw_stops(axes, drawn)
         axes.set(title=name)
     figure.axes[0].set_ylabel("share of runs that have stopped")
     legend_below(figure, ncols=4)

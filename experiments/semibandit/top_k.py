@@ -1,6 +1,6 @@
-"""Sets of k arms: what is gained by plays of k arms at once over pulls of one, and how near P-FWS comes to T*.
+"""Sets of k arms: the gain of plays of k arms over pulls of one, and the distance of P-FWS from T*.
 
-For k = 1 a play is a pull, and T* is that of independent Gaussian arms. For k > 1 a play is worth at most k pulls: the
+For k = 1 a play is a pull, and T* is as for independent Gaussian arms. For k > 1 a play is worth at most k pulls: the
 time with single pulls is at most k T*, and equal to it where no arm's share of k would have to exceed 1.
 """
 
@@ -17,7 +17,7 @@ from jaxbandits import Results, cpe, mab
 FOUR = (1.0, 0.85, 0.8, 0.7)
 EIGHT = (1.0, 0.9, 0.85, 0.6, 0.5, 0.45, 0.3, 0.1)
 KNOWN = {(FOUR, 1): 449.870, (FOUR, 2): 1672.865, (FOUR, 3): 400.000, (EIGHT, 3): 75.3355}  # T*, by hand or by SLSQP
-SINGLE = {(FOUR, 2): 3345.729, (FOUR, 3): 937.457}  # of pulls of one arm each
+SINGLE = {(FOUR, 2): 3345.729, (FOUR, 3): 937.457}  # T* with pulls of one arm each
 
 
 def run(options: Settings) -> Report:
@@ -40,7 +40,7 @@ def run(options: Settings) -> Report:
                 max(off.values()) < 1e-4,
             ),
             Claim(
-                "k = 1: T* is that of independent arms, within 1e-4",
+                "k = 1: T* is as for independent arms, within 1e-4",
                 f"{times[FOUR, 1]:.3f}, {plain:.3f}",
                 abs(times[FOUR, 1] / plain - 1) < 1e-4,
             ),

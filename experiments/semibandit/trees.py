@@ -37,13 +37,13 @@ def rules(problem: cpe.Graphic) -> dict[str, Any]:
 
 
 def in_turn(problem: cpe.Graphic, **settings: Any) -> Algorithm:
-    """Uniform sampling: all trees in one random order."""
+    """Builds uniform sampling of all trees, in one random order."""
     trees = all_trees(problem)
     return cpe.round_robin(problem, trees[np.random.default_rng(0).permutation(len(trees))], **settings)
 
 
 def all_trees(problem: cpe.Graphic) -> np.ndarray:
-    """Every spanning tree, int8 (N, K), in lexicographic order of its edges; by contraction, edge by edge."""
+    """Lists every spanning tree, int8 (N, K), in lexicographic order of its edges, by contraction of edges."""
     nodes, ends = problem.nodes, np.asarray(problem.ends)
     K = len(ends)
     forests, parts = np.zeros((1, K), np.int8), np.arange(nodes, dtype=np.int8)[None]
@@ -53,9 +53,9 @@ def all_trees(problem: cpe.Graphic) -> np.ndarray:
         taken[:, edge] = 1
         merged = np.where(merged == merged[:, [v]], merged[:, [u]], merged)
         forests, parts = np.concatenate([taken, forests]), np.concatenate([merged, parts])
-        # What cannot become a tree with the edges that are left is dropped.
-        left = K - edge - 1
-        able = forests.sum(axis=1) + left >= nodes - 1
+        # Forests that cannot become a tree with the remaining edges are dropped.
+        remaining = K - edge - 1
+        able = forests.sum(axis=1) + remaining >= nodes - 1
         forests, parts = forests[able], parts[able]
     return forests[forests.sum(axis=1) == nodes - 1]
 
@@ -69,9 +69,11 @@ def run(options: Settings) -> Report:
         for rule, factory in rules(instance.problem).items():
             if rule == "all trees in turn" and name != "E20":
                 continue
-            # Those that are slow, in rounds or in a round, have fewer runs.
-            own = max(seeds // 5, 2) if rule in ("CombGame", "all trees in turn") else seeds
-            sweeps[name, rule] = common.runs(f"pfws trees, {name}", instance, rule, factory, options=options, seeds=own)
+            # Slow rules have fewer runs.
+            runs = max(seeds // 5, 2) if rule in ("CombGame", "all trees in turn") else seeds
+            sweeps[name, rule] = common.runs(
+                f"pfws trees, {name}", instance, rule, factory, options=options, seeds=runs
+            )
     lines = {key: line_of(", ".join(key), sweep) for key, sweep in sweeps.items()}
     times = {name: common.time_of(common.GRAPHS[name]()) for name in names}
     more = {name: compare(sweeps[name, "P-FWS, unit cover"], sweeps[name, "P-FWS"], paired=True) for name in names}
@@ -101,11 +103,11 @@ def run(options: Settings) -> Report:
 
 
 def claims(lines: dict[Key, Line], sweeps: dict[Key, Results], times: dict[str, float], spent: float) -> list[Claim]:
-    found = [every_run_stops(sweeps.values())]
+    claims = [every_run_stops(sweeps.values())]
     for name, time in times.items():
         ours = lines[name, "P-FWS"]
         share, room = ours.ours / (time * common.gk16(ours.ours)), ours.se / (time * common.gk16(ours.ours))
-        found.append(
+        claims.append(
             Claim(
                 f"{name}: the mean of P-FWS is 1.0 to 1.3 T* threshold(mean)",
                 f"{share:.3f} +- {room:.3f}",
@@ -116,25 +118,25 @@ def claims(lines: dict[Key, Line], sweeps: dict[Key, Results], times: dict[str, 
             if (name, rule) in lines:
                 other = lines[name, rule]
                 lead, se = other.ours - ours.ours, float(np.hypot(other.se, ours.se))
-                found.append(
+                claims.append(
                     Claim(
                         f"{name}: P-FWS stops before {rule}, by more than {STANDARD_ERRORS} standard errors",
                         f"by {lead:.0f} +- {se:.0f} plays",
                         lead > STANDARD_ERRORS * se,
                     )
                 )
-    found.append(common.confident({", ".join(key): common.errors(sweep) for key, sweep in sweeps.items()}))
+    claims.append(common.confident({", ".join(key): common.errors(sweep) for key, sweep in sweeps.items()}))
     statement = f"100 runs of P-FWS on {' and '.join(times)} take less than five minutes"
-    found.append(Claim(statement, f"{spent:.1f} s", spent < 300))
-    return found
+    claims.append(Claim(statement, f"{spent:.1f} s", spent < 300))
+    return claims
 
 
 def draw(figure: Any, *, sweeps: dict[Key, Results]) -> None:
     names = list(dict.fromkeys(name for name, _ in sweeps))
     figure.set_size_inches(4.2 * len(names) + 1, 4.6)
     for name, axes in zip(names, np.ravel(figure.subplots(1, len(names), sharey=True)), strict=True):
-        own = {rule: sweep for (where, rule), sweep in sweeps.items() if where == name}
-        common.draw_stops(axes, own)
+        drawn = {rule: sweep for (where, rule), sweep in sweeps.items() if where == name}
+        common.draw_stops(axes, drawn)
         axes.set(title=name)
     figure.axes[0].set_ylabel("share of runs that have stopped")
     legend_below(figure, ncols=3)
