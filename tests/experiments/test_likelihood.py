@@ -86,7 +86,7 @@ def test_printed_pulls_come_with_the_error_of_a_hundred_runs():
 def test_verdicts_of_the_table_of_tirinzoni(rule, ours, said):
     columns = {"status": np.full(3, Status.STOPPED), "pulls": np.array([800, 900, 1000])}
     each = line(ours, printed=900.0)._replace(printed_se=2.0)
-    row = tirinzoni.row_of((rule, "none"), each, Results(columns, None), (0, 3), 450.0, 600.0)
+    row = tirinzoni.row_of((rule, "none"), each, Results(columns, None), (0, 3), bound=450.0, practical=600.0)
     assert row["verdict"].startswith(said)
     assert (row["median"], row["/ practical"]) == ("900", f"{ours / 600:.2f}")
 
