@@ -3,7 +3,7 @@
 Two checkouts with equal fingerprints compute the same, bit for bit. Unequal ones may still: then transcriptions and
 columns of sweeps decide. Host code (stores, queues, results) is in no program; its tests cover it.
 
-Every contract case has two fingerprints per precision: of the program of `jaxbandits.run`, and of a sweep's programs.
+Every contract case has two fingerprints per precision: of the program of `jaxbandits.run`, and of a sweep's rounds.
 """
 
 import contextlib

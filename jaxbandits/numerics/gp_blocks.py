@@ -15,7 +15,7 @@ from jaxbandits.numerics.gp import explained
 from jaxbandits.numerics.loops import by_parts, for_blocks
 
 SHARED = 32  # rows read per turn for several columns, as a product
-OWN = 4  # rows read per turn for a single column, elementwise
+COLUMN_ROWS = 4  # rows read per turn for a single column, elementwise
 
 
 class Known(NamedTuple):
@@ -121,22 +121,22 @@ def unexplained(columns: Array, rows: Array, indices: Array, live: Array) -> Arr
     )
 
 
-def unexplained_by_own(column: Array, rows: Array, index: Array, live: Array) -> Array:
-    """Computes `unexplained` for one column (M,), with the first `live` of rows (T, M), T a multiple of `OWN`."""
+def unexplained_column(column: Array, rows: Array, index: Array, live: Array) -> Array:
+    """Computes `unexplained` for one column (M,), by the first `live` of rows (T, M), T a multiple of `COLUMN_ROWS`."""
 
     def without(first: Array | int, rows: Array, column: Array) -> Array:
         numbers = first + jnp.arange(rows.shape[0], dtype=jnp.int32)
         coefficients = jnp.where(numbers < live, rows.at[:, index].get(mode="clip"), 0)
-        if rows.shape[0] > OWN:
+        if rows.shape[0] > COLUMN_ROWS:
             return column - explained(rows, coefficients)
-        return column - sum(coefficients[i] * rows[i] for i in range(OWN))
+        return column - sum(coefficients[i] * rows[i] for i in range(COLUMN_ROWS))
 
     def turn(first: Array, column: Array) -> Array:
-        return without(first, lax.dynamic_slice_in_dim(rows, first, OWN), column)
+        return without(first, lax.dynamic_slice_in_dim(rows, first, COLUMN_ROWS), column)
 
     return lax.platform_dependent(
         column,
-        cpu=lambda column: for_blocks(live, OWN, turn, column),
+        cpu=lambda column: for_blocks(live, COLUMN_ROWS, turn, column),
         default=lambda column: by_parts(rows.shape[0], live, lambda n: without(0, rows[:n], column)),
     )
 

@@ -143,7 +143,7 @@ def test_an_action_outside_of_the_domain_is_refused_where_it_is_known(environmen
 
 def test_an_action_of_fewer_agents_does_not_share_their_noise():
     environment = kernel.environment(POINTS, n_agents=1)
-    with pytest.raises(ValueError, match="n_agents must be those of the algorithm's actions"):
+    with pytest.raises(ValueError, match="n_agents must match the algorithm's actions"):
         environment.respond(jnp.array([0, 1, 2]), environment.noise(KEY))
 
 

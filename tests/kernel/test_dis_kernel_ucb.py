@@ -75,7 +75,7 @@ def test_the_trigger_by_hand(variance, fires):
     # The second point is where the first leaves a variance of 1 - exp(-x^2) / 1.04.
     second = np.sqrt(-np.log((1 - variance) * 1.04))
     first, *due, state = after_two(jnp.array([[0.0], [second], [50.0], [60.0]]))
-    np.testing.assert_allclose(first.own.log_det, np.log(26), rtol=1e-12)
+    np.testing.assert_allclose(first.posterior.log_det, np.log(26), rtol=1e-12)
     assert due == [False, fires]
     assert state.synced == (2 if fires else 0)  # what is not due stays as it is
     # Four points of one number and a reward each: all that the agents send, and all that the server sends on.
@@ -88,8 +88,10 @@ def test_right_after_a_synchronisation_all_know_the_same():
     fresh = [s for t, s in enumerate(steps) if s.state.synced == t + 1]
     assert fresh
     for step in fresh:
-        np.testing.assert_array_equal(step.state.own.mean, np.tile(step.state.shared_mean, (AGENTS, 1)))
-        np.testing.assert_array_equal(step.state.own.variance, np.tile(step.state.own.variance[0], (AGENTS, 1)))
+        np.testing.assert_array_equal(step.state.posterior.mean, np.tile(step.state.shared_mean, (AGENTS, 1)))
+        np.testing.assert_array_equal(
+            step.state.posterior.variance, np.tile(step.state.posterior.variance[0], (AGENTS, 1))
+        )
         assert step.answer == np.argmax(step.state.shared_mean)
         assert step.state.fresh.tolist() == [0] * AGENTS
 
@@ -133,7 +135,7 @@ def test_lanes_do_not_depend_on_the_age_of_their_neighbours():
         alike = together(keys[jnp.full(3, lane)], thresholds[jnp.full(3, lane)])
         np.testing.assert_array_equal(lanes.state.synced[lane], alike.state.synced[0])
         np.testing.assert_allclose(lanes.curves["regret"][lane], alike.curves["regret"][0], rtol=1e-9)
-        np.testing.assert_allclose(lanes.state.own.mean[lane], alike.state.own.mean[0], atol=1e-9)
+        np.testing.assert_allclose(lanes.state.posterior.mean[lane], alike.state.posterior.mean[0], atol=1e-9)
         uplink, downlink = (int(lanes.curves[name][lane, 1]) for name in ("uplink", "downlink"))
         assert uplink / 4 + downlink == 3 * 5 * int(lanes.state.synced[lane])
 

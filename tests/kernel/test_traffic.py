@@ -76,5 +76,5 @@ def test_default_grid():
 
 
 def test_messages_are_those_of_this_family():
-    with pytest.raises(ValueError, match="state must be that of an algorithm of this family, got 3"):
+    with pytest.raises(ValueError, match="state must be a state of an algorithm of this family, got 3"):
         kernel.messages(3, None)

@@ -70,8 +70,8 @@ def test_known_in_a_lane_that_is_not_selected_keeps_its_rows():
     )
 
 
-def test_unexplained_by_own_uses_the_live_rows_alone():
+def test_unexplained_column_uses_the_live_rows_alone():
     rows, column = jnp.asarray(RNG.random((12, M))), jnp.asarray(RNG.random(M))
     for live in (0, 3, 4, 9, 12):
-        ours = gp_blocks.unexplained_by_own(column, rows, jnp.int32(5), jnp.int32(live))
+        ours = gp_blocks.unexplained_column(column, rows, jnp.int32(5), jnp.int32(live))
         np.testing.assert_allclose(ours, column - rows[:live, 5] @ rows[:live], atol=1e-12)

@@ -87,7 +87,7 @@ def gp_ucb(size, is_confident):
 
 
 def with_server(state):
-    return state.own.mean, state.own.variance, state.synced, *state.traffic, state.t, state.pulls
+    return state.posterior.mean, state.posterior.variance, state.synced, *state.traffic, state.t, state.pulls
 
 
 def dis_kernel_ucb(size, beta, threshold, with_gram):

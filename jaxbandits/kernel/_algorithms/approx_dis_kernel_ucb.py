@@ -17,16 +17,16 @@ from jaxbandits.kernel._shared import ucb
 from jaxbandits.kernel._shared.traffic import Traffic, no_traffic
 from jaxbandits.numerics.cholesky import BLOCK, cholesky, solve_lower
 from jaxbandits.numerics.gp import Kernel, Posterior, condition, default_jitter, prior_variance
-from jaxbandits.numerics.gp_blocks import OWN, SHARED, explained_by_live, known
+from jaxbandits.numerics.gp_blocks import COLUMN_ROWS, SHARED, explained_by_live, known
 from jaxbandits.numerics.loops import by_parts, for_blocks, padded
 
 DATA = 32  # candidates queried whose features are read in one turn of a synchronisation
 
 
 class State(NamedTuple):
-    """What was queried and observed, the posterior last shared, and how each agent has added to it since.
+    """Queries and observations, the posterior last shared, and each agent's additions to it since.
 
-    An agent's covariance of x and x' is w'(I - R'R) w', with w and w' the columns of `whitened` and R its own rows.
+    An agent's covariance of x and x' is w'(I - R'R) w', where w and w' are columns of `whitened` and R its own rows.
     """
 
     pulls: Array  # int ()
@@ -42,8 +42,8 @@ class State(NamedTuple):
     own_rows: Array  # float (N, T, m) what each agent's own observations since explain, as coefficients of W
     mean: Array  # float (N, M)
     variance: Array  # float (N, M)
-    trigger: Array  # float (N,)  shared variance over that of the noise, summed over the queries since then
-    seed: Array  # uint32 ()      of the choice of inducing points
+    trigger: Array  # float (N,)  shared variance / noise variance, summed over the queries since then
+    seed: Array  # uint32 ()      seed of the choice of inducing points
 
 
 class Sparse(NamedTuple):
@@ -71,7 +71,7 @@ def approx_dis_kernel_ucb(
     gram: Array | None = None,
     coins: Coins | None = None,
 ) -> Algorithm:
-    """Each agent queries where its mean + beta sd is largest; all it knows passes through a few inducing points.
+    """Queries for each agent where its mean + beta sd is largest, with a posterior through a few inducing points.
 
     Until the first synchronisation agents query at random. The agents synchronise after a round in which the variances
     last shared, over `noise_variance`, of one agent's queries since then sum to more than `threshold`. Every query so
@@ -107,7 +107,18 @@ def approx_dis_kernel_ucb(
     checks.whole("max_inducing", max_inducing, least=1)
     if jitter is not None:
         checks.not_negative("jitter", jitter)
-    settings = checked(Settings(candidates, kernel, n_agents, horizon, beta, noise_variance, gram, coins))
+    settings = checked(
+        Settings(
+            candidates=candidates,
+            kernel=kernel,
+            n_agents=n_agents,
+            horizon=horizon,
+            beta=beta,
+            noise_variance=noise_variance,
+            gram=gram,
+            coins=coins,
+        )
+    )
     dtype, size = settings.candidates.dtype, settings.candidates.shape[0]
     jitter = default_jitter(dtype) if jitter is None else jitter
 
@@ -128,7 +139,7 @@ def approx_dis_kernel_ucb(
             shared_variance=before,
             whitened=jnp.zeros((room, size), dtype),
             synced=jnp.zeros((), jnp.int32),
-            own_rows=jnp.zeros((n_agents, padded(horizon, OWN), room), dtype),
+            own_rows=jnp.zeros((n_agents, padded(horizon, COLUMN_ROWS), room), dtype),
             mean=jnp.zeros((n_agents, size), dtype),
             variance=jnp.tile(before, (n_agents, 1)),
             trigger=jnp.zeros(n_agents, dtype),
@@ -151,13 +162,14 @@ def approx_dis_kernel_ucb(
         # The inducing points stay as they are between synchronisations, so an agent's posterior moves within the span
         # of their features: what an observation explains is m numbers, not M.
         features = state.whitened.at[:, action].get(mode="clip").T
-        left = jax.vmap(_left, in_axes=(0, 0, None))(features, state.own_rows, age)
-        covariance = explained_by_live(state.whitened, left, state.inducing)
+        unexplained = jax.vmap(_residual, in_axes=(0, 0, None))(features, state.own_rows, age)
+        covariance = explained_by_live(state.whitened, unexplained, state.inducing)
         log_dets = jnp.zeros(n_agents, dtype)
         posterior, _ = jax.vmap(condition, in_axes=(0, 0, 0, 0, None))(
             Posterior(state.mean, state.variance, log_dets), covariance, action, rewards, noise_variance
         )
-        explains = left / jnp.sqrt(noise_variance + jnp.maximum(jnp.sum(left * features, axis=1), 0))[:, None]
+        variances = jnp.maximum(jnp.sum(unexplained * features, axis=1), 0)
+        explains = unexplained / jnp.sqrt(noise_variance + variances)[:, None]
         shared = state.shared_variance.at[action].get(mode="clip") / noise_variance
         return state._replace(
             pulls=state.pulls + jnp.sum(queried.astype(int)),
@@ -193,26 +205,26 @@ def approx_dis_kernel_ucb(
     )
 
 
-def _left(features: Array, rows: Array, live: Array) -> Array:
-    """What an agent's first `live` own rows (T, m) leave of features (m,)."""
+def _residual(features: Array, rows: Array, live: Array) -> Array:
+    """Computes the part of features (m,) that an agent's first `live` own rows (T, m) do not explain."""
 
-    def without(first: Array | int, rows: Array, left: Array) -> Array:
+    def without(first: Array | int, rows: Array, residual: Array) -> Array:
         numbers = first + jnp.arange(rows.shape[0], dtype=jnp.int32)
         coefficients = jnp.where(numbers < live, jnp.sum(rows * features[None], axis=1), 0)
-        return left - jnp.sum(coefficients[:, None] * rows, axis=0)
+        return residual - jnp.sum(coefficients[:, None] * rows, axis=0)
 
-    def turn(first: Array, left: Array) -> Array:
-        return without(first, lax.dynamic_slice_in_dim(rows, first, OWN), left)
+    def turn(first: Array, residual: Array) -> Array:
+        return without(first, lax.dynamic_slice_in_dim(rows, first, COLUMN_ROWS), residual)
 
     return lax.platform_dependent(
         features,
-        cpu=lambda features: for_blocks(live, OWN, turn, features),
+        cpu=lambda features: for_blocks(live, COLUMN_ROWS, turn, features),
         default=lambda features: by_parts(rows.shape[0], live, lambda n: without(0, rows[:n], features)),
     )
 
 
 def _synchronise(sparse: Sparse, state: State, due: Array) -> State:
-    """The state with the posterior of all data, through inducing points that are chosen anew, where that is due."""
+    """Updates the state, where it is due, with the posterior of all data through newly chosen inducing points."""
     settings, slots = sparse.settings, sparse.slots
     noise_variance, n_agents, (size, dimension) = settings.noise_variance, settings.n_agents, settings.candidates.shape
     proposed = _proposed(sparse, state)
@@ -223,9 +235,11 @@ def _synchronise(sparse: Sparse, state: State, due: Array) -> State:
 
     nothing, jitter = jnp.zeros(slots, settings.candidates.dtype), jnp.full(slots, sparse.jitter)
     zeros, of = jnp.zeros_like(state.whitened), ucb.columns(settings)
-    found = known(of, sparse.prior_variance, points, nothing, jitter, zeros, live=live, is_noisy=False)
-    mean, variance, whitened = _posterior(noise_variance, found.rows, found.variance, state, live)
-    # A set of inducing points that is cut short would be another algorithm: the run is given up.
+    posterior = known(
+        of, sparse.prior_variance, points, values=nothing, noise=jitter, rows=zeros, live=live, is_noisy=False
+    )
+    mean, variance, whitened = _posterior(noise_variance, posterior.rows, posterior.variance, state, live)
+    # A truncated set of inducing points would be another algorithm, so the run ends as NONFINITE.
     mean = jnp.where(m > slots, jnp.nan, mean)
     matrices = m**2 + m  # Z Z' and Z y
     synchronised = state._replace(
@@ -246,7 +260,7 @@ def _synchronise(sparse: Sparse, state: State, due: Array) -> State:
 
 
 def _proposed(sparse: Sparse, state: State) -> Array:
-    """The candidates that each agent proposes as inducing points, bool (N, M)."""
+    """Draws the candidates that each agent proposes as inducing points, bool (N, M)."""
     n_agents, horizon = state.queries.shape
     size, dtype, coins = state.shared_mean.shape[0], state.shared_mean.dtype, sparse.settings.coins
     probability = sparse.oversampling * state.shared_variance.at[state.queries].get(mode="clip")
@@ -263,7 +277,7 @@ def _proposed(sparse: Sparse, state: State) -> Array:
 def _posterior(
     noise_variance: Array, z: Array, residual: Array, state: State, live: Array
 ) -> tuple[Array, Array, Array]:
-    """Mean and variance (M,) of all data through features Z (m, M) that leave `residual` (M,), and W (m, M).
+    """Computes mean and variance (M,) of all data through features Z (m, M) that leave `residual` (M,), and W (m, M).
 
     W = sqrt(noise_variance) L^-1 Z with A = noise_variance I + Z diag(counts) Z' = L L', as in `gp.Sparse`.
     """
@@ -275,10 +289,10 @@ def _posterior(
     def add(first: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         gram, projected = carry
         index = lax.dynamic_slice_in_dim(queried, first, DATA)
-        own = z.at[:, index].get(mode="clip")
+        columns = z.at[:, index].get(mode="clip")
         count, total = (x.at[index].get(mode="fill", fill_value=0).astype(z.dtype) for x in (counts, sums))
-        gram += jnp.matmul(own * count[None], own.T, precision="highest")
-        return gram, projected + jnp.matmul(own, total, precision="highest")
+        gram += jnp.matmul(columns * count[None], columns.T, precision="highest")
+        return gram, projected + jnp.matmul(columns, total, precision="highest")
 
     eye = jnp.eye(room, dtype=z.dtype)
     gram, projected = for_blocks(number, DATA, add, (noise_variance * eye, jnp.zeros(room, z.dtype)))
@@ -289,10 +303,10 @@ def _posterior(
 
     def whiten(first: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         mean, variance, whitened = carry
-        own = explained_by_live(z, lax.dynamic_slice_in_dim(inverse, first, BLOCK), live)
-        mean += jnp.matmul(lax.dynamic_slice_in_dim(projected, first, BLOCK), own, precision="highest")
-        variance += noise_variance * jnp.sum(own**2, axis=0)
-        own *= jnp.sqrt(noise_variance)
-        return mean, variance, lax.dynamic_update_slice_in_dim(whitened, own, first, axis=0)
+        columns = explained_by_live(z, lax.dynamic_slice_in_dim(inverse, first, BLOCK), live)
+        mean += jnp.matmul(lax.dynamic_slice_in_dim(projected, first, BLOCK), columns, precision="highest")
+        variance += noise_variance * jnp.sum(columns**2, axis=0)
+        columns *= jnp.sqrt(noise_variance)
+        return mean, variance, lax.dynamic_update_slice_in_dim(whitened, columns, first, axis=0)
 
     return for_blocks(live, BLOCK, whiten, (jnp.zeros_like(residual), residual, jnp.zeros_like(z)))

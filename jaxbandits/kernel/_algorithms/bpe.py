@@ -37,7 +37,7 @@ def bpe(
     keep_data: bool = False,
     gram: Array | None = None,
 ) -> Algorithm:
-    """One learner queries where it knows least, batch after batch, and drops after each what is surely not the best.
+    """Queries where the variance is largest, batch after batch, and eliminates candidates after each batch.
 
     Within a batch the queries do not depend on rewards. At its end only the candidates stay whose mean + beta sd
     reaches the largest mean - beta sd of all active ones, and the next batch starts without data.
@@ -62,7 +62,18 @@ def bpe(
     Source: Li and Scarlett (2022), Algorithm 1.
     """
     checks.flag("keep_data", keep_data)
-    settings = checked(Settings(candidates, kernel, 1, horizon, beta, noise_variance, gram), beta_per_round=False)
+    settings = checked(
+        Settings(
+            candidates=candidates,
+            kernel=kernel,
+            n_agents=1,
+            horizon=horizon,
+            beta=beta,
+            noise_variance=noise_variance,
+            gram=gram,
+        ),
+        beta_per_round=False,
+    )
     beta, dtype, size = settings.beta, settings.candidates.dtype, settings.candidates.shape[0]
     lengths = batch_lengths(horizon)
     capacity = horizon if keep_data else max(lengths)
@@ -140,7 +151,7 @@ def batch_lengths(horizon: int) -> tuple[int, ...]:
     """
     horizon = checks.whole("horizon", horizon, least=1)
     lengths, last = [], 1
-    while (left := horizon - sum(lengths)) > 0:
+    while (remaining := horizon - sum(lengths)) > 0:
         last = math.isqrt(horizon * last - 1) + 1
-        lengths.append(min(last, left))
+        lengths.append(min(last, remaining))
     return tuple(lengths)

@@ -12,12 +12,12 @@ from jaxbandits.kernel._problem.settings import Coins, Settings, checked, round_
 from jaxbandits.kernel._shared.traffic import Traffic, no_traffic
 from jaxbandits.kernel._shared.ucb import best, beta_at, columns, index, observed, queries
 from jaxbandits.numerics.gp import Kernel, Posterior, condition, prior
-from jaxbandits.numerics.gp_blocks import OWN, SHARED, known, unexplained, unexplained_by_own
+from jaxbandits.numerics.gp_blocks import COLUMN_ROWS, SHARED, known, unexplained, unexplained_column
 from jaxbandits.numerics.loops import padded
 
 
 class State(NamedTuple):
-    """What was queried and observed, and what each agent knows of it.
+    """Queries and observations, and each agent's posterior.
 
     An agent's covariance is the prior one less R'R of the shared rows and of its own.
     """
@@ -29,11 +29,12 @@ class State(NamedTuple):
     rewards: Array  # float (N, T)
     synced: Array  # int32 ()  rounds observed when the agents last synchronised
     fresh: Array  # int (N,)  each agent's observations since
-    own: Posterior  # float (N, M), (N, M), (N,)  of all shared data and the agent's own; log_det counts from `synced`
-    own_rows: Array  # float (N, T, M)  of each agent's observations since; T is the horizon in whole turns
+    # float (N, M), (N, M), (N,)  given all shared data and the agent's own; log_det counts from `synced`
+    posterior: Posterior
+    own_rows: Array  # float (N, T, M)  rows of each agent's observations since; T is the horizon in whole turns
     shared: Array  # int32 ()  candidates queried before the last synchronisation
-    shared_mean: Array  # float (M,)  of the last synchronisation
-    shared_rows: Array  # float (C, M)  C the most candidates that may be queried, in whole blocks
+    shared_mean: Array  # float (M,)  mean at the last synchronisation
+    shared_rows: Array  # float (C, M)  C is the largest number of queried candidates, in whole blocks
 
 
 def dis_kernel_ucb(
@@ -48,7 +49,7 @@ def dis_kernel_ucb(
     gram: Array | None = None,
     coins: Coins | None = None,
 ) -> Algorithm:
-    """Every agent queries by GP-UCB given the shared data and its own; all data are shared when one has learned enough.
+    """Queries for each agent by GP-UCB given shared and own data; all data are shared once an agent learned enough.
 
     After a round but the last, the agents synchronise if for any of them (its observations since the last time) times
     log[det(I + K_now / noise_variance) / det(I + K_then / noise_variance)] exceeds the threshold. Until they have data
@@ -73,7 +74,18 @@ def dis_kernel_ucb(
     agents act in turn and may synchronise within a round; here they act at once.
     """
     checks.positive("threshold", threshold, finite=False)
-    settings = checked(Settings(candidates, kernel, n_agents, horizon, beta, noise_variance, gram, coins))
+    settings = checked(
+        Settings(
+            candidates=candidates,
+            kernel=kernel,
+            n_agents=n_agents,
+            horizon=horizon,
+            beta=beta,
+            noise_variance=noise_variance,
+            gram=gram,
+            coins=coins,
+        )
+    )
     candidates, noise_variance = settings.candidates, settings.noise_variance
     dtype, (size, dimension) = candidates.dtype, candidates.shape
     threshold = jnp.asarray(threshold, dtype)
@@ -90,15 +102,15 @@ def dis_kernel_ucb(
             rewards=jnp.zeros((n_agents, horizon), dtype),
             synced=jnp.zeros((), jnp.int32),
             fresh=jnp.zeros(n_agents, int),
-            own=jax.tree.map(lambda x: jnp.broadcast_to(x, (n_agents, *x.shape)), before),
-            own_rows=jnp.zeros((n_agents, padded(horizon, OWN), size), dtype),
+            posterior=jax.tree.map(lambda x: jnp.broadcast_to(x, (n_agents, *x.shape)), before),
+            own_rows=jnp.zeros((n_agents, padded(horizon, COLUMN_ROWS), size), dtype),
             shared=jnp.zeros((), jnp.int32),
             shared_mean=before.mean,
             shared_rows=jnp.zeros((padded(capacity, SHARED), size), dtype),
         )
 
     def decide(key: Key, state: State) -> Decision:
-        indices = index(state.own.mean, state.own.variance, beta_at(settings.beta, state.t))
+        indices = index(state.posterior.mean, state.posterior.variance, beta_at(settings.beta, state.t))
         action = queries(indices, round_coins(settings, key, state.t), state.t)
         return Decision(action, state.t >= horizon, best(state.shared_mean))
 
@@ -109,27 +121,28 @@ def dis_kernel_ucb(
         age = state.t - state.synced
         shared_columns = unexplained(of(action), state.shared_rows, action, state.shared)
 
-        def learn(own, rows, column, query, reward):
-            own, row = condition(own, unexplained_by_own(column, rows, query, age), query, reward, noise_variance)
-            return own, rows.at[jnp.where(is_round, age, rows.shape[0])].set(row, mode="drop")
+        def learn(posterior, rows, column, query, reward):
+            column = unexplained_column(column, rows, query, age)
+            posterior, row = condition(posterior, column, query, reward, noise_variance)
+            return posterior, rows.at[jnp.where(is_round, age, rows.shape[0])].set(row, mode="drop")
 
-        own, own_rows = jax.vmap(learn)(state.own, state.own_rows, shared_columns, action, rewards)
+        posterior, own_rows = jax.vmap(learn)(state.posterior, state.own_rows, shared_columns, action, rewards)
         return state._replace(
             pulls=state.pulls + jnp.sum(queried, dtype=state.pulls.dtype),
             t=state.t + is_round.astype(jnp.int32),
             queries=state.queries.at[:, t].set(action, mode="drop"),
             rewards=state.rewards.at[:, t].set(jnp.where(queried, rewards, 0), mode="drop"),
             fresh=state.fresh + queried.astype(state.fresh.dtype),
-            own=own,
+            posterior=posterior,
             own_rows=own_rows,
         )
 
     def stale(state: State) -> Array:
-        learned = state.fresh.astype(dtype) * state.own.log_det
+        learned = state.fresh.astype(dtype) * state.posterior.log_det
         return jnp.any(learned > threshold) & (state.t < horizon)
 
     def plan(key: Key, state: State) -> State:
-        """All data are shared. w observations of a candidate are one of their mean, with a w-th of the noise."""
+        """Shares all data. w observations of a candidate count as one of their mean, with a w-th of the noise."""
         del key
         due = stale(state)
         counts, sums = observed(state.queries, state.rewards, size)
@@ -137,17 +150,19 @@ def dis_kernel_ucb(
         points = jnp.nonzero(counts, size=capacity, fill_value=size)[0]
         number = jnp.maximum(counts.at[points].get(mode="clip"), 1).astype(dtype)
         means, noise = sums.at[points].get(mode="clip") / number, noise_variance / number
-        now = known(of, before.variance, points, means, noise, state.shared_rows, live=live, where=due)
+        now = known(
+            of, before.variance, points, values=means, noise=noise, rows=state.shared_rows, live=live, where=due
+        )
         sent = jnp.sum(state.fresh) * (dimension + 1)
-        own, shape = state.own, (n_agents, size)
+        posterior, shape = state.posterior, (n_agents, size)
         planned = state._replace(
             traffic=Traffic(state.traffic.uplink + sent, state.traffic.downlink + sent),
             synced=state.t,
             fresh=jnp.zeros_like(state.fresh),
-            own=Posterior(
+            posterior=Posterior(
                 mean=jnp.broadcast_to(now.mean, shape),
                 variance=jnp.broadcast_to(now.variance, shape),
-                log_det=jnp.zeros_like(own.log_det),
+                log_det=jnp.zeros_like(posterior.log_det),
             ),
             shared=live,
             shared_mean=now.mean,

@@ -88,7 +88,16 @@ def duets(
     with Shared Randomness, Algorithms 1 and 2.
     """
     settings = duets_settings(
-        Settings(candidates, kernel, n_agents, horizon, beta, noise_variance, gram, coins),
+        Settings(
+            candidates=candidates,
+            kernel=kernel,
+            n_agents=n_agents,
+            horizon=horizon,
+            beta=beta,
+            noise_variance=noise_variance,
+            gram=gram,
+            coins=coins,
+        ),
         first_epoch=first_epoch,
         epochs=epochs,
         p0=p0,

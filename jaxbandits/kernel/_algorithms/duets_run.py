@@ -1,6 +1,6 @@
-"""A second engine: whole runs of `duets` by a loop of their own, over epochs in place of rounds.
+"""A second engine: whole runs of `duets` in their own loop, over epochs instead of rounds.
 
-It measures regret and messages itself, and takes the truth. What it decides, it takes from the server of `duets`.
+It measures regret and messages itself and receives the truth. Its decisions come from the server of `duets`.
 """
 
 from typing import Any, NamedTuple
@@ -24,12 +24,12 @@ class Run(NamedTuple):
     """A whole run of DUETS."""
 
     actions: Array  # int32 (T, N)
-    regret: Array  # float (T,)      of all agents, after each round
+    regret: Array  # float (T,)      regret of all agents after each round
     traffic: Traffic  # int (T,)     after each round; a synchronisation belongs to the round before it
     traffic_draws: Traffic  # int (T,)
     sizes: Array  # int32 (J,)       active candidates in each epoch
     answer: Array  # int32 ()
-    peak: Array  # float ()          NaN: a Cholesky factor failed, and nothing of the run holds
+    peak: Array  # float ()          NaN if a Cholesky factor failed, so that the run is void
     sigma_max: Array  # float ()
 
 
@@ -46,7 +46,7 @@ def duets_run(
     coins: Coins | None = None,
     **rules: Any,
 ) -> Run:
-    """A whole run of `duets`, epoch by epoch: the same run as that of `jaxbandits.run` with the same key.
+    """Makes a whole run of `duets`, epoch by epoch: the same run as `jaxbandits.run` with the same key.
 
     Nothing that the agents draw within an epoch depends on its rewards, so an epoch is a few array operations, of just
     the size that it needs. `jax.vmap` and `jax.jit` stand outside.
@@ -65,7 +65,16 @@ def duets_run(
     """
     checks.key("key", key)
     check_instance(instance)
-    common = Settings(instance.candidates, kernel, n_agents, horizon, beta, noise_variance, gram, coins)
+    common = Settings(
+        candidates=instance.candidates,
+        kernel=kernel,
+        n_agents=n_agents,
+        horizon=horizon,
+        beta=beta,
+        noise_variance=noise_variance,
+        gram=gram,
+        coins=coins,
+    )
     settings = duets_settings(common, **rules)
     common = settings.common
     M, dtype = common.candidates.shape[0], common.candidates.dtype
@@ -107,4 +116,13 @@ def duets_run(
             lambda total, new, after=after: total.at[after - 1 :].add(new), (traffic, traffic_draws), numbers
         )
     regret = jnp.cumsum(jnp.sum(instance.best - instance.values[actions], axis=1))
-    return Run(actions, regret, traffic, traffic_draws, jnp.stack(sizes), answer, peak, sigma_max)
+    return Run(
+        actions=actions,
+        regret=regret,
+        traffic=traffic,
+        traffic_draws=traffic_draws,
+        sizes=jnp.stack(sizes),
+        answer=answer,
+        peak=peak,
+        sigma_max=sigma_max,
+    )

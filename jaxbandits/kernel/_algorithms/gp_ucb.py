@@ -4,7 +4,7 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.kernel._algorithms.n_kernel_ucb import Confidence, State, independent_agents
+from jaxbandits.kernel._algorithms.n_kernel_ucb import BetaRule, State, algorithm_from_beta
 from jaxbandits.kernel._problem.settings import Coins, Settings, checked
 from jaxbandits.kernel._shared.ucb import beta_at
 from jaxbandits.numerics.gp import Kernel
@@ -17,17 +17,17 @@ def gp_ucb(
     horizon: int,
     beta: Array | float | None = None,
     noise_variance: Array | float,
-    confidence: Confidence | None = None,
+    confidence: BetaRule | None = None,
     gram: Array | None = None,
     coins: Coins | None = None,
 ) -> Algorithm:
-    """One learner queries the candidate with the largest mean + beta sd, one candidate a round.
+    """Queries the candidate with the largest mean + beta sd, one candidate per round.
 
     With N T queries it is the limit of N agents that communicate for free and query one after another.
 
     Args:
         candidates, kernel, horizon, beta, noise_variance, gram: as in `Settings`.
-        confidence: (t, log_det) -> beta (), in place of `beta`, one of which is given; t, int (), is the number of the
+        confidence: (t, log_det) -> beta (), instead of `beta`; one of the two is given. t, int (), is the number of the
             query to come, from 1, and log_det () is log det(I + K / noise_variance) of the queries before it. See
             `anytime_width`.
         coins: replace the algorithm's randomness, of one agent: the first query is the candidate that queries[0, 0]
@@ -49,15 +49,27 @@ def gp_ucb(
         checks.require(beta is None, "beta", "be None where confidence is given", beta)
     else:
         checks.require(beta is not None, "beta", "be given where confidence is None", beta)
-    width = beta if confidence is None else 0.0  # which nothing reads where there is another
-    settings = checked(Settings(candidates, kernel, 1, horizon, width, noise_variance, gram, coins))
+    # If `confidence` is given, the settings' beta is not read.
+    width = beta if confidence is None else 0.0
+    settings = checked(
+        Settings(
+            candidates=candidates,
+            kernel=kernel,
+            n_agents=1,
+            horizon=horizon,
+            beta=width,
+            noise_variance=noise_variance,
+            gram=gram,
+            coins=coins,
+        )
+    )
 
     def beta_of(t: Array, log_det: Array) -> Array:
         if confidence is None:
             return beta_at(settings.beta, t)
         return jnp.asarray(confidence(t + 1, log_det), settings.candidates.dtype)
 
-    agent = independent_agents(settings, beta_of)
+    agent = algorithm_from_beta(settings, beta_of)
 
     def decide(key: Key, state: State) -> Decision:
         decision = agent.decide(key, state)

@@ -13,11 +13,11 @@ from jaxbandits.kernel._shared.traffic import Traffic, no_traffic
 from jaxbandits.kernel._shared.ucb import best, beta_at, index, memory, queries
 from jaxbandits.numerics.gp import Kernel, Posterior, condition, prior
 
-Confidence = Callable[[Array, Array], Array]  # (t int (), log_det ()) -> beta ()
+BetaRule = Callable[[Array, Array], Array]  # (t int (), log_det ()) -> beta ()
 
 
 class State(NamedTuple):
-    """What each agent knows of f."""
+    """Posterior of each agent."""
 
     pulls: Array  # int ()
     traffic: Traffic  # 0
@@ -37,7 +37,7 @@ def n_kernel_ucb(
     gram: Array | None = None,
     coins: Coins | None = None,
 ) -> Algorithm:
-    """Every agent queries the candidate with the largest mean + beta sd given its own rewards, which it keeps.
+    """Queries for each agent the candidate with the largest mean + beta sd given its own rewards alone.
 
     Args:
         candidates, kernel, n_agents, horizon, beta, noise_variance, gram: as in `Settings`.
@@ -53,12 +53,23 @@ def n_kernel_ucb(
 
     Source: the baseline of Pavlovic, Salgia and Zhao (2024), Section 5.
     """
-    settings = checked(Settings(candidates, kernel, n_agents, horizon, beta, noise_variance, gram, coins))
-    return independent_agents(settings, lambda t, log_det: beta_at(settings.beta, t))
+    settings = checked(
+        Settings(
+            candidates=candidates,
+            kernel=kernel,
+            n_agents=n_agents,
+            horizon=horizon,
+            beta=beta,
+            noise_variance=noise_variance,
+            gram=gram,
+            coins=coins,
+        )
+    )
+    return algorithm_from_beta(settings, lambda t, log_det: beta_at(settings.beta, t))
 
 
-def independent_agents(settings: Settings, confidence: Confidence) -> Algorithm:
-    """`n_kernel_ucb` from checked settings, with a beta of the rounds observed and of the agent's log det."""
+def algorithm_from_beta(settings: Settings, confidence: BetaRule) -> Algorithm:
+    """Builds `n_kernel_ucb` from checked settings, with a beta from the rounds observed and the agent's log det."""
     n_agents, horizon, size = settings.n_agents, settings.horizon, settings.candidates.shape[0]
     covariance = memory(settings, horizon)
     before = prior(settings.kernel, settings.candidates)

@@ -39,7 +39,10 @@ def environment(instance: Instance, *, n_agents: int, stream: Key | None = None)
     def respond(action: Array, noise: Array) -> Array:
         queries = jnp.shape(action)
         require(
-            queries == (n_agents,), "n_agents", f"be those of the algorithm's actions, of shape {queries}", n_agents
+            queries == (n_agents,),
+            "n_agents",
+            f"match the algorithm's actions, of shape {queries}",
+            n_agents,
         )
         checks.domain(action, said["accepts"], f"name candidates of 0..{M - 1}, or {M} for no query")
         return instance.values.at[action].get(mode="clip") + instance.noise_scale * noise
@@ -58,7 +61,7 @@ def environment(instance: Instance, *, n_agents: int, stream: Key | None = None)
 
 
 def made_for(settings: Settings) -> dict[str, Any]:
-    """What an algorithm of these settings says of itself."""
+    """Returns the fields `problem` and `receive` of an algorithm with these settings."""
     candidates, n_agents = settings.candidates, settings.n_agents
 
     def receive(action: Array, rewards: Any) -> Array:

@@ -14,8 +14,9 @@ from jaxbandits.base import Array, Key
 from jaxbandits.numerics.gp import Kernel, cross, squared_exponential
 
 Domain = Literal["ball", "sphere"]
-CENTERS = 20  # of a random function of known norm
-LENGTHSCALES = {"h1": 1.0, "h2": 1.0, "branin": 0.2, "hartmann4": 1.0}  # of the paper's squared exponential kernels
+CENTERS = 20  # centers of a random function of known norm
+# Lengthscales of the paper's squared exponential kernels.
+LENGTHSCALES = {"h1": 1.0, "h2": 1.0, "branin": 0.2, "hartmann4": 1.0}
 
 # Picheny, Wagner and Ginsbourger (2013). P[2, 1] is .1451: the often quoted maximum, 3.135474, belongs to .1415.
 HARTMANN_C = (1.0, 1.2, 3.0, 3.2)
@@ -37,7 +38,7 @@ class Instance(NamedTuple):
 
     @property
     def best(self) -> Array:
-        """The largest value, float ()."""
+        """Returns the largest value, float ()."""
         return jnp.max(self.values)
 
 
@@ -50,7 +51,7 @@ def h1(
     noise_scale: Array | float = 0.2,
     dtype: Any = None,
 ) -> Instance:
-    """cos(3 u) with u = x'theta, theta uniform on the sphere: largest, 1, on the whole slice u = 0.
+    """Draws cos(3 u) with u = x'theta, theta uniform on the sphere: its maximum, 1, is the whole slice u = 0.
 
     Args:
         key: for candidates and theta.
@@ -82,7 +83,7 @@ def h2(
     noise_scale: Array | float = 0.2,
     dtype: Any = None,
 ) -> Instance:
-    """u^3 - 3 u^2 + 3 u + 3 with u = x'theta: increasing in u, with mean 2.75, which the prior does not know.
+    """Draws u^3 - 3 u^2 + 3 u + 3 with u = x'theta: increasing in u, with mean 2.75, unknown to the prior.
 
     Arguments, result, errors and source as for `h1`.
     """
@@ -123,7 +124,7 @@ def rkhs(
     noise_scale: Array | float = 0.2,
     dtype: Any = None,
 ) -> Instance:
-    """A random function whose norm in the kernel's space is known: sum_i a_i k(., u_i), 20 centers in the unit cube.
+    """Draws sum_i a_i k(., u_i), whose norm in the kernel's space is known, with 20 centers in the unit cube.
 
     Args:
         key: for the candidates, the centers and the coefficients.
@@ -155,7 +156,7 @@ def rkhs(
 
 
 def tabular(candidates: Array, values: Array, *, noise_scale: Array | float) -> Instance:
-    """An instance from its table of values.
+    """Builds an instance from its table of values.
 
     Args:
         candidates: float (M, d).
@@ -176,7 +177,7 @@ def tabular(candidates: Array, values: Array, *, noise_scale: Array | float) -> 
 
 
 def regret(instance: Instance, answer: Array) -> Array:
-    """The simple regret of a recommended candidate: how far its value lies below the largest.
+    """Computes the simple regret of a recommended candidate, the largest value minus its own.
 
     Args:
         instance: the truth.
@@ -194,7 +195,7 @@ def regret(instance: Instance, answer: Array) -> Array:
 
 
 def paper_kernel(name: str) -> Kernel:
-    """The squared exponential kernel that the paper's experiments use for a function.
+    """Builds the squared exponential kernel that the paper's experiments use for a function.
 
     Args:
         name: "h1", "h2", "branin" or "hartmann4".
@@ -234,7 +235,7 @@ def hartmann4_value(x: Array) -> Array:
 
 
 def unit_ball(key: Key, size: int, dimension: int, dtype: Any, domain: Domain = "ball") -> Array:
-    """Uniform points of the unit ball, or of the sphere, float (size, dimension)."""
+    """Draws uniform points of the unit ball, or of the sphere, float (size, dimension)."""
     for_direction, for_radius = jax.random.split(key)
     normal = jax.random.normal(for_direction, (size, dimension), dtype)
     direction = normal / jnp.sqrt(jnp.sum(normal**2, axis=1, keepdims=True))
@@ -244,7 +245,7 @@ def unit_ball(key: Key, size: int, dimension: int, dtype: Any, domain: Domain = 
 
 
 def _checked_dtype(key: Key, size: int, dimension: int, noise_scale: Array | float, dtype: Any) -> Any:
-    """The dtype of an instance that is to be drawn; raises `ValueError` unless all of its numbers are in range."""
+    """Returns the dtype of an instance to be drawn; raises `ValueError` unless all of its numbers are in range."""
     checks.key("key", key)
     checks.whole("size", size, least=1)
     checks.whole("dimension", dimension, least=1)
@@ -253,7 +254,7 @@ def _checked_dtype(key: Key, size: int, dimension: int, noise_scale: Array | flo
 
 
 def _ridge_function(key: Key, size: int, dimension: int, domain: Domain, dtype: Any) -> tuple[Array, Array]:
-    """X'theta of every candidate, float (M,), and the candidates, float (M, d)."""
+    """Draws candidates, float (M, d), and x'theta of each, float (M,)."""
     checks.one_of("domain", domain, Domain)
     for_candidates, for_theta = jax.random.split(key)
     candidates = unit_ball(for_candidates, size, dimension, dtype, domain)

@@ -1,4 +1,4 @@
-"""What all algorithms of the family take, checked in one place, and the coins by which they draw candidates."""
+"""Arguments of all algorithms of the family, checked in one place, and the coins that draw candidates."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -13,14 +13,14 @@ from jaxbandits.numerics.linalg import check_rank_one
 
 
 class Coins(NamedTuple):
-    """Uniform variables in [0, 1) that replace those of an algorithm's keys: for replays, and for paired comparisons.
+    """Uniform variables in [0, 1) that replace an algorithm's own: for replays, and for paired comparisons.
 
-    Every agent has its own, so that no two of them ever share a coin.
+    Every agent has its own, so that no two agents share a coin.
     """
 
     queries: Array  # float (N, T)      which candidate an agent draws in each round
-    thinning: Array  # float (N, T)     which of these draws DUETS makes inducing points
-    inducing: Array  # float (T, N, T)  which queries ApproxDisKernelUCB does, when it synchronises after each round
+    thinning: Array  # float (N, T)     choice of DUETS' inducing points among these draws
+    inducing: Array  # float (T, N, T)  ApproxDisKernelUCB's choice, at a synchronisation after each round
 
 
 class Settings(NamedTuple):
@@ -32,19 +32,19 @@ class Settings(NamedTuple):
     candidates: Array  # float (M, d)     the run has their dtype
     kernel: Kernel  # (x (d,), y (d,)) -> float (), positive semidefinite, of a single pair of candidates
     n_agents: int  # N
-    horizon: int  # T, rounds of one query an agent
+    horizon: int  # T, rounds with one query per agent
     beta: Any  # float () or (T,) >= 0    width of the index in standard deviations, for all rounds or for each
     # float () > 0   of the Gaussian process; at least 1.2e-4 (float32) or 2.2e-13 (float64) times the largest prior
     # variance k(x, x): below, posteriors lose their digits
     noise_variance: Any
-    gram: Array | None = None  # float (M, M)  the kernel of all pairs; None: it is computed where it is needed
+    gram: Array | None = None  # float (M, M)  the kernel of all pairs; if None, computed where it is needed
     coins: Coins | None = None  # replace the algorithm's own randomness
 
 
 def checked(settings: Settings, *, beta_per_round: bool = True) -> Settings:
-    """The settings, with numbers as arrays of the candidates' dtype; with `beta_per_round`, beta may be (T,).
+    """Checks the settings. Returns them with numbers as arrays of the candidates' dtype.
 
-    Raises `ValueError` unless every argument is as `Settings` says.
+    With `beta_per_round`, beta may be (T,). Raises `ValueError` unless every argument is as `Settings` says.
     """
     candidates, kernel, n_agents, horizon, beta, noise_variance, gram, coins = settings
     candidates = checks.array("candidates", candidates, ("M", "d"))
@@ -71,7 +71,16 @@ def checked(settings: Settings, *, beta_per_round: bool = True) -> Settings:
     beta, noise_variance, gram, coins = jax.tree.map(
         lambda x: jnp.asarray(x, dtype), (beta, noise_variance, gram, coins)
     )
-    return Settings(candidates, kernel, n_agents, horizon, beta, noise_variance, gram, coins)
+    return Settings(
+        candidates=candidates,
+        kernel=kernel,
+        n_agents=n_agents,
+        horizon=horizon,
+        beta=beta,
+        noise_variance=noise_variance,
+        gram=gram,
+        coins=coins,
+    )
 
 
 def check_noise_variance(candidates: Array, kernel: Kernel, noise_variance: Any, gram: Array | None = None) -> None:
@@ -84,13 +93,13 @@ def check_noise_variance(candidates: Array, kernel: Kernel, noise_variance: Any,
 
 @partial(jax.jit, inline=True)
 def picked(coin: Array, size: Array | int) -> Array:
-    """The index in 0 .. size - 1 that a uniform variable picks, int32, shaped as `coin`."""
+    """Picks an index in 0 .. size - 1 by a uniform variable, int32, shaped as `coin`."""
     size = jnp.asarray(size, jnp.int32)
     return jnp.minimum(jnp.floor(coin * size.astype(coin.dtype)).astype(jnp.int32), size - 1)
 
 
 def round_coins(settings: Settings, key: Key, t: Array) -> Array:
-    """The coins of round `t` (from 0), float (N,): from the decision's key, unless the settings have them."""
+    """Returns the coins of round `t` (from 0), float (N,): from the settings if given, otherwise from the key."""
     if settings.coins is None:
         return jax.random.uniform(key, (settings.n_agents,), settings.candidates.dtype)
     return settings.coins.queries[:, jnp.minimum(t, settings.horizon - 1)]

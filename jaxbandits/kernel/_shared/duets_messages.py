@@ -9,11 +9,11 @@ from jaxbandits.numerics.gp import feature_gram, solve_spd
 
 
 def agent_message(features: Array, rewards: Array) -> Array:
-    """Computes what an agent of DUETS sends to the server: v = sum_i z(x_i) y_i, its rewards seen by inducing points.
+    """Computes the message of an agent of DUETS to the server: v = sum_i z(x_i) y_i, its rewards at inducing points.
 
     The features of a candidate x are z(x) = L^-1 k_S(x). Here k_S(x) holds the kernel of x with each inducing point,
-    and L is the Cholesky factor of their own covariance, K_SS + jitter I. The message is linear: the sum of those of
-    all agents is the message of their pooled draws.
+    and L is the Cholesky factor of their own covariance, K_SS + jitter I. The message is linear: the sum of the
+    messages of all agents is the message of their pooled draws.
 
     Args:
         features: float (m, n), z(x_i) in column i, for m inducing points and n draws of this agent in this epoch.
@@ -87,6 +87,6 @@ def server_message(
 def aggregated(
     features: Array, counts: Array, total: Array, *, noise_variance: Array | float, live: Array
 ) -> tuple[Array, Factor]:
-    """`server_message` and the factor of its matrix, of which the `live` leading inducing points count."""
+    """Computes `server_message` and the factor of its matrix, for the `live` leading inducing points."""
     factor = feature_gram(features, counts, noise_variance=noise_variance, live=live)
     return solve_spd(factor, total), factor

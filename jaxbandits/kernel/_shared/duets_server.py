@@ -18,15 +18,15 @@ from jaxbandits.numerics.cholesky import Factor, cholesky, leading, solve_lower,
 from jaxbandits.numerics.gp import data_factor
 from jaxbandits.numerics.loops import for_blocks, padded
 
-ROWS = 16  # of the covariance, tabulated at a time
+ROWS = 16  # rows of the covariance tabulated at a time
 HEAD = 64  # slots that bound the variances of all candidates
 GUESSES = 16  # candidates that may have the largest variance
-SURVIVORS = 64  # of those that are not ruled out, at a time
-COLUMNS = 256  # candidates at a time: what the largest epochs need of them then lies in a core's own cache
+SURVIVORS = 64  # candidates not ruled out that are computed at a time
+COLUMNS = 256  # candidates at a time: the data of the largest epochs then fit into a core's own cache
 
 
 class Pool(NamedTuple):
-    """What all agents together drew in an epoch, repeats merged."""
+    """Draws of all agents in an epoch, repeats merged."""
 
     slots: Array  # int32 (n,)    distinct candidates, ascending, M beyond the first `live`
     counts: Array  # int32 (n,)   draws of each, 0 beyond
@@ -44,7 +44,7 @@ class Selection(NamedTuple):
 
 
 class Synchronised(NamedTuple):
-    """What one synchronisation makes of the active candidates."""
+    """Result of one synchronisation."""
 
     active: Array  # int32 (M,)
     size: Array  # int32 ()
@@ -73,7 +73,7 @@ def pool(covariance: Covariance, indices: Array, size: int) -> Pool:
 
 
 def tabulate(covariance: Covariance, slots: Array, live: Array, active: Array, size: Array) -> Array:
-    """The covariance of the drawn candidates with the active ones, in blocks of the latter.
+    """Tabulates the covariance of the drawn candidates with the active ones, in blocks of the latter.
 
     Args:
         covariance: of candidates.
@@ -113,7 +113,7 @@ def server_select(
     probability: Callable[[Array], Array],
     noise_variance: Array,
 ) -> Selection:
-    """The server's part before the agents send: how much is unknown, and which draws become inducing points.
+    """Selects inducing points among the draws by the largest variance, before the agents send.
 
     Args:
         drawn: n slots.
@@ -126,7 +126,7 @@ def server_select(
         noise_variance: float ().
 
     Returns:
-        Selection; its largest variance is that of the exact posterior, given the draws of this epoch alone.
+        Selection; its largest variance is for the exact posterior, given the draws of this epoch alone.
     """
     M = variances.shape[0]
     weights = jnp.sqrt(drawn.counts.astype(table.dtype))
@@ -146,10 +146,10 @@ def server_select(
 
 
 def largest_variance(factor: Factor, scale: Array, table: Array, variances: Array, size: Array) -> Array:
-    """The largest variance of an active candidate, k(x, x) - |L^-1 diag(scale) k(slots, x)|^2.
+    """Computes the largest variance of an active candidate, k(x, x) - |L^-1 diag(scale) k(slots, x)|^2.
 
-    The first `HEAD` slots bound all variances from above. A few candidates of large bounds have the largest variance
-    nearly always, and few others have a larger bound than that: only these are computed to the end.
+    The first `HEAD` slots bound all variances from above. A few candidates of large bounds nearly always
+    include the largest variance, and few others have a larger bound: only these are computed to the end.
 
     Args:
         factor: L, of the n slots, see `data_factor`.
@@ -183,19 +183,19 @@ def largest_variance(factor: Factor, scale: Array, table: Array, variances: Arra
     guesses = jnp.minimum(guesses + groups.shape[1] * jnp.arange(GUESSES, dtype=jnp.int32), jnp.maximum(size - 1, 0))
     largest = jnp.max(exact(guesses))
     exceeds = bounds > largest
-    left = _nonzero(exceeds, padded(M, SURVIVORS), 0)
+    candidates = _nonzero(exceeds, padded(M, SURVIVORS), 0)
     count = jnp.where(factor.live > head, jnp.sum(exceeds, dtype=jnp.int32), 0)
 
-    def block(top: Array, found: Array) -> Array:
+    def block(top: Array, top_variance: Array) -> Array:
         is_left = top + jnp.arange(SURVIVORS, dtype=jnp.int32) < count
-        found_here = exact(lax.dynamic_slice_in_dim(left, top, SURVIVORS))
-        return jnp.maximum(found, jnp.max(jnp.where(is_left, found_here, lowest)))
+        found_here = exact(lax.dynamic_slice_in_dim(candidates, top, SURVIVORS))
+        return jnp.maximum(top_variance, jnp.max(jnp.where(is_left, found_here, lowest)))
 
     return jnp.where(size > 0, jnp.maximum(for_blocks(count, SURVIVORS, block, largest), 0), 0)
 
 
 def trim(mean: Array, width: Array, is_active: Array) -> Array:
-    """Which candidates stay: those whose upper confidence bound reaches the largest lower one.
+    """Keeps the candidates whose upper confidence bound reaches the largest lower bound.
 
     Args:
         mean: float (M,).
@@ -219,7 +219,7 @@ def synchronise(
     size: Array,
     n_draws: Array,
 ) -> Synchronised:
-    """Everything between two epochs; indices, rewards and thinning are (N, rounds), and an index of M is no draw."""
+    """Synchronises between two epochs; indices, rewards and thinning are (N, rounds), and index M is no draw."""
     (M, d), dtype = settings.common.candidates.shape, settings.common.candidates.dtype
     covariance, noise_variance = settings.covariance, settings.common.noise_variance
     indices, thinning = indices.ravel(), thinning.ravel()
@@ -231,8 +231,8 @@ def synchronise(
         table,
         variances,
         size,
-        indices,
-        thinning,
+        indices=indices,
+        thinning=thinning,
         probability=lambda sigma_max_sq: settings.probability(sigma_max_sq, n_draws),
         noise_variance=noise_variance,
     )
@@ -245,7 +245,7 @@ def synchronise(
     sums = jnp.zeros(M, dtype).at[indices].add(rewards.ravel(), mode="drop")
     # The messages of all agents sum to the message of their pooled draws.
     total = agent_message(z, sums.at[drawn.slots].get(mode="fill", fill_value=0))
-    # Algorithm 2, line 10, prints the draws of agent n: it is those of all agents, as in equation (8).
+    # Algorithm 2, line 10, prints the draws of agent n: all agents are meant, as in equation (8).
     vbar, features = aggregated(z, drawn.counts, total, noise_variance=noise_variance, live=m)
 
     # z(x)' vbar = k_S(x)' L'^-1 vbar: one product with the table instead of the features of all active candidates.
@@ -270,7 +270,7 @@ def synchronise(
 
     def traffic(points: Array) -> Traffic:
         points = points.astype(int)
-        # The width of "uniform" is one number; that of "point" needs Z Z'.
+        # The width of "uniform" is one number; "point" needs Z Z'.
         numbers = points**2 if settings.is_pointwise else sent.astype(int)
         return Traffic(settings.common.n_agents * points, points * (d + 1) + numbers)
 
@@ -286,7 +286,7 @@ def synchronise(
 
 
 def _by_blocks(function: Callable[[Array, Array], Array], table: Array, variances: Array, size: Array) -> Array:
-    """`function` of each block of the table and the prior variances there; 0 after the active ones; float (M,)."""
+    """Applies `function` to each block of the table and its prior variances; 0 after the active ones; float (M,)."""
     blocks, _, width = table.shape
     M = variances.shape[0]
     priors = jnp.pad(variances, (0, blocks * width - M)).reshape(blocks, width)
@@ -299,5 +299,5 @@ def _by_blocks(function: Callable[[Array, Array], Array], table: Array, variance
 
 
 def _nonzero(mask: Array, size: int, fill: int) -> Array:
-    """The indices of the true entries, ascending, and then `fill`; int32 (size,)."""
+    """Returns the indices of the true entries, ascending, followed by `fill`; int32 (size,)."""
     return jnp.nonzero(mask, size=size, fill_value=fill)[0].astype(jnp.int32)

@@ -1,4 +1,4 @@
-"""What `duets` and `duets_run` take beyond the family's settings: epochs, inducing points, elimination."""
+"""Settings of `duets` and `duets_run` beyond the family's: epochs, inducing points, elimination."""
 
 import math
 from collections.abc import Callable
@@ -79,7 +79,7 @@ def duets_settings(
 
 
 def thinning_coins(settings: DuetsSettings, seed: Array, epoch: Array, first: Array, rounds: int) -> Array:
-    """Uniform variables of the draws of an epoch that begins after `first` rounds, float (N, rounds)."""
+    """Returns uniform variables for the draws of an epoch that begins after `first` rounds, float (N, rounds)."""
     horizon, coins = settings.common.horizon, settings.common.coins
     if coins is not None:
         table = jnp.pad(coins.thinning, ((0, 0), (0, horizon)))
@@ -108,16 +108,16 @@ def epoch_lengths(horizon: int, first_epoch: int | None = None) -> tuple[int, ..
     horizon = checks.whole("horizon", horizon, least=1)
     first_epoch = min(FIRST_EPOCH, horizon) if first_epoch is None else first_epoch
     length = checks.whole("first_epoch", first_epoch, least=1, most=horizon)
-    lengths, left = [], horizon
-    while left > 0:
-        lengths.append(min(length, left))
-        left -= lengths[-1]
+    lengths, remaining = [], horizon
+    while remaining > 0:
+        lengths.append(min(length, remaining))
+        remaining -= lengths[-1]
         length = math.isqrt(horizon * length)
     return tuple(lengths)
 
 
 def log_rate(c: Array | float) -> Probability:
-    """An `inducing_probability` that ignores sigma_max: c log(n) / n for n draws, with c () > 0.
+    """Builds an `inducing_probability` that ignores sigma_max: c log(n) / n for n draws, with c () > 0.
 
     Raises `ValueError` unless `c` is positive.
     """
@@ -130,5 +130,5 @@ def log_rate(c: Array | float) -> Probability:
 
 
 def _proportional(p0: Array) -> Probability:
-    """The paper's `inducing_probability`: p0 sigma_max^2."""
+    """Builds the paper's `inducing_probability`, p0 sigma_max^2."""
     return lambda sigma_max_sq, n_draws: p0 * sigma_max_sq

@@ -1,4 +1,4 @@
-"""What an observer measures of a run, as functions for `jaxbandits.record`: regret, and what the agents send."""
+"""Measurements of a run as functions for `jaxbandits.record`: regret, and the traffic of the agents."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -19,12 +19,12 @@ class Traffic(NamedTuple):
 
 
 def no_traffic() -> Traffic:
-    """Nothing sent yet."""
+    """Returns a traffic of 0."""
     return Traffic(jnp.zeros((), int), jnp.zeros((), int))
 
 
 def messages(state: PyTree, decision: Decision) -> dict[str, Array]:
-    """What was sent so far, in any run of this family: a `value` of `jaxbandits.record`.
+    """Returns the traffic so far of any run of this family: a `value` of `jaxbandits.record`.
 
     A synchronisation after a round belongs to that round.
 
@@ -52,12 +52,12 @@ def messages(state: PyTree, decision: Decision) -> dict[str, Array]:
     """
     del decision
     if not hasattr(state, "traffic"):
-        raise ValueError(f"state must be that of an algorithm of this family, got {checks.show(state)}")
+        raise ValueError(f"state must be a state of an algorithm of this family, got {checks.show(state)}")
     return state.traffic._asdict()
 
 
 def round_regret(instance: Instance) -> Callable[[PyTree, Decision, Array], dict[str, Array]]:
-    """The regret of one round, summed over the agents: a `total` of `jaxbandits.record`.
+    """Builds the regret of one round, summed over the agents: a `total` of `jaxbandits.record`.
 
     Args:
         instance: the truth.

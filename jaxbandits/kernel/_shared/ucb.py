@@ -1,4 +1,4 @@
-"""What the upper confidence bound algorithms share: index, query, and columns of the covariance."""
+"""Shared parts of the upper-confidence-bound algorithms: index, query, and columns of the covariance."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -15,17 +15,17 @@ from jaxbandits.numerics.loops import by_parts
 
 
 def index(mean: Array, variance: Array, beta: Array) -> Array:
-    """Mean + beta sd of each candidate, (..., M), from means and variances (..., M); one below 0 is a rounded 0."""
+    """Computes mean + beta sd of each candidate (..., M). A variance below 0 is rounding and counts as 0."""
     return mean + beta * jnp.sqrt(jnp.maximum(variance, 0))
 
 
 def beta_at(beta: Array, t: Array) -> Array:
-    """The beta of the round after `t` observed ones: `beta` () itself, or entry t of (T,), after the last the last."""
+    """Returns the beta of round `t` (from 0): `beta` () itself, or entry t of (T,), at the end its last entry."""
     return beta if beta.ndim == 0 else beta[jnp.minimum(t, beta.shape[0] - 1)]
 
 
 def best(values: Array) -> Array:
-    """The lowest index of the largest entry along the last axis, int32 (...)."""
+    """Returns the lowest index of the largest entry along the last axis, int32 (...)."""
     # Two reductions, which XLA vectorises; it does not always do so with an argmax.
     size = values.shape[-1]
     is_best = values == jnp.max(values, axis=-1, keepdims=True)
@@ -34,7 +34,7 @@ def best(values: Array) -> Array:
 
 
 def queries(values: Array, coins: Array, t: Array) -> Array:
-    """What each agent queries: before any data what its coin picks of the M candidates, then the best by its index.
+    """Chooses each agent's query: before any data by its coin among the M candidates, then the best by its index.
 
     Args:
         values: float (N, M), the agents' indices.
@@ -49,9 +49,9 @@ def queries(values: Array, coins: Array, t: Array) -> Array:
 
 
 def columns(settings: Settings) -> Callable[[Array], Array]:
-    """The prior covariance of all candidates with given ones: (index (...)) -> float (..., M).
+    """Builds the prior covariance of all candidates with given ones: (index (...)) -> float (..., M).
 
-    It is taken from `settings.gram` if that is there. An index of M or more stands for some candidate.
+    It is read from `settings.gram` if given. An index of M or more stands for some candidate.
     """
     kernel, candidates, gram = settings.kernel, settings.candidates, settings.gram
     if gram is not None:
@@ -65,7 +65,7 @@ def columns(settings: Settings) -> Callable[[Array], Array]:
 
 
 class Memory(NamedTuple):
-    """How one learner keeps the posterior covariance of all pairs of candidates, and reads columns of it.
+    """Storage of the posterior covariance of all pairs of candidates, with access to its columns.
 
     As a buffer of the rows that `condition` returns, or, where there would be more rows than candidates, as the
     covariance itself.
@@ -78,7 +78,7 @@ class Memory(NamedTuple):
 
 
 def memory(settings: Settings, capacity: int) -> Memory:
-    """The smaller memory for up to `capacity` observations, C.
+    """Builds the smaller memory for up to `capacity` observations, C.
 
     Of a buffer, `columns` gives the covariance with each index after each number of rows in `live`, so that earlier
     posteriors stay within reach; `append` writes rows from row `first` on, or nowhere if that is C. A covariance knows
@@ -114,7 +114,7 @@ def memory(settings: Settings, capacity: int) -> Memory:
 
 
 def explained_by_first(rows: Array, coefficients: Array, live: Array) -> Array:
-    """`explained` (..., M) without reading many rows (C, M) whose coefficients (..., C) are 0: all from `live` on.
+    """Computes `explained` (..., M) without most rows (C, M) from `live` on, whose coefficients (..., C) are 0.
 
     All agents that share a `vmap` have the same `live`, int ().
     """

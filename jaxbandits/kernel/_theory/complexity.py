@@ -11,11 +11,11 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Array
 
-LEAST_P0 = 32 / 3  # what Lemma A.2 needs in place of the 72 that is printed
+LEAST_P0 = 32 / 3  # smallest constant for Lemma A.2, instead of the printed 72
 
 
 class Orders(NamedTuple):
-    """What regret and communication grow like, up to constants and logarithms: for lines in a plot."""
+    """Orders of regret and communication, up to constants and logarithms: for lines in a plot."""
 
     duets_regret: Array  # sqrt(NT gamma)
     duets_communication: Array  # gamma
@@ -26,7 +26,7 @@ class Orders(NamedTuple):
 def confidence_width(
     norm_bound: Array | float, noise_scale: Array | float, noise_variance: Array | float, delta: Array | float
 ) -> Array:
-    """The beta with |f(x) - mean(x)| <= beta sd(x) at one point x: B + R sqrt(2 / noise_variance log(2 / delta)).
+    """Computes beta with |f(x) - mean(x)| <= beta sd(x) at one point x: B + R sqrt(2 / noise_variance log(2 / delta)).
 
     It holds with probability 1 - delta, if no query depends on the noise.
 
@@ -55,7 +55,7 @@ def anytime_width(
     delta: Array | float,
     log_det: Array,
 ) -> Array:
-    """The beta for all points and rounds at once, for any queries.
+    """Computes beta for all points and rounds at once, for any queries.
 
     It is B + R sqrt((log_det + 2 log(1 / delta)) / noise_variance).
 
@@ -77,10 +77,10 @@ def anytime_width(
 
 
 def duets_delta(delta: Array | float, n_agents: int, horizon: int, discretisation: Array | float) -> Array:
-    """The probability delta' that DUETS grants to one point in one epoch: delta / (2 |U| (log log(NT) + 4)).
+    """Computes delta', DUETS' probability of error at one point in one epoch: delta / (2 |U| (log log(NT) + 4)).
 
     Args:
-        delta: of the whole run, in (0, 1).
+        delta: probability of error of the whole run, in (0, 1).
         n_agents: N.
         horizon: T; NT >= 2.
         discretisation: |U|, the points on which the width must hold, () >= 1.
@@ -102,7 +102,7 @@ def duets_delta(delta: Array | float, n_agents: int, horizon: int, discretisatio
 
 
 def duets_p0(delta_prime: Array | float, n_agents: int, horizon: int, constant: Array | float = 72.0) -> Array:
-    """The factor p0 = constant log(4NT / delta') of the inclusion probability that DUETS' guarantee needs.
+    """Computes the factor p0 = constant log(4NT / delta') of the inclusion probability in DUETS' guarantee.
 
     Args:
         delta_prime: in (0, 1), see `duets_delta`.
@@ -126,7 +126,7 @@ def duets_p0(delta_prime: Array | float, n_agents: int, horizon: int, constant: 
 def inducing_set_bound(
     p0: Array | float, gamma: Array | float, delta_prime: Array | float, spread: Array | float
 ) -> Array:
-    """The most inducing points of an epoch of DUETS, with probability 1 - delta': (3 + log(1/delta')) p0 C gamma.
+    """Bounds the inducing points of an epoch of DUETS, with probability 1 - delta': (3 + log(1/delta')) p0 C gamma.
 
     Args:
         p0: factor of the inclusion probability, () > 0.
@@ -151,7 +151,7 @@ def inducing_set_bound(
 
 
 def epoch_bound(n_agents: int, horizon: int) -> float:
-    """The most epochs of DUETS, log2 log2 max(N, T) + 4, if its first one is at least T / N rounds long.
+    """Bounds the epochs of DUETS, log2 log2 max(N, T) + 4, if the first one has at least T / N rounds.
 
     A first epoch of 2 rounds with N = 10 and T = 50 is shorter; there are 4 epochs all the same.
 
@@ -185,7 +185,7 @@ def duets_regret_bound(
     first_epoch: int,
     epochs: Array | float,
 ) -> Array:
-    """The bound on DUETS' regret: M_f (2 B N T_1 + 8 J sqrt(C) beta sqrt(NT gamma) + 4 B N).
+    """Bounds DUETS' regret: M_f (2 B N T_1 + 8 J sqrt(C) beta sqrt(NT gamma) + 4 B N).
 
     Args:
         norm_bound: B, () >= 0.
@@ -214,13 +214,13 @@ def duets_regret_bound(
     queries = _queries(n_agents, horizon)
     checks.whole("first_epoch", first_epoch, least=1, most=horizon)
     checks.positive("epochs", epochs)
-    # Lemma 4.2 has the largest variance of epoch j over the active set of epoch j - 1: it is that of epoch j - 1.
+    # Lemma 4.2 has the largest variance of epoch j over the active set of epoch j - 1: epoch j - 1 is meant.
     learning = 8 * epochs * jnp.sqrt(spread) * beta * jnp.sqrt(queries * gamma)
     return components * (2 * norm_bound * n_agents * first_epoch + learning + 4 * norm_bound * n_agents)
 
 
 def orders(gamma: Array | float, *, n_agents: int, horizon: int) -> Orders:
-    """What regret and communication of DUETS and ApproxDisKernelUCB grow like.
+    """Computes the orders of regret and communication of DUETS and ApproxDisKernelUCB.
 
     Args:
         gamma: gamma_NT, () or more, each >= 0.
@@ -250,5 +250,5 @@ def _check_width(norm_bound: Any, noise_scale: Any, noise_variance: Any, delta: 
 
 
 def _queries(n_agents: int, horizon: int) -> int:
-    """N T, both checked."""
+    """Returns N T, both checked."""
     return checks.whole("n_agents", n_agents, least=1) * checks.whole("horizon", horizon, least=1)

@@ -14,7 +14,7 @@ class Belief(NamedTuple):
 
 
 def belief(state: PyTree) -> Belief:
-    """What a state holds of the posterior; mean +- beta sqrt(variance) is its confidence band.
+    """Reads the posterior of a state; mean +- beta sqrt(variance) is its confidence band.
 
     Args:
         state: of one lane, of `gp_ucb`, `n_kernel_ucb`, `dis_kernel_ucb`, `approx_dis_kernel_ucb` or `bpe`, such as
@@ -36,13 +36,12 @@ def belief(state: PyTree) -> Belief:
         >>> algorithm = kernel.gp_ucb(instance.candidates, **settings)
         >>> environment = kernel.environment(instance, n_agents=1)
         >>> outcome = jaxbandits.run(jax.random.key(1), algorithm, environment, max_rounds=11)
-        >>> seen = kernel.belief(outcome.state)
-        >>> print(seen.mean.shape, (seen.variance <= 1).all())
+        >>> posterior = kernel.belief(outcome.state)
+        >>> print(posterior.mean.shape, (posterior.variance <= 1).all())
         (1, 50) True
     """
-    for name in ("posterior", "own"):
-        if (held := getattr(state, name, None)) is not None:
-            return Belief(held.mean, held.variance)
-    expected = "be a state of this family that holds a posterior; that of duets holds its active candidates"
+    if (posterior := getattr(state, "posterior", None)) is not None:
+        return Belief(posterior.mean, posterior.variance)
+    expected = "be a state of this family that holds a posterior; a state of duets holds its active candidates"
     require(hasattr(state, "mean") and hasattr(state, "variance"), "state", expected, type(state).__name__)
     return Belief(state.mean, state.variance)

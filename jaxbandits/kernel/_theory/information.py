@@ -1,6 +1,6 @@
-"""What a kernel lets be learned from noisy observations.
+"""Information that noisy observations give under a kernel.
 
-gamma_n is the most that n observations can tell of f, (1/2) log det(I + K / noise_variance), in nats.
+gamma_n is the largest information of n observations about f, (1/2) log det(I + K / noise_variance), in nats.
 """
 
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ from jaxbandits.numerics.cholesky import cholesky
 
 
 def information_gain(gram: Array, noise_variance: Array | float) -> Array:
-    """What observations at n points tell of f: (1/2) log det(I + K / noise_variance).
+    """Computes the information gain of observations at n points: (1/2) log det(I + K / noise_variance).
 
     Args:
         gram: K, float (n, n), with one row for every observation, repeats included.
@@ -33,7 +33,7 @@ def information_gain(gram: Array, noise_variance: Array | float) -> Array:
 
 
 def greedy_information_gain(candidates: Array, kernel: gp.Kernel, noise_variance: Array | float, n: int) -> Array:
-    """The information gain of 1, 2, .., n observations, each where the variance is largest.
+    """Computes the information gain of 1, 2, .., n observations, each where the variance is largest.
 
     Args:
         candidates: float (M, d).
@@ -70,9 +70,9 @@ def greedy_information_gain(candidates: Array, kernel: gp.Kernel, noise_variance
 
 
 def effective_dimension(gram: Array, noise_variance: Array | float) -> Array:
-    """tr(K (K + noise_variance I)^-1), at most twice the information gain.
+    """Computes tr(K (K + noise_variance I)^-1), at most twice the information gain.
 
-    Arguments and errors are those of `information_gain`.
+    Other arguments and errors: see `information_gain`.
 
     Returns:
         float (). Cost: O(n^3).
@@ -86,7 +86,7 @@ def effective_dimension(gram: Array, noise_variance: Array | float) -> Array:
 
 
 def information_gain_order(n: Array | float, *, dimension: int, nu: float | None = None) -> Array:
-    """What gamma_n grows like: log^(d+1) n, or for Matern kernels n^(d / (2 nu + d)), up to logarithms.
+    """Computes the order of gamma_n: log^(d+1) n, or for Matern kernels n^(d / (2 nu + d)), up to logarithms.
 
     Args:
         n: observations, () or more, each at least 1.
