@@ -47,8 +47,8 @@ def program_of_run(case: Any, dtype: str) -> str:
 def program_of_sweep(case: Any, dtype: str) -> str:
     """Lowers the advance of the lanes in a sweep of a case.
 
-    A sweep lowers and compiles in one call, so its compiler is replaced. The first program is the check before the first
-    round, whose outputs are sorted by the names of state fields. Instead of it, zeros say that it found nothing.
+    A sweep lowers and compiles in one call, so its compiler is replaced. Its first program checks the table before the
+    first round, and sorts outputs by the names of state fields; zeros instead of it say that it found nothing.
     """
     import jaxbandits
 

@@ -13,7 +13,18 @@ import jaxbandits
 from jaxbandits import Tape, testing
 from jaxbandits.engine import Results, Stats, plan_if_due, streams
 
-STATS = Stats(1.0, 1.0, 2, 2, 1.0, 8, 1, 1, 16, 100)
+STATS = Stats(
+    seconds=1.0,
+    compile_seconds=1.0,
+    pulls=2,
+    rounds=2,
+    occupancy=1.0,
+    lanes=8,
+    devices=1,
+    batches=1,
+    chunk=16,
+    bytes=100,
+)
 COLUMNS = {"row": np.arange(2), "seed": np.zeros(2, int), "status": np.ones(2, int), "pulls": np.array([3, 4])}
 RESULTS = Results(COLUMNS, STATS)
 COUNTER = counter(5)
@@ -49,7 +60,7 @@ CALLS = {
         # A table may hold any numbers in any shape, None is a table of one row, and a store may have any name.
         fine={
             "tasks": ("none", "complex", "shape", "nan_inside"),
-            "max_rounds": ("none",),  # where there is a horizon
+            "max_rounds": ("none",),  # allowed with a horizon
             "horizon": ("none",),
             "metrics": ("none",),
             "lanes": ("none",),
@@ -121,7 +132,7 @@ CALLS = {
     "rows": Call(
         jaxbandits.rows,
         {"delta": [0.1, 0.01], "gap": np.arange(2)},
-        # A single number is that of all rows.
+        # A single number counts for all rows.
         fine={"delta": ("complex", "nan_inside", "inf_inside", "scalar"), "gap": ("complex", "scalar")},
     ),
     "concatenate": Call(jaxbandits.concatenate, {"sweeps": {"a": RESULTS}, "name": "rule"}, fine={"name": ("string",)}),

@@ -106,11 +106,11 @@ KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
 
 def evidence(threshold):
     counts = jnp.asarray([20, 30] if threshold.__name__ == "kk_pair" else [20, 30, 25])
-    seen = Evidence(jnp.asarray(75), counts, log_det=jnp.asarray(2.0), least_eigenvalue=jnp.asarray(9.0))
-    return threshold(0.1, seen)
+    statistics = Evidence(jnp.asarray(75), counts, log_det=jnp.asarray(2.0), least_eigenvalue=jnp.asarray(9.0))
+    return threshold(0.1, statistics)
 
 
-# What is made of a function that comes back.
+# Calls of functions that are results.
 USES = {
     "cpe.proved_threshold": evidence,
     "fullbandit.estimator": lambda estimate: estimate(jnp.arange(1, 6), jnp.linspace(0.0, 1.0, 5)),
@@ -126,9 +126,9 @@ USES = {
 }
 
 
-@functools.cache  # files that calls read are those of the module
+@functools.cache  # calls read files of the module
 def table(name, bits):
-    """The calls of a table, made in the precision that holds now."""
+    """Makes the calls of a table, in the present precision."""
     del bits
     path = Path(__file__).parent / f"{name}.py"
     spec = importlib.util.spec_from_file_location(f"calls_of_{name}", path)
@@ -138,7 +138,7 @@ def table(name, bits):
 
 
 def arrays(name: str, result: Any) -> Any:
-    """The arrays of a result, or of what its functions give."""
+    """Returns the arrays of a result, or of the results of its functions."""
     if isinstance(result, Algorithm):
         state = result.init(KEY)
         return state, result.decide(KEY, state)
@@ -154,7 +154,7 @@ def is_number(leaf: Any) -> bool:
 
 
 def other(leaf: Any) -> Any:
-    """Another value for a second lane: of keys and of single numbers, which may be any."""
+    """Returns another value for a second lane, if the leaf is a key or a free number."""
     if is_key(leaf):
         return jax.random.fold_in(leaf, 1)
     is_one = isinstance(leaf, float) or (is_number(leaf) and np.ndim(leaf) == 0 and leaf.dtype.kind == "f")
@@ -165,7 +165,7 @@ class Ways(NamedTuple):
     """A call in three ways."""
 
     eager: tuple[Any, Any]  # results, with the arguments as they are and with others
-    is_run: bool  # whether they hold numbers; of what has functions they hold shapes
+    is_run: bool  # results hold numbers; otherwise, for results with functions, shapes
     traced: Callable[[Any], Any]
     batched: Callable[[Any], Any]
     lanes: tuple[Any, Any]  # the traced arguments, twice
@@ -174,7 +174,7 @@ class Ways(NamedTuple):
 def ways(name: str, call: Call, known: tuple[str, ...]) -> Ways:
     """Calls it eagerly, and makes functions of the arguments that are traced."""
     free, structure = jax.tree.flatten({key: value for key, value in call.arguments.items() if key not in known})
-    places = [place for place, leaf in enumerate(free) if is_number(leaf)]
+    places = [index for index, leaf in enumerate(free) if is_number(leaf)]
 
     def made(leaves: list[Any]) -> Any:
         # A generator is used up by a call.
@@ -185,8 +185,8 @@ def ways(name: str, call: Call, known: tuple[str, ...]) -> Ways:
 
     def traced(values: list[Any]) -> Any:
         leaves = list(free)
-        for place, value in zip(places, values, strict=True):
-            leaves[place] = value
+        for index, value in zip(places, values, strict=True):
+            leaves[index] = value
         return arrays(name, made(leaves))
 
     def batched(values: list[Any]) -> Any:
@@ -196,19 +196,19 @@ def ways(name: str, call: Call, known: tuple[str, ...]) -> Ways:
     results = made(free), made(others)
     is_run = not isinstance(results[0], (Algorithm, Environment))
     eager = [arrays(name, x) if is_run else jax.eval_shape(functools.partial(arrays, name, x)) for x in results]
-    lanes = tuple([as_array(leaves[place]) for place in places] for leaves in (free, others))
+    lanes = tuple([as_array(leaves[index]) for index in places] for leaves in (free, others))
     return Ways(tuple(eager), is_run, traced, batched, lanes)
 
 
 def as_array(leaf: Any) -> jax.Array:
-    """An array whose dtype holds, other than that of a Python number."""
+    """Converts to an array of a strong dtype, unlike a Python number."""
     if is_key(leaf):
         return leaf
     return jnp.asarray(leaf, jax.dtypes.canonicalize_dtype(leaf.dtype if hasattr(leaf, "dtype") else float))
 
 
 def same(got: Any, expected: Any) -> bool:
-    """To rounding; integers, booleans and keys exactly."""
+    """Compares up to rounding; integers, booleans and keys exactly."""
     if is_key(got):
         got, expected = jax.random.key_data(got), jax.random.key_data(expected)
     got, expected = np.asarray(got), np.asarray(expected)
@@ -223,7 +223,7 @@ def stacked(lanes: tuple[Any, Any]) -> Any:
 
 @functools.cache
 def calls(name: str, bits: int) -> tuple[dict[str, Ways], dict[str, str]]:
-    """All calls of a table that succeed, and the errors of the others."""
+    """Returns all calls of a table that succeed, and the errors of the others."""
     made, errors = {}, {}
     with jax.enable_x64(bits == 64):
         for key, call in table(name, bits).CALLS.items():
@@ -293,15 +293,15 @@ def test_numbers_are_those_of_eager_calls_in_a_program_and_under_vmap(name, bits
         def program(lanes):
             return {key: (way.traced(lanes[key][0]), way.batched(stacked(lanes[key]))) for key, way in made.items()}
 
-        found = jax.jit(program)({key: way.lanes for key, way in made.items()})
+        traced_results = jax.jit(program)({key: way.lanes for key, way in made.items()})
     wrong = {}
     for key, way in made.items():
-        one, two = found[key]
-        for place, (first, second) in enumerate(zip(*map(jax.tree.leaves, way.eager), strict=True)):
-            traced = jax.tree.leaves(one)[place], *jax.tree.leaves(two)[place]
+        one, two = traced_results[key]
+        for index, (first, second) in enumerate(zip(*map(jax.tree.leaves, way.eager), strict=True)):
+            traced = jax.tree.leaves(one)[index], *jax.tree.leaves(two)[index]
             for which, expected, got in zip(("jit", "lane 0", "lane 1"), (first, first, second), traced, strict=True):
                 if not same(got, expected):
-                    wrong[key, place, which] = f"{expected} eagerly, {got}"
+                    wrong[key, index, which] = f"{expected} eagerly, {got}"
     assert wrong == {}
 
 
@@ -321,17 +321,17 @@ def test_what_must_be_known_is_refused_by_name_where_it_is_traced(name, bits):
 
 def with_leaves(call: Call, argument: str, places: Sequence[int], values: Sequence[Any]) -> None:
     leaves, structure = jax.tree.flatten(call.arguments[argument])
-    for place, value in zip(places, values, strict=True):
-        leaves[place] = value
+    for index, value in zip(places, values, strict=True):
+        leaves[index] = value
     call.function(**call.arguments | {argument: jax.tree.unflatten(structure, leaves)})
 
 
 def refusal(called: Callable[..., None], argument: str, value: Any) -> str:
-    """How a call ends in which all numbers of an argument are traced."""
+    """Describes the refusal of a call in which all numbers of an argument are traced."""
     leaves = jax.tree.leaves(value)
-    places = [place for place, leaf in enumerate(leaves) if is_number(leaf)]
+    places = [index for index, leaf in enumerate(leaves) if is_number(leaf)]
     try:
-        jax.eval_shape(lambda values: called(places, values), [as_array(leaves[place]) for place in places])
+        jax.eval_shape(lambda values: called(places, values), [as_array(leaves[index]) for index in places])
     except ValueError as error:
         is_named = any(re.search(rf"\b{word}\b", str(error)) for word in names_of(argument, value))
         return "clear" if is_named else str(error)

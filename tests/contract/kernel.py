@@ -13,15 +13,15 @@ from jaxbandits.base import Algorithm
 
 
 def _kernel(factory: Callable[..., Algorithm], *, alone: bool = False, **defaults: Any):
-    """Three agents, or one learner, who query a function on 40 points of the square."""
+    """Makes a case of three agents, or one learner, that query a function on 40 points of the square."""
     agents = 1 if alone else 3
 
     def make(dtype, **hyperparameters):
         settings = {"beta": 1.0, "noise_variance": 0.04, "horizon": 24} | defaults | hyperparameters
         lengthscale = settings.pop("lengthscale", 0.2)
-        if "inducing_probability" in settings:  # which p0 is a part of
+        if "inducing_probability" in settings:  # p0 is a part of it
             settings.pop("p0", None)
-        if "confidence" in settings:  # in place of beta
+        if "confidence" in settings:  # instead of beta
             settings.pop("beta")
         settings |= {} if alone else {"n_agents": agents}
         instance = kernel.branin(jax.random.key(2), size=40, dtype=dtype)

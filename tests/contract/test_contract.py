@@ -34,7 +34,7 @@ FEW = (
     *("lingape-leap", "saqm", "ns-tands", "ds-ucb", "uniform", "pfws"),
     *("bpe", "dis-kernel-ucb", "tas-plan", "successive-rejects-leap"),
 )
-# Of those, one a family is also swept.
+# One of these per family is also swept.
 SWEPT = ("lingape-leap", "saqm", "ns-tands", "uniform", "bpe", "tas-plan")
 
 
@@ -47,7 +47,7 @@ def wide_but_few(name):
 
 
 def each(*names, of=lambda case: [()], marks=wide_but_few, among=tuple(CASES)):
-    """Parameters for every case; those of one case run in one process, which compiles its programs once."""
+    """Parametrizes every case; parameters of one case run in one process, which compiles its programs once."""
     return pytest.mark.parametrize(
         ("name", *names),
         [
@@ -70,7 +70,7 @@ every_number = each("number", of=lambda case: [(number,) for number in case.numb
 every_choice = each("choice", "value", of=lambda case: list(case.choices.items()), marks=wide)
 every_dtype_widely = each("dtype", of=lambda case: [(dtype,) for dtype in case.dtypes], marks=wide)
 every_swept = each(marks=lambda name: [] if name in SWEPT else wide(name))
-# With programs that XLA has optimised: what leaps, plans, or keeps a factor or an inverse up to date.
+# Programs optimised by XLA: algorithms that leap, plan, or update a factor or an inverse.
 every_optimised = each(
     of=lambda case: [()],
     marks=lambda name: [pytest.mark.slow],
@@ -83,21 +83,21 @@ every_optimised = each(
 every_case_of_floats = each(of=lambda case: [] if case.integers else [()])
 
 
-# What stops late is looked at for as long as takes seconds.
+# Algorithms that stop late are checked for some seconds.
 unstopped_is_fine = pytest.mark.filterwarnings("ignore:the run did not stop")
 
 
 class Lane(NamedTuple):
-    """What may differ between the runs of one program."""
+    """Inputs that may differ between the runs of one program."""
 
     key: Any
     max_rounds: Any
-    factor: Any  # of every observation
+    factor: Any  # factor on every observation
     numbers: dict[str, Any]
 
 
 class End(NamedTuple):
-    """How a run ended."""
+    """End of a run."""
 
     outcome: Outcome
     idled: Any  # the state after one more idle action
@@ -105,7 +105,7 @@ class End(NamedTuple):
 
 @functools.cache
 def program(name, dtype):
-    """A batch of plain runs, lowered and compiled; and how often they were traced."""
+    """Lowers and compiles a batch of plain runs; counts how often they were traced."""
     case, traces = CASES[name], []
 
     def one(lane):
@@ -133,25 +133,25 @@ def program(name, dtype):
 
 @functools.cache
 def numbers(name, dtype):
-    """The first value of each, as arrays of the problem's type."""
+    """Returns the first value of each, as arrays of the problem's type."""
     values = {number: np.asarray(first) for number, (first, _) in CASES[name].numbers.items()}
     return {number: value.astype(dtype if value.dtype.kind == "f" else "int32") for number, value in values.items()}
 
 
 @functools.cache
 def lanes(name, dtype):
-    """Every lane by its name."""
+    """Returns every lane by its name."""
     case, base = CASES[name], numbers(name, dtype)
     keys = [jaxbandits.task_key(KEY, 0, seed) for seed in range(SEEDS)]
     one = np.ones((), dtype)
-    found = {seed: Lane(key, np.int32(case.max_rounds), one, base) for seed, key in enumerate(keys)}
-    found["again"] = found[0]
-    found["one round"] = found[0]._replace(max_rounds=np.int32(1))
-    found["poisoned"] = found[0]._replace(factor=np.full((), np.nan, dtype))
+    lanes_by_name = {seed: Lane(key, np.int32(case.max_rounds), one, base) for seed, key in enumerate(keys)}
+    lanes_by_name["again"] = lanes_by_name[0]
+    lanes_by_name["one round"] = lanes_by_name[0]._replace(max_rounds=np.int32(1))
+    lanes_by_name["poisoned"] = lanes_by_name[0]._replace(factor=np.full((), np.nan, dtype))
     for number, (_, other) in case.numbers.items():
         value = np.asarray(other).astype(base[number].dtype)
-        found[number] = found[0]._replace(numbers=base | {number: value})
-    return found
+        lanes_by_name[number] = lanes_by_name[0]._replace(numbers=base | {number: value})
+    return lanes_by_name
 
 
 def batch(chosen):
@@ -161,7 +161,7 @@ def batch(chosen):
 
 
 def ends(name, dtype="float64", *, cut=False):
-    """How the lanes end; if cut, with one round less than they take."""
+    """Returns the ends of the lanes; if cut, with one round less than they take."""
     return _ends(name, dtype, cut)
 
 
@@ -173,8 +173,8 @@ def _ends(name, dtype, cut):
         less = {lane: np.int32(max(1, full[lane].outcome.rounds - 1)) for lane in chosen}
         chosen = {lane: value._replace(max_rounds=less[lane]) for lane, value in chosen.items()}
     _, compiled, _ = program(name, dtype)
-    found = jax.device_get(compiled(batch(chosen)))
-    return {lane: jax.tree.map(lambda x, i=i: x[i], found) for i, lane in enumerate(chosen)}
+    reached = jax.device_get(compiled(batch(chosen)))
+    return {lane: jax.tree.map(lambda x, i=i: x[i], reached) for i, lane in enumerate(chosen)}
 
 
 def test_the_few_exist():
@@ -277,9 +277,9 @@ def test_nan_observations_end_as_nonfinite(name):
 
 @each(of=lambda case: [()] if "float32" in case.dtypes and not case.integers else [], marks=wide)
 def test_in_32_bit_runs_stop_and_nan_observations_end_as_nonfinite(name):
-    found = ends(name, "float32")
-    assert found[0].outcome.status == Status.STOPPED
-    assert found["poisoned"].outcome.status == Status.NONFINITE
+    reached = ends(name, "float32")
+    assert reached[0].outcome.status == Status.STOPPED
+    assert reached["poisoned"].outcome.status == Status.NONFINITE
 
 
 @every_case

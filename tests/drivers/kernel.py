@@ -13,7 +13,7 @@ from experiments.bench.reference.kernel_ucb import KERNEL, NOISE_VARIANCE
 
 
 class Step(NamedTuple):
-    """What an algorithm queried in one round, and the state and the answer after it, planned if that was due."""
+    """Queries of one round, and the state and the answer after it, planned if that was due."""
 
     action: np.ndarray
     state: Any
@@ -41,7 +41,7 @@ def _recorded(candidates, rewards, coins, scale, settings, *, factory, kernel):
 
 
 def follow(factory, candidates, rewards, coins=None, *, kernel=KERNEL, scale=1.0, **settings):
-    """All rounds on rewards (T, N, M), as a list of `Step`: the last one is the first whose state stops."""
+    """Runs all rounds on rewards (T, N, M), as a list of `Step`; the last one is the first whose state stops."""
     settings = {"beta": 1.0, "noise_variance": NOISE_VARIANCE} | settings
     stop, steps = jax.device_get(
         _recorded(candidates, rewards, coins, jnp.asarray(scale), settings, factory=factory, kernel=kernel)

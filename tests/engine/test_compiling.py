@@ -24,7 +24,7 @@ def build(limit, key):
 
 @pytest.fixture(scope="module")
 def first():
-    """The first sweep of the study, which compiles."""
+    """Makes the first sweep of the study, which compiles."""
     return jaxbandits.sweep(build, LIMITS, key=KEY, **SETTINGS)
 
 

@@ -126,10 +126,11 @@ def wrapped(monkeypatch, wrap):
 
 
 def test_every_device_holds_its_share_of_the_lanes(monkeypatch):
-    seen = []
+    devices = []
 
     def look(tree):
-        seen.extend({part.device: part.index[0] for part in leaf.addressable_shards} for leaf in jax.tree.leaves(tree))
+        for leaf in jax.tree.leaves(tree):
+            devices.append({part.device: part.index[0] for part in leaf.addressable_shards})
 
     def looked_at(call):
         def wrapper(*lanes):
@@ -143,8 +144,8 @@ def test_every_device_holds_its_share_of_the_lanes(monkeypatch):
     wrapped(monkeypatch, looked_at)
     jaxbandits.sweep(counting, LIMITS, **TINY)
     first, second = jax.devices()
-    assert seen
-    assert all(shares == {first: slice(0, 4), second: slice(4, 8)} for shares in seen)
+    assert devices
+    assert all(shares == {first: slice(0, 4), second: slice(4, 8)} for shares in devices)
 
 
 HEAVY = lambda limit, key: (counter(limit, period=3), NOISE)  # noqa: E731
@@ -198,7 +199,7 @@ def test_an_algorithm_cannot_talk_to_other_devices():
 
 
 def test_the_planning_of_one_device_is_no_concern_of_the_other():
-    """Lanes of one device plan, those of the other never do; both end as they would alone."""
+    """Lanes of one device plan, lanes of the other never do; both end as they would alone."""
     limits = jnp.asarray([50, 2])
     settings = TINY | {"metrics": lambda task, outcome: {"planned": outcome.state.planned}, "seeds": 4}
     results = jaxbandits.sweep(HEAVY, limits, **settings)
@@ -221,7 +222,7 @@ def test_lanes_that_cannot_fit_are_refused_before_they_are_compiled(monkeypatch)
 
 
 def test_lanes_beyond_a_limit_of_memory_are_refused_once_they_are_compiled(monkeypatch):
-    """What a program needs is known then, and not only once its batch has been filled and run for minutes."""
+    """Memory is known once a program is compiled, not only after its batch has run for minutes."""
     monkeypatch.setattr(sizing, "device_memory", lambda mesh: 5000)
     monkeypatch.setattr(program, "device_memory", lambda mesh: 5000)
     with pytest.raises(

@@ -44,7 +44,7 @@ def parts(store):
 
 
 def sessions(store):
-    """The processes, or calls, that have written to a store."""
+    """Returns the processes, or calls, that have written to a store."""
     return {json.loads(pq.read_schema(path).metadata[b"jaxbandits"])["session"] for path in parts(store)}
 
 
@@ -59,7 +59,7 @@ def until(condition):
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory):
-    """A store with the whole sweep, as this process runs it on its own."""
+    """Makes a store with the whole sweep, run by this process alone."""
     folder = tmp_path_factory.mktemp("stored")
     jaxbandits.sweep(counting, LIMITS, **TINY, store=folder)
     return folder
@@ -67,7 +67,7 @@ def stored(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def plain(stored):
-    """What every executor has to find."""
+    """Loads the columns that every executor must produce."""
     return jaxbandits.load(stored).columns
 
 
@@ -82,7 +82,7 @@ def test_a_process_pool_gives_the_same_bits_whatever_the_shards(tmp_path, plain,
     results = jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path, executor=pool, shards=4)
     same_bits(results.columns, plain)
     assert len(sessions(tmp_path)) == 4
-    # What is lost is run again, whoever ran it before, and nothing else.
+    # Only lost runs are run again, whoever ran them before.
     kept, *lost = sorted(parts(tmp_path))
     for path in lost:
         path.unlink()
@@ -191,7 +191,7 @@ def test_threads_take_over_the_settings_of_the_caller(tmp_path):
 
 
 def done(error=None):
-    """A job that has ended, with no more than what is asked of it."""
+    """Makes a job that has ended, with the attributes that are read."""
 
     def result():
         if error is not None:
@@ -299,7 +299,7 @@ def test_running_shards_are_waited_for_and_late_ones_do_nothing(tmp_path, monkey
             thread.start()
             calls.append(thread)
             until(lambda: len(parts(tmp_path)) > 1)
-            return Future()  # which lets itself be cancelled, whatever the thread does
+            return Future()  # it can be cancelled, whatever the thread does
         return done(RuntimeError("the node is gone"))
 
     settings = TINY | {"seeds": 5000, "max_rounds": 10**6}
@@ -374,7 +374,7 @@ if __name__ == "__main__":
 
 
 def started(script, store):
-    """The script in a session of its own, once two of its shards have stored something."""
+    """Starts the script in its own session, and waits until two of its shards have stored something."""
     script.write_text(SCRIPT)
     process = subprocess.Popen(
         [sys.executable, str(script), str(store)],
@@ -438,9 +438,9 @@ def test_shards_of_an_earlier_call_do_nothing(tmp_path, plain):
     class Queued(ThreadPoolExecutor):
         def submit(self, function, *arguments):
             late.append((function, arguments))
-            raise RuntimeError("the caller dies")
+            raise RuntimeError("the caller fails")
 
-    with Queued(1) as executor, pytest.raises(RuntimeError, match="the caller dies"):
+    with Queued(1) as executor, pytest.raises(RuntimeError, match="the caller fails"):
         jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path, executor=executor, shards=1)
     jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path)
     kept = sorted(parts(tmp_path))
@@ -465,7 +465,7 @@ def test_control_c_ends_all_workers_and_keeps_what_they_have_done(tmp_path, monk
     assert f"KeyboardInterrupt: {stored} of 1200 runs are finished and stored in {store}; the same call" in printed
     assert "Process SpawnProcess" not in printed  # no worker has a traceback of its own
 
-    monkeypatch.setattr(writing, "FIRST_PAUSE", writing.FIRST_PAUSE)  # which the script changes
+    monkeypatch.setattr(writing, "FIRST_PAUSE", writing.FIRST_PAUSE)  # the script changes it
     settings = runpy.run_path(str(script))["arguments"]
     columns = jaxbandits.sweep(counting, **settings, store=store).columns
     assert columns["pulls"].tolist() == [9000] * 600 + [12000] * 600
@@ -524,7 +524,7 @@ def test_the_bar_of_the_coordinator_begins_where_it_was_and_reaches_the_end(tmp_
     shown = bar()
     assert (shown[0], shown[-1]) == ("0", "40")
     parts(tmp_path)[0].unlink()
-    left = len(jaxbandits.load(tmp_path).columns["row"])
-    assert left < 40
+    remaining = len(jaxbandits.load(tmp_path).columns["row"])
+    assert remaining < 40
     shown = bar()
-    assert (shown[0], shown[-1]) == (str(left), "40")
+    assert (shown[0], shown[-1]) == (str(remaining), "40")

@@ -12,17 +12,17 @@ WRAPPED = [jax.grad, jax.jacfwd, lambda f: jax.grad(jax.jit(f)), lambda f: jax.j
 
 
 def scaled(scale):
-    """An environment with rewards in units of `scale`."""
+    """Builds an environment with rewards in units of `scale`."""
     return Environment(NOISE.noise, lambda action, noise: scale * NOISE.respond(action, noise))
 
 
 def reward(scale):
-    """Differentiable, if it were not for the loop."""
+    """Returns a total that would be differentiable without the loop."""
     return run(KEY, counter(5), scaled(scale), max_rounds=9).state.total
 
 
 def pulls(scale):
-    """The parameter acts through a comparison alone: forward mode would return 0."""
+    """Returns pulls, on which the parameter acts through a comparison alone: forward mode would return 0."""
     learner = counter(5)
     decide = lambda key, state: learner.decide(key, state)._replace(stop=state.total > scale)  # noqa: E731
     return run(KEY, learner._replace(decide=decide), NOISE, max_rounds=9).pulls.astype(float)

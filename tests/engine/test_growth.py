@@ -33,12 +33,12 @@ def manifest(folder):
 
 @pytest.fixture(scope="module")
 def whole():
-    """All rows and seeds, in one go and without a store."""
+    """Sweeps all rows and seeds in one call, without a store."""
     return jaxbandits.sweep(counting, LIMITS, seeds=SEEDS, **SETTINGS).columns
 
 
 def assert_are(columns, whole, rows, seeds):
-    """The runs of the first rows and seeds, bit for bit."""
+    """Asserts that columns are the runs of the first rows and seeds, bit for bit."""
     chosen = (whole["row"] < rows) & (whole["seed"] < seeds)
     assert list(columns) == list(whole)
     for name, values in whole.items():
@@ -49,7 +49,7 @@ def assert_are(columns, whole, rows, seeds):
 def test_more_seeds_and_rows_run_what_is_missing(tmp_path, whole):
     for rows, seeds, have in ((2, 2, 4), (2, 4, 8), (5, 3, 17), (5, 6, 30)):
         assert_are(sweep(tmp_path, rows, seeds, lanes=None, chunk=None if have > 4 else 16).columns, whole, rows, seeds)
-        assert stored(tmp_path) == have  # of the third call, rows 2 to 4 for three seeds: two rows have four of them
+        assert stored(tmp_path) == have  # third call: rows 2 to 4 for three seeds; two rows have four seeds
         held = manifest(tmp_path)["arguments"]
         assert (held["rows"], held["seeds"]) == (rows, max(seeds, 4) if have > 4 else seeds)
     assert_are(jaxbandits.load(tmp_path).columns, whole, 5, 6)
@@ -81,7 +81,7 @@ def test_a_lost_table_of_tasks_is_written_anew(tmp_path, whole, caplog):
         caplog.clear()
         assert "task" not in jaxbandits.load(tmp_path).columns
         assert "_tasks.parquet is missing or damaged. Call the same sweep again to rewrite it." in caplog.text
-        with pytest.raises(ValueError, match="arguments.rows: 5 in the store, 3 now"):  # which it cannot compare
+        with pytest.raises(ValueError, match="arguments.rows: 5 in the store, 3 now"):  # it cannot compare them
             sweep(tmp_path, rows=3)
         assert_are(sweep(tmp_path).columns, whole, ROWS, SEEDS)
         assert table.read_bytes() == good

@@ -68,7 +68,7 @@ def test_raw_keys_of_the_default_generator_give_the_runs_of_typed_ones():
 
 @pytest.mark.parametrize("name", ["duets", "approx-dis-kernel-ucb", "sa-foa", "ns-ts"])
 def test_no_algorithm_draws_from_the_default_generator(name):
-    """Of seeds that a state holds, too."""
+    """This includes seeds that a state holds."""
     algorithm, environment = CASES[name].make(
         "float64", **({"lottery": "draw", "growth": None} if name == "sa-foa" else {})
     )

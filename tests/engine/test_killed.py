@@ -61,7 +61,7 @@ MOMENTS = [("imported", 2.5)] * 2 + [("compiled", 0.2)] * 3 + [("wrote", 0.2)] *
 
 
 def start(script, store):
-    """The sweep in a process of its own, and a queue of the lines that it prints; None ends them."""
+    """Starts the sweep in its own process; returns it with a queue of its printed lines, ended by None."""
     environment = os.environ | {
         "XLA_FLAGS": os.environ["XLA_FLAGS"] + " --xla_force_host_platform_device_count=1",  # this process has two
         "NPROC": "1",  # one batch, so that no machine comes to the end before the last kill
@@ -87,10 +87,10 @@ def start(script, store):
 
 def wait_for(lines, word):
     """Reads on to a line with this word."""
-    seen = []
-    while not seen or word not in seen[-1]:
-        seen.append(lines.get(timeout=120))
-        assert seen[-1] is not None, "".join(seen[:-1])
+    read = []
+    while not read or word not in read[-1]:
+        read.append(lines.get(timeout=120))
+        assert read[-1] is not None, "".join(read[:-1])
 
 
 def count(store):

@@ -55,9 +55,9 @@ def test_groups_are_paired_apart_and_only_runs_that_both_stopped():
     said = jaxbandits.compare(results(A, STREAMS, row), extended, paired=True)
     stopped = status == Status.STOPPED
     for g in (0, 1):
-        own = stopped & (row == g)
-        assert said["pairs"][g] == own.sum()
-        np.testing.assert_allclose(said["pulls_difference"][g], np.mean((A - B)[own]))
+        chosen = stopped & (row == g)
+        assert said["pairs"][g] == chosen.sum()
+        np.testing.assert_allclose(said["pulls_difference"][g], np.mean((A - B)[chosen]))
     np.testing.assert_array_equal(said["row"], [0, 1])
     np.testing.assert_array_equal(said["censored_b"], [(~stopped & (row == g)).sum() for g in (0, 1)])
 

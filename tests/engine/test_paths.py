@@ -25,7 +25,7 @@ MODULES = [module.name for module in pkgutil.walk_packages(jaxbandits.__path__, 
 
 
 def named(file):
-    """The paths that the docstrings of a file name."""
+    """Returns the paths that the docstrings of a file name."""
     return sorted({path for text in docstrings(ast.parse(file.read_text())) for path in PATH.findall(text)})
 
 

@@ -24,7 +24,7 @@ def ax():
 
 @pytest.fixture(scope="module")
 def swept():
-    """Two rules, three gaps, ten runs each; of the smallest gap one run is censored, and of one rule all."""
+    """Sweeps two rules and three gaps with ten runs each; one run of the smallest gap is censored, for one rule all."""
     rule, gap = (x.ravel() for x in np.meshgrid([0, 1], [0.01, 0.1, 1.0], indexing="ij"))
     rule, gap = np.repeat(rule, 10), np.repeat(gap, 10)
     status = np.ones(60, int)
@@ -60,12 +60,12 @@ def test_means_with_bands_and_triangles_where_runs_are_missing(swept, ax):
     np.testing.assert_array_equal(a.get_ydata(), summary["pulls_mean"][:3])
     np.testing.assert_array_equal(b.get_ydata(), summary["pulls_mean"][3:])
     assert np.isnan(a.get_ydata()[1])
-    points = ax.collections[1].get_paths()[0].vertices  # of b's band
+    points = ax.collections[1].get_paths()[0].vertices  # b's band
     upper = points[np.isclose(points[:, 0], 0.1), 1].max()
     assert upper == pytest.approx(summary["pulls_mean"][4] + 1.96 * summary["pulls_se"][4])
     beside, above = triangles(ax)
     np.testing.assert_array_equal(beside.get_xdata(), [0.01])
-    np.testing.assert_array_equal(above.get_xdata(), [0.1])  # of which there is no mean
+    np.testing.assert_array_equal(above.get_xdata(), [0.1])  # there is no mean
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("gap", "mean pulls")
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "runs censored or failed"]
@@ -118,7 +118,7 @@ def test_plot_of_many_lines_never_repeats_a_look(ax, settings):
     assert [style for _, style, _ in looks(ax)[:8]] == ["-", "-", "--", "--", "-.", "-.", ":", ":"]
     assert len({marker for *_, marker in looks(ax)[:8]}) == 1
     ax.clear()
-    for _ in range(3):  # of several calls on the same axes, too
+    for _ in range(3):  # several calls on the same axes
         many(7).plot(by="d", ax=ax, **settings)
     assert len(looks(ax)) == len(set(looks(ax))) == 21
 

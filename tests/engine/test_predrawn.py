@@ -1,4 +1,4 @@
-"""Random numbers that are drawn for a chunk of rounds at once are those of the rounds."""
+"""Random numbers drawn for a chunk of rounds at once equal the numbers of the rounds."""
 
 import jax
 import jax.numpy as jnp
@@ -32,7 +32,7 @@ def test_the_halves_are_the_whole(numbers):
     ahead = drawn_ahead(algorithm, KEY, STATE)
     halves = ahead.decide(ahead.draw(KEY), STATE)
     assert jax.tree.map(np.asarray, halves) == jax.tree.map(np.asarray, algorithm.decide(KEY, STATE))
-    # What is drawn does not know the state: another one gets the same numbers.
+    # Draws do not depend on the state: another one receives the same numbers.
     assert ahead.decide(ahead.draw(KEY), STATE._replace(pulls=STATE.pulls + 5)).answer == halves.answer + 5
 
 

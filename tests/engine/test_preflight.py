@@ -1,4 +1,4 @@
-"""What a sweep refuses before its first round."""
+"""Refusals of a sweep before its first round."""
 
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -19,7 +19,7 @@ SHARES = jnp.asarray([0.1, 0.3, 0.05, 1.5, 0.2, -1.0])
 
 
 def sharing(share, key):
-    """The limit is checked where it is a tracer, in a function that `jit` wraps."""
+    """Builds an algorithm that checks its limit as a tracer, in a function under `jit`."""
     checks.probability("share", share)
     return counter(jax.jit(lambda x: (100 * checks.positive("x", x)).astype(int))(share)), NOISE
 
@@ -76,7 +76,7 @@ class Averages(NamedTuple):
 
 
 def averaging(limit, observe):
-    """Running means, with an `observe` that may do wrong."""
+    """Builds running means, with an `observe` that may be wrong."""
     algorithm = counter(limit)
     start = Averages(jnp.zeros((), int), {"first": jnp.zeros(()), "second": jnp.zeros(3)}, jnp.zeros(()))
     return algorithm._replace(init=lambda key: start, observe=observe)
@@ -97,7 +97,7 @@ def without_times(state, action, observation):
 
 
 def mean_of_every_round(state, action, observation):
-    """Which the initial state does not show."""
+    """Updates a mean in every round, idle or not; the initial state does not show it."""
     after = right(state, action, observation)
     step = (observation - state.means["first"]) / jnp.maximum(after.pulls, 1).astype(float)
     return after._replace(means=after.means | {"first": state.means["first"] + step})

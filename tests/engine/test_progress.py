@@ -15,7 +15,20 @@ from jaxbandits.engine.logs import say
 from jaxbandits.engine.results.runs import Stats
 from jaxbandits.engine.sweep.progress import progress_bar
 
-STATS = Stats(1.0, 0.5, 10, 10, 0.5, 4, 1, 1, 16, 100, finished=1, visits=1)
+STATS = Stats(
+    seconds=1.0,
+    compile_seconds=0.5,
+    pulls=10,
+    rounds=10,
+    occupancy=0.5,
+    lanes=4,
+    devices=1,
+    batches=1,
+    chunk=16,
+    bytes=100,
+    finished=1,
+    visits=1,
+)
 ERRORS = {
     "broken pipe": BrokenPipeError(errno.EPIPE, "Broken pipe"),
     "full disk": OSError(errno.ENOSPC, "No space left on device"),
@@ -78,7 +91,7 @@ def test_progress_bar_whose_stream_fails_is_dropped(monkeypatch, caplog, error, 
                 thread.join()
             report(1, STATS, 0)
     assert tqdm_lock_is_free()
-    if "closed" not in str(error):  # which tqdm takes care of itself
+    if "closed" not in str(error):  # tqdm handles that itself
         assert "the progress bar is dropped, since it cannot be written" in caplog.text
 
 

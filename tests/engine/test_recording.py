@@ -45,7 +45,7 @@ def results():
 
 
 def followed(row, seed):
-    """The rounds of a run, from its keys: pulls before each round, and their observations."""
+    """Recomputes the rounds of a run from its keys: pulls before each round, and their observations."""
     keys = streams(jaxbandits.task_key(KEY, row, seed))
     pulls = [r * (r + 1) // 2 for r in range(50)]
     end = next(r for r, n in enumerate(pulls) if n >= min(TASKS["limit"][row], TASKS["horizon"][row]))

@@ -360,5 +360,5 @@ def test_compare_takes_no_folder_and_says_how_to_load_it(tmp_path):
 def test_stats_say_what_would_have_been_faster(changes, advice):
     settings = {"seconds": 1.0, "compile_seconds": 1.0, "pulls": 144_000, "rounds": 144_000, "occupancy": 0.9}
     settings |= {"lanes": 64, "devices": 1, "batches": 2, "chunk": 256, "bytes": 100, "finished": 1000}
-    found = Stats(**settings | changes).advice
-    assert re.match(advice, found) if advice else found == ""
+    suggestion = Stats(**settings | changes).advice
+    assert re.match(advice, suggestion) if advice else suggestion == ""

@@ -22,14 +22,14 @@ EXACT = {
     "layout": lambda x, i, m: jnp.stack([x, x[::-1]])[:, 1:8:3].T.reshape(2, 3)[None] + jnp.zeros((4, 1, 1)),
 }
 ASKED = {
-    "argmax": lambda x, i, m: jnp.argmax(jnp.tile(i, 41)),  # of a length that no other test has
+    "argmax": lambda x, i, m: jnp.argmax(jnp.tile(i, 41)),  # a length that no other test has
     "to integers": lambda x, i, m: x.astype(jnp.int32),
     "products": lambda x, i, m: jnp.log1p(jnp.abs(x)) @ jnp.outer(i, i).astype(float),
 }
 
 
 def by_hand(f, arguments):
-    """The output of a computation, equation by equation."""
+    """Computes an output equation by equation."""
     closed = jax.make_jaxpr(f)(*arguments)
     env = dict(zip(closed.jaxpr.invars, arguments, strict=True)) | dict(
         zip(closed.jaxpr.constvars, map(np.asarray, closed.consts), strict=True)
@@ -44,9 +44,9 @@ def by_hand(f, arguments):
 def test_known_values_are_those_that_a_program_computes(name):
     f = (EXACT | ASKED)[name]
     with jax.disable_jit(name in EXACT):  # so that no equation is a call
-        found = []
-        jax.make_jaxpr(lambda x: found.append(by_hand(f, (FLOATS, INTEGERS, MASK))) or x)(0.0)  # while tracing
+        outputs = []
+        jax.make_jaxpr(lambda x: outputs.append(by_hand(f, (FLOATS, INTEGERS, MASK))) or x)(0.0)  # while tracing
     expected = np.asarray(jax.jit(f)(FLOATS, INTEGERS, MASK))
-    assert isinstance(found[0], np.ndarray)
-    assert found[0].dtype == expected.dtype
-    np.testing.assert_array_equal(found[0], expected)
+    assert isinstance(outputs[0], np.ndarray)
+    assert outputs[0].dtype == expected.dtype
+    np.testing.assert_array_equal(outputs[0], expected)

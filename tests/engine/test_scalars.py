@@ -21,7 +21,7 @@ from jaxbandits.engine.sweep.tasks import checked
 KEY = jax.random.key(5)
 LANES, CHUNK, CHUNKS = 64, 20, 5
 SHARED = np.random.default_rng(2).random((24, 4))
-ULPS = 512  # of the largest entry of a leaf: a hundred rounds of sums that are added in another order
+ULPS = 512  # units in the last place of the largest entry: a hundred rounds of sums in another order
 # Lanes that may part: ones and zeros make near ties of two challengers, and tracking makes them of two arms, which are
 # then pulled in the other order; rounding breaks them (of LinGame-C with JAX 0.8). With JAX 0.12, XLA also rounds the
 # bounds of two Bernoulli arms with equal counts and sums apart (21 of 50,688 lane-rounds of KL-LUCB, all such ties).
@@ -41,40 +41,38 @@ def lane_of(name):
 
 
 def advanced(lane):
-    """The batch and its report after some chunks."""
+    """Advances a batch by some chunks; returns it with its report."""
     advance, data = program._lifted(lane)
     empty = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), program._of_lanes(lane.inputs, LANES)[-1])
     seeds, fresh = np.arange(LANES, dtype=np.int32), np.ones(LANES, bool)
     limits = program.Limits(np.full(LANES, 10**6, np.int32), None)
-    # By one number of chunks a call, as the sweep does, so that a program takes any.
+    # One number of chunks per call, as in a sweep, so that a program takes any.
     given = (0 * seeds, seeds, fresh, limits, np.int32(CHUNKS), empty)
     return jax.device_get(jax.jit(advance)(data, lane.job.tasks, lane.job.key, *given))
 
 
 def room_of(a):
-    """How far a leaf of floats may be off."""
+    """Returns the tolerance of a leaf of floats."""
     size = np.abs(a)
     return ULPS * np.spacing(np.max(size[size < np.finfo(a.dtype).max], initial=1e-300))  # the largest: "none yet"
 
 
 def parted_lanes(a, b):
-    """Where a leaf is another, bool (lanes,)."""
+    """Returns a mask (lanes,) of the lanes in which a leaf differs."""
     is_other = a != b
     if a.dtype.kind == "f":
         is_other &= ~(np.abs(a - b) <= room_of(a))
     return is_other.reshape(LANES, -1).any(1)
 
 
-def assert_alike(expected, found, parted=0):
-    """Integers and booleans are equal, floats but for rounding; but for some lanes."""
+def assert_alike(expected, ours, parted=0):
+    """Asserts that integers and booleans are equal, and floats up to rounding, except in some lanes."""
     if parted:
-        pairs = zip(*(map(np.asarray, jax.tree.leaves(tree)) for tree in (expected, found)), strict=True)
+        pairs = zip(*(map(np.asarray, jax.tree.leaves(tree)) for tree in (expected, ours)), strict=True)
         same = ~np.any([parted_lanes(a, b) for a, b in pairs if a.shape[:1] == (LANES,)], axis=0)
         assert np.sum(~same) <= parted
-        expected, found = jax.tree.map(
-            lambda leaf: leaf[same] if leaf.shape[:1] == (LANES,) else leaf, (expected, found)
-        )
-    pairs = zip(jax.tree.leaves_with_path(expected), jax.tree.leaves(found), strict=True)
+        expected, ours = jax.tree.map(lambda leaf: leaf[same] if leaf.shape[:1] == (LANES,) else leaf, (expected, ours))
+    pairs = zip(jax.tree.leaves_with_path(expected), jax.tree.leaves(ours), strict=True)
     for (path, a), b in pairs:
         where = jax.tree_util.keystr(path)
         assert a.dtype == b.dtype, where
@@ -107,14 +105,14 @@ _with_own_derivatives.defvjp(lambda x: (jnp.sin(x), x), lambda x, g: (g * jnp.co
 
 
 def rounds(x, table, key, n):
-    """A lane whose rounds do one of everything; carries (values, matrix, counts, at, sum of all lanes)."""
+    """Runs a lane whose rounds use every operation; carries (values, matrix, counts, at, sum of all lanes)."""
 
     large = jnp.tile(table, (4, 1))  # 132 entries, which stay together
 
     def one(r, carry):
         values, matrix, counts, at, total = carry
         order = jnp.argsort(values)
-        values = values.at[at].set(table[r, at % 3]).at[at + 7].add(1.0)  # which is outside
+        values = values.at[at].set(table[r, at % 3]).at[at + 7].add(1.0)  # out of bounds
         matrix = matrix.at[at % 2].add(values[:3]).at[:, order[0] % 3].multiply(0.5)
         counts = counts.at[jnp.array([0, 2])].add(1).at[jnp.argmax(values * jnp.array([1, -1, 1, jnp.nan]))].add(3)
         rows, _ = lax.scan(lambda c, y: (0.5 * c + y, c.sum()), jnp.zeros(3), matrix)
@@ -129,10 +127,10 @@ def rounds(x, table, key, n):
         values += jax.random.normal(jax.random.fold_in(key, r), values.shape) / 8
         values = jnp.tanh(values) + (matrix @ values[:3]).sum() / 50 + jnp.einsum("ij,ij->j", matrix, matrix).max() / 50
         values += jnp.stack([values, values[::-1]], axis=1)[:, at % 2] / 100
-        row = 5 * counts[1] + at - 2  # of tables that lanes share, also before and behind them
+        row = 5 * counts[1] + at - 2  # row of shared tables, also out of bounds
         shared = jnp.asarray(SHARED)
         values += (shared.at[row].get(mode="clip") + lax.dynamic_slice(shared, (row, 0), (1, 4)).squeeze(0)) / 100
-        places = jnp.stack([row + 20, 9 * at])  # also behind it
+        places = jnp.stack([row + 20, 9 * at])  # also out of bounds
         read = large.at[places].get(mode="fill", fill_value=2.0).sum(axis=1), large[places, at % jnp.arange(1, 3)]
         values += jnp.concatenate(read) / 10
         values += (jax.checkpoint(jnp.cos)(values) + jax.nn.silu(values) + _with_own_derivatives(values)) / 100
@@ -160,8 +158,8 @@ def test_every_rule(most, monkeypatch):
         return scalars.replace_scalars(closed, closed.consts, given, **settings)
 
     expected = jax.jit(jax.vmap(rounds, axis_name="lanes"))(x, table, keys, n)
-    found = jax.jit(by_scalars)(x, table, keys, n)
-    assert_alike(jax.device_get(expected), tuple(jax.device_get(found)))
+    ours = jax.jit(by_scalars)(x, table, keys, n)
+    assert_alike(jax.device_get(expected), tuple(jax.device_get(ours)))
 
 
 def test_a_store_says_how_its_rounds_are_carried_out(tmp_path):

@@ -26,13 +26,13 @@ def plain():
 
 @pytest.fixture
 def at_once(monkeypatch):
-    """A portion is what one call of the program does."""
+    """Makes a slice as short as one call of the program."""
     monkeypatch.setattr(slices, "SLICE_SECONDS", -1.0)
 
 
 @pytest.fixture
 def far(at_once):
-    """An executor whose workers see no store; its submissions are counted, and may fail."""
+    """Makes an executor whose workers reach no store; it counts its submissions, which may fail."""
     with ThreadPoolExecutor(2) as threads:
         calls = []
 
@@ -54,13 +54,13 @@ def test_a_sweep_without_a_store_goes_to_workers_and_back(far, plain):
     assert results.stats.pulls == plain.stats.pulls
     assert results.stats.finished == 40
     assert len(far.calls) > 6  # runs of 400 rounds are carried on from call to call
-    assert any(rest.begun for _, _, rest in far.calls)
+    assert any(remaining.begun for _, _, remaining in far.calls)
 
 
 def test_a_store_that_only_the_caller_reaches(tmp_path, far, plain):
     results = jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path, executor=far, shards=2)
     same_bits(results.columns, plain.columns)
-    assert [rest for _, _, rest in far.calls[:2]] == [None, None]  # until they have said that they see nothing
+    assert [remaining for _, _, remaining in far.calls[:2]] == [None, None]  # before the workers reported that
     assert len(list(tmp_path.glob("part-*.parquet"))) >= 2
     same_bits(jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path).columns, plain.columns)
     with pytest.raises(ValueError, match="holds another sweep"):
@@ -90,14 +90,14 @@ def test_without_a_store_a_failure_says_that_nothing_is_kept(far):
 
 def test_runs_are_dealt_to_smaller_and_larger_batches(far, plain, monkeypatch):
     """As where the next worker has another number of cores: lanes change from call to call."""
-    prepared, seen = slices._prepared, []
+    prepared, lanes = slices._prepared, []
 
     def other_lanes(payload, settings, choices, mesh, unpack):
-        seen.append(2 + len(seen) % 3)
-        return prepared(payload, settings, choices._replace(lanes=seen[-1]), mesh, unpack)
+        lanes.append(2 + len(lanes) % 3)
+        return prepared(payload, settings, choices._replace(lanes=lanes[-1]), mesh, unpack)
 
     monkeypatch.setattr(slices, "_prepared", other_lanes)
     results = jaxbandits.sweep(counting, LIMITS, **TINY | {"lanes": None, "seeds": 3}, executor=far, shards=1)
     few = plain.columns["seed"] < 3
     same_bits(results.columns, {name: values[few] for name, values in plain.columns.items()})
-    assert len(set(seen)) == 3
+    assert len(set(lanes)) == 3

@@ -46,7 +46,7 @@ def sweep(store=None, *, build=build, tasks=TASKS, **changes):
 
 
 def assert_same(a, b):
-    """The same columns in the same order, bit for bit: a NaN or a -0.0 counts as what it is."""
+    """Asserts equal columns in the same order, bit for bit, including NaN and -0.0."""
     assert list(a.columns) == list(b.columns)
     for name, values in a.columns.items():
         assert values.dtype == b.columns[name].dtype, name
@@ -92,7 +92,7 @@ def assert_tidy(folder):
 
 
 def failing(error, *, after=0):
-    """A function that works `after` times, as `os.fsync` does, and raises from then on."""
+    """Makes a function that works like `os.fsync` `after` times, and then raises."""
     works, calls = os.fsync, []
 
     def fsync(number):
@@ -106,13 +106,13 @@ def failing(error, *, after=0):
 
 @pytest.fixture(scope="module")
 def plain():
-    """The sweep without a store."""
+    """Sweeps without a store."""
     return sweep()
 
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory):
-    """The sweep in a store, with a part for every chunk in which a run finished."""
+    """Sweeps into a store, with a part for every chunk in which a run finished."""
     folder = tmp_path_factory.mktemp("stored")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writing, "LAST_PAUSE", 0.0)
@@ -123,7 +123,7 @@ def stored(tmp_path_factory):
 
 @pytest.fixture
 def copied(stored, tmp_path):
-    """A copy of that store, to be damaged. Its path looks like that of a partitioned data set."""
+    """Copies the store, to be damaged, to a path that looks like a partitioned data set."""
     return Path(shutil.copytree(stored, tmp_path / "seed=3" / "epsilon=0.1"))
 
 
@@ -160,7 +160,7 @@ def all_kinds(task, outcome):
 
 @pytest.fixture(scope="module")
 def kinds(tmp_path_factory):
-    """A sweep with columns of all kinds, and its store of several parts."""
+    """Sweeps with columns of all kinds into a store of several parts."""
     folder = tmp_path_factory.mktemp("kinds")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writing, "LAST_PAUSE", 0.0)
@@ -241,7 +241,7 @@ def test_only_what_is_missing_is_run_again(copied, plain, every_chunk):
     with pytest.raises(AssertionError):
         assert_same(jaxbandits.load(copied), plain)
 
-    resumed = sweep(copied, lanes=None, chunk=None)  # those of the store hold
+    resumed = sweep(copied, lanes=None, chunk=None)  # the store's own are used
 
     assert_same(resumed, plain)
     assert kept <= parts(copied)
@@ -466,7 +466,7 @@ def test_a_manifest_that_cannot_be_read_is_named(copied, text):
 
 @pytest.mark.usefixtures("nothing_runs")
 @pytest.mark.parametrize(
-    ("place", "value"),
+    ("where", "value"),
     [
         *(
             (name, value)
@@ -487,9 +487,9 @@ def test_a_manifest_that_cannot_be_read_is_named(copied, text):
         ("identity", 3),
     ],
 )
-def test_manifest_of_another_shape_is_refused_by_its_place(copied, place, value):
+def test_manifest_of_another_shape_is_refused_by_its_place(copied, where, value):
     manifest = json.loads((copied / "_manifest.json").read_text())
-    *outer, name = place.split(".")
+    *outer, name = where.split(".")
     (manifest[outer[0]] if outer else manifest)[name] = value
     (copied / "_manifest.json").write_text(json.dumps(manifest))
     before = parts(copied)
@@ -593,7 +593,7 @@ def test_part_that_is_no_parquet_file_is_set_aside(copied, plain, caplog):
 
 
 def test_folder_that_is_named_like_a_part_is_set_aside(copied, plain, caplog):
-    for _ in range(2):  # what was set aside before stays
+    for _ in range(2):  # folders set aside before stay
         (copied / "part-1.parquet").mkdir()
         (copied / "part-1.parquet" / "notes").write_text("mine")
         with pytest.raises(ValueError, match="store has a part that is a folder, part-1.parquet"):
@@ -786,7 +786,7 @@ UNWRITABLE = [
 
 @pytest.fixture(params=UNWRITABLE, ids=["permission", "read-only", "full"])
 def unwritable(request, monkeypatch):
-    """Every attempt to write a file fails; root, who may write everywhere, cannot be kept from it by modes."""
+    """Makes every attempt to write a file fail; file modes would not stop root."""
 
     def refuse(*args, **kwargs):
         raise request.param
@@ -1003,7 +1003,7 @@ def interrupted(*args):
     written.append(args)
     if len(written) == 3:
         os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(1.0)  # in this thread, while the main one hears of it
+        time.sleep(1.0)  # in this thread, while the main one receives it
 
 writing.write_part = interrupted
 sweep(25)
@@ -1067,7 +1067,7 @@ def test_stats_add_up_the_processes_that_wrote(stored, plain, tmp_path):
         columns = {name: values[[n]] for name, values in plain.columns.items() if name != "task"}
         writing.write_part(tmp_path, columns, abouts[n], identity(tmp_path))
     stats = jaxbandits.load(tmp_path).stats
-    # of "a" the last word counts: 20 of 80 lane-rounds; of "b" 10 of 20
+    # the last part of "a" counts: 20 of 80 lane-rounds; for "b" 10 of 20
     assert stats._asdict() == {
         "seconds": 5.0,
         "compile_seconds": 1.0,

@@ -117,7 +117,7 @@ def test_lanes_wait_until_half_of_them_do():
 
 
 def test_planning_is_a_branch_of_its_own():
-    """With an axis name planning lies behind a conditional with one predicate for all lanes."""
+    """Under an axis name, planning is behind a conditional with one predicate for all lanes."""
 
     def one(key, limit):
         return run(key, counter(limit, period=3), NOISE, max_rounds=100, axis_name="lanes").pulls

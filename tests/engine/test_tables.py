@@ -14,7 +14,18 @@ from jaxbandits import Results, concatenate, grid, rows
 from jaxbandits.engine.results.runs import Stats
 from jaxbandits.engine.results.tables import leaves_of, number_columns
 
-STATS = Stats(1.0, 0.5, 10, 10, 0.5, 4, 1, 1, 16, 100)
+STATS = Stats(
+    seconds=1.0,
+    compile_seconds=0.5,
+    pulls=10,
+    rounds=10,
+    occupancy=0.5,
+    lanes=4,
+    devices=1,
+    batches=1,
+    chunk=16,
+    bytes=100,
+)
 
 
 def results_of(**columns):
@@ -27,7 +38,7 @@ def build(task, key):
 
 @pytest.fixture(scope="module")
 def swept():
-    """Four rows, three seeds; limits 5, 6, 40 and 41, and a vector a row that nothing uses."""
+    """Sweeps four rows with three seeds; limits 5, 6, 40 and 41, and an unused vector per row."""
     table = grid(limit=[5, 40], more={"by": np.arange(2)})
     table["arms"] = np.ones((4, 2))
     return jaxbandits.sweep(build, table, seeds=3, key=KEY, max_rounds=30, lanes=4, chunk=16, progress=False)

@@ -1,4 +1,4 @@
-"""Tapes: written by `trace`, heard by `replay`, held against each other by `first_difference`."""
+"""Tapes: written by `trace`, read by `replay`, compared by `first_difference`."""
 
 import jax
 import numpy as np

@@ -25,7 +25,7 @@ def decides_by_key(key, state):
 
 
 def impure(key, state):
-    """Another program every time that it is traced."""
+    """Decides by another program each time that it is traced."""
     decision = GOOD.decide(key, state)
     return decision._replace(answer=decision.answer + next(CALLS))
 
@@ -114,7 +114,7 @@ class Sums(NamedTuple):
 def in_turn(
     arm=lambda pulls: pulls % 5, answer=lambda state: jnp.argmax(state.sums), reward=lambda pulls, x: x, **parts
 ):
-    """Five arms in turn, thirty times, with what may be wrong."""
+    """Builds a rule that pulls five arms in turn, thirty times, with parts that may be wrong."""
 
     def observe(state, pull, x):
         x = jnp.where(pull.times > 0, reward(state.pulls, x), 0)
@@ -184,7 +184,7 @@ def test_sizes_that_do_not_belong_together_are_refused():
 
 
 def test_planning_at_random_is_no_fault():
-    """Its key is that of the round, however long a lane waits for it."""
+    """Its key is folded from the round, however long a lane waits for it."""
     check(PLANS._replace(plan=shuffling), NOISE, key=KEY, rounds=40)
 
 

@@ -14,7 +14,7 @@ from jaxbandits.engine.sweep.sizing import cores
 
 @pytest.fixture
 def machine(monkeypatch):
-    """A function that makes this machine one with these cores and this NPROC."""
+    """Returns a function that gives this machine other cores and another NPROC."""
 
     def make(numbers, nproc=None):
         monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(numbers))
@@ -68,12 +68,12 @@ def test_without_affinity_only_the_number_of_cores_is_known(monkeypatch):
 def test_gpus_go_round_and_their_memory_is_shared_out(machine):
     machine(range(10))
     shares = share_out(5, [0, "GPU-a1"])
-    seen = [
+    environments = [
         (share.environment["CUDA_VISIBLE_DEVICES"], share.environment["XLA_PYTHON_CLIENT_MEM_FRACTION"])
         for share in shares
     ]
     # three workers have the first GPU, two the second, and 90 % of each is given away
-    assert seen == [("0", "0.300"), ("GPU-a1", "0.450"), ("0", "0.300"), ("GPU-a1", "0.450"), ("0", "0.300")]
+    assert environments == [("0", "0.300"), ("GPU-a1", "0.450"), ("0", "0.300"), ("GPU-a1", "0.450"), ("0", "0.300")]
     assert {share.platforms for share in shares} == {"cuda,cpu"}
     assert [share.environment["NPROC"] for share in shares] == ["2"] * 5
 
@@ -133,7 +133,7 @@ if __name__ == "__main__":
     ],
 )
 def pools(request, tmp_path_factory):
-    """What the workers of a CPU pool and of a GPU pool say of themselves, and what they print."""
+    """Runs a CPU pool and a GPU pool; returns the descriptions of their workers and their printed lines."""
     folder = tmp_path_factory.mktemp("workers")
     (folder / "script.py").write_text(SCRIPT.format(at_import=request.param))
     (folder / "here").mkdir()
@@ -150,7 +150,7 @@ def pools(request, tmp_path_factory):
 @pytest.mark.processes
 def test_workers_keep_to_their_cores(pools):
     late, described, _, _ = pools
-    seen = []
+    cores = []
     for worker in described:
         mine = worker["cores"][0]
         assert worker["cores"] == [mine] * len(worker["cores"])  # all threads, also those that were there before
@@ -158,8 +158,8 @@ def test_workers_keep_to_their_cores(pools):
         if not late:
             assert worker["xla"] == len(mine)
         assert not worker["interruptible"]
-        seen.append(mine)
-    assert sorted(seen) == sorted(share.cores for share in share_out(2, ()))
+        cores.append(mine)
+    assert sorted(cores) == sorted(share.cores for share in share_out(2, ()))
 
 
 @pytest.mark.processes

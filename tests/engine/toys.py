@@ -10,14 +10,14 @@ import jax.numpy as jnp
 from jaxbandits.base import Algorithm, Decision, Environment
 
 KEY = jax.random.key(3)
-# Of a child process that uses these toys.
+# PYTHONPATH of a child process that uses these toys.
 PATHS = os.pathsep.join(filter(None, (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH"))))
 
 
 class Count(NamedTuple):
     pulls: jax.Array
     total: jax.Array
-    planned: jax.Array  # how often the state was planned
+    planned: jax.Array  # number of plans
 
 
 def counter(limit, *, period=None):

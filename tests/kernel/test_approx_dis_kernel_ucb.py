@@ -46,7 +46,7 @@ class Tape(NamedTuple):
 
 class Step(NamedTuple):
     action: np.ndarray
-    due: bool  # whether the round was followed by a synchronisation
+    due: bool  # a synchronisation followed the round
     state: NamedTuple  # after it
     answer: int
 
@@ -63,10 +63,10 @@ TAPE = tape(1)
 
 def build(numbers, coins=None, **static):
     options = {"kernel": numbers.kernel, "n_agents": N, "horizon": T} | static
-    points, gram, _, _, *rest = numbers
+    points, gram, _, _, *options_of = numbers
     names = ("beta", "noise_variance", "threshold", "oversampling", "jitter")
     return kernel.approx_dis_kernel_ucb(
-        points, gram=gram, coins=coins, **dict(zip(names, rest, strict=True)), **options
+        points, gram=gram, coins=coins, **dict(zip(names, options_of, strict=True)), **options
     )
 
 
@@ -97,7 +97,7 @@ def waited(numbers, state):
 
 
 def replay(tape, waits=False, **numbers):
-    """The run that the tape gives."""
+    """Replays the run of a tape."""
     agents, numbers = len(tape.coins.queries), arrays(**numbers)
     state, steps = build(numbers, tape.coins, n_agents=agents).init(KEY), []
     for _ in range(T):
@@ -154,10 +154,10 @@ def test_ten_distinct_points_in_ten_dimensions():
     np.testing.assert_allclose(state.shared_variance, variance, atol=1e-5)
 
 
-def exact(gram, seen, rewards):
-    seen = list(seen)
-    inverse = np.linalg.inv(gram[np.ix_(seen, seen)] + NOISE_VARIANCE * np.eye(len(seen)))
-    return gram[:, seen] @ inverse @ rewards, np.diag(gram - gram[:, seen] @ inverse @ gram[seen])
+def exact(gram, queries, rewards):
+    queries = list(queries)
+    inverse = np.linalg.inv(gram[np.ix_(queries, queries)] + NOISE_VARIANCE * np.eye(len(queries)))
+    return gram[:, queries] @ inverse @ rewards, np.diag(gram - gram[:, queries] @ inverse @ gram[queries])
 
 
 def test_never_synchronises():
@@ -170,15 +170,15 @@ def test_never_synchronises():
 
 
 def test_every_query_an_inducing_point_is_the_exact_posterior():
-    # With a length scale at which the points are far from dependent, and without jitter to speak of.
+    # The lengthscale makes points nearly independent; the jitter is negligible.
     numbers = {"lengthscale": 0.05, "jitter": 1e-14}
     gram = np.asarray(cross(Numbers(**numbers).kernel, POINTS, POINTS))
     compared = 0
     for t, (_, due, state, _) in enumerate(replay(TAPE, threshold=3.0, oversampling=1e12, **numbers)):
         if due:
-            seen = np.asarray(state.queries[:, : t + 1]).ravel()
-            assert state.inducing == len(set(seen))
-            mean, variance = exact(gram, seen, np.asarray(state.rewards[:, : t + 1]).ravel())
+            queried = np.asarray(state.queries[:, : t + 1]).ravel()
+            assert state.inducing == len(set(queried))
+            mean, variance = exact(gram, queried, np.asarray(state.rewards[:, : t + 1]).ravel())
             np.testing.assert_allclose(state.mean, np.tile(mean, (N, 1)), atol=1e-9)
             np.testing.assert_allclose(state.shared_variance, variance, atol=1e-9)
             compared += 1

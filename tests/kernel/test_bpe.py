@@ -92,8 +92,8 @@ def test_vmap_over_widths_is_a_loop():
     assert lanes.active.sum(axis=1).tolist()[0] < lanes.active.sum(axis=1).tolist()[1]
     for lane in range(2):
         expected = jax.tree.leaves(alone(betas[lane], noise_variances[lane]))
-        for found, wanted in zip(jax.tree.leaves(lanes), expected, strict=True):
-            np.testing.assert_allclose(found[lane], wanted, rtol=1e-9, atol=1e-12)
+        for ours, alone_leaf in zip(jax.tree.leaves(lanes), expected, strict=True):
+            np.testing.assert_allclose(ours[lane], alone_leaf, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize(

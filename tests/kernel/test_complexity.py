@@ -35,13 +35,13 @@ def test_information_gain():
 
 def test_greedy_information_gain():
     gains = np.asarray(greedy(POINTS, KERNEL, NOISE_VARIANCE, 60))
-    seen, gram = [], np.asarray(GRAM)
+    chosen, gram = [], np.asarray(GRAM)
     for gain in gains:
-        cross = gram[:, seen]
-        inverse = np.linalg.inv(gram[np.ix_(seen, seen)] + NOISE_VARIANCE * np.eye(len(seen)))
+        cross = gram[:, chosen]
+        inverse = np.linalg.inv(gram[np.ix_(chosen, chosen)] + NOISE_VARIANCE * np.eye(len(chosen)))
         variance = np.diag(gram) - np.einsum("ij,jk,ik->i", cross, inverse, cross)
-        seen.append(int(np.argmax(variance - 1e-9 * np.arange(40))))  # ties, all of them first, to the lowest
-        assert gain == pytest.approx(log_det(gram[np.ix_(seen, seen)]) / 2, rel=1e-6)
+        chosen.append(int(np.argmax(variance - 1e-9 * np.arange(40))))  # ties, all of them first, to the lowest
+        assert gain == pytest.approx(log_det(gram[np.ix_(chosen, chosen)]) / 2, rel=1e-6)
     steps = np.diff(gains, prepend=0)
     assert np.all(steps > 0)
     assert np.all(np.diff(steps) <= 1e-12)
@@ -60,7 +60,7 @@ def test_greedy_information_gain_is_near_the_largest():
 
 
 def test_greedy_information_gain_of_the_first_two_by_hand():
-    # Points 0 and 1 with l = 1: gain 0.5 log 26, then that of both.
+    # Points 0 and 1 with l = 1: gain 0.5 log 26, then the gain of both.
     unit = functools.partial(gp.squared_exponential, lengthscale=1.0)
     gains = kernel.greedy_information_gain(jnp.asarray([[0.0], [1.0]]), unit, NOISE_VARIANCE, 2)
     np.testing.assert_allclose(gains, [0.5 * math.log(26), 3.0502439411], atol=1e-9)
@@ -75,7 +75,7 @@ def test_effective_dimension():
 
 
 def test_a_sum_of_variances_is_at_most_the_information_gain():
-    # With k <= 1, whatever the points.
+    # The law needs k <= 1, for any points.
     state, rows, spent = gp.prior(KERNEL, POINTS), jnp.zeros((30, 40)), 0.0
     step = jax.jit(
         lambda state, rows, a: gp.condition(
@@ -131,7 +131,7 @@ def test_orders():
 
 @functools.cache
 def errors():
-    """|f - mean| and sd at one point, of 1000 functions of norm 1, each seen at 20 points with noise of sd 0.2."""
+    """Computes |f - mean| and sd at a point for 1000 functions of norm 1, seen at 20 points with noise of sd 0.2."""
 
     @jax.jit
     @jax.vmap
@@ -139,8 +139,9 @@ def errors():
         build, noise = jax.random.split(key)
         bandit = kernel.rkhs(build, kernel=KERNEL, dimension=2, norm=1.0, size=21)
         sums = bandit.values[1:] + bandit.noise_scale * jax.random.normal(noise, (20,))
-        seen = gp.posterior(KERNEL, bandit.candidates[1:], sums, bandit.candidates[:1], noise_variance=NOISE_VARIANCE)
-        return jnp.abs(bandit.values[0] - seen.mean[0]), jnp.sqrt(seen.variance[0])
+        points, at = bandit.candidates[1:], bandit.candidates[:1]
+        posterior = gp.posterior(KERNEL, points, sums, at, noise_variance=NOISE_VARIANCE)
+        return jnp.abs(bandit.values[0] - posterior.mean[0]), jnp.sqrt(posterior.variance[0])
 
     return tuple(map(np.asarray, one(jax.random.split(jax.random.key(3), 1000))))
 

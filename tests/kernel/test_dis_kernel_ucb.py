@@ -61,7 +61,7 @@ def test_a_small_threshold_makes_one_agent_of_all():
 
 @jax.jit
 def after_two(candidates):
-    """Where two agents stand whose second queries are 1 and, again, 2; and after the first, 0 and 2."""
+    """Returns the states of two agents after their first queries, 0 and 2, and their second, 1 and 2 again."""
     unit = partial(kernel.squared_exponential, lengthscale=1.0)
     algorithm = make(candidates, None, kernel=unit, n_agents=2, horizon=5)
     first = algorithm.observe(algorithm.init(jax.random.key(0)), jnp.array([0, 2], jnp.int32), jnp.zeros(2))
@@ -77,7 +77,7 @@ def test_the_trigger_by_hand(variance, fires):
     first, *due, state = after_two(jnp.array([[0.0], [second], [50.0], [60.0]]))
     np.testing.assert_allclose(first.posterior.log_det, np.log(26), rtol=1e-12)
     assert due == [False, fires]
-    assert state.synced == (2 if fires else 0)  # what is not due stays as it is
+    assert state.synced == (2 if fires else 0)  # states that are not due are unchanged
     # Four points of one number and a reward each: all that the agents send, and all that the server sends on.
     assert state.traffic == ((8, 8) if fires else (0, 0))
 

@@ -54,14 +54,14 @@ def make(coins, hyper, **static):
 
 @functools.cache
 def compiled(kind):
-    """decide, observe and plan of (coins, hyperparameters, ..), each compiled once for all their values."""
+    """Compiles decide, observe and plan of (coins, hyperparameters, ..), once for all their values."""
 
     def decide(coins, hyper, key, state):
         algorithm = make(coins, hyper, **KINDS[kind])
         return algorithm.decide(key, state), algorithm.stale(state)
 
-    def observe(coins, hyper, *rest):
-        return make(coins, hyper, **KINDS[kind]).observe(*rest)
+    def observe(coins, hyper, *arguments):
+        return make(coins, hyper, **KINDS[kind]).observe(*arguments)
 
     def plan(coins, hyper, state):
         return make(coins, hyper, **KINDS[kind]).plan(KEY, state)
@@ -116,13 +116,13 @@ def test_messages_agent_by_agent_give_the_same_active_candidates():
     _, synchronised, _ = follow("plain", coins, hyper, noise)
     first, second = synchronised[:2]
     decide, observe, _ = compiled("plain")
-    reward, state, own = rewards_of(noise), first, []
+    reward, state, epoch = rewards_of(noise), first, []
     for t in range(2, 8):
         action = decide(coins, hyper, KEY, state)[0].action
-        own.append([(int(a), reward(n, t, int(a))) for n, a in enumerate(action)])
-        state = observe(coins, hyper, state, action, jnp.asarray([y for _, y in own[-1]]))
-    indices = jnp.asarray([[a for a, _ in row] for row in own], jnp.int32)  # (6, N)
-    rewards = jnp.asarray([[y for _, y in row] for row in own])
+        epoch.append([(int(a), reward(n, t, int(a))) for n, a in enumerate(action)])
+        state = observe(coins, hyper, state, action, jnp.asarray([y for _, y in epoch[-1]]))
+    indices = jnp.asarray([[a for a, _ in row] for row in epoch], jnp.int32)  # (6, N)
+    rewards = jnp.asarray([[y for _, y in row] for row in epoch])
 
     @jax.jit
     def protocol():
@@ -137,8 +137,8 @@ def test_messages_agent_by_agent_give_the_same_active_candidates():
             table,
             jnp.ones(M),
             first.size,
-            indices.ravel(),
-            coins.thinning[:, 2:8].T.ravel(),
+            indices=indices.ravel(),
+            thinning=coins.thinning[:, 2:8].T.ravel(),
             probability=lambda sigma_max_sq: 0.3 * sigma_max_sq,
             noise_variance=NOISE_VARIANCE,
         )
@@ -166,7 +166,7 @@ def test_messages_agent_by_agent_give_the_same_active_candidates():
 
 @functools.cache
 def largest_of_lanes():
-    """The largest variance of several lanes at once, each with a length scale, draws and active candidates."""
+    """Computes the largest variance of several lanes, each with a lengthscale, draws and active candidates."""
 
     def one(lengthscale, indices, size):
         def covariance(i, j):
@@ -192,10 +192,10 @@ def test_the_largest_variance_is_that_of_all_active_candidates():
     for row, (_, draws, size) in zip(indices, lanes, strict=True):
         row[:draws] = rng.permutation(size) if draws == size else rng.integers(0, size, draws)
     scales, _, sizes = (jnp.asarray(column) for column in zip(*lanes, strict=True))
-    found = largest_of_lanes()(scales, jnp.asarray(indices), sizes.astype(jnp.int32))
+    largest = largest_of_lanes()(scales, jnp.asarray(indices), sizes.astype(jnp.int32))
 
-    left = []
-    for value, row, (lengthscale, draws, size) in zip(found, indices, lanes, strict=True):
+    remaining = []
+    for value, row, (lengthscale, draws, size) in zip(largest, indices, lanes, strict=True):
         points, counts = np.unique(row[:draws], return_counts=True)
         x = np.asarray(INSTANCE.candidates)
         gram = np.exp(-np.sum((x[:, None] - x) ** 2, axis=2) / (2 * lengthscale**2))
@@ -208,19 +208,19 @@ def test_the_largest_variance_is_that_of_all_active_candidates():
         largest = variances(len(points)).max()
         np.testing.assert_allclose(value, largest, rtol=1e-10)
         if len(points) > HEAD:
-            left.append(int(np.sum(variances(HEAD) > largest * (1 + 1e-9))))
+            remaining.append(int(np.sum(variances(HEAD) > largest * (1 + 1e-9))))
     # The lanes differ in what they leave to be computed: nothing, a part of a block, and more than one.
-    assert min(left) == 0
-    assert max(left) > SURVIVORS
-    assert any(0 < count < SURVIVORS for count in left)
+    assert min(remaining) == 0
+    assert max(remaining) > SURVIVORS
+    assert any(0 < count < SURVIVORS for count in remaining)
 
 
-LANES = 40  # of every call of `whole`, which is compiled once
+LANES = 40  # lanes of every call of `whole`, which is compiled once
 
 
 @functools.cache
 def whole():
-    """`duets_run` over lanes of (key, hyperparameters, scale of f, sign of the kernel)."""
+    """Maps `duets_run` over lanes of (key, hyperparameters, scale of f, sign of the kernel)."""
 
     def one(key, hyper, scale, sign):
         instance = INSTANCE._replace(values=scale * INSTANCE.values, noise_scale=scale * INSTANCE.noise_scale)
@@ -275,13 +275,13 @@ def test_a_whole_run_outside_of_any_trace_is_that_of_a_compiled_one():
 def test_limits_and_scale():
     wide, greedy, silent, plain, double, indefinite = range(6)
     keys = jax.vmap(lambda i: jax.random.key(3))(jnp.arange(LANES))
-    rest = [0.5] * (LANES - 6)
+    others = [0.5] * (LANES - 6)
     result = lanes(
         keys,
-        beta=[1e6, 0.0, 0.5, 0.5, 0.5, 0.5, *rest],
-        p0=[10.0, 10.0, 1e-12, 1.0, 0.25, 1.0, *rest],
-        scale=[1.0, 1.0, 1.0, 1.0, 2.0, 1.0, *rest],
-        sign=[1.0, 1.0, 1.0, 1.0, 1.0, -1.0, *rest],
+        beta=[1e6, 0.0, 0.5, 0.5, 0.5, 0.5, *others],
+        p0=[10.0, 10.0, 1e-12, 1.0, 0.25, 1.0, *others],
+        scale=[1.0, 1.0, 1.0, 1.0, 2.0, 1.0, *others],
+        sign=[1.0, 1.0, 1.0, 1.0, 1.0, -1.0, *others],
     )
     np.testing.assert_array_equal(result.sizes[wide], M)
     assert result.traffic.uplink[wide, -1] > 0
@@ -376,15 +376,15 @@ def test_single_precision_is_kept():
     candidates = INSTANCE.candidates.astype(jnp.float32)
     algorithm = kernel.duets(candidates, kernel=SE, n_agents=N, horizon=T, beta=0.5, noise_variance=NOISE_VARIANCE)
     state = algorithm.init(KEY)
-    seen = jax.eval_shape(algorithm.observe, state, algorithm.idle, jnp.zeros(N, jnp.float32))
-    after = jax.eval_shape(algorithm.plan, KEY, seen)
+    observed = jax.eval_shape(algorithm.observe, state, algorithm.idle, jnp.zeros(N, jnp.float32))
+    after = jax.eval_shape(algorithm.plan, KEY, observed)
     assert jax.tree.map(lambda x: (x.shape, x.dtype), after) == jax.tree.map(lambda x: (x.shape, x.dtype), state)
     assert {x.dtype for x in jax.tree.leaves(after) if x.dtype.kind == "f"} == {jnp.dtype("float32")}
 
 
 @pytest.mark.slow
 def test_long_runs_in_single_precision_end():
-    # With factors as large as a run of the paper needs: 220 draws, of which rounding must leave every pivot positive.
+    # Factors are as large as in a run of the paper: for 220 draws, rounding must leave every pivot positive.
     settings = {"kernel": SE, "n_agents": 10, "horizon": 50, "beta": 0.5, "noise_variance": 1e-2}
 
     def build(task, key):
@@ -489,7 +489,7 @@ def test_bad_input(changes, message):
 
 
 def test_messages_are_those_of_the_reference():
-    """From plain arrays, with the draws of all agents one by one and with repeats merged."""
+    """Messages from plain arrays: draws of all agents one by one, and with repeats merged."""
     points, rng = np.asarray(INSTANCE.candidates)[:40], np.random.default_rng(5)
     covariance, noise = reference.squared_exponential(0.2), rng.standard_normal((N, T, 40))
     _, records, _ = reference.duets(

@@ -60,12 +60,12 @@ def test_the_width_sees_the_query_to_come_and_the_information_so_far():
     np.testing.assert_allclose(
         steps[-1].state.posterior.log_det[0], np.linalg.slogdet(np.eye(HORIZON) + square / NOISE_VARIANCE)[1]
     )
-    # From the 10th query on the run queries where it knows least.
+    # The run queries where the variance is largest from the 10th query on.
     before = None
     for t, step in enumerate(driver.follow(SWITCHED, candidates, rewards, coins, beta=None)):
         if t > 0:
-            wanted = before.variance if t + 1 >= 10 else before.mean
-            assert step.action[0] == np.argmax(np.asarray(wanted[0]))
+            criterion = before.variance if t + 1 >= 10 else before.mean
+            assert step.action[0] == np.argmax(np.asarray(criterion[0]))
         before = step.state.posterior
 
 

@@ -38,7 +38,7 @@ def test_hartmann_by_hand():
 
 
 def test_functions_are_standardised():
-    # By the rounded constants of the paper: mean 0 and standard deviation 1 but for some hundredths.
+    # The rounded constants of the paper give mean 0 and standard deviation 1 up to some hundredths.
     branin = branin_at(jax.random.uniform(KEY, (200_000, 2)))
     assert abs(jnp.mean(branin)) < 0.02
     assert jnp.std(branin) == pytest.approx(0.984, abs=0.01)
@@ -54,7 +54,7 @@ def test_functions_are_standardised():
 
 
 def made(make, key=KEY, **options):
-    """An instance, compiled as a whole: operation by operation takes seconds."""
+    """Makes an instance in one compiled call; operation by operation takes seconds."""
     return jax.jit(functools.partial(make, **options))(key)
 
 
@@ -87,7 +87,7 @@ def test_uniform_in_the_ball():
 
 @pytest.mark.parametrize("norm", [1.0, 3.0])
 def test_norm_of_a_random_function(norm):
-    # On few enough points that they pin the function down, the least norm that fits its values is close to its own;
+    # On few enough points that they pin the function down, the smallest norm that fits its values is close to its own;
     # with fewer it is less.
     bandit = made(kernel.rkhs, kernel=SE, dimension=1, norm=norm, size=200)
     values = np.asarray(bandit.values)

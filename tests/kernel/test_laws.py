@@ -27,7 +27,7 @@ quickly = settings(max_examples=6, deadline=None, derandomize=True)
 
 @functools.cache
 def compiled(rule):
-    """The curves of a run, (T, 3), as a function of the key, the instance and the scale of its rewards."""
+    """Compiles the curves of a run, (T, 3), as a function of the key, the instance and the scale of its rewards."""
 
     @jax.jit
     def curve(key, candidates, values, scale):

@@ -56,12 +56,12 @@ def test_agents_do_not_hear_each_other():
 def test_permuted_candidates_permute_the_queries():
     candidates, _, rewards, coins = instance(4, 60)
     order = np.random.default_rng(0).permutation(60)
-    place = np.argsort(order)  # of an old candidate among the new
+    moved_to = np.argsort(order)  # new index of an old candidate
     plain = follow(candidates, rewards, coins)
-    first = (place[plain[0].action] + 0.5) / 60
+    first = (moved_to[plain[0].action] + 0.5) / 60
     permuted = coins._replace(queries=np.repeat(first[:, None], HORIZON, axis=1))
     moved = follow(candidates[order], rewards[:, :, order], permuted)
-    assert [place[s.action].tolist() for s in plain] == [s.action.tolist() for s in moved]
+    assert [moved_to[s.action].tolist() for s in plain] == [s.action.tolist() for s in moved]
 
 
 def test_a_scaled_kernel_with_scaled_rewards_asks_the_same():
@@ -117,8 +117,8 @@ def test_vmap_over_tracers_is_a_loop():
     one = jax.jit(last)
     for lane in range(2):
         expected = jax.tree.leaves(one(*(x[lane] for x in settings)))
-        for found, wanted in zip(jax.tree.leaves(lanes), expected, strict=True):
-            np.testing.assert_allclose(found[lane], wanted, rtol=1e-9, atol=1e-12)
+        for ours, alone_leaf in zip(jax.tree.leaves(lanes), expected, strict=True):
+            np.testing.assert_allclose(ours[lane], alone_leaf, rtol=1e-9, atol=1e-12)
 
 
 def test_float32_stays_float32():

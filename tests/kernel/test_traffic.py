@@ -1,4 +1,4 @@
-"""What an observer measures of a run."""
+"""Measurements of a run by an observer."""
 
 from typing import NamedTuple
 

@@ -18,7 +18,7 @@ SCHEDULE = np.linspace(0.5, 2.0, HORIZON)
 
 @functools.cache
 def maker(factory, kernel_of, **static):
-    """`build` of all numbers, one for each choice of the others."""
+    """Returns `build` as a function of all numbers, one for each choice of the static arguments."""
 
     def build(candidates, numbers):
         numbers = dict(numbers)
@@ -29,8 +29,8 @@ def maker(factory, kernel_of, **static):
     return build
 
 
-def heard(rewards, actions):
-    """Of every round what each agent hears, (T, N)."""
+def observed(rewards, actions):
+    """Returns the observations of every round and agent, (T, N)."""
     return np.take_along_axis(np.asarray(rewards), np.asarray(actions)[..., None], axis=2)[..., 0]
 
 
@@ -39,15 +39,16 @@ def written(actions, rewards, answers, watched):
     rounds = len(actions) + 1
     return Tape(
         actions=unless(np.arange(rounds) == rounds - 1, until_the_end(actions)),
-        observations=until_the_end(heard(rewards, actions)),
+        observations=until_the_end(observed(rewards, actions)),
         stops=np.arange(rounds) == rounds - 1,
         answers=after(answers),
         watched=(*map(after, watched), np.arange(rounds), np.arange(rounds) * np.shape(actions)[1]),
     )
 
 
-def field(rounds, *names):
-    return [[getattr(seen, name) for seen in rounds] for name in names]
+def field(rounds, names):
+    """Returns the fields of these names, as lists over rounds."""
+    return [[getattr(each, name) for each in rounds] for name in names.split(", ")]
 
 
 # Upper confidence bounds
@@ -61,8 +62,8 @@ def alone(state):
 def n_kernel_ucb(size, beta, with_gram):
     candidates, gram, rewards, coins = instance(1, size, horizon=HORIZON)
     rounds = kernel_ucb.n_kernel_ucb(gram, rewards, coins.queries, beta=beta, noise_variance=NOISE_VARIANCE)
-    watched = field(rounds, "mean", "variance", "log_det", "uplink", "downlink")
-    theirs = written([seen.action for seen in rounds], rewards, [seen.answer for seen in rounds], watched)
+    watched = field(rounds, "mean, variance, log_det, uplink, downlink")
+    theirs = written([each.action for each in rounds], rewards, [each.answer for each in rounds], watched)
     numbers = {"coins": coins, "beta": np.broadcast_to(beta, HORIZON), "noise_variance": NOISE_VARIANCE}
     numbers |= {"gram": gram} if with_gram else {}
     build = maker(kernel.n_kernel_ucb, KERNEL, n_agents=AGENTS, horizon=HORIZON)
@@ -78,9 +79,9 @@ def gp_ucb(size, is_confident):
     candidates, gram, rewards, coins = instance(1, size, horizon=30, agents=1)
     beta = (lambda t, log_det: 0.3 + 0.05 * t + 0.02 * log_det) if is_confident else np.linspace(2.0, 0.5, 30)
     rounds = kernel_ucb.n_kernel_ucb(gram, rewards, coins.queries, beta=beta, noise_variance=NOISE_VARIANCE)
-    assert len({int(seen.action[0]) for seen in rounds}) > 5
-    watched = field(rounds, "mean", "variance", "log_det", "uplink", "downlink")
-    theirs = written([seen.action for seen in rounds], rewards, [seen.answer[0] for seen in rounds], watched)
+    assert len({int(each.action[0]) for each in rounds}) > 5
+    watched = field(rounds, "mean, variance, log_det, uplink, downlink")
+    theirs = written([each.action for each in rounds], rewards, [each.answer[0] for each in rounds], watched)
     numbers = {"coins": coins, "noise_variance": NOISE_VARIANCE} | ({} if is_confident else {"beta": beta})
     build = maker(CONFIDENT if is_confident else kernel.gp_ucb, KERNEL, horizon=30)
     return Laid(theirs, replayed(build, theirs, candidates, numbers, watch=alone), absolute_tolerance=1e-9)
@@ -94,13 +95,13 @@ def dis_kernel_ucb(size, beta, threshold, with_gram):
     candidates, gram, rewards, coins = instance(1, size, horizon=HORIZON)
     settings = {"noise_variance": NOISE_VARIANCE, "threshold": threshold}
     rounds = kernel_ucb.dis_kernel_ucb(gram, 2, rewards, coins.queries, beta=beta, **settings)
-    synced = np.maximum.accumulate([t + 1 if seen.synced else 0 for t, seen in enumerate(rounds)])
+    synced = np.maximum.accumulate([t + 1 if each.synced else 0 for t, each in enumerate(rounds)])
     assert 2 <= len(set(synced)) - 1 < HORIZON - 1
-    for seen, last in zip(rounds, synced, strict=True):  # the agents' mean number sent, and the broadcasts
-        assert seen.uplink / AGENTS + seen.downlink == (2 + 1) * (AGENTS + 1) * last
-    mean, variance, *traffic = field(rounds, "mean", "variance", "uplink", "downlink")
+    for each, last in zip(rounds, synced, strict=True):  # the agents' mean number sent, and the broadcasts
+        assert each.uplink / AGENTS + each.downlink == (2 + 1) * (AGENTS + 1) * last
+    mean, variance, *traffic = field(rounds, "mean, variance, uplink, downlink")
     watched = [mean, variance, synced, *traffic]
-    theirs = written([seen.action for seen in rounds], rewards, [seen.answer for seen in rounds], watched)
+    theirs = written([each.action for each in rounds], rewards, [each.answer for each in rounds], watched)
     numbers = (
         settings | {"coins": coins, "beta": np.broadcast_to(beta, HORIZON)} | ({"gram": gram} if with_gram else {})
     )
@@ -124,18 +125,18 @@ def in_batches(state):
 
 
 def bpe(size, with_gram, keep_data):
-    # Of two candidates with one prior variance, queried equally often, rounding would pick the next.
+    # Rounding would pick between candidates with equal prior variance and equally many queries.
     candidates, gram, rewards, _ = instance(1, size, horizon=30, agents=1)
     scale = np.asarray(height(candidates.T))
     gram *= scale[:, None] * scale
     settings = {"beta": 1.0, "noise_variance": NOISE_VARIANCE}
     queries = kernel_bpe.bpe(gram, rewards[:, 0], keep_data=keep_data, **settings)
     assert len(queries[-1].active) < len(queries[0].active) == size
-    assert all(seen.answer in seen.active or seen.answer == 0 for seen in queries)
-    active = [np.isin(np.arange(size), seen.active) for seen in queries]
+    assert all(each.answer in each.active or each.answer == 0 for each in queries)
+    active = [np.isin(np.arange(size), each.active) for each in queries]
     none = np.zeros(30)
     theirs = written(
-        [[seen.action] for seen in queries], rewards, [seen.answer for seen in queries], [active, none, none]
+        [[each.action] for each in queries], rewards, [each.answer for each in queries], [active, none, none]
     )
     build = maker(kernel.bpe, uneven, horizon=30, keep_data=keep_data)
     numbers = settings | ({"gram": gram} if with_gram else {})
@@ -165,16 +166,16 @@ def approx(seed=1, agents=4, gram=None, least=2, sizes=None, **numbers):
     of = partial(kernel.squared_exponential, lengthscale=0.3)
     square = np.asarray(cross(of, jnp.asarray(POINTS), jnp.asarray(POINTS)) if gram is None else gram)
     rounds = kernel_approx.approx_dis_kernel_ucb(square, DIMENSION, rewards, coins, **numbers)
-    chosen = [len(seen.inducing) for seen in rounds if seen.inducing is not None]
+    chosen = [len(each.inducing) for each in rounds if each.inducing is not None]
     assert len(chosen) >= least
     assert sizes is None or chosen == sizes
-    mean, variance, *traffic = field(rounds, "mean", "variance", "uplink", "downlink")
+    mean, variance, *traffic = field(rounds, "mean, variance, uplink, downlink")
     now, inducing = 0, []
-    for seen in rounds:
-        now = len(seen.inducing) if seen.inducing else now
+    for each in rounds:
+        now = len(each.inducing) if each.inducing else now
         inducing.append(now)
     watched = [mean, variance, *traffic, inducing]
-    theirs = written([seen.action for seen in rounds], rewards, [seen.answer for seen in rounds], watched)
+    theirs = written([each.action for each in rounds], rewards, [each.answer for each in rounds], watched)
     numbers |= {"coins": coins, "beta": np.broadcast_to(numbers["beta"], T).astype(float), "lengthscale": 0.3}
     numbers |= {} if gram is None else {"gram": gram}
     build = maker(kernel.approx_dis_kernel_ucb, kernel.squared_exponential, n_agents=agents, horizon=T)
@@ -218,7 +219,7 @@ def duets_of(is_other):
     return build
 
 
-def duets(is_other, beta, p0, left, seed):
+def duets(is_other, beta, p0, most_left, seed):
     rng = np.random.default_rng(seed)
     queries, thinning = rng.random((2, 3, HORIZON))
     coins, noise = kernel.Coins(queries, thinning, np.zeros((HORIZON, 3, HORIZON))), rng.standard_normal((HORIZON, 3))
@@ -238,21 +239,21 @@ def duets(is_other, beta, p0, left, seed):
     )
     assert len(records) == 3
     before = set(range(BRANIN))
-    for seen in records:
-        assert set(seen["active"]) <= before
-        assert seen["answer"] in seen["active"]
-        before = set(seen["active"])
-    assert 0 < len(before) <= left
-    # What stands after the synchronisation that precedes each round; before the first, nothing is compared.
+    for each in records:
+        assert set(each["active"]) <= before
+        assert each["answer"] in each["active"]
+        before = set(each["active"])
+    assert 0 < len(before) <= most_left
+    # Records after the synchronisation that precedes each round; before the first, nothing is compared.
     since = np.repeat(np.arange(-1, 3), [*lengths[:3], lengths[3] + 1])
     records = [records[max(n, 0)] for n in since]
-    active = [np.pad(seen["active"], (0, BRANIN - len(seen["active"])), constant_values=BRANIN) for seen in records]
+    active = [np.pad(each["active"], (0, BRANIN - len(each["active"])), constant_values=BRANIN) for each in records]
     theirs = written(asked, rewards, [answer] * HORIZON, [])._replace(
-        answers=unless(since < 0, [seen["answer"] for seen in records]),
+        answers=unless(since < 0, [each["answer"] for each in records]),
         watched=(
             unless(since < 0, active),
-            unless(since < 0, [seen["sigma_sq"] for seen in records]),
-            unless(since < 0, [seen["sent"] for seen in records]),
+            unless(since < 0, [each["sigma_sq"] for each in records]),
+            unless(since < 0, [each["sent"] for each in records]),
             np.arange(HORIZON + 1),
             3 * np.arange(HORIZON + 1),
         ),
