@@ -52,9 +52,9 @@ def greedy_information_gain(candidates: Array, kernel: gp.Kernel, noise_variance
     """
     candidates = checks.array("candidates", candidates, ("M", "d"))
     checks.function("kernel", kernel, "two points")
+    n = checks.whole("n", n, least=1)
     check_noise_variance(candidates, kernel, noise_variance)
     noise_variance = jnp.asarray(noise_variance, candidates.dtype)
-    n = checks.whole("n", n, least=1)
     reward = jnp.zeros((), candidates.dtype)
 
     def observe(carry: tuple[gp.Posterior, Array], i: Array) -> tuple[tuple[gp.Posterior, Array], Array]:
