@@ -14,7 +14,7 @@ def integer(value):
 
 
 def test_is_decided_is_the_printed_stop_test():
-    """Test (8): some node's lower bound exceeds the upper bounds of all others. Small integers give all kinds of ties."""
+    """Test (8): some node's lower bound exceeds the upper bounds of all others. Small integers give many ties."""
     rng = np.random.default_rng(0)
     cases = set()
     for _ in range(5000):
