@@ -22,7 +22,7 @@ CENTERS = kcenter.greedy(TABLE, k=3).centers
 ANSWER = kcenter.Centers(CENTERS, np.int32(3), np.zeros(2, np.uint32))
 MEANS = np.array([[0.45, 0.5], [0.35, 0.4], [0.3, 0.47]])
 DELTA = {"delta": 0.1}
-DATA = tempfile.TemporaryDirectory()  # what the loaders read, made up
+DATA = tempfile.TemporaryDirectory()  # made-up files for the loaders
 FOLDER = Path(DATA.name)
 for number in range(2):
     Image.new("RGB", (64, 64)).save(FOLDER / f"val_{number}.JPEG")
@@ -30,7 +30,7 @@ for number in range(2):
 VOTES = "head,b,c,votes_b_closer,votes_c_closer\n0,1,2,1,1\n1,0,2,1,1\n2,0,1,1,1"
 (FOLDER / "zappos_triplet_counts.csv.gz").write_bytes(gzip.compress(VOTES.encode()))
 SIZES = {"n": 6, "m": 20, "k": 3}
-# None stands for the default, or for what the argument does without.
+# None is the default, or an argument that may be absent.
 SHARED = {"first_center": 0, "dtype": "float64"}
 SAMPLING = {"problem": SAMPLED.problem, **DELTA, **SHARED, "scale": "mean", "cap": 20}
 LEADER = SAMPLING | {"triangle": "squared", "ties": "none", "leap": 4}

@@ -16,12 +16,12 @@ DISTANCES = np.abs(np.subtract.outer(*[[0.0, 0.9, 0.15, 0.5, 0.3]] * 2))
 
 
 def _with_interval(settings: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of the interval go into it; those of other intervals are left out."""
+    """Moves the parameters of the interval into it, and drops the parameters of other intervals."""
     interval = settings.get("interval")
     names = {name for kind in (kcenter.Lil, kcenter.KL) for name in kind._fields}
-    own = {name: value for name, value in settings.items() if name in getattr(interval, "_fields", ())}
+    parameters = {name: value for name, value in settings.items() if name in getattr(interval, "_fields", ())}
     others = {name: value for name, value in settings.items() if name not in names}
-    return others | {"interval": interval._replace(**own)} if own else others
+    return others | {"interval": interval._replace(**parameters)} if parameters else others
 
 
 def _sampled(factory: Callable[..., Algorithm], **defaults: Any) -> Callable[..., tuple[Algorithm, Environment]]:

@@ -13,6 +13,7 @@ from jaxbandits.checks import constant
 from jaxbandits.numerics import thresholds
 
 ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6]])
+NO_TIES = (0.413, 0.376, 0.211)  # shares by which no two arms are ever equally far behind
 
 
 @functools.cache
@@ -21,10 +22,11 @@ def _ratios():
 
 
 def _linear(factory: Callable[..., Algorithm], action: type) -> Callable[..., tuple[Algorithm, Environment]]:
-    """An algorithm for three arms in the plane, the second best trailing by 0.2."""
+    """Returns a maker of runs on three arms in the plane; the second best trails by 0.2."""
 
     def make(dtype, **hyperparameters):
-        arms = constant(ARMS, dtype)  # also within a program: a spanner is found on the host
+        # Concrete within a program too: a spanner is found on the host.
+        arms = constant(ARMS, dtype)
         instance = linear.Instance(arms, jnp.asarray([1.0, 0.0], dtype), jnp.asarray(0.5, dtype))
         return factory(arms, **({"delta": 0.1} | hyperparameters)), linear.environment(instance, action)
 
@@ -41,9 +43,7 @@ def _leap(arms, **hyperparameters):
 
 def _static(factory):
     def make(arms, **hyperparameters):
-        allocation = hyperparameters.pop(
-            "allocation", (0.413, 0.376, 0.211)
-        )  # no two arms are equally far behind, ever
+        allocation = hyperparameters.pop("allocation", NO_TIES)
         return factory(arms, jnp.asarray(allocation, arms.dtype), **({"growth": 0.05} | hyperparameters))
 
     return make
@@ -58,7 +58,7 @@ def _phases(arms, **hyperparameters):
 
 
 def _ratios_stop(factory):
-    """A rule that stops by likelihood ratios."""
+    """Makes a rule with a likelihood-ratio stop."""
 
     def make(arms, **hyperparameters):
         return factory(arms, **({"threshold": thresholds.gk16(arms=3)} | hyperparameters))
@@ -67,7 +67,7 @@ def _ratios_stop(factory):
 
 
 def _weighed(arms, **hyperparameters):
-    allocation = hyperparameters.pop("allocation", (0.413, 0.376, 0.211))  # no two arms are equally far behind, ever
+    allocation = hyperparameters.pop("allocation", NO_TIES)
     return linear.fixed_weights(arms, jnp.asarray(allocation, arms.dtype), **hyperparameters)
 
 
@@ -76,7 +76,7 @@ def _lazy(arms, **hyperparameters):
 
 
 def _budget(factory, horizon=60):
-    """A rule of a fixed budget, which knows no delta."""
+    """Makes a rule of a fixed budget, which takes no delta."""
 
     def make(arms, **hyperparameters):
         del hyperparameters["delta"]
@@ -86,14 +86,14 @@ def _budget(factory, horizon=60):
 
 
 def _ts(arms, **hyperparameters):
-    """A scale replaces all that the proved radius depends on."""
+    """Makes LinTS: a scale replaces every argument of the proved radius."""
     if "scale" in hyperparameters:
         hyperparameters = {n: x for n, x in hyperparameters.items() if n not in ("delta", "norm_bound", "horizon")}
     return linear.lin_ts(arms, **hyperparameters)
 
 
 def _ended(factory, pulls=60, **settings):
-    """A rule that never stops, with an end."""
+    """Makes a rule that never stops, and stops it after `pulls` pulls."""
 
     def make(arms, **hyperparameters):
         algorithm = factory(arms, **({"norm_bound": 1.0} | settings | hyperparameters))
@@ -175,7 +175,7 @@ CASES = {
     "linear-uniform": Case(_linear(_ratios_stop(linear.uniform), linear.Pull), RATIO_STOP, STOPS),
     "fixed-weights": Case(
         _linear(_ratios_stop(_weighed), linear.Pull),
-        RATIO_STOP | {"allocation": ((0.413, 0.376, 0.211), (0.6, 0.3, 0.1))},
+        RATIO_STOP | {"allocation": (NO_TIES, (0.6, 0.3, 0.1))},
         STOPS,
         is_variant=True,
     ),

@@ -1,4 +1,4 @@
-"""The table of all speeds: it has every family, and its limit is a sweep that repeats one query."""
+"""The table of all speeds: every family, and its limit, a sweep that repeats one query."""
 
 import importlib
 
@@ -113,7 +113,7 @@ def test_precision_compares_both_and_notes_refused_rules(monkeypatch):
 def test_precision_with_a_store_resumes(tmp_path, monkeypatch):
     monkeypatch.setattr(precision, "twins", lambda: [next(t for t in twins.of_cpe() if t.rule == "COCI")])
     first, again = (precision.run(Settings(seeds=30, store=tmp_path)).grid for _ in range(2))
-    assert first == again  # also their speed, which a second run would hardly repeat
+    assert first == again  # equal speeds too, which a second measurement would hardly repeat
 
 
 @pytest.mark.wide

@@ -1,4 +1,4 @@
-"""Claims that many experiments share: each of them can fail."""
+"""Claims that many experiments share. Each of them can fail."""
 
 import numpy as np
 import pytest
@@ -8,22 +8,22 @@ from experiments.report import Line
 from jaxbandits import Results, Status
 
 
-def test_every_run_is_to_stop():
+def test_every_run_stops_fails_with_one_nonfinite_run():
     columns = {"status": np.array([Status.STOPPED, Status.STOPPED])}
     assert claims.every_run_stops([columns, Results(columns, None)]).measured == "4 of 4"
     columns["status"][1] = Status.NONFINITE
-    found = claims.every_run_stops([columns])
-    assert (found.measured, bool(found.holds)) == ("1 of 2", False)
+    claim = claims.every_run_stops([columns])
+    assert (claim.measured, bool(claim.holds)) == ("1 of 2", False)
 
 
-def test_errors_as_rare_as_promised():
+def test_answers_are_right_fails_above_the_allowed_errors():
     assert claims.answers_are_right(35, 2000, 0.01).holds
     assert not claims.answers_are_right(36, 2000, 0.01).holds
     assert not claims.answers_are_right(0, 0, 0.01).holds
     assert claims.answers_are_right(0, 9, 0.1, "DS-UCB").statement.startswith("DS-UCB: a share of at most delta = 0.1")
 
 
-def test_ranges_and_orders():
+def test_in_range_below_and_never_falls():
     assert claims.in_range("x", {"a": 1.0, "b": 2.0}, 1, 2).holds
     assert not claims.in_range("x", {"a": 1.0, "b": 2.1}, 1, 2).holds
     assert not claims.in_range("x", {"a": np.nan}, 1, 2).holds
@@ -35,7 +35,7 @@ def test_ranges_and_orders():
     assert not claims.never_falls([0, np.nan])
 
 
-def test_rises():
+def test_rises_and_grows():
     def lines(*means):
         return [Line("", mean, se=0.1) for mean in means]
 
@@ -47,28 +47,29 @@ def test_rises():
     assert not claims.grows("x", lines(3, 1)).holds
 
 
-def test_lists_of_values():
+def test_above_below_and_between_of_lists():
     assert claims.above("x", [1.5, 2]).holds
     assert not claims.above("x", [1, 2]).holds
     assert not claims.above("x", {}).holds
     assert not claims.below("x", [0.5, np.nan]).holds
-    found = claims.between("x", {"a": 1.0, "b": 2.0}, 1, 2, ".1f", "; more")
-    assert (found.measured, bool(found.holds)) == ("a 1.0, b 2.0; more", True)
+    claim = claims.between("x", {"a": 1.0, "b": 2.0}, least=1, most=2, form=".1f", more="; more")
+    assert (claim.measured, bool(claim.holds)) == ("a 1.0, b 2.0; more", True)
     assert not claims.between("x", [np.nan], 1).holds
     assert not claims.between("x", [1, 2.1], most=2).holds
 
 
-def test_errors_of_sweeps():
+def test_errors_are_rare_counts_stopped_runs_alone():
     right = np.arange(200) >= 36
     columns = {"status": np.full(200, Status.STOPPED), "good": right}
     assert not claims.errors_are_rare([columns], 0.1, right="good").holds
-    columns["status"] = np.where(right, Status.STOPPED, Status.MAX_ROUNDS)  # a run that was cut has no answer
-    found = claims.errors_are_rare([columns], 0.1, right="good", who="a rule")
-    assert found.measured.startswith("0 of 164, ")
-    assert found.holds
+    # A censored run has no answer.
+    columns["status"] = np.where(right, Status.STOPPED, Status.MAX_ROUNDS)
+    claim = claims.errors_are_rare([columns], 0.1, right="good", who="a rule")
+    assert claim.measured.startswith("0 of 164, ")
+    assert claim.holds
 
 
-def test_the_interval_of_clopper_and_pearson():
+def test_interval_is_clopper_pearson():
     assert claims.interval(15, 2000) == pytest.approx((0.00420, 0.01234), abs=2e-5)
     assert claims.interval(0, 10) == (0, pytest.approx(1 - 0.025**0.1))
     assert claims.interval(10, 10) == (pytest.approx(0.025**0.1), 1)

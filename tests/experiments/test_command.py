@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 KEPT = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs")
 
 
-def test_the_command_lists_what_exists(capsys):
+def test_command_without_arguments_lists_the_experiments(capsys):
     assert main([]) == 0
     shown = capsys.readouterr().out
     for name in ("table1", "figure1", "figure2", "figure3", "width", "theorem3"):
@@ -24,7 +24,7 @@ def test_the_command_lists_what_exists(capsys):
     assert "bench [NAME]" in shown
 
 
-def test_help_tells_the_options(capsys):
+def test_help_lists_the_options(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["linear_figure3", "--help"])
     assert ended.value.code == 0
@@ -33,7 +33,7 @@ def test_help_tells_the_options(capsys):
         assert option in shown
 
 
-def test_a_name_that_is_near_another(capsys):
+def test_command_suggests_a_similar_name(capsys):
     assert main(["linear_figure9"]) == 2
     assert "there is no experiment 'linear_figure9': did you mean linear_figure" in capsys.readouterr().err
 
@@ -45,15 +45,15 @@ def test_a_name_that_is_near_another(capsys):
         (["bench", "lineal"], "invalid choice: 'lineal'"),
     ],
 )
-def test_the_command_names_what_is_wrong(arguments, message, capsys):
+def test_command_refuses_bad_arguments(arguments, message, capsys):
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 2
     assert message in capsys.readouterr().err
 
 
-def test_compiled_programs_are_kept(tmp_path, monkeypatch):
-    """Where the user has chosen no place for them; workers are told by their environment."""
+def test_compiled_programs_are_cached(tmp_path, monkeypatch):
+    """If the user has chosen no folder, there is a default, which workers read from their environment."""
     chosen = {name: getattr(jax.config, name) for name in KEPT}
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     for name in KEPT:
@@ -66,14 +66,15 @@ def test_compiled_programs_are_kept(tmp_path, monkeypatch):
     finally:
         for name, value in chosen.items():
             jax.config.update(name, value)
-    keep_compiled_programs()  # a choice holds
+    # The user's choice stays.
+    keep_compiled_programs()
     assert jax.config.jax_compilation_cache_dir == chosen["jax_compilation_cache_dir"]
 
 
 @pytest.mark.wide
 @pytest.mark.processes
 def test_a_small_experiment_end_to_end(tmp_path, caplog):
-    """As a program, on two workers into a store; then once more, from the store alone."""
+    """A program on two workers fills a store. Then the experiment runs again, from the store alone."""
     words = ["cpe_radius", "--seeds", "8", "--lanes", "8", "--store", str(tmp_path / "store"), "--verbose"]
     program = [sys.executable, "-m", "experiments", *words, "--workers", "2", "--out", str(tmp_path / "first")]
     first = subprocess.run(program, cwd=ROOT, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""The experiments on combinatorial pure exploration: samples are shared, and what they compute by themselves."""
+"""The experiments on combinatorial pure exploration: shared samples, and their own computations."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from jaxbandits.cpe import decision, solve
 OPTIONS = Settings(quick=True)
 
 
-def test_runs_of_one_heading_see_the_same_samples():
+def test_runs_of_one_heading_share_samples():
     pair = [common.best_arm_instance((0.95, 0.1)), common.without_noise(common.best_arm_instance((1, 0)))]
     columns = common.runs(
         "test",
@@ -39,7 +39,7 @@ def test_runs_of_one_heading_see_the_same_samples():
     assert columns["counts"][3].tolist() == [33, 32]
 
 
-def test_clucb_is_for_linear_means():
+def test_clucb_is_refused_without_linear_means():
     names = ("best5", "water3", "osa4", "paths5")
     refused = [name for name in names if common.refuses("CLUCB", getattr(cpe, name)())]
     assert refused == ["water3", "osa4"]
@@ -52,16 +52,16 @@ def test_law_of_best5():
     assert round(laws["COCI"].H[0], 2) == 195.56
     assert round(laws["uniform"].H[0], 2) == 320
     assert (round(laws["COCI"].root[0]), round(laws["COCI"].bound[0])) == (2681, 22734)
-    # Of many deltas at once.
+    # Many deltas at once.
     several = common.law(laws["COCI"].H[0], 5, delta=np.array([0.1, 0.01]))
     assert several.root[0] == laws["COCI"].root[0] < several.root[1]
 
 
 @pytest.mark.parametrize(("rule", "mean"), [("COCI", 2600), pytest.param("uniform", 4635, marks=pytest.mark.wide)])
-def test_means_are_those_of_a_program_that_shares_nothing_with_ours(rule, mean):
+def test_mean_pulls_against_an_independent_program(rule, mean):
     sweep = common.runs("cpe eight: best5", cpe.best5(), rule, options=OPTIONS, replicates=60)
     ours = line_of(rule, sweep)
-    assert abs(ours.ours - mean) < 4 * ours.se * np.sqrt(1 + 60 / 400)  # theirs: 400 runs
+    assert abs(ours.ours - mean) < 4 * ours.se * np.sqrt(1 + 60 / 400)  # the other program's mean is over 400 runs
 
 
 def test_brute_force_finds_the_leading_optimum():
@@ -77,12 +77,12 @@ def test_concave_costs_by_linear_programs():
     assert two_call.concave_radii() == pytest.approx([0.150005] * 3, abs=1e-6)
     assert two_call.exact_run() == "stops at 1,739, counts (580, 580, 579)"
     assert two_call.concave_example().holds
-    # If theta_2 alone moves, (5, 0, 5) is next: it is worth 2.5 - exp(-10) less, and 5 (.7 - theta_2) counts for it.
+    # If theta_2 alone moves, (5, 0, 5) is next: it is worse by 2.5 - exp(-10), and gains 5 (.7 - theta_2).
     far = two_call.reach(np.array([1e-9, 1.0, 1e-9]))
     assert far[two_call.DECISIONS[:, 1] != 5].min() == pytest.approx(0.5 - np.exp(-10) / 5, abs=1e-7)
 
 
-def test_water_is_planned_by_the_dearest_step():
+def test_water_plans_and_sites_are_optimal():
     cases = water.instances()
     theta = np.asarray(cases["water"].theta)
     plan = np.asarray(decision(cases["water"].problem, solve(cases["water"].problem, cases["water"].theta)))
@@ -95,8 +95,8 @@ def test_water_is_planned_by_the_dearest_step():
     assert worth[built].min() > worth[~built].max()
 
 
-def test_the_poll_is_that_of_1996():
-    # All respondents of anes96, those who expected to vote for Dole, and one variance by hand: .015 * .985.
+def test_opinion_has_the_figures_of_1996():
+    # All respondents of anes96, the expected voters for Dole, and one variance by hand: .015 * .985.
     assert opinion.SIZES.sum() == 944
     assert opinion.DOLE.sum() == 393
     assert opinion.THETA[0] == pytest.approx(0.014775)
@@ -104,19 +104,19 @@ def test_the_poll_is_that_of_1996():
     assert np.asarray(case.theta) == pytest.approx(opinion.THETA, rel=1e-12)
 
 
-def test_neyman_has_the_least_variance():
+def test_neyman_has_the_smallest_variance():
     best = opinion.neyman(10)
     assert best.sum() == pytest.approx(10)
     # (sum n_i sqrt(theta_i))^2 / (N^2 interviews)
-    least = np.sum(opinion.SIZES * np.sqrt(opinion.THETA)) ** 2 / (944**2 * 1000)
-    assert opinion.variance(best) == pytest.approx(least, rel=1e-12)
+    smallest = np.sum(opinion.SIZES * np.sqrt(opinion.THETA)) ** 2 / (944**2 * 1000)
+    assert opinion.variance(best) == pytest.approx(smallest, rel=1e-12)
     others = np.random.default_rng(0).dirichlet(np.ones(5), 100) * 10
-    assert np.all(opinion.variance(others) >= least)
+    assert np.all(opinion.variance(others) >= smallest)
     assert opinion.second_best(np.array([1, 2, 4, 2, 1])) == pytest.approx(0.0335665, rel=1e-5)
 
 
 @pytest.mark.parametrize("column", ["pulls", "counts", "answer", "status"])
-def test_one_run_that_differs_is_noticed(column):
+def test_claims_notice_one_run_that_differs(column):
     def runs():
         columns = {"status": np.full(2, Status.STOPPED), "pulls": np.array([7, 9])}
         return Results(columns | {"counts": np.array([[3, 4], [4, 5]]), "answer": np.array([[0, 1], [0, 1]])}, None)

@@ -1,4 +1,4 @@
-"""The experiments on top-k identification: what is copied from the paper, and what they compute by themselves."""
+"""The experiments on top-k identification: figures of the paper, and their own computations."""
 
 import itertools
 from argparse import ArgumentParser
@@ -19,7 +19,7 @@ from jaxbandits.fullbandit._problem.crowdsourcing import FOLDERS
 
 @pytest.fixture
 def published(tmp_path):
-    """Quizzes in the published form; every worker has as many right answers as in the package."""
+    """Writes quizzes in the published form. Every worker has as many right answers as in the package."""
     rng = np.random.default_rng(0)
     for name, folder in FOLDERS.items():
         correct, questions = crowdsourcing_counts(name)
@@ -34,7 +34,7 @@ def published(tmp_path):
     return tmp_path
 
 
-def test_table1_is_that_of_the_paper():
+def test_table1_agrees_with_the_paper():
     result = table1.run(Settings())
     printed = [line for line in result.lines if line.printed is not None]
     assert len(printed) == 24
@@ -44,7 +44,7 @@ def test_table1_is_that_of_the_paper():
     for name, value, optimal in zip(FOLDERS, values, (2, 4, 5, 1, 4, 8), strict=True):
         assert ours[f"{name}: value of the ten best"] == pytest.approx(value, rel=1e-12)
         assert ours[f"{name}: optimal sets"] == optimal
-    # C(36, 10) and C(45, 10) are below the paper's 10^10; workers 10 and 11 of pokemon are one question of 20 apart.
+    # C(36, 10) and C(45, 10) are below the paper's 10^10. Workers 10 and 11 of pokemon differ by 1 question of 20.
     assert [claim.holds for claim in result.claims] == [False, True]
     assert "it 2.54e+08, medicine 3.19e+09" in result.claims[0].measured
     assert result.claims[1].measured == "0 in it, medicine, chinese, english, science, at most 0.05"
@@ -55,7 +55,7 @@ def test_table1_reads_published_answers(published):
     assert result.claims[-1].measured == "6 of 6"
 
 
-def test_table2_notices():
+def test_table2_claims_fail_at_a_mean_far_above_the_paper():
     paper = {name: table2.PRINTED.get(name, {}).get("it", 1000.0) for name in table2.RULES}
     lines = {name: {"it": Line(f"{name}: it", pulls, printed=pulls)} for name, pulls in paper.items()}
     assert all(claim.holds for claim in table2.claims(lines))
@@ -67,7 +67,7 @@ def test_table2_notices():
 
 
 @pytest.mark.parametrize("change", [{}, {"optimal": False}, {"status": Status.MAX_ROUNDS}])
-def test_one_wrong_or_censored_run_is_noticed(change):
+def test_claims_notice_one_wrong_or_censored_run(change):
     columns = {"optimal": np.ones(3, bool), "status": np.full(3, Status.STOPPED)}
     for name, value in change.items():
         columns[name][1] = value
@@ -75,7 +75,7 @@ def test_one_wrong_or_censored_run_is_noticed(change):
     assert every_run_stops([columns]).holds == ("status" not in change)
 
 
-def test_a_folder_without_the_quizzes_is_refused(tmp_path, capsys):
+def test_replay_refuses_a_folder_without_the_quizzes(tmp_path, capsys):
     parser = ArgumentParser()
     replay.add_arguments(parser)
     with pytest.raises(SystemExit):
@@ -116,11 +116,11 @@ def test_figure1_compares_with_the_largest_of_all_super_arms():
 
 @pytest.mark.wide
 def test_rules_on_one_path_stop_in_the_order_of_their_guarantees(monkeypatch):
-    """Exhaustive's rule is bounded by those of spectral and of ICB, run by run; SA-FOA's is not."""
+    """In every run spectral and ICB stop no earlier than Exhaustive. SA-FOA may stop earlier."""
     monkeypatch.setattr(certified, "TIMES", certified.TIMES[::20])
     columns = certified.paths(20, 1, Settings(quick=True))
     pulls = dict(zip(certified.RULES, columns["pulls_of"].T, strict=True))
-    assert all(np.all(found > 0) for found in pulls.values())
+    assert all(np.all(counts > 0) for counts in pulls.values())
     for bounded in ("spectral", "ICB, ellipsoid"):
         assert np.all(pulls[bounded] >= pulls["Exhaustive"])
     assert len(np.unique(columns["gap"])) == len(certified.GAPS)

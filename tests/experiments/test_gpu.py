@@ -1,4 +1,4 @@
-"""The GPU bench: the figures that it reads from a compiled program. Two algorithms compile for a GPU."""
+"""The GPU bench: figures read from a compiled program, and two algorithms compiled for a GPU."""
 
 import pytest
 
@@ -77,8 +77,8 @@ ENTRY %main.2 (a.1: f64[100,9]) -> f64[] {
 
 def test_read_round_of_a_table_counts_only_rows_read_and_set():
     counted = gpu_programs.read_round(TEXT.partition("%body.1")[0] + ROWS, chunk=88)
-    # First a row is read and written. Then 40 rows are read and one is written. Then one is read and written twice
-    # (once into the table), and its old value counts as read. The index counts twice.
+    # First a row is read and written. Then 40 rows are read and one is written. Then one row is read and written
+    # twice (once into the table), and its old value counts as read. The index counts twice.
     assert counted.bytes == (72 + 72 + 4) + (40 * 72 + 72) + (72 + 72 + 72 + 72 + 4)
 
 

@@ -1,4 +1,4 @@
-"""The experiments on k-center: runs are laid out, counted and judged as said."""
+"""The experiments on k-center: schedules, counts and verdicts of runs."""
 
 from argparse import ArgumentParser
 from types import SimpleNamespace
@@ -30,7 +30,7 @@ COLUMNS = {
 }
 
 
-def test_a_run_for_more_centers_says_when_it_had_fewer():
+def test_until_cuts_a_run_at_fewer_centers():
     four, three, two = (common.until(COLUMNS, k) for k in (4, 3, 2))
     assert four["pulls"].tolist() == [2**32 + 5, 60, 60, 17]
     assert three["pulls"].tolist() == [2**32, 30, 30, 17]
@@ -48,14 +48,14 @@ def test_a_run_for_more_centers_says_when_it_had_fewer():
         (2, [True, False, True, True], [True, False, True, True]),
     ],
 )
-def test_centers_are_compared_as_far_as_they_were_found(k, ordered, members):
-    # The last run guesses its third center right, but has not found it. The second one has the order wrong.
-    found = common.until(COLUMNS, k)
-    assert found["ordered"].tolist() == ordered
-    assert found["members"].tolist() == members
+def test_until_compares_the_centers_found(k, ordered, members):
+    # The last run guesses its third center right, but has not found it. The second run has the order wrong.
+    columns = common.until(COLUMNS, k)
+    assert columns["ordered"].tolist() == ordered
+    assert columns["members"].tolist() == members
 
 
-def test_a_run_is_compared_with_greedy():
+def test_image_runs_compare_answers_with_greedy():
     def rule(problem, *, delta, radius_scale, leap):
         assert delta == common.DELTA
         return ds_ucb(problem, delta=delta, interval=Lil(radius_scale), leap=leap)
@@ -102,7 +102,7 @@ def folder(tmp_path, *parts):
     return str(tmp_path)
 
 
-def test_data_is_a_folder_with_images_and_shoes(tmp_path, monkeypatch, capsys):
+def test_data_must_have_images_and_shoes(tmp_path, monkeypatch, capsys):
     monkeypatch.delenv(common.VARIABLE, raising=False)
     assert parsed([]) is None
     data = folder(tmp_path, common.IMAGES)
@@ -117,7 +117,7 @@ def test_data_is_a_folder_with_images_and_shoes(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().err.count("nothing") == 2
 
 
-def test_without_data_the_library_has_its_own():
+def test_images_and_judgements_without_data_are_generated():
     crops = common.images(None, 3)
     assert crops.points.shape == (3, 12288)
     assert crops.label == "crops of two photographs"
@@ -128,28 +128,28 @@ def test_without_data_the_library_has_its_own():
     assert label == "simulated judgements"
 
 
-def test_instances_with_ties_are_left_out():
+def test_bounds_instances_skip_ties():
     # Seed 6 has two nodes that are equally far from the first.
-    found = bounds.instances(7)
+    instances = bounds.instances(7)
     seventh = binary_rows(50, 1500, 7)
-    assert found.points[-50:].tolist() == seventh.tolist()
+    assert instances.points[-50:].tolist() == seventh.tolist()
     assert greedy(pairwise_sums(binary_rows(50, 1500, 6)), k=3).gaps.min() == 0
 
 
-def test_a_schedule_says_which_images_a_run_takes(monkeypatch):
+def test_scheduled_runs_take_consecutive_images(monkeypatch):
     def image_runs(heading, rule, images, rows, **more):
         return {"rows": rows, "instance": np.arange(len(rows))}
 
     monkeypatch.setattr(common, "image_runs", image_runs)
     columns = sampling.scheduled_runs("", ds_ucb, common.as_images(np.zeros((10, 1))), 3, first=2, others=3, runs=2)
     assert columns["instance"].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
-    # Four instances of three images have room for steps of two: they overlap, and wrap round.
+    # Four instances of three images among ten step by two, so that they overlap. Longer ones wrap round.
     assert columns["rows"][[0, 2, 4, 6]].tolist() == [[0, 1, 2], [2, 3, 4], [4, 5, 6], [6, 7, 8]]
     assert common.consecutive(10, 2, 10)[1].tolist() == [5, 6, 7, 8, 9, 0, 1, 2, 3, 4]
     assert common.consecutive(5, 2, 12).tolist() == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
 
 
-def test_every_rule_runs_as_often_as_the_size_says(monkeypatch):
+def test_sweeps_of_run_every_rule_as_often_as_its_size_states(monkeypatch):
     asked = {}
 
     def scheduled(heading, rule, images, n, *, options, **more):
@@ -165,8 +165,8 @@ def test_every_rule_runs_as_often_as_the_size_says(monkeypatch):
     sizes = {3: sampling.Size(1, 2, 2, 4), 5: sampling.Size(1, random=4), 7: sampling.Size(1)}
     points = np.zeros((12, 1))
     options = OPTIONS._replace(extra={"random_up_to": 3})
-    found = sampling.sweeps_of(rules, sizes, common.as_images(points), options)
-    assert found.keys() == {*((rule, n) for rule in ("plain", "wide") for n in sizes), ("random", 3)}
+    sweeps = sampling.sweeps_of(rules, sizes, common.as_images(points), options)
+    assert sweeps.keys() == {*((rule, n) for rule in ("plain", "wide") for n in sizes), ("random", 3)}
     assert asked["plain 3"] == {"first": 1, "others": 0, "runs": 2, "drawn": {"leap": 3}}
     assert asked["wide 3"] == {"first": 2, "others": 2, "runs": 2, "drawn": common.LEAP}
     assert asked["random 3"] == {"first": 4, "others": 0, "runs": 2, "drawn": sampling.DRAWS, "lanes": 4}
@@ -174,7 +174,7 @@ def test_every_rule_runs_as_often_as_the_size_says(monkeypatch):
     assert asked["wide 3"]["first"] == 6
 
 
-def test_the_first_images_and_the_instances_are_told_apart():
+def test_measured_separates_the_first_images_from_the_instances():
     columns = {
         "answer.indices": np.tile(CENTERS, (4, 1)),
         "answer.found": np.full(4, K),
@@ -183,18 +183,18 @@ def test_the_first_images_and_the_instances_are_told_apart():
         "status": np.full(4, Status.STOPPED),
         "instance": np.array([0, 0, 1, 2]),
     }
-    found = sampling.measured("queries", common.until(columns, 3), unit=10.0, printed=50.0)
-    assert found.line.ours == 24  # two stages of 100 and 140
-    assert found.instances.tolist() == [24, 40, 60]
-    assert found.line.printed_se == pytest.approx(np.std([24, 40, 60], ddof=1))
-    assert (common.matches(found.first), found.right) == ("2 (2) of 2", "3 of 4")
-    assert found.spread == "41.3 (24 to 60)"
+    result = sampling.measured("queries", common.until(columns, 3), unit=10.0, printed=50.0)
+    assert result.line.ours == 24  # two stages of 100 and 140
+    assert result.instances.tolist() == [24, 40, 60]
+    assert result.line.printed_se == pytest.approx(np.std([24, 40, 60], ddof=1))
+    assert (common.matches(result.first), result.right) == ("2 (2) of 2", "3 of 4")
+    assert result.spread == "41.3 (24 to 60)"
 
 
 # Noisy distances
 
 
-def test_no_mean_is_known_where_a_run_was_censored():
+def test_by_instance_has_no_mean_with_a_censored_run():
     columns = {
         "answer.found": np.array([3, 2, 1, 3]),
         "answer.queries": np.array([[10, 20], [30, 5], [7, 0], [2**31, 2**31]], np.uint32),
@@ -213,22 +213,22 @@ def test_no_mean_is_known_where_a_run_was_censored():
     assert common.stopped(three)["pulls"].tolist() == [30, 2**32]
     assert common.matches(common.stopped(three)) == "1 (2) of 2"
     assert errors([three], "ordered") == (1, 2)
-    # The guess of run 1 at its third center is none that it found; run 3 has the order wrong.
+    # Run 1 has guessed its third center, not found it. Run 3 has the order wrong.
     assert table5.wrong(columns | {"greedy": np.array([[0, 4, 2], [0, 4, 2], [0, 1, 2], [0, 4, 2]])}) == 1
 
 
-def test_a_ratio_is_geometric_and_leaves_censored_blocks_out():
-    found = table6.ratio("ratio, log", (15, 3), np.array([0.5, 2, np.inf]))
-    assert found.ours == pytest.approx(1)
-    assert found.se == pytest.approx(np.log(2))
-    assert (found.runs, found.censored) == (3, 1)
-    assert found.printed == pytest.approx(85 / 137)
+def test_ratio_is_geometric_over_uncensored_blocks():
+    ratio = table6.ratio("ratio, log", (15, 3), np.array([0.5, 2, np.inf]))
+    assert ratio.ours == pytest.approx(1)
+    assert ratio.se == pytest.approx(np.log(2))
+    assert (ratio.runs, ratio.censored) == (3, 1)
+    assert ratio.printed == pytest.approx(85 / 137)
 
 
 # Errors, savings, bounds
 
 
-def test_errors_are_counted_against_what_delta_allows():
+def test_error_claims_compare_counts_with_the_errors_that_delta_allows():
     columns = {
         "status": np.repeat([Status.STOPPED, Status.MAX_ROUNDS], [2000, 7]),
         "ordered": np.arange(2007) >= 15,
@@ -247,30 +247,30 @@ def test_errors_are_counted_against_what_delta_allows():
     assert claims[3].measured == "1 of 2 deltas on binary points"
 
 
-def test_the_variance_that_decides_is_that_of_the_nearest_center():
-    # From 0 the farthest point is 3, then 2; their rewards against the nearest centers: 1, 1, 0, 0 and 1, 0, 0, 0.
+def test_decisive_variance_is_the_variance_against_the_nearest_center():
+    # The farthest point from 0 is 3, then 2; `first` and [0, 1, 1, 0] are their rewards against the nearest centers.
     points = np.array([[0, 0, 0, 0], [0, 0, 0, 0], [0, 1, 1, 0], [1, 1, 0, 0.5]])
     first, second = [1, 1, 0, 0.25], [1, 0, 1, 0.25]
     assert np.mean(first) == np.mean(second)
     assert error_rates.decisive_variance(points) == pytest.approx((np.var(first) + np.var([0, 1, 1, 0])) / 2)
 
 
-def test_skipped_and_raised_arms_are_counted():
-    # Four nodes and three centers, 2, 0 and 1; node 3 was never queried against the second one.
+def test_effect_counts_skipped_and_raised_arms():
+    # Four nodes and three centers, 2, 0 and 1. Node 3 was never queried against the second center.
     lower = jnp.zeros((4, 2)).at[3, 0].set(0.09)
     upper = jnp.full((4, 2), 0.04).at[3].set(jnp.array([0.16, jnp.inf]))
-    seen = Confidence(lower, lower, upper)
+    intervals = Confidence(lower, lower, upper)
     far_apart = CenterBounds(jnp.array([[0, 0.9], [0.9, 0]]), jnp.array([[0, 1.0], [1.0, 0]]))
     outcome = SimpleNamespace(answer=SimpleNamespace(indices=jnp.array([2, 0, 1])), state=SimpleNamespace(between=None))
-    found = triangle.effect(outcome, seen)
-    assert {name: int(value) for name, value in found.items()} == {"arms": 5, "skipped": 1, "raised": 0}
+    effect = triangle.effect(outcome, intervals)
+    assert {name: int(value) for name, value in effect.items()} == {"arms": 5, "skipped": 1, "raised": 0}
     outcome.state.between = far_apart
-    # Roots: node 1 is within 0.2 of both, so 0.7 from both; node 3 is within 0.4 of the first, 0.5 from the other.
-    found = triangle.effect(outcome, seen)
-    assert {name: int(value) for name, value in found.items()} == {"arms": 5, "skipped": 1, "raised": 4}
+    # Roots: node 1 is within 0.2 of both, so 0.7 from both. Node 3 is within 0.4 of the first, so 0.5 from the other.
+    effect = triangle.effect(outcome, intervals)
+    assert {name: int(value) for name, value in effect.items()} == {"arms": 5, "skipped": 1, "raised": 4}
 
 
-def test_savings_are_means_on_the_given_instances():
+def test_mean_queries_has_the_error_of_runs_on_the_given_instances():
     columns = {
         "row": np.array([0, 0, 1, 1, 1]),
         "status": np.array([Status.STOPPED] * 4 + [Status.MAX_ROUNDS]),
@@ -280,12 +280,12 @@ def test_savings_are_means_on_the_given_instances():
     assert triangle.mean_queries(columns)[1:3] == (550, pytest.approx(10 / np.sqrt(2)))
 
 
-def test_queries_are_put_over_every_bound():
+def test_ratios_are_queries_over_every_bound():
     upper = np.arange(1.0, 5)[:, None].reshape(2, 2, 1) * bounds.FACTORS
     lower = np.array([[10.0, 30], [20, 40]])
     theory = bounds.Bounds(lower, upper.swapaxes(0, 1), np.array([100.0, 200]), np.ones(2))
     columns = {"delta": np.array([0.1, 1e-6]), "instance": np.array([1, 0]), "pulls": np.array([240, 240])}
-    found = bounds.ratios(columns, (0.1, 1e-6), theory, theory.binary, is_sampled=True)
+    measured = bounds.ratios(columns, (0.1, 1e-6), theory, theory.binary, is_sampled=True)
     beta = np.log((1 + np.log(240)) * 50**2 / np.array([0.1, 1e-6]))
     most = 2 * 1500 * (49 + 48)
     expected = {
@@ -296,10 +296,10 @@ def test_queries_are_put_over_every_bound():
         "most": [240 / most, 240 / most],
     }
     for name, values in expected.items():
-        np.testing.assert_allclose(found[f"queries / {name}"], values, rtol=1e-12)
-    # 2 c and 3 c are to reach 240, c among factors that grow by 6 %.
-    assert np.all(found["factor"] >= [120, 80])
-    assert np.all(found["factor"] < np.array([120, 80]) * 10 ** (1 / 40) * (1 + 1e-9))
-    seen = bounds.ratios(columns, (0.1, 1e-6), theory, np.full(2, 100.0), is_sampled=False)
-    assert not np.isfinite(seen["queries / Theorem 1"]).any()
-    np.testing.assert_allclose(seen["queries / T* log"][0], 2 * expected["T* log"][0], rtol=1e-12)
+        np.testing.assert_allclose(measured[f"queries / {name}"], values, rtol=1e-12)
+    # 2 c and 3 c must reach 240, for c among factors that grow by 6 %.
+    assert np.all(measured["factor"] >= [120, 80])
+    assert np.all(measured["factor"] < np.array([120, 80]) * 10 ** (1 / 40) * (1 + 1e-9))
+    on_distances = bounds.ratios(columns, (0.1, 1e-6), theory, np.full(2, 100.0), is_sampled=False)
+    assert not np.isfinite(on_distances["queries / Theorem 1"]).any()
+    np.testing.assert_allclose(on_distances["queries / T* log"][0], 2 * expected["T* log"][0], rtol=1e-12)

@@ -1,4 +1,4 @@
-"""What the experiments on distributed kernel bandits compute from their runs."""
+"""Computations of the experiments on distributed kernel bandits from their runs."""
 
 import jax
 import jax.numpy as jnp
@@ -20,12 +20,12 @@ SMALL = {"n_agents": 3, "horizon": 6, "size": 40, "replicates": 3, "betas": (0.2
 
 @pytest.fixture(scope="module")
 def sweeps():
-    """Two algorithms on the same instances and noise."""
+    """Runs two algorithms on the same instances and noise."""
     return {rule: kernels.runs("a test", "branin", rule, options=OPTIONS, **SMALL) for rule in ("DUETS", "N-KernelUCB")}
 
 
 @pytest.mark.wide
-def test_runs_are_measured(sweeps):
+def test_runs_have_regret_and_communication(sweeps):
     for rule, results in sweeps.items():
         columns = results.columns
         assert np.all(columns["status"] == Status.STOPPED)
@@ -40,7 +40,7 @@ def test_runs_are_measured(sweeps):
     assert np.all(draws >= sweeps["DUETS"].columns["communication"])
 
 
-def test_paired_algorithms_see_the_same_noise():
+def test_paired_algorithms_have_the_same_noise():
     instance = kernel.tabular(jnp.zeros((4, 1)), jnp.arange(4.0), noise_scale=1.0)
     settings = {
         "kernel": kernel.paper_kernel("branin"),
@@ -49,19 +49,19 @@ def test_paired_algorithms_see_the_same_noise():
         "beta": 1.0,
         "noise_variance": 0.04,
     }
-    heard = []
+    noises = []
     for factory in (kernel.duets, kernel.n_kernel_ucb):
         algorithm = jaxbandits.numbered(factory(instance.candidates, **settings))
         environment = kernels.environment(instance, 2, jax.random.key(3))
-        state = algorithm.init(jax.random.key(len(heard)))
+        state = algorithm.init(jax.random.key(len(noises)))
         action = algorithm.decide(jax.random.key(1), state).action._replace(before=jnp.int32(4))
         noise = environment.respond(action, environment.noise(jax.random.key(2))) - instance.values[action.action]
-        heard.append(np.asarray(noise))
-    np.testing.assert_allclose(heard[0], heard[1], atol=1e-12)
-    assert abs(heard[0][0] - heard[0][1]) > 1e-3  # one for each agent
+        noises.append(np.asarray(noise))
+    np.testing.assert_allclose(noises[0], noises[1], atol=1e-12)
+    assert abs(noises[0][0] - noises[0][1]) > 1e-3  # one per agent
 
 
-def test_gain_of_all_queries(monkeypatch):
+def test_gain_is_the_log_determinant_over_all_queries(monkeypatch):
     monkeypatch.setattr(information, "SIZE", SMALL["size"])
     results = kernels.runs(
         "a test",
@@ -83,7 +83,7 @@ def test_gain_of_all_queries(monkeypatch):
     np.testing.assert_allclose(results.columns["gain"][0], expected, rtol=1e-9)
 
 
-def test_share_of_draws_that_an_algorithm_wins():
+def test_wins_is_the_share_of_draws_with_the_smallest_regret():
     rng = np.random.default_rng(0)
     first = np.array([[5.0] * 10, [1.0] * 10])  # best at its second beta
     second = np.array([[2.0] * 10, [3.0] * 10])
@@ -92,7 +92,7 @@ def test_share_of_draws_that_an_algorithm_wins():
     assert abs(protocol.wins(noisy, rng, 2000)[0] - 0.5) < 0.25
 
 
-def test_slopes():
+def test_slope_of_a_power_law():
     rng = np.random.default_rng(0)
     x = [5, 10, 20, 40]
     slope, low, high = scaling.slope_of(x, [3 * n**1.5 * rng.uniform(0.9, 1.1, 50) for n in x])
@@ -105,7 +105,8 @@ def test_slopes():
 def test_beta_is_chosen_on_the_tuning_runs_alone(sweeps):
     betas, runs = len(kernels.BETAS), figure1.TUNING + 2
     beta, replicate = np.meshgrid(kernels.BETAS, np.arange(runs), indexing="ij")
-    regret = np.where(replicate < figure1.TUNING, abs(beta - 1.0), -abs(beta - 1.0))  # the others say otherwise
+    # All other runs would choose another beta.
+    regret = np.where(replicate < figure1.TUNING, abs(beta - 1.0), -abs(beta - 1.0))
     results = sweeps["DUETS"]._replace(
         columns={"beta": beta.ravel(), "replicate": replicate.ravel(), "regret": regret.ravel()}
     )
@@ -118,7 +119,7 @@ def test_beta_is_chosen_on_the_tuning_runs_alone(sweeps):
 def test_duets_on_the_continuum():
     run = continuum.duets("branin", np.random.default_rng(0))
     assert 0 < run["regret"] < 500 * (continuum.BEST["branin"] + 5)
-    assert (run["communication"] - 3) % 4 == 0  # (d + 2) numbers a point, and one for each of three synchronisations
+    assert (run["communication"] - 3) % 4 == 0  # d + 2 numbers per point, and 3 synchronisations
     rng = np.random.default_rng(1)
     draw, _ = continuum.domain("branin", rng)
     half = continuum.Elimination(np.array([[0.0, 0.5]]), np.array([1.0]), 0.5)

@@ -1,4 +1,4 @@
-"""The experiments on likelihood-ratio stopping: what they compare with, and what their words say of made-up runs."""
+"""The experiments on likelihood-ratio stopping: reference figures, and verdicts on made-up runs."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def test_bounds_of_soare():
     assert 965 < t < 975
 
 
-def test_errors_are_those_of_runs_that_stopped():
+def test_errors_count_stopped_runs_alone():
     columns = {"status": np.array([1, 2, 1, 1]), "wrong": np.array([True, True, False, False]), "row": np.arange(4) % 2}
     assert common.errors(columns) == (1, 3)
     assert common.errors(common.row_of(columns, 0)) == (1, 2)
@@ -51,20 +51,20 @@ def test_a_printed_mean_is_reproduced_explained_or_differs(name, printed, said):
     assert wang.grid_row(stop, 0.1, line(900.0, printed=printed, bound=390.0), (0, 1000))["verdict"] == said
 
 
-def test_a_mean_below_the_bound_fails():
-    found = [bool(wang.above_bound({("FWS", 0.1): line(ours, bound=390.0)}).holds) for ours in (391.0, 389.0)]
-    assert found == [True, False]
+def test_above_bound_fails_with_a_mean_below():
+    holds = [bool(wang.above_bound({("FWS", 0.1): line(ours, bound=390.0)}).holds) for ours in (391.0, 389.0)]
+    assert holds == [True, False]
 
 
 @pytest.mark.parametrize(("share", "holds"), [(0.78, True), (0.6, False)])
-def test_shares_of_right_answers(share, holds):
+def test_expected_shares_of_right_answers(share, holds):
     marks = identification.MARKS
     right = {("soare(6)", rule): (np.array(shares), None) for rule, (shares, _) in identification.EXAMPLES.items()}
     right["soare(6)", "PEPS"][0][2] = share
     assert bool(identification.expected(right, marks, 1000).holds) == holds
 
 
-def test_peps_below_uniform_fails():
+def test_not_below_fails_with_peps_below_uniform():
     mean = np.array([0.5, 0.9])
     right = {("a", "PEPS"): (mean - [0.0, 0.1], np.full(2, 0.01)), ("a", "uniform"): (mean, np.full(2, 0.01))}
     assert not identification.not_below("a", right).holds
@@ -72,7 +72,7 @@ def test_peps_below_uniform_fails():
     assert identification.not_below("a", right).holds
 
 
-def test_printed_pulls_come_with_the_error_of_a_hundred_runs():
+def test_published_pulls_have_the_error_of_a_hundred_runs():
     cells = tirinzoni.published()
     assert len(cells) == 11
     assert cells["LinGapE", tirinzoni.PLAIN] == pytest.approx((33_190, 870))
@@ -98,7 +98,7 @@ def test_practical_time_under_log_t():
 
 
 @pytest.mark.parametrize(("wrong", "said"), [(90, "errs not more often"), (200, "errs more often")])
-def test_the_search_says_whether_errors_exceed_delta(wrong, said):
+def test_search_reports_whether_errors_exceed_delta(wrong, said):
     searched = {
         (rule, arms, delta): (wrong if (rule, arms, delta) == ("uniform", 2, 0.1) else 0, 1000)
         for rule in threshold_costs.SEARCHED
@@ -111,7 +111,7 @@ def test_the_search_says_whether_errors_exceed_delta(wrong, said):
     assert "not more often" in second
 
 
-def test_thresholds_are_grouped_by_what_is_proved_of_them():
+def test_counts_of_proved_thresholds():
     wrong = {("soare(6)", "FWS", kind, 0.1): (1, 10) for kind in threshold_costs.KINDS}
     proved = threshold_costs.counts_of(wrong, "proved")
     assert [name.split(", ")[2] for name in proved] == ["jp", "ellipsoid", "ellipsoid_trace", "kk_all"]
@@ -126,7 +126,7 @@ def test_pairs_of_random_instances(factor, holds):
 
 
 @pytest.mark.parametrize(("uniform", "holds"), [(3.0, True), (1.0, False)])
-def test_uniform_sampling_pays_for_the_dimension(uniform, holds):
+def test_grows_compares_uniform_sampling_over_dimensions(uniform, holds):
     lines = {(rule, d): line(1000.0) for rule in transductive.RULES for d in (2, 4)}
     lines["FWS", 4] = line(1500.0)
     lines["uniform", 4] = line(1000.0 * uniform)
@@ -134,6 +134,6 @@ def test_uniform_sampling_pays_for_the_dimension(uniform, holds):
 
 
 @pytest.mark.parametrize(("last", "holds"), [(190.0, True), (260.0, False)])
-def test_many_arms_cost_few_pulls(last, holds):
+def test_stays_bounds_the_cost_of_many_arms(last, holds):
     lines = {("RAGE", 100): line(100.0, se=0.1), ("RAGE", 1000): line(last, se=0.1)}
     assert bool(many_arms.stays("RAGE", lines, (100, 1000)).holds) == holds

@@ -1,4 +1,4 @@
-"""The page of all experiments: what stands on it, and that a browser shows, sorts and keeps it to itself."""
+"""The page of all experiments: its text, and a browser that shows and sorts it without requests to anyone."""
 
 import json
 import shutil
@@ -19,7 +19,7 @@ NAMES = {
 
 
 def written(folder):
-    """Three experiments that have run, with numbers that are easy to tell apart."""
+    """Writes the page of three experiments that have run, with numbers that are easy to tell apart."""
     lines = [
         Line("ten", 10.0, 1.234, 5, printed=11.0, printed_se=1.0, spread="one run's"),
         Line("two thousand", 2000.0, 1.0, 7, censored=2, printed=1000.0),
@@ -34,13 +34,13 @@ def written(folder):
     }
     for (name, report), seconds in zip(reports.items(), (125.0, 7.0, 61.0), strict=True):
         save(report, name, folder)
-        told = {
+        run = {
             "command": f"python -m experiments {name} --quick --out /a/b --store /c --data /d",
             "seconds": seconds,
             "machine": "2 x cpu",
             "pulls": 10**9,
         }
-        (folder / f"{name}.json").write_text(json.dumps(record(report) | told | {"versions": "jax 0"}))
+        (folder / f"{name}.json").write_text(json.dumps(record(report) | run | {"versions": "jax 0"}))
     return page.build(folder, list(NAMES), NAMES, {}, quick=True)
 
 
@@ -48,7 +48,7 @@ def draw(figure):
     figure.subplots().plot([1, 2])
 
 
-def test_what_stands_on_it(tmp_path):
+def test_page_has_verdicts_figures_and_escaped_text(tmp_path):
     text = written(tmp_path).read_text()
     assert text.count('class="verdict warn">Paper in error.') == 1
     assert "Reproduced in part." in text  # one number of two agrees, and the claim holds
@@ -86,15 +86,15 @@ def test_verdicts():
         ("kcenter_figure1", "The figure on C.", "DS-UCB against C", "Figure 1"),
     ],
 )
-def test_what_the_paper_has_is_named_as_there(name, about, title, shown, tmp_path):
-    told = {"seconds": 1, "pulls": 0}
-    (tmp_path / f"{name}.json").write_text(json.dumps(record(Report(title, [], [], {}, None)) | told))
+def test_items_of_the_paper_have_its_names(name, about, title, shown, tmp_path):
+    run = {"seconds": 1, "pulls": 0}
+    (tmp_path / f"{name}.json").write_text(json.dumps(record(Report(title, [], [], {}, None)) | run))
     item = page.item_of(tmp_path, name, about, "")
     assert item["item"] == shown
     assert item["title"] == title.removeprefix("Figure 3 of Kuroki et al. (2020): ")
 
 
-def test_the_verdict_stands_in_the_second_column():
+def test_the_verdict_is_in_the_second_column():
     line = json.loads(json.dumps(record(Report("", [Line("x", np.nan, np.nan, printed=1.0)], [], {}, None))))
     assert list(page.rows_of(line)[0].items())[:2] == [("quantity", "x"), ("verdict", "differs")]
     grid = record(Report("", [], [], {}, None, grid=[{"n": "1", "paper": "2 +- 1", "verdict": "agrees"}]))
@@ -106,13 +106,13 @@ def test_in_a_browser(tmp_path):
     from playwright.sync_api import sync_playwright
 
     address = written(tmp_path).as_uri()
-    said, asked = [], []
+    messages, requests = [], []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         tab = browser.new_page(viewport={"width": 390, "height": 800})
-        tab.on("console", lambda message: said.append(message.text))
-        tab.on("pageerror", lambda error: said.append(str(error)))
-        tab.on("request", lambda request: asked.append(request.url))
+        tab.on("console", lambda message: messages.append(message.text))
+        tab.on("pageerror", lambda error: messages.append(str(error)))
+        tab.on("request", lambda request: requests.append(request.url))
         tab.goto(address)
 
         assert tab.locator("#summary tbody tr").count() == len(NAMES)
@@ -122,9 +122,9 @@ def test_in_a_browser(tmp_path):
             assert figures.nth(index).locator("svg").bounding_box()["width"] > 300
             assert len(figures.nth(index).get_attribute("aria-label")) > 20
 
-        def column(table, place):
+        def column(table, index):
             return tab.locator(f"{table} tbody tr").evaluate_all(
-                "(rows, place) => rows.map(row => row.cells[place].textContent.trim())", place
+                "(rows, index) => rows.map(row => row.cells[index].textContent.trim())", index
             )
 
         times = tab.locator("#summary thead button", has_text="time")
@@ -136,7 +136,7 @@ def test_in_a_browser(tmp_path):
         tab.locator("#linear_table1 thead button", has_text="ours").first.click()
         assert column("#linear_table1 table", 0) == ["ten", "seventy", "two thousand"]
 
-        # On a phone the verdict is on the screen, and so is the way to everything else.
+        # A phone's screen shows the verdict and the navigation.
         for table in ("#summary", "#linear_table1 table"):
             cell = tab.locator(f"{table} tbody tr td.verdict").first.bounding_box()
             assert cell["x"] + cell["width"] <= 390
@@ -153,5 +153,5 @@ def test_in_a_browser(tmp_path):
         ink = "getComputedStyle(document.querySelector('figure text')).fill"
         assert tab.evaluate(ink) == "rgb(232, 232, 232)"
         browser.close()
-    assert said == []
-    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+    assert messages == []
+    assert [url for url in requests if not url.startswith(("file:", "data:"))] == []

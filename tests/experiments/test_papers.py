@@ -1,4 +1,4 @@
-"""The papers' files: the schema, that experiments name what is there, and that a slip is noticed."""
+"""The papers' files: their schema, the experiments that use them, and slips that are refused."""
 
 from pathlib import Path
 
@@ -50,11 +50,11 @@ def test_every_file_keeps_to_the_schema(family):
         ("kcenter", "table7", (8, 7)),
     ],
 )
-def test_no_number_is_missing(family, name, shape):
+def test_printed_tables_have_all_numbers(family, name, shape):
     assert np.shape(papers.printed(family, name)) == shape
 
 
-def test_arms_add_up_to_their_total():
+def test_printed_arms_add_up_to_their_total():
     for name in ("LinGapE", "XY-static", "XY-oracle"):
         *arms, total = papers.printed("linear", f"table1 {name}")
         assert abs(sum(arms) - total) <= 1
@@ -73,7 +73,7 @@ def test_arms_add_up_to_their_total():
         ("[[erratum]]", '[[number]]\nname = "table1"\nwhat = ""\nwhere = ""\nvalue = 1\n[[erratum]]'),
     ],
 )
-def test_a_slip_in_a_file_is_named(old, wrong, tmp_path: Path):
+def test_read_names_a_file_with_a_slip(old, wrong, tmp_path: Path):
     path = tmp_path / "paper.toml"
     path.write_text(GOOD)
     assert papers.read(path).numbers["table1"].value == [[1, 2.5]]

@@ -1,4 +1,4 @@
-"""The oracle of a restructuring: fingerprints of programs, here and in another revision."""
+"""Fingerprints of programs, here and in another revision: the test of a restructuring."""
 
 import shutil
 import signal
@@ -37,7 +37,7 @@ def cloned(folder):
 
 
 def text_of(name, fields, factor, operation=jnp.sin):
-    """A program with an inner function of this name and a result with these fields."""
+    """Returns a program with an inner function of this name and a result with these fields."""
 
     def inner(x):
         return operation(x) * factor
@@ -52,13 +52,14 @@ def test_fingerprint_ignores_names_and_sees_operations_and_constants():
     assert fingerprint(text_of("advance", Other, 2.0)) == first
     assert fingerprint(text_of("step", First, 2.0000000000000004)) != first
     assert fingerprint(text_of("step", First, 2.0, jnp.cos)) != first
-    many = jnp.arange(10_000.0)  # a large constant counts to its last entry
+    # A large constant counts to its last entry.
+    many = jnp.arange(10_000.0)
     changed = many.at[-1].add(1e-9)
     texts = [jax.jit(lambda x, c=c: (x + c).sum()).lower(1.0).as_text() for c in (many, changed)]
     assert fingerprint(texts[0]) != fingerprint(texts[1])
 
 
-def test_programs_refuses_what_is_no_checkout(tmp_path, monkeypatch):
+def test_programs_refuses_a_folder_that_is_no_checkout(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit, match="must be called in a checkout with tests/contract/cases.py, got"):
         programs.checkout()
@@ -78,7 +79,7 @@ def test_programs_refuses_an_unknown_revision(monkeypatch):
 @pytest.mark.wide
 @pytest.mark.processes
 def test_programs_tells_a_changed_constant_from_the_same_programs(tmp_path, monkeypatch, capsys):
-    """A clone, in whose working tree one case runs another rule."""
+    """Shown in a clone, in whose working tree one case runs another rule."""
     clone = cloned(tmp_path)
     path = clone / "tests" / "contract" / "mab.py"
     path.write_text(path.read_text() + '\nCASES["ucb1"] = CASES["moss"]\n')
@@ -116,7 +117,8 @@ def test_programs_that_is_terminated_leaves_no_worktree_and_no_process(tmp_path)
 
     command = [sys.executable, "-m", "experiments", "bench", "programs", "--against", "HEAD"]
     with subprocess.Popen(command, cwd=clone, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr.readline()  # a case is done: both processes of fingerprints have begun
+        # After the first case, both processes of fingerprints have begun.
+        assert process.stderr.readline()
         assert worktrees() == 2
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 128 + signal.SIGTERM

@@ -1,4 +1,4 @@
-"""Tables, verdicts, and the files that an experiment writes."""
+"""Tables, verdicts and the files of an experiment."""
 
 import re
 
@@ -27,7 +27,7 @@ def test_verdicts(line, expected):
     assert report.verdict(line) == expected
 
 
-def test_a_line_is_over_the_stopped_runs():
+def test_line_is_over_the_stopped_runs():
     status = np.array([1, 1, 2, 3, 1])
     line = report.line("x", np.array([1.0, 2.0, 50.0, np.nan, 3.0]), status=status, printed=5.0, printed_runs=4)
     assert (line.ours, line.runs, line.censored, line.failed) == (2.0, 5, 1, 1)
@@ -39,18 +39,18 @@ def test_a_line_is_over_the_stopped_runs():
     assert report.line_of("a", columns, columns["row"] == 1, bound=2.0).bound == 2.0
 
 
-def test_a_line_without_a_stopped_run_has_no_mean():
+def test_line_without_a_stopped_run_has_no_mean():
     line = report.line("x", np.array([1.0]), status=np.array([2]))
     assert np.isnan(line.ours)
     assert line.censored == 1
 
 
-def test_numbers_as_people_read_them():
+def test_number_has_separators_and_few_digits():
     numbers = (2742463, 1234.5, 0.01234, 3.0, np.nan, 2.5e12)
     assert [report.number(x) for x in numbers] == ["2,742,463", "1,234", "0.01234", "3", "-", "2.5e+12"]
 
 
-def test_table_and_files(tmp_path):
+def test_table_and_save_write_all_parts(tmp_path):
     result = Report(
         "A title",
         [Line("pulls", 1234.0, se=2.0, runs=7, censored=2, printed=1230.0, bound=100.0)],
@@ -69,20 +69,21 @@ def test_table_and_files(tmp_path):
     assert [path.name for path in written] == ["thing.txt", "thing.parquet", "thing.png", "thing.svg"]
     assert written[2].read_bytes()[:4] == b"\x89PNG"
     svg = written[3].read_text()
-    assert "var(--ink, #000000)" in svg  # which the page has in another colour where it is dark
+    # The dark page has another colour for ink.
+    assert "var(--ink, #000000)" in svg
     assert not re.search(r"(?<!, )#000000", svg)
     table = pq.read_table(written[1])
     assert table["counts"].to_pylist() == [[0, 1], [2, 3], [4, 5]]
     assert str(table["counts"].type) == "fixed_size_list<element: int64>[2]"
 
 
-def test_another_table_takes_the_place_of_the_lines():
+def test_a_grid_replaces_the_lines():
     result = Report("T", [Line("pulls", 1.0)], [], {}, None, grid=[{"": "a", "runs": "10"}, {"": "bcd", "runs": "9"}])
     assert report.table(result).splitlines()[3:] == ["     runs", "---  ----", "a    10", "bcd  9"]
     assert report.record(result)["grid"] == [["", "runs"], [["a", "10"], ["bcd", "9"]]]
 
 
-def test_parts_are_stacked_by_the_columns_they_share():
+def test_joined_stacks_the_common_columns():
     one = {"row": np.arange(2), "x": np.zeros(2), "y": np.zeros((2, 3))}
     two = {"row": np.arange(1), "x": np.ones(1), "y": np.zeros((1, 4))}
     stacked = report.joined({("a", 1): one, ("b", 2): two})

@@ -1,4 +1,4 @@
-"""The report's experiments run in processes of their own: what has ended stays, and nothing outlives the report."""
+"""Experiments of a report run in separate processes: finished ones stay, and no process outlives the report."""
 
 import json
 import signal
@@ -17,24 +17,24 @@ from experiments.page import running
 from experiments.settings import settings_of, stamp
 
 ROOT = Path(__file__).resolve().parents[2]
-SHORT, LONGER = "fullbandit_table1", "cpe_radius"  # nothing is random in the first
-SEEDS = "--seeds", "10000"  # so that the second does not end by itself before it is stopped
+SHORT, LONGER = "fullbandit_table1", "cpe_radius"  # the first has nothing random
+SEEDS = ["--seeds", "10000"]  # too many for the second to end before it is stopped
 UNSET = dict.fromkeys(("seeds", "lanes", "store", "data", "quizzes"))
 
 
-def program(*words):
-    words = [sys.executable, "-m", "experiments", *words]
-    return subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+def program(arguments):
+    command = [sys.executable, "-m", "experiments", *arguments]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def report(folder, *more):
-    return program("report", "--quick", "--jobs", "2", "--out", str(folder), *more)
+def report(folder, arguments):
+    return program(["report", "--quick", "--jobs", "2", "--out", str(folder), *arguments])
 
 
-def until(process, *signs):
-    """Waits until something holds; returns the processes of the experiments."""
+def until(process, *conditions):
+    """Waits until all conditions hold; returns the processes of the experiments."""
     deadline = time.monotonic() + 120
-    while not all(sign() for sign in signs):
+    while not all(condition() for condition in conditions):
         assert process.poll() is None, process.stdout.read()
         assert time.monotonic() < deadline
         time.sleep(0.1)
@@ -49,9 +49,9 @@ def simulates(folder):
 @pytest.mark.wide
 @pytest.mark.processes
 @pytest.mark.usefixtures("interruptible")
-def test_a_report_that_is_told_to_stop_keeps_what_has_ended(tmp_path):
+def test_an_interrupted_report_keeps_finished_experiments(tmp_path):
     ended = tmp_path / f"{SHORT}.json"
-    process = report(tmp_path, *SEEDS, "--only", SHORT, LONGER)
+    process = report(tmp_path, [*SEEDS, "--only", SHORT, LONGER])
     workers = until(process, simulates(tmp_path), ended.exists)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=60)
@@ -64,8 +64,8 @@ def test_a_report_that_is_told_to_stop_keeps_what_has_ended(tmp_path):
 
 @pytest.mark.wide
 @pytest.mark.processes
-def test_nothing_outlives_a_report_that_is_killed(tmp_path):
-    process = report(tmp_path, *SEEDS, "--only", LONGER)
+def test_no_process_outlives_a_killed_report(tmp_path):
+    process = report(tmp_path, [*SEEDS, "--only", LONGER])
     workers = until(process, simulates(tmp_path))
     process.kill()
     process.communicate(timeout=60)
@@ -75,30 +75,30 @@ def test_nothing_outlives_a_report_that_is_killed(tmp_path):
 
 @pytest.mark.wide
 @pytest.mark.processes
-def test_a_report_takes_up_a_single_experiment_and_shows_one_that_fails(tmp_path):
-    single = program(SHORT, "--quick", "--out", str(tmp_path))
+def test_report_reuses_a_single_experiment_and_shows_a_failed_one(tmp_path):
+    single = program([SHORT, "--quick", "--out", str(tmp_path)])
     single.communicate(timeout=120)
     assert single.returncode == 0
     ended = (tmp_path / f"{SHORT}.json").stat().st_mtime_ns
-    process = report(tmp_path, "--only", SHORT, "kcenter_table1", "--data", str(tmp_path / "nowhere"))
+    process = report(tmp_path, ["--only", SHORT, "kcenter_table1", "--data", str(tmp_path / "nowhere")])
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 1
     assert "kcenter_table1 failed" in output
     assert (tmp_path / f"{SHORT}.json").stat().st_mtime_ns == ended
     text = (tmp_path / "index.html").read_text()
-    assert "nowhere" in text  # what it said itself
+    assert "nowhere" in text  # the experiment's own message
     assert "Failed to run." in text
 
 
-def test_what_is_missing_runs_and_what_has_ended_does_not(tmp_path, monkeypatch):
+def test_report_runs_missing_experiments_only(tmp_path, monkeypatch):
     names, ran = ["linear_table1", "linear_width", "kernel_beta"], []
 
     def run_all(missing, options, ended):
         ran.append([name for name in missing if not running.is_up_to_date(name, options)])
         for name in ran[-1]:
             settings = settings_of(parser_of(name).parse_args(running.command(name, options)))
-            told = {"title": "", "lines": [], "claims": [], "notes": [], "seconds": 1.0, "pulls": 0}
-            (options.out / f"{name}.json").write_text(json.dumps(told | {"stamp": stamp(name, settings)}))
+            written = {"title": "", "lines": [], "claims": [], "notes": [], "seconds": 1.0, "pulls": 0}
+            (options.out / f"{name}.json").write_text(json.dumps(written | {"stamp": stamp(name, settings)}))
         return {}
 
     monkeypatch.setattr(running, "run_all", run_all)
@@ -110,7 +110,7 @@ def test_what_is_missing_runs_and_what_has_ended_does_not(tmp_path, monkeypatch)
     assert len(ran[2]) == len(ran[3]) == 3
 
 
-def test_small_and_full_runs_share_no_store(tmp_path):
+def test_own_store_differs_between_quick_and_full_runs(tmp_path):
     options = Namespace(out=tmp_path, quick=True, **UNSET)
     small, full = running.own_store(options), running.own_store(Namespace(**vars(options) | {"quick": False}))
     assert small == running.own_store(options)
@@ -118,7 +118,7 @@ def test_small_and_full_runs_share_no_store(tmp_path):
     assert small.parent == tmp_path / "runs"
 
 
-def test_the_stamp_tells_what_ran():
+def test_stamp_depends_on_what_changes_the_runs():
     parser = parser_of("kcenter_table3")
     plain = stamp("kcenter_table3", settings_of(parser.parse_args(["kcenter_table3"])))
     same = ["kcenter_table3", "--out", "elsewhere", "--workers", "2", "--lanes", "8", "--verbose"]
@@ -127,13 +127,13 @@ def test_the_stamp_tells_what_ran():
         assert stamp("kcenter_table3", settings_of(parser.parse_args(["kcenter_table3", *more]))) != plain
 
 
-def test_the_longest_first_and_then_all_families_in_turn():
+def test_in_order_has_the_longest_first_then_all_families_in_turn():
     names = ["cpe_delta", "cpe_gap", "cpe_osa", "kernel_beta", "kernel_scaling", "linear_table1"]
     expected = ["kernel_scaling", "cpe_delta", "kernel_beta", "linear_table1", "cpe_gap", "cpe_osa"]
     assert running.in_order(names) == expected
 
 
-def test_data_go_to_the_experiments_that_take_them():
+def test_data_flags_go_to_the_experiments_that_take_them():
     options = Namespace(data="images", quizzes=None)
     assert running.data_flags("kcenter_table1", options) == ["--data", "images"]
     assert running.data_flags("fullbandit_table2", options) == []

@@ -1,4 +1,4 @@
-"""The experiments on plays: what they count themselves, and what their words say of made-up runs."""
+"""The experiments on plays: their own counts, and verdicts on made-up runs."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ def listed():
     return trees.all_trees(cpe.spanning_trees_e20().problem)
 
 
-def test_all_trees_are_listed_once(listed):
+def test_all_trees_lists_every_tree_once(listed):
     assert len(listed) == 20_736
     assert len(np.unique(listed, axis=0)) == 20_736
     assert (listed.sum(axis=1) == 7).all()
@@ -27,14 +27,14 @@ def test_all_trees_are_listed_once(listed):
 def test_a_game_is_never_below_the_minimum(listed):
     means, few = np.asarray(cpe.spanning_trees_e20().theta), listed[::40]
     shares = np.full(20, 0.35)
-    least = exactness.least(few, means, shares)
-    found = exactness.games(few, means, shares, 2, 200)
-    assert (found >= least * (1 - 1e-12)).all()
-    assert np.isfinite(found).all()
+    minimum = exactness.least(few, means, shares)
+    values = exactness.games(few, means, shares, 2, 200)
+    assert (values >= minimum * (1 - 1e-12)).all()
+    assert np.isfinite(values).all()
 
 
-def test_the_slope_of_runs_on_the_asymptote():
-    """Plays of 400 times the threshold at them have a slope of 1 at T* = 400."""
+def test_slope_of_runs_on_the_asymptote_is_1():
+    """Plays n that equal 400 times the threshold at n have a slope of 1 at T* = 400."""
     deltas, plays = np.array([0.1, 1e-6]), np.array([2000.0, 6000.0])
     for _ in range(100):
         plays = 400 * common.gk16(plays, deltas)
@@ -43,7 +43,7 @@ def test_the_slope_of_runs_on_the_asymptote():
     assert se == 0
 
 
-def test_regret_is_held_against_another_implementation():
+def test_regret_agrees_with_another_implementation_or_fails():
     mean = np.array([value for value, _ in regret.EXPECTED["CTS"]], float)
     assert regret.agrees("CTS", mean, np.ones(4)).holds
     assert not regret.agrees("CTS", mean + np.array([0, 0, 0, 60]), np.ones(4)).holds
@@ -55,14 +55,14 @@ def test_errors_within_delta():
     assert not common.confident({"a": (0, 0)}).holds
 
 
-def test_a_round_robin_that_is_as_fast_as_pfws_is_noticed():
+def test_claims_fail_if_round_robin_is_as_fast_as_pfws():
     def claims(other):
         lines = {("E20", "P-FWS"): Line("", 2000.0, 40.0), ("E20", "all trees in turn"): Line("", other, 200.0)}
         stats: Any = None
         columns = {"status": np.ones(5, int), "wrong": np.zeros(5, bool)}
         sweeps = {key: Results(columns, stats) for key in lines}
-        found = trees.claims(lines, sweeps, {"E20": 409.0}, 3.0)
-        return {claim.statement.partition(",")[0]: bool(claim.holds) for claim in found}
+        verdicts = trees.claims(lines, sweeps, {"E20": 409.0}, 3.0)
+        return {claim.statement.partition(",")[0]: bool(claim.holds) for claim in verdicts}
 
     assert claims(4900.0)["E20: P-FWS stops before all trees in turn"]
     assert not claims(2500.0)["E20: P-FWS stops before all trees in turn"]

@@ -1,4 +1,4 @@
-"""Experiments that share runs: one makes them, the other waits for them."""
+"""Experiments that share runs: one simulates them, the other waits."""
 
 import threading
 
@@ -21,7 +21,7 @@ def runs(folder):
     return simulate.simulate("two runs", build, jnp.array([0.1]), options=options, seeds=2, max_rounds=10_000)
 
 
-def test_a_store_that_another_process_writes_to_is_waited_for(tmp_path, monkeypatch, capsys):
+def test_simulate_waits_for_a_store_that_another_process_writes_to(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(simulate, "PAUSE", 0.1)
     folder = tmp_path / simulate.folder_name("two runs")
     folder.mkdir()

@@ -103,7 +103,7 @@ def test_bounds_by_hand():
     assert upper(distances, centers, 4, DELTA) == 16 == most_queries(3, 4, 2)
 
 
-def test_large_gaps_are_no_trouble_for_the_double_logarithm():
+def test_upper_bound_at_a_large_gap_by_hand():
     distances = jnp.array([[0.0, 0.0, 3.0], [0.0, 0.0, 3.0], [3.0, 3.0, 0.0]])
     expected = math.log(90) * math.log(2) / 9 + 2e6
     assert upper(distances, jnp.array([0, 2]), 10**6, DELTA) == pytest.approx(expected, rel=1e-12)
@@ -118,7 +118,7 @@ def test_equal_distances_make_the_bounds_infinite():
     assert np.isinf(characteristic_time(jnp.array([[0.5], [0.5], [0.3]]), noise_scale=1.0))
 
 
-def test_no_bound_without_confidence():
+def test_lower_bounds_are_zero_at_a_large_delta():
     distances = jnp.array([[0, 0.25, 0.81], [0.25, 0, 0.16], [0.81, 0.16, 0]])
     centers = jnp.array([0, 2])
     assert sum(lower(distances, centers, 0.5)) == 0
@@ -135,13 +135,13 @@ def test_characteristic_time():
     assert characteristic_time(rivals.astype(jnp.float32), noise_scale=1.0) == pytest.approx(450, rel=1e-5)
 
 
-def test_stage_times_are_those_of_the_stages():
+def test_stage_times_are_characteristic_times_of_the_stages():
     distances = two_valued(6, 501, 4)
     centers = greedy_order(distances, 4)
     times = times_of(jnp.array(distances), jnp.array(centers), 0.5)
     for p in range(1, 4):
-        left = np.delete(np.arange(6), centers[:p])
-        means = jnp.array(distances[left][:, centers[:p]])
+        candidates = np.delete(np.arange(6), centers[:p])
+        means = jnp.array(distances[candidates][:, centers[:p]])
         assert times[p - 1] == pytest.approx(float(characteristic_time(means, noise_scale=0.5)), rel=1e-7)
     total = noisy_lower_bound(jnp.array(distances), jnp.array(centers), noise_scale=0.5, delta=0.01)
     assert total == pytest.approx(float(times.sum()) * math.log(1 / 0.024), rel=1e-12)
@@ -158,8 +158,8 @@ def test_the_last_stage_of_all_nodes_takes_no_time():
     assert np.all(times[:2] > 0)
 
 
-def test_under_a_trace():
-    """Random instances are measured on the device, many at a time."""
+def test_bounds_under_jit_and_vmap():
+    """Bounds of random instances are computed on the device, many at a time."""
     tables = np.stack([two_valued(8, 200, seed) for seed in (7, 8)])
     orders = np.stack([greedy_order(table, 3) for table in tables])
 

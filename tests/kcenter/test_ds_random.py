@@ -25,7 +25,7 @@ INSTANCE = dimension_instance(POINTS, k=K)
 
 
 @pytest.mark.parametrize("count", [3, 64])
-def test_rounds_of_several_draws_have_the_same_law_and_read_no_arm_twice(count):
+def test_rounds_of_several_draws_find_the_centers_and_read_no_arm_twice(count):
     @jax.jit
     def one(key):
         algorithm = ds_random(INSTANCE.problem, delta=0.1, test_every=count)
@@ -60,7 +60,7 @@ def test_idle_rounds_change_no_bit():
         np.testing.assert_array_equal(new, old)
 
 
-def test_it_needs_more_queries_than_the_leader_alone():
+def test_ds_random_takes_more_queries_than_ds_ucb():
     spread = np.linspace(0.05, 0.3, 12)[:, None]
     spread[11] = 1
     points = 0.5 + spread * (np.random.default_rng(2).random((12, 100)) - 0.5)

@@ -17,7 +17,7 @@ DENSITIES = np.array([0.05, 0.3, 0.45, 0.6, 0.75, 0.95])[:, None]
 PIXELS = (LEVELS * (np.random.default_rng(0).random((N, M)) < DENSITIES)).astype(np.uint8)
 
 
-def test_mix_is_a_share_that_may_be_traced_and_at_0_it_is_ds_ucb_at_the_same_interval():
+def test_mix_may_be_traced_and_mix_0_is_ds_ucb_with_the_same_interval():
     def drive(make):
         return follow(make, PIXELS, k=K, rounds=900, levels=LEVELS, leap=4)
 
@@ -34,8 +34,8 @@ def test_mix_is_a_share_that_may_be_traced_and_at_0_it_is_ds_ucb_at_the_same_int
     assert not np.array_equal(half, always)
 
 
-def test_slots_are_drawn_by_the_posterior():
-    """Beta(4, 8) against Beta(10, 12), and an arm that is closed; the second has the least lower bound."""
+def test_thompson_draws_slots_from_the_posterior():
+    """Beta(4, 8) against Beta(10, 12), and a closed arm. The second has the smallest lower bound."""
     arms = Arms(
         counts=jnp.array([10, 20, 5], jnp.int32),
         successes=jnp.array([3, 9, 0], jnp.int32),

@@ -29,19 +29,19 @@ CONSTANT = np.repeat([[0.0], [0.5], [0.9]], 4, axis=1)
 
 @functools.cache
 def runner(n, m, k, *, chunk=256, leap=4, lanes=False, max_rounds=20_000, **options):
-    """A compiled run of float points, by (points, key, delta, radius_scale, first_center)."""
+    """Returns a compiled run of float points, a function of points, key, delta, radius_scale and first_center."""
 
     @jax.jit
-    def one(points, exact, key, delta, radius_scale, first_center):
-        settings = {"delta": delta, "interval": Lil(radius_scale), "first_center": first_center}
-        algorithm = ds_ucb(Dimensions(n, m, k), leap=leap, **settings, **options)
+    def one(points, exact, key, radius_scale, settings):
+        algorithm = ds_ucb(Dimensions(n, m, k), interval=Lil(radius_scale), leap=leap, **settings, **options)
         instance = dimension_instance(points, k=k, exact=exact)
         return run(key, algorithm, environment(instance, leap=leap), max_rounds=max_rounds, chunk=chunk)
 
-    batch = jax.jit(jax.vmap(one, (None, None, 0, None, None, None))) if lanes else one
+    batch = jax.jit(jax.vmap(one, (None, None, 0, None, None))) if lanes else one
 
     def call(points, key=KEY, *, delta=0.1, radius_scale=0.1, first_center=0):
-        return batch(points, pairwise_sums(points), key, delta, radius_scale, first_center)
+        settings = {"delta": delta, "first_center": first_center}
+        return batch(points, pairwise_sums(points), key, radius_scale, settings)
 
     return call
 
@@ -49,7 +49,7 @@ def runner(n, m, k, *, chunk=256, leap=4, lanes=False, max_rounds=20_000, **opti
 @pytest.mark.parametrize(
     ("options", "queries", "counts"),
     [
-        ({}, 10, [0, 2, 5]),  # node 2 has been read, which counts as one more than the cap of 4
+        ({}, 10, [0, 2, 5]),  # node 2 has been read: its count is one more than the cap of 4
         ({"scale": "root"}, 11, [0, 3, 5]),
         ({"interval": Lil(union="pairs")}, 10, [0, 2, 5]),
         ({"interval": KL()}, 16, [0, 5, 5]),
@@ -64,7 +64,7 @@ def test_three_constant_rows_by_hand(options, queries, counts):
     assert state.counts[:, 0].tolist() == counts
 
 
-def test_the_cache_is_what_a_rebuild_would_give():
+def test_cached_bounds_are_the_bounds_of_counts_and_sums():
     state, _ = follow(partial(ds_ucb, delta=0.1), PIXELS, k=4, rounds=150, levels=LEVELS)(tape(1, 30))
     t, total = np.asarray(state.counts), np.asarray(state.arms.tree.sums) / LEVELS**2
     lower, upper = np.zeros((8, 3)), np.full((8, 3), np.finfo(float).max)
@@ -74,12 +74,12 @@ def test_the_cache_is_what_a_rebuild_would_give():
     assert (t > 30).any()
     np.testing.assert_allclose(state.arms.tree.lower, lower, rtol=1e-14)
     np.testing.assert_allclose(state.arms.tree.upper, upper, rtol=1e-14)
-    least = np.min(np.asarray(state.arms.tree.upper)[:, : int(state.stage.found)], axis=1)
-    least[np.isin(np.arange(8), state.stage.centers)] = np.finfo(float).min
-    np.testing.assert_array_equal(state.least_upper.values.ravel()[:8], least)
+    smallest = np.min(np.asarray(state.arms.tree.upper)[:, : int(state.stage.found)], axis=1)
+    smallest[np.isin(np.arange(8), state.stage.centers)] = np.finfo(float).min
+    np.testing.assert_array_equal(state.least_upper.values.ravel()[:8], smallest)
     np.testing.assert_array_equal(state.least_upper.top, state.least_upper.values.max(axis=1))
     np.testing.assert_array_equal(state.least_upper.second, np.sort(state.least_upper.values, axis=1)[:, -2])
-    # One query of every candidate about every center but the last found one is the least.
+    # An arm that is read costs 2 m = 60 queries.
     assert state.pulls == np.where(t > 30, 60, t).sum()
     assert state.pulls == int(state.stage.queries.sum())
 
@@ -89,7 +89,7 @@ def points_with_gaps(n, m, seed):
     return 0.5 + rng.uniform(0.05, 1, (n, 1)) * (rng.random((n, m)) - 0.5)
 
 
-def test_greedys_centers_within_the_bound_of_queries_and_permuted_with_the_nodes():
+def test_centers_are_greedys_within_the_bound_of_queries_for_permuted_nodes_too():
     call = runner(8, 40, 3)
     for seed in range(5):
         points = points_with_gaps(8, 40, seed)
@@ -105,7 +105,7 @@ def test_greedys_centers_within_the_bound_of_queries_and_permuted_with_the_nodes
         np.testing.assert_array_equal(order[permuted.answer.indices], truth)
 
 
-def test_constant_rows_leave_nothing_to_chance():
+def test_runs_on_constant_rows_depend_on_no_key():
     points = np.repeat(np.random.default_rng(4).random((8, 1)), 40, axis=1)
     call = runner(8, 40, 3)
     ends = [call(points, jax.random.key(seed)) for seed in range(3)]
@@ -114,7 +114,7 @@ def test_constant_rows_leave_nothing_to_chance():
     for end in ends:
         np.testing.assert_array_equal(end.state.counts, ends[0].state.counts)
         np.testing.assert_array_equal(order[permuted.answer.indices], end.answer.indices)
-        # Which of the nodes that tie is queried first hardly ever matters.
+        # The order of queries of tied nodes hardly ever changes their number.
         np.testing.assert_array_equal(permuted.answer.queries, end.answer.queries)
 
 
@@ -125,26 +125,26 @@ def test_a_run_for_more_centers_begins_with_the_run_for_fewer():
     assert two.answer.queries[0] == three.answer.queries[0]
 
 
-def test_what_makes_intervals_wide_costs_queries_and_saves_errors():
+def test_wider_intervals_cost_queries_and_save_errors():
     points = points_with_gaps(8, 40, 1)
     truth = greedy(pairwise_sums(points), k=3, first_center=0).centers
     keys = jax.random.split(KEY, 20)
     call = runner(8, 40, 3, lanes=True, chunk=7)
     usual, narrow = call(points, keys), call(points, keys, radius_scale=0.001)
-    pairs = call(points, keys, delta=0.1 / 8)  # as union="pairs" has it
+    pairs = call(points, keys, delta=0.1 / 8)  # the delta of union="pairs"
     wrong = np.any(np.asarray(narrow.answer.indices) != truth, axis=1)
     assert 0.2 < wrong.mean() < 1
     assert not np.any(np.asarray(usual.answer.indices) != truth)
     assert narrow.pulls.mean() < usual.pulls.mean() < pairs.pulls.mean()
-    alone = runner(8, 40, 3)(points, keys[7])  # other chunks, and a lane of its own
+    alone = runner(8, 40, 3)(points, keys[7])  # other chunks, and one run only
     np.testing.assert_array_equal(usual.state.counts[7], alone.state.counts)
 
 
 @pytest.mark.parametrize("ties", ["none", "lowest"])
-def test_equal_distances_are_never_decided(ties):
+def test_equal_distances_are_never_decided_without_ties_lowest(ties):
     rule = partial(ds_ucb, delta=0.1, ties=ties)
     state, queried = follow(rule, CONSTANT[[0, 2, 1, 2]], k=2, rounds=40)(tape(0, 4))
-    # Four queries and the reading of each of the equal nodes, and two of the one between.
+    # Four queries and one reading of either of the equal nodes, and two queries of the node between them.
     assert state.counts[:, 0].tolist() == [0, 5, 2, 5]
     assert state.pulls == 18
     decision = rule(Dimensions(4, 4, 2)).decide(KEY, state)
@@ -153,8 +153,8 @@ def test_equal_distances_are_never_decided(ties):
     assert np.all(queried[-20:, 0] == 4)
 
 
-def test_bounds_that_tie_by_rounding_are_no_equal_distances():
-    """There is a delta at which the upper bound of node 2, not read, is that of node 1, known exactly, in every bit."""
+def test_bounds_that_tie_by_rounding_do_not_count_as_equal_distances():
+    """At some delta the upper bound of node 2, not read, equals in every bit the bound of node 1, known exactly."""
 
     def after(rounds, delta):
         return drives[rounds](tape(0, 4), delta)[0]

@@ -1,6 +1,6 @@
-"""The laws of the environments, and what they refuse.
+"""The laws of the environments, and bad input.
 
-A test of a law draws from fixed seeds and admits five standard errors.
+A test of a law samples from fixed seeds and admits five standard errors.
 """
 
 import functools
@@ -29,7 +29,7 @@ def brute_sums(points):
 
 
 def sampling(points, k=3, *, leap=1, **parts):
-    """The environment of points, and what makes its actions of (node, slot, centers, exact)."""
+    """Returns the environment of points, and a maker of its actions from (node, slot, centers, exact)."""
     instance = kcenter.dimension_instance(points, k=k, **parts)
 
     def pull(node, slot, centers, exact=False):
@@ -39,7 +39,7 @@ def sampling(points, k=3, *, leap=1, **parts):
 
 
 def noisy(distances, action=kcenter.PairPull, **parts):
-    """The environment of noisy distances, and what makes its actions."""
+    """Returns the environment of noisy distances, and a maker of its actions."""
     instance = kcenter.distance_instance(distances, k=3, **parts)
     extra = {"exact": jnp.array(False)} if action is Pull else {}
     return (
@@ -59,12 +59,12 @@ def sampler(environment):
 
 
 def sample(environment, action, seed=0):
-    """Independent observations of one action, stacked."""
+    """Samples independent observations of one action, stacked."""
     return jax.tree.map(np.asarray, sampler(environment)(jax.random.key(seed), action))
 
 
 def assert_moments(values, mean, variance, fourth=3.0):
-    """Mean and variance over axis 0 within five standard errors; `fourth` bounds the standardised fourth moment."""
+    """Checks mean and variance over axis 0 to five standard errors; `fourth` bounds the standardised fourth moment."""
     error = np.sqrt(variance / len(values))
     assert np.all(np.abs(values.mean(axis=0) - mean) <= 5 * error + 1e-12)
     spread = np.square(values - mean).mean(axis=0)
@@ -78,25 +78,25 @@ def assert_moments(values, mean, variance, fourth=3.0):
 def test_a_sample_holds_the_drawn_dimensions(points, levels, dtype):
     environment, pull = sampling(points, levels=levels, leap=3)
     dims = jnp.array([5, 39, 0], jnp.int32)
-    found = jax.jit(environment.respond)(pull(4, 1, [2, 0]), dims)
+    reply = jax.jit(environment.respond)(pull(4, 1, [2, 0]), dims)
     wide = points.astype(np.int64 if levels else float)
-    np.testing.assert_array_equal(found.rewards, np.square(wide[4, [5, 39, 0]] - wide[0, [5, 39, 0]]))
-    np.testing.assert_allclose(found.exact, brute_sums(points)[4, 0], rtol=1e-15)
-    assert found.rewards.dtype == found.exact.dtype == dtype
+    np.testing.assert_array_equal(reply.rewards, np.square(wide[4, [5, 39, 0]] - wide[0, [5, 39, 0]]))
+    np.testing.assert_allclose(reply.exact, brute_sums(points)[4, 0], rtol=1e-15)
+    assert reply.rewards.dtype == reply.exact.dtype == dtype
 
 
 def test_rows_pick_the_instance_from_shared_points():
     rows = np.array([5, 0, 3], np.int32)
     shared, pull = sampling(PIXELS, levels=255, leap=2, rows=rows)
-    own, _ = sampling(PIXELS[rows], levels=255, leap=2)
-    noise = own.noise(jax.random.key(1))
+    separate, _ = sampling(PIXELS[rows], levels=255, leap=2)
+    noise = separate.noise(jax.random.key(1))
     np.testing.assert_array_equal(shared.noise(jax.random.key(1)), noise)
     for action in (pull(0, 1, [1, 2]), pull(2, 0, [1, 0]), pull(1, 1, [0, 2])):
-        jax.tree.map(np.testing.assert_array_equal, shared.respond(action, noise), own.respond(action, noise))
+        jax.tree.map(np.testing.assert_array_equal, shared.respond(action, noise), separate.respond(action, noise))
 
 
-def test_what_is_not_queried_is_not_read():
-    """An action past the nodes or the slots, and centers that are not found yet, spoil nothing."""
+def test_actions_out_of_range_and_missing_centers_give_finite_replies():
+    """An action past the nodes or the slots gives no NaN, and centers that do not exist yet change nothing."""
     environment, pull = sampling(FLOATS, leap=2)
     noise = environment.noise(jax.random.key(0))
     for action in (pull(6, 0, [0, -1]), pull(1, 2, [0, -1])):
@@ -118,7 +118,7 @@ def test_dimensions_are_uniform_and_independent_within_a_leap():
     assert abs(joint - 0.25) < 5 * np.sqrt(0.25 * 0.75 / DRAWS)
 
 
-def test_a_reward_has_the_distance_for_its_mean():
+def test_the_mean_of_a_reward_is_the_distance():
     environment, pull = sampling(PIXELS, levels=255)
     for slot, center in enumerate([2, 0]):
         rewards = sample(environment, pull(4, slot, [2, 0])).rewards[:, 0] / 255**2
@@ -127,7 +127,7 @@ def test_a_reward_has_the_distance_for_its_mean():
         assert_moments(rewards, exact.mean(), exact.var(), fourth)
 
 
-def test_environments_can_be_made_under_a_trace():
+def test_environments_may_be_built_under_a_trace():
     @jax.jit
     @functools.partial(jax.vmap, in_axes=(None, None, 0))
     def reads(points, table, rows):
@@ -135,7 +135,7 @@ def test_environments_can_be_made_under_a_trace():
         return environment.respond(pull(1, 0, [0], exact=True), environment.noise(jax.random.key(0))).exact
 
     rows = np.array([[0, 1], [4, 2]], np.int32)
-    for table in (kcenter.pairwise_sums(PIXELS), None):  # None: it is computed under the trace
+    for table in (kcenter.pairwise_sums(PIXELS), None):  # if None, it is computed under the trace
         np.testing.assert_array_equal(reads(PIXELS, table, rows), brute_sums(PIXELS)[rows[:, 1], rows[:, 0]])
 
 
@@ -146,25 +146,25 @@ def test_gaussian_rewards():
     one, pull = noisy(TABLE, noise_scale=0.2, action=Pull)
     assert_moments(sample(one, pull(3, 1, [0, 5])), TABLE[3, 5], 0.04)
     two, pair = noisy(TABLE, noise_scale=0.2)
-    found = sample(two, pair([3, 1], [1, 0], [0, 5]))
-    assert_moments(found, TABLE[[3, 1], [5, 0]], 0.04)
-    assert abs(np.corrcoef(found.T)[0, 1]) < 5 / np.sqrt(DRAWS)
+    rewards = sample(two, pair([3, 1], [1, 0], [0, 5]))
+    assert_moments(rewards, TABLE[[3, 1], [5, 0]], 0.04)
+    assert abs(np.corrcoef(rewards.T)[0, 1]) < 5 / np.sqrt(DRAWS)
 
 
 def test_sums_of_gaussian_rewards():
     pulls = np.array([[0, 1], [5, 1000], [1, 0], [0, 0], [2, 2], [10**6, 3]])
     environment, counts = noisy(TABLE, noise_scale=0.2, action=Counts)
-    found = sample(environment, counts(pulls, [0, 4]))
-    assert_moments(found, pulls * TABLE[:, [0, 4]], 0.04 * pulls)
-    assert np.all(found[:, pulls == 0] == 0)
+    rewards = sample(environment, counts(pulls, [0, 4]))
+    assert_moments(rewards, pulls * TABLE[:, [0, 4]], 0.04 * pulls)
+    assert np.all(rewards[:, pulls == 0] == 0)
 
 
 def test_bernoulli_rewards():
     one, pull = noisy(TABLE, noise="bernoulli", action=Pull)
-    found = sample(one, pull(3, 1, [0, 5]))
-    assert found.dtype == np.int32
-    assert set(found) == {0, 1}
-    assert_moments(found, TABLE[3, 5], TABLE[3, 5] * (1 - TABLE[3, 5]))
+    rewards = sample(one, pull(3, 1, [0, 5]))
+    assert rewards.dtype == np.int32
+    assert set(rewards) == {0, 1}
+    assert_moments(rewards, TABLE[3, 5], TABLE[3, 5] * (1 - TABLE[3, 5]))
     environment, pair = noisy(TABLE, noise="bernoulli")
     two = sample(environment, pair([3, 2], [1, 0], [2, 5]))
     chance = TABLE[[3, 2], [5, 2]]
@@ -174,15 +174,15 @@ def test_bernoulli_rewards():
 
 
 def test_sums_of_bernoulli_rewards():
-    """Up to the counts at which JAX's sampler in 32 bit is wrong."""
+    """Counts go up to sizes at which JAX's 32-bit sampler is wrong."""
     certain = np.where(TABLE > 0.98, 1.0, TABLE)
     pulls = np.array([[0, 7], [5, 1000], [1, 0], [0, 0], [2, 2], [10, 10**7]])
     chance = certain[:, [0, 4]]
     environment, counts = noisy(certain, noise="bernoulli", action=Counts)
-    found = sample(environment, counts(pulls, [0, 4]))
-    assert found.dtype == np.int32
-    assert_moments(found, pulls * chance, pulls * chance * (1 - chance), fourth=20)
-    assert np.all(found[:, 5, 0] == 10)
+    rewards = sample(environment, counts(pulls, [0, 4]))
+    assert rewards.dtype == np.int32
+    assert_moments(rewards, pulls * chance, pulls * chance * (1 - chance), fourth=20)
+    assert np.all(rewards[:, 5, 0] == 10)
     with (
         jax.enable_x64(False),
         pytest.raises(ValueError, match="jax_enable_x64 must be on for binomial sums, got False"),
@@ -190,12 +190,12 @@ def test_sums_of_bernoulli_rewards():
         noisy(TABLE.astype(np.float32), noise="bernoulli", action=Counts)
 
 
-def test_noisy_rows_dtype_and_no_noise():
+def test_noisy_environment_of_rows_without_noise_keeps_the_dtype():
     rows = np.array([5, 0, 3], np.int32)
     silent, pair = noisy(TABLE.astype(np.float32), noise_scale=0.0, rows=rows)
-    found = silent.respond(pair([0, 2], [1, 0], [1, 2]), silent.noise(jax.random.key(0)))
-    assert found.dtype == np.float32
-    np.testing.assert_array_equal(found, TABLE.astype(np.float32)[[5, 3], [3, 0]])
+    rewards = silent.respond(pair([0, 2], [1, 0], [1, 2]), silent.noise(jax.random.key(0)))
+    assert rewards.dtype == np.float32
+    np.testing.assert_array_equal(rewards, TABLE.astype(np.float32)[[5, 3], [3, 0]])
     block, counts = noisy(TABLE, noise_scale=0.0, rows=rows, action=Counts)
     sums = block.respond(counts([[1, 2], [0, 1], [3, 0]], [1, 2]), block.noise(jax.random.key(0)))
     np.testing.assert_array_equal(sums, np.array([[1, 2], [0, 1], [3, 0]]) * TABLE[np.ix_(rows, [0, 3])])
@@ -203,7 +203,7 @@ def test_noisy_rows_dtype_and_no_noise():
     assert np.all(np.isfinite(idle))
 
 
-# Algorithms and environments that do not fit
+# Mismatched algorithms and environments
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_an_algorithm_for_fewer_nodes_or_another_law_is_refused(action):
             jaxbandits.run(jax.random.key(0), algorithm, environment, max_rounds=5)
 
 
-def test_another_class_of_actions_another_leap_and_another_number_of_draws_are_refused():
+def test_an_algorithm_with_other_actions_leap_or_draws_is_refused():
     instance = kcenter.distance_instance(TABLE, k=3, noise_scale=0.1)
     points = kcenter.dimension_instance(FLOATS, k=3)
     pairs = [
@@ -254,7 +254,7 @@ def test_another_class_of_actions_another_leap_and_another_number_of_draws_are_r
         ({"action": "pair"}, "action must be Pull, PairPull or Counts, got 'pair'"),
     ],
 )
-def test_what_means_nothing_is_refused(settings, message):
+def test_environment_refuses_settings_without_meaning(settings, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         kcenter.environment(kcenter.distance_instance(TABLE, k=3, noise_scale=0.1), **settings)
     with pytest.raises(ValueError, match="action must be Pull where dimensions are sampled"):

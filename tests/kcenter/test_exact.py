@@ -51,14 +51,14 @@ def test_pairwise_sums_of_floats_come_from_differences():
     np.testing.assert_allclose(sums, brute_sums(points), rtol=1e-14)
     assert sums[0, 6] == sums[1, 7] == 0
     np.testing.assert_array_equal(sums, sums.T)
-    np.testing.assert_array_equal(sums[6], sums[0])  # equal points are tied, to the last bit
+    np.testing.assert_array_equal(sums[6], sums[0])  # equal points tie in every bit
     assert kcenter.pairwise_sums(FLOATS.astype(np.float32)).dtype == np.float32
 
 
 def test_normalised_distances():
-    found = kcenter.normalised_distances(kcenter.pairwise_sums(PIXELS), m=40, levels=255)
+    distances = kcenter.normalised_distances(kcenter.pairwise_sums(PIXELS), m=40, levels=255)
     expected = np.square((PIXELS[:, None] - PIXELS[None].astype(float)) / 255).mean(axis=-1)
-    np.testing.assert_allclose(found, expected, rtol=1e-14)
+    np.testing.assert_allclose(distances, expected, rtol=1e-14)
     floats = kcenter.normalised_distances(kcenter.pairwise_sums(FLOATS), m=40, dtype=np.float32)
     np.testing.assert_allclose(floats, brute_sums(FLOATS) / 40, rtol=1e-6)
     assert floats.dtype == np.float32
@@ -104,7 +104,7 @@ def test_greedy_by_brute_force(seed):
             assert table.gaps[p - 1] == np.sort(free)[-1] - np.sort(free)[-2]
 
 
-def test_blocks_of_points_do_not_matter(monkeypatch):
+def test_greedy_in_blocks_of_points_is_the_same(monkeypatch):
     whole = kcenter.greedy_from_points(PIXELS, k=4, levels=255)
     sums = kcenter.pairwise_sums(PIXELS)
     monkeypatch.setattr(exact, "POINTS_AT_ONCE", 4)
@@ -142,7 +142,7 @@ def test_bad_greedy(options, message):
             solve(**options)
 
 
-def test_bad_calls_of_the_rest():
+def test_bad_sums_and_sizes():
     with pytest.raises(ValueError, match="m must be an integer of at least 1, got 0"):
         kcenter.normalised_distances(TABLE, m=0)
     with pytest.raises(ValueError, match="levels must be an integer of at least 1, got 0"):

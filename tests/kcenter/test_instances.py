@@ -1,4 +1,4 @@
-"""The loaders, on small files of their formats and, where JAXBANDITS_DATA is set, on the real ones; the generators."""
+"""The generators, and the loaders on small files of their formats; on the real files if JAXBANDITS_DATA is set."""
 
 import gzip
 import os
@@ -26,7 +26,7 @@ def data(*folders):
 
 @pytest.fixture
 def images(tmp_path):
-    """A folder of twelve images, the eleventh of them grey; and what colour each one is."""
+    """Returns a folder of twelve images, the eleventh grey, and their colours."""
     folder = tmp_path / "images"
     folder.mkdir()
     colours = np.random.default_rng(0).integers(0, 256, (12, 3))
@@ -39,19 +39,19 @@ def images(tmp_path):
 
 @pytest.fixture
 def decoded(monkeypatch):
-    """The names of the files decoded so far."""
+    """Lists the names of the files decoded so far."""
     names, decode = [], _images._decode
     monkeypatch.setattr(_images, "_decode", lambda file: names.append(file.name) or decode(file))
     return names
 
 
-def test_images_by_number_with_grey_ones_among_them(images, decoded):
+def test_tiny_imagenet_reads_images_by_number_and_grey_images_too(images, decoded):
     folder, colours = images
     points = kcenter.tiny_imagenet(folder, 4, start=8)
     assert decoded == ["val_8.JPEG", "val_9.JPEG", "val_10.JPEG", "val_11.JPEG"]
     assert points.shape == (4, 12288)
     assert points.dtype == np.uint8
-    # Colours pass through JPEG's own, with a rounding.
+    # JPEG converts colours, with rounding.
     assert np.abs(points.reshape(4, 4096, 3) - colours[8:, None]).max() <= 2
     assert np.all(points[2] == 77)
 
@@ -61,12 +61,12 @@ def test_an_image_is_flattened_by_row_column_and_channel(tmp_path):
     picture[:32, :, 0] = picture[:, 32:, 2] = 200
     for number in range(2):
         Image.fromarray(picture).save(tmp_path / f"val_{number}.JPEG", quality=100, subsampling=0)
-    found = kcenter.tiny_imagenet(tmp_path, 2)[1].reshape(64, 64, 3)
-    assert np.abs(found.astype(int) - picture)[8:24, 8:24].max() <= 3
-    assert np.abs(found.astype(int) - picture)[40:56, 40:56].max() <= 3
+    image = kcenter.tiny_imagenet(tmp_path, 2)[1].reshape(64, 64, 3)
+    assert np.abs(image.astype(int) - picture)[8:24, 8:24].max() <= 3
+    assert np.abs(image.astype(int) - picture)[40:56, 40:56].max() <= 3
 
 
-def test_decoded_images_are_kept(images, decoded, tmp_path, monkeypatch):
+def test_tiny_imagenet_caches_decoded_images(images, decoded, tmp_path, monkeypatch):
     folder, _ = images
     first = kcenter.tiny_imagenet(folder, 3)
     np.testing.assert_array_equal(kcenter.tiny_imagenet(folder, 3), first)
@@ -78,18 +78,18 @@ def test_decoded_images_are_kept(images, decoded, tmp_path, monkeypatch):
     kcenter.tiny_imagenet(folder, 3, cache=chosen)
     kcenter.tiny_imagenet(folder, 3, cache=chosen)
     assert len(decoded) == 9
-    # A file that is not what it should be is written anew.
-    (kept,) = chosen.iterdir()
-    kept.write_bytes(kept.read_bytes()[:200])
+    # A corrupt file is replaced.
+    (cached,) = chosen.iterdir()
+    cached.write_bytes(cached.read_bytes()[:200])
     np.testing.assert_array_equal(kcenter.tiny_imagenet(folder, 3, cache=chosen), first)
     assert len(decoded) == 12
     kcenter.tiny_imagenet(folder, 3, cache=chosen)
     assert len(decoded) == 12
 
 
-def test_where_the_images_cannot_be_written_to_the_users_cache_serves(images, decoded, tmp_path, monkeypatch):
+def test_tiny_imagenet_caches_for_the_user_if_the_folder_is_read_only(images, decoded, tmp_path, monkeypatch):
     folder, _ = images
-    # Root may write anywhere, so the folder is made to refuse by hand.
+    # Root may write anywhere, so that file modes would refuse nothing.
     write = _images.tempfile.NamedTemporaryFile
 
     def refuse(*args, dir, **options):
@@ -100,7 +100,7 @@ def test_where_the_images_cannot_be_written_to_the_users_cache_serves(images, de
     monkeypatch.setattr(_images.tempfile, "NamedTemporaryFile", refuse)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     refused = [folder, tmp_path / "cache" / "jaxbandits"]
-    first = kcenter.tiny_imagenet(folder, 2)  # nowhere to write: no reason to fail
+    first = kcenter.tiny_imagenet(folder, 2)  # works without any cache
     refused = [folder]
     np.testing.assert_array_equal(kcenter.tiny_imagenet(folder, 2), first)
     assert len(decoded) == 4
@@ -162,15 +162,15 @@ def write_votes(folder, text):
     (folder / "zappos_triplet_counts.csv.gz").write_bytes(gzip.compress(text.encode()))
 
 
-def test_votes_by_hand(tmp_path):
+def test_zappos_from_votes_by_hand(tmp_path):
     # P[0,1] = 3/4, P[0,2] = 1/4; P[1,0] = 0, P[1,2] = 1; P[2,0] = P[2,1] = 1/2.
     write_votes(tmp_path, HEADER + "0,1,2,3,1\n1,0,2,0,2\n2,0,1,1,1\n")
     expected = [[0, 1, 7 / 8], [1, 0, 1 / 2], [7 / 8, 1 / 2, 0]]
     np.testing.assert_allclose(kcenter.zappos_from_votes(tmp_path), expected)
 
 
-def test_triplets_without_a_vote_do_not_count(tmp_path):
-    # About head 0: 1 beats 2 by 3/4 and meets 3 without a vote; 3 beats 2. The other heads are all even.
+def test_zappos_from_votes_skips_triplets_without_a_vote(tmp_path):
+    # Head 0: 1 beats 2 by 3/4, has no vote against 3, and 3 beats 2. All other heads are even.
     lines = ["0,1,2,3,1", "0,1,3,0,0", "0,2,3,0,2", "1,0,2,1,1", "1,0,3,1,1", "1,2,3,1,1"]
     lines += ["2,0,1,1,1", "2,0,3,1,1", "2,1,3,1,1", "3,0,1,1,1", "3,0,2,1,1", "3,1,2,1,1"]
     write_votes(tmp_path, HEADER + "\n".join(lines))
@@ -202,7 +202,7 @@ def write_matrix(folder, size):
     return table
 
 
-def test_matrix(tmp_path):
+def test_zappos_reads_the_matrix(tmp_path):
     table = write_matrix(tmp_path, 85)
     np.testing.assert_array_equal(kcenter.zappos(tmp_path), table)
     np.testing.assert_array_equal(kcenter.zappos(tmp_path, 7), table[:7, :7])
@@ -239,7 +239,7 @@ def test_real_shoes():
     np.testing.assert_array_equal(kcenter.zappos(data("zappos"), 55, "votes"), votes[:55, :55])
 
 
-# Data that come with scikit-learn
+# Data of scikit-learn
 
 
 def test_digits():
@@ -264,14 +264,14 @@ def test_image_crops_come_pixel_by_pixel_from_the_photographs():
     for crop in points:
         photograph = photographs[rng.integers(2)]
         side = rng.integers(9, 428)
-        top, left = rng.integers(0, 428 - side), rng.integers(0, 641 - side)
+        top, start = rng.integers(0, 428 - side), rng.integers(0, 641 - side)
         for row in range(9):
             for column in range(9):
-                source = photograph[top + (row * side) // 9, left + (column * side) // 9]
+                source = photograph[top + (row * side) // 9, start + (column * side) // 9]
                 np.testing.assert_array_equal(crop[row, column], source)
 
 
-def test_augmented_crops_are_changed_as_announced():
+def test_augmented_crops_permute_channels_invert_and_mirror():
     plain, changed = (kcenter.image_crops(2, 11, size=8, augment=augment)[0] for augment in (False, True))
     rng = np.random.default_rng(11)
     rng.integers(2)
@@ -304,7 +304,7 @@ def test_clusters():
     assert points.max() == 1
     for a in range(7):
         assert np.abs(points[a] - centers[a % 3]).max() <= 0.2
-    # The greedy centers are one of each cluster.
+    # There is one greedy center per cluster.
     apart = kcenter.clusters(30, 200, 5, 0.05, seed=2)
     assert set(kcenter.greedy_from_points(apart, k=5).centers % 5) == set(range(5))
 
@@ -336,7 +336,7 @@ def test_triplet_like():
 
 
 def test_triplet_like_with_voters_who_never_err():
-    """Then P[i, j] is the share of the others that are farther from i than j is."""
+    """P[i, j] is the share of the other points that are farther from i than j is."""
     table = kcenter.triplet_like(9, seed=2, dim=2, sharpness=1e6, reps=3)
     z = np.random.default_rng(2).standard_normal((9, 2))
     far = np.linalg.norm(z[:, None] - z, axis=-1)
@@ -349,7 +349,7 @@ def test_triplet_like_with_voters_who_never_err():
 
 
 def test_triplet_like_votes_by_the_logistic_law():
-    """Three things and many votes: P is the law itself."""
+    """Three points and many votes give the law itself."""
     table = kcenter.triplet_like(3, seed=7, sharpness=1.5, reps=10**7)
     z = np.random.default_rng(7).standard_normal((3, 3))
     far = np.linalg.norm(z[:, None] - z, axis=-1)

@@ -1,4 +1,4 @@
-"""Laws that hold for every algorithm of the family and any instance: found by property-based tests."""
+"""Property-based tests of laws that hold for every algorithm of the family and any instance."""
 
 import functools
 
@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from jaxbandits import Status, kcenter, run
 
 N, M, K = 6, 100, 3
-USUAL, SURE = 0.1, 1e-300  # with so small a delta no interval ever fails, and all arms that matter are read exactly
+# At a delta of 1e-300 no interval ever fails, and all arms that matter are read exactly.
+USUAL, SURE = 0.1, 1e-300
 SAMPLERS = {
     "ucb": (kcenter.ds_ucb, {}),
     "triangle": (functools.partial(kcenter.ds_ucb, triangle="squared"), {}),
@@ -35,17 +36,17 @@ quickly = settings(max_examples=6, deadline=None, derandomize=True)
 often = settings(max_examples=50, deadline=None, derandomize=True)
 
 
-def an_order(seed):
-    """The new names' old names, and the old names' new names."""
+def permutation(seed):
+    """Draws an order of the nodes; returns it (old node of a new one) and its inverse (new node of an old one)."""
     order = np.random.default_rng(seed).permutation(N)
     return order, np.argsort(order)
 
 
 def check_counts(counts, centers):
-    """No center is queried against a slot that is filled after it, and all candidates are."""
-    place = np.full(N, K)
-    place[centers] = np.arange(K)
-    np.testing.assert_array_equal(np.asarray(counts) > 0, np.arange(K - 1) < place[:, None])
+    """Checks that a center is queried against earlier slots only, and every other node against all slots."""
+    stages = np.full(N, K)
+    stages[centers] = np.arange(K)
+    np.testing.assert_array_equal(np.asarray(counts) > 0, np.arange(K - 1) < stages[:, None])
 
 
 # Sampled dimensions
@@ -62,14 +63,14 @@ def sampler(factory, k):
 
 
 def sampled(rule, points, seed, first, *, delta=USUAL, k=K):
-    """The end of a run."""
+    """Returns the end of a run."""
     factory, settings = SAMPLERS[rule]
     numbers = {"first_center": int(first), "delta": delta} | settings
     return sampler(factory, k)(jax.random.key(seed), points, kcenter.pairwise_sums(points), numbers)
 
 
 def cloud(seed, *, constant=False):
-    """Random points of different contrasts, or constant ones; no two distances are equal."""
+    """Draws points of different contrasts, or constant ones. No two distances are equal."""
     rng = np.random.default_rng(seed)
     contrast = rng.uniform(0.05, 1, (N, 1))
     return np.repeat(contrast, M, axis=1) if constant else 0.5 + contrast * (rng.random((N, M)) - 0.5)
@@ -89,7 +90,8 @@ def test_sampling_never_costs_more_than_all_arms_queried_and_read(rule, seed, fi
     assert end.pulls == end.answer.queries.sum(dtype=int)
     counts = np.asarray(end.state.counts)
     assert end.pulls == np.where(counts > M, 2 * M, counts).sum()
-    if rule != "triangle":  # it passes by what is out of reach
+    # The triangle inequality skips nodes that are out of reach.
+    if rule != "triangle":
         check_counts(counts, end.answer.indices)
 
 
@@ -97,10 +99,10 @@ def test_sampling_never_costs_more_than_all_arms_queried_and_read(rule, seed, fi
 @pytest.mark.parametrize(("constant", "delta"), [(True, USUAL), (False, SURE)], ids=["constant", "sure"])
 @quickly
 @given(seed=seeds, first=firsts)
-def test_where_no_interval_fails_the_centers_are_greedys_in_any_order_of_the_nodes(rule, constant, delta, seed, first):
-    points, (order, place) = cloud(seed, constant=constant), an_order(seed)
+def test_centers_are_greedys_in_any_order_of_the_nodes_if_no_interval_fails(rule, constant, delta, seed, first):
+    points, (order, inverse) = cloud(seed, constant=constant), permutation(seed)
     end = sampled(rule, points, seed, first, delta=delta)
-    other = sampled(rule, points[order], seed, place[first], delta=delta)
+    other = sampled(rule, points[order], seed, inverse[first], delta=delta)
     np.testing.assert_array_equal(end.answer.indices, truth(points, first))
     np.testing.assert_array_equal(order[other.answer.indices], end.answer.indices)
 
@@ -108,21 +110,22 @@ def test_where_no_interval_fails_the_centers_are_greedys_in_any_order_of_the_nod
 @pytest.mark.parametrize("rule", those_of(["ucb", "triangle", "ts at mix 0"], "triangle"))
 @quickly
 @given(seed=seeds, first=firsts)
-def test_constant_rows_leave_nothing_to_chance_and_little_to_order(rule, seed, first):
-    points, (order, place) = cloud(seed, constant=True), an_order(seed)
+def test_runs_on_constant_rows_depend_on_no_key_and_counts_on_no_order(rule, seed, first):
+    points, (order, inverse) = cloud(seed, constant=True), permutation(seed)
     end, again = (sampled(rule, points, key, first) for key in (seed, seed + 1))
     assert again.rounds == end.rounds
     np.testing.assert_array_equal(again.answer.indices, end.answer.indices)
     np.testing.assert_array_equal(again.state.counts, end.state.counts)
-    if rule != "triangle":  # the first pass goes by the order of the nodes, and what is known may spare a query
-        other = sampled(rule, points[order], seed, place[first])
+    # The first pass is in the order of the nodes, and with the triangle inequality earlier queries may spare one.
+    if rule != "triangle":
+        other = sampled(rule, points[order], seed, inverse[first])
         np.testing.assert_array_equal(other.state.counts, end.state.counts[order])
 
 
 @every_sampler
 @quickly
 @given(seed=seeds, first=firsts)
-def test_only_differences_of_points_count(rule, seed, first):
+def test_sampling_depends_on_differences_of_points_alone(rule, seed, first):
     rng = np.random.default_rng(seed)
     points = rng.integers(0, 2**20, (N, M)) / 2**20
     mirrored = np.where(rng.random(M) < 0.5, 1 - points, points)
@@ -130,7 +133,8 @@ def test_only_differences_of_points_count(rule, seed, first):
     jax.tree.map(np.testing.assert_array_equal, other, end)
 
 
-@pytest.mark.parametrize("rule", those_of(["ucb", "random"], "ucb"))  # the draws of "ts" depend on k
+# The draws of "ts" depend on k.
+@pytest.mark.parametrize("rule", those_of(["ucb", "random"], "ucb"))
 @quickly
 @given(seed=seeds, first=firsts)
 def test_sampling_for_more_centers_begins_as_for_fewer(rule, seed, first):
@@ -154,17 +158,17 @@ def noisy_runner(factory, action, k):
     return end
 
 
-def noisy_run(rule, table, told, seed, first, *, noise_scale=None, k=K, **options):
-    """The end of a run; the noise scale is the one that the algorithm is told, or another."""
+def noisy_run(rule, table, assumed, seed, first, *, noise_scale=None, k=K, **options):
+    """Returns the end of a run. `assumed` is the algorithm's noise scale; if None, `noise_scale` is the same."""
     factory, settings, action = NOISY_RULES[rule]
-    numbers = {"first_center": int(first), "noise_scale": told} | settings | options
+    numbers = {"first_center": int(first), "noise_scale": assumed} | settings | options
     return noisy_runner(factory, action, k)(
-        jax.random.key(seed), table, told if noise_scale is None else noise_scale, numbers
+        jax.random.key(seed), table, assumed if noise_scale is None else noise_scale, numbers
     )
 
 
 def plane(seed, first):
-    """Distances of random points of the plane, and a noise scale at which their gaps soon show."""
+    """Draws distances of random points of the plane, and a noise scale as large as the smallest gap."""
     points = np.random.default_rng(seed).random((N, 2))
     table = np.sqrt(((points[:, None] - points) ** 2).sum(-1))
     return table, float(kcenter.greedy(table, k=K, first_center=first).gaps.min())
@@ -185,29 +189,31 @@ def test_counts_and_queries_agree(rule, seed, first):
 @every_noisy_rule
 @quickly
 @given(seed=seeds, first=firsts)
-def test_without_noise_the_centers_are_greedys_in_any_order_of_the_nodes(rule, seed, first):
-    (table, told), (order, place) = plane(seed, first), an_order(seed)
-    end = noisy_run(rule, table, told, seed, first, noise_scale=0.0)
-    other = noisy_run(rule, table[np.ix_(order, order)], told, seed, place[first], noise_scale=0.0)
+def test_centers_are_greedys_in_any_order_of_the_nodes_without_noise(rule, seed, first):
+    (table, assumed), (order, inverse) = plane(seed, first), permutation(seed)
+    end = noisy_run(rule, table, assumed, seed, first, noise_scale=0.0)
+    other = noisy_run(rule, table[np.ix_(order, order)], assumed, seed, inverse[first], noise_scale=0.0)
     np.testing.assert_array_equal(end.answer.indices, kcenter.greedy(table, k=K, first_center=first).centers)
     np.testing.assert_array_equal(order[other.answer.indices], end.answer.indices)
-    if rule == "ts at mix 0":  # the others draw, or break ties, by the order of the nodes
+    # The other rules draw, or break ties, in the order of the nodes.
+    if rule == "ts at mix 0":
         np.testing.assert_array_equal(other.state.samples.counts, end.state.samples.counts[order])
 
 
 @pytest.mark.parametrize("rule", those_of(["ts at mix 0", "tands", "batches"], "tands"))
 @quickly
 @given(seed=seeds, first=firsts)
-def test_without_noise_nothing_is_left_to_chance(rule, seed, first):
-    table, told = plane(seed, first)
-    end, again = (noisy_run(rule, table, told, key, first, noise_scale=0.0) for key in (seed, seed + 1))
+def test_runs_without_noise_depend_on_no_key(rule, seed, first):
+    table, assumed = plane(seed, first)
+    end, again = (noisy_run(rule, table, assumed, key, first, noise_scale=0.0) for key in (seed, seed + 1))
     jax.tree.map(np.testing.assert_array_equal, again, end)
 
 
-@pytest.mark.parametrize("rule", those_of(["ts at mix 0", "tands", "batches", "random"], "tands"))  # "ts" has a prior
+# The law of "ts" also depends on its prior.
+@pytest.mark.parametrize("rule", those_of(["ts at mix 0", "tands", "batches", "random"], "tands"))
 @quickly
 @given(seed=seeds, first=firsts, unit=st.floats(0.01, 100))
-def test_only_distances_over_deviations_count(rule, seed, first, unit):
+def test_querying_depends_on_distances_over_deviations_alone(rule, seed, first, unit):
     table, noise_scale = plane(seed, first)
     end = noisy_run(rule, table, noise_scale, seed, first)
     other = noisy_run(rule, unit * table, unit * noise_scale, seed, first)
@@ -215,14 +221,13 @@ def test_only_distances_over_deviations_count(rule, seed, first, unit):
     np.testing.assert_array_equal(other.answer.indices, end.answer.indices)
 
 
-@pytest.mark.parametrize(
-    "rule", those_of(["ts at mix 0", "tands", "random"], "tands")
-)  # the draws of others depend on k
+# The draws of the other rules depend on k.
+@pytest.mark.parametrize("rule", those_of(["ts at mix 0", "tands", "random"], "tands"))
 @quickly
 @given(seed=seeds, first=firsts)
 def test_querying_for_more_centers_begins_as_for_fewer(rule, seed, first):
     table, noise_scale = plane(seed, first)
-    # Forced queries depend on k, unless that is made up for.
+    # Forced queries depend on k unless the offset is proportional to 1 / k.
     options = {k: {"forced_offset": K / k} if rule == "tands" else {} for k in (K, K + 1)}
     fewer, more = (noisy_run(rule, table, noise_scale, seed, first, k=k, **options[k]).answer for k in options)
     np.testing.assert_array_equal(more.indices[:-1], fewer.indices)
@@ -246,7 +251,7 @@ def solver(name):
 def test_proportions_depend_on_gaps_over_deviations_alone(name, seed, unit, constant):
     rng = np.random.default_rng(seed)
     means, candidates, solve = rng.random((N, K - 1)), jnp.asarray(np.arange(N) != seed % N), solver(name)
-    assume(np.diff(np.sort(means, axis=0), axis=0).min() > 1e-4)  # no gap meets the floor, which has a unit
+    assume(np.diff(np.sort(means, axis=0), axis=0).min() > 1e-4)  # no gap at the floor, which has a unit
     omega, time = solve(means, candidates, 1.0)
     assert omega.sum() == pytest.approx(1)
     assert np.all(np.asarray(omega) >= 0)
@@ -265,7 +270,7 @@ def test_proportions_depend_on_gaps_over_deviations_alone(name, seed, unit, cons
 
 @often
 @given(seed=seeds)
-def test_a_rival_less_takes_no_more_time_and_no_proportions_take_less(seed):
+def test_time_is_smallest_by_newton_and_no_larger_with_a_rival_fewer(seed):
     means = np.random.default_rng(seed).random((N, K - 1))
     best = int(np.argmax(means.min(axis=1)))
     every = np.ones(N, bool)
@@ -291,33 +296,33 @@ def hardness():
 
 @often
 @given(seed=seeds, first=firsts, unit=st.floats(0.1, 1), smaller=st.floats(0.01, 1))
-def test_names_and_units_make_no_instance_harder(seed, first, unit, smaller):
+def test_hardness_depends_on_no_order_and_no_unit_and_grows_as_delta_falls(seed, first, unit, smaller):
     table = plane(seed, first)[0] / 2
-    order, place = an_order(seed)
+    order, inverse = permutation(seed)
     centers = kcenter.greedy(table, k=K, first_center=first).centers
     once = hardness()(table, centers, 0.1, USUAL)
-    other = hardness()(table[np.ix_(order, order)], place[centers].astype(centers.dtype), 0.1, USUAL)
+    other = hardness()(table[np.ix_(order, order)], inverse[centers].astype(centers.dtype), 0.1, USUAL)
     jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-6), other, once)
     scaled = hardness()(unit * table, centers, 0.1 * unit, USUAL)
     np.testing.assert_allclose(scaled[2], once[2], rtol=1e-6)
     np.testing.assert_allclose(scaled[3], once[3], rtol=1e-6)
-    # To be surer takes more queries, though never more than there are.
-    surer = hardness()(table, centers, 0.1, smaller * USUAL)
-    for few, many in zip(once, surer, strict=True):
+    # A smaller delta takes more queries, up to all that there are.
+    at_smaller_delta = hardness()(table, centers, 0.1, smaller * USUAL)
+    for few, many in zip(once, at_smaller_delta, strict=True):
         assert np.all(np.asarray(few) <= np.asarray(many) * (1 + 1e-12))
-    assert surer[1] <= kcenter.most_queries(N, M, K)
+    assert at_smaller_delta[1] <= kcenter.most_queries(N, M, K)
 
 
 @often
 @given(seed=seeds, first=firsts, unit=st.floats(0.01, 100))
-def test_greedys_solution_follows_names_units_and_the_number_of_centers(seed, first, unit):
+def test_greedy_is_equivariant_under_order_and_unit_and_nested_in_k(seed, first, unit):
     table = plane(seed, first)[0]
-    order, place = an_order(seed)
+    order, inverse = permutation(seed)
     centers, bottlenecks, gaps = kcenter.greedy(table, k=K, first_center=first)
     assert np.all(np.diff(bottlenecks) <= 0)
     assert np.all(gaps >= 0)
     for other, names, factor in [
-        (kcenter.greedy(table[np.ix_(order, order)], k=K, first_center=place[first]), order, 1),
+        (kcenter.greedy(table[np.ix_(order, order)], k=K, first_center=inverse[first]), order, 1),
         (kcenter.greedy(unit * table, k=K, first_center=first), np.arange(N), unit),
     ]:
         np.testing.assert_array_equal(names[other.centers], centers)
@@ -326,5 +331,5 @@ def test_greedys_solution_follows_names_units_and_the_number_of_centers(seed, fi
     fewer = kcenter.greedy(table, k=K - 1, first_center=first)
     np.testing.assert_array_equal(fewer.centers, centers[:-1])
     np.testing.assert_array_equal(fewer.bottlenecks, bottlenecks[:-1])
-    # The next bottleneck is what the centers so far leave as a radius.
+    # The next bottleneck is the radius of the centers so far.
     assert kcenter.radius(fewer.centers, table) == bottlenecks[-1]

@@ -27,7 +27,7 @@ def test_rounds_of_several_queries_find_the_same_centers():
     assert not counts[5, 1:].any()  # a center from the second stage on
 
 
-def test_a_round_is_spread_over_the_arms_of_the_stage():
+def test_a_round_is_uniform_over_the_arms_of_the_stage():
     algorithm = ns_random(Distances(N, K), noise_scale=0.1, delta=DELTA, test_every=7000)
     state = algorithm.init(KEY)
     stage = state.stage._replace(

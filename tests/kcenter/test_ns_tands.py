@@ -1,4 +1,4 @@
-"""NS-TandS in its rounds, its weights, its batches and the laws it must obey."""
+"""NS-TandS: its rounds, weights, batches and laws."""
 
 import functools
 
@@ -25,7 +25,7 @@ from jaxbandits.kcenter._algorithms.track_and_stop import batch_pulls
 
 N, K, DELTA = 7, 4, 0.1
 TABLE = distances(126, N, dim=2)  # its gaps are .18, .11 and .10
-EVERY, OFFSET = 20, 0.5  # so small that rounds of every kind come up
+EVERY, OFFSET = 20, 0.5  # small enough for rounds of every kind to occur
 
 
 @functools.cache
@@ -41,15 +41,12 @@ def maker(noise="gaussian", **settings):
     return make
 
 
-# The transcription
-
-
 # The weights
 
 
 @functools.cache
 def stepwise():
-    """An algorithm whose functions are compiled, its environment, and a first state."""
+    """Returns an algorithm with compiled functions, its environment and a first state."""
     algorithm, answers = maker()(jnp.asarray(TABLE), 0.01)
     functions = {name: jax.jit(getattr(algorithm, name)) for name in ("decide", "observe", "plan", "stale")}
     return algorithm._replace(**functions), answers, algorithm.init(KEY)
@@ -59,7 +56,7 @@ def same(a, b):
     jax.tree.map(np.testing.assert_array_equal, a, b)
 
 
-def test_weights_are_due_every_so_many_queries_and_a_refuted_witness_is_replaced_or_ends_the_stage():
+def test_plan_renews_old_weights_and_replaces_a_refuted_witness_or_ends_the_stage():
     algorithm, answers, state = stepwise()
     ages, looks, ends = [], 0, 0
     for z in tape(5, 300):
@@ -98,7 +95,7 @@ def test_forced_queries_need_no_weights():
         samples = state.samples._replace(counts=counts)
         return state._replace(stage=stage, samples=samples, fewest=jnp.asarray(6 * (K - 1), jnp.int32))
 
-    # sqrt(T) - offset n k / 2 passes the 10 queries of node 6 at T = 17^2 = 289.
+    # sqrt(T) - offset n k / 2 exceeds the 10 queries of node 6 from T = 17^2 = 289 on.
     assert algorithm.stale(after(289))
     assert not algorithm.stale(after(290))
     action = algorithm.decide(KEY, after(290)).action
@@ -111,34 +108,34 @@ def test_forced_queries_need_no_weights():
 @functools.cache
 def compiled(**settings):
     @jax.jit
-    def end(key, table, first_center, told, noise_scale):
+    def end(key, table, first_center, assumed, noise_scale):
         instance = distance_instance(table, k=K, noise_scale=noise_scale)
-        algorithm = ns_tands(instance.problem, noise_scale=told, first_center=first_center, delta=DELTA, **settings)
+        algorithm = ns_tands(instance.problem, noise_scale=assumed, first_center=first_center, delta=DELTA, **settings)
         return run(key, algorithm, environment(instance, action=Pull), max_rounds=3000)
 
     return end
 
 
-def ended(table=TABLE, first_center=0, told=0.1, noise_scale=0.1, seed=0, **settings):
-    return compiled(**settings)(jax.random.key(seed), jnp.asarray(table), first_center, told, noise_scale)
+def ended(table=TABLE, first_center=0, assumed=0.1, noise_scale=0.1, seed=0, **settings):
+    return compiled(**settings)(jax.random.key(seed), jnp.asarray(table), first_center, assumed, noise_scale)
 
 
 def test_laws():
     one = ended(seed=1)
     np.testing.assert_array_equal(one.answer.indices, [0, 5, 3, 2])
-    # Only distance over deviation counts.
-    assert ended(2 * TABLE, told=0.2, noise_scale=0.2, seed=1).pulls == one.pulls
+    # A run depends on distances over deviations alone.
+    assert ended(2 * TABLE, assumed=0.2, noise_scale=0.2, seed=1).pulls == one.pulls
     assert ended(seed=2).pulls != one.pulls
     # Without noise, permuted nodes are permuted centers.
-    order = np.array([3, 0, 6, 1, 5, 2, 4])  # the new names' old names
+    order = np.array([3, 0, 6, 1, 5, 2, 4])  # old node of every new one
     permuted = ended(TABLE[np.ix_(order, order)], first_center=1, noise_scale=0.0)
     np.testing.assert_array_equal(order[np.asarray(permuted.answer.indices)], [0, 5, 3, 2])
     np.testing.assert_array_equal(permuted.answer.queries[0], ended(noise_scale=0.0).answer.queries[0])
     # A noise scale set too low gives wrong centers.
-    ends = [ended(told=0.01, noise_scale=0.1**0.5, seed=seed) for seed in range(9)]
+    ends = [ended(assumed=0.01, noise_scale=0.1**0.5, seed=seed) for seed in range(9)]
     wrong = sum(not np.array_equal(end.answer.indices, [0, 5, 3, 2]) for end in ends)
     assert wrong >= 5
-    # It never decides between two equal best nodes.
+    # Two equal best nodes are never assumed apart.
     tied = TABLE.copy()
     tied[1], tied[:, 1] = TABLE[5], TABLE[:, 5]
     tied[1, 1] = tied[1, 5] = tied[5, 1] = 0
@@ -167,8 +164,8 @@ def test_batches_equal_the_transcription(floor):
         np.testing.assert_array_equal(given[arms], reference.batch_of(omega[arms], pulls[arms], T, 50, floor))
 
 
-def test_largest_remainders_by_hand():
-    # Targets .55, .25 and .2 of 40, less 20, 6 and 4 pulls: 2, 4 and 4. Four queries in proportion are .8, 1.6 and 1.6.
+def test_batch_pulls_by_hand():
+    # Targets .55, .25 and .2 of 40 minus 20, 6 and 4 pulls: 2, 4 and 4. In proportion, 4 queries are .8, 1.6 and 1.6.
     omega, pulls = jnp.asarray([[0.55], [0.25], [0.2]]), jnp.asarray([[20], [6], [4]], jnp.int32)
     arms = jnp.ones((3, 1), bool)
     given = batch_pulls(omega, pulls, jnp.asarray(36.0), batch=4, floor=jnp.asarray(0.0), arms=arms)

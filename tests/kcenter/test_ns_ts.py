@@ -1,4 +1,4 @@
-"""NS-TS against worked numbers, and the laws it must obey."""
+"""NS-TS against worked numbers, and its laws."""
 
 import jax
 import jax.numpy as jnp
@@ -17,17 +17,17 @@ THREE = np.array([[0, 0.5, 0.8], [0.5, 0, 0.9], [0.8, 0.9, 0]])
 
 @compiled
 def ended():
-    def three_nodes(key, table, first_center, told, noise_scale):
+    def three_nodes(key, table, first_center, assumed, noise_scale):
         instance = distance_instance(table, k=2, noise_scale=noise_scale)
-        algorithm = ns_ts(instance.problem, delta=0.1, noise_scale=told, first_center=first_center, mix=0.0)
+        algorithm = ns_ts(instance.problem, delta=0.1, noise_scale=assumed, first_center=first_center, mix=0.0)
         return run(key, algorithm, environment(instance), max_rounds=2000)
 
     return three_nodes
 
 
-def three(table=THREE, first_center=0, told=0.1, noise_scale=0.0, seed=0):
-    """Two centers among three nodes; by default without noise, though a noise scale of 0.1 is allowed for."""
-    return ended()(jax.random.key(seed), jnp.asarray(table), first_center, told, noise_scale)
+def three(table=THREE, first_center=0, assumed=0.1, noise_scale=0.0, seed=0):
+    """Finds two centers of three nodes; by default without noise, while the algorithm assumes a noise scale of 0.1."""
+    return ended()(jax.random.key(seed), jnp.asarray(table), first_center, assumed, noise_scale)
 
 
 # Worked by hand
@@ -37,7 +37,7 @@ def test_three_nodes_by_hand():
     # Half-widths sqrt(.02 log(11.11 t^1.1 9 / .1) / t): .15162 at t = 8, .14395 at t = 9, and the gap is .3.
     end = three()
     assert end.status == Status.STOPPED
-    assert (end.pulls, end.rounds) == (18, 11)  # node by node first, the center's round being empty, then 8 pairs
+    assert (end.pulls, end.rounds) == (18, 11)  # one empty round, of the center, and two single queries; then 8 pairs
     np.testing.assert_array_equal(end.answer.indices, [0, 2])
     np.testing.assert_array_equal(end.answer.queries, [18])
     np.testing.assert_array_equal(end.state.samples.counts, [[0], [9], [9]])
@@ -47,14 +47,14 @@ def test_three_nodes_by_hand():
 
 
 def test_permuted_nodes_are_permuted_centers():
-    order = np.array([2, 0, 1])  # the new names' old names
+    order = np.array([2, 0, 1])  # old node of every new one
     end = three(THREE[np.ix_(order, order)], first_center=1)
     np.testing.assert_array_equal(order[np.asarray(end.answer.indices)], [0, 2])
     assert end.pulls == 18
 
 
-def test_only_distance_over_deviation_counts():
-    one, two = three(noise_scale=0.1, seed=1), three(2 * THREE, told=0.2, noise_scale=0.2, seed=1)
+def test_pulls_depend_on_distances_over_deviations_alone():
+    one, two = three(noise_scale=0.1, seed=1), three(2 * THREE, assumed=0.2, noise_scale=0.2, seed=1)
     assert one.pulls == two.pulls != 18
     assert three(noise_scale=0.1, seed=2).pulls != one.pulls
 
@@ -64,14 +64,14 @@ def test_equal_nodes_are_never_decided():
     end = three(tied)
     assert end.status == Status.MAX_ROUNDS
     assert end.pulls == 2 + 2 * (2000 - 3)
-    np.testing.assert_array_equal(end.answer.indices, [0, 1])  # a guess, the lowest
+    np.testing.assert_array_equal(end.answer.indices, [0, 1])  # 1 is a guess, the lowest node
 
 
 def test_a_noise_scale_set_too_low_gives_wrong_centers():
-    ends = [three(told=0.01, noise_scale=0.3**0.5, seed=seed) for seed in range(20)]
+    ends = [three(assumed=0.01, noise_scale=0.3**0.5, seed=seed) for seed in range(20)]
     wrong = sum(int(end.answer.indices[1]) == 1 for end in ends)
     assert all(end.status == Status.STOPPED for end in ends)
-    assert wrong >= 3  # the probability of fewer at odds of one in three is below 2 %
+    assert wrong >= 3  # at a probability of 1/3 each, fewer than 3 have a probability below 2 %
 
 
 # The triangle inequality
@@ -82,7 +82,7 @@ QUERIES = 3000
 
 @compiled
 def shared(triangle):
-    """Runs in which the n-th query of a pair of nodes has the same answer."""
+    """Makes runs in which the n-th query of a pair of nodes always has the same answer."""
 
     def end(table, noise_scale):
         instance = distance_instance(table, k=K, noise_scale=noise_scale)
@@ -100,9 +100,9 @@ def test_the_triangle_inequality_saves_queries(seed, dim, variance):
     sharper, plain = (shared(triangle)(distances(seed, N, dim), variance**0.5) for triangle in ("squared", None))
     np.testing.assert_array_equal(sharper.answer.indices, plain.answer.indices)
     assert sharper.pulls < plain.pulls
-    # With little noise some nodes need no query against the newest center at all.
-    unasked = np.any((np.asarray(sharper.state.samples.counts) == 0) & (np.asarray(plain.state.samples.counts) > 0))
-    assert bool(unasked) is (variance < 0.01)
+    # At little noise some nodes need no query against the newest center at all.
+    has_skipped = np.any((np.asarray(sharper.state.samples.counts) == 0) & (np.asarray(plain.state.samples.counts) > 0))
+    assert bool(has_skipped) is (variance < 0.01)
 
 
 # Bad input

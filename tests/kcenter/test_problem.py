@@ -1,4 +1,4 @@
-"""Instances go through JAX's transformations, and refuse what makes no sense."""
+"""Instances under JAX's transformations, and bad input."""
 
 import re
 
@@ -53,8 +53,8 @@ def idle(problem):
 
 def spoiled(table, *entries):
     table = table.copy()
-    for place, value in entries:
-        table[place] = value
+    for index, value in entries:
+        table[index] = value
     return table
 
 
@@ -122,12 +122,12 @@ def test_bad_distances(distances, options, message):
         kcenter.distance_instance(distances, **{"k": 2} | options)
 
 
-def test_distances_above_one_are_lawful_for_gaussian_noise():
+def test_distances_above_one_are_accepted_with_gaussian_noise():
     kcenter.distance_instance(2 * TABLE, k=2, noise_scale=1.0)
 
 
 @pytest.mark.parametrize("name", ["pixels", "gaussian"])
-def test_parts_that_do_not_fit_are_refused(name):
+def test_environment_refuses_an_instance_with_mismatched_parts(name):
     instance = INSTANCES[name]
     for field, message in (
         ("n", "instance.problem.n must be 6, the number of points, got 7"),

@@ -1,4 +1,4 @@
-"""What an answer is worth."""
+"""Scores of an answer."""
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ def test_matches_and_radius_by_hand():
     match = jax.jit(jax.vmap(lambda a: kcenter.centers_match(a, truth)))(answers)
     np.testing.assert_array_equal(match.ordered, [True, False, False, False, False])
     np.testing.assert_array_equal(match.members, [True, True, False, False, False])
-    # Points 0, .07, .3, .55, .8, .99: what lies farthest from its center.
+    # Points 0, .07, .3, .55, .8, .99: the largest distance to a center.
     radii = jax.jit(jax.vmap(lambda a: kcenter.radius(a, TABLE)))(answers)
     np.testing.assert_allclose(radii, [0.25, 0.25, 0.25, 0.44, 0.99])
     ratios = jax.vmap(lambda a: kcenter.radius_ratio(a, truth, TABLE))(answers)
@@ -39,7 +39,7 @@ def answer(indices):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_right_is_greedy_from_the_same_first_center_with_ties_to_the_lowest_node(seed):
+def test_is_right_is_greedy_from_the_same_first_center_with_ties_to_the_lowest_node(seed):
     # Few levels, so that ties are common.
     points = np.random.default_rng(seed).integers(0, 3, (12, 4)).astype(np.uint8)
     rows = np.random.default_rng(seed).permutation(12)[:7].astype(np.int32)

@@ -13,10 +13,10 @@ def integer(value):
     return jnp.asarray(value, jnp.int32)
 
 
-def test_the_shortcut_is_the_stop_test_as_printed():
-    """(8): some node's lower bound exceeds the upper bounds of all others. Small integers make all kinds of ties."""
+def test_is_decided_is_the_printed_stop_test():
+    """Test (8): some node's lower bound exceeds the upper bounds of all others. Small integers give many ties."""
     rng = np.random.default_rng(0)
-    seen = set()
+    cases = set()
     for _ in range(5000):
         n = rng.integers(1, 6)
         lower = rng.integers(0, 6, n)
@@ -26,8 +26,8 @@ def test_the_shortcut_is_the_stop_test_as_printed():
         runner_up = max((upper[w] for w in range(n) if w != leader), default=-1)
         decided = bool(_stage.is_decided(lower[leader], runner_up))
         assert winners == ([leader] if decided else [])
-        seen.add((decided, upper[leader] == runner_up))
-    assert seen == {(True, False), (False, False), (False, True)}
+        cases.add((decided, upper[leader] == runner_up))
+    assert cases == {(True, False), (False, False), (False, True)}
 
 
 def test_three_centers_by_hand():
@@ -50,7 +50,7 @@ def test_three_centers_by_hand():
     assert stage.cursor == 0
     assert _stage.newest(stage) == 1
     assert not _stage.is_complete(stage)
-    assert _stage.answer(stage, integer(4)).indices.tolist() == [2, 4, -1]  # a center is no guess
+    assert _stage.answer(stage, integer(4)).indices.tolist() == [2, 4, -1]  # a center is never the guess
     stage = _stage.advance(_stage.spend(stage, integer(9)), integer(0), jnp.asarray(True))
     assert _stage.is_complete(stage)
     answer = _stage.answer(stage, integer(1))
@@ -64,7 +64,7 @@ def test_the_first_center_is_drawn_uniformly():
     assert stats.chisquare(np.bincount(firsts, minlength=4)).pvalue > 1e-4
 
 
-def test_the_arms_of_a_stage_are_its_candidates_times_its_slots():
+def test_arm_of_and_draw_arms_run_over_candidates_times_slots():
     for centers in ([3], [3, 0], [5, 2, 3]):
         stage = _stage.begin(KEY, Dimensions(6, 1, 4), centers[0])
         for center in centers[1:]:

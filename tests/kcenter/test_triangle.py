@@ -13,13 +13,13 @@ SLOTS = 4
 
 
 @partial(jax.jit, static_argnames="kind")
-def everything(lower, upper, found, slot, kind):
-    """Centers 0..3 join one after the other, then node 4 is looked at; lower and upper are (5, 5)."""
+def everything(lower, upper, n_centers, slot, kind):
+    """Joins centers 0..3 one after the other, then bounds node 4; `lower` and `upper` have shape (5, 5)."""
     spans = unknown(SLOTS + 1, lower.dtype)
     for center in range(SLOTS):
         joined = join(spans, jnp.asarray(center, jnp.int32), lower[center, :SLOTS], upper[center, :SLOTS], kind)
-        spans = jax.tree.map(lambda new, old, center=center: jnp.where(center < found, new, old), joined, spans)
-    slots = jnp.arange(SLOTS) < found
+        spans = jax.tree.map(lambda new, old, center=center: jnp.where(center < n_centers, new, old), joined, spans)
+    slots = jnp.arange(SLOTS) < n_centers
     row = lower[4, :SLOTS], upper[4, :SLOTS]
     return spans, tighten(spans, *row, slots, kind), is_out_of_reach(spans, slot, *row, slots, kind)
 
@@ -39,9 +39,9 @@ def test_valid_bounds_stay_valid_and_become_sharper(kind):
     gains = skips = 0
     for seed in range(300):
         d, lower, upper = instance(seed, kind)
-        found = seed % SLOTS + 1
-        newest = jnp.asarray(found - 1, jnp.int32)
-        spans, sharper, is_out = jax.tree.map(np.asarray, everything(lower, upper, found, newest, kind))
+        n_centers = seed % SLOTS + 1
+        newest = jnp.asarray(n_centers - 1, jnp.int32)
+        spans, sharper, is_out = jax.tree.map(np.asarray, everything(lower, upper, n_centers, newest, kind))
         r = d[:SLOTS, :SLOTS] if kind == "metric" else np.sqrt(d[:SLOTS, :SLOTS])
         assert np.all(spans.lower <= r + 1e-12)
         assert np.all(spans.upper >= r - 1e-12)
@@ -49,24 +49,24 @@ def test_valid_bounds_stay_valid_and_become_sharper(kind):
         np.testing.assert_array_equal(spans.upper, spans.upper.T)
         assert np.all(np.diag(spans.lower) == 0)
         assert np.all(np.diag(spans.upper) == 0)
-        row = slice(0, found)
+        row = slice(0, n_centers)
         assert np.all(sharper[row] >= lower[4, row])
         assert np.all(sharper[row] <= d[4, row] + 1e-12)
-        np.testing.assert_array_equal(sharper[found:], lower[4, found:SLOTS])
+        np.testing.assert_array_equal(sharper[n_centers:], lower[4, n_centers:SLOTS])
         gains += np.any(sharper[row] > np.maximum(lower[4, row], 0))
-        # An upper bound by way of another center never is the least one.
+        # An upper bound by way of another center is never the smallest one.
         u = np.minimum(upper, float(far(jnp.float64))) if kind == "metric" else np.sqrt(upper)
         by_way = u[4, row][:, None] + spans.upper[row, row]
         np.testing.assert_allclose(np.min(by_way), np.min(u[4, row]))
-        if is_out and found > 1:
+        if is_out and n_centers > 1:
             skips += 1
-            assert d[4, found - 1] > d[4, : found - 1].min()
+            assert d[4, n_centers - 1] > d[4, : n_centers - 1].min()
     assert gains > 50
     assert skips > 10
 
 
 def test_three_points_on_a_line_by_hand():
-    """Centers at 0 and 1, known exactly; the node is at most .2 from the first, so at least .8 from the second."""
+    """Centers at 0 and 1, known exactly. The node is at most .2 from the first, so at least .8 from the second."""
     lower, upper = np.zeros((5, 5)), np.full((5, 5), 9.0)
     lower[1, 0] = upper[1, 0] = 1.0
     lower[4, :2], upper[4, :2] = [0.1, 0.0], [0.2, 9.0]

@@ -23,19 +23,20 @@ def everything(means):
 
 
 def information(means: np.ndarray, omega: np.ndarray, variance: np.ndarray) -> float:
-    """1 / T of equation (19) for given proportions, over all pairs of arms and not only over smallest entries."""
+    """Returns 1 / T of equation (19) for given proportions, over all pairs of arms and not only smallest entries."""
     best = means.min(1).argmax()
     with np.errstate(divide="ignore"):
         noise = variance / omega
     rates = []
     for v in set(range(len(means))) - {best}:
-        gaps = np.maximum(means[best][:, None] - means[v], 0)  # a slot of v above the slot of the best bears no witness
+        # A slot of v above the slot of the best is no evidence against v.
+        gaps = np.maximum(means[best][:, None] - means[v], 0)
         rates.append((gaps**2 / (2 * (noise[best][:, None] + noise[v]))).max(1).min())
     return min(rates)
 
 
 def slsqp(means: np.ndarray, variance: float) -> float:
-    """T*, by maximising the logarithm of the rate over those of the proportions: best row first, then the rivals."""
+    """Returns T*: maximises the log rate over log proportions, first of the best row, then of the rivals."""
     lowest = means.min(1)
     best = lowest.argmax()
     gaps = means[best][:, None] - np.delete(lowest, best)
@@ -97,7 +98,7 @@ def test_against_slsqp(seed):
 
 
 def test_no_other_proportions_do_better():
-    """Random proportions over ALL arms: those that are no smallest entries are not worth a query."""
+    """Random proportions over all arms: an arm that is not a node's smallest entry is never worth a query."""
     rng = np.random.default_rng(7)
     means = rng.random((6, 3))
     optimum = newton(*everything(means), noise_scale=1.0)
@@ -141,34 +142,34 @@ def test_symmetries():
 
 
 @pytest.mark.parametrize("solve", [newton, mirror])
-def test_centers_and_empty_slots_take_no_part(solve):
+def test_centers_and_empty_slots_get_no_proportion(solve):
     rng = np.random.default_rng(9)
     means = rng.random((6, 3))
     slots, candidates = np.array([True, False, True]), np.array([True, True, False, True, False, True])
     spoiled = means.copy()
     spoiled[~candidates] = 50
     spoiled[:, ~slots] = -50
-    found = solve(jnp.array(spoiled), jnp.array(slots), jnp.array(candidates), noise_scale=1.0)
+    weights = solve(jnp.array(spoiled), jnp.array(slots), jnp.array(candidates), noise_scale=1.0)
     alone = solve(*everything(means[candidates][:, slots]), noise_scale=1.0)
-    assert found.time == pytest.approx(float(alone.time), rel=1e-9)
+    assert weights.time == pytest.approx(float(alone.time), rel=1e-9)
     expected = np.zeros((6, 3))
     expected[np.ix_(candidates, slots)] = alone.omega
-    np.testing.assert_allclose(found.omega, expected, atol=1e-8)
+    np.testing.assert_allclose(weights.omega, expected, atol=1e-8)
 
 
 @pytest.mark.parametrize("solve", [newton, mirror])
-def test_a_single_candidate_needs_nothing(solve):
-    found = solve(jnp.array(EXAMPLE), jnp.ones(3, bool), jnp.array([False, True, False]), noise_scale=1.0)
-    assert found.time == 0
-    np.testing.assert_array_equal(found.omega, 0)
+def test_a_single_candidate_takes_no_time(solve):
+    weights = solve(jnp.array(EXAMPLE), jnp.ones(3, bool), jnp.array([False, True, False]), noise_scale=1.0)
+    assert weights.time == 0
+    np.testing.assert_array_equal(weights.omega, 0)
 
 
-def test_ties_count_as_the_floor():
-    """Two best nodes with equal means: all queries go to the two arms that would tell them apart."""
+def test_tied_means_have_the_gap_floor():
+    """Two best nodes with equal means: all queries go to the two arms that separate them."""
     means = np.array([[0.8], [0.8], [0.1]])
-    found = newton(*everything(means), noise_scale=1.0, gap_floor=1e-3)
-    assert found.time == pytest.approx(2 * 4 / 1e-6, rel=5e-3)
-    np.testing.assert_allclose(found.omega[:2, 0], 0.5, rtol=5e-3)
+    weights = newton(*everything(means), noise_scale=1.0, gap_floor=1e-3)
+    assert weights.time == pytest.approx(2 * 4 / 1e-6, rel=5e-3)
+    np.testing.assert_allclose(weights.omega[:2, 0], 0.5, rtol=5e-3)
     for solve in (newton, mirror):
         assert np.all(np.isfinite(solve(*everything(means), noise_scale=1.0).omega))
 

@@ -1,4 +1,4 @@
-"""What the rules with a likelihood-ratio stop share: by hand, by brute force, and what they refuse."""
+"""Common parts of the rules with a likelihood-ratio stop: by hand, by brute force, and bad input."""
 
 import functools
 
@@ -41,21 +41,21 @@ def settings_of(arms, **options):
 
 @functools.cache
 def after_pulls(glr_ridge, items):
-    """The state after pulls of arms 0, 1, .. with given rewards, and after a refresh of it."""
+    """Returns a program: the state after pulls of arms 0, 1, .. with given rewards, and that state refreshed."""
 
     @jax.jit
     def play(arms, rewards, repeats):
         compared = jnp.asarray(RNG.normal(size=(4, arms.shape[1]))) if items else None
         settings = settings_of(arms, glr_ridge=glr_ridge, items=compared)
-        algorithm = algorithm_of(settings, lambda key, state, seen: (jnp.argmin(state.counts), ()))
+        algorithm = algorithm_of(settings, lambda key, state, view: (jnp.argmin(state.counts), ()))
         state = algorithm.init(KEY)
 
         def one_round(n, state):
             return algorithm.observe(state, algorithm.decide(KEY, state).action, rewards[n])
 
         state = lax.fori_loop(0, repeats * arms.shape[0], one_round, state)
-        seen, verdict = look(settings, state)
-        tested = compare(settings, state.plain) if glr_ridge == 0 else seen
+        view, verdict = look(settings, state)
+        tested = compare(settings, state.plain) if glr_ridge == 0 else view
         return state, algorithm.refresh(state), statistics(tested), statistics(tested, 0.5), verdict
 
     return play
@@ -70,7 +70,7 @@ def test_the_statistic_by_hand(glr_ridge, Z, with_epsilon):
 
 
 @pytest.mark.parametrize("glr_ridge", [None, 0])
-def test_the_caches_are_inverses(glr_ridge):
+def test_caches_hold_the_inverse_gram(glr_ridge):
     rewards = RNG.normal(size=18)
     state, refreshed, *_ = after_pulls(glr_ridge, True)(ARMS, rewards, 3)
     V = 3 * ARMS.T @ ARMS
@@ -99,7 +99,8 @@ def factor_program():
 
 
 def test_factors_against_library_calls():
-    rng = np.random.default_rng(5)  # its own, so that it meets the same matrices whatever runs before it
+    # A generator of this test alone: the matrices must not depend on the tests before it.
+    rng = np.random.default_rng(5)
     roots = rng.normal(size=(20, 3, 3))
     shifts = rng.uniform(0, 2, size=20)
     matrices = roots @ roots.transpose(0, 2, 1) - shifts[:, None, None] * np.eye(3)
@@ -115,7 +116,7 @@ def test_factors_against_library_calls():
         np.testing.assert_allclose(on_arms[lane], ARMS @ inverse @ directions[2], rtol=1e-8, atol=1e-10)
 
 
-def test_the_root_follows_from_the_last_one():
+def test_root_after_is_the_symmetric_update_of_the_last_root():
     roots = np.random.default_rng(6).normal(size=(4, 4))
     matrix, x = roots @ roots.T + np.eye(4), np.array([0.3, -1.0, 0.0, 2.0])
     inverse, root = np.linalg.inv(matrix), np.linalg.inv(np.linalg.cholesky(matrix))
@@ -127,7 +128,7 @@ def test_the_root_follows_from_the_last_one():
     for times in (1.0, 7.0):
         after, expected = np.asarray(program(root, times)), np.linalg.inv(matrix + times * np.outer(x, x))
         np.testing.assert_allclose(after.T @ after, expected, rtol=1e-12, atol=1e-14)
-        # Of all such roots it is the one that turns the last one least: what leads there is symmetric, and positive.
+        # Among all such roots, this one is nearest the last: the factor between them is symmetric and positive.
         turn = after @ np.linalg.inv(root)
         np.testing.assert_allclose(turn, turn.T, atol=1e-13)
         assert np.linalg.eigvalsh(turn)[0] > 0
@@ -147,15 +148,15 @@ def test_adahedge_by_hand():
     np.testing.assert_allclose(after.losses, [0, 1])
 
 
-def test_the_game_against_its_linear_program():
+def test_best_response_against_its_linear_program():
     steps, rows = 512, np.array([True, True, False, True])
     payoffs = np.vstack([[[1, -1, 0.2], [-1, 1, 0.1]], RNG.uniform(-1, 1, (2, 3))])
-    found = jax.jit(best_response, static_argnums=2)(payoffs, rows, steps)
-    assert float(found.sum()) == pytest.approx(1)
+    mixed = jax.jit(best_response, static_argnums=2)(payoffs, rows, steps)
+    assert float(mixed.sum()) == pytest.approx(1)
     for chosen, exact in ((rows, None), (np.array([True, True, False, False]), 1 / 7)):
-        z = found if exact is None else jax.jit(best_response, static_argnums=2)(payoffs, chosen, steps)
+        z = mixed if exact is None else jax.jit(best_response, static_argnums=2)(payoffs, chosen, steps)
         game = payoffs[chosen]
-        made = linprog(
+        solution = linprog(
             [0, 0, 0, -1],
             A_ub=np.hstack([-game, np.ones((len(game), 1))]),
             b_ub=np.zeros(len(game)),
@@ -163,11 +164,13 @@ def test_the_game_against_its_linear_program():
             b_eq=[1],
             bounds=[(0, None)] * 3 + [(None, None)],
         )
-        assert exact is None or -made.fun == pytest.approx(exact)
-        assert -made.fun - np.ptp(game) * np.sqrt(np.log(4) / (2 * steps)) <= (game @ z).min() <= -made.fun + 1e-9
+        assert exact is None or -solution.fun == pytest.approx(exact)
+        assert (
+            -solution.fun - np.ptp(game) * np.sqrt(np.log(4) / (2 * steps)) <= (game @ z).min() <= -solution.fun + 1e-9
+        )
 
 
-def test_frank_wolfe_comes_near_the_design():
+def test_frank_wolfe_is_within_5_percent_of_the_design():
     directions, weights = ARMS[0] - ARMS[1:], np.array([1.0, 0.2, 3.0, 0.0, 1.0])
     shares = np.asarray(frank_wolfe(ARMS, directions, weights, steps=1000))
     inverse = np.linalg.inv(ARMS.T @ (shares[:, None] * ARMS))
@@ -191,35 +194,35 @@ def test_no_round_has_a_loop_of_unknown_length_or_a_library_call():
     for rule in RULES:
         algorithm = rule(instance.arms, delta=0.1, threshold=GK16)
         action = linear.Step if isinstance(algorithm.idle, linear.Step) else linear.Pull
-        found = primitives_of_a_round(algorithm, linear.environment(instance, action))
-        assert found, rule
-        assert not found & {"while", "cholesky", "triangular_solve", "lu", "eigh", "svd"}, rule
+        primitives = primitives_of_a_round(algorithm, linear.environment(instance, action))
+        assert primitives, rule
+        assert not primitives & {"while", "cholesky", "triangular_solve", "lu", "eigh", "svd"}, rule
 
 
-def test_the_spanner_is_the_first_that_spans():
+def test_first_spanner_is_the_first_that_spans():
     np.testing.assert_array_equal(first_spanner(np.array([[0.0, 1], [0, 2], [1, 1], [1, 0]])), [0, 2])
 
 
 def test_a_start_by_the_spanner_pulls_it_first():
     instance = linear.Instance(jnp.asarray([[0.0, 1], [0, 2], [1, 1], [1, 0]]), jnp.asarray([1.0, 0.0]), 1.0)
     algorithm = linear.uniform(instance.arms, delta=0.1, threshold=thresholds.gk16(arms=4), start="spanner")
-    found = jaxbandits.trace(KEY, algorithm, linear.environment(instance), rounds=3)
-    np.testing.assert_array_equal(found.actions.arm[:2], [0, 2])
+    trace = jaxbandits.trace(KEY, algorithm, linear.environment(instance), rounds=3)
+    np.testing.assert_array_equal(trace.actions.arm[:2], [0, 2])
 
 
 def test_characteristic_time_of_soare_by_hand():
     instance = linear.soare(2, 0.1)
     T = 2 * ((1 + 1 / np.tan(0.05)) / 2) ** 2
-    found = linear.characteristic_time(instance.arms, instance.theta)
-    assert float(found.lower) <= T * (1 + 1e-12)
-    assert float(found.value) * (1 + 1e-12) >= T
-    assert float(found.value) / float(found.lower) < 1 + 1e-6
+    bound = linear.characteristic_time(instance.arms, instance.theta)
+    assert float(bound.lower) <= T * (1 + 1e-12)
+    assert float(bound.value) * (1 + 1e-12) >= T
+    assert float(bound.value) / float(bound.lower) < 1 + 1e-6
 
 
 def test_characteristic_time_is_certified_against_random_shares():
     instance = linear.sphere(3, 6, 3, 0.1)
     items = RNG.normal(size=(5, 3))
-    found = linear.characteristic_time(instance.arms, instance.theta, items=items, noise_scale=0.5, steps=500)
+    bound = linear.characteristic_time(instance.arms, instance.theta, items=items, noise_scale=0.5, steps=500)
     means = items @ np.asarray(instance.theta)
     y = items[means.argmax()] - np.delete(items, means.argmax(), axis=0)
     gaps = y @ np.asarray(instance.theta)
@@ -228,9 +231,9 @@ def test_characteristic_time_is_certified_against_random_shares():
         inverse = np.linalg.inv(np.asarray(instance.arms).T @ (shares[:, None] * np.asarray(instance.arms)))
         return (2 * 0.25 * np.einsum("md,de,me->m", y, inverse, y) / gaps**2).max()
 
-    assert time_of(np.asarray(found.allocation)) == pytest.approx(float(found.value), rel=1e-9)
-    assert float(found.value) / float(found.lower) < 1 + 1e-3
-    assert min(time_of(w) for w in RNG.dirichlet(np.ones(6), 300)) >= float(found.lower)
+    assert time_of(np.asarray(bound.allocation)) == pytest.approx(float(bound.value), rel=1e-9)
+    assert float(bound.value) / float(bound.lower) < 1 + 1e-3
+    assert min(time_of(w) for w in RNG.dirichlet(np.ones(6), 300)) >= float(bound.lower)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Laws that hold for every algorithm of the family, on any instance: found by property-based tests."""
+"""Property-based tests of laws that hold for every algorithm of the family, on any instance."""
 
 import functools
 from typing import NamedTuple
@@ -25,13 +25,13 @@ orders = st.permutations(range(K)).map(np.array)
 
 
 class Setting(NamedTuple):
-    """All that a run depends on."""
+    """Inputs of a run."""
 
     arms: jax.Array  # float (K, d)
     theta: jax.Array  # float (d,)
-    noise: jax.Array  # float (K, ROUNDS)   of the rewards of arm k when it is pulled for the n-th time
-    shares: jax.Array  # float (K,)   what the static designs track
-    ratios: jax.Array  # float (K, K, K)   what the ratio rule follows
+    noise: jax.Array  # float (K, ROUNDS)   noise of the n-th reward of arm k
+    shares: jax.Array  # float (K,)   allocation that the static designs track
+    ratios: jax.Array  # float (K, K, K)   shares that the ratio rule tracks
     noise_scale: float = 0.2
     norm_bound: float = 1.0
     epsilon: float = 0.05
@@ -39,7 +39,7 @@ class Setting(NamedTuple):
 
 
 class End(NamedTuple):
-    """How a run has ended."""
+    """End of a run."""
 
     rounds: jax.Array  # int ()
     pulls: jax.Array  # int ()
@@ -49,13 +49,13 @@ class End(NamedTuple):
 
 
 def setting(seed):
-    """Arms of which the first two are good ones. Nothing ties."""
+    """Draws arms of which the first two are good. Nothing ties."""
     rng = np.random.default_rng(seed)
     arms = rng.normal(size=(K, DIMENSION))
     arms[1] = arms[0] + 0.2 * arms[1]
     arms /= np.linalg.norm(arms, axis=1, keepdims=True)
     theta = arms[0] + 0.1 * rng.normal(size=DIMENSION)
-    # In `ratio_tables` some shares tie, as 1/2 and 1/2 for a pair that is best separated by its own pulls.
+    # In `ratio_tables` some shares tie: 1/2 and 1/2 for a pair that is best separated by pulls of the pair itself.
     ratios = rng.dirichlet(np.ones(K), (K, K))
     return Setting(
         arms=jnp.asarray(arms),
@@ -67,7 +67,7 @@ def setting(seed):
 
 
 def build(rule, x):
-    """The algorithm, and the class of its actions."""
+    """Returns the algorithm and the class of its actions."""
     if rule in ("static", "exact"):
         factory, action = (linear.xy_static, Allocation) if rule == "static" else (linear.xy_static_exact, Bridge)
         return factory(x.arms, x.shares, delta=DELTA, noise_scale=x.noise_scale, ridge=x.ridge, growth=0.05), action
@@ -92,7 +92,7 @@ def build(rule, x):
 
 @functools.cache
 def compiled(rule):
-    """A run on recorded noise, as a function of the instance."""
+    """Returns a compiled run on recorded noise, as a function of the instance."""
 
     @jax.jit
     def end(x):
@@ -128,7 +128,7 @@ def assert_close(one, other, *, rtol=1e-8, atol=1e-10):
 
 def assert_same(rule, one, other):
     if rule == "adaptive":
-        # Its designs come from a solver; where they leave A nearly singular, their sixth digit is rounding.
+        # The designs come from a solver. If they leave A nearly singular, their sixth digit is rounding.
         assert_close((one.pulls, one.counts), (other.pulls, other.counts), rtol=1e-4, atol=1)
         other = other._replace(pulls=one.pulls, counts=one.counts)
     jax.tree.map(np.testing.assert_array_equal, one, other)
@@ -197,16 +197,17 @@ def test_coordinates_of_the_span_change_nothing(rule, seed):
     assert reduced.arms.shape == x.arms.shape
     end = compiled(rule)(x)
     assert_same(rule, compiled(rule)(x._replace(arms=reduced.arms, theta=reduced.theta)), end)
-    if rule != "adaptive":  # with a ridge arms need not span their space
+    # The other rules have a ridge, with which arms need not span their space.
+    if rule != "adaptive":
         assert_same(rule, compiled(rule)(x._replace(arms=wide.arms, theta=wide.theta)), end)
 
 
-# What LinGapE remembers
+# The state of LinGapE
 
 
 @jax.jit
 def remembered(arms, pulls, sums):
-    """The state after some observations, and what a refresh makes of it."""
+    """Returns the state after some observations, and that state refreshed."""
     algorithm = linear.lingape(arms, delta=DELTA, ridge=0.5)
     state, _ = lax.scan(lambda state, pair: (algorithm.observe(state, *pair), None), algorithm.init(KEY), (pulls, sums))
     return state, algorithm.refresh(state)
@@ -226,8 +227,9 @@ def test_the_state_depends_on_counts_and_sums_alone(seed):
     shuffled, _ = remembered(arms, Pull(pulled[order], times[order]), sums[order])
     assert_close(shuffled, state)
 
-    mine = pulled == np.arange(number)[:, None]  # all pulls of an arm at once, and zero pulls of the others
-    at_once, _ = remembered(arms, Pull(np.arange(number) % K, mine @ times), mine @ sums)
+    # All pulls of an arm in one observation, then zero pulls of it.
+    is_of_arm = pulled == np.arange(number)[:, None]
+    at_once, _ = remembered(arms, Pull(np.arange(number) % K, is_of_arm @ times), is_of_arm @ sums)
     assert_close(at_once, state)
 
 
@@ -235,7 +237,7 @@ def test_the_state_depends_on_counts_and_sums_alone(seed):
 
 
 def other_coordinates(seed):
-    """Any change of basis that is not far from singular."""
+    """Draws a change of basis with singular values 1/2, 1 and 2."""
     rotations = np.linalg.qr(np.random.default_rng(seed).normal(size=(2, DIMENSION, DIMENSION)))[0]
     return rotations[0] * [0.5, 1.0, 2.0] @ rotations[1]
 
@@ -323,7 +325,7 @@ def bounds(hardness, ridges, noise_scale, norm_bound, arm_norm, delta):
     scales=st.tuples(*3 * [st.floats(0.1, 10.0)]),
     delta=st.floats(1e-9, 0.5),
 )
-def test_what_theorem_2_relaxes_only_grows(hardness, shares, scales, delta):
+def test_theorem_2_bounds_are_ordered_by_their_relaxations(hardness, shares, scales, delta):
     noise_scale, norm_bound, arm_norm = scales
     limit = linear.theorem2_ridge_limit(K=K, delta=delta, noise_scale=noise_scale, norm_bound=norm_bound)
     ridges = shares[0] * limit, shares[1] * 4 * hardness * noise_scale**2 * arm_norm**2

@@ -1,4 +1,4 @@
-"""PEPS: its sampler against rejection, and what becomes of a run without a stop."""
+"""PEPS: its sampler against rejection, and runs without a stop."""
 
 import functools
 
@@ -21,38 +21,43 @@ GK16 = thresholds.gk16(arms=3)
 DRAWS = 50_000
 
 
-def test_the_tail_against_its_inverse():
+def test_above_against_the_inverse_tail():
     uniform = np.concatenate([np.random.default_rng(0).uniform(size=500), [1e-300, 1e-16, 0.5, 1.0]])
-    least = np.array([0.0, 0.01, 0.5, 2.0, 10.0, 38.0, 100.0])[:, None]
-    found = np.asarray(jax.jit(above)(least, uniform))
-    np.testing.assert_allclose(found, -ndtri_exp(log_ndtr(-least) + np.log(uniform)), rtol=1e-11, atol=1e-11)
-    assert np.all(found >= least)
+    smallest = np.array([0.0, 0.01, 0.5, 2.0, 10.0, 38.0, 100.0])[:, None]
+    sampled = np.asarray(jax.jit(above)(smallest, uniform))
+    np.testing.assert_allclose(sampled, -ndtri_exp(log_ndtr(-smallest) + np.log(uniform)), rtol=1e-11, atol=1e-11)
+    assert np.all(sampled >= smallest)
 
 
-def test_the_tail_over_the_density_against_scipy():
+def test_mills_against_scipy():
     x = np.concatenate([np.linspace(0, 12, 500), [1e2, 1e5, 1e300]])
     expected = np.sqrt(np.pi / 2) * erfcx(x / np.sqrt(2))
     np.testing.assert_allclose(np.asarray(jax.jit(mills)(x)), expected, rtol=2e-14)
 
 
-def test_places_are_drawn_by_their_weights():
-    weights = np.array([0.0, 0.2, 0.0, 0.6, 0.0])  # of any sum
-    places = np.asarray(jax.jit(drawn)(weights, np.array([0.0, 0.2, 0.26, 0.9, 1 - 2**-53])))
-    np.testing.assert_array_equal(places, [1, 1, 3, 3, 3])
+def test_drawn_follows_the_weights():
+    weights = np.array([0.0, 0.2, 0.0, 0.6, 0.0])  # the sum need not be 1
+    indices = np.asarray(jax.jit(drawn)(weights, np.array([0.0, 0.2, 0.26, 0.9, 1 - 2**-53])))
+    np.testing.assert_array_equal(indices, [1, 1, 3, 3, 3])
+
+
+def settings_of(arms, **options):
+    names = {"items": None, "epsilon": 0.0, "ridge": 1.0, "glr_ridge": None, "noise_scale": 1.0, "eliminate": None}
+    return checked_settings(arms, 0.1, GK16, **(names | {"start": "arms"} | options))
 
 
 @functools.cache
 def sampler_program():
     @jax.jit
     def program(arms, items, noise_scale):
-        settings = checked_settings(arms, 0.1, GK16, items, 0.0, 0.5, None, noise_scale, None, "arms")
-        algorithm = algorithm_of(settings, lambda key, state, seen: (jnp.argmin(state.counts), ()), draws=True)
+        settings = settings_of(arms, items=items, ridge=0.5, noise_scale=noise_scale)
+        algorithm = algorithm_of(settings, lambda key, state, view: (jnp.argmin(state.counts), ()), draws=True)
         state = algorithm.init(KEY)
         for reward in noise_scale * np.array([0.9, 0.6, 0.1]):
             state = algorithm.observe(state, algorithm.decide(KEY, state).action, reward)
         numbers = numbers_of(KEY, 2, DRAWS, float)
-        found = alternatives(settings, state, compare(settings, state.cache), numbers)
-        return state.cache.theta / noise_scale, (found.errors.T, found.shares)
+        sample = alternatives(settings, state, compare(settings, state.cache), numbers)
+        return state.cache.theta / noise_scale, (sample.errors.T, sample.shares)
 
     return program
 
@@ -70,7 +75,7 @@ def test_the_sampler_against_rejection(items, noise_scale):
     kept = tried[np.argmax((theta + tried) @ compared.T, axis=1) != leader]
     assert 0.1 < len(kept) / len(tried) < 0.9
     assert np.all(np.max((theta + errors) @ (compared - compared[leader]).T, axis=1) > -1e-12)
-    assert len(np.unique(shares)) >= 2  # some lie in several half-spaces
+    assert len(np.unique(shares)) >= 2  # some draws lie in several half-spaces
     assert shares.sum() == pytest.approx(1)
     for power in (1, 2):
         by_rejection, ours = (kept @ arms.T) ** power, (errors @ arms.T) ** power
@@ -81,19 +86,19 @@ def test_the_sampler_against_rejection(items, noise_scale):
 
 
 def test_far_half_spaces_do_not_underflow():
-    settings = checked_settings(np.eye(2), 0.1, GK16, None, 0.0, 1.0, None, 1.0, None, "arms")
-    algorithm = algorithm_of(settings, lambda key, state, seen: (jnp.argmin(state.counts), ()), draws=True)
+    settings = settings_of(np.eye(2))
+    algorithm = algorithm_of(settings, lambda key, state, view: (jnp.argmin(state.counts), ()), draws=True)
     state = algorithm.init(KEY)
     for reward in (1000.0, 0.0):
         state = algorithm.observe(state, algorithm.decide(KEY, state).action, jnp.asarray(reward))
     errors, shares = alternatives(settings, state, compare(settings, state.cache), numbers_of(KEY, 2, 4, float))
-    # The lead of 500 is undone, and hardly more.
+    # The errors undo the lead of 500, and hardly more.
     np.testing.assert_allclose(errors[1] - errors[0], 500, atol=0.1)
     np.testing.assert_allclose(shares, 0.25)
 
 
 def on_soare(seeds, horizon, threshold=None, d=6, draws=20):
-    """Runs on `soare(d, 0.1)`, with the share of right answers over time."""
+    """Runs on `soare(d, 0.1)`, and records the share of right answers over time."""
     instance = linear.soare(d, 0.1)
 
     def build(task, key):
@@ -108,7 +113,7 @@ def on_soare(seeds, horizon, threshold=None, d=6, draws=20):
     return jaxbandits.sweep(build, seeds=seeds, key=KEY, horizon=horizon, progress=False).columns
 
 
-def test_without_a_threshold_it_never_stops():
+def test_peps_without_a_threshold_never_stops():
     columns = on_soare(2, 40, d=2, draws=1)
     assert np.all(columns["status"] == Status.HORIZON)
     assert np.all(columns["pulls"] == 40)
@@ -117,7 +122,7 @@ def test_without_a_threshold_it_never_stops():
 
 @pytest.mark.slow
 def test_figures_on_soare():
-    """400 runs of a float64 implementation: shares that are right at 30, 100, .., and 1762 +- 108 pulls under gk16."""
+    """Right shares at 30, 100, .. pulls, and 1762 +- 108 pulls under gk16, of 400 runs of a float64 implementation."""
     right = on_soare(1000, 3000)["curve.right"].mean(0)
     theirs = np.array([0.585, 0.678, 0.785, 0.925, 0.985])
     spread = np.sqrt(theirs * (1 - theirs) * (1 / 400 + 1 / 1000))

@@ -9,7 +9,7 @@ from jaxbandits.linear import confidence_radius
 
 
 @pytest.mark.parametrize(("power", "radius"), [(1, 10.32194), (2, 10.92785)])
-def test_by_hand(power, radius):
+def test_azuma_radius_by_hand(power, radius):
     assert confidence_radius(100, delta=0.05, K=5, union_power=power) == pytest.approx(radius, abs=1e-5)
 
 
@@ -24,7 +24,7 @@ def test_subgaussian_is_smaller_by_a_factor_of_nearly_four(n):
     assert (azuma / tight) ** 2 == pytest.approx(3.8, abs=0.05)
 
 
-def test_subgaussian_covers_a_walk_but_not_by_much():
+def test_subgaussian_failures_sum_to_delta():
     """P(|sum of n normals| > radius(n) sqrt(n) for some n) sums to at most delta/2 for each sign and pair."""
     n = np.arange(1, 200_000)
     radius = confidence_radius(n, delta=0.05, K=2, union_power=2, radius="subgaussian")
@@ -34,14 +34,14 @@ def test_subgaussian_covers_a_walk_but_not_by_much():
 
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
-def test_keeps_the_dtype_and_vectorises(dtype):
+def test_radius_keeps_the_dtype_and_vectorises(dtype):
     n = jnp.array([10.0, 1e6], dtype)
     radius = jax.jit(lambda n, delta: confidence_radius(n, delta=delta, K=6))(n, jnp.asarray(0.05, dtype))
     assert radius.dtype == dtype
     np.testing.assert_allclose(radius, [float(confidence_radius(m, delta=0.05, K=6)) for m in (10, 10**6)], rtol=1e-6)
 
 
-def test_counts_whose_square_overflows():
+def test_radius_is_right_if_the_square_of_the_count_overflows():
     radius = confidence_radius(jnp.asarray(10**10), delta=0.05, K=6)
     assert radius == pytest.approx(2 * np.sqrt(2 * np.log(6e20 * 36 / (0.05 * np.pi**2))))
     with jax.enable_x64(False):
@@ -50,7 +50,7 @@ def test_counts_whose_square_overflows():
         assert radius == pytest.approx(2 * np.sqrt(2 * np.log(6e18 * 36 / (0.05 * np.pi**2))), rel=1e-6)
 
 
-def test_noise_scale_multiplies():
+def test_radius_is_proportional_to_the_noise_scale():
     one, two = (confidence_radius(50, delta=0.05, K=6, noise_scale=sigma) for sigma in (1.0, 2.0))
     assert two == pytest.approx(2 * float(one))
 
@@ -66,6 +66,6 @@ def test_noise_scale_multiplies():
         ({"radius": "normal"}, "radius must be one of .*azuma.*subgaussian.*, got 'normal'"),
     ],
 )
-def test_refuses(change, message):
+def test_bad_input(change, message):
     with pytest.raises(ValueError, match=message):
         confidence_radius(100, **({"delta": 0.05, "K": 5} | change))
