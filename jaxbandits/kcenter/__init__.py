@@ -1,9 +1,9 @@
 """Greedy k-center from noisy samples of distances (Jali, Karamchandani and Moharir).
 
-Greedy starts from one point and k - 1 times adds the point farthest from the centers found so far. Wanted are its
-centers, in order, with probability 1 - delta and for few queries. A query is a single dimension of the distance of two
-points (`dimension_instance`: points too long to be read as a whole), or their distance through noise
-(`distance_instance`: judgements of people, say).
+Greedy starts from one point and k - 1 times adds the point farthest from the centers found so far. The algorithms find
+its centers, in order, with probability 1 - delta and few queries. A query samples a single dimension of the distance of
+two points (`dimension_instance`: points too long to be read completely), or their distance with noise
+(`distance_instance`: for example, people's judgements).
 
 >>> import jax, jaxbandits
 >>> from jaxbandits import kcenter
@@ -17,19 +17,19 @@ True
 
 | algorithm | what it does |
 | --- | --- |
-| `ds_ucb` | samples dimensions: upper and lower confidence bounds |
-| `ds_ts` | the same with Thompson sampling of the center |
+| `ds_ucb` | samples dimensions, by upper and lower confidence bounds |
+| `ds_ts` | `ds_ucb` with Thompson sampling of the center |
 | `ds_random` | samples dimensions uniformly: a baseline |
 | `naive_greedy` | reads all dimensions of every distance: a baseline, on the host |
-| `ns_ts` | noisy distances, two nodes a round: confidence bounds and Thompson sampling |
-| `ns_tands` | noisy distances: tracks the optimal proportions of queries |
-| `track_and_stop` | the same in batches, beyond the paper |
-| `ns_random` | noisy distances, uniformly: a baseline |
+| `ns_ts` | samples noisy distances, two nodes per round, by confidence bounds and Thompson sampling |
+| `ns_tands` | samples noisy distances, tracking the optimal proportions of queries |
+| `track_and_stop` | `ns_tands` in batches, beyond the paper |
+| `ns_random` | samples noisy distances uniformly: a baseline |
 
-Reading a run: an arm is a pair (node, slot), where slot i stands for center `state.stage.centers[i]`. Where dimensions
+Reading a run: an arm is a pair (node, slot), where slot i stands for center `state.stage.centers[i]`. If dimensions
 are sampled, `state.counts` (n, k-1) are the queries of each arm and `state.sums` (n, k-1) its rewards, in units of
-1/levels^2 for integer points; where distances are noisy, `state.samples.counts` and `state.samples.sums`.
-`state.stage.queries` counts by stage. `confidence` makes means and intervals of them.
+1/levels^2 for integer points. If distances are noisy, they are `state.samples.counts` and `state.samples.sums`.
+`state.stage.queries` counts the queries by stage. `confidence` computes means and intervals from a state.
 """
 
 from jaxbandits.kcenter._algorithms.ds_random import ds_random
@@ -62,7 +62,7 @@ from jaxbandits.kcenter._problem.problem import (
     distance_instance,
 )
 from jaxbandits.kcenter._shared.intervals import KL, Lemma1, Lil
-from jaxbandits.kcenter._shared.stage import Centers
+from jaxbandits.kcenter._shared.stages import Centers
 from jaxbandits.kcenter._shared.thresholds import exploration_rate
 from jaxbandits.kcenter._shared.weights import Weights, omega_mirror, omega_newton
 from jaxbandits.kcenter._theory.complexity import (

@@ -9,7 +9,7 @@ from drivers.kcenter_ds import KEY, follow, tape
 
 from jaxbandits.kcenter import KL, Dimensions, ds_ts, ds_ucb
 from jaxbandits.kcenter._algorithms.ds_ts import thompson
-from jaxbandits.kcenter._shared.sampler import Arms
+from jaxbandits.kcenter._shared.dimension_sampling import Arms
 
 N, M, K, LEVELS = 6, 150, 3, 16
 # Binary rows of different densities; the third is about as far from the first as from the last.

@@ -14,7 +14,7 @@ from experiments.bench.reference import kcenter_ds, kcenter_ns
 from jaxbandits import Tape, kcenter
 from jaxbandits.engine.run.loop import streams
 from jaxbandits.kcenter import KL, Lemma1, Lil, Pull
-from jaxbandits.kcenter._shared.stage import draw_arms
+from jaxbandits.kcenter._shared.stages import draw_arms
 from jaxbandits.numerics.beta import beta, beta_or_nan
 from jaxbandits.numerics.normal import normals_and_uniforms
 from jaxbandits.testing import round_keys

@@ -9,9 +9,8 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array
 from jaxbandits.checks import is_concrete
 from jaxbandits.kcenter._problem.problem import Dimensions
-from jaxbandits.kcenter._shared.ds import dimension_sampler, lowest
+from jaxbandits.kcenter._shared.dimension_sampling import Arms, Pick, Ties, algorithm_from_sampler, lowest, make_sampler
 from jaxbandits.kcenter._shared.intervals import KL, Interval, Scale
-from jaxbandits.kcenter._shared.sampler import Arms, Pick, Ties, make_sampler
 from jaxbandits.kcenter._shared.triangle import Triangle
 from jaxbandits.numerics.beta import UNIFORMS_OF_TWO, beta_or_nan
 
@@ -33,28 +32,28 @@ def ds_ts(
 ) -> Algorithm:
     """DS-TS queries the node of largest upper bound against the center that a posterior draw makes its nearest.
 
-    As `ds_ucb` with the interval `KL`, but for the slot: with probability `mix` it is that of the least Theta_i, drawn
-    from the posterior Beta(1 + successes, 1 + failures) of each arm of the node that has not been read. A reward counts
-    as a success with a probability that equals it.
+    It is `ds_ucb` with the interval `KL`, except for the slot. With probability `mix`, the slot has the smallest
+    Theta_i, drawn from the posterior Beta(1 + successes, 1 + failures) of each arm of the node that has not been read.
+    A reward counts as a success with a probability that equals it.
 
-    The arguments that are not listed, the result and the errors are those of `ds_ucb`.
+    Other arguments and errors: see `ds_ucb`.
 
     Its own arguments:
         problem: the sizes, `instance.problem`.
-        delta: () in (0, 1), admitted probability of error.
-        mix: () in [0, 1], share of Thompson sampling. The number 0 is `ds_ucb` at the same interval, and draws nothing.
-        interval: the paper's is `KL()`.
-        redraw: whether an arm that has been read takes part again from the next stage on, as line 8 is printed; a round
-            that picks it is lost. It makes no difference in queries.
+        delta: () in (0, 1), allowed probability of error.
+        mix: () in [0, 1], share of Thompson sampling. 0 is `ds_ucb` with the same interval, and draws nothing.
+        interval: as in `ds_ucb`; the paper has `KL()`.
+        redraw: if True, an arm that has been read takes part again from the next stage on, as line 8 is printed. A
+            round that picks it is lost. The number of queries does not change.
 
     Returns:
         Algorithm with actions `Pull`, observed as `Sample`, and answers `Centers`.
 
-    **Guarantee** and **queries**: as `ds_ucb` at the same interval. Section VI-B has it that DS-TS needs fewer queries
-    than DS-UCB; the paper's tables say 2.4 to 4.7 times more. That is the interval, far wider than `Lil`: at the same
-    one Thompson sampling needs 7 to 23 % fewer, for ten centers of 100 to 1000 images. **Cost**: that of `ds_ucb`, and
-    8 k random numbers for each query of a leap, whether or not it is used: on CPUs a leap of 1 is the fastest. Some
-    rounds, one in a thousand or so, pass without a query.
+    **Guarantee** and **queries**: as `ds_ucb` with the same interval. Section VI-B states that DS-TS needs fewer
+    queries than DS-UCB, but the paper's tables show 2.4 to 4.7 times more. The cause is the interval, far wider than
+    `Lil`. With the same interval, Thompson sampling needs 7 to 23 % fewer, for ten centers of 100 to 1000 images.
+    **Cost**: as `ds_ucb`, and 8 k random numbers for each query of a leap, used or not: on CPUs a leap of 1 is the
+    fastest. About one round in a thousand passes without a query.
 
     Source: Jali, Karamchandani and Moharir, Greedy k-center from noisy distance samples, Algorithm 2.
     """
@@ -67,19 +66,30 @@ def ds_ts(
         return Pick(partial(thompson, mix=mix, cap=cap), 1 + UNIFORMS_OF_TWO * (problem.k - 1))
 
     sampler = make_sampler(
-        problem, pick, delta, interval, first_center, scale, cap, triangle, ties, leap, dtype, redraw
+        problem,
+        pick,
+        delta=delta,
+        interval=interval,
+        first_center=first_center,
+        scale=scale,
+        cap=cap,
+        triangle=triangle,
+        ties=ties,
+        leap=leap,
+        dtype=dtype,
+        redraw=redraw,
     )
-    return dimension_sampler(sampler)
+    return algorithm_from_sampler(sampler)
 
 
 def thompson(numbers: Array, arms: Arms, *, mix: Array | float, cap: int) -> Array:
-    """The slot of the least posterior draw with probability `mix`, else of the least lower bound.
+    """Picks the slot of the smallest posterior draw with probability `mix`, otherwise of the smallest lower bound.
 
-    A draw is of two proposals; where an open arm has none that is accepted, the round passes (slot k - 1, `no_slot`).
-    As whether it does depends on no draw's value, the law of the queries is that of exact draws.
+    A draw has two proposals. If an open arm accepts neither, the round passes (slot k - 1, `no_slot`). This does not
+    depend on the value of any draw, so the queries have the same law as with exact draws.
     """
     dtype, successes = arms.lower.dtype, arms.successes
-    assert successes is not None  # as `pick` takes numbers
+    assert successes is not None  # counted, as `pick` takes numbers
     failures = jnp.minimum(arms.counts, cap) - successes
     uniform = numbers[1:].reshape(UNIFORMS_OF_TWO, -1)
     theta = jnp.where(arms.open, beta_or_nan(uniform, 1 + successes.astype(dtype), 1 + failures.astype(dtype)), 2)

@@ -1,7 +1,7 @@
-"""Who answers the queries of an instance, and what queries look like.
+"""Environments that answer the queries of an instance, and the actions that queries are.
 
-A stage of greedy finds one center. Its arms are the pairs (node, slot): a node, and a slot of the list of centers. The
-last center never gets arms, so there are k - 1 slots.
+A stage of greedy finds one center. Its arms are the pairs (node, slot) of a node and an index in the list of centers.
+The last center never gets arms, so there are k - 1 slots.
 
 Source: Jali, Karamchandani and Moharir, "Greedy k-Center from Noisy Distance Samples".
 """
@@ -32,21 +32,21 @@ from jaxbandits.streams import Numbered, key_of, opened, plain
 
 @static_fields("problem")
 class Pull(NamedTuple):
-    """Queries one node against one slot. The answer for no node or no slot has no meaning.
+    """Query of one node against one slot. Without a node or a slot, the answer has no meaning.
 
-    The observation is a `Sample` where dimensions are sampled, and a single reward () where distances are noisy.
+    The observation is a `Sample` if dimensions are sampled, and a single reward () if distances are noisy.
     """
 
     node: Array  # int32 ()     n: nothing is queried
     slot: Array  # int32 ()     k - 1: nothing is queried
-    centers: Array  # int32 (k-1,)  the centers found so far; entries past them are not read
-    exact: Array  # bool ()     reads the whole arm, at the cost of m queries
-    problem: Problem  # static     an environment refuses the actions of another problem
+    centers: Array  # int32 (k-1,)  centers found so far; entries past them are not read
+    exact: Array  # bool ()     True to read the whole arm, for m queries
+    problem: Problem  # static     environments refuse actions of another problem
 
 
 @static_fields("problem")
 class PairPull(NamedTuple):
-    """Queries two nodes, each against its slot. The observation is two rewards (2,)."""
+    """Queries of two nodes, each against its slot. The observation is two rewards (2,)."""
 
     node: Array  # int32 (2,)   n: nothing is queried
     slot: Array  # int32 (2,)   k - 1: nothing is queried
@@ -56,7 +56,7 @@ class PairPull(NamedTuple):
 
 @static_fields("problem")
 class Counts(NamedTuple):
-    """Queries node v against slot i `pulls[v, i]` times. The observation is the sums of the rewards (n, k-1)."""
+    """Queries of node v against slot i, `pulls[v, i]` times. The observation is the sums of the rewards (n, k-1)."""
 
     pulls: Array  # int32 (n, k-1)
     centers: Array  # int32 (k-1,)
@@ -64,10 +64,10 @@ class Counts(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """The observation of sampled dimensions, in units of 1/levels^2 for integer points."""
+    """Observation of sampled dimensions, in units of 1/levels^2 for integer points."""
 
-    rewards: Array  # (leap,)  one dimension each, against the slot that is queried; int32, or the dtype of the points
-    exact: Array  # ()         the sum over all dimensions
+    rewards: Array  # (leap,)  one dimension each, against the queried slot; int32, or the dtype of the points
+    exact: Array  # ()         sum over all dimensions
 
 
 def environment(
@@ -78,34 +78,34 @@ def environment(
     action: type[Pull] | type[PairPull] | type[Counts] | None = None,
     stream: Key | None = None,
 ) -> Environment:
-    """Answers the queries of an instance.
+    """Returns the environment that answers the queries of an instance.
 
-    Of points, a query draws a dimension j uniformly, with replacement, and pays (x_vj - x_sj)^2. Of noisy distances, a
-    query of (v, s) pays a normal variable of mean d(v, s), or 1 with probability d(v, s); m queries of an arm are
-    answered by one variable with the law of their sum, N(m d, m noise_scale^2) or Binomial(m, d), and no query by 0.
+    For points, a query draws a dimension j uniformly, with replacement, and pays (x_vj - x_sj)^2. For noisy distances,
+    a query of (v, s) pays a normal variable of mean d(v, s), or 1 with probability d(v, s). Then m queries of an arm are
+    answered by one variable with the law of their sum, N(m d, m noise_scale^2) or Binomial(m, d), and 0 queries by 0.
 
     Args:
         instance: the truth.
-        leap: dimensions drawn each round, at least 1: the algorithm's `leap`. 1 for noisy distances.
-        test_every: draws of a round of `ds_random`, at least 1: its `test_every`. With more than 1, noise, actions and
-            observations have a leading axis (test_every,). 1 for all else.
-        action: class of the algorithm's actions, where distances are noisy: `Pull`, `PairPull` or `Counts`; None:
-            `PairPull`, that of `ns_ts`. Points are answered to `Pull` alone.
-        stream: None for fresh noise in every round. With a key, the n-th query of a pair of nodes has the same answer
-            whoever makes it and whichever of the two is the center: the same dimension, the same uniform variable, or
+        leap: dimensions drawn per round, at least 1, as the algorithm's `leap`. 1 for noisy distances.
+        test_every: draws per round of `ds_random`, at least 1, as its `test_every`. With more than 1, noise, actions
+            and observations have a leading axis (test_every,). 1 for all other algorithms.
+        action: class of the algorithm's actions for noisy distances: `Pull`, `PairPull` or `Counts`. If None,
+            `PairPull`, as for `ns_ts`. For points, the only class is `Pull`.
+        stream: if None, every round has fresh noise. With a key, the n-th query of a pair of nodes has the same answer
+            for every algorithm, whichever of the two is the center: the same dimension, the same uniform variable, or
             the same step of a Gaussian walk (`numerics.walk`), so that sums agree as well. Actions must be `numbered`.
-            Binomial sums (`Counts` of Bernoulli rewards) cannot be drawn so.
+            Binomial sums (`Counts` of Bernoulli rewards) cannot be drawn in this way.
 
     Returns:
-        Environment. Its noise is the dimensions, int32 (leap,); or standard normal or uniform, of the shape of the
-        observation, but for `Counts` the round's key; nothing with a stream. It observes Gaussian rewards in the dtype
-        of the distances, Bernoulli ones as int32. Cost per round: O(leap) gathers; for noisy distances O(1), or
-        O(n k) for `Counts`; with a stream 64 normal variables for every arm that Gaussian rewards are for.
+        Environment. Its noise is the dimensions, int32 (leap,); or standard normal or uniform variables, of the shape
+        of the observation, except for `Counts`, where it is the round's key. With a stream, it is (). Gaussian rewards
+        have the dtype of the distances, Bernoulli rewards are int32. Cost per round: O(leap) gathers; for noisy
+        distances O(1), or O(n k) for `Counts`; with a stream, 64 normal variables for every arm of Gaussian rewards.
 
     Raises:
-        ValueError: the instance is not valid; an argument is out of range, or means nothing for this kind of instance;
-            a stream is given for binomial sums; or those are wanted while `jax_enable_x64` is off: JAX draws them
-            wrongly in 32 bit for large counts. The environment refuses actions of another problem.
+        ValueError: the instance is not valid; an argument is out of range, or has no meaning for this kind of instance;
+            a stream is given for binomial sums; or binomial sums are requested while `jax_enable_x64` is off, as JAX
+            draws them wrongly in 32 bit for large counts. The environment refuses actions of another problem.
 
     Source: Jali, Karamchandani and Moharir, sections IV (whose equation (4) squares the reward twice) and VII.
     """
@@ -117,24 +117,30 @@ def environment(
 
 
 def made_for(problem: Problem, dtype: Any) -> dict[str, Any]:
-    """What an algorithm for a problem says of itself; `dtype` is that of its rewards, where they are no integers."""
+    """Returns an `Algorithm`'s fields for a problem; `dtype` is the dtype of its rewards if they are not integers."""
     return {"problem": lambda: {"problem": problem}, "receive": partial(_receive, problem, dtype)}
 
 
 def _receive(problem: Problem, dtype: Any, action: Any, observation: Any) -> Any:
-    """The observation as arrays; raises `ValueError` unless an action can be answered so."""
+    """Returns the observation as arrays; raises `ValueError` unless it can answer the action."""
     if isinstance(problem, Dimensions):
         checks.instance("observation", observation, Sample)
         largest = (problem.levels or 1) ** 2
         kind = "float" if problem.levels is None else "int"
-        of = dtype if problem.levels is None else jnp.int32
+        reward_dtype = dtype if problem.levels is None else jnp.int32
         shape = jnp.shape(action.node)
         draws = np.shape(observation.rewards)[-1:] or (1,)
         rewards = checks.array(
-            "observation.rewards", observation.rewards, (*shape, *draws), kind=kind, dtype=of, least=0, most=largest
+            "observation.rewards",
+            observation.rewards,
+            (*shape, *draws),
+            kind=kind,
+            dtype=reward_dtype,
+            least=0,
+            most=largest,
         )
         limit = problem.m * largest
-        exact = checks.numbers("observation.exact", observation.exact, shape, of, least=0, most=limit)
+        exact = checks.numbers("observation.exact", observation.exact, shape, reward_dtype, least=0, most=limit)
         return Sample(rewards, exact)
     if problem.noise == "gaussian":
         shape = action.pulls.shape if hasattr(action, "pulls") else action.node.shape
@@ -148,7 +154,7 @@ def _receive(problem: Problem, dtype: Any, action: Any, observation: Any) -> Any
 
 
 def _accepts(problem: Problem, action: Any) -> Array:
-    """True if nodes and slots that are queried exist, or are n or k - 1, none."""
+    """True if all queried nodes and slots exist; n and k - 1 stand for none."""
     action = plain(action)
     if hasattr(action, "pulls"):
         return jnp.all(action.pulls >= 0)
@@ -158,7 +164,7 @@ def _accepts(problem: Problem, action: Any) -> Array:
 
 
 def _admits(problem: Problem, answer: Any) -> Array:
-    """True if all centers are nodes, or -1, not found yet."""
+    """True if all centers are nodes, or -1, which stands for not found yet."""
     centers = getattr(answer, "indices", answer)
     return jnp.all((centers >= -1) & (centers < problem.n))
 
@@ -171,7 +177,7 @@ def _answering(
     action: type[Pull] | type[PairPull] | type[Counts] | None,
     stream: Key | None,
 ) -> Environment:
-    """The environment; raises `ValueError` where an argument is not as above."""
+    """Returns the environment; raises `ValueError` unless all arguments are as in `environment`."""
     check_instance(instance)
     leap = checks.whole("leap", leap, least=1)
     test_every = checks.whole("test_every", test_every, least=1)
@@ -193,7 +199,7 @@ def _answering(
 
 
 def queried_before(counts: Array, action: Pull | PairPull) -> Array:
-    """How often each arm of an action was queried before, in earlier rounds and earlier in this one: int32, by node."""
+    """Counts the queries of each arm before its place in the action, in this and earlier rounds: int32, by node."""
     before = counts.at[action.node, action.slot].get(mode="clip")
     if jnp.ndim(action.node) == 0:
         return before
@@ -202,13 +208,13 @@ def queried_before(counts: Array, action: Pull | PairPull) -> Array:
 
 
 def no_pull(problem: Problem) -> Pull:
-    """The `Pull` that does nothing."""
+    """Returns the `Pull` that does nothing."""
     node, slot = jnp.asarray(problem.n, jnp.int32), jnp.zeros((), jnp.int32)
     return Pull(node, slot, jnp.zeros(problem.k - 1, jnp.int32), jnp.zeros((), bool), problem)
 
 
 def no_counts(problem: Distances) -> Counts:
-    """The `Counts` that do nothing."""
+    """Returns the `Counts` that do nothing."""
     return Counts(jnp.zeros((problem.n, problem.k - 1), jnp.int32), jnp.zeros(problem.k - 1, jnp.int32), problem)
 
 
@@ -229,20 +235,20 @@ def _dimensions(instance: DimensionInstance, leap: int, stream: Key | None) -> E
         del noise
         pull, before = opened(action)
         _check_action(pull, Pull, problem, ())
-        of_pair = _pair_key(stream, pull.node, pull.centers.at[pull.slot].get(mode="clip"))
-        keys = jax.vmap(lambda ahead: key_of(of_pair, before + ahead))(jnp.arange(leap, dtype=before.dtype))
+        pair_key = _pair_key(stream, pull.node, pull.centers.at[pull.slot].get(mode="clip"))
+        keys = jax.vmap(lambda ahead: key_of(pair_key, before + ahead))(jnp.arange(leap, dtype=before.dtype))
         return respond(pull, jax.vmap(lambda key: jax.random.randint(key, (), 0, problem.m, jnp.int32))(keys))
 
     return Environment(lambda key: (), respond_stream, stream)
 
 
 def _pair_key(stream: Key, node: Array, center: Array) -> Key:
-    """The key of two nodes, in either order."""
+    """Returns the key of two nodes, the same in either order."""
     return key_of(stream, jnp.minimum(node, center), jnp.maximum(node, center))
 
 
 def _several(environment: Environment, count: int) -> Environment:
-    """Answers several actions a round, each with noise of its own; for 1, the environment that was given."""
+    """Answers several actions per round, each with its own noise; if `count` is 1, returns the environment given."""
     if count == 1:
         return environment
 
@@ -258,10 +264,10 @@ def _several(environment: Environment, count: int) -> Environment:
 
 
 def _means(instance: DistanceInstance, kind: Any) -> Callable[[Any], tuple[Array, Array, Array]]:
-    """From an action to the nodes that it queries, their centers, and the means of the rewards, of one shape."""
+    """Returns a function from an action to its nodes, their centers, and the mean rewards, all of one shape."""
     distances, point_of, problem = jnp.asarray(instance.distances), _point_of(instance.rows), instance.problem
 
-    def of(action: Any) -> tuple[Array, Array, Array]:
+    def queries_of(action: Any) -> tuple[Array, Array, Array]:
         if kind is Counts:
             _check_action(action, Counts, problem)
             nodes, centers = jnp.arange(problem.n, dtype=jnp.int32)[:, None], action.centers
@@ -270,12 +276,12 @@ def _means(instance: DistanceInstance, kind: Any) -> Callable[[Any], tuple[Array
             nodes, centers = action.node, action.centers.at[action.slot].get(mode="clip")
         return nodes, centers, distances.at[point_of(nodes), point_of(centers)].get(mode="clip")
 
-    return of
+    return queries_of
 
 
 def _noisy_from(stream: Key, instance: DistanceInstance, kind: Any) -> Environment:
-    """Noisy distances whose noise is a function of the pair of nodes and of the number of the query."""
-    problem, of, dtype = instance.problem, _means(instance, kind), jnp.asarray(instance.distances).dtype
+    """Answers noisy distances, with noise that depends on the pair of nodes and the number of the query."""
+    problem, queries_of, dtype = instance.problem, _means(instance, kind), jnp.asarray(instance.distances).dtype
 
     def rewards(node: Array, center: Array, mean: Array, before: Array, times: Array) -> Array:
         key = _pair_key(stream, node, center)
@@ -287,18 +293,20 @@ def _noisy_from(stream: Key, instance: DistanceInstance, kind: Any) -> Environme
     def respond(action: Numbered, noise: tuple[()]) -> Array:
         del noise
         inner, before = opened(action)
-        queries = jnp.broadcast_arrays(*of(inner), before, inner.pulls if kind is Counts else jnp.ones_like(before))
+        queries = jnp.broadcast_arrays(
+            *queries_of(inner), before, inner.pulls if kind is Counts else jnp.ones_like(before)
+        )
         return jnp.vectorize(rewards)(*queries)
 
     return Environment(lambda key: (), respond, stream)
 
 
 def _noisy(instance: DistanceInstance, kind: Any) -> Environment:
-    problem, of, dtype = instance.problem, _means(instance, kind), jnp.asarray(instance.distances).dtype
+    problem, queries_of, dtype = instance.problem, _means(instance, kind), jnp.asarray(instance.distances).dtype
     shape = (2,) if kind is PairPull else ()
 
     def means_of(action: Any) -> Array:
-        return of(action)[2]
+        return queries_of(action)[2]
 
     if problem.noise == "bernoulli" and kind is Counts:
         has_64_bit = jnp.result_type(float) == jnp.float64
@@ -331,7 +339,7 @@ def _noisy(instance: DistanceInstance, kind: Any) -> Environment:
 
 
 def _point_of(rows: Array | None) -> Callable[[Array], Array]:
-    """From the nodes of an instance to the points of the shared arrays."""
+    """Returns the map from nodes of an instance to points of the shared arrays."""
     if rows is None:
         return lambda nodes: nodes
     table = jnp.asarray(rows, jnp.int32)
@@ -339,7 +347,7 @@ def _point_of(rows: Array | None) -> Callable[[Array], Array]:
 
 
 def _check_action(action: Any, kind: type, problem: Problem, shape: tuple[int, ...] | None = None) -> None:
-    """Raises `ValueError` unless it is an action of this kind, for this problem; all of it is known before tracing."""
+    """Raises `ValueError` unless `action` is of this kind and for this problem; both are known before tracing."""
     checks.instance("action", action, kind)
     require(action.problem == problem, "action.problem", f"be {problem}, the environment's", action.problem)
     if shape is not None:

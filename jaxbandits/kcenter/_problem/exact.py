@@ -1,6 +1,6 @@
-"""Greedy k-center on exact distances, on the host: the centers that the algorithms are to find.
+"""Greedy k-center on exact distances, on the host: the centers that the algorithms must find.
 
-Everything here takes and returns NumPy arrays.
+All functions take and return NumPy arrays.
 """
 
 from collections.abc import Callable
@@ -12,27 +12,27 @@ from jaxbandits import checks
 from jaxbandits.checks import require
 from jaxbandits.kcenter._problem.tables import check_distances, check_levels, check_points, on_host
 
-POINTS_AT_ONCE = 1024  # converted to floats at a time
+POINTS_AT_ONCE = 1024  # number of points converted to floats at a time
 
 
 class Greedy(NamedTuple):
-    """The exact solution."""
+    """Exact solution."""
 
-    centers: np.ndarray  # int32 (k,)      in order
+    centers: np.ndarray  # int32 (k,)      centers in order
     bottlenecks: np.ndarray  # float (k-1,)  distance of each new center to the centers before it
-    gaps: np.ndarray  # float (k-1,)         how much farther it was than the runner-up; inf if there was none
+    gaps: np.ndarray  # float (k-1,)         lead of each new center over the runner-up; inf without a runner-up
 
 
 class NaiveGreedy(NamedTuple):
-    """The exact solution from all dimensions, and what it costs."""
+    """Exact solution from all dimensions, and its number of queries."""
 
-    greedy: Greedy  # the centers
-    printed: int  # n m k queries, as the paper's tables count
+    greedy: Greedy  # solution
+    printed: int  # n m k queries, the count of the paper's tables
     needed: int  # m queries of each candidate at each stage, m sum over p = 1..k-1 of (n - p)
 
 
 def pairwise_sums(points: Any) -> np.ndarray:
-    """The sums sum_j (x_uj - x_vj)^2 of all pairs, computed on the host.
+    """Computes the sums sum_j (x_uj - x_vj)^2 of all pairs, on the host.
 
     Args:
         points: (N, m), integers or floats.
@@ -45,7 +45,8 @@ def pairwise_sums(points: Any) -> np.ndarray:
     Raises:
         ValueError: points are not (N, m), or a sum of integers may reach 2^31.
     """
-    from scipy.spatial.distance import cdist  # a quarter of a second, which most programs need not wait for
+    # This import takes a quarter of a second, which most programs need not spend.
+    from scipy.spatial.distance import cdist
 
     points = on_host("points", points)
     require(points.ndim == 2 and points.size > 0, "points", "have shape (N, m)", points.shape)
@@ -55,8 +56,8 @@ def pairwise_sums(points: Any) -> np.ndarray:
     size, m = points.shape
     low, high = int(points.min()), int(points.max())
     require(m * (high - low) ** 2 < 2**31, "points", "have m (max - min)^2 < 2^31", m * (high - low) ** 2)
-    # Distances do not change when the values are centred. A matrix product of integers in floating point is exact while
-    # every partial sum is below 2^24, or 2^53 in float64; float32 is twice as fast if the pieces are not too narrow.
+    # Centring the values does not change distances. A matrix product of integers in floating point is exact while every
+    # partial sum is below 2^24, or 2^53 in float64. float32 is twice as fast if the pieces are not too narrow.
     middle = (low + high) // 2
     width = 2**24 // max(high - middle, middle - low, 1) ** 2
     dtype, width = (np.float32, width) if width >= 512 else (np.float64, m)
@@ -68,15 +69,15 @@ def pairwise_sums(points: Any) -> np.ndarray:
         return points[start : start + POINTS_AT_ONCE].astype(dtype) - dtype(middle)
 
     for first in starts:
-        left = centred(first)
-        squares[first : first + POINTS_AT_ONCE] = np.einsum("ij,ij->i", left, left, dtype=np.float64)
+        rows = centred(first)
+        squares[first : first + POINTS_AT_ONCE] = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
         for second in starts[: first // POINTS_AT_ONCE + 1]:
-            right = left if second == first else centred(second)
+            columns = rows if second == first else centred(second)
             products = sums[first : first + POINTS_AT_ONCE, second : second + POINTS_AT_ONCE]
             products[...] = 0
-            for column in range(0, m, width):
-                piece = slice(column, column + width)
-                products += (left[:, piece] @ right[:, piece].T).astype(np.int32)
+            for start in range(0, m, width):
+                piece = slice(start, start + width)
+                products += (rows[:, piece] @ columns[:, piece].T).astype(np.int32)
             # In this order nothing passes 2^31: x.(x - y) is at most m (max - min)^2.
             products[...] = (squares[first : first + POINTS_AT_ONCE, None] - products) + (
                 squares[second : second + POINTS_AT_ONCE] - products
@@ -86,19 +87,19 @@ def pairwise_sums(points: Any) -> np.ndarray:
 
 
 def normalised_distances(sums: Any, *, m: int, levels: int | None = None, dtype: Any = None) -> np.ndarray:
-    """Distances from sums over all dimensions: sums / (m levels^2).
+    """Computes distances from sums over all dimensions: sums / (m levels^2).
 
     Args:
         sums: `pairwise_sums(points)`, or a part of it.
-        m: the dimension of the points.
-        levels: the largest value of integer points; None for floats.
-        dtype: floating, of the result; float64 by default.
+        m: dimension of the points.
+        levels: largest value of integer points; None for floats.
+        dtype: floating dtype of the result. If None, float64.
 
     Returns:
         float, of the shape of sums, in [0, 1].
 
     Raises:
-        ValueError: sums are no numbers of at least 0, `m` or `levels` is no integer of at least 1, or m levels^2
+        ValueError: sums are not numbers of at least 0, `m` or `levels` is not an integer of at least 1, or m levels^2
             reaches 2^31.
     """
     sums = on_host("sums", sums)
@@ -112,12 +113,12 @@ def normalised_distances(sums: Any, *, m: int, levels: int | None = None, dtype:
 
 
 def greedy(distances: Any, *, k: int, first_center: int = 0) -> Greedy:
-    """Exact greedy k-center on a table of distances; ties go to the lowest index.
+    """Computes exact greedy k-center on a table of distances; ties go to the lowest index.
 
     Args:
         distances: (n, n), integers or floats, in any unit.
         k: number of centers, in 2..n.
-        first_center: the point it starts from.
+        first_center: the point from which greedy starts.
 
     Returns:
         Greedy, its values in the unit of the distances. Cost: O(n k).
@@ -136,13 +137,13 @@ def greedy(distances: Any, *, k: int, first_center: int = 0) -> Greedy:
 
 
 def greedy_from_points(points: Any, *, k: int, first_center: int = 0, levels: int | None = None) -> Greedy:
-    """Exact greedy k-center on points, without a table of distances.
+    """Computes exact greedy k-center on points, without a table of distances.
 
     Args:
         points: (n, m), as for `dimension_instance`.
         k: number of centers, in 2..n.
-        first_center: the point it starts from.
-        levels: the largest value of integer points; None for floats.
+        first_center: the point from which greedy starts.
+        levels: largest value of integer points; None for floats.
 
     Returns:
         Greedy, its values being normalised distances in [0, 1]. Cost: O(n m k), about 4 s for 10,000 images of 12,288
@@ -169,9 +170,9 @@ def greedy_from_points(points: Any, *, k: int, first_center: int = 0, levels: in
 
 
 def naive_greedy(points: Any, *, k: int, first_center: int = 0, levels: int | None = None) -> NaiveGreedy:
-    """The baseline that reads every dimension of every distance it needs.
+    """Computes the baseline that reads every dimension of every distance it needs.
 
-    Arguments and errors are those of `greedy_from_points`.
+    Arguments and errors: see `greedy_from_points`.
 
     Returns:
         NaiveGreedy.
@@ -182,7 +183,7 @@ def naive_greedy(points: Any, *, k: int, first_center: int = 0, levels: int | No
 
 
 def naive_queries(n: int, m: int, k: int) -> tuple[int, int]:
-    """The queries of `naive_greedy`.
+    """Returns the number of queries of `naive_greedy`.
 
     Args:
         n: number of points, at least 2.
@@ -190,10 +191,10 @@ def naive_queries(n: int, m: int, k: int) -> tuple[int, int]:
         k: number of centers, in 2..n.
 
     Returns:
-        (n m k, as the paper's tables count; m sum over p = 1..k-1 of (n - p), which are really needed).
+        (n m k, the count of the paper's tables; m sum over p = 1..k-1 of (n - p), the number really needed).
 
     Raises:
-        ValueError: an argument is no integer, or lies outside the range above.
+        ValueError: an argument is not an integer, or lies outside the range above.
     """
     checks.whole("n", n, least=2)
     checks.whole("m", m, least=1)

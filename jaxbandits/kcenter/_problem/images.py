@@ -1,6 +1,6 @@
-"""Images as points: Tiny ImageNet, which the user must have, and digits and crops of photographs from scikit-learn.
+"""Images as points: Tiny ImageNet, which the user must provide, and digits and photograph crops from scikit-learn.
 
-Points are NumPy arrays (n, m) on the host, for `dimension_instance`. Their number of levels is named beside them.
+Points are NumPy arrays (n, m) on the host, for `dimension_instance`. Each function states their number of levels.
 """
 
 import hashlib
@@ -15,27 +15,27 @@ import numpy as np
 from jaxbandits import checks
 from jaxbandits.checks import require
 
-IMAGE_LEVELS = 255  # of `tiny_imagenet` and `image_crops`
-DIGIT_LEVELS = 16  # of `digits`
+IMAGE_LEVELS = 255  # levels of `tiny_imagenet` and `image_crops`
+DIGIT_LEVELS = 16  # levels of `digits`
 
-SIDE = 64  # pixels of a side of an image
-DIGITS = 1797
-HEIGHT = 427  # pixels, of the photographs
+SIDE = 64  # pixels per side of an image
+DIGITS = 1797  # number of digits in the data set
+HEIGHT = 427  # height of the photographs in pixels
 TINY_IMAGENET = "http://cs231n.stanford.edu/tiny-imagenet-200.zip"
 
 
 def tiny_imagenet(path: str | Path, n: int, start: int = 0, *, cache: str | Path | None = None) -> np.ndarray:
-    """Validation images of Tiny ImageNet as points.
+    """Loads validation images of Tiny ImageNet as points.
 
-    Decoded images are kept in a .npy file, so that the next call takes no time; where it cannot be written, they are
-    decoded each time.
+    Decoded images are cached in a .npy file, so the next call takes no time. If it cannot be written, they are decoded
+    each time.
 
     Args:
         path: the folder with val_0.JPEG, val_1.JPEG, ...: tiny-imagenet-200/val/images.
         n: number of images, at least 2.
-        start: number of the first one; images follow each other by number.
-        cache: folder of the .npy files; None: `path` if it is writable, else `jaxbandits` in the user's cache folder
-            (`XDG_CACHE_HOME`, or ~/.cache).
+        start: number of the first image; the others follow by number.
+        cache: folder of the .npy files. If None, `path` if it is writable, otherwise `jaxbandits` in the user's cache
+            folder (`XDG_CACHE_HOME`, or ~/.cache).
 
     Returns:
         uint8 (n, 12288), of 255 levels: rows, columns, channels. Grey images have three equal channels.
@@ -59,14 +59,14 @@ def tiny_imagenet(path: str | Path, n: int, start: int = 0, *, cache: str | Path
 
 
 def digits(n: int | None = None, seed: int | None = None) -> np.ndarray:
-    """Handwritten digits of 8 x 8 pixels as points.
+    """Loads handwritten digits of 8 x 8 pixels as points.
 
-    Some of the 1797 digits are equal, and many distances are: greedy's centers may be tied.
+    Some of the 1797 digits are equal, and so are many distances: greedy's centers may be tied.
 
     Args:
-        n: number of digits, in 2..1797; None: all.
-        seed: of a `numpy.random.default_rng`: the first n of its permutation of all digits; None: the first n of the
-            data set.
+        n: number of digits, in 2..1797. If None, all.
+        seed: seed of `numpy.random.default_rng`, whose permutation of all digits gives the first n. If None, the first
+            n of the data set.
 
     Returns:
         uint8 (n, 64), of 16 levels.
@@ -78,18 +78,18 @@ def digits(n: int | None = None, seed: int | None = None) -> np.ndarray:
     n = DIGITS if n is None else checks.whole("n", n, least=2, most=DIGITS)
     if seed is not None:
         checks.whole("seed", seed, least=0)
-    points = _needed("sklearn.datasets", "scikit-learn").load_digits().data.astype(np.uint8)
+    points = _import_or_explain("sklearn.datasets", "scikit-learn").load_digits().data.astype(np.uint8)
     return points[:n] if seed is None else points[np.random.default_rng(seed).permutation(DIGITS)[:n]]
 
 
 def image_crops(n: int, seed: int, size: int = SIDE, augment: bool = False) -> np.ndarray:
-    """Random crops of two photographs as points, a stand-in for small images.
+    """Draws random crops of two photographs as points, a stand-in for small images.
 
     Args:
         n: number of crops, at least 2.
-        seed: of `numpy.random.default_rng`.
-        size: pixels of a side of a crop, in 1..427; a crop shows a square of random size and place.
-        augment: whether channels are permuted, and half the crops inverted and half mirrored.
+        seed: seed of `numpy.random.default_rng`.
+        size: pixels per side of a crop, in 1..427; a crop shows a square of random size and position.
+        augment: if True, channels are permuted, half the crops are inverted, and half are mirrored.
 
     Returns:
         uint8 (n, 3 size^2), of 255 levels: rows, columns, channels.
@@ -102,8 +102,8 @@ def image_crops(n: int, seed: int, size: int = SIDE, augment: bool = False) -> n
     checks.whole("seed", seed, least=0)
     checks.whole("size", size, least=1, most=HEIGHT)
     checks.flag("augment", augment)
-    _needed("PIL.Image", "Pillow")
-    load = _needed("sklearn.datasets", "scikit-learn").load_sample_image
+    _import_or_explain("PIL.Image", "Pillow")
+    load = _import_or_explain("sklearn.datasets", "scikit-learn").load_sample_image
     photographs = [load(name) for name in ("china.jpg", "flower.jpg")]
     height, width, _ = photographs[0].shape
     rng = np.random.default_rng(seed)
@@ -111,9 +111,9 @@ def image_crops(n: int, seed: int, size: int = SIDE, augment: bool = False) -> n
     def crop() -> np.ndarray:
         photograph = photographs[rng.integers(2)]
         side = rng.integers(size, height + 1)
-        top, left = rng.integers(0, height - side + 1), rng.integers(0, width - side + 1)
+        top, first_column = rng.integers(0, height - side + 1), rng.integers(0, width - side + 1)
         offsets = np.arange(size) * side // size
-        image = photograph[top + offsets[:, None], left + offsets]
+        image = photograph[top + offsets[:, None], first_column + offsets]
         if augment:
             image = image[:, :, rng.permutation(3)]
             image = 255 - image if rng.random() < 0.5 else image
@@ -125,12 +125,12 @@ def image_crops(n: int, seed: int, size: int = SIDE, augment: bool = False) -> n
 
 def _decode(file: Path) -> np.ndarray:
     require(file.is_file(), "path", f"hold {file.name}, from {TINY_IMAGENET}", str(file))
-    with _needed("PIL.Image", "Pillow").open(file) as image:
+    with _import_or_explain("PIL.Image", "Pillow").open(file) as image:
         require(image.size == (SIDE, SIDE), file.name, f"be of {SIDE} x {SIDE} pixels", image.size)
         return np.asarray(image.convert("RGB")).reshape(-1)
 
 
-def _needed(module: str, package: str) -> Any:
+def _import_or_explain(module: str, package: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -150,13 +150,14 @@ def _read_cached(file: Path, shape: tuple[int, ...]) -> np.ndarray | None:
 
 
 def _write_cached(file: Path, images: np.ndarray) -> bool:
-    """Whether the file could be written; it is renamed into place, so that no reader finds half a file."""
+    """Writes the file, and returns True if that succeeds."""
     temporary = None
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=file.parent, suffix=".tmp", delete=False) as stream:
             temporary = Path(stream.name)
             np.save(stream, images)
+        # The rename is atomic, so no reader meets half a file.
         temporary.replace(file)
     except OSError:
         if temporary is not None:
@@ -166,6 +167,6 @@ def _write_cached(file: Path, images: np.ndarray) -> bool:
 
 
 def as_path(name: str, value: Any) -> Path:
-    """A path; raises `ValueError` unless it is given as a string or a path."""
+    """Returns a path; raises `ValueError` unless it is given as a string or a path."""
     require(isinstance(value, (str, Path)), name, "be a path", value)
     return Path(value)

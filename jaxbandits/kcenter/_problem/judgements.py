@@ -1,4 +1,4 @@
-"""Distances from judgements of similarity: what people said of shoes, which the user must have, and simulated votes.
+"""Distances from judgements of similarity: votes on shoes, which the user must provide, and simulated votes.
 
 Distances are NumPy arrays (n, n) on the host, for `distance_instance`.
 """
@@ -26,13 +26,13 @@ Source = Literal["matrix", "votes"]
 
 
 def zappos(path: str | Path, n: int = SHOES, source: Source = "matrix") -> np.ndarray:
-    """Distances of shoes, from people's judgements of which ones look alike.
+    """Loads distances of shoes, from people's judgements of which shoes look alike.
 
     Args:
         path: the folder with the file that `source` names.
         n: number of shoes, in 2..85; the first n are taken.
-        source: "matrix", the file D_heuristic_85x85.csv, 85 lines of 85 numbers, or "votes", from which the same
-            distances are computed (see `zappos_from_votes`).
+        source: "matrix" reads the file D_heuristic_85x85.csv, 85 lines of 85 numbers; "votes" computes the same
+            distances from votes (see `zappos_from_votes`).
 
     Returns:
         float64 (n, n), in [0, 1]: the probabilities of Bernoulli rewards, `distance_instance(.., noise="bernoulli")`.
@@ -54,17 +54,17 @@ def zappos(path: str | Path, n: int = SHOES, source: Source = "matrix") -> np.nd
 
 
 def zappos_from_votes(path: str | Path) -> np.ndarray:
-    """Distances from votes on which of two things is more like a third one.
+    """Computes distances from votes on which of two things is more like a third one.
 
     P[h, b] is the mean share of votes that b is closer to h than c is, over all c with at least one vote on it, and
     D[i, j] = 1 - P[i, j] P[j, i].
 
     Args:
-        path: the folder with zappos_triplet_counts.csv.gz, whose header is
-            head,b,c,votes_b_closer,votes_c_closer and whose lines are integers, things being numbered from 0.
+        path: the folder with zappos_triplet_counts.csv.gz. Its header is head,b,c,votes_b_closer,votes_c_closer and its
+            lines are integers; things are numbered from 0.
 
     Returns:
-        float64 (n, n), with n - 1 the largest number in the file; 85 for the shoes.
+        float64 (n, n), with n - 1 the largest number of a thing in the file; (85, 85) for the shoes.
 
     Raises:
         ValueError: the file is missing or not of this form, or there is no vote on some pair.
@@ -84,22 +84,22 @@ def zappos_from_votes(path: str | Path) -> np.ndarray:
     pairs = np.concatenate([head * n + b, head * n + c])
     total = np.bincount(pairs, np.concatenate([share, 1 - share]), n * n).reshape(n, n)
     count = np.bincount(pairs, minlength=n * n).reshape(n, n)
-    unseen = np.argwhere((count == 0) & ~np.eye(n, dtype=bool))
-    require(len(unseen) == 0, VOTES, "hold a vote on every ordered pair", f"none on {unseen[:1].tolist()}")
+    missing = np.argwhere((count == 0) & ~np.eye(n, dtype=bool))
+    require(len(missing) == 0, VOTES, "hold a vote on every ordered pair", f"none on {missing[:1].tolist()}")
     return _disagreement(total / np.maximum(count, 1))
 
 
 def triplet_like(n: int, seed: int, dim: int = 3, sharpness: float = 2.0, reps: int = 1) -> np.ndarray:
-    """Distances from simulated votes on which of two things is more like a third one, a stand-in for `zappos`.
+    """Simulates votes on which of two things is more like a third one, and computes distances: a stand-in for `zappos`.
 
     Things are normal vectors z. A voter finds j more like i than l with probability
     1/(1 + exp(-sharpness (|z_i - z_l| - |z_i - z_j|))).
 
     Args:
         n: number of things, at least 3.
-        seed: of `numpy.random.default_rng`.
+        seed: seed of `numpy.random.default_rng`.
         dim: dimension of the vectors.
-        sharpness: how sharply voters judge.
+        sharpness: factor in the law of a vote above.
         reps: votes on each i and {j, l}.
 
     Returns:

@@ -7,21 +7,21 @@ from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete
 
-BINARY_LEVELS = 1  # of `binary_rows`
+BINARY_LEVELS = 1  # levels of `binary_rows`
 
 
 def clusters(n: int, m: int, n_clusters: int, spread: Array | float, seed: int) -> np.ndarray | Array:
-    """Points in boxes around uniform centers.
+    """Draws points in boxes around uniform centers.
 
     Args:
         n: number of points, at least 2; point a belongs to cluster a mod n_clusters.
         m: dimension.
         n_clusters: number of clusters.
         spread: half the width of a cluster, at least 0; may be traced.
-        seed: of `numpy.random.default_rng`.
+        seed: seed of `numpy.random.default_rng`.
 
     Returns:
-        float64 (n, m), in [0, 1]; an array of JAX where `spread` is traced.
+        float64 (n, m), in [0, 1]; a JAX array if `spread` is traced.
 
     Raises:
         ValueError: an argument is out of range.
@@ -37,12 +37,12 @@ def clusters(n: int, m: int, n_clusters: int, spread: Array | float, seed: int) 
 
 
 def contrast_rows(n: int, m: int, seed: int) -> np.ndarray:
-    """Points around the middle of the cube, each at a scale of its own, so that distances differ much.
+    """Draws points around the middle of the cube, each at its own scale, so that distances differ much.
 
     Args:
         n: number of points, at least 2.
         m: dimension.
-        seed: of `numpy.random.default_rng`.
+        seed: seed of `numpy.random.default_rng`.
 
     Returns:
         float64 (n, m), in [0, 1].
@@ -57,12 +57,12 @@ def contrast_rows(n: int, m: int, seed: int) -> np.ndarray:
 
 
 def binary_rows(n: int, m: int, seed: int) -> np.ndarray:
-    """Corners of the cube, each with its own share of ones: the class of the paper's Theorem 1.
+    """Draws corners of the cube, each with its own share of ones: the class of the paper's Theorem 1.
 
     Args:
         n: number of points, at least 2.
         m: dimension.
-        seed: of `numpy.random.default_rng`.
+        seed: seed of `numpy.random.default_rng`.
 
     Returns:
         uint8 (n, m), of 1 level.

@@ -1,7 +1,7 @@
-"""What a learner may know of an instance of k-center, and the instances themselves.
+"""Problems of k-center, which a learner may know, and instances.
 
-n points have unknown distances d(u, v). Greedy k-center starts from one point and k - 1 times adds the point that is
-farthest from the centers found so far; wanted are its centers, in order, from noisy samples of distances.
+n points have unknown distances d(u, v). Greedy k-center starts from one point and k - 1 times adds the point farthest
+from the centers found so far. The task is to find its centers, in order, from noisy samples of distances.
 
 d is a squared distance throughout, so greedy's radius is at most 4 times the optimum in d, twice in sqrt(d).
 """
@@ -18,24 +18,24 @@ from jaxbandits.checks import is_concrete, require
 from jaxbandits.kcenter._problem.exact import pairwise_sums
 from jaxbandits.kcenter._problem.tables import as_array, check_distances, check_levels, check_points, sum_dtype
 
-LARGEST_OWN_TABLE = 4096  # points up to which an instance makes its own table of pairwise sums
+LARGEST_OWN_TABLE = 4096  # largest number of points whose pairwise sums an instance computes itself
 
 Noise = Literal["gaussian", "bernoulli"]
 
 
 @static_fields("n", "m", "k", "levels")
 class Dimensions(NamedTuple):
-    """k of n points in [0, 1]^m are to be found from single dimensions of their distances. Static for JAX."""
+    """Problem of finding k of n points in [0, 1]^m from single dimensions of their distances. Static for JAX."""
 
     n: int  # points, at least 2
-    m: int  # dimensions, at least 1; n m (k-1) < 2^31, half the most queries
+    m: int  # dimensions, at least 1; n m (k-1), half the largest number of queries, is below 2^31
     k: int  # centers, in 2..n
-    levels: int | None = None  # the largest value of integer points, m levels^2 < 2^31; None for floats
+    levels: int | None = None  # largest value of integer points, m levels^2 < 2^31; None for floats
 
 
 @static_fields("n", "k", "noise")
 class Distances(NamedTuple):
-    """k of n points are to be found from noisy distances. Static for JAX."""
+    """Problem of finding k of n points from noisy distances. Static for JAX."""
 
     n: int  # points, at least 2
     k: int  # centers, in 2..n
@@ -51,40 +51,39 @@ class DimensionInstance(NamedTuple):
     problem: Dimensions  # static
     points: Array  # (N, m)        integers in 0..levels or floats in [0, 1]
     exact: Array  # (N, N)         `pairwise_sums(points)`; int32, or the dtype of the points
-    rows: Array | None = None  # int32 (n,)  the points of this instance, in the order of its nodes; None: all
+    rows: Array | None = None  # int32 (n,)  points of this instance, in the order of its nodes; None for all
 
 
 class DistanceInstance(NamedTuple):
-    """Distances that are seen through noise. Many instances may share `distances`."""
+    """Distances that are observed with noise. Many instances may share `distances`."""
 
     problem: Distances  # static
     distances: Array  # float (N, N)  symmetric, zero diagonal; at most 1 for Bernoulli rewards
     noise_scale: Array | float | None = None  # () >= 0  standard deviation of Gaussian rewards; None for Bernoulli ones
-    rows: Array | None = None  # int32 (n,)  the points of this instance, in the order of its nodes; None: all
+    rows: Array | None = None  # int32 (n,)  points of this instance, in the order of its nodes; None for all
 
 
 def dimension_instance(
     points: Any, *, k: int, levels: int | None = None, exact: Any = None, rows: Any = None
 ) -> DimensionInstance:
-    """An instance whose distances are sampled one dimension at a time: d(v, s) = sum_j (x_vj - x_sj)^2 / m.
+    """Builds an instance whose distances are sampled by dimension: d(v, s) = sum_j (x_vj - x_sj)^2 / m.
 
     Args:
-        points: (N, m), integers in 0..levels or floats in [0, 1]. Integers are kept as they are: no float copy is made.
-            They stand for x = value / levels, and rewards are then integers in units of 1/levels^2, so that their sums
-            are exact.
+        points: (N, m), integers in 0..levels or floats in [0, 1]. Integers are kept, without a float copy. They stand
+            for x = value / levels, and rewards are then integers in units of 1/levels^2, so that their sums are exact.
         k: number of centers, in 2..n.
-        levels: the largest value of integer points; None for floats.
-        exact: (N, N), the table `pairwise_sums(points)`. None: it is computed here, for up to 4096 points; of traced
-            ones in O(N^2 m) on the device. Instances that share points should share it too.
-        rows: int (n,), the points of this instance, in the order of its nodes; None: all.
+        levels: largest value of integer points; None for floats.
+        exact: (N, N), the table `pairwise_sums(points)`. If None, it is computed here, for up to 4096 points; for traced
+            points in O(N^2 m) on the device. Instances that share points should share it too.
+        rows: int (n,), the points of this instance, in the order of its nodes. If None, all.
 
     Returns:
         DimensionInstance.
 
     Raises:
         ValueError: points are not (N, m) with N >= 2 and m >= 1, not finite, out of range, or integers without levels;
-            m levels^2 reaches 2^31; k is no integer in 2..n; `exact` has another shape or dtype, or is missing where it
-            cannot be computed here; or `rows` is not a list of points.
+            m levels^2 reaches 2^31; k is not an integer in 2..n; `exact` has another shape or dtype, or is missing for
+            more than 4096 points; or `rows` is not a list of points.
     """
     points = as_array("points", points)
     check_points("points", points, levels)
@@ -102,20 +101,20 @@ def dimension_instance(
 def distance_instance(
     distances: Any, *, k: int, noise_scale: Array | float | None = None, noise: Noise = "gaussian", rows: Any = None
 ) -> DistanceInstance:
-    """An instance whose distances are seen through noise.
+    """Builds an instance whose distances are observed with noise.
 
     Args:
         distances: float (N, N), symmetric, with zero diagonal; at most 1 for Bernoulli rewards.
         k: number of centers, in 2..n.
         noise_scale: () >= 0, standard deviation of Gaussian rewards; None for Bernoulli ones.
         noise: the law of the rewards, "gaussian" or "bernoulli".
-        rows: int (n,), the points of this instance, in the order of its nodes; None: all.
+        rows: int (n,), the points of this instance, in the order of its nodes. If None, all.
 
     Returns:
         DistanceInstance.
 
     Raises:
-        ValueError: distances are not such a table; k is no integer in 2..n; `noise` is unknown; the noise scale is
+        ValueError: distances are not such a table; k is not an integer in 2..n; `noise` is unknown; the noise scale is
             negative, missing for Gaussian rewards, or given for Bernoulli ones; or `rows` is not a list of points.
     """
     distances = as_array("distances", distances)
@@ -132,7 +131,7 @@ def distance_instance(
 
 
 def check_dimensions(problem: Any) -> None:
-    """Raises `ValueError` unless it is a valid `Dimensions`."""
+    """Raises `ValueError` unless `problem` is a valid `Dimensions`."""
     checks.instance("problem", problem, Dimensions)
     n, m, k, levels = problem
     checks.whole("problem.n", n, least=2)
@@ -144,7 +143,7 @@ def check_dimensions(problem: Any) -> None:
 
 
 def check_noisy(problem: Any) -> None:
-    """Raises `ValueError` unless it is a valid `Distances`."""
+    """Raises `ValueError` unless `problem` is a valid `Distances`."""
     checks.instance("problem", problem, Distances)
     checks.whole("problem.n", problem.n, least=2)
     checks.whole("problem.k", problem.k, least=2, most=problem.n)
@@ -152,7 +151,7 @@ def check_noisy(problem: Any) -> None:
 
 
 def check_instance(instance: Any) -> None:
-    """Raises `ValueError` unless it is an instance whose parts fit together; its arrays may be traced."""
+    """Raises `ValueError` unless `instance` is one whose parts fit together; its arrays may be traced."""
     checks.instance("instance", instance, (DimensionInstance, DistanceInstance))
     problem = instance.problem
     if isinstance(instance, DimensionInstance):
@@ -177,7 +176,7 @@ def check_instance(instance: Any) -> None:
 
 
 def check_noise_scale(name: str, noise_scale: Any, noise: Noise) -> None:
-    """Raises `ValueError` unless it is a number of at least 0 for Gaussian rewards, and None for Bernoulli ones."""
+    """Raises `ValueError` unless the scale is at least 0 for Gaussian rewards, and None for Bernoulli rewards."""
     if noise == "gaussian":
         require(noise_scale is not None, name, "be given for Gaussian noise", noise_scale)
         checks.not_negative(name, noise_scale)
@@ -189,13 +188,13 @@ def _check_exact(name: str, exact: Any, points: Any) -> None:
     exact = as_array(name, exact)
     size, dtype = points.shape[0], sum_dtype(points.dtype)
     require(exact.shape == (size, size), name, f"have shape {(size, size)}", exact.shape)
-    require(exact.dtype == dtype, name, f"have dtype {dtype}, that of pairwise_sums(points)", exact.dtype)
+    require(exact.dtype == dtype, name, f"have dtype {dtype}, as pairwise_sums(points)", exact.dtype)
     if is_concrete(exact) and exact.dtype != jnp.int32:
         require(np.isfinite(np.asarray(exact)), name, "be finite", exact)
 
 
 def _traced_sums(points: Array) -> Array:
-    """`pairwise_sums` of traced points. Integers are exact, floats are summed in their own dtype."""
+    """Computes `pairwise_sums` of traced points. Integers are exact, floats are summed in their own dtype."""
     points = points.astype(sum_dtype(points.dtype))
     return lax.map(lambda point: jnp.sum((points - point[None]) ** 2, axis=1, dtype=points.dtype), points)
 

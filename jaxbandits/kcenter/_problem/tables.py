@@ -10,7 +10,7 @@ from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete, require
 
-SYMMETRY = 1e-9  # distances that differ by less count as equal
+SYMMETRY = 1e-9  # largest difference of distances that count as equal
 
 
 def check_points(name: str, points: Array | np.ndarray, levels: Any) -> None:
@@ -50,13 +50,13 @@ def check_distances(name: str, distances: Array | np.ndarray, *, largest: float 
 
 
 def check_levels(name: str, levels: Any, m: int) -> None:
-    """Raises `ValueError` unless it is a number of levels with which sums over m dimensions are int32."""
+    """Raises `ValueError` unless `levels` is a number of levels for which sums over m dimensions are int32."""
     checks.whole(name, levels, least=1)
     require(m * levels**2 < 2**31, name, "give m levels^2 < 2^31, as sums are int32", m * levels**2)
 
 
 def as_array(name: str, values: Any) -> Any:
-    """An array that is not moved: a JAX array as it is, all else as a NumPy array."""
+    """Returns an array without moving it: a JAX array unchanged, anything else as a NumPy array."""
     if isinstance(values, jax.Array):
         return values
     try:
@@ -68,11 +68,11 @@ def as_array(name: str, values: Any) -> Any:
 
 
 def on_host(name: str, values: Any) -> np.ndarray:
-    """A NumPy array, of values that are known."""
+    """Returns concrete values as a NumPy array."""
     require(is_concrete(values), name, "be concrete", values)
     return np.asarray(as_array(name, values))
 
 
 def sum_dtype(dtype: Any) -> Any:
-    """That of sums of squared differences of points."""
+    """Returns the dtype of sums of squared differences of points."""
     return jnp.dtype(jnp.int32) if jnp.issubdtype(dtype, jnp.integer) else dtype

@@ -1,1 +1,1 @@
-"""What several algorithms of the family share."""
+"""Frames and rules that several algorithms of the family share."""

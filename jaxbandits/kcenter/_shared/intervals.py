@@ -1,8 +1,8 @@
 """Confidence intervals of a distance from the mean of its samples.
 
-`Lil`, `Lemma1` and `KL` say which one an algorithm takes. The functions below take means (...) and counts (...), ints
-of at least 1, and return (lower, upper), both (...), of the means' dtype; their `delta` is what `shared_delta` leaves
-for one interval.
+`Lil`, `Lemma1` and `KL` select the interval of an algorithm. The functions below take means (...) and counts (...),
+ints of at least 1, and return (lower, upper), both (...), of the means' dtype. Their `delta` is the share of one
+interval, as `shared_delta` returns it.
 """
 
 from collections.abc import Callable
@@ -28,25 +28,25 @@ Scale = Literal["mean", "root"]
 class Lil(NamedTuple):
     """The paper's heuristic (22), mean +- sqrt(radius_scale log(1 + (1 + log t) / delta) / t). It is not proved."""
 
-    # float () > 0, the paper's C. Below .03 it returns wrong centers on images, with hardly a larger radius.
+    # float () > 0, the paper's C. Below .03, centers on images are wrong, though their radius is hardly larger.
     radius_scale: Array | float = 0.1
-    # DEVIATION: (22) is printed with n^2. The paper's tables grow with 1 / delta as they do with n, and not with n^2.
+    # DEVIATION: (22) is printed with n^2. The paper's tables grow with 1 / delta as with n, and not with n^2.
     union: Union = "points"
 
 
 @static_fields("union")
 class Lemma1(NamedTuple):
-    """Lemma 1, proved for all t at once, and some ten times wider than `Lil`."""
+    """Lemma 1, proved for all t at once, and about ten times wider than `Lil`."""
 
     union: Union = "pairs"  # "pairs": delta / n^2 for each interval; "points": delta / n
 
 
 @static_fields("union")
 class KL(NamedTuple):
-    """(14): t kl(mean, q) <= log(k1 t^alpha / delta); for Gaussian rewards kl is that of their noise scale."""
+    """Interval (14): t kl(mean, q) <= log(k1 t^alpha / delta). Gaussian rewards have the kl of their noise scale."""
 
     alpha: Array | float = 1.1  # float () > 1
-    k1: Array | float | None = None  # float () > 1 + 1 / (alpha - 1); None: 1 % more than that (`least_k1`)
+    k1: Array | float | None = None  # float () > 1 + 1 / (alpha - 1); if None, 1 % more (`least_k1`)
     union: Union = "pairs"  # "pairs": delta / n^2 for each interval; "points": delta / n
 
 
@@ -54,7 +54,7 @@ Interval = Lil | Lemma1 | KL
 
 
 def check_interval(interval: Any, kinds: tuple[type, ...] = (Lil, Lemma1, KL)) -> None:
-    """Raises `ValueError` unless it is one of these intervals, with parameters in their ranges."""
+    """Raises `ValueError` unless `interval` is one of these kinds, with parameters in their ranges."""
     checks.instance("interval", interval, kinds)
     checks.one_of("interval.union", interval.union, Union)
     if isinstance(interval, Lil):
@@ -68,13 +68,13 @@ def check_interval(interval: Any, kinds: tuple[type, ...] = (Lil, Lemma1, KL)) -
 
 
 def bounds_of(interval: Interval, n: int, delta: Array | float, noise_scale: Array | float | None = None) -> Bounds:
-    """The functions of means and counts that an interval stands for.
+    """Returns the bounds of an interval, as a function of means and counts.
 
     Args:
         interval: Lil, Lemma1 or KL.
         n: number of nodes.
-        delta: () in (0, 1), admitted probability of error of the run.
-        noise_scale: () > 0, standard deviation of Gaussian rewards, with `KL`; None: rewards in [0, 1].
+        delta: () in (0, 1), allowed probability of error of the run.
+        noise_scale: () > 0, standard deviation of Gaussian rewards, with `KL`. If None, rewards lie in [0, 1].
 
     Returns:
         (means (...), counts (...)) -> (lower, upper).
@@ -91,14 +91,14 @@ def bounds_of(interval: Interval, n: int, delta: Array | float, noise_scale: Arr
 
 
 def arm_bounds(bounds: Bounds, problem: Dimensions, *, cap: int, scale: Scale, dtype: Any) -> Bounds:
-    """Bounds of a distance from the statistics of its arm, where dimensions are sampled.
+    """Returns the bounds of a distance from the statistics of its arm, where dimensions are sampled.
 
     Args:
-        bounds: from means and counts.
+        bounds: bounds as a function of means and counts.
         problem: Dimensions.
         cap: queries of an arm; with more, it has been read exactly.
-        scale: "mean": around the mean reward. "root": around its root.
-        dtype: of the bounds.
+        scale: if "mean", bounds are around the mean reward; if "root", around its root.
+        dtype: dtype of the bounds.
 
     Returns:
         (counts int32 (...), sums (...)) -> (lower, upper), finite. They are equal for an arm that has been read; they
@@ -119,13 +119,13 @@ def arm_bounds(bounds: Bounds, problem: Dimensions, *, cap: int, scale: Scale, d
 
 
 def shared_delta(delta: Array | float, n: int, union: Union) -> Array | float:
-    """The probability of error for one interval."""
+    """Returns the probability of error of one interval."""
     return delta / n**2 if union == "pairs" else delta / n
 
 
 @partial(jax.jit, inline=True)
 def lil(mean: Array, count: Array, *, delta: Array | float, radius_scale: Array | float) -> tuple[Array, Array]:
-    """`Lil`, not clipped."""
+    """Computes `Lil`, not clipped."""
     t, delta, radius_scale = (jnp.asarray(x, mean.dtype) for x in (count, delta, radius_scale))
     radius = jnp.sqrt(radius_scale * jnp.log1p((1 + jnp.log(t)) / delta) / t)
     return mean - radius, mean + radius
@@ -133,7 +133,7 @@ def lil(mean: Array, count: Array, *, delta: Array | float, radius_scale: Array 
 
 @partial(jax.jit, inline=True)
 def lemma1(mean: Array, count: Array, *, delta: Array | float) -> tuple[Array, Array]:
-    """`Lemma1`: mean +- sqrt(2 beta / t) with beta = 2 log(125 log(1.12 t) / delta)."""
+    """Computes `Lemma1`: mean +- sqrt(2 beta / t) with beta = 2 log(125 log(1.12 t) / delta)."""
     t, delta = jnp.asarray(count, mean.dtype), jnp.asarray(delta, mean.dtype)
     radius = jnp.sqrt(4 * jnp.log(125 * jnp.log(1.12 * t) / delta) / t)
     return mean - radius, mean + radius
@@ -142,7 +142,7 @@ def lemma1(mean: Array, count: Array, *, delta: Array | float) -> tuple[Array, A
 def kl(
     mean: Array, count: Array, *, delta: Array | float, alpha: Array | float, k1: Array | float
 ) -> tuple[Array, Array]:
-    """`KL` of samples in [0, 1]: all q whose relative entropy from the mean is at most log(k1 t^alpha / delta) / t."""
+    """Computes `KL` of samples in [0, 1]: all q of relative entropy at most log(k1 t^alpha / delta) / t."""
     upper, lower = kl_bounds(mean, kl_level(count, delta=delta, alpha=alpha, k1=k1, dtype=mean.dtype))
     return lower, upper
 
@@ -156,8 +156,8 @@ def kl_gaussian(
     k1: Array | float,
     noise_scale: Array | float,
 ) -> tuple[Array, Array]:
-    """`KL` of Gaussian samples, where kl(p, q) = (p - q)^2 / (2 noise_scale^2)."""
-    # DEVIATION: (14) is printed without the variance, which costs 1 / variance times the queries.
+    """Computes `KL` of Gaussian samples, with kl(p, q) = (p - q)^2 / (2 noise_scale^2)."""
+    # DEVIATION: (14) is printed without the variance, and then takes 1 / variance times the queries.
     level = kl_level(count, delta=delta, alpha=alpha, k1=k1, dtype=mean.dtype)
     radius = jnp.asarray(noise_scale, mean.dtype) * jnp.sqrt(2 * level)
     return mean - radius, mean + radius
@@ -165,13 +165,14 @@ def kl_gaussian(
 
 @partial(jax.jit, static_argnames="dtype", inline=True)
 def kl_level(count: Array, *, delta: Array | float, alpha: Array | float, k1: Array | float, dtype: jnp.dtype) -> Array:
-    """log(k1 t^alpha / delta) / t, the bound of (14) on kl(mean, q); a sum of logs, as t^alpha / delta may overflow."""
+    """Computes log(k1 t^alpha / delta) / t, the bound of (14) on kl(mean, q)."""
     t, delta, alpha, k1 = (jnp.asarray(x, dtype) for x in (count, delta, alpha, k1))
+    # A sum of logs, as t^alpha / delta may overflow.
     return (jnp.log(k1) + alpha * jnp.log(t) - jnp.log(delta)) / t
 
 
 def least_k1(alpha: Array | float) -> Array | float:
-    """The k1 of (14) by default: the least that it allows, 1 + 1 / (alpha - 1), and 1 % more.
+    """Returns the default k1 of (14): 1 % more than the smallest one allowed, 1 + 1 / (alpha - 1).
 
     It is 11.11 at alpha = 1.1. On images DS-TS needs 7 to 9 % more queries with the usual 405.5, and 11 % more with
     alpha = 2 and its 2.02.

@@ -1,6 +1,6 @@
-"""How large a likelihood ratio must be before a run trusts it: the exploration rates of NS-TandS.
+"""Exploration rates of NS-TandS: thresholds that a likelihood ratio must exceed.
 
-They are `numerics.thresholds` at the numbers of comparisons of a run.
+They are `numerics.thresholds` for the number of comparisons of a run.
 """
 
 from collections.abc import Callable
@@ -19,9 +19,9 @@ Rate = Literal["loglog", "log", "gk", "gaussian"]
 def exploration_rate(
     rate: Rate, n: int, k: int, *, delta: Array | float, dtype: Any = None
 ) -> Callable[[Array, Array, Array, Array], Array]:
-    """The threshold that the likelihood ratio Z of two arms must exceed.
+    """Returns the threshold that the likelihood ratio Z of two arms must exceed.
 
-    With delta' = delta / n^2, which pays for every pair of arms of a run as long as sum_p (n-p-1) p <= n^2 (about
+    With delta' = delta / n^2, which covers every pair of arms of a run as long as sum_p (n-p-1) p <= n^2 (about
     k <= sqrt(2 n)):
 
     - "loglog": log((1 + log q) / delta'), the practical rate of Garivier and Kaufmann (2016), section 6; not proved.
@@ -36,12 +36,12 @@ def exploration_rate(
         n: number of nodes, at least 2.
         k: number of centers, in 2..n.
         delta: () in (0, 1), admitted probability of error.
-        dtype: of the result; JAX's own by default.
+        dtype: dtype of the result. If None, JAX's default.
 
     Returns:
-        (q, found, a, b) -> float, broadcast: q int (), queries of the whole run, at least 1; found int (), centers
-        found so far; a and b int, at least 1, pulls of the two arms. The first three rates do not depend on a and b and
-        give a scalar; the last depends on nothing else.
+        (q, n_centers, a, b) -> float, broadcast: q int (), queries of the whole run, at least 1; n_centers int (),
+        centers found so far; a and b int, at least 1, pulls of the two arms. The first three rates do not depend on a
+        and b, and give a scalar. The last depends only on a and b.
 
     Raises:
         ValueError: `rate` is unknown, or another argument is out of range.
@@ -54,18 +54,20 @@ def exploration_rate(
     delta, pairs = jnp.asarray(delta, dtype), n**2
     if rate == "loglog":
         loglog = thresholds.gk16(comparisons=pairs)
-        return lambda q, found, a, b: loglog(delta, Evidence(q))
+        return lambda q, n_centers, a, b: loglog(delta, Evidence(q))
     if rate == "log":
-        # Of two arms at 2 delta: log(2 (2 - 1) q / (2 delta')).
+        # The rate "gk" of two arms at 2 delta is log(2 (2 - 1) q / (2 delta')).
         log = thresholds.gk_union(arms=2, comparisons=pairs)
-        return lambda q, found, a, b: log(2 * delta, Evidence(q))
+        return lambda q, n_centers, a, b: log(2 * delta, Evidence(q))
     if rate == "gk":
         gk = thresholds.gk_union(arms=2, comparisons=pairs)
-        # The arms of a stage, which may be traced, as a part of delta.
-        return lambda q, found, a, b: gk(delta / jnp.maximum((n - found) * found - 1, 1).astype(dtype), Evidence(q))
+        # The number of arms of a stage may be traced, so it divides delta.
+        return lambda q, n_centers, a, b: gk(
+            delta / jnp.maximum((n - n_centers) * n_centers - 1, 1).astype(dtype), Evidence(q)
+        )
     kk_pair = thresholds.kk_pair(comparisons=max(pairs, sum((n - p - 1) * p for p in range(1, k))))
 
-    def gaussian(q: Array, found: Array, a: Array, b: Array) -> Array:
+    def gaussian(q: Array, n_centers: Array, a: Array, b: Array) -> Array:
         return jnp.vectorize(lambda a, b: kk_pair(delta, Evidence(q, jnp.stack([a, b]))))(a, b)
 
     return gaussian

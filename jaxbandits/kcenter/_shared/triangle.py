@@ -1,8 +1,8 @@
 """Sharper lower bounds from the triangle inequality, with the centers as third points.
 
-A candidate far from one center, which is near another, is far from the other, too. Pairs of candidates are never
-sampled, so only centers can stand between. Bounds here are of r, a metric: r = d where d is one ("metric"), or
-r = sqrt(d) where d is the square of one ("squared"), as with dimension sampling.
+A candidate far from one center is also far from every center near that one. Pairs of candidates are never sampled, so
+only centers can be third points. Bounds here are of r, a metric: r = d where d is one ("metric"), or r = sqrt(d) where
+d is the square of one ("squared"), as with dimension sampling.
 """
 
 from typing import Literal, NamedTuple
@@ -23,12 +23,12 @@ class CenterBounds(NamedTuple):
 
 
 def far(dtype: jnp.dtype) -> Array:
-    """Stands for an infinite r; sums of a few of them are finite."""
+    """Returns the value that stands for an infinite r; sums of a few of them are finite."""
     return jnp.asarray(jnp.sqrt(jnp.finfo(dtype).max) / 64, dtype)
 
 
 def unknown(k: int, dtype: jnp.dtype) -> CenterBounds:
-    """Nothing is known of k - 1 slots."""
+    """Returns the bounds of k - 1 slots of which nothing is known."""
     apart = ~jnp.eye(k - 1, dtype=bool)
     return CenterBounds(jnp.zeros((k - 1, k - 1), dtype), jnp.where(apart, far(dtype), 0))
 
@@ -38,9 +38,9 @@ def join(between: CenterBounds, slot: Array, lower: Array, upper: Array, kind: T
 
     Args:
         between: CenterBounds of the slots before it.
-        slot: int32 (), its slot; beyond the last one nothing changes.
+        slot: int32 (), slot of the node; beyond the last slot nothing changes.
         lower: float (k-1,), the node's lower bounds of d to the slots before it; others are not read.
-        upper: float (k-1,), its upper bounds.
+        upper: float (k-1,), the node's upper bounds.
         kind: the relation of r and d.
 
     Returns:
@@ -60,20 +60,20 @@ def join(between: CenterBounds, slot: Array, lower: Array, upper: Array, kind: T
 
 
 def tighten(between: CenterBounds, lower: Array, upper: Array, slots: Array, kind: Triangle) -> Array:
-    """The lower bounds of one node's distances to the centers, by way of the other centers.
+    """Sharpens the lower bounds of one node's distances to the centers, by way of the other centers.
 
-    Valid wherever all bounds that enter are. The upper bounds gain nothing: r to a center by way of another is at
-    least r to the other, so the least upper bound of the node would stay.
+    The result is valid if all given bounds are. Upper bounds gain nothing: r to a center by way of another is at least
+    r to the other, so the smallest upper bound of the node would not change.
 
     Args:
         between: CenterBounds.
         lower: float (k-1,), the node's lower bounds of d.
-        upper: float (k-1,), its upper bounds.
+        upper: float (k-1,), the node's upper bounds.
         slots: bool (k-1,), the slots that hold a center.
         kind: the relation of r and d.
 
     Returns:
-        float (k-1,), at least `lower`, and the very same bits where there is no gain. Cost: O(k^2).
+        float (k-1,), at least `lower`, with the same bits where there is no gain. Cost: O(k^2).
     """
     near, wide = _metric(lower, upper, kind)
     by_way = jnp.maximum(near[:, None] - between.upper, between.lower - wide[:, None])
@@ -85,13 +85,13 @@ def tighten(between: CenterBounds, lower: Array, upper: Array, slots: Array, kin
 def is_out_of_reach(
     between: CenterBounds, slot: Array, lower: Array, upper: Array, slots: Array, kind: Triangle
 ) -> Array:
-    """Whether the center of a slot that the node was never queried against cannot be its nearest one.
+    """Checks whether the center of a slot, against which a node was never queried, cannot be its nearest.
 
     Args:
         between: CenterBounds.
         slot: int32 (), the slot.
         lower: float (k-1,), the node's lower bounds of d.
-        upper: float (k-1,), its upper bounds.
+        upper: float (k-1,), the node's upper bounds.
         slots: bool (k-1,), the slots that hold a center.
         kind: the relation of r and d.
 
@@ -106,13 +106,13 @@ def is_out_of_reach(
 
 
 def check_triangle(triangle: Triangle | None) -> None:
-    """Raises `ValueError` unless it is None or known."""
+    """Raises `ValueError` unless `triangle` is None or a known kind."""
     if triangle is not None:
         checks.one_of("triangle", triangle, Triangle)
 
 
 def _metric(lower: Array, upper: Array, kind: Triangle) -> tuple[Array, Array]:
-    """Bounds of r from bounds of d."""
+    """Converts bounds of d to bounds of r."""
     largest = far(lower.dtype)
     if kind == "metric":
         return jnp.clip(lower, 0, largest), jnp.clip(upper, 0, largest)

@@ -1,4 +1,4 @@
-"""The optimal proportions of queries in one stage: which share each (node, slot) pair deserves, and how long it takes.
+"""Optimal proportions of queries in one stage, by (node, slot) pair, and the characteristic time.
 
 A stage looks for the node whose row of means has the largest minimum. To tell the best row h from another row i, every
 slot j of h must be told from the smallest entry of row i, so only these arms are worth a query. With N queries spread
@@ -6,9 +6,8 @@ as omega, the evidence against "row i is best" grows as
 
     N min_j Delta_ji^2 / (2 (var_hj / omega_hj + var_i / omega_i)),    Delta_ji = mean_hj - min_l mean_il,
 
-and the best omega makes the least of these as large as possible: 1/T*. Different variances are allowed for; then the
-arm that is compared with is still the smallest of its row, which need not be the best one to query, and T* is an upper
-bound.
+and the best omega makes the smallest of these as large as possible: 1/T*. Variances may differ. The arm of row i that
+is compared is then still the smallest of its row, which need not be the best one to query, and T* is an upper bound.
 
 Source: Jali, Karamchandani and Moharir, Greedy k-center from noisy distance samples: equation (19) and appendix C.
 """
@@ -30,20 +29,20 @@ from jaxbandits.numerics.mirror_ascent import ascend, mirror_ascent, scale_by_la
 class Weights(NamedTuple):
     """Proportions, and the characteristic time T* that they achieve."""
 
-    omega: Array  # float (n, k-1)   sum 1; 0 for all arms when there is but one candidate
+    omega: Array  # float (n, k-1)   sum 1; 0 for all arms if there is only one candidate
     time: Array  # float ()          about log(1/delta) T* queries are needed
 
 
 class _Duels(NamedTuple):
-    """The best row against all others, slots along the rows."""
+    """Comparisons of the best row with all others; slots along the rows."""
 
     means: Array  # float (n, k-1)
     best: Array  # int ()
-    nearest: Array  # int (n,)           the slot of each node's smallest mean
-    gaps: Array  # float (k-1, n)        floored
+    nearest: Array  # int (n,)           slot of each node's smallest mean
+    gaps: Array  # float (k-1, n)        at least the gap floor
     mask: Array  # bool (k-1, n)         duels that take place
     best_variance: Array  # float (k-1,)
-    rest_variance: Array  # float (n,)
+    other_variance: Array  # float (n,)
 
 
 def omega_newton(
@@ -55,7 +54,7 @@ def omega_newton(
     tolerance: Array | float = 1e-4,
     gap_floor: Array | float = 1e-6,
 ) -> Weights:
-    """Optimal proportions, by an interior-point method.
+    """Computes optimal proportions by an interior-point method.
 
     With v = 1/T*, p_j = v / omega_hj and q_i = v / omega_i the problem is exactly the convex program
     T* = min sum_j var_j / p_j + sum_i var_i / q_i subject to p_j + q_i <= Delta_ji^2 / 2.
@@ -74,21 +73,21 @@ def omega_newton(
     Raises:
         ValueError: a shape does not fit, or `noise_scale`, `tolerance` or `gap_floor` is not positive.
 
-    Cost: O(n k^2) a step, about 7 steps; see `minimize_reciprocals`.
+    Cost: O(n k^2) per step, about 7 steps; see `minimize_reciprocals`.
     """
     checks.positive("tolerance", tolerance)
     duels = _duels(means, slots, candidates, noise_scale, gap_floor)
     optimum = minimize_reciprocals(
         duels.gaps**2 / 2,
         row_costs=duels.best_variance,
-        column_costs=duels.rest_variance,
+        column_costs=duels.other_variance,
         mask=duels.mask,
         tolerance=tolerance,
     )
     total = jnp.where(optimum.value > 0, optimum.value, 1)
     best = duels.best_variance / optimum.p / total
-    rest = duels.rest_variance / optimum.q / total
-    return Weights(_spread(duels, best, rest), optimum.value)
+    others = duels.other_variance / optimum.q / total
+    return Weights(_spread(duels, best, others), optimum.value)
 
 
 def omega_mirror(
@@ -100,7 +99,7 @@ def omega_mirror(
     steps: int = 1000,
     gap_floor: Array | float = 1e-6,
 ) -> Weights:
-    """Nearly optimal proportions, by mirror ascent along supergradients (appendix C).
+    """Computes nearly optimal proportions by mirror ascent along supergradients (appendix C).
 
     Args:
         means: float (n, k-1), the mean of every arm.
@@ -111,25 +110,25 @@ def omega_mirror(
         gap_floor: smaller gaps count as this one, in units of distance.
 
     Returns:
-        Weights, with the time of these very proportions. After 1000 steps T* is 0.04 % too long on
+        Weights, with the time that these proportions achieve. After 1000 steps T* is 0.04 % too long on
         the example of appendix C, about 1 % for 50 rivals and 9 slots, up to 4 % for 200 rivals and 5 slots.
 
     Raises:
         ValueError: as `omega_newton`, or `steps` is below 1.
 
-    Cost: O(n k) a step.
+    Cost: O(n k) per step.
     """
     checks.whole("steps", steps, least=1)
     duels = _duels(means, slots, candidates, noise_scale, gap_floor)
     means, slot_count = duels.means, duels.means.shape[1]
     active = jnp.concatenate([duels.mask.any(1), duels.mask.any(0)])
-    variances = jnp.concatenate([duels.best_variance, duels.rest_variance])
+    variances = jnp.concatenate([duels.best_variance, duels.other_variance])
     log_count = jnp.log(jnp.maximum(active.sum(dtype=means.dtype), 2))
 
     def spread_of_gap(weights: Array) -> Array:
-        """The variance of every gap's estimate from one query, spread as the weights are."""
-        own = variances / jnp.where(weights > 0, weights, 1)
-        return own[:slot_count, None] + own[None, slot_count:]
+        """Computes the variance of every gap's estimate from one query, spread in proportion to the weights."""
+        arm = variances / jnp.where(weights > 0, weights, 1)
+        return arm[:slot_count, None] + arm[None, slot_count:]
 
     def supergradient(weights: Array) -> Array:
         evidence = jnp.where(duels.mask, duels.gaps**2 / spread_of_gap(weights), jnp.inf)
@@ -176,12 +175,12 @@ def _duels(
         gaps=jnp.maximum(means[best][:, None] - lowest[None], gap_floor),
         mask=slots[:, None] & others[None],
         best_variance=variance[best],
-        rest_variance=jnp.take_along_axis(variance, nearest[:, None], 1)[:, 0],
+        other_variance=jnp.take_along_axis(variance, nearest[:, None], 1)[:, 0],
     )
 
 
 def check_scales(noise_scale: Any, *shapes: tuple[int, ...]) -> None:
-    """Raises `ValueError` unless it is a positive number, or an array of positive numbers of one of these shapes."""
+    """Raises `ValueError` unless `noise_scale` is a positive number, or a positive array of one of these shapes."""
     if isinstance(noise_scale, (jax.Array, np.ndarray)) and noise_scale.ndim > 0:
         shape = noise_scale.shape
         require(shape in shapes, "noise_scale", f"have shape {' or '.join(map(str, ((), *shapes)))}", shape)
@@ -190,7 +189,7 @@ def check_scales(noise_scale: Any, *shapes: tuple[int, ...]) -> None:
         checks.positive("noise_scale", noise_scale)
 
 
-def _spread(duels: _Duels, best: Array, rest: Array) -> Array:
-    rest = jnp.where(duels.mask.any(0), rest, 0)
-    omega = jnp.where(jnp.arange(best.size)[None] == duels.nearest[:, None], rest[:, None], 0)
+def _spread(duels: _Duels, best: Array, others: Array) -> Array:
+    others = jnp.where(duels.mask.any(0), others, 0)
+    omega = jnp.where(jnp.arange(best.size)[None] == duels.nearest[:, None], others[:, None], 0)
     return omega.at[duels.best].set(jnp.where(duels.mask.any(1), best, 0))

@@ -1,6 +1,6 @@
-"""How hard an instance is: bounds on the queries, and characteristic times.
+"""Difficulty of an instance: bounds on the queries, and characteristic times.
 
-All of it needs the truth, which no algorithm knows.
+All functions need the truth, which no algorithm knows.
 
 Source: Jali, Karamchandani and Moharir, "Greedy k-Center from Noisy Distance Samples".
 """
@@ -18,28 +18,28 @@ from jaxbandits.checks import require
 from jaxbandits.kcenter._shared.weights import check_scales, omega_newton
 from jaxbandits.numerics.kl import bernoulli_kl
 
-ACCURACY = 1e-9  # relative, of a characteristic time; in float32 a few roundings
-LEAST_GAP = 1e-12  # its square is still a float32
+ACCURACY = 1e-9  # relative error of a characteristic time; in float32 a few roundings
+LEAST_GAP = 1e-12  # smallest gap; its square is still a float32
 
 
 class LowerBound(NamedTuple):
-    """The two halves of Theorem 1. The bound is their sum."""
+    """Two halves of Theorem 1. The bound is their sum."""
 
-    others: Array  # float ()    for the nodes that are no centers
-    centers: Array  # float ()   for the centers
+    others: Array  # float ()    queries of the nodes that are no centers
+    centers: Array  # float ()   queries of the centers
 
 
 class _Stages(NamedTuple):
-    """Stage p = 1..k-1 looks for center p; it is row p - 1 here."""
+    """Stages p = 1..k-1, where stage p finds center p. It is row p - 1."""
 
     table: Array  # float (n, k)         distance of every node to every center
-    place: Array  # int (n,)             which center a node is; k if it is none
+    order: Array  # int (n,)             index of a node among the centers; k if it is none
     slots: Array  # bool (k-1, k-1)      slots that hold a center
     candidates: Array  # bool (k-1, n)   nodes that are no centers yet
 
 
 def most_queries(n: int, m: int, k: int) -> int:
-    """The queries that no run of dimension sampling exceeds, 2 m for each arm: 2 m sum_{p=1..k-1} (n - p).
+    """Returns the queries that no run of dimension sampling exceeds, 2 m per arm: 2 m sum_{p=1..k-1} (n - p).
 
     Args:
         n: number of points, at least 2.
@@ -50,7 +50,7 @@ def most_queries(n: int, m: int, k: int) -> int:
         A Python int.
 
     Raises:
-        ValueError: an argument is no integer, or lies outside the range above.
+        ValueError: an argument is not an integer, or lies outside the range above.
 
     Source: Algorithm 1, which reads an arm exactly after m queries of it.
     """
@@ -61,7 +61,7 @@ def most_queries(n: int, m: int, k: int) -> int:
 
 
 def lower_bound(distances: Any, centers: Any, delta: Array | float) -> LowerBound:
-    """The expected queries that dimension sampling needs at least, if every coordinate takes two values only.
+    """Computes the expected queries that dimension sampling needs at least, if every coordinate takes two values only.
 
     Args:
         distances: float (n, n), in [0, 1].
@@ -89,22 +89,22 @@ def lower_bound(distances: Any, centers: Any, delta: Array | float) -> LowerBoun
         largest = jnp.max(kl, -1, initial=0, where=stages.slots[:, None])
         return jnp.where(largest > 0, needed / jnp.where(largest > 0, largest, 1), jnp.inf)
 
-    never_centers = stages.place == k
-    later = stages.place[None] > jnp.arange(1, k)[:, None]
+    never_centers = stages.order == k
+    later = stages.order[None] > jnp.arange(1, k)[:, None]
     by_node = jnp.max(queries(bernoulli_kl(node, center)), 0)
     by_stage = jnp.max(queries(bernoulli_kl(center, node)), 1, initial=0, where=later)
     return LowerBound(jnp.sum(by_node, where=never_centers) / 2, jnp.sum(by_stage) / 2)
 
 
 def upper_bound(distances: Any, centers: Any, m: int, delta: Array | float, c: Array | float = 1.0) -> Array:
-    """Queries that DS-UCB stays below with probability at least 1 - delta, up to its constant.
+    """Bounds the queries of DS-UCB, up to a constant, with probability at least 1 - delta.
 
     Args:
         distances: float (n, n), in [0, 1].
         centers: int (k,), greedy's centers in order.
         m: dimensions of a point, an int of at least 1.
         delta: () in (0, 1).
-        c: () > 0, the constant, which the theorem leaves open; its figures take 1.
+        c: () > 0, the constant, which the theorem does not specify; its figures take 1.
 
     Returns:
         float (), at most `most_queries`, however large c is.
@@ -129,14 +129,14 @@ def upper_bound(distances: Any, centers: Any, m: int, delta: Array | float, c: A
     loops = jnp.log(2 * jnp.maximum(jnp.log(2 / positive), 1))
     union = 2 * math.log(n) - jnp.log(jnp.asarray(delta, dtype))
     queries = jnp.where(x > 0, jnp.minimum(c * union * loops / positive**2, 2 * m), 2 * m)
-    # Node v is a candidate in the stages up to its own, and slot i is there after stage i. The printed sum ends with
-    # slot k - 1, whose maximum is over no stage.
+    # Node v is a candidate in the stages up to its own, and slot i exists after stage i. The printed sum ends with slot
+    # k - 1, whose maximum is over no stage.
     takes_part = stages.candidates[..., None] & stages.slots[:, None]
     return jnp.sum(jnp.max(queries, 0, initial=0, where=takes_part))
 
 
 def characteristic_time(means: Any, *, noise_scale: Array | float) -> Array:
-    """T* of one stage: with noisy distances, about T* log(1/delta) queries are needed to find its center.
+    """Computes T* of one stage: with noisy distances, finding its center takes about T* log(1/delta) queries.
 
     Args:
         means: float (candidates, slots), the true distances.
@@ -159,13 +159,13 @@ def characteristic_time(means: Any, *, noise_scale: Array | float) -> Array:
 
 
 def stage_times(distances: Any, centers: Any, *, noise_scale: Array | float) -> Array:
-    """T* of every stage.
+    """Computes T* of every stage.
 
     Args:
         distances: float (n, n).
         centers: int (k,), greedy's centers in order.
-        noise_scale: standard deviation of one query, positive: (), or (k-1,) by stage, or (n, k-1) by arm. For
-            Bernoulli rewards sqrt(d (1 - d)), of each arm or at each stage's bottleneck.
+        noise_scale: standard deviation of one query, positive: (), or (k-1,) by stage, or (n, k-1) by arm. Bernoulli
+            rewards have sqrt(d (1 - d)), with d of each arm or at each stage's bottleneck.
 
     Returns:
         float (k-1,), infinite for a stage whose two farthest nodes tie, 0 for a stage with a single candidate.
@@ -186,7 +186,7 @@ def stage_times(distances: Any, centers: Any, *, noise_scale: Array | float) -> 
 
 
 def noisy_lower_bound(distances: Any, centers: Any, *, noise_scale: Array | float, delta: Array | float) -> Array:
-    """sum_p T*_p log(1/(2.4 delta)): the expected queries that noisy sampling needs at least, for small delta.
+    """Computes sum_p T*_p log(1/(2.4 delta)), the expected queries that noisy sampling needs at least.
 
     Args:
         distances: float (n, n).
@@ -200,7 +200,7 @@ def noisy_lower_bound(distances: Any, centers: Any, *, noise_scale: Array | floa
     Raises:
         ValueError: as `stage_times`, or `delta` is out of range.
 
-    The alternatives of different stages are taken as unrelated, and the bound holds in the limit of small delta.
+    The alternatives of different stages are treated as unrelated, and the bound holds in the limit of small delta.
     """
     checks.probability("delta", delta)
     times = stage_times(distances, centers, noise_scale=noise_scale)
@@ -222,14 +222,14 @@ def _stages(distances: Any, centers: Any, largest: float | None = None) -> _Stag
 @partial(jax.jit, inline=True)
 def _stages_of(distances: Array, centers: Array) -> _Stages:
     n, k = distances.shape[0], centers.size
-    place = jnp.full(n, k, int).at[centers].set(jnp.arange(k))
+    order = jnp.full(n, k, int).at[centers].set(jnp.arange(k))
     p = jnp.arange(1, k)[:, None]
-    return _Stages(distances[:, centers], place, jnp.arange(k - 1)[None] < p, place[None] >= p)
+    return _Stages(distances[:, centers], order, jnp.arange(k - 1)[None] < p, order[None] >= p)
 
 
 @partial(jax.jit, inline=True)
 def _race(stages: _Stages) -> tuple[Array, Array, Array]:
-    """By stage: each node's distance to the centers (k-1, n), the largest (k-1,), whether two have it (k-1,)."""
+    """Returns by stage each node's distance to the centers (k-1, n), the largest (k-1,), and its ties (k-1,)."""
     far = jnp.finfo(stages.table.dtype).max
     nearest = jnp.where(stages.slots[:, None], stages.table[None, :, :-1], far).min(-1)
     bottleneck = jnp.max(nearest, -1, initial=-far, where=stages.candidates)

@@ -1,4 +1,4 @@
-"""A run read from outside: what its state says of the distances of its arms."""
+"""Estimates of the distances of a run's arms, from its state."""
 
 from typing import Any, NamedTuple, get_args
 
@@ -10,15 +10,15 @@ from jaxbandits import checks
 from jaxbandits.base import Array, PyTree
 from jaxbandits.checks import require
 from jaxbandits.kcenter._problem.problem import Dimensions, Problem, check_dimensions, check_noisy, check_reward_scale
-from jaxbandits.kcenter._shared import samples as _samples
+from jaxbandits.kcenter._shared import arm_statistics
+from jaxbandits.kcenter._shared.arm_statistics import Samples
 from jaxbandits.kcenter._shared.intervals import KL, Interval, Lil, Scale, arm_bounds, bounds_of, check_interval
-from jaxbandits.kcenter._shared.samples import Samples
 
 
 class Confidence(NamedTuple):
-    """The arms (node, slot) of a run; a slot that holds no center yet says nothing."""
+    """Estimates of the arms (node, slot) of a run; a slot without a center has no meaning."""
 
-    mean: Array  # float (n, k-1)   of the rewards; 0 for an arm without one
+    mean: Array  # float (n, k-1)   mean reward; 0 for an arm without one
     lower: Array  # float (n, k-1)  0 for an arm that has never been queried
     upper: Array  # float (n, k-1)  inf for such an arm
 
@@ -33,22 +33,22 @@ def confidence(
     scale: Scale = "mean",
     cap: int | None = None,
 ) -> Confidence:
-    """The mean rewards of all arms, and the intervals that they leave for the distances.
+    """Computes the mean rewards of all arms, and confidence intervals of their distances.
 
     Args:
-        state: of one lane, of any algorithm of this family, such as `outcome.state`.
-        problem: as the algorithm has it, as is all that follows.
+        state: state of one lane, of any algorithm of this family, such as `outcome.state`.
+        problem: problem of the algorithm; the other arguments are also as for the algorithm.
         delta: () in (0, 1).
-        interval: `Lil`, `Lemma1` or `KL`; None: the default, `Lil()` for dimensions and `KL()` for noisy distances.
-        noise_scale: () > 0, standard deviation of Gaussian rewards; None for all else.
-        scale: "mean" or "root"; with "root" the mean and the interval are those of the root of a distance.
-        cap: queries of an arm until it is read; None: m. Not for noisy distances.
+        interval: `Lil`, `Lemma1` or `KL`. If None, `Lil()` for dimensions and `KL()` for noisy distances.
+        noise_scale: () > 0, standard deviation of Gaussian rewards; otherwise None.
+        scale: "mean" or "root"; with "root", mean and interval are of the root of a distance.
+        cap: queries of an arm until it is read. If None, m. Not for noisy distances.
 
     Returns:
         Confidence, before any use of the triangle inequality.
 
     Raises:
-        ValueError: `state` is no state of this problem, or a setting is out of range.
+        ValueError: `state` is not a state of this problem, or a setting is out of range.
 
     Cost: O(n k).
 
@@ -58,9 +58,9 @@ def confidence(
         >>> instance = kcenter.dimension_instance(kcenter.contrast_rows(6, 100, seed=0), k=3)
         >>> algorithm = kcenter.ds_ucb(instance.problem, delta=0.05, interval=kcenter.Lemma1())
         >>> state = jaxbandits.run(jax.random.key(0), algorithm, kcenter.environment(instance), max_rounds=10**5).state
-        >>> seen = kcenter.confidence(state, instance.problem, delta=0.05, interval=kcenter.Lemma1())
+        >>> bounds = kcenter.confidence(state, instance.problem, delta=0.05, interval=kcenter.Lemma1())
         >>> exact = instance.exact[:, state.stage.centers[:2]] / 100  # the distances to the first two centers
-        >>> print(((seen.lower <= exact + 1e-12) & (exact <= seen.upper + 1e-12)).all())
+        >>> print(((bounds.lower <= exact + 1e-12) & (exact <= bounds.upper + 1e-12)).all())
         True
     """
     checks.instance("problem", problem, get_args(Problem))
@@ -78,7 +78,7 @@ def confidence(
         cap = problem.m if cap is None else checks.whole("cap", cap, least=1)
         bounds, dtype = bounds_of(interval, problem.n, delta), _float_dtype(state)
         lower, upper = arm_bounds(bounds, problem, cap=cap, scale=scale, dtype=dtype)(counts, sums)
-        mean = _mean_of_dimensions(problem, counts, sums, cap, scale, dtype)
+        mean = _mean_of_dimensions(problem, counts, sums, cap=cap, scale=scale, dtype=dtype)
     else:
         check_noisy(problem)
         check_reward_scale(noise_scale, problem.noise)
@@ -88,18 +88,20 @@ def confidence(
         require(scale == "mean", "scale", "be 'mean' where distances are noisy", scale)
         interval = KL() if interval is None else interval
         check_interval(interval, (KL,))
-        counts, mean = samples.counts, _samples.mean(samples, _float_dtype(state))
+        counts, mean = samples.counts, arm_statistics.mean(samples, _float_dtype(state))
         lower, upper = bounds_of(interval, problem.n, delta, noise_scale)(mean, jnp.maximum(counts, 1))
     return Confidence(mean, jnp.where(counts > 0, lower, 0), jnp.where(counts > 0, upper, jnp.inf))
 
 
 def _float_dtype(state: PyTree) -> Any:
-    """The dtype of a run's bounds: points and rewards may be integers."""
+    """Returns the dtype of a run's bounds: points and rewards may be integers."""
     return next(x.dtype for x in jax.tree.leaves(state) if jnp.issubdtype(x.dtype, jnp.floating))
 
 
-def _mean_of_dimensions(problem: Dimensions, counts: Array, sums: Array, cap: int, scale: Scale, dtype: Any) -> Array:
-    """The mean reward of every arm, of all its dimensions once it has been read."""
+def _mean_of_dimensions(
+    problem: Dimensions, counts: Array, sums: Array, *, cap: int, scale: Scale, dtype: Any
+) -> Array:
+    """Computes the mean reward of every arm, over all its dimensions once it has been read."""
     number = jnp.where(counts > cap, problem.m, jnp.maximum(counts, 1)).astype(dtype)
     mean = sums.astype(dtype) / number / (problem.levels or 1) ** 2
     return jnp.sqrt(mean) if scale == "root" else mean

@@ -1,4 +1,4 @@
-"""What an answer is worth."""
+"""Scores of an answer."""
 
 from functools import partial
 from typing import NamedTuple
@@ -10,22 +10,24 @@ from jax import lax
 from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.kcenter._problem.problem import DimensionInstance, DistanceInstance, check_instance
-from jaxbandits.kcenter._shared.stage import Centers
+from jaxbandits.kcenter._shared.stages import Centers
 
 
 class Match(NamedTuple):
-    """Whether an answer is greedy's."""
+    """Agreement of an answer with greedy's centers."""
 
-    ordered: Array  # bool ()  the same centers in the same order
-    members: Array  # bool ()  the same set
+    ordered: Array  # bool ()  same centers in the same order
+    members: Array  # bool ()  same set of centers
 
 
 def is_right(instance: DimensionInstance | DistanceInstance, answer: Centers) -> Array:
-    """Whether an answer is exactly that of greedy from the same first center, in its order; ties go to the lowest node.
+    """Checks whether an answer has the centers of greedy from the same first center, in order.
+
+    Ties go to the lowest node.
 
     Args:
         instance: the truth.
-        answer: Centers; one that holds -1 is not right.
+        answer: Centers; an answer that holds -1 is not right.
 
     Returns:
         bool (). Traceable. Cost: O(n k).
@@ -41,18 +43,18 @@ def is_right(instance: DimensionInstance | DistanceInstance, answer: Centers) ->
     points = jnp.arange(n) if instance.rows is None else jnp.asarray(instance.rows)
     far = jnp.iinfo(table.dtype).max if jnp.issubdtype(table.dtype, jnp.integer) else jnp.inf
 
-    def add_center(place: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+    def add_center(index: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         centers, nearest = carry
-        newest = centers[place - 1]
+        newest = centers[index - 1]
         nearest = jnp.minimum(nearest, table[points, points[newest]]).at[newest].set(-1)
-        return centers.at[place].set(jnp.argmax(nearest).astype(centers.dtype)), nearest
+        return centers.at[index].set(jnp.argmax(nearest).astype(centers.dtype)), nearest
 
     start = jnp.full(k, indices[0]), jnp.full(n, far, table.dtype)
     return jnp.all(indices == lax.fori_loop(1, k, add_center, start)[0])
 
 
 def centers_match(indices: Array, truth: Array) -> Match:
-    """Whether an answer is exactly greedy's.
+    """Checks whether an answer has greedy's centers, in order and as a set.
 
     Args:
         indices: int (k,), as in `Centers`; an answer that holds -1 matches nothing.
@@ -62,7 +64,7 @@ def centers_match(indices: Array, truth: Array) -> Match:
         Match.
 
     Raises:
-        ValueError: these are no nodes, or not equally many.
+        ValueError: an argument does not hold nodes, or the two differ in length.
     """
     truth = checks.array("truth", truth, ("k",), kind="int", least=0)
     indices = checks.array("indices", indices, truth.shape, kind="int", least=-1)
@@ -70,30 +72,30 @@ def centers_match(indices: Array, truth: Array) -> Match:
 
 
 def radius(indices: Array, distances: Array, rows: Array | None = None) -> Array:
-    """The distance of the point farthest from its nearest center.
+    """Computes the distance of the point farthest from its nearest center.
 
     Args:
-        indices: int (k,), centers as nodes of the instance; the first is one, entries -1 are left out.
+        indices: int (k,), centers as nodes of the instance. The first entry must be a node; entries -1 are skipped.
         distances: (N, N), at least 0, in any unit.
-        rows: int (n,), the points of the instance, in the order of its nodes; None: all.
+        rows: int (n,), the points of the instance, in the order of its nodes. If None, all.
 
     Returns:
         (), in the unit and the dtype of the distances. Cost: O(n k).
 
     Raises:
-        ValueError: these are no nodes of such a table.
+        ValueError: `distances` is not such a table, or an index does not lie in it.
     """
     return _radius("indices", indices, distances, rows)
 
 
 def radius_ratio(indices: Array, truth: Array, distances: Array, rows: Array | None = None) -> Array:
-    """The radius of an answer over that of greedy's centers: how much a wrong center costs.
+    """Computes the radius of an answer over the radius of greedy's centers: the cost of wrong centers.
 
     Args:
         indices: int (k,), as in `Centers`.
         truth: int (k,), the centers of `greedy`.
         distances: (N, N), in any unit; squared distances give the square of the ratio of the distances themselves.
-        rows: int (n,), the points of the instance, in the order of its nodes; None: all.
+        rows: int (n,), the points of the instance, in the order of its nodes. If None, all.
 
     Returns:
         float (), in JAX's default dtype; below 1 where the answer is better than greedy's.
@@ -107,7 +109,7 @@ def radius_ratio(indices: Array, truth: Array, distances: Array, rows: Array | N
 
 
 def _radius(name: str, indices: Array, distances: Array, rows: Array | None) -> Array:
-    # Integers stay integers.
+    # The given dtype keeps integers as integers.
     distances = checks.array("distances", distances, ("N", "N"), dtype=getattr(distances, "dtype", None), least=0)
     size = distances.shape[0]
     if rows is not None:

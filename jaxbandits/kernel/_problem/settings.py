@@ -58,7 +58,6 @@ def checked(settings: Settings, *, beta_per_round: bool = True) -> Settings:
     size, dtype = candidates.shape[0], candidates.dtype
     if gram is not None:
         gram = checks.array("gram", gram, (size, size))
-    check_noise_variance(candidates, kernel, noise_variance, gram)
     if coins is not None:
         checks.instance("coins", coins, Coins)
         shapes = (n_agents, horizon), (n_agents, horizon), (horizon, n_agents, horizon)
@@ -68,6 +67,8 @@ def checked(settings: Settings, *, beta_per_round: bool = True) -> Settings:
                 for name, values, shape in zip(Coins._fields, coins, shapes, strict=True)
             )
         )
+    # Last, because it evaluates the kernel.
+    check_noise_variance(candidates, kernel, noise_variance, gram)
     beta, noise_variance, gram, coins = jax.tree.map(
         lambda x: jnp.asarray(x, dtype), (beta, noise_variance, gram, coins)
     )

@@ -1,9 +1,9 @@
-"""What all algorithms of the family share: centers are found one by one, a stage each.
+"""Stages of a run, in all algorithms of the family: each stage finds one center.
 
-A stage with p centers begins with a pass over the nodes in index order, one a round, in which each candidate's newest
-slot, p - 1, is queried once. A node that needs no query, such as a center, is passed by: the round's action names the
-slot `no_slot(k)`, which does not exist, and costs nothing. Then rounds go by the algorithm's own rule until the upper
-bounds of all candidates but one lie below the lower bound of that one, the next center.
+A stage with p centers begins with a pass over the nodes in index order, one per round, which queries each candidate's
+newest slot, p - 1, once. A node that needs no query, such as a center, is skipped: the round's action names the slot
+`no_slot(k)`, which does not exist, and costs nothing. In later rounds the algorithm's own rule chooses the queries,
+until the lower bound of one candidate exceeds the upper bounds of all others. That candidate is the next center.
 """
 
 from functools import partial
@@ -19,24 +19,24 @@ from jaxbandits.numerics.linalg import aligned
 
 
 class Centers(NamedTuple):
-    """The answer of an algorithm."""
+    """Answer of an algorithm."""
 
-    indices: Array  # int32 (k,)    the centers found, in order, then the best guess at the next one, then -1
-    found: Array  # int32 ()        how many have been found
+    indices: Array  # int32 (k,)    centers found, in order, then the best guess at the next one, then -1
+    found: Array  # int32 ()        number of centers found
     queries: Array  # uint32 (k-1,) queries by stage, exact reads included
 
 
 class Stage(NamedTuple):
-    """Where a run stands."""
+    """Progress of a run."""
 
-    centers: Array  # int32 (k,)     in the order in which they were found; -1 for the others
-    found: Array  # int32 ()         how many, at least 1
-    cursor: Array  # int32 ()        the next node of the stage's first pass; n when it is over
-    queries: Array  # uint32 (k-1,)  by stage
+    centers: Array  # int32 (k,)     centers in the order in which they were found; -1 for the others
+    found: Array  # int32 ()         number of centers found, at least 1
+    cursor: Array  # int32 ()        next node of the stage's first pass; n when the pass is over
+    queries: Array  # uint32 (k-1,)  queries by stage
 
 
 def begin(key: Key, problem: Problem, first_center: Array | int | None) -> Stage:
-    """The first stage; a first center that is None is drawn uniformly."""
+    """Returns the first stage. If `first_center` is None, it is drawn uniformly."""
     n, k = problem.n, problem.k
     first = jax.random.randint(key, (), 0, n, jnp.int32) if first_center is None else first_center
     return Stage(
@@ -48,28 +48,28 @@ def begin(key: Key, problem: Problem, first_center: Array | int | None) -> Stage
 
 
 def is_complete(stage: Stage) -> Array:
-    """Whether all k centers are found: the run's stop."""
+    """Checks whether all k centers are found: the run's stop."""
     return stage.found == stage.centers.size
 
 
 @partial(jax.jit, inline=True)
 def is_center(stage: Stage, node: Array) -> Array:
-    """Whether nodes (...) are centers."""
+    """Checks whether nodes (...) are centers."""
     return jnp.any(aligned(stage.centers, node.ndim + 1) == node[..., None], axis=-1)
 
 
 def slots(stage: Stage) -> Array:
-    """Which slots hold a center, bool (k-1,)."""
+    """Returns the mask of the slots that hold a center, bool (k-1,)."""
     return jnp.arange(stage.queries.size, dtype=jnp.int32) < stage.found
 
 
 def newest(stage: Stage) -> Array:
-    """The slot that the first pass queries."""
+    """Returns the slot that the first pass queries."""
     return stage.found - 1
 
 
 def no_slot(k: int) -> Array:
-    """The slot that stands for no query in a round of the first pass."""
+    """Returns the slot that stands for no query in a round of the first pass."""
     return jnp.asarray(k - 1, jnp.int32)
 
 
@@ -80,19 +80,19 @@ def spend(stage: Stage, queries: Array) -> Stage:
 
 
 def step(stage: Stage, nodes: Array | int) -> Stage:
-    """Moves the first pass on by so many nodes."""
+    """Advances the first pass by a number of nodes."""
     return stage._replace(cursor=stage.cursor + jnp.asarray(nodes, jnp.int32))
 
 
 def is_decided(lower: Array, runner_up: Array) -> Array:
-    """The stop test (8) of a stage: is the leader, the node of largest upper bound, the next center?
+    """Checks whether the leader, the node of largest upper bound, is the next center: the stop test (8) of a stage.
 
     As printed, the test is for any node whose lower bound exceeds all other upper bounds. Its own upper bound is then
-    the largest, so no other node than the leader needs to be looked at.
+    the largest, so checking the leader is enough.
 
     Args:
-        lower: (), the leader's lower bound.
-        runner_up: (), the largest upper bound of the other candidates.
+        lower: (), lower bound of the leader.
+        runner_up: (), largest upper bound of the other candidates.
 
     Returns:
         bool ().
@@ -101,7 +101,7 @@ def is_decided(lower: Array, runner_up: Array) -> Array:
 
 
 def advance(stage: Stage, node: Array, decided: Array) -> Stage:
-    """Where `decided` holds, makes the node a center and starts the next stage; else changes nothing."""
+    """Makes the node a center and starts the next stage where `decided` holds; otherwise changes nothing."""
     is_next = jnp.arange(stage.centers.size, dtype=jnp.int32) == stage.found
     return stage._replace(
         centers=jnp.where(decided & is_next, node.astype(jnp.int32), stage.centers),
@@ -111,16 +111,16 @@ def advance(stage: Stage, node: Array, decided: Array) -> Stage:
 
 
 def draw_arms(key: Key, stage: Stage, n: int, shape: tuple[int, ...]) -> tuple[Array, Array]:
-    """Uniform arms of the present stage, independent, as nodes and slots, int32 of the given shape."""
+    """Draws independent uniform arms of the present stage, as nodes and slots, int32 of the given shape."""
     number = jax.random.randint(key, shape, 0, jnp.maximum((n - stage.found) * stage.found, 1), jnp.int32)
     return arm_of(number, stage, n)
 
 
 @partial(jax.jit, static_argnums=2, inline=True)
 def arm_of(number: Array, stage: Stage, n: int) -> tuple[Array, Array]:
-    """The arms (...) of the present stage by their number, in 0..(n - found) found - 1, by node and then by slot."""
+    """Returns the arms (...) of the present stage by number, in 0..(n - found) found - 1, by node and then by slot."""
     rank, slot = number // stage.found, number % stage.found
-    # The candidate of a rank comes after those centers that have at most so many candidates before them.
+    # The candidate of rank r comes after the centers that have at most r candidates before them.
     centers = jnp.where(stage.centers >= 0, stage.centers, n)
     candidates = centers - jnp.sum(centers[:, None] > centers[None], axis=1, dtype=jnp.int32)
     before = aligned(candidates, rank.ndim + 1) <= rank[..., None]
@@ -128,11 +128,11 @@ def arm_of(number: Array, stage: Stage, n: int) -> tuple[Array, Array]:
 
 
 def answer(stage: Stage, guess: Array) -> Centers:
-    """The centers found, and a guess at the next.
+    """Returns the centers found, and a guess at the next.
 
     Args:
         stage: Stage.
-        guess: int (), a node; one that is a center already (the first pass has not reached it yet) is no guess.
+        guess: int (), a node. A center (which the first pass has not reached yet) is no guess.
 
     Returns:
         Centers.
@@ -143,6 +143,6 @@ def answer(stage: Stage, guess: Array) -> Centers:
 
 
 def check_first_center(first_center: Array | int | None, n: int) -> None:
-    """Raises `ValueError` unless it is None or a node."""
+    """Raises `ValueError` unless `first_center` is None or a node."""
     if first_center is not None:
         checks.integer("first_center", first_center, least=0, most=n - 1)
