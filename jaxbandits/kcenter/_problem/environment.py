@@ -81,8 +81,9 @@ def environment(
     """Returns the environment that answers the queries of an instance.
 
     For points, a query draws a dimension j uniformly, with replacement, and pays (x_vj - x_sj)^2. For noisy distances,
-    a query of (v, s) pays a normal variable of mean d(v, s), or 1 with probability d(v, s). Then m queries of an arm are
-    answered by one variable with the law of their sum, N(m d, m noise_scale^2) or Binomial(m, d), and 0 queries by 0.
+    a query of (v, s) pays a normal variable of mean d(v, s), or 1 with probability d(v, s). Then m queries of an arm
+    are answered by one variable with the law of their sum, N(m d, m noise_scale^2) or Binomial(m, d), and 0 queries by
+    0.
 
     Args:
         instance: the truth.
