@@ -13,6 +13,7 @@ from jaxbandits.kcenter._shared import arm_statistics, stages
 from jaxbandits.kcenter._shared import tracking as trackers
 from jaxbandits.kcenter._shared.thresholds import Rate
 from jaxbandits.kcenter._shared.tracking import Reset, Solver, State, Tracker, make_tracker
+from jaxbandits.numerics.indexing import first_true
 
 Tracking = Literal["difference", "ratio"]
 
@@ -129,7 +130,7 @@ def next_arm(tracker: Tracker, tracking: Tracking, state: State) -> Array:
     else:
         lag = state.omega - pulls.astype(tracker.dtype) / jnp.maximum(in_all, 1)
     lag = jnp.where(trackers.arms(tracker, state.stage), lag, jnp.finfo(tracker.dtype).min).ravel()
-    return jnp.where(trackers.is_behind(tracker, state), state.fewest, trackers.first(lag == jnp.max(lag)))
+    return jnp.where(trackers.is_behind(tracker, state), state.fewest, first_true(lag == jnp.max(lag)))
 
 
 def observe(tracker: Tracker, state: State, action: Pull, reward: Array) -> State:

@@ -30,6 +30,7 @@ from jaxbandits.kcenter._shared.triangle import (
 )
 from jaxbandits.numerics import blocked_argmax
 from jaxbandits.numerics.blocked_argmax import Blocks, Leader
+from jaxbandits.numerics.indexing import select
 
 
 def ns_ts(
@@ -237,7 +238,7 @@ def observe(duel: Duel, state: State, action: PairPull, rewards: Array) -> State
     if between is not None and duel.triangle is not None:
         leader_lower, leader_upper = arm_bounds(duel, arm_table.rows(table, leader).tree)
         joined = join(between, stage.found, lower=leader_lower, upper=leader_upper, kind=duel.triangle)
-        between = jax.tree.map(lambda new, old: jnp.where(is_decided, new, old), joined, between)
+        between = select(is_decided, joined, between)
     stage = stages.advance(stage, leader, is_decided)
     return State(
         pulls=state.pulls + queries.astype(state.pulls.dtype),

@@ -32,6 +32,7 @@ from jaxbandits.kcenter._shared.triangle import (
 )
 from jaxbandits.numerics import blocked_argmax
 from jaxbandits.numerics.blocked_argmax import Blocks
+from jaxbandits.numerics.indexing import select
 from jaxbandits.numerics.random_bits import uniform
 
 Ties = Literal["none", "lowest"]
@@ -387,7 +388,7 @@ def next_query(sampler: Sampler, state: State, is_query: Array) -> State:
     if between is not None and sampler.triangle is not None:
         center = arm_table.rows(state.arms, lead.index).tree
         joined = join(between, stage.found, lower=center.lower, upper=center.upper, kind=sampler.triangle)
-        between = jax.tree.map(lambda new, old: jnp.where(decided, new, old), joined, between)
+        between = select(decided, joined, between)
     stage = stages.advance(stage, lead.index, decided)
 
     is_opening = stage.cursor < n
@@ -412,7 +413,7 @@ def next_query(sampler: Sampler, state: State, is_query: Array) -> State:
         tied=jnp.where(~is_opening & is_known & ~was_tied, lead.index, -1),
         coin=numbers[size],
     )
-    planned = jax.tree.map(lambda new, old: jnp.where(is_query, new, old), planned, query)
+    planned = select(is_query, planned, query)
     return state._replace(stage=stage, between=between, query=planned)
 
 
@@ -433,7 +434,7 @@ def uniforms(sampler: Sampler, draws: Draws | None, first: int, count: int) -> A
 
 def with_arm(row: Row, is_arm: Array, arm: Row) -> Row:
     """Returns the row with an arm's values where `is_arm` holds."""
-    return jax.tree.map(lambda new, old: jnp.where(is_arm, new, old), arm, row)
+    return select(is_arm, arm, row)
 
 
 def arms_of(sampler: Sampler, stage: Stage, between: CenterBounds | None, row: Row) -> Arms:

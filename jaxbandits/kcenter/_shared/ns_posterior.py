@@ -12,6 +12,7 @@ from jaxbandits.base import Array, Key
 from jaxbandits.kcenter._shared import arm_statistics
 from jaxbandits.kcenter._shared.arm_statistics import Samples
 from jaxbandits.numerics.beta import beta
+from jaxbandits.numerics.indexing import select
 from jaxbandits.numerics.normal import normals_and_uniforms
 
 PRIOR_PRECISION = 2  # precision of the paper's prior N(0, 1/2) on a distance
@@ -51,7 +52,7 @@ def printed(
     weight = counts.astype(dtype) / jnp.square(jnp.asarray(noise_scale, dtype))
     precision = old.precision + weight
     new = Posterior((old.precision * old.mean + weight * mean) / precision, precision)
-    new = jax.tree.map(lambda new, old: jnp.where(is_used, new, old), new, old)
+    new = select(is_used, new, old)
     return arm_statistics.replace(posterior, nodes, new)
 
 

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -23,6 +22,7 @@ from jaxbandits.kcenter._shared.stages import Stage
 from jaxbandits.kcenter._shared.thresholds import Rate, exploration_rate
 from jaxbandits.kcenter._shared.weights import omega_mirror, omega_newton
 from jaxbandits.numerics import loops
+from jaxbandits.numerics.indexing import first_true, select
 from jaxbandits.numerics.kl import bernoulli_kl
 from jaxbandits.numerics.linalg import aligned
 
@@ -179,14 +179,14 @@ def add_samples(tracker: Tracker, state: State, samples: Samples, queries: Array
     largest = jnp.finfo(dtype).max
     nearest = jnp.min(jnp.where(slots[None] & (samples.counts > 0), mean, largest), axis=1)
     nearest = jnp.where(is_candidate, nearest, -largest)
-    best = first(nearest == jnp.max(nearest))
+    best = first_true(nearest == jnp.max(nearest))
     fewest = jnp.where(arms(tracker, stage), samples.counts - state.base, jnp.iinfo(jnp.int32).max).ravel()
     state = state._replace(
         pulls=pulls,
         stage=stage,
         samples=samples,
         best=jnp.where(is_round, best, state.best),
-        fewest=jnp.where(is_round, first(fewest == jnp.min(fewest)), state.fewest),
+        fewest=jnp.where(is_round, first_true(fewest == jnp.min(fewest)), state.fewest),
     )
     # One node of small Z is enough to continue the stage, so all nodes are checked only once the witnesses are refuted.
     witnesses = state.witnesses
@@ -300,9 +300,4 @@ def where_any(condition: Array, compute: Callable[[], PyTree], *, otherwise: PyT
     """Returns `compute()` where the condition holds, otherwise `otherwise`; computes nothing if it holds in no lane."""
     is_needed = loops.common(condition.astype(jnp.int32)) > 0
     computed = lax.cond(is_needed, compute, lambda: otherwise)
-    return jax.tree.map(lambda new, old: jnp.where(condition, new, old), computed, otherwise)
-
-
-def first(mask: Array) -> Array:
-    """Returns the first index where a vector holds, by a plain reduction: XLA vectorises it, but not argmax."""
-    return jnp.min(jnp.where(mask, jnp.arange(mask.size, dtype=jnp.int32), mask.size - 1))
+    return select(condition, computed, otherwise)

@@ -18,6 +18,7 @@ from jaxbandits.kernel._shared.traffic import Traffic, no_traffic
 from jaxbandits.numerics.cholesky import BLOCK, cholesky, solve_lower
 from jaxbandits.numerics.gp import Kernel, Posterior, condition, default_jitter, prior_variance
 from jaxbandits.numerics.gp_blocks import COLUMN_ROWS, SHARED, explained_by_live, known
+from jaxbandits.numerics.indexing import first_largest_in_rows
 from jaxbandits.numerics.loops import by_parts, for_blocks, padded
 
 DATA = 32  # candidates queried whose features are read in one turn of a synchronisation
@@ -151,8 +152,8 @@ def approx_dis_kernel_ucb(
         # everywhere.
         index = ucb.index(state.mean, state.variance, ucb.beta_at(settings.beta, state.t))
         random = picked(round_coins(settings, key, state.t), size)
-        action = jnp.where(state.inducing == 0, random, ucb.best(index))
-        return Decision(action, state.t >= horizon, ucb.best(state.shared_mean))
+        action = jnp.where(state.inducing == 0, random, first_largest_in_rows(index))
+        return Decision(action, state.t >= horizon, first_largest_in_rows(state.shared_mean))
 
     def observe(state: State, action: Array, rewards: Array) -> State:
         queried = action < size

@@ -11,8 +11,9 @@ from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.kernel._problem.environment import made_for
 from jaxbandits.kernel._problem.settings import Settings, checked
 from jaxbandits.kernel._shared.traffic import Traffic, no_traffic
-from jaxbandits.kernel._shared.ucb import best, memory
+from jaxbandits.kernel._shared.ucb import memory
 from jaxbandits.numerics.gp import Kernel, Posterior, condition, prior
+from jaxbandits.numerics.indexing import first_largest_in_rows
 
 
 class State(NamedTuple):
@@ -100,7 +101,7 @@ def bpe(
 
     def decide(key: Key, state: State) -> Decision:
         del key
-        query = best(jnp.where(state.active, state.posterior.variance, -1))
+        query = first_largest_in_rows(jnp.where(state.active, state.posterior.variance, -1))
         return Decision(query[None], state.t >= horizon, state.answer)
 
     def observe(state: State, action: Array, rewards: Array) -> State:
@@ -115,7 +116,7 @@ def bpe(
         lowest = jnp.finfo(dtype).min
         bound = jnp.max(jnp.where(state.active, posterior.mean - sd, lowest))
         stays = state.active & (posterior.mean + sd >= bound)
-        leader = best(jnp.where(state.active, posterior.mean, lowest))
+        leader = first_largest_in_rows(jnp.where(state.active, posterior.mean, lowest))
         if not keep_data:
             posterior = Posterior(*(jnp.where(ends, new, old) for new, old in zip(before, posterior, strict=True)))
             if not covariance.is_buffer:

@@ -10,9 +10,10 @@ from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.kernel._problem.environment import made_for
 from jaxbandits.kernel._problem.settings import Coins, Settings, checked, round_coins
 from jaxbandits.kernel._shared.traffic import Traffic, no_traffic
-from jaxbandits.kernel._shared.ucb import best, beta_at, columns, index, observed, queries
+from jaxbandits.kernel._shared.ucb import beta_at, columns, index, observed, queries
 from jaxbandits.numerics.gp import Kernel, Posterior, condition, prior
 from jaxbandits.numerics.gp_blocks import COLUMN_ROWS, SHARED, known, unexplained, unexplained_column
+from jaxbandits.numerics.indexing import first_largest_in_rows, select
 from jaxbandits.numerics.loops import padded
 
 
@@ -112,7 +113,7 @@ def dis_kernel_ucb(
     def decide(key: Key, state: State) -> Decision:
         indices = index(state.posterior.mean, state.posterior.variance, beta_at(settings.beta, state.t))
         action = queries(indices, round_coins(settings, key, state.t), state.t)
-        return Decision(action, state.t >= horizon, best(state.shared_mean))
+        return Decision(action, state.t >= horizon, first_largest_in_rows(state.shared_mean))
 
     def observe(state: State, action: Array, rewards: Array) -> State:
         queried = action < size
@@ -167,7 +168,7 @@ def dis_kernel_ucb(
             shared=live,
             shared_mean=now.mean,
         )
-        planned = jax.tree.map(lambda new, old: jnp.where(due, new, old), planned, state)
+        planned = select(due, planned, state)
         return planned._replace(shared_rows=now.rows)
 
     idle = jnp.full(n_agents, size, jnp.int32)

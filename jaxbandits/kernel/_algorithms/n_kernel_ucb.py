@@ -10,8 +10,9 @@ from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.kernel._problem.environment import made_for
 from jaxbandits.kernel._problem.settings import Coins, Settings, checked, round_coins
 from jaxbandits.kernel._shared.traffic import Traffic, no_traffic
-from jaxbandits.kernel._shared.ucb import best, beta_at, index, memory, queries
+from jaxbandits.kernel._shared.ucb import beta_at, index, memory, queries
 from jaxbandits.numerics.gp import Kernel, Posterior, condition, prior
+from jaxbandits.numerics.indexing import first_largest_in_rows
 
 BetaRule = Callable[[Array, Array], Array]  # (t int (), log_det ()) -> beta ()
 
@@ -84,7 +85,7 @@ def algorithm_from_beta(settings: Settings, confidence: BetaRule) -> Algorithm:
     def decide(key: Key, state: State) -> Decision:
         indices = jax.vmap(lambda p: index(p.mean, p.variance, confidence(state.t, p.log_det)))(state.posterior)
         action = queries(indices, round_coins(settings, key, state.t), state.t)
-        return Decision(action, state.t >= horizon, best(state.posterior.mean))
+        return Decision(action, state.t >= horizon, first_largest_in_rows(state.posterior.mean))
 
     def observe(state: State, action: Array, rewards: Array) -> State:
         queried = action < size

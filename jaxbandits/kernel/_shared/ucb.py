@@ -10,7 +10,7 @@ from jax import lax
 from jaxbandits.base import Array
 from jaxbandits.kernel._problem.settings import Settings, picked
 from jaxbandits.numerics.gp import cross, explained
-from jaxbandits.numerics.linalg import aligned
+from jaxbandits.numerics.indexing import first_largest_in_rows
 from jaxbandits.numerics.loops import by_parts
 
 
@@ -22,15 +22,6 @@ def index(mean: Array, variance: Array, beta: Array) -> Array:
 def beta_at(beta: Array, t: Array) -> Array:
     """Returns the beta of round `t` (from 0): `beta` () itself, or entry t of (T,), at the end its last entry."""
     return beta if beta.ndim == 0 else beta[jnp.minimum(t, beta.shape[0] - 1)]
-
-
-def best(values: Array) -> Array:
-    """Returns the lowest index of the largest entry along the last axis, int32 (...)."""
-    # Two reductions, which XLA vectorises; it does not always do so with an argmax.
-    size = values.shape[-1]
-    is_best = values == jnp.max(values, axis=-1, keepdims=True)
-    candidates = aligned(jnp.arange(size, dtype=jnp.int32), values.ndim)
-    return jnp.minimum(jnp.min(jnp.where(is_best, candidates, size), axis=-1), size - 1)
 
 
 def queries(values: Array, coins: Array, t: Array) -> Array:
@@ -45,7 +36,7 @@ def queries(values: Array, coins: Array, t: Array) -> Array:
         int32 (N,).
     """
     # The paper maximises a constant in the first round, which would send all agents to candidate 0.
-    return jnp.where(t == 0, picked(coins, values.shape[1]), best(values))
+    return jnp.where(t == 0, picked(coins, values.shape[1]), first_largest_in_rows(values))
 
 
 def columns(settings: Settings) -> Callable[[Array], Array]:

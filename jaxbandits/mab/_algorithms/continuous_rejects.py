@@ -6,18 +6,8 @@ import numpy as np
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, scale
-from jaxbandits.mab._shared.frame import (
-    Choice,
-    Estimates,
-    Rule,
-    State,
-    algorithm_from_rule,
-    argmax,
-    argmin,
-    at,
-    is_arm,
-    one_arm,
-)
+from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, argmin, one_arm
+from jaxbandits.numerics.indexing import entry, is_entry
 
 
 def continuous_rejects(problem: Problem, *, horizon: Array | int, conservative: bool = True) -> Algorithm:
@@ -58,19 +48,19 @@ def continuous_rejects(problem: Problem, *, horizon: Array | int, conservative: 
         active, means = state.memory, estimates.means
         number = jnp.sum(active, dtype=jnp.int32)
         worst = argmin(jnp.where(active, means, jnp.inf), estimates.lots)
-        others = active & ~is_arm(worst, means)
+        others = active & ~is_entry(worst, means)
         if conservative:
             standard = jnp.min(jnp.where(others, means, jnp.inf))
         else:
             standard = jnp.sum(jnp.where(others, means, 0)) / jnp.maximum(number - 1, 1).astype(dtype)
         # DEVIATION: the paper's rewards lie in [0, 1], where scale is 1/2.
-        gap = (standard - at(means, worst)) / (2 * scale(problem))
+        gap = (standard - entry(means, worst)) / (2 * scale(problem))
         pulls = jnp.sum(jnp.where(active, state.counts, 0)).astype(dtype)
         dropped = jnp.sum(jnp.where(active, 0, state.counts)).astype(dtype)
         q = jnp.sum(jnp.where(numbers == number, harmonic, 0)) * pulls / (jnp.asarray(horizon, dtype) - dropped)
         most = jnp.max(jnp.where(active, 0, state.counts))
-        is_dropped = (number > 2) & (at(state.counts, worst) > most) & (gap > 1 / jnp.sqrt(q) - 1)
-        return active & ~(is_dropped & is_arm(worst, means))
+        is_dropped = (number > 2) & (entry(state.counts, worst) > most) & (gap > 1 / jnp.sqrt(q) - 1)
+        return active & ~(is_dropped & is_entry(worst, means))
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         del key

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, scale
-from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, at, one_arm
+from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, one_arm
+from jaxbandits.numerics.indexing import entry
 
 
 def lil_ucb(
@@ -64,7 +65,7 @@ def lil_ucb(
         log_log = jnp.log(jnp.log((1 + e) * N + 2)) - jnp.log(d)
         arm = argmax(estimates.means + factor * jnp.sqrt(2 * (1 + e) * log_log / N), estimates.lots)
         most = argmax(state.counts, estimates.lots)
-        count = at(N, most)
+        count = entry(N, most)
         return Choice(one_arm(arm), count >= 1 + ratio * (jnp.sum(N) - count), most)
 
     return algorithm_from_rule(problem, Rule(choose))

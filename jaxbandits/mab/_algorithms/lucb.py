@@ -8,17 +8,8 @@ from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.environment import Pull
 from jaxbandits.mab._problem.problems import Problem, scale
 from jaxbandits.mab._shared.confidence import StopSettings, argmax_except, level, stop_settings
-from jaxbandits.mab._shared.frame import (
-    Choice,
-    Estimates,
-    Rule,
-    State,
-    algorithm_from_rule,
-    argmax,
-    at,
-    is_arm,
-    unfused,
-)
+from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, unfused
+from jaxbandits.numerics.indexing import entry, is_entry
 from jaxbandits.numerics.thresholds import Threshold
 
 
@@ -77,10 +68,10 @@ def algorithm_from_bounds(settings: StopSettings, bound: Callable[[State, Estima
         del key
         best = argmax(estimates.means, estimates.lots)
         # The rule reads only the lower bound of the best arm and the upper bounds of the others.
-        is_best = is_arm(best, estimates.means)
+        is_best = is_entry(best, estimates.means)
         ends = unfused(bound(state, estimates, ~is_best))
         rival = argmax_except(best, ends, estimates.lots)
-        overlap = at(ends, rival) - at(ends, best)
+        overlap = entry(ends, rival) - entry(ends, best)
         action = Pull(jnp.stack([best, rival]), jnp.ones(2, jnp.int32))
         return Choice(action, overlap <= (0 if settings.epsilon is None else settings.epsilon), best)
 

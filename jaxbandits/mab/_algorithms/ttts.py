@@ -15,19 +15,10 @@ from jaxbandits.mab._shared.confidence import (
     leader_share_at,
     stop_settings,
 )
-from jaxbandits.mab._shared.frame import (
-    Choice,
-    Estimates,
-    Rule,
-    State,
-    algorithm_from_rule,
-    argmax,
-    at,
-    is_arm,
-    one_arm,
-)
+from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, one_arm
 from jaxbandits.mab._shared.top_two import Pair, coin, pulled_arm
 from jaxbandits.mab._shared.transport import transport
+from jaxbandits.numerics.indexing import entry, is_entry
 from jaxbandits.numerics.thresholds import Threshold
 
 NODES = 32  # nodes of the quadrature
@@ -66,7 +57,7 @@ def ttts(
         counts, means = estimates.counts, estimates.means
         if isinstance(problem, Gaussian):
             logs = log_probabilities_of_best(means, scale(problem) / jnp.sqrt(counts))
-            logs = jnp.where(is_arm(leader, logs), -jnp.inf, logs)
+            logs = jnp.where(is_entry(leader, logs), -jnp.inf, logs)
             cumulated = jnp.cumsum(jnp.exp(logs - jnp.max(logs)))
             target = coin(key, logs.dtype) * cumulated[-1]
             return argmax(cumulated > target)
@@ -75,7 +66,7 @@ def ttts(
         tops = jnp.argmax(fresh, axis=1).astype(jnp.int32)
         differs = tops != leader
         fallback = transport(problem, estimates, leader, settings.epsilon)
-        return jnp.where(jnp.any(differs), at(tops, argmax(differs)), fallback)
+        return jnp.where(jnp.any(differs), entry(tops, argmax(differs)), fallback)
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         of_draw, of_coin, of_challenger = jax.random.split(key, 3)
@@ -107,7 +98,7 @@ def log_probabilities_of_best(means: Array, spreads: Array) -> Array:
     other_means, other_spreads = means[None], spreads[None]
     others = ~jnp.eye(means.shape[0], dtype=bool)
     best = argmax(means)
-    weight, weight_best = s**-2, at(spreads, best) ** -2
+    weight, weight_best = s**-2, entry(spreads, best) ** -2
     pooled = (weight * m + weight_best * jnp.max(means)) / (weight + weight_best)
 
     def slopes(x: Array) -> tuple[Array, Array]:

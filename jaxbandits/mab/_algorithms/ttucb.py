@@ -14,19 +14,10 @@ from jaxbandits.mab._shared.confidence import (
     leader_share_at,
     stop_settings,
 )
-from jaxbandits.mab._shared.frame import (
-    Choice,
-    Estimates,
-    Rule,
-    State,
-    algorithm_from_rule,
-    argmax,
-    at,
-    is_arm,
-    one_arm,
-)
+from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, one_arm
 from jaxbandits.mab._shared.top_two import Pair
 from jaxbandits.mab._shared.transport import transport
+from jaxbandits.numerics.indexing import entry, is_entry
 from jaxbandits.numerics.thresholds import Threshold
 
 
@@ -100,7 +91,7 @@ def ttucb(
 
     def remember(state: State, estimates: Estimates) -> Tracking:
         (leader, _), share = pair_of(estimates)
-        leads, is_due = is_arm(leader, estimates.means), _is_due(state.memory, leader, share)
+        leads, is_due = is_entry(leader, estimates.means), _is_due(state.memory, leader, share)
         return Tracking(
             state.memory.due + jnp.where(leads, share, 0), state.memory.pulled + (leads & is_due).astype(jnp.int32)
         )
@@ -113,4 +104,4 @@ def ttucb(
 
 def _is_due(tracking: Tracking, leader: Array, share: Array) -> Array:
     """True if the leader's pulls are at most its share, this round included, bool ()."""
-    return at(tracking.pulled, leader).astype(share.dtype) <= at(tracking.due, leader) + share
+    return entry(tracking.pulled, leader).astype(share.dtype) <= entry(tracking.due, leader) + share

@@ -13,12 +13,11 @@ from jaxbandits.mab._shared.frame import (
     algorithm_from_rule,
     argmax,
     argmin,
-    at,
-    is_arm,
     one_arm,
     precedence,
     unfused,
 )
+from jaxbandits.numerics.indexing import entry, is_entry
 from jaxbandits.numerics.thresholds import Threshold
 
 
@@ -61,13 +60,13 @@ def ugape(
         upper, lower = unfused(intervals(settings, state, estimates))
         first = argmax(upper, estimates.lots)
         second = argmax_except(first, upper, estimates.lots)
-        gaps = jnp.where(is_arm(first, upper), at(upper, second), at(upper, first)) - lower
+        gaps = jnp.where(is_entry(first, upper), entry(upper, second), entry(upper, first)) - lower
         best = argmin(gaps, estimates.lots)
         rival = jnp.where(best == first, second, first)
-        count, count_rival = at(state.counts, best), at(state.counts, rival)
+        count, count_rival = entry(state.counts, best), entry(state.counts, rival)
         order = precedence(estimates.lots, problem.arms)
-        is_best = (count < count_rival) | ((count == count_rival) & (at(order, best) > at(order, rival)))
-        stop = at(gaps, best) <= (0 if settings.epsilon is None else settings.epsilon)
+        is_best = (count < count_rival) | ((count == count_rival) & (entry(order, best) > entry(order, rival)))
+        stop = entry(gaps, best) <= (0 if settings.epsilon is None else settings.epsilon)
         return Choice(one_arm(jnp.where(is_best, best, rival)), stop, best)
 
     return algorithm_from_rule(problem, Rule(choose))

@@ -14,6 +14,7 @@ from jaxbandits.mab._problem.instances import Instance, checked_instance
 from jaxbandits.mab._problem.problems import Bernoulli, Gaussian, Problem, float_dtype, scale
 from jaxbandits.numerics.binomial import UNIFORMS, binomial_of
 from jaxbandits.numerics.brownian import increment, one_step
+from jaxbandits.numerics.indexing import entries
 from jaxbandits.streams import Numbered, key_of, opened, plain
 
 
@@ -123,7 +124,7 @@ def _check_action(action: Pull, arms: int, slots: int) -> None:
 def _sums(means: Array, noise_scale: float) -> Callable[[Pull, Array], Rewards]:
     def respond(action: Pull, noise: Array) -> Rewards:
         times = action.times.astype(means.dtype)
-        return Rewards(times * _of(means, action.arms) + noise_scale * jnp.sqrt(times) * noise, action.times)
+        return Rewards(times * entries(means, action.arms) + noise_scale * jnp.sqrt(times) * noise, action.times)
 
     return respond
 
@@ -139,7 +140,7 @@ def _walks(means: Array, noise_scale: float, stream: Key, leap: int) -> Callable
 
         steps = jax.vmap(noise)(action.arms, before, action.times)
         times = action.times.astype(means.dtype)
-        return Rewards(times * _of(means, action.arms) + noise_scale * steps, action.times)
+        return Rewards(times * entries(means, action.arms) + noise_scale * steps, action.times)
 
     return respond
 
@@ -158,7 +159,7 @@ def _numbered(means: Array, stream: Key) -> Callable[[Pull, Array], Rewards]:
 
 def _single(means: Array) -> Callable[[Pull, Array], Rewards]:
     def respond(action: Pull, noise: Array) -> Rewards:
-        mean = _of(means, action.arms)
+        mean = entries(means, action.arms)
         sums = ((noise < mean) & (action.times > 0)).astype(means.dtype)
         # Traced means could not be checked: a number without a distribution must not pass for a reward.
         is_lawful = (action.times <= 1) & (mean >= 0) & (mean <= 1)
@@ -169,16 +170,10 @@ def _single(means: Array) -> Callable[[Pull, Array], Rewards]:
 
 def _many(means: Array, leap: int) -> Callable[[Pull, Array], Rewards]:
     def respond(action: Pull, noise: Array) -> Rewards:
-        mean = _of(means, action.arms)
+        mean = entries(means, action.arms)
         ones, accepted = binomial_of(noise, action.times, mean)
         is_lawful = (action.times <= leap) & (mean >= 0) & (mean <= 1)
         sums = jnp.where(accepted, ones, 0).astype(means.dtype)
         return Rewards(jnp.where(is_lawful, sums, jnp.nan), jnp.where(accepted, action.times, 0))
 
     return respond
-
-
-def _of(means: Array, arms: Array) -> Array:
-    """Returns the means of the slots' arms, without a gather: gathers are slow in a batch."""
-    chosen = arms[:, None] == jnp.arange(means.shape[0], dtype=arms.dtype)[None]
-    return jnp.sum(jnp.where(chosen, means[None], 0), axis=1)

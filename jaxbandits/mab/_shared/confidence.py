@@ -18,9 +18,10 @@ from jaxbandits.mab._problem.problems import (
     divergence,
     float_dtype,
 )
-from jaxbandits.mab._shared.frame import Estimates, State, argmax, at, is_arm
+from jaxbandits.mab._shared.frame import Estimates, State, argmax
 from jaxbandits.mab._shared.transport import transport_costs
 from jaxbandits.numerics import thresholds
+from jaxbandits.numerics.indexing import entry, is_entry
 from jaxbandits.numerics.thresholds import Evidence, Threshold
 
 LeaderShare = float | Literal["ids"]
@@ -90,7 +91,7 @@ def has_separated(settings: StopSettings, state: State, estimates: Estimates) ->
     """
     best = argmax(estimates.means, estimates.lots)
     costs = transport_costs(settings.problem, estimates, best, settings.epsilon)
-    count = at(state.counts, best)
+    count = entry(state.counts, best)
 
     def threshold(other: Array) -> Array:
         return settings.threshold(settings.delta, Evidence(state.pulls, jnp.stack([count, other])))
@@ -127,7 +128,9 @@ def leader_share_at(
     dtype = estimates.means.dtype
     if not isinstance(leader_share, str):
         return jnp.asarray(leader_share, dtype)
-    (n_l, m_l), (n_c, m_c) = ((at(estimates.counts, arm), at(estimates.means, arm)) for arm in (leader, challenger))
+    (n_l, m_l), (n_c, m_c) = (
+        (entry(estimates.counts, arm), entry(estimates.means, arm)) for arm in (leader, challenger)
+    )
     if isinstance(problem, Gaussian):
         # For Gaussian arms the share is this, whatever the means. The quotient of two divergences gives .49999 at equal
         # counts, and so breaks exact ties.
@@ -140,4 +143,4 @@ def leader_share_at(
 
 def argmax_except(leader: Array, x: Array, lots: Array | tuple[()]) -> Array:
     """Returns the index of the largest entry except the leader's, int32 (); ties as in `argmax` with these lots."""
-    return argmax(jnp.where(is_arm(leader, x), -jnp.inf, x), lots)
+    return argmax(jnp.where(is_entry(leader, x), -jnp.inf, x), lots)

@@ -17,6 +17,7 @@ from jaxbandits.mab._problem.environment import Pull, Rewards, receive
 from jaxbandits.mab._problem.problems import Bernoulli, Gaussian, Problem, float_dtype
 from jaxbandits.numerics import compensated, ties
 from jaxbandits.numerics.compensated import Sum
+from jaxbandits.numerics.indexing import entry, select
 
 
 class Ones(NamedTuple):
@@ -98,7 +99,7 @@ def algorithm_from_rule(
             return Decision(*choice)
         is_first = state.pulls < K
         first = one_arm(jnp.minimum(state.pulls, K - 1).astype(jnp.int32), slots)
-        action = jax.tree.map(lambda a, b: jnp.where(is_first, a, b), first, choice.action)
+        action = select(is_first, first, choice.action)
         return Decision(action, choice.stop & ~is_first, choice.answer)
 
     def observe(state: State, action: Pull, observation: Rewards) -> State:
@@ -108,7 +109,7 @@ def algorithm_from_rule(
             if in_turn:
                 moves &= state.pulls >= K
             updated = rule.remember(state, estimates(problem, state))
-            memory = jax.tree.map(lambda new, old: jnp.where(moves, new, old), updated, memory)
+            memory = select(moves, updated, memory)
         pulled = action.arms[None] == jnp.arange(K, dtype=jnp.int32)[:, None]
 
         def by_arm(x: Array) -> Array:
@@ -149,7 +150,7 @@ def estimates(problem: Problem, state: State) -> Estimates:
 
 def pulled_before(counts: Array, action: Pull) -> Array:
     """Counts the earlier pulls of each slot's arm, int32 (slots,); no two slots of a round have the same arm."""
-    return jax.vmap(lambda arm: at(counts, arm))(action.arms)
+    return jax.vmap(lambda arm: entry(counts, arm))(action.arms)
 
 
 def total_rewards(problem: Problem, state: State) -> Array:
@@ -188,21 +189,11 @@ def precedence(lots: Array | tuple[()], K: int) -> Array:
     return -jnp.arange(K, dtype=jnp.int32) if isinstance(lots, tuple) else lots
 
 
-def at(x: Array, i: Array) -> Array:
-    """Returns x[i], without a gather: gathers are slow in a batch."""
-    return jnp.sum(jnp.where(is_arm(i, x), x, 0), dtype=x.dtype)
-
-
 def unfused(x: PyTree) -> PyTree:
     """Returns the same values, computed in kernels of their own. The engine's scalar form ignores it."""
     # Otherwise XLA:CPU copies elementwise work into each reduction over arms that reads it, where it is not vectorised:
     # the intervals of `kl_lucb` then take six times as long.
     return lax.optimization_barrier(x)
-
-
-def is_arm(i: Array, like: Array) -> Array:
-    """Returns True at arm i, bool (K,)."""
-    return jnp.arange(like.shape[0], dtype=jnp.int32) == i
 
 
 def _no_rewards(problem: Problem) -> Array | Sum | Ones:

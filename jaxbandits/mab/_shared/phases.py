@@ -23,6 +23,7 @@ from jaxbandits.mab._shared.frame import (
     one_arm,
     total_rewards,
 )
+from jaxbandits.numerics.indexing import entry
 
 
 class Phase(NamedTuple):
@@ -97,13 +98,13 @@ def algorithm_from_schedule(problem: Problem, schedule: Sequence[Phase], *, leap
         if not all_samples:
             counts = jnp.maximum(state.counts - progress.counts, 1).astype(means.dtype)
             means = (total_rewards(problem, state) - progress.rewards) / counts
-        is_complete = jnp.all(~progress.active | (state.counts >= _of(targets, progress.phase)))
+        is_complete = jnp.all(~progress.active | (state.counts >= entry(targets, progress.phase)))
         is_complete &= progress.phase < len(schedule)
         lots = estimates.lots
         better, ties = means[None] > means[:, None], means[None] == means[:, None]
         better |= ties & (arms[None] < arms[:, None] if isinstance(lots, tuple) else lots[None] > lots[:, None])
         rank = jnp.sum(better & progress.active[None], axis=1, dtype=jnp.int32)
-        active = progress.active & (~is_complete | (rank < _of(sizes, progress.phase)))
+        active = progress.active & (~is_complete | (rank < entry(sizes, progress.phase)))
         phase = progress.phase + is_complete.astype(jnp.int32)
         if all_samples:
             return Progress(active, phase, progress.counts, progress.rewards), means
@@ -114,7 +115,7 @@ def algorithm_from_schedule(problem: Problem, schedule: Sequence[Phase], *, leap
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         del key
         progress, means = advanced(state, estimates)
-        missing = jnp.where(progress.active, jnp.maximum(_of(targets, progress.phase) - state.counts, 0), 0)
+        missing = jnp.where(progress.active, jnp.maximum(entry(targets, progress.phase) - state.counts, 0), 0)
         if leap == 1:
             action = one_arm(argmax(missing > 0))
         else:
@@ -130,8 +131,3 @@ def algorithm_from_schedule(problem: Problem, schedule: Sequence[Phase], *, leap
     start = Progress(jnp.ones(K, bool), jnp.zeros((), jnp.int32), nothing, jnp.zeros(K, float_dtype(problem)))
     rule = Rule(choose, start, remember)
     return algorithm_from_rule(problem, rule, slots=1 if leap == 1 else K, in_turn=False, slot_per_arm=leap > 1)
-
-
-def _of(table: Array, phase: Array) -> Array:
-    """Returns table[phase], without a gather."""
-    return jnp.sum(jnp.where(jnp.arange(table.shape[0], dtype=jnp.int32) == phase, table, 0), dtype=jnp.int32)

@@ -4,7 +4,8 @@ import jax.numpy as jnp
 
 from jaxbandits.base import Array
 from jaxbandits.mab._problem.problems import Gaussian, Problem, divergence, scale
-from jaxbandits.mab._shared.frame import Estimates, argmin, at, is_arm, unfused
+from jaxbandits.mab._shared.frame import Estimates, argmin, unfused
+from jaxbandits.numerics.indexing import entry, is_entry
 
 STEPS = 8  # steps of Newton's method for Bernoulli arms with epsilon: error 2e-11 (6: 2e-3)
 
@@ -23,7 +24,7 @@ def transport_costs(problem: Problem, estimates: Estimates, leader: Array, epsil
         for the leader itself.
     """
     counts, means = estimates.counts, estimates.means
-    count, mean = at(counts, leader), at(means, leader)
+    count, mean = entry(counts, leader), entry(means, leader)
     if isinstance(problem, Gaussian):
         lead = jnp.maximum(mean - means if epsilon is None else mean - means + epsilon, 0)
         costs = lead**2 * (count * counts) / (2 * scale(problem) ** 2 * (count + counts))
@@ -33,7 +34,7 @@ def transport_costs(problem: Problem, estimates: Estimates, leader: Array, epsil
         costs = jnp.where(mean > means, costs, 0)
     else:
         costs = _bernoulli_costs(problem, n_l=count, m_l=mean, n_a=counts, m_a=means, epsilon=epsilon)
-    return unfused(jnp.where(is_arm(leader, means), jnp.inf, costs))
+    return unfused(jnp.where(is_entry(leader, means), jnp.inf, costs))
 
 
 def transport(problem: Problem, estimates: Estimates, leader: Array, epsilon: Array | None = None) -> Array:

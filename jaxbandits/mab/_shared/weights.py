@@ -21,7 +21,8 @@ from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import require
 from jaxbandits.mab._problem.problems import Bernoulli, Gaussian, Problem, divergence, float_dtype, scale
-from jaxbandits.mab._shared.frame import argmax, at, is_arm, unfused
+from jaxbandits.mab._shared.frame import argmax, unfused
+from jaxbandits.numerics.indexing import entry, is_entry
 
 TIE = 1e-14  # smallest divergence of the two best means that is no tie
 TRACKED = 4  # steps while tracking: weights right to 2e-7 for Bernoulli arms, 1e-8 for Gaussian ones
@@ -65,13 +66,13 @@ def optimal_weights(
     """
     best = argmax(means)
     mu_b = jnp.max(means) + (0 if epsilon is None else epsilon)
-    is_best = is_arm(best, means)
+    is_best = is_entry(best, means)
     closest = argmax(jnp.where(is_best, -jnp.inf, means))
-    mu_c = at(means, closest)
+    mu_c = entry(means, closest)
     # The best arm's entry gets the mean of the closest challenger: a harmless number, masked at the end.
     mu = jnp.where(is_best, mu_c, means)
     far, back = unfused((_kl(problem, mu_b, mu), _kl(problem, mu, mu_b)))  # far: g_a, the limit of G_a
-    is_tie = at(far, closest) < TIE
+    is_tie = entry(far, closest) < TIE
     K = means.shape[0]
     odds = None if leader_share is None else (1 - leader_share) / leader_share
 
@@ -82,7 +83,7 @@ def optimal_weights(
     def balance(x: Array) -> Balance:
         middle = _middle(mu_b, mu, x)
         below, above = unfused((_kl(problem, mu_b, middle), _kl(problem, mu, middle)))
-        return Balance(x, at(below + x * above, closest), below, above, middle)
+        return Balance(x, entry(below + x * above, closest), below, above, middle)
 
     def with_closest(x: Array, u: Array) -> Array:
         # Exact, and equal for equal means, so that ties stay ties.
@@ -98,7 +99,7 @@ def optimal_weights(
             new = x - (far - reached) * (reached - y) / ((far - y) * above)
             return with_closest(jnp.clip(new, x / FARTHEST, x * FARTHEST), u)
 
-        of_closest = at(above, closest)  # dy / du
+        of_closest = entry(above, closest)  # dy / du
         shift = moved_to(y, u) - x
         if odds is not None:
             f = jnp.sum(jnp.where(is_best, 0, x + shift)) - odds

@@ -15,8 +15,9 @@ from jaxbandits.mab._problem.problems import (
     divergence,
     scale,
 )
-from jaxbandits.mab._shared.frame import argmax, is_arm
+from jaxbandits.mab._shared.frame import argmax
 from jaxbandits.mab._shared.weights import EXACT, checked_margin, optimal_weights
+from jaxbandits.numerics.indexing import is_entry
 
 
 class CharacteristicTime(NamedTuple):
@@ -63,7 +64,7 @@ def characteristic_time(
     margin = checked_margin(problem, epsilon)
     weights, balance, is_tie = optimal_weights(problem, means, epsilon=margin, leader_share=share, steps=EXACT)
 
-    is_best = is_arm(argmax(means), means)
+    is_best = is_entry(argmax(means), means)
     w_b = jnp.sum(jnp.where(is_best, weights, 0))
     rates = w_b * balance.below + weights * balance.above
     attained = jnp.min(jnp.where(is_best, jnp.inf, rates))

@@ -1,0 +1,56 @@
+"""Entries, places of extremes and selections in forms that stay fast in a batch.
+
+A gather of one entry per lane is slow, and XLA:CPU does not vectorise `argmax`. These forms are plain reductions.
+"""
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbandits.base import Array, PyTree
+from jaxbandits.numerics.linalg import aligned
+
+
+def select(condition: Array, new: PyTree, old: PyTree) -> PyTree:
+    """Returns `new` where the condition () holds, otherwise `old`, leaf by leaf."""
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), new, old)
+
+
+def is_entry(index: Array, like: Array) -> Array:
+    """Returns True at an index, bool (n,) for an array of n rows."""
+    return jnp.arange(like.shape[0], dtype=jnp.int32) == index
+
+
+def entry(values: Array, index: Array) -> Array:
+    """Returns values[index] of (n,) as a sum over all entries; 0 if the index is out of range."""
+    return jnp.sum(jnp.where(is_entry(index, values), values, 0), dtype=values.dtype)
+
+
+def entries(values: Array, indices: Array) -> Array:
+    """Returns values[indices] (m,) of (n,) as sums over all entries."""
+    is_chosen = indices[:, None] == jnp.arange(values.shape[0], dtype=indices.dtype)[None]
+    return jnp.sum(jnp.where(is_chosen, values[None], 0), axis=1)
+
+
+def sliced(values: Array, index: Array) -> Array:
+    """Returns values[index], an entry or a row, by a dynamic slice; the index must be in range."""
+    return lax.dynamic_index_in_dim(values, index, keepdims=False)
+
+
+def first_true(mask: Array) -> Array:
+    """Returns the first index at which a mask (n,) holds, int32 (); n - 1 if it holds nowhere."""
+    return jnp.min(jnp.where(mask, jnp.arange(mask.size, dtype=jnp.int32), mask.size - 1))
+
+
+def first_largest(values: Array) -> Array:
+    """Returns the first index of the largest value of (n,), int (); n - 1 if a value is NaN."""
+    n = values.shape[0]
+    return jnp.min(jnp.where(values == jnp.max(values), jnp.arange(n), n - 1))
+
+
+def first_largest_in_rows(values: Array) -> Array:
+    """Returns the first index of the largest value along the last axis, int32 (...); the last index for NaN."""
+    size = values.shape[-1]
+    is_largest = values == jnp.max(values, axis=-1, keepdims=True)
+    indices = aligned(jnp.arange(size, dtype=jnp.int32), values.ndim)
+    return jnp.minimum(jnp.min(jnp.where(is_largest, indices, size), axis=-1), size - 1)
