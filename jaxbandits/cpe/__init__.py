@@ -40,7 +40,7 @@ class:
 
 | algorithm | method |
 | --- | --- |
-| `pfws` | climbs the rate of the most confusing decision, along its gradient at perturbed shares of plays |
+| `pfws` | climbs the rate of the `most_confusing` decision, along its gradient at perturbed shares of plays |
 | `semi_clucb` | plays the widest intervals among the arms on which the best decision and its strongest rival differ |
 | `round_robin` | plays the decisions of a list in turn |
 | `cucb`, `cts` | never stop, for small regret: play the best decision at upper bounds, or at a posterior draw |

@@ -99,7 +99,7 @@ def combgame(
     Raises:
         ValueError: an argument is not as above.
 
-    **Guarantee**: as for `pfws`. **Cost** per round: two `maximum`, two searches for the most confusing action, and
+    **Guarantee**: as for `pfws`. **Cost** per round: two `maximum`, two searches for the `most_confusing` action, and
     O(B), which makes it slower than P-FWS: about 3000 actions after 6000 plays of E20. **Limit**: 2^31 - 1 plays.
 
     Source: Jourdan, Mutny, Kirschner and Krause (2021), Efficient pure exploration for combinatorial bandits with
