@@ -12,7 +12,7 @@ from jaxbandits.numerics import thresholds
 
 
 def _levels(factory: Callable[..., Algorithm], problem: Callable[..., Any], arms: Callable[..., cpe.Arms]):
-    """The best decision on a few arms."""
+    """Returns the maker of an algorithm for the best decision on a few arms, and its environment."""
 
     def make(dtype, **hyperparameters):
         algorithm = factory(problem(dtype=dtype), **({"delta": 0.1} | hyperparameters))
@@ -48,7 +48,7 @@ LEVELS = DELTA | {"radius_scale": (1.0, 0.7)}
 
 
 def _plays(factory: Callable[..., Algorithm], **defaults: Any):
-    """The best spanning tree of a triangle, whose edges are Gaussian arms."""
+    """Returns the maker of an algorithm for the best spanning tree of a triangle of Gaussian arms."""
     problem = cpe.graphic(3, [(0, 1), (1, 2), (0, 2)])
 
     def make(dtype, **hyperparameters):
@@ -59,7 +59,7 @@ def _plays(factory: Callable[..., Algorithm], **defaults: Any):
 
 
 def _ended(factory: Callable[..., Algorithm], plays: int = 60):
-    """A rule that never stops, with an end."""
+    """Makes a rule that never stops end after `plays` plays."""
 
     def ended(problem, **hyperparameters):
         algorithm = factory(problem, **hyperparameters)
