@@ -95,7 +95,7 @@ def clucb(
         against = jnp.where(best > 0, estimates - radii, estimates + radii)
         rival = best_levels(problem, against)
         disputed = best != rival
-        stop = is_ready & (~jnp.any(disputed) | (_lead(problem, against, rival, best) <= 0))
+        stop = is_ready & (~jnp.any(disputed) | (_lead(problem, against, one=rival, other=best) <= 0))
         due = jnp.where(disputed | ~is_ready, counts, jnp.iinfo(jnp.int32).max)
         return Decision(Pulls(jnp.argmin(due).astype(jnp.int32)[None]), stop, best)
 
@@ -114,7 +114,7 @@ def clucb(
     )
 
 
-def _lead(problem: Problem, theta: Array, one: Array, other: Array) -> Array:
+def _lead(problem: Problem, theta: Array, *, one: Array, other: Array) -> Array:
     """Computes r(theta, one) - r(theta, other), summed over the arms on which they differ."""
     if isinstance(problem, Table):
         # An arm without an entry in the table is in neither decision.

@@ -69,9 +69,9 @@ def coci(
         is_open = open_arms(problem, *around, levels)
         return is_open, ~jnp.any(is_open)
 
-    def lasts(is_open: Array, ahead: Bounds, levels: Array) -> Array:
-        stay = lasting_arms(problem, *ahead.inner, levels)
-        join = open_arms(problem, *ahead.outer, levels)
+    def lasts(is_open: Array, bounds: Bounds, levels: Array) -> Array:
+        stay = lasting_arms(problem, *bounds.inner, levels)
+        join = open_arms(problem, *bounds.outer, levels)
         return jnp.all(jnp.where(is_open, stay, ~join))
 
     return algorithm_from_arm_rule(problem, ArmRule(judge, lasts), settings)

@@ -13,7 +13,7 @@ from jaxbandits.numerics.normal import normal
 def cts(problem: Playable, *, noise_scale: Array | float = 1.0, cover: Any = None) -> Algorithm:
     """Plays the best action at a posterior draw N(mean, noise_scale^2 / count) of every arm (Thompson sampling).
 
-    It never stops: give a horizon to `run` or `sweep`, and let `jaxbandits.record` keep the regret.
+    It never stops: give a horizon to `run` or `sweep`, and record the regret with `jaxbandits.record`.
 
     Args:
         problem: as in `pfws`.

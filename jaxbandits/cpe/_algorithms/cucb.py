@@ -12,7 +12,7 @@ from jaxbandits.cpe._shared.playing import PlayEstimates, algorithm_from_play_ru
 def cucb(problem: Playable, *, noise_scale: Array | float = 1.0, cover: Any = None) -> Algorithm:
     """Plays the best action at means + noise_scale sqrt(6 ln t / counts), for small regret.
 
-    It never stops: give a horizon to `run` or `sweep`, and let `jaxbandits.record` keep the regret.
+    It never stops: give a horizon to `run` or `sweep`, and record the regret with `jaxbandits.record`.
 
     Args:
         problem: as in `pfws`.

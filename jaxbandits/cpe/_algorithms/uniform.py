@@ -45,8 +45,8 @@ def uniform(
     def judge(around: Box, levels: Array) -> tuple[Array, Array]:
         return all_arms, is_decided(problem, *around, levels)
 
-    def lasts(_: Array, ahead: Bounds, levels: Array) -> Array:
+    def lasts(_: Array, bounds: Bounds, levels: Array) -> Array:
         # The order of pulls is fixed, so a single candidate that stays rules out a stop.
-        return jnp.any(lasting_arms(problem, *ahead.inner, levels))
+        return jnp.any(lasting_arms(problem, *bounds.inner, levels))
 
     return algorithm_from_arm_rule(problem, ArmRule(judge, lasts), settings)

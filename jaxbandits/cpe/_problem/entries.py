@@ -124,7 +124,7 @@ def _middle(low: Array, high: Array) -> Array:
 # The entries that can be taken in a box: one entry of each row against the entries of the other rows
 
 
-def table_exceeds(table: Table, at_i: Array, others: Array, level: Array) -> Array:
+def table_exceeds(table: Table, level: Array, *, at_i: Array, others: Array) -> Array:
     """True if arm i's level is above `level[i]` at the corner (at_i at i, others elsewhere), bool (m,).
 
     That is so if its entry number `level[i]`, counted from 0, is chosen. Cost: O(m^2 W).
@@ -134,7 +134,7 @@ def table_exceeds(table: Table, at_i: Array, others: Array, level: Array) -> Arr
     return ((better < table.quota) & (entry.low > table.floor)) | (entry.low > table.ceiling)
 
 
-def corner_levels(table: Table, at_i: Array, others: Array) -> Array:
+def corner_levels(table: Table, *, at_i: Array, others: Array) -> Array:
     """Computes phi_i(at_i at i, others elsewhere) for every arm, int32 (m,). Cost: O((m W)^2)."""
     entries = worth(table, at_i)
     better = jnp.arange(entries.low.shape[1], dtype=jnp.int32) + _better_entries(entries, worth(table, others))

@@ -120,7 +120,7 @@ def levels_by_bisection(weights: Array, budget: int) -> Array:
     return above + share_out(equal, limit - jnp.sum(above, dtype=jnp.int32))
 
 
-def opinions_exceed(problem: OpinionSampling, at_i: Array, others: Array, level: Array) -> Array:
+def opinions_exceed(problem: OpinionSampling, level: Array, *, at_i: Array, others: Array) -> Array:
     """True if arm i's level is above `level[i]` at the corner (at_i at i, others elsewhere), bool (m,).
 
     Cost: O(m^2).

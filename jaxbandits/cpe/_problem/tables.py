@@ -222,7 +222,7 @@ def _slopes(costs: Any) -> np.ndarray:
         require(row.size >= 2, f"costs[{i}]", "be f(0), f(step), ..., with one step at least", row)
         exact = [Fraction(str(cost)) for cost in row]
         rise = np.array([float(after - before) for before, after in pairwise(exact)])
-        # ERRATUM: Lemma 3 admits concave costs too. Their optima are vertices, and those are not bi-monotone.
+        # ERRATUM: Lemma 3 admits concave costs too. Their optima are vertices, which are not bi-monotone.
         is_convex = rise[1:] >= rise[:-1] - ROUNDING * np.abs(row).max()
         expected = f"be convex on the grid for arm {i} (concave costs are not bi-monotone)"
         require(is_convex, "costs", expected, row)

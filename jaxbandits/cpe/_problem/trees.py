@@ -13,7 +13,7 @@ def best_tree(problem: Graphic, theta: Array) -> Array:
     return matroid.graphic(problem.ends[::-1])(theta[::-1])[::-1].astype(jnp.int32)
 
 
-def joins(problem: Graphic, at_i: Array, others: Array) -> Array:
+def joins(problem: Graphic, *, at_i: Array, others: Array) -> Array:
     """Computes phi_i(at_i at i, others elsewhere) for every edge, int32 (m,).
 
     It is 1 if no path of better edges joins the edge's ends. Cost: O(m nodes^3 log nodes).

@@ -127,7 +127,7 @@ def lasting_arms(problem: Problem, lo: Array, hi: Array, levels: Array) -> Array
     if isinstance(problem, (Table, OpinionSampling)):
 
         def is_certain(level: Array) -> Array:
-            return exceeds(problem, hi, lo, level) & ~exceeds(problem, lo, hi, level)
+            return exceeds(problem, level, at_i=hi, others=lo) & ~exceeds(problem, level, at_i=lo, others=hi)
 
         return is_certain(levels) | is_certain(levels - 1)
     if isinstance(problem, Enumerated):
@@ -169,9 +169,9 @@ def ranges(problem: Table | Graphic | Oracle, lo: Array, hi: Array) -> Ranges:
     Cost: O((m W)^2) for a `Table`, as for `candidates` otherwise.
     """
     if isinstance(problem, Table):
-        return Ranges(corner_levels(problem, lo, hi), corner_levels(problem, hi, lo))
+        return Ranges(corner_levels(problem, at_i=lo, others=hi), corner_levels(problem, at_i=hi, others=lo))
     if isinstance(problem, Graphic):
-        return Ranges(joins(problem, lo, hi), joins(problem, hi, lo))
+        return Ranges(joins(problem, at_i=lo, others=hi), joins(problem, at_i=hi, others=lo))
     return _called_at_corners(problem.solve, lo, hi)
 
 
@@ -200,24 +200,24 @@ def threshold(problem: Table | OpinionSampling, lo: Array, hi: Array, levels: Ar
     Returns:
         bool (m,).
     """
-    return exceeds(problem, hi, lo, levels) | ~exceeds(problem, lo, hi, levels - 1)
+    return exceeds(problem, levels, at_i=hi, others=lo) | ~exceeds(problem, levels - 1, at_i=lo, others=hi)
 
 
-def exceeds(problem: Table | OpinionSampling, at_i: Array, others: Array, level: Array) -> Array:
+def exceeds(problem: Table | OpinionSampling, level: Array, *, at_i: Array, others: Array) -> Array:
     """True if arm i's level is above `level[i]` at the corner (at_i at i, others elsewhere), for every arm.
 
     Args:
         problem: rows of entries in falling order; a decision takes the best ones.
+        level: int32 (m,). Every level is above -1.
         at_i: float (m,), theta_i at the corner of arm i.
         others: float (m,), theta_j at the corners of all other arms.
-        level: int32 (m,). Every level is above -1.
 
     Returns:
         bool (m,). Cost: O(m^2 W) for a `Table`, O(m^2) for `OpinionSampling`.
     """
     if isinstance(problem, Table):
-        return table_exceeds(problem, at_i, others, level)
-    return opinions_exceed(problem, at_i, others, level)
+        return table_exceeds(problem, level, at_i=at_i, others=others)
+    return opinions_exceed(problem, level, at_i=at_i, others=others)
 
 
 # Checks

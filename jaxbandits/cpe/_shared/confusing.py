@@ -75,7 +75,7 @@ def most_confusing(problem: Playable, means: Array, weight: Array, noise_scale: 
     gaps = gaps_of(problem, best, means)
     rival = closest(problem, best, gaps, 1 / weight)
     value = rival.value / jnp.asarray(noise_scale, means.dtype) ** 2
-    return Confusing(value, rival.out, rival.into, jnp.min(gaps))
+    return Confusing(value, out=rival.out, into=rival.into, smallest_gap=jnp.min(gaps))
 
 
 def gaps_of(problem: Playable, best: Swaps | Row, means: Array) -> Array:
@@ -103,14 +103,15 @@ def closest(problem: Playable, best: Swaps | Row, gaps: Array, inverse: Array) -
             values = gaps.T[into] ** 2 / (inverse_out + inverse[into])
             arm_out = jnp.min(jnp.where(values == least, out, inverse.shape[0]))
             differs = (arms == arm_out) | (arms == into)
-            return Closest(least / 2, _root_slope(least, differs, inverse), differs, arm_out, into)
+            return Closest(least / 2, _root_slope(least, differs, inverse), differs, out=arm_out, into=into)
         case Row(action, _):
             assert isinstance(problem, Enumerated)
             others = (problem.rows > 0) != action
             values = gaps**2 / jnp.matmul(others.astype(inverse.dtype), inverse, precision="highest")
             row = jnp.argmin(values).astype(jnp.int32)
             least, differs = values[row], others[row]
-            return Closest(least / 2, _root_slope(least, differs, inverse), differs, row, jnp.full_like(row, -1))
+            slope = _root_slope(least, differs, inverse)
+            return Closest(least / 2, slope, differs, out=row, into=jnp.full_like(row, -1))
 
 
 def _root_slope(least: Array, differs: Array, inverse: Array) -> Array:

@@ -123,8 +123,8 @@ def algorithm_from_arm_rule(problem: Problem, rule: ArmRule, settings: SamplingS
             number = jnp.where(is_ready, state.reach, initial)
             share = shares(counts, mask, number)
             last = squared(state.pulls + number.astype(state.pulls.dtype) - 1)
-            ahead = bounds(estimates, T, share, tau=tau, first=squared(state.pulls), last=last, clip=clip)
-            is_certain = ~is_ready | (number == 1) | rule.lasts(mask, ahead, levels)
+            leap_bounds = bounds(estimates, T, share, tau=tau, first=squared(state.pulls), last=last, clip=clip)
+            is_certain = ~is_ready | (number == 1) | rule.lasts(mask, leap_bounds, levels)
             single = (jnp.arange(m, dtype=jnp.int32) == arm).astype(jnp.int32)
             pulls = slots(jnp.where(is_certain, share, single), leap)
         return Decision(pulls, is_ready & stop, levels)
@@ -133,6 +133,7 @@ def algorithm_from_arm_rule(problem: Problem, rule: ArmRule, settings: SamplingS
         number = jnp.sum(action.arms < m, dtype=jnp.int32)
         reach = state.reach
         if reach is not None:
+            # The leap doubles after a success and halves after a failure.
             following = jnp.where(number == reach, jnp.minimum(2 * reach, leap), jnp.maximum(reach // 2, 1))
             is_ready = jnp.all(state.statistics.counts >= tau)
             reach = jnp.where(is_ready & (number > 0), following, reach)

@@ -107,7 +107,7 @@ def characteristic_time(problem: Playable, means: Array, noise_scale: Array | fl
         shares = shares / shares.sum()
         barrier = min(barrier, max(barrier / 5, 0.3 * gap / (len(rivals.scale) + len(shares))))
     time = float(noise_scale) ** 2 / unit
-    return CharacteristicTime(time / best, time / bound, time / best, allocation)
+    return CharacteristicTime(value=time / best, lower=time / bound, upper=time / best, allocation=allocation)
 
 
 def _rivals(problem: Playable, means: np.ndarray) -> Rivals:
