@@ -39,7 +39,7 @@ def _chen(problem, **hyperparameters):
 
 
 THREE = functools.partial(cpe.best_arm, 3), functools.partial(cpe.bernoulli, [0.9, 0.4, 0.2])
-# Groups of 1 and 2, one with variance .05 and one with .25, and one interview to be given away.
+# Groups of 1 and 2, one with variance .05 and one with .25, and one interview to allocate.
 GROUPS = functools.partial(cpe.opinion_sampling, [1, 2], 3), functools.partial(cpe.bernoulli, [0.05, 0.5])
 
 

@@ -246,7 +246,7 @@ def test_opinion_sampling_with_and_without_a_table_agree():
     assert 0 < np.mean(narrow[0]) < 1
 
 
-def test_candidates_of_spanning_trees_equal_those_of_the_listed_class():
+def test_candidates_of_spanning_trees_equal_the_listed_class():
     graph, listed = cpe.graphic(4, TREES), cpe.spanning_trees(4, TREES)
     sets = both_kinds(6, 400, 5)
 

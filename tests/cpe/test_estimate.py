@@ -78,7 +78,7 @@ def test_an_invalid_sample_poisons_the_state(observations, sample, is_lawful):
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.9, 0.95), (0.3, 0.7), (0.0, 1.0)])
-def test_estimates_of_a_million_samples_in_32_bit_are_exact(low, high):
+def test_estimates_of_a_million_samples_in_32_bit_are_accurate(low, high):
     rounds, size = 2000, 500
     u = jax.random.uniform(jax.random.key(1), (rounds, size), jnp.float32, low, high)
     u = jnp.where(low == 0, jnp.round(u + 0.49), u)  # the last law: 1 with probability .99

@@ -1,4 +1,4 @@
-"""The eight instances: their optima are unique and as stated, and their radii are those stated."""
+"""The eight instances: their optima are unique, and optima and radii are as stated."""
 
 import jax
 import jax.numpy as jnp

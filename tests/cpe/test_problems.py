@@ -140,7 +140,7 @@ def test_matchings_by_hand():
         (2, [(0, 1), (0, 1), (1, 1)], 2),  # parallel edges; a loop is in no tree
     ],
 )
-def test_spanning_trees_are_counted(nodes, edges, count):
+def test_spanning_trees_have_the_known_number(nodes, edges, count):
     rows = np.asarray(cpe.spanning_trees(nodes, edges).rows)
     assert rows.shape == (count, len(edges))
     # Kirchhoff: the number of trees is a minor of the Laplacian.

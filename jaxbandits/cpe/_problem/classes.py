@@ -129,7 +129,7 @@ def spanning_trees(nodes: int, edges: Any, *, dtype: Any = None) -> Enumerated:
 
 
 def graphic(nodes: int, edges: Any) -> Graphic:
-    """Builds the class of a graph's spanning trees, however many. `spanning_trees` lists a few of them.
+    """Builds the class of a graph's spanning trees, however many. If they are few, `spanning_trees` lists them.
 
     Args:
         nodes: number of nodes, a Python int.

@@ -156,7 +156,7 @@ def _plays(arms: Arms | GaussianArms, stream: Key | None) -> Environment:
             return arms.means + arms.noise_scale.astype(dtype) * noise
 
         def noise_from_bits(bits: Array) -> Array:
-            # The uniform number is (bits + 1/2) 2^-24. Its smaller tail is used, which is exact in 32 bit, too.
+            # The uniform number is u = (bits + 1/2) 2^-24. The smaller of u and 1 - u is exact in 32 bit, too.
             bits = (bits >> 8).astype(jnp.int32)
             is_upper = bits >= 2**23
             small = jnp.where(is_upper, 2**24 - 1 - bits, bits).astype(dtype)

@@ -70,7 +70,7 @@ def table(
 
 
 def best_arm(m: int, *, dtype: Any = None) -> Table:
-    """Builds the problem of the arm with the largest theta: `top_k` with k = 1, whose result and errors it has."""
+    """Builds the problem of the arm with the largest theta. Other arguments and errors: see `top_k`, with k = 1."""
     return top_k(m, 1, dtype=dtype)
 
 
