@@ -61,7 +61,7 @@ def find_bi_monotone_violation(
     Raises:
         ValueError: an argument is not as above.
 
-    Cost: 2 * samples calls of `solve`. The host reads their results, so this function cannot be called under a trace.
+    Cost: 2 * samples calls of `solve`, read on the host: it cannot be called while a program is traced.
     """
     checks.function("solve", solve, "theta")
     checks.key("key", key)
