@@ -10,7 +10,7 @@ from jax import lax
 
 import jaxbandits
 from jaxbandits import mab
-from jaxbandits.cpe._problem.play import Play
+from jaxbandits.cpe._problem.environment import Play
 from jaxbandits.cpe._shared.playing import PlayState, add_play
 from jaxbandits.engine.run.recording import start_curves, summed
 

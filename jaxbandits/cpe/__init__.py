@@ -1,7 +1,7 @@
 """Combinatorial pure exploration with continuous, separable rewards: which decision is the best?
 
 A sample of arm i lies in [0, 1]; its mean, or its variance, is theta_i. A decision gives every arm a level, and pays a
-sum over the arms of something that depends on theta_i and the level. Wanted is the decision that pays most, with error
+sum over the arms of a function of theta_i and the level. The goal is the decision with the largest reward, with error
 probability at most delta. Problems are tables of marginal values (best arm, top k, water planning, sites), opinion
 sampling, enumerated classes (paths, matchings, trees), spanning trees, or an oracle of your own.
 
@@ -16,19 +16,20 @@ sampling, enumerated classes (paths, matchings, trees), spanning trees, or an or
     >>> print(cpe.is_right(instance, outcome.answer))
     True
 
-| algorithm | what it does |
+| function | method |
 | --- | --- |
-| `coci` | pulls the least pulled arm among those on which the best decision is still open |
+| `coci` | pulls the arm with fewest pulls among the arms on which the best decision is still open |
 | `uniform` | pulls all arms in turn, with the same stopping rule |
-| `clucb` | for 0/1 decisions with a linear reward: the arms on which the best decision and its strongest rival differ |
-| `pfws` | plays whole 0/1 decisions of which every arm is seen: climbs along the hardest swaps |
-| `combgame` | the same, by a learner of plays against the closest instance with another answer |
-| `greedy_osa`, `osa_threshold` | no bandits: the best allocation of interviews at known variances |
+| `clucb` | 0/1 decisions with a linear reward: pulls an arm on which the best decision and its strongest rival differ |
+| `pfws` | plays whole 0/1 decisions and observes every arm in them: climbs along the hardest swaps |
+| `combgame` | plays whole decisions too: a learner of plays against the closest instance with another answer |
+| `greedy_osa`, `osa_threshold` | no bandits: compute the best allocation of interviews at known variances |
 
 An instance of your own is `cpe.instance(problem, arms)`.
 
-Semi-bandits: a whole 0/1 decision is played, and every arm in it shows a sample, Gaussian (`gaussian`) or in [0, 1].
-Wanted is the best decision after few plays, of a graph's spanning trees, of the sets of k arms, or of a listed class:
+Semi-bandits: a round plays a whole 0/1 decision and observes a sample of every arm in it, Gaussian (`gaussian`) or in
+[0, 1]. The goal is the best decision after few plays: a graph's spanning tree, a set of k arms, or a row of a listed
+class:
 
     >>> instance = cpe.complete_graph(5, key)
     >>> algorithm = cpe.pfws(instance.problem, delta=0.1)
@@ -37,19 +38,20 @@ Wanted is the best decision after few plays, of a graph's spanning trees, of the
     >>> print(cpe.is_right(instance, outcome.answer))
     True
 
-| algorithm | what it does |
+| algorithm | method |
 | --- | --- |
-| `pfws` | climbs the rate of the most confusing decision, along its gradient at perturbed shares of plays |
-| `semi_clucb` | the widest intervals among the arms on which the best decision and its strongest rival differ |
-| `round_robin` | the decisions of a list in turn |
-| `cucb`, `cts` | do not stop, but lose little: the best decision at upper bounds, or at a posterior draw |
+| `pfws` | climbs the rate of the `most_confusing` decision, along its gradient at perturbed shares of plays |
+| `semi_clucb` | plays the widest intervals among the arms on which the best decision and its strongest rival differ |
+| `round_robin` | plays the decisions of a list in turn |
+| `cucb`, `cts` | never stop, for small regret: play the best decision at upper bounds, or at a posterior draw |
 
-Their threshold (`numerics.thresholds`) says what is proved; the default is a heuristic that experiments use, and
-`proved_threshold(problem)` the way to a guarantee.
+The guarantee depends on their threshold (`numerics.thresholds`). The default is a heuristic from experiments;
+`proved_threshold(problem)` gives a guarantee.
 
-Reading a run: in a state of `coci`, `uniform` or `clucb`, `state.statistics.counts` (m,) are the pulls of each arm, and
-`state.statistics.sums` the number of ones (`observations="binary"`) or compensated sums of the samples. `confidence`
-makes the estimate, its radii and the box for theta of them, `reward` says what a decision pays at some theta.
+Reading a run: in a state of `coci`, `uniform` or `clucb`, `state.statistics.counts` (m,) are the pulls of each arm.
+`state.statistics.sums` are the number of ones (`observations="binary"`) or compensated sums of the samples.
+`confidence` computes the estimate, its radii and the box for theta from them. `reward` computes what a decision pays
+at a given theta.
 
 Sources: Huang, Ok, Li and Chen (2018), Combinatorial Pure Exploration with Continuous and Separable Reward Functions
 and Its Applications; Tzeng, Wang, Proutiere and Lu (2023), Closing the Computational-Statistical Gap in Best Arm
@@ -78,7 +80,7 @@ from jaxbandits.cpe._problem.arms import (
     variances,
 )
 from jaxbandits.cpe._problem.classes import enumerated, graphic, perfect_matchings, spanning_trees, st_paths
-from jaxbandits.cpe._problem.environment import Pulls, environment
+from jaxbandits.cpe._problem.environment import Play, Pulls, environment
 from jaxbandits.cpe._problem.graphs import complete_graph, spanning_trees_e20, spanning_trees_e25
 from jaxbandits.cpe._problem.instances import (
     Instance,
@@ -95,7 +97,6 @@ from jaxbandits.cpe._problem.instances import (
 )
 from jaxbandits.cpe._problem.opinions import Greedy, greedy_osa, osa_threshold
 from jaxbandits.cpe._problem.oracle import find_bi_monotone_violation, oracle
-from jaxbandits.cpe._problem.play import Play
 from jaxbandits.cpe._problem.problems import Enumerated, Graphic, OpinionSampling, Oracle, Table, decision
 from jaxbandits.cpe._problem.solve import solve
 from jaxbandits.cpe._problem.tables import best_arm, opinion_sampling, sites, table, top_k, water

@@ -63,7 +63,7 @@ CALLS = {
     "confidence": Call(
         cpe.confidence,
         {"state": STATE, "delta": 0.1, "estimator": "mean", "clip": True, "radius_scale": 1.0},
-        fine={"state": ("nan_inside",)},  # of a run that has failed
+        fine={"state": ("nan_inside",)},  # state of a run that has failed
     ),
     "reward": Call(cpe.reward, {"problem": PROBLEM, "theta": THETA, "levels": LEVELS}),
     # Instances and who answers them

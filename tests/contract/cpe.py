@@ -12,7 +12,7 @@ from jaxbandits.numerics import thresholds
 
 
 def _levels(factory: Callable[..., Algorithm], problem: Callable[..., Any], arms: Callable[..., cpe.Arms]):
-    """The best decision on a few arms."""
+    """Returns the maker of an algorithm for the best decision on a few arms, and its environment."""
 
     def make(dtype, **hyperparameters):
         algorithm = factory(problem(dtype=dtype), **({"delta": 0.1} | hyperparameters))
@@ -39,7 +39,7 @@ def _chen(problem, **hyperparameters):
 
 
 THREE = functools.partial(cpe.best_arm, 3), functools.partial(cpe.bernoulli, [0.9, 0.4, 0.2])
-# Groups of 1 and 2, one with variance .05 and one with .25, and one interview to be given away.
+# Groups of 1 and 2, one with variance .05 and one with .25, and one interview to allocate.
 GROUPS = functools.partial(cpe.opinion_sampling, [1, 2], 3), functools.partial(cpe.bernoulli, [0.05, 0.5])
 
 
@@ -48,7 +48,7 @@ LEVELS = DELTA | {"radius_scale": (1.0, 0.7)}
 
 
 def _plays(factory: Callable[..., Algorithm], **defaults: Any):
-    """The best spanning tree of a triangle, whose edges are Gaussian arms."""
+    """Returns the maker of an algorithm for the best spanning tree of a triangle of Gaussian arms."""
     problem = cpe.graphic(3, [(0, 1), (1, 2), (0, 2)])
 
     def make(dtype, **hyperparameters):
@@ -59,7 +59,7 @@ def _plays(factory: Callable[..., Algorithm], **defaults: Any):
 
 
 def _ended(factory: Callable[..., Algorithm], plays: int = 60):
-    """A rule that never stops, with an end."""
+    """Makes a rule that never stops end after `plays` plays."""
 
     def ended(problem, **hyperparameters):
         algorithm = factory(problem, **hyperparameters)

@@ -28,21 +28,21 @@ def box(theta, h):
 
 
 def around(instance, widths, *, two_calls=False):
-    """The candidates of boxes of some half-widths around the truth."""
+    """Returns the candidates of boxes with given half-widths around the truth."""
     problem, theta = instance.problem, instance.theta
 
-    def found(h):
+    def judge(h):
         lo, hi = box(theta, h)
         if two_calls:
             return two_call(lambda theta: solve(problem, theta), lo, hi)
         return candidates(problem, lo, hi, solve(problem, theta))
 
-    masks = jax.jit(jax.vmap(found))(jnp.asarray(widths))
+    masks = jax.jit(jax.vmap(judge))(jnp.asarray(widths))
     return {h: arms(mask) for h, mask in zip(widths, masks, strict=True)}
 
 
 def boxes(rng, number, m, *, grid=False, spread=1.0):
-    """Boxes within [0, 1]^m and a point of each; on a grid of eighths, where entries tie."""
+    """Draws boxes within [0, 1]^m and a point of each, optionally on a grid of eighths, where entries tie."""
     point, *widths = rng.uniform(size=(3, number, m))
     lo, hi = point - spread * widths[0], point + spread * widths[1]
     sides = np.clip([lo, point, hi], 0, 1)
@@ -50,12 +50,12 @@ def boxes(rng, number, m, *, grid=False, spread=1.0):
 
 
 def both_kinds(seed, number, m, **settings):
-    """Half of the boxes have continuous corners, half lie on the grid."""
+    """Draws boxes, half of them with continuous corners, half on the grid."""
     parts = [boxes(RNG([seed, grid]), number // 2, m, grid=bool(grid), **settings) for grid in (0, 1)]
     return tuple(jnp.concatenate(pair) for pair in zip(*parts, strict=True))
 
 
-# By hand
+# Boxes worked out by hand
 
 
 def test_best_arm_by_hand():
@@ -89,26 +89,26 @@ def test_levels_of_opinion_sampling_by_hand():
 
 
 def test_a_lower_bound_of_zero_does_not_keep_an_arm_open():
-    # With the published rounding rule arm 0 would never stop being a candidate.
+    # Under the published rounding rule arm 0 would never stop being a candidate.
     lo, hi = jnp.asarray([0.2, 0.0, 0.0]), jnp.asarray([0.25, 0.01, 0.01])
     for problem in (cpe.opinion_sampling([2, 1, 1], 4), OpinionSampling(jnp.asarray([2.0, 1.0, 1.0]), 4)):
-        found = jax.jit(lambda lo, hi, problem=problem: candidates(problem, lo, hi, solve(problem, hi)))
-        assert not found(lo, hi).any()
+        judge = jax.jit(lambda lo, hi, problem=problem: candidates(problem, lo, hi, solve(problem, hi)))
+        assert not judge(lo, hi).any()
 
 
-def test_two_calls_miss_arms_where_the_optimum_is_not_bi_monotone():
+def test_two_call_misses_arms_of_classes_that_are_not_bi_monotone():
     two_paths = cpe.st_paths([(0, 1), (1, 3), (0, 2), (2, 3)], 0, 3)
     two_paths = cpe.instance(two_paths, cpe.bernoulli([0.7, 0.7, 0.5, 0.5]))
-    for instance, h, seen, true in (
+    for instance, h, by_two_calls, true in (
         (cpe.matching3(), 0.16, set(), {4, 5, 7, 8}),
         (cpe.paths5(), 0.21, {5}, {4, 5, 6}),
         (two_paths, 0.15, set(), {0, 1, 2, 3}),
     ):
-        assert around(instance, (h,), two_calls=True) == {h: seen}
+        assert around(instance, (h,), two_calls=True) == {h: by_two_calls}
         assert around(instance, (h,)) == {h: true}
 
 
-def test_two_calls_miss_arms_where_costs_are_concave():
+def test_two_call_misses_arms_with_concave_costs():
     # ERRATUM of the paper's Lemma 3: with decreasing marginal costs the optimum is not bi-monotone.
     y, cost = reference.concave_costs()
 
@@ -119,10 +119,10 @@ def test_two_calls_miss_arms_where_costs_are_concave():
     assert oracle(jnp.asarray([0.5, 0.6, 0.5])).tolist() == [5, 5, 0]
     theta = jnp.asarray([0.7, 0.7, 0.4])
     assert oracle(theta).tolist() == [5, 5, 0]
-    # All three arms are open from .150005 on; two calls see .249995 for the first two.
+    # All three arms are open from .150005 on. By two calls the first two are open from .249995 on.
     expected = {0.15: set(), 0.1501: {2}, 0.2499: {2}, 0.2501: {0, 1, 2}}
-    found = jax.jit(jax.vmap(lambda h: two_call(oracle, *box(theta, h))))(jnp.asarray(tuple(expected)))
-    assert [arms(mask) for mask in found] == list(expected.values())
+    masks = jax.jit(jax.vmap(lambda h: two_call(oracle, *box(theta, h))))(jnp.asarray(tuple(expected)))
+    assert [arms(mask) for mask in masks] == list(expected.values())
     lo, hi = box(theta, 0.1501)
     assert oracle(jnp.asarray([lo[0], lo[1], hi[2]])).tolist() == [0, 0, 10]
 
@@ -131,7 +131,7 @@ def test_two_calls_miss_arms_where_costs_are_concave():
 
 
 def random_tables(rng, number, m, W):
-    """Tables whose entries tie on the grid, some with short rows; one list of arguments each."""
+    """Yields the arguments of tables whose entries tie on the grid, some with short rows."""
     for _ in range(number):
         cost = np.sort(rng.integers(0, 8, (m, W)) / 8, axis=1)
         cost[rng.integers(m), W - 1] = np.inf
@@ -157,7 +157,7 @@ def table_forms(table, lo, point, hi):
 
 
 def varies_over_corners(problem, sets):
-    """Whether level i is not the same at all corners, bool (boxes, m)."""
+    """True if level i is not the same at all corners, bool (boxes, m)."""
     lo, _, hi = (np.asarray(side) for side in sets)
     choices = np.array(list(product((False, True), repeat=lo.shape[1])))
     levels = [
@@ -171,9 +171,9 @@ def test_every_form_for_tables_is_right_at_every_corner():
         coef, cost, quota, kind = arguments
         sets = both_kinds(number, 60, 3)
         forms = table_forms(cpe.table(coef, cost, quota, kind=kind), *sets)
-        found, counted, called, still_open, lasting = (np.asarray(form) for form in forms)
+        by_threshold, counted, called, still_open, lasting = (np.asarray(form) for form in forms)
         expected = varies_over_corners(reference.table(*arguments), sets)
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(by_threshold, expected)
         np.testing.assert_array_equal(counted, expected)
         np.testing.assert_array_equal(called, expected)
         np.testing.assert_array_equal(still_open, np.any(expected, axis=1))
@@ -201,9 +201,9 @@ def test_enumerated_classes_are_right_at_every_corner(name):
         levels = solve(problem, point)
         return candidates(problem, lo, hi, levels), stops(problem, lo, hi, levels)
 
-    found, stopped = (np.asarray(form) for form in forms(*sets))
+    masks, stopped = (np.asarray(form) for form in forms(*sets))
     expected = varies_over_corners(plain, sets)
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(masks, expected)
     np.testing.assert_array_equal(stopped, ~expected.any(axis=1))
     assert 0 < expected.mean() < 1
 
@@ -215,16 +215,16 @@ def test_large_classes_are_compared_by_a_matrix_product(monkeypatch):
     problem = cpe.matching3().problem
     lo, _, hi = boxes(RNG(2), 200, 9)
 
-    def found(lo, hi):
+    def judge(lo, hi):
         return disagreement(problem, reachable(problem, lo, hi))
 
-    pairs = jax.jit(jax.vmap(found))(lo, hi)
+    pairs = jax.jit(jax.vmap(judge))(lo, hi)
     monkeypatch.setattr(rows, "MAX_PAIRS", 0)
-    multiplied = jax.jit(jax.vmap(lambda lo, hi: found(lo, hi)))(lo, hi)
+    multiplied = jax.jit(jax.vmap(lambda lo, hi: judge(lo, hi)))(lo, hi)
     np.testing.assert_array_equal(pairs, multiplied)
 
 
-def test_opinion_sampling_without_a_table_is_as_with_one():
+def test_opinion_sampling_with_and_without_a_table_agree():
     sizes, budget = [1, 3, 4, 1], 12
     with_table, without = cpe.opinion_sampling(sizes, budget), OpinionSampling(jnp.asarray(sizes, float), budget)
     lo, point, hi = boxes(RNG(3), 300, 4)
@@ -246,7 +246,7 @@ def test_opinion_sampling_without_a_table_is_as_with_one():
     assert 0 < np.mean(narrow[0]) < 1
 
 
-def test_spanning_trees_by_connectivity_are_as_listed():
+def test_candidates_of_spanning_trees_equal_the_listed_class():
     graph, listed = cpe.graphic(4, TREES), cpe.spanning_trees(4, TREES)
     sets = both_kinds(6, 400, 5)
 
@@ -267,8 +267,8 @@ def test_a_bridge_is_never_a_candidate():
     edges = [(0, 1), (1, 2), (1, 2)]
     lo, hi = jnp.zeros(3), jnp.ones(3)
     for problem in (cpe.st_paths(edges, 0, 2), cpe.graphic(3, edges), cpe.spanning_trees(3, edges)):
-        found = jax.jit(lambda lo, hi, problem=problem: candidates(problem, lo, hi, solve(problem, hi)))
-        assert arms(found(lo, hi)) == {1, 2}
+        judge = jax.jit(lambda lo, hi, problem=problem: candidates(problem, lo, hi, solve(problem, hi)))
+        assert arms(judge(lo, hi)) == {1, 2}
 
 
 # Laws
@@ -278,7 +278,7 @@ LAWS = ["top2of6", "water3", "osa4", "paths5"]
 
 
 @pytest.mark.parametrize("name", LAWS)
-def test_no_point_of_the_box_contradicts_and_smaller_boxes_have_fewer_candidates(name):
+def test_candidates_cover_all_levels_in_the_box_and_shrink_with_it(name):
     problem = getattr(cpe, name)().problem
     lo, point, hi = boxes(RNG(7), 100, getattr(cpe, name)().theta.size, spread=0.4)
     shares = jnp.asarray(RNG(8).uniform(size=(60, lo.shape[1])))
@@ -288,17 +288,17 @@ def test_no_point_of_the_box_contradicts_and_smaller_boxes_have_fewer_candidates
     def forms(lo, point, hi):
         levels = solve(problem, point)
         inner = point - 0.8 * (point - lo), point + 0.8 * (hi - point)
-        seen = jax.vmap(lambda share: solve(problem, lo + share * (hi - lo)))(shares)
-        found = [candidates(problem, *ends, levels) for ends in ((lo, hi), inner)]
-        crossed = hi - 0.1, lo + 0.1  # what is a candidate there is one of every box around
-        return *found, jnp.any(seen != levels, axis=0), lasting_arms(problem, *crossed, levels)
+        levels_inside = jax.vmap(lambda share: solve(problem, lo + share * (hi - lo)))(shares)
+        masks = [candidates(problem, *ends, levels) for ends in ((lo, hi), inner)]
+        crossed = hi - 0.1, lo + 0.1  # its candidates are candidates of every box around it
+        return *masks, jnp.any(levels_inside != levels, axis=0), lasting_arms(problem, *crossed, levels)
 
-    found, fewer, varies, lasting = (np.asarray(form) for form in forms(lo, point, hi))
-    assert not (varies & ~found).any()
-    assert not (fewer & ~found).any()
-    assert (fewer != found).any()
+    masks, fewer, varies, lasting = (np.asarray(form) for form in forms(lo, point, hi))
+    assert not (varies & ~masks).any()
+    assert not (fewer & ~masks).any()
+    assert (fewer != masks).any()
     within = np.asarray((hi - 0.1 >= lo) & (lo + 0.1 <= hi)).all(axis=1)  # the crossed corners lie in the box
-    assert not (lasting & ~found)[within].any()
+    assert not (lasting & ~masks)[within].any()
 
 
 def test_candidates_of_permuted_arms_are_the_permuted_candidates():
@@ -308,7 +308,7 @@ def test_candidates_of_permuted_arms_are_the_permuted_candidates():
 
     @jax.jit
     @jax.vmap
-    def found(lo, point, hi):
+    def judge(lo, point, hi):
         return candidates(problem, lo, hi, solve(problem, point))
 
-    np.testing.assert_array_equal(found(lo, point, hi)[:, order], found(lo[:, order], point[:, order], hi[:, order]))
+    np.testing.assert_array_equal(judge(lo, point, hi)[:, order], judge(lo[:, order], point[:, order], hi[:, order]))

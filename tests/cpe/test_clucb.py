@@ -19,14 +19,14 @@ from jaxbandits import cpe
         ("matching3", 3323),
     ],
 )
-def test_without_noise(name, pulls):
+def test_clucb_without_noise_makes_the_known_pulls(name, pulls):
     instance = getattr(cpe, name)()
     state, rounds, answer = follow(cpe.clucb(instance.problem, delta=0.1), instance.theta)
     assert state.pulls == rounds == pulls
     assert answer == best(instance.problem, instance.theta).tolist()
 
 
-def test_listed_and_unlisted_trees_are_the_same():
+def test_clucb_on_listed_and_unlisted_trees_agrees():
     edges, theta = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)], [0.85, 0.55, 0.3, 0.7, 0.2]
     state, _, answer = follow(cpe.clucb(cpe.graphic(4, edges), delta=0.1), theta)
     assert (int(state.pulls), answer) == (2269, [1, 1, 0, 1, 0])

@@ -1,4 +1,4 @@
-"""COCI without noise, and where the two-call test goes wrong."""
+"""COCI without noise, and problems on which the two-call test fails."""
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ from experiments.bench.reference import cpe as reference
 from jaxbandits import cpe
 
 
-def test_without_noise_by_hand():
+def test_coci_without_noise_by_hand():
     # n = 64: the radii sum to 1.0052, more than the gap; n = 65: 0.9989.
     assert follow(cpe.coci(cpe.best_arm(2), delta=0.1), [1.0, 0.0])[0].statistics.counts.tolist() == [33, 32]
     state, rounds, answer = follow(cpe.coci(cpe.best_arm(3), delta=0.1), [1.0, 0.5, 0.0])
@@ -31,7 +31,7 @@ TARGETS = {
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_without_noise(name):
+def test_coci_without_noise_makes_the_known_pulls(name):
     instance = getattr(cpe, name)()
     estimator = "variance" if instance.tau == 2 else "mean"
     algorithm = cpe.coci(instance.problem, delta=0.1, estimator=estimator)
@@ -50,28 +50,28 @@ def test_a_bridge_is_pulled_once():
     assert counts[1] > 100
 
 
-# Where two calls an arm are not enough: an oracle that promises more than it keeps
+# Problems that are not bi-monotone, although the oracle promises it: two calls per arm are not enough
 
 
-def test_two_calls_never_end_on_disjoint_paths():
+def test_two_call_on_disjoint_paths_never_stops():
     problem = cpe.st_paths([(0, 1), (1, 3), (0, 2), (2, 3)], 0, 3)
     theta = [0.7, 0.7, 0.5, 0.5]
     state, rounds, answer = follow(cpe.coci(problem, delta=0.1), theta)
     assert (rounds, state.statistics.counts.tolist(), answer) == (5953, [1489, 1488, 1488, 1488], [1, 1, 0, 0])
-    dishonest = cpe.oracle(lambda theta: cpe.solve(problem, theta), 4, bi_monotone=True)
-    state, rounds, _ = follow(cpe.coci(dishonest, delta=0.1), theta)
+    false_promise = cpe.oracle(lambda theta: cpe.solve(problem, theta), 4, bi_monotone=True)
+    state, rounds, _ = follow(cpe.coci(false_promise, delta=0.1), theta)
     assert (rounds, state.statistics.counts.tolist()) == (20_000, [9687, 9687, 313, 313])
 
 
-def test_two_calls_never_end_on_concave_costs():
+def test_two_call_on_concave_costs_never_stops():
     y, cost = map(jnp.asarray, reference.concave_costs())
     y_float = y.astype(float)
-    dishonest = cpe.oracle(lambda theta: y[jnp.argmax(y_float @ theta - cost)], 3, bi_monotone=True)
-    state, rounds, _ = follow(cpe.coci(dishonest, delta=0.1), [0.7, 0.7, 0.4])
+    false_promise = cpe.oracle(lambda theta: y[jnp.argmax(y_float @ theta - cost)], 3, bi_monotone=True)
+    state, rounds, _ = follow(cpe.coci(false_promise, delta=0.1), [0.7, 0.7, 0.4])
     assert (rounds, state.statistics.counts.tolist()) == (20_000, [181, 181, 19638])
 
 
-def test_an_honest_oracle_is_as_good_as_its_table():
+def test_bi_monotone_oracle_makes_the_pulls_of_its_table():
     instance = cpe.top2of6()
     oracle = cpe.oracle(lambda theta: cpe.solve(instance.problem, theta), 6, bi_monotone=True)
     state, _, _ = follow(cpe.coci(oracle, delta=0.1), instance.theta)
@@ -82,7 +82,7 @@ def test_an_honest_oracle_is_as_good_as_its_table():
 
 
 def outcomes(instance, seeds, **settings):
-    """Ends of runs with fresh samples."""
+    """Returns the outcomes of runs with fresh samples."""
 
     def run(key):
         estimator = "variance" if instance.tau == 2 else "mean"
@@ -91,25 +91,25 @@ def outcomes(instance, seeds, **settings):
         return jaxbandits.run(key, algorithm, environment, max_rounds=5000, chunk=64)
 
     keys = jax.vmap(jax.random.fold_in, (None, 0))(jax.random.key(11), jnp.arange(seeds))
-    found = jax.jit(jax.vmap(run))(keys)
-    assert (found.status == jaxbandits.Status.STOPPED).all()
-    return found
+    outcome = jax.jit(jax.vmap(run))(keys)
+    assert (outcome.status == jaxbandits.Status.STOPPED).all()
+    return outcome
 
 
-def test_errors_are_counted_where_radii_are_too_small():
-    found = outcomes(cpe.best5(), 500, radius_scale=0.18, observations="binary")
+def test_small_radii_make_errors_at_the_known_rate():
+    outcome = outcomes(cpe.best5(), 500, radius_scale=0.18, observations="binary")
     # Measured with another program, 1000 runs: .13 wrong, 36 pulls. Bounds of four standard errors of both together.
-    wrong = float(jnp.mean(found.answer[:, 0] == 0))
+    wrong = float(jnp.mean(outcome.answer[:, 0] == 0))
     assert abs(wrong - 0.13) < 0.05
-    assert abs(float(found.pulls.mean()) - 36) < 4 * 68 * np.sqrt(1 / 1000 + 1 / 500)
+    assert abs(float(outcome.pulls.mean()) - 36) < 4 * 68 * np.sqrt(1 / 1000 + 1 / 500)
 
 
 @pytest.mark.slow
 def test_mean_pulls_of_opinion_sampling():
     # Measured with another program, 400 runs: 6672 with a standard error of 1. A run has a standard deviation of 20.
-    found = outcomes(cpe.osa4(), 32, leap=32)
-    assert abs(float(found.pulls.mean()) - 6672) < 6 * np.sqrt(20**2 / 32 + 1)
-    assert (np.asarray(found.answer) == [0, 1, 2, 0]).all()
+    outcome = outcomes(cpe.osa4(), 32, leap=32)
+    assert abs(float(outcome.pulls.mean()) - 6672) < 6 * np.sqrt(20**2 / 32 + 1)
+    assert (np.asarray(outcome.answer) == [0, 1, 2, 0]).all()
 
 
 def test_float32_stops_at_the_same_time():

@@ -19,7 +19,7 @@ def radius_of(problem):
 
 
 def radius_by_programs(decisions, slopes, offset, theta):
-    """The least distance at which some decision with another y_i leads, one linear program for each decision.
+    """Computes the smallest distance at which some decision with another y_i leads, by one linear program per decision.
 
     Decision y pays slopes_y.theta - offset_y.
     """
@@ -31,15 +31,15 @@ def radius_by_programs(decisions, slopes, offset, theta):
         # Variables theta', h: y leads, and |theta' - theta| <= h.
         leads = np.column_stack([slopes - slope, np.zeros(len(slopes))])
         near = np.column_stack([sides, -np.ones(2 * m)])
-        found = linprog(
+        program = linprog(
             np.eye(m + 1)[m],
             np.vstack([leads, near]),
             np.concatenate([offset - cost, sides @ theta]),
             bounds=[(0, 1)] * (m + 1),
         )
-        if found.status == 0:
+        if program.status == 0:
             differs = decisions[y] != decisions[best]
-            radii[differs] = np.minimum(radii[differs], found.fun)
+            radii[differs] = np.minimum(radii[differs], program.fun)
     return radii
 
 
@@ -111,7 +111,7 @@ def test_the_radius_of_osa4_by_hand():
     np.testing.assert_allclose(radius_of(instance.problem)(instance.theta)[1], expected, rtol=1e-12)
 
 
-def test_a_bridge_has_no_radius():
+def test_the_radius_of_a_bridge_is_infinite():
     problem = cpe.st_paths([(0, 1), (1, 2), (1, 2)], 0, 2)
     radii = radius_of(problem)(jnp.asarray([0.5, 0.7, 0.3]))
     np.testing.assert_allclose(radii, [np.inf, 0.2, 0.2])
@@ -123,20 +123,20 @@ def test_a_tie_has_radius_zero():
     np.testing.assert_allclose(radius_of(cpe.best_arm(3))(jnp.asarray([0.5, 0.5, 0.2])), [0, 0, 0.15], atol=1e-15)
 
 
-# What the two-call test makes of problems that are not bi-monotone
+# The two-call test on problems that are not bi-monotone
 
 
-def dishonest(problem: cpe.Enumerated):
+def false_promise(problem: cpe.Enumerated):
     return cpe.oracle(lambda theta: cpe.solve(problem, theta), problem.rows.shape[1], bi_monotone=True)
 
 
-def test_disjoint_paths_look_easier_than_they_are():
+def test_two_call_overestimates_the_radii_of_disjoint_paths():
     problem, theta = cpe.st_paths(DISJOINT, 0, 3), jnp.asarray([0.7, 0.7, 0.5, 0.5])
     np.testing.assert_allclose(radius_of(problem)(theta), 0.1)  # a quarter of the gap 0.4
-    np.testing.assert_allclose(radius_of(dishonest(problem))(theta), 0.2)  # half of it
+    np.testing.assert_allclose(radius_of(false_promise(problem))(theta), 0.2)  # half of it
 
 
-def test_concave_water_planning_looks_easier_than_it_is():
+def test_two_call_overestimates_the_radii_of_concave_water_planning():
     steps = np.array([y for y in itertools.product(range(6), range(6), range(11)) if sum(y) == 10])
     f = [lambda y: y + 1 - np.exp(-2 * y)] * 2 + [lambda y: y + 2 * (1 - np.exp(-2 * y))]
     offset = sum(f[i](steps[:, i].astype(float)) for i in range(3))
@@ -149,8 +149,8 @@ def test_concave_water_planning_looks_easier_than_it_is():
     np.testing.assert_array_equal(solve_concave(jnp.asarray(theta)), [5, 5, 0])
     exact = radius_by_programs(steps, steps.astype(float), offset, theta)
     np.testing.assert_allclose(exact, 0.150005, atol=1e-6)
-    seen = radius_of(cpe.oracle(solve_concave, 3, bi_monotone=True))(jnp.asarray(theta))
-    np.testing.assert_allclose(seen, [0.249995, 0.249995, 0.150005], atol=1e-6)
+    by_two_calls = radius_of(cpe.oracle(solve_concave, 3, bi_monotone=True))(jnp.asarray(theta))
+    np.testing.assert_allclose(by_two_calls, [0.249995, 0.249995, 0.150005], atol=1e-6)
 
 
 # Gaps and exchange widths
@@ -205,7 +205,7 @@ def test_bounds_by_hand():
     np.testing.assert_allclose(cpe.lower_bound_rate(100, 4, 0.1), 100 + 25 * np.log(10))
 
 
-def test_roots_are_roots_and_in_order():
+def test_implicit_times_are_roots_and_below_the_bound():
     H, deltas = np.array([1.0, 3.0, 40.0, 1e4, 1e8]), (0.5, 1e-6)
 
     @jax.jit
@@ -224,7 +224,7 @@ def test_roots_are_roots_and_in_order():
         assert (two < bound).all()
 
 
-def test_uniform_sampling_is_never_easier():
+def test_uniform_hardness_is_at_least_the_hardness():
     radii = np.random.default_rng(6).random((50, 5)) + 0.01
     H, H_uniform = jax.device_get(
         jax.jit(jax.vmap(lambda radii: (cpe.hardness(radii), cpe.uniform_hardness(radii))))(radii)

@@ -1,4 +1,4 @@
-"""Arms and what they answer: laws, moments, streams that depend on (stream, arm, number) only."""
+"""Arms and their samples: laws, moments, streams that depend on (stream, arm, number) only."""
 
 import jax
 import jax.numpy as jnp
@@ -21,19 +21,19 @@ VARIANCES = [0.21, 0, 0, 0.3**2 / 12, 0.5 * 0.25**2 + 0.25 * 0.5**2, 0]
 
 
 def pulls(slots, before=None):
-    """Pulls, numbered if it is said how often their arms were pulled before."""
+    """Returns pulls, numbered if `before` is given."""
     slots = Pulls(np.asarray(slots, np.int32))
     return slots if before is None else Numbered(slots, np.asarray(before, np.int32))
 
 
 def environment(law, **settings):
-    """What answers for some arms; the problem plays no part."""
+    """Builds an environment of some arms; the problem is irrelevant."""
     m, dtype = law.low.shape[0], law.low.dtype
     return cpe.environment(cpe.instance(cpe.best_arm(m, dtype=dtype), law), **settings)
 
 
 def responder(law, **settings):
-    """What answers pulls, compiled."""
+    """Returns the compiled responses of some arms."""
     return jax.jit(lambda action, noise: environment(law, **settings).respond(action, noise))
 
 
@@ -81,7 +81,7 @@ def test_samples_have_the_moments_of_their_law(stream):
         return sampler.respond(action if stream is None else Numbered(action, index), noise)
 
     samples = np.array([draw(np.int32(arm)) for arm in range(m)])
-    # 5 standard errors: 6e-7 false alarms an arm.
+    # 5 standard errors: 6e-7 false alarms per arm.
     deviation = np.sqrt(VARIANCES)
     assert (np.abs(samples.mean(axis=1) - MEANS) <= 5 * deviation / np.sqrt(n) + 1e-12).all()
     np.testing.assert_allclose(samples.var(axis=1), VARIANCES, rtol=0.05, atol=1e-20)
@@ -103,7 +103,7 @@ def test_a_stream_depends_on_arm_and_number_only():
     assert together[0] != elsewhere[0]
 
 
-def test_the_law_of_an_arm_does_not_move_its_uniforms():
+def test_a_stream_has_the_same_uniforms_for_every_law():
     key = jax.random.key(5)
     plain = responder(cpe.uniform_arms([0.0, 0.0], [1.0, 1.0]), leap=50, stream=key)
     coins = responder(cpe.bernoulli([0.2, 0.6]), leap=50, stream=key)
@@ -112,7 +112,7 @@ def test_the_law_of_an_arm_does_not_move_its_uniforms():
 
 
 @pytest.mark.parametrize("stream", [None, jax.random.key(9)])
-def test_32_and_64_bit_see_the_same_samples(stream):
+def test_samples_in_32_and_64_bit_are_equal(stream):
     def samples_in(dtype):
         @jax.jit
         def draw(action, key):
@@ -127,7 +127,7 @@ def test_32_and_64_bit_see_the_same_samples(stream):
     np.testing.assert_array_equal(samples_in("float32"), samples_in("float64"))
 
 
-def test_fresh_samples_follow_the_round():
+def test_fresh_noise_differs_between_rounds():
     sampler = environment(MIXED, leap=4)
     noise = [sampler.noise(jax.random.key(i)) for i in range(2)]
     assert noise[0].shape == (4,)
@@ -146,7 +146,7 @@ def test_arms_may_be_traced():
     samples, means = draw(jnp.asarray([0.4, 0.2]), pulls([0, 1, 2]))
     np.testing.assert_array_equal(samples, [1, 0, 0])
     np.testing.assert_allclose(means, [0.4, 0.2])
-    # What has no law gives no samples that could pass for some; the other arms are as they were.
+    # An arm with invalid parameters returns NaN; the other arms are unaffected.
     samples, _ = draw(jnp.asarray([0.4, 1.2]), pulls([0, 1, 2]))
     np.testing.assert_array_equal(samples, [1, np.nan, 0])
 

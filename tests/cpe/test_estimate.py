@@ -1,4 +1,4 @@
-"""Sums, estimates and radii against plain NumPy, and what they refuse."""
+"""Sums, estimates and radii against plain NumPy, and invalid input."""
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,7 @@ ESTIMATE = jax.jit(estimate, static_argnums=1)
 
 
 def rounds(tape, order, size):
-    """Rounds of `size` slots, the last with empty ones, and a count for every arm."""
+    """Yields rounds of `size` slots, the last one with empty slots."""
     taken = np.zeros(len(tape), int)
     for start in range(0, len(order), size):
         arms, samples = np.full(size, len(tape)), np.full(size, np.nan)
@@ -28,7 +28,7 @@ def rounds(tape, order, size):
 
 @pytest.mark.parametrize("tau", [1, 2])
 @pytest.mark.parametrize("observations", ["binary", "unit"])
-def test_estimates_are_those_of_numpy_however_the_samples_are_grouped(tau, observations):
+def test_estimates_for_any_grouping_of_samples_equal_numpy(tau, observations):
     rng = np.random.default_rng(0)
     order = rng.integers(0, 3, 50)
     tape = rng.uniform(size=(3, 50))
@@ -48,7 +48,7 @@ def test_estimates_are_those_of_numpy_however_the_samples_are_grouped(tau, obser
 
 @pytest.mark.parametrize("estimator", ["mean", "variance"])
 @pytest.mark.parametrize("observations", ["binary", "unit"])
-def test_what_is_missing_is_finite_and_a_round_of_empty_slots_changes_no_bit(estimator, observations):
+def test_estimates_without_samples_are_finite_and_an_empty_round_changes_no_bit(estimator, observations):
     nothing = empty(2, jnp.float32, estimator=estimator, observations=observations)
     assert jnp.isfinite(ESTIMATE(nothing, estimator)).all()
     assert ((ESTIMATE(nothing, estimator) >= 0) & (ESTIMATE(nothing, estimator) <= 1)).all()
@@ -70,7 +70,7 @@ def test_what_is_missing_is_finite_and_a_round_of_empty_slots_changes_no_bit(est
         ("unit", np.nan, False),
     ],
 )
-def test_a_sample_that_is_not_one_poisons_the_state(observations, sample, is_lawful):
+def test_an_invalid_sample_poisons_the_state(observations, sample, is_lawful):
     statistics = empty(2, jnp.float64, estimator="mean", observations=observations)
     statistics = ADD(statistics, Pulls(jnp.int32([1])), jnp.asarray([sample]))
     statistics = ADD(statistics, Pulls(jnp.int32([0])), jnp.asarray([1.0]))
@@ -78,7 +78,7 @@ def test_a_sample_that_is_not_one_poisons_the_state(observations, sample, is_law
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.9, 0.95), (0.3, 0.7), (0.0, 1.0)])
-def test_a_million_samples_in_32_bit(low, high):
+def test_estimates_of_a_million_samples_in_32_bit_are_accurate(low, high):
     rounds, size = 2000, 500
     u = jax.random.uniform(jax.random.key(1), (rounds, size), jnp.float32, low, high)
     u = jnp.where(low == 0, jnp.round(u + 0.49), u)  # the last law: 1 with probability .99
@@ -106,7 +106,7 @@ def test_radii_neither_overflow_nor_lose_a_tiny_delta():
     np.testing.assert_allclose(radius, np.sqrt((np.log(2) + 37 * np.log(10) + 3 * np.log(2e9)) / 2), rtol=1e-6)
 
 
-def test_boxes_are_kept_to_the_unit_cube():
+def test_boxes_are_clipped_to_the_unit_cube():
     lo, hi = box(jnp.asarray([-0.1, 0.2]), jnp.asarray([0.8, 1.1]), clip=True)
     assert (lo.tolist(), hi.tolist()) == ([0, 0.2], [0.8, 1])
     lo, hi = box(jnp.asarray([-0.1, 0.2]), jnp.asarray([0.8, 1.1]), clip=False)

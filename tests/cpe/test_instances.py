@@ -1,4 +1,4 @@
-"""The eight instances: their optima are unique and as stated, and their radii are those stated."""
+"""The eight instances: their optima are unique, and optima and radii are as stated."""
 
 import jax
 import jax.numpy as jnp
@@ -34,7 +34,7 @@ EIGHT = {
 
 
 @pytest.mark.parametrize("name", EIGHT)
-def test_what_is_stated_holds(name):
+def test_optima_radii_and_bounds_are_as_stated(name):
     best, radii, H, ratio, root, bound = EIGHT[name]
     instance = getattr(cpe, name)()
     truth = cpe.means if instance.tau == 1 else cpe.variances
@@ -55,14 +55,14 @@ def test_what_is_stated_holds(name):
             bound,
         )
 
-    solved, *found = jax.jit(measures)(instance.theta)
+    solved, *measured = jax.jit(measures)(instance.theta)
     np.testing.assert_array_equal(solved, best)
-    np.testing.assert_allclose(found[0], radii, rtol=0, atol=1e-6)  # all positive: the optimum is unique
-    np.testing.assert_allclose(found[1:3], (H, ratio), atol=0.006)
-    np.testing.assert_allclose(found[3:], (root, bound), atol=0.6)
+    np.testing.assert_allclose(measured[0], radii, rtol=0, atol=1e-6)  # all positive: the optimum is unique
+    np.testing.assert_allclose(measured[1:3], (H, ratio), atol=0.006)
+    np.testing.assert_allclose(measured[3:], (root, bound), atol=0.6)
 
 
-def test_osa4_is_about_variances():
+def test_theta_of_osa4_are_variances():
     np.testing.assert_allclose(cpe.osa4().theta, [0.21, 0.25, 0.25, 0.0075], rtol=1e-14)
 
 
@@ -72,7 +72,7 @@ def test_the_entries_of_water3():
     np.testing.assert_allclose(entry_values(instance.problem, instance.theta), expected, rtol=1e-12)
 
 
-def test_an_instance_of_a_problem_and_arms_of_ones_own():
+def test_instance_checks_sizes_and_estimator():
     arms = cpe.stack_arms([cpe.bernoulli([0.25]), cpe.uniform_arms([0.0], [1.0])])
     mean, variance = (cpe.instance(cpe.best_arm(2), arms, estimator=name) for name in ("mean", "variance"))
     assert (mean.tau, mean.theta.tolist()) == (1, [0.25, 0.5])
@@ -84,7 +84,7 @@ def test_an_instance_of_a_problem_and_arms_of_ones_own():
         cpe.instance(cpe.opinion_sampling([1, 2], 40), arms)
 
 
-def test_the_leading_of_the_best_decisions_is_right():
+def test_is_right_on_ties_accepts_the_leading_decision_only():
     instance = cpe.instance(cpe.sites([1.3, 1.1, 0.0], 1), cpe.bernoulli([0.8, 0.6, 0.0]))
     assert not jax.jit(cpe.is_right)(instance, np.array([1, 0, 0]))  # worth -0.5, as much as the second site
     unpaid = cpe.instance(cpe.sites([1.3, 1.1, 0.5], 1), cpe.bernoulli([0.8, 0.6, 0.0]))  # a tie of all three

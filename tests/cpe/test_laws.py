@@ -29,7 +29,7 @@ orders = st.permutations(range(ARMS)).map(np.array)
 
 
 def drawn(rng, shape, *, ties):
-    """Numbers in [0, 1]: any, or eighths, which often tie and whose sums of products are exact."""
+    """Draws numbers in [0, 1]: any, or eighths, which often tie and whose sums of products are exact."""
     return rng.integers(0, 9, shape) / 8 if ties else rng.random(shape)
 
 
@@ -53,7 +53,7 @@ def random_problem(name, rng, *, ties=False):
 
 
 def enumerated(name, problem):
-    """The same problem as a list of all its decisions."""
+    """Lists all decisions of a problem."""
     if name in ("table", "sites"):
         kind = "at most" if problem.floor == 0 else "at least" if problem.ceiling == 0 else "exactly"
         return reference.table(problem.coef, problem.cost, int(problem.quota), kind)
@@ -85,7 +85,7 @@ def permuted(problem, order):
 
 
 def boxes(rng, *, ties):
-    """Boxes with a point in each, float (3, BOXES, ARMS)."""
+    """Draws boxes with a point in each, float (3, BOXES, ARMS)."""
     sides = np.sort(drawn(rng, (3, BOXES, ARMS), ties=ties), axis=0)
     return jnp.asarray(sides[1] + rng.choice([0.25, 0.5, 1], (BOXES, 1)) * (sides - sides[1]))
 
@@ -95,7 +95,7 @@ def boxes(rng, *, ties):
 
 @functools.cache
 def judging(name):
-    """Levels, candidates and stop at some boxes."""
+    """Returns the compiled function from boxes to levels, candidates and stops."""
 
     @jax.jit
     def judged(problem, sides):
@@ -111,15 +111,15 @@ def judging(name):
 @every_class
 @thoroughly
 @given(seed=seeds, ties=st.booleans())
-def test_levels_and_candidates_are_those_of_an_enumeration(name, seed, ties):
+def test_levels_and_candidates_equal_an_enumeration(name, seed, ties):
     rng = np.random.default_rng(seed)
-    ties = ties and name != "opinions"  # whose entries are not exact
+    ties = ties and name != "opinions"  # entries of opinion sampling are not exact
     problem, sides = random_problem(name, rng, ties=ties), boxes(rng, ties=ties)
     plain = enumerated(name, problem)
-    levels, found, stopped = judging(name)(problem, sides)
+    levels, masks, stopped = judging(name)(problem, sides)
     np.testing.assert_array_equal(levels, [reference.phi(plain, np.asarray(point)) for point in sides[1]])
     expected = np.array([reference.candidates(plain, lo, hi) for lo, _, hi in np.asarray(sides).swapaxes(0, 1)])
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(masks, expected)
     np.testing.assert_array_equal(stopped, ~expected.any(axis=1))
 
 
@@ -129,20 +129,20 @@ def test_levels_and_candidates_are_those_of_an_enumeration(name, seed, ties):
 def test_permuting_the_arms_permutes_levels_and_candidates(name, seed, order):
     rng = np.random.default_rng(seed)
     problem, sides = random_problem(name, rng), boxes(rng, ties=False)
-    levels, found, stopped = judging(name)(problem, sides)
-    other_levels, other_found, other_stopped = judging(name)(permuted(problem, order), sides[..., order])
+    levels, masks, stopped = judging(name)(problem, sides)
+    other_levels, other_masks, other_stopped = judging(name)(permuted(problem, order), sides[..., order])
     np.testing.assert_array_equal(other_levels, levels[:, order])
-    np.testing.assert_array_equal(other_found, found[:, order])
+    np.testing.assert_array_equal(other_masks, masks[:, order])
     np.testing.assert_array_equal(other_stopped, stopped)
 
 
 @functools.cache
 def lasting(name):
     @jax.jit
-    def found(problem, lo, hi, levels):
+    def judge(problem, lo, hi, levels):
         return jax.vmap(lambda *box: lasting_arms(problem, *box))(lo, hi, levels)
 
-    return found
+    return judge
 
 
 @every_class
@@ -157,7 +157,7 @@ def test_candidates_grow_with_the_box(name, seed, ties):
     assert not np.any(fewer & ~more)
     assert not np.any(stops_later & ~stops_sooner)
 
-    # What is open in every box around another is open in this one, even if the other is empty.
+    # An arm that is open in every box around another is open in this one, even if the other is empty.
     up, down = drawn(rng, (2, BOXES, ARMS), ties=ties)
     assert not np.any(lasting(name)(problem, lo + up / 2, hi - down / 2, levels) & ~fewer)
 
@@ -165,15 +165,15 @@ def test_candidates_grow_with_the_box(name, seed, ties):
 @every_class
 @thoroughly
 @given(seed=seeds, ties=st.booleans())
-def test_no_point_of_the_box_contradicts(name, seed, ties):
+def test_levels_in_the_box_differ_only_on_candidates(name, seed, ties):
     rng = np.random.default_rng(seed)
     problem, sides = random_problem(name, rng, ties=ties), boxes(rng, ties=ties)
-    levels, found, _ = judging(name)(problem, sides)
+    levels, masks, _ = judging(name)(problem, sides)
     lo, _, hi = sides
     for _ in range(5):
         point = jnp.clip(lo + rng.choice([0.25, 0.5, 1], lo.shape) * (hi - lo), lo, hi)
         other, _, _ = judging(name)(problem, np.stack([lo, point, hi]))
-        assert not np.any((other != levels) & ~found)
+        assert not np.any((other != levels) & ~masks)
 
 
 @pytest.mark.parametrize("name", BI_MONOTONE)
@@ -193,7 +193,7 @@ def test_raising_an_arm_never_lowers_its_level_nor_raises_another(name, seed, ti
 
 @functools.cache
 def compiled(rule, name, leap):
-    """The end of a run, as a function of the problem, the arms and the stream of their samples."""
+    """Returns the end of a run, as a function of the problem, the arms and the stream of their samples."""
 
     @jax.jit
     def end(key, problem, p, max_rounds):
@@ -245,7 +245,7 @@ def test_every_answer_is_feasible_whenever_the_run_ends(rule, name, seed, budget
 )
 @quickly
 @given(seed=seeds)
-def test_leaps_change_nothing(rule, name, seed):
+def test_leaps_leave_the_end_of_a_run_unchanged(rule, name, seed):
     instance = random_run(name, seed)
     single, several = (compiled(rule, name, leap)(*instance, ROUNDS) for leap in (1, 8))
     if single[0] == Status.STOPPED:
@@ -266,12 +266,12 @@ def samples(stream, p, pulls):
 def test_a_sample_depends_on_its_arm_and_number_alone(seed):
     rng, stream = np.random.default_rng(seed), jax.random.key(seed)
     p, arms, number = rng.random(ARMS), rng.integers(0, ARMS + 1, 12, np.int32), rng.integers(0, 1000, 12, np.int32)
-    seen = np.asarray(samples(stream, p, Numbered(cpe.Pulls(arms), number)))
-    assert np.all(seen[arms == ARMS] == 0)
+    observed = np.asarray(samples(stream, p, Numbered(cpe.Pulls(arms), number)))
+    assert np.all(observed[arms == ARMS] == 0)
     order, is_first = rng.permutation(12), rng.random(12) < 0.5
     others = Numbered(cpe.Pulls(np.where(is_first, arms, ARMS)[order].astype(np.int32)), number[order])
     p_others = np.where(np.isin(np.arange(ARMS), arms[is_first]), p, rng.random(ARMS))
-    np.testing.assert_array_equal(samples(stream, p_others, others), np.where(is_first, seen, 0)[order])
+    np.testing.assert_array_equal(samples(stream, p_others, others), np.where(is_first, observed, 0)[order])
 
 
 # Radii, hardness and bounds
@@ -302,7 +302,7 @@ radii_of_trees = jax.jit(lambda theta: cpe.consistent_radius(GRAPH, theta))
 
 @thoroughly
 @given(seed=seeds, k=st.integers(1, ARMS - 1), shift=st.floats(0.0, 0.3))
-def test_a_constant_leaves_the_radii_where_all_decisions_have_one_size(seed, k, shift):
+def test_radii_of_decisions_of_one_size_ignore_a_constant(seed, k, shift):
     theta = 0.7 * np.random.default_rng(seed).random(ARMS)
     for radii in (functools.partial(radii_of_top_k, k=k), radii_of_trees):
         np.testing.assert_allclose(radii(theta + shift), radii(theta), atol=1e-12)
@@ -324,7 +324,7 @@ def test_radii_are_at_least_gaps_over_width_and_equal_for_trees(name, seed):
 
 @jax.jit
 def times(radii, delta):
-    """The hardness of COCI and of uniform sampling, and for each and both estimators its roots and its bound."""
+    """Computes the hardness of COCI and of uniform sampling, and their roots and bounds for both estimators."""
     both = jnp.stack([cpe.hardness(radii), cpe.uniform_hardness(radii)])
 
     def laws(H, tau):

@@ -23,7 +23,7 @@ def planned(counts, mask, number):
     return share, pulls, pulled_before(counts, pulls)
 
 
-def test_shares_are_those_of_pulling_the_least_pulled_arm_again_and_again():
+def test_shares_equal_single_pulls_of_the_least_pulled_arm():
     rng = np.random.default_rng(0)
     counts = rng.integers(0, 12, (400, 5)).astype(np.int32)
     mask = rng.uniform(size=counts.shape) < 0.6
@@ -62,12 +62,12 @@ def test_every_box_of_a_leap_lies_between_the_bounds(tau):
 
     @jax.jit
     @jax.vmap
-    def of_leap(estimates, counts, share):
+    def leap_bounds(estimates, counts, share):
         n = counts.sum()
         return bounds(estimates, counts, share, tau=tau, first=squared(n), last=squared(n + number - 1), clip=True)
 
     first = np.array([reference.estimates(tape[lane], counts[lane], tau) for lane in range(lanes)])
-    inner, outer = jax.tree.map(np.asarray, of_leap(*map(jnp.asarray, (first, counts, share))))
+    inner, outer = jax.tree.map(np.asarray, leap_bounds(*map(jnp.asarray, (first, counts, share))))
     moved = 0
     for lane in range(lanes):
         order = rng.permutation(np.repeat(np.arange(m), share[lane]))
@@ -104,7 +104,7 @@ def samples(instance, number, seed):
         ("trees5", cpe.uniform, 8, 7),
     ],
 )
-def test_a_leap_changes_nothing_but_the_rounds(name, factory, leap, pulls_a_round):
+def test_a_leap_changes_only_the_number_of_rounds(name, factory, leap, pulls_a_round):
     instance = getattr(cpe, name)()
     tape = samples(instance, 3500, 3).astype(float)
     estimator = "variance" if instance.tau == 2 else "mean"

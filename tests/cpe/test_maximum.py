@@ -1,4 +1,4 @@
-"""The best action, covers, the most confusing one, the gradient, the proved threshold and T*, against brute force."""
+"""The best action, covers, `most_confusing`, the gradient, the proved threshold and T*, against brute force."""
 
 import itertools
 
@@ -27,21 +27,21 @@ CLASSES = {
 }
 
 
-def of_class(name):
+def class_and_best(name):
     problem, rows = CLASSES[name]
     return problem, rows, reference.listed if name == "paths" else reference.greedy
 
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_maximum_takes_the_lowest_index_among_ties(name):
-    problem, rows, best = of_class(name)
+    problem, rows, best = class_and_best(name)
     weights = np.random.default_rng(0).integers(0, 3, (200, rows.shape[1])).astype(float)
     ours = np.asarray(jax.jit(jax.vmap(lambda w: cpe.maximum(problem, w)))(weights))
     np.testing.assert_array_equal(ours, [best(rows, w) for w in weights])
     assert np.all((ours * weights).sum(1) == (weights @ rows.T).max(1))
 
 
-def test_trees_by_prim_are_those_of_kruskal_on_ties():
+def test_maximum_by_prim_on_ties_equals_kruskal():
     graph = cpe.spanning_trees_e20().problem
     weights = np.random.default_rng(1).integers(0, 4, (1000, 20)).astype(float)
     ours = jax.jit(jax.vmap(lambda w: cpe.maximum(graph, w)))(weights)
@@ -50,45 +50,45 @@ def test_trees_by_prim_are_those_of_kruskal_on_ties():
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_one_swap_is_the_most_confusing_action(name):
-    problem, rows, best = of_class(name)
+def test_most_confusing_is_one_swap(name):
+    problem, rows, best = class_and_best(name)
     rng, K = np.random.default_rng(2), rows.shape[1]
     means = np.concatenate([rng.normal(size=(100, K)), rng.integers(0, 4, (50, K))])
     weights = rng.uniform(0.1, 1, means.shape)
-    found = jax.jit(jax.vmap(lambda m, w: cpe.most_confusing(problem, m, w, 2.0)))(means, weights)
+    closest = jax.jit(jax.vmap(lambda m, w: cpe.most_confusing(problem, m, w, 2.0)))(means, weights)
     scaled = jax.jit(jax.vmap(lambda m, w: cpe.most_confusing(problem, m, w, 2.0)))(means, 3 * weights)
-    np.testing.assert_allclose(scaled.value, 3 * found.value, rtol=1e-12)  # homogeneous
+    np.testing.assert_allclose(scaled.value, 3 * closest.value, rtol=1e-12)  # homogeneous
     for n, (m, w) in enumerate(zip(means, weights, strict=True)):
         action = best(rows, m)
         value, rival, _ = reference.hardest(rows, action, m, w)
-        np.testing.assert_allclose(found.value[n], value / 4, rtol=1e-10, atol=1e-14)
+        np.testing.assert_allclose(closest.value[n], value / 4, rtol=1e-10, atol=1e-14)
         if name == "paths":
-            assert found.into[n] == -1
+            assert closest.into[n] == -1
             if value > 1e-14:
-                np.testing.assert_array_equal(problem.rows[found.out[n]], rival)
+                np.testing.assert_array_equal(problem.rows[closest.out[n]], rival)
         else:
             swapped = action.copy()
-            assert swapped[found.out[n]] == 1
-            assert swapped[found.into[n]] == 0
-            swapped[[found.out[n], found.into[n]]] = 0, 1
+            assert swapped[closest.out[n]] == 1
+            assert swapped[closest.into[n]] == 0
+            swapped[[closest.out[n], closest.into[n]]] = 0, 1
             assert np.any(np.all(rows == swapped, axis=1))
             if value > 1e-14:
                 np.testing.assert_array_equal(swapped, rival)
 
 
-def test_one_swap_is_the_most_confusing_of_all_trees_of_the_published_graph():
+def test_most_confusing_on_the_published_graph_is_one_swap():
     graph, rng = cpe.spanning_trees_e20().problem, np.random.default_rng(3)
     trees = all_trees(graph)
     assert len(trees) == 20_736
     means, weights = rng.normal(size=(20, 20)), rng.uniform(0.1, 1, (20, 20))
-    found = jax.jit(jax.vmap(lambda m, w: cpe.most_confusing(graph, m, w)))(means, weights)
+    closest = jax.jit(jax.vmap(lambda m, w: cpe.most_confusing(graph, m, w)))(means, weights)
     listed = [least(trees, m, w) for m, w in zip(means, weights, strict=True)]
-    np.testing.assert_allclose(found.value, listed, rtol=1e-10)
+    np.testing.assert_allclose(closest.value, listed, rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["complete", "top", "paths"])
 def test_direction_is_the_gradient(name):
-    problem, rows, _ = of_class(name)
+    problem, rows, _ = class_and_best(name)
     rng, K = np.random.default_rng(3), rows.shape[1]
     means, omega, z = rng.normal(size=K), rng.uniform(0.3, 1, K), 0.1 * rng.uniform(-1, 1, (3, K))
     live = np.array([True, False, True])
@@ -132,18 +132,18 @@ def test_characteristic_times():
             for each, T in ((cpe.spanning_trees_e20(), 409.18), (cpe.spanning_trees_e25(), 400.65))
         ),
     ):
-        found = cpe.characteristic_time(problem, np.asarray(truth))
-        assert found.lower <= expected * (1 + 2e-5)
-        assert found.upper >= expected * (1 - 2e-5)
-        assert found.upper / found.lower - 1 < 1.01e-4
-        value = jax.jit(lambda *at, problem=problem: cpe.most_confusing(problem, *at).value)(truth, found.allocation)
-        np.testing.assert_allclose(1 / value, found.value, rtol=1e-9)
+        time = cpe.characteristic_time(problem, np.asarray(truth))
+        assert time.lower <= expected * (1 + 2e-5)
+        assert time.upper >= expected * (1 - 2e-5)
+        assert time.upper / time.lower - 1 < 1.01e-4
+        value = jax.jit(lambda *at, problem=problem: cpe.most_confusing(problem, *at).value)(truth, time.allocation)
+        np.testing.assert_allclose(1 / value, time.value, rtol=1e-9)
     twice = cpe.characteristic_time(cpe.top_k(4, 1), means, 2.0)
     np.testing.assert_allclose(twice.value, 4 * cpe.characteristic_time(cpe.top_k(4, 1), means).value)
 
 
 def _least_time(problem, rows, means):
-    """T* by cutting planes: linear programs over all actions, each rate below its tangents. Lower and upper bound."""
+    """Computes lower and upper bounds of T* by cutting planes: linear programs over actions, rates below tangents."""
     best = rows[np.argmax(rows @ means)]
     rivals = [row for row in rows if np.any(row != best)]
     if isinstance(problem, cpe.Graphic):  # single swaps bind
@@ -151,10 +151,10 @@ def _least_time(problem, rows, means):
     differs = np.abs(np.array(rivals) - best)
     scale = ((best - np.array(rivals)) @ means) ** 2 / 2
     M = len(rows)
-    omega, found, cuts = rows.mean(axis=0), 0.0, []
+    omega, reached, cuts = rows.mean(axis=0), 0.0, []
     for _ in range(2000):
         total = differs @ (1 / omega)
-        found = max(found, (scale / total).min())
+        reached = max(reached, (scale / total).min())
         cuts += list((scale / total**2)[:, None] * differs / omega**2)
         solved = linprog(
             np.append(np.zeros(M), -1),
@@ -164,17 +164,17 @@ def _least_time(problem, rows, means):
             b_eq=[1],
         )
         bound = -solved.fun
-        if bound <= found * (1 + 1e-3):
+        if bound <= reached * (1 + 1e-3):
             break
         # Half of the way keeps the shares positive, and the cuts useful.
         omega = (omega + solved.x[:M] @ rows) / 2
         cuts = [cut for cut in cuts if cut @ (solved.x[:M] @ rows) <= bound * 1.5]
-    return 1 / bound, 1 / found
+    return 1 / bound, 1 / reached
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_characteristic_times_of_degenerate_optima(seed):
-    """Where some actions have no share, in the sets of k and the trees whose Newton matrix was singular."""
+    """Some actions have no share there: sets of k and trees with which the Newton matrix was singular."""
     rng = np.random.default_rng(seed)
     if seed < 4:
         m, k = [(4, 2), (5, 2), (6, 3), (5, 4)][seed]
@@ -183,15 +183,15 @@ def test_characteristic_times_of_degenerate_optima(seed):
     else:
         (problem, rows), means = CLASSES["complete"], rng.uniform(size=10)
     rows = np.asarray(rows, float)
-    found = cpe.characteristic_time(problem, means)
+    time = cpe.characteristic_time(problem, means)
     lower, upper = _least_time(problem, rows, means)
-    assert found.upper / found.lower - 1 < 1.01e-4
-    assert found.lower <= upper * (1 + 1e-9)
-    assert found.upper >= lower * (1 - 1e-9)
+    assert time.upper / time.lower - 1 < 1.01e-4
+    assert time.lower <= upper * (1 + 1e-9)
+    assert time.upper >= lower * (1 - 1e-9)
     assert upper / lower < 1.01
 
 
-def test_what_cannot_be_played_is_refused():
+def test_problems_that_cannot_be_played_are_refused():
     bridge = cpe.graphic(4, [(0, 1), (1, 2), (0, 2), (2, 3)])
     assert cpe.pfws(bridge, delta=0.1)  # its edge is in every action
     refused = {
@@ -213,11 +213,11 @@ def test_what_cannot_be_played_is_refused():
         cpe.combgame(bridge, delta=0.1, capacity=1)
 
 
-def test_the_first_least_number_is_found_by_blocks_as_at_once():
+def test_first_least_by_blocks_equals_argmin():
     rng = np.random.default_rng(3)
     for size in (3, 1024, 1025, 4096):
         values = rng.integers(0, 5, (4, size)).astype(float)
-        values[1] += 1 + 10 * np.arange(size)  # the least is the first
-        values[2] = values[1, ::-1]  # the last
+        values[1] += 1 + 10 * np.arange(size)  # the smallest is the first
+        values[2] = values[1, ::-1]  # the smallest is the last
         values[3] = np.inf
         np.testing.assert_array_equal(jax.jit(jax.vmap(first_least))(values), np.argmin(values, axis=1))

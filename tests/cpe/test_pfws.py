@@ -28,14 +28,14 @@ def test_no_round_has_a_loop_of_unknown_length(instance):
         cpe.cucb(played.problem),
         cpe.cts(played.problem),
     ]:
-        found = primitives_of_a_round(algorithm, environment)
-        assert found
-        assert "while" not in found
+        primitives = primitives_of_a_round(algorithm, environment)
+        assert primitives
+        assert "while" not in primitives
 
 
 @pytest.mark.parametrize("cover", [cpe.small_cover, cpe.unit_cover])
 def test_blocks_are_forced_and_points_stay_inside(cover):
-    """t = M p^2 .. M p^2 + M - 1 play the cover, and elsewhere every arm is in more than sqrt(t / M) plays."""
+    """Rounds t = M p^2 .. M p^2 + M - 1 play the cover. In all others every arm has more than sqrt(t / M) plays."""
     rows = np.asarray(cover(E20.problem))
     M, algorithm = len(rows), cpe.pfws(E20.problem, delta=1e-30, cover=rows)
     environment = cpe.environment(E20, action=cpe.Play)
@@ -60,12 +60,12 @@ def noiseless(offset=0.0, scale=1.0, noise_scale=1.0, **choices):
 
 
 @pytest.mark.parametrize("change", [{"offset": 2.0}, {"scale": 4.0, "noise_scale": 4.0}])
-def test_what_leaves_a_run_as_it_is(change):
+def test_shift_and_scale_of_rewards_leave_the_plays_unchanged(change):
     np.testing.assert_array_equal(noiseless().actions.decision, noiseless(**change).actions.decision)
 
 
 @pytest.mark.parametrize("choice", [{"draws": 1}, {"independent": True}])
-def test_points_decide_what_is_played(choice):
+def test_draws_and_independent_change_the_plays(choice):
     assert not np.array_equal(noiseless().actions.decision, noiseless(**choice).actions.decision)
 
 
@@ -78,13 +78,13 @@ def test_shifted_points_are_uniform_in_the_ball():
     np.testing.assert_allclose(norms, np.broadcast_to(norms[:, :1], norms.shape))
     assert abs(np.mean(norms[:, 0] ** K) - 0.5) < 5 / np.sqrt(12 * N)  # uniform in [0, 1]
     assert len(np.unique(np.round(z[0], 12), axis=0)) == n
-    # The mean gradient is that of independent points.
-    apart = np.asarray(
-        jax.jit(jax.vmap(lambda key: points._apart(key, n, K, np.dtype("float64"))))(jax.random.split(KEY, N))
+    # The mean gradient equals the mean gradient of independent points.
+    independent = np.asarray(
+        jax.jit(jax.vmap(lambda key: points._independent(key, n, K, np.dtype("float64"))))(jax.random.split(KEY, N))
     )
     problem, means, omega = cpe.top_k(K, 2), jnp.linspace(0.0, 0.5, K), jnp.full(K, 0.5)
     gradient = jax.jit(jax.vmap(lambda z: cpe.direction(problem, means, omega, 0.25 * z, jnp.ones(n, bool))))
-    ours, theirs = np.asarray(gradient(z)), np.asarray(gradient(apart))
+    ours, theirs = np.asarray(gradient(z)), np.asarray(gradient(independent))
     error = np.sqrt((ours.var(axis=0) + theirs.var(axis=0)) / N)
     assert np.all(np.abs(ours.mean(axis=0) - theirs.mean(axis=0)) <= 5 * error + 1e-12)
 

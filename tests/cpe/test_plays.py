@@ -44,12 +44,12 @@ def drawn():
     return dict(zip(names, jax.device_get(draw(jnp.arange(ROUNDS))), strict=True))
 
 
-def test_moments_are_those_of_the_arms():
+def test_moments_of_gaussian_arms():
     np.testing.assert_array_equal(cpe.means(ARMS), [5.0, -2.0, 0.5, 1.0])
     np.testing.assert_array_equal(cpe.variances(ARMS), [0.25] * 4)
 
 
-def test_a_play_shows_its_arms_and_0_elsewhere():
+def test_a_play_returns_samples_of_its_arms_and_0_elsewhere():
     respond = environment().respond
     np.testing.assert_array_equal(respond(play([1, 0, 1, 0]), np.array([1.0, 1.0, -2.0, 1.0])), [5.5, 0, -0.5, 0])
     np.testing.assert_array_equal(respond(play([0, 0, 0, 0]), np.full(4, np.inf)), 0)
@@ -76,12 +76,12 @@ def test_a_stream_depends_on_arm_and_number_only(drawn):
     shared = environment(stream=STREAM)
     respond = jax.jit(shared.respond)
     assert jax.tree.leaves(shared.noise(KEY)) == []
-    seen = respond(play([1, 1, 1, 0], [3, 8, 0, 2]), ())
-    np.testing.assert_allclose(seen[:2], [drawn["stream", "float64"][3, 0], drawn["stream", "float64"][8, 1]])
+    samples = respond(play([1, 1, 1, 0], [3, 8, 0, 2]), ())
+    np.testing.assert_allclose(samples[:2], [drawn["stream", "float64"][3, 0], drawn["stream", "float64"][8, 1]])
     alone = respond(play([0, 1, 0, 0], [9, 8, 9, 9]), ())
-    np.testing.assert_array_equal(alone, [0, seen[1], 0, 0])
+    np.testing.assert_array_equal(alone, [0, samples[1], 0, 0])
     np.testing.assert_array_equal(
-        respond(Numbered(play([1, 1, 1, 0], [3, 8, 0, 2]), np.array([3, 8, 0, 2], np.int32)), ()), seen
+        respond(Numbered(play([1, 1, 1, 0], [3, 8, 0, 2]), np.array([3, 8, 0, 2], np.int32)), ()), samples
     )
 
 
@@ -148,7 +148,7 @@ def test_the_published_graphs(make, nodes, trees, gap):
 
 
 def _smallest_gap(nodes, ends, means, tree):
-    """Of all swaps: an edge of the tree goes, and another joins its two parts."""
+    """Computes the smallest gap of all swaps, in which an edge of the tree goes and another joins its two parts."""
     gaps = []
     for out in np.flatnonzero(tree):
         part = np.arange(nodes)

@@ -1,4 +1,4 @@
-"""The problems: what their constructors build and refuse, and which of them are bi-monotone."""
+"""The problems: results and errors of their constructors, and whether they are bi-monotone."""
 
 import itertools
 import math
@@ -39,7 +39,7 @@ def test_best_arm_and_top_k():
     assert jax.tree.all(jax.tree.map(jnp.array_equal, cpe.best_arm(4), cpe.top_k(4, 1)))
 
 
-def test_sites_are_paid_for():
+def test_sites_subtract_their_costs():
     problem = cpe.sites([0.5, 0.25], 1)
     np.testing.assert_array_equal(entry_values(problem, jnp.asarray([1.0, 0.5])), [[0.5], [0.25]])
 
@@ -140,7 +140,7 @@ def test_matchings_by_hand():
         (2, [(0, 1), (0, 1), (1, 1)], 2),  # parallel edges; a loop is in no tree
     ],
 )
-def test_spanning_trees_are_counted(nodes, edges, count):
+def test_spanning_trees_have_the_known_number(nodes, edges, count):
     rows = np.asarray(cpe.spanning_trees(nodes, edges).rows)
     assert rows.shape == (count, len(edges))
     # Kirchhoff: the number of trees is a minor of the Laplacian.
@@ -199,7 +199,7 @@ def test_a_problem_may_be_made_of_traced_arrays():
     jax.tree.map(np.testing.assert_array_equal, traced, concrete)
 
 
-def test_what_is_known_is_checked_under_a_trace_too():
+def test_known_arguments_are_checked_under_a_trace():
     with pytest.raises(ValueError, match="costs must be convex on the grid for arm 1"):
         jax.jit(lambda x: cpe.water([[0, 2, 5], [0, 3, 4]], 1, tight=False).coef * x)(jnp.ones(()))
 
@@ -218,7 +218,7 @@ def test_what_is_known_is_checked_under_a_trace_too():
         cpe.graphic(4, SQUARE),
     ],
 )
-def test_no_violation_where_there_is_none(problem):
+def test_bi_monotone_problems_have_no_violation(problem):
     assert find_bi_monotone_violation(lambda x: solve(problem, x), KEY, arm_count(problem), samples=2000) is None
 
 
@@ -226,7 +226,7 @@ CONCAVE_STEPS = np.array([y for y in itertools.product(range(6), range(6), range
 
 
 def solve_concave(theta):
-    """Water from three sources of concave costs y + 1 - exp(-2 y), twice, and y + 2 (1 - exp(-2 y))."""
+    """Solves water from three sources of concave costs y + 1 - exp(-2 y), twice, and y + 2 (1 - exp(-2 y))."""
     cost = (CONCAVE_STEPS + np.array([1, 1, 2]) * (1 - np.exp(-2.0 * CONCAVE_STEPS))).sum(axis=1)
     reward = jnp.sum(jnp.asarray(CONCAVE_STEPS, theta.dtype) * theta, axis=1) - jnp.asarray(cost, theta.dtype)
     return jnp.asarray(CONCAVE_STEPS)[jnp.argmax(reward)]
@@ -250,7 +250,7 @@ MATCHING_PROBLEM = cpe.perfect_matchings(3)
         (lambda x: 1 - (x > 0.5).astype(int), 3),  # its own level falls
     ],
 )
-def test_a_violation_is_found_and_is_one(find, m):
+def test_find_bi_monotone_violation_returns_a_violation(find, m):
     lower, upper = find_bi_monotone_violation(find, KEY, m)
     (i,) = np.flatnonzero(lower != upper)
     assert lower[i] < upper[i]

@@ -20,7 +20,7 @@ def solver(problem):
 
 
 def random_table(rng, m, width):
-    """A table on a grid of eighths, some rows shorter, whose reward at grid points is exact in floats."""
+    """Draws a table on a grid of eighths, some rows shorter, whose reward at grid points is exact in floats."""
     while True:
         at_zero = -np.sort(rng.integers(-6, 7, (m, width)) / 8, axis=1)
         at_one = -np.sort(-at_zero - rng.integers(0, 9, (m, width)) / 8, axis=1)
@@ -104,8 +104,8 @@ def test_an_enumerated_class_takes_the_smallest_of_the_best_rows():
     np.testing.assert_array_equal(problem.rows, rows)  # np.unique sorts lexicographically
     np.testing.assert_array_equal(problem.offset, offset)
     theta = np.where(np.arange(200)[:, None] % 2, rng.random((200, 5)), rng.integers(0, 9, (200, 5)) / 8)
-    found = jax.jit(jax.vmap(lambda x: solve(problem, x)))(jnp.asarray(theta))
-    for x, levels in zip(theta, np.asarray(found), strict=True):
+    solved = jax.jit(jax.vmap(lambda x: solve(problem, x)))(jnp.asarray(theta))
+    for x, levels in zip(theta, np.asarray(solved), strict=True):
         rewards = [
             sum(Fraction(t) for t, one in zip(x, row, strict=True) if one) - Fraction(o)
             for row, o in zip(rows, offset, strict=True)
@@ -113,7 +113,7 @@ def test_an_enumerated_class_takes_the_smallest_of_the_best_rows():
         np.testing.assert_array_equal(levels, rows[rewards.index(max(rewards))])
 
 
-def test_trees_that_are_not_listed_are_the_listed_ones():
+def test_solve_on_listed_and_unlisted_trees_agrees():
     edges = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (0, 1)]  # a parallel edge
     listed, graph = cpe.spanning_trees(4, edges), cpe.graphic(4, edges)
     rng = np.random.default_rng(3)
@@ -123,7 +123,7 @@ def test_trees_that_are_not_listed_are_the_listed_ones():
     np.testing.assert_array_equal(greedy, jax.jit(jax.vmap(lambda x: solve(listed, x)))(theta))
 
 
-def test_an_oracle_is_called():
+def test_solve_calls_the_oracle():
     problem = oracle(lambda theta: (theta > 0.5).astype(jnp.int64), 3, bi_monotone=True)
     levels = solve(problem, jnp.asarray([0.2, 0.6, 0.7]))
     assert levels.dtype == jnp.int32
@@ -134,7 +134,7 @@ def test_an_oracle_is_called():
 
 
 def allocation_by_enumeration(theta, sizes, budget):
-    """The lexicographically smallest allocation of least variance."""
+    """Finds the lexicographically smallest allocation with the smallest variance."""
     weights = [Fraction(n) ** 2 * Fraction(x) for n, x in zip(sizes, theta, strict=True)]
     best = None
     for y in itertools.product(range(1, budget - len(sizes) + 2), repeat=len(sizes)):
@@ -187,7 +187,7 @@ def test_all_forms_agree_without_ties(m, budget):
     y = np.asarray(greedy.allocation)
     np.testing.assert_array_equal(y, threshold)
     assert y.sum() == budget
-    # No unit can be moved to better use: the least gain taken exceeds the largest one left.
+    # No unit can be moved to better use: the smallest gain taken exceeds the largest gain not taken.
     weights = sizes**2 * theta
     assert (weights / (y * (y - 1.0).clip(1e-9)))[y > 1].min() > (weights / (y * (y + 1.0))).max()
     assert (y[theta == 0] == 1).all()
@@ -196,19 +196,19 @@ def test_all_forms_agree_without_ties(m, budget):
     np.testing.assert_array_equal(solver(problem)(jnp.asarray(theta)), y - 1)
 
 
-def test_an_allocation_in_32_bit_keeps_to_a_large_budget():
+def test_allocations_in_32_bit_use_exactly_a_large_budget():
     rng = np.random.default_rng(5)
     greedy, threshold = BOTH(jnp.asarray(rng.random(50), jnp.float32), jnp.asarray(rng.integers(1, 30, 50)), 10**5)
     assert greedy.allocation.sum() == threshold.sum() == 10**5
     assert jnp.abs(greedy.allocation - threshold).max() <= 1
 
 
-def test_a_nan_ends():
+def test_allocations_of_nan_end():
     greedy, threshold = BOTH(jnp.asarray([0.2, jnp.nan, 0.1]), jnp.asarray([2, 1, 1]), 9)
     assert greedy.allocation.shape == threshold.shape == (3,)
 
 
 @pytest.mark.parametrize("form", [greedy_osa, osa_threshold])
-def test_a_budget_below_one_interview_a_group_is_refused(form):
+def test_a_budget_below_one_interview_per_group_is_refused(form):
     with pytest.raises(ValueError, match="budget must be an integer of at least 3, got 2"):
         form(jnp.ones(3), jnp.ones(3), 2)

@@ -24,13 +24,13 @@ DENOMINATORS = (8, 10, 100, 7, 60)  # eighths, tenths, hundredths, and quotients
 
 
 def fractions(rng, shape, least, greatest, denominator):
-    """Random fractions in [least, greatest], an object array."""
+    """Draws fractions in [least, greatest], an object array."""
     numbers = rng.integers(least * denominator, greatest * denominator + 1, shape)
     return np.vectorize(lambda n: Fraction(int(n), denominator), otypes=[object])(numbers)
 
 
 def random_table(rng):
-    """The kind, coef, cost and quota of a table in fractions, of which one entry may be missing (a cost of None)."""
+    """Draws kind, coef, cost and quota of a table in fractions; one entry may be missing (a cost of None)."""
     denominator = int(rng.choice(DENOMINATORS))
     at_zero = -np.sort(fractions(rng, (M, WIDTH), -1, 1, denominator), axis=1)
     at_one = -np.sort(-at_zero - fractions(rng, (M, WIDTH), 0, 1, denominator), axis=1)
@@ -49,7 +49,7 @@ def made(kind, coef, cost, quota, dtype):
 
 
 def chosen(kind, coef, cost, quota, theta):
-    """The leading optimum by the definition of `Table`, in fractions."""
+    """Finds the leading optimum by the definition of `Table`, in fractions."""
     entries = [
         (-(coef[i, l] * theta[i] - cost[i, l]), -i, l)
         for i, l in itertools.product(range(M), range(WIDTH))
@@ -63,7 +63,7 @@ def chosen(kind, coef, cost, quota, theta):
 
 
 def best_by_enumeration(kind, coef, cost, quota, theta):
-    """The lexicographically smallest of the best level vectors, in fractions."""
+    """Finds the lexicographically smallest of the best level vectors, in fractions."""
     fits = {"exactly": quota.__eq__, "at most": quota.__ge__, "at least": quota.__le__}[kind]
     rows = [
         [c * x - k for c, k in zip(*row, strict=True) if k is not None]
@@ -102,9 +102,9 @@ def as_floats(rows, dtype):
 def test_ties_of_tables_go_to_the_leading_decision(monkeypatch, dtype, ranked):
     monkeypatch.setattr(_entries, "RANKED", ranked)
     tables, thetas = instances(0, 1000)
-    found = jax.jit(jax.vmap(lambda *case: solve(*case)))(stacked(tables, dtype), as_floats(thetas, dtype))
+    solved = jax.jit(jax.vmap(lambda *case: solve(*case)))(stacked(tables, dtype), as_floats(thetas, dtype))
     expected = [chosen(*table, theta) for table, theta in zip(tables, thetas, strict=True)]
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(solved, expected)
     some = range(0, 1000, 5)
     assert [expected[i] for i in some] == [best_by_enumeration(*tables[i], thetas[i]) for i in some]
 
@@ -123,7 +123,7 @@ def test_sites_and_water_of_decimal_costs_tie():
 
 
 @pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.wide)])
-def test_candidates_of_rational_boxes_are_those_of_fractions(dtype):
+def test_candidates_of_rational_boxes_are_exact(dtype):
     tables, points = instances(1, 500)
     rng = np.random.default_rng(2)
     lows = [point - point * Fraction(int(rng.integers(0, 5)), 10) for point in points]
@@ -135,13 +135,13 @@ def test_candidates_of_rational_boxes_are_those_of_fractions(dtype):
         levels = solve(problem, point)
         return candidates(problem, lo, hi, levels), stops(problem, lo, hi, levels)
 
-    found, stopped = judge(stacked(tables, dtype), *(as_floats(side, dtype) for side in (lows, points, highs)))
+    masks, stopped = judge(stacked(tables, dtype), *(as_floats(side, dtype) for side in (lows, points, highs)))
     expected = []
     for table, lo, hi in zip(tables, lows, highs, strict=True):
-        own = np.eye(M, dtype=bool)
-        ends = [[chosen(*table, np.where(own[i], *pair))[i] for pair in ((hi, lo), (lo, hi))] for i in range(M)]
+        diagonal = np.eye(M, dtype=bool)
+        ends = [[chosen(*table, np.where(diagonal[i], *pair))[i] for pair in ((hi, lo), (lo, hi))] for i in range(M)]
         expected.append([high != low for high, low in ends])
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(masks, expected)
     np.testing.assert_array_equal(stopped, ~np.any(expected, axis=1))
 
 

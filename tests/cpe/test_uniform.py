@@ -20,7 +20,7 @@ from jaxbandits import cpe
         ("matching3", 5955),
     ],
 )
-def test_without_noise(name, pulls):
+def test_uniform_without_noise_makes_the_known_pulls(name, pulls):
     instance = getattr(cpe, name)()
     estimator = "variance" if instance.tau == 2 else "mean"
     hold = hold_variance(instance.theta) if instance.tau == 2 else lambda state: state

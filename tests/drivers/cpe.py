@@ -1,4 +1,4 @@
-"""Drives an algorithm with recorded samples, not with an environment."""
+"""Driver of an algorithm on recorded samples, without an environment."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from jaxbandits import cpe
 
 
 class Trace(NamedTuple):
-    """What every round looked like before its pulls; after the stop nothing changes."""
+    """Course of a run, one entry per round, before its pulls; after the stop nothing changes."""
 
     stop: np.ndarray  # bool (rounds,)
     arms: np.ndarray  # int32 (rounds, leap)
@@ -21,7 +21,7 @@ class Trace(NamedTuple):
 
 
 def answers(algorithm, tape):
-    """tape[i, s] is sample s of arm i."""
+    """Returns the function that answers an action from a tape, where `tape[i, s]` is sample s of arm i."""
     m = tape.shape[0]
 
     def answer(state, action):
@@ -41,11 +41,11 @@ def record(algorithm, tape, rounds):
 
 
 def follow(algorithm, theta, *, max_rounds=20_000, hold=lambda state: state):
-    """The last state, rounds and answer of a run whose samples are always theta."""
+    """Returns the last state, rounds and answer of a run whose samples are always theta."""
 
     @jax.jit
     def end(theta):
-        tape = theta[:, None]  # of any number the last sample is taken
+        tape = theta[:, None]  # its only sample answers every number
         return driver.finish(algorithm, answers(algorithm, tape), max_rounds, hold=hold)
 
     state, rounds, decision = jax.device_get(end(np.asarray(theta)))
@@ -54,12 +54,12 @@ def follow(algorithm, theta, *, max_rounds=20_000, hold=lambda state: state):
 
 @jax.jit
 def best(problem, theta):
-    """What solves the problem, int (m,)."""
+    """Solves a problem, int (m,)."""
     return cpe.solve(problem, theta)
 
 
 def hold_variance(theta):
-    """Sums of squares whose variance is theta, whatever the samples were."""
+    """Returns a function that sets a state's sums of squares so that its variance estimates are theta."""
 
     def hold(state):
         statistics = state.statistics
@@ -68,18 +68,3 @@ def hold_variance(theta):
         return state._replace(statistics=statistics._replace(sums=statistics.sums._replace(first=first, second=second)))
 
     return hold
-
-
-def assert_same(trace, rounds):
-    """Compares a trace with a transcription: counts, arm, stop, and the answer once every arm has an estimate."""
-    assert trace.stop.argmax() == len(rounds) - 1
-    assert rounds[-1].stop
-    for t, expected in enumerate(rounds):
-        assert tuple(trace.counts[t].tolist()) == expected.counts
-        assert bool(trace.stop[t]) == expected.stop
-        if not expected.stop:
-            assert trace.arms[t, 0] == expected.arm
-        if expected.answer is not None:
-            assert tuple(trace.answer[t].tolist()) == expected.answer
-    # What has stopped stays as it is.
-    assert (trace.counts[len(rounds) :] == trace.counts[-1]).all()

@@ -19,24 +19,24 @@ def counts_of(state):
 
 
 def laid(make, tape, rounds):
-    """`tape[i, s]` is sample s of arm i; after the stop everything stays as it is."""
+    """Pairs the transcription's tape with ours. `tape[i, s]` is sample s of arm i; after the stop nothing changes."""
     assert 30 < len(rounds) < 2000
     rounds = [*rounds, *[rounds[-1]] * 5]
-    arms = np.array([len(tape) if seen.stop else seen.arm for seen in rounds], np.int32)
-    samples = [0.0 if seen.stop else tape[seen.arm, seen.counts[seen.arm]] for seen in rounds]
-    unknown = [seen.answer is None for seen in rounds]
+    arms = np.array([len(tape) if step.stop else step.arm for step in rounds], np.int32)
+    samples = [0.0 if step.stop else tape[step.arm, step.counts[step.arm]] for step in rounds]
+    unknown = [step.answer is None for step in rounds]
     theirs = Tape(
         actions=cpe.Pulls(arms[:, None]),
         observations=np.array(samples)[:, None],
-        stops=np.array([seen.stop for seen in rounds]),
-        answers=unless(unknown, [rounds[-1].answer if seen.answer is None else seen.answer for seen in rounds]),
-        watched=np.array([seen.counts for seen in rounds]),
+        stops=np.array([step.stop for step in rounds]),
+        answers=unless(unknown, [rounds[-1].answer if step.answer is None else step.answer for step in rounds]),
+        watched=np.array([step.counts for step in rounds]),
     )
     return Laid(theirs, replayed(make, theirs, watch=counts_of))
 
 
 def coci(problem, plain, means, scale=1.0, tau=1, clip=True):
-    """Bernoulli samples, or uniform ones without means."""
+    """Runs COCI on Bernoulli samples, or on uniform ones if `means` is None."""
     tape = np.random.default_rng(0).uniform(size=(plain.decisions.shape[1], 900))
     if means is not None:
         tape = (tape < np.array(means)[:, None]).astype(float)
@@ -61,7 +61,7 @@ def uniform(problem, plain, means, scale):
     tape = np.random.default_rng(1).uniform(size=(len(means), 400))
     tape = (tape < np.array(means)[:, None]).astype(float)
     rounds = reference.uniform(plain, tape, delta=0.1, scale=scale)
-    assert {seen.arm for seen in rounds[: len(means)]} == set(range(len(means)))
+    assert {step.arm for step in rounds[: len(means)]} == set(range(len(means)))
     return laid(
         functools.partial(cpe.uniform, problem, delta=0.1, observations="binary", radius_scale=scale), tape, rounds
     )
@@ -73,7 +73,7 @@ def clucb(problem, plain, means, radius="coci", noise_scale=0.5):
     if observations == "binary":
         tape = (tape < np.array(means)[:, None]).astype(float)
     else:
-        # Sums of several estimates tie up to rounding if samples are 0 or 1, and CLUCB depends on how ties break.
+        # Sums of estimates of 0/1 samples tie up to rounding, and CLUCB depends on how ties break.
         tape = np.array(means)[:, None] + 0.1 * (tape - 0.5)
     radius_of = functools.partial(reference.chen_radius, delta=0.1, scale=noise_scale) if radius == "chen" else None
     settings = {"radius": radius, "noise_scale": noise_scale} if radius == "chen" else {}

@@ -22,18 +22,18 @@ SCALE, DELTA, LENGTH = 0.5, 1e-3, 1500
 
 
 def laid(make, tape, course):
-    """After the stop everything stays as it is."""
+    """Pairs the transcription's tape with ours. After the stop nothing changes."""
     assert 40 < len(course) < LENGTH, len(course)
     course = [*course, *[course[-1]] * 3]
-    actions = np.array([np.zeros_like(seen.action) if seen.stop else seen.action for seen in course])
-    counts = np.array([seen.counts for seen in course])
+    actions = np.array([np.zeros_like(step.action) if step.stop else step.action for step in course])
+    counts = np.array([step.counts for step in course])
     samples = np.where(actions > 0, tape[np.arange(len(tape)), np.minimum(counts, tape.shape[1] - 1)], 0)
-    unknown = [seen.answer is None for seen in course]
+    unknown = [step.answer is None for step in course]
     theirs = Tape(
         actions=actions.astype(np.int32),
         observations=samples,
-        stops=np.array([seen.stop for seen in course]),
-        answers=unless(unknown, [course[-1].answer if seen.answer is None else seen.answer for seen in course]),
+        stops=np.array([step.stop for step in course]),
+        answers=unless(unknown, [course[-1].answer if step.answer is None else step.answer for step in course]),
         watched=counts,
     )
     ours = replayed(make, theirs, watch=counts_of)
@@ -50,7 +50,7 @@ def tape_of(means, seed):
 
 def pfws(problem, rows, means, seed=0, independent=False, cover=cpe.small_cover):
     K, draws = len(means), 4
-    made = points._apart if independent else points._shifted
+    made = points._independent if independent else points._shifted
     drawn = jax.jit(jax.vmap(lambda key: made(key, draws, K, np.dtype("float64"))))(round_keys(KEY, LENGTH))
     tape, cover = tape_of(means, seed), np.asarray(cover(problem))
     maximum = reference.listed if isinstance(problem, cpe.Enumerated) else reference.greedy

@@ -21,7 +21,7 @@ PROBLEMS = {
 
 
 def laid(name, factory, rule, *, stop=None, stops=True, numbers=None, rounds=LENGTH, **settings):
-    """A course that the transcription writes, and the algorithm on what it heard."""
+    """Pairs a course of the transcription with the algorithm's on the same observations."""
     problem, rows, means = PROBLEMS[name]
     rows, means = np.asarray(rows), np.array(means)
     tape = means[:, None] + SCALE * np.random.default_rng(3).normal(size=(len(means), LENGTH))
@@ -31,14 +31,14 @@ def laid(name, factory, rule, *, stop=None, stops=True, numbers=None, rounds=LEN
     )
     assert course[-1].stop is stops
     assert len(course) > 12
-    counts, stopped = np.array([seen.counts for seen in course]), np.array([seen.stop for seen in course])
-    played = np.where(stopped[:, None], 0, [seen.decision for seen in course])
-    heard = np.where(played > 0, np.take_along_axis(tape, counts.T, axis=1).T, 0)
+    counts, stopped = np.array([step.counts for step in course]), np.array([step.stop for step in course])
+    played = np.where(stopped[:, None], 0, [step.decision for step in course])
+    observations = np.where(played > 0, np.take_along_axis(tape, counts.T, axis=1).T, 0)
     theirs = Tape(
         cpe.Play(played, np.where(played > 0, counts, 0)),
-        heard,
+        observations,
         stopped,
-        np.array([seen.answer for seen in course]),
+        np.array([step.answer for step in course]),
         counts,
     )
     make = functools.partial(factory, problem, noise_scale=SCALE, **settings)

@@ -1,4 +1,4 @@
-"""CLUCB: pull the least known arm on which the best decision and its strongest rival differ (Chen et al., 2014)."""
+"""CLUCB: pull the arm with fewest pulls on which the best decision and its rival differ (Chen et al., 2014)."""
 
 import math
 from typing import Literal, NamedTuple
@@ -34,20 +34,20 @@ def clucb(
     noise_scale: Array | float | None = None,
     observations: Observations = "unit",
 ) -> Algorithm:
-    """Plays the best decision M at the estimates against the best one M' at estimates that favour all but M.
+    """Pulls an arm on which the best decision M and its strongest rival differ.
 
     After one pull of every arm, each round lowers the estimates of M by their radii and raises all others by theirs.
-    If no decision then beats M it stops, otherwise it pulls the least pulled arm on which M and the best decision
-    differ, the lowest index among ties.
+    The best decision at these values is the rival. If it does not beat M, the run stops. Otherwise the round pulls the
+    arm with fewest pulls on which the two differ, the lowest index among ties.
 
     Args:
         problem: 0/1 decisions with a linear reward: `Enumerated`, `Graphic`, or a `Table` with rows of one entry of
             which exactly `quota` are taken. theta are the means of the samples.
         delta: () in (0, 1), admitted probability of error.
-        radius: "coci", the radius of `coci`, so that the two differ in what they pull only, or "chen",
-            noise_scale sqrt(2 ln(4 m n^3 / delta) / T), the published one.
-        noise_scale: () > 0, the sub-Gaussian constant, for "chen" alone. 1/2, the default, is sharp for samples in
-            [0, 1], 1 the published choice.
+        radius: "coci" for the radius of `coci`, so that the two algorithms differ only in the arms they pull, or "chen"
+            for the published one, noise_scale sqrt(2 ln(4 m n^3 / delta) / T).
+        noise_scale: () > 0, sub-Gaussian constant in units of reward, for "chen" only. The default 1/2 is sharp for
+            samples in [0, 1]; the published choice is 1.
         observations: as in `coci`.
 
     Returns:
@@ -56,11 +56,11 @@ def clucb(
     Raises:
         ValueError: an argument lies outside the range above, or the problem is of another kind.
 
-    **Guarantee**: P(the answer is the best decision) >= 1 - delta. **Cost**: two `solve` a round and O(m), for
+    **Guarantee**: P(the answer is the best decision) >= 1 - delta. **Cost** per round: two `solve` and O(m), for
     `Enumerated` O(N m). **Limit**: 2^31 - 1 pulls.
 
-    **float32**: as the answer depends on how ties of the estimates break, a run may take another course than in 64 bit;
-    its law is the same.
+    **float32**: ties of the estimates may break in another way than in 64 bit, and a run may then differ. Its law is
+    the same.
 
     Source: Chen, Lin, King, Lyu and Chen (2014), Combinatorial pure exploration of multi-armed bandits, Algorithm 1.
     """
@@ -95,7 +95,7 @@ def clucb(
         against = jnp.where(best > 0, estimates - radii, estimates + radii)
         rival = best_levels(problem, against)
         disputed = best != rival
-        stop = is_ready & (~jnp.any(disputed) | (_lead(problem, against, rival, best) <= 0))
+        stop = is_ready & (~jnp.any(disputed) | (_lead(problem, against, one=rival, other=best) <= 0))
         due = jnp.where(disputed | ~is_ready, counts, jnp.iinfo(jnp.int32).max)
         return Decision(Pulls(jnp.argmin(due).astype(jnp.int32)[None]), stop, best)
 
@@ -114,10 +114,10 @@ def clucb(
     )
 
 
-def _lead(problem: Problem, theta: Array, one: Array, other: Array) -> Array:
-    """r(theta, one) - r(theta, other), summed over the arms on which they differ."""
+def _lead(problem: Problem, theta: Array, *, one: Array, other: Array) -> Array:
+    """Computes r(theta, one) - r(theta, other), summed over the arms on which they differ."""
     if isinstance(problem, Table):
-        # What the table has no entry for is in neither.
+        # An arm without an entry in the table is in neither decision.
         values = jnp.where(jnp.isfinite(problem.cost[:, 0]), entry_values(problem, theta)[:, 0], 0)
     else:
         values = theta

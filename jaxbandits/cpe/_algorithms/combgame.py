@@ -7,23 +7,22 @@ import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.cpe._problem.environment import made_for
-from jaxbandits.cpe._problem.play import Play
+from jaxbandits.cpe._problem.environment import Play, made_for
 from jaxbandits.cpe._problem.problems import Enumerated, Table, arm_count
 from jaxbandits.cpe._shared.confusing import closest, gaps_of
 from jaxbandits.cpe._shared.maximum import Playable, best_action, first_least
 from jaxbandits.cpe._shared.playing import (
+    PlayEstimates,
     Playing,
     PlayState,
-    Seen,
     add_play,
     as_play,
-    checked,
+    checked_playing,
     checked_threshold,
     cover_first,
+    estimates_at,
     first_state,
     is_sure,
-    look,
     played_before,
 )
 from jaxbandits.numerics import thresholds
@@ -36,16 +35,16 @@ class Learned(NamedTuple):
     """The learner: lazy optimistic follow-the-leader over the actions, in arms."""
 
     shares: Array  # float (K,)   w
-    gains: Array  # float (K,)    L, upper bounds on the gradients so far
-    strength: Array  # float ()   S, of the regulariser
+    gains: Array  # float (K,)    L, sum of upper bounds on the gradients so far
+    strength: Array  # float ()   S, factor of the regulariser
 
 
 class Tracked(NamedTuple):
-    """The actions that the learner has asked for, and how often each was played."""
+    """Actions that the learner has chosen, and how often each was played."""
 
-    words: Array  # uint32 (B, ceil(K / 32))   the actions, a bit an arm; zeros where there is none
-    weights: Array  # float (B,)   W, what the learner wants
-    plays: Array  # int32 (B,)     n
+    words: Array  # uint32 (B, ceil(K / 32))   the actions, one bit per arm; zeros in a free row
+    weights: Array  # float (B,)   W, weights of the actions in the learner's shares
+    plays: Array  # int32 (B,)     n, number of plays
 
 
 class CombState(NamedTuple):
@@ -54,20 +53,20 @@ class CombState(NamedTuple):
     pulls: Array  # int ()
     counts: Array  # int32 (K,)
     sums: Array  # float (K,)
-    lost: Array | tuple[()]  # float (K,) in 32 bit, as `PlayState` has it
+    lost: Array | tuple[()]  # float (K,) in 32 bit, as in `PlayState`
     learned: Learned  # the learner's shares and gains
-    tracked: Tracked  # what it has asked for
+    tracked: Tracked  # the actions that it has chosen
 
 
 class CombPlay(NamedTuple):
-    """A play, and what `decide` found out: a row of -1 where the learner rests."""
+    """A play and the learner's step. During the cover the learner makes no step, and both rows are -1."""
 
     decision: Array  # int32 (K,)
     index: Array  # int32 (K,)  # pyright: ignore[reportIncompatibleMethodOverride]
     learned: Learned  # the learner after this round
-    asked: Array  # uint32 (ceil(K / 32),)   the action that the learner asks for
-    slot: Array  # int32 ()    its row
-    played: Array  # int32 ()  the row that is played
+    asked: Array  # uint32 (ceil(K / 32),)   action that the learner chooses
+    slot: Array  # int32 ()    row of that action in `Tracked`
+    played: Array  # int32 ()  row of the action that is played
 
 
 def combgame(
@@ -79,11 +78,11 @@ def combgame(
     cover: Any = None,
     capacity: int = 4096,
 ) -> Algorithm:
-    """The best action from plays of actions: asks for the action that most upper bounds favour, and tracks its askings.
+    """Finds the best action from plays of actions: a learner chooses actions, and the plays track its choices.
 
-    After the cover, a round adds to every arm's gain an upper bound of (means - lambda)^2 / 2, where lambda is the
-    closest instance in which another action is best at the shares w asked for so far. The action of largest
-    regularised gain is asked for with weight t^(-1/4); played is the one that was played least for its weight.
+    After the cover, a round adds to every arm's gain an upper bound of (means - lambda)^2 / 2. Here lambda is the
+    closest instance, at the learner's shares w, in which another action is best. The learner chooses the action with
+    the largest regularised gain, with weight t^(-1/4). The round plays the action with fewest plays for its weight.
 
     Args:
         problem: as in `pfws`.
@@ -91,8 +90,8 @@ def combgame(
         noise_scale: () > 0, in units of reward.
         threshold: as in `pfws`.
         cover: as in `pfws`.
-        capacity: B, actions that are tracked, at least those of the cover. A new one beyond replaces the one of least
-            weight.
+        capacity: B, number of tracked actions, at least the number in the cover. When all rows are taken, a new action
+            replaces the one with the smallest weight.
 
     Returns:
         Algorithm with actions `CombPlay`, states `CombState` and answers int32 (K,), 0 or 1.
@@ -100,14 +99,14 @@ def combgame(
     Raises:
         ValueError: an argument is not as above.
 
-    **Guarantee**: that of `pfws`. **Cost**: two `maximum`, two searches for the most confusing action, and O(B) a
-    round, which makes it slower than P-FWS: about 3000 actions after 6000 plays of E20. **Limit**: 2^31 - 1 plays.
+    **Guarantee**: as for `pfws`. **Cost** per round: two `maximum`, two searches for the `most_confusing` action, and
+    O(B), which makes it slower than P-FWS: about 3000 actions after 6000 plays of E20. **Limit**: 2^31 - 1 plays.
 
     Source: Jourdan, Mutny, Kirschner and Krause (2021), Efficient pure exploration for combinatorial bandits with
     semi-bandit feedback. Deviations: the diameter of a matroid is bounded, not enumerated; equal actions of the cover
-    are one; `capacity`.
+    share a row; `capacity`.
     """
-    playing = checked(problem, noise_scale=noise_scale, cover=cover)
+    playing = checked_playing(problem, noise_scale=noise_scale, cover=cover)
     threshold = checked_threshold(problem, delta, threshold)
     start, rows = np.unique(np.asarray(playing.cover), axis=0, return_index=True)
     order = np.argsort(rows)
@@ -132,23 +131,23 @@ def combgame(
 
     def decide(key: Key, state: CombState) -> Decision:
         del key
-        seen = look(playing, PlayState(state.pulls, state.counts, state.sums, state.lost))
-        rests = state.pulls < M
-        gamma = seen.plays**-0.25
-        learned, asked = _learn(playing, seen, state.learned, gamma, omega, diameter)
+        estimates = estimates_at(playing, PlayState(state.pulls, state.counts, state.sums, state.lost))
+        is_cover = state.pulls < M
+        gamma = estimates.plays**-0.25
+        learned, asked = _learn(playing, estimates, state.learned, gamma=gamma, omega=omega, diameter=diameter)
         slot, played, decision = _track(state.tracked, _packed(asked), gamma, K)
-        play = as_play(seen, cover_first(playing, seen, decision))
-        nobody = jnp.full_like(slot, -1)
+        play = as_play(estimates, cover_first(playing, estimates, decision))
+        no_row = jnp.full_like(slot, -1)
         action = CombPlay(
-            play.decision,
-            play.index,
-            learned,
-            _packed(asked),
-            jnp.where(rests, nobody, slot),
-            jnp.where(rests, nobody, played),
+            decision=play.decision,
+            index=play.index,
+            learned=learned,
+            asked=_packed(asked),
+            slot=jnp.where(is_cover, no_row, slot),
+            played=jnp.where(is_cover, no_row, played),
         )
-        stop = seen.is_ready & is_sure(playing, seen, delta, threshold)
-        return Decision(action, stop, seen.best.action.astype(jnp.int32))
+        stop = estimates.is_ready & is_sure(playing, estimates, delta, threshold)
+        return Decision(action, stop, estimates.best.action.astype(jnp.int32))
 
     def observe(state: CombState, action: CombPlay, rewards: Array) -> CombState:
         play = Play(action.decision, action.index)
@@ -156,7 +155,7 @@ def combgame(
         tracked, learns = state.tracked, action.slot >= 0
         gamma = jnp.maximum(state.pulls, 1).astype(playing.dtype) ** -0.25
         row = jnp.arange(B, dtype=jnp.int32)
-        # A row that is given to another action starts anew.
+        # A row that a new action takes over starts from zero.
         is_slot = row == action.slot
         is_new = is_slot & jnp.any(tracked.words != action.asked[None], axis=1)
         weights = jnp.where(learns, (1 - gamma) * jnp.where(is_new, 0, tracked.weights), tracked.weights)
@@ -164,27 +163,34 @@ def combgame(
         learned = Learned(
             *(jnp.where(learns, new, old) for new, old in zip(action.learned, state.learned, strict=True))
         )
-        words_now = jnp.where(is_slot[:, None], action.asked[None], tracked.words)
-        return CombState(*samples, learned, Tracked(words_now, jnp.where(is_slot, weights + gamma, weights), plays))
+        new_words = jnp.where(is_slot[:, None], action.asked[None], tracked.words)
+        return CombState(*samples, learned, Tracked(new_words, jnp.where(is_slot, weights + gamma, weights), plays))
 
     zeros = jnp.zeros(K, jnp.int32)
-    none = Learned(jnp.zeros(K, playing.dtype), jnp.zeros(K, playing.dtype), jnp.zeros((), playing.dtype))
-    nobody = jnp.full((), -1, jnp.int32)
-    idle = CombPlay(zeros, zeros, none, jnp.zeros(words, jnp.uint32), nobody, nobody)
+    no_step = Learned(jnp.zeros(K, playing.dtype), jnp.zeros(K, playing.dtype), jnp.zeros((), playing.dtype))
+    no_row = jnp.full((), -1, jnp.int32)
+    idle = CombPlay(
+        decision=zeros,
+        index=zeros,
+        learned=no_step,
+        asked=jnp.zeros(words, jnp.uint32),
+        slot=no_row,
+        played=no_row,
+    )
     return Algorithm(init, decide, observe, idle, before=played_before, **made_for(problem))
 
 
 def _learn(
-    playing: Playing, seen: Seen, learned: Learned, gamma: Array, omega: np.ndarray, diameter: float
+    playing: Playing, estimates: PlayEstimates, learned: Learned, *, gamma: Array, omega: np.ndarray, diameter: float
 ) -> tuple[Learned, Array]:
-    """The learner after a round, and the action that it asks for, bool (K,). In units of the noise."""
-    problem, means = playing.problem, seen.means / playing.noise_scale
+    """Returns the learner after a round and the action that it chooses, bool (K,). Means are in units of the noise."""
+    problem, means = playing.problem, estimates.means / playing.noise_scale
     w, gains, strength = learned
     asked = best_action(problem, gains - strength * w)
-    gaps = gaps_of(problem, seen.best, means)
-    found = closest(problem, seen.best, gaps, 1 / w)
-    moved = jnp.where(found.differs, found.slope / w, 0)  # |means - lambda|
-    slack = jnp.log(seen.plays) / seen.counts
+    gaps = gaps_of(problem, estimates.best, means)
+    closest_instance = closest(problem, estimates.best, gaps, 1 / w)
+    moved = jnp.where(closest_instance.differs, closest_instance.slope / w, 0)  # |means - lambda|
+    slack = jnp.log(estimates.plays) / estimates.counts
     bound = jnp.maximum((moved + jnp.sqrt(2 * slack)) ** 2 / 2, slack)
     rate = gamma / diameter
     return Learned(
@@ -195,20 +201,20 @@ def _learn(
 
 
 def _track(tracked: Tracked, asked: Array, gamma: Array, K: int) -> tuple[Array, Array, Array]:
-    """The row of the action that is asked for, the row that is played, and that action, int32 (K,)."""
+    """Returns the row of the chosen action, the row that is played, and the action of the latter, int32 (K,)."""
     words, weights, plays = tracked
     row = jnp.arange(len(plays), dtype=jnp.int32)
     is_same = jnp.all(words == asked[None], axis=1)
-    # The row of the same action, else the first free one, else that of least weight.
+    # The action's row is the one that it has, otherwise the first free one, otherwise the one with the smallest weight.
     rank = jnp.where(is_same, -2, jnp.where(jnp.any(words > 0, axis=1), weights, -1))
     slot = first_least(rank)
     is_slot = row == slot
     is_new = is_slot & ~is_same
     weights = (1 - gamma) * jnp.where(is_new, 0, weights) + jnp.where(is_slot, gamma, 0)
-    is_there = is_slot | jnp.any(words > 0, axis=1)
+    is_tracked = is_slot | jnp.any(words > 0, axis=1)
     counts = jnp.where(is_new, 0, plays).astype(weights.dtype)
-    # What was never played comes first, and a weight may fall to zero.
-    need = jnp.where(is_there, jnp.where(counts > 0, counts / weights, 0), jnp.inf)
+    # An action without plays comes first, even if its weight has fallen to 0.
+    need = jnp.where(is_tracked, jnp.where(counts > 0, counts / weights, 0), jnp.inf)
     played = first_least(need)
     chosen = jnp.where(played == slot, asked, words[played])
     bits = chosen[:, None] >> jnp.arange(WORD, dtype=jnp.uint32)[None]
@@ -216,7 +222,7 @@ def _track(tracked: Tracked, asked: Array, gamma: Array, K: int) -> tuple[Array,
 
 
 def _packed(actions: Array) -> Array:
-    """Bits of actions (..., K), uint32 (..., ceil(K / 32))."""
+    """Packs actions (..., K) into bits, uint32 (..., ceil(K / 32))."""
     K = actions.shape[-1]
     padded = jnp.pad(actions.astype(jnp.uint32), [(0, 0)] * (actions.ndim - 1) + [(0, -K % WORD)])
     bits = padded.reshape(*actions.shape[:-1], -1, WORD)
@@ -224,7 +230,7 @@ def _packed(actions: Array) -> Array:
 
 
 def _diameter(problem: Playable) -> float:
-    """The largest Euclidean distance of two actions, or a bound of it."""
+    """Returns the largest Euclidean distance of two actions, or an upper bound of it for a matroid."""
     K = arm_count(problem)
     if isinstance(problem, Enumerated):
         rows = np.asarray(problem.rows, float)

@@ -6,19 +6,19 @@ import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.cpe._shared.maximum import Playable, best_action
-from jaxbandits.cpe._shared.playing import Seen, checked, play_by
+from jaxbandits.cpe._shared.playing import PlayEstimates, algorithm_from_play_rule, checked_playing
 from jaxbandits.numerics.normal import normal
 
 
 def cts(problem: Playable, *, noise_scale: Array | float = 1.0, cover: Any = None) -> Algorithm:
-    """Combinatorial Thompson sampling: plays the best action at a draw of each arm, N(mean, noise_scale^2 / count).
+    """Plays the best action at a posterior draw N(mean, noise_scale^2 / count) of every arm (Thompson sampling).
 
-    It never stops: give a horizon to `run` or `sweep`, and let `jaxbandits.record` keep the regret.
+    It never stops: give a horizon to `run` or `sweep`, and record the regret with `jaxbandits.record`.
 
     Args:
         problem: as in `pfws`.
         noise_scale: () > 0, in units of reward.
-        cover: as in `pfws`; its plays count as all others do.
+        cover: as in `pfws`; its plays count like all others.
 
     Returns:
         Algorithm with actions `Play` and answers int32 (K,), the best action at the means. One play is one pull.
@@ -26,10 +26,10 @@ def cts(problem: Playable, *, noise_scale: Array | float = 1.0, cover: Any = Non
     Raises:
         ValueError: an argument is not as above.
 
-    **Cost**: two `maximum` and K normal numbers a round. **Limit**: 2^31 - 1 plays.
+    **Cost** per round: two `maximum` and K normal numbers. **Limit**: 2^31 - 1 plays.
 
-    Source: Wang and Chen (2018), Thompson sampling for combinatorial semi-bandits. DEVIATION: their posteriors are
-    those of rewards 0 and 1; these are Gaussian, after the cover, as in Perrault, Boursier, Perchet and Valko (2020).
+    Source: Wang and Chen (2018), Thompson sampling for combinatorial semi-bandits. DEVIATION: their posteriors are for
+    rewards 0 and 1; these are Gaussian, after the cover, as in Perrault, Boursier, Perchet and Valko (2020).
 
     Example:
         >>> import jax
@@ -41,11 +41,11 @@ def cts(problem: Playable, *, noise_scale: Array | float = 1.0, cover: Any = Non
         >>> print(outcome.state.counts[:2] > 950)
         [ True  True]
     """
-    playing = checked(problem, noise_scale=noise_scale, cover=cover)
+    playing = checked_playing(problem, noise_scale=noise_scale, cover=cover)
 
-    def rule(key: Key, seen: Seen) -> tuple[Array, Array]:
-        z = normal(key, seen.means.shape, playing.dtype)
-        draw = seen.means + playing.noise_scale * z / jnp.sqrt(seen.counts)
+    def rule(key: Key, estimates: PlayEstimates) -> tuple[Array, Array]:
+        z = normal(key, estimates.means.shape, playing.dtype)
+        draw = estimates.means + playing.noise_scale * z / jnp.sqrt(estimates.counts)
         return best_action(problem, draw), jnp.zeros((), bool)
 
-    return play_by(playing, rule)
+    return algorithm_from_play_rule(playing, rule)

@@ -6,18 +6,18 @@ import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.cpe._shared.maximum import Playable, best_action
-from jaxbandits.cpe._shared.playing import Seen, checked, play_by
+from jaxbandits.cpe._shared.playing import PlayEstimates, algorithm_from_play_rule, checked_playing
 
 
 def cucb(problem: Playable, *, noise_scale: Array | float = 1.0, cover: Any = None) -> Algorithm:
-    """Plays the best action at means + noise_scale sqrt(6 ln t / counts), to lose little while it learns.
+    """Plays the best action at means + noise_scale sqrt(6 ln t / counts), for small regret.
 
-    It never stops: give a horizon to `run` or `sweep`, and let `jaxbandits.record` keep the regret.
+    It never stops: give a horizon to `run` or `sweep`, and record the regret with `jaxbandits.record`.
 
     Args:
         problem: as in `pfws`.
         noise_scale: () > 0, in units of reward; 1/2 for rewards in [0, 1].
-        cover: as in `pfws`; its plays count as all others do.
+        cover: as in `pfws`; its plays count like all others.
 
     Returns:
         Algorithm with actions `Play` and answers int32 (K,), the best action at the means. One play is one pull.
@@ -25,7 +25,7 @@ def cucb(problem: Playable, *, noise_scale: Array | float = 1.0, cover: Any = No
     Raises:
         ValueError: an argument is not as above.
 
-    **Cost**: two `maximum` a round. **Limit**: 2^31 - 1 plays.
+    **Cost**: two `maximum` per round. **Limit**: 2^31 - 1 plays.
 
     Source: Kveton, Wen, Ashkan and Szepesvari (2015), Tight regret bounds for stochastic combinatorial semi-bandits,
     CombUCB1: sqrt(1.5 ln t / counts) in [0, 1], which is this one with noise_scale 1/2.
@@ -39,11 +39,11 @@ def cucb(problem: Playable, *, noise_scale: Array | float = 1.0, cover: Any = No
         >>> print(outcome.state.counts[:2] > 900)
         [ True  True]
     """
-    playing = checked(problem, noise_scale=noise_scale, cover=cover)
+    playing = checked_playing(problem, noise_scale=noise_scale, cover=cover)
 
-    def rule(key: Key, seen: Seen) -> tuple[Array, Array]:
+    def rule(key: Key, estimates: PlayEstimates) -> tuple[Array, Array]:
         del key
-        bonus = playing.noise_scale * jnp.sqrt(6 * jnp.log(seen.plays) / seen.counts)
-        return best_action(problem, seen.means + bonus), jnp.zeros((), bool)
+        bonus = playing.noise_scale * jnp.sqrt(6 * jnp.log(estimates.plays) / estimates.counts)
+        return best_action(problem, estimates.means + bonus), jnp.zeros((), bool)
 
-    return play_by(playing, rule)
+    return algorithm_from_play_rule(playing, rule)

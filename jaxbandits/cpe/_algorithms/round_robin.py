@@ -1,4 +1,4 @@
-"""A list of actions in turn: what adaptive sampling is measured against."""
+"""A list of actions in turn: the baseline of adaptive sampling."""
 
 from typing import Any
 
@@ -7,7 +7,13 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.cpe._shared.maximum import Playable, check_actions, check_playable
-from jaxbandits.cpe._shared.playing import Seen, checked, checked_threshold, is_sure, play_by
+from jaxbandits.cpe._shared.playing import (
+    PlayEstimates,
+    algorithm_from_play_rule,
+    checked_playing,
+    checked_threshold,
+    is_sure,
+)
 from jaxbandits.numerics import thresholds
 
 
@@ -22,13 +28,13 @@ def round_robin(
 ) -> Algorithm:
     """Plays the actions of a list in turn, after the cover, until the log likelihood ratio is large enough.
 
-    All actions of a class in a fixed random order are uniform sampling. In lexicographic order they are not: the first
-    of many thousand trees all hold the first edges.
+    All actions of a class in a fixed random order are uniform sampling. In lexicographic order they are not. Of many
+    thousand trees, the first ones all hold the first edges.
 
     Args:
         problem: as in `pfws`.
-        rows: int (n, K), 0 or 1, actions of the problem; play number t is rows[t mod n], counted from the first play
-            of the cover. Known when the algorithm is made.
+        rows: int (n, K), 0 or 1, actions of the problem, not traced. Play number t is rows[t mod n], counted from the
+            first play of the cover.
         delta: () in (0, 1), admitted probability of error.
         noise_scale: () > 0, in units of reward.
         threshold: as in `pfws`.
@@ -40,8 +46,8 @@ def round_robin(
     Raises:
         ValueError: an argument is not as above.
 
-    **Guarantee**: that of the threshold, as in `pfws`. **Cost**: one `maximum` and O(D K) a round on a matroid whose
-    actions have D arms. **Limit**: 2^31 - 1 plays.
+    **Guarantee**: follows from the threshold, as in `pfws`. **Cost** per round: one `maximum` and O(D K) on a matroid
+    whose actions have D arms. **Limit**: 2^31 - 1 plays.
 
     Source: the baseline "uniform" of Tzeng, Wang, Proutiere and Lu (2023); theirs is lexicographic.
 
@@ -58,11 +64,11 @@ def round_robin(
     check_playable(problem)
     test = checked_threshold(problem, delta, threshold)
     actions = check_actions("rows", problem, rows)
-    playing = checked(problem, noise_scale=noise_scale, cover=cover)
+    playing = checked_playing(problem, noise_scale=noise_scale, cover=cover)
     listed = checks.constant(actions, jnp.int8)
 
-    def rule(key: Key, seen: Seen) -> tuple[Array, Array]:
+    def rule(key: Key, estimates: PlayEstimates) -> tuple[Array, Array]:
         del key
-        return listed[seen.state.pulls % listed.shape[0]], is_sure(playing, seen, delta, test)
+        return listed[estimates.state.pulls % listed.shape[0]], is_sure(playing, estimates, delta, test)
 
-    return play_by(playing, rule)
+    return algorithm_from_play_rule(playing, rule)

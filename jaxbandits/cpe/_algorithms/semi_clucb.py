@@ -8,7 +8,13 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.cpe._shared.maximum import Playable, best_action
-from jaxbandits.cpe._shared.playing import Seen, checked, checked_threshold, is_sure, play_by
+from jaxbandits.cpe._shared.playing import (
+    PlayEstimates,
+    algorithm_from_play_rule,
+    checked_playing,
+    checked_threshold,
+    is_sure,
+)
 from jaxbandits.numerics import thresholds
 
 
@@ -20,17 +26,17 @@ def semi_clucb(
     threshold: thresholds.Threshold | None = None,
     cover: Any = None,
 ) -> Algorithm:
-    """Plays the action with the largest radii on the arms that the best action and its strongest rival dispute.
+    """Plays the action with the largest radii on the arms in which the best action and its strongest rival differ.
 
     After the cover, each round lowers the means of the best action by their radii, noise_scale sqrt(2 ln(4 K t^3 /
-    delta) / counts), and raises all others by theirs. The rival is the best action at those.
+    delta) / counts), and raises all others by theirs. The rival is the best action at these means.
 
     Args:
         problem: as in `pfws`.
         delta: () in (0, 1), admitted probability of error.
         noise_scale: () > 0, in units of reward; the radii hold for noise that is sub-Gaussian with it.
-        threshold: None to stop when no rival leads at those means. Otherwise the plays are the same, and the run stops
-            when the log likelihood ratio exceeds it, as in `pfws`.
+        threshold: if None, the run stops when no rival leads at these means. Otherwise it stops when the log likelihood
+            ratio exceeds the threshold, as in `pfws`. The plays are the same.
         cover: as in `pfws`.
 
     Returns:
@@ -40,11 +46,11 @@ def semi_clucb(
         ValueError: an argument is not as above.
 
     **Guarantee**: P(the answer is the best action) >= 1 - delta with threshold None, and with `proved_threshold`.
-    **Cost**: three `maximum` a round. **Limit**: 2^31 - 1 plays.
+    **Cost**: three `maximum` per round. **Limit**: 2^31 - 1 plays.
 
     Source: Chen, Lin, King, Lyu and Chen (2014), Combinatorial pure exploration of multi-armed bandits, Algorithm 1
-    with its radius for Gaussian arms. DEVIATION: it pulls the disputed arm of largest radius alone; here an action is
-    played.
+    with its radius for Gaussian arms. DEVIATION: theirs pulls only the disputed arm with the largest radius; here an
+    action is played.
 
     Example:
         >>> import jax, jaxbandits
@@ -56,24 +62,24 @@ def semi_clucb(
         >>> print(outcome.answer)
         [1 1 0 0]
     """
-    playing = checked(problem, noise_scale=noise_scale, cover=cover)
+    playing = checked_playing(problem, noise_scale=noise_scale, cover=cover)
     checks.probability("delta", delta)
     test = None if threshold is None else checked_threshold(problem, delta, threshold)
     K, dtype = playing.cover.shape[1], playing.dtype
 
-    def rule(key: Key, seen: Seen) -> tuple[Array, Array]:
+    def rule(key: Key, estimates: PlayEstimates) -> tuple[Array, Array]:
         del key
-        best = seen.best.action
-        log_term = math.log(4 * K) + 3 * jnp.log(seen.plays) - jnp.log(jnp.asarray(delta, dtype))
-        radii = playing.noise_scale * jnp.sqrt(2 * log_term / seen.counts)
-        against = jnp.where(best, seen.means - radii, seen.means + radii)
+        best = estimates.best.action
+        log_term = math.log(4 * K) + 3 * jnp.log(estimates.plays) - jnp.log(jnp.asarray(delta, dtype))
+        radii = playing.noise_scale * jnp.sqrt(2 * log_term / estimates.counts)
+        against = jnp.where(best, estimates.means - radii, estimates.means + radii)
         rival = best_action(problem, against)
         disputed = best != rival
         decision = best_action(problem, jnp.where(disputed, radii, 0))
         if test is not None:
-            return decision, is_sure(playing, seen, delta, test)
-        # Over the disputed arms alone: what both actions share would only add rounding.
+            return decision, is_sure(playing, estimates, delta, test)
+        # Sum over the disputed arms only: the arms that both actions hold would add nothing but rounding.
         lead = jnp.sum(jnp.where(disputed, jnp.where(rival, against, -against), 0))
         return decision, lead <= 0
 
-    return play_by(playing, rule)
+    return algorithm_from_play_rule(playing, rule)

@@ -12,7 +12,7 @@ from jaxbandits.base import Array
 from jaxbandits.checks import known, require
 from jaxbandits.cpe._problem.problems import floats
 
-ROUNDING = 1e-6  # admitted in the sum of an arm's weights
+ROUNDING = 1e-6  # admitted error in the sum of an arm's weights
 
 
 class Arms(NamedTuple):
@@ -27,14 +27,14 @@ class Arms(NamedTuple):
 
 
 class GaussianArms(NamedTuple):
-    """K normal laws of one known variance, the truth: never given to a factory. They are played, not pulled."""
+    """K normal laws with one known variance, the truth: never given to a factory. They are played, not pulled."""
 
     means: Array  # float (K,)
     noise_scale: Array  # float ()   standard deviation of a sample
 
 
 def bernoulli(p: Any, *, dtype: Any = None) -> Arms:
-    """Samples 1 with probability p_i, else 0.
+    """Builds arms whose samples are 1 with probability p_i, otherwise 0.
 
     Args:
         p: (m,), in [0, 1].
@@ -57,7 +57,7 @@ def _bernoulli(p: Array) -> Arms:
 
 
 def uniform_arms(low: Any, high: Any, *, dtype: Any = None) -> Arms:
-    """Samples uniform on [low_i, high_i].
+    """Builds arms whose samples are uniform on [low_i, high_i].
 
     Args:
         low: (m,), in [0, 1].
@@ -77,7 +77,7 @@ def uniform_arms(low: Any, high: Any, *, dtype: Any = None) -> Arms:
 
 
 def discrete(values: Any, weights: Any, *, dtype: Any = None) -> Arms:
-    """Samples values[i, c] with probability weights[i, c].
+    """Builds arms whose samples are values[i, c] with probability weights[i, c].
 
     Args:
         values: (m, V), in [0, 1].
@@ -98,7 +98,7 @@ def discrete(values: Any, weights: Any, *, dtype: Any = None) -> Arms:
 
 
 def constant(values: Any, *, dtype: Any = None) -> Arms:
-    """Samples that are always values[i]: a run without noise.
+    """Builds arms whose samples are always values[i], for a run without noise.
 
     Args:
         values: (m,), in [0, 1].
@@ -115,7 +115,7 @@ def constant(values: Any, *, dtype: Any = None) -> Arms:
 
 
 def gaussian(means: Any, noise_scale: Any = 1.0, *, dtype: Any = None) -> GaussianArms:
-    """Samples normal of mean means_i and standard deviation noise_scale, for algorithms that play whole decisions.
+    """Builds normal arms with means means_i and standard deviation noise_scale, to be played in whole decisions.
 
     Args:
         means: (K,), finite, in units of reward.
@@ -123,11 +123,11 @@ def gaussian(means: Any, noise_scale: Any = 1.0, *, dtype: Any = None) -> Gaussi
         dtype: dtype of the samples; by default JAX's own.
 
     Returns:
-        GaussianArms. COCI, uniform sampling and CLUCB pull single arms whose samples lie in [0, 1], so that their
-        environment refuses them.
+        GaussianArms. COCI, uniform sampling and CLUCB pull single arms whose samples lie in [0, 1], so their
+        environment refuses Gaussian arms.
 
     Raises:
-        ValueError: `means` is no vector of finite numbers, or `noise_scale` is not positive.
+        ValueError: `means` is not a vector of finite numbers, or `noise_scale` is not positive.
     """
     means = floats("means", means, ("K",), dtype)
     checks.positive("noise_scale", noise_scale)
@@ -135,7 +135,7 @@ def gaussian(means: Any, noise_scale: Any = 1.0, *, dtype: Any = None) -> Gaussi
 
 
 def stack_arms(parts: Sequence[Arms]) -> Arms:
-    """The arms of all parts, in their order: laws of different kinds in one instance.
+    """Joins the arms of all parts in their order, for laws of different kinds in one instance.
 
     Args:
         parts: Arms of one dtype, of any numbers of arms (m,) and segments (m, V).
@@ -144,7 +144,7 @@ def stack_arms(parts: Sequence[Arms]) -> Arms:
         Arms.
 
     Raises:
-        ValueError: `parts` are not a list of Arms.
+        ValueError: `parts` is not a list of Arms.
     """
     is_list = isinstance(parts, (list, tuple)) and not isinstance(parts, Arms) and len(parts) > 0
     require(is_list, "parts", "be a list of Arms, at least one", parts)
@@ -158,7 +158,7 @@ def stack_arms(parts: Sequence[Arms]) -> Arms:
 
 
 def means(arms: Arms | GaussianArms) -> Array:
-    """The mean of each arm, float (m,); raises `ValueError` if `arms` are no laws."""
+    """Computes the mean of each arm, float (m,); raises `ValueError` if `arms` are not valid laws."""
     check_arms(arms)
     if isinstance(arms, GaussianArms):
         return jnp.asarray(arms.means)
@@ -171,7 +171,7 @@ def _means(arms: Arms) -> Array:
 
 
 def variances(arms: Arms | GaussianArms) -> Array:
-    """The variance of each arm, float (m,); raises `ValueError` if `arms` are no laws."""
+    """Computes the variance of each arm, float (m,); raises `ValueError` if `arms` are not valid laws."""
     centre = means(arms)
     if isinstance(arms, GaussianArms):
         return jnp.broadcast_to(jnp.asarray(arms.noise_scale, centre.dtype) ** 2, centre.shape)
@@ -199,7 +199,7 @@ def check_arms(arms: Any, name: str = "arms") -> None:
 
 
 def check_bounded(arms: Any, name: str = "arms") -> Arms:
-    """The arms; raises `ValueError` unless they are laws on [0, 1]."""
+    """Returns the arms; raises `ValueError` unless they are laws on [0, 1]."""
     require(not isinstance(arms, GaussianArms), name, "be Arms: samples must lie in [0, 1]", "GaussianArms")
     checks.instance(name, arms, Arms)
     shape = checks.array(f"{name}.low", arms.low, ("m", "V"), least=0, most=1).shape
@@ -211,7 +211,7 @@ def check_bounded(arms: Any, name: str = "arms") -> Arms:
 
 
 def number_of(arms: Arms | GaussianArms) -> int:
-    """The number of arms."""
+    """Returns the number of arms."""
     return (arms.means if isinstance(arms, GaussianArms) else arms.low).shape[0]
 
 

@@ -11,15 +11,15 @@ from jaxbandits import checks
 from jaxbandits.checks import constant, is_concrete, require
 from jaxbandits.cpe._problem.problems import Enumerated, Graphic, floats
 
-MAX_ROWS = 5000  # decisions of an enumerated class: its candidates test compares all pairs
+MAX_ROWS = 5000  # largest number of decisions in an enumerated class, whose candidates test compares all pairs
 
 
 def enumerated(rows: Any, offset: Any = None, *, dtype: Any = None) -> Enumerated:
-    """A finite class of 0/1 decisions with a linear reward.
+    """Builds a finite class of 0/1 decisions with a linear reward.
 
     Args:
         rows: (N, m), zeros and ones, no two rows equal, 2 <= N <= 5000, m >= 2; concrete.
-        offset: (N,), finite, taken off the reward of each row; 0 by default.
+        offset: (N,), finite, subtracted from the reward of each row; 0 by default.
         dtype: dtype of the run; by default JAX's own.
 
     Returns:
@@ -44,21 +44,20 @@ def enumerated(rows: Any, offset: Any = None, *, dtype: Any = None) -> Enumerate
 
 
 def st_paths(edges: Any, s: int, t: int, *, dtype: Any = None) -> Enumerated:
-    """The simple directed paths from s to t; an edge is an arm.
+    """Lists the simple directed paths from s to t; an edge is an arm.
 
     Args:
-        edges: int (m, 2), m >= 2, from where and to where each edge leads; nodes are numbered from 0. Parallel edges
-            are allowed.
+        edges: int (m, 2), m >= 2, tail and head of each edge; nodes are numbered from 0. Parallel edges are allowed.
         s: first node, a Python int.
-        t: last node, another one.
+        t: last node, a Python int other than s.
         dtype: dtype of the run; by default JAX's own.
 
     Returns:
         Enumerated.
 
     Raises:
-        ValueError: `edges` are not as above, s or t is no node of theirs, s = t, or there is not more than one path, or
-            more than 5000.
+        ValueError: `edges` are not as above, s or t is not one of their nodes, s = t, or the number of paths is not in
+            2..5000.
     """
     checks.float_dtype("dtype", dtype)
     edges = _checked_edges(edges)
@@ -80,7 +79,7 @@ def st_paths(edges: Any, s: int, t: int, *, dtype: Any = None) -> Enumerated:
 
 
 def perfect_matchings(n: int, *, dtype: Any = None) -> Enumerated:
-    """The perfect matchings of the complete bipartite graph on n + n nodes; arm n r + c joins row r and column c.
+    """Lists the perfect matchings of the complete bipartite graph on n + n nodes; arm n r + c joins row r and column c.
 
     Args:
         n: 2 to 6.
@@ -99,7 +98,7 @@ def perfect_matchings(n: int, *, dtype: Any = None) -> Enumerated:
 
 
 def spanning_trees(nodes: int, edges: Any, *, dtype: Any = None) -> Enumerated:
-    """The spanning trees of a connected graph, listed; an edge is an arm. See `graphic` where they are too many.
+    """Lists the spanning trees of a connected graph; an edge is an arm. If there are too many, use `graphic`.
 
     Args:
         nodes: number of nodes, a Python int.
@@ -110,14 +109,13 @@ def spanning_trees(nodes: int, edges: Any, *, dtype: Any = None) -> Enumerated:
         Enumerated.
 
     Raises:
-        ValueError: `edges` are not as above or do not connect the nodes, or there is not more than one tree, or more
-            than 5000.
+        ValueError: `edges` are not as above or do not connect the nodes, or the number of trees is not in 2..5000.
     """
     checks.float_dtype("dtype", dtype)
     edges = _checked_edges(edges, checks.whole("nodes", nodes, least=2))
 
     def grow(kept: tuple[int, ...], edge: int) -> Iterator[tuple[int, ...]]:
-        """The trees that hold what is kept, and no other edge before `edge`; there is at least one."""
+        """Yields the trees that hold the kept edges and no other edge before `edge`; there is at least one."""
         if len(kept) == nodes - 1:
             yield kept
             return
@@ -131,17 +129,17 @@ def spanning_trees(nodes: int, edges: Any, *, dtype: Any = None) -> Enumerated:
 
 
 def graphic(nodes: int, edges: Any) -> Graphic:
-    """The spanning trees of a graph, however many; for few, `spanning_trees` lists them.
+    """Builds the class of a graph's spanning trees, however many. If they are few, `spanning_trees` lists them.
 
     Args:
         nodes: number of nodes, a Python int.
         edges: int (m, 2), m >= 2, the ends of each edge in 0..nodes-1; an edge is an arm. Parallel edges are allowed.
 
     Returns:
-        Graphic. Its leading optimum is bi-monotone, as that of every matroid.
+        Graphic. Its leading optimum is bi-monotone, as for every matroid.
 
     Raises:
-        ValueError: `edges` are not as above, or have no cycle, so that there is one decision only.
+        ValueError: `edges` are not as above, or have no cycle, so that there is only one decision.
     """
     edges = _checked_edges(edges, checks.whole("nodes", nodes, least=2))
     cyclic = len(edges) > nodes - components(nodes, edges)
@@ -150,7 +148,7 @@ def graphic(nodes: int, edges: Any) -> Graphic:
 
 
 def _checked_edges(edges: Any, nodes: int | None = None) -> np.ndarray:
-    """The edges of a graph as int (m, 2); raises `ValueError` unless they are m >= 2 pairs in 0..nodes-1."""
+    """Returns the edges of a graph as int (m, 2); raises `ValueError` unless they are m >= 2 pairs in 0..nodes-1."""
     require(is_concrete(edges), "edges", "be known when the problem is made", edges)
     checks.array("edges", edges, ("m", 2), kind="int", least=0, most=None if nodes is None else nodes - 1)
     edges = np.asarray(edges)
@@ -159,7 +157,7 @@ def _checked_edges(edges: Any, nodes: int | None = None) -> np.ndarray:
 
 
 def components(nodes: int, edges: np.ndarray) -> int:
-    """The number of connected components of a graph."""
+    """Counts the connected components of a graph."""
     names = np.arange(nodes)
     for one, other in edges:
         names[names == names[other]] = names[one]
@@ -167,7 +165,8 @@ def components(nodes: int, edges: np.ndarray) -> int:
 
 
 def _listed(decisions: Iterable[tuple[int, ...]], m: int, purpose: str, dtype: Any) -> Enumerated:
-    """The class of decisions given by their arms; one too many is enough for a refusal."""
+    """Builds the class of decisions given by their arms."""
+    # One decision above the limit is enough to refuse the class.
     chosen = list(islice(decisions, MAX_ROWS + 1))
     require(len(chosen) > 0, "edges", purpose, f"{m} edges that do not")
     rows = np.zeros((len(chosen), m), int)

@@ -1,4 +1,4 @@
-"""Who answers the actions of this family: `Pulls` of single arms, and `Play` of whole decisions."""
+"""The actions of this family, `Pulls` of single arms and `Play` of whole decisions, and the environment for both."""
 
 from collections.abc import Callable
 from functools import partial
@@ -14,7 +14,6 @@ from jaxbandits.base import Array, Environment, Key
 from jaxbandits.checks import known, require
 from jaxbandits.cpe._problem.arms import ROUNDING, Arms, GaussianArms, check_bounded, number_of
 from jaxbandits.cpe._problem.instances import Instance, check_instance
-from jaxbandits.cpe._problem.play import Play
 from jaxbandits.cpe._problem.problems import Enumerated, Graphic, Problem, arm_count, float_dtype
 from jaxbandits.streams import Numbered, key_of, opened, plain
 
@@ -25,59 +24,69 @@ class Pulls(NamedTuple):
     arms: Array  # int32 (leap,)
 
 
+class Play(NamedTuple):
+    """One play of a 0/1 decision. Its observation is float (K,): a sample of every arm in it, 0 elsewhere."""
+
+    decision: Array  # int32 (K,)   1 for the arms that are played, otherwise 0; all 0 for no play
+    # int32 (K,)   0-based number of each arm's next sample, which is how often the arm was sampled before
+    index: Array  # pyright: ignore[reportIncompatibleMethodOverride]
+
+
 def environment(
     instance: Instance, action: type[Pulls] | type[Play] = Pulls, *, leap: int = 1, stream: Key | None = None
 ) -> Environment:
     """Answers `Pulls` with one sample for each slot, or a `Play` with one sample of every arm in the decision.
 
     Args:
-        instance: the truth, of which the arms are drawn from. Arms of `gaussian` can be played only: what `Pulls` are
-            for (`coci`, `uniform`, `clucb`) needs samples in [0, 1].
-        action: `Pulls` or `Play`, what the algorithm does.
-        leap: slots of `Pulls`, that of the algorithm: a Python int, at least 1; 1 for a `Play`.
-        stream: None for fresh samples in every round. With a key, sample s of arm i is a function of (stream, i, s)
-            and nothing else, so that all algorithms that get the same stream see the same samples in any order of
-            their pulls: common random numbers. `Pulls` must be `numbered`; a `Play` says itself which samples are next.
+        instance: the truth, whose arms give the samples. Arms of `gaussian` can only be played: `coci`, `uniform` and
+            `clucb`, which make `Pulls`, need samples in [0, 1].
+        action: `Pulls` or `Play`, the algorithm's action.
+        leap: number of slots of the algorithm's `Pulls`, a Python int, at least 1; 1 for a `Play`.
+        stream: if None, samples are fresh in every round. With a key, sample s of arm i is a function of (stream, i, s)
+            only. All algorithms on the same stream then observe the same samples in any order of their pulls (common
+            random numbers). `Pulls` must be `numbered`; a `Play` contains the numbers of its samples.
 
     Returns:
         Environment. Its observation is float (leap,), in the arms' dtype, 0 in an empty slot; for a `Play` float (K,),
-        0 where an arm is not in it. Its noise is as large, uniform or, for Gaussian arms, normal; with a stream
-        nothing. From a stream a sample is made of 24 random bits in every dtype, and so are fresh uniform ones, so that
-        runs in 32 and in 64 bit see the same samples; the mean of a Bernoulli arm is off by less than 6e-8, and a
-        Gaussian sample lies within 5.4 noise_scale of its mean. Cost per round: O(leap V), for a `Play` O(K V).
+        0 where an arm is not in it. Its noise has the same shape and is uniform, or normal for Gaussian arms; with a
+        stream it is empty. Samples from a stream are made of 24 random bits in every dtype, and so are fresh uniform
+        ones. Runs in 32 and in 64 bit therefore observe the same samples. The mean of a Bernoulli arm is off by less
+        than 6e-8, and a Gaussian sample from a stream lies within 5.4 noise_scale of its mean. Cost per round:
+        O(leap V), for a `Play` O(K V).
 
     Raises:
-        ValueError: `leap` is not a positive int, `stream` is no key, the instance is not one, or its arms do not fit
-            the action.
+        ValueError: `leap` is not a positive int, `stream` is not a key, `instance` is not a valid Instance, or its arms
+            do not fit the action.
     """
     check_instance(instance)
     require(action in (Pulls, Play), "action", "be cpe.Pulls or cpe.Play", action)
     checks.whole("leap", leap, least=1)
     if stream is not None:
         checks.key("stream", stream)
-    said: dict[str, Any] = {"problem": partial(_said, instance.problem), "admits": partial(_admits, instance.problem)}
+    problem = instance.problem
+    described: dict[str, Any] = {"problem": partial(_description, problem), "admits": partial(_admits, problem)}
     if action is Play:
         require(leap == 1, "leap", "be 1 for plays", leap)
-        return _plays(instance.arms, stream)._replace(**said)
-    return _pulls(check_bounded(instance.arms, "instance.arms"), leap, stream)._replace(**said)
+        return _plays(instance.arms, stream)._replace(**described)
+    return _pulls(check_bounded(instance.arms, "instance.arms"), leap, stream)._replace(**described)
 
 
 def made_for(problem: Problem, observations: str | None = None) -> dict[str, Any]:
-    """What an algorithm for a problem says of itself.
+    """Builds the arguments of `Algorithm` by which an algorithm describes its problem.
 
     Args:
-        problem: that it was made for.
+        problem: problem of the algorithm.
         observations: "binary" for samples that are 0 or 1, "unit" for samples in [0, 1], None for any.
     """
-    return {"problem": partial(_said, problem), "receive": partial(_receive, problem, observations)}
+    return {"problem": partial(_description, problem), "receive": partial(_receive, problem, observations)}
 
 
-def _said(problem: Problem) -> dict[str, Any]:
+def _description(problem: Problem) -> dict[str, Any]:
     return {"arms": arm_count(problem), "problem": problem}
 
 
 def _receive(problem: Problem, observations: str | None, action: Any, samples: Any) -> Array:
-    """The samples as an array; raises `ValueError` unless an action can be answered so."""
+    """Returns the samples as an array; raises `ValueError` unless they can be an observation of the action."""
     m, dtype = arm_count(problem), float_dtype(problem)
     pulled = known(action.arms) < m if hasattr(action, "arms") else known(action.decision) > 0
     bounds = {} if observations is None else {"least": 0, "most": 1}
@@ -139,15 +148,15 @@ def _pulls(arms: Arms, leap: int, stream: Key | None) -> Environment:
 def _plays(arms: Arms | GaussianArms, stream: Key | None) -> Environment:
     K = number_of(arms)
     dtype = (arms.means if isinstance(arms, GaussianArms) else arms.low).dtype
-    every = jnp.arange(K, dtype=jnp.int32)
+    arm = jnp.arange(K, dtype=jnp.int32)
 
     if isinstance(arms, GaussianArms):
 
         def samples(noise: Array) -> Array:
             return arms.means + arms.noise_scale.astype(dtype) * noise
 
-        def of_bits(bits: Array) -> Array:
-            # The number is (bits + 1/2) 2^-24, or 1 less it where that is smaller: so it is exact in 32 bit, too.
+        def noise_from_bits(bits: Array) -> Array:
+            # The uniform number is u = (bits + 1/2) 2^-24. The smaller of u and 1 - u is exact in 32 bit, too.
             bits = (bits >> 8).astype(jnp.int32)
             is_upper = bits >= 2**23
             small = jnp.where(is_upper, 2**24 - 1 - bits, bits).astype(dtype)
@@ -160,13 +169,13 @@ def _plays(arms: Arms | GaussianArms, stream: Key | None) -> Environment:
         sample = _sampler(arms)
 
         def samples(noise: Array) -> Array:
-            return jax.vmap(sample)(every, noise)
+            return jax.vmap(sample)(arm, noise)
 
-        def of_bits(bits: Array) -> Array:
+        def noise_from_bits(bits: Array) -> Array:
             return _uniforms(bits, dtype)
 
         def fresh(key: Key) -> Array:
-            return of_bits(jax.random.bits(key, (K,), jnp.uint32))
+            return noise_from_bits(jax.random.bits(key, (K,), jnp.uint32))
 
     def respond_fresh(action: Any, noise: Array) -> Array:
         play = _check_action(plain(action), Play)
@@ -178,24 +187,24 @@ def _plays(arms: Arms | GaussianArms, stream: Key | None) -> Environment:
 
     def respond_stream(action: Any, noise: tuple[()]) -> Array:
         del noise
-        return respond_fresh(action, of_bits(jax.vmap(_bits, (None, 0, 0))(stream, every, plain(action).index)))
+        return respond_fresh(action, noise_from_bits(jax.vmap(_bits, (None, 0, 0))(stream, arm, plain(action).index)))
 
     return Environment(lambda key: (), respond_stream, stream, accepts=_accepts_play)
 
 
 @partial(jax.jit, inline=True)
 def _shares(arms: Arms) -> tuple[Array, Array]:
-    """The weights of an arm's segments up to each, and which arms have a law."""
-    # Ends at exactly 1, so no sample can fall into a segment of weight 0 behind the last.
+    """Returns the cumulative weights of each arm's segments, and True for the arms whose parameters are valid."""
+    # The sums end at exactly 1, so no sample can fall into a segment of weight 0 behind the last.
     upto = jnp.cumsum(arms.weight, axis=1)
     upto = upto / upto[:, -1:]
-    # Traced arms could not be checked: what has no law must not pass for a sample.
+    # Traced arms could not be checked. An arm with invalid parameters must not return a plausible sample.
     in_range = (arms.low >= 0) & (arms.low <= arms.high) & (arms.high <= 1) & (arms.weight >= 0)
     return upto, in_range.all(axis=1) & (jnp.abs(arms.weight.sum(axis=1) - 1) <= ROUNDING)
 
 
 def _sampler(arms: Arms) -> Callable[[Array, Array], Array]:
-    """The sample of an arm () of a uniform number ()."""
+    """Returns the function (arm (), uniform number ()) -> sample ()."""
     upto, lawful = _shares(arms)
 
     def sample(i: Array, u: Array) -> Array:
@@ -217,7 +226,7 @@ def _bits(stream: Key, arm: Array, number: Array) -> Array:
 
 
 def _check_action(action: Any, kind: type) -> Any:
-    """The action; raises `ValueError` where it is of the other kind. Plays of an algorithm may carry more fields."""
+    """Returns the action; raises `ValueError` if it is of the other kind. An algorithm's play may have more fields."""
     advice = {
         Pulls: "Pulls of single arms, with samples in [0, 1]; give action=cpe.Play for whole decisions",
         Play: "a Play of a whole decision; COCI, uniform and CLUCB make Pulls, whose samples must lie in [0, 1]",
@@ -228,7 +237,7 @@ def _check_action(action: Any, kind: type) -> Any:
 
 
 def pulled_before(counts: Array, pulls: Pulls) -> Array:
-    """How often the arm of each slot was pulled before, in earlier rounds and slots: int32 (leap,), 0 for no arm."""
+    """Counts the earlier pulls of each slot's arm, in earlier rounds and slots: int32 (leap,), 0 for no arm."""
     earlier = jnp.tril(pulls.arms[None] == pulls.arms[:, None], -1)
     before = counts.at[pulls.arms].get(mode="fill", fill_value=0) + jnp.sum(earlier, axis=1, dtype=counts.dtype)
     return jnp.where(pulls.arms < counts.shape[0], before, 0)

@@ -16,7 +16,7 @@ from jaxbandits.cpe._problem.instances import Instance, instance
 
 
 def spanning_trees_e20(*, dtype: Any = None) -> Instance:
-    """The best spanning tree of a 5-regular graph of 8 nodes and 20 edges, 20,736 trees; the closest is .0989 away.
+    """Builds a 5-regular graph of 8 nodes and 20 edges with 20,736 trees, the closest .0989 from the best.
 
     Args:
         dtype: dtype of the samples; by default JAX's own.
@@ -31,7 +31,7 @@ def spanning_trees_e20(*, dtype: Any = None) -> Instance:
 
 
 def spanning_trees_e25(*, dtype: Any = None) -> Instance:
-    """The best spanning tree of a 5-regular graph of 10 nodes and 25 edges, 332,787 trees; the closest is .0999 away.
+    """Builds a 5-regular graph of 10 nodes and 25 edges with 332,787 trees, the closest .0999 from the best.
 
     Args:
         dtype: dtype of the samples; by default JAX's own.
@@ -45,15 +45,15 @@ def spanning_trees_e25(*, dtype: Any = None) -> Instance:
 
 
 def complete_graph(nodes: int, key: Key, bonus: Any = 1.5, *, dtype: Any = None) -> Instance:
-    """The best spanning tree of a complete graph of nodes^(nodes - 2) trees, one of which stands out.
+    """Draws a complete graph with nodes^(nodes - 2) spanning trees, one of which stands out.
 
-    An edge has mean 1 + U / 10 with U uniform on [0, 1], and those of a random tree have the bonus on top: each node
-    but the first of a random order is joined to a random one before it.
+    An edge has mean 1 + U / 10 with U uniform on [0, 1], and the edges of a random tree have the bonus on top. In the
+    tree, each node except the first of a random order is joined to a random one before it.
 
     Args:
-        nodes: at least 3, a Python int; there are nodes (nodes - 1) / 2 arms.
-        key: of the tree and the means.
-        bonus: () > 0.1, so that the tree that has it is the best one.
+        nodes: number of nodes, a Python int, at least 3; there are nodes (nodes - 1) / 2 arms.
+        key: random key for the tree and the means.
+        bonus: () > 0.1, so that the tree with the bonus is the best one.
         dtype: dtype of the samples; by default JAX's own.
 
     Returns:
@@ -71,12 +71,12 @@ def complete_graph(nodes: int, key: Key, bonus: Any = 1.5, *, dtype: Any = None)
     number = np.zeros((nodes, nodes), int)
     tail, head = np.triu_indices(nodes, 1)
     number[tail, head] = number[head, tail] = np.arange(len(tail))
-    of_order, of_tree, of_means = jax.random.split(key, 3)
-    order = jax.random.permutation(of_order, nodes)
+    order_key, tree_key, means_key = jax.random.split(key, 3)
+    order = jax.random.permutation(order_key, nodes)
     later = jnp.arange(1, nodes)
-    joined = jax.random.randint(of_tree, (nodes - 1,), 0, later)
+    joined = jax.random.randint(tree_key, (nodes - 1,), 0, later)
     tree = jnp.asarray(number)[order[later], order[joined]]
-    means = 1 + jax.random.uniform(of_means, (len(tail),), dtype) / 10
+    means = 1 + jax.random.uniform(means_key, (len(tail),), dtype) / 10
     means = means.at[tree].add(jnp.asarray(bonus, dtype))
     return instance(graphic(nodes, np.stack([tail, head], axis=1)), gaussian(means, dtype=dtype))
 

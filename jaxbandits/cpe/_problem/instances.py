@@ -1,4 +1,4 @@
-"""Instances: a problem with the truth about its arms; eight small ones, one or two of each kind, with unique optima."""
+"""Instances: a problem and the truth about its arms; eight small ones, one or two of each kind, with unique optima."""
 
 from typing import Any, NamedTuple
 
@@ -24,21 +24,21 @@ from jaxbandits.cpe._problem.problems import OpinionSampling, Problem, arm_count
 from jaxbandits.cpe._problem.solve import best_levels
 from jaxbandits.cpe._problem.tables import best_arm, opinion_sampling, sites, top_k, water
 
-ESTIMATORS = ("mean", "variance")  # of theta; tau is 1 and 2
+ESTIMATORS = ("mean", "variance")  # names of the estimators of theta, with tau 1 and 2
 
 
 @static_fields("tau")
 class Instance(NamedTuple):
     """A problem and the truth about its arms."""
 
-    problem: Problem  # what is known of the rewards
+    problem: Problem  # the decisions and their reward, known to the learner
     arms: Arms | GaussianArms  # the truth: never given to a factory
     tau: int  # 1 if theta are means, 2 if variances; static
     theta: Array  # float (m,), the truth
 
 
 def instance(problem: Problem, arms: Arms | GaussianArms, *, estimator: str = "mean") -> Instance:
-    """An instance of a problem and arms of your own.
+    """Builds an instance of a problem and arms of your own.
 
     Args:
         problem: any.
@@ -49,7 +49,7 @@ def instance(problem: Problem, arms: Arms | GaussianArms, *, estimator: str = "m
         Instance.
 
     Raises:
-        ValueError: an argument is not as above, or theta of opinion sampling are to be means.
+        ValueError: an argument is not as above, or the estimator of opinion sampling is "mean".
     """
     check_problem(problem)
     check_arms(arms)
@@ -62,10 +62,10 @@ def instance(problem: Problem, arms: Arms | GaussianArms, *, estimator: str = "m
 
 
 def is_right(instance: Instance, answer: Array) -> Array:
-    """Whether an answer is the best decision.
+    """True if an answer is the best decision.
 
-    Where several decisions are the best, that is the leading one, as everywhere here; no algorithm stops there but by
-    error, as all of the tied arms stay candidates.
+    If several decisions tie, the leading one is right. An algorithm then stops only by error, because all tied arms
+    stay candidates.
 
     Args:
         instance: the truth.
@@ -84,7 +84,7 @@ def is_right(instance: Instance, answer: Array) -> Array:
 
 
 def check_instance(instance: Any) -> None:
-    """Raises `ValueError` unless an instance is one, and all its parts are what their comments say."""
+    """Raises `ValueError` unless this is an Instance whose parts are as its comments say."""
     checks.instance("instance", instance, Instance)
     check_problem(instance.problem, "instance.problem")
     check_arms(instance.arms, "instance.arms")
@@ -103,7 +103,7 @@ def check_instance(instance: Any) -> None:
 
 
 def best5(*, dtype: Any = None) -> Instance:
-    """The best of 5 Bernoulli arms: arm 0.
+    """Builds 5 Bernoulli arms; the best is arm 0.
 
     Args:
         dtype: dtype of all arrays; by default JAX's own.
@@ -111,11 +111,11 @@ def best5(*, dtype: Any = None) -> Instance:
     Returns:
         Instance with Lambda = (.125, .125, .15, .25, .375).
     """
-    return _of_means(best_arm(5, dtype=dtype), [0.85, 0.6, 0.55, 0.35, 0.1])
+    return _bernoulli_instance(best_arm(5, dtype=dtype), [0.85, 0.6, 0.55, 0.35, 0.1])
 
 
 def top2of6(*, dtype: Any = None) -> Instance:
-    """The best 2 of 6 Bernoulli arms: arms 0 and 1.
+    """Builds 6 Bernoulli arms; the best 2 are arms 0 and 1.
 
     Args:
         dtype: dtype of all arrays; by default JAX's own.
@@ -123,11 +123,11 @@ def top2of6(*, dtype: Any = None) -> Instance:
     Returns:
         Instance with Lambda = (.2, .13, .13, .165, .265, .315).
     """
-    return _of_means(top_k(6, 2, dtype=dtype), [0.92, 0.78, 0.52, 0.45, 0.25, 0.15])
+    return _bernoulli_instance(top_k(6, 2, dtype=dtype), [0.92, 0.78, 0.52, 0.45, 0.25, 0.15])
 
 
 def water3(*, dtype: Any = None) -> Instance:
-    """Six steps of water from 3 sources with quadratic costs a y + q y^2 / 2: y = (3, 2, 1).
+    """Builds a demand of six steps of water from 3 sources with costs a y + q y^2 / 2; the best is y = (3, 2, 1).
 
     Args:
         dtype: dtype of all arrays; by default JAX's own.
@@ -137,11 +137,11 @@ def water3(*, dtype: Any = None) -> Instance:
     """
     y = np.arange(5)
     costs = [a * y + q * y**2 / 2 for a, q in ((1.1, 0.4), (1.3, 0.5), (1.1, 0.8))]
-    return _of_means(water(costs, 6, dtype=dtype), [0.6, 0.85, 0.15])
+    return _bernoulli_instance(water(costs, 6, dtype=dtype), [0.6, 0.85, 0.15])
 
 
 def sites5(*, dtype: Any = None) -> Instance:
-    """The best 2 of 5 sites net of their costs: sites 0 and 1.
+    """Builds 5 sites with known costs; the best 2 net of their costs are sites 0 and 1.
 
     Args:
         dtype: dtype of all arrays; by default JAX's own.
@@ -149,11 +149,11 @@ def sites5(*, dtype: Any = None) -> Instance:
     Returns:
         Instance with Lambda = (.2, .225, .225, .2, .2).
     """
-    return _of_means(sites([1.3, 1.1, 1.45, 1.2, 1.05], 2, dtype=dtype), [0.8, 0.65, 0.5, 0.3, 0.15])
+    return _bernoulli_instance(sites([1.3, 1.1, 1.45, 1.2, 1.05], 2, dtype=dtype), [0.8, 0.65, 0.5, 0.3, 0.15])
 
 
 def osa4(*, dtype: Any = None) -> Instance:
-    """Seven interviews in 4 groups of sizes 1, 3, 4, 1: y = (1, 2, 3, 1), levels (0, 1, 2, 0).
+    """Builds seven interviews in 4 groups of sizes 1, 3, 4, 1; the best is y = (1, 2, 3, 1), levels (0, 1, 2, 0).
 
     Args:
         dtype: dtype of all arrays; by default JAX's own.
@@ -166,7 +166,7 @@ def osa4(*, dtype: Any = None) -> Instance:
 
 
 def paths5(*, dtype: Any = None) -> Instance:
-    """The best of 5 paths from node 0 to node 4 over 7 edges: edges 0, 2, 4, 6.
+    """Builds the 5 paths from node 0 to node 4 over 7 edges; the best has edges 0, 2, 4, 6.
 
     Args:
         dtype: dtype of all arrays; by default JAX's own.
@@ -175,11 +175,11 @@ def paths5(*, dtype: Any = None) -> Instance:
         Instance with Lambda = (.316667, .316667, .216667, .216667, .2, .2, .2).
     """
     edges = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4)]
-    return _of_means(st_paths(edges, 0, 4, dtype=dtype), [0.8, 0.35, 0.5, 0.3, 0.45, 0.6, 0.75])
+    return _bernoulli_instance(st_paths(edges, 0, 4, dtype=dtype), [0.8, 0.35, 0.5, 0.3, 0.45, 0.6, 0.75])
 
 
 def trees5(*, dtype: Any = None) -> Instance:
-    """The best of 8 spanning trees of 4 nodes and 5 edges: edges 0, 1, 3.
+    """Builds the 8 spanning trees of 4 nodes and 5 edges; the best has edges 0, 1, 3.
 
     Args:
         dtype: dtype of all arrays; by default JAX's own.
@@ -188,11 +188,11 @@ def trees5(*, dtype: Any = None) -> Instance:
         Instance with Lambda = (.275, .125, .125, .25, .175).
     """
     edges = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)]
-    return _of_means(spanning_trees(4, edges, dtype=dtype), [0.85, 0.55, 0.3, 0.7, 0.2])
+    return _bernoulli_instance(spanning_trees(4, edges, dtype=dtype), [0.85, 0.55, 0.3, 0.7, 0.2])
 
 
 def matching3(*, dtype: Any = None) -> Instance:
-    """The best of the 6 perfect matchings of 3 + 3 nodes: edges 0, 4, 8.
+    """Builds the 6 perfect matchings of 3 + 3 nodes; the best has edges 0, 4, 8.
 
     Args:
         dtype: dtype of all arrays; by default JAX's own.
@@ -201,8 +201,8 @@ def matching3(*, dtype: Any = None) -> Instance:
         Instance with Lambda = (.225, .233333, .225, .225, .15, .15, .233333, .15, .15).
     """
     theta = [0.85, 0.35, 0.25, 0.3, 0.75, 0.45, 0.2, 0.5, 0.8]
-    return _of_means(perfect_matchings(3, dtype=dtype), theta)
+    return _bernoulli_instance(perfect_matchings(3, dtype=dtype), theta)
 
 
-def _of_means(problem: Problem, theta: list[float]) -> Instance:
+def _bernoulli_instance(problem: Problem, theta: list[float]) -> Instance:
     return instance(problem, bernoulli(theta, dtype=float_dtype(problem)))

@@ -15,19 +15,19 @@ from jaxbandits.cpe._problem.entries import share_out
 from jaxbandits.cpe._problem.problems import OpinionSampling, check_sizes, rounding
 from jaxbandits.numerics.linalg import aligned
 
-LARGE_BUDGET = 10**6  # beyond it a floor in 64 bit may come out one too high
+LARGE_BUDGET = 10**6  # largest budget for which a floor in 64 bit cannot come out one too high
 
 
 class Greedy(NamedTuple):
-    """An allocation and how it came about."""
+    """Result of `greedy_osa`."""
 
     allocation: Array  # int32 (m,)
-    base: Array  # int32 (m,)   where the greedy steps began
-    steps: Array  # int32 ()
+    base: Array  # int32 (m,)   allocation before the greedy steps
+    steps: Array  # int32 ()    number of greedy steps
 
 
 def greedy_osa(theta: Array, sizes: Array, budget: int) -> Greedy:
-    """The optimal allocation of opinion sampling: rounds the continuous optimum down safely, then adds greedily.
+    """Computes the optimal allocation of opinion sampling: rounds the continuous optimum down, then adds greedily.
 
     Args:
         theta: float (m,), variances, at least 0.
@@ -40,8 +40,8 @@ def greedy_osa(theta: Array, sizes: Array, budget: int) -> Greedy:
     Raises:
         ValueError: an argument is not as above.
 
-    Cost: O(m) in each of at most m^2 greedy steps, or m more where the base is lowered for rounding. Under `vmap` the
-    slowest lane sets the number: use `osa_threshold` there.
+    Cost: O(m) in each of at most m^2 greedy steps, or m more if the base is lowered for rounding. Under `vmap` the
+    slowest lane sets the number of steps; use `osa_threshold` there.
 
     Source: Huang, Ok, Li and Chen (2018), Algorithm 2.
     """
@@ -61,7 +61,8 @@ def greedy_osa(theta: Array, sizes: Array, budget: int) -> Greedy:
 
     def is_unfinished(carry: tuple[Array, Array]) -> Array:
         y, steps = carry
-        return (jnp.sum(y, dtype=jnp.int32) < budget) & (steps < m * (m + 1))  # the latter ends a NaN's run
+        # The bound on the steps ends the loop for a NaN.
+        return (jnp.sum(y, dtype=jnp.int32) < budget) & (steps < m * (m + 1))
 
     def step(carry: tuple[Array, Array]) -> tuple[Array, Array]:
         y, steps = carry
@@ -78,7 +79,7 @@ def greedy_osa(theta: Array, sizes: Array, budget: int) -> Greedy:
 
 
 def osa_threshold(theta: Array, sizes: Array, budget: int) -> Array:
-    """The optimal allocation of opinion sampling, by bisection of the least gain that is taken.
+    """Computes the optimal allocation of opinion sampling, by bisection of the smallest gain that is taken.
 
     Args:
         theta: float (m,), variances, at least 0.
@@ -86,7 +87,7 @@ def osa_threshold(theta: Array, sizes: Array, budget: int) -> Array:
         budget: interviews in all, a Python int, at least m.
 
     Returns:
-        int32 (m,), the leading optimum; all ones where every theta is 0.
+        int32 (m,), the leading optimum; all ones if every theta is 0.
 
     Raises:
         ValueError: an argument is not as above.
@@ -98,7 +99,7 @@ def osa_threshold(theta: Array, sizes: Array, budget: int) -> Array:
 
 
 def levels_by_bisection(weights: Array, budget: int) -> Array:
-    """The interviews of each group beyond its first, int32 (m,); weights are sizes^2 theta."""
+    """Computes the interviews of each group beyond its first, int32 (m,); weights are sizes^2 theta."""
     limit, room = budget - weights.shape[0], _room(weights.dtype)
     kind = jnp.int32 if weights.dtype == jnp.float32 else jnp.int64
 
@@ -111,7 +112,7 @@ def levels_by_bisection(weights: Array, budget: int) -> Array:
         fits = jnp.sum(entries_above(weights, gain(middle), limit=limit), dtype=jnp.int32) <= limit
         return jnp.where(fits, low, middle), jnp.where(fits, middle, high)
 
-    # Gains above the value at `high` fit into the budget, those above the value at `low` do not, or it is 0.
+    # Gains above the value at `high` fit into the budget. Gains above the value at `low` do not, or that value is 0.
     start = jnp.zeros((), kind), lax.bitcast_convert_type(jnp.abs(weights.max() / 2), kind)
     low, high = lax.fori_loop(0, jnp.iinfo(kind).bits, halve, start)
     above = entries_above(weights, gain(high) * (1 + room), limit=limit)
@@ -119,25 +120,28 @@ def levels_by_bisection(weights: Array, budget: int) -> Array:
     return above + share_out(equal, limit - jnp.sum(above, dtype=jnp.int32))
 
 
-def opinions_exceed(problem: OpinionSampling, own: Array, others: Array, level: Array) -> Array:
-    """Whether arm i's level is above `level[i]` at the corner (own at i, others elsewhere), bool (m,). Cost: O(m^2)."""
-    arm, limit, room = jnp.arange(own.shape[0]), problem.budget - own.shape[0], _room(own.dtype)
-    y = jnp.maximum(level, 0).astype(own.dtype) + 1
-    entry = problem.sizes**2 * own / (y * (y + 1))
+def opinions_exceed(problem: OpinionSampling, level: Array, *, at_i: Array, others: Array) -> Array:
+    """True if arm i's level is above `level[i]` at the corner (at_i at i, others elsewhere), bool (m,).
+
+    Cost: O(m^2).
+    """
+    arm, limit, room = jnp.arange(at_i.shape[0]), problem.budget - at_i.shape[0], _room(at_i.dtype)
+    y = jnp.maximum(level, 0).astype(at_i.dtype) + 1
+    entry = problem.sizes**2 * at_i / (y * (y + 1))
     # Among equal entries the larger arm is ahead.
-    value = entry[:, None] * jnp.where(arm[None] > arm[:, None], 1 - room, 1 + room).astype(own.dtype)
+    value = entry[:, None] * jnp.where(arm[None] > arm[:, None], 1 - room, 1 + room).astype(at_i.dtype)
     ahead = entries_above(problem.sizes**2 * others, value, limit=limit)
     better = level.astype(jnp.int32) + jnp.sum(jnp.where(arm[None] == arm[:, None], 0, ahead), axis=1, dtype=jnp.int32)
     return ((better < limit) & (entry > 0)) | (level < 0)
 
 
 def entries_above(weights: Array, value: Array, *, limit: int) -> Array:
-    """How many of w/(1*2), w/(2*3), w/(3*4), ... exceed a value.
+    """Counts the entries among w/(1*2), w/(2*3), w/(3*4), ... that exceed a value.
 
     Args:
         weights: float (m,), w = sizes^2 theta, at least 0.
-        value: float, at least 0, of a shape that broadcasts with (m,), such as () or (n, 1).
-        limit: entries of a row, a Python int. In float32 the count may be off by one beyond about 10^6.
+        value: float, at least 0; its shape broadcasts with (m,), such as () or (n, 1).
+        limit: number of entries of a row, a Python int. In float32 the count may be off by one beyond about 10^6.
 
     Returns:
         int32 (m,) or (n, m), at most `limit`. Every comparison is one of w/(l (l+1)), rounded once, with `value`.
@@ -150,14 +154,14 @@ def entries_above(weights: Array, value: Array, *, limit: int) -> Array:
     def exceeds(number: Array) -> Array:
         return weights / (number * (number + 1)) > value
 
-    # The root above may be off by a rounding: one comparison on each side settles it.
+    # Rounding of the root may shift the count by one. One comparison on each side corrects that.
     count = jnp.where((count > 0) & ~exceeds(jnp.maximum(count, 1)), count - 1, count)
     count = jnp.where(exceeds(count + 1), count + 1, count)
     return jnp.minimum(count, limit).astype(jnp.int32)
 
 
 def _room(dtype: jnp.dtype) -> float:
-    """By how much two gains that are equal in exact arithmetic may differ, relative to them."""
+    """Returns the largest relative difference of two gains that are equal in exact arithmetic."""
     return 8 * rounding(dtype)
 
 

@@ -11,25 +11,25 @@ from jaxbandits.base import Array, Key
 from jaxbandits.checks import require
 from jaxbandits.cpe._problem.problems import Oracle
 
-PAIRS_AT_ONCE = 1000  # of the search for a violation
+PAIRS_AT_ONCE = 1000  # pairs per batch in the search for a violation
 
 
 def oracle(solve: Callable[[Array], Array], arms: int, *, bi_monotone: bool) -> Oracle:
-    """A problem of your own.
+    """Builds a problem of your own from its maximiser.
 
     Args:
         solve: pure JAX function, theta float (m,) -> levels int (m,): one fixed, deterministic maximiser.
         arms: m, a Python int, at least 2.
-        bi_monotone: your promise that raising theta_i never lowers the level of arm i and never raises that of another.
-            The test that algorithms use for an oracle is silently wrong where it does not hold; see
+        bi_monotone: promise that raising theta_i never lowers the level of arm i and never raises another level. If it
+            does not hold, the test that algorithms use for an oracle is silently wrong. See
             `find_bi_monotone_violation`.
 
     Returns:
         Oracle.
 
     Raises:
-        ValueError: `solve` is no function or does not return integers (m,), `arms` is below 2, or `bi_monotone` is not
-            a bool.
+        ValueError: `solve` is not a function or does not return integers (m,), `arms` is below 2, or `bi_monotone` is
+            not a bool.
     """
     checks.function("solve", solve, "theta")
     checks.whole("arms", arms, least=2)
@@ -45,24 +45,23 @@ def find_bi_monotone_violation(
 ) -> tuple[Array, Array] | None:
     """Searches for a proof that a maximiser is not bi-monotone.
 
-    It raises one coordinate at a time, half the samples at uniform points of [0, 1]^m, half on the grid of eighths,
-    where ties are common.
+    It raises one coordinate at a time. Half the samples are uniform points of [0, 1]^m; half lie on the grid of
+    eighths, where ties are common.
 
     Args:
         solve: theta float (m,) -> levels int (m,).
-        key: of the samples.
+        key: random key for the samples.
         arms: m, a Python int, at least 2.
         samples: number of pairs tried, a Python int, at least 2.
 
     Returns:
-        (theta, theta'), which differ in one coordinate i, larger in theta', where level i falls or another one rises;
-        None if none was found, which proves nothing.
+        (theta, theta'), which differ in one coordinate i, larger in theta', where level i falls or another one rises.
+        None if no such pair was found, which proves nothing.
 
     Raises:
         ValueError: an argument is not as above.
 
-    Cost: 2 * samples calls of `solve`, whose results are read on the host: it cannot be called while a program is
-    traced.
+    Cost: 2 * samples calls of `solve`, read on the host: it cannot be called while a program is traced.
     """
     checks.function("solve", solve, "theta")
     checks.key("key", key)
@@ -75,8 +74,8 @@ def find_bi_monotone_violation(
         before = theta.at[i].min(other)
         after = theta.at[i].max(other)
         rise = solve(after) - solve(before)
-        own = jnp.arange(arms) == i
-        return before, after, jnp.any(jnp.where(own, -rise, rise) > 0)
+        is_raised = jnp.arange(arms) == i
+        return before, after, jnp.any(jnp.where(is_raised, -rise, rise) > 0)
 
     @jax.jit
     def search(key: Key) -> tuple[Array, Array, Array]:
@@ -89,5 +88,5 @@ def find_bi_monotone_violation(
         return jax.lax.map(lambda pair: change(*pair), (draws, moved), batch_size=PAIRS_AT_ONCE)
 
     before, after, broken = search(key)
-    found = np.flatnonzero(np.asarray(broken))
-    return (before[found[0]], after[found[0]]) if found.size else None
+    violations = np.flatnonzero(np.asarray(broken))
+    return (before[violations[0]], after[violations[0]]) if violations.size else None

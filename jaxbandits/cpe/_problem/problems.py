@@ -1,7 +1,7 @@
-"""What the learner may know: the decisions and how they pay, everything but theta.
+"""Problems: the decisions and their reward, which the learner may know. Only theta is unknown.
 
 A sample of arm i lies in [0, 1]; its unknown mean, or its unknown variance, is theta_i. A decision y gives each arm a
-level y_i, and pays r(theta, y) = sum_i r_i(theta_i, y_i). Wanted is the decision that pays most at the true theta.
+level y_i, and pays r(theta, y) = sum_i r_i(theta_i, y_i). The goal is the decision that pays most at the true theta.
 Among decisions that pay the same, the leading one is the lexicographically smallest, so ties between two arms go to the
 larger index.
 """
@@ -25,12 +25,12 @@ class Table(NamedTuple):
     `floor`, or if it is worth more than `ceiling`. The level of an arm is the number of its chosen entries, which are
     the first of its row.
 
-    Entries that are worth the same in exact arithmetic count as equal in floating point too, see `solve`.
+    Entries with the same worth in exact arithmetic count as equal in floating point too, see `solve`.
     """
 
     coef: Array  # float (m, W)   at least 0; 0 where the row has ended
     cost: Array  # float (m, W)   +inf where the row has ended
-    quota: Array  # int32 ()
+    quota: Array  # int32 ()      number of entries to take
     floor: Array  # float ()      -inf (exactly, at least) or 0 (at most)
     ceiling: Array  # float ()    +inf (exactly, at most) or 0 (at least)
     base: Array  # float ()       y = base + step * levels
@@ -65,18 +65,18 @@ class Graphic(NamedTuple):
 
 @static_fields("solve", "arms", "bi_monotone")
 class Oracle(NamedTuple):
-    """A problem of your own, known by its maximiser. It is static throughout; `oracle` makes one."""
+    """A problem of your own, given by its maximiser. It is static throughout; `oracle` builds one."""
 
     solve: Callable[[Array], Array]  # theta (m,) -> levels int (m,); static
     arms: int  # m; static
-    bi_monotone: bool  # whether the two-call test may be used; static
+    bi_monotone: bool  # True if the two-call test may be used; static
 
 
 Problem = Table | OpinionSampling | Enumerated | Graphic | Oracle
 
 
 def arm_count(problem: Problem) -> int:
-    """The number m of arms."""
+    """Returns the number m of arms."""
     match problem:
         case Table():
             return jnp.shape(problem.coef)[0]
@@ -91,7 +91,7 @@ def arm_count(problem: Problem) -> int:
 
 
 def float_dtype(problem: Problem) -> Any:
-    """The dtype of a run: that of the problem's floating-point arrays, JAX's default where it has none."""
+    """Returns the dtype of a run: the dtype of the problem's floats, or JAX's default if it has none."""
     match problem:
         case Table():
             return jnp.result_type(problem.coef)
@@ -104,15 +104,15 @@ def float_dtype(problem: Problem) -> Any:
 
 
 def decision(problem: Problem, levels: Array) -> Array:
-    """The decision y that levels stand for.
+    """Converts levels to the decision y.
 
     Args:
         problem: any.
         levels: int (m,), at least 0, such as an algorithm's answer.
 
     Returns:
-        base + step * levels, float (m,), for a table and for opinion sampling (base and step 1); the levels themselves
-        for all others.
+        base + step * levels, float (m,), for a table and for opinion sampling (base and step 1); otherwise the levels
+        themselves.
 
     Raises:
         ValueError: an argument is not as above.
@@ -132,7 +132,7 @@ def decision(problem: Problem, levels: Array) -> Array:
 
 
 def check_problem(problem: Any, name: str = "problem") -> None:
-    """Raises `ValueError` unless a problem is one, and all its parts are what their comments say."""
+    """Raises `ValueError` unless this is a problem whose parts are as its comments say."""
     checks.instance(name, problem, get_args(Problem))
     match problem:
         case Table():
@@ -157,14 +157,14 @@ def check_problem(problem: Any, name: str = "problem") -> None:
 
 
 def check_sizes(sizes: Any, name: str = "sizes") -> None:
-    """Raises `ValueError` unless the sizes of groups are at least two positive integers, of any dtype."""
+    """Raises `ValueError` unless the groups' sizes are at least two positive integers, in any dtype."""
     checks.array(name, sizes, ("m",), least=1)
     require(np.size(sizes) >= 2, name, "have shape (m,) with m >= 2", np.shape(sizes))
     require(known(sizes) == known(sizes) // 1, name, "be positive integers", sizes)
 
 
 def check_entries(coef: Any, cost: Any, quota: Any, *, prefix: str = "") -> None:
-    """Raises `ValueError` unless these are rows of entries that do not increase, and a number of entries to take."""
+    """Raises `ValueError` unless rows of entries do not increase and the quota is a possible number of entries."""
     shape = checks.array(f"{prefix}coef", coef, ("m", "W"), least=0).shape
     require(shape[0] >= 2, f"{prefix}coef", "have shape (m, W) with m >= 2", shape)
     checks.array(f"{prefix}cost", cost, shape, finite=False, above=-np.inf)
@@ -187,15 +187,15 @@ def check_entries(coef: Any, cost: Any, quota: Any, *, prefix: str = "") -> None
 
 
 def rounding(dtype: Any) -> float:
-    """The distance from 1 to the next number of a floating dtype."""
+    """Returns the distance from 1 to the next number of a floating dtype."""
     return float(jnp.finfo(dtype).eps)
 
 
 def floats(name: str, values: Any, shape: tuple[int | str, ...], dtype: Any = None, **bounds: Any) -> Any:
-    """Checks an array of numbers as `checks.array` does, and leaves one that is known on the host.
+    """Checks an array of numbers as `checks.array` does, and leaves a known one on the host.
 
-    Under a trace JAX would hide it from further checks. A dtype of None stands for JAX's default, and for a traced
-    array's own if that is a float.
+    Under a trace JAX would hide it from further checks. If `dtype` is None, it is JAX's default; a traced array of
+    floats keeps its dtype.
     """
     dtype = None if dtype is None else checks.float_dtype("dtype", dtype)
     checks.array(name, values, shape, **bounds)

@@ -1,23 +1,23 @@
-"""Enumerated classes at a theta: which decision is best, and which lead somewhere in a box."""
+"""Enumerated classes at a theta: the best decision, and the decisions that lead somewhere in a box."""
 
 import jax.numpy as jnp
 
 from jaxbandits.base import Array
 from jaxbandits.cpe._problem.problems import Enumerated, arm_count
 
-MAX_PAIRS = 256  # decisions of a class up to which all pairs are compared arm by arm
+MAX_PAIRS = 256  # largest number of decisions for which all pairs are compared arm by arm
 
 
 def row_values(problem: Enumerated, theta: Array) -> Array:
-    """What the decisions of a class are worth.
+    """Computes the rewards of the decisions of a class.
 
     Args:
         problem: an enumerated class.
         theta: float (m,).
 
     Returns:
-        float (N,). The arms are added in the order of their indices, so that decisions which tie at round numbers tie
-        on every machine.
+        float (N,). The arms are added in the order of their indices, so decisions that tie at round numbers tie on
+        every machine.
     """
     total = jnp.zeros_like(problem.offset)
     for i in range(arm_count(problem)):
@@ -26,24 +26,24 @@ def row_values(problem: Enumerated, theta: Array) -> Array:
 
 
 def best_row(problem: Enumerated, theta: Array) -> Array:
-    """The leading optimum, int32 (m,): the first of the best rows, which are in lexicographic order."""
+    """Finds the leading optimum, int32 (m,): the first of the best rows, which are in lexicographic order."""
     return problem.rows[jnp.argmax(row_values(problem, theta))]
 
 
 def reachable(problem: Enumerated, lo: Array, hi: Array) -> Array:
-    """The decisions that lead somewhere in a box.
+    """Finds the decisions that lead somewhere in a box.
 
-    At its own corner (hi on y, lo off y) all differences r(y) - r(z) are largest at once, so y leads somewhere if and
-    only if it leads there: every decision is tried at one corner.
+    At the corner of y (hi on y, lo off y) all differences r(y) - r(z) are largest at once. So y leads somewhere if and
+    only if it leads there, and one corner per decision is enough.
 
     Args:
-        problem: N decisions in lexicographic order, of which the first leads among equals.
+        problem: N decisions in lexicographic order; the first leads among equals.
         lo: float (m,).
         hi: float (m,).
 
     Returns:
-        bool (N,). Cost: O(N^2 m). Above 256 decisions by a matrix product, whose rounding (m units in the last place)
-        matters for exact ties only.
+        bool (N,). Cost: O(N^2 m). Above 256 decisions it uses a matrix product, whose rounding (m units in the last
+        place) matters for exact ties only.
     """
     N, m = jnp.shape(problem.rows)
     rows = problem.rows > 0
@@ -64,11 +64,11 @@ def reachable(problem: Enumerated, lo: Array, hi: Array) -> Array:
 
 
 def disagreement(problem: Enumerated, reached: Array) -> Array:
-    """The arms on which some of the decisions differ.
+    """Returns the arms on which some of the decisions differ.
 
     Args:
         problem: N decisions.
-        reached: bool (N,), which of them.
+        reached: bool (N,), True for the decisions to compare.
 
     Returns:
         bool (m,).
@@ -78,7 +78,7 @@ def disagreement(problem: Enumerated, reached: Array) -> Array:
 
 
 def leads_everywhere(problem: Enumerated, lo: Array, hi: Array, levels: Array) -> Array:
-    """Whether a decision leads in all of a box: it does if it leads at its worst corner, lo on it and hi off it.
+    """True if a decision leads in all of a box, which it does if it leads at its worst corner, lo on it and hi off it.
 
     Args:
         problem: N decisions in lexicographic order.
@@ -91,9 +91,9 @@ def leads_everywhere(problem: Enumerated, lo: Array, hi: Array, levels: Array) -
     """
     N, m = jnp.shape(problem.rows)
     rows = problem.rows > 0
-    number, own = jnp.arange(N), jnp.argmax(jnp.all(rows == (levels > 0)[None], axis=1))
+    number, leader = jnp.arange(N), jnp.argmax(jnp.all(rows == (levels > 0)[None], axis=1))
     against = jnp.where(levels > 0, lo, -hi)
-    lead = problem.offset - jnp.sum(jnp.where(number == own, problem.offset, 0))
+    lead = problem.offset - jnp.sum(jnp.where(number == leader, problem.offset, 0))
     for i in range(m):
         lead += jnp.where(rows[:, i] != (levels[i] > 0), against[i], 0)
-    return jnp.all(jnp.where(number < own, lead > 0, lead >= 0) | (number == own))
+    return jnp.all(jnp.where(number < leader, lead > 0, lead >= 0) | (number == leader))

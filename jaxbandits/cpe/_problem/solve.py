@@ -22,26 +22,26 @@ from jaxbandits.cpe._problem.trees import best_tree
 
 
 def solve(problem: Problem, theta: Array) -> Array:
-    """The leading optimum: of the decisions that pay most at theta, the lexicographically smallest.
+    """Finds the leading optimum: the lexicographically smallest of the decisions that pay most at theta.
 
-    Exact ties of rational numbers are ties, for a `Table` and for `OpinionSampling`: coef, cost and theta may be dyadic
-    or decimal fractions, or quotients of counts, each rounded to the dtype, and entries that are worth the same in
-    exact arithmetic count as equal. So do entries whose worths differ by less than rounding can tell: 1e-15 (64 bit) or
+    For a `Table` and for `OpinionSampling`, exact ties of rational numbers are ties. There coef, cost and theta may be
+    dyadic or decimal fractions, or quotients of counts, each rounded to the dtype. Entries with the same worth in exact
+    arithmetic count as equal. So do entries whose worths differ by less than rounding can resolve: 1e-15 (64 bit) or
     1e-6 (32 bit) times the sum of both entries' coef theta + |cost|. A `Graphic` problem and top-k compare thetas
-    themselves; an `Enumerated` class compares sums in the order of the arms, as they are rounded.
+    themselves. An `Enumerated` class compares rounded sums, added in the order of the arms.
 
     Args:
         problem: any.
         theta: float (m,).
 
     Returns:
-        int32 (m,), its levels; for an `Oracle`, what its own function returns.
+        int32 (m,), its levels; for an `Oracle` the result of its function.
 
     Raises:
         ValueError: an argument is not as above.
 
-    Cost: O((m W)^2) for a `Table` of at most 64 entries, else O(m W) 32 or 64 times; O(N m) for `Enumerated`; O(m^2)
-    for `Graphic`; O(m) 32 or 64 times for `OpinionSampling`.
+    Cost: O((m W)^2) for a `Table` of at most 64 entries, otherwise O(m W) 32 or 64 times; O(N m) for `Enumerated`;
+    O(m^2) for `Graphic`; O(m) 32 or 64 times for `OpinionSampling`.
 
     Example:
         >>> from jaxbandits import cpe
@@ -54,7 +54,7 @@ def solve(problem: Problem, theta: Array) -> Array:
 
 
 def best_levels(problem: Problem, theta: Array) -> Array:
-    """`solve` without its checks."""
+    """Returns `solve` without its checks."""
     match problem:
         case Table():
             return best_entries(problem, theta)

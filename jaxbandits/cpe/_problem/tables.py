@@ -13,8 +13,8 @@ from jaxbandits.base import Array
 from jaxbandits.checks import constant, is_concrete, require
 from jaxbandits.cpe._problem.problems import OpinionSampling, Table, check_entries, check_sizes, floats
 
-MAX_LEVELS = 32  # of opinion sampling beyond which no table is written down
-ROUNDING = 1e-9  # admitted in the differences of costs, relative to the largest of them
+MAX_LEVELS = 32  # largest number of levels for which opinion sampling builds a table
+ROUNDING = 1e-9  # admitted error in the differences of costs, relative to the largest of them
 
 Kind = Literal["exactly", "at most", "at least"]
 
@@ -29,13 +29,13 @@ def table(
     step: Array | float = 1.0,
     dtype: Any = None,
 ) -> Table:
-    """A problem that takes the best entries of a table; see `Table`.
+    """Builds a problem that takes the best entries of a table; see `Table`.
 
     Args:
         coef: (m, W), m >= 2, finite and at least 0.
         cost: (m, W), finite, or +inf where a row has ended (coef is 0 there).
-        quota: int (), how many entries.
-        kind: "exactly" for the `quota` best entries; "at most" for those among them that are worth more than 0; "at
+        quota: int (), number of entries.
+        kind: "exactly" for the `quota` best entries; "at most" for the ones among them that are worth more than 0; "at
             least" for them and every further entry that is worth more than 0.
         base: y of level 0.
         step: y per level, positive.
@@ -43,11 +43,11 @@ def table(
 
     Returns:
         Table. Its leading optimum is bi-monotone: raising theta_i never lowers the level of arm i and never raises
-        that of another.
+        another level.
 
     Raises:
         ValueError: the shapes differ, m < 2, a value is out of range, a row increases for some theta in [0, 1], `kind`
-            is unknown, or there are not enough entries or only one decision.
+            is unknown, there are fewer entries than `quota`, or there is only one decision.
     """
     checks.one_of("kind", kind, Kind)
     checks.real("base", base)
@@ -70,12 +70,12 @@ def table(
 
 
 def best_arm(m: int, *, dtype: Any = None) -> Table:
-    """The arm of the largest theta: `top_k` with k = 1; arguments, result and errors as there."""
+    """Builds the problem of the arm with the largest theta. Other arguments and errors: see `top_k`, with k = 1."""
     return top_k(m, 1, dtype=dtype)
 
 
 def top_k(m: int, k: Array | int, *, dtype: Any = None) -> Table:
-    """The k arms of the largest theta.
+    """Builds the problem of the k arms with the largest theta.
 
     Args:
         m: number of arms, at least 2.
@@ -94,7 +94,7 @@ def top_k(m: int, k: Array | int, *, dtype: Any = None) -> Table:
 
 
 def sites(costs: Any, k: Array | int, *, dtype: Any = None) -> Table:
-    """The k sites of the largest yield net of a known cost: maximise sum over the sites taken of theta_i - costs_i.
+    """Builds the problem of the best k sites: maximise the sum of theta_i - costs_i over the sites taken.
 
     Args:
         costs: (m,), m >= 2, finite.
@@ -123,18 +123,18 @@ def water(
     tight: bool = True,
     dtype: Any = None,
 ) -> Table:
-    """Water resource planning: how much to take from each source, to meet a demand at the best yield net of costs.
+    """Builds the problem of water planning: the amounts from each source that meet a demand at the best net yield.
 
     Maximise sum_i theta_i y_i - f_i(y_i) subject to sum y >= demand * step and 0 <= y_i <= c_i, where y_i is a multiple
     of `step` and the f_i are convex.
 
     Args:
-        costs: costs[i] = (f_i(0), f_i(step), ..., f_i(c_i)), finite; the rows may differ in length, but a traced
+        costs: costs[i] = (f_i(0), f_i(step), ..., f_i(c_i)), finite. The rows may differ in length, but a traced
             `costs` is one array (m, 1 + W).
         demand: number of steps, at least 1 and less than all sources have.
         step: size of a step, positive.
-        tight: whether every unit costs at least what it can yield (f_i' >= 1), so that the demand is met exactly;
-            otherwise units beyond the demand are taken wherever they pay.
+        tight: True if every unit costs at least as much as it can yield (f_i' >= 1), so the demand is met exactly. If
+            False, units beyond the demand are taken wherever they pay.
         dtype: dtype of the arrays and of the run; by default JAX's own.
 
     Returns:
@@ -160,7 +160,7 @@ def water(
     if is_concrete(slopes, demand):
         total = int(np.isfinite(slopes).sum())
         require(int(demand) < total, "demand", f"lie in 1..{total - 1}", demand)
-    # DEVIATION: Lemma 3 asks for a tight demand. With convex costs the decisions are bi-monotone without it.
+    # DEVIATION: Lemma 3 requires a tight demand. With convex costs the decisions are bi-monotone without it.
     if is_concrete(slopes):
         slopes = np.asarray(slopes, checks.float_dtype("dtype", dtype))
     xp = np if is_concrete(slopes, step) else jnp
@@ -170,10 +170,10 @@ def water(
 
 
 def opinion_sampling(sizes: Any, budget: int, *, dtype: Any = None) -> Table | OpinionSampling:
-    """Stratified opinion polls: how many people to interview in each group, so that the estimate varies least.
+    """Builds the problem of stratified opinion polls: the interviews per group that minimise the estimate's variance.
 
     Minimise sum_i sizes_i^2 theta_i / y_i over integers y_i >= 1 with sum y <= budget, where theta_i is the variance of
-    an opinion in group i: to be run with variance estimates.
+    an opinion in group i. Run it with variance estimates.
 
     Args:
         sizes: (m,), m >= 2, positive integers, exact in the dtype.
@@ -184,7 +184,7 @@ def opinion_sampling(sizes: Any, budget: int, *, dtype: Any = None) -> Table | O
         Table whose decisions are y, or `OpinionSampling` if its rows would have more than 32 entries.
 
     Raises:
-        ValueError: `sizes` are not at least two positive integers, or `budget` is at most m.
+        ValueError: `sizes` is not at least two positive integers, or `budget` is at most m.
 
     Source: Huang, Ok, Li and Chen (2018), section 4.2 and Definition 3 of its appendix.
     """
@@ -208,9 +208,9 @@ def _check_choice(quota: int, entries: int, kind: Kind) -> None:
 
 
 def _slopes(costs: Any) -> np.ndarray:
-    """The cost of each step, +inf beyond the last.
+    """Computes the cost of each step, +inf beyond the last.
 
-    It is the exact difference of the costs as they are printed, so that decimal fractions have the slopes meant.
+    It is the exact difference of the costs as printed, so decimal fractions have their exact slopes.
     """
     is_list = isinstance(costs, (list, tuple)) or np.ndim(costs) == 2
     require(is_list and len(costs) >= 2, "costs", "have at least 2 rows", costs)
@@ -222,9 +222,10 @@ def _slopes(costs: Any) -> np.ndarray:
         require(row.size >= 2, f"costs[{i}]", "be f(0), f(step), ..., with one step at least", row)
         exact = [Fraction(str(cost)) for cost in row]
         rise = np.array([float(after - before) for before, after in pairwise(exact)])
-        # ERRATUM: Lemma 3 admits concave costs too. Their optima are vertices, and those are not bi-monotone.
+        # ERRATUM: Lemma 3 admits concave costs too. Their optima are vertices, which are not bi-monotone.
         is_convex = rise[1:] >= rise[:-1] - ROUNDING * np.abs(row).max()
         expected = f"be convex on the grid for arm {i} (concave costs are not bi-monotone)"
         require(is_convex, "costs", expected, row)
-        slopes[i, : rise.size] = np.maximum.accumulate(rise)  # a linear cost has slopes that differ by rounding
+        # The slopes of a linear cost differ by rounding.
+        slopes[i, : rise.size] = np.maximum.accumulate(rise)
     return slopes

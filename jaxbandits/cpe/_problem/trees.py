@@ -1,4 +1,4 @@
-"""Spanning trees that are not listed, at a theta: the best one, and the edges that can join it in a box."""
+"""Unlisted spanning trees at a theta: the best one, and the edges that can join it in a box."""
 
 import jax.numpy as jnp
 
@@ -8,19 +8,19 @@ from jaxbandits.numerics import matroid
 
 
 def best_tree(problem: Graphic, theta: Array) -> Array:
-    """The leading optimum, int32 (m,). Cost: O(m^2)."""
+    """Finds the leading optimum, int32 (m,). Cost: O(m^2)."""
     # `graphic` keeps the lowest index among ties, and the leading tree has the largest.
     return matroid.graphic(problem.ends[::-1])(theta[::-1])[::-1].astype(jnp.int32)
 
 
-def joins(problem: Graphic, own: Array, others: Array) -> Array:
-    """phi_i(own at i, others elsewhere) for every edge, int32 (m,): 1 if no path of better edges joins its ends.
+def joins(problem: Graphic, *, at_i: Array, others: Array) -> Array:
+    """Computes phi_i(at_i at i, others elsewhere) for every edge, int32 (m,).
 
-    Cost: O(m nodes^3 log nodes).
+    It is 1 if no path of better edges joins the edge's ends. Cost: O(m nodes^3 log nodes).
     """
-    edge, node = jnp.arange(own.shape[0]), jnp.arange(problem.nodes, dtype=problem.ends.dtype)
+    edge, node = jnp.arange(at_i.shape[0]), jnp.arange(problem.nodes, dtype=problem.ends.dtype)
     others = others[None]
-    better = (others > own[:, None]) | ((others == own[:, None]) & (edge[None] > edge[:, None]))
+    better = (others > at_i[:, None]) | ((others == at_i[:, None]) & (edge[None] > edge[:, None]))
     better &= edge[None] != edge[:, None]
     tail, head = (problem.ends[:, side, None] == node[None] for side in (0, 1))
     links = tail[:, :, None] & head[:, None, :]

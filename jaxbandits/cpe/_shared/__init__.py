@@ -1,1 +1,1 @@
-"""What several algorithms of the family share."""
+"""Parts shared by several algorithms of the family."""

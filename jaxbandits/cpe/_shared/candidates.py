@@ -3,10 +3,10 @@
 Arm i is a candidate of the box [lo, hi] if its level phi_i(theta) in the best decision is not the same for all theta of
 the box. A run may stop once there is none. The set can only shrink with the box.
 
-Each class of decisions has its own exact test. Where raising theta_i never lowers level i and never raises another
-(phi is bi-monotone: tables, opinion sampling, matroids), level i is highest at the corner (hi at i, lo elsewhere) and
-lowest at the corner (lo at i, hi elsewhere). Paths and matchings are not of that kind: there, each decision is tried at
-the corner that favours it most.
+Each class of decisions has an exact test. For tables, opinion sampling and matroids phi is bi-monotone: raising theta_i
+never lowers level i and never raises another. There level i is highest at the corner (hi at i, lo elsewhere) and lowest
+at the corner (lo at i, hi elsewhere). For paths and matchings, which are not bi-monotone, each decision is tried at the
+corner that favours it most.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ from jaxbandits.cpe._problem.trees import joins
 
 
 def candidates(problem: Problem, lo: Array, hi: Array, levels: Array) -> Array:
-    """The arms whose level is not the same everywhere in a box.
+    """Returns the arms whose level is not the same everywhere in a box.
 
     Args:
         problem: the class of decisions and its reward.
@@ -59,23 +59,23 @@ def candidates(problem: Problem, lo: Array, hi: Array, levels: Array) -> Array:
 
 
 def stops(problem: Problem, lo: Array, hi: Array, levels: Array) -> Array:
-    """Whether a box has no candidate: the same as `~candidates(...).any()`, cheaper where that is possible.
+    """True if a box has no candidate: equals `~candidates(...).any()`, and is cheaper for some problems.
 
-    Arguments and errors are those of `candidates`.
+    Arguments and errors are as for `candidates`.
 
     Returns:
         bool ().
 
-    Cost: O(m^2 + m W) for a `Table`, O(N m) for `Enumerated`, that of `candidates` for the others.
+    Cost: O(m^2 + m W) for a `Table`, O(N m) for `Enumerated`, as for `candidates` otherwise.
     """
     return is_decided(problem, *_checked_box(problem, lo, hi, levels))
 
 
 def two_call(solve: Callable[[Array], Array], lo: Array, hi: Array) -> Array:
-    """The arms whose level differs between their two extreme corners.
+    """Returns the arms whose level differs between their two extreme corners.
 
-    For bi-monotone classes these are the candidates. For others, such as paths and matchings, arms are missed and
-    others are never let go: it stops too early or never.
+    For bi-monotone classes these are the candidates. For others, such as paths and matchings, it misses candidates and
+    keeps arms that are none: an algorithm would stop too early or never.
 
     Args:
         solve: theta (m,) -> levels int (m,).
@@ -96,11 +96,11 @@ def two_call(solve: Callable[[Array], Array], lo: Array, hi: Array) -> Array:
     return highest != lowest
 
 
-# The tests that the algorithms call: those above without their checks
+# The tests that the algorithms call, without checks
 
 
 def open_arms(problem: Problem, lo: Array, hi: Array, levels: Array) -> Array:
-    """`candidates`, bool (m,)."""
+    """Returns `candidates` without its checks, bool (m,)."""
     if isinstance(problem, (Table, OpinionSampling)):
         return threshold(problem, lo, hi, levels)
     if isinstance(problem, Enumerated):
@@ -110,26 +110,26 @@ def open_arms(problem: Problem, lo: Array, hi: Array, levels: Array) -> Array:
 
 
 def lasting_arms(problem: Problem, lo: Array, hi: Array, levels: Array) -> Array:
-    """Arms that are candidates of every box that contains a given one, which may be empty (lo > hi).
+    """Returns arms that are candidates of every box that contains the given one, which may be empty (lo > hi).
 
     Args:
         problem: any, as in `candidates`.
         lo: float (m,), upper bounds of the lower corners.
         hi: float (m,), lower bounds of the upper corners.
-        levels: int32 (m,), any decision. For a `Table` and `OpinionSampling` the best one of a point in the box, or
-            near it, finds the most arms.
+        levels: int32 (m,), any decision. For a `Table` and `OpinionSampling` the best one at a point in the box, or
+            near it, finds more arms than others.
 
     Returns:
         bool (m,).
 
-    Cost: twice that of `candidates` for a `Table` and `OpinionSampling`, the same for the others.
+    Cost: twice `candidates` for a `Table` and `OpinionSampling`, once for the others.
     """
     if isinstance(problem, (Table, OpinionSampling)):
 
-        def parts(level: Array) -> Array:
-            return exceeds(problem, hi, lo, level) & ~exceeds(problem, lo, hi, level)
+        def is_certain(level: Array) -> Array:
+            return exceeds(problem, level, at_i=hi, others=lo) & ~exceeds(problem, level, at_i=lo, others=hi)
 
-        return parts(levels) | parts(levels - 1)
+        return is_certain(levels) | is_certain(levels - 1)
     if isinstance(problem, Enumerated):
         return disagreement(problem, reachable(problem, lo, hi))
     lowest, highest = ranges(problem, lo, hi)
@@ -137,7 +137,7 @@ def lasting_arms(problem: Problem, lo: Array, hi: Array, levels: Array) -> Array
 
 
 def is_decided(problem: Problem, lo: Array, hi: Array, levels: Array) -> Array:
-    """`stops`, bool ()."""
+    """Returns `stops` without its checks, bool ()."""
     if isinstance(problem, Table):
         return table_stops(problem, lo, hi, levels)
     if isinstance(problem, Enumerated):
@@ -149,14 +149,14 @@ def is_decided(problem: Problem, lo: Array, hi: Array, levels: Array) -> Array:
 
 
 class Ranges(NamedTuple):
-    """The levels that each arm takes in a box."""
+    """Lowest and highest level of each arm in a box."""
 
     lowest: Array  # int32 (m,)
     highest: Array  # int32 (m,)
 
 
 def ranges(problem: Table | Graphic | Oracle, lo: Array, hi: Array) -> Ranges:
-    """The lowest and the highest level of every arm, at its two extreme corners.
+    """Computes the lowest and the highest level of every arm, at its two extreme corners.
 
     Args:
         problem: bi-monotone: a `Table`, `Graphic` or `Oracle`.
@@ -166,33 +166,33 @@ def ranges(problem: Table | Graphic | Oracle, lo: Array, hi: Array) -> Ranges:
     Returns:
         Ranges: phi_i(lo at i, hi elsewhere) and phi_i(hi at i, lo elsewhere).
 
-    Cost: O((m W)^2) for a `Table`, otherwise that of `candidates`.
+    Cost: O((m W)^2) for a `Table`, as for `candidates` otherwise.
     """
     if isinstance(problem, Table):
-        return Ranges(corner_levels(problem, lo, hi), corner_levels(problem, hi, lo))
+        return Ranges(corner_levels(problem, at_i=lo, others=hi), corner_levels(problem, at_i=hi, others=lo))
     if isinstance(problem, Graphic):
-        return Ranges(joins(problem, lo, hi), joins(problem, hi, lo))
+        return Ranges(joins(problem, at_i=lo, others=hi), joins(problem, at_i=hi, others=lo))
     return _called_at_corners(problem.solve, lo, hi)
 
 
 def _called_at_corners(solve: Callable[[Array], Array], lo: Array, hi: Array) -> Ranges:
-    own = jnp.eye(lo.shape[0], dtype=bool)
+    diagonal = jnp.eye(lo.shape[0], dtype=bool)
 
     def at_own_corner(one: Array, others: Array) -> Array:
-        levels = jax.vmap(solve)(jnp.where(own, one[None], others[None])).astype(jnp.int32)
-        return jnp.sum(jnp.where(own, levels, 0), axis=1, dtype=jnp.int32)
+        levels = jax.vmap(solve)(jnp.where(diagonal, one[None], others[None])).astype(jnp.int32)
+        return jnp.sum(jnp.where(diagonal, levels, 0), axis=1, dtype=jnp.int32)
 
     return Ranges(at_own_corner(lo, hi), at_own_corner(hi, lo))
 
 
-# Tables and opinion sampling: one entry of each row against those of the others
+# Tables and opinion sampling: one entry of each row against the entries of the other rows
 
 
 def threshold(problem: Table | OpinionSampling, lo: Array, hi: Array, levels: Array) -> Array:
-    """`candidates` from one decision of the box: arms whose next entry can be chosen or whose last one can be dropped.
+    """Returns `candidates` from one decision: arms whose next entry can be chosen or whose last one can be dropped.
 
     Args:
-        problem: rows of entries in falling order, of which the best are chosen.
+        problem: rows of entries in falling order; a decision takes the best ones.
         lo: float (m,).
         hi: float (m,).
         levels: int32 (m,), the best decision at any one point of the box.
@@ -200,24 +200,24 @@ def threshold(problem: Table | OpinionSampling, lo: Array, hi: Array, levels: Ar
     Returns:
         bool (m,).
     """
-    return exceeds(problem, hi, lo, levels) | ~exceeds(problem, lo, hi, levels - 1)
+    return exceeds(problem, levels, at_i=hi, others=lo) | ~exceeds(problem, levels - 1, at_i=lo, others=hi)
 
 
-def exceeds(problem: Table | OpinionSampling, own: Array, others: Array, level: Array) -> Array:
-    """Whether arm i's level is above `level[i]` at the corner (own at i, others elsewhere), for every arm.
+def exceeds(problem: Table | OpinionSampling, level: Array, *, at_i: Array, others: Array) -> Array:
+    """True if arm i's level is above `level[i]` at the corner (at_i at i, others elsewhere), for every arm.
 
     Args:
-        problem: rows of entries in falling order, of which the best are chosen.
-        own: float (m,).
-        others: float (m,).
+        problem: rows of entries in falling order; a decision takes the best ones.
         level: int32 (m,). Every level is above -1.
+        at_i: float (m,), theta_i at the corner of arm i.
+        others: float (m,), theta_j at the corners of all other arms.
 
     Returns:
         bool (m,). Cost: O(m^2 W) for a `Table`, O(m^2) for `OpinionSampling`.
     """
     if isinstance(problem, Table):
-        return table_exceeds(problem, own, others, level)
-    return opinions_exceed(problem, own, others, level)
+        return table_exceeds(problem, level, at_i=at_i, others=others)
+    return opinions_exceed(problem, level, at_i=at_i, others=others)
 
 
 # Checks

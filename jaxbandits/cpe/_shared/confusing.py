@@ -1,10 +1,10 @@
 """The action that is hardest to tell from the best one, exactly; and the threshold that follows from it.
 
-Of f_x = <means, x* - x>^2 / (2 sum over the arms on which x* and x differ of 1 / weight), the least is wanted. On a
-matroid single swaps suffice, where the published algorithms play games of thousands of steps. By Brualdi's theorem the
-arms of x* - x and of x - x* can be matched so that every single swap x* - e + f is an action. Gap and sum of 1 / weight
-add over the pairs (g_i, h_i), and if g_i^2 >= m h_i for all of them, then (sum g_i)^2 >= m (sum sqrt(h_i))^2 >= m sum
-h_i: no exchange of several arms is harder to tell than the hardest swap in it.
+It minimises f_x = <means, x* - x>^2 / (2 sum over the arms on which x* and x differ of 1 / weight). On a matroid single
+swaps suffice, where the published algorithms play games of thousands of steps. By Brualdi's theorem the arms of x* - x
+and of x - x* can be matched so that every single swap x* - e + f is an action. Gap and sum of 1 / weight add over the
+pairs (g_i, h_i). If g_i^2 >= m h_i for all of them, then (sum g_i)^2 >= m (sum sqrt(h_i))^2 >= m sum h_i. So no
+exchange of several arms is harder to tell than the hardest swap in it.
 """
 
 from typing import NamedTuple
@@ -22,13 +22,13 @@ class Confusing(NamedTuple):
     """The action that is hardest to tell from the best one."""
 
     value: Array  # float ()   its f_x, in units of the noise
-    out: Array  # int32 ()     the arm that it lacks; of a listed class, its row
-    into: Array  # int32 ()    the arm that it has instead; of a listed class, -1
-    smallest_gap: Array  # float ()   least difference of means to any swap, or any row: which may be another
+    out: Array  # int32 ()     the arm that it lacks; for a listed class its row
+    into: Array  # int32 ()    the arm that it has instead; for a listed class -1
+    smallest_gap: Array  # float ()   smallest gap to any swap or row, perhaps to another action than this one
 
 
 class Closest(NamedTuple):
-    """The same with what it takes to move along it."""
+    """The action that is hardest to tell from the best one, with the direction of the closest instance."""
 
     value: Array  # float ()   f_x at noise_scale 1
     slope: Array  # float ()   gap / sum of 1 / weight: the means become equal if each moves by slope / weight
@@ -38,14 +38,13 @@ class Closest(NamedTuple):
 
 
 def most_confusing(problem: Playable, means: Array, weight: Array, noise_scale: Array | float = 1.0) -> Confusing:
-    """The action x that minimises f_x = <means, x* - x>^2 / (2 noise_scale^2 sum_{k in x* xor x} 1 / weight_k).
+    """Finds the action x that minimises f_x = <means, x* - x>^2 / (2 noise_scale^2 sum_{k in x* xor x} 1 / weight_k).
 
-    x* is the best action at the means. The least value is F(weight, means); with the counts of samples for weights it
-    is the log likelihood ratio of x* being wrong.
+    x* is the best action at the means. The minimum is F(weight, means). If the weights are counts of samples, it is the
+    log likelihood ratio of x* being wrong.
 
     Args:
-        problem: as in `maximum`. An `Oracle` is refused: the minimum is not that of gap and variance combined
-            linearly.
+        problem: as in `maximum`. An `Oracle` is refused, because f_x is not linear in gap and variance.
         means: float (K,), in units of reward.
         weight: float (K,), positive: counts, or shares of plays.
         noise_scale: () > 0, in units of reward.
@@ -56,15 +55,15 @@ def most_confusing(problem: Playable, means: Array, weight: Array, noise_scale: 
     Raises:
         ValueError: an argument is not as above.
 
-    Cost: that of `maximum`, and O(D K) on a matroid whose actions have D arms, O(N K) on a listed class.
+    Cost: one `maximum`, and O(D K) on a matroid whose actions have D arms, O(N K) on a listed class.
 
-    Source: the closed form on swaps is ours; the quantity is that of Tzeng, Wang, Proutiere and Lu (2023).
+    Source: the closed form on swaps is ours; the quantity is from Tzeng, Wang, Proutiere and Lu (2023).
 
     Example:
         >>> from jaxbandits import cpe
         >>> means = jnp.asarray([0.9, 0.5, 0.7, 0.1])
-        >>> found = cpe.most_confusing(cpe.top_k(4, 2), means, jnp.asarray([100.0, 100.0, 10.0, 100.0]))
-        >>> print(found.value.round(3), found.out, found.into)
+        >>> rival = cpe.most_confusing(cpe.top_k(4, 2), means, jnp.asarray([100.0, 100.0, 10.0, 100.0]))
+        >>> print(rival.value.round(3), rival.out, rival.into)
         0.182 2 1
     """
     check_playable(problem)
@@ -74,13 +73,13 @@ def most_confusing(problem: Playable, means: Array, weight: Array, noise_scale: 
     checks.positive("noise_scale", noise_scale)
     best = best_of(problem, means)
     gaps = gaps_of(problem, best, means)
-    found = closest(problem, best, gaps, 1 / weight)
-    value = found.value / jnp.asarray(noise_scale, means.dtype) ** 2
-    return Confusing(value, found.out, found.into, jnp.min(gaps))
+    rival = closest(problem, best, gaps, 1 / weight)
+    value = rival.value / jnp.asarray(noise_scale, means.dtype) ** 2
+    return Confusing(value, out=rival.out, into=rival.into, smallest_gap=jnp.min(gaps))
 
 
 def gaps_of(problem: Playable, best: Swaps | Row, means: Array) -> Array:
-    """What the best action leads by: of swaps (D, K), of rows (N,); inf for what is no other action."""
+    """Computes the best action's lead over each swap (D, K) or each row (N,); inf where there is no other action."""
     match best:
         case Swaps(_, out, into):
             return jnp.where(into, means[out][:, None] - means[None], jnp.inf)
@@ -92,45 +91,47 @@ def gaps_of(problem: Playable, best: Swaps | Row, means: Array) -> Array:
 
 
 def closest(problem: Playable, best: Swaps | Row, gaps: Array, inverse: Array) -> Closest:
-    """The action that minimises gap^2 / (2 sum of `inverse` (K,) over the arms in which it differs)."""
+    """Finds the action that minimises gap^2 / (2 sum of `inverse` (K,) over the arms in which it differs)."""
     arms = jnp.arange(inverse.shape[0], dtype=jnp.int32)
     match best:
         case Swaps(_, out, _):
-            # Reduced where it is made: an argmin, or a column read from the table, would have it written out in lanes.
-            of_out = inverse[out]
-            by_into = jnp.min(gaps**2 / (of_out[:, None] + inverse[None]), axis=0)
+            # The table is reduced where it is computed. An argmin, or reading one of its columns, would make XLA write
+            # it out for every lane.
+            inverse_out = inverse[out]
+            by_into = jnp.min(gaps**2 / (inverse_out[:, None] + inverse[None]), axis=0)
             least, into = jnp.min(by_into), first_least(by_into)
-            values = gaps.T[into] ** 2 / (of_out + inverse[into])
-            own = jnp.min(jnp.where(values == least, out, inverse.shape[0]))
-            differs = (arms == own) | (arms == into)
-            return Closest(least / 2, _root_slope(least, differs, inverse), differs, own, into)
+            values = gaps.T[into] ** 2 / (inverse_out + inverse[into])
+            arm_out = jnp.min(jnp.where(values == least, out, inverse.shape[0]))
+            differs = (arms == arm_out) | (arms == into)
+            return Closest(least / 2, _root_slope(least, differs, inverse), differs, out=arm_out, into=into)
         case Row(action, _):
             assert isinstance(problem, Enumerated)
             others = (problem.rows > 0) != action
             values = gaps**2 / jnp.matmul(others.astype(inverse.dtype), inverse, precision="highest")
             row = jnp.argmin(values).astype(jnp.int32)
             least, differs = values[row], others[row]
-            return Closest(least / 2, _root_slope(least, differs, inverse), differs, row, jnp.full_like(row, -1))
+            slope = _root_slope(least, differs, inverse)
+            return Closest(least / 2, slope, differs, out=row, into=jnp.full_like(row, -1))
 
 
 def _root_slope(least: Array, differs: Array, inverse: Array) -> Array:
-    """What gap / h is at the least gap^2 / h; gaps are not negative."""
+    """Computes gap / h from the smallest gap^2 / h; gaps are not negative."""
     return jnp.sqrt(least / jnp.sum(jnp.where(differs, inverse, 0)))
 
 
 def proved_threshold(problem: Playable) -> thresholds.Threshold:
-    """The threshold that makes P-FWS, CombGame and any other sampling of plays with its stop delta-correct.
+    """Returns a threshold with which P-FWS, CombGame and any other sampling of plays is delta-correct.
 
-    If the answer is wrong, then on a matroid some swap of it has a larger mean of the arm that comes in than of the arm
-    that goes out, and the ratio is at most that of these two arms: two arms, not K, and at most D (K - D) pairs, each
-    arm with at most one sample a play. So the threshold is `thresholds.kk_pair` over the swaps, at counts (t, t). For a
-    listed class it is `thresholds.kk_all`, a multiple of it.
+    If the answer is wrong on a matroid, some swap of it brings in an arm with a larger mean than the arm that goes out.
+    The ratio is then at most the ratio of these two arms. There are at most D (K - D) pairs, and each arm has at most
+    one sample per play. So the threshold is `thresholds.kk_pair` over the swaps, at counts (t, t). For a listed class
+    it is `thresholds.kk_all`, which is several times as large.
 
     Args:
         problem: as in `maximum`.
 
     Returns:
-        The threshold; reads `pulls`, the plays, of a matroid, and `counts` (K,) of a listed class.
+        The threshold. It reads `pulls`, the number of plays, for a matroid, and `counts` (K,) for a listed class.
 
     Raises:
         ValueError: the problem is not as above.

@@ -15,39 +15,39 @@ Observations = Literal["binary", "unit"]
 
 
 class Moments(NamedTuple):
-    """Sums of samples in [0, 1], about 1/2, where the difference of the two loses least."""
+    """Sums of samples in [0, 1] about 1/2, where the variance loses fewest digits to cancellation."""
 
-    first: Sum  # float (m,)            of X - 1/2
-    second: Sum | None  # float (m,)    of (X - 1/2)^2, for the variance
+    first: Sum  # float (m,)            sums of X - 1/2
+    second: Sum | None  # float (m,)    sums of (X - 1/2)^2, for the variance only
 
 
 class Statistics(NamedTuple):
     """Counts and sums of the samples."""
 
     counts: Array  # int32 (m,)
-    sums: Array | Moments  # int32 (m,), the number of ones, where samples are 0 or 1
+    sums: Array | Moments  # int32 (m,), the number of ones, if samples are 0 or 1
     poison: Array  # float ()   0; NaN after a sample that is not of the kind `observations`, which ends the run
 
 
 class Box(NamedTuple):
-    """What theta is taken to lie in."""
+    """Box that holds theta if all confidence intervals are right."""
 
     lo: Array  # float (m,)
     hi: Array  # float (m,)
 
 
 def initial_pulls(estimator: Estimator) -> int:
-    """tau: the samples of an arm without which it has no estimate."""
+    """Returns tau, the number of samples that an arm's estimate requires."""
     return {"mean": 1, "variance": 2}[estimator]
 
 
 def empty(m: int, dtype: jnp.dtype, *, estimator: Estimator, observations: Observations) -> Statistics:
-    """The statistics of no sample.
+    """Returns the statistics without samples.
 
     Args:
         m: number of arms.
-        dtype: of the run.
-        estimator: what is to be estimated.
+        dtype: dtype of the run.
+        estimator: "mean" or "variance".
         observations: "binary" for samples that are 0 or 1, whose sums are integers, or "unit" for samples in [0, 1].
 
     Returns:
@@ -64,8 +64,8 @@ def add(statistics: Statistics, pulls: Pulls, samples: Array) -> Statistics:
     """Adds the samples of one round.
 
     Args:
-        statistics: of the samples so far.
-        pulls: which arms were pulled.
+        statistics: statistics of the samples so far.
+        pulls: the arms that were pulled.
         samples: float (leap,); the entry of an empty slot is ignored.
 
     Returns:
@@ -91,14 +91,14 @@ def add(statistics: Statistics, pulls: Pulls, samples: Array) -> Statistics:
 
 
 def estimate(statistics: Statistics, estimator: Estimator) -> Array:
-    """The mean or the unbiased variance of every arm's samples.
+    """Computes the mean or the unbiased variance of every arm's samples.
 
     Args:
-        statistics: of the samples so far.
+        statistics: statistics of the samples so far.
         estimator: "mean" or "variance".
 
     Returns:
-        float (m,), in [0, 1]. An arm with fewer than tau samples counts as having tau, so that it is finite.
+        float (m,), in [0, 1]. An arm with fewer than tau samples counts as having tau, so its estimate is finite.
     """
     counts, sums, poison = statistics
     T = jnp.maximum(counts, initial_pulls(estimator)).astype(poison.dtype)
@@ -113,7 +113,7 @@ def estimate(statistics: Statistics, estimator: Estimator) -> Array:
 
 
 def squared_radius(n: Array, *, tau: int, delta: Array | float, radius_scale: Array | float = 1.0) -> Array:
-    """c(n): after n pulls in all, an arm with T of them has the confidence radius sqrt(c(n) / T).
+    """Computes c(n): after n pulls in all, an arm with T of them has the confidence radius sqrt(c(n) / T).
 
     Args:
         n: float (), at least 1.
@@ -127,10 +127,10 @@ def squared_radius(n: Array, *, tau: int, delta: Array | float, radius_scale: Ar
     Source: Huang, Ok, Li and Chen (2018), Algorithm 1.
     """
     delta, scale = jnp.asarray(delta, n.dtype), jnp.asarray(radius_scale, n.dtype)
-    # Not ln(4 n^3 / (tau delta)), whose argument overflows.
+    # The terms are added because the argument of ln(4 n^3 / (tau delta)) overflows.
     return scale**2 / 2 * (math.log(4) - jnp.log(tau * delta) + 3 * jnp.log(n))
 
 
 def box(lo: Array, hi: Array, *, clip: bool) -> Box:
-    """A box, kept to [0, 1] if `clip`."""
+    """Returns a box, clipped to [0, 1] if `clip`."""
     return Box(jnp.maximum(lo, 0), jnp.minimum(hi, 1)) if clip else Box(lo, hi)

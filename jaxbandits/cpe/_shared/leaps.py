@@ -1,8 +1,7 @@
 """Many pulls in one round, exactly.
 
-As long as the set of arms to pull from stays the same, the next N pulls are known now: each goes to the least pulled
-arm of the set. Two boxes tell whether it stays the same: one within every box of the next N rounds, and one around
-them.
+If the set of arms to pull from stays the same, the next N pulls are known now: each goes to the arm of the set with
+fewest pulls. Two boxes prove that it stays the same: one inside every box of the next N rounds, and one around them.
 """
 
 from typing import NamedTuple
@@ -15,19 +14,19 @@ from jaxbandits.cpe._shared.estimate import Box, box
 
 
 class Bounds(NamedTuple):
-    """What the boxes of some rounds have in common, and what they lie in."""
+    """Bounds on the boxes of several rounds."""
 
-    inner: Box  # within all of them; lo > hi is possible
-    outer: Box  # around all of them
+    inner: Box  # box inside all of them; lo > hi is possible
+    outer: Box  # box around all of them
 
 
 def shares(counts: Array, mask: Array, number: Array) -> Array:
-    """How many of the next pulls each arm gets, if each goes to the least pulled arm of a set, the lowest among ties.
+    """Computes each arm's share of the next pulls, each to the set's arm with fewest pulls, the lowest among ties.
 
     Args:
         counts: int32 (m,), pulls so far.
         mask: bool (m,), the set; not empty.
-        number: int32 (), of pulls, in 0..2^31 / m.
+        number: int32 (), number of pulls, in 0..2^31 / m.
 
     Returns:
         int32 (m,), with sum `number`. Cost: O(m^2).
@@ -35,20 +34,20 @@ def shares(counts: Array, mask: Array, number: Array) -> Array:
     # Pulls that bring the whole set up to the count of arm i; a difference beyond `number` is out of reach anyway.
     lag = jnp.clip(counts[:, None] - counts[None], 0, number + 1)
     is_reached = mask & (jnp.sum(jnp.where(mask[None], lag, 0), axis=1, dtype=jnp.int32) <= number)
-    # The arms that are reached share what they have and what is new; the rest goes to the lowest of them.
+    # The arms that are reached end at equal counts; the remainder of the division goes to the lowest of them.
     height = number + jnp.sum(jnp.where(is_reached, counts, 0), dtype=jnp.int32)
     size = jnp.maximum(jnp.sum(is_reached, dtype=jnp.int32), 1)
-    level, rest = height // size, height % size
+    level, remainder = height // size, height % size
     earlier = jnp.cumsum(is_reached.astype(jnp.int32)) - is_reached.astype(jnp.int32)
-    return jnp.where(is_reached, level - counts + (earlier < rest).astype(jnp.int32), 0)
+    return jnp.where(is_reached, level - counts + (earlier < remainder).astype(jnp.int32), 0)
 
 
 def slots(share: Array, leap: int) -> Pulls:
-    """Some pulls of every arm as one action, arm after arm.
+    """Returns the pulls of every arm as one action, arm after arm.
 
     Args:
-        share: int32 (m,), pulls of each arm, `leap` at most in all.
-        leap: slots of an action, a Python int.
+        share: int32 (m,), pulls of each arm, at most `leap` in all.
+        leap: number of slots of an action, a Python int.
 
     Returns:
         Pulls. Cost: O(m leap).
@@ -58,10 +57,10 @@ def slots(share: Array, leap: int) -> Pulls:
 
 
 def bounds(estimates: Array, counts: Array, share: Array, *, tau: int, first: Array, last: Array, clip: bool) -> Bounds:
-    """The boxes of the next rounds, for any samples.
+    """Computes bounds on the boxes of the next rounds that hold for any samples.
 
-    An estimate is A / B, B the count T (means) or T - 1 (variances), and a further sample adds a number in [0, 1] to A.
-    So after any of s more samples it is at least A / (B + s) and at most (A + s) / (B + s).
+    An estimate is A / B, where B is the count T (means) or T - 1 (variances). A further sample adds a number in [0, 1]
+    to A. So after up to s more samples the estimate is at least A / (B + s) and at most (A + s) / (B + s).
 
     Args:
         estimates: float (m,).
@@ -69,8 +68,8 @@ def bounds(estimates: Array, counts: Array, share: Array, *, tau: int, first: Ar
         share: int32 (m,), the pulls to come.
         tau: 1 for means, 2 for variances.
         first: float (), the squared radius c(n) of the first of the rounds, see `squared_radius`.
-        last: float (), that of the last.
-        clip: whether boxes keep to [0, 1].
+        last: float (), the squared radius of the last round.
+        clip: True if boxes are clipped to [0, 1].
 
     Returns:
         Bounds, with room for rounding.

@@ -1,7 +1,7 @@
-"""The best action at known weights where ties go to the lowest index, what may be swapped in it, and covers.
+"""The best action at known weights with ties to the lowest index, its swaps, and covers.
 
-An action is a 0/1 decision that is played as a whole. Weights here are often counts of what was seen, nearly all of
-them tied; `solve`, whose ties go to the largest index, is another function.
+An action is a 0/1 decision that is played as a whole. Weights here are often counts of samples, nearly all of them
+tied. Ties of `solve` go to the largest index instead.
 """
 
 from typing import Any, NamedTuple
@@ -20,13 +20,13 @@ from jaxbandits.numerics.linalg import aligned
 
 Playable = Table | Enumerated | Graphic
 
-UNROLL = 16  # nodes of a graph up to which Prim's steps are spelled out
-BLOCK = 64  # numbers of which a least one is found at once
-MANY = 4096  # arms from which on the table of swaps is worth a warning
+UNROLL = 16  # largest number of nodes for which Prim's steps are unrolled
+BLOCK = 64  # numbers per block in `first_least`
+MANY = 4096  # number of arms above which the size of the table of swaps raises a warning
 
 
 class Swaps(NamedTuple):
-    """The best action of a matroid, and the actions that differ from it by one arm: D arms are in it."""
+    """The best action of a matroid, which has D arms, and the actions that differ from it by one arm."""
 
     action: Array  # bool (K,)
     out: Array  # int32 (D,)     its arms
@@ -41,16 +41,16 @@ class Row(NamedTuple):
 
 
 def maximum(problem: Playable, weights: Array) -> Array:
-    """The action of largest weight; ties go to the lowest index.
+    """Finds the action with the largest weight; ties go to the lowest index.
 
     Args:
-        problem: what can be played: a `Graphic` of a connected graph without loops, `top_k`, `best_arm`, or an
-            `Enumerated` class without offsets; known, not traced.
+        problem: a `Graphic` of a connected graph without loops, `top_k`, `best_arm`, or an `Enumerated` class without
+            offsets; known, not traced.
         weights: float (K,), of any sign.
 
     Returns:
-        int32 (K,), 0 or 1. Trees go through the edges by falling weight, the lowest index first among ties; so does
-        top-k; of tied rows it is the one that holds the lowest index on which they differ, the last one.
+        int32 (K,), 0 or 1. Trees and top-k take arms by falling weight, the lowest index first among ties. Among tied
+        rows it is the last one, which holds the lowest index on which they differ.
 
     Raises:
         ValueError: an argument is not as above.
@@ -70,7 +70,7 @@ def maximum(problem: Playable, weights: Array) -> Array:
 
 
 def best_action(problem: Playable, weights: Array) -> Array:
-    """`maximum` without its checks, bool (K,)."""
+    """Returns `maximum` without its checks, bool (K,)."""
     match problem:
         case Graphic():
             return _prim(problem, weights)[0]
@@ -81,7 +81,7 @@ def best_action(problem: Playable, weights: Array) -> Array:
 
 
 def best_of(problem: Playable, weights: Array) -> Swaps | Row:
-    """The action of largest weight with what it is compared to."""
+    """Finds the action with the largest weight, and the actions that it is compared with."""
     match problem:
         case Graphic():
             return _swaps_of_tree(problem, weights)
@@ -90,7 +90,7 @@ def best_of(problem: Playable, weights: Array) -> Swaps | Row:
             action = _ones(out, weights.shape[0]).any(axis=0)
             return Swaps(action, out, jnp.broadcast_to(~action, (out.shape[0], *action.shape)))
         case Enumerated():
-            # Rows ascend lexicographically: of those that tie, the last one holds the lowest index.
+            # Rows ascend lexicographically, so the last of tied rows holds the lowest index.
             row = len(problem.rows) - 1 - jnp.argmax(row_values(problem, weights)[::-1])
             return Row(problem.rows[row] > 0, row)
 
@@ -99,9 +99,9 @@ def best_of(problem: Playable, weights: Array) -> Swaps | Row:
 
 
 def _prim(problem: Graphic, weights: Array) -> tuple[Array, tuple[Array, Array, Array]]:
-    """The tree bool (K,); and of each edge in the order of growth: its number, its node far from node 0, the near one.
+    """Returns the tree bool (K,), and for each edge in the order of growth its number, far node and near node.
 
-    The numbers are int32 (D,), the nodes one-hot bool (D, V).
+    Far and near refer to node 0. The numbers are int32 (D,), the nodes one-hot bool (D, V).
     """
     (K,), V = weights.shape, problem.nodes
     incidence = _incidence(problem)
@@ -120,14 +120,14 @@ def _prim(problem: Graphic, weights: Array) -> tuple[Array, tuple[Array, Array, 
 
 
 def _swaps_of_tree(problem: Graphic, weights: Array) -> Swaps:
-    """Edge e can be replaced by f if f joins the two parts into which the tree falls without e."""
+    """Finds the best tree's swaps: f can replace edge e if f joins the two parts of the tree without e."""
     V = problem.nodes
     tree, (edges, far, near) = _prim(problem, weights)
 
     def attach(beyond: Array, grown: tuple[Array, Array, Array]) -> tuple[Array, None]:
-        own, far, near = grown
-        # A node lies beyond the edges that its neighbour lies beyond, and beyond the one between the two.
-        is_beyond = jnp.any(beyond & near[None], axis=1) | own
+        is_edge, far, near = grown
+        # A node lies beyond the same edges as its neighbour nearer to node 0, and beyond the edge between the two.
+        is_beyond = jnp.any(beyond & near[None], axis=1) | is_edge
         return beyond | (is_beyond[:, None] & far[None]), None
 
     beyond = jnp.zeros((V - 1, V), bool)
@@ -136,25 +136,27 @@ def _swaps_of_tree(problem: Graphic, weights: Array) -> Swaps:
 
 
 def _cut(nodes: Array, incidence: Array) -> Array:
-    """The edges with one end in a set of nodes, bool (..., K). A product with a constant: gathers are slow in lanes."""
+    """Returns the edges with one end in a set of nodes, bool (..., K)."""
+    # A product with a constant, because gathers are slow under `vmap`.
     return jnp.matmul(nodes.astype(incidence.dtype), incidence, precision="highest") != 0
 
 
 def _incidence(problem: Graphic) -> np.ndarray:
-    """1 and -1 at the two ends of each edge, (V, K)."""
+    """Returns the signed incidence matrix (V, K), with 1 and -1 at the two ends of each edge."""
     tail, head = (np.arange(problem.nodes)[:, None] == known(problem.ends)[:, side] for side in (0, 1))
     return tail.astype(int) - head
 
 
 def _ones(index: Array, size: int) -> Array:
-    """One-hot, bool (..., size)."""
+    """Returns one-hot vectors, bool (..., size)."""
     return index[..., None] == aligned(jnp.arange(size, dtype=index.dtype), index.ndim + 1)
 
 
 def first_least(values: Array) -> Array:
-    """`argmin` (B,), int32 (), in passes that XLA vectorises on a CPU, where it makes a slow loop of one.
+    """Returns `argmin` of (B,), int32 (), in passes that XLA vectorises on a CPU. It makes `argmin` a slow loop.
 
-    Long ones by blocks (4096 numbers: argmin 19 us, at once 2.5, by blocks .4): a minimum of integers is slow as well.
+    Long arrays are reduced by blocks, because a minimum of integers is slow too. 4096 numbers take 19 us by `argmin`,
+    2.5 us at once and .4 us by blocks.
     """
     size = values.shape[0]
     if size > BLOCK**2 // 4:
@@ -169,13 +171,13 @@ def first_least(values: Array) -> Array:
 
 
 def small_cover(problem: Playable) -> Array:
-    """Few actions that hold every arm: the next one holds most of the arms that none before it holds.
+    """Returns few actions that together hold every arm: each holds as many as possible of the arms not yet held.
 
     Args:
         problem: as in `maximum`.
 
     Returns:
-        int32 (M, K), 0 or 1. Found on the host.
+        int32 (M, K), 0 or 1. Computed on the host.
 
     Raises:
         ValueError: the problem is not as above.
@@ -189,15 +191,15 @@ def small_cover(problem: Playable) -> Array:
     """
     check_playable(problem)
     rows: list[np.ndarray] = []
-    unseen = np.ones(arm_count(problem))
-    while unseen.any():
-        rows.append(best_on_host(problem, unseen))
-        unseen = unseen * (1 - rows[-1])
+    uncovered = np.ones(arm_count(problem))
+    while uncovered.any():
+        rows.append(best_on_host(problem, uncovered))
+        uncovered = uncovered * (1 - rows[-1])
     return checks.constant(np.stack(rows), jnp.int32)
 
 
 def unit_cover(problem: Playable) -> Array:
-    """Actions that hold every arm: for each arm that none before it holds, the first action with that arm.
+    """Returns actions that together hold every arm: for each arm not yet held, the first action with that arm.
 
     The public code of P-FWS starts with this cover. It is several times as long as `small_cover`.
 
@@ -205,21 +207,21 @@ def unit_cover(problem: Playable) -> Array:
         problem: as in `maximum`.
 
     Returns:
-        int32 (M, K), 0 or 1. Found on the host.
+        int32 (M, K), 0 or 1. Computed on the host.
 
     Raises:
         ValueError: the problem is not as above.
     """
     check_playable(problem)
     rows: list[np.ndarray] = []
-    for own in np.eye(arm_count(problem)):
-        if not rows or not np.any(np.stack(rows) @ own):
-            rows.append(best_on_host(problem, own))
+    for arm in np.eye(arm_count(problem)):
+        if not rows or not np.any(np.stack(rows) @ arm):
+            rows.append(best_on_host(problem, arm))
     return checks.constant(np.stack(rows), jnp.int32)
 
 
 def best_on_host(problem: Playable, weights: np.ndarray) -> np.ndarray:
-    """`maximum` in NumPy, int (K,), for what is computed before a program is."""
+    """Returns `maximum`, int (K,), computed in NumPy before a program is traced."""
     chosen = np.zeros(len(weights), int)
     order = np.argsort(-weights, kind="stable")
     match problem:
@@ -247,8 +249,7 @@ def check_playable(problem: Any) -> None:
     require(
         not isinstance(problem, Oracle),
         "problem",
-        "be Graphic, top_k or Enumerated: the least of the quotients gap^2 / variance over all actions is found by no "
-        "linear oracle",
+        "be Graphic, top_k or Enumerated: no linear oracle minimises the quotient gap^2 / variance over the actions",
         "an Oracle",
     )
     expected = "be Graphic, top_k or Enumerated"
@@ -278,31 +279,33 @@ def check_playable(problem: Any) -> None:
             require(known(problem.offset) == 0, "problem.offset", "be 0 in what is played", problem.offset)
             rows = known(problem.rows)
             require(len(rows) > 1, "problem.rows", "be at least 2: one action is known without a play", len(rows))
-            require(rows.any(axis=0), "problem.rows", "hold every arm in one action at least", rows)
+            require(rows.any(axis=0), "problem.rows", "hold every arm in at least one action", rows)
     if arm_count(problem) > MANY:
-        checks.warn(f"the table of swaps has {arm_count(problem)} columns, for every lane", stacklevel=3)
+        checks.warn(f"the table of swaps has {arm_count(problem)} columns for every lane", stacklevel=3)
 
 
 def check_actions(name: str, problem: Playable, rows: Any) -> np.ndarray:
-    """A list of actions as int (M, K); raises `ValueError` unless all are actions of the problem."""
+    """Returns a list of actions as int (M, K); raises `ValueError` unless all are actions of the problem."""
     require(is_concrete(rows), name, "be known when the algorithm is made", rows)
     checks.array(name, rows, ("M", arm_count(problem)), kind="int", least=0, most=1)
     rows = np.asarray(rows)
     match problem:
         case Graphic():
             ends = known(problem.ends)
-            held = [row.sum() == problem.nodes - 1 and components(problem.nodes, ends[row > 0]) == 1 for row in rows]
+            is_action = [
+                row.sum() == problem.nodes - 1 and components(problem.nodes, ends[row > 0]) == 1 for row in rows
+            ]
         case Table():
-            held = rows.sum(axis=1) == int(problem.quota)
+            is_action = rows.sum(axis=1) == int(problem.quota)
         case Enumerated():
             listed = {tuple(row) for row in known(problem.rows).tolist()}
-            held = [tuple(row) in listed for row in rows.tolist()]
-    require(np.all(held), name, "be actions of the problem", f"row {int(np.argmin(held))} that is none")
+            is_action = [tuple(row) in listed for row in rows.tolist()]
+    require(np.all(is_action), name, "be actions of the problem", f"row {int(np.argmin(is_action))} that is none")
     return rows
 
 
 def check_cover(problem: Playable, cover: Any) -> np.ndarray:
-    """A cover as int (M, K), `small_cover` for None; raises `ValueError` unless it is one."""
+    """Returns a cover as int (M, K), `small_cover` for None; raises `ValueError` unless it is one."""
     if cover is None:
         return known(small_cover(problem))
     rows = check_actions("cover", problem, cover)

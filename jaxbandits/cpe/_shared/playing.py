@@ -1,7 +1,7 @@
-"""What all algorithms that play whole actions share: the state, the cover, the test of the likelihood ratio.
+"""The frame of the algorithms that play whole actions: the state, the cover, the test of the likelihood ratio.
 
-A round plays one 0/1 action and shows a sample of every arm in it. An algorithm is a rule, which sees the estimates and
-says what to play; the actions of a cover come first, each once.
+A round plays one 0/1 action and observes a sample of every arm in it. An algorithm is a rule from the estimates to an
+action. The actions of a cover come first, each once.
 """
 
 from collections.abc import Callable
@@ -12,8 +12,7 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.cpe._problem.environment import made_for
-from jaxbandits.cpe._problem.play import Play
+from jaxbandits.cpe._problem.environment import Play, made_for
 from jaxbandits.cpe._problem.problems import arm_count, float_dtype
 from jaxbandits.cpe._shared.confusing import closest, gaps_of
 from jaxbandits.cpe._shared.maximum import Playable, Row, Swaps, best_of, check_cover, check_playable
@@ -26,21 +25,21 @@ class PlayState(NamedTuple):
 
     pulls: Array  # int ()
     counts: Array  # int32 (K,)   samples of each arm
-    sums: Array  # float (K,)     of its rewards
-    lost: Array | tuple[()] = ()  # float (K,) in 32 bit: what `sums` has lost to rounding, as in `compensated`
+    sums: Array  # float (K,)     sums of its rewards
+    lost: Array | tuple[()] = ()  # float (K,) in 32 bit: rounding error of `sums`, as in `compensated`
 
 
 class Playing(NamedTuple):
-    """What is known before a run."""
+    """Settings of an algorithm that plays whole actions."""
 
     problem: Playable
     cover: Array  # int32 (M, K)
     noise_scale: Array  # float ()
-    dtype: Any  # of the run
+    dtype: Any  # dtype of the run
 
 
-class Seen(NamedTuple):
-    """What a rule knows before a round. Before every arm is seen all estimates are 0."""
+class PlayEstimates(NamedTuple):
+    """Input of a rule in a round. Until every arm has a sample, all estimates are 0."""
 
     state: PlayState
     is_ready: Array  # bool ()    every arm has a sample
@@ -50,11 +49,12 @@ class Seen(NamedTuple):
     best: Swaps | Row  # the best action at the estimates, the answer
 
 
-Rule = Callable[[Key, Seen], tuple[Array, Array]]  # what to play, bool or int (K,), and whether to stop, bool ()
+# (key, estimates) -> the action to play, bool or int (K,), and bool () stop
+PlayRule = Callable[[Key, PlayEstimates], tuple[Array, Array]]
 
 
-def checked(problem: Playable, *, noise_scale: Array | float, cover: Any) -> Playing:
-    """The settings of all factories; raises `ValueError` where one is not as their docstrings say."""
+def checked_playing(problem: Playable, *, noise_scale: Array | float, cover: Any) -> Playing:
+    """Returns the settings of a factory; raises `ValueError` for one that is not as its docstring says."""
     check_playable(problem)
     checks.positive("noise_scale", noise_scale)
     dtype = float_dtype(problem)
@@ -63,14 +63,14 @@ def checked(problem: Playable, *, noise_scale: Array | float, cover: Any) -> Pla
 
 
 def first_state(playing: Playing) -> PlayState:
-    """Nothing seen."""
+    """Returns the state without samples."""
     K = arm_count(playing.problem)
     dtype = playing.dtype
     return PlayState(jnp.zeros((), int), jnp.zeros(K, jnp.int32), jnp.zeros(K, dtype), no_loss((K,), dtype))
 
 
 def add_play(state: PlayState, action: Play, rewards: Array) -> PlayState:
-    """The state after a play, or as it was after the idle one; rewards are 0 where an arm is not played."""
+    """Returns the state after a play; the idle one changes nothing. Rewards are 0 where an arm is not played."""
     played = action.decision > 0
     before = (state.sums, state.lost)
     after = add_to(*before, jnp.where(played, rewards, 0))
@@ -81,51 +81,52 @@ def add_play(state: PlayState, action: Play, rewards: Array) -> PlayState:
     )
 
 
-def look(playing: Playing, state: PlayState) -> Seen:
-    """The estimates and the best action at them."""
+def estimates_at(playing: Playing, state: PlayState) -> PlayEstimates:
+    """Computes the estimates and the best action at them."""
     is_ready = jnp.all(state.counts > 0)
     counts = jnp.maximum(state.counts, 1).astype(playing.dtype)
     means = jnp.where(is_ready, state.sums / counts, 0)
     plays = jnp.maximum(state.pulls, 1).astype(playing.dtype)
-    return Seen(state, is_ready, plays, counts, means, best_of(playing.problem, means))
+    best = best_of(playing.problem, means)
+    return PlayEstimates(state=state, is_ready=is_ready, plays=plays, counts=counts, means=means, best=best)
 
 
-def as_play(seen: Seen, decision: Array) -> Play:
-    """A play of an action (K,); the next samples of its arms."""
+def as_play(estimates: PlayEstimates, decision: Array) -> Play:
+    """Returns the play of an action (K,), with the numbers of its arms' next samples."""
     decision = decision.astype(jnp.int32)
-    return Play(decision, jnp.where(decision > 0, seen.state.counts, 0))
+    return Play(decision, jnp.where(decision > 0, estimates.state.counts, 0))
 
 
-def cover_first(playing: Playing, seen: Seen, decision: Array) -> Array:
-    """The next action of the cover until all of it is played, then the decision: int32 (K,)."""
+def cover_first(playing: Playing, estimates: PlayEstimates, decision: Array) -> Array:
+    """Returns the next action of the cover until all of it is played, then the decision: int32 (K,)."""
     M = playing.cover.shape[0]
-    return jnp.where(seen.state.pulls < M, playing.cover[seen.state.pulls % M], decision.astype(jnp.int32))
+    return jnp.where(estimates.state.pulls < M, playing.cover[estimates.state.pulls % M], decision.astype(jnp.int32))
 
 
-def play_by(playing: Playing, rule: Rule) -> Algorithm:
-    """The algorithm that plays the cover, and then what a rule says."""
+def algorithm_from_play_rule(playing: Playing, rule: PlayRule) -> Algorithm:
+    """Returns the algorithm that plays the cover, and then the rule's actions."""
 
     def init(key: Key) -> PlayState:
         del key
         return first_state(playing)
 
     def decide(key: Key, state: PlayState) -> Decision:
-        seen = look(playing, state)
-        decision, stop = rule(key, seen)
-        action = as_play(seen, cover_first(playing, seen, decision))
-        return Decision(action, seen.is_ready & stop, seen.best.action.astype(jnp.int32))
+        estimates = estimates_at(playing, state)
+        decision, stop = rule(key, estimates)
+        action = as_play(estimates, cover_first(playing, estimates, decision))
+        return Decision(action, estimates.is_ready & stop, estimates.best.action.astype(jnp.int32))
 
     return Algorithm(init, decide, add_play, idle_play(playing), before=played_before, **made_for(playing.problem))
 
 
 def idle_play(playing: Playing) -> Play:
-    """The action that does nothing."""
+    """Returns the action that does nothing."""
     nothing = jnp.zeros(arm_count(playing.problem), jnp.int32)
     return Play(nothing, nothing)
 
 
 def played_before(state: Any, action: Play) -> Array:
-    """How often each arm of a play was played before, int32 (K,), as `jaxbandits.numbered` wants it."""
+    """Returns the number of earlier samples of each arm of a play, int32 (K,), for `jaxbandits.numbered`."""
     del state
     return action.index
 
@@ -136,24 +137,24 @@ def played_before(state: Any, action: Play) -> Array:
 def checked_threshold(
     problem: Playable, delta: Array | float, threshold: thresholds.Threshold | None
 ) -> thresholds.Threshold:
-    """The threshold, `gk16` for None; raises `ValueError` unless delta and it are what they should be."""
+    """Returns the threshold, `gk16` for None; raises `ValueError` if it or delta is invalid."""
     checks.probability("delta", delta)
     if threshold is None:
         return thresholds.gk16(arms=arm_count(problem))
     return checks.function("threshold", threshold, "delta and evidence")
 
 
-def ratio(playing: Playing, seen: Seen) -> Array:
-    """Z = min_x <means, x* - x>^2 / (2 noise_scale^2 sum 1 / counts), float (): the log likelihood ratio."""
-    gaps = gaps_of(playing.problem, seen.best, seen.means)
-    return closest(playing.problem, seen.best, gaps, 1 / seen.counts).value / playing.noise_scale**2
+def ratio(playing: Playing, estimates: PlayEstimates) -> Array:
+    """Computes the log likelihood ratio min_x <means, x* - x>^2 / (2 noise_scale^2 sum 1 / counts), float ()."""
+    gaps = gaps_of(playing.problem, estimates.best, estimates.means)
+    return closest(playing.problem, estimates.best, gaps, 1 / estimates.counts).value / playing.noise_scale**2
 
 
-def is_sure(playing: Playing, seen: Seen, delta: Array | float, threshold: thresholds.Threshold) -> Array:
-    """Whether the ratio exceeds the threshold, bool ().
+def is_sure(playing: Playing, estimates: PlayEstimates, delta: Array | float, threshold: thresholds.Threshold) -> Array:
+    """True if the ratio exceeds the threshold, bool ().
 
-    The published code also asks for a gap of more than 1e-7. It is implied: a ratio above 1 at fewer than 2^31 samples
-    means a gap of more than 6e-5 noise_scale.
+    The published code also requires a gap of more than 1e-7. Here it is implied. A ratio above 1 at fewer than 2^31
+    samples means a gap of more than 6e-5 noise_scale.
     """
-    evidence = thresholds.Evidence(pulls=seen.state.pulls, counts=seen.state.counts)
-    return ratio(playing, seen) > threshold(jnp.asarray(delta, playing.dtype), evidence)
+    evidence = thresholds.Evidence(pulls=estimates.state.pulls, counts=estimates.state.counts)
+    return ratio(playing, estimates) > threshold(jnp.asarray(delta, playing.dtype), evidence)

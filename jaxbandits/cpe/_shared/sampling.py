@@ -1,4 +1,4 @@
-"""What COCI and uniform sampling share: pull the least pulled arm of a set, until the box around theta is decided."""
+"""The frame of COCI and uniform sampling: pull the arm with fewest pulls in a set, until the box is decided."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -34,8 +34,8 @@ from jaxbandits.cpe._shared.estimate import (
 from jaxbandits.cpe._shared.leaps import Bounds, bounds, shares, slots
 
 
-class Settings(NamedTuple):
-    """The keywords of `coci` and `uniform`, which explain them."""
+class SamplingSettings(NamedTuple):
+    """Keyword arguments of `coci` and `uniform`."""
 
     delta: Array | float
     estimator: Estimator
@@ -46,25 +46,24 @@ class Settings(NamedTuple):
 
 
 class State(NamedTuple):
-    """All samples so far. Nothing is derived from them that would have to be kept."""
+    """All samples so far. Everything else is computed from them."""
 
     pulls: Array  # int ()
     statistics: Statistics
-    reach: Array | None  # int32 ()   pulls of the next round, if the set of arms lasts as long; None for single pulls
+    reach: Array | None  # int32 ()   pulls of the next round if the set of arms stays the same; None for single pulls
 
 
-class Rule(NamedTuple):
-    """Where to pull, and when to stop."""
+class ArmRule(NamedTuple):
+    """Choice of the arms to pull from, and of the round to stop in."""
 
-    judge: Callable[
-        [Box, Array], tuple[Array, Array]
-    ]  # (box, levels (m,)) -> bool (m,) arms to pull from, bool () stop
-    lasts: Callable[[Array, Bounds, Array], Array]
+    # (box, levels (m,)) -> bool (m,) arms to pull from, bool () stop
+    judge: Callable[[Box, Array], tuple[Array, Array]]
     # (arms bool (m,), bounds of the next rounds, levels (m,)) -> bool (): `judge` returns the same in all of them
+    lasts: Callable[[Array, Bounds, Array], Array]
 
 
-def checked(problem: Problem, settings: Settings) -> Settings:
-    """The settings; raises `ValueError` for one that is out of range or does not fit the problem."""
+def check_settings(problem: Problem, settings: SamplingSettings) -> None:
+    """Raises `ValueError` for a setting that is out of range or does not fit the problem."""
     check_problem(problem)
     checks.probability("delta", settings.delta)
     checks.one_of("estimator", settings.estimator, Estimator)
@@ -81,16 +80,15 @@ def checked(problem: Problem, settings: Settings) -> Settings:
     if isinstance(problem, Oracle):
         expected = "be bi-monotone for the two-call test (for a small class use enumerated(...))"
         require(problem.bi_monotone, "problem", expected, problem)
-    return settings
 
 
-def sample_least_pulled(problem: Problem, rule: Rule, settings: Settings) -> Algorithm:
-    """The algorithm that pulls the least pulled arm of the rule's set, the lowest index among ties.
+def algorithm_from_arm_rule(problem: Problem, rule: ArmRule, settings: SamplingSettings) -> Algorithm:
+    """Returns the algorithm that pulls the arm with fewest pulls in the rule's set, the lowest index among ties.
 
     Args:
-        problem: how decisions pay.
-        rule: the set and the stop. It is followed once every arm has its estimate; before, all arms are pulled.
-        settings: as `checked`.
+        problem: the decisions and their reward.
+        rule: the set and the stop. It applies once every arm has its estimate. Before, the set is all arms.
+        settings: valid settings, see `check_settings`.
 
     Returns:
         Algorithm with actions `Pulls` of `leap` slots and answers int32 (m,), levels.
@@ -125,8 +123,8 @@ def sample_least_pulled(problem: Problem, rule: Rule, settings: Settings) -> Alg
             number = jnp.where(is_ready, state.reach, initial)
             share = shares(counts, mask, number)
             last = squared(state.pulls + number.astype(state.pulls.dtype) - 1)
-            ahead = bounds(estimates, T, share, tau=tau, first=squared(state.pulls), last=last, clip=clip)
-            is_certain = ~is_ready | (number == 1) | rule.lasts(mask, ahead, levels)
+            leap_bounds = bounds(estimates, T, share, tau=tau, first=squared(state.pulls), last=last, clip=clip)
+            is_certain = ~is_ready | (number == 1) | rule.lasts(mask, leap_bounds, levels)
             single = (jnp.arange(m, dtype=jnp.int32) == arm).astype(jnp.int32)
             pulls = slots(jnp.where(is_certain, share, single), leap)
         return Decision(pulls, is_ready & stop, levels)
@@ -135,6 +133,7 @@ def sample_least_pulled(problem: Problem, rule: Rule, settings: Settings) -> Alg
         number = jnp.sum(action.arms < m, dtype=jnp.int32)
         reach = state.reach
         if reach is not None:
+            # The leap doubles after a success and halves after a failure.
             following = jnp.where(number == reach, jnp.minimum(2 * reach, leap), jnp.maximum(reach // 2, 1))
             is_ready = jnp.all(state.statistics.counts >= tau)
             reach = jnp.where(is_ready & (number > 0), following, reach)

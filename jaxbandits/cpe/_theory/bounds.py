@@ -1,6 +1,6 @@
-"""Hardness of an instance, and what theory says of the pulls until an algorithm stops.
+"""Hardness of an instance, and bounds on the pulls until an algorithm stops.
 
-All of it is a function of the truth, which no algorithm may know.
+All are functions of the truth, which no algorithm may know.
 """
 
 import jax
@@ -14,7 +14,7 @@ NEWTON_STEPS = 50
 
 
 def hardness(radii: Array) -> Array:
-    """H = sum_i 1 / Lambda_i^2, the hardness for COCI.
+    """Computes H = sum_i 1 / Lambda_i^2, the hardness for COCI.
 
     Args:
         radii: float (m,), `consistent_radius`: at least 0, inf where a level never changes.
@@ -32,7 +32,7 @@ def hardness(radii: Array) -> Array:
 
 
 def uniform_hardness(radii: Array) -> Array:
-    """H_U = m / min_i Lambda_i^2, the hardness for uniform sampling.
+    """Computes H_U = m / min_i Lambda_i^2, the hardness for uniform sampling.
 
     Args:
         radii: as in `hardness`.
@@ -50,9 +50,9 @@ def uniform_hardness(radii: Array) -> Array:
 
 
 def theorem1_bound(H: Array | float, m: int, tau: int, delta: Array | float) -> Array:
-    """The pulls within which COCI stops with probability 1 - delta; with H_U, uniform sampling (Theorem 4).
+    """Computes the pulls within which COCI stops with probability 1 - delta; with H_U, uniform sampling (Theorem 4).
 
-    2 m + 12 H ln(24 H) + 4 H ln(4 / (tau delta)). An arm whose level never changes may cost tau - 1 pulls beyond it.
+    It is 2 m + 12 H ln(24 H) + 4 H ln(4 / (tau delta)). An arm whose level never changes may add tau - 1 pulls to it.
 
     Args:
         H: float (), `hardness` or `uniform_hardness`, at least 1.
@@ -74,13 +74,13 @@ def theorem1_bound(H: Array | float, m: int, tau: int, delta: Array | float) -> 
 
 
 def arm_bound(radii: Array, pulls: Array | float, tau: int, delta: Array | float) -> Array:
-    """The pulls of each arm that COCI does not exceed in a run of `pulls`, with probability 1 - delta.
+    """Computes the pulls of each arm that COCI does not exceed in a run of `pulls`, with probability 1 - delta.
 
     T_i <= 1 + (2 / Lambda_i^2) ln(4 T^3 / (tau delta)).
 
     Args:
         radii: float (m,), as in `hardness`.
-        pulls: (), pulls of the run, T, at least 1.
+        pulls: (), T, number of pulls of the run, at least 1.
         tau: 1 for means, 2 for variances, a Python int.
         delta: float () in (0, 1), error probability.
 
@@ -101,16 +101,16 @@ def arm_bound(radii: Array, pulls: Array | float, tau: int, delta: Array | float
 
 
 def implicit_time(H: Array | float, m: int, tau: int, delta: Array | float, c: Array | float) -> Array:
-    """The largest root of T = m + c H ln(4 T^3 / (tau delta)).
+    """Computes the largest root of T = m + c H ln(4 T^3 / (tau delta)).
 
     Args:
         H: float (), `hardness` or `uniform_hardness`, at least 1.
         m: number of arms, a Python int.
         tau: 1 for means, 2 for variances, a Python int.
         delta: float () in (0, 1), error probability.
-        c: float (), at least 1/2. 2 is what the proof of Theorem 1 shows. 1/2 is what runs do: without noise arm i
+        c: float (), at least 1/2. The proof of Theorem 1 has c = 2. Runs behave as with c = 1/2: without noise arm i
             stops being a candidate when its confidence radius reaches Lambda_i. The mean stopping time of COCI is 0.93
-            to 1.03 times that root.
+            to 1.03 times the root for c = 1/2.
 
     Returns:
         float ().
@@ -121,25 +121,29 @@ def implicit_time(H: Array | float, m: int, tau: int, delta: Array | float, c: A
     checks.real("c", c, least=0.5)
     H, delta = _checked(H, delta, m=m, tau=tau)
     start = theorem1_bound(H, m, tau, delta)
-    return _implicit_time(H, jnp.asarray(m, H.dtype), jnp.asarray(tau, H.dtype), delta, jnp.asarray(c, H.dtype), start)
+    arms, initial, factor = (jnp.asarray(number, H.dtype) for number in (m, tau, c))
+    return _implicit_time(H, arms, initial, delta, factor, start=start)
 
 
-@jax.jit  # called by itself it would compile its loop each time
+# Without `jit` every call from outside a trace would compile the loop again.
+@jax.jit
 def _implicit_time(H: Array, m: Array, tau: Array, delta: Array, c: Array, start: Array) -> Array:
     def newton(_: int, time: Array) -> Array:
         excess = time - m - c * H * _log_term(time, tau, delta)
         return time - excess / (1 - 3 * c * H / time)
 
-    # The excess is convex, with its minimum at 3 c H: from the right of it Newton's method comes down on the root.
+    # The excess is convex, with its minimum at 3 c H. From the right of it Newton's method descends to the root.
     return lax.fori_loop(0, NEWTON_STEPS, newton, jnp.maximum(start, 6 * c * H))
 
 
 def clucb_bound(H_gap: Array | float, exchange_width: Array | int, m: int, delta: Array | float) -> Array:
-    """The pulls within which CLUCB stops with probability 1 - delta: 2 m + 499 w^2 H_gap ln(4 m w^2 H_gap / delta).
+    """Computes the pulls within which CLUCB stops with probability 1 - delta.
+
+    It is 2 m + 499 w^2 H_gap ln(4 m w^2 H_gap / delta).
 
     Args:
         H_gap: float (), sum_i 1 / Delta_i^2 over `reward_gaps`.
-        exchange_width: int (), w, that of the class, at least 1.
+        exchange_width: int (), w, the class's `exchange_width`, at least 1.
         m: number of arms, a Python int.
         delta: float () in (0, 1), error probability.
 
@@ -158,7 +162,7 @@ def clucb_bound(H_gap: Array | float, exchange_width: Array | int, m: int, delta
 
 
 def lower_bound_rate(H: Array | float, m: int, delta: Array | float) -> Array:
-    """H + (H / m) ln(1 / delta), the order of the pulls that every algorithm needs. Its constant is not known.
+    """Computes H + (H / m) ln(1 / delta), the order of the pulls that every algorithm needs.
 
     Args:
         H: float (), `hardness`.
@@ -178,7 +182,7 @@ def lower_bound_rate(H: Array | float, m: int, delta: Array | float) -> Array:
 
 
 def _log_term(time: Array, tau: Array | int, delta: Array) -> Array:
-    """ln(4 T^3 / (tau delta)), in a form that does not overflow."""
+    """Computes ln(4 T^3 / (tau delta)), in a form that does not overflow."""
     return jnp.log(4 / (tau * delta)) + 3 * jnp.log(time)
 
 
@@ -187,7 +191,7 @@ def _checked_radii(radii: Array) -> Array:
 
 
 def _checked(H: Array | float, delta: Array | float, *, m: int, tau: int = 1, name: str = "H") -> tuple[Array, Array]:
-    """Hardness and delta in one floating dtype."""
+    """Returns hardness and delta in one floating dtype, checked."""
     checks.positive(name, H)
     checks.whole("m", m, least=2)
     checks.whole("tau", tau, least=1, most=2)

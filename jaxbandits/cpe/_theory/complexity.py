@@ -1,4 +1,4 @@
-"""How close the other decisions are: consistent radii, reward gaps and exchange widths.
+"""Distances to the other decisions: consistent radii, reward gaps and exchange widths.
 
 They are functions of the truth, which no algorithm may know.
 """
@@ -19,19 +19,19 @@ from jaxbandits.cpe._problem.rows import row_values
 from jaxbandits.cpe._problem.solve import best_levels
 from jaxbandits.cpe._shared.candidates import open_arms
 
-HALVINGS = 60  # of the interval that holds a radius
-MAX_EXCHANGE_ROWS = 60  # decisions of a class whose exchange width is found by trying all triples
+HALVINGS = 60  # number of bisection steps for a radius
+MAX_EXCHANGE_ROWS = 60  # largest number of decisions for the exchange width, which tries all triples
 
 # Radii and gaps
 
 
 def consistent_radius(problem: Problem, theta: Array) -> Array:
-    """How far all of theta can be off, in the largest coordinate, before the level of an arm changes: Lambda_i.
+    """Computes the smallest change of theta, in its largest coordinate, that changes the level of an arm: Lambda_i.
 
     Lambda_i = inf {max_j |theta'_j - theta_j| : theta' in [0, 1]^m, phi_i(theta') != phi_i(theta)}.
 
     Args:
-        problem: any; an `Oracle` that is bi-monotone.
+        problem: any; an `Oracle` only if it is bi-monotone.
         theta: float (m,), in [0, 1].
 
     Returns:
@@ -52,13 +52,14 @@ def consistent_radius(problem: Problem, theta: Array) -> Array:
     return _consistent_radius(problem, theta)
 
 
-@jax.jit  # called by itself it would compile its loop each time
+# Without `jit` every call from outside a trace would compile the loop again.
+@jax.jit
 def _consistent_radius(problem: Problem, theta: Array) -> Array:
     m, dtype = theta.shape[0], theta.dtype
     levels = best_levels(problem, theta)
 
     def varies(half: Array) -> Array:
-        """Whether level i changes in the box of half-width half[i], bool (m,)."""
+        """Returns True for each arm i whose level changes in the box of half-width half[i], bool (m,)."""
         boxes = jnp.clip(theta[None] - half[:, None], 0, 1), jnp.clip(theta[None] + half[:, None], 0, 1)
         return jnp.diagonal(jax.vmap(lambda lo, hi: open_arms(problem, lo, hi, levels))(*boxes))
 
@@ -74,7 +75,7 @@ def _consistent_radius(problem: Problem, theta: Array) -> Array:
 
 
 def radius_top_k(theta: Array, k: int) -> Array:
-    """The consistent radii of top-k, in closed form: half the distance from the other side of the border.
+    """Computes the consistent radii of top-k in closed form: half the distance to the other side of the border.
 
     Args:
         theta: float (m,), in [0, 1].
@@ -86,7 +87,7 @@ def radius_top_k(theta: Array, k: int) -> Array:
     Raises:
         ValueError: an argument is not as above.
 
-    Source: Huang, Ok, Li and Chen (2018), the radius of `consistent_radius`, worked out for top-k.
+    Source: Huang, Ok, Li and Chen (2018), Definition 2, worked out for top-k.
     """
     theta = checks.array("theta", theta, ("m",), least=0, most=1)
     checks.whole("k", k, least=1, most=theta.shape[0] - 1)
@@ -94,7 +95,7 @@ def radius_top_k(theta: Array, k: int) -> Array:
 
 
 def reward_gaps(problem: Table | Enumerated, theta: Array) -> Array:
-    """By how much the best decision beats the best one with the other y_i: Delta_i.
+    """Computes the lead Delta_i of the best decision over the best one with the other y_i.
 
     Args:
         problem: an `Enumerated` class, or a table with rows of one entry that takes exactly `quota` of them (concrete).
@@ -130,13 +131,13 @@ def _top_gaps(values: Array, k: int) -> Array:
 
 
 def exchange_width(rows: Any) -> int:
-    """The width of a class of 0/1 decisions: how many arms must be exchanged at once, at worst.
+    """Computes the width of a class of 0/1 decisions: the number of arms that must be exchanged at once, at worst.
 
-    It is the largest, over decisions S and S' and arms i of S that S' lacks, of the smallest exchange that takes i out
-    of S, moves S towards S', and can be undone from S' as well. Matroids have width 2.
+    For decisions S and S' and an arm i of S that S' lacks, take the smallest exchange that removes i from S, moves S
+    towards S', and can be undone from S' as well. The width is the largest of them. Matroids have width 2.
 
     Args:
-        rows: (N, m), zeros and ones, N <= 60, such as those of an `Enumerated`; concrete.
+        rows: (N, m), zeros and ones, N <= 60, such as the rows of an `Enumerated`; concrete.
 
     Returns:
         int.
@@ -158,9 +159,9 @@ def exchange_width(rows: Any) -> int:
     widest = 0
     for s, start in enumerate(rows):
         for end in rows:
-            # After the exchange S is `between`, and S' is what makes up the same sum.
+            # If the exchange turns S into row t, its reverse turns S' into `undone[t]`, with the same sum.
             undone = start + end - rows
-            valid = [t for t, rest in enumerate(undone.tolist()) if tuple(rest) in decisions]
+            valid = [t for t, row in enumerate(undone.tolist()) if tuple(row) in decisions]
             for i in np.flatnonzero(start > end):
                 widest = max(widest, min(distance[s, t] for t in valid if rows[t, i] == 0))
     return int(widest)

@@ -1,4 +1,4 @@
-"""A run read from outside: what its state says of theta, and what decisions are worth."""
+"""Diagnostics of a run: the estimate and confidence box in its state, and the reward of a decision."""
 
 from typing import Any, NamedTuple
 
@@ -23,12 +23,12 @@ from jaxbandits.numerics.linalg import dot
 
 
 class Confidence(NamedTuple):
-    """What the samples of a run say of theta."""
+    """Estimate and confidence box of theta from the samples of a run."""
 
     theta: Array  # float (m,)    the estimate
-    radius: Array  # float (m,)   theta_i lies within it of the estimate, of all arms and rounds at once
-    lo: Array  # float (m,)       the corners of the box that is left for theta
-    hi: Array  # float (m,)
+    radius: Array  # float (m,)   confidence radius of each estimate, for all arms and rounds at once
+    lo: Array  # float (m,)       lower corner of the confidence box
+    hi: Array  # float (m,)       upper corner of the confidence box
 
 
 def confidence(
@@ -39,20 +39,20 @@ def confidence(
     clip: bool = True,
     radius_scale: Array | float = 1.0,
 ) -> Confidence:
-    """The estimate, its radii and the box of a state of `coci`, `uniform` or, with its radius "coci", `clucb`.
+    """Computes the estimate, its radii and the box from a state of `coci`, `uniform`, or `clucb` with radius "coci".
 
     Args:
-        state: of one lane, such as `outcome.state`; under `vmap`, of many.
-        delta: as the algorithm has it.
-        estimator: as the algorithm has it; "mean" for `clucb`.
-        clip: as the algorithm has it.
-        radius_scale: as the algorithm has it.
+        state: state of one lane, such as `outcome.state`; use `vmap` for several.
+        delta: the algorithm's delta.
+        estimator: the algorithm's estimator; "mean" for `clucb`.
+        clip: the algorithm's clip.
+        radius_scale: the algorithm's radius_scale.
 
     Returns:
-        Confidence. An arm with fewer samples than an estimate takes counts as having that many.
+        Confidence. An arm with fewer samples than an estimate requires counts as having that many.
 
     Raises:
-        ValueError: `state` is no state of this family, or a setting is out of range.
+        ValueError: `state` is not a state of these algorithms, or a setting is out of range.
 
     Cost: O(m).
 
@@ -64,10 +64,10 @@ def confidence(
         >>> instance = cpe.best5()
         >>> algorithm = cpe.coci(instance.problem, delta=0.05)
         >>> outcome = jaxbandits.run(jax.random.key(0), algorithm, cpe.environment(instance), max_rounds=10**5)
-        >>> seen = cpe.confidence(outcome.state, delta=0.05)
-        >>> print(((seen.lo <= instance.theta) & (instance.theta <= seen.hi)).all())
+        >>> box = cpe.confidence(outcome.state, delta=0.05)
+        >>> print(((box.lo <= instance.theta) & (instance.theta <= box.hi)).all())
         True
-        >>> print(cpe.candidates(instance.problem, seen.lo, seen.hi, outcome.answer).any())  # so it has stopped
+        >>> print(cpe.candidates(instance.problem, box.lo, box.hi, outcome.answer).any())  # so it has stopped
         False
     """
     is_state = isinstance(getattr(state, "statistics", None), Statistics)
@@ -88,15 +88,15 @@ def confidence(
 
 
 def reward(problem: Problem, theta: Any, levels: Any) -> Array:
-    """What a decision pays beyond the one of all levels 0, r(theta, y) - r(theta, y(0)).
+    """Computes the reward of a decision minus the reward of the one with all levels 0, r(theta, y) - r(theta, y(0)).
 
-    So differences of two decisions are those of r; for an `Enumerated` class and for `Graphic`, r(theta, y) itself, as
-    no arm at level 0 pays anything.
+    Differences between two decisions are differences of r. For an `Enumerated` class and for `Graphic` it is
+    r(theta, y) itself, because no arm at level 0 pays anything.
 
     Args:
-        problem: any but an `Oracle`, whose rewards are not known.
+        problem: any except an `Oracle`, whose rewards are not known.
         theta: float (m,).
-        levels: int (m,), of a decision of the problem, such as an algorithm's answer or `solve(problem, theta)`.
+        levels: int (m,), levels of a decision, such as an algorithm's answer or `solve(problem, theta)`.
 
     Returns:
         float (). -inf beyond the last entry of a table's row; NaN for levels that are no row of an `Enumerated` class.
@@ -104,7 +104,7 @@ def reward(problem: Problem, theta: Any, levels: Any) -> Array:
     Raises:
         ValueError: an argument is not as above.
 
-    Cost: O(m W) for a `Table`, O(N m) for `Enumerated`, else O(m).
+    Cost: O(m W) for a `Table`, O(N m) for `Enumerated`, otherwise O(m).
 
     Example:
         >>> from jaxbandits import cpe
@@ -113,7 +113,7 @@ def reward(problem: Problem, theta: Any, levels: Any) -> Array:
         1.0
     """
     check_problem(problem)
-    expected = "be a Table, OpinionSampling, Enumerated or Graphic: an Oracle tells its best decision, not what it pays"
+    expected = "be a Table, OpinionSampling, Enumerated or Graphic: an Oracle has a best decision but no reward"
     require(not isinstance(problem, Oracle), "problem", expected, type(problem).__name__)
     m, dtype = arm_count(problem), dtype_of(problem)
     theta = checks.array("theta", theta, (m,)).astype(dtype)

@@ -1,4 +1,4 @@
-"""How many plays any algorithm needs: the characteristic time of plays, with a certificate. On the host, in NumPy."""
+"""The characteristic time of plays, a lower bound for every algorithm, with a certificate. On the host, in NumPy."""
 
 from typing import NamedTuple
 
@@ -11,45 +11,45 @@ from jaxbandits.cpe._problem.classes import components
 from jaxbandits.cpe._problem.problems import Enumerated, Graphic, arm_count
 from jaxbandits.cpe._shared.maximum import Playable, best_on_host, check_playable, small_cover
 
-PRECISION = 1e-4  # of 1 / T*, relative
-CALLS = 600  # of the maximiser at most
-STEPS = 60  # of Newton's method between two calls at most; a handful do
-FIRST_BARRIER = 0.1  # in units of F at the start
+PRECISION = 1e-4  # relative precision of 1 / T*
+CALLS = 600  # largest number of calls of the maximiser
+STEPS = 60  # largest number of Newton steps between two calls; a handful is typical
+FIRST_BARRIER = 0.1  # first size of the barrier, in units of F at the start
 
 
 class CharacteristicTime(NamedTuple):
     """T*: the expected number of plays is at least T* kl(delta, 1 - delta), for any delta-correct algorithm."""
 
-    value: float  # that of the allocation, `upper`
-    lower: float  # T* is not below
-    upper: float  # T* is not above
-    allocation: np.ndarray  # (K,)   shares of plays that hold each arm; not unique
+    value: float  # the time at the allocation, equal to `upper`
+    lower: float  # lower bound of T*
+    upper: float  # upper bound of T*
+    allocation: np.ndarray  # (K,)   shares of plays with each arm; not unique
 
 
 class Rivals(NamedTuple):
-    """The rates f_s = scale_s / sum_{k in s} 1 / omega_k, whose least is to be as large as possible."""
+    """The rates f_s = scale_s / sum_{k in s} 1 / omega_k, whose minimum is maximised."""
 
     scale: np.ndarray  # (S,)   gap^2 / 2
     differs: np.ndarray  # float (S, K)   0 or 1
 
 
 class Point(NamedTuple):
-    """Where the barrier's method is, its rates there, and what they depend on."""
+    """An iterate of the barrier method, with its rates."""
 
-    shares: np.ndarray  # (n,)   of the actions, sum 1
+    shares: np.ndarray  # (n,)   shares of the actions, sum 1
     level: float  # z, below all rates
-    omega: np.ndarray  # (K,)
+    omega: np.ndarray  # (K,)    shares of plays with each arm
     rates: np.ndarray  # (S,)
-    slopes: np.ndarray  # (S, K)   their gradients in omega
+    slopes: np.ndarray  # (S, K)   gradients of the rates in omega
 
 
 def characteristic_time(problem: Playable, means: Array, noise_scale: Array | float = 1.0) -> CharacteristicTime:
-    """T* of the best action from plays: 1 / T* = max over omega in conv(actions) of F(omega, means).
+    """Computes T* of the best action from plays: 1 / T* = max over omega in conv(actions) of F(omega, means).
 
-    F is the least of the rates of `most_confusing`. They are concave and homogeneous of degree 1, hence <gradient,
-    omega> = rate, and for any weights q of the rates and any omega, the largest action along the q-weighted gradient
-    has a value of at least 1 / T*: one call of the maximiser is a certificate. Actions are added one by one where the
-    certificate is open, and weighed by a barrier's Newton steps between.
+    F is the minimum of the rates of `most_confusing`. They are concave and homogeneous of degree 1, hence <gradient,
+    omega> = rate. For any weights q of the rates and any omega, the largest action along the q-weighted gradient has a
+    value of at least 1 / T*, so one call of the maximiser is a certificate. While its gap is open, that action is
+    added, and Newton steps of a barrier method set the shares of all actions.
 
     Args:
         problem: as in `maximum`.
@@ -57,15 +57,15 @@ def characteristic_time(problem: Playable, means: Array, noise_scale: Array | fl
         noise_scale: () > 0, in units of reward.
 
     Returns:
-        CharacteristicTime in plays: its interval is narrower than 1e-4 T*, unless 600 calls were not enough.
+        CharacteristicTime in plays. Its interval is narrower than 1e-4 T*, unless 600 calls are not enough.
 
     Raises:
         ValueError: an argument is not as above.
 
-    **Cost**: 11 calls of the maximiser and .05 s for the 20,736 trees of 8 nodes and 20 edges, 29 calls and .1 s for
-    those of a complete graph of 8 nodes with two levels of means, where all rivals are equally near.
+    **Cost**: 11 calls of the maximiser and .05 s for the 20,736 trees of 8 nodes and 20 edges; 29 calls and .1 s for
+    the trees of a complete graph of 8 nodes with two levels of means, where all rivals are equally near.
 
-    Source: ours; the quantity is that of Tzeng, Wang, Proutiere and Lu (2023).
+    Source: ours; the quantity is from Tzeng, Wang, Proutiere and Lu (2023).
 
     Example:
         >>> import numpy as np
@@ -95,23 +95,23 @@ def characteristic_time(problem: Playable, means: Array, noise_scale: Array | fl
             best, allocation = point.rates.min(), point.omega
         weights = 1 / (point.rates - point.level)
         gradient = weights / weights.sum() @ point.slopes
-        found = best_on_host(problem, gradient)
-        bound = min(bound, gradient @ found)
+        action = best_on_host(problem, gradient)
+        bound = min(bound, gradient @ action)
         gap = (bound - best) / best
         if gap <= PRECISION:
             break
         kept = shares >= 1e-3 * barrier
-        if not np.any(np.all(actions == found, axis=1)):
-            actions = np.concatenate([actions[kept], found[None]])
+        if not np.any(np.all(actions == action, axis=1)):
+            actions = np.concatenate([actions[kept], action[None]])
             shares = np.append(shares[kept], shares[kept].sum() / kept.sum())
         shares = shares / shares.sum()
         barrier = min(barrier, max(barrier / 5, 0.3 * gap / (len(rivals.scale) + len(shares))))
     time = float(noise_scale) ** 2 / unit
-    return CharacteristicTime(time / best, time / bound, time / best, allocation)
+    return CharacteristicTime(value=time / best, lower=time / bound, upper=time / best, allocation=allocation)
 
 
 def _rivals(problem: Playable, means: np.ndarray) -> Rivals:
-    """All swaps of the best action, or all other rows."""
+    """Returns all swaps of the best action, or all other rows."""
     K, action = len(means), best_on_host(problem, means)
     if isinstance(problem, Enumerated):
         rows = known(problem.rows)
@@ -122,9 +122,9 @@ def _rivals(problem: Playable, means: np.ndarray) -> Rivals:
             fits = action == 0
             if isinstance(problem, Graphic):
                 ends = known(problem.ends)
-                left = ends[(action > 0) & (np.arange(K) != out)]
+                remaining = ends[(action > 0) & (np.arange(K) != out)]
                 fits = fits & [
-                    components(problem.nodes, np.concatenate([left, ends[f : f + 1]])) == 1 for f in range(K)
+                    components(problem.nodes, np.concatenate([remaining, ends[f : f + 1]])) == 1 for f in range(K)
                 ]
             swaps += [np.eye(K)[out] - np.eye(K)[into] for into in np.flatnonzero(fits)]
         signs = np.array(swaps)
@@ -132,7 +132,7 @@ def _rivals(problem: Playable, means: np.ndarray) -> Rivals:
 
 
 def _rates(rivals: Rivals, omega: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """All rates (S,) and their gradients (S, K)."""
+    """Computes all rates (S,) and their gradients (S, K)."""
     total = rivals.differs @ (1 / omega)
     return rivals.scale / total, (rivals.scale / total**2)[:, None] * rivals.differs / omega**2
 
@@ -143,7 +143,7 @@ def _at(rivals: Rivals, actions: np.ndarray, shares: np.ndarray, level: float) -
 
 
 def _worth(point: Point, barrier: float) -> float:
-    """What the barrier's method maximises; -inf above a rate."""
+    """Computes the objective of the barrier method; -inf if the level is not below all rates."""
     room = point.rates - point.level
     if room.min() <= 0:
         return -np.inf
@@ -171,7 +171,8 @@ def _centre(rivals: Rivals, actions: np.ndarray, shares: np.ndarray, barrier: fl
         if rise < 1e-6:
             break
         falls = step[:n] < 0
-        size = min(1.0, 0.99 * np.min(-point.shares[falls] / step[:n][falls], initial=np.inf))  # shares stay positive
+        # The bound keeps shares positive.
+        size = min(1.0, 0.99 * np.min(-point.shares[falls] / step[:n][falls], initial=np.inf))
         while size > 1e-10:
             following = _at(rivals, actions, point.shares + size * step[:n], point.level + size * step[n])
             gained = _worth(following, barrier) - worth
@@ -179,7 +180,8 @@ def _centre(rivals: Rivals, actions: np.ndarray, shares: np.ndarray, barrier: fl
                 break
             size /= 2
         else:
-            break  # no further in floating point
+            # Floating point permits no further rise.
+            break
         point, worth = following, worth + gained
     return point
 
@@ -187,8 +189,8 @@ def _centre(rivals: Rivals, actions: np.ndarray, shares: np.ndarray, barrier: fl
 def _newton_step(curvature: np.ndarray, slope: np.ndarray, kept: np.ndarray) -> np.ndarray:
     """Computes the step that maximises slope . x - x . curvature x / 2 over kept . x = 0.
 
-    A share near 0 has a curvature of 1 / share^2, so the matrix spans 26 decades and more: it is scaled to a unit
-    diagonal. Where it is singular even so, there is no step.
+    A share near 0 has a curvature of 1 / share^2, so the matrix spans 26 decades and more. It is therefore scaled to a
+    unit diagonal. If it is singular even so, the step is 0.
     """
     scale = 1 / np.sqrt(np.diagonal(curvature))
     try:
