@@ -11,9 +11,9 @@ KEY = jax.random.key(5)
 
 
 def follow(make, points, *, rounds, k, levels=None, leap=1):
-    """A compiled function of a tape and of what `make` takes: the last state, and what was queried in every round.
+    """Returns a compiled `run(tape, *parameters)`, which returns the last state and the queries of every round.
 
-    `make(problem, *parameters)` gives the algorithm, and takes `leap=` too.
+    `make(problem, *parameters, leap=)` returns the algorithm.
     """
     instance = kcenter.dimension_instance(points, k=k, levels=levels)
     environment = kcenter.environment(instance, leap=leap)
@@ -39,7 +39,7 @@ def follow(make, points, *, rounds, k, levels=None, leap=1):
 
 
 def one_by_one(queried, m):
-    """The rounds' leaps as single queries: (node, slot, cost) each."""
+    """Splits leaps into single queries: (node, slot, cost) each."""
     singles = []
     for node, slot, queries in queried.tolist():
         singles += [(node, slot, queries)] if queries == m else [(node, slot, 1)] * queries

@@ -1,4 +1,4 @@
-"""Drives algorithms for noisy distances with recorded noise: the noise of a query is that of its number."""
+"""Drives algorithms for noisy distances with recorded noise: query number q of a run has noise[q]."""
 
 import functools
 
@@ -21,9 +21,9 @@ def tape(seed, size, noise="gaussian"):
 
 
 def follow(make, instance, noise, rounds, k):
-    """Runs `make(*instance)`, an algorithm and its environment; compiled once for each `make`.
+    """Runs `make(*instance)`, an algorithm and its environment; compiles once for each `make`.
 
-    Returns the last state, and the queries made: one (node, slot) each.
+    Returns the last state, and the queries as (node, slot) pairs.
     """
     state, nodes, slots = _scan(make, rounds)(instance, jnp.asarray(noise))
     n = state.samples.counts.shape[0]

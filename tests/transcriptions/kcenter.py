@@ -1,4 +1,4 @@
-"""Greedy k-center from samples against plain Python, query by query: the transcription is told what was heard."""
+"""Greedy k-center from samples against plain Python, query by query, with the same observations in both."""
 
 import functools
 from functools import partial
@@ -20,12 +20,12 @@ from jaxbandits.numerics.normal import normals_and_uniforms
 from jaxbandits.testing import round_keys
 
 
-def by_queries(asked, facts, *, ends=True):
-    """Queries, one a row, as a tape; at its end what is known then: centers, counts, ..."""
-    rows = len(asked)
+def by_queries(queries, facts, *, ends=True):
+    """Returns queries, one per row, as a tape whose last row holds the final facts: centers, counts, ..."""
+    rows = len(queries)
     nothing = unless(np.ones(rows, bool), np.zeros(rows, bool))
     watched = tuple(only_last(np.asarray(fact), rows) for fact in facts) if ends else ()
-    return Tape(np.array(asked), np.zeros(rows), nothing, np.zeros(rows), watched)
+    return Tape(np.array(queries), np.zeros(rows), nothing, np.zeros(rows), watched)
 
 
 def stage_of(state):
@@ -35,8 +35,8 @@ def stage_of(state):
 # Dimensions
 
 
-def in_dimensions(make, points, k, rounds, leap=1, levels=None):
-    """The rounds of a run, and the dimension of every query: query number q draws entry q."""
+def in_dimensions(make, points, *, k, rounds, leap=1, levels=None):
+    """Runs an algorithm; returns its rounds, the queries of each, and the dimension of every query by number."""
     m = points.shape[1]
 
     def build():
@@ -55,13 +55,13 @@ def in_dimensions(make, points, k, rounds, leap=1, levels=None):
 
 
 def one_by_one(course, spent, m):
-    """Leaps as single queries: (node, slot, cost) each."""
-    asked = []
+    """Splits leaps into single queries: (node, slot, cost) each."""
+    singles = []
     for node, slot, cost in zip(
         course.actions.node.tolist(), course.actions.slot.tolist(), spent.tolist(), strict=True
     ):
-        asked += [(node, slot, cost)] if cost == m else [(node, slot, 1)] * cost
-    return asked
+        singles += [(node, slot, cost)] if cost == m else [(node, slot, 1)] * cost
+    return singles
 
 
 def known(course, counts):
@@ -70,7 +70,8 @@ def known(course, counts):
 
 
 def laid_in_dimensions(course, spent, expected, m, cap):
-    """With `redraw` a count also tells the stage in which the arm was read."""
+    """Lays a run beside its transcription."""
+    # A count also encodes the stage in which the arm was read, with `redraw`, so counts are cut above the cap.
     ours = by_queries(one_by_one(course, spent, m), known(course, np.minimum(course.watched[2][-1], cap + 1)))
     return Laid(by_queries(expected.queried, (expected.centers, expected.queries, expected.counts)), ours)
 
@@ -86,7 +87,7 @@ BOUNDS = {
 
 def ds_ucb(leap, interval=LIL, **options):
     make = partial(kcenter.ds_ucb, delta=0.1, interval=interval, leap=leap, **options)
-    course, spent, dimensions = in_dimensions(make, PIXELS, 4, 700, leap, LEVELS)
+    course, spent, dimensions = in_dimensions(make, PIXELS, k=4, rounds=700, leap=leap, levels=LEVELS)
     expected = kcenter_ds.sample(PIXELS, 4, dimensions, interval=BOUNDS[interval], levels=LEVELS, **options)
     assert any(cost == 30 for _, _, cost in expected.queried)
     return laid_in_dimensions(course, spent, expected, 30, options.get("cap", 30))
@@ -99,7 +100,7 @@ BINARY = (LEVELS * (np.random.default_rng(0).random((6, 150)) < DENSITIES)).asty
 
 @jax.jit
 def posterior_draws(seed, step, successes, failures):
-    """The draws of one query: of its slot, of its choice between the rules, of its rounding."""
+    """Returns the draws of one query: of its slots, of the choice between the rules, and of its rounding."""
     uniform = jax.random.uniform(jax.random.fold_in(jax.random.wrap_key_data(seed), step), (2 + 8 * 2,))
     theta = beta_or_nan(uniform[1:-1].reshape(8, 2), 1.0 + successes, 1.0 + failures)
     return theta, uniform[0], uniform[-1]
@@ -107,7 +108,7 @@ def posterior_draws(seed, step, successes, failures):
 
 def ds_ts(leap, mix=0.7, **options):
     make = partial(kcenter.ds_ts, delta=0.1, mix=mix, leap=leap, **options)
-    course, spent, dimensions = in_dimensions(make, BINARY, 3, 2000, leap, LEVELS)
+    course, spent, dimensions = in_dimensions(make, BINARY, k=3, rounds=2000, leap=leap, levels=LEVELS)
     problem = kcenter.dimension_instance(BINARY, k=3, levels=LEVELS).problem
     seed = make(problem).init(streams(KEY).init).draws.seed
 
@@ -132,7 +133,7 @@ FIVE = 0.5 + np.random.default_rng(1).uniform(0.05, 1, (5, 1)) * (np.random.defa
 
 
 def ds_random():
-    course, spent, dimensions = in_dimensions(partial(kcenter.ds_random, delta=0.1), FIVE, 3, 400)
+    course, spent, dimensions = in_dimensions(partial(kcenter.ds_random, delta=0.1), FIVE, k=3, rounds=400)
     draw = jax.jit(jax.vmap(lambda key, stage: draw_arms(key, stage, 5, (1,))))
     arms = np.stack(draw(round_keys(KEY, 400), course.watched[1]), axis=1)[..., 0].tolist()
     interval = partial(kcenter_ds.lil, delta=0.1 / 5)
@@ -146,12 +147,12 @@ def ds_random():
 # Noisy distances
 
 N, K, DELTA = 7, 4, 0.1
-TABLE = distances(126, N, dim=2)  # its gaps are .18, .11 and .10
+TABLE = distances(126, N, dim=2)  # gaps .18, .11 and .10
 
 
 @functools.cache
 def noisy(factory, noise, action, **settings):
-    """`build` of all numbers."""
+    """Returns `build(table, variance)`, with every size and setting fixed."""
 
     def build(table, variance):
         noise_scale = jnp.sqrt(variance) if noise == "gaussian" else None
@@ -162,8 +163,8 @@ def noisy(factory, noise, action, **settings):
     return build
 
 
-class Heard:
-    """What an algorithm asked and heard, a query a row, and in which round."""
+class Recording:
+    """Queries of a run, one per row, with their rewards and rounds."""
 
     def __init__(self, build, rounds, table=TABLE, variance=0.01):
         self.course = traced(build, rounds, table, variance, watch=stage_of)
@@ -172,50 +173,52 @@ class Heard:
             for x in (self.course.actions.node, self.course.actions.slot, self.course.observations)
         )
         is_query = (node < N) & (slot < K - 1)
-        self.asked = np.stack([node[is_query], slot[is_query]], axis=1).tolist()
+        self.queries = np.stack([node[is_query], slot[is_query]], axis=1).tolist()
         self.rounds, self.rewards = np.nonzero(is_query)[0], rewards[is_query]
 
     def reward(self, v, s, q):
         return float(self.rewards[q]) if q < len(self.rewards) else 0.0
 
     def beside(self, expected, most, ends):
-        """The first `most` queries, and all of a run that ends."""
+        """Lays the first `most` queries beside the transcription, or all queries of a run that ends."""
         assert (len(expected.centers) == K) is ends
         assert bool(self.course.stops[-1]) is ends
         pulls, stage, _ = self.course.watched
         if not ends:
-            return Laid(by_queries(expected.log[:most], (), ends=False), by_queries(self.asked[:most], (), ends=False))
+            return Laid(
+                by_queries(expected.log[:most], (), ends=False), by_queries(self.queries[:most], (), ends=False)
+            )
         theirs = by_queries(expected.log, (expected.centers, expected.queries(), len(expected.log)))
-        return Laid(theirs, by_queries(self.asked, (stage.centers[-1], stage.queries[-1], pulls[-1])))
+        return Laid(theirs, by_queries(self.queries, (stage.centers[-1], stage.queries[-1], pulls[-1])))
 
 
 QUERIES = 3000
 
 
 def ns_ts(noise="gaussian", table=TABLE, variance=0.01, ends=True, sample=None, pair=True, triangle=None, **settings):
-    """`sample(heard)` gives what the transcription calls `sample`."""
+    """Lays a run of NS-TS beside its transcription, whose `sample` is `sample(recording)`."""
     build = noisy(kcenter.ns_ts, noise, None, pair=pair, triangle=triangle, **settings)
-    heard = Heard(build, QUERIES + 2 * N, table, variance)
+    recording = Recording(build, QUERIES + 2 * N, table, variance)
     interval = {"gaussian": partial(kcenter_ns.gaussian, variance), "bernoulli": kcenter_ns.bernoulli}[noise]
-    options = {"pair": pair, "triangle": triangle} | ({} if sample is None else {"sample": sample(heard)})
+    options = {"pair": pair, "triangle": triangle} | ({} if sample is None else {"sample": sample(recording)})
     bounds = interval(n=N, delta=DELTA)
-    expected = kcenter_ns.ns_ts(heard.reward, bounds, n=N, k=K, max_queries=QUERIES, **options)
-    return heard.beside(expected, QUERIES, ends), expected
+    expected = kcenter_ns.ns_ts(recording.reward, bounds, n=N, k=K, max_queries=QUERIES, **options)
+    return recording.beside(expected, QUERIES, ends), expected
 
 
 @functools.cache
 def chance():
-    """The coins and normal draws of every round."""
+    """Returns the uniform and the normal draws of every round."""
     draws = jax.jit(jax.vmap(lambda key: normals_and_uniforms(key, 2 * (K - 1), 2, jnp.float64)))
     normals, coins = map(np.asarray, draws(round_keys(KEY, QUERIES + 2 * N)))
     return coins, normals.reshape(-1, 2, K - 1)
 
 
-def conjugate(heard):
+def conjugate(recording):
     coins, normals = chance()
 
     def sample(q, half, v, arms):
-        r = heard.rounds[min(q, len(heard.rounds) - 1)]
+        r = recording.rounds[min(q, len(recording.rounds) - 1)]
         if coins[r, half] >= 0.9:
             return None
         precision = [2 + t / 0.01 for t, _ in arms]
@@ -224,16 +227,16 @@ def conjugate(heard):
     return sample
 
 
-def printed(heard):
+def printed(recording):
     coins, normals = chance()
     laws = {}
 
     def sample(q, half, v, arms):
-        r = heard.rounds[min(q, len(heard.rounds) - 1)]
+        r = recording.rounds[min(q, len(recording.rounds) - 1)]
         for i, (t, s) in enumerate(arms):
             # (17) is applied once for each query since; only one arm of a node gains a query in a round.
-            mean, precision, seen = laws.get((v, i), (0.0, 2.0, 1))
-            if t > seen:
+            mean, precision, used = laws.get((v, i), (0.0, 2.0, 1))
+            if t > used:
                 new = t / 0.01
                 mean, precision = (precision * mean + new * s / t) / (precision + new), precision + new
                 laws[v, i] = mean, precision, t
@@ -247,13 +250,13 @@ def printed(heard):
     return sample
 
 
-def of_beta(heard):
+def beta_draws(recording):
     keys = jax.jit(jax.vmap(jax.random.split))(round_keys(KEY, QUERIES + 2 * N))
     coins = np.asarray(jax.jit(jax.vmap(lambda key: jax.random.uniform(key, (2,))))(keys[:, 0]))
     draw = jax.jit(beta)
 
     def sample(q, half, v, arms):
-        r = heard.rounds[min(q, len(heard.rounds) - 1)]
+        r = recording.rounds[min(q, len(recording.rounds) - 1)]
         if coins[r, half] >= 0.9:
             return None
         s, t = np.zeros((2, K - 1)), np.zeros((2, K - 1))
@@ -263,7 +266,7 @@ def of_beta(heard):
     return sample
 
 
-def least_lower_bound():
+def smallest_lower_bound():
     laid, expected = ns_ts(mix=0.0, interval=KL(k1=11.11))
     assert len(expected.log) > 300
     return laid
@@ -272,12 +275,12 @@ def least_lower_bound():
 def one_node_alone():
     laid, expected = ns_ts(mix=0.0, pair=False, ends=False)
     queries = np.sort([max(run.count((v, i)) for i in range(K)) for run in [expected.log] for v in range(N)])
-    assert queries[-1] > 10 * queries[-2]  # the best node is queried on and on, the others wait
+    assert queries[-1] > 10 * queries[-2]  # the best node is queried again and again, the others wait
     return laid
 
 
 def bernoulli():
-    laid, expected = ns_ts("bernoulli", ends=False, sample=of_beta)
+    laid, expected = ns_ts("bernoulli", ends=False, sample=beta_draws)
     assert len(expected.centers) == 2
     return laid
 
@@ -287,7 +290,7 @@ def triangle(seed, dim, variance):
 
 
 def ns_random():
-    heard = Heard(noisy(kcenter.ns_random, "gaussian", Pull), 6000)
+    recording = Recording(noisy(kcenter.ns_random, "gaussian", Pull), 6000)
     keys = round_keys(KEY, 6000)
 
     @functools.cache
@@ -295,16 +298,16 @@ def ns_random():
         return np.asarray(jax.jit(jax.vmap(lambda key: jax.random.randint(key, (), 0, arms, jnp.int32)))(keys))
 
     def draw(q, candidates, p):
-        r = heard.rounds[min(q, len(heard.rounds) - 1)]
+        r = recording.rounds[min(q, len(recording.rounds) - 1)]
         rank, slot = divmod(int(numbers(len(candidates) * p)[r]), p)
         return candidates[rank], slot
 
     bounds = kcenter_ns.gaussian(0.01, n=N, delta=DELTA)
-    expected = kcenter_ns.ns_random(heard.reward, bounds, draw, n=N, k=K)
-    return heard.beside(expected, None, True)
+    expected = kcenter_ns.ns_random(recording.reward, bounds, draw, n=N, k=K)
+    return recording.beside(expected, None, True)
 
 
-EVERY, OFFSET = 20, 0.5  # so small that rounds of every kind come up
+EVERY, OFFSET = 20, 0.5  # small, so that rounds of every kind occur
 PAIRS = log(N**2 / DELTA)
 CONSTANT = 2 * kcenter_ns.mixture_constant(PAIRS / 2)
 RATES = {
@@ -328,11 +331,11 @@ def weights(means, nodes):
 def ns_tands(z, rate="loglog", noise="gaussian", size=4000, ends=True, **settings):
     named = {"rate": rate} if noise == "gaussian" else {}
     build = noisy(kcenter.ns_tands, noise, Pull, weights_every=EVERY, forced_offset=OFFSET, **named, **settings)
-    heard = Heard(build, size + 2 * N)
+    recording = Recording(build, size + 2 * N)
     settings |= {"every": EVERY, "forced_offset": OFFSET}
-    expected = kcenter_ns.ns_tands(heard.reward, z, RATES[rate], weights, n=N, k=K, max_queries=size, **settings)
+    expected = kcenter_ns.ns_tands(recording.reward, z, RATES[rate], weights, n=N, k=K, max_queries=size, **settings)
     assert len(expected.centers) >= 2
-    return heard.beside(expected, size, ends)
+    return recording.beside(expected, size, ends)
 
 
 GAUSSIAN = partial(kcenter_ns.z_gaussian, variance=0.01)
@@ -345,7 +348,7 @@ CASES = {
     "ds_ts, leap": lambda: ds_ts(4),
     "ds_ts, cap": lambda: ds_ts(8, cap=80),
     "ds_random": ds_random,
-    "ns_ts, least lower bound": least_lower_bound,
+    "ns_ts, smallest lower bound": smallest_lower_bound,
     "ns_ts, one node alone": one_node_alone,
     "ns_ts, conjugate": lambda: ns_ts(sample=conjugate)[0],
     "ns_ts, printed": lambda: ns_ts(sample=printed, posterior="printed")[0],

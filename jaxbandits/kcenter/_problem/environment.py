@@ -81,9 +81,9 @@ def environment(
     """Returns the environment that answers the queries of an instance.
 
     For points, a query draws a dimension j uniformly, with replacement, and pays (x_vj - x_sj)^2. For noisy distances,
-    a query of (v, s) pays a normal variable of mean d(v, s), or 1 with probability d(v, s). Then m queries of an arm
-    are answered by one variable with the law of their sum, N(m d, m noise_scale^2) or Binomial(m, d), and 0 queries by
-    0.
+    a query of (v, s) pays a normal variable of mean d(v, s), or 1 with probability d(v, s). Several queries of an arm
+    in one round are answered by one variable with the law of their sum: for m queries N(m d, m noise_scale^2) or
+    Binomial(m, d), and 0 without a query.
 
     Args:
         instance: the truth.
@@ -200,7 +200,7 @@ def _answering(
 
 
 def queried_before(counts: Array, action: Pull | PairPull) -> Array:
-    """Counts the queries of each arm before its place in the action, in this and earlier rounds: int32, by node."""
+    """Counts the earlier queries of each arm of an action, in past rounds and earlier in this one: int32, by node."""
     before = counts.at[action.node, action.slot].get(mode="clip")
     if jnp.ndim(action.node) == 0:
         return before

@@ -73,8 +73,8 @@ def dimension_instance(
             for x = value / levels, and rewards are then integers in units of 1/levels^2, so that their sums are exact.
         k: number of centers, in 2..n.
         levels: largest value of integer points; None for floats.
-        exact: (N, N), the table `pairwise_sums(points)`. If None, it is computed here, for up to 4096
-            points; for traced points in O(N^2 m) on the device. Instances that share points should share it too.
+        exact: (N, N), the table `pairwise_sums(points)`. If None, it is computed here, for up to 4096 points; if points
+            are traced, in O(N^2 m) on the device. Instances that share points should share it too.
         rows: int (n,), the points of this instance, in the order of its nodes. If None, all.
 
     Returns:
