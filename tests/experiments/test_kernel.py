@@ -119,7 +119,7 @@ def test_beta_is_chosen_on_the_tuning_runs_alone(sweeps):
 def test_duets_on_the_continuum():
     run = continuum.duets("branin", np.random.default_rng(0))
     assert 0 < run["regret"] < 500 * (continuum.BEST["branin"] + 5)
-    assert (run["communication"] - 3) % 4 == 0  # d + 2 numbers per point, and 3 synchronisations
+    assert (run["communication"] - 3) % 4 == 0  # d + 2 numbers per point, and one for each of 3 synchronisations
     rng = np.random.default_rng(1)
     draw, _ = continuum.domain("branin", rng)
     half = continuum.Elimination(np.array([[0.0, 0.5]]), np.array([1.0]), 0.5)

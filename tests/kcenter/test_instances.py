@@ -336,7 +336,7 @@ def test_triplet_like():
 
 
 def test_triplet_like_with_voters_who_never_err():
-    """P[i, j] is the share of the other points that are farther from i than j is."""
+    """If voters never err, P[i, j] is the share of the other points that are farther from i than j is."""
     table = kcenter.triplet_like(9, seed=2, dim=2, sharpness=1e6, reps=3)
     z = np.random.default_rng(2).standard_normal((9, 2))
     far = np.linalg.norm(z[:, None] - z, axis=-1)

@@ -95,7 +95,7 @@ def test_forced_queries_need_no_weights():
         samples = state.samples._replace(counts=counts)
         return state._replace(stage=stage, samples=samples, fewest=jnp.asarray(6 * (K - 1), jnp.int32))
 
-    # sqrt(T) - offset n k / 2 exceeds the 10 queries of node 6 from T = 17^2 = 289 on.
+    # sqrt(T) - offset n k / 2 is above the 10 queries of node 6 for T > 17^2 = 289.
     assert algorithm.stale(after(289))
     assert not algorithm.stale(after(290))
     action = algorithm.decide(KEY, after(290)).action
@@ -135,7 +135,7 @@ def test_laws():
     ends = [ended(assumed=0.01, noise_scale=0.1**0.5, seed=seed) for seed in range(9)]
     wrong = sum(not np.array_equal(end.answer.indices, [0, 5, 3, 2]) for end in ends)
     assert wrong >= 5
-    # Two equal best nodes are never assumed apart.
+    # Two equal best nodes are never separated.
     tied = TABLE.copy()
     tied[1], tied[:, 1] = TABLE[5], TABLE[:, 5]
     tied[1, 1] = tied[1, 5] = tied[5, 1] = 0

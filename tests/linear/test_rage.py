@@ -1,4 +1,4 @@
-"""RAGE: its phases by hand, its laws, bad input, and published numbers of pulls."""
+"""RAGE: its phases by hand, its laws, bad input, and its mean number of pulls."""
 
 import functools
 
@@ -165,7 +165,7 @@ def test_rage_errs_with_too_small_a_noise_scale():
 
 @pytest.mark.slow
 def test_published_constants_on_soare():
-    """The published mean is 7048 +- 212 pulls (400 runs), by a design of more steps."""
+    """The mean is 7048 +- 212 pulls (400 runs), by a design of more steps."""
     instance = linear.soare(6, 0.1)
 
     def build(task, key):
