@@ -13,7 +13,7 @@ from jaxbandits import linear
 from jaxbandits.base import Status
 from jaxbandits.linear._algorithms.peps import above, alternatives, drawn, mills, numbers_of
 from jaxbandits.linear._shared.fixed_confidence import checked_settings
-from jaxbandits.linear._shared.glr import algorithm_of, compare
+from jaxbandits.linear._shared.likelihood_ratio import algorithm_from_rule, compare_items
 from jaxbandits.numerics import thresholds
 
 KEY = jax.random.key(0)
@@ -45,13 +45,26 @@ def test_places_are_drawn_by_their_weights():
 def sampler_program():
     @jax.jit
     def program(arms, items, noise_scale):
-        settings = checked_settings(arms, 0.1, GK16, items, 0.0, 0.5, None, noise_scale, None, "arms")
-        algorithm = algorithm_of(settings, lambda key, state, seen: (jnp.argmin(state.counts), ()), draws=True)
+        settings = checked_settings(
+            arms,
+            delta=0.1,
+            threshold=GK16,
+            items=items,
+            epsilon=0.0,
+            ridge=0.5,
+            glr_ridge=None,
+            noise_scale=noise_scale,
+            eliminate=None,
+            start="arms",
+        )
+        algorithm = algorithm_from_rule(
+            settings, lambda key, state, comparison: (jnp.argmin(state.counts), ()), draws=True
+        )
         state = algorithm.init(KEY)
         for reward in noise_scale * np.array([0.9, 0.6, 0.1]):
             state = algorithm.observe(state, algorithm.decide(KEY, state).action, reward)
         numbers = numbers_of(KEY, 2, DRAWS, float)
-        found = alternatives(settings, state, compare(settings, state.cache), numbers)
+        found = alternatives(settings, state, compare_items(settings, state.cache), numbers)
         return state.cache.theta / noise_scale, (found.errors.T, found.shares)
 
     return program
@@ -81,12 +94,23 @@ def test_the_sampler_against_rejection(items, noise_scale):
 
 
 def test_far_half_spaces_do_not_underflow():
-    settings = checked_settings(np.eye(2), 0.1, GK16, None, 0.0, 1.0, None, 1.0, None, "arms")
-    algorithm = algorithm_of(settings, lambda key, state, seen: (jnp.argmin(state.counts), ()), draws=True)
+    settings = checked_settings(
+        np.eye(2),
+        delta=0.1,
+        threshold=GK16,
+        items=None,
+        epsilon=0.0,
+        ridge=1.0,
+        glr_ridge=None,
+        noise_scale=1.0,
+        eliminate=None,
+        start="arms",
+    )
+    algorithm = algorithm_from_rule(settings, lambda key, state, comparison: (jnp.argmin(state.counts), ()), draws=True)
     state = algorithm.init(KEY)
     for reward in (1000.0, 0.0):
         state = algorithm.observe(state, algorithm.decide(KEY, state).action, jnp.asarray(reward))
-    errors, shares = alternatives(settings, state, compare(settings, state.cache), numbers_of(KEY, 2, 4, float))
+    errors, shares = alternatives(settings, state, compare_items(settings, state.cache), numbers_of(KEY, 2, 4, float))
     # The lead of 500 is undone, and hardly more.
     np.testing.assert_allclose(errors[1] - errors[0], 500, atol=0.1)
     np.testing.assert_allclose(shares, 0.25)

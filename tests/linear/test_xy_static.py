@@ -26,7 +26,7 @@ from jaxbandits.linear import (
 from jaxbandits.linear._algorithms.xy_static import State
 from jaxbandits.linear._algorithms.xy_static_exact import _fails_inside
 from jaxbandits.linear._shared.least_squares import inverse_gram
-from jaxbandits.linear._shared.static_rule import compare, static_rule
+from jaxbandits.linear._shared.static_rule import compare_leader, static_rule
 from jaxbandits.numerics.tracking import tracked_counts
 
 KEY = jax.random.key(0)
@@ -170,7 +170,17 @@ def test_a_cell_that_is_passed_over_holds_no_stop():
     instance, ridge, margin = sphere(3, 5, 3, 0.3), 0.5, 1.0
     arms, means = instance.arms, np.asarray(instance.arms @ instance.theta)
     allocation = xy_allocation(arms).allocation
-    rule = static_rule(arms, allocation, 0.05, 1.0, ridge, 2, "azuma", 0.0, 10**9)
+    rule = static_rule(
+        arms,
+        allocation,
+        delta=0.05,
+        noise_scale=1.0,
+        ridge=ridge,
+        union_power=2,
+        radius="azuma",
+        growth=0.0,
+        max_pulls=10**9,
+    )
 
     @jax.jit
     def try_cell(n, key):  # n: the ends and 400 numbers between
@@ -181,13 +191,14 @@ def test_a_cell_that_is_passed_over_holds_no_stop():
         sums = pulls * means + 4 * jnp.sqrt(pulls) * draws[1]
         stray = margin * jnp.sqrt(pulls)
         inverse = inverse_gram(arms, counts[1], ridge)
-        passed = _fails_inside(arms, compare(rule, start, sums_start), inverse, pulls, sums, stray)
+        leader = compare_leader(rule, start, sums_start)
+        passed = _fails_inside(arms, leader, inverse=inverse, pulls=pulls, sums=sums, stray=stray)
 
         apart = jnp.sign((arms[:, None] - arms).reshape(25, 3) @ inverse @ arms.T)
         pushed = jax.random.choice(key, apart, (200,))
         noise = jnp.concatenate([jax.random.uniform(key, (200, 5), minval=-1, maxval=1), pushed]) * stray
         line = sums_start + inside / jnp.maximum(pulls, 1) * sums
-        tests = jax.vmap(partial(compare, rule))(start + inside, line + noise)
+        tests = jax.vmap(partial(compare_leader, rule))(start + inside, line + noise)
         norms = jnp.sqrt(jnp.einsum("nki,nij,nkj->nk", tests.directions, tests.inverse, tests.directions))
         leads = jnp.where(norms > 0, tests.gaps / (tests.radius[:, None] * norms), jnp.inf)
         return passed, tests.stop.any(), leads.min(1).max()

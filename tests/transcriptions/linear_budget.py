@@ -45,7 +45,7 @@ def rewards_of(instance, seed):
 
 
 def theta_of(state):
-    return state.theta, state.left
+    return state.theta, state.arms_left
 
 
 def phases(factory, seed, horizon, *, d=3):

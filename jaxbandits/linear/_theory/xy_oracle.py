@@ -11,7 +11,7 @@ from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete, require
 from jaxbandits.linear._problem.arms import checked_arms, leads
 from jaxbandits.linear._shared.allocations import oracle_allocation
-from jaxbandits.linear._shared.radius import Radius, checked_confidence, radius_after
+from jaxbandits.linear._shared.radius import Radius, checked_radius_settings, radius_after
 from jaxbandits.numerics.linalg import gram, spd_inverse, squared_norms
 from jaxbandits.numerics.tracking import tracked_counts
 
@@ -70,7 +70,7 @@ def xy_oracle(
     K, d = arms.shape
     require(arms.dtype == jnp.float64, "arms", "be float64", arms.dtype)
     theta = checks.array("theta", theta, (d,), dtype=arms.dtype)
-    confidence = checked_confidence(delta, K, noise_scale, union_power, radius)
+    confidence = checked_radius_settings(delta, K, noise_scale, union_power, radius)
     steps = checks.whole("steps", steps, least=1)
     _, directions, gaps = leads(arms, theta)
     optimum = oracle_allocation(arms, theta=theta, steps=steps)

@@ -23,8 +23,8 @@ from jaxbandits.linear._shared.factor import (
     root_without_errors,
 )
 from jaxbandits.linear._shared.fixed_confidence import checked_settings, first_spanner
-from jaxbandits.linear._shared.glr import State, algorithm_of, compare, look, statistics
 from jaxbandits.linear._shared.hedge import Hedge, learned, weights_of
+from jaxbandits.linear._shared.likelihood_ratio import State, algorithm_from_rule, compare_items, look, statistics
 from jaxbandits.numerics import thresholds
 from jaxbandits.numerics.design import design, frank_wolfe
 
@@ -47,7 +47,7 @@ def after_pulls(glr_ridge, items):
     def play(arms, rewards, repeats):
         compared = jnp.asarray(RNG.normal(size=(4, arms.shape[1]))) if items else None
         settings = settings_of(arms, glr_ridge=glr_ridge, items=compared)
-        algorithm = algorithm_of(settings, lambda key, state, seen: (jnp.argmin(state.counts), ()))
+        algorithm = algorithm_from_rule(settings, lambda key, state, seen: (jnp.argmin(state.counts), ()))
         state = algorithm.init(KEY)
 
         def one_round(n, state):
@@ -55,7 +55,7 @@ def after_pulls(glr_ridge, items):
 
         state = lax.fori_loop(0, repeats * arms.shape[0], one_round, state)
         seen, verdict = look(settings, state)
-        tested = compare(settings, state.plain) if glr_ridge == 0 else seen
+        tested = compare_items(settings, state.plain) if glr_ridge == 0 else seen
         return state, algorithm.refresh(state), statistics(tested), statistics(tested, 0.5), verdict
 
     return play
