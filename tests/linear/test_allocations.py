@@ -1,4 +1,4 @@
-"""The value of an allocation, against the one that the solver certifies and the definition."""
+"""Value of an allocation, against the certified value of the solver and the definition."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +7,7 @@ import pytest
 from jaxbandits import linear
 
 
-def test_the_value_of_the_xy_allocation_is_its_own_and_others_have_a_larger_one():
+def test_xy_value_is_smallest_for_the_xy_allocation():
     arms = linear.soare(3, 0.3).arms
     design = linear.xy_allocation(arms)
     value = linear.xy_value(arms, design.allocation)
@@ -22,6 +22,6 @@ def test_the_value_of_the_xy_allocation_is_its_own_and_others_have_a_larger_one(
     )
 
 
-def test_an_allocation_that_leaves_a_direction_open_is_refused():
+def test_xy_value_refuses_an_allocation_without_full_rank():
     with pytest.raises(ValueError, match="allocation must pull arms of rank 2, got 1"):
         linear.xy_value(jnp.eye(2), jnp.array([1.0, 0.0]))

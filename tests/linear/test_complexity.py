@@ -19,7 +19,7 @@ THEOREM2 = {
 
 
 def measures(instance):
-    """H_0, H_oracle and H'."""
+    """Returns H_0, H_oracle and H'."""
     arguments, ratios = (instance.arms, instance.theta), linear.ratio_tables(instance.arms)
     return (
         float(linear.hardness_lingape(*arguments, ratios=ratios)),
@@ -42,7 +42,7 @@ def test_gaps_by_hand():
 def test_gap_of_soare():
     instance = linear.soare(5)
     assert linear.gaps(instance.arms, instance.theta)[5] == pytest.approx(9.999917e-5, rel=1e-7)
-    # float32 rounds the features, not the gap: 6e-4 is what 1 - cos(0.01) keeps.
+    # float32 rounds the features, not the gap: 1 - cos(0.01) keeps a precision of 6e-4.
     single = linear.soare(5, dtype=jnp.float32)
     assert linear.gaps(single.arms, single.theta)[5] == pytest.approx(9.999917e-5, rel=1e-3)
 
@@ -66,7 +66,7 @@ def test_hardness_of_canonical_arms():
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.5, 2.0])
-def test_hardness_of_canonical_arms_is_close_to_that_without_structure(epsilon):
+def test_hardness_of_canonical_arms_is_close_to_hardness_without_structure(epsilon):
     instance = linear.canonical(0.3, 7)
     ratios = linear.ratio_tables(instance.arms)
     structured = linear.hardness_lingape(instance.arms, instance.theta, ratios=ratios, epsilon=epsilon)
@@ -85,7 +85,7 @@ def test_theorem_3_is_refuted(n, ratio):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_what_holds_instead_of_theorem_3(seed):
+def test_bounds_that_hold_instead_of_theorem_3(seed):
     instance = linear.sphere(seed, 8, 3, 0.05)
     ratios = linear.ratio_tables(instance.arms)
     H_0, H_oracle, H_sum = measures(instance)
@@ -135,7 +135,7 @@ def test_theorem_2_implicit_is_the_largest_solution(hardness, ridge):
 
 
 def test_theorem_2_implicit_ends_in_single_precision(hardness):
-    """Where rounding alone still moves the iteration."""
+    """Rounding alone still moves the iteration at its end."""
     with jax.enable_x64(False):
         assert linear.theorem2_implicit(hardness, **THEOREM2) == pytest.approx(11604543, rel=1e-5)
 

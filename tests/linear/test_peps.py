@@ -1,4 +1,4 @@
-"""PEPS: its sampler against rejection, and what becomes of a run without a stop."""
+"""PEPS: its sampler against rejection, and runs without a stop."""
 
 import functools
 
@@ -21,24 +21,24 @@ GK16 = thresholds.gk16(arms=3)
 DRAWS = 50_000
 
 
-def test_the_tail_against_its_inverse():
+def test_above_against_the_inverse_tail():
     uniform = np.concatenate([np.random.default_rng(0).uniform(size=500), [1e-300, 1e-16, 0.5, 1.0]])
     least = np.array([0.0, 0.01, 0.5, 2.0, 10.0, 38.0, 100.0])[:, None]
-    found = np.asarray(jax.jit(above)(least, uniform))
-    np.testing.assert_allclose(found, -ndtri_exp(log_ndtr(-least) + np.log(uniform)), rtol=1e-11, atol=1e-11)
-    assert np.all(found >= least)
+    drawn_above = np.asarray(jax.jit(above)(least, uniform))
+    np.testing.assert_allclose(drawn_above, -ndtri_exp(log_ndtr(-least) + np.log(uniform)), rtol=1e-11, atol=1e-11)
+    assert np.all(drawn_above >= least)
 
 
-def test_the_tail_over_the_density_against_scipy():
+def test_mills_against_scipy():
     x = np.concatenate([np.linspace(0, 12, 500), [1e2, 1e5, 1e300]])
     expected = np.sqrt(np.pi / 2) * erfcx(x / np.sqrt(2))
     np.testing.assert_allclose(np.asarray(jax.jit(mills)(x)), expected, rtol=2e-14)
 
 
-def test_places_are_drawn_by_their_weights():
-    weights = np.array([0.0, 0.2, 0.0, 0.6, 0.0])  # of any sum
-    places = np.asarray(jax.jit(drawn)(weights, np.array([0.0, 0.2, 0.26, 0.9, 1 - 2**-53])))
-    np.testing.assert_array_equal(places, [1, 1, 3, 3, 3])
+def test_drawn_returns_indices_by_their_weights():
+    weights = np.array([0.0, 0.2, 0.0, 0.6, 0.0])  # the sum need not be 1
+    indices = np.asarray(jax.jit(drawn)(weights, np.array([0.0, 0.2, 0.26, 0.9, 1 - 2**-53])))
+    np.testing.assert_array_equal(indices, [1, 1, 3, 3, 3])
 
 
 @functools.cache
@@ -64,15 +64,15 @@ def sampler_program():
         for reward in noise_scale * np.array([0.9, 0.6, 0.1]):
             state = algorithm.observe(state, algorithm.decide(KEY, state).action, reward)
         numbers = numbers_of(KEY, 2, DRAWS, float)
-        found = alternatives(settings, state, compare_items(settings, state.cache), numbers)
-        return state.cache.theta / noise_scale, (found.errors.T, found.shares)
+        draws = alternatives(settings, state, compare_items(settings, state.cache), numbers)
+        return state.cache.theta / noise_scale, (draws.errors.T, draws.shares)
 
     return program
 
 
 @pytest.mark.parametrize("items", [None, np.array([[1.0, 0.1], [0.9, 0.7], [-0.2, 0.8], [0.7, 0.9]])])
 @pytest.mark.parametrize("noise_scale", [1.0, 3.0])
-def test_the_sampler_against_rejection(items, noise_scale):
+def test_alternatives_against_rejection(items, noise_scale):
     arms = np.array([[1.0, 0.0], [0.8, 0.5], [0.0, 1.0]])
     compared = arms if items is None else items
     theta, (errors, shares) = jax.device_get(sampler_program()(arms, compared, noise_scale))
@@ -83,7 +83,7 @@ def test_the_sampler_against_rejection(items, noise_scale):
     kept = tried[np.argmax((theta + tried) @ compared.T, axis=1) != leader]
     assert 0.1 < len(kept) / len(tried) < 0.9
     assert np.all(np.max((theta + errors) @ (compared - compared[leader]).T, axis=1) > -1e-12)
-    assert len(np.unique(shares)) >= 2  # some lie in several half-spaces
+    assert len(np.unique(shares)) >= 2  # some draws lie in several half-spaces
     assert shares.sum() == pytest.approx(1)
     for power in (1, 2):
         by_rejection, ours = (kept @ arms.T) ** power, (errors @ arms.T) ** power
@@ -93,7 +93,7 @@ def test_the_sampler_against_rejection(items, noise_scale):
         assert np.all(spread <= 0.05 * np.sqrt(by_rejection.var(0)))
 
 
-def test_far_half_spaces_do_not_underflow():
+def test_alternatives_in_far_half_spaces_do_not_underflow():
     settings = checked_settings(
         np.eye(2),
         delta=0.1,
@@ -111,13 +111,13 @@ def test_far_half_spaces_do_not_underflow():
     for reward in (1000.0, 0.0):
         state = algorithm.observe(state, algorithm.decide(KEY, state).action, jnp.asarray(reward))
     errors, shares = alternatives(settings, state, compare_items(settings, state.cache), numbers_of(KEY, 2, 4, float))
-    # The lead of 500 is undone, and hardly more.
+    # The draws undo the lead of 500, and hardly more.
     np.testing.assert_allclose(errors[1] - errors[0], 500, atol=0.1)
     np.testing.assert_allclose(shares, 0.25)
 
 
 def on_soare(seeds, horizon, threshold=None, d=6, draws=20):
-    """Runs on `soare(d, 0.1)`, with the share of right answers over time."""
+    """Runs PEPS on `soare(d, 0.1)`, recording over time whether the answer is right."""
     instance = linear.soare(d, 0.1)
 
     def build(task, key):
@@ -132,7 +132,7 @@ def on_soare(seeds, horizon, threshold=None, d=6, draws=20):
     return jaxbandits.sweep(build, seeds=seeds, key=KEY, horizon=horizon, progress=False).columns
 
 
-def test_without_a_threshold_it_never_stops():
+def test_peps_without_a_threshold_never_stops():
     columns = on_soare(2, 40, d=2, draws=1)
     assert np.all(columns["status"] == Status.HORIZON)
     assert np.all(columns["pulls"] == 40)
@@ -141,7 +141,7 @@ def test_without_a_threshold_it_never_stops():
 
 @pytest.mark.slow
 def test_figures_on_soare():
-    """400 runs of a float64 implementation: shares that are right at 30, 100, .., and 1762 +- 108 pulls under gk16."""
+    """Reference: 400 runs in float64, their shares of right answers at 30, 100, .., and 1762 +- 108 pulls under gk16."""
     right = on_soare(1000, 3000)["curve.right"].mean(0)
     theirs = np.array([0.585, 0.678, 0.785, 0.925, 0.985])
     spread = np.sqrt(theirs * (1 - theirs) * (1 / 400 + 1 / 1000))

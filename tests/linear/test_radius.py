@@ -66,6 +66,6 @@ def test_noise_scale_multiplies():
         ({"radius": "normal"}, "radius must be one of .*azuma.*subgaussian.*, got 'normal'"),
     ],
 )
-def test_refuses(change, message):
+def test_bad_input(change, message):
     with pytest.raises(ValueError, match=message):
         confidence_radius(100, **({"delta": 0.05, "K": 5} | change))

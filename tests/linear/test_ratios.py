@@ -1,4 +1,4 @@
-"""The tables of the ratio rule: closed forms, symmetry, and the design that they solve."""
+"""Tables of the ratio rule: closed forms, symmetry, and the designs that they solve."""
 
 import jax
 import jax.numpy as jnp
@@ -57,7 +57,7 @@ def test_arms_that_do_not_span_and_other_coordinates():
     np.testing.assert_allclose(reduced.p, p, atol=1e-9)
 
 
-def test_refuses():
+def test_bad_input():
     with pytest.raises(ValueError, match="arms must have no two equal rows"):
         linear.ratio_tables(jnp.ones((2, 3)))
     with pytest.raises(ValueError, match="arms must be concrete, got a traced value"):

@@ -23,7 +23,7 @@ def many(instance, runs, *, max_rounds=32, **options):
     return jax.jit(jax.vmap(one, axis_name="lanes"))(jax.random.split(jax.random.key(1), runs))
 
 
-def test_a_phase_takes_the_least_pulls_by_hand():
+def test_a_phase_takes_the_fewest_pulls_by_hand():
     # m pulls of each canonical arm leave 2/m on every pair, so 0.1 of the first width 1/31 takes m = 620.
     algorithm = xy_adaptive(np.eye(5), delta=0.05)
     state = algorithm.plan(KEY, algorithm.init(KEY))
@@ -32,7 +32,7 @@ def test_a_phase_takes_the_least_pulls_by_hand():
 
 
 def after_a_phase(keep_eliminated, members, means):
-    """The state after a planned phase of canonical arms that sees exactly these means."""
+    """Returns the algorithm, and its state after a planned phase on canonical arms that observes exactly these means."""
     algorithm = xy_adaptive(np.eye(3), delta=0.05, keep_eliminated=keep_eliminated)
     state = algorithm.init(KEY)._replace(members=jnp.array(members), squared_width=jnp.array(1e-3))
     state, (action, *_) = ask(algorithm, KEY, state)
@@ -88,7 +88,7 @@ def test_published_elimination_may_never_end_and_keeping_it_always_does():
     published = many(canonical(0.5), 50, first_width=1.0)
     censored = np.asarray(published.status == Status.MAX_ROUNDS)
     assert 1 <= censored.sum() <= 10
-    # Censored for lack of pulls: the next phase of ten times as many would exceed 10^9.
+    # They are censored because the next phase, of ten times as many pulls, would exceed 10^9.
     assert np.all(published.pulls[censored] > 10**7)
     assert np.all(published.pulls <= 10**9)
     assert np.all(published.rounds[censored] == 32)
@@ -129,7 +129,7 @@ def test_bad_input(changes, message):
         xy_adaptive(**({"arms": np.eye(5), "delta": 0.05} | changes))
 
 
-def test_one_broken_phase_is_not_forgotten():
+def test_a_nan_in_one_phase_ends_the_run():
     """A NaN in the first phase ends the run, though the second would be sound by itself."""
     instance = canonical(0.5)
     algorithm = xy_adaptive(instance.arms, delta=0.05)

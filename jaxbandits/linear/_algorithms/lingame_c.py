@@ -88,8 +88,9 @@ def lingame_c(
         most = most_of(state, clip, dtype)
         widths = optimistic_widths(state) if optimism else jnp.zeros(K, dtype)
         others = widths**2 / 2 if most is None else jnp.minimum(widths**2 / 2, most)
+        mask = is_leader[:, None]
         leader_gains = gains_of(settings, comparison, row, widths=widths, most=most)
-        gains = jnp.where(is_leader[:, None], leader_gains[None], others[None]).reshape(-1)
+        gains = jnp.where(mask, leader_gains[None], others[None]).reshape(-1)
         learner = learned(game.learner, pairs, -gains)
         lag = game.lag - pairs
         pair = largest(-lag)

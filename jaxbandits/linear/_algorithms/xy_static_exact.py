@@ -103,8 +103,8 @@ def xy_static_exact(
         cell = ahead.sum()
         stray = margin * jnp.asarray(sigma, dtype) * jnp.sqrt(ahead.astype(dtype))
         inverse = inverse_gram(arms, end_counts, rule.ridge)
-        fails = _fails_inside(arms, comparison, inverse=inverse, pulls=ahead, sums=ahead_sums, stray=stray)
-        passes = (cell <= 1) | fails
+        passes = cell <= 1
+        passes |= _fails_inside(arms, comparison, inverse=inverse, pulls=ahead, sums=ahead_sums, stray=stray)
         # The rule is not tested before every arm has been pulled.
         passes |= state.pulls < K
 
