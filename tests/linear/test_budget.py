@@ -1,4 +1,4 @@
-"""Fixed budgets: rounding, random pulls and designs by brute force, and what the rules spend. Regret by hand."""
+"""Fixed budgets: rounding, random pulls and designs by brute force, and the pulls of the rules. Regret by hand."""
 
 from functools import partial
 
@@ -23,7 +23,7 @@ def rounded():
 
 
 def test_rounding_is_efficient(rounded):
-    """The least count per share is the largest possible; every arm is pulled where the pulls are enough."""
+    """The smallest count per share is as large as possible; every arm is pulled if there are enough pulls."""
     rng = np.random.default_rng(0)
     shares = rng.dirichlet(np.full(5, 0.7), 300)
     shares[rng.random(shares.shape) < 0.2] = 0
@@ -37,13 +37,13 @@ def test_rounding_is_efficient(rounded):
         if n - spare < support.sum():
             assert set(counts[support].tolist()) <= {0, 1}
             continue
-        # Adams' divisors: no pull of one arm would serve another better.
+        # Adams' divisors: no pull of one arm would raise another's count per share further.
         worst, best = np.min(counts[support] / p[support]), np.max((counts[support] - 1) / p[support])
         assert best <= worst * (1 + 1e-9)
 
 
-def test_lots_say_which_of_equal_shares_gets_a_pull_that_is_left_over(rounded):
-    """Shares of a solver are equal but for rounding, which says no more about arms than their order does."""
+def test_rounded_gives_extra_pulls_by_lots_among_equal_shares(rounded):
+    """Equal shares from a solver differ by rounding, which is as arbitrary as the order of the arms."""
     shares = np.full((3, 5), 0.2) * (1 + 1e-15 * np.random.default_rng(0).normal(size=(3, 5)))
     for lots in (jnp.arange(5), -jnp.arange(5), jnp.asarray([2, 9, 1, 7, 3])):
         order = np.argsort(-np.asarray(lots))
@@ -66,17 +66,17 @@ def test_draws_are_multinomial():
     np.testing.assert_allclose(np.cov(counts.T), covariance, atol=5 * 50 * (2 / draws) ** 0.5)
 
 
-def test_designs_within_the_span_of_what_is_left():
-    """Three arms in a plane of four dimensions: the design is that of the plane, certified by its value, the rank."""
+def test_spanned_design_lies_in_the_span_of_the_remaining_arms():
+    """Three arms in a plane of four dimensions: the design lies in the plane, certified by its value, the rank."""
     rng = np.random.default_rng(1)
     basis, _ = np.linalg.qr(rng.normal(size=(4, 4)))
     plane = np.array([[1.0, 0.0], [0.0, 1.0], [0.9, 0.2]]) @ basis[:2]
     arms = np.concatenate([plane, basis[2:]])
-    left = np.array([True, True, True, False, False])
-    solved = jax.jit(lambda left: shared.spanned_design(jnp.asarray(arms), left, 1000))(left)
+    remaining = np.array([True, True, True, False, False])
+    solved = jax.jit(lambda remaining: shared.spanned_design(jnp.asarray(arms), remaining, 1000))(remaining)
     assert abs(float(solved.value) - 2) < 5e-3
     assert not np.asarray(solved.allocation)[3:].any()
-    beyond = np.asarray(jax.jit(shared.beyond)(arms * left[:, None]))
+    beyond = np.asarray(jax.jit(shared.beyond)(arms * remaining[:, None]))
     np.testing.assert_allclose(beyond @ plane.T, 0, atol=1e-12)
     np.testing.assert_allclose(np.linalg.eigvalsh(beyond), [0, 0, 1, 1], atol=1e-12)
 
@@ -91,8 +91,8 @@ def test_least_squares_of_fewer_pulls_than_dimensions():
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_budget_is_kept(rule, monkeypatch):
-    """At every horizon, traced; where it is known, and designs are solved in place of looked up, the same run."""
+def test_rules_keep_their_budget(rule, monkeypatch):
+    """A concrete horizon, with designs that are solved instead of looked up, gives the same run as a traced one."""
     instance = linear.Instance(jnp.asarray(ARMS), jnp.asarray([1.0, 0.8]), jnp.asarray(1.0))
     environment = linear.environment(instance, linear.Allocation)
 
@@ -119,18 +119,18 @@ def test_no_round_has_a_loop_of_unknown_length():
     instance = linear.Instance(jnp.asarray(ARMS), jnp.asarray([1.0, 0.2]), jnp.asarray(1.0))
     for rule in RULES:
         algorithm = rule(ARMS, horizon=90, design_steps=5)
-        found = primitives_of_a_round(algorithm, linear.environment(instance, linear.Allocation))
+        primitives = primitives_of_a_round(algorithm, linear.environment(instance, linear.Allocation))
         if algorithm.plan is not None:
-            # As if a round began with a plan.
+            # This makes a round begin with a plan.
             planned = algorithm._replace(init=lambda key, a=algorithm: a.plan(key, a.init(key)))
-            found |= primitives_of_a_round(planned, linear.environment(instance, linear.Allocation))
-        assert "while" not in found, rule
+            primitives |= primitives_of_a_round(planned, linear.environment(instance, linear.Allocation))
+        assert "while" not in primitives, rule
     for rule in (linear.lin_ucb, partial(linear.lin_ts, horizon=90)):
         algorithm = rule(ARMS, delta=0.1, norm_bound=1.0)
         assert "while" not in primitives_of_a_round(algorithm, linear.environment(instance))
 
 
-def test_a_budget_that_is_too_short():
+def test_a_horizon_that_is_too_short_warns_or_is_refused():
     with pytest.warns(UserWarning, match="horizon 3 is too short"):
         algorithm = linear.od_linbai(ARMS, horizon=3, design_steps=5)
     environment = linear.environment(
@@ -167,11 +167,11 @@ def test_upper_bounds_by_hand():
     [(linear.g_bai, 0.3, 1500), (linear.od_linbai, 0.3, 1500), (linear.peace, 0.4, 8000)],
     ids=["g_bai", "od_linbai", "peace"],
 )
-def test_the_error_under_signs_does_not_depend_on_where_the_best_arm_stands(factory, gap, runs):
-    """Unit vectors, rewards +1 and -1, 42 pulls, so many runs a place; false alarm 1e-5.
+def test_the_error_under_signs_does_not_depend_on_the_position_of_the_best_arm(factory, gap, runs):
+    """Unit vectors, rewards +1 and -1, 42 pulls, `runs` runs per position; false alarm 1e-5.
 
-    If the first arm won ties, OD-LinBAI would err with probability .31 with the best first, .62 with it last. If it got
-    the pulls that rounding leaves over, Peace would err with .50 and .55.
+    If the first arm won ties, OD-LinBAI would err with probability .31 if the best arm is first, and .62 if it is last.
+    If the first arm got the extra pulls of rounding, Peace would err with .50 and .55.
     """
     arms = np.eye(4)
     algorithm = factory(arms, horizon=42, design_steps=300)

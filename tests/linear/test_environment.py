@@ -1,7 +1,7 @@
-"""The laws of the environments.
+"""Laws of the environments.
 
-A test of a law compares draws from fixed seeds with the exact distribution; over the seeds, it would raise a
-false alarm with a probability of about 1e-5.
+A test of a law compares draws from fixed seeds with the exact distribution. Over the seeds, the probability of a false
+alarm is about 1e-5.
 """
 
 import jax
@@ -18,13 +18,13 @@ FALSE_ALARM = 1e-5
 
 
 def canonical(means, noise_scale=1.0, dtype=float):
-    """Canonical arms, so that theta is the vector of the means."""
+    """Builds an instance of canonical arms, so that theta is the vector of the means."""
     means = jnp.array(means, dtype)
     return Instance(np.eye(len(means), dtype=dtype), means, jnp.array(noise_scale, dtype))
 
 
 def sample(environment, action, seed=0, draws=DRAWS):
-    """Independent observations of one action."""
+    """Draws independent observations of one action."""
     keys = jax.random.split(jax.random.key(seed), draws)
     return jax.vmap(lambda key: environment.respond(action, environment.noise(key)))(keys)
 
@@ -34,16 +34,16 @@ def assert_normal(values, mean, variance):
 
 
 def assert_binomial_signs(values, n, p):
-    """The sum of n signs is 2 Binomial(n, p) - n: chi-square over cells of at least 10 expected values."""
+    """Asserts the law 2 Binomial(n, p) - n, by chi-square over cells of at least 10 expected values."""
     successes = (values + n) / 2
     np.testing.assert_array_equal(successes, np.round(successes))
     edges = np.unique(stats.binom(n, p).ppf(np.linspace(0.05, 0.95, 19)))
     cdf = np.concatenate([[0], stats.binom(n, p).cdf(edges), [1]])
     expected = len(values) * np.diff(cdf)
-    found = np.bincount(np.searchsorted(edges, successes), minlength=len(expected))
+    observed = np.bincount(np.searchsorted(edges, successes), minlength=len(expected))
     big = expected > 10
-    assert found[~big].sum() <= 30
-    assert stats.chi2(max(big.sum() - 1, 1)).sf(np.sum((found - expected)[big] ** 2 / expected[big])) > FALSE_ALARM
+    assert observed[~big].sum() <= 30
+    assert stats.chi2(max(big.sum() - 1, 1)).sf(np.sum((observed - expected)[big] ** 2 / expected[big])) > FALSE_ALARM
 
 
 # Gaussian
@@ -73,7 +73,7 @@ def test_gaussian_allocation_has_independent_sums():
 
 
 def test_bridge_refines_a_sum_without_changing_its_law():
-    """Drawing the end first and the middle given the end is drawing two consecutive sums."""
+    """An end and then a middle given the end have the law of two consecutive sums."""
     instance = canonical([0.5, -0.3, 1.0], noise_scale=1.5)
     environment = linear.environment(instance, Bridge)
     zeros, counts, ahead = jnp.zeros(3, int), jnp.array([3, 10, 1]), jnp.array([12, 11, 2])
@@ -85,19 +85,19 @@ def test_bridge_refines_a_sum_without_changing_its_law():
         return middle, end
 
     middle, end = jax.vmap(both)(jax.random.split(jax.random.key(1), DRAWS))
-    rest = np.asarray(end - middle)
+    remainder = np.asarray(end - middle)
     for k in range(3):
         mean, n, m = float(instance.theta[k]), int(counts[k]), int(ahead[k] - counts[k])
         assert_normal(np.asarray(middle)[:, k], n * mean, 2.25 * n)
-        assert_normal(rest[:, k], m * mean, 2.25 * m)
-        assert abs(np.corrcoef(np.asarray(middle)[:, k], rest[:, k])[0, 1]) < 4.5 / np.sqrt(DRAWS)
+        assert_normal(remainder[:, k], m * mean, 2.25 * m)
+        assert abs(np.corrcoef(np.asarray(middle)[:, k], remainder[:, k])[0, 1]) < 4.5 / np.sqrt(DRAWS)
 
 
 def test_bridge_by_hand():
     environment = linear.environment(canonical([0.5, -0.3, 1.0, 9.0, 9.0], noise_scale=2.0), Bridge)
     action = Bridge(jnp.array([3, 7, 4, 0, 0]), jnp.array([12, 7, 0, 5, 0]), jnp.array([8.0, 0.1, 99.0, 3.0, 7.0]))
     values = environment.respond(action, jnp.ones(5))
-    # A quarter of the sum and 2 sqrt(3 * 9 / 12); the known sum; four fresh pulls; nothing.
+    # Expected: a quarter of the sum and 2 sqrt(3 * 9 / 12), the known sum, four fresh pulls, nothing.
     np.testing.assert_allclose(values, [2 + 3, 0.1, 4 + 4, 0, 0], rtol=1e-15, atol=0)
     assert values[1] == 0.1
 
@@ -112,7 +112,7 @@ def test_a_sign_is_positive_with_its_probability(mean):
     assert stats.binomtest(int(np.sum(values == 1)), DRAWS, (1 + mean) / 2).pvalue > FALSE_ALARM
 
 
-SUMS = {1: 0.2, 2: -0.9, 19: 0.0, 50: 0.9, 1000: -0.4, 10**7: 0.02}  # pulls: mean
+SUMS = {1: 0.2, 2: -0.9, 19: 0.0, 50: 0.9, 1000: -0.4, 10**7: 0.02}  # number of pulls -> mean
 
 
 def test_sums_of_signs_are_binomial():
@@ -132,7 +132,7 @@ def test_an_allocation_of_signs_is_binomial_per_arm():
 
 
 @pytest.mark.parametrize("leap", [1, 2])
-def test_a_pull_of_more_than_the_leap_has_no_answer(leap):
+def test_a_pull_of_more_than_the_leap_gives_nan(leap):
     environment = linear.environment(canonical([0.5, 0.1]), noise="sign", leap=leap)
     noise = environment.noise(jax.random.key(0))
     assert jnp.isfinite(environment.respond(Pull(jnp.array(0), jnp.array(leap)), noise))
@@ -144,7 +144,7 @@ def test_a_pull_of_more_than_the_leap_has_no_answer(leap):
     [(Pull(jnp.array(0), jnp.array(1)), {}), (Allocation(jnp.array([1, 1])), {"action": Allocation})],
 )
 def test_a_traced_mean_beyond_one_gives_nan(action, options):
-    """Nothing can raise under a trace; the run must fail and not go on with a law that does not exist."""
+    """Nothing can raise in a trace, so the run must fail instead of continuing with a law that does not exist."""
 
     def respond(theta):
         environment = linear.environment(Instance(np.eye(2), theta, jnp.array(1.0)), noise="sign", **options)

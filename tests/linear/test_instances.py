@@ -39,7 +39,7 @@ def test_sphere_is_uniform_on_unit_vectors():
     instances = [linear.sphere(seed, 2, 3, 0.0) for seed in range(1000)]
     vectors = np.concatenate([np.vstack([instance.arms, instance.theta]) for instance in instances])
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-14)
-    # A coordinate is uniform; the sum of the three fourth powers has mean 3/5 and variance 16/525.
+    # Each coordinate is uniform; the sum of the three fourth powers has mean 3/5 and variance 16/525.
     assert stats.kstest(vectors[:, 0], stats.uniform(-1, 2).cdf).pvalue > FALSE_ALARM
     assert abs(np.mean(np.sum(vectors**4, axis=1)) - 3 / 5) < 4.5 * np.sqrt(16 / 525 / 3000)
 
@@ -53,7 +53,7 @@ def test_sphere_redraws_until_the_best_arm_leads():
 
 
 @pytest.mark.parametrize("K", [10, 40])
-def test_yahoo_like_keeps_its_promises(K):
+def test_yahoo_like_features_and_means_are_in_range(K):
     instance = linear.yahoo_like(0, K)
     arms, means = np.asarray(instance.arms), np.sort(instance.arms @ instance.theta)
     assert arms.shape == (K, 36)
@@ -75,7 +75,7 @@ def test_yahoo_like_truth_is_the_click_rate():
     assert means.max() > -0.75
 
 
-def test_separated_arms_redraws_what_is_too_close_or_double():
+def test_separated_arms_redraws_arms_that_are_too_close_or_equal():
     features = np.array([[0.9], [0.88], [0.5], [0.5], [0.1], [1.5], [-1.0]])
     draws = {
         tuple(sorted(linear.separated_arms(np.random.default_rng(seed), features, np.ones(1), 3, 0.05).ravel()))
@@ -101,7 +101,7 @@ def test_the_right_answers_by_hand():
 
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
-def test_right_answers_may_be_traced_and_near_ties_are_none(dtype):
+def test_is_right_may_be_traced_and_resolves_near_ties(dtype):
     instance = linear.soare(4, 0.01, dtype=dtype)
     right = jax.jit(jax.vmap(linear.is_right, in_axes=(None, 0)))(instance, jnp.arange(5))
     np.testing.assert_array_equal(right, [True, False, False, False, False])
@@ -224,7 +224,7 @@ def test_instances_of_the_literature():
     means = np.sort(np.asarray(published.arms) @ np.asarray(published.theta))[::-1]
     np.testing.assert_allclose(means[:11], [1, *[0.9] * 4, *[0.8] * 5, means[10]])
     assert means[10] <= 0.5
-    # Julia's generator gives .768, .941, ..: the last entries of theta are its first values, less 1
+    # Julia's generator gives .768, .941, ..; the last entries of theta are these first values less 1.
     assert float(published.theta[10]) == pytest.approx(0.7684476751965699 - 1)
     drawn = linear.random_tirinzoni(0, K=12, d=7)
     np.testing.assert_allclose(drawn.theta[:4], [1, 0.9, 0.8, 0.8])
@@ -236,7 +236,7 @@ def test_instances_of_the_literature():
     np.testing.assert_allclose(linear.many_arms(0, 5).arms[3:], [[1, 0], [-0.707, 0.707]])
 
 
-def test_items_apart_from_the_arms_are_what_an_answer_indexes():
+def test_an_answer_indexes_the_items_of_an_instance():
     apart = linear.transductive(3)
     assert bool(linear.is_right(apart, 0))
     assert not bool(linear.is_right(apart, 3))

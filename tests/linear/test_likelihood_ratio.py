@@ -128,7 +128,7 @@ def test_root_after_updates_the_root_with_the_smallest_turn():
     for times in (1.0, 7.0):
         after, expected = np.asarray(program(root, times)), np.linalg.inv(matrix + times * np.outer(x, x))
         np.testing.assert_allclose(after.T @ after, expected, rtol=1e-12, atol=1e-14)
-        # Of all such roots it turns the last one least: the factor between them is symmetric and positive.
+        # It turns the last root least of all such roots: the factor between the two is symmetric and positive.
         turn = after @ np.linalg.inv(root)
         np.testing.assert_allclose(turn, turn.T, atol=1e-13)
         assert np.linalg.eigvalsh(turn)[0] > 0
@@ -156,7 +156,7 @@ def test_best_response_against_the_linear_program():
     for chosen, exact in ((rows, None), (np.array([True, True, False, False]), 1 / 7)):
         z = strategy if exact is None else jax.jit(best_response, static_argnums=2)(payoffs, chosen, steps)
         game = payoffs[chosen]
-        solution = linprog(
+        optimum = linprog(
             [0, 0, 0, -1],
             A_ub=np.hstack([-game, np.ones((len(game), 1))]),
             b_ub=np.zeros(len(game)),
@@ -164,10 +164,9 @@ def test_best_response_against_the_linear_program():
             b_eq=[1],
             bounds=[(0, None)] * 3 + [(None, None)],
         )
-        assert exact is None or -solution.fun == pytest.approx(exact)
-        assert (
-            -solution.fun - np.ptp(game) * np.sqrt(np.log(4) / (2 * steps)) <= (game @ z).min() <= -solution.fun + 1e-9
-        )
+        assert exact is None or -optimum.fun == pytest.approx(exact)
+        value, error = -optimum.fun, np.ptp(game) * np.sqrt(np.log(4) / (2 * steps))
+        assert value - error <= (game @ z).min() <= value + 1e-9
 
 
 def test_frank_wolfe_is_close_to_the_optimal_design():

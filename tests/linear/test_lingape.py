@@ -32,7 +32,10 @@ ROUNDS = 5100
 
 @functools.cache
 def recorder(rule, leap, rounds):
-    """Every state and decision on recorded rewards; after the stop nothing changes. Compiled once for a shape."""
+    """Builds a program for all states and decisions on recorded rewards; after the stop nothing changes.
+
+    It is compiled once per shape.
+    """
 
     @jax.jit
     def record(arms, ratios, numbers, sums):
@@ -51,13 +54,14 @@ def recorder(rule, leap, rounds):
 
 
 def drive(arms, rewards, *, rule="greedy", ratios=None, leap=1, rounds=ROUNDS, **numbers):
-    """Feeds LinGapE the reward `rewards[arm, n]` at the n-th pull of an arm; returns the states and decisions up to
-    the stop, as arrays.
+    """Feeds LinGapE the reward `rewards[arm, n]` at the n-th pull of an arm.
+
+    It returns the states and decisions up to the stop, as arrays.
     """
     sums = np.pad(np.cumsum(rewards, axis=1), ((0, 0), (1, 0)))
-    found = jax.device_get(recorder(rule, leap, rounds)(np.asarray(arms), ratios, numbers, sums))
-    stop = found[1].stop
-    return jax.tree.map(lambda x: x[: int(stop.argmax()) + 1 if stop.any() else rounds], found)
+    steps = jax.device_get(recorder(rule, leap, rounds)(np.asarray(arms), ratios, numbers, sums))
+    stop = steps[1].stop
+    return jax.tree.map(lambda x: x[: int(stop.argmax()) + 1 if stop.any() else rounds], steps)
 
 
 # Worked by hand
@@ -74,7 +78,7 @@ def test_two_canonical_arms_by_hand():
     np.testing.assert_allclose(state.theta, [0.5, 0.0])
     np.testing.assert_allclose(state.logdet, 1.38629, atol=1e-5)
     decision = algorithm.decide(KEY, state)
-    # B = 2.94775 lies between the two values of epsilon, so the stop tells its value; scores tie, so arm 0 is due.
+    # B = 2.94775 lies between the two values of epsilon, so the stop reveals its value; scores tie, so arm 0 is due.
     assert decision.action.arm == 0
     for epsilon, stops in ((2.94774, False), (2.94776, True)):
         other = lingape(np.eye(2), delta=0.1, norm_bound=1.0, union_bound=1.0, epsilon=epsilon)
@@ -85,7 +89,7 @@ def test_confidence_radius_by_hand():
     # log det A = 3, d = 3, ridge = 4: logdet(A / ridge) = 3 - 3 log 4; C = 7.03760 with delta .05, R 1, S 2, u 9.
     arms = np.eye(3)
     algorithm = lingape(arms, delta=0.05, ridge=4.0, norm_bound=2.0, union_bound=9.0)
-    # a diagonal A with equal entries exp(1): every pair has width sqrt(2 / e), every gap is 0, so B = C sqrt(2 / e)
+    # A is diagonal with entries exp(1). Every pair has width sqrt(2 / e) and every gap is 0, so B = C sqrt(2 / e).
     state = algorithm.init(KEY)._replace(
         pulls=jnp.asarray(3),
         images=arms / np.e,
@@ -102,7 +106,7 @@ def test_confidence_radius_by_hand():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_greedy_rule_is_the_best_arm_by_inversion(seed):
+def test_greedy_rule_picks_the_best_arm_by_inversion(seed):
     arms = random_arms(seed)
     rng = np.random.default_rng(seed)
     algorithm = lingape(jnp.asarray(arms), delta=0.05)
@@ -155,7 +159,7 @@ def test_a_sum_equals_single_observations():
 
 @pytest.mark.parametrize("rule", ["greedy", "ratio"])
 def test_a_leap_pulls_what_single_rounds_pull(rule):
-    """Coupled by one reward stream an arm, leaps and single rounds agree at every leap's end."""
+    """Coupled by one reward stream per arm, leaps and single rounds agree at every leap's end."""
     instance = linear.soare(2, omega=0.1)
     ratios = linear.ratio_tables(instance.arms).p if rule == "ratio" else None
     rng = np.random.default_rng(3)
@@ -163,20 +167,20 @@ def test_a_leap_pulls_what_single_rounds_pull(rule):
     settings = {"delta": 0.1, "rule": rule, "ratios": ratios}
     states, decisions = drive(instance.arms, tape, **settings)
     leap_states, leap_decisions = drive(instance.arms, tape, leap=65536, **settings)
-    place = {pulls: n for n, pulls in enumerate(states.pulls.tolist())}
+    round_at = {pulls: n for n, pulls in enumerate(states.pulls.tolist())}
     longest = 0
     for n, pulls in enumerate(leap_states.pulls.tolist()):
-        if pulls not in place:
+        if pulls not in round_at:
             break
-        np.testing.assert_array_equal(states.counts[place[pulls]], leap_states.counts[n])
-        assert leap_decisions.stop[n] == decisions.stop[place[pulls]]
+        np.testing.assert_array_equal(states.counts[round_at[pulls]], leap_states.counts[n])
+        assert leap_decisions.stop[n] == decisions.stop[round_at[pulls]]
         longest = max(longest, int(leap_decisions.action.times[n]))
     assert longest > 3
     assert len(leap_states.pulls) < 0.7 * leap_states.pulls[-1]
 
 
 def pair_and_stop(arms, state, delta):
-    """Leader, challenger and stop of a state, transcribed."""
+    """Computes leader, challenger and stop of a state, transcribed."""
     theta, images = np.asarray(state.theta), np.asarray(state.images)
     i = int(np.argmax(arms @ theta))
     widths = np.sqrt(np.maximum(np.sum((arms - arms[i]) * (images - images[i]), 1), 0))
@@ -188,8 +192,9 @@ def pair_and_stop(arms, state, delta):
 
 @pytest.mark.parametrize("rule", ["greedy", "ratio"])
 def test_no_path_inside_the_envelope_breaks_a_leap(rule):
-    """At every interior round of a leap, for centred sums up to the certificate's bound on either side: the same arm,
-    the same pair, no stop. Two dozen states of different ages.
+    """No interior round of a leap stops or changes arm or pair, for centred sums up to the certificate's bound.
+
+    Two dozen states of different ages are tried, with sums on either side.
     """
     instance, delta = linear.soare(3, omega=0.03), 0.05
     arms = np.asarray(instance.arms)
@@ -216,7 +221,7 @@ def test_no_path_inside_the_envelope_breaks_a_leap(rule):
         leverage = float(state.leverage[arm])
         for pulls in sorted({1, m // 4, m // 2, m - 1} - {0}):
             for z in (-stray, -stray / 3, 0.0, stray / 3, stray):
-                # the sum that moves every x_k.theta_hat by x_k'A^-1 x_a times z
+                # This sum moves every x_k.theta_hat by x_k'A^-1 x_a times z.
                 total = pulls * estimate + z * (1 + pulls * leverage)
                 inside = observe(state, linear.Pull(jnp.asarray(arm), jnp.asarray(pulls)), jnp.asarray(total))
                 now_i, now_j, stops = pair_and_stop(arms, inside, delta)
@@ -465,15 +470,15 @@ ASYMMETRIC[0, 1] = (1.0, 0.0, 0.0)
         ({"leap_noise_scale": 2.0}, "leap_noise_scale must be None without leaps, got 2.0"),
     ],
 )
-def test_bad_settings_are_named(settings, message):
+def test_bad_input(settings, message):
     settings = {"delta": 0.1, "arms": ARMS} | settings
     with pytest.raises(ValueError, match=message):
         lingape(settings.pop("arms"), **settings)
 
 
 @pytest.mark.parametrize("arms", [jnp.eye(3), np.eye(3)])
-def test_values_that_are_known_are_checked_under_a_trace_too(arms):
-    """A sweep traces its `build`: what is wrong there is named as it is anywhere else."""
+def test_concrete_values_are_checked_in_a_trace_too(arms):
+    """A sweep traces its `build`, and reports a bad argument there as anywhere else."""
 
     delta = jnp.asarray(1.5)
 
@@ -504,7 +509,7 @@ def test_numpy_arms_are_arms():
     ],
 )
 def test_rank_one_updates_that_lose_their_digits_are_refused(rule):
-    """Widths cancelled to 0 there, so that LinGapE stopped after K pulls, and others met a NaN."""
+    """Widths would cancel to 0, so that LinGapE would stop after K pulls, and other rules would reach a NaN."""
     for dtype, length, least in (("float32", 1e4, r"1.2e\+04"), ("float64", 1e8, r"2.2e\+03")):
         with pytest.raises(ValueError, match=f"ridge must be at least {least}, .* times the largest .* in {dtype}"):
             rule(length * jnp.eye(3, dtype=dtype))
@@ -514,7 +519,7 @@ def test_rank_one_updates_that_lose_their_digits_are_refused(rule):
     rule(1e4 * jnp.eye(3))
 
 
-def test_a_row_whose_ridge_is_too_small_is_named():
+def test_sweep_names_a_row_whose_ridge_is_too_small():
     arms = jnp.eye(3, dtype="float32")
     environment = linear.environment(linear.Instance(arms, jnp.array([0.5, 0, 0], "float32"), jnp.float32(1)))
     tasks = {"length": np.array([1.0, 1e3], "float32")}
@@ -530,8 +535,8 @@ def test_a_row_whose_ridge_is_too_small_is_named():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_widths_at_the_least_ridge_are_right_in_float32(seed):
-    """At the limit of what is not refused, before anything is rebuilt: within 5 %."""
+def test_widths_at_the_smallest_ridge_are_right_in_float32(seed):
+    """At the smallest ridge that is accepted, widths are right within 5 % before any rebuild."""
     arms = np.float32(random_arms(seed, K=8, d=4))
     ridge = 1.25e-4 * float((arms**2).sum(axis=1).max())
     algorithm, once = lingape(jnp.asarray(arms), delta=0.1, ridge=ridge), jnp.ones((), int)

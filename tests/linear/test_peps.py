@@ -141,7 +141,7 @@ def test_peps_without_a_threshold_never_stops():
 
 @pytest.mark.slow
 def test_figures_on_soare():
-    """Reference: 400 runs in float64, their shares of right answers at 30, 100, .., and 1762 +- 108 pulls under gk16."""
+    """Shares of right answers at 30, 100, .., and 1762 +- 108 pulls under gk16, of 400 runs of a float64 code."""
     right = on_soare(1000, 3000)["curve.right"].mean(0)
     theirs = np.array([0.585, 0.678, 0.785, 0.925, 0.985])
     spread = np.sqrt(theirs * (1 - theirs) * (1 / 400 + 1 / 1000))

@@ -32,7 +32,7 @@ def test_a_phase_takes_the_fewest_pulls_by_hand():
 
 
 def after_a_phase(keep_eliminated, members, means):
-    """Returns the algorithm, and its state after a planned phase on canonical arms that observes exactly these means."""
+    """Returns the algorithm, and its state after a phase on canonical arms that observes exactly these means."""
     algorithm = xy_adaptive(np.eye(3), delta=0.05, keep_eliminated=keep_eliminated)
     state = algorithm.init(KEY)._replace(members=jnp.array(members), squared_width=jnp.array(1e-3))
     state, (action, *_) = ask(algorithm, KEY, state)

@@ -34,7 +34,7 @@ UNIFORM = jnp.full(5, 0.2)
 
 
 def rewards(instance, pulls, seed=0):
-    """The m-th reward of every arm, float (K, pulls)."""
+    """Draws the m-th reward of each arm, float (K, pulls)."""
     means = np.asarray(instance.arms @ instance.theta)
     return means[:, None] + np.random.default_rng(seed).normal(size=(len(means), pulls))
 
@@ -78,7 +78,7 @@ def test_the_stop_by_hand():
 
 
 def test_a_ridge_enters_estimate_and_bound_by_hand():
-    # As above with ridge 50: the estimates are halved, and the norm is sqrt(2/100).
+    # Ridge 50 halves the estimates of the test above, and makes the norm sqrt(2/100).
     algorithm = xy_static(np.eye(2), jnp.array([0.5, 0.5]), delta=0.05, ridge=50.0)
     for lead, stop in ((2.89492, False), (2.89493, True)):
         state = State(jnp.array(100), jnp.array([50, 50]), jnp.array([50 * lead, 0.0]))
@@ -87,12 +87,12 @@ def test_a_ridge_enters_estimate_and_bound_by_hand():
 
 @jax.jit
 def run_of(arms, allocation, noise_scale, tape):
-    """State and rounds at the stop, on recorded rewards: one program for all the tests below."""
+    """Returns state and rounds at the stop, on recorded rewards; one program for all the tests below."""
     return follow(xy_static(arms, allocation, delta=0.1, noise_scale=noise_scale, growth=0.02), tape, 5000)
 
 
 def test_permuting_the_arms_permutes_the_run():
-    # Without ties: the shares differ from arm to arm.
+    # The shares differ from arm to arm, so nothing ties.
     instance, order = sphere(3, 6, 3, 0.4), np.array([3, 1, 5, 0, 4, 2])
     allocation = np.array([0.11, 0.13, 0.17, 0.18, 0.2, 0.21])
     tape = rewards(instance, 4000)
@@ -120,7 +120,7 @@ def test_rotation_and_the_unit_of_rewards_change_nothing():
 
 @functools.cache
 def both_versions():
-    """Ends of the plain and of the exact version on recorded rewards: compiled once for each shape of the arms."""
+    """Builds a program for the ends of both versions on recorded rewards, compiled once for each shape of the arms."""
 
     def one(arms, allocation, ridge, growth, tape):
         options = {"delta": 0.05, "noise_scale": 0.4, "ridge": ridge, "max_pulls": tape.shape[1]}
@@ -141,7 +141,7 @@ def both_versions():
     ],
 )
 def test_exact_stops_where_the_test_at_every_n_does(instance, ridge, growth):
-    # An over-confident noise_scale, so that many runs stop early, by a fluctuation.
+    # An over-confident noise_scale makes many runs stop early, by a fluctuation.
     allocation = xy_allocation(instance.arms).allocation
     tapes = np.stack([rewards(instance, 3000, seed) for seed in range(24)])
     one, other = both_versions()(instance.arms, allocation, ridge, growth, tapes)
@@ -153,7 +153,7 @@ def test_exact_stops_where_the_test_at_every_n_does(instance, ridge, growth):
 
 @pytest.mark.slow
 def test_exact_has_the_law_of_the_test_at_every_n():
-    # The bridges are drawn here, not read off a tape. False alarms: 1 in 1000.
+    # The bridges are drawn here, not read from a tape. False alarms: 1 in 1000.
     instance = canonical(1.0, 4)
     options = {"delta": 0.1, "noise_scale": 0.7}
     plain = many(instance, xy_static(instance.arms, jnp.full(4, 0.25), growth=0, **options), Allocation, 1000)
@@ -165,8 +165,8 @@ def test_exact_has_the_law_of_the_test_at_every_n():
     assert ks_2samp(plain.pulls, exact.pulls).pvalue > 1e-3
 
 
-def test_a_cell_that_is_passed_over_holds_no_stop():
-    """Brute force on random cells: paths at random in the envelope, and such as push a pair of arms apart."""
+def test_a_skipped_cell_contains_no_stop():
+    """Brute force on random cells: random paths in the envelope, and paths that push a pair of arms apart."""
     instance, ridge, margin = sphere(3, 5, 3, 0.3), 0.5, 1.0
     arms, means = instance.arms, np.asarray(instance.arms @ instance.theta)
     allocation = xy_allocation(arms).allocation
@@ -183,7 +183,7 @@ def test_a_cell_that_is_passed_over_holds_no_stop():
     )
 
     @jax.jit
-    def try_cell(n, key):  # n: the ends and 400 numbers between
+    def try_cell(n, key):  # n holds the ends and 400 numbers between them
         counts = jax.vmap(partial(tracked_counts, allocation))(n)
         start, pulls, inside = counts[0], counts[1] - counts[0], counts[2:] - counts[0]
         draws = jax.random.normal(key, (2, 5))
@@ -213,7 +213,7 @@ def test_a_cell_that_is_passed_over_holds_no_stop():
             cells.append(try_cell(n, jax.random.key(seed)))
     passed, stops, leads = map(np.array, zip(*cells, strict=True))
     assert not np.any(passed & stops)
-    # The bound is of use: it passes over most cells in which no such path stops, and some in which one comes close.
+    # The bound is useful: it skips most cells in which no such path stops, and some in which one comes close.
     assert np.mean(passed[~stops]) > 0.4
     assert np.sum(passed & (leads > 0.9)) > 2
 
@@ -224,7 +224,7 @@ def test_a_cell_that_is_passed_over_holds_no_stop():
 @pytest.mark.slow
 @pytest.mark.parametrize(("factory", "action"), [(xy_static, Allocation), (xy_static_exact, Bridge)])
 def test_mean_stopping_time_on_the_canonical_instance(factory, action):
-    # Published setting of the second experiment, gap 0.5: 8488 +- 77.
+    # The published setting of the second experiment, gap 0.5, gave 8488 +- 77.
     outcome = many(canonical(0.5), factory(np.eye(5), UNIFORM, delta=0.05), action, 150)
     assert np.all(outcome.status == Status.STOPPED)
     assert np.all(outcome.answer == 0)
@@ -234,7 +234,7 @@ def test_mean_stopping_time_on_the_canonical_instance(factory, action):
 
 @pytest.mark.slow
 def test_overconfident_runs_err():
-    # Told a tenth of the noise, the runs stop early: an error rate of twice delta shows that errors are counted.
+    # A tenth of the noise scale makes the runs stop early. An error rate of twice delta shows that errors are counted.
     algorithm = xy_static_exact(np.eye(5), UNIFORM, delta=0.05, noise_scale=0.1, bridge_noise_scale=1.0)
     outcome = many(canonical(0.3), algorithm, Bridge, 300)
     assert np.all(outcome.status == Status.STOPPED)

@@ -29,21 +29,21 @@ def gaps(rule, seed):
     ratios = np.asarray(linear.ratio_tables(arms).p) if rule == "ratio" else None
     noise = np.random.default_rng(seed).normal(size=(6, 6000))
     tape = noise * 0.5 + (arms @ np.array([1.0, 0.3, -0.2]))[:, None]
-    counts, heard = np.zeros(6, int), []
+    counts, observed = np.zeros(6, int), []
 
     def reward(arm, _):
-        heard.append(tape[arm, counts[arm]])
+        observed.append(tape[arm, counts[arm]])
         counts[arm] += 1
-        return heard[-1]
+        return observed[-1]
 
     settings = {"delta": 0.1, "epsilon": 0.05, "ridge": 0.7, "noise_scale": 0.5, "norm_bound": 1.2}
     pulled, answer, _ = lingape.lingape(arms, reward, ratios=ratios, max_rounds=5000, **settings)
     assert answer is not None
-    # Padded: all tapes are of one length, and one program.
+    # All tapes are padded to one length, so that one program serves them.
     rounds, pulls = 5001, len(pulled)
     theirs = Tape(
         actions=Pull(np.pad(pulled, (0, rounds - pulls)), (np.arange(rounds) < pulls).astype(int)),
-        observations=np.pad(heard, (0, rounds - pulls)),
+        observations=np.pad(observed, (0, rounds - pulls)),
         stops=np.arange(rounds) >= pulls,
         answers=unless(np.arange(rounds) < pulls, np.full(rounds, answer)),
     )
@@ -111,7 +111,7 @@ def adaptive(seed, keep_eliminated, alpha=0.2, first_width=1.0, radius="azuma", 
         return np.asarray(design(arms, np.array(differences), steps=STEPS).allocation)
 
     def rewards(phase, counts):
-        # Noisier than the algorithm is told, so that arms come and go.
+        # The noise exceeds the algorithm's noise_scale, so that arms come and go.
         noise = np.random.default_rng([seed, phase]).normal(size=5)
         return counts * (arms @ theta) + 1.5 * np.sqrt(counts) * noise
 
@@ -140,13 +140,13 @@ def adaptive(seed, keep_eliminated, alpha=0.2, first_width=1.0, radius="azuma", 
 # RAGE
 
 
-def left_of(state):
+def items_of(state):
     return state.theta, state.items_left, state.counts.sum()
 
 
 @functools.cache
 def rage_of(reuse, has_items, against):
-    del has_items  # another program: one of other shapes
+    del has_items  # a part of the cache key, because items change the shapes
 
     def build(arms, items, numbers):
         return linear.rage(arms, items=items, reuse=reuse, against=against, design_steps=STEPS, **numbers)
@@ -164,11 +164,11 @@ def phased(seed, reuse=False, items=False, against="all", **numbers):
             y, start = np.array(differences), linear_rage.spanning(arms).astype(bool)
             shares = np.asarray(frank_wolfe(arms, y, np.ones(len(y)), steps=STEPS, start=start))
             return shares, np.max(np.sum(y * np.linalg.solve(arms.T @ (shares[:, None] * arms), y.T).T, axis=1))
-        found = design(arms, np.array(differences), steps=STEPS)
-        return np.asarray(found.allocation), float(found.value)
+        solved = design(arms, np.array(differences), steps=STEPS)
+        return np.asarray(solved.allocation), float(solved.value)
 
     def rewards(phase, counts):
-        # Noisier than the algorithm is told, so that not all that go should.
+        # The noise exceeds the algorithm's noise_scale, so that some items are eliminated wrongly.
         noise = np.random.default_rng([seed, phase]).normal(size=6)
         return counts * (arms @ theta) + np.sqrt(counts) * noise
 
@@ -189,7 +189,7 @@ def phased(seed, reuse=False, items=False, against="all", **numbers):
         ),
     )
     assert rounds == len(theirs.stops)
-    ours = replayed(rage_of(reuse, items, against), theirs, arms, compared if items else None, numbers, watch=left_of)
+    ours = replayed(rage_of(reuse, items, against), theirs, arms, compared if items else None, numbers, watch=items_of)
     return Laid(theirs, ours, tolerance=1e-9)
 
 
@@ -210,7 +210,7 @@ def kk_all(t, counts):
 
 @functools.cache
 def numbers_of_rounds(n):
-    """Of the rounds of a top-two rule: n normals, a uniform for ties, and a coin."""
+    """Draws the numbers of a top-two rule for all rounds: n normals, a uniform for ties, and a coin."""
     return jax.device_get(jax.jit(jax.vmap(lambda key: numbers_of(key, n, float)))(round_keys(KEY, LENGTH)))
 
 
@@ -236,7 +236,7 @@ def ratios(
     threshold=gk16,
     **settings,
 ):
-    """A rule on `sphere(seed)`; its own options are bound to `factory` and `sampler`."""
+    """Lays out a rule on `sphere(seed)`; its own options are bound to `factory` and `sampler`."""
     x = linear.sphere(seed, 6, 3, 0.6)
     arms, theta = np.asarray(x.arms), np.asarray(x.theta)
     compared = np.random.default_rng(seed).normal(size=(4, 3)) if items else None
@@ -251,15 +251,15 @@ def ratios(
     common.pop("numbers", None)
     pulled = np.array([each.arm for each in course])
     pulls, counts = len(course) - course[-1].stop, np.zeros(6, int)
-    heard = np.zeros(LENGTH)
+    observed = np.zeros(LENGTH)
     for t, arm in enumerate(pulled[:pulls]):
-        heard[t] = tape[arm, counts[arm]]
+        observed[t] = tape[arm, counts[arm]]
         counts[arm] += 1
     rounds = np.arange(LENGTH)
     answers = np.pad([each.answer for each in course], (0, LENGTH - len(course)), mode="edge")
     theirs = Tape(
         actions=Pull(np.pad(pulled[:pulls], (0, LENGTH - pulls)), (rounds < pulls).astype(int)),
-        observations=heard,
+        observations=observed,
         stops=rounds >= pulls,
         answers=unless(answers < 0, answers),
     )
@@ -281,24 +281,24 @@ def weighed(arms, **settings):
     return linear.fixed_weights(arms, SHARES, **settings)
 
 
-def drawn_best(items, seen, n):
-    """The best item of one posterior draw, in units of the noise."""
-    return int(np.argmax(items @ (seen.theta + seen.root.T @ seen.number.normals[3 * n : 3 * n + 3])))
+def drawn_best(items, stats, n):
+    """Returns the best item of one posterior draw, in units of the noise."""
+    return int(np.argmax(items @ (stats.theta + stats.root.T @ stats.number.normals[3 * n : 3 * n + 3])))
 
 
-def nearest(seen, items, leader, costs):
+def nearest(stats, items, leader, costs):
     del items, leader
     tied = np.flatnonzero(costs == costs.min())
-    return int(tied[int(seen.number.tie * len(tied))])
+    return int(tied[int(stats.number.tie * len(tied))])
 
 
-def first_other(seen, items, leader, costs):
-    tops = [drawn_best(items, seen, n) for n in range(1, DRAWS + 1)]
-    return next((top for top in tops if top != leader), nearest(seen, items, leader, costs))
+def first_other(stats, items, leader, costs):
+    tops = [drawn_best(items, stats, n) for n in range(1, DRAWS + 1)]
+    return next((top for top in tops if top != leader), nearest(stats, items, leader, costs))
 
 
-def leader_of(seen, items):
-    return drawn_best(items, seen, 0)
+def leader_of(stats, items):
+    return drawn_best(items, stats, 0)
 
 
 def by_ratio(arms, **settings):
@@ -310,7 +310,7 @@ def gap_ratio(arms, items):
 
 
 def peps(**options):
-    """PEPS, and what it draws on its own, of which its transcription is told the numbers."""
+    """Returns the factory of PEPS and its transcription, which receives the same random numbers."""
 
     def factory(arms, **settings):
         return linear.peps(arms, draws=DRAWS, **options, **settings)

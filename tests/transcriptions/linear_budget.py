@@ -1,4 +1,4 @@
-"""Fixed budgets and regret on linear bandits against NumPy. Rules that draw their pulls go first, and are told."""
+"""Fixed budgets and regret on linear bandits against NumPy, which receives the pulls of rules that draw theirs."""
 
 import functools
 
@@ -21,18 +21,18 @@ def instance_of(seed, d=3):
 
 @functools.cache
 def apart_of(seed):
-    """The design for a set of arms, in one program for all sets."""
+    """Builds a function from a set of arms to its design, with one program for all sets."""
     arms = np.asarray(instance_of(seed).arms)
     first, second = np.triu_indices(K, 1)
     pairs = np.asarray(linear.pair_directions(arms))
     solve = jax.jit(lambda weights: design(arms, pairs, weights=weights, steps=STEPS))
 
     @functools.cache
-    def of(left):
-        found = solve((np.isin(first, left) & np.isin(second, left)).astype(float))
-        return np.asarray(found.allocation), float(found.value)
+    def of(remaining):
+        solved = solve((np.isin(first, remaining) & np.isin(second, remaining)).astype(float))
+        return np.asarray(solved.allocation), float(solved.value)
 
-    return lambda left: of(tuple(sorted(left)))
+    return lambda remaining: of(tuple(sorted(remaining)))
 
 
 def rewards_of(instance, seed):
@@ -56,16 +56,17 @@ def phases(factory, seed, horizon, *, d=3):
     else:
         course = reference.od_linbai(arms, horizon, rewards, steps=STEPS)
     rounds = len(course) + 1
-    left = np.array([np.isin(np.arange(K), phase.active) for phase in course])
+    arms_left = np.array([np.isin(np.arange(K), phase.active) for phase in course])
     answers = [max(phase.active, key=lambda k, theta=phase.theta: arms[k] @ theta) for phase in course]
-    if factory is linear.peace:  # the last phase drops nothing; who is left after it is not told
-        left[-1] = left[-2] if left[-1].sum() > 1 and len(left) > 1 else left[-1]
+    if factory is linear.peace and arms_left[-1].sum() > 1 and len(arms_left) > 1:
+        # The last phase drops no arm, and the reference does not return the arms after it.
+        arms_left[-1] = arms_left[-2]
     theirs = Tape(
         actions=Allocation(until_the_end([phase.counts for phase in course])),
         observations=until_the_end([rewards(n, phase.counts) for n, phase in enumerate(course)]),
         stops=np.arange(rounds) == rounds - 1,
         answers=after(answers),
-        watched=(after([phase.theta for phase in course]), after(left)),
+        watched=(after([phase.theta for phase in course]), after(arms_left)),
     )
     build = functools.partial(factory, arms, horizon=horizon, design_steps=STEPS)
     return Laid(theirs, replayed(build, theirs, watch=theta_of), tolerance=1e-8, absolute_tolerance=1e-10)
@@ -110,23 +111,23 @@ def batches(seed, horizon=90):
         ROUNDS,
         watch=shares_of,
     )
-    told = [(c, s) for c, s in zip(ours.actions.counts, ours.observations, strict=True) if c.sum()]
+    batches_of_pulls = [(c, s) for c, s in zip(ours.actions.counts, ours.observations, strict=True) if c.sum()]
     first = np.asarray(design(arms, arms, steps=STEPS).allocation)
-    course = reference.p1_rage(arms, horizon, told, apart, first)
+    course = reference.p1_rage(arms, horizon, batches_of_pulls, apart, first)
     rounds = len(course)
     assert rounds > 3
     assert sum(batch.n for batch in course) == horizon
-    # The last design, of which nothing is pulled, is not made.
+    # The last design is not computed, because nothing is pulled by it.
     shares = np.array([batch.shares for batch in course])
     theirs = Tape(
-        actions=Allocation(until_the_end([counts for counts, _ in told])),
-        observations=until_the_end([sums for _, sums in told]),
+        actions=Allocation(until_the_end([counts for counts, _ in batches_of_pulls])),
+        observations=until_the_end([sums for _, sums in batches_of_pulls]),
         stops=np.arange(rounds) == rounds - 1,
         answers=unless(np.arange(rounds) == 0, [np.argmax(arms @ batch.estimates) for batch in course]),
         watched=(unless(np.arange(rounds) == rounds - 1, shares), np.array([batch.estimates for batch in course])),
     )
     cut = jax.tree.map(lambda x: x[:rounds], ours)
-    # The design's many steps make more of the rounding in which batched and single matrices differ.
+    # The design's many steps amplify the rounding in which batched and single matrices differ.
     return Laid(theirs, cut, tolerance=1e-6, absolute_tolerance=1e-10)
 
 
@@ -150,11 +151,11 @@ def regret(factory, seed, **settings):
     course = reference.regret(arms, tape, ridge=SETTINGS["ridge"], index=index, rounds=LENGTH)
     pulled, answers = np.array(course).T
     assert len(set(pulled)) > 2
-    counts, heard = np.zeros(K, int), np.zeros(LENGTH)
+    counts, observed = np.zeros(K, int), np.zeros(LENGTH)
     for t, arm in enumerate(pulled):
-        heard[t] = tape[arm, counts[arm]]
+        observed[t] = tape[arm, counts[arm]]
         counts[arm] += 1
-    theirs = Tape(Pull(pulled, np.ones(LENGTH, int)), heard, np.zeros(LENGTH, bool), answers)
+    theirs = Tape(Pull(pulled, np.ones(LENGTH, int)), observed, np.zeros(LENGTH, bool), answers)
     given = SETTINGS | settings
     if settings.get("scale") is not None:
         given = {name: given[name] for name in ("ridge", "noise_scale", "scale")}
