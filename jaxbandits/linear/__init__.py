@@ -1,57 +1,57 @@
 """Best-arm identification in linear bandits: find the arm with the largest mean, in as few pulls as possible.
 
 K arms have known features x_0..x_{K-1} in R^d, and a pull of arm a pays x_a.theta plus noise, with an unknown theta. A
-pull of one arm informs about all others, so an algorithm pulls what separates the arms that may be the best.
+pull of one arm informs about all others, so an algorithm pulls arms that separate those that may be the best.
 
 >>> import jax, jaxbandits
 >>> from jaxbandits import linear
 >>> key = jax.random.key(0)
 >>> instance = linear.soare(5)  # the truth: an Instance
 >>> algorithm = linear.lingape(instance.arms, delta=0.05, noise_scale=instance.noise_scale)  # what a learner may know
->>> environment = linear.environment(instance)  # answers it
+>>> environment = linear.environment(instance)  # answers the algorithm
 >>> outcome = jaxbandits.run(key, algorithm, environment, max_rounds=10**6)
 >>> print(linear.is_right(instance, outcome.answer))  # traceable
 True
 
 | algorithm | what it does | action |
 | --- | --- | --- |
-| `lingape` | fully adaptive: pulls what separates the leader from its strongest challenger | `Pull` |
+| `lingape` | fully adaptive: separates the leader from its strongest challenger | `Pull` |
 | `fws` | Frank-Wolfe steps on the lower bound at the estimates | `Step` |
 | `lingame`, `lingame_c` | a learner of shares against the closest alternative; `lingame_c` learns pairs | `Step` |
 | `lazy_tas` | tracks the shares that are optimal at the estimates, renewed at powers of two | `Step` |
-| `l_t3c`, `lin_ttts` | leaders from the posterior, and a challenger each | `Pull`, `Step` where items are eliminated |
-| `peps` | draws arms from a learner's shares, which gain by posterior draws with another best item | `Step` |
-| `fixed_weights`, `uniform` | track a fixed allocation; pull all arms in turn | `Pull`, `Step` as above |
+| `l_t3c`, `lin_ttts` | leader from the posterior, against a challenger | `Pull`, or `Step` if items are eliminated |
+| `peps` | draws arms by a learner's shares, which gain from posterior draws with another best item | `Step` |
+| `fixed_weights`, `uniform` | track a fixed allocation; pull all arms in turn | as `l_t3c` |
 | `xy_static` | tracks a fixed allocation: `xy_allocation`, `g_allocation` or another | `Allocation` |
-| `xy_static_exact` | the same, tested at every pull; simulation only | `Bridge` |
+| `xy_static_exact` | as `xy_static`, with a test at every pull; simulation only | `Bridge` |
 | `xy_adaptive` | phases of a fixed design, each for the arms that the last one has left | `Allocation` |
-| `rage` | phases of a fixed design for the items that are left, each twice as precise as the last | `Allocation` |
-| `g_bai`, `p1_rage` | a budget: pulls drawn from one design; from designs for the arms that look close | `Allocation` |
-| `od_linbai`, `peace` | a budget: phases of designs, each halves the arms, or what the design attains | `Allocation` |
-| `lin_ucb`, `lin_ts` | little regret: the largest upper bound; the best arm of a posterior draw | `Pull` |
-| `xy_oracle` | the pulls of the best fixed design when theta is known; nothing is random | |
+| `rage` | phases of a fixed design for the remaining items, each twice as precise as the last | `Allocation` |
+| `g_bai`, `p1_rage` | fixed budget: pulls drawn from one design; from designs for close arms | `Allocation` |
+| `od_linbai`, `peace` | fixed budget: phases of designs that halve the arms; the design's value | `Allocation` |
+| `lin_ucb`, `lin_ts` | small regret: the largest upper bound; the best arm of a posterior draw | `Pull` |
+| `xy_oracle` | no algorithm: the pulls of the best fixed design when theta is known | |
 
-Those from `fws` to `uniform`, and `lingape` if it is given one, stop by likelihood ratios against a `threshold` of
-`numerics.thresholds`. They and `rage` may compare items apart from the arms that they pull (`Instance.items`): the
-answer then is an item.
+The algorithms from `fws` to `uniform` stop by likelihood ratios against a `threshold` of `numerics.thresholds`, and so
+does `lingape` if it has one. They and `rage` may compare items other than the arms that they pull (`Instance.items`).
+The answer is then an item.
 
 `environment(instance, action)` takes the class of the algorithm's actions. Instances: `soare`, `canonical`, `sphere`,
 `yahoo_like`, `theorem3_counterexample`, `random_tirinzoni`, `sphere_pair`, `many_arms`, `transductive`, or an
-`Instance` of your own. Their gaps, angles and noise scales may be traced: a generator may be called inside `build`. How
-hard one is: `characteristic_time`, `lower_bound`, `hardness_lingape` and its kin, `theorem2_bound`.
+`Instance` of your own. Their gaps, angles and noise scales may be traced, so a generator may be called inside `build`.
+Difficulty of an instance: `characteristic_time`, `lower_bound`, `hardness_lingape` and the like, `theorem2_bound`.
 
-Reading a run: `outcome.state`, or the state of your own loop, holds exact statistics. `estimate` makes least squares of
-them; `lingape_radius` and `confidence_radius` say how far they may be off. A cache is rebuilt at every chunk's start.
+Diagnostics: `outcome.state`, or the state of your own loop, holds exact statistics. `estimate` computes least squares
+from them; `lingape_radius` and `confidence_radius` bound its error. A cache is rebuilt at every chunk's start.
 
-| state of | pulls of each arm | sums of rewards | besides |
+| state of | pulls of each arm | sums of rewards | other fields |
 | --- | --- | --- | --- |
-| `lingape`, `lin_ucb`, `lin_ts` | `counts` (K,) | `sums` (K,) | `theta`, `leverage`, `logdet`: a cache |
-| with a threshold | `counts` (K,) | `sums` (K,) | `cache`; `own`: what the rule remembers |
+| `lingape`, `lin_ucb`, `lin_ts` | `counts` (K,) | `sums` (K,) | cache: `theta`, `leverage`, `logdet` |
+| rules with a threshold | `counts` (K,) | `sums` (K,) | `cache`; `memory`: the rule's memory |
 | `xy_static`, `xy_static_exact` | `counts` (K,) | `sums` (K,) | |
 | `g_bai` | `counts` (K,) | `sums` (K,) | |
-| `od_linbai`, `peace`, `p1_rage` | `counts` (K,) | none | what the phases have left |
-| `xy_adaptive` | `pulled` (K,) | none | `theta`: of the last phase; `members`: the arms that it has left |
-| `rage` | `counts` (K,) | `sums` (K,) | `theta`: of the last phase; `items_left`, `phase` |
+| `od_linbai`, `peace`, `p1_rage` | `counts` (K,) | none | the current phase |
+| `xy_adaptive` | `pulled` (K,) | none | `theta`: the last phase's estimate; `members`: the remaining arms |
+| `rage` | `counts` (K,) | `sums` (K,) | `theta`: the last phase's estimate; `items_left`, `phase` |
 
 Source: Xu, Honda, Sugiyama (2018), A fully adaptive algorithm for pure exploration in linear bandits, arXiv 1710.05552;
 Soare, Lazaric, Munos (2014), Best-arm identification in linear bandits.

@@ -1,4 +1,4 @@
-"""The linear bandits of the conformance suite."""
+"""Linear bandits of the conformance suite."""
 
 import functools
 from collections.abc import Callable
@@ -13,7 +13,6 @@ from jaxbandits.checks import constant
 from jaxbandits.numerics import thresholds
 
 ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6]])
-NO_TIES = (0.413, 0.376, 0.211)  # shares by which no two arms are ever equally far behind
 
 
 @functools.cache
@@ -22,11 +21,10 @@ def _ratios():
 
 
 def _linear(factory: Callable[..., Algorithm], action: type) -> Callable[..., tuple[Algorithm, Environment]]:
-    """Returns a maker of runs on three arms in the plane; the second best trails by 0.2."""
+    """Makes a case of an algorithm with three arms in the plane; the second best trails by 0.2."""
 
     def make(dtype, **hyperparameters):
-        # Concrete within a program too: a spanner is found on the host.
-        arms = constant(ARMS, dtype)
+        arms = constant(ARMS, dtype)  # concrete even in a trace, because a spanner is computed on the host
         instance = linear.Instance(arms, jnp.asarray([1.0, 0.0], dtype), jnp.asarray(0.5, dtype))
         return factory(arms, **({"delta": 0.1} | hyperparameters)), linear.environment(instance, action)
 
@@ -43,7 +41,8 @@ def _leap(arms, **hyperparameters):
 
 def _static(factory):
     def make(arms, **hyperparameters):
-        allocation = hyperparameters.pop("allocation", NO_TIES)
+        # No two arms are ever equally far behind under these shares.
+        allocation = hyperparameters.pop("allocation", (0.413, 0.376, 0.211))
         return factory(arms, jnp.asarray(allocation, arms.dtype), **({"growth": 0.05} | hyperparameters))
 
     return make
@@ -58,7 +57,7 @@ def _phases(arms, **hyperparameters):
 
 
 def _ratios_stop(factory):
-    """Makes a rule with a likelihood-ratio stop."""
+    """Gives a rule a threshold, so that it stops by likelihood ratios."""
 
     def make(arms, **hyperparameters):
         return factory(arms, **({"threshold": thresholds.gk16(arms=3)} | hyperparameters))
@@ -67,7 +66,8 @@ def _ratios_stop(factory):
 
 
 def _weighed(arms, **hyperparameters):
-    allocation = hyperparameters.pop("allocation", NO_TIES)
+    # No two arms are ever equally far behind under these shares.
+    allocation = hyperparameters.pop("allocation", (0.413, 0.376, 0.211))
     return linear.fixed_weights(arms, jnp.asarray(allocation, arms.dtype), **hyperparameters)
 
 
@@ -76,7 +76,7 @@ def _lazy(arms, **hyperparameters):
 
 
 def _budget(factory, horizon=60):
-    """Makes a rule of a fixed budget, which takes no delta."""
+    """Gives a rule a fixed budget, and removes delta."""
 
     def make(arms, **hyperparameters):
         del hyperparameters["delta"]
@@ -86,14 +86,14 @@ def _budget(factory, horizon=60):
 
 
 def _ts(arms, **hyperparameters):
-    """Makes LinTS: a scale replaces every argument of the proved radius."""
+    """Removes the arguments of the proved radius if there is a scale."""
     if "scale" in hyperparameters:
         hyperparameters = {n: x for n, x in hyperparameters.items() if n not in ("delta", "norm_bound", "horizon")}
     return linear.lin_ts(arms, **hyperparameters)
 
 
 def _ended(factory, pulls=60, **settings):
-    """Makes a rule that never stops, and stops it after `pulls` pulls."""
+    """Ends a rule that never stops by itself after some pulls."""
 
     def make(arms, **hyperparameters):
         algorithm = factory(arms, **({"norm_bound": 1.0} | settings | hyperparameters))
@@ -175,7 +175,7 @@ CASES = {
     "linear-uniform": Case(_linear(_ratios_stop(linear.uniform), linear.Pull), RATIO_STOP, STOPS),
     "fixed-weights": Case(
         _linear(_ratios_stop(_weighed), linear.Pull),
-        RATIO_STOP | {"allocation": (NO_TIES, (0.6, 0.3, 0.1))},
+        RATIO_STOP | {"allocation": ((0.413, 0.376, 0.211), (0.6, 0.3, 0.1))},
         STOPS,
         is_variant=True,
     ),

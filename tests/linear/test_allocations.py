@@ -1,4 +1,4 @@
-"""The value of an allocation, against the solver's certified value and the definition."""
+"""Value of an allocation, against the certified value of the solver and the definition."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +7,7 @@ import pytest
 from jaxbandits import linear
 
 
-def test_xy_value_is_smallest_at_the_xy_allocation():
+def test_xy_value_is_smallest_for_the_xy_allocation():
     arms = linear.soare(3, 0.3).arms
     design = linear.xy_allocation(arms)
     value = linear.xy_value(arms, design.allocation)

@@ -1,4 +1,4 @@
-"""Fixed budgets: rounding, random pulls and designs by brute force, and the pulls spent. Regret by hand."""
+"""Fixed budgets: rounding, random pulls and designs by brute force, and the pulls of the rules. Regret by hand."""
 
 from functools import partial
 
@@ -22,8 +22,8 @@ def rounded():
     return jax.jit(jax.vmap(partial(shared.rounded, all_arms=True), (0, 0, None)))
 
 
-def test_rounded_counts_per_share_are_maximin(rounded):
-    """The smallest count per share is the largest possible. Every arm is pulled if there are enough pulls."""
+def test_rounding_is_efficient(rounded):
+    """The smallest count per share is as large as possible; every arm is pulled if there are enough pulls."""
     rng = np.random.default_rng(0)
     shares = rng.dirichlet(np.full(5, 0.7), 300)
     shares[rng.random(shares.shape) < 0.2] = 0
@@ -37,13 +37,13 @@ def test_rounded_counts_per_share_are_maximin(rounded):
         if n - spare < support.sum():
             assert set(counts[support].tolist()) <= {0, 1}
             continue
-        # Adams' divisors: no pull of one arm would serve another better.
+        # Adams' divisors: no pull of one arm would raise another's count per share further.
         worst, best = np.min(counts[support] / p[support]), np.max((counts[support] - 1) / p[support])
         assert best <= worst * (1 + 1e-9)
 
 
-def test_rounded_gives_spare_pulls_of_equal_shares_in_order_of_lots(rounded):
-    """A solver's shares are equal except for rounding errors, which must not decide between arms."""
+def test_rounded_gives_extra_pulls_by_lots_among_equal_shares(rounded):
+    """Equal shares from a solver differ by rounding, which is as arbitrary as the order of the arms."""
     shares = np.full((3, 5), 0.2) * (1 + 1e-15 * np.random.default_rng(0).normal(size=(3, 5)))
     for lots in (jnp.arange(5), -jnp.arange(5), jnp.asarray([2, 9, 1, 7, 3])):
         order = np.argsort(-np.asarray(lots))
@@ -51,7 +51,7 @@ def test_rounded_gives_spare_pulls_of_equal_shares_in_order_of_lots(rounded):
             np.testing.assert_array_equal(counts[order], n // 5 + (np.arange(5) < n % 5))
 
 
-def test_multinomial_has_the_exact_moments():
+def test_draws_are_multinomial():
     """Means and covariances of 20,000 draws; an arm without a share gets nothing."""
     shares, n, draws = np.array([0.5, 0.0, 0.3, 0.02, 0.18, 0.0]), 200, 20_000
     keys = jax.random.split(jax.random.key(0), draws)
@@ -66,22 +66,22 @@ def test_multinomial_has_the_exact_moments():
     np.testing.assert_allclose(np.cov(counts.T), covariance, atol=5 * 50 * (2 / draws) ** 0.5)
 
 
-def test_spanned_design_is_optimal_in_the_span_of_the_active_arms():
-    """Three arms in a plane of four dimensions: the value is 2, the plane's rank, which certifies the design."""
+def test_spanned_design_lies_in_the_span_of_the_remaining_arms():
+    """Three arms in a plane of four dimensions: the design lies in the plane, certified by its value, the rank."""
     rng = np.random.default_rng(1)
     basis, _ = np.linalg.qr(rng.normal(size=(4, 4)))
     plane = np.array([[1.0, 0.0], [0.0, 1.0], [0.9, 0.2]]) @ basis[:2]
     arms = np.concatenate([plane, basis[2:]])
-    active = np.array([True, True, True, False, False])
-    solved = jax.jit(lambda active: shared.spanned_design(jnp.asarray(arms), active, 1000))(active)
+    remaining = np.array([True, True, True, False, False])
+    solved = jax.jit(lambda remaining: shared.spanned_design(jnp.asarray(arms), remaining, 1000))(remaining)
     assert abs(float(solved.value) - 2) < 5e-3
     assert not np.asarray(solved.allocation)[3:].any()
-    beyond = np.asarray(jax.jit(shared.beyond)(arms * active[:, None]))
+    beyond = np.asarray(jax.jit(shared.beyond)(arms * remaining[:, None]))
     np.testing.assert_allclose(beyond @ plane.T, 0, atol=1e-12)
     np.testing.assert_allclose(np.linalg.eigvalsh(beyond), [0, 0, 1, 1], atol=1e-12)
 
 
-def test_least_squares_in_span_of_fewer_pulls_than_dimensions():
+def test_least_squares_of_fewer_pulls_than_dimensions():
     counts, sums = np.array([3, 0, 0, 2]), np.array([3.0, 0.0, 0.0, -1.0])
     theta = jax.jit(shared.least_squares_in_span)(ARMS, counts, sums)
     expected = np.linalg.lstsq(ARMS[counts > 0], sums[counts > 0] / counts[counts > 0], rcond=None)[0]
@@ -91,26 +91,26 @@ def test_least_squares_in_span_of_fewer_pulls_than_dimensions():
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_budget_rules_keep_to_the_horizon(rule, monkeypatch):
-    """Every traced horizon is kept. A static one, with designs solved instead of looked up, gives the same run."""
+def test_rules_keep_their_budget(rule, monkeypatch):
+    """A concrete horizon, with designs that are solved instead of looked up, gives the same run as a traced one."""
     instance = linear.Instance(jnp.asarray(ARMS), jnp.asarray([1.0, 0.8]), jnp.asarray(1.0))
     environment = linear.environment(instance, linear.Allocation)
 
-    def ends(horizon, key):
+    def one(horizon, key):
         algorithm = rule(ARMS, horizon=horizon, design_steps=30)
         end = jaxbandits.run(key, algorithm, environment, max_rounds=60, chunk=8)
         return end.status, end.pulls, end.state.counts, end.answer
 
     keys = jax.random.split(jax.random.key(1), 8)
     horizons = np.array([5, 6, 9, 40, 41, 200] + 8 * [80], np.int32)
-    status, pulls, counts, answers = jax.device_get(jax.jit(jax.vmap(ends))(horizons, keys[np.arange(14) - 6]))
+    status, pulls, counts, answers = jax.device_get(jax.jit(jax.vmap(one))(horizons, keys[np.arange(14) - 6]))
     assert (status == Status.STOPPED).all()
     assert (counts.sum(axis=1) == pulls).all()
     assert (pulls <= horizons).all()
     if rule in (linear.g_bai, linear.p1_rage):
         assert (pulls == horizons).all()
     monkeypatch.setattr(shared, "TABLE_ARMS", 3)
-    known = jax.device_get(jax.jit(jax.vmap(partial(ends, 80)))(keys))
+    known = jax.device_get(jax.jit(jax.vmap(partial(one, 80)))(keys))
     assert known[2].tolist() == counts[6:].tolist()
     assert known[3].tolist() == answers[6:].tolist()
 
@@ -121,7 +121,7 @@ def test_no_round_has_a_loop_of_unknown_length():
         algorithm = rule(ARMS, horizon=90, design_steps=5)
         primitives = primitives_of_a_round(algorithm, linear.environment(instance, linear.Allocation))
         if algorithm.plan is not None:
-            # The state as it is after a plan at the beginning of a round.
+            # This makes a round begin with a plan.
             planned = algorithm._replace(init=lambda key, a=algorithm: a.plan(key, a.init(key)))
             primitives |= primitives_of_a_round(planned, linear.environment(instance, linear.Allocation))
         assert "while" not in primitives, rule
@@ -130,7 +130,7 @@ def test_no_round_has_a_loop_of_unknown_length():
         assert "while" not in primitives_of_a_round(algorithm, linear.environment(instance))
 
 
-def test_budget_rules_refuse_or_warn_of_a_short_horizon():
+def test_a_horizon_that_is_too_short_warns_or_is_refused():
     with pytest.warns(UserWarning, match="horizon 3 is too short"):
         algorithm = linear.od_linbai(ARMS, horizon=3, design_steps=5)
     environment = linear.environment(
@@ -146,7 +146,7 @@ def test_budget_rules_refuse_or_warn_of_a_short_horizon():
             rule(arms, horizon=2, design_steps=5)
 
 
-def test_lin_ucb_indices_by_hand():
+def test_upper_bounds_by_hand():
     """C_0 = 3.14597; after a reward of 1 from arm 0, C_1 = 3.30181 and the indices are 2.83473 and 3.30181."""
     algorithm = linear.lin_ucb(np.eye(2), delta=0.1, norm_bound=1.0)
     state = algorithm.init(jax.random.key(0))
@@ -167,11 +167,11 @@ def test_lin_ucb_indices_by_hand():
     [(linear.g_bai, 0.3, 1500), (linear.od_linbai, 0.3, 1500), (linear.peace, 0.4, 8000)],
     ids=["g_bai", "od_linbai", "peace"],
 )
-def test_error_under_signs_does_not_depend_on_the_position_of_the_best_arm(factory, gap, runs):
-    """Unit vectors, rewards +1 and -1, 42 pulls, `runs` runs per position. False alarms: 1e-5.
+def test_the_error_under_signs_does_not_depend_on_the_position_of_the_best_arm(factory, gap, runs):
+    """Unit vectors, rewards +1 and -1, 42 pulls, `runs` runs per position; false alarm 1e-5.
 
-    If the first arm won ties, OD-LinBAI would err with probability .31 with the best arm first, .62 with it last.
-    If the first arm got the spare pulls of rounding, Peace would err with probabilities .50 and .55.
+    If the first arm won ties, OD-LinBAI would err with probability .31 if the best arm is first, and .62 if it is last.
+    If the first arm got the extra pulls of rounding, Peace would err with .50 and .55.
     """
     arms = np.eye(4)
     algorithm = factory(arms, horizon=42, design_steps=300)

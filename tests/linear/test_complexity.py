@@ -42,7 +42,7 @@ def test_gaps_by_hand():
 def test_gap_of_soare():
     instance = linear.soare(5)
     assert linear.gaps(instance.arms, instance.theta)[5] == pytest.approx(9.999917e-5, rel=1e-7)
-    # float32 rounds the features, not the gap: 6e-4 is what 1 - cos(0.01) keeps.
+    # float32 rounds the features, not the gap: 1 - cos(0.01) keeps a precision of 6e-4.
     single = linear.soare(5, dtype=jnp.float32)
     assert linear.gaps(single.arms, single.theta)[5] == pytest.approx(9.999917e-5, rel=1e-3)
 
@@ -66,7 +66,7 @@ def test_hardness_of_canonical_arms():
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.5, 2.0])
-def test_hardness_lingape_of_canonical_arms_is_near_hardness_ugape(epsilon):
+def test_hardness_of_canonical_arms_is_close_to_hardness_without_structure(epsilon):
     instance = linear.canonical(0.3, 7)
     ratios = linear.ratio_tables(instance.arms)
     structured = linear.hardness_lingape(instance.arms, instance.theta, ratios=ratios, epsilon=epsilon)
@@ -85,7 +85,7 @@ def test_theorem_3_is_refuted(n, ratio):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_hardness_keeps_to_its_corrected_bounds(seed):
+def test_bounds_that_hold_instead_of_theorem_3(seed):
     instance = linear.sphere(seed, 8, 3, 0.05)
     ratios = linear.ratio_tables(instance.arms)
     H_0, H_oracle, H_sum = measures(instance)
@@ -135,7 +135,7 @@ def test_theorem_2_implicit_is_the_largest_solution(hardness, ridge):
 
 
 def test_theorem_2_implicit_ends_in_single_precision(hardness):
-    """In float32 rounding alone can move the iteration without end."""
+    """Rounding alone still moves the iteration at its end."""
     with jax.enable_x64(False):
         assert linear.theorem2_implicit(hardness, **THEOREM2) == pytest.approx(11604543, rel=1e-5)
 
@@ -175,8 +175,8 @@ def test_lower_bound_of_canonical_arms():
     assert noisier.pulls == pytest.approx(4 * float(bound.pulls), rel=1e-9)
 
 
-def test_lower_bound_lies_between_the_oracle_bounds():
-    """T* is at least 2 H_oracle, the time of the hardest pair, and at most twice the sum over pairs."""
+def test_lower_bound_needs_no_more_than_any_allocation_of_the_oracle():
+    """T* is at least what the single hardest pair requires, 2 H_oracle, and at most twice the sum's share."""
     instance = linear.sphere(2, 6, 3, 0.1)
     _, H_oracle, H_sum = measures(instance)
     T_star = float(linear.lower_bound(instance.arms, instance.theta, delta=0.05, steps=2000).T_star)
@@ -184,7 +184,7 @@ def test_lower_bound_lies_between_the_oracle_bounds():
 
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
-def test_measures_keep_the_dtype_under_jit(dtype):
+def test_dtype_and_tracing(dtype):
     instance = linear.canonical(0.5, dtype=dtype)
     ratios = linear.ratio_tables(instance.arms)
 
@@ -228,6 +228,6 @@ def test_measures_keep_the_dtype_under_jit(dtype):
         ),
     ],
 )
-def test_bad_input(call, message):
+def test_refuses(call, message):
     with pytest.raises(ValueError, match=message):
         call(np.eye(3), linear.ratio_tables(np.eye(3)))

@@ -1,7 +1,7 @@
-"""The laws of the environments.
+"""Laws of the environments.
 
-A test of a law compares draws from fixed seeds with the exact distribution. Over the seeds, the probability of a
-false alarm is about 1e-5.
+A test of a law compares draws from fixed seeds with the exact distribution. Over the seeds, the probability of a false
+alarm is about 1e-5.
 """
 
 import jax
@@ -18,13 +18,13 @@ FALSE_ALARM = 1e-5
 
 
 def canonical(means, noise_scale=1.0, dtype=float):
-    """Builds an instance with canonical arms: theta is the vector of the means."""
+    """Builds an instance of canonical arms, so that theta is the vector of the means."""
     means = jnp.array(means, dtype)
     return Instance(np.eye(len(means), dtype=dtype), means, jnp.array(noise_scale, dtype))
 
 
 def sample(environment, action, seed=0, draws=DRAWS):
-    """Samples independent observations of one action."""
+    """Draws independent observations of one action."""
     keys = jax.random.split(jax.random.key(seed), draws)
     return jax.vmap(lambda key: environment.respond(action, environment.noise(key)))(keys)
 
@@ -34,7 +34,7 @@ def assert_normal(values, mean, variance):
 
 
 def assert_binomial_signs(values, n, p):
-    """Checks that sums of n signs are 2 Binomial(n, p) - n: chi-square over cells of at least 10 expected values."""
+    """Asserts the law 2 Binomial(n, p) - n, by chi-square over cells of at least 10 expected values."""
     successes = (values + n) / 2
     np.testing.assert_array_equal(successes, np.round(successes))
     edges = np.unique(stats.binom(n, p).ppf(np.linspace(0.05, 0.95, 19)))
@@ -73,7 +73,7 @@ def test_gaussian_allocation_has_independent_sums():
 
 
 def test_bridge_refines_a_sum_without_changing_its_law():
-    """Drawing the end first and the middle given the end is drawing two consecutive sums."""
+    """An end and then a middle given the end have the law of two consecutive sums."""
     instance = canonical([0.5, -0.3, 1.0], noise_scale=1.5)
     environment = linear.environment(instance, Bridge)
     zeros, counts, ahead = jnp.zeros(3, int), jnp.array([3, 10, 1]), jnp.array([12, 11, 2])
@@ -97,7 +97,7 @@ def test_bridge_by_hand():
     environment = linear.environment(canonical([0.5, -0.3, 1.0, 9.0, 9.0], noise_scale=2.0), Bridge)
     action = Bridge(jnp.array([3, 7, 4, 0, 0]), jnp.array([12, 7, 0, 5, 0]), jnp.array([8.0, 0.1, 99.0, 3.0, 7.0]))
     values = environment.respond(action, jnp.ones(5))
-    # A quarter of the sum and 2 sqrt(3 * 9 / 12); the known sum; four fresh pulls; nothing.
+    # Expected: a quarter of the sum and 2 sqrt(3 * 9 / 12), the known sum, four fresh pulls, nothing.
     np.testing.assert_allclose(values, [2 + 3, 0.1, 4 + 4, 0, 0], rtol=1e-15, atol=0)
     assert values[1] == 0.1
 
@@ -112,7 +112,7 @@ def test_a_sign_is_positive_with_its_probability(mean):
     assert stats.binomtest(int(np.sum(values == 1)), DRAWS, (1 + mean) / 2).pvalue > FALSE_ALARM
 
 
-SUMS = {1: 0.2, 2: -0.9, 19: 0.0, 50: 0.9, 1000: -0.4, 10**7: 0.02}  # pulls: mean
+SUMS = {1: 0.2, 2: -0.9, 19: 0.0, 50: 0.9, 1000: -0.4, 10**7: 0.02}  # number of pulls -> mean
 
 
 def test_sums_of_signs_are_binomial():
@@ -144,7 +144,7 @@ def test_a_pull_of_more_than_the_leap_gives_nan(leap):
     [(Pull(jnp.array(0), jnp.array(1)), {}), (Allocation(jnp.array([1, 1])), {"action": Allocation})],
 )
 def test_a_traced_mean_beyond_one_gives_nan(action, options):
-    """A traced value cannot raise. The run must fail instead of going on with a law that does not exist."""
+    """Nothing can raise in a trace, so the run must fail instead of continuing with a law that does not exist."""
 
     def respond(theta):
         environment = linear.environment(Instance(np.eye(2), theta, jnp.array(1.0)), noise="sign", **options)

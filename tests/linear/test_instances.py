@@ -39,7 +39,7 @@ def test_sphere_is_uniform_on_unit_vectors():
     instances = [linear.sphere(seed, 2, 3, 0.0) for seed in range(1000)]
     vectors = np.concatenate([np.vstack([instance.arms, instance.theta]) for instance in instances])
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-14)
-    # A coordinate is uniform; the sum of the three fourth powers has mean 3/5 and variance 16/525.
+    # Each coordinate is uniform; the sum of the three fourth powers has mean 3/5 and variance 16/525.
     assert stats.kstest(vectors[:, 0], stats.uniform(-1, 2).cdf).pvalue > FALSE_ALARM
     assert abs(np.mean(np.sum(vectors**4, axis=1)) - 3 / 5) < 4.5 * np.sqrt(16 / 525 / 3000)
 
@@ -53,7 +53,7 @@ def test_sphere_redraws_until_the_best_arm_leads():
 
 
 @pytest.mark.parametrize("K", [10, 40])
-def test_yahoo_like_arms_are_distinct_products_with_a_gap(K):
+def test_yahoo_like_features_and_means_are_in_range(K):
     instance = linear.yahoo_like(0, K)
     arms, means = np.asarray(instance.arms), np.sort(instance.arms @ instance.theta)
     assert arms.shape == (K, 36)
@@ -67,7 +67,7 @@ def test_yahoo_like_arms_are_distinct_products_with_a_gap(K):
     assert linear.reduce_rank(instance.arms).shape == (K, min(K, 25))
 
 
-def test_yahoo_like_means_lie_in_the_range_of_click_rates():
+def test_yahoo_like_truth_is_the_click_rate():
     """Click probabilities lie in [0.01, 0.26], so the means of the labels lie in [-0.98, -0.5], up to the fit."""
     instances = [linear.yahoo_like(seed, 10, log=10_000) for seed in range(3)]
     means = np.concatenate([instance.arms @ instance.theta for instance in instances])
@@ -75,7 +75,7 @@ def test_yahoo_like_means_lie_in_the_range_of_click_rates():
     assert means.max() > -0.75
 
 
-def test_separated_arms_redraws_near_and_double_arms():
+def test_separated_arms_redraws_arms_that_are_too_close_or_equal():
     features = np.array([[0.9], [0.88], [0.5], [0.5], [0.1], [1.5], [-1.0]])
     draws = {
         tuple(sorted(linear.separated_arms(np.random.default_rng(seed), features, np.ones(1), 3, 0.05).ravel()))
@@ -93,7 +93,7 @@ def test_instances_take_a_dtype(dtype):
 # The best arm
 
 
-def test_is_right_by_hand():
+def test_the_right_answers_by_hand():
     instance = Instance(
         jnp.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.0]]), jnp.array([2.0, 0.0]), jnp.array(1.0)
     )
@@ -101,7 +101,7 @@ def test_is_right_by_hand():
 
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
-def test_is_right_is_traceable_and_takes_no_near_tie(dtype):
+def test_is_right_may_be_traced_and_resolves_near_ties(dtype):
     instance = linear.soare(4, 0.01, dtype=dtype)
     right = jax.jit(jax.vmap(linear.is_right, in_axes=(None, 0)))(instance, jnp.arange(5))
     np.testing.assert_array_equal(right, [True, False, False, False, False])
@@ -131,7 +131,7 @@ def test_reduce_rank_keeps_the_geometry(dtype):
     np.testing.assert_allclose(reduced @ reduced.T, arms @ arms.T, rtol=0, atol=500 * jnp.finfo(dtype).eps)
 
 
-def test_reduce_rank_keeps_arms_that_span_their_space():
+def test_reduce_rank_leaves_arms_that_span_their_space():
     arms = linear.soare(3).arms
     np.testing.assert_array_equal(linear.reduce_rank(arms), arms)
 
@@ -173,7 +173,7 @@ def test_bad_arms(arms, message):
         linear.environment(Instance(arms, jnp.ones(d), jnp.array(1.0)))
 
 
-def test_checked_arms_refuses_a_low_rank_if_full_rank_is_required():
+def test_rank_is_checked_where_it_matters():
     arms = jnp.array([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
     checked_arms(arms)
     with pytest.raises(ValueError, match=r"arms must have rank 3 \(see linear.reduce_rank\), got 2"):
@@ -181,7 +181,7 @@ def test_checked_arms_refuses_a_low_rank_if_full_rank_is_required():
     checked_arms(linear.reduce_rank(arms), full_rank=True)
 
 
-def test_checked_arms_checks_traced_shapes_but_not_traced_values():
+def test_values_are_not_checked_under_a_trace_but_shapes_are():
     jax.jit(checked_arms)(jnp.zeros((2, 2)))
     with pytest.raises(ValueError, match="arms must be an array"):
         jax.jit(checked_arms)(jnp.zeros(2))
@@ -208,7 +208,7 @@ def test_bad_arguments_of_generators(call, message):
         call()
 
 
-def test_generators_refuse_a_gap_out_of_reach(monkeypatch):
+def test_a_gap_out_of_reach_is_refused(monkeypatch):
     monkeypatch.setattr("jaxbandits.linear._problem.generators.MAX_DRAWS", 100)
     with pytest.raises(ValueError, match=r"min_gap must be within reach of 100 draws, got 2.1"):
         linear.sphere(0, 3, 2, 2.1)
@@ -224,7 +224,7 @@ def test_instances_of_the_literature():
     means = np.sort(np.asarray(published.arms) @ np.asarray(published.theta))[::-1]
     np.testing.assert_allclose(means[:11], [1, *[0.9] * 4, *[0.8] * 5, means[10]])
     assert means[10] <= 0.5
-    # Julia's generator gives .768, .941, ..: the last entries of theta are its first values minus 1.
+    # Julia's generator gives .768, .941, ..; the last entries of theta are these first values less 1.
     assert float(published.theta[10]) == pytest.approx(0.7684476751965699 - 1)
     drawn = linear.random_tirinzoni(0, K=12, d=7)
     np.testing.assert_allclose(drawn.theta[:4], [1, 0.9, 0.8, 0.8])
@@ -236,7 +236,7 @@ def test_instances_of_the_literature():
     np.testing.assert_allclose(linear.many_arms(0, 5).arms[3:], [[1, 0], [-0.707, 0.707]])
 
 
-def test_answers_index_the_items_if_there_are_any():
+def test_an_answer_indexes_the_items_of_an_instance():
     apart = linear.transductive(3)
     assert bool(linear.is_right(apart, 0))
     assert not bool(linear.is_right(apart, 3))

@@ -1,4 +1,4 @@
-"""Property-based tests of laws that hold for every algorithm of the family, on any instance."""
+"""Laws that hold for every algorithm of the family, on any instance: found by property-based tests."""
 
 import functools
 from typing import NamedTuple
@@ -29,9 +29,9 @@ class Setting(NamedTuple):
 
     arms: jax.Array  # float (K, d)
     theta: jax.Array  # float (d,)
-    noise: jax.Array  # float (K, ROUNDS)   noise of the n-th reward of arm k
-    shares: jax.Array  # float (K,)   allocation that the static designs track
-    ratios: jax.Array  # float (K, K, K)   shares that the ratio rule tracks
+    noise: jax.Array  # float (K, ROUNDS)   noise of arm k at its n-th pull
+    shares: jax.Array  # float (K,)   shares that the static designs track
+    ratios: jax.Array  # float (K, K, K)   shares of the ratio rule
     noise_scale: float = 0.2
     norm_bound: float = 1.0
     epsilon: float = 0.05
@@ -49,13 +49,13 @@ class End(NamedTuple):
 
 
 def setting(seed):
-    """Draws arms of which the first two are good. Nothing ties."""
+    """Draws a setting whose first two arms are good, without ties."""
     rng = np.random.default_rng(seed)
     arms = rng.normal(size=(K, DIMENSION))
     arms[1] = arms[0] + 0.2 * arms[1]
     arms /= np.linalg.norm(arms, axis=1, keepdims=True)
     theta = arms[0] + 0.1 * rng.normal(size=DIMENSION)
-    # In `ratio_tables` some shares tie: 1/2 and 1/2 for a pair that is best separated by pulls of the pair itself.
+    # In `ratio_tables` some shares tie, such as 1/2 and 1/2 for a pair that is best separated by its own pulls.
     ratios = rng.dirichlet(np.ones(K), (K, K))
     return Setting(
         arms=jnp.asarray(arms),
@@ -67,7 +67,7 @@ def setting(seed):
 
 
 def build(rule, x):
-    """Returns the algorithm and the class of its actions."""
+    """Builds the algorithm, and returns it with the class of its actions."""
     if rule in ("static", "exact"):
         factory, action = (linear.xy_static, Allocation) if rule == "static" else (linear.xy_static_exact, Bridge)
         return factory(x.arms, x.shares, delta=DELTA, noise_scale=x.noise_scale, ridge=x.ridge, growth=0.05), action
@@ -92,7 +92,7 @@ def build(rule, x):
 
 @functools.cache
 def compiled(rule):
-    """Returns a compiled run on recorded noise, as a function of the instance."""
+    """Builds a program that runs on recorded noise, as a function of the instance."""
 
     @jax.jit
     def end(x):
@@ -128,7 +128,7 @@ def assert_close(one, other, *, rtol=1e-8, atol=1e-10):
 
 def assert_same(rule, one, other):
     if rule == "adaptive":
-        # The designs come from a solver. If they leave A nearly singular, their sixth digit is rounding.
+        # Its designs come from a solver; where they leave A nearly singular, their sixth digit is rounding.
         assert_close((one.pulls, one.counts), (other.pulls, other.counts), rtol=1e-4, atol=1)
         other = other._replace(pulls=one.pulls, counts=one.counts)
     jax.tree.map(np.testing.assert_array_equal, one, other)
@@ -197,17 +197,16 @@ def test_coordinates_of_the_span_change_nothing(rule, seed):
     assert reduced.arms.shape == x.arms.shape
     end = compiled(rule)(x)
     assert_same(rule, compiled(rule)(x._replace(arms=reduced.arms, theta=reduced.theta)), end)
-    # The other rules have a ridge, with which arms need not span their space.
-    if rule != "adaptive":
+    if rule != "adaptive":  # arms need not span their space if there is a ridge
         assert_same(rule, compiled(rule)(x._replace(arms=wide.arms, theta=wide.theta)), end)
 
 
-# The state of LinGapE
+# State of LinGapE
 
 
 @jax.jit
 def remembered(arms, pulls, sums):
-    """Returns the state after some observations, and that state refreshed."""
+    """Returns the state after some observations, and its refresh."""
     algorithm = linear.lingape(arms, delta=DELTA, ridge=0.5)
     state, _ = lax.scan(lambda state, pair: (algorithm.observe(state, *pair), None), algorithm.init(KEY), (pulls, sums))
     return state, algorithm.refresh(state)
@@ -227,9 +226,9 @@ def test_the_state_depends_on_counts_and_sums_alone(seed):
     shuffled, _ = remembered(arms, Pull(pulled[order], times[order]), sums[order])
     assert_close(shuffled, state)
 
-    # All pulls of an arm in one observation, then zero pulls of it.
-    is_of_arm = pulled == np.arange(number)[:, None]
-    at_once, _ = remembered(arms, Pull(np.arange(number) % K, is_of_arm @ times), is_of_arm @ sums)
+    # All pulls of an arm are made at once; later actions pull 0 times.
+    mine = pulled == np.arange(number)[:, None]
+    at_once, _ = remembered(arms, Pull(np.arange(number) % K, mine @ times), mine @ sums)
     assert_close(at_once, state)
 
 
@@ -237,14 +236,14 @@ def test_the_state_depends_on_counts_and_sums_alone(seed):
 
 
 def other_coordinates(seed):
-    """Draws a change of basis with singular values 1/2, 1 and 2."""
+    """Draws a change of basis that is far from singular."""
     rotations = np.linalg.qr(np.random.default_rng(seed).normal(size=(2, DIMENSION, DIMENSION)))[0]
     return rotations[0] * [0.5, 1.0, 2.0] @ rotations[1]
 
 
 @thoroughly
 @given(seed=seeds, order=orders)
-def test_designs_depend_on_no_basis(seed, order):
+def test_designs_do_not_depend_on_the_basis(seed, order):
     x, change = setting(seed), other_coordinates(seed)
     arms, theta = (x.arms @ change)[order], jnp.asarray(np.linalg.solve(change, x.theta))
     for design in (
@@ -259,7 +258,7 @@ def test_designs_depend_on_no_basis(seed, order):
 
 @settings(quickly, max_examples=3)
 @given(seed=seeds, order=orders, c=st.floats(0.2, 5.0))
-def test_the_oracle_depends_on_no_basis_and_no_unit(seed, order, c):
+def test_the_oracle_does_not_depend_on_basis_or_unit(seed, order, c):
     instance, change = linear.sphere(seed, K, DIMENSION, 0.2), other_coordinates(seed)
     arms, theta = (instance.arms @ change)[order], jnp.asarray(c * np.linalg.solve(change, instance.theta))
     one = linear.xy_oracle(instance.arms, theta=instance.theta, delta=DELTA, steps=200)
@@ -325,7 +324,7 @@ def bounds(hardness, ridges, noise_scale, norm_bound, arm_norm, delta):
     scales=st.tuples(*3 * [st.floats(0.1, 10.0)]),
     delta=st.floats(1e-9, 0.5),
 )
-def test_theorem_2_bounds_are_ordered_by_their_relaxations(hardness, shares, scales, delta):
+def test_theorem_2_bounds_grow_when_relaxed(hardness, shares, scales, delta):
     noise_scale, norm_bound, arm_norm = scales
     limit = linear.theorem2_ridge_limit(K=K, delta=delta, noise_scale=noise_scale, norm_bound=norm_bound)
     ridges = shares[0] * limit, shares[1] * 4 * hardness * noise_scale**2 * arm_norm**2

@@ -1,4 +1,4 @@
-"""LinGapE against worked numbers, brute force and its laws."""
+"""LinGapE against worked numbers, brute force, and the laws it must obey."""
 
 import functools
 import subprocess
@@ -32,33 +32,36 @@ ROUNDS = 5100
 
 @functools.cache
 def recorder(rule, leap, rounds):
-    """Returns a program: every state and decision on recorded rewards. After the stop nothing changes."""
+    """Builds a program for all states and decisions on recorded rewards; after the stop nothing changes.
+
+    It is compiled once per shape.
+    """
 
     @jax.jit
     def record(arms, ratios, numbers, sums):
         algorithm = lingape(arms, rule=rule, ratios=ratios, leap=leap, **numbers)
 
-        def step(state, _):
+        def one(state, _):
             decision = algorithm.decide(KEY, state)
             action = jax.tree.map(partial(jnp.where, decision.stop), algorithm.idle, decision.action)
             n = state.counts[action.arm]
             reward = sums[action.arm, n + action.times] - sums[action.arm, n]
             return algorithm.observe(state, action, reward), (state, decision)
 
-        return lax.scan(step, algorithm.init(KEY), length=rounds)[1]
+        return lax.scan(one, algorithm.init(KEY), length=rounds)[1]
 
     return record
 
 
 def drive(arms, rewards, *, rule="greedy", ratios=None, leap=1, rounds=ROUNDS, **numbers):
-    """Runs LinGapE with the reward `rewards[arm, n]` at the n-th pull of an arm.
+    """Feeds LinGapE the reward `rewards[arm, n]` at the n-th pull of an arm.
 
-    Returns the states and decisions up to the stop, as arrays.
+    It returns the states and decisions up to the stop, as arrays.
     """
     sums = np.pad(np.cumsum(rewards, axis=1), ((0, 0), (1, 0)))
-    course = jax.device_get(recorder(rule, leap, rounds)(np.asarray(arms), ratios, numbers, sums))
-    stop = course[1].stop
-    return jax.tree.map(lambda x: x[: int(stop.argmax()) + 1 if stop.any() else rounds], course)
+    steps = jax.device_get(recorder(rule, leap, rounds)(np.asarray(arms), ratios, numbers, sums))
+    stop = steps[1].stop
+    return jax.tree.map(lambda x: x[: int(stop.argmax()) + 1 if stop.any() else rounds], steps)
 
 
 # Worked by hand
@@ -75,7 +78,7 @@ def test_two_canonical_arms_by_hand():
     np.testing.assert_allclose(state.theta, [0.5, 0.0])
     np.testing.assert_allclose(state.logdet, 1.38629, atol=1e-5)
     decision = algorithm.decide(KEY, state)
-    # B = 2.94775 lies between the two values of epsilon, so that the stop shows it. Scores tie, so arm 0 is due.
+    # B = 2.94775 lies between the two values of epsilon, so the stop reveals its value; scores tie, so arm 0 is due.
     assert decision.action.arm == 0
     for epsilon, stops in ((2.94774, False), (2.94776, True)):
         other = lingape(np.eye(2), delta=0.1, norm_bound=1.0, union_bound=1.0, epsilon=epsilon)
@@ -86,7 +89,7 @@ def test_confidence_radius_by_hand():
     # log det A = 3, d = 3, ridge = 4: logdet(A / ridge) = 3 - 3 log 4; C = 7.03760 with delta .05, R 1, S 2, u 9.
     arms = np.eye(3)
     algorithm = lingape(arms, delta=0.05, ridge=4.0, norm_bound=2.0, union_bound=9.0)
-    # A is diagonal with entries exp(1): every pair has width sqrt(2 / e) and gap 0, so B = C sqrt(2 / e).
+    # A is diagonal with entries exp(1). Every pair has width sqrt(2 / e) and every gap is 0, so B = C sqrt(2 / e).
     state = algorithm.init(KEY)._replace(
         pulls=jnp.asarray(3),
         images=arms / np.e,
@@ -103,7 +106,7 @@ def test_confidence_radius_by_hand():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_greedy_rule_pulls_the_best_arm_by_inversion(seed):
+def test_greedy_rule_picks_the_best_arm_by_inversion(seed):
     arms = random_arms(seed)
     rng = np.random.default_rng(seed)
     algorithm = lingape(jnp.asarray(arms), delta=0.05)
@@ -155,8 +158,8 @@ def test_a_sum_equals_single_observations():
 
 
 @pytest.mark.parametrize("rule", ["greedy", "ratio"])
-def test_a_leap_pulls_the_arms_of_single_rounds(rule):
-    """Leaps and single rounds agree at every leap's end, with one reward stream per arm."""
+def test_a_leap_pulls_what_single_rounds_pull(rule):
+    """Coupled by one reward stream per arm, leaps and single rounds agree at every leap's end."""
     instance = linear.soare(2, omega=0.1)
     ratios = linear.ratio_tables(instance.arms).p if rule == "ratio" else None
     rng = np.random.default_rng(3)
@@ -164,20 +167,20 @@ def test_a_leap_pulls_the_arms_of_single_rounds(rule):
     settings = {"delta": 0.1, "rule": rule, "ratios": ratios}
     states, decisions = drive(instance.arms, tape, **settings)
     leap_states, leap_decisions = drive(instance.arms, tape, leap=65536, **settings)
-    round_of = {pulls: n for n, pulls in enumerate(states.pulls.tolist())}
+    round_at = {pulls: n for n, pulls in enumerate(states.pulls.tolist())}
     longest = 0
     for n, pulls in enumerate(leap_states.pulls.tolist()):
-        if pulls not in round_of:
+        if pulls not in round_at:
             break
-        np.testing.assert_array_equal(states.counts[round_of[pulls]], leap_states.counts[n])
-        assert leap_decisions.stop[n] == decisions.stop[round_of[pulls]]
+        np.testing.assert_array_equal(states.counts[round_at[pulls]], leap_states.counts[n])
+        assert leap_decisions.stop[n] == decisions.stop[round_at[pulls]]
         longest = max(longest, int(leap_decisions.action.times[n]))
     assert longest > 3
     assert len(leap_states.pulls) < 0.7 * leap_states.pulls[-1]
 
 
 def pair_and_stop(arms, state, delta):
-    """Returns leader, challenger and stop of a state, transcribed."""
+    """Computes leader, challenger and stop of a state, transcribed."""
     theta, images = np.asarray(state.theta), np.asarray(state.images)
     i = int(np.argmax(arms @ theta))
     widths = np.sqrt(np.maximum(np.sum((arms - arms[i]) * (images - images[i]), 1), 0))
@@ -189,9 +192,9 @@ def pair_and_stop(arms, state, delta):
 
 @pytest.mark.parametrize("rule", ["greedy", "ratio"])
 def test_no_path_inside_the_envelope_breaks_a_leap(rule):
-    """Every interior round of a leap has the same arm, the same pair and no stop.
+    """No interior round of a leap stops or changes arm or pair, for centred sums up to the certificate's bound.
 
-    Tried on two dozen states of different ages, for centred sums up to the certificate's bound on either side.
+    Two dozen states of different ages are tried, with sums on either side.
     """
     instance, delta = linear.soare(3, omega=0.03), 0.05
     arms = np.asarray(instance.arms)
@@ -229,8 +232,8 @@ def test_no_path_inside_the_envelope_breaks_a_leap(rule):
     assert max(leaps) > 20
 
 
-def test_a_lower_limit_of_the_leap_cuts_the_same_leap():
-    """A limit gives the longest leap, cut at the limit."""
+def test_the_certificate_is_monotone_in_the_length_of_the_leap():
+    """A shorter limit gives the same leap cut at the limit, for every limit."""
     instance = linear.soare(3, omega=0.05)
     state = run(
         jax.random.key(3), lingape(instance.arms, delta=0.05, leap=65536), linear.environment(instance), max_rounds=300
@@ -286,7 +289,7 @@ def test_rotation_changes_nothing(random_run):
     assert actions(arms=arms @ rotation, theta=theta @ rotation) == actions()
 
 
-def test_the_order_of_observations_changes_nothing():
+def test_the_order_of_observations_does_not_matter():
     algorithm = lingape(jnp.asarray(random_arms(7)), delta=0.1)
     rng = np.random.default_rng(0)
     observations = [
@@ -356,8 +359,8 @@ def test_mean_stopping_time(instance, leap, seeds, mean, se):
     assert (results.columns["answer"] == 0).all()
 
 
-def test_an_overconfident_setting_errs():
-    """An over-confident setting errs far more often than delta, which shows that errors are counted."""
+def test_errors_are_counted_where_they_must_happen():
+    """An over-confident setting errs far more often than delta, so the counting of errors has power."""
     instance = linear.canonical(0.1, d=3)
     results = jaxbandits.sweep(
         lambda task, key: (
@@ -467,15 +470,15 @@ ASYMMETRIC[0, 1] = (1.0, 0.0, 0.0)
         ({"leap_noise_scale": 2.0}, "leap_noise_scale must be None without leaps, got 2.0"),
     ],
 )
-def test_bad_settings(settings, message):
+def test_bad_input(settings, message):
     settings = {"delta": 0.1, "arms": ARMS} | settings
     with pytest.raises(ValueError, match=message):
         lingape(settings.pop("arms"), **settings)
 
 
 @pytest.mark.parametrize("arms", [jnp.eye(3), np.eye(3)])
-def test_sweep_refuses_concrete_bad_settings_of_a_traced_build(arms):
-    """A sweep traces its `build`. Concrete values in it are checked as anywhere else."""
+def test_concrete_values_are_checked_in_a_trace_too(arms):
+    """A sweep traces its `build`, and reports a bad argument there as anywhere else."""
 
     delta = jnp.asarray(1.5)
 
@@ -486,7 +489,7 @@ def test_sweep_refuses_concrete_bad_settings_of_a_traced_build(arms):
         jaxbandits.sweep(build, seeds=2, key=KEY, max_rounds=10, progress=False)
 
 
-def test_numpy_arms_run_in_a_sweep():
+def test_numpy_arms_are_arms():
     def build(task, key):
         return lingape(np.eye(3), delta=0.1), linear.environment(linear.canonical(1.0, d=3))
 
@@ -505,8 +508,8 @@ def test_numpy_arms_run_in_a_sweep():
         partial(linear.lin_ts, delta=0.1, norm_bound=1.0, horizon=100),
     ],
 )
-def test_rules_refuse_a_ridge_too_small_for_rank_one_updates(rule):
-    """Below the limit widths cancelled to 0: LinGapE stopped after K pulls, and other rules met a NaN."""
+def test_rank_one_updates_that_lose_their_digits_are_refused(rule):
+    """Widths would cancel to 0, so that LinGapE would stop after K pulls, and other rules would reach a NaN."""
     for dtype, length, least in (("float32", 1e4, r"1.2e\+04"), ("float64", 1e8, r"2.2e\+03")):
         with pytest.raises(ValueError, match=f"ridge must be at least {least}, .* times the largest .* in {dtype}"):
             rule(length * jnp.eye(3, dtype=dtype))
@@ -516,7 +519,7 @@ def test_rules_refuse_a_ridge_too_small_for_rank_one_updates(rule):
     rule(1e4 * jnp.eye(3))
 
 
-def test_sweep_names_the_row_whose_ridge_is_too_small():
+def test_sweep_names_a_row_whose_ridge_is_too_small():
     arms = jnp.eye(3, dtype="float32")
     environment = linear.environment(linear.Instance(arms, jnp.array([0.5, 0, 0], "float32"), jnp.float32(1)))
     tasks = {"length": np.array([1.0, 1e3], "float32")}
@@ -533,7 +536,7 @@ def test_sweep_names_the_row_whose_ridge_is_too_small():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_widths_at_the_smallest_ridge_are_right_in_float32(seed):
-    """Widths are within 5 % at the smallest ridge that is accepted, before any refresh."""
+    """At the smallest ridge that is accepted, widths are right within 5 % before any rebuild."""
     arms = np.float32(random_arms(seed, K=8, d=4))
     ridge = 1.25e-4 * float((arms**2).sum(axis=1).max())
     algorithm, once = lingape(jnp.asarray(arms), delta=0.1, ridge=ridge), jnp.ones((), int)

@@ -13,7 +13,7 @@ from jaxbandits import linear
 from jaxbandits.base import Status
 from jaxbandits.linear._algorithms.peps import above, alternatives, drawn, mills, numbers_of
 from jaxbandits.linear._shared.fixed_confidence import checked_settings
-from jaxbandits.linear._shared.glr import algorithm_of, compare
+from jaxbandits.linear._shared.likelihood_ratio import algorithm_from_rule, compare_items
 from jaxbandits.numerics import thresholds
 
 KEY = jax.random.key(0)
@@ -23,10 +23,10 @@ DRAWS = 50_000
 
 def test_above_against_the_inverse_tail():
     uniform = np.concatenate([np.random.default_rng(0).uniform(size=500), [1e-300, 1e-16, 0.5, 1.0]])
-    smallest = np.array([0.0, 0.01, 0.5, 2.0, 10.0, 38.0, 100.0])[:, None]
-    sampled = np.asarray(jax.jit(above)(smallest, uniform))
-    np.testing.assert_allclose(sampled, -ndtri_exp(log_ndtr(-smallest) + np.log(uniform)), rtol=1e-11, atol=1e-11)
-    assert np.all(sampled >= smallest)
+    least = np.array([0.0, 0.01, 0.5, 2.0, 10.0, 38.0, 100.0])[:, None]
+    drawn_above = np.asarray(jax.jit(above)(least, uniform))
+    np.testing.assert_allclose(drawn_above, -ndtri_exp(log_ndtr(-least) + np.log(uniform)), rtol=1e-11, atol=1e-11)
+    assert np.all(drawn_above >= least)
 
 
 def test_mills_against_scipy():
@@ -35,36 +35,44 @@ def test_mills_against_scipy():
     np.testing.assert_allclose(np.asarray(jax.jit(mills)(x)), expected, rtol=2e-14)
 
 
-def test_drawn_follows_the_weights():
+def test_drawn_returns_indices_by_their_weights():
     weights = np.array([0.0, 0.2, 0.0, 0.6, 0.0])  # the sum need not be 1
     indices = np.asarray(jax.jit(drawn)(weights, np.array([0.0, 0.2, 0.26, 0.9, 1 - 2**-53])))
     np.testing.assert_array_equal(indices, [1, 1, 3, 3, 3])
-
-
-def settings_of(arms, **options):
-    names = {"items": None, "epsilon": 0.0, "ridge": 1.0, "glr_ridge": None, "noise_scale": 1.0, "eliminate": None}
-    return checked_settings(arms, 0.1, GK16, **(names | {"start": "arms"} | options))
 
 
 @functools.cache
 def sampler_program():
     @jax.jit
     def program(arms, items, noise_scale):
-        settings = settings_of(arms, items=items, ridge=0.5, noise_scale=noise_scale)
-        algorithm = algorithm_of(settings, lambda key, state, view: (jnp.argmin(state.counts), ()), draws=True)
+        settings = checked_settings(
+            arms,
+            delta=0.1,
+            threshold=GK16,
+            items=items,
+            epsilon=0.0,
+            ridge=0.5,
+            glr_ridge=None,
+            noise_scale=noise_scale,
+            eliminate=None,
+            start="arms",
+        )
+        algorithm = algorithm_from_rule(
+            settings, lambda key, state, comparison: (jnp.argmin(state.counts), ()), draws=True
+        )
         state = algorithm.init(KEY)
         for reward in noise_scale * np.array([0.9, 0.6, 0.1]):
             state = algorithm.observe(state, algorithm.decide(KEY, state).action, reward)
         numbers = numbers_of(KEY, 2, DRAWS, float)
-        sample = alternatives(settings, state, compare(settings, state.cache), numbers)
-        return state.cache.theta / noise_scale, (sample.errors.T, sample.shares)
+        draws = alternatives(settings, state, compare_items(settings, state.cache), numbers)
+        return state.cache.theta / noise_scale, (draws.errors.T, draws.shares)
 
     return program
 
 
 @pytest.mark.parametrize("items", [None, np.array([[1.0, 0.1], [0.9, 0.7], [-0.2, 0.8], [0.7, 0.9]])])
 @pytest.mark.parametrize("noise_scale", [1.0, 3.0])
-def test_the_sampler_against_rejection(items, noise_scale):
+def test_alternatives_against_rejection(items, noise_scale):
     arms = np.array([[1.0, 0.0], [0.8, 0.5], [0.0, 1.0]])
     compared = arms if items is None else items
     theta, (errors, shares) = jax.device_get(sampler_program()(arms, compared, noise_scale))
@@ -85,20 +93,31 @@ def test_the_sampler_against_rejection(items, noise_scale):
         assert np.all(spread <= 0.05 * np.sqrt(by_rejection.var(0)))
 
 
-def test_far_half_spaces_do_not_underflow():
-    settings = settings_of(np.eye(2))
-    algorithm = algorithm_of(settings, lambda key, state, view: (jnp.argmin(state.counts), ()), draws=True)
+def test_alternatives_in_far_half_spaces_do_not_underflow():
+    settings = checked_settings(
+        np.eye(2),
+        delta=0.1,
+        threshold=GK16,
+        items=None,
+        epsilon=0.0,
+        ridge=1.0,
+        glr_ridge=None,
+        noise_scale=1.0,
+        eliminate=None,
+        start="arms",
+    )
+    algorithm = algorithm_from_rule(settings, lambda key, state, comparison: (jnp.argmin(state.counts), ()), draws=True)
     state = algorithm.init(KEY)
     for reward in (1000.0, 0.0):
         state = algorithm.observe(state, algorithm.decide(KEY, state).action, jnp.asarray(reward))
-    errors, shares = alternatives(settings, state, compare(settings, state.cache), numbers_of(KEY, 2, 4, float))
-    # The errors undo the lead of 500, and hardly more.
+    errors, shares = alternatives(settings, state, compare_items(settings, state.cache), numbers_of(KEY, 2, 4, float))
+    # The draws undo the lead of 500, and hardly more.
     np.testing.assert_allclose(errors[1] - errors[0], 500, atol=0.1)
     np.testing.assert_allclose(shares, 0.25)
 
 
 def on_soare(seeds, horizon, threshold=None, d=6, draws=20):
-    """Runs on `soare(d, 0.1)`, and records the share of right answers over time."""
+    """Runs PEPS on `soare(d, 0.1)`, recording over time whether the answer is right."""
     instance = linear.soare(d, 0.1)
 
     def build(task, key):
@@ -122,7 +141,7 @@ def test_peps_without_a_threshold_never_stops():
 
 @pytest.mark.slow
 def test_figures_on_soare():
-    """Right shares at 30, 100, .. pulls, and 1762 +- 108 pulls under gk16, of 400 runs of a float64 implementation."""
+    """Shares of right answers at 30, 100, .., and 1762 +- 108 pulls under gk16, of 400 runs of a float64 code."""
     right = on_soare(1000, 3000)["curve.right"].mean(0)
     theirs = np.array([0.585, 0.678, 0.785, 0.925, 0.985])
     spread = np.sqrt(theirs * (1 - theirs) * (1 / 400 + 1 / 1000))

@@ -1,4 +1,4 @@
-"""RAGE: its phases by hand, its laws, bad input, and its mean number of pulls."""
+"""RAGE: its phases by hand, its laws, bad input, and its mean pulls."""
 
 import functools
 
@@ -18,30 +18,29 @@ STEPS = 100
 
 @functools.cache
 def phase_program(reuse):
-    """Returns a program: the pulls that are due, and the state after a phase that observes the given means."""
+    """Builds a program for the pulls of a phase that observes the given means, and for the state after it."""
 
     @jax.jit
-    def program(arms, items, means, numbers, before):
-        phase, sums = before
+    def program(arms, items, means, numbers, begun, earlier_sums):
         algorithm = linear.rage(arms, items=items, reuse=reuse, design_steps=STEPS, **numbers)
         start = algorithm.init(KEY)
-        start = start._replace(phase=phase, counts=jnp.full_like(start.counts, 5), sums=sums)
+        start = start._replace(phase=begun, counts=jnp.full_like(start.counts, 5), sums=earlier_sums)
         state, (action, *_) = ask(algorithm, KEY, start)
         state = algorithm.observe(state, action, action.counts.astype(float) * means)
         return action.counts, state, algorithm.decide(KEY, state), algorithm.stale(state)
 
-    def phase(arms, means, items=None, begun=0, sums=0.0, **numbers):
+    def phase(arms, means, items=None, begun=0, earlier=0.0, **numbers):
         numbers = {"delta": 0.1, "epsilon": 0.0, "noise_scale": 1.0, "rounding": 0.1} | numbers
-        compared, before = arms if items is None else items, (begun, np.full(len(arms), sums))
-        return jax.device_get(program(arms, compared, np.asarray(means), numbers, before))
+        inputs = (arms, arms if items is None else items, np.asarray(means), numbers, begun)
+        return jax.device_get(program(*inputs, np.full(len(arms), earlier)))
 
     return phase
 
 
 @pytest.mark.parametrize(("begun", "scale"), [(0, 1.0), (1, 1.0), (0, 3.0)])
 def test_the_pulls_of_a_phase_by_hand(begun, scale):
-    # A pair of canonical arms has the squared width 2 K in the uniform design, which is optimal. Hence width 2^-t
-    # takes 2 scale^2 4^t 2 K (1 + rounding) log(2 M^2 t^2 / delta) pulls.
+    # A pair of canonical arms has the squared width 2 K in the uniform design, the best one, so 2^-t takes
+    # 2 scale^2 4^t 2 K (1 + rounding) log(2 M^2 t^2 / delta) pulls.
     counts, *_ = phase_program(False)(np.eye(3), [1.0, 0.9, 0.8], begun=begun, noise_scale=scale)
     t = begun + 1
     assert counts.sum() == np.ceil(2 * scale**2 * 4**t * 6 * 1.1 * np.log(18 * t**2 / 0.1))
@@ -55,7 +54,7 @@ def test_a_phase_takes_enough_pulls_for_its_rounding(rounding):
 
 
 def test_permuting_the_arms_permutes_the_pulls():
-    # No two arms are alike: if several designs are optimal, rounding decides.
+    # The best design is unique here; rounding would decide between several.
     arms, order = np.array([[1.0, 0.0], [0.6, 0.8], [-0.3, 0.9]]), [2, 0, 1]
     counts, state, *_ = phase_program(False)(arms, [1.0, 0.2, 0.9])
     permuted, after, *_ = phase_program(False)(arms[order], [0.9, 1.0, 0.2])
@@ -63,7 +62,7 @@ def test_permuting_the_arms_permutes_the_pulls():
     np.testing.assert_array_equal(after.items_left, state.items_left[order])
 
 
-def test_every_arm_is_pulled_in_a_phase_without_earlier_data():
+def test_every_arm_is_pulled_in_a_phase_that_stands_alone():
     arms, items = np.eye(3), np.array([[1.0, 0, 0], [0, 1.0, 0], [0.5, 0.5, 0]])
     counts, *_ = phase_program(False)(arms, [0.0, 0.0, 0.0], items)
     assert counts[2] == 1  # no item depends on it
@@ -73,7 +72,7 @@ def test_every_arm_is_pulled_in_a_phase_without_earlier_data():
     assert counts[2] == 0
 
 
-def test_items_are_eliminated_if_their_gap_exceeds_their_width():
+def test_items_are_eliminated_when_their_gap_exceeds_their_width():
     # After phase 1 every width is at most 1/2, and not much less.
     _, state, decision, is_stale = phase_program(False)(np.eye(3), [1.0, 0.8, 0.4])
     assert (state.items_left.tolist(), bool(decision.stop), bool(is_stale)) == ([True, True, False], False, True)
@@ -89,24 +88,24 @@ def test_the_answer_is_an_item():
 
 
 @pytest.mark.parametrize(("begun", "stops"), [(0, False), (1, False), (2, True)])
-def test_epsilon_ends_the_run_after_a_phase_of_its_precision(begun, stops):
-    # .3 ends after phase 3 at the latest: 2^(1 - 3) <= .3 < 2^(1 - 2).
+def test_epsilon_ends_the_run_once_a_phase_is_as_precise(begun, stops):
+    # The run ends after phase 3 at the latest: 2^(1 - 3) <= .3 < 2^(1 - 2).
     _, state, decision, is_stale = phase_program(False)(np.eye(3), [1.0, 1.01, 1.0], begun=begun, epsilon=0.3)
     assert state.items_left.all()
     assert (bool(decision.stop), bool(is_stale), int(decision.answer)) == (stops, not stops, 1)
 
 
-def test_a_huge_epsilon_does_not_stop_before_the_first_phase():
+def test_a_huge_epsilon_does_not_end_a_run_before_its_first_phase():
     algorithm = linear.rage(np.eye(3), delta=0.1, epsilon=10.0, design_steps=STEPS)
     assert not algorithm.decide(KEY, algorithm.init(KEY)).stop
 
 
 def test_reuse_estimates_from_all_phases():
-    # Five earlier pulls of every arm, which sum to 2, and ridge 1.
+    # Every arm had five pulls with reward sum 2 before; the ridge is 1.
     means = np.array([1.0, 0.9, 0.8])
-    counts, state, *_ = phase_program(True)(np.eye(3), means, begun=1, sums=2.0)
+    counts, state, *_ = phase_program(True)(np.eye(3), means, begun=1, earlier=2.0)
     np.testing.assert_allclose(state.theta, (counts * means + 2) / (counts + 5 + 1), rtol=1e-12)
-    counts, state, *_ = phase_program(False)(np.eye(3), means, begun=1, sums=2.0)
+    counts, state, *_ = phase_program(False)(np.eye(3), means, begun=1, earlier=2.0)
     np.testing.assert_allclose(state.theta, means, rtol=1e-12)
     np.testing.assert_allclose(state.sums, counts * means + 2, rtol=1e-12)
     np.testing.assert_array_equal(state.counts, counts + 5)
@@ -128,44 +127,39 @@ def test_a_phase_beyond_any_integer_is_not_begun():
     np.testing.assert_array_equal(state.due, 0)
 
 
-def test_a_nan_in_a_phase_stays():
-    """A NaN in a phase stays, so that the run ends, although the next phase alone would be sound."""
+def test_a_nan_in_one_phase_stays():
+    """A NaN in a phase stays, so that the run ends, though the next phase alone would be finite."""
     algorithm = linear.rage(np.eye(3), delta=0.1, design_steps=STEPS)
     state = algorithm.init(KEY)._replace(theta=jnp.full(3, jnp.nan))
     ones = jnp.ones(3, int)
     assert np.isnan(jax.jit(algorithm.observe)(state, linear.Allocation(ones), jnp.ones(3)).theta).all()
 
 
-def played(instance, noise_scales, seeds, **options):
+def played(instance, assumed, seeds, **options):
     def build(task, key):
         del key
         algorithm = linear.rage(
-            instance.arms,
-            items=instance.items,
-            delta=0.1,
-            noise_scale=task["noise_scale"],
-            design_steps=STEPS,
-            **options,
+            instance.arms, items=instance.items, delta=0.1, noise_scale=task["assumed"], design_steps=STEPS, **options
         )
         return algorithm, linear.environment(instance, linear.Allocation)
 
-    table = jaxbandits.grid(noise_scale=noise_scales)
+    table = jaxbandits.grid(assumed=assumed)
     return jaxbandits.sweep(build, table, seeds=seeds, key=KEY, max_rounds=40, progress=False)
 
 
-def test_rage_errs_with_too_small_a_noise_scale():
-    # Two items, 0.05 apart: hardly any phase has the minimum number of pulls.
+def test_rage_errs_if_noise_scale_is_too_small():
+    # The two items are 0.05 apart, so rounding sets the pulls of hardly any phase.
     instance = linear.Instance(np.eye(2), np.array([0.05, 0.0]), 1.0)
     results = played(instance, [1.0, 0.2], 200)
     wrong = results.columns["answer"].reshape(2, 200) != 0
     assert np.all(results.columns["status"] == Status.STOPPED)
-    assert wrong[0].sum() <= 5  # the proved probability is at most .42 delta
+    assert wrong[0].sum() <= 5  # the proof gives at most .42 delta
     assert wrong[1].sum() >= 40
 
 
 @pytest.mark.slow
 def test_published_constants_on_soare():
-    """The mean is 7048 +- 212 pulls (400 runs), by a design of more steps."""
+    """Reference: a mean of 7048 +- 212 pulls (400 runs), with more steps of the design."""
     instance = linear.soare(6, 0.1)
 
     def build(task, key):

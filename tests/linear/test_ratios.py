@@ -1,4 +1,4 @@
-"""The tables of the ratio rule: closed forms, symmetry and optimality."""
+"""Tables of the ratio rule: closed forms, symmetry, and the designs that they solve."""
 
 import jax
 import jax.numpy as jnp
@@ -32,7 +32,7 @@ def test_canonical_arms():
         np.testing.assert_allclose(p[i, j], np.isin(np.arange(5), [i, j]) / 2, atol=1e-12)
 
 
-def test_tables_are_symmetric_optimal_distributions():
+def test_tables_are_symmetric_distributions_and_best():
     arms = linear.sphere(3, 7, 3, 0.05).arms
     p, rho = linear.ratio_tables(arms)
     np.testing.assert_array_equal(p, p.swapaxes(0, 1))
@@ -49,7 +49,7 @@ def test_tables_are_symmetric_optimal_distributions():
         assert y @ inverse @ y == pytest.approx(norm, rel=1e-8)
 
 
-def test_tables_of_a_low_rank_are_the_tables_of_reduced_arms():
+def test_arms_that_do_not_span_and_other_coordinates():
     arms = np.random.default_rng(0).normal(size=(6, 2)) @ np.random.default_rng(1).normal(size=(2, 4))
     p, rho = linear.ratio_tables(arms)
     reduced = linear.ratio_tables(linear.reduce_rank(jnp.array(arms)))

@@ -17,13 +17,13 @@ def many(instance, runs, *, max_rounds=32, **options):
     algorithm = xy_adaptive(instance.arms, delta=0.05, **options)
     rewards = environment(instance, Allocation)
 
-    def once(key):
+    def one(key):
         return run(key, algorithm, rewards, max_rounds=max_rounds, chunk=8, axis_name="lanes")
 
-    return jax.jit(jax.vmap(once, axis_name="lanes"))(jax.random.split(jax.random.key(1), runs))
+    return jax.jit(jax.vmap(one, axis_name="lanes"))(jax.random.split(jax.random.key(1), runs))
 
 
-def test_a_phase_takes_the_smallest_number_of_pulls_by_hand():
+def test_a_phase_takes_the_fewest_pulls_by_hand():
     # m pulls of each canonical arm leave 2/m on every pair, so 0.1 of the first width 1/31 takes m = 620.
     algorithm = xy_adaptive(np.eye(5), delta=0.05)
     state = algorithm.plan(KEY, algorithm.init(KEY))
@@ -32,7 +32,7 @@ def test_a_phase_takes_the_smallest_number_of_pulls_by_hand():
 
 
 def after_a_phase(keep_eliminated, members, means):
-    """Returns the algorithm and its state after a planned phase of canonical arms with exactly these means."""
+    """Returns the algorithm, and its state after a phase on canonical arms that observes exactly these means."""
     algorithm = xy_adaptive(np.eye(3), delta=0.05, keep_eliminated=keep_eliminated)
     state = algorithm.init(KEY)._replace(members=jnp.array(members), squared_width=jnp.array(1e-3))
     state, (action, *_) = ask(algorithm, KEY, state)
@@ -40,7 +40,7 @@ def after_a_phase(keep_eliminated, members, means):
 
 
 def test_a_beaten_arm_comes_back_as_published():
-    # Arm 0 beats arm 1, the other member. Arm 2 has a single pull, so no arm beats it.
+    # Arm 0 beats arm 1, the other member; arm 2 has a single pull, so no arm beats it.
     algorithm, state = after_a_phase(False, [True, True, False], [10.0, 0.0, 0.0])
     assert state.members.tolist() == [True, False, True]
     assert algorithm.stale(state)
@@ -53,7 +53,7 @@ def test_a_beaten_arm_stays_out_with_keep_eliminated():
     assert (bool(decision.stop), int(decision.answer), bool(algorithm.stale(state))) == (True, 0, False)
 
 
-def test_the_leading_member_stays_if_an_eliminated_arm_beats_all():
+def test_the_leading_member_stays_if_an_outsider_beats_them_all():
     algorithm, state = after_a_phase(True, [True, True, False], [1.0, 2.0, 500.0])
     assert state.members.tolist() == [False, True, False]
     assert algorithm.decide(KEY, state).answer == 1
@@ -75,7 +75,7 @@ def test_a_planned_phase_is_not_planned_again():
 
 
 def test_stopping_time_on_soare():
-    # In the published setting the phases grow tenfold, so the stopping time hardly varies.
+    # The published setting; the phases grow tenfold, so the stopping time hardly varies.
     outcome = many(soare(2), 20)
     assert np.all(outcome.status == Status.STOPPED)
     assert np.all(outcome.answer == 0)
@@ -84,11 +84,11 @@ def test_stopping_time_on_soare():
 
 
 @pytest.mark.slow
-def test_published_elimination_may_never_stop_but_keep_eliminated_does():
+def test_published_elimination_may_never_end_and_keeping_it_always_does():
     published = many(canonical(0.5), 50, first_width=1.0)
     censored = np.asarray(published.status == Status.MAX_ROUNDS)
     assert 1 <= censored.sum() <= 10
-    # The next phase, of ten times as many pulls, would exceed 10^9.
+    # They are censored because the next phase, of ten times as many pulls, would exceed 10^9.
     assert np.all(published.pulls[censored] > 10**7)
     assert np.all(published.pulls <= 10**9)
     assert np.all(published.rounds[censored] == 32)
@@ -129,8 +129,8 @@ def test_bad_input(changes, message):
         xy_adaptive(**({"arms": np.eye(5), "delta": 0.05} | changes))
 
 
-def test_a_nan_in_a_phase_ends_the_run():
-    """A NaN in the first phase ends the run, although the second alone would be sound."""
+def test_a_nan_in_one_phase_ends_the_run():
+    """A NaN in the first phase ends the run, though the second would be sound by itself."""
     instance = canonical(0.5)
     algorithm = xy_adaptive(instance.arms, delta=0.05)
     rewards = environment(instance, Allocation)

@@ -12,20 +12,20 @@ from jaxbandits.linear import canonical, soare, sphere, xy_oracle
 )
 def test_sample_complexity_of_the_papers_instances(instance, n):
     oracle = xy_oracle(instance.arms, theta=instance.theta, delta=0.05)
-    assert abs(oracle.n - n) <= 2  # the solver's last digits move n by one
+    assert abs(oracle.n - n) <= 2  # the solver's last digits change n by one
     assert oracle.n == oracle.counts.sum()
     assert oracle.lower <= oracle.value * (1 + 1e-12)
     assert oracle.value <= oracle.lower * (1 + 1e-6)
 
 
-def test_counts_on_soare_are_as_in_table_1():
+def test_counts_on_soare_agree_with_table_1():
     instance = soare(5)
     counts = np.asarray(xy_oracle(instance.arms, theta=instance.theta, delta=0.05).counts)
     assert np.abs(counts - [13646, 2728606, 68, 68, 68, 1]).max() <= 20
 
 
 def test_canonical_design_by_hand():
-    # Best share 1 / (1 + r), other shares 1 / (r (1 + r)), value (1 + r)^2 / gap^2, all for r = sqrt(4).
+    # The best arm's share is 1 / (1 + r), the others' 1 / (r (1 + r)), the value (1 + r)^2 / gap^2, with r = sqrt(4).
     instance = canonical(0.5)
     oracle = xy_oracle(instance.arms, theta=instance.theta, delta=0.05)
     np.testing.assert_allclose(oracle.allocation, [1 / 3, 1 / 6, 1 / 6, 1 / 6, 1 / 6], atol=1e-6)
@@ -40,13 +40,12 @@ def test_subgaussian_radius_by_the_formula():
         n = 2 * 10100.83625 * np.log(np.pi**2 * n**2 * 6 / (3 * 0.05))
     oracle = xy_oracle(instance.arms, theta=instance.theta, delta=0.05, radius="subgaussian")
     assert abs(oracle.n - n) < 20
-    # LinGapE's mean is 739,500 pulls: it beats the published oracle only because of the oracle's wider radius.
-    assert oracle.n < 739_500
+    assert oracle.n < 739_500  # LinGapE's mean, which beats the published oracle only because of the oracle's radius
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("union_power", [1, 2])
-def test_n_is_the_smallest_that_passes_the_test(seed, union_power):
+def test_n_is_the_first_that_suffices(seed, union_power):
     instance = sphere(seed, 5, 3, 0.5)
     options = {"delta": 0.1, "noise_scale": 0.3, "union_power": union_power}
     oracle = xy_oracle(instance.arms, theta=instance.theta, **options)

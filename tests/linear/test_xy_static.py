@@ -1,4 +1,4 @@
-"""XY-static against worked numbers, brute force inside its cells and published means."""
+"""XY-static against worked numbers, brute force inside its cells, and its published means."""
 
 import functools
 from functools import partial
@@ -26,7 +26,7 @@ from jaxbandits.linear import (
 from jaxbandits.linear._algorithms.xy_static import State
 from jaxbandits.linear._algorithms.xy_static_exact import _fails_inside
 from jaxbandits.linear._shared.least_squares import inverse_gram
-from jaxbandits.linear._shared.static_rule import compare, static_rule
+from jaxbandits.linear._shared.static_rule import compare_leader, static_rule
 from jaxbandits.numerics.tracking import tracked_counts
 
 KEY = jax.random.key(0)
@@ -34,13 +34,13 @@ UNIFORM = jnp.full(5, 0.2)
 
 
 def rewards(instance, pulls, seed=0):
-    """Draws the m-th reward of every arm, float (K, pulls)."""
+    """Draws the m-th reward of each arm, float (K, pulls)."""
     means = np.asarray(instance.arms @ instance.theta)
     return means[:, None] + np.random.default_rng(seed).normal(size=(len(means), pulls))
 
 
 def follow(algorithm, tape, max_rounds):
-    """Runs on recorded rewards, and returns the final state and the number of rounds."""
+    """Runs on recorded rewards, and returns the final state and rounds."""
     cumulated = jnp.concatenate([jnp.zeros((tape.shape[0], 1)), jnp.cumsum(tape, axis=1)], axis=1)
 
     def sums(counts):
@@ -78,7 +78,7 @@ def test_the_stop_by_hand():
 
 
 def test_a_ridge_enters_estimate_and_bound_by_hand():
-    # As above, with ridge 50: the estimates are halved, and the norm is sqrt(2/100).
+    # Ridge 50 halves the estimates of the test above, and makes the norm sqrt(2/100).
     algorithm = xy_static(np.eye(2), jnp.array([0.5, 0.5]), delta=0.05, ridge=50.0)
     for lead, stop in ((2.89492, False), (2.89493, True)):
         state = State(jnp.array(100), jnp.array([50, 50]), jnp.array([50 * lead, 0.0]))
@@ -87,12 +87,12 @@ def test_a_ridge_enters_estimate_and_bound_by_hand():
 
 @jax.jit
 def run_of(arms, allocation, noise_scale, tape):
-    """Returns state and rounds at the stop, on recorded rewards. One program for all the tests below."""
+    """Returns state and rounds at the stop, on recorded rewards; one program for all the tests below."""
     return follow(xy_static(arms, allocation, delta=0.1, noise_scale=noise_scale, growth=0.02), tape, 5000)
 
 
 def test_permuting_the_arms_permutes_the_run():
-    # The shares differ from arm to arm, so that nothing ties.
+    # The shares differ from arm to arm, so nothing ties.
     instance, order = sphere(3, 6, 3, 0.4), np.array([3, 1, 5, 0, 4, 2])
     allocation = np.array([0.11, 0.13, 0.17, 0.18, 0.2, 0.21])
     tape = rewards(instance, 4000)
@@ -120,7 +120,7 @@ def test_rotation_and_the_unit_of_rewards_change_nothing():
 
 @functools.cache
 def both_versions():
-    """Ends of the plain and of the exact version on recorded rewards: compiled once for each shape of the arms."""
+    """Builds a program for the ends of both versions on recorded rewards, compiled once for each shape of the arms."""
 
     def one(arms, allocation, ridge, growth, tape):
         options = {"delta": 0.05, "noise_scale": 0.4, "ridge": ridge, "max_pulls": tape.shape[1]}
@@ -141,7 +141,7 @@ def both_versions():
     ],
 )
 def test_exact_stops_where_the_test_at_every_n_does(instance, ridge, growth):
-    # The over-confident noise_scale lets many runs stop early, by a fluctuation.
+    # An over-confident noise_scale makes many runs stop early, by a fluctuation.
     allocation = xy_allocation(instance.arms).allocation
     tapes = np.stack([rewards(instance, 3000, seed) for seed in range(24)])
     one, other = both_versions()(instance.arms, allocation, ridge, growth, tapes)
@@ -153,7 +153,7 @@ def test_exact_stops_where_the_test_at_every_n_does(instance, ridge, growth):
 
 @pytest.mark.slow
 def test_exact_has_the_law_of_the_test_at_every_n():
-    # The bridges are sampled here, not read from a tape. False alarms: 1 in 1000.
+    # The bridges are drawn here, not read from a tape. False alarms: 1 in 1000.
     instance = canonical(1.0, 4)
     options = {"delta": 0.1, "noise_scale": 0.7}
     plain = many(instance, xy_static(instance.arms, jnp.full(4, 0.25), growth=0, **options), Allocation, 1000)
@@ -165,7 +165,7 @@ def test_exact_has_the_law_of_the_test_at_every_n():
     assert ks_2samp(plain.pulls, exact.pulls).pvalue > 1e-3
 
 
-def test_a_skipped_cell_has_no_stop():
+def test_a_skipped_cell_contains_no_stop():
     """Brute force on random cells: random paths in the envelope, and paths that push a pair of arms apart."""
     instance, ridge, margin = sphere(3, 5, 3, 0.3), 0.5, 1.0
     arms, means = instance.arms, np.asarray(instance.arms @ instance.theta)
@@ -183,7 +183,7 @@ def test_a_skipped_cell_has_no_stop():
     )
 
     @jax.jit
-    def try_cell(n, key):  # n: the cell's ends and 400 numbers between them
+    def try_cell(n, key):  # n holds the ends and 400 numbers between them
         counts = jax.vmap(partial(tracked_counts, allocation))(n)
         start, pulls, inside = counts[0], counts[1] - counts[0], counts[2:] - counts[0]
         draws = jax.random.normal(key, (2, 5))
@@ -191,17 +191,17 @@ def test_a_skipped_cell_has_no_stop():
         sums = pulls * means + 4 * jnp.sqrt(pulls) * draws[1]
         stray = margin * jnp.sqrt(pulls)
         inverse = inverse_gram(arms, counts[1], ridge)
-        comparison = compare(rule, start, sums_start)
-        is_skipped = _fails_inside(arms, comparison, inverse, pulls=pulls, sums=sums, stray=stray)
+        leader = compare_leader(rule, start, sums_start)
+        passed = _fails_inside(arms, leader, inverse=inverse, pulls=pulls, sums=sums, stray=stray)
 
         apart = jnp.sign((arms[:, None] - arms).reshape(25, 3) @ inverse @ arms.T)
         pushed = jax.random.choice(key, apart, (200,))
         noise = jnp.concatenate([jax.random.uniform(key, (200, 5), minval=-1, maxval=1), pushed]) * stray
         line = sums_start + inside / jnp.maximum(pulls, 1) * sums
-        tests = jax.vmap(partial(compare, rule))(start + inside, line + noise)
+        tests = jax.vmap(partial(compare_leader, rule))(start + inside, line + noise)
         norms = jnp.sqrt(jnp.einsum("nki,nij,nkj->nk", tests.directions, tests.inverse, tests.directions))
         leads = jnp.where(norms > 0, tests.gaps / (tests.radius[:, None] * norms), jnp.inf)
-        return is_skipped, tests.stop.any(), leads.min(1).max()
+        return passed, tests.stop.any(), leads.min(1).max()
 
     rng = np.random.default_rng(0)
     cells = []
@@ -211,11 +211,11 @@ def test_a_skipped_cell_has_no_stop():
         n = jnp.array([low, high, *rng.integers(low + 1, high, size=400)])
         with jax.numpy_dtype_promotion("standard"):
             cells.append(try_cell(n, jax.random.key(seed)))
-    is_skipped, stops, leads = map(np.array, zip(*cells, strict=True))
-    assert not np.any(is_skipped & stops)
-    # The bound is useful: it skips most cells in which no such path stops, and some in which one almost does.
-    assert np.mean(is_skipped[~stops]) > 0.4
-    assert np.sum(is_skipped & (leads > 0.9)) > 2
+    passed, stops, leads = map(np.array, zip(*cells, strict=True))
+    assert not np.any(passed & stops)
+    # The bound is useful: it skips most cells in which no such path stops, and some in which one comes close.
+    assert np.mean(passed[~stops]) > 0.4
+    assert np.sum(passed & (leads > 0.9)) > 2
 
 
 # Whole runs
@@ -224,7 +224,7 @@ def test_a_skipped_cell_has_no_stop():
 @pytest.mark.slow
 @pytest.mark.parametrize(("factory", "action"), [(xy_static, Allocation), (xy_static_exact, Bridge)])
 def test_mean_stopping_time_on_the_canonical_instance(factory, action):
-    # Published setting of the second experiment, gap 0.5: 8488 +- 77.
+    # The published setting of the second experiment, gap 0.5, gave 8488 +- 77.
     outcome = many(canonical(0.5), factory(np.eye(5), UNIFORM, delta=0.05), action, 150)
     assert np.all(outcome.status == Status.STOPPED)
     assert np.all(outcome.answer == 0)
@@ -234,7 +234,7 @@ def test_mean_stopping_time_on_the_canonical_instance(factory, action):
 
 @pytest.mark.slow
 def test_overconfident_runs_err():
-    # A tenth of the true noise_scale stops runs early: an error rate above 2 delta shows that errors are counted.
+    # A tenth of the noise scale makes the runs stop early. An error rate of twice delta shows that errors are counted.
     algorithm = xy_static_exact(np.eye(5), UNIFORM, delta=0.05, noise_scale=0.1, bridge_noise_scale=1.0)
     outcome = many(canonical(0.3), algorithm, Bridge, 300)
     assert np.all(outcome.status == Status.STOPPED)
@@ -242,7 +242,7 @@ def test_overconfident_runs_err():
 
 
 @pytest.mark.parametrize(("factory", "action"), [(xy_static, Allocation), (xy_static_exact, Bridge)])
-def test_a_run_that_needs_more_than_max_pulls_is_censored(factory, action):
+def test_a_run_beyond_its_budget_is_censored(factory, action):
     algorithm = factory(np.eye(5), UNIFORM, delta=0.05, growth=0.1, max_pulls=1000)
     outcome = many(canonical(0.5), algorithm, action, 3, max_rounds=2000)
     assert np.all(outcome.status == Status.MAX_ROUNDS)

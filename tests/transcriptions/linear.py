@@ -1,4 +1,4 @@
-"""LinGapE, the fixed designs and the rules with a likelihood-ratio stop against NumPy."""
+"""LinGapE, the fixed designs, and the rules that stop by likelihood ratios against NumPy."""
 
 import functools
 
@@ -29,21 +29,21 @@ def gaps(rule, seed):
     ratios = np.asarray(linear.ratio_tables(arms).p) if rule == "ratio" else None
     noise = np.random.default_rng(seed).normal(size=(6, 6000))
     tape = noise * 0.5 + (arms @ np.array([1.0, 0.3, -0.2]))[:, None]
-    counts, rewards = np.zeros(6, int), []
+    counts, observed = np.zeros(6, int), []
 
     def reward(arm, _):
-        rewards.append(tape[arm, counts[arm]])
+        observed.append(tape[arm, counts[arm]])
         counts[arm] += 1
-        return rewards[-1]
+        return observed[-1]
 
     settings = {"delta": 0.1, "epsilon": 0.05, "ridge": 0.7, "noise_scale": 0.5, "norm_bound": 1.2}
     pulled, answer, _ = lingape.lingape(arms, reward, ratios=ratios, max_rounds=5000, **settings)
     assert answer is not None
-    # All tapes are padded to one length, so that they share one program.
+    # All tapes are padded to one length, so that one program serves them.
     rounds, pulls = 5001, len(pulled)
     theirs = Tape(
         actions=Pull(np.pad(pulled, (0, rounds - pulls)), (np.arange(rounds) < pulls).astype(int)),
-        observations=np.pad(rewards, (0, rounds - pulls)),
+        observations=np.pad(observed, (0, rounds - pulls)),
         stops=np.arange(rounds) >= pulls,
         answers=unless(np.arange(rounds) < pulls, np.full(rounds, answer)),
     )
@@ -111,7 +111,7 @@ def adaptive(seed, keep_eliminated, alpha=0.2, first_width=1.0, radius="azuma", 
         return np.asarray(design(arms, np.array(differences), steps=STEPS).allocation)
 
     def rewards(phase, counts):
-        # More noise than `noise_scale` says, so that arms come and go.
+        # The noise exceeds the algorithm's noise_scale, so that arms come and go.
         noise = np.random.default_rng([seed, phase]).normal(size=5)
         return counts * (arms @ theta) + 1.5 * np.sqrt(counts) * noise
 
@@ -140,14 +140,13 @@ def adaptive(seed, keep_eliminated, alpha=0.2, first_width=1.0, radius="azuma", 
 # RAGE
 
 
-def phase_and_items_of(state):
+def items_of(state):
     return state.theta, state.items_left, state.counts.sum()
 
 
 @functools.cache
 def rage_of(reuse, has_items, against):
-    # Only a key of the cache: items have other shapes, which are another program.
-    del has_items
+    del has_items  # a part of the cache key, because items change the shapes
 
     def build(arms, items, numbers):
         return linear.rage(arms, items=items, reuse=reuse, against=against, design_steps=STEPS, **numbers)
@@ -165,11 +164,11 @@ def phased(seed, reuse=False, items=False, against="all", **numbers):
             y, start = np.array(differences), linear_rage.spanning(arms).astype(bool)
             shares = np.asarray(frank_wolfe(arms, y, np.ones(len(y)), steps=STEPS, start=start))
             return shares, np.max(np.sum(y * np.linalg.solve(arms.T @ (shares[:, None] * arms), y.T).T, axis=1))
-        optimum = design(arms, np.array(differences), steps=STEPS)
-        return np.asarray(optimum.allocation), float(optimum.value)
+        solved = design(arms, np.array(differences), steps=STEPS)
+        return np.asarray(solved.allocation), float(solved.value)
 
     def rewards(phase, counts):
-        # More noise than `noise_scale` says, so that right items are eliminated too.
+        # The noise exceeds the algorithm's noise_scale, so that some items are eliminated wrongly.
         noise = np.random.default_rng([seed, phase]).normal(size=6)
         return counts * (arms @ theta) + np.sqrt(counts) * noise
 
@@ -190,9 +189,7 @@ def phased(seed, reuse=False, items=False, against="all", **numbers):
         ),
     )
     assert rounds == len(theirs.stops)
-    ours = replayed(
-        rage_of(reuse, items, against), theirs, arms, compared if items else None, numbers, watch=phase_and_items_of
-    )
+    ours = replayed(rage_of(reuse, items, against), theirs, arms, compared if items else None, numbers, watch=items_of)
     return Laid(theirs, ours, tolerance=1e-9)
 
 
@@ -213,7 +210,7 @@ def kk_all(t, counts):
 
 @functools.cache
 def numbers_of_rounds(n):
-    """Draws the numbers of a top-two rule's rounds: n normals, a uniform for ties, and a coin."""
+    """Draws the numbers of a top-two rule for all rounds: n normals, a uniform for ties, and a coin."""
     return jax.device_get(jax.jit(jax.vmap(lambda key: numbers_of(key, n, float)))(round_keys(KEY, LENGTH)))
 
 
@@ -239,7 +236,7 @@ def ratios(
     threshold=gk16,
     **settings,
 ):
-    """Lays a rule on `sphere(seed)` beside NumPy. Options of the rule are bound to `factory` and `sampler`."""
+    """Lays out a rule on `sphere(seed)`; its own options are bound to `factory` and `sampler`."""
     x = linear.sphere(seed, 6, 3, 0.6)
     arms, theta = np.asarray(x.arms), np.asarray(x.theta)
     compared = np.random.default_rng(seed).normal(size=(4, 3)) if items else None
@@ -254,15 +251,15 @@ def ratios(
     common.pop("numbers", None)
     pulled = np.array([each.arm for each in course])
     pulls, counts = len(course) - course[-1].stop, np.zeros(6, int)
-    rewards = np.zeros(LENGTH)
+    observed = np.zeros(LENGTH)
     for t, arm in enumerate(pulled[:pulls]):
-        rewards[t] = tape[arm, counts[arm]]
+        observed[t] = tape[arm, counts[arm]]
         counts[arm] += 1
     rounds = np.arange(LENGTH)
     answers = np.pad([each.answer for each in course], (0, LENGTH - len(course)), mode="edge")
     theirs = Tape(
         actions=Pull(np.pad(pulled[:pulls], (0, LENGTH - pulls)), (rounds < pulls).astype(int)),
-        observations=rewards,
+        observations=observed,
         stops=rounds >= pulls,
         answers=unless(answers < 0, answers),
     )
@@ -284,24 +281,24 @@ def weighed(arms, **settings):
     return linear.fixed_weights(arms, SHARES, **settings)
 
 
-def drawn_best(items, view, n):
+def drawn_best(items, stats, n):
     """Returns the best item of one posterior draw, in units of the noise."""
-    return int(np.argmax(items @ (view.theta + view.root.T @ view.number.normals[3 * n : 3 * n + 3])))
+    return int(np.argmax(items @ (stats.theta + stats.root.T @ stats.number.normals[3 * n : 3 * n + 3])))
 
 
-def nearest(view, items, leader, costs):
+def nearest(stats, items, leader, costs):
     del items, leader
     tied = np.flatnonzero(costs == costs.min())
-    return int(tied[int(view.number.tie * len(tied))])
+    return int(tied[int(stats.number.tie * len(tied))])
 
 
-def first_other(view, items, leader, costs):
-    tops = [drawn_best(items, view, n) for n in range(1, DRAWS + 1)]
-    return next((top for top in tops if top != leader), nearest(view, items, leader, costs))
+def first_other(stats, items, leader, costs):
+    tops = [drawn_best(items, stats, n) for n in range(1, DRAWS + 1)]
+    return next((top for top in tops if top != leader), nearest(stats, items, leader, costs))
 
 
-def leader_of(view, items):
-    return drawn_best(items, view, 0)
+def leader_of(stats, items):
+    return drawn_best(items, stats, 0)
 
 
 def by_ratio(arms, **settings):
@@ -313,7 +310,7 @@ def gap_ratio(arms, items):
 
 
 def peps(**options):
-    """Returns PEPS and its transcription, which receives the numbers that PEPS draws."""
+    """Returns the factory of PEPS and its transcription, which receives the same random numbers."""
 
     def factory(arms, **settings):
         return linear.peps(arms, draws=DRAWS, **options, **settings)

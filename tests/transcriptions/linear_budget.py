@@ -1,4 +1,4 @@
-"""Fixed budgets and regret on linear bandits against NumPy, which replays the pulls of rules that draw them."""
+"""Fixed budgets and regret on linear bandits against NumPy, which receives the pulls of rules that draw theirs."""
 
 import functools
 
@@ -21,18 +21,18 @@ def instance_of(seed, d=3):
 
 @functools.cache
 def apart_of(seed):
-    """Returns the design for a set of arms, by one program for all sets."""
+    """Builds a function from a set of arms to its design, with one program for all sets."""
     arms = np.asarray(instance_of(seed).arms)
     first, second = np.triu_indices(K, 1)
     pairs = np.asarray(linear.pair_directions(arms))
     solve = jax.jit(lambda weights: design(arms, pairs, weights=weights, steps=STEPS))
 
     @functools.cache
-    def of(active):
-        optimum = solve((np.isin(first, active) & np.isin(second, active)).astype(float))
-        return np.asarray(optimum.allocation), float(optimum.value)
+    def of(remaining):
+        solved = solve((np.isin(first, remaining) & np.isin(second, remaining)).astype(float))
+        return np.asarray(solved.allocation), float(solved.value)
 
-    return lambda active: of(tuple(sorted(active)))
+    return lambda remaining: of(tuple(sorted(remaining)))
 
 
 def rewards_of(instance, seed):
@@ -45,7 +45,7 @@ def rewards_of(instance, seed):
 
 
 def theta_of(state):
-    return state.theta, state.left
+    return state.theta, state.arms_left
 
 
 def phases(factory, seed, horizon, *, d=3):
@@ -56,17 +56,17 @@ def phases(factory, seed, horizon, *, d=3):
     else:
         course = reference.od_linbai(arms, horizon, rewards, steps=STEPS)
     rounds = len(course) + 1
-    active = np.array([np.isin(np.arange(K), phase.active) for phase in course])
+    arms_left = np.array([np.isin(np.arange(K), phase.active) for phase in course])
     answers = [max(phase.active, key=lambda k, theta=phase.theta: arms[k] @ theta) for phase in course]
-    # The state of Peace keeps its active arms in the last phase.
-    if factory is linear.peace:
-        active[-1] = active[-2] if active[-1].sum() > 1 and len(active) > 1 else active[-1]
+    if factory is linear.peace and arms_left[-1].sum() > 1 and len(arms_left) > 1:
+        # The last phase drops no arm, and the reference does not return the arms after it.
+        arms_left[-1] = arms_left[-2]
     theirs = Tape(
         actions=Allocation(until_the_end([phase.counts for phase in course])),
         observations=until_the_end([rewards(n, phase.counts) for n, phase in enumerate(course)]),
         stops=np.arange(rounds) == rounds - 1,
         answers=after(answers),
-        watched=(after([phase.theta for phase in course]), after(active)),
+        watched=(after([phase.theta for phase in course]), after(arms_left)),
     )
     build = functools.partial(factory, arms, horizon=horizon, design_steps=STEPS)
     return Laid(theirs, replayed(build, theirs, watch=theta_of), tolerance=1e-8, absolute_tolerance=1e-10)
@@ -117,7 +117,7 @@ def batches(seed, horizon=90):
     rounds = len(course)
     assert rounds > 3
     assert sum(batch.n for batch in course) == horizon
-    # The rule does not solve the last design, from which nothing is pulled.
+    # The last design is not computed, because nothing is pulled by it.
     shares = np.array([batch.shares for batch in course])
     theirs = Tape(
         actions=Allocation(until_the_end([counts for counts, _ in batches_of_pulls])),
@@ -127,7 +127,7 @@ def batches(seed, horizon=90):
         watched=(unless(np.arange(rounds) == rounds - 1, shares), np.array([batch.estimates for batch in course])),
     )
     cut = jax.tree.map(lambda x: x[:rounds], ours)
-    # The design's many steps amplify the rounding by which batched and single matrices differ.
+    # The design's many steps amplify the rounding in which batched and single matrices differ.
     return Laid(theirs, cut, tolerance=1e-6, absolute_tolerance=1e-10)
 
 
@@ -151,11 +151,11 @@ def regret(factory, seed, **settings):
     course = reference.regret(arms, tape, ridge=SETTINGS["ridge"], index=index, rounds=LENGTH)
     pulled, answers = np.array(course).T
     assert len(set(pulled)) > 2
-    counts, rewards = np.zeros(K, int), np.zeros(LENGTH)
+    counts, observed = np.zeros(K, int), np.zeros(LENGTH)
     for t, arm in enumerate(pulled):
-        rewards[t] = tape[arm, counts[arm]]
+        observed[t] = tape[arm, counts[arm]]
         counts[arm] += 1
-    theirs = Tape(Pull(pulled, np.ones(LENGTH, int)), rewards, np.zeros(LENGTH, bool), answers)
+    theirs = Tape(Pull(pulled, np.ones(LENGTH, int)), observed, np.zeros(LENGTH, bool), answers)
     given = SETTINGS | settings
     if settings.get("scale") is not None:
         given = {name: given[name] for name in ("ridge", "noise_scale", "scale")}

@@ -1,1 +1,1 @@
-"""The algorithms, one a file."""
+"""The algorithms, one per file."""

@@ -1,4 +1,4 @@
-"""A fixed allocation, tracked."""
+"""Tracking of a fixed allocation."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +8,7 @@ from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.checks import is_concrete, require
 from jaxbandits.linear._problem.arms import checked_arms
 from jaxbandits.linear._shared.fixed_confidence import EliminateName, StartName, checked_settings
-from jaxbandits.linear._shared.glr import Comparison, State, algorithm_of
+from jaxbandits.linear._shared.likelihood_ratio import ItemComparison, State, algorithm_from_rule
 from jaxbandits.numerics.thresholds import Threshold
 
 
@@ -28,27 +28,28 @@ def fixed_weights(
 ) -> Algorithm:
     """Pulls the arm that is furthest behind its share until the likelihood ratios pass the threshold.
 
-    With the allocation of `characteristic_time` this is the oracle of published tables.
+    With the allocation of `characteristic_time` it is the oracle of published tables.
 
     Args:
-        arms: float (K, d), what is pulled; the run has their dtype.
+        arms: float (K, d), features of the arms; the run has their dtype.
         allocation: float (K,), shares of the pulls, at least 0, of sum 1.
         delta: () in (0, 1), admitted probability of error.
         threshold: one of `numerics.thresholds`: `gk16`, `log_t`, `ellipsoid`, `ellipsoid_trace`, `jp`, `jp_heuristic`
-            or `kk_all`. `jp` and `kk_all` are proved for glr_ridge=0 only and heuristic without it; the `ellipsoid`s,
-            whose ridge is to be `ridge`, for glr_ridge=None only. The least eigenvalue that `jp` reads is that of the
-            arms of the start.
-        items: float (M, d), what is compared; the answer is one of them. None: the arms.
-        epsilon: () >= 0, admitted suboptimality of the answer, in units of reward. No sampling rule knows of it.
-        ridge: () > 0, regularisation of the least squares, at least 1.2e-4 (float32) or 2.2e-13 (float64) times the
-            largest |x|^2: below, the rank-one updates lose their digits.
-        glr_ridge: None, or 0 for a stop and an answer by least squares without ridge; the sampling rule keeps it. The
-            arms of the start must span R^d.
+            or `kk_all`. `jp` and `kk_all` are proved for glr_ridge=0 only, and heuristic otherwise. The `ellipsoid`s
+            are proved for glr_ridge=None only; their ridge must be `ridge`. `jp` reads the smallest eigenvalue of the
+            Gram matrix of the start's arms.
+        items: float (M, d), features of the items that are compared; the answer is one of them. If None, the arms.
+        epsilon: () >= 0, admitted suboptimality of the answer, in units of reward. No sampling rule reads it.
+        ridge: () > 0, regularisation of least squares, at least 1.2e-4 (float32) or 2.2e-13 (float64) times the
+            largest |x|^2. With a smaller one the rank-one updates lose their digits.
+        glr_ridge: None or 0. If 0, stop and answer use least squares without ridge, and the arms of the start must
+            span R^d; the sampling rule keeps its ridge.
         noise_scale: () > 0, sub-Gaussian constant of the noise, in units of reward.
-        eliminate: None; "stop": an item is out for good once its statistic has passed the threshold, and the last one
-            left is the answer; "both": the sampling rule forgets it as well. Needs epsilon = 0.
-        start: what is pulled first, once each: all "arms", or a "spanner", the first d of them, by index, that span
-            R^d, which pays where the arms are many. A spanner needs arms that are not traced.
+        eliminate: None, "stop" or "both". If "stop", an item is out for good once its statistic has passed the
+            threshold, and the last one left is the answer. If "both", the sampling rule ignores it as well. Both
+            require epsilon = 0.
+        start: "arms" or "spanner", the arms that are pulled first, once each. "arms" are all of them. A "spanner" is
+            the first d by index that span R^d; it pays where the arms are many, and requires concrete arms.
 
     Returns:
         Algorithm with actions `Pull`, or `Step` where items are eliminated, and answers int (), an item. In its state,
@@ -57,8 +58,8 @@ def fixed_weights(
     Raises:
         ValueError: an argument lies outside the range above, or a shape does not fit.
 
-    **Guarantee**: that of the threshold; with a proved one P(the answer is not epsilon-best) <= delta. **Cost**:
-    O((K + M) d) a round.
+    **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. **Cost**: O((K + M) d) per
+    round.
 
     Source: the oracle of Tirinzoni and Degenne (2022), Table 1.
     """
@@ -66,12 +67,23 @@ def fixed_weights(
     shares = checks.array("allocation", allocation, (K,), least=0)
     total = (np.asarray(allocation) if is_concrete(allocation) else shares).sum()
     require(abs(total - 1) < 1e-6, "allocation", "sum to 1", allocation)
-    settings = checked_settings(arms, delta, threshold, items, epsilon, ridge, glr_ridge, noise_scale, eliminate, start)
+    settings = checked_settings(
+        arms,
+        delta=delta,
+        threshold=threshold,
+        items=items,
+        epsilon=epsilon,
+        ridge=ridge,
+        glr_ridge=glr_ridge,
+        noise_scale=noise_scale,
+        eliminate=eliminate,
+        start=start,
+    )
     dtype = settings.arms.dtype
     shares = shares.astype(dtype)
 
-    def rule(key: Key, state: State, seen: Comparison) -> tuple[Array, tuple[()]]:
-        del key, seen
+    def rule(key: Key, state: State, comparison: ItemComparison) -> tuple[Array, tuple[()]]:
+        del key, comparison
         return jnp.argmin(state.counts.astype(dtype) - state.pulls.astype(dtype) * shares), ()
 
-    return algorithm_of(settings, rule)
+    return algorithm_from_rule(settings, rule)

@@ -9,11 +9,18 @@ from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.linear._problem.arms import checked_arms
 from jaxbandits.linear._shared.factor import backward, gram_of, influence, norms_of
 from jaxbandits.linear._shared.fixed_confidence import EliminateName, checked_settings
-from jaxbandits.linear._shared.glr import Comparison, State, algorithm_of, entry, is_first_of, weakest
+from jaxbandits.linear._shared.likelihood_ratio import (
+    ItemComparison,
+    State,
+    algorithm_from_rule,
+    entry,
+    is_first_of,
+    weakest,
+)
 from jaxbandits.numerics.linalg import dot
 from jaxbandits.numerics.thresholds import Threshold
 
-TIE = 2.3e-16  # a lead of at most this, in units of the noise, is none
+TIE = 2.3e-16  # largest lead, in units of the noise, that counts as a tie
 
 
 def fws(
@@ -31,25 +38,26 @@ def fws(
 ) -> Algorithm:
     """Takes a Frank-Wolfe step towards the arms that raise the smallest likelihood ratio most, and tracks the shares.
 
-    The target is a sum of steps. Each goes to a corner of the simplex (or, where several challengers are close, to the
-    solution of a matrix game); while floor(n / K) is a square, or two items tie for the lead, it is uniform.
+    The target is a sum of steps. Each goes to a corner of the simplex or, if several challengers are close, to the
+    solution of a matrix game. It is uniform while floor(n / K) is a square, or if two items tie for the lead.
 
-    Arguments, but for those below, are those of `fixed_weights`, without the allocation and the start. The arms must
-    span R^d. All are pulled once at the start: the rule divides by their counts.
+    Arguments: as for `fixed_weights`, without `allocation` and `start`, and the one below. The arms must span R^d. Each
+    is pulled once at the start, because the rule divides by the counts.
 
-    - `steps`: 0: the step of the challenger with the least ratio alone. n: the game of all challengers within n^-0.9 /
-      K of it, by n rounds of exponential weights, at most 65536; its error is the range of the payoffs times sqrt(log M
-      / (2 n)). On `soare(6, 0.1)` more than one is that close in 0.6 % of the rounds.
+    - `steps`: int in [0, 65536]. If 0, the step considers the challenger with the smallest ratio alone. Otherwise it
+      solves the game of all challengers within n^-0.9 / K of that ratio after n pulls, by `steps` rounds of exponential
+      weights. The error is the range of the payoffs times sqrt(log M / (2 steps)). On `soare(6, 0.1)` more than one is
+      that close in 0.6 % of the rounds.
 
     Returns:
-        Algorithm with actions `Step`, and answers int (), an item. `state.own` is the target (K,).
+        Algorithm with actions `Step`, and answers int (), an item. `state.memory` is the target (K,).
 
     Raises:
         ValueError: an argument lies outside the range above, or a shape does not fit.
 
-    **Guarantee**: that of the threshold; with a proved one P(the answer is not best) <= delta, and mean pulls /
-    log(1 / delta) tend to the least possible, the `characteristic_time`. **Cost**: O((K + M) d^2 + d^3) a round, with a
-    game O(M K) for each of its rounds besides.
+    **Guarantee**: with a proved threshold, P(the answer is not best) <= delta, and mean pulls / log(1 / delta) tend to
+    the smallest possible limit, the `characteristic_time`. **Cost**: O((K + M) d^2 + d^3) per round, and O(M K) for
+    each round of a game.
 
     Source: Wang, Tzeng and Proutiere (2021), Fast pure exploration via Frank-Wolfe. Its public code updates the inverse
     of the design with the wrong factor, which is what the published figures show.
@@ -57,51 +65,61 @@ def fws(
     steps = checks.whole("steps", steps, least=0, most=65536)
     checked_arms(arms, full_rank=True)
     settings = checked_settings(
-        arms, delta, threshold, items, epsilon, ridge, glr_ridge, noise_scale, eliminate, "arms"
+        arms,
+        delta=delta,
+        threshold=threshold,
+        items=items,
+        epsilon=epsilon,
+        ridge=ridge,
+        glr_ridge=glr_ridge,
+        noise_scale=noise_scale,
+        eliminate=eliminate,
+        start="arms",
     )
     features, dtype = settings.arms, settings.arms.dtype
     K = features.shape[0]
 
-    def rule(key: Key, state: State, seen: Comparison) -> tuple[Array, Array]:
+    def rule(key: Key, state: State, comparison: ItemComparison) -> tuple[Array, Array]:
         del key
-        target = state.own
+        target = state.memory
         t = state.pulls.astype(dtype)
-        # The ratios scale with the design: those of the shares are those of the target over t.
-        norms = norms_of(gram_of(features, target), seen.directions)
+        # The ratios scale with the design, so the target's ratios over t are the shares' ratios.
+        norms = norms_of(gram_of(features, target), comparison.directions)
         squares = jnp.where(norms.squares > 0, norms.squares, 1)
-        ratios = jnp.where(seen.rivals, seen.gaps**2 / (2 * squares), jnp.inf) / t
+        ratios = jnp.where(comparison.rivals, comparison.gaps**2 / (2 * squares), jnp.inf) / t
         if steps == 0:
             # argmax_k of |x_k'V^-1 y|: the factor before it is the same for all arms
-            closest = entry(seen.directions, weakest(ratios, seen.rivals))
+            closest = entry(comparison.directions, weakest(ratios, comparison.rivals))
             step = is_first_of(influence(norms.factor, features, closest) ** 2).astype(dtype)
         else:
             images = backward(norms.factor, norms.entries)  # (M, d)
-            slopes = ((seen.gaps / squares)[:, None] * dot(images[:, None], features)) ** 2 / 2
-            near = seen.rivals & (ratios < jnp.min(ratios) + (t + 1) ** -0.9 / K)
-            step = best_response(slopes - jnp.where(seen.rivals, ratios, 0)[:, None], near, steps)
+            slopes = ((comparison.gaps / squares)[:, None] * dot(images[:, None], features)) ** 2 / 2
+            near = comparison.rivals & (ratios < jnp.min(ratios) + (t + 1) ** -0.9 / K)
+            step = best_response(slopes - jnp.where(comparison.rivals, ratios, 0)[:, None], near, steps)
         row = (state.pulls + 1) // K
         root = jnp.round(jnp.sqrt(row.astype(dtype))).astype(row.dtype)
-        is_tied = jnp.min(jnp.where(seen.rivals, seen.gaps, jnp.inf)) <= TIE
+        is_tied = jnp.min(jnp.where(comparison.rivals, comparison.gaps, jnp.inf)) <= TIE
         step = jnp.where((root * root == row) | is_tied, 1 / K, step)
         later = target + step
-        counts = jnp.maximum(state.counts, 1).astype(dtype)  # of the start nothing is read
+        # During the start the result is not used; the maximum only prevents a division by zero.
+        counts = jnp.maximum(state.counts, 1).astype(dtype)
         return jnp.argmax(later / counts), later
 
-    return algorithm_of(settings, rule, own=jnp.ones(K, dtype))
+    return algorithm_from_rule(settings, rule, memory=jnp.ones(K, dtype))
 
 
 def best_response(payoffs: Array, rows: Array, steps: int) -> Array:
-    """The column player's strategy in a matrix game: argmax_z min over the rows of payoffs z.
+    """Computes the column player's strategy in a matrix game, argmax_z min over the rows of payoffs z.
 
-    Exponential weights on the rows against best responses of the columns, whose mean is the strategy.
+    Exponential weights on the rows play against best responses of the columns; the mean response is the strategy.
 
     Args:
         payoffs: float (M, K).
-        rows: bool (M,), which take part: at least one.
+        rows: bool (M,), the rows of the game, at least one.
         steps: rounds, at least 1.
 
     Returns:
-        float (K,), of sum 1. Its value is within range sqrt(log M / (2 steps)) of the best. Cost: O(M K steps).
+        float (K,), sum 1. Its value is within range sqrt(log M / (2 steps)) of the best. Cost: O(M K steps).
 
     Source: Freund and Schapire (1999), Adaptive game playing using multiplicative weights.
     """

@@ -14,12 +14,12 @@ from jaxbandits.numerics.ties import draw_words
 def g_bai(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Algorithm:
     """Draws all pulls from the G-optimal design w, and estimates theta by the mean of A(w)^-1 x r.
 
-    The estimate is not that of least squares: it knows the law of the pulls and not what was pulled, which keeps it
-    unbiased where the rewards drift. Lots tell equal estimates apart.
+    The estimate is not least squares. It uses the law of the pulls instead of their counts, which keeps it unbiased
+    where the rewards drift. Random lots break ties between estimates.
 
     Args:
         arms: float (K, d), features, spanning R^d; the run has their dtype.
-        horizon: T, pulls, int () in [1, 2^31).
+        horizon: T, number of pulls, int () in [1, 2^31).
         design_steps: iterations of the design's solver.
 
     Returns:
@@ -29,9 +29,9 @@ def g_bai(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Alg
     Raises:
         ValueError: an argument lies outside the range above, or a shape does not fit.
 
-    **Guarantee**: P(the answer is not the best arm) falls as exp(-c T gap^2 / d), with the gap of the second best, also
-    where theta changes with time, for its mean over time. **Cost**: one round of O(K d + K) and K - 1 binomial draws;
-    the design O(d^3 + K^2 d) a step, once. Of soare(10), T = 1010, 84 % of the answers are right.
+    **Guarantee**: P(the answer is not the best arm) falls as exp(-c T gap^2 / d), with the gap of the second best. It
+    also holds if theta changes with time, for its mean over time. **Cost**: one round of O(K d + K) and K - 1 binomial
+    draws; O(d^3 + K^2 d) per step of the design, once. On soare(10), T = 1010, 84 % of the answers are right.
 
     Source: Xiong, Camilleri, Fazel, Jain and Jamieson (2024), A/B testing and best-arm identification for linear
     bandits with robustness to non-stationarity, Algorithm 1, arXiv 2307.15154.
@@ -59,9 +59,9 @@ def g_bai(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Alg
 
 
 class State(NamedTuple):
-    """All rewards, from which the estimate is made."""
+    """The pulls and their rewards."""
 
     pulls: Array  # int ()
-    counts: Array  # int (K,)    pulls of every arm
-    sums: Array  # float (K,)    of every arm's rewards
-    ties: Array  # uint32 (K,)   random words of the lots, which break ties
+    counts: Array  # int (K,)    pulls of each arm
+    sums: Array  # float (K,)    sums of each arm's rewards
+    ties: Array  # uint32 (K,)   random words from which the lots that break ties are drawn

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.linear._shared.fixed_confidence import EliminateName, StartName, checked_settings
-from jaxbandits.linear._shared.glr import Comparison, State, algorithm_of
+from jaxbandits.linear._shared.likelihood_ratio import ItemComparison, State, algorithm_from_rule
 from jaxbandits.linear._shared.top_two import (
     best_items,
     challenger_of,
@@ -34,14 +34,16 @@ def l_t3c(
     leader_share: Array | float | None = None,
     joint: bool = True,
 ) -> Algorithm:
-    """Draws a leader from the posterior, takes the challenger of the least likelihood ratio, and tells the two apart.
+    """Draws a leader from the posterior, and pulls what separates it from the challenger of smallest likelihood ratio.
 
-    Arguments, but for those below, are those of `fixed_weights`, without the allocation.
+    Arguments: as for `fixed_weights`, without `allocation`, and the ones below.
 
-    - `leader_share`: None for the arm that shrinks the width of the two most; or the probability, in (0, 1), with which
-      the leader is pulled, and else the challenger, for items that are the arms. **Do not use the coin** where telling
-      two arms apart needs a third: on `soare(6, 0.1)` most runs do not stop within 4 10^5 pulls, where 904 would do.
-    - `joint`: whether the leader is that of one draw of theta, or each item has a draw of its own, as in public code.
+    - `leader_share`: None or a probability in (0, 1). If None, pulls the arm that shrinks the width of the two items
+      most. Otherwise pulls the leader with this probability and else the challenger; the items must be the arms.
+      **Leave it None** where a third arm separates the two better: on `soare(6, 0.1)` most runs with a share do not
+      stop within 4 10^5 pulls, where 904 would do.
+    - `joint`: if True, the leader is the best item of one draw of theta. If False, each item has a draw of its own, as
+      in public code.
 
     Returns:
         Algorithm with actions `Pull`, or `Step` where items are eliminated, and answers int (), an item.
@@ -49,20 +51,31 @@ def l_t3c(
     Raises:
         ValueError: an argument lies outside the range above, or a shape does not fit.
 
-    **Guarantee**: that of the threshold; with a proved one P(the answer is not best) <= delta. **Cost**: O((K + M) d) a
-    round, and for the joint draw O(d^3) besides.
+    **Guarantee**: with a proved threshold, P(the answer is not best) <= delta. **Cost**: O((K + M) d) per round, and
+    O(d^3) for a joint draw.
 
-    Source: the public code of Shang et al.; the challenger is that of T3C (Shang, de Heide, Menard, Kaufmann and Valko,
+    Source: the public code of Shang et al.; the challenger is from T3C (Shang, de Heide, Menard, Kaufmann and Valko,
     2020, Fixed-confidence guarantees for Bayesian best-arm identification).
     """
     check_leader_share(leader_share, items)
     checks.flag("joint", joint)
-    settings = checked_settings(arms, delta, threshold, items, epsilon, ridge, glr_ridge, noise_scale, eliminate, start)
+    settings = checked_settings(
+        arms,
+        delta=delta,
+        threshold=threshold,
+        items=items,
+        epsilon=epsilon,
+        ridge=ridge,
+        glr_ridge=glr_ridge,
+        noise_scale=noise_scale,
+        eliminate=eliminate,
+        start=start,
+    )
     M, d = settings.items.shape
 
-    def rule(key: Key, state: State, seen: Comparison) -> tuple[Array, tuple[()]]:
+    def rule(key: Key, state: State, comparison: ItemComparison) -> tuple[Array, tuple[()]]:
         numbers = numbers_of(key, d if joint else M, settings.arms.dtype)
-        is_open = open_items(seen)
+        is_open = open_items(comparison)
         if joint:
             leader = best_items(settings, posterior_draws(settings, state, numbers.normals[None]), is_open)[0]
         else:
@@ -70,6 +83,8 @@ def l_t3c(
             means = dot(settings.items, state.cache.theta) + settings.noise_scale * spreads * numbers.normals
             leader = jnp.argmax(jnp.where(is_open, means, -jnp.inf))
         challenger = challenger_of(settings, state, leader, is_open, numbers.tie)
-        return pulled_of(settings, state, leader, challenger, leader_share, numbers.coin), ()
+        return pulled_of(
+            settings, state, leader=leader, challenger=challenger, leader_share=leader_share, coin=numbers.coin
+        ), ()
 
-    return algorithm_of(settings, rule, draws=joint)
+    return algorithm_from_rule(settings, rule, draws=joint)

@@ -18,19 +18,19 @@ from jaxbandits.linear._shared.fixed_confidence import (
     first_spanner,
     least_eigenvalue,
 )
-from jaxbandits.linear._shared.glr import Comparison, State, algorithm_of, entry, look
+from jaxbandits.linear._shared.likelihood_ratio import ItemComparison, State, algorithm_from_rule, entry, look
 from jaxbandits.numerics.design import frank_wolfe
 from jaxbandits.numerics.thresholds import Threshold
 
 
 class Plan(NamedTuple):
-    """What is remembered."""
+    """Memory of the rule."""
 
     weights: Array  # float (K,)   the shares since the last plan
-    lag: Array  # float (K,)       pulls less cumulated shares, which begin at 0 behind the start
+    lag: Array  # float (K,)       pulls less cumulated shares; the shares count from the end of the start
     design: Array  # float (d, d)  A = ridge I + sum_k counts_k x_k x_k'
-    turn: Array  # int ()          the place in the spanner that the next forced pull takes
-    next_update: Array  # int ()   pulls at which the shares are renewed
+    turn: Array  # int ()          index into the spanner of the next forced pull
+    next_update: Array  # int ()   number of pulls at which the shares are renewed
 
 
 def lazy_tas(
@@ -52,17 +52,18 @@ def lazy_tas(
 ) -> Algorithm:
     """Tracks the shares that are optimal at the estimates, and pulls arms of a spanner where the design is too weak.
 
-    A pull is forced while the least eigenvalue of A is below c0 sqrt(t), where c0 is that of the spanner's Gram matrix
-    over sqrt(d). The shares are uniform at first, and renewed (a `plan`) once t has reached a power of `laziness`.
+    A pull is forced while the smallest eigenvalue of A is below c0 sqrt(t). Here c0 is the smallest eigenvalue of the
+    spanner's Gram matrix over sqrt(d). The shares are uniform at first, and renewed (a `plan`) once t has reached a
+    power of `laziness`.
 
-    Arguments, but for those below, are those of `fixed_weights`, without the allocation. The arms must span R^d and not
-    be traced. A start of "spanner" takes that of this rule.
+    Arguments: as for `fixed_weights`, without `allocation`, and the ones below. The arms must be concrete and span R^d.
+    With start="spanner" the start pulls the spanner of this rule.
 
-    - `laziness`: the shares are renewed at its powers, an int >= 2.
-    - `design_steps`: of `numerics.design.frank_wolfe` for the shares, an int >= 1.
-    - `support`: whether only arms are pulled that have had a share; the shares then begin with those of the spanner in
-      place of uniform ones, of which n arms would keep n / (n + design_steps). Pays where the arms are many.
-    - `spanner`: int (d,), d arms that span R^d; None: the first that do. One with nearly parallel arms forces hardly
+    - `laziness`: int >= 2; the shares are renewed at its powers.
+    - `design_steps`: int >= 1, steps of `numerics.design.frank_wolfe` for the shares.
+    - `support`: if True, only arms that have had a share are pulled, and the shares begin with the spanner's instead of
+      uniform ones, of which n arms would keep n / (n + design_steps). Pays where the arms are many.
+    - `spanner`: int (d,), d arms that span R^d. If None, the first that do. One with nearly parallel arms forces hardly
       any pull, and makes the threshold `jp` far larger.
 
     Returns:
@@ -71,12 +72,12 @@ def lazy_tas(
     Raises:
         ValueError: an argument lies outside the range above, or a shape does not fit.
 
-    **Guarantee**: that of the threshold; with a proved one P(the answer is not best) <= delta, and mean pulls /
-    log(1 / delta) tend to the least possible, the `characteristic_time`, almost surely up to the errors of the shares.
-    **Cost**: O((K + M) d + d^3) a round, O(design_steps (K + M) d) a plan.
+    **Guarantee**: with a proved threshold, P(the answer is not best) <= delta, and mean pulls / log(1 / delta) tend to
+    the smallest possible limit, the `characteristic_time`, almost surely up to the errors of the shares. **Cost**:
+    O((K + M) d + d^3) per round, O(design_steps (K + M) d) per plan.
 
-    Source: Jedra and Proutiere (2020), Optimal best-arm identification in linear bandits. DEVIATION: with `support`
-    their shares begin uniform over all arms, too.
+    Source: Jedra and Proutiere (2020), Optimal best-arm identification in linear bandits. DEVIATION: their shares begin
+    uniform over all arms with `support` as well.
     """
     laziness = checks.whole("laziness", laziness, least=2)
     design_steps = checks.whole("design_steps", design_steps, least=1)
@@ -87,7 +88,17 @@ def lazy_tas(
         order = _checked_spanner(spanner, arms)
     c0 = least_eigenvalue(arms, order) / math.sqrt(d)
     settings = checked_settings(
-        arms, delta, threshold, items, epsilon, ridge, glr_ridge, noise_scale, eliminate, start, order
+        arms,
+        delta=delta,
+        threshold=threshold,
+        items=items,
+        epsilon=epsilon,
+        ridge=ridge,
+        glr_ridge=glr_ridge,
+        noise_scale=noise_scale,
+        eliminate=eliminate,
+        start=start,
+        spanner=order,
     )
     features, dtype = settings.arms, settings.arms.dtype
     K, first = features.shape[0], len(settings.start)
@@ -96,43 +107,43 @@ def lazy_tas(
     while next_update < first:
         next_update *= laziness
 
-    def rule(key: Key, state: State, seen: Comparison) -> tuple[Array, Plan]:
-        del key, seen
-        mine = state.own
-        lag = mine.lag - mine.weights
+    def rule(key: Key, state: State, comparison: ItemComparison) -> tuple[Array, Plan]:
+        del key, comparison
+        memory = state.memory
+        lag = memory.lag - memory.weights
         root = jnp.sqrt(state.pulls.astype(dtype))
-        is_forced = ~is_positive_definite(mine.design - c0 * root * jnp.eye(d, dtype=dtype))
-        forced = jnp.asarray(order)[mine.turn]
+        is_forced = ~is_positive_definite(memory.design - c0 * root * jnp.eye(d, dtype=dtype))
+        forced = jnp.asarray(order)[memory.turn]
         behind = -lag
         if support:
             behind = jnp.where(state.counts.astype(dtype) > lag, behind, -jnp.inf)
         arm = jnp.where(is_forced, forced, jnp.argmax(behind))
         x = entry(features, arm)
-        later = mine._replace(
+        later = memory._replace(
             lag=lag + (jnp.arange(K) == arm).astype(dtype),
-            design=mine.design + x[:, None] * x[None],
-            turn=jnp.where(is_forced, (mine.turn + 1) % jnp.asarray(d, mine.turn.dtype), mine.turn),
+            design=memory.design + x[:, None] * x[None],
+            turn=jnp.where(is_forced, (memory.turn + 1) % jnp.asarray(d, memory.turn.dtype), memory.turn),
         )
         return arm, later
 
     def plan(key: Key, state: State) -> State:
         del key
-        seen = look(settings, state)[0]
-        # Weights relative to the closest challenger's; one that ties with the leader counts for all.
-        gaps = seen.gaps + jnp.finfo(dtype).eps * jnp.max(seen.gaps) + jnp.finfo(dtype).tiny
-        closest = jnp.min(jnp.where(seen.rivals, gaps, jnp.inf))
-        closest = jnp.where(jnp.any(seen.rivals), closest, 0)
-        weights = jnp.where(seen.rivals, (closest / gaps) ** 2, 0)
-        shares = frank_wolfe(features, seen.directions, weights, steps=design_steps, start=begun)
-        mine = state.own
-        return state._replace(own=mine._replace(weights=shares, next_update=mine.next_update * laziness))
+        comparison = look(settings, state)[0]
+        # The weights are relative to the closest challenger's. One that ties with the leader gets all the weight.
+        gaps = comparison.gaps + jnp.finfo(dtype).eps * jnp.max(comparison.gaps) + jnp.finfo(dtype).tiny
+        closest = jnp.min(jnp.where(comparison.rivals, gaps, jnp.inf))
+        closest = jnp.where(jnp.any(comparison.rivals), closest, 0)
+        weights = jnp.where(comparison.rivals, (closest / gaps) ** 2, 0)
+        shares = frank_wolfe(features, comparison.directions, weights, steps=design_steps, start=begun)
+        memory = state.memory
+        return state._replace(memory=memory._replace(weights=shares, next_update=memory.next_update * laziness))
 
     def stale(state: State) -> Array:
-        is_due = (state.pulls >= first) & (state.pulls >= state.own.next_update)
+        is_due = (state.pulls >= first) & (state.pulls >= state.memory.next_update)
         return is_due & ~look(settings, state)[1].stop
 
     at_start = jnp.asarray(np.bincount(settings.start, minlength=K), dtype)
-    own = Plan(
+    initial = Plan(
         weights=jnp.full(K, 1 / K, dtype) if begun is None else begun.astype(dtype) / d,
         lag=at_start,
         design=settings.ridge * jnp.eye(d, dtype=dtype)
@@ -140,7 +151,7 @@ def lazy_tas(
         turn=jnp.zeros((), int),
         next_update=jnp.full((), next_update, int),
     )
-    return algorithm_of(settings, rule, own)._replace(plan=plan, stale=stale)
+    return algorithm_from_rule(settings, rule, initial)._replace(plan=plan, stale=stale)
 
 
 def _checked_spanner(spanner: Any, arms: Array) -> np.ndarray:

@@ -8,7 +8,7 @@ from jaxbandits.checks import require
 from jaxbandits.linear._problem.arms import check_ridge, checked_arms
 from jaxbandits.linear._shared.factor import backward, factored, gram_of
 from jaxbandits.linear._shared.radius import radius_at
-from jaxbandits.linear._shared.regret import State, by_index
+from jaxbandits.linear._shared.regret import State, algorithm_from_index
 from jaxbandits.numerics.linalg import dot
 from jaxbandits.numerics.normal import normal
 
@@ -23,30 +23,30 @@ def lin_ts(
     noise_scale: Array | float = 1.0,
     scale: Array | float | None = None,
 ) -> Algorithm:
-    """Draws theta_hat + v A^-1/2 z, z standard normal, and pulls the arm that is best for it, as long as it is let.
+    """Draws theta_hat + v A^-1/2 z with a standard normal z, and pulls the arm that is best under it until the horizon.
 
     Args:
         arms: float (K, d), features; the run has their dtype.
         delta: () in (0, 1), admitted probability of failure.
         norm_bound: () >= 0, upper bound of ||theta||.
-        horizon: T, pulls that the run is to last, int () in [1, 2^31). It ends nothing.
-        ridge: () > 0, regularisation of the least squares, at least 1.2e-4 (float32) or 2.2e-13 (float64) times the
-            largest |x|^2: below, the rank-one updates lose their digits.
+        horizon: T, number of pulls that the run is meant to last, int () in [1, 2^31). It does not end the run.
+        ridge: () > 0, regularisation of least squares, at least 1.2e-4 (float32) or 2.2e-13 (float64) times the
+            largest |x|^2. With a smaller one the rank-one updates lose their digits.
         noise_scale: () > 0, sub-Gaussian constant of the noise, in units of reward.
-        scale: None: v is the radius C of `lin_ucb` at delta / (4 T), for which the guarantee holds. Else () > 0, v =
-            scale noise_scale, and there are no `delta`, `norm_bound` and `horizon`: 1 is a draw from the posterior, has
-            no such proof, and loses far less; sqrt(9 d log(T / delta)) is Agrawal and Goyal's.
+        scale: None or () > 0. If None, v is the radius C of `lin_ucb` at delta / (4 T), for which the guarantee holds.
+            Otherwise v = scale noise_scale, and `delta`, `norm_bound` and `horizon` must be None. 1 draws from the
+            posterior: it has no such proof, and far less regret. sqrt(9 d log(T / delta)) is Agrawal and Goyal's.
 
     Returns:
         Algorithm with actions `Pull` and answers int (), the arm with the largest estimate. It never stops: give `run`
         or `sweep` a `horizon`. In its state, `counts` (K,) and `sums` (K,) are exact.
 
     Raises:
-        ValueError: an argument lies outside the range above, a shape does not fit, or of `scale` and the other three
-            both or neither are given.
+        ValueError: an argument lies outside the range above, a shape does not fit, or both or neither of `scale` and
+            the other three are given.
 
-    **Guarantee** (scale=None; ||theta|| <= norm_bound, ||x|| <= 1): with probability 1 - delta regret of order d^1.5
-    sqrt(T), up to logarithms. **Cost**: O(K d^2 + d^3) a round, and d normal variables.
+    **Guarantee** (scale=None; ||theta|| <= norm_bound, ||x|| <= 1): with probability 1 - delta, regret of order
+    d^1.5 sqrt(T), up to logarithms. **Cost**: O(K d^2 + d^3) per round, and d normal variables.
 
     Source: Abeille and Lazaric (2017), Linear Thompson sampling revisited; Agrawal and Goyal (2013), Thompson sampling
     for contextual bandits with linear payoffs.
@@ -72,7 +72,7 @@ def lin_ts(
     def index(key: Key, state: State) -> Array:
         if proved is not None:
             probability, bound, pulls = proved
-            v = radius_at(state.logdet, probability, ridge, noise_scale, bound, 4 * pulls)
+            v = radius_at(state.logdet, *(probability, ridge, noise_scale, bound, 4 * pulls))
         else:
             v = jnp.asarray(scale, dtype) * noise_scale
         # A = L L', and L'^-1 z has the covariance A^-1.
@@ -80,4 +80,4 @@ def lin_ts(
         z = backward(factored(A), list(normal(key, (d,), dtype)))
         return dot(arms, state.theta + v * z)
 
-    return by_index(arms, ridge, index)
+    return algorithm_from_index(arms, ridge, index)

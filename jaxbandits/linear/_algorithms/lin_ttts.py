@@ -1,11 +1,11 @@
-"""LinTTTS: the best items of two posterior draws that differ."""
+"""LinTTTS: two posterior draws whose best items differ (Shang et al., 2020)."""
 
 import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.linear._shared.fixed_confidence import EliminateName, StartName, checked_settings
-from jaxbandits.linear._shared.glr import Comparison, State, algorithm_of, entry
+from jaxbandits.linear._shared.likelihood_ratio import ItemComparison, State, algorithm_from_rule, entry
 from jaxbandits.linear._shared.top_two import (
     best_items,
     challenger_of,
@@ -33,13 +33,13 @@ def lin_ttts(
     leader_share: Array | float | None = None,
     draws: int = 128,
 ) -> Algorithm:
-    """Draws a leader from the posterior, then until another item is best, and tells the two apart.
+    """Draws from the posterior until two draws have different best items, and pulls what separates these.
 
-    Arguments, but for those below, are those of `fixed_weights`, without the allocation.
+    Arguments: as for `fixed_weights`, without `allocation`, and the ones below.
 
-    - `leader_share`: as in `l_t3c`.
-    - `draws`: that are made at once for the challenger, an int in [1, 65536]. If the leader is best in all of them, the
-      challenger is that of `l_t3c`.
+    - `leader_share`: as for `l_t3c`.
+    - `draws`: int in [1, 65536], draws that are made at once for the challenger. If the leader is best in all of them,
+      the challenger is as for `l_t3c`.
 
     Returns:
         Algorithm with actions `Pull`, or `Step` where items are eliminated, and answers int (), an item.
@@ -47,21 +47,31 @@ def lin_ttts(
     Raises:
         ValueError: an argument lies outside the range above, or a shape does not fit.
 
-    **Guarantee**: that of the threshold; with a proved one P(the answer is not best) <= delta. **Cost**:
-    O((K + M) d + d^3 + draws (M + d) d) a round.
+    **Guarantee**: with a proved threshold, P(the answer is not best) <= delta. **Cost**:
+    O((K + M) d + d^3 + draws (M + d) d) per round.
 
     Source: Shang, de Heide, Menard, Kaufmann and Valko (2020), Fixed-confidence guarantees for Bayesian best-arm
     identification, with a linear posterior.
     """
     check_leader_share(leader_share, items)
     draws = checks.whole("draws", draws, least=1, most=65536)
-    settings = checked_settings(arms, delta, threshold, items, epsilon, ridge, glr_ridge, noise_scale, eliminate, start)
-
+    settings = checked_settings(
+        arms,
+        delta=delta,
+        threshold=threshold,
+        items=items,
+        epsilon=epsilon,
+        ridge=ridge,
+        glr_ridge=glr_ridge,
+        noise_scale=noise_scale,
+        eliminate=eliminate,
+        start=start,
+    )
     d = settings.arms.shape[1]
 
-    def rule(key: Key, state: State, seen: Comparison) -> tuple[Array, tuple[()]]:
+    def rule(key: Key, state: State, comparison: ItemComparison) -> tuple[Array, tuple[()]]:
         numbers = numbers_of(key, (draws + 1) * d, settings.arms.dtype)
-        is_open = open_items(seen)
+        is_open = open_items(comparison)
         normals = numbers.normals.reshape(-1, d)
         tops = best_items(settings, posterior_draws(settings, state, normals), is_open)
         leader, fresh = tops[0], tops[1:]
@@ -69,6 +79,8 @@ def lin_ttts(
         # DEVIATION: the paper draws until the best items differ, however long that takes.
         nearest = challenger_of(settings, state, leader, is_open, numbers.tie)
         challenger = jnp.where(jnp.any(differs), entry(fresh, jnp.argmax(differs)), nearest)
-        return pulled_of(settings, state, leader, challenger, leader_share, numbers.coin), ()
+        return pulled_of(
+            settings, state, leader=leader, challenger=challenger, leader_share=leader_share, coin=numbers.coin
+        ), ()
 
-    return algorithm_of(settings, rule, draws=True)
+    return algorithm_from_rule(settings, rule, draws=True)

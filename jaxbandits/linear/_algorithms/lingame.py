@@ -9,20 +9,33 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.linear._problem.arms import checked_arms
 from jaxbandits.linear._shared.factor import gram_of, influence, norms_of
-from jaxbandits.linear._shared.fixed_confidence import EliminateName, Settings, StartName, checked_settings
-from jaxbandits.linear._shared.glr import Comparison, State, algorithm_of, entry, largest, weakest
+from jaxbandits.linear._shared.fixed_confidence import (
+    EliminateName,
+    FixedConfidenceSettings,
+    StartName,
+    checked_settings,
+)
 from jaxbandits.linear._shared.hedge import FIRST_GAP, Hedge, learned, new_hedge, weights_of
+from jaxbandits.linear._shared.likelihood_ratio import (
+    ItemComparison,
+    State,
+    algorithm_from_rule,
+    entry,
+    largest,
+    weakest,
+)
 from jaxbandits.numerics.thresholds import Threshold
 
-# DEVIATION: early on the learner puts all weight on one arm, and the published design is singular.
+# Smallest share in the design of a round. DEVIATION: the published rule has none. Early on its learner puts all weight
+# on one arm, and the design is singular.
 FLOOR = 1e-9
 
 
 class Game(NamedTuple):
-    """What LinGame remembers."""
+    """Memory of LinGame."""
 
-    learners: Hedge  # one an item: losses (M, K) and gaps (M,); or one for all
-    lag: Array  # float (K,)   pulls less cumulated weights, since the end of the start: never above 1
+    learners: Hedge  # one per item, with losses (M, K) and gaps (M,), or one for all
+    lag: Array  # float (K,)   pulls less cumulated weights since the end of the start; at most 1
 
 
 def lingame(
@@ -43,12 +56,12 @@ def lingame(
 ) -> Algorithm:
     """Plays the game of the lower bound: AdaHedge proposes shares, the closest alternative answers, pulls track them.
 
-    Arguments, but for those below, are those of `fixed_weights`, without the allocation. The arms must span R^d.
+    Arguments: as for `fixed_weights`, without `allocation`, and the ones below. The arms must span R^d.
 
-    - `shared_learner`: one learner for all leading items, and not one for each.
-    - `optimism`: whether gains are raised by the width of the estimates, sqrt(2 log t) ||x_k||. It takes 1.8 times the
+    - `shared_learner`: if True, one learner for all leading items instead of one for each.
+    - `optimism`: if True, gains are raised by the width of the estimates, sqrt(2 log t) ||x_k||. It takes 1.8 times the
       pulls on the instance of Tirinzoni and Degenne, who leave it out.
-    - `clip`: whether gains are cut at log t.
+    - `clip`: if True, gains are cut at log t.
 
     Returns:
         Algorithm with actions `Step`, and answers int (), an item.
@@ -56,31 +69,42 @@ def lingame(
     Raises:
         ValueError: an argument lies outside the range above, or a shape does not fit.
 
-    **Guarantee**: that of the threshold; with a proved one P(the answer is not best) <= delta, and mean pulls /
-    log(1 / delta) tend to the least possible, the `characteristic_time`. **Cost**: O((K + M) d^2 + d^3) a round, and
-    O(M K) memory without a shared learner. Early on the design of a round has shares of 1e-9, so float64 is advised.
+    **Guarantee**: with a proved threshold, P(the answer is not best) <= delta, and mean pulls / log(1 / delta) tend to
+    the smallest possible limit, the `characteristic_time`. **Cost**: O((K + M) d^2 + d^3) per round, and O(M K) memory
+    without a shared learner. Early on the design of a round has shares of 1e-9, so float64 is advised.
 
-    Source: Degenne, Menard, Shang and Valko (2020), Gamification of pure exploration for linear bandits; the options
-    otherwise than by default Tirinzoni and Degenne (2022).
+    Source: Degenne, Menard, Shang and Valko (2020), Gamification of pure exploration for linear bandits; options other
+    than the defaults are from Tirinzoni and Degenne (2022).
     """
     for name, value in {"shared_learner": shared_learner, "optimism": optimism, "clip": clip}.items():
         checks.flag(name, value)
     checked_arms(arms, full_rank=True)
-    settings = checked_settings(arms, delta, threshold, items, epsilon, ridge, glr_ridge, noise_scale, eliminate, start)
+    settings = checked_settings(
+        arms,
+        delta=delta,
+        threshold=threshold,
+        items=items,
+        epsilon=epsilon,
+        ridge=ridge,
+        glr_ridge=glr_ridge,
+        noise_scale=noise_scale,
+        eliminate=eliminate,
+        start=start,
+    )
     dtype = settings.arms.dtype
     K, M = settings.arms.shape[0], settings.items.shape[0]
 
-    def rule(key: Key, state: State, seen: Comparison) -> tuple[Array, Game]:
+    def rule(key: Key, state: State, comparison: ItemComparison) -> tuple[Array, Game]:
         del key
-        game = state.own
-        is_leader = jnp.arange(M) == seen.leader
-        mine = game.learners
+        game = state.memory
+        is_leader = jnp.arange(M) == comparison.leader
+        learner = game.learners
         if not shared_learner:
-            mine = jax.tree.map(lambda x: entry(x, seen.leader), mine)
-        weights = weights_of(mine)
+            learner = jax.tree.map(lambda x: entry(x, comparison.leader), learner)
+        weights = weights_of(learner)
         widths = optimistic_widths(state) if optimism else None
-        gains = gains_of(settings, seen, weights, widths, most_of(state, clip, dtype))
-        learners = learned(mine, weights, -gains)
+        gains = gains_of(settings, comparison, weights, widths=widths, most=most_of(state, clip, dtype))
+        learners = learned(learner, weights, -gains)
         if not shared_learner:
             learners = jax.tree.map(
                 lambda new, old: jnp.where(is_leader.reshape((M,) + (1,) * new.ndim), new[None], old),
@@ -93,27 +117,34 @@ def lingame(
 
     one = new_hedge(K, dtype)
     learners = one if shared_learner else Hedge(jnp.zeros((M, K), dtype), jnp.full(M, FIRST_GAP, dtype))
-    return algorithm_of(settings, rule, own=Game(learners, jnp.zeros(K, dtype)))
+    return algorithm_from_rule(settings, rule, memory=Game(learners, jnp.zeros(K, dtype)))
 
 
 def optimistic_widths(state: State) -> Array:
-    """sqrt(2 log max(t, 2)) ||x_k|| in A^-1, float (K,)."""
+    """Returns sqrt(2 log max(t, 2)) ||x_k|| in A^-1, float (K,)."""
     leverage = state.cache.leverage
     t = jnp.maximum(state.pulls, 2).astype(leverage.dtype)
     return jnp.sqrt(2 * jnp.log(t) * jnp.maximum(leverage, 0))
 
 
 def most_of(state: State, clip: bool, dtype: jnp.dtype) -> Array | None:
-    """The largest gain, log t; None: any."""
+    """Returns the bound of the gains, log t, float (), or None if they are not cut."""
     return jnp.log(jnp.maximum(state.pulls, 1).astype(dtype)) if clip else None
 
 
-def gains_of(settings: Settings, seen: Comparison, weights: Array, widths: Array | None, most: Array | None) -> Array:
-    """What each arm would tell apart of the leader and the alternative closest under `weights`, float (K,)."""
-    norms = norms_of(gram_of(settings.arms, jnp.maximum(weights, FLOOR)), seen.directions)
+def gains_of(
+    settings: FixedConfidenceSettings,
+    comparison: ItemComparison,
+    weights: Array,
+    *,
+    widths: Array | None,
+    most: Array | None,
+) -> Array:
+    """Computes each arm's gain against the alternative that is closest under `weights`, float (K,)."""
+    norms = norms_of(gram_of(settings.arms, jnp.maximum(weights, FLOOR)), comparison.directions)
     squares = jnp.where(norms.squares > 0, norms.squares, 1)
-    chosen = weakest(seen.gaps**2 / squares, seen.rivals)
-    shift = jnp.abs(influence(norms.factor, settings.arms, entry(seen.directions, chosen)))
-    shift = shift * entry(seen.gaps / squares, chosen)
+    chosen = weakest(comparison.gaps**2 / squares, comparison.rivals)
+    shift = jnp.abs(influence(norms.factor, settings.arms, entry(comparison.directions, chosen)))
+    shift = shift * entry(comparison.gaps / squares, chosen)
     gains = (shift if widths is None else shift + widths) ** 2 / 2
     return gains if most is None else jnp.minimum(gains, most)

@@ -1,4 +1,4 @@
-"""LinGame-C: one learner of all pairs of an item and an arm (Degenne, Menard, Shang, Valko, 2020)."""
+"""LinGame-C: a single learner over all pairs of an item and an arm (Degenne, Menard, Shang, Valko, 2020)."""
 
 from typing import NamedTuple
 
@@ -11,13 +11,13 @@ from jaxbandits.checks import require
 from jaxbandits.linear._algorithms.lingame import gains_of, most_of, optimistic_widths
 from jaxbandits.linear._problem.arms import checked_arms
 from jaxbandits.linear._shared.fixed_confidence import EliminateName, StartName, checked_settings
-from jaxbandits.linear._shared.glr import Comparison, State, algorithm_of, entry, largest
 from jaxbandits.linear._shared.hedge import Hedge, learned, new_hedge, rate_of, weights_of
+from jaxbandits.linear._shared.likelihood_ratio import ItemComparison, State, algorithm_from_rule, entry, largest
 from jaxbandits.numerics.thresholds import Threshold
 
 
 class PairGame(NamedTuple):
-    """What LinGame-C remembers."""
+    """Memory of LinGame-C."""
 
     learner: Hedge  # losses (M K,)
     lag: Array  # float (M K,)   pulls of a pair less cumulated weights
@@ -39,22 +39,22 @@ def lingame_c(
     clip: bool = True,
     max_pairs: int = 4096,
 ) -> Algorithm:
-    """LinGame with a single learner, whose experts are the pairs of a leading item and an arm; pulls track pairs.
+    """Plays LinGame with a single learner over the pairs of a leading item and an arm, and tracks the pairs.
 
-    Arguments, but for those below, are those of `fixed_weights`, without the allocation. The arms must span R^d.
+    Arguments: as for `fixed_weights`, without `allocation`, and the ones below. The arms must span R^d.
 
-    - `optimism`: whether gains are raised by the width of the estimates, as in `lingame`; without it those of items
+    - `optimism`: if True, gains are raised by the width of the estimates, as in `lingame`. If False, the gains of items
       that do not lead are 0.
-    - `clip`: whether gains are cut at log t.
-    - `max_pairs`: M K must not be more, an int >= 1: a round costs as much.
+    - `clip`: if True, gains are cut at log t.
+    - `max_pairs`: int >= 1, the largest M K that is accepted, because a round costs O(M K).
 
     Returns:
         Algorithm with actions `Step`, and answers int (), an item.
 
     Raises:
-        ValueError: an argument lies outside the range above, a shape does not fit, or there are more pairs.
+        ValueError: an argument lies outside the range above, a shape does not fit, or M K is above `max_pairs`.
 
-    **Guarantee**: as of `lingame`. **Cost**: O((K + M) d^2 + d^3 + M K) a round, M K of them exponentials.
+    **Guarantee**: as for `lingame`. **Cost**: O((K + M) d^2 + d^3 + M K) per round, with M K exponentials.
 
     Source: Degenne, Menard, Shang and Valko (2020), Gamification of pure exploration for linear bandits.
     """
@@ -62,28 +62,39 @@ def lingame_c(
     checks.flag("clip", clip)
     max_pairs = checks.whole("max_pairs", max_pairs, least=1)
     checked_arms(arms, full_rank=True)
-    settings = checked_settings(arms, delta, threshold, items, epsilon, ridge, glr_ridge, noise_scale, eliminate, start)
+    settings = checked_settings(
+        arms,
+        delta=delta,
+        threshold=threshold,
+        items=items,
+        epsilon=epsilon,
+        ridge=ridge,
+        glr_ridge=glr_ridge,
+        noise_scale=noise_scale,
+        eliminate=eliminate,
+        start=start,
+    )
     dtype = settings.arms.dtype
     K, M = settings.arms.shape[0], settings.items.shape[0]
     require(max_pairs >= M * K, "max_pairs", f"be at least {M * K}, the pairs of {M} items and {K} arms", max_pairs)
 
-    def rule(key: Key, state: State, seen: Comparison) -> tuple[Array, PairGame]:
+    def rule(key: Key, state: State, comparison: ItemComparison) -> tuple[Array, PairGame]:
         del key
-        game = state.own
-        is_leader = jnp.arange(M) == seen.leader
+        game = state.memory
+        is_leader = jnp.arange(M) == comparison.leader
         pairs = weights_of(game.learner)
-        # The leader's row, normalised: by its own softmax, since all of its weights may have underflowed.
-        row = jax.nn.softmax(-rate_of(game.learner) * entry(game.learner.losses.reshape(M, K), seen.leader))
+        # The leader's row is normalised by a softmax of its own, because all of its weights may have underflowed.
+        row = jax.nn.softmax(-rate_of(game.learner) * entry(game.learner.losses.reshape(M, K), comparison.leader))
         most = most_of(state, clip, dtype)
         widths = optimistic_widths(state) if optimism else jnp.zeros(K, dtype)
         others = widths**2 / 2 if most is None else jnp.minimum(widths**2 / 2, most)
-        gains = jnp.where(is_leader[:, None], gains_of(settings, seen, row, widths, most)[None], others[None]).reshape(
-            -1
-        )
+        mask = is_leader[:, None]
+        leader_gains = gains_of(settings, comparison, row, widths=widths, most=most)
+        gains = jnp.where(mask, leader_gains[None], others[None]).reshape(-1)
         learner = learned(game.learner, pairs, -gains)
         lag = game.lag - pairs
         pair = largest(-lag)
         return pair % K, PairGame(learner, lag + (jnp.arange(M * K) == pair).astype(dtype))
 
-    own = PairGame(new_hedge(M * K, dtype), jnp.zeros(M * K, dtype))
-    return algorithm_of(settings, rule, own=own)
+    memory = PairGame(new_hedge(M * K, dtype), jnp.zeros(M * K, dtype))
+    return algorithm_from_rule(settings, rule, memory=memory)

@@ -11,9 +11,9 @@ from jaxbandits.linear._algorithms.lingape_glr import WidthName, lingape_rule
 from jaxbandits.linear._problem.arms import check_ridge, checked_arms
 from jaxbandits.linear._problem.environment import Pull, made_for
 from jaxbandits.linear._shared.fixed_confidence import EliminateName, StartName, checked_settings
-from jaxbandits.linear._shared.glr import algorithm_of
+from jaxbandits.linear._shared.likelihood_ratio import algorithm_from_rule
 from jaxbandits.linear._shared.lingape_leap import longest_leap
-from jaxbandits.linear._shared.lingape_pair import Settings, State, compare, pick
+from jaxbandits.linear._shared.lingape_pair import LinGapESettings, State, find_pair, pick
 from jaxbandits.linear._shared.radius import radius_at
 from jaxbandits.linear._shared.ratios import checked_shares
 from jaxbandits.numerics.compensated import add_at, no_loss
@@ -45,39 +45,39 @@ def lingape(
     eliminate: EliminateName | None = None,
     start: StartName = "arms",
 ) -> Algorithm:
-    """LinGapE pulls the arm that best separates the leader from its strongest challenger, until no other may lead.
+    """Pulls the arm that best separates the leader from its strongest challenger, until no other arm may be better.
 
     After one pull of every arm, each round takes the leader i = argmax_k x_k.theta_hat and the challenger
-    j = argmax_k (x_k - x_i).theta_hat + C ||x_k - x_i||_{A^-1}, stops if that maximum is at most epsilon, and otherwise
-    pulls the arm that the rule picks for the direction x_i - x_j.
+    j = argmax_k (x_k - x_i).theta_hat + C ||x_k - x_i||_{A^-1}. The run stops if that maximum is at most epsilon.
+    Otherwise the rule picks the arm to pull for the direction x_i - x_j.
 
     Args:
         arms: float (K, d), features; the run has their dtype.
         delta: () in (0, 1), admitted probability of error.
         epsilon: () >= 0, admitted suboptimality of the answer, in units of reward.
-        ridge: () > 0, regularisation of the least squares, at least 1.2e-4 (float32) or 2.2e-13 (float64) times the
-            largest |x|^2: below, the rank-one updates lose their digits.
+        ridge: () > 0, regularisation of least squares, at least 1.2e-4 (float32) or 2.2e-13 (float64) times the
+            largest |x|^2. With a smaller one the rank-one updates lose their digits.
         noise_scale: () > 0, sub-Gaussian constant of the noise, in units of reward.
-        norm_bound: () >= 0, upper bound of ||theta||; 2 by default.
-        union_bound: () > 0, u in C = noise_scale sqrt(logdet + 2 log(u / delta)) + sqrt(ridge) norm_bound; K^2 by
-            default, as in the paper's proofs. 1 gives equation (3) as it is printed; it is valid as well, since the
+        norm_bound: () >= 0, upper bound of ||theta||. If None, 2.
+        union_bound: () > 0, u in C = noise_scale sqrt(logdet + 2 log(u / delta)) + sqrt(ridge) norm_bound. If None,
+            K^2, as in the paper's proofs. 1 gives equation (3) as it is printed. It is valid as well, since the
             ellipsoid covers all directions at once, and needs fewer pulls (d = 5: about 15 %).
         rule: "greedy", the arm that shrinks ||x_i - x_j|| most (equation 9), or "ratio", the arm furthest behind its
             share in the optimal decomposition of x_i - x_j (equation 12).
-        ratios: float (K, K, K), shares p_k(i, j); for the rule "ratio", see `ratio_tables(arms).p`. For this rule only.
-        leap: the most pulls that one round may stand for, a Python int in [1, 2^20]. With more than 1 a round pulls its
-            arm as often in a row as the rule would anyway (see below), say up to 65536. float64 only.
-        leap_margin: M >= 7 of the leap's certificate, 7.6 by default; for leap > 1.
-        leap_noise_scale: true sub-Gaussian constant of the environment; `noise_scale` by default. Give it where
-            `noise_scale` is set too low on purpose. For leap > 1.
-        threshold: None for the stop above, or one of `numerics.thresholds` for likelihood ratios, as `fixed_weights`
-            has them. C is that of `width` then, and there are no `norm_bound`, no `union_bound` and no leaps. The
-            arguments below are for this stop only.
-        width: C in units of noise_scale: "threshold", sqrt(2 threshold); "log", sqrt(2 log(1 / delta) + 4 log(t + 2)).
-        items: float (M, d), what is compared, as in `fixed_weights`; for the rule "greedy".
-        glr_ridge: None or 0, as in `fixed_weights`.
-        eliminate: None, "stop" or "both", as in `fixed_weights`.
-        start: "arms" or "spanner", as in `fixed_weights`.
+        ratios: float (K, K, K), shares p_k(i, j), see `ratio_tables(arms).p`. For the rule "ratio" only.
+        leap: largest number of pulls that one round may make, a Python int in [1, 2^20]. If above 1, a round repeats
+            its pull as often as the rule would anyway (see below); 65536 is usual. float64 only.
+        leap_margin: M >= 7 of the leap's certificate. If None, 7.6. For leap > 1 only.
+        leap_noise_scale: true sub-Gaussian constant of the environment. If None, `noise_scale`. Give it if
+            `noise_scale` is set too low on purpose. For leap > 1 only.
+        threshold: None or one of `numerics.thresholds`. If None, the stop is the one above. Otherwise it is by
+            likelihood ratios, as for `fixed_weights`: C follows from `width`, `norm_bound` and `union_bound` must be
+            None, and `leap` 1. The arguments below are for this stop only.
+        width: C in units of noise_scale. "threshold" is sqrt(2 threshold), "log" sqrt(2 log(1 / delta) + 4 log(t + 2)).
+        items: float (M, d), features of the items that are compared, as for `fixed_weights`. For the rule "greedy".
+        glr_ridge: None or 0, as for `fixed_weights`.
+        eliminate: None, "stop" or "both", as for `fixed_weights`.
+        start: "arms" or "spanner", as for `fixed_weights`.
 
     Returns:
         Algorithm with actions `Pull`, whose observation is the sum of the rewards, or `Step` where items are
@@ -85,20 +85,21 @@ def lingape(
 
     Raises:
         ValueError: an argument lies outside the range above, a shape does not fit, or an argument is given that the
-            rule or the stop does not have, or that means nothing without leaps.
+            rule or the stop does not read, or that only leaps read.
 
     **Guarantee** (Theorem 1, either rule): P(gap of the answer > epsilon) <= delta, if ||theta|| <= norm_bound and the
-    noise is noise_scale-sub-Gaussian; with a threshold, what is proved of that. **Cost**: O(K d) a round, with leaps
-    O(K (d + log leap)); O(K d^2 + d^3) a refresh.
+    noise is noise_scale-sub-Gaussian. With a threshold, the guarantee of the threshold. **Cost**: O(K d) per round,
+    O(K (d + log leap)) with leaps; O(K d^2 + d^3) per refresh.
 
-    **Leaps.** The same arm is often due hundreds of times in a row. A leap of m pulls is taken only if, unless the
-    centred reward sum strays beyond M leap_noise_scale sqrt(m), no state inside it would stop, change the pair (i, j)
-    or pull another arm; it gives the law of single rounds but for a probability below 1e-12 a leap (M = 7.6). Looking
-    for them makes a round 4.5 times as long, so they pay for runs of more than some 10^5 pulls: with five arms, two
-    cores and leap = 65536, runs of 2e4 pulls had 1.08 pulls a round, those of soare(5), 8e5, were 15 times as fast.
+    **Leaps.** The same arm is often due hundreds of times in a row. A leap of m pulls is taken only if no state inside
+    it would stop, change the pair (i, j) or pull another arm, unless the centred reward sum strays beyond
+    M leap_noise_scale sqrt(m). The law of single rounds holds except with probability below 1e-12 per leap (M = 7.6).
+    The search for leaps makes a round 4.5 times as long, so they pay for runs of more than some 10^5 pulls. With five
+    arms, two cores and leap = 65536, runs of 2e4 pulls had 1.08 pulls per round; runs on soare(5), of 8e5 pulls, were
+    15 times as fast.
 
     **float32** gives mean stopping times on soare(5) that are 3 % low (512 runs), if refreshed at least every 1024
-    rounds: the `chunk` of `run` and `sweep`, 256 by default. Without refresh it never stops there.
+    rounds: the `chunk` of `run` and `sweep`, 256 by default. Without refresh a run there never stops.
 
     Source: Xu, Honda, Sugiyama (2018), Algorithms 1 and 2, arXiv 1710.05552; likelihood ratios as in Tirinzoni and
     Degenne (2022) and the public code of Wang, Tzeng and Proutiere (2021).
@@ -130,9 +131,18 @@ def lingape(
         require(leap == 1, "leap", "be 1 with a threshold", leap)
         require(items is None or shares is None, "items", "be None with rule='ratio', whose shares are of arms", items)
         settings = checked_settings(
-            arms, delta, threshold, items, epsilon, ridge, glr_ridge, noise_scale, eliminate, start
+            arms,
+            delta=delta,
+            threshold=threshold,
+            items=items,
+            epsilon=epsilon,
+            ridge=ridge,
+            glr_ridge=glr_ridge,
+            noise_scale=noise_scale,
+            eliminate=eliminate,
+            start=start,
         )
-        return algorithm_of(settings, lingape_rule(settings, width, shares))
+        return algorithm_from_rule(settings, lingape_rule(settings, width, shares))
 
     checks.probability("delta", delta)
     checks.not_negative("epsilon", epsilon)
@@ -153,9 +163,16 @@ def lingape(
     delta, epsilon, ridge, noise_scale, norm_bound, union_bound = (jnp.asarray(x, dtype) for x in numbers)
 
     def radius(logdet: Array) -> Array:
-        return radius_at(logdet, delta, ridge, noise_scale, norm_bound, union_bound)
+        return radius_at(logdet, *(delta, ridge, noise_scale, norm_bound, union_bound))
 
-    settings = Settings(arms, epsilon, radius, shares, leap_margin, leap_noise_scale)
+    settings = LinGapESettings(
+        arms=arms,
+        epsilon=epsilon,
+        radius=radius,
+        shares=shares,
+        leap_margin=leap_margin,
+        leap_noise_scale=leap_noise_scale,
+    )
 
     def init(key: Key) -> State:
         del key
@@ -173,7 +190,7 @@ def lingape(
     def decide(key: Key, state: State) -> Decision:
         del key
         initial = state.pulls < K
-        pair = compare(settings, state)
+        pair = find_pair(settings, state)
         arm = jnp.where(initial, state.pulls, pick(settings, state, pair))
         times = jnp.ones((), int)
         if leap > 1:

@@ -1,4 +1,4 @@
-"""OD-LinBAI: phases of G-optimal designs, each of which halves the arms (Yang, Tan, 2022)."""
+"""OD-LinBAI: phases of G-optimal designs that halve the arms (Yang, Tan, 2022)."""
 
 from typing import NamedTuple
 
@@ -23,38 +23,39 @@ from jaxbandits.numerics.ties import draw_words, lots
 
 
 def od_linbai(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Algorithm:
-    """In each of ceil(log2 d) phases the G-optimal design of the arms that are left; ceil(d / 2^r) stay after phase r.
+    """Pulls in R = ceil(log2 d) phases by the G-optimal design of the remaining arms; phase r leaves ceil(d / 2^r).
 
-    A phase pulls arm k of them ceil(m w_k) times, with m = (T - min(K, d (d + 1) / 2) - sum_{r < R} ceil(d / 2^r)) / R,
-    and estimates theta by least squares from its own rewards. The arms that are left may span a subspace alone: design
-    and estimate are those within it. Lots tell equal estimates apart.
+    A phase with design w pulls arm k ceil(m w_k) times, with
+    m = (T - min(K, d (d + 1) / 2) - sum_{r < R} ceil(d / 2^r)) / R. It estimates theta by least squares from its own
+    rewards. The remaining arms may span only a subspace; design and estimate are then taken within it. Random lots
+    break ties between estimates.
 
     Args:
         arms: float (K, d), features, spanning R^d; the run has their dtype.
-        horizon: T, pulls, int () in [1, 2^31). Where m <= 0 (a warning, if it is not traced) nothing is pulled, and the
-            answer is drawn uniformly.
+        horizon: T, number of pulls, int () in [1, 2^31). If m <= 0, nothing is pulled and the answer is drawn
+            uniformly; a concrete horizon then gives a warning.
         design_steps: iterations of the design's solver.
 
     Returns:
-        Algorithm with actions `Allocation`, one a phase, and answers int (), an arm. It stops after its phases, which
-        spend at most T pulls.
+        Algorithm with actions `Allocation`, one per phase, and answers int (), an arm. It stops after its phases, which
+        make at most T pulls.
 
     Raises:
         ValueError: an argument lies outside the range above, or a shape does not fit.
 
     **Guarantee** (Theorem 2): P(the answer is not the best arm) <= (4 K / d + 3 log2 d) exp(-m / (32 H)), with H = max
-    over 2 <= i <= d of i / gap_i^2. **Cost**: a phase O(K^2 + K d^2 + d^3); in `plan` O(K d^2 + d^3) for each step of
-    the design, or with K <= 12 known arms a look at a table of 2^K designs. **Limit**: the last phase compares two arms
-    by pulling these two, so arms that differ little in a direction that others show well, as in `soare`, are hardly
-    told apart: 53 to 56 % of the answers are right on soare(10) for T = 1010 to 5010.
+    over 2 <= i <= d of i / gap_i^2. **Cost**: O(K^2 + K d^2 + d^3) per phase; in `plan` O(K d^2 + d^3) for each
+    step of the design, or for K <= 12 concrete arms one lookup in a table of 2^K designs. **Limit**: the last phase
+    compares two arms by pulling these two. Two arms that differ little in a direction that others measure well, as in
+    `soare`, are hardly separated: 53 to 56 % of the answers are right on soare(10) for T = 1010 to 5010.
 
     Source: Yang and Tan (2022), Minimax optimal fixed-budget best arm identification in linear bandits, Algorithm 1.
     """
     arms, design_steps = checked_budget(arms, horizon, design_steps)
     (K, d), dtype = arms.shape, arms.dtype
     R = max((d - 1).bit_length(), 1)
-    sizes = [-(-d // 2**r) for r in range(R + 1)]  # of the arms that are left after r phases; at first all of them
-    limits = [min(K, d * (d + 1) // 2), *sizes[1:R]]  # pulls that rounding up may add to a phase
+    sizes = [-(-d // 2**r) for r in range(R + 1)]  # number of arms left after r >= 1 phases; phase 1 begins with all
+    limits = [min(K, d * (d + 1) // 2), *sizes[1:R]]  # largest number of pulls that rounding up may add to a phase
     if is_concrete(horizon) and int(horizon) <= sum(limits):
         checks.warn(f"horizon {int(horizon)} is too short for a phase: the answer is drawn uniformly", stacklevel=2)
     T = jnp.asarray(horizon, int)
@@ -67,12 +68,12 @@ def od_linbai(arms: Array, *, horizon: Array | int, design_steps: int = 1000) ->
             pulls=jnp.zeros((), int),
             counts=nothing,
             phase=jnp.where(m > 0, 0, R).astype(jnp.int32),
-            left=jnp.ones(K, bool),
+            arms_left=jnp.ones(K, bool),
             theta=jnp.zeros(d, dtype),
             guess=jax.random.randint(key, (), 0, K, dtype=jnp.int32).astype(int),
             planned=jnp.zeros((), bool),
             due=nothing,
-            ties=draw_words(jax.random.fold_in(key, 1), K),  # apart from the guess
+            ties=draw_words(jax.random.fold_in(key, 1), K),  # another stream than the guess
         )
 
     def stale(state: State) -> Array:
@@ -80,9 +81,9 @@ def od_linbai(arms: Array, *, horizon: Array | int, design_steps: int = 1000) ->
 
     def plan(key: Key, state: State) -> State:
         del key
-        shares = designs(state.left).allocation
+        shares = designs(state.arms_left).allocation
         most = jnp.floor(m).astype(int) + _of(limits, state.phase)
-        # Where m w is a whole number but for rounding, it is that number.
+        # If m w differs from a whole number by rounding alone, it counts as that number.
         due = jnp.ceil(shares * jnp.maximum(m, 0) * (1 - 1e-6)).astype(int)
         # More arms may have a share than an extreme point of the optimal designs has.
         due = jnp.where(due.sum() <= most, due, rounded(shares, most, lots(state.ties, ~state.pulls)))
@@ -91,19 +92,20 @@ def od_linbai(arms: Array, *, horizon: Array | int, design_steps: int = 1000) ->
     def decide(key: Key, state: State) -> Decision:
         del key
         due = jnp.where(state.planned, state.due, 0)
-        best = best_of(jnp.where(state.left, dot(arms, state.theta), -jnp.inf), state.ties, state.pulls)
+        best = best_of(jnp.where(state.arms_left, dot(arms, state.theta), -jnp.inf), state.ties, state.pulls)
         return Decision(Allocation(due), state.phase >= R, jnp.where(m > 0, best, state.guess))
 
     def observe(state: State, action: Allocation, observation: Array) -> State:
         n = action.counts.sum()
         theta = least_squares_in_span(arms, action.counts, observation)
-        rank = ranks(dot(arms, theta), state.left, lots(state.ties, state.pulls + n))
+        rank = ranks(dot(arms, theta), state.arms_left, lots(state.ties, state.pulls + n))
         after = State(
             pulls=state.pulls + n,
             counts=state.counts + action.counts,
             phase=state.phase + 1,
-            left=state.left & (rank < _of(sizes[1:], state.phase)),
-            theta=theta + 0 * state.theta,  # a NaN of an earlier phase stays, so that the run ends as NONFINITE
+            arms_left=state.arms_left & (rank < _of(sizes[1:], state.phase)),
+            # A NaN of an earlier phase stays, so that the run ends as NONFINITE.
+            theta=theta + 0 * state.theta,
             guess=state.guess,
             planned=jnp.zeros((), bool),
             due=state.due,
@@ -118,19 +120,19 @@ def od_linbai(arms: Array, *, horizon: Array | int, design_steps: int = 1000) ->
 
 
 class State(NamedTuple):
-    """What the last phase has left, and the plan of the next."""
+    """Result of the last phase, and the plan of the next."""
 
     pulls: Array  # int ()
-    counts: Array  # int (K,)     pulls of every arm, of all phases
-    phase: Array  # int32 ()      phases that are over
-    left: Array  # bool (K,)      arms that are left
+    counts: Array  # int (K,)     pulls of each arm, over all phases
+    phase: Array  # int32 ()      number of phases that have ended
+    arms_left: Array  # bool (K,)  arms that are left
     theta: Array  # float (d,)    the last phase's estimate
-    guess: Array  # int ()      the answer of a budget that is too short
-    planned: Array  # bool ()     the following belongs to the present arms
+    guess: Array  # int ()        the answer if the budget is too short
+    planned: Array  # bool ()     True if `due` is for the remaining arms
     due: Array  # int (K,)        pulls of the next phase
-    ties: Array  # uint32 (K,)    random words of the lots, which break ties
+    ties: Array  # uint32 (K,)    random words from which the lots that break ties are drawn
 
 
 def _of(values: list[int], phase: Array) -> Array:
-    """values[phase], int ()."""
+    """Returns values[phase], int (), the last one beyond their end."""
     return jnp.asarray(values)[jnp.minimum(phase, len(values) - 1)]

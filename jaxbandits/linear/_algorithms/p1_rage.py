@@ -1,4 +1,4 @@
-"""P1-RAGE: pulls drawn half from the G-optimal design, half from those of the arms that look close (2024)."""
+"""P1-RAGE: pulls drawn half from the G-optimal design, half from designs for the arms that look close (2024)."""
 
 from typing import NamedTuple
 
@@ -22,37 +22,37 @@ from jaxbandits.linear._shared.fixed_budget import (
 from jaxbandits.numerics.linalg import dot
 from jaxbandits.numerics.ties import draw_words
 
-SETS = 15  # nested sets of arms, by gaps of at most 1/2, 1/4, ..; 2^-14 and less are one
+SETS = 15  # number of nested sets of arms: all, then gaps of at most 1/2, 1/4, .., 2^-14
 
 
 def p1_rage(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Algorithm:
-    """Draws pulls from (w_G + mean of w_i) / 2: w_i tells the arms apart whose gaps look like 2^-i or less.
+    """Draws pulls from (w_G + mean of w_i) / 2, where w_i separates the arms whose gaps look like 2^-i or less.
 
-    w_G is the G-optimal design, w_i the XY-optimal one of S_i, S_0 all arms and S_i those whose estimated gaps are at
-    most 2^-i, for i < 15 as long as two are left. Theta is the mean of A(w)^-1 x r over all pulls, w the design of the
-    time. The first pull is drawn from w_G; the design is renewed after it and every floor(T / E) pulls from then on,
-    with E = max(1, ceil(log2 rho)), rho the value of the XY-optimal design of all arms. Lots tell equal estimates
-    apart.
+    w_G is the G-optimal design, w_i the XY-optimal design of S_i. S_0 has all arms, and S_i the arms whose estimated
+    gaps are at most 2^-i, for i < 15 while it has at least two. The estimate of theta is the mean of A(w)^-1 x r over
+    all pulls, w being the design at the time of the pull. The first pull is drawn from w_G. The design is renewed after
+    it, and then every floor(T / E) pulls, with E = max(1, ceil(log2 rho)) and rho the value of the XY-optimal design of
+    all arms. Random lots break ties between estimates.
 
     Args:
         arms: float (K, d), features, spanning R^d; the run has their dtype.
-        horizon: T, pulls, int () in [E, 2^31).
-        design_steps: iterations of the designs' solver.
+        horizon: T, number of pulls, int () in [E, 2^31).
+        design_steps: iterations of the solver of the designs.
 
     Returns:
-        Algorithm with actions `Allocation`, one for all pulls under one design, and answers int (), an arm. It stops
-        after T pulls. The gaps are in units of reward: it is not the same for rewards on another scale.
+        Algorithm with actions `Allocation`, one for all pulls under a design, and answers int (), an arm. It stops
+        after T pulls. The 2^-i are in units of reward, so rescaled rewards change the pulls.
 
     Raises:
         ValueError: an argument lies outside the range above, or a shape does not fit.
 
-    **Guarantee**: G-BAI's, also where theta changes with time; where it does not, that of the gaps' complexity, up to
-    logarithms, as published for a design that is renewed after every pull. **Cost**: a round O(K d + d^3) and K - 1
-    binomial draws; in `plan` 15 designs (see `xy_allocation`), or with K <= 12 known arms as many looks at a table of
-    2^K designs. Of soare(10), T = 1010, 95 % of the answers are right.
+    **Guarantee**: as for `g_bai`, also if theta changes with time. If it does not, the complexity of the gaps, up to
+    logarithms, as published for a design that is renewed after every pull. **Cost**: O(K d + d^3) and K - 1 binomial
+    draws per round; in `plan` 15 designs (see `xy_allocation`), or for K <= 12 concrete arms as many lookups in a table
+    of 2^K designs. On soare(10), T = 1010, 95 % of the answers are right.
 
     Source: Xiong, Camilleri, Fazel, Jain and Jamieson (2024), A/B testing and best-arm identification for linear
-    bandits with robustness to non-stationarity, Algorithms 2 and 3, in batches as their public code has it.
+    bandits with robustness to non-stationarity, Algorithms 2 and 3, in batches as in their public code.
     """
     arms, design_steps = checked_budget(arms, horizon, design_steps)
     (K, d), dtype = arms.shape, arms.dtype
@@ -80,8 +80,8 @@ def p1_rage(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> A
         widest = jnp.asarray([np.inf, *0.5 ** np.arange(1, SETS)], dtype)
         sets = (means.max() - means)[None] <= widest[:, None]
         counts = (sets.sum(axis=1) > 1).astype(dtype)
-        found = jax.vmap(designs)(sets).allocation
-        mean = jnp.matmul(counts, found, precision="highest") / counts.sum()
+        allocations = jax.vmap(designs)(sets).allocation
+        mean = jnp.matmul(counts, allocations, precision="highest") / counts.sum()
         return state._replace(shares=(first + mean) / 2, planned=jnp.ones((), bool))
 
     def decide(key: Key, state: State) -> Decision:
@@ -113,8 +113,8 @@ class State(NamedTuple):
     """The estimates so far, and the design of the coming pulls."""
 
     pulls: Array  # int ()
-    counts: Array  # int (K,)       pulls of every arm
-    estimates: Array  # float (d,)  sum of A(w)^-1 x r over all pulls, w the design of the time
-    shares: Array  # float (K,)     the design
-    planned: Array  # bool ()       it is that of the coming pulls
-    ties: Array  # uint32 (K,)      random words of the lots, which break ties
+    counts: Array  # int (K,)       pulls of each arm
+    estimates: Array  # float (d,)  sum of A(w)^-1 x r over all pulls, w the design at its time
+    shares: Array  # float (K,)     the current design
+    planned: Array  # bool ()       True if `shares` is the design of the coming pulls
+    ties: Array  # uint32 (K,)      random words from which the lots that break ties are drawn

@@ -1,4 +1,4 @@
-"""Peace: phases of designs that tell the arms that are left apart, each of which halves their complexity (2020)."""
+"""Peace: phases of designs that separate the remaining arms and halve their complexity (Katz-Samuels et al., 2020)."""
 
 from typing import NamedTuple
 
@@ -23,29 +23,29 @@ from jaxbandits.numerics.ties import draw_words, lots
 
 
 def peace(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Algorithm:
-    """In each phase the XY-optimal design of the arms that are left; then the best stay, as many as halve its value.
+    """Pulls in phases by the XY-optimal design of the remaining arms; each keeps the best, as many as halve its value.
 
-    With rho(S) the value of the design for the differences of a set S, there are E = max(1, ceil(log2 rho(all)))
-    phases of floor(T / E) pulls, the last with the rest. After a phase the arms that are left are sorted by their
-    estimates, least squares from the phase's rewards, and the longest prefix P with rho(P) <= rho(S) / 2 stays.
-    Lots tell equal estimates apart, and equal shares where rounding leaves a pull over.
+    Let rho(S) be the value of the design for the differences of a set S. There are E = max(1, ceil(log2 rho(all)))
+    phases of floor(T / E) pulls; the last makes all pulls that remain. After a phase the remaining arms S are sorted by
+    their estimates, least squares from the phase's rewards, and the longest prefix P with rho(P) <= rho(S) / 2 stays.
+    Random lots break ties between estimates, and between equal shares where rounding leaves a pull over.
 
     Args:
         arms: float (K, d), features, spanning R^d; the run has their dtype.
-        horizon: T, pulls, int () in [E, 2^31).
+        horizon: T, number of pulls, int () in [E, 2^31).
         design_steps: iterations of the design's solver.
 
     Returns:
-        Algorithm with actions `Allocation`, one a phase, and answers int (), an arm. It stops as its phases are over or
-        one arm is left. In a phase of K pulls or more every arm is pulled.
+        Algorithm with actions `Allocation`, one per phase, and answers int (), an arm. It stops after its phases, or
+        when one arm is left. In a phase of K pulls or more every arm is pulled.
 
     Raises:
         ValueError: an argument lies outside the range above, or a shape does not fit.
 
-    **Guarantee**: that of the original, up to logarithms the best possible for a budget, is for gamma, the width of a
-    Gaussian process, in place of rho, which public code uses and so do we. **Cost**: a phase O(K^2 + K d^2 + d^3); in
-    `plan` log2(K) + 1 designs (see `xy_allocation`), or with K <= 12 known arms as many looks at a table of 2^K
-    designs. Of soare(10), T = 1010, 90 % of the answers are right.
+    **Guarantee**: proved for the original, which is up to logarithms the best possible for a budget. It uses gamma, the
+    width of a Gaussian process, instead of rho; public code uses rho, as does this function. **Cost**:
+    O(K^2 + K d^2 + d^3) per phase; in `plan` log2(K) + 1 designs (see `xy_allocation`), or for K <= 12 concrete arms as
+    many lookups in a table of 2^K designs. On soare(10), T = 1010, 90 % of the answers are right.
 
     Source: Katz-Samuels, Jain, Karnin and Jamieson (2020), An empirical process approach to the union bound, Algorithm
     2, arXiv 2006.11685.
@@ -62,7 +62,7 @@ def peace(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Alg
             pulls=jnp.zeros((), int),
             counts=nothing,
             phase=jnp.zeros((), int),
-            left=jnp.ones(K, bool),
+            arms_left=jnp.ones(K, bool),
             theta=jnp.zeros(d, dtype),
             value=zero,
             planned=jnp.zeros((), bool),
@@ -71,35 +71,35 @@ def peace(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Alg
         )
 
     def is_over(state: State) -> Array:
-        return (state.phase >= E) | (state.left.sum() <= 1)
+        return (state.phase >= E) | (state.arms_left.sum() <= 1)
 
     def stale(state: State) -> Array:
         return ~state.planned & ~is_over(state)
 
     def plan(key: Key, state: State) -> State:
         del key
-        rank = ranks(dot(arms, state.theta), state.left, lots(state.ties, state.pulls))
-        number = state.left.sum()
+        rank = ranks(dot(arms, state.theta), state.arms_left, lots(state.ties, state.pulls))
+        number = state.arms_left.sum()
 
         def halve(_: Array, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
-            """One arm is few enough, whatever its design; all that are left are too many."""
+            # One arm is few enough, whatever its design; all remaining arms are too many.
             low, high = bracket
             middle = (low + high) // 2
-            fits = (designs(state.left & (rank < middle)).value <= state.value / 2) | (middle <= 1)
+            fits = (designs(state.arms_left & (rank < middle)).value <= state.value / 2) | (middle <= 1)
             return jnp.where(fits, middle, low), jnp.where(fits, high, middle)
 
         kept = lax.fori_loop(0, K.bit_length(), halve, (jnp.ones_like(number), number))[0]
-        left = state.left & ((rank < kept) | (state.phase == 0))
-        found = designs(left)
+        arms_left = state.arms_left & ((rank < kept) | (state.phase == 0))
+        solved = designs(arms_left)
         n = jnp.where(state.phase == E - 1, T - state.pulls, length)
-        # Other lots than those of the ranks, which come from the same pulls.
-        due = rounded(found.allocation, n, lots(state.ties, ~state.pulls), all_arms=True)
-        return state._replace(left=left, value=found.value, planned=jnp.ones((), bool), due=due)
+        # The ranks above use the lots of `state.pulls`; the complement gives other ones.
+        due = rounded(solved.allocation, n, lots(state.ties, ~state.pulls), all_arms=True)
+        return state._replace(arms_left=arms_left, value=solved.value, planned=jnp.ones((), bool), due=due)
 
     def decide(key: Key, state: State) -> Decision:
         del key
         due = jnp.where(state.planned & ~is_over(state), state.due, 0)
-        best = best_of(jnp.where(state.left, dot(arms, state.theta), -jnp.inf), state.ties, state.pulls)
+        best = best_of(jnp.where(state.arms_left, dot(arms, state.theta), -jnp.inf), state.ties, state.pulls)
         return Decision(Allocation(due), is_over(state), best)
 
     def observe(state: State, action: Allocation, observation: Array) -> State:
@@ -108,7 +108,7 @@ def peace(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Alg
             pulls=state.pulls + n,
             counts=state.counts + action.counts,
             phase=state.phase + 1,
-            left=state.left,
+            arms_left=state.arms_left,
             # A NaN of an earlier phase stays, so that the run ends as NONFINITE.
             theta=least_squares_in_span(arms, action.counts, observation) + 0 * state.theta,
             value=state.value,
@@ -125,14 +125,14 @@ def peace(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Alg
 
 
 class State(NamedTuple):
-    """What the last phase has left, and the plan of the next, which drops arms first."""
+    """Result of the last phase, and the plan of the next, which drops arms first."""
 
     pulls: Array  # int ()
-    counts: Array  # int (K,)     pulls of every arm, of all phases
-    phase: Array  # int ()        phases that are over
-    left: Array  # bool (K,)      arms that are left
+    counts: Array  # int (K,)     pulls of each arm, over all phases
+    phase: Array  # int ()        number of phases that have ended
+    arms_left: Array  # bool (K,)  arms that are left
     theta: Array  # float (d,)    the last phase's estimate
     value: Array  # float ()      rho of the arms of the last phase
-    planned: Array  # bool ()     all of this belongs to the coming phase
-    due: Array  # int (K,)        its pulls
-    ties: Array  # uint32 (K,)    random words of the lots, which break ties
+    planned: Array  # bool ()     True if `arms_left`, `value` and `due` are for the coming phase
+    due: Array  # int (K,)        pulls of the coming phase
+    ties: Array  # uint32 (K,)    random words from which the lots that break ties are drawn

@@ -9,15 +9,21 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.checks import is_concrete
 from jaxbandits.linear._shared.allocations import g_allocation
-from jaxbandits.linear._shared.fixed_confidence import EliminateName, Settings, StartName, checked_settings
-from jaxbandits.linear._shared.glr import Comparison, State, algorithm_of
+from jaxbandits.linear._shared.fixed_confidence import (
+    EliminateName,
+    FixedConfidenceSettings,
+    StartName,
+    checked_settings,
+)
 from jaxbandits.linear._shared.hedge import Hedge, learned, new_hedge, weights_of
+from jaxbandits.linear._shared.likelihood_ratio import ItemComparison, State, algorithm_from_rule
 from jaxbandits.numerics.linalg import UNROLL, dot
 from jaxbandits.numerics.normal import normals_and_uniforms
 from jaxbandits.numerics.thresholds import Evidence, Threshold
 
-HALLEY_STEPS = 3  # an error of 1e-13 at most, wherever `above` is truncated
-# Of (1 + x) mills(x), a polynomial in (x - 4) / (x + 4) that interpolates at Chebyshev's nodes: to 5e-15 for x >= 0.
+HALLEY_STEPS = 3  # enough for an error of at most 1e-13, wherever `above` is truncated
+# Coefficients of (1 + x) mills(x) as a polynomial in (x - 4) / (x + 4), interpolated at Chebyshev's nodes. Its error is
+# at most 5e-15 for x >= 0.
 MILLS = (
     1.1832619145678034,
     -0.24239967052190523,
@@ -42,7 +48,7 @@ MILLS = (
     2.338199755615768e-08,
 )
 
-DELTA = 0.5  # of the threshold that is never reached, which does not read it
+DELTA = 0.5  # stand-in for `delta` without a threshold; nothing reads it
 
 
 def peps(
@@ -62,28 +68,28 @@ def peps(
 ) -> Algorithm:
     """Pulls by the shares of AdaHedge, which gains where posterior draws with another best item lie far from the mean.
 
-    Arguments, but for those below, are those of `fixed_weights`, without the allocation.
+    Arguments: as for `fixed_weights`, without `allocation`, and the ones below.
 
-    - `threshold`: None as well: the run never stops, and ends at the horizon of `jaxbandits.sweep`. So the rule was
-      published, to be judged by how often the answer at time t is right; the stop by likelihood ratios is added.
-      Without it there are no `delta` and no `eliminate`.
-    - `draws`: of theta in a round, an int in [1, 65536].
-    - `mix`: () in [0, 1], the share of pulls by the `g_allocation`; unless 0 the arms must span R^d.
+    - `threshold`: may also be None. The run then never stops, and ends at the horizon of `jaxbandits.sweep`; `delta`
+      and `eliminate` must be None. The rule was published so, to be judged by how often the answer at time t is right.
+      The stop by likelihood ratios is our addition.
+    - `draws`: int in [1, 65536], draws of theta per round.
+    - `mix`: () in [0, 1], the share of pulls by the `g_allocation`. Unless it is 0, the arms must span R^d.
 
     Returns:
         Algorithm with actions `Step`, and answers int (), an item.
 
     Raises:
         ValueError: an argument lies outside the range above, a shape does not fit, or an argument of the stop is given
-            where there is none.
+            without a threshold.
 
-    **Guarantee**: that of the threshold; with a proved one P(the answer is not best) <= delta. **Cost**:
-    O(K d + (d + M + K) d draws) a round.
+    **Guarantee**: with a proved threshold, P(the answer is not best) <= delta. **Cost**:
+    O(K d + (d + M + K) d draws) per round.
 
     The published code draws from the posterior until another item is best, which takes about e^Z draws for a
-    likelihood ratio Z. Here a draw is made in one of the half-spaces in which a rival beats the leader, and is weighed
-    by one over the number of them that it lies in: the same law, up to the normalisation of the weights. The variables
-    behind the draws are of single precision.
+    likelihood ratio Z. Here a draw is made in one of the half-spaces in which a rival beats the leader. Its weight is
+    one over the number of half-spaces that contain it. The law is the same, up to the normalisation of the weights. The
+    variables behind the draws are of single precision.
 
     Source: Li, Jamieson and Jain (2024), Optimal exploration is no harder than Thompson sampling, arXiv 2310.06069, and
     its code, which does not mix.
@@ -97,15 +103,15 @@ def peps(
         checks.function("threshold", threshold, "delta and evidence")
     settings = checked_settings(
         arms,
-        DELTA if threshold is None else checks.probability("delta", delta),
-        _never if threshold is None else threshold,
-        items,
-        epsilon,
-        ridge,
-        glr_ridge,
-        noise_scale,
-        eliminate,
-        start,
+        delta=DELTA if threshold is None else checks.probability("delta", delta),
+        threshold=_never if threshold is None else threshold,
+        items=items,
+        epsilon=epsilon,
+        ridge=ridge,
+        glr_ridge=glr_ridge,
+        noise_scale=noise_scale,
+        eliminate=eliminate,
+        start=start,
     )
     dtype = settings.arms.dtype
     K = settings.arms.shape[0]
@@ -113,19 +119,19 @@ def peps(
     mixed_in = g_allocation(arms).allocation if is_mixed else None
     mix = jnp.asarray(mix, dtype)
 
-    def rule(key: Key, state: State, seen: Comparison) -> tuple[Array, Hedge]:
+    def rule(key: Key, state: State, comparison: ItemComparison) -> tuple[Array, Hedge]:
         numbers = numbers_of(key, settings.arms.shape[1], draws, dtype)
-        weights = weights_of(state.own)
-        errors, shares = alternatives(settings, state, seen, numbers)
+        weights = weights_of(state.memory)
+        errors, shares = alternatives(settings, state, comparison, numbers)
         gains = dot(combined(settings.arms, errors) ** 2, shares)
         played = weights if mixed_in is None else (1 - mix) * weights + mix * mixed_in
-        return drawn(played, numbers.arm), learned(state.own, weights, -gains)
+        return drawn(played, numbers.arm), learned(state.memory, weights, -gains)
 
-    return algorithm_of(settings, rule, own=new_hedge(K, dtype), draws=True)
+    return algorithm_from_rule(settings, rule, memory=new_hedge(K, dtype), draws=True)
 
 
 class Numbers(NamedTuple):
-    """The random numbers of a round of n draws."""
+    """Random numbers of a round of n draws."""
 
     normals: Array  # float (d, n)
     items: Array  # float (n,), uniform in [0, 1)
@@ -134,7 +140,10 @@ class Numbers(NamedTuple):
 
 
 def numbers_of(key: Key, d: int, n: int, dtype: jnp.dtype) -> Numbers:
-    """All numbers of a round at once: a call of JAX's generator takes a CPU about as long however few it makes."""
+    """Draws all numbers of a round at once.
+
+    A call of JAX's generator takes a CPU about as long however few it makes.
+    """
     normals, uniforms = normals_and_uniforms(key, d * n, 2 * n + 1, dtype)
     return Numbers(normals.reshape(d, n), uniforms[:n], 1 - uniforms[n : 2 * n], uniforms[-1])
 
@@ -146,20 +155,22 @@ class Alternatives(NamedTuple):
     shares: Array  # float (n,)     their weights, of sum 1
 
 
-def alternatives(settings: Settings, state: State, seen: Comparison, numbers: Numbers) -> Alternatives:
-    """What the leader is to be told apart from. Cost: O(d^2 n + n M d).
+def alternatives(
+    settings: FixedConfidenceSettings, state: State, comparison: ItemComparison, numbers: Numbers
+) -> Alternatives:
+    """Draws alternatives from which the leader must be separated. Cost: O(d^2 n + n M d).
 
-    The draws are the last axis throughout: then a lane's tables are long rows, and a product is elementwise.
+    The draws are the last axis throughout, so a lane's tables are long rows and a product is elementwise.
     """
     assert not isinstance(state.root, tuple)
     dtype, M = settings.arms.dtype, settings.items.shape[0]
-    # Without a rival the run stops; any item will do.
-    rivals = seen.rivals | ~jnp.any(seen.rivals)
-    norms = jnp.maximum(seen.norms, jnp.finfo(dtype).tiny)
+    # Without a rival the run stops, so any item will do.
+    rivals = comparison.rivals | ~jnp.any(comparison.rivals)
+    norms = jnp.maximum(comparison.norms, jnp.finfo(dtype).tiny)
     spreads = jnp.sqrt(norms)
-    leads = jnp.maximum(seen.gaps / spreads, 0)
+    leads = jnp.maximum(comparison.gaps / spreads, 0)
 
-    # A half-space by its probability over that of the nearest, because a probability may underflow.
+    # A half-space is drawn by its probability relative to the nearest one's, because a probability may underflow.
     nearest = jnp.min(jnp.where(rivals, leads, jnp.inf))
     odds = mills(leads) / mills(nearest) * jnp.exp((nearest - leads) * (nearest + leads) / 2)
     chosen = jnp.arange(M)[:, None] == drawn(jnp.where(rivals, odds, 0), numbers.items)[None]  # bool (M, n)
@@ -169,23 +180,24 @@ def alternatives(settings: Settings, state: State, seen: Comparison, numbers: Nu
 
     depths = of_chosen(spreads[:, None]) * above(of_chosen(leads[:, None]), numbers.tails)
 
-    # A draw of the posterior, moved along A^-1 y_j to where y_j.e = -depth.
+    # A posterior draw is moved along A^-1 y_j to where y_j.e = -depth.
     errors = combined(state.root.T, numbers.normals)
-    far = (depths + of_chosen(combined(seen.directions, errors))) / of_chosen(norms[:, None])
+    far = (depths + of_chosen(combined(comparison.directions, errors))) / of_chosen(norms[:, None])
     images = state.cache.images[-M:]
-    leader = jnp.arange(M) == seen.leader
+    leader = jnp.arange(M) == comparison.leader
     from_leader = jnp.sum(jnp.where(leader[:, None], images, 0), axis=0)[None] - images  # A^-1 y_j, float (M, d)
     errors = errors - combined(from_leader.T, chosen.astype(dtype)) * far[None]
 
-    inside = (combined(seen.directions, errors) + seen.gaps[:, None] <= 0) & rivals[:, None]
-    shares = 1 / total((inside | chosen).astype(dtype))  # its own: rounding may put a draw beside it
+    inside = (combined(comparison.directions, errors) + comparison.gaps[:, None] <= 0) & rivals[:, None]
+    # The chosen half-space always counts: rounding may put a draw just outside it.
+    shares = 1 / total((inside | chosen).astype(dtype))
     return Alternatives(errors, shares / dot(shares, jnp.ones_like(shares)))
 
 
 def above(least: Array, uniform: Array) -> Array:
-    """Standard normal variables given that they exceed `least` >= 0, from uniform ones in (0, 1].
+    """Converts uniform variables in (0, 1] to standard normal ones, given that these exceed `least` >= 0.
 
-    Halley's method on the log of the tail, log mills(x) - x^2 / 2, from beyond the root.
+    It solves for the log of the tail, log mills(x) - x^2 / 2, by Halley's method from beyond the root.
     """
     log_u = jnp.log(uniform)
     target = jnp.log(mills(least)) + log_u
@@ -198,16 +210,16 @@ def above(least: Array, uniform: Array) -> Array:
 
 
 def mills(x: Array) -> Array:
-    """The tail of the standard normal law over its density, at x >= 0. It has no branch, unlike `log_ndtr`."""
+    """Returns the tail of the standard normal law over its density, at x >= 0. Unlike `log_ndtr` it has no branch."""
     t = (x - 4) / (x + 4)
-    found = jnp.full_like(t, MILLS[-1])
+    value = jnp.full_like(t, MILLS[-1])
     for coefficient in MILLS[-2::-1]:
-        found = found * t + coefficient
-    return found / (1 + x)
+        value = value * t + coefficient
+    return value / (1 + x)
 
 
 def drawn(weights: Array, uniform: Array) -> Array:
-    """The places (...) at which uniform variables (...) in [0, 1) fall in the cumulated weights (n,)."""
+    """Returns the indices (...) at which uniform variables (...) in [0, 1) fall in the cumulated weights (n,)."""
     n = weights.shape[0]
     if n > UNROLL:
         upto = jnp.cumsum(weights)
@@ -217,12 +229,12 @@ def drawn(weights: Array, uniform: Array) -> Array:
             sums.append(sums[-1] + weights[k])
         upto = jnp.stack(sums)
     met = upto[-1] * uniform
-    # A zero weight is never met: the first place at which the sum exceeds what was drawn has one.
+    # A zero weight is never drawn: the sum first exceeds the uniform variable at a positive one.
     return total((upto.reshape(n, *[1] * uniform.ndim) <= met[None]).astype(int))
 
 
 def combined(rows: Array, vectors: Array) -> Array:
-    """The product of rows (M, d) and vectors (d, n), spelled out for few terms."""
+    """Multiplies rows (M, d) by vectors (d, n), spelled out for few terms."""
     if rows.shape[1] > UNROLL:
         return jnp.matmul(rows, vectors, precision="highest")
     return sum(
@@ -232,7 +244,7 @@ def combined(rows: Array, vectors: Array) -> Array:
 
 
 def total(values: Array) -> Array:
-    """The sum over the first axis, spelled out for few terms."""
+    """Sums over the first axis, spelled out for few terms."""
     if values.shape[0] > UNROLL:
         return jnp.sum(values, axis=0)
     return sum((values[m] for m in range(1, values.shape[0])), start=values[0])

@@ -1,10 +1,10 @@
-"""Every arm in turn."""
+"""Round robin over all arms."""
 
 import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.linear._shared.fixed_confidence import EliminateName, StartName, checked_settings
-from jaxbandits.linear._shared.glr import Comparison, State, algorithm_of
+from jaxbandits.linear._shared.likelihood_ratio import ItemComparison, State, algorithm_from_rule
 from jaxbandits.numerics.thresholds import Threshold
 
 
@@ -21,19 +21,30 @@ def uniform(
     eliminate: EliminateName | None = None,
     start: StartName = "arms",
 ) -> Algorithm:
-    """Pulls every arm in turn until the likelihood ratios pass the threshold: what any other rule should beat.
+    """Pulls every arm in turn until the likelihood ratios pass the threshold; the baseline of the other rules.
 
-    Arguments, result and errors are those of `fixed_weights`, which has an `allocation` besides.
+    Arguments, result and errors: as for `fixed_weights`, without `allocation`.
 
-    **Guarantee**: that of the threshold. **Cost**: O((K + M) d) a round.
+    **Guarantee**: as for `fixed_weights`. **Cost**: O((K + M) d) per round.
 
     Source: the round robin of Wang, Tzeng and Proutiere (2021), Table 1.
     """
-    settings = checked_settings(arms, delta, threshold, items, epsilon, ridge, glr_ridge, noise_scale, eliminate, start)
+    settings = checked_settings(
+        arms,
+        delta=delta,
+        threshold=threshold,
+        items=items,
+        epsilon=epsilon,
+        ridge=ridge,
+        glr_ridge=glr_ridge,
+        noise_scale=noise_scale,
+        eliminate=eliminate,
+        start=start,
+    )
     K = settings.arms.shape[0]
 
-    def rule(key: Key, state: State, seen: Comparison) -> tuple[Array, tuple[()]]:
-        del key, seen
+    def rule(key: Key, state: State, comparison: ItemComparison) -> tuple[Array, tuple[()]]:
+        del key, comparison
         return state.pulls % jnp.asarray(K, state.pulls.dtype), ()
 
-    return algorithm_of(settings, rule)
+    return algorithm_from_rule(settings, rule)

@@ -1,4 +1,4 @@
-"""XY-adaptive: phases of a fixed design, each for the arms that the phase before has left."""
+"""XY-adaptive: phases of a fixed design, each for the arms that the last one has left."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from jaxbandits.linear._problem.arms import checked_arms
 from jaxbandits.linear._problem.environment import Allocation, made_for
 from jaxbandits.linear._shared.allocations import pair_directions
 from jaxbandits.linear._shared.least_squares import least_squares
-from jaxbandits.linear._shared.radius import Confidence, Radius, checked_confidence, radius_after
+from jaxbandits.linear._shared.radius import Radius, RadiusSettings, checked_radius_settings, radius_after
 from jaxbandits.numerics.design import design
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse, squared_norms
 from jaxbandits.numerics.tracking import tracked_counts
@@ -35,38 +35,38 @@ def xy_adaptive(
 ) -> Algorithm:
     """Estimates theta anew in phases, each with the best design for the arms that the last one has left.
 
-    A phase tracks the allocation, over all arms, that minimises the largest ||x_i - x_k|| in A^-1 of two members, and
-    ends once the square of that is `alpha` times what the phase before reached. Arm i then beats arm k if its
-    estimated lead is at least its confidence bound, and the next members are the arms that no arm beats. The run
+    A phase tracks the allocation over all arms that minimises the width, the largest ||x_i - x_k|| in A^-1 of two
+    members. It ends once the squared width is at most `alpha` times what the phase before reached. Arm i then beats arm
+    k if its estimated lead is at least its confidence bound. The next members are the arms that no arm beats. The run
     stops when a single one is left.
 
     Args:
         arms: float (K, d), features, spanning R^d; the run has their dtype.
         delta: () in (0, 1), admitted probability of error.
         noise_scale: () > 0, sub-Gaussian constant of the noise, in units of reward.
-        alpha: () in (0, 1), what a phase leaves of the squared width.
-        first_width: () > 0, the squared width that the first phase improves on; 1 / (d (d + 1) + 1) by default, as in
-            the original. 1 is also in use. The pulls grow by factors 1 / alpha, so the stopping time depends on this
-            by up to such a factor.
+        alpha: () in (0, 1), factor by which a phase shrinks the squared width.
+        first_width: () > 0, the squared width that the first phase improves on. If None, 1 / (d (d + 1) + 1), as in the
+            original; 1 is also in use. The pulls grow by factors 1 / alpha, so the stopping time depends on this by up
+            to such a factor.
         union_power: 2 for the guarantee, or 1; see `confidence_radius`.
         radius: "azuma" or "subgaussian", see `confidence_radius`.
-        keep_eliminated: whether an arm that was beaten stays out. False is the published algorithm: a phase uses
-            nothing of the earlier ones, so an arm may come back, and the run may alternate between sets of members, in
-            phases ten times as long each, without end (up to 6 of 50 runs on `canonical(0.5)`). With True every run
-            that was tried has stopped.
-        max_pulls: Python int, at least K. A phase that would exceed it is not begun: the run idles until its rounds
-            are spent, and is censored.
+        keep_eliminated: if True, an arm that was beaten stays out; every run that was tried has stopped. False is the
+            published algorithm. Its phases use nothing of the earlier ones, so an arm may come back. The run may then
+            alternate without end between sets of members, in phases ten times as long each (up to 6 of 50 runs on
+            `canonical(0.5)`).
+        max_pulls: Python int, at least K. A phase that would exceed it is not begun. The run then idles until its
+            rounds are spent, and is censored.
         design_steps: iterations of the design's solver.
 
     Returns:
-        Algorithm with actions `Allocation`, one a phase, and answers int (). It is stale after every phase.
+        Algorithm with actions `Allocation`, one per phase, and answers int (). It is stale after every phase.
 
     Raises:
         ValueError: an argument lies outside the range above, or a shape does not fit.
 
     **Guarantee**: P(the answer is not the best arm) <= delta, for noise_scale-sub-Gaussian noise. **Cost**:
-    O(K^2 d^2 + d^3) a phase, and in `plan` O(K^2 d^2 + K^3 d + d^3) for each of `design_steps` steps and for each
-    bit of max_pulls; 5 phases on `soare(5)`, 2 on `canonical(0.5)`.
+    O(K^2 d^2 + d^3) per phase, and in `plan` O(K^2 d^2 + K^3 d + d^3) for each of `design_steps` steps and for each
+    bit of max_pulls. There are 5 phases on `soare(5)`, 2 on `canonical(0.5)`.
 
     **float32** gives the same stopping times on `soare(5)` (10^8 pulls).
 
@@ -74,7 +74,7 @@ def xy_adaptive(
     """
     arms = checked_arms(arms, full_rank=True)
     (K, d), dtype = arms.shape, arms.dtype
-    confidence = checked_confidence(delta, K, noise_scale, union_power, radius)
+    confidence = checked_radius_settings(delta, K, noise_scale, union_power, radius)
     checks.probability("alpha", alpha)
     first_width = 1 / (d * (d + 1) + 1) if first_width is None else first_width
     checks.positive("first_width", first_width)
@@ -133,14 +133,15 @@ def xy_adaptive(
         theta, members = _unbeaten(arms, confidence, action.counts, observation)
         if keep_eliminated:
             members &= state.members
-            # Arms that were out may beat all that are in.
+            # Arms that are out may beat all members; the leader then stays.
             leader = jnp.argmax(jnp.where(state.members, dot(arms, theta), -jnp.inf))
             members = jnp.where(members.any(), members, jnp.arange(K) == leader)
         after = State(
             pulls=state.pulls + n,
             pulled=state.pulled + action.counts,
             members=members,
-            theta=theta + 0 * state.theta,  # a NaN of an earlier phase stays, so that the run ends as NONFINITE
+            # A NaN of an earlier phase stays, so that the run ends as NONFINITE.
+            theta=theta + 0 * state.theta,
             squared_width=state.next_squared_width,
             planned=jnp.zeros((), bool),
             counts=state.counts,
@@ -155,20 +156,20 @@ def xy_adaptive(
 
 
 class State(NamedTuple):
-    """What the last phase has left, and the plan of the next."""
+    """Result of the last phase, and the plan of the next."""
 
     pulls: Array  # int ()
-    pulled: Array  # int (K,)        pulls of every arm, of all phases
+    pulled: Array  # int (K,)        pulls of each arm, over all phases
     members: Array  # bool (K,)      the arms that may still be the best
     theta: Array  # float (d,)       the last phase's estimate
-    squared_width: Array  # float ()   the last phase's end: largest ||x_i - x_k||^2 in A^-1 of two members
-    planned: Array  # bool ()        the following two belong to the present members
-    counts: Array  # int (K,)        the next phase; zero if it would exceed the budget
-    next_squared_width: Array  # float ()   what it will reach
+    squared_width: Array  # float ()   largest ||x_i - x_k||^2 in A^-1 of two members, at the last phase's end
+    planned: Array  # bool ()        True if the two fields below are for the present members
+    counts: Array  # int (K,)        pulls of the next phase; zero if they would exceed `max_pulls`
+    next_squared_width: Array  # float ()   squared width that the next phase will reach
 
 
 def _least_pulls(suffices: Callable[[Array], Array], K: int, room: Array, *, steps: int) -> Array:
-    """The least n in [K, room] that suffices, or a larger number if none does, int ().
+    """Returns the smallest n in [K, room] that suffices, or a larger number if none does, int ().
 
     The counts grow with n, arm by arm, so the widths fall, and bisection finds it.
     """
@@ -183,8 +184,8 @@ def _least_pulls(suffices: Callable[[Array], Array], K: int, room: Array, *, ste
     return lax.fori_loop(0, steps, halve, bracket)[1]
 
 
-def _unbeaten(arms: Array, confidence: Confidence, counts: Array, sums: Array) -> tuple[Array, Array]:
-    """The estimate of a phase, float (d,), and the arms that no arm beats in it, members or not, bool (K,)."""
+def _unbeaten(arms: Array, confidence: RadiusSettings, counts: Array, sums: Array) -> tuple[Array, Array]:
+    """Computes a phase's estimate, float (d,), and the arms that no arm beats in it, members or not, bool (K,)."""
     K, d = arms.shape
     differences = arms[:, None] - arms[None]  # [i, k] = x_i - x_k
     theta, inverse = least_squares(arms, counts, sums, 0)

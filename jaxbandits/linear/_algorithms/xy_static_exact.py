@@ -1,4 +1,4 @@
-"""XY-static with a test at every number of pulls, in a simulation: Brownian bridges in place of single rounds."""
+"""XY-static with a test at every number of pulls, in a simulation: Brownian bridges instead of single rounds."""
 
 from functools import partial
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from jaxbandits.checks import require
 from jaxbandits.linear._problem.environment import Bridge, made_for
 from jaxbandits.linear._shared.least_squares import inverse_gram
 from jaxbandits.linear._shared.radius import Radius
-from jaxbandits.linear._shared.static_rule import Comparison, compare, pulls_to_next_test, static_rule
+from jaxbandits.linear._shared.static_rule import LeaderComparison, compare_leader, pulls_to_next_test, static_rule
 from jaxbandits.numerics.linalg import dot, squared_norms
 from jaxbandits.numerics.tracking import tracked_counts
 
@@ -30,22 +30,22 @@ def xy_static_exact(
     margin: float = 4.0,
     bridge_noise_scale: Array | float | None = None,
 ) -> Algorithm:
-    """`xy_static` tested at every number of pulls, for Gaussian rewards; it can only be simulated.
+    """Runs `xy_static` with a test at every number of pulls, for Gaussian rewards, in a simulation only.
 
-    No experiment can answer its actions, which condition the rewards on their own future: the reward sums at the end of
-    a long cell of pulls are drawn first. If the rule might hold somewhere inside, the sums in the middle are drawn too,
-    given both ends, and the halves are treated in the same way, the left one first; otherwise the cell is passed over.
-    `pulls` counts what has been passed over, so at the stop it is the first n at which the rule holds.
+    No experiment can answer its actions, because they condition the rewards on their own future. The reward sums at the
+    end of a long cell of pulls are drawn first. If the rule might hold somewhere inside, the sums in the middle are
+    drawn too, given both ends, and the halves are treated in the same way, the left one first. Otherwise the cell is
+    skipped. `pulls` counts the pulls of skipped cells, so at the stop it is the first n at which the rule holds.
 
-    The arguments are those of `xy_static`, with arms in float64. These mean something else, or are new:
+    Arguments: as for `xy_static`, with arms in float64. These differ, or are new:
 
-        growth: () in [0, 1); a cell has max(1, growth n) pulls at first. It changes the speed, not the law.
-        max_pulls: Python int, at least K; a cell that would exceed it is not begun.
-        margin: M >= 3.5. A cell is passed over if the rule holds nowhere inside unless, for some arm, the path of the
-            rewards strays from the line between its two known ends by more than M sigma sqrt(m), with m the arm's
-            pulls in the cell. It does with probability at most 2 exp(-2 M^2): 2.6e-14 at M = 4.
-        bridge_noise_scale: () > 0, sigma, the environment's standard deviation; `noise_scale` by default. Give it
-            where `noise_scale` is set too low on purpose.
+        growth: () in [0, 1). A cell has max(1, growth n) pulls at first. It changes the speed, not the law.
+        max_pulls: Python int, at least K. A cell that would exceed it is not begun.
+        margin: M >= 3.5. A cell is skipped if the rule holds nowhere inside as long as the rewards of each arm stray
+            from the line between their two known ends by at most M sigma sqrt(m), with m the arm's pulls in the cell.
+            They stray further with probability at most 2 exp(-2 M^2): 2.6e-14 at M = 4.
+        bridge_noise_scale: () > 0, sigma, the environment's standard deviation. If None, `noise_scale`. Give it if
+            `noise_scale` is set too low on purpose.
 
     Returns:
         Algorithm with actions `Bridge`, for `environment(instance, Bridge)`, and answers int ().
@@ -53,25 +53,43 @@ def xy_static_exact(
     Raises:
         ValueError: an argument lies outside the range above, or a shape does not fit.
 
-    **Guarantee**: as `xy_static`; the law is that of `xy_static(growth=0)` up to K times the above probability a cell.
-    **Cost**: O(K d^2 + d^3 + K^2 d) a round; 370 rounds a run on `canonical(0.5)` and 790 on `soare(5)`, where
-    `xy_static` takes 3600 and 11200 at growth 1e-3, and 8 thousand and 16 million at growth 0.
+    **Guarantee**: as for `xy_static`. The law is the one of `xy_static(growth=0)`, up to K times the above probability
+    per cell. **Cost**: O(K d^2 + d^3 + K^2 d) per round. A run takes 370 rounds on `canonical(0.5)` and 790 on
+    `soare(5)`; `xy_static` takes 3600 and 11200 at growth 1e-3, and 8 thousand and 16 million at growth 0.
 
-    Source: as `xy_static`; the tail of the Brownian bridge's maximum is Doob's (1949).
+    Source: as for `xy_static`; the tail of the Brownian bridge's maximum is Doob's (1949).
     """
-    rule = static_rule(arms, allocation, delta, noise_scale, ridge, union_power, radius, growth, max_pulls)
+    rule = static_rule(
+        arms,
+        allocation,
+        delta=delta,
+        noise_scale=noise_scale,
+        ridge=ridge,
+        union_power=union_power,
+        radius=radius,
+        growth=growth,
+        max_pulls=max_pulls,
+    )
     arms, (K, _), dtype = rule.arms, rule.arms.shape, rule.arms.dtype
     require(dtype == jnp.float64, "arms", "be float64", dtype)
     checks.real("margin", margin, least=3.5)
     sigma = noise_scale if bridge_noise_scale is None else bridge_noise_scale
     checks.positive("bridge_noise_scale", sigma)
-    slots = jnp.arange(rule.max_pulls.bit_length() + 1)  # halving a cell over and over leaves at most one end a bit
+    # Halving a cell again and again leaves at most one end per bit of its length.
+    slots = jnp.arange(rule.max_pulls.bit_length() + 1)
 
     def init(key: Key) -> State:
         del key
         zero, counts = jnp.zeros((), int), jnp.zeros(K, int)
         stack = jnp.zeros((slots.size, K), int)
-        return State(zero, counts, counts.astype(dtype), zero, stack, stack.astype(dtype))
+        return State(
+            pulls=zero,
+            counts=counts,
+            sums=counts.astype(dtype),
+            pending=zero,
+            end_counts=stack,
+            end_sums=stack.astype(dtype),
+        )
 
     def top(state: State) -> tuple[Array, Array]:
         nearest = jnp.maximum(state.pending - 1, 0)
@@ -79,13 +97,14 @@ def xy_static_exact(
 
     def decide(key: Key, state: State) -> Decision:
         del key
-        comparison = compare(rule, state.counts, state.sums)
+        comparison = compare_leader(rule, state.counts, state.sums)
         end_counts, end_sums = top(state)
         ahead, ahead_sums = end_counts - state.counts, end_sums - state.sums
         cell = ahead.sum()
         stray = margin * jnp.asarray(sigma, dtype) * jnp.sqrt(ahead.astype(dtype))
         inverse = inverse_gram(arms, end_counts, rule.ridge)
-        passes = (cell <= 1) | _fails_inside(arms, comparison, inverse, ahead, ahead_sums, stray)
+        passes = cell <= 1
+        passes |= _fails_inside(arms, comparison, inverse=inverse, pulls=ahead, sums=ahead_sums, stray=stray)
         # The rule is not tested before every arm has been pulled.
         passes |= state.pulls < K
 
@@ -121,23 +140,23 @@ def xy_static_exact(
 
 
 class State(NamedTuple):
-    """What has been passed over, and a stack of what is already drawn beyond it, the nearest on top."""
+    """Sums at the end of the skipped cells, and a stack of the ends drawn beyond them, the nearest on top."""
 
-    pulls: Array  # int ()            the rule has failed at every number of pulls below this one
-    counts: Array  # int (K,)         there
-    sums: Array  # float (K,)         there
-    pending: Array  # int ()          how many entries of the stack are in use
-    end_counts: Array  # int (D, K)
-    end_sums: Array  # float (D, K)
+    pulls: Array  # int ()            the rule fails at every smaller number of pulls
+    counts: Array  # int (K,)         pulls of each arm among these
+    sums: Array  # float (K,)         sums of their rewards
+    pending: Array  # int ()          number of entries of the stack in use
+    end_counts: Array  # int (D, K)   counts at the ends
+    end_sums: Array  # float (D, K)   sums at the ends
 
 
 def _fails_inside(
-    arms: Array, comparison: Comparison, inverse: Array, pulls: Array, sums: Array, stray: Array
+    arms: Array, comparison: LeaderComparison, *, inverse: Array, pulls: Array, sums: Array, stray: Array
 ) -> Array:
-    """Whether the rule fails at every n strictly inside a cell, unless the rewards of an arm stray too far.
+    """Checks whether the rule fails at every n strictly inside a cell, unless the rewards of an arm stray too far.
 
-    Let 0 and 1 mark the ends of the cell, m_k = `pulls` and s_k = `sums` what lies between, and theta_0 the estimate
-    at its left end. After n pulls, c_k of them of arm k inside the cell and with the sums r_k,
+    Let 0 and 1 mark the ends of the cell, m_k = `pulls` and s_k = `sums` the pulls and reward sums between them, and
+    theta_0 the estimate at the left end. After n pulls, c_k of them of arm k inside the cell and with the sums r_k,
 
         theta_hat(n) = theta_0 + A(n)^-1 sum_k x_k Q_k(n),    Q_k(n) = r_k - c_k x_k.theta_0 = (c_k / m_k) q_k + noise,
 
@@ -147,8 +166,8 @@ def _fails_inside(
 
     so y.theta_hat(n) <= y.theta_0 + sum_k (max(0, h_k q_k) + |h_k| stray_k) + ||y||_D sum_k (|q_k| + stray_k) ||x_k||_D
     with h = X A(1)^-1 y. The confidence bound of y is at least its radius at 0 times its norm at 1. The rule fails at n
-    if every arm has another that it does not lead by that bound: for the leader at 0 any one will do, for the others
-    that leader.
+    if every arm has another that it does not lead by that bound: for the leader at 0 any other arm will do, for the
+    other arms that leader is checked.
     """
     matmul = partial(jnp.matmul, precision="highest")
     surprise = sums - pulls.astype(arms.dtype) * dot(arms, comparison.theta)

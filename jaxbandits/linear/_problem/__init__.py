@@ -1,1 +1,1 @@
-"""What a learner may know, instances with the truth, and the environment that answers."""
+"""The knowledge of a learner, instances with the truth, and the environment that answers."""

@@ -1,4 +1,4 @@
-"""What can be the arms of a linear bandit, the space that they span, and how far the best one leads."""
+"""Arms of a linear bandit: their checks, the space that they span, and the leads of the best one."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -13,23 +13,23 @@ from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete, require
 from jaxbandits.numerics.linalg import check_rank_one, dot
 
-NEARLY = 1e-5  # of squared lengths that tie but for rounding
+NEARLY = 1e-5  # largest relative difference of squared lengths that count as tied
 RANK_TOLERANCE = 1e-10  # singular values below this fraction of the largest count as zero
 
 
 def checked_arms(arms: Any, *, name: str = "arms", full_rank: bool = False) -> Array:
-    """The arms as an array: float (K, d) with K >= 2, finite, no two rows equal.
+    """Returns the arms as an array, float (K, d) with K >= 2, finite, no two rows equal.
 
     Args:
-        arms: what came. The shape and the finiteness of traced arms are checked, their rows and their rank are not.
-        name: of the argument, for the message.
-        full_rank: whether they must span R^d, too, as an unregularised estimate needs.
+        arms: the argument. If traced, its shape and finiteness are checked, but not its rows and rank.
+        name: name of the argument, for the message.
+        full_rank: if True, they must also span R^d, which an unregularised estimate requires.
 
     Returns:
         float (K, d).
 
     Raises:
-        ValueError: they are not of this kind.
+        ValueError: the arms are not of this kind.
     """
     array = checks.array(name, arms, ("K", "d"))
     require(array.shape[0] >= 2, name, "have at least 2 rows", array.shape)
@@ -50,7 +50,7 @@ def check_ridge(arms: Array, ridge: Any) -> None:
 
 
 def span(arms: np.ndarray, dtype: Any) -> np.ndarray | None:
-    """An orthonormal basis (d, r) of the arms' span, or None if they span R^d.
+    """Computes an orthonormal basis (d, r) of the arms' span, or returns None if they span R^d.
 
     Singular values below 1e-10 of the largest, or below what `dtype` distinguishes from zero, count as zero.
     """
@@ -61,7 +61,7 @@ def span(arms: np.ndarray, dtype: Any) -> np.ndarray | None:
 
 
 def reduce_rank(arms: Array | np.ndarray) -> Array:
-    """Coordinates of the arms in an orthonormal basis of their span.
+    """Computes the coordinates of the arms in an orthonormal basis of their span.
 
     Gaps, widths, log det(A / ridge) and ridge predictions are the same in these coordinates, in which A is regular once
     every arm has been pulled. Arms that span R^d already are returned as they are.
@@ -74,7 +74,7 @@ def reduce_rank(arms: Array | np.ndarray) -> Array:
         from zero, count as zero. Cost: O(K d min(K, d)), on the host.
 
     Raises:
-        ValueError: `arms` is not a valid (K, d) array, or traced.
+        ValueError: `arms` is not a valid (K, d) array, or is traced.
     """
     array = checked_arms(arms)
     require(is_concrete(arms), "arms", "be concrete", arms)
@@ -84,24 +84,24 @@ def reduce_rank(arms: Array | np.ndarray) -> Array:
 
 
 def spanning(arms: Array) -> Array:
-    """Which d arms span R^d, bool (K,): each is the longest in what is orthogonal to those before it. Traceable.
+    """Selects d arms that span R^d, bool (K,), fewer if the arms do not span it. Traceable. Cost: O(K d^2).
 
-    Where the arms do not span R^d there are fewer. Cost: O(K d^2).
+    Each is the longest one in the complement of the span of the arms before it.
     """
     K, d = arms.shape
-    chosen, rest = jnp.zeros(K, bool), arms
+    chosen, residuals = jnp.zeros(K, bool), arms
     for _ in range(d):
-        squares = dot(rest, rest)
-        # The first of those that are as long but for rounding: arms are often unit vectors.
+        squares = dot(residuals, residuals)
+        # The first of the arms that tie up to rounding, because arms are often unit vectors.
         longest = jnp.arange(K) == jnp.argmax(squares >= (1 - NEARLY) * jnp.max(squares))
-        direction = jnp.matmul(longest.astype(arms.dtype), rest, precision="highest")
+        direction = jnp.matmul(longest.astype(arms.dtype), residuals, precision="highest")
         direction *= lax.rsqrt(jnp.maximum(dot(direction, direction), jnp.finfo(arms.dtype).tiny))
-        chosen, rest = chosen | longest, rest - dot(rest, direction)[:, None] * direction[None]
+        chosen, residuals = chosen | longest, residuals - dot(residuals, direction)[:, None] * direction[None]
     return chosen
 
 
 class Leads(NamedTuple):
-    """How far the best arm is ahead of each."""
+    """Leads of the best arm over each arm."""
 
     best: Array  # int ()
     directions: Array  # float (K, d)   x_best - x_k
@@ -109,7 +109,7 @@ class Leads(NamedTuple):
 
 
 def leads(arms: Array, theta: Array) -> Leads:
-    """The best arm and its lead over the others.
+    """Computes the best arm and its leads over the others.
 
     Args:
         arms: float (K, d).
@@ -124,13 +124,14 @@ def leads(arms: Array, theta: Array) -> Leads:
     """
     arms = checked_arms(arms)
     theta = checks.array("theta", theta, (arms.shape[1],), dtype=arms.dtype)
-    if is_concrete(arms, theta):  # on the host: nothing is compiled for what is refused
+    if is_concrete(arms, theta):
+        # The check runs on the host, so that nothing is compiled for arguments that are refused.
         features, truth = np.asarray(arms), np.asarray(theta)
         _require_unique((features[np.argmax(features @ truth)] - features) @ truth)
-    found = _leads(arms, theta)
-    if not is_concrete(found.gaps):
-        _require_unique(found.gaps)
-    return found
+    result = _leads(arms, theta)
+    if not is_concrete(result.gaps):
+        _require_unique(result.gaps)
+    return result
 
 
 @partial(jax.jit, inline=True)
@@ -142,7 +143,7 @@ def _leads(arms: Array, theta: Array) -> Leads:
 
 @partial(jax.jit, inline=True)
 def inverse_squares(gaps: Array) -> Array:
-    """1 / gap^2 of every arm (K,), 0 for the best."""
+    """Computes 1 / gap^2 of each arm (K,), 0 for the best."""
     return jnp.where(gaps > 0, 1 / jnp.where(gaps > 0, gaps, 1) ** 2, 0)
 
 

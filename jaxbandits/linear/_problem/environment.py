@@ -25,11 +25,11 @@ class Pull(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Pulls one arm as a `Pull` does, for a rule that learns; the environment reads arm and times alone."""
+    """Pulls one arm like `Pull`, for a rule with a memory; the environment reads `arm` and `times` alone."""
 
     arm: Array  # int ()
     times: Array  # int ()   1, or 0 in the idle action
-    carried: PyTree  # what the rule remembers after this pull; zeros in the idle action
+    carried: PyTree  # the rule's memory after this pull; zeros in the idle action
 
 
 class Allocation(NamedTuple):
@@ -39,16 +39,16 @@ class Allocation(NamedTuple):
 
 
 class Bridge(NamedTuple):
-    """Divides pulls whose sum is already known.
+    """Draws the first part of pulls whose sum is already known.
 
     The observation is the sum of the next `counts` pulls of each arm, float (K,), given that its next `ahead` pulls sum
-    to `ahead_sums`. A simulation may therefore draw an end point first, and what lies before it only where it matters:
-    given both ends of a stretch of pulls, the middle is drawn from its exact conditional law.
+    to `ahead_sums`. A simulation may therefore draw an end point first, and the sums before it only where they matter.
+    Given both ends of a stretch of pulls, the middle is drawn from its exact conditional law.
     """
 
-    counts: Array  # int (K,)     0 <= counts <= ahead, or any counts >= 0 where ahead is 0
-    ahead: Array  # int (K,)      0: nothing is known ahead, the sum is that of fresh pulls
-    ahead_sums: Array  # float (K,)   not read where ahead is 0
+    counts: Array  # int (K,)     0 <= counts <= ahead, or any counts >= 0 if ahead is 0
+    ahead: Array  # int (K,)      if 0, no sum is known ahead and the pulls are fresh
+    ahead_sums: Array  # float (K,)   not read if ahead is 0
 
 
 Action = type[Pull] | type[Step] | type[Allocation] | type[Bridge]
@@ -63,29 +63,30 @@ def environment(
     leap: int = 1,
     stream: Key | None = None,
 ) -> Environment:
-    """Rewards of an instance: a pull of arm a pays x_a.theta plus noise.
+    """Builds the environment of an instance: a pull of arm a pays x_a.theta plus noise.
 
     With `noise="gaussian"`, m pulls of arm a sum to N(m x_a.theta, m noise_scale^2), so any number of pulls costs one
-    normal variable an arm, exactly in law.
+    normal variable per arm, exactly in law.
 
-    With `noise="sign"`, a pull of arm a pays +1 with probability p = (1 + x_a.theta)/2 and else -1, which is
-    1-sub-Gaussian. m pulls sum to 2 Binomial(m, p) - m, drawn from that very law and not from its normal limit. JAX's
+    With `noise="sign"`, a pull of arm a pays +1 with probability p = (1 + x_a.theta)/2 and -1 otherwise, which is
+    1-sub-Gaussian. m pulls sum to 2 Binomial(m, p) - m, drawn from that law and not from its normal limit. JAX's
     binomial sampler does so in 64 bit only: in 32 bit, m = 10^7 and p = 0.51 gave a variance 6 per cent too low.
 
     Args:
-        instance: the truth; the dtype of its arms is that of the observations. Signs do not use its noise_scale.
+        instance: the truth; the observations have the dtype of its arms. Signs do not use its noise_scale.
         action: `Pull`, `Step`, `Allocation` or `Bridge`, the class of the algorithm's actions. Signs take no `Bridge`.
         noise: "gaussian" or "sign".
-        leap: the most pulls of a `Pull` under signs. A single one costs one uniform variable, a sum a binomial one; a
-            `Pull` of more than `leap` gives NaN, which ends the run. Everything else may stand for any number.
-        stream: None for fresh noise in every round. With a key, the n-th pull of an arm pays the same whoever makes it,
-            and whenever, alone or with others: Gaussian sums are differences of one walk (`numerics.walk`), for up to
-            2^31 pulls of an arm. Actions must be `numbered`. Neither a `Bridge` nor binomial sums can be drawn so.
+        leap: largest number of pulls of a `Pull` under signs. One pull costs a uniform variable, a sum a binomial one.
+            A `Pull` of more than `leap` gives NaN, which ends the run. Other actions may make any number of pulls.
+        stream: None or a key. If None, every round has fresh noise. With a key, the n-th pull of an arm pays the same
+            in every run, at any time, alone or with others. Gaussian sums are then differences of one Brownian path
+            (`numerics.brownian`), for up to 2^31 pulls of an arm. Actions must be `numbered`. Neither a `Bridge` nor
+            binomial sums can be drawn so.
 
     Returns:
-        Environment. Its noise is standard normal, () for `Pull` and `Step`, (K,) otherwise; for signs a uniform
-        variable (), or the round's key where sums are binomial; with a stream nothing. Zero pulls of an arm give
-        exactly 0. Cost per round: O(1), or O(K); with a stream 64 normal variables an arm, for signs one uniform.
+        Environment. Its noise is standard normal, () for `Pull` and `Step`, (K,) otherwise. For signs it is a uniform
+        variable (), or the round's key if sums are binomial; with a stream there is none. Zero pulls of an arm give
+        exactly 0. Cost per round: O(1), or O(K); with a stream 64 normal variables per arm, or one uniform for signs.
 
     Raises:
         ValueError: the instance is not valid, or `action`, `noise`, `leap` or `stream` is not one of these; under
@@ -99,7 +100,7 @@ def environment(
         names = [kind.__name__ for kind in answered]
         expected = f"be {', '.join(names[:-1])} or {names[-1]} with noise={noise!r}"
         raise ValueError(f"action must {expected}, got {checks.show(action)}")
-    action = Pull if action is Step else action  # the two are answered alike
+    action = Pull if action is Step else action  # both have the same answers
     is_single = noise == "sign" and action is Pull and leap == 1
     if stream is not None:
         checks.key("stream", stream)
@@ -138,13 +139,13 @@ def environment(
 
 
 def made_for(arms: Any, items: Any = None) -> dict[str, Any]:
-    """What an algorithm for these arms says of itself; where it has no items, its answers are arms."""
+    """Returns `problem` and `receive` of an algorithm for these arms; without items, its answers are arms."""
     problem = {"arms": arms, "items": arms if items is None else items}
     return {"problem": lambda: problem, "receive": partial(_receive, np.shape(arms)[0], jnp.result_type(arms))}
 
 
 def _receive(K: int, dtype: Any, action: Any, rewards: Any) -> Array:
-    """The rewards as an array; raises `ValueError` unless an action can be paid so."""
+    """Returns the rewards as an array; raises `ValueError` unless they fit the action."""
     counts = action.times if hasattr(action, "times") else action.counts
     rewards = checks.numbers("observation", rewards, () if hasattr(action, "times") else (K,), dtype)
     require((known(counts) > 0) | (known(rewards) == 0), "observation", "be 0 where nothing was pulled", rewards)
@@ -163,12 +164,12 @@ def _accepts(K: int, action: Any) -> Array:
 
 
 def _admits(number: int, answer: Any) -> Array:
-    """True if an answer is one of so many items."""
+    """True if an answer is the index of one of `number` items."""
     return jnp.all((answer >= 0) & (answer < number))
 
 
 def _pulls_of(kind: Action, action: Any, means: Array) -> tuple[Array, Array]:
-    """How often an action pulls, and the mean of what it pulls: both () for a `Pull`, both (K,) for an `Allocation`."""
+    """Returns the pulls of an action and the means of its arms, both () for a `Pull`, both (K,) for an `Allocation`."""
     return (action.times, means[action.arm]) if kind is Pull else (action.counts, means)
 
 
@@ -216,10 +217,10 @@ def _bridge(means: Array, noise_scale: Array) -> Callable[[Bridge, Array], Array
     def respond(action: Bridge, noise: Array) -> Array:
         # Both fractions come from integers, so that counts == ahead returns ahead_sums bit for bit.
         counts, ahead = (x.astype(means.dtype) for x in (action.counts, jnp.maximum(action.ahead, 1)))
-        left = (action.ahead - action.counts).astype(means.dtype)
+        remaining = (action.ahead - action.counts).astype(means.dtype)
         is_known = action.ahead > 0
         mean = jnp.where(is_known, action.ahead_sums * (counts / ahead), counts * means)
-        variance = jnp.where(is_known, counts * (left / ahead), counts)
+        variance = jnp.where(is_known, counts * (remaining / ahead), counts)
         return mean + noise_scale * jnp.sqrt(variance) * noise
 
     return respond
@@ -229,7 +230,7 @@ def _single_sign(means: Array) -> Callable[[Pull, Array], Array]:
     def respond(action: Pull, noise: Array) -> Array:
         mean = means[action.arm]
         reward = jnp.where(noise < (1 + mean) / 2, 1, -1) * action.times
-        # A traced theta could not be checked: what has no law must not pass for a reward.
+        # A traced theta could not be checked, so a mean without a law gives NaN instead of a reward.
         is_lawful = (action.times <= 1) & (jnp.abs(mean) <= 1)
         return jnp.where(is_lawful, reward.astype(means.dtype), jnp.nan)
 

@@ -1,7 +1,7 @@
 """Generators of instances of the linear bandit.
 
-What is known is computed on the host, in float64. An angle, a gap or a scale that is traced gives arrays that are
-traced where they depend on it, so that a generator may be called inside of a program, such as `build`.
+Concrete values are computed on the host, in float64. An angle, a gap or a scale may be traced; arrays that depend on it
+are then traced too. So a generator may be called inside a program, such as `build`.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete, require
 from jaxbandits.linear._problem.instances import Instance
 
-MAX_DRAWS = 100_000  # draws of a random instance after which its gap is declared out of reach
+MAX_DRAWS = 100_000  # number of draws of a random instance after which its gap counts as out of reach
 
 
 def soare(
@@ -26,15 +26,15 @@ def soare(
     noise_scale: Array | float = 1.0,
     dtype: Any = None,
 ) -> Instance:
-    """The instance of Soare, Lazaric and Munos (2014): one arm is almost the best one, the others inform.
+    """Builds the instance of Soare, Lazaric and Munos (2014): one arm is almost the best, and the others inform.
 
     Args:
         d: dimension, at least 2.
         omega: angle between the two good arms in radians, in (0, pi/2), which may be traced; their gap is
             scale (1 - cos omega).
-        scale: norm of theta, positive; may be traced. Some authors have 1.
+        scale: norm of theta, positive; may be traced. Some authors use 1.
         noise_scale: standard deviation of the noise, in units of reward; may be traced.
-        dtype: dtype of the arrays; by default JAX's own.
+        dtype: dtype of the arrays. If None, JAX's default.
 
     Returns:
         Instance with the K = d + 1 arms e_1..e_d and (cos omega, sin omega, 0..0), and theta = (scale, 0..0).
@@ -53,13 +53,13 @@ def soare(
 
 
 def canonical(gap: Array | float, d: int = 5, *, noise_scale: Array | float = 1.0, dtype: Any = None) -> Instance:
-    """The classical bandit as a linear one: arms e_1..e_d, theta = (gap, 0..0).
+    """Builds the classical bandit as a linear one: arms e_1..e_d, theta = (gap, 0..0).
 
     Args:
         gap: lead of the first arm over all others, positive; may be traced.
         d: number of arms and dimension, at least 2.
         noise_scale: standard deviation of the noise, in units of reward; may be traced.
-        dtype: dtype of the arrays; by default JAX's own.
+        dtype: dtype of the arrays. If None, JAX's default.
 
     Returns:
         Instance with K = d arms.
@@ -84,25 +84,25 @@ def canonical(gap: Array | float, d: int = 5, *, noise_scale: Array | float = 1.
 def sphere(
     seed: int, K: int, d: int, min_gap: Array | float, *, noise_scale: Array | float = 1.0, dtype: Any = None
 ) -> Instance:
-    """Arms and theta uniform on the unit sphere, redrawn together until the best arm leads clearly.
+    """Draws arms and theta uniformly on the unit sphere, together, until the best arm leads by `min_gap`.
 
     Args:
-        seed: of `numpy.random.default_rng`.
+        seed: seed of `numpy.random.default_rng`.
         K: number of arms, at least 2.
-        d: dimension, at least 2 (on the line there are only two unit vectors).
-        min_gap: least lead of the best arm over the second; may be traced.
+        d: dimension, at least 2 (the line has only two unit vectors).
+        min_gap: smallest lead of the best arm over the second; may be traced.
         noise_scale: standard deviation of the noise, in units of reward; may be traced.
-        dtype: dtype of the arrays; by default JAX's own.
+        dtype: dtype of the arrays. If None, JAX's default.
 
     Returns:
-        Instance, the same whether `min_gap` is traced or not. Where it is, no draw can be refused: if none reaches it,
+        Instance, the same whether `min_gap` is traced or not. A traced one cannot be refused: if no draw reaches it,
         the instance is NaN, and its run ends as failed.
 
     Raises:
         ValueError: an argument is out of range, or no draw reaches `min_gap`.
 
-    Cost: a draw of K + 1 vectors until one reaches `min_gap`, on the host; if `min_gap` is traced all 100,000 draws,
-    once, when the program is traced.
+    Cost: draws of K + 1 vectors on the host until one reaches `min_gap`. If `min_gap` is traced, all 100,000 draws are
+    made, once, while the program is traced.
     """
     seed, K, d = checks.whole("seed", seed, least=0), checks.whole("K", K, least=2), checks.whole("d", d, least=2)
     checks.not_negative("min_gap", min_gap)
@@ -114,7 +114,7 @@ def sphere(
         if vectors is None:
             raise ValueError(f"min_gap must {expected}, got {checks.show(min_gap)}")
     else:
-        # The first draw that reaches a gap leads by more than all before it: only such draws can be the answer.
+        # The first draw that reaches a gap leads by more than all draws before it, so only such draws matter.
         leads, drawn = (np.array(part) for part in zip(*records, strict=True))
         require(min_gap <= leads[-1], "min_gap", expected, min_gap)
         vectors = jnp.asarray(drawn).at[jnp.searchsorted(leads, min_gap)].get(mode="fill", fill_value=jnp.nan)
@@ -132,25 +132,24 @@ def yahoo_like(
     min_gap: float = 0.05,
     dtype: Any = None,
 ) -> Instance:
-    """A synthetic stand-in for the Yahoo! front page log R6A, to be run with `environment(instance, noise="sign")`.
+    """Simulates a stand-in for the Yahoo! front page log R6A, for `environment(instance, noise="sign")`.
 
-    An article and a user each have six features: five memberships from Dirichlet(0.5, .., 0.5) and a constant
-    1. A pair's features are their Kronecker product. A hidden bilinear score, rescaled to [0, 1], gives the
-    click probability 0.01 + 0.24 score^2, and a simulated log of uniform pairs with clicks +1 or -1 gives
-    theta by ridge regression, which is the truth from then on (Xu, Honda and Sugiyama, 2018, section 7.2 and
-    appendix A, on R6A).
+    An article and a user each have six features: five memberships from Dirichlet(0.5, .., 0.5) and a constant 1. A
+    pair's features are their Kronecker product. A hidden bilinear score, rescaled to [0, 1], gives the click
+    probability 0.01 + 0.24 score^2. Ridge regression on a simulated log of uniform pairs, with clicks +1 or -1, gives
+    theta, which is the truth from then on (Xu, Honda and Sugiyama, 2018, section 7.2 and appendix A, on R6A).
 
     Memberships sum to one, so the arms span at most 25 of the 36 dimensions: see `reduce_rank`.
 
     Args:
-        seed: of `numpy.random.default_rng`.
+        seed: seed of `numpy.random.default_rng`.
         K: number of arms, at least 2.
         articles: number of articles.
         users: number of users.
         log: number of simulated displays.
         ridge: regularisation of the fit.
-        min_gap: least lead of the best arm over every other.
-        dtype: dtype of the arrays; by default JAX's own.
+        min_gap: smallest lead of the best arm over every other.
+        dtype: dtype of the arrays. If None, JAX's default.
 
     Returns:
         Instance with arms (K, 36), all abs(x.theta) < 1 and noise_scale 1.
@@ -186,17 +185,16 @@ def theorem3_counterexample(
     noise_scale: Array | float = 1.0,
     dtype: Any = None,
 ) -> Instance:
-    """The family on which LinGapE's hardness exceeds any constant multiple of the oracle's.
+    """Builds the instance family on which LinGapE's hardness exceeds any multiple of the oracle's hardness.
 
-    Theorem 3 of Xu, Honda and Sugiyama (2018) claims the constant 72; here the ratio grows with n, to 80.8 at
-    n = 16.
+    Theorem 3 of Xu, Honda and Sugiyama (2018) claims the constant 72; here the ratio grows with n, to 80.8 at n = 16.
 
     Args:
         n: number of nearly optimal directions, at least 1.
         s: length of the detour along each of them, positive; may be traced.
         gap: gap of the arms that matter, positive; may be traced.
         noise_scale: standard deviation of the noise, in units of reward; may be traced.
-        dtype: dtype of the arrays; by default JAX's own.
+        dtype: dtype of the arrays. If None, JAX's default.
 
     Returns:
         Instance with d = n + 2, theta = (0, -gap, -gap/s, .., -gap/s), and the K = 2n + 2 arms e_0, e_1,
@@ -212,25 +210,25 @@ def theorem3_counterexample(
     (xp, s), (_, gap) = _number(s), _number(gap)
     basis = np.eye(n + 2)
     arms = xp.vstack([basis[:2], basis[0] + s * basis[2:], basis[2:]])
-    theta = 0 - gap * basis[1] - gap / s * basis[2:].sum(axis=0)  # from 0, which leaves no -0
+    theta = 0 - gap * basis[1] - gap / s * basis[2:].sum(axis=0)  # begins with 0, which leaves no -0
     return _instance(arms, theta, noise_scale, dtype)
 
 
 def separated_arms(
     rng: np.random.Generator, features: np.ndarray, theta: np.ndarray, K: int, min_gap: float
 ) -> np.ndarray:
-    """K distinct rows of `features`, uniform but for a lead of the best one: the arms of a real instance.
+    """Draws K distinct rows of `features` uniformly, except that the best one leads by `min_gap`.
 
-    Rows with abs(x.theta) >= 1 have no mean that a sign can have, and are left out. While some arm equals an
-    earlier one or lies within `min_gap` of the best, the first such arm is redrawn (Xu, Honda and Sugiyama,
-    2018, appendix A).
+    These are the arms of a real instance. Rows with abs(x.theta) >= 1 are left out, because no sign has such a mean.
+    While some arm equals an earlier one or lies within `min_gap` of the best, the first such arm is redrawn (Xu, Honda
+    and Sugiyama, 2018, appendix A).
 
     Args:
         rng: source of the draws.
         features: float (N, d).
         theta: float (d,).
         K: number of arms, at least 2.
-        min_gap: least lead of the best arm over every other.
+        min_gap: smallest lead of the best arm over every other.
 
     Returns:
         float (K, d).
@@ -270,17 +268,17 @@ def _check_common(noise_scale: Array | float, dtype: Any) -> None:
 class _Number(NamedTuple):
     """A number, and the module that computes with it."""
 
-    xp: Any  # NumPy, or jax.numpy for what is traced
+    xp: Any  # NumPy, or jax.numpy for a traced number
     value: Any  # float ()
 
 
 def _number(value: Array | float) -> _Number:
-    """In double precision on the host; a traced one in the most that JAX has."""
+    """Converts a number to double precision on the host, or a traced one to JAX's widest float."""
     return _Number(np, np.float64(value)) if is_concrete(value) else _Number(jnp, jnp.asarray(value, float))
 
 
 def _sphere_records(rng: np.random.Generator, K: int, d: int) -> Iterator[tuple[float, np.ndarray]]:
-    """The draws of K arms and theta (K+1, d) of which the best arm leads by more than in all before, with the lead."""
+    """Yields (lead, arms and theta (K + 1, d)) of each draw in which the best arm leads by more than in all before."""
     largest = -1.0
     for _ in range(MAX_DRAWS):
         vectors = rng.standard_normal((K + 1, d))
@@ -292,6 +290,6 @@ def _sphere_records(rng: np.random.Generator, K: int, d: int) -> Iterator[tuple[
 
 
 def _instance(arms: Any, theta: Any, noise_scale: Any, dtype: Any) -> Instance:
-    """The instance in a dtype; what is known stays so under a trace."""
+    """Builds the instance in a dtype; concrete values stay concrete in a trace."""
     dtype = checks.float_dtype("dtype", dtype)
     return Instance(*(checks.constant(x, dtype) for x in (arms, theta, noise_scale)))

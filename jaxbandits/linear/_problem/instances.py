@@ -16,24 +16,24 @@ class Instance(NamedTuple):
     """One linear bandit, truth included."""
 
     arms: Array  # float (K, d)
-    theta: Array  # float (d,)   the truth: never given to a factory
+    theta: Array  # float (d,)   the truth; no factory reads it
     noise_scale: Array  # float ()   standard deviation of Gaussian noise, in units of reward
-    items: Array | None = None  # float (M, d)   what is compared, and answers index; None: the arms
+    items: Array | None = None  # float (M, d)   features of the compared items, which answers index; if None, the arms
 
 
 def is_right(instance: Instance, answer: Array | int, epsilon: Array | float = 0.0) -> Array:
-    """Whether an answer is the best item, or one of several that tie for the best.
+    """Checks whether an answer is the best item, or one of several that tie for the best.
 
     Args:
         instance: the truth.
-        answer: int (), an item: an arm, where the instance has no items of its own.
+        answer: int (), an item, or an arm if the instance has no items.
         epsilon: () >= 0, admitted suboptimality, in units of reward.
 
     Returns:
         bool ().
 
     Raises:
-        ValueError: the instance is not valid, `answer` is no item of it, or `epsilon` is negative.
+        ValueError: the instance is not valid, `answer` is not one of its items, or `epsilon` is negative.
     """
     arms, theta, _, items = checked_instance(instance)
     items = arms if items is None else items
@@ -44,16 +44,16 @@ def is_right(instance: Instance, answer: Array | int, epsilon: Array | float = 0
 
 
 def reduce_instance(instance: Instance) -> Instance:
-    """The same instance in an orthonormal basis of the arms' span, theta projected on it (see `reduce_rank`).
+    """Rewrites an instance in an orthonormal basis of the arms' span, with theta projected on it (see `reduce_rank`).
 
     Args:
-        instance: its arms are concrete, because the rank is a shape.
+        instance: the instance; its arms must be concrete, because the rank is a shape.
 
     Returns:
         Instance with arms (K, r), theta (r,), items (M, r) if it has any, and the same mean rewards.
 
     Raises:
-        ValueError: the instance is not valid, its arms are traced, or an item lies outside of their span.
+        ValueError: the instance is not valid, its arms are traced, or an item lies outside their span.
     """
     arms, theta, _, items = checked_instance(instance)
     require(is_concrete(instance.arms), "instance.arms", "be concrete", instance.arms)
@@ -75,7 +75,7 @@ def reduce_instance(instance: Instance) -> Instance:
 
 
 def checked_instance(instance: Instance) -> Instance:
-    """The instance as arrays of one dtype, that of its arms; raises `ValueError` unless it is valid."""
+    """Returns the instance as arrays of the dtype of its arms; raises `ValueError` unless it is valid."""
     checks.instance("instance", instance, Instance)
     arms = checked_arms(instance.arms, name="instance.arms")
     theta = checks.array("instance.theta", instance.theta, (arms.shape[1],), dtype=arms.dtype)

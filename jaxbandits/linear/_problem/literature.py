@@ -11,21 +11,21 @@ from jaxbandits.base import Array
 from jaxbandits.checks import constant, require
 from jaxbandits.linear._problem.instances import Instance
 
-SPREAD = 0.1  # of the angles in `many_arms`, in radians
-MAX_DRAWS = 100_000
+SPREAD = 0.1  # range of the angles in `many_arms`, in radians
+MAX_DRAWS = 100_000  # number of draws of an instance after which K counts as out of reach
 
 
 def random_tirinzoni(
     seed: int, K: int = 50, d: int = 20, *, noise_scale: Array | float = 1.0, dtype: Any = None
 ) -> Instance:
-    """Some unit vectors with means of 1, 0.9 and 0.8, and random unit vectors whose means are at most 0.5.
+    """Draws unit vectors: a few with means of 1, 0.9 and 0.8, and random ones whose means are at most 0.5.
 
     Args:
-        seed: of `numpy.random.default_rng`.
+        seed: seed of `numpy.random.default_rng`.
         K: number of arms, at least ceil(d / 2).
         d: dimension, at least 4.
         noise_scale: standard deviation of the noise, in units of reward.
-        dtype: dtype of the arrays; by default JAX's own.
+        dtype: dtype of the arrays. If None, JAX's default.
 
     Returns:
         Instance. Its first m = ceil(d / 2) arms are e_1..e_m, the others u / ||u|| with u uniform on [-1, 1]^d. theta
@@ -35,7 +35,7 @@ def random_tirinzoni(
         ValueError: an argument is out of range, or the arms cannot be drawn.
 
     Source: Tirinzoni and Degenne (2022), On elimination strategies for bandit fixed-confidence identification, whose
-    code has theta so where its comment says [-.5, .5].
+    code draws theta so; its comment says [-.5, .5].
     """
     seed, d = checks.whole("seed", seed, least=0), checks.whole("d", d, least=4)
     m = math.ceil(d / 2)
@@ -57,14 +57,14 @@ def random_tirinzoni(
 
 
 def random_tirinzoni_published(*, noise_scale: Array | float = 1.0, dtype: Any = None) -> Instance:
-    """The instance with K = 50 arms in d = 20 dimensions of the published table of Tirinzoni and Degenne (2022).
+    """Loads the instance of the published table of Tirinzoni and Degenne (2022), K = 50 arms in d = 20 dimensions.
 
     Args:
         noise_scale: standard deviation of the noise, in units of reward.
-        dtype: dtype of the arrays; by default JAX's own.
+        dtype: dtype of the arrays. If None, JAX's default.
 
     Returns:
-        Instance: that of Julia's MersenneTwister(123), stored with the library. T* = 2103.877.
+        Instance, drawn by Julia's MersenneTwister(123) and stored with the library. T* = 2103.877.
 
     Raises:
         ValueError: an argument is out of range.
@@ -78,15 +78,15 @@ def random_tirinzoni_published(*, noise_scale: Array | float = 1.0, dtype: Any =
 def sphere_pair(
     seed: int, K: int, d: int, alpha: float = 0.01, *, noise_scale: Array | float = 1.0, dtype: Any = None
 ) -> Instance:
-    """Uniform unit vectors, of which the closest two compete: theta = x_a + alpha (x_b - x_a).
+    """Draws uniform unit vectors, of which the closest two compete: theta = x_a + alpha (x_b - x_a).
 
     Args:
-        seed: of `numpy.random.default_rng`.
+        seed: seed of `numpy.random.default_rng`.
         K: number of arms, at least 2.
         d: dimension, at least 2.
-        alpha: how far theta lies from x_a towards x_b, in (0, 1/2): concrete.
+        alpha: fraction of the way from x_a to x_b at which theta lies, in (0, 1/2); concrete.
         noise_scale: standard deviation of the noise, in units of reward.
-        dtype: dtype of the arrays; by default JAX's own.
+        dtype: dtype of the arrays. If None, JAX's default.
 
     Returns:
         Instance, whose T* hardly depends on d.
@@ -108,13 +108,13 @@ def sphere_pair(
 
 
 def many_arms(seed: int, n: int, *, noise_scale: Array | float = 1.0, dtype: Any = None) -> Instance:
-    """Two arms in the plane that matter, and n - 2 nearly equal ones between them.
+    """Builds two arms in the plane that matter, and n - 2 nearly equal ones between them.
 
     Args:
-        seed: of `numpy.random.default_rng`.
-        n: number of arms, at least 3. 10^4 are usual: a start of "spanner", and no tables of all pairs.
+        seed: seed of `numpy.random.default_rng`.
+        n: number of arms, at least 3. 10^4 is usual; use start="spanner" then, and no tables of all pairs.
         noise_scale: standard deviation of the noise, in units of reward.
-        dtype: dtype of the arrays; by default JAX's own.
+        dtype: dtype of the arrays. If None, JAX's default.
 
     Returns:
         Instance with arms (cos u, sin u) of angles u uniform on [.78, .88), then (1, 0), then (-.707, .707);
@@ -133,13 +133,13 @@ def many_arms(seed: int, n: int, *, noise_scale: Array | float = 1.0, dtype: Any
 
 
 def transductive(d: int, omega: float = 0.1, *, noise_scale: Array | float = 1.0, dtype: Any = None) -> Instance:
-    """Items apart from the arms: arms e_1..e_2d, items e_1..e_d and cos(omega) e_i + sin(omega) e_(d+i).
+    """Builds arms e_1..e_2d and, as separate items, e_1..e_d and cos(omega) e_i + sin(omega) e_(d+i).
 
     Args:
         d: half of the dimension, at least 2.
-        omega: angle in radians, in (0, pi/2): concrete.
+        omega: angle in radians, in (0, pi/2); concrete.
         noise_scale: standard deviation of the noise, in units of reward.
-        dtype: dtype of the arrays; by default JAX's own.
+        dtype: dtype of the arrays. If None, JAX's default.
 
     Returns:
         Instance with 2 d arms, 2 d items, and theta = e_1; item 0 is the best, and item d the next.

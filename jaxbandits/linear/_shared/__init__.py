@@ -1,1 +1,1 @@
-"""What several algorithms of the family share."""
+"""Parts that several algorithms of the family share."""

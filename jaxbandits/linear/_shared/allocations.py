@@ -14,7 +14,7 @@ from jaxbandits.numerics.linalg import gram, spd_inverse, squared_norms
 
 
 def pair_directions(arms: Array) -> Array:
-    """The differences x_i - x_j of all pairs i < j, in the order (0, 1), (0, 2), ..., (K-2, K-1).
+    """Returns the differences x_i - x_j of all pairs i < j, in the order (0, 1), (0, 2), ..., (K-2, K-1).
 
     Args:
         arms: float (K, d).
@@ -35,7 +35,7 @@ def _differences(arms: Array) -> Array:
 
 
 def xy_allocation(arms: Array, *, steps: int = 1000) -> Design:
-    """The allocation that minimises the largest squared width of all pairs of arms.
+    """Computes the allocation that minimises the largest squared width of all pairs of arms.
 
     Args:
         arms: float (K, d), spanning R^d.
@@ -48,26 +48,26 @@ def xy_allocation(arms: Array, *, steps: int = 1000) -> Design:
     Raises:
         ValueError: an argument is not valid, or the arms do not span R^d (see `reduce_rank`).
 
-    Cost: O(d^3 + K^3 d) a step.
+    Cost: O(d^3 + K^3 d) per step.
 
     Source: Soare, Lazaric and Munos (2014), the XY-allocation.
     """
-    # The continuous optimum instead of the published greedy increments: these stall on ties, where no single
-    # pull lowers the maximum (on K orthogonal arms they never pull any but the first).
+    # The continuous optimum replaces the published greedy increments. These stall on ties, where no single pull
+    # lowers the maximum (on K orthogonal arms they never pull any but the first).
     arms, steps = checked_arms(arms, full_rank=True), checks.whole("steps", steps, least=1)
     return design(arms, pair_directions(arms), steps=steps)
 
 
 def xy_value(arms: Array, allocation: Array, *, directions: Array | None = None) -> Array:
-    """The largest squared width that an allocation leaves, max over directions y of ||y||^2 in A(p)^-1.
+    """Computes the largest squared width under an allocation, max over directions y of ||y||^2 in A(p)^-1.
 
     Args:
         arms: float (K, d), spanning R^d.
         allocation: float (K,), at least 0; proportions, or pulls. The arms that it pulls must span R^d.
-        directions: float (N, d); None: the differences of all pairs of arms, as in `xy_allocation`.
+        directions: float (N, d). If None, the differences of all pairs of arms, as for `xy_allocation`.
 
     Returns:
-        float (), for `xy_allocation(arms)` and its own directions its value.
+        float (). For the allocation of `xy_allocation(arms)` and the default directions, its value.
 
     Raises:
         ValueError: an argument is not as above.
@@ -91,7 +91,7 @@ def xy_value(arms: Array, allocation: Array, *, directions: Array | None = None)
 
 
 def g_allocation(arms: Array, *, steps: int = 1000) -> Design:
-    """The allocation that minimises the largest squared width of a single arm; its value is d.
+    """Computes the allocation that minimises the largest squared width of a single arm; its value is d.
 
     Args:
         arms: float (K, d), spanning R^d.
@@ -103,7 +103,7 @@ def g_allocation(arms: Array, *, steps: int = 1000) -> Design:
     Raises:
         ValueError: an argument is not valid, or the arms do not span R^d (see `reduce_rank`).
 
-    Cost: O(d^3 + K^2 d) a step.
+    Cost: O(d^3 + K^2 d) per step.
 
     Source: Soare, Lazaric and Munos (2014), the G-allocation; Kiefer and Wolfowitz (1960) for the value.
     """
@@ -112,7 +112,7 @@ def g_allocation(arms: Array, *, steps: int = 1000) -> Design:
 
 
 def oracle_allocation(arms: Array, *, theta: Array, steps: int = 1000) -> Design:
-    """The allocation that best separates the best arm from each other arm, given the truth.
+    """Computes the allocation that best separates the best arm from each other arm, given the truth.
 
     Args:
         arms: float (K, d), spanning R^d.
@@ -125,7 +125,7 @@ def oracle_allocation(arms: Array, *, theta: Array, steps: int = 1000) -> Design
     Raises:
         ValueError: an argument is not valid, the arms do not span R^d, or two tie for the best.
 
-    Cost: O(d^3 + K^2 d) a step.
+    Cost: O(d^3 + K^2 d) per step.
 
     Source: Xu, Honda and Sugiyama (2018), equation (18).
     """

@@ -1,4 +1,4 @@
-"""The settings that all rules with a likelihood-ratio stop share, checked in one place."""
+"""Settings of all rules with a likelihood-ratio stop, checked in one place."""
 
 from typing import Any, Literal, NamedTuple
 
@@ -14,28 +14,29 @@ from jaxbandits.numerics.thresholds import Evidence, Threshold
 
 EliminateName = Literal["stop", "both"]
 StartName = Literal["arms", "spanner"]
-SPANNER_TOLERANCE = 1e-8  # what is left of an arm, relative to its norm, if it is to raise the rank
+SPANNER_TOLERANCE = 1e-8  # smallest residual, relative to the norm, of an arm that raises the rank
 
 
-class Settings(NamedTuple):
-    """What a rule knows before the run. Statistics are in units of the noise."""
+class FixedConfidenceSettings(NamedTuple):
+    """Knowledge of a rule before the run. Statistics are in units of the noise."""
 
-    arms: Array  # float (K, d)     what is pulled
-    items: Array  # float (M, d)    what is compared
-    points: Array  # float (N, d)   the arms, and behind them the items where these are apart
+    arms: Array  # float (K, d)     features of the arms, which are pulled
+    items: Array  # float (M, d)    features of the items, which are compared
+    points: Array  # float (N, d)   the arms, then the items if they are other points
     delta: Array  # float ()
     threshold: Threshold
-    epsilon: Array  # float ()      over noise_scale
+    epsilon: Array  # float ()      in units of noise_scale
     ridge: Array  # float ()
     noise_scale: Array  # float ()
-    least_squares: bool  # whether the stop has no ridge
+    least_squares: bool  # True if the stop has no ridge
     eliminate: str | None
-    start: np.ndarray  # int (s,)   the arms that are pulled first, once each
-    least: float | None  # least eigenvalue of their Gram matrix; None if the threshold does not read it
+    start: np.ndarray  # int (s,)   arms that are pulled first, once each
+    least: float | None  # smallest eigenvalue of the start's Gram matrix; None if the threshold does not read it
 
 
 def checked_settings(
     arms: Array,
+    *,
     delta: Array | float,
     threshold: Threshold,
     items: Array | None,
@@ -46,8 +47,8 @@ def checked_settings(
     eliminate: EliminateName | None,
     start: StartName,
     spanner: Any = None,
-) -> Settings:
-    """The common arguments as one; raises `ValueError` unless they are in range."""
+) -> FixedConfidenceSettings:
+    """Checks the common arguments and collects them; raises `ValueError` unless they are in range."""
     if glr_ridge is not None:
         require(is_concrete(glr_ridge), "glr_ridge", "be None or 0, and concrete", glr_ridge)
         checks.real("glr_ridge", glr_ridge, least=0, most=0)
@@ -75,7 +76,7 @@ def checked_settings(
     dtype = features.dtype
     least = _checked_threshold(threshold, arms, order, dtype)
     delta, epsilon, ridge, noise_scale = (jnp.asarray(x, dtype) for x in (delta, epsilon, ridge, noise_scale))
-    return Settings(
+    return FixedConfidenceSettings(
         arms=features,
         items=compared if items is None else compared.astype(dtype),
         points=features if items is None else jnp.concatenate([features, compared.astype(dtype)]),
@@ -92,7 +93,7 @@ def checked_settings(
 
 
 def first_spanner(arms: Array) -> np.ndarray:
-    """The arms, from the first on, of which each raises the rank, int (d,).
+    """Returns the first d arms by index of which each raises the rank, int (d,).
 
     Raises:
         ValueError: the arms are traced, or do not span R^d.
@@ -101,39 +102,39 @@ def first_spanner(arms: Array) -> np.ndarray:
     features = np.asarray(arms, np.float64)
     chosen, basis = [], np.zeros((0, features.shape[1]))
     for k, x in enumerate(features):
-        rest = x - basis.T @ (basis @ x)
-        rest -= basis.T @ (basis @ rest)
-        if np.linalg.norm(rest) > SPANNER_TOLERANCE * max(np.linalg.norm(x), np.finfo(float).tiny):
+        residual = x - basis.T @ (basis @ x)
+        residual -= basis.T @ (basis @ residual)
+        if np.linalg.norm(residual) > SPANNER_TOLERANCE * max(np.linalg.norm(x), np.finfo(float).tiny):
             chosen.append(k)
-            basis = np.vstack([basis, rest / np.linalg.norm(rest)])
+            basis = np.vstack([basis, residual / np.linalg.norm(residual)])
     rank = len(chosen)
     require(rank == features.shape[1], "arms", f"have rank {features.shape[1]} (see linear.reduce_rank)", rank)
     return np.array(chosen)
 
 
 def least_eigenvalue(arms: Array, chosen: np.ndarray) -> float:
-    """Of the Gram matrix of some arms, on the host."""
+    """Computes the smallest eigenvalue of the Gram matrix of some arms, on the host."""
     features = np.asarray(arms, np.float64)[chosen]
     return float(np.linalg.eigvalsh(features.T @ features)[0])
 
 
 def _checked_threshold(threshold: Threshold, arms: Array, order: np.ndarray, dtype: Any) -> float | None:
-    """The least eigenvalue, if the threshold reads one; raises `ValueError` unless the threshold fits the problem."""
+    """Returns the smallest eigenvalue if the threshold reads one; raises `ValueError` unless it fits the problem."""
     number, count = jax.ShapeDtypeStruct((), dtype), jax.ShapeDtypeStruct((), jnp.int32)
     counts = jax.ShapeDtypeStruct((len(arms),), jnp.int32)
 
-    def called(delta: Array, pulls: Array, counts: Array, log_det: Array, least: Array | None) -> Any:
-        return threshold(delta, Evidence(pulls, counts, log_det, least))
+    def called(delta: Array, evidence: Evidence) -> Any:
+        return threshold(delta, evidence)
 
     least = None
     try:
-        made = jax.eval_shape(called, number, count, counts, number, None)
+        made = jax.eval_shape(called, number, Evidence(count, counts, number, None))
     except ValueError as error:
         if not is_concrete(arms):
             raise ValueError(f"threshold must be one for traced arms: {error}") from error
         least = least_eigenvalue(arms, order)
         try:
-            made = jax.eval_shape(called, number, count, counts, number, number)
+            made = jax.eval_shape(called, number, Evidence(count, counts, number, number))
         except ValueError as second:
             raise ValueError(f"threshold must be one for this rule: {second}") from second
     fits = isinstance(made, jax.ShapeDtypeStruct) and (made.shape, made.dtype) == ((), dtype)

@@ -7,33 +7,33 @@ import jax.numpy as jnp
 
 from jaxbandits.base import Array
 
-FIRST_GAP = 0.01
+FIRST_GAP = 0.01  # mixability gap before the first loss, so that the first rate is finite
 
 
 class Hedge(NamedTuple):
-    """What the learner has seen."""
+    """State of the learner."""
 
-    losses: Array  # float (n,)   cumulated, less the least
-    gap: Array  # float ()        cumulated mixability gaps, from 0.01 on
+    losses: Array  # float (n,)   cumulated losses less the smallest
+    gap: Array  # float ()        cumulated mixability gaps, beginning at 0.01
 
 
 def new_hedge(n: int, dtype: jnp.dtype) -> Hedge:
-    """The learner of n experts before the first loss."""
+    """Returns the learner of n experts before the first loss."""
     return Hedge(jnp.zeros(n, dtype), jnp.full((), FIRST_GAP, dtype))
 
 
 def weights_of(hedge: Hedge) -> Array:
-    """The weights of the next round, float (n,), of sum 1."""
+    """Computes the weights of the next round, float (n,), sum 1."""
     return jax.nn.softmax(-rate_of(hedge) * hedge.losses)
 
 
 def rate_of(hedge: Hedge) -> Array:
-    """The learning rate, log(n) over the gaps."""
+    """Computes the learning rate, log(n) over the gaps."""
     return jnp.log(jnp.asarray(hedge.losses.size, hedge.gap.dtype)) / hedge.gap
 
 
 def learned(hedge: Hedge, weights: Array, loss: Array) -> Hedge:
-    """After a loss (n,), with the weights that were played."""
+    """Updates the learner by a loss (n,), given the weights that were played."""
     rate, least = rate_of(hedge), jnp.min(loss)
     mix = least - jnp.log(jnp.sum(weights * jnp.exp(-rate * (loss - least)))) / rate
     losses = hedge.losses + loss

@@ -7,9 +7,9 @@ from jaxbandits.numerics.linalg import gram, spd_inverse
 
 
 def least_squares(arms: Array, counts: Array, sums: Array, ridge: Array | float) -> tuple[Array, Array]:
-    """The estimate of theta, and the inverse of A = ridge I + sum_k counts_k x_k x_k'.
+    """Computes the estimate of theta, and the inverse of A = ridge I + sum_k counts_k x_k x_k'.
 
-    An arm that has not been pulled counts as pulled once: before the first pull the estimate is 0, and A is regular.
+    An arm without a pull counts as pulled once, so that A is regular; before the first pull the estimate is 0.
 
     Args:
         arms: float (K, d).
@@ -25,6 +25,6 @@ def least_squares(arms: Array, counts: Array, sums: Array, ridge: Array | float)
 
 
 def inverse_gram(arms: Array, counts: Array, ridge: Array | float) -> Array:
-    """The inverse of A alone, float (d, d)."""
+    """Computes the inverse of A alone, float (d, d)."""
     A = gram(arms, jnp.maximum(counts, 1).astype(arms.dtype))
     return spd_inverse(A + jnp.asarray(ridge, arms.dtype) * jnp.eye(arms.shape[1], dtype=arms.dtype))

@@ -1,22 +1,22 @@
-"""LinGapE's leaps: how often in a row it would pull the same arm anyway."""
+"""LinGapE's leaps: pulls of the same arm that it would make in a row anyway."""
 
 import jax.numpy as jnp
 from jax import lax
 
 from jaxbandits.base import Array
-from jaxbandits.linear._shared.lingape_pair import Comparison, Settings, State, pulls_per_share
+from jaxbandits.linear._shared.lingape_pair import LinGapEPair, LinGapESettings, State, pulls_per_share
 from jaxbandits.numerics.linalg import dot
 
 
-def longest_leap(settings: Settings, state: State, pair: Comparison, arm: Array, leap: int) -> Array:
-    """The most pulls of `arm` in a row, up to `leap`, through which the rule provably keeps pulling it, int ().
+def longest_leap(settings: LinGapESettings, state: State, pair: LinGapEPair, arm: Array, leap: int) -> Array:
+    """Returns how many pulls of `arm` in a row, up to `leap`, the rule provably makes, int ().
 
     Write z_l = (S_l - l x_a.theta_hat) / (1 + l x_a'A^-1 x_a) for the reward sum S_l of the first l pulls of arm a.
     After them x_k.theta_hat has moved by g_k z_l with g_k = x_k'A^-1 x_a, and widths and influences have shrunk by
     known amounts. With |z_l| <= stray for all l < m, the conditions below imply that at every state inside the leap
 
     - arm a still wins the rule, which depends on the counts alone;
-    - the pair's bound B stays above epsilon: `floor` is its least value in either order of the pair;
+    - the pair's bound B stays above epsilon: `floor` is its smallest value in either order of the pair;
     - no third arm takes the lead or becomes the challenger.
 
     Each condition gets harder as m grows, so the largest m is found by bisection over its binary digits.
@@ -32,8 +32,8 @@ def longest_leap(settings: Settings, state: State, pair: Comparison, arm: Array,
     widths_to_j = jnp.sqrt(jnp.maximum(dot(arms - arms[j][None], state.images - state.images[j][None]), 0))
 
     n = state.counts[arm].astype(dtype)
-    # |x_a.theta - x_a.theta_hat| from the data alone: the distance to the arm's own mean, plus a bound on the error of
-    # that mean that holds at all n at once (mixture martingale, failure below 1e-13).
+    # |x_a.theta - x_a.theta_hat| is bounded from the data alone: the distance to the arm's own mean, plus a bound on
+    # the error of that mean. The latter holds at all n at once (mixture martingale, failure below 1e-13).
     drift = (
         jnp.abs(state.sums[arm] / n - dot(arms[arm], state.theta))
         + noise_scale * jnp.sqrt((n + 1) * (jnp.log(n + 1) + 60)) / n

@@ -1,4 +1,4 @@
-"""LinGapE's state, the pair of arms that it compares, and the arm that it pulls for them."""
+"""LinGapE's state, the pair of arms that it compares, and the arm that it pulls for the pair."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -9,13 +9,13 @@ from jaxbandits.base import Array
 from jaxbandits.numerics.linalg import dot
 
 
-class Settings(NamedTuple):
-    """What the rule depends on."""
+class LinGapESettings(NamedTuple):
+    """Settings of LinGapE's rule and stop."""
 
     arms: Array  # float (K, d)
     epsilon: Array  # float ()
     radius: Callable[[Array], Array]  # (log det(A / ridge)) -> C, the confidence radius of theta in the norm of A
-    shares: Array | None  # float (K, K, K)   of the rule "ratio"
+    shares: Array | None  # float (K, K, K)   shares of the rule "ratio"
     leap_margin: float
     leap_noise_scale: Array | float
 
@@ -30,11 +30,11 @@ class State(NamedTuple):
     leverage: Array  # float (K,)    x_k' A^-1 x_k
     theta: Array  # float (d,)       ridge estimate A^-1 sum_k sums_k x_k
     logdet: Array  # float ()        log det(A / ridge)
-    lost: Array | tuple[()] = ()  # float (K,) in 32 bit: what `sums` has lost to rounding, as in `compensated`
+    lost: Array | tuple[()] = ()  # float (K,) in 32 bit: rounding error of `sums`, as in `compensated`
 
 
-class Comparison(NamedTuple):
-    """The leader, its strongest challenger, and how far apart they are."""
+class LinGapEPair(NamedTuple):
+    """The leader, its strongest challenger, and the distances between them."""
 
     leader: Array  # int ()
     challenger: Array  # int ()
@@ -44,7 +44,8 @@ class Comparison(NamedTuple):
     bound: Array  # float ()      B: upper confidence bound of the challenger's lead over the leader
 
 
-def compare(settings: Settings, state: State) -> Comparison:
+def find_pair(settings: LinGapESettings, state: State) -> LinGapEPair:
+    """Finds the leader and its strongest challenger. Cost: O(K d)."""
     # Differences first: near ties, x_k.theta - x_i.theta and the Gram form of the widths lose all their digits.
     arms = settings.arms
     leader = jnp.argmax(dot(arms, state.theta))
@@ -54,11 +55,13 @@ def compare(settings: Settings, state: State) -> Comparison:
     C = settings.radius(state.logdet)
     upper = jnp.where(jnp.arange(arms.shape[0]) == leader, -jnp.inf, gaps + C * widths)
     challenger = jnp.argmax(upper)
-    return Comparison(leader, challenger, C, gaps, widths, upper[challenger])
+    return LinGapEPair(
+        leader=leader, challenger=challenger, radius=C, gaps=gaps, widths=widths, bound=upper[challenger]
+    )
 
 
-def pick(settings: Settings, state: State, pair: Comparison) -> Array:
-    """The arm that the rule pulls for a pair, int ()."""
+def pick(settings: LinGapESettings, state: State, pair: LinGapEPair) -> Array:
+    """Returns the arm that the rule pulls for a pair, int ()."""
     if settings.shares is not None:
         return jnp.argmin(pulls_per_share(state.counts, settings.shares[pair.leader, pair.challenger]))
     # y'(A + x x')^-1 y = y'A^-1 y - (x'A^-1 y)^2 / (1 + x'A^-1 x)
@@ -67,5 +70,5 @@ def pick(settings: Settings, state: State, pair: Comparison) -> Array:
 
 
 def pulls_per_share(counts: Array, share: Array) -> Array:
-    """How far each arm is along its share (K,); the one with the least is due next, an arm without a share never."""
+    """Computes pulls over share of each arm (K,); the smallest is due next, and an arm without a share never is."""
     return jnp.where(share > 0, counts.astype(share.dtype) / jnp.where(share > 0, share, 1), jnp.inf)

@@ -1,4 +1,4 @@
-"""Confidence radii: of the designs that are fixed before the rewards are seen, and of LinGapE, which is not."""
+"""Confidence radii of designs that are fixed before the rewards are observed, and of LinGapE, which is adaptive."""
 
 import math
 from functools import partial
@@ -13,8 +13,8 @@ from jaxbandits.base import Array
 Radius = Literal["azuma", "subgaussian"]
 
 
-class Confidence(NamedTuple):
-    """What a radius depends on beside the number of pulls; see `confidence_radius`."""
+class RadiusSettings(NamedTuple):
+    """Arguments of a radius except the number of pulls; see `confidence_radius`."""
 
     delta: Array | float
     K: int
@@ -23,16 +23,16 @@ class Confidence(NamedTuple):
     radius: Radius
 
 
-def checked_confidence(
+def checked_radius_settings(
     delta: Array | float, K: int, noise_scale: Array | float, union_power: int, radius: Radius
-) -> Confidence:
-    """The arguments of `confidence_radius` as one; raises `ValueError` unless they are in range."""
+) -> RadiusSettings:
+    """Collects the arguments of `confidence_radius`; raises `ValueError` unless they are in range."""
     checks.probability("delta", delta)
     K = checks.whole("K", K, least=2)
     checks.positive("noise_scale", noise_scale)
     union_power = checks.whole("union_power", union_power, least=1, most=2)
     checks.one_of("radius", radius, Radius)
-    return Confidence(delta, K, noise_scale, union_power, radius)
+    return RadiusSettings(delta, K, noise_scale, union_power, radius)
 
 
 def confidence_radius(
@@ -44,24 +44,24 @@ def confidence_radius(
     union_power: int = 2,
     radius: Radius = "azuma",
 ) -> Array:
-    """The radius C(n) of the confidence intervals around the gaps that least squares estimates.
+    """Computes the radius C(n) of the confidence intervals around the least-squares estimates of gaps.
 
-    After n pulls, placed without regard to the rewards, let A be the sum of x x' over them. With probability at least
-    1 - delta, for all n and for the pairs of the union bound at once, every gap lies within C(n) ||x_i - x_j|| of its
-    estimate, the norm that of A^-1.
+    Let A be the sum of x x' over n pulls that were chosen without regard to the rewards. With probability at least
+    1 - delta, for all n and for all pairs of the union bound at once, every gap lies within C(n) ||x_i - x_j||_{A^-1}
+    of its estimate.
 
     Args:
         n: int or float (...), number of pulls, at least 1.
         delta: float (), error probability, in (0, 1).
         K: number of arms, a Python int, at least 2.
         noise_scale: float (), sub-Gaussian constant of the noise, in units of reward, above 0. Proposition 1 behind
-            "azuma" requires bounded noise and its bound; the published experiments put 1 for standard Gaussian noise.
+            "azuma" requires bounded noise and its bound; the published experiments use 1 for standard Gaussian noise.
         union_power: 2 for a union bound over all pairs, 1 for the pairs with one known arm.
-        radius: "azuma", as published, or "subgaussian", also valid and tight: its square is smaller by a factor 3.8
-            (K = 6, n = 1e6 to 1.5e7).
+        radius: "azuma", as published, or "subgaussian", which is also valid and tighter: its square is smaller by a
+            factor 3.8 (K = 6, n = 1e6 to 1.5e7).
 
     Returns:
-        float (...), of n's dtype, or the default one where n counts in integers.
+        float (...), of n's dtype, or of the default dtype if n is an integer.
 
     Raises:
         ValueError: an argument is out of range.
@@ -69,18 +69,18 @@ def confidence_radius(
     Source: Soare, Lazaric and Munos (2014), Proposition 1; Xu, Honda and Sugiyama (2018), equation (2).
     """
     n = checks.array("n", n, ("...",), least=1)
-    return radius_after(n, checked_confidence(delta, K, noise_scale, union_power, radius))
+    return radius_after(n, checked_radius_settings(delta, K, noise_scale, union_power, radius))
 
 
-def radius_after(n: Array, confidence: Confidence) -> Array:
-    """The radius after n pulls, float (...), unchecked."""
+def radius_after(n: Array, confidence: RadiusSettings) -> Array:
+    """Computes the radius after n pulls, float (...), without checks."""
     delta, K, noise_scale, union_power, radius = confidence
-    # The sum of logarithms: n^2 would overflow an integer.
+    # A sum of logarithms, because n^2 would overflow an integer.
     log_union = 2 * jnp.log(n) + union_power * math.log(K) - jnp.log(jnp.asarray(delta, n.dtype))
     noise_scale = jnp.asarray(noise_scale, n.dtype)
     if radius == "subgaussian":
         return noise_scale * jnp.sqrt(2 * (log_union + math.log(math.pi**2 / 3)))
-    # As printed. A union over n with weights 6/(pi n)^2 gives pi^2/6 where this has its mirror image 6/pi^2;
+    # As printed. A union over n with weights 6/(pi n)^2 gives pi^2/6 where this has its inverse 6/pi^2;
     # the factor 2 in front, where 1 suffices, more than covers it.
     return 2 * noise_scale * jnp.sqrt(2 * (log_union + math.log(6 / math.pi**2)))
 
@@ -95,15 +95,15 @@ def lingape_radius(
     norm_bound: Array | float = 2.0,
     union_bound: Array | float | None = None,
 ) -> Array:
-    """The radius C of LinGapE's confidence ellipsoid for theta, in the norm of A = ridge I + sum of x x'.
+    """Computes the radius C of LinGapE's confidence ellipsoid for theta, in the norm of A = ridge I + sum of x x'.
 
     With probability at least 1 - delta, in all rounds and for arms chosen by any rule, the gap of every pair lies
-    within C ||x_i - x_j|| of its estimate, the norm that of A^-1.
+    within C ||x_i - x_j||_{A^-1} of its estimate.
 
     Args:
-        logdet: float (...), log det(A / ridge), such as `state.logdet` or that of `estimate`.
+        logdet: float (...), log det(A / ridge), such as `state.logdet` or `estimate(..).logdet`.
         K: number of arms, a Python int, at least 2.
-        delta: as `lingape` has it; so are all that follow.
+        delta: () in (0, 1), as for `lingape`; so are the arguments below.
         ridge: () > 0.
         noise_scale: () > 0.
         norm_bound: () >= 0.
@@ -133,5 +133,5 @@ def lingape_radius(
 def radius_at(
     logdet: Array, delta: Array, ridge: Array, noise_scale: Array, norm_bound: Array, union_bound: Array
 ) -> Array:
-    """`lingape_radius`, unchecked, of numbers of one dtype."""
+    """Computes `lingape_radius` of numbers of one dtype, without checks."""
     return noise_scale * jnp.sqrt(logdet + 2 * jnp.log(union_bound / delta)) + jnp.sqrt(ridge) * norm_bound

@@ -13,7 +13,7 @@ from jaxbandits.numerics.l1 import decompose
 
 
 class RatioTables(NamedTuple):
-    """For every pair of arms, the design that is best for their difference. NumPy float64, zero for i = j."""
+    """Best design for the difference of each pair of arms. NumPy float64, zero for i = j."""
 
     p: np.ndarray  # float (K, K, K)   p[i, j, k]: share of arm k's pulls
     rho: np.ndarray  # float (K, K)    x_i - x_j has squared norm rho[i, j] / n after n pulls in these shares
@@ -31,7 +31,7 @@ def ratio_tables(arms: Array | np.ndarray) -> RatioTables:
         RatioTables; the functions that take them cast them to the dtype of the arms.
 
     Raises:
-        ValueError: `arms` is not a valid (K, d) array, or traced.
+        ValueError: `arms` is not a valid (K, d) array, or is traced.
 
     Cost: K (K - 1)/2 linear programs on the host, about a second for K = 30.
 
@@ -53,7 +53,7 @@ def ratio_tables(arms: Array | np.ndarray) -> RatioTables:
 
 
 def checked_shares(ratios: Any, K: int, dtype: Any) -> Array:
-    """The table p as an array; raises `ValueError` unless it is one for K arms."""
+    """Returns the table p as an array; raises `ValueError` unless it is one for K arms."""
     array = checks.array("ratios", ratios, (K, K, K), least=0)
     if is_concrete(ratios):
         table = np.asarray(ratios)

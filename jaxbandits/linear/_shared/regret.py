@@ -1,4 +1,4 @@
-"""Rules that play for reward: the state, and how an index becomes an algorithm."""
+"""Rules that maximise reward: the state, and the algorithm of an index."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.linear._problem.environment import Pull, made_for
-from jaxbandits.linear._shared.glr import entry
+from jaxbandits.linear._shared.likelihood_ratio import entry
 from jaxbandits.numerics.compensated import add_at, no_loss
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse_logdet
 
@@ -22,15 +22,15 @@ class State(NamedTuple):
     leverage: Array  # float (K,)    x_k' A^-1 x_k
     theta: Array  # float (d,)       ridge estimate A^-1 sum_k sums_k x_k
     logdet: Array  # float ()        log det(A / ridge)
-    lost: Array | tuple[()] = ()  # float (K,) in 32 bit: what `sums` has lost to rounding, as in `compensated`
+    lost: Array | tuple[()] = ()  # float (K,) in 32 bit: rounding error of `sums`, as in `compensated`
 
 
-def by_index(arms: Array, ridge: Array, index: Callable[[Key, State], Array]) -> Algorithm:
-    """Pulls the arm of the largest index, for as long as it is let; the answer is the arm with the largest estimate.
+def algorithm_from_index(arms: Array, ridge: Array, index: Callable[[Key, State], Array]) -> Algorithm:
+    """Builds the algorithm that pulls the arm of largest index until the horizon, and answers the largest estimate.
 
     Args:
         arms: float (K, d).
-        ridge: float (), of their dtype.
+        ridge: float (), of the dtype of the arms.
         index: (key, state) -> float (K,).
 
     Returns:

@@ -1,4 +1,4 @@
-"""What the top-two rules share: posterior draws, the pull for a pair, and the checks of the coin."""
+"""Parts that the top-two rules share: posterior draws, the pull for a pair, and checks of the leader's share."""
 
 from typing import NamedTuple
 
@@ -8,8 +8,14 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Array, Key
 from jaxbandits.checks import require
-from jaxbandits.linear._shared.fixed_confidence import Settings
-from jaxbandits.linear._shared.glr import Comparison, State, compare, statistics, telling
+from jaxbandits.linear._shared.fixed_confidence import FixedConfidenceSettings
+from jaxbandits.linear._shared.likelihood_ratio import (
+    ItemComparison,
+    State,
+    compare_items,
+    most_informative,
+    statistics,
+)
 from jaxbandits.numerics.linalg import dot
 from jaxbandits.numerics.normal import normals_and_uniforms
 
@@ -22,7 +28,7 @@ def check_leader_share(leader_share: Array | float | None, items: Array | None) 
 
 
 class Numbers(NamedTuple):
-    """The random numbers of a round."""
+    """Random numbers of a round."""
 
     normals: Array  # float (n,)
     tie: Array  # float (), uniform
@@ -30,22 +36,27 @@ class Numbers(NamedTuple):
 
 
 def numbers_of(key: Key, n: int, dtype: jnp.dtype) -> Numbers:
-    """All numbers of a round at once: a call of JAX's generator takes a CPU about as long however few it makes."""
+    """Draws all numbers of a round at once.
+
+    A call of JAX's generator takes a CPU about as long however few it makes.
+    """
     normals, uniforms = normals_and_uniforms(key, n, 2, dtype)
     return Numbers(normals, *uniforms)
 
 
-def posterior_draws(settings: Settings, state: State, normals: Array) -> Array:
-    """Draws of theta from the posterior, N(theta_hat, noise_scale^2 A^-1), float (n, d); `normals` (n, d)."""
+def posterior_draws(settings: FixedConfidenceSettings, state: State, normals: Array) -> Array:
+    """Draws theta from the posterior, N(theta_hat, noise_scale^2 A^-1), float (n, d); `normals` (n, d)."""
     assert isinstance(state.root, jax.Array)
     root, d = state.root, state.root.shape[0]
     drawn = sum((normals[:, k, None] * root[k, None] for k in range(1, d)), start=normals[:, 0, None] * root[0, None])
     return state.cache.theta[None] + settings.noise_scale * drawn
 
 
-def challenger_of(settings: Settings, state: State, leader: Array, rivals: Array, uniform: Array) -> Array:
-    """The rival of the least likelihood ratio against any item, one of several with equal probabilities, int ()."""
-    against = compare(settings, state.cache, leader)
+def challenger_of(
+    settings: FixedConfidenceSettings, state: State, leader: Array, rivals: Array, uniform: Array
+) -> Array:
+    """Returns the rival with the smallest likelihood ratio against the leader, one of several at random, int ()."""
+    against = compare_items(settings, state.cache, leader)
     costs = jnp.where(rivals & against.rivals, statistics(against), jnp.inf)
     tied = costs == jnp.min(costs)
     rank = jnp.cumsum(tied)
@@ -53,26 +64,27 @@ def challenger_of(settings: Settings, state: State, leader: Array, rivals: Array
     return jnp.argmax(tied & (rank == jnp.minimum(chosen + 1, rank[-1])))
 
 
-def open_items(seen: Comparison) -> Array:
-    """What may lead or challenge, bool (M,): all but what has been eliminated."""
-    return seen.rivals | (jnp.arange(seen.rivals.shape[0]) == seen.leader)
+def open_items(comparison: ItemComparison) -> Array:
+    """Returns a mask of the items that may lead or challenge, bool (M,): all that have not been eliminated."""
+    return comparison.rivals | (jnp.arange(comparison.rivals.shape[0]) == comparison.leader)
 
 
-def best_items(settings: Settings, thetas: Array, is_open: Array) -> Array:
-    """The best open item of every draw (n, d), int (n,)."""
+def best_items(settings: FixedConfidenceSettings, thetas: Array, is_open: Array) -> Array:
+    """Returns the best open item of each draw (n, d), int (n,)."""
     means = dot(thetas[:, None], settings.items)
     return jnp.argmax(jnp.where(is_open[None], means, -jnp.inf), axis=1)
 
 
 def pulled_of(
-    settings: Settings,
+    settings: FixedConfidenceSettings,
     state: State,
+    *,
     leader: Array,
     challenger: Array,
     leader_share: Array | float | None,
     coin: Array,
 ) -> Array:
-    """The arm that tells the two apart best, or one of them as a coin falls, int ()."""
+    """Returns the arm that separates the two best or, with a `leader_share`, one of them at random, int ()."""
     if leader_share is not None:
         return jnp.where(coin < jnp.asarray(leader_share, coin.dtype), leader, challenger)
-    return telling(settings, state, leader, challenger)
+    return most_informative(settings, state, leader, challenger)

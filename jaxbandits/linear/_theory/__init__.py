@@ -1,1 +1,1 @@
-"""Complexity, bounds and readings of a state: what no algorithm needs while it runs."""
+"""Complexity, bounds and diagnostics of a state, which no algorithm reads while it runs."""

@@ -1,4 +1,4 @@
-"""How many pulls an instance needs at least for each unit of information, with a certificate."""
+"""Smallest number of pulls per unit of information that an instance needs, with a certificate."""
 
 from typing import NamedTuple
 
@@ -14,11 +14,11 @@ from jaxbandits.numerics.linalg import dot, gram, spd_inverse
 
 
 class CharacteristicTime(NamedTuple):
-    """T*, with lower <= T* <= upper = value."""
+    """Characteristic time T*, with lower <= T* <= upper = value."""
 
-    value: Array  # float ()         what the allocation attains
-    lower: Array  # float ()         certified
-    upper: Array  # float ()         the same as value
+    value: Array  # float ()         value that the allocation attains
+    lower: Array  # float ()         certified lower bound
+    upper: Array  # float ()         same as value
     allocation: Array  # float (K,)  shares of the pulls; the optimum need not be unique
 
 
@@ -30,7 +30,7 @@ def characteristic_time(
     noise_scale: Array | float = 1.0,
     steps: int = 5000,
 ) -> CharacteristicTime:
-    """T* of 1/T* = max_w min_j F_j(w), where F_j = (y_j.theta)^2 / (2 noise_scale^2 ||y_j||^2_{A(w)^-1}).
+    """Computes T* of 1/T* = max_w min_j F_j(w), where F_j = (y_j.theta)^2 / (2 noise_scale^2 ||y_j||^2_{A(w)^-1}).
 
     y_j = z_best - z_j are the leads over the other items, A(w) = sum_k w_k x_k x_k' is the design. No rule that errs
     with probability delta at most stops before T* kl(delta, 1 - delta) pulls on average (`lower_bound`).
@@ -38,18 +38,18 @@ def characteristic_time(
     Args:
         arms: float (K, d), spanning R^d.
         theta: float (d,), under which the best item must be unique.
-        items: float (M, d), what is compared. None: the arms.
+        items: float (M, d), features of the compared items. If None, the arms.
         noise_scale: () > 0, standard deviation of the noise.
         steps: iterations of the design's solver, a Python int, at least 1.
 
     Returns:
-        CharacteristicTime. Traceable; for arguments that are not traced a linear program on the host tightens `lower`,
-        so that value / lower - 1 is 1e-7 or less on usual instances, else some 1e-4.
+        CharacteristicTime. Traceable. For concrete arguments a linear program on the host tightens `lower`: value /
+        lower - 1 is then 1e-7 or less on usual instances, and some 1e-4 otherwise.
 
     Raises:
         ValueError: an argument is not valid, the arms do not span R^d (see `reduce_rank`), or two items tie.
 
-    Cost: O(d^3 + (K + M) d^2 + K M d) a step, and one linear program of M variables and K rows.
+    Cost: O(d^3 + (K + M) d^2 + K M d) per step, and one linear program of M variables and K rows.
 
     Example:
         >>> from jaxbandits import linear
@@ -75,7 +75,7 @@ def characteristic_time(
     noise_scale = jnp.asarray(noise_scale, dtype)
     weights = inverse_squares(gaps)
     optimum = design(features, directions, weights=weights, steps=steps)
-    # A share of each arm keeps A(w) regular, so that what is returned attains what is said.
+    # A share of each arm keeps A(w) regular, so that the returned allocation attains the returned value.
     shares = jnp.maximum(optimum.allocation, max(FLOOR, 2 * float(jnp.finfo(dtype).eps)))
     shares /= shares.sum()
     inverse = spd_inverse(gram(features, shares))
@@ -88,7 +88,7 @@ def characteristic_time(
 
 
 def _certified(arms: Array, directions: Array, gaps: Array, shares: Array, noise_scale: Array) -> float:
-    """A lower bound of T* from the derivatives at `shares`, by a linear program on the host."""
+    """Computes a lower bound of T* from the derivatives at `shares`, by a linear program on the host."""
     from scipy.optimize import linprog
 
     X, Y, gap, w = (np.asarray(x, np.float64) for x in (arms, directions, gaps, shares))
@@ -97,8 +97,8 @@ def _certified(arms: Array, directions: Array, gaps: Array, shares: Array, noise
     slopes = ((gap / np.sum(images * Y, axis=1))[:, None] * (images @ X.T)) ** 2 / 2  # (M - 1, K)
     scale = slopes.max()
     M, K = slopes.shape
-    # min over q in the simplex of the largest entry of q' slopes
-    made = linprog(
+    # Minimises the largest entry of q' slopes over q in the simplex.
+    solution = linprog(
         np.append(np.zeros(M), 1.0),
         A_ub=np.hstack([slopes.T / scale, -np.ones((K, 1))]),
         b_ub=np.zeros(K),
@@ -106,8 +106,8 @@ def _certified(arms: Array, directions: Array, gaps: Array, shares: Array, noise
         b_eq=[1.0],
         method="highs-ds",
     )
-    if made.x is None:
+    if solution.x is None:
         return 0.0
-    q = np.maximum(made.x[:M], 0)
-    # Evaluated anew, so that it is a bound whatever the solver's tolerance is.
+    q = np.maximum(solution.x[:M], 0)
+    # The objective is evaluated anew, so that the bound holds whatever the solver's tolerance is.
     return float(1 / ((q / q.sum()) @ slopes).max())

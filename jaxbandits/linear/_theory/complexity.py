@@ -1,6 +1,6 @@
-"""How hard an instance is: gaps, hardness measures, and the lower bound for all algorithms.
+"""Difficulty of an instance: gaps, hardness measures, and the lower bound for all algorithms.
 
-All of these are functions of the truth, which an algorithm does not know.
+All of these are functions of the truth, which no algorithm reads.
 """
 
 from functools import partial
@@ -17,7 +17,7 @@ from jaxbandits.linear._theory.characteristic_time import characteristic_time
 
 
 def gaps(arms: Array, theta: Array) -> Array:
-    """The distance of each arm's mean from the best one's, and for the best arm from the second best's.
+    """Computes the distance of each arm's mean from the best mean, and for the best arm from the second best.
 
     Args:
         arms: float (K, d).
@@ -35,13 +35,13 @@ def gaps(arms: Array, theta: Array) -> Array:
 
 
 @partial(jax.jit, inline=True)
-def _gaps(found: Leads) -> Array:
-    is_best = jnp.arange(found.gaps.size) == found.best
-    return jnp.where(is_best, jnp.min(jnp.where(is_best, jnp.inf, found.gaps)), found.gaps)
+def _gaps(lead: Leads) -> Array:
+    is_best = jnp.arange(lead.gaps.size) == lead.best
+    return jnp.where(is_best, jnp.min(jnp.where(is_best, jnp.inf, lead.gaps)), lead.gaps)
 
 
 def hardness_lingape(arms: Array, theta: Array, *, ratios: RatioTables, epsilon: Array | float = 0.0) -> Array:
-    """H_epsilon, which LinGapE's pulls under the ratio rule follow up to logarithms.
+    """Computes H_epsilon, which LinGapE's pulls under the ratio rule follow up to logarithms.
 
     H_epsilon = sum_k max_{i,j} p_k(i,j) rho(i,j) / max(epsilon, (epsilon + Delta_i)/3, (epsilon + Delta_j)/3)^2.
 
@@ -78,9 +78,9 @@ def _hardness_lingape(p: Array, rho: Array, distances: Array, epsilon: Array) ->
 
 
 def hardness_oracle(arms: Array, theta: Array, *, ratios: RatioTables) -> Array:
-    """H_oracle = max_{i != best} rho(best,i) / Delta_i^2.
+    """Computes H_oracle = max_{i != best} rho(best,i) / Delta_i^2, float ().
 
-    Arguments and errors are those of `hardness_lingape`; returns float ().
+    Arguments and errors: as for `hardness_lingape`.
 
     Source: Soare, Lazaric and Munos (2014); Xu, Honda and Sugiyama (2018), Theorem 3.
     """
@@ -88,9 +88,9 @@ def hardness_oracle(arms: Array, theta: Array, *, ratios: RatioTables) -> Array:
 
 
 def hardness_oracle_sum(arms: Array, theta: Array, *, ratios: RatioTables) -> Array:
-    """H' = sum_{i != best} rho(best,i) / Delta_i^2, between H_oracle and K - 1 times that.
+    """Computes H' = sum_{i != best} rho(best,i) / Delta_i^2, float (), between H_oracle and (K - 1) H_oracle.
 
-    Arguments and errors are those of `hardness_lingape`; returns float ().
+    Arguments and errors: as for `hardness_lingape`.
 
     Source: Xu, Honda and Sugiyama (2018), Theorem 3.
     """
@@ -98,7 +98,7 @@ def hardness_oracle_sum(arms: Array, theta: Array, *, ratios: RatioTables) -> Ar
 
 
 def hardness_ugape(arms: Array, theta: Array, *, epsilon: Array | float = 0.0) -> Array:
-    """The hardness of the same means without the linear structure, for rewards of range 2.
+    """Computes the hardness of the same means without the linear structure, for rewards of range 2.
 
     It is sum_k 4 / max(epsilon, (epsilon + Delta_k)/2)^2. On canonical arms H_epsilon is at most 9/8 of it.
 
@@ -127,7 +127,7 @@ def _hardness_ugape(distances: Array, epsilon: Array) -> Array:
 
 
 class LowerBound(NamedTuple):
-    """What no algorithm can beat, and how an optimal one would share out its pulls."""
+    """Lower bound for all algorithms, and the shares of the pulls of an optimal one."""
 
     T_star: Array  # float ()         pulls for each unit of information, kl(delta, 1 - delta)
     pulls: Array  # float ()          T_star kl(delta, 1 - delta) <= expected pulls
@@ -143,15 +143,16 @@ def lower_bound(
     noise_scale: Array | float = 1.0,
     steps: int = 5000,
 ) -> LowerBound:
-    """The least expected pulls of any algorithm that names the best item with probability 1 - delta on every instance.
+    """Computes the lower bound on the mean pulls of any algorithm with error probability at most delta.
 
-    It is T* kl(delta, 1 - delta) with the `characteristic_time` T*. For Gaussian noise only.
+    The bound is T* kl(delta, 1 - delta) with the `characteristic_time` T*. It is for Gaussian noise, and for algorithms
+    that name the best item with probability 1 - delta on every instance.
 
     Args:
         arms: float (K, d), spanning R^d.
         theta: float (d,), under which the best item must be unique.
         delta: float (), error probability, in (0, 1).
-        items: float (M, d), what is compared. None: the arms.
+        items: float (M, d), features of the compared items. If None, the arms.
         noise_scale: float (), R, standard deviation of the noise, above 0.
         steps: iterations of the design's solver.
 
@@ -161,7 +162,7 @@ def lower_bound(
     Raises:
         ValueError: an argument is not valid, the arms do not span R^d (see `reduce_rank`), or two tie for the best.
 
-    Cost: that of `characteristic_time`.
+    Cost: as for `characteristic_time`.
 
     Source: Jedra and Proutiere (2020); Kaufmann, Cappé and Garivier (2016) for the kl.
     """
@@ -182,12 +183,12 @@ def _oracle_terms(arms: Array, theta: Array, ratios: RatioTables) -> Array:
 
 
 @partial(jax.jit, inline=True)
-def _terms(rho: Array, found: Leads) -> Array:
-    return jnp.where(found.gaps > 0, rho[found.best] / found.gaps**2, 0)
+def _terms(rho: Array, lead: Leads) -> Array:
+    return jnp.where(lead.gaps > 0, rho[lead.best] / lead.gaps**2, 0)
 
 
 def _tables(arms: Array, ratios: RatioTables) -> tuple[Array, Array]:
-    """The two tables in the dtype of the arms."""
+    """Returns the two tables in the dtype of the arms."""
     arms = checked_arms(arms)
     K, dtype = arms.shape[0], arms.dtype
     checks.instance("ratios", ratios, RatioTables)

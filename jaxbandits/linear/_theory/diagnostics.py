@@ -1,4 +1,4 @@
-"""A run read from outside: what its counts and sums say of theta, and how sure LinGapE is of it."""
+"""Diagnostics of a run: the estimate of theta from counts and sums, and its precision."""
 
 from typing import NamedTuple
 
@@ -15,20 +15,20 @@ class Estimate(NamedTuple):
 
     theta: Array  # float (d,)
     inverse: Array  # float (d, d)   A^-1: y.theta has the squared width y'A^-1 y
-    logdet: Array  # float ()        log det(A / ridge), for `lingape_radius`; that of A where ridge is 0
+    logdet: Array  # float ()        log det(A / ridge), for `lingape_radius`; log det A if ridge is 0
 
 
 def estimate(arms: Array, counts: Array, sums: Array, *, ridge: Array | float = 0.0) -> Estimate:
-    """The least-squares estimate from pulls and the sums of their rewards.
+    """Computes the least-squares estimate from pulls and the sums of their rewards.
 
     Args:
-        arms: float (K, d), as the algorithm has them.
-        counts: int (K,), pulls of every arm: `state.counts`.
+        arms: float (K, d), the algorithm's arms.
+        counts: int (K,), pulls of each arm: `state.counts`.
         sums: float (K,), sums of rewards: `state.sums`.
-        ridge: () >= 0, as the algorithm has it (1 by default in `lingape`).
+        ridge: () >= 0, the algorithm's ridge (1 by default in `lingape`).
 
     Returns:
-        Estimate. With ridge 0 an arm that has not been pulled counts as pulled once, so that A is regular.
+        Estimate. With ridge 0 an arm without a pull counts as pulled once, so that A is regular.
 
     Raises:
         ValueError: an argument is not as above.
@@ -43,18 +43,18 @@ def estimate(arms: Array, counts: Array, sums: Array, *, ridge: Array | float = 
         >>> instance = linear.canonical(0.5)
         >>> algorithm = linear.lingape(instance.arms, delta=0.05)
         >>> state = jaxbandits.run(jax.random.key(0), algorithm, linear.environment(instance), max_rounds=10**5).state
-        >>> seen = linear.estimate(instance.arms, state.counts, state.sums, ridge=1.0)
-        >>> radius = linear.lingape_radius(seen.logdet, K=5, delta=0.05)
+        >>> estimate = linear.estimate(instance.arms, state.counts, state.sums, ridge=1.0)
+        >>> radius = linear.lingape_radius(estimate.logdet, K=5, delta=0.05)
         >>> directions = instance.arms[0] - instance.arms[1:]
-        >>> half = radius * jnp.sqrt(jnp.sum(directions @ seen.inverse * directions, axis=1))
-        >>> print((directions @ seen.theta >= half).all())  # so it has stopped
+        >>> half = radius * jnp.sqrt(jnp.sum(directions @ estimate.inverse * directions, axis=1))
+        >>> print((directions @ estimate.theta >= half).all())  # so it has stopped
         True
     """
     arms = checked_arms(arms)
     counts = checks.array("counts", counts, (arms.shape[0],), kind="int", least=0)
     sums = checks.array("sums", sums, (arms.shape[0],), dtype=arms.dtype)
     checks.not_negative("ridge", ridge)
-    # A ridge may be traced, so an arm without a pull counts as pulled by a choice of values, not of programs.
+    # The ridge may be traced, so a select decides whether an arm without a pull counts as pulled.
     ridge = jnp.asarray(ridge, arms.dtype)
     weights = jnp.maximum(counts, jnp.where(ridge > 0, 0, 1)).astype(arms.dtype)
     scale = jnp.where(ridge > 0, ridge, 1)

@@ -15,7 +15,7 @@ from jaxbandits.checks import known, require
 def theorem2_ridge_limit(
     *, K: int, delta: Array | float, noise_scale: Array | float, norm_bound: Array | float
 ) -> Array:
-    """The largest ridge for which `theorem2_bound` holds, 2 R^2 / S^2 log(K^2 / delta).
+    """Computes the largest ridge for which `theorem2_bound` holds, 2 R^2 / S^2 log(K^2 / delta).
 
     Args:
         K: number of arms, a Python int, at least 2.
@@ -48,7 +48,7 @@ def theorem2_bound(
     arm_norm: Array | float,
     printed: bool = False,
 ) -> Array:
-    """The bound on LinGapE's pulls under the ratio rule, with probability 1 - delta, for a small ridge.
+    """Computes the bound on LinGapE's pulls under the ratio rule, with probability 1 - delta, for a small ridge.
 
     It is N + 4 H R^2 d log(1 + M^2 L^2 / (ridge d)), with N = 8 H R^2 log(K^2 / delta) + K.
 
@@ -61,8 +61,8 @@ def theorem2_bound(
         noise_scale: float (), R, sub-Gaussian constant of the noise, in units of reward, above 0.
         norm_bound: float (), S, bound of theta's norm, above 0.
         arm_norm: float (), L, the largest norm of an arm, above 0.
-        printed: whether to take M^2 = 4 (a^2 + N^2), a = 4 H R^2 sqrt(d L^2 / ridge), as printed. By default M is the
-            root of M^2 = a M + N, which is what the proof needs and smaller.
+        printed: if True, M^2 = 4 (a^2 + N^2) with a = 4 H R^2 sqrt(d L^2 / ridge), as printed. If False, M is the root
+            of M^2 = a M + N, which is what the proof requires, and smaller.
 
     Returns:
         float (), pulls.
@@ -93,11 +93,11 @@ def theorem2_large_ridge_bound(
     norm_bound: Array | float,
     arm_norm: Array | float,
 ) -> Array:
-    """The bound on LinGapE's pulls under the ratio rule, with probability 1 - delta, for a large ridge.
+    """Computes the bound on LinGapE's pulls under the ratio rule, with probability 1 - delta, for a large ridge.
 
     It is 8 H R^2 log(K^2 / delta) + 4 H ridge S^2 + 2 K.
 
-    The arguments are those of `theorem2_bound`, but `ridge` is above 4 H R^2 L^2 and `norm_bound` may be 0.
+    Arguments: as for `theorem2_bound`, except that `ridge` is above 4 H R^2 L^2 and `norm_bound` may be 0.
 
     Returns:
         float (), pulls.
@@ -125,12 +125,12 @@ def theorem2_implicit(
     norm_bound: Array | float,
     arm_norm: Array | float,
 ) -> Array:
-    """The inequality behind Theorem 2, solved instead of relaxed: on soare(5) five times sharper, for every ridge.
+    """Solves the inequality behind Theorem 2 instead of relaxing it, for every ridge; five times sharper on soare(5).
 
     It is the largest t with t <= H C(t)^2 + K, where C(t) = R sqrt(2 log(K^2 / delta) + d log(1 + t L^2 / (ridge d)))
     + sqrt(ridge) S bounds LinGapE's confidence radius after t pulls.
 
-    The arguments are those of `theorem2_bound`, but `ridge` has no limit and `norm_bound` may be 0.
+    Arguments: as for `theorem2_bound`, except that `ridge` has no limit and `norm_bound` may be 0.
 
     Returns:
         float (), pulls.
@@ -146,7 +146,7 @@ def theorem2_implicit(
 
 @partial(jax.jit, static_argnums=(0, 1), inline=True)
 def _largest(K: int, d: int, numbers: tuple[Array, ...]) -> Array:
-    """The largest t of `theorem2_implicit`, float (), by its other arguments in their order."""
+    """Computes the largest t of `theorem2_implicit`, float (), from its other arguments in their order."""
     hardness, delta, ridge, noise_scale, norm_bound, arm_norm = numbers
     union = _log_union(K, delta)
 
@@ -156,7 +156,7 @@ def _largest(K: int, d: int, numbers: tuple[Array, ...]) -> Array:
         return hardness * radius**2 + K
 
     # The right-hand side is concave and positive at 0, so it crosses t once; from above the crossing the iteration
-    # falls towards it. The pair compares a value with itself: computed twice, it may be rounded in two ways.
+    # falls towards it. The loop carries both values, because a value computed twice may be rounded in two ways.
     above = lax.while_loop(lambda t: t < right_hand_side(t), lambda t: 2 * t, jnp.asarray(K, float))
     t, _ = lax.while_loop(
         lambda pair: pair[1] < pair[0],
@@ -176,5 +176,5 @@ def _check(K: int, delta: Array | float, norm_bound: Array | float, d: int = 1, 
 
 
 def _log_union(K: int, delta: Array | float) -> Array:
-    """log(K^2 / delta)."""
+    """Computes log(K^2 / delta)."""
     return 2 * math.log(K) - jnp.log(delta)

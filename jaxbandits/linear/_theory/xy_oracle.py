@@ -1,4 +1,4 @@
-"""XY-oracle: what the best fixed design needs when theta is known."""
+"""XY-oracle: the pulls of the best fixed design when theta is known."""
 
 import bisect
 from typing import NamedTuple
@@ -11,21 +11,21 @@ from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete, require
 from jaxbandits.linear._problem.arms import checked_arms, leads
 from jaxbandits.linear._shared.allocations import oracle_allocation
-from jaxbandits.linear._shared.radius import Radius, checked_confidence, radius_after
+from jaxbandits.linear._shared.radius import Radius, checked_radius_settings, radius_after
 from jaxbandits.numerics.linalg import gram, spd_inverse, squared_norms
 from jaxbandits.numerics.tracking import tracked_counts
 
-WALK = 64  # pulls by which the bisection may miss the first n
+WALK = 64  # largest number of pulls by which the bisection may miss the first n
 
 
 class XYOracle(NamedTuple):
-    """The oracle's sample complexity and how it spends it."""
+    """Sample complexity of the oracle, and its pulls."""
 
-    n: int  # the first number of pulls after which the confidence bounds lie below the gaps
-    counts: Array  # int (K,)        those pulls
-    allocation: Array  # float (K,)  the design that they track
+    n: int  # first number of pulls after which the confidence bounds lie below the gaps
+    counts: Array  # int (K,)        pulls of each arm after n pulls
+    allocation: Array  # float (K,)  design that the pulls track
     value: Array  # float ()         max_i ||x_best - x_i||^2 / gap_i^2 in A(allocation)^-1
-    lower: Array  # float ()         a certified lower bound of the least such value
+    lower: Array  # float ()         certified lower bound of the smallest such value
 
 
 def xy_oracle(
@@ -38,7 +38,7 @@ def xy_oracle(
     radius: Radius = "azuma",
     steps: int = 5000,
 ) -> XYOracle:
-    """The pulls that the best fixed design needs when theta is known: a baseline in which nothing is random.
+    """Computes the pulls that the best fixed design needs when theta is known, a baseline without randomness.
 
     The design minimises max_{i != best} ||x_best - x_i||^2 / gap_i^2 in A(p)^-1. It is tracked until the confidence
     radius times ||x_best - x_i|| in A^-1 is at most the gap, for every i.
@@ -48,7 +48,7 @@ def xy_oracle(
         theta: float64 (d,), the truth.
         delta: in (0, 1), admitted probability of error.
         noise_scale: sub-Gaussian constant of the noise, in units of reward, positive.
-        union_power: 1 (here the default, which fits the published totals to a few pulls) or 2.
+        union_power: 1 or 2. The default fits the published totals to a few pulls.
         radius: "azuma" or "subgaussian", see `confidence_radius`.
         steps: iterations of the design's solver. The relative error of `n` is at most value / lower - 1, apart from
             the integer pulls: 2e-11 on `soare(5)`.
@@ -59,8 +59,7 @@ def xy_oracle(
     Raises:
         ValueError: an argument is out of range or traced, two arms tie for the best, or the gaps need 2^53 pulls.
 
-    Cost: the design's solver, then about 120 inversions of A, on the host: it cannot be called while a program is
-    traced.
+    Cost: the design's solver, then about 120 inversions of A, on the host. It cannot be called inside a trace.
 
     Source: Soare, Lazaric and Munos (2014), the oracle; Xu, Honda and Sugiyama (2018), equation (18) and Table 1.
     """
@@ -70,7 +69,7 @@ def xy_oracle(
     K, d = arms.shape
     require(arms.dtype == jnp.float64, "arms", "be float64", arms.dtype)
     theta = checks.array("theta", theta, (d,), dtype=arms.dtype)
-    confidence = checked_confidence(delta, K, noise_scale, union_power, radius)
+    confidence = checked_radius_settings(delta, K, noise_scale, union_power, radius)
     steps = checks.whole("steps", steps, least=1)
     _, directions, gaps = leads(arms, theta)
     optimum = oracle_allocation(arms, theta=theta, steps=steps)
@@ -85,9 +84,9 @@ def xy_oracle(
     def enough(n: int) -> bool:
         return bool(is_enough(jnp.asarray(n, int)))
 
-    limit = 2**53  # the largest integer up to which a double counts one by one
+    limit = 2**53  # largest integer up to which a double represents every integer
     n = bisect.bisect_left(range(limit), True, lo=K, key=enough)
     require(n < limit, "theta", "have gaps that take fewer than 2^53 pulls", gaps)
-    # One pull more may help no pair and yet widen the confidence: around the crossing the condition comes and goes.
+    # One more pull may help no pair and still widen the bounds, so around the crossing the condition alternates.
     n = min(filter(enough, range(max(K, n - WALK), n + 1)))
     return XYOracle(n, tracked_counts(optimum.allocation, n), *optimum)

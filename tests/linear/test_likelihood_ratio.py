@@ -1,4 +1,4 @@
-"""Common parts of the rules with a likelihood-ratio stop: by hand, by brute force, and bad input."""
+"""Parts that rules with a likelihood-ratio stop share: by hand, by brute force, and bad input."""
 
 import functools
 
@@ -23,8 +23,8 @@ from jaxbandits.linear._shared.factor import (
     root_without_errors,
 )
 from jaxbandits.linear._shared.fixed_confidence import checked_settings, first_spanner
-from jaxbandits.linear._shared.glr import State, algorithm_of, compare, look, statistics
 from jaxbandits.linear._shared.hedge import Hedge, learned, weights_of
+from jaxbandits.linear._shared.likelihood_ratio import State, algorithm_from_rule, compare_items, look, statistics
 from jaxbandits.numerics import thresholds
 from jaxbandits.numerics.design import design, frank_wolfe
 
@@ -35,34 +35,34 @@ ARMS = RNG.normal(size=(6, 3))
 
 
 def settings_of(arms, **options):
-    names = {"items": None, "epsilon": 0.0, "ridge": 1.0, "glr_ridge": None, "noise_scale": 1.0, "eliminate": None}
-    return checked_settings(arms, 0.1, GK16, **(names | {"start": "arms"} | options))
+    defaults = {"items": None, "epsilon": 0.0, "ridge": 1.0, "glr_ridge": None, "noise_scale": 1.0, "eliminate": None}
+    return checked_settings(arms, delta=0.1, threshold=GK16, **(defaults | {"start": "arms"} | options))
 
 
 @functools.cache
 def after_pulls(glr_ridge, items):
-    """Returns a program: the state after pulls of arms 0, 1, .. with given rewards, and that state refreshed."""
+    """Builds a program for the state after pulls of arms 0, 1, .. with given rewards, and after its refresh."""
 
     @jax.jit
     def play(arms, rewards, repeats):
         compared = jnp.asarray(RNG.normal(size=(4, arms.shape[1]))) if items else None
         settings = settings_of(arms, glr_ridge=glr_ridge, items=compared)
-        algorithm = algorithm_of(settings, lambda key, state, view: (jnp.argmin(state.counts), ()))
+        algorithm = algorithm_from_rule(settings, lambda key, state, comparison: (jnp.argmin(state.counts), ()))
         state = algorithm.init(KEY)
 
         def one_round(n, state):
             return algorithm.observe(state, algorithm.decide(KEY, state).action, rewards[n])
 
         state = lax.fori_loop(0, repeats * arms.shape[0], one_round, state)
-        view, verdict = look(settings, state)
-        tested = compare(settings, state.plain) if glr_ridge == 0 else view
+        comparison, verdict = look(settings, state)
+        tested = compare_items(settings, state.plain) if glr_ridge == 0 else comparison
         return state, algorithm.refresh(state), statistics(tested), statistics(tested, 0.5), verdict
 
     return play
 
 
 @pytest.mark.parametrize(("glr_ridge", "Z", "with_epsilon"), [(None, 0.125, 0.5), (0, 0.25, 0.5625)])
-def test_the_statistic_by_hand(glr_ridge, Z, with_epsilon):
+def test_statistics_by_hand(glr_ridge, Z, with_epsilon):
     _, _, plain, raised, verdict = after_pulls(glr_ridge, False)(np.eye(2), np.array([1.0, 0.0]), 1)
     assert int(verdict.answer) == 0
     assert float(plain[1]) == pytest.approx(Z)
@@ -70,7 +70,7 @@ def test_the_statistic_by_hand(glr_ridge, Z, with_epsilon):
 
 
 @pytest.mark.parametrize("glr_ridge", [None, 0])
-def test_caches_hold_the_inverse_gram(glr_ridge):
+def test_caches_are_inverses_before_and_after_a_refresh(glr_ridge):
     rewards = RNG.normal(size=18)
     state, refreshed, *_ = after_pulls(glr_ridge, True)(ARMS, rewards, 3)
     V = 3 * ARMS.T @ ARMS
@@ -99,7 +99,7 @@ def factor_program():
 
 
 def test_factors_against_library_calls():
-    # A generator of this test alone: the matrices must not depend on the tests before it.
+    # A generator of its own gives the same matrices whatever tests run before.
     rng = np.random.default_rng(5)
     roots = rng.normal(size=(20, 3, 3))
     shifts = rng.uniform(0, 2, size=20)
@@ -116,7 +116,7 @@ def test_factors_against_library_calls():
         np.testing.assert_allclose(on_arms[lane], ARMS @ inverse @ directions[2], rtol=1e-8, atol=1e-10)
 
 
-def test_root_after_is_the_symmetric_update_of_the_last_root():
+def test_root_after_updates_the_root_with_the_smallest_turn():
     roots = np.random.default_rng(6).normal(size=(4, 4))
     matrix, x = roots @ roots.T + np.eye(4), np.array([0.3, -1.0, 0.0, 2.0])
     inverse, root = np.linalg.inv(matrix), np.linalg.inv(np.linalg.cholesky(matrix))
@@ -128,7 +128,7 @@ def test_root_after_is_the_symmetric_update_of_the_last_root():
     for times in (1.0, 7.0):
         after, expected = np.asarray(program(root, times)), np.linalg.inv(matrix + times * np.outer(x, x))
         np.testing.assert_allclose(after.T @ after, expected, rtol=1e-12, atol=1e-14)
-        # Among all such roots, this one is nearest the last: the factor between them is symmetric and positive.
+        # It turns the last root least of all such roots: the factor between the two is symmetric and positive.
         turn = after @ np.linalg.inv(root)
         np.testing.assert_allclose(turn, turn.T, atol=1e-13)
         assert np.linalg.eigvalsh(turn)[0] > 0
@@ -144,19 +144,19 @@ def test_adahedge_by_hand():
     weights = weights_of(hedge)
     np.testing.assert_allclose(weights, [0.5, 0.5])
     after = learned(hedge, weights, np.array([0.0, 1.0]))
-    assert float(after.gap) == pytest.approx(0.5, abs=1e-6)  # the mix of losses is .01
+    assert float(after.gap) == pytest.approx(0.5, abs=1e-6)  # mixed loss: .01
     np.testing.assert_allclose(after.losses, [0, 1])
 
 
-def test_best_response_against_its_linear_program():
+def test_best_response_against_the_linear_program():
     steps, rows = 512, np.array([True, True, False, True])
     payoffs = np.vstack([[[1, -1, 0.2], [-1, 1, 0.1]], RNG.uniform(-1, 1, (2, 3))])
-    mixed = jax.jit(best_response, static_argnums=2)(payoffs, rows, steps)
-    assert float(mixed.sum()) == pytest.approx(1)
+    strategy = jax.jit(best_response, static_argnums=2)(payoffs, rows, steps)
+    assert float(strategy.sum()) == pytest.approx(1)
     for chosen, exact in ((rows, None), (np.array([True, True, False, False]), 1 / 7)):
-        z = mixed if exact is None else jax.jit(best_response, static_argnums=2)(payoffs, chosen, steps)
+        z = strategy if exact is None else jax.jit(best_response, static_argnums=2)(payoffs, chosen, steps)
         game = payoffs[chosen]
-        solution = linprog(
+        optimum = linprog(
             [0, 0, 0, -1],
             A_ub=np.hstack([-game, np.ones((len(game), 1))]),
             b_ub=np.zeros(len(game)),
@@ -164,13 +164,12 @@ def test_best_response_against_its_linear_program():
             b_eq=[1],
             bounds=[(0, None)] * 3 + [(None, None)],
         )
-        assert exact is None or -solution.fun == pytest.approx(exact)
-        assert (
-            -solution.fun - np.ptp(game) * np.sqrt(np.log(4) / (2 * steps)) <= (game @ z).min() <= -solution.fun + 1e-9
-        )
+        assert exact is None or -optimum.fun == pytest.approx(exact)
+        value, error = -optimum.fun, np.ptp(game) * np.sqrt(np.log(4) / (2 * steps))
+        assert value - error <= (game @ z).min() <= value + 1e-9
 
 
-def test_frank_wolfe_is_within_5_percent_of_the_design():
+def test_frank_wolfe_is_close_to_the_optimal_design():
     directions, weights = ARMS[0] - ARMS[1:], np.array([1.0, 0.2, 3.0, 0.0, 1.0])
     shares = np.asarray(frank_wolfe(ARMS, directions, weights, steps=1000))
     inverse = np.linalg.inv(ARMS.T @ (shares[:, None] * ARMS))
@@ -199,30 +198,30 @@ def test_no_round_has_a_loop_of_unknown_length_or_a_library_call():
         assert not primitives & {"while", "cholesky", "triangular_solve", "lu", "eigh", "svd"}, rule
 
 
-def test_first_spanner_is_the_first_that_spans():
+def test_first_spanner_takes_the_first_arms_that_span():
     np.testing.assert_array_equal(first_spanner(np.array([[0.0, 1], [0, 2], [1, 1], [1, 0]])), [0, 2])
 
 
-def test_a_start_by_the_spanner_pulls_it_first():
+def test_start_with_a_spanner_pulls_it_first():
     instance = linear.Instance(jnp.asarray([[0.0, 1], [0, 2], [1, 1], [1, 0]]), jnp.asarray([1.0, 0.0]), 1.0)
     algorithm = linear.uniform(instance.arms, delta=0.1, threshold=thresholds.gk16(arms=4), start="spanner")
-    trace = jaxbandits.trace(KEY, algorithm, linear.environment(instance), rounds=3)
-    np.testing.assert_array_equal(trace.actions.arm[:2], [0, 2])
+    tape = jaxbandits.trace(KEY, algorithm, linear.environment(instance), rounds=3)
+    np.testing.assert_array_equal(tape.actions.arm[:2], [0, 2])
 
 
 def test_characteristic_time_of_soare_by_hand():
     instance = linear.soare(2, 0.1)
     T = 2 * ((1 + 1 / np.tan(0.05)) / 2) ** 2
-    bound = linear.characteristic_time(instance.arms, instance.theta)
-    assert float(bound.lower) <= T * (1 + 1e-12)
-    assert float(bound.value) * (1 + 1e-12) >= T
-    assert float(bound.value) / float(bound.lower) < 1 + 1e-6
+    time = linear.characteristic_time(instance.arms, instance.theta)
+    assert float(time.lower) <= T * (1 + 1e-12)
+    assert float(time.value) * (1 + 1e-12) >= T
+    assert float(time.value) / float(time.lower) < 1 + 1e-6
 
 
 def test_characteristic_time_is_certified_against_random_shares():
     instance = linear.sphere(3, 6, 3, 0.1)
     items = RNG.normal(size=(5, 3))
-    bound = linear.characteristic_time(instance.arms, instance.theta, items=items, noise_scale=0.5, steps=500)
+    time = linear.characteristic_time(instance.arms, instance.theta, items=items, noise_scale=0.5, steps=500)
     means = items @ np.asarray(instance.theta)
     y = items[means.argmax()] - np.delete(items, means.argmax(), axis=0)
     gaps = y @ np.asarray(instance.theta)
@@ -231,9 +230,9 @@ def test_characteristic_time_is_certified_against_random_shares():
         inverse = np.linalg.inv(np.asarray(instance.arms).T @ (shares[:, None] * np.asarray(instance.arms)))
         return (2 * 0.25 * np.einsum("md,de,me->m", y, inverse, y) / gaps**2).max()
 
-    assert time_of(np.asarray(bound.allocation)) == pytest.approx(float(bound.value), rel=1e-9)
-    assert float(bound.value) / float(bound.lower) < 1 + 1e-3
-    assert min(time_of(w) for w in RNG.dirichlet(np.ones(6), 300)) >= float(bound.lower)
+    assert time_of(np.asarray(time.allocation)) == pytest.approx(float(time.value), rel=1e-9)
+    assert float(time.value) / float(time.lower) < 1 + 1e-3
+    assert min(time_of(w) for w in RNG.dirichlet(np.ones(6), 300)) >= float(time.lower)
 
 
 @pytest.mark.parametrize(
