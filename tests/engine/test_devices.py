@@ -22,7 +22,7 @@ from jaxbandits.engine.cluster.shards import local_mesh
 from jaxbandits.engine.run.recording import Curves
 from jaxbandits.engine.sweep import program, sizing
 from jaxbandits.engine.sweep.sizing import Shapes, default_lanes, shapes_of
-from jaxbandits.engine.sweep.tasks import checked
+from jaxbandits.engine.sweep.tasks import make_job
 
 SCRIPT = """
 import sys
@@ -61,7 +61,7 @@ TINY = {"seeds": 10, "key": KEY, "max_rounds": 1000, "metrics": total, "lanes": 
 
 def job(build, **settings):
     settings = {"tasks": LIMITS, "seeds": 5, "key": KEY, "max_rounds": 1000, "metrics": total} | settings
-    return checked(build, settings.pop("tasks"), **settings)
+    return make_job(build, settings.pop("tasks"), **settings)
 
 
 def traced(build):

@@ -18,7 +18,7 @@ from jaxbandits.engine.sweep.driving import drive_all
 from jaxbandits.engine.sweep.program import Program, by_scalars, compile_lanes, trace
 from jaxbandits.engine.sweep.queue import Begun, Queue
 from jaxbandits.engine.sweep.sizing import default_chunk, default_lanes, shapes_of
-from jaxbandits.engine.sweep.tasks import Job, Settings
+from jaxbandits.engine.sweep.tasks import JaxSettings, Job
 
 SLICE_SECONDS = 30.0  # longest time, in seconds, that a worker holds finished runs
 
@@ -55,7 +55,7 @@ class Choices(NamedTuple):
 
 def run_slice(
     payload: bytes,
-    settings: Settings,
+    settings: JaxSettings,
     choices: Choices,
     remaining: Remaining,
     *,
@@ -81,7 +81,7 @@ def run_slice(
 # One entry is enough: a worker mostly runs slices of one sweep.
 @functools.lru_cache(maxsize=1)
 def _prepared(
-    payload: bytes, settings: Settings, choices: Choices, mesh: Mesh, unpack: Callable[[bytes], Job]
+    payload: bytes, settings: JaxSettings, choices: Choices, mesh: Mesh, unpack: Callable[[bytes], Job]
 ) -> tuple[Job, Program, dict[str, Any]]:
     job = unpack(payload)
     shapes = shapes_of(job)
