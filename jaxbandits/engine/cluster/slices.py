@@ -16,7 +16,7 @@ from jaxbandits.engine.results.runs import Stats
 from jaxbandits.engine.sweep.description import describe_sweep
 from jaxbandits.engine.sweep.driving import drive_all
 from jaxbandits.engine.sweep.program import Program, by_scalars, compile_lanes, trace
-from jaxbandits.engine.sweep.queue import Begun, Queue
+from jaxbandits.engine.sweep.queue import Queue, UnfinishedRuns
 from jaxbandits.engine.sweep.sizing import default_chunk, default_lanes, shapes_of
 from jaxbandits.engine.sweep.tasks import JaxSettings, Job
 
@@ -27,7 +27,7 @@ class Remaining(NamedTuple):
     """Tasks of a shard that have not finished."""
 
     todo: np.ndarray  # int (n,)    ids of tasks that no worker has begun
-    begun: Sequence[Begun]
+    begun: Sequence[UnfinishedRuns]
 
     @property
     def is_empty(self) -> bool:
@@ -73,7 +73,7 @@ def run_slice(
             queue.close()
 
     drive_all(program, job, queue, visit)
-    still_remaining = Remaining(queue.todo[queue.next :], queue.begun)
+    still_remaining = Remaining(queue.todo[queue.next :], queue.unfinished)
     stats = queue.stats(program)._replace(compile_seconds=prepared - started)
     return Slice(queue.collect(), still_remaining, stats, manifest)
 

@@ -1,4 +1,4 @@
-"""The tasks of a sweep: the table, the keys, and all else that decides the results."""
+"""The tasks of a sweep: the table, the keys, and all other inputs that affect the results."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
