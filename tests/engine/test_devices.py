@@ -132,9 +132,9 @@ def test_every_device_holds_its_share_of_the_lanes(monkeypatch):
         seen.extend({part.device: part.index[0] for part in leaf.addressable_shards} for leaf in jax.tree.leaves(tree))
 
     def looked_at(call):
-        def wrapper(*lanes):
-            look(lanes[-1])
-            returned = call(*lanes)
+        def wrapper(*lanes, batch, **settings):
+            look(batch)
+            returned = call(*lanes, batch=batch, **settings)
             look(returned)
             return returned
 
@@ -296,11 +296,11 @@ def test_memory_that_runs_out_on_the_way_is_named(monkeypatch, text, error, mess
     def failing(call):
         calls = []
 
-        def wrapper(*lanes):
+        def wrapper(*lanes, **settings):
             calls.append(1)
             if len(calls) == 4:
                 raise jax.errors.JaxRuntimeError(text)
-            return call(*lanes)
+            return call(*lanes, **settings)
 
         return wrapper
 
